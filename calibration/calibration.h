@@ -1,0 +1,54 @@
+// A Calibration is one measured machine, kept in one JSON file: every sample, and what it was taken on. Fits are derived
+// when it is read, never stored. Schema: docs/formats/calibration.md, version in `schema`.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "netmodel/network.h"
+#include "profiler/device.h"
+#include "profiler/kernel_table.h"
+
+namespace sibyl {
+
+// How much communication and compute slow each other when they run together; 1 = not at all.
+struct OverlapSample {
+  double compute_slowdown = 1.0;
+  double communication_slowdown = 1.0;
+  double spread = 0.0;
+};
+
+struct IoSample {
+  bool write = false;
+  Bytes bytes;
+  Seconds time;
+};
+
+struct Calibration {
+  std::map<std::string, std::string> machine;    // fingerprint: hostname-free (cpu, cores, caches, memory, os, gpu)
+  std::map<std::string, std::string> libraries;  // name -> version
+  std::string date;                              // ISO 8601
+  std::string source;                            // citation, for shipped calibrations
+  int ranks_per_node = 1;                        // ranks that were busy at once while kernels were timed
+  int threads = 1;                               // compute threads of each
+  Device device;
+  // Host time per operation that no kernel sample contains: interpreter and autograd bookkeeping of a real step.
+  Seconds step_overhead_per_operation;
+  std::vector<KernelSample> kernels;
+  std::vector<PointToPointSample> point_to_point;
+  std::vector<CollectiveSample> collectives;
+  std::vector<OverlapSample> overlap;
+  std::vector<IoSample> io;
+};
+
+Result<Calibration> load_calibration(const std::filesystem::path& path);
+Result<void> save_calibration(const Calibration& calibration, const std::filesystem::path& path);  // atomic replace
+
+// A calibration shipped with Sibyl, by device name ("h100-sxm"); what names exist.
+std::vector<std::string> shipped_calibrations();
+Result<Calibration> shipped_calibration(const std::string& name);
+
+}  // namespace sibyl

@@ -1,0 +1,36 @@
+// A Cluster is what a plan is priced on: how many nodes of how many devices, what each device does with a kernel, and what
+// the network does with a message. Read from cluster.yaml (docs/formats/cluster.md), which names a calibration (shipped, or a
+// file beside it) and describes the topology; or straight from a calibration measured on that cluster.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "calibration/calibration.h"
+#include "netmodel/network.h"
+#include "profiler/kernel_table.h"
+
+namespace sibyl {
+
+struct Cluster {
+  std::string name;
+  int nodes = 1;
+  int devices_per_node = 1;
+  KernelTable kernels;
+  Network network;
+  OverlapSample overlap;
+  Seconds step_overhead_per_operation;
+
+  [[nodiscard]] int devices() const { return nodes * devices_per_node; }
+};
+
+// `name_or_path`: a shipped cluster's name ("abci-v100"), a .yaml file, or a calibration's .json.
+Result<Cluster> load_cluster(const std::string& name_or_path);
+std::vector<std::string> shipped_clusters();
+
+// The same machine with another number of nodes (and, for one node or less, devices), for scaling studies.
+Result<Cluster> resized(const Cluster& cluster, int nodes, int devices_per_node);
+
+}  // namespace sibyl

@@ -1,0 +1,38 @@
+# Finds what Sibyl builds with. What predicting needs is required; what only measuring and training need is optional and
+# said in the summary.
+
+find_package(fmt REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(Boost 1.74 REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(ONNX CONFIG REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(Eigen3 REQUIRED)
+find_package(Threads REQUIRED)
+if(SIBYL_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
+endif()
+
+set(SIBYL_HAVE_MPI OFF)
+set(SIBYL_HAVE_TORCH OFF)
+if(SIBYL_TRAINER)
+  find_package(MPI COMPONENTS CXX QUIET)
+  if(MPI_CXX_FOUND)
+    set(SIBYL_HAVE_MPI ON)
+  endif()
+  find_package(Torch QUIET)
+  if(Torch_FOUND)
+    set(SIBYL_HAVE_TORCH ON)
+    # As system headers: they do not meet our warnings.
+    add_library(sibyl_torch INTERFACE)
+    target_include_directories(sibyl_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+    target_link_libraries(sibyl_torch INTERFACE ${TORCH_LIBRARIES})
+    separate_arguments(torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
+    target_compile_options(sibyl_torch INTERFACE ${torch_flags})
+    add_library(sibyl::torch ALIAS sibyl_torch)
+  endif()
+endif()
+message(STATUS "Sibyl: MPI ${SIBYL_HAVE_MPI}, libtorch ${SIBYL_HAVE_TORCH}"
+               " (without both, `sibyl calibrate` and `sibyl train` are left out: tools/setup.sh installs them)")

@@ -1,0 +1,40 @@
+# What every target of Sibyl shares.
+#
+#   sibyl_library(NAME SOURCES a.cpp b.cpp DEPENDS x y PRIVATE_DEPENDS z)   -> library sibyl_NAME, alias sibyl::NAME
+#   sibyl_program(NAME SOURCES main.cpp DEPENDS x)                          -> executable NAME in bin/
+#   sibyl_test(NAME SOURCES a_test.cpp DEPENDS x)                           -> GoogleTest executable, found by ctest
+# Sources are listed one by one, never globbed.
+
+function(sibyl_flags target)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include/sibyl>)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
+  if(SIBYL_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()
+
+function(sibyl_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(sibyl_${name} STATIC ${ARG_SOURCES})
+  add_library(sibyl::${name} ALIAS sibyl_${name})
+  set_target_properties(sibyl_${name} PROPERTIES EXPORT_NAME ${name})
+  sibyl_flags(sibyl_${name})
+  target_link_libraries(sibyl_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
+endfunction()
+
+function(sibyl_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  sibyl_flags(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
+endfunction()
+
+include(GoogleTest)
+function(sibyl_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  sibyl_flags(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE SIBYL_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SIBYL_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS unit)
+endfunction()

@@ -1,0 +1,52 @@
+// Collectives over MPI point-to-point messages, each byte counted.
+//
+// Why not MPI_Allreduce: Sibyl must know exactly which bytes a rank sends and by which algorithm, and communication must
+// run beside compute without a spinning core. So the ring, recursive-doubling and tree algorithms are written here over
+// MPI_Isend/MPI_Irecv with the very partition that sibyl::bytes_sent() predicts, and waiting yields the processor.
+//
+// A Communicator is used by one thread at a time. f32 sums; buffers are the caller's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "netmodel/network.h"
+
+namespace sibyl {
+
+class Communicator {
+ public:
+  // Over MPI_COMM_WORLD, which the caller has initialised with MPI_THREAD_MULTIPLE or SERIALIZED.
+  static Communicator world();
+  // The group of these world ranks, in this order; must be called by each of them in the same order.
+  [[nodiscard]] Communicator subgroup(const std::vector<int>& ranks) const;
+  ~Communicator();
+  Communicator(Communicator&&) noexcept;
+  Communicator& operator=(Communicator&&) noexcept;
+
+  [[nodiscard]] int rank() const;
+  [[nodiscard]] int size() const;
+
+  void all_reduce(std::span<float> data, Algorithm algorithm);  // sum
+  void reduce_scatter(std::span<float> data, Algorithm algorithm);  // own part of `data` holds the sum
+  void all_gather(std::span<float> data, Algorithm algorithm);      // own part is sent, the rest filled
+  void broadcast(std::span<std::byte> data, int root);
+  void send(std::span<const std::byte> data, int to);
+  void receive(std::span<std::byte> data, int from);
+  void barrier();  // not counted
+  [[nodiscard]] std::vector<double> gather_doubles(double value) const;  // on every rank; not counted
+
+  [[nodiscard]] std::int64_t bytes_sent() const;  // by this rank since construction
+  // The partition reduce_scatter and all_gather use: rank i owns [begin, end) of `elements`.
+  static std::pair<std::int64_t, std::int64_t> part(std::int64_t elements, int size, int rank);
+
+ private:
+  struct State;
+  explicit Communicator(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sibyl

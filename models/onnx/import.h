@@ -1,0 +1,52 @@
+// Reads an ONNX file into a Graph: shapes inferred, decomposed operations fused (models/canonical), training-only facts
+// restored and a loss attached. Weights are never loaded.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "models/graph.h"
+
+namespace sibyl {
+
+enum class LossKind {
+  automatic,      // cross-entropy over classes or tokens by the output's shape; mean squared error for the rest
+  cross_entropy,
+  mean_squared_error,
+  none,           // leave the model as it is: no backward
+};
+
+struct ImportOptions {
+  std::optional<std::int64_t> batch;         // rebinds the batch, even if the export baked it in
+  std::map<std::string, std::int64_t> dims;  // other symbolic dimensions by name
+  LossKind loss = LossKind::automatic;
+};
+
+// An operation the importer met and cannot train or price.
+struct Unsupported {
+  std::string node;
+  std::string op_type;
+  std::string reason;
+};
+
+struct Import {
+  Graph graph;
+  std::vector<Unsupported> unsupported;  // with any, graph is not usable for prediction, but can be inspected
+  std::int64_t opset = 0;
+  std::string producer;
+};
+
+// Everything that can be imported is; unsupported nodes are listed. import_onnx fails only where there is no graph to show.
+Result<Import> inspect_onnx(const std::filesystem::path& path, const ImportOptions& options);
+// The same, and an Error naming the first unsupported node if there is one.
+Result<Graph> import_onnx(const std::filesystem::path& path, const ImportOptions& options);
+// From bytes in memory; `name` stands for the file in messages. What the fuzzer calls.
+Result<Import> inspect_onnx_bytes(std::string_view bytes, const std::string& name, const ImportOptions& options);
+
+}  // namespace sibyl

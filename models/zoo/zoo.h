@@ -1,0 +1,26 @@
+// The known models, written as real ONNX files whose weights exist by shape only (external data that is not there).
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sibyl {
+
+struct ZooModel {
+  std::string name;         // "resnet50"
+  std::string description;  // "ResNet-50 v1.5, torchvision"
+  std::int64_t parameters;  // the published count
+};
+
+std::vector<ZooModel> zoo_models();
+
+// Writes NAME as ONNX (opset 17) with symbolic batch "batch" (and "seq" for language models, default `seq` of the model).
+Result<void> write_zoo_model(const std::string& name, const std::filesystem::path& path);
+// The same as bytes.
+Result<std::string> zoo_model_bytes(const std::string& name);
+
+}  // namespace sibyl

@@ -1,0 +1,88 @@
+// What communication costs on a cluster.
+//
+// A Network is a Topology (devices, NICs, switches, links) plus what was measured on it: point-to-point times by link
+// class and message size, and collectives themselves. Asked for a collective, it answers from the nearest measurements
+// of that collective and group shape, carried by the algorithm's formula to other sizes and counts; without any, from the
+// formula over the point-to-point fit. Pure and thread-safe once built.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/estimate.h"
+#include "base/result.h"
+
+namespace sibyl {
+
+enum class Collective { all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all, send_receive };
+std::string_view to_string(Collective collective);
+
+enum class Algorithm { automatic, ring, recursive_doubling, rabenseifner, tree, hierarchical };
+std::string_view to_string(Algorithm algorithm);
+Result<Algorithm> parse_algorithm(std::string_view text);
+
+// How the ranks of one communication group lie on the machine, and how many such groups talk at once.
+// `ranks_per_node * nodes` is the group's size; `groups_per_node` groups share each node's NICs.
+struct GroupPlacement {
+  int ranks_per_node = 1;
+  int nodes = 1;
+  int groups_per_node = 1;
+
+  [[nodiscard]] int size() const { return ranks_per_node * nodes; }
+  auto operator<=>(const GroupPlacement&) const = default;
+};
+
+// One measurement. Bytes: of the whole buffer (all_reduce: the vector; all_gather: the gathered result;
+// reduce_scatter: the input; broadcast, send_receive: the message; all_to_all: one rank's send buffer).
+struct CollectiveSample {
+  Collective collective = Collective::all_reduce;
+  Algorithm algorithm = Algorithm::automatic;
+  GroupPlacement placement;
+  Bytes bytes;
+  Seconds time;
+  double spread = 0.0;
+  std::string source;
+};
+
+struct PointToPointSample {
+  bool same_node = false;
+  int pairs = 1;  // pairs of ranks talking at once through the same NIC
+  Bytes bytes;
+  Seconds time;  // one way
+  double spread = 0.0;
+};
+
+struct CollectiveEstimate {
+  Estimate time;
+  Algorithm algorithm = Algorithm::ring;  // what is assumed to run
+};
+
+class Topology;
+
+class Network {
+ public:
+  Network(Topology topology, std::vector<PointToPointSample> point_to_point, std::vector<CollectiveSample> collectives,
+          Algorithm algorithm = Algorithm::automatic);
+  ~Network();
+  Network(const Network&) = default;
+  Network(Network&&) noexcept = default;
+  Network& operator=(const Network&) = default;
+  Network& operator=(Network&&) noexcept = default;
+
+  [[nodiscard]] const Topology& topology() const;
+  [[nodiscard]] Estimate point_to_point(Bytes bytes, bool same_node, int pairs = 1) const;
+  [[nodiscard]] CollectiveEstimate collective(Collective collective, Bytes bytes, GroupPlacement placement) const;
+
+ private:
+  struct Model;
+  std::shared_ptr<const Model> model_;
+};
+
+// Bytes that one rank sends for a collective, exactly as the algorithm splits `elements` elements of `element_bytes` over the group
+// (rank matters where the split is uneven). The trainer's communicator uses the same partition.
+std::int64_t bytes_sent(Collective collective, Algorithm algorithm, std::int64_t elements, std::int64_t element_bytes,
+                        int group_size, int rank);
+
+}  // namespace sibyl

@@ -1,0 +1,134 @@
+// The Plan: what every rank does in one training step. The simulator prices it and the trainer executes it; neither knows
+// a strategy by name.
+//
+// A Plan has one Stage per pipeline stage; all ranks of a stage run the same program on tensors of the same local shapes,
+// so a Stage describes each of them. `steps` is the forward program of one micro-batch; backward runs it in reverse, each
+// Compute with its gradient mask and each Exchange with its backward collective. `gradients` says what is exchanged once
+// gradients are complete; `updates` what the optimizer then does. `schedule` is the order of a stage's
+// forward and backward passes over the micro-batches.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/id.h"
+#include "base/result.h"
+#include "models/graph.h"
+#include "netmodel/network.h"
+#include "oracle/strategy.h"
+
+namespace sibyl {
+
+// The device mesh: axes from the fastest-varying rank digit to the slowest. A group of an axis is the ranks that differ
+// in that digit alone.
+enum class MeshAxis { data };
+std::string_view to_string(MeshAxis axis);
+
+struct Mesh {
+  struct Extent {
+    MeshAxis axis = MeshAxis::data;
+    int size = 1;
+    bool operator==(const Extent&) const = default;
+  };
+  std::vector<Extent> extents;
+
+  [[nodiscard]] int size() const;
+  [[nodiscard]] int size(MeshAxis axis) const;    // 1 where the mesh does not have it
+  [[nodiscard]] int stride(MeshAxis axis) const;  // distance between neighbouring ranks of a group
+  [[nodiscard]] int coordinate(int rank, MeshAxis axis) const;
+  [[nodiscard]] std::vector<int> group(int rank, MeshAxis axis) const;  // the ranks of its group, in order
+};
+
+// How the groups of an axis lie on nodes of `devices_per_node`.
+GroupPlacement placement(const Mesh& mesh, MeshAxis axis, int devices_per_node);
+
+using LocalTensorId = Id<struct LocalTensorTag>;
+
+// A tensor as one rank holds it.
+struct LocalTensor {
+  TensorId origin;  // the Graph's tensor this is (a part of)
+  Shape shape;
+  DType dtype = DType::f32;
+  TensorKind kind = TensorKind::activation;
+  bool requires_gradient = false;
+};
+
+// Runs one operation of the Graph on local operands. `attributes` are the local ones.
+struct Compute {
+  OperationId operation;
+  Attributes attributes;
+  std::vector<LocalTensorId> inputs;  // an absent optional operand is an invalid id
+  std::vector<LocalTensorId> outputs;
+  DType dtype = DType::f32;
+  std::uint32_t gradients = 0;  // mask of inputs whose gradient backward computes; 0 = no backward
+};
+
+// A collective between operations, on the forward or the backward way or both.
+struct Exchange {
+  MeshAxis axis = MeshAxis::data;
+  std::optional<Collective> forward, backward;
+  LocalTensorId input, output;
+  std::int64_t elements_forward = 0, elements_backward = 0;  // of the whole buffer, as CollectiveSample counts
+};
+
+using Step = std::variant<Compute, Exchange>;
+
+// Gradients that are exchanged in one message. Ready when backward has produced all of them.
+struct Bucket {
+  std::vector<LocalTensorId> parameters;  // in the order they lie in the buffer
+  std::int64_t elements = 0;
+  DType dtype = DType::f32;
+  [[nodiscard]] std::int64_t bytes() const;
+};
+
+struct GradientSync {
+  MeshAxis axis = MeshAxis::data;
+  bool overlapped = true;             // while backward goes on; else after it
+  std::vector<Bucket> first_buckets;  // of the first step, before arrival order is known
+  std::vector<Bucket> buckets;        // of every later step, in the order they are sent
+};
+
+struct Update {
+  LocalTensorId parameter;
+  OptimizerUpdate optimizer;
+};
+
+// One entry of a stage's schedule.
+struct Turn {
+  enum class Kind { forward, backward } kind = Kind::forward;
+  int micro_batch = 0;
+};
+
+struct Stage {
+  std::vector<LocalTensor> tensors;
+  std::vector<Step> steps;
+  std::vector<GradientSync> gradients;
+  std::vector<Update> updates;
+  std::vector<Turn> schedule;
+
+  [[nodiscard]] const LocalTensor& operator[](LocalTensorId id) const { return tensors[id.index()]; }
+};
+
+struct Plan {
+  Strategy strategy;
+  Mesh mesh;
+  std::int64_t micro_batch = 1;  // samples per rank and micro-batch
+  std::vector<Stage> stages;
+};
+
+// Fails with code infeasible (and the nearest feasible setting as hint) where the model cannot be split so.
+Result<Plan> make_plan(const Graph& graph, const Strategy& strategy);
+
+// The signature of a Compute step, for pricing and for measuring.
+Signature signature(const Stage& stage, const Compute& compute);
+
+// Order in which backward finishes parameters' gradients: reverse forward order.
+std::vector<LocalTensorId> gradient_order(const Stage& stage);
+
+// Bytes that `rank` sends to others in one step (not the first), exactly.
+std::int64_t bytes_sent_per_step(const Plan& plan, int rank, Algorithm algorithm);
+
+}  // namespace sibyl

@@ -1,0 +1,61 @@
+// What Sibyl answers: everything about one training step of one plan on one cluster, for the slowest rank.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/estimate.h"
+#include "base/units.h"
+
+namespace sibyl {
+
+// Peak memory of one device and what it is made of at that moment.
+struct MemoryBreakdown {
+  Bytes total, weights, gradients, optimizer, activations, workspace, communication, framework;
+};
+
+struct TimeBreakdown {
+  Seconds forward, backward, optimizer;  // compute, whether or not communication runs beside it
+  Seconds communication_exposed;         // the device waits for it
+  Seconds communication_total;           // hidden or not
+  Seconds bubble, host, io;              // pipeline idle; waiting for launches; waiting for data
+};
+
+struct Bottleneck {
+  std::string name;   // "compute: convolution", "network: data all-reduce", "memory bandwidth", "host dispatch"
+  double share = 0;   // of the step time spent on its critical path
+  double relief = 0;  // by what fraction the step shrinks if that resource were twice as fast
+};
+
+struct ProvenanceShares {
+  double measured = 0, interpolated = 0, estimated = 0;  // of compute and communication time; sum 1
+};
+
+// What one operation contributes, for reports.
+struct OperationCost {
+  std::string name;
+  std::string kind;
+  Estimate forward, backward;
+};
+
+struct Prediction {
+  Seconds step_time;
+  Seconds interval_low, interval_high;  // 90 % confidence
+  double throughput = 0;                // samples per second, over all devices
+  MemoryBreakdown memory;               // of the fullest device
+  Bytes memory_capacity;
+  bool fits = true;
+  TimeBreakdown breakdown;
+  Bottleneck bottleneck;
+  ProvenanceShares provenance;
+  std::int64_t bytes_sent = 0;  // by one rank in one step
+  std::vector<OperationCost> operations;
+  // The plan in words and numbers.
+  int devices = 1, nodes = 1;
+  std::int64_t global_batch = 1, micro_batch = 1, micro_batches = 1;
+  int buckets = 0;
+  std::string parallel, precision, optimizer, algorithm;
+};
+
+}  // namespace sibyl

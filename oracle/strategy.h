@@ -1,0 +1,46 @@
+// A Strategy is what a user says about how to train: how many devices, which batch, how the model is split, in which
+// precision, with which optimizer. It names no layer and no rank; plan() turns it into a Plan for one model.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "models/dtype.h"
+#include "models/operations/operations.h"
+
+namespace sibyl {
+
+enum class Precision { fp32, tf32, fp16, bf16 };
+
+// How gradients are exchanged between replicas.
+enum class GradientExchange {
+  overlapped,  // PyTorch DDP: buckets, all-reduced while backward goes on
+  at_end,      // one message after backward
+};
+
+struct Strategy {
+  int data = 1;                    // replicas
+  std::int64_t global_batch = 1;   // samples of one step over all replicas
+  std::int64_t accumulation = 1;   // micro-batches whose gradients are summed before the exchange
+  Precision precision = Precision::fp32;
+  OptimizerKind optimizer = OptimizerKind::sgd;
+  GradientExchange exchange = GradientExchange::overlapped;
+  Bytes bucket{25.0 * 1024 * 1024};
+  Bytes first_bucket{1024.0 * 1024};
+
+  [[nodiscard]] int devices() const { return data; }
+};
+
+DType compute_type(Precision precision);
+std::string_view to_string(Precision precision);
+Result<Precision> parse_precision(std::string_view text);
+std::string_view to_string(OptimizerKind kind);
+Result<OptimizerKind> parse_optimizer(std::string_view text);
+// "data=8" into the strategy's degrees; an unknown axis or a degree below 1 is an Error of code usage.
+Result<void> parse_parallel(std::string_view text, Strategy& strategy);
+std::string parallel_text(const Strategy& strategy);  // "data=8"
+
+}  // namespace sibyl

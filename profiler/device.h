@@ -1,0 +1,24 @@
+// A device as its datasheet and its calibration describe it. SI units.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/units.h"
+#include "models/dtype.h"
+#include "models/training/training.h"
+
+namespace sibyl {
+
+struct Device {
+  std::string name;
+  Backend backend = Backend::cuda;
+  std::map<DType, FlopsPerSecond> peak;  // dense, by the type computed in
+  BytesPerSecond memory_bandwidth;
+  Bytes memory;
+  Bytes cache;           // last-level cache
+  Bytes framework_base;  // what a process holds before the model: context, libraries
+  Seconds dispatch;      // host time to launch one operation; 0 where kernels run on the host itself
+};
+
+}  // namespace sibyl

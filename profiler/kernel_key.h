@@ -1,0 +1,37 @@
+// A KernelKey names one measurable piece of compute: what runs (Signature), in which pass, and which gradients the
+// backward pass computes. Kernels with equal keys take the same time on the same device.
+//
+// Text form, used in calibration files: "forward SIGNATURE" or "backward:101 SIGNATURE", where the digits are the
+// gradient mask, operand 0 first.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "models/signature.h"
+#include "models/training/training.h"
+
+namespace sibyl {
+
+struct KernelKey {
+  Signature signature;
+  Pass pass = Pass::forward;
+  std::uint32_t gradients = 0;  // 0 in forward
+
+  bool operator==(const KernelKey&) const = default;
+};
+
+std::string to_string(const KernelKey& key);
+Result<KernelKey> parse_kernel_key(std::string_view text);
+std::size_t hash_value(const KernelKey& key);
+
+// FLOPs and least bytes of the key's pass.
+Work work_of(const KernelKey& key, Backend backend);
+
+}  // namespace sibyl
+
+template <>
+struct std::hash<sibyl::KernelKey> {
+  std::size_t operator()(const sibyl::KernelKey& key) const noexcept { return sibyl::hash_value(key); }
+};
