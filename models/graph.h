@@ -60,6 +60,8 @@ class Graph {
   std::string name;
   // The scalar the training step minimises; set once a loss is attached.
   TensorId loss;
+  // What the model returns, in the file's order. Empty: every tensor that is produced and that nothing consumes.
+  std::vector<TensorId> outputs;
 
   TensorId add(Tensor tensor);
   OperationId add(Operation operation);  // any order; finish() sorts

@@ -11,16 +11,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "models/canonical/loss.h"
 #include "models/graph.h"
 
 namespace sibyl {
-
-enum class LossKind {
-  automatic,      // cross-entropy over classes or tokens by the output's shape; mean squared error for the rest
-  cross_entropy,
-  mean_squared_error,
-  none,           // leave the model as it is: no backward
-};
 
 struct ImportOptions {
   std::optional<std::int64_t> batch;         // rebinds the batch, even if the export baked it in

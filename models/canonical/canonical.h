@@ -1,0 +1,26 @@
+// From a graph as an exporter wrote it to a graph as a framework runs it.
+//
+// Exporters decompose: a LayerNorm arrives as nine elementwise nodes, attention as two matrix products and a softmax. Training
+// runs each as one kernel, keeps less for backward, and costs less; so canonicalize() finds those patterns and
+// puts back the operation that was exported. `Operation::fused` names the nodes each stands for. A pattern is rewritten only
+// when nothing else uses the values inside it.
+//
+// In: a finished graph in the vocabulary of models/operations. An importer may translate node by node: MatMul
+// stays MatMul even where its second operand is a parameter, x * 0.5 stays a Binary whose operand is a scalar buffer with
+// `values`, Identity is a Reshape of equal shapes. `graph.outputs` lists what must survive (empty: every tensor that
+// is produced and not consumed). Out: a finished graph without dead operations or unused tensors. TensorIds change.
+//
+// Facts of training: batch-norm always runs in training mode. A file exported for inference may have folded
+// its batch-norm into the convolution; that cannot be seen, and the convolution (with its bias) is trained as it stands. Dropout is
+// kept where the file has it.
+#pragma once
+
+#include "base/result.h"
+#include "models/canonical/loss.h"
+#include "models/graph.h"
+
+namespace sibyl {
+
+Result<Graph> canonicalize(Graph raw);
+
+}  // namespace sibyl
