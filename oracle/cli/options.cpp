@@ -1,0 +1,241 @@
+#include "oracle/cli/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+#include <limits>
+
+#include "models/zoo/zoo.h"
+
+namespace sibyl::cli {
+namespace {
+
+constexpr std::int64_t most_devices = 1 << 24;  // beyond any machine, and far from overflow in batch * devices
+constexpr std::int64_t most_samples = std::int64_t{1} << 38;
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t at = 0;;) {
+    const std::size_t end = text.find(separator, at);
+    parts.push_back(text.substr(at, end - at));
+    if (end == std::string_view::npos) return parts;
+    at = end + 1;
+  }
+}
+
+Result<int> parse_device_count(std::string_view text) {
+  SIBYL_TRY(const std::int64_t count, parse_integer(text, "--devices", 1));
+  if (count > most_devices)
+    return fail(ErrorCode::usage, fmt::format("--devices: {} is more than {}", count, most_devices));
+  return static_cast<int>(count);
+}
+
+// "first..last" doubles, "first..last:step" adds.
+Result<void> add_range(std::string_view text, std::vector<int>& counts) {
+  const std::size_t dots = text.find("..");
+  const std::string_view tail = text.substr(dots + 2);
+  const std::size_t colon = tail.find(':');
+  SIBYL_TRY(const int first, parse_device_count(text.substr(0, dots)));
+  SIBYL_TRY(const int last, parse_device_count(tail.substr(0, colon)));
+  if (last < first) return fail(ErrorCode::usage, fmt::format("--devices: {} runs backwards", text));
+  int step = 0;  // doubling
+  if (colon != std::string_view::npos) {
+    SIBYL_TRY(step, parse_device_count(tail.substr(colon + 1)));
+    if ((last - first) / step > 100'000)
+      return fail(ErrorCode::usage, fmt::format("--devices: {} has too many counts", text));
+  }
+  for (std::int64_t n = first; n<last; n = step> 0 ? n + step : n * 2) counts.push_back(static_cast<int>(n));
+  counts.push_back(last);
+  return {};
+}
+
+Result<std::map<std::string, std::int64_t>> read_dims(const Arguments& arguments) {
+  std::map<std::string, std::int64_t> dims;
+  for (const std::string& text : arguments.all("--dim")) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      return fail(ErrorCode::usage, fmt::format("--dim: '{}' is not NAME=SIZE", text), {},
+                  "write it like --dim seq=1024");
+    const std::string name = text.substr(0, equals);
+    SIBYL_TRY(const std::int64_t size, parse_integer(std::string_view(text).substr(equals + 1), "--dim " + name, 1));
+    if (!dims.emplace(name, size).second) return fail(ErrorCode::usage, fmt::format("--dim: {} is given twice", name));
+  }
+  return dims;
+}
+
+Result<Import> load_zoo(const std::string& name, const ImportOptions& options) {
+  std::vector<std::string> known;
+  for (const ZooModel& model : zoo_models()) known.push_back(model.name);
+  if (std::ranges::find(known, name) == known.end()) {
+    const auto meant = nearest(name, known);
+    return fail(fmt::format("there is no model '{}' in the zoo", name), {},
+                meant ? fmt::format("did you mean zoo:{}?", *meant) : "`sibyl zoo` lists them");
+  }
+  SIBYL_TRY(const std::string bytes, zoo_model_bytes(name));
+  return inspect_onnx_bytes(bytes, "zoo:" + name, options);
+}
+
+Result<void> read_exchange(const Arguments& arguments, Strategy& strategy) {
+  if (arguments.has("--no-overlap")) {
+    if (arguments.has("--bucket"))
+      return fail(ErrorCode::usage, "--bucket has no effect with --no-overlap", {}, "leave one of them out");
+    strategy.exchange = GradientExchange::at_end;
+  }
+  SIBYL_TRY(const auto bucket, arguments.bytes("--bucket"));
+  if (!bucket) return {};
+  if (bucket->value() < 1) return fail(ErrorCode::usage, "--bucket must be at least one byte");
+  strategy.bucket = *bucket;
+  // As DDP: its small first bucket is never larger than the others.
+  strategy.first_bucket = std::min(strategy.first_bucket, strategy.bucket);
+  return {};
+}
+
+}  // namespace
+
+Result<BatchSize> parse_batch(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const bool per_device = slash != std::string_view::npos;
+  if (per_device && text.substr(slash) != "/device")
+    return fail(ErrorCode::usage, fmt::format("--batch: '{}' is not N or N/device", text), {},
+                "write --batch 512 for the whole step or --batch 64/device for each device");
+  SIBYL_TRY(const std::int64_t samples, parse_integer(text.substr(0, slash), "--batch", 1));
+  if (samples > most_samples)
+    return fail(ErrorCode::usage, fmt::format("--batch: {} is more than {}", samples, most_samples));
+  return BatchSize{samples, per_device};
+}
+
+Result<std::vector<int>> parse_device_counts(std::string_view text) {
+  std::vector<int> counts;
+  for (const std::string_view part : split(text, ',')) {
+    if (part.find("..") != std::string_view::npos) {
+      SIBYL_CHECK(add_range(part, counts));
+    } else {
+      SIBYL_TRY(const int count, parse_device_count(part));
+      counts.push_back(count);
+    }
+  }
+  std::ranges::sort(counts);
+  counts.erase(std::ranges::unique(counts).begin(), counts.end());
+  return counts;
+}
+
+Result<std::vector<std::int64_t>> parse_integer_list(std::string_view text, std::string_view option) {
+  std::vector<std::int64_t> values;
+  for (const std::string_view part : split(text, ',')) {
+    SIBYL_TRY(const std::int64_t value, parse_integer(part, option, 1));
+    values.push_back(value);
+  }
+  return values;
+}
+
+std::vector<Option> model_options() {
+  return {{.name = "--dim",
+           .value = "NAME=SIZE",
+           .help = "bind a symbolic dimension of the model, as seq=1024",
+           .repeatable = true},
+          {.name = "--loss",
+           .value = "KIND",
+           .help = "the loss that training minimises",
+           .fallback = "automatic",
+           .choices = {"automatic", "cross-entropy", "mean-squared-error"}}};
+}
+
+std::vector<Option> strategy_options() {
+  return {
+      {.name = "--batch",
+       .value = "N[/device]",
+       .help = "samples of one step: over all devices, or of each",
+       .fallback = "32/device"},
+      {.name = "--parallel", .value = "AXIS=N", .help = "how the model is split: data=64", .fallback = {}},
+      {.name = "--micro-batches",
+       .value = "N",
+       .help = "parts of a device's batch that run one after the other, gradients summed",
+       .fallback = "1",
+       .alias = "--accumulation"},
+      {.name = "--precision",
+       .value = "TYPE",
+       .help = "what kernels compute in",
+       .fallback = "fp32",
+       .choices = {"fp32", "tf32", "fp16", "bf16"}},
+      {.name = "--optimizer",
+       .value = "NAME",
+       .help = "what updates the weights",
+       .fallback = "sgd",
+       .choices = {"sgd", "momentum", "adam", "adamw"}},
+      {.name = "--bucket",
+       .value = "SIZE",
+       .help = "gradients are exchanged in buckets of this size, 25MiB unless given"},
+      {.name = "--no-overlap", .help = "exchange gradients in one message after backward"},
+  };
+}
+
+std::vector<Option> output_options() {
+  return {{.name = "--json", .help = "print JSON, in SI units"},
+          {.name = "--color",
+           .value = "WHEN",
+           .help = "colour the text",
+           .fallback = "auto",
+           .choices = {"auto", "always", "never"}}};
+}
+
+std::vector<Option> concatenated(std::vector<std::vector<Option>> groups) {
+  std::vector<Option> all;
+  for (std::vector<Option>& group : groups) std::ranges::move(group, std::back_inserter(all));
+  return all;
+}
+
+Result<ImportOptions> read_import_options(const Arguments& arguments) {
+  ImportOptions options;
+  SIBYL_TRY(options.dims, read_dims(arguments));
+  const std::string loss = arguments.text("--loss").value_or("automatic");
+  if (loss == "cross-entropy") options.loss = LossKind::cross_entropy;
+  if (loss == "mean-squared-error") options.loss = LossKind::mean_squared_error;
+  return options;
+}
+
+Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> devices) {
+  Strategy strategy;
+  if (const auto parallel = arguments.text("--parallel")) {
+    SIBYL_CHECK(parse_parallel(*parallel, strategy));
+    if (devices && strategy.devices() != *devices)
+      return fail(ErrorCode::usage, fmt::format("--parallel {} uses {} devices, but --devices says {}", *parallel,
+                                                strategy.devices(), *devices));
+  } else if (devices) {
+    strategy.data = *devices;
+  }
+  SIBYL_TRY(const BatchSize batch, parse_batch(arguments.text("--batch").value_or("32/device")));
+  strategy.global_batch = batch.global(strategy.devices());
+  SIBYL_TRY(const auto micro_batches, arguments.integer("--micro-batches", 1));
+  strategy.accumulation = micro_batches.value_or(1);
+  if (const auto precision = arguments.text("--precision")) {
+    SIBYL_TRY(strategy.precision, parse_precision(*precision));
+  }
+  if (const auto optimizer = arguments.text("--optimizer")) {
+    SIBYL_TRY(strategy.optimizer, parse_optimizer(*optimizer));
+  }
+  SIBYL_CHECK(read_exchange(arguments, strategy));
+  return strategy;
+}
+
+Result<Import> load_import(const std::string& model, const ImportOptions& options) {
+  if (model.starts_with("zoo:")) return load_zoo(model.substr(4), options);
+  if (model != "-") return inspect_onnx(model, options);
+  const std::string bytes{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  return inspect_onnx_bytes(bytes, "standard input", options);
+}
+
+Result<Graph> load_graph(const std::string& model, const ImportOptions& options) {
+  SIBYL_TRY(Import import, load_import(model, options));
+  if (!import.unsupported.empty()) {
+    const Unsupported& first = import.unsupported.front();
+    const std::size_t others = import.unsupported.size() - 1;
+    return fail(fmt::format("{} cannot be priced: {}{}", first.op_type, first.reason,
+                            others > 0 ? fmt::format("; {} more like it", others) : ""),
+                first.node, fmt::format("`sibyl inspect {}` lists every such node", model));
+  }
+  return std::move(import.graph);
+}
+
+}  // namespace sibyl::cli
