@@ -1,0 +1,47 @@
+// y = (x - mean) / sqrt(var + eps) * scale + shift. 8 FLOPs an element forward (mean 1, variance 3, normalise 2, affine 2), 11 backward
+// (two reductions of dy and dy x_hat, then the combination); RMS, without the mean, 5 and 8.
+//
+// Kept: x, and a mean and reciprocal deviation per channel (batch), per row (layer), per group, or per sample and channel (instance, which
+// PyTorch runs as a batch-norm over N*C channels with its scale and shift repeated). RMS is composed of ATen calls: x, the
+// reciprocal of each row, and, for the scale's gradient, the normalised x.
+#include "models/training/rules/rules.h"
+
+namespace sibyl::rules {
+namespace {
+
+double statistics_count(const Normalization& op, const Context& c) {
+  const Shape& x = c.input_shape(0);
+  auto extent = [&](std::size_t i) { return i < x.size() ? static_cast<double>(x[i]) : 1.0; };
+  double rows = 1;
+  switch (op.kind) {
+    case NormalizationKind::batch: return extent(1);
+    case NormalizationKind::group: return extent(0) * static_cast<double>(op.groups);
+    case NormalizationKind::instance: return extent(0) * extent(1);
+    case NormalizationKind::layer:
+    case NormalizationKind::rms:
+      for (std::size_t i = 0; i + static_cast<std::size_t>(op.axes) < x.size(); ++i) rows *= extent(i);
+      return rows;
+  }
+  return rows;
+}
+
+}  // namespace
+
+TrainingRule rule(const Normalization& op, const Context& c) {
+  const bool rms = op.kind == NormalizationKind::rms;
+  const double e = c.element(), x = c.in(0), affine = c.in(1) + c.in(2);
+  const double running = op.kind == NormalizationKind::batch ? (c.in(3) + c.in(4)) * c.statistic() : 0;
+  const double count = statistics_count(op, c), statistics = (rms ? 1 : 2) * count * c.statistic();
+
+  TrainingRule r;
+  r.forward = work((rms ? 5 : 8) * x, (x + affine) * e + running, x * e + statistics + running);
+  const double affine_gradients = (c.wants(1) ? c.in(1) : 0) + (c.wants(2) ? c.in(2) : 0);
+  r.backward = work((rms ? 8 : 11) * x, (2 * x + c.in(1)) * e + statistics, ((c.wants(0) ? x : 0) + affine_gradients) * e);
+  r.saved = {saved_input(0), saved_extra(statistics)};
+  if (c.has(1)) r.saved.push_back(saved_input(1));
+  if (rms && c.wants(1)) r.saved.push_back(saved_extra(x * e));
+  if (op.kind == NormalizationKind::instance && c.has(1)) r.saved.push_back(saved_extra(count * c.statistic()));
+  return r;
+}
+
+}  // namespace sibyl::rules
