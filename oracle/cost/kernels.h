@@ -1,0 +1,39 @@
+// Which kernels a stage of a plan runs in one step, and how often: what calibration times and what pricing looks up.
+//
+// Beside each operation's forward and backward there are: the additions by which autograd sums the gradients of a tensor
+// used several times; the additions into parameters' gradients from the second micro-batch on; the copies of gradients
+// into and out of communication buckets; the optimizer's updates (one kernel a parameter on the CPU, one over all
+// parameters on CUDA, where PyTorch uses its multi-tensor implementation).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "oracle/plan/plan.h"
+#include "profiler/kernel_key.h"
+
+namespace sibyl {
+
+struct StageKernels {
+  using Index = std::size_t;  // into `keys`
+
+  struct OfStep {
+    std::optional<Index> forward, backward;
+    std::vector<Index> sums;             // gradient additions when this step's backward has run
+    std::vector<Index> parameter_sums;   // the same into parameters' gradients, from the second micro-batch on
+    std::vector<Index> bucket_copies;    // gradients copied into a bucket, on the last micro-batch
+  };
+
+  std::vector<KernelKey> keys;  // distinct
+  std::vector<OfStep> steps;    // parallel to Stage::steps
+  std::vector<Index> updates;
+  std::vector<Index> copies_back;  // from buckets to gradients, once all are reduced
+};
+
+StageKernels kernels_of(const Stage& stage, Backend backend);
+
+// All distinct kernels of a plan.
+std::vector<KernelKey> kernels_of(const Plan& plan, Backend backend);
+
+}  // namespace sibyl

@@ -1,0 +1,42 @@
+// What one rank's step costs, kernel by kernel and message by message, before anything overlaps.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "calibration/cluster.h"
+#include "oracle/cost/kernels.h"
+#include "oracle/plan/plan.h"
+
+namespace sibyl {
+
+// What a kernel is bound by on this device, by its roofline.
+enum class Bound { compute, memory };
+
+struct PricedKernel {
+  KernelEstimate estimate;
+  Bound bound = Bound::compute;
+};
+
+struct PricedMessage {
+  CollectiveEstimate estimate;
+  std::size_t ready_after = 0;  // index of the step whose backward completes the bucket
+  Bytes bytes;
+};
+
+struct PricedStage {
+  StageKernels kernels;
+  std::vector<PricedKernel> prices;      // parallel to kernels.keys
+  std::vector<PricedMessage> messages;   // in the order they are sent
+  bool overlapped = true;
+  Seconds dispatch;                      // host time to launch one kernel
+  Seconds overhead;                      // host time per operation that no kernel contains
+  Bytes bucket_bytes;                    // communication buffers
+
+  [[nodiscard]] Seconds time(StageKernels::Index key) const { return prices[key].estimate.time.time; }
+};
+
+PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster);
+
+}  // namespace sibyl

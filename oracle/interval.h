@@ -1,0 +1,25 @@
+// How sure a prediction is.
+//
+// Errors of kernels of one family and one provenance are taken as fully correlated (an interpolation that is off is off
+// for all its neighbours), errors of different families and of communication as independent. The step waits for its slowest rank: with
+// ranks' compute times spread by sigma around the mean, the expected maximum over p ranks is mean + sigma E_p.
+#pragma once
+
+#include "base/units.h"
+#include "oracle/cost/price.h"
+#include "oracle/prediction.h"
+
+namespace sibyl {
+
+struct Uncertainty {
+  Seconds standard_deviation;  // of the step time
+  Seconds slowest_rank;        // expected excess of the slowest rank over the mean
+  ProvenanceShares provenance;
+};
+
+Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, Seconds exposed_communication, int ranks);
+
+// Expected maximum of p independent standard normal variables (Blom's approximation; 0 for one).
+double expected_maximum(int p);
+
+}  // namespace sibyl

@@ -1,0 +1,252 @@
+#include "oracle/memory/footprint.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "models/training/training.h"
+#include "oracle/memory/aliasing.h"
+
+namespace sibyl {
+namespace {
+
+enum Kind { weights, gradients, optimizer, activations, workspace, communication, framework, kind_count };
+
+constexpr std::size_t no_storage = static_cast<std::size_t>(-1);
+
+double optimizer_state_per_element(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::sgd: return 0;
+    case OptimizerKind::momentum: return 4;
+    case OptimizerKind::adam:
+    case OptimizerKind::adamw: return 8;
+  }
+  return 0;
+}
+
+// Live bytes by kind, and the most there ever were.
+class Ledger {
+ public:
+  explicit Ledger(double granularity) : granularity_(granularity) {}
+
+  [[nodiscard]] double rounded(double bytes) const { return std::ceil(bytes / granularity_) * granularity_; }
+  void take(Kind kind, double bytes) {
+    live_[kind] += rounded(bytes);
+    note();
+  }
+  void give(Kind kind, double bytes) { live_[kind] -= rounded(bytes); }
+  void phase(const char* name) { phase_ = name; }
+
+  [[nodiscard]] Footprint result() const {
+    const auto b = [&](Kind kind) { return Bytes{peak_[kind]}; };
+    return {{Bytes{peak_total_}, b(weights), b(gradients), b(optimizer), b(activations), b(workspace), b(communication),
+             b(framework)},
+            peak_phase_};
+  }
+
+ private:
+  void note() {
+    double total = 0;
+    for (const double bytes : live_) total += bytes;
+    if (total <= peak_total_) return;
+    peak_total_ = total;
+    peak_ = live_;
+    peak_phase_ = phase_;
+  }
+
+  double granularity_;
+  std::array<double, kind_count> live_{}, peak_{};
+  double peak_total_ = 0;
+  const char* phase_ = "forward";
+  const char* peak_phase_ = "forward";
+};
+
+// A storage that several tensors may view, freed when nobody holds it.
+struct Storage {
+  double bytes = 0;
+  int holders = 0;
+  Kind kind = activations;
+};
+
+class StepWalk {
+ public:
+  StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device)
+      : stage_(stage), priced_(priced), strategy_(strategy), device_(device),
+        ledger_(device.backend == Backend::cpu ? 64 : 512), storage_of_(stage.tensors.size(), no_storage),
+        gradient_of_(stage.tensors.size(), no_storage), saved_(stage.steps.size()) {
+    for (const Step& step : stage.steps) {
+      const auto* compute = std::get_if<Compute>(&step);
+      rules_.push_back(compute ? training_rule(signature(stage, *compute), compute->gradients, device.backend)
+                               : TrainingRule{});
+    }
+  }
+
+  Footprint run() {
+    take_static();
+    for (const Turn& turn : stage_.schedule) {
+      if (turn.kind == Turn::Kind::forward)
+        forward();
+      else
+        backward();
+    }
+    update();
+    return ledger_.result();
+  }
+
+ private:
+  double bytes_of(LocalTensorId id) const {
+    return static_cast<double>(element_count(stage_[id].shape)) * size_in_bytes(stage_[id].dtype);
+  }
+
+  // What is there before the step and stays: weights, optimizer state, buckets, the framework, this step's batch.
+  void take_static() {
+    ledger_.take(framework, device_.framework_base.value());
+    for (std::size_t i = 0; i < stage_.tensors.size(); ++i) {
+      const LocalTensor& tensor = stage_.tensors[i];
+      const bool weight = tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer;
+      if (weight) ledger_.take(weights, bytes_of(LocalTensorId{i}));
+      if (tensor.kind == TensorKind::input) ledger_.take(activations, bytes_of(LocalTensorId{i}));
+    }
+    for (const Update& update : stage_.updates) {
+      const double elements = static_cast<double>(element_count(stage_[update.parameter].shape));
+      const double state = optimizer_state_per_element(strategy_.optimizer) * elements;
+      if (state > 0) ledger_.take(optimizer, state);
+    }
+    for (const GradientSync& sync : stage_.gradients)
+      for (const Bucket& bucket : sync.buckets) ledger_.take(communication, static_cast<double>(bucket.bytes()));
+  }
+
+  std::size_t allocate(double bytes, Kind kind) {
+    ledger_.take(kind, bytes);
+    storages_.push_back({bytes, 0, kind});
+    return storages_.size() - 1;
+  }
+  void hold(std::size_t storage) {
+    if (storage != no_storage) ++storages_[storage].holders;
+  }
+  void release(std::size_t storage) {
+    if (storage == no_storage) return;
+    if (--storages_[storage].holders == 0) ledger_.give(storages_[storage].kind, storages_[storage].bytes);
+  }
+
+  void with_workspace(const std::optional<std::size_t>& kernel, auto&& body) {
+    const double extra = kernel ? priced_.prices[*kernel].estimate.workspace.value() : 0;
+    body();
+    if (extra > 0) ledger_.take(workspace, extra), ledger_.give(workspace, extra);
+  }
+
+  void forward() {
+    ledger_.phase("forward");
+    std::vector<int> uses(stage_.tensors.size(), 0);
+    for (const Step& step : stage_.steps)
+      if (const auto* compute = std::get_if<Compute>(&step))
+        for (const LocalTensorId in : compute->inputs)
+          if (in.valid()) ++uses[in.index()];
+    for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
+      const auto* compute = std::get_if<Compute>(&stage_.steps[i]);
+      if (!compute) continue;
+      with_workspace(priced_.kernels.steps[i].forward, [&] { produce(*compute, rules_[i]); });
+      save(*compute, i);
+      // The program's own reference goes when the last consumer has run (at once if nobody consumes it).
+      for (const LocalTensorId in : compute->inputs)
+        if (in.valid() && --uses[in.index()] == 0) release(storage_of_[in.index()]);
+      for (const LocalTensorId out : compute->outputs)
+        if (uses[out.index()] == 0) release(storage_of_[out.index()]);
+    }
+  }
+
+  void produce(const Compute& compute, const TrainingRule& rule) {
+    const bool view = rule.view && !compute.inputs.empty() && compute.inputs[0].valid();
+    for (const LocalTensorId out : compute.outputs) {
+      // A view of a parameter or an input allocates nothing and holds nothing that could be freed.
+      std::size_t& storage = storage_of_[out.index()];
+      storage = view ? storage_of_[compute.inputs[0].index()] : allocate(bytes_of(out), activations);
+      hold(storage);
+    }
+  }
+
+  void save(const Compute& compute, std::size_t step) {
+    if (compute.gradients == 0) return;
+    for (const Saved& saved : rules_[step].saved) {
+      std::size_t storage = no_storage;
+      if (saved.what == Saved::What::extra)
+        storage = allocate(saved.bytes.value(), activations);
+      else if (saved.what == Saved::What::input && saved.index < compute.inputs.size() && compute.inputs[saved.index].valid())
+        storage = storage_of_[compute.inputs[saved.index].index()];
+      else if (saved.what == Saved::What::output && saved.index < compute.outputs.size())
+        storage = storage_of_[compute.outputs[saved.index].index()];
+      hold(storage);
+      saved_[step].push_back(storage);
+    }
+  }
+
+  void backward() {
+    ledger_.phase("backward");
+    for (std::size_t i = stage_.steps.size(); i-- > 0;) {
+      const auto* compute = std::get_if<Compute>(&stage_.steps[i]);
+      if (!compute || compute->gradients == 0) continue;
+      with_workspace(priced_.kernels.steps[i].backward, [&] { differentiate(*compute); });
+      for (const std::size_t storage : saved_[i]) release(storage);
+      saved_[i].clear();
+      for (const LocalTensorId out : compute->outputs) {
+        release(gradient_of_[out.index()]);
+        gradient_of_[out.index()] = no_storage;
+      }
+    }
+  }
+
+  void differentiate(const Compute& compute) {
+    const Signature s = signature(stage_, compute);
+    const std::size_t incoming = compute.outputs.empty() ? no_storage : gradient_of_[compute.outputs[0].index()];
+    for (std::size_t in = 0; in < compute.inputs.size(); ++in) {
+      if (!(compute.gradients >> in & 1U)) continue;
+      const LocalTensorId id = compute.inputs[in];
+      const bool parameter = stage_[id].kind == TensorKind::parameter;
+      std::size_t& gradient = gradient_of_[id.index()];
+      if (gradient != no_storage) {
+        add_gradient(gradient, bytes_of(id), passes_gradient_through(s, in));
+        continue;
+      }
+      const bool shared = incoming != no_storage && passes_gradient_through(s, in) && !parameter;
+      gradient = shared ? incoming : allocate(bytes_of(id), parameter ? gradients : activations);
+      hold(gradient);
+    }
+  }
+
+  // A further gradient is summed in place into the first, unless somebody else holds that one too (a gradient passed
+  // through to several operands): then the sum is a new tensor.
+  void add_gradient(std::size_t& gradient, double bytes, bool passed_through) {
+    if (!passed_through) ledger_.take(activations, bytes);
+    if (storages_[gradient].holders > 1) {
+      const std::size_t sum = allocate(bytes, storages_[gradient].kind);
+      release(gradient);
+      hold(sum);
+      gradient = sum;
+    }
+    if (!passed_through) ledger_.give(activations, bytes);
+  }
+
+  // Gradients are dropped after the update, so its peak is what is live now and one kernel's workspace.
+  void update() {
+    ledger_.phase("optimizer");
+    for (const std::size_t kernel : priced_.kernels.updates) with_workspace(kernel, [] {});
+  }
+
+  const Stage& stage_;
+  const PricedStage& priced_;
+  const Strategy& strategy_;
+  const Device& device_;
+  Ledger ledger_;
+  std::vector<TrainingRule> rules_;
+  std::vector<Storage> storages_;
+  std::vector<std::size_t> storage_of_, gradient_of_;  // by LocalTensorId
+  std::vector<std::vector<std::size_t>> saved_;        // by step: storages autograd holds
+};
+
+}  // namespace
+
+Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device) {
+  return StepWalk(stage, priced, strategy, device).run();
+}
+
+}  // namespace sibyl

@@ -1,0 +1,25 @@
+// Memory of one device over one training step, as the framework allocates it.
+//
+// Walks the step in the order it runs and keeps, for every storage (tensors that are views share one), who still holds it:
+// forward consumers to come, and autograd until the backward that needs it. Gradients live from the backward that makes
+// them to the last backward that reads them; parameters' gradients until the optimizer has run. A kernel's own workspace counts while
+// it runs. Every allocation is rounded up to the allocator's granularity (64 B on the CPU, 512 B in CUDA's caching allocator).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "oracle/cost/price.h"
+#include "oracle/plan/plan.h"
+#include "oracle/prediction.h"
+
+namespace sibyl {
+
+struct Footprint {
+  MemoryBreakdown peak;   // and what it is made of at that moment
+  std::string peak_step;  // "forward", "backward", "optimizer"
+};
+
+Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device);
+
+}  // namespace sibyl

@@ -1,0 +1,21 @@
+// How PyTorch's DistributedDataParallel groups gradients into buckets.
+//
+// Gradients are appended in the given order; a bucket closes when its size reaches the cap (so it may exceed it by the last
+// tensor). The first bucket has its own, smaller cap so that communication starts early. For the first step
+// the order is that of the parameters reversed; the caps are applied in parameter order and the list of buckets
+// is then reversed, so the small bucket is the last one sent. After the first step buckets are rebuilt in the order in which
+// gradients arrived, the small bucket first.
+// Source: torch/csrc/distributed/c10d/reducer.cpp (compute_bucket_assignment_by_size, rebuild_buckets).
+#pragma once
+
+#include <vector>
+
+#include "oracle/plan/plan.h"
+
+namespace sibyl {
+
+std::vector<Bucket> make_buckets(const Stage& stage, const std::vector<LocalTensorId>& order, Bytes first_cap, Bytes cap);
+
+GradientSync data_parallel_sync(const Stage& stage, const Strategy& strategy);
+
+}  // namespace sibyl

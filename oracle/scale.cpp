@@ -1,0 +1,39 @@
+#include "oracle/predict.h"
+
+#include <algorithm>
+
+namespace sibyl {
+namespace {
+
+// A cluster with room for `devices`: the same nodes, as many as needed; a part of one node for fewer.
+Result<Cluster> sized_for(const Cluster& cluster, int devices) {
+  const int per_node = std::min(devices, cluster.devices_per_node);
+  return resized(cluster, (devices + per_node - 1) / per_node, per_node);
+}
+
+}  // namespace
+
+std::vector<ScalePoint> scale(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
+                              const std::vector<int>& device_counts, Scaling scaling) {
+  const std::int64_t per_device = std::max<std::int64_t>(1, strategy.global_batch / strategy.devices());
+  std::vector<ScalePoint> points;
+  double reference = 0;  // samples per second and device of the first point
+  for (const int devices : device_counts) {
+    Strategy at = strategy;
+    at.data = devices;
+    if (scaling == Scaling::weak) at.global_batch = per_device * devices;
+    Result<Prediction> prediction = sized_for(cluster, devices).and_then([&](const Cluster& sized) {
+      return predict(graph, at, sized);
+    });
+    double efficiency = 0;
+    if (prediction) {
+      const double rate = prediction->throughput / devices;
+      if (reference == 0) reference = rate;
+      efficiency = rate / reference;
+    }
+    points.push_back({devices, std::move(prediction), efficiency});
+  }
+  return points;
+}
+
+}  // namespace sibyl

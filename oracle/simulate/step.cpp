@@ -1,0 +1,154 @@
+#include "oracle/simulate/step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sibyl {
+namespace {
+
+// The tasks of a step in order, and where its parts end.
+struct Program {
+  std::vector<Task> tasks;
+  std::vector<Message> messages;
+  std::vector<std::pair<std::size_t, Turn::Kind>> origins;  // of each task: its step, and the pass
+  std::size_t forward_tasks = 0;
+  Seconds forward, backward, tail;  // compute only; tail: after all messages (copies back and updates)
+  Seconds copies_back;
+  std::size_t tail_kernels = 0;
+};
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const Stage& stage, const PricedStage& priced, const Relief& relief)
+      : stage_(stage), priced_(priced), relief_(relief) {}
+
+  Program build() {
+    std::vector<std::size_t> backward_task(stage_.steps.size(), 0);
+    const std::size_t turns = stage_.schedule.size();
+    for (std::size_t t = 0; t < turns; ++t) {
+      const bool first = stage_.schedule[t].micro_batch == 0, last = t + 1 == turns;
+      if (stage_.schedule[t].kind == Turn::Kind::forward)
+        forward();
+      else
+        backward(first, last, backward_task);
+    }
+    for (const PricedMessage& m : priced_.messages) {
+      const std::size_t after = priced_.overlapped ? backward_task[m.ready_after] : program_.tasks.size() - 1;
+      program_.messages.push_back({m.estimate.time.time * relief_.network, after});
+    }
+    for (const auto key : priced_.kernels.copies_back) program_.copies_back += time(key);
+    for (const auto key : priced_.kernels.updates) program_.tail += time(key);
+    program_.tail += program_.copies_back;
+    program_.tail_kernels = priced_.kernels.copies_back.size() + priced_.kernels.updates.size();
+    return std::move(program_);
+  }
+
+ private:
+  [[nodiscard]] Seconds time(StageKernels::Index key) const {
+    const bool arithmetic = priced_.prices[key].bound == Bound::compute;
+    return priced_.time(key) * (arithmetic ? relief_.compute_bound : relief_.memory_bound);
+  }
+  [[nodiscard]] Seconds sum(const std::vector<StageKernels::Index>& keys) const {
+    Seconds total;
+    for (const auto key : keys) total += time(key);
+    return total;
+  }
+
+  void add(Seconds duration, std::size_t kernels, std::size_t step, Turn::Kind kind) {
+    program_.tasks.push_back({duration, priced_.dispatch * static_cast<double>(kernels) * relief_.host});
+    program_.origins.emplace_back(step, kind);
+    (kind == Turn::Kind::forward ? program_.forward : program_.backward) += duration;
+  }
+
+  void forward() {
+    for (std::size_t i = 0; i < stage_.steps.size(); ++i)
+      if (const auto kernel = priced_.kernels.steps[i].forward)
+        add(time(*kernel) + priced_.overhead * relief_.host, 1, i, Turn::Kind::forward);
+  }
+
+  void backward(bool first, bool last, std::vector<std::size_t>& task_of) {
+    for (std::size_t i = stage_.steps.size(); i-- > 0;) {
+      const StageKernels::OfStep& kernels = priced_.kernels.steps[i];
+      if (!kernels.backward) continue;
+      Seconds duration = time(*kernels.backward) + sum(kernels.sums);
+      std::size_t count = 1 + kernels.sums.size();
+      if (!first) duration += sum(kernels.parameter_sums), count += kernels.parameter_sums.size();
+      if (last) duration += sum(kernels.bucket_copies), count += kernels.bucket_copies.size();
+      task_of[i] = program_.tasks.size();
+      add(duration, count, i, Turn::Kind::backward);
+    }
+  }
+
+  const Stage& stage_;
+  const PricedStage& priced_;
+  Relief relief_;
+  Program program_;
+};
+
+StepTimes times_of(const Program& program, Seconds compute_end, Seconds message_end, Seconds host_wait, Seconds tail_wait) {
+  StepTimes times;
+  times.breakdown.forward = program.forward;
+  times.breakdown.backward = compute_end - program.forward - host_wait;
+  times.breakdown.optimizer = program.tail;
+  for (const Message& message : program.messages) times.breakdown.communication_total += message.duration;
+  times.breakdown.communication_exposed = std::max(Seconds{}, message_end - compute_end);
+  times.breakdown.host = host_wait + tail_wait;
+  times.total = std::max(compute_end, message_end) + program.tail + tail_wait;
+  return times;
+}
+
+// Launches of the tail's kernels that outlast them.
+Seconds tail_wait(const Program& program, const PricedStage& priced, double relief) {
+  const Seconds issue = priced.dispatch * static_cast<double>(program.tail_kernels) * relief;
+  return std::max(Seconds{}, issue - program.tail);
+}
+
+}  // namespace
+
+StepTimes simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief) {
+  const Program program = ProgramBuilder(stage, priced, relief).build();
+  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
+  return times_of(program, run.compute_end, run.message_end, run.host_wait, tail_wait(program, priced, relief.host));
+}
+
+StepTimes closed_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
+  const Program program = ProgramBuilder(stage, priced, {}).build();
+  std::vector<Seconds> ready, durations;
+  Seconds done;
+  std::size_t next = 0;
+  for (const Message& message : program.messages) {
+    for (; next <= message.after; ++next) done += program.tasks[next].duration;
+    ready.push_back(done);
+    durations.push_back(message.duration);
+  }
+  const StreamEnds ends = closed_streams(program.forward + program.backward, ready, durations, slowdown);
+  // The host runs ahead of the device; where it cannot, the device ends after the slowest launch and all that follows it.
+  Seconds issued, device;
+  for (const Task& task : program.tasks) {
+    issued += task.issue;
+    device = std::max(device, issued) + task.duration;
+  }
+  const Seconds host_wait = device - program.forward - program.backward;
+  const Seconds message_end = ends.messages.value() > 0 ? ends.messages + host_wait : Seconds{};
+  return times_of(program, ends.compute + host_wait, message_end, host_wait, tail_wait(program, priced, 1.0));
+}
+
+std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
+  const Program program = ProgramBuilder(stage, priced, {}).build();
+  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
+  std::vector<NamedSpan> spans;
+  for (std::size_t i = 0; i < program.tasks.size(); ++i) {
+    const auto [step, kind] = program.origins[i];
+    const auto& compute = std::get<Compute>(stage.steps[step]);
+    const char* pass = kind == Turn::Kind::forward ? "forward" : "backward";
+    spans.push_back({fmt::format("{} {}", graph[compute.operation].name, pass), "compute", run.tasks[i]});
+  }
+  for (std::size_t i = 0; i < program.messages.size(); ++i)
+    spans.push_back({fmt::format("all-reduce bucket {}", i), "communication", run.messages[i]});
+  const Seconds tail = std::max(run.compute_end, run.message_end);
+  spans.push_back({"optimizer", "compute", {tail, tail + program.tail}});
+  return spans;
+}
+
+}  // namespace sibyl

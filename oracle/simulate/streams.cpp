@@ -1,0 +1,120 @@
+#include "oracle/simulate/streams.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace sibyl {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+class Streams {
+ public:
+  Streams(std::span<const Task> tasks, std::span<const Message> messages, Slowdown slowdown)
+      : tasks_(tasks), messages_(messages), slowdown_(slowdown) {
+    result_.tasks.resize(tasks.size());
+    result_.messages.resize(messages.size());
+  }
+
+  StreamsResult run() {
+    while (task_ < tasks_.size() || message_ < messages_.size()) {
+      start_what_can();
+      advance();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void start_what_can() {
+    if (!task_runs_ && task_ < tasks_.size()) {
+      if (!issued_) issue_end_ += tasks_[task_].issue.value(), issued_ = true;
+      if (now_ >= issue_end_) {
+        task_runs_ = true;
+        task_left_ = tasks_[task_].duration.value();
+        result_.tasks[task_].start = Seconds{now_};
+      }
+    }
+    if (!message_runs_ && message_ < messages_.size() && messages_[message_].after < task_) {
+      message_runs_ = true;
+      message_left_ = messages_[message_].duration.value();
+      result_.messages[message_].start = Seconds{now_};
+    }
+  }
+
+  // To the next event: a task or a message ends, or the host issues the task the device waits for.
+  void advance() {
+    const bool both = task_runs_ && message_runs_;
+    const double task_rate = both ? 1.0 / slowdown_.compute : 1.0;
+    const double message_rate = both ? 1.0 / slowdown_.communication : 1.0;
+    const bool waits = !task_runs_ && task_ < tasks_.size();
+    const double to_task = task_runs_ ? task_left_ / task_rate : never;
+    const double to_message = message_runs_ ? message_left_ / message_rate : never;
+    const double to_issue = waits ? issue_end_ - now_ : never;
+    const double step = std::min({to_task, to_message, to_issue});
+    now_ += step;
+    if (waits) {
+      result_.host_wait += Seconds{step};
+      if (to_issue <= step) now_ = std::max(now_, issue_end_);
+    }
+    if (task_runs_) {
+      task_left_ -= step * task_rate;
+      if (to_task <= step) end_task();
+    }
+    if (message_runs_) {
+      message_left_ -= step * message_rate;
+      if (to_message <= step) end_message();
+    }
+  }
+
+  void end_task() {
+    result_.tasks[task_].end = result_.compute_end = Seconds{now_};
+    task_runs_ = issued_ = false;
+    ++task_;
+  }
+  void end_message() {
+    result_.messages[message_].end = result_.message_end = Seconds{now_};
+    message_runs_ = false;
+    ++message_;
+  }
+
+  std::span<const Task> tasks_;
+  std::span<const Message> messages_;
+  Slowdown slowdown_;
+  StreamsResult result_;
+  double now_ = 0, issue_end_ = 0, task_left_ = 0, message_left_ = 0;
+  std::size_t task_ = 0, message_ = 0;
+  bool task_runs_ = false, message_runs_ = false, issued_ = false;
+};
+
+}  // namespace
+
+StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, Slowdown slowdown) {
+  return Streams(tasks, messages, slowdown).run();
+}
+
+// Between messages compute advances at full speed. During message k it advances at 1/s_c while it lasts, and the message at
+// 1/s_m; what is left of the message once compute has ended runs at full speed.
+StreamEnds closed_streams(Seconds compute, std::span<const Seconds> ready, std::span<const Seconds> durations,
+                          Slowdown slowdown) {
+  Seconds now, done;  // wall time; compute done by then
+  StreamEnds ends;
+  for (std::size_t k = 0; k < durations.size(); ++k) {
+    if (ready[k] > done) {
+      now += ready[k] - done;
+      done = ready[k];
+    }
+    const Seconds left = compute - done;
+    const Seconds alone = durations[k] * slowdown.communication;  // the message, with compute beside it throughout
+    const Seconds beside = std::min(alone, left * slowdown.compute);
+    const Seconds rest = durations[k] - beside / slowdown.communication;
+    done += beside / slowdown.compute;
+    if (beside < alone) done = compute;
+    if (done >= compute && ends.compute.value() == 0) ends.compute = now + beside;
+    now += beside + std::max(Seconds{}, rest);
+    ends.messages = now;
+  }
+  if (ends.compute.value() == 0) ends.compute = now + (compute - done);
+  return ends;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,54 @@
+// Two streams of one device: kernels in order, and messages in order beside them.
+//
+// A kernel starts when the one before it has ended and the host has issued it. A message starts when the message before
+// it has ended and its kernel has completed. While both streams are busy each is slowed by its measured factor: the
+// simulation is a fluid one, exact between events. Time O(kernels + messages).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+
+namespace sibyl {
+
+struct Task {
+  Seconds duration;
+  Seconds issue;  // host time spent to launch it, before it can start
+};
+
+struct Message {
+  Seconds duration;
+  std::size_t after = 0;  // may start when tasks [0, after] are done
+};
+
+struct Slowdown {
+  double compute = 1.0;        // of kernels while a message is under way
+  double communication = 1.0;  // of messages while a kernel runs
+};
+
+struct Span {
+  Seconds start, end;
+};
+
+struct StreamsResult {
+  std::vector<Span> tasks;
+  std::vector<Span> messages;
+  Seconds compute_end;   // of the last task
+  Seconds message_end;   // of the last message; 0 without any
+  Seconds host_wait;     // the device waited for a launch
+};
+
+StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, Slowdown slowdown);
+
+// Where both streams end, by formula, from the messages alone: `ready[k]` is the compute done (sum of durations) before
+// message k may start, `compute` the whole of it. Exact where the host never waits; O(messages), so that a strategy is
+// priced without walking its kernels.
+struct StreamEnds {
+  Seconds compute, messages;
+};
+StreamEnds closed_streams(Seconds compute, std::span<const Seconds> ready, std::span<const Seconds> durations,
+                          Slowdown slowdown);
+
+}  // namespace sibyl
