@@ -1,0 +1,103 @@
+#include "profiler/torch/bench.h"
+
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "aten/run_operation.h"
+#include "profiler/torch/operands.h"
+
+namespace sibyl {
+namespace {
+
+// Reads and writes the tensor without changing it: afterwards its memory is as cached as after it was computed.
+void write_again(torch::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.is_floating_point()) return;
+  const at::NoGradGuard no_gradient;
+  tensor.mul_(1.0);
+}
+
+Bytes bytes_of(const std::vector<Shape>& shapes, DType type) {
+  double elements = 0;
+  for (const Shape& shape : shapes) elements += static_cast<double>(element_count(shape));
+  return Bytes{elements * size_in_bytes(type)};
+}
+
+}  // namespace
+
+Bench::Bench(const KernelKey& key, int copies) : key_(key) {
+  const bool backward = key.pass == Pass::backward;
+  const std::uint32_t mask = backward ? key.gradients : differentiable_operands(key.signature);
+  operands_.push_back(make_operands(key.signature, mask));
+  for (int i = 1; i < copies; ++i) operands_.push_back(copy_operands(operands_.front()));
+  results_.resize(operands_.size());
+  if (!backward) return;
+
+  for (const Tensors& operands : operands_) {
+    Tensors masked;
+    for (const torch::Tensor& operand : operands)
+      if (operand.defined() && operand.requires_grad()) masked.push_back(operand);
+    masked_.push_back(std::move(masked));
+  }
+  forward(0);
+  const Tensors outputs = differentiated(0);
+  if (outputs.empty() || masked_.front().empty()) throw std::invalid_argument("it has no such backward pass");
+  for (int i = 0; i < copies; ++i) {
+    Tensors gradients;
+    for (const torch::Tensor& output : outputs) gradients.push_back(at::ones(output.sizes(), output.options()));
+    result_gradients_.push_back(std::move(gradients));
+  }
+  release(0);
+}
+
+void Bench::forward(int copy) {
+  const at::AutoGradMode recording(true);
+  results_[at(copy)] = aten::run_operation(key_.signature.attributes, operands_[at(copy)], key_.signature.outputs);
+}
+
+Bench::Tensors Bench::differentiated(int copy) const {
+  Tensors outputs;
+  for (const torch::Tensor& result : results_[at(copy)])
+    if (result.defined() && result.requires_grad()) outputs.push_back(result);
+  return outputs;
+}
+
+Bench::Tensors Bench::backward(int copy) {
+  return torch::autograd::grad(differentiated(copy), masked_[at(copy)], result_gradients_[at(copy)],
+                               /*retain_graph=*/c10::nullopt, /*create_graph=*/false, /*allow_unused=*/true);
+}
+
+Bench::Tensors Bench::empty_backward(int copy) {
+  const Tensors& leaves = masked_[at(copy)];
+  return torch::autograd::grad(leaves, leaves, leaves, c10::nullopt, false, true);
+}
+
+void Bench::warm_operand(int copy) {
+  if (role_of(key_.signature, 0) == OperandRole::activation) write_again(operands_[at(copy)].front());
+}
+
+void Bench::warm_gradient(int copy) {
+  for (torch::Tensor& gradient : result_gradients_[at(copy)]) write_again(gradient);
+}
+
+double Bench::result_bytes(int copy) const {
+  std::vector<const void*> seen;
+  for (const torch::Tensor& operand : operands_[at(copy)])
+    if (operand.defined()) seen.push_back(operand.storage().data());
+  double total = 0;
+  for (const torch::Tensor& result : results_[at(copy)]) {
+    if (!result.defined() || std::find(seen.begin(), seen.end(), result.storage().data()) != seen.end()) continue;
+    seen.push_back(result.storage().data());
+    total += static_cast<double>(result.storage().nbytes());
+  }
+  return total;
+}
+
+Bytes bytes_touched(const KernelKey& key) {
+  const Bytes operands = bytes_of(key.signature.inputs, key.signature.dtype);
+  const Bytes results = bytes_of(key.signature.outputs, key.signature.dtype);
+  return key.pass == Pass::forward ? operands + results : operands * 2.0 + results * 2.0;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,118 @@
+#include "profiler/torch/timing.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <string>
+
+namespace sibyl {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Walks through a buffer of its own, a cache line at a time, going on where it stopped. It writes: a training step leaves
+// the cache full of modified lines, whose eviction the next kernel pays for.
+class Padding {
+ public:
+  explicit Padding(const Rotation& rotation) : lines_(rotation.padding.value() > 0 ? line_count(rotation.lap) : 0) {}
+
+  void touch(Bytes bytes) {
+    if (lines_.empty()) return;
+    for (std::size_t n = line_count(bytes); n > 0; --n) {
+      lines_[next_].word = lines_[next_].word + 1;
+      if (++next_ == lines_.size()) next_ = 0;
+    }
+  }
+
+ private:
+  struct alignas(64) Line {
+    volatile std::uint64_t word = 0;
+  };
+  static std::size_t line_count(Bytes bytes) { return static_cast<std::size_t>(bytes.value() / sizeof(Line)) + 1; }
+
+  std::vector<Line> lines_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+Rotation plan_rotation(Bytes one_copy, const TimingOptions& options) {
+  const Bytes cache = options.cache.value() > 0 ? options.cache : last_level_cache();
+  const double goal = 2.0 * cache.value() + 1.0, one = std::max(one_copy.value(), 1.0);
+  double copies = std::clamp(std::ceil(goal / one), 1.0, static_cast<double>(options.most_copies));
+  copies = std::max(1.0, std::min(copies, std::floor(options.most_memory.value() / one)));
+  const double padding = std::max(0.0, goal / copies - one);
+  return {static_cast<int>(copies), Bytes{padding}, Bytes{copies * (one + padding)}};
+}
+
+Bytes last_level_cache() {
+  for (const int name : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
+    if (const long bytes = sysconf(name); bytes > 0) return Bytes{static_cast<double>(bytes)};
+  return Bytes{32.0 * 1024 * 1024};
+}
+
+double median(std::span<const double> values) {
+  if (values.empty()) return 0.0;
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t half = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]);
+}
+
+double relative_spread(std::span<const double> values, double around) {
+  if (around == 0.0) return 0.0;
+  std::vector<double> distances;
+  distances.reserve(values.size());
+  for (const double value : values) distances.push_back(std::abs(value - around));
+  return 1.4826 * median(distances) / std::abs(around);
+}
+
+bool median_is_known(std::span<const double> values, double precision) {
+  // The median lies between the order statistics n/2 ± 0.98 sqrt(n) with 95 % confidence (the binomial's normal
+  // approximation); below 6 values no pair of them encloses it so surely.
+  const double n = static_cast<double>(values.size());
+  if (n < 6) return false;
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  const double reach = 0.98 * std::sqrt(n);
+  const auto low = static_cast<std::size_t>(std::max(0.0, std::floor(n / 2 - reach)));
+  const auto high = std::min(sorted.size() - 1, static_cast<std::size_t>(std::ceil(n / 2 + reach)));
+  return sorted[high] - sorted[low] <= 2.0 * precision * median(sorted);
+}
+
+Result<std::vector<double>> time_laps(const TimedWork& work, const Rotation& rotation, const TimingOptions& options) {
+  const auto agree = options.agree ? options.agree : [](Vote vote) { return vote; };
+  std::vector<double> times;
+  std::string failure;
+  Padding padding(rotation);
+  const auto lap = [&](bool keep) {
+    try {
+      if (work.begin_lap) work.begin_lap();
+      for (int copy = 0; copy < rotation.copies; ++copy) {
+        padding.touch(rotation.padding);
+        const double time = work.measure(copy);
+        if (keep) times.push_back(time);
+      }
+    } catch (const std::exception& exception) {
+      failure = exception.what();
+    }
+  };
+  lap(false);
+  const double start = now();
+  while (true) {
+    const bool enough = static_cast<int>(times.size()) >= options.least_runs &&
+                        (now() - start >= options.budget.value() || median_is_known(times, options.precision));
+    const Vote vote = agree(!failure.empty() ? Vote::failed : enough ? Vote::done : Vote::more);
+    if (vote == Vote::done) return times;
+    if (vote == Vote::failed) return fail(failure.empty() ? "another rank could not time it" : failure);
+    lap(true);
+  }
+}
+
+}  // namespace sibyl
