@@ -1,12 +1,13 @@
+#include "aten/operations/contiguous.h"
 #include "aten/operations/families.h"
 
 namespace sibyl::aten {
 
 at::Tensor run(const Reshape&, const Tensors& in, const Shapes& out) { return in.at(0).reshape(out.at(0)); }
 
-at::Tensor run(const Transpose& op, const Tensors& in) { return in.at(0).permute(op.permutation); }
+at::Tensor run(const Transpose& op, const Tensors& in) { return contiguous_permute(in.at(0), op.permutation); }
 
-at::Tensor run(const Concat& op, const Tensors& in) { return at::cat(in, op.axis); }
+at::Tensor run(const Concat& op, const Tensors& in) { return contiguous_concat(in, op.axis); }
 
 at::Tensor run(const Slice& op, const Tensors& in) {
   at::Tensor y = in.at(0);

@@ -166,14 +166,14 @@ struct Reduce {
   bool operator==(const Reduce&) const = default;
 };
 
-// x -> y, a view of the same elements: reshape, flatten, squeeze, unsqueeze, identity. Costs nothing but its dispatch,
-// unless x is not contiguous (after a Transpose), when the framework copies.
+// x -> y, a view of the same elements: reshape, flatten, squeeze, unsqueeze, identity. Costs nothing but its dispatch.
 struct Reshape {
   static constexpr std::string_view name = "reshape";
   static void fields(auto&, auto&&) {}
   bool operator==(const Reshape&) const = default;
 };
-// x -> y with y's dimension i = x's dimension permutation[i]; a view in PyTorch, copied by whoever needs it contiguous.
+// x -> y with y's dimension i = x's dimension permutation[i]. A copy: PyTorch makes a view, which the next operation that
+// needs it contiguous copies; here the copy stands where it arises.
 struct Transpose {
   static constexpr std::string_view name = "transpose";
   Ints permutation;

@@ -5,10 +5,17 @@
 
 namespace sibyl::rules {
 
-// Backward gives each operand a view into dy.
+// Both are copies in both passes: strided views would be copied by whoever reads them next (aten/operations/contiguous.h).
 TrainingRule rule(const Concat&, const Context& c) {
   TrainingRule r;
   r.forward = work(0, c.out() * c.element(), c.out() * c.element());
+  r.backward = r.forward;
+  return r;
+}
+TrainingRule rule(const Transpose&, const Context& c) {
+  TrainingRule r;
+  r.forward = work(0, c.in(0) * c.element(), c.out() * c.element());
+  r.backward = r.forward;
   return r;
 }
 

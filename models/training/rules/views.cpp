@@ -1,4 +1,4 @@
-// Results that share their operand's memory. Backward of a reshape or transpose is one too; a slice's gradient is written into zeros
+// Results that share their operand's memory. Backward of a reshape is one too; a slice's gradient is written into zeros
 // of x's size, a split's are concatenated, an expansion's summed.
 #include "models/training/rules/rules.h"
 
@@ -14,7 +14,6 @@ TrainingRule view() {
 }  // namespace
 
 TrainingRule rule(const Reshape&, const Context&) { return view(); }
-TrainingRule rule(const Transpose&, const Context&) { return view(); }
 
 TrainingRule rule(const Slice&, const Context& c) {
   TrainingRule r = view();

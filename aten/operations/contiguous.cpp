@@ -1,0 +1,50 @@
+#include "aten/operations/contiguous.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace sibyl::aten {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+struct Permute : Function<Permute> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const std::vector<std::int64_t>& permutation) {
+    std::vector<std::int64_t> inverse(permutation.size());
+    for (std::size_t i = 0; i < permutation.size(); ++i)
+      inverse[static_cast<std::size_t>(permutation[i])] = static_cast<std::int64_t>(i);
+    context->saved_data["inverse"] = inverse;
+    return x.permute(permutation).contiguous();
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    return {gradients[0].permute(context->saved_data["inverse"].toIntVector()).contiguous(), at::Tensor()};
+  }
+};
+
+struct Concatenate : Function<Concatenate> {
+  static at::Tensor forward(AutogradContext* context, variable_list parts, std::int64_t axis) {
+    std::vector<std::int64_t> sizes;
+    for (const at::Tensor& part : parts) sizes.push_back(part.size(axis));
+    context->saved_data["axis"] = axis;
+    context->saved_data["sizes"] = sizes;
+    return at::cat(parts, axis);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto sizes = context->saved_data["sizes"].toIntVector();
+    variable_list parts = gradients[0].split_with_sizes(sizes, context->saved_data["axis"].toInt());
+    for (at::Tensor& part : parts) part = part.contiguous();
+    parts.emplace_back();  // of the axis
+    return parts;
+  }
+};
+
+}  // namespace
+
+at::Tensor contiguous_permute(const at::Tensor& x, const std::vector<std::int64_t>& permutation) {
+  return Permute::apply(x, permutation);
+}
+
+at::Tensor contiguous_concat(const Tensors& parts, std::int64_t axis) { return Concatenate::apply(parts, axis); }
+
+}  // namespace sibyl::aten
