@@ -1,0 +1,272 @@
+#include "profiler/interpolation/family.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <initializer_list>
+#include <type_traits>
+
+namespace sibyl::interpolation {
+namespace {
+
+double log2_of(double size) { return std::log2(std::max(size, 1.0)); }
+
+std::int64_t product(const Shape& shape, std::size_t begin, std::size_t end) {
+  std::int64_t n = 1;
+  for (std::size_t i = begin; i < std::min(end, shape.size()); ++i) n *= shape[i];
+  return n;
+}
+double elements(const std::vector<Shape>& shapes, std::size_t index) {
+  return index < shapes.size() ? static_cast<double>(element_count(shapes[index])) : 1.0;
+}
+double extent(const Shape& shape, std::size_t index) {
+  return index < shape.size() ? static_cast<double>(shape[index]) : 1.0;
+}
+double extent_from_back(const Shape& shape, std::size_t index) {
+  return index < shape.size() ? static_cast<double>(shape[shape.size() - 1 - index]) : 1.0;
+}
+const Shape& shape_of(const std::vector<Shape>& shapes, std::size_t index) {
+  static const Shape scalar;
+  return index < shapes.size() ? shapes[index] : scalar;
+}
+
+Features features(std::initializer_list<double> sizes) {
+  Features f{};
+  std::transform(sizes.begin(), sizes.end(), f.begin(), log2_of);
+  return f;
+}
+
+template <class Enum>
+std::uint32_t number(Enum value) {
+  return static_cast<std::uint32_t>(value);
+}
+
+// ---- matrix products
+
+enum GemmVariant : std::uint32_t { weight_nk, weight_kn, gradient_x, gradient_w, batched };
+
+Place gemm(DType dtype, double m, double n, double k, double batch, std::uint32_t variant) {
+  return {{gemm_operation, Pass::forward, 0, dtype, 0}, features({m, n, k, batch}), variant};
+}
+
+struct LinearSizes {
+  double m, n, k;
+};
+LinearSizes sizes(const Linear&, const Signature& s) {
+  const Shape &x = shape_of(s.inputs, 0), &y = shape_of(s.outputs, 0);
+  const double k = extent_from_back(x, 0);
+  return {std::max(1.0, elements(s.inputs, 0) / std::max(1.0, k)), extent_from_back(y, 0), k};
+}
+
+void set_place(const Linear& op, const KernelKey& key, Place& p) {
+  const auto [m, n, k] = sizes(op, key.signature);
+  const DType dtype = key.signature.dtype;
+  if (key.pass == Pass::forward) p = gemm(dtype, m, n, k, 1, op.weight_kn ? weight_kn : weight_nk);
+  else if (key.gradients == 1) p = gemm(dtype, m, k, n, 1, gradient_x);
+  else if (key.gradients == 2) p = gemm(dtype, n, k, m, 1, gradient_w);
+  else p.features = features({m, n, k});
+}
+
+void set_place(const MatMul&, const KernelKey& key, Place& p) {
+  const Shape &a = shape_of(key.signature.inputs, 0), &y = shape_of(key.signature.outputs, 0);
+  const double m = extent_from_back(y, 1), n = extent_from_back(y, 0), k = extent_from_back(a, 0);
+  const double batch = std::max(1.0, elements(key.signature.outputs, 0) / std::max(1.0, m * n));
+  const DType dtype = key.signature.dtype;
+  const std::uint32_t variant = batch > 1 ? batched : weight_kn;
+  if (key.pass == Pass::forward) p = gemm(dtype, m, n, k, batch, variant);
+  else if (key.gradients == 1) p = gemm(dtype, m, k, n, batch, batch > 1 ? batched : gradient_x);
+  else if (key.gradients == 2) p = gemm(dtype, k, n, m, batch, batch > 1 ? batched : gradient_w);
+  else p.features = features({m, n, k, batch});
+}
+
+// ---- convolution: y[N, K, P, Q] = x[N, C, H, W] * w[K, C/groups, R, S]
+
+enum ConvolutionCategory : std::uint32_t { pointwise = 1, strided = 2, depthwise = 4, grouped = 8, transposed = 16, rank = 32 };
+
+struct ConvolutionSizes {
+  double pixels, c, k, window, groups;  // of the output (of the input when transposed): N * P * Q
+};
+ConvolutionSizes sizes(const Convolution& op, const Signature& s) {
+  const Shape &x = shape_of(s.inputs, 0), &y = shape_of(s.outputs, 0);
+  const Shape& image = op.transposed ? x : y;
+  const double groups = static_cast<double>(std::max<std::int64_t>(op.groups, 1));
+  return {extent(image, 0) * static_cast<double>(product(image, 2, image.size())), extent(x, 1) / groups,
+          extent(y, 1) / groups, static_cast<double>(product(op.kernel, 0, op.kernel.size())), groups};
+}
+
+void set_place(const Convolution& op, const KernelKey& key, Place& p) {
+  const auto s = sizes(op, key.signature);
+  const bool is_depthwise = op.groups > 1 && s.c == 1;
+  p.family.category = (s.window == 1 ? pointwise : 0U) |
+                      (std::any_of(op.stride.begin(), op.stride.end(), [](auto v) { return v > 1; }) ? strided : 0U) |
+                      (is_depthwise ? depthwise : op.groups > 1 ? grouped : 0U) | (op.transposed ? transposed : 0U) |
+                      rank * static_cast<std::uint32_t>(op.kernel.size());
+  p.features = features({s.pixels, s.c, s.k, s.window, s.groups});
+  p.features[5] = 0.25 * log2_of(extent(shape_of(key.signature.inputs, 0), 0));  // batch or picture: a small difference
+  p.variant = key.pass == Pass::forward && key.signature.inputs.size() > 2 ? 1 : 0;
+}
+
+// ---- the others
+
+void set_place(const Attention& op, const KernelKey& key, Place& p) {
+  const Shape &q = shape_of(key.signature.inputs, 0), &k = shape_of(key.signature.inputs, 1);
+  const double s = extent(q, 2), t = extent(k, 2);
+  p.family.category =
+      (op.causal ? 1U : 0U) | (op.dropout > 0 ? 2U : 0U) | (key.signature.inputs.size() > 3 ? 4U : 0U);
+  p.features = features({extent(q, 0), extent(q, 1), s, extent(q, 3)});
+  p.features[4] = log2_of(t) - log2_of(s);
+  p.features[5] = log2_of(extent(q, 1)) - log2_of(extent(k, 1));  // query heads per key head
+}
+
+void set_place(const Normalization& op, const KernelKey& key, Place& p) {
+  const Shape& x = shape_of(key.signature.inputs, 0);
+  const auto axes = static_cast<std::size_t>(std::max<std::int64_t>(op.axes, 0));
+  p.family.category = number(op.kind);
+  if (op.kind == NormalizationKind::layer || op.kind == NormalizationKind::rms) {
+    const std::size_t split = x.size() - std::min(axes, x.size());
+    p.features = features({static_cast<double>(product(x, 0, split)), static_cast<double>(product(x, split, x.size()))});
+  } else {
+    p.features = features({extent(x, 0), extent(x, 1), static_cast<double>(product(x, 2, x.size()))});
+  }
+}
+
+void set_place(const Pool& op, const KernelKey& key, Place& p) {
+  const Shape &x = shape_of(key.signature.inputs, 0), &y = shape_of(key.signature.outputs, 0);
+  const double window = op.global ? static_cast<double>(product(x, 2, x.size()))
+                                  : static_cast<double>(product(op.kernel, 0, op.kernel.size()));
+  p.family.category = number(op.kind) * 2 + (op.global ? 1 : 0);
+  p.features = features({static_cast<double>(element_count(y)), window});
+  p.features[2] = log2_of(static_cast<double>(element_count(x))) - p.features[0];  // strides
+}
+
+void set_place(const Unary& op, const KernelKey& key, Place& p) {
+  p.family.category = number(op.kind);
+  p.features = features({elements(key.signature.outputs, 0)});
+}
+void set_place(const Binary& op, const KernelKey& key, Place& p) {
+  const auto& inputs = key.signature.inputs;
+  const bool broadcast = inputs.size() > 1 && inputs[0] != inputs[1];
+  p.family.category = number(op.kind) * 2 + (broadcast ? 1 : 0);
+  p.features = features({elements(key.signature.outputs, 0)});
+  if (broadcast) p.features[1] = log2_of(std::min(elements(inputs, 0), elements(inputs, 1)));
+}
+void set_place(const Softmax& op, const KernelKey& key, Place& p) {
+  const Shape& x = shape_of(key.signature.inputs, 0);
+  const auto axis = static_cast<std::size_t>(op.axis < 0 ? op.axis + static_cast<std::int64_t>(x.size()) : op.axis);
+  const double length = extent(x, axis), inner = static_cast<double>(product(x, axis + 1, x.size()));
+  p.family.category = op.log ? 1 : 0;
+  p.features = features({elements(key.signature.inputs, 0) / std::max(1.0, length), length, inner});
+}
+void set_place(const CrossEntropy& op, const KernelKey& key, Place& p) {
+  const Shape& x = shape_of(key.signature.inputs, 0);
+  const double classes = extent(x, static_cast<std::size_t>(std::max<std::int64_t>(op.class_axis, 0)));
+  p.features = features({elements(key.signature.inputs, 0) / std::max(1.0, classes), classes});
+}
+void set_place(const Embedding&, const KernelKey& key, Place& p) {
+  const Shape& table = shape_of(key.signature.inputs, 0);
+  p.features = features({elements(key.signature.inputs, 1), extent(table, 1), extent(table, 0)});
+}
+void set_place(const Reduce& op, const KernelKey& key, Place& p) {
+  const Shape& x = shape_of(key.signature.inputs, 0);
+  const bool inner = std::find(op.axes.begin(), op.axes.end(), static_cast<std::int64_t>(x.size()) - 1) != op.axes.end();
+  p.family.category = number(op.kind) * 2 + (inner ? 1 : 0);  // along or across the contiguous dimension
+  p.features = features({elements(key.signature.inputs, 0), elements(key.signature.outputs, 0)});
+}
+void set_place(const OptimizerUpdate& op, const KernelKey& key, Place& p) {
+  p.family.category = number(op.kind) * 2 + (op.weight_decay ? 1 : 0);
+  p.features = features({elements(key.signature.inputs, 0)});
+}
+void set_place(const Resize& op, const KernelKey& key, Place& p) {
+  p.family.category = number(op.kind);
+  p.features = features({elements(key.signature.inputs, 0), elements(key.signature.outputs, 0)});
+}
+void set_place(const Cast& op, const KernelKey& key, Place& p) {
+  p.family.category = number(op.to);
+  p.features = features({elements(key.signature.outputs, 0)});
+}
+void set_place(const auto&, const KernelKey& key, Place& p) {
+  p.features = features({elements(key.signature.inputs, 0), elements(key.signature.outputs, 0)});
+}
+
+// ---- relations
+
+// An implicit GEMM: what a convolution costs where no convolution was measured in this element type.
+Place as_gemm(const Convolution& op, const KernelKey& key) {
+  const auto s = sizes(op, key.signature);
+  const double depth = s.c * s.window;
+  const DType dtype = key.signature.dtype;
+  if (key.pass == Pass::backward && key.gradients == 1)
+    return gemm(dtype, s.pixels, depth, s.k, s.groups, gradient_x);
+  if (key.pass == Pass::backward && key.gradients == 2)
+    return gemm(dtype, s.k, depth, s.pixels, s.groups, gradient_w);
+  return gemm(dtype, s.pixels, s.k, depth, s.groups, weight_nk);
+}
+
+std::vector<Place> convolution_relations(const Convolution& op, const KernelKey& key, const Place& own) {
+  std::vector<Place> places;
+  auto add = [&](Pass pass, std::uint8_t gradients, std::uint32_t flip) {
+    Place p = own;
+    p.family.pass = pass;
+    p.family.gradients = gradients;
+    p.family.category ^= flip;
+    places.push_back(p);
+  };
+  const auto [pass, gradients] = std::pair(own.family.pass, own.family.gradients);
+  for (const std::uint32_t flip : {std::uint32_t{strided}, std::uint32_t{pointwise}, pointwise | strided})
+    add(pass, gradients, flip);
+  if (pass == Pass::backward)
+    for (const std::uint32_t flip : {0U, std::uint32_t{strided}, std::uint32_t{pointwise}, pointwise | strided})
+      add(Pass::forward, 0, flip);
+  if (op.groups == 1) places.push_back(as_gemm(op, key));
+  return places;
+}
+
+// Elementwise kernels of one pass are bound by memory alike: any other kind says more than the datasheet does.
+void add_other_kinds(const Place& own, std::vector<Place>& places, std::size_t kinds, std::uint32_t step) {
+  for (std::uint32_t kind = 0; kind < kinds; ++kind) {
+    Place p = own;
+    p.family.category = kind * step + own.family.category % step;
+    if (p.family != own.family) places.push_back(p);
+  }
+}
+
+}  // namespace
+
+Place place(const KernelKey& key) {
+  Place p;
+  p.family = {static_cast<std::uint8_t>(key.signature.attributes.index()), key.pass,
+              static_cast<std::uint8_t>(key.gradients), key.signature.dtype, 0};
+  std::visit([&](const auto& op) { set_place(op, key, p); }, key.signature.attributes);
+  return p;
+}
+
+std::vector<Place> related(const KernelKey& key) {
+  const Place own = place(key);
+  if (own.family.operation == gemm_operation) return {};
+  if (const auto* convolution = std::get_if<Convolution>(&key.signature.attributes))
+    return convolution_relations(*convolution, key, own);
+
+  std::vector<Place> places;
+  auto with_kinds = [&](const Place& base) {
+    if (std::holds_alternative<Unary>(key.signature.attributes))
+      add_other_kinds(base, places, enum_names(UnaryKind{}).size(), 1);
+    if (std::holds_alternative<Binary>(key.signature.attributes))
+      add_other_kinds(base, places, enum_names(BinaryKind{}).size(), 2);
+  };
+  with_kinds(own);
+  if (key.pass == Pass::backward) {
+    for (std::uint8_t gradients = 1; gradients < 8; ++gradients) {
+      Place p = own;
+      p.family.gradients = gradients;
+      if (p.family != own.family) places.push_back(p);
+    }
+    Place forward = own;
+    forward.family.pass = Pass::forward;
+    forward.family.gradients = 0;
+    places.push_back(forward);
+    with_kinds(forward);
+  }
+  return places;
+}
+
+}  // namespace sibyl::interpolation

@@ -1,0 +1,49 @@
+// The samples of one family, and what lies between them.
+//
+// Interpolated is y = ln(measured time / roofline time), over the family's features (log2 of sizes). Near a query, y is fitted
+// as a plane to the nearest samples, weighted by inverse squared distance (locally weighted regression: Cleveland & Devlin
+// 1988), shrunk towards their mean, and kept within what they show. The error is the family's own leave-one-out
+// error, grown with the distance to the nearest sample.
+#pragma once
+
+#include <vector>
+
+#include "profiler/interpolation/nearest.h"
+
+namespace sibyl::interpolation {
+
+struct FitPoint {
+  Site site;
+  double y = 0.0;          // ln(time / roofline)
+  double workspace = 0.0;  // as fractions of the kernel's least traffic
+  double kept = 0.0;
+};
+
+struct FitAnswer {
+  double y = 0.0;
+  double error = 0.0;   // standard deviation of y
+  bool inside = false;  // near enough to samples, and enough of them, to be called interpolated
+  double workspace = 0.0;
+  double kept = 0.0;
+};
+
+class FamilyFit {
+ public:
+  explicit FamilyFit(std::vector<FitPoint> points);
+
+  [[nodiscard]] FitAnswer at(const Site& query) const { return answer(query, no_site); }
+  // What the others say of sample `i`.
+  [[nodiscard]] FitAnswer without(std::uint32_t i) const { return answer(points_[i], i); }
+  [[nodiscard]] std::size_t size() const { return points_.size(); }
+  [[nodiscard]] double y(std::uint32_t i) const { return y_[i]; }
+
+ private:
+  [[nodiscard]] FitAnswer answer(const Site& query, std::uint32_t skip) const;
+
+  NearestSites points_;
+  std::vector<double> y_, workspace_, kept_;
+  double error_ = 0.0;            // leave-one-out
+  double typical_distance_ = 0.0;  // to the nearest other sample
+};
+
+}  // namespace sibyl::interpolation
