@@ -72,6 +72,8 @@ class Network {
   Network& operator=(Network&&) noexcept = default;
 
   [[nodiscard]] const Topology& topology() const;
+  // The same measurements on the same machine with another number of nodes or of devices in a node.
+  [[nodiscard]] Result<Network> resized(int nodes, int devices_per_node) const;
   [[nodiscard]] Estimate point_to_point(Bytes bytes, bool same_node, int pairs = 1) const;
   [[nodiscard]] CollectiveEstimate collective(Collective collective, Bytes bytes, GroupPlacement placement) const;
 

@@ -43,7 +43,7 @@ struct TopologySpec {
   Seconds nic_latency{2e-6};             // of one NIC: a message between nodes crosses two
   Seconds switch_latency{3e-7};          // of one switch
   int levels = 1;                        // levels of switches; 2 = leaf and spine
-  int nodes_per_switch = 0;              // nodes under a first-level switch, switches under a higher one; 0 = any number
+  int nodes_per_switch = 0;              // nodes under a first-level switch, switches under a middle one; 0 = any number
   double oversubscription = 1.0;         // bandwidth down over bandwidth up, of each switch but the top one
 
   bool operator==(const TopologySpec&) const = default;
@@ -58,7 +58,7 @@ struct Path {
 
 class Topology {
  public:
-  // Counts must be at least 1, bandwidths above 0, latencies not negative, and the levels must have room for the nodes.
+  // Counts must be at least 1, bandwidths above 0, latencies not negative. The top level has room for any number of nodes.
   static Result<Topology> make(const TopologySpec& spec);
 
   [[nodiscard]] const TopologySpec& spec() const { return spec_; }

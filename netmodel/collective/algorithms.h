@@ -1,0 +1,50 @@
+// The algorithms of collectives: the time each takes over a Wire, and the elements each rank sends.
+//
+// Times are of the whole group, from the first rank's start to the last one's end, all starting together. `bytes` counts as
+// CollectiveSample does. Where an algorithm does not offer a collective, runs() is false and the others must
+// not be asked. Derivations: docs/models/network.md. Sources: Thakur, Rabenseifner, Gropp, "Optimization of Collective
+// Communication Operations in MPICH" (2005); Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth broadcast,
+// reduction and scan" (2009).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "netmodel/collective/wire.h"
+#include "netmodel/network.h"
+
+namespace sibyl::collective {
+
+struct Job {
+  Collective collective = Collective::all_reduce;
+  double bytes = 0.0;
+  GroupPlacement placement;
+};
+
+// Does the algorithm offer this collective?
+bool runs(Collective collective, Algorithm algorithm);
+
+// Of one algorithm (not automatic).
+double seconds(const Job& job, Algorithm algorithm, const Wire& wire);
+
+double ring_seconds(const Job& job, const Wire& wire);
+double recursive_doubling_seconds(const Job& job, const Wire& wire);
+double rabenseifner_seconds(const Job& job, const Wire& wire);
+double tree_seconds(const Job& job, const Wire& wire);
+double hierarchical_seconds(const Job& job, const Wire& wire);
+double pairwise_seconds(const Job& job, const Wire& wire);  // all_to_all, send_receive
+
+std::int64_t ring_elements(Collective collective, std::int64_t elements, int size, int rank);
+std::int64_t recursive_doubling_elements(std::int64_t elements, int size, int rank);
+std::int64_t rabenseifner_elements(std::int64_t elements, int size, int rank);
+std::int64_t tree_elements(Collective collective, std::int64_t elements, int size, int rank);
+
+// What runs when `algorithm` is asked for: itself where it offers the collective, ring or tree where not; and for
+// automatic what sibyl::Communicator chooses by size:
+//   all_reduce up to 16 KiB: recursive doubling; of more than 4 ranks and up to 64 KiB for each: Rabenseifner; else ring.
+Algorithm resolve(Collective collective, Algorithm algorithm, std::int64_t bytes, int group_size);
+
+// The largest sizes at which that choice is still the one before; ascending.
+std::array<std::int64_t, 2> choice_changes(int group_size);
+
+}  // namespace sibyl::collective

@@ -1,0 +1,78 @@
+#include "netmodel/collective/algorithms.h"
+#include "netmodel/collective/partition.h"
+
+namespace sibyl::collective {
+namespace {
+
+constexpr std::int64_t small_vector = 16 * 1024;
+constexpr std::int64_t small_part = 64 * 1024;
+constexpr int few_ranks = 4;
+
+Algorithm fallback(Collective collective) {
+  const bool one_root = collective == Collective::broadcast || collective == Collective::reduce;
+  return one_root ? Algorithm::tree : Algorithm::ring;
+}
+
+}  // namespace
+
+bool runs(Collective collective, Algorithm algorithm) {
+  switch (collective) {
+    case Collective::all_reduce: return algorithm != Algorithm::automatic;
+    case Collective::reduce_scatter:
+    case Collective::all_gather: return algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
+    case Collective::broadcast:
+    case Collective::reduce: return algorithm == Algorithm::tree;
+    case Collective::all_to_all:
+    case Collective::send_receive: return algorithm == Algorithm::ring;
+  }
+  return false;
+}
+
+double seconds(const Job& job, Algorithm algorithm, const Wire& wire) {
+  if (job.placement.size() <= 1) return 0.0;
+  if (job.collective == Collective::all_to_all || job.collective == Collective::send_receive)
+    return pairwise_seconds(job, wire);
+  switch (algorithm) {
+    case Algorithm::recursive_doubling: return recursive_doubling_seconds(job, wire);
+    case Algorithm::rabenseifner: return rabenseifner_seconds(job, wire);
+    case Algorithm::tree: return tree_seconds(job, wire);
+    case Algorithm::hierarchical: return hierarchical_seconds(job, wire);
+    case Algorithm::ring:
+    case Algorithm::automatic: break;
+  }
+  return ring_seconds(job, wire);
+}
+
+Algorithm resolve(Collective collective, Algorithm algorithm, std::int64_t bytes, int group_size) {
+  if (algorithm != Algorithm::automatic && runs(collective, algorithm)) return algorithm;
+  if (algorithm != Algorithm::automatic || collective != Collective::all_reduce) return fallback(collective);
+  if (bytes <= small_vector) return Algorithm::recursive_doubling;
+  const bool short_parts = bytes <= group_size * small_part;
+  return group_size > few_ranks && short_parts ? Algorithm::rabenseifner : Algorithm::ring;
+}
+
+std::array<std::int64_t, 2> choice_changes(int group_size) {
+  return {small_vector, group_size > few_ranks ? group_size * small_part : small_vector};
+}
+
+}  // namespace sibyl::collective
+
+namespace sibyl {
+
+std::int64_t bytes_sent(Collective collective, Algorithm algorithm, std::int64_t elements, std::int64_t element_bytes,
+                        int group_size, int rank) {
+  namespace c = sibyl::collective;
+  if (group_size <= 1) return 0;
+  if (collective == Collective::send_receive) return elements * element_bytes;
+  if (collective == Collective::all_to_all)
+    return (elements - c::part(elements, group_size, rank).size()) * element_bytes;
+  switch (c::resolve(collective, algorithm, elements * element_bytes, group_size)) {
+    case Algorithm::recursive_doubling:
+      return c::recursive_doubling_elements(elements, group_size, rank) * element_bytes;
+    case Algorithm::rabenseifner: return c::rabenseifner_elements(elements, group_size, rank) * element_bytes;
+    case Algorithm::tree: return c::tree_elements(collective, elements, group_size, rank) * element_bytes;
+    default: return c::ring_elements(collective, elements, group_size, rank) * element_bytes;  // hierarchical: network.md
+  }
+}
+
+}  // namespace sibyl

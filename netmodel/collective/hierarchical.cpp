@@ -1,0 +1,25 @@
+// Hierarchical: a ring reduce-scatter inside each node, then every local rank runs its m/g through the nodes, all g at
+// once over the NICs, then a ring all-gather inside the node. Latency 2 (g - 1) inside and the faster of a ring
+// and Rabenseifner between nodes; bytes through a node's NICs 2 m (n - 1)/n.
+#include <algorithm>
+
+#include "netmodel/collective/algorithms.h"
+
+namespace sibyl::collective {
+
+double hierarchical_seconds(const Job& job, const Wire& wire) {
+  const auto [ranks, nodes, groups] = job.placement;
+  const GroupPlacement local{ranks, 1, groups};
+  const GroupPlacement between{1, nodes, ranks * groups};
+  double total = 0.0;
+  if (ranks > 1) total += ring_seconds({job.collective, job.bytes, local}, wire);
+  if (nodes > 1) {
+    const Job share{job.collective, job.bytes / ranks, between};
+    total += job.collective == Collective::all_reduce
+                 ? std::min(ring_seconds(share, wire), rabenseifner_seconds(share, wire))
+                 : ring_seconds(share, wire);
+  }
+  return total;
+}
+
+}  // namespace sibyl::collective

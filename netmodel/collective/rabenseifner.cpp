@@ -1,0 +1,35 @@
+// Rabenseifner: reduce-scatter by recursive halving, all-gather by recursive doubling: 2 log2 p rounds and 2 m (p - 1)/p bytes. The
+// first exchange is with the nearest rank and half the vector, the last with the farthest and m/p.
+#include "netmodel/collective/algorithms.h"
+#include "netmodel/collective/partition.h"
+
+namespace sibyl::collective {
+
+double rabenseifner_seconds(const Job& job, const Wire& wire) {
+  const auto [ranks, nodes, groups] = job.placement;
+  const Fold fold = Fold::of(job.placement.size());
+  const auto round = [&, ranks = ranks, nodes = nodes, groups = groups](double bytes, int block) {
+    if (nodes == 1 || ranks % block == 0) return wire.inside(bytes, ranks * groups);
+    return wire.across(bytes, ranks * groups, (block + ranks - 1) / ranks, true);
+  };
+  double total = fold.extra > 0 ? 2 * round(job.bytes, 2) : 0.0;
+  for (int block = 2; block <= fold.core; block *= 2) total += 2 * round(job.bytes / block, block);
+  return total;
+}
+
+std::int64_t rabenseifner_elements(std::int64_t elements, int size, int rank) {
+  const Fold fold = Fold::of(size);
+  if (fold.waits(rank)) return elements;
+  std::int64_t sent = fold.takes(rank) ? elements : 0;
+  Halving halving(fold.core);
+  const int number = fold.inner(rank);
+  for (int step = 0; (1 << step) < fold.core; ++step) {
+    const Range given = halving.given(number, step);
+    halving.parts = halving.kept(number, step);
+    sent += elements_of(given, elements, fold.core).size();          // halving gives this away
+    sent += elements_of(halving.parts, elements, fold.core).size();  // doubling gives this back
+  }
+  return sent;
+}
+
+}  // namespace sibyl::collective

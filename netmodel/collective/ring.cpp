@@ -1,0 +1,45 @@
+// Ring: p - 1 rounds, in each of which every rank sends one part of m/p to the next; an all-reduce is a reduce-scatter and an
+// all-gather, 2 (p - 1) rounds.
+//
+// Every link works in every round, so the slowest sets the pace of bytes; but latencies add up along the way of one part,
+// which crosses each link of the ring in turn. So a round costs the mean latency of the links and the largest
+// byte time. A ring in rank order crosses each node's NICs once per direction; with several NICs the library lays
+// as many rings as NICs (one for each rank at most), each with its share of the bytes.
+#include <algorithm>
+
+#include "netmodel/collective/algorithms.h"
+#include "netmodel/collective/partition.h"
+
+namespace sibyl::collective {
+
+double ring_seconds(const Job& job, const Wire& wire) {
+  const auto [ranks, nodes, groups] = job.placement;
+  const int size = job.placement.size();
+  const double message = job.bytes / size;
+  double latency = 0.0, stream = 0.0;
+  if (ranks > 1) {
+    const double empty = wire.inside(0, ranks * groups);
+    latency += empty * (size - nodes) / size;
+    stream = wire.inside(message, ranks * groups) - empty;
+  }
+  if (nodes > 1) {
+    const int stripes = wire.stripes(ranks);
+    const double empty = wire.across(0, stripes * groups, nodes, false);
+    latency += empty * nodes / size;
+    stream = std::max(stream, wire.across(message / stripes, stripes * groups, nodes, false) - empty);
+  }
+  const int rounds = (size - 1) * (job.collective == Collective::all_reduce ? 2 : 1);
+  return rounds * (latency + stream);
+}
+
+// Round s of the reduce-scatter sends part rank - 1 - s, so all parts but the rank's own; round s of the all-gather sends part
+// rank - s, so all but the next rank's own.
+std::int64_t ring_elements(Collective collective, std::int64_t elements, int size, int rank) {
+  const std::int64_t scatter = elements - part(elements, size, rank).size();
+  const std::int64_t gather = elements - part(elements, size, (rank + 1) % size).size();
+  if (collective == Collective::reduce_scatter) return scatter;
+  if (collective == Collective::all_gather) return gather;
+  return scatter + gather;
+}
+
+}  // namespace sibyl::collective

@@ -1,0 +1,90 @@
+// Two binary trees, each with half of the vector, pipelined in chunks: an inner rank of one tree is a leaf of the other, so every
+// rank sends and receives about m on the way up and m on the way down.
+//
+// Time: the first chunk climbs and descends ceil(log2 p) levels (those inside a node, then those between nodes); the
+// rest of the m bytes follows at the pace of the slowest link. Broadcast and reduce use one tree, one way: an inner rank
+// sends (or receives) each byte twice.
+#include <algorithm>
+#include <bit>
+
+#include "netmodel/collective/algorithms.h"
+#include "netmodel/collective/partition.h"
+
+namespace sibyl::collective {
+namespace {
+
+constexpr double chunk_bytes = 256.0 * 1024;
+
+int levels(int count) { return std::bit_width(static_cast<unsigned>(count - 1)); }
+
+TreePlace in_order(int size, int rank) {
+  TreePlace place;
+  const auto add = [&](int child) { place.children[place.children[0] < 0 ? 0 : 1] = child; };
+  if (rank == 0) {
+    // The root has one child: the rank of the highest bit.
+    if (size > 1) add(static_cast<int>(std::bit_floor(static_cast<unsigned>(size - 1))));
+    return place;
+  }
+  const int bit = rank & -rank;
+  const int up = (rank ^ bit) | (bit << 1);
+  place.parent = up < size ? up : rank ^ bit;
+  if (bit > 1) {
+    add(rank - bit / 2);
+    // The right child is the highest subtree root that still exists.
+    for (int low = bit / 2; low > 0; low /= 2)
+      if (rank + low < size) {
+        add(rank + low);
+        break;
+      }
+  }
+  return place;
+}
+
+}  // namespace
+
+TreePlace TreePlace::of(int size, int rank) { return in_order(size, rank); }
+
+TreePlace TreePlace::mirrored(int size, int rank) {
+  TreePlace place = in_order(size, size - 1 - rank);
+  const auto mirror = [&](int& other) { other = other < 0 ? -1 : size - 1 - other; };
+  mirror(place.parent);
+  for (int& child : place.children) mirror(child);
+  return place;
+}
+
+double tree_seconds(const Job& job, const Wire& wire) {
+  const auto [ranks, nodes, groups] = job.placement;
+  const bool both_ways = job.collective == Collective::all_reduce;
+  const double per_tree = both_ways ? job.bytes / 2 : job.bytes;
+  const double chunk = std::min(per_tree, chunk_bytes);
+  double climb = 0.0, pace = 0.0;  // of one chunk; of all bytes that a rank passes on, one way
+  // Both trees together carry m through a rank one way; one tree carries m twice through an inner rank.
+  const bool inner = job.placement.size() > 2;
+  const double through = both_ways || !inner ? job.bytes : 2 * job.bytes;
+  if (ranks > 1) {
+    climb += levels(ranks) * wire.inside(chunk, ranks * groups);
+    pace = wire.inside(through, ranks * groups) - wire.inside(std::min(chunk, through), ranks * groups);
+  }
+  if (nodes > 1) {
+    const int stripes = wire.stripes(ranks);
+    const auto link = [&, nodes = nodes, groups = groups](double bytes) {
+      return wire.across(bytes / stripes, stripes * groups, nodes, true);
+    };
+    climb += levels(nodes) * link(chunk);
+    pace = std::max(pace, link(through) - link(std::min(chunk, through)));
+  }
+  return (both_ways ? 2 : 1) * (climb + pace);
+}
+
+std::int64_t tree_elements(Collective collective, std::int64_t elements, int size, int rank) {
+  const TreePlace place = TreePlace::of(size, rank);
+  const std::int64_t up = place.parent >= 0 ? 1 : 0;
+  if (collective == Collective::broadcast) return place.child_count() * elements;
+  if (collective == Collective::reduce) return up * elements;
+  const TreePlace other = TreePlace::mirrored(size, rank);
+  const std::int64_t other_up = other.parent >= 0 ? 1 : 0;
+  return (up + place.child_count()) * part(elements, 2, 0).size() +
+         (other_up + other.child_count()) * part(elements, 2, 1).size();
+}
+
+}  // namespace sibyl::collective

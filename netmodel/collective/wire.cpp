@@ -1,0 +1,18 @@
+#include "netmodel/collective/wire.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sibyl::collective {
+
+double Wire::across(double bytes, int flows, int nodes, bool far) const {
+  const TopologySpec& spec = topology_.spec();
+  const int level = std::max(1, topology_.span(nodes));
+  double sharing = static_cast<double>(flows) / spec.nics_per_node;
+  if (far) sharing *= std::pow(spec.oversubscription, level - 1);
+  return messages_.seconds(bytes, {level, std::max(1, static_cast<int>(std::ceil(sharing - 1e-9)))});
+}
+
+int Wire::stripes(int ranks) const { return std::min(ranks, topology_.spec().nics_per_node); }
+
+}  // namespace sibyl::collective

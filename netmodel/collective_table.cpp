@@ -1,0 +1,94 @@
+#include "netmodel/collective_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sibyl {
+namespace {
+
+MeasuredPlacement prepared(const GroupPlacement& placement, std::vector<CurvePoint> samples) {
+  MeasuredPlacement result{placement, merged(std::move(samples)), 0.0};
+  const std::vector<CurvePoint> raw = result.points;
+  never_falling(result.points);
+  double squares = 0.0;
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    const double moved = std::log(result.points[i].seconds / raw[i].seconds);
+    squares += moved * moved + raw[i].spread * raw[i].spread;
+  }
+  if (!raw.empty()) result.error = std::sqrt(squares / static_cast<double>(raw.size()));
+  return result;
+}
+
+double log_ratio(int a, int b) { return std::abs(std::log2(static_cast<double>(a) / b)); }
+
+}  // namespace
+
+double distance(const GroupPlacement& a, const GroupPlacement& b) {
+  return log_ratio(a.ranks_per_node, b.ranks_per_node) + log_ratio(a.nodes, b.nodes) +
+         log_ratio(a.groups_per_node, b.groups_per_node);
+}
+
+void never_falling(std::vector<CurvePoint>& points) {
+  struct Pool {
+    double mean;
+    std::size_t count;
+  };
+  std::vector<Pool> pools;
+  for (const CurvePoint& point : points) {
+    pools.push_back({std::log(point.seconds), 1});
+    while (pools.size() > 1 && pools[pools.size() - 2].mean > pools.back().mean) {
+      const Pool last = pools.back();
+      pools.pop_back();
+      Pool& joined = pools.back();
+      const auto a = static_cast<double>(joined.count), b = static_cast<double>(last.count);
+      joined = {(joined.mean * a + last.mean * b) / (a + b), joined.count + last.count};
+    }
+  }
+  std::size_t i = 0;
+  for (const Pool& pool : pools)
+    for (std::size_t end = i + pool.count; i < end; ++i) points[i].seconds = std::exp(pool.mean);
+}
+
+double log_interpolated(std::span<const CurvePoint> points, double bytes) {
+  const auto after = std::ranges::lower_bound(points, bytes, {}, &CurvePoint::bytes);
+  if (after == points.begin()) return after->seconds;
+  if (after == points.end()) return points.back().seconds;
+  const auto before = std::prev(after);
+  const double low = std::log(std::max(1.0, before->bytes)), high = std::log(std::max(1.0, after->bytes));
+  const double share = high > low ? (std::log(std::max(1.0, bytes)) - low) / (high - low) : 1.0;
+  return std::exp(std::lerp(std::log(before->seconds), std::log(after->seconds), std::clamp(share, 0.0, 1.0)));
+}
+
+CollectiveTable::CollectiveTable(std::span<const CollectiveSample> samples) {
+  std::map<std::pair<Collective, Algorithm>, std::map<GroupPlacement, std::vector<CurvePoint>>> sorted;
+  for (const CollectiveSample& sample : samples) {
+    const GroupPlacement& at = sample.placement;
+    if (at.ranks_per_node < 1 || at.nodes < 1 || at.groups_per_node < 1) continue;
+    sorted[{sample.collective, sample.algorithm}][at].push_back(
+        {sample.bytes.value(), sample.time.value(), sample.spread});
+  }
+  for (auto& [key, placements] : sorted)
+    for (auto& [placement, points] : placements)
+      if (MeasuredPlacement ready = prepared(placement, std::move(points)); !ready.points.empty())
+        measured_[key].push_back(std::move(ready));
+}
+
+bool CollectiveTable::has(Collective collective, Algorithm algorithm) const {
+  return measured_.contains({collective, algorithm});
+}
+
+const MeasuredPlacement* CollectiveTable::nearest(Collective collective, Algorithm algorithm,
+                                                  const GroupPlacement& placement) const {
+  const auto found = measured_.find({collective, algorithm});
+  if (found == measured_.end()) return nullptr;
+  const MeasuredPlacement* best = nullptr;
+  double best_distance = 0.0;
+  for (const MeasuredPlacement& candidate : found->second) {
+    if ((candidate.placement.nodes == 1) != (placement.nodes == 1) || candidate.placement.size() == 1) continue;
+    const double here = distance(candidate.placement, placement);
+    if (best == nullptr || here < best_distance) best = &candidate, best_distance = here;
+  }
+  return best;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,148 @@
+#include "netmodel/curve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+namespace sibyl {
+namespace {
+
+struct Line {
+  double alpha = 0.0, beta = 0.0;
+  double cost = 0.0;  // sum of Huber losses of relative residuals
+};
+
+constexpr double huber_width = 0.05;       // a residual above 5 % counts linearly
+constexpr double price_of_segment = 2e-3;  // per segment: what a further one must save, beside a fifth of the cost
+constexpr std::size_t least_points = 3;    // of a segment
+
+double huber(double residual) {
+  const double size = std::abs(residual);
+  return size <= huber_width ? residual * residual : huber_width * (2 * size - huber_width);
+}
+
+// Least squares of w (alpha + beta x - t)^2 with alpha, beta >= 0.
+Line weighted_line(std::span<const CurvePoint> points, std::span<const double> weights) {
+  double sum = 0, sx = 0, sxx = 0, st = 0, sxt = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const double w = weights[i], x = points[i].bytes, t = points[i].seconds;
+    sum += w, sx += w * x, sxx += w * x * x, st += w * t, sxt += w * x * t;
+  }
+  const double determinant = sum * sxx - sx * sx;
+  Line line{st / sum, 0.0, 0.0};
+  if (determinant > 1e-12 * sum * sxx) {
+    line.beta = (sum * sxt - sx * st) / determinant;
+    line.alpha = (st - line.beta * sx) / sum;
+    if (line.beta < 0) line = Line{st / sum, 0.0, 0.0};
+    if (line.alpha < 0) line = Line{0.0, sxt / sxx, 0.0};
+  }
+  return line;
+}
+
+Line robust_line(std::span<const CurvePoint> points) {
+  std::vector<double> weights(points.size());
+  for (std::size_t i = 0; i < points.size(); ++i) weights[i] = 1.0 / (points[i].seconds * points[i].seconds);
+  Line line;
+  for (int pass = 0; pass < 8; ++pass) {
+    line = weighted_line(points, weights);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const double t = points[i].seconds;
+      const double residual = std::abs(line.alpha + line.beta * points[i].bytes - t) / t;
+      weights[i] = std::min(1.0, huber_width / std::max(residual, 1e-12)) / (t * t);
+    }
+  }
+  for (const CurvePoint& point : points)
+    line.cost += huber((line.alpha + line.beta * point.bytes - point.seconds) / point.seconds);
+  return line;
+}
+
+struct Cut {
+  std::size_t from = 0;
+  Line line;
+};
+
+double total(const std::vector<Cut>& cuts) {
+  double sum = 0;
+  for (const Cut& cut : cuts) sum += cut.line.cost;
+  return sum;
+}
+
+std::vector<Cut> best_cuts(const std::vector<CurvePoint>& points) {
+  const std::span<const CurvePoint> all(points);
+  const std::size_t n = points.size();
+  std::vector<Cut> one{{0, robust_line(all)}};
+  std::vector<Cut> two, three;
+  double two_cost = std::numeric_limits<double>::infinity(), three_cost = two_cost;
+  for (std::size_t i = least_points; i + least_points <= n; ++i) {
+    const Line head = robust_line(all.first(i));
+    std::vector<Cut> split{{0, head}, {i, robust_line(all.subspan(i))}};
+    if (total(split) < two_cost) two_cost = total(split), two = split;
+    for (std::size_t j = i + least_points; j + least_points <= n; ++j) {
+      std::vector<Cut> thrice{{0, head}, {i, robust_line(all.subspan(i, j - i))}, {j, robust_line(all.subspan(j))}};
+      if (total(thrice) < three_cost) three_cost = total(thrice), three = std::move(thrice);
+    }
+  }
+  const auto earns = [](double before, double after) { return after + price_of_segment < 0.8 * before; };
+  const std::vector<Cut>& best = !two.empty() && earns(total(one), two_cost) ? two : one;
+  return !three.empty() && earns(total(best), three_cost) ? three : best;
+}
+
+}  // namespace
+
+std::vector<CurvePoint> merged(std::vector<CurvePoint> points) {
+  std::erase_if(points, [](const CurvePoint& p) {
+    return !(p.bytes >= 0 && p.seconds > 0 && std::isfinite(p.bytes) && std::isfinite(p.seconds));
+  });
+  std::ranges::sort(points, [](const CurvePoint& a, const CurvePoint& b) {
+    return a.bytes != b.bytes ? a.bytes < b.bytes : a.seconds < b.seconds;
+  });
+  std::vector<CurvePoint> result;
+  for (std::size_t begin = 0, end = 0; begin < points.size(); begin = end) {
+    while (end < points.size() && points[end].bytes == points[begin].bytes) ++end;
+    result.push_back(points[begin + (end - begin) / 2]);
+    const double range = (points[end - 1].seconds - points[begin].seconds) / result.back().seconds;
+    result.back().spread = std::max(result.back().spread, end - begin > 1 ? range / 2 : 0.0);
+  }
+  return result;
+}
+
+Curve Curve::line(double alpha, double beta) {
+  Curve curve;
+  curve.segments_.push_back({0.0, alpha, beta, 0.0});
+  return curve;
+}
+
+Curve Curve::fit(std::vector<CurvePoint> samples) {
+  const std::vector<CurvePoint> points = merged(std::move(samples));
+  Curve curve;
+  if (points.empty()) return curve;
+  for (const Cut& cut : best_cuts(points)) {
+    // Protocols switch somewhere between two sampled sizes: take the geometric middle.
+    const double from = cut.from == 0 ? 0.0 : std::sqrt(points[cut.from - 1].bytes * points[cut.from].bytes);
+    const double floor = curve.segments_.empty() ? 0.0 : curve.seconds(from);
+    curve.segments_.push_back({from, cut.line.alpha, cut.line.beta, floor});
+  }
+  double squares = 0;
+  for (const CurvePoint& point : points) {
+    const double residual = (curve.seconds(point.bytes) - point.seconds) / point.seconds;
+    squares += residual * residual + point.spread * point.spread;
+    curve.sizes_.push_back(point.bytes);
+  }
+  curve.error_ = std::sqrt(squares / static_cast<double>(points.size()));
+  curve.smallest_ = points.front().bytes;
+  curve.largest_ = points.back().bytes;
+  return curve;
+}
+
+double Curve::seconds(double bytes) const {
+  const auto after = std::ranges::upper_bound(segments_, bytes, {}, &Segment::from);
+  const Segment& segment = after == segments_.begin() ? segments_.front() : *std::prev(after);
+  return std::max(segment.floor, segment.alpha + segment.beta * bytes);
+}
+
+bool Curve::sampled(double bytes) const {
+  return std::ranges::any_of(sizes_, [&](double size) { return std::abs(size - bytes) <= 0.02 * size; });
+}
+
+}  // namespace sibyl

@@ -1,0 +1,54 @@
+// Time of one message between two ranks, by distance and by how many messages share the way.
+//
+// From samples where there are any: one Curve per (same node or not, pairs at once). Between measured numbers of
+// pairs times are interpolated; beyond, and where only one pair was measured, messages through one NIC share its rate fairly: the
+// part of the time that grows with bytes is multiplied by the pairs. Without samples: latency + bytes / (bandwidth *
+// efficiency) of the topology's path, marked estimated. Never falls with bytes or pairs.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/estimate.h"
+#include "netmodel/curve.h"
+#include "netmodel/network.h"
+#include "netmodel/topology.h"
+
+namespace sibyl {
+
+// Where a message goes: level of distance (Topology), and how many messages share one NIC (or, at level 0, the node).
+struct Way {
+  int level = 0;
+  int pairs = 1;
+};
+
+class PointToPoint {
+ public:
+  // What a link that nobody measured gives of its nominal rate: see docs/models/network.md.
+  static constexpr double device_link_efficiency = 0.80;
+  static constexpr double nic_efficiency = 0.85;
+  static constexpr double unmeasured_error = 0.30;
+
+  PointToPoint(const Topology& topology, std::span<const PointToPointSample> samples);
+
+  // A device link seen through collectives inside the node, where no message was timed alone: its latency and rate.
+  void set_device_link(Seconds latency, BytesPerSecond rate, double error);
+
+  [[nodiscard]] double seconds(double bytes, Way way) const;
+  [[nodiscard]] double error(Way way) const;
+  [[nodiscard]] Estimate time(Bytes bytes, Way way) const;
+  [[nodiscard]] bool measured(bool same_node) const { return !curves(same_node).empty(); }
+
+ private:
+  using Curves = std::vector<std::pair<int, Curve>>;  // by pairs, ascending
+  [[nodiscard]] const Curves& curves(bool same_node) const { return same_node ? inside_ : across_; }
+  [[nodiscard]] double from_samples(const Curves& measured, double bytes, int pairs, bool shared) const;
+  [[nodiscard]] double from_topology(double bytes, Way way) const;
+
+  Topology topology_;
+  Curves inside_, across_;
+  double inside_latency_ = 0.0, inside_rate_ = 0.0, inside_error_ = unmeasured_error;
+};
+
+}  // namespace sibyl
