@@ -14,12 +14,13 @@ enum Kind { weights, gradients, optimizer, activations, workspace, communication
 
 constexpr std::size_t no_storage = static_cast<std::size_t>(-1);
 
-double optimizer_state_per_element(OptimizerKind kind) {
+// f32 tensors of the parameter's shape that the optimizer keeps for it.
+int optimizer_states(OptimizerKind kind) {
   switch (kind) {
     case OptimizerKind::sgd: return 0;
-    case OptimizerKind::momentum: return 4;
+    case OptimizerKind::momentum: return 1;
     case OptimizerKind::adam:
-    case OptimizerKind::adamw: return 8;
+    case OptimizerKind::adamw: return 2;
   }
   return 0;
 }
@@ -108,9 +109,8 @@ class StepWalk {
       if (tensor.kind == TensorKind::input) ledger_.take(activations, bytes_of(LocalTensorId{i}));
     }
     for (const Update& update : stage_.updates) {
-      const double elements = static_cast<double>(element_count(stage_[update.parameter].shape));
-      const double state = optimizer_state_per_element(strategy_.optimizer) * elements;
-      if (state > 0) ledger_.take(optimizer, state);
+      const double state = 4.0 * static_cast<double>(element_count(stage_[update.parameter].shape));
+      for (int i = 0; i < optimizer_states(strategy_.optimizer); ++i) ledger_.take(optimizer, state);
     }
     for (const GradientSync& sync : stage_.gradients)
       for (const Bucket& bucket : sync.buckets) ledger_.take(communication, static_cast<double>(bucket.bytes()));

@@ -1,0 +1,75 @@
+// Memory of a step, allocation by allocation.
+#include "oracle/memory/footprint.h"
+
+#include <gtest/gtest.h>
+
+#include "oracle/memory/aliasing.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+Footprint footprint_of(const Graph& graph, const Strategy& strategy) {
+  const Cluster cluster = test::cluster(strategy.data, 1);
+  const auto plan = make_plan(graph, strategy);
+  const Stage& stage = plan->stages.at(0);
+  PricedStage priced = price(*plan, stage, cluster);
+  for (PricedKernel& kernel : priced.prices) kernel.estimate.workspace = Bytes{};
+  return footprint(stage, priced, strategy, cluster.kernels.device());
+}
+
+// Blocks of 64 B. Static: weights fc1 128 + 32->64, fc2 96->128 + 12->64 = 384; batch x 32->64, targets 16->64 = 128.
+// Forward keeps relu.out (64, for itself and fc2) and the loss's log-probabilities (24->64).
+// Backward: loss makes d fc2.y (64), frees the log-probabilities. fc2 makes d relu (64), d weight 128, d bias 64, frees
+// d fc2.y and its hold on relu.out. relu makes d fc1.y 64, frees relu.out and d relu. fc1 makes d weight 128, d bias 64
+// beside d fc1.y 64: gradients 384, activations 128 + 64: 384 + 384 + 192 = 960, the peak.
+TEST(Footprint, OfAnMlpByHand) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy;
+  strategy.global_batch = 2;
+  const Footprint f = footprint_of(graph, strategy);
+  EXPECT_EQ(f.peak_step, "backward");
+  EXPECT_DOUBLE_EQ(f.peak.weights.value(), 384);
+  EXPECT_DOUBLE_EQ(f.peak.gradients.value(), 384);
+  EXPECT_DOUBLE_EQ(f.peak.activations.value(), 192);
+  EXPECT_DOUBLE_EQ(f.peak.total.value(), 960);
+}
+
+// Per replica one bucket for all 67 gradients, and two states an element, each parameter's rounded on its own.
+TEST(Footprint, AdamAndBucketsAddTheirOwn) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy;
+  strategy.global_batch = 4;
+  strategy.data = 2;
+  strategy.optimizer = OptimizerKind::adam;
+  const Footprint f = footprint_of(graph, strategy);
+  EXPECT_DOUBLE_EQ(f.peak.communication.value(), 320);               // 67 * 4 = 268 -> 320
+  EXPECT_DOUBLE_EQ(f.peak.optimizer.value(), 2 * (128 + 64 + 128 + 64));  // 32, 8, 24, 3 elements: 128, 32, 96, 12 B, rounded
+}
+
+TEST(Footprint, MoreSamplesNeverTakeLess) {
+  const Graph graph = test::mlp({4, 8, 8, 3}, 2);
+  Bytes before;
+  for (std::int64_t batch = 1; batch <= 64; batch *= 2) {
+    Strategy strategy;
+    strategy.global_batch = batch;
+    const Bytes total = footprint_of(graph, strategy).peak.total;
+    EXPECT_GE(total, before) << batch;
+    before = total;
+  }
+}
+
+TEST(Aliasing, AdditionPassesItsGradientOnUnlessBroadcast) {
+  const Signature same{Binary{BinaryKind::add}, {{2, 3}, {2, 3}}, {{2, 3}}, DType::f32};
+  EXPECT_TRUE(passes_gradient_through(same, 0));
+  EXPECT_TRUE(passes_gradient_through(same, 1));
+  const Signature broadcast{Binary{BinaryKind::add}, {{2, 3}, {3}}, {{2, 3}}, DType::f32};
+  EXPECT_TRUE(passes_gradient_through(broadcast, 0));
+  EXPECT_FALSE(passes_gradient_through(broadcast, 1));
+  const Signature difference{Binary{BinaryKind::sub}, {{2, 3}, {2, 3}}, {{2, 3}}, DType::f32};
+  EXPECT_FALSE(passes_gradient_through(difference, 1)) << "negated";
+}
+
+}  // namespace
+}  // namespace sibyl

@@ -1,0 +1,145 @@
+// Plans: meshes, buckets, who computes which gradient.
+#include "oracle/plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "oracle/plan/buckets.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<std::string> names(const Graph& graph, const Stage& stage, const std::vector<LocalTensorId>& ids) {
+  std::vector<std::string> result;
+  for (const LocalTensorId id : ids) result.push_back(graph[stage[id].origin].name);
+  return result;
+}
+
+Strategy data_parallel(int replicas, std::int64_t batch) {
+  Strategy strategy;
+  strategy.data = replicas;
+  strategy.global_batch = batch;
+  return strategy;
+}
+
+TEST(Mesh, GroupsDifferInOneDigit) {
+  const Mesh mesh{{{MeshAxis::data, 6}}};
+  EXPECT_EQ(mesh.size(), 6);
+  EXPECT_EQ(mesh.stride(MeshAxis::data), 1);
+  EXPECT_EQ(mesh.coordinate(4, MeshAxis::data), 4);
+  EXPECT_THAT(mesh.group(4, MeshAxis::data), ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST(Mesh, PlacementFillsNodesInOrder) {
+  const Mesh mesh{{{MeshAxis::data, 16}}};
+  EXPECT_EQ(placement(mesh, MeshAxis::data, 8), (GroupPlacement{8, 2, 1}));
+  EXPECT_EQ(placement(mesh, MeshAxis::data, 1), (GroupPlacement{1, 16, 1}));
+  EXPECT_EQ(placement(mesh, MeshAxis::data, 32), (GroupPlacement{16, 1, 1}));
+}
+
+TEST(Plan, FirstLayerNeedsNoGradientOfItsInput) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const auto plan = make_plan(graph, data_parallel(1, 2));
+  ASSERT_TRUE(plan.has_value());
+  const Stage& stage = plan->stages.at(0);
+  ASSERT_EQ(stage.steps.size(), 4U);  // fc1, relu, fc2, loss
+  EXPECT_EQ(std::get<Compute>(stage.steps[0]).gradients, 0b110U);
+  EXPECT_EQ(std::get<Compute>(stage.steps[1]).gradients, 0b1U);
+  EXPECT_EQ(std::get<Compute>(stage.steps[2]).gradients, 0b111U);
+  EXPECT_EQ(std::get<Compute>(stage.steps[3]).gradients, 0b1U);
+  EXPECT_EQ(stage.updates.size(), 4U);
+  EXPECT_TRUE(stage.gradients.empty()) << "one replica exchanges nothing";
+}
+
+TEST(Plan, LocalShapesHoldTheMicroBatch) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy = data_parallel(2, 24);
+  strategy.accumulation = 3;
+  const auto plan = make_plan(graph, strategy);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->micro_batch, 4);  // 24 / 2 replicas / 3 micro-batches
+  const auto& fc1 = std::get<Compute>(plan->stages[0].steps[0]);
+  EXPECT_EQ(to_string(signature(plan->stages[0], fc1)), "linear[4x4,8x4,8]->[4x8]:f32");
+  EXPECT_EQ(plan->stages[0].schedule.size(), 6U);
+}
+
+TEST(Plan, GradientsArriveFromTheLastLayer) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const auto plan = make_plan(graph, data_parallel(1, 2));
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_THAT(names(graph, plan->stages[0], gradient_order(plan->stages[0])),
+              ElementsAre("fc2.weight", "fc2.bias", "fc1.weight", "fc1.bias"));
+}
+
+// Sizes in bytes: fc1 8x4+8 -> 128, 32; fc2 3x8+3 -> 96, 12. First cap 100, then 150.
+// Arrival order fc2.w 96 (< 100), fc2.b -> 108 >= 100: closed. fc1.w 128, fc1.b -> 160 >= 150: closed.
+TEST(Buckets, CloseWhenTheCapIsReached) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy = data_parallel(2, 2);
+  strategy.first_bucket = Bytes{100};
+  strategy.bucket = Bytes{150};
+  const auto plan = make_plan(graph, strategy);
+  ASSERT_TRUE(plan.has_value());
+  const Stage& stage = plan->stages[0];
+  const GradientSync& sync = stage.gradients.at(0);
+  ASSERT_EQ(sync.buckets.size(), 2U);
+  EXPECT_THAT(names(graph, stage, sync.buckets[0].parameters), ElementsAre("fc2.weight", "fc2.bias"));
+  EXPECT_EQ(sync.buckets[0].bytes(), 108);
+  EXPECT_THAT(names(graph, stage, sync.buckets[1].parameters), ElementsAre("fc1.weight", "fc1.bias"));
+  EXPECT_EQ(sync.buckets[1].bytes(), 160);
+  // First step: caps in parameter order, then the list reversed: fc1.w 128 >= 100 | fc1.b 32, fc2.w -> 128, fc2.b -> 140.
+  ASSERT_EQ(sync.first_buckets.size(), 2U);
+  EXPECT_THAT(names(graph, stage, sync.first_buckets[0].parameters),
+              ElementsAre("fc1.bias", "fc2.weight", "fc2.bias"));
+  EXPECT_THAT(names(graph, stage, sync.first_buckets[1].parameters), ElementsAre("fc1.weight"));
+}
+
+TEST(Buckets, OneMessageWhenNotOverlapped) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy = data_parallel(2, 2);
+  strategy.exchange = GradientExchange::at_end;
+  const auto plan = make_plan(graph, strategy);
+  ASSERT_TRUE(plan.has_value());
+  const GradientSync& sync = plan->stages[0].gradients.at(0);
+  ASSERT_EQ(sync.buckets.size(), 1U);
+  EXPECT_FALSE(sync.overlapped);
+  EXPECT_EQ(sync.buckets[0].elements, graph.parameter_count());
+}
+
+TEST(Plan, AnUndividableBatchNamesTheNearest) {
+  const Graph graph = test::mlp({4, 3}, 2);
+  const auto plan = make_plan(graph, data_parallel(4, 10));
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_EQ(plan.error().code, ErrorCode::infeasible);
+  EXPECT_THAT(plan.error().hint, testing::HasSubstr("8 or 12"));
+}
+
+TEST(Plan, HalfPrecisionCastsWeightsOnceAndKeepsMasters) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy = data_parallel(1, 2);
+  strategy.precision = Precision::bf16;
+  const auto plan = make_plan(graph, strategy);
+  ASSERT_TRUE(plan.has_value());
+  const Stage& stage = plan->stages[0];
+  int casts = 0;
+  for (const Step& step : stage.steps)
+    if (std::holds_alternative<Cast>(std::get<Compute>(step).attributes)) ++casts;
+  EXPECT_EQ(casts, 6);  // the batch, four parameters, and the logits back to f32 for the loss
+  EXPECT_EQ(stage.updates.size(), 4U);
+  for (const Update& update : stage.updates) EXPECT_EQ(stage[update.parameter].dtype, DType::f32);
+}
+
+TEST(Strategy, ReadsAndRefusesAxes) {
+  Strategy strategy;
+  EXPECT_TRUE(parse_parallel("data=8", strategy).has_value());
+  EXPECT_EQ(strategy.data, 8);
+  EXPECT_FALSE(parse_parallel("dta=8", strategy).has_value());
+  EXPECT_FALSE(parse_parallel("data=0", strategy).has_value());
+  EXPECT_FALSE(parse_parallel("data=two", strategy).has_value());
+}
+
+}  // namespace
+}  // namespace sibyl

@@ -1,0 +1,175 @@
+// Whole predictions: sums by hand, limits, and what must hold for every input.
+#include "oracle/predict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "oracle/cost/price.h"
+#include "oracle/interval.h"
+#include "oracle/plan/plan.h"
+#include "oracle/simulate/step.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+Strategy data_parallel(int replicas, std::int64_t batch) {
+  Strategy strategy;
+  strategy.data = replicas;
+  strategy.global_batch = batch;
+  return strategy;
+}
+
+// Every kernel of the plan measured at 1 ms: the step is their number in milliseconds.
+std::vector<KernelSample> all_at_one_millisecond(const Graph& graph, const Strategy& strategy) {
+  std::vector<KernelSample> samples;
+  const auto plan = make_plan(graph, strategy);
+  for (KernelKey& key : kernels_of(*plan, Backend::cpu))
+    samples.push_back({std::move(key), Seconds{1e-3}, 0.0, 100, {}, {}, {}});
+  return samples;
+}
+
+// Forward fc1 relu fc2 loss = 4; backward the same 4; updates 4 parameters: 12 ms.
+TEST(Predict, SerialStepIsTheSumOfItsKernels) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const Strategy strategy = data_parallel(1, 2);
+  const auto p = predict(graph, strategy, test::cluster(1, 1, BytesPerSecond{1e9}, all_at_one_millisecond(graph, strategy)));
+  ASSERT_TRUE(p.has_value());
+  EXPECT_NEAR(p->step_time.value(), 12e-3, 1e-9);
+  EXPECT_NEAR(p->breakdown.forward.value(), 4e-3, 1e-9);
+  EXPECT_NEAR(p->breakdown.backward.value(), 4e-3, 1e-9);
+  EXPECT_NEAR(p->breakdown.optimizer.value(), 4e-3, 1e-9);
+  EXPECT_NEAR(p->throughput, 2 / 12e-3, 1e-3);
+  EXPECT_DOUBLE_EQ(p->provenance.measured, 1.0);
+  EXPECT_EQ(p->bytes_sent, 0);
+}
+
+// Two replicas: 4 copies into buckets within backward and 4 back, and 268 B of gradients each way through the ring.
+TEST(Predict, ReplicasCopyAndSendTheirGradients) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const Strategy strategy = data_parallel(2, 4);
+  const auto p = predict(graph, strategy, test::cluster(2, 1, BytesPerSecond{1e9}, all_at_one_millisecond(graph, strategy)));
+  ASSERT_TRUE(p.has_value());
+  EXPECT_NEAR(p->breakdown.backward.value(), 8e-3, 1e-9);
+  EXPECT_NEAR(p->breakdown.optimizer.value(), 8e-3, 1e-9);
+  EXPECT_GT(p->breakdown.communication_total.value(), 0);
+  EXPECT_EQ(p->bytes_sent, 268);
+}
+
+TEST(Predict, TooManyDevicesIsInfeasible) {
+  const auto p = predict(test::mlp({4, 3}, 2), data_parallel(4, 4), test::cluster(2, 1));
+  ASSERT_FALSE(p.has_value());
+  EXPECT_EQ(p.error().code, ErrorCode::infeasible);
+  EXPECT_THAT(p.error().hint, testing::HasSubstr("data=2"));
+}
+
+TEST(Predict, WhatDoesNotFitIsPricedAndSaid) {
+  Cluster cluster = test::cluster(1, 1);
+  Device small = test::cpu_device();
+  small.memory = Bytes{100};
+  cluster.kernels = KernelTable(small, {});
+  const auto p = predict(test::mlp({4, 8, 3}, 2), data_parallel(1, 2), cluster);
+  ASSERT_TRUE(p.has_value());
+  EXPECT_FALSE(p->fits);
+  EXPECT_GT(p->memory.total, p->memory_capacity);
+  EXPECT_DOUBLE_EQ(p->provenance.estimated, 1.0);
+}
+
+TEST(Predict, SameQuestionSameAnswer) {
+  const Graph graph = test::mlp({16, 32, 4}, 4);
+  const auto a = predict(graph, data_parallel(2, 8), test::cluster(2, 1));
+  const auto b = predict(graph, data_parallel(2, 8), test::cluster(2, 1));
+  EXPECT_EQ(a->step_time, b->step_time);
+  EXPECT_EQ(a->interval_low, b->interval_low);
+  EXPECT_EQ(a->memory.total, b->memory.total);
+}
+
+Graph any_mlp() {
+  auto widths = *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(1, 600));
+  if (widths.size() < 2) widths = {8, 4};
+  if (widths.size() > 8) widths.resize(8);
+  return test::mlp(widths, 2);
+}
+
+RC_GTEST_PROP(Predict, MoreBandwidthIsNeverSlower, ()) {
+  const Graph graph = any_mlp();
+  const int replicas = *rc::gen::inRange(2, 9);
+  const double rate = 1e6 * *rc::gen::inRange(1, 10000);
+  const auto slow = predict(graph, data_parallel(replicas, replicas * 4), test::cluster(replicas, 1, BytesPerSecond{rate}));
+  const auto fast = predict(graph, data_parallel(replicas, replicas * 4), test::cluster(replicas, 1, BytesPerSecond{2 * rate}));
+  RC_ASSERT(fast->step_time <= slow->step_time * (1 + 1e-12));
+}
+
+RC_GTEST_PROP(Predict, OneReplicaIsSerial, ()) {
+  const Graph graph = any_mlp();
+  const auto p = predict(graph, data_parallel(1, 4), test::cluster(1, 1));
+  RC_ASSERT(p->breakdown.communication_total.value() == 0.0);
+  RC_ASSERT(p->memory.communication.value() == 0.0);
+}
+
+// Formula and simulation of the same step agree; exactly, where kernels need no launch.
+RC_GTEST_PROP(Predict, ClosedFormEqualsSimulation, ()) {
+  const Graph graph = any_mlp();
+  const int replicas = *rc::gen::inRange(1, 9);
+  Strategy strategy = data_parallel(replicas, replicas * 4);
+  strategy.bucket = Bytes{1024.0 * *rc::gen::inRange(1, 2000)};
+  strategy.first_bucket = strategy.bucket / 4;
+  strategy.accumulation = *rc::gen::element(1, 2, 4);
+  if (*rc::gen::arbitrary<bool>()) strategy.exchange = GradientExchange::at_end;
+  const Cluster cluster = test::cluster(replicas, 1);
+  const auto plan = make_plan(graph, strategy);
+  const PricedStage priced = price(*plan, plan->stages[0], cluster);
+  const Slowdown slowdown{1.3, 1.6};
+  const double simulated = simulate_step(plan->stages[0], priced, slowdown).total.value();
+  const double closed = closed_step(plan->stages[0], priced, slowdown).total.value();
+  RC_ASSERT(std::abs(simulated / closed - 1) < 1e-9);
+}
+
+// Each of these inputs changes the answer it should.
+TEST(Predict, EveryInputMatters) {
+  const Graph graph = test::mlp({256, 512, 64}, 2);
+  const Strategy base = data_parallel(4, 32);
+  const auto answer = [&](const Strategy& s, const Cluster& c) { return predict(graph, s, c).value(); };
+  const Cluster cluster = test::cluster(4, 1);
+  const Prediction reference = answer(base, cluster);
+  auto with = [&](auto change) {
+    Strategy s = base;
+    change(s);
+    return answer(s, cluster);
+  };
+  EXPECT_NE(with([](Strategy& s) { s.global_batch = 64; }).step_time, reference.step_time);
+  EXPECT_NE(with([](Strategy& s) { s.data = 2; }).step_time, reference.step_time);
+  EXPECT_NE(with([](Strategy& s) { s.optimizer = OptimizerKind::adam; }).step_time, reference.step_time);
+  EXPECT_NE(with([](Strategy& s) { s.optimizer = OptimizerKind::adam; }).memory.total, reference.memory.total);
+  EXPECT_NE(with([](Strategy& s) { s.precision = Precision::bf16; }).step_time, reference.step_time);
+  EXPECT_NE(with([](Strategy& s) { s.exchange = GradientExchange::at_end; }).step_time, reference.step_time);
+  EXPECT_NE(with([](Strategy& s) { s.first_bucket = Bytes{1000}; }).buckets, reference.buckets);
+  EXPECT_NE(with([](Strategy& s) { s.accumulation = 2; }).step_time, reference.step_time);
+  EXPECT_NE(answer(base, test::cluster(1, 4)).step_time, reference.step_time);
+  EXPECT_NE(answer(base, test::cluster(4, 1, BytesPerSecond{5e8})).step_time, reference.step_time);
+}
+
+TEST(Scale, WeakKeepsTheBatchOfADeviceAndStrongThatOfAll) {
+  const Graph graph = test::mlp({64, 64, 8}, 2);
+  const Cluster cluster = test::cluster(8, 1);
+  const auto weak = scale(graph, data_parallel(1, 16), cluster, {1, 2, 4, 16}, Scaling::weak);
+  ASSERT_EQ(weak.size(), 4U);
+  EXPECT_EQ(weak[3].prediction->global_batch, 256);
+  EXPECT_DOUBLE_EQ(weak[0].efficiency, 1.0);
+  EXPECT_LT(weak[3].efficiency, 1.0);
+  const auto strong = scale(graph, data_parallel(1, 16), cluster, {1, 16, 32}, Scaling::strong);
+  EXPECT_EQ(strong[1].prediction->micro_batch, 1);
+  EXPECT_FALSE(strong[2].prediction.has_value()) << "16 samples over 32 devices";
+}
+
+// E max of 2 normals is 1/sqrt(pi) = 0.564; Blom's approximation gives 0.589.
+TEST(Interval, ExpectedMaximum) {
+  EXPECT_DOUBLE_EQ(expected_maximum(1), 0.0);
+  EXPECT_NEAR(expected_maximum(2), 0.564, 0.03);
+  EXPECT_NEAR(expected_maximum(100), 2.508, 0.02);
+}
+
+}  // namespace
+}  // namespace sibyl

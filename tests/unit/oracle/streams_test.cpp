@@ -1,0 +1,76 @@
+// Compute and communication beside each other: by hand, and formula against simulation.
+#include "oracle/simulate/streams.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace sibyl {
+namespace {
+
+constexpr Slowdown free_overlap{1.0, 1.0};
+
+TEST(Streams, MessageHidesBehindLaterTasks) {
+  // Tasks of 1 s each; a message of 1.5 s after the first: runs 1.0-2.5, compute ends at 3.
+  const Task tasks[] = {{Seconds{1}, {}}, {Seconds{1}, {}}, {Seconds{1}, {}}};
+  const Message messages[] = {{Seconds{1.5}, 0}};
+  const StreamsResult run = run_streams(tasks, messages, free_overlap);
+  EXPECT_DOUBLE_EQ(run.messages[0].start.value(), 1.0);
+  EXPECT_DOUBLE_EQ(run.message_end.value(), 2.5);
+  EXPECT_DOUBLE_EQ(run.compute_end.value(), 3.0);
+}
+
+TEST(Streams, MessagesGoOutInOrder) {
+  // Both ready at 1; the second waits for the first: 1-3, 3-5.
+  const Task tasks[] = {{Seconds{1}, {}}};
+  const Message messages[] = {{Seconds{2}, 0}, {Seconds{2}, 0}};
+  EXPECT_DOUBLE_EQ(run_streams(tasks, messages, free_overlap).message_end.value(), 5.0);
+}
+
+TEST(Streams, OverlapSlowsBoth) {
+  // Message of 1 s ready at 1 while 3 s of compute remain. Factors 2 and 4: the message takes 4 s, in which compute does
+  // 2 s of work; the last second runs alone: compute ends at 1 + 4 + 1 = 6.
+  const Task tasks[] = {{Seconds{1}, {}}, {Seconds{3}, {}}};
+  const Message messages[] = {{Seconds{1}, 0}};
+  const StreamsResult run = run_streams(tasks, messages, {2.0, 4.0});
+  EXPECT_DOUBLE_EQ(run.message_end.value(), 5.0);
+  EXPECT_DOUBLE_EQ(run.compute_end.value(), 6.0);
+}
+
+TEST(Streams, DeviceWaitsForLaunches) {
+  // Launches end at 2 and 4; kernels of 1 s: 2-3, 4-5; the device waited 2 s + 1 s.
+  const Task tasks[] = {{Seconds{1}, Seconds{2}}, {Seconds{1}, Seconds{2}}};
+  const StreamsResult run = run_streams(tasks, {}, free_overlap);
+  EXPECT_DOUBLE_EQ(run.compute_end.value(), 5.0);
+  EXPECT_DOUBLE_EQ(run.host_wait.value(), 3.0);
+}
+
+RC_GTEST_PROP(Streams, FormulaEqualsSimulation, ()) {
+  const auto durations = *rc::gen::container<std::vector<int>>(rc::gen::inRange(1, 1000));
+  const auto sizes = *rc::gen::container<std::vector<int>>(rc::gen::inRange(1, 3000));
+  RC_PRE(!durations.empty());
+  const Slowdown slowdown{1.0 + 0.01 * *rc::gen::inRange(0, 200), 1.0 + 0.01 * *rc::gen::inRange(0, 200)};
+  std::vector<Task> tasks;
+  Seconds total;
+  std::vector<Seconds> done;
+  for (const int d : durations) {
+    tasks.push_back({Seconds{d * 1e-3}, {}});
+    total += tasks.back().duration;
+    done.push_back(total);
+  }
+  std::vector<Message> messages;
+  std::vector<Seconds> ready, lengths;
+  std::size_t after = 0;
+  for (const int s : sizes) {
+    after = *rc::gen::inRange(after, tasks.size());
+    messages.push_back({Seconds{s * 1e-3}, after});
+    ready.push_back(done[after]);
+    lengths.push_back(messages.back().duration);
+  }
+  const StreamsResult run = run_streams(tasks, messages, slowdown);
+  const StreamEnds ends = closed_streams(total, ready, lengths, slowdown);
+  RC_ASSERT(std::abs(run.compute_end / ends.compute - 1) < 1e-9);
+  if (!messages.empty()) RC_ASSERT(std::abs(run.message_end / ends.messages - 1) < 1e-9);
+}
+
+}  // namespace
+}  // namespace sibyl
