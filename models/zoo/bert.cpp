@@ -1,0 +1,57 @@
+// Devlin et al., "BERT: pre-training of deep bidirectional transformers" (2018), uncased; the small ones after Turc et al. (2019).
+// Sequences are full: no padding, so no attention mask.
+#include "models/zoo/families.h"
+#include "models/zoo/layers.h"
+#include "models/zoo/transformer.h"
+
+namespace sibyl::zoo {
+
+namespace {
+
+constexpr std::int64_t vocabulary = 30522;
+constexpr std::int64_t positions = 512;
+constexpr double epsilon = 1e-12;
+constexpr double ratio = 0.1;  // of every dropout
+
+Value encoder_layer(Builder& b, const Value& x, const std::string& path, const BertOptions& options) {
+  const Value q = linear(b, x, path + ".attention.self.query", options.width);
+  const Value k = linear(b, x, path + ".attention.self.key", options.width);
+  const Value v = linear(b, x, path + ".attention.self.value", options.width);
+  Value y = attention(b, q, k, v, {.heads = options.heads, .dropout = ratio});
+  y = dropout(b, linear(b, y, path + ".attention.output.dense", options.width), ratio);
+  const Value middle = layer_norm(b, add(b, y, x), path + ".attention.output.LayerNorm", epsilon);
+  y = gelu_erf(b, linear(b, middle, path + ".intermediate.dense", 4 * options.width));
+  y = dropout(b, linear(b, y, path + ".output.dense", options.width), ratio);
+  return layer_norm(b, add(b, y, middle), path + ".output.LayerNorm", epsilon);
+}
+
+// tanh(W x[:, 0] + c).
+Value pooler(Builder& b, const Value& x, std::int64_t width) {
+  const Value first = b.apply("Gather", {}, {x, b.scalar(std::int64_t{0})}, {batch_extent, width}, {{"axis", 1}});
+  return tanh(b, fully_connected(b, first, "pooler.dense", width));
+}
+
+Value masked_language_model(Builder& b, const Value& x, const Value& words, std::int64_t width) {
+  const Value y = gelu_erf(b, linear(b, x, "cls.predictions.transform.dense", width));
+  const Value normed = layer_norm(b, y, "cls.predictions.transform.LayerNorm", epsilon);
+  return add(b, tied_projection(b, normed, words), b.parameter("cls.predictions.bias", {vocabulary}));
+}
+
+}  // namespace
+
+void bert(Builder& b, const BertOptions& options) {
+  b.metadata("sibyl.dim.seq", std::to_string(options.seq));
+  const std::int64_t width = options.width;
+  const Value ids = b.input("input_ids", {batch_extent, seq_extent}, DType::i64);
+  const Value types = b.input("token_type_ids", {batch_extent, seq_extent}, DType::i64);
+  const Value words = b.parameter("embeddings.word_embeddings.weight", {vocabulary, width});
+  Value x = add(b, embedding(b, words, ids),
+                embedding(b, b.parameter("embeddings.token_type_embeddings.weight", {2, width}), types));
+  x = add(b, x, position_embedding(b, ids, "embeddings.position_embeddings.weight", positions, width));
+  x = dropout(b, layer_norm(b, x, "embeddings.LayerNorm", epsilon), ratio);
+  for (std::int64_t i = 0; i < options.layers; ++i)
+    x = encoder_layer(b, x, "encoder.layer." + std::to_string(i), options);
+  b.output(options.head == BertHead::pooler ? pooler(b, x, width) : masked_language_model(b, x, words, width));
+}
+
+}  // namespace sibyl::zoo

@@ -1,0 +1,76 @@
+// Writes one ONNX file, node by node: what the layers of layers.h and transformer.h are written with.
+//
+// A Value is a tensor's name with its shape, where batch_extent and seq_extent stand for the symbolic dimensions "batch" and "seq". The
+// caller gives the shapes of a node's results (layers know them), so that the next layer can size its weights.
+//
+// Parameters have a shape and a place in the file NAME.weights, and that file is never written: offsets and lengths are those
+// that an exporter would have written. Constants that drive shapes or computations are small and stand in the model.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "models/dtype.h"
+#include "models/operations/operations.h"
+#include "models/shape.h"
+
+namespace sibyl::zoo {
+
+inline constexpr std::int64_t batch_extent = -1;
+inline constexpr std::int64_t seq_extent = -2;
+
+struct Value {
+  std::string name;
+  Shape shape;
+};
+
+struct NodeAttribute {
+  std::string name;
+  std::variant<std::int64_t, double, Ints> value;
+};
+using NodeAttributes = std::vector<NodeAttribute>;
+
+class Builder {
+ public:
+  explicit Builder(std::string name);
+  ~Builder();
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  Value input(std::string name, Shape shape, DType type = DType::f32);
+  void output(const Value& value);
+  // Key "sibyl.dim.seq" tells the importer which sequence length to take where the user names none.
+  void metadata(std::string key, std::string value);
+
+  // An f32 tensor of the absent weights file. Buffers are the same in the file; who reads it tells them apart by
+  // their use (the running statistics of a BatchNormalization).
+  Value parameter(std::string name, Shape shape);
+
+  // Constants in the model. Equal ones are written once.
+  Value scalar(double value);
+  Value scalar(std::int64_t value);
+  Value ints(const Ints& values);
+  Value boolean(bool value);
+
+  // One node. An empty input name is an absent operand. The first result is named NAME, the others NAME.1, NAME.2, ...
+  // An empty name becomes one of the op_type and a number.
+  std::vector<Value> node(std::string_view op_type, std::string name, const std::vector<Value>& inputs,
+                          std::vector<Shape> results, const NodeAttributes& attributes = {});
+  // The same for the many with one result.
+  Value apply(std::string_view op_type, std::string name, const std::vector<Value>& inputs, Shape result,
+              const NodeAttributes& attributes = {});
+  // ConstantOfShape of `true`s: the only node whose attribute is a tensor.
+  Value all_true(const Value& extents, Shape result);
+
+  [[nodiscard]] std::string bytes() const;
+
+ private:
+  struct File;
+  std::unique_ptr<File> file_;
+};
+
+}  // namespace sibyl::zoo

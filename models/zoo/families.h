@@ -1,0 +1,60 @@
+// One function per family writes a model into a Builder. Sizes are the published ones; images are those the counts are
+// published for (224 x 224, Inception 299 x 299), classes are ImageNet's 1000 unless said.
+#pragma once
+
+#include "models/zoo/builder.h"
+
+namespace sibyl::zoo {
+
+void alexnet(Builder& b);
+
+struct VggOptions {
+  Ints blocks;  // convolutions before each pooling
+};
+void vgg(Builder& b, const VggOptions& options);
+
+struct ResNetOptions {
+  Ints blocks;  // per stage
+  bool bottleneck = true;
+};
+void resnet(Builder& b, const ResNetOptions& options);
+
+void mobilenet_v2(Builder& b);
+
+struct DenseNetOptions {
+  Ints blocks;  // layers in each dense block
+  std::int64_t growth = 32;
+};
+void densenet(Builder& b, const DenseNetOptions& options);
+
+// With its auxiliary classifier, the second output, as it is trained.
+void inception_v3(Builder& b);
+
+void squeezenet(Builder& b);
+void lenet(Builder& b);
+void small_cnn(Builder& b, bool with_batch_norm);
+void cosmoflow(Builder& b);
+
+struct VitOptions {
+  std::int64_t layers, width, heads;
+  std::int64_t patch = 16;
+};
+void vit(Builder& b, const VitOptions& options);
+
+// What stands on the encoder: BertModel's pooler, or the masked language model's head on the tied table.
+enum class BertHead { pooler, masked_language_model };
+struct BertOptions {
+  std::int64_t layers, width, heads;
+  std::int64_t seq;  // the default
+  BertHead head = BertHead::pooler;
+};
+void bert(Builder& b, const BertOptions& options);
+
+struct Gpt2Options {
+  std::int64_t layers, width, heads;
+  std::int64_t seq = 1024;  // the default
+  std::int64_t positions = 1024;
+};
+void gpt2(Builder& b, const Gpt2Options& options);
+
+}  // namespace sibyl::zoo

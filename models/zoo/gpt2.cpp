@@ -1,0 +1,36 @@
+// Radford et al., "Language models are unsupervised multitask learners" (2019): pre-norm, learned positions, the output tied to the
+// embedding.
+#include "models/zoo/families.h"
+#include "models/zoo/layers.h"
+#include "models/zoo/transformer.h"
+
+namespace sibyl::zoo {
+
+namespace {
+
+constexpr std::int64_t vocabulary = 50257;
+constexpr double epsilon = 1e-5;
+constexpr double ratio = 0.1;  // of every dropout
+
+Value block(Builder& b, Value x, const std::string& path, const AttentionOptions& attention, std::int64_t width) {
+  Value y = self_attention(b, layer_norm(b, x, path + ".ln_1", epsilon), path + ".attn.c_attn", attention);
+  x = add(b, x, dropout(b, linear(b, y, path + ".attn.c_proj", width), ratio));
+  y = gelu_tanh(b, linear(b, layer_norm(b, x, path + ".ln_2", epsilon), path + ".mlp.c_fc", 4 * width));
+  return add(b, x, dropout(b, linear(b, y, path + ".mlp.c_proj", width), ratio));
+}
+
+}  // namespace
+
+void gpt2(Builder& b, const Gpt2Options& options) {
+  b.metadata("sibyl.dim.seq", std::to_string(options.seq));
+  const Value ids = b.input("input_ids", {batch_extent, seq_extent}, DType::i64);
+  const Value words = b.parameter("wte.weight", {vocabulary, options.width});
+  Value x = add(b, embedding(b, words, ids), position_embedding(b, ids, "wpe.weight", options.positions, options.width));
+  x = dropout(b, x, ratio);
+  const AttentionOptions attention = {.heads = options.heads, .dropout = ratio, .mask = causal_mask(b, ids)};
+  for (std::int64_t i = 0; i < options.layers; ++i)
+    x = block(b, x, "h." + std::to_string(i), attention, options.width);
+  b.output(tied_projection(b, layer_norm(b, x, "ln_f", epsilon), words));
+}
+
+}  // namespace sibyl::zoo

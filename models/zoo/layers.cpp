@@ -1,0 +1,115 @@
+#include "models/zoo/layers.h"
+
+namespace sibyl::zoo {
+
+namespace {
+
+constexpr std::size_t first_spatial_axis = 2;
+
+Value elementwise(Builder& b, std::string_view op_type, const std::vector<Value>& inputs,
+                  const NodeAttributes& attributes = {}) {
+  return b.apply(op_type, {}, inputs, inputs.front().shape, attributes);
+}
+
+// How often a window fits; with ceil_mode a last one may hang over the end, but must start inside the image or its
+// left padding (PyTorch's rule).
+std::int64_t windows(std::int64_t extent, std::int64_t kernel, std::int64_t stride, std::int64_t pad, bool ceil_mode) {
+  const std::int64_t room = extent + 2 * pad - kernel;
+  std::int64_t count = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+  if (ceil_mode && (count - 1) * stride >= extent + pad) --count;
+  return count;
+}
+
+Value pool(Builder& b, std::string_view op_type, const Value& x, const PoolOptions& options, NodeAttributes attributes) {
+  const std::size_t spatial = x.shape.size() - first_spatial_axis;
+  Shape shape = x.shape;
+  for (std::size_t i = first_spatial_axis; i < shape.size(); ++i)
+    shape[i] = windows(shape[i], options.kernel, options.stride, options.pad, options.ceil_mode);
+  attributes.push_back({"kernel_shape", Ints(spatial, options.kernel)});
+  attributes.push_back({"strides", Ints(spatial, options.stride)});
+  attributes.push_back({"pads", Ints(2 * spatial, options.pad)});
+  attributes.push_back({"ceil_mode", std::int64_t{options.ceil_mode}});
+  return b.apply(op_type, {}, {x}, std::move(shape), attributes);
+}
+
+}  // namespace
+
+Value conv(Builder& b, const Value& x, const std::string& name, std::int64_t channels, const ConvOptions& options) {
+  const std::size_t spatial = options.kernel.size();
+  const Ints pad = options.pad.empty() ? Ints(spatial, 0) : options.pad;
+  Shape weight = {channels, x.shape[1] / options.groups};
+  Shape shape = {x.shape[0], channels};
+  for (std::size_t i = 0; i < spatial; ++i) {
+    weight.push_back(options.kernel[i]);
+    shape.push_back(windows(x.shape[first_spatial_axis + i], options.kernel[i], options.stride, pad[i], false));
+  }
+  Ints pads = pad;
+  pads.insert(pads.end(), pad.begin(), pad.end());
+  std::vector<Value> inputs = {x, b.parameter(name + ".weight", weight)};
+  if (options.bias) inputs.push_back(b.parameter(name + ".bias", {channels}));
+  return b.apply("Conv", name, inputs, std::move(shape),
+                 {{"dilations", Ints(spatial, 1)},
+                  {"group", options.groups},
+                  {"kernel_shape", options.kernel},
+                  {"pads", pads},
+                  {"strides", Ints(spatial, options.stride)}});
+}
+
+Value batch_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {
+  const Shape channels = {x.shape[1]};
+  const std::vector<Value> inputs = {x, b.parameter(name + ".weight", channels), b.parameter(name + ".bias", channels),
+                                     b.parameter(name + ".running_mean", channels),
+                                     b.parameter(name + ".running_var", channels)};
+  // ONNX's momentum is the share of the old statistics: 1 - PyTorch's 0.1.
+  return b.node("BatchNormalization", name, inputs, {x.shape, channels, channels},
+                {{"epsilon", epsilon}, {"momentum", 0.9}, {"training_mode", 1}})
+      .front();
+}
+
+Value max_pool(Builder& b, const Value& x, const PoolOptions& options) { return pool(b, "MaxPool", x, options, {}); }
+
+Value average_pool(Builder& b, const Value& x, const PoolOptions& options) {
+  return pool(b, "AveragePool", x, options, {{"count_include_pad", 1}});
+}
+
+Value global_average_pool(Builder& b, const Value& x) {
+  Shape shape(x.shape.size(), 1);
+  shape[0] = x.shape[0];
+  shape[1] = x.shape[1];
+  return b.apply("GlobalAveragePool", {}, {x}, std::move(shape));
+}
+
+Value relu(Builder& b, const Value& x) { return elementwise(b, "Relu", {x}); }
+
+Value relu6(Builder& b, const Value& x) { return elementwise(b, "Clip", {x, b.scalar(0.0), b.scalar(6.0)}); }
+
+Value leaky_relu(Builder& b, const Value& x, double slope) { return elementwise(b, "LeakyRelu", {x}, {{"alpha", slope}}); }
+
+Value tanh(Builder& b, const Value& x) { return elementwise(b, "Tanh", {x}); }
+
+Value add(Builder& b, const Value& x, const Value& y) { return elementwise(b, "Add", {x, y}); }
+
+Value dropout(Builder& b, const Value& x, double ratio) {
+  if (ratio == 0.0) return x;
+  return elementwise(b, "Dropout", {x, b.scalar(ratio), b.boolean(true)});
+}
+
+Value concat(Builder& b, const std::vector<Value>& values, std::int64_t axis) {
+  Shape shape = values.front().shape;
+  const auto at = static_cast<std::size_t>(axis);
+  for (std::size_t i = 1; i < values.size(); ++i) shape[at] += values[i].shape[at];
+  return b.apply("Concat", {}, values, std::move(shape), {{"axis", axis}});
+}
+
+Value flatten(Builder& b, const Value& x) {
+  const Shape rest(x.shape.begin() + 1, x.shape.end());
+  return b.apply("Flatten", {}, {x}, {x.shape[0], element_count(rest)}, {{"axis", 1}});
+}
+
+Value fully_connected(Builder& b, const Value& x, const std::string& name, std::int64_t features) {
+  const std::vector<Value> inputs = {x, b.parameter(name + ".weight", {features, x.shape[1]}),
+                                     b.parameter(name + ".bias", {features})};
+  return b.apply("Gemm", name, inputs, {x.shape[0], features}, {{"alpha", 1.0}, {"beta", 1.0}, {"transB", 1}});
+}
+
+}  // namespace sibyl::zoo

@@ -1,0 +1,43 @@
+// The layers of transformers, taken apart as torch.onnx does it: GELU as its formula, attention as two matrix products and a softmax.
+//
+// Activations are B S E.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "models/zoo/builder.h"
+
+namespace sibyl::zoo {
+
+Value layer_norm(Builder& b, const Value& x, const std::string& name, double epsilon);
+
+// x[..., K] -> [..., features]: MatMul with a [K, features] weight, then Add.
+Value linear(Builder& b, const Value& x, const std::string& name, std::int64_t features);
+
+// The logits of a language model whose output weight is its embedding table[V, E].
+Value tied_projection(Builder& b, const Value& x, const Value& table);
+
+Value gelu_erf(Builder& b, const Value& x);   // x Phi(x), exactly
+Value gelu_tanh(Builder& b, const Value& x);  // its approximation, GPT-2's
+
+Value embedding(Builder& b, const Value& table, const Value& ids);
+// The length of ids[B, S], as an i64 tensor of one element.
+Value sequence_length(Builder& b, const Value& ids);
+// Rows 0..S-1 of a new table[positions, width]: [1, S, width].
+Value position_embedding(Builder& b, const Value& ids, const std::string& name, std::int64_t positions,
+                         std::int64_t width);
+// [1, 1, S, S], true where a token may look: at itself and before.
+Value causal_mask(Builder& b, const Value& ids);
+
+struct AttentionOptions {
+  std::int64_t heads = 1;
+  double dropout = 0.0;       // of the probabilities
+  std::optional<Value> mask = {};  // booleans
+};
+// softmax(q k^T / sqrt(head width)) v over heads; q, k, v and the result are B S E.
+Value attention(Builder& b, const Value& q, const Value& k, const Value& v, const AttentionOptions& options);
+// The same where one linear layer `name` gives q, k and v.
+Value self_attention(Builder& b, const Value& x, const std::string& name, const AttentionOptions& options);
+
+}  // namespace sibyl::zoo

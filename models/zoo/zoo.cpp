@@ -1,0 +1,89 @@
+#include "models/zoo/zoo.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "models/zoo/families.h"
+
+namespace sibyl {
+
+namespace {
+
+struct Entry {
+  ZooModel model;
+  void (*build)(zoo::Builder&);
+};
+
+// clang-format off
+const std::vector<Entry>& entries() {
+  using zoo::Builder;
+  using enum zoo::BertHead;
+  static const std::vector<Entry> table = {
+    {{"alexnet", "AlexNet, one tower, torchvision", 61'100'840}, zoo::alexnet},
+    {{"vgg11", "VGG-11, torchvision", 132'863'336}, [](Builder& b) { zoo::vgg(b, {{1, 1, 2, 2, 2}}); }},
+    {{"vgg16", "VGG-16, torchvision", 138'357'544}, [](Builder& b) { zoo::vgg(b, {{2, 2, 3, 3, 3}}); }},
+    {{"resnet18", "ResNet-18, torchvision", 11'689'512}, [](Builder& b) { zoo::resnet(b, {{2, 2, 2, 2}, false}); }},
+    {{"resnet34", "ResNet-34, torchvision", 21'797'672}, [](Builder& b) { zoo::resnet(b, {{3, 4, 6, 3}, false}); }},
+    {{"resnet50", "ResNet-50 v1.5, torchvision", 25'557'032}, [](Builder& b) { zoo::resnet(b, {{3, 4, 6, 3}}); }},
+    {{"resnet101", "ResNet-101 v1.5, torchvision", 44'549'160}, [](Builder& b) { zoo::resnet(b, {{3, 4, 23, 3}}); }},
+    {{"resnet152", "ResNet-152 v1.5, torchvision", 60'192'808}, [](Builder& b) { zoo::resnet(b, {{3, 8, 36, 3}}); }},
+    {{"mobilenet-v2", "MobileNetV2, torchvision", 3'504'872}, zoo::mobilenet_v2},
+    {{"densenet121", "DenseNet-121, torchvision", 7'978'856}, [](Builder& b) { zoo::densenet(b, {{6, 12, 24, 16}}); }},
+    {{"inception-v3", "Inception v3 with its auxiliary classifier, torchvision (23,834,568 without)", 27'161'264}, zoo::inception_v3},
+    {{"squeezenet1.1", "SqueezeNet 1.1, torchvision", 1'235'496}, zoo::squeezenet},
+    {{"vit-b-16", "ViT-B/16, torchvision", 86'567'656}, [](Builder& b) { zoo::vit(b, {12, 768, 12}); }},
+    {{"deit-tiny", "DeiT-Ti/16: ViT at width 192", 5'717'416}, [](Builder& b) { zoo::vit(b, {12, 192, 3}); }},
+    {{"bert-base", "BERT-base uncased with its pooler", 109'482'240}, [](Builder& b) { zoo::bert(b, {12, 768, 12, 512}); }},
+    {{"bert-large", "BERT-large uncased with its pooler", 335'141'888}, [](Builder& b) { zoo::bert(b, {24, 1024, 16, 512}); }},
+    {{"bert-base-mlm", "BERT-base uncased as a masked language model", 109'514'298}, [](Builder& b) { zoo::bert(b, {12, 768, 12, 512, masked_language_model}); }},
+    {{"bert-large-mlm", "BERT-large uncased as a masked language model", 335'174'458}, [](Builder& b) { zoo::bert(b, {24, 1024, 16, 512, masked_language_model}); }},
+    {{"bert-mini", "BERT of 4 layers of 256, with its pooler", 11'170'560}, [](Builder& b) { zoo::bert(b, {4, 256, 4, 128}); }},
+    {{"bert-tiny", "BERT of 2 layers of 128, with its pooler", 4'385'920}, [](Builder& b) { zoo::bert(b, {2, 128, 2, 128}); }},
+    {{"gpt2", "GPT-2 small", 124'439'808}, [](Builder& b) { zoo::gpt2(b, {12, 768, 12}); }},
+    {{"gpt2-medium", "GPT-2 medium", 354'823'168}, [](Builder& b) { zoo::gpt2(b, {24, 1024, 16}); }},
+    {{"gpt2-large", "GPT-2 large", 774'030'080}, [](Builder& b) { zoo::gpt2(b, {36, 1280, 20}); }},
+    {{"gpt2-xl", "GPT-2 XL", 1'557'611'200}, [](Builder& b) { zoo::gpt2(b, {48, 1600, 25}); }},
+    {{"gpt2-mini", "GPT-2 of 4 layers of 256: Sibyl's own size, not a published one", 16'287'488}, [](Builder& b) { zoo::gpt2(b, {4, 256, 4, 128}); }},
+    {{"cosmoflow", "CosmoFlow, MLPerf HPC reference, 128^3 voxels", 8'907'556}, zoo::cosmoflow},
+    {{"lenet", "LeNet-5 on 28 x 28 images", 61'706}, zoo::lenet},
+    {{"small-cnn", "two convolutions for 8 x 8 digits: Sibyl's own", 38'282}, [](Builder& b) { zoo::small_cnn(b, false); }},
+    {{"small-cnn-bn", "small-cnn with batch-norm in place of the convolutions' biases: Sibyl's own", 38'330}, [](Builder& b) { zoo::small_cnn(b, true); }},
+  };
+  return table;
+}
+// clang-format on
+
+}  // namespace
+
+std::vector<ZooModel> zoo_models() {
+  std::vector<ZooModel> models;
+  for (const Entry& entry : entries()) models.push_back(entry.model);
+  return models;
+}
+
+Result<std::string> zoo_model_bytes(const std::string& name) {
+  const auto found = std::ranges::find(entries(), name, [](const Entry& entry) { return entry.model.name; });
+  if (found == entries().end()) {
+    std::vector<std::string> names;
+    for (const Entry& entry : entries()) names.push_back(entry.model.name);
+    return fail(fmt::format("no model of the zoo is called '{}'", name), {},
+                fmt::format("there are: {}", fmt::join(names, ", ")));
+  }
+  zoo::Builder builder(name);
+  found->build(builder);
+  return builder.bytes();
+}
+
+Result<void> write_zoo_model(const std::string& name, const std::filesystem::path& path) {
+  SIBYL_TRY(const std::string bytes, zoo_model_bytes(name));
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) return fail("cannot write the model", path.string(), "is the folder there and writable?");
+  return {};
+}
+
+}  // namespace sibyl

@@ -1,0 +1,198 @@
+// The zoo's files against what is published about the models, and against ONNX's own checker and shape inference.
+#include "models/zoo/zoo.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <onnx/checker.h>
+#include <onnx/onnx_pb.h>
+#include <onnx/shape_inference/implementation.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+
+namespace sibyl {
+namespace {
+
+using testing::HasSubstr;
+
+// Counts: torchvision's model pages; BERT's and GPT-2's as Hugging Face's checkpoints have them; the small BERTs from
+// Turc et al.'s list (4.4 M and 11.2 M); MLCommons's table for CosmoFlow. By hand:
+// LeNet: (25+1)*6 + (25*6+1)*16 + (400+1)*120 + (120+1)*84 + (84+1)*10 = 156 + 2416 + 48120 + 10164 + 850 = 61706.
+// small-cnn: (9+1)*16 + (9*16+1)*32 + (32*16+1)*64 + (64+1)*10 = 160 + 4640 + 32832 + 650 = 38282; with batch-norm the
+//   biases (48) become scales and shifts (96): 38330.
+// gpt2-mini, width e = 256: (50257+1024)e + 4(12e^2 + 13e) + 2e = 13127936 + 3159040 + 512 = 16287488.
+const std::map<std::string, std::int64_t> published = {
+    {"alexnet", 61100840},       {"vgg11", 132863336},        {"vgg16", 138357544},     {"resnet18", 11689512},
+    {"resnet34", 21797672},      {"resnet50", 25557032},      {"resnet101", 44549160},  {"resnet152", 60192808},
+    {"mobilenet-v2", 3504872},   {"densenet121", 7978856},    {"inception-v3", 27161264}, {"squeezenet1.1", 1235496},
+    {"vit-b-16", 86567656},      {"deit-tiny", 5717416},      {"bert-base", 109482240}, {"bert-large", 335141888},
+    {"bert-base-mlm", 109514298}, {"bert-large-mlm", 335174458}, {"bert-mini", 11170560}, {"bert-tiny", 4385920},
+    {"gpt2", 124439808},         {"gpt2-medium", 354823168},  {"gpt2-large", 774030080}, {"gpt2-xl", 1557611200},
+    {"gpt2-mini", 16287488},     {"cosmoflow", 8907556},      {"lenet", 61706},         {"small-cnn", 38282},
+    {"small-cnn-bn", 38330},
+};
+
+onnx::ModelProto parse(const std::string& name) {
+  const Result<std::string> bytes = zoo_model_bytes(name);
+  onnx::ModelProto model;
+  EXPECT_TRUE(bytes.has_value() && model.ParseFromString(*bytes));
+  return model;
+}
+
+std::int64_t elements(const onnx::TensorProto& tensor) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : tensor.dims()) count *= extent;
+  return count;
+}
+
+bool is_external(const onnx::TensorProto& tensor) { return tensor.data_location() == onnx::TensorProto::EXTERNAL; }
+
+std::string external_entry(const onnx::TensorProto& tensor, const std::string& key) {
+  for (const auto& entry : tensor.external_data())
+    if (entry.key() == key) return entry.value();
+  return {};
+}
+
+// Running statistics are weights of the file and no parameters of the model.
+std::set<std::string> running_statistics(const onnx::GraphProto& graph) {
+  std::set<std::string> names;
+  for (const auto& node : graph.node())
+    if (node.op_type() == "BatchNormalization") names.insert({node.input(3), node.input(4)});
+  return names;
+}
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const ZooModel& model : zoo_models()) names.push_back(model.name);
+  return names;
+}
+
+class EveryModel : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryModel, HasThePublishedNumberOfParameters) {
+  const onnx::ModelProto model = parse(GetParam());
+  const std::set<std::string> statistics = running_statistics(model.graph());
+  std::int64_t parameters = 0;
+  for (const auto& tensor : model.graph().initializer())
+    if (is_external(tensor) && !statistics.contains(tensor.name())) parameters += elements(tensor);
+  ASSERT_TRUE(published.contains(GetParam())) << "add its published count to this test";
+  EXPECT_EQ(parameters, published.at(GetParam()));
+}
+
+TEST_P(EveryModel, SaysThePublishedNumberInTheList) {
+  for (const ZooModel& model : zoo_models())
+    if (model.name == GetParam()) { EXPECT_EQ(model.parameters, published.at(GetParam())); }
+}
+
+TEST_P(EveryModel, LaysItsWeightsEndToEnd) {
+  const onnx::ModelProto model = parse(GetParam());
+  std::int64_t end = 0;
+  for (const auto& tensor : model.graph().initializer()) {
+    if (!is_external(tensor)) continue;
+    EXPECT_EQ(external_entry(tensor, "location"), GetParam() + ".weights");
+    EXPECT_EQ(external_entry(tensor, "offset"), std::to_string(end));
+    EXPECT_EQ(external_entry(tensor, "length"), std::to_string(4 * elements(tensor)));
+    end += 4 * elements(tensor);
+  }
+  EXPECT_GT(end, 0);
+}
+
+TEST_P(EveryModel, IsASmallFile) {
+  EXPECT_LT(zoo_model_bytes(GetParam())->size(), 1'000'000U);
+}
+
+// The checker wants the weights file to be there; a file with a hole of their size will do.
+TEST_P(EveryModel, PassesTheOnnxChecker) {
+  const auto folder = std::filesystem::temp_directory_path() / ("sibyl_zoo_" + std::to_string(getpid()) + GetParam());
+  std::filesystem::create_directories(folder);
+  const auto path = folder / "model.onnx";
+  ASSERT_TRUE(write_zoo_model(GetParam(), path).has_value());
+  std::uintmax_t bytes = 0;
+  const onnx::ModelProto model = parse(GetParam());
+  for (const auto& tensor : model.graph().initializer())
+    if (is_external(tensor)) bytes += 4 * static_cast<std::uintmax_t>(elements(tensor));
+  const auto weights = folder / (GetParam() + ".weights");
+  std::ofstream(weights).close();
+  std::filesystem::resize_file(weights, bytes);
+  EXPECT_NO_THROW(onnx::checker::check_model(path.string()));
+  std::filesystem::remove_all(folder);
+}
+
+// Binds the symbolic dimensions, as the importer does.
+void bind(onnx::ModelProto& model, std::int64_t batch, std::int64_t seq) {
+  auto& graph = *model.mutable_graph();
+  for (auto& input : *graph.mutable_input())
+    for (auto& dim : *input.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
+      if (dim.has_dim_param()) dim.set_dim_value(dim.dim_param() == "batch" ? batch : seq);
+  for (auto& output : *graph.mutable_output()) output.mutable_type()->mutable_tensor_type()->clear_shape();
+}
+
+std::vector<std::int64_t> shape_of(const onnx::ValueInfoProto& value) {
+  std::vector<std::int64_t> shape;
+  for (const auto& dim : value.type().tensor_type().shape().dim()) shape.push_back(dim.dim_value());
+  return shape;
+}
+
+// What the file declares for its outputs, with the symbols replaced.
+std::vector<std::int64_t> declared_shape(const onnx::ValueInfoProto& value, std::int64_t batch, std::int64_t seq) {
+  std::vector<std::int64_t> shape;
+  for (const auto& dim : value.type().tensor_type().shape().dim())
+    shape.push_back(!dim.has_dim_param() ? dim.dim_value() : dim.dim_param() == "batch" ? batch : seq);
+  return shape;
+}
+
+TEST_P(EveryModel, OutputsHaveTheDeclaredShapesByStrictInference) {
+  const onnx::ModelProto declared = parse(GetParam());
+  onnx::ModelProto model = declared;
+  bind(model, 3, 24);
+  const onnx::ShapeInferenceOptions options(/*check_type=*/true, /*strict_mode=*/1, /*data_prop=*/true);
+  ASSERT_NO_THROW(onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), options));
+  ASSERT_GE(model.graph().output_size(), 1);
+  for (int i = 0; i < model.graph().output_size(); ++i)
+    EXPECT_EQ(shape_of(model.graph().output(i)), declared_shape(declared.graph().output(i), 3, 24));
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, EveryModel, testing::ValuesIn(all_names()), [](const auto& test) {
+  std::string name = test.param;
+  for (char& c : name)
+    if (c == '-' || c == '.') c = '_';
+  return name;
+});
+
+TEST(Zoo, NamesItsModelsWhenAskedForAnother) {
+  const auto bytes = zoo_model_bytes("resnet51");
+  ASSERT_FALSE(bytes.has_value());
+  EXPECT_THAT(bytes.error().message, HasSubstr("resnet51"));
+  EXPECT_THAT(bytes.error().hint, HasSubstr("resnet50, resnet101"));
+}
+
+TEST(Zoo, SaysWhereItCouldNotWrite) {
+  const auto written = write_zoo_model("lenet", "/nowhere/at/all/lenet.onnx");
+  ASSERT_FALSE(written.has_value());
+  EXPECT_EQ(written.error().where, "/nowhere/at/all/lenet.onnx");
+}
+
+TEST(Zoo, LanguageModelsSayTheirSequenceLength) {
+  const onnx::ModelProto model = parse("gpt2");
+  ASSERT_EQ(model.metadata_props_size(), 1);
+  EXPECT_EQ(model.metadata_props(0).key(), "sibyl.dim.seq");
+  EXPECT_EQ(model.metadata_props(0).value(), "1024");
+}
+
+// GPT-2's output weight is its embedding: one initializer, used by the Gather of the words and by the Transpose before the last MatMul.
+TEST(Zoo, Gpt2TiesItsOutputToItsEmbedding) {
+  const onnx::ModelProto model = parse("gpt2");
+  std::multiset<std::string> users;
+  for (const auto& node : model.graph().node())
+    for (const auto& input : node.input())
+      if (input == "wte.weight") users.insert(node.op_type());
+  EXPECT_EQ(users, (std::multiset<std::string>{"Gather", "Transpose"}));
+}
+
+// The same bytes each time: a file can be compared and cached by its contents.
+TEST(Zoo, IsDeterministic) { EXPECT_EQ(zoo_model_bytes("resnet50"), zoo_model_bytes("resnet50")); }
+
+}  // namespace
+}  // namespace sibyl
