@@ -9,9 +9,6 @@
 #include "profiler/torch/operands.h"
 
 namespace sibyl {
-namespace {
-
-// Reads and writes the tensor without changing it: afterwards its memory is as cached as after it was computed.
 void write_again(torch::Tensor& tensor) {
   if (!tensor.defined() || !tensor.is_floating_point()) return;
   const at::NoGradGuard no_gradient;
@@ -23,8 +20,6 @@ Bytes bytes_of(const std::vector<Shape>& shapes, DType type) {
   for (const Shape& shape : shapes) elements += static_cast<double>(element_count(shape));
   return Bytes{elements * size_in_bytes(type)};
 }
-
-}  // namespace
 
 Bench::Bench(const KernelKey& key, int copies) : key_(key) {
   const bool backward = key.pass == Pass::backward;
@@ -81,16 +76,19 @@ void Bench::warm_gradient(int copy) {
   for (torch::Tensor& gradient : result_gradients_[at(copy)]) write_again(gradient);
 }
 
-double Bench::result_bytes(int copy) const {
+std::int64_t Bench::own_bytes(const Tensors& tensors, int copy) const {
   std::vector<const void*> seen;
-  for (const torch::Tensor& operand : operands_[at(copy)])
-    if (operand.defined()) seen.push_back(operand.storage().data());
-  double total = 0;
-  for (const torch::Tensor& result : results_[at(copy)]) {
-    if (!result.defined() || std::find(seen.begin(), seen.end(), result.storage().data()) != seen.end()) continue;
-    seen.push_back(result.storage().data());
-    total += static_cast<double>(result.storage().nbytes());
-  }
+  const auto own = [&](const torch::Tensor& tensor) -> std::int64_t {
+    if (!tensor.defined() || std::find(seen.begin(), seen.end(), tensor.storage().data()) != seen.end()) return 0;
+    seen.push_back(tensor.storage().data());
+    constexpr std::int64_t granule = 64;  // as MemoryMeter counts
+    return (static_cast<std::int64_t>(tensor.storage().nbytes()) + granule - 1) / granule * granule;
+  };
+  for (const torch::Tensor& operand : operands_[at(copy)]) own(operand);
+  if (at(copy) < result_gradients_.size())
+    for (const torch::Tensor& gradient : result_gradients_[at(copy)]) own(gradient);
+  std::int64_t total = 0;
+  for (const torch::Tensor& tensor : tensors) total += own(tensor);
   return total;
 }
 

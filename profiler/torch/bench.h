@@ -3,6 +3,7 @@
 
 #include <torch/types.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "profiler/kernel_key.h"
@@ -28,8 +29,9 @@ class Bench {
   void warm_operand(int copy);
   void warm_gradient(int copy);
 
-  // Memory that the results of forward(copy) own themselves; a view owns none.
-  [[nodiscard]] double result_bytes(int copy) const;
+  [[nodiscard]] const Tensors& results(int copy) const { return results_[at(copy)]; }
+  // Memory that `tensors` own and neither the operands nor the results' gradients share: a view owns none.
+  [[nodiscard]] std::int64_t own_bytes(const Tensors& tensors, int copy) const;
 
  private:
   static std::size_t at(int copy) { return static_cast<std::size_t>(copy); }
@@ -41,5 +43,9 @@ class Bench {
 
 // Bytes of a copy's operands and results, and in backward of the gradients too: what rotates through the cache.
 Bytes bytes_touched(const KernelKey& key);
+Bytes bytes_of(const std::vector<Shape>& shapes, DType type);
+
+// Reads and writes a floating tensor without changing it: afterwards it is as cached as after it was computed.
+void write_again(torch::Tensor& tensor);
 
 }  // namespace sibyl
