@@ -1,0 +1,21 @@
+// Counts the bytes of CPU tensors that live, and their peak: what a caching allocator would report as allocated.
+//
+// Stands before c10's CPU allocator. A block counts from allocation to release as the bytes asked for, rounded up to 64 (a
+// cache line, c10's alignment). Costs two atomic additions a block and 64 bytes of uncounted header, in which the
+// size lies until release. Scratch that a library allocates for itself (oneDNN, the BLAS) is not seen.
+#pragma once
+
+#include <cstdint>
+
+namespace sibyl::aten {
+
+class MemoryMeter {
+ public:
+  // From here on every CPU tensor of the process is counted. Idempotent.
+  static void install();
+  static std::int64_t live();
+  static std::int64_t peak();  // the highest live() since reset_peak()
+  static void reset_peak();
+};
+
+}  // namespace sibyl::aten
