@@ -1,0 +1,150 @@
+#include "oracle/validate/validation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/quantity.h"
+
+namespace sibyl {
+namespace {
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+Cell percent(double fraction, bool sign) {
+  return {sign ? fmt::format("{:+.1f} %", fraction * 100) : fmt::format("{:.1f} %", fraction * 100),
+          plain_number(fraction)};
+}
+Cell time_cell(Seconds t) { return {to_string(t), plain_number(t.value())}; }
+Cell memory_cell(Bytes b) { return {to_string(b), plain_number(b.value())}; }
+
+}  // namespace
+
+double Validated::time_error() const { return prediction.step_time / measurement.step_time - 1; }
+double Validated::memory_error() const { return prediction.memory.total / measurement.peak_memory - 1; }
+bool Validated::inside_interval() const {
+  return measurement.step_time >= prediction.interval_low && measurement.step_time <= prediction.interval_high;
+}
+
+ValidationSummary summarize(const std::vector<Validated>& cases) {
+  ValidationSummary summary;
+  summary.cases = cases.size();
+  if (cases.empty()) return summary;
+  std::vector<double> errors;
+  for (const Validated& v : cases) {
+    const double time = std::abs(v.time_error()), memory = std::abs(v.memory_error());
+    errors.push_back(time);
+    summary.bias += v.time_error();
+    summary.mean_memory_error += memory;
+    summary.max_memory_error = std::max(summary.max_memory_error, memory);
+    summary.inside_interval += v.inside_interval() ? 1 : 0;
+    summary.bytes_agree = summary.bytes_agree && v.bytes_agree();
+  }
+  const double n = static_cast<double>(cases.size());
+  for (const double e : errors) summary.mean_time_error += e / n;
+  summary.median_time_error = median(errors);
+  summary.max_time_error = *std::max_element(errors.begin(), errors.end());
+  summary.bias /= n;
+  summary.mean_memory_error /= n;
+  summary.inside_interval /= n;
+  return summary;
+}
+
+Table to_table(const std::vector<Validated>& cases) {
+  using Align = Column::Align;
+  Table table{{{"case", "case", Align::left},
+               {"predicted", "predicted_s", Align::right},
+               {"±", "half_interval_s", Align::right},
+               {"measured", "measured_s", Align::right},
+               {"spread", "spread", Align::right},
+               {"error", "error", Align::right},
+               {"inside", "inside_interval", Align::left},
+               {"memory predicted", "memory_predicted_bytes", Align::right},
+               {"measured", "memory_measured_bytes", Align::right},
+               {"error", "memory_error", Align::right},
+               {"bytes sent", "bytes_sent", Align::right},
+               {"as predicted", "bytes_agree", Align::left}},
+              {}};
+  for (const Validated& v : cases)
+    table.rows.push_back({v.name, time_cell(v.prediction.step_time),
+                          time_cell((v.prediction.interval_high - v.prediction.interval_low) / 2),
+                          time_cell(v.measurement.step_time), percent(v.measurement.spread, false),
+                          percent(v.time_error(), true), v.inside_interval() ? "yes" : "no",
+                          memory_cell(v.prediction.memory.total), memory_cell(v.measurement.peak_memory),
+                          percent(v.memory_error(), true), std::to_string(v.measurement.bytes_sent),
+                          v.bytes_agree() ? "yes" : "no"});
+  return table;
+}
+
+std::string summary_sentence(const ValidationSummary& s) {
+  return fmt::format(
+      "{} cases: step time off by {:.1f} % in the mean, {:.1f} % in the median, {:.1f} % at most (bias {:+.1f} %); {:.0f} % of them "
+      "inside their interval; memory off by {:.1f} % in the mean, {:.1f} % at most; bytes sent {}.",
+      s.cases, s.mean_time_error * 100, s.median_time_error * 100, s.max_time_error * 100, s.bias * 100,
+      s.inside_interval * 100, s.mean_memory_error * 100, s.max_memory_error * 100,
+      s.bytes_agree ? "exactly as predicted" : "NOT as predicted");
+}
+
+std::string to_json(const std::vector<Validated>& cases) {
+  using nlohmann::ordered_json;
+  ordered_json list = ordered_json::array();
+  for (const Validated& v : cases)
+    list.push_back({{"case", v.name},
+                    {"predicted_s", v.prediction.step_time.value()},
+                    {"interval_s", {v.prediction.interval_low.value(), v.prediction.interval_high.value()}},
+                    {"measured_s", v.measurement.step_time.value()},
+                    {"spread", v.measurement.spread},
+                    {"steps", v.measurement.steps},
+                    {"error", v.time_error()},
+                    {"inside_interval", v.inside_interval()},
+                    {"memory_predicted_bytes", v.prediction.memory.total.value()},
+                    {"memory_measured_bytes", v.measurement.peak_memory.value()},
+                    {"memory_error", v.memory_error()},
+                    {"bytes_sent", v.measurement.bytes_sent},
+                    {"bytes_predicted", v.prediction.bytes_sent},
+                    {"provenance",
+                     {{"measured", v.prediction.provenance.measured},
+                      {"interpolated", v.prediction.provenance.interpolated},
+                      {"estimated", v.prediction.provenance.estimated}}}});
+  const ValidationSummary s = summarize(cases);
+  const ordered_json document = {{"schema", "sibyl-validation"},
+                                 {"version", 1},
+                                 {"summary",
+                                  {{"cases", s.cases},
+                                   {"mean_time_error", s.mean_time_error},
+                                   {"median_time_error", s.median_time_error},
+                                   {"max_time_error", s.max_time_error},
+                                   {"bias", s.bias},
+                                   {"inside_interval", s.inside_interval},
+                                   {"mean_memory_error", s.mean_memory_error},
+                                   {"max_memory_error", s.max_memory_error},
+                                   {"bytes_agree", s.bytes_agree}}},
+                                 {"cases", std::move(list)}};
+  return document.dump(2) + "\n";
+}
+
+Result<Measurement> parse_measurement(const std::string& json, const std::string& what) {
+  const auto document = nlohmann::json::parse(json, nullptr, false);
+  if (document.is_discarded()) return fail("the training run printed no JSON", what);
+  Measurement m;
+  try {
+    m.step_time = Seconds{document.at("step_time_s").get<double>()};
+    m.spread = document.at("step_time_spread").get<double>();
+    m.steps = document.at("steps").get<int>();
+    m.peak_memory = Bytes{document.at("peak_memory_bytes").get<double>()};
+    m.bytes_sent = document.at("bytes_sent_per_step").get<std::int64_t>();
+  } catch (const nlohmann::json::exception& e) {
+    return fail(fmt::format("cannot read the training run's JSON: {}", e.what()), what);
+  }
+  if (!(m.step_time.value() > 0) || !(m.peak_memory.value() > 0))
+    return fail("the training run measured nothing", what);
+  return m;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,52 @@
+// Predicted against measured: the table that says whether Sibyl's numbers are right.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/table.h"
+#include "base/units.h"
+#include "oracle/prediction.h"
+
+namespace sibyl {
+
+// What a training run reports of itself (`sibyl train --json`).
+struct Measurement {
+  Seconds step_time;     // median, of the slowest rank
+  double spread = 0;     // relative: 1.4826 MAD / median over steps
+  int steps = 0;
+  Bytes peak_memory;     // most bytes of tensors alive at once
+  std::int64_t bytes_sent = 0;  // by rank 0 in one step
+};
+
+struct Validated {
+  std::string name;  // the case as it was asked for
+  Prediction prediction;
+  Measurement measurement;
+
+  [[nodiscard]] double time_error() const;    // (predicted - measured) / measured
+  [[nodiscard]] double memory_error() const;
+  [[nodiscard]] bool inside_interval() const;
+  [[nodiscard]] bool bytes_agree() const { return prediction.bytes_sent == measurement.bytes_sent; }
+};
+
+// Over all cases, of absolute errors.
+struct ValidationSummary {
+  std::size_t cases = 0;
+  double mean_time_error = 0, median_time_error = 0, max_time_error = 0, bias = 0;  // bias: mean of signed errors
+  double mean_memory_error = 0, max_memory_error = 0;
+  double inside_interval = 0;  // share of cases
+  bool bytes_agree = true;     // in all of them
+};
+ValidationSummary summarize(const std::vector<Validated>& cases);
+
+Table to_table(const std::vector<Validated>& cases);
+std::string summary_sentence(const ValidationSummary& summary);
+std::string to_json(const std::vector<Validated>& cases);
+
+// Reads a trainer's JSON; `what` names the run in messages.
+Result<Measurement> parse_measurement(const std::string& json, const std::string& what);
+
+}  // namespace sibyl

@@ -1,0 +1,75 @@
+#include "oracle/validate/validation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "oracle/validate/process.h"
+
+namespace sibyl {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Validated made(double predicted, double half_interval, double measured, double memory_predicted, double memory_measured) {
+  Validated v;
+  v.name = "case";
+  v.prediction.step_time = Seconds{predicted};
+  v.prediction.interval_low = Seconds{predicted - half_interval};
+  v.prediction.interval_high = Seconds{predicted + half_interval};
+  v.prediction.memory.total = Bytes{memory_predicted};
+  v.measurement.step_time = Seconds{measured};
+  v.measurement.peak_memory = Bytes{memory_measured};
+  return v;
+}
+
+// Errors +10 %, -20 %, 0 %: mean of sizes 10 %, median 10 %, largest 20 %, bias -3.33 %. Two of three inside.
+TEST(Validation, SummarizesByHand) {
+  const std::vector<Validated> cases = {made(1.1, 0.2, 1.0, 100, 100), made(0.8, 0.1, 1.0, 105, 100),
+                                        made(2.0, 0.1, 2.0, 90, 100)};
+  const ValidationSummary s = summarize(cases);
+  EXPECT_NEAR(s.mean_time_error, 0.10, 1e-12);
+  EXPECT_NEAR(s.median_time_error, 0.10, 1e-12);
+  EXPECT_NEAR(s.max_time_error, 0.20, 1e-12);
+  EXPECT_NEAR(s.bias, -0.1 / 3, 1e-12);
+  EXPECT_NEAR(s.inside_interval, 2.0 / 3, 1e-12);
+  EXPECT_NEAR(s.mean_memory_error, 0.05, 1e-12);
+  EXPECT_NEAR(s.max_memory_error, 0.10, 1e-12);
+  EXPECT_TRUE(s.bytes_agree);
+}
+
+TEST(Validation, OneWrongByteIsSaid) {
+  std::vector<Validated> cases = {made(1, 1, 1, 1, 1)};
+  cases[0].prediction.bytes_sent = 100;
+  cases[0].measurement.bytes_sent = 101;
+  EXPECT_FALSE(summarize(cases).bytes_agree);
+  EXPECT_THAT(summary_sentence(summarize(cases)), HasSubstr("NOT as predicted"));
+}
+
+TEST(Validation, RefusesJsonThatIsNoMeasurement) {
+  EXPECT_FALSE(parse_measurement("", "run").has_value());
+  EXPECT_FALSE(parse_measurement("{\"step_time_s\": 1}", "run").has_value());
+  EXPECT_FALSE(parse_measurement("{\"step_time_s\": \"x\"}", "run").has_value());
+  const auto m = parse_measurement(
+      R"({"step_time_s":0.5,"step_time_spread":0.01,"steps":9,"peak_memory_bytes":1e6,"bytes_sent_per_step":12})", "run");
+  ASSERT_TRUE(m.has_value());
+  EXPECT_DOUBLE_EQ(m->step_time.value(), 0.5);
+  EXPECT_EQ(m->bytes_sent, 12);
+}
+
+TEST(Process, WordsKeepQuotedBlanks) {
+  EXPECT_THAT(*split_words("a  'b c' \"d e\"f ''"), ElementsAre("a", "b c", "d ef", ""));
+  EXPECT_FALSE(split_words("a 'b").has_value());
+}
+
+TEST(Process, TakesOutputAndStatus) {
+  EXPECT_EQ(*run_process({"sh", "-c", "echo one; echo two"}), "one\ntwo\n");
+  const auto failed = run_process({"sh", "-c", "exit 4"});
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_THAT(failed.error().message, HasSubstr("exit status 4"));
+  EXPECT_EQ(run_process({"sh", "-c", "exit 130"}).error().code, ErrorCode::interrupted);
+  EXPECT_FALSE(run_process({"no-such-program-anywhere"}).has_value());
+}
+
+}  // namespace
+}  // namespace sibyl
