@@ -1,4 +1,5 @@
-// Krizhevsky, "One weird trick for parallelizing convolutional neural networks" (2014): the single-tower AlexNet of torchvision.
+// Krizhevsky, "One weird trick for parallelizing convolutional neural networks" (2014): the single-tower AlexNet of
+// torchvision.
 #include "models/zoo/families.h"
 #include "models/zoo/layers.h"
 

@@ -1,5 +1,5 @@
-// Devlin et al., "BERT: pre-training of deep bidirectional transformers" (2018), uncased; the small ones after Turc et al. (2019).
-// Sequences are full: no padding, so no attention mask.
+// Devlin et al., "BERT: pre-training of deep bidirectional transformers" (2018), uncased; the small ones after Turc et
+// al. (2019). Sequences are full: no padding, so no attention mask.
 #include "models/zoo/families.h"
 #include "models/zoo/layers.h"
 #include "models/zoo/transformer.h"

@@ -1,10 +1,12 @@
 // Writes one ONNX file, node by node: what the layers of layers.h and transformer.h are written with.
 //
-// A Value is a tensor's name with its shape, where batch_extent and seq_extent stand for the symbolic dimensions "batch" and "seq". The
-// caller gives the shapes of a node's results (layers know them), so that the next layer can size its weights.
+// A Value is a tensor's name with its shape, where batch_extent and seq_extent stand for the symbolic dimensions
+// "batch" and "seq". The caller gives the shapes of a node's results (layers know them), so that the next layer can
+// size its weights.
 //
-// Parameters have a shape and a place in the file NAME.weights, and that file is never written: offsets and lengths are those
-// that an exporter would have written. Constants that drive shapes or computations are small and stand in the model.
+// Parameters have a shape and a place in the file NAME.weights, and that file is never written: offsets and lengths are
+// those that an exporter would have written. Constants that drive shapes or computations are small and stand in the
+// model.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// CosmoFlow as MLPerf HPC's reference trains it: crops of 128^3 voxels at 4 redshifts to 4 cosmological parameters; mean squared error.
-// After Mathuriya et al., "CosmoFlow: using deep learning to learn the Universe at scale" (SC18).
+// CosmoFlow as MLPerf HPC's reference trains it: crops of 128^3 voxels at 4 redshifts to 4 cosmological parameters;
+// mean squared error. After Mathuriya et al., "CosmoFlow: using deep learning to learn the Universe at scale" (SC18).
 #include "models/zoo/families.h"
 #include "models/zoo/layers.h"
 

@@ -8,10 +8,10 @@ namespace {
 
 Value norm_relu(Builder& b, const Value& x, const std::string& name) { return relu(b, batch_norm(b, x, name)); }
 
-// What one layer adds: norm, 1 x 1 to four growths, norm, 3 x 3 to one.
+// What one layer adds: norm, 1 x 1 to four growths, norm, 3 x 3 to one. The first layer of a block joins one tensor,
+// which PyTorch copies as it copies many.
 Value dense_layer(Builder& b, const std::vector<Value>& features, const std::string& path, std::int64_t growth) {
-  const Value joined = features.size() == 1 ? features.front() : concat(b, features, 1);
-  Value x = norm_relu(b, joined, path + ".norm1");
+  Value x = norm_relu(b, concat(b, features, 1), path + ".norm1");
   x = conv(b, x, path + ".conv1", 4 * growth, {.kernel = {1, 1}, .bias = false});
   x = norm_relu(b, x, path + ".norm2");
   return conv(b, x, path + ".conv2", growth, {.kernel = {3, 3}, .pad = {1, 1}, .bias = false});

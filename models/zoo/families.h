@@ -54,6 +54,7 @@ struct Gpt2Options {
   std::int64_t layers, width, heads;
   std::int64_t seq = 1024;  // the default
   std::int64_t positions = 1024;
+  std::int64_t vocabulary = 50257;
 };
 void gpt2(Builder& b, const Gpt2Options& options);
 

@@ -1,5 +1,5 @@
-// Radford et al., "Language models are unsupervised multitask learners" (2019): pre-norm, learned positions, the output tied to the
-// embedding.
+// Radford et al., "Language models are unsupervised multitask learners" (2019): pre-norm, learned positions, the output
+// tied to the embedding.
 #include "models/zoo/families.h"
 #include "models/zoo/layers.h"
 #include "models/zoo/transformer.h"
@@ -8,7 +8,6 @@ namespace sibyl::zoo {
 
 namespace {
 
-constexpr std::int64_t vocabulary = 50257;
 constexpr double epsilon = 1e-5;
 constexpr double ratio = 0.1;  // of every dropout
 
@@ -24,12 +23,12 @@ Value block(Builder& b, Value x, const std::string& path, const AttentionOptions
 void gpt2(Builder& b, const Gpt2Options& options) {
   b.metadata("sibyl.dim.seq", std::to_string(options.seq));
   const Value ids = b.input("input_ids", {batch_extent, seq_extent}, DType::i64);
-  const Value words = b.parameter("wte.weight", {vocabulary, options.width});
-  Value x = add(b, embedding(b, words, ids), position_embedding(b, ids, "wpe.weight", options.positions, options.width));
+  const Value words = b.parameter("wte.weight", {options.vocabulary, options.width});
+  Value x =
+      add(b, embedding(b, words, ids), position_embedding(b, ids, "wpe.weight", options.positions, options.width));
   x = dropout(b, x, ratio);
   const AttentionOptions attention = {.heads = options.heads, .dropout = ratio, .mask = causal_mask(b, ids)};
-  for (std::int64_t i = 0; i < options.layers; ++i)
-    x = block(b, x, "h." + std::to_string(i), attention, options.width);
+  for (std::int64_t i = 0; i < options.layers; ++i) x = block(b, x, "h." + std::to_string(i), attention, options.width);
   b.output(tied_projection(b, layer_norm(b, x, "ln_f", epsilon), words));
 }
 

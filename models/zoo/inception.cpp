@@ -30,9 +30,10 @@ Value branch(Builder& b, Value x, const std::string& path, const std::vector<Uni
 Value block_a(Builder& b, const Value& x, const std::string& path, std::int64_t pool_features) {
   const Value one = unit(b, x, path, {"branch1x1", 64, {1, 1}});
   const Value five = branch(b, x, path, {{"branch5x5_1", 48, {1, 1}}, {"branch5x5_2", 64, {5, 5}, 1, {2, 2}}});
-  const Value three = branch(b, x, path, {{"branch3x3dbl_1", 64, {1, 1}},
-                                          {"branch3x3dbl_2", 96, {3, 3}, 1, {1, 1}},
-                                          {"branch3x3dbl_3", 96, {3, 3}, 1, {1, 1}}});
+  const Value three = branch(b, x, path,
+                             {{"branch3x3dbl_1", 64, {1, 1}},
+                              {"branch3x3dbl_2", 96, {3, 3}, 1, {1, 1}},
+                              {"branch3x3dbl_3", 96, {3, 3}, 1, {1, 1}}});
   const Value pooled = average_pool(b, x, {.kernel = 3, .stride = 1, .pad = 1});
   return concat(b, {one, five, three, unit(b, pooled, path, {"branch_pool", pool_features, {1, 1}})}, 1);
 }
@@ -40,23 +41,25 @@ Value block_a(Builder& b, const Value& x, const std::string& path, std::int64_t 
 // 35 x 35 to 17 x 17.
 Value block_b(Builder& b, const Value& x, const std::string& path) {
   const Value three = unit(b, x, path, {"branch3x3", 384, {3, 3}, 2});
-  const Value twice = branch(b, x, path, {{"branch3x3dbl_1", 64, {1, 1}},
-                                          {"branch3x3dbl_2", 96, {3, 3}, 1, {1, 1}},
-                                          {"branch3x3dbl_3", 96, {3, 3}, 2}});
+  const Value twice = branch(
+      b, x, path,
+      {{"branch3x3dbl_1", 64, {1, 1}}, {"branch3x3dbl_2", 96, {3, 3}, 1, {1, 1}}, {"branch3x3dbl_3", 96, {3, 3}, 2}});
   return concat(b, {three, twice, max_pool(b, x, {.kernel = 3, .stride = 2})}, 1);
 }
 
 // 17 x 17: 7 x 7 taken apart into rows and columns.
 Value block_c(Builder& b, const Value& x, const std::string& path, std::int64_t width) {
   const Value one = unit(b, x, path, {"branch1x1", 192, {1, 1}});
-  const Value seven = branch(b, x, path, {{"branch7x7_1", width, {1, 1}},
-                                          {"branch7x7_2", width, {1, 7}, 1, {0, 3}},
-                                          {"branch7x7_3", 192, {7, 1}, 1, {3, 0}}});
-  const Value twice = branch(b, x, path, {{"branch7x7dbl_1", width, {1, 1}},
-                                          {"branch7x7dbl_2", width, {7, 1}, 1, {3, 0}},
-                                          {"branch7x7dbl_3", width, {1, 7}, 1, {0, 3}},
-                                          {"branch7x7dbl_4", width, {7, 1}, 1, {3, 0}},
-                                          {"branch7x7dbl_5", 192, {1, 7}, 1, {0, 3}}});
+  const Value seven = branch(b, x, path,
+                             {{"branch7x7_1", width, {1, 1}},
+                              {"branch7x7_2", width, {1, 7}, 1, {0, 3}},
+                              {"branch7x7_3", 192, {7, 1}, 1, {3, 0}}});
+  const Value twice = branch(b, x, path,
+                             {{"branch7x7dbl_1", width, {1, 1}},
+                              {"branch7x7dbl_2", width, {7, 1}, 1, {3, 0}},
+                              {"branch7x7dbl_3", width, {1, 7}, 1, {0, 3}},
+                              {"branch7x7dbl_4", width, {7, 1}, 1, {3, 0}},
+                              {"branch7x7dbl_5", 192, {1, 7}, 1, {0, 3}}});
   const Value pooled = average_pool(b, x, {.kernel = 3, .stride = 1, .pad = 1});
   return concat(b, {one, seven, twice, unit(b, pooled, path, {"branch_pool", 192, {1, 1}})}, 1);
 }
@@ -64,17 +67,20 @@ Value block_c(Builder& b, const Value& x, const std::string& path, std::int64_t 
 // 17 x 17 to 8 x 8.
 Value block_d(Builder& b, const Value& x, const std::string& path) {
   const Value three = branch(b, x, path, {{"branch3x3_1", 192, {1, 1}}, {"branch3x3_2", 320, {3, 3}, 2}});
-  const Value seven = branch(b, x, path, {{"branch7x7x3_1", 192, {1, 1}},
-                                          {"branch7x7x3_2", 192, {1, 7}, 1, {0, 3}},
-                                          {"branch7x7x3_3", 192, {7, 1}, 1, {3, 0}},
-                                          {"branch7x7x3_4", 192, {3, 3}, 2}});
+  const Value seven = branch(b, x, path,
+                             {{"branch7x7x3_1", 192, {1, 1}},
+                              {"branch7x7x3_2", 192, {1, 7}, 1, {0, 3}},
+                              {"branch7x7x3_3", 192, {7, 1}, 1, {3, 0}},
+                              {"branch7x7x3_4", 192, {3, 3}, 2}});
   return concat(b, {three, seven, max_pool(b, x, {.kernel = 3, .stride = 2})}, 1);
 }
 
 // A row and a column beside each other on the same input.
 Value fork(Builder& b, const Value& x, const std::string& path, const std::string& name) {
-  return concat(b, {unit(b, x, path, {name + "a", 384, {1, 3}, 1, {0, 1}}),
-                    unit(b, x, path, {name + "b", 384, {3, 1}, 1, {1, 0}})}, 1);
+  return concat(
+      b,
+      {unit(b, x, path, {name + "a", 384, {1, 3}, 1, {0, 1}}), unit(b, x, path, {name + "b", 384, {3, 1}, 1, {1, 0}})},
+      1);
 }
 
 // 8 x 8.
@@ -88,9 +94,9 @@ Value block_e(Builder& b, const Value& x, const std::string& path) {
 }
 
 Value stem(Builder& b, const Value& image) {
-  Value x = branch(b, image, "", {{"Conv2d_1a_3x3", 32, {3, 3}, 2},
-                                  {"Conv2d_2a_3x3", 32, {3, 3}},
-                                  {"Conv2d_2b_3x3", 64, {3, 3}, 1, {1, 1}}});
+  Value x = branch(
+      b, image, "",
+      {{"Conv2d_1a_3x3", 32, {3, 3}, 2}, {"Conv2d_2a_3x3", 32, {3, 3}}, {"Conv2d_2b_3x3", 64, {3, 3}, 1, {1, 1}}});
   x = max_pool(b, x, {.kernel = 3, .stride = 2});
   x = branch(b, x, "", {{"Conv2d_3b_1x1", 80, {1, 1}}, {"Conv2d_4a_3x3", 192, {3, 3}}});
   return max_pool(b, x, {.kernel = 3, .stride = 2});

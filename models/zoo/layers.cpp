@@ -20,7 +20,8 @@ std::int64_t windows(std::int64_t extent, std::int64_t kernel, std::int64_t stri
   return count;
 }
 
-Value pool(Builder& b, std::string_view op_type, const Value& x, const PoolOptions& options, NodeAttributes attributes) {
+Value pool(Builder& b, std::string_view op_type, const Value& x, const PoolOptions& options,
+           NodeAttributes attributes) {
   const std::size_t spatial = x.shape.size() - first_spatial_axis;
   Shape shape = x.shape;
   for (std::size_t i = first_spatial_axis; i < shape.size(); ++i)
@@ -61,8 +62,9 @@ Value batch_norm(Builder& b, const Value& x, const std::string& name, double eps
                                      b.parameter(name + ".running_mean", channels),
                                      b.parameter(name + ".running_var", channels)};
   // ONNX's momentum is the share of the old statistics: 1 - PyTorch's 0.1.
-  return b.node("BatchNormalization", name, inputs, {x.shape, channels, channels},
-                {{"epsilon", epsilon}, {"momentum", 0.9}, {"training_mode", 1}})
+  return b
+      .node("BatchNormalization", name, inputs, {x.shape, channels, channels},
+            {{"epsilon", epsilon}, {"momentum", 0.9}, {"training_mode", 1}})
       .front();
 }
 
@@ -83,7 +85,9 @@ Value relu(Builder& b, const Value& x) { return elementwise(b, "Relu", {x}); }
 
 Value relu6(Builder& b, const Value& x) { return elementwise(b, "Clip", {x, b.scalar(0.0), b.scalar(6.0)}); }
 
-Value leaky_relu(Builder& b, const Value& x, double slope) { return elementwise(b, "LeakyRelu", {x}, {{"alpha", slope}}); }
+Value leaky_relu(Builder& b, const Value& x, double slope) {
+  return elementwise(b, "LeakyRelu", {x}, {{"alpha", slope}});
+}
 
 Value tanh(Builder& b, const Value& x) { return elementwise(b, "Tanh", {x}); }
 

@@ -1,7 +1,7 @@
 // The layers of convolutional networks, as torch.onnx writes them for training.
 //
-// Images are N C (D) H W. `name` is the module's path in PyTorch ("layer1.0.conv1"): weights are NAME.weight and so on. Every
-// layer returns its result; an empty-named elementwise layer gets a number.
+// Images are N C (D) H W. `name` is the module's path in PyTorch ("layer1.0.conv1"): weights are NAME.weight and so on.
+// Every layer returns its result; an empty-named elementwise layer gets a number.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// He et al., "Deep residual learning for image recognition" (2015); the bottleneck strides in its 3 x 3 convolution (v1.5).
+// He et al., "Deep residual learning for image recognition" (2015); the bottleneck strides in its 3 x 3 convolution
+// (v1.5).
 #include "models/zoo/families.h"
 #include "models/zoo/layers.h"
 

@@ -4,8 +4,8 @@
 
 namespace sibyl::zoo {
 
-// LeCun et al., "Gradient-based learning applied to document recognition" (1998), fully connected between its two convolutions as it is
-// taught today: 28 x 28 images padded by 2, 61,706 parameters.
+// LeCun et al., "Gradient-based learning applied to document recognition" (1998), fully connected between its two
+// convolutions as it is taught today: 28 x 28 images padded by 2, 61,706 parameters.
 void lenet(Builder& b) {
   Value x = b.input("input", {batch_extent, 1, 28, 28});
   x = average_pool(b, tanh(b, conv(b, x, "conv1", 6, {.kernel = {5, 5}, .pad = {2, 2}})), {});

@@ -30,8 +30,8 @@ Value transpose(Builder& b, const Value& x, const Ints& permutation) {
 // [B, S, E] -> [B, S, heads, E / heads], then permuted.
 Value split_heads(Builder& b, const Value& x, std::int64_t heads, const Ints& permutation) {
   const std::int64_t width = x.shape[2] / heads;
-  const Value split = b.apply("Reshape", {}, {x, b.ints({same, same, heads, width})},
-                              {x.shape[0], x.shape[1], heads, width});
+  const Value split =
+      b.apply("Reshape", {}, {x, b.ints({same, same, heads, width})}, {x.shape[0], x.shape[1], heads, width});
   return transpose(b, split, permutation);
 }
 
@@ -90,7 +90,8 @@ Value sequence_length(Builder& b, const Value& ids) {
 Value position_embedding(Builder& b, const Value& ids, const std::string& name, std::int64_t positions,
                          std::int64_t width) {
   const Value length = b.apply("Squeeze", {}, {sequence_length(b, ids), b.ints({0})}, {});
-  const Value range = b.apply("Range", {}, {b.scalar(std::int64_t{0}), length, b.scalar(std::int64_t{1})}, {seq_extent});
+  const Value range =
+      b.apply("Range", {}, {b.scalar(std::int64_t{0}), length, b.scalar(std::int64_t{1})}, {seq_extent});
   const Value row = b.apply("Unsqueeze", {}, {range, b.ints({0})}, {1, seq_extent});
   return embedding(b, b.parameter(name, {positions, width}), row);
 }

@@ -1,4 +1,5 @@
-// The layers of transformers, taken apart as torch.onnx does it: GELU as its formula, attention as two matrix products and a softmax.
+// The layers of transformers, taken apart as torch.onnx does it: GELU as its formula, attention as two matrix products
+// and a softmax.
 //
 // Activations are B S E.
 #pragma once
@@ -32,7 +33,7 @@ Value causal_mask(Builder& b, const Value& ids);
 
 struct AttentionOptions {
   std::int64_t heads = 1;
-  double dropout = 0.0;       // of the probabilities
+  double dropout = 0.0;            // of the probabilities
   std::optional<Value> mask = {};  // booleans
 };
 // softmax(q k^T / sqrt(head width)) v over heads; q, k, v and the result are B S E.

@@ -1,4 +1,5 @@
-// Simonyan and Zisserman, "Very deep convolutional networks for large-scale image recognition" (2014), without batch-norm.
+// Simonyan and Zisserman, "Very deep convolutional networks for large-scale image recognition" (2014), without
+// batch-norm.
 #include "models/zoo/families.h"
 #include "models/zoo/layers.h"
 

@@ -1,4 +1,5 @@
-// Dosovitskiy et al., "An image is worth 16x16 words" (2020); DeiT (Touvron et al., 2020) is the same at smaller widths.
+// Dosovitskiy et al., "An image is worth 16x16 words" (2020); DeiT (Touvron et al., 2020) is the same at smaller
+// widths.
 #include "models/zoo/families.h"
 #include "models/zoo/layers.h"
 #include "models/zoo/transformer.h"
@@ -14,8 +15,10 @@ Value tokens(Builder& b, const Value& image, const VitOptions& options) {
   const ConvOptions projection = {.kernel = {options.patch, options.patch}, .stride = options.patch};
   const Value patches = conv(b, image, "conv_proj", options.width, projection);
   const std::int64_t count = patches.shape[2] * patches.shape[3];
-  const Value rows = b.apply("Reshape", {}, {patches, b.ints({0, options.width, -1})}, {batch_extent, options.width, count});
-  const Value embedded = b.apply("Transpose", {}, {rows}, {batch_extent, count, options.width}, {{"perm", Ints{0, 2, 1}}});
+  const Value rows =
+      b.apply("Reshape", {}, {patches, b.ints({0, options.width, -1})}, {batch_extent, options.width, count});
+  const Value embedded =
+      b.apply("Transpose", {}, {rows}, {batch_extent, count, options.width}, {{"perm", Ints{0, 2, 1}}});
 
   const Value extents = b.apply("Shape", {}, {image}, {4});
   const Value batch = b.apply("Gather", {}, {extents, b.ints({0})}, {1}, {{"axis", 0}});
@@ -39,8 +42,7 @@ void vit(Builder& b, const VitOptions& options) {
   const Value image = b.input("input", {batch_extent, 3, 224, 224});
   Value x = tokens(b, image, options);
   x = add(b, x, b.parameter("encoder.pos_embedding", {1, x.shape[1], options.width}));
-  for (std::int64_t i = 0; i < options.layers; ++i)
-    x = block(b, x, "encoder.layers." + std::to_string(i), options);
+  for (std::int64_t i = 0; i < options.layers; ++i) x = block(b, x, "encoder.layers." + std::to_string(i), options);
   x = layer_norm(b, x, "encoder.ln", epsilon);
   x = b.apply("Gather", {}, {x, b.scalar(std::int64_t{0})}, {batch_extent, options.width}, {{"axis", 1}});
   b.output(fully_connected(b, x, "heads.head", 1000));

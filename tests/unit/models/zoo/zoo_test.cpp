@@ -22,16 +22,17 @@ using testing::HasSubstr;
 // LeNet: (25+1)*6 + (25*6+1)*16 + (400+1)*120 + (120+1)*84 + (84+1)*10 = 156 + 2416 + 48120 + 10164 + 850 = 61706.
 // small-cnn: (9+1)*16 + (9*16+1)*32 + (32*16+1)*64 + (64+1)*10 = 160 + 4640 + 32832 + 650 = 38282; with batch-norm the
 //   biases (48) become scales and shifts (96): 38330.
-// gpt2-mini, width e = 256: (50257+1024)e + 4(12e^2 + 13e) + 2e = 13127936 + 3159040 + 512 = 16287488.
+// GPT of Megatron-LM (Narayanan et al., SC21, table 1, to four digits), width e, l layers: (51200+2048)e + l(12e^2 +
+// 13e) + 2e. gpt2-mini, width e = 256: (50257+1024)e + 4(12e^2 + 13e) + 2e = 13127936 + 3159040 + 512 = 16287488.
 const std::map<std::string, std::int64_t> published = {
-    {"alexnet", 61100840},       {"vgg11", 132863336},        {"vgg16", 138357544},     {"resnet18", 11689512},
-    {"resnet34", 21797672},      {"resnet50", 25557032},      {"resnet101", 44549160},  {"resnet152", 60192808},
-    {"mobilenet-v2", 3504872},   {"densenet121", 7978856},    {"inception-v3", 27161264}, {"squeezenet1.1", 1235496},
-    {"vit-b-16", 86567656},      {"deit-tiny", 5717416},      {"bert-base", 109482240}, {"bert-large", 335141888},
-    {"bert-base-mlm", 109514298}, {"bert-large-mlm", 335174458}, {"bert-mini", 11170560}, {"bert-tiny", 4385920},
-    {"gpt2", 124439808},         {"gpt2-medium", 354823168},  {"gpt2-large", 774030080}, {"gpt2-xl", 1557611200},
-    {"gpt2-mini", 16287488},     {"cosmoflow", 8907556},      {"lenet", 61706},         {"small-cnn", 38282},
-    {"small-cnn-bn", 38330},
+    {"alexnet", 61100840},        {"vgg11", 132863336},          {"vgg16", 138357544},       {"resnet18", 11689512},
+    {"resnet34", 21797672},       {"resnet50", 25557032},        {"resnet101", 44549160},    {"resnet152", 60192808},
+    {"mobilenet-v2", 3504872},    {"densenet121", 7978856},      {"inception-v3", 27161264}, {"squeezenet1.1", 1235496},
+    {"vit-b-16", 86567656},       {"deit-tiny", 5717416},        {"bert-base", 109482240},   {"bert-large", 335141888},
+    {"bert-base-mlm", 109514298}, {"bert-large-mlm", 335174458}, {"bert-mini", 11170560},    {"bert-tiny", 4385920},
+    {"gpt2", 124439808},          {"gpt2-medium", 354823168},    {"gpt2-large", 774030080},  {"gpt2-xl", 1557611200},
+    {"gpt2-mini", 16287488},      {"cosmoflow", 8907556},        {"lenet", 61706},           {"small-cnn", 38282},
+    {"small-cnn-bn", 38330},      {"gpt3-175b", 174615846912},   {"gpt-1t", 1008038758400},
 };
 
 onnx::ModelProto parse(const std::string& name) {
@@ -83,7 +84,9 @@ TEST_P(EveryModel, HasThePublishedNumberOfParameters) {
 
 TEST_P(EveryModel, SaysThePublishedNumberInTheList) {
   for (const ZooModel& model : zoo_models())
-    if (model.name == GetParam()) { EXPECT_EQ(model.parameters, published.at(GetParam())); }
+    if (model.name == GetParam()) {
+      EXPECT_EQ(model.parameters, published.at(GetParam()));
+    }
 }
 
 TEST_P(EveryModel, LaysItsWeightsEndToEnd) {
@@ -99,9 +102,7 @@ TEST_P(EveryModel, LaysItsWeightsEndToEnd) {
   EXPECT_GT(end, 0);
 }
 
-TEST_P(EveryModel, IsASmallFile) {
-  EXPECT_LT(zoo_model_bytes(GetParam())->size(), 1'000'000U);
-}
+TEST_P(EveryModel, IsASmallFile) { EXPECT_LT(zoo_model_bytes(GetParam())->size(), 1'000'000U); }
 
 // The checker wants the weights file to be there; a file with a hole of their size will do.
 TEST_P(EveryModel, PassesTheOnnxChecker) {
@@ -181,7 +182,8 @@ TEST(Zoo, LanguageModelsSayTheirSequenceLength) {
   EXPECT_EQ(model.metadata_props(0).value(), "1024");
 }
 
-// GPT-2's output weight is its embedding: one initializer, used by the Gather of the words and by the Transpose before the last MatMul.
+// GPT-2's output weight is its embedding: one initializer, used by the Gather of the words and by the Transpose before
+// the last MatMul.
 TEST(Zoo, Gpt2TiesItsOutputToItsEmbedding) {
   const onnx::ModelProto model = parse("gpt2");
   std::multiset<std::string> users;
