@@ -1,0 +1,16 @@
+// How reports write numbers that base/quantity.h does not: shares, changes, counts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sibyl {
+
+std::string percent(double fraction);         // 0.342 -> "34 %", 0.0342 -> "3.4 %"
+std::string signed_percent(double fraction);  // "+12 %", "-3.4 %", "0 %"
+std::string grouped(std::int64_t value);      // 25557032 -> "25,557,032"
+std::string samples_per_second(double throughput);
+std::string plural(std::int64_t count, std::string_view noun);  // "1 node", "16 nodes"
+
+}  // namespace sibyl

@@ -1,0 +1,50 @@
+// What `sibyl inspect` says of a model: how much it computes, what training keeps of it, what was fused, what cannot be
+// used.
+//
+// FLOPs count a multiply-add as two and hold for the batch the model was imported with; backward is what training runs
+// (gradients of weights, and of inputs where one is needed). Activation bytes are the tensors autograd keeps from
+// forward to backward, each once, without weights and buffers, in the given precision.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "models/onnx/import.h"
+#include "models/training/training.h"
+#include "oracle/report/report.h"
+
+namespace sibyl {
+
+struct InspectedOperation {
+  std::string name;
+  std::string kind;
+  std::string output;  // shape of the first result
+  std::int64_t parameters = 0;
+  Flops forward, backward;
+  Bytes kept;  // by this operation, as the first that keeps each tensor
+  std::vector<std::string> fused;
+};
+
+struct Inspection {
+  std::string model;
+  std::string producer;
+  std::int64_t opset = 0;
+  std::int64_t batch = 0;
+  std::int64_t parameters = 0;
+  Flops flops_forward, flops_backward;
+  Bytes parameter_bytes;
+  Bytes activation_bytes;
+  std::vector<InspectedOperation> operations;  // in the order they run
+  std::vector<Unsupported> unsupported;
+};
+
+// `dtype` is what floating tensors are computed and kept in.
+Inspection inspect(const Import& import, std::string model, DType dtype, Backend backend);
+
+std::string to_text(const Inspection& inspection, TextStyle style);
+std::string to_json(const Inspection& inspection);
+Table to_table(const Inspection& inspection);  // one operation a row
+
+}  // namespace sibyl

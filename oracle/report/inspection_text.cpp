@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/quantity.h"
+#include "oracle/report/format.h"
+#include "oracle/report/inspection.h"
+#include "oracle/report/paint.h"
+
+namespace sibyl {
+namespace {
+
+constexpr std::size_t shown_layers = 10;
+
+std::string heading(const Inspection& i, Paint paint) {
+  std::string text = paint.bold(i.model);
+  text += fmt::format("   opset {}", i.opset);
+  if (!i.producer.empty()) text += fmt::format(", written by {}", i.producer);
+  text += fmt::format("\n\n  parameters   {}   ({} in the file's types)\n", grouped(i.parameters),
+                      to_string(i.parameter_bytes));
+  text += fmt::format("  operations   {}\n", grouped(static_cast<std::int64_t>(i.operations.size())));
+  text += fmt::format("  forward      {}   for a batch of {}\n", to_string(i.flops_forward), grouped(i.batch));
+  text += fmt::format("  backward     {}\n", to_string(i.flops_backward));
+  text += fmt::format("  activations  {}   kept for backward\n\n", to_string(i.activation_bytes));
+  return text;
+}
+
+std::string kinds_section(const Inspection& i, Paint paint) {
+  struct Sum {
+    std::int64_t count = 0, parameters = 0;
+    Flops flops;
+    Bytes kept;
+  };
+  std::map<std::string, Sum> sums;
+  for (const InspectedOperation& o : i.operations) {
+    Sum& sum = sums[o.kind];
+    sum.count += 1, sum.parameters += o.parameters, sum.flops += o.forward + o.backward, sum.kept += o.kept;
+  }
+  std::vector<std::pair<std::string, Sum>> order(sums.begin(), sums.end());
+  std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.second.flops > b.second.flops; });
+  Table table{.columns = {{"kind", "", Column::Align::left},
+                          {"count", ""},
+                          {"parameters", ""},
+                          {"fwd + bwd", ""},
+                          {"share", ""},
+                          {"kept", ""}},
+              .rows = {}};
+  const Flops all = i.flops_forward + i.flops_backward;
+  for (const auto& [kind, sum] : order)
+    table.rows.push_back({kind, grouped(sum.count), grouped(sum.parameters), to_string(sum.flops),
+                          all.value() > 0 ? percent(sum.flops / all) : "", to_string(sum.kept)});
+  return paint.heading("By kind") + "\n" + indented(aligned_text(table)) + "\n";
+}
+
+std::string layers_section(const Inspection& i, Paint paint) {
+  std::vector<const InspectedOperation*> order;
+  for (const InspectedOperation& o : i.operations) order.push_back(&o);
+  std::ranges::stable_sort(order, [](const InspectedOperation* a, const InspectedOperation* b) {
+    return a->forward + a->backward > b->forward + b->backward;
+  });
+  order.resize(std::min(order.size(), shown_layers));
+  Table table{.columns = {{"layer", "", Column::Align::left},
+                          {"kind", "", Column::Align::left},
+                          {"output", "", Column::Align::left},
+                          {"parameters", ""},
+                          {"forward", ""},
+                          {"backward", ""},
+                          {"kept", ""}},
+              .rows = {}};
+  for (const InspectedOperation* o : order)
+    table.rows.push_back({o->name, o->kind, o->output, grouped(o->parameters), to_string(o->forward),
+                          to_string(o->backward), to_string(o->kept)});
+  return paint.heading("Layers that matter") + fmt::format(" (of {}; --csv lists all)\n", i.operations.size()) +
+         indented(aligned_text(table)) + "\n";
+}
+
+std::string fused_section(const Inspection& i, Paint paint) {
+  struct Sum {
+    std::int64_t operations = 0, nodes = 0;
+    const InspectedOperation* example = nullptr;
+  };
+  std::map<std::string, Sum> sums;
+  for (const InspectedOperation& o : i.operations) {
+    if (o.fused.size() < 2) continue;
+    Sum& sum = sums[o.kind];
+    sum.operations += 1, sum.nodes += static_cast<std::int64_t>(o.fused.size());
+    if (sum.example == nullptr) sum.example = &o;
+  }
+  if (sums.empty()) return "";
+  std::string text = paint.heading("Fused") + " into what a framework runs as one operation\n";
+  for (const auto& [kind, sum] : sums)
+    text += fmt::format("  {} of {} from {} (as {})\n", grouped(sum.operations), kind, plural(sum.nodes, "node"),
+                        fmt::join(sum.example->fused, " + "));
+  return text + "\n";
+}
+
+std::string unsupported_section(const Inspection& i, Paint paint) {
+  if (i.unsupported.empty()) return "Every operation can be priced.\n";
+  Table table{.columns = {{"node", "", Column::Align::left},
+                          {"operator", "", Column::Align::left},
+                          {"why", "", Column::Align::left}},
+              .rows = {}};
+  for (const Unsupported& u : i.unsupported) table.rows.push_back({u.node, u.op_type, u.reason});
+  return paint.alarm(
+             fmt::format("{} cannot be priced", plural(static_cast<std::int64_t>(i.unsupported.size()), "node"))) +
+         "\n" + indented(aligned_text(table));
+}
+
+}  // namespace
+
+std::string to_text(const Inspection& inspection, TextStyle style) {
+  const Paint paint(style);
+  std::string text = heading(inspection, paint);
+  if (!inspection.operations.empty()) text += kinds_section(inspection, paint) + layers_section(inspection, paint);
+  return text + fused_section(inspection, paint) + unsupported_section(inspection, paint);
+}
+
+Table to_table(const Inspection& inspection) {
+  using enum Column::Align;
+  Table table{.columns = {{"layer", "name", left},
+                          {"kind", "kind", left},
+                          {"output", "output", left},
+                          {"parameters", "parameters"},
+                          {"forward", "flops_forward"},
+                          {"backward", "flops_backward"},
+                          {"kept", "activation_bytes"},
+                          {"nodes", "fused_nodes"}},
+              .rows = {}};
+  for (const InspectedOperation& o : inspection.operations)
+    table.rows.push_back({o.name, o.kind, o.output, Cell(grouped(o.parameters), fmt::format("{}", o.parameters)),
+                          Cell(to_string(o.forward), plain_number(o.forward.value())),
+                          Cell(to_string(o.backward), plain_number(o.backward.value())),
+                          Cell(to_string(o.kept), plain_number(o.kept.value())),
+                          fmt::format("{}", std::max<std::size_t>(1, o.fused.size()))});
+  return table;
+}
+
+std::string to_json(const Inspection& i) {
+  using Json = nlohmann::ordered_json;
+  Json json;
+  json["schema"] = "sibyl-inspection";
+  json["version"] = 1;
+  json["model"] = i.model;
+  json["producer"] = i.producer;
+  json["opset"] = i.opset;
+  json["batch"] = i.batch;
+  json["parameters"] = i.parameters;
+  json["flops_forward"] = i.flops_forward.value();
+  json["flops_backward"] = i.flops_backward.value();
+  json["activation_bytes"] = i.activation_bytes.value();
+  json["operations"] = Json::array();
+  for (const InspectedOperation& o : i.operations)
+    json["operations"].push_back({{"name", o.name},
+                                  {"kind", o.kind},
+                                  {"output", o.output},
+                                  {"parameters", o.parameters},
+                                  {"flops_forward", o.forward.value()},
+                                  {"flops_backward", o.backward.value()},
+                                  {"activation_bytes", o.kept.value()},
+                                  {"fused", o.fused}});
+  json["unsupported"] = Json::array();
+  for (const Unsupported& u : i.unsupported)
+    json["unsupported"].push_back({{"node", u.node}, {"op_type", u.op_type}, {"reason", u.reason}});
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace sibyl

@@ -1,0 +1,95 @@
+// Words and lists that every spelling of a report shares.
+#include <fmt/format.h>
+
+#include "base/quantity.h"
+#include "oracle/report/format.h"
+#include "oracle/report/report.h"
+
+namespace sibyl {
+
+std::string_view to_string(Scaling scaling) { return scaling == Scaling::weak ? "weak" : "strong"; }
+
+const std::vector<MemoryPart>& memory_parts() {
+  static const std::vector<MemoryPart> parts = {
+      {"weights", "weights", &MemoryBreakdown::weights, 'w'},
+      {"gradients", "gradients", &MemoryBreakdown::gradients, 'g'},
+      {"optimizer", "optimizer state", &MemoryBreakdown::optimizer, 'o'},
+      {"activations", "activations", &MemoryBreakdown::activations, 'a'},
+      {"workspace", "workspace", &MemoryBreakdown::workspace, 's'},
+      {"communication", "communication", &MemoryBreakdown::communication, 'c'},
+      {"framework", "framework", &MemoryBreakdown::framework, 'f'}};
+  return parts;
+}
+
+const std::vector<TimePart>& time_parts() {
+  static const std::vector<TimePart> parts = {
+      {"forward", "forward", &TimeBreakdown::forward, true},
+      {"backward", "backward", &TimeBreakdown::backward, true},
+      {"optimizer", "optimizer", &TimeBreakdown::optimizer, true},
+      {"communication_exposed", "communication, waited for", &TimeBreakdown::communication_exposed, true},
+      {"communication_total", "communication, in all", &TimeBreakdown::communication_total, false},
+      {"bubble", "pipeline idle", &TimeBreakdown::bubble, true},
+      {"host", "host dispatch, waited for", &TimeBreakdown::host, true},
+      {"io", "data, waited for", &TimeBreakdown::io, true}};
+  return parts;
+}
+
+std::string percent(double fraction) {
+  const double p = 100 * fraction;
+  if (p == 0) return "0 %";
+  if (p > 0 && p < 0.1) return "<0.1 %";
+  return fmt::format("{:.{}f} %", p, p < 9.95 ? 1 : 0);
+}
+
+std::string signed_percent(double fraction) {
+  const double p = 100 * fraction;
+  if (p > -0.05 && p < 0.05) return "0 %";
+  return fmt::format("{:+.{}f} %", p, p < 9.95 && p > -9.95 ? 1 : 0);
+}
+
+std::string grouped(std::int64_t value) {
+  const std::string digits = fmt::format("{}", value);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const bool boundary = i > 0 && (digits.size() - i) % 3 == 0 && digits[i - 1] != '-';
+    if (boundary) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string samples_per_second(double throughput) {
+  return throughput >= 100 ? grouped(static_cast<std::int64_t>(throughput + 0.5)) + " samples/s"
+                           : with_prefix(throughput, "samples/s");
+}
+
+std::string plural(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
+}
+
+std::string bottleneck_sentence(const Bottleneck& bottleneck) {
+  if (bottleneck.name.empty()) return "none found";
+  return fmt::format("{} is {} of the step; twice as fast, the step would be {} shorter", bottleneck.name,
+                     percent(bottleneck.share), percent(bottleneck.relief));
+}
+
+std::string provenance_sentence(const ProvenanceShares& provenance) {
+  return fmt::format("{} measured, {} interpolated, {} estimated", percent(provenance.measured),
+                     percent(provenance.interpolated), percent(provenance.estimated));
+}
+
+std::vector<std::string> assumptions(const Prediction& p) {
+  std::vector<std::string> list;
+  if (p.breakdown.io.value() == 0)
+    list.emplace_back("training data are at hand: reading and preparing them costs no step time");
+  if (p.devices > 1 && !p.algorithm.empty())
+    list.push_back(fmt::format("the library runs {} for the gradients' all-reduce", p.algorithm));
+  if (p.devices > 1) list.emplace_back("all devices are alike and nothing else uses the machine or its network");
+  if (p.provenance.estimated > 0)
+    list.push_back(
+        fmt::format("{} of compute and communication time is a roofline or datasheet estimate, not a measurement",
+                    percent(p.provenance.estimated)));
+  return list;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/quantity.h"
+#include "oracle/report/format.h"
+#include "oracle/report/paint.h"
+#include "oracle/report/report.h"
+
+namespace sibyl {
+namespace {
+
+constexpr std::size_t bar_cells = 48;
+constexpr std::size_t shown_operations = 6;
+
+std::string heading(const PredictionReport& r, Paint paint) {
+  const Prediction& p = r.prediction;
+  std::string text = paint.bold(fmt::format("{} on {} of {} ({})", r.model, plural(p.devices, "device"), r.cluster,
+                                            plural(p.nodes, "node"))) +
+                     "\n";
+  text += fmt::format("{}, batch {} ({} per device", p.parallel, grouped(p.global_batch),
+                      grouped(p.micro_batch * p.micro_batches));
+  if (p.micro_batches > 1) text += fmt::format(" in {} micro-batches of {}", p.micro_batches, grouped(p.micro_batch));
+  text += fmt::format("), {}, {}", p.precision, p.optimizer);
+  if (p.devices > 1 && p.buckets > 0) text += fmt::format(", gradients in {}", plural(p.buckets, "bucket"));
+  return text + "\n\n";
+}
+
+std::string answer(const Prediction& p, Paint paint) {
+  const Seconds half = (p.interval_high - p.interval_low) / 2;
+  std::string text = fmt::format("  step time   {} ± {}   (90 %: {} to {})\n", paint.bold(to_string(p.step_time)),
+                                 to_string(half), to_string(p.interval_low), to_string(p.interval_high));
+  text += fmt::format("  throughput  {}", paint.bold(samples_per_second(p.throughput)));
+  if (p.devices > 1) text += fmt::format("   ({} per device)", samples_per_second(p.throughput / p.devices));
+  return text + "\n\n";
+}
+
+std::string share_bar(double share) {
+  const double cells = std::clamp(share, 0.0, 1.0) * 30;
+  return std::string(static_cast<std::size_t>(std::lround(cells)), '#');
+}
+
+std::string time_section(const Prediction& p, Paint paint) {
+  std::string text = paint.heading("Time") + "\n";
+  for (const TimePart& part : time_parts()) {
+    const Seconds time = p.breakdown.*part.value;
+    if (time.value() == 0 || !part.on_critical_path) continue;
+    const double share = p.step_time.value() > 0 ? time / p.step_time : 0;
+    text += fmt::format("  {:<26} {:>9}  {:>6}  {}\n", part.title, to_string(time), percent(share),
+                        paint.bar(share_bar(share)));
+  }
+  const Seconds hidden = p.breakdown.communication_total - p.breakdown.communication_exposed;
+  if (p.breakdown.communication_total.value() > 0)
+    text += fmt::format("  {:<26} {:>9}  of {} of communication\n", "hidden behind compute", to_string(hidden),
+                        to_string(p.breakdown.communication_total));
+  return text + "\n";
+}
+
+// One cell a 48th of the capacity; a kind that is there at all gets no cell unless it fills half of one.
+std::string memory_bar(const Prediction& p, Paint paint) {
+  const double scale = std::max(p.memory_capacity.value(), p.memory.total.value());
+  if (scale <= 0) return "";
+  std::string bar;
+  double sum = 0;
+  std::size_t drawn = 0;
+  for (const MemoryPart& part : memory_parts()) {
+    sum += (p.memory.*part.value).value();
+    const auto end = std::min(bar_cells, static_cast<std::size_t>(std::lround(sum / scale * bar_cells)));
+    if (end > drawn) bar += paint.kind(part.letter, std::string(end - drawn, part.letter));
+    drawn = std::max(drawn, end);
+  }
+  return fmt::format("  [{}{}]\n", bar, std::string(bar_cells - drawn, '.'));
+}
+
+std::string memory_section(const Prediction& p, Paint paint) {
+  const bool known = p.memory_capacity.value() > 0;
+  std::string text = paint.heading("Memory") + fmt::format("  {}", to_string(p.memory.total));
+  if (known)
+    text += fmt::format(" of {} ({})", to_string(p.memory_capacity), percent(p.memory.total / p.memory_capacity));
+  text += p.fits ? ", fits\n" : ", " + paint.alarm("does not fit") + "\n";
+  if (known) text += memory_bar(p, paint);
+  for (const MemoryPart& part : memory_parts()) {
+    const Bytes bytes = p.memory.*part.value;
+    if (bytes.value() == 0) continue;
+    text += fmt::format("  {}  {:<16} {:>9}  {:>6}\n", paint.kind(part.letter, std::string(1, part.letter)), part.title,
+                        to_string(bytes), percent(bytes / p.memory.total));
+  }
+  return text + "\n";
+}
+
+// Of the passes that run at all.
+Provenance worse_provenance(const OperationCost& operation) {
+  if (operation.backward.time.value() == 0) return operation.forward.provenance;
+  return std::max(operation.forward.provenance, operation.backward.provenance);
+}
+
+std::string operations_section(const Prediction& p, Paint paint) {
+  if (p.operations.empty()) return "";
+  std::vector<const OperationCost*> longest;
+  for (const OperationCost& operation : p.operations) longest.push_back(&operation);
+  std::ranges::stable_sort(longest, [](const OperationCost* a, const OperationCost* b) {
+    return a->forward.time + a->backward.time > b->forward.time + b->backward.time;
+  });
+  longest.resize(std::min(longest.size(), shown_operations));
+  Table table{.columns = {{"operation", "", Column::Align::left},
+                          {"kind", "", Column::Align::left},
+                          {"forward", ""},
+                          {"backward", ""},
+                          {"known", "", Column::Align::left}},
+              .rows = {}};
+  for (const OperationCost* o : longest) {
+    const Provenance worse = worse_provenance(*o);
+    table.rows.push_back(
+        {o->name, o->kind, to_string(o->forward.time), to_string(o->backward.time), std::string(to_string(worse))});
+  }
+  std::string text = paint.heading("Operations that take longest") + fmt::format(" (of {})\n", p.operations.size());
+  return text + indented(aligned_text(table)) + "\n";
+}
+
+std::string sureness_section(const Prediction& p, Paint paint) {
+  std::string text = paint.heading("Bottleneck") + "\n  " + bottleneck_sentence(p.bottleneck) + "\n\n";
+  text += paint.heading("Where the time comes from") + "\n  " + provenance_sentence(p.provenance) + "\n";
+  if (p.provenance.estimated >= 0.05)
+    text += "  " + paint.alarm("estimated") +
+            " parts are guesses: `sibyl calibrate compute --for MODEL` on the machine replaces them\n";
+  text += "\n" + paint.heading("Assumed") + "\n";
+  for (const std::string& line : assumptions(p)) text += "  - " + line + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const PredictionReport& report, TextStyle style) {
+  const Paint paint(style);
+  const Prediction& p = report.prediction;
+  return heading(report, paint) + answer(p, paint) + time_section(p, paint) + memory_section(p, paint) +
+         operations_section(p, paint) + sureness_section(p, paint);
+}
+
+Table to_table(const PredictionReport& report) {
+  const Prediction& p = report.prediction;
+  Table table{.columns = {{"quantity", "quantity", Column::Align::left}, {"value", "value"}}, .rows = {}};
+  auto row = [&](std::string_view title, std::string text, std::string value) {
+    table.rows.push_back({std::string(title), Cell(std::move(text), std::move(value))});
+  };
+  row("step_time_s", to_string(p.step_time), plain_number(p.step_time.value()));
+  row("interval_low_s", to_string(p.interval_low), plain_number(p.interval_low.value()));
+  row("interval_high_s", to_string(p.interval_high), plain_number(p.interval_high.value()));
+  row("throughput_samples_per_s", samples_per_second(p.throughput), plain_number(p.throughput));
+  for (const TimePart& part : time_parts())
+    row(fmt::format("breakdown_{}_s", part.key), to_string(p.breakdown.*part.value),
+        plain_number((p.breakdown.*part.value).value()));
+  row("memory_total_bytes", to_string(p.memory.total), plain_number(p.memory.total.value()));
+  for (const MemoryPart& part : memory_parts())
+    row(fmt::format("memory_{}_bytes", part.key), to_string(p.memory.*part.value),
+        plain_number((p.memory.*part.value).value()));
+  row("memory_capacity_bytes", to_string(p.memory_capacity), plain_number(p.memory_capacity.value()));
+  row("fits", p.fits ? "yes" : "no", p.fits ? "true" : "false");
+  row("bottleneck", p.bottleneck.name, p.bottleneck.name);
+  row("bottleneck_share", percent(p.bottleneck.share), plain_number(p.bottleneck.share));
+  row("bottleneck_relief", percent(p.bottleneck.relief), plain_number(p.bottleneck.relief));
+  row("provenance_measured", percent(p.provenance.measured), plain_number(p.provenance.measured));
+  row("provenance_interpolated", percent(p.provenance.interpolated), plain_number(p.provenance.interpolated));
+  row("provenance_estimated", percent(p.provenance.estimated), plain_number(p.provenance.estimated));
+  row("devices", grouped(p.devices), fmt::format("{}", p.devices));
+  row("global_batch", grouped(p.global_batch), fmt::format("{}", p.global_batch));
+  return table;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,217 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "oracle/report/report.h"
+
+namespace sibyl {
+namespace {
+
+using Json = nlohmann::json;
+
+// A JSON value and where it stands, for messages. The first mistake is kept; reading goes on with harmless defaults,
+// and the reader's caller asks once at the end.
+class Reader {
+ public:
+  Reader(const Json& value, std::string path, Error* first) : value_(value), path_(std::move(path)), first_(first) {}
+
+  Reader at(const std::string& key) const {
+    static const Json nothing;
+    if (!value_.is_object() || !value_.contains(key)) return missing(key), Reader(nothing, path_ + "." + key, first_);
+    return Reader(value_[key], path_ + "." + key, first_);
+  }
+  Reader at(std::size_t index) const { return Reader(value_[index], fmt::format("{}[{}]", path_, index), first_); }
+  [[nodiscard]] bool has(const std::string& key) const { return value_.is_object() && value_.contains(key); }
+
+  [[nodiscard]] std::size_t array_size() const {
+    if (!value_.is_array()) return wrong("a list"), 0;
+    return value_.size();
+  }
+  [[nodiscard]] double number() const {
+    if (!value_.is_number() || !std::isfinite(value_.get<double>())) return wrong("a number"), 0;
+    return value_.get<double>();
+  }
+  [[nodiscard]] double share() const {
+    const double v = number();
+    if (v < 0) return wrong("a share of at least 0"), 0;
+    return v;
+  }
+  [[nodiscard]] std::int64_t integer(std::int64_t least) const {
+    const bool fits =
+        value_.is_number_integer() && (!value_.is_number_unsigned() || value_.get<std::uint64_t>() <= INT64_MAX);
+    if (!fits || value_.get<std::int64_t>() < least)
+      return wrong(fmt::format("an integer of at least {}", least)), least;
+    return value_.get<std::int64_t>();
+  }
+  [[nodiscard]] int small_integer(int least) const {
+    const std::int64_t v = integer(least);
+    if (v > std::numeric_limits<int>::max()) return wrong("a smaller integer"), least;
+    return static_cast<int>(v);
+  }
+  [[nodiscard]] std::string text() const {
+    if (!value_.is_string()) return wrong("text"), std::string();
+    return value_.get<std::string>();
+  }
+  [[nodiscard]] bool boolean() const {
+    if (!value_.is_boolean()) return wrong("true or false"), false;
+    return value_.get<bool>();
+  }
+  void wrong(const std::string& expected) const { note(fmt::format("should be {}", expected), path_); }
+
+ private:
+  void missing(const std::string& key) const { note(fmt::format("'{}' is missing", key), path_); }
+  void note(std::string message, const std::string& path) const {
+    if (first_->message.empty()) *first_ = Error{ErrorCode::bad_input, std::move(message), path, {}};
+  }
+
+  const Json& value_;
+  std::string path_;
+  Error* first_;
+};
+
+Seconds seconds(const Reader& r) {
+  const double v = r.number();
+  if (v < 0) r.wrong("a time of at least 0");
+  return Seconds{v};
+}
+Bytes bytes(const Reader& r) {
+  const double v = r.number();
+  if (v < 0) r.wrong("a size of at least 0");
+  return Bytes{v};
+}
+
+Estimate estimate(const Reader& r) {
+  Estimate e{seconds(r.at("time_s")), r.at("relative_error").share(), Provenance::estimated};
+  const std::string provenance = r.at("provenance").text();
+  if (provenance == "measured") {
+    e.provenance = Provenance::measured;
+  } else if (provenance == "interpolated") {
+    e.provenance = Provenance::interpolated;
+  } else if (provenance != "estimated") {
+    r.at("provenance").wrong("measured, interpolated or estimated");
+  }
+  return e;
+}
+
+void read_plan(const Reader& r, Prediction& p) {
+  p.devices = r.at("devices").small_integer(1);
+  p.nodes = r.at("nodes").small_integer(1);
+  p.parallel = r.at("parallel").text();
+  p.global_batch = r.at("global_batch").integer(1);
+  p.micro_batch = r.at("micro_batch").integer(1);
+  p.micro_batches = r.at("micro_batches").integer(1);
+  p.precision = r.at("precision").text();
+  p.optimizer = r.at("optimizer").text();
+  p.buckets = r.at("buckets").small_integer(0);
+  p.algorithm = r.at("algorithm").text();
+  p.bytes_sent = r.at("bytes_sent_per_rank").integer(0);
+}
+
+Prediction read_prediction(const Reader& r) {
+  Prediction p;
+  p.step_time = seconds(r.at("step_time_s"));
+  if (const Reader interval = r.at("interval_s"); interval.array_size() == 2) {
+    p.interval_low = seconds(interval.at(std::size_t{0}));
+    p.interval_high = seconds(interval.at(std::size_t{1}));
+  } else {
+    interval.wrong("a list of two numbers");
+  }
+  p.throughput = r.at("throughput_samples_per_s").share();
+  const Reader memory = r.at("memory_bytes"), breakdown = r.at("breakdown_s"), provenance = r.at("provenance");
+  p.memory.total = bytes(memory.at("total"));
+  for (const MemoryPart& part : memory_parts()) p.memory.*part.value = bytes(memory.at(std::string(part.key)));
+  p.memory_capacity = bytes(r.at("memory_capacity_bytes"));
+  p.fits = r.at("fits").boolean();
+  for (const TimePart& part : time_parts()) p.breakdown.*part.value = seconds(breakdown.at(std::string(part.key)));
+  const Reader bottleneck = r.at("bottleneck");
+  p.bottleneck = {bottleneck.at("name").text(), bottleneck.at("share").share(), bottleneck.at("relief").number()};
+  p.provenance = {provenance.at("measured").share(), provenance.at("interpolated").share(),
+                  provenance.at("estimated").share()};
+  read_plan(r.at("plan"), p);
+  const Reader operations = r.at("operations");
+  for (std::size_t i = 0; i < operations.array_size(); ++i) {
+    const Reader o = operations.at(i);
+    p.operations.push_back(
+        {o.at("name").text(), o.at("kind").text(), estimate(o.at("forward")), estimate(o.at("backward"))});
+  }
+  return p;
+}
+
+Result<Json> parse(std::string_view text, const std::string& file) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::exception& e) {
+    return fail("is not JSON", file, e.what());
+  }
+}
+
+Result<std::string> schema_of(const Json& json, const std::string& file) {
+  if (json.is_object() && json.contains("schema") && json["schema"].is_string())
+    return json["schema"].get<std::string>();
+  return fail("is not a file of Sibyl's: it has no \"schema\"", file,
+              "`sibyl predict --json` and `sibyl scale --json` write them");
+}
+
+Result<Json> parse_as(std::string_view text, const std::string& file, std::string_view schema) {
+  SIBYL_TRY(Json json, parse(text, file));
+  SIBYL_TRY(const std::string found, schema_of(json, file));
+  if (found != schema) return fail(fmt::format("is a {} file; {} was expected", found, schema), file);
+  if (!json.contains("version") || json["version"] != 1)
+    return fail("has a version that this Sibyl does not know", file + ": $.version", "version 1 is known");
+  return json;
+}
+
+Failure with_file(Error error, const std::string& file) {
+  error.where = file + ": " + error.where;
+  return Failure(std::move(error));
+}
+
+}  // namespace
+
+Result<ReportKind> report_kind(std::string_view text, const std::string& file) {
+  SIBYL_TRY(const Json json, parse(text, file));
+  SIBYL_TRY(const std::string schema, schema_of(json, file));
+  if (schema == "sibyl-prediction") return ReportKind::prediction;
+  if (schema == "sibyl-scale") return ReportKind::scale;
+  return fail(fmt::format("is a {} file; sibyl-prediction or sibyl-scale was expected", schema), file);
+}
+
+Result<PredictionReport> parse_prediction(std::string_view text, const std::string& file) {
+  SIBYL_TRY(const Json json, parse_as(text, file, "sibyl-prediction"));
+  Error first;
+  const Reader r(json, "$", &first);
+  PredictionReport report{r.at("model").text(), r.at("cluster").text(), read_prediction(r)};
+  if (!first.message.empty()) return with_file(std::move(first), file);
+  return report;
+}
+
+Result<ScaleReport> parse_scale(std::string_view text, const std::string& file) {
+  SIBYL_TRY(const Json json, parse_as(text, file, "sibyl-scale"));
+  Error first;
+  const Reader r(json, "$", &first);
+  ScaleReport report{r.at("model").text(), r.at("cluster").text(), Scaling::weak, {}};
+  const std::string scaling = r.at("scaling").text();
+  if (scaling == "strong") report.scaling = Scaling::strong;
+  if (scaling != "strong" && scaling != "weak") r.at("scaling").wrong("weak or strong");
+  const Reader points = r.at("points");
+  for (std::size_t i = 0; i < points.array_size(); ++i) {
+    const Reader point = points.at(i);
+    const int devices = point.at("devices").small_integer(1);
+    if (point.has("error")) {
+      const Reader error = point.at("error");
+      report.points.push_back(
+          {devices,
+           fail(ErrorCode::infeasible, error.at("message").text(), error.at("where").text(), error.at("hint").text()),
+           0});
+    } else {
+      report.points.push_back({devices, read_prediction(point.at("prediction")), point.at("efficiency").share()});
+    }
+  }
+  if (!first.message.empty()) return with_file(std::move(first), file);
+  return report;
+}
+
+}  // namespace sibyl

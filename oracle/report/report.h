@@ -1,0 +1,85 @@
+// A prediction with the names it is shown under, and its spellings: text for people, tables, JSON for programs.
+//
+// Everything here is a pure function of its arguments: the same bytes for the same report, in any locale, on any
+// machine. Text shows quantities with their unit (base/quantity.h); JSON and CSV hold SI numbers. Formats:
+// docs/formats/prediction.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/table.h"
+#include "oracle/predict.h"
+#include "oracle/prediction.h"
+
+namespace sibyl {
+
+struct PredictionReport {
+  std::string model;  // as the user named it
+  std::string cluster;
+  Prediction prediction;
+};
+
+struct ScaleReport {
+  std::string model;
+  std::string cluster;
+  Scaling scaling = Scaling::weak;
+  std::vector<ScalePoint> points;  // ascending in devices
+};
+
+std::string_view to_string(Scaling scaling);  // "weak"
+
+struct TextStyle {
+  bool color = false;  // ANSI escapes
+};
+
+// Text a person reads top to bottom: time, memory, what holds it back, how sure.
+std::string to_text(const PredictionReport& report, TextStyle style);
+std::string to_text(const ScaleReport& report, TextStyle style);
+std::string comparison_text(const PredictionReport& before, const PredictionReport& after, TextStyle style);
+
+// One quantity a row.
+Table to_table(const PredictionReport& report);
+// One device count a row; counts that cannot be run say why.
+Table to_table(const ScaleReport& report);
+// One quantity a row: before, after, change.
+Table comparison_table(const PredictionReport& before, const PredictionReport& after);
+
+std::string to_json(const PredictionReport& report);
+std::string to_json(const ScaleReport& report);
+std::string comparison_json(const PredictionReport& before, const PredictionReport& after);
+
+// One self-contained page: no script, no network.
+std::string to_html(const PredictionReport& report);
+std::string to_html(const ScaleReport& report);
+
+// Reads what to_json wrote; `file` stands for the source in messages. An Error's `where` is file and JSON path.
+Result<PredictionReport> parse_prediction(std::string_view json, const std::string& file);
+Result<ScaleReport> parse_scale(std::string_view json, const std::string& file);
+enum class ReportKind { prediction, scale };
+Result<ReportKind> report_kind(std::string_view json, const std::string& file);  // from its "schema"
+
+// What the prediction takes for granted, in sentences; shown in text and HTML.
+std::vector<std::string> assumptions(const Prediction& prediction);
+// "compute: convolution is 71 % of the step; twice as fast, the step would be 34 % shorter"
+std::string bottleneck_sentence(const Bottleneck& bottleneck);
+// "82 % measured, 15 % interpolated, 3 % estimated"
+std::string provenance_sentence(const ProvenanceShares& provenance);
+
+// The parts of MemoryBreakdown and TimeBreakdown with their JSON keys and titles, in the order they are shown.
+struct MemoryPart {
+  std::string_view key, title;
+  Bytes MemoryBreakdown::*value;
+  char letter;  // in the bar
+};
+struct TimePart {
+  std::string_view key, title;
+  Seconds TimeBreakdown::*value;
+  bool on_critical_path;  // adds to the step time
+};
+const std::vector<MemoryPart>& memory_parts();  // without the total
+const std::vector<TimePart>& time_parts();
+
+}  // namespace sibyl

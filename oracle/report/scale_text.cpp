@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include "base/quantity.h"
+#include "oracle/report/format.h"
+#include "oracle/report/paint.h"
+#include "oracle/report/report.h"
+
+namespace sibyl {
+namespace {
+
+std::vector<Cell> priced_row(const ScalePoint& point) {
+  const Prediction& p = *point.prediction;
+  const Seconds half = (p.interval_high - p.interval_low) / 2;
+  const auto seconds = [](Seconds t) { return Cell(to_string(t), plain_number(t.value())); };
+  return {fmt::format("{}", point.devices),
+          Cell(grouped(p.global_batch), fmt::format("{}", p.global_batch)),
+          seconds(p.step_time),
+          Cell("± " + to_string(half), plain_number(half.value())),
+          Cell(grouped(static_cast<std::int64_t>(p.throughput + 0.5)), plain_number(p.throughput)),
+          Cell(percent(point.efficiency), plain_number(point.efficiency)),
+          seconds(p.breakdown.communication_exposed),
+          Cell(to_string(p.memory.total), plain_number(p.memory.total.value())),
+          Cell(p.fits ? "yes" : "NO", p.fits ? "true" : "false"),
+          Cell(percent(p.provenance.estimated), plain_number(p.provenance.estimated)),
+          p.bottleneck.name,
+          ""};
+}
+
+// Only the count and the reason: the other columns stay empty.
+std::vector<Cell> failed_row(const ScalePoint& point, std::size_t columns) {
+  std::vector<Cell> row(columns, Cell(""));
+  row.front() = fmt::format("{}", point.devices);
+  row[columns - 2] = Cell(point.prediction.error().message, "");
+  row[columns - 1] = Cell("", point.prediction.error().message);
+  return row;
+}
+
+}  // namespace
+
+Table to_table(const ScaleReport& report) {
+  using enum Column::Align;
+  Table table{.columns = {{"devices", "devices"},
+                          {"batch", "global_batch"},
+                          {"step time", "step_time_s"},
+                          {"", "interval_half_s"},
+                          {"samples/s", "throughput_samples_per_s"},
+                          {"efficiency", "efficiency"},
+                          {"exposed comm.", "communication_exposed_s"},
+                          {"memory", "memory_total_bytes"},
+                          {"fits", "fits"},
+                          {"estimated", "provenance_estimated"},
+                          {"bottleneck", "bottleneck", left},
+                          {"", "error", left}},
+              .rows = {}};
+  for (const ScalePoint& point : report.points)
+    table.rows.push_back(point.prediction ? priced_row(point) : failed_row(point, table.columns.size()));
+  return table;
+}
+
+std::string to_text(const ScaleReport& report, TextStyle style) {
+  const Paint paint(style);
+  Table table = to_table(report);
+  table.columns.pop_back();  // the reason stands under "bottleneck"
+  for (auto& row : table.rows) row.pop_back();
+  std::string text =
+      paint.bold(fmt::format("{} on {}, {} scaling", report.model, report.cluster, to_string(report.scaling)));
+  for (const ScalePoint& point : report.points)
+    if (point.prediction) {
+      text += fmt::format("\n{}, {}", point.prediction->precision, point.prediction->optimizer);
+      break;
+    }
+  text += "\n\n" + indented(aligned_text(table)) + "\n";
+  text += fmt::format("  step time ± half of the 90 % interval; efficiency: samples/s per device against {}\n",
+                      report.points.empty() ? "the first row" : plural(report.points.front().devices, "device"));
+  text += "  estimated: the share of time that no measurement stands behind\n";
+  return text;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,105 @@
+// Keys and their order stand in docs/formats/prediction.md; read_json.cpp reads the same.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "oracle/report/report.h"
+
+namespace sibyl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Whole numbers of bytes are written without a fraction.
+Json bytes(Bytes b) {
+  const double v = b.value();
+  constexpr double exact = 9007199254740992.0;  // 2^53
+  if (std::floor(v) == v && std::abs(v) < exact) return static_cast<std::int64_t>(v);
+  return v;
+}
+
+Json estimate(const Estimate& e) {
+  return {{"time_s", e.time.value()}, {"relative_error", e.relative_error}, {"provenance", to_string(e.provenance)}};
+}
+
+Json memory(const MemoryBreakdown& m) {
+  Json json = {{"total", bytes(m.total)}};
+  for (const MemoryPart& part : memory_parts()) json[std::string(part.key)] = bytes(m.*part.value);
+  return json;
+}
+
+Json breakdown(const TimeBreakdown& b) {
+  Json json;
+  for (const TimePart& part : time_parts()) json[std::string(part.key)] = (b.*part.value).value();
+  return json;
+}
+
+Json plan(const Prediction& p) {
+  return {{"devices", p.devices},
+          {"nodes", p.nodes},
+          {"parallel", p.parallel},
+          {"global_batch", p.global_batch},
+          {"micro_batch", p.micro_batch},
+          {"micro_batches", p.micro_batches},
+          {"precision", p.precision},
+          {"optimizer", p.optimizer},
+          {"buckets", p.buckets},
+          {"algorithm", p.algorithm},
+          {"bytes_sent_per_rank", p.bytes_sent}};
+}
+
+Json to_value(const PredictionReport& report) {
+  const Prediction& p = report.prediction;
+  Json json;
+  json["schema"] = "sibyl-prediction";
+  json["version"] = 1;
+  json["model"] = report.model;
+  json["cluster"] = report.cluster;
+  json["step_time_s"] = p.step_time.value();
+  json["interval_s"] = {p.interval_low.value(), p.interval_high.value()};
+  json["throughput_samples_per_s"] = p.throughput;
+  json["memory_bytes"] = memory(p.memory);
+  json["memory_capacity_bytes"] = bytes(p.memory_capacity);
+  json["fits"] = p.fits;
+  json["breakdown_s"] = breakdown(p.breakdown);
+  json["bottleneck"] = {{"name", p.bottleneck.name}, {"share", p.bottleneck.share}, {"relief", p.bottleneck.relief}};
+  json["provenance"] = {{"measured", p.provenance.measured},
+                        {"interpolated", p.provenance.interpolated},
+                        {"estimated", p.provenance.estimated}};
+  json["plan"] = plan(p);
+  json["operations"] = Json::array();
+  for (const OperationCost& o : p.operations)
+    json["operations"].push_back(
+        {{"name", o.name}, {"kind", o.kind}, {"forward", estimate(o.forward)}, {"backward", estimate(o.backward)}});
+  return json;
+}
+
+// Names come from the user's files and may hold any bytes.
+std::string written(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace
+
+std::string to_json(const PredictionReport& report) { return written(to_value(report)); }
+
+std::string to_json(const ScaleReport& report) {
+  Json json;
+  json["schema"] = "sibyl-scale";
+  json["version"] = 1;
+  json["model"] = report.model;
+  json["cluster"] = report.cluster;
+  json["scaling"] = to_string(report.scaling);
+  json["points"] = Json::array();
+  for (const ScalePoint& point : report.points) {
+    Json entry = {{"devices", point.devices}};
+    if (point.prediction) {
+      entry["efficiency"] = point.efficiency;
+      entry["prediction"] = to_value({report.model, report.cluster, *point.prediction});
+    } else {
+      const Error& error = point.prediction.error();
+      entry["error"] = {{"message", error.message}, {"where", error.where}, {"hint", error.hint}};
+    }
+    json["points"].push_back(std::move(entry));
+  }
+  return written(json);
+}
+
+}  // namespace sibyl

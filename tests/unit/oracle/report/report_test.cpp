@@ -1,0 +1,151 @@
+#include "oracle/report/report.h"
+
+#include <gmock/gmock.h>
+
+#include <clocale>
+
+#include "tests/unit/oracle/report/sample_prediction.h"
+
+namespace sibyl {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+ScaleReport sample_scale() {
+  ScaleReport report{"resnet50.onnx", "abci-v100", Scaling::weak, {}};
+  Prediction one = sample_prediction().prediction;
+  one.devices = 1, one.global_batch = 64, one.throughput = 200;
+  report.points.push_back({1, one, 1.0});
+  report.points.push_back({64, sample_prediction().prediction, 0.8});  // 10240 / 64 / 200
+  report.points.push_back(
+      {4096, fail(ErrorCode::infeasible, "abci-v100 has 4352 devices, | not more", "", "use fewer"), 0});
+  return report;
+}
+
+TEST(PredictionText, ShowsWhatAPersonAsks) {
+  const std::string text = to_text(sample_prediction(), {});
+  EXPECT_THAT(text, HasSubstr("resnet50.onnx on 64 devices of abci-v100 (16 nodes)"));
+  EXPECT_THAT(text, HasSubstr("400 ms ± 20.0 ms"));
+  EXPECT_THAT(text, HasSubstr("10,240 samples/s"));
+  EXPECT_THAT(text, HasSubstr("(160 samples/s per device)"));
+  EXPECT_THAT(text, HasSubstr("8.00 GiB of 16.0 GiB (50 %), fits"));
+  // 48 cells for 16 GiB: 3 a GiB; 1 weights, 1 gradients, 4 activations, 1 communication, 1 framework.
+  EXPECT_THAT(text, HasSubstr("[wwwgggaaaaaaaaaaaacccfff........................]"));
+  EXPECT_THAT(text,
+              HasSubstr("compute: convolution is 71 % of the step; twice as fast, the step would be 34 % shorter"));
+  EXPECT_THAT(text, HasSubstr("82 % measured, 15 % interpolated, 3.0 % estimated"));
+  EXPECT_THAT(text, HasSubstr("hidden behind compute"));
+  EXPECT_THAT(text, Not(HasSubstr("\033")));
+  // The worse of its two passes is what an operation is shown as.
+  EXPECT_THAT(text, HasSubstr("conv1      convolution  30.0 ms   60.0 ms  estimated"));
+}
+
+TEST(PredictionText, SaysWhereItDoesNotFit) {
+  PredictionReport report = sample_prediction();
+  report.prediction.fits = false;
+  report.prediction.memory_capacity = Bytes{4.0 * 1024 * 1024 * 1024};
+  const std::string text = to_text(report, {});
+  EXPECT_THAT(text, HasSubstr("8.00 GiB of 4.00 GiB (200 %), does not fit"));
+}
+
+TEST(PredictionText, ColourOnlyOnRequest) {
+  EXPECT_THAT(to_text(sample_prediction(), {true}), HasSubstr("\033[1m400 ms\033[0m"));
+}
+
+TEST(PredictionJson, ReadsBackTheSame) {
+  const PredictionReport report = sample_prediction();
+  const std::string json = to_json(report);
+  const auto read = parse_prediction(json, "p.json");
+  ASSERT_TRUE(read.has_value()) << to_string(read.error());
+  EXPECT_EQ(to_json(*read), json);
+  EXPECT_EQ(to_text(*read, {}), to_text(report, {}));
+}
+
+TEST(PredictionJson, HoldsSiNumbersUnderTheDocumentedKeys) {
+  const std::string json = to_json(sample_prediction());
+  EXPECT_THAT(json, HasSubstr("\"step_time_s\": 0.4,"));
+  EXPECT_THAT(json, HasSubstr("\"throughput_samples_per_s\": 10240.0"));
+  EXPECT_THAT(json, HasSubstr("\"total\": 8589934592,"));
+  EXPECT_THAT(json, HasSubstr("\"relief\": 0.342"));
+  EXPECT_THAT(json, HasSubstr("\"communication_exposed\": 0.08"));
+}
+
+TEST(PredictionJson, ErrorsNameFileAndPath) {
+  const auto error = [](const std::string& from, const std::string& to) {
+    std::string json = to_json(sample_prediction());
+    json.replace(json.find(from), from.size(), to);
+    const auto read = parse_prediction(json, "p.json");
+    EXPECT_FALSE(read.has_value());
+    return read ? Error{} : read.error();
+  };
+  EXPECT_EQ(error("\"step_time_s\": 0.4,", "\"step_time_s\": \"fast\",").where, "p.json: $.step_time_s");
+  EXPECT_EQ(error("\"step_time_s\": 0.4,", "\"step_time_s\": -1,").where, "p.json: $.step_time_s");
+  EXPECT_EQ(error("\"forward\": 0.1,", "").message, "'forward' is missing");
+  EXPECT_EQ(error("\"devices\": 64", "\"devices\": 0").where, "p.json: $.plan.devices");
+  EXPECT_EQ(error("\"devices\": 64", "\"devices\": 99999999999").where, "p.json: $.plan.devices");
+  EXPECT_EQ(error("\"version\": 1", "\"version\": 7").where, "p.json: $.version");
+  EXPECT_THAT(error("\"provenance\": \"estimated\"", "\"provenance\": \"sworn\"").where,
+              HasSubstr("$.operations[0].backward.provenance"));
+  for (const char* bad : {"", "{", "[]", "{}", "null", "{\"schema\": 3}", "{\"schema\": \"sibyl-scale\"}"})
+    EXPECT_EQ(parse_prediction(bad, "p.json").error().code, ErrorCode::bad_input) << bad;
+}
+
+TEST(ScaleReportSpellings, OneRowPerCount) {
+  const ScaleReport report = sample_scale();
+  const std::string text = to_text(report, {});
+  EXPECT_THAT(text, HasSubstr("weak scaling"));
+  EXPECT_THAT(text, HasSubstr("80 %"));
+  EXPECT_THAT(text, HasSubstr("abci-v100 has 4352 devices, | not more"));
+  const std::string spreadsheet = csv(to_table(report));
+  EXPECT_THAT(spreadsheet, HasSubstr("devices,global_batch,step_time_s,interval_half_s,"));
+  EXPECT_THAT(spreadsheet, HasSubstr("\n64,4096,0.4,"));
+  EXPECT_THAT(spreadsheet, HasSubstr("\n4096,,,,,,,,,,,\"abci-v100 has 4352 devices, | not more\"\n"));
+  EXPECT_THAT(markdown(to_table(report)), HasSubstr("devices, \\| not more"));
+}
+
+TEST(ScaleReportSpellings, JsonReadsBackTheSame) {
+  const std::string json = to_json(sample_scale());
+  const auto read = parse_scale(json, "s.json");
+  ASSERT_TRUE(read.has_value()) << to_string(read.error());
+  EXPECT_EQ(to_json(*read), json);
+  EXPECT_EQ(report_kind(json, "s.json").value(), ReportKind::scale);
+}
+
+TEST(Comparison, SaysHowMuchAndWhetherItIsSure) {
+  const PredictionReport before = sample_prediction();
+  PredictionReport after = before;
+  after.prediction.step_time = Seconds{0.2};
+  after.prediction.interval_low = Seconds{0.19};
+  after.prediction.interval_high = Seconds{0.21};
+  EXPECT_THAT(comparison_text(before, after, {}), HasSubstr("The second step is 2.00 times faster."));
+  EXPECT_THAT(comparison_text(after, before, {}), HasSubstr("The second step is 2.00 times slower."));
+  EXPECT_THAT(comparison_text(before, after, {}), HasSubstr("-50 %"));
+  after.prediction.interval_high = Seconds{0.39};
+  EXPECT_THAT(comparison_text(before, after, {}), HasSubstr("the intervals overlap"));
+  EXPECT_THAT(comparison_json(before, after), HasSubstr("\"step_time_ratio\": 0.5"));
+}
+
+TEST(Html, StandsAloneAndEscapesNames) {
+  PredictionReport report = sample_prediction();
+  report.model = "<script>alert(1)</script>";
+  const std::string html = to_html(report);
+  EXPECT_THAT(html, Not(HasSubstr("<script")));
+  EXPECT_THAT(html, Not(HasSubstr("http")));
+  EXPECT_THAT(html, HasSubstr("400 ms"));
+  EXPECT_THAT(to_html(sample_scale()), HasSubstr("<svg"));
+}
+
+TEST(Reports, DoNotDependOnTheLocale) {
+  const std::string json = to_json(sample_prediction()), text = to_text(sample_prediction(), {});
+  // A locale with a decimal comma, where the machine has one; the test asserts nothing new where it has not.
+  for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"})
+    if (std::setlocale(LC_ALL, name) != nullptr) break;
+  EXPECT_EQ(to_json(sample_prediction()), json);
+  EXPECT_EQ(to_text(sample_prediction(), {}), text);
+  EXPECT_TRUE(parse_prediction(json, "p.json").has_value());
+  std::setlocale(LC_ALL, "C");
+}
+
+}  // namespace
+}  // namespace sibyl
