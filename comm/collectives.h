@@ -1,0 +1,27 @@
+// The algorithms, over Messages. Ranks are those of the group; sums are of f32. Partitions and partners are those of
+// netmodel/collective/partition.h, and so are the bytes.
+#pragma once
+
+#include <span>
+
+#include "comm/messages.h"
+
+namespace sibyl::comm {
+
+struct Group {
+  Messages& messages;
+  int rank = 0;
+  int size = 1;
+};
+
+void ring_reduce_scatter(const Group& group, std::span<float> data);
+void ring_all_gather(const Group& group, std::span<float> data);
+void recursive_doubling_all_reduce(const Group& group, std::span<float> data);
+void rabenseifner_all_reduce(const Group& group, std::span<float> data);
+void tree_all_reduce(const Group& group, std::span<float> data);
+void tree_broadcast(const Group& group, std::span<std::byte> data, int root);
+
+// target += source
+void add(std::span<float> target, std::span<const std::byte> source);
+
+}  // namespace sibyl::comm

@@ -1,0 +1,107 @@
+#include "comm/communicator.h"
+
+#include <mpi.h>
+
+#include <utility>
+
+#include "comm/collectives.h"
+#include "netmodel/collective/algorithms.h"
+#include "netmodel/collective/partition.h"
+
+namespace sibyl {
+
+struct Communicator::State {
+  explicit State(MPI_Comm communicator) : handle(communicator), messages(communicator) {
+    MPI_Comm_rank(handle, &rank);
+    MPI_Comm_size(handle, &size);
+  }
+  ~State() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized == 0) MPI_Comm_free(&handle);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  [[nodiscard]] comm::Group group() { return {messages, rank, size}; }
+
+  MPI_Comm handle;
+  comm::Messages messages;
+  int rank = 0, size = 1;
+};
+
+Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Communicator::~Communicator() = default;
+Communicator::Communicator(Communicator&&) noexcept = default;
+Communicator& Communicator::operator=(Communicator&&) noexcept = default;
+
+// A communicator of its own, so that no other user's messages can be taken for ours.
+Communicator Communicator::world() {
+  MPI_Comm own = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &own);
+  return Communicator(std::make_unique<State>(own));
+}
+
+Communicator Communicator::subgroup(const std::vector<int>& ranks) const {
+  MPI_Group everyone = MPI_GROUP_NULL, chosen = MPI_GROUP_NULL;
+  MPI_Comm_group(MPI_COMM_WORLD, &everyone);
+  MPI_Group_incl(everyone, static_cast<int>(ranks.size()), ranks.data(), &chosen);
+  MPI_Comm own = MPI_COMM_NULL;
+  MPI_Comm_create_group(MPI_COMM_WORLD, chosen, 11, &own);
+  MPI_Group_free(&chosen);
+  MPI_Group_free(&everyone);
+  return Communicator(std::make_unique<State>(own));
+}
+
+int Communicator::rank() const { return state_->rank; }
+int Communicator::size() const { return state_->size; }
+std::int64_t Communicator::bytes_sent() const { return state_->messages.bytes_sent(); }
+
+std::pair<std::int64_t, std::int64_t> Communicator::part(std::int64_t elements, int size, int rank) {
+  const collective::Range range = collective::part(elements, size, rank);
+  return {range.begin, range.end};
+}
+
+void Communicator::all_reduce(std::span<float> data, Algorithm algorithm) {
+  if (size() == 1) return;
+  const comm::Group group = state_->group();
+  const auto bytes = static_cast<std::int64_t>(data.size_bytes());
+  switch (collective::resolve(Collective::all_reduce, algorithm, bytes, size())) {
+    case Algorithm::recursive_doubling: return comm::recursive_doubling_all_reduce(group, data);
+    case Algorithm::rabenseifner: return comm::rabenseifner_all_reduce(group, data);
+    case Algorithm::tree: return comm::tree_all_reduce(group, data);
+    default: comm::ring_reduce_scatter(group, data); comm::ring_all_gather(group, data);
+  }
+}
+
+// These two know one algorithm, the ring, whatever is asked for (collective::resolve).
+void Communicator::reduce_scatter(std::span<float> data, Algorithm /*algorithm*/) {
+  if (size() > 1) comm::ring_reduce_scatter(state_->group(), data);
+}
+
+void Communicator::all_gather(std::span<float> data, Algorithm /*algorithm*/) {
+  if (size() > 1) comm::ring_all_gather(state_->group(), data);
+}
+
+void Communicator::broadcast(std::span<std::byte> data, int root) {
+  if (size() > 1) comm::tree_broadcast(state_->group(), data, root);
+}
+
+void Communicator::send(std::span<const std::byte> data, int to) { state_->messages.send(data, to); }
+void Communicator::receive(std::span<std::byte> data, int from) { state_->messages.receive(data, from); }
+
+void Communicator::barrier() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibarrier(state_->handle, &request);
+  state_->messages.wait(request, 0);
+}
+
+std::vector<double> Communicator::gather_doubles(double value) const {
+  std::vector<double> values(static_cast<std::size_t>(size()));
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallgather(&value, 1, MPI_DOUBLE, values.data(), 1, MPI_DOUBLE, state_->handle, &request);
+  state_->messages.wait(request, 0);
+  return values;
+}
+
+}  // namespace sibyl

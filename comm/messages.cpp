@@ -1,0 +1,139 @@
+#include "comm/messages.h"
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace sibyl::comm {
+namespace {
+
+constexpr int tag = 7;
+constexpr int polls_of_small = 200;
+constexpr int polls_of_large = 2;
+constexpr std::chrono::microseconds first_sleep{20};
+constexpr std::chrono::microseconds longest_sleep{50};
+constexpr std::size_t in_flight = 4;  // chunks of one payload, each way
+
+std::size_t chunks(std::size_t bytes) { return (bytes + chunk_bytes - 1) / chunk_bytes; }
+
+template <class Byte>
+std::span<Byte> chunk(std::span<Byte> payload, std::size_t index) {
+  const std::size_t begin = index * chunk_bytes;
+  return payload.subspan(begin, std::min(chunk_bytes, payload.size() - begin));
+}
+
+// Linux adds 50 us to a sleep unless a thread asks for better.
+void precise_sleeps() {
+#ifdef __linux__
+  thread_local const int asked = prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+  static_cast<void>(asked);
+#endif
+}
+
+}  // namespace
+
+MPI_Request Messages::post_send(std::span<const std::byte> payload, int to) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Isend(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, to, tag, communicator_, &request);
+  sent_ += static_cast<std::int64_t>(payload.size());
+  return request;
+}
+
+MPI_Request Messages::post_receive(std::span<std::byte> payload, int from) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Irecv(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, from, tag, communicator_, &request);
+  return request;
+}
+
+void Messages::wait(std::span<MPI_Request> requests, std::size_t bytes) {
+  precise_sleeps();
+  const int polls_before_sleep = bytes <= eager_bytes ? polls_of_small : polls_of_large;
+  std::chrono::microseconds pause = first_sleep;
+  for (int polls = 0;; ++polls) {
+    int done = 0;
+    MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+    if (done != 0) return;
+    if (polls < polls_before_sleep) continue;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause + pause / 4, longest_sleep);
+  }
+}
+
+void Messages::send(std::span<const std::byte> payload, int to) {
+  std::vector<MPI_Request> requests(std::min(in_flight, chunks(payload.size())), MPI_REQUEST_NULL);
+  for (std::size_t i = 0; i < chunks(payload.size()); ++i) {
+    MPI_Request& slot = requests[i % requests.size()];
+    wait(slot, payload.size());
+    slot = post_send(chunk(payload, i), to);
+  }
+  wait(requests, payload.size());
+}
+
+void Messages::receive(std::span<std::byte> payload, int from) { exchange({}, from, payload, from); }
+
+void Messages::exchange(std::span<const std::byte> out, int to, std::span<std::byte> in, int from) {
+  const std::size_t bytes = std::max(out.size(), in.size());
+  std::vector<MPI_Request> sends(std::min(in_flight, chunks(out.size())), MPI_REQUEST_NULL);
+  std::vector<MPI_Request> receives(std::min(in_flight, chunks(in.size())), MPI_REQUEST_NULL);
+  for (std::size_t i = 0; i < receives.size(); ++i) receives[i] = post_receive(chunk(in, i), from);
+  for (std::size_t i = 0; i < std::max(chunks(out.size()), chunks(in.size())); ++i) {
+    if (i < chunks(out.size())) {
+      MPI_Request& slot = sends[i % sends.size()];
+      wait(slot, bytes);
+      slot = post_send(chunk(out, i), to);
+    }
+    if (i >= chunks(in.size())) continue;
+    MPI_Request& slot = receives[i % receives.size()];
+    if (i + receives.size() < chunks(in.size())) {
+      wait(slot, bytes);
+      slot = post_receive(chunk(in, i + receives.size()), from);
+    }
+  }
+  wait(receives, bytes);
+  wait(sends, bytes);
+}
+
+void Messages::exchange(std::span<const std::byte> out, int to, std::size_t in_bytes, int from,
+                        const std::function<void(std::size_t, std::span<const std::byte>)>& arrived) {
+  const std::size_t bytes = std::max(out.size(), in_bytes);
+  const std::size_t outgoing = chunks(out.size()), incoming = chunks(in_bytes);
+  std::vector<MPI_Request> sends(std::min(in_flight, outgoing), MPI_REQUEST_NULL);
+  std::vector<MPI_Request> receives(std::min(in_flight, incoming), MPI_REQUEST_NULL);
+  const auto size = [&](std::size_t i) { return std::min(chunk_bytes, in_bytes - i * chunk_bytes); };
+  const auto post = [&](std::size_t i) {
+    const std::size_t slot = i % receives.size();
+    receives[slot] = post_receive(scratch(size(i), slot), from);
+  };
+  for (std::size_t i = 0; i < receives.size(); ++i) post(i);
+  for (std::size_t i = 0; i < sends.size(); ++i) sends[i] = post_send(chunk(out, i), to);
+  std::size_t next_send = sends.size();
+  for (std::size_t i = 0; i < incoming; ++i) {
+    const std::size_t slot = i % receives.size();
+    wait(receives[slot], bytes);
+    if (next_send < outgoing) {
+      MPI_Request& free = sends[next_send % sends.size()];
+      wait(free, bytes);
+      free = post_send(chunk(out, next_send++), to);
+    }
+    arrived(i * chunk_bytes, scratch(size(i), slot));
+    if (i + receives.size() < incoming) post(i + receives.size());
+  }
+  for (; next_send < outgoing; ++next_send) {
+    MPI_Request& free = sends[next_send % sends.size()];
+    wait(free, bytes);
+    free = post_send(chunk(out, next_send), to);
+  }
+  wait(sends, bytes);
+}
+
+std::span<std::byte> Messages::scratch(std::size_t bytes, std::size_t slot) {
+  if (scratch_.size() <= slot) scratch_.resize(slot + 1);
+  if (scratch_[slot].size() < bytes) scratch_[slot].resize(std::max(bytes, chunk_bytes));
+  return std::span(scratch_[slot]).first(bytes);
+}
+
+}  // namespace sibyl::comm

@@ -1,0 +1,55 @@
+// Nonblocking messages over one MPI communicator, cut into chunks, counted, and waited for without spinning.
+//
+// Payloads are cut into chunks of at most chunk_bytes: an int counts them whatever the payload's size, and the first chunk can be worked
+// on while the next is in flight. Messages between two ranks with one tag keep their order (MPI's promise), so chunks need
+// no numbers.
+//
+// Waiting sleeps between polls, so that ranks sharing a core with compute do not take it from them. Only for a payload of
+// at most eager_bytes does it poll for a while first: such a message over TCP is there within some 10 us.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace sibyl::comm {
+
+constexpr std::size_t chunk_bytes = 256 * 1024;
+constexpr std::size_t eager_bytes = 32 * 1024;
+
+class Messages {
+ public:
+  explicit Messages(MPI_Comm communicator) : communicator_(communicator) {}
+
+  // One chunk each (at most chunk_bytes).
+  MPI_Request post_send(std::span<const std::byte> chunk, int to);
+  MPI_Request post_receive(std::span<std::byte> chunk, int from);
+  // `bytes`: of the payload they belong to.
+  void wait(std::span<MPI_Request> requests, std::size_t bytes);
+  void wait(MPI_Request& request, std::size_t bytes) { wait(std::span(&request, 1), bytes); }
+
+  // Whole payloads.
+  void send(std::span<const std::byte> payload, int to);
+  void receive(std::span<std::byte> payload, int from);
+  // Sends `out` and receives as many bytes as `in_bytes`, chunk by chunk; `arrived(offset, chunk)` is called for each in order while
+  // later ones are in flight. The chunk lives in a scratch buffer until the call returns.
+  void exchange(std::span<const std::byte> out, int to, std::size_t in_bytes, int from,
+                const std::function<void(std::size_t, std::span<const std::byte>)>& arrived);
+  // The same, straight into `in`.
+  void exchange(std::span<const std::byte> out, int to, std::span<std::byte> in, int from);
+
+  [[nodiscard]] std::int64_t bytes_sent() const { return sent_; }
+  // At least so many bytes of scratch; `slot` tells apart buffers in use at once.
+  std::span<std::byte> scratch(std::size_t bytes, std::size_t slot);
+
+ private:
+  MPI_Comm communicator_;
+  std::int64_t sent_ = 0;
+  std::vector<std::vector<std::byte>> scratch_;
+};
+
+}  // namespace sibyl::comm

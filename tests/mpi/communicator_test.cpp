@@ -1,0 +1,132 @@
+// Sums are of small integers, exact in f32 whatever the order: rank r holds (r + 1) * (i % 13 + 1) at i, so the sum over p ranks
+// is p (p + 1) / 2 * (i % 13 + 1).
+#include "comm/communicator.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace sibyl {
+namespace {
+
+constexpr std::int64_t sizes[] = {0, 1, 7, 1000, 5000, 1'000'000};
+
+float pattern(std::int64_t i) { return static_cast<float>(i % 13 + 1); }
+
+std::vector<float> mine(std::int64_t elements, int rank) {
+  std::vector<float> data(static_cast<std::size_t>(elements));
+  for (std::int64_t i = 0; i < elements; ++i)
+    data[static_cast<std::size_t>(i)] = static_cast<float>(rank + 1) * pattern(i);
+  return data;
+}
+
+// The first wrong element, or -1.
+std::int64_t first_wrong(const std::vector<float>& data, std::int64_t begin, std::int64_t end, int ranks) {
+  const float factor = static_cast<float>(ranks * (ranks + 1)) / 2.0F;
+  for (std::int64_t i = begin; i < end; ++i)
+    if (data[static_cast<std::size_t>(i)] != factor * pattern(i)) return i;
+  return -1;
+}
+
+class AllReduce : public testing::TestWithParam<Algorithm> {};
+
+TEST_P(AllReduce, SumsAndSendsExactlyTheBytesPredicted) {
+  Communicator world = Communicator::world();
+  for (const std::int64_t elements : sizes) {
+    std::vector<float> data = mine(elements, world.rank());
+    const std::int64_t before = world.bytes_sent();
+    world.all_reduce(data, GetParam());
+    EXPECT_EQ(first_wrong(data, 0, elements, world.size()), -1) << elements << " elements, rank " << world.rank();
+    EXPECT_EQ(world.bytes_sent() - before,
+              bytes_sent(Collective::all_reduce, GetParam(), elements, 4, world.size(), world.rank()))
+        << elements << " elements, rank " << world.rank();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, AllReduce,
+                         testing::Values(Algorithm::automatic, Algorithm::ring, Algorithm::recursive_doubling,
+                                         Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical),
+                         [](const auto& tested) { return std::string(to_string(tested.param)); });
+
+TEST(Communicator, ReduceScatterLeavesTheSumInTheOwnPart) {
+  Communicator world = Communicator::world();
+  for (const std::int64_t elements : sizes) {
+    std::vector<float> data = mine(elements, world.rank());
+    const std::int64_t before = world.bytes_sent();
+    world.reduce_scatter(data, Algorithm::automatic);
+    const auto [begin, end] = Communicator::part(elements, world.size(), world.rank());
+    EXPECT_EQ(first_wrong(data, begin, end, world.size()), -1) << elements;
+    EXPECT_EQ(world.bytes_sent() - before,
+              bytes_sent(Collective::reduce_scatter, Algorithm::automatic, elements, 4, world.size(), world.rank()));
+  }
+}
+
+TEST(Communicator, AllGatherFillsEveryPart) {
+  Communicator world = Communicator::world();
+  for (const std::int64_t elements : sizes) {
+    std::vector<float> data(static_cast<std::size_t>(elements), -1.0F);
+    const auto [begin, end] = Communicator::part(elements, world.size(), world.rank());
+    for (std::int64_t i = begin; i < end; ++i) data[static_cast<std::size_t>(i)] = pattern(i);
+    const std::int64_t before = world.bytes_sent();
+    world.all_gather(data, Algorithm::automatic);
+    EXPECT_EQ(first_wrong(data, 0, elements, 1), -1) << elements;
+    EXPECT_EQ(world.bytes_sent() - before,
+              bytes_sent(Collective::all_gather, Algorithm::automatic, elements, 4, world.size(), world.rank()));
+  }
+}
+
+TEST(Communicator, BroadcastReachesAllFromAnyRoot) {
+  Communicator world = Communicator::world();
+  for (int root = 0; root < world.size(); ++root) {
+    std::vector<float> data = world.rank() == root ? mine(100'003, 0) : std::vector<float>(100'003);
+    const std::int64_t before = world.bytes_sent();
+    world.broadcast(std::as_writable_bytes(std::span(data)), root);
+    EXPECT_EQ(first_wrong(data, 0, 100'003, 1), -1) << "root " << root;
+    const int relative = (world.rank() - root + world.size()) % world.size();
+    EXPECT_EQ(world.bytes_sent() - before,
+              bytes_sent(Collective::broadcast, Algorithm::tree, 100'003, 4, world.size(), relative));
+  }
+}
+
+TEST(Communicator, SendsAndReceives) {
+  Communicator world = Communicator::world();
+  if (world.size() < 2) GTEST_SKIP() << "needs two ranks";
+  std::vector<float> data = mine(300'000, 4);
+  std::vector<float> other(data.size());
+  const std::int64_t before = world.bytes_sent();
+  if (world.rank() == 0) world.send(std::as_bytes(std::span(data)), world.size() - 1);
+  if (world.rank() == world.size() - 1) {
+    world.receive(std::as_writable_bytes(std::span(other)), 0);
+    EXPECT_EQ(other, data);
+  }
+  EXPECT_EQ(world.bytes_sent() - before, world.rank() == 0 ? 1'200'000 : 0);
+}
+
+TEST(Communicator, SubgroupsWorkAtTheSameTime) {
+  Communicator world = Communicator::world();
+  // Even and odd ranks, each in reverse order.
+  std::vector<int> ranks;
+  for (int rank = world.size() - 1; rank >= 0; --rank)
+    if (rank % 2 == world.rank() % 2) ranks.push_back(rank);
+  Communicator group = world.subgroup(ranks);
+  ASSERT_EQ(group.size(), static_cast<int>(ranks.size()));
+  EXPECT_EQ(ranks[static_cast<std::size_t>(group.rank())], world.rank());
+  std::vector<float> data = mine(1000, group.rank());
+  group.all_reduce(data, Algorithm::ring);
+  EXPECT_EQ(first_wrong(data, 0, 1000, group.size()), -1);
+  EXPECT_EQ(world.bytes_sent(), 0) << "each communicator counts its own";
+}
+
+TEST(Communicator, GathersDoublesInRankOrderUncounted) {
+  Communicator world = Communicator::world();
+  const std::vector<double> all = world.gather_doubles(10.0 * world.rank());
+  ASSERT_EQ(all.size(), static_cast<std::size_t>(world.size()));
+  for (int rank = 0; rank < world.size(); ++rank) EXPECT_EQ(all[static_cast<std::size_t>(rank)], 10.0 * rank);
+  world.barrier();
+  EXPECT_EQ(world.bytes_sent(), 0);
+}
+
+}  // namespace
+}  // namespace sibyl

@@ -1,0 +1,151 @@
+#!/bin/sh
+# Several hosts on one machine: network namespaces joined by a bridge, and Open MPI across them.
+#
+#   hosts.sh with N [RATE] -- COMMAND...     makes N hosts, runs COMMAND with them, removes them whatever happens
+#   hosts.sh run [-np P] [-per-host K] [-mpi "OPTIONS"] -- PROGRAM...   inside `with`: PROGRAM on P ranks, K on each host in turn
+#   hosts.sh up N [RATE]                     makes hosts to keep and prints their name; export it as SIBYL_HOSTS
+#   hosts.sh down [NAME]                     removes them (default: $SIBYL_HOSTS)
+#   hosts.sh list                            names that are up
+#
+# `hosts.sh with 2 1gbit -- run -np 2 -- ./program` is the short way. RATE is what tc takes (1gbit, 100mbit); without it the
+# wire is as fast as the kernel. Each set of hosts has a bridge in a namespace of its own, so nothing appears in the machine's own
+# network, addresses (10.77.0.k) exist only inside, and any number of sets live side by side. Needs root (or
+# CAP_NET_ADMIN and CAP_SYS_ADMIN) and iproute2; without, exit code 77, which ctest takes as skipped.
+set -eu
+
+self=$(readlink -f "$0")
+prefix=sibyl
+
+die() { echo "hosts.sh: $*" >&2; exit 2; }
+skip() { echo "hosts.sh: $*: no hosts can be made here" >&2; exit 77; }
+is_count() { case $1 in '' | *[!0-9]* | 0*) return 1 ;; *) [ "$1" -le 200 ] ;; esac; }
+host() { echo "$1-h$2"; }
+
+shape() {  # NAMESPACE DEVICE RATE
+  [ -z "$3" ] || ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3" burst 256kb latency 100ms
+}
+
+make_hosts() {  # NAME N RATE; 'set -e' does not hold in a condition, hence the chain
+  name=$1 count=$2 rate=$3
+  ip netns exec "$name-sw" ip link set lo up &&
+    ip netns exec "$name-sw" ip link add br0 type bridge &&
+    ip netns exec "$name-sw" ip link set br0 up || return 1
+  k=1
+  while [ "$k" -le "$count" ]; do
+    h=$(host "$name" "$k")
+    ip netns add "$h" &&
+      ip link add eth0 netns "$h" type veth peer name "p$k" netns "$name-sw" &&
+      ip netns exec "$name-sw" ip link set "p$k" master br0 up &&
+      ip netns exec "$h" ip addr add "10.77.0.$k/24" dev eth0 &&
+      ip netns exec "$h" ip link set eth0 up &&
+      ip netns exec "$h" ip link set lo up &&
+      shape "$h" eth0 "$rate" &&         # what leaves the host
+      shape "$name-sw" "p$k" "$rate" ||  # what reaches it: many senders share one receiver's wire
+      return 1
+    k=$((k + 1))
+  done
+}
+
+up() {  # N [RATE]; sets `made`
+  is_count "${1:-}" || die "how many hosts? 1 to 200"
+  command -v ip >/dev/null && command -v tc >/dev/null || skip "iproute2 is not installed"
+  n=0
+  while :; do
+    made=$prefix-$$-$n
+    if ip netns add "$made-sw" 2>/dev/null; then break; fi
+    [ -e "/run/netns/$made-sw" ] || skip "network namespaces are not permitted"
+    n=$((n + 1))
+  done
+  # A name may be made and yet be of no use (a container without the right to mount or to configure links).
+  if ! make_hosts "$made" "$1" "${2:-}" >&2; then
+    down "$made"
+    skip "the network cannot be set up${2:+ with rate $2}"
+  fi
+}
+
+spaces() { ip netns list 2>/dev/null | cut -d' ' -f1 | grep "^$1-" || true; }
+
+down() {  # NAME
+  case $1 in "$prefix"-[0-9]*) ;; *) die "'$1' is no name that 'up' gave" ;; esac
+  for space in $(spaces "$1"); do
+    pids=$(ip netns pids "$space" 2>/dev/null || true)
+    [ -z "$pids" ] || kill $pids 2>/dev/null || true
+  done
+  for space in $(spaces "$1"); do ip netns del "$space" 2>/dev/null || true; done
+}
+
+# What mpirun calls in place of ssh: agent ADDRESS COMMAND...
+agent() {
+  address=$1
+  shift
+  h=$(host "$SIBYL_HOSTS" "${address##*.}")
+  exec ip netns exec "$h" unshare --uts sh -c "hostname $h; $*"
+}
+
+run() {
+  [ -n "${SIBYL_HOSTS:-}" ] || die "run needs SIBYL_HOSTS: use 'with', or export what 'up' printed"
+  count=$(spaces "$SIBYL_HOSTS" | grep -c -- '-h[0-9]*$' || true)
+  [ "$count" -gt 0 ] || die "$SIBYL_HOSTS is not up"
+  ranks='' per_host='' options=''
+  while [ $# -gt 0 ]; do
+    case $1 in
+      -np) ranks=$2; shift 2 ;;
+      -per-host) per_host=$2; shift 2 ;;
+      -mpi) options=$2; shift 2 ;;
+      --) shift; break ;;
+      *) die "run: '$1' is not known (did you forget -- before the program?)" ;;
+    esac
+  done
+  [ $# -gt 0 ] || die "run what?"
+  [ -n "$ranks" ] || ranks=$((count * ${per_host:-1}))
+  [ -n "$per_host" ] || per_host=$(((ranks + count - 1) / count))
+  is_count "$ranks" && is_count "$per_host" || die "-np and -per-host are counts"
+  list='' k=1
+  while [ "$k" -le "$count" ]; do
+    list=$list${list:+,}10.77.0.$k:$per_host
+    k=$((k + 1))
+  done
+  # --bind-to none: else each host's daemon, knowing nothing of the others, binds its rank to the same core. --prefix is not needed:
+  # all hosts see one file system. Children of the agents inherit this environment, so no -x either.
+  # shellcheck disable=SC2086
+  SIBYL_HOSTS=$SIBYL_HOSTS OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+    ip netns exec "$(host "$SIBYL_HOSTS" 1)" unshare --uts sh -c 'hostname "$1"; shift; exec "$@"' sh \
+    "$(host "$SIBYL_HOSTS" 1)" mpirun --mca plm_rsh_agent "$self agent" --mca plm rsh --mca pml ob1 \
+    --mca btl tcp,self,vader --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 \
+    --mca mpi_yield_when_idle 1 --bind-to none --map-by slot --oversubscribe --host "$list" -np "$ranks" $options "$@"
+}
+
+with() {
+  count=${1:-} rate=''
+  [ $# -eq 0 ] || shift
+  [ "${1:-}" = -- ] || { rate=${1:-}; [ $# -eq 0 ] || shift; }
+  [ "${1:-}" = -- ] || die "with N [RATE] -- COMMAND..."
+  shift
+  [ $# -gt 0 ] || die "with: which command?"
+  up "$count" "$rate"
+  trap 'down "$made"' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  SIBYL_HOSTS=$made
+  export SIBYL_HOSTS
+  status=0
+  if [ "$1" = run ]; then
+    shift
+    (run "$@") || status=$?
+  else
+    "$@" || status=$?
+  fi
+  exit "$status"
+}
+
+verb=${1:-}
+[ $# -eq 0 ] || shift
+case $verb in
+  with) with "$@" ;;
+  up) up "$@"; echo "$made" ;;
+  down) down "${1:-${SIBYL_HOSTS:?down needs a name}}" ;;
+  list) ip netns list 2>/dev/null | sed -n "s/^\($prefix-[0-9-]*\)-sw.*/\1/p" ;;
+  run) run "$@" ;;
+  agent) agent "$@" ;;
+  *) sed -n '2,/^set/s/^# \{0,1\}//p' "$self" >&2; exit 2 ;;
+esac
