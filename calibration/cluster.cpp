@@ -1,0 +1,78 @@
+#include "calibration/cluster.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "calibration/cluster_file.h"
+#include "calibration/files.h"
+#include "calibration/measured_cluster.h"
+#include "calibration/shipped.h"
+
+namespace sibyl {
+namespace {
+
+Result<Cluster> build(std::string name, const TopologySpec& spec, Algorithm algorithm, Calibration calibration,
+                      OverlapSample overlap, Seconds step_overhead, const std::string& where) {
+  auto topology = Topology::make(spec);
+  if (!topology) return fail(topology.error().message, where, topology.error().hint);
+  return Cluster{std::move(name),
+                 spec.nodes,
+                 spec.devices_per_node,
+                 KernelTable(std::move(calibration.device), std::move(calibration.kernels)),
+                 Network(std::move(*topology), std::move(calibration.point_to_point), std::move(calibration.collectives),
+                         algorithm),
+                 overlap,
+                 step_overhead};
+}
+
+Result<Calibration> named_calibration(const ClusterFile& file, const std::filesystem::path& folder) {
+  const bool is_path = file.calibration.ends_with(".json") || file.calibration.find('/') != std::string::npos;
+  auto calibration = is_path ? load_calibration(folder / file.calibration) : shipped_calibration(file.calibration);
+  if (!calibration && !is_path)
+    return fail(calibration.error().message, file.calibration_where, calibration.error().hint);
+  return calibration;
+}
+
+Result<Cluster> from_yaml(std::string_view text, const std::string& file, const std::filesystem::path& folder) {
+  SIBYL_TRY(const ClusterFile described, parse_cluster_file(text, file));
+  SIBYL_TRY(Calibration calibration, named_calibration(described, folder));
+  const OverlapSample overlap = described.overlap.value_or(typical_overlap(calibration));
+  const Seconds overhead = described.step_overhead_per_operation.value_or(calibration.step_overhead_per_operation);
+  return build(described.name, described.topology, described.algorithm, std::move(calibration), overlap, overhead, file);
+}
+
+Result<Cluster> from_calibration(const std::filesystem::path& path) {
+  SIBYL_TRY(Calibration calibration, load_calibration(path));
+  const TopologySpec spec = measured_topology(calibration);
+  const OverlapSample overlap = typical_overlap(calibration);
+  const Seconds overhead = calibration.step_overhead_per_operation;
+  return build(path.stem().string(), spec, Algorithm::automatic, std::move(calibration), overlap, overhead, path.string());
+}
+
+}  // namespace
+
+std::vector<std::string> shipped_clusters() { return shipped::names(shipped::Kind::cluster); }
+
+Result<Cluster> load_cluster(const std::string& name_or_path) {
+  if (const auto text = shipped::find(shipped::Kind::cluster, name_or_path))
+    return from_yaml(*text, fmt::format("shipped:{}.yaml", name_or_path), {});
+  const std::filesystem::path path(name_or_path);
+  if (path.extension() == ".json") return from_calibration(path);
+  if (path.extension() == ".yaml" || path.extension() == ".yml") {
+    SIBYL_TRY(const std::string text, read_file(path));
+    return from_yaml(text, path.string(), path.parent_path());
+  }
+  return fail(fmt::format("no cluster is called '{}'", name_or_path), {},
+              fmt::format("give a .yaml file, a calibration's .json, or one of {}", fmt::join(shipped_clusters(), ", ")));
+}
+
+Result<Cluster> resized(const Cluster& cluster, int nodes, int devices_per_node) {
+  SIBYL_TRY(Network network, cluster.network.resized(nodes, devices_per_node));
+  Cluster other = cluster;
+  other.nodes = nodes;
+  other.devices_per_node = devices_per_node;
+  other.network = std::move(network);
+  return other;
+}
+
+}  // namespace sibyl

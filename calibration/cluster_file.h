@@ -1,0 +1,27 @@
+// cluster.yaml as values: what a person wrote, before the calibration it names is read. Format: docs/formats/cluster.md.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "calibration/calibration.h"
+#include "netmodel/topology.h"
+
+namespace sibyl {
+
+struct ClusterFile {
+  std::string name;
+  std::string calibration;        // a shipped calibration's name, or a path relative to this file
+  std::string calibration_where;  // file:line, for errors about it
+  TopologySpec topology;
+  Algorithm algorithm = Algorithm::automatic;
+  std::optional<OverlapSample> overlap;              // else from the calibration
+  std::optional<Seconds> step_overhead_per_operation;  // else from the calibration
+};
+
+// `file` names the text in errors, which carry "file:line".
+Result<ClusterFile> parse_cluster_file(std::string_view text, const std::string& file);
+
+}  // namespace sibyl

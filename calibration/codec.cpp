@@ -1,0 +1,261 @@
+#include "calibration/codec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "calibration/json_reader.h"
+
+namespace sibyl::calibration_codec {
+namespace {
+
+using Line = nlohmann::ordered_json;
+
+std::string dump(const Line& value) { return value.dump(-1, ' ', false, Line::error_handler_t::replace); }
+
+// ---- writing
+
+class Sources {
+ public:
+  // Index of a citation; "measured here" (empty) has none.
+  std::optional<std::size_t> index(const std::string& source) {
+    if (source.empty()) return std::nullopt;
+    const auto found = std::find(list_.begin(), list_.end(), source);
+    if (found != list_.end()) return static_cast<std::size_t>(found - list_.begin());
+    list_.push_back(source);
+    return list_.size() - 1;
+  }
+  [[nodiscard]] const std::vector<std::string>& list() const { return list_; }
+
+ private:
+  std::vector<std::string> list_;
+};
+
+Line kernel_line(const KernelSample& sample) {
+  Line line{{"key", to_string(sample.key)}, {"time_s", sample.time.value()}};
+  if (sample.spread > 0) line["spread"] = sample.spread;
+  if (sample.runs > 0) line["runs"] = sample.runs;
+  if (sample.workspace.value() > 0) line["workspace_bytes"] = sample.workspace.value();
+  if (sample.kept.value() > 0) line["kept_bytes"] = sample.kept.value();
+  return line;
+}
+
+Line device_line(const Device& device) {
+  Line peaks = Line::object();
+  for (const auto& [dtype, peak] : device.peak) peaks[std::string(to_string(dtype))] = peak.value();
+  return {{"name", device.name},
+          {"backend", device.backend == Backend::cuda ? "cuda" : "cpu"},
+          {"peak_flops_per_s", peaks},
+          {"memory_bandwidth_bytes_per_s", device.memory_bandwidth.value()},
+          {"memory_bytes", device.memory.value()},
+          {"cache_bytes", device.cache.value()},
+          {"framework_base_bytes", device.framework_base.value()},
+          {"dispatch_s", device.dispatch.value()}};
+}
+
+Line point_to_point_line(const PointToPointSample& s) {
+  return {{"same_node", s.same_node}, {"pairs", s.pairs},  {"bytes", s.bytes.value()},
+          {"time_s", s.time.value()}, {"spread", s.spread}};
+}
+
+Line collective_line(const CollectiveSample& s) {
+  return {{"collective", to_string(s.collective)},
+          {"algorithm", to_string(s.algorithm)},
+          {"ranks_per_node", s.placement.ranks_per_node},
+          {"nodes", s.placement.nodes},
+          {"groups_per_node", s.placement.groups_per_node},
+          {"bytes", s.bytes.value()},
+          {"time_s", s.time.value()},
+          {"spread", s.spread}};
+}
+
+template <class Sample, class ToLine>
+std::string array(std::string_view name, const std::vector<Sample>& samples, const ToLine& to_line) {
+  std::string text = fmt::format(",\n\"{}\": [", name);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    text += i == 0 ? "\n" : ",\n";
+    text += dump(to_line(samples[i]));
+  }
+  return text + "]";
+}
+
+// ---- reading
+
+std::string source_of(const JsonValue& value, const std::vector<std::string>& sources) {
+  if (!value.is_integer("source")) return value.text_or("source", {});
+  const auto index = static_cast<std::size_t>(value.integer_or("source", 0, 0));
+  if (index < sources.size()) return sources[index];
+  value.reject("is not an index into $.sources", "source");
+  return {};
+}
+
+template <class T>
+T unwrap(Result<T> result, const JsonValue& value, std::string_view key, T otherwise) {
+  if (result) return std::move(*result);
+  value.reject(result.error().message, key);
+  return otherwise;
+}
+
+KernelSample kernel(const JsonValue& v, const std::vector<std::string>& sources) {
+  v.only({"key", "time_s", "spread", "runs", "workspace_bytes", "kept_bytes", "source"});
+  KernelSample sample;
+  if (const std::string key = v.text("key"); !key.empty()) sample.key = unwrap(parse_kernel_key(key), v, "key", KernelKey{});
+  sample.time = Seconds{v.number("time_s", Sign::positive)};
+  sample.spread = v.number_or("spread", Sign::not_negative, 0);
+  sample.runs = v.integer_or("runs", 0, 0);
+  sample.workspace = Bytes{v.number_or("workspace_bytes", Sign::not_negative, 0)};
+  sample.kept = Bytes{v.number_or("kept_bytes", Sign::not_negative, 0)};
+  sample.source = source_of(v, sources);
+  return sample;
+}
+
+Device device(const JsonValue& v) {
+  v.only({"name", "backend", "peak_flops_per_s", "memory_bandwidth_bytes_per_s", "memory_bytes", "cache_bytes",
+          "framework_base_bytes", "dispatch_s"});
+  Device d;
+  d.name = v.text("name");
+  const std::string backend = v.text("backend");
+  if (backend != "cpu" && backend != "cuda") v.reject("must be \"cpu\" or \"cuda\"", "backend");
+  d.backend = backend == "cpu" ? Backend::cpu : Backend::cuda;
+  v.members("peak_flops_per_s", [&](const std::string& name, const JsonValue& peak) {
+    const auto dtype = parse_dtype(name);
+    if (!dtype) return peak.reject("is not an element type");
+    d.peak[*dtype] = FlopsPerSecond{peak.as_number(Sign::positive)};
+  });
+  d.memory_bandwidth = BytesPerSecond{v.number("memory_bandwidth_bytes_per_s", Sign::positive)};
+  d.memory = Bytes{v.number("memory_bytes", Sign::positive)};
+  d.cache = Bytes{v.number_or("cache_bytes", Sign::not_negative, 0)};
+  d.framework_base = Bytes{v.number_or("framework_base_bytes", Sign::not_negative, 0)};
+  d.dispatch = Seconds{v.number_or("dispatch_s", Sign::not_negative, 0)};
+  return d;
+}
+
+PointToPointSample point_to_point(const JsonValue& v) {
+  v.only({"same_node", "pairs", "bytes", "time_s", "spread"});
+  return {v.boolean("same_node"), v.integer_or("pairs", 1, 1), Bytes{v.number("bytes", Sign::not_negative)},
+          Seconds{v.number("time_s", Sign::positive)}, v.number_or("spread", Sign::not_negative, 0)};
+}
+
+Collective collective_named(const std::string& name, const JsonValue& v) {
+  for (const Collective c : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
+                             Collective::broadcast, Collective::reduce, Collective::all_to_all, Collective::send_receive})
+    if (to_string(c) == name) return c;
+  v.reject(fmt::format("no collective is called '{}'", name), "collective");
+  return Collective::all_reduce;
+}
+
+CollectiveSample collective(const JsonValue& v, const std::vector<std::string>& sources) {
+  v.only({"collective", "algorithm", "ranks_per_node", "nodes", "groups_per_node", "bytes", "time_s", "spread", "source"});
+  CollectiveSample s;
+  s.collective = collective_named(v.text("collective"), v);
+  s.algorithm = unwrap(parse_algorithm(v.text_or("algorithm", "automatic")), v, "algorithm", Algorithm::automatic);
+  s.placement = {v.integer_or("ranks_per_node", 1, 1), v.integer_or("nodes", 1, 1), v.integer_or("groups_per_node", 1, 1)};
+  s.bytes = Bytes{v.number("bytes", Sign::not_negative)};
+  s.time = Seconds{v.number("time_s", Sign::positive)};
+  s.spread = v.number_or("spread", Sign::not_negative, 0);
+  s.source = source_of(v, sources);
+  return s;
+}
+
+std::map<std::string, std::string> texts(const JsonValue& root, std::string_view key) {
+  std::map<std::string, std::string> map;
+  root.members(key, [&](const std::string& name, const JsonValue& v) { map[name] = v.as_text(); });
+  return map;
+}
+
+Calibration calibration(const JsonValue& root) {
+  root.only({"schema", "date", "source", "machine", "libraries", "ranks_per_node", "threads", "device",
+             "step_overhead_per_operation_s", "sources", "kernels", "point_to_point", "collectives", "overlap", "io"});
+  Calibration c;
+  c.machine = texts(root, "machine");
+  c.libraries = texts(root, "libraries");
+  c.date = root.text_or("date", {});
+  c.source = root.text_or("source", {});
+  c.ranks_per_node = root.integer_or("ranks_per_node", 1, 1);
+  c.threads = root.integer_or("threads", 1, 1);
+  root.object("device", [&](const JsonValue& v) { c.device = device(v); });
+  c.step_overhead_per_operation = Seconds{root.number_or("step_overhead_per_operation_s", Sign::not_negative, 0)};
+  std::vector<std::string> sources;
+  root.each("sources", [&](const JsonValue& v) { sources.push_back(v.as_text()); });
+  root.each("kernels", [&](const JsonValue& v) { c.kernels.push_back(kernel(v, sources)); });
+  root.each("point_to_point", [&](const JsonValue& v) { c.point_to_point.push_back(point_to_point(v)); });
+  root.each("collectives", [&](const JsonValue& v) { c.collectives.push_back(collective(v, sources)); });
+  root.each("overlap", [&](const JsonValue& v) {
+    v.only({"compute_slowdown", "communication_slowdown", "spread"});
+    c.overlap.push_back({v.number("compute_slowdown", Sign::positive), v.number("communication_slowdown", Sign::positive),
+                         v.number_or("spread", Sign::not_negative, 0)});
+  });
+  root.each("io", [&](const JsonValue& v) {
+    v.only({"write", "bytes", "time_s"});
+    c.io.push_back({v.boolean("write"), Bytes{v.number("bytes", Sign::positive)}, Seconds{v.number("time_s", Sign::positive)}});
+  });
+  return c;
+}
+
+}  // namespace
+
+std::string write(const Calibration& c) {
+  Sources sources;
+  auto cited = [&](Line line, const std::string& source) {
+    if (const auto index = sources.index(source)) line["source"] = *index;
+    return line;
+  };
+  const std::string kernels =
+      array("kernels", c.kernels, [&](const KernelSample& s) { return cited(kernel_line(s), s.source); });
+  const std::string collectives =
+      array("collectives", c.collectives, [&](const CollectiveSample& s) { return cited(collective_line(s), s.source); });
+
+  std::string text = fmt::format("{{\"schema\": {}", dump(schema));
+  auto member = [&](std::string_view key, const Line& value) { text += fmt::format(",\n\"{}\": {}", key, dump(value)); };
+  member("date", c.date);
+  member("source", c.source);
+  member("machine", Line(c.machine));
+  member("libraries", Line(c.libraries));
+  member("ranks_per_node", c.ranks_per_node);
+  member("threads", c.threads);
+  member("device", device_line(c.device));
+  member("step_overhead_per_operation_s", c.step_overhead_per_operation.value());
+  text += array("sources", sources.list(), [](const std::string& s) { return Line(s); });
+  text += kernels;
+  text += array("point_to_point", c.point_to_point, point_to_point_line);
+  text += collectives;
+  text += array("overlap", c.overlap, [](const OverlapSample& s) {
+    return Line{{"compute_slowdown", s.compute_slowdown},
+                {"communication_slowdown", s.communication_slowdown},
+                {"spread", s.spread}};
+  });
+  text += array("io", c.io, [](const IoSample& s) {
+    return Line{{"write", s.write}, {"bytes", s.bytes.value()}, {"time_s", s.time.value()}};
+  });
+  return text + "}\n";
+}
+
+Result<Calibration> read(std::string_view text, const std::string& file) {
+  SIBYL_TRY(const JsonDocument document, JsonDocument::parse(text, file));
+  const JsonValue root = document.root();
+  // The version first: whatever else differs in a newer file, this is what to say.
+  const std::string version = root.text("schema");
+  if (!document.error() && version != schema)
+    return fail(fmt::format("this Sibyl reads schema '{}', the file says '{}'", schema, version), file + ": $.schema",
+                "calibrate again, or use the version of Sibyl that wrote it");
+  Calibration c = calibration(root);
+  if (document.error()) return Failure(*document.error());
+  return c;
+}
+
+std::string write_kernel(const KernelSample& sample) {
+  Line line = kernel_line(sample);
+  if (!sample.source.empty()) line["source"] = sample.source;
+  return dump(line);
+}
+
+Result<KernelSample> read_kernel(std::string_view line, const std::string& where) {
+  SIBYL_TRY(const JsonDocument document, JsonDocument::parse(line, where));
+  KernelSample sample = kernel(document.root(), {});
+  if (document.error()) return Failure(*document.error());
+  return sample;
+}
+
+}  // namespace sibyl::calibration_codec

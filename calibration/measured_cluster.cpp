@@ -1,0 +1,78 @@
+#include "calibration/measured_cluster.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace sibyl {
+namespace {
+
+struct Line {
+  Seconds latency;
+  BytesPerSecond bandwidth;
+};
+
+// What single messages of one link class showed: the least time, and the greatest rate.
+std::optional<Line> line_of(const std::vector<PointToPointSample>& samples, bool same_node) {
+  std::optional<Line> line;
+  for (const PointToPointSample& s : samples) {
+    if (s.same_node != same_node) continue;
+    const BytesPerSecond rate = s.bytes * static_cast<double>(s.pairs) / s.time;
+    if (!line) line = Line{s.time, rate};
+    line->latency = std::min(line->latency, s.time);
+    line->bandwidth = std::max(line->bandwidth, rate);
+  }
+  if (line && !(line->bandwidth.value() > 0)) return std::nullopt;
+  return line;
+}
+
+int stated(const Calibration& c, const std::string& key) {
+  const auto found = c.machine.find(key);
+  int value = 0;
+  if (found != c.machine.end())
+    std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
+  return value;
+}
+
+}  // namespace
+
+TopologySpec measured_topology(const Calibration& c) {
+  TopologySpec spec;
+  spec.nodes = std::max(1, stated(c, "nodes"));
+  spec.devices_per_node = std::max(1, c.ranks_per_node);
+  for (const CollectiveSample& s : c.collectives) {
+    spec.nodes = std::max(spec.nodes, s.placement.nodes);
+    spec.devices_per_node = std::max(spec.devices_per_node, s.placement.ranks_per_node * s.placement.groups_per_node);
+  }
+  spec.device_link.kind = c.device.backend == Backend::cpu ? LinkKind::shared_memory : LinkKind::pcie;
+  if (const auto line = line_of(c.point_to_point, true)) {
+    spec.device_link.latency = line->latency;
+    spec.device_link.bandwidth = line->bandwidth;
+  }
+  if (const auto line = line_of(c.point_to_point, false)) {
+    spec.nodes = std::max(spec.nodes, 2);
+    spec.nic_latency = line->latency / 2;  // a message crosses two
+    spec.nic_bandwidth = line->bandwidth;
+    spec.switch_latency = Seconds{0};
+  }
+  return spec;
+}
+
+OverlapSample typical_overlap(const Calibration& c) {
+  if (c.overlap.empty()) return {};
+  std::vector<double> compute, communication;
+  double spread = 0.0;
+  for (const OverlapSample& s : c.overlap) {
+    compute.push_back(s.compute_slowdown);
+    communication.push_back(s.communication_slowdown);
+    spread = std::max(spread, s.spread);
+  }
+  auto median = [](std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  };
+  return {median(compute), median(communication), spread};
+}
+
+}  // namespace sibyl

@@ -1,0 +1,15 @@
+// A calibration taken on a cluster says what that cluster is: as many nodes and devices as were measured, links as fast as
+// its messages were.
+#pragma once
+
+#include "calibration/calibration.h"
+#include "netmodel/topology.h"
+
+namespace sibyl {
+
+TopologySpec measured_topology(const Calibration& calibration);
+
+// The median of the overlap samples; none = no slow-down.
+OverlapSample typical_overlap(const Calibration& calibration);
+
+}  // namespace sibyl
