@@ -61,7 +61,7 @@ const std::vector<Entry>& entries() {
     {{"gpt2-xl", "GPT-2 XL", 1'557'611'200}, [](Builder& b) { zoo::gpt2(b, {48, 1600, 25}); }},
     {{"gpt2-mini", "GPT-2 of 4 layers of 256: Sibyl's own size, not a published one", 16'287'488},
      [](Builder& b) { zoo::gpt2(b, {4, 256, 4, 128}); }},
-    {{"gpt3-175b", "GPT-3 as Megatron-LM trains it, vocabulary padded to 51,200: published as 174.6 B", 174'615'846'912},
+    {{"gpt3-175b", "GPT-3 as Megatron-LM trains it (vocabulary 51,200): published as 174.6 B", 174'615'846'912},
      [](Builder& b) { zoo::gpt2(b, {96, 12288, 96, 2048, 2048, 51200}); }},
     {{"gpt-1t", "Megatron-LM's largest: published as 1008.0 B", 1'008'038'758'400},
      [](Builder& b) { zoo::gpt2(b, {128, 25600, 160, 2048, 2048, 51200}); }},

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Arrows between rooms point one way only: every #include of every room is held against the table below.
+
+    arrows.py ROOT         prints each breach as FILE:LINE and exits 1 if there is one
+    arrows.py --self-check plants one breach of each kind and fails unless every one is found
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+ROOMS = ["base", "models", "profiler", "netmodel", "calibration", "oracle", "comm", "aten", "trainer", "gui"]
+
+# What a place may include of Sibyl besides itself. The longest place that a file lies in decides.
+ALLOWED = {
+    "base": [],
+    "models": ["base"],
+    "models/onnx": ["base", "models"],
+    "profiler": ["base", "models"],
+    "profiler/torch": ["base", "models", "profiler", "aten"],
+    "netmodel": ["base"],
+    "calibration": ["base", "models", "profiler", "netmodel"],
+    "oracle": ["base", "models", "profiler", "netmodel", "calibration"],
+    "oracle/plan": ["base", "models", "netmodel", "oracle/strategy.h"],
+    "comm": ["base", "netmodel"],
+    "aten": ["base", "models"],
+    # The trainer runs plans; it predicts nothing.
+    "trainer": ["base", "models", "comm", "aten", "oracle/plan", "oracle/strategy.h"],
+    "gui": ["base", "models", "profiler", "netmodel", "calibration", "oracle"],
+    # Programs put the rooms together.
+    "calibration/program": ROOMS[:-1],
+    "oracle/cli": ROOMS[:-1],
+    "trainer/program": ROOMS[:-1],
+}
+
+# Libraries that only some places may see: what their includes look like, and those places.
+LIBRARIES = {
+    "MPI": (r"mpi(_.*)?\.h", ["comm", "netmodel/probe", "calibration", "trainer"]),
+    "torch": (r"(torch|ATen|c10|caffe2)/.*", ["aten", "profiler/torch", "trainer", "calibration/program"]),
+    "protobuf": (r"(google/protobuf/.*|.*\.pb\.h)", ["models/onnx", "models/zoo"]),
+    "ONNX": (r"onnx/.*", ["models/onnx", "models/zoo"]),
+    "Qt": (r"(Q[A-Z]\w*|Qt\w+/.*|qcustomplot\.h)", ["gui"]),
+    "CUDA": (r"(cuda|cudnn|cublas|nccl).*\.h", ["profiler/cudnn", "comm", "trainer"]),
+    "JSON": (r"nlohmann/.*", ["calibration", "oracle", "profiler", "trainer"]),
+    "YAML": (r"yaml-cpp/.*", ["calibration", "oracle"]),
+}
+NEVER_IN_A_HEADER = ["JSON", "YAML"]
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+SOURCES = {".h", ".cpp", ".cu", ".cuh"}
+
+
+def inside(path, place):
+    return path == place or path.startswith(place + "/")
+
+
+def may_include(path):
+    place = max((p for p in ALLOWED if inside(path, p)), key=len)
+    return ALLOWED[place] + [place]
+
+
+def breach(path, bracket, target):
+    """What is wrong with this include, or None."""
+    if bracket == '"':
+        if target.split("/")[0] not in ROOMS:
+            return f'"{target}" does not begin with a room: includes are written from the root'
+        if not any(inside(target, place) for place in may_include(path)):
+            return f'"{target}" is not in {", ".join(sorted(may_include(path)))}'
+    for library, (pattern, places) in LIBRARIES.items():
+        if bracket == "<" and re.fullmatch(pattern, target):
+            if not any(inside(path, place) for place in places):
+                return f"<{target}>: {library} is only for {', '.join(places)}"
+            if library in NEVER_IN_A_HEADER and path.endswith(".h"):
+                return f"<{target}>: no {library} in a header"
+    return None
+
+
+def breaches(root):
+    found = []
+    for room in ROOMS:
+        for file in sorted((root / room).rglob("*")):
+            if file.suffix not in SOURCES:
+                continue
+            path = file.relative_to(root).as_posix()
+            for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+                include = INCLUDE.match(line)
+                problem = include and breach(path, *include.groups())
+                if problem:
+                    found.append(f"{path}:{number}: {problem}")
+    return found
+
+
+PLANTED = [
+    ("base/a.h", '#include "models/graph.h"'),
+    ("models/a.cpp", '#include "profiler/kernel_table.h"'),
+    ("netmodel/a.cpp", '#include "models/graph.h"'),
+    ("profiler/a.cpp", '#include "aten/run_operation.h"'),
+    ("oracle/a.cpp", '#include "trainer/train.h"'),
+    ("oracle/plan/a.cpp", '#include "oracle/predict.h"'),
+    ("trainer/a.cpp", '#include "oracle/predict.h"'),
+    ("aten/a.cpp", '#include "comm/communicator.h"'),
+    ("oracle/b.cpp", '#include "result.h"'),
+    ("oracle/c.cpp", "#include <mpi.h>"),
+    ("oracle/d.cpp", "  #  include <torch/torch.h>"),
+    ("profiler/b.cpp", "#include <ATen/ATen.h>"),
+    ("models/canonical/a.cpp", "#include <onnx/onnx_pb.h>"),
+    ("oracle/e.cpp", "#include <google/protobuf/message.h>"),
+    ("oracle/f.cpp", "#include <QWidget>"),
+    ("calibration/a.h", "#include <nlohmann/json.hpp>"),
+    ("calibration/b.h", "#include <yaml-cpp/yaml.h>"),
+    ("oracle/g.cpp", "#include <cuda_runtime.h>"),
+]
+CLEAN = [
+    ("base/b.cpp", '#include "base/result.h"\n#include <vector>\n#include <fmt/format.h>'),
+    ("profiler/torch/a.cpp", '#include "aten/run_operation.h"\n#include <torch/types.h>'),
+    ("models/onnx/a.cpp", '#include "models/graph.h"\n#include <onnx/onnx_pb.h>'),
+    ("trainer/b.cpp", '#include "oracle/plan/plan.h"\n#include <mpi.h>'),
+    ("oracle/cli/main.cpp", '#include "models/zoo/zoo.h"\n#include "trainer/launch.h"'),
+    ("calibration/c.cpp", "#include <nlohmann/json.hpp>"),
+]
+
+
+def self_check():
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for path, text in PLANTED + CLEAN:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text + "\n", encoding="utf-8")
+        found = {line.split(":")[0] for line in breaches(root)}
+        return sorted(found ^ {path for path, _ in PLANTED})
+
+
+def main():
+    if sys.argv[1:] == ["--self-check"]:
+        wrong = self_check()
+        print("\n".join(f"{path}: judged wrongly" for path in wrong) or f"{len(PLANTED)} planted breaches found")
+    elif len(sys.argv) == 2:
+        wrong = breaches(pathlib.Path(sys.argv[1]))
+        print("\n".join(wrong) or "every include follows the arrows")
+    else:
+        sys.exit(__doc__)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
