@@ -1,0 +1,22 @@
+#include "models/canonical/canonical.h"
+
+#include "models/canonical/editor.h"
+#include "models/canonical/rewrites/rewrites.h"
+
+namespace sibyl {
+
+Result<Graph> canonicalize(Graph raw) {
+  Editor editor(raw);
+  rewrites::views(editor);
+  rewrites::scalar_operands(editor);
+  rewrites::selects(editor);
+  rewrites::gated_activations(editor);
+  rewrites::norms(editor);
+  rewrites::attentions(editor);
+  rewrites::linears(editor);
+  rewrites::biases(editor);
+  rewrites::views(editor);  // reshapes that the rewrites brought together
+  return editor.finish();
+}
+
+}  // namespace sibyl

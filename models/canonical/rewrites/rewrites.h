@@ -1,0 +1,32 @@
+// One function per pattern; each goes over the whole graph once. Their order is canonical.cpp's.
+#pragma once
+
+#include "models/canonical/editor.h"
+
+namespace sibyl::rewrites {
+
+// x + c, x * c, x / c, c - x, x ** c, max(x, c)… with a scalar constant c -> Unary. Floating point only.
+void scalar_operands(Editor& editor);
+
+// Identities, casts to the same type, expansions and transposes that change nothing; Transpose of Transpose; Reshape of Reshape.
+void views(Editor& editor);
+
+// Gather at one constant position (x[:, 0]) -> Slice and Reshape, as indexing runs.
+void selects(Editor& editor);
+
+// GELU (erf and tanh), SiLU, HardSwish, Mish from the arithmetic that spells them.
+void gated_activations(Editor& editor);
+
+// LayerNorm and RMSNorm from means, squares and roots.
+void norms(Editor& editor);
+
+// softmax(scale q k^T + mask) v -> Attention.
+void attentions(Editor& editor);
+
+// MatMul with a two-dimensional parameter -> Linear.
+void linears(Editor& editor);
+
+// Linear or Convolution without bias, then Add of a parameter over its channels -> the same with that bias.
+void biases(Editor& editor);
+
+}  // namespace sibyl::rewrites
