@@ -2,11 +2,12 @@
 #
 #   sibyl_library(NAME SOURCES a.cpp b.cpp DEPENDS x y PRIVATE_DEPENDS z)   -> library sibyl_NAME, alias sibyl::NAME
 #   sibyl_program(NAME SOURCES main.cpp DEPENDS x)                          -> executable NAME in bin/
-#   sibyl_test(NAME SOURCES a_test.cpp DEPENDS x)                           -> GoogleTest executable, found by ctest
+#   sibyl_test(NAME SOURCES a_test.cpp DEPENDS x LABELS slow)               -> GoogleTest executable, found by ctest
+# A test carries the label `unit` and its own.
 # Sources are listed one by one, never globbed.
 
 function(sibyl_flags target)
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include/sibyl>)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/sibyl>)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
   if(SIBYL_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
@@ -31,10 +32,13 @@ endfunction()
 
 include(GoogleTest)
 function(sibyl_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   sibyl_flags(${name})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE SIBYL_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SIBYL_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS unit)
+  target_compile_definitions(${name} PRIVATE SIBYL_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SIBYL_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  list(JOIN ARG_LABELS " " labels)
+  string(STRIP "unit ${labels}" labels)
+  string(REPLACE " " "\\;" labels "${labels}")
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS ${labels})
 endfunction()
