@@ -22,7 +22,7 @@ is_count() { case $1 in '' | *[!0-9]* | 0*) return 1 ;; *) [ "$1" -le 200 ] ;; e
 host() { echo "$1-h$2"; }
 
 shape() {  # NAMESPACE DEVICE RATE
-  [ -z "$3" ] || ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3" burst 256kb latency 100ms
+  [ -z "$3" ] || ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3" burst 256kb latency 20ms
 }
 
 make_hosts() {  # NAME N RATE; 'set -e' does not hold in a condition, hence the chain
@@ -48,6 +48,7 @@ make_hosts() {  # NAME N RATE; 'set -e' does not hold in a condition, hence the 
 
 up() {  # N [RATE]; sets `made`
   is_count "${1:-}" || die "how many hosts? 1 to 200"
+  case ${2:-} in '' | [1-9]*bit) ;; *) die "rate '$2' is not like 1gbit, 100mbit" ;; esac
   command -v ip >/dev/null && command -v tc >/dev/null || skip "iproute2 is not installed"
   n=0
   while :; do

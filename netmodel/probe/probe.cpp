@@ -1,0 +1,224 @@
+#include "netmodel/probe/probe.h"
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <variant>
+
+#include "base/quantity.h"
+#include "netmodel/collective/algorithms.h"
+#include "netmodel/probe/timing.h"
+
+namespace sibyl {
+namespace {
+
+using Task = std::variant<PointToPointSample, CollectiveSample>;
+
+constexpr std::int64_t largest_of_whole_vectors = 4 << 20;  // recursive doubling sends the whole vector in each round
+
+// One pair, and as many as a node can have; both kinds where both exist.
+std::vector<Task> message_tasks(const GroupPlacement& world, const NetworkProbeOptions& options) {
+  std::vector<Task> tasks;
+  const auto add = [&](bool same_node, int most) {
+    for (int pairs = 1; pairs <= most; pairs = pairs < most ? std::min(pairs * 2, most) : pairs + 1)
+      for (const std::int64_t bytes : options.message_bytes)
+        tasks.emplace_back(PointToPointSample{same_node, pairs, Bytes{static_cast<double>(bytes)}, Seconds{}, 0.0});
+  };
+  add(true, world.ranks_per_node / 2);
+  add(false, world.nodes > 1 ? world.ranks_per_node : 0);
+  return tasks;
+}
+
+std::vector<Task> collective_tasks(const GroupPlacement& world, const NetworkProbeOptions& options) {
+  std::vector<Task> tasks;
+  if (world.size() < 2) return tasks;
+  for (const std::int64_t bytes : options.collective_bytes) {
+    const auto add = [&](Collective collective, Algorithm algorithm) {
+      tasks.emplace_back(CollectiveSample{collective, algorithm, world, Bytes{static_cast<double>(bytes)}, Seconds{},
+                                          0.0, "probe"});
+    };
+    add(Collective::all_reduce, Algorithm::automatic);
+    const Algorithm chosen = collective::resolve(Collective::all_reduce, Algorithm::automatic, bytes, world.size());
+    for (const Algorithm algorithm :
+         {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner, Algorithm::tree}) {
+      if (!options.every_algorithm || algorithm == chosen) continue;
+      if (algorithm == Algorithm::recursive_doubling && bytes > largest_of_whole_vectors) continue;
+      add(Collective::all_reduce, algorithm);
+    }
+    add(Collective::reduce_scatter, Algorithm::automatic);
+    add(Collective::all_gather, Algorithm::automatic);
+    add(Collective::broadcast, Algorithm::automatic);
+  }
+  return tasks;
+}
+
+double bytes_of(const Task& task) {
+  return std::visit([](const auto& sample) { return sample.bytes.value(); }, task);
+}
+
+std::string text_of(const Task& task) {
+  if (const auto* message = std::get_if<PointToPointSample>(&task))
+    return fmt::format("messages of {} {}, {} at once", to_string(message->bytes),
+                       message->same_node ? "within a node" : "between nodes", message->pairs);
+  const auto& sample = std::get<CollectiveSample>(task);
+  return fmt::format("{} of {} ({})", to_string(sample.collective), to_string(sample.bytes),
+                     to_string(sample.algorithm));
+}
+
+class Probe {
+ public:
+  Probe(Communicator& world, const GroupPlacement& placement, const NetworkProbeSink& sink)
+      : world_(world), placement_(placement), sink_(sink) {}
+
+  void run(std::vector<Task> tasks, double budget);
+
+ private:
+  [[nodiscard]] bool have(const Task& task) const;
+  [[nodiscard]] std::pair<int, int> partner(const PointToPointSample& sample) const;
+  probe::Timing time(const PointToPointSample& sample, double allowance);
+  probe::Timing time(const CollectiveSample& sample, double allowance);
+  void hand_out(const PointToPointSample& sample) const;
+  void hand_out(const CollectiveSample& sample) const;
+
+  Communicator& world_;
+  GroupPlacement placement_;
+  const NetworkProbeSink& sink_;
+};
+
+// Only rank 0 knows what is there already; all must agree.
+bool Probe::have(const Task& task) const {
+  double known = 0.0;
+  if (world_.rank() == 0) {
+    const auto* message = std::get_if<PointToPointSample>(&task);
+    if (message != nullptr)
+      known = sink_.have_point_to_point && sink_.have_point_to_point(*message) ? 1.0 : 0.0;
+    else
+      known = sink_.have_collective && sink_.have_collective(std::get<CollectiveSample>(task)) ? 1.0 : 0.0;
+  }
+  return probe::slowest(world_, known) > 0.0;
+}
+
+// {the rank this one talks with, 0 if it starts or 1 if it answers}; {-1, 0} where it only looks on. Pairs inside a node are neighbours
+// on the first node; pairs between nodes join ranks of the first two nodes.
+std::pair<int, int> Probe::partner(const PointToPointSample& sample) const {
+  const int rank = world_.rank(), ranks = placement_.ranks_per_node;
+  if (sample.same_node) {
+    if (rank >= 2 * sample.pairs) return {-1, 0};
+    return {rank ^ 1, rank % 2};
+  }
+  if (rank % ranks >= sample.pairs || rank >= 2 * ranks) return {-1, 0};
+  return {rank < ranks ? rank + ranks : rank - ranks, rank < ranks ? 0 : 1};
+}
+
+probe::Timing Probe::time(const PointToPointSample& sample, double allowance) {
+  std::vector<std::byte> buffer(static_cast<std::size_t>(sample.bytes.value()));
+  const auto [other, answers] = partner(sample);
+  const auto ping_pong = [&, other = other, answers = answers] {
+    if (other < 0) return;
+    if (answers == 0) {
+      world_.send(buffer, other);
+      world_.receive(buffer, other);
+    } else {
+      world_.receive(buffer, other);
+      world_.send(buffer, other);
+    }
+  };
+  probe::Timing timing = probe::timed(world_, ping_pong, allowance);
+  timing.seconds /= 2;  // one way
+  return timing;
+}
+
+probe::Timing Probe::time(const CollectiveSample& sample, double allowance) {
+  std::vector<float> data(static_cast<std::size_t>(sample.bytes.value()) / sizeof(float), 0.0F);
+  return probe::timed(
+      world_,
+      [&] {
+        switch (sample.collective) {
+          case Collective::reduce_scatter: return world_.reduce_scatter(data, sample.algorithm);
+          case Collective::all_gather: return world_.all_gather(data, sample.algorithm);
+          case Collective::broadcast: return world_.broadcast(std::as_writable_bytes(std::span(data)), 0);
+          default: return world_.all_reduce(data, sample.algorithm);
+        }
+      },
+      allowance);
+}
+
+void Probe::hand_out(const PointToPointSample& sample) const {
+  if (sink_.point_to_point) sink_.point_to_point(sample);
+}
+
+// What the communicator chose is also a sample of the algorithm that it chose.
+void Probe::hand_out(const CollectiveSample& sample) const {
+  if (!sink_.collective) return;
+  sink_.collective(sample);
+  CollectiveSample named = sample;
+  named.algorithm = collective::resolve(sample.collective, sample.algorithm,
+                                        static_cast<std::int64_t>(sample.bytes.value()), sample.placement.size());
+  if (named.algorithm != sample.algorithm) sink_.collective(named);
+}
+
+void Probe::run(std::vector<Task> tasks, double budget) {
+  std::erase_if(tasks, [&](const Task& task) { return have(task); });
+  // Small before large, so that what the budget cuts off is what formulas extend best.
+  std::ranges::stable_sort(tasks, {}, bytes_of);
+  const double begin = probe::now();
+  double last_rate = 0.0;  // seconds per byte of the slowest task of the last size
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const double left = budget - probe::slowest(world_, probe::now() - begin);
+    if (sink_.progress && world_.rank() == 0)
+      sink_.progress(static_cast<int>(i), static_cast<int>(tasks.size()), text_of(tasks[i]));
+    constexpr int least_repeats = 7;  // warm-up, pilot and three batches
+    if (left < 0 || last_rate * bytes_of(tasks[i]) * least_repeats > left) break;
+    const double allowance = left / static_cast<double>(tasks.size() - i);
+    std::visit(
+        [&](auto& sample) {
+          const probe::Timing timing = time(sample, allowance);
+          sample.time = Seconds{timing.seconds};
+          sample.spread = timing.spread;
+          // Equal on all ranks, for `timed` gives all the slowest rank's time.
+          if (sample.bytes.value() >= 65536) last_rate = std::max(last_rate * 0.5, timing.seconds / sample.bytes.value());
+          if (world_.rank() == 0) hand_out(sample);
+        },
+        tasks[i]);
+  }
+  if (sink_.progress && world_.rank() == 0)
+    sink_.progress(static_cast<int>(tasks.size()), static_cast<int>(tasks.size()), "network measured");
+}
+
+}  // namespace
+
+Result<GroupPlacement> world_placement() {
+  MPI_Comm node = MPI_COMM_NULL;
+  int rank = 0, size = 1, first = 0, local = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+  MPI_Comm_size(node, &local);
+  MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, node);
+  MPI_Comm_free(&node);
+  // Regular: every node holds as many ranks as the first, and its ranks are the next ones in order.
+  int most = local, least = local;
+  MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  int in_order = first == rank / local * local ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &in_order, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (most != least)
+    return fail(fmt::format("some nodes hold {} ranks and others {}", least, most), "MPI_COMM_WORLD",
+                "start the same number of ranks on every node");
+  if (in_order == 0)
+    return fail("ranks of a node are not consecutive", "MPI_COMM_WORLD", "map ranks by slot: mpirun --map-by slot");
+  return GroupPlacement{local, size / local, 1};
+}
+
+Result<void> probe_network(Communicator& world, const NetworkProbeOptions& options, const NetworkProbeSink& sink) {
+  SIBYL_TRY(const GroupPlacement placement, world_placement());
+  std::vector<Task> tasks = message_tasks(placement, options);
+  std::ranges::move(collective_tasks(placement, options), std::back_inserter(tasks));
+  Probe(world, placement, sink).run(std::move(tasks), options.budget.value());
+  return {};
+}
+
+}  // namespace sibyl

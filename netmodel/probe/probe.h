@@ -1,0 +1,60 @@
+// Measures the network that an MPI job runs on: messages between pairs, and collectives, through the very Communicator that
+// trains.
+//
+// Call on every rank of MPI_COMM_WORLD with equal options. Samples are handed out on rank 0 as they come, so a killed run loses
+// none. Each is the median over batches of back-to-back repetitions, timed by the slowest rank; `spread` is
+// 1.4826 times the median absolute deviation, over the median.
+//
+// Placement is found by asking MPI which ranks share memory; every node must hold the same number of ranks,
+// consecutive in rank order (mpirun --map-by slot or node:PE does that), else an Error says so.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "comm/communicator.h"
+#include "netmodel/network.h"
+
+namespace sibyl {
+
+struct NetworkProbeOptions {
+  Seconds budget{60.0};  // what would go beyond is left out, the largest sizes first
+  std::vector<std::int64_t> message_bytes{1,         64,         1024,        4096,        16384,       65536,     131072,
+                                          262144,    524288,     1 << 20,     4 << 20,     16 << 20,    64 << 20};
+  std::vector<std::int64_t> collective_bytes{4,       1024,    16384,    65536,    262144,   1 << 20,
+                                             4 << 20, 10 << 20, 25 << 20, 64 << 20, 128 << 20};
+  bool every_algorithm = true;  // beside the one that Communicator chooses by itself
+};
+
+struct NetworkProbeSink {
+  std::function<void(const PointToPointSample&)> point_to_point;
+  std::function<void(const CollectiveSample&)> collective;
+  std::function<void(int done, int total, std::string_view what)> progress;  // may be empty
+  // True where a sample of this kind, placement and size is there already (`time` is not set); may be empty.
+  std::function<bool(const PointToPointSample&)> have_point_to_point;
+  std::function<bool(const CollectiveSample&)> have_collective;
+};
+
+// How many ranks on how many nodes; the Error where nodes differ or ranks are scattered.
+Result<GroupPlacement> world_placement();
+
+Result<void> probe_network(Communicator& world, const NetworkProbeOptions& options, const NetworkProbeSink& sink);
+
+// How much computing and communicating slow each other when they run at once; 1 = not at all.
+struct OverlapMeasurement {
+  double compute_slowdown = 1.0;
+  double communication_slowdown = 1.0;
+  double spread = 0.0;  // of the compute times taken together
+  Seconds compute_alone, communication_alone;
+};
+
+// `compute` runs on the calling thread, `communicate` (one collective that all ranks take part in, over a communicator of its own) on
+// another. Needs MPI_THREAD_MULTIPLE.
+OverlapMeasurement probe_overlap(Communicator& world, const std::function<void()>& compute,
+                                 const std::function<void()>& communicate, Seconds budget = Seconds{5.0});
+
+}  // namespace sibyl

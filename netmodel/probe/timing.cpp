@@ -1,0 +1,52 @@
+#include "netmodel/probe/timing.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace sibyl::probe {
+namespace {
+
+constexpr double batch_seconds = 0.01;  // ranks leave a barrier within some 0.1 ms of each other
+constexpr int fewest_batches = 3, most_batches = 15, most_repeats = 500;
+
+}  // namespace
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0.0;
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+Timing summary(const std::vector<double>& values) {
+  Timing timing{median(values), 0.0};
+  std::vector<double> deviations;
+  for (const double value : values) deviations.push_back(std::abs(value - timing.seconds));
+  if (timing.seconds > 0) timing.spread = 1.4826 * median(deviations) / timing.seconds;
+  return timing;
+}
+
+double slowest(const Communicator& world, double value) { return std::ranges::max(world.gather_doubles(value)); }
+
+Timing timed(Communicator& world, const std::function<void()>& once, double allowance) {
+  const auto batch = [&](int repeats) {
+    world.barrier();
+    const double begin = now();
+    for (int i = 0; i < repeats; ++i) once();
+    return slowest(world, now() - begin) / repeats;
+  };
+  batch(1);  // connections are made, buffers touched
+  const double pilot = std::max(1e-7, std::min(batch(1), batch(2)));
+  const int repeats = std::clamp(static_cast<int>(batch_seconds / pilot), 1, most_repeats);
+  const int batches = std::clamp(static_cast<int>(allowance / (repeats * pilot)), fewest_batches, most_batches);
+  std::vector<double> times;
+  for (int i = 0; i < batches; ++i) times.push_back(batch(repeats));
+  return summary(times);
+}
+
+}  // namespace sibyl::probe

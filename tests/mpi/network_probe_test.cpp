@@ -1,0 +1,108 @@
+#include "netmodel/probe/probe.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+namespace sibyl {
+namespace {
+
+NetworkProbeOptions few() {
+  NetworkProbeOptions options;
+  options.budget = Seconds{20.0};
+  options.message_bytes = {1, 4096};
+  options.collective_bytes = {1024, 1 << 20};
+  return options;
+}
+
+TEST(NetworkProbe, HandsOutEverySampleOnRankZeroOnly) {
+  Communicator world = Communicator::world();
+  const GroupPlacement placement = world_placement().value();
+  ASSERT_EQ(placement.size(), world.size());
+  std::vector<PointToPointSample> messages;
+  std::vector<CollectiveSample> collectives;
+  NetworkProbeSink sink;
+  sink.point_to_point = [&](const PointToPointSample& sample) { messages.push_back(sample); };
+  sink.collective = [&](const CollectiveSample& sample) { collectives.push_back(sample); };
+  ASSERT_TRUE(probe_network(world, few(), sink).has_value());
+  if (world.rank() != 0) {
+    EXPECT_TRUE(messages.empty());
+    EXPECT_TRUE(collectives.empty());
+    return;
+  }
+  std::set<std::tuple<bool, int, double>> kinds;
+  for (const PointToPointSample& sample : messages) {
+    EXPECT_GT(sample.time.value(), 0.0);
+    EXPECT_GE(sample.spread, 0.0);
+    kinds.emplace(sample.same_node, sample.pairs, sample.bytes.value());
+  }
+  EXPECT_EQ(kinds.size(), messages.size()) << "a kind of message was timed twice";
+  const auto has = [&](bool same_node, int pairs) { return kinds.contains({same_node, pairs, 4096.0}); };
+  EXPECT_EQ(has(true, 1), placement.ranks_per_node >= 2);
+  EXPECT_EQ(has(true, 2), placement.ranks_per_node >= 4);
+  EXPECT_EQ(has(false, 1), placement.nodes >= 2);
+  EXPECT_EQ(has(false, 2), placement.nodes >= 2 && placement.ranks_per_node >= 2);
+
+  // Both sizes: all_reduce as chosen (handed out twice: as automatic and by name) and by the three other algorithms,
+  // reduce_scatter, all_gather and broadcast as chosen (twice each): 2 + 3 + 6 = 11.
+  EXPECT_EQ(collectives.size(), world.size() > 1 ? 22U : 0U);
+  for (const CollectiveSample& sample : collectives) {
+    EXPECT_EQ(sample.placement, placement);
+    EXPECT_GT(sample.time.value(), 0.0);
+  }
+}
+
+TEST(NetworkProbe, LeavesOutWhatIsThere) {
+  Communicator world = Communicator::world();
+  int handed_out = 0;
+  NetworkProbeSink sink;
+  sink.point_to_point = [&](const PointToPointSample&) { ++handed_out; };
+  sink.collective = [&](const CollectiveSample& sample) {
+    ++handed_out;
+    EXPECT_EQ(sample.collective, Collective::broadcast);
+  };
+  sink.have_point_to_point = [](const PointToPointSample&) { return true; };
+  sink.have_collective = [](const CollectiveSample& sample) { return sample.collective != Collective::broadcast; };
+  ASSERT_TRUE(probe_network(world, few(), sink).has_value());
+  EXPECT_EQ(handed_out, world.rank() == 0 && world.size() > 1 ? 4 : 0);  // two sizes, automatic and by name
+}
+
+TEST(NetworkProbe, NothingFitsIntoNoTime) {
+  Communicator world = Communicator::world();
+  int handed_out = 0;
+  NetworkProbeSink sink;
+  sink.point_to_point = [&](const PointToPointSample&) { ++handed_out; };
+  sink.collective = [&](const CollectiveSample&) { ++handed_out; };
+  NetworkProbeOptions options = few();
+  options.budget = Seconds{-1.0};
+  ASSERT_TRUE(probe_network(world, options, sink).has_value());
+  EXPECT_EQ(handed_out, 0);
+}
+
+TEST(OverlapProbe, CommunicatesEquallyOftenOnAllRanksAndNeverSpeedsUp) {
+  Communicator world = Communicator::world();
+  Communicator other = Communicator::world();
+  std::vector<float> gradients(100'000, 1.0F), values(100'000, 1.0F);
+  double sum = 0.0;
+  int messages = 0;
+  const OverlapMeasurement measured = probe_overlap(
+      world, [&] { sum += std::accumulate(values.begin(), values.end(), 0.0); },
+      [&] {
+        ++messages;
+        other.all_reduce(gradients, Algorithm::ring);
+      },
+      Seconds{0.3});
+  EXPECT_GE(measured.compute_slowdown, 1.0);
+  EXPECT_GE(measured.communication_slowdown, 1.0);
+  EXPECT_GT(measured.compute_alone.value(), 0.0);
+  const std::vector<double> all = world.gather_doubles(messages);
+  EXPECT_EQ(*std::ranges::min_element(all), *std::ranges::max_element(all));
+  EXPECT_GT(sum, 0.0);
+}
+
+}  // namespace
+}  // namespace sibyl
