@@ -82,7 +82,8 @@ struct KernelTable::Index {
   [[nodiscard]] std::optional<KernelEstimate> measured(const KernelKey& key) const;
   [[nodiscard]] std::optional<KernelEstimate> measured_in_parts(const KernelKey& key) const;
   [[nodiscard]] std::optional<KernelEstimate> within(const Place& place, const KernelKey& key) const;
-  [[nodiscard]] KernelEstimate guessed(const KernelKey& key) const;
+  [[nodiscard]] std::optional<KernelEstimate> from_relatives(const KernelKey& key) const;
+  [[nodiscard]] KernelEstimate from_datasheet(const KernelKey& key) const;
   [[nodiscard]] KernelEstimate single(const KernelKey& key) const;
   [[nodiscard]] KernelEstimate estimate(const KernelKey& key) const;
 };
@@ -157,26 +158,30 @@ std::optional<KernelEstimate> KernelTable::Index::within(const Place& place, con
       Bytes{answer.kept * traffic(work)}};
 }
 
-KernelEstimate KernelTable::Index::guessed(const KernelKey& key) const {
+std::optional<KernelEstimate> KernelTable::Index::from_relatives(const KernelKey& key) const {
   for (const Place& place : interpolation::related(key))
     if (auto guess = within(place, key)) {
       guess->time.provenance = Provenance::estimated;
       guess->time.relative_error = std::hypot(guess->time.relative_error, related_error);
-      return *guess;
+      return guess;
     }
-  const Roofline limits = roofline(key.signature.dtype);
-  const Work work = work_of(key, device.backend);
-  return {{limits.time(work) * interpolation::usual_slowdown(limits, work), datasheet_error, Provenance::estimated},
-          Bytes{},
-          Bytes{}};
+  return std::nullopt;
 }
 
+KernelEstimate KernelTable::Index::from_datasheet(const KernelKey& key) const {
+  const double slowdown = interpolation::usual_slowdown(key.signature.attributes);
+  const Seconds time = roofline(key.signature.dtype).time(work_of(key, device.backend)) * slowdown;
+  return {{time, datasheet_error, Provenance::estimated}, Bytes{}, Bytes{}};
+}
+
+// One kernel: what was measured, else its family, else (or far from the family's samples) its nearest relatives.
 KernelEstimate KernelTable::Index::single(const KernelKey& key) const {
   if (const auto found = measured(key)) return *found;
-  const auto inside = within(interpolation::place(key), key);
-  if (inside && inside->time.provenance == Provenance::interpolated) return *inside;
-  const KernelEstimate guess = guessed(key);
-  return inside && better(*inside, guess) ? *inside : guess;
+  const auto own = within(interpolation::place(key), key);
+  if (own && own->time.provenance == Provenance::interpolated) return *own;
+  const auto relative = from_relatives(key);
+  if (own && relative) return better(*own, *relative) ? *own : *relative;
+  return own ? *own : relative ? *relative : from_datasheet(key);
 }
 
 KernelEstimate KernelTable::Index::estimate(const KernelKey& given) const {

@@ -113,9 +113,11 @@ void set_place(const Attention& op, const KernelKey& key, Place& p) {
   const double s = extent(q, 2), t = extent(k, 2);
   p.family.category =
       (op.causal ? 1U : 0U) | (op.dropout > 0 ? 2U : 0U) | (key.signature.inputs.size() > 3 ? 4U : 0U);
-  p.features = features({extent(q, 0), extent(q, 1), s, extent(q, 3)});
-  p.features[4] = log2_of(t) - log2_of(s);
-  p.features[5] = log2_of(extent(q, 1)) - log2_of(extent(k, 1));  // query heads per key head
+  const double rows = log2_of(extent(q, 0) * extent(q, 1)), group = log2_of(extent(q, 1)) - log2_of(extent(k, 1));
+  constexpr double how_split = 0.3;   // batch or heads: a small difference
+  constexpr double head_size = 3.0;   // 64 and 72 run different code
+  p.features = {rows, how_split * log2_of(extent(q, 0)), log2_of(s), head_size * log2_of(extent(q, 3)),
+                log2_of(t) - log2_of(s), group};
 }
 
 void set_place(const Normalization& op, const KernelKey& key, Place& p) {

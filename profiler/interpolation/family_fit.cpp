@@ -7,7 +7,7 @@
 namespace sibyl::interpolation {
 namespace {
 
-constexpr std::size_t neighbour_count = 20;
+constexpr std::size_t neighbour_count = 14;
 constexpr double variant_gap = 1.0;        // another variant is as far as a factor of 2 in one size
 constexpr double ridge = 0.02;             // shrinks slopes: weight of "no slope" beside the samples
 constexpr double softening = 1e-3;         // squared distance under which a neighbour counts as at the spot

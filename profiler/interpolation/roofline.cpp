@@ -1,6 +1,8 @@
 #include "profiler/interpolation/roofline.h"
 
 #include <algorithm>
+#include <type_traits>
+#include <variant>
 
 namespace sibyl::interpolation {
 namespace {
@@ -12,14 +14,13 @@ FlopsPerSecond peak_of(const Device& device, DType dtype) {
   return FlopsPerSecond{device.backend == Backend::cuda ? 1e13 : 1e11};
 }
 
+template <class Op, class... Ops>
+constexpr bool is_one_of = (std::is_same_v<Op, Ops> || ...);
+
 }  // namespace
 
 Seconds Roofline::time(const Work& work) const {
   return std::max(work.flops / peak, (work.read + work.written) / bandwidth) + start_up;
-}
-
-bool Roofline::compute_bound(const Work& work) const {
-  return work.flops / peak > (work.read + work.written) / bandwidth;
 }
 
 Roofline datasheet_roofline(const Device& device, DType dtype) {
@@ -29,8 +30,17 @@ Roofline datasheet_roofline(const Device& device, DType dtype) {
   return {peak_of(device, dtype), bandwidth, Seconds{cuda ? 2e-6 : 1e-6}};
 }
 
-double usual_slowdown(const Roofline& roofline, const Work& work) {
-  return roofline.compute_bound(work) ? 1.6 : 1.2;
+double usual_slowdown(const Attributes& attributes) {
+  return std::visit(
+      [](const auto& op) {
+        using Op = std::decay_t<decltype(op)>;
+        if constexpr (is_one_of<Op, Linear, MatMul>) return 1.4;
+        else if constexpr (is_one_of<Op, Convolution, Attention>) return 2.5;
+        else if constexpr (is_one_of<Op, Normalization, Softmax, CrossEntropy, LocalResponseNorm, Pool>) return 1.8;
+        else if constexpr (is_one_of<Op, Unary, Binary, Where, Dropout, Cast, Copy, OptimizerUpdate>) return 1.2;
+        else return 1.5;
+      },
+      attributes);
 }
 
 }  // namespace sibyl::interpolation

@@ -12,14 +12,13 @@ struct Roofline {
   Seconds start_up;
 
   [[nodiscard]] Seconds time(const Work& work) const;
-  [[nodiscard]] bool compute_bound(const Work& work) const;
 };
 
 // From the datasheet. A type without a peak of its own takes the one it is carried out in (f32 for most).
 Roofline datasheet_roofline(const Device& device, DType dtype);
 
-// What kernels usually reach of it, for kernels of which no relative was measured: medians over the shipped
-// measurements (docs/models/compute.md), as a factor on time.
-double usual_slowdown(const Roofline& roofline, const Work& work);
+// How many times the roofline's time a kernel of this operation usually takes, for where no relative of it was measured:
+// medians over the shipped measurements (docs/models/compute.md).
+double usual_slowdown(const Attributes& attributes);
 
 }  // namespace sibyl::interpolation

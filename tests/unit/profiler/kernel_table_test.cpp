@@ -1,0 +1,189 @@
+#include "profiler/kernel_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace sibyl {
+namespace {
+
+// 10 TFLOP/s, 100 GB/s; on CUDA the roofline adds 2 us of start-up.
+Device device() {
+  Device d;
+  d.backend = Backend::cuda;
+  d.peak[DType::f32] = FlopsPerSecond{10e12};
+  d.peak[DType::f16] = FlopsPerSecond{40e12};
+  d.memory_bandwidth = BytesPerSecond{100e9};
+  return d;
+}
+
+KernelKey key(const std::string& text) {
+  auto parsed = parse_kernel_key(text);
+  EXPECT_TRUE(parsed) << to_string(parsed.error());
+  return parsed.value_or(KernelKey{});
+}
+
+KernelSample sample(const std::string& text, double seconds) {
+  KernelSample s;
+  s.key = key(text);
+  s.time = Seconds{seconds};
+  s.spread = 0.1;
+  s.runs = 25;
+  return s;
+}
+
+std::string relu(std::int64_t elements, const std::string& dtype = "f32") {
+  return "forward unary[" + std::to_string(elements) + "]->[" + std::to_string(elements) + "]:" + dtype;
+}
+// 4 bytes read and 4 written an element, at 100 GB/s, and 2 us.
+double roofline_relu(double elements) { return 8 * elements / 100e9 + 2e-6; }
+
+const std::string shapes = "convolution(kernel=1x1,stride=1x1,dilation=1x1,pad_begin=0x0,pad_end=0x0)"
+                           "[8x64x56x56,64x64x1x1]->[8x64x56x56]:f32";
+
+TEST(KernelTable, AnswersASampleAsMeasured) {
+  KernelSample s = sample(relu(1 << 20), 1e-3);
+  s.workspace = Bytes{4096};
+  s.kept = Bytes{512};
+  const auto e = KernelTable(device(), {s}).estimate(s.key);
+  EXPECT_EQ(e.time.time, Seconds{1e-3});
+  EXPECT_EQ(e.time.provenance, Provenance::measured);
+  EXPECT_EQ(e.workspace, Bytes{4096});
+  EXPECT_EQ(e.kept, Bytes{512});
+  // The median of 25 runs that spread by 10 %: 1.25 * 0.1 / 5 = 0.025; with 0.02 for the step around it, hypot = 0.0320.
+  EXPECT_NEAR(e.time.relative_error, 0.0320, 1e-4);
+}
+
+TEST(KernelTable, TakesTheMeanOfSamplesOfOneKernel) {
+  const KernelTable table(device(), {sample(relu(1 << 20), 1e-3), sample("forward unary[1024x1024]->[1024x1024]:f32", 3e-3)});
+  EXPECT_DOUBLE_EQ(table.estimate(key(relu(1 << 20))).time.time.value(), 2e-3);
+  EXPECT_EQ(table.size(), 2U);
+}
+
+TEST(KernelTable, InterpolatesTheEfficiencyBetweenTwoSamples) {
+  // Both take twice the roofline's time; so does what lies between.
+  const KernelTable table(device(), {sample(relu(1 << 20), 2 * roofline_relu(1 << 20)), sample(relu(1 << 22), 2 * roofline_relu(1 << 22))});
+  const auto e = table.estimate(key(relu(1 << 21)));
+  EXPECT_NEAR(e.time.time.value(), 2 * roofline_relu(1 << 21), 1e-9);
+  EXPECT_EQ(e.time.provenance, Provenance::interpolated);
+}
+
+TEST(KernelTable, InterpolatesAMovingEfficiency) {
+  // Slow-down 2 at 2^20 and 8 at 2^22; half way in log2 of size, by symmetry, the geometric mean: 4.
+  const KernelTable table(device(), {sample(relu(1 << 20), 2 * roofline_relu(1 << 20)), sample(relu(1 << 22), 8 * roofline_relu(1 << 22))});
+  EXPECT_NEAR(table.estimate(key(relu(1 << 21))).time.time.value(), 4 * roofline_relu(1 << 21), 1e-9);
+}
+
+TEST(KernelTable, NeverMixesElementTypes) {
+  // 100 times slower than the roofline in f32: f16 must not hear of it. Datasheet: 2 + 2 bytes at 100 GB/s and 2 us, times 1.2.
+  std::vector<KernelSample> samples;
+  for (int i = 16; i < 24; ++i) samples.push_back(sample(relu(1 << i), 100 * roofline_relu(1 << i)));
+  const auto e = KernelTable(device(), samples).estimate(key(relu(1 << 20, "f16")));
+  EXPECT_NEAR(e.time.time.value(), 1.2 * (4.0 * (1 << 20) / 100e9 + 2e-6), 1e-9);
+  EXPECT_EQ(e.time.provenance, Provenance::estimated);
+  EXPECT_GE(e.time.relative_error, 0.3);
+}
+
+TEST(KernelTable, CallsARelativesAnswerAnEstimate) {
+  // tanh is not relu's family. It is its relative, so that 5 times the roofline carries over, as a guess.
+  std::vector<KernelSample> samples;
+  for (int i = 16; i < 24; ++i) samples.push_back(sample(relu(1 << i), 5 * roofline_relu(1 << i)));
+  const KernelTable table(device(), samples);
+  const auto own = table.estimate(key(relu(3 << 18)));
+  const auto other = table.estimate(key("forward unary(kind=tanh)[786432]->[786432]:f32"));
+  EXPECT_EQ(own.time.provenance, Provenance::interpolated);
+  EXPECT_EQ(other.time.provenance, Provenance::estimated);
+  EXPECT_GE(other.time.relative_error, 0.2);
+  EXPECT_GT(other.time.relative_error, own.time.relative_error);
+}
+
+TEST(KernelTable, WithoutAnySampleUsesTheDatasheet) {
+  // 2 * 1024^3 FLOPs at 10 TFLOP/s = 214.7 us (more than its 12 MiB at 100 GB/s), + 2 us, times 1.4 for matrix products.
+  const auto e = KernelTable(device(), {}).estimate(key("forward linear[1024x1024,1024x1024]->[1024x1024]:f32"));
+  EXPECT_NEAR(e.time.time.value(), 1.4 * (2.0 * 1024 * 1024 * 1024 / 10e12 + 2e-6), 1e-9);
+  EXPECT_EQ(e.time.provenance, Provenance::estimated);
+  EXPECT_GE(e.time.relative_error, 0.3);
+}
+
+TEST(KernelTable, WidensAwayFromItsSamples) {
+  std::vector<KernelSample> samples;
+  for (int i = 16; i < 24; ++i) samples.push_back(sample(relu(1 << i), (i % 2 == 0 ? 2.0 : 2.2) * roofline_relu(1 << i)));
+  const KernelTable table(device(), samples);
+  const auto inside = table.estimate(key(relu(3 << 19))), near = table.estimate(key(relu(3LL << 23))),
+             far = table.estimate(key(relu(1LL << 30)));
+  EXPECT_LE(inside.time.relative_error, near.time.relative_error);
+  EXPECT_LT(near.time.relative_error, far.time.relative_error);
+  EXPECT_EQ(inside.time.provenance, Provenance::interpolated);
+  EXPECT_EQ(far.time.provenance, Provenance::estimated);
+  EXPECT_GE(far.time.relative_error, 0.3);
+  // However far, the efficiency stays within what was seen (2 to 2.2 times the roofline, and a tenth beyond).
+  EXPECT_GT(far.time.time.value(), 1.7 * roofline_relu(1LL << 30));
+  EXPECT_LT(far.time.time.value(), 2.5 * roofline_relu(1LL << 30));
+}
+
+TEST(KernelTable, AddsSingleGradientPasses) {
+  const KernelTable table(device(), {sample("backward:10 " + shapes, 1e-3), sample("backward:01 " + shapes, 2e-3)});
+  const auto e = table.estimate(key("backward:11 " + shapes));
+  EXPECT_DOUBLE_EQ(e.time.time.value(), 3e-3);
+  EXPECT_EQ(e.time.provenance, Provenance::measured);
+}
+
+TEST(KernelTable, TakesOneGradientFromTheWholeLessTheOther) {
+  const KernelTable table(device(), {sample("backward:11 " + shapes, 5e-3), sample("backward:01 " + shapes, 2e-3)});
+  const auto e = table.estimate(key("backward:10 " + shapes));
+  EXPECT_DOUBLE_EQ(e.time.time.value(), 3e-3);
+  EXPECT_EQ(e.time.provenance, Provenance::measured);
+  // The errors of 5 ms and 2 ms add: (5 + 2) / 3 times that of one sample.
+  EXPECT_NEAR(e.time.relative_error, 0.0320 * 7 / 3, 1e-3);
+}
+
+TEST(KernelTable, KeepsPointwiseAndWiderConvolutionsApart) {
+  auto conv = [](int window, int batch) {
+    const std::string w = std::to_string(window) + "x" + std::to_string(window), n = std::to_string(batch);
+    const std::string pad = window == 3 ? "1x1" : "0x0";
+    return "forward convolution(kernel=" + w + ",stride=1x1,dilation=1x1,pad_begin=" + pad + ",pad_end=" + pad + ")[" + n +
+           "x64x56x56,64x64x" + w + "]->[" + n + "x64x56x56]:f32";
+  };
+  std::vector<KernelSample> samples;
+  for (int batch = 1; batch <= 64; batch *= 2) samples.push_back(sample(conv(1, batch), 1e-3 * batch));
+  const KernelTable table(device(), samples);
+  EXPECT_EQ(table.estimate(key(conv(1, 24))).time.provenance, Provenance::interpolated);
+  EXPECT_EQ(table.estimate(key(conv(3, 24))).time.provenance, Provenance::estimated);
+}
+
+TEST(KernelTable, PricesMatrixProductsOfAllPassesFromOneFamily) {
+  // The gradient of x of a [64,128] x [128,256] product is a [64,256] x [256,128] one.
+  std::vector<KernelSample> samples;
+  for (int m = 16; m <= 512; m *= 2)
+    for (int n = 64; n <= 512; n *= 2) {
+      const std::string x = std::to_string(m), y = std::to_string(n);
+      samples.push_back(sample("forward linear[" + x + "x256," + y + "x256]->[" + x + "x" + y + "]:f32", 1e-5));
+    }
+  const auto e = KernelTable(device(), samples).estimate(key("backward:10 linear[64x128,256x128]->[64x256]:f32"));
+  EXPECT_EQ(e.time.provenance, Provenance::interpolated);
+}
+
+TEST(KernelTable, IsTheSameWhateverTheOrderOfSamples) {
+  std::vector<KernelSample> samples;
+  for (int i = 0; i < 200; ++i) samples.push_back(sample(relu(1000 + 37 * i * i), 1e-5 * (1 + i % 7)));
+  const KernelTable table(device(), samples);
+  const KernelTable again(device(), samples);
+  std::shuffle(samples.begin(), samples.end(), std::mt19937(7));
+  const KernelTable shuffled(device(), samples);
+  for (int n : {500, 5000, 77777, 1000000}) {
+    EXPECT_EQ(table.estimate(key(relu(n))).time.time, again.estimate(key(relu(n))).time.time);
+    EXPECT_NEAR(table.estimate(key(relu(n))).time.time / shuffled.estimate(key(relu(n))).time.time, 1.0, 1e-9);
+  }
+}
+
+TEST(KernelTable, InterpolatesMemoryAsAFractionOfTraffic) {
+  // Workspace of a tenth of the traffic (8 bytes an element) on both sides.
+  std::vector<KernelSample> samples = {sample(relu(1 << 20), 1e-3), sample(relu(1 << 22), 4e-3)};
+  samples[0].workspace = Bytes{0.8 * (1 << 20)};
+  samples[1].workspace = Bytes{0.8 * (1 << 22)};
+  EXPECT_NEAR(KernelTable(device(), samples).estimate(key(relu(1 << 21))).workspace.value(), 0.8 * (1 << 21), 1);
+}
+
+}  // namespace
+}  // namespace sibyl
