@@ -1,0 +1,34 @@
+// Writes lowered nodes into a Graph: tensors get their batch axis, constants and weights appear when first used.
+#pragma once
+
+#include "models/graph.h"
+#include "models/onnx/lowering.h"
+
+namespace sibyl::onnx_import {
+
+class Emitter {
+ public:
+  Emitter(Batches batches, std::size_t side) : batches_(batches), side_(side) {}
+
+  // A tensor for a value that is not in the graph yet.
+  TensorId add_input(const Value& value);
+  // `lowered`: the node on both sides. `outputs` get their tensors. Where it cannot be written down, why.
+  std::string emit(const std::string& name, const std::array<Lowering, 2>& lowered, const std::vector<Value*>& inputs,
+                   const std::vector<Value*>& outputs);
+
+  Graph graph;
+
+ private:
+  TensorId add(const std::string& name, const std::array<Fact, 2>& at, TensorKind kind);
+  TensorId tensor_of(Value& value, bool statistic);
+  void bound_indices(TensorId ids, std::int64_t rows);
+
+  Batches batches_;
+  std::size_t side_;
+  std::vector<TensorId> first_operand_;  // of views and casts, by tensor: where ids come from
+};
+
+// Empty: the value's extents keep their meaning at any batch.
+std::string growth_problem(const std::array<Fact, 2>& at, const Batches& batches);
+
+}  // namespace sibyl::onnx_import

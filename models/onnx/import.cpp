@@ -1,0 +1,95 @@
+#include "models/onnx/import.h"
+
+#include <fmt/format.h>
+
+#include "models/canonical/canonical.h"
+#include "models/onnx/translate.h"
+
+namespace sibyl {
+namespace {
+
+using namespace onnx_import;
+
+constexpr std::int64_t oldest_opset = 7;
+
+// The error a caller sees: for a node that only works at the baked-in batch, with what to do.
+Error explained(const TranslationError& error, const Binding& binding) {
+  if (!error.forbids_batch) return error.error;
+  Error result = error.error;
+  result.message = fmt::format("{} forbids another batch than {}: {}", error.op_type, binding.batches[0], error.error.message);
+  result.hint = "export the model with a dynamic batch axis (torch.onnx.export's dynamic_axes or dynamic_shapes)";
+  return result;
+}
+
+// At the batch the file was exported with, and as if nothing grew with it: what remains when a node forbids others.
+Result<Translation> translate_as_baked(const ModelData& model, Binding binding, const TranslationError& problem) {
+  const Error reason = explained(problem, binding);
+  binding.wanted_side = 0;
+  binding.batches[1] = binding.batches[0];
+  for (InputShapes& input : binding.inputs) input.at[1] = input.at[0];
+  auto translation = translate(model, binding);
+  if (!translation) return Failure(translation.error().error);
+  translation->unsupported.insert(translation->unsupported.begin(), {reason.where, problem.op_type, reason.message});
+  return std::move(*translation);
+}
+
+// A model with an open batch is walked from a batch of 1, since exporters bake their example's 1 into constants that can
+// be repaired; and from 2 where something is special about 1.
+Result<Translation> translate_model(const ModelData& model, const ImportOptions& options) {
+  std::optional<Error> first;
+  for (const std::int64_t reference : {1, 2}) {
+    SIBYL_TRY(const Binding binding, bind_inputs(model, options, reference));
+    auto translation = translate(model, binding);
+    if (translation) return std::move(*translation);
+    if (binding.baked && translation.error().forbids_batch && !options.batch)
+      return translate_as_baked(model, binding, translation.error());
+    if (!first) first = explained(translation.error(), binding);
+    if (binding.baked || !translation.error().forbids_batch) break;
+  }
+  return Failure(*first);
+}
+
+Result<Import> import_model(const ModelData& model, const std::string& name, const ImportOptions& options) {
+  const auto opset = model.opsets.find("");
+  if (opset == model.opsets.end()) return fail("the model names no opset of ONNX's own operators", name);
+  if (opset->second < oldest_opset)
+    return fail(fmt::format("opset {} is older than Sibyl reads ({})", opset->second, oldest_opset), name,
+                "convert the model with onnx.version_converter");
+  SIBYL_TRY(Translation translation, translate_model(model, options));
+  Import result{{}, std::move(translation.unsupported), opset->second, model.producer};
+  if (translation.graph.name.empty()) translation.graph.name = name;
+  if (translation.graph.outputs.empty() && result.unsupported.empty())
+    return fail("none of the model's outputs depends on its inputs", name);
+  if (!result.unsupported.empty()) {
+    // Enough to look at; a loss would need the parts that are missing.
+    result.graph = std::move(translation.graph);
+    return result;
+  }
+  SIBYL_TRY(Graph canonical, canonicalize(std::move(translation.graph)));
+  SIBYL_TRY(result.graph, attach_loss(std::move(canonical), options.loss));
+  return result;
+}
+
+}  // namespace
+
+Result<Import> inspect_onnx_bytes(std::string_view bytes, const std::string& name, const ImportOptions& options) {
+  SIBYL_TRY(const ModelData model, parse_model(bytes, name));
+  return import_model(model, name, options);
+}
+
+Result<Import> inspect_onnx(const std::filesystem::path& path, const ImportOptions& options) {
+  SIBYL_TRY(const ModelData model, read_model(path));
+  return import_model(model, path.filename().string(), options);
+}
+
+Result<Graph> import_onnx(const std::filesystem::path& path, const ImportOptions& options) {
+  SIBYL_TRY(Import import, inspect_onnx(path, options));
+  if (!import.unsupported.empty()) {
+    const Unsupported& first = import.unsupported.front();
+    return fail(fmt::format("{} is not supported: {}", first.op_type, first.reason), first.node,
+                import.unsupported.size() == 1 ? "" : fmt::format("and {} more; `sibyl inspect` lists them", import.unsupported.size() - 1));
+  }
+  return std::move(import.graph);
+}
+
+}  // namespace sibyl

@@ -1,0 +1,24 @@
+// Walks a model's nodes at two batches in lockstep and writes down the Graph of elementary operations.
+#pragma once
+
+#include "models/onnx/batch.h"
+#include "models/onnx/document.h"
+#include "models/onnx/import.h"
+
+namespace sibyl::onnx_import {
+
+struct Translation {
+  Graph graph;  // finished
+  std::vector<Unsupported> unsupported;
+};
+
+// An Error found only at the other batch: the node forbids it. `forbids_batch` tells such errors from the rest.
+struct TranslationError {
+  Error error;
+  bool forbids_batch = false;
+  std::string op_type;
+};
+
+tl::expected<Translation, TranslationError> translate(const ModelData& model, const Binding& binding);
+
+}  // namespace sibyl::onnx_import
