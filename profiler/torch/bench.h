@@ -20,7 +20,7 @@ class Bench {
   // Forward of one copy; its results, and the graph that autograd records, stay until release().
   void forward(int copy);
   // Gradients of the masked operands from the results of forward(copy), whose graph is used up.
-  [[nodiscard]] Tensors backward(int copy);
+  Tensors backward(int copy);
   // What the engine does without a single node: start, hand the same number of gradients through, stop.
   [[nodiscard]] Tensors empty_backward(int copy);
   void release(int copy) { results_[at(copy)].clear(); }

@@ -1,0 +1,82 @@
+#include "calibration/program/cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "base/progress.h"
+#include "comm/communicator.h"
+#include "netmodel/probe/probe.h"
+#include "profiler/torch/limits.h"
+
+namespace sibyl {
+namespace {
+
+bool same(const PointToPointSample& a, const PointToPointSample& b) {
+  return a.same_node == b.same_node && a.pairs == b.pairs && a.bytes == b.bytes;
+}
+bool same(const CollectiveSample& a, const CollectiveSample& b) {
+  return a.collective == b.collective && a.algorithm == b.algorithm && a.placement == b.placement && a.bytes == b.bytes;
+}
+
+template <class Sample>
+bool contains(const std::vector<Sample>& samples, const Sample& sample) {
+  return std::any_of(samples.begin(), samples.end(), [&](const Sample& s) { return same(s, sample); });
+}
+
+bool alone(const Ranks& ranks, std::string_view what) {
+  if (ranks.size() == 1) fmt::print(stderr, "{} needs two ranks or more: left out\n", what);
+  return ranks.size() == 1;
+}
+
+}  // namespace
+
+Result<void> measure_network(const Ranks& ranks, Session& session, Seconds budget) {
+  if (alone(ranks, "network")) return {};
+  Calibration& calibration = session.calibration();
+  Result<void> saved;
+  const auto keep = [&](auto& samples, const auto& sample) {
+    samples.push_back(sample);
+    if (const Result<void> outcome = session.write(); !outcome && saved) saved = outcome;
+  };
+  NetworkProbeSink sink;
+  sink.point_to_point = [&](const PointToPointSample& sample) { keep(calibration.point_to_point, sample); };
+  sink.collective = [&](const CollectiveSample& sample) { keep(calibration.collectives, sample); };
+  sink.have_point_to_point = [&](const PointToPointSample& s) { return contains(calibration.point_to_point, s); };
+  sink.have_collective = [&](const CollectiveSample& s) { return contains(calibration.collectives, s); };
+  std::optional<Progress> progress;
+  sink.progress = [&](int done, int total, std::string_view what) {
+    if (!ranks.first()) return;
+    if (!progress) progress.emplace("measuring the network", static_cast<std::size_t>(total));
+    progress->report(static_cast<std::size_t>(done), what);
+  };
+  NetworkProbeOptions options;
+  options.budget = budget;
+  Communicator world = Communicator::world();
+  SIBYL_CHECK(ranks.agree(probe_network(world, options, sink)));
+  return ranks.agree(saved);
+}
+
+Result<void> measure_overlap(const Ranks& ranks, Session& session) {
+  if (alone(ranks, "overlap")) return {};
+  if (ranks.greatest(session.calibration().overlap.empty() ? 0 : 1) == 1) return {};
+  Communicator world = Communicator::world();
+  std::vector<int> everyone(static_cast<std::size_t>(ranks.size()));
+  for (std::size_t i = 0; i < everyone.size(); ++i) everyone[i] = static_cast<int>(i);
+  Communicator beside = world.subgroup(everyone);
+
+  std::vector<float> bucket(25 * 1024 * 1024 / sizeof(float), 1.0F);  // as DDP's
+  const auto communicate = [&] {
+    beside.all_reduce(bucket, Algorithm::automatic);
+    std::fill(bucket.begin(), bucket.end(), 1.0F);  // sums of sums would overflow
+  };
+  const OverlapMeasurement measured = probe_overlap(world, typical_work(), communicate);
+  if (ranks.first())
+    session.calibration().overlap.push_back(
+        {measured.compute_slowdown, measured.communication_slowdown, measured.spread});
+  return session.save();
+}
+
+}  // namespace sibyl

@@ -1,0 +1,144 @@
+#include "calibration/program/commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "oracle/cli/options.h"
+
+namespace sibyl {
+namespace {
+
+using cli::Arguments;
+using cli::Command;
+using cli::Option;
+
+struct Verb {
+  std::string name, summary;
+  bool compute, network, overlap, io;
+};
+
+const std::vector<Verb>& verbs() {
+  static const std::vector<Verb> all{
+      {"compute", "time kernels: those of models, or a sweep over common shapes", true, false, false, false},
+      {"network", "measure messages and collectives between the ranks", false, true, false, false},
+      {"overlap", "measure how computing and communicating slow each other", false, false, true, false},
+      {"io", "measure storage: write and read", false, false, false, true},
+      {"all", "all of these", true, true, true, true},
+  };
+  return all;
+}
+
+std::vector<Option> options_of(const Verb& verb) {
+  std::vector<std::vector<Option>> groups;
+  groups.push_back({{.name = "--output", .value = "FILE", .help = "the calibration to write or to add to",
+                     .fallback = "calibration.json", .letter = 'o'},
+                    {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"}});
+  if (verb.compute)
+    groups.push_back(
+        {{.name = "--for", .value = "MODEL", .help = "an ONNX file or zoo:NAME whose kernels are timed", .repeatable = true},
+         {.name = "--batches", .value = "N,N,...", .help = "samples per rank", .fallback = "1,8,32"},
+         {.name = "--parallel", .value = "data=N", .help = "how the model will be split; default: over all ranks"},
+         {.name = "--optimizer", .value = "NAME,...", .help = "whose updates are timed", .fallback = "sgd"},
+         {.name = "--precision", .value = "NAME", .help = "what is computed in", .fallback = "fp32"},
+         {.name = "--sweep", .value = "SIZE", .help = "without --for: how many shapes", .fallback = "quick",
+          .choices = {"quick", "full"}},
+         {.name = "--budget", .value = "TIME", .help = "stop timing kernels after so long; default: when all are done"},
+         {.name = "--kernel-budget", .value = "TIME", .help = "the most time for one kernel", .fallback = "0.4 s"}});
+  if (verb.compute) groups.push_back(cli::model_options());
+  if (verb.network)
+    groups.push_back({{.name = "--network-budget", .value = "TIME", .help = "the most time for the network", .fallback = "60 s"}});
+  if (verb.io)
+    groups.push_back({{.name = "--directory", .value = "FOLDER", .help = "whose storage; default: the output's folder"},
+                      {.name = "--size", .value = "BYTES", .help = "of the largest file", .fallback = "256MiB"}});
+  return cli::concatenated(std::move(groups));
+}
+
+Command command_of(const Verb& verb) {
+  Command command;
+  command.name = verb.name;
+  command.program = "sibyl-calibrate " + verb.name;
+  command.summary = verb.summary;
+  command.examples = {{fmt::format("mpirun -np 2 sibyl-calibrate {} -o machine.json", verb.name), verb.summary}};
+  if (verb.compute)
+    command.examples.push_back({fmt::format("mpirun -np 2 sibyl-calibrate {} --for zoo:resnet50 --batches 8", verb.name),
+                                "exactly the kernels that this training runs"});
+  command.options = options_of(verb);
+  return command;
+}
+
+std::string general_help() {
+  std::string text = "sibyl-calibrate VERB [options]: measures this machine into a calibration file\n\n";
+  for (const Verb& verb : verbs()) text += fmt::format("  {:<9} {}\n", verb.name, verb.summary);
+  return text + "\nRun it alone, or under mpirun or srun with as many ranks a node as training will have.\n"
+                "Killed, it goes on where it was when run again. `sibyl-calibrate VERB --help` tells more.\n";
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+Result<void> read_compute(const Arguments& arguments, int ranks, Request& request) {
+  Wanted& wanted = request.wanted;
+  wanted.models = arguments.all("--for");
+  SIBYL_TRY(wanted.import, cli::read_import_options(arguments));
+  SIBYL_TRY(wanted.batches, cli::parse_integer_list(*arguments.text("--batches"), "--batches"));
+  wanted.strategy.data = ranks;
+  if (const auto parallel = arguments.text("--parallel")) SIBYL_CHECK(parse_parallel(*parallel, wanted.strategy));
+  SIBYL_TRY(wanted.strategy.precision, parse_precision(*arguments.text("--precision")));
+  for (const std::string& name : split(*arguments.text("--optimizer"))) {
+    SIBYL_TRY(const OptimizerKind kind, parse_optimizer(name));
+    wanted.optimizers.push_back(kind);
+  }
+  if (arguments.text("--sweep") == "full") request.sweep_size = SweepSize::full;
+  SIBYL_TRY(request.limit, arguments.seconds("--budget"));
+  SIBYL_TRY(const std::optional<Seconds> kernel_budget, arguments.seconds("--kernel-budget"));
+  request.kernel_budget = *kernel_budget;
+  return {};
+}
+
+}  // namespace
+
+Result<Request> read_request(const std::vector<std::string>& words, int ranks) {
+  Request request;
+  if (words.empty()) return fail(ErrorCode::usage, "which measurement: compute, network, overlap, io or all?");
+  if (words.front() == "--help" || words.front() == "-h") {
+    request.help = general_help();
+    return request;
+  }
+  const auto verb = std::find_if(verbs().begin(), verbs().end(), [&](const Verb& v) { return v.name == words.front(); });
+  if (verb == verbs().end())
+    return fail(ErrorCode::usage, fmt::format("there is no measurement '{}'", words.front()), {},
+                "there are compute, network, overlap, io, all");
+  const Command command = command_of(*verb);
+  SIBYL_TRY(const Arguments arguments, Arguments::parse(command, std::span(words).subspan(1)));
+  if (arguments.help()) {
+    request.help = cli::help_text(command);
+    return request;
+  }
+  request.compute = verb->compute, request.network = verb->network;
+  request.overlap = verb->overlap, request.io = verb->io;
+  request.output = *arguments.text("--output");
+  SIBYL_TRY(const std::optional<std::int64_t> threads, arguments.integer("--threads", 1));
+  request.threads = static_cast<int>(*threads);
+  if (verb->compute) SIBYL_CHECK(read_compute(arguments, ranks, request));
+  if (verb->network) {
+    SIBYL_TRY(const std::optional<Seconds> budget, arguments.seconds("--network-budget"));
+    request.network_budget = *budget;
+  }
+  if (verb->io) {
+    SIBYL_TRY(const std::optional<Bytes> size, arguments.bytes("--size"));
+    request.io_size = *size;
+    const auto folder = arguments.text("--directory");
+    request.io_folder = folder ? std::filesystem::path(*folder) : std::filesystem::absolute(request.output).parent_path();
+  }
+  return request;
+}
+
+}  // namespace sibyl

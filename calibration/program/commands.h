@@ -1,0 +1,32 @@
+// What sibyl-calibrate can be asked, and the answer as values.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "calibration/program/wanted.h"
+#include "oracle/cli/arguments.h"
+
+namespace sibyl {
+
+struct Request {
+  bool compute = false, network = false, overlap = false, io = false;
+  Wanted wanted;                       // with models: theirs; else the sweep
+  SweepSize sweep_size = SweepSize::quick;
+  std::optional<Seconds> limit;        // of the time spent on kernels
+  Seconds kernel_budget{0.4};
+  Seconds network_budget{60.0};
+  int threads = 1;
+  std::filesystem::path output;
+  std::filesystem::path io_folder;
+  Bytes io_size;
+  std::optional<std::string> help;     // asked for: the text to print, and nothing to do
+};
+
+// `ranks`: of this job, the data-parallel degree where --parallel does not say.
+Result<Request> read_request(const std::vector<std::string>& words, int ranks);
+
+}  // namespace sibyl

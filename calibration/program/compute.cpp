@@ -1,0 +1,135 @@
+#include "calibration/program/compute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iterator>
+
+#include "base/progress.h"
+#include "calibration/program/fingerprint.h"
+#include "calibration/program/interruption.h"
+#include "profiler/torch/limits.h"
+#include "profiler/torch/time_kernel.h"
+
+namespace sibyl {
+namespace {
+
+// Over the ranks: the median of their medians. Not the slowest: which rank is slow changes from kernel to kernel, and a
+// step, the sum of hundreds of kernels, averages that out; taking each kernel's slowest would add up to a step that no rank
+// takes. The spread holds both the scatter of one rank's timings and that between ranks, from which the
+// oracle takes the expected slowest rank of a step.
+KernelSample combine(const Ranks& ranks, KernelSample sample) {
+  const std::vector<double> medians = ranks.gather(sample.time.value());
+  const double time = median(medians);
+  const double within = median(ranks.gather(sample.spread)), between = relative_spread(medians, time);
+  sample.time = Seconds{time};
+  sample.spread = std::sqrt(within * within + between * between);
+  const std::vector<double> runs = ranks.gather(sample.runs);
+  sample.runs = static_cast<int>(*std::min_element(runs.begin(), runs.end()));
+  return sample;
+}
+
+std::string joined(const std::vector<KernelKey>& keys) {
+  std::string text;
+  for (const KernelKey& key : keys) text += to_string(key) + "\n";
+  return text;
+}
+
+Result<std::vector<KernelKey>> split(const std::string& text) {
+  std::vector<KernelKey> keys;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    SIBYL_TRY(KernelKey key, parse_kernel_key(std::string_view(text).substr(at, end - at)));
+    keys.push_back(std::move(key));
+    at = end + 1;
+  }
+  return keys;
+}
+
+// The keys to be timed, as rank 0 says.
+Result<std::vector<KernelKey>> missing(const Ranks& ranks, const Session& session, const std::vector<KernelKey>& keys) {
+  std::vector<KernelKey> wanted;
+  if (ranks.first())
+    std::copy_if(keys.begin(), keys.end(), std::back_inserter(wanted), [&](const KernelKey& k) { return !session.has(k); });
+  return split(ranks.from_first(joined(wanted)));
+}
+
+// What all ranks do next; the greatest holds.
+enum class Next { go_on, out_of_time, stop };
+
+Next agree_on_next(const Ranks& ranks, Seconds elapsed, std::optional<Seconds> limit) {
+  const Next own = interrupted() ? Next::stop : limit && elapsed >= *limit ? Next::out_of_time : Next::go_on;
+  return static_cast<Next>(ranks.greatest(static_cast<int>(own)));
+}
+
+// A limit that is stored already is not measured again, so that a resumed run does not change the device under its samples.
+bool known(const Ranks& ranks, bool on_first) { return ranks.greatest(ranks.first() && on_first ? 1 : 0) == 1; }
+
+}  // namespace
+
+TimingOptions timed_together(TimingOptions options, const Ranks& ranks) {
+  if (ranks.size() > 1)
+    options.agree = [&ranks](Vote vote) { return static_cast<Vote>(ranks.greatest(static_cast<int>(vote))); };
+  return options;
+}
+
+Result<void> measure_device(const Ranks& ranks, Session& session, const TimingOptions& options) {
+  Device& device = session.calibration().device;
+  if (known(ranks, device.memory_bandwidth.value() > 0)) return {};
+  SIBYL_TRY(const FlopsPerSecond peak, measure_peak(options));
+  SIBYL_TRY(const BytesPerSecond bandwidth, measure_memory_bandwidth(options));
+  const double middle_peak = median(ranks.gather(peak.value()));
+  const double middle_bandwidth = median(ranks.gather(bandwidth.value()));
+  if (!ranks.first()) return {};
+  device.name = session.calibration().machine["cpu"];
+  device.backend = Backend::cpu;
+  device.peak[DType::f32] = FlopsPerSecond{middle_peak};
+  device.memory_bandwidth = BytesPerSecond{middle_bandwidth};
+  device.memory = machine_memory() / ranks.per_node();
+  device.cache = last_level_cache();
+  // The trainer reports the bytes of tensors, not those of the process: nothing of the framework is in them.
+  device.framework_base = Bytes{0};
+  device.dispatch = Seconds{0};  // kernels run on the host itself, and samples contain their launch
+  return {};
+}
+
+Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::vector<KernelKey>& keys,
+                             const TimingOptions& options, std::optional<Seconds> limit) {
+  SIBYL_TRY(const std::vector<KernelKey> todo, missing(ranks, session, keys));
+  if (ranks.first() && todo.size() < keys.size())
+    fmt::print(stderr, "{} of {} kernels are in {} already\n", keys.size() - todo.size(), keys.size(),
+               session.path().string());
+  std::optional<Progress> progress;
+  if (ranks.first()) progress.emplace("timing kernels", todo.size());
+
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Error> refused;
+  for (std::size_t i = 0; i < todo.size(); ++i) {
+    const Seconds elapsed{std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+    const Next next = agree_on_next(ranks, elapsed, limit);
+    if (next == Next::stop) return fail(ErrorCode::interrupted, "interrupted; a further run goes on from here");
+    if (next == Next::out_of_time) break;
+    if (progress) progress->report(i, name_of(todo[i].signature.attributes));
+
+    const auto timing = time_kernel(todo[i], options);  // fails on all ranks or on none
+    if (!timing) {
+      refused.push_back(timing.error());
+      continue;
+    }
+    const KernelSample sample = combine(ranks, timing->sample);
+    const Result<void> added = ranks.first() ? session.add(sample) : Result<void>{};
+    SIBYL_CHECK(ranks.agree(added));
+  }
+  if (progress) progress->report(todo.size());
+  progress.reset();
+  Result<void> outcome;
+  if (!refused.empty())
+    outcome = fail(fmt::format("{} of {} kernels cannot be timed, the first because: {}", refused.size(), todo.size(),
+                               refused.front().message),
+                   refused.front().where, "the others are measured");
+  return ranks.agree(outcome);
+}
+
+}  // namespace sibyl

@@ -1,0 +1,97 @@
+// sibyl-calibrate: measures the machine it runs on. Alone, or as one process of an MPI job.
+
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "aten/runtime.h"
+#include "calibration/program/cluster.h"
+#include "calibration/program/commands.h"
+#include "calibration/program/compute.h"
+#include "calibration/program/interruption.h"
+#include "calibration/program/ranks.h"
+#include "calibration/program/session.h"
+#include "calibration/program/step_overhead.h"
+#include "calibration/program/storage.h"
+
+namespace sibyl {
+namespace {
+
+Result<void> compute(const Ranks& ranks, Session& session, const Request& request) {
+  std::vector<KernelKey> keys;
+  const auto choose = [&]() -> Result<void> {
+    if (!ranks.first()) return {};
+    if (request.wanted.models.empty()) {
+      keys = sweep(request.sweep_size, request.wanted.optimizers);
+      return {};
+    }
+    SIBYL_TRY(keys, kernels_of_models(request.wanted));
+    return {};
+  };
+  SIBYL_CHECK(ranks.agree(choose()));
+
+  TimingOptions options;
+  options.budget = request.kernel_budget;
+  options = timed_together(options, ranks);
+  SIBYL_CHECK(measure_device(ranks, session, options));
+  //SIBYL_CHECK(measure_step_overhead(ranks, session, options));
+  SIBYL_CHECK(session.save());
+  const Result<void> measured = measure_kernels(ranks, session, keys, options, request.limit);
+  SIBYL_CHECK(session.save());
+  return measured;
+}
+
+Result<void> storage(const Ranks& ranks, Session& session, const Request& request) {
+  const auto measure = [&]() -> Result<void> {
+    if (!ranks.first()) return {};
+    SIBYL_TRY(session.calibration().io, measure_storage(request.io_folder, request.io_size));
+    return {};
+  };
+  SIBYL_CHECK(ranks.agree(measure()));
+  return session.save();
+}
+
+Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
+  SIBYL_TRY(const Request request, read_request(words, ranks.size()));
+  if (request.help) {
+    if (ranks.first()) fmt::print("{}", *request.help);
+    return {};
+  }
+  aten::prepare_process(request.threads);
+  SIBYL_TRY(Session session, Session::open(ranks, request.output, request.threads));
+  const auto go_on = [&]() -> Result<void> {
+    if (ranks.greatest(interrupted() ? 1 : 0) == 0) return {};
+    return fail(ErrorCode::interrupted, "interrupted; a further run goes on from here");
+  };
+  // Network first: it is short, and kernels may take long.
+  if (request.network) SIBYL_CHECK(measure_network(ranks, session, request.network_budget));
+  SIBYL_CHECK(go_on());
+  if (request.overlap) SIBYL_CHECK(measure_overlap(ranks, session));
+  SIBYL_CHECK(go_on());
+  if (request.io) SIBYL_CHECK(storage(ranks, session, request));
+  SIBYL_CHECK(go_on());
+  if (request.compute) SIBYL_CHECK(compute(ranks, session, request));
+  SIBYL_CHECK(session.save());
+  if (ranks.first()) fmt::print("{}\n", session.path().string());
+  return go_on();
+}
+
+}  // namespace
+}  // namespace sibyl
+
+int main(int argc, char** argv) {
+  using namespace sibyl;
+  const Ranks ranks(argc, argv);
+  watch_for_interruption();
+  Result<void> outcome;
+  try {
+    outcome = run(ranks, std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& exception) {
+    // A bug, or memory that has run out, on this rank alone: the others wait for it, so the job must end here.
+    fmt::print(stderr, "sibyl-calibrate: rank {}: {}\n", ranks.rank(), exception.what());
+    ranks.abort(3);
+  }
+  if (outcome) return 0;
+  if (ranks.first()) fmt::print(stderr, "{}\n", to_string(outcome.error()));
+  return exit_code(outcome.error().code);
+}

@@ -1,0 +1,104 @@
+#include "calibration/program/session.h"
+
+#include <fmt/format.h>
+
+#include "calibration/program/fingerprint.h"
+
+namespace sibyl {
+namespace {
+
+std::string text_of(const std::map<std::string, std::string>& facts) {
+  std::string text;
+  for (const auto& [name, value] : facts) text += fmt::format("{}={}; ", name, value);
+  return text;
+}
+
+// What samples of one file must have in common.
+std::string identity(const Calibration& calibration) {
+  return fmt::format("{}{}ranks_per_node={}; threads={}", text_of(calibration.machine), text_of(calibration.libraries),
+                     calibration.ranks_per_node, calibration.threads);
+}
+
+Result<void> must_match(const Calibration& stored, const Calibration& here, const std::string& file) {
+  const auto differs = [&](const std::string& what, const std::string& there, const std::string& now) {
+    return fail(fmt::format("was measured with {} {}, this run has {}", what, there, now), file,
+                "name another file with -o");
+  };
+  const auto compare = [&](const auto& old_facts, const auto& new_facts) -> Result<void> {
+    for (const auto& [name, value] : new_facts)
+      if (const auto old = old_facts.find(name); old != old_facts.end() && old->second != value)
+        return differs(name, old->second, value);
+    return {};
+  };
+  SIBYL_CHECK(compare(stored.machine, here.machine));
+  SIBYL_CHECK(compare(stored.libraries, here.libraries));
+  if (stored.ranks_per_node != here.ranks_per_node)
+    return differs("ranks per node", std::to_string(stored.ranks_per_node), std::to_string(here.ranks_per_node));
+  if (stored.threads != here.threads)
+    return differs("threads", std::to_string(stored.threads), std::to_string(here.threads));
+  return {};
+}
+
+}  // namespace
+
+Result<Session> Session::open(const Ranks& ranks, const std::filesystem::path& path, int threads) {
+  Session session(ranks, path);
+  const Result<void> loaded = session.load(threads);
+  SIBYL_CHECK(ranks.agree(loaded));
+  return session;
+}
+
+Result<void> Session::load(int threads) {
+  Calibration here;
+  here.machine = machine_fingerprint();
+  here.libraries = library_versions();
+  here.ranks_per_node = ranks_->per_node();
+  here.threads = threads;
+  here.device.backend = Backend::cpu;
+  calibration_ = here;
+  if (!ranks_->first()) return {};
+
+  if (std::filesystem::exists(path_)) {
+    SIBYL_TRY(calibration_, load_calibration(path_));
+    SIBYL_CHECK(must_match(calibration_, here, path_.string()));
+  }
+  identity_ = identity(here);
+  SIBYL_CHECK(open_journal());
+  for (const KernelSample& sample : calibration_.kernels) known_.insert(to_string(sample.key));
+  for (const KernelSample& sample : journal_->recovered())
+    if (known_.insert(to_string(sample.key)).second) calibration_.kernels.push_back(sample);
+  return {};
+}
+
+Result<void> Session::open_journal() {
+  if (journal_) return {};
+  SIBYL_TRY(Journal journal, Journal::open(journal_path(path_), identity_));
+  journal_.emplace(std::move(journal));
+  return {};
+}
+
+Result<void> Session::add(const KernelSample& sample) {
+  SIBYL_CHECK(open_journal());
+  SIBYL_CHECK(journal_->append(sample));
+  known_.insert(to_string(sample.key));
+  calibration_.kernels.push_back(sample);
+  return {};
+}
+
+Result<void> Session::write() {
+  calibration_.date = today();
+  return save_calibration(calibration_, path_);
+}
+
+Result<void> Session::save() {
+  const auto save_here = [&]() -> Result<void> {
+    if (!ranks_->first()) return {};
+    SIBYL_CHECK(write());
+    if (journal_) SIBYL_CHECK(journal_->remove());  // its samples are all in the file now
+    journal_.reset();
+    return {};
+  };
+  return ranks_->agree(save_here());
+}
+
+}  // namespace sibyl

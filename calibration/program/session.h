@@ -1,0 +1,47 @@
+// The calibration file that a run adds to. Rank 0 holds it and is its only writer; the others know what it holds.
+//
+// Opening refuses a file measured on another machine, with other libraries, ranks or threads: samples of two set-ups in
+// one file would be read as one machine's. Kernel samples go through the journal as they come; everything else, and the
+// journal's content, is saved by save(), which replaces the file at once.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/result.h"
+#include "calibration/calibration.h"
+#include "calibration/journal.h"
+#include "calibration/program/ranks.h"
+
+namespace sibyl {
+
+class Session {
+ public:
+  // By all ranks; the file is rank 0's.
+  static Result<Session> open(const Ranks& ranks, const std::filesystem::path& path, int threads);
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  // On rank 0 the content; elsewhere empty but for the machine it is of.
+  [[nodiscard]] Calibration& calibration() { return calibration_; }
+  [[nodiscard]] bool has(const KernelKey& key) const { return known_.contains(to_string(key)); }  // rank 0
+
+  Result<void> add(const KernelSample& sample);  // rank 0: journaled before it returns
+  Result<void> write();                          // rank 0: the file as it now stands; the journal stays
+  Result<void> save();                           // by all ranks
+
+ private:
+  Session(const Ranks& ranks, std::filesystem::path path) : ranks_(&ranks), path_(std::move(path)) {}
+  Result<void> load(int threads);
+  Result<void> open_journal();
+
+  const Ranks* ranks_;
+  std::filesystem::path path_;
+  Calibration calibration_;
+  std::string identity_;
+  std::optional<Journal> journal_;
+  std::set<std::string> known_;
+};
+
+}  // namespace sibyl

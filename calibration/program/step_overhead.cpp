@@ -1,0 +1,87 @@
+#include "calibration/program/step_overhead.h"
+
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/types.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "models/graph.h"
+#include "oracle/plan/plan.h"
+#include "profiler/torch/time_kernel.h"
+#include "trainer/replica.h"
+
+namespace sibyl {
+namespace {
+
+constexpr std::size_t length = 200;  // of the chain: what a step costs once vanishes in it
+const Shape tiny{4, 8};
+
+Result<Graph> chain() {
+  Graph graph;
+  graph.name = "chain";
+  const auto tensor = [&](std::string name, Shape shape, TensorKind kind) {
+    Tensor t{std::move(name), std::move(shape)};
+    t.kind = kind;
+    if (kind == TensorKind::input) t.batch_axis = 0;
+    return graph.add(std::move(t));
+  };
+  TensorId x = tensor("x", tiny, TensorKind::input);
+  for (std::size_t i = 0; i < length; ++i) {
+    const TensorId w = tensor("w" + std::to_string(i), tiny, TensorKind::parameter);
+    const TensorId y = tensor("y" + std::to_string(i), tiny, TensorKind::activation);
+    graph.add(Operation{"add" + std::to_string(i), Binary{BinaryKind::add}, {x, w}, {y}, {}});
+    x = y;
+  }
+  const TensorId target = tensor("target", tiny, TensorKind::input);
+  graph.loss = tensor("loss", {}, TensorKind::activation);
+  graph.add(Operation{"loss", MeanSquaredError{}, {x, target}, {graph.loss}, {}});
+  SIBYL_CHECK(graph.finish(tiny.front()));
+  return graph;
+}
+
+Result<double> median_time(const TimedWork& work, const TimingOptions& options) {
+  SIBYL_TRY(const std::vector<double> times, time_laps(work, Rotation{}, options));
+  return median(times);
+}
+
+// One step but for the optimizer, whose updates are kernels of their own.
+Result<double> step_time(const TimingOptions& options) {
+  SIBYL_TRY(const Graph graph, chain());
+  Strategy strategy;
+  strategy.global_batch = graph.batch();
+  SIBYL_TRY(const Plan plan, make_plan(graph, strategy));
+  SIBYL_TRY(trainer::Replica replica, trainer::Replica::create(graph, plan.stages.front(), 1));
+  return median_time({{},
+                      [&](int) {
+                        for (const LocalTensorId id : replica.parameters()) replica[id].mutable_grad().reset();
+                        const auto start = std::chrono::steady_clock::now();
+                        torch::autograd::backward({replica.forward()}, {});
+                        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+                      }},
+                     options);
+}
+
+Result<double> kernel_time(TimingOptions options) {
+  options.cache = Bytes{1};  // as warm as the chain's
+  options.most_copies = 1;
+  const Signature addition{Binary{BinaryKind::add}, {tiny, tiny}, {tiny}, DType::f32};
+  SIBYL_TRY(const KernelTiming forward, time_kernel({addition, Pass::forward, 0}, options));
+  SIBYL_TRY(const KernelTiming backward, time_kernel({addition, Pass::backward, 3}, options));
+  return (forward.sample.time + backward.sample.time).value();
+}
+
+}  // namespace
+
+Result<void> measure_step_overhead(const Ranks& ranks, Session& session, const TimingOptions& options) {
+  const bool known = ranks.first() && session.calibration().step_overhead_per_operation.value() > 0;
+  if (ranks.greatest(known ? 1 : 0) == 1) return {};
+  SIBYL_TRY(const double step, step_time(options));
+  SIBYL_TRY(const double kernels, kernel_time(options));
+  const double own = std::max(0.0, step / static_cast<double>(length) - kernels);
+  const double middle = median(ranks.gather(own));
+  if (ranks.first()) session.calibration().step_overhead_per_operation = Seconds{middle};
+  return {};
+}
+
+}  // namespace sibyl

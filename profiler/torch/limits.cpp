@@ -1,0 +1,69 @@
+#include "profiler/torch/limits.h"
+
+#include <ATen/Version.h>
+#include <dlfcn.h>
+#include <torch/types.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace sibyl {
+namespace {
+
+// The shortest of the runs: a limit is what the machine reaches when nothing disturbs it.
+Result<double> shortest_run(const std::function<void()>& run, const TimingOptions& options) {
+  const TimedWork work{{}, [&](int) {
+                         const auto start = std::chrono::steady_clock::now();
+                         run();
+                         return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+                       }};
+  SIBYL_TRY(const std::vector<double> times, time_laps(work, Rotation{}, options));
+  return *std::min_element(times.begin(), times.end());
+}
+
+}  // namespace
+
+Result<FlopsPerSecond> measure_peak(const TimingOptions& options) {
+  constexpr std::int64_t n = 1536;
+  const at::Tensor a = at::ones({n, n}), b = at::ones({n, n});
+  at::Tensor c = at::empty({n, n});
+  SIBYL_TRY(const double seconds, shortest_run([&] { at::mm_out(c, a, b); }, options));
+  return Flops{2.0 * n * n * n} / Seconds{seconds};
+}
+
+Result<BytesPerSecond> measure_memory_bandwidth(const TimingOptions& options) {
+  const Bytes cache = options.cache.value() > 0 ? options.cache : last_level_cache();
+  const auto elements = static_cast<std::int64_t>(std::max(4.0 * cache.value(), 64e6) / sizeof(float));
+  const at::Tensor a = at::ones({elements}), b = at::ones({elements});
+  at::Tensor c = at::zeros({elements});
+  SIBYL_TRY(const double seconds, shortest_run([&] { at::add_out(c, a, b, 0.5); }, options));
+  return Bytes{3.0 * static_cast<double>(elements) * sizeof(float)} / Seconds{seconds};
+}
+
+std::function<void()> typical_work() {
+  constexpr std::int64_t n = 512, elements = 4 << 20;
+  return [a = at::ones({n, n}), b = at::ones({n, n}), x = at::ones({elements}), y = at::ones({elements})] {
+    at::mm(a, b);
+    at::add(x, y);
+  };
+}
+
+std::map<std::string, std::string> torch_versions() {
+  std::map<std::string, std::string> versions{{"libtorch", TORCH_VERSION}};
+  const std::string config = at::show_config();
+  for (const auto& [name, key] : {std::pair{"onednn", "MKL-DNN v"}, std::pair{"mkl", "Math Kernel Library Version "}}) {
+    const std::size_t at = config.find(key);
+    if (at == std::string::npos) continue;
+    const std::size_t start = at + std::string(key).size();
+    versions[name] = config.substr(start, config.find_first_of(" \n,", start) - start);
+  }
+  // The BLAS is chosen when the process is linked, not when libtorch was built: ask the one that is loaded.
+  if (void* symbol = dlsym(RTLD_DEFAULT, "openblas_get_config")) {
+    const std::string blas = reinterpret_cast<const char* (*)()>(symbol)();  // "OpenBLAS 0.3.21 DYNAMIC_ARCH … Zen"
+    versions["blas"] = blas.substr(0, blas.find(' ', blas.find(' ') + 1));
+  }
+  return versions;
+}
+
+}  // namespace sibyl

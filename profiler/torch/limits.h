@@ -1,0 +1,27 @@
+// What the processor can do at most with this libtorch, and which libtorch it is.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "profiler/torch/timing.h"
+
+namespace sibyl {
+
+// By a large f32 matrix product; by a + s b over arrays that do not fit in any cache (three streams). Of this process, with
+// whoever else agrees in `options` busy likewise.
+Result<FlopsPerSecond> measure_peak(const TimingOptions& options);
+Result<BytesPerSecond> measure_memory_bandwidth(const TimingOptions& options);
+
+// A piece of work like a training step's, half of it bound by arithmetic and half by memory; some ms long. For measuring how
+// communication beside it slows it.
+std::function<void()> typical_work();
+
+// "libtorch", and "blas", "onednn" where libtorch says.
+std::map<std::string, std::string> torch_versions();
+
+}  // namespace sibyl
