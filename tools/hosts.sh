@@ -21,8 +21,10 @@ skip() { echo "hosts.sh: $*: no hosts can be made here" >&2; exit 77; }
 is_count() { case $1 in '' | *[!0-9]* | 0*) return 1 ;; *) [ "$1" -le 200 ] ;; esac; }
 host() { echo "$1-h$2"; }
 
+# A bucket of 128 KiB: with a smaller one the kernel does not keep up with both directions at 1 Gb/s. So the first 128 KiB after a
+# pause pass at once, which no real wire does.
 shape() {  # NAMESPACE DEVICE RATE
-  [ -z "$3" ] || ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3" burst 256kb latency 20ms
+  [ -z "$3" ] || ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3" burst 128kb latency 20ms
 }
 
 make_hosts() {  # NAME N RATE; 'set -e' does not hold in a condition, hence the chain

@@ -16,16 +16,17 @@ double ring_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   const int size = job.placement.size();
   const double message = job.bytes / size;
+  const int crossings = nodes > 1 ? nodes : 0;
   double latency = 0.0, stream = 0.0;
   if (ranks > 1) {
     const double empty = wire.inside(0, ranks * groups);
-    latency += empty * (size - nodes) / size;
+    latency += empty * (size - crossings) / size;
     stream = wire.inside(message, ranks * groups) - empty;
   }
   if (nodes > 1) {
     const int stripes = wire.stripes(ranks);
     const double empty = wire.across(0, stripes * groups, nodes, false);
-    latency += empty * nodes / size;
+    latency += empty * crossings / size;
     stream = std::max(stream, wire.across(message / stripes, stripes * groups, nodes, false) - empty);
   }
   const int rounds = (size - 1) * (job.collective == Collective::all_reduce ? 2 : 1);

@@ -1,0 +1,120 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <vector>
+
+#include "netmodel/collective/algorithms.h"
+#include "netmodel/collective/partition.h"
+
+namespace sibyl {
+namespace {
+
+using collective::part;
+using collective::TreePlace;
+using Counts = std::vector<std::int64_t>;
+
+// Of 7 elements of 1 byte, for every rank.
+Counts sent(Collective collective, Algorithm algorithm, int size, std::int64_t elements = 7) {
+  Counts counts;
+  for (int rank = 0; rank < size; ++rank)
+    counts.push_back(bytes_sent(collective, algorithm, elements, 1, size, rank));
+  return counts;
+}
+
+TEST(Partition, LongerPartsFirst) {
+  EXPECT_EQ(part(7, 3, 0), (collective::Range{0, 3}));
+  EXPECT_EQ(part(7, 3, 1), (collective::Range{3, 5}));
+  EXPECT_EQ(part(7, 3, 2), (collective::Range{5, 7}));
+  EXPECT_EQ(part(1, 3, 2), (collective::Range{1, 1}));
+}
+
+// All parts but the own one (3, 2, 2), then all but the next rank's (2, 2, 3): 14 - 3 - 2, 14 - 2 - 2, 14 - 2 - 3.
+TEST(BytesSent, Ring) {
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::ring, 3), (Counts{9, 10, 9}));
+  EXPECT_EQ(sent(Collective::reduce_scatter, Algorithm::ring, 3), (Counts{4, 5, 5}));
+  EXPECT_EQ(sent(Collective::all_gather, Algorithm::ring, 3), (Counts{5, 5, 4}));
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::ring, 2), (Counts{7, 7}));  // 14 - 4 - 3
+}
+
+// Three ranks: 0 hands its vector to 1 and waits; 1 and 2 exchange; 1 hands the sum back.
+TEST(BytesSent, RecursiveDoubling) {
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::recursive_doubling, 2), (Counts{7, 7}));
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::recursive_doubling, 3), (Counts{7, 14, 7}));
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::recursive_doubling, 4), (Counts{14, 14, 14, 14}));
+}
+
+// Four ranks, parts 2 2 2 1. Rank 0 gives parts 2, 3 (3), then part 1 (2); gives back part 0 (2), then parts 0, 1 (4): 11. Rank 1 gives
+// parts 0, 1 (4), then part 3 (1); back part 2 (2), then 2, 3 (3): 10. Rank 2: 3 + part 0 (2); back part 1 (2) + 4: 11. Rank 3:
+// 4 + part 2 (2); back part 3 (1) + 3: 10.
+TEST(BytesSent, Rabenseifner) {
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::rabenseifner, 4), (Counts{11, 10, 11, 10}));
+  // Three ranks: 0 hands over 7; 1 gives the upper 3, gives back its 4, and returns 7; 2 gives 4 and gives back 3.
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::rabenseifner, 3), (Counts{7, 14, 7}));
+}
+
+// Halves of 4 and 3. First tree: 0 - 2 - {1, 3}; second, mirrored: 3 - 1 - {2, 0}. Rank 0: to its child 4, to its parent 3. Rank 1: to
+// its parent 4; parent and two children 9. Rank 2: 12 and 3. Rank 3: 4 and 3.
+TEST(BytesSent, Tree) {
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::tree, 4), (Counts{7, 13, 15, 7}));
+  EXPECT_EQ(sent(Collective::broadcast, Algorithm::tree, 4), (Counts{7, 0, 14, 0}));
+  EXPECT_EQ(sent(Collective::reduce, Algorithm::tree, 4), (Counts{0, 7, 7, 7}));
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::tree, 2), (Counts{7, 7}));
+}
+
+TEST(BytesSent, Others) {
+  EXPECT_EQ(sent(Collective::all_to_all, Algorithm::automatic, 3), (Counts{4, 5, 5}));
+  EXPECT_EQ(bytes_sent(Collective::send_receive, Algorithm::automatic, 7, 4, 2, 0), 28);
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::ring, 1), (Counts{0}));
+  EXPECT_EQ(bytes_sent(Collective::all_reduce, Algorithm::ring, 7, 4, 3, 1), 40);  // elements, not bytes, are cut
+}
+
+// 16 KiB, and 64 KiB for each of more than 4 ranks.
+TEST(Choice, OfTheCommunicatorBySize) {
+  const auto chosen = [](std::int64_t bytes, int ranks) {
+    return collective::resolve(Collective::all_reduce, Algorithm::automatic, bytes, ranks);
+  };
+  EXPECT_EQ(chosen(16384, 8), Algorithm::recursive_doubling);
+  EXPECT_EQ(chosen(16388, 8), Algorithm::rabenseifner);
+  EXPECT_EQ(chosen(8 * 65536, 8), Algorithm::rabenseifner);
+  EXPECT_EQ(chosen(8 * 65536 + 4, 8), Algorithm::ring);
+  EXPECT_EQ(chosen(16388, 4), Algorithm::ring);
+  EXPECT_EQ(collective::resolve(Collective::all_gather, Algorithm::tree, 100, 8), Algorithm::ring);
+  EXPECT_EQ(collective::resolve(Collective::broadcast, Algorithm::ring, 100, 8), Algorithm::tree);
+}
+
+// What is sent is received: an all-reduce by ring or trees moves 2 (p - 1) m in all, for every rank but one must give its
+// vector away and get the sum.
+TEST(BytesSent, AddUpOverRanks) {
+  rc::check("ring and trees move 2 (p - 1) m", [] {
+    const int size = *rc::gen::inRange(1, 40);
+    const std::int64_t elements = *rc::gen::inRange(0, 1000);
+    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree}) {
+      std::int64_t total = 0;
+      for (const std::int64_t bytes : sent(Collective::all_reduce, algorithm, size, elements)) total += bytes;
+      RC_ASSERT(total == 2 * (size - 1) * elements);
+    }
+  });
+}
+
+TEST(TreePlace, EveryRankHangsUnderOneRoot) {
+  for (int size = 1; size <= 70; ++size)
+    for (const auto& place_of : {TreePlace::of, TreePlace::mirrored}) {
+      int roots = 0;
+      for (int rank = 0; rank < size; ++rank) {
+        const TreePlace place = place_of(size, rank);
+        roots += place.parent < 0 ? 1 : 0;
+        for (const int child : place.children)
+          if (child >= 0) {
+            ASSERT_LT(child, size);
+            EXPECT_EQ(place_of(size, child).parent, rank) << size;
+          }
+        int depth = 0;
+        for (int at = rank; at >= 0 && depth <= 8; ++depth) at = place_of(size, at).parent;
+        EXPECT_LE(depth, 8) << "rank " << rank << " of " << size;  // at most ceil(log2 70) + 1 ranks to the root
+      }
+      EXPECT_EQ(roots, 1) << size;
+    }
+}
+
+}  // namespace
+}  // namespace sibyl

@@ -1,0 +1,70 @@
+#include "netmodel/curve.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+namespace sibyl {
+namespace {
+
+std::vector<CurvePoint> sampled(double alpha, double beta, double from, double to) {
+  std::vector<CurvePoint> points;
+  for (double bytes = from; bytes <= to; bytes *= 2) points.push_back({bytes, alpha + beta * bytes, 0.0});
+  return points;
+}
+
+TEST(Curve, FindsOneLineExactly) {
+  const Curve curve = Curve::fit(sampled(10e-6, 1e-8, 1, 1 << 24));
+  ASSERT_EQ(curve.segments().size(), 1U);
+  EXPECT_NEAR(curve.segments()[0].alpha, 10e-6, 1e-12);
+  EXPECT_NEAR(curve.segments()[0].beta, 1e-8, 1e-15);
+  EXPECT_LT(curve.error(), 1e-9);
+  EXPECT_NEAR(curve.seconds(3e6), 10e-6 + 3e-2, 1e-9);
+  EXPECT_TRUE(curve.sampled(1000 * 1.04));  // 1024 within 2 %
+  EXPECT_FALSE(curve.sampled(1500));
+}
+
+// Eager up to 32 KiB (5 us + bytes / (1 GB/s)), rendezvous from 64 KiB (60 us + bytes / (2 GB/s)).
+TEST(Curve, FindsWhereTheProtocolSwitches) {
+  std::vector<CurvePoint> points = sampled(5e-6, 1e-9, 64, 32768);
+  for (const CurvePoint& point : sampled(60e-6, 0.5e-9, 65536, 1 << 26)) points.push_back(point);
+  const Curve curve = Curve::fit(points);
+  ASSERT_EQ(curve.segments().size(), 2U);
+  EXPECT_GT(curve.segments()[1].from, 32768);
+  EXPECT_LT(curve.segments()[1].from, 65536);
+  EXPECT_NEAR(curve.seconds(1024), 5e-6 + 1.024e-6, 1e-9);
+  EXPECT_NEAR(curve.seconds(1 << 20), 60e-6 + (1 << 20) * 0.5e-9, 1e-8);
+}
+
+TEST(Curve, IsNotMovedByOneOutlier) {
+  std::vector<CurvePoint> points = sampled(10e-6, 1e-8, 1, 1 << 24);
+  points[12].seconds *= 5;  // someone else used the machine
+  const Curve curve = Curve::fit(points);
+  EXPECT_NEAR(curve.seconds(1 << 20) / (10e-6 + (1 << 20) * 1e-8), 1.0, 0.02);
+  EXPECT_GT(curve.error(), 0.1) << "but the error tells of it";
+}
+
+TEST(Curve, TakesTheMedianOfOneSizeAndLeavesOutNonsense) {
+  const std::vector<CurvePoint> points =
+      merged({{100, 3.0, 0.0}, {100, 1.0, 0.0}, {100, 2.0, 0.0}, {50, 1.0, 0.0}, {60, -1.0, 0.0}, {70, 0.0, 0.0}});
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[0].bytes, 50);
+  EXPECT_EQ(points[1].seconds, 2.0);
+  EXPECT_DOUBLE_EQ(points[1].spread, 0.5);  // half of (3 - 1) / 2
+  EXPECT_TRUE(Curve::fit({}).empty());
+}
+
+TEST(Curve, NeverFallsWhateverTheSamples) {
+  rc::check("more bytes are never faster", [] {
+    const auto sizes = *rc::gen::container<std::vector<int>>(rc::gen::inRange(1, 1 << 22));
+    std::vector<CurvePoint> points;
+    for (const int size : sizes)
+      points.push_back({static_cast<double>(size), 1e-6 * *rc::gen::inRange(1, 100'000), 0.0});
+    const Curve curve = Curve::fit(points);
+    RC_PRE(!curve.empty());
+    const double a = *rc::gen::inRange(0, 1 << 23), b = *rc::gen::inRange(0, 1 << 23);
+    RC_ASSERT(curve.seconds(std::min(a, b)) <= curve.seconds(std::max(a, b)));
+  });
+}
+
+}  // namespace
+}  // namespace sibyl

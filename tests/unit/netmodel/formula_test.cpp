@@ -1,0 +1,117 @@
+// Times derived by hand for m = 4e6 bytes on the machine of machine.h: a = 10 us, b = 10 ns/B between nodes, a' = 1 us,
+// b' = 1 ns/B inside.
+#include <gtest/gtest.h>
+
+#include "tests/unit/netmodel/machine.h"
+
+namespace sibyl {
+namespace {
+
+constexpr double m = 4e6;
+
+double time_of(Algorithm algorithm, GroupPlacement placement, Collective collective = Collective::all_reduce) {
+  const Network network = test::straight_network(placement.nodes, placement.ranks_per_node, algorithm);
+  const CollectiveEstimate estimate = network.collective(collective, Bytes{m}, placement);
+  EXPECT_EQ(estimate.time.provenance, Provenance::estimated);
+  return estimate.time.time.value();
+}
+
+#define EXPECT_MS(expression, milliseconds) EXPECT_NEAR(expression, (milliseconds) * 1e-3, (milliseconds) * 1e-8)
+
+// 2 (p - 1) (a + m/p b)
+TEST(RingTime, BetweenNodes) {
+  EXPECT_MS(time_of(Algorithm::ring, {1, 2, 1}), 2 * (0.010 + 20.0));
+  EXPECT_MS(time_of(Algorithm::ring, {1, 3, 1}), 4 * (0.010 + 40.0 / 3));
+  EXPECT_MS(time_of(Algorithm::ring, {1, 4, 1}), 6 * (0.010 + 10.0));
+  EXPECT_MS(time_of(Algorithm::ring, {1, 8, 1}), 14 * (0.010 + 5.0));
+}
+
+// Half of an all-reduce each.
+TEST(RingTime, HalvesOfAnAllReduce) {
+  EXPECT_MS(time_of(Algorithm::ring, {1, 4, 1}, Collective::reduce_scatter), 3 * 10.010);
+  EXPECT_MS(time_of(Algorithm::ring, {1, 4, 1}, Collective::all_gather), 3 * 10.010);
+}
+
+// Two of the four links of the ring are inside nodes: the mean latency is (2 * 1 + 2 * 10) / 4 = 5.5 us, and bytes go at the
+// pace of the links between nodes, each crossed once per direction.
+TEST(RingTime, CrossesEachNodeOnce) { EXPECT_MS(time_of(Algorithm::ring, {2, 2, 1}), 6 * (0.0055 + 10.0)); }
+
+// Two groups share the NIC: b doubles, the latency does not.
+TEST(RingTime, GroupsShareTheNic) { EXPECT_MS(time_of(Algorithm::ring, {1, 4, 2}), 6 * (0.010 + 20.0)); }
+
+// log2 p (a + m b); of 3 ranks two fold first and unfold last: 3 messages of m.
+TEST(RecursiveDoublingTime, BetweenNodes) {
+  EXPECT_MS(time_of(Algorithm::recursive_doubling, {1, 2, 1}), 40.010);
+  EXPECT_MS(time_of(Algorithm::recursive_doubling, {1, 3, 1}), 3 * 40.010);
+  EXPECT_MS(time_of(Algorithm::recursive_doubling, {1, 4, 1}), 2 * 40.010);
+  EXPECT_MS(time_of(Algorithm::recursive_doubling, {1, 8, 1}), 3 * 40.010);
+}
+
+// One round inside the node (1 us + 4 ms), one between nodes with both ranks of a node at once (10 us + 2 * 40 ms).
+TEST(RecursiveDoublingTime, RanksOfANodeShareTheNic) {
+  EXPECT_MS(time_of(Algorithm::recursive_doubling, {2, 2, 1}), 4.001 + 80.010);
+}
+
+// 2 (log2 p a + (p - 1)/p m b)
+TEST(RabenseifnerTime, BetweenNodes) {
+  EXPECT_MS(time_of(Algorithm::rabenseifner, {1, 2, 1}), 2 * (0.010 + 20.0));
+  EXPECT_MS(time_of(Algorithm::rabenseifner, {1, 3, 1}), 2 * 40.010 + 2 * 20.010);
+  EXPECT_MS(time_of(Algorithm::rabenseifner, {1, 4, 1}), 2 * (0.020 + 30.0));
+  EXPECT_MS(time_of(Algorithm::rabenseifner, {1, 8, 1}), 2 * (0.030 + 35.0));
+}
+
+// Half the vector inside the node (1 us + 2 ms), a quarter between nodes by both ranks (10 us + 2 * 10 ms); twice.
+TEST(RabenseifnerTime, LongMessagesStayInside) {
+  EXPECT_MS(time_of(Algorithm::rabenseifner, {2, 2, 1}), 2 * (2.001 + 20.010));
+}
+
+// Two ways, each: levels * (a + c b) for the first chunk of c = 256 KiB (2.62144 ms), then (m - c) b.
+TEST(TreeTime, BetweenNodes) {
+  const double chunk = 2.62144, rest = 40.0 - chunk;
+  EXPECT_MS(time_of(Algorithm::tree, {1, 2, 1}), 2 * (1 * (0.010 + chunk) + rest));
+  EXPECT_MS(time_of(Algorithm::tree, {1, 3, 1}), 2 * (2 * (0.010 + chunk) + rest));
+  EXPECT_MS(time_of(Algorithm::tree, {1, 4, 1}), 2 * (2 * (0.010 + chunk) + rest));
+  EXPECT_MS(time_of(Algorithm::tree, {1, 8, 1}), 2 * (3 * (0.010 + chunk) + rest));
+}
+
+// One tree, one way; an inner rank sends each byte to two children, so 2 m - c follow the first chunk.
+TEST(TreeTime, Broadcast) {
+  const double chunk = 2.62144;
+  EXPECT_MS(time_of(Algorithm::tree, {1, 4, 1}, Collective::broadcast), 2 * (0.010 + chunk) + (80.0 - chunk));
+  EXPECT_MS(time_of(Algorithm::tree, {1, 2, 1}, Collective::broadcast), 40.010);  // nobody has two children
+}
+
+// Reduce-scatter and all-gather in the node: 2 (1 us + m/2 b') = 4.002 ms. Between: both ranks all-reduce m/2 at once over
+// one NIC: 2 (10 us + m/4 * 2 b) = 40.020 ms.
+TEST(HierarchicalTime, InsideThenBetween) {
+  EXPECT_MS(time_of(Algorithm::hierarchical, {2, 2, 1}), 4.002 + 40.020);
+}
+
+// p - 1 = 3 exchanges of m/4: one inside (1 us + 1 ms), two between nodes with two ranks each (10 us + 2 * 10 ms).
+TEST(PairwiseTime, AllToAll) {
+  EXPECT_MS(time_of(Algorithm::automatic, {2, 2, 1}, Collective::all_to_all), 1.001 + 2 * 20.010);
+}
+
+TEST(PairwiseTime, OneMessage) {
+  EXPECT_MS(time_of(Algorithm::automatic, {1, 2, 1}, Collective::send_receive), 40.010);
+  EXPECT_MS(time_of(Algorithm::automatic, {2, 1, 1}, Collective::send_receive), 4.001);
+}
+
+// Four NICs, four ranks of a node: a ring on each NIC, each with a quarter of the bytes.
+TEST(RingTime, SpreadsOverTheNics) {
+  TopologySpec spec = test::cpu_spec(2, 4);
+  spec.nics_per_node = 4;
+  const Network network(Topology::make(spec).value(), test::straight_lines(), {}, Algorithm::ring);
+  // p = 8: 14 rounds; mean latency (6 * 1 + 2 * 10) / 8 = 3.25 us; m/8/4 = 125 kB between nodes (1.25 ms), m/8 = 500 kB inside
+  // (0.5 ms).
+  EXPECT_MS(network.collective(Collective::all_reduce, Bytes{m}, {4, 2, 1}).time.time.value(), 14 * (0.00325 + 1.25));
+}
+
+TEST(AnyTime, OfOneRankIsNothing) {
+  const Network network = test::straight_network(1, 1, Algorithm::automatic);
+  for (const Collective collective : {Collective::all_reduce, Collective::broadcast, Collective::all_to_all})
+    EXPECT_EQ(network.collective(collective, Bytes{m}, {1, 1, 1}).time.time.value(), 0.0);
+}
+
+}  // namespace
+}  // namespace sibyl

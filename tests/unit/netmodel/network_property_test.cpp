@@ -1,0 +1,137 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+
+#include "netmodel/topology.h"
+
+namespace sibyl {
+namespace {
+
+constexpr double rounding = 1.0 + 1e-9;
+
+double any_real(int low_exponent, int high_exponent) {
+  return std::pow(10.0, *rc::gen::inRange(low_exponent * 100, high_exponent * 100) / 100.0);
+}
+
+TopologySpec any_spec() {
+  TopologySpec spec;
+  spec.nodes = *rc::gen::inRange(1, 100);
+  spec.devices_per_node = *rc::gen::inRange(1, 9);
+  spec.device_link = {*rc::gen::element(LinkKind::nvswitch, LinkKind::nvlink_mesh, LinkKind::pcie,
+                                        LinkKind::shared_memory),
+                      BytesPerSecond{any_real(8, 12)}, Seconds{any_real(-7, -4)}};
+  spec.nics_per_node = *rc::gen::inRange(1, 9);
+  spec.nic_bandwidth = BytesPerSecond{any_real(7, 11)};
+  spec.nic_latency = Seconds{any_real(-7, -4)};
+  spec.switch_latency = Seconds{any_real(-8, -5)};
+  spec.levels = *rc::gen::inRange(1, 4);
+  spec.nodes_per_switch = *rc::gen::inRange(0, 40);
+  spec.oversubscription = 1.0 + *rc::gen::inRange(0, 30) / 10.0;
+  return spec;
+}
+
+GroupPlacement any_placement() {
+  return {*rc::gen::inRange(1, 9), *rc::gen::inRange(1, 100), *rc::gen::inRange(1, 9)};
+}
+
+Collective any_collective() {
+  return *rc::gen::element(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
+                           Collective::broadcast, Collective::reduce, Collective::all_to_all,
+                           Collective::send_receive);
+}
+
+Algorithm any_algorithm() {
+  return *rc::gen::element(Algorithm::automatic, Algorithm::ring, Algorithm::recursive_doubling,
+                           Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical);
+}
+
+std::vector<PointToPointSample> any_messages() {
+  std::vector<PointToPointSample> samples;
+  for (int count = *rc::gen::inRange(0, 12); count > 0; --count)
+    samples.push_back({*rc::gen::arbitrary<bool>(), *rc::gen::inRange(1, 4), Bytes{std::floor(any_real(0, 8))},
+                       Seconds{any_real(-6, 0)}, 0.01});
+  return samples;
+}
+
+std::vector<CollectiveSample> any_timed() {
+  std::vector<CollectiveSample> samples;
+  for (int count = *rc::gen::inRange(0, 12); count > 0; --count)
+    samples.push_back({any_collective(), any_algorithm(), {*rc::gen::inRange(1, 5), *rc::gen::inRange(1, 5), 1},
+                       Bytes{std::floor(any_real(0, 8))}, Seconds{any_real(-6, 0)}, 0.01, ""});
+  return samples;
+}
+
+double seconds(const Network& network, Collective collective, double bytes, const GroupPlacement& placement) {
+  return network.collective(collective, Bytes{bytes}, placement).time.time.value();
+}
+
+Network bare(const TopologySpec& spec, Algorithm algorithm) { return {Topology::make(spec).value(), {}, {}, algorithm}; }
+
+TEST(NetworkProperty, MoreBytesAreNeverFaster) {
+  rc::check("whatever was measured, or not", [] {
+    const Network network(Topology::make(any_spec()).value(), any_messages(), any_timed(), any_algorithm());
+    const Collective collective = any_collective();
+    const GroupPlacement placement = any_placement();
+    const double a = any_real(0, 10), b = any_real(0, 10);
+    RC_ASSERT(seconds(network, collective, std::min(a, b), placement) <=
+              seconds(network, collective, std::max(a, b), placement) * rounding);
+  });
+}
+
+TEST(NetworkProperty, MoreBandwidthIsNeverSlower) {
+  rc::check("of a device link, of a NIC", [] {
+    const TopologySpec spec = any_spec();
+    TopologySpec better = spec;
+    better.device_link.bandwidth *= 1.0 + any_real(-2, 1);
+    better.nic_bandwidth *= 1.0 + any_real(-2, 1);
+    const Algorithm algorithm = any_algorithm();
+    const Collective collective = any_collective();
+    const GroupPlacement placement = any_placement();
+    const double bytes = any_real(0, 10);
+    RC_ASSERT(seconds(bare(better, algorithm), collective, bytes, placement) <=
+              seconds(bare(spec, algorithm), collective, bytes, placement) * rounding);
+  });
+}
+
+TEST(NetworkProperty, LongerLatencyIsNeverFaster) {
+  rc::check("of any part", [] {
+    const TopologySpec spec = any_spec();
+    TopologySpec worse = spec;
+    worse.device_link.latency *= 1.5;
+    worse.nic_latency *= 2.0;
+    worse.switch_latency *= 3.0;
+    const Algorithm algorithm = any_algorithm();
+    const Collective collective = any_collective();
+    const GroupPlacement placement = any_placement();
+    const double bytes = any_real(0, 10);
+    RC_ASSERT(seconds(bare(spec, algorithm), collective, bytes, placement) <=
+              seconds(bare(worse, algorithm), collective, bytes, placement) * rounding);
+  });
+}
+
+TEST(NetworkProperty, MoreGroupsAtOnceAreNeverFaster) {
+  rc::check("on the same NICs", [] {
+    const Network network = bare(any_spec(), any_algorithm());
+    const Collective collective = any_collective();
+    GroupPlacement placement = any_placement();
+    const double bytes = any_real(0, 10);
+    const double before = seconds(network, collective, bytes, placement);
+    ++placement.groups_per_node;
+    RC_ASSERT(before <= seconds(network, collective, bytes, placement) * rounding);
+  });
+}
+
+TEST(NetworkProperty, EveryAnswerIsFiniteAndOneRankIsFree) {
+  rc::check("and errors are not negative", [] {
+    const Network network(Topology::make(any_spec()).value(), any_messages(), any_timed(), any_algorithm());
+    const Collective collective = any_collective();
+    const Estimate estimate = network.collective(collective, Bytes{any_real(0, 12)}, any_placement()).time;
+    RC_ASSERT(std::isfinite(estimate.time.value()) && estimate.time.value() >= 0.0);
+    RC_ASSERT(std::isfinite(estimate.relative_error) && estimate.relative_error >= 0.0);
+    RC_ASSERT(seconds(network, collective, 1e6, {1, 1, 1}) == 0.0);
+  });
+}
+
+}  // namespace
+}  // namespace sibyl

@@ -1,0 +1,135 @@
+// How measured collectives are used: at a size, between sizes, beyond them, and for other placements.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "netmodel/collective_table.h"
+#include "tests/unit/netmodel/machine.h"
+
+namespace sibyl {
+namespace {
+
+constexpr GroupPlacement two_nodes{1, 2, 1};
+
+CollectiveSample sample(double bytes, double seconds, Algorithm algorithm = Algorithm::automatic,
+                        GroupPlacement placement = two_nodes) {
+  return {Collective::all_reduce, algorithm, placement, Bytes{bytes}, Seconds{seconds}, 0.03, "test"};
+}
+
+Network network(std::vector<CollectiveSample> samples, Algorithm algorithm = Algorithm::automatic) {
+  return test::straight_network(8, 1, algorithm, std::move(samples));
+}
+
+Estimate ask(const Network& on, double bytes, GroupPlacement placement = two_nodes) {
+  return on.collective(Collective::all_reduce, Bytes{bytes}, placement).time;
+}
+
+TEST(Samples, MeasuredWithinTwoPercentOfASize) {
+  const Network on = network({sample(1e6, 0.030), sample(4e6, 0.120)});
+  const Estimate exact = ask(on, 1e6);
+  EXPECT_DOUBLE_EQ(exact.time.value(), 0.030);
+  EXPECT_EQ(exact.provenance, Provenance::measured);
+  EXPECT_DOUBLE_EQ(exact.relative_error, 0.03);
+  EXPECT_EQ(ask(on, 1.019e6).provenance, Provenance::measured);
+  EXPECT_EQ(ask(on, 1.021e6).provenance, Provenance::interpolated);
+}
+
+// Half-way between 1e6 and 4e6 on a logarithmic scale is 2e6, between 30 ms and 120 ms is 60 ms. The gap is two octaves: 4 % beside the
+// samples' spread of 3 % makes 5 %.
+TEST(Samples, InterpolatedBetweenSizes) {
+  const Estimate estimate = ask(network({sample(1e6, 0.030), sample(4e6, 0.120)}), 2e6);
+  EXPECT_NEAR(estimate.time.value(), 0.060, 1e-12);
+  EXPECT_EQ(estimate.provenance, Provenance::interpolated);
+  EXPECT_NEAR(estimate.relative_error, 0.05, 1e-12);
+}
+
+// The ring of two ranks takes 2 (10 us + m/2 * 10 ns): 40.02 ms for 4e6, 80.02 ms for 8e6. The sample took 3 times as long.
+TEST(Samples, BeyondTheSizesTheFormulaIsScaled) {
+  const Network on = network({sample(1e6, 0.030), sample(4e6, 3 * 0.04002)});
+  const Estimate estimate = ask(on, 8e6);
+  EXPECT_NEAR(estimate.time.value(), 3 * 0.08002, 1e-7);
+  EXPECT_EQ(estimate.provenance, Provenance::interpolated);
+  EXPECT_EQ(ask(on, 64e6).provenance, Provenance::estimated);  // four octaves beyond
+}
+
+// Twice what the ring formula says on two nodes is taken for twice on four: 2 * 6 (10 us + 1e6 * 10 ns), with a wider error.
+TEST(Samples, CarriedToAnotherCount) {
+  const Network on = network({sample(4e6, 2 * 0.04002), sample(8e6, 2 * 0.08002)});
+  const Estimate estimate = ask(on, 4e6, {1, 4, 1});
+  EXPECT_NEAR(estimate.time.value(), 2 * 6 * 0.01001, 1e-7);
+  EXPECT_EQ(estimate.provenance, Provenance::interpolated);
+  EXPECT_GT(estimate.relative_error, 0.10);
+}
+
+TEST(Samples, InsideANodeSayNothingAboutBetweenNodes) {
+  const Network on = network({sample(4e6, 9.0, Algorithm::automatic, {4, 1, 1})});
+  EXPECT_EQ(ask(on, 4e6, {1, 4, 1}).provenance, Provenance::estimated);
+  EXPECT_NEAR(ask(on, 4e6, {1, 4, 1}).time.value(), 6 * 0.01001, 1e-7);
+}
+
+TEST(Samples, TheLibrarysOwnChoiceComesBeforeAFasterAlgorithm) {
+  const Network on = network({sample(4e6, 0.050), sample(4e6, 0.040, Algorithm::tree)});
+  EXPECT_DOUBLE_EQ(ask(on, 4e6).time.value(), 0.050);
+  EXPECT_DOUBLE_EQ(ask(network({sample(4e6, 0.050), sample(4e6, 0.040, Algorithm::tree)}, Algorithm::tree), 4e6).time.value(),
+                   0.040);
+}
+
+TEST(Samples, WithoutItTheFastestMeasuredAlgorithm) {
+  const CollectiveEstimate estimate =
+      network({sample(4e6, 0.050, Algorithm::ring), sample(4e6, 0.045, Algorithm::tree)})
+          .collective(Collective::all_reduce, Bytes{4e6}, two_nodes);
+  EXPECT_DOUBLE_EQ(estimate.time.time.value(), 0.045);
+  EXPECT_EQ(estimate.algorithm, Algorithm::tree);
+}
+
+// 3, 1, 2 with logarithms' means: sqrt(3 * 1) = 1.73 < 2, so two pools.
+TEST(NeverFalling, PoolsNeighboursThatFall) {
+  std::vector<CurvePoint> points{{1, 3.0, 0.0}, {2, 1.0, 0.0}, {3, 2.0, 0.0}};
+  never_falling(points);
+  EXPECT_NEAR(points[0].seconds, std::sqrt(3.0), 1e-12);
+  EXPECT_NEAR(points[1].seconds, std::sqrt(3.0), 1e-12);
+  EXPECT_NEAR(points[2].seconds, 2.0, 1e-12);
+}
+
+// NVLink read off all-reduces of 8: 14 latencies of 1 us in the smallest, 1.75 m / (100 GB/s) beyond in the largest. A ring over two nodes
+// then has that latency and rate inside.
+TEST(Samples, TellTheRateOfADeviceLinkThatNoMessageTimed) {
+  TopologySpec spec = test::cpu_spec(2, 8);
+  spec.device_link = {LinkKind::nvswitch, BytesPerSecond{300e9}, Seconds{5e-6}};
+  const GroupPlacement node{8, 1, 1};
+  const Network on(Topology::make(spec).value(), {},
+                   {sample(1000, 14e-6, Algorithm::automatic, node),
+                    sample(1e8 + 1000, 14e-6 + 1.75e8 / 100e9, Algorithm::automatic, node)},
+                   Algorithm::ring);
+  EXPECT_NEAR(on.collective(Collective::all_gather, Bytes{8e6}, node).time.time.value(), 7 * (1e-6 + 1e6 / 100e9), 1e-10);
+}
+
+TEST(PointToPoint, MeasuredInterpolatedOrFromTheTopology) {
+  const Network measured = test::straight_network(2, 2, Algorithm::automatic);
+  EXPECT_EQ(measured.point_to_point(Bytes{4096}, false).provenance, Provenance::measured);
+  EXPECT_EQ(measured.point_to_point(Bytes{6000}, false).provenance, Provenance::interpolated);
+  EXPECT_EQ(measured.point_to_point(Bytes{1e9}, false).provenance, Provenance::estimated);
+  EXPECT_NEAR(measured.point_to_point(Bytes{1e6}, false, 3).time.value(), 10e-6 + 3 * 0.01, 1e-8);
+  const Network bare(Topology::make(test::cpu_spec(2, 2)).value(), {}, {});
+  const Estimate guess = bare.point_to_point(Bytes{1e6}, false);
+  EXPECT_EQ(guess.provenance, Provenance::estimated);
+  EXPECT_NEAR(guess.time.value(), 10e-6 + 1e6 / (100e6 * 0.85), 1e-9);
+}
+
+TEST(Network, ResizedKeepsItsMeasurements) {
+  const Network on = network({sample(1e6, 0.030)});
+  const Network larger = on.resized(64, 4).value();
+  EXPECT_EQ(larger.topology().spec().nodes, 64);
+  EXPECT_DOUBLE_EQ(ask(larger, 1e6).time.value(), 0.030);
+  EXPECT_FALSE(on.resized(0, 1).has_value());
+}
+
+TEST(Algorithms, NamesReadBack) {
+  for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::ring, Algorithm::recursive_doubling,
+                                    Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical})
+    EXPECT_EQ(parse_algorithm(to_string(algorithm)).value(), algorithm);
+  EXPECT_FALSE(parse_algorithm("carrier pigeon").has_value());
+}
+
+}  // namespace
+}  // namespace sibyl
