@@ -1,0 +1,142 @@
+#include "calibration/calibration.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "calibration/codec.h"
+#include "example.h"
+
+namespace sibyl {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CalibrationFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("sibyl_calibration_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  [[nodiscard]] fs::path file(const std::string& name) const { return folder_ / name; }
+
+  fs::path folder_;
+};
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+Error error_of(const std::string& text) {
+  const auto result = calibration_codec::read(text, "x.json");
+  EXPECT_FALSE(result);
+  return result ? Error{} : result.error();
+}
+
+TEST_F(CalibrationFile, ComesBackAsItWas) {
+  const Calibration c = example_calibration();
+  ASSERT_TRUE(save_calibration(c, file("a.json")));
+  const auto read = load_calibration(file("a.json"));
+  ASSERT_TRUE(read) << to_string(read.error());
+  EXPECT_EQ(read->machine, c.machine);
+  EXPECT_EQ(read->libraries, c.libraries);
+  EXPECT_EQ(read->date, c.date);
+  EXPECT_EQ(read->source, c.source);
+  EXPECT_EQ(read->ranks_per_node, 2);
+  EXPECT_EQ(read->threads, 3);
+  EXPECT_EQ(read->device.peak, c.device.peak);
+  EXPECT_EQ(read->device.backend, Backend::cpu);
+  EXPECT_EQ(read->step_overhead_per_operation, c.step_overhead_per_operation);
+  ASSERT_EQ(read->kernels.size(), 2U);
+  EXPECT_EQ(read->kernels[0].key, c.kernels[0].key);
+  EXPECT_EQ(read->kernels[0].time, c.kernels[0].time);
+  EXPECT_EQ(read->kernels[0].source, "");
+  EXPECT_EQ(read->kernels[1].source, "a paper");
+  EXPECT_EQ(read->collectives[0].source, "another paper");
+  EXPECT_EQ(read->collectives[0].placement, (GroupPlacement{2, 2, 1}));
+  EXPECT_EQ(read->point_to_point.size(), 4U);
+  EXPECT_EQ(read->overlap.size(), 3U);
+  EXPECT_TRUE(read->io[0].write);
+  // All that is kept is in the text: writing again gives the same bytes.
+  EXPECT_EQ(calibration_codec::write(*read), calibration_codec::write(c));
+}
+
+TEST_F(CalibrationFile, HoldsOneSampleOnALine) {
+  const std::string text = calibration_codec::write(example_calibration());
+  EXPECT_NE(text.find("\n{\"key\":\"backward:11 linear[8x16,32x16]->[8x32]:f32\","), std::string::npos);
+  EXPECT_NE(text.find("\n{\"key\":\"forward unary[64]->[64]:f32\","), std::string::npos);
+}
+
+TEST_F(CalibrationFile, SavingReplacesWholeAndLeavesNothingBeside) {
+  std::ofstream(file("a.json")) << "old";
+  ASSERT_TRUE(save_calibration(example_calibration(), file("a.json")));
+  EXPECT_TRUE(load_calibration(file("a.json")));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(CalibrationFile, SavingWhereItCannotIsAnErrorWithThePath) {
+  const auto saved = save_calibration(example_calibration(), file("absent/a.json"));
+  ASSERT_FALSE(saved);
+  EXPECT_NE(saved.error().where.find("absent/a.json"), std::string::npos);
+}
+
+TEST_F(CalibrationFile, AbsentFilesAndFoldersAreErrors) {
+  EXPECT_NE(load_calibration(file("none.json")).error().where.find("none.json"), std::string::npos);
+  EXPECT_FALSE(load_calibration(folder_));
+}
+
+TEST(CalibrationText, NamesThePlaceOfAnError) {
+  const std::string good = calibration_codec::write(example_calibration());
+  const struct {
+    std::string from, to, where;
+  } cases[] = {
+      {"forward unary[64]->[64]:f32", "forward nonsense[64]->[64]:f32", "x.json: $.kernels[1].key"},
+      {"\"time_s\":0.3333333333333333", "\"time_s\":-1", "x.json: $.kernels[0].time_s"},
+      {"\"time_s\":0.3333333333333333", "\"time_s\":0", "x.json: $.kernels[0].time_s"},
+      {"\"time_s\":0.3333333333333333", "\"time_s\":\"fast\"", "x.json: $.kernels[0].time_s"},
+      {"\"time_s\":0.3333333333333333,", "", "x.json: $.kernels[0].time_s"},
+      {"\"runs\":11", "\"runs\":1.5", "x.json: $.kernels[0].runs"},
+      {"\"runs\":11", "\"rums\":11", "x.json: $.kernels[0].rums"},
+      {"\"source\":0", "\"source\":7", "x.json: $.kernels[1].source"},
+      {"\"backend\":\"cpu\"", "\"backend\":\"abacus\"", "x.json: $.device.backend"},
+      {"\"f64\":70000000000.0", "\"f64\":null", "x.json: $.device.peak_flops_per_s.f64"},
+      {"\"f64\":70000000000.0", "\"f65\":1", "x.json: $.device.peak_flops_per_s.f65"},
+      {"\"memory_bytes\":8000000000.0,", "", "x.json: $.device.memory_bytes"},
+      {"\"collective\":\"all_gather\"", "\"collective\":\"gossip\"", "x.json: $.collectives[0].collective"},
+      {"\"algorithm\":\"ring\"", "\"algorithm\":\"square\"", "x.json: $.collectives[0].algorithm"},
+      {"\"nodes\":2,", "\"nodes\":0,", "x.json: $.collectives[0].nodes"},
+      {"\"same_node\":true", "\"same_node\":1", "x.json: $.point_to_point[0].same_node"},
+      {"\"threads\": 3", "\"threads\": 99999999999", "x.json: $.threads"},
+      {"\"cores\":\"2\"", "\"cores\":2", "x.json: $.machine.cores"},
+      {"sibyl.calibration/1", "sibyl.calibration/2", "x.json: $.schema"},
+  };
+  for (const auto& c : cases) {
+    const Error error = error_of(replaced(good, c.from, c.to));
+    EXPECT_EQ(error.where, c.where) << c.to;
+    EXPECT_EQ(error.code, ErrorCode::bad_input);
+    EXPECT_FALSE(error.message.empty());
+  }
+}
+
+TEST(CalibrationText, WrongKindsOfFileAreErrors) {
+  for (const char* text : {"", "[]", "7", "{}", "null", "not json", "{\"schema\": \"sibyl.calibration/1\"}", "{\"schema\": 1}"})
+    EXPECT_FALSE(calibration_codec::read(text, "x.json")) << text;
+  const std::string good = calibration_codec::write(example_calibration());
+  EXPECT_FALSE(calibration_codec::read(replaced(good, "0.3333333333333333", "NaN"), "x.json"));
+  EXPECT_FALSE(calibration_codec::read(replaced(good, "0.3333333333333333", "1e999"), "x.json"));
+}
+
+TEST(CalibrationText, SaysThatAFileIsTruncatedAndOnWhichLine) {
+  const std::string good = calibration_codec::write(example_calibration());
+  const std::string half = good.substr(0, good.find("\"runs\""));
+  const Error error = error_of(half);
+  EXPECT_NE(error.message.find("truncated"), std::string::npos) << error.message;
+  EXPECT_EQ(error.where, "x.json:" + std::to_string(1 + std::count(half.begin(), half.end(), '\n')));
+}
+
+}  // namespace
+}  // namespace sibyl

@@ -1,0 +1,176 @@
+#include "calibration/cluster.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "calibration/cluster_file.h"
+#include "calibration/measured_cluster.h"
+#include "example.h"
+#include "netmodel/topology.h"
+
+namespace sibyl {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string good = R"(name: test
+calibration: v100-sxm2-16gb
+nodes: 3
+devices_per_node: 4
+device_link: {kind: nvlink mesh, bandwidth: 120GB/s, latency: 1.5us}
+nic:
+  per_node: 2
+  bandwidth: 100Gb/s
+  latency: 2us
+switch: {latency: 90ns, levels: 2, nodes_per_switch: 34, oversubscription: 3}
+algorithm: ring
+overlap: {compute_slowdown: 1.1, communication_slowdown: 1.25}
+step_overhead_per_operation: 3us
+)";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(ClusterFile, ReadsEveryField) {
+  const auto c = parse_cluster_file(good, "c.yaml");
+  ASSERT_TRUE(c) << to_string(c.error());
+  EXPECT_EQ(c->name, "test");
+  EXPECT_EQ(c->calibration, "v100-sxm2-16gb");
+  EXPECT_EQ(c->topology.nodes, 3);
+  EXPECT_EQ(c->topology.devices_per_node, 4);
+  EXPECT_EQ(c->topology.device_link.kind, LinkKind::nvlink_mesh);
+  EXPECT_EQ(c->topology.device_link.bandwidth, BytesPerSecond{120e9});
+  EXPECT_NEAR(c->topology.device_link.latency.value(), 1.5e-6, 1e-15);
+  EXPECT_EQ(c->topology.nics_per_node, 2);
+  EXPECT_EQ(c->topology.nic_bandwidth, BytesPerSecond{12.5e9});  // 100 Gb/s are bits
+  EXPECT_NEAR(c->topology.switch_latency.value(), 9e-8, 1e-15);
+  EXPECT_EQ(c->topology.levels, 2);
+  EXPECT_EQ(c->topology.nodes_per_switch, 34);
+  EXPECT_EQ(c->topology.oversubscription, 3.0);
+  EXPECT_EQ(c->algorithm, Algorithm::ring);
+  EXPECT_EQ(c->overlap->communication_slowdown, 1.25);
+  EXPECT_NEAR(c->step_overhead_per_operation->value(), 3e-6, 1e-15);
+}
+
+TEST(ClusterFile, NamesTheLineOfAnError) {
+  const struct {
+    std::string from, to, where;
+  } cases[] = {
+      {"nodes: 3", "nodes: 0", "c.yaml:3"},
+      {"nodes: 3", "nodes: many", "c.yaml:3"},
+      {"nodes: 3", "nodes: 2.5", "c.yaml:3"},
+      {"devices_per_node: 4", "devices_per_nodes: 4", "c.yaml:4"},
+      {"devices_per_node: 4", "nodes: 4", "c.yaml:4"},
+      {"120GB/s", "120GB", "c.yaml:5"},
+      {"nvlink mesh", "string", "c.yaml:5"},
+      {"latency: 1.5us", "latency: -1us", "c.yaml:5"},
+      {"  bandwidth: 100Gb/s\n", "  bandwidth: fast\n", "c.yaml:8"},
+      {"oversubscription: 3", "oversubscription: 0.5", "c.yaml:10"},
+      {"algorithm: ring", "algorithm: square", "c.yaml:11"},
+      {"compute_slowdown: 1.1", "compute_slowdown: 0.9", "c.yaml:12"},
+      {"calibration: v100-sxm2-16gb", "calibration: [a]", "c.yaml:2"},
+      {"nic:\n", "nic: 7\nnics:\n", "c.yaml:6"},
+  };
+  for (const auto& c : cases) {
+    const auto result = parse_cluster_file(replaced(good, c.from, c.to), "c.yaml");
+    ASSERT_FALSE(result) << c.to;
+    EXPECT_EQ(result.error().where, c.where) << c.to << ": " << result.error().message;
+  }
+}
+
+TEST(ClusterFile, SaysWhatIsMissingAndWhatIsNotYaml) {
+  const auto missing = parse_cluster_file(replaced(good, "name: test\n", ""), "c.yaml");
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().message.find("'name'"), std::string::npos);
+  EXPECT_FALSE(parse_cluster_file("", "c.yaml"));
+  EXPECT_FALSE(parse_cluster_file("- 1\n- 2\n", "c.yaml"));
+  const auto broken = parse_cluster_file("name: {a\nb", "c.yaml");
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().where.substr(0, 7), "c.yaml:");
+}
+
+class ClusterFolder : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  fs::path folder_ = fs::temp_directory_path() / ("sibyl_cluster_" + std::to_string(::getpid()));
+};
+
+TEST_F(ClusterFolder, FindsTheCalibrationBesideTheFile) {
+  ASSERT_TRUE(save_calibration(example_calibration(), folder_ / "mine.json"));
+  std::ofstream(folder_ / "c.yaml") << replaced(good, "v100-sxm2-16gb", "mine.json");
+  const auto cluster = load_cluster((folder_ / "c.yaml").string());
+  ASSERT_TRUE(cluster) << to_string(cluster.error());
+  EXPECT_EQ(cluster->kernels.device().name, "Example CPU");
+  EXPECT_EQ(cluster->kernels.size(), 2U);
+  EXPECT_EQ(cluster->devices(), 12);
+  EXPECT_EQ(cluster->overlap.compute_slowdown, 1.1);
+}
+
+TEST_F(ClusterFolder, PointsAtTheLineThatNamesAnUnknownCalibration) {
+  std::ofstream(folder_ / "c.yaml") << replaced(good, "v100-sxm2-16gb", "z99");
+  const auto cluster = load_cluster((folder_ / "c.yaml").string());
+  ASSERT_FALSE(cluster);
+  EXPECT_EQ(cluster.error().where, (folder_ / "c.yaml").string() + ":2");
+  EXPECT_NE(cluster.error().hint.find("h100-sxm"), std::string::npos);
+}
+
+TEST_F(ClusterFolder, TakesACalibrationAsTheClusterItWasMeasuredOn) {
+  ASSERT_TRUE(save_calibration(example_calibration(), folder_ / "mine.json"));
+  const auto cluster = load_cluster((folder_ / "mine.json").string());
+  ASSERT_TRUE(cluster) << to_string(cluster.error());
+  EXPECT_EQ(cluster->nodes, 2);
+  EXPECT_EQ(cluster->devices_per_node, 2);
+  // Medians of 1.1 1.3 1.2 and of 1.2 1.4 1.5.
+  EXPECT_EQ(cluster->overlap.compute_slowdown, 1.2);
+  EXPECT_EQ(cluster->overlap.communication_slowdown, 1.4);
+  EXPECT_EQ(cluster->step_overhead_per_operation, Seconds{2.5e-6});
+}
+
+TEST(MeasuredTopology, ReadsLinksOffMessages) {
+  const TopologySpec spec = measured_topology(example_calibration());
+  EXPECT_EQ(spec.device_link.kind, LinkKind::shared_memory);
+  EXPECT_EQ(spec.device_link.latency, Seconds{1e-6});
+  EXPECT_DOUBLE_EQ(spec.device_link.bandwidth.value(), 1e6 / 2e-4);
+  EXPECT_EQ(spec.nic_latency, Seconds{1e-5});                       // half of 20 us: two NICs on the way
+  EXPECT_DOUBLE_EQ(spec.nic_bandwidth.value(), 2 * 1e6 / 1e-2);  // two pairs through one NIC
+}
+
+TEST(MeasuredTopology, OneRankIsOneDevice) {
+  Calibration c = example_calibration();
+  c.machine.clear();
+  c.ranks_per_node = 1;
+  c.point_to_point.clear();
+  c.collectives.clear();
+  EXPECT_EQ(measured_topology(c).nodes, 1);
+  EXPECT_EQ(measured_topology(c).devices_per_node, 1);
+}
+
+TEST(Cluster, UnknownNamesListTheKnown) {
+  const auto cluster = load_cluster("no-such");
+  ASSERT_FALSE(cluster);
+  EXPECT_NE(cluster.error().hint.find("dgx-h100"), std::string::npos);
+  EXPECT_FALSE(load_cluster("/no/such.yaml"));
+  EXPECT_FALSE(load_cluster("/no/such.json"));
+  EXPECT_FALSE(load_cluster(""));
+}
+
+TEST(Cluster, ResizesAndKeepsTheRest) {
+  const auto cluster = load_cluster("abci-v100");
+  ASSERT_TRUE(cluster) << to_string(cluster.error());
+  const auto small = resized(*cluster, 1, 2);
+  ASSERT_TRUE(small);
+  EXPECT_EQ(small->devices(), 2);
+  EXPECT_EQ(small->name, "abci-v100");
+  EXPECT_EQ(small->kernels.size(), cluster->kernels.size());
+  EXPECT_EQ(small->network.topology().spec().nodes, 1);
+  EXPECT_FALSE(resized(*cluster, 0, 4));
+}
+
+}  // namespace
+}  // namespace sibyl

@@ -1,0 +1,47 @@
+// A calibration that uses every field once.
+#pragma once
+
+#include "calibration/calibration.h"
+
+namespace sibyl {
+
+inline Calibration example_calibration() {
+  Calibration c;
+  c.machine = {{"cpu", "Example 9000"}, {"cores", "2"}, {"nodes", "2"}};
+  c.libraries = {{"torch", "1.13.0"}};
+  c.date = "2026-01-02T03:04:05Z";
+  c.source = "an \"example\"";
+  c.ranks_per_node = 2;
+  c.threads = 3;
+  c.device.name = "Example CPU";
+  c.device.backend = Backend::cpu;
+  c.device.peak = {{DType::f32, FlopsPerSecond{1.5e11}}, {DType::f64, FlopsPerSecond{7e10}}};
+  c.device.memory_bandwidth = BytesPerSecond{2e10};
+  c.device.memory = Bytes{8e9};
+  c.device.cache = Bytes{3.3e7};
+  c.device.framework_base = Bytes{1e8};
+  c.device.dispatch = Seconds{1e-6};
+  c.step_overhead_per_operation = Seconds{2.5e-6};
+  KernelSample kernel;
+  kernel.key = *parse_kernel_key("backward:11 linear[8x16,32x16]->[8x32]:f32");
+  kernel.time = Seconds{1.0 / 3};  // must come back to the last bit
+  kernel.spread = 0.02;
+  kernel.runs = 11;
+  kernel.workspace = Bytes{1024};
+  kernel.kept = Bytes{512};
+  c.kernels.push_back(kernel);
+  kernel.key = *parse_kernel_key("forward unary[64]->[64]:f32");
+  kernel.source = "a paper";
+  c.kernels.push_back(kernel);
+  c.point_to_point = {{true, 1, Bytes{8}, Seconds{1e-6}, 0.1},
+                      {true, 1, Bytes{1e6}, Seconds{2e-4}, 0.1},
+                      {false, 1, Bytes{8}, Seconds{2e-5}, 0.1},
+                      {false, 2, Bytes{1e6}, Seconds{1e-2}, 0.1}};
+  c.collectives = {
+      {Collective::all_gather, Algorithm::ring, {2, 2, 1}, Bytes{4096}, Seconds{1e-4}, 0.05, "another paper"}};
+  c.overlap = {{1.1, 1.2, 0.01}, {1.3, 1.4, 0.02}, {1.2, 1.5, 0.03}};
+  c.io = {{true, Bytes{1e8}, Seconds{0.5}}, {false, Bytes{1e8}, Seconds{0.25}}};
+  return c;
+}
+
+}  // namespace sibyl
