@@ -36,7 +36,7 @@ BoundTime time_bound_by(Bound bound, const Stage& stage, const PricedStage& pric
 
 }  // namespace
 
-Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const StepTimes& times) {
+Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const SimulatedStep& times) {
   const BoundTime arithmetic = time_bound_by(Bound::compute, stage, priced);
   const BoundTime memory = time_bound_by(Bound::memory, stage, priced);
   auto relieved = [&](Relief relief) {

@@ -8,6 +8,6 @@
 
 namespace sibyl {
 
-Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const StepTimes& times);
+Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const SimulatedStep& times);
 
 }  // namespace sibyl

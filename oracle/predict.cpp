@@ -62,7 +62,7 @@ Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const C
   const Stage& stage = plan.stages.front();
   const PricedStage priced = price(plan, stage, cluster);
   const Slowdown slowdown{cluster.overlap.compute_slowdown, cluster.overlap.communication_slowdown};
-  const StepTimes times = simulate_step(stage, priced, slowdown);
+  const SimulatedStep times = simulate_step(stage, priced, slowdown);
   const Uncertainty sure = uncertainty(stage, priced, times.breakdown.communication_exposed, strategy.devices());
 
   Prediction prediction;

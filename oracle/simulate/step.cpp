@@ -86,8 +86,8 @@ class ProgramBuilder {
   Program program_;
 };
 
-StepTimes times_of(const Program& program, Seconds compute_end, Seconds message_end, Seconds host_wait, Seconds tail_wait) {
-  StepTimes times;
+SimulatedStep times_of(const Program& program, Seconds compute_end, Seconds message_end, Seconds host_wait, Seconds tail_wait) {
+  SimulatedStep times;
   times.breakdown.forward = program.forward;
   times.breakdown.backward = compute_end - program.forward - host_wait;
   times.breakdown.optimizer = program.tail;
@@ -106,13 +106,13 @@ Seconds tail_wait(const Program& program, const PricedStage& priced, double reli
 
 }  // namespace
 
-StepTimes simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief) {
+SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief) {
   const Program program = ProgramBuilder(stage, priced, relief).build();
   const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
   return times_of(program, run.compute_end, run.message_end, run.host_wait, tail_wait(program, priced, relief.host));
 }
 
-StepTimes closed_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
+SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
   const Program program = ProgramBuilder(stage, priced, {}).build();
   std::vector<Seconds> ready, durations;
   Seconds done;

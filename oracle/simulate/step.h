@@ -14,7 +14,7 @@
 
 namespace sibyl {
 
-struct StepTimes {
+struct SimulatedStep {
   Seconds total;
   TimeBreakdown breakdown;
 };
@@ -27,8 +27,8 @@ struct Relief {
   double host = 1.0;
 };
 
-StepTimes simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief = {});
-StepTimes closed_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown);
+SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief = {});
+SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown);
 
 // The simulated step as spans with names, for timelines.
 struct NamedSpan {

@@ -22,6 +22,14 @@ Cell percent(double fraction, bool sign) {
           plain_number(fraction)};
 }
 Cell time_cell(Seconds t) { return {to_string(t), plain_number(t.value())}; }
+// The parts that a prediction and a run both name.
+nlohmann::ordered_json parts_of(const auto& step) {
+  return {{"forward", step.forward.value()},
+          {"backward", step.backward.value()},
+          {"communication_exposed", step.communication_exposed.value()},
+          {"optimizer", step.optimizer.value()}};
+}
+
 Cell memory_cell(Bytes b) { return {to_string(b), plain_number(b.value())}; }
 
 }  // namespace
@@ -72,19 +80,19 @@ Table to_table(const std::vector<Validated>& cases) {
                {"as predicted", "bytes_agree", Align::left}},
               {}};
   for (const Validated& v : cases)
-    table.rows.push_back({v.name, time_cell(v.prediction.step_time),
-                          time_cell((v.prediction.interval_high - v.prediction.interval_low) / 2),
-                          time_cell(v.measurement.step_time), percent(v.measurement.spread, false),
-                          percent(v.time_error(), true), v.inside_interval() ? "yes" : "no",
-                          memory_cell(v.prediction.memory.total), memory_cell(v.measurement.peak_memory),
-                          percent(v.memory_error(), true), std::to_string(v.measurement.bytes_sent),
-                          v.bytes_agree() ? "yes" : "no"});
+    table.rows.push_back(
+        {v.name, time_cell(v.prediction.step_time),
+         time_cell((v.prediction.interval_high - v.prediction.interval_low) / 2), time_cell(v.measurement.step_time),
+         percent(v.measurement.spread, false), percent(v.time_error(), true), v.inside_interval() ? "yes" : "no",
+         memory_cell(v.prediction.memory.total), memory_cell(v.measurement.peak_memory),
+         percent(v.memory_error(), true), std::to_string(v.measurement.bytes_sent), v.bytes_agree() ? "yes" : "no"});
   return table;
 }
 
 std::string summary_sentence(const ValidationSummary& s) {
   return fmt::format(
-      "{} cases: step time off by {:.1f} % in the mean, {:.1f} % in the median, {:.1f} % at most (bias {:+.1f} %); {:.0f} % of them "
+      "{} cases: step time off by {:.1f} % in the mean, {:.1f} % in the median, {:.1f} % at most (bias {:+.1f} %); "
+      "{:.0f} % of them "
       "inside their interval; memory off by {:.1f} % in the mean, {:.1f} % at most; bytes sent {}.",
       s.cases, s.mean_time_error * 100, s.median_time_error * 100, s.max_time_error * 100, s.bias * 100,
       s.inside_interval * 100, s.mean_memory_error * 100, s.max_memory_error * 100,
@@ -103,6 +111,8 @@ std::string to_json(const std::vector<Validated>& cases) {
                     {"steps", v.measurement.steps},
                     {"error", v.time_error()},
                     {"inside_interval", v.inside_interval()},
+                    {"breakdown_predicted_s", parts_of(v.prediction.breakdown)},
+                    {"breakdown_measured_s", parts_of(v.measurement)},
                     {"memory_predicted_bytes", v.prediction.memory.total.value()},
                     {"memory_measured_bytes", v.measurement.peak_memory.value()},
                     {"memory_error", v.memory_error()},
@@ -129,16 +139,21 @@ std::string to_json(const std::vector<Validated>& cases) {
   return document.dump(2) + "\n";
 }
 
-Result<Measurement> parse_measurement(const std::string& json, const std::string& what) {
+Result<TrainingRun> parse_training_run(const std::string& json, const std::string& what) {
   const auto document = nlohmann::json::parse(json, nullptr, false);
   if (document.is_discarded()) return fail("the training run printed no JSON", what);
-  Measurement m;
+  TrainingRun m;
   try {
     m.step_time = Seconds{document.at("step_time_s").get<double>()};
     m.spread = document.at("step_time_spread").get<double>();
     m.steps = document.at("steps").get<int>();
-    m.peak_memory = Bytes{document.at("peak_memory_bytes").get<double>()};
-    m.bytes_sent = document.at("bytes_sent_per_step").get<std::int64_t>();
+    m.peak_memory = Bytes{document.at("memory_bytes").at("peak").get<double>()};
+    m.bytes_sent = document.at("bytes_sent_per_step").at(0).get<std::int64_t>();
+    const auto& parts = document.at("breakdown_s");
+    m.forward = Seconds{parts.at("forward").get<double>()};
+    m.backward = Seconds{parts.at("backward").get<double>()};
+    m.communication_exposed = Seconds{parts.at("communication_exposed").get<double>()};
+    m.optimizer = Seconds{parts.at("optimizer").get<double>()};
   } catch (const nlohmann::json::exception& e) {
     return fail(fmt::format("cannot read the training run's JSON: {}", e.what()), what);
   }

@@ -13,18 +13,19 @@
 namespace sibyl {
 
 // What a training run reports of itself (`sibyl train --json`).
-struct Measurement {
+struct TrainingRun {
   Seconds step_time;     // median, of the slowest rank
   double spread = 0;     // relative: 1.4826 MAD / median over steps
   int steps = 0;
   Bytes peak_memory;     // most bytes of tensors alive at once
   std::int64_t bytes_sent = 0;  // by rank 0 in one step
+  Seconds forward, backward, communication_exposed, optimizer;  // medians of the step's parts
 };
 
 struct Validated {
   std::string name;  // the case as it was asked for
   Prediction prediction;
-  Measurement measurement;
+  TrainingRun measurement;
 
   [[nodiscard]] double time_error() const;    // (predicted - measured) / measured
   [[nodiscard]] double memory_error() const;
@@ -47,6 +48,6 @@ std::string summary_sentence(const ValidationSummary& summary);
 std::string to_json(const std::vector<Validated>& cases);
 
 // Reads a trainer's JSON; `what` names the run in messages.
-Result<Measurement> parse_measurement(const std::string& json, const std::string& what);
+Result<TrainingRun> parse_training_run(const std::string& json, const std::string& what);
 
 }  // namespace sibyl

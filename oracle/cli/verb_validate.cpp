@@ -1,0 +1,213 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "base/progress.h"
+#include "oracle/cli/console.h"
+#include "oracle/cli/external.h"
+#include "oracle/cli/options.h"
+#include "oracle/cli/study.h"
+#include "oracle/cli/verbs.h"
+#include "oracle/validate/process.h"
+#include "oracle/validate/validation.h"
+
+namespace sibyl::cli {
+namespace {
+
+// A case is a line of the file: a model and options, as `sibyl predict` and `sibyl train` take them.
+Command case_command() {
+  Command c;
+  c.name = c.program = "a case";
+  c.operands = "MODEL";
+  c.least_operands = c.most_operands = 1;
+  c.options = concatenated(
+      {{{.name = "--devices", .value = "N", .help = "ranks", .fallback = "1"}}, strategy_options(), model_options()});
+  return c;
+}
+
+struct Case {
+  std::string text;
+  std::vector<std::string> words;
+  Arguments arguments;
+  Strategy strategy;
+};
+
+Result<Case> read_case(const std::string& line) {
+  SIBYL_TRY(std::vector<std::string> words, split_words(line));
+  SIBYL_TRY(Arguments arguments, Arguments::parse(case_command(), words));
+  SIBYL_TRY(const auto devices, arguments.integer("--devices", 1));
+  SIBYL_TRY(Strategy strategy, read_strategy(arguments, static_cast<int>(*devices)));
+  return Case{line, std::move(words), std::move(arguments), std::move(strategy)};
+}
+
+Result<std::vector<Case>> read_cases(const std::string& path) {
+  SIBYL_TRY(const std::string text, read_text(path));
+  std::vector<Case> cases;
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    const std::size_t first = line.find_first_not_of(" \t");
+    if (first == std::string::npos || line[first] == '#') continue;
+    Result<Case> one = read_case(line.substr(first));
+    if (!one) return fail(one.error().message, fmt::format("{}:{}", path, number), one.error().hint);
+    cases.push_back(std::move(*one));
+  }
+  if (cases.empty()) return fail("there is no case in it", path);
+  return cases;
+}
+
+// What a case is run with.
+class Bench {
+ public:
+  static Result<Bench> make(const Arguments& arguments) {
+    Bench bench;
+    bench.calibration_ = *arguments.text("--calibration");
+    bench.calibrate_ = !arguments.has("--no-calibrate");
+    for (const char* name : {"steps", "warmup", "threads"}) {
+      SIBYL_TRY(const auto value, arguments.integer(fmt::format("--{}", name), 1));
+      if (std::string_view(name) != "threads")
+        bench.run_words_.insert(bench.run_words_.end(), {fmt::format("--{}", name), std::to_string(*value)});
+      else
+        bench.thread_words_ = {"--threads", std::to_string(*value)};
+    }
+    if (const auto launcher = arguments.text("--launcher")) {
+      SIBYL_TRY(bench.launcher_, split_words(*launcher));
+    }
+    for (const auto& [name, path] :
+         {std::pair{"sibyl-calibrate", &bench.calibrator_}, {"sibyl-train", &bench.trainer_}}) {
+      const auto found = find_program(name);
+      if (!found)
+        return fail(fmt::format("{} is not installed", name), {},
+                    "build Sibyl with MPI and libtorch; `sibyl doctor` tells more");
+      *path = found->string();
+    }
+    return bench;
+  }
+
+  [[nodiscard]] Result<Validated> run(const Case& one) const {
+    if (calibrate_) SIBYL_CHECK(calibrate(one));
+    SIBYL_TRY(const Cluster cluster, load_cluster(calibration_));
+    SIBYL_TRY(const Graph graph, load_graph_for(one.arguments, micro_batch_of(one.strategy)));
+    SIBYL_TRY(Prediction prediction, predict(graph, one.strategy, cluster));
+    SIBYL_TRY(TrainingRun measured, train(one));
+    return Validated{one.text, std::move(prediction), measured};
+  }
+
+ private:
+  // The launcher's words with {ranks} filled in, then the program's.
+  [[nodiscard]] std::vector<std::string> launched(int ranks, const std::string& program) const {
+    std::vector<std::string> words;
+    for (const std::string& word : launcher_) {
+      const std::size_t at = word.find("{ranks}");
+      words.push_back(at == std::string::npos ? word
+                                              : word.substr(0, at) + std::to_string(ranks) + word.substr(at + 7));
+    }
+    if (launcher_.empty() && ranks > 1) words = {"mpirun", "-np", std::to_string(ranks)};
+    words.push_back(program);
+    return words;
+  }
+
+  // Times this case's kernels, unless the calibration has them already.
+  [[nodiscard]] Result<void> calibrate(const Case& one) const {
+    std::vector<std::string> words = launched(one.strategy.devices(), calibrator_);
+    words.insert(words.end(), {"compute", "--for", one.arguments.operands().front(), "--batches",
+                               std::to_string(micro_batch_of(one.strategy)), "--optimizer",
+                               std::string(to_string(one.strategy.optimizer)), "--output", calibration_});
+    words.insert(words.end(), thread_words_.begin(), thread_words_.end());
+    for (const std::string& dim : one.arguments.all("--dim")) words.insert(words.end(), {"--dim", dim});
+    return run_process(words).map([](const std::string&) {});
+  }
+
+  [[nodiscard]] Result<TrainingRun> train(const Case& one) const {
+    std::vector<std::string> words = launched(one.strategy.devices(), trainer_);
+    words.insert(words.end(), one.words.begin(), one.words.end());
+    words.insert(words.end(), run_words_.begin(), run_words_.end());
+    words.insert(words.end(), thread_words_.begin(), thread_words_.end());
+    words.insert(words.end(), {"--log-every", "0", "--json"});
+    return run_process(words).and_then([&](const std::string& json) { return parse_training_run(json, one.text); });
+  }
+
+  std::string calibration_, calibrator_, trainer_;
+  std::vector<std::string> launcher_, run_words_, thread_words_;
+  bool calibrate_ = true;
+};
+
+Result<void> show(const std::vector<Validated>& done, OutputFormat format) {
+  const std::string sentence = summary_sentence(summarize(done));
+  switch (format) {
+    case OutputFormat::json: return print(to_json(done));
+    case OutputFormat::csv: return print(csv(to_table(done)));
+    case OutputFormat::markdown: return print(markdown(to_table(done)) + "\n" + sentence + "\n");
+    case OutputFormat::text: return print(aligned_text(to_table(done)) + "\n" + sentence + "\n");
+  }
+  return {};
+}
+
+Result<int> run(const Arguments& arguments) {
+  SIBYL_TRY(const OutputFormat format, output_format(arguments));
+  SIBYL_TRY(const auto limit, arguments.number("--max-error"));
+  SIBYL_TRY(const std::vector<Case> cases, read_cases(arguments.operands().front()));
+  SIBYL_TRY(const Bench bench, Bench::make(arguments));
+  std::vector<Validated> done;
+  Progress progress("validating", cases.size());
+  for (const Case& one : cases) {
+    progress.report(done.size(), one.text);
+    Result<Validated> result = bench.run(one);
+    if (!result) {
+      // What was measured so far is worth keeping.
+      if (!done.empty()) SIBYL_CHECK(show(done, format));
+      return Failure(std::move(result).error());
+    }
+    done.push_back(std::move(*result));
+  }
+  SIBYL_CHECK(show(done, format));
+  const ValidationSummary summary = summarize(done);
+  if (limit && summary.max_time_error > *limit)
+    return fail(ErrorCode::validation_failed, fmt::format("a step time is off by {:.1f} %, more than {:.1f} %",
+                                                          summary.max_time_error * 100, *limit * 100));
+  if (!summary.bytes_agree) return fail(ErrorCode::validation_failed, "bytes sent differ from bytes predicted");
+  return 0;
+}
+
+}  // namespace
+
+Verb validate_verb() {
+  Command c;
+  c.name = "validate";
+  c.program = "sibyl validate";
+  c.summary = "predict cases, train them for real on this machine, and compare";
+  c.operands = "CASES";
+  c.least_operands = c.most_operands = 1;
+  c.examples = {{"sibyl validate cases.txt --calibration machine.json",
+                 "each line of cases.txt: zoo:resnet18 --batch 4 --optimizer momentum"},
+                {"sibyl validate two.txt --calibration pair.json --launcher 'mpirun -np {ranks} --host a,b' --markdown",
+                 "cases with --devices 2, over two hosts"}};
+  c.options =
+      concatenated({{{.name = "--calibration",
+                      .value = "FILE",
+                      .help = "the machine's calibration; missing kernels are timed and added",
+                      .fallback = "calibration.json"},
+                     {.name = "--launcher",
+                      .value = "WORDS",
+                      .help = "what starts a program on {ranks} ranks; mpirun -np {ranks} unless given"},
+                     {.name = "--steps", .value = "N", .help = "steps measured", .fallback = "15"},
+                     {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
+                     {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
+                     {.name = "--no-calibrate", .help = "use the calibration as it is"},
+                     {.name = "--max-error",
+                      .value = "FRACTION",
+                      .help = "fail with exit code 5 if a step time is off by more, as 0.2"}},
+                    table_options(),
+                    output_options()});
+  c.notes =
+      "CASES is a text file, a case a line: MODEL and options of `sibyl predict` (--devices --batch --optimizer --dim "
+      "...); # starts a "
+      "comment. The calibration holds times of single kernels and messages only; the steps that are compared are never "
+      "calibrated on.\n"
+      "Exit code 5: bytes sent differ from those predicted, or a step time is off by more than --max-error.";
+  return {std::move(c), run, {}};
+}
+
+}  // namespace sibyl::cli
