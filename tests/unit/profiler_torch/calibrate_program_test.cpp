@@ -1,0 +1,191 @@
+// sibyl-calibrate as a user runs it: killed and run again, under mpirun, and with bad input.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "calibration/calibration.h"
+#include "calibration/journal.h"
+
+namespace sibyl {
+namespace {
+
+namespace fs = std::filesystem;
+const std::string program = std::string(SIBYL_BINARY_DIR) + "/bin/sibyl-calibrate";
+
+class Calibrate : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::temp_directory_path() / ("sibyl-calibrate-" + std::to_string(::getpid()) + "-" + test->name());
+    fs::create_directories(folder_);
+    file_ = folder_ / "machine.json";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // A small model and the least time for each kernel.
+  [[nodiscard]] std::vector<std::string> small(const std::string& verb = "compute") const {
+    return {program, verb, "--for", "zoo:lenet", "--batches", "2", "--kernel-budget", "1ms", "-o", file_.string()};
+  }
+
+  [[nodiscard]] pid_t start(const std::vector<std::string>& words) const {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    std::freopen((folder_ / "stdout").c_str(), "w", stdout);
+    std::freopen((folder_ / "stderr").c_str(), "w", stderr);
+    std::vector<char*> arguments;
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    ::execvp(arguments.front(), arguments.data());
+    ::_exit(127);
+  }
+  static int status_of(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  [[nodiscard]] int run(const std::vector<std::string>& words) const { return status_of(start(words)); }
+
+  [[nodiscard]] std::string said(const char* stream = "stderr") const {
+    std::ifstream in(folder_ / stream);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  [[nodiscard]] std::vector<std::string> journal_lines() const {
+    std::ifstream in(journal_path(file_));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+  }
+  // Waits until the journal has so many lines, or the process has ended.
+  void wait_for_lines(std::size_t count, pid_t child) const {
+    while (journal_lines().size() < count && ::waitid(P_PID, static_cast<id_t>(child), &info_, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info_.si_pid == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+
+  static std::map<std::string, double> times(const Calibration& calibration) {
+    std::map<std::string, double> result;
+    for (const KernelSample& sample : calibration.kernels) result[to_string(sample.key)] = sample.time.value();
+    return result;
+  }
+
+  fs::path folder_, file_;
+  mutable siginfo_t info_{};
+};
+
+TEST_F(Calibrate, times_the_kernels_of_a_model_and_writes_a_file_that_loads) {
+  ASSERT_EQ(run(small()), 0) << said();
+  const auto calibration = load_calibration(file_);
+  ASSERT_TRUE(calibration) << to_string(calibration.error());
+  EXPECT_GT(calibration->kernels.size(), 10U);
+  EXPECT_EQ(times(*calibration).size(), calibration->kernels.size()) << "no key twice";
+  for (const KernelSample& sample : calibration->kernels) EXPECT_GT(sample.time.value(), 0) << to_string(sample.key);
+  EXPECT_GT(calibration->device.peak.at(DType::f32).value(), 0);
+  EXPECT_GT(calibration->device.memory_bandwidth.value(), 0);
+  EXPECT_GT(calibration->device.memory.value(), 0);
+  EXPECT_FALSE(calibration->machine.at("cpu").empty());
+  EXPECT_FALSE(calibration->libraries.at("libtorch").empty());
+  EXPECT_EQ(calibration->ranks_per_node, 1);
+  EXPECT_FALSE(fs::exists(journal_path(file_))) << "its samples are in the file";
+  EXPECT_EQ(said("stdout"), file_.string() + "\n");
+}
+
+TEST_F(Calibrate, a_second_run_measures_nothing_again) {
+  ASSERT_EQ(run(small()), 0) << said();
+  const auto before = load_calibration(file_);
+  ASSERT_EQ(run(small()), 0) << said();
+  const auto after = load_calibration(file_);
+  ASSERT_TRUE(before && after);
+  EXPECT_EQ(times(*before), times(*after));
+}
+
+TEST_F(Calibrate, killed_in_the_middle_it_loses_nothing_and_goes_on) {
+  const pid_t child = start(small());
+  wait_for_lines(6, child);  // the header and five samples
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(status_of(child), 128 + SIGKILL) << "it was too fast to be killed, or failed: " << said();
+  const std::vector<std::string> left = journal_lines();
+  ASSERT_GE(left.size(), 6U);
+
+  ASSERT_EQ(run(small()), 0) << said();
+  const auto calibration = load_calibration(file_);
+  ASSERT_TRUE(calibration);
+  const std::map<std::string, double> final_times = times(*calibration);
+  EXPECT_GT(final_times.size(), 10U);
+  EXPECT_EQ(final_times.size(), calibration->kernels.size());
+  // The samples taken before the kill stand as they were, in the order they were taken.
+  EXPECT_NE(said().find("are in " + file_.string() + " already"), std::string::npos) << said();
+  for (std::size_t i = 1; i < left.size(); ++i)
+    EXPECT_NE(left[i].find(to_string(calibration->kernels[i - 1].key)), std::string::npos) << left[i];
+}
+
+TEST_F(Calibrate, interrupted_it_saves_and_exits_130) {
+  const pid_t child = start(small());
+  wait_for_lines(3, child);
+  ::kill(child, SIGINT);
+  ASSERT_EQ(status_of(child), 130) << said();
+  const auto calibration = load_calibration(file_);
+  ASSERT_TRUE(calibration);
+  EXPECT_GE(calibration->kernels.size(), 2U);
+}
+
+TEST_F(Calibrate, two_ranks_measure_together_and_one_writes) {
+  std::vector<std::string> words{"mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2"};
+  for (const std::string& word : small()) words.push_back(word);
+  ASSERT_EQ(run(words), 0) << said();
+  const auto calibration = load_calibration(file_);
+  ASSERT_TRUE(calibration) << to_string(calibration.error());
+  EXPECT_EQ(calibration->ranks_per_node, 2);
+  // Data-parallel training copies gradients into buckets: kernels that one rank does not run.
+  const auto found = times(*calibration);
+  EXPECT_TRUE(std::any_of(found.begin(), found.end(), [](const auto& entry) { return entry.first.starts_with("forward copy"); }));
+  for (const auto& [key, time] : found) EXPECT_GT(time, 0) << key;
+}
+
+TEST_F(Calibrate, bad_input_on_two_ranks_is_one_line_and_no_hang) {
+  const std::vector<std::string> words{"mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", program, "compute",
+                                       "--for", (folder_ / "absent.onnx").string(), "-o", file_.string()};
+  EXPECT_EQ(run(words), 3) << said();
+  const std::string text = said();
+  const std::size_t first = text.find("absent.onnx");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("sibyl: "), text.rfind("sibyl: ")) << text;
+}
+
+TEST_F(Calibrate, a_file_of_another_set_up_is_refused_and_left_alone) {
+  ASSERT_EQ(run(small()), 0) << said();
+  std::vector<std::string> words = small();
+  words.insert(words.end(), {"--threads", "2"});
+  EXPECT_EQ(run(words), 3);
+  EXPECT_NE(said().find("threads"), std::string::npos) << said();
+}
+
+TEST_F(Calibrate, storage_is_measured_and_cleaned_up) {
+  ASSERT_EQ(run({program, "io", "--size", "1MiB", "--directory", folder_.string(), "-o", file_.string()}), 0) << said();
+  const auto calibration = load_calibration(file_);
+  ASSERT_TRUE(calibration);
+  ASSERT_EQ(calibration->io.size(), 6U) << "three sizes, written and read";
+  EXPECT_EQ(calibration->io.back().bytes.value(), 1024 * 1024);
+  for (const auto& entry : fs::directory_iterator(folder_))
+    EXPECT_EQ(entry.path().filename().string().find(".sibyl-storage"), std::string::npos);
+}
+
+TEST_F(Calibrate, unknown_words_are_usage_errors) {
+  EXPECT_EQ(run({program, "everything"}), 2);
+  EXPECT_EQ(run({program, "compute", "--bathces", "1"}), 2);
+  EXPECT_EQ(run({program, "compute", "--batches", "0"}), 2);
+}
+
+}  // namespace
+}  // namespace sibyl

@@ -1,0 +1,109 @@
+#include "profiler/torch/timing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace sibyl {
+namespace {
+
+TimingOptions options_with_cache(double bytes) {
+  TimingOptions options;
+  options.cache = Bytes{bytes};
+  options.budget = Seconds{0.0};  // as few laps as allowed: no test waits
+  return options;
+}
+
+TEST(Rotation, small_operands_are_padded_to_more_than_twice_the_cache) {
+  // 64 copies (the most) of 1 kB touch 64 kB; padding must make up what lacks to 2 x 1 MB.
+  const Rotation r = plan_rotation(Bytes{1e3}, options_with_cache(1e6));
+  EXPECT_EQ(r.copies, 64);
+  EXPECT_GT(r.lap.value(), 2e6);
+  EXPECT_NEAR(r.padding.value(), 2e6 / 64 - 1e3, 1.0);
+}
+
+TEST(Rotation, copies_alone_suffice_where_they_are_large) {
+  // ceil(2 MB / 0.3 MB) = 7 copies are 2.1 MB: no padding.
+  const Rotation r = plan_rotation(Bytes{3e5}, options_with_cache(1e6));
+  EXPECT_EQ(r.copies, 7);
+  EXPECT_EQ(r.padding.value(), 0.0);
+  EXPECT_DOUBLE_EQ(r.lap.value(), 2.1e6);
+}
+
+TEST(Rotation, operands_beyond_twice_the_cache_need_no_second_copy) {
+  EXPECT_EQ(plan_rotation(Bytes{5e6}, options_with_cache(1e6)).copies, 1);
+}
+
+TEST(Rotation, memory_bounds_copies_and_padding_makes_up) {
+  TimingOptions options = options_with_cache(1e6);
+  options.most_memory = Bytes{6e5};
+  const Rotation r = plan_rotation(Bytes{3e5}, options);
+  EXPECT_EQ(r.copies, 2);
+  EXPECT_GT(r.lap.value(), 2e6);
+}
+
+TEST(Statistics, median_and_spread_by_hand) {
+  const std::vector<double> values{5, 1, 3, 2, 100};
+  EXPECT_EQ(median(values), 3);
+  // |x - 3| = 2 2 0 1 97: their median is 2.
+  EXPECT_DOUBLE_EQ(relative_spread(values, 3), 1.4826 * 2 / 3);
+  EXPECT_EQ(median(std::vector<double>{4, 2}), 3);
+  EXPECT_EQ(median({}), 0);
+}
+
+TEST(Statistics, the_median_is_known_when_the_order_statistics_around_it_agree) {
+  std::vector<double> values;
+  for (int i = 0; i < 100; ++i) values.push_back(1.0 + 1e-4 * i);
+  // Order statistics 40 and 60 of 100: 20e-4 apart, below 2 x 1 % but above 2 x 0.05 %.
+  EXPECT_TRUE(median_is_known(values, 0.01));
+  EXPECT_FALSE(median_is_known(values, 0.0005));
+  EXPECT_FALSE(median_is_known(std::vector<double>(5, 1.0), 0.01)) << "five values enclose no median with 95 %";
+  EXPECT_TRUE(median_is_known(std::vector<double>(6, 1.0), 0.01));
+}
+
+TEST(TimeLaps, the_first_lap_warms_up_and_is_not_counted) {
+  int calls = 0;
+  const TimedWork work{{}, [&](int) { return ++calls <= 3 ? 100.0 : 1.0; }};
+  const auto times = time_laps(work, Rotation{3, {}, {}}, options_with_cache(1));
+  ASSERT_TRUE(times);
+  EXPECT_THAT(*times, testing::Each(1.0));
+  EXPECT_EQ(times->size(), 6U) << "two laps of three make at least five runs";
+}
+
+TEST(TimeLaps, copies_take_turns) {
+  std::vector<int> order;
+  const TimedWork work{{}, [&](int copy) { return order.push_back(copy), 1.0; }};
+  ASSERT_TRUE(time_laps(work, Rotation{2, {}, {}}, options_with_cache(1)));
+  for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i], static_cast<int>(i % 2));
+}
+
+TEST(TimeLaps, goes_on_while_another_rank_does_not_know_its_median) {
+  int votes = 0;
+  TimingOptions options = options_with_cache(1);
+  options.agree = [&](Vote) { return ++votes < 50 ? Vote::more : Vote::done; };
+  const auto times = time_laps({{}, [](int) { return 1.0; }}, Rotation{}, options);
+  ASSERT_TRUE(times);
+  EXPECT_EQ(times->size(), 49U);
+}
+
+TEST(TimeLaps, votes_failure_instead_of_leaving_the_others_at_the_barrier) {
+  std::vector<Vote> votes;
+  TimingOptions options = options_with_cache(1);
+  options.agree = [&](Vote vote) { return votes.push_back(vote), vote; };
+  const auto times = time_laps({{}, [](int) -> double { throw std::runtime_error("no such kernel"); }}, Rotation{}, options);
+  ASSERT_FALSE(times);
+  EXPECT_EQ(times.error().message, "no such kernel");
+  EXPECT_THAT(votes, testing::ElementsAre(Vote::failed));
+}
+
+TEST(TimeLaps, a_failure_elsewhere_is_a_failure_here) {
+  TimingOptions options = options_with_cache(1);
+  options.agree = [](Vote) { return Vote::failed; };
+  EXPECT_FALSE(time_laps({{}, [](int) { return 1.0; }}, Rotation{}, options));
+}
+
+TEST(Machine, has_a_last_level_cache) { EXPECT_GT(last_level_cache().value(), 1e5); }
+
+}  // namespace
+}  // namespace sibyl
