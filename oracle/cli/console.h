@@ -1,0 +1,34 @@
+// Where words come from and go to: standard streams, files, the terminal's abilities.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/table.h"
+#include "oracle/cli/arguments.h"
+#include "oracle/report/report.h"
+
+namespace sibyl::cli {
+
+// Data, on standard output. Fails where it cannot be written (a full disk).
+Result<void> print(const std::string& text);
+// Talk, on standard error.
+void say(const std::string& text);
+
+// The whole of a file; "-" is standard input.
+Result<std::string> read_text(const std::string& path);
+// Replaces the file in one move, so that a reader never sees half of it. An existing one only with `overwrite`. "-" is
+// standard output.
+Result<void> write_file(const std::string& path, const std::string& bytes, bool overwrite);
+
+// --color, NO_COLOR, and whether standard output is a terminal.
+TextStyle text_style(const Arguments& arguments);
+
+enum class OutputFormat { text, json, csv, markdown };
+std::vector<Option> table_options();  // --csv and --markdown
+// Of --json, --csv and --markdown at most one may be given.
+Result<OutputFormat> output_format(const Arguments& arguments);
+
+}  // namespace sibyl::cli

@@ -1,0 +1,46 @@
+#include "oracle/cli/study.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "oracle/cli/options.h"
+
+namespace sibyl::cli {
+
+Option cluster_option() {
+  return {
+      .name = "--cluster", .value = "NAME|FILE", .help = "a shipped cluster, a cluster.yaml, or a calibration.json"};
+}
+
+Result<Cluster> read_cluster(const Arguments& arguments) {
+  const auto name = arguments.text("--cluster");
+  if (name) return load_cluster(*name);
+  return fail(ErrorCode::usage, "--cluster is missing", {},
+              "`sibyl clusters` lists the shipped ones; `sibyl calibrate` measures yours");
+}
+
+Result<Strategy> read_strategy_for(const Arguments& arguments, const Cluster& cluster) {
+  std::optional<int> devices;
+  if (const auto text = arguments.text("--devices")) {
+    SIBYL_TRY(const std::vector<int> counts, parse_device_counts(*text));
+    if (counts.size() != 1)
+      return fail(ErrorCode::usage, "--devices takes one count here", {}, "`sibyl scale` takes several");
+    devices = counts.front();
+  } else if (!arguments.text("--parallel")) {
+    devices = cluster.devices();
+  }
+  return read_strategy(arguments, devices);
+}
+
+std::int64_t micro_batch_of(const Strategy& strategy) {
+  return std::max<std::int64_t>(1, strategy.global_batch / strategy.devices() / strategy.accumulation);
+}
+
+Result<Graph> load_graph_for(const Arguments& arguments, std::int64_t micro_batch) {
+  SIBYL_TRY(ImportOptions options, read_import_options(arguments));
+  options.batch = micro_batch;
+  return load_graph(arguments.operands().front(), options);
+}
+
+}  // namespace sibyl::cli

@@ -1,0 +1,25 @@
+// What predict, scale and whatif have in common: a model and a cluster, found as the options name them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibration/cluster.h"
+#include "oracle/cli/arguments.h"
+#include "oracle/report/report.h"
+#include "oracle/strategy.h"
+
+namespace sibyl::cli {
+
+Option cluster_option();  // --cluster, which must be given
+Result<Cluster> read_cluster(const Arguments& arguments);
+
+// --devices; the whole cluster where neither it nor --parallel is given.
+Result<Strategy> read_strategy_for(const Arguments& arguments, const Cluster& cluster);
+
+// The model imported with the batch that one device runs at once.
+Result<Graph> load_graph_for(const Arguments& arguments, std::int64_t micro_batch);
+std::int64_t micro_batch_of(const Strategy& strategy);
+
+}  // namespace sibyl::cli
