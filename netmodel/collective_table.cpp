@@ -77,13 +77,16 @@ bool CollectiveTable::has(Collective collective, Algorithm algorithm) const {
   return measured_.contains({collective, algorithm});
 }
 
+std::span<const MeasuredPlacement> CollectiveTable::placements(Collective collective, Algorithm algorithm) const {
+  const auto found = measured_.find({collective, algorithm});
+  return found == measured_.end() ? std::span<const MeasuredPlacement>() : std::span(found->second);
+}
+
 const MeasuredPlacement* CollectiveTable::nearest(Collective collective, Algorithm algorithm,
                                                   const GroupPlacement& placement) const {
-  const auto found = measured_.find({collective, algorithm});
-  if (found == measured_.end()) return nullptr;
   const MeasuredPlacement* best = nullptr;
   double best_distance = 0.0;
-  for (const MeasuredPlacement& candidate : found->second) {
+  for (const MeasuredPlacement& candidate : placements(collective, algorithm)) {
     if ((candidate.placement.nodes == 1) != (placement.nodes == 1) || candidate.placement.size() == 1) continue;
     const double here = distance(candidate.placement, placement);
     if (best == nullptr || here < best_distance) best = &candidate, best_distance = here;

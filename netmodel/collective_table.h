@@ -24,6 +24,7 @@ class CollectiveTable {
   explicit CollectiveTable(std::span<const CollectiveSample> samples);
 
   [[nodiscard]] bool has(Collective collective, Algorithm algorithm) const;
+  [[nodiscard]] std::span<const MeasuredPlacement> placements(Collective collective, Algorithm algorithm) const;
   // The placement itself, or the nearest one of the same class (inside one node, or across nodes); null if none.
   [[nodiscard]] const MeasuredPlacement* nearest(Collective collective, Algorithm algorithm,
                                                  const GroupPlacement& placement) const;

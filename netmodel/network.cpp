@@ -34,10 +34,13 @@ constexpr std::array<std::pair<Algorithm, std::string_view>, 6> algorithm_names{
      {Algorithm::hierarchical, "hierarchical"}}};
 
 // Errors (one standard deviation, relative) that no sample tells: see docs/models/network.md.
-constexpr double error_per_octave_of_gap = 0.02;   // interpolating between sizes
-constexpr double error_per_octave_beyond = 0.05;   // beyond the sampled sizes
+constexpr double error_per_octave_of_gap = 0.02;    // interpolating between sizes
+constexpr double error_per_octave_beyond = 0.05;    // beyond the sampled sizes
 constexpr double error_per_octave_of_count = 0.10;  // carried to another placement
-constexpr double error_of_formula = 0.15;          // beside that of the point-to-point times
+constexpr double error_of_formula = 0.15;           // beside that of the point-to-point times
+
+// What a GPU library spends on any collective before its first byte moves (7 to 8 us on A100, 4 to 5 us on H100).
+constexpr double usual_launch = 7e-6;
 
 }  // namespace
 
@@ -74,6 +77,7 @@ struct Network::Model {
   [[nodiscard]] MeasuredPlacement carried(const MeasuredPlacement& from, Collective collective, Algorithm algorithm,
                                           const GroupPlacement& to) const;
   [[nodiscard]] bool any(Collective collective) const;
+  [[nodiscard]] bool gpus() const { return topology.spec().device_link.kind != LinkKind::shared_memory; }
   void infer_device_link();
 
   Topology topology;
@@ -82,6 +86,7 @@ struct Network::Model {
   Algorithm algorithm;
   PointToPoint point_to_point;
   CollectiveTable table;
+  double launch = 0.0;
 };
 
 Network::Model::Model(Topology machine, std::vector<PointToPointSample> messages, std::vector<CollectiveSample> timed,
@@ -92,27 +97,44 @@ Network::Model::Model(Topology machine, std::vector<PointToPointSample> messages
       algorithm(chosen),
       point_to_point(topology, point_to_point_samples),
       table(collective_samples) {
+  if (gpus()) launch = usual_launch;
   if (!point_to_point.measured(true)) infer_device_link();
 }
 
-// Where collectives were timed inside a node but no message was, the largest group's all-reduces tell what a device link gives:
-// read as a ring, 2 (p - 1) latencies at the smallest size and 2 (p - 1)/p m bytes at the largest.
+// Where collectives were timed inside a node but no message was, they tell what a device link gives. Small ones take launch + steps *
+// latency, in steps of a ring (fitted over collectives and counts); the largest all-reduce of the largest group moves
+// 2 (p - 1)/p m.
 void Network::Model::infer_device_link() {
-  const MeasuredPlacement* largest =
-      table.nearest(Collective::all_reduce, Algorithm::automatic, {topology.spec().devices_per_node, 1, 1});
-  if (largest == nullptr || largest->points.size() < 2) return;
+  double n = 0, s = 0, ss = 0, t = 0, st = 0;
+  const MeasuredPlacement* largest = nullptr;
+  for (const Collective kind : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather})
+    for (const MeasuredPlacement& measured : table.placements(kind, Algorithm::automatic)) {
+      if (measured.placement.nodes != 1 || measured.points.size() < 2) continue;
+      const double steps = (kind == Collective::all_reduce ? 2.0 : 1.0) * (measured.placement.size() - 1);
+      const double smallest = measured.points.front().seconds;
+      n += 1, s += steps, ss += steps * steps, t += smallest, st += steps * smallest;
+      if (kind == Collective::all_reduce && (largest == nullptr || largest->placement < measured.placement))
+        largest = &measured;
+    }
+  if (largest == nullptr || largest->placement.size() < 2) return;
+  const double spread = n * ss - s * s;
+  double latency = topology.path(0).latency.value();
+  if (gpus() && spread > 0) latency = std::max(0.0, (n * st - s * t) / spread);
+  // Without a launch, or where it would be negative, it is all latency.
+  launch = gpus() ? std::max(0.0, (t - latency * s) / n) : 0.0;
+  if (launch == 0.0) latency = st / ss;
   const CurvePoint &small = largest->points.front(), &large = largest->points.back();
-  const double steps = 2.0 * (largest->placement.size() - 1);
-  const double moved = steps / largest->placement.size() * (large.bytes - small.bytes);
+  const double size = largest->placement.size();
+  const double moved = 2 * (size - 1) / size * (large.bytes - small.bytes);
   if (large.seconds <= small.seconds || moved <= 0) return;
   constexpr double read_as_ring_error = 0.20;
-  point_to_point.set_device_link(Seconds{small.seconds / steps}, BytesPerSecond{moved / (large.seconds - small.seconds)},
+  point_to_point.set_device_link(Seconds{latency}, BytesPerSecond{moved / (large.seconds - small.seconds)},
                                  read_as_ring_error);
 }
 
 // GPU libraries choose among rings and trees; sibyl::Communicator, between CPU ranks, has its own rule.
 Algorithm Network::Model::fastest(Collective collective, double bytes, const GroupPlacement& placement) const {
-  if (collective != Collective::all_reduce || topology.spec().device_link.kind == LinkKind::shared_memory)
+  if (collective != Collective::all_reduce || !gpus())
     return collective::resolve(collective, Algorithm::automatic, static_cast<std::int64_t>(bytes), placement.size());
   const collective::Wire wire(topology, point_to_point);
   const collective::Job job{collective, bytes, placement};
@@ -122,13 +144,13 @@ Algorithm Network::Model::fastest(Collective collective, double bytes, const Gro
 double Network::Model::formula(Collective collective, Algorithm chosen, double bytes,
                                const GroupPlacement& placement) const {
   const auto time = [&](Algorithm runs, double size) {
-    return collective::seconds({collective, size, placement}, runs, {topology, point_to_point});
+    return launch + collective::seconds({collective, size, placement}, runs, {topology, point_to_point});
   };
   if (chosen != Algorithm::automatic) return time(chosen, bytes);
   double result = time(fastest(collective, bytes, placement), bytes);
   if (collective != Collective::all_reduce) return result;
   // A choice by size alone may be late: where the next algorithm is faster, the time before the change is held.
-  if (topology.spec().device_link.kind == LinkKind::shared_memory)
+  if (!gpus())
     for (const std::int64_t change : collective::choice_changes(placement.size()))
       if (const auto size = static_cast<double>(change); size < bytes)
         result = std::max(result, time(fastest(collective, size, placement), size));

@@ -27,7 +27,7 @@ class PointToPoint {
  public:
   // What a link that nobody measured gives of its nominal rate: see docs/models/network.md.
   static constexpr double device_link_efficiency = 0.80;
-  static constexpr double nic_efficiency = 0.85;
+  static constexpr double nic_efficiency = 0.92;
   static constexpr double unmeasured_error = 0.30;
 
   PointToPoint(const Topology& topology, std::span<const PointToPointSample> samples);

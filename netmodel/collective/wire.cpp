@@ -13,6 +13,8 @@ double Wire::across(double bytes, int flows, int nodes, bool far) const {
   return messages_.seconds(bytes, {level, std::max(1, static_cast<int>(std::ceil(sharing - 1e-9)))});
 }
 
+bool Wire::chains() const { return topology_.spec().device_link.kind != LinkKind::shared_memory; }
+
 int Wire::stripes(int ranks) const { return std::min(ranks, topology_.spec().nics_per_node); }
 
 }  // namespace sibyl::collective

@@ -23,6 +23,9 @@ class Wire {
   // NICs that `ranks` ranks of a node can use for one flow in parallel rings: one each at most.
   [[nodiscard]] int stripes(int ranks) const;
 
+  // Does the library pass a tree's bytes through a node's ranks one after another? Those of GPUs do.
+  [[nodiscard]] bool chains() const;
+
  private:
   const Topology& topology_;
   const PointToPoint& messages_;

@@ -113,7 +113,7 @@ TEST(PointToPoint, MeasuredInterpolatedOrFromTheTopology) {
   const Network bare(Topology::make(test::cpu_spec(2, 2)).value(), {}, {});
   const Estimate guess = bare.point_to_point(Bytes{1e6}, false);
   EXPECT_EQ(guess.provenance, Provenance::estimated);
-  EXPECT_NEAR(guess.time.value(), 10e-6 + 1e6 / (100e6 * 0.85), 1e-9);
+  EXPECT_NEAR(guess.time.value(), 10e-6 + 1e6 / (100e6 * 0.92), 1e-9);
 }
 
 TEST(Network, ResizedKeepsItsMeasurements) {
