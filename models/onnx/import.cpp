@@ -27,10 +27,24 @@ Result<Translation> translate_as_baked(const ModelData& model, Binding binding, 
   binding.wanted_side = 0;
   binding.batches[1] = binding.batches[0];
   for (InputShapes& input : binding.inputs) input.at[1] = input.at[0];
-  auto translation = translate(model, binding);
+  Choices none;
+  auto translation = translate(model, binding, none);
   if (!translation) return Failure(translation.error().error);
   translation->unsupported.insert(translation->unsupported.begin(), {reason.where, problem.op_type, reason.message});
   return std::move(*translation);
+}
+
+// With other guesses about the batch, while a node forbids it. The error is the first one's: the likeliest guesses'.
+tl::expected<Translation, TranslationError> translate_guessing(const ModelData& model, const Binding& binding) {
+  constexpr int most_attempts = 200;
+  Choices choices;
+  auto first = translate(model, binding, choices);
+  if (first || !first.error().forbids_batch) return first;
+  for (int attempt = 1; attempt < most_attempts && choices.advance(); ++attempt) {
+    auto next = translate(model, binding, choices);
+    if (next) return next;
+  }
+  return first;
 }
 
 // A model with an open batch is walked from a batch of 1, since exporters bake their example's 1 into constants that can
@@ -39,7 +53,7 @@ Result<Translation> translate_model(const ModelData& model, const ImportOptions&
   std::optional<Error> first;
   for (const std::int64_t reference : {1, 2}) {
     SIBYL_TRY(const Binding binding, bind_inputs(model, options, reference));
-    auto translation = translate(model, binding);
+    auto translation = translate_guessing(model, binding);
     if (translation) return std::move(*translation);
     if (binding.baked && translation.error().forbids_batch && !options.batch)
       return translate_as_baked(model, binding, translation.error());

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "models/graph.h"
+#include "models/onnx/choices.h"
 #include "models/onnx/document.h"
 #include "models/onnx/fact.h"
 
@@ -34,13 +35,15 @@ using Batches = std::array<std::int64_t, 2>;
 
 class Node {
  public:
-  Node(const NodeData& data, std::int64_t opset, std::span<const Value* const> inputs, std::size_t side, Batches batches)
-      : data_(&data), opset_(opset), inputs_(inputs), side_(side), batches_(batches) {}
+  Node(const NodeData& data, std::int64_t opset, std::span<const Value* const> inputs, std::size_t side, Batches batches,
+       Choices& choices)
+      : data_(&data), opset_(opset), inputs_(inputs), side_(side), batches_(batches), choices_(&choices) {}
 
   [[nodiscard]] std::int64_t opset() const { return opset_; }
   [[nodiscard]] std::string_view op_type() const { return data_->op_type; }
   [[nodiscard]] std::size_t side() const { return side_; }
   [[nodiscard]] const Batches& batches() const { return batches_; }
+  [[nodiscard]] Choices& choices() const { return *choices_; }
   [[nodiscard]] std::size_t input_count() const { return inputs_.size(); }
   [[nodiscard]] std::size_t output_count() const { return data_->outputs.size(); }
   [[nodiscard]] bool has(std::size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
@@ -75,6 +78,7 @@ class Node {
   std::span<const Value* const> inputs_;
   std::size_t side_;
   Batches batches_;
+  Choices* choices_;
 };
 
 // An axis counted from the back becomes one from the front. `extra` allows for axes of the result (Unsqueeze).

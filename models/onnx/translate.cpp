@@ -39,8 +39,8 @@ Error message(std::string text) { return Error{ErrorCode::bad_input, std::move(t
 
 class Translator {
  public:
-  Translator(const ModelData& model, const Binding& binding)
-      : model_(model), binding_(binding), emitter_(binding.batches, binding.wanted_side) {
+  Translator(const ModelData& model, const Binding& binding, Choices& choices)
+      : model_(model), binding_(binding), choices_(choices), emitter_(binding.batches, binding.wanted_side) {
     for (const FunctionData& function : model.functions) functions_[{function.domain, function.name}] = &function;
   }
 
@@ -63,6 +63,7 @@ class Translator {
 
   const ModelData& model_;
   const Binding& binding_;
+  Choices& choices_;
   std::map<std::pair<std::string_view, std::string_view>, const FunctionData*> functions_;
   std::deque<Value> values_;
   Emitter emitter_;
@@ -241,7 +242,7 @@ Done Translator::run_function(const NodeData& node, const FunctionData& function
 Result<Lowering> Translator::lower(const NodeData& node, const Operator& rule, const Scope& scope, const std::vector<Value*>& inputs, std::size_t side) {
   const auto opset = scope.opsets->find(node.domain);
   const std::vector<const Value*> views(inputs.begin(), inputs.end());
-  SIBYL_TRY(Lowering lowering, rule.rule(Node(node, opset == scope.opsets->end() ? 1 : opset->second, views, side, binding_.batches)));
+  SIBYL_TRY(Lowering lowering, rule.rule(Node(node, opset == scope.opsets->end() ? 1 : opset->second, views, side, binding_.batches, choices_)));
   for (auto* facts : {&lowering.outputs, &lowering.locals})
     for (Fact& fact : *facts) {
       if (!is_sane(fact.shape)) return fail("its result [" + to_string(fact.shape) + "] has more than 2^62 elements");
@@ -276,7 +277,13 @@ Done Translator::settle(const NodeData& node, Scope& scope, const std::vector<Va
     outputs.push_back(nullptr);
     if (node.outputs[i].empty()) continue;
     if (alias && i == 0) {
-      scope.names[node.outputs[0]] = inputs[*lowered[0].alias];
+      const Value& input = *inputs[*lowered[0].alias];
+      // torch's inference export merges initializers that happen to be equal, such as the scales of a fresh model's norms, and
+      // leaves Identity nodes with their names. Vectors are taken apart again; equal matrices are tied weights.
+      if (node.op_type == "Identity" && input.source == Source::weight && input.at[0].shape.size() == 1)
+        add(node.outputs[0], scope, Source::weight, input.at);
+      else
+        scope.names[node.outputs[0]] = inputs[*lowered[0].alias];
       continue;
     }
     std::array<Fact, 2> at;
@@ -296,8 +303,8 @@ Done Translator::settle(const NodeData& node, Scope& scope, const std::vector<Va
 
 }  // namespace
 
-tl::expected<Translation, TranslationError> translate(const ModelData& model, const Binding& binding) {
-  return Translator(model, binding).run();
+tl::expected<Translation, TranslationError> translate(const ModelData& model, const Binding& binding, Choices& choices) {
+  return Translator(model, binding, choices).run();
 }
 
 }  // namespace sibyl::onnx_import

@@ -19,6 +19,6 @@ struct TranslationError {
   std::string op_type;
 };
 
-tl::expected<Translation, TranslationError> translate(const ModelData& model, const Binding& binding);
+tl::expected<Translation, TranslationError> translate(const ModelData& model, const Binding& binding, Choices& choices);
 
 }  // namespace sibyl::onnx_import

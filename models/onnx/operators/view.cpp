@@ -114,18 +114,28 @@ Index clamp_to(const Index& index, const Shape& shape) {
   return source;
 }
 
+// A target that is a constant may hold a baked-in batch: on the operand's batch axis, where it repeats its extent; or at axis 0 of
+// something that does not grow (a class token), where it may be the batch or not.
+void unbake(const Node& node, Ints& target) {
+  if (node.side() == 0 || target.empty() || node.ints_at(1, 0) != node.ints_at(1, 1)) return;
+  const Shape& x = node.fact_at(0, 0).shape;
+  const auto [reference, other] = node.batches();
+  if (const auto axis = node.batch_axis(0)) {
+    if (target.size() < x.size()) return;
+    const std::size_t place = target.size() - x.size() + *axis;
+    if (target[place] == x[*axis]) target[place] = node.shape(0)[*axis];
+    return;
+  }
+  const bool candidate = reference > 1 && target[0] == reference && (x.size() < target.size() || x[0] == 1);
+  if (candidate && node.choices().pick(fmt::format("{} expands to [{}]", to_string(x), to_string(target)), 2) == 1) target[0] = other;
+}
+
 Result<Lowering> expand(const Node& node) {
   auto target = node.ints(1);
   if (!target) return unsupported("its target shape is computed while the model runs");
   for (std::int64_t& extent : *target)
     if (extent == -1) extent = 1;
-  // A baked-in batch: the target repeats the operand's own extent on the batch axis.
-  const auto axis = node.batch_axis(0);
-  if (axis && node.side() == 1 && node.ints_at(1, 0) == node.ints_at(1, 1)) {
-    const std::size_t skip = target->size() - std::min(target->size(), node.shape(0).size());
-    const std::size_t place = skip + *axis;
-    if (target->size() >= node.shape(0).size() && (*target)[place] == node.fact_at(0, 0).shape[*axis]) (*target)[place] = node.shape(0)[*axis];
-  }
+  unbake(node, *target);
   if (!is_sane(*target)) return fail("its target shape [" + to_string(*target) + "] is not one");
   SIBYL_TRY(const Shape shape, broadcast(node.shape(0), *target));
   Lowering lowering = single(node, Expand{}, {0}, shape, node.dtype(0));
