@@ -11,11 +11,14 @@ bool is_identity(const Ints& permutation) {
   return true;
 }
 
+// At any batch: at a batch of 1 a class token's expansion to the batch looks as if it did nothing.
+bool same_extents(const Tensor& x, const Tensor& y) { return x.shape == y.shape && x.batch_axis == y.batch_axis; }
+
 bool changes_nothing(const Editor& editor, const Operation& op) {
   const Tensor& x = editor[op.inputs[0]];
   const Tensor& y = editor[op.outputs[0]];
   if (std::holds_alternative<Reshape>(op.attributes) || std::holds_alternative<Expand>(op.attributes))
-    return x.shape == y.shape;
+    return same_extents(x, y);
   if (const auto* t = std::get_if<Transpose>(&op.attributes)) return is_identity(t->permutation);
   if (std::holds_alternative<Concat>(op.attributes)) return op.inputs.size() == 1;
   if (const auto* cast = std::get_if<Cast>(&op.attributes)) return cast->to == x.dtype;
@@ -33,7 +36,7 @@ void views(Editor& editor) {
       editor.redirect(y, x);
     } else if (std::holds_alternative<Reshape>(op.attributes) && editor.produced_by<Reshape>(x)) {
       editor.fuse(id, {}, Reshape{}, {editor.operand(x, 0)});
-      if (editor[editor.operand(y, 0)].shape == editor[y].shape) editor.redirect(y, editor.operand(y, 0));
+      if (same_extents(editor[editor.operand(y, 0)], editor[y])) editor.redirect(y, editor.operand(y, 0));
     } else if (const auto* outer = std::get_if<Transpose>(&op.attributes)) {
       const auto* inner = editor.produced_by<Transpose>(x);
       if (!inner) continue;
