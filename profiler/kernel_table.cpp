@@ -22,7 +22,6 @@ using interpolation::Roofline;
 
 constexpr double unstated_spread = 0.03;  // of samples whose source gives none
 constexpr double transfer_error = 0.02;   // between a kernel timed alone and the same kernel in a step
-constexpr double related_error = 0.2;     // from another family of the same type
 constexpr double datasheet_error = 0.4;
 constexpr std::uint32_t all_operands = 3;  // masks of decomposable operations: x, weight, [bias]
 
@@ -159,10 +158,11 @@ std::optional<KernelEstimate> KernelTable::Index::within(const Place& place, con
 }
 
 std::optional<KernelEstimate> KernelTable::Index::from_relatives(const KernelKey& key) const {
-  for (const Place& place : interpolation::related(key))
-    if (auto guess = within(place, key)) {
+  for (const interpolation::Relative& relative : interpolation::related(key))
+    if (auto guess = within(relative.place, key)) {
+      guess->time.time *= relative.slowdown;
       guess->time.provenance = Provenance::estimated;
-      guess->time.relative_error = std::hypot(guess->time.relative_error, related_error);
+      guess->time.relative_error = std::hypot(guess->time.relative_error, relative.error);
       return guess;
     }
   return std::nullopt;

@@ -38,8 +38,16 @@ struct Place {
 
 Place place(const KernelKey& key);
 
-// Where to look when the family has no samples, best first: the same element type always.
-std::vector<Place> related(const KernelKey& key);
+// Where to look when the family has no samples: what a kernel there takes relative to its roofline, this one takes `slowdown` times,
+// give or take `error`.
+struct Relative {
+  Place place;
+  double slowdown = 1.0;
+  double error = 0.2;
+};
+
+// Best first; the same element type always.
+std::vector<Relative> related(const KernelKey& key);
 
 }  // namespace sibyl::interpolation
 
