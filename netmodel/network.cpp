@@ -38,6 +38,9 @@ constexpr double error_per_octave_of_gap = 0.02;    // interpolating between siz
 constexpr double error_per_octave_beyond = 0.05;    // beyond the sampled sizes
 constexpr double error_per_octave_of_count = 0.10;  // carried to another placement
 constexpr double error_of_formula = 0.15;           // beside that of the point-to-point times
+// GPU libraries between nodes reach their full rate only with messages longer than this; below, formulas come out too fast.
+constexpr double gpu_full_rate_bytes = 128.0 * 1024 * 1024;
+constexpr double error_below_full_rate = 0.40;
 
 // What a GPU library spends on any collective before its first byte moves (7 to 8 us on A100, 4 to 5 us on H100).
 constexpr double usual_launch = 7e-6;
@@ -216,8 +219,9 @@ Estimate Network::Model::estimate(Collective collective, Algorithm chosen, doubl
   }
   const double across = placement.nodes > 1 ? point_to_point.error({topology.span(placement.nodes), 1}) : 0.0;
   const double inside = placement.ranks_per_node > 1 ? point_to_point.error({0, 1}) : 0.0;
-  return {Seconds{formula(collective, chosen, bytes, placement)}, std::hypot(std::max(across, inside), error_of_formula),
-          Provenance::estimated};
+  const double ramp = gpus() && placement.nodes > 1 && bytes < gpu_full_rate_bytes ? error_below_full_rate : 0.0;
+  return {Seconds{formula(collective, chosen, bytes, placement)},
+          std::hypot(std::max(across, inside), error_of_formula, ramp), Provenance::estimated};
 }
 
 bool Network::Model::any(Collective collective) const {

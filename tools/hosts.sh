@@ -111,7 +111,7 @@ run() {
   # --bind-to none: else each host's daemon, knowing nothing of the others, binds its rank to the same core. --prefix is not needed:
   # all hosts see one file system. Children of the agents inherit this environment, so no -x either.
   # shellcheck disable=SC2086
-  SIBYL_HOSTS=$SIBYL_HOSTS OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+  exec env SIBYL_HOSTS="$SIBYL_HOSTS" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
     ip netns exec "$(host "$SIBYL_HOSTS" 1)" unshare --uts sh -c 'hostname "$1"; shift; exec "$@"' sh \
     "$(host "$SIBYL_HOSTS" 1)" mpirun --mca plm_rsh_agent "$self agent" --mca plm rsh --mca pml ob1 \
     --mca btl tcp,self,vader --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 \
@@ -126,18 +126,21 @@ with() {
   shift
   [ $# -gt 0 ] || die "with: which command?"
   up "$count" "$rate"
-  trap 'down "$made"' EXIT
+  # In the background, for a shell that waits for a foreground command does not hear signals.
+  child=
+  trap '[ -z "$child" ] || kill "$child" 2>/dev/null || true; down "$made"' EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
   SIBYL_HOSTS=$made
   export SIBYL_HOSTS
   status=0
-  if [ "$1" = run ]; then
-    shift
-    (run "$@") || status=$?
-  else
-    "$@" || status=$?
-  fi
+  case $1 in
+    run) shift; run "$@" <&0 & ;;
+    *) "$@" <&0 & ;;
+  esac
+  child=$!
+  wait "$child" || status=$?
+  child=
   exit "$status"
 }
 
