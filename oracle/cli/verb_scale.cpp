@@ -19,6 +19,15 @@ Result<Scaling> read_scaling(const Arguments& arguments, const BatchSize& batch)
   return batch.per_device ? Scaling::weak : Scaling::strong;
 }
 
+// A mistake in the model or the options spoils every count alike, and is told once.
+std::optional<Error> common_failure(const ScaleReport& report) {
+  const Result<Prediction>& first = report.points.front().prediction;
+  if (first || first.error().code == ErrorCode::infeasible) return std::nullopt;
+  for (const ScalePoint& point : report.points)
+    if (point.prediction || point.prediction.error() != first.error()) return std::nullopt;
+  return first.error();
+}
+
 // 0 if any count can be run; else the first reason decides.
 int exit_code_of(const ScaleReport& report) {
   for (const ScalePoint& point : report.points)
@@ -40,6 +49,7 @@ Result<int> run(const Arguments& arguments) {
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, micro_batch_of(strategy)));
   const ScaleReport report{arguments.operands().front(), cluster.name, scaling,
                            scale(graph, strategy, cluster, counts, scaling)};
+  if (auto failure = common_failure(report)) return Failure(std::move(*failure));
   switch (format) {
     case OutputFormat::json: SIBYL_CHECK(print(to_json(report))); break;
     case OutputFormat::csv: SIBYL_CHECK(print(csv(to_table(report)))); break;

@@ -28,6 +28,7 @@ Verb clusters_verb();
 Verb doctor_verb();
 Verb calibrate_verb();
 Verb train_verb();
+Verb validate_verb();
 
 // In the order that help shows them.
 const std::vector<Verb>& all_verbs();

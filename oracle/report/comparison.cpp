@@ -62,6 +62,7 @@ Table comparison_table(const PredictionReport& before, const PredictionReport& a
   quantity("step time", a.step_time, b.step_time);
   row("throughput", a.throughput, b.throughput, samples_per_second(a.throughput), samples_per_second(b.throughput));
   for (const TimePart& part : time_parts()) quantity(part.title, a.breakdown.*part.value, b.breakdown.*part.value);
+  quantity("slowest rank, waited for", slowest_rank_wait(a), slowest_rank_wait(b));
   quantity("memory", a.memory.total, b.memory.total);
   for (const MemoryPart& part : memory_parts())
     quantity(fmt::format("memory: {}", part.title), a.memory.*part.value, b.memory.*part.value);

@@ -82,6 +82,9 @@ std::string time_html(const Prediction& p) {
     rows += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", part.title, to_string(time),
                         part.on_critical_path && p.step_time.value() > 0 ? percent(time / p.step_time) : "");
   }
+  if (const Seconds wait = slowest_rank_wait(p); wait.value() > 0)
+    rows += fmt::format("<tr><td>slowest rank, waited for</td><td>{}</td><td>{}</td></tr>\n", to_string(wait),
+                        percent(wait / p.step_time));
   return "<h2>Time</h2>\n<table>\n" + rows + "</table>\n";
 }
 

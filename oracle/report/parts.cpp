@@ -67,6 +67,14 @@ std::string plural(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
 }
 
+Seconds slowest_rank_wait(const Prediction& p) {
+  Seconds rest = p.step_time;
+  for (const TimePart& part : time_parts())
+    if (part.on_critical_path) rest -= p.breakdown.*part.value;
+  constexpr double rounding = 1e-6;
+  return p.devices > 1 && rest > rounding * p.step_time ? rest : Seconds{};
+}
+
 std::string bottleneck_sentence(const Bottleneck& bottleneck) {
   if (bottleneck.name.empty()) return "none found";
   return fmt::format("{} is {} of the step; twice as fast, the step would be {} shorter", bottleneck.name,

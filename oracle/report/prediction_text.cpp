@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t bar_cells = 48;
 constexpr std::size_t shown_operations = 6;
+constexpr double visible_share = 1e-6;  // of the step; less is rounding
 
 std::string heading(const PredictionReport& r, Paint paint) {
   const Prediction& p = r.prediction;
@@ -42,17 +43,22 @@ std::string share_bar(double share) {
   return std::string(static_cast<std::size_t>(std::lround(cells)), '#');
 }
 
+std::string time_row(std::string_view title, Seconds time, Seconds step, Paint paint) {
+  const double share = step.value() > 0 ? time / step : 0;
+  const std::string bar = share_bar(share);
+  return fmt::format("  {:<26} {:>9}  {:>6}{}\n", title, to_string(time), percent(share),
+                     bar.empty() ? "" : "  " + paint.bar(bar));
+}
+
 std::string time_section(const Prediction& p, Paint paint) {
   std::string text = paint.heading("Time") + "\n";
-  for (const TimePart& part : time_parts()) {
-    const Seconds time = p.breakdown.*part.value;
-    if (time.value() == 0 || !part.on_critical_path) continue;
-    const double share = p.step_time.value() > 0 ? time / p.step_time : 0;
-    text += fmt::format("  {:<26} {:>9}  {:>6}  {}\n", part.title, to_string(time), percent(share),
-                        paint.bar(share_bar(share)));
-  }
+  for (const TimePart& part : time_parts())
+    if (part.on_critical_path && (p.breakdown.*part.value).value() > 0)
+      text += time_row(part.title, p.breakdown.*part.value, p.step_time, paint);
+  if (const Seconds wait = slowest_rank_wait(p); wait.value() > 0)
+    text += time_row("slowest rank, waited for", wait, p.step_time, paint);
   const Seconds hidden = p.breakdown.communication_total - p.breakdown.communication_exposed;
-  if (p.breakdown.communication_total.value() > 0)
+  if (hidden > visible_share * p.step_time)
     text += fmt::format("  {:<26} {:>9}  of {} of communication\n", "hidden behind compute", to_string(hidden),
                         to_string(p.breakdown.communication_total));
   return text + "\n";

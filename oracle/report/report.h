@@ -68,6 +68,10 @@ std::string bottleneck_sentence(const Bottleneck& bottleneck);
 // "82 % measured, 15 % interpolated, 3 % estimated"
 std::string provenance_sentence(const ProvenanceShares& provenance);
 
+// What the parts of the breakdown leave of the step time: one rank's typical step is shorter than that of the slowest
+// of many.
+Seconds slowest_rank_wait(const Prediction& prediction);
+
 // The parts of MemoryBreakdown and TimeBreakdown with their JSON keys and titles, in the order they are shown.
 struct MemoryPart {
   std::string_view key, title;

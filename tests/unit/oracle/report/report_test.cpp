@@ -41,6 +41,15 @@ TEST(PredictionText, ShowsWhatAPersonAsks) {
   EXPECT_THAT(text, HasSubstr("conv1      convolution  30.0 ms   60.0 ms  estimated"));
 }
 
+TEST(PredictionText, TimeAddsUpToTheStep) {
+  // 0.1 + 0.2 + 0.02 + 0.08 s = the whole step of 0.4 s: nothing is left for the slowest rank.
+  PredictionReport report = sample_prediction();
+  EXPECT_EQ(slowest_rank_wait(report.prediction), Seconds{});
+  report.prediction.step_time = Seconds{0.5};
+  EXPECT_NEAR(slowest_rank_wait(report.prediction).value(), 0.1, 1e-12);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("slowest rank, waited for      100 ms    20 %"));
+}
+
 TEST(PredictionText, SaysWhereItDoesNotFit) {
   PredictionReport report = sample_prediction();
   report.prediction.fits = false;
