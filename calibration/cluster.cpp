@@ -19,8 +19,8 @@ Result<Cluster> build(std::string name, const TopologySpec& spec, Algorithm algo
                  spec.nodes,
                  spec.devices_per_node,
                  KernelTable(std::move(calibration.device), std::move(calibration.kernels)),
-                 Network(std::move(*topology), std::move(calibration.point_to_point), std::move(calibration.collectives),
-                         algorithm),
+                 Network(std::move(*topology), std::move(calibration.point_to_point),
+                         std::move(calibration.collectives), algorithm),
                  overlap,
                  step_overhead};
 }
@@ -38,7 +38,8 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
   SIBYL_TRY(Calibration calibration, named_calibration(described, folder));
   const OverlapSample overlap = described.overlap.value_or(typical_overlap(calibration));
   const Seconds overhead = described.step_overhead_per_operation.value_or(calibration.step_overhead_per_operation);
-  return build(described.name, described.topology, described.algorithm, std::move(calibration), overlap, overhead, file);
+  return build(described.name, described.topology, described.algorithm, std::move(calibration), overlap, overhead,
+               file);
 }
 
 Result<Cluster> from_calibration(const std::filesystem::path& path) {
@@ -46,7 +47,8 @@ Result<Cluster> from_calibration(const std::filesystem::path& path) {
   const TopologySpec spec = measured_topology(calibration);
   const OverlapSample overlap = typical_overlap(calibration);
   const Seconds overhead = calibration.step_overhead_per_operation;
-  return build(path.stem().string(), spec, Algorithm::automatic, std::move(calibration), overlap, overhead, path.string());
+  return build(path.stem().string(), spec, Algorithm::automatic, std::move(calibration), overlap, overhead,
+               path.string());
 }
 
 }  // namespace
@@ -62,8 +64,9 @@ Result<Cluster> load_cluster(const std::string& name_or_path) {
     SIBYL_TRY(const std::string text, read_file(path));
     return from_yaml(text, path.string(), path.parent_path());
   }
-  return fail(fmt::format("no cluster is called '{}'", name_or_path), {},
-              fmt::format("give a .yaml file, a calibration's .json, or one of {}", fmt::join(shipped_clusters(), ", ")));
+  return fail(
+      fmt::format("no cluster is called '{}'", name_or_path), {},
+      fmt::format("give a .yaml file, a calibration's .json, or one of {}", fmt::join(shipped_clusters(), ", ")));
 }
 
 Result<Cluster> resized(const Cluster& cluster, int nodes, int devices_per_node) {

@@ -26,7 +26,8 @@ class Mapping {
 
   template <class T, class Parse>
   void scalar(std::string of_key, T& target, Parse parse, bool required = false) {
-    key(std::move(of_key),
+    key(
+        std::move(of_key),
         [this, &target, parse](const YAML::Node& node) -> Result<void> {
           if (!node.IsScalar()) return fail("must be a single value", where(node));
           auto value = parse(node.Scalar());
@@ -41,7 +42,8 @@ class Mapping {
     if (!node.IsMap()) return fail(fmt::format("{} must be a mapping of keys to values", name_), where(node));
     for (const auto& member : node) SIBYL_CHECK(read_member(member.first, member.second));
     for (const Entry& entry : entries_)
-      if (entry.required && !entry.seen) return fail(fmt::format("{} lacks the key '{}'", name_, entry.key), where(node));
+      if (entry.required && !entry.seen)
+        return fail(fmt::format("{} lacks the key '{}'", name_, entry.key), where(node));
     return {};
   }
 
@@ -85,7 +87,8 @@ Result<double> parse_number(const std::string& text) {
   } catch (const std::exception&) {
     used = 0;
   }
-  if (used != text.size() || text.empty() || !std::isfinite(value)) return fail(fmt::format("'{}' is not a number", text));
+  if (used != text.size() || text.empty() || !std::isfinite(value))
+    return fail(fmt::format("'{}' is not a number", text));
   return value;
 }
 Result<int> parse_count(const std::string& text) {
@@ -126,7 +129,8 @@ void overlap(Mapping& m, OverlapSample& o) {
 
 Result<ClusterFile> read_root(const YAML::Node& root, const std::string& file) {
   ClusterFile c;
-  Mapping top(file, "the cluster"), link(file, "device_link"), nics(file, "nic"), fabric(file, "switch"), both(file, "overlap");
+  Mapping top(file, "the cluster"), link(file, "device_link"), nics(file, "nic"), fabric(file, "switch"),
+      both(file, "overlap");
   OverlapSample slow;
   device_link(link, c.topology.device_link);
   nic(nics, c.topology);
@@ -135,17 +139,19 @@ Result<ClusterFile> read_root(const YAML::Node& root, const std::string& file) {
   Seconds step_overhead{-1};
 
   top.scalar("name", c.name, parse_text, true);
-  top.key("calibration",
-          [&](const YAML::Node& node) -> Result<void> {
-            c.calibration_where = top.where(node);
-            if (!node.IsScalar() || node.Scalar().empty()) return fail("must be a name or a path", c.calibration_where);
-            c.calibration = node.Scalar();
-            return {};
-          },
-          true);
+  top.key(
+      "calibration",
+      [&](const YAML::Node& node) -> Result<void> {
+        c.calibration_where = top.where(node);
+        if (!node.IsScalar() || node.Scalar().empty()) return fail("must be a name or a path", c.calibration_where);
+        c.calibration = node.Scalar();
+        return {};
+      },
+      true);
   top.scalar("nodes", c.topology.nodes, parse_count, true);
   top.scalar("devices_per_node", c.topology.devices_per_node, parse_count, true);
-  top.key("device_link", [&](const YAML::Node& node) { return link.read(node); }, true);
+  top.key(
+      "device_link", [&](const YAML::Node& node) { return link.read(node); }, true);
   top.key("nic", [&](const YAML::Node& node) { return nics.read(node); });
   top.key("switch", [&](const YAML::Node& node) { return fabric.read(node); });
   top.scalar("algorithm", c.algorithm, parse_algorithm);

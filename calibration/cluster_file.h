@@ -1,4 +1,5 @@
-// cluster.yaml as values: what a person wrote, before the calibration it names is read. Format: docs/formats/cluster.md.
+// cluster.yaml as values: what a person wrote, before the calibration it names is read. Format:
+// docs/formats/cluster.md.
 #pragma once
 
 #include <optional>
@@ -17,7 +18,7 @@ struct ClusterFile {
   std::string calibration_where;  // file:line, for errors about it
   TopologySpec topology;
   Algorithm algorithm = Algorithm::automatic;
-  std::optional<OverlapSample> overlap;              // else from the calibration
+  std::optional<OverlapSample> overlap;                // else from the calibration
   std::optional<Seconds> step_overhead_per_operation;  // else from the calibration
 };
 

@@ -56,8 +56,11 @@ Line device_line(const Device& device) {
 }
 
 Line point_to_point_line(const PointToPointSample& s) {
-  return {{"same_node", s.same_node}, {"pairs", s.pairs},  {"bytes", s.bytes.value()},
-          {"time_s", s.time.value()}, {"spread", s.spread}};
+  return {{"same_node", s.same_node},
+          {"pairs", s.pairs},
+          {"bytes", s.bytes.value()},
+          {"time_s", s.time.value()},
+          {"spread", s.spread}};
 }
 
 Line collective_line(const CollectiveSample& s) {
@@ -101,7 +104,8 @@ T unwrap(Result<T> result, const JsonValue& value, std::string_view key, T other
 KernelSample kernel(const JsonValue& v, const std::vector<std::string>& sources) {
   v.only({"key", "time_s", "spread", "runs", "workspace_bytes", "kept_bytes", "source"});
   KernelSample sample;
-  if (const std::string key = v.text("key"); !key.empty()) sample.key = unwrap(parse_kernel_key(key), v, "key", KernelKey{});
+  if (const std::string key = v.text("key"); !key.empty())
+    sample.key = unwrap(parse_kernel_key(key), v, "key", KernelKey{});
   sample.time = Seconds{v.number("time_s", Sign::positive)};
   sample.spread = v.number_or("spread", Sign::not_negative, 0);
   sample.runs = v.integer_or("runs", 0, 0);
@@ -139,19 +143,22 @@ PointToPointSample point_to_point(const JsonValue& v) {
 }
 
 Collective collective_named(const std::string& name, const JsonValue& v) {
-  for (const Collective c : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
-                             Collective::broadcast, Collective::reduce, Collective::all_to_all, Collective::send_receive})
+  for (const Collective c :
+       {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather, Collective::broadcast,
+        Collective::reduce, Collective::all_to_all, Collective::send_receive})
     if (to_string(c) == name) return c;
   v.reject(fmt::format("no collective is called '{}'", name), "collective");
   return Collective::all_reduce;
 }
 
 CollectiveSample collective(const JsonValue& v, const std::vector<std::string>& sources) {
-  v.only({"collective", "algorithm", "ranks_per_node", "nodes", "groups_per_node", "bytes", "time_s", "spread", "source"});
+  v.only(
+      {"collective", "algorithm", "ranks_per_node", "nodes", "groups_per_node", "bytes", "time_s", "spread", "source"});
   CollectiveSample s;
   s.collective = collective_named(v.text("collective"), v);
   s.algorithm = unwrap(parse_algorithm(v.text_or("algorithm", "automatic")), v, "algorithm", Algorithm::automatic);
-  s.placement = {v.integer_or("ranks_per_node", 1, 1), v.integer_or("nodes", 1, 1), v.integer_or("groups_per_node", 1, 1)};
+  s.placement = {v.integer_or("ranks_per_node", 1, 1), v.integer_or("nodes", 1, 1),
+                 v.integer_or("groups_per_node", 1, 1)};
   s.bytes = Bytes{v.number("bytes", Sign::not_negative)};
   s.time = Seconds{v.number("time_s", Sign::positive)};
   s.spread = v.number_or("spread", Sign::not_negative, 0);
@@ -184,12 +191,14 @@ Calibration calibration(const JsonValue& root) {
   root.each("collectives", [&](const JsonValue& v) { c.collectives.push_back(collective(v, sources)); });
   root.each("overlap", [&](const JsonValue& v) {
     v.only({"compute_slowdown", "communication_slowdown", "spread"});
-    c.overlap.push_back({v.number("compute_slowdown", Sign::positive), v.number("communication_slowdown", Sign::positive),
+    c.overlap.push_back({v.number("compute_slowdown", Sign::positive),
+                         v.number("communication_slowdown", Sign::positive),
                          v.number_or("spread", Sign::not_negative, 0)});
   });
   root.each("io", [&](const JsonValue& v) {
     v.only({"write", "bytes", "time_s"});
-    c.io.push_back({v.boolean("write"), Bytes{v.number("bytes", Sign::positive)}, Seconds{v.number("time_s", Sign::positive)}});
+    c.io.push_back(
+        {v.boolean("write"), Bytes{v.number("bytes", Sign::positive)}, Seconds{v.number("time_s", Sign::positive)}});
   });
   return c;
 }
@@ -204,11 +213,13 @@ std::string write(const Calibration& c) {
   };
   const std::string kernels =
       array("kernels", c.kernels, [&](const KernelSample& s) { return cited(kernel_line(s), s.source); });
-  const std::string collectives =
-      array("collectives", c.collectives, [&](const CollectiveSample& s) { return cited(collective_line(s), s.source); });
+  const std::string collectives = array("collectives", c.collectives,
+                                        [&](const CollectiveSample& s) { return cited(collective_line(s), s.source); });
 
   std::string text = fmt::format("{{\"schema\": {}", dump(schema));
-  auto member = [&](std::string_view key, const Line& value) { text += fmt::format(",\n\"{}\": {}", key, dump(value)); };
+  auto member = [&](std::string_view key, const Line& value) {
+    text += fmt::format(",\n\"{}\": {}", key, dump(value));
+  };
   member("date", c.date);
   member("source", c.source);
   member("machine", Line(c.machine));

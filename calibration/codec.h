@@ -1,4 +1,5 @@
-// Calibrations as JSON text. The format is documented in docs/formats/calibration.md and calibration.schema.json beside it.
+// Calibrations as JSON text. The format is documented in docs/formats/calibration.md and calibration.schema.json beside
+// it.
 #pragma once
 
 #include <string>

@@ -11,7 +11,8 @@ namespace sibyl {
 
 Result<std::string> read_file(const std::filesystem::path& path);
 
-// Either the new text is there in full, also after a crash, or the old file is untouched: written beside it, synced, renamed.
+// Either the new text is there in full, also after a crash, or the old file is untouched: written beside it, synced,
+// renamed.
 Result<void> replace_file(const std::filesystem::path& path, std::string_view text);
 
 // An owned POSIX file descriptor.

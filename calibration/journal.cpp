@@ -43,7 +43,9 @@ Result<Recovered> recover(std::string_view text, const std::string& identity, co
 
 }  // namespace
 
-std::filesystem::path journal_path(const std::filesystem::path& calibration) { return calibration.string() + ".journal"; }
+std::filesystem::path journal_path(const std::filesystem::path& calibration) {
+  return calibration.string() + ".journal";
+}
 
 Journal::Journal(std::filesystem::path path, FileDescriptor file, std::vector<KernelSample> recovered)
     : path_(std::move(path)), file_(std::move(file)), recovered_(std::move(recovered)) {}

@@ -1,6 +1,7 @@
-// A Journal keeps kernel samples as they are measured, one JSON line each, synced to disk before append() returns: a run
-// that is killed loses nothing. Its first line says what it belongs to (`identity`: machine, ranks, libraries), so that samples of
-// another set-up are never taken for this one's. A torn last line, from a kill in mid-write, is dropped.
+// A Journal keeps kernel samples as they are measured, one JSON line each, synced to disk before append() returns: a
+// run that is killed loses nothing. Its first line says what it belongs to (`identity`: machine, ranks, libraries), so
+// that samples of another set-up are never taken for this one's. A torn last line, from a kill in mid-write, is
+// dropped.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +16,8 @@ namespace sibyl {
 
 class Journal {
  public:
-  // Opens or creates. What an earlier run left is in recovered(). An Error if the journal has another identity, or is damaged
-  // before its last line.
+  // Opens or creates. What an earlier run left is in recovered(). An Error if the journal has another identity, or is
+  // damaged before its last line.
   static Result<Journal> open(const std::filesystem::path& path, const std::string& identity);
 
   [[nodiscard]] const std::vector<KernelSample>& recovered() const { return recovered_; }

@@ -14,7 +14,9 @@ using nlohmann::json;
 const json& as_json(const void* value) { return *static_cast<const json*>(value); }
 
 std::string_view sign_text(Sign sign) {
-  return sign == Sign::positive ? "a positive number" : sign == Sign::not_negative ? "a number of at least 0" : "a number";
+  return sign == Sign::positive       ? "a positive number"
+         : sign == Sign::not_negative ? "a number of at least 0"
+                                      : "a number";
 }
 
 }  // namespace
@@ -154,7 +156,8 @@ void JsonValue::members(std::string_view key,
   if (value == nullptr) return;
   if (!as_json(value).is_object()) return reject("must be an object", key);
   const JsonValue object(*document_, value, this, key, 0);
-  for (const auto& [name, member] : as_json(value).items()) read(name, JsonValue(*document_, &member, &object, name, 0));
+  for (const auto& [name, member] : as_json(value).items())
+    read(name, JsonValue(*document_, &member, &object, name, 0));
 }
 
 void JsonValue::only(std::initializer_list<std::string_view> keys) const {

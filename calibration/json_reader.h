@@ -1,6 +1,6 @@
 // Reads JSON text field by field, remembering where it is, so that an error can say "$.kernels[3].time_s". The first
-// error sticks: later reads return defaults, and the caller asks error() once at the end. Objects are checked for keys that
-// nobody knows. No JSON type shows here.
+// error sticks: later reads return defaults, and the caller asks error() once at the end. Objects are checked for keys
+// that nobody knows. No JSON type shows here.
 #pragma once
 
 #include <cstdint>

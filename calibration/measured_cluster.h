@@ -1,5 +1,5 @@
-// A calibration taken on a cluster says what that cluster is: as many nodes and devices as were measured, links as fast as
-// its messages were.
+// A calibration taken on a cluster says what that cluster is: as many nodes and devices as were measured, links as fast
+// as its messages were.
 #pragma once
 
 #include "calibration/calibration.h"

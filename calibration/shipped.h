@@ -1,5 +1,6 @@
-// The calibrations and cluster files that come with Sibyl, compiled into the program, so that it runs wherever it is copied
-// and a prediction reads nothing but what it was given. The list is generated from calibration/data and calibration/clusters.
+// The calibrations and cluster files that come with Sibyl, compiled into the program, so that it runs wherever it is
+// copied and a prediction reads nothing but what it was given. The list is generated from calibration/data and
+// calibration/clusters.
 #pragma once
 
 #include <optional>

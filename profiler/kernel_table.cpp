@@ -40,8 +40,8 @@ bool better(const KernelEstimate& a, const KernelEstimate& b) {
   return std::pair(a.time.provenance, a.time.relative_error) < std::pair(b.time.provenance, b.time.relative_error);
 }
 
-// Parts that run one after another. Their errors are taken as fully correlated; the whole is as well founded as the worst
-// founded part that matters.
+// Parts that run one after another. Their errors are taken as fully correlated; the whole is as well founded as the
+// worst founded part that matters.
 KernelEstimate sum(const std::vector<KernelEstimate>& parts) {
   KernelEstimate total;
   total.time.provenance = Provenance::measured;
@@ -109,7 +109,8 @@ KernelTable::Index::Index(Device of, const std::vector<KernelSample>& samples)
     const Work work = work_of(key, device.backend);
     points[p.family].push_back({{p.features, p.variant},
                                 std::log(e->time / roofline(key.signature.dtype).time(work)),
-                                e->workspace.value() / traffic(work), e->kept.value() / traffic(work)});
+                                e->workspace.value() / traffic(work),
+                                e->kept.value() / traffic(work)});
   }
   for (auto& [family, of_family] : points) families.try_emplace(family, std::move(of_family));
 }
@@ -151,10 +152,9 @@ std::optional<KernelEstimate> KernelTable::Index::within(const Place& place, con
   const auto answer = found->second.at({place.features, place.variant});
   const Work work = work_of(key, device.backend);
   const Seconds time = roofline(key.signature.dtype).time(work) * std::exp(answer.y);
-  return KernelEstimate{
-      {time, answer.error, answer.inside ? Provenance::interpolated : Provenance::estimated},
-      Bytes{answer.workspace * traffic(work)},
-      Bytes{answer.kept * traffic(work)}};
+  return KernelEstimate{{time, answer.error, answer.inside ? Provenance::interpolated : Provenance::estimated},
+                        Bytes{answer.workspace * traffic(work)},
+                        Bytes{answer.kept * traffic(work)}};
 }
 
 std::optional<KernelEstimate> KernelTable::Index::from_relatives(const KernelKey& key) const {

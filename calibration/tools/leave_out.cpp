@@ -1,8 +1,8 @@
 // leave_out CALIBRATION.json [TRUTH.json]: how well a calibration predicts kernels that it has not seen.
 //
-// Without TRUTH, twenty-fold: each twentieth of the samples is predicted from the rest. With it, the samples of TRUTH that the calibration
-// lacks are predicted from the whole calibration. Prints, for each operation and pass, the errors of time and how often the
-// truth lay within one and two standard deviations.
+// Without TRUTH, twenty-fold: each twentieth of the samples is predicted from the rest. With it, the samples of TRUTH
+// that the calibration lacks are predicted from the whole calibration. Prints, for each operation and pass, the errors
+// of time and how often the truth lay within one and two standard deviations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,7 +43,8 @@ class Report {
   }
 
   void print() const {
-    fmt::print("{:<52}{:>7}{:>9}{:>8}{:>8}{:>9}{:>9}\n", "kernels", "count", "median %", "mean %", "p90 %", "<1 sd %", "<2 sd %");
+    fmt::print("{:<52}{:>7}{:>9}{:>8}{:>8}{:>9}{:>9}\n", "kernels", "count", "median %", "mean %", "p90 %", "<1 sd %",
+               "<2 sd %");
     for (const auto& [name, outcomes] : groups_) {
       std::vector<double> errors;
       double sum = 0, one = 0, two = 0;
@@ -56,8 +57,8 @@ class Report {
       std::sort(errors.begin(), errors.end());
       const double n = static_cast<double>(errors.size());
       auto quantile = [&](double q) { return 100 * errors[static_cast<std::size_t>(q * (n - 1))]; };
-      fmt::print("{:<52}{:>7}{:>9.1f}{:>8.1f}{:>8.1f}{:>9.0f}{:>9.0f}\n", name, errors.size(), quantile(0.5), 100 * sum / n,
-                 quantile(0.9), 100 * one / n, 100 * two / n);
+      fmt::print("{:<52}{:>7}{:>9.1f}{:>8.1f}{:>8.1f}{:>9.0f}{:>9.0f}\n", name, errors.size(), quantile(0.5),
+                 100 * sum / n, quantile(0.9), 100 * one / n, 100 * two / n);
     }
     fmt::print(stderr, "{:.1f} us per estimate\n", 1e6 * seconds_ / count_);
   }
@@ -101,7 +102,9 @@ int main(int argc, char** argv) {
     return 3;
   }
   Report report;
-  if (argc == 2) twenty_fold(*calibration, report);
-  else against(*calibration, *truth, report);
+  if (argc == 2)
+    twenty_fold(*calibration, report);
+  else
+    against(*calibration, *truth, report);
   report.print();
 }

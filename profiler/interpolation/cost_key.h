@@ -1,8 +1,9 @@
 // The part of a kernel's key that its time depends on.
 //
 // Keys that differ only in what does not change the work (an epsilon, attention's scale, how tokens are grouped into
-// leading dimensions of a linear layer, the shape of an elementwise operand) are the same kernel; cost_key() maps them to one
-// representative, so that a sample of one answers for all. Families and features are taken from representatives too.
+// leading dimensions of a linear layer, the shape of an elementwise operand) are the same kernel; cost_key() maps them
+// to one representative, so that a sample of one answers for all. Families and features are taken from representatives
+// too.
 #pragma once
 
 #include "profiler/kernel_key.h"

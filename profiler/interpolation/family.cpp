@@ -61,10 +61,14 @@ LinearSizes sizes(const Linear&, const Signature& s) {
 void set_place(const Linear& op, const KernelKey& key, Place& p) {
   const auto [m, n, k] = sizes(op, key.signature);
   const DType dtype = key.signature.dtype;
-  if (key.pass == Pass::forward) p = gemm(dtype, m, n, k, 1, op.weight_kn ? weight_kn : weight_nk);
-  else if (key.gradients == 1) p = gemm(dtype, m, k, n, 1, gradient_x);
-  else if (key.gradients == 2) p = gemm(dtype, n, k, m, 1, gradient_w);
-  else p.features = features({m, n, k});
+  if (key.pass == Pass::forward)
+    p = gemm(dtype, m, n, k, 1, op.weight_kn ? weight_kn : weight_nk);
+  else if (key.gradients == 1)
+    p = gemm(dtype, m, k, n, 1, gradient_x);
+  else if (key.gradients == 2)
+    p = gemm(dtype, n, k, m, 1, gradient_w);
+  else
+    p.features = features({m, n, k});
 }
 
 void set_place(const MatMul&, const KernelKey& key, Place& p) {
@@ -73,15 +77,26 @@ void set_place(const MatMul&, const KernelKey& key, Place& p) {
   const double batch = std::max(1.0, elements(key.signature.outputs, 0) / std::max(1.0, m * n));
   const DType dtype = key.signature.dtype;
   const std::uint32_t variant = batch > 1 ? batched : weight_kn;
-  if (key.pass == Pass::forward) p = gemm(dtype, m, n, k, batch, variant);
-  else if (key.gradients == 1) p = gemm(dtype, m, k, n, batch, batch > 1 ? batched : gradient_x);
-  else if (key.gradients == 2) p = gemm(dtype, k, n, m, batch, batch > 1 ? batched : gradient_w);
-  else p.features = features({m, n, k, batch});
+  if (key.pass == Pass::forward)
+    p = gemm(dtype, m, n, k, batch, variant);
+  else if (key.gradients == 1)
+    p = gemm(dtype, m, k, n, batch, batch > 1 ? batched : gradient_x);
+  else if (key.gradients == 2)
+    p = gemm(dtype, k, n, m, batch, batch > 1 ? batched : gradient_w);
+  else
+    p.features = features({m, n, k, batch});
 }
 
 // ---- convolution: y[N, K, P, Q] = x[N, C, H, W] * w[K, C/groups, R, S]
 
-enum ConvolutionCategory : std::uint32_t { pointwise = 1, strided = 2, depthwise = 4, grouped = 8, transposed = 16, rank = 32 };
+enum ConvolutionCategory : std::uint32_t {
+  pointwise = 1,
+  strided = 2,
+  depthwise = 4,
+  grouped = 8,
+  transposed = 16,
+  rank = 32
+};
 
 struct ConvolutionSizes {
   double pixels, c, k, window, groups;  // of the output (of the input when transposed): N * P * Q
@@ -99,8 +114,10 @@ void set_place(const Convolution& op, const KernelKey& key, Place& p) {
   const bool is_depthwise = op.groups > 1 && s.c == 1;
   p.family.category = (s.window == 1 ? pointwise : 0U) |
                       (std::any_of(op.stride.begin(), op.stride.end(), [](auto v) { return v > 1; }) ? strided : 0U) |
-                      (is_depthwise ? depthwise : op.groups > 1 ? grouped : 0U) | (op.transposed ? transposed : 0U) |
-                      rank * static_cast<std::uint32_t>(op.kernel.size());
+                      (is_depthwise    ? depthwise
+                       : op.groups > 1 ? grouped
+                                       : 0U) |
+                      (op.transposed ? transposed : 0U) | rank * static_cast<std::uint32_t>(op.kernel.size());
   p.features = features({s.pixels, s.c, s.k, s.window, s.groups});
   p.features[5] = 0.25 * log2_of(extent(shape_of(key.signature.inputs, 0), 0));  // batch or picture: a small difference
   p.variant = key.pass == Pass::forward && key.signature.inputs.size() > 2 ? 1 : 0;
@@ -111,13 +128,13 @@ void set_place(const Convolution& op, const KernelKey& key, Place& p) {
 void set_place(const Attention& op, const KernelKey& key, Place& p) {
   const Shape &q = shape_of(key.signature.inputs, 0), &k = shape_of(key.signature.inputs, 1);
   const double s = extent(q, 2), t = extent(k, 2);
-  p.family.category =
-      (op.causal ? 1U : 0U) | (op.dropout > 0 ? 2U : 0U) | (key.signature.inputs.size() > 3 ? 4U : 0U);
+  p.family.category = (op.causal ? 1U : 0U) | (op.dropout > 0 ? 2U : 0U) | (key.signature.inputs.size() > 3 ? 4U : 0U);
   const double rows = log2_of(extent(q, 0) * extent(q, 1)), group = log2_of(extent(q, 1)) - log2_of(extent(k, 1));
-  constexpr double how_split = 0.3;   // batch or heads: a small difference
-  constexpr double head_size = 3.0;   // 64 and 72 run different code
-  p.features = {rows, how_split * log2_of(extent(q, 0)), log2_of(s), head_size * log2_of(extent(q, 3)),
-                log2_of(t) - log2_of(s), group};
+  constexpr double how_split = 0.3;  // batch or heads: a small difference
+  constexpr double head_size = 3.0;  // 64 and 72 run different code
+  p.features = {
+      rows, how_split * log2_of(extent(q, 0)), log2_of(s), head_size * log2_of(extent(q, 3)), log2_of(t) - log2_of(s),
+      group};
 }
 
 void set_place(const Normalization& op, const KernelKey& key, Place& p) {
@@ -126,7 +143,8 @@ void set_place(const Normalization& op, const KernelKey& key, Place& p) {
   p.family.category = number(op.kind);
   if (op.kind == NormalizationKind::layer || op.kind == NormalizationKind::rms) {
     const std::size_t split = x.size() - std::min(axes, x.size());
-    p.features = features({static_cast<double>(product(x, 0, split)), static_cast<double>(product(x, split, x.size()))});
+    p.features =
+        features({static_cast<double>(product(x, 0, split)), static_cast<double>(product(x, split, x.size()))});
   } else {
     p.features = features({extent(x, 0), extent(x, 1), static_cast<double>(product(x, 2, x.size()))});
   }
@@ -170,7 +188,8 @@ void set_place(const Embedding&, const KernelKey& key, Place& p) {
 }
 void set_place(const Reduce& op, const KernelKey& key, Place& p) {
   const Shape& x = shape_of(key.signature.inputs, 0);
-  const bool inner = std::find(op.axes.begin(), op.axes.end(), static_cast<std::int64_t>(x.size()) - 1) != op.axes.end();
+  const bool inner =
+      std::find(op.axes.begin(), op.axes.end(), static_cast<std::int64_t>(x.size()) - 1) != op.axes.end();
   p.family.category = number(op.kind) * 2 + (inner ? 1 : 0);  // along or across the contiguous dimension
   p.features = features({elements(key.signature.inputs, 0), elements(key.signature.outputs, 0)});
 }
@@ -197,14 +216,13 @@ Place as_gemm(const Convolution& op, const KernelKey& key) {
   const auto s = sizes(op, key.signature);
   const double depth = s.c * s.window;
   const DType dtype = key.signature.dtype;
-  if (key.pass == Pass::backward && key.gradients == 1)
-    return gemm(dtype, s.pixels, depth, s.k, s.groups, gradient_x);
-  if (key.pass == Pass::backward && key.gradients == 2)
-    return gemm(dtype, s.k, depth, s.pixels, s.groups, gradient_w);
+  if (key.pass == Pass::backward && key.gradients == 1) return gemm(dtype, s.pixels, depth, s.k, s.groups, gradient_x);
+  if (key.pass == Pass::backward && key.gradients == 2) return gemm(dtype, s.k, depth, s.pixels, s.groups, gradient_w);
   return gemm(dtype, s.pixels, s.k, depth, s.groups, weight_nk);
 }
 
-// Predicting V100's convolutions from its matrix products alone gives 0.7 to 1.1 of their times (medians of six groups), with 40 % spread.
+// Predicting V100's convolutions from its matrix products alone gives 0.7 to 1.1 of their times (medians of six
+// groups), with 40 % spread.
 constexpr double convolution_over_gemm = 1.2;
 constexpr double convolution_over_gemm_error = 0.4;
 

@@ -1,9 +1,9 @@
 // Which measured kernels may stand for which others.
 //
-// A family is a set of kernels that one code serves: operation, pass, gradients computed, element type, and categories of the
-// operation (docs/models/compute.md lists them). Inside a family a kernel is a point: log2 of the sizes that its
-// time depends on. `variant` marks differences that matter little (the layout of a GEMM's operands, a fused bias): points of
-// another variant count as a bit farther away.
+// A family is a set of kernels that one code serves: operation, pass, gradients computed, element type, and categories
+// of the operation (docs/models/compute.md lists them). Inside a family a kernel is a point: log2 of the sizes that its
+// time depends on. `variant` marks differences that matter little (the layout of a GEMM's operands, a fused bias):
+// points of another variant count as a bit farther away.
 #pragma once
 
 #include <array>
@@ -38,8 +38,8 @@ struct Place {
 
 Place place(const KernelKey& key);
 
-// Where to look when the family has no samples: what a kernel there takes relative to its roofline, this one takes `slowdown` times,
-// give or take `error`.
+// Where to look when the family has no samples: what a kernel there takes relative to its roofline, this one takes
+// `slowdown` times, give or take `error`.
 struct Relative {
   Place place;
   double slowdown = 1.0;

@@ -8,11 +8,11 @@ namespace sibyl::interpolation {
 namespace {
 
 constexpr std::size_t neighbour_count = 14;
-constexpr double variant_gap = 1.0;        // another variant is as far as a factor of 2 in one size
-constexpr double ridge = 0.02;             // shrinks slopes: weight of "no slope" beside the samples
-constexpr double softening = 1e-3;         // squared distance under which a neighbour counts as at the spot
-constexpr double slack = 0.1;              // how far a plane may leave the range of its neighbours
-constexpr double far_away = 2.0;           // distance (factors of 2) from the nearest sample beyond which it is a guess
+constexpr double variant_gap = 1.0;  // another variant is as far as a factor of 2 in one size
+constexpr double ridge = 0.02;       // shrinks slopes: weight of "no slope" beside the samples
+constexpr double softening = 1e-3;   // squared distance under which a neighbour counts as at the spot
+constexpr double slack = 0.1;        // how far a plane may leave the range of its neighbours
+constexpr double far_away = 2.0;     // distance (factors of 2) from the nearest sample beyond which it is a guess
 constexpr std::size_t tried_for_error = 300;
 
 constexpr std::size_t unknowns = max_features + 1;

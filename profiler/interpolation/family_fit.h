@@ -1,9 +1,9 @@
 // The samples of one family, and what lies between them.
 //
-// Interpolated is y = ln(measured time / roofline time), over the family's features (log2 of sizes). Near a query, y is fitted
-// as a plane to the nearest samples, weighted by inverse squared distance (locally weighted regression: Cleveland & Devlin
-// 1988), shrunk towards their mean, and kept within what they show. The error is the family's own leave-one-out
-// error, grown with the distance to the nearest sample.
+// Interpolated is y = ln(measured time / roofline time), over the family's features (log2 of sizes). Near a query, y is
+// fitted as a plane to the nearest samples, weighted by inverse squared distance (locally weighted regression:
+// Cleveland & Devlin 1988), shrunk towards their mean, and kept within what they show. The error is the family's own
+// leave-one-out error, grown with the distance to the nearest sample.
 #pragma once
 
 #include <vector>
@@ -42,7 +42,7 @@ class FamilyFit {
 
   NearestSites points_;
   std::vector<double> y_, workspace_, kept_;
-  double error_ = 0.0;            // leave-one-out
+  double error_ = 0.0;             // leave-one-out
   double typical_distance_ = 0.0;  // to the nearest other sample
 };
 

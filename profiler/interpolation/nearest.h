@@ -1,7 +1,7 @@
 // The k nearest of a fixed set of points, exactly, by a k-d tree: a few microseconds among 10^5 points.
 //
-// Distance is Euclidean over the features, plus `variant_gap`^2 where the variants differ. Ties are broken by index, so that
-// answers do not depend on the tree.
+// Distance is Euclidean over the features, plus `variant_gap`^2 where the variants differ. Ties are broken by index, so
+// that answers do not depend on the tree.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ class NearestSites {
   [[nodiscard]] std::size_t size() const { return sites_.size(); }
   [[nodiscard]] const Site& operator[](std::size_t i) const { return sites_[i]; }
   // Nearest first, at most `count`; `skip` is left out.
-  [[nodiscard]] std::vector<Neighbour> nearest(const Site& query, std::size_t count, std::uint32_t skip = no_site) const;
+  [[nodiscard]] std::vector<Neighbour> nearest(const Site& query, std::size_t count,
+                                               std::uint32_t skip = no_site) const;
 
  private:
   struct Node {

@@ -34,11 +34,16 @@ double usual_slowdown(const Attributes& attributes) {
   return std::visit(
       [](const auto& op) {
         using Op = std::decay_t<decltype(op)>;
-        if constexpr (is_one_of<Op, Linear, MatMul>) return 1.4;
-        else if constexpr (is_one_of<Op, Convolution, Attention>) return 2.5;
-        else if constexpr (is_one_of<Op, Normalization, Softmax, CrossEntropy, LocalResponseNorm, Pool>) return 1.8;
-        else if constexpr (is_one_of<Op, Unary, Binary, Where, Dropout, Cast, Copy, OptimizerUpdate>) return 1.2;
-        else return 1.5;
+        if constexpr (is_one_of<Op, Linear, MatMul>)
+          return 1.4;
+        else if constexpr (is_one_of<Op, Convolution, Attention>)
+          return 2.5;
+        else if constexpr (is_one_of<Op, Normalization, Softmax, CrossEntropy, LocalResponseNorm, Pool>)
+          return 1.8;
+        else if constexpr (is_one_of<Op, Unary, Binary, Where, Dropout, Cast, Copy, OptimizerUpdate>)
+          return 1.2;
+        else
+          return 1.5;
       },
       attributes);
 }

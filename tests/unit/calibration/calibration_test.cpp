@@ -123,7 +123,8 @@ TEST(CalibrationText, NamesThePlaceOfAnError) {
 }
 
 TEST(CalibrationText, WrongKindsOfFileAreErrors) {
-  for (const char* text : {"", "[]", "7", "{}", "null", "not json", "{\"schema\": \"sibyl.calibration/1\"}", "{\"schema\": 1}"})
+  for (const char* text :
+       {"", "[]", "7", "{}", "null", "not json", "{\"schema\": \"sibyl.calibration/1\"}", "{\"schema\": 1}"})
     EXPECT_FALSE(calibration_codec::read(text, "x.json")) << text;
   const std::string good = calibration_codec::write(example_calibration());
   EXPECT_FALSE(calibration_codec::read(replaced(good, "0.3333333333333333", "NaN"), "x.json"));

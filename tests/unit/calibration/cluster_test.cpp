@@ -137,7 +137,7 @@ TEST(MeasuredTopology, ReadsLinksOffMessages) {
   EXPECT_EQ(spec.device_link.kind, LinkKind::shared_memory);
   EXPECT_EQ(spec.device_link.latency, Seconds{1e-6});
   EXPECT_DOUBLE_EQ(spec.device_link.bandwidth.value(), 1e6 / 2e-4);
-  EXPECT_EQ(spec.nic_latency, Seconds{1e-5});                       // half of 20 us: two NICs on the way
+  EXPECT_EQ(spec.nic_latency, Seconds{1e-5});                    // half of 20 us: two NICs on the way
   EXPECT_DOUBLE_EQ(spec.nic_bandwidth.value(), 2 * 1e6 / 1e-2);  // two pairs through one NIC
 }
 

@@ -7,9 +7,8 @@ namespace sibyl {
 namespace {
 
 TEST(Shipped, CalibrationsAreSoundAndCited) {
-  EXPECT_THAT(shipped_calibrations(),
-              testing::ElementsAre("a100-pcie-40gb", "a100-pcie-80gb", "a100-sxm-80gb", "h100-sxm", "v100-sxm2-16gb",
-                                   "v100-sxm2-32gb"));
+  EXPECT_THAT(shipped_calibrations(), testing::ElementsAre("a100-pcie-40gb", "a100-pcie-80gb", "a100-sxm-80gb",
+                                                           "h100-sxm", "v100-sxm2-16gb", "v100-sxm2-32gb"));
   for (const std::string& name : shipped_calibrations()) {
     const auto c = shipped_calibration(name);
     ASSERT_TRUE(c) << to_string(c.error());
@@ -32,7 +31,8 @@ TEST(Shipped, ClustersLoad) {
 }
 
 TEST(Shipped, AnswersWithMeasuredNumbers) {
-  // DeepBench, NV_V100, fp32: 112x112x64, batch 8, 128 filters of 3x3, padding 1: forward and both gradients were timed.
+  // DeepBench, NV_V100, fp32: 112x112x64, batch 8, 128 filters of 3x3, padding 1: forward and both gradients were
+  // timed.
   const auto cluster = load_cluster("dgx1-v100");
   ASSERT_TRUE(cluster);
   const auto key = parse_kernel_key(

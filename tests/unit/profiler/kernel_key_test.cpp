@@ -59,7 +59,8 @@ TEST(CostKey, IgnoresWhatDoesNotChangeTheTime) {
   EXPECT_TRUE(same("forward unary[4x128]->[4x128]:f32", "forward unary[512]->[512]:f32"));
   EXPECT_TRUE(same("forward attention(scale=0.125)[1x2x8x64,1x2x8x64,1x2x8x64]->[1x2x8x64]:f32",
                    "forward attention[1x2x8x64,1x2x8x64,1x2x8x64]->[1x2x8x64]:f32"));
-  EXPECT_TRUE(same("backward:010 linear[512x512,64x512,64]->[512x64]:f32", "backward:01 linear[512x512,64x512]->[512x64]:f32"));
+  EXPECT_TRUE(
+      same("backward:010 linear[512x512,64x512,64]->[512x64]:f32", "backward:01 linear[512x512,64x512]->[512x64]:f32"));
 
   EXPECT_FALSE(same("forward linear[512x512,64x512]->[512x64]:f32", "forward linear[512x512,64x512]->[512x64]:f16"));
   EXPECT_FALSE(same("forward linear[512x512,64x512,64]->[512x64]:f32", "forward linear[512x512,64x512]->[512x64]:f32"));

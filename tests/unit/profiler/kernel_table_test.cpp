@@ -39,8 +39,9 @@ std::string relu(std::int64_t elements, const std::string& dtype = "f32") {
 // 4 bytes read and 4 written an element, at 100 GB/s, and 2 us.
 double roofline_relu(double elements) { return 8 * elements / 100e9 + 2e-6; }
 
-const std::string shapes = "convolution(kernel=1x1,stride=1x1,dilation=1x1,pad_begin=0x0,pad_end=0x0)"
-                           "[8x64x56x56,64x64x1x1]->[8x64x56x56]:f32";
+const std::string shapes =
+    "convolution(kernel=1x1,stride=1x1,dilation=1x1,pad_begin=0x0,pad_end=0x0)"
+    "[8x64x56x56,64x64x1x1]->[8x64x56x56]:f32";
 
 TEST(KernelTable, AnswersASampleAsMeasured) {
   KernelSample s = sample(relu(1 << 20), 1e-3);
@@ -51,19 +52,22 @@ TEST(KernelTable, AnswersASampleAsMeasured) {
   EXPECT_EQ(e.time.provenance, Provenance::measured);
   EXPECT_EQ(e.workspace, Bytes{4096});
   EXPECT_EQ(e.kept, Bytes{512});
-  // The median of 25 runs that spread by 10 %: 1.25 * 0.1 / 5 = 0.025; with 0.02 for the step around it, hypot = 0.0320.
+  // The median of 25 runs that spread by 10 %: 1.25 * 0.1 / 5 = 0.025; with 0.02 for the step around it, hypot =
+  // 0.0320.
   EXPECT_NEAR(e.time.relative_error, 0.0320, 1e-4);
 }
 
 TEST(KernelTable, TakesTheMeanOfSamplesOfOneKernel) {
-  const KernelTable table(device(), {sample(relu(1 << 20), 1e-3), sample("forward unary[1024x1024]->[1024x1024]:f32", 3e-3)});
+  const KernelTable table(device(),
+                          {sample(relu(1 << 20), 1e-3), sample("forward unary[1024x1024]->[1024x1024]:f32", 3e-3)});
   EXPECT_DOUBLE_EQ(table.estimate(key(relu(1 << 20))).time.time.value(), 2e-3);
   EXPECT_EQ(table.size(), 2U);
 }
 
 TEST(KernelTable, InterpolatesTheEfficiencyBetweenTwoSamples) {
   // Both take twice the roofline's time; so does what lies between.
-  const KernelTable table(device(), {sample(relu(1 << 20), 2 * roofline_relu(1 << 20)), sample(relu(1 << 22), 2 * roofline_relu(1 << 22))});
+  const KernelTable table(
+      device(), {sample(relu(1 << 20), 2 * roofline_relu(1 << 20)), sample(relu(1 << 22), 2 * roofline_relu(1 << 22))});
   const auto e = table.estimate(key(relu(1 << 21)));
   EXPECT_NEAR(e.time.time.value(), 2 * roofline_relu(1 << 21), 1e-9);
   EXPECT_EQ(e.time.provenance, Provenance::interpolated);
@@ -71,12 +75,14 @@ TEST(KernelTable, InterpolatesTheEfficiencyBetweenTwoSamples) {
 
 TEST(KernelTable, InterpolatesAMovingEfficiency) {
   // Slow-down 2 at 2^20 and 8 at 2^22; half way in log2 of size, by symmetry, the geometric mean: 4.
-  const KernelTable table(device(), {sample(relu(1 << 20), 2 * roofline_relu(1 << 20)), sample(relu(1 << 22), 8 * roofline_relu(1 << 22))});
+  const KernelTable table(
+      device(), {sample(relu(1 << 20), 2 * roofline_relu(1 << 20)), sample(relu(1 << 22), 8 * roofline_relu(1 << 22))});
   EXPECT_NEAR(table.estimate(key(relu(1 << 21))).time.time.value(), 4 * roofline_relu(1 << 21), 1e-9);
 }
 
 TEST(KernelTable, NeverMixesElementTypes) {
-  // 100 times slower than the roofline in f32: f16 must not hear of it. Datasheet: 2 + 2 bytes at 100 GB/s and 2 us, times 1.2.
+  // 100 times slower than the roofline in f32: f16 must not hear of it. Datasheet: 2 + 2 bytes at 100 GB/s and 2 us,
+  // times 1.2.
   std::vector<KernelSample> samples;
   for (int i = 16; i < 24; ++i) samples.push_back(sample(relu(1 << i), 100 * roofline_relu(1 << i)));
   const auto e = KernelTable(device(), samples).estimate(key(relu(1 << 20, "f16")));
@@ -99,7 +105,8 @@ TEST(KernelTable, CallsARelativesAnswerAnEstimate) {
 }
 
 TEST(KernelTable, WithoutAnySampleUsesTheDatasheet) {
-  // 2 * 1024^3 FLOPs at 10 TFLOP/s = 214.7 us (more than its 12 MiB at 100 GB/s), + 2 us, times 1.4 for matrix products.
+  // 2 * 1024^3 FLOPs at 10 TFLOP/s = 214.7 us (more than its 12 MiB at 100 GB/s), + 2 us, times 1.4 for matrix
+  // products.
   const auto e = KernelTable(device(), {}).estimate(key("forward linear[1024x1024,1024x1024]->[1024x1024]:f32"));
   EXPECT_NEAR(e.time.time.value(), 1.4 * (2.0 * 1024 * 1024 * 1024 / 10e12 + 2e-6), 1e-9);
   EXPECT_EQ(e.time.provenance, Provenance::estimated);
@@ -108,7 +115,8 @@ TEST(KernelTable, WithoutAnySampleUsesTheDatasheet) {
 
 TEST(KernelTable, WidensAwayFromItsSamples) {
   std::vector<KernelSample> samples;
-  for (int i = 16; i < 24; ++i) samples.push_back(sample(relu(1 << i), (i % 2 == 0 ? 2.0 : 2.2) * roofline_relu(1 << i)));
+  for (int i = 16; i < 24; ++i)
+    samples.push_back(sample(relu(1 << i), (i % 2 == 0 ? 2.0 : 2.2) * roofline_relu(1 << i)));
   const KernelTable table(device(), samples);
   const auto inside = table.estimate(key(relu(3 << 19))), near = table.estimate(key(relu(3LL << 23))),
              far = table.estimate(key(relu(1LL << 30)));
@@ -142,8 +150,8 @@ TEST(KernelTable, KeepsPointwiseAndWiderConvolutionsApart) {
   auto conv = [](int window, int batch) {
     const std::string w = std::to_string(window) + "x" + std::to_string(window), n = std::to_string(batch);
     const std::string pad = window == 3 ? "1x1" : "0x0";
-    return "forward convolution(kernel=" + w + ",stride=1x1,dilation=1x1,pad_begin=" + pad + ",pad_end=" + pad + ")[" + n +
-           "x64x56x56,64x64x" + w + "]->[" + n + "x64x56x56]:f32";
+    return "forward convolution(kernel=" + w + ",stride=1x1,dilation=1x1,pad_begin=" + pad + ",pad_end=" + pad + ")[" +
+           n + "x64x56x56,64x64x" + w + "]->[" + n + "x64x56x56]:f32";
   };
   std::vector<KernelSample> samples;
   for (int batch = 1; batch <= 64; batch *= 2) samples.push_back(sample(conv(1, batch), 1e-3 * batch));

@@ -25,7 +25,8 @@ TEST(NearestSites, AgreeWithLookingAtEveryPoint) {
     for (std::uint32_t i = 0; i < sites.size(); ++i) {
       if (i == q) continue;
       double d = sites[i].variant == sites[q].variant ? 0 : gap * gap;
-      for (std::size_t a = 0; a < max_features; ++a) d += (sites[i].at[a] - sites[q].at[a]) * (sites[i].at[a] - sites[q].at[a]);
+      for (std::size_t a = 0; a < max_features; ++a)
+        d += (sites[i].at[a] - sites[q].at[a]) * (sites[i].at[a] - sites[q].at[a]);
       all.push_back({d, i});
     }
     std::sort(all.begin(), all.end());
