@@ -70,8 +70,8 @@ std::string text_of(const Task& task) {
 
 class Probe {
  public:
-  Probe(Communicator& world, const GroupPlacement& placement, const NetworkProbeSink& sink)
-      : world_(world), placement_(placement), sink_(sink) {}
+  Probe(Communicator& world, const GroupPlacement& placement, const NetworkProbeSink& sink, int batches)
+      : world_(world), placement_(placement), sink_(sink), batches_(batches) {}
 
   void run(std::vector<Task> tasks, double budget);
 
@@ -86,6 +86,7 @@ class Probe {
   Communicator& world_;
   GroupPlacement placement_;
   const NetworkProbeSink& sink_;
+  int batches_;
 };
 
 // Only rank 0 knows what is there already; all must agree.
@@ -126,7 +127,7 @@ probe::Timing Probe::time(const PointToPointSample& sample, double allowance) {
       world_.send(buffer, other);
     }
   };
-  probe::Timing timing = probe::timed(world_, ping_pong, allowance);
+  probe::Timing timing = probe::timed(world_, ping_pong, allowance, batches_);
   timing.seconds /= 2;  // one way
   return timing;
 }
@@ -143,7 +144,7 @@ probe::Timing Probe::time(const CollectiveSample& sample, double allowance) {
           default: return world_.all_reduce(data, sample.algorithm);
         }
       },
-      allowance);
+      allowance, batches_);
 }
 
 void Probe::hand_out(const PointToPointSample& sample) const {
@@ -217,7 +218,7 @@ Result<void> probe_network(Communicator& world, const NetworkProbeOptions& optio
   SIBYL_TRY(const GroupPlacement placement, world_placement());
   std::vector<Task> tasks = message_tasks(placement, options);
   std::ranges::move(collective_tasks(placement, options), std::back_inserter(tasks));
-  Probe(world, placement, sink).run(std::move(tasks), options.budget.value());
+  Probe(world, placement, sink, options.batches).run(std::move(tasks), options.budget.value());
   return {};
 }
 

@@ -27,6 +27,7 @@ struct NetworkProbeOptions {
                                           262144,    524288,     1 << 20,     4 << 20,     16 << 20,    64 << 20};
   std::vector<std::int64_t> collective_bytes{4,       1024,    16384,    65536,    262144,   1 << 20,
                                              4 << 20, 10 << 20, 25 << 20, 64 << 20, 128 << 20};
+  int batches = 15;             // at most, of each sample; at least 3
   bool every_algorithm = true;  // beside the one that Communicator chooses by itself
 };
 

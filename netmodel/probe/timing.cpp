@@ -8,7 +8,7 @@ namespace sibyl::probe {
 namespace {
 
 constexpr double batch_seconds = 0.01;  // ranks leave a barrier within some 0.1 ms of each other
-constexpr int fewest_batches = 3, most_batches = 15, most_repeats = 500;
+constexpr int fewest_batches = 3, most_repeats = 500;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ Timing summary(const std::vector<double>& values) {
 
 double slowest(const Communicator& world, double value) { return std::ranges::max(world.gather_doubles(value)); }
 
-Timing timed(Communicator& world, const std::function<void()>& once, double allowance) {
+Timing timed(Communicator& world, const std::function<void()>& once, double allowance, int most) {
   const auto batch = [&](int repeats) {
     world.barrier();
     const double begin = now();
@@ -43,7 +43,8 @@ Timing timed(Communicator& world, const std::function<void()>& once, double allo
   batch(1);  // connections are made, buffers touched
   const double pilot = std::max(1e-7, std::min(batch(1), batch(2)));
   const int repeats = std::clamp(static_cast<int>(batch_seconds / pilot), 1, most_repeats);
-  const int batches = std::clamp(static_cast<int>(allowance / (repeats * pilot)), fewest_batches, most_batches);
+  const int batches = std::clamp(static_cast<int>(allowance / (repeats * pilot)), fewest_batches,
+                                 std::max(most, fewest_batches));
   std::vector<double> times;
   for (int i = 0; i < batches; ++i) times.push_back(batch(repeats));
   return summary(times);

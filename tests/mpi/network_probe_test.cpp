@@ -13,7 +13,8 @@ namespace {
 
 NetworkProbeOptions few() {
   NetworkProbeOptions options;
-  options.budget = Seconds{20.0};
+  options.budget = Seconds{60.0};
+  options.batches = 3;
   options.message_bytes = {1, 4096};
   options.collective_bytes = {1024, 1 << 20};
   return options;
