@@ -63,6 +63,15 @@ Result<Translation> translate_model(const ModelData& model, const ImportOptions&
   return Failure(*first);
 }
 
+// What the model's metadata says (files of our zoo), where the caller leaves it open.
+LossKind loss_of(const ModelData& model, LossKind wanted) {
+  const auto stored = model.metadata.find("sibyl.loss");
+  if (wanted != LossKind::automatic || stored == model.metadata.end()) return wanted;
+  if (stored->second == "cross_entropy") return LossKind::cross_entropy;
+  if (stored->second == "mean_squared_error") return LossKind::mean_squared_error;
+  return wanted;
+}
+
 Result<Import> import_model(const ModelData& model, const std::string& name, const ImportOptions& options) {
   const auto opset = model.opsets.find("");
   if (opset == model.opsets.end()) return fail("the model names no opset of ONNX's own operators", name);
@@ -80,7 +89,7 @@ Result<Import> import_model(const ModelData& model, const std::string& name, con
     return result;
   }
   SIBYL_TRY(Graph canonical, canonicalize(std::move(translation.graph)));
-  SIBYL_TRY(result.graph, attach_loss(std::move(canonical), options.loss));
+  SIBYL_TRY(result.graph, attach_loss(std::move(canonical), loss_of(model, options.loss)));
   return result;
 }
 

@@ -1,0 +1,128 @@
+// Which extents are the batch, and what happens to constants that an export baked it into.
+#include <gmock/gmock.h>
+
+#include "models/onnx/operators/reshape_target.h"
+#include "tests/unit/models/onnx/lookup.h"
+
+namespace sibyl {
+namespace {
+
+using onnx_import::batch_axes_after;
+
+ImportOptions batch_of(std::int64_t batch) {
+  ImportOptions options;
+  options.batch = batch;
+  return options;
+}
+
+// The batch stays behind as many elements as before the reshape.
+TEST(BatchAfterReshape, FollowsRowMajorOrder) {
+  EXPECT_EQ(batch_axes_after({1, 197, 768}, 0, {1, 197, 12, 64}, {1, 197, 12, 64}, 1).front(), 0u);
+  EXPECT_EQ(batch_axes_after({1, 197, 768}, 0, {1, 197, 768}, {1, -1, 768}, 1).front(), 0u);  // not the -1
+  EXPECT_EQ(batch_axes_after({8, 197, 768}, 0, {1576, 768}, {-1, 768}, 8).front(), 0u);       // tokens flattened
+  EXPECT_EQ(batch_axes_after({197, 1, 768}, 1, {197, 12, 64}, {197, 12, 64}, 1).front(), 1u); // S x B*H x D
+  EXPECT_EQ(batch_axes_after({197, 1, 768}, 1, {197, 768}, {-1, 768}, 1).front(), 0u);        // S*B x E
+  EXPECT_EQ(batch_axes_after({24, 32}, 0, {6, 4, 32}, {6, 4, 32}, 4).front(), 1u);            // S*B back to S x B
+}
+
+TEST(BatchAfterReshape, NoneWhereNoAxisHoldsIt) { EXPECT_TRUE(batch_axes_after({8, 3}, 0, {3, 8}, {3, 8}, 5).empty()); }
+
+TEST(Batch, ABakedBatchOfOneIsRebound) {
+  ModelBuilder model(13);
+  model.input("x", {1, 6, 32}).ints("heads", {1, 6, 4, 8}).ints("flat", {1, -1}).weight("w", {192, 10});
+  model.node("Reshape", {"x", "heads"}, {"h"}).node("Transpose", {"h"}, {"t"}, {{"perm", std::vector<int>{0, 2, 1, 3}}});
+  model.node("Reshape", {"t", "flat"}, {"f"}).node("MatMul", {"f", "w"}, {"y"}).output("y");
+  const auto imported = import(model, batch_of(8));
+  EXPECT_EQ(result_shape(imported), (Shape{8, 10}));
+  EXPECT_EQ(find_tensor(imported->graph, "t")->shape, (Shape{8, 4, 6, 8}));
+  for (const char* name : {"x", "h", "t", "f", "y"}) EXPECT_EQ(find_tensor(imported->graph, name)->batch_axis, 0u) << name;
+  EXPECT_FALSE(find_tensor(imported->graph, "w")->batch_axis);
+}
+
+// The class token has no batch; where the export's batch of 1 needed no expansion, rebinding must add one.
+TEST(Batch, AClassTokenIsExpandedWhereItIsConcatenated) {
+  ModelBuilder model(13);
+  model.input("x", {1, 16, 32}).weight("token", {1, 1, 32}).node("Concat", {"token", "x"}, {"y"}, {{"axis", 1}}).output("y");
+  const auto imported = import(model, batch_of(4));
+  EXPECT_EQ(result_shape(imported), (Shape{4, 17, 32}));
+  EXPECT_EQ(count<Expand>(imported->graph), 1);
+}
+
+TEST(Batch, AConstantThatForbidsAnotherBatchIsNamed) {
+  ModelBuilder model(13);
+  model.input("x", {4, 6}).weight("noise", {4, 6}).node("Add", {"x", "noise"}, {"sum"}).output("sum");
+  const auto rebound = import(model, batch_of(8));
+  ASSERT_FALSE(rebound);
+  EXPECT_EQ(rebound.error().where, "sum");
+  EXPECT_THAT(rebound.error().message, testing::HasSubstr("Add forbids another batch than 4"));
+  EXPECT_THAT(rebound.error().hint, testing::HasSubstr("dynamic"));
+
+  // Unasked, the model can be looked at, but not predicted: a data-parallel rank would have another batch.
+  const auto as_baked = import(model);
+  ASSERT_TRUE(as_baked);
+  EXPECT_EQ(as_baked->graph.batch(), 4);
+  ASSERT_EQ(as_baked->unsupported.size(), 1u);
+  EXPECT_EQ(as_baked->unsupported[0].node, "sum");
+}
+
+TEST(Batch, ANodeThatTakesPartOfTheBatchIsUnsupported) {
+  ModelBuilder model(13);
+  model.input("x", {"batch", 6}).ints("s", {0}).ints("e", {1}).node("Slice", {"x", "s", "e", "s"}, {"y"}).output("y");
+  const auto imported = import(model, batch_of(8));
+  EXPECT_TRUE(!imported || !imported->unsupported.empty());
+}
+
+TEST(Batch, TheNameDecidesBeforeThePlace) {
+  ModelBuilder model(13);
+  model.input("x", {"time", "batch", 6}).node("Relu", {"x"}, {"y"}).output("y");
+  ImportOptions options = batch_of(8);
+  options.dims["time"] = 5;
+  const auto imported = import(model, options);
+  EXPECT_EQ(result_shape(imported), (Shape{5, 8, 6}));
+  EXPECT_EQ(find_tensor(imported->graph, "y")->batch_axis, 1u);
+}
+
+// tf2onnx names every open extent differently.
+TEST(Batch, SymbolsThatStandInFrontOnlyAreTheBatch) {
+  ModelBuilder model(13);
+  model.input("a", {"unk__1", 6}).input("b", {"unk__2", 6}).node("Add", {"a", "b"}, {"y"}).output("y");
+  EXPECT_EQ(result_shape(import(model, batch_of(8))), (Shape{8, 6}));
+}
+
+TEST(Dimensions, AreBoundByOptionThenByMetadata) {
+  ModelBuilder model(13);
+  model.input("x", {"batch", "seq"}).node("Relu", {"x"}, {"y"}).output("y");
+  EXPECT_FALSE(import(model));
+  auto* entry = model.model().add_metadata_props();
+  entry->set_key("sibyl.dim.seq");
+  entry->set_value("128");
+  EXPECT_EQ(result_shape(import(model)), (Shape{1, 128}));
+  ImportOptions options;
+  options.dims["seq"] = 64;
+  EXPECT_EQ(result_shape(import(model, options)), (Shape{1, 64}));
+}
+
+TEST(Dimensions, AnOpenExtentWithoutANameIsCalledByItsPlace) {
+  ModelBuilder model(13);
+  model.input("x", {"batch", ""}).node("Relu", {"x"}, {"y"}).output("y");
+  const auto unbound = import(model);
+  ASSERT_FALSE(unbound);
+  EXPECT_THAT(unbound.error().hint, testing::HasSubstr("--dim x.1=VALUE"));
+  ImportOptions options;
+  options.dims["x.1"] = 7;
+  EXPECT_EQ(result_shape(import(model, options)), (Shape{1, 7}));
+}
+
+TEST(Dimensions, AnUnknownNameIsAUsageErrorThatListsTheNames) {
+  ModelBuilder model(13);
+  model.input("x", {"batch", "seq"}).node("Relu", {"x"}, {"y"}).output("y");
+  ImportOptions options;
+  options.dims["sequence"] = 7;
+  const auto imported = import(model, options);
+  ASSERT_FALSE(imported);
+  EXPECT_EQ(imported.error().code, ErrorCode::usage);
+  EXPECT_THAT(imported.error().hint, testing::HasSubstr("batch, seq"));
+}
+
+}  // namespace
+}  // namespace sibyl

@@ -1,0 +1,156 @@
+// What is a parameter, what a buffer, and the arithmetic on shapes that exporters leave in the file.
+#include "tests/unit/models/onnx/lookup.h"
+
+namespace sibyl {
+namespace {
+
+// x.view(x.shape[0], -1) and x.view(b, s, h, e // h), as torch traces them.
+TEST(ShapeArithmetic, ChainsOfShapeGatherConcatReshape) {
+  ModelBuilder model(13);
+  model.input("x", {"batch", 6, 32}).ints("zero", {0}).ints("one", {1}).ints("two", {2}).ints("four", {4});
+  model.node("Shape", {"x"}, {"shape"});
+  model.node("Gather", {"shape", "zero"}, {"b"}).node("Gather", {"shape", "one"}, {"s"}).node("Gather", {"shape", "two"}, {"e"});
+  model.node("Div", {"e", "four"}, {"d"}).node("Concat", {"b", "s", "four", "d"}, {"target"}, {{"axis", 0}});
+  model.node("Reshape", {"x", "target"}, {"y"}).output("y");
+  ImportOptions options;
+  options.batch = 5;
+  const auto imported = import(model, options);
+  EXPECT_EQ(result_shape(imported), (Shape{5, 6, 4, 8}));
+  EXPECT_EQ(imported->graph.operations().size(), 1u);  // the arithmetic is gone
+  EXPECT_EQ(find_tensor(imported->graph, "y")->batch_axis, 0u);
+}
+
+// Expand's target by Where(Equal(t, -1), ones, t), as torch writes x.expand(-1, 5).
+TEST(ShapeArithmetic, WhereAndEqual) {
+  ModelBuilder model(13);
+  model.input("x", {"batch", 1}).ints("target", {-1, 5}).ints("minus", {-1}).ints("length", {2});
+  model.node("ConstantOfShape", {"length"}, {"zeros"});
+  auto* value = model.graph().mutable_node(0)->add_attribute();
+  value->set_name("value");
+  value->set_type(onnx::AttributeProto::TENSOR);
+  value->mutable_t()->set_data_type(onnx::TensorProto::INT64);
+  value->mutable_t()->add_dims(1);
+  value->mutable_t()->add_int64_data(1);
+  model.node("Equal", {"target", "minus"}, {"is"}).node("Where", {"is", "zeros", "target"}, {"final"});
+  model.node("Expand", {"x", "final"}, {"y"}).output("y");
+  ImportOptions options;
+  options.batch = 3;
+  EXPECT_EQ(result_shape(import(model, options)), (Shape{3, 5}));
+}
+
+TEST(ShapeArithmetic, RangeGivesPositions) {
+  ModelBuilder model(13);
+  model.input("x", {2, 7, 16}).weight("table", {32, 16});
+  for (const auto& [name, number] : {std::pair{"zero", 0}, std::pair{"seven", 7}, std::pair{"one", 1}}) {
+    auto* tensor = model.graph().add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(onnx::TensorProto::INT64);
+    tensor->add_int64_data(number);
+  }
+  model.node("Range", {"zero", "seven", "one"}, {"positions"}).node("Gather", {"table", "positions"}, {"e"});
+  model.node("Add", {"x", "e"}, {"y"}).output("y");
+  const auto imported = import(model);
+  EXPECT_EQ(result_shape(imported), (Shape{2, 7, 16}));
+  EXPECT_EQ(count<Embedding>(imported->graph), 1);
+  EXPECT_EQ(find_tensor(imported->graph, "positions")->values, (std::vector<double>{0, 1, 2, 3, 4, 5, 6}));
+}
+
+TEST(Parameters, AreFloatingInitializersThatAreUsedAsWeights) {
+  ModelBuilder model(13);
+  model.input("x", {2, 3, 4, 4}).weight("scale", {3}).weight("shift", {3}).weight("mean", {3}).weight("variance", {3});
+  model.scalar("factor", 0.5F).weight("unused", {100});
+  model.node("BatchNormalization", {"x", "scale", "shift", "mean", "variance"}, {"n"}).node("Mul", {"n", "factor"}, {"y"}).output("y");
+  const auto imported = import(model);
+  ASSERT_TRUE(imported);
+  const Graph& graph = imported->graph;
+  EXPECT_EQ(graph.parameter_count(), 6);
+  EXPECT_EQ(find_tensor(graph, "scale")->kind, TensorKind::parameter);
+  EXPECT_EQ(find_tensor(graph, "mean")->kind, TensorKind::buffer);
+  EXPECT_EQ(find_tensor(graph, "variance")->kind, TensorKind::buffer);
+  EXPECT_EQ(find_tensor(graph, "unused"), nullptr);
+}
+
+// The head uses the embedding's table, transposed: one parameter.
+TEST(Parameters, TiedWeightsAreOne) {
+  ModelBuilder model(13);
+  model.input("ids", {2, 7}, onnx::TensorProto::INT64).weight("table", {50, 16});
+  model.node("Identity", {"table"}, {"head"}).node("Transpose", {"head"}, {"head_t"}, {{"perm", std::vector<int>{1, 0}}});
+  model.node("Gather", {"table", "ids"}, {"e"}).node("MatMul", {"e", "head_t"}, {"y"}).output("y");
+  const auto imported = import(model);
+  EXPECT_EQ(result_shape(imported), (Shape{2, 7, 50}));
+  EXPECT_EQ(imported->graph.parameter_count(), 50 * 16);
+}
+
+// torch's inference export merges vectors of equal values (a fresh model's norms) and leaves Identity nodes with their names.
+TEST(Parameters, VectorsMergedForTheirValuesArePutApart) {
+  ModelBuilder model(17);
+  model.input("x", {2, 16}).weight("norm1", {16}).node("Identity", {"norm1"}, {"norm2"});
+  model.node("LayerNormalization", {"x", "norm1"}, {"a"}).node("LayerNormalization", {"a", "norm2"}, {"y"}).output("y");
+  const auto imported = import(model);
+  ASSERT_TRUE(imported);
+  EXPECT_EQ(imported->graph.parameter_count(), 32);
+}
+
+TEST(ControlFlow, AnIfWithAConstantConditionIsItsBranch) {
+  ModelBuilder model(13);
+  model.input("x", {"batch", 1, 6}).ints("one", {1}).ints("at", {1});
+  model.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "at"}, {"extent"}).node("Equal", {"extent", "one"}, {"is_one"});
+  model.node("If", {"is_one"}, {"y"});
+  auto* branch = model.graph().mutable_node(3)->add_attribute();
+  branch->set_name("then_branch");
+  branch->set_type(onnx::AttributeProto::GRAPH);
+  auto* squeeze = branch->mutable_g()->add_node();
+  squeeze->set_op_type("Squeeze");
+  squeeze->add_input("x");
+  squeeze->add_input("at");
+  squeeze->add_output("squeezed");
+  branch->mutable_g()->add_output()->set_name("squeezed");
+  auto* other = model.graph().mutable_node(3)->add_attribute();
+  other->set_name("else_branch");
+  other->set_type(onnx::AttributeProto::GRAPH);
+  auto* identity = other->mutable_g()->add_node();
+  identity->set_op_type("Identity");
+  identity->add_input("x");
+  identity->add_output("same");
+  other->mutable_g()->add_output()->set_name("same");
+  model.output("y");
+  ImportOptions options;
+  options.batch = 4;
+  EXPECT_EQ(result_shape(import(model, options)), (Shape{4, 6}));
+}
+
+TEST(ControlFlow, LoopsAreListed) {
+  ModelBuilder model(13);
+  model.input("x", {2, 3}).node("Relu", {"x"}, {"r"}).node("Loop", {"", "", "r"}, {"l"}).node("Relu", {"l"}, {"y"}).output("y");
+  const auto imported = import(model);
+  ASSERT_TRUE(imported);
+  ASSERT_EQ(imported->unsupported.size(), 1u);
+  EXPECT_EQ(imported->unsupported[0].node, "l");
+}
+
+// Functions inside the model are unfolded, with the caller's attributes.
+TEST(Functions, AreUnfolded) {
+  ModelBuilder model(18);
+  model.opset("mine", 1).input("x", {"batch", 6});
+  model.node("Leaky", {"x"}, {"y"}, {{"slope", 0.3}}, "mine").output("y");
+  auto* function = model.model().add_functions();
+  function->set_name("Leaky");
+  function->set_domain("mine");
+  function->add_input("in");
+  function->add_output("out");
+  function->add_attribute("slope");
+  auto* node = function->add_node();
+  node->set_op_type("LeakyRelu");
+  node->add_input("in");
+  node->add_output("out");
+  auto* slope = node->add_attribute();
+  slope->set_name("alpha");
+  slope->set_type(onnx::AttributeProto::FLOAT);
+  slope->set_ref_attr_name("slope");
+  const auto imported = import(model);
+  EXPECT_EQ(result_shape(imported), (Shape{1, 6}));
+  EXPECT_FLOAT_EQ(static_cast<float>(first<Unary>(imported->graph)->alpha), 0.3F);
+}
+
+}  // namespace
+}  // namespace sibyl

@@ -1,0 +1,143 @@
+// Files that torch.onnx wrote (tests/models/make_models.py): fixed and open batch, training and inference, opsets 9 to 17.
+#include <gmock/gmock.h>
+
+#include "models/signature.h"
+#include "tests/unit/models/onnx/lookup.h"
+
+namespace sibyl {
+namespace {
+
+std::filesystem::path exported(const std::string& name) {
+  return std::filesystem::path(SIBYL_EXPORTED_MODELS) / (name + ".onnx");
+}
+
+struct Model {
+  std::string file;
+  std::int64_t parameters;
+  Shape output;  // of one sample, without the batch
+  bool sequence = false;
+};
+
+void PrintTo(const Model& model, std::ostream* out) { *out << model.file; }
+
+ImportOptions options_for(const Model& model, std::optional<std::int64_t> batch) {
+  ImportOptions options;
+  options.batch = batch;
+  options.loss = LossKind::none;
+  if (model.sequence) options.dims["seq"] = 16;
+  return options;
+}
+
+class ExportedModel : public testing::TestWithParam<Model> {};
+
+// At any batch the parameters are the model's, the result has the batch in front, and every tensor that grows says where.
+TEST_P(ExportedModel, ImportsAtTheBatchAsked) {
+  const Model& model = GetParam();
+  for (const std::int64_t batch : {1, 2, 3, 16}) {
+    const auto imported = inspect_onnx(exported(model.file), options_for(model, batch));
+    Shape expected{batch};
+    expected.insert(expected.end(), model.output.begin(), model.output.end());
+    EXPECT_EQ(result_shape(imported), expected);
+    ASSERT_TRUE(imported);
+    const Graph& graph = imported->graph;
+    EXPECT_EQ(graph.batch(), batch);
+    EXPECT_EQ(graph.parameter_count(), model.parameters);
+    EXPECT_EQ(graph[graph.outputs.front()].batch_axis, 0u);
+  }
+}
+
+// The graph at batch 8 seen at 2 samples is the graph at batch 2: batch axes are right everywhere.
+TEST_P(ExportedModel, LocalShapesAreThoseOfASmallerBatch) {
+  const Model& model = GetParam();
+  const auto large = inspect_onnx(exported(model.file), options_for(model, 8));
+  const auto small = inspect_onnx(exported(model.file), options_for(model, 2));
+  ASSERT_TRUE(large && small);
+  ASSERT_EQ(large->graph.operations().size(), small->graph.operations().size());
+  for (std::size_t i = 0; i < small->graph.operations().size(); ++i)
+    EXPECT_EQ(to_string(signature(large->graph, OperationId{i}, 2, DType::f32)),
+              to_string(signature(small->graph, OperationId{i}, 2, DType::f32)));
+}
+
+// Parameter counts: torchvision's published ones, with batch-norm's scale and shift; an inference export folds them into
+// the convolutions, whose new biases replace shifts: resnet18 loses its 4800 scales and its head keeps its bias.
+// Sum of resnet18's batch-norm channels: 64 + 4*64 + 4*128+128 + 4*256+256 + 4*512+512 = 4800 and each adds scale+shift.
+// 11,689,512 - 4,800 = 11,684,712.
+// gpt: 1000*64 + 32*64 + 2*(64*192+192 + 64*64+64 + 64*256+256 + 256*64+64 + 4*64) + 2*64 = 166,144; the head is tied.
+//   Its inference export stores the head once more, transposed: + 64,000.
+// vit: 32*3*64+32 + 32 + 17*32 + 2*(96*32+96 + 32*32+32 + 64*32+64 + 32*64+32 + 4*32) + 64 + 330 = 24,234.
+// encoder: 8*32+32 + 2*(96*32+96 + 32*32+32 + 64*32+64 + 32*64+32 + 4*32) + 330 = 17,706.
+// cnn: 216 + 16 + 8 + 264 + 292 + 84 + 50 = 930.
+INSTANTIATE_TEST_SUITE_P(
+    Torch, ExportedModel,
+    testing::Values(Model{"resnet18_o9_eval_b1", 11684712, {1000}}, Model{"resnet18_o11_train_b2", 11689512, {1000}},
+                    Model{"resnet18_o13_train_dynamic", 11689512, {1000}}, Model{"resnet18_o16_eval_dynamic", 11684712, {1000}},
+                    Model{"resnet18_o17_train_dynamic", 11689512, {1000}}, Model{"mobilenet_v2_o13_train_b2", 3504872, {1000}},
+                    Model{"mobilenet_v3_o14_train_dynamic", 2542856, {1000}}, Model{"densenet121_o11_train_b2", 7978856, {1000}},
+                    Model{"shufflenet_o13_train_b1", 1366792, {1000}}, Model{"vit_o13_eval_b1", 24234, {10}},
+                    Model{"vit_o14_train_b8", 24234, {10}}, Model{"vit_o16_train_dynamic", 24234, {10}},
+                    Model{"vit_o17_eval_dynamic", 24234, {10}}, Model{"gpt_o11_train_b1", 166144, {16, 1000}},
+                    Model{"gpt_o13_train_dynamic", 166144, {16, 1000}, true},
+                    Model{"gpt_o16_eval_dynamic", 230144, {16, 1000}, true}, Model{"gpt_o17_train_b8", 166144, {16, 1000}},
+                    Model{"encoder_o13_train_b1", 17706, {10}}, Model{"encoder_o16_train_dynamic", 17706, {10}},
+                    Model{"encoder_o17_train_b4", 17706, {10}}, Model{"cnn_o11_train_b1", 930, {10}},
+                    Model{"cnn_o14_train_dynamic", 930, {10}}, Model{"cnn_o17_eval_b1", 930, {10}}),
+    [](const auto& tested) { return tested.param.file; });
+
+// An export with a baked-in batch, rebound, computes what the export with an open batch computes.
+TEST(ExportedModels, RebindingABakedBatchGivesTheOpenModelsOperations) {
+  const std::pair<Model, Model> pairs[] = {{{"vit_o14_train_b8", 0, {}}, {"vit_o16_train_dynamic", 0, {}}},
+                                           {{"vit_o13_eval_b1", 0, {}}, {"vit_o17_eval_dynamic", 0, {}}},
+                                           {{"encoder_o13_train_b1", 0, {}}, {"encoder_o16_train_dynamic", 0, {}}},
+                                           {{"encoder_o17_train_b4", 0, {}}, {"encoder_o16_train_dynamic", 0, {}}},
+                                           {{"gpt_o17_train_b8", 0, {}}, {"gpt_o13_train_dynamic", 0, {}, true}},
+                                           {{"cnn_o11_train_b1", 0, {}}, {"cnn_o14_train_dynamic", 0, {}}}};
+  for (const auto& [baked, open] : pairs) {
+    const auto a = inspect_onnx(exported(baked.file), options_for(baked, 3));
+    const auto b = inspect_onnx(exported(open.file), options_for(open, 3));
+    ASSERT_TRUE(a && b) << baked.file;
+    ASSERT_EQ(a->graph.operations().size(), b->graph.operations().size()) << baked.file;
+    for (std::size_t i = 0; i < a->graph.operations().size(); ++i)
+      EXPECT_EQ(to_string(signature(a->graph, OperationId{i}, 3, DType::f32)),
+                to_string(signature(b->graph, OperationId{i}, 3, DType::f32)));
+  }
+}
+
+TEST(ExportedModels, WithoutABatchAskedTheBakedOneHoldsAndTheOpenOneIsOne) {
+  EXPECT_EQ(result_shape(inspect_onnx(exported("vit_o14_train_b8"), {})), Shape{});  // a loss is attached: a scalar
+  const auto baked = inspect_onnx(exported("vit_o14_train_b8"), options_for({}, std::nullopt));
+  EXPECT_EQ(result_shape(baked), (Shape{8, 10}));
+  const auto open = inspect_onnx(exported("vit_o16_train_dynamic"), options_for({}, std::nullopt));
+  EXPECT_EQ(result_shape(open), (Shape{1, 10}));
+}
+
+TEST(ExportedModels, AnOpenDimensionThatIsNotTheBatchMustBeBound) {
+  ImportOptions options;
+  const auto unbound = inspect_onnx(exported("gpt_o13_train_dynamic"), options);
+  ASSERT_FALSE(unbound);
+  EXPECT_THAT(unbound.error().message, testing::HasSubstr("'seq'"));
+  EXPECT_THAT(unbound.error().hint, testing::HasSubstr("--dim seq=VALUE"));
+  EXPECT_EQ(unbound.error().where, "input");
+}
+
+TEST(ExportedModels, IdsAreBoundedByTheVocabulary) {
+  ImportOptions options;
+  options.dims["seq"] = 16;
+  const auto imported = inspect_onnx(exported("gpt_o13_train_dynamic"), options);
+  ASSERT_TRUE(imported);
+  const Tensor* ids = find_tensor(imported->graph, "input");
+  ASSERT_NE(ids, nullptr);
+  EXPECT_EQ(ids->index_bound, 1000);
+}
+
+// A batch-norm's running statistics are kept, not trained: 20 layers' means and variances, 2 * 4800 elements.
+TEST(ExportedModels, RunningStatisticsAreBuffers) {
+  const auto imported = inspect_onnx(exported("resnet18_o13_train_dynamic"), {});
+  ASSERT_TRUE(imported);
+  std::int64_t statistics = 0;
+  for (const Tensor& tensor : imported->graph.tensors())
+    if (tensor.kind == TensorKind::buffer) statistics += element_count(tensor.shape);
+  EXPECT_EQ(statistics, 2 * 4800);
+}
+
+}  // namespace
+}  // namespace sibyl
