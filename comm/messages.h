@@ -1,11 +1,11 @@
 // Nonblocking messages over one MPI communicator, cut into chunks, counted, and waited for without spinning.
 //
-// Payloads are cut into chunks of at most chunk_bytes: an int counts them whatever the payload's size, and the first chunk can be worked
-// on while the next is in flight. Messages between two ranks with one tag keep their order (MPI's promise), so chunks need
-// no numbers.
+// Payloads are cut into chunks of at most chunk_bytes: an int counts them whatever the payload's size, and the first
+// chunk can be worked on while the next is in flight. Messages between two ranks with one tag keep their order (MPI's
+// promise), so chunks need no numbers.
 //
-// Waiting sleeps between polls, so that ranks sharing a core with compute do not take it from them. Only for a payload of
-// at most eager_bytes does it poll for a while first: such a message over TCP is there within some 10 us.
+// Waiting sleeps between polls, so that ranks sharing a core with compute do not take it from them. Only for a
+// payload of at most eager_bytes does it poll for a while first: such a message over TCP is there within some 10 us.
 #pragma once
 
 #include <mpi.h>
@@ -35,8 +35,8 @@ class Messages {
   // Whole payloads.
   void send(std::span<const std::byte> payload, int to);
   void receive(std::span<std::byte> payload, int from);
-  // Sends `out` and receives as many bytes as `in_bytes`, chunk by chunk; `arrived(offset, chunk)` is called for each in order while
-  // later ones are in flight. The chunk lives in a scratch buffer until the call returns.
+  // Sends `out` and receives as many bytes as `in_bytes`, chunk by chunk; `arrived(offset, chunk)` is called for each
+  // in order while later ones are in flight. The chunk lives in a scratch buffer until the call returns.
   void exchange(std::span<const std::byte> out, int to, std::size_t in_bytes, int from,
                 const std::function<void(std::size_t, std::span<const std::byte>)>& arrived);
   // The same, straight into `in`.

@@ -1,6 +1,7 @@
-// Two trees, each carrying half of the vector in chunks: chunks alternate between the trees, first all the way up with sums, then
-// down with results. Within one tree messages of a pair keep their order; the two trees may use the same pair of ranks
-// in the same direction, and both ends then handle chunks in the same order (by chunk, first tree first).
+// Two trees, each carrying half of the vector in chunks: chunks alternate between the trees, first all the way up
+// with sums, then down with results. Within one tree messages of a pair keep their order; the two trees may use the
+// same pair of ranks in the same direction, and both ends then handle chunks in the same order (by chunk, first tree
+// first).
 #include <algorithm>
 #include <array>
 

@@ -1,5 +1,5 @@
-// Measured collectives, ready for look-up: for each collective, algorithm and placement the times by size, made never to
-// fall with size (pool-adjacent-violators on the logarithm of time, so noise cannot make more bytes faster).
+// Measured collectives, ready for look-up: for each collective, algorithm and placement the times by size, made never
+// to fall with size (pool-adjacent-violators on the logarithm of time, so noise cannot make more bytes faster).
 #pragma once
 
 #include <map>

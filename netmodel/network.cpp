@@ -38,7 +38,8 @@ constexpr double error_per_octave_of_gap = 0.02;    // interpolating between siz
 constexpr double error_per_octave_beyond = 0.05;    // beyond the sampled sizes
 constexpr double error_per_octave_of_count = 0.10;  // carried to another placement
 constexpr double error_of_formula = 0.15;           // beside that of the point-to-point times
-// GPU libraries between nodes reach their full rate only with messages longer than this; below, formulas come out too fast.
+// GPU libraries between nodes reach their full rate only with messages longer than this; below, formulas come out too
+// fast.
 constexpr double gpu_full_rate_bytes = 128.0 * 1024 * 1024;
 constexpr double error_below_full_rate = 0.40;
 
@@ -104,9 +105,9 @@ Network::Model::Model(Topology machine, std::vector<PointToPointSample> messages
   if (!point_to_point.measured(true)) infer_device_link();
 }
 
-// Where collectives were timed inside a node but no message was, they tell what a device link gives. Small ones take launch + steps *
-// latency, in steps of a ring (fitted over collectives and counts); the largest all-reduce of the largest group moves
-// 2 (p - 1)/p m.
+// Where collectives were timed inside a node but no message was, they tell what a device link gives. Small ones take
+// launch + steps * latency, in steps of a ring (fitted over collectives and counts); the largest all-reduce of the
+// largest group moves 2 (p - 1)/p m.
 void Network::Model::infer_device_link() {
   double n = 0, s = 0, ss = 0, t = 0, st = 0;
   const MeasuredPlacement* largest = nullptr;

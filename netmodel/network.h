@@ -1,9 +1,9 @@
 // What communication costs on a cluster.
 //
 // A Network is a Topology (devices, NICs, switches, links) plus what was measured on it: point-to-point times by link
-// class and message size, and collectives themselves. Asked for a collective, it answers from the nearest measurements
-// of that collective and group shape, carried by the algorithm's formula to other sizes and counts; without any, from the
-// formula over the point-to-point fit. Pure and thread-safe once built.
+// class and message size, and collectives themselves. Asked for a collective, it answers from the nearest
+// measurements of that collective and group shape, carried by the algorithm's formula to other sizes and counts;
+// without any, from the formula over the point-to-point fit. Pure and thread-safe once built.
 #pragma once
 
 #include <memory>
@@ -82,8 +82,8 @@ class Network {
   std::shared_ptr<const Model> model_;
 };
 
-// Bytes that one rank sends for a collective, exactly as the algorithm splits `elements` elements of `element_bytes` over the group
-// (rank matters where the split is uneven). The trainer's communicator uses the same partition.
+// Bytes that one rank sends for a collective, exactly as the algorithm splits `elements` elements of `element_bytes`
+// over the group (rank matters where the split is uneven). The trainer's communicator uses the same partition.
 std::int64_t bytes_sent(Collective collective, Algorithm algorithm, std::int64_t elements, std::int64_t element_bytes,
                         int group_size, int rank);
 

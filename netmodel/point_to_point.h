@@ -1,9 +1,9 @@
 // Time of one message between two ranks, by distance and by how many messages share the way.
 //
 // From samples where there are any: one Curve per (same node or not, pairs at once). Between measured numbers of
-// pairs times are interpolated; beyond, and where only one pair was measured, messages through one NIC share its rate fairly: the
-// part of the time that grows with bytes is multiplied by the pairs. Without samples: latency + bytes / (bandwidth *
-// efficiency) of the topology's path, marked estimated. Never falls with bytes or pairs.
+// pairs times are interpolated; beyond, and where only one pair was measured, messages through one NIC share its rate
+// fairly: the part of the time that grows with bytes is multiplied by the pairs. Without samples: latency + bytes /
+// (bandwidth * efficiency) of the topology's path, marked estimated. Never falls with bytes or pairs.
 #pragma once
 
 #include <span>

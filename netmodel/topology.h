@@ -1,10 +1,11 @@
 // Devices, NICs, switches and the links between them.
 //
-// A TopologySpec is what a person knows of a machine; a Topology is the Boost.Graph of it. Large machines are regular, so the
-// graph holds one whole node and, for each level of switches, one representative far node: building and asking cost the same
-// for 2 nodes and for 65,536. Groups are taken to lie on consecutive nodes.
+// A TopologySpec is what a person knows of a machine; a Topology is the Boost.Graph of it. Large machines are
+// regular, so the graph holds one whole node and, for each level of switches, one representative far node: building
+// and asking cost the same for 2 nodes and for 65,536. Groups are taken to lie on consecutive nodes.
 //
-// Levels of distance: 0 = inside a node, 1 = under one first-level switch, 2 = through the second level of switches, ...
+// Levels of distance: 0 = inside a node, 1 = under one first-level switch, 2 = through the second level of switches,
+// ...
 #pragma once
 
 #include <memory>
@@ -43,7 +44,7 @@ struct TopologySpec {
   Seconds nic_latency{2e-6};             // of one NIC: a message between nodes crosses two
   Seconds switch_latency{3e-7};          // of one switch
   int levels = 1;                        // levels of switches; 2 = leaf and spine
-  int nodes_per_switch = 0;              // nodes under a first-level switch, switches under a middle one; 0 = any number
+  int nodes_per_switch = 0;              // nodes (or switches) under each switch but the top one; 0 = any number
   double oversubscription = 1.0;         // bandwidth down over bandwidth up, of each switch but the top one
 
   bool operator==(const TopologySpec&) const = default;
@@ -58,7 +59,8 @@ struct Path {
 
 class Topology {
  public:
-  // Counts must be at least 1, bandwidths above 0, latencies not negative. The top level has room for any number of nodes.
+  // Counts must be at least 1, bandwidths above 0, latencies not negative. The top level has room for any number of
+  // nodes.
   static Result<Topology> make(const TopologySpec& spec);
 
   [[nodiscard]] const TopologySpec& spec() const { return spec_; }

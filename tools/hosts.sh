@@ -2,15 +2,16 @@
 # Several hosts on one machine: network namespaces joined by a bridge, and Open MPI across them.
 #
 #   hosts.sh with N [RATE] -- COMMAND...     makes N hosts, runs COMMAND with them, removes them whatever happens
-#   hosts.sh run [-np P] [-per-host K] [-mpi "OPTIONS"] -- PROGRAM...   inside `with`: PROGRAM on P ranks, K on each host in turn
+#   hosts.sh run [-np P] [-per-host K] [-mpi "OPTIONS"] -- PROGRAM...
+#                                            inside `with`: PROGRAM on P ranks, K on each host in turn
 #   hosts.sh up N [RATE]                     makes hosts to keep and prints their name; export it as SIBYL_HOSTS
 #   hosts.sh down [NAME]                     removes them (default: $SIBYL_HOSTS)
 #   hosts.sh list                            names that are up
 #
-# `hosts.sh with 2 1gbit -- run -np 2 -- ./program` is the short way. RATE is what tc takes (1gbit, 100mbit); without it the
-# wire is as fast as the kernel. Each set of hosts has a bridge in a namespace of its own, so nothing appears in the machine's own
-# network, addresses (10.77.0.k) exist only inside, and any number of sets live side by side. Needs root (or
-# CAP_NET_ADMIN and CAP_SYS_ADMIN) and iproute2; without, exit code 77, which ctest takes as skipped.
+# `hosts.sh with 2 1gbit -- run -np 2 -- ./program` is the short way. RATE is what tc takes (1gbit, 100mbit); without
+# it the wire is as fast as the kernel. Each set of hosts has a bridge in a namespace of its own, so nothing appears
+# in the machine's own network, addresses (10.77.0.k) exist only inside, and any number of sets live side by side.
+# Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN) and iproute2; without, exit code 77, which ctest takes as skipped.
 set -eu
 
 self=$(readlink -f "$0")
@@ -21,8 +22,8 @@ skip() { echo "hosts.sh: $*: no hosts can be made here" >&2; exit 77; }
 is_count() { case $1 in '' | *[!0-9]* | 0*) return 1 ;; *) [ "$1" -le 200 ] ;; esac; }
 host() { echo "$1-h$2"; }
 
-# A bucket of 128 KiB: with a smaller one the kernel does not keep up with both directions at 1 Gb/s. So the first 128 KiB after a
-# pause pass at once, which no real wire does.
+# A bucket of 128 KiB: with a smaller one the kernel does not keep up with both directions at 1 Gb/s. So the first 128
+# KiB after a pause pass at once, which no real wire does.
 shape() {  # NAMESPACE DEVICE RATE
   [ -z "$3" ] || ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3" burst 128kb latency 20ms
 }
@@ -108,8 +109,8 @@ run() {
     list=$list${list:+,}10.77.0.$k:$per_host
     k=$((k + 1))
   done
-  # --bind-to none: else each host's daemon, knowing nothing of the others, binds its rank to the same core. --prefix is not needed:
-  # all hosts see one file system. Children of the agents inherit this environment, so no -x either.
+  # --bind-to none: else each host's daemon, knowing nothing of the others, binds its rank to the same core. --prefix
+  # is not needed: all hosts see one file system. Children of the agents inherit this environment, so no -x either.
   # shellcheck disable=SC2086
   exec env SIBYL_HOSTS="$SIBYL_HOSTS" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
     ip netns exec "$(host "$SIBYL_HOSTS" 1)" unshare --uts sh -c 'hostname "$1"; shift; exec "$@"' sh \

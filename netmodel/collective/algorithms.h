@@ -1,10 +1,10 @@
 // The algorithms of collectives: the time each takes over a Wire, and the elements each rank sends.
 //
-// Times are of the whole group, from the first rank's start to the last one's end, all starting together. `bytes` counts as
-// CollectiveSample does. Where an algorithm does not offer a collective, runs() is false and the others must
-// not be asked. Derivations: docs/models/network.md. Sources: Thakur, Rabenseifner, Gropp, "Optimization of Collective
-// Communication Operations in MPICH" (2005); Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth broadcast,
-// reduction and scan" (2009).
+// Times are of the whole group, from the first rank's start to the last one's end, all starting together. `bytes`
+// counts as CollectiveSample does. Where an algorithm does not offer a collective, runs() is false and the others
+// must not be asked. Derivations: docs/models/network.md. Sources: Thakur, Rabenseifner, Gropp, "Optimization of
+// Collective Communication Operations in MPICH" (2005); Sanders, Speck, Träff, "Two-tree algorithms for full
+// bandwidth broadcast, reduction and scan" (2009).
 #pragma once
 
 #include <array>
@@ -41,7 +41,8 @@ std::int64_t tree_elements(Collective collective, std::int64_t elements, int siz
 
 // What runs when `algorithm` is asked for: itself where it offers the collective, ring or tree where not; and for
 // automatic what sibyl::Communicator chooses by size:
-//   all_reduce up to 16 KiB: recursive doubling; of more than 4 ranks and up to 64 KiB for each: Rabenseifner; else ring.
+//   all_reduce up to 16 KiB: recursive doubling; of more than 4 ranks and up to 64 KiB for each: Rabenseifner;
+//   else ring.
 Algorithm resolve(Collective collective, Algorithm algorithm, std::int64_t bytes, int group_size);
 
 // The largest sizes at which that choice is still the one before; ascending.

@@ -71,7 +71,8 @@ std::int64_t bytes_sent(Collective collective, Algorithm algorithm, std::int64_t
       return c::recursive_doubling_elements(elements, group_size, rank) * element_bytes;
     case Algorithm::rabenseifner: return c::rabenseifner_elements(elements, group_size, rank) * element_bytes;
     case Algorithm::tree: return c::tree_elements(collective, elements, group_size, rank) * element_bytes;
-    default: return c::ring_elements(collective, elements, group_size, rank) * element_bytes;  // hierarchical: network.md
+    // Hierarchical too: a byte count knows no placement, and the communicator runs a ring when asked for it.
+    default: return c::ring_elements(collective, elements, group_size, rank) * element_bytes;
   }
 }
 

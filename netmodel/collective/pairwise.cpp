@@ -1,5 +1,6 @@
-// All-to-all: part m/p to each other rank, all posted at once, and a single message. Of a rank's partners g - 1 are in its node; to
-// the others all ranks of the node send at once. Both ways are busy together, so the slower one counts.
+// All-to-all: part m/p to each other rank, all posted at once, and a single message. Of a rank's partners g - 1 are
+// in its node; to the others all ranks of the node send at once. Both ways are busy together, so the slower one
+// counts.
 #include <algorithm>
 
 #include "netmodel/collective/algorithms.h"

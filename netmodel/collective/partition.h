@@ -21,8 +21,8 @@ constexpr Range part(std::int64_t elements, int parts, int index) {
   return {begin, begin + base + (index < longer ? 1 : 0)};
 }
 
-// Recursive doubling and halving want a power of two: of p ranks the first 2 * extra fold in pairs (an even one gives its vector to
-// the odd one above it and waits), and `core` ranks go on.
+// Recursive doubling and halving want a power of two: of p ranks the first 2 * extra fold in pairs (an even one gives
+// its vector to the odd one above it and waits), and `core` ranks go on.
 struct Fold {
   int core = 1;   // the largest power of two not above p
   int extra = 0;  // p - core
@@ -40,8 +40,8 @@ struct Fold {
   [[nodiscard]] constexpr int outer(int number) const { return number < extra ? 2 * number + 1 : number + extra; }
 };
 
-// One halving step of Rabenseifner: at distance 2^step a core rank whose bit `step` is 0 keeps the lower half of its parts.
-// Nearest partners come first, so the long messages stay inside the node.
+// One halving step of Rabenseifner: at distance 2^step a core rank whose bit `step` is 0 keeps the lower half of its
+// parts. Nearest partners come first, so the long messages stay inside the node.
 struct Halving {
   Range parts;  // of `core` parts, still held
 
@@ -59,8 +59,8 @@ constexpr Range elements_of(Range parts, std::int64_t elements, int count) {
           part(elements, count, static_cast<int>(parts.end - 1)).end};
 }
 
-// A rank's place in the in-order binary tree over ranks 0..size-1 rooted at 0: low bits are near the leaves, so neighbours are
-// neighbours on the machine. -1 where there is none.
+// A rank's place in the in-order binary tree over ranks 0..size-1 rooted at 0: low bits are near the leaves, so
+// neighbours are neighbours on the machine. -1 where there is none.
 struct TreePlace {
   int parent = -1;
   std::array<int, 2> children{-1, -1};

@@ -1,5 +1,5 @@
-// Rabenseifner: reduce-scatter by recursive halving, all-gather by recursive doubling: 2 log2 p rounds and 2 m (p - 1)/p bytes. The
-// first exchange is with the nearest rank and half the vector, the last with the farthest and m/p.
+// Rabenseifner: reduce-scatter by recursive halving, all-gather by recursive doubling: 2 log2 p rounds and 2 m (p -
+// 1)/p bytes. The first exchange is with the nearest rank and half the vector, the last with the farthest and m/p.
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/collective/partition.h"
 

@@ -1,5 +1,6 @@
-// Recursive doubling: log2 p rounds; in round k partners at distance 2^k exchange the whole vector. Fewest rounds, most bytes.
-// A group whose size is no power of two folds first (partition.h) and unfolds at the end: two more messages of m.
+// Recursive doubling: log2 p rounds; in round k partners at distance 2^k exchange the whole vector. Fewest rounds,
+// most bytes. A group whose size is no power of two folds first (partition.h) and unfolds at the end: two more
+// messages of m.
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/collective/partition.h"
 

@@ -1,10 +1,10 @@
-// Ring: p - 1 rounds, in each of which every rank sends one part of m/p to the next; an all-reduce is a reduce-scatter and an
-// all-gather, 2 (p - 1) rounds.
+// Ring: p - 1 rounds, in each of which every rank sends one part of m/p to the next; an all-reduce is a
+// reduce-scatter and an all-gather, 2 (p - 1) rounds.
 //
-// Every link works in every round, so the slowest sets the pace of bytes; but latencies add up along the way of one part,
-// which crosses each link of the ring in turn. So a round costs the mean latency of the links and the largest
-// byte time. A ring in rank order crosses each node's NICs once per direction; with several NICs the library lays
-// as many rings as NICs (one for each rank at most), each with its share of the bytes.
+// Every link works in every round, so the slowest sets the pace of bytes; but latencies add up along the way of one
+// part, which crosses each link of the ring in turn. So a round costs the mean latency of the links and the largest
+// byte time. A ring in rank order crosses each node's NICs once per direction; with several NICs the library lays as
+// many rings as NICs (one for each rank at most), each with its share of the bytes.
 #include <algorithm>
 
 #include "netmodel/collective/algorithms.h"
@@ -33,8 +33,8 @@ double ring_seconds(const Job& job, const Wire& wire) {
   return rounds * (latency + stream);
 }
 
-// Round s of the reduce-scatter sends part rank - 1 - s, so all parts but the rank's own; round s of the all-gather sends part
-// rank - s, so all but the next rank's own.
+// Round s of the reduce-scatter sends part rank - 1 - s, so all parts but the rank's own; round s of the all-gather
+// sends part rank - s, so all but the next rank's own.
 std::int64_t ring_elements(Collective collective, std::int64_t elements, int size, int rank) {
   const std::int64_t scatter = elements - part(elements, size, rank).size();
   const std::int64_t gather = elements - part(elements, size, (rank + 1) % size).size();

@@ -1,10 +1,10 @@
-// Two binary trees, each with half of the vector, pipelined in chunks: an inner rank of one tree is a leaf of the other, so every
-// rank sends and receives about m on the way up and m on the way down.
+// Two binary trees, each with half of the vector, pipelined in chunks: an inner rank of one tree is a leaf of the
+// other, so every rank sends and receives about m on the way up and m on the way down.
 //
-// Time: the first chunk climbs and descends ceil(log2 p) levels (those inside a node, then those between nodes; GPU libraries
-// chain the ranks of a node instead, g - 1 hops); the rest follows at the pace of the slowest link. Of two ranks (or nodes) each
-// is the root of one tree and the leaf of the other and passes only m/2 each way. Broadcast and reduce use one
-// tree, one way: an inner rank sends (or receives) each byte twice.
+// Time: the first chunk climbs and descends ceil(log2 p) levels (those inside a node, then those between nodes; GPU
+// libraries chain the ranks of a node instead, g - 1 hops); the rest follows at the pace of the slowest link. Of two
+// ranks (or nodes) each is the root of one tree and the leaf of the other and passes only m/2 each way. Broadcast and
+// reduce use one tree, one way: an inner rank sends (or receives) each byte twice.
 #include <algorithm>
 #include <bit>
 
@@ -14,7 +14,7 @@
 namespace sibyl::collective {
 namespace {
 
-constexpr double chunk_bytes = 256.0 * 1024;             // of sibyl::Communicator
+constexpr double chunk_bytes = 256.0 * 1024;           // of sibyl::Communicator
 constexpr double gpu_chunk_bytes = 4.0 * 1024 * 1024;  // NCCL's default buffer: docs/models/network.md
 
 int levels(int count) { return std::bit_width(static_cast<unsigned>(count - 1)); }
@@ -61,7 +61,9 @@ double tree_seconds(const Job& job, const Wire& wire) {
   const double chunk = std::min(per_tree, wire.chains() ? gpu_chunk_bytes : chunk_bytes);
   double climb = 0.0, pace = 0.0;  // of one chunk; of all bytes that a rank passes on, one way
   // Both trees together carry m through a rank one way; one tree carries m twice through an inner rank.
-  const auto through_each = [&](int count) { return (both_ways ? 1.0 : 2.0) * (count > 2 ? job.bytes : job.bytes / 2); };
+  const auto through_each = [&](int count) {
+    return (both_ways ? 1.0 : 2.0) * (count > 2 ? job.bytes : job.bytes / 2);
+  };
   if (ranks > 1) {
     const double through = through_each(job.placement.size());
     climb += (wire.chains() ? ranks - 1 : levels(ranks)) * wire.inside(chunk, ranks * groups);

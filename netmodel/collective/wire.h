@@ -1,5 +1,5 @@
-// What the formulas of collectives ask of the network: the time of one round's message, by where the partner sits and how
-// many messages leave the node at once.
+// What the formulas of collectives ask of the network: the time of one round's message, by where the partner sits and
+// how many messages leave the node at once.
 #pragma once
 
 #include "netmodel/network.h"
@@ -15,9 +15,9 @@ class Wire {
   // Between ranks of one node, `at_once` of them sending.
   [[nodiscard]] double inside(double bytes, int at_once) const { return messages_.seconds(bytes, {0, at_once}); }
 
-  // Between nodes of a group spanning `nodes` of them, `flows` messages leaving every node at once. Flows spread over the NICs.
-  // `far`: all of them climb to the top of that span, so each level's oversubscription narrows them; else they
-  // go to neighbours and hardly meet.
+  // Between nodes of a group spanning `nodes` of them, `flows` messages leaving every node at once. Flows spread over
+  // the NICs. `far`: all of them climb to the top of that span, so each level's oversubscription narrows them; else
+  // they go to neighbours and hardly meet.
   [[nodiscard]] double across(double bytes, int flows, int nodes, bool far) const;
 
   // NICs that `ranks` ranks of a node can use for one flow in parallel rings: one each at most.

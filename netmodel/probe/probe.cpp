@@ -37,8 +37,8 @@ std::vector<Task> collective_tasks(const GroupPlacement& world, const NetworkPro
   if (world.size() < 2) return tasks;
   for (const std::int64_t bytes : options.collective_bytes) {
     const auto add = [&](Collective collective, Algorithm algorithm) {
-      tasks.emplace_back(CollectiveSample{collective, algorithm, world, Bytes{static_cast<double>(bytes)}, Seconds{},
-                                          0.0, "probe"});
+      tasks.emplace_back(
+          CollectiveSample{collective, algorithm, world, Bytes{static_cast<double>(bytes)}, Seconds{}, 0.0, "probe"});
     };
     add(Collective::all_reduce, Algorithm::automatic);
     const Algorithm chosen = collective::resolve(Collective::all_reduce, Algorithm::automatic, bytes, world.size());
@@ -102,8 +102,8 @@ bool Probe::have(const Task& task) const {
   return probe::slowest(world_, known) > 0.0;
 }
 
-// {the rank this one talks with, 0 if it starts or 1 if it answers}; {-1, 0} where it only looks on. Pairs inside a node are neighbours
-// on the first node; pairs between nodes join ranks of the first two nodes.
+// {the rank this one talks with, 0 if it starts or 1 if it answers}; {-1, 0} where it only looks on. Pairs inside a
+// node are neighbours on the first node; pairs between nodes join ranks of the first two nodes.
 std::pair<int, int> Probe::partner(const PointToPointSample& sample) const {
   const int rank = world_.rank(), ranks = placement_.ranks_per_node;
   if (sample.same_node) {
@@ -180,7 +180,8 @@ void Probe::run(std::vector<Task> tasks, double budget) {
           sample.time = Seconds{timing.seconds};
           sample.spread = timing.spread;
           // Equal on all ranks, for `timed` gives all the slowest rank's time.
-          if (sample.bytes.value() >= 65536) last_rate = std::max(last_rate * 0.5, timing.seconds / sample.bytes.value());
+          if (sample.bytes.value() >= 65536)
+            last_rate = std::max(last_rate * 0.5, timing.seconds / sample.bytes.value());
           if (world_.rank() == 0) hand_out(sample);
         },
         tasks[i]);

@@ -1,8 +1,8 @@
-// Measures the network that an MPI job runs on: messages between pairs, and collectives, through the very Communicator that
-// trains.
+// Measures the network that an MPI job runs on: messages between pairs, and collectives, through the very
+// Communicator that trains.
 //
-// Call on every rank of MPI_COMM_WORLD with equal options. Samples are handed out on rank 0 as they come, so a killed run loses
-// none. Each is the median over batches of back-to-back repetitions, timed by the slowest rank; `spread` is
+// Call on every rank of MPI_COMM_WORLD with equal options. Samples are handed out on rank 0 as they come, so a killed
+// run loses none. Each is the median over batches of back-to-back repetitions, timed by the slowest rank; `spread` is
 // 1.4826 times the median absolute deviation, over the median.
 //
 // Placement is found by asking MPI which ranks share memory; every node must hold the same number of ranks,
@@ -23,9 +23,9 @@ namespace sibyl {
 
 struct NetworkProbeOptions {
   Seconds budget{60.0};  // what would go beyond is left out, the largest sizes first
-  std::vector<std::int64_t> message_bytes{1,         64,         1024,        4096,        16384,       65536,     131072,
-                                          262144,    524288,     1 << 20,     4 << 20,     16 << 20,    64 << 20};
-  std::vector<std::int64_t> collective_bytes{4,       1024,    16384,    65536,    262144,   1 << 20,
+  std::vector<std::int64_t> message_bytes{1,      64,     1024,    4096,    16384,    65536,   131072,
+                                          262144, 524288, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
+  std::vector<std::int64_t> collective_bytes{4,       1024,     16384,    65536,    262144,   1 << 20,
                                              4 << 20, 10 << 20, 25 << 20, 64 << 20, 128 << 20};
   int batches = 15;             // at most, of each sample; at least 3
   bool every_algorithm = true;  // beside the one that Communicator chooses by itself
@@ -53,8 +53,8 @@ struct OverlapMeasurement {
   Seconds compute_alone, communication_alone;
 };
 
-// `compute` runs on the calling thread, `communicate` (one collective that all ranks take part in, over a communicator of its own) on
-// another. Needs MPI_THREAD_MULTIPLE.
+// `compute` runs on the calling thread, `communicate` (one collective that all ranks take part in, over a
+// communicator of its own) on another. Needs MPI_THREAD_MULTIPLE.
 OverlapMeasurement probe_overlap(Communicator& world, const std::function<void()>& compute,
                                  const std::function<void()>& communicate, Seconds budget = Seconds{5.0});
 

@@ -19,8 +19,8 @@ double median(std::vector<double> values);
 Timing summary(const std::vector<double>& values);
 double slowest(const Communicator& world, double value);  // the largest over ranks, on every rank
 
-// Batches of `once`, as many as fit into `allowance` (at least 3, at most `most`), each long enough that the skew of starting does not
-// count. Every rank of `world` must call it; `once` may do nothing on some.
+// Batches of `once`, as many as fit into `allowance` (at least 3, at most `most`), each long enough that the skew of
+// starting does not count. Every rank of `world` must call it; `once` may do nothing on some.
 Timing timed(Communicator& world, const std::function<void()>& once, double allowance, int most = 15);
 
 }  // namespace sibyl::probe

@@ -1,5 +1,5 @@
-// Sums are of small integers, exact in f32 whatever the order: rank r holds (r + 1) * (i % 13 + 1) at i, so the sum over p ranks
-// is p (p + 1) / 2 * (i % 13 + 1).
+// Sums are of small integers, exact in f32 whatever the order: rank r holds (r + 1) * (i % 13 + 1) at i, so the sum
+// over p ranks is p (p + 1) / 2 * (i % 13 + 1).
 #include "comm/communicator.h"
 
 #include <gtest/gtest.h>

@@ -43,17 +43,17 @@ TEST(BytesSent, RecursiveDoubling) {
   EXPECT_EQ(sent(Collective::all_reduce, Algorithm::recursive_doubling, 4), (Counts{14, 14, 14, 14}));
 }
 
-// Four ranks, parts 2 2 2 1. Rank 0 gives parts 2, 3 (3), then part 1 (2); gives back part 0 (2), then parts 0, 1 (4): 11. Rank 1 gives
-// parts 0, 1 (4), then part 3 (1); back part 2 (2), then 2, 3 (3): 10. Rank 2: 3 + part 0 (2); back part 1 (2) + 4: 11. Rank 3:
-// 4 + part 2 (2); back part 3 (1) + 3: 10.
+// Four ranks, parts 2 2 2 1. Rank 0 gives parts 2, 3 (3), then part 1 (2); gives back part 0 (2), then parts 0, 1
+// (4): 11. Rank 1 gives parts 0, 1 (4), then part 3 (1); back part 2 (2), then 2, 3 (3): 10. Rank 2: 3 + part 0 (2);
+// back part 1 (2) + 4: 11. Rank 3: 4 + part 2 (2); back part 3 (1) + 3: 10.
 TEST(BytesSent, Rabenseifner) {
   EXPECT_EQ(sent(Collective::all_reduce, Algorithm::rabenseifner, 4), (Counts{11, 10, 11, 10}));
   // Three ranks: 0 hands over 7; 1 gives the upper 3, gives back its 4, and returns 7; 2 gives 4 and gives back 3.
   EXPECT_EQ(sent(Collective::all_reduce, Algorithm::rabenseifner, 3), (Counts{7, 14, 7}));
 }
 
-// Halves of 4 and 3. First tree: 0 - 2 - {1, 3}; second, mirrored: 3 - 1 - {2, 0}. Rank 0: to its child 4, to its parent 3. Rank 1: to
-// its parent 4; parent and two children 9. Rank 2: 12 and 3. Rank 3: 4 and 3.
+// Halves of 4 and 3. First tree: 0 - 2 - {1, 3}; second, mirrored: 3 - 1 - {2, 0}. Rank 0: to its child 4, to its
+// parent 3. Rank 1: to its parent 4; parent and two children 9. Rank 2: 12 and 3. Rank 3: 4 and 3.
 TEST(BytesSent, Tree) {
   EXPECT_EQ(sent(Collective::all_reduce, Algorithm::tree, 4), (Counts{7, 13, 15, 7}));
   EXPECT_EQ(sent(Collective::broadcast, Algorithm::tree, 4), (Counts{7, 0, 14, 0}));
@@ -82,8 +82,8 @@ TEST(Choice, OfTheCommunicatorBySize) {
   EXPECT_EQ(collective::resolve(Collective::broadcast, Algorithm::ring, 100, 8), Algorithm::tree);
 }
 
-// What is sent is received: an all-reduce by ring or trees moves 2 (p - 1) m in all, for every rank but one must give its
-// vector away and get the sum.
+// What is sent is received: an all-reduce by ring or trees moves 2 (p - 1) m in all, for every rank but one must give
+// its vector away and get the sum.
 TEST(BytesSent, AddUpOverRanks) {
   rc::check("ring and trees move 2 (p - 1) m", [] {
     const int size = *rc::gen::inRange(1, 40);

@@ -32,8 +32,8 @@ TEST(RingTime, HalvesOfAnAllReduce) {
   EXPECT_MS(time_of(Algorithm::ring, {1, 4, 1}, Collective::all_gather), 3 * 10.010);
 }
 
-// Two of the four links of the ring are inside nodes: the mean latency is (2 * 1 + 2 * 10) / 4 = 5.5 us, and bytes go at the
-// pace of the links between nodes, each crossed once per direction.
+// Two of the four links of the ring are inside nodes: the mean latency is (2 * 1 + 2 * 10) / 4 = 5.5 us, and bytes go
+// at the pace of the links between nodes, each crossed once per direction.
 TEST(RingTime, CrossesEachNodeOnce) { EXPECT_MS(time_of(Algorithm::ring, {2, 2, 1}), 6 * (0.0055 + 10.0)); }
 
 // Two groups share the NIC: b doubles, the latency does not.
@@ -65,7 +65,8 @@ TEST(RabenseifnerTime, LongMessagesStayInside) {
   EXPECT_MS(time_of(Algorithm::rabenseifner, {2, 2, 1}), 2 * (2.001 + 20.010));
 }
 
-// Two ways, each: levels * (a + c b) for the first chunk of c = 256 KiB (2.62144 ms), then (m - c) b; of two ranks (m/2 - c) b.
+// Two ways, each: levels * (a + c b) for the first chunk of c = 256 KiB (2.62144 ms), then (m - c) b; of two ranks
+// (m/2 - c) b.
 TEST(TreeTime, BetweenNodes) {
   const double chunk = 2.62144, rest = 40.0 - chunk;
   EXPECT_MS(time_of(Algorithm::tree, {1, 2, 1}), 2 * (0.010 + 20.0));
@@ -81,8 +82,8 @@ TEST(TreeTime, Broadcast) {
   EXPECT_MS(time_of(Algorithm::tree, {1, 2, 1}, Collective::broadcast), 40.010);  // nobody has two children
 }
 
-// Reduce-scatter and all-gather in the node: 2 (1 us + m/2 b') = 4.002 ms. Between: both ranks all-reduce m/2 at once over
-// one NIC: 2 (10 us + m/4 * 2 b) = 40.020 ms.
+// Reduce-scatter and all-gather in the node: 2 (1 us + m/2 b') = 4.002 ms. Between: both ranks all-reduce m/2 at once
+// over one NIC: 2 (10 us + m/4 * 2 b) = 40.020 ms.
 TEST(HierarchicalTime, InsideThenBetween) {
   EXPECT_MS(time_of(Algorithm::hierarchical, {2, 2, 1}), 4.002 + 40.020);
 }
@@ -102,8 +103,8 @@ TEST(RingTime, SpreadsOverTheNics) {
   TopologySpec spec = test::cpu_spec(2, 4);
   spec.nics_per_node = 4;
   const Network network(Topology::make(spec).value(), test::straight_lines(), {}, Algorithm::ring);
-  // p = 8: 14 rounds; mean latency (6 * 1 + 2 * 10) / 8 = 3.25 us; m/8/4 = 125 kB between nodes (1.25 ms), m/8 = 500 kB inside
-  // (0.5 ms).
+  // p = 8: 14 rounds; mean latency (6 * 1 + 2 * 10) / 8 = 3.25 us; m/8/4 = 125 kB between nodes (1.25 ms), m/8 = 500
+  // kB inside (0.5 ms).
   EXPECT_MS(network.collective(Collective::all_reduce, Bytes{m}, {4, 2, 1}).time.time.value(), 14 * (0.00325 + 1.25));
 }
 

@@ -1,5 +1,5 @@
-// A machine whose messages are exactly straight lines: 10 us + bytes / (100 MB/s) between nodes, 1 us + bytes / (1 GB/s) inside
-// one. Sums can then be done by hand.
+// A machine whose messages are exactly straight lines: 10 us + bytes / (100 MB/s) between nodes, 1 us + bytes / (1
+// GB/s) inside one. Sums can then be done by hand.
 #pragma once
 
 #include <vector>

@@ -18,9 +18,9 @@ TopologySpec any_spec() {
   TopologySpec spec;
   spec.nodes = *rc::gen::inRange(1, 100);
   spec.devices_per_node = *rc::gen::inRange(1, 9);
-  spec.device_link = {*rc::gen::element(LinkKind::nvswitch, LinkKind::nvlink_mesh, LinkKind::pcie,
-                                        LinkKind::shared_memory),
-                      BytesPerSecond{any_real(8, 12)}, Seconds{any_real(-7, -4)}};
+  spec.device_link = {
+      *rc::gen::element(LinkKind::nvswitch, LinkKind::nvlink_mesh, LinkKind::pcie, LinkKind::shared_memory),
+      BytesPerSecond{any_real(8, 12)}, Seconds{any_real(-7, -4)}};
   spec.nics_per_node = *rc::gen::inRange(1, 9);
   spec.nic_bandwidth = BytesPerSecond{any_real(7, 11)};
   spec.nic_latency = Seconds{any_real(-7, -4)};
@@ -31,14 +31,11 @@ TopologySpec any_spec() {
   return spec;
 }
 
-GroupPlacement any_placement() {
-  return {*rc::gen::inRange(1, 9), *rc::gen::inRange(1, 100), *rc::gen::inRange(1, 9)};
-}
+GroupPlacement any_placement() { return {*rc::gen::inRange(1, 9), *rc::gen::inRange(1, 100), *rc::gen::inRange(1, 9)}; }
 
 Collective any_collective() {
   return *rc::gen::element(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
-                           Collective::broadcast, Collective::reduce, Collective::all_to_all,
-                           Collective::send_receive);
+                           Collective::broadcast, Collective::reduce, Collective::all_to_all, Collective::send_receive);
 }
 
 Algorithm any_algorithm() {
@@ -57,8 +54,13 @@ std::vector<PointToPointSample> any_messages() {
 std::vector<CollectiveSample> any_timed() {
   std::vector<CollectiveSample> samples;
   for (int count = *rc::gen::inRange(0, 12); count > 0; --count)
-    samples.push_back({any_collective(), any_algorithm(), {*rc::gen::inRange(1, 5), *rc::gen::inRange(1, 5), 1},
-                       Bytes{std::floor(any_real(0, 8))}, Seconds{any_real(-6, 0)}, 0.01, ""});
+    samples.push_back({any_collective(),
+                       any_algorithm(),
+                       {*rc::gen::inRange(1, 5), *rc::gen::inRange(1, 5), 1},
+                       Bytes{std::floor(any_real(0, 8))},
+                       Seconds{any_real(-6, 0)},
+                       0.01,
+                       ""});
   return samples;
 }
 
@@ -66,7 +68,9 @@ double seconds(const Network& network, Collective collective, double bytes, cons
   return network.collective(collective, Bytes{bytes}, placement).time.time.value();
 }
 
-Network bare(const TopologySpec& spec, Algorithm algorithm) { return {Topology::make(spec).value(), {}, {}, algorithm}; }
+Network bare(const TopologySpec& spec, Algorithm algorithm) {
+  return {Topology::make(spec).value(), {}, {}, algorithm};
+}
 
 TEST(NetworkProperty, MoreBytesAreNeverFaster) {
   rc::check("whatever was measured, or not", [] {

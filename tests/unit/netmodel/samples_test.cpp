@@ -34,8 +34,8 @@ TEST(Samples, MeasuredWithinTwoPercentOfASize) {
   EXPECT_EQ(ask(on, 1.021e6).provenance, Provenance::interpolated);
 }
 
-// Half-way between 1e6 and 4e6 on a logarithmic scale is 2e6, between 30 ms and 120 ms is 60 ms. The gap is two octaves: 4 % beside the
-// samples' spread of 3 % makes 5 %.
+// Half-way between 1e6 and 4e6 on a logarithmic scale is 2e6, between 30 ms and 120 ms is 60 ms. The gap is two
+// octaves: 4 % beside the samples' spread of 3 % makes 5 %.
 TEST(Samples, InterpolatedBetweenSizes) {
   const Estimate estimate = ask(network({sample(1e6, 0.030), sample(4e6, 0.120)}), 2e6);
   EXPECT_NEAR(estimate.time.value(), 0.060, 1e-12);
@@ -43,7 +43,8 @@ TEST(Samples, InterpolatedBetweenSizes) {
   EXPECT_NEAR(estimate.relative_error, 0.05, 1e-12);
 }
 
-// The ring of two ranks takes 2 (10 us + m/2 * 10 ns): 40.02 ms for 4e6, 80.02 ms for 8e6. The sample took 3 times as long.
+// The ring of two ranks takes 2 (10 us + m/2 * 10 ns): 40.02 ms for 4e6, 80.02 ms for 8e6. The sample took 3 times as
+// long.
 TEST(Samples, BeyondTheSizesTheFormulaIsScaled) {
   const Network on = network({sample(1e6, 0.030), sample(4e6, 3 * 0.04002)});
   const Estimate estimate = ask(on, 8e6);
@@ -52,7 +53,8 @@ TEST(Samples, BeyondTheSizesTheFormulaIsScaled) {
   EXPECT_EQ(ask(on, 64e6).provenance, Provenance::estimated);  // four octaves beyond
 }
 
-// Twice what the ring formula says on two nodes is taken for twice on four: 2 * 6 (10 us + 1e6 * 10 ns), with a wider error.
+// Twice what the ring formula says on two nodes is taken for twice on four: 2 * 6 (10 us + 1e6 * 10 ns), with a wider
+// error.
 TEST(Samples, CarriedToAnotherCount) {
   const Network on = network({sample(4e6, 2 * 0.04002), sample(8e6, 2 * 0.08002)});
   const Estimate estimate = ask(on, 4e6, {1, 4, 1});
@@ -70,8 +72,9 @@ TEST(Samples, InsideANodeSayNothingAboutBetweenNodes) {
 TEST(Samples, TheLibrarysOwnChoiceComesBeforeAFasterAlgorithm) {
   const Network on = network({sample(4e6, 0.050), sample(4e6, 0.040, Algorithm::tree)});
   EXPECT_DOUBLE_EQ(ask(on, 4e6).time.value(), 0.050);
-  EXPECT_DOUBLE_EQ(ask(network({sample(4e6, 0.050), sample(4e6, 0.040, Algorithm::tree)}, Algorithm::tree), 4e6).time.value(),
-                   0.040);
+  EXPECT_DOUBLE_EQ(
+      ask(network({sample(4e6, 0.050), sample(4e6, 0.040, Algorithm::tree)}, Algorithm::tree), 4e6).time.value(),
+      0.040);
 }
 
 TEST(Samples, WithoutItTheFastestMeasuredAlgorithm) {
@@ -91,8 +94,8 @@ TEST(NeverFalling, PoolsNeighboursThatFall) {
   EXPECT_NEAR(points[2].seconds, 2.0, 1e-12);
 }
 
-// NVLink read off all-reduces of 8: 14 latencies of 1 us in the smallest, 1.75 m / (100 GB/s) beyond in the largest. A ring over two nodes
-// then has that latency and rate inside.
+// NVLink read off all-reduces of 8: 14 latencies of 1 us in the smallest, 1.75 m / (100 GB/s) beyond in the largest.
+// A ring over two nodes then has that latency and rate inside.
 TEST(Samples, TellTheRateOfADeviceLinkThatNoMessageTimed) {
   TopologySpec spec = test::cpu_spec(2, 8);
   spec.device_link = {LinkKind::nvswitch, BytesPerSecond{300e9}, Seconds{5e-6}};
@@ -101,7 +104,8 @@ TEST(Samples, TellTheRateOfADeviceLinkThatNoMessageTimed) {
                    {sample(1000, 14e-6, Algorithm::automatic, node),
                     sample(1e8 + 1000, 14e-6 + 1.75e8 / 100e9, Algorithm::automatic, node)},
                    Algorithm::ring);
-  EXPECT_NEAR(on.collective(Collective::all_gather, Bytes{8e6}, node).time.time.value(), 7 * (1e-6 + 1e6 / 100e9), 1e-10);
+  EXPECT_NEAR(on.collective(Collective::all_gather, Bytes{8e6}, node).time.time.value(), 7 * (1e-6 + 1e6 / 100e9),
+              1e-10);
 }
 
 TEST(PointToPoint, MeasuredInterpolatedOrFromTheTopology) {
