@@ -34,7 +34,7 @@ Result<void> compute(const Ranks& ranks, Session& session, const Request& reques
   options.budget = request.kernel_budget;
   options = timed_together(options, ranks);
   SIBYL_CHECK(measure_device(ranks, session, options));
-  //SIBYL_CHECK(measure_step_overhead(ranks, session, options));
+  SIBYL_CHECK(measure_step_overhead(ranks, session, options));
   SIBYL_CHECK(session.save());
   const Result<void> measured = measure_kernels(ranks, session, keys, options, request.limit);
   SIBYL_CHECK(session.save());

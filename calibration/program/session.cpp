@@ -7,9 +7,13 @@
 namespace sibyl {
 namespace {
 
+// Facts that may change on a machine that stays the same: a virtual machine's memory, a kernel's update.
+bool may_change(const std::string& fact) { return fact == "memory" || fact == "os"; }
+
 std::string text_of(const std::map<std::string, std::string>& facts) {
   std::string text;
-  for (const auto& [name, value] : facts) text += fmt::format("{}={}; ", name, value);
+  for (const auto& [name, value] : facts)
+    if (!may_change(name)) text += fmt::format("{}={}; ", name, value);
   return text;
 }
 
@@ -26,7 +30,7 @@ Result<void> must_match(const Calibration& stored, const Calibration& here, cons
   };
   const auto compare = [&](const auto& old_facts, const auto& new_facts) -> Result<void> {
     for (const auto& [name, value] : new_facts)
-      if (const auto old = old_facts.find(name); old != old_facts.end() && old->second != value)
+      if (const auto old = old_facts.find(name); old != old_facts.end() && old->second != value && !may_change(name))
         return differs(name, old->second, value);
     return {};
   };

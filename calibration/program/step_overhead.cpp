@@ -21,8 +21,8 @@ Result<Graph> chain() {
   Graph graph;
   graph.name = "chain";
   const auto tensor = [&](std::string name, Shape shape, TensorKind kind) {
-    Tensor t{std::move(name), std::move(shape)};
-    t.kind = kind;
+    Tensor t;
+    t.name = std::move(name), t.shape = std::move(shape), t.kind = kind;
     if (kind == TensorKind::input) t.batch_axis = 0;
     return graph.add(std::move(t));
   };

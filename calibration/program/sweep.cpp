@@ -87,10 +87,11 @@ Keys image_operations(SweepSize size) {
     add(keys, Normalization{}, {x, channel, channel, channel, channel}, x, 7);
     add(keys, Unary{}, {x}, x, 1);
     add(keys, Binary{}, {x, x}, x, 3);
-    Pool pool;
+    Pool pool, global;
+    global.kind = PoolKind::average, global.global = true;
     pool.kernel = pool.stride = {2, 2}, pool.dilation = {1, 1}, pool.pad_begin = pool.pad_end = {0, 0};
     add(keys, pool, {x}, {x[0], x[1], x[2] / 2, x[3] / 2}, 1);
-    add(keys, Pool{.kind = PoolKind::average, .global = true}, {x}, {x[0], x[1], 1, 1}, 1);
+    add(keys, global, {x}, {x[0], x[1], 1, 1}, 1);
     add(keys, Concat{.axis = 1}, {x, x}, {x[0], 2 * x[1], x[2], x[3]}, 3);
     add(keys, Unary{.kind = UnaryKind::clip, .alpha = 0, .beta = 6}, {x}, x, 1);
     add(keys, Dropout{}, {x}, x, 1);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <exception>
+#include <fstream>
 #include <string>
 
 namespace sibyl {
@@ -52,6 +53,15 @@ Rotation plan_rotation(Bytes one_copy, const TimingOptions& options) {
 }
 
 Bytes last_level_cache() {
+  // sysfs before sysconf: on virtual machines the latter has been seen to report the whole host's cache.
+  double largest = 0;
+  for (int index = 0; index < 8; ++index) {
+    std::ifstream size("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size");
+    double value = 0;
+    char unit = 0;
+    if (size >> value >> unit) largest = std::max(largest, value * (unit == 'M' ? 1024.0 * 1024 : 1024));
+  }
+  if (largest > 0) return Bytes{largest};
   for (const int name : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
     if (const long bytes = sysconf(name); bytes > 0) return Bytes{static_cast<double>(bytes)};
   return Bytes{32.0 * 1024 * 1024};

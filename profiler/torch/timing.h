@@ -38,7 +38,7 @@ struct Rotation {
 };
 Rotation plan_rotation(Bytes one_copy, const TimingOptions& options);
 
-// Of this machine, by sysconf; 32 MiB where it does not say.
+// Of this machine, as the kernel describes it (one cache, not the sum over sockets); 32 MiB where nothing says.
 Bytes last_level_cache();
 
 double median(std::span<const double> values);                           // 0 of none
