@@ -69,57 +69,73 @@ void Emitter::bound_indices(TensorId ids, std::int64_t rows) {
   }
 }
 
+struct Emitter::Node {
+  const std::string& name;
+  const std::array<Lowering, 2>& lowered;
+  const std::vector<Value*>& inputs;
+  const std::vector<Value*>& outputs;
+  std::vector<TensorId> locals, constants;
+
+  [[nodiscard]] std::array<Fact, 2> local(std::size_t i) const { return {lowered[0].locals[i], lowered[1].locals[i]}; }
+  [[nodiscard]] std::array<Fact, 2> constant(std::size_t i) const { return {lowered[0].constants[i], lowered[1].constants[i]}; }
+
+  // Why it cannot be written down.
+  [[nodiscard]] std::string problem(const Batches& batches) const {
+    if (std::string found = difference(lowered); !found.empty()) return found;
+    std::vector<std::array<Fact, 2>> facts;
+    for (const Value* output : outputs)
+      if (output != nullptr && output->source == Source::activation) facts.push_back(output->at);
+    for (const Value* input : inputs)
+      if (input != nullptr && !input->tensor.valid()) facts.push_back(input->at);
+    for (std::size_t i = 0; i < lowered[0].locals.size(); ++i) facts.push_back(local(i));
+    for (const auto& at : facts)
+      if (std::string found = growth_problem(at, batches); !found.empty()) return found;
+    return {};
+  }
+};
+
+TensorId Emitter::tensor_of(const Operand& operand, Node& node) {
+  const std::size_t i = operand.index;
+  const auto once = [&](TensorId& id, const std::string& name, const std::array<Fact, 2>& at, TensorKind kind) {
+    if (!id.valid()) id = add(name, at, kind);
+    return id;
+  };
+  switch (operand.from) {
+    case Operand::From::input: return tensor_of(*node.inputs[i], operand.statistic);
+    case Operand::From::constant:
+      return once(node.constants[i], fmt::format("{}.constant{}", node.name, i), node.constant(i), TensorKind::buffer);
+    case Operand::From::local:
+      return once(node.locals[i], fmt::format("{}.{}", node.name, i), node.local(i), TensorKind::activation);
+    case Operand::From::output:
+      if (i >= node.outputs.size() || node.outputs[i] == nullptr) return {};
+      return once(node.outputs[i]->tensor, node.outputs[i]->name, node.outputs[i]->at, TensorKind::activation);
+    case Operand::From::absent: break;
+  }
+  return {};
+}
+
+void Emitter::write(const Step& step, std::string name, Node& node) {
+  Operation operation;
+  operation.name = std::move(name);
+  operation.attributes = step.attributes;
+  for (const Operand& operand : step.inputs) operation.inputs.push_back(tensor_of(operand, node));
+  for (const Operand& operand : step.outputs) operation.outputs.push_back(tensor_of(operand, node));
+  if (std::holds_alternative<Embedding>(step.attributes))
+    bound_indices(operation.inputs[1], graph[operation.inputs[0]].shape[0]);
+  if (keeps_ids(step.attributes) && operation.outputs[0].valid())
+    first_operand_[operation.outputs[0].index()] = operation.inputs[0];
+  graph.add(std::move(operation));
+}
+
 std::string Emitter::emit(const std::string& name, const std::array<Lowering, 2>& lowered, const std::vector<Value*>& inputs,
                           const std::vector<Value*>& outputs) {
-  if (std::string problem = difference(lowered); !problem.empty()) return problem;
-  for (const Value* output : outputs)
-    if (output != nullptr && output->source == Source::activation)
-      if (std::string problem = growth_problem(output->at, batches_); !problem.empty()) return problem;
-  for (const Value* input : inputs)
-    if (input != nullptr && !input->tensor.valid())
-      if (std::string problem = growth_problem(input->at, batches_); !problem.empty()) return problem;
-  std::vector<TensorId> locals;
-  const auto& [a, b] = lowered;
-  for (std::size_t i = 0; i < a.locals.size(); ++i) {
-    const std::array<Fact, 2> at{a.locals[i], b.locals[i]};
-    if (std::string problem = growth_problem(at, batches_); !problem.empty()) return problem;
-    locals.emplace_back();
-  }
+  Node node{name, lowered, inputs, outputs, {}, {}};
+  if (std::string problem = node.problem(batches_); !problem.empty()) return problem;
   const Lowering& chosen = lowered[side_];
-  std::vector<TensorId> constants;
-  for (std::size_t i = 0; i < chosen.constants.size(); ++i)
-    constants.push_back(add(fmt::format("{}.constant{}", name, i), {a.constants[i], b.constants[i]}, TensorKind::buffer));
-  const auto tensor = [&](const Operand& operand) -> TensorId {
-    switch (operand.from) {
-      case Operand::From::input: return tensor_of(*inputs[operand.index], operand.statistic);
-      case Operand::From::constant: return constants[operand.index];
-      case Operand::From::local:
-        if (!locals[operand.index].valid())
-          locals[operand.index] = add(fmt::format("{}.{}", name, operand.index), {a.locals[operand.index], b.locals[operand.index]}, TensorKind::activation);
-        return locals[operand.index];
-      case Operand::From::output: {
-        if (operand.index >= outputs.size() || outputs[operand.index] == nullptr) return {};
-        Value& value = *outputs[operand.index];
-        if (!value.tensor.valid()) value.tensor = add(value.name, value.at, TensorKind::activation);
-        return value.tensor;
-      }
-      case Operand::From::absent: break;
-    }
-    return {};
-  };
-  for (std::size_t i = 0; i < chosen.steps.size(); ++i) {
-    const Step& step = chosen.steps[i];
-    Operation operation;
-    operation.name = i + 1 == chosen.steps.size() ? name : fmt::format("{}.{}", name, i);
-    operation.attributes = step.attributes;
-    for (const Operand& operand : step.inputs) operation.inputs.push_back(tensor(operand));
-    for (const Operand& operand : step.outputs) operation.outputs.push_back(tensor(operand));
-    if (std::holds_alternative<Embedding>(step.attributes))
-      bound_indices(operation.inputs[1], graph[operation.inputs[0]].shape[0]);
-    if (keeps_ids(step.attributes) && operation.outputs[0].valid())
-      first_operand_[operation.outputs[0].index()] = operation.inputs[0];
-    graph.add(std::move(operation));
-  }
+  node.locals.resize(chosen.locals.size());
+  node.constants.resize(chosen.constants.size());
+  for (std::size_t i = 0; i < chosen.steps.size(); ++i)
+    write(chosen.steps[i], i + 1 == chosen.steps.size() ? name : fmt::format("{}.{}", name, i), node);
   return {};
 }
 

@@ -20,7 +20,10 @@ class Emitter {
 
  private:
   TensorId add(const std::string& name, const std::array<Fact, 2>& at, TensorKind kind);
+  struct Node;  // what is being written
   TensorId tensor_of(Value& value, bool statistic);
+  TensorId tensor_of(const Operand& operand, Node& node);
+  void write(const Step& step, std::string name, Node& node);
   void bound_indices(TensorId ids, std::int64_t rows);
 
   Batches batches_;
