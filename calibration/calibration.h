@@ -27,6 +27,14 @@ struct IoSample {
   Seconds time;
 };
 
+// A whole training step of a reference model, run on the machine: how far a step is from the sum of its parts.
+struct StepSample {
+  std::string name;    // the case, as `sibyl validate` takes it
+  Seconds predicted;   // from this calibration's kernels and messages alone
+  Seconds measured;    // median
+  double spread = 0.0; // relative, over steps
+};
+
 struct Calibration {
   std::map<std::string, std::string> machine;    // fingerprint: hostname-free (cpu, cores, caches, memory, os, gpu)
   std::map<std::string, std::string> libraries;  // name -> version
@@ -42,6 +50,7 @@ struct Calibration {
   std::vector<CollectiveSample> collectives;
   std::vector<OverlapSample> overlap;
   std::vector<IoSample> io;
+  std::vector<StepSample> steps;
 };
 
 Result<Calibration> load_calibration(const std::filesystem::path& path);

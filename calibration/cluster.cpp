@@ -22,7 +22,8 @@ Result<Cluster> build(std::string name, const TopologySpec& spec, Algorithm algo
                  Network(std::move(*topology), std::move(calibration.point_to_point),
                          std::move(calibration.collectives), algorithm),
                  overlap,
-                 step_overhead};
+                 step_overhead,
+                 composition_of(calibration.steps)};
 }
 
 Result<Calibration> named_calibration(const ClusterFile& file, const std::filesystem::path& folder) {

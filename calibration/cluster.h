@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "calibration/calibration.h"
+#include "calibration/composition.h"
 #include "netmodel/network.h"
 #include "profiler/kernel_table.h"
 
@@ -22,6 +23,7 @@ struct Cluster {
   Network network;
   OverlapSample overlap;
   Seconds step_overhead_per_operation;
+  Composition composition;
 
   [[nodiscard]] int devices() const { return nodes * devices_per_node; }
 };

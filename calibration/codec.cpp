@@ -174,7 +174,7 @@ std::map<std::string, std::string> texts(const JsonValue& root, std::string_view
 
 Calibration calibration(const JsonValue& root) {
   root.only({"schema", "date", "source", "machine", "libraries", "ranks_per_node", "threads", "device",
-             "step_overhead_per_operation_s", "sources", "kernels", "point_to_point", "collectives", "overlap", "io"});
+             "step_overhead_per_operation_s", "sources", "kernels", "point_to_point", "collectives", "overlap", "io", "steps"});
   Calibration c;
   c.machine = texts(root, "machine");
   c.libraries = texts(root, "libraries");
@@ -199,6 +199,11 @@ Calibration calibration(const JsonValue& root) {
     v.only({"write", "bytes", "time_s"});
     c.io.push_back(
         {v.boolean("write"), Bytes{v.number("bytes", Sign::positive)}, Seconds{v.number("time_s", Sign::positive)}});
+  });
+  root.each("steps", [&](const JsonValue& v) {
+    v.only({"name", "predicted_s", "measured_s", "spread"});
+    c.steps.push_back({v.text("name"), Seconds{v.number("predicted_s", Sign::positive)},
+                       Seconds{v.number("measured_s", Sign::positive)}, v.number_or("spread", Sign::not_negative, 0)});
   });
   return c;
 }
@@ -239,6 +244,12 @@ std::string write(const Calibration& c) {
   });
   text += array("io", c.io, [](const IoSample& s) {
     return Line{{"write", s.write}, {"bytes", s.bytes.value()}, {"time_s", s.time.value()}};
+  });
+  text += array("steps", c.steps, [](const StepSample& s) {
+    return Line{{"name", s.name},
+                {"predicted_s", s.predicted.value()},
+                {"measured_s", s.measured.value()},
+                {"spread", s.spread}};
   });
   return text + "}\n";
 }

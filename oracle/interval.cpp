@@ -25,6 +25,7 @@ class Accumulator {
     for (const auto& [group, error] : group_error_) sum += error * error;
     return sum;
   }
+  [[nodiscard]] double total() const { return total_; }
   [[nodiscard]] ProvenanceShares shares() const {
     if (total_ <= 0) return {};
     return {share_[0] / total_, share_[1] / total_, share_[2] / total_};
@@ -37,16 +38,16 @@ class Accumulator {
 
 }  // namespace
 
-double expected_maximum(int p) { return p <= 1 ? 0.0 : boost::math::quantile(boost::math::normal(), (p - 0.375) / (p + 0.25)); }
+double expected_maximum(int p) {
+  return p <= 1 ? 0.0 : boost::math::quantile(boost::math::normal(), (p - 0.375) / (p + 0.25));
+}
 
 Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, Seconds exposed_communication, int ranks) {
   Accumulator all;
-  double independent = 0;  // run-to-run variance of one rank's compute
   auto add_kernel = [&](StageKernels::Index key) {
     const Estimate& estimate = priced.prices[key].estimate.time;
     const Signature& s = priced.kernels.keys[key].signature;
     all.add(fmt::format("{} {}", name_of(s.attributes), to_string(estimate.provenance)), estimate);
-    independent += std::pow(estimate.time.value() * estimate.relative_error, 2);
   };
   const std::size_t micro_batches = std::max<std::size_t>(1, stage.schedule.size() / 2);
   for (std::size_t m = 0; m < micro_batches; ++m)
@@ -61,7 +62,8 @@ Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, Seconds e
   Seconds communication;
   for (const PricedMessage& message : priced.messages) communication += message.estimate.time.time;
   const double exposed = communication.value() > 0 ? exposed_communication / communication : 0.0;
-  const double variance_of_compute = all.variance();
+  const double compute = all.total() * priced.composition.factor;
+  const double step_error = compute * priced.composition.relative_error;
   double network_error = 0;
   Accumulator shares = all;
   for (const PricedMessage& message : priced.messages) {
@@ -69,8 +71,9 @@ Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, Seconds e
     network_error += message.estimate.time.time.value() * message.estimate.time.relative_error * exposed;
   }
   Uncertainty result;
-  result.standard_deviation = Seconds{std::sqrt(variance_of_compute + network_error * network_error)};
-  result.slowest_rank = Seconds{std::sqrt(independent) * expected_maximum(ranks)};
+  result.standard_deviation =
+      Seconds{std::sqrt(all.variance() + step_error * step_error + network_error * network_error)};
+  result.slowest_rank = Seconds{compute * priced.composition.spread * expected_maximum(ranks)};
   result.provenance = shares.shares();
   return result;
 }

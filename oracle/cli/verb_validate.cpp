@@ -95,6 +95,13 @@ class Bench {
     return Validated{one.text, std::move(prediction), measured};
   }
 
+  // The factor in force while the cases ran is taken out again, so that recording twice gives the same.
+  [[nodiscard]] Result<void> record(const std::vector<Validated>& done) const {
+    SIBYL_TRY(Calibration calibration, load_calibration(calibration_));
+    calibration.steps = as_step_samples(done, composition_of(calibration.steps).factor);
+    return save_calibration(calibration, calibration_);
+  }
+
  private:
   // The launcher's words with {ranks} filled in, then the program's.
   [[nodiscard]] std::vector<std::string> launched(int ranks, const std::string& program) const {
@@ -163,6 +170,7 @@ Result<int> run(const Arguments& arguments) {
     done.push_back(std::move(*result));
   }
   SIBYL_CHECK(show(done, format));
+  if (arguments.has("--record")) return bench.record(done).map([] { return 0; });
   const ValidationSummary summary = summarize(done);
   if (limit && summary.max_time_error > *limit)
     return fail(ErrorCode::validation_failed, fmt::format("a step time is off by {:.1f} %, more than {:.1f} %",
@@ -196,6 +204,10 @@ Verb validate_verb() {
                      {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
                      {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
                      {.name = "--no-calibrate", .help = "use the calibration as it is"},
+                     {.name = "--record",
+                      .help = "keep the cases in the calibration as reference steps, from which later predictions "
+                              "learn how steps differ "
+                              "from sums of kernels; replaces earlier ones"},
                      {.name = "--max-error",
                       .value = "FRACTION",
                       .help = "fail with exit code 5 if a step time is off by more, as 0.2"}},
@@ -204,8 +216,9 @@ Verb validate_verb() {
   c.notes =
       "CASES is a text file, a case a line: MODEL and options of `sibyl predict` (--devices --batch --optimizer --dim "
       "...); # starts a "
-      "comment. The calibration holds times of single kernels and messages only; the steps that are compared are never "
-      "calibrated on.\n"
+      "comment. Calibrating times kernels, messages and the reference steps given to --record; keep the models that "
+      "you "
+      "validate on out of the reference.\n"
       "Exit code 5: bytes sent differ from those predicted, or a step time is off by more than --max-error.";
   return {std::move(c), run, {}};
 }

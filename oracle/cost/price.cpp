@@ -9,7 +9,8 @@ Bound bound_of(const KernelKey& key, const Device& device) {
   const Work work = work_of(key, device.backend);
   const auto peak = device.peak.find(key.signature.dtype);
   if (peak == device.peak.end() || device.memory_bandwidth.value() <= 0) return Bound::compute;
-  return work.flops / peak->second > (work.read + work.written) / device.memory_bandwidth ? Bound::compute : Bound::memory;
+  return work.flops / peak->second > (work.read + work.written) / device.memory_bandwidth ? Bound::compute
+                                                                                          : Bound::memory;
 }
 
 // The step whose backward is the last to give a parameter its gradient: the first that uses it.
@@ -51,6 +52,7 @@ PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster) 
     priced.prices.push_back({cluster.kernels.estimate(key), bound_of(key, device)});
   priced.dispatch = device.dispatch;
   priced.overhead = cluster.step_overhead_per_operation;
+  priced.composition = cluster.composition;
   price_messages(plan, stage, cluster, priced);
   return priced;
 }

@@ -27,14 +27,17 @@ struct PricedMessage {
 
 struct PricedStage {
   StageKernels kernels;
-  std::vector<PricedKernel> prices;      // parallel to kernels.keys
-  std::vector<PricedMessage> messages;   // in the order they are sent
+  std::vector<PricedKernel> prices;     // parallel to kernels.keys
+  std::vector<PricedMessage> messages;  // in the order they are sent
   bool overlapped = true;
-  Seconds dispatch;                      // host time to launch one kernel
-  Seconds overhead;                      // host time per operation that no kernel contains
-  Bytes bucket_bytes;                    // communication buffers
+  Seconds dispatch;         // host time to launch one kernel
+  Seconds overhead;         // host time per operation that no kernel contains
+  Composition composition;  // how kernels in a row differ from kernels alone
+  Bytes bucket_bytes;       // communication buffers
 
-  [[nodiscard]] Seconds time(StageKernels::Index key) const { return prices[key].estimate.time.time; }
+  [[nodiscard]] Seconds time(StageKernels::Index key) const {
+    return prices[key].estimate.time.time * composition.factor;
+  }
 };
 
 PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster);

@@ -64,6 +64,14 @@ ValidationSummary summarize(const std::vector<Validated>& cases) {
   return summary;
 }
 
+std::vector<StepSample> as_step_samples(const std::vector<Validated>& cases, double factor) {
+  auto compute = [](const auto& step) { return step.forward + step.backward + step.optimizer; };
+  std::vector<StepSample> samples;
+  for (const Validated& v : cases)
+    samples.push_back({v.name, compute(v.prediction.breakdown) / factor, compute(v.measurement), v.measurement.spread});
+  return samples;
+}
+
 Table to_table(const std::vector<Validated>& cases) {
   using Align = Column::Align;
   Table table{{{"case", "case", Align::left},

@@ -8,17 +8,18 @@
 #include "base/result.h"
 #include "base/table.h"
 #include "base/units.h"
+#include "calibration/calibration.h"
 #include "oracle/prediction.h"
 
 namespace sibyl {
 
 // What a training run reports of itself (`sibyl train --json`).
 struct TrainingRun {
-  Seconds step_time;     // median, of the slowest rank
-  double spread = 0;     // relative: 1.4826 MAD / median over steps
+  Seconds step_time;  // median, of the slowest rank
+  double spread = 0;  // relative: 1.4826 MAD / median over steps
   int steps = 0;
-  Bytes peak_memory;     // most bytes of tensors alive at once
-  std::int64_t bytes_sent = 0;  // by rank 0 in one step
+  Bytes peak_memory;                                            // most bytes of tensors alive at once
+  std::int64_t bytes_sent = 0;                                  // by rank 0 in one step
   Seconds forward, backward, communication_exposed, optimizer;  // medians of the step's parts
 };
 
@@ -27,7 +28,7 @@ struct Validated {
   Prediction prediction;
   TrainingRun measurement;
 
-  [[nodiscard]] double time_error() const;    // (predicted - measured) / measured
+  [[nodiscard]] double time_error() const;  // (predicted - measured) / measured
   [[nodiscard]] double memory_error() const;
   [[nodiscard]] bool inside_interval() const;
   [[nodiscard]] bool bytes_agree() const { return prediction.bytes_sent == measurement.bytes_sent; }
@@ -42,6 +43,10 @@ struct ValidationSummary {
   bool bytes_agree = true;     // in all of them
 };
 ValidationSummary summarize(const std::vector<Validated>& cases);
+
+// The cases as reference steps of a calibration. Compute alone: forward, backward and optimizer, as predicted without a
+// composition factor (`factor` is the one that was applied) and as measured.
+std::vector<StepSample> as_step_samples(const std::vector<Validated>& cases, double factor);
 
 Table to_table(const std::vector<Validated>& cases);
 std::string summary_sentence(const ValidationSummary& summary);

@@ -1,0 +1,24 @@
+// How a training step differs from the sum of its measured kernels: caches, clocks and neighbours behave a little
+// differently when kernels follow each other than when each is timed alone. Learnt from reference steps that were run
+// on the machine (`sibyl validate --record`); models that predictions are judged on must not be among them.
+#pragma once
+
+#include <vector>
+
+#include "calibration/calibration.h"
+
+namespace sibyl {
+
+struct Composition {
+  double factor = 1.0;           // a step takes this times the sum of its parts
+  double relative_error = 0.10;  // one standard deviation around that
+  double spread = 0.0;           // of one rank's steps from run to run, relative
+  bool measured = false;
+};
+
+// Factor: the median of measured over predicted. Error: the root mean square around it, over n - 1, and not below what
+// n samples can tell: that of the mean is added. Spread: the median. Without at least three samples the factor is 1 and
+// the error 10 %, about what kernel sums are off by in the literature (NeuSight, ASPLOS'25; vTrain, MICRO'24).
+Composition composition_of(const std::vector<StepSample>& steps);
+
+}  // namespace sibyl
