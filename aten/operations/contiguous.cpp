@@ -23,7 +23,8 @@ struct Permute : Function<Permute> {
 };
 
 struct Concatenate : Function<Concatenate> {
-  static at::Tensor forward(AutogradContext* context, variable_list parts, std::int64_t axis) {
+  // A TensorList: Function::apply takes a std::vector for one operand that is no tensor, and records no gradient.
+  static at::Tensor forward(AutogradContext* context, at::TensorList parts, std::int64_t axis) {
     std::vector<std::int64_t> sizes;
     for (const at::Tensor& part : parts) sizes.push_back(part.size(axis));
     context->saved_data["axis"] = axis;
@@ -45,6 +46,8 @@ at::Tensor contiguous_permute(const at::Tensor& x, const std::vector<std::int64_
   return Permute::apply(x, permutation);
 }
 
-at::Tensor contiguous_concat(const Tensors& parts, std::int64_t axis) { return Concatenate::apply(parts, axis); }
+at::Tensor contiguous_concat(const Tensors& parts, std::int64_t axis) {
+  return Concatenate::apply(at::TensorList(parts), axis);
+}
 
 }  // namespace sibyl::aten

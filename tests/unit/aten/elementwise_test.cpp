@@ -83,6 +83,15 @@ TEST(Layout, slices_splits_concatenations) {
   EXPECT_TRUE(at::equal(run_one(Concat{1}, parts), x));
 }
 
+TEST(Layout, gradients_pass_through_concatenations_and_transposes) {
+  const at::Tensor a = counting({2, 1}).requires_grad_(true), b = counting({2, 2}).requires_grad_(true);
+  const at::Tensor y = run_one(Transpose{{1, 0}}, {run_one(Concat{1}, {a, b})});  // 3 x 2
+  y.backward(counting({3, 2}));
+  // y's gradient is 0 1 / 2 3 / 4 5: its first row is a's column, the others are b's.
+  expect_values(a.grad(), {2, 1}, {0, 1});
+  expect_values(b.grad(), {2, 2}, {2, 4, 3, 5});
+}
+
 TEST(Layout, gathers_and_embeds) {
   const at::Tensor x = counting({3, 2});
   expect_values(run_one(Gather{0}, {x, ids({2, -3}, {2})}), {2, 2}, {4, 5, 0, 1});
