@@ -18,6 +18,19 @@ std::vector<std::size_t> widths(const Table& table) {
   return result;
 }
 
+// Without the columns that have nothing to show (they are for programs).
+Table visible(const Table& table) {
+  Table result{{}, std::vector<std::vector<Cell>>(table.rows.size())};
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    const bool shown = !table.columns[c].title.empty() ||
+                       std::ranges::any_of(table.rows, [c](const auto& row) { return !row[c].text.empty(); });
+    if (!shown) continue;
+    result.columns.push_back(table.columns[c]);
+    for (std::size_t r = 0; r < table.rows.size(); ++r) result.rows[r].push_back(table.rows[r][c]);
+  }
+  return result;
+}
+
 std::string padded(const std::string& text, std::size_t width, Column::Align align) {
   const std::string space(width - std::min(width, display_width(text)), ' ');
   return align == Column::Align::left ? text + space : space + text;
@@ -50,7 +63,8 @@ std::string markdown_field(const std::string& text) {
 
 }  // namespace
 
-std::string aligned_text(const Table& table) {
+std::string aligned_text(const Table& whole) {
+  const Table table = visible(whole);
   const std::vector<std::size_t> width = widths(table);
   std::string head, rule, body;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
@@ -67,7 +81,8 @@ std::string aligned_text(const Table& table) {
   return without_trailing_space(head) + "\n" + rule + "\n" + body;
 }
 
-std::string markdown(const Table& table) {
+std::string markdown(const Table& whole) {
+  const Table table = visible(whole);
   std::string text = "|", rule = "|";
   for (const Column& column : table.columns) {
     text += fmt::format(" {} |", markdown_field(column.title));

@@ -221,8 +221,11 @@ std::string help_text(const Command& command) {
   std::string text = "Examples:\n";
   for (const Example& example : command.examples)
     text += fmt::format("  {}\n      {}\n", example.command, example.says);
-  text += fmt::format("\nUsage: {}{}{} [OPTIONS]\n{}\n", command.program, command.operands.empty() ? "" : " ",
-                      command.operands, command.summary);
+  std::string summary = command.summary;
+  if (!summary.empty() && summary[0] >= 'a' && summary[0] <= 'z')
+    summary[0] = static_cast<char>(summary[0] - 'a' + 'A');
+  text += fmt::format("\nUsage: {}{}{} [OPTIONS]\n{}.\n", command.program, command.operands.empty() ? "" : " ",
+                      command.operands, summary);
   text += "\nOptions:\n";
   std::size_t width = 0;
   for (const Option& option : command.options) width = std::max(width, left_column(option).size());

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
@@ -52,7 +53,7 @@ int run_verb(const Verb& verb, const std::vector<std::string>& words) {
 
 int run(std::vector<std::string> words) {
   if (words.empty()) {
-    say(general_help());
+    std::fputs(general_help().c_str(), stderr);
     return exit_code(ErrorCode::usage);
   }
   std::string word = words.front();

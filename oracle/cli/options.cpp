@@ -219,11 +219,13 @@ Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> de
   return strategy;
 }
 
+std::string model_name(const std::string& model) { return model == "-" ? "standard input" : model; }
+
 Result<Import> load_import(const std::string& model, const ImportOptions& options) {
   if (model.starts_with("zoo:")) return load_zoo(model.substr(4), options);
   if (model != "-") return inspect_onnx(model, options);
   const std::string bytes{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-  return inspect_onnx_bytes(bytes, "standard input", options);
+  return inspect_onnx_bytes(bytes, model_name(model), options);
 }
 
 Result<Graph> load_graph(const std::string& model, const ImportOptions& options) {

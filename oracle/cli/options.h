@@ -46,6 +46,9 @@ Result<ImportOptions> read_import_options(const Arguments& arguments);
 // must agree with --parallel, and is the data-parallel degree where --parallel is absent.
 Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> devices);
 
+// How reports call it: the path or zoo:NAME, "standard input" for "-".
+std::string model_name(const std::string& model);
+
 // `model`: a path to an ONNX file, "-" for standard input, or "zoo:NAME".
 Result<Import> load_import(const std::string& model, const ImportOptions& options);
 // The same, ready to be priced: an unsupported operation is an Error that names the first one.

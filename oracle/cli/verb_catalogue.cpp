@@ -89,7 +89,7 @@ Result<int> run_clusters(const Arguments& arguments) {
                     {"device", device.name},
                     {"nodes", cluster.nodes},
                     {"devices_per_node", cluster.devices_per_node},
-                    {"memory_bytes", device.memory.value()},
+                    {"memory_bytes", static_cast<std::int64_t>(device.memory.value())},
                     {"kernel_samples", cluster.kernels.size()}});
   }
   SIBYL_CHECK(print_table(table, {{"schema", "sibyl-clusters"}, {"version", 1}, {"clusters", json}}, format));

@@ -14,7 +14,7 @@ Result<int> run(const Arguments& arguments) {
   const std::string& model = arguments.operands().front();
   SIBYL_TRY(const Import import, load_import(model, options));
   const Backend backend = arguments.text("--device") == "cpu" ? Backend::cpu : Backend::cuda;
-  const Inspection inspection = inspect(import, model, compute_type(precision), backend);
+  const Inspection inspection = inspect(import, model_name(model), compute_type(precision), backend);
   switch (format) {
     case OutputFormat::json: SIBYL_CHECK(print(to_json(inspection))); break;
     case OutputFormat::csv: SIBYL_CHECK(print(csv(to_table(inspection)))); break;

@@ -16,7 +16,7 @@ Result<int> run(const Arguments& arguments) {
   SIBYL_TRY(const Strategy strategy, read_strategy_for(arguments, cluster));
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, micro_batch_of(strategy)));
   SIBYL_TRY(Prediction prediction, predict(graph, strategy, cluster));
-  const PredictionReport report{arguments.operands().front(), cluster.name, std::move(prediction)};
+  const PredictionReport report{model_name(arguments.operands().front()), cluster.name, std::move(prediction)};
   switch (format) {
     case OutputFormat::json: SIBYL_CHECK(print(to_json(report))); break;
     case OutputFormat::csv: SIBYL_CHECK(print(csv(to_table(report)))); break;

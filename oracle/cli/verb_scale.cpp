@@ -47,7 +47,7 @@ Result<int> run(const Arguments& arguments) {
   SIBYL_TRY(const Cluster cluster, read_cluster(arguments));
   SIBYL_TRY(const Strategy strategy, read_strategy(arguments, counts.front()));
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, micro_batch_of(strategy)));
-  const ScaleReport report{arguments.operands().front(), cluster.name, scaling,
+  const ScaleReport report{model_name(arguments.operands().front()), cluster.name, scaling,
                            scale(graph, strategy, cluster, counts, scaling)};
   if (auto failure = common_failure(report)) return Failure(std::move(*failure));
   switch (format) {

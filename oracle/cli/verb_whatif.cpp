@@ -23,7 +23,7 @@ Result<PredictionReport> priced(const Arguments& arguments) {
   SIBYL_TRY(const Strategy strategy, read_strategy_for(arguments, cluster));
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, micro_batch_of(strategy)));
   SIBYL_TRY(Prediction prediction, predict(graph, strategy, cluster));
-  return PredictionReport{arguments.operands().front(), cluster.name, std::move(prediction)};
+  return PredictionReport{model_name(arguments.operands().front()), cluster.name, std::move(prediction)};
 }
 
 // The words of the baseline with --set NAME=VALUE put in place of --NAME. `model=` replaces the operand.

@@ -16,41 +16,48 @@ std::uint32_t gradient_mask(const Graph& graph, const Operation& operation) {
   return mask;
 }
 
-// Counts every kept tensor once, views as the tensor whose memory they share.
+// Counts every kept tensor once, for the operation that computed it; a view is the tensor whose memory it shares. The
+// model's inputs are counted for the operation that keeps them first.
 class KeptTensors {
  public:
-  KeptTensors(const Graph& graph, DType dtype) : graph_(graph), dtype_(dtype), owner_(graph.tensors().size()) {
+  KeptTensors(const Graph& graph, DType dtype)
+      : graph_(graph), dtype_(dtype), owner_(graph.tensors().size()), bytes_(graph.operations().size()) {
     std::iota(owner_.begin(), owner_.end(), std::size_t{0});
   }
 
-  Bytes keep(const Operation& operation, const TrainingRule& rule) {
-    if (rule.view && !operation.inputs.empty() && operation.inputs[0].valid())
-      for (const TensorId output : operation.outputs) owner_[output.index()] = owner_[operation.inputs[0].index()];
-    Bytes sum;
-    for (const Saved& saved : rule.saved) {
-      if (saved.what == Saved::What::extra) {
-        sum += saved.bytes;
-        continue;
-      }
-      const auto& tensors = saved.what == Saved::What::input ? operation.inputs : operation.outputs;
-      if (saved.index < tensors.size() && tensors[saved.index].valid()) sum += keep(tensors[saved.index]);
-    }
-    return sum;
+  void pass_memory_on(const Operation& view) {
+    if (view.inputs.empty() || !view.inputs[0].valid()) return;
+    for (const TensorId output : view.outputs) owner_[output.index()] = owner_[view.inputs[0].index()];
   }
 
+  void keep(OperationId id, const std::vector<Saved>& saved) {
+    const Operation& operation = graph_[id];
+    for (const Saved& s : saved) {
+      const auto& tensors = s.what == Saved::What::input ? operation.inputs : operation.outputs;
+      if (s.what == Saved::What::extra)
+        bytes_[id.index()] += s.bytes;
+      else if (s.index < tensors.size() && tensors[s.index].valid())
+        keep(id, TensorId{owner_[tensors[s.index].index()]});
+    }
+  }
+
+  [[nodiscard]] Bytes of(OperationId id) const { return bytes_[id.index()]; }
+
  private:
-  Bytes keep(TensorId id) {
-    const TensorId owner{owner_[id.index()]};
+  void keep(OperationId keeper, TensorId owner) {
     const Tensor& tensor = graph_[owner];
-    if (is_model_constant(tensor.kind) || !kept_.insert(owner).second) return Bytes{};
+    if (is_model_constant(tensor.kind) || !kept_.insert(owner).second) return;
     const DType stored = tensor.dtype == DType::f32 ? dtype_ : tensor.dtype;
-    return Bytes{static_cast<double>(element_count(tensor.shape)) * size_in_bytes(stored)};
+    const OperationId producer = graph_.producer(owner);
+    bytes_[(producer.valid() ? producer : keeper).index()] +=
+        Bytes{static_cast<double>(element_count(tensor.shape)) * size_in_bytes(stored)};
   }
 
   const Graph& graph_;
   DType dtype_;
   std::vector<std::size_t> owner_;
   std::set<TensorId> kept_;
+  std::vector<Bytes> bytes_;
 };
 
 }  // namespace
@@ -79,13 +86,15 @@ Inspection inspect(const Import& import, std::string model, DType dtype, Backend
     for (const TensorId input : operation.inputs)
       if (input.valid() && graph[input].kind == TensorKind::parameter && counted.insert(input).second)
         row.parameters += element_count(graph[input].shape);
-    // Views pass memory on even where nothing is kept for them.
-    const Bytes bytes = kept.keep(operation, mask != 0 ? rule : TrainingRule{{}, {}, {}, rule.view});
-    row.kept = bytes;
+    if (rule.view) kept.pass_memory_on(operation);
+    if (mask != 0) kept.keep(OperationId{i}, rule.saved);
     result.flops_forward += row.forward;
     result.flops_backward += row.backward;
-    result.activation_bytes += bytes;
     result.operations.push_back(std::move(row));
+  }
+  for (std::size_t i = 0; i < result.operations.size(); ++i) {
+    result.operations[i].kept = kept.of(OperationId{i});
+    result.activation_bytes += result.operations[i].kept;
   }
   return result;
 }

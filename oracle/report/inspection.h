@@ -23,7 +23,7 @@ struct InspectedOperation {
   std::string output;  // shape of the first result
   std::int64_t parameters = 0;
   Flops forward, backward;
-  Bytes kept;  // by this operation, as the first that keeps each tensor
+  Bytes kept;  // what it computed and backward needs: each tensor once, with its operation
   std::vector<std::string> fused;
 };
 

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/quantity.h"
 #include "oracle/report/format.h"
@@ -54,24 +56,44 @@ std::string kinds_section(const Inspection& i, Paint paint) {
   return paint.heading("By kind") + "\n" + indented(aligned_text(table)) + "\n";
 }
 
+// Layers of one kind, shape and size, as those of a repeated block are.
+struct Alike {
+  const InspectedOperation* first = nullptr;
+  std::int64_t count = 0;
+
+  [[nodiscard]] Flops total() const { return static_cast<double>(count) * (first->forward + first->backward); }
+};
+
+std::vector<Alike> largest_groups(const std::vector<InspectedOperation>& operations) {
+  std::vector<Alike> groups;
+  std::map<std::tuple<std::string, std::string, std::int64_t, Flops, Flops>, std::size_t> index;
+  for (const InspectedOperation& o : operations) {
+    const auto [at, added] = index.try_emplace({o.kind, o.output, o.parameters, o.forward, o.backward}, groups.size());
+    if (added) groups.push_back({&o, 0});
+    ++groups[at->second].count;
+  }
+  std::ranges::stable_sort(groups, [](const Alike& a, const Alike& b) { return a.total() > b.total(); });
+  groups.resize(std::min(groups.size(), shown_layers));
+  return groups;
+}
+
 std::string layers_section(const Inspection& i, Paint paint) {
-  std::vector<const InspectedOperation*> order;
-  for (const InspectedOperation& o : i.operations) order.push_back(&o);
-  std::ranges::stable_sort(order, [](const InspectedOperation* a, const InspectedOperation* b) {
-    return a->forward + a->backward > b->forward + b->backward;
-  });
-  order.resize(std::min(order.size(), shown_layers));
-  Table table{.columns = {{"layer", "", Column::Align::left},
-                          {"kind", "", Column::Align::left},
-                          {"output", "", Column::Align::left},
+  using enum Column::Align;
+  Table table{.columns = {{"layer", "", left},
+                          {"kind", "", left},
+                          {"output", "", left},
+                          {"alike", ""},
                           {"parameters", ""},
                           {"forward", ""},
                           {"backward", ""},
-                          {"kept", ""}},
+                          {"share of all", ""}},
               .rows = {}};
-  for (const InspectedOperation* o : order)
-    table.rows.push_back({o->name, o->kind, o->output, grouped(o->parameters), to_string(o->forward),
-                          to_string(o->backward), to_string(o->kept)});
+  const Flops all = i.flops_forward + i.flops_backward;
+  for (const Alike& group : largest_groups(i.operations)) {
+    const InspectedOperation& o = *group.first;
+    table.rows.push_back({o.name, o.kind, o.output, grouped(group.count), grouped(o.parameters), to_string(o.forward),
+                          to_string(o.backward), all.value() > 0 ? percent(group.total() / all) : ""});
+  }
   return paint.heading("Layers that matter") + fmt::format(" (of {}; --csv lists all)\n", i.operations.size()) +
          indented(aligned_text(table)) + "\n";
 }
@@ -137,6 +159,17 @@ Table to_table(const Inspection& inspection) {
   return table;
 }
 
+namespace {
+
+// Counts are whole, and written so.
+nlohmann::ordered_json whole(double count) {
+  constexpr double exact = 9007199254740992.0;  // 2^53
+  if (std::floor(count) == count && count < exact) return static_cast<std::int64_t>(count);
+  return count;
+}
+
+}  // namespace
+
 std::string to_json(const Inspection& i) {
   using Json = nlohmann::ordered_json;
   Json json;
@@ -147,18 +180,18 @@ std::string to_json(const Inspection& i) {
   json["opset"] = i.opset;
   json["batch"] = i.batch;
   json["parameters"] = i.parameters;
-  json["flops_forward"] = i.flops_forward.value();
-  json["flops_backward"] = i.flops_backward.value();
-  json["activation_bytes"] = i.activation_bytes.value();
+  json["flops_forward"] = whole(i.flops_forward.value());
+  json["flops_backward"] = whole(i.flops_backward.value());
+  json["activation_bytes"] = whole(i.activation_bytes.value());
   json["operations"] = Json::array();
   for (const InspectedOperation& o : i.operations)
     json["operations"].push_back({{"name", o.name},
                                   {"kind", o.kind},
                                   {"output", o.output},
                                   {"parameters", o.parameters},
-                                  {"flops_forward", o.forward.value()},
-                                  {"flops_backward", o.backward.value()},
-                                  {"activation_bytes", o.kept.value()},
+                                  {"flops_forward", whole(o.forward.value())},
+                                  {"flops_backward", whole(o.backward.value())},
+                                  {"activation_bytes", whole(o.kept.value())},
                                   {"fused", o.fused}});
   json["unsupported"] = Json::array();
   for (const Unsupported& u : i.unsupported)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "base/quantity.h"
 #include "oracle/report/format.h"
@@ -102,24 +104,44 @@ Provenance worse_provenance(const OperationCost& operation) {
   return std::max(operation.forward.provenance, operation.backward.provenance);
 }
 
+// Operations of one kind that take the same time, as the layers of a repeated block do.
+struct Alike {
+  const OperationCost* first = nullptr;
+  std::int64_t count = 0;
+
+  [[nodiscard]] Seconds total() const {
+    return static_cast<double>(count) * (first->forward.time + first->backward.time);
+  }
+};
+
+std::vector<Alike> longest_groups(const std::vector<OperationCost>& operations) {
+  std::vector<Alike> groups;
+  std::map<std::tuple<std::string, Seconds, Seconds>, std::size_t> index;
+  for (const OperationCost& o : operations) {
+    const auto [at, added] = index.try_emplace({o.kind, o.forward.time, o.backward.time}, groups.size());
+    if (added) groups.push_back({&o, 0});
+    ++groups[at->second].count;
+  }
+  std::ranges::stable_sort(groups, [](const Alike& a, const Alike& b) { return a.total() > b.total(); });
+  groups.resize(std::min(groups.size(), shown_operations));
+  return groups;
+}
+
 std::string operations_section(const Prediction& p, Paint paint) {
   if (p.operations.empty()) return "";
-  std::vector<const OperationCost*> longest;
-  for (const OperationCost& operation : p.operations) longest.push_back(&operation);
-  std::ranges::stable_sort(longest, [](const OperationCost* a, const OperationCost* b) {
-    return a->forward.time + a->backward.time > b->forward.time + b->backward.time;
-  });
-  longest.resize(std::min(longest.size(), shown_operations));
-  Table table{.columns = {{"operation", "", Column::Align::left},
-                          {"kind", "", Column::Align::left},
+  using enum Column::Align;
+  Table table{.columns = {{"operation", "", left},
+                          {"kind", "", left},
+                          {"alike", ""},
                           {"forward", ""},
                           {"backward", ""},
-                          {"known", "", Column::Align::left}},
+                          {"all", ""},
+                          {"known", "", left}},
               .rows = {}};
-  for (const OperationCost* o : longest) {
-    const Provenance worse = worse_provenance(*o);
-    table.rows.push_back(
-        {o->name, o->kind, to_string(o->forward.time), to_string(o->backward.time), std::string(to_string(worse))});
+  for (const Alike& group : longest_groups(p.operations)) {
+    const OperationCost& o = *group.first;
+    table.rows.push_back({o.name, o.kind, grouped(group.count), to_string(o.forward.time), to_string(o.backward.time),
+                          to_string(group.total()), std::string(to_string(worse_provenance(o)))});
   }
   std::string text = paint.heading("Operations that take longest") + fmt::format(" (of {})\n", p.operations.size());
   return text + indented(aligned_text(table)) + "\n";

@@ -144,7 +144,9 @@ Result<Json> parse(std::string_view text, const std::string& file) {
   try {
     return Json::parse(text);
   } catch (const Json::exception& e) {
-    return fail("is not JSON", file, e.what());
+    const std::string_view what = e.what();  // "[json.exception.parse_error.101] parse error at line 1, …"
+    const std::size_t end = what.find("] ");
+    return fail("is not JSON", file, std::string(end == std::string_view::npos ? what : what.substr(end + 2)));
   }
 }
 

@@ -59,9 +59,6 @@ Table to_table(const ScaleReport& report) {
 
 std::string to_text(const ScaleReport& report, TextStyle style) {
   const Paint paint(style);
-  Table table = to_table(report);
-  table.columns.pop_back();  // the reason stands under "bottleneck"
-  for (auto& row : table.rows) row.pop_back();
   std::string text =
       paint.bold(fmt::format("{} on {}, {} scaling", report.model, report.cluster, to_string(report.scaling)));
   for (const ScalePoint& point : report.points)
@@ -69,7 +66,7 @@ std::string to_text(const ScaleReport& report, TextStyle style) {
       text += fmt::format("\n{}, {}", point.prediction->precision, point.prediction->optimizer);
       break;
     }
-  text += "\n\n" + indented(aligned_text(table)) + "\n";
+  text += "\n\n" + indented(aligned_text(to_table(report))) + "\n";
   text += fmt::format("  step time ± half of the 90 % interval; efficiency: samples/s per device against {}\n",
                       report.points.empty() ? "the first row" : plural(report.points.front().devices, "device"));
   text += "  estimated: the share of time that no measurement stands behind\n";

@@ -12,7 +12,7 @@ Command command() {
   Command c;
   c.name = "predict";
   c.program = "sibyl predict";
-  c.summary = "Says how long a step takes.";
+  c.summary = "say how long a step takes";
   c.operands = "MODEL";
   c.examples = {{"sibyl predict m.onnx", "prices it"}};
   c.options = {{.name = "--devices", .value = "N", .help = "how many"},
@@ -110,6 +110,7 @@ TEST(Arguments, HelpNeedsNoOperand) {
 TEST(Help, OpensWithExamples) {
   const std::string text = help_text(command());
   EXPECT_TRUE(text.starts_with("Examples:\n  sibyl predict m.onnx\n"));
+  EXPECT_THAT(text, HasSubstr("Say how long a step takes."));
   EXPECT_THAT(text, HasSubstr("-o, --output FILE"));
   EXPECT_THAT(text, HasSubstr("also --accumulation"));
 }

@@ -38,7 +38,7 @@ TEST(PredictionText, ShowsWhatAPersonAsks) {
   EXPECT_THAT(text, HasSubstr("hidden behind compute"));
   EXPECT_THAT(text, Not(HasSubstr("\033")));
   // The worse of its two passes is what an operation is shown as.
-  EXPECT_THAT(text, HasSubstr("conv1      convolution  30.0 ms   60.0 ms  estimated"));
+  EXPECT_THAT(text, HasSubstr("conv1      convolution      1  30.0 ms   60.0 ms  90.0 ms  estimated"));
 }
 
 TEST(PredictionText, TimeAddsUpToTheStep) {
