@@ -16,7 +16,8 @@ std::string symbol_of(const ValueData& input, std::size_t axis) {
 }
 
 bool names_batch(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   return name.find("batch") != std::string::npos || name == "n" || name == "b" || name == "bs";
 }
 
@@ -27,7 +28,8 @@ Result<std::vector<const ValueData*>> fed_inputs(const ModelData& model) {
   for (const ValueData& input : model.graph.inputs) {
     if (initializers.contains(input.name)) continue;
     if (!input.dtype) return fail("the input is not a tensor of numbers", input.name);
-    if (!input.shape) return fail("the input has no shape", input.name, "export the model with the shapes of its inputs");
+    if (!input.shape)
+      return fail("the input has no shape", input.name, "export the model with the shapes of its inputs");
     inputs.push_back(&input);
   }
   return inputs;
@@ -62,7 +64,8 @@ Batch find_batch(const std::vector<const ValueData*>& inputs, const ImportOption
   return batch;
 }
 
-Result<std::int64_t> bound_extent(const ModelData& model, const ImportOptions& options, const std::string& symbol, const std::string& input) {
+Result<std::int64_t> bound_extent(const ModelData& model, const ImportOptions& options, const std::string& symbol,
+                                  const std::string& input) {
   if (const auto given = options.dims.find(symbol); given != options.dims.end()) return given->second;
   if (const auto stored = model.metadata.find("sibyl.dim." + symbol); stored != model.metadata.end()) {
     std::int64_t value = 0;
@@ -71,7 +74,8 @@ Result<std::int64_t> bound_extent(const ModelData& model, const ImportOptions& o
     if (error == std::errc() && stop == end) return value;
     return fail(fmt::format("the model's metadata {} holds '{}', not a number", stored->first, stored->second), input);
   }
-  return fail(fmt::format("the dimension '{}' has no value", symbol), input, fmt::format("give it one with --dim {}=VALUE", symbol));
+  return fail(fmt::format("the dimension '{}' has no value", symbol), input,
+              fmt::format("give it one with --dim {}=VALUE", symbol));
 }
 
 Result<void> check_options(const std::vector<const ValueData*>& inputs, const ImportOptions& options) {
@@ -83,10 +87,12 @@ Result<void> check_options(const std::vector<const ValueData*>& inputs, const Im
     for (std::size_t axis = 0; axis < input->shape->size(); ++axis) symbols.insert(symbol_of(*input, axis));
   symbols.erase("");
   for (const auto& [name, value] : options.dims) {
-    if (value < 1 || value > most) return fail(ErrorCode::usage, fmt::format("dimension {} cannot be {}", name, value), "--dim");
+    if (value < 1 || value > most)
+      return fail(ErrorCode::usage, fmt::format("dimension {} cannot be {}", name, value), "--dim");
     if (!symbols.contains(name))
-      return fail(ErrorCode::usage, fmt::format("the model has no dimension called '{}'", name), "--dim",
-                  symbols.empty() ? "all its dimensions are numbers" : fmt::format("it has: {}", fmt::join(symbols, ", ")));
+      return fail(
+          ErrorCode::usage, fmt::format("the model has no dimension called '{}'", name), "--dim",
+          symbols.empty() ? "all its dimensions are numbers" : fmt::format("it has: {}", fmt::join(symbols, ", ")));
   }
   return {};
 }
@@ -96,7 +102,8 @@ void choose_batches(Binding& binding, const Batch& batch, const ImportOptions& o
   binding.batches[0] = batch.baked.value_or(reference);
   std::int64_t wanted = options.batch.value_or(batch.baked.value_or(1));
   for (const std::string& symbol : batch.symbols)
-    if (const auto given = options.dims.find(symbol); given != options.dims.end() && !options.batch) wanted = given->second;
+    if (const auto given = options.dims.find(symbol); given != options.dims.end() && !options.batch)
+      wanted = given->second;
   binding.wanted_side = wanted == binding.batches[0] ? 0 : 1;
   binding.batches[1] = binding.wanted_side == 1 ? wanted : 2 * wanted;
 }
@@ -117,7 +124,8 @@ Result<Binding> bind_inputs(const ModelData& model, const ImportOptions& options
     for (std::size_t axis = 0; axis < input->shape->size(); ++axis) {
       const std::string symbol = symbol_of(*input, axis);
       const auto& value = (*input->shape)[axis].value;
-      const bool grows = symbol.empty() ? axis == 0 && batch.baked && *value == *batch.baked : batch.symbols.contains(symbol);
+      const bool grows =
+          symbol.empty() ? axis == 0 && batch.baked && *value == *batch.baked : batch.symbols.contains(symbol);
       std::int64_t extent = value.value_or(0);
       if (!symbol.empty() && !grows) {
         SIBYL_TRY(extent, bound_extent(model, options, symbol, input->name));
@@ -125,7 +133,9 @@ Result<Binding> bind_inputs(const ModelData& model, const ImportOptions& options
       for (std::size_t side = 0; side < 2; ++side) shapes.at[side].push_back(grows ? binding.batches[side] : extent);
     }
     for (const Shape& shape : shapes.at)
-      if (!is_sane(shape)) return fail("the input's shape [" + to_string(shape) + "] has a negative extent or more than 2^62 elements", input->name);
+      if (!is_sane(shape))
+        return fail("the input's shape [" + to_string(shape) + "] has a negative extent or more than 2^62 elements",
+                    input->name);
     binding.inputs.push_back(std::move(shapes));
   }
   return binding;

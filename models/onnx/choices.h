@@ -1,8 +1,9 @@
 // Guesses about where an export baked its batch in, and going back on them.
 //
-// At a batch of 1, [6, 4, 8] -> [6, 32] may mean S x (B H D) or (S B) x H D; only a later node tells. A rule asks pick() with what
-// it sees; the first alternative is the likeliest. When a later node fails, advance() changes the last guess that has an alternative
-// left, and the walk starts again. Equal questions get equal answers, so that a model of many equal blocks asks once.
+// At a batch of 1, [6, 4, 8] -> [6, 32] may mean S x (B H D) or (S B) x H D; only a later node tells. A rule asks
+// pick() with what it sees; the first alternative is the likeliest. When a later node fails, advance() changes the last
+// guess that has an alternative left, and the walk starts again. Equal questions get equal answers, so that a model of
+// many equal blocks asks once.
 #pragma once
 
 #include <algorithm>

@@ -43,7 +43,8 @@ std::optional<DType> dtype_of(int type) {
   }
 }
 
-// The file with the payload is never opened, but a path that leaves the model's folder betrays a hostile or broken file.
+// The file with the payload is never opened, but a path that leaves the model's folder betrays a hostile or broken
+// file.
 Result<void> check_external(const onnx::TensorProto& tensor) {
   for (const auto& entry : tensor.external_data()) {
     if (entry.key() != "location") continue;
@@ -90,7 +91,8 @@ Result<TensorData> convert(const onnx::TensorProto& tensor, const std::string& w
   const std::string& place = tensor.name().empty() ? where : tensor.name();
   TensorData result{tensor.name(), dtype_of(tensor.data_type()), Shape(tensor.dims().begin(), tensor.dims().end()), {}};
   if (!is_sane(result.shape))
-    return fail("the tensor's shape [" + to_string(result.shape) + "] has a negative extent or more than 2^62 elements", place);
+    return fail("the tensor's shape [" + to_string(result.shape) + "] has a negative extent or more than 2^62 elements",
+                place);
   SIBYL_CHECK(check_external(tensor));
   const std::int64_t count = element_count(result.shape);
   if (count <= max_known_values) result.values = stored_values(tensor, count);
@@ -176,7 +178,8 @@ Result<GraphData> convert(const onnx::GraphProto& graph) {
   for (const auto& sparse : graph.sparse_initializer()) {
     Shape shape(sparse.dims().begin(), sparse.dims().end());
     if (!is_sane(shape)) return fail("the sparse tensor's shape is negative or overflows", sparse.values().name());
-    result.initializers.push_back({sparse.values().name(), dtype_of(sparse.values().data_type()), std::move(shape), {}});
+    result.initializers.push_back(
+        {sparse.values().name(), dtype_of(sparse.values().data_type()), std::move(shape), {}});
   }
   for (const auto& value : graph.input()) result.inputs.push_back(convert(value));
   for (const auto& value : graph.output()) result.outputs.push_back(convert(value));

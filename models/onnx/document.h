@@ -38,7 +38,7 @@ struct AttributeData {
 };
 
 struct NodeData {
-  std::string name;  // never empty: the first output's name where the file has none
+  std::string name;    // never empty: the first output's name where the file has none
   std::string domain;  // "" for ai.onnx
   std::string op_type;
   std::vector<std::string> inputs;  // "" is an absent operand

@@ -8,7 +8,8 @@ namespace {
 // Integers index, floats and booleans mask: larger ones are not worth their memory.
 bool worth_keeping(const Fact& fact) {
   constexpr std::size_t most_masks = 4096;
-  return fact.values && (fact.values->size() <= most_masks || (!is_floating(fact.dtype) && fact.dtype != DType::boolean));
+  return fact.values &&
+         (fact.values->size() <= most_masks || (!is_floating(fact.dtype) && fact.dtype != DType::boolean));
 }
 
 bool keeps_ids(const Attributes& attributes) {
@@ -77,7 +78,9 @@ struct Emitter::Node {
   std::vector<TensorId> locals, constants;
 
   [[nodiscard]] std::array<Fact, 2> local(std::size_t i) const { return {lowered[0].locals[i], lowered[1].locals[i]}; }
-  [[nodiscard]] std::array<Fact, 2> constant(std::size_t i) const { return {lowered[0].constants[i], lowered[1].constants[i]}; }
+  [[nodiscard]] std::array<Fact, 2> constant(std::size_t i) const {
+    return {lowered[0].constants[i], lowered[1].constants[i]};
+  }
 
   // Why it cannot be written down.
   [[nodiscard]] std::string problem(const Batches& batches) const {
@@ -127,8 +130,8 @@ void Emitter::write(const Step& step, std::string name, Node& node) {
   graph.add(std::move(operation));
 }
 
-std::string Emitter::emit(const std::string& name, const std::array<Lowering, 2>& lowered, const std::vector<Value*>& inputs,
-                          const std::vector<Value*>& outputs) {
+std::string Emitter::emit(const std::string& name, const std::array<Lowering, 2>& lowered,
+                          const std::vector<Value*>& inputs, const std::vector<Value*>& outputs) {
   Node node{name, lowered, inputs, outputs, {}, {}};
   if (std::string problem = node.problem(batches_); !problem.empty()) return problem;
   const Lowering& chosen = lowered[side_];

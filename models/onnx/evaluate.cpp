@@ -10,7 +10,8 @@ namespace {
 std::int64_t broadcast_offset(const Index& index, const Shape& operand) {
   std::int64_t offset = 0;
   const std::size_t skip = index.size() - operand.size();
-  for (std::size_t i = 0; i < operand.size(); ++i) offset = offset * operand[i] + (operand[i] == 1 ? 0 : index[skip + i]);
+  for (std::size_t i = 0; i < operand.size(); ++i)
+    offset = offset * operand[i] + (operand[i] == 1 ? 0 : index[skip + i]);
   return offset;
 }
 
@@ -97,21 +98,24 @@ KnownValues apply(BinaryKind kind, const Fact& a, const Fact& b, const Shape& re
   if (!a.values || !b.values || !is_small(result)) return nullptr;
   auto values = std::make_shared<Values>();
   const bool integers = !is_floating(a.dtype);
-  for_each_index(result, [&](const Index& index) { values->push_back(compute(kind, at(a, index), at(b, index), integers)); });
+  for_each_index(result,
+                 [&](const Index& index) { values->push_back(compute(kind, at(a, index), at(b, index), integers)); });
   return values;
 }
 
 KnownValues select(const Fact& condition, const Fact& a, const Fact& b, const Shape& result) {
   if (!condition.values || !a.values || !b.values || !is_small(result)) return nullptr;
   auto values = std::make_shared<Values>();
-  for_each_index(result, [&](const Index& index) { values->push_back(at(condition, index) != 0 ? at(a, index) : at(b, index)); });
+  for_each_index(
+      result, [&](const Index& index) { values->push_back(at(condition, index) != 0 ? at(a, index) : at(b, index)); });
   return values;
 }
 
 KnownValues convert(const Fact& x, DType to) {
   if (!x.values || is_floating(to)) return x.values;
   auto values = std::make_shared<Values>(*x.values);
-  for (double& value : *values) value = to == DType::boolean ? (value != 0 ? 1 : 0) : std::isnan(value) ? 0 : std::trunc(value);
+  for (double& value : *values)
+    value = to == DType::boolean ? (value != 0 ? 1 : 0) : std::isnan(value) ? 0 : std::trunc(value);
   return values;
 }
 

@@ -1,5 +1,5 @@
-// Elements of small constants: enough to follow the integer arithmetic that exporters write for shapes, masks and positions.
-// Every function returns null where an operand's elements are not known or the result is too large to keep.
+// Elements of small constants: enough to follow the integer arithmetic that exporters write for shapes, masks and
+// positions. Every function returns null where an operand's elements are not known or the result is too large to keep.
 #pragma once
 
 #include <functional>

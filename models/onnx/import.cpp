@@ -16,7 +16,8 @@ constexpr std::int64_t oldest_opset = 7;
 Error explained(const TranslationError& error, const Binding& binding) {
   if (!error.forbids_batch) return error.error;
   Error result = error.error;
-  result.message = fmt::format("{} forbids another batch than {}: {}", error.op_type, binding.batches[0], error.error.message);
+  result.message =
+      fmt::format("{} forbids another batch than {}: {}", error.op_type, binding.batches[0], error.error.message);
   result.hint = "export the model with a dynamic batch axis (torch.onnx.export's dynamic_axes or dynamic_shapes)";
   return result;
 }
@@ -47,8 +48,8 @@ tl::expected<Translation, TranslationError> translate_guessing(const ModelData& 
   return first;
 }
 
-// A model with an open batch is walked from a batch of 1, since exporters bake their example's 1 into constants that can
-// be repaired; and from 2 where something is special about 1.
+// A model with an open batch is walked from a batch of 1, since exporters bake their example's 1 into constants that
+// can be repaired; and from 2 where something is special about 1.
 Result<Translation> translate_model(const ModelData& model, const ImportOptions& options) {
   std::optional<Error> first;
   for (const std::int64_t reference : {1, 2}) {
@@ -110,7 +111,9 @@ Result<Graph> import_onnx(const std::filesystem::path& path, const ImportOptions
   if (!import.unsupported.empty()) {
     const Unsupported& first = import.unsupported.front();
     return fail(fmt::format("{} is not supported: {}", first.op_type, first.reason), first.node,
-                import.unsupported.size() == 1 ? "" : fmt::format("and {} more; `sibyl inspect` lists them", import.unsupported.size() - 1));
+                import.unsupported.size() == 1
+                    ? ""
+                    : fmt::format("and {} more; `sibyl inspect` lists them", import.unsupported.size() - 1));
   }
   return std::move(import.graph);
 }

@@ -92,12 +92,12 @@ Lowering Steps::split(Operand x, std::size_t axis, Ints sizes) && {
   return std::move(lowering_);
 }
 
-Lowering single(const Node& node, Attributes attributes, std::initializer_list<std::size_t> inputs, Shape shape, DType dtype) {
+Lowering single(const Node& node, Attributes attributes, std::initializer_list<std::size_t> inputs, Shape shape,
+                DType dtype) {
   Lowering lowering;
   lowering.outputs = {{dtype, std::move(shape), {}}};
   Step step{std::move(attributes), {}, {{Operand::From::output, 0}}};
-  for (const std::size_t i : inputs)
-    step.inputs.push_back(node.has(i) ? Operand{Operand::From::input, i} : Operand{});
+  for (const std::size_t i : inputs) step.inputs.push_back(node.has(i) ? Operand{Operand::From::input, i} : Operand{});
   lowering.steps.push_back(std::move(step));
   return lowering;
 }

@@ -30,13 +30,13 @@ struct Step {
 };
 
 struct Lowering {
-  std::vector<Fact> outputs;    // one for each of the node's outputs, as far as known
+  std::vector<Fact> outputs;  // one for each of the node's outputs, as far as known
   std::vector<Step> steps;
   std::vector<Fact> locals;
-  std::vector<Fact> constants;  // tables that the operator's meaning holds
+  std::vector<Fact> constants;       // tables that the operator's meaning holds
   std::optional<std::size_t> alias;  // output 0 is this input itself
-  bool of_shapes = false;       // the result depends on its operands' shapes only: a constant
-  std::string unsupported;      // why Sibyl cannot train this node; then there are no steps
+  bool of_shapes = false;            // the result depends on its operands' shapes only: a constant
+  std::string unsupported;           // why Sibyl cannot train this node; then there are no steps
 };
 
 using Rule = Result<Lowering> (*)(const Node&);
@@ -82,7 +82,8 @@ class Steps {
 };
 
 // One operation on the inputs listed (absent ones stay absent).
-Lowering single(const Node& node, Attributes attributes, std::initializer_list<std::size_t> inputs, Shape shape, DType dtype);
+Lowering single(const Node& node, Attributes attributes, std::initializer_list<std::size_t> inputs, Shape shape,
+                DType dtype);
 Lowering same_as(std::size_t input, const Node& node);  // output 0 is the input
 Lowering constant(Fact fact);                           // no step: folded
 Lowering unsupported(std::string reason);

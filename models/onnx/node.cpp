@@ -84,7 +84,8 @@ Result<std::optional<Ints>> Node::listed(std::string_view name, std::size_t i) c
   if (auto from_attribute = integers(name)) return from_attribute;
   if (!has(i)) return std::optional<Ints>();
   auto values = ints(i);
-  if (!values) return fail(fmt::format("its {} are computed while the model runs, so its result has no fixed shape", name));
+  if (!values)
+    return fail(fmt::format("its {} are computed while the model runs, so its result has no fixed shape", name));
   return values;
 }
 

@@ -20,8 +20,9 @@
 
 namespace sibyl::onnx_import {
 
-// What a value is. A weight is a floating initializer of more than one element: a parameter, unless it is used as a statistic.
-// A constant does not depend on the model's inputs and is not trained. Unknown: made by a node that is not supported.
+// What a value is. A weight is a floating initializer of more than one element: a parameter, unless it is used as a
+// statistic. A constant does not depend on the model's inputs and is not trained. Unknown: made by a node that is not
+// supported.
 enum class Source { constant, weight, activation, unknown };
 
 struct Value {
@@ -35,8 +36,8 @@ using Batches = std::array<std::int64_t, 2>;
 
 class Node {
  public:
-  Node(const NodeData& data, std::int64_t opset, std::span<const Value* const> inputs, std::size_t side, Batches batches,
-       Choices& choices)
+  Node(const NodeData& data, std::int64_t opset, std::span<const Value* const> inputs, std::size_t side,
+       Batches batches, Choices& choices)
       : data_(&data), opset_(opset), inputs_(inputs), side_(side), batches_(batches), choices_(&choices) {}
 
   [[nodiscard]] std::int64_t opset() const { return opset_; }
@@ -69,7 +70,8 @@ class Node {
   [[nodiscard]] double number(std::string_view name, double otherwise) const;
   [[nodiscard]] std::string text(std::string_view name, std::string_view otherwise) const;
   [[nodiscard]] std::optional<Ints> integers(std::string_view name) const;
-  // A list that older opsets hold in an attribute and newer ones in operand i. Error: the operand's elements are not known.
+  // A list that older opsets hold in an attribute and newer ones in operand i. Error: the operand's elements are not
+  // known.
   [[nodiscard]] Result<std::optional<Ints>> listed(std::string_view name, std::size_t i) const;
 
  private:

@@ -20,7 +20,8 @@ void collect_reads(const NodeData& node, std::set<std::string>& reads) {
 
 }  // namespace
 
-Result<std::vector<std::size_t>> execution_order(const std::vector<NodeData>& nodes, const std::set<std::string>& given) {
+Result<std::vector<std::size_t>> execution_order(const std::vector<NodeData>& nodes,
+                                                 const std::set<std::string>& given) {
   std::unordered_map<std::string, std::size_t> producer;
   for (std::size_t i = 0; i < nodes.size(); ++i)
     for (const std::string& output : nodes[i].outputs) {

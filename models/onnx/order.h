@@ -8,8 +8,9 @@
 
 namespace sibyl::onnx_import {
 
-// Indices of `nodes`, in the file's order where that is possible. Errors: a name produced twice (`given`: what inputs and
-// initializers produce), a cycle.
-Result<std::vector<std::size_t>> execution_order(const std::vector<NodeData>& nodes, const std::set<std::string>& given);
+// Indices of `nodes`, in the file's order where that is possible. Errors: a name produced twice (`given`: what inputs
+// and initializers produce), a cycle.
+Result<std::vector<std::size_t>> execution_order(const std::vector<NodeData>& nodes,
+                                                 const std::set<std::string>& given);
 
 }  // namespace sibyl::onnx_import

@@ -63,7 +63,8 @@ KnownValues decode_raw(std::string_view bytes, int type, std::int64_t count) {
   if (format.load == nullptr || bytes.size() / format.size < static_cast<std::size_t>(count)) return nullptr;
   auto values = std::make_shared<Values>();
   values->reserve(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) values->push_back(format.load(bytes.data() + static_cast<std::size_t>(i) * format.size));
+  for (std::int64_t i = 0; i < count; ++i)
+    values->push_back(format.load(bytes.data() + static_cast<std::size_t>(i) * format.size));
   return values;
 }
 

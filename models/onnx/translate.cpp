@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <set>
 #include <unordered_map>
@@ -30,7 +31,8 @@ struct Scope {
 
 using Done = tl::expected<void, TranslationError>;
 
-tl::unexpected<TranslationError> wrong(Error error, const std::string& node, const std::string& op_type = {}, bool forbids_batch = false) {
+tl::unexpected<TranslationError> wrong(Error error, const std::string& node, const std::string& op_type = {},
+                                       bool forbids_batch = false) {
   if (error.where.empty()) error.where = node;
   return tl::unexpected(TranslationError{std::move(error), forbids_batch, op_type});
 }
@@ -50,11 +52,14 @@ class Translator {
   Done run_nodes(const std::vector<NodeData>& nodes, const std::set<std::string>& given, Scope& scope);
   Done run_node(const NodeData& node, Scope& scope);
   Done run_branch(const NodeData& node, Scope& scope, const std::vector<Value*>& inputs);
-  Done run_function(const NodeData& node, const FunctionData& function, Scope& scope, const std::vector<Value*>& inputs);
+  Done run_function(const NodeData& node, const FunctionData& function, Scope& scope,
+                    const std::vector<Value*>& inputs);
   Done run_operator(const NodeData& node, const Operator& rule, Scope& scope, const std::vector<Value*>& inputs);
-  Done settle(const NodeData& node, Scope& scope, const std::vector<Value*>& inputs, const std::array<Lowering, 2>& lowered);
+  Done settle(const NodeData& node, Scope& scope, const std::vector<Value*>& inputs,
+              const std::array<Lowering, 2>& lowered);
   tl::expected<std::vector<Value*>, TranslationError> operands(const NodeData& node, const Scope& scope) const;
-  Result<Lowering> lower(const NodeData& node, const Operator& rule, const Scope& scope, const std::vector<Value*>& inputs, std::size_t side);
+  Result<Lowering> lower(const NodeData& node, const Operator& rule, const Scope& scope,
+                         const std::vector<Value*>& inputs, std::size_t side);
 
   Value* add(const std::string& name, Scope& scope, Source source, std::array<Fact, 2> at);
   void add_initializers(const GraphData& graph, Scope& scope);
@@ -110,7 +115,8 @@ tl::expected<Translation, TranslationError> Translator::run() {
   for (const InputShapes& input : binding_.inputs) {
     if (!given.insert(input.input->name).second) return wrong(message("two inputs have this name"), input.input->name);
     const DType type = *input.input->dtype;
-    Value* value = add(input.input->name, scope, Source::activation, {Fact{type, input.at[0], {}}, Fact{type, input.at[1], {}}});
+    Value* value =
+        add(input.input->name, scope, Source::activation, {Fact{type, input.at[0], {}}, Fact{type, input.at[1], {}}});
     value->tensor = emitter_.add_input(*value);
   }
   if (Done done = run_nodes(model_.graph.nodes, given, scope); !done) return tl::unexpected(done.error());
@@ -122,7 +128,8 @@ tl::expected<Translation, TranslationError> Translator::run() {
       unsupported_.push_back({output.name, "output", "it is a result that Sibyl does not compute"});
   }
   emitter_.graph.name = model_.graph.name;
-  if (auto finished = emitter_.graph.finish(binding_.batch()); !finished) return wrong(finished.error(), model_.graph.name);
+  if (auto finished = emitter_.graph.finish(binding_.batch()); !finished)
+    return wrong(finished.error(), model_.graph.name);
   return Translation{std::move(emitter_.graph), std::move(unsupported_)};
 }
 
@@ -134,7 +141,8 @@ Done Translator::run_nodes(const std::vector<NodeData>& nodes, const std::set<st
   return {};
 }
 
-tl::expected<std::vector<Value*>, TranslationError> Translator::operands(const NodeData& node, const Scope& scope) const {
+tl::expected<std::vector<Value*>, TranslationError> Translator::operands(const NodeData& node,
+                                                                         const Scope& scope) const {
   std::vector<Value*> inputs;
   for (const std::string& name : node.inputs) {
     inputs.push_back(name.empty() ? nullptr : scope.find(name));
@@ -146,7 +154,8 @@ tl::expected<std::vector<Value*>, TranslationError> Translator::operands(const N
 }
 
 Done Translator::run_node(const NodeData& node, Scope& scope) {
-  if (--node_budget_ < 0) return wrong(message("the model's functions unfold into too many nodes"), scope.prefix + node.name);
+  if (--node_budget_ < 0)
+    return wrong(message("the model's functions unfold into too many nodes"), scope.prefix + node.name);
   if (node.outputs.empty()) return {};
   auto inputs = operands(node, scope);
   if (!inputs) return tl::unexpected(inputs.error());
@@ -159,7 +168,9 @@ Done Translator::run_node(const NodeData& node, Scope& scope) {
   if (const Operator* rule = find_operator(node.domain, node.op_type)) return run_operator(node, *rule, scope, *inputs);
   if (const auto function = functions_.find({node.domain, node.op_type}); function != functions_.end())
     return run_function(node, *function->second, scope, *inputs);
-  give_up(node, scope, standard ? "the operator is not known to Sibyl" : "the operator, of domain " + node.domain + ", is not known to Sibyl");
+  give_up(node, scope,
+          standard ? "the operator is not known to Sibyl"
+                   : "the operator, of domain " + node.domain + ", is not known to Sibyl");
   return {};
 }
 
@@ -186,7 +197,9 @@ Done Translator::run_branch(const NodeData& node, Scope& scope, const std::vecto
   if (Done done = run_nodes(branch->nodes, {}, inner); !done) return done;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     Value* value = inner.find(branch->outputs[i].name);
-    if (value == nullptr) return wrong(message("nothing produces output '" + branch->outputs[i].name + "' of its branch"), scope.prefix + node.name);
+    if (value == nullptr)
+      return wrong(message("nothing produces output '" + branch->outputs[i].name + "' of its branch"),
+                   scope.prefix + node.name);
     if (!node.outputs[i].empty()) scope.names[node.outputs[i]] = value;
   }
   return {};
@@ -210,7 +223,8 @@ std::vector<NodeData> with_attributes(const std::vector<NodeData>& nodes, const 
   return result;
 }
 
-Done Translator::run_function(const NodeData& node, const FunctionData& function, Scope& scope, const std::vector<Value*>& inputs) {
+Done Translator::run_function(const NodeData& node, const FunctionData& function, Scope& scope,
+                              const std::vector<Value*>& inputs) {
   constexpr int deepest = 32;
   if (scope.depth >= deepest) return wrong(message("its function calls itself"), scope.prefix + node.name);
   Scope inner;
@@ -233,16 +247,20 @@ Done Translator::run_function(const NodeData& node, const FunctionData& function
   if (Done done = run_nodes(nodes, given, inner); !done) return done;
   for (std::size_t i = 0; i < node.outputs.size() && i < function.outputs.size(); ++i) {
     Value* value = inner.find(function.outputs[i]);
-    if (value == nullptr) return wrong(message("nothing produces output '" + function.outputs[i] + "' of its function"), scope.prefix + node.name);
+    if (value == nullptr)
+      return wrong(message("nothing produces output '" + function.outputs[i] + "' of its function"),
+                   scope.prefix + node.name);
     if (!node.outputs[i].empty()) scope.names[node.outputs[i]] = value;
   }
   return {};
 }
 
-Result<Lowering> Translator::lower(const NodeData& node, const Operator& rule, const Scope& scope, const std::vector<Value*>& inputs, std::size_t side) {
+Result<Lowering> Translator::lower(const NodeData& node, const Operator& rule, const Scope& scope,
+                                   const std::vector<Value*>& inputs, std::size_t side) {
   const auto opset = scope.opsets->find(node.domain);
   const std::vector<const Value*> views(inputs.begin(), inputs.end());
-  SIBYL_TRY(Lowering lowering, rule.rule(Node(node, opset == scope.opsets->end() ? 1 : opset->second, views, side, binding_.batches, choices_)));
+  SIBYL_TRY(Lowering lowering, rule.rule(Node(node, opset == scope.opsets->end() ? 1 : opset->second, views, side,
+                                              binding_.batches, choices_)));
   for (auto* facts : {&lowering.outputs, &lowering.locals})
     for (Fact& fact : *facts) {
       if (!is_sane(fact.shape)) return fail("its result [" + to_string(fact.shape) + "] has more than 2^62 elements");
@@ -251,10 +269,12 @@ Result<Lowering> Translator::lower(const NodeData& node, const Operator& rule, c
   return lowering;
 }
 
-Done Translator::run_operator(const NodeData& node, const Operator& rule, Scope& scope, const std::vector<Value*>& inputs) {
+Done Translator::run_operator(const NodeData& node, const Operator& rule, Scope& scope,
+                              const std::vector<Value*>& inputs) {
   for (std::size_t i = 0; i < rule.required_inputs; ++i)
     if (i >= inputs.size() || inputs[i] == nullptr)
-      return wrong(message(fmt::format("{} needs {} operands", node.op_type, rule.required_inputs)), scope.prefix + node.name);
+      return wrong(message(fmt::format("{} needs {} operands", node.op_type, rule.required_inputs)),
+                   scope.prefix + node.name);
   std::array<Lowering, 2> lowered;
   for (std::size_t side = 0; side < 2; ++side) {
     auto result = lower(node, rule, scope, inputs, side);
@@ -265,7 +285,12 @@ Done Translator::run_operator(const NodeData& node, const Operator& rule, Scope&
   return settle(node, scope, inputs, lowered);
 }
 
-Done Translator::settle(const NodeData& node, Scope& scope, const std::vector<Value*>& inputs, const std::array<Lowering, 2>& lowered) {
+bool is_vector(const Shape& shape) {
+  return std::count_if(shape.begin(), shape.end(), [](std::int64_t extent) { return extent != 1; }) <= 1;
+}
+
+Done Translator::settle(const NodeData& node, Scope& scope, const std::vector<Value*>& inputs,
+                        const std::array<Lowering, 2>& lowered) {
   bool constant = lowered[0].of_shapes;
   if (!constant && !inputs.empty()) {
     constant = true;
@@ -278,9 +303,10 @@ Done Translator::settle(const NodeData& node, Scope& scope, const std::vector<Va
     if (node.outputs[i].empty()) continue;
     if (alias && i == 0) {
       const Value& input = *inputs[*lowered[0].alias];
-      // torch's inference export merges initializers that happen to be equal, such as the scales of a fresh model's norms, and
-      // leaves Identity nodes with their names. Vectors are taken apart again; equal matrices are tied weights.
-      if (node.op_type == "Identity" && input.source == Source::weight && input.at[0].shape.size() == 1)
+      // torch's inference export merges initializers that happen to be equal, such as the scales of a fresh model's
+      // norms, and leaves Identity nodes with their names. Vectors are taken apart again; equal matrices are tied
+      // weights.
+      if (node.op_type == "Identity" && input.source == Source::weight && is_vector(input.at[0].shape))
         add(node.outputs[0], scope, Source::weight, input.at);
       else
         scope.names[node.outputs[0]] = inputs[*lowered[0].alias];
@@ -292,8 +318,13 @@ Done Translator::settle(const NodeData& node, Scope& scope, const std::vector<Va
     // A result that no step yields (statistics of batch-norm, the indices of a pool) is not computed.
     bool made = constant && i < lowered[0].outputs.size() && i < lowered[1].outputs.size();
     for (const Step& step : lowered[0].steps)
-      for (const Operand& operand : step.outputs) made = made || (operand.from == Operand::From::output && operand.index == i);
-    outputs.back() = add(node.outputs[i], scope, !made ? Source::unknown : constant ? Source::constant : Source::activation, std::move(at));
+      for (const Operand& operand : step.outputs)
+        made = made || (operand.from == Operand::From::output && operand.index == i);
+    outputs.back() = add(node.outputs[i], scope,
+                         !made      ? Source::unknown
+                         : constant ? Source::constant
+                                    : Source::activation,
+                         std::move(at));
   }
   if (constant || alias) return {};
   if (std::string problem = emitter_.emit(scope.prefix + node.name, lowered, inputs, outputs); !problem.empty())
@@ -303,7 +334,8 @@ Done Translator::settle(const NodeData& node, Scope& scope, const std::vector<Va
 
 }  // namespace
 
-tl::expected<Translation, TranslationError> translate(const ModelData& model, const Binding& binding, Choices& choices) {
+tl::expected<Translation, TranslationError> translate(const ModelData& model, const Binding& binding,
+                                                      Choices& choices) {
   return Translator(model, binding, choices).run();
 }
 

@@ -20,10 +20,10 @@ Message child(Message parent, std::uint64_t field) {
                            : Message::other;
     case Message::node: return field == 5 ? Message::attribute : Message::other;
     case Message::attribute:
-      return field == 5 || field == 10     ? Message::tensor
-             : field == 6 || field == 11   ? Message::graph
-             : field == 22 || field == 23  ? Message::sparse_tensor
-                                           : Message::other;
+      return field == 5 || field == 10    ? Message::tensor
+             : field == 6 || field == 11  ? Message::graph
+             : field == 22 || field == 23 ? Message::sparse_tensor
+                                          : Message::other;
     case Message::sparse_tensor: return field == 1 || field == 2 ? Message::tensor : Message::other;
     case Message::function: return field == 7 ? Message::node : Message::other;
     case Message::tensor:
@@ -33,7 +33,8 @@ Message child(Message parent, std::uint64_t field) {
 }
 
 bool is_payload(std::uint64_t field) {
-  constexpr std::uint64_t float_data = 4, int32_data = 5, int64_data = 7, raw_data = 9, double_data = 10, uint64_data = 11;
+  constexpr std::uint64_t float_data = 4, int32_data = 5, int64_data = 7, raw_data = 9, double_data = 10,
+                          uint64_data = 11;
   return field == float_data || field == int32_data || field == int64_data || field == raw_data ||
          field == double_data || field == uint64_data;
 }

@@ -1,5 +1,5 @@
-// A copy of an ONNX file without its large payloads, made on protobuf's wire format before protobuf reads it: so weights
-// stored inside the file are never copied into memory, let alone decoded.
+// A copy of an ONNX file without its large payloads, made on protobuf's wire format before protobuf reads it: so
+// weights stored inside the file are never copied into memory, let alone decoded.
 #pragma once
 
 #include <optional>

@@ -30,7 +30,9 @@ Result<Operand> attend(Steps& steps, const Heads& heads, bool causal, double sca
   const Shape q = steps.fact(heads.q).shape, k = steps.fact(heads.k).shape, v = steps.fact(heads.v).shape;
   const bool fits = q.size() == 4 && k.size() == 4 && v.size() == 4 && q[0] == k[0] && k[0] == v[0] && k[1] == v[1] &&
                     k[1] > 0 && q[1] % k[1] == 0 && q[3] == k[3] && k[2] == v[2];
-  if (!fits) return fail("queries " + to_string(q) + ", keys " + to_string(k) + " and values " + to_string(v) + " do not fit together");
+  if (!fits)
+    return fail("queries " + to_string(q) + ", keys " + to_string(k) + " and values " + to_string(v) +
+                " do not fit together");
   if (scale == 0.0) scale = 1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(q[3], 1)));
   std::vector<Operand> operands{heads.q, heads.k, heads.v};
   if (heads.mask.from != Operand::From::absent) operands.push_back(heads.mask);
@@ -65,13 +67,15 @@ Result<Lowering> packed_attention(const Node& node) {
   }
   const std::int64_t width = w[1] / 3, heads = node.integer("num_heads", 0);
   const auto part = [&](std::int64_t i) {
-    return split_heads(steps, steps.add(Slice{{2}, {i * width}, {(i + 1) * width}, {1}}, {y}, {x[0], x[1], width}), heads);
+    return split_heads(steps, steps.add(Slice{{2}, {i * width}, {(i + 1) * width}, {1}}, {y}, {x[0], x[1], width}),
+                       heads);
   };
   Heads operands;
   SIBYL_TRY(operands.q, part(0));
   SIBYL_TRY(operands.k, part(1));
   SIBYL_TRY(operands.v, part(2));
-  SIBYL_TRY(const Operand z, attend(steps, operands, node.integer("unidirectional", 0) != 0, node.number("scale", 0.0)));
+  SIBYL_TRY(const Operand z,
+            attend(steps, operands, node.integer("unidirectional", 0) != 0, node.number("scale", 0.0)));
   return std::move(steps).result(join_heads(steps, z));
 }
 
@@ -84,7 +88,8 @@ Result<Lowering> multi_head_attention(const Node& node) {
   SIBYL_TRY(operands.q, split_heads(steps, steps.input(0), heads));
   SIBYL_TRY(operands.k, split_heads(steps, steps.input(1), heads));
   SIBYL_TRY(operands.v, split_heads(steps, steps.input(2), heads));
-  SIBYL_TRY(const Operand y, attend(steps, operands, node.integer("unidirectional", 0) != 0, node.number("scale", 0.0)));
+  SIBYL_TRY(const Operand y,
+            attend(steps, operands, node.integer("unidirectional", 0) != 0, node.number("scale", 0.0)));
   return std::move(steps).result(join_heads(steps, y));
 }
 

@@ -21,7 +21,8 @@ Result<Lowering> constant_node(const Node& node) {
     if (!tensor->dtype) return unsupported("its value is of a type that does not train");
     return constant({*tensor->dtype, tensor->shape, tensor->values});
   }
-  if (node.attribute("value_int")) return constant({DType::i64, {}, known(Values{static_cast<double>(node.integer("value_int", 0))})});
+  if (node.attribute("value_int"))
+    return constant({DType::i64, {}, known(Values{static_cast<double>(node.integer("value_int", 0))})});
   if (node.attribute("value_float")) return constant({DType::f32, {}, known(Values{node.number("value_float", 0)})});
   if (const auto ints = node.integers("value_ints"))
     return constant({DType::i64, {static_cast<std::int64_t>(ints->size())}, known(*ints)});
@@ -78,7 +79,9 @@ Fact triangle(const Shape& x, DType type, bool upper, std::int64_t k) {
   Fact mask{type, {x.end() - 2, x.end()}, {}};
   if (!is_small(mask.shape)) return mask;
   Values values;
-  for_each_index(mask.shape, [&](const Index& at) { values.push_back((upper ? at[1] - at[0] >= k : at[1] - at[0] <= k) ? 1.0 : 0.0); });
+  for_each_index(mask.shape, [&](const Index& at) {
+    values.push_back((upper ? at[1] - at[0] >= k : at[1] - at[0] <= k) ? 1.0 : 0.0);
+  });
   mask.values = known(std::move(values));
   return mask;
 }
@@ -125,6 +128,13 @@ Result<Lowering> cumulative_sum(const Node& node) {
   return constant(std::move(result));
 }
 
+// Writing into parts of a constant: masks of windows that are shifted.
+Result<Lowering> scatter(const Node& node) {
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!node.is_constant(i)) return unsupported("it writes into parts of a tensor that the model computes");
+  return constant({node.dtype(0), node.shape(0), {}});
+}
+
 Result<Lowering> non_zero(const Node& node) {
   const Fact& x = node.fact(0);
   if (!x.values) return unsupported("the shape of its result depends on the data");
@@ -148,6 +158,8 @@ constexpr Operator table[] = {
     {"EyeLike", eye_like},
     {"CumSum", cumulative_sum, 2},
     {"NonZero", non_zero},
+    {"ScatterND", scatter, 3},
+    {"ScatterElements", scatter, 3},
 };
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace {
 Result<void> check_operands(const Node& node) {
   const Shape &x = node.shape(0), &w = node.shape(1);
   if (x.size() < 3 || x.size() != w.size())
-    return fail("a convolution needs an input and a weight of the same rank, 3 or more; they are " + to_string(x) + " and " + to_string(w));
+    return fail("a convolution needs an input and a weight of the same rank, 3 or more; they are " + to_string(x) +
+                " and " + to_string(w));
   return {};
 }
 
@@ -27,7 +28,8 @@ Result<Lowering> conv(const Node& node) {
     y.push_back(positions(window, i, x[i + 2], false));
     if (y.back() < 1) return fail("the kernel is larger than the padded input " + to_string(x));
   }
-  Convolution attributes{window.kernel, window.stride, window.dilation, window.pad_begin, window.pad_end, groups, false, {}};
+  Convolution attributes{window.kernel,  window.stride, window.dilation, window.pad_begin,
+                         window.pad_end, groups,        false,           {}};
   return single(node, std::move(attributes), {0, 1, 2}, std::move(y), node.dtype(0));
 }
 
@@ -46,7 +48,8 @@ Result<Lowering> conv_transpose(const Node& node) {
   const auto wanted = node.integers("output_shape");
   const std::string auto_pad = node.text("auto_pad", "NOTSET");
   const bool same = auto_pad.starts_with("SAME");
-  if (extra.size() != rank || (wanted && wanted->size() != rank)) return fail("output_padding or output_shape has the wrong length");
+  if (extra.size() != rank || (wanted && wanted->size() != rank))
+    return fail("output_padding or output_shape has the wrong length");
   Shape y{x[0], w[1] * groups};
   for (std::size_t i = 0; i < rank; ++i) {
     if (extra[i] < 0 || extra[i] > window.stride[i] * window.dilation[i]) return fail("output_padding is out of range");
@@ -64,7 +67,8 @@ Result<Lowering> conv_transpose(const Node& node) {
     if (out < 1) return fail("the padding is larger than the result");
     y.push_back(out);
   }
-  Convolution attributes{window.kernel, window.stride, window.dilation, window.pad_begin, window.pad_end, groups, true, extra};
+  Convolution attributes{window.kernel, window.stride, window.dilation, window.pad_begin, window.pad_end, groups,
+                         true,          extra};
   return single(node, std::move(attributes), {0, 1, 2}, std::move(y), node.dtype(0));
 }
 

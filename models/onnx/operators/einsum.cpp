@@ -80,7 +80,8 @@ Result<Lowering> einsum(const Node& node) {
   const std::string text = node.text("equation", "");
   const auto equation = parse(text);
   if (!equation || equation->operands.size() > 2) return unsupported("the equation '" + text + "'");
-  if (equation->operands.size() != node.input_count()) return fail("the equation '" + text + "' does not match the operands");
+  if (equation->operands.size() != node.input_count())
+    return fail("the equation '" + text + "' does not match the operands");
   std::map<char, std::int64_t> extent;
   for (std::size_t i = 0; i < equation->operands.size(); ++i) {
     const std::string& labels = equation->operands[i];
@@ -89,7 +90,8 @@ Result<Lowering> einsum(const Node& node) {
       return fail("the equation '" + text + "' does not match the operands");
     for (std::size_t axis = 0; axis < labels.size(); ++axis) {
       const auto [known, fresh] = extent.emplace(labels[axis], node.shape(i)[axis]);
-      if (!fresh && known->second != node.shape(i)[axis]) return fail("the equation '" + text + "' does not match the operands' shapes");
+      if (!fresh && known->second != node.shape(i)[axis])
+        return fail("the equation '" + text + "' does not match the operands' shapes");
     }
   }
   const std::string& result = equation->result;
@@ -111,12 +113,15 @@ Result<Lowering> einsum(const Node& node) {
     return shape;
   };
   Shape left = extents(roles->batch), right = left, product_shape = left;
-  const std::int64_t m = product(extents(roles->rows)), k = product(extents(roles->summed)), n = product(extents(roles->columns));
+  const std::int64_t m = product(extents(roles->rows)), k = product(extents(roles->summed)),
+                     n = product(extents(roles->columns));
   left.insert(left.end(), {m, k});
   right.insert(right.end(), {k, n});
   product_shape.insert(product_shape.end(), {m, n});
-  const Operand x = steps.reshape(steps.transpose(steps.input(0), permutation(a, roles->batch + roles->rows + roles->summed)), left);
-  const Operand y = steps.reshape(steps.transpose(steps.input(1), permutation(b, roles->batch + roles->summed + roles->columns)), right);
+  const Operand x =
+      steps.reshape(steps.transpose(steps.input(0), permutation(a, roles->batch + roles->rows + roles->summed)), left);
+  const Operand y = steps.reshape(
+      steps.transpose(steps.input(1), permutation(b, roles->batch + roles->summed + roles->columns)), right);
   const std::string order = roles->batch + roles->rows + roles->columns;
   if (!is_sane(extents(order))) return fail("the result has more than 2^62 elements");
   const Operand z = steps.reshape(steps.add(MatMul{}, {x, y}, product_shape), extents(order));

@@ -16,7 +16,9 @@ struct Range {
 
 // `end` exclusive; for a negative step it may be -1, before the first element.
 Range clamp_range(std::int64_t start, std::int64_t end, std::int64_t step, std::int64_t extent) {
-  const auto from_front = [&](std::int64_t at) { return at < 0 ? (at < -extent ? std::int64_t{-1} : at + extent) : at; };
+  const auto from_front = [&](std::int64_t at) {
+    return at < 0 ? (at < -extent ? std::int64_t{-1} : at + extent) : at;
+  };
   Range range{from_front(start), from_front(end), step, 0};
   if (step > 0) {
     range.start = std::clamp<std::int64_t>(range.start, 0, extent);
@@ -84,7 +86,8 @@ Result<Lowering> gather(const Node& node) {
   auto wanted = node.ints(1);
   if (wanted)
     for (std::int64_t& i : *wanted) {
-      if (i < -x[axis] || i >= x[axis]) return fail(fmt::format("index {} is outside axis {} of {}", i, axis, to_string(x)));
+      if (i < -x[axis] || i >= x[axis])
+        return fail(fmt::format("index {} is outside axis {} of {}", i, axis, to_string(x)));
       if (i < 0) i += x[axis];
     }
   if (node.is_weight(0) && axis == 0 && x.size() == 2 && !indices.empty())
@@ -124,7 +127,8 @@ struct Parts {
 Parts parts_of(const Node& node, std::size_t axis) {
   std::optional<std::size_t> growing;
   for (std::size_t i = 0; i < node.input_count(); ++i)
-    if (const auto found = node.batch_axis(i); found && *found != axis && node.fact_at(i, 0).shape[*found] == 1) growing = i;
+    if (const auto found = node.batch_axis(i); found && *found != axis && node.fact_at(i, 0).shape[*found] == 1)
+      growing = i;
   Parts parts;
   const std::size_t batch = growing ? node.batch_axis(*growing).value_or(0) : 0;
   for (std::size_t i = 0; i < node.input_count(); ++i) {
@@ -147,9 +151,11 @@ Result<Lowering> concat(const Node& node) {
   bool known = true;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     Shape rest = shapes[i];
-    if (rest.size() != y.size()) return fail("its operands differ in rank: " + to_string(shapes[0]) + " and " + to_string(rest));
+    if (rest.size() != y.size())
+      return fail("its operands differ in rank: " + to_string(shapes[0]) + " and " + to_string(rest));
     rest[axis] = y[axis];
-    if (rest != y) return fail("its operands do not fit together: " + to_string(shapes[0]) + " and " + to_string(shapes[i]));
+    if (rest != y)
+      return fail("its operands do not fit together: " + to_string(shapes[0]) + " and " + to_string(shapes[i]));
     if (shapes[i][axis] > (std::int64_t{1} << 62) - y[axis]) return fail("its result is too large");
     y[axis] += shapes[i][axis];
     known = known && node.fact(i).values && shapes[i] == node.shape(i);
@@ -183,7 +189,8 @@ Result<Lowering> split(const Node& node) {
   if (!sizes || sizes->empty()) {
     const std::int64_t each = (extent + parts - 1) / parts;
     sizes.emplace();
-    for (std::int64_t i = 0, left = extent; i < parts; left -= each, ++i) sizes->push_back(std::clamp<std::int64_t>(left, 0, each));
+    for (std::int64_t i = 0, left = extent; i < parts; left -= each, ++i)
+      sizes->push_back(std::clamp<std::int64_t>(left, 0, each));
   }
   std::int64_t sum = 0;
   for (const std::int64_t size : *sizes) {

@@ -39,7 +39,8 @@ Result<Lowering> mat_mul(const Node& node) {
 }
 
 Result<Lowering> fused_mat_mul(const Node& node) {
-  if (node.integer("transBatchA", 0) != 0 || node.integer("transBatchB", 0) != 0) return unsupported("transBatchA or transBatchB");
+  if (node.integer("transBatchA", 0) != 0 || node.integer("transBatchB", 0) != 0)
+    return unsupported("transBatchA or transBatchB");
   Steps steps(node);
   Operand a = steps.input(0), b = steps.input(1);
   if (node.integer("transA", 0) != 0) a = steps.transpose(a, swap_last_two(node.shape(0).size()));
@@ -55,14 +56,16 @@ Result<Lowering> fused_mat_mul(const Node& node) {
 // alpha a' b' + beta c. What torch exports for nn.Linear is a Linear; the rest is written out.
 Result<Lowering> gemm(const Node& node) {
   if (node.rank(0) != 2 || node.rank(1) != 2)
-    return fail("Gemm multiplies matrices; its operands are " + to_string(node.shape(0)) + " and " + to_string(node.shape(1)));
+    return fail("Gemm multiplies matrices; its operands are " + to_string(node.shape(0)) + " and " +
+                to_string(node.shape(1)));
   const double alpha = node.number("alpha", 1.0), beta = node.number("beta", 1.0);
   const bool trans_b = node.integer("transB", 0) != 0;
   Steps steps(node);
   const Operand a = node.integer("transA", 0) != 0 ? steps.transpose(steps.input(0), {1, 0}) : steps.input(0);
   const Shape &x = steps.fact(a).shape, &w = node.shape(1);
   const std::int64_t n = w[trans_b ? 0 : 1];
-  if (x[1] != w[trans_b ? 1 : 0]) return fail("matrices " + to_string(x) + " and " + to_string(w) + " cannot be multiplied");
+  if (x[1] != w[trans_b ? 1 : 0])
+    return fail("matrices " + to_string(x) + " and " + to_string(w) + " cannot be multiplied");
   const Shape y{x[0], n};
   const bool bias = node.has(2) && beta != 0.0 && node.shape(2) == Shape{n} && beta == 1.0 && alpha == 1.0;
   Operand result;
@@ -83,7 +86,8 @@ Result<Lowering> gemm(const Node& node) {
       SIBYL_TRY(c, steps.binary(BinaryKind::mul, c, steps.scalar(beta, node.dtype(0))));
     }
     SIBYL_TRY(result, steps.binary(BinaryKind::add, result, c));
-    if (steps.fact(result).shape != y) return fail("the third operand " + to_string(node.shape(2)) + " does not broadcast to the product");
+    if (steps.fact(result).shape != y)
+      return fail("the third operand " + to_string(node.shape(2)) + " does not broadcast to the product");
   }
   return std::move(steps).result(result);
 }

@@ -1,4 +1,5 @@
-// Normalisations that ONNX knows as one operator. Those that exporters decompose are put together again by models/canonical.
+// Normalisations that ONNX knows as one operator. Those that exporters decompose are put together again by
+// models/canonical.
 #include <fmt/format.h>
 
 #include "models/onnx/operators/families.h"
@@ -14,7 +15,8 @@ Result<void> check_channels(const Node& node) {
 // ONNX's momentum weighs the old statistics, PyTorch's the new ones.
 Result<Lowering> batch_norm(const Node& node) {
   SIBYL_CHECK(check_channels(node));
-  Normalization attributes{NormalizationKind::batch, 1, 1, node.number("epsilon", 1e-5), 1.0 - node.number("momentum", 0.9)};
+  Normalization attributes{NormalizationKind::batch, 1, 1, node.number("epsilon", 1e-5),
+                           1.0 - node.number("momentum", 0.9)};
   const Shape channels{node.shape(0)[1]};
   for (std::size_t i = 1; i < 5; ++i)
     if (node.shape(i) != channels)
@@ -67,7 +69,8 @@ Result<Lowering> skip_norm(const Node& node) {
     SIBYL_TRY(sum, steps.binary(BinaryKind::add, sum, steps.input(bias)));
   }
   const Shape shape = steps.fact(sum).shape;
-  Normalization attributes{rms ? NormalizationKind::rms : NormalizationKind::layer, 1, 1, node.number("epsilon", 1e-12), 0.1};
+  Normalization attributes{rms ? NormalizationKind::rms : NormalizationKind::layer, 1, 1, node.number("epsilon", 1e-12),
+                           0.1};
   std::vector<Operand> operands{sum, steps.input(2)};
   if (!rms && node.has(3)) operands.push_back(steps.input(3));
   return std::move(steps).result(steps.add(attributes, std::move(operands), shape));

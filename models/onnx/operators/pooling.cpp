@@ -36,7 +36,10 @@ Result<Lowering> global_pool(const Node& node) {
 }
 
 constexpr Operator table[] = {
-    {"MaxPool", pool}, {"AveragePool", pool}, {"GlobalAveragePool", global_pool}, {"GlobalMaxPool", global_pool},
+    {"MaxPool", pool},
+    {"AveragePool", pool},
+    {"GlobalAveragePool", global_pool},
+    {"GlobalMaxPool", global_pool},
 };
 
 }  // namespace

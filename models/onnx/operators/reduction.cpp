@@ -45,10 +45,10 @@ KnownValues fold(const Node& node, const Plan& plan, ReduceKind kind) {
 
 Result<Lowering> reduce(const Node& node) {
   static const std::map<std::string_view, ReduceKind> kinds = {
-      {"ReduceSum", ReduceKind::sum},        {"ReduceMean", ReduceKind::mean}, {"ReduceMax", ReduceKind::max},
-      {"ReduceMin", ReduceKind::min},        {"ReduceProd", ReduceKind::prod}, {"ReduceL1", ReduceKind::l1},
-      {"ReduceL2", ReduceKind::l2},          {"ReduceSumSquare", ReduceKind::sum},
-      {"ReduceLogSum", ReduceKind::sum},     {"ReduceLogSumExp", ReduceKind::sum}};
+      {"ReduceSum", ReduceKind::sum},      {"ReduceMean", ReduceKind::mean},     {"ReduceMax", ReduceKind::max},
+      {"ReduceMin", ReduceKind::min},      {"ReduceProd", ReduceKind::prod},     {"ReduceL1", ReduceKind::l1},
+      {"ReduceL2", ReduceKind::l2},        {"ReduceSumSquare", ReduceKind::sum}, {"ReduceLogSum", ReduceKind::sum},
+      {"ReduceLogSumExp", ReduceKind::sum}};
   const std::string_view name = node.op_type();
   const ReduceKind kind = kinds.at(name);
   SIBYL_TRY(auto axes, node.listed("axes", 1));
@@ -79,7 +79,8 @@ Result<Lowering> arg_extreme(const Node& node) {
 Result<Lowering> softmax(const Node& node) {
   const bool flattens = node.opset() < 13;
   const Shape& x = node.shape(0);
-  SIBYL_TRY(const std::size_t axis, front_axis(node.integer("axis", flattens && node.rank(0) > 1 ? 1 : -1), node.rank(0)));
+  SIBYL_TRY(const std::size_t axis,
+            front_axis(node.integer("axis", flattens && node.rank(0) > 1 ? 1 : -1), node.rank(0)));
   const Softmax attributes{static_cast<std::int64_t>(axis), node.op_type() == "LogSoftmax"};
   const bool last = axis + 1 >= x.size() || product(std::span(x).subspan(axis + 1)) == 1;
   if (!flattens || last) return single(node, attributes, {0}, x, node.dtype(0));
@@ -91,20 +92,10 @@ Result<Lowering> softmax(const Node& node) {
 }
 
 constexpr Operator table[] = {
-    {"ReduceSum", reduce},
-    {"ReduceMean", reduce},
-    {"ReduceMax", reduce},
-    {"ReduceMin", reduce},
-    {"ReduceProd", reduce},
-    {"ReduceL1", reduce},
-    {"ReduceL2", reduce},
-    {"ReduceSumSquare", reduce},
-    {"ReduceLogSum", reduce},
-    {"ReduceLogSumExp", reduce},
-    {"ArgMax", arg_extreme},
-    {"ArgMin", arg_extreme},
-    {"Softmax", softmax},
-    {"LogSoftmax", softmax},
+    {"ReduceSum", reduce},    {"ReduceMean", reduce},      {"ReduceMax", reduce},   {"ReduceMin", reduce},
+    {"ReduceProd", reduce},   {"ReduceL1", reduce},        {"ReduceL2", reduce},    {"ReduceSumSquare", reduce},
+    {"ReduceLogSum", reduce}, {"ReduceLogSumExp", reduce}, {"ArgMax", arg_extreme}, {"ArgMin", arg_extreme},
+    {"Softmax", softmax},     {"LogSoftmax", softmax},
 };
 
 }  // namespace

@@ -99,7 +99,9 @@ Result<Lowering> resize(const Node& node) {
   const bool upsample = node.op_type() == "Upsample", roi = !upsample && node.opset() >= 11;
   SIBYL_TRY(Shape y, resized_shape(node, roi ? 2 : 1, roi ? 3 : 0));
   const std::string mode = node.text("mode", "nearest");
-  const ResizeKind kind = mode == "cubic" ? ResizeKind::cubic : mode.ends_with("linear") ? ResizeKind::linear : ResizeKind::nearest;
+  const ResizeKind kind = mode == "cubic"            ? ResizeKind::cubic
+                          : mode.ends_with("linear") ? ResizeKind::linear
+                                                     : ResizeKind::nearest;
   if (y == node.shape(0)) return same_as(0, node);
   return single(node, Resize{kind}, {0}, std::move(y), node.dtype(0));
 }

@@ -39,7 +39,8 @@ Result<Shape> resolve_target(const Shape& input, const Ints& target, bool allow_
 std::vector<std::size_t> batch_axes_after(const Shape& input, std::size_t axis, const Shape& output, const Ints& target,
                                           std::int64_t batch) {
   const std::int64_t before = product(std::span(input).first(axis));
-  const std::int64_t behind = product(std::span(input).first(axis + 1)) / batch;  // the latest place the batch can begin at
+  const std::int64_t behind =
+      product(std::span(input).first(axis + 1)) / batch;  // the latest place the batch can begin at
   // Candidates by likelihood: exact place first, then places inside the input's axis.
   std::array<std::vector<std::size_t>, 8> ranks;
   std::int64_t left = 1;
@@ -74,7 +75,8 @@ Result<Shape> reshape_constant_target(const Node& node, const Ints& target, bool
   Shape result = *at_reference;
   result[grown] = result[grown] / reference * other;
   if (!is_sane(result) || element_count(result) != element_count(node.shape(0)))
-    return fail(fmt::format("its target [{}] holds the batch of {} in a way that cannot be changed", to_string(target), reference));
+    return fail(fmt::format("its target [{}] holds the batch of {} in a way that cannot be changed", to_string(target),
+                            reference));
   return result;
 }
 

@@ -15,14 +15,26 @@ Lowering unary(const Node& node, UnaryKind kind, double alpha = 0, double beta =
 
 // Functions without constants.
 Result<Lowering> plain(const Node& node) {
-  static const std::map<std::string_view, UnaryKind> kinds = {
-      {"Relu", UnaryKind::relu},         {"HardSwish", UnaryKind::hard_swish}, {"Sigmoid", UnaryKind::sigmoid},
-      {"Tanh", UnaryKind::tanh},         {"Softplus", UnaryKind::softplus},    {"Mish", UnaryKind::mish},
-      {"Erf", UnaryKind::erf},           {"Exp", UnaryKind::exp},              {"Log", UnaryKind::log},
-      {"Sqrt", UnaryKind::sqrt},         {"Reciprocal", UnaryKind::reciprocal}, {"Abs", UnaryKind::abs},
-      {"Neg", UnaryKind::neg},           {"Sin", UnaryKind::sin},              {"Cos", UnaryKind::cos},
-      {"Floor", UnaryKind::floor},       {"Ceil", UnaryKind::ceil},            {"Round", UnaryKind::round},
-      {"Sign", UnaryKind::sign},         {"Not", UnaryKind::logical_not}};
+  static const std::map<std::string_view, UnaryKind> kinds = {{"Relu", UnaryKind::relu},
+                                                              {"HardSwish", UnaryKind::hard_swish},
+                                                              {"Sigmoid", UnaryKind::sigmoid},
+                                                              {"Tanh", UnaryKind::tanh},
+                                                              {"Softplus", UnaryKind::softplus},
+                                                              {"Mish", UnaryKind::mish},
+                                                              {"Erf", UnaryKind::erf},
+                                                              {"Exp", UnaryKind::exp},
+                                                              {"Log", UnaryKind::log},
+                                                              {"Sqrt", UnaryKind::sqrt},
+                                                              {"Reciprocal", UnaryKind::reciprocal},
+                                                              {"Abs", UnaryKind::abs},
+                                                              {"Neg", UnaryKind::neg},
+                                                              {"Sin", UnaryKind::sin},
+                                                              {"Cos", UnaryKind::cos},
+                                                              {"Floor", UnaryKind::floor},
+                                                              {"Ceil", UnaryKind::ceil},
+                                                              {"Round", UnaryKind::round},
+                                                              {"Sign", UnaryKind::sign},
+                                                              {"Not", UnaryKind::logical_not}};
   return unary(node, kinds.at(node.op_type()));
 }
 
@@ -36,15 +48,19 @@ Result<Lowering> hard_sigmoid(const Node& node) {
 
 Result<Lowering> prelu(const Node& node) {
   SIBYL_TRY(const Shape shape, broadcast(node.shape(0), node.shape(1)));
-  if (shape != node.shape(0)) return fail("the slope " + to_string(node.shape(1)) + " does not broadcast to " + to_string(node.shape(0)));
+  if (shape != node.shape(0))
+    return fail("the slope " + to_string(node.shape(1)) + " does not broadcast to " + to_string(node.shape(0)));
   return single(node, Unary{UnaryKind::prelu}, {0, 1}, shape, node.dtype(0));
 }
 
 // alpha (exp(x) - 1) below zero, x above, all times gamma.
 Result<Lowering> selu(const Node& node) {
   Steps steps(node);
-  const Operand x = steps.add(Unary{UnaryKind::elu, node.number("alpha", 1.67326319217681884765625)}, {steps.input(0)}, node.shape(0));
-  SIBYL_TRY(const Operand y, steps.binary(BinaryKind::mul, x, steps.scalar(node.number("gamma", 1.05070102214813232421875), node.dtype(0))));
+  const Operand x = steps.add(Unary{UnaryKind::elu, node.number("alpha", 1.67326319217681884765625)}, {steps.input(0)},
+                              node.shape(0));
+  SIBYL_TRY(
+      const Operand y,
+      steps.binary(BinaryKind::mul, x, steps.scalar(node.number("gamma", 1.05070102214813232421875), node.dtype(0))));
   return std::move(steps).result(y);
 }
 
@@ -102,7 +118,8 @@ Result<Lowering> swish(const Node& node) {
 }
 
 Result<Lowering> cast_to(const Node& node, DType to) {
-  const bool weight_stays_weight = node.is_weight(0) && is_floating(to);  // mixed-precision exports cast their f32 weights
+  const bool weight_stays_weight =
+      node.is_weight(0) && is_floating(to);  // mixed-precision exports cast their f32 weights
   if (to == node.dtype(0) || weight_stays_weight) return same_as(0, node);
   Lowering lowering = single(node, Cast{to}, {0}, node.shape(0), to);
   lowering.outputs[0].values = convert(node.fact(0), to);
@@ -112,9 +129,10 @@ Result<Lowering> cast_to(const Node& node, DType to) {
 
 Result<Lowering> cast(const Node& node) {
   constexpr std::pair<std::int64_t, DType> types[] = {
-      {1, DType::f32},      {2, DType::u8},  {3, DType::i8},   {4, DType::i16},   {5, DType::i16},   {6, DType::i32},
-      {7, DType::i64},      {9, DType::boolean}, {10, DType::f16}, {11, DType::f64}, {12, DType::i32}, {13, DType::i64},
-      {16, DType::bf16},    {17, DType::f8e4m3}, {18, DType::f8e4m3}, {19, DType::f8e5m2}, {20, DType::f8e5m2}};
+      {1, DType::f32},     {2, DType::u8},     {3, DType::i8},      {4, DType::i16},     {5, DType::i16},
+      {6, DType::i32},     {7, DType::i64},    {9, DType::boolean}, {10, DType::f16},    {11, DType::f64},
+      {12, DType::i32},    {13, DType::i64},   {16, DType::bf16},   {17, DType::f8e4m3}, {18, DType::f8e4m3},
+      {19, DType::f8e5m2}, {20, DType::f8e5m2}};
   const std::int64_t to = node.integer("to", 0);
   for (const auto& [number, type] : types)
     if (number == to) return cast_to(node, type);

@@ -43,13 +43,15 @@ Result<Lowering> squeeze(const Node& node) {
   if (axes)
     for (const std::int64_t axis : *axes) {
       SIBYL_TRY(const std::size_t front, front_axis(axis, node.rank(0)));
-      if (node.shape(0)[front] != 1) return fail(fmt::format("axis {} of {} is not 1 and cannot be squeezed", axis, to_string(node.shape(0))));
+      if (node.shape(0)[front] != 1)
+        return fail(fmt::format("axis {} of {} is not 1 and cannot be squeezed", axis, to_string(node.shape(0))));
       dropped.insert(front);
     }
   Shape shape;
   for (std::size_t i = 0; i < node.shape(0).size(); ++i)
     // Without axes every extent of 1 goes, but not a batch that happens to be 1.
-    if (axes ? !dropped.contains(i) : node.shape(0)[i] != 1 || node.batch_axis(0) == i) shape.push_back(node.shape(0)[i]);
+    if (axes ? !dropped.contains(i) : node.shape(0)[i] != 1 || node.batch_axis(0) == i)
+      shape.push_back(node.shape(0)[i]);
   return reshaped(node, std::move(shape));
 }
 
@@ -114,8 +116,8 @@ Index clamp_to(const Index& index, const Shape& shape) {
   return source;
 }
 
-// A target that is a constant may hold a baked-in batch: on the operand's batch axis, where it repeats its extent; or at axis 0 of
-// something that does not grow (a class token), where it may be the batch or not.
+// A target that is a constant may hold a baked-in batch: on the operand's batch axis, where it repeats its extent; or
+// at axis 0 of something that does not grow (a class token), where it may be the batch or not.
 void unbake(const Node& node, Ints& target) {
   if (node.side() == 0 || target.empty() || node.ints_at(1, 0) != node.ints_at(1, 1)) return;
   const Shape& x = node.fact_at(0, 0).shape;
@@ -127,7 +129,8 @@ void unbake(const Node& node, Ints& target) {
     return;
   }
   const bool candidate = reference > 1 && target[0] == reference && (x.size() < target.size() || x[0] == 1);
-  if (candidate && node.choices().pick(fmt::format("{} expands to [{}]", to_string(x), to_string(target)), 2) == 1) target[0] = other;
+  if (candidate && node.choices().pick(fmt::format("{} expands to [{}]", to_string(x), to_string(target)), 2) == 1)
+    target[0] = other;
 }
 
 Result<Lowering> expand(const Node& node) {
@@ -139,7 +142,8 @@ Result<Lowering> expand(const Node& node) {
   if (!is_sane(*target)) return fail("its target shape [" + to_string(*target) + "] is not one");
   SIBYL_TRY(const Shape shape, broadcast(node.shape(0), *target));
   Lowering lowering = single(node, Expand{}, {0}, shape, node.dtype(0));
-  lowering.outputs[0].values = rearranged(node.fact(0), shape, [&](const Index& index) { return clamp_to(index, node.shape(0)); });
+  lowering.outputs[0].values =
+      rearranged(node.fact(0), shape, [&](const Index& index) { return clamp_to(index, node.shape(0)); });
   return lowering;
 }
 
@@ -152,7 +156,8 @@ Result<Lowering> tile(const Node& node) {
   Shape apart, repeated, y;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::int64_t times = (*repeats)[i];
-    if (times < 0 || (x[i] > 0 && times > (std::int64_t{1} << 62) / x[i])) return fail(fmt::format("it repeats axis {} {} times", i, times));
+    if (times < 0 || (x[i] > 0 && times > (std::int64_t{1} << 62) / x[i]))
+      return fail(fmt::format("it repeats axis {} {} times", i, times));
     if (times != 1) apart.push_back(1), repeated.push_back(times);
     apart.push_back(x[i]), repeated.push_back(x[i]);
     y.push_back(x[i] * times);
@@ -181,7 +186,8 @@ Result<Lowering> depth_to_space(const Node& node) {
     if (c % (block * block) != 0) return fail("blocksize does not divide the channels");
     const std::int64_t k = c / (block * block);
     const bool columns_first = node.text("mode", "DCR") == "CRD";
-    Operand y = columns_first ? steps.reshape(steps.input(0), {n, k, block, block, h, w}) : steps.reshape(steps.input(0), {n, block, block, k, h, w});
+    Operand y = columns_first ? steps.reshape(steps.input(0), {n, k, block, block, h, w})
+                              : steps.reshape(steps.input(0), {n, block, block, k, h, w});
     y = steps.transpose(y, columns_first ? Ints{0, 1, 4, 2, 5, 3} : Ints{0, 3, 4, 1, 5, 2});
     return std::move(steps).result(steps.reshape(y, {n, k, h * block, w * block}));
   }

@@ -11,7 +11,8 @@ namespace {
 constexpr std::int64_t largest = std::int64_t{1} << 40;
 
 Result<void> check(const Ints& list, std::string_view name, std::size_t rank, std::int64_t least) {
-  if (list.size() != rank) return fail(fmt::format("{} has {} entries for {} spatial dimensions", name, list.size(), rank));
+  if (list.size() != rank)
+    return fail(fmt::format("{} has {} entries for {} spatial dimensions", name, list.size(), rank));
   for (const std::int64_t value : list)
     if (value < least || value > largest) return fail(fmt::format("{} holds {}", name, value));
   return {};
@@ -37,7 +38,8 @@ Result<Window> read_window(const Node& node, const Shape& input, const Ints& ker
     for (std::size_t i = 0; i < rank; ++i) {
       const std::int64_t out = (input[i] + window.stride[i] - 1) / window.stride[i];
       const std::int64_t reach = (window.kernel[i] - 1) * window.dilation[i] + 1;
-      const std::int64_t total = std::max<std::int64_t>(0, (std::max<std::int64_t>(out, 1) - 1) * window.stride[i] + reach - input[i]);
+      const std::int64_t total =
+          std::max<std::int64_t>(0, (std::max<std::int64_t>(out, 1) - 1) * window.stride[i] + reach - input[i]);
       const std::int64_t less = total / 2, more = total - less;
       window.pad_begin.push_back(auto_pad == "SAME_UPPER" ? less : more);
       window.pad_end.push_back(auto_pad == "SAME_UPPER" ? more : less);

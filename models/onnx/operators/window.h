@@ -9,8 +9,9 @@ struct Window {
   Ints kernel, stride, dilation, pad_begin, pad_end;
 };
 
-// From the node's attributes; `kernel` where kernel_shape is absent. Every list has an entry per spatial dimension; auto_pad
-// is resolved for `input` (spatial extents only). Error: lists of the wrong length, or values below their least.
+// From the node's attributes; `kernel` where kernel_shape is absent. Every list has an entry per spatial dimension;
+// auto_pad is resolved for `input` (spatial extents only). Error: lists of the wrong length, or values below their
+// least.
 Result<Window> read_window(const Node& node, const Shape& input, const Ints& kernel);
 
 // Number of positions along one dimension; below 1 the window does not fit.

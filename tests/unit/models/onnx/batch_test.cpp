@@ -18,11 +18,11 @@ ImportOptions batch_of(std::int64_t batch) {
 // The batch stays behind as many elements as before the reshape.
 TEST(BatchAfterReshape, FollowsRowMajorOrder) {
   EXPECT_EQ(batch_axes_after({1, 197, 768}, 0, {1, 197, 12, 64}, {1, 197, 12, 64}, 1).front(), 0u);
-  EXPECT_EQ(batch_axes_after({1, 197, 768}, 0, {1, 197, 768}, {1, -1, 768}, 1).front(), 0u);  // not the -1
-  EXPECT_EQ(batch_axes_after({8, 197, 768}, 0, {1576, 768}, {-1, 768}, 8).front(), 0u);       // tokens flattened
-  EXPECT_EQ(batch_axes_after({197, 1, 768}, 1, {197, 12, 64}, {197, 12, 64}, 1).front(), 1u); // S x B*H x D
-  EXPECT_EQ(batch_axes_after({197, 1, 768}, 1, {197, 768}, {-1, 768}, 1).front(), 0u);        // S*B x E
-  EXPECT_EQ(batch_axes_after({24, 32}, 0, {6, 4, 32}, {6, 4, 32}, 4).front(), 1u);            // S*B back to S x B
+  EXPECT_EQ(batch_axes_after({1, 197, 768}, 0, {1, 197, 768}, {1, -1, 768}, 1).front(), 0u);   // not the -1
+  EXPECT_EQ(batch_axes_after({8, 197, 768}, 0, {1576, 768}, {-1, 768}, 8).front(), 0u);        // tokens flattened
+  EXPECT_EQ(batch_axes_after({197, 1, 768}, 1, {197, 12, 64}, {197, 12, 64}, 1).front(), 1u);  // S x B*H x D
+  EXPECT_EQ(batch_axes_after({197, 1, 768}, 1, {197, 768}, {-1, 768}, 1).front(), 0u);         // S*B x E
+  EXPECT_EQ(batch_axes_after({24, 32}, 0, {6, 4, 32}, {6, 4, 32}, 4).front(), 1u);             // S*B back to S x B
 }
 
 TEST(BatchAfterReshape, NoneWhereNoAxisHoldsIt) { EXPECT_TRUE(batch_axes_after({8, 3}, 0, {3, 8}, {3, 8}, 5).empty()); }
@@ -30,19 +30,24 @@ TEST(BatchAfterReshape, NoneWhereNoAxisHoldsIt) { EXPECT_TRUE(batch_axes_after({
 TEST(Batch, ABakedBatchOfOneIsRebound) {
   ModelBuilder model(13);
   model.input("x", {1, 6, 32}).ints("heads", {1, 6, 4, 8}).ints("flat", {1, -1}).weight("w", {192, 10});
-  model.node("Reshape", {"x", "heads"}, {"h"}).node("Transpose", {"h"}, {"t"}, {{"perm", std::vector<int>{0, 2, 1, 3}}});
+  model.node("Reshape", {"x", "heads"}, {"h"})
+      .node("Transpose", {"h"}, {"t"}, {{"perm", std::vector<int>{0, 2, 1, 3}}});
   model.node("Reshape", {"t", "flat"}, {"f"}).node("MatMul", {"f", "w"}, {"y"}).output("y");
   const auto imported = import(model, batch_of(8));
   EXPECT_EQ(result_shape(imported), (Shape{8, 10}));
   EXPECT_EQ(find_tensor(imported->graph, "t")->shape, (Shape{8, 4, 6, 8}));
-  for (const char* name : {"x", "h", "t", "f", "y"}) EXPECT_EQ(find_tensor(imported->graph, name)->batch_axis, 0u) << name;
+  for (const char* name : {"x", "h", "t", "f", "y"})
+    EXPECT_EQ(find_tensor(imported->graph, name)->batch_axis, 0u) << name;
   EXPECT_FALSE(find_tensor(imported->graph, "w")->batch_axis);
 }
 
 // The class token has no batch; where the export's batch of 1 needed no expansion, rebinding must add one.
 TEST(Batch, AClassTokenIsExpandedWhereItIsConcatenated) {
   ModelBuilder model(13);
-  model.input("x", {1, 16, 32}).weight("token", {1, 1, 32}).node("Concat", {"token", "x"}, {"y"}, {{"axis", 1}}).output("y");
+  model.input("x", {1, 16, 32})
+      .weight("token", {1, 1, 32})
+      .node("Concat", {"token", "x"}, {"y"}, {{"axis", 1}})
+      .output("y");
   const auto imported = import(model, batch_of(4));
   EXPECT_EQ(result_shape(imported), (Shape{4, 17, 32}));
   EXPECT_EQ(count<Expand>(imported->graph), 1);

@@ -9,7 +9,9 @@ TEST(ShapeArithmetic, ChainsOfShapeGatherConcatReshape) {
   ModelBuilder model(13);
   model.input("x", {"batch", 6, 32}).ints("zero", {0}).ints("one", {1}).ints("two", {2}).ints("four", {4});
   model.node("Shape", {"x"}, {"shape"});
-  model.node("Gather", {"shape", "zero"}, {"b"}).node("Gather", {"shape", "one"}, {"s"}).node("Gather", {"shape", "two"}, {"e"});
+  model.node("Gather", {"shape", "zero"}, {"b"})
+      .node("Gather", {"shape", "one"}, {"s"})
+      .node("Gather", {"shape", "two"}, {"e"});
   model.node("Div", {"e", "four"}, {"d"}).node("Concat", {"b", "s", "four", "d"}, {"target"}, {{"axis", 0}});
   model.node("Reshape", {"x", "target"}, {"y"}).output("y");
   ImportOptions options;
@@ -59,7 +61,9 @@ TEST(Parameters, AreFloatingInitializersThatAreUsedAsWeights) {
   ModelBuilder model(13);
   model.input("x", {2, 3, 4, 4}).weight("scale", {3}).weight("shift", {3}).weight("mean", {3}).weight("variance", {3});
   model.scalar("factor", 0.5F).weight("unused", {100});
-  model.node("BatchNormalization", {"x", "scale", "shift", "mean", "variance"}, {"n"}).node("Mul", {"n", "factor"}, {"y"}).output("y");
+  model.node("BatchNormalization", {"x", "scale", "shift", "mean", "variance"}, {"n"})
+      .node("Mul", {"n", "factor"}, {"y"})
+      .output("y");
   const auto imported = import(model);
   ASSERT_TRUE(imported);
   const Graph& graph = imported->graph;
@@ -74,18 +78,20 @@ TEST(Parameters, AreFloatingInitializersThatAreUsedAsWeights) {
 TEST(Parameters, TiedWeightsAreOne) {
   ModelBuilder model(13);
   model.input("ids", {2, 7}, onnx::TensorProto::INT64).weight("table", {50, 16});
-  model.node("Identity", {"table"}, {"head"}).node("Transpose", {"head"}, {"head_t"}, {{"perm", std::vector<int>{1, 0}}});
+  model.node("Identity", {"table"}, {"head"})
+      .node("Transpose", {"head"}, {"head_t"}, {{"perm", std::vector<int>{1, 0}}});
   model.node("Gather", {"table", "ids"}, {"e"}).node("MatMul", {"e", "head_t"}, {"y"}).output("y");
   const auto imported = import(model);
   EXPECT_EQ(result_shape(imported), (Shape{2, 7, 50}));
   EXPECT_EQ(imported->graph.parameter_count(), 50 * 16);
 }
 
-// torch's inference export merges vectors of equal values (a fresh model's norms) and leaves Identity nodes with their names.
+// torch's inference export merges vectors of equal values (a fresh model's norms) and leaves Identity nodes with their
+// names.
 TEST(Parameters, VectorsMergedForTheirValuesArePutApart) {
   ModelBuilder model(17);
-  model.input("x", {2, 16}).weight("norm1", {16}).node("Identity", {"norm1"}, {"norm2"});
-  model.node("LayerNormalization", {"x", "norm1"}, {"a"}).node("LayerNormalization", {"a", "norm2"}, {"y"}).output("y");
+  model.input("x", {2, 16, 1, 1}).weight("norm1", {16, 1, 1}).node("Identity", {"norm1"}, {"norm2"});
+  model.node("Mul", {"x", "norm1"}, {"a"}).node("Mul", {"a", "norm2"}, {"y"}).output("y");
   const auto imported = import(model);
   ASSERT_TRUE(imported);
   EXPECT_EQ(imported->graph.parameter_count(), 32);
@@ -94,7 +100,9 @@ TEST(Parameters, VectorsMergedForTheirValuesArePutApart) {
 TEST(ControlFlow, AnIfWithAConstantConditionIsItsBranch) {
   ModelBuilder model(13);
   model.input("x", {"batch", 1, 6}).ints("one", {1}).ints("at", {1});
-  model.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "at"}, {"extent"}).node("Equal", {"extent", "one"}, {"is_one"});
+  model.node("Shape", {"x"}, {"shape"})
+      .node("Gather", {"shape", "at"}, {"extent"})
+      .node("Equal", {"extent", "one"}, {"is_one"});
   model.node("If", {"is_one"}, {"y"});
   auto* branch = model.graph().mutable_node(3)->add_attribute();
   branch->set_name("then_branch");
@@ -121,7 +129,11 @@ TEST(ControlFlow, AnIfWithAConstantConditionIsItsBranch) {
 
 TEST(ControlFlow, LoopsAreListed) {
   ModelBuilder model(13);
-  model.input("x", {2, 3}).node("Relu", {"x"}, {"r"}).node("Loop", {"", "", "r"}, {"l"}).node("Relu", {"l"}, {"y"}).output("y");
+  model.input("x", {2, 3})
+      .node("Relu", {"x"}, {"r"})
+      .node("Loop", {"", "", "r"}, {"l"})
+      .node("Relu", {"l"}, {"y"})
+      .output("y");
   const auto imported = import(model);
   ASSERT_TRUE(imported);
   ASSERT_EQ(imported->unsupported.size(), 1u);

@@ -8,7 +8,11 @@ namespace {
 
 ModelBuilder good() {
   ModelBuilder model(13);
-  model.input("x", {2, 3, 8, 8}).weight("w", {4, 3, 3, 3}).node("Conv", {"x", "w"}, {"c"}).node("Relu", {"c"}, {"y"}).output("y");
+  model.input("x", {2, 3, 8, 8})
+      .weight("w", {4, 3, 3, 3})
+      .node("Conv", {"x", "w"}, {"c"})
+      .node("Relu", {"c"}, {"y"})
+      .output("y");
   return model;
 }
 
@@ -33,7 +37,8 @@ TEST(Errors, EveryTruncationIsAnErrorOrAModel) {
 }
 
 TEST(Errors, NotOnnx) {
-  for (const char* text : {"hello", "PK\x03\x04", "{\"json\": true}"}) EXPECT_FALSE(inspect_onnx_bytes(text, "f", {})) << text;
+  for (const char* text : {"hello", "PK\x03\x04", "{\"json\": true}"})
+    EXPECT_FALSE(inspect_onnx_bytes(text, "f", {})) << text;
   EXPECT_FALSE(inspect_onnx_bytes("", "f", {}));
 }
 
@@ -106,7 +111,10 @@ TEST(Errors, NegativeAndOverflowingExtents) {
   input.input("x", {-2, 3}).node("Relu", {"x"}, {"y"}).output("y");
   EXPECT_EQ(error_of(input).where, "x");
   ModelBuilder grown(13);  // 2^62 elements by expansion of small ones
-  grown.input("x", {2, 3}).ints("s", {std::int64_t{1} << 31, std::int64_t{1} << 31, 2, 3}).node("Expand", {"x", "s"}, {"y"}).output("y");
+  grown.input("x", {2, 3})
+      .ints("s", {std::int64_t{1} << 31, std::int64_t{1} << 31, 2, 3})
+      .node("Expand", {"x", "s"}, {"y"})
+      .output("y");
   EXPECT_EQ(error_of(grown).where, "y");
 }
 

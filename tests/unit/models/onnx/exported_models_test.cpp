@@ -1,4 +1,5 @@
-// Files that torch.onnx wrote (tests/models/make_models.py): fixed and open batch, training and inference, opsets 9 to 17.
+// Files that torch.onnx wrote (tests/models/make_models.py): fixed and open batch, training and inference, opsets 9
+// to 17.
 #include <gmock/gmock.h>
 
 #include "models/signature.h"
@@ -30,7 +31,8 @@ ImportOptions options_for(const Model& model, std::optional<std::int64_t> batch)
 
 class ExportedModel : public testing::TestWithParam<Model> {};
 
-// At any batch the parameters are the model's, the result has the batch in front, and every tensor that grows says where.
+// At any batch the parameters are the model's, the result has the batch in front, and every tensor that grows says
+// where.
 TEST_P(ExportedModel, ImportsAtTheBatchAsked) {
   const Model& model = GetParam();
   for (const std::int64_t batch : {1, 2, 3, 16}) {
@@ -58,29 +60,30 @@ TEST_P(ExportedModel, LocalShapesAreThoseOfASmallerBatch) {
               to_string(signature(small->graph, OperationId{i}, 2, DType::f32)));
 }
 
-// Parameter counts: torchvision's published ones, with batch-norm's scale and shift; an inference export folds them into
-// the convolutions, whose new biases replace shifts: resnet18 loses its 4800 scales and its head keeps its bias.
-// Sum of resnet18's batch-norm channels: 64 + 4*64 + 4*128+128 + 4*256+256 + 4*512+512 = 4800 and each adds scale+shift.
-// 11,689,512 - 4,800 = 11,684,712.
-// gpt: 1000*64 + 32*64 + 2*(64*192+192 + 64*64+64 + 64*256+256 + 256*64+64 + 4*64) + 2*64 = 166,144; the head is tied.
+// Parameter counts: torchvision's published ones, with batch-norm's scale and shift; an inference export folds them
+// into the convolutions, whose new biases replace shifts: resnet18 loses its 4800 scales and its head keeps its bias.
+// Sum of resnet18's batch-norm channels: 64 + 4*64 + 4*128+128 + 4*256+256 + 4*512+512 = 4800 and each adds
+// scale+shift. 11,689,512 - 4,800 = 11,684,712. gpt: 1000*64 + 32*64 + 2*(64*192+192 + 64*64+64 + 64*256+256 +
+// 256*64+64 + 4*64) + 2*64 = 166,144; the head is tied.
 //   Its inference export stores the head once more, transposed: + 64,000.
 // vit: 32*3*64+32 + 32 + 17*32 + 2*(96*32+96 + 32*32+32 + 64*32+64 + 32*64+32 + 4*32) + 64 + 330 = 24,234.
 // encoder: 8*32+32 + 2*(96*32+96 + 32*32+32 + 64*32+64 + 32*64+32 + 4*32) + 330 = 17,706.
 // cnn: 216 + 16 + 8 + 264 + 292 + 84 + 50 = 930.
 INSTANTIATE_TEST_SUITE_P(
     Torch, ExportedModel,
-    testing::Values(Model{"resnet18_o9_eval_b1", 11684712, {1000}}, Model{"resnet18_o11_train_b2", 11689512, {1000}},
-                    Model{"resnet18_o13_train_dynamic", 11689512, {1000}}, Model{"resnet18_o16_eval_dynamic", 11684712, {1000}},
-                    Model{"resnet18_o17_train_dynamic", 11689512, {1000}}, Model{"mobilenet_v2_o13_train_b2", 3504872, {1000}},
-                    Model{"mobilenet_v3_o14_train_dynamic", 2542856, {1000}}, Model{"densenet121_o11_train_b2", 7978856, {1000}},
-                    Model{"shufflenet_o13_train_b1", 1366792, {1000}}, Model{"vit_o13_eval_b1", 24234, {10}},
-                    Model{"vit_o14_train_b8", 24234, {10}}, Model{"vit_o16_train_dynamic", 24234, {10}},
-                    Model{"vit_o17_eval_dynamic", 24234, {10}}, Model{"gpt_o11_train_b1", 166144, {16, 1000}},
-                    Model{"gpt_o13_train_dynamic", 166144, {16, 1000}, true},
-                    Model{"gpt_o16_eval_dynamic", 230144, {16, 1000}, true}, Model{"gpt_o17_train_b8", 166144, {16, 1000}},
-                    Model{"encoder_o13_train_b1", 17706, {10}}, Model{"encoder_o16_train_dynamic", 17706, {10}},
-                    Model{"encoder_o17_train_b4", 17706, {10}}, Model{"cnn_o11_train_b1", 930, {10}},
-                    Model{"cnn_o14_train_dynamic", 930, {10}}, Model{"cnn_o17_eval_b1", 930, {10}}),
+    testing::Values(
+        Model{"resnet18_o9_eval_b1", 11684712, {1000}}, Model{"resnet18_o11_train_b2", 11689512, {1000}},
+        Model{"resnet18_o13_train_dynamic", 11689512, {1000}}, Model{"resnet18_o16_eval_dynamic", 11684712, {1000}},
+        Model{"resnet18_o17_train_dynamic", 11689512, {1000}}, Model{"mobilenet_v2_o13_train_b2", 3504872, {1000}},
+        Model{"mobilenet_v3_o14_train_dynamic", 2542856, {1000}}, Model{"densenet121_o11_train_b2", 7978856, {1000}},
+        Model{"shufflenet_o13_train_b1", 1366792, {1000}}, Model{"vit_o13_eval_b1", 24234, {10}},
+        Model{"vit_o14_train_b8", 24234, {10}}, Model{"vit_o16_train_dynamic", 24234, {10}},
+        Model{"vit_o17_eval_dynamic", 24234, {10}}, Model{"gpt_o11_train_b1", 166144, {16, 1000}},
+        Model{"gpt_o13_train_dynamic", 166144, {16, 1000}, true},
+        Model{"gpt_o16_eval_dynamic", 230144, {16, 1000}, true}, Model{"gpt_o17_train_b8", 166144, {16, 1000}},
+        Model{"encoder_o13_train_b1", 17706, {10}}, Model{"encoder_o16_train_dynamic", 17706, {10}},
+        Model{"encoder_o17_train_b4", 17706, {10}}, Model{"cnn_o11_train_b1", 930, {10}},
+        Model{"cnn_o14_train_dynamic", 930, {10}}, Model{"cnn_o17_eval_b1", 930, {10}}),
     [](const auto& tested) { return tested.param.file; });
 
 // An export with a baked-in batch, rebound, computes what the export with an open batch computes.

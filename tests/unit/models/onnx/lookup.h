@@ -28,7 +28,8 @@ inline Shape result_shape(const Result<Import>& import) {
     ADD_FAILURE() << to_string(import.error());
     return {};
   }
-  for (const Unsupported& entry : import->unsupported) ADD_FAILURE() << entry.node << " " << entry.op_type << ": " << entry.reason;
+  for (const Unsupported& entry : import->unsupported)
+    ADD_FAILURE() << entry.node << " " << entry.op_type << ": " << entry.reason;
   if (import->graph.outputs.empty()) {
     ADD_FAILURE() << "no outputs";
     return {};
@@ -39,7 +40,8 @@ inline Shape result_shape(const Result<Import>& import) {
 template <class Kind>
 int count(const Graph& graph) {
   int found = 0;
-  for (const Operation& operation : graph.operations()) found += std::holds_alternative<Kind>(operation.attributes) ? 1 : 0;
+  for (const Operation& operation : graph.operations())
+    found += std::holds_alternative<Kind>(operation.attributes) ? 1 : 0;
   return found;
 }
 

@@ -47,7 +47,8 @@ class ModelBuilder {
   }
 
   // Floating, without a payload: as external data that is not there.
-  ModelBuilder& weight(const std::string& name, const std::vector<std::int64_t>& shape, const std::string& location = "weights.bin") {
+  ModelBuilder& weight(const std::string& name, const std::vector<std::int64_t>& shape,
+                       const std::string& location = "weights.bin") {
     auto* tensor = graph().add_initializer();
     tensor->set_name(name);
     tensor->set_data_type(onnx::TensorProto::FLOAT);
@@ -77,8 +78,10 @@ class ModelBuilder {
   }
 
   using Value = std::variant<int, double, std::string, std::vector<int>>;
-  ModelBuilder& node(const std::string& op_type, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                     const std::vector<std::pair<std::string, Value>>& attributes = {}, const std::string& domain = "") {
+  ModelBuilder& node(const std::string& op_type, const std::vector<std::string>& inputs,
+                     const std::vector<std::string>& outputs,
+                     const std::vector<std::pair<std::string, Value>>& attributes = {},
+                     const std::string& domain = "") {
     auto* node = graph().add_node();
     node->set_name(outputs.empty() ? op_type : outputs.front());
     node->set_op_type(op_type);

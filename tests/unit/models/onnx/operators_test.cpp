@@ -9,8 +9,10 @@ namespace {
 using Ints = std::vector<int>;
 
 // A model of one node y = op(x, extra inputs...).
-ModelBuilder one(int opset, const std::string& op, const std::vector<Extent>& x, const std::vector<std::string>& extra = {},
-                 const std::vector<std::pair<std::string, ModelBuilder::Value>>& attributes = {}, const std::string& domain = "") {
+ModelBuilder one(int opset, const std::string& op, const std::vector<Extent>& x,
+                 const std::vector<std::string>& extra = {},
+                 const std::vector<std::pair<std::string, ModelBuilder::Value>>& attributes = {},
+                 const std::string& domain = "") {
   ModelBuilder model(opset);
   std::vector<std::string> inputs{"x"};
   inputs.insert(inputs.end(), extra.begin(), extra.end());
@@ -33,7 +35,8 @@ TEST(Convolutions, SevenBySevenStrideTwo) {
 // SAME: ceil(10/3) = 4 positions need (4-1)*3 + 4 = 13, so 3 are padded; the odd one at the end for SAME_UPPER.
 TEST(Convolutions, AutoPadPutsTheOddPixelWhereItSays) {
   for (const bool upper : {true, false}) {
-    auto model = one(11, "Conv", {1, 2, 10}, {"w"}, {{"strides", Ints{3}}, {"auto_pad", std::string(upper ? "SAME_UPPER" : "SAME_LOWER")}});
+    auto model = one(11, "Conv", {1, 2, 10}, {"w"},
+                     {{"strides", Ints{3}}, {"auto_pad", std::string(upper ? "SAME_UPPER" : "SAME_LOWER")}});
     model.weight("w", {5, 2, 4});
     const auto imported = import(model);
     EXPECT_EQ(result_shape(imported), (Shape{1, 5, 4}));
@@ -45,11 +48,13 @@ TEST(Convolutions, AutoPadPutsTheOddPixelWhereItSays) {
 
 // (5-1)*2 + 3 + 1 - 2*1 = 10 by attributes; the same reached by output_shape with 12 - 10 + ... padding.
 TEST(Convolutions, TransposedByPaddingAndByOutputShape) {
-  auto padded = one(11, "ConvTranspose", {1, 6, 5, 5}, {"w"},
-                    {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"output_padding", Ints{1, 1}}, {"group", 2}});
+  auto padded =
+      one(11, "ConvTranspose", {1, 6, 5, 5}, {"w"},
+          {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"output_padding", Ints{1, 1}}, {"group", 2}});
   padded.weight("w", {6, 4, 3, 3});
   EXPECT_EQ(result_shape(import(padded)), (Shape{1, 8, 10, 10}));
-  auto shaped = one(11, "ConvTranspose", {1, 6, 5, 5}, {"w"}, {{"strides", Ints{2, 2}}, {"output_shape", Ints{10, 10}}});
+  auto shaped =
+      one(11, "ConvTranspose", {1, 6, 5, 5}, {"w"}, {{"strides", Ints{2, 2}}, {"output_shape", Ints{10, 10}}});
   shaped.weight("w", {6, 4, 3, 3});  // whole: (5-1)*2 + 3 = 11, one pixel is cut
   const auto imported = import(shaped);
   EXPECT_EQ(result_shape(imported), (Shape{1, 4, 10, 10}));
@@ -58,10 +63,12 @@ TEST(Convolutions, TransposedByPaddingAndByOutputShape) {
   EXPECT_EQ(conv->pad_begin[0] + conv->pad_end[0], 1);
 }
 
-// ceil((7 - 2) / 3) + 1 = 3, the third window starting at 6 < 7; of 6, ceil((6-2)/3)+1 = 3 would start at 6, outside: 2.
+// ceil((7 - 2) / 3) + 1 = 3, the third window starting at 6 < 7; of 6, ceil((6-2)/3)+1 = 3 would start at 6,
+// outside: 2.
 TEST(Pools, CeilModeLeavesOutWindowsBehindTheInput) {
   for (const auto& [in, out] : {std::pair{7, 3}, std::pair{6, 2}}) {
-    const auto imported = import(one(11, "MaxPool", {1, 1, in}, {}, {{"kernel_shape", Ints{2}}, {"strides", Ints{3}}, {"ceil_mode", 1}}));
+    const auto imported =
+        import(one(11, "MaxPool", {1, 1, in}, {}, {{"kernel_shape", Ints{2}}, {"strides", Ints{3}}, {"ceil_mode", 1}}));
     EXPECT_EQ(result_shape(imported), (Shape{1, 1, out}));
   }
 }
@@ -76,7 +83,8 @@ TEST(MatrixProducts, FollowNumpy) {
     std::vector<std::int64_t> b;
     Shape y;
   };
-  for (const Case& c : {Case{{2, 3, 4}, {4, 5}, {2, 3, 5}}, Case{{2, 1, 3, 4}, {7, 4, 5}, {2, 7, 3, 5}}, Case{{2, 3, 4}, {4}, {2, 3}}}) {
+  for (const Case& c : {Case{{2, 3, 4}, {4, 5}, {2, 3, 5}}, Case{{2, 1, 3, 4}, {7, 4, 5}, {2, 7, 3, 5}},
+                        Case{{2, 3, 4}, {4}, {2, 3}}}) {
     auto model = one(13, "MatMul", c.a, {"w"});
     model.weight("w", c.b);
     EXPECT_EQ(result_shape(import(model)), c.y);
@@ -124,7 +132,10 @@ TEST(MatrixProducts, Einsum) {
 
 TEST(MatrixProducts, AnEinsumThatIsNoProductIsUnsupported) {
   ModelBuilder model(13);
-  model.input("a", {2, 3}).input("b", {2, 3}).node("Einsum", {"a", "b"}, {"y"}, {{"equation", std::string("...i,...i->...")}}).output("y");
+  model.input("a", {2, 3})
+      .input("b", {2, 3})
+      .node("Einsum", {"a", "b"}, {"y"}, {{"equation", std::string("...i,...i->...")}})
+      .output("y");
   const auto imported = import(model);
   ASSERT_TRUE(imported);
   ASSERT_EQ(imported->unsupported.size(), 1u);
@@ -155,7 +166,9 @@ TEST(Views, DepthToSpace) {
 
 // A negative step walks back: from 4 (clamped 9) down to 1 (exclusive 0) in twos: 4, 2.
 TEST(Parts, SliceByAttributesAndByInputs) {
-  EXPECT_EQ(result_shape(import(one(9, "Slice", {2, 10}, {}, {{"starts", Ints{1}}, {"ends", Ints{-2}}, {"axes", Ints{1}}}))), (Shape{2, 7}));
+  EXPECT_EQ(
+      result_shape(import(one(9, "Slice", {2, 10}, {}, {{"starts", Ints{1}}, {"ends", Ints{-2}}, {"axes", Ints{1}}}))),
+      (Shape{2, 7}));
   auto back = one(13, "Slice", {2, 5}, {"s", "e", "a", "t"});
   back.ints("s", {9}).ints("e", {0}).ints("a", {1}).ints("t", {-2});
   EXPECT_EQ(result_shape(import(back)), (Shape{2, 2}));
@@ -181,7 +194,10 @@ TEST(Parts, SplitInItsThreeForms) {
 // A table's rows by ids; the ids are below its rows.
 TEST(Parts, GatherFromAWeightIsAnEmbedding) {
   ModelBuilder model(13);
-  model.input("ids", {2, 7}, onnx::TensorProto::INT64).weight("table", {50, 16}).node("Gather", {"table", "ids"}, {"y"}).output("y");
+  model.input("ids", {2, 7}, onnx::TensorProto::INT64)
+      .weight("table", {50, 16})
+      .node("Gather", {"table", "ids"}, {"y"})
+      .output("y");
   const auto imported = import(model);
   EXPECT_EQ(result_shape(imported), (Shape{2, 7, 16}));
   EXPECT_EQ(count<Embedding>(imported->graph), 1);
@@ -189,7 +205,8 @@ TEST(Parts, GatherFromAWeightIsAnEmbedding) {
 }
 
 TEST(Parts, PadByAttributeInputAndAxes) {
-  EXPECT_EQ(result_shape(import(one(9, "Pad", {1, 2, 5, 5}, {}, {{"pads", Ints{0, 0, 1, 2, 0, 0, 3, 4}}}))), (Shape{1, 2, 9, 11}));
+  EXPECT_EQ(result_shape(import(one(9, "Pad", {1, 2, 5, 5}, {}, {{"pads", Ints{0, 0, 1, 2, 0, 0, 3, 4}}}))),
+            (Shape{1, 2, 9, 11}));
   auto cut = one(13, "Pad", {1, 2, 5, 5}, {"p"});
   EXPECT_EQ(result_shape(import(cut.ints("p", {0, 0, -1, 0, 0, 0, -1, 2}))), (Shape{1, 2, 3, 7}));
   auto axes = one(18, "Pad", {1, 2, 5, 5}, {"p", "", "axes"});
@@ -197,7 +214,8 @@ TEST(Parts, PadByAttributeInputAndAxes) {
 }
 
 TEST(Reductions, AxesByAttributeAndByInput) {
-  EXPECT_EQ(result_shape(import(one(11, "ReduceMean", {2, 3, 4}, {}, {{"axes", Ints{-1}}, {"keepdims", 0}}))), (Shape{2, 3}));
+  EXPECT_EQ(result_shape(import(one(11, "ReduceMean", {2, 3, 4}, {}, {{"axes", Ints{-1}}, {"keepdims", 0}}))),
+            (Shape{2, 3}));
   auto mean = one(18, "ReduceMean", {2, 3, 4}, {"axes"});
   EXPECT_EQ(result_shape(import(mean.ints("axes", {1, 2}))), (Shape{2, 1, 1}));
   EXPECT_EQ(result_shape(import(one(13, "ArgMax", {2, 3, 4}, {}, {{"axis", 1}, {"keepdims", 0}}))), (Shape{2, 4}));
@@ -263,7 +281,8 @@ TEST(NewerOpsets, GeluGroupNormRmsNormAttention) {
 
   ModelBuilder attention(23);
   attention.input("q", {2, 5, 32}).input("k", {2, 7, 16}).input("v", {2, 7, 16});
-  attention.node("Attention", {"q", "k", "v"}, {"y"}, {{"q_num_heads", 4}, {"kv_num_heads", 2}, {"is_causal", 1}}).output("y");
+  attention.node("Attention", {"q", "k", "v"}, {"y"}, {{"q_num_heads", 4}, {"kv_num_heads", 2}, {"is_causal", 1}})
+      .output("y");
   const auto attended = import(attention);
   EXPECT_EQ(result_shape(attended), (Shape{2, 5, 32}));
   const auto* found = first<Attention>(attended->graph);
