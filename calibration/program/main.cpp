@@ -17,10 +17,11 @@
 namespace sibyl {
 namespace {
 
-Result<void> compute(const Ranks& ranks, Session& session, const Request& request) {
+// Which kernels to time: rank 0 reads the models, the others hear whether it could.
+Result<std::vector<KernelKey>> choose_kernels(const Ranks& ranks, const Request& request) {
   std::vector<KernelKey> keys;
   const auto choose = [&]() -> Result<void> {
-    if (!ranks.first()) return {};
+    if (!request.compute || !ranks.first()) return {};
     if (request.wanted.models.empty()) {
       keys = sweep(request.sweep_size, request.wanted.optimizers);
       return {};
@@ -29,11 +30,11 @@ Result<void> compute(const Ranks& ranks, Session& session, const Request& reques
     return {};
   };
   SIBYL_CHECK(ranks.agree(choose()));
+  return keys;
+}
 
-  TimingOptions options;
-  options.budget = request.kernel_budget;
-  options = timed_together(options, ranks);
-  SIBYL_CHECK(measure_device(ranks, session, options));
+Result<void> compute(const Ranks& ranks, Session& session, const Request& request, const TimingOptions& options,
+                     const std::vector<KernelKey>& keys) {
   SIBYL_CHECK(measure_step_overhead(ranks, session, options));
   SIBYL_CHECK(session.save());
   const Result<void> measured = measure_kernels(ranks, session, keys, options, request.limit);
@@ -57,12 +58,18 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
     if (ranks.first()) fmt::print("{}", *request.help);
     return {};
   }
+  SIBYL_TRY(const std::vector<KernelKey> keys, choose_kernels(ranks, request));  // bad input is told before measuring
   aten::prepare_process(request.threads);
   SIBYL_TRY(Session session, Session::open(ranks, request.output, request.threads));
   const auto go_on = [&]() -> Result<void> {
     if (ranks.greatest(interrupted() ? 1 : 0) == 0) return {};
     return fail(ErrorCode::interrupted, "interrupted; a further run goes on from here");
   };
+  TimingOptions options;
+  options.budget = request.kernel_budget;
+  options = timed_together(options, ranks);
+  SIBYL_CHECK(measure_device(ranks, session, options));  // no calibration is complete without
+  SIBYL_CHECK(go_on());
   // Network first: it is short, and kernels may take long.
   if (request.network) SIBYL_CHECK(measure_network(ranks, session, request.network_budget));
   SIBYL_CHECK(go_on());
@@ -70,7 +77,7 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   SIBYL_CHECK(go_on());
   if (request.io) SIBYL_CHECK(storage(ranks, session, request));
   SIBYL_CHECK(go_on());
-  if (request.compute) SIBYL_CHECK(compute(ranks, session, request));
+  if (request.compute) SIBYL_CHECK(compute(ranks, session, request, options, keys));
   SIBYL_CHECK(session.save());
   if (ranks.first()) fmt::print("{}\n", session.path().string());
   return go_on();
