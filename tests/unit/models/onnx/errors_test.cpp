@@ -1,5 +1,8 @@
 // Bad files: one clear error that names the node or tensor, never a crash.
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <fstream>
 
 #include "tests/unit/models/onnx/lookup.h"
 
@@ -47,6 +50,18 @@ TEST(Errors, AFileThatIsNotThere) {
   ASSERT_FALSE(imported);
   EXPECT_EQ(imported.error().where, "/nonexistent/model.onnx");
   EXPECT_FALSE(inspect_onnx("/", {}));
+}
+
+// A sparse file: it takes no room on disk and is not read.
+TEST(Errors, TwoGibibytesSayHowToSaveTheModel) {
+  const auto path = std::filesystem::temp_directory_path() / ("sibyl_large_" + std::to_string(::getpid()) + ".onnx");
+  std::ofstream(path).put('x');
+  std::filesystem::resize_file(path, std::uintmax_t{1} << 31);
+  const auto imported = inspect_onnx(path, {});
+  std::filesystem::remove(path);
+  ASSERT_FALSE(imported);
+  EXPECT_THAT(imported.error().message, testing::HasSubstr("2 GiB"));
+  EXPECT_THAT(imported.error().hint, testing::HasSubstr("external data"));
 }
 
 TEST(Errors, ACycle) {
