@@ -19,6 +19,7 @@ ALLOWED = {
     "profiler": ["base", "models"],
     "profiler/torch": ["base", "models", "profiler", "aten"],
     "netmodel": ["base"],
+    "netmodel/probe": ["base", "netmodel", "comm"],
     "calibration": ["base", "models", "profiler", "netmodel"],
     "oracle": ["base", "models", "profiler", "netmodel", "calibration"],
     "oracle/plan": ["base", "models", "netmodel", "oracle/strategy.h"],
@@ -94,6 +95,7 @@ PLANTED = [
     ("base/a.h", '#include "models/graph.h"'),
     ("models/a.cpp", '#include "profiler/kernel_table.h"'),
     ("netmodel/a.cpp", '#include "models/graph.h"'),
+    ("netmodel/b.cpp", '#include "comm/communicator.h"'),
     ("profiler/a.cpp", '#include "aten/run_operation.h"'),
     ("oracle/a.cpp", '#include "trainer/train.h"'),
     ("oracle/plan/a.cpp", '#include "oracle/predict.h"'),
@@ -116,6 +118,7 @@ CLEAN = [
     ("models/onnx/a.cpp", '#include "models/graph.h"\n#include <onnx/onnx_pb.h>'),
     ("trainer/b.cpp", '#include "oracle/plan/plan.h"\n#include <mpi.h>'),
     ("oracle/cli/main.cpp", '#include "models/zoo/zoo.h"\n#include "trainer/launch.h"'),
+    ("netmodel/probe/a.cpp", '#include "comm/communicator.h"'),
     ("calibration/c.cpp", "#include <nlohmann/json.hpp>"),
 ]
 

@@ -1,0 +1,44 @@
+# The front door. `make help` says what there is.
+
+# Compilations at once: as many as there are processors and memory for (a source that includes torch takes 2 GB).
+JOBS ?= $(shell awk -v cpus="$$(nproc)" '/MemTotal/ {m = int($$2 / 2000000); print m < 1 ? 1 : m < cpus ? m : cpus}' /proc/meminfo)
+# Where `make install` puts things.
+PREFIX ?= /usr/local
+
+.PHONY: help demo test calibrate validate bench install
+.DEFAULT_GOAL := help
+
+help:  ## these lines
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+demo:  ## ResNet-50 and GPT-2 on 1 to 1,024 devices, predicted: needs neither MPI nor libtorch
+	tools/setup.sh demo
+	cmake --preset demo
+	cmake --build --preset demo --target sibyl -j $(JOBS)
+	tools/demo.sh build/demo/bin/sibyl
+
+test:  ## builds everything and runs every test
+	tools/setup.sh all
+	cmake --preset dev
+	cmake --build --preset dev -j $(JOBS)
+	ctest --preset dev
+
+calibrate: release  ## measures this machine
+	build/release/bin/sibyl calibrate all
+
+validate: release  ## predicts and trains for real on this machine, and compares
+	build/release/bin/sibyl validate
+
+bench: release  ## how fast Sibyl itself is
+	cmake --preset release -DSIBYL_BENCH=ON
+	cmake --build --preset release --target sibyl_bench -j $(JOBS)
+	build/release/bin/sibyl_bench
+
+install: release  ## the programs and the libraries, under PREFIX
+	cmake --install build/release --prefix $(PREFIX)
+
+.PHONY: release
+release:
+	tools/setup.sh all
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS)
