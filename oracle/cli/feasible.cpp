@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/quantity.h"
 #include "oracle/predict.h"
 
 namespace sibyl::cli {
 namespace {
+
+constexpr std::int64_t most_parts = 1 << 16;  // nobody trains with more, and the search must end
 
 bool fits(const Graph& graph, const Strategy& strategy, const Cluster& cluster) {
   const auto prediction = predict(graph, strategy, cluster);
@@ -43,7 +47,8 @@ std::string nearest_fit(const Graph& graph, const Strategy& strategy, const Clus
         to_string(least->memory.total));
   }
   std::string text;
-  for (std::int64_t parts = strategy.accumulation + 1; parts <= per_device && text.empty(); ++parts) {
+  const std::int64_t most = std::min(per_device, most_parts);
+  for (std::int64_t parts = strategy.accumulation + 1; parts <= most && text.empty(); ++parts) {
     if (per_device % parts != 0) continue;
     Strategy split = strategy;
     split.accumulation = parts;
