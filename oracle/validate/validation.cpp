@@ -155,8 +155,8 @@ Result<TrainingRun> parse_training_run(const std::string& json, const std::strin
     m.step_time = Seconds{document.at("step_time_s").get<double>()};
     m.spread = document.at("step_time_spread").get<double>();
     m.steps = document.at("steps").get<int>();
-    m.peak_memory = Bytes{document.at("memory_bytes").at("peak").get<double>()};
-    m.bytes_sent = document.at("bytes_sent_per_step").at(0).get<std::int64_t>();
+    m.peak_memory = Bytes{document.at("peak_memory_bytes").get<double>()};
+    m.bytes_sent = document.at("bytes_sent_per_step").get<std::int64_t>();
     const auto& parts = document.at("breakdown_s");
     m.forward = Seconds{parts.at("forward").get<double>()};
     m.backward = Seconds{parts.at("backward").get<double>()};

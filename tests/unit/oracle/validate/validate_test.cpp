@@ -11,7 +11,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Validated made(double predicted, double half_interval, double measured, double memory_predicted, double memory_measured) {
+Validated made(double predicted, double half_interval, double measured, double memory_predicted,
+               double memory_measured) {
   Validated v;
   v.name = "case";
   v.prediction.step_time = Seconds{predicted};
@@ -51,8 +52,9 @@ TEST(Validation, RefusesJsonThatIsNoMeasurement) {
   EXPECT_FALSE(parse_training_run("{\"step_time_s\": 1}", "run").has_value());
   EXPECT_FALSE(parse_training_run("{\"step_time_s\": \"x\"}", "run").has_value());
   const auto m = parse_training_run(
-      R"({"step_time_s":0.5,"step_time_spread":0.01,"steps":9,"memory_bytes":{"peak":1e6},"bytes_sent_per_step":[12,12],
-          "breakdown_s":{"forward":0.1,"backward":0.2,"communication_exposed":0.1,"optimizer":0.1}})", "run");
+      R"({"step_time_s":0.5,"step_time_spread":0.01,"steps":9,"peak_memory_bytes":1e6,"bytes_sent_per_step":12,
+          "breakdown_s":{"forward":0.1,"backward":0.2,"communication_exposed":0.1,"optimizer":0.1}})",
+      "run");
   ASSERT_TRUE(m.has_value());
   EXPECT_DOUBLE_EQ(m->step_time.value(), 0.5);
   EXPECT_EQ(m->bytes_sent, 12);

@@ -1,0 +1,156 @@
+#include "trainer/gradient_exchange.h"
+
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <functional>
+#include <unordered_map>
+#include <utility>
+
+#include "trainer/communication_thread.h"
+
+namespace sibyl::trainer {
+namespace {
+
+using torch::autograd::variable_list;
+
+// Runs after a gradient accumulator has written the gradient.
+class AfterAccumulation final : public torch::autograd::FunctionPostHook {
+ public:
+  explicit AfterAccumulation(std::function<void()> action) : action_(std::move(action)) {}
+  variable_list operator()(const variable_list& outputs, const variable_list& /*inputs*/) override {
+    action_();
+    return outputs;
+  }
+
+ private:
+  std::function<void()> action_;
+};
+
+struct Place {
+  LocalTensorId parameter;
+  at::Tensor view;  // of the bucket's buffer, in the parameter's shape
+  bool filled = false;
+};
+
+struct FlatBucket {
+  at::Tensor buffer;
+  std::vector<Place> places;
+  std::size_t filled = 0;
+};
+
+}  // namespace
+
+class GradientExchange::Impl {
+ public:
+  Impl(Replica& replica, const GradientSync& sync, Communicator& communicator, Algorithm algorithm)
+      : replica_(replica), sync_(sync), thread_(communicator, algorithm),
+        share_(at::scalar_tensor(1.0 / communicator.size(), at::kFloat)) {
+    if (sync.overlapped) add_hooks();
+  }
+
+  ~Impl() {
+    for (const auto& [accumulator, key] : hooks_) accumulator->del_post_hook(key);
+  }
+
+  void begin(bool first_step) {
+    const std::vector<Bucket>& wanted = first_step ? sync_.first_buckets : sync_.buckets;
+    if (layout_ != &wanted) lay_out(wanted);
+    for (FlatBucket& bucket : buckets_) {
+      bucket.filled = 0;
+      for (Place& place : bucket.places) place.filled = false;
+    }
+    next_ = 0;
+    armed_ = true;
+  }
+
+  void finish() {
+    const at::NoGradGuard no_grad;
+    armed_ = false;
+    for (FlatBucket& bucket : buckets_)
+      for (Place& place : bucket.places)
+        if (!place.filled) fill(bucket, place);
+    send_ready();
+    thread_.wait();
+    for (FlatBucket& bucket : buckets_)
+      for (Place& place : bucket.places) {
+        at::Tensor& gradient = replica_[place.parameter].mutable_grad();
+        if (gradient.defined()) gradient.copy_(place.view);
+        else gradient = place.view.clone();
+      }
+  }
+
+ private:
+  void add_hooks() {
+    for (const LocalTensorId id : replica_.parameters()) {
+      if (!replica_[id].requires_grad()) continue;
+      // A parameter holds its accumulator weakly.
+      std::shared_ptr<torch::autograd::Node> accumulator = torch::autograd::impl::grad_accumulator(replica_[id]);
+      const std::uintptr_t key =
+          accumulator->add_post_hook(std::make_unique<AfterAccumulation>([this, id] { gradient_ready(id); }));
+      hooks_.emplace_back(std::move(accumulator), key);
+    }
+  }
+
+  void lay_out(const std::vector<Bucket>& wanted) {
+    buckets_.clear();
+    place_of_.clear();
+    for (const Bucket& bucket : wanted) {
+      FlatBucket flat{at::empty({bucket.elements}, at::kFloat), {}, 0};
+      std::int64_t at = 0;
+      for (const LocalTensorId id : bucket.parameters) {
+        const Shape& shape = replica_.stage()[id].shape;
+        place_of_[id] = {buckets_.size(), flat.places.size()};
+        flat.places.push_back({id, flat.buffer.narrow(0, at, element_count(shape)).view(shape)});
+        at += element_count(shape);
+      }
+      buckets_.push_back(std::move(flat));
+    }
+    layout_ = &wanted;
+  }
+
+  void gradient_ready(LocalTensorId id) {
+    const auto found = place_of_.find(id);
+    if (!armed_ || found == place_of_.end()) return;
+    const at::NoGradGuard no_grad;
+    FlatBucket& bucket = buckets_[found->second.first];
+    fill(bucket, bucket.places[found->second.second]);
+    send_ready();
+  }
+
+  void fill(FlatBucket& bucket, Place& place) {
+    const at::Tensor& gradient = replica_[place.parameter].grad();
+    if (gradient.defined()) at::mul_out(place.view, gradient, share_);
+    else place.view.zero_();
+    place.filled = true;
+    ++bucket.filled;
+  }
+
+  // In order: all ranks must hand the same bucket to the same all-reduce.
+  void send_ready() {
+    for (; next_ < buckets_.size() && buckets_[next_].filled == buckets_[next_].places.size(); ++next_) {
+      const at::Tensor& buffer = buckets_[next_].buffer;
+      thread_.all_reduce({buffer.data_ptr<float>(), static_cast<std::size_t>(buffer.numel())});
+    }
+  }
+
+  Replica& replica_;
+  const GradientSync& sync_;
+  std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, std::uintptr_t>> hooks_;
+  const std::vector<Bucket>* layout_ = nullptr;
+  std::vector<FlatBucket> buckets_;
+  std::unordered_map<LocalTensorId, std::pair<std::size_t, std::size_t>> place_of_;
+  std::size_t next_ = 0;  // bucket to send
+  bool armed_ = false;
+  CommunicationThread thread_;
+  at::Tensor share_;
+};
+
+GradientExchange::GradientExchange(Replica& replica, const GradientSync& sync, Communicator& communicator,
+                                   Algorithm algorithm)
+    : impl_(std::make_unique<Impl>(replica, sync, communicator, algorithm)) {}
+GradientExchange::~GradientExchange() = default;
+void GradientExchange::begin(bool first_step) { impl_->begin(first_step); }
+void GradientExchange::finish() { impl_->finish(); }
+
+}  // namespace sibyl::trainer

@@ -1,0 +1,35 @@
+// Averages gradients over replicas in the plan's buckets, while backward goes on or after it, as PyTorch's
+// DistributedDataParallel does (Li et al., "PyTorch Distributed", VLDB 2020).
+//
+// A hook on each parameter's gradient accumulator copies the finished gradient, times 1 / replicas, to its place in the
+// bucket's flat buffer. A full bucket, once all earlier ones have gone, is handed to the communication thread, which
+// all-reduces buckets in their order, beside backward. finish() waits and copies the means back into the gradients.
+#pragma once
+
+#include <torch/types.h>
+#include <memory>
+
+#include "comm/communicator.h"
+#include "trainer/replica.h"
+
+namespace sibyl::trainer {
+
+class GradientExchange {
+ public:
+  // The replica and the communicator must outlive it; from begin() to finish() the communicator is the thread's.
+  GradientExchange(Replica& replica, const GradientSync& sync, Communicator& communicator, Algorithm algorithm);
+  ~GradientExchange();
+  GradientExchange(const GradientExchange&) = delete;
+  GradientExchange& operator=(const GradientExchange&) = delete;
+
+  // Before the last micro-batch's backward, whose gradients are those of the whole step.
+  void begin(bool first_step);
+  // After it. A parameter without a gradient counts as zero.
+  void finish();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sibyl::trainer

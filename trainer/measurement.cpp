@@ -1,0 +1,99 @@
+#include "trainer/measurement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/quantity.h"
+
+namespace sibyl::trainer {
+namespace {
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0.0;
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2.0;
+}
+
+std::vector<double> of_phase(const Measurement& measurement, Seconds StepTimes::*phase) {
+  std::vector<double> values;
+  for (const StepTimes& step : measurement.steps) values.push_back((step.*phase).value());
+  return values;
+}
+
+double throughput(const Measurement& measurement, const Plan& plan) {
+  const double step = measurement.median(&StepTimes::total).value();
+  return step > 0 ? static_cast<double>(plan.strategy.global_batch) / step : 0.0;
+}
+
+}  // namespace
+
+Seconds Measurement::median(Seconds StepTimes::*phase) const { return Seconds{median_of(of_phase(*this, phase))}; }
+
+double Measurement::spread() const {
+  std::vector<double> times = of_phase(*this, &StepTimes::total);
+  const double middle = median_of(times);
+  for (double& time : times) time = std::abs(time - middle);
+  return middle > 0 ? 1.4826 * median_of(times) / middle : 0.0;
+}
+
+std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings& settings, const std::string& model,
+                    int threads) {
+  const Strategy& strategy = plan.strategy;
+  const auto seconds = [&](Seconds StepTimes::*phase) { return m.median(phase).value(); };
+  nlohmann::ordered_json json;
+  json["model"] = model;
+  json["devices"] = plan.mesh.size();
+  json["parallel"] = parallel_text(strategy);
+  json["global_batch"] = strategy.global_batch;
+  json["micro_batch"] = plan.micro_batch;
+  json["accumulation"] = strategy.accumulation;
+  json["precision"] = to_string(strategy.precision);
+  json["optimizer"] = to_string(strategy.optimizer);
+  json["overlapped"] = strategy.exchange == GradientExchange::overlapped;
+  json["threads"] = threads;
+  json["seed"] = settings.seed;
+  json["data"] = settings.data ? settings.data->string() : "synthetic";
+  json["warmup"] = settings.warmup;
+  json["steps"] = settings.steps;
+  json["step_time_s"] = seconds(&StepTimes::total);
+  json["step_time_spread"] = m.spread();
+  json["step_times_s"] = of_phase(m, &StepTimes::total);
+  json["throughput_samples_per_s"] = throughput(m, plan);
+  json["breakdown_s"] = {{"forward", seconds(&StepTimes::forward)}, {"backward", seconds(&StepTimes::backward)},
+                         {"optimizer", seconds(&StepTimes::optimizer)},
+                         {"communication_exposed", seconds(&StepTimes::exchange)}};
+  json["peak_memory_bytes"] = m.memory.peak.value();
+  json["memory_bytes"] = {{"weights", m.memory.weights.value()},
+                          {"buffers", m.memory.buffers.value()}, {"optimizer", m.memory.optimizer.value()},
+                          {"inputs", m.memory.inputs.value()}, {"communication", m.memory.communication.value()}};
+  json["bytes_sent_per_step"] = m.bytes_sent.front();
+  json["bytes_sent_per_step_by_rank"] = m.bytes_sent;
+  json["losses"] = m.losses;
+  json["replicas_agree"] = m.replicas_agree;
+  if (m.accuracy) json["accuracy"] = *m.accuracy;
+  return json.dump(2) + "\n";
+}
+
+std::string to_text(const Measurement& m, const Plan& plan) {
+  const auto phase = [&](Seconds StepTimes::*p) { return to_string(m.median(p)); };
+  std::string text = fmt::format("step        {}  (±{:.1f} %, median of {})\n", phase(&StepTimes::total),
+                                 m.spread() * 100, m.steps.size());
+  text += fmt::format("throughput  {:.4g} samples/s\n", throughput(m, plan));
+  text += fmt::format("of which    forward {}, backward {}, exchange not hidden {}, optimizer {}\n",
+                      phase(&StepTimes::forward), phase(&StepTimes::backward), phase(&StepTimes::exchange),
+                      phase(&StepTimes::optimizer));
+  text += fmt::format("memory      {} at the peak: weights {}, optimizer {}, buckets {}\n", to_string(m.memory.peak),
+                      to_string(m.memory.weights), to_string(m.memory.optimizer), to_string(m.memory.communication));
+  if (plan.mesh.size() > 1)
+    text += fmt::format("sent        {} bytes a step by each rank at most\n",
+                        *std::max_element(m.bytes_sent.begin(), m.bytes_sent.end()));
+  if (!m.losses.empty()) text += fmt::format("loss        {:.4f} -> {:.4f}\n", m.losses.front(), m.losses.back());
+  if (!m.replicas_agree) text += "warning     the ranks' parameters differ\n";
+  if (m.accuracy) text += fmt::format("accuracy    {:.2f} %\n", *m.accuracy * 100);
+  return text;
+}
+
+}  // namespace sibyl::trainer

@@ -1,0 +1,45 @@
+// What a training run measured. Times are wall times of a step's phases on each rank, without barriers; of several ranks the
+// slowest counts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "oracle/plan/plan.h"
+#include "trainer/settings.h"
+
+namespace sibyl::trainer {
+
+struct StepTimes {
+  Seconds forward, backward, exchange, optimizer;  // exchange: what backward did not hide
+  Seconds total;                                   // from the first operation to the last update
+};
+
+// Bytes of live tensors, the largest of all ranks.
+struct MeasuredMemory {
+  Bytes weights, buffers, optimizer, inputs, communication;  // there throughout a steady step
+  Bytes peak;                                                // within a steady step, all of it
+};
+
+struct Measurement {
+  std::vector<StepTimes> steps;                 // measured ones, the slowest rank of each phase
+  std::vector<double> losses;                   // of every step, warm-up too: the mean over the global batch
+  MeasuredMemory memory;
+  std::vector<std::int64_t> bytes_sent;         // by each rank in one steady step
+  bool replicas_agree = true;                   // all ranks hold the same parameters, bit for bit
+  std::optional<double> accuracy;               // of the evaluation
+
+  [[nodiscard]] Seconds median(Seconds StepTimes::*phase) const;
+  // Of the step times: 1.4826 times the median distance from the median, over the median.
+  [[nodiscard]] double spread() const;
+};
+
+// One JSON object, or a few lines for people.
+std::string to_json(const Measurement& measurement, const Plan& plan, const TrainSettings& settings,
+                    const std::string& model, int threads);
+std::string to_text(const Measurement& measurement, const Plan& plan);
+
+}  // namespace sibyl::trainer

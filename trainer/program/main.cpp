@@ -1,0 +1,72 @@
+// sibyl-train: trains a model by a plan, for real, and measures. Alone, or as one process of an MPI job.
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <exception>
+
+#include "aten/runtime.h"
+#include "trainer/agree.h"
+#include "trainer/program/request.h"
+#include "trainer/train.h"
+
+namespace sibyl::trainer {
+namespace {
+
+struct Prepared {
+  Request request;
+  Graph graph;
+  Plan plan;
+};
+
+Result<Prepared> prepare(const std::vector<std::string>& words, int processes) {
+  SIBYL_TRY(Request request, read_request(words, processes));
+  if (request.help) return Prepared{std::move(request), {}, {}};
+  SIBYL_TRY(Graph graph, cli::load_graph(request.model, request.import));
+  SIBYL_TRY(Plan plan, make_plan(graph, request.strategy));
+  return Prepared{std::move(request), std::move(graph), std::move(plan)};
+}
+
+Result<void> run(const std::vector<std::string>& words, Communicator& communicator) {
+  Result<Prepared> prepared = prepare(words, communicator.size());
+  SIBYL_CHECK(agree(communicator, prepared.map([](const Prepared&) {})));
+  const Request& request = prepared->request;
+  const bool speaks = communicator.rank() == 0;
+  if (request.help) {
+    if (speaks) fmt::print("{}", *request.help);
+    return {};
+  }
+  aten::prepare_process(request.threads);
+  SIBYL_TRY(const Measurement measured, train(prepared->graph, prepared->plan, request.settings, communicator));
+  if (!speaks) return {};
+  fmt::print("{}", request.json ? to_json(measured, prepared->plan, request.settings, request.model, request.threads)
+                                : to_text(measured, prepared->plan));
+  return {};
+}
+
+int train_as_rank(const std::vector<std::string>& words) {
+  Communicator communicator = Communicator::world();
+  const Result<void> outcome = run(words, communicator);
+  communicator.barrier();  // so that no rank's end is taken for a failure while another still speaks
+  if (outcome) return 0;
+  if (!outcome.error().message.empty()) fmt::print(stderr, "{}\n", to_string(outcome.error()));
+  return exit_code(outcome.error().code);
+}
+
+}  // namespace
+}  // namespace sibyl::trainer
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+  int status = 3;
+  try {
+    status = sibyl::trainer::train_as_rank(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& exception) {
+    // A bug on this rank alone: the others wait for it, so the job must end here.
+    fmt::print(stderr, "sibyl-train: {}\n", exception.what());
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  }
+  MPI_Finalize();
+  return status;
+}

@@ -1,0 +1,88 @@
+#include "trainer/program/request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sibyl::trainer {
+namespace {
+
+using cli::Arguments;
+using cli::Command;
+
+Command train_command() {
+  Command c;
+  c.name = "train";
+  c.program = "sibyl-train";
+  c.summary = "train a model by a plan on this machine, and measure steps, memory and bytes sent";
+  c.operands = "MODEL";
+  c.least_operands = c.most_operands = 1;
+  c.examples = {{"sibyl train zoo:resnet18 --batch 8", "one process, synthetic data"},
+                {"mpirun -np 2 sibyl train zoo:bert-mini --batch 4/device --optimizer adam --json", "two replicas"},
+                {"sibyl train cnn.onnx --batch 32 --data digits --steps 300 --evaluate digits/test",
+                 "data from npy files: a file for each input, and targets.npy"}};
+  c.options = cli::concatenated(
+      {{{.name = "--devices", .value = "N", .help = "ranks; as many as processes were started unless given"}},
+       cli::strategy_options(),
+       cli::model_options(),
+       {{.name = "--steps", .value = "N", .help = "steps measured", .fallback = "20"},
+        {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
+        {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
+        {.name = "--lr", .value = "RATE", .help = "learning rate", .fallback = "0.01"},
+        {.name = "--seed", .value = "N", .help = "of weights, synthetic data and shuffling", .fallback = "1"},
+        {.name = "--log-every", .value = "N", .help = "steps between lines of loss; 0: none", .fallback = "1"},
+        {.name = "--data", .value = "FOLDER", .help = "npy files to train on; synthetic data unless given"},
+        {.name = "--evaluate", .value = "FOLDER", .help = "npy files to classify after training"},
+        {.name = "--save-weights", .value = "FILE", .help = "write the trained weights as safetensors"},
+        {.name = "--json", .help = "print JSON, in SI units"}}});
+  c.notes = "MODEL is a path to an ONNX file or zoo:NAME. Computes in fp32. docs/trainer.md tells how it trains.";
+  return c;
+}
+
+Result<TrainSettings> read_settings(const Arguments& arguments) {
+  TrainSettings settings;
+  SIBYL_TRY(const auto steps, arguments.integer("--steps", 1));
+  SIBYL_TRY(const auto warmup, arguments.integer("--warmup", 0));
+  SIBYL_TRY(const auto seed, arguments.integer("--seed", 0));
+  SIBYL_TRY(const auto log_every, arguments.integer("--log-every", 0));
+  SIBYL_TRY(const auto rate, arguments.number("--lr"));
+  settings.steps = *steps;
+  settings.warmup = *warmup;
+  settings.seed = static_cast<std::uint64_t>(*seed);
+  settings.log_every = *log_every;
+  settings.learning_rate = *rate;
+  if (const auto folder = arguments.text("--data")) settings.data = *folder;
+  if (const auto folder = arguments.text("--evaluate")) settings.evaluate = *folder;
+  if (const auto file = arguments.text("--save-weights")) settings.save_weights = *file;
+  return settings;
+}
+
+}  // namespace
+
+Result<Request> read_request(const std::vector<std::string>& words, int processes) {
+  Request request;
+  const Command command = train_command();
+  SIBYL_TRY(const Arguments arguments, Arguments::parse(command, words));
+  if (arguments.help()) {
+    request.help = cli::help_text(command);
+    return request;
+  }
+  request.model = arguments.operands().front();
+  SIBYL_TRY(const auto devices, arguments.integer("--devices", 1));
+  if (devices && *devices != processes)
+    return fail(ErrorCode::usage, fmt::format("--devices {}, but {} processes were started", *devices, processes), {},
+                fmt::format("mpirun -np {} sibyl train …", *devices));
+  SIBYL_TRY(request.strategy, cli::read_strategy(arguments, processes));
+  if (request.strategy.precision != Precision::fp32)
+    return fail(ErrorCode::usage, "the trainer computes in fp32 only", "--precision");
+  SIBYL_TRY(request.import, cli::read_import_options(arguments));
+  request.import.batch = std::max<std::int64_t>(
+      1, request.strategy.global_batch / request.strategy.devices() / request.strategy.accumulation);
+  SIBYL_TRY(const auto threads, arguments.integer("--threads", 1));
+  request.threads = static_cast<int>(*threads);
+  SIBYL_TRY(request.settings, read_settings(arguments));
+  request.json = arguments.has("--json");
+  return request;
+}
+
+}  // namespace sibyl::trainer

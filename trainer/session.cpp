@@ -1,0 +1,173 @@
+#include "trainer/session.h"
+
+#include <ATen/Context.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "aten/memory.h"
+#include "trainer/random.h"
+
+namespace sibyl::trainer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The time since the last call, and since construction.
+class Stopwatch {
+ public:
+  Seconds lap() {
+    const Clock::time_point now = Clock::now(), last = std::exchange(last_, now);
+    return Seconds{std::chrono::duration<double>(now - last).count()};
+  }
+  [[nodiscard]] Seconds total() const { return Seconds{std::chrono::duration<double>(last_ - start_).count()}; }
+
+ private:
+  Clock::time_point start_ = Clock::now(), last_ = start_;
+};
+
+Bytes bytes_of(Replica& replica, const std::vector<LocalTensorId>& ids) {
+  double bytes = 0.0;
+  for (const LocalTensorId id : ids) bytes += static_cast<double>((replica[id].nbytes() + 63) / 64 * 64);
+  return Bytes{bytes};
+}
+
+Result<void> check(const Plan& plan, const Communicator& communicator) {
+  if (plan.stages.size() != 1)
+    return fail("this plan has several pipeline stages; only data-parallel plans can be run", "--parallel");
+  if (plan.mesh.size() != communicator.size())
+    return fail(ErrorCode::usage,
+                fmt::format("the plan is for {} devices, but {} processes run", plan.mesh.size(), communicator.size()),
+                "--devices", fmt::format("run it as mpirun -np {} sibyl-train …", plan.mesh.size()));
+  return {};
+}
+
+}  // namespace
+
+Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const TrainSettings& settings,
+                                 Communicator& communicator) {
+  SIBYL_CHECK(check(plan, communicator));
+  aten::MemoryMeter::install();
+  Session session(plan, settings, communicator);
+  // Dropout's draws differ between ranks, as their samples do.
+  at::manual_seed(mixed(settings.seed ^ mixed(static_cast<std::uint64_t>(communicator.rank()))));
+
+  const Stage& stage = session.stage();
+  SIBYL_TRY(Replica replica, Replica::create(graph, stage, settings.seed));
+  session.replica_ = std::make_unique<Replica>(std::move(replica));
+  SIBYL_TRY(Data data, settings.data ? Data::from_folder(*session.replica_, plan.micro_batch, settings.seed,
+                                                         *settings.data, plan.strategy.global_batch)
+                                     : Data::synthetic(*session.replica_, plan.micro_batch, settings.seed));
+  session.data_ = std::make_unique<Data>(std::move(data));
+
+  session.optimizer_.learning_rate = settings.learning_rate;
+  const std::int64_t before = aten::MemoryMeter::live();
+  for (const Update& update : stage.updates)
+    session.states_.push_back(aten::make_optimizer_state(update.optimizer, (*session.replica_)[update.parameter]));
+  session.memory_.optimizer = Bytes{static_cast<double>(aten::MemoryMeter::live() - before)};
+  session.memory_.weights = bytes_of(*session.replica_, session.replica_->parameters());
+  session.memory_.buffers = bytes_of(*session.replica_, session.replica_->buffers());
+  session.memory_.inputs = bytes_of(*session.replica_, session.replica_->inputs());
+  for (const GradientSync& sync : stage.gradients) {
+    session.exchange_ = std::make_unique<GradientExchange>(*session.replica_, sync, communicator, Algorithm::ring);
+    for (const Bucket& bucket : sync.buckets) session.memory_.communication += Bytes{static_cast<double>(bucket.bytes())};
+  }
+  return session;
+}
+
+// Each micro-batch's loss counts for its share, so that the summed gradients are those of the rank's mean loss.
+double Session::forward_and_backward(std::int64_t number, StepTimes& times) {
+  const std::int64_t pieces = plan_->strategy.accumulation, per_rank = plan_->micro_batch * pieces;
+  const std::int64_t first = number * plan_->strategy.global_batch + communicator_->rank() * per_rank;
+  double mean = 0.0;
+  at::Tensor loss;
+  for (const Turn& turn : stage().schedule) {
+    if (turn.kind == Turn::Kind::forward) {
+      data_->fill(*replica_, first + turn.micro_batch * plan_->micro_batch);
+      Stopwatch watch;
+      loss = replica_->forward();
+      times.forward += watch.lap();
+      mean += loss.item<double>() / static_cast<double>(pieces);
+    } else {
+      Stopwatch watch;
+      if (exchange_ && turn.micro_batch == static_cast<int>(pieces) - 1) exchange_->begin(number == 0);
+      (pieces == 1 ? loss : loss / static_cast<double>(pieces)).backward();
+      loss.reset();
+      times.backward += watch.lap();
+    }
+  }
+  return mean;
+}
+
+void Session::update() {
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const Update& update = stage().updates[i];
+    at::Tensor& parameter = (*replica_)[update.parameter];
+    if (parameter.grad().defined())
+      aten::update_parameter(update.optimizer, optimizer_, states_[i], parameter, parameter.grad());
+  }
+  for (const Update& update : stage().updates) (*replica_)[update.parameter].mutable_grad().reset();
+}
+
+Session::Step Session::step(std::int64_t number) {
+  Step result;
+  const std::int64_t sent_before = communicator_->bytes_sent();
+  aten::MemoryMeter::reset_peak();
+  result.loss = forward_and_backward(number, result.times);
+  Stopwatch watch;
+  if (exchange_) exchange_->finish();
+  result.times.exchange = watch.lap();
+  update();
+  result.times.optimizer = watch.lap();
+  result.times.total = result.times.forward + result.times.backward + result.times.exchange + result.times.optimizer;
+  result.bytes_sent = communicator_->bytes_sent() - sent_before;
+  result.peak_bytes = aten::MemoryMeter::peak();
+  return result;
+}
+
+Result<double> Session::accuracy(const std::filesystem::path& folder) {
+  const auto* loss = std::get_if<CrossEntropy>(&replica_->loss().attributes);
+  const auto open = [&]() -> Result<std::unique_ptr<Data>> {
+    if (!loss) return fail("only a model that classifies can be evaluated so", "--evaluate");
+    SIBYL_TRY(Data data, Data::from_folder(*replica_, plan_->micro_batch, settings_->seed, folder, 1));
+    return std::make_unique<Data>(std::move(data));
+  };
+  const Result<std::unique_ptr<Data>> opened = open();
+  SIBYL_CHECK(opened.map([](const auto&) {}));
+  Data& data = **opened;
+  double right = 0.0, answers = 0.0;
+  const std::int64_t stride = plan_->micro_batch * communicator_->size();
+  for (std::int64_t first = communicator_->rank() * plan_->micro_batch; first < data.samples(); first += stride) {
+    data.fill_in_order(*replica_, first);
+    const std::int64_t real = std::min(plan_->micro_batch, data.samples() - first);
+    const at::Tensor targets = (*replica_)[data.targets()];
+    const at::Tensor hits = replica_->predict().argmax(loss->class_axis).reshape(targets.sizes()).eq(targets);
+    // Answers of a sample lie together: the batch axis comes first.
+    const at::Tensor kept = hits.reshape({-1}).slice(0, 0, hits.numel() / plan_->micro_batch * real);
+    right += kept.sum().item<double>();
+    answers += static_cast<double>(kept.numel());
+  }
+  double all_right = 0.0, all = 0.0;
+  for (const double count : communicator_->gather_doubles(right)) all_right += count;
+  for (const double count : communicator_->gather_doubles(answers)) all += count;
+  return all_right / all;
+}
+
+bool Session::replicas_agree() {
+  std::uint64_t hash = 0;
+  for (const LocalTensorId id : replica_->parameters()) {
+    const at::Tensor tensor = (*replica_)[id].detach().contiguous();
+    const auto* bytes = static_cast<const char*>(tensor.data_ptr());
+    for (std::size_t at = 0; at + 4 <= tensor.nbytes(); at += 4) {
+      std::uint32_t word = 0;
+      std::memcpy(&word, bytes + at, sizeof word);
+      hash = mixed(hash ^ word);
+    }
+  }
+  const std::vector<double> hashes = communicator_->gather_doubles(static_cast<double>(hash >> 11));  // exact in a double
+  return std::all_of(hashes.begin(), hashes.end(), [&](double h) { return h == hashes.front(); });
+}
+
+}  // namespace sibyl::trainer

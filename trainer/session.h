@@ -1,0 +1,56 @@
+// A training run on one rank: the replica, its data, optimizer and exchange, and the step that ties them together.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "aten/optimizer.h"
+#include "trainer/data.h"
+#include "trainer/gradient_exchange.h"
+#include "trainer/measurement.h"
+#include "trainer/replica.h"
+
+namespace sibyl::trainer {
+
+class Session {
+ public:
+  // On this rank alone: no communication. The arguments must outlive it.
+  static Result<Session> prepare(const Graph& graph, const Plan& plan, const TrainSettings& settings,
+                                 Communicator& communicator);
+
+  struct Step {
+    StepTimes times;
+    double loss = 0.0;  // the mean over this rank's samples
+    std::int64_t bytes_sent = 0;
+    std::int64_t peak_bytes = 0;
+  };
+  Step step(std::int64_t number);
+
+  // The share of samples whose greatest logit is the target's, over all ranks.
+  Result<double> accuracy(const std::filesystem::path& folder);
+  // Whether all ranks hold the same parameters, bit for bit.
+  bool replicas_agree();
+
+  [[nodiscard]] Replica& replica() { return *replica_; }
+  // Without the peak.
+  [[nodiscard]] MeasuredMemory memory() const { return memory_; }
+
+ private:
+  Session(const Plan& plan, const TrainSettings& settings, Communicator& communicator)
+      : plan_(&plan), settings_(&settings), communicator_(&communicator) {}
+  [[nodiscard]] const Stage& stage() const { return plan_->stages.front(); }
+  double forward_and_backward(std::int64_t number, StepTimes& times);
+  void update();
+
+  const Plan* plan_;
+  const TrainSettings* settings_;
+  Communicator* communicator_;
+  std::unique_ptr<Replica> replica_;  // where the exchange's hooks find it
+  std::unique_ptr<Data> data_;
+  std::unique_ptr<GradientExchange> exchange_;  // none for one replica
+  aten::OptimizerSettings optimizer_;
+  std::vector<aten::OptimizerState> states_;  // by update
+  MeasuredMemory memory_;
+};
+
+}  // namespace sibyl::trainer

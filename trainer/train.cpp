@@ -1,0 +1,93 @@
+#include "trainer/train.h"
+
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+
+#include "trainer/agree.h"
+#include "trainer/session.h"
+#include "trainer/weights_file.h"
+
+namespace sibyl::trainer {
+namespace {
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// ATen's refusals as Errors.
+template <class Body>
+auto caught(Body&& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const c10::Error& error) {
+    return fail("libtorch cannot run this model so: " + first_line(error.what_without_backtrace()));
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::infeasible, "out of memory", {}, "use a smaller batch");
+  }
+}
+
+Seconds slowest(const Communicator& communicator, Seconds own) {
+  const std::vector<double> all = communicator.gather_doubles(own.value());
+  return Seconds{*std::max_element(all.begin(), all.end())};
+}
+
+double mean(const Communicator& communicator, double own) {
+  double sum = 0.0;
+  for (const double value : communicator.gather_doubles(own)) sum += value;
+  return sum / communicator.size();
+}
+
+// Joins what the ranks measured. After the last step, so that gathering does not hold the ranks together between steps.
+Measurement gathered(const Communicator& communicator, const TrainSettings& settings,
+                     const std::vector<Session::Step>& steps, MeasuredMemory memory) {
+  Measurement m;
+  double peak = 0.0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    m.losses.push_back(mean(communicator, steps[i].loss));
+    if (static_cast<std::int64_t>(i) < settings.warmup) continue;
+    const StepTimes& own = steps[i].times;
+    m.steps.push_back({slowest(communicator, own.forward), slowest(communicator, own.backward),
+                       slowest(communicator, own.exchange), slowest(communicator, own.optimizer),
+                       slowest(communicator, own.total)});
+    peak = std::max(peak, static_cast<double>(steps[i].peak_bytes));
+  }
+  m.memory = memory;
+  m.memory.peak = Bytes{slowest(communicator, Seconds{peak}).value()};
+  for (const double bytes : communicator.gather_doubles(static_cast<double>(steps.back().bytes_sent)))
+    m.bytes_sent.push_back(static_cast<std::int64_t>(bytes));
+  return m;
+}
+
+void log_loss(const TrainSettings& settings, std::int64_t step, double loss) {
+  if (settings.log_every > 0 && step % settings.log_every == 0) fmt::print(stderr, "step {} loss {:.6f}\n", step, loss);
+}
+
+Result<Measurement> run(Session& session, const TrainSettings& settings, Communicator& communicator) {
+  std::vector<Session::Step> steps;
+  for (std::int64_t i = 0; i < settings.warmup + settings.steps; ++i) {
+    steps.push_back(session.step(i));
+    if (communicator.rank() == 0) log_loss(settings, i, steps.back().loss);
+  }
+  Measurement measurement = gathered(communicator, settings, steps, session.memory());
+  measurement.replicas_agree = session.replicas_agree();
+  if (settings.evaluate) {
+    SIBYL_TRY(measurement.accuracy, session.accuracy(*settings.evaluate));
+  }
+  Result<void> saved;
+  if (settings.save_weights && communicator.rank() == 0) saved = save_weights(session.replica(), *settings.save_weights);
+  SIBYL_CHECK(agree(communicator, saved));
+  return measurement;
+}
+
+}  // namespace
+
+Result<Measurement> train(const Graph& graph, const Plan& plan, const TrainSettings& settings,
+                          Communicator& communicator) {
+  Result<Session> session = caught([&] { return Session::prepare(graph, plan, settings, communicator); });
+  SIBYL_CHECK(agree(communicator, session.map([](const Session&) {})));
+  return caught([&] { return run(*session, settings, communicator); });
+}
+
+}  // namespace sibyl::trainer

@@ -1,0 +1,14 @@
+// Trained weights in the safetensors format: 8 bytes of header length, a JSON header of types, shapes and offsets, the data.
+#pragma once
+
+#include <filesystem>
+
+#include "base/result.h"
+#include "trainer/replica.h"
+
+namespace sibyl::trainer {
+
+// Parameters, and running statistics, under their names in the model.
+Result<void> save_weights(Replica& replica, const std::filesystem::path& path);
+
+}  // namespace sibyl::trainer
