@@ -20,6 +20,13 @@ const Shape& Context::output_shape(std::size_t i) const {
 double Context::in(std::size_t i) const { return static_cast<double>(element_count(input_shape(i))); }
 double Context::out(std::size_t i) const { return static_cast<double>(element_count(output_shape(i))); }
 
+double padded_elements(const Context& c, const Ints& begin, const Ints& end) {
+  Shape shape = c.input_shape(0);
+  for (std::size_t i = 0; i < begin.size() && i < shape.size(); ++i)
+    shape[shape.size() - begin.size() + i] += begin[i] + end[i];
+  return static_cast<double>(element_count(shape));
+}
+
 }  // namespace rules
 
 TrainingRule training_rule(const Signature& signature, std::uint32_t gradients, Backend backend) {

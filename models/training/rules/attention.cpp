@@ -1,9 +1,9 @@
 // y = dropout(softmax(scale q k^T + mask)) v. Two products of 2 B H S T D FLOPs forward. FLOPs count the whole S x T square, causal or
 // not, as published counts do (a flash kernel skips the blocks above the diagonal).
 //
-// CPU (libtorch 1.13): composed of ATen calls. The heads come as transposed views, which bmm needs contiguous: it makes copies
-// of (scaled) q, k and v and autograd keeps those; also the probabilities, and with dropout its noise and what it leaves.
-// Grouped-query heads are repeated first. Four products backward: dV, dP, dQ, dK.
+// CPU (libtorch 1.13): composed of ATen calls, as aten/operations/matrix.cpp does. Autograd keeps the scaled q, k and v (repeated
+// to all heads where queries are grouped), the probabilities, and with dropout its noise and what it leaves. Four products
+// backward: dV, dP, dQ, dK.
 // CUDA (PyTorch 2.x): one flash or memory-efficient kernel keeps q, k, v, y and the log-sum-exp of each row (f32), and recomputes
 // the scores backward: five products (Dao, FlashAttention-2, 2023, section 3).
 #include "models/training/rules/rules.h"
@@ -12,7 +12,8 @@ namespace sibyl::rules {
 namespace {
 
 struct Sizes {
-  double q = 0, kv = 0, scores = 0, rows = 0, product = 0;  // kv: of k or v once repeated to H heads
+  double q = 0, kv = 0;  // elements of q; of k or v once repeated to H heads
+  double scores = 0, square = 0, rows = 0, product = 0;
 };
 
 Sizes sizes(const Context& c) {
@@ -21,25 +22,31 @@ Sizes sizes(const Context& c) {
   if (q.size() != 4 || k.size() != 4) return {};
   const auto heads = static_cast<double>(q[0] * q[1]);
   const auto s = static_cast<double>(q[2]), t = static_cast<double>(k[2]), d = static_cast<double>(q[3]);
-  return {heads * s * d, heads * t * d, heads * s * t, heads * s, 2 * heads * s * t * d};
+  return {heads * s * d, heads * t * d, heads * s * t, s * t, heads * s, 2 * heads * s * t * d};
 }
 
 TrainingRule composed(const Attention& op, const Context& c, const Sizes& n) {
   const double e = c.element(), y = c.out();
-  const bool masked = op.causal || c.has(3);
+  const bool scaled = op.scale != 1.0, repeated = c.in(1) < n.kv;
   TrainingRule r;
-  r.forward = work(n.q, n.q * e, n.q * e) +                                             // scale q
-              work(n.product, (n.q + n.kv) * e, n.scores * e) +                         // q k^T
+  r.forward = work(n.product, (n.q + n.kv) * e, n.scores * e) +                         // q k^T
               work(5 * n.scores, n.scores * e, n.scores * e) +                          // softmax
               work(n.product, (n.scores + n.kv) * e, y * e);                            // p v
   r.backward = work(n.product, (y + n.kv) * e, n.scores * e) +                          // dP
                work(n.product, (y + n.scores) * e, n.kv * e) +                          // dV
                work(4 * n.scores, 2 * n.scores * e, n.scores * e) +                     // softmax
                work(n.product, (n.scores + n.kv) * e, n.q * e) +                        // dQ
-               work(n.product, (n.scores + n.q) * e, n.kv * e) +                        // dK
-               work(n.q, n.q * e, n.q * e);                                             // scale
-  if (masked) r.forward = r.forward + work(n.scores, n.scores * e + c.in(3) * e, n.scores * e);
-  r.saved = {saved_extra(n.q * e), saved_extra(n.kv * e), saved_extra(n.kv * e), saved_extra(n.scores * e)};
+               work(n.product, (n.scores + n.q) * e, n.kv * e);                         // dK
+  if (scaled) r.forward = r.forward + work(n.q, n.q * e, n.q * e), r.backward = r.backward + work(n.q, n.q * e, n.q * e);
+  if (op.causal) r.forward = r.forward + work(n.scores, n.scores * e + n.square * mask_bytes, n.scores * e);
+  if (c.has(3)) r.forward = r.forward + work(n.scores, (n.scores + c.in(3)) * e, n.scores * e);
+  if (c.wants(3)) r.backward = r.backward + work(n.scores, n.scores * e, c.in(3) * e);
+  if (repeated) {
+    r.forward = r.forward + work(0, (c.in(1) + c.in(2)) * e, 2 * n.kv * e);
+    r.backward = r.backward + work(2 * n.kv, 2 * n.kv * e, (c.in(1) + c.in(2)) * e);
+  }
+  r.saved = {scaled ? saved_extra(n.q * e) : saved_input(0), repeated ? saved_extra(n.kv * e) : saved_input(1),
+             repeated ? saved_extra(n.kv * e) : saved_input(2), saved_extra(n.scores * e)};
   if (op.dropout > 0) {
     r.forward = r.forward + work(2 * n.scores, n.scores * e, 2 * n.scores * e);
     r.backward = r.backward + work(n.scores, 2 * n.scores * e, n.scores * e);

@@ -18,6 +18,12 @@ TrainingRule rule(const Convolution& op, const Context& c) {
   if (c.wants(1)) r.backward = r.backward + work(products, (y + x) * e, w * e);
   if (c.wants(2)) r.backward = r.backward + work(y, y * e, c.in(2) * e);
   r.saved = {saved_input(0), saved_input(1)};  // one backward function for all three: it keeps both in every case
+  if (op.pad_begin != op.pad_end && !op.transposed) {  // TensorFlow's SAME: a padded copy is convolved
+    const double padded = padded_elements(c, op.pad_begin, op.pad_end) * e;
+    r.forward = r.forward + work(0, x * e, padded);
+    if (c.wants(0)) r.backward = r.backward + work(0, x * e, x * e);
+    r.saved[0] = saved_extra(padded);
+  }
   return r;
 }
 

@@ -9,6 +9,7 @@ TrainingRule rule(const Embedding&, const Context& c) {
   r.forward = work(0, y * e + ids, y * e);
   r.backward = work(y, y * e + ids, c.in(0) * e);
   r.saved = {saved_input(1)};
+  if (c.cpu()) r.saved.push_back(saved_input(0));  // libtorch 1.13, for its size
   return r;
 }
 

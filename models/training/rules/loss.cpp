@@ -20,7 +20,8 @@ TrainingRule rule(const MeanSquaredError&, const Context& c) {
   TrainingRule r;
   r.forward = work(3 * x, 2 * x * e, e);
   r.backward = work(2 * x, 2 * x * e + e, x * e);
-  r.saved = {saved_input(0), saved_input(1)};
+  // The squares are formed in the result's own memory, which stays theirs when the mean shrinks it to a scalar.
+  r.saved = {saved_input(0), saved_input(1), saved_extra(x * e)};
   return r;
 }
 

@@ -3,7 +3,7 @@
 //
 // Kept: x, and a mean and reciprocal deviation per channel (batch), per row (layer), per group, or per sample and channel (instance, which
 // PyTorch runs as a batch-norm over N*C channels with its scale and shift repeated). RMS is composed of ATen calls: x, the
-// reciprocal of each row, and, for the scale's gradient, the normalised x.
+// reciprocal of each row, for the scale's gradient the normalised x, and on the CPU (libtorch 1.13) x^2, which its mean keeps.
 #include "models/training/rules/rules.h"
 
 namespace sibyl::rules {
@@ -38,9 +38,11 @@ TrainingRule rule(const Normalization& op, const Context& c) {
   const double affine_gradients = (c.wants(1) ? c.in(1) : 0) + (c.wants(2) ? c.in(2) : 0);
   r.backward = work((rms ? 8 : 11) * x, (2 * x + c.in(1)) * e + statistics, ((c.wants(0) ? x : 0) + affine_gradients) * e);
   r.saved = {saved_input(0), saved_extra(statistics)};
-  if (c.has(1)) r.saved.push_back(saved_input(1));
+  const bool instance = op.kind == NormalizationKind::instance;
+  if (c.has(1)) r.saved.push_back(instance ? saved_extra(count * c.element()) : saved_input(1));
+  if (c.has(2) && op.kind == NormalizationKind::layer) r.saved.push_back(saved_input(2));
   if (rms && c.wants(1)) r.saved.push_back(saved_extra(x * e));
-  if (op.kind == NormalizationKind::instance && c.has(1)) r.saved.push_back(saved_extra(count * c.statistic()));
+  if (rms && c.cpu()) r.saved.push_back(saved_extra(x * e));
   return r;
 }
 

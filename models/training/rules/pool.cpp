@@ -1,5 +1,5 @@
 // One comparison or addition per tap. Max keeps x and the int64 position of each maximum; average keeps x, except over the whole
-// extent, which PyTorch runs as a mean and keeps nothing.
+// extent, which PyTorch runs as a mean (see reduce.cpp).
 #include "models/training/rules/rules.h"
 
 namespace sibyl::rules {
@@ -18,7 +18,13 @@ TrainingRule rule(const Pool& op, const Context& c) {
   } else {
     r.forward = work(visits + y, x * e, y * e);
     r.backward = work(visits, y * e, x * e);
-    if (!op.global) r.saved = {saved_input(0)};
+    if (!op.global || c.cpu()) r.saved = {saved_input(0)};
+  }
+  if (op.pad_begin != op.pad_end) {  // a padded copy is pooled
+    const double padded = padded_elements(c, op.pad_begin, op.pad_end) * e;
+    r.forward = r.forward + work(0, x * e, padded);
+    r.backward = r.backward + work(0, x * e, x * e);
+    if (!r.saved.empty()) r.saved[0] = saved_extra(padded);
   }
   return r;
 }

@@ -1,7 +1,8 @@
 // Reductions and softmax.
 //
 // Softmax: 5 FLOPs an element (maximum, subtract, exponentiate, sum, divide); backward y (dy - sum(y dy)) 4, from its result.
-// Reduce: 1 an element. A sum's gradient is dy broadcast, a view; a mean's is scaled by 1/n and written out.
+// Reduce: 1 an element. A sum's gradient is dy broadcast, a view; a mean's is scaled by 1/n and written out. libtorch 1.13 keeps
+// a mean's operand, though only for its size; PyTorch 2.x does not.
 #include "models/training/rules/rules.h"
 
 namespace sibyl::rules {
@@ -24,7 +25,10 @@ TrainingRule rule(const Reduce& op, const Context& c) {
     case ReduceKind::sum:
     case ReduceKind::argmax:
     case ReduceKind::argmin: break;
-    case ReduceKind::mean: r.backward = work(x, y * e, x * e); break;
+    case ReduceKind::mean:
+      r.backward = work(x, y * e, x * e);
+      if (c.cpu()) r.saved = {saved_input(0)};
+      break;
     case ReduceKind::max:
     case ReduceKind::min:
     case ReduceKind::prod:

@@ -30,6 +30,9 @@ struct Context {
   [[nodiscard]] bool cpu() const { return backend == Backend::cpu; }
 };
 
+// Elements of operand 0 with its last dimensions padded: where the two ends differ the framework pads in a call of its own.
+double padded_elements(const Context& c, const Ints& begin, const Ints& end);
+
 constexpr double index_bytes = 8;
 constexpr double mask_bytes = 1;
 

@@ -1,0 +1,152 @@
+// FLOPs and bytes, derived by hand in the comments. f32: 4 bytes an element.
+#include <gtest/gtest.h>
+
+#include "tests/unit/models/training/rules_of.h"
+
+namespace sibyl {
+namespace {
+
+using test::first;
+using test::rule_of;
+using test::second;
+using test::third;
+
+Work work(double flops, double read, double written) { return {Flops{flops}, Bytes{read}, Bytes{written}}; }
+
+// ResNet's first convolution: 2 x 64 x 3 x 7 x 7 x 112 x 112 = 236,027,904.
+const std::string conv1 =
+    "convolution(kernel=7x7,stride=2x2,dilation=1x1,pad_begin=3x3,pad_end=3x3)"
+    "[1x3x224x224,64x3x7x7]->[1x64x112x112]:f32";
+
+TEST(ConvolutionWork, ResNetsFirst) {
+  // x 3*224*224 = 150,528; w 64*3*49 = 9,408; y 64*112*112 = 802,816 elements.
+  EXPECT_EQ(rule_of(conv1).forward, work(236'027'904, (150'528 + 9'408) * 4, 802'816 * 4));
+}
+
+TEST(ConvolutionWork, TheFirstLayerComputesItsWeightsGradientAlone) {
+  EXPECT_EQ(rule_of(conv1, second).backward, work(236'027'904, (802'816 + 150'528) * 4, 9'408 * 4));
+  EXPECT_EQ(rule_of(conv1, first | second).backward.flops, Flops{2 * 236'027'904.0});
+}
+
+TEST(ConvolutionWork, DepthwiseMeetsOneChannel) {  // y 32*14*14 = 6,272; 9 taps: 2 * 6,272 * 1 * 9
+  const auto r = rule_of(
+      "convolution(kernel=3x3,stride=1x1,dilation=1x1,pad_begin=1x1,pad_end=1x1,groups=32)"
+      "[1x32x14x14,32x1x3x3]->[1x32x14x14]:f32");
+  EXPECT_EQ(r.forward.flops, Flops{112'896});
+}
+
+TEST(ConvolutionWork, TransposedCountsItsInput) {  // 2 * (8*4*4 inputs) * 16 channels out * 4 taps = 16,384
+  const auto r = rule_of(
+      "convolution(kernel=2x2,stride=2x2,dilation=1x1,pad_begin=0x0,pad_end=0x0,transposed=1)"
+      "[1x8x4x4,8x16x2x2]->[1x16x8x8]:f32");
+  EXPECT_EQ(r.forward.flops, Flops{16'384});
+}
+
+TEST(LinearWork, WithBias) {  // 8 x 2048 -> 1000: 2*8*2048*1000 = 32,768,000, and 8,000 for the bias
+  const auto r = rule_of("linear[8x2048,1000x2048,1000]->[8x1000]:f32", first | second | third);
+  EXPECT_EQ(r.forward, work(32'776'000, (16'384 + 2'048'000 + 1'000) * 4, 32'000));
+  // dx reads dy and w; dw reads dy and x; the bias sums dy.
+  EXPECT_EQ(r.backward, work(2 * 32'768'000.0 + 8'000, (8'000 + 2'048'000 + 8'000 + 16'384 + 8'000) * 4,
+                             (16'384 + 2'048'000 + 1'000) * 4));
+}
+
+TEST(MatMulWork, Batched) {  // 2 x 3 matrices: 2 * (2*3*4*5) * 6 = 1,440
+  const auto r = rule_of("matmul[2x3x4x6,2x3x6x5]->[2x3x4x5]:f32", first | second);
+  EXPECT_EQ(r.forward, work(1'440, (144 + 180) * 4, 120 * 4));
+  EXPECT_EQ(r.backward.flops, Flops{2'880});
+}
+
+// B 2, H 3, S = T 8, D 4: scores 384, each product 2 * 384 * 4 = 3,072; q, k, v, y 192 elements each.
+const std::string attention = "attention(scale=0.5)[2x3x8x4,2x3x8x4,2x3x8x4]->[2x3x8x4]:f32";
+
+TEST(AttentionWork, OnTheCpuIsFourCallsForward) {
+  // scale 192; product 3,072; softmax 5 * 384; product 3,072.
+  const auto r = rule_of(attention, 7);
+  EXPECT_EQ(r.forward.flops, Flops{192 + 3'072 + 1'920 + 3'072});
+  EXPECT_EQ(r.forward.read, Bytes{(192 + 384 + 384 + 384 + 192) * 4});
+  EXPECT_EQ(r.forward.written, Bytes{(192 + 384 + 384 + 192) * 4});
+  EXPECT_EQ(r.backward.flops, Flops{4 * 3'072 + 4 * 384 + 192});
+}
+
+TEST(AttentionWork, OnCudaReadsNoScores) {
+  const auto r = rule_of(attention, 7, Backend::cuda);
+  EXPECT_EQ(r.forward, work(2 * 3'072 + 5 * 384, 3 * 192 * 4, 192 * 4 + 48 * 4));  // 48 rows' log-sum-exp
+  EXPECT_EQ(r.backward.flops, Flops{5 * 3'072 + 5 * 384});                         // scores recomputed
+}
+
+TEST(NormalizationWork, BatchReadsItsStatistics) {  // 64 * 7 * 7 = 3,136 elements, 64 channels
+  const auto r = rule_of("normalization[1x64x7x7,64,64,64,64]->[1x64x7x7]:f32", 7);
+  EXPECT_EQ(r.forward, work(8 * 3'136, (3'136 + 256) * 4, (3'136 + 128 + 128) * 4));
+  // x, dy, the scale and 128 statistics; dx, and two vectors.
+  EXPECT_EQ(r.backward, work(11 * 3'136, (2 * 3'136 + 64 + 128) * 4, (3'136 + 128) * 4));
+}
+
+TEST(ElementwiseWork, ResidualAddPassesItsGradientOn) {
+  const auto r = rule_of("binary[2x8,2x8]->[2x8]:f32", 3);
+  EXPECT_EQ(r.forward, work(16, 128, 64));
+  EXPECT_EQ(r.backward, Work{});
+}
+
+TEST(ElementwiseWork, ABroadcastOperandsGradientIsASum) {  // [2, 8] + [8]
+  const auto r = rule_of("binary[2x8,8]->[2x8]:f32", second);
+  EXPECT_EQ(r.backward, work(16, 64, 32));
+}
+
+TEST(ElementwiseWork, ProductOfTwo) {
+  const auto r = rule_of("binary(kind=mul)[2x8,2x8]->[2x8]:f32", 3);
+  EXPECT_EQ(r.backward, work(32, 256, 128));  // each: dy and the partner read, one written
+}
+
+TEST(ElementwiseWork, Relu) {
+  const auto r = rule_of("unary[2x8]->[2x8]:bf16", first);
+  EXPECT_EQ(r.forward, work(16, 32, 32));
+  EXPECT_EQ(r.backward, work(16, 64, 32));
+}
+
+TEST(ElementwiseWork, AComparisonWritesBytes) {
+  EXPECT_EQ(rule_of("binary(kind=less)[2x8,2x8]->[2x8]:f32").forward, work(16, 128, 16));
+}
+
+TEST(PoolWork, MaxWritesPositions) {  // 64 * 56 * 56 = 200,704 results of 9 taps
+  const auto r = rule_of(
+      "pool(kernel=3x3,stride=2x2,dilation=1x1,pad_begin=1x1,pad_end=1x1)[1x64x112x112]->[1x64x56x56]:f32", first);
+  EXPECT_EQ(r.forward, work(200'704 * 9, 802'816 * 4, 200'704 * 12));
+  EXPECT_EQ(r.backward, work(200'704, 200'704 * 12, 802'816 * 4));
+}
+
+TEST(PoolWork, GlobalAverageReadsAll) {  // 7 * 7 * 4 additions and 4 divisions
+  EXPECT_EQ(rule_of("pool(kind=average,global=1)[1x4x7x7]->[1x4x1x1]:f32").forward, work(200, 784, 16));
+}
+
+TEST(EmbeddingWork, ReadsItsRowsAndWritesADenseGradient) {  // 6 ids of 100 rows of 8
+  const auto r = rule_of("embedding[100x8,2x3]->[2x3x8]:f32", first);
+  EXPECT_EQ(r.forward, work(0, 48 * 4 + 6 * 8, 48 * 4));
+  EXPECT_EQ(r.backward, work(48, 48 * 4 + 6 * 8, 800 * 4));
+}
+
+TEST(ReduceWork, SumAndMean) {
+  EXPECT_EQ(rule_of("reduce(kind=sum,axes=1)[4x8]->[4x1]:f32", first).backward, Work{});  // dy seen 8 times: a view
+  EXPECT_EQ(rule_of("reduce(axes=1)[4x8]->[4x1]:f32", first).backward, work(32, 16, 128));
+}
+
+TEST(LossWork, CrossEntropy) {  // 4 samples, 10 classes
+  const auto r = rule_of("cross_entropy[4x10,4]->[scalar]:f32", first);
+  EXPECT_EQ(r.forward, work(5 * 40 + 4, 160 + (16 + 32), 160 + 4));
+  EXPECT_EQ(r.backward, work(4 * 40, (4 + 32) + 320, 160 + 160));
+}
+
+TEST(OptimizerWork, ByStates) {  // 100 parameters
+  EXPECT_EQ(rule_of("optimizer_update[100]->[100]:f32").forward, work(200, 800, 400));
+  EXPECT_EQ(rule_of("optimizer_update(kind=momentum)[100]->[100]:f32").forward, work(400, 1'200, 800));
+  EXPECT_EQ(rule_of("optimizer_update(kind=adam)[100]->[100]:f32").forward, work(1'200, 1'600, 1'200));
+  EXPECT_EQ(rule_of("optimizer_update(kind=adam,weight_decay=1)[100]->[100]:f32").forward.flops, Flops{1'400});
+}
+
+TEST(Work, NoGradientNoBackward) {
+  const auto r = rule_of(conv1, 0);
+  EXPECT_EQ(r.backward, Work{});
+  EXPECT_TRUE(r.saved.empty());
+}
+
+}  // namespace
+}  // namespace sibyl
