@@ -65,6 +65,7 @@ class Bench {
     Bench bench;
     bench.calibration_ = *arguments.text("--calibration");
     bench.calibrate_ = !arguments.has("--no-calibrate");
+    bench.kernel_budget_ = arguments.text("--kernel-budget");
     for (const char* name : {"steps", "warmup", "threads"}) {
       SIBYL_TRY(const auto value, arguments.integer(fmt::format("--{}", name), 1));
       if (std::string_view(name) != "threads")
@@ -124,6 +125,7 @@ class Bench {
                                std::string(to_string(one.strategy.optimizer)), "--output", calibration_});
     words.insert(words.end(), thread_words_.begin(), thread_words_.end());
     for (const std::string& dim : one.arguments.all("--dim")) words.insert(words.end(), {"--dim", dim});
+    if (kernel_budget_) words.insert(words.end(), {"--kernel-budget", *kernel_budget_});
     return run_process(words).map([](const std::string&) {});
   }
 
@@ -138,6 +140,7 @@ class Bench {
 
   std::string calibration_, calibrator_, trainer_;
   std::vector<std::string> launcher_, run_words_, thread_words_;
+  std::optional<std::string> kernel_budget_;
   bool calibrate_ = true;
 };
 
@@ -170,6 +173,7 @@ Result<int> run(const Arguments& arguments) {
     done.push_back(std::move(*result));
   }
   SIBYL_CHECK(show(done, format));
+  if (const auto file = arguments.text("--save")) SIBYL_CHECK(write_file(*file, to_json(done), true));
   if (arguments.has("--record")) return bench.record(done).map([] { return 0; });
   const ValidationSummary summary = summarize(done);
   if (limit && summary.max_time_error > *limit)
@@ -203,6 +207,8 @@ Verb validate_verb() {
                      {.name = "--steps", .value = "N", .help = "steps measured", .fallback = "15"},
                      {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
                      {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
+                     {.name = "--kernel-budget", .value = "TIME", .help = "the most time to calibrate one kernel"},
+                     {.name = "--save", .value = "FILE", .help = "write the results as JSON to this file, too"},
                      {.name = "--no-calibrate", .help = "use the calibration as it is"},
                      {.name = "--record",
                       .help = "keep the cases in the calibration as reference steps, from which later predictions "
