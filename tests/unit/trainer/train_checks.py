@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Checks of sibyl-train as users run it: train_checks.py CHECK TRAIN MPIEXEC
+
+Exits 1 with a message where a check fails, 77 where what it needs is not installed.
+"""
+import gzip
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+CHECK, TRAIN, MPIEXEC = sys.argv[1:4]
+FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="sibyl_train_"))
+DIGITS = "sklearn/datasets/data/digits.csv.gz"
+
+# Sums of the same numbers in another order differ by rounding: f32 has 6e-8 relative; a few hundred terms and three steps
+# stay below 2e-5 of a tensor's largest value.
+ROUNDING = 2e-5
+
+
+def train(*words, ranks=1, expect=0):
+    command = [TRAIN, *map(str, words)]
+    if ranks > 1:
+        command = [MPIEXEC, "--oversubscribe", "--bind-to", "none", "-np", str(ranks), *command]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    if done.returncode != expect:
+        sys.exit(f"{' '.join(command)}\nexited {done.returncode}, not {expect}:\n{done.stdout}{done.stderr}")
+    return done
+
+
+def measured(*words, ranks=1):
+    return json.loads(train(*words, "--json", "--log-every", 0, ranks=ranks).stdout)
+
+
+def weights(path):
+    data = path.read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + length])
+    types = {"F32": "<f4", "I64": "<i8"}
+    found = {}
+    for name, entry in header.items():
+        begin, end = (8 + length + offset for offset in entry["data_offsets"])
+        found[name] = np.frombuffer(data[begin:end], types[entry["dtype"]]).reshape(entry["shape"])
+    return found
+
+
+def check(condition, message):
+    if not condition:
+        sys.exit(f"{CHECK}: {message}")
+
+
+def same_weights(model, batch, *words, alone=(), ignore=()):
+    """Three steps on one rank and on two must give the same weights to rounding, and not those of the start."""
+    common = [model, "--batch", batch, "--warmup", 0, *words]
+    runs = {}
+    for name, rate, ranks, extra in [("start", 0, 1, []), ("one", 0.01, 1, alone), ("two", 0.01, 2, [])]:
+        path = FOLDER / name
+        result = measured(*common, *extra, "--lr", rate, "--steps", 3, "--save-weights", path, ranks=ranks)
+        check(result["replicas_agree"], f"the {ranks} ranks' weights differ from each other")
+        runs[name] = (weights(path), result)
+    moved = 0
+    for name, one in runs["one"][0].items():
+        if any(part in name for part in ignore):
+            continue
+        two, start = runs["two"][0][name], runs["start"][0][name]
+        scale = np.abs(one).max() + 1e-12
+        moved = max(moved, np.abs(one - start).max() / scale)
+        difference = np.abs(one - two).max() / scale
+        check(difference < ROUNDING, f"{name} differs by {difference:.2e} of its largest value")
+    check(moved > 100 * ROUNDING, f"training moved no weight by more than {moved:.2e}")
+    losses = [np.array(runs[name][1]["losses"]) for name in ("one", "two")]
+    check(np.allclose(*losses, rtol=1e-4), f"losses differ: {losses}")
+
+
+def alone():
+    result = measured("zoo:small-cnn", "--batch", 16, "--steps", 5, "--optimizer", "adam", "--lr", 0.001)
+    check(result["devices"] == 1 and len(result["step_times_s"]) == 5 and len(result["losses"]) == 8, "counts")
+    check(result["bytes_sent_per_step"] == 0, "one rank sends nothing")
+    # 38,282 parameters: their bytes, rounded up to 64 for each of the eight tensors; Adam keeps two such.
+    memory = result["memory_bytes"]
+    check(38282 * 4 <= memory["weights"] <= 38282 * 4 + 8 * 63, "bytes of the weights")
+    check(memory["optimizer"] == 2 * memory["weights"], "bytes of Adam's moments")
+    # At least weights, gradients, and the moments live at the peak.
+    check(result["peak_memory_bytes"] >= 4 * memory["weights"], "the peak")
+    again = measured("zoo:small-cnn", "--batch", 16, "--steps", 5, "--optimizer", "adam", "--lr", 0.001)
+    check(again["losses"] == result["losses"], "the same seed must give the same losses")
+    other = measured("zoo:small-cnn", "--batch", 16, "--steps", 5, "--seed", 2)
+    check(other["losses"] != result["losses"], "another seed must give other losses")
+
+
+def errors():
+    for ranks in (1, 2):
+        for words, code, message in [
+                (["no-such-file.onnx"], 3, "no-such-file.onnx"),
+                (["zoo:no-such-model"], 3, "no-such-model"),
+                (["zoo:small-cnn", "--data", "/no/such/folder"], 3, "/no/such/folder"),
+                (["zoo:small-cnn", "--batch", "zero"], 2, "--batch"),
+                (["zoo:small-cnn", "--devices", 3], 2, "mpirun"),
+                (["zoo:small-cnn", "--batch", "7", "--micro-batches", 2], 4, "nearest")]:
+            said = train(*words, ranks=ranks, expect=code).stderr
+            lines = [line for line in said.splitlines() if line.startswith("sibyl")]
+            check(len(lines) == 1 and message in lines[0], f"{words} on {ranks} said:\n{said}")
+
+
+def bytes_sent():
+    # small-cnn has 38,282 parameters of 4 bytes. A ring all-reduce of n elements over two ranks sends each rank's half out
+    # and the other half's sum on: n elements for each rank where n is even.
+    result = measured("zoo:small-cnn", "--batch", 8, "--steps", 2, ranks=2)
+    check(result["bytes_sent_per_step_by_rank"] == [38282 * 4] * 2, result["bytes_sent_per_step_by_rank"])
+    # Over three, the parts are 12,761, 12,761 and 12,760 elements: rank r sends all parts but r + 1 while reducing, and all
+    # but r + 2 while gathering; together 4/3 n, ± 1 element.
+    result = measured("zoo:small-cnn", "--batch", 9, "--steps", 2, "--no-overlap", ranks=3)
+    sent = result["bytes_sent_per_step_by_rank"]
+    check(sum(sent) == 4 * 38282 * 4, f"three ranks sent {sent}")
+    check(max(sent) - min(sent) <= 2 * 4, f"three ranks sent {sent}")
+
+
+def digits(folder):
+    """scikit-learn's 1,797 digits of 8 x 8: every fifth for the test."""
+    paths = [pathlib.Path(p) / DIGITS for p in [*sys.path, "/usr/lib/python3/dist-packages"]]
+    path = next((p for p in paths if p.is_file()), None)
+    if path is None:
+        print("scikit-learn's digits are not installed (python3-sklearn)")
+        sys.exit(77)
+    with gzip.open(path, "rt") as file:
+        table = np.loadtxt(file, delimiter=",")
+    images = (table[:, :-1].reshape(-1, 1, 8, 8) / 16.0).astype("<f4")
+    classes = table[:, -1].astype("<i8")
+    held_out = np.arange(len(table)) % 5 == 0
+    for name, chosen in [("train", ~held_out), ("test", held_out)]:
+        (folder / name).mkdir()
+        np.save(folder / name / "inputs.npy", images[chosen])
+        np.save(folder / name / "targets.npy", classes[chosen])
+
+
+def learns_digits():
+    digits(FOLDER)
+    for ranks in (1, 2):
+        for model in ("zoo:small-cnn", "zoo:small-cnn-bn"):
+            result = measured(model, "--data", FOLDER / "train", "--evaluate", FOLDER / "test", "--batch", 32, "--steps", 450,
+                              "--warmup", 0, "--optimizer", "momentum", "--lr", 0.02, ranks=ranks)
+            print(f"{model} on {ranks}: {result['accuracy'] * 100:.2f} %")
+            check(result["accuracy"] > 0.95, f"{model} on {ranks} ranks: {result['accuracy']}")
+
+
+CHECKS = {
+    "alone": alone,
+    "errors": errors,
+    "bytes": bytes_sent,
+    "learns_digits": learns_digits,
+    # Buckets of 20 KiB: several, whose first-step layout differs from the later one.
+    "replicas_cnn": lambda: same_weights("zoo:small-cnn", 16, "--bucket", "20KiB", "--optimizer", "momentum"),
+    "replicas_no_overlap": lambda: same_weights("zoo:small-cnn", 16, "--no-overlap", "--optimizer", "momentum"),
+    # Each replica normalises over its own samples; one rank does the same where it takes them as two micro-batches. Running
+    # statistics see one batch a step on each of two ranks and two on the one.
+    "replicas_batch_norm": lambda: same_weights("zoo:small-cnn-bn", 16, alone=["--micro-batches", 2], ignore=["running"]),
+    "replicas_transformer": lambda: same_weights("zoo:deit-tiny", 4, "--optimizer", "momentum"),
+}
+CHECKS[CHECK]()
