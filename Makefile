@@ -5,7 +5,7 @@ JOBS ?= $(shell awk -v cpus="$$(nproc)" '/MemTotal/ {m = int($$2 / 2000000); pri
 # Where `make install` puts things.
 PREFIX ?= /usr/local
 
-.PHONY: help demo test calibrate validate bench install
+.PHONY: help demo test fuzz calibrate validate bench install
 .DEFAULT_GOAL := help
 
 help:  ## these lines
@@ -21,13 +21,20 @@ test:  ## builds everything and runs every test
 	tools/setup.sh all
 	cmake --preset dev
 	cmake --build --preset dev -j $(JOBS)
+	$(MAKE) --no-print-directory fuzz
 	ctest --preset dev
 
-calibrate: release  ## measures this machine
-	build/release/bin/sibyl calibrate all
+fuzz:  ## a minute of the importer's fuzzer
+	tools/setup.sh all
+	cmake --preset fuzz
+	cmake --build --preset fuzz --target onnx_fuzzer write_onnx_seeds -j $(JOBS)
+	tests/fuzz/run.sh 60 build/fuzz
 
-validate: release  ## predicts and trains for real on this machine, and compares
-	build/release/bin/sibyl validate
+calibrate: release  ## measures this machine into calibration.json
+	build/release/bin/sibyl calibrate all -o calibration.json
+
+validate: release  ## predicts and trains for real on this machine, and compares: half an hour
+	tools/validate.sh build/release/bin out
 
 bench: release  ## how fast Sibyl itself is
 	cmake --preset release -DSIBYL_BENCH=ON

@@ -45,6 +45,7 @@ all python3-torch exports real models in tests
 all python3-torchvision the models that it exports
 all python3-sklearn the digits that a small CNN learns
 all clang the fuzzer of the importer
+all libclang-rt-14-dev its runtime: libFuzzer and the sanitizers
 all clang-format one style
 all clang-tidy the tidy preset
 all gcovr reads the coverage preset
