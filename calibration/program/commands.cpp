@@ -31,23 +31,33 @@ const std::vector<Verb>& verbs() {
 
 std::vector<Option> options_of(const Verb& verb) {
   std::vector<std::vector<Option>> groups;
-  groups.push_back({{.name = "--output", .value = "FILE", .help = "the calibration to write or to add to",
-                     .fallback = "calibration.json", .letter = 'o'},
+  groups.push_back({{.name = "--output",
+                     .value = "FILE",
+                     .help = "the calibration to write or to add to",
+                     .fallback = "calibration.json",
+                     .letter = 'o'},
                     {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"}});
   if (verb.compute)
     groups.push_back(
-        {{.name = "--for", .value = "MODEL", .help = "an ONNX file or zoo:NAME whose kernels are timed", .repeatable = true},
+        {{.name = "--for",
+          .value = "MODEL",
+          .help = "an ONNX file or zoo:NAME whose kernels are timed",
+          .repeatable = true},
          {.name = "--batches", .value = "N,N,...", .help = "samples per rank", .fallback = "1,8,32"},
          {.name = "--parallel", .value = "data=N", .help = "how the model will be split; default: over all ranks"},
          {.name = "--optimizer", .value = "NAME,...", .help = "whose updates are timed", .fallback = "sgd"},
          {.name = "--precision", .value = "NAME", .help = "what is computed in", .fallback = "fp32"},
-         {.name = "--sweep", .value = "SIZE", .help = "without --for: how many shapes", .fallback = "quick",
+         {.name = "--sweep",
+          .value = "SIZE",
+          .help = "without --for: how many shapes",
+          .fallback = "quick",
           .choices = {"quick", "full"}},
          {.name = "--budget", .value = "TIME", .help = "stop timing kernels after so long; default: when all are done"},
          {.name = "--kernel-budget", .value = "TIME", .help = "the most time for one kernel", .fallback = "0.4 s"}});
   if (verb.compute) groups.push_back(cli::model_options());
   if (verb.network)
-    groups.push_back({{.name = "--network-budget", .value = "TIME", .help = "the most time for the network", .fallback = "60 s"}});
+    groups.push_back(
+        {{.name = "--network-budget", .value = "TIME", .help = "the most time for the network", .fallback = "60 s"}});
   if (verb.io)
     groups.push_back({{.name = "--directory", .value = "FOLDER", .help = "whose storage; default: the output's folder"},
                       {.name = "--size", .value = "BYTES", .help = "of the largest file", .fallback = "256MiB"}});
@@ -61,8 +71,9 @@ Command command_of(const Verb& verb) {
   command.summary = verb.summary;
   command.examples = {{fmt::format("mpirun -np 2 sibyl-calibrate {} -o machine.json", verb.name), verb.summary}};
   if (verb.compute)
-    command.examples.push_back({fmt::format("mpirun -np 2 sibyl-calibrate {} --for zoo:resnet50 --batches 8", verb.name),
-                                "exactly the kernels that this training runs"});
+    command.examples.push_back(
+        {fmt::format("mpirun -np 2 sibyl-calibrate {} --for zoo:resnet50 --batches 8", verb.name),
+         "exactly the kernels that this training runs"});
   command.options = options_of(verb);
   return command;
 }
@@ -70,8 +81,9 @@ Command command_of(const Verb& verb) {
 std::string general_help() {
   std::string text = "sibyl-calibrate VERB [options]: measures this machine into a calibration file\n\n";
   for (const Verb& verb : verbs()) text += fmt::format("  {:<9} {}\n", verb.name, verb.summary);
-  return text + "\nRun it alone, or under mpirun or srun with as many ranks a node as training will have.\n"
-                "Killed, it goes on where it was when run again. `sibyl-calibrate VERB --help` tells more.\n";
+  return text +
+         "\nRun it alone, or under mpirun or srun with as many ranks a node as training will have.\n"
+         "Killed, it goes on where it was when run again. `sibyl-calibrate VERB --help` tells more.\n";
 }
 
 std::vector<std::string> split(const std::string& text) {
@@ -112,7 +124,8 @@ Result<Request> read_request(const std::vector<std::string>& words, int ranks) {
     request.help = general_help();
     return request;
   }
-  const auto verb = std::find_if(verbs().begin(), verbs().end(), [&](const Verb& v) { return v.name == words.front(); });
+  const auto verb =
+      std::find_if(verbs().begin(), verbs().end(), [&](const Verb& v) { return v.name == words.front(); });
   if (verb == verbs().end())
     return fail(ErrorCode::usage, fmt::format("there is no measurement '{}'", words.front()), {},
                 "there are compute, network, overlap, io, all");
@@ -136,7 +149,8 @@ Result<Request> read_request(const std::vector<std::string>& words, int ranks) {
     SIBYL_TRY(const std::optional<Bytes> size, arguments.bytes("--size"));
     request.io_size = *size;
     const auto folder = arguments.text("--directory");
-    request.io_folder = folder ? std::filesystem::path(*folder) : std::filesystem::absolute(request.output).parent_path();
+    request.io_folder =
+        folder ? std::filesystem::path(*folder) : std::filesystem::absolute(request.output).parent_path();
   }
   return request;
 }

@@ -14,16 +14,16 @@ namespace sibyl {
 
 struct Request {
   bool compute = false, network = false, overlap = false, io = false;
-  Wanted wanted;                       // with models: theirs; else the sweep
+  Wanted wanted;  // with models: theirs; else the sweep
   SweepSize sweep_size = SweepSize::quick;
-  std::optional<Seconds> limit;        // of the time spent on kernels
+  std::optional<Seconds> limit;  // of the time spent on kernels
   Seconds kernel_budget{0.4};
   Seconds network_budget{60.0};
   int threads = 1;
   std::filesystem::path output;
   std::filesystem::path io_folder;
   Bytes io_size;
-  std::optional<std::string> help;     // asked for: the text to print, and nothing to do
+  std::optional<std::string> help;  // asked for: the text to print, and nothing to do
 };
 
 // `ranks`: of this job, the data-parallel degree where --parallel does not say.

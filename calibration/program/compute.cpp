@@ -17,9 +17,9 @@ namespace sibyl {
 namespace {
 
 // Over the ranks: the median of their medians. Not the slowest: which rank is slow changes from kernel to kernel, and a
-// step, the sum of hundreds of kernels, averages that out; taking each kernel's slowest would add up to a step that no rank
-// takes. The spread holds both the scatter of one rank's timings and that between ranks, from which the
-// oracle takes the expected slowest rank of a step.
+// step, the sum of hundreds of kernels, averages that out; taking each kernel's slowest would add up to a step that no
+// rank takes. The spread holds both the scatter of one rank's timings and that between ranks, from which the oracle
+// takes the expected slowest rank of a step.
 KernelSample combine(const Ranks& ranks, KernelSample sample) {
   const std::vector<double> medians = ranks.gather(sample.time.value());
   const double time = median(medians);
@@ -52,7 +52,8 @@ Result<std::vector<KernelKey>> split(const std::string& text) {
 Result<std::vector<KernelKey>> missing(const Ranks& ranks, const Session& session, const std::vector<KernelKey>& keys) {
   std::vector<KernelKey> wanted;
   if (ranks.first())
-    std::copy_if(keys.begin(), keys.end(), std::back_inserter(wanted), [&](const KernelKey& k) { return !session.has(k); });
+    std::copy_if(keys.begin(), keys.end(), std::back_inserter(wanted),
+                 [&](const KernelKey& k) { return !session.has(k); });
   return split(ranks.from_first(joined(wanted)));
 }
 
@@ -64,7 +65,8 @@ Next agree_on_next(const Ranks& ranks, Seconds elapsed, std::optional<Seconds> l
   return static_cast<Next>(ranks.greatest(static_cast<int>(own)));
 }
 
-// A limit that is stored already is not measured again, so that a resumed run does not change the device under its samples.
+// A limit that is stored already is not measured again, so that a resumed run does not change the device under its
+// samples.
 bool known(const Ranks& ranks, bool on_first) { return ranks.greatest(ranks.first() && on_first ? 1 : 0) == 1; }
 
 }  // namespace

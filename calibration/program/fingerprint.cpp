@@ -23,7 +23,9 @@ class Hardware {
   Hardware(const Hardware&) = delete;
   Hardware& operator=(const Hardware&) = delete;
 
-  [[nodiscard]] int count(hwloc_obj_type_t type) const { return std::max(0, hwloc_get_nbobjs_by_type(topology_, type)); }
+  [[nodiscard]] int count(hwloc_obj_type_t type) const {
+    return std::max(0, hwloc_get_nbobjs_by_type(topology_, type));
+  }
 
   [[nodiscard]] std::string cpu_model() const {
     for (const hwloc_obj_type_t type : {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_MACHINE}) {
@@ -40,9 +42,7 @@ class Hardware {
     return object ? fmt::format("{} B x {}", object->attr->cache.size, count(level)) : "";
   }
 
-  [[nodiscard]] double memory() const {
-    return static_cast<double>(hwloc_get_root_obj(topology_)->total_memory);
-  }
+  [[nodiscard]] double memory() const { return static_cast<double>(hwloc_get_root_obj(topology_)->total_memory); }
 
  private:
   hwloc_topology_t topology_ = nullptr;

@@ -1,5 +1,5 @@
-// The host time per operation that no kernel sample contains: the trainer's interpreter, and autograd's work around a node
-// beyond the node itself (accumulating parameters' gradients).
+// The host time per operation that no kernel sample contains: the trainer's interpreter, and autograd's work around a
+// node beyond the node itself (accumulating parameters' gradients).
 #pragma once
 
 #include "base/result.h"

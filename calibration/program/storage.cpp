@@ -22,9 +22,7 @@ Failure trouble(std::string_view what, const std::filesystem::path& file) {
   return fail(fmt::format("cannot {}: {}", what, std::strerror(errno)), file.string());
 }
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // The file is removed also where measuring fails half-way.
 class TemporaryFile {

@@ -22,15 +22,15 @@ struct ConvolutionShape {
 
 // Layers as ResNets, VGG, MobileNets and Inception have them, from stem to head.
 constexpr std::array convolution_shapes{
-    ConvolutionShape{64, 64, 56, 3, 1, 1},     ConvolutionShape{3, 64, 224, 7, 2, 1},
-    ConvolutionShape{256, 64, 56, 1, 1, 1},    ConvolutionShape{512, 512, 7, 3, 1, 1},
-    ConvolutionShape{96, 96, 56, 3, 1, 96},    ConvolutionShape{128, 128, 28, 3, 1, 1},
-    ConvolutionShape{1024, 256, 14, 1, 1, 1},  ConvolutionShape{576, 576, 14, 3, 1, 576},
-    ConvolutionShape{256, 256, 14, 3, 1, 1},   ConvolutionShape{64, 256, 56, 1, 1, 1},
-    ConvolutionShape{128, 128, 56, 3, 2, 1},   ConvolutionShape{512, 2048, 7, 1, 1, 1},
-    ConvolutionShape{64, 192, 27, 5, 1, 1},    ConvolutionShape{144, 144, 56, 3, 2, 144},
-    ConvolutionShape{256, 512, 56, 1, 2, 1},   ConvolutionShape{64, 64, 224, 3, 1, 1},
-    ConvolutionShape{16, 32, 32, 3, 1, 1},     ConvolutionShape{1, 16, 28, 3, 1, 1},
+    ConvolutionShape{64, 64, 56, 3, 1, 1},    ConvolutionShape{3, 64, 224, 7, 2, 1},
+    ConvolutionShape{256, 64, 56, 1, 1, 1},   ConvolutionShape{512, 512, 7, 3, 1, 1},
+    ConvolutionShape{96, 96, 56, 3, 1, 96},   ConvolutionShape{128, 128, 28, 3, 1, 1},
+    ConvolutionShape{1024, 256, 14, 1, 1, 1}, ConvolutionShape{576, 576, 14, 3, 1, 576},
+    ConvolutionShape{256, 256, 14, 3, 1, 1},  ConvolutionShape{64, 256, 56, 1, 1, 1},
+    ConvolutionShape{128, 128, 56, 3, 2, 1},  ConvolutionShape{512, 2048, 7, 1, 1, 1},
+    ConvolutionShape{64, 192, 27, 5, 1, 1},   ConvolutionShape{144, 144, 56, 3, 2, 144},
+    ConvolutionShape{256, 512, 56, 1, 2, 1},  ConvolutionShape{64, 64, 224, 3, 1, 1},
+    ConvolutionShape{16, 32, 32, 3, 1, 1},    ConvolutionShape{1, 16, 28, 3, 1, 1},
 };
 
 Keys convolutions(const std::vector<std::int64_t>& batches) {
@@ -51,7 +51,8 @@ Keys linears(const std::vector<std::int64_t>& batches) {
   Keys keys;
   for (const std::int64_t batch : batches)
     for (const std::int64_t sequence : {128, 1})
-      for (const auto& [in, out] : {std::pair{768, 3072}, {3072, 768}, {768, 768}, {2048, 1000}, {256, 256}, {4096, 4096}})
+      for (const auto& [in, out] :
+           {std::pair{768, 3072}, {3072, 768}, {768, 768}, {2048, 1000}, {256, 256}, {4096, 4096}})
         add(keys, Linear{}, {{batch, sequence, in}, {out, in}, {out}}, {batch, sequence, out}, 7);
   return keys;
 }
@@ -71,7 +72,8 @@ Keys attentions(const std::vector<std::int64_t>& batches) {
 // Tensors of 4^k Ki elements, as images and as tokens.
 std::vector<Shape> images(SweepSize size) {
   std::vector<Shape> shapes{{8, 64, 56, 56}, {1, 64, 28, 28}, {8, 256, 14, 14}, {1, 512, 7, 7}, {32, 64, 56, 56}};
-  if (size == SweepSize::full) shapes.insert(shapes.end(), {{1, 16, 14, 14}, {32, 256, 56, 56}, {8, 2048, 7, 7}, {4, 3, 224, 224}});
+  if (size == SweepSize::full)
+    shapes.insert(shapes.end(), {{1, 16, 14, 14}, {32, 256, 56, 56}, {8, 2048, 7, 7}, {4, 3, 224, 224}});
   return shapes;
 }
 std::vector<Shape> tokens(SweepSize size) {
@@ -127,13 +129,14 @@ Keys parameter_operations(SweepSize size, const std::vector<OptimizerKind>& opti
 }  // namespace
 
 std::vector<KernelKey> sweep(SweepSize size, const std::vector<OptimizerKind>& optimizers) {
-  const std::vector<std::int64_t> batches = size == SweepSize::full ? std::vector<std::int64_t>{8, 1, 32}
-                                                                    : std::vector<std::int64_t>{4};
-  const std::array families{convolutions(batches),      linears(batches),        attentions(batches),
-                            image_operations(size),     token_operations(size),  parameter_operations(size, optimizers)};
+  const std::vector<std::int64_t> batches =
+      size == SweepSize::full ? std::vector<std::int64_t>{8, 1, 32} : std::vector<std::int64_t>{4};
+  const std::array families{convolutions(batches),  linears(batches),       attentions(batches),
+                            image_operations(size), token_operations(size), parameter_operations(size, optimizers)};
   Keys keys;
-  const auto longest = std::max_element(families.begin(), families.end(),
-                                        [](const Keys& a, const Keys& b) { return a.size() < b.size(); })->size();
+  const auto longest = std::max_element(families.begin(), families.end(), [](const Keys& a, const Keys& b) {
+                         return a.size() < b.size();
+                       })->size();
   // Each family gives a share of its list in each round, so that all end together.
   for (std::size_t round = 0; round < longest; ++round)
     for (const Keys& family : families)

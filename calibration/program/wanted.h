@@ -13,10 +13,10 @@
 namespace sibyl {
 
 struct Wanted {
-  std::vector<std::string> models;     // files or zoo:NAME
-  ImportOptions import;                // its batch is ignored
-  std::vector<std::int64_t> batches;   // per device
-  Strategy strategy;                   // data parallelism, precision
+  std::vector<std::string> models;    // files or zoo:NAME
+  ImportOptions import;               // its batch is ignored
+  std::vector<std::int64_t> batches;  // per device
+  Strategy strategy;                  // data parallelism, precision
   std::vector<OptimizerKind> optimizers;
 };
 
@@ -25,8 +25,8 @@ Result<std::vector<KernelKey>> kernels_of_models(const Wanted& wanted);
 
 enum class SweepSize { quick, full };
 
-// Common shapes of every family, spread over the sizes that models use. Ordered so that any beginning of the list covers
-// all families: a sweep that is stopped early is coarse, not lopsided.
+// Common shapes of every family, spread over the sizes that models use. Ordered so that any beginning of the list
+// covers all families: a sweep that is stopped early is coarse, not lopsided.
 std::vector<KernelKey> sweep(SweepSize size, const std::vector<OptimizerKind>& optimizers);
 
 }  // namespace sibyl

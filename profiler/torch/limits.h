@@ -12,13 +12,13 @@
 
 namespace sibyl {
 
-// By a large f32 matrix product; by a + s b over arrays that do not fit in any cache (three streams). Of this process, with
-// whoever else agrees in `options` busy likewise.
+// By a large f32 matrix product; by a + s b over arrays that do not fit in any cache (three streams). Of this process,
+// with whoever else agrees in `options` busy likewise.
 Result<FlopsPerSecond> measure_peak(const TimingOptions& options);
 Result<BytesPerSecond> measure_memory_bandwidth(const TimingOptions& options);
 
-// A piece of work like a training step's, half of it bound by arithmetic and half by memory; some ms long. For measuring how
-// communication beside it slows it.
+// A piece of work like a training step's, half of it bound by arithmetic and half by memory; some ms long. For
+// measuring how communication beside it slows it.
 std::function<void()> typical_work();
 
 // "libtorch", and "blas", "onednn" where libtorch says.

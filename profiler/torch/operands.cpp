@@ -37,10 +37,8 @@ OperandRole role_of(const Signature& signature, std::size_t operand) {
   if (std::holds_alternative<Embedding>(attributes)) return operand == 0 ? OperandRole::weight : OperandRole::ids;
   if (std::holds_alternative<Gather>(attributes) || std::holds_alternative<CrossEntropy>(attributes))
     return operand == 0 ? OperandRole::activation : OperandRole::ids;
-  if (std::holds_alternative<Attention>(attributes))
-    return operand < 3 ? OperandRole::activation : OperandRole::buffer;
-  if (std::holds_alternative<Where>(attributes))
-    return operand == 0 ? OperandRole::condition : OperandRole::activation;
+  if (std::holds_alternative<Attention>(attributes)) return operand < 3 ? OperandRole::activation : OperandRole::buffer;
+  if (std::holds_alternative<Where>(attributes)) return operand == 0 ? OperandRole::condition : OperandRole::activation;
   if (std::holds_alternative<Unary>(attributes)) return operand == 0 ? OperandRole::activation : OperandRole::weight;
   if (std::holds_alternative<MeanSquaredError>(attributes))
     return operand == 0 ? OperandRole::activation : OperandRole::buffer;

@@ -24,8 +24,8 @@ OperandRole role_of(const Signature& signature, std::size_t operand);
 // The integers an operand of role `ids` may hold: [0, bound).
 std::int64_t id_bound(const Signature& signature, std::size_t operand);
 
-// `gradients`: the operands that require a gradient, as KernelKey's mask. All are leaves, so that autograd stops at them
-// as it stops at the edge of the operation in a step.
+// `gradients`: the operands that require a gradient, as KernelKey's mask. All are leaves, so that autograd stops at
+// them as it stops at the edge of the operation in a step.
 std::vector<torch::Tensor> make_operands(const Signature& signature, std::uint32_t gradients);
 std::vector<torch::Tensor> copy_operands(const std::vector<torch::Tensor>& operands);
 

@@ -136,8 +136,8 @@ Result<KernelTiming> time_kernel(const KernelKey& key, const TimingOptions& opti
   auto times = time_laps(prepared.work, rotation, options);
   if (!times) return fail(first_line(times.error().message), to_string(key));
 
-  KernelTiming timing{{key, {}, 0.0, static_cast<int>(times->size()), prepared.memory.workspace, prepared.memory.kept, {}},
-                      rotation};
+  KernelTiming timing{
+      {key, {}, 0.0, static_cast<int>(times->size()), prepared.memory.workspace, prepared.memory.kept, {}}, rotation};
   const double middle = std::max(median(*times), shortest);
   timing.sample.time = Seconds{middle};
   timing.sample.spread = relative_spread(*times, middle);

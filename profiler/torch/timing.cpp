@@ -13,12 +13,10 @@
 namespace sibyl {
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Walks through a buffer of its own, a cache line at a time, going on where it stopped. It writes: a training step leaves
-// the cache full of modified lines, whose eviction the next kernel pays for.
+// Walks through a buffer of its own, a cache line at a time, going on where it stopped. It writes: a training step
+// leaves the cache full of modified lines, whose eviction the next kernel pays for.
 class Padding {
  public:
   explicit Padding(const Rotation& rotation) : lines_(rotation.padding.value() > 0 ? line_count(rotation.lap) : 0) {}

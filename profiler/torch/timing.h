@@ -19,11 +19,11 @@ namespace sibyl {
 enum class Vote { done = 0, more = 1, failed = 2 };
 
 struct TimingOptions {
-  Seconds budget{0.4};        // stop once a kernel's timings have taken this long…
-  double precision = 0.01;    // …or the 95 % confidence interval of their median is within ± this share of it
-  int least_runs = 5;         // but not with fewer timings
-  Bytes cache;                // last-level cache to defeat; 0 asks the machine
-  Bytes most_memory{2e9};     // all copies together stay below this, if one copy does
+  Seconds budget{0.4};      // stop once a kernel's timings have taken this long…
+  double precision = 0.01;  // …or the 95 % confidence interval of their median is within ± this share of it
+  int least_runs = 5;       // but not with fewer timings
+  Bytes cache;              // last-level cache to defeat; 0 asks the machine
+  Bytes most_memory{2e9};   // all copies together stay below this, if one copy does
   int most_copies = 64;
   // Combines the votes of the ranks that time together; returns when all have called it, so it is their barrier too.
   // Empty: this process times alone.
@@ -41,13 +41,13 @@ Rotation plan_rotation(Bytes one_copy, const TimingOptions& options);
 // Of this machine, as the kernel describes it (one cache, not the sum over sockets); 32 MiB where nothing says.
 Bytes last_level_cache();
 
-double median(std::span<const double> values);                           // 0 of none
+double median(std::span<const double> values);                          // 0 of none
 double relative_spread(std::span<const double> values, double around);  // 1.4826 MAD / around; 0 where around is 0
 // Whether the 95 % confidence interval of the median (order statistics; no distribution assumed) is that narrow.
 bool median_is_known(std::span<const double> values, double precision);
 
 struct TimedWork {
-  std::function<void()> begin_lap;   // may be empty
+  std::function<void()> begin_lap;     // may be empty
   std::function<double(int)> measure;  // prepares copy i, runs it, and returns the seconds of the run alone
 };
 

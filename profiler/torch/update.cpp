@@ -7,7 +7,8 @@
 
 namespace sibyl {
 
-UpdateBench::UpdateBench(const KernelKey& key, int copies) : update_(std::get<OptimizerUpdate>(key.signature.attributes)) {
+UpdateBench::UpdateBench(const KernelKey& key, int copies)
+    : update_(std::get<OptimizerUpdate>(key.signature.attributes)) {
   const c10::ScalarType type = aten::scalar_type(key.signature.dtype);
   for (int i = 0; i < copies; ++i) {
     Parameter parameter;

@@ -69,8 +69,8 @@ class Calibrate : public testing::Test {
   }
   // Waits until the journal has so many lines, or the process has ended.
   void wait_for_lines(std::size_t count, pid_t child) const {
-    while (journal_lines().size() < count && ::waitid(P_PID, static_cast<id_t>(child), &info_, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info_.si_pid == 0)
+    while (journal_lines().size() < count &&
+           ::waitid(P_PID, static_cast<id_t>(child), &info_, WEXITED | WNOHANG | WNOWAIT) == 0 && info_.si_pid == 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 
@@ -149,13 +149,16 @@ TEST_F(Calibrate, two_ranks_measure_together_and_one_writes) {
   EXPECT_EQ(calibration->ranks_per_node, 2);
   // Data-parallel training copies gradients into buckets: kernels that one rank does not run.
   const auto found = times(*calibration);
-  EXPECT_TRUE(std::any_of(found.begin(), found.end(), [](const auto& entry) { return entry.first.starts_with("forward copy"); }));
+  EXPECT_TRUE(std::any_of(found.begin(), found.end(),
+                          [](const auto& entry) { return entry.first.starts_with("forward copy"); }));
   for (const auto& [key, time] : found) EXPECT_GT(time, 0) << key;
 }
 
 TEST_F(Calibrate, bad_input_on_two_ranks_is_one_line_and_no_hang) {
-  const std::vector<std::string> words{"mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", program, "compute",
-                                       "--for", (folder_ / "absent.onnx").string(), "-o", file_.string()};
+  const std::vector<std::string> words{
+      "mpirun", "--oversubscribe", "--bind-to", "none",  "-np",
+      "2",      program,           "compute",   "--for", (folder_ / "absent.onnx").string(),
+      "-o",     file_.string()};
   EXPECT_EQ(run(words), 3) << said();
   const std::string text = said();
   const std::size_t first = text.find("absent.onnx");

@@ -36,9 +36,12 @@ TEST_P(EveryFamily, is_timed) {
 }
 
 constexpr const char* keys[] = {
-    "forward convolution(kernel=3x3,stride=1x1,dilation=1x1,pad_begin=1x1,pad_end=1x1)[2x3x8x8,4x3x3x3,4]->[2x4x8x8]:f32",
-    "backward:111 convolution(kernel=3x3,stride=1x1,dilation=1x1,pad_begin=1x1,pad_end=1x1)[2x3x8x8,4x3x3x3,4]->[2x4x8x8]:f32",
-    "backward:01 convolution(kernel=3x3,stride=1x1,dilation=1x1,pad_begin=1x1,pad_end=1x1)[2x3x8x8,4x3x3x3]->[2x4x8x8]:f32",
+    "forward "
+    "convolution(kernel=3x3,stride=1x1,dilation=1x1,pad_begin=1x1,pad_end=1x1)[2x3x8x8,4x3x3x3,4]->[2x4x8x8]:f32",
+    "backward:111 "
+    "convolution(kernel=3x3,stride=1x1,dilation=1x1,pad_begin=1x1,pad_end=1x1)[2x3x8x8,4x3x3x3,4]->[2x4x8x8]:f32",
+    "backward:01 "
+    "convolution(kernel=3x3,stride=1x1,dilation=1x1,pad_begin=1x1,pad_end=1x1)[2x3x8x8,4x3x3x3]->[2x4x8x8]:f32",
     "forward linear[2x4x16,8x16,8]->[2x4x8]:f32",
     "backward:111 linear[2x4x16,8x16,8]->[2x4x8]:f32",
     "backward:11 linear(weight_kn=1)[4x16,16x8]->[4x8]:f32",

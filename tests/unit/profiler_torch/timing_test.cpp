@@ -91,7 +91,8 @@ TEST(TimeLaps, votes_failure_instead_of_leaving_the_others_at_the_barrier) {
   std::vector<Vote> votes;
   TimingOptions options = options_with_cache(1);
   options.agree = [&](Vote vote) { return votes.push_back(vote), vote; };
-  const auto times = time_laps({{}, [](int) -> double { throw std::runtime_error("no such kernel"); }}, Rotation{}, options);
+  const auto times =
+      time_laps({{}, [](int) -> double { throw std::runtime_error("no such kernel"); }}, Rotation{}, options);
   ASSERT_FALSE(times);
   EXPECT_EQ(times.error().message, "no such kernel");
   EXPECT_THAT(votes, testing::ElementsAre(Vote::failed));
