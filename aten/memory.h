@@ -1,7 +1,7 @@
 // Counts the bytes of CPU tensors that live, and their peak: what a caching allocator would report as allocated.
 //
-// Stands before c10's CPU allocator. A block counts from allocation to release as the bytes asked for, rounded up to 64 (a
-// cache line, c10's alignment). Costs two atomic additions a block and 64 bytes of uncounted header, in which the
+// Stands before c10's CPU allocator. A block counts from allocation to release as the bytes asked for, rounded up to 64
+// (a cache line, c10's alignment). Costs two atomic additions a block and 64 bytes of uncounted header, in which the
 // size lies until release. Scratch that a library allocates for itself (oneDNN, the BLAS) is not seen.
 #pragma once
 

@@ -11,8 +11,8 @@
 
 namespace sibyl::aten {
 
-// Runs `attributes` on `inputs` (an undefined tensor where an optional operand is absent). `output_shapes` are needed by
-// operations whose result shape is not in their attributes (Reshape, Expand, Resize, Pool global…).
+// Runs `attributes` on `inputs` (an undefined tensor where an optional operand is absent). `output_shapes` are needed
+// by operations whose result shape is not in their attributes (Reshape, Expand, Resize, Pool global…).
 std::vector<torch::Tensor> run_operation(const Attributes& attributes, const std::vector<torch::Tensor>& inputs,
                                          const std::vector<Shape>& output_shapes);
 

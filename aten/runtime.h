@@ -6,7 +6,8 @@ namespace sibyl::aten {
 // Call once, before the first tensor and before other threads start.
 //
 // - `threads` compute threads for ATen.
-// - malloc keeps what it got. ATen has no caching allocator on the CPU: by default glibc maps each large tensor anew and gives
+// - malloc keeps what it got. ATen has no caching allocator on the CPU: by default glibc maps each large tensor anew
+// and gives
 //   it back at release, so every step page-faults through all its memory again (4 KiB at a time, zeroed by the kernel),
 //   which costs as much as small operations do and varies with the system's state. With memory kept, steady steps
 //   reuse the pages of earlier ones, as they do on a device with a caching allocator. The price is that the

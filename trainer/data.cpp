@@ -113,10 +113,14 @@ void Data::write(at::Tensor& tensor, const Field& field, std::int64_t slot, std:
       for (std::int64_t i = 0; i < field.run; ++i) {
         T& value = values[row * field.row + slot * field.run + i];
         const auto at = static_cast<std::size_t>(from + row * field.run + i);
-        if (!field.file.reals.empty()) value = static_cast<T>(field.file.reals[at]);
-        else if (!field.file.integers.empty()) value = static_cast<T>(field.file.integers[at]);
-        else if constexpr (is_real<T>) value = static_cast<T>(unit_variance * random.symmetric());
-        else value = field.index_bound > 0 ? static_cast<T>(random.below(field.index_bound)) : T{1};
+        if (!field.file.reals.empty())
+          value = static_cast<T>(field.file.reals[at]);
+        else if (!field.file.integers.empty())
+          value = static_cast<T>(field.file.integers[at]);
+        else if constexpr (is_real<T>)
+          value = static_cast<T>(unit_variance * random.symmetric());
+        else
+          value = field.index_bound > 0 ? static_cast<T>(random.below(field.index_bound)) : T{1};
       }
   });
 }

@@ -1,10 +1,10 @@
 // What is fed to the model: samples by their number, the same for any number of ranks.
 //
-// A step's global batch is samples n to n + global_batch - 1; who takes which is the caller's. Synthetic samples are drawn from a
-// stream seeded by (seed, input's name, n): reals of mean 0 and variance 1, ids below their bound (ones where there is none: an
-// attention mask that hides nothing). Real samples lie in a folder of npy files whose first axis counts samples: NAME.npy
-// for the input NAME (inputs.npy will do for an only one) and targets.npy; they are shuffled anew each epoch, the seed
-// deciding how, and an incomplete last batch of an epoch is left out.
+// A step's global batch is samples n to n + global_batch - 1; who takes which is the caller's. Synthetic samples are
+// drawn from a stream seeded by (seed, input's name, n): reals of mean 0 and variance 1, ids below their bound (ones
+// where there is none: an attention mask that hides nothing). Real samples lie in a folder of npy files whose first
+// axis counts samples: NAME.npy for the input NAME (inputs.npy will do for an only one) and targets.npy; they are
+// shuffled anew each epoch, the seed deciding how, and an incomplete last batch of an epoch is left out.
 #pragma once
 
 #include <torch/types.h>

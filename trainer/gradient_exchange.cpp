@@ -44,7 +44,9 @@ struct FlatBucket {
 class GradientExchange::Impl {
  public:
   Impl(Replica& replica, const GradientSync& sync, Communicator& communicator, Algorithm algorithm)
-      : replica_(replica), sync_(sync), thread_(communicator, algorithm),
+      : replica_(replica),
+        sync_(sync),
+        thread_(communicator, algorithm),
         share_(at::scalar_tensor(1.0 / communicator.size(), at::kFloat)) {
     if (sync.overlapped) add_hooks();
   }
@@ -75,8 +77,10 @@ class GradientExchange::Impl {
     for (FlatBucket& bucket : buckets_)
       for (Place& place : bucket.places) {
         at::Tensor& gradient = replica_[place.parameter].mutable_grad();
-        if (gradient.defined()) gradient.copy_(place.view);
-        else gradient = place.view.clone();
+        if (gradient.defined())
+          gradient.copy_(place.view);
+        else
+          gradient = place.view.clone();
       }
   }
 
@@ -120,8 +124,10 @@ class GradientExchange::Impl {
 
   void fill(FlatBucket& bucket, Place& place) {
     const at::Tensor& gradient = replica_[place.parameter].grad();
-    if (gradient.defined()) at::mul_out(place.view, gradient, share_);
-    else place.view.zero_();
+    if (gradient.defined())
+      at::mul_out(place.view, gradient, share_);
+    else
+      place.view.zero_();
     place.filled = true;
     ++bucket.filled;
   }

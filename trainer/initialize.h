@@ -8,9 +8,9 @@
 
 namespace sibyl::trainer {
 
-// A parameter (a leaf that requires its gradient), by what it is used for: a convolution's weight has variance 2 / fan-in
-// (He et al., 2015), a linear layer's 1 / fan-in, embedding tables and added tables 0.02² (as GPT-2 and BERT); scales
-// are ones, shifts and biases zeros.
+// A parameter (a leaf that requires its gradient), by what it is used for: a convolution's weight has variance 2 /
+// fan-in (He et al., 2015), a linear layer's 1 / fan-in, embedding tables and added tables 0.02² (as GPT-2 and BERT);
+// scales are ones, shifts and biases zeros.
 at::Tensor initial_parameter(const Graph& graph, const Stage& stage, LocalTensorId id, std::uint64_t seed);
 
 // A buffer: its constant values where the Graph has them; else running variances and masks are ones, all other zeros.

@@ -62,15 +62,19 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
   json["step_time_spread"] = m.spread();
   json["step_times_s"] = of_phase(m, &StepTimes::total);
   json["throughput_samples_per_s"] = throughput(m, plan);
-  json["breakdown_s"] = {{"forward", seconds(&StepTimes::forward)}, {"backward", seconds(&StepTimes::backward)},
+  json["breakdown_s"] = {{"forward", seconds(&StepTimes::forward)},
+                         {"backward", seconds(&StepTimes::backward)},
                          {"optimizer", seconds(&StepTimes::optimizer)},
                          {"communication_exposed", seconds(&StepTimes::exchange)}};
   json["peak_memory_bytes"] = m.memory.peak.value();
   json["memory_bytes"] = {{"weights", m.memory.weights.value()},
-                          {"buffers", m.memory.buffers.value()}, {"optimizer", m.memory.optimizer.value()},
-                          {"inputs", m.memory.inputs.value()}, {"communication", m.memory.communication.value()}};
+                          {"buffers", m.memory.buffers.value()},
+                          {"optimizer", m.memory.optimizer.value()},
+                          {"inputs", m.memory.inputs.value()},
+                          {"communication", m.memory.communication.value()}};
   json["bytes_sent_per_step"] = m.bytes_sent.front();
   json["bytes_sent_per_step_by_rank"] = m.bytes_sent;
+  json["bytes_planned_per_step_by_rank"] = m.bytes_planned;
   json["losses"] = m.losses;
   json["replicas_agree"] = m.replicas_agree;
   if (m.accuracy) json["accuracy"] = *m.accuracy;

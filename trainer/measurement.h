@@ -1,5 +1,5 @@
-// What a training run measured. Times are wall times of a step's phases on each rank, without barriers; of several ranks the
-// slowest counts.
+// What a training run measured. Times are wall times of a step's phases on each rank, without barriers; of several
+// ranks the slowest counts.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,13 @@ struct MeasuredMemory {
 };
 
 struct Measurement {
-  std::vector<StepTimes> steps;                 // measured ones, the slowest rank of each phase
-  std::vector<double> losses;                   // of every step, warm-up too: the mean over the global batch
+  std::vector<StepTimes> steps;  // measured ones, the slowest rank of each phase
+  std::vector<double> losses;    // of every step, warm-up too: the mean over the global batch
   MeasuredMemory memory;
-  std::vector<std::int64_t> bytes_sent;         // by each rank in one steady step
-  bool replicas_agree = true;                   // all ranks hold the same parameters, bit for bit
-  std::optional<double> accuracy;               // of the evaluation
+  std::vector<std::int64_t> bytes_sent;     // by each rank in the last step
+  std::vector<std::int64_t> bytes_planned;  // the same by the plan: bytes_sent_per_step()
+  bool replicas_agree = true;               // all ranks hold the same parameters, bit for bit
+  std::optional<double> accuracy;           // of the evaluation
 
   [[nodiscard]] Seconds median(Seconds StepTimes::*phase) const;
   // Of the step times: 1.4826 times the median distance from the median, over the median.

@@ -69,7 +69,8 @@ Result<void> read_values(std::istream& file, std::int64_t count, std::vector<Kep
   std::vector<Stored> chunk(1 << 16);
   for (std::int64_t left = count; left > 0;) {
     const std::int64_t now = std::min(left, static_cast<std::int64_t>(chunk.size()));
-    file.read(reinterpret_cast<char*>(chunk.data()), static_cast<std::streamsize>(now * static_cast<std::int64_t>(sizeof(Stored))));
+    file.read(reinterpret_cast<char*>(chunk.data()),
+              static_cast<std::streamsize>(now * static_cast<std::int64_t>(sizeof(Stored))));
     if (!file) return fail("this .npy file ends before its data does", where);
     for (std::int64_t i = 0; i < now; ++i) kept.push_back(static_cast<Kept>(chunk[static_cast<std::size_t>(i)]));
     left -= now;
@@ -89,14 +90,23 @@ Result<NpyArray> read_npy(const std::filesystem::path& path) {
   const std::string& type = header.type;
   const auto whole = [&]<class T>(T) { return read_values<T>(file, count, array.integers, where); };
   Result<void> read;
-  if (type == "<f4") read = read_values<float>(file, count, array.reals, where);
-  else if (type == "<f8") read = read_values<double>(file, count, array.reals, where);
-  else if (type == "|u1" || type == "|b1") read = whole(std::uint8_t{});
-  else if (type == "|i1") read = whole(std::int8_t{});
-  else if (type == "<i2") read = whole(std::int16_t{});
-  else if (type == "<i4") read = whole(std::int32_t{});
-  else if (type == "<i8") read = whole(std::int64_t{});
-  else return fail(fmt::format("arrays of type '{}' cannot be read", type), where, "f4, f8, u1, b1, i1, i2, i4 and i8 can");
+  if (type == "<f4")
+    read = read_values<float>(file, count, array.reals, where);
+  else if (type == "<f8")
+    read = read_values<double>(file, count, array.reals, where);
+  else if (type == "|u1" || type == "|b1")
+    read = whole(std::uint8_t{});
+  else if (type == "|i1")
+    read = whole(std::int8_t{});
+  else if (type == "<i2")
+    read = whole(std::int16_t{});
+  else if (type == "<i4")
+    read = whole(std::int32_t{});
+  else if (type == "<i8")
+    read = whole(std::int64_t{});
+  else
+    return fail(fmt::format("arrays of type '{}' cannot be read", type), where,
+                "f4, f8, u1, b1, i1, i2, i4 and i8 can");
   SIBYL_CHECK(read);
   return array;
 }

@@ -1,5 +1,5 @@
-// Numbers that depend on what they are for and not on who draws them: value i of the stream that a name and numbers seed.
-// So every rank, and any number of ranks, draws the same.
+// Numbers that depend on what they are for and not on who draws them: value i of the stream that a name and numbers
+// seed. So every rank, and any number of ranks, draws the same.
 #pragma once
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // One rank's copy of a stage: its tensors, and the interpreter of its forward program.
 //
-// Every activation is dropped as soon as its last forward consumer has run, so that from then on only autograd keeps it, and
-// only where backward needs it: the peak is the one that oracle/memory computes.
+// Every activation is dropped as soon as its last forward consumer has run, so that from then on only autograd keeps
+// it, and only where backward needs it: the peak is the one that oracle/memory computes.
 #pragma once
 
 #include <torch/types.h>

@@ -72,7 +72,8 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
   session.memory_.inputs = bytes_of(*session.replica_, session.replica_->inputs());
   for (const GradientSync& sync : stage.gradients) {
     session.exchange_ = std::make_unique<GradientExchange>(*session.replica_, sync, communicator, Algorithm::ring);
-    for (const Bucket& bucket : sync.buckets) session.memory_.communication += Bytes{static_cast<double>(bucket.bytes())};
+    for (const Bucket& bucket : sync.buckets)
+      session.memory_.communication += Bytes{static_cast<double>(bucket.bytes())};
   }
   return session;
 }
@@ -166,7 +167,8 @@ bool Session::replicas_agree() {
       hash = mixed(hash ^ word);
     }
   }
-  const std::vector<double> hashes = communicator_->gather_doubles(static_cast<double>(hash >> 11));  // exact in a double
+  const std::vector<double> hashes =
+      communicator_->gather_doubles(static_cast<double>(hash >> 11));  // exact in a double
   return std::all_of(hashes.begin(), hashes.end(), [&](double h) { return h == hashes.front(); });
 }
 

@@ -8,11 +8,11 @@
 namespace sibyl::trainer {
 
 struct TrainSettings {
-  std::int64_t steps = 20;   // measured
-  std::int64_t warmup = 3;   // before them
+  std::int64_t steps = 20;  // measured
+  std::int64_t warmup = 3;  // before them
   double learning_rate = 0.01;
-  std::uint64_t seed = 1;    // of weights, synthetic data, shuffling and dropout
-  std::int64_t log_every = 1;  // steps between lines of loss on stderr; 0: none
+  std::uint64_t seed = 1;                             // of weights, synthetic data, shuffling and dropout
+  std::int64_t log_every = 1;                         // steps between lines of loss on stderr; 0: none
   std::optional<std::filesystem::path> data;          // folder of npy files; synthetic without
   std::optional<std::filesystem::path> evaluate;      // folder of npy files to classify after training
   std::optional<std::filesystem::path> save_weights;  // safetensors, written by rank 0

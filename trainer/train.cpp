@@ -40,7 +40,7 @@ double mean(const Communicator& communicator, double own) {
 }
 
 // Joins what the ranks measured. After the last step, so that gathering does not hold the ranks together between steps.
-Measurement gathered(const Communicator& communicator, const TrainSettings& settings,
+Measurement gathered(const Communicator& communicator, const Plan& plan, const TrainSettings& settings,
                      const std::vector<Session::Step>& steps, MeasuredMemory memory) {
   Measurement m;
   double peak = 0.0;
@@ -57,6 +57,8 @@ Measurement gathered(const Communicator& communicator, const TrainSettings& sett
   m.memory.peak = Bytes{slowest(communicator, Seconds{peak}).value()};
   for (const double bytes : communicator.gather_doubles(static_cast<double>(steps.back().bytes_sent)))
     m.bytes_sent.push_back(static_cast<std::int64_t>(bytes));
+  for (int rank = 0; rank < communicator.size(); ++rank)
+    m.bytes_planned.push_back(bytes_sent_per_step(plan, rank, Algorithm::ring));
   return m;
 }
 
@@ -64,19 +66,20 @@ void log_loss(const TrainSettings& settings, std::int64_t step, double loss) {
   if (settings.log_every > 0 && step % settings.log_every == 0) fmt::print(stderr, "step {} loss {:.6f}\n", step, loss);
 }
 
-Result<Measurement> run(Session& session, const TrainSettings& settings, Communicator& communicator) {
+Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings& settings, Communicator& communicator) {
   std::vector<Session::Step> steps;
   for (std::int64_t i = 0; i < settings.warmup + settings.steps; ++i) {
     steps.push_back(session.step(i));
     if (communicator.rank() == 0) log_loss(settings, i, steps.back().loss);
   }
-  Measurement measurement = gathered(communicator, settings, steps, session.memory());
+  Measurement measurement = gathered(communicator, plan, settings, steps, session.memory());
   measurement.replicas_agree = session.replicas_agree();
   if (settings.evaluate) {
     SIBYL_TRY(measurement.accuracy, session.accuracy(*settings.evaluate));
   }
   Result<void> saved;
-  if (settings.save_weights && communicator.rank() == 0) saved = save_weights(session.replica(), *settings.save_weights);
+  if (settings.save_weights && communicator.rank() == 0)
+    saved = save_weights(session.replica(), *settings.save_weights);
   SIBYL_CHECK(agree(communicator, saved));
   return measurement;
 }
@@ -87,7 +90,7 @@ Result<Measurement> train(const Graph& graph, const Plan& plan, const TrainSetti
                           Communicator& communicator) {
   Result<Session> session = caught([&] { return Session::prepare(graph, plan, settings, communicator); });
   SIBYL_CHECK(agree(communicator, session.map([](const Session&) {})));
-  return caught([&] { return run(*session, settings, communicator); });
+  return caught([&] { return run(*session, plan, settings, communicator); });
 }
 
 }  // namespace sibyl::trainer

@@ -8,10 +8,10 @@ namespace sibyl::trainer {
 namespace {
 
 std::string type_name(DType type) {
-  static const std::map<DType, std::string> names = {
-      {DType::f64, "F64"}, {DType::f32, "F32"}, {DType::tf32, "F32"}, {DType::f16, "F16"}, {DType::bf16, "BF16"},
-      {DType::i64, "I64"}, {DType::i32, "I32"}, {DType::i16, "I16"}, {DType::i8, "I8"}, {DType::u8, "U8"},
-      {DType::boolean, "BOOL"}};
+  static const std::map<DType, std::string> names = {{DType::f64, "F64"}, {DType::f32, "F32"},     {DType::tf32, "F32"},
+                                                     {DType::f16, "F16"}, {DType::bf16, "BF16"},   {DType::i64, "I64"},
+                                                     {DType::i32, "I32"}, {DType::i16, "I16"},     {DType::i8, "I8"},
+                                                     {DType::u8, "U8"},   {DType::boolean, "BOOL"}};
   return names.at(type);
 }
 

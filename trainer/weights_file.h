@@ -1,4 +1,5 @@
-// Trained weights in the safetensors format: 8 bytes of header length, a JSON header of types, shapes and offsets, the data.
+// Trained weights in the safetensors format: 8 bytes of header length, a JSON header of types, shapes and offsets, the
+// data.
 #pragma once
 
 #include <filesystem>

@@ -10,7 +10,8 @@ using torch::autograd::Function;
 using torch::autograd::variable_list;
 
 struct Permute : Function<Permute> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const std::vector<std::int64_t>& permutation) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const std::vector<std::int64_t>& permutation) {
     std::vector<std::int64_t> inverse(permutation.size());
     for (std::size_t i = 0; i < permutation.size(); ++i)
       inverse[static_cast<std::size_t>(permutation[i])] = static_cast<std::int64_t>(i);

@@ -1,8 +1,8 @@
 // Transposition and concatenation that leave contiguous tensors in both passes.
 //
-// ATen's permute is a view, and so is the gradient of cat: whoever reads them next copies them first, or runs slower for
-// their strides. The copy would then hide in the time of an operation that has nothing to do with it. Here it is made
-// where it arises, so that a kernel's time depends on its own signature alone.
+// ATen's permute is a view, and so is the gradient of cat: whoever reads them next copies them first, or runs slower
+// for their strides. The copy would then hide in the time of an operation that has nothing to do with it. Here it is
+// made where it arises, so that a kernel's time depends on its own signature alone.
 #pragma once
 
 #include "aten/operations/families.h"

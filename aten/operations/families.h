@@ -53,9 +53,7 @@ at::Tensor run(const CrossEntropy& op, const Tensors& in);
 at::Tensor run(const MeanSquaredError& op, const Tensors& in);
 
 // The operand at `index`, undefined where it is absent; and as ATen takes optional operands.
-inline at::Tensor operand(const Tensors& in, std::size_t index) {
-  return index < in.size() ? in[index] : at::Tensor();
-}
+inline at::Tensor operand(const Tensors& in, std::size_t index) { return index < in.size() ? in[index] : at::Tensor(); }
 inline c10::optional<at::Tensor> optional_operand(const Tensors& in, std::size_t index) {
   const at::Tensor tensor = operand(in, index);
   return tensor.defined() ? c10::optional<at::Tensor>(tensor) : c10::nullopt;

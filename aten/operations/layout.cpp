@@ -16,7 +16,8 @@ at::Tensor run(const Slice& op, const Tensors& in) {
     if (step > 0) {
       y = y.slice(op.axes[i], op.starts[i], op.ends[i], step);
     } else {  // ATen's slices only go forward
-      const auto indices = at::arange(op.starts[i], op.ends[i], step, y.options().dtype(at::kLong).requires_grad(false));
+      const auto indices =
+          at::arange(op.starts[i], op.ends[i], step, y.options().dtype(at::kLong).requires_grad(false));
       y = y.index_select(op.axes[i], indices);
     }
   }

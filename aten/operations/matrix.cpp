@@ -44,7 +44,8 @@ at::Tensor causal_mask(const at::Tensor& scores) {
 at::Tensor repeat_heads(const at::Tensor& x, std::int64_t heads) {
   if (x.size(1) == heads) return x;
   const std::int64_t repeats = heads / x.size(1);
-  return x.unsqueeze(2).expand({x.size(0), x.size(1), repeats, x.size(2), x.size(3)})
+  return x.unsqueeze(2)
+      .expand({x.size(0), x.size(1), repeats, x.size(2), x.size(3)})
       .reshape({x.size(0), heads, x.size(2), x.size(3)});
 }
 

@@ -13,29 +13,57 @@ double unary(UnaryKind kind, double x, double alpha = 0.0, double beta = 0.0) {
 TEST(Unary, each_function_at_one_point) {
   using enum UnaryKind;
   const double sigmoid1 = 1 / (1 + std::exp(-1.0));
-  struct Point { UnaryKind kind; double x, alpha, beta, want; };
-  const std::vector<Point> points = {
-      {relu, -2, 0, 0, 0}, {leaky_relu, -2, 0.1, 0, -0.2}, {prelu, -2, 0.25, 0, -0.5},
-      {elu, -1, 2, 0, 2 * (std::exp(-1.0) - 1)}, {gelu, 1, 0, 0, 0.5 * (1 + std::erf(1 / std::sqrt(2.0)))},
-      {gelu_tanh, 1, 0, 0, 0.5 * (1 + std::tanh(std::sqrt(2 / M_PI) * 1.044715))}, {silu, 1, 0, 0, sigmoid1},
-      {hard_swish, 1, 0, 0, 4.0 / 6}, {hard_sigmoid, 1, 0, 0, 4.0 / 6}, {hard_sigmoid, 1, 0.2, 0.5, 0.7},
-      {sigmoid, 1, 0, 0, sigmoid1}, {tanh, 1, 0, 0, std::tanh(1.0)}, {softplus, 1, 0, 0, std::log(1 + std::exp(1.0))},
-      {mish, 1, 0, 0, std::tanh(std::log(1 + std::exp(1.0)))}, {clip, 9, 0, 6, 6}, {clip, -9, -1, 1, -1},
-      {clip, 9, 0, std::numeric_limits<double>::infinity(), 9}, {erf, 1, 0, 0, std::erf(1.0)},
-      {exp, 1, 0, 0, std::exp(1.0)}, {log, 2, 0, 0, std::log(2.0)}, {sqrt, 9, 0, 0, 3}, {rsqrt, 4, 0, 0, 0.5},
-      {reciprocal, 4, 0, 0, 0.25}, {pow, 3, 2, 0, 9}, {abs, -3, 0, 0, 3}, {neg, 3, 0, 0, -3}, {sin, 1, 0, 0, std::sin(1.0)},
-      {cos, 1, 0, 0, std::cos(1.0)}, {floor, -1.5, 0, 0, -2}, {ceil, -1.5, 0, 0, -1}, {round, 1.6, 0, 0, 2},
-      {sign, -3, 0, 0, -1}, {logical_not, 0, 0, 0, 1}, {scale_shift, 3, 2, 1, 7}, {scale_shift, 3, 1, 1, 4},
-      {scale_shift, 3, 2, 0, 6}};
+  struct Point {
+    UnaryKind kind;
+    double x, alpha, beta, want;
+  };
+  const std::vector<Point> points = {{relu, -2, 0, 0, 0},
+                                     {leaky_relu, -2, 0.1, 0, -0.2},
+                                     {prelu, -2, 0.25, 0, -0.5},
+                                     {elu, -1, 2, 0, 2 * (std::exp(-1.0) - 1)},
+                                     {gelu, 1, 0, 0, 0.5 * (1 + std::erf(1 / std::sqrt(2.0)))},
+                                     {gelu_tanh, 1, 0, 0, 0.5 * (1 + std::tanh(std::sqrt(2 / M_PI) * 1.044715))},
+                                     {silu, 1, 0, 0, sigmoid1},
+                                     {hard_swish, 1, 0, 0, 4.0 / 6},
+                                     {hard_sigmoid, 1, 0, 0, 4.0 / 6},
+                                     {hard_sigmoid, 1, 0.2, 0.5, 0.7},
+                                     {sigmoid, 1, 0, 0, sigmoid1},
+                                     {tanh, 1, 0, 0, std::tanh(1.0)},
+                                     {softplus, 1, 0, 0, std::log(1 + std::exp(1.0))},
+                                     {mish, 1, 0, 0, std::tanh(std::log(1 + std::exp(1.0)))},
+                                     {clip, 9, 0, 6, 6},
+                                     {clip, -9, -1, 1, -1},
+                                     {clip, 9, 0, std::numeric_limits<double>::infinity(), 9},
+                                     {erf, 1, 0, 0, std::erf(1.0)},
+                                     {exp, 1, 0, 0, std::exp(1.0)},
+                                     {log, 2, 0, 0, std::log(2.0)},
+                                     {sqrt, 9, 0, 0, 3},
+                                     {rsqrt, 4, 0, 0, 0.5},
+                                     {reciprocal, 4, 0, 0, 0.25},
+                                     {pow, 3, 2, 0, 9},
+                                     {abs, -3, 0, 0, 3},
+                                     {neg, 3, 0, 0, -3},
+                                     {sin, 1, 0, 0, std::sin(1.0)},
+                                     {cos, 1, 0, 0, std::cos(1.0)},
+                                     {floor, -1.5, 0, 0, -2},
+                                     {ceil, -1.5, 0, 0, -1},
+                                     {round, 1.6, 0, 0, 2},
+                                     {sign, -3, 0, 0, -1},
+                                     {logical_not, 0, 0, 0, 1},
+                                     {scale_shift, 3, 2, 1, 7},
+                                     {scale_shift, 3, 1, 1, 4},
+                                     {scale_shift, 3, 2, 0, 6}};
   for (const Point& p : points)
-    EXPECT_NEAR(unary(p.kind, p.x, p.alpha, p.beta), p.want, 1e-5) << enum_names(p.kind)[static_cast<std::size_t>(p.kind)];
+    EXPECT_NEAR(unary(p.kind, p.x, p.alpha, p.beta), p.want, 1e-5)
+        << enum_names(p.kind)[static_cast<std::size_t>(p.kind)];
 }
 
 TEST(Binary, each_function_of_7_and_2) {
   using enum BinaryKind;
   const at::Tensor a = tensor({7}, {1}), b = tensor({2}, {1});
   const std::vector<std::pair<BinaryKind, double>> wants = {
-      {add, 9}, {sub, 5}, {mul, 14}, {div, 3.5}, {pow, 49}, {min, 2}, {max, 7}, {mod, 1}, {equal, 0}, {less, 0},
+      {add, 9},        {sub, 5},     {mul, 14},          {div, 3.5},       {pow, 49},
+      {min, 2},        {max, 7},     {mod, 1},           {equal, 0},       {less, 0},
       {less_equal, 0}, {greater, 1}, {greater_equal, 1}, {logical_and, 1}, {logical_or, 1}};
   for (const auto& [kind, want] : wants)
     EXPECT_EQ(run_one(Binary{kind}, {a, b}).item<double>(), want) << enum_names(kind)[static_cast<std::size_t>(kind)];

@@ -65,9 +65,9 @@ TEST(Normalization, batch_normalises_over_the_batch_and_tracks_statistics) {
 TEST(Normalization, group_and_instance) {
   // Two channels, one value each: as one group (1, 3) -> (-1, 1). Instance: each channel of (1, 3) alone.
   const at::Tensor one = at::ones({2}), zero = at::zeros({2});
-  expect_values(run_one(Normalization{NormalizationKind::group, 1, 1, 0.0, 0.1},
-                        {tensor({1, 3}, {1, 2, 1, 1}), one, zero}),
-                {1, 2, 1, 1}, {-1, 1});
+  expect_values(
+      run_one(Normalization{NormalizationKind::group, 1, 1, 0.0, 0.1}, {tensor({1, 3}, {1, 2, 1, 1}), one, zero}),
+      {1, 2, 1, 1}, {-1, 1});
   expect_values(run_one(Normalization{NormalizationKind::instance, 1, 1, 0.0, 0.1},
                         {tensor({1, 3, 10, 30}, {1, 2, 1, 2}), one, zero}),
                 {1, 2, 1, 2}, {-1, 1, -1, 1});

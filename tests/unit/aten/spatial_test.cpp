@@ -28,7 +28,8 @@ TEST(Convolution, transposed_spreads_and_crops) {
 TEST(Convolution, groups_and_three_dimensions) {
   Convolution depthwise = convolution({1, 1}, {1, 1}, {0, 0}, {0, 0});
   depthwise.groups = 2;
-  expect_values(run_one(depthwise, {tensor({1, 2}, {1, 2, 1, 1}), tensor({3, 5}, {2, 1, 1, 1})}), {1, 2, 1, 1}, {3, 10});
+  expect_values(run_one(depthwise, {tensor({1, 2}, {1, 2, 1, 1}), tensor({3, 5}, {2, 1, 1, 1})}), {1, 2, 1, 1},
+                {3, 10});
   // The sum of 0..7.
   expect_values(run_one(convolution({2, 2, 2}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}),
                         {counting({1, 1, 2, 2, 2}), at::ones({1, 1, 2, 2, 2})}),

@@ -43,7 +43,8 @@ class DataTest : public ::testing::Test {
     write(path / "targets.npy", "<i8", std::to_string(n) + ",", targets);
     return path;
   }
-  static void write(const std::filesystem::path& path, const std::string& type, const std::string& shape, const auto& values) {
+  static void write(const std::filesystem::path& path, const std::string& type, const std::string& shape,
+                    const auto& values) {
     std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + shape + "), }";
     header.resize(118, ' ');
     std::ofstream file(path, std::ios::binary);

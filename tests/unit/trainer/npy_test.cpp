@@ -16,8 +16,8 @@ class Npy : public ::testing::Test {
     const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "array.npy";
     std::ofstream file(path, std::ios::binary);
     const auto length = static_cast<std::uint16_t>(header.size());
-    file << std::string("\x93NUMPY\x01\x00", 8) << static_cast<char>(length & 255) << static_cast<char>(length >> 8) << header
-         << data;
+    file << std::string("\x93NUMPY\x01\x00", 8) << static_cast<char>(length & 255) << static_cast<char>(length >> 8)
+         << header << data;
     file.close();
     return read_npy(path);
   }

@@ -58,8 +58,8 @@ TEST(Replica, keeps_between_steps_what_it_had_before) {
 }
 
 TEST(Replica, drops_activations_that_backward_does_not_need) {
-  // 8 -> 4096 -> 8 at batch 64: the hidden layer takes 1 MiB before and 1 MiB after its ReLU. ReLU's backward needs its result
-  // only, so at the end of forward one of the two is left.
+  // 8 -> 4096 -> 8 at batch 64: the hidden layer takes 1 MiB before and 1 MiB after its ReLU. ReLU's backward needs its
+  // result only, so at the end of forward one of the two is left.
   const Built b = built({8, 4096, 8}, 64);
   Replica replica = *Replica::create(b.graph, b.plan.stages.front(), 1);
   aten::MemoryMeter::install();

@@ -117,6 +117,13 @@ def bytes_sent():
     sent = result["bytes_sent_per_step_by_rank"]
     check(sum(sent) == 4 * 38282 * 4, f"three ranks sent {sent}")
     check(max(sent) - min(sent) <= 2 * 4, f"three ranks sent {sent}")
+    # And as the plan says, for sizes that no rank count divides and buckets of one tensor or more.
+    for words, ranks in [(["zoo:lenet", "--bucket", "1KiB"], 2), (["zoo:small-cnn-bn", "--bucket", "7kB"], 3),
+                         (["zoo:lenet", "--no-overlap"], 4), (["zoo:lenet", "--bucket", "100KiB", "--micro-batches", 2], 3)]:
+        result = measured(*words, "--batch", 24, "--steps", 1, "--warmup", 1, ranks=ranks)
+        check(result["bytes_sent_per_step_by_rank"] == result["bytes_planned_per_step_by_rank"],
+              f"{words} on {ranks}: sent {result['bytes_sent_per_step_by_rank']}, planned otherwise: "
+              f"{result['bytes_planned_per_step_by_rank']}")
 
 
 def digits(folder):
