@@ -8,10 +8,12 @@ namespace sibyl {
 Result<Graph> canonicalize(Graph raw) {
   Editor editor(raw);
   rewrites::views(editor);
+  rewrites::constants(editor);
   rewrites::scalar_operands(editor);
   rewrites::selects(editor);
   rewrites::gated_activations(editor);
   rewrites::norms(editor);
+  rewrites::group_norms(editor);
   rewrites::attentions(editor);
   rewrites::linears(editor);
   rewrites::biases(editor);

@@ -8,6 +8,9 @@ namespace sibyl::rewrites {
 // x + c, x * c, x / c, c - x, x ** c, max(x, c)… with a scalar constant c -> Unary. Floating point only.
 void scalar_operands(Editor& editor);
 
+// Parameters that only comparisons and conditions read (masks: files do not tell them from weights) -> buffers.
+void constants(Editor& editor);
+
 // Identities, casts to the same type, expansions and transposes that change nothing; Transpose of Transpose; Reshape of Reshape.
 void views(Editor& editor);
 
@@ -19,6 +22,9 @@ void gated_activations(Editor& editor);
 
 // LayerNorm and RMSNorm from means, squares and roots.
 void norms(Editor& editor);
+
+// InstanceNorm over reshaped channels with its own scale and shift -> GroupNorm.
+void group_norms(Editor& editor);
 
 // softmax(scale q k^T + mask) v -> Attention.
 void attentions(Editor& editor);

@@ -61,6 +61,16 @@ TEST_F(Attentions, ASelectedConstantTriangleIsCausal) {  // GPT-2
   EXPECT_EQ(last().inputs.size(), 3U);
 }
 
+TEST_F(Attentions, AComparedMaskIsNoParameter) {  // masked_fill(mask[:, :, :S, :S] == 0, -inf), the mask stored as f32
+  const TensorId mask = b.parameter({1, 1, 8, 8});
+  const TensorId slice = b.op(Slice{{2, 3}, {0, 0}, {6, 6}, {1, 1}}, {mask}, {1, 1, 6, 6});
+  const TensorId masked = b.binary(BinaryKind::equal, slice, b.constant(0));
+  const TensorId scores = b.div(b.matmul(q, keys()), 4.0);
+  b.matmul(b.softmax(b.op(Where{}, {masked, b.constant(-1e9), scores}, {2, 4, 6, 6})), v);
+  ASSERT_EQ(canonical().back(), "attention(causal=1,scale=0.25)");
+  EXPECT_EQ(result.parameter_count(), 0);
+}
+
 TEST_F(Attentions, ASelectedConditionOfTheInputBecomesAMaskToAdd) {
   const TensorId padding = b.input({2, 1, 1, 6}, DType::boolean);
   const TensorId minus_infinity = b.constant(-std::numeric_limits<double>::infinity());

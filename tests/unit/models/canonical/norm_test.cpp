@@ -116,5 +116,38 @@ TEST_F(Norms, NotOverAFirstAxis) {
   EXPECT_EQ(canonical().size(), 5U);
 }
 
+// x [2, 6, 3, 3] in 2 groups of 3 channels: [2, 2, 27].
+struct GroupNorms : Norms {
+  TensorId image = b.input({2, 6, 3, 3});
+  TensorId normalised(TensorId scale, TensorId shift) {
+    const TensorId grouped = b.reshape(image, {2, 2, 27});
+    return b.reshape(b.op(Normalization{NormalizationKind::instance}, {grouped, scale, shift}, {2, 2, 27}), {2, 6, 3, 3});
+  }
+};
+
+TEST_F(GroupNorms, AsTorchExportsIt) {
+  const TensorId y = normalised(b.buffer({2}), b.buffer({2}));
+  const TensorId scale = b.parameter({6}), shift = b.parameter({6, 1, 1});
+  const TensorId z = b.add(b.mul(y, b.reshape(scale, {6, 1, 1})), shift);
+  ASSERT_EQ(canonical({z}), Names{"normalization(kind=group,groups=2)"});
+  const Operation& op = result.operations()[0];
+  ASSERT_EQ(op.inputs.size(), 3U);
+  EXPECT_EQ(result[op.inputs[1]].shape, Shape{6});
+  EXPECT_EQ(result[op.inputs[2]].shape, Shape{6});
+  EXPECT_EQ(op.fused.size(), 5U);
+}
+
+TEST_F(GroupNorms, NotWhenTheInstanceNormIsTrained) {
+  const TensorId y = normalised(b.parameter({2}), b.parameter({2}));
+  const TensorId z = b.add(b.mul(y, b.parameter({6, 1, 1})), b.parameter({6, 1, 1}));
+  EXPECT_EQ(canonical({z}).size(), 5U);
+}
+
+TEST_F(GroupNorms, NotWithAScaleAlongTheColumns) {
+  const TensorId y = normalised(b.buffer({2}), b.buffer({2}));
+  const TensorId z = b.add(b.mul(y, b.parameter({3})), b.parameter({6, 1, 1}));
+  EXPECT_EQ(canonical({z}).size(), 5U);
+}
+
 }  // namespace
 }  // namespace sibyl
