@@ -11,6 +11,7 @@
 # `hosts.sh with 2 1gbit -- run -np 2 -- ./program` is the short way. RATE is what tc takes (1gbit, 100mbit); without
 # it the wire is as fast as the kernel. Each set of hosts has a bridge in a namespace of its own, so nothing appears
 # in the machine's own network, addresses (10.77.0.k) exist only inside, and any number of sets live side by side.
+# Where there are processors enough, each host has its own share of them and its ranks stay there, as on machines apart.
 # Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN) and iproute2; without, exit code 77, which ctest takes as skipped.
 set -eu
 
@@ -28,6 +29,12 @@ shape() {  # NAMESPACE DEVICE RATE
   [ -z "$3" ] || ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3" burst 128kb latency 20ms
 }
 
+# Reno, which every kernel has and permits: BBR, some machines' default, paces each packet by a timer and costs half as
+# much processor again.
+plain_tcp() {  # NAMESPACE
+  ip netns exec "$1" sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control'
+}
+
 make_hosts() {  # NAME N RATE; 'set -e' does not hold in a condition, hence the chain
   name=$1 count=$2 rate=$3
   ip netns exec "$name-sw" ip link set lo up &&
@@ -42,6 +49,7 @@ make_hosts() {  # NAME N RATE; 'set -e' does not hold in a condition, hence the 
       ip netns exec "$h" ip addr add "10.77.0.$k/24" dev eth0 &&
       ip netns exec "$h" ip link set eth0 up &&
       ip netns exec "$h" ip link set lo up &&
+      plain_tcp "$h" &&
       shape "$h" eth0 "$rate" &&         # what leaves the host
       shape "$name-sw" "p$k" "$rate" ||  # what reaches it: many senders share one receiver's wire
       return 1
@@ -78,17 +86,28 @@ down() {  # NAME
   for space in $(spaces "$1"); do ip netns del "$space" 2>/dev/null || true; done
 }
 
+hosts_of() { spaces "$1" | grep -c -- '-h[0-9]*$' || true; }
+
+# Replaces the shell by COMMAND inside host K, on its share of the processors.
+enter() {  # K COMMAND...
+  h=$(host "$SIBYL_HOSTS" "$1") hosts=$(hosts_of "$SIBYL_HOSTS") cpus=$(nproc --all) share=''
+  [ "$hosts" -gt "$cpus" ] || share="taskset -c $((cpus * ($1 - 1) / hosts))-$((cpus * $1 / hosts - 1))"
+  shift
+  # A name of its own, so that Open MPI takes the hosts for different machines.
+  # shellcheck disable=SC2086
+  exec ip netns exec "$h" unshare --uts $share sh -c 'hostname "$1"; shift; exec "$@"' sh "$h" "$@"
+}
+
 # What mpirun calls in place of ssh: agent ADDRESS COMMAND...
 agent() {
   address=$1
   shift
-  h=$(host "$SIBYL_HOSTS" "${address##*.}")
-  exec ip netns exec "$h" unshare --uts sh -c "hostname $h; $*"
+  enter "${address##*.}" sh -c "$*"
 }
 
 run() {
   [ -n "${SIBYL_HOSTS:-}" ] || die "run needs SIBYL_HOSTS: use 'with', or export what 'up' printed"
-  count=$(spaces "$SIBYL_HOSTS" | grep -c -- '-h[0-9]*$' || true)
+  count=$(hosts_of "$SIBYL_HOSTS")
   [ "$count" -gt 0 ] || die "$SIBYL_HOSTS is not up"
   ranks='' per_host='' options=''
   while [ $# -gt 0 ]; do
@@ -112,9 +131,8 @@ run() {
   # --bind-to none: else each host's daemon, knowing nothing of the others, binds its rank to the same core. --prefix
   # is not needed: all hosts see one file system. Children of the agents inherit this environment, so no -x either.
   # shellcheck disable=SC2086
-  exec env SIBYL_HOSTS="$SIBYL_HOSTS" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-    ip netns exec "$(host "$SIBYL_HOSTS" 1)" unshare --uts sh -c 'hostname "$1"; shift; exec "$@"' sh \
-    "$(host "$SIBYL_HOSTS" 1)" mpirun --mca plm_rsh_agent "$self agent" --mca plm rsh --mca pml ob1 \
+  export SIBYL_HOSTS OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  enter 1 mpirun --mca plm_rsh_agent "$self agent" --mca plm rsh --mca pml ob1 \
     --mca btl tcp,self,vader --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 \
     --mca mpi_yield_when_idle 1 --bind-to none --map-by slot --oversubscribe --host "$list" -np "$ranks" $options "$@"
 }

@@ -1,5 +1,7 @@
 #include "trainer/communication_thread.h"
 
+#include "comm/prompt_thread.h"
+
 namespace sibyl::trainer {
 
 CommunicationThread::CommunicationThread(Communicator& communicator, Algorithm algorithm)
@@ -28,6 +30,7 @@ void CommunicationThread::wait() {
 }
 
 void CommunicationThread::run() {
+  comm::run_promptly();
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return closing_ || !waiting_.empty(); });

@@ -74,6 +74,10 @@ class GradientExchange::Impl {
         if (!place.filled) fill(bucket, place);
     send_ready();
     thread_.wait();
+  }
+
+  void copy_back() {
+    const at::NoGradGuard no_grad;
     for (FlatBucket& bucket : buckets_)
       for (Place& place : bucket.places) {
         at::Tensor& gradient = replica_[place.parameter].mutable_grad();
@@ -158,5 +162,6 @@ GradientExchange::GradientExchange(Replica& replica, const GradientSync& sync, C
 GradientExchange::~GradientExchange() = default;
 void GradientExchange::begin(bool first_step) { impl_->begin(first_step); }
 void GradientExchange::finish() { impl_->finish(); }
+void GradientExchange::copy_back() { impl_->copy_back(); }
 
 }  // namespace sibyl::trainer

@@ -3,7 +3,8 @@
 //
 // A hook on each parameter's gradient accumulator copies the finished gradient, times 1 / replicas, to its place in the
 // bucket's flat buffer. A full bucket, once all earlier ones have gone, is handed to the communication thread, which
-// all-reduces buckets in their order, beside backward. finish() waits and copies the means back into the gradients.
+// all-reduces buckets in their order, beside backward. finish() waits for it; copy_back() copies the means back into the
+// gradients.
 #pragma once
 
 #include <torch/types.h>
@@ -24,8 +25,9 @@ class GradientExchange {
 
   // Before the last micro-batch's backward, whose gradients are those of the whole step.
   void begin(bool first_step);
-  // After it. A parameter without a gradient counts as zero.
+  // After it: waits until all buckets are averaged. A parameter without a gradient counts as zero.
   void finish();
+  void copy_back();
 
  private:
   class Impl;

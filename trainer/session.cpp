@@ -120,6 +120,7 @@ Session::Step Session::step(std::int64_t number) {
   Stopwatch watch;
   if (exchange_) exchange_->finish();
   result.times.exchange = watch.lap();
+  if (exchange_) exchange_->copy_back();
   update();
   result.times.optimizer = watch.lap();
   result.times.total = result.times.forward + result.times.backward + result.times.exchange + result.times.optimizer;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <new>
 
@@ -66,12 +67,21 @@ void log_loss(const TrainSettings& settings, std::int64_t step, double loss) {
   if (settings.log_every > 0 && step % settings.log_every == 0) fmt::print(stderr, "step {} loss {:.6f}\n", step, loss);
 }
 
+// Some kernels (max pooling) run faster or slower on what is no number.
+void warn_if_diverged(const std::vector<Session::Step>& steps) {
+  const auto first = std::find_if(steps.begin(), steps.end(), [](const auto& step) { return !std::isfinite(step.loss); });
+  if (first != steps.end())
+    fmt::print(stderr, "the loss is no number from step {} on: give a smaller --lr; times may differ from real ones\n",
+               first - steps.begin());
+}
+
 Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings& settings, Communicator& communicator) {
   std::vector<Session::Step> steps;
   for (std::int64_t i = 0; i < settings.warmup + settings.steps; ++i) {
     steps.push_back(session.step(i));
     if (communicator.rank() == 0) log_loss(settings, i, steps.back().loss);
   }
+  if (communicator.rank() == 0) warn_if_diverged(steps);
   Measurement measurement = gathered(communicator, plan, settings, steps, session.memory());
   measurement.replicas_agree = session.replicas_agree();
   if (settings.evaluate) {

@@ -15,10 +15,16 @@ bool is_logical(const Attributes& attributes) {
   return unary && unary->kind == UnaryKind::logical_not;
 }
 
-// Values for which every function is defined and nothing overflows or becomes denormal: positive and near 1. Kernels
-// take as long on them as on any others, but for NaN and denormals.
-torch::Tensor ordinary_values(const Shape& shape, c10::ScalarType type) {
-  torch::Tensor values = at::empty(shape, at::kFloat).uniform_(0.5, 1.5);
+// Values for which every function is defined and nothing overflows or becomes denormal: positive and near 1. Most
+// kernels take as long on them as on any others, but for NaN and denormals. Max pooling branches on comparisons and
+// follows a ReLU in nearly every network: half of its values are zeros.
+torch::Tensor ordinary_values(const Attributes& attributes, const Shape& shape, c10::ScalarType type) {
+  const auto* pool = std::get_if<Pool>(&attributes);
+  torch::Tensor values = at::empty(shape, at::kFloat);
+  if (pool && pool->kind == PoolKind::max)
+    values.uniform_(-1.0, 1.0).clamp_min_(0.0);
+  else
+    values.uniform_(0.5, 1.5);
   return type == at::kFloat ? values : values.to(type);
 }
 
@@ -67,7 +73,7 @@ std::vector<torch::Tensor> make_operands(const Signature& signature, std::uint32
     else if (role == OperandRole::condition)
       operand = at::randint(2, shape, at::kBool);
     else if (role != OperandRole::absent)
-      operand = ordinary_values(shape, type);
+      operand = ordinary_values(signature.attributes, shape, type);
     if ((gradients >> i & 1U) != 0 && operand.defined()) operand.set_requires_grad(true);
     operands.push_back(std::move(operand));
   }

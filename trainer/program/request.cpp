@@ -28,7 +28,7 @@ Command train_command() {
        {{.name = "--steps", .value = "N", .help = "steps measured", .fallback = "20"},
         {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
         {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
-        {.name = "--lr", .value = "RATE", .help = "learning rate", .fallback = "0.01"},
+        {.name = "--lr", .value = "RATE", .help = "learning rate; 0.01 unless given, 0.0001 on synthetic data"},
         {.name = "--seed", .value = "N", .help = "of weights, synthetic data and shuffling", .fallback = "1"},
         {.name = "--log-every", .value = "N", .help = "steps between lines of loss; 0: none", .fallback = "1"},
         {.name = "--data", .value = "FOLDER", .help = "npy files to train on; synthetic data unless given"},
@@ -45,13 +45,14 @@ Result<TrainSettings> read_settings(const Arguments& arguments) {
   SIBYL_TRY(const auto warmup, arguments.integer("--warmup", 0));
   SIBYL_TRY(const auto seed, arguments.integer("--seed", 0));
   SIBYL_TRY(const auto log_every, arguments.integer("--log-every", 0));
-  SIBYL_TRY(const auto rate, arguments.number("--lr"));
+  SIBYL_TRY(const std::optional<double> rate, arguments.number("--lr"));
   settings.steps = *steps;
   settings.warmup = *warmup;
   settings.seed = static_cast<std::uint64_t>(*seed);
   settings.log_every = *log_every;
-  settings.learning_rate = *rate;
   if (const auto folder = arguments.text("--data")) settings.data = *folder;
+  // Noise cannot be learned, and larger steps soon lead to weights that are no numbers.
+  settings.learning_rate = rate.value_or(settings.data ? 0.01 : 0.0001);
   if (const auto folder = arguments.text("--evaluate")) settings.evaluate = *folder;
   if (const auto file = arguments.text("--save-weights")) settings.save_weights = *file;
   return settings;
