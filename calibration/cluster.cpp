@@ -12,7 +12,7 @@ namespace sibyl {
 namespace {
 
 Result<Cluster> build(std::string name, const TopologySpec& spec, Algorithm algorithm, Calibration calibration,
-                      OverlapSample overlap, Seconds step_overhead, const std::string& where) {
+                      OverlapSample overlap, Seconds step_overhead, BytesPerSecond storage, const std::string& where) {
   auto topology = Topology::make(spec);
   if (!topology) return fail(topology.error().message, where, topology.error().hint);
   return Cluster{std::move(name),
@@ -23,7 +23,8 @@ Result<Cluster> build(std::string name, const TopologySpec& spec, Algorithm algo
                          std::move(calibration.collectives), algorithm),
                  overlap,
                  step_overhead,
-                 composition_of(calibration.steps)};
+                 composition_of(calibration.steps),
+                 storage};
 }
 
 Result<Calibration> named_calibration(const ClusterFile& file, const std::filesystem::path& folder) {
@@ -39,8 +40,9 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
   SIBYL_TRY(Calibration calibration, named_calibration(described, folder));
   const OverlapSample overlap = described.overlap.value_or(typical_overlap(calibration));
   const Seconds overhead = described.step_overhead_per_operation.value_or(calibration.step_overhead_per_operation);
+  const BytesPerSecond storage = described.storage_read.value_or(reading_rate(calibration));
   return build(described.name, described.topology, described.algorithm, std::move(calibration), overlap, overhead,
-               file);
+               storage, file);
 }
 
 Result<Cluster> from_calibration(const std::filesystem::path& path) {
@@ -48,7 +50,8 @@ Result<Cluster> from_calibration(const std::filesystem::path& path) {
   const TopologySpec spec = measured_topology(calibration);
   const OverlapSample overlap = typical_overlap(calibration);
   const Seconds overhead = calibration.step_overhead_per_operation;
-  return build(path.stem().string(), spec, Algorithm::automatic, std::move(calibration), overlap, overhead,
+  const BytesPerSecond storage = reading_rate(calibration);
+  return build(path.stem().string(), spec, Algorithm::automatic, std::move(calibration), overlap, overhead, storage,
                path.string());
 }
 

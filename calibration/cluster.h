@@ -24,6 +24,7 @@ struct Cluster {
   OverlapSample overlap;
   Seconds step_overhead_per_operation;
   Composition composition;
+  BytesPerSecond storage_read{};  // of one node, all its ranks together; 0 where it is not known
 
   [[nodiscard]] int devices() const { return nodes * devices_per_node; }
 };

@@ -130,13 +130,16 @@ void overlap(Mapping& m, OverlapSample& o) {
 Result<ClusterFile> read_root(const YAML::Node& root, const std::string& file) {
   ClusterFile c;
   Mapping top(file, "the cluster"), link(file, "device_link"), nics(file, "nic"), fabric(file, "switch"),
-      both(file, "overlap");
+      both(file, "overlap"),
+      disks(file, "storage");
   OverlapSample slow;
   device_link(link, c.topology.device_link);
   nic(nics, c.topology);
   switches(fabric, c.topology);
   overlap(both, slow);
   Seconds step_overhead{-1};
+  BytesPerSecond storage;
+  disks.scalar("bandwidth", storage, parse_bytes_per_second, true);
 
   top.scalar("name", c.name, parse_text, true);
   top.key(
@@ -161,8 +164,10 @@ Result<ClusterFile> read_root(const YAML::Node& root, const std::string& file) {
     return {};
   });
   top.scalar("step_overhead_per_operation", step_overhead, parse_seconds);
+  top.key("storage", [&](const YAML::Node& node) { return disks.read(node); });
   SIBYL_CHECK(top.read(root));
   if (step_overhead.value() >= 0) c.step_overhead_per_operation = step_overhead;
+  if (storage.value() > 0) c.storage_read = storage;
   return c;
 }
 

@@ -20,6 +20,7 @@ struct ClusterFile {
   Algorithm algorithm = Algorithm::automatic;
   std::optional<OverlapSample> overlap;                // else from the calibration
   std::optional<Seconds> step_overhead_per_operation;  // else from the calibration
+  std::optional<BytesPerSecond> storage_read;          // else from the calibration
 };
 
 // `file` names the text in errors, which carry "file:line".

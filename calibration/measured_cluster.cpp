@@ -75,4 +75,11 @@ OverlapSample typical_overlap(const Calibration& c) {
   return {median(compute), median(communication), spread};
 }
 
+BytesPerSecond reading_rate(const Calibration& c) {
+  const IoSample* largest = nullptr;
+  for (const IoSample& s : c.io)
+    if (!s.write && s.time.value() > 0 && (largest == nullptr || s.bytes > largest->bytes)) largest = &s;
+  return largest == nullptr ? BytesPerSecond{} : largest->bytes / largest->time;
+}
+
 }  // namespace sibyl

@@ -12,4 +12,7 @@ TopologySpec measured_topology(const Calibration& calibration);
 // The median of the overlap samples; none = no slow-down.
 OverlapSample typical_overlap(const Calibration& calibration);
 
+// Of storage, reading its largest sample; 0 where none was taken.
+BytesPerSecond reading_rate(const Calibration& calibration);
+
 }  // namespace sibyl

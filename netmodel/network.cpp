@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -34,10 +35,11 @@ constexpr std::array<std::pair<Algorithm, std::string_view>, 6> algorithm_names{
      {Algorithm::hierarchical, "hierarchical"}}};
 
 // Errors (one standard deviation, relative) that no sample tells: see docs/models/network.md.
-constexpr double error_per_octave_of_gap = 0.02;    // interpolating between sizes
-constexpr double error_per_octave_beyond = 0.05;    // beyond the sampled sizes
-constexpr double error_per_octave_of_count = 0.10;  // carried to another placement
-constexpr double error_of_formula = 0.15;           // beside that of the point-to-point times
+constexpr double error_per_octave_of_gap = 0.02;     // interpolating between sizes
+constexpr double error_per_octave_beyond = 0.05;     // beyond the sampled sizes
+constexpr double error_per_octave_of_count = 0.10;   // carried to another placement
+constexpr double error_per_octave_of_change = 0.10;  // carried to links twice as fast
+constexpr double error_of_formula = 0.15;            // beside that of the point-to-point times
 // GPU libraries between nodes reach their full rate only with messages longer than this; below, formulas come out too
 // fast.
 constexpr double gpu_full_rate_bytes = 128.0 * 1024 * 1024;
@@ -83,6 +85,8 @@ struct Network::Model {
   [[nodiscard]] bool any(Collective collective) const;
   [[nodiscard]] bool gpus() const { return topology.spec().device_link.kind != LinkKind::shared_memory; }
   void infer_device_link();
+  // Samples taken on `from`, carried to this machine.
+  void take_collectives(const Model& from);
 
   Topology topology;
   std::vector<PointToPointSample> point_to_point_samples;
@@ -91,6 +95,8 @@ struct Network::Model {
   PointToPoint point_to_point;
   CollectiveTable table;
   double launch = 0.0;
+  // By how much links differ from those that were measured; 0 but for what-ifs.
+  double octaves_inside = 0.0, octaves_across = 0.0;
 };
 
 Network::Model::Model(Topology machine, std::vector<PointToPointSample> messages, std::vector<CollectiveSample> timed,
@@ -229,24 +235,116 @@ bool Network::Model::any(Collective collective) const {
   return std::ranges::any_of(algorithm_names, [&](const auto& known) { return table.has(collective, known.first); });
 }
 
+void Network::Model::take_collectives(const Model& from) {
+  collective_samples = from.collective_samples;
+  for (CollectiveSample& sample : collective_samples) {
+    const double bytes = sample.bytes.value();
+    // One algorithm for both, as in carried().
+    const Algorithm runs = sample.algorithm == Algorithm::automatic
+                               ? from.fastest(sample.collective, bytes, sample.placement)
+                               : sample.algorithm;
+    const double there = from.formula(sample.collective, runs, bytes, sample.placement);
+    if (there > 0) sample.time *= formula(sample.collective, runs, bytes, sample.placement) / there;
+  }
+  table = CollectiveTable(collective_samples);
+}
+
+namespace {
+
+double ratio(double now, double before) { return before > 0 && now > 0 ? now / before : 1.0; }
+
+// How the way to each level of distance differs between two topologies.
+struct Difference {
+  double latency = 1.0, bandwidth = 1.0;
+
+  Difference(const Topology& now, const Topology& before, int level)
+      : latency(ratio(now.path(level).latency.value(), before.path(level).latency.value())),
+        bandwidth(ratio(now.path(level).bandwidth.value(), before.path(level).bandwidth.value())) {}
+};
+
+double octaves(double factor) { return std::abs(std::log2(factor)); }
+
+double octaves_across(const Topology& now, const Topology& before) {
+  double most = 0.0;
+  for (int level = 1; level <= now.spec().levels; ++level) {
+    const Difference way(now, before, level);
+    const double all = ratio(now.node_bandwidth(level).value(), before.node_bandwidth(level).value());
+    most = std::max({most, octaves(way.latency), octaves(way.bandwidth), octaves(all)});
+  }
+  return most;
+}
+
+// The shortest message of each kind tells the latency, what others take beyond it the rate.
+std::vector<PointToPointSample> carried(std::vector<PointToPointSample> samples, const Difference& inside,
+                                        const Difference& across) {
+  std::map<std::pair<bool, int>, Seconds> latency;
+  for (const PointToPointSample& s : samples) {
+    const auto [least, is_new] = latency.try_emplace({s.same_node, s.pairs}, s.time);
+    if (!is_new) least->second = std::min(least->second, s.time);
+  }
+  for (PointToPointSample& s : samples) {
+    const Seconds least = latency.at({s.same_node, s.pairs});
+    const Difference& way = s.same_node ? inside : across;
+    s.time = least * way.latency + (s.time - least) / way.bandwidth;
+  }
+  return samples;
+}
+
+// What nobody measured is never called so.
+Estimate on_other_links(Estimate estimate, double octaves_apart) {
+  if (octaves_apart == 0.0) return estimate;
+  estimate.relative_error = std::hypot(estimate.relative_error, error_per_octave_of_change * octaves_apart);
+  estimate.provenance =
+      octaves_apart > 2 ? Provenance::estimated : std::max(estimate.provenance, Provenance::interpolated);
+  return estimate;
+}
+
+}  // namespace
+
 Network::Network(Topology topology, std::vector<PointToPointSample> point_to_point,
                  std::vector<CollectiveSample> collectives, Algorithm algorithm)
-    : model_(std::make_shared<Model>(std::move(topology), std::move(point_to_point), std::move(collectives),
-                                     algorithm)) {}
+    : model_(
+          std::make_shared<Model>(std::move(topology), std::move(point_to_point), std::move(collectives), algorithm)) {}
 Network::~Network() = default;
 
 const Topology& Network::topology() const { return model_->topology; }
 
 Result<Network> Network::resized(int nodes, int devices_per_node) const {
   SIBYL_TRY(Topology topology, model_->topology.resized(nodes, devices_per_node));
-  return Network(std::move(topology), model_->point_to_point_samples, model_->collective_samples, model_->algorithm);
+  auto model = std::make_shared<Model>(std::move(topology), model_->point_to_point_samples, model_->collective_samples,
+                                       model_->algorithm);
+  model->octaves_inside = model_->octaves_inside;
+  model->octaves_across = model_->octaves_across;
+  return Network(std::move(model));
+}
+
+Result<Network> Network::with_links(const TopologySpec& spec) const {
+  SIBYL_TRY(Topology topology, Topology::make(spec));
+  const Difference inside(topology, model_->topology, 0), across(topology, model_->topology, 1);
+  auto model = std::make_shared<Model>(topology, carried(model_->point_to_point_samples, inside, across),
+                                       std::vector<CollectiveSample>{}, model_->algorithm);
+  model->launch = model_->launch;
+  model->point_to_point.set_device_link(model_->point_to_point, inside.latency, inside.bandwidth);
+  model->take_collectives(*model_);
+  model->octaves_inside = model_->octaves_inside + std::max(octaves(inside.latency), octaves(inside.bandwidth));
+  model->octaves_across = model_->octaves_across + octaves_across(topology, model_->topology);
+  return Network(std::move(model));
 }
 
 Estimate Network::point_to_point(Bytes bytes, bool same_node, int pairs) const {
-  return model_->point_to_point.time(bytes, {same_node ? 0 : 1, std::max(1, pairs)});
+  return on_other_links(model_->point_to_point.time(bytes, {same_node ? 0 : 1, std::max(1, pairs)}),
+                        same_node ? model_->octaves_inside : model_->octaves_across);
 }
 
 CollectiveEstimate Network::collective(Collective collective, Bytes bytes, GroupPlacement placement) const {
+  CollectiveEstimate result = measured_collective(collective, bytes, placement);
+  const double inside = placement.ranks_per_node > 1 ? model_->octaves_inside : 0.0;
+  const double across = placement.nodes > 1 ? model_->octaves_across : 0.0;
+  result.time = on_other_links(result.time, std::max(inside, across));
+  return result;
+}
+
+CollectiveEstimate Network::measured_collective(Collective collective, Bytes bytes, GroupPlacement placement) const {
   const Model& model = *model_;
   const double size = std::max(0.0, bytes.value());
   if (placement.size() <= 1) return {{Seconds{0.0}, 0.0, Provenance::measured}, Algorithm::ring};

@@ -60,6 +60,7 @@ struct CollectiveEstimate {
 };
 
 class Topology;
+struct TopologySpec;
 
 class Network {
  public:
@@ -74,11 +75,17 @@ class Network {
   [[nodiscard]] const Topology& topology() const;
   // The same measurements on the same machine with another number of nodes or of devices in a node.
   [[nodiscard]] Result<Network> resized(int nodes, int devices_per_node) const;
+  // The same machine with other links, NICs or switches (what-if): what was measured is carried by the formulas' ratio,
+  // is no longer called measured, and its error grows with the change. `spec` must have the same kind of device link.
+  [[nodiscard]] Result<Network> with_links(const TopologySpec& spec) const;
   [[nodiscard]] Estimate point_to_point(Bytes bytes, bool same_node, int pairs = 1) const;
   [[nodiscard]] CollectiveEstimate collective(Collective collective, Bytes bytes, GroupPlacement placement) const;
 
  private:
   struct Model;
+  explicit Network(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+  [[nodiscard]] CollectiveEstimate measured_collective(Collective collective, Bytes bytes,
+                                                       GroupPlacement placement) const;
   std::shared_ptr<const Model> model_;
 };
 

@@ -33,6 +33,12 @@ void PointToPoint::set_device_link(Seconds latency, BytesPerSecond rate, double 
   inside_error_ = relative_error;
 }
 
+void PointToPoint::set_device_link(const PointToPoint& other, double latency, double rate) {
+  inside_latency_ = other.inside_latency_ * latency;
+  inside_rate_ = other.inside_rate_ * rate;
+  inside_error_ = other.inside_error_;
+}
+
 double PointToPoint::from_samples(const Curves& measured, double bytes, int pairs, bool shared) const {
   // No curve of more pairs may lie below one of fewer: take the highest up to `pairs`.
   double below = 0.0;

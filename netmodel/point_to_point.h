@@ -34,6 +34,8 @@ class PointToPoint {
 
   // A device link seen through collectives inside the node, where no message was timed alone: its latency and rate.
   void set_device_link(Seconds latency, BytesPerSecond rate, double error);
+  // As it was set, carried to a link `latency` times as slow to begin and `rate` times as fast.
+  void set_device_link(const PointToPoint& other, double latency, double rate);
 
   [[nodiscard]] double seconds(double bytes, Way way) const;
   [[nodiscard]] double error(Way way) const;

@@ -9,6 +9,7 @@
 #include "oracle/interval.h"
 #include "oracle/memory/footprint.h"
 #include "oracle/plan/plan.h"
+#include "oracle/reading.h"
 #include "oracle/simulate/step.h"
 
 namespace sibyl {
@@ -19,8 +20,8 @@ constexpr double ninety_percent = 1.6449;  // standard deviations either side of
 Result<void> check_devices(const Strategy& strategy, const Cluster& cluster) {
   if (strategy.devices() <= cluster.devices()) return {};
   return fail(ErrorCode::infeasible,
-              fmt::format("{} needs {} devices, and {} has {}", parallel_text(strategy), strategy.devices(), cluster.name,
-                          cluster.devices()),
+              fmt::format("{} needs {} devices, and {} has {}", parallel_text(strategy), strategy.devices(),
+                          cluster.name, cluster.devices()),
               "--parallel", fmt::format("at most data={}", cluster.devices()));
 }
 
@@ -65,9 +66,12 @@ Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const C
   const SimulatedStep times = simulate_step(stage, priced, slowdown);
   const Uncertainty sure = uncertainty(stage, priced, times.breakdown.communication_exposed, strategy.devices());
 
+  SIBYL_TRY(const Seconds reading, reading_time(plan, cluster));
+
   Prediction prediction;
-  prediction.step_time = times.total + sure.slowest_rank;
-  const Seconds margin = sure.standard_deviation * ninety_percent;
+  const Seconds alone = times.total + sure.slowest_rank;  // with every sample at hand
+  prediction.step_time = std::max(alone, reading);
+  const Seconds margin = (reading > alone ? reading * reading_error : sure.standard_deviation) * ninety_percent;
   prediction.interval_low = std::max(Seconds{}, prediction.step_time - margin);
   prediction.interval_high = prediction.step_time + margin;
   prediction.throughput = static_cast<double>(strategy.global_batch) / prediction.step_time.value();
@@ -75,7 +79,12 @@ Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const C
   prediction.memory_capacity = cluster.kernels.device().memory;
   prediction.fits = prediction.memory_capacity.value() <= 0 || prediction.memory.total <= prediction.memory_capacity;
   prediction.breakdown = times.breakdown;
-  prediction.bottleneck = find_bottleneck(stage, priced, slowdown, times);
+  prediction.breakdown.io = prediction.step_time - alone;
+  prediction.breakdown.io_total = reading;
+  // Where reading is what lasts longest, nothing else shortens the step.
+  prediction.bottleneck =
+      reading > alone ? Bottleneck{"storage: reading samples", 1.0, 1.0 - std::max(alone, reading / 2) / reading}
+                      : find_bottleneck(stage, priced, slowdown, times);
   prediction.provenance = sure.provenance;
   prediction.operations = operation_costs(graph, stage, priced);
   describe_plan(plan, priced, cluster, prediction);

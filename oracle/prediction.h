@@ -20,6 +20,7 @@ struct TimeBreakdown {
   Seconds communication_exposed;         // the device waits for it
   Seconds communication_total;           // hidden or not
   Seconds bubble, host, io;              // pipeline idle; waiting for launches; waiting for data
+  Seconds io_total;                      // reading samples from storage, hidden or not; 0 where they are in memory
 };
 
 struct Bottleneck {

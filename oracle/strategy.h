@@ -21,6 +21,9 @@ enum class GradientExchange {
   at_end,      // one message after backward
 };
 
+// Where samples lie when a step wants them.
+enum class DataSource { memory, storage };
+
 struct Strategy {
   int data = 1;                    // replicas
   std::int64_t global_batch = 1;   // samples of one step over all replicas
@@ -30,6 +33,7 @@ struct Strategy {
   GradientExchange exchange = GradientExchange::overlapped;
   Bytes bucket{25.0 * 1024 * 1024};
   Bytes first_bucket{1024.0 * 1024};
+  DataSource data_source = DataSource::memory;
 
   [[nodiscard]] int devices() const { return data; }
 };

@@ -23,6 +23,7 @@ using interpolation::Roofline;
 constexpr double unstated_spread = 0.03;  // of samples whose source gives none
 constexpr double transfer_error = 0.02;   // between a kernel timed alone and the same kernel in a step
 constexpr double datasheet_error = 0.4;
+constexpr double error_per_octave = 0.10;  // of a device twice as fast in what binds the kernel
 constexpr std::uint32_t all_operands = 3;  // masks of decomposable operations: x, weight, [bias]
 
 struct Exact {
@@ -205,6 +206,23 @@ KernelTable::~KernelTable() = default;
 
 std::size_t KernelTable::size() const { return index_->sample_count; }
 
-KernelEstimate KernelTable::estimate(const KernelKey& key) const { return index_->estimate(key); }
+KernelEstimate KernelTable::estimate(const KernelKey& key) const {
+  KernelEstimate result = index_->estimate(key);
+  const Work work = work_of(key, device_.backend);
+  const DType dtype = key.signature.dtype;
+  const double ratio =
+      interpolation::datasheet_roofline(device_, dtype).time(work) / index_->roofline(dtype).time(work);
+  if (ratio == 1.0) return result;
+  result.time.time *= ratio;
+  result.time.relative_error = std::hypot(result.time.relative_error, error_per_octave * std::abs(std::log2(ratio)));
+  result.time.provenance = std::max(result.time.provenance, Provenance::interpolated);
+  return result;
+}
+
+KernelTable KernelTable::on(Device device) const {
+  KernelTable other = *this;
+  other.device_ = std::move(device);
+  return other;
+}
 
 }  // namespace sibyl

@@ -20,6 +20,18 @@ Result<Cluster> read_cluster(const Arguments& arguments) {
               "`sibyl clusters` lists the shipped ones; `sibyl calibrate` measures yours");
 }
 
+Option data_option() {
+  return {.name = "--data-from",
+          .value = "PLACE",
+          .help = "where samples come from: storage is read while the step before runs",
+          .fallback = "memory",
+          .choices = {"memory", "storage"}};
+}
+
+void read_data_source(const Arguments& arguments, Strategy& strategy) {
+  strategy.data_source = arguments.text("--data-from") == "storage" ? DataSource::storage : DataSource::memory;
+}
+
 Result<Strategy> read_strategy_for(const Arguments& arguments, const Cluster& cluster) {
   std::optional<int> devices;
   if (const auto text = arguments.text("--devices")) {
@@ -30,7 +42,9 @@ Result<Strategy> read_strategy_for(const Arguments& arguments, const Cluster& cl
   } else if (!arguments.text("--parallel")) {
     devices = cluster.devices();
   }
-  return read_strategy(arguments, devices);
+  SIBYL_TRY(Strategy strategy, read_strategy(arguments, devices));
+  read_data_source(arguments, strategy);
+  return strategy;
 }
 
 std::int64_t micro_batch_of(const Strategy& strategy) {

@@ -15,7 +15,11 @@ namespace sibyl::cli {
 Option cluster_option();  // --cluster, which must be given
 Result<Cluster> read_cluster(const Arguments& arguments);
 
+Option data_option();  // --data-from
+void read_data_source(const Arguments& arguments, Strategy& strategy);
+
 // --devices; the whole cluster where neither it nor --parallel is given.
+// --data-from is read, too.
 Result<Strategy> read_strategy_for(const Arguments& arguments, const Cluster& cluster);
 
 // The model imported with the batch that one device runs at once.

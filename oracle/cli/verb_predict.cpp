@@ -50,6 +50,7 @@ Verb predict_verb() {
       concatenated({{cluster_option(),
                      {.name = "--devices", .value = "N", .help = "how many devices; all of the cluster unless given"}},
                     strategy_options(),
+                    {data_option()},
                     model_options(),
                     table_options(),
                     output_options()});

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "calibration/cluster_change.h"
 #include "oracle/cli/console.h"
 #include "oracle/cli/options.h"
 #include "oracle/cli/study.h"
@@ -15,15 +17,51 @@ std::vector<Option> study_options() {
       {{cluster_option(),
         {.name = "--devices", .value = "N", .help = "how many devices; all of the cluster unless given"}},
        strategy_options(),
+       {data_option()},
        model_options()});
 }
 
-Result<PredictionReport> priced(const Arguments& arguments) {
-  SIBYL_TRY(const Cluster cluster, read_cluster(arguments));
+// Of the second prediction: a part of the cluster is changed, and devices beyond its size are more nodes of the same
+// kind, as in `sibyl scale`.
+Result<Cluster> changed_cluster(Cluster cluster, const Strategy& strategy, const std::vector<std::string>& changes) {
+  const int per_node = cluster.devices_per_node, nodes = (strategy.devices() + per_node - 1) / per_node;
+  if (nodes > cluster.nodes) {
+    SIBYL_TRY(cluster, resized(cluster, nodes, per_node));
+    cluster.name += fmt::format(" of {} nodes", nodes);
+  }
+  return changed(cluster, changes, compute_type(strategy.precision));
+}
+
+Result<PredictionReport> priced(const Arguments& arguments, const std::optional<std::vector<std::string>>& changes) {
+  SIBYL_TRY(Cluster cluster, read_cluster(arguments));
   SIBYL_TRY(const Strategy strategy, read_strategy_for(arguments, cluster));
+  if (changes) {
+    SIBYL_TRY(cluster, changed_cluster(std::move(cluster), strategy, *changes));
+  }
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, micro_batch_of(strategy)));
   SIBYL_TRY(Prediction prediction, predict(graph, strategy, cluster));
   return PredictionReport{model_name(arguments.operands().front()), cluster.name, std::move(prediction)};
+}
+
+// What --set can name: options of the prediction without their dashes, `model`, and keys of the cluster.
+std::string name_of(const std::string& setting) { return setting.substr(0, setting.find('=')); }
+
+Failure unknown(const std::string& name, const std::vector<std::string>& options) {
+  std::vector<std::string> keys;
+  for (const ClusterKey& key : cluster_keys()) keys.emplace_back(key.name);
+  std::vector<std::string> all = options;
+  all.insert(all.end(), keys.begin(), keys.end());
+  const auto meant = nearest(name, all);
+  return fail(ErrorCode::usage, fmt::format("--set: there is nothing called '{}' to change", name), {},
+              fmt::format("{}known are, of the cluster, {}; of the rest, {}",
+                          meant ? fmt::format("did you mean {}? ", *meant) : "", fmt::join(keys, ", "),
+                          fmt::join(options, ", ")));
+}
+
+std::vector<std::string> cluster_changes(const Arguments& arguments) {
+  std::vector<std::string> changes = arguments.all("--set");
+  std::erase_if(changes, [](const std::string& setting) { return !is_cluster_key(name_of(setting)); });
+  return changes;
 }
 
 // The words of the baseline with --set NAME=VALUE put in place of --NAME. `model=` replaces the operand.
@@ -33,19 +71,14 @@ Result<Arguments> scenario(const Arguments& arguments) {
   command.options = study_options();
   command.least_operands = command.most_operands = 1;
   std::string model = arguments.operands().front();
-  std::vector<std::string> names, words;
+  std::vector<std::string> names = {"model"}, words;
   for (const Option& option : command.options) names.push_back(option.name.substr(2));
   std::vector<std::string> replaced;
   for (const std::string& setting : arguments.all("--set")) {
     const std::size_t equals = setting.find('=');
-    const std::string name = setting.substr(0, equals);
-    const bool known = name == "model" || std::ranges::find(names, name) != names.end();
-    if (!known) {
-      const auto meant = nearest(name, names);
-      return fail(ErrorCode::usage, fmt::format("--set: there is nothing called '{}' to change", name), {},
-                  meant ? fmt::format("did you mean {}?", *meant)
-                        : fmt::format("choose from model, {}", fmt::join(names, ", ")));
-    }
+    const std::string name = name_of(setting);
+    if (is_cluster_key(name)) continue;
+    if (std::ranges::find(names, name) == names.end()) return unknown(name, names);
     replaced.push_back("--" + name);
     if (name == "model")
       model = equals == std::string::npos ? "" : setting.substr(equals + 1);
@@ -74,10 +107,10 @@ Result<int> run(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   if (!arguments.has("--set"))
     return fail(ErrorCode::usage, "--set is missing: what should be different?", {},
-                "write --set devices=128 or --set cluster=dgx-h100");
-  SIBYL_TRY(const Arguments changed, scenario(arguments));
-  SIBYL_TRY(const PredictionReport before, priced(arguments));
-  SIBYL_TRY(const PredictionReport after, priced(changed));
+                "write --set devices=128, --set cluster=dgx-h100 or --set nic.bandwidth=2x");
+  SIBYL_TRY(const Arguments second, scenario(arguments));
+  SIBYL_TRY(const PredictionReport before, priced(arguments, std::nullopt));
+  SIBYL_TRY(const PredictionReport after, priced(second, cluster_changes(arguments)));
   switch (format) {
     case OutputFormat::json: SIBYL_CHECK(print(comparison_json(before, after))); break;
     case OutputFormat::csv: SIBYL_CHECK(print(csv(comparison_table(before, after)))); break;
@@ -99,16 +132,28 @@ Verb whatif_verb() {
   c.examples = {{"sibyl whatif zoo:resnet50 --cluster abci-v100 --devices 64 --batch 64/device --set cluster=dgx-a100",
                  "the same job on another machine"},
                 {"sibyl whatif m.onnx --cluster dgx-a100 --devices 8 --set precision=bf16 --set batch=128/device",
-                 "two changes at once"}};
+                 "two changes at once"},
+                {"sibyl whatif zoo:bert-large --cluster ethernet-100g --devices 64 --set nic.bandwidth=4x --set "
+                 "device.memory=80GB",
+                 "the same machine with faster NICs and larger GPUs"}};
   std::vector<Option> options = study_options();
   c.options =
       concatenated({std::move(options),
                     {{.name = "--set",
                       .value = "NAME=VALUE",
-                      .help = "an option of the second prediction: devices=, batch=, cluster=, precision=, model= …",
+                      .help = "what is different in the second prediction: a part of the cluster, or any option here",
                       .repeatable = true}},
                     table_options(),
                     output_options()});
+  c.notes =
+      "--set takes every option above without its dashes (devices=128, precision=bf16), model=, and these parts of "
+      "the cluster,\nas a value or as a factor (2x, 0.5x):\n";
+  for (const ClusterKey& key : cluster_keys())
+    c.notes += fmt::format("  {:<26}{}, as {}\n", key.name, key.says, key.takes);
+  c.notes +=
+      "What was measured is carried to the changed part by the models' formulas (docs/commands.md), and no longer "
+      "called "
+      "measured.";
   return {std::move(c), run};
 }
 

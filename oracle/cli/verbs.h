@@ -22,6 +22,7 @@ Verb predict_verb();
 Verb scale_verb();
 Verb whatif_verb();
 Verb compare_verb();
+Verb trace_verb();
 Verb export_verb();
 Verb zoo_verb();
 Verb clusters_verb();

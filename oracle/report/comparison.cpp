@@ -25,10 +25,12 @@ std::string verdict(const Prediction& before, const Prediction& after) {
   if (before.step_time == after.step_time) return "Both steps take the same time.";
   const bool faster = after.step_time < before.step_time;
   const double ratio = faster ? before.step_time / after.step_time : after.step_time / before.step_time;
+  if (ratio < 1.0005) return "Both steps take the same time, to 0.05 %.";
   std::string text =
       fmt::format("The second step is {:.{}f} times {}", ratio, ratio < 1.095 ? 3 : 2, faster ? "faster" : "slower");
-  return text +
-         (intervals_overlap(before, after) ? ", but the intervals overlap: the difference may not be real." : ".");
+  return text + (intervals_overlap(before, after)
+                     ? "; the intervals overlap: errors that the two do not share could outweigh it."
+                     : ".");
 }
 
 }  // namespace
@@ -63,6 +65,7 @@ Table comparison_table(const PredictionReport& before, const PredictionReport& a
   row("throughput", a.throughput, b.throughput, samples_per_second(a.throughput), samples_per_second(b.throughput));
   for (const TimePart& part : time_parts()) quantity(part.title, a.breakdown.*part.value, b.breakdown.*part.value);
   quantity("slowest rank, waited for", slowest_rank_wait(a), slowest_rank_wait(b));
+  if (a.memory_capacity != b.memory_capacity) quantity("memory of a device", a.memory_capacity, b.memory_capacity);
   quantity("memory", a.memory.total, b.memory.total);
   for (const MemoryPart& part : memory_parts())
     quantity(fmt::format("memory: {}", part.title), a.memory.*part.value, b.memory.*part.value);

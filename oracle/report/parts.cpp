@@ -30,7 +30,8 @@ const std::vector<TimePart>& time_parts() {
       {"communication_total", "communication, in all", &TimeBreakdown::communication_total, false},
       {"bubble", "pipeline idle", &TimeBreakdown::bubble, true},
       {"host", "host dispatch, waited for", &TimeBreakdown::host, true},
-      {"io", "data, waited for", &TimeBreakdown::io, true}};
+      {"io", "data, waited for", &TimeBreakdown::io, true},
+      {"io_total", "data, reading in all", &TimeBreakdown::io_total, false}};
   return parts;
 }
 
@@ -88,8 +89,10 @@ std::string provenance_sentence(const ProvenanceShares& provenance) {
 
 std::vector<std::string> assumptions(const Prediction& p) {
   std::vector<std::string> list;
-  if (p.breakdown.io.value() == 0)
+  if (p.breakdown.io_total.value() == 0)
     list.emplace_back("training data are at hand: reading and preparing them costs no step time");
+  else
+    list.emplace_back("samples lie in storage as the model takes them; a loader prefetches, and decoding is free");
   if (p.devices > 1 && !p.algorithm.empty())
     list.push_back(fmt::format("the library runs {} for the gradients' all-reduce", p.algorithm));
   if (p.devices > 1) list.emplace_back("all devices are alike and nothing else uses the machine or its network");

@@ -63,6 +63,9 @@ std::string time_section(const Prediction& p, Paint paint) {
   if (hidden > visible_share * p.step_time)
     text += fmt::format("  {:<26} {:>9}  of {} of communication\n", "hidden behind compute", to_string(hidden),
                         to_string(p.breakdown.communication_total));
+  if (const Seconds read = p.breakdown.io_total - p.breakdown.io; read > visible_share * p.step_time)
+    text += fmt::format("  {:<26} {:>9}  of {} of reading samples\n", "hidden behind the step", to_string(read),
+                        to_string(p.breakdown.io_total));
   return text + "\n";
 }
 

@@ -125,7 +125,10 @@ Prediction read_prediction(const Reader& r) {
   for (const MemoryPart& part : memory_parts()) p.memory.*part.value = bytes(memory.at(std::string(part.key)));
   p.memory_capacity = bytes(r.at("memory_capacity_bytes"));
   p.fits = r.at("fits").boolean();
-  for (const TimePart& part : time_parts()) p.breakdown.*part.value = seconds(breakdown.at(std::string(part.key)));
+  for (const TimePart& part : time_parts()) {
+    const bool later = part.key == "io_total";  // files written before it was there are still read
+    if (const std::string key(part.key); !later || breakdown.has(key)) p.breakdown.*part.value = seconds(breakdown.at(key));
+  }
   const Reader bottleneck = r.at("bottleneck");
   p.bottleneck = {bottleneck.at("name").text(), bottleneck.at("share").share(), bottleneck.at("relief").number()};
   p.provenance = {provenance.at("measured").share(), provenance.at("interpolated").share(),

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "oracle/plan/names.h"
+
 namespace sibyl {
 namespace {
 
@@ -11,7 +13,11 @@ namespace {
 struct Program {
   std::vector<Task> tasks;
   std::vector<Message> messages;
-  std::vector<std::pair<std::size_t, Turn::Kind>> origins;  // of each task: its step, and the pass
+  struct Origin {
+    std::size_t step = 0;
+    Turn turn;
+  };
+  std::vector<Origin> origins;  // of each task
   std::size_t forward_tasks = 0;
   Seconds forward, backward, tail;  // compute only; tail: after all messages (copies back and updates)
   Seconds copies_back;
@@ -28,7 +34,8 @@ class ProgramBuilder {
     const std::size_t turns = stage_.schedule.size();
     for (std::size_t t = 0; t < turns; ++t) {
       const bool first = stage_.schedule[t].micro_batch == 0, last = t + 1 == turns;
-      if (stage_.schedule[t].kind == Turn::Kind::forward)
+      turn_ = stage_.schedule[t];
+      if (turn_.kind == Turn::Kind::forward)
         forward();
       else
         backward(first, last, backward_task);
@@ -55,16 +62,16 @@ class ProgramBuilder {
     return total;
   }
 
-  void add(Seconds duration, std::size_t kernels, std::size_t step, Turn::Kind kind) {
+  void add(Seconds duration, std::size_t kernels, std::size_t step) {
     program_.tasks.push_back({duration, priced_.dispatch * static_cast<double>(kernels) * relief_.host});
-    program_.origins.emplace_back(step, kind);
-    (kind == Turn::Kind::forward ? program_.forward : program_.backward) += duration;
+    program_.origins.push_back({step, turn_});
+    (turn_.kind == Turn::Kind::forward ? program_.forward : program_.backward) += duration;
   }
 
   void forward() {
     for (std::size_t i = 0; i < stage_.steps.size(); ++i)
       if (const auto kernel = priced_.kernels.steps[i].forward)
-        add(time(*kernel) + priced_.overhead * relief_.host, 1, i, Turn::Kind::forward);
+        add(time(*kernel) + priced_.overhead * relief_.host, 1, i);
   }
 
   void backward(bool first, bool last, std::vector<std::size_t>& task_of) {
@@ -76,13 +83,14 @@ class ProgramBuilder {
       if (!first) duration += sum(kernels.parameter_sums), count += kernels.parameter_sums.size();
       if (last) duration += sum(kernels.bucket_copies), count += kernels.bucket_copies.size();
       task_of[i] = program_.tasks.size();
-      add(duration, count, i, Turn::Kind::backward);
+      add(duration, count, i);
     }
   }
 
   const Stage& stage_;
   const PricedStage& priced_;
   Relief relief_;
+  Turn turn_;
   Program program_;
 };
 
@@ -135,19 +143,29 @@ SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdow
 }
 
 std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
+  using Kind = NamedSpan::Kind;
   const Program program = ProgramBuilder(stage, priced, {}).build();
   const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
   std::vector<NamedSpan> spans;
+  Seconds free;  // the device has nothing more to do
   for (std::size_t i = 0; i < program.tasks.size(); ++i) {
-    const auto [step, kind] = program.origins[i];
-    const auto& compute = std::get<Compute>(stage.steps[step]);
-    const char* pass = kind == Turn::Kind::forward ? "forward" : "backward";
-    spans.push_back({fmt::format("{} {}", graph[compute.operation].name, pass), "compute", run.tasks[i]});
+    const auto& [step, turn] = program.origins[i];
+    const std::string name = pass_name(graph, std::get<Compute>(stage.steps[step]), turn.kind);
+    const Kind kind = turn.kind == Turn::Kind::forward ? Kind::forward : Kind::backward;
+    if (run.tasks[i].start > free)
+      spans.push_back(
+          {"launch " + name, host_track, {free, run.tasks[i].start}, Kind::launch, step, turn.micro_batch});
+    spans.push_back({name, compute_track, run.tasks[i], kind, step, turn.micro_batch});
+    free = run.tasks[i].end;
   }
   for (std::size_t i = 0; i < program.messages.size(); ++i)
-    spans.push_back({fmt::format("all-reduce bucket {}", i), "communication", run.messages[i]});
+    spans.push_back({bucket_name(i), communication_track, run.messages[i], Kind::message, i, 0});
   const Seconds tail = std::max(run.compute_end, run.message_end);
-  spans.push_back({"optimizer", "compute", {tail, tail + program.tail}});
+  const Seconds copied = tail + program.copies_back, end = tail + program.tail;
+  if (copied > tail) spans.push_back({std::string(copies_back_name), compute_track, {tail, copied}, Kind::update, 0, 0});
+  if (end > copied) spans.push_back({std::string(optimizer_name), compute_track, {copied, end}, Kind::update, 0, 0});
+  if (const Seconds wait = tail_wait(program, priced, 1.0); wait.value() > 0)
+    spans.push_back({fmt::format("launch {}", optimizer_name), host_track, {end, end + wait}, Kind::launch, 0, 0});
   return spans;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "oracle/cost/price.h"
@@ -30,11 +31,15 @@ struct Relief {
 SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief = {});
 SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown);
 
-// The simulated step as spans with names, for timelines.
+// The simulated step as spans with names (oracle/plan/names.h), for timelines; those of a stream do not overlap.
 struct NamedSpan {
+  enum class Kind { forward, backward, message, launch, update };
   std::string name;
-  std::string stream;  // "compute" or "communication"
+  std::string_view track;
   Span span;
+  Kind kind = Kind::forward;
+  std::size_t index = 0;  // of the plan's step (forward, backward) or of the message
+  int micro_batch = 0;
 };
 std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown);
 

@@ -1,0 +1,169 @@
+#include "calibration/cluster_change.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "base/quantity.h"
+#include "netmodel/topology.h"
+
+namespace sibyl {
+namespace {
+
+// What the changes build up before the cluster is made from it.
+struct Draft {
+  TopologySpec links;
+  Device device;
+  BytesPerSecond storage;
+  DType computed_in = DType::f32;
+};
+
+struct Change {
+  std::string_view key, value;
+
+  [[nodiscard]] Failure wrong(const std::string& message, const std::string& hint = {}) const {
+    return fail(ErrorCode::usage, message, fmt::format("{}={}", key, value), hint);
+  }
+};
+
+Result<double> parse_positive(std::string_view text) {
+  double value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) || value <= 0)
+    return fail(fmt::format("'{}' is not a number above 0", text));
+  return value;
+}
+
+// "2x" -> 2; nothing where the value is no factor.
+Result<std::optional<double>> factor_of(const Change& change) {
+  if (!change.value.ends_with('x')) return std::optional<double>();
+  const auto factor = parse_positive(change.value.substr(0, change.value.size() - 1));
+  if (!factor) return change.wrong(factor.error().message + " followed by x", "write it like 2x or 0.5x");
+  return std::optional(*factor);
+}
+
+double raw(double value) { return value; }
+template <class Tag>
+double raw(Unit<Tag> value) {
+  return value.value();
+}
+
+// Sets a quantity to an absolute value, or multiplies what is known of it.
+template <class T, class Parse>
+Result<void> set(T& target, const Change& change, Parse parse) {
+  SIBYL_TRY(const std::optional<double> factor, factor_of(change));
+  if (factor) {
+    if (raw(target) <= 0)
+      return change.wrong("it is 0 or not known here, so it cannot be multiplied", "give a value instead");
+    target = T{raw(target) * *factor};
+    return {};
+  }
+  const auto value = parse(change.value);
+  if (!value) return change.wrong(value.error().message, value.error().hint);
+  if (raw(*value) <= 0) return change.wrong("must be above 0");
+  target = T{*value};
+  return {};
+}
+
+Result<void> set_count(int& target, const Change& change) {
+  double value = target;
+  SIBYL_CHECK(set(value, change, parse_positive));
+  if (value != std::floor(value) || value > 1e6) return change.wrong("is not a count");
+  target = static_cast<int>(value);
+  return {};
+}
+
+Result<void> set_flops(Draft& draft, const Change& change) {
+  auto own = draft.device.peak.find(draft.computed_in);
+  if (own == draft.device.peak.end()) own = draft.device.peak.find(DType::f32);  // as the roofline takes it
+  if (own == draft.device.peak.end()) return change.wrong("the device's peak is not known");
+  FlopsPerSecond peak = own->second;
+  SIBYL_CHECK(set(peak, change, parse_flops_per_second));
+  const double factor = peak / own->second;
+  for (auto& [dtype, of_type] : draft.device.peak) of_type *= factor;
+  return {};
+}
+
+struct Entry {
+  ClusterKey key;
+  Result<void> (*apply)(Draft&, const Change&);
+};
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> all = {
+      {{"link.bandwidth", "between devices of a node, of one device", "300GB/s"},
+       [](Draft& d, const Change& c) { return set(d.links.device_link.bandwidth, c, parse_bytes_per_second); }},
+      {{"link.latency", "between devices of a node", "2us"},
+       [](Draft& d, const Change& c) { return set(d.links.device_link.latency, c, parse_seconds); }},
+      {{"nic.bandwidth", "of one NIC", "200Gb/s"},
+       [](Draft& d, const Change& c) { return set(d.links.nic_bandwidth, c, parse_bytes_per_second); }},
+      {{"nic.latency", "of one NIC", "2us"},
+       [](Draft& d, const Change& c) { return set(d.links.nic_latency, c, parse_seconds); }},
+      {{"nic.per_node", "NICs of a node", "8"},
+       [](Draft& d, const Change& c) { return set_count(d.links.nics_per_node, c); }},
+      {{"switch.latency", "of one switch", "300ns"},
+       [](Draft& d, const Change& c) { return set(d.links.switch_latency, c, parse_seconds); }},
+      {{"switch.oversubscription", "bandwidth down over up", "1"},
+       [](Draft& d, const Change& c) { return set(d.links.oversubscription, c, parse_positive); }},
+      {{"device.flops", "peak of the type computed in", "300TFLOP/s"}, set_flops},
+      {{"device.memory", "of one device", "80GB"},
+       [](Draft& d, const Change& c) { return set(d.device.memory, c, parse_bytes); }},
+      {{"device.memory_bandwidth", "of one device", "3TB/s"},
+       [](Draft& d, const Change& c) { return set(d.device.memory_bandwidth, c, parse_bytes_per_second); }},
+      {{"device.dispatch", "host time to launch a kernel", "4us"},
+       [](Draft& d, const Change& c) { return set(d.device.dispatch, c, parse_seconds); }},
+      {{"storage.bandwidth", "of a node, reading", "10GB/s"},
+       [](Draft& d, const Change& c) { return set(d.storage, c, parse_bytes_per_second); }},
+  };
+  return all;
+}
+
+Result<void> apply(Draft& draft, const std::string& text) {
+  const std::size_t equals = std::min(text.find('='), text.size());
+  const Change change{std::string_view(text).substr(0, equals),
+                      std::string_view(text).substr(std::min(equals + 1, text.size()))};
+  const auto entry = std::ranges::find(entries(), change.key, [](const Entry& e) { return e.key.name; });
+  if (entry != entries().end()) return entry->apply(draft, change);
+  std::vector<std::string_view> known;
+  for (const ClusterKey& key : cluster_keys()) known.push_back(key.name);
+  return fail(ErrorCode::usage, fmt::format("a cluster has no '{}' to change", change.key), {},
+              fmt::format("known are {}", fmt::join(known, ", ")));
+}
+
+}  // namespace
+
+const std::vector<ClusterKey>& cluster_keys() {
+  static const std::vector<ClusterKey> keys = [] {
+    std::vector<ClusterKey> all;
+    for (const Entry& entry : entries()) all.push_back(entry.key);
+    return all;
+  }();
+  return keys;
+}
+
+bool is_cluster_key(std::string_view name) {
+  return std::ranges::any_of(cluster_keys(), [&](const ClusterKey& key) { return key.name == name; });
+}
+
+Result<Cluster> changed(const Cluster& cluster, std::span<const std::string> changes, DType computed_in) {
+  const TopologySpec& before = cluster.network.topology().spec();
+  Draft draft{before, cluster.kernels.device(), cluster.storage_read, computed_in};
+  for (const std::string& change : changes) SIBYL_CHECK(apply(draft, change));
+  Cluster other = cluster;
+  if (!(draft.links == before)) {
+    auto network = cluster.network.with_links(draft.links);
+    if (!network) return fail(ErrorCode::usage, network.error().message, network.error().where, network.error().hint);
+    other.network = std::move(*network);
+  }
+  other.kernels = cluster.kernels.on(std::move(draft.device));
+  other.storage_read = draft.storage;
+  if (!changes.empty()) other.name = fmt::format("{} with {}", cluster.name, fmt::join(changes, ", "));
+  return other;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,30 @@
+// A cluster with some of it changed, to ask what a part would bring: "link.bandwidth=2x", "device.memory=80GB".
+//
+// Measurements stay what answers are made from: a changed link carries each measured message by the ratio of the
+// network's formulas (Network::with_links), a changed device each measured kernel by the ratio of its rooflines
+// (KernelTable::on). Nothing so carried is called measured.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "calibration/cluster.h"
+
+namespace sibyl {
+
+struct ClusterKey {
+  std::string_view name;   // "link.bandwidth"
+  std::string_view says;   // what it is, in a few words
+  std::string_view takes;  // an absolute value as an example
+};
+const std::vector<ClusterKey>& cluster_keys();
+bool is_cluster_key(std::string_view name);
+
+// `changes`: "KEY=VALUE" each, applied in order; VALUE is a quantity, or a factor as 2x or 0.5x. `computed_in` is the
+// type whose peak an absolute device.flops states; those of other types change in proportion. Errors are of code usage.
+Result<Cluster> changed(const Cluster& cluster, std::span<const std::string> changes, DType computed_in);
+
+}  // namespace sibyl

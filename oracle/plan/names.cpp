@@ -1,0 +1,15 @@
+#include "oracle/plan/names.h"
+
+#include <fmt/format.h>
+
+namespace sibyl {
+
+std::string_view to_string(Turn::Kind kind) { return kind == Turn::Kind::forward ? "forward" : "backward"; }
+
+std::string pass_name(const Graph& graph, const Compute& compute, Turn::Kind kind) {
+  return fmt::format("{} {}", graph[compute.operation].name, to_string(kind));
+}
+
+std::string bucket_name(std::size_t index) { return fmt::format("all-reduce bucket {}", index); }
+
+}  // namespace sibyl

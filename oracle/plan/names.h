@@ -1,0 +1,23 @@
+// What the parts of a step are called, wherever they are shown: predicted and measured timelines use the same names.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "models/graph.h"
+#include "oracle/plan/plan.h"
+
+namespace sibyl {
+
+// Streams of one rank.
+inline constexpr std::string_view compute_track = "compute";
+inline constexpr std::string_view communication_track = "communication";
+inline constexpr std::string_view host_track = "host";  // what the device waits for: launches, data, other ranks
+
+std::string_view to_string(Turn::Kind kind);                                         // "forward"
+std::string pass_name(const Graph& graph, const Compute& compute, Turn::Kind kind);  // "conv1 forward"
+std::string bucket_name(std::size_t index);                                          // "all-reduce bucket 0"
+inline constexpr std::string_view copies_back_name = "copy gradients back";  // from buckets, once all are reduced
+inline constexpr std::string_view optimizer_name = "optimizer";
+
+}  // namespace sibyl
