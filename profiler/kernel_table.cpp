@@ -26,12 +26,23 @@ constexpr double datasheet_error = 0.4;
 constexpr double error_per_octave = 0.10;  // of a device twice as fast in what binds the kernel
 constexpr std::uint32_t all_operands = 3;  // masks of decomposable operations: x, weight, [bias]
 
+// All samples of one kernel.
 struct Exact {
-  Seconds time;
-  double spread = 0.0;
+  std::vector<double> times;  // sorted once all are there
+  double spread = 0.0;        // of one sample's timings, the widest
   double runs = 0;
-  int samples = 0;
   Bytes workspace, kept;
+
+  [[nodiscard]] Seconds time() const {
+    const std::size_t n = times.size();
+    return Seconds{n % 2 == 1 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2};
+  }
+  // How far the samples, taken at different times, differ: the standard error of their median by their range, which
+  // for few samples is all there is.
+  [[nodiscard]] double drift() const {
+    const double n = static_cast<double>(times.size());
+    return (times.back() - times.front()) / (2 * std::sqrt(n) * time().value());
+  }
 };
 
 double traffic(const Work& work) { return std::max(1.0, (work.read + work.written).value()); }
@@ -96,8 +107,7 @@ KernelTable::Index::Index(Device of, const std::vector<KernelSample>& samples)
     const auto [entry, is_new] = exact.try_emplace(cost_key(sample.key));
     Exact& e = entry->second;
     if (is_new) order.emplace_back(entry->first, &e);
-    const double n = e.samples++;  // samples of the same kernel: their mean
-    e.time = (e.time * n + sample.time) / (n + 1);
+    e.times.push_back(sample.time.value());
     e.spread = std::max(e.spread, sample.spread);
     e.runs += sample.runs;
     e.workspace = std::max(e.workspace, sample.workspace);
@@ -106,10 +116,11 @@ KernelTable::Index::Index(Device of, const std::vector<KernelSample>& samples)
 
   std::unordered_map<Family, std::vector<FitPoint>> points;
   for (const auto& [key, e] : order) {
+    std::sort(e->times.begin(), e->times.end());
     const Place p = interpolation::place(key);
     const Work work = work_of(key, device.backend);
     points[p.family].push_back({{p.features, p.variant},
-                                std::log(e->time / roofline(key.signature.dtype).time(work)),
+                                std::log(e->time() / roofline(key.signature.dtype).time(work)),
                                 e->workspace.value() / traffic(work),
                                 e->kept.value() / traffic(work)});
   }
@@ -122,7 +133,8 @@ std::optional<KernelEstimate> KernelTable::Index::measured(const KernelKey& key)
   const Exact& e = found->second;
   // The median of n timings is known to about 1.25 spread / sqrt(n).
   const double own = e.spread > 0 ? 1.25 * e.spread / std::sqrt(std::max(1.0, e.runs)) : unstated_spread;
-  return KernelEstimate{{e.time, std::hypot(own, transfer_error), Provenance::measured}, e.workspace, e.kept};
+  const double error = std::hypot(own, e.drift(), transfer_error);
+  return KernelEstimate{{e.time(), error, Provenance::measured}, e.workspace, e.kept};
 }
 
 // All gradients = the sum of single ones; one gradient = all of them less the others.

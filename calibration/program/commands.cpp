@@ -53,7 +53,12 @@ std::vector<Option> options_of(const Verb& verb) {
           .fallback = "quick",
           .choices = {"quick", "full"}},
          {.name = "--budget", .value = "TIME", .help = "stop timing kernels after so long; default: when all are done"},
-         {.name = "--kernel-budget", .value = "TIME", .help = "the most time for one kernel", .fallback = "0.4 s"}});
+         {.name = "--kernel-budget", .value = "TIME", .help = "the most time for one kernel", .fallback = "0.4 s"},
+         {.name = "--samples",
+          .value = "N",
+          .help = "time a kernel once more unless the file has N samples of it: run again later, this shows how the "
+                  "machine drifts, and predictions take the median",
+          .fallback = "1"}});
   if (verb.compute) groups.push_back(cli::model_options());
   if (verb.network)
     groups.push_back(
@@ -112,6 +117,8 @@ Result<void> read_compute(const Arguments& arguments, int ranks, Request& reques
   SIBYL_TRY(request.limit, arguments.seconds("--budget"));
   SIBYL_TRY(const std::optional<Seconds> kernel_budget, arguments.seconds("--kernel-budget"));
   request.kernel_budget = *kernel_budget;
+  SIBYL_TRY(const auto samples, arguments.integer("--samples", 1));
+  request.samples = static_cast<int>(*samples);
   return {};
 }
 

@@ -49,11 +49,12 @@ Result<std::vector<KernelKey>> split(const std::string& text) {
 }
 
 // The keys to be timed, as rank 0 says.
-Result<std::vector<KernelKey>> missing(const Ranks& ranks, const Session& session, const std::vector<KernelKey>& keys) {
+Result<std::vector<KernelKey>> missing(const Ranks& ranks, const Session& session, const std::vector<KernelKey>& keys,
+                                       int samples) {
   std::vector<KernelKey> wanted;
   if (ranks.first())
     std::copy_if(keys.begin(), keys.end(), std::back_inserter(wanted),
-                 [&](const KernelKey& k) { return !session.has(k); });
+                 [&](const KernelKey& k) { return session.samples_of(k) < samples; });
   return split(ranks.from_first(joined(wanted)));
 }
 
@@ -98,8 +99,8 @@ Result<void> measure_device(const Ranks& ranks, Session& session, const TimingOp
 }
 
 Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::vector<KernelKey>& keys,
-                             const TimingOptions& options, std::optional<Seconds> limit) {
-  SIBYL_TRY(const std::vector<KernelKey> todo, missing(ranks, session, keys));
+                             const TimingOptions& options, int samples, std::optional<Seconds> limit) {
+  SIBYL_TRY(const std::vector<KernelKey> todo, missing(ranks, session, keys, samples));
   if (ranks.first() && todo.size() < keys.size())
     fmt::print(stderr, "{} of {} kernels are in {} already\n", keys.size() - todo.size(), keys.size(),
                session.path().string());

@@ -19,9 +19,9 @@ TimingOptions timed_together(TimingOptions options, const Ranks& ranks);
 // them.
 Result<void> measure_device(const Ranks& ranks, Session& session, const TimingOptions& options);
 
-// `keys` is rank 0's. Those the session has are skipped. Stops early, without error, when `limit` is spent. A key that
+// `keys` is rank 0's. Each is timed once, but those of which the session has `samples` are skipped. Stops early, without error, when `limit` is spent. A key that
 // cannot be timed does not stop the others: it is the Error at the end. Code interrupted after Ctrl-C.
 Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::vector<KernelKey>& keys,
-                             const TimingOptions& options, std::optional<Seconds> limit);
+                             const TimingOptions& options, int samples, std::optional<Seconds> limit);
 
 }  // namespace sibyl

@@ -37,7 +37,7 @@ Result<void> compute(const Ranks& ranks, Session& session, const Request& reques
                      const std::vector<KernelKey>& keys) {
   SIBYL_CHECK(measure_step_overhead(ranks, session, options));
   SIBYL_CHECK(session.save());
-  const Result<void> measured = measure_kernels(ranks, session, keys, options, request.limit);
+  const Result<void> measured = measure_kernels(ranks, session, keys, options, request.samples, request.limit);
   SIBYL_CHECK(session.save());
   return measured;
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "calibration/program/fingerprint.h"
 
 namespace sibyl {
@@ -68,9 +70,14 @@ Result<void> Session::load(int threads) {
   }
   identity_ = identity(here);
   SIBYL_CHECK(open_journal());
-  for (const KernelSample& sample : calibration_.kernels) known_.insert(to_string(sample.key));
-  for (const KernelSample& sample : journal_->recovered())
-    if (known_.insert(to_string(sample.key)).second) calibration_.kernels.push_back(sample);
+  for (const KernelSample& sample : journal_->recovered()) {
+    // A run that was killed between saving and removing its journal has its samples in both.
+    const bool saved = std::any_of(calibration_.kernels.begin(), calibration_.kernels.end(), [&](const auto& s) {
+      return s.time == sample.time && s.key == sample.key;
+    });
+    if (!saved) calibration_.kernels.push_back(sample);
+  }
+  for (const KernelSample& sample : calibration_.kernels) ++known_[to_string(sample.key)];
   return {};
 }
 
@@ -84,9 +91,14 @@ Result<void> Session::open_journal() {
 Result<void> Session::add(const KernelSample& sample) {
   SIBYL_CHECK(open_journal());
   SIBYL_CHECK(journal_->append(sample));
-  known_.insert(to_string(sample.key));
+  ++known_[to_string(sample.key)];
   calibration_.kernels.push_back(sample);
   return {};
+}
+
+int Session::samples_of(const KernelKey& key) const {
+  const auto found = known_.find(to_string(key));
+  return found == known_.end() ? 0 : found->second;
 }
 
 Result<void> Session::write() {

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 #include <optional>
-#include <set>
+#include <map>
 #include <string>
 
 #include "base/result.h"
@@ -25,7 +25,7 @@ class Session {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   // On rank 0 the content; elsewhere empty but for the machine it is of.
   [[nodiscard]] Calibration& calibration() { return calibration_; }
-  [[nodiscard]] bool has(const KernelKey& key) const { return known_.contains(to_string(key)); }  // rank 0
+  [[nodiscard]] int samples_of(const KernelKey& key) const;  // rank 0
 
   Result<void> add(const KernelSample& sample);  // rank 0: journaled before it returns
   Result<void> write();                          // rank 0: the file as it now stands; the journal stays
@@ -41,7 +41,7 @@ class Session {
   Calibration calibration_;
   std::string identity_;
   std::optional<Journal> journal_;
-  std::set<std::string> known_;
+  std::map<std::string, int> known_;  // samples of each kernel
 };
 
 }  // namespace sibyl

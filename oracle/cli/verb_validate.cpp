@@ -87,13 +87,17 @@ class Bench {
     return bench;
   }
 
-  [[nodiscard]] Result<Validated> run(const Case& one) const {
-    if (calibrate_) SIBYL_CHECK(calibrate(one));
+  // Trains once, its kernels timed just before: the machine may be another in an hour.
+  [[nodiscard]] Result<TrainingRun> measure(const Case& one, int round) const {
+    if (calibrate_) SIBYL_CHECK(calibrate(one, round));
+    return train(one);
+  }
+
+  // With all that the calibration has by now.
+  [[nodiscard]] Result<Prediction> prediction(const Case& one) const {
     SIBYL_TRY(const Cluster cluster, load_cluster(calibration_));
     SIBYL_TRY(const Graph graph, load_graph_for(one.arguments, micro_batch_of(one.strategy)));
-    SIBYL_TRY(Prediction prediction, predict(graph, one.strategy, cluster));
-    SIBYL_TRY(TrainingRun measured, train(one));
-    return Validated{one.text, std::move(prediction), measured};
+    return predict(graph, one.strategy, cluster);
   }
 
   // The factor in force while the cases ran is taken out again, so that recording twice gives the same.
@@ -117,12 +121,13 @@ class Bench {
     return words;
   }
 
-  // Times this case's kernels, unless the calibration has them already.
-  [[nodiscard]] Result<void> calibrate(const Case& one) const {
+  // Times this case's kernels, unless the calibration has `samples` of them already.
+  [[nodiscard]] Result<void> calibrate(const Case& one, int samples) const {
     std::vector<std::string> words = launched(one.strategy.devices(), calibrator_);
     words.insert(words.end(), {"compute", "--for", one.arguments.operands().front(), "--batches",
                                std::to_string(micro_batch_of(one.strategy)), "--optimizer",
-                               std::string(to_string(one.strategy.optimizer)), "--output", calibration_});
+                               std::string(to_string(one.strategy.optimizer)), "--samples", std::to_string(samples),
+                               "--output", calibration_});
     words.insert(words.end(), thread_words_.begin(), thread_words_.end());
     for (const std::string& dim : one.arguments.all("--dim")) words.insert(words.end(), {"--dim", dim});
     if (kernel_budget_) words.insert(words.end(), {"--kernel-budget", *kernel_budget_});
@@ -155,23 +160,42 @@ Result<void> show(const std::vector<Validated>& done, OutputFormat format) {
   return {};
 }
 
+Result<std::vector<Validated>> judged(const std::vector<Case>& cases, const Bench& bench,
+                                      const std::vector<std::vector<TrainingRun>>& runs) {
+  std::vector<Validated> done;
+  for (std::size_t i = 0; i < cases.size() && !runs[i].empty(); ++i) {
+    SIBYL_TRY(Prediction prediction, bench.prediction(cases[i]));
+    done.push_back({cases[i].text, std::move(prediction), median_of(runs[i])});
+  }
+  return done;
+}
+
+Result<std::vector<Validated>> run_all(const std::vector<Case>& cases, const Bench& bench, int rounds,
+                                       OutputFormat format) {
+  std::vector<std::vector<TrainingRun>> runs(cases.size());
+  Progress progress("validating", cases.size() * static_cast<std::size_t>(rounds));
+  std::size_t number = 0;
+  for (int round = 1; round <= rounds; ++round)
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      progress.report(number++, cases[i].text);
+      const Result<TrainingRun> run = bench.measure(cases[i], round);
+      if (!run) {
+        // What was measured so far is worth keeping.
+        if (number > 1) SIBYL_CHECK(judged(cases, bench, runs).and_then([&](const auto& done) { return show(done, format); }));
+        return Failure(run.error());
+      }
+      runs[i].push_back(*run);
+    }
+  return judged(cases, bench, runs);
+}
+
 Result<int> run(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   SIBYL_TRY(const auto limit, arguments.number("--max-error"));
   SIBYL_TRY(const std::vector<Case> cases, read_cases(arguments.operands().front()));
   SIBYL_TRY(const Bench bench, Bench::make(arguments));
-  std::vector<Validated> done;
-  Progress progress("validating", cases.size());
-  for (const Case& one : cases) {
-    progress.report(done.size(), one.text);
-    Result<Validated> result = bench.run(one);
-    if (!result) {
-      // What was measured so far is worth keeping.
-      if (!done.empty()) SIBYL_CHECK(show(done, format));
-      return Failure(std::move(result).error());
-    }
-    done.push_back(std::move(*result));
-  }
+  SIBYL_TRY(const auto rounds, arguments.integer("--rounds", 1));
+  SIBYL_TRY(const std::vector<Validated> done, run_all(cases, bench, static_cast<int>(*rounds), format));
   SIBYL_CHECK(show(done, format));
   if (const auto file = arguments.text("--save")) SIBYL_CHECK(write_file(*file, to_json(done), true));
   if (arguments.has("--record")) return bench.record(done).map([] { return 0; });
@@ -206,6 +230,11 @@ Verb validate_verb() {
                       .help = "what starts a program on {ranks} ranks; mpirun -np {ranks} unless given"},
                      {.name = "--steps", .value = "N", .help = "steps measured", .fallback = "15"},
                      {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
+                     {.name = "--rounds",
+                      .value = "N",
+                      .help = "go through the list so often, timing kernels and training anew; medians count, so that "
+                              "a machine that drifts is compared with itself",
+                      .fallback = "1"},
                      {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
                      {.name = "--kernel-budget", .value = "TIME", .help = "the most time to calibrate one kernel"},
                      {.name = "--save", .value = "FILE", .help = "write the results as JSON to this file, too"},

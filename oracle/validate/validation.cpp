@@ -34,6 +34,28 @@ Cell memory_cell(Bytes b) { return {to_string(b), plain_number(b.value())}; }
 
 }  // namespace
 
+TrainingRun median_of(const std::vector<TrainingRun>& runs) {
+  const auto middle = [&](auto&& value) {
+    std::vector<double> values;
+    for (const TrainingRun& run : runs) values.push_back(value(run));
+    return median(std::move(values));
+  };
+  TrainingRun result = runs.front();  // memory and bytes are the same in each
+  result.step_time = Seconds{middle([](const TrainingRun& r) { return r.step_time.value(); })};
+  result.forward = Seconds{middle([](const TrainingRun& r) { return r.forward.value(); })};
+  result.backward = Seconds{middle([](const TrainingRun& r) { return r.backward.value(); })};
+  result.communication_exposed = Seconds{middle([](const TrainingRun& r) { return r.communication_exposed.value(); })};
+  result.optimizer = Seconds{middle([](const TrainingRun& r) { return r.optimizer.value(); })};
+  const double within = middle([](const TrainingRun& r) { return r.spread; });
+  const double between = 1.4826 * middle([&](const TrainingRun& r) {
+    return std::abs(r.step_time / result.step_time - 1);
+  });
+  result.spread = std::hypot(within, between);
+  result.steps = 0;
+  for (const TrainingRun& run : runs) result.steps += run.steps;
+  return result;
+}
+
 double Validated::time_error() const { return prediction.step_time / measurement.step_time - 1; }
 double Validated::memory_error() const { return prediction.memory.total / measurement.peak_memory - 1; }
 bool Validated::inside_interval() const {

@@ -23,6 +23,9 @@ struct TrainingRun {
   Seconds forward, backward, communication_exposed, optimizer;  // medians of the step's parts
 };
 
+// Runs of one case at different times: medians of them. The spread holds that of the steps of one run and that between runs.
+TrainingRun median_of(const std::vector<TrainingRun>& runs);
+
 struct Validated {
   std::string name;  // the case as it was asked for
   Prediction prediction;

@@ -110,6 +110,21 @@ TEST_F(Calibrate, a_second_run_measures_nothing_again) {
   EXPECT_EQ(times(*before), times(*after));
 }
 
+TEST_F(Calibrate, asked_for_more_samples_it_times_once_more_until_they_are_there) {
+  ASSERT_EQ(run(small()), 0) << said();
+  const auto before = load_calibration(file_);
+  std::vector<std::string> again = small();
+  again.insert(again.end(), {"--samples", "2"});
+  ASSERT_EQ(run(again), 0) << said();
+  const auto twice = load_calibration(file_);
+  ASSERT_TRUE(before && twice);
+  EXPECT_EQ(twice->kernels.size(), 2 * before->kernels.size());
+  for (std::size_t i = 0; i < before->kernels.size(); ++i)
+    EXPECT_EQ(twice->kernels[i].time, before->kernels[i].time) << "what was there is still there";
+  ASSERT_EQ(run(again), 0) << said();
+  EXPECT_EQ(load_calibration(file_)->kernels.size(), twice->kernels.size());
+}
+
 TEST_F(Calibrate, killed_in_the_middle_it_loses_nothing_and_goes_on) {
   const pid_t child = start(small());
   wait_for_lines(6, child);  // the header and five samples

@@ -47,6 +47,30 @@ TEST(Validation, OneWrongByteIsSaid) {
   EXPECT_THAT(summary_sentence(summarize(cases)), HasSubstr("NOT as predicted"));
 }
 
+TrainingRun run_of(double step, double forward, double spread, int steps) {
+  TrainingRun run;
+  run.step_time = Seconds{step};
+  run.forward = Seconds{forward};
+  run.spread = spread;
+  run.steps = steps;
+  run.bytes_sent = 7;
+  return run;
+}
+
+// Steps of 1.0, 1.2 and 1.1 s: the median is 1.1, the relative distances from it 0.1/1.1, 0.1/1.1 and 0, their median 0.0909;
+// times 1.4826 = 0.1348; with 0.03 within a run, hypot = 0.1381.
+TEST(Validation, TakesTheMedianOfRounds) {
+  const TrainingRun m = median_of({run_of(1.0, 0.4, 0.02, 10), run_of(1.2, 0.3, 0.03, 10), run_of(1.1, 0.5, 0.04, 5)});
+  EXPECT_DOUBLE_EQ(m.step_time.value(), 1.1);
+  EXPECT_DOUBLE_EQ(m.forward.value(), 0.4);
+  EXPECT_NEAR(m.spread, 0.1381, 1e-4);
+  EXPECT_EQ(m.steps, 25);
+  EXPECT_EQ(m.bytes_sent, 7);
+  const TrainingRun alone = median_of({run_of(1.0, 0.4, 0.02, 10)});
+  EXPECT_DOUBLE_EQ(alone.step_time.value(), 1.0);
+  EXPECT_DOUBLE_EQ(alone.spread, 0.02);
+}
+
 TEST(Validation, RefusesJsonThatIsNoMeasurement) {
   EXPECT_FALSE(parse_training_run("", "run").has_value());
   EXPECT_FALSE(parse_training_run("{\"step_time_s\": 1}", "run").has_value());
