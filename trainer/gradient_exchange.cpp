@@ -66,12 +66,15 @@ class GradientExchange::Impl {
     armed_ = true;
   }
 
-  void finish() {
+  void pack() {
     const at::NoGradGuard no_grad;
     armed_ = false;
     for (FlatBucket& bucket : buckets_)
       for (Place& place : bucket.places)
         if (!place.filled) fill(bucket, place);
+  }
+
+  void finish() {
     send_ready();
     thread_.wait();
   }
@@ -161,6 +164,7 @@ GradientExchange::GradientExchange(Replica& replica, const GradientSync& sync, C
     : impl_(std::make_unique<Impl>(replica, sync, communicator, algorithm)) {}
 GradientExchange::~GradientExchange() = default;
 void GradientExchange::begin(bool first_step) { impl_->begin(first_step); }
+void GradientExchange::pack() { impl_->pack(); }
 void GradientExchange::finish() { impl_->finish(); }
 void GradientExchange::copy_back() { impl_->copy_back(); }
 

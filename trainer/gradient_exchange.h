@@ -3,7 +3,7 @@
 //
 // A hook on each parameter's gradient accumulator copies the finished gradient, times 1 / replicas, to its place in the
 // bucket's flat buffer. A full bucket, once all earlier ones have gone, is handed to the communication thread, which
-// all-reduces buckets in their order, beside backward. finish() waits for it; copy_back() copies the means back into the
+// all-reduces buckets in their order, beside backward. pack() copies the rest; finish() waits; copy_back() copies the means back into the
 // gradients.
 #pragma once
 
@@ -25,7 +25,10 @@ class GradientExchange {
 
   // Before the last micro-batch's backward, whose gradients are those of the whole step.
   void begin(bool first_step);
-  // After it: waits until all buckets are averaged. A parameter without a gradient counts as zero.
+  // After it: copies what no hook has copied (all of it, if nothing overlaps) into the buckets. A parameter without a
+  // gradient counts as zero.
+  void pack();
+  // Sends what is not on its way, and waits until all buckets are averaged.
   void finish();
   void copy_back();
 

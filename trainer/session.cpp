@@ -93,9 +93,11 @@ double Session::forward_and_backward(std::int64_t number, StepTimes& times) {
       mean += loss.item<double>() / static_cast<double>(pieces);
     } else {
       Stopwatch watch;
-      if (exchange_ && turn.micro_batch == static_cast<int>(pieces) - 1) exchange_->begin(number == 0);
+      const bool last = turn.micro_batch == static_cast<int>(pieces) - 1;
+      if (exchange_ && last) exchange_->begin(number == 0);
       (pieces == 1 ? loss : loss / static_cast<double>(pieces)).backward();
       loss.reset();
+      if (exchange_ && last) exchange_->pack();
       times.backward += watch.lap();
     }
   }
