@@ -189,13 +189,31 @@ Result<std::vector<Validated>> run_all(const std::vector<Case>& cases, const Ben
   return judged(cases, bench, runs);
 }
 
+// Trains the cases, or takes the runs of an earlier time.
+Result<std::vector<Validated>> judge(const std::vector<Case>& cases, const Bench& bench, const Arguments& arguments,
+                                     OutputFormat format) {
+  const auto file = arguments.text("--measured");
+  if (!file) {
+    SIBYL_TRY(const auto rounds, arguments.integer("--rounds", 1));
+    return run_all(cases, bench, static_cast<int>(*rounds), format);
+  }
+  SIBYL_TRY(const std::string text, read_text(*file));
+  SIBYL_TRY(const auto measured, parse_measurements(text, *file));
+  std::vector<std::vector<TrainingRun>> runs;
+  for (const Case& one : cases) {
+    const auto found = measured.find(one.text);
+    if (found == measured.end()) return fail(fmt::format("has no run of '{}'", one.text), *file);
+    runs.push_back({found->second});
+  }
+  return judged(cases, bench, runs);
+}
+
 Result<int> run(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   SIBYL_TRY(const auto limit, arguments.number("--max-error"));
   SIBYL_TRY(const std::vector<Case> cases, read_cases(arguments.operands().front()));
   SIBYL_TRY(const Bench bench, Bench::make(arguments));
-  SIBYL_TRY(const auto rounds, arguments.integer("--rounds", 1));
-  SIBYL_TRY(const std::vector<Validated> done, run_all(cases, bench, static_cast<int>(*rounds), format));
+  SIBYL_TRY(const std::vector<Validated> done, judge(cases, bench, arguments, format));
   SIBYL_CHECK(show(done, format));
   if (const auto file = arguments.text("--save")) SIBYL_CHECK(write_file(*file, to_json(done), true));
   if (arguments.has("--record")) return bench.record(done).map([] { return 0; });
@@ -238,6 +256,9 @@ Verb validate_verb() {
                      {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
                      {.name = "--kernel-budget", .value = "TIME", .help = "the most time to calibrate one kernel"},
                      {.name = "--save", .value = "FILE", .help = "write the results as JSON to this file, too"},
+                     {.name = "--measured",
+                      .value = "FILE",
+                      .help = "do not train: judge predictions on the runs that an earlier --save wrote"},
                      {.name = "--no-calibrate", .help = "use the calibration as it is"},
                      {.name = "--record",
                       .help = "keep the cases in the calibration as reference steps, from which later predictions "

@@ -30,6 +30,13 @@ nlohmann::ordered_json parts_of(const auto& step) {
           {"optimizer", step.optimizer.value()}};
 }
 
+void read_parts(const nlohmann::json& parts, TrainingRun& run) {
+  run.forward = Seconds{parts.at("forward").get<double>()};
+  run.backward = Seconds{parts.at("backward").get<double>()};
+  run.communication_exposed = Seconds{parts.at("communication_exposed").get<double>()};
+  run.optimizer = Seconds{parts.at("optimizer").get<double>()};
+}
+
 Cell memory_cell(Bytes b) { return {to_string(b), plain_number(b.value())}; }
 
 }  // namespace
@@ -46,11 +53,8 @@ TrainingRun median_of(const std::vector<TrainingRun>& runs) {
   result.backward = Seconds{middle([](const TrainingRun& r) { return r.backward.value(); })};
   result.communication_exposed = Seconds{middle([](const TrainingRun& r) { return r.communication_exposed.value(); })};
   result.optimizer = Seconds{middle([](const TrainingRun& r) { return r.optimizer.value(); })};
-  const double within = middle([](const TrainingRun& r) { return r.spread; });
-  const double between = 1.4826 * middle([&](const TrainingRun& r) {
-    return std::abs(r.step_time / result.step_time - 1);
-  });
-  result.spread = std::hypot(within, between);
+  result.spread = middle([](const TrainingRun& r) { return r.spread; });
+  result.drift = 1.4826 * middle([&](const TrainingRun& r) { return std::abs(r.step_time / result.step_time - 1); });
   result.steps = 0;
   for (const TrainingRun& run : runs) result.steps += run.steps;
   return result;
@@ -113,7 +117,7 @@ Table to_table(const std::vector<Validated>& cases) {
     table.rows.push_back(
         {v.name, time_cell(v.prediction.step_time),
          time_cell((v.prediction.interval_high - v.prediction.interval_low) / 2), time_cell(v.measurement.step_time),
-         percent(v.measurement.spread, false), percent(v.time_error(), true), v.inside_interval() ? "yes" : "no",
+         percent(std::hypot(v.measurement.spread, v.measurement.drift), false), percent(v.time_error(), true), v.inside_interval() ? "yes" : "no",
          memory_cell(v.prediction.memory.total), memory_cell(v.measurement.peak_memory),
          percent(v.memory_error(), true), std::to_string(v.measurement.bytes_sent), v.bytes_agree() ? "yes" : "no"});
   return table;
@@ -138,6 +142,7 @@ std::string to_json(const std::vector<Validated>& cases) {
                     {"interval_s", {v.prediction.interval_low.value(), v.prediction.interval_high.value()}},
                     {"measured_s", v.measurement.step_time.value()},
                     {"spread", v.measurement.spread},
+                    {"drift", v.measurement.drift},
                     {"steps", v.measurement.steps},
                     {"error", v.time_error()},
                     {"inside_interval", v.inside_interval()},
@@ -179,17 +184,37 @@ Result<TrainingRun> parse_training_run(const std::string& json, const std::strin
     m.steps = document.at("steps").get<int>();
     m.peak_memory = Bytes{document.at("peak_memory_bytes").get<double>()};
     m.bytes_sent = document.at("bytes_sent_per_step").get<std::int64_t>();
-    const auto& parts = document.at("breakdown_s");
-    m.forward = Seconds{parts.at("forward").get<double>()};
-    m.backward = Seconds{parts.at("backward").get<double>()};
-    m.communication_exposed = Seconds{parts.at("communication_exposed").get<double>()};
-    m.optimizer = Seconds{parts.at("optimizer").get<double>()};
+    read_parts(document.at("breakdown_s"), m);
   } catch (const nlohmann::json::exception& e) {
     return fail(fmt::format("cannot read the training run's JSON: {}", e.what()), what);
   }
   if (!(m.step_time.value() > 0) || !(m.peak_memory.value() > 0))
     return fail("the training run measured nothing", what);
   return m;
+}
+
+Result<std::map<std::string, TrainingRun>> parse_measurements(const std::string& json, const std::string& file) {
+  const auto document = nlohmann::json::parse(json, nullptr, false);
+  std::map<std::string, TrainingRun> runs;
+  try {
+    if (document.at("schema") != "sibyl-validation") return fail("is no table of `sibyl validate --save`", file);
+    for (const auto& one : document.at("cases")) {
+      TrainingRun m;
+      m.step_time = Seconds{one.at("measured_s").get<double>()};
+      m.spread = one.at("spread").get<double>();
+      m.drift = one.value("drift", 0.0);
+      m.steps = one.at("steps").get<int>();
+      m.peak_memory = Bytes{one.at("memory_measured_bytes").get<double>()};
+      m.bytes_sent = one.at("bytes_sent").get<std::int64_t>();
+      read_parts(one.at("breakdown_measured_s"), m);
+      if (!(m.step_time.value() > 0) || !(m.peak_memory.value() > 0))
+        return fail("a case measured nothing", file, one.at("case").get<std::string>());
+      runs[one.at("case").get<std::string>()] = m;
+    }
+  } catch (const nlohmann::json::exception& e) {
+    return fail(fmt::format("is no table of `sibyl validate --save`: {}", e.what()), file);
+  }
+  return runs;
 }
 
 }  // namespace sibyl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,13 +18,14 @@ namespace sibyl {
 struct TrainingRun {
   Seconds step_time;  // median, of the slowest rank
   double spread = 0;  // relative: 1.4826 MAD / median over steps
+  double drift = 0;   // the same over runs at different times
   int steps = 0;
   Bytes peak_memory;                                            // most bytes of tensors alive at once
   std::int64_t bytes_sent = 0;                                  // by rank 0 in one step
   Seconds forward, backward, communication_exposed, optimizer;  // medians of the step's parts
 };
 
-// Runs of one case at different times: medians of them. The spread holds that of the steps of one run and that between runs.
+// Runs of one case at different times: medians of them.
 TrainingRun median_of(const std::vector<TrainingRun>& runs);
 
 struct Validated {
@@ -57,5 +59,8 @@ std::string to_json(const std::vector<Validated>& cases);
 
 // Reads a trainer's JSON; `what` names the run in messages.
 Result<TrainingRun> parse_training_run(const std::string& json, const std::string& what);
+
+// Reads what to_json() wrote: the runs by the names of their cases. `file` names it in messages.
+Result<std::map<std::string, TrainingRun>> parse_measurements(const std::string& json, const std::string& file);
 
 }  // namespace sibyl

@@ -58,17 +58,37 @@ TrainingRun run_of(double step, double forward, double spread, int steps) {
 }
 
 // Steps of 1.0, 1.2 and 1.1 s: the median is 1.1, the relative distances from it 0.1/1.1, 0.1/1.1 and 0, their median 0.0909;
-// times 1.4826 = 0.1348; with 0.03 within a run, hypot = 0.1381.
+// times 1.4826 = 0.1348.
 TEST(Validation, TakesTheMedianOfRounds) {
   const TrainingRun m = median_of({run_of(1.0, 0.4, 0.02, 10), run_of(1.2, 0.3, 0.03, 10), run_of(1.1, 0.5, 0.04, 5)});
   EXPECT_DOUBLE_EQ(m.step_time.value(), 1.1);
   EXPECT_DOUBLE_EQ(m.forward.value(), 0.4);
-  EXPECT_NEAR(m.spread, 0.1381, 1e-4);
+  EXPECT_DOUBLE_EQ(m.spread, 0.03);
+  EXPECT_NEAR(m.drift, 0.1348, 1e-4);
   EXPECT_EQ(m.steps, 25);
   EXPECT_EQ(m.bytes_sent, 7);
   const TrainingRun alone = median_of({run_of(1.0, 0.4, 0.02, 10)});
   EXPECT_DOUBLE_EQ(alone.step_time.value(), 1.0);
   EXPECT_DOUBLE_EQ(alone.spread, 0.02);
+  EXPECT_DOUBLE_EQ(alone.drift, 0.0);
+}
+
+TEST(Validation, ReadsBackTheRunsItSaved) {
+  Validated v = made(1.1, 0.2, 1.0, 100, 90);
+  v.measurement = run_of(1.0, 0.4, 0.02, 10);
+  v.measurement.peak_memory = Bytes{90};
+  v.measurement.drift = 0.1;
+  v.measurement.backward = Seconds{0.25};
+  const auto runs = parse_measurements(to_json({v}), "saved.json");
+  ASSERT_TRUE(runs.has_value()) << to_string(runs.error());
+  const TrainingRun& m = runs->at("case");
+  EXPECT_DOUBLE_EQ(m.step_time.value(), 1.0);
+  EXPECT_DOUBLE_EQ(m.backward.value(), 0.25);
+  EXPECT_DOUBLE_EQ(m.drift, 0.1);
+  EXPECT_EQ(m.steps, 10);
+  EXPECT_EQ(m.bytes_sent, 7);
+  EXPECT_FALSE(parse_measurements("[]", "f").has_value());
+  EXPECT_FALSE(parse_measurements(R"({"schema":"sibyl-validation","cases":[{"case":1}]})", "f").has_value());
 }
 
 TEST(Validation, RefusesJsonThatIsNoMeasurement) {
