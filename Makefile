@@ -33,7 +33,7 @@ fuzz:  ## a minute of the importer's fuzzer
 calibrate: release  ## measures this machine into calibration.json
 	build/release/bin/sibyl calibrate all -o calibration.json
 
-validate: release  ## predicts and trains for real on this machine, and compares: half an hour
+validate: release  ## predicts and trains for real on this machine, and compares: three quarters of an hour
 	tools/validate.sh build/release/bin out
 
 bench: release  ## how fast Sibyl itself is
