@@ -5,7 +5,7 @@ JOBS ?= $(shell awk -v cpus="$$(nproc)" '/MemTotal/ {m = int($$2 / 2000000); pri
 # Where `make install` puts things.
 PREFIX ?= /usr/local
 
-.PHONY: help demo test fuzz calibrate validate bench install
+.PHONY: help demo test sanitize calibrate validate bench install
 .DEFAULT_GOAL := help
 
 help:  ## these lines
@@ -21,14 +21,15 @@ test:  ## builds everything and runs every test
 	tools/setup.sh all
 	cmake --preset dev
 	cmake --build --preset dev -j $(JOBS)
-	$(MAKE) --no-print-directory fuzz
+	$(MAKE) --no-print-directory sanitize
 	ctest --preset dev
 
-fuzz:  ## a minute of the importer's fuzzer
+sanitize:  ## tests and a minute of fuzzing under the address and undefined-behaviour sanitizers
 	tools/setup.sh all
-	cmake --preset fuzz
-	cmake --build --preset fuzz --target onnx_fuzzer write_onnx_seeds -j $(JOBS)
-	tests/fuzz/run.sh 60 build/fuzz
+	cmake --preset asan
+	cmake --build --preset asan -j $(JOBS)
+	ctest --preset asan
+	tests/fuzz/run.sh 60 build/asan
 
 calibrate: release  ## measures this machine into calibration.json
 	build/release/bin/sibyl calibrate all -o calibration.json

@@ -16,6 +16,7 @@ struct Suffix {
 };
 
 constexpr double ki = 1024.0;
+constexpr double most = 1e18;  // of any unit: beyond any machine, and within 64-bit integers
 constexpr std::array bytes_suffixes = {
     Suffix{"", 1},       Suffix{"B", 1},         Suffix{"kB", 1e3},          Suffix{"KB", 1e3},          Suffix{"MB", 1e6},
     Suffix{"GB", 1e9},   Suffix{"TB", 1e12},     Suffix{"PB", 1e15},         Suffix{"KiB", ki},          Suffix{"MiB", ki * ki},
@@ -53,7 +54,7 @@ Result<double> parse(std::string_view text, std::span<const Suffix> suffixes, st
   for (const Suffix& s : suffixes)
     if (s.text == suffix) {
       const double value = number * s.factor;
-      if (!std::isfinite(value)) return bad();
+      if (value > most) return fail(fmt::format("'{}' is too large", text));
       return value;
     }
   return bad();

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "calibration/codec.h"
-#include "calibration/files.h"
+#include "base/files.h"
 #include "calibration/shipped.h"
 
 namespace sibyl {

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "calibration/cluster_file.h"
-#include "calibration/files.h"
+#include "base/files.h"
 #include "calibration/measured_cluster.h"
 #include "calibration/shipped.h"
 
@@ -45,25 +45,26 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
                storage, file);
 }
 
-Result<Cluster> from_calibration(const std::filesystem::path& path) {
-  SIBYL_TRY(Calibration calibration, load_calibration(path));
+}  // namespace
+
+std::vector<std::string> shipped_clusters() { return shipped::names(shipped::Kind::cluster); }
+
+Result<Cluster> measured_cluster(Calibration calibration, std::string name, const std::string& where) {
   const TopologySpec spec = measured_topology(calibration);
   const OverlapSample overlap = typical_overlap(calibration);
   const Seconds overhead = calibration.step_overhead_per_operation;
   const BytesPerSecond storage = reading_rate(calibration);
-  return build(path.stem().string(), spec, Algorithm::automatic, std::move(calibration), overlap, overhead, storage,
-               path.string());
+  return build(std::move(name), spec, Algorithm::automatic, std::move(calibration), overlap, overhead, storage, where);
 }
-
-}  // namespace
-
-std::vector<std::string> shipped_clusters() { return shipped::names(shipped::Kind::cluster); }
 
 Result<Cluster> load_cluster(const std::string& name_or_path) {
   if (const auto text = shipped::find(shipped::Kind::cluster, name_or_path))
     return from_yaml(*text, fmt::format("shipped:{}.yaml", name_or_path), {});
   const std::filesystem::path path(name_or_path);
-  if (path.extension() == ".json") return from_calibration(path);
+  if (path.extension() == ".json") {
+    SIBYL_TRY(Calibration calibration, load_calibration(path));
+    return measured_cluster(std::move(calibration), path.stem().string(), path.string());
+  }
   if (path.extension() == ".yaml" || path.extension() == ".yml") {
     SIBYL_TRY(const std::string text, read_file(path));
     return from_yaml(text, path.string(), path.parent_path());

@@ -33,6 +33,9 @@ struct Cluster {
 Result<Cluster> load_cluster(const std::string& name_or_path);
 std::vector<std::string> shipped_clusters();
 
+// The cluster that a calibration was taken on; `where` begins its errors.
+Result<Cluster> measured_cluster(Calibration calibration, std::string name, const std::string& where);
+
 // The same machine with another number of nodes (and, for one node or less, devices), for scaling studies.
 Result<Cluster> resized(const Cluster& cluster, int nodes, int devices_per_node);
 

@@ -99,7 +99,8 @@ Result<int> parse_count(const std::string& text) {
 }
 Result<double> parse_factor(const std::string& text) {
   SIBYL_TRY(const double value, parse_number(text));
-  if (value < 1) return fail(fmt::format("'{}' is below 1", text), {}, "1 means no slow-down");
+  if (value < 1 || value > 1e6)
+    return fail(fmt::format("'{}' is not a factor from 1 to 1e6", text), {}, "1 means no slow-down");
   return value;
 }
 

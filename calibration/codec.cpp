@@ -159,6 +159,8 @@ CollectiveSample collective(const JsonValue& v, const std::vector<std::string>& 
   s.algorithm = unwrap(parse_algorithm(v.text_or("algorithm", "automatic")), v, "algorithm", Algorithm::automatic);
   s.placement = {v.integer_or("ranks_per_node", 1, 1), v.integer_or("nodes", 1, 1),
                  v.integer_or("groups_per_node", 1, 1)};
+  if (1.0 * s.placement.ranks_per_node * s.placement.nodes * s.placement.groups_per_node > most_devices)
+    v.reject(fmt::format("has more than {} ranks", most_devices));
   s.bytes = Bytes{v.number("bytes", Sign::not_negative)};
   s.time = Seconds{v.number("time_s", Sign::positive)};
   s.spread = v.number_or("spread", Sign::not_negative, 0);

@@ -1,18 +1,10 @@
 #include "calibration/composition.h"
 
-#include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
+
 namespace sibyl {
-namespace {
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-}  // namespace
 
 Composition composition_of(const std::vector<StepSample>& steps) {
   Composition result;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "calibration/files.h"
+#include "base/files.h"
 #include "profiler/kernel_table.h"
 
 namespace sibyl {

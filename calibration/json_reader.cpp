@@ -13,10 +13,19 @@ using nlohmann::json;
 
 const json& as_json(const void* value) { return *static_cast<const json*>(value); }
 
+// Nothing that is measured is further from 1 in its SI unit, and sums and products of what is within stay finite.
+constexpr double greatest = 1e18;
+constexpr double smallest = 1e-18;
+
 std::string_view sign_text(Sign sign) {
-  return sign == Sign::positive       ? "a positive number"
-         : sign == Sign::not_negative ? "a number of at least 0"
-                                      : "a number";
+  return sign == Sign::positive       ? "a positive number, from 1e-18 to 1e18"
+         : sign == Sign::not_negative ? "a number from 0 to 1e18"
+                                      : "a number from -1e18 to 1e18";
+}
+
+bool is_within(double number, Sign sign) {
+  if (!(std::abs(number) <= greatest)) return false;  // nor a NaN
+  return sign == Sign::any || (sign == Sign::not_negative ? number >= 0 : number >= smallest);
 }
 
 }  // namespace
@@ -79,8 +88,7 @@ const void* JsonValue::find(std::string_view key, bool required) const {
 double JsonValue::checked(const void* value, Sign sign, std::string_view key) const {
   const json& v = as_json(value);
   const double number = v.is_number() ? v.get<double>() : std::nan("");
-  const bool valid =
-      std::isfinite(number) && (sign == Sign::any || number > 0 || (sign == Sign::not_negative && number == 0));
+  const bool valid = is_within(number, sign);
   if (!valid) reject(fmt::format("must be {}", sign_text(sign)), key);
   return valid ? number : 1.0;
 }

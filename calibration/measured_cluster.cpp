@@ -4,6 +4,8 @@
 #include <charconv>
 #include <optional>
 
+#include "base/statistics.h"
+
 namespace sibyl {
 namespace {
 
@@ -67,11 +69,6 @@ OverlapSample typical_overlap(const Calibration& c) {
     communication.push_back(s.communication_slowdown);
     spread = std::max(spread, s.spread);
   }
-  auto median = [](std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-  };
   return {median(compute), median(communication), spread};
 }
 

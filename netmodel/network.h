@@ -24,6 +24,9 @@ std::string_view to_string(Algorithm algorithm);
 Result<Algorithm> parse_algorithm(std::string_view text);
 
 // How the ranks of one communication group lie on the machine, and how many such groups talk at once.
+// In one machine: beyond any, and far from overflow when multiplied by what a device does.
+inline constexpr int most_devices = 1 << 24;
+
 // `ranks_per_node * nodes` is the group's size; `groups_per_node` groups share each node's NICs.
 struct GroupPlacement {
   int ranks_per_node = 1;

@@ -27,8 +27,10 @@ constexpr std::array<std::pair<LinkKind, std::string_view>, 4> link_kinds{{{Link
                                                                           {LinkKind::pcie, "pcie"},
                                                                           {LinkKind::shared_memory, "shared memory"}}};
 
-bool positive(double value) { return std::isfinite(value) && value > 0.0; }
-bool not_negative(double value) { return std::isfinite(value) && value >= 0.0; }
+constexpr int most_in_a_node = 1 << 16;  // devices, or NICs: the graph holds each
+// Within these, times of messages can be added and multiplied without end.
+bool is_bandwidth(BytesPerSecond rate) { return rate.value() >= 1.0 && rate.value() <= 1e18; }
+bool is_latency(Seconds time) { return time.value() >= 0.0 && time.value() <= 3600.0; }
 
 Result<void> check(const TopologySpec& spec) {
   const std::array<std::pair<std::string_view, int>, 4> counts{{{"nodes", spec.nodes},
@@ -37,15 +39,20 @@ Result<void> check(const TopologySpec& spec) {
                                                                 {"levels", spec.levels}}};
   for (const auto& [name, count] : counts)
     if (count < 1) return fail(fmt::format("{} is {}, but must be at least 1", name, count), "topology");
+  if (spec.devices_per_node > most_in_a_node || spec.nics_per_node > most_in_a_node)
+    return fail(fmt::format("a node has at most {} devices and as many NICs", most_in_a_node), "topology");
+  if (spec.nodes > most_devices / spec.devices_per_node)
+    return fail(fmt::format("{} nodes of {} devices are more than {} devices", spec.nodes, spec.devices_per_node,
+                            most_devices),
+                "topology");
   if (spec.levels > 8) return fail(fmt::format("{} levels of switches: at most 8 are known", spec.levels), "topology");
   if (spec.nodes_per_switch < 0) return fail("nodes_per_switch must not be negative", "topology");
-  if (!positive(spec.device_link.bandwidth.value()) || !positive(spec.nic_bandwidth.value()))
-    return fail("a link's bandwidth must be above 0", "topology");
-  if (!not_negative(spec.device_link.latency.value()) || !not_negative(spec.nic_latency.value()) ||
-      !not_negative(spec.switch_latency.value()))
-    return fail("a latency must not be negative", "topology");
-  if (!(spec.oversubscription >= 1.0) || !std::isfinite(spec.oversubscription))
-    return fail("oversubscription must be at least 1", "topology", "bandwidth down divided by bandwidth up");
+  if (!is_bandwidth(spec.device_link.bandwidth) || !is_bandwidth(spec.nic_bandwidth))
+    return fail("a link's bandwidth must be from 1 to 1e18 B/s", "topology");
+  if (!is_latency(spec.device_link.latency) || !is_latency(spec.nic_latency) || !is_latency(spec.switch_latency))
+    return fail("a latency must be from 0 to 3600 s", "topology");
+  if (!(spec.oversubscription >= 1.0 && spec.oversubscription <= 1e6))
+    return fail("oversubscription must be from 1 to 1e6", "topology", "bandwidth down divided by bandwidth up");
   return {};
 }
 

@@ -59,8 +59,8 @@ struct Path {
 
 class Topology {
  public:
-  // Counts must be at least 1, bandwidths above 0, latencies not negative. The top level has room for any number of
-  // nodes.
+  // Counts must be at least 1, devices most_devices at most; bandwidths from 1 to 1e18 B/s, latencies from 0 to an hour,
+  // oversubscription from 1 to 1e6. The top level has room for any number of nodes.
   static Result<Topology> make(const TopologySpec& spec);
 
   [[nodiscard]] const TopologySpec& spec() const { return spec_; }

@@ -43,9 +43,10 @@ all python3-numpy reads and writes the arrays that tests compare
 all python3-onnx makes and checks ONNX files in tests
 all python3-torch exports real models in tests
 all python3-torchvision the models that it exports
+all python3-jsonschema holds calibrations against their schema
 all python3-sklearn the digits that a small CNN learns
-all clang the fuzzer of the importer
-all libclang-rt-14-dev its runtime: libFuzzer and the sanitizers
+all clang the sanitizers' preset and the fuzzers
+all libclang-rt-14-dev its runtime
 all clang-format one style
 all clang-tidy the tidy preset
 all gcovr reads the coverage preset

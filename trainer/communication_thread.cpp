@@ -1,6 +1,7 @@
 #include "trainer/communication_thread.h"
 
 #include "comm/prompt_thread.h"
+#include "oracle/plan/names.h"
 
 namespace sibyl::trainer {
 
@@ -29,6 +30,24 @@ void CommunicationThread::wait() {
   changed_.wait(lock, [this] { return waiting_.empty() && !busy_; });
 }
 
+void CommunicationThread::record(Recorder* recorder) {
+  const std::lock_guard lock(mutex_);
+  recorder_ = recorder;
+  recorded_ = 0;
+}
+
+void CommunicationThread::reduce(std::span<float> buffer) {
+  const Seconds start = recorder_ != nullptr ? recorder_->now() : Seconds{};
+  communicator_.all_reduce(buffer, algorithm_);
+  if (recorder_ != nullptr)
+    recorder_->add(Recorder::Track::communication, {bucket_name(recorded_++),
+                                                    "communication",
+                                                    start,
+                                                    recorder_->now(),
+                                                    {{"bytes", static_cast<std::int64_t>(buffer.size_bytes())},
+                                                     {"algorithm", std::string(to_string(algorithm_))}}});
+}
+
 void CommunicationThread::run() {
   comm::run_promptly();
   std::unique_lock lock(mutex_);
@@ -39,7 +58,7 @@ void CommunicationThread::run() {
     waiting_.pop();
     busy_ = true;
     lock.unlock();
-    communicator_.all_reduce(buffer, algorithm_);
+    reduce(buffer);
     lock.lock();
     busy_ = false;
     changed_.notify_all();

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "comm/communicator.h"
+#include "trainer/recorder.h"
 
 namespace sibyl::trainer {
 
@@ -21,9 +22,12 @@ class CommunicationThread {
   // The buffer must stay until wait() has returned.
   void all_reduce(std::span<float> buffer);
   void wait();  // until all is done
+  // From here on each all-reduce is recorded; nullptr: no longer. Only while nothing is under way.
+  void record(Recorder* recorder);
 
  private:
   void run();
+  void reduce(std::span<float> buffer);
 
   Communicator& communicator_;
   Algorithm algorithm_;
@@ -31,7 +35,9 @@ class CommunicationThread {
   std::condition_variable changed_;
   std::queue<std::span<float>> waiting_;
   bool busy_ = false, closing_ = false;
-  std::thread thread_;  // last: it uses the others
+  Recorder* recorder_ = nullptr;
+  std::size_t recorded_ = 0;  // all-reduces since record()
+  std::thread thread_;        // last: it uses the others
 };
 
 }  // namespace sibyl::trainer

@@ -79,6 +79,8 @@ class GradientExchange::Impl {
     thread_.wait();
   }
 
+  void record(Recorder* recorder) { thread_.record(recorder); }
+
   void copy_back() {
     const at::NoGradGuard no_grad;
     for (FlatBucket& bucket : buckets_)
@@ -167,5 +169,7 @@ void GradientExchange::begin(bool first_step) { impl_->begin(first_step); }
 void GradientExchange::pack() { impl_->pack(); }
 void GradientExchange::finish() { impl_->finish(); }
 void GradientExchange::copy_back() { impl_->copy_back(); }
+
+void GradientExchange::record(Recorder* recorder) { impl_->record(recorder); }
 
 }  // namespace sibyl::trainer

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "comm/communicator.h"
+#include "trainer/recorder.h"
 #include "trainer/replica.h"
 
 namespace sibyl::trainer {
@@ -31,6 +32,8 @@ class GradientExchange {
   // Sends what is not on its way, and waits until all buckets are averaged.
   void finish();
   void copy_back();
+  // Records the all-reduces of the steps to come; nullptr: no longer.
+  void record(Recorder* recorder);
 
  private:
   class Impl;

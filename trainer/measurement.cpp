@@ -3,19 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/quantity.h"
+#include "base/statistics.h"
 
 namespace sibyl::trainer {
 namespace {
-
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0.0;
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2.0;
-}
 
 std::vector<double> of_phase(const Measurement& measurement, Seconds StepTimes::*phase) {
   std::vector<double> values;
@@ -30,13 +24,11 @@ double throughput(const Measurement& measurement, const Plan& plan) {
 
 }  // namespace
 
-Seconds Measurement::median(Seconds StepTimes::*phase) const { return Seconds{median_of(of_phase(*this, phase))}; }
+Seconds Measurement::median(Seconds StepTimes::*phase) const { return Seconds{sibyl::median(of_phase(*this, phase))}; }
 
 double Measurement::spread() const {
-  std::vector<double> times = of_phase(*this, &StepTimes::total);
-  const double middle = median_of(times);
-  for (double& time : times) time = std::abs(time - middle);
-  return middle > 0 ? 1.4826 * median_of(times) / middle : 0.0;
+  const std::vector<double> times = of_phase(*this, &StepTimes::total);
+  return relative_spread(times, sibyl::median(times));
 }
 
 std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings& settings, const std::string& model,
@@ -78,7 +70,7 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
   json["losses"] = m.losses;
   json["replicas_agree"] = m.replicas_agree;
   if (m.accuracy) json["accuracy"] = *m.accuracy;
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::string to_text(const Measurement& m, const Plan& plan) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "base/units.h"
 #include "oracle/plan/plan.h"
 #include "trainer/settings.h"
@@ -32,6 +33,7 @@ struct Measurement {
   std::vector<std::int64_t> bytes_planned;  // the same by the plan: bytes_sent_per_step()
   bool replicas_agree = true;               // all ranks hold the same parameters, bit for bit
   std::optional<double> accuracy;           // of the evaluation
+  std::optional<Error> weights_error;       // why the weights could not be saved; nothing else is lost by it
 
   [[nodiscard]] Seconds median(Seconds StepTimes::*phase) const;
   // Of the step times: 1.4826 times the median distance from the median, over the median.

@@ -4,6 +4,7 @@
 #include "aten/evaluate.h"
 #include "aten/run_operation.h"
 #include "trainer/initialize.h"
+#include "trainer/operation_spans.h"
 
 namespace sibyl::trainer {
 
@@ -86,8 +87,12 @@ void Replica::run_step(std::size_t index, bool training) {
   drop_after(index);
 }
 
-at::Tensor Replica::forward() {
-  for (std::size_t i = 0; i < stage_->steps.size(); ++i) run_step(i, true);
+at::Tensor Replica::forward(OperationSpans* spans) {
+  for (std::size_t i = 0; i < stage_->steps.size(); ++i) {
+    if (spans != nullptr) spans->begin_forward();
+    run_step(i, true);
+    if (spans != nullptr) spans->end_forward(i);
+  }
   at::Tensor loss;
   std::swap(loss, tensors_[this->loss().outputs.front().index()]);
   return loss;

@@ -13,13 +13,16 @@
 
 namespace sibyl::trainer {
 
+class OperationSpans;
+
 class Replica {
  public:
   // Fails where the stage holds an exchange between operations, or no loss. The graph and the stage must outlive it.
   static Result<Replica> create(const Graph& graph, const Stage& stage, std::uint64_t seed);
 
-  // Runs the forward program on what lies in the inputs; the result is the scalar loss, its graph recorded.
-  at::Tensor forward();
+  // Runs the forward program on what lies in the inputs; the result is the scalar loss, its graph recorded. With
+  // `spans` each operation is timed.
+  at::Tensor forward(OperationSpans* spans = nullptr);
   // The same as when a model is used: no dropout, batch-norm by its running statistics, no graph.
   // The result is the first operand of the loss: logits or predictions.
   at::Tensor predict();

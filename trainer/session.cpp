@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "aten/memory.h"
+#include "oracle/plan/names.h"
 #include "trainer/random.h"
 
 namespace sibyl::trainer {
@@ -61,6 +62,7 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
                                                          *settings.data, plan.strategy.global_batch)
                                      : Data::synthetic(*session.replica_, plan.micro_batch, settings.seed));
   session.data_ = std::make_unique<Data>(std::move(data));
+  if (settings.evaluate) SIBYL_CHECK(session.open_evaluation(*settings.evaluate));
 
   session.optimizer_.learning_rate = settings.learning_rate;
   const std::int64_t before = aten::MemoryMeter::live();
@@ -78,6 +80,11 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
   return session;
 }
 
+void Session::fill_inputs(std::int64_t first) {
+  const Recording recording(recorder_.get(), Recorder::Track::host, "fill inputs", "data");
+  data_->fill(*replica_, first);
+}
+
 // Each micro-batch's loss counts for its share, so that the summed gradients are those of the rank's mean loss.
 double Session::forward_and_backward(std::int64_t number, StepTimes& times) {
   const std::int64_t pieces = plan_->strategy.accumulation, per_rank = plan_->micro_batch * pieces;
@@ -86,9 +93,10 @@ double Session::forward_and_backward(std::int64_t number, StepTimes& times) {
   at::Tensor loss;
   for (const Turn& turn : stage().schedule) {
     if (turn.kind == Turn::Kind::forward) {
-      data_->fill(*replica_, first + turn.micro_batch * plan_->micro_batch);
+      fill_inputs(first + turn.micro_batch * plan_->micro_batch);
+      if (spans_ != nullptr) spans_->begin_micro_batch(turn.micro_batch);
       Stopwatch watch;
-      loss = replica_->forward();
+      loss = replica_->forward(spans_);
       times.forward += watch.lap();
       mean += loss.item<double>() / static_cast<double>(pieces);
     } else {
@@ -96,6 +104,7 @@ double Session::forward_and_backward(std::int64_t number, StepTimes& times) {
       const bool last = turn.micro_batch == static_cast<int>(pieces) - 1;
       if (exchange_ && last) exchange_->begin(number == 0);
       (pieces == 1 ? loss : loss / static_cast<double>(pieces)).backward();
+      if (spans_ != nullptr) spans_->end_backward();
       loss.reset();
       if (exchange_ && last) exchange_->pack();
       times.backward += watch.lap();
@@ -104,7 +113,13 @@ double Session::forward_and_backward(std::int64_t number, StepTimes& times) {
   return mean;
 }
 
+void Session::copy_back() {
+  const Recording recording(recorder_.get(), Recorder::Track::compute, copies_back_name, "optimizer");
+  exchange_->copy_back();
+}
+
 void Session::update() {
+  const Recording recording(recorder_.get(), Recorder::Track::compute, optimizer_name, "optimizer");
   for (std::size_t i = 0; i < states_.size(); ++i) {
     const Update& update = stage().updates[i];
     at::Tensor& parameter = (*replica_)[update.parameter];
@@ -122,7 +137,7 @@ Session::Step Session::step(std::int64_t number) {
   Stopwatch watch;
   if (exchange_) exchange_->finish();
   result.times.exchange = watch.lap();
-  if (exchange_) exchange_->copy_back();
+  if (exchange_) copy_back();
   update();
   result.times.optimizer = watch.lap();
   result.times.total = result.times.forward + result.times.backward + result.times.exchange + result.times.optimizer;
@@ -131,23 +146,38 @@ Session::Step Session::step(std::int64_t number) {
   return result;
 }
 
-Result<double> Session::accuracy(const std::filesystem::path& folder) {
-  const auto* loss = std::get_if<CrossEntropy>(&replica_->loss().attributes);
-  const auto open = [&]() -> Result<std::unique_ptr<Data>> {
-    if (!loss) return fail("only a model that classifies can be evaluated so", "--evaluate");
-    SIBYL_TRY(Data data, Data::from_folder(*replica_, plan_->micro_batch, settings_->seed, folder, 1));
-    return std::make_unique<Data>(std::move(data));
-  };
-  const Result<std::unique_ptr<Data>> opened = open();
-  SIBYL_CHECK(opened.map([](const auto&) {}));
-  Data& data = **opened;
+TraceProcess Session::traced_step(std::int64_t number) {
+  recorder_ = std::make_unique<Recorder>();
+  OperationSpans spans(replica_->graph(), stage(), *recorder_);
+  spans_ = &spans;
+  if (exchange_) exchange_->record(recorder_.get());
+  communicator_->barrier();
+  recorder_->start();
+  step(number);
+  if (exchange_) exchange_->record(nullptr);
+  spans_ = nullptr;
+  const std::unique_ptr<Recorder> recorded = std::move(recorder_);
+  return recorded->process(communicator_->rank());
+}
+
+Result<void> Session::open_evaluation(const std::filesystem::path& folder) {
+  if (!std::holds_alternative<CrossEntropy>(replica_->loss().attributes))
+    return fail("only a model that classifies can be evaluated so", "--evaluate");
+  SIBYL_TRY(Data data, Data::from_folder(*replica_, plan_->micro_batch, settings_->seed, folder, 1));
+  evaluation_ = std::make_unique<Data>(std::move(data));
+  return {};
+}
+
+double Session::accuracy() {
+  Data& data = *evaluation_;
+  const std::int64_t class_axis = std::get<CrossEntropy>(replica_->loss().attributes).class_axis;
   double right = 0.0, answers = 0.0;
   const std::int64_t stride = plan_->micro_batch * communicator_->size();
   for (std::int64_t first = communicator_->rank() * plan_->micro_batch; first < data.samples(); first += stride) {
     data.fill_in_order(*replica_, first);
     const std::int64_t real = std::min(plan_->micro_batch, data.samples() - first);
     const at::Tensor targets = (*replica_)[data.targets()];
-    const at::Tensor hits = replica_->predict().argmax(loss->class_axis).reshape(targets.sizes()).eq(targets);
+    const at::Tensor hits = replica_->predict().argmax(class_axis).reshape(targets.sizes()).eq(targets);
     // Answers of a sample lie together: the batch axis comes first.
     const at::Tensor kept = hits.reshape({-1}).slice(0, 0, hits.numel() / plan_->micro_batch * real);
     right += kept.sum().item<double>();

@@ -8,6 +8,8 @@
 #include "trainer/data.h"
 #include "trainer/gradient_exchange.h"
 #include "trainer/measurement.h"
+#include "trainer/operation_spans.h"
+#include "trainer/recorder.h"
 #include "trainer/replica.h"
 
 namespace sibyl::trainer {
@@ -25,9 +27,11 @@ class Session {
     std::int64_t peak_bytes = 0;
   };
   Step step(std::int64_t number);
+  // One more step, as a timeline. All ranks begin it together.
+  TraceProcess traced_step(std::int64_t number);
 
-  // The share of samples whose greatest logit is the target's, over all ranks.
-  Result<double> accuracy(const std::filesystem::path& folder);
+  // Of the data to evaluate on: the share of samples whose greatest logit is the target's, over all ranks.
+  double accuracy();
   // Whether all ranks hold the same parameters, bit for bit.
   bool replicas_agree();
 
@@ -38,8 +42,11 @@ class Session {
  private:
   Session(const Plan& plan, const TrainSettings& settings, Communicator& communicator)
       : plan_(&plan), settings_(&settings), communicator_(&communicator) {}
+  Result<void> open_evaluation(const std::filesystem::path& folder);
   [[nodiscard]] const Stage& stage() const { return plan_->stages.front(); }
   double forward_and_backward(std::int64_t number, StepTimes& times);
+  void fill_inputs(std::int64_t first);
+  void copy_back();
   void update();
 
   const Plan* plan_;
@@ -47,6 +54,9 @@ class Session {
   Communicator* communicator_;
   std::unique_ptr<Replica> replica_;  // where the exchange's hooks find it
   std::unique_ptr<Data> data_;
+  std::unique_ptr<Recorder> recorder_;          // within a traced step; the exchange's thread uses it
+  OperationSpans* spans_ = nullptr;             // within a traced step
+  std::unique_ptr<Data> evaluation_;            // none unless asked for
   std::unique_ptr<GradientExchange> exchange_;  // none for one replica
   aten::OptimizerSettings optimizer_;
   std::vector<aten::OptimizerState> states_;  // by update

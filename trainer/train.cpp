@@ -8,8 +8,10 @@
 #include <cstdio>
 #include <new>
 
+#include "base/files.h"
 #include "trainer/agree.h"
 #include "trainer/session.h"
+#include "trainer/trace_file.h"
 #include "trainer/weights_file.h"
 
 namespace sibyl::trainer {
@@ -69,10 +71,26 @@ void log_loss(const TrainSettings& settings, std::int64_t step, double loss) {
 
 // Some kernels (max pooling) run faster or slower on what is no number.
 void warn_if_diverged(const std::vector<Session::Step>& steps) {
-  const auto first = std::find_if(steps.begin(), steps.end(), [](const auto& step) { return !std::isfinite(step.loss); });
+  const auto first =
+      std::find_if(steps.begin(), steps.end(), [](const auto& step) { return !std::isfinite(step.loss); });
   if (first != steps.end())
     fmt::print(stderr, "the loss is no number from step {} on: give a smaller --lr; times may differ from real ones\n",
                first - steps.begin());
+}
+
+// Of a step after all that is measured, evaluated and saved.
+Result<void> write_timeline(Session& session, const Plan& plan, const TrainSettings& settings,
+                            Communicator& communicator) {
+  const TraceProcess own = session.traced_step(settings.warmup + settings.steps);
+  Seconds end;
+  for (const TraceTrack& track : own.tracks)
+    for (const TraceSpan& span : track.spans) end = std::max(end, span.end);
+  const std::vector<TraceArgument> about = {{"model", session.replica().graph().name},
+                                            {"parallel", parallel_text(plan.strategy)},
+                                            {"global_batch", plan.strategy.global_batch},
+                                            {"optimizer", std::string(to_string(plan.strategy.optimizer))},
+                                            {"step_time_s", end.value()}};
+  return agree(communicator, write_trace(communicator, own, about, *settings.trace));
 }
 
 Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings& settings, Communicator& communicator) {
@@ -84,13 +102,11 @@ Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings&
   if (communicator.rank() == 0) warn_if_diverged(steps);
   Measurement measurement = gathered(communicator, plan, settings, steps, session.memory());
   measurement.replicas_agree = session.replicas_agree();
-  if (settings.evaluate) {
-    SIBYL_TRY(measurement.accuracy, session.accuracy(*settings.evaluate));
-  }
-  Result<void> saved;
+  if (settings.evaluate) measurement.accuracy = session.accuracy();
   if (settings.save_weights && communicator.rank() == 0)
-    saved = save_weights(session.replica(), *settings.save_weights);
-  SIBYL_CHECK(agree(communicator, saved));
+    if (const auto saved = save_weights(session.replica(), *settings.save_weights); !saved)
+      measurement.weights_error = saved.error();
+  if (settings.trace) SIBYL_CHECK(write_timeline(session, plan, settings, communicator));
   return measurement;
 }
 
@@ -98,8 +114,14 @@ Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings&
 
 Result<Measurement> train(const Graph& graph, const Plan& plan, const TrainSettings& settings,
                           Communicator& communicator) {
-  Result<Session> session = caught([&] { return Session::prepare(graph, plan, settings, communicator); });
+  Result<Session> session = caught([&]() -> Result<Session> {
+    if (settings.save_weights && communicator.rank() == 0) SIBYL_CHECK(check_writable(*settings.save_weights));
+    return Session::prepare(graph, plan, settings, communicator);
+  });
   SIBYL_CHECK(agree(communicator, session.map([](const Session&) {})));
+  // Not after an hour of training.
+  if (settings.trace)
+    SIBYL_CHECK(agree(communicator, communicator.rank() == 0 ? can_write(*settings.trace) : Result<void>{}));
   return caught([&] { return run(*session, plan, settings, communicator); });
 }
 

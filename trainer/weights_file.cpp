@@ -29,7 +29,7 @@ Result<void> save_weights(Replica& replica, const std::filesystem::path& path) {
         {"dtype", type_name(local.dtype)}, {"shape", local.shape}, {"data_offsets", {at, end}}};
     at = end;
   }
-  std::string text = header.dump();
+  std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // data begins aligned
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   const std::uint64_t length = text.size();

@@ -145,7 +145,7 @@ Result<Request> read_request(const std::vector<std::string>& words, int ranks) {
   request.compute = verb->compute, request.network = verb->network;
   request.overlap = verb->overlap, request.io = verb->io;
   request.output = *arguments.text("--output");
-  SIBYL_TRY(const std::optional<std::int64_t> threads, arguments.integer("--threads", 1));
+  SIBYL_TRY(const std::optional<std::int64_t> threads, arguments.integer("--threads", 1, cli::most_threads));
   request.threads = static_cast<int>(*threads);
   if (verb->compute) SIBYL_CHECK(read_compute(arguments, ranks, request));
   if (verb->network) {

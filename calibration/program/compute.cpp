@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "base/progress.h"
+#include "base/statistics.h"
 #include "calibration/program/fingerprint.h"
 #include "calibration/program/interruption.h"
 #include "profiler/torch/limits.h"

@@ -55,8 +55,7 @@ Result<void> storage(const Ranks& ranks, Session& session, const Request& reques
 Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   SIBYL_TRY(const Request request, read_request(words, ranks.size()));
   if (request.help) {
-    if (ranks.first()) fmt::print("{}", *request.help);
-    return {};
+    return ranks.first() ? print(*request.help) : Result<void>{};
   }
   SIBYL_TRY(const std::vector<KernelKey> keys, choose_kernels(ranks, request));  // bad input is told before measuring
   aten::prepare_process(request.threads);
@@ -79,7 +78,7 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   SIBYL_CHECK(go_on());
   if (request.compute) SIBYL_CHECK(compute(ranks, session, request, options, keys));
   SIBYL_CHECK(session.save());
-  if (ranks.first()) fmt::print("{}\n", session.path().string());
+  if (ranks.first()) SIBYL_CHECK(print(session.path().string() + "\n"));
   return go_on();
 }
 

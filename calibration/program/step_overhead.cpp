@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/statistics.h"
 #include "models/graph.h"
 #include "oracle/plan/plan.h"
 #include "profiler/torch/time_kernel.h"

@@ -10,7 +10,8 @@
 #include <chrono>
 #include <cstring>
 
-#include "calibration/files.h"
+#include "base/files.h"
+#include "base/statistics.h"
 #include "profiler/torch/timing.h"
 
 namespace sibyl {

@@ -15,6 +15,7 @@ constexpr std::int64_t opset = 17;
 constexpr std::int64_t ir_version = 8;
 
 onnx::TensorProto::DataType onnx_type(DType type) {
+  if (type == DType::boolean) return onnx::TensorProto::BOOL;
   return type == DType::i64 ? onnx::TensorProto::INT64 : onnx::TensorProto::FLOAT;
 }
 
@@ -162,16 +163,19 @@ Value Builder::apply(std::string_view op_type, std::string name, const std::vect
   return node(op_type, std::move(name), inputs, {std::move(result)}, attributes).front();
 }
 
-Value Builder::all_true(const Value& extents, Shape result) {
-  Value value = apply("ConstantOfShape", {}, {extents}, std::move(result));
+Value Builder::filled(const Value& extents, Shape result, double value, DType type) {
+  Value tensor_value = apply("ConstantOfShape", {}, {extents}, std::move(result));
   auto& attribute = *file_->graph().mutable_node(file_->graph().node_size() - 1)->add_attribute();
   attribute.set_name("value");
   attribute.set_type(onnx::AttributeProto::TENSOR);
   auto& tensor = *attribute.mutable_t();
-  tensor.set_data_type(onnx::TensorProto::BOOL);
+  tensor.set_data_type(onnx_type(type));
   tensor.add_dims(1);
-  tensor.add_int32_data(1);
-  return value;
+  if (type == DType::boolean)
+    tensor.add_int32_data(value != 0 ? 1 : 0);
+  else
+    tensor.add_float_data(static_cast<float>(value));
+  return tensor_value;
 }
 
 std::string Builder::bytes() const { return file_->model.SerializeAsString(); }

@@ -65,8 +65,8 @@ class Builder {
   // The same for the many with one result.
   Value apply(std::string_view op_type, std::string name, const std::vector<Value>& inputs, Shape result,
               const NodeAttributes& attributes = {});
-  // ConstantOfShape of `true`s: the only node whose attribute is a tensor.
-  Value all_true(const Value& extents, Shape result);
+  // ConstantOfShape: the only node whose attribute is a tensor. f32 or boolean.
+  Value filled(const Value& extents, Shape result, double value, DType type = DType::f32);
 
   [[nodiscard]] std::string bytes() const;
 

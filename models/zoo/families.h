@@ -16,6 +16,8 @@ void vgg(Builder& b, const VggOptions& options);
 struct ResNetOptions {
   Ints blocks;  // per stage
   bool bottleneck = true;
+  std::int64_t groups = 1;  // ResNeXt's cardinality: of the bottleneck's 3 x 3 convolutions,
+  std::int64_t width = 64;  // and the channels of each group in the first stage
 };
 void resnet(Builder& b, const ResNetOptions& options);
 
@@ -34,6 +36,8 @@ void squeezenet(Builder& b);
 void lenet(Builder& b);
 void small_cnn(Builder& b, bool with_batch_norm);
 void cosmoflow(Builder& b);
+void unet3d(Builder& b);         // the paper's
+void unet3d_mlperf(Builder& b);  // of MLPerf Training
 
 struct VitOptions {
   std::int64_t layers, width, heads;
@@ -57,5 +61,14 @@ struct Gpt2Options {
   std::int64_t vocabulary = 50257;
 };
 void gpt2(Builder& b, const Gpt2Options& options);
+
+// Llama 3's defaults; weights of the head are its own.
+struct LlamaOptions {
+  std::int64_t layers, width, heads, kv_heads, ffn_width;
+  std::int64_t seq = 8192;  // the default
+  std::int64_t vocabulary = 128256;
+  double rotary_base = 500000;
+};
+void llama(Builder& b, const LlamaOptions& options);
 
 }  // namespace sibyl::zoo

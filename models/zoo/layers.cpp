@@ -33,6 +33,18 @@ Value pool(Builder& b, std::string_view op_type, const Value& x, const PoolOptio
   return b.apply(op_type, {}, {x}, std::move(shape), attributes);
 }
 
+Value normalized_by_batch(Builder& b, const Value& x, const std::string& name, const Value& scale, const Value& shift,
+                          double epsilon) {
+  const Shape channels = {x.shape[1]};
+  const std::vector<Value> inputs = {x, scale, shift, b.parameter(name + ".running_mean", channels),
+                                     b.parameter(name + ".running_var", channels)};
+  // ONNX's momentum is the share of the old statistics: 1 - PyTorch's 0.1.
+  return b
+      .node("BatchNormalization", name, inputs, {x.shape, channels, channels},
+            {{"epsilon", epsilon}, {"momentum", 0.9}, {"training_mode", 1}})
+      .front();
+}
+
 }  // namespace
 
 Value conv(Builder& b, const Value& x, const std::string& name, std::int64_t channels, const ConvOptions& options) {
@@ -56,16 +68,41 @@ Value conv(Builder& b, const Value& x, const std::string& name, std::int64_t cha
                   {"strides", Ints(spatial, options.stride)}});
 }
 
+Value up_convolution(Builder& b, const Value& x, const std::string& name, std::int64_t channels, bool bias) {
+  const std::size_t spatial = x.shape.size() - first_spatial_axis;
+  Shape weight = {x.shape[1], channels};
+  Shape shape = {x.shape[0], channels};
+  for (std::size_t i = 0; i < spatial; ++i) {
+    weight.push_back(2);
+    shape.push_back(2 * x.shape[first_spatial_axis + i]);
+  }
+  std::vector<Value> inputs = {x, b.parameter(name + ".weight", weight)};
+  if (bias) inputs.push_back(b.parameter(name + ".bias", {channels}));
+  return b.apply("ConvTranspose", name, inputs, std::move(shape),
+                 {{"dilations", Ints(spatial, 1)},
+                  {"group", 1},
+                  {"kernel_shape", Ints(spatial, 2)},
+                  {"pads", Ints(2 * spatial, 0)},
+                  {"strides", Ints(spatial, 2)}});
+}
+
 Value batch_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {
   const Shape channels = {x.shape[1]};
-  const std::vector<Value> inputs = {x, b.parameter(name + ".weight", channels), b.parameter(name + ".bias", channels),
-                                     b.parameter(name + ".running_mean", channels),
-                                     b.parameter(name + ".running_var", channels)};
-  // ONNX's momentum is the share of the old statistics: 1 - PyTorch's 0.1.
-  return b
-      .node("BatchNormalization", name, inputs, {x.shape, channels, channels},
-            {{"epsilon", epsilon}, {"momentum", 0.9}, {"training_mode", 1}})
-      .front();
+  return normalized_by_batch(b, x, name, b.parameter(name + ".weight", channels), b.parameter(name + ".bias", channels),
+                             epsilon);
+}
+
+Value plain_batch_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {
+  const Value channels = b.ints({x.shape[1]});
+  return normalized_by_batch(b, x, name, b.filled(channels, {x.shape[1]}, 1), b.filled(channels, {x.shape[1]}, 0),
+                             epsilon);
+}
+
+Value instance_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {
+  const Shape channels = {x.shape[1]};
+  return b.apply("InstanceNormalization", name,
+                 {x, b.parameter(name + ".weight", channels), b.parameter(name + ".bias", channels)}, x.shape,
+                 {{"epsilon", epsilon}});
 }
 
 Value max_pool(Builder& b, const Value& x, const PoolOptions& options) { return pool(b, "MaxPool", x, options, {}); }
@@ -103,6 +140,19 @@ Value concat(Builder& b, const std::vector<Value>& values, std::int64_t axis) {
   const auto at = static_cast<std::size_t>(axis);
   for (std::size_t i = 1; i < values.size(); ++i) shape[at] += values[i].shape[at];
   return b.apply("Concat", {}, values, std::move(shape), {{"axis", axis}});
+}
+
+Value center_crop(Builder& b, const Value& x, const Shape& like) {
+  Ints starts, ends, axes;
+  Shape shape = x.shape;
+  for (std::size_t i = first_spatial_axis; i < shape.size(); ++i) {
+    const std::int64_t start = (shape[i] - like[i]) / 2;
+    shape[i] = like[i];
+    starts.push_back(start);
+    ends.push_back(start + like[i]);
+    axes.push_back(static_cast<std::int64_t>(i));
+  }
+  return b.apply("Slice", {}, {x, b.ints(starts), b.ints(ends), b.ints(axes)}, std::move(shape));
 }
 
 Value flatten(Builder& b, const Value& x) {

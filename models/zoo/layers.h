@@ -20,8 +20,14 @@ struct ConvOptions {
 };
 Value conv(Builder& b, const Value& x, const std::string& name, std::int64_t channels, const ConvOptions& options);
 
+// Doubles the extents: the kernel and stride are 2 on every axis.
+Value up_convolution(Builder& b, const Value& x, const std::string& name, std::int64_t channels, bool bias);
+
 // In training mode: normalises with the batch's statistics and writes new running ones.
 Value batch_norm(Builder& b, const Value& x, const std::string& name, double epsilon = 1e-5);
+// Without scale and shift of its own: ones and zeros that are not trained.
+Value plain_batch_norm(Builder& b, const Value& x, const std::string& name, double epsilon = 1e-5);
+Value instance_norm(Builder& b, const Value& x, const std::string& name, double epsilon = 1e-5);
 
 struct PoolOptions {
   std::int64_t kernel = 2;
@@ -40,7 +46,8 @@ Value tanh(Builder& b, const Value& x);
 Value add(Builder& b, const Value& x, const Value& y);
 Value dropout(Builder& b, const Value& x, double ratio);  // x itself where the ratio is 0
 Value concat(Builder& b, const std::vector<Value>& values, std::int64_t axis);
-Value flatten(Builder& b, const Value& x);  // all but the batch
+Value center_crop(Builder& b, const Value& x, const Shape& like);  // to the spatial extents of `like`
+Value flatten(Builder& b, const Value& x);                         // all but the batch
 
 // x[N, K] -> [N, features]: Gemm with the weight as PyTorch stores it.
 Value fully_connected(Builder& b, const Value& x, const std::string& name, std::int64_t features);

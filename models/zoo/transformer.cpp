@@ -35,6 +35,28 @@ Value split_heads(Builder& b, const Value& x, std::int64_t heads, const Ints& pe
   return transpose(b, split, permutation);
 }
 
+// 0..S-1
+Value position_ids(Builder& b, const Value& ids) {
+  const Value length = b.apply("Squeeze", {}, {sequence_length(b, ids), b.ints({0})}, {});
+  return b.apply("Range", {}, {b.scalar(std::int64_t{0}), length, b.scalar(std::int64_t{1})}, {seq_extent});
+}
+
+// [B, kv heads, S, D] -> [B, heads, S, D]: each key or value head serves a group of queries.
+Value repeat_heads(Builder& b, const Value& x, std::int64_t heads) {
+  const std::int64_t repeats = heads / x.shape[1], width = x.shape[3];
+  if (repeats == 1) return x;
+  Shape grouped = {x.shape[0], x.shape[1], 1, x.shape[2], width};
+  const Value single = b.apply("Unsqueeze", {}, {x, b.ints({2})}, grouped);
+  grouped[2] = repeats;
+  const Value expanded = b.apply("Expand", {}, {single, b.ints({1, 1, repeats, 1, 1})}, grouped);
+  return b.apply("Reshape", {}, {expanded, b.ints({same, heads, -1, width})}, {x.shape[0], heads, x.shape[2], width});
+}
+
+Value to_float(Builder& b, const Value& x) {
+  constexpr std::int64_t f32 = 1;  // TensorProto.FLOAT
+  return b.apply("Cast", {}, {x}, x.shape, {{"to", f32}});
+}
+
 Value matmul(Builder& b, const Value& x, const Value& y) {
   Shape shape = x.shape;
   shape.back() = y.shape.back();
@@ -48,6 +70,21 @@ Value layer_norm(Builder& b, const Value& x, const std::string& name, double eps
   return b.apply("LayerNormalization", name,
                  {x, b.parameter(name + ".weight", width), b.parameter(name + ".bias", width)}, x.shape,
                  {{"axis", -1}, {"epsilon", epsilon}});
+}
+
+Value rms_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {
+  Shape row = x.shape;
+  row.back() = 1;
+  const Value mean = b.apply("ReduceMean", {}, {with_scalar(b, "Pow", x, 2.0)}, row, {{"axes", Ints{-1}}});
+  const Value root = b.apply("Sqrt", {}, {with_scalar(b, "Add", mean, epsilon)}, row);
+  const Value inverse = b.apply("Div", {}, {b.scalar(1.0), root}, row);
+  return b.apply("Mul", name, {b.parameter(name + ".weight", {x.shape.back()}), binary(b, "Mul", x, inverse)}, x.shape);
+}
+
+Value linear_without_bias(Builder& b, const Value& x, const std::string& name, std::int64_t features) {
+  Shape shape = x.shape;
+  shape.back() = features;
+  return b.apply("MatMul", name, {x, b.parameter(name + ".weight", {x.shape.back(), features})}, std::move(shape));
 }
 
 Value linear(Builder& b, const Value& x, const std::string& name, std::int64_t features) {
@@ -76,6 +113,8 @@ Value gelu_tanh(Builder& b, const Value& x) {
   return binary(b, "Mul", half, with_scalar(b, "Add", inner, 1.0));
 }
 
+Value silu(Builder& b, const Value& x) { return binary(b, "Mul", x, b.apply("Sigmoid", {}, {x}, x.shape)); }
+
 Value embedding(Builder& b, const Value& table, const Value& ids) {
   Shape shape = ids.shape;
   shape.push_back(table.shape[1]);
@@ -89,10 +128,7 @@ Value sequence_length(Builder& b, const Value& ids) {
 
 Value position_embedding(Builder& b, const Value& ids, const std::string& name, std::int64_t positions,
                          std::int64_t width) {
-  const Value length = b.apply("Squeeze", {}, {sequence_length(b, ids), b.ints({0})}, {});
-  const Value range =
-      b.apply("Range", {}, {b.scalar(std::int64_t{0}), length, b.scalar(std::int64_t{1})}, {seq_extent});
-  const Value row = b.apply("Unsqueeze", {}, {range, b.ints({0})}, {1, seq_extent});
+  const Value row = b.apply("Unsqueeze", {}, {position_ids(b, ids), b.ints({0})}, {1, seq_extent});
   return embedding(b, b.parameter(name, {positions, width}), row);
 }
 
@@ -100,14 +136,45 @@ Value causal_mask(Builder& b, const Value& ids) {
   const Value length = sequence_length(b, ids);
   const Value extents = b.apply("Concat", {}, {b.ints({1}), b.ints({1}), length, length}, {4}, {{"axis", 0}});
   const Shape shape = {1, 1, seq_extent, seq_extent};
-  return b.apply("Trilu", {}, {b.all_true(extents, shape)}, shape, {{"upper", 0}});
+  return b.apply("Trilu", {}, {b.filled(extents, shape, 1, DType::boolean)}, shape, {{"upper", 0}});
+}
+
+RotaryTables rotary_tables(Builder& b, const Value& ids, std::int64_t head_width, double base) {
+  const std::int64_t half = head_width / 2;
+  const Value evens = to_float(
+      b, b.apply("Range", {}, {b.scalar(std::int64_t{0}), b.scalar(head_width), b.scalar(std::int64_t{2})}, {half}));
+  const Value exponents = with_scalar(b, "Div", evens, static_cast<double>(head_width));
+  const Value periods = b.apply("Pow", {}, {b.scalar(base), exponents}, {half});
+  const Value positions = b.apply("Unsqueeze", {}, {to_float(b, position_ids(b, ids)), b.ints({1})}, {seq_extent, 1});
+  const Value angles = b.apply("Div", {}, {positions, periods}, {seq_extent, half});
+  const Value twice = concat(b, {angles, angles}, 1);
+  return {b.apply("Cos", {}, {twice}, twice.shape), b.apply("Sin", {}, {twice}, twice.shape)};
+}
+
+Value rotate(Builder& b, const Value& x, const RotaryTables& tables) {
+  const std::int64_t width = x.shape[3], half = width / 2;
+  const auto part = [&](std::int64_t start, std::int64_t end) {
+    const Shape shape = {x.shape[0], x.shape[1], x.shape[2], half};
+    return b.apply("Slice", {}, {x, b.ints({start}), b.ints({end}), b.ints({3})}, shape);
+  };
+  const Value first = part(0, half), second = part(half, width);
+  const Value turned = concat(b, {b.apply("Neg", {}, {second}, second.shape), first}, 3);
+  return add(b, binary(b, "Mul", x, tables.cos), binary(b, "Mul", turned, tables.sin));
 }
 
 Value attention(Builder& b, const Value& q, const Value& k, const Value& v, const AttentionOptions& options) {
+  const std::int64_t kv_heads = options.kv_heads == 0 ? options.heads : options.kv_heads;
   const double head_width = static_cast<double>(q.shape[2] / options.heads);
-  const Value queries = split_heads(b, q, options.heads, {0, 2, 1, 3});
-  const Value keys = split_heads(b, k, options.heads, {0, 2, 3, 1});
-  const Value values = split_heads(b, v, options.heads, {0, 2, 1, 3});
+  Value queries = split_heads(b, q, options.heads, {0, 2, 1, 3});
+  Value keys;
+  if (options.rotary) {
+    queries = rotate(b, queries, *options.rotary);
+    keys = rotate(b, split_heads(b, k, kv_heads, {0, 2, 1, 3}), *options.rotary);
+    keys = transpose(b, repeat_heads(b, keys, options.heads), {0, 1, 3, 2});
+  } else {
+    keys = split_heads(b, k, options.heads, {0, 2, 3, 1});
+  }
+  const Value values = repeat_heads(b, split_heads(b, v, kv_heads, {0, 2, 1, 3}), options.heads);
   Value scores = with_scalar(b, "Div", matmul(b, queries, keys), std::sqrt(head_width));
   if (options.mask) {
     const Value lowest = b.scalar(static_cast<double>(std::numeric_limits<float>::lowest()));

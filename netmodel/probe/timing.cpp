@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+
+#include "base/statistics.h"
 
 namespace sibyl::probe {
 namespace {
@@ -16,19 +17,9 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0.0;
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 Timing summary(const std::vector<double>& values) {
-  Timing timing{median(values), 0.0};
-  std::vector<double> deviations;
-  for (const double value : values) deviations.push_back(std::abs(value - timing.seconds));
-  if (timing.seconds > 0) timing.spread = 1.4826 * median(deviations) / timing.seconds;
-  return timing;
+  const double middle = median(values);
+  return {middle, relative_spread(values, middle)};
 }
 
 double slowest(const Communicator& world, double value) { return std::ranges::max(world.gather_doubles(value)); }

@@ -15,7 +15,6 @@ struct Timing {
 };
 
 double now();
-double median(std::vector<double> values);
 Timing summary(const std::vector<double>& values);
 double slowest(const Communicator& world, double value);  // the largest over ranks, on every rank
 

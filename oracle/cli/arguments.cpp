@@ -171,10 +171,11 @@ Result<double> parse_number(std::string_view text) {
 
 }  // namespace
 
-Result<std::optional<std::int64_t>> Arguments::integer(std::string_view option, std::int64_t least) const {
+Result<std::optional<std::int64_t>> Arguments::integer(std::string_view option, std::int64_t least,
+                                                       std::int64_t most) const {
   const auto given = text(option);
   if (!given) return std::optional<std::int64_t>();
-  SIBYL_TRY(const std::int64_t value, parse_integer(*given, option, least));
+  SIBYL_TRY(const std::int64_t value, parse_integer(*given, option, least, most));
   return std::optional(value);
 }
 
@@ -196,10 +197,15 @@ Result<std::optional<Seconds>> Arguments::seconds(std::string_view option) const
   return named(option, parse_seconds(*given));
 }
 
-Result<std::int64_t> parse_integer(std::string_view text, std::string_view what, std::int64_t least) {
+Result<std::int64_t> parse_integer(std::string_view text, std::string_view what, std::int64_t least,
+                                   std::int64_t most) {
   std::int64_t value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc{} || end != text.data() + text.size() || value < least)
+  const bool whole = end == text.data() + text.size();
+  const bool beyond = status == std::errc::result_out_of_range;
+  if (whole && (beyond ? !text.starts_with('-') : status == std::errc{} && value > most))
+    return fail(ErrorCode::usage, fmt::format("{}: '{}' is more than {}", what, text, most));
+  if (!whole || status != std::errc{} || value < least)
     return fail(ErrorCode::usage, fmt::format("{}: '{}' is not an integer of at least {}", what, text, least));
   return value;
 }

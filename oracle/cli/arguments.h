@@ -60,7 +60,8 @@ class Arguments {
   [[nodiscard]] std::vector<std::string> all(std::string_view option) const;
 
   // Typed values; nothing if neither given nor defaulted; an Error that names the option if it cannot be read.
-  [[nodiscard]] Result<std::optional<std::int64_t>> integer(std::string_view option, std::int64_t least) const;
+  [[nodiscard]] Result<std::optional<std::int64_t>> integer(std::string_view option, std::int64_t least,
+                                                            std::int64_t most = INT64_MAX) const;
   [[nodiscard]] Result<std::optional<double>> number(std::string_view option) const;
   [[nodiscard]] Result<std::optional<Bytes>> bytes(std::string_view option) const;
   [[nodiscard]] Result<std::optional<Seconds>> seconds(std::string_view option) const;
@@ -85,7 +86,8 @@ std::string help_text(const Command& command);
 // The candidate a typist may have meant, if one is near enough (a few letters wrong, missing, or swapped).
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
-// An integer of at least `least` in plain decimal digits; `what` begins the message.
-Result<std::int64_t> parse_integer(std::string_view text, std::string_view what, std::int64_t least);
+// An integer from `least` to `most` in plain decimal digits; `what` begins the message.
+Result<std::int64_t> parse_integer(std::string_view text, std::string_view what, std::int64_t least,
+                                   std::int64_t most = INT64_MAX);
 
 }  // namespace sibyl::cli

@@ -3,58 +3,24 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 
 namespace sibyl::cli {
-namespace {
-
-std::string reason() { return std::strerror(errno); }
-
-}  // namespace
-
-Result<void> print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
-  return fail(fmt::format("cannot write: {}", reason()), "standard output");
-}
 
 void say(const std::string& text) { fmt::print(stderr, "{}\n", text); }
 
 Result<std::string> read_text(const std::string& path) {
-  if (path == "-") return std::string{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return fail("is a folder, not a file", path);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(fmt::format("cannot open: {}", reason()), path);
-  return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return path == "-" ? read_standard_input() : read_file(path);
 }
 
 Result<void> write_file(const std::string& path, const std::string& bytes, bool overwrite) {
   if (path == "-") return print(bytes);
   std::error_code error;
-  if (!overwrite && std::filesystem::exists(path, error)) return fail("exists already", path, "--force replaces it");
-  const std::string unfinished = fmt::format("{}.{}.part", path, getpid());
-  {
-    std::ofstream file(unfinished, std::ios::binary);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    if (!file) {
-      const std::string why = reason();
-      std::filesystem::remove(unfinished, error);
-      return fail(fmt::format("cannot write: {}", why), path);
-    }
-  }
-  std::filesystem::rename(unfinished, path, error);
-  if (!error) return {};
-  const std::string why = error.message();
-  std::filesystem::remove(unfinished, error);
-  return fail(fmt::format("cannot write: {}", why), path);
+  if (!overwrite && std::filesystem::is_regular_file(path, error))
+    return fail("exists already", path, "--force replaces it");
+  return replace_file(path, bytes);
 }
 
 TextStyle text_style(const Arguments& arguments) {

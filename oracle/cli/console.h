@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/files.h"
 #include "base/result.h"
 #include "base/table.h"
 #include "oracle/cli/arguments.h"
@@ -12,9 +13,7 @@
 
 namespace sibyl::cli {
 
-// Data, on standard output. Fails where it cannot be written (a full disk).
-Result<void> print(const std::string& text);
-// Talk, on standard error.
+// Talk, on standard error. Data goes to standard output by print() of base/files.h.
 void say(const std::string& text);
 
 // The whole of a file; "-" is standard input.

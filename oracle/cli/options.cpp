@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iostream>
 #include <iterator>
 #include <limits>
 
+#include "base/files.h"
 #include "models/zoo/zoo.h"
+#include "netmodel/network.h"
 
 namespace sibyl::cli {
 namespace {
 
-constexpr std::int64_t most_devices = 1 << 24;  // beyond any machine, and far from overflow in batch * devices
 constexpr std::int64_t most_samples = std::int64_t{1} << 38;
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -26,9 +26,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 Result<int> parse_device_count(std::string_view text) {
-  SIBYL_TRY(const std::int64_t count, parse_integer(text, "--devices", 1));
-  if (count > most_devices)
-    return fail(ErrorCode::usage, fmt::format("--devices: {} is more than {}", count, most_devices));
+  SIBYL_TRY(const std::int64_t count, parse_integer(text, "--devices", 1, most_devices));
   return static_cast<int>(count);
 }
 
@@ -100,9 +98,7 @@ Result<BatchSize> parse_batch(std::string_view text) {
   if (per_device && text.substr(slash) != "/device")
     return fail(ErrorCode::usage, fmt::format("--batch: '{}' is not N or N/device", text), {},
                 "write --batch 512 for the whole step or --batch 64/device for each device");
-  SIBYL_TRY(const std::int64_t samples, parse_integer(text.substr(0, slash), "--batch", 1));
-  if (samples > most_samples)
-    return fail(ErrorCode::usage, fmt::format("--batch: {} is more than {}", samples, most_samples));
+  SIBYL_TRY(const std::int64_t samples, parse_integer(text.substr(0, slash), "--batch", 1, most_samples));
   return BatchSize{samples, per_device};
 }
 
@@ -117,7 +113,7 @@ Result<std::vector<int>> parse_device_counts(std::string_view text) {
     }
   }
   std::ranges::sort(counts);
-  counts.erase(std::ranges::unique(counts).begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   return counts;
 }
 
@@ -186,6 +182,14 @@ std::vector<Option> concatenated(std::vector<std::vector<Option>> groups) {
   return all;
 }
 
+std::vector<std::string> given_words(const Arguments& arguments, const std::vector<Option>& options) {
+  std::vector<std::string> words;
+  for (const Option& option : options)
+    for (const std::string& value : arguments.all(option.name))
+      words.push_back(option.value.empty() ? option.name : option.name + "=" + value);
+  return words;
+}
+
 Result<ImportOptions> read_import_options(const Arguments& arguments) {
   ImportOptions options;
   SIBYL_TRY(options.dims, read_dims(arguments));
@@ -224,7 +228,7 @@ std::string model_name(const std::string& model) { return model == "-" ? "standa
 Result<Import> load_import(const std::string& model, const ImportOptions& options) {
   if (model.starts_with("zoo:")) return load_zoo(model.substr(4), options);
   if (model != "-") return inspect_onnx(model, options);
-  const std::string bytes{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  SIBYL_TRY(const std::string bytes, read_standard_input());
   return inspect_onnx_bytes(bytes, model_name(model), options);
 }
 

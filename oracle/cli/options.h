@@ -16,6 +16,8 @@
 
 namespace sibyl::cli {
 
+inline constexpr std::int64_t most_threads = 4096;  // of one rank
+
 // "32": samples of one step over all devices. "32/device": samples of each device.
 struct BatchSize {
   std::int64_t samples = 1;
@@ -37,6 +39,8 @@ std::vector<Option> model_options();  // --dim, --loss
 std::vector<Option>
 strategy_options();  // --batch --parallel --micro-batches --precision --optimizer --bucket --no-overlap
 std::vector<Option> output_options();  // --json --color
+// Those of `options` that were given, as --name=value words (flags as --name).
+std::vector<std::string> given_words(const Arguments& arguments, const std::vector<Option>& options);
 std::vector<Option> concatenated(std::vector<std::vector<Option>> groups);
 
 // --dim and --loss. The batch is left to the caller.

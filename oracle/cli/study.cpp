@@ -28,6 +28,15 @@ Option data_option() {
           .choices = {"memory", "storage"}};
 }
 
+std::vector<Option> study_options() {
+  return concatenated(
+      {{cluster_option(),
+        {.name = "--devices", .value = "N", .help = "how many devices; all of the cluster unless given"}},
+       strategy_options(),
+       {data_option()},
+       model_options()});
+}
+
 void read_data_source(const Arguments& arguments, Strategy& strategy) {
   strategy.data_source = arguments.text("--data-from") == "storage" ? DataSource::storage : DataSource::memory;
 }

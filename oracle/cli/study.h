@@ -16,6 +16,8 @@ Option cluster_option();  // --cluster, which must be given
 Result<Cluster> read_cluster(const Arguments& arguments);
 
 Option data_option();  // --data-from
+// All that says what is priced: cluster, devices, strategy, data, model.
+std::vector<Option> study_options();
 void read_data_source(const Arguments& arguments, Strategy& strategy);
 
 // --devices; the whole cluster where neither it nor --parallel is given.

@@ -15,6 +15,8 @@ Result<PredictionReport> load_prediction(const std::string& path) {
 
 Result<int> run_compare(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
+  if (arguments.operands()[0] == "-" && arguments.operands()[1] == "-")
+    return fail(ErrorCode::usage, "only one of the two can be standard input");
   SIBYL_TRY(const PredictionReport first, load_prediction(arguments.operands()[0]));
   SIBYL_TRY(const PredictionReport second, load_prediction(arguments.operands()[1]));
   switch (format) {
@@ -27,12 +29,19 @@ Result<int> run_compare(const Arguments& arguments) {
 }
 
 template <class Report>
-std::string spelt(const Report& report, const std::string& format) {
+Result<std::string> spelt(const Report& report, const std::string& format) {
   if (format == "csv") return csv(to_table(report));
   if (format == "markdown") return markdown(to_table(report));
   if (format == "html") return to_html(report);
   if (format == "text") return to_text(report, {});
   return to_json(report);
+}
+
+Result<std::string> script(const PredictionReport& report, const Arguments& arguments) {
+  SIBYL_TRY(const auto steps, arguments.integer("--steps", 1));
+  if (report.prediction.precision != "fp32")
+    say(fmt::format("the plan computes in {}; `sibyl train` says at once if it cannot", report.prediction.precision));
+  return to_sbatch(report, *steps);
 }
 
 Result<int> run_export(const Arguments& arguments) {
@@ -44,10 +53,12 @@ Result<int> run_export(const Arguments& arguments) {
   std::string result;
   if (kind == ReportKind::prediction) {
     SIBYL_TRY(const PredictionReport report, parse_prediction(text, file));
-    result = spelt(report, format);
+    SIBYL_TRY(result, format == "sbatch" ? script(report, arguments) : spelt(report, format));
+  } else if (format == "sbatch") {
+    return fail("is a scaling study; a job runs one plan", file, "export what `sibyl predict --json` wrote");
   } else {
     SIBYL_TRY(const ScaleReport report, parse_scale(text, file));
-    result = spelt(report, format);
+    SIBYL_TRY(result, spelt(report, format));
   }
   SIBYL_CHECK(write_file(arguments.text("--output").value_or("-"), result, arguments.has("--force")));
   return 0;
@@ -75,17 +86,22 @@ Verb export_verb() {
   Command c;
   c.name = "export";
   c.program = "sibyl export";
-  c.summary = "turn a prediction or a scaling study into a page, a table or JSON";
+  c.summary = "turn a prediction or a scaling study into a page, a table, JSON or a job for Slurm";
   c.operands = "FILE.json";
   c.least_operands = c.most_operands = 1;
-  c.examples = {{"sibyl export prediction.json -o report.html", "a page that needs nothing else"},
-                {"sibyl scale zoo:bert-base --cluster dgx-a100 --devices 1..64 --json | sibyl export - --format csv",
-                 "a spreadsheet"}};
+  c.examples = {
+      {"sibyl export prediction.json -o report.html", "a page that needs nothing else"},
+      {"sibyl scale zoo:bert-base --cluster dgx-a100 --devices 1..64 --json | sibyl export - --format csv",
+       "a spreadsheet"},
+      {"sibyl predict zoo:bert-mini --cluster my-cluster.yaml --devices 8 --json | sibyl export - --format sbatch "
+       "-o job.sh; sbatch job.sh",
+       "the same plan, trained for real under Slurm"}};
   c.options = {{.name = "--format",
                 .value = "FORMAT",
                 .help = "what to write",
                 .fallback = "html",
-                .choices = {"html", "csv", "markdown", "text", "json"}},
+                .choices = {"html", "csv", "markdown", "text", "json", "sbatch"}},
+               {.name = "--steps", .value = "N", .help = "steps that the sbatch script measures", .fallback = "20"},
                {.name = "--output", .value = "FILE", .help = "where to; standard output unless given", .letter = 'o'},
                {.name = "--force", .help = "replace FILE if it exists"},
                {.name = "--json", .help = "the same as --format json"}};

@@ -68,7 +68,7 @@ Result<int> run(const Arguments& arguments) {
         {"schema", "sibyl-doctor"}, {"version", 1}, {"checks", nlohmann::ordered_json::array()}};
     for (const Check& check : checks)
       json["checks"].push_back({{"name", check.name}, {"works", check.works}, {"detail", check.detail}});
-    SIBYL_CHECK(print(json.dump(2) + "\n"));
+    SIBYL_CHECK(print(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"));
     return 0;
   }
   const Paint paint(text_style(arguments));

@@ -16,7 +16,8 @@ Result<int> run(const Arguments& arguments) {
   SIBYL_TRY(const Strategy strategy, read_strategy_for(arguments, cluster));
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, micro_batch_of(strategy)));
   SIBYL_TRY(Prediction prediction, predict(graph, strategy, cluster));
-  const PredictionReport report{model_name(arguments.operands().front()), cluster.name, std::move(prediction)};
+  const PredictionReport report{model_name(arguments.operands().front()), cluster.name, std::move(prediction),
+                                given_words(arguments, concatenated({strategy_options(), model_options()}))};
   switch (format) {
     case OutputFormat::json: SIBYL_CHECK(print(to_json(report))); break;
     case OutputFormat::csv: SIBYL_CHECK(print(csv(to_table(report)))); break;
@@ -46,14 +47,7 @@ Verb predict_verb() {
        "64 replicas share a batch of 512 sequences"},
       {"sibyl predict model.onnx --cluster my-cluster.yaml --devices 16 --json > prediction.json",
        "for programs, and for `sibyl compare`"}};
-  c.options =
-      concatenated({{cluster_option(),
-                     {.name = "--devices", .value = "N", .help = "how many devices; all of the cluster unless given"}},
-                    strategy_options(),
-                    {data_option()},
-                    model_options(),
-                    table_options(),
-                    output_options()});
+  c.options = concatenated({study_options(), table_options(), output_options()});
   c.notes =
       "MODEL is a path to an ONNX file, - for standard input, or zoo:NAME. Exit code 4: it does not fit, or cannot be "
       "split so.\n"

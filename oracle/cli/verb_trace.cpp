@@ -66,11 +66,7 @@ Verb trace_verb() {
                  "calibration.json --devices 2 --batch 8/device --beside real.json -o both.json",
                  "the predicted and the real step below each other"}};
   c.options = concatenated(
-      {{cluster_option(),
-        {.name = "--devices", .value = "N", .help = "how many devices; all of the cluster unless given"}},
-       strategy_options(),
-       {data_option()},
-       model_options(),
+      {study_options(),
        {{.name = "--beside", .value = "FILE", .help = "show this trace, from `sibyl train --trace`, in the same file"},
         {.name = "--output", .value = "FILE", .help = "where to; standard output unless given", .letter = 'o'},
         {.name = "--force", .help = "replace FILE if it exists"},

@@ -19,7 +19,8 @@ namespace {
 // A case is a line of the file: a model and options, as `sibyl predict` and `sibyl train` take them.
 Command case_command() {
   Command c;
-  c.name = c.program = "a case";
+  c.name = "case";
+  c.program = "sibyl predict";  // whose options it takes
   c.operands = "MODEL";
   c.least_operands = c.most_operands = 1;
   c.options = concatenated(
@@ -37,7 +38,7 @@ struct Case {
 Result<Case> read_case(const std::string& line) {
   SIBYL_TRY(std::vector<std::string> words, split_words(line));
   SIBYL_TRY(Arguments arguments, Arguments::parse(case_command(), words));
-  SIBYL_TRY(const auto devices, arguments.integer("--devices", 1));
+  SIBYL_TRY(const auto devices, arguments.integer("--devices", 1, most_devices));
   SIBYL_TRY(Strategy strategy, read_strategy(arguments, static_cast<int>(*devices)));
   return Case{line, std::move(words), std::move(arguments), std::move(strategy)};
 }
@@ -74,7 +75,9 @@ class Bench {
         bench.thread_words_ = {"--threads", std::to_string(*value)};
     }
     if (const auto launcher = arguments.text("--launcher")) {
-      SIBYL_TRY(bench.launcher_, split_words(*launcher));
+      auto words = split_words(*launcher);
+      if (!words) return fail(ErrorCode::usage, words.error().message, "--launcher");
+      bench.launcher_ = std::move(*words);
     }
     for (const auto& [name, path] :
          {std::pair{"sibyl-calibrate", &bench.calibrator_}, {"sibyl-train", &bench.trainer_}}) {
@@ -194,7 +197,7 @@ Result<std::vector<Validated>> judge(const std::vector<Case>& cases, const Bench
                                      OutputFormat format) {
   const auto file = arguments.text("--measured");
   if (!file) {
-    SIBYL_TRY(const auto rounds, arguments.integer("--rounds", 1));
+    SIBYL_TRY(const auto rounds, arguments.integer("--rounds", 1, 1000));
     return run_all(cases, bench, static_cast<int>(*rounds), format);
   }
   SIBYL_TRY(const std::string text, read_text(*file));
@@ -211,11 +214,13 @@ Result<std::vector<Validated>> judge(const std::vector<Case>& cases, const Bench
 Result<int> run(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   SIBYL_TRY(const auto limit, arguments.number("--max-error"));
+  const auto file = arguments.text("--save");
+  if (file) SIBYL_CHECK(check_writable(*file));
   SIBYL_TRY(const std::vector<Case> cases, read_cases(arguments.operands().front()));
   SIBYL_TRY(const Bench bench, Bench::make(arguments));
   SIBYL_TRY(const std::vector<Validated> done, judge(cases, bench, arguments, format));
+  if (file) SIBYL_CHECK(write_file(*file, to_json(done), true));
   SIBYL_CHECK(show(done, format));
-  if (const auto file = arguments.text("--save")) SIBYL_CHECK(write_file(*file, to_json(done), true));
   if (arguments.has("--record")) return bench.record(done).map([] { return 0; });
   const ValidationSummary summary = summarize(done);
   if (limit && summary.max_time_error > *limit)

@@ -12,15 +12,6 @@
 namespace sibyl::cli {
 namespace {
 
-std::vector<Option> study_options() {
-  return concatenated(
-      {{cluster_option(),
-        {.name = "--devices", .value = "N", .help = "how many devices; all of the cluster unless given"}},
-       strategy_options(),
-       {data_option()},
-       model_options()});
-}
-
 // Of the second prediction: a part of the cluster is changed, and devices beyond its size are more nodes of the same
 // kind, as in `sibyl scale`.
 Result<Cluster> changed_cluster(Cluster cluster, const Strategy& strategy, const std::vector<std::string>& changes) {
@@ -136,9 +127,8 @@ Verb whatif_verb() {
                 {"sibyl whatif zoo:bert-large --cluster ethernet-100g --devices 64 --set nic.bandwidth=4x --set "
                  "device.memory=80GB",
                  "the same machine with faster NICs and larger GPUs"}};
-  std::vector<Option> options = study_options();
   c.options =
-      concatenated({std::move(options),
+      concatenated({study_options(),
                     {{.name = "--set",
                       .value = "NAME=VALUE",
                       .help = "what is different in the second prediction: a part of the cluster, or any option here",

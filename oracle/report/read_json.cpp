@@ -31,7 +31,8 @@ class Reader {
     return value_.size();
   }
   [[nodiscard]] double number() const {
-    if (!value_.is_number() || !std::isfinite(value_.get<double>())) return wrong("a number"), 0;
+    constexpr double most = 1e18;  // beyond any machine, and within 64-bit integers
+    if (!value_.is_number() || !(std::abs(value_.get<double>()) <= most)) return wrong("a number, at most 1e18"), 0;
     return value_.get<double>();
   }
   [[nodiscard]] double share() const {
@@ -127,7 +128,8 @@ Prediction read_prediction(const Reader& r) {
   p.fits = r.at("fits").boolean();
   for (const TimePart& part : time_parts()) {
     const bool later = part.key == "io_total";  // files written before it was there are still read
-    if (const std::string key(part.key); !later || breakdown.has(key)) p.breakdown.*part.value = seconds(breakdown.at(key));
+    if (const std::string key(part.key); !later || breakdown.has(key))
+      p.breakdown.*part.value = seconds(breakdown.at(key));
   }
   const Reader bottleneck = r.at("bottleneck");
   p.bottleneck = {bottleneck.at("name").text(), bottleneck.at("share").share(), bottleneck.at("relief").number()};
@@ -188,7 +190,11 @@ Result<PredictionReport> parse_prediction(std::string_view text, const std::stri
   SIBYL_TRY(const Json json, parse_as(text, file, "sibyl-prediction"));
   Error first;
   const Reader r(json, "$", &first);
-  PredictionReport report{r.at("model").text(), r.at("cluster").text(), read_prediction(r)};
+  PredictionReport report{r.at("model").text(), r.at("cluster").text(), read_prediction(r), {}};
+  if (r.has("options")) {
+    const Reader options = r.at("options");
+    for (std::size_t i = 0; i < options.array_size(); ++i) report.options.push_back(options.at(i).text());
+  }
   if (!first.message.empty()) return with_file(std::move(first), file);
   return report;
 }

@@ -5,6 +5,7 @@
 // docs/formats/prediction.md.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ struct PredictionReport {
   std::string model;  // as the user named it
   std::string cluster;
   Prediction prediction;
+  // What was said of the plan on the command line, as --name=value words: what `sibyl train` needs to run it.
+  std::vector<std::string> options = {};
 };
 
 struct ScaleReport {
@@ -54,6 +57,10 @@ std::string comparison_json(const PredictionReport& before, const PredictionRepo
 // One self-contained page: no script, no network.
 std::string to_html(const PredictionReport& report);
 std::string to_html(const ScaleReport& report);
+
+// A script for Slurm's sbatch that trains this plan for real and measures `steps` steps. Fails where the model has no
+// file to be read again.
+Result<std::string> to_sbatch(const PredictionReport& report, std::int64_t steps);
 
 // Reads what to_json wrote; `file` stands for the source in messages. An Error's `where` is file and JSON path.
 Result<PredictionReport> parse_prediction(std::string_view json, const std::string& file);

@@ -66,6 +66,7 @@ Json to_value(const PredictionReport& report) {
                         {"interpolated", p.provenance.interpolated},
                         {"estimated", p.provenance.estimated}};
   json["plan"] = plan(p);
+  json["options"] = report.options;
   json["operations"] = Json::array();
   for (const OperationCost& o : p.operations)
     json["operations"].push_back(

@@ -88,7 +88,7 @@ Result<std::vector<std::string>> split_words(const std::string& line) {
       open = true;
     }
   }
-  if (quote != 0) return fail(fmt::format("unbalanced quotes in '{}'", line));
+  if (quote != 0) return fail("unbalanced quotes");
   if (open) words.push_back(std::move(word));
   return words;
 }

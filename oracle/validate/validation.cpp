@@ -7,15 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/quantity.h"
+#include "base/statistics.h"
 
 namespace sibyl {
 namespace {
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
 
 Cell percent(double fraction, bool sign) {
   return {sign ? fmt::format("{:+.1f} %", fraction * 100) : fmt::format("{:.1f} %", fraction * 100),
@@ -45,7 +40,7 @@ TrainingRun median_of(const std::vector<TrainingRun>& runs) {
   const auto middle = [&](auto&& value) {
     std::vector<double> values;
     for (const TrainingRun& run : runs) values.push_back(value(run));
-    return median(std::move(values));
+    return median(values);
   };
   TrainingRun result = runs.front();  // memory and bytes are the same in each
   result.step_time = Seconds{middle([](const TrainingRun& r) { return r.step_time.value(); })};
@@ -171,7 +166,7 @@ std::string to_json(const std::vector<Validated>& cases) {
                                    {"max_memory_error", s.max_memory_error},
                                    {"bytes_agree", s.bytes_agree}}},
                                  {"cases", std::move(list)}};
-  return document.dump(2) + "\n";
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 Result<TrainingRun> parse_training_run(const std::string& json, const std::string& what) {

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "aten/memory.h"
+#include "base/statistics.h"
 #include "profiler/torch/bench.h"
 #include "profiler/torch/update.h"
 

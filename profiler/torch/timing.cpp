@@ -10,6 +10,8 @@
 #include <fstream>
 #include <string>
 
+#include "base/statistics.h"
+
 namespace sibyl {
 namespace {
 
@@ -63,22 +65,6 @@ Bytes last_level_cache() {
   for (const int name : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
     if (const long bytes = sysconf(name); bytes > 0) return Bytes{static_cast<double>(bytes)};
   return Bytes{32.0 * 1024 * 1024};
-}
-
-double median(std::span<const double> values) {
-  if (values.empty()) return 0.0;
-  std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]);
-}
-
-double relative_spread(std::span<const double> values, double around) {
-  if (around == 0.0) return 0.0;
-  std::vector<double> distances;
-  distances.reserve(values.size());
-  for (const double value : values) distances.push_back(std::abs(value - around));
-  return 1.4826 * median(distances) / std::abs(around);
 }
 
 bool median_is_known(std::span<const double> values, double precision) {

@@ -41,8 +41,6 @@ Rotation plan_rotation(Bytes one_copy, const TimingOptions& options);
 // Of this machine, as the kernel describes it (one cache, not the sum over sockets); 32 MiB where nothing says.
 Bytes last_level_cache();
 
-double median(std::span<const double> values);                          // 0 of none
-double relative_spread(std::span<const double> values, double around);  // 1.4826 MAD / around; 0 where around is 0
 // Whether the 95 % confidence interval of the median (order statistics; no distribution assumed) is that narrow.
 bool median_is_known(std::span<const double> values, double precision);
 

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "aten/runtime.h"
+#include "base/files.h"
 #include "trainer/agree.h"
 #include "trainer/program/request.h"
 #include "trainer/train.h"
@@ -33,14 +34,14 @@ Result<void> run(const std::vector<std::string>& words, Communicator& communicat
   const Request& request = prepared->request;
   const bool speaks = communicator.rank() == 0;
   if (request.help) {
-    if (speaks) fmt::print("{}", *request.help);
-    return {};
+    return speaks ? print(*request.help) : Result<void>{};
   }
   aten::prepare_process(request.threads);
   SIBYL_TRY(const Measurement measured, train(prepared->graph, prepared->plan, request.settings, communicator));
   if (!speaks) return {};
-  fmt::print("{}", request.json ? to_json(measured, prepared->plan, request.settings, request.model, request.threads)
-                                : to_text(measured, prepared->plan));
+  SIBYL_CHECK(print(request.json ? to_json(measured, prepared->plan, request.settings, request.model, request.threads)
+                                 : to_text(measured, prepared->plan)));
+  if (measured.weights_error) return Failure(*measured.weights_error);
   return {};
 }
 

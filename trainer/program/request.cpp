@@ -10,6 +10,8 @@ namespace {
 using cli::Arguments;
 using cli::Command;
 
+constexpr std::int64_t most_steps = 1'000'000'000;  // each is remembered
+
 Command train_command() {
   Command c;
   c.name = "train";
@@ -34,6 +36,7 @@ Command train_command() {
         {.name = "--data", .value = "FOLDER", .help = "npy files to train on; synthetic data unless given"},
         {.name = "--evaluate", .value = "FOLDER", .help = "npy files to classify after training"},
         {.name = "--save-weights", .value = "FILE", .help = "write the trained weights as safetensors"},
+        {.name = "--trace", .value = "FILE", .help = "write one more step as a timeline for Perfetto, as `sibyl trace`"},
         {.name = "--json", .help = "print JSON, in SI units"}}});
   c.notes = "MODEL is a path to an ONNX file or zoo:NAME. Computes in fp32. docs/trainer.md tells how it trains.";
   return c;
@@ -41,11 +44,12 @@ Command train_command() {
 
 Result<TrainSettings> read_settings(const Arguments& arguments) {
   TrainSettings settings;
-  SIBYL_TRY(const auto steps, arguments.integer("--steps", 1));
-  SIBYL_TRY(const auto warmup, arguments.integer("--warmup", 0));
+  SIBYL_TRY(const auto steps, arguments.integer("--steps", 1, most_steps));
+  SIBYL_TRY(const auto warmup, arguments.integer("--warmup", 0, most_steps));
   SIBYL_TRY(const auto seed, arguments.integer("--seed", 0));
   SIBYL_TRY(const auto log_every, arguments.integer("--log-every", 0));
   SIBYL_TRY(const std::optional<double> rate, arguments.number("--lr"));
+  if (rate && *rate < 0) return fail(ErrorCode::usage, fmt::format("--lr: {} is below 0", *rate));
   settings.steps = *steps;
   settings.warmup = *warmup;
   settings.seed = static_cast<std::uint64_t>(*seed);
@@ -55,6 +59,7 @@ Result<TrainSettings> read_settings(const Arguments& arguments) {
   settings.learning_rate = rate.value_or(settings.data ? 0.01 : 0.0001);
   if (const auto folder = arguments.text("--evaluate")) settings.evaluate = *folder;
   if (const auto file = arguments.text("--save-weights")) settings.save_weights = *file;
+  if (const auto file = arguments.text("--trace")) settings.trace = *file;
   return settings;
 }
 
@@ -79,7 +84,7 @@ Result<Request> read_request(const std::vector<std::string>& words, int processe
   SIBYL_TRY(request.import, cli::read_import_options(arguments));
   request.import.batch = std::max<std::int64_t>(
       1, request.strategy.global_batch / request.strategy.devices() / request.strategy.accumulation);
-  SIBYL_TRY(const auto threads, arguments.integer("--threads", 1));
+  SIBYL_TRY(const auto threads, arguments.integer("--threads", 1, cli::most_threads));
   request.threads = static_cast<int>(*threads);
   SIBYL_TRY(request.settings, read_settings(arguments));
   request.json = arguments.has("--json");

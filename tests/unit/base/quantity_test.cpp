@@ -40,6 +40,17 @@ TEST(Read, WhatIsNoQuantityIsQuotedWithAnExample) {
   EXPECT_FALSE(parse_seconds("3MiB"));
 }
 
+// 10^18 is the most, so that sums and products of quantities stay finite.
+TEST(Read, WhatIsBeyondAnyMachineIsTooLarge) {
+  EXPECT_TRUE(parse_bytes("1000PB"));
+  for (const char* text : {"1001PB", "1e19", "1e308TB"}) {
+    const auto b = parse_bytes(text);
+    ASSERT_FALSE(b) << text;
+    EXPECT_THAT(b.error().message, HasSubstr("too large"));
+  }
+  EXPECT_FALSE(parse_seconds("1e300 d"));
+}
+
 TEST(Write, ThreeSignificantDigits) {
   EXPECT_EQ(to_string(Seconds{0.0123}), "12.3 ms");
   EXPECT_EQ(to_string(Seconds{0}), "0 s");

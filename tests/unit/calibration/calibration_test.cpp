@@ -97,6 +97,8 @@ TEST(CalibrationText, NamesThePlaceOfAnError) {
       {"forward unary[64]->[64]:f32", "forward nonsense[64]->[64]:f32", "x.json: $.kernels[1].key"},
       {"\"time_s\":0.3333333333333333", "\"time_s\":-1", "x.json: $.kernels[0].time_s"},
       {"\"time_s\":0.3333333333333333", "\"time_s\":0", "x.json: $.kernels[0].time_s"},
+      {"\"time_s\":0.3333333333333333", "\"time_s\":1e19", "x.json: $.kernels[0].time_s"},
+      {"\"time_s\":0.3333333333333333", "\"time_s\":1e-19", "x.json: $.kernels[0].time_s"},
       {"\"time_s\":0.3333333333333333", "\"time_s\":\"fast\"", "x.json: $.kernels[0].time_s"},
       {"\"time_s\":0.3333333333333333,", "", "x.json: $.kernels[0].time_s"},
       {"\"runs\":11", "\"runs\":1.5", "x.json: $.kernels[0].runs"},
@@ -109,6 +111,7 @@ TEST(CalibrationText, NamesThePlaceOfAnError) {
       {"\"collective\":\"all_gather\"", "\"collective\":\"gossip\"", "x.json: $.collectives[0].collective"},
       {"\"algorithm\":\"ring\"", "\"algorithm\":\"square\"", "x.json: $.collectives[0].algorithm"},
       {"\"nodes\":2,", "\"nodes\":0,", "x.json: $.collectives[0].nodes"},
+      {"\"nodes\":2,", "\"nodes\":8388609,", "x.json: $.collectives[0]"},  // of 2 ranks: 2^24 and 2 more
       {"\"same_node\":true", "\"same_node\":1", "x.json: $.point_to_point[0].same_node"},
       {"\"threads\": 3", "\"threads\": 99999999999", "x.json: $.threads"},
       {"\"cores\":\"2\"", "\"cores\":2", "x.json: $.machine.cores"},

@@ -28,6 +28,7 @@ switch: {latency: 90ns, levels: 2, nodes_per_switch: 34, oversubscription: 3}
 algorithm: ring
 overlap: {compute_slowdown: 1.1, communication_slowdown: 1.25}
 step_overhead_per_operation: 3us
+storage: {bandwidth: 2GB/s}
 )";
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -55,6 +56,7 @@ TEST(ClusterFile, ReadsEveryField) {
   EXPECT_EQ(c->algorithm, Algorithm::ring);
   EXPECT_EQ(c->overlap->communication_slowdown, 1.25);
   EXPECT_NEAR(c->step_overhead_per_operation->value(), 3e-6, 1e-15);
+  EXPECT_EQ(c->storage_read, BytesPerSecond{2e9});
 }
 
 TEST(ClusterFile, NamesTheLineOfAnError) {
@@ -71,6 +73,8 @@ TEST(ClusterFile, NamesTheLineOfAnError) {
       {"latency: 1.5us", "latency: -1us", "c.yaml:5"},
       {"  bandwidth: 100Gb/s\n", "  bandwidth: fast\n", "c.yaml:8"},
       {"oversubscription: 3", "oversubscription: 0.5", "c.yaml:10"},
+      {"oversubscription: 3", "oversubscription: 1e300", "c.yaml:10"},
+      {"latency: 1.5us", "latency: 1e300us", "c.yaml:5"},
       {"algorithm: ring", "algorithm: square", "c.yaml:11"},
       {"compute_slowdown: 1.1", "compute_slowdown: 0.9", "c.yaml:12"},
       {"calibration: v100-sxm2-16gb", "calibration: [a]", "c.yaml:2"},
@@ -139,6 +143,15 @@ TEST(MeasuredTopology, ReadsLinksOffMessages) {
   EXPECT_DOUBLE_EQ(spec.device_link.bandwidth.value(), 1e6 / 2e-4);
   EXPECT_EQ(spec.nic_latency, Seconds{1e-5});                    // half of 20 us: two NICs on the way
   EXPECT_DOUBLE_EQ(spec.nic_bandwidth.value(), 2 * 1e6 / 1e-2);  // two pairs through one NIC
+}
+
+// The example reads 100 MB in 0.25 s; a smaller sample and one that was written do not count.
+TEST(MeasuredTopology, ReadsStorageOffItsLargestReading) {
+  Calibration c = example_calibration();
+  c.io.push_back({false, Bytes{1e6}, Seconds{1.0}});
+  EXPECT_EQ(reading_rate(c), BytesPerSecond{4e8});
+  c.io.clear();
+  EXPECT_EQ(reading_rate(c), BytesPerSecond{0});
 }
 
 TEST(MeasuredTopology, OneRankIsOneDevice) {

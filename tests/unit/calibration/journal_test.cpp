@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "calibration/files.h"
+#include "base/files.h"
 #include "example.h"
 
 namespace sibyl {

@@ -85,6 +85,24 @@ TEST(Topology, ResizesAndRefusesNonsense) {
   EXPECT_FALSE(Topology::make(spec).has_value());
 }
 
+// A damaged file must not become a graph of a billion devices, nor a count that overflows.
+TEST(Topology, RefusesMoreThanAnyMachineHas) {
+  TopologySpec spec = dgx();
+  spec.nodes = most_devices / 8;
+  EXPECT_TRUE(Topology::make(spec).has_value());
+  spec.nodes += 1;
+  EXPECT_FALSE(Topology::make(spec).has_value());
+  spec = dgx();
+  spec.devices_per_node = 1'000'000'000;
+  EXPECT_FALSE(Topology::make(spec).has_value());
+  spec = dgx();
+  spec.nics_per_node = 1'000'000'000;
+  EXPECT_FALSE(Topology::make(spec).has_value());
+  spec = dgx();
+  spec.nic_latency = Seconds{1e300};
+  EXPECT_FALSE(Topology::make(spec).has_value());
+}
+
 TEST(Topology, NamesOfLinksReadBack) {
   for (const LinkKind kind : {LinkKind::nvswitch, LinkKind::nvlink_mesh, LinkKind::pcie, LinkKind::shared_memory})
     EXPECT_EQ(parse_link_kind(to_string(kind)).value(), kind);

@@ -206,5 +206,22 @@ TEST(KernelTable, InterpolatesMemoryAsAFractionOfTraffic) {
   EXPECT_NEAR(KernelTable(device(), samples).estimate(key(relu(1 << 21))).workspace.value(), 0.8 * (1 << 21), 1);
 }
 
+// A relu of 2^20 elements is bound by memory: 83.9 us and 2 us of start-up. Twice the bandwidth halves the 83.9; twice the
+// arithmetic changes nothing. A sample of twice the roofline's time stays at twice.
+TEST(KernelTable, OnAnotherDeviceGainsFromWhatBindsIt) {
+  const double before = 2 * roofline_relu(1 << 20);
+  const KernelTable table(device(), {sample(relu(1 << 20), before)});
+  Device wide = device(), quick = device();
+  wide.memory_bandwidth *= 2;
+  quick.peak[DType::f32] *= 2;
+  const KernelKey relu_key = key(relu(1 << 20));
+  const auto e = table.on(wide).estimate(relu_key);
+  EXPECT_NEAR(e.time.time.value(), 2 * (8.0 * (1 << 20) / 200e9 + 2e-6), 1e-12);
+  EXPECT_EQ(e.time.provenance, Provenance::interpolated);
+  EXPECT_GT(e.time.relative_error, table.estimate(relu_key).time.relative_error);
+  EXPECT_EQ(table.on(quick).estimate(relu_key).time.time, Seconds{before});
+  EXPECT_EQ(table.on(quick).estimate(relu_key).time.provenance, Provenance::measured);
+}
+
 }  // namespace
 }  // namespace sibyl

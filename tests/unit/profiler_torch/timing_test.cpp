@@ -43,15 +43,6 @@ TEST(Rotation, memory_bounds_copies_and_padding_makes_up) {
   EXPECT_GT(r.lap.value(), 2e6);
 }
 
-TEST(Statistics, median_and_spread_by_hand) {
-  const std::vector<double> values{5, 1, 3, 2, 100};
-  EXPECT_EQ(median(values), 3);
-  // |x - 3| = 2 2 0 1 97: their median is 2.
-  EXPECT_DOUBLE_EQ(relative_spread(values, 3), 1.4826 * 2 / 3);
-  EXPECT_EQ(median(std::vector<double>{4, 2}), 3);
-  EXPECT_EQ(median({}), 0);
-}
-
 TEST(Statistics, the_median_is_known_when_the_order_statistics_around_it_agree) {
   std::vector<double> values;
   for (int i = 0; i < 100; ++i) values.push_back(1.0 + 1e-4 * i);

@@ -3,9 +3,11 @@
 
 Exits 1 with a message where a check fails, 77 where what it needs is not installed.
 """
+import atexit
 import gzip
 import json
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import numpy as np
 
 CHECK, TRAIN, MPIEXEC = sys.argv[1:4]
 FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="sibyl_train_"))
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 DIGITS = "sklearn/datasets/data/digits.csv.gz"
 
 # Sums of the same numbers in another order differ by rounding: f32 has 6e-8 relative; a few hundred terms and three steps
@@ -98,12 +101,29 @@ def errors():
                 (["no-such-file.onnx"], 3, "no-such-file.onnx"),
                 (["zoo:no-such-model"], 3, "no-such-model"),
                 (["zoo:small-cnn", "--data", "/no/such/folder"], 3, "/no/such/folder"),
+                # Before training, not after it.
+                (["zoo:small-cnn", "--evaluate", "/no/such/folder"], 3, "/no/such/folder"),
+                (["zoo:small-cnn", "--save-weights", "/no/such/folder/file"], 3, "/no/such/folder/file"),
                 (["zoo:small-cnn", "--batch", "zero"], 2, "--batch"),
+                (["zoo:small-cnn", "--lr", "-1"], 2, "--lr"),
+                (["zoo:small-cnn", "--threads", 10**10], 2, "--threads"),
+                (["zoo:small-cnn", "--steps", 10**19], 2, "--steps"),
                 (["zoo:small-cnn", "--devices", 3], 2, "mpirun"),
                 (["zoo:small-cnn", "--batch", "7", "--micro-batches", 2], 4, "nearest")]:
             said = train(*words, ranks=ranks, expect=code).stderr
             lines = [line for line in said.splitlines() if line.startswith("sibyl")]
             check(len(lines) == 1 and message in lines[0], f"{words} on {ranks} said:\n{said}")
+
+
+def full_disk():
+    # What was measured is told, whatever else goes wrong.
+    words = ["zoo:small-cnn", "--batch", 4, "--steps", 2, "--log-every", 0, "--json"]
+    done = train(*words, "--save-weights", "/dev/full", expect=3)
+    check("/dev/full" in done.stderr, done.stderr)
+    check(json.loads(done.stdout)["step_time_s"] > 0, done.stdout)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([TRAIN, *map(str, words)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=280)
+    check(done.returncode == 3 and "No space left" in done.stderr, f"exit {done.returncode}: {done.stderr}")
 
 
 def bytes_sent():
@@ -124,6 +144,45 @@ def bytes_sent():
         check(result["bytes_sent_per_step_by_rank"] == result["bytes_planned_per_step_by_rank"],
               f"{words} on {ranks}: sent {result['bytes_sent_per_step_by_rank']}, planned otherwise: "
               f"{result['bytes_planned_per_step_by_rank']}")
+
+
+def trace():
+    """One step more than was asked for, after all else, on every rank."""
+    path = FOLDER / "trace.json"
+    words = ["zoo:small-cnn", "--batch", 8, "--bucket", "20KiB", "--micro-batches", 2, "--steps", 2, "--warmup", 1]
+    plain = measured(*words, "--save-weights", FOLDER / "plain", ranks=2)
+    traced = measured(*words, "--save-weights", FOLDER / "traced", "--trace", path, ranks=2)
+    for key in ("losses", "bytes_sent_per_step_by_rank"):
+        check(plain[key] == traced[key], f"tracing changed {key}")
+    check(len(traced["step_times_s"]) == 2, "the traced step was counted")
+    check((FOLDER / "plain").read_bytes() == (FOLDER / "traced").read_bytes(), "tracing changed the weights")
+    file = json.loads(path.read_text())
+    events = file["traceEvents"]
+    named = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    check(named == {1: "rank 0, measured", 3: "rank 1, measured"}, f"processes: {named}")
+    tracks = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    spans = [e for e in events if e["ph"] == "X"]
+    for pid in named:
+        on = {track: [e for e in spans if e["pid"] == pid and tracks[pid, e["tid"]] == track]
+              for track in ("compute", "communication", "host")}
+        compute = [e["name"] for e in on["compute"]]
+        forward = [e for e in on["compute"] if e["cat"] == "forward"]
+        backward = [e for e in on["compute"] if e["cat"] == "backward"]
+        # Every operation runs forward twice, once a micro-batch, and backward likewise, the last one first.
+        once = [e["name"] for e in forward if e["args"]["micro_batch"] == 0]
+        check(len(once) > 5 and [e["name"] for e in forward] == once * 2, f"forward: {compute}")
+        last = [e["name"].replace("backward", "forward") for e in backward if e["args"]["micro_batch"] == 1]
+        check(last[0] == once[-1] and set(last) <= set(once), f"backward: {last}")
+        check(compute[-2:] == ["copy gradients back", "optimizer"], f"the end: {compute[-3:]}")
+        buckets = [e["name"] for e in on["communication"]]
+        check(len(buckets) > 1 and buckets == [f"all-reduce bucket {i}" for i in range(len(buckets))], f"{buckets}")
+        check(sum(e["args"]["bytes"] for e in on["communication"]) == 38282 * 4, "bytes of the buckets")
+        check([e["name"] for e in on["host"]] == ["fill inputs"] * 2, "inputs are filled once a micro-batch")
+        for track in on.values():
+            for a, b in zip(track, track[1:]):
+                check(b["ts"] >= a["ts"] + a["dur"] - 0.002, f"{a} and {b} overlap")
+    said = train("zoo:small-cnn", "--batch", 8, "--steps", 1, "--trace", "/no/such/folder/t.json", ranks=2, expect=3).stderr
+    check("/no/such/folder/t.json" in said and "step 0" not in said, f"a trace that cannot be written must be said first: {said}")
 
 
 def digits(folder):
@@ -157,7 +216,9 @@ def learns_digits():
 CHECKS = {
     "alone": alone,
     "errors": errors,
+    "full_disk": full_disk,
     "bytes": bytes_sent,
+    "trace": trace,
     "learns_digits": learns_digits,
     # Buckets of 20 KiB: several, whose first-step layout differs from the later one.
     "replicas_cnn": lambda: same_weights("zoo:small-cnn", 16, "--bucket", "20KiB", "--optimizer", "momentum"),

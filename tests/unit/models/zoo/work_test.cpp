@@ -28,15 +28,26 @@ void PrintTo(const Published& model, std::ostream* out) { *out << model.name; }
 // = 39.46 G. GPT-3 (table D.1 of its paper): 3.14e23 FLOPs for 300 G tokens of 6 FLOPs each per parameter, by formula
 // here with the head: 96 x (12 x 12288^2 x 2048 + 2 x 2048^2 x 12288) + 2048 x 12288 x 51200 = 367.4 T. CosmoFlow, by
 // hand: 27 x 32 x (4 x 128^3 + 32 x 2 x 64^3 + 64 x 4 x 32^3 + 128 x 8 x 16^3 + 256 x 16 x 8^3) + the dense layers'
-// 32768 x 128 + 128 x 64 + 64 x 4 = 34.43 G.
+// 32768 x 128 + 128 x 64 + 64 x 4 = 34.43 G. Llama 3 at 8192 tokens, per token and layer 2 e^2 (q, o) + 2 e x 1024 (k,
+// v) + 3 e f (gate, up, down), and e x 128256 for the head: the 8B model 32 x (2 x 4096^2 + 2 x 4096 x 1024 + 3 x 4096
+// x 14336) + 4096 x 128256 = 7.5047 G, times 8192 = 61.48 T, with attention's 32 x 2 x 8192^2 x 4096 = 17.59 T; the 70B
+// model 69.50 G a token and 80 x 2 x 8192^2 x 8192 = 87.96 T. 3D U-Net: voxels x weights of each convolution (an
+// up-convolution's input voxels), from 112 x 128 x 128 x 27 x 64 x 32 down and up to 28 x 44 x 44 x 64 x 3; MLPerf's
+// likewise from 128^3 x 27 x 32.
 const Published models[] = {
-    {"alexnet", 61100840, 0.7142e9},         {"vgg11", 132863336, 7.61e9},       {"vgg16", 138357544, 15.47e9},
-    {"resnet18", 11689512, 1.81e9},          {"resnet34", 21797672, 3.66e9},     {"resnet50", 25557032, 4.09e9},
-    {"resnet101", 44549160, 7.80e9},         {"resnet152", 60192808, 11.51e9},   {"mobilenet-v2", 3504872, 0.3008e9},
-    {"densenet121", 7978856, 2.83e9},        {"inception-v3", 27161264, 5.71e9}, {"squeezenet1.1", 1235496, 0.349e9},
-    {"vit-b-16", 86567656, 17.56e9},         {"deit-tiny", 5717416, 1.26e9},     {"bert-base", 109482240, 11.25e9, 128},
-    {"bert-large", 335141888, 39.46e9, 128}, {"gpt2", 124439808, 145.82e9},      {"gpt3-175b", 174615846912, 367.4e12},
-    {"cosmoflow", 8907556, 34.43e9},
+    {"alexnet", 61100840, 0.7142e9},         {"vgg11", 132863336, 7.61e9},
+    {"vgg16", 138357544, 15.47e9},           {"resnet18", 11689512, 1.81e9},
+    {"resnet34", 21797672, 3.66e9},          {"resnet50", 25557032, 4.09e9},
+    {"resnet101", 44549160, 7.80e9},         {"resnet152", 60192808, 11.51e9},
+    {"mobilenet-v2", 3504872, 0.3008e9},     {"densenet121", 7978856, 2.83e9},
+    {"inception-v3", 27161264, 5.71e9},      {"squeezenet1.1", 1235496, 0.349e9},
+    {"vit-b-16", 86567656, 17.56e9},         {"deit-tiny", 5717416, 1.26e9},
+    {"bert-base", 109482240, 11.25e9, 128},  {"bert-large", 335141888, 39.46e9, 128},
+    {"gpt2", 124439808, 145.82e9},           {"gpt3-175b", 174615846912, 367.4e12},
+    {"cosmoflow", 8907556, 34.43e9},         {"resnext50-32x4d", 25028904, 4.23e9},
+    {"resnext101-32x8d", 88791336, 16.41e9}, {"llama3-8b", 8030261248, 79.07e12},
+    {"llama3-70b", 70553706496, 657.3e12},   {"unet3d", 19069955, 266.73e9},
+    {"unet3d-mlperf", 31190243, 477.30e9},
 };
 
 // torchvision and the others count convolutions and matrix products only.
@@ -89,6 +100,7 @@ TEST(Zoo, EveryModelImportsWithoutRemainder) {
 
 struct Kinds {
   int attention = 0, causal = 0, gelu = 0, layer_norm = 0, softmax = 0, erf = 0, where = 0, dropout = 0;
+  int rms_norm = 0, silu = 0, sigmoid = 0, pow = 0, expand = 0;
   bool operator==(const Kinds&) const = default;
 };
 
@@ -104,9 +116,15 @@ Kinds kinds_of(const std::string& name) {
     if (const auto* unary = std::get_if<Unary>(&attributes)) {
       kinds.gelu += unary->kind == UnaryKind::gelu || unary->kind == UnaryKind::gelu_tanh ? 1 : 0;
       kinds.erf += unary->kind == UnaryKind::erf ? 1 : 0;
+      kinds.silu += unary->kind == UnaryKind::silu ? 1 : 0;
+      kinds.sigmoid += unary->kind == UnaryKind::sigmoid ? 1 : 0;
+      kinds.pow += unary->kind == UnaryKind::pow ? 1 : 0;
     }
-    if (const auto* norm = std::get_if<Normalization>(&attributes))
+    if (const auto* norm = std::get_if<Normalization>(&attributes)) {
       kinds.layer_norm += norm->kind == NormalizationKind::layer ? 1 : 0;
+      kinds.rms_norm += norm->kind == NormalizationKind::rms ? 1 : 0;
+    }
+    kinds.expand += std::holds_alternative<Expand>(attributes) ? 1 : 0;
     kinds.softmax += std::holds_alternative<Softmax>(attributes) ? 1 : 0;
     kinds.where += std::holds_alternative<Where>(attributes) ? 1 : 0;
     kinds.dropout += std::holds_alternative<Dropout>(attributes) ? 1 : 0;
@@ -119,7 +137,21 @@ Kinds kinds_of(const std::string& name) {
 TEST(Zoo, TransformersComeBackWhole) {
   EXPECT_EQ(kinds_of("gpt2"), (Kinds{.attention = 12, .causal = 12, .gelu = 12, .layer_norm = 25, .dropout = 25}));
   EXPECT_EQ(kinds_of("bert-base"), (Kinds{.attention = 12, .gelu = 12, .layer_norm = 25, .dropout = 25}));
-  EXPECT_EQ(kinds_of("vit-b-16"), (Kinds{.attention = 12, .gelu = 12, .layer_norm = 25}));
+  EXPECT_EQ(kinds_of("vit-b-16"), (Kinds{.attention = 12, .gelu = 12, .layer_norm = 25, .expand = 1}));
+}
+
+// 32 blocks of one attention, one gate and two RMS-norms each, and one at the end. Keys and values keep their 8 heads,
+// and the rotary tables are no weights.
+TEST(Zoo, LlamaComesBackWhole) {
+  EXPECT_EQ(kinds_of("llama3-8b"), (Kinds{.attention = 32, .causal = 32, .rms_norm = 65, .silu = 32}));
+  const Import import = inspect_onnx_bytes(*zoo_model_bytes("llama3-8b"), "llama3-8b", {}).value();
+  for (const Operation& operation : import.graph.operations()) {
+    if (!std::holds_alternative<Attention>(operation.attributes)) continue;
+    ASSERT_EQ(operation.inputs.size(), 3U);
+    EXPECT_EQ(import.graph[operation.inputs[0]].shape, (Shape{1, 32, 8192, 128}));
+    EXPECT_EQ(import.graph[operation.inputs[1]].shape, (Shape{1, 8, 8192, 128}));
+    EXPECT_EQ(import.graph[operation.inputs[2]].shape, (Shape{1, 8, 8192, 128}));
+  }
 }
 
 }  // namespace

@@ -24,15 +24,31 @@ using testing::HasSubstr;
 //   biases (48) become scales and shifts (96): 38330.
 // GPT of Megatron-LM (Narayanan et al., SC21, table 1, to four digits), width e, l layers: (51200+2048)e + l(12e^2 +
 // 13e) + 2e. gpt2-mini, width e = 256: (50257+1024)e + 4(12e^2 + 13e) + 2e = 13127936 + 3159040 + 512 = 16287488.
+// Llama 3: as Meta's checkpoints on Hugging Face say (8,030,261,248 and 70,553,706,496). llama-mini by the same
+// formula, width e
+//   = 256, key width 64, inner width 704: 2 * 32000 e + 4(2e^2 + 2 * 64e + 3 * 704e + 2e) + e = 16384000 + 4 * 705024 +
+//   256 = 19204352.
+// 3D U-Net: "19069955 parameters in total" (Cicek et al., section 3): convolutions with bias, up-convolutions without,
+//   batch-norm without scale and shift. MLPerf publishes none; its reference by hand, down, up, scales and shifts,
+//   up-convolutions with bias, output: 27(1*32 + 32*32 + 32*64 + 64*64 + 64*128 + 128*128 + 128*256 + 256*256 + 256*320
+//   + 3*320*320) + 27(640*320 + 320*320 + 512*256 + 256*256 + 256*128 + 128*128 + 128*64 + 64*64 + 64*32 + 32*32) +
+//   4(32 + 64 + 128 + 256 + 320 + 320) + 4(320 + 256 + 128 + 64 + 32) + 8(320*320 + 320*256 + 256*128 + 128*64 + 64*32)
+//   + (320 + 256 + 128 + 64 + 32) + 99 = 14018400 + 15344640 + 7680 + 1819424 + 99 = 31190243.
+// ResNeXt: torchvision's pages.
 const std::map<std::string, std::int64_t> published = {
-    {"alexnet", 61100840},        {"vgg11", 132863336},          {"vgg16", 138357544},       {"resnet18", 11689512},
-    {"resnet34", 21797672},       {"resnet50", 25557032},        {"resnet101", 44549160},    {"resnet152", 60192808},
-    {"mobilenet-v2", 3504872},    {"densenet121", 7978856},      {"inception-v3", 27161264}, {"squeezenet1.1", 1235496},
-    {"vit-b-16", 86567656},       {"deit-tiny", 5717416},        {"bert-base", 109482240},   {"bert-large", 335141888},
-    {"bert-base-mlm", 109514298}, {"bert-large-mlm", 335174458}, {"bert-mini", 11170560},    {"bert-tiny", 4385920},
-    {"gpt2", 124439808},          {"gpt2-medium", 354823168},    {"gpt2-large", 774030080},  {"gpt2-xl", 1557611200},
-    {"gpt2-mini", 16287488},      {"cosmoflow", 8907556},        {"lenet", 61706},           {"small-cnn", 38282},
-    {"small-cnn-bn", 38330},      {"gpt3-175b", 174615846912},   {"gpt-1t", 1008038758400},
+    {"alexnet", 61100840},      {"vgg11", 132863336},          {"vgg16", 138357544},
+    {"resnet18", 11689512},     {"resnet34", 21797672},        {"resnet50", 25557032},
+    {"resnet101", 44549160},    {"resnet152", 60192808},       {"mobilenet-v2", 3504872},
+    {"densenet121", 7978856},   {"inception-v3", 27161264},    {"squeezenet1.1", 1235496},
+    {"vit-b-16", 86567656},     {"deit-tiny", 5717416},        {"bert-base", 109482240},
+    {"bert-large", 335141888},  {"bert-base-mlm", 109514298},  {"bert-large-mlm", 335174458},
+    {"bert-mini", 11170560},    {"bert-tiny", 4385920},        {"gpt2", 124439808},
+    {"gpt2-medium", 354823168}, {"gpt2-large", 774030080},     {"gpt2-xl", 1557611200},
+    {"gpt2-mini", 16287488},    {"cosmoflow", 8907556},        {"lenet", 61706},
+    {"small-cnn", 38282},       {"small-cnn-bn", 38330},       {"gpt3-175b", 174615846912},
+    {"gpt-1t", 1008038758400},  {"resnext50-32x4d", 25028904}, {"resnext101-32x8d", 88791336},
+    {"llama3-8b", 8030261248},  {"llama3-70b", 70553706496},   {"llama-mini", 19204352},
+    {"unet3d", 19069955},       {"unet3d-mlperf", 31190243},
 };
 
 onnx::ModelProto parse(const std::string& name) {

@@ -63,12 +63,23 @@ TEST(PredictionText, ColourOnlyOnRequest) {
 }
 
 TEST(PredictionJson, ReadsBackTheSame) {
-  const PredictionReport report = sample_prediction();
+  PredictionReport report = sample_prediction();
+  report.options = {"--batch=64/device", "--no-overlap"};
   const std::string json = to_json(report);
   const auto read = parse_prediction(json, "p.json");
   ASSERT_TRUE(read.has_value()) << to_string(read.error());
   EXPECT_EQ(to_json(*read), json);
   EXPECT_EQ(to_text(*read, {}), to_text(report, {}));
+}
+
+// Keys that were added within version 1.
+TEST(PredictionJson, ReadsFilesFromBeforeAKeyWasAdded) {
+  std::string json = to_json(sample_prediction());
+  for (const std::string key : {",\n    \"io_total\": 0.0", "  \"options\": [],\n"}) {
+    ASSERT_NE(json.find(key), std::string::npos) << key;
+    json.erase(json.find(key), key.size());
+  }
+  EXPECT_EQ(to_json(parse_prediction(json, "p.json").value()), to_json(sample_prediction()));
 }
 
 TEST(PredictionJson, HoldsSiNumbersUnderTheDocumentedKeys) {
@@ -133,6 +144,23 @@ TEST(Comparison, SaysHowMuchAndWhetherItIsSure) {
   after.prediction.interval_high = Seconds{0.39};
   EXPECT_THAT(comparison_text(before, after, {}), HasSubstr("the intervals overlap"));
   EXPECT_THAT(comparison_json(before, after), HasSubstr("\"step_time_ratio\": 0.5"));
+  after.prediction.step_time = before.prediction.step_time * 1.0004;
+  EXPECT_THAT(comparison_text(before, after, {}), HasSubstr("Both steps take the same time, to 0.05 %."));
+  EXPECT_THAT(comparison_text(before, after, {}), Not(HasSubstr("memory of a device")));
+  after.prediction.memory_capacity = before.prediction.memory_capacity * 2;
+  EXPECT_THAT(comparison_text(before, after, {}), HasSubstr("memory of a device"));
+}
+
+// Samples from storage: 0.06 s of reading, of which 0.01 s is waited for.
+TEST(PredictionText, SaysWhatReadingCosts) {
+  PredictionReport report = sample_prediction();
+  EXPECT_THAT(to_text(report, {}), HasSubstr("training data are at hand"));
+  report.prediction.breakdown.io = Seconds{0.01};
+  report.prediction.breakdown.io_total = Seconds{0.06};
+  const std::string text = to_text(report, {});
+  EXPECT_THAT(text, HasSubstr("data, waited for"));
+  EXPECT_THAT(text, HasSubstr("hidden behind the step       50.0 ms  of 60.0 ms of reading samples"));
+  EXPECT_THAT(text, Not(HasSubstr("training data are at hand")));
 }
 
 TEST(Html, StandsAloneAndEscapesNames) {

@@ -1,18 +1,24 @@
-// Writes small models for the fuzzer to start from: write_onnx_seeds FOLDER. One holds nodes of many operators, so that
-// mutations reach their rules; others come from the zoo.
+// Writes what the fuzzers start from: write_seeds FOLDER, which gets a folder for each fuzzer. Of the models, two hold
+// nodes of many operators, so that mutations reach their rules; others come from the zoo.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 
+#include "calibration/codec.h"
+#include "calibration/shipped.h"
 #include "models/zoo/zoo.h"
+#include "oracle/report/report.h"
+#include "tests/unit/calibration/example.h"
 #include "tests/unit/models/onnx/model_builder.h"
+#include "tests/unit/oracle/report/sample_prediction.h"
 
 namespace sibyl {
 namespace {
 
 using Ints = std::vector<int>;
 
-void write(const std::filesystem::path& path, const std::string& bytes) {
+void write(const std::filesystem::path& path, std::string_view bytes) {
+  std::filesystem::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
@@ -67,19 +73,35 @@ ModelBuilder tokens() {
   return m;
 }
 
+void write_models(const std::filesystem::path& folder) {
+  write(folder / "images.onnx", images().bytes());
+  write(folder / "tokens.onnx", tokens().bytes());
+  for (const char* name : {"lenet", "small-cnn-bn", "gpt2-mini", "bert-tiny"})
+    if (const auto bytes = zoo_model_bytes(name)) write(folder / (std::string(name) + ".onnx"), *bytes);
+}
+
+void write_reports(const std::filesystem::path& folder) {
+  const PredictionReport sample = sample_prediction();
+  write(folder / "prediction.json", to_json(sample));
+  const ScalePoint runs{64, sample.prediction, 1.0};
+  const ScalePoint fails{65, fail(ErrorCode::infeasible, "4096 is not divisible by 65", "--batch", "use 4095"), 0.0};
+  write(folder / "scale.json", to_json(ScaleReport{sample.model, sample.cluster, Scaling::strong, {runs, fails}}));
+}
+
 }  // namespace
 }  // namespace sibyl
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::cerr << "usage: write_onnx_seeds FOLDER\n";
+    std::cerr << "usage: write_seeds FOLDER\n";
     return 2;
   }
+  using namespace sibyl;
   const std::filesystem::path folder = argv[1];
-  std::filesystem::create_directories(folder);
-  sibyl::write(folder / "images.onnx", sibyl::images().bytes());
-  sibyl::write(folder / "tokens.onnx", sibyl::tokens().bytes());
-  for (const char* name : {"lenet", "small-cnn-bn", "gpt2-mini", "bert-tiny"})
-    if (const auto bytes = sibyl::zoo_model_bytes(name)) sibyl::write(folder / (std::string(name) + ".onnx"), *bytes);
+  write_models(folder / "onnx");
+  write(folder / "calibration" / "example.json", calibration_codec::write(example_calibration()));
+  for (const std::string& name : shipped::names(shipped::Kind::cluster))
+    write(folder / "cluster" / (name + ".yaml"), *shipped::find(shipped::Kind::cluster, name));
+  write_reports(folder / "report");
   return 0;
 }

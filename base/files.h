@@ -1,6 +1,7 @@
-// Whole files, with errors as values.
+// Whole files and standard output, with errors as values.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -9,11 +10,19 @@
 
 namespace sibyl {
 
-Result<std::string> read_file(const std::filesystem::path& path);
+// Fails on what is larger than `most` bytes: an endless device must not eat the memory.
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t most = std::size_t{1} << 30);
+Result<std::string> read_standard_input();
 
 // Either the new text is there in full, also after a crash, or the old file is untouched: written beside it, synced,
-// renamed.
+// renamed. A link stays, and what it names is replaced; a pipe or a device is written to.
 Result<void> replace_file(const std::filesystem::path& path, std::string_view text);
+
+// Whether a file can be made or replaced there, as far as can be told without doing it: to be asked before long work.
+Result<void> check_writable(const std::filesystem::path& path);
+
+// To standard output, and through to where it goes. Fails where it cannot be written (a full disk).
+Result<void> print(std::string_view text);
 
 // An owned POSIX file descriptor.
 class FileDescriptor {

@@ -1,0 +1,50 @@
+// Grattafiori et al., "The Llama 3 herd of models" (2024): pre-norm with RMSNorm, rotary positions, grouped queries, a
+// gated feed-forward (SwiGLU: Shazeer, 2020), no biases.
+#include "models/zoo/families.h"
+#include "models/zoo/layers.h"
+#include "models/zoo/transformer.h"
+
+namespace sibyl::zoo {
+
+namespace {
+
+constexpr double epsilon = 1e-5;
+
+Value feed_forward(Builder& b, const Value& x, const std::string& path, std::int64_t inner) {
+  const Value gate = silu(b, linear_without_bias(b, x, path + ".gate_proj", inner));
+  const Value up = linear_without_bias(b, x, path + ".up_proj", inner);
+  const Value product = b.apply("Mul", {}, {gate, up}, up.shape);
+  return linear_without_bias(b, product, path + ".down_proj", x.shape.back());
+}
+
+Value grouped_attention(Builder& b, const Value& x, const std::string& path, const AttentionOptions& options) {
+  const std::int64_t width = x.shape.back(), kv_width = width / options.heads * options.kv_heads;
+  const Value q = linear_without_bias(b, x, path + ".q_proj", width);
+  const Value k = linear_without_bias(b, x, path + ".k_proj", kv_width);
+  const Value v = linear_without_bias(b, x, path + ".v_proj", kv_width);
+  return linear_without_bias(b, attention(b, q, k, v, options), path + ".o_proj", width);
+}
+
+}  // namespace
+
+void llama(Builder& b, const LlamaOptions& options) {
+  b.metadata("sibyl.dim.seq", std::to_string(options.seq));
+  const Value ids = b.input("input_ids", {batch_extent, seq_extent}, DType::i64);
+  const AttentionOptions attention = {
+      .heads = options.heads,
+      .kv_heads = options.kv_heads,
+      .mask = causal_mask(b, ids),
+      .rotary = rotary_tables(b, ids, options.width / options.heads, options.rotary_base)};
+  Value x = embedding(b, b.parameter("embed_tokens.weight", {options.vocabulary, options.width}), ids);
+  for (std::int64_t i = 0; i < options.layers; ++i) {
+    const std::string path = "layers." + std::to_string(i);
+    const Value attended =
+        grouped_attention(b, rms_norm(b, x, path + ".input_layernorm", epsilon), path + ".self_attn", attention);
+    x = add(b, x, attended);
+    const Value normalized = rms_norm(b, x, path + ".post_attention_layernorm", epsilon);
+    x = add(b, x, feed_forward(b, normalized, path + ".mlp", options.ffn_width));
+  }
+  b.output(linear_without_bias(b, rms_norm(b, x, "norm", epsilon), "lm_head", options.vocabulary));
+}
+
+}  // namespace sibyl::zoo

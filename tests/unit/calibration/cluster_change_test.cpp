@@ -1,0 +1,116 @@
+// Every key changes what it should and nothing else.
+#include "calibration/cluster_change.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "netmodel/topology.h"
+#include "tests/support/clusters.h"
+
+namespace sibyl {
+namespace {
+
+Cluster cluster() {
+  Cluster c = test::cluster(4, 2);
+  c.storage_read = BytesPerSecond{1e9};
+  Device device = test::cpu_device();
+  device.dispatch = Seconds{4e-6};
+  c.kernels = KernelTable(device, {});
+  return c;
+}
+
+Cluster with(const std::vector<std::string>& changes, DType computed_in = DType::f32) {
+  auto result = changed(cluster(), changes, computed_in);
+  EXPECT_TRUE(result.has_value()) << (result ? "" : to_string(result.error()));
+  return result.value_or(cluster());
+}
+
+Error refused(const std::string& change) {
+  const auto result = changed(cluster(), std::vector{change}, DType::f32);
+  EXPECT_FALSE(result.has_value()) << change;
+  return result ? Error{} : result.error();
+}
+
+// What a key stands for, in SI units.
+double value_of(const Cluster& c, std::string_view key) {
+  const TopologySpec& t = c.network.topology().spec();
+  const Device& d = c.kernels.device();
+  if (key == "link.bandwidth") return t.device_link.bandwidth.value();
+  if (key == "link.latency") return t.device_link.latency.value();
+  if (key == "nic.bandwidth") return t.nic_bandwidth.value();
+  if (key == "nic.latency") return t.nic_latency.value();
+  if (key == "nic.per_node") return t.nics_per_node;
+  if (key == "switch.latency") return t.switch_latency.value();
+  if (key == "switch.oversubscription") return t.oversubscription;
+  if (key == "device.flops") return d.peak.at(DType::f32).value();
+  if (key == "device.memory") return d.memory.value();
+  if (key == "device.memory_bandwidth") return d.memory_bandwidth.value();
+  if (key == "device.dispatch") return d.dispatch.value();
+  if (key == "storage.bandwidth") return c.storage_read.value();
+  ADD_FAILURE() << "this test does not know " << key;
+  return 0;
+}
+
+TEST(ClusterChange, EveryKeyMultipliesItsOwnValueAlone) {
+  const Cluster before = cluster();
+  for (const ClusterKey& key : cluster_keys()) {
+    const Cluster after = with({std::string(key.name) + "=2x"});
+    for (const ClusterKey& other : cluster_keys()) {
+      const double factor = other.name == key.name ? 2 : 1;
+      EXPECT_DOUBLE_EQ(value_of(after, other.name), factor * value_of(before, other.name)) << key.name << other.name;
+    }
+  }
+}
+
+TEST(ClusterChange, EveryKeyTakesItsExample) {
+  const double expected[] = {300e9, 2e-6, 25e9, 2e-6, 8, 300e-9, 1, 300e12, 80e9, 3e12, 4e-6, 10e9};
+  std::size_t i = 0;
+  for (const ClusterKey& key : cluster_keys()) {
+    const Cluster after = with({std::string(key.name) + "=" + std::string(key.takes)});
+    EXPECT_DOUBLE_EQ(value_of(after, key.name), expected[i++]) << key.name;
+  }
+  EXPECT_EQ(i, std::size(expected));
+}
+
+TEST(ClusterChange, ChangesAreAppliedInOrder) {
+  EXPECT_DOUBLE_EQ(value_of(with({"nic.bandwidth=2GB/s", "nic.bandwidth=0.5x"}), "nic.bandwidth"), 1e9);
+}
+
+// The test device has 100 GFLOP/s in f32 and 200 in bf16: 600 in bf16 is three times, so f32 becomes 300.
+TEST(ClusterChange, AnAbsolutePeakIsThatOfTheTypeComputedIn) {
+  const Cluster after = with({"device.flops=600GFLOP/s"}, DType::bf16);
+  EXPECT_DOUBLE_EQ(after.kernels.device().peak.at(DType::bf16).value(), 600e9);
+  EXPECT_DOUBLE_EQ(after.kernels.device().peak.at(DType::f32).value(), 300e9);
+}
+
+TEST(ClusterChange, TheNameSaysWhatIsDifferent) {
+  EXPECT_EQ(with({"link.latency=0.5x", "device.memory=1GB"}).name, "test with link.latency=0.5x, device.memory=1GB");
+  EXPECT_EQ(with({}).name, "test");
+}
+
+TEST(ClusterChange, AnUnknownKeyListsTheKnownOnes) {
+  const Error error = refused("link.speed=2x");
+  EXPECT_EQ(error.code, ErrorCode::usage);
+  EXPECT_THAT(error.message, testing::HasSubstr("link.speed"));
+  for (const ClusterKey& key : cluster_keys()) EXPECT_THAT(error.hint, testing::HasSubstr(std::string(key.name)));
+}
+
+TEST(ClusterChange, ValuesThatCannotBeAreRefused) {
+  for (const char* change :
+       {"nic.bandwidth", "nic.bandwidth=", "nic.bandwidth=x", "nic.bandwidth=0x", "nic.bandwidth=-2x",
+        "nic.bandwidth=3us", "nic.bandwidth=0GB/s", "nic.per_node=1.5", "nic.per_node=0.4x", "device.memory=infx",
+        "switch.oversubscription=0.5", "nic.bandwidth=2x3x"})
+    EXPECT_EQ(refused(change).code, ErrorCode::usage) << change;
+}
+
+// What is not known cannot be doubled, but can be given.
+TEST(ClusterChange, TheUnknownIsGivenNotMultiplied) {
+  Cluster unknown = cluster();
+  unknown.storage_read = {};
+  const std::vector<std::string> twice{"storage.bandwidth=2x"}, given{"storage.bandwidth=2GB/s"};
+  EXPECT_FALSE(changed(unknown, twice, DType::f32).has_value());
+  EXPECT_DOUBLE_EQ(changed(unknown, given, DType::f32)->storage_read.value(), 2e9);
+}
+
+}  // namespace
+}  // namespace sibyl

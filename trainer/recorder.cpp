@@ -1,0 +1,28 @@
+#include "trainer/recorder.h"
+
+#include <fmt/format.h>
+
+#include "oracle/plan/names.h"
+
+namespace sibyl::trainer {
+
+void Recorder::start() {
+  for (std::vector<TraceSpan>& spans : spans_) spans.clear();
+  start_ = std::chrono::steady_clock::now();
+}
+
+Seconds Recorder::now() const {
+  return Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()};
+}
+
+void Recorder::add(Track track, TraceSpan span) { spans_[static_cast<std::size_t>(track)].push_back(std::move(span)); }
+
+TraceProcess Recorder::process(int rank) const {
+  constexpr std::array names{compute_track, communication_track, host_track};  // by Track
+  TraceProcess process{TraceSource::measured, rank, fmt::format("rank {}, measured", rank), {}};
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (!spans_[i].empty()) process.tracks.push_back({std::string(names[i]), spans_[i]});
+  return process;
+}
+
+}  // namespace sibyl::trainer
