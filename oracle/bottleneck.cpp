@@ -34,9 +34,19 @@ BoundTime time_bound_by(Bound bound, const Stage& stage, const PricedStage& pric
   return result;
 }
 
+// Of what computation waits for between operations, over the whole step.
+Seconds exchange_time(const Stage& stage, const PricedStage& priced) {
+  Seconds total;
+  for (const PricedExchange& exchange : priced.exchanges)
+    for (const auto& transfer : {exchange.forward, exchange.backward})
+      if (transfer) total += transfer->time.time;
+  return total * (static_cast<double>(stage.schedule.size()) / 2);
+}
+
 }  // namespace
 
-Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const SimulatedStep& times) {
+Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdown slowdown,
+                           const SimulatedStep& times) {
   const BoundTime arithmetic = time_bound_by(Bound::compute, stage, priced);
   const BoundTime memory = time_bound_by(Bound::memory, stage, priced);
   auto relieved = [&](Relief relief) {
@@ -46,7 +56,10 @@ Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdo
   const Bottleneck candidates[] = {
       {"compute: " + arithmetic.largest, share(arithmetic.total), relieved({.compute_bound = 0.5})},
       {"memory bandwidth: " + memory.largest, share(memory.total), relieved({.memory_bound = 0.5})},
-      {"network: data all-reduce", share(times.breakdown.communication_exposed), relieved({.network = 0.5})},
+      {exchange_time(stage, priced) * 2.0 > times.breakdown.communication_exposed
+           ? "network: exchanges between operations"
+           : "network: data all-reduce",
+       share(times.breakdown.communication_exposed), relieved({.network = 0.5})},
       {"host dispatch", share(times.breakdown.host), relieved({.host = 0.5})},
   };
   return *std::max_element(std::begin(candidates), std::end(candidates),

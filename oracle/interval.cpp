@@ -70,6 +70,12 @@ Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, Seconds e
     shares.add("network", message.estimate.time);
     network_error += message.estimate.time.time.value() * message.estimate.time.relative_error * exposed;
   }
+  for (const PricedExchange& exchange : priced.exchanges)
+    for (const auto& transfer : {exchange.forward, exchange.backward}) {
+      if (!transfer) continue;
+      for (std::size_t m = 0; m < micro_batches; ++m) shares.add("network", transfer->time);
+      network_error += transfer->time.time.value() * transfer->time.relative_error * static_cast<double>(micro_batches);
+    }
   Uncertainty result;
   result.standard_deviation =
       Seconds{std::sqrt(all.variance() + step_error * step_error + network_error * network_error)};

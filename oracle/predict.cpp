@@ -22,7 +22,7 @@ Result<void> check_devices(const Strategy& strategy, const Cluster& cluster) {
   return fail(ErrorCode::infeasible,
               fmt::format("{} needs {} devices, and {} has {}", parallel_text(strategy), strategy.devices(),
                           cluster.name, cluster.devices()),
-              "--parallel", fmt::format("at most data={}", cluster.devices()));
+              "--parallel", fmt::format("at most data={}", cluster.devices() / strategy.devices_per_replica()));
 }
 
 std::vector<OperationCost> operation_costs(const Graph& graph, const Stage& stage, const PricedStage& priced) {
@@ -49,8 +49,8 @@ void describe_plan(const Plan& plan, const PricedStage& priced, const Cluster& c
   prediction.parallel = parallel_text(strategy);
   prediction.precision = to_string(strategy.precision);
   prediction.optimizer = to_string(strategy.optimizer);
-  if (priced.messages.empty()) return;
-  const Algorithm algorithm = priced.messages.back().estimate.algorithm;
+  if (priced.messages.empty() && prediction.breakdown.communication_total.value() <= 0) return;
+  const Algorithm algorithm = priced.messages.empty() ? Algorithm::ring : priced.messages.back().estimate.algorithm;
   prediction.algorithm = to_string(algorithm);
   prediction.bytes_sent = bytes_sent_per_step(plan, 0, algorithm);
 }

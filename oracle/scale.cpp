@@ -1,5 +1,7 @@
 #include "oracle/predict.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace sibyl {
@@ -11,6 +13,13 @@ Result<Cluster> sized_for(const Cluster& cluster, int devices) {
   return resized(cluster, (devices + per_node - 1) / per_node, per_node);
 }
 
+Result<Prediction> predict_on(const Graph& graph, const Strategy& strategy, const Cluster& cluster, int devices) {
+  if (strategy.devices() == devices) return predict(graph, strategy, cluster);
+  return fail(ErrorCode::infeasible,
+              fmt::format("{} devices cannot be divided into replicas of {}", devices, strategy.devices_per_replica()),
+              "--parallel");
+}
+
 }  // namespace
 
 std::vector<ScalePoint> scale(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
@@ -20,10 +29,10 @@ std::vector<ScalePoint> scale(const Graph& graph, const Strategy& strategy, cons
   double reference = 0;  // samples per second and device of the first point
   for (const int devices : device_counts) {
     Strategy at = strategy;
-    at.data = devices;
+    at.data = std::max(1, devices / strategy.devices_per_replica());
     if (scaling == Scaling::weak) at.global_batch = per_device * devices;
     Result<Prediction> prediction = sized_for(cluster, devices).and_then([&](const Cluster& sized) {
-      return predict(graph, at, sized);
+      return predict_on(graph, at, sized, devices);
     });
     double efficiency = 0;
     if (prediction) {

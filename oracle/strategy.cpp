@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
+#include <vector>
 
 namespace sibyl {
 namespace {
@@ -20,7 +23,8 @@ template <class Enum>
 Result<Enum> parse_choice(std::string_view text, auto&& names, std::string_view what) {
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] == text) return static_cast<Enum>(i);
-  return fail(ErrorCode::usage, fmt::format("'{}' is not {}", text, what), {}, fmt::format("one of {}", choices(names)));
+  return fail(ErrorCode::usage, fmt::format("'{}' is not {}", text, what), {},
+              fmt::format("one of {}", choices(names)));
 }
 
 }  // namespace
@@ -45,25 +49,103 @@ Result<OptimizerKind> parse_optimizer(std::string_view text) {
   return parse_choice<OptimizerKind>(text, enum_names(OptimizerKind{}), "an optimizer");
 }
 
+namespace {
+
+constexpr std::string_view example = "data=8";
+
+Result<int> parse_degree(std::string_view text, std::string_view entry) {
+  int degree = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), degree);
+  if (status == std::errc{} && end == text.data() + text.size() && degree >= 1) return degree;
+  return fail(ErrorCode::usage, fmt::format("'{}' needs a whole number of at least 1", entry), "--parallel",
+              std::string(example));
+}
+
+// HxW or DxHxW.
+Result<void> parse_spatial(std::string_view text, std::string_view entry, Strategy& strategy) {
+  std::vector<int> extents;
+  while (true) {
+    const std::size_t times = text.find('x');
+    SIBYL_TRY(const int extent, parse_degree(text.substr(0, times), entry));
+    extents.push_back(extent);
+    if (times == std::string_view::npos) break;
+    text.remove_prefix(times + 1);
+  }
+  if (extents.size() != 2 && extents.size() != 3)
+    return fail(ErrorCode::usage, fmt::format("'{}' needs two extents, or three", entry), "--parallel", "spatial=2x2");
+  strategy.depth = extents.size() == 3 ? extents.front() : 1;
+  strategy.height = extents[extents.size() - 2];
+  strategy.width = extents.back();
+  return {};
+}
+
+Result<void> parse_axis(std::string_view axis, std::string_view text, std::string_view entry, Strategy& strategy) {
+  if (axis == "spatial") return parse_spatial(text, entry, strategy);
+  const std::array<std::pair<std::string_view, int*>, 5> axes = {{{"data", &strategy.data},
+                                                                  {"tensor", &strategy.tensor},
+                                                                  {"filter", &strategy.filter},
+                                                                  {"channel", &strategy.channel},
+                                                                  {"sequence", &strategy.tensor}}};
+  const auto found = std::find_if(axes.begin(), axes.end(), [&](const auto& known) { return known.first == axis; });
+  if (found == axes.end())
+    return fail(ErrorCode::usage, fmt::format("'{}' is not an axis of parallelism", axis), "--parallel",
+                "data=N, tensor=N, sequence=N, filter=N, channel=N, spatial=HxW");
+  SIBYL_TRY(const int degree, parse_degree(text, entry));
+  const bool again = axis == "sequence" || (axis == "tensor" && strategy.sequence);
+  if (again && *found->second > 1 && *found->second != degree)
+    return fail(ErrorCode::usage, "the sequence is split over the ranks of the tensor axis: their degrees are one",
+                "--parallel", "tensor=4,sequence=4");
+  *found->second = degree;
+  if (axis == "sequence") strategy.sequence = degree > 1;
+  return {};
+}
+
+}  // namespace
+
 Result<void> parse_parallel(std::string_view text, Strategy& strategy) {
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
     const std::string_view entry = text.substr(0, comma);
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
     const std::size_t equals = entry.find('=');
-    const std::string_view axis = entry.substr(0, equals);
-    if (axis != "data")
-      return fail(ErrorCode::usage, fmt::format("'{}' is not an axis of parallelism", axis), "--parallel", "data=N");
-    int degree = 0;
-    const std::string_view number = equals == std::string_view::npos ? "" : entry.substr(equals + 1);
-    const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), degree);
-    if (status != std::errc{} || end != number.data() + number.size() || degree < 1)
-      return fail(ErrorCode::usage, fmt::format("'{}' needs a whole number of at least 1", entry), "--parallel", "data=8");
-    strategy.data = degree;
+    const std::string_view value = equals == std::string_view::npos ? "" : entry.substr(equals + 1);
+    SIBYL_CHECK(parse_axis(entry.substr(0, equals), value, entry, strategy));
   }
   return {};
 }
 
-std::string parallel_text(const Strategy& strategy) { return fmt::format("data={}", strategy.data); }
+std::string parallel_text(const Strategy& strategy) {
+  std::string text = fmt::format("data={}", strategy.data);
+  const auto add = [&](std::string_view axis, int degree) {
+    if (degree > 1) text += fmt::format(",{}={}", axis, degree);
+  };
+  add("tensor", strategy.tensor);
+  if (strategy.sequence) add("sequence", strategy.tensor);
+  add("filter", strategy.filter);
+  add("channel", strategy.channel);
+  if (strategy.depth > 1)
+    text += fmt::format(",spatial={}x{}x{}", strategy.depth, strategy.height, strategy.width);
+  else if (strategy.height * strategy.width > 1)
+    text += fmt::format(",spatial={}x{}", strategy.height, strategy.width);
+  return text;
+}
+
+std::string_view to_string(MeshAxis axis) {
+  constexpr std::array<std::string_view, 7> names = {"tensor", "filter", "channel", "depth", "height", "width", "data"};
+  return names[static_cast<std::size_t>(axis)];
+}
+
+int Strategy::degree(MeshAxis axis) const {
+  switch (axis) {
+    case MeshAxis::tensor: return tensor;
+    case MeshAxis::filter: return filter;
+    case MeshAxis::channel: return channel;
+    case MeshAxis::depth: return depth;
+    case MeshAxis::height: return height;
+    case MeshAxis::width: return width;
+    case MeshAxis::data: return data;
+  }
+  return 1;
+}
 
 }  // namespace sibyl

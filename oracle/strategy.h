@@ -24,8 +24,16 @@ enum class GradientExchange {
 // Where samples lie when a step wants them.
 enum class DataSource { memory, storage };
 
+// The axes along which devices share the work of a step.
+enum class MeshAxis { tensor, filter, channel, depth, height, width, data };
+std::string_view to_string(MeshAxis axis);
+
 struct Strategy {
   int data = 1;                    // replicas
+  // What one replica is split over. tensor: weights by columns and rows in turn; filter, channel: by one of the two;
+  // depth, height, width: images.
+  int tensor = 1, filter = 1, channel = 1, depth = 1, height = 1, width = 1;
+  bool sequence = false;           // tensor: what lies between weights is split along the sequence
   std::int64_t global_batch = 1;   // samples of one step over all replicas
   std::int64_t accumulation = 1;   // micro-batches whose gradients are summed before the exchange
   Precision precision = Precision::fp32;
@@ -35,7 +43,9 @@ struct Strategy {
   Bytes first_bucket{1024.0 * 1024};
   DataSource data_source = DataSource::memory;
 
-  [[nodiscard]] int devices() const { return data; }
+  [[nodiscard]] int degree(MeshAxis axis) const;
+  [[nodiscard]] int devices() const { return data * devices_per_replica(); }
+  [[nodiscard]] int devices_per_replica() const { return tensor * filter * channel * depth * height * width; }
 };
 
 DType compute_type(Precision precision);
@@ -43,8 +53,9 @@ std::string_view to_string(Precision precision);
 Result<Precision> parse_precision(std::string_view text);
 std::string_view to_string(OptimizerKind kind);
 Result<OptimizerKind> parse_optimizer(std::string_view text);
-// "data=8" into the strategy's degrees; an unknown axis or a degree below 1 is an Error of code usage.
+// "data=8,spatial=2x2" into the strategy's degrees; an unknown axis or a degree below 1 is an Error of code usage.
+// spatial is HxW, or DxHxW; sequence=N is tensor=N with the sequence split.
 Result<void> parse_parallel(std::string_view text, Strategy& strategy);
-std::string parallel_text(const Strategy& strategy);  // "data=8"
+std::string parallel_text(const Strategy& strategy);  // "data=8", "data=2,tensor=4"
 
 }  // namespace sibyl

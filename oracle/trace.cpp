@@ -36,6 +36,14 @@ class Writer {
         result.category = "backward";
         describe(span, priced_.kernels.steps[span.index].backward, result.arguments);
         break;
+      case exchange_forward:
+        result.category = "communication";
+        describe(priced_.exchanges[span.index].forward, result.arguments);
+        break;
+      case exchange_backward:
+        result.category = "communication";
+        describe(priced_.exchanges[span.index].backward, result.arguments);
+        break;
       case message:
         result.category = "communication";
         describe(priced_.messages[span.index], result.arguments);
@@ -48,8 +56,7 @@ class Writer {
 
  private:
   void describe(const NamedSpan& span, std::optional<StageKernels::Index> kernel, Arguments& arguments) const {
-    const auto& compute = std::get<Compute>(stage_.steps[span.index]);
-    arguments.push_back({"kind", std::string(name_of(compute.attributes))});
+    arguments.push_back({"kind", std::string(name_of(attributes_of(stage_.steps[span.index])))});
     arguments.push_back({"micro_batch", std::int64_t{span.micro_batch}});
     if (!kernel) return;
     const Work work = work_of(priced_.kernels.keys[*kernel], backend_);
@@ -58,6 +65,12 @@ class Writer {
     arguments.push_back(
         {"bound_by", std::string(priced_.prices[*kernel].bound == Bound::compute ? "compute" : "memory")});
     add_certainty(priced_.prices[*kernel].estimate.time, arguments);
+  }
+
+  static void describe(const std::optional<CollectiveEstimate>& transfer, Arguments& arguments) {
+    if (!transfer) return;
+    arguments.push_back({"algorithm", std::string(to_string(transfer->algorithm))});
+    add_certainty(transfer->time, arguments);
   }
 
   static void describe(const PricedMessage& message, Arguments& arguments) {

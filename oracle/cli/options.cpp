@@ -144,7 +144,7 @@ std::vector<Option> strategy_options() {
        .value = "N[/device]",
        .help = "samples of one step: over all devices, or of each",
        .fallback = "32/device"},
-      {.name = "--parallel", .value = "AXIS=N", .help = "how the model is split: data=64", .fallback = {}},
+      {.name = "--parallel", .value = "AXIS=N", .help = "how the model is split: data=64; tensor, sequence, filter, channel=N; spatial=HxW", .fallback = {}},
       {.name = "--micro-batches",
        .value = "N",
        .help = "parts of a device's batch that run one after the other, gradients summed",
@@ -203,6 +203,9 @@ Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> de
   Strategy strategy;
   if (const auto parallel = arguments.text("--parallel")) {
     SIBYL_CHECK(parse_parallel(*parallel, strategy));
+    const int replica = strategy.devices_per_replica();  // what is left of the devices makes replicas
+    if (devices && parallel->find("data=") == std::string::npos && *devices % replica == 0)
+      strategy.data = *devices / replica;
     if (devices && strategy.devices() != *devices)
       return fail(ErrorCode::usage, fmt::format("--parallel {} uses {} devices, but --devices says {}", *parallel,
                                                 strategy.devices(), *devices));

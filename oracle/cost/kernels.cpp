@@ -12,8 +12,12 @@ class Collector {
 
   StageKernels collect() {
     result_.steps.resize(stage_.steps.size());
-    for (std::size_t i = 0; i < stage_.steps.size(); ++i)
-      if (const auto* compute = std::get_if<Compute>(&stage_.steps[i])) add_passes(*compute, result_.steps[i]);
+    for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
+      if (const auto* compute = std::get_if<Compute>(&stage_.steps[i]))
+        add_passes(*compute, result_.steps[i]);
+      else
+        add_copies(std::get<Exchange>(stage_.steps[i]), result_.steps[i]);
+    }
     add_gradient_work();
     add_updates();
     return std::move(result_);
@@ -30,6 +34,27 @@ class Collector {
     Signature s = signature(stage_, compute);
     step.forward = index_of({s, Pass::forward, 0});
     if (compute.gradients != 0) step.backward = index_of({std::move(s), Pass::backward, compute.gradients});
+  }
+
+  void add_copies(const Exchange& exchange, StageKernels::OfStep& step) {
+    const LocalTensor& in = stage_[exchange.input];
+    const LocalTensor& out = stage_[exchange.output];
+    if (copies(exchange.forward)) step.forward = index_of(copy(sends_packed(exchange.forward) ? in : out));
+    if (copies(exchange.backward)) step.backward = index_of(copy(sends_packed(exchange.backward) ? out : in));
+  }
+
+  // Sums are taken where they lie, and parts of an outermost dimension lie in a row.
+  static bool copies(const Transfer& transfer) {
+    switch (transfer.motion) {
+      case Motion::none:
+      case Motion::all_reduce: return false;
+      case Motion::all_gather:
+      case Motion::reduce_scatter: return transfer.dim > 0 || !transfer.pieces.empty();
+      default: return true;
+    }
+  }
+  static bool sends_packed(const Transfer& transfer) {
+    return transfer.motion == Motion::reduce_scatter || transfer.motion == Motion::all_to_all;
   }
 
   KernelKey addition(const LocalTensor& tensor) {
@@ -75,10 +100,7 @@ class Collector {
   std::size_t micro_batches() const { return stage_.schedule.size() / 2; }
 
   void each_gradient_of(std::size_t step, auto&& visit) {
-    const auto* compute = std::get_if<Compute>(&stage_.steps[step]);
-    if (!compute) return;
-    for (std::size_t i = 0; i < compute->inputs.size(); ++i)
-      if (compute->gradients >> i & 1U) visit(step, compute->inputs[i]);
+    sibyl::each_gradient(stage_, stage_.steps[step], [&](LocalTensorId id) { visit(step, id); });
   }
   void each_gradient(auto&& visit) {
     for (std::size_t i = 0; i < stage_.steps.size(); ++i) each_gradient_of(i, visit);

@@ -1,6 +1,7 @@
 // Which kernels a stage of a plan runs in one step, and how often: what calibration times and what pricing looks up.
 //
-// Beside each operation's forward and backward there are: the additions by which autograd sums the gradients of a tensor
+// Beside each operation's forward and backward there are: the copies by which exchanges put what they send and receive in
+// order; the additions by which autograd sums the gradients of a tensor
 // used several times; the additions into parameters' gradients from the second micro-batch on; the copies of gradients
 // into and out of communication buckets; the optimizer's updates (one kernel a parameter on the CPU, one over all
 // parameters on CUDA, where PyTorch uses its multi-tensor implementation).

@@ -17,9 +17,7 @@ Bound bound_of(const KernelKey& key, const Device& device) {
 std::vector<std::size_t> completing_steps(const Stage& stage) {
   std::vector<std::size_t> completing(stage.tensors.size(), 0);
   for (std::size_t i = stage.steps.size(); i-- > 0;)
-    if (const auto* compute = std::get_if<Compute>(&stage.steps[i]))
-      for (std::size_t in = 0; in < compute->inputs.size(); ++in)
-        if (compute->gradients >> in & 1U) completing[compute->inputs[in].index()] = i;
+    each_gradient(stage, stage.steps[i], [&](LocalTensorId id) { completing[id.index()] = i; });
   return completing;
 }
 
@@ -27,7 +25,7 @@ void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster
   const std::vector<std::size_t> completing = completing_steps(stage);
   for (const GradientSync& sync : stage.gradients) {
     priced.overlapped = priced.overlapped && sync.overlapped;
-    const GroupPlacement group = placement(plan.mesh, sync.axis, cluster.devices_per_node);
+    const GroupPlacement group = placement(plan.mesh, sync.axes, cluster.devices_per_node);
     for (const Bucket& bucket : sync.buckets) {
       PricedMessage message;
       message.bytes = Bytes{static_cast<double>(bucket.bytes())};
@@ -38,6 +36,28 @@ void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster
       priced.bucket_bytes += message.bytes;
       priced.messages.push_back(message);
     }
+  }
+}
+
+// A halo goes to two neighbours; its slabs share the way out.
+std::optional<CollectiveEstimate> price_transfer(const Transfer& transfer, const LocalTensor& from, const Shape& to,
+                                                 const Network& network, const GroupPlacement& group) {
+  const std::optional<Collective> collective = collective_of(transfer.motion);
+  if (!collective) return std::nullopt;
+  const double elements = static_cast<double>(buffer_elements(transfer, from.shape, to));
+  return network.collective(*collective, Bytes{elements * size_in_bytes(from.dtype)}, group);
+}
+
+void price_exchanges(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
+  priced.exchanges.resize(stage.steps.size());
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
+    if (!exchange) continue;
+    const GroupPlacement group = placement(plan.mesh, exchange->axis, cluster.devices_per_node);
+    const LocalTensor& in = stage[exchange->input];
+    const LocalTensor& out = stage[exchange->output];
+    priced.exchanges[i] = {price_transfer(exchange->forward, in, out.shape, cluster.network, group),
+                           price_transfer(exchange->backward, out, in.shape, cluster.network, group)};
   }
 }
 
@@ -54,6 +74,7 @@ PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster) 
   priced.overhead = cluster.step_overhead_per_operation;
   priced.composition = cluster.composition;
   price_messages(plan, stage, cluster, priced);
+  price_exchanges(plan, stage, cluster, priced);
   return priced;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,16 @@ struct PricedMessage {
   Bytes bytes;
 };
 
+// An exchange between operations: computation waits for it.
+struct PricedExchange {
+  std::optional<CollectiveEstimate> forward, backward;
+};
+
 struct PricedStage {
   StageKernels kernels;
   std::vector<PricedKernel> prices;     // parallel to kernels.keys
   std::vector<PricedMessage> messages;  // in the order they are sent
+  std::vector<PricedExchange> exchanges;  // parallel to Stage::steps; of computations empty
   bool overlapped = true;
   Seconds dispatch;         // host time to launch one kernel
   Seconds overhead;         // host time per operation that no kernel contains

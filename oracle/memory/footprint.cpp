@@ -72,9 +72,14 @@ struct Storage {
 class StepWalk {
  public:
   StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device)
-      : stage_(stage), priced_(priced), strategy_(strategy), device_(device),
-        ledger_(device.backend == Backend::cpu ? 64 : 512), storage_of_(stage.tensors.size(), no_storage),
-        gradient_of_(stage.tensors.size(), no_storage), saved_(stage.steps.size()) {
+      : stage_(stage),
+        priced_(priced),
+        strategy_(strategy),
+        device_(device),
+        ledger_(device.backend == Backend::cpu ? 64 : 512),
+        storage_of_(stage.tensors.size(), no_storage),
+        gradient_of_(stage.tensors.size(), no_storage),
+        saved_(stage.steps.size()) {
     for (const Step& step : stage.steps) {
       const auto* compute = std::get_if<Compute>(&step);
       rules_.push_back(compute ? training_rule(signature(stage, *compute), compute->gradients, device.backend)
@@ -139,20 +144,36 @@ class StepWalk {
     ledger_.phase("forward");
     std::vector<int> uses(stage_.tensors.size(), 0);
     for (const Step& step : stage_.steps)
-      if (const auto* compute = std::get_if<Compute>(&step))
-        for (const LocalTensorId in : compute->inputs)
-          if (in.valid()) ++uses[in.index()];
+      for (const LocalTensorId in : inputs_of(step))
+        if (in.valid()) ++uses[in.index()];
     for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
-      const auto* compute = std::get_if<Compute>(&stage_.steps[i]);
-      if (!compute) continue;
-      with_workspace(priced_.kernels.steps[i].forward, [&] { produce(*compute, rules_[i]); });
-      save(*compute, i);
+      const Step& step = stage_.steps[i];
+      const auto* compute = std::get_if<Compute>(&step);
+      with_workspace(priced_.kernels.steps[i].forward, [&] {
+        if (compute)
+          produce(*compute, rules_[i]);
+        else
+          move(std::get<Exchange>(step));
+      });
+      if (compute) save(*compute, i);
       // The program's own reference goes when the last consumer has run (at once if nobody consumes it).
-      for (const LocalTensorId in : compute->inputs)
+      for (const LocalTensorId in : inputs_of(step))
         if (in.valid() && --uses[in.index()] == 0) release(storage_of_[in.index()]);
-      for (const LocalTensorId out : compute->outputs)
+      for (const LocalTensorId out : outputs_of(step))
         if (uses[out.index()] == 0) release(storage_of_[out.index()]);
     }
+  }
+
+  // Nothing moves, or sums are taken where their summands lie; all else is written anew. Nothing is kept for backward.
+  static bool in_place(const Transfer& transfer) {
+    return transfer.motion == Motion::none || transfer.motion == Motion::all_reduce;
+  }
+
+  void move(const Exchange& exchange) {
+    std::size_t& storage = storage_of_[exchange.output.index()];
+    storage = in_place(exchange.forward) ? storage_of_[exchange.input.index()]
+                                         : allocate(bytes_of(exchange.output), activations);
+    hold(storage);
   }
 
   void produce(const Compute& compute, const TrainingRule& rule) {
@@ -171,7 +192,8 @@ class StepWalk {
       std::size_t storage = no_storage;
       if (saved.what == Saved::What::extra)
         storage = allocate(saved.bytes.value(), activations);
-      else if (saved.what == Saved::What::input && saved.index < compute.inputs.size() && compute.inputs[saved.index].valid())
+      else if (saved.what == Saved::What::input && saved.index < compute.inputs.size() &&
+               compute.inputs[saved.index].valid())
         storage = storage_of_[compute.inputs[saved.index].index()];
       else if (saved.what == Saved::What::output && saved.index < compute.outputs.size())
         storage = storage_of_[compute.outputs[saved.index].index()];
@@ -184,11 +206,16 @@ class StepWalk {
     ledger_.phase("backward");
     for (std::size_t i = stage_.steps.size(); i-- > 0;) {
       const auto* compute = std::get_if<Compute>(&stage_.steps[i]);
-      if (!compute || compute->gradients == 0) continue;
-      with_workspace(priced_.kernels.steps[i].backward, [&] { differentiate(*compute); });
+      if (compute && compute->gradients == 0) continue;
+      with_workspace(priced_.kernels.steps[i].backward, [&] {
+        if (compute)
+          differentiate(*compute);
+        else
+          move_back(std::get<Exchange>(stage_.steps[i]));
+      });
       for (const std::size_t storage : saved_[i]) release(storage);
       saved_[i].clear();
-      for (const LocalTensorId out : compute->outputs) {
+      for (const LocalTensorId out : outputs_of(stage_.steps[i])) {
         release(gradient_of_[out.index()]);
         gradient_of_[out.index()] = no_storage;
       }
@@ -200,17 +227,26 @@ class StepWalk {
     const std::size_t incoming = compute.outputs.empty() ? no_storage : gradient_of_[compute.outputs[0].index()];
     for (std::size_t in = 0; in < compute.inputs.size(); ++in) {
       if (!(compute.gradients >> in & 1U)) continue;
-      const LocalTensorId id = compute.inputs[in];
-      const bool parameter = stage_[id].kind == TensorKind::parameter;
-      std::size_t& gradient = gradient_of_[id.index()];
-      if (gradient != no_storage) {
-        add_gradient(gradient, bytes_of(id), passes_gradient_through(s, in));
-        continue;
-      }
-      const bool shared = incoming != no_storage && passes_gradient_through(s, in) && !parameter;
-      gradient = shared ? incoming : allocate(bytes_of(id), parameter ? gradients : activations);
-      hold(gradient);
+      receive_gradient(compute.inputs[in], incoming, passes_gradient_through(s, in));
     }
+  }
+
+  void move_back(const Exchange& exchange) {
+    if (!stage_[exchange.input].requires_gradient) return;
+    receive_gradient(exchange.input, gradient_of_[exchange.output.index()], in_place(exchange.backward));
+  }
+
+  // A tensor's first gradient is taken as it is, or is the incoming one; each later one is added.
+  void receive_gradient(LocalTensorId id, std::size_t incoming, bool passed_through) {
+    const bool parameter = stage_[id].kind == TensorKind::parameter;
+    std::size_t& gradient = gradient_of_[id.index()];
+    if (gradient != no_storage) {
+      add_gradient(gradient, bytes_of(id), passed_through);
+      return;
+    }
+    const bool shared = incoming != no_storage && passed_through && !parameter;
+    gradient = shared ? incoming : allocate(bytes_of(id), parameter ? gradients : activations);
+    hold(gradient);
   }
 
   // A further gradient is summed in place into the first, unless somebody else holds that one too (a gradient passed

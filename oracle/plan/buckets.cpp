@@ -1,12 +1,14 @@
 #include "oracle/plan/buckets.h"
 
 #include <algorithm>
+#include <map>
 
 namespace sibyl {
 
 std::int64_t Bucket::bytes() const { return elements * static_cast<std::int64_t>(size_in_bytes(dtype)); }
 
-std::vector<Bucket> make_buckets(const Stage& stage, const std::vector<LocalTensorId>& order, Bytes first_cap, Bytes cap) {
+std::vector<Bucket> make_buckets(const Stage& stage, const std::vector<LocalTensorId>& order, Bytes first_cap,
+                                 Bytes cap) {
   std::vector<Bucket> buckets;
   Bucket open;
   for (const LocalTensorId parameter : order) {
@@ -22,11 +24,21 @@ std::vector<Bucket> make_buckets(const Stage& stage, const std::vector<LocalTens
   return buckets;
 }
 
-GradientSync data_parallel_sync(const Stage& stage, const Strategy& strategy) {
+namespace {
+
+// The axes whose ranks each make a summand of this parameter's gradient, in the mesh's order.
+std::vector<MeshAxis> axes_of(const LocalTensor& parameter, const Strategy& strategy) {
+  std::vector<MeshAxis> axes = parameter.summed_over;
+  if (strategy.data > 1) axes.push_back(MeshAxis::data);
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+GradientSync gradient_sync(const Stage& stage, const Strategy& strategy, std::vector<MeshAxis> axes,
+                           const std::vector<LocalTensorId>& arrival) {
   GradientSync sync;
-  sync.axis = MeshAxis::data;
+  sync.axes = std::move(axes);
   sync.overlapped = strategy.exchange == GradientExchange::overlapped;
-  const std::vector<LocalTensorId> arrival = gradient_order(stage);
   if (!sync.overlapped) {
     const Bytes everything{1e300};
     sync.buckets = make_buckets(stage, arrival, everything, everything);
@@ -39,6 +51,18 @@ GradientSync data_parallel_sync(const Stage& stage, const Strategy& strategy) {
   std::reverse(sync.first_buckets.begin(), sync.first_buckets.end());
   sync.buckets = make_buckets(stage, arrival, strategy.first_bucket, strategy.bucket);
   return sync;
+}
+
+}  // namespace
+
+std::vector<GradientSync> gradient_syncs(const Stage& stage, const Strategy& strategy) {
+  std::map<std::vector<MeshAxis>, std::vector<LocalTensorId>> groups;  // each in arrival order
+  for (const LocalTensorId parameter : gradient_order(stage))
+    groups[axes_of(stage[parameter], strategy)].push_back(parameter);
+  std::vector<GradientSync> syncs;
+  for (const auto& [axes, parameters] : groups)
+    if (!axes.empty()) syncs.push_back(gradient_sync(stage, strategy, axes, parameters));
+  return syncs;
 }
 
 }  // namespace sibyl

@@ -16,6 +16,7 @@ namespace sibyl {
 
 std::vector<Bucket> make_buckets(const Stage& stage, const std::vector<LocalTensorId>& order, Bytes first_cap, Bytes cap);
 
-GradientSync data_parallel_sync(const Stage& stage, const Strategy& strategy);
+// One exchange for each set of axes over which parameters' gradients are summed.
+std::vector<GradientSync> gradient_syncs(const Stage& stage, const Strategy& strategy);
 
 }  // namespace sibyl

@@ -4,13 +4,6 @@
 
 namespace sibyl {
 
-std::string_view to_string(MeshAxis axis) {
-  switch (axis) {
-    case MeshAxis::data: return "data";
-  }
-  return "?";
-}
-
 int Mesh::size() const {
   int product = 1;
   for (const Extent& extent : extents) product *= extent.size;
@@ -42,6 +35,18 @@ std::vector<int> Mesh::group(int rank, MeshAxis axis) const {
   return ranks;
 }
 
+std::vector<int> Mesh::group(int rank, std::span<const MeshAxis> axes) const {
+  std::vector<int> ranks = {rank};
+  for (const MeshAxis axis : axes) {
+    std::vector<int> wider;
+    for (const int member : ranks)
+      for (const int other : group(member, axis)) wider.push_back(other);
+    ranks = std::move(wider);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
 // Ranks fill nodes in order. Of a group with stride s and n members, a node of g devices holds ceil(g/s) members
 // (all n if they fit); the other g - that many devices belong to as many more groups.
 GroupPlacement placement(const Mesh& mesh, MeshAxis axis, int devices_per_node) {
@@ -51,6 +56,17 @@ GroupPlacement placement(const Mesh& mesh, MeshAxis axis, int devices_per_node) 
   result.nodes = (members + result.ranks_per_node - 1) / result.ranks_per_node;
   const int used = std::min(devices_per_node, mesh.size());
   result.groups_per_node = std::max(1, used / result.ranks_per_node);
+  return result;
+}
+
+GroupPlacement placement(const Mesh& mesh, std::span<const MeshAxis> axes, int devices_per_node) {
+  if (axes.size() == 1) return placement(mesh, axes.front(), devices_per_node);
+  const std::vector<int> group = mesh.group(0, axes);
+  const auto members = static_cast<int>(group.size());
+  GroupPlacement result;
+  result.ranks_per_node = static_cast<int>(std::lower_bound(group.begin(), group.end(), devices_per_node) - group.begin());
+  result.nodes = (members + result.ranks_per_node - 1) / result.ranks_per_node;
+  result.groups_per_node = std::max(1, std::min(devices_per_node, mesh.size()) / result.ranks_per_node);
   return result;
 }
 

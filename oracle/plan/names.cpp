@@ -10,6 +10,13 @@ std::string pass_name(const Graph& graph, const Compute& compute, Turn::Kind kin
   return fmt::format("{} {}", graph[compute.operation].name, to_string(kind));
 }
 
+std::string pass_name(const Graph& graph, const Stage& stage, const Step& step, Turn::Kind kind) {
+  if (const auto* compute = std::get_if<Compute>(&step)) return pass_name(graph, *compute, kind);
+  const auto& exchange = std::get<Exchange>(step);
+  const Transfer& transfer = kind == Turn::Kind::forward ? exchange.forward : exchange.backward;
+  return fmt::format("{} {} {}", to_string(transfer.motion), graph[stage[exchange.input].origin].name, to_string(kind));
+}
+
 std::string bucket_name(std::size_t index) { return fmt::format("all-reduce bucket {}", index); }
 
 }  // namespace sibyl

@@ -9,7 +9,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,16 +19,16 @@
 #include "base/id.h"
 #include "base/result.h"
 #include "models/graph.h"
+#include "models/training/training.h"
 #include "netmodel/network.h"
+#include "oracle/plan/sharding/conversion.h"
+#include "oracle/plan/sharding/layout.h"
 #include "oracle/strategy.h"
 
 namespace sibyl {
 
 // The device mesh: axes from the fastest-varying rank digit to the slowest. A group of an axis is the ranks that differ
 // in that digit alone.
-enum class MeshAxis { data };
-std::string_view to_string(MeshAxis axis);
-
 struct Mesh {
   struct Extent {
     MeshAxis axis = MeshAxis::data;
@@ -40,12 +42,22 @@ struct Mesh {
   [[nodiscard]] int stride(MeshAxis axis) const;  // distance between neighbouring ranks of a group
   [[nodiscard]] int coordinate(int rank, MeshAxis axis) const;
   [[nodiscard]] std::vector<int> group(int rank, MeshAxis axis) const;  // the ranks of its group, in order
+  // The ranks that differ in these digits alone, in order.
+  [[nodiscard]] std::vector<int> group(int rank, std::span<const MeshAxis> axes) const;
 };
 
-// How the groups of an axis lie on nodes of `devices_per_node`.
+// How the groups of an axis, or of several at once, lie on nodes of `devices_per_node`.
 GroupPlacement placement(const Mesh& mesh, MeshAxis axis, int devices_per_node);
+GroupPlacement placement(const Mesh& mesh, std::span<const MeshAxis> axes, int devices_per_node);
 
 using LocalTensorId = Id<struct LocalTensorTag>;
+
+// Of a tensor's dimension the ranks of an axis hold a part each. Parts of parts come in the order of the list.
+struct PartOf {
+  MeshAxis axis = MeshAxis::tensor;
+  Layout layout;
+  bool operator==(const PartOf&) const = default;
+};
 
 // A tensor as one rank holds it.
 struct LocalTensor {
@@ -54,6 +66,9 @@ struct LocalTensor {
   DType dtype = DType::f32;
   TensorKind kind = TensorKind::activation;
   bool requires_gradient = false;
+  std::vector<PartOf> cuts = {};
+  // Of a parameter: axes whose ranks each make a summand of its gradient, beside data.
+  std::vector<MeshAxis> summed_over = {};
 };
 
 // Runs one operation of the Graph on local operands. `attributes` are the local ones.
@@ -66,15 +81,18 @@ struct Compute {
   std::uint32_t gradients = 0;  // mask of inputs whose gradient backward computes; 0 = no backward
 };
 
-// A collective between operations, on the forward or the backward way or both.
+// Between operations, what a tensor is changed from one layout to another by, forward, and its gradient backward.
 struct Exchange {
-  MeshAxis axis = MeshAxis::data;
-  std::optional<Collective> forward, backward;
+  MeshAxis axis = MeshAxis::tensor;
   LocalTensorId input, output;
-  std::int64_t elements_forward = 0, elements_backward = 0;  // of the whole buffer, as CollectiveSample counts
+  Transfer forward, backward;
 };
 
 using Step = std::variant<Compute, Exchange>;
+
+std::vector<LocalTensorId> inputs_of(const Step& step);  // an absent operand is an invalid id
+std::vector<LocalTensorId> outputs_of(const Step& step);
+Attributes attributes_of(const Step& step);  // of a Compute; else those of a copy
 
 // Gradients that are exchanged in one message. Ready when backward has produced all of them.
 struct Bucket {
@@ -85,7 +103,7 @@ struct Bucket {
 };
 
 struct GradientSync {
-  MeshAxis axis = MeshAxis::data;
+  std::vector<MeshAxis> axes = {MeshAxis::data};  // the group's; the mean is taken over data, the sum over the others
   bool overlapped = true;             // while backward goes on; else after it
   std::vector<Bucket> first_buckets;  // of the first step, before arrival order is known
   std::vector<Bucket> buckets;        // of every later step, in the order they are sent
@@ -122,13 +140,21 @@ struct Plan {
 // Fails with code infeasible (and the nearest feasible setting as hint) where the model cannot be split so.
 Result<Plan> make_plan(const Graph& graph, const Strategy& strategy);
 
+// Calls visit(operand) for every operand to which this step's backward hands a gradient.
+void each_gradient(const Stage& stage, const Step& step, const std::function<void(LocalTensorId)>& visit);
+
 // The signature of a Compute step, for pricing and for measuring.
 Signature signature(const Stage& stage, const Compute& compute);
 
 // Order in which backward finishes parameters' gradients: reverse forward order.
 std::vector<LocalTensorId> gradient_order(const Stage& stage);
 
-// Bytes that `rank` sends to others in one step (not the first), exactly.
+// The collective that carries a motion; none where nothing is sent.
+std::optional<Collective> collective_of(Motion motion);
+
+// Bytes that `rank` sends for one exchange on one micro-batch, and in one whole step (not the first), exactly.
+std::int64_t bytes_sent(const Plan& plan, const Stage& stage, const Exchange& exchange, int rank, Pass pass,
+                        Algorithm algorithm);
 std::int64_t bytes_sent_per_step(const Plan& plan, int rank, Algorithm algorithm);
 
 }  // namespace sibyl

@@ -16,10 +16,12 @@ struct Program {
   struct Origin {
     std::size_t step = 0;
     Turn turn;
+    bool exchange = false;
   };
   std::vector<Origin> origins;  // of each task
   std::size_t forward_tasks = 0;
   Seconds forward, backward, tail;  // compute only; tail: after all messages (copies back and updates)
+  Seconds exchanged;                // waited for between operations
   Seconds copies_back;
   std::size_t tail_kernels = 0;
 };
@@ -64,22 +66,37 @@ class ProgramBuilder {
 
   void add(Seconds duration, std::size_t kernels, std::size_t step) {
     program_.tasks.push_back({duration, priced_.dispatch * static_cast<double>(kernels) * relief_.host});
-    program_.origins.push_back({step, turn_});
+    program_.origins.push_back({step, turn_, false});
     (turn_.kind == Turn::Kind::forward ? program_.forward : program_.backward) += duration;
   }
 
+  // Computation waits for it as for a kernel of its own.
+  void exchange(const std::optional<CollectiveEstimate>& transfer, std::size_t step) {
+    if (!transfer) return;
+    const Seconds duration = transfer->time.time * relief_.network;
+    program_.tasks.push_back({duration, Seconds{}});
+    program_.origins.push_back({step, turn_, true});
+    program_.exchanged += duration;
+  }
+
   void forward() {
-    for (std::size_t i = 0; i < stage_.steps.size(); ++i)
+    for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
+      exchange(priced_.exchanges[i].forward, i);
       if (const auto kernel = priced_.kernels.steps[i].forward)
         add(time(*kernel) + priced_.overhead * relief_.host, 1, i);
+    }
   }
 
   void backward(bool first, bool last, std::vector<std::size_t>& task_of) {
     for (std::size_t i = stage_.steps.size(); i-- > 0;) {
       const StageKernels::OfStep& kernels = priced_.kernels.steps[i];
-      if (!kernels.backward) continue;
-      Seconds duration = time(*kernels.backward) + sum(kernels.sums);
-      std::size_t count = 1 + kernels.sums.size();
+      exchange(priced_.exchanges[i].backward, i);
+      if (!kernels.backward && kernels.sums.empty() && kernels.bucket_copies.empty()) {
+        task_of[i] = program_.tasks.empty() ? 0 : program_.tasks.size() - 1;
+        continue;
+      }
+      Seconds duration = (kernels.backward ? time(*kernels.backward) : Seconds{}) + sum(kernels.sums);
+      std::size_t count = (kernels.backward ? 1U : 0U) + kernels.sums.size();
       if (!first) duration += sum(kernels.parameter_sums), count += kernels.parameter_sums.size();
       if (last) duration += sum(kernels.bucket_copies), count += kernels.bucket_copies.size();
       task_of[i] = program_.tasks.size();
@@ -97,10 +114,11 @@ class ProgramBuilder {
 SimulatedStep times_of(const Program& program, Seconds compute_end, Seconds message_end, Seconds host_wait, Seconds tail_wait) {
   SimulatedStep times;
   times.breakdown.forward = program.forward;
-  times.breakdown.backward = compute_end - program.forward - host_wait;
+  times.breakdown.backward = compute_end - program.forward - program.exchanged - host_wait;
   times.breakdown.optimizer = program.tail;
   for (const Message& message : program.messages) times.breakdown.communication_total += message.duration;
-  times.breakdown.communication_exposed = std::max(Seconds{}, message_end - compute_end);
+  times.breakdown.communication_total += program.exchanged;
+  times.breakdown.communication_exposed = std::max(Seconds{}, message_end - compute_end) + program.exchanged;
   times.breakdown.host = host_wait + tail_wait;
   times.total = std::max(compute_end, message_end) + program.tail + tail_wait;
   return times;
@@ -130,14 +148,15 @@ SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdow
     ready.push_back(done);
     durations.push_back(message.duration);
   }
-  const StreamEnds ends = closed_streams(program.forward + program.backward, ready, durations, slowdown);
+  const Seconds busy = program.forward + program.backward + program.exchanged;
+  const StreamEnds ends = closed_streams(busy, ready, durations, slowdown);
   // The host runs ahead of the device; where it cannot, the device ends after the slowest launch and all that follows it.
   Seconds issued, device;
   for (const Task& task : program.tasks) {
     issued += task.issue;
     device = std::max(device, issued) + task.duration;
   }
-  const Seconds host_wait = device - program.forward - program.backward;
+  const Seconds host_wait = device - busy;
   const Seconds message_end = ends.messages.value() > 0 ? ends.messages + host_wait : Seconds{};
   return times_of(program, ends.compute + host_wait, message_end, host_wait, tail_wait(program, priced, 1.0));
 }
@@ -149,8 +168,14 @@ std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const Pr
   std::vector<NamedSpan> spans;
   Seconds free;  // the device has nothing more to do
   for (std::size_t i = 0; i < program.tasks.size(); ++i) {
-    const auto& [step, turn] = program.origins[i];
-    const std::string name = pass_name(graph, std::get<Compute>(stage.steps[step]), turn.kind);
+    const auto& [step, turn, exchange] = program.origins[i];
+    const std::string name = pass_name(graph, stage, stage.steps[step], turn.kind);
+    if (exchange) {
+      const Kind way = turn.kind == Turn::Kind::forward ? Kind::exchange_forward : Kind::exchange_backward;
+      spans.push_back({name, communication_track, run.tasks[i], way, step, turn.micro_batch});
+      free = run.tasks[i].end;
+      continue;
+    }
     const Kind kind = turn.kind == Turn::Kind::forward ? Kind::forward : Kind::backward;
     if (run.tasks[i].start > free)
       spans.push_back(

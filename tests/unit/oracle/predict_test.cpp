@@ -109,6 +109,33 @@ RC_GTEST_PROP(Predict, OneReplicaIsSerial, ()) {
   RC_ASSERT(p->memory.communication.value() == 0.0);
 }
 
+// fc1, relu, fc2, its bias, relu, fc3, loss: 7 kernels forward, 7 backward, 6 updates; between them the sum of fc2's 2 x 6
+// results, for which everything waits. Of 12 x 4 bytes a ring of two sends all.
+TEST(Predict, ComputationWaitsForExchanges) {
+  const Graph graph = test::mlp({4, 8, 6, 3}, 2);
+  Strategy strategy = data_parallel(1, 2);
+  strategy.tensor = 2;
+  const auto p = predict(graph, strategy, test::cluster(2, 1, BytesPerSecond{1e9}, all_at_one_millisecond(graph, strategy)));
+  ASSERT_TRUE(p.has_value());
+  EXPECT_GT(p->breakdown.communication_total.value(), 0);
+  EXPECT_EQ(p->breakdown.communication_exposed, p->breakdown.communication_total);
+  EXPECT_NEAR(p->breakdown.forward.value(), 7e-3, 1e-9);
+  EXPECT_NEAR(p->breakdown.backward.value(), 7e-3, 1e-9);
+  EXPECT_NEAR(p->step_time.value(), 20e-3 + p->breakdown.communication_total.value(), 1e-9);
+  EXPECT_EQ(p->bytes_sent, 48);
+}
+
+// Half of fc1 (4 x 4 + 4), half of fc2's rows and its bias (6 x 4 + 6), all of fc3 (3 x 6 + 3): 64, 16, 96, 24, 72 and 12
+// bytes, each rounded up to 64.
+TEST(Predict, RanksHoldTheirPartOfTheWeights) {
+  const Graph graph = test::mlp({4, 8, 6, 3}, 2);
+  Strategy strategy = data_parallel(1, 2);
+  strategy.tensor = 2;
+  const auto p = predict(graph, strategy, test::cluster(2, 1));
+  ASSERT_TRUE(p.has_value());
+  EXPECT_EQ(p->memory.weights.value(), 64 + 64 + 128 + 64 + 128 + 64);
+}
+
 // Formula and simulation of the same step agree; exactly, where kernels need no launch.
 RC_GTEST_PROP(Predict, ClosedFormEqualsSimulation, ()) {
   const Graph graph = any_mlp();
@@ -117,9 +144,11 @@ RC_GTEST_PROP(Predict, ClosedFormEqualsSimulation, ()) {
   strategy.bucket = Bytes{1024.0 * *rc::gen::inRange(1, 2000)};
   strategy.first_bucket = strategy.bucket / 4;
   strategy.accumulation = *rc::gen::element(1, 2, 4);
+  if (*rc::gen::arbitrary<bool>()) strategy.tensor = 2;
   if (*rc::gen::arbitrary<bool>()) strategy.exchange = GradientExchange::at_end;
   const Cluster cluster = test::cluster(replicas, 1);
   const auto plan = make_plan(graph, strategy);
+  RC_PRE(plan.has_value());  // not where every width is odd
   const PricedStage priced = price(*plan, plan->stages[0], cluster);
   const Slowdown slowdown{1.3, 1.6};
   const double simulated = simulate_step(plan->stages[0], priced, slowdown).total.value();

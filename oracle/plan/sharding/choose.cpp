@@ -1,0 +1,219 @@
+#include "oracle/plan/sharding/choose.h"
+
+#include <algorithm>
+#include <set>
+
+#include "oracle/plan/sharding/conversion.h"
+#include "oracle/plan/sharding/rules/rules.h"
+
+namespace sibyl {
+namespace {
+
+// An exchange of another axis acts on some dimensions; the others may be split as well.
+std::vector<Variant> variants_of(const Exchange& exchange, const Operands& o) {
+  return sharding::dimensionwise(Copy{}, o, [&](std::size_t dim) {
+    const auto leaves = [&](const Transfer& t) {
+      const bool elementwise = t.motion == Motion::none || t.motion == Motion::all_reduce;
+      return elementwise || (dim != t.dim && !(t.motion == Motion::all_to_all && dim == t.to));
+    };
+    return leaves(exchange.forward) && leaves(exchange.backward);
+  });
+}
+
+class Chooser {
+ public:
+  Chooser(const Stage& stage, const Policy& policy, int ways)
+      : stage_(stage), policy_(policy), ways_(ways), produced_(stage.tensors.size(), false) {
+    result_.layouts.resize(stage.tensors.size());
+    result_.partial_gradient.resize(stage.tensors.size(), true);
+    for (const Step& step : stage.steps)
+      for (const LocalTensorId out : outputs_of(step)) produced_[out.index()] = true;
+    find_pieces();
+    if (policy_.weights == Policy::Weights::image) split_images();
+  }
+
+  Choices run() {
+    for (const Step& step : stage_.steps) {
+      Variant variant = choose_for(step);
+      settle(step, variant);
+      result_.variants.push_back(std::move(variant));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // The model's images arrive split; whatever can follow does.
+  void split_images() {
+    for (std::size_t i = 0; i < stage_.tensors.size(); ++i) {
+      const LocalTensor& tensor = stage_.tensors[i];
+      if (tensor.kind != TensorKind::input || !is_floating(tensor.dtype) || tensor.shape.size() < policy_.image_dim + 2)
+        continue;
+      const Layout layout = Layout::split(tensor.shape.size() - policy_.image_dim);
+      if (divides(tensor.shape, layout, ways_)) result_.layouts[i] = layout;
+    }
+  }
+
+  // Results that a Split takes apart, directly or through elementwise operations, are cut by its pieces.
+  void find_pieces() {
+    pieces_.resize(stage_.tensors.size());
+    for (auto step = stage_.steps.rbegin(); step != stage_.steps.rend(); ++step) {
+      const auto* compute = std::get_if<Compute>(&*step);
+      if (!compute || compute->inputs.empty() || !compute->inputs[0].valid()) continue;
+      const LocalTensorId in = compute->inputs[0];
+      if (const auto* split = std::get_if<Split>(&compute->attributes)) pieces_[in.index()] = split->sizes;
+      const auto& op = compute->attributes;
+      if (!std::holds_alternative<Unary>(op) && !std::holds_alternative<Binary>(op) &&
+          !std::holds_alternative<Dropout>(op))
+        continue;
+      const LocalTensorId out = compute->outputs[0];
+      for (const LocalTensorId operand : compute->inputs)
+        if (operand.valid() && !pieces_[out.index()].empty() && stage_[operand].shape == stage_[out].shape)
+          pieces_[operand.index()] = pieces_[out.index()];
+    }
+  }
+
+  Variant choose_for(const Step& step) {
+    std::vector<Shape> inputs, outputs;
+    std::vector<std::optional<Layout>> arriving;
+    std::vector<bool> present;
+    for (const LocalTensorId in : inputs_of(step)) {
+      present.push_back(in.valid());
+      inputs.push_back(in.valid() ? stage_[in].shape : Shape{});
+      arriving.push_back(in.valid() ? result_.layouts[in.index()] : std::nullopt);
+    }
+    for (const LocalTensorId out : outputs_of(step)) outputs.push_back(stage_[out].shape);
+    const auto first = outputs_of(step);
+    Operands operands{inputs, outputs, arriving, ways_, first.empty() ? Ints{} : pieces_[first[0].index()], present};
+    const Attributes attributes = attributes_of(step);
+    std::vector<Variant> possible =
+        std::holds_alternative<Compute>(step)
+            ? std::visit([&](const auto& op) { return sharding::variants(op, operands); }, attributes)
+            : variants_of(std::get<Exchange>(step), operands);
+    std::erase_if(possible, [&](const Variant& v) { return !fits(v, operands); });
+    Variant whole{std::vector<Need>(inputs.size()), std::vector<Layout>(outputs.size()), attributes};
+    if (multiplies_by_weight(attributes)) return by_policy(possible, operands, std::move(whole));
+    possible.push_back(std::move(whole));
+    return cheapest(step, std::move(possible));
+  }
+
+  [[nodiscard]] bool fits(const Variant& variant, const Operands& o) const {
+    for (std::size_t i = 0; i < o.inputs.size(); ++i)
+      if (o.present[i] && !divides(o.inputs[i], variant.inputs.at(i).layout, ways_)) return false;
+    for (std::size_t i = 0; i < o.outputs.size(); ++i)
+      if (!divides(o.outputs[i], variant.outputs.at(i), ways_)) return false;
+    return true;
+  }
+
+  static bool multiplies_by_weight(const Attributes& attributes) {
+    return std::holds_alternative<Convolution>(attributes) || std::holds_alternative<Linear>(attributes) ||
+           std::holds_alternative<Embedding>(attributes);
+  }
+
+  [[nodiscard]] Variant by_policy(const std::vector<Variant>& possible, const Operands& o, Variant whole) const {
+    for (const Cut cut : preference(possible, o))
+      for (const Variant& variant : possible)
+        if (variant.cut == cut && (cut != Cut::along || stays_split(variant, o))) return variant;
+    return whole;
+  }
+
+  [[nodiscard]] std::vector<Cut> preference(const std::vector<Variant>& possible, const Operands& o) const {
+    switch (policy_.weights) {
+      case Policy::Weights::columns: return {Cut::groups, Cut::columns};
+      case Policy::Weights::rows: return {Cut::groups, Cut::rows};
+      case Policy::Weights::image: return {Cut::along};
+      case Policy::Weights::alternate: break;
+    }
+    const Layout* arriving = o.split(0);
+    const bool features_arrive = std::any_of(possible.begin(), possible.end(), [&](const Variant& v) {
+      return v.cut == Cut::rows && arriving && v.inputs[0].layout == *arriving;
+    });
+    if (features_arrive) return {Cut::groups, Cut::rows, Cut::columns};
+    return {Cut::groups, Cut::columns};
+  }
+
+  // What arrives split stays so; once gathered it stays whole.
+  [[nodiscard]] static bool stays_split(const Variant& variant, const Operands& o) {
+    for (std::size_t i = 0; i < o.inputs.size(); ++i)
+      if (o.split(i) && variant.inputs[i].layout == *o.split(i)) return true;
+    return false;
+  }
+
+  [[nodiscard]] Variant cheapest(const Step& step, std::vector<Variant> possible) const {
+    std::vector<double> costs;
+    for (const Variant& variant : possible) costs.push_back(cost(step, variant));
+    const auto best = std::min_element(costs.begin(), costs.end()) - costs.begin();
+    return std::move(possible[static_cast<std::size_t>(best)]);
+  }
+
+  // Elements sent for the operands, over both passes. What was converted for an earlier operation is there.
+  [[nodiscard]] double cost(const Step& step, const Variant& variant) const {
+    double total = 0;
+    const std::vector<LocalTensorId> inputs = inputs_of(step);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].valid() || !result_.layouts[inputs[i].index()]) continue;
+      if (converted_.contains({inputs[i], variant.inputs[i]})) continue;
+      const Layout& have = *result_.layouts[inputs[i].index()];
+      Shape shape = part_of(stage_[inputs[i]].shape, have, ways_);
+      for (const Conversion& c : convert(have, variant.inputs[i], stage_[inputs[i]].requires_gradient)) {
+        const Shape after = result_shape(c.forward, shape, ways_);
+        total += elements_sent(c.forward, shape, after, ways_) + elements_sent(c.backward, after, shape, ways_);
+        shape = after;
+      }
+    }
+    return total;
+  }
+
+  // Sources take the layout they are first wanted in; sums go home.
+  void settle(const Step& step, Variant& variant) {
+    const std::vector<LocalTensorId> inputs = inputs_of(step), outputs = outputs_of(step);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].valid()) continue;
+      const std::size_t at = inputs[i].index();
+      const Need& need = variant.inputs[i];
+      converted_.insert({inputs[i], need});
+      result_.shares = result_.shares || need.layout.is_split();
+      result_.partial_gradient[at] = result_.partial_gradient[at] && need.partial_gradient;
+      if (!produced_[at] && stage_[inputs[i]].requires_gradient && !result_.layouts[at] && variant.late_bias != i)
+        result_.layouts[at] = need.layout;
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      result_.layouts[outputs[i].index()] =
+          variant.outputs[i].is_partial() ? home(outputs[i], variant.outputs[i]) : variant.outputs[i];
+    if (variant.late_bias && inputs[*variant.late_bias].valid())
+      settle_bias(inputs[*variant.late_bias], outputs[0], variant);
+  }
+
+  // A bias is added to the sum where that is: a part of it, all of it, or all of it to some tokens.
+  void settle_bias(LocalTensorId bias, LocalTensorId output, Variant& variant) {
+    const Layout& sum = *result_.layouts[output.index()];
+    const std::size_t features = variant.outputs[0].dim;
+    Need need = sum.is_split(features) ? sharding::split(0, sum.pieces)
+                : sum.is_split()       ? sharding::shared()
+                                       : sharding::whole();
+    result_.partial_gradient[bias.index()] = need.partial_gradient;
+    if (stage_[bias].requires_gradient && !result_.layouts[bias.index()]) result_.layouts[bias.index()] = need.layout;
+    variant.inputs[*variant.late_bias] = std::move(need);
+  }
+
+  [[nodiscard]] Layout home(LocalTensorId tensor, const Layout& partial) const {
+    const Shape& shape = stage_[tensor].shape;
+    Layout wanted = Layout::whole();
+    if (policy_.home == Policy::Home::features && !shape.empty()) wanted = Layout::split(partial.dim);
+    if (policy_.home == Policy::Home::sequence && shape.size() == 3) wanted = Layout::split(1);
+    return divides(shape, wanted, ways_) ? wanted : Layout::whole();
+  }
+
+  const Stage& stage_;
+  Policy policy_;
+  int ways_;
+  Choices result_;
+  std::vector<bool> produced_;
+  std::set<std::pair<LocalTensorId, Need>> converted_;
+  std::vector<Ints> pieces_;  // by LocalTensorId
+};
+
+}  // namespace
+
+Choices choose(const Stage& stage, const Policy& policy, int ways) { return Chooser(stage, policy, ways).run(); }
+
+}  // namespace sibyl

@@ -1,0 +1,91 @@
+#include "oracle/plan/sharding/conversion.h"
+
+#include <array>
+
+namespace sibyl {
+namespace {
+
+Transfer along(Motion motion, const Layout& layout) { return {motion, layout.dim, 0, layout.pieces, {}, {}}; }
+
+Conversion layout_change(const Layout& have, const Need& need) {
+  const Layout& want = need.layout;
+  const Transfer sum{Motion::all_reduce, 0, 0, {}, {}, {}};
+  if (want.is_whole()) {
+    const Transfer sum_back = need.partial_gradient ? sum : Transfer{};
+    if (have.is_whole()) return {{}, sum_back};
+    if (have.is_partial()) return {sum, sum_back};
+    return {along(Motion::all_gather, have),
+            along(need.partial_gradient ? Motion::reduce_scatter : Motion::slice, have)};
+  }
+  if (have.is_whole()) return {along(Motion::slice, want), along(Motion::all_gather, want)};
+  if (have.is_partial()) return {along(Motion::reduce_scatter, want), along(Motion::all_gather, want)};
+  return {{Motion::all_to_all, have.dim, want.dim, have.pieces, want.pieces, {}},
+          {Motion::all_to_all, want.dim, have.dim, want.pieces, have.pieces, {}}};
+}
+
+std::int64_t slab_elements(const Transfer& transfer, const Shape& own) {
+  return element_count(own) / own[transfer.dim] * (transfer.halo.before + transfer.halo.after);
+}
+
+}  // namespace
+
+std::string_view to_string(Motion motion) {
+  constexpr std::array<std::string_view, 8> names = {"none",           "slice",      "all-gather", "all-reduce",
+                                                     "reduce-scatter", "all-to-all", "halo",       "halo sum"};
+  return names[static_cast<std::size_t>(motion)];
+}
+
+std::vector<Conversion> convert(const Layout& have, const Need& need, bool gradient) {
+  std::vector<Conversion> result;
+  const auto add = [&](Conversion conversion) {
+    if (!gradient) conversion.backward = {};
+    if (conversion.forward != Transfer{} || conversion.backward != Transfer{}) result.push_back(std::move(conversion));
+  };
+  if (have != need.layout || need.partial_gradient) add(layout_change(have, need));
+  if (!need.halo.empty())
+    add({{Motion::halo, need.layout.dim, 0, {}, {}, need.halo},
+         {Motion::halo_sum, need.layout.dim, 0, {}, {}, need.halo}});
+  return result;
+}
+
+std::int64_t buffer_elements(const Transfer& transfer, const Shape& input, const Shape& output) {
+  switch (transfer.motion) {
+    case Motion::none:
+    case Motion::slice: return 0;
+    case Motion::all_reduce:
+    case Motion::reduce_scatter:
+    case Motion::all_to_all: return element_count(input);
+    case Motion::all_gather: return element_count(output);
+    case Motion::halo: return slab_elements(transfer, input);
+    case Motion::halo_sum: return slab_elements(transfer, output);
+  }
+  return 0;
+}
+
+double elements_sent(const Transfer& transfer, const Shape& input, const Shape& output, int ways) {
+  const auto buffer = static_cast<double>(buffer_elements(transfer, input, output));
+  const double others = static_cast<double>(ways - 1) / ways;
+  switch (transfer.motion) {
+    case Motion::all_reduce: return 2 * others * buffer;
+    default: return others * buffer;
+  }
+}
+
+Shape result_shape(const Transfer& transfer, Shape input, int ways) {
+  switch (transfer.motion) {
+    case Motion::none:
+    case Motion::all_reduce: break;
+    case Motion::slice:
+    case Motion::reduce_scatter: input[transfer.dim] /= ways; break;
+    case Motion::all_gather: input[transfer.dim] *= ways; break;
+    case Motion::all_to_all:
+      input[transfer.dim] *= ways;
+      input[transfer.to] /= ways;
+      break;
+    case Motion::halo: input[transfer.dim] += transfer.halo.before + transfer.halo.after; break;
+    case Motion::halo_sum: input[transfer.dim] -= transfer.halo.before + transfer.halo.after; break;
+  }
+  return input;
+}
+
+}  // namespace sibyl

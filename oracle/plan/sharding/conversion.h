@@ -1,0 +1,62 @@
+// From the layout a tensor has to the one an operation needs: what moves forward, and what moves backward.
+//
+//   have      need                     forward         backward        known as
+//   whole     whole, partial gradient  -               all-reduce      Megatron's f
+//   whole     split                    slice           all-gather
+//   split     whole                    all-gather      slice
+//   split     whole, partial gradient  all-gather      reduce-scatter  sequence parallelism's g
+//   split     split elsewhere          all-to-all      all-to-all
+//   partial   whole                    all-reduce      -               Megatron's g
+//   partial   whole, partial gradient  all-reduce      all-reduce
+//   partial   split                    reduce-scatter  all-gather      sequence parallelism's conjugate g
+//   split     the same, with a halo    halo            halo sum
+//
+// Each column is the transpose of the other: a gather's is a scatter, a copy's a sum.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "oracle/plan/sharding/layout.h"
+
+namespace sibyl {
+
+enum class Motion {
+  none,            // nothing moves, nothing changes
+  slice,           // the own part is kept; nothing is sent
+  all_gather,      // parts are put together along `dim`
+  all_reduce,      // summands are summed
+  reduce_scatter,  // summands are summed, the own part is kept
+  all_to_all,      // split along `dim`, then along `to`
+  halo,            // the neighbours' rows are put beside the own
+  halo_sum,        // rows of the halo are added to the neighbours' own
+};
+std::string_view to_string(Motion motion);
+
+struct Transfer {
+  Motion motion = Motion::none;
+  std::size_t dim = 0, to = 0;
+  Ints pieces, to_pieces;  // of the split along `dim`, and along `to`
+  Halo halo;
+
+  bool operator==(const Transfer&) const = default;
+};
+
+struct Conversion {
+  Transfer forward, backward;
+};
+
+// Usually one; two where a layout changes and a halo is added, none where the need is met. `gradient`: does one come
+// back?
+std::vector<Conversion> convert(const Layout& have, const Need& need, bool gradient);
+
+// Elements one rank sends for a transfer of a tensor whose input and output have these shapes, on average over ranks;
+// and the elements of the buffer as CollectiveSample counts them. Of a halo: both slabs.
+std::int64_t buffer_elements(const Transfer& transfer, const Shape& input, const Shape& output);
+double elements_sent(const Transfer& transfer, const Shape& input, const Shape& output, int ways);
+
+// The shape a transfer makes of `input`.
+Shape result_shape(const Transfer& transfer, Shape input, int ways);
+
+}  // namespace sibyl

@@ -1,0 +1,27 @@
+// How one axis of the mesh shares the work: the little in which strategies differ, once the rules are known.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "oracle/plan/plan.h"
+#include "oracle/plan/sharding/variant.h"
+
+namespace sibyl {
+
+struct Policy {
+  // How multiplications by weights are cut: the first possible of these. alternate: by rows where the operand arrives
+  // with its features split, else by columns.
+  enum class Weights { alternate, columns, rows, image } weights = Weights::alternate;
+  // How summands are put together: on every rank, or split over ranks along the features or along the sequence
+  // (dimension 1 of [batch, sequence, features]) where that divides.
+  enum class Home { whole, features, sequence } home = Home::whole;
+  MeshAxis axis = MeshAxis::tensor;
+  std::size_t image_dim = 0;  // image: the model's images are split along this dimension, the last being 1
+};
+
+// The axes that share one replica's work, in the order they are applied. To add a strategy: add its axis to MeshAxis
+// and to Strategy, and its line to policy.cpp.
+std::vector<Policy> policies(const Strategy& strategy);
+
+}  // namespace sibyl

@@ -1,0 +1,56 @@
+#include <algorithm>
+
+#include "oracle/plan/sharding/rules/rules.h"
+
+namespace sibyl::sharding {
+
+Variants follow(const Operands& o, const std::function<std::optional<Variant>(std::size_t, const Layout&)>& make) {
+  Variants result;
+  std::vector<std::vector<Layout>> known;
+  for (std::size_t i = 0; i < o.inputs.size(); ++i) {
+    const Layout* arriving = o.split(i);
+    if (!arriving) continue;
+    std::optional<Variant> variant = make(i, *arriving);
+    if (!variant || std::find(known.begin(), known.end(), variant->outputs) != known.end()) continue;
+    known.push_back(variant->outputs);
+    result.push_back(std::move(*variant));
+  }
+  return result;
+}
+
+Variants elementwise(const Attributes& op, const Operands& o) {
+  const Shape& result = o.outputs.at(0);
+  return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
+    const std::size_t dim = layout.dim + result.size() - o.inputs[operand].size();
+    if (o.inputs[operand][layout.dim] != result[dim]) return std::nullopt;
+    Variant variant{{}, {Layout::split(dim, layout.pieces)}, op};
+    for (const Shape& shape : o.inputs) {
+      const std::size_t missing = result.size() - shape.size();
+      const bool spans = dim >= missing && shape[dim - missing] == result[dim];
+      variant.inputs.push_back(spans ? split(dim - missing, layout.pieces) : shared());
+    }
+    return variant;
+  });
+}
+
+Variants dimensionwise(const Attributes& op, const Operands& o, const std::function<bool(std::size_t)>& free) {
+  return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
+    if (operand != 0 || !free(layout.dim)) return std::nullopt;
+    return Variant{{{layout, false, {}}}, {layout}, op};
+  });
+}
+
+// Rank r makes results [r n, (r + 1) n) of `output` = ways n. The first needs rows from r n stride - pad_begin; the
+// last rows to ((r + 1) n - 1) stride - pad_begin + (kernel - 1) dilation. The own rows are [r m, (r + 1) m) of `input`
+// = ways m, so with m = n stride the surplus is the same for all r: pad_begin before, (kernel - 1) dilation + 1 -
+// stride - pad_begin after.
+std::optional<Halo> halo_of(const Window& w, std::int64_t input, std::int64_t output, std::int64_t ways, double fill) {
+  if (output <= 0 || output % ways != 0 || input != output * w.stride) return std::nullopt;
+  const std::int64_t after = (w.kernel - 1) * w.dilation + 1 - w.stride - w.pad_begin;
+  const Halo halo{w.pad_begin, std::max<std::int64_t>(0, after), fill};
+  const std::int64_t own = input / ways;
+  if (halo.before > own || halo.after > own) return std::nullopt;
+  return halo.empty() ? Halo{} : halo;
+}
+
+}  // namespace sibyl::sharding

@@ -1,0 +1,42 @@
+// Statistics are taken over some dimensions; the others may be split. Batch-norm's are taken over each rank's own part
+// of the batch and of the image, as replicas take theirs.
+#include "oracle/plan/sharding/rules/rules.h"
+
+namespace sibyl::sharding {
+namespace {
+
+Variant with_operands(const Normalization& op, const Operands& o, const Layout& x, const Need& per_channel) {
+  Variant v{{{x, false, {}}}, {x}, op};
+  for (std::size_t i = 1; i < o.inputs.size(); ++i) v.inputs.push_back(per_channel);
+  return v;
+}
+
+}  // namespace
+
+Variants variants(const Normalization& op, const Operands& o) {
+  return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
+    if (operand != 0) return std::nullopt;
+    const bool channel = layout.dim == 1;
+    switch (op.kind) {
+      case NormalizationKind::batch: return with_operands(op, o, layout, channel ? split(0, layout.pieces) : shared());
+      case NormalizationKind::layer:
+      case NormalizationKind::rms:
+        if (layout.dim + static_cast<std::size_t>(op.axes) >= o.inputs[0].size()) return std::nullopt;
+        return with_operands(op, o, layout, shared());
+      case NormalizationKind::instance:
+        if (layout.dim > 1) return std::nullopt;
+        return with_operands(op, o, layout, channel ? split(0, layout.pieces) : shared());
+      case NormalizationKind::group: {
+        if (layout.dim > 1 || !layout.pieces.empty()) return std::nullopt;
+        if (!channel) return with_operands(op, o, layout, shared());
+        if (op.groups % o.ways != 0) return std::nullopt;
+        Normalization local = op;
+        local.groups /= o.ways;
+        return with_operands(local, o, layout, split(0));
+      }
+    }
+    return std::nullopt;
+  });
+}
+
+}  // namespace sibyl::sharding

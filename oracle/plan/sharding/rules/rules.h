@@ -1,0 +1,72 @@
+// The rules of sharding, one for each operation: the variants in which ranks can share its work.
+//
+// A rule follows what arrives: an operation without weights has one variant for each way in which an operand comes
+// split. Only a multiplication by a weight, and a window over an image, have variants of their own. A rule need not
+// check that extents divide; shard() drops variants that do not.
+//
+// To add an operation: write its rule in a file here, declare it below, list the file in oracle/CMakeLists.txt.
+#pragma once
+
+#include <functional>
+
+#include "oracle/plan/sharding/variant.h"
+
+namespace sibyl::sharding {
+
+using Variants = std::vector<Variant>;
+
+Variants variants(const Convolution& op, const Operands& o);
+Variants variants(const Linear& op, const Operands& o);
+Variants variants(const MatMul& op, const Operands& o);
+Variants variants(const Attention& op, const Operands& o);
+Variants variants(const Normalization& op, const Operands& o);
+Variants variants(const Pool& op, const Operands& o);
+Variants variants(const Unary& op, const Operands& o);
+Variants variants(const Binary& op, const Operands& o);
+Variants variants(const Where& op, const Operands& o);
+Variants variants(const Softmax& op, const Operands& o);
+Variants variants(const Dropout& op, const Operands& o);
+Variants variants(const Embedding& op, const Operands& o);
+Variants variants(const Reduce& op, const Operands& o);
+Variants variants(const Reshape& op, const Operands& o);
+Variants variants(const Transpose& op, const Operands& o);
+Variants variants(const Concat& op, const Operands& o);
+Variants variants(const Slice& op, const Operands& o);
+Variants variants(const Split& op, const Operands& o);
+Variants variants(const Gather& op, const Operands& o);
+Variants variants(const Pad& op, const Operands& o);
+Variants variants(const Expand& op, const Operands& o);
+Variants variants(const Resize& op, const Operands& o);
+Variants variants(const Cast& op, const Operands& o);
+Variants variants(const Copy& op, const Operands& o);
+Variants variants(const LocalResponseNorm& op, const Operands& o);
+Variants variants(const CrossEntropy& op, const Operands& o);
+Variants variants(const MeanSquaredError& op, const Operands& o);
+Variants variants(const OptimizerUpdate& op, const Operands& o);
+
+// What rules share.
+
+// Whole, and each rank's gradient of it is a summand.
+inline Need shared() { return {Layout::whole(), true, {}}; }
+inline Need whole() { return {}; }
+inline Need split(std::size_t dim, Ints pieces = {}) { return {Layout::split(dim, std::move(pieces)), false, {}}; }
+
+// One variant for each operand that arrives split, made by `make(operand, layout)`, which may decline.
+Variants follow(const Operands& o, const std::function<std::optional<Variant>(std::size_t, const Layout&)>& make);
+
+// Elementwise with numpy's broadcasting: wherever an operand is split the result is, and so is every operand of that
+// extent.
+Variants elementwise(const Attributes& op, const Operands& o);
+
+// One operand, one result of the same dimensions; any dimension may be split for which `free(dim)`.
+Variants dimensionwise(const Attributes& op, const Operands& o, const std::function<bool(std::size_t)>& free);
+
+// A window over dimension `dim` of an image: what a rank needs beside its own rows so that it makes its own part of the
+// results. None where the parts do not line up, or a neighbour has too few rows.
+struct Window {
+  std::int64_t kernel = 1, stride = 1, dilation = 1, pad_begin = 0, pad_end = 0;
+};
+std::optional<Halo> halo_of(const Window& window, std::int64_t input, std::int64_t output, std::int64_t ways,
+                            double fill);
+
+}  // namespace sibyl::sharding

@@ -1,0 +1,135 @@
+// Operations that move elements and compute nothing.
+#include <algorithm>
+#include <numeric>
+
+#include "oracle/plan/sharding/rules/rules.h"
+
+namespace sibyl::sharding {
+namespace {
+
+// Where a reshape takes dimension `dim`. Extents are walked from the front; where both products meet a group of
+// dimensions of one shape holds the same elements as one of the other. Of a group only the outermost dimension can
+// be split, and becomes the outermost of the other group.
+std::optional<std::size_t> reshaped_dim(const Shape& from, const Shape& to, std::size_t dim) {
+  std::size_t i = 0, j = 0;
+  while (i < from.size() && j < to.size()) {
+    const std::size_t first_i = i, first_j = j;
+    std::int64_t a = from[i++], b = to[j++];
+    while (a != b) {
+      if (a < b && i < from.size())
+        a *= from[i++];
+      else if (b < a && j < to.size())
+        b *= to[j++];
+      else
+        return std::nullopt;
+    }
+    if (dim >= i) continue;
+    const auto outermost = [](const Shape& shape, std::size_t first, std::size_t end) {
+      while (first + 1 < end && shape[first] == 1) ++first;
+      return first;
+    };
+    if (outermost(from, first_i, i) != dim) return std::nullopt;
+    return outermost(to, first_j, j);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Variants variants(const Reshape& op, const Operands& o) {
+  const Shape& from = o.inputs.at(0);
+  const Shape& to = o.outputs.at(0);
+  return follow(o, [&](std::size_t, const Layout& layout) -> std::optional<Variant> {
+    const std::optional<std::size_t> dim = reshaped_dim(from, to, layout.dim);
+    if (!dim || (!layout.pieces.empty() && from[layout.dim] != to[*dim])) return std::nullopt;
+    return Variant{{{layout, false, {}}}, {Layout::split(*dim, layout.pieces)}, op};
+  });
+}
+
+Variants variants(const Transpose& op, const Operands& o) {
+  return follow(o, [&](std::size_t, const Layout& layout) -> std::optional<Variant> {
+    const auto at = std::find(op.permutation.begin(), op.permutation.end(), static_cast<std::int64_t>(layout.dim));
+    if (at == op.permutation.end()) return std::nullopt;
+    return Variant{{{layout, false, {}}},
+                   {Layout::split(static_cast<std::size_t>(at - op.permutation.begin()), layout.pieces)},
+                   op};
+  });
+}
+
+// Parts of operands laid end to end are the part of the whole, each operand being a piece of it.
+Variants variants(const Concat& op, const Operands& o) {
+  const auto axis =
+      static_cast<std::size_t>(op.axis < 0 ? op.axis + static_cast<std::int64_t>(o.outputs.at(0).size()) : op.axis);
+  return follow(o, [&](std::size_t, const Layout& layout) -> std::optional<Variant> {
+    Variant v{{}, {}, op};
+    if (layout.dim != axis) {
+      v.inputs.assign(o.inputs.size(), {layout, false, {}});
+      v.outputs = {layout};
+      return v;
+    }
+    Ints pieces;
+    for (std::size_t i = 0; i < o.inputs.size(); ++i) {
+      const Layout* arriving = o.split(i);
+      const Layout own = arriving && arriving->dim == axis ? *arriving : Layout::split(axis);
+      v.inputs.push_back({own, false, {}});
+      if (own.pieces.empty()) pieces.push_back(o.inputs[i][axis]);
+      pieces.insert(pieces.end(), own.pieces.begin(), own.pieces.end());
+    }
+    v.outputs = {Layout::split(axis, pieces.size() > 1 ? pieces : Ints{})};
+    return v;
+  });
+}
+
+Variants variants(const Slice& op, const Operands& o) {
+  return dimensionwise(op, o, [&](std::size_t dim) {
+    return std::find(op.axes.begin(), op.axes.end(), static_cast<std::int64_t>(dim)) == op.axes.end();
+  });
+}
+
+// A dimension split by pieces comes apart where its pieces do.
+Variants variants(const Split& op, const Operands& o) {
+  const auto axis =
+      static_cast<std::size_t>(op.axis < 0 ? op.axis + static_cast<std::int64_t>(o.inputs.at(0).size()) : op.axis);
+  return follow(o, [&](std::size_t, const Layout& layout) -> std::optional<Variant> {
+    Variant v{{{layout, false, {}}}, std::vector<Layout>(o.outputs.size(), layout), op};
+    if (layout.dim != axis) return v;
+    Split local = op;
+    auto piece = layout.pieces.begin();
+    for (std::size_t i = 0; i < op.sizes.size(); ++i) {
+      Ints own;
+      std::int64_t covered = 0;
+      while (covered < op.sizes[i] && piece != layout.pieces.end()) covered += own.emplace_back(*piece++);
+      if (covered != op.sizes[i]) return std::nullopt;
+      v.outputs.at(i) = Layout::split(axis, own.size() > 1 ? own : Ints{});
+      local.sizes[i] /= o.ways;
+    }
+    v.attributes = local;
+    return v;
+  });
+}
+
+// Any dimension of x but the one indexed; or, indices being split, the dimension they become.
+Variants variants(const Gather& op, const Operands& o) {
+  const Shape& x = o.inputs.at(0);
+  const auto axis = static_cast<std::size_t>(op.axis < 0 ? op.axis + static_cast<std::int64_t>(x.size()) : op.axis);
+  const std::size_t indexed = o.inputs.at(1).size();
+  return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
+    if (operand == 1)
+      return Variant{{shared(), {layout, false, {}}}, {Layout::split(axis + layout.dim, layout.pieces)}, op};
+    if (layout.dim == axis) return std::nullopt;
+    const std::size_t dim = layout.dim < axis ? layout.dim : layout.dim + indexed - 1;
+    return Variant{{{layout, false, {}}, whole()}, {Layout::split(dim, layout.pieces)}, op};
+  });
+}
+
+Variants variants(const Expand& op, const Operands& o) { return elementwise(op, o); }
+
+// Ids may be split. (Rows of the table: see ShardedEmbedding; its columns would be gathered at once by what follows.)
+Variants variants(const Embedding& op, const Operands& o) {
+  return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
+    if (operand != 1) return std::nullopt;
+    return Variant{{shared(), {layout, false, {}}}, {layout}, op, Cut::along};
+  });
+}
+
+}  // namespace sibyl::sharding

@@ -1,0 +1,432 @@
+// How programs are shared between ranks. What the plans should be is known from the papers that first made them by
+// hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "models/onnx/import.h"
+#include "models/zoo/zoo.h"
+#include "oracle/plan/plan.h"
+#include "oracle/plan/sharding/rules/rules.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Graph zoo(const std::string& name, std::int64_t batch) {
+  ImportOptions options;
+  options.batch = batch;
+  return inspect_onnx_bytes(*zoo_model_bytes(name), name, options)->graph;
+}
+
+Plan plan_of(const Graph& graph, std::string_view parallel) {
+  Strategy strategy;
+  strategy.global_batch = graph.batch();
+  EXPECT_TRUE(parse_parallel(parallel, strategy).has_value());
+  strategy.global_batch *= strategy.data;
+  const auto plan = make_plan(graph, strategy);
+  EXPECT_TRUE(plan.has_value()) << (plan ? "" : to_string(plan.error()));
+  return plan ? *plan : Plan{{}, {}, 1, {Stage{}}};
+}
+
+// "forward/backward" of each exchange, in order.
+std::vector<std::string> exchanges(const Stage& stage) {
+  std::vector<std::string> result;
+  for (const Step& step : stage.steps)
+    if (const auto* e = std::get_if<Exchange>(&step))
+      result.push_back(std::string(to_string(e->forward.motion)) + "/" + std::string(to_string(e->backward.motion)));
+  return result;
+}
+
+std::ptrdiff_t count(const std::vector<std::string>& list, std::string_view entry) {
+  return std::count(list.begin(), list.end(), entry);
+}
+
+// The signature of the first computation of the operation with this name.
+std::string local(const Graph& graph, const Stage& stage, std::string_view name) {
+  for (const Step& step : stage.steps)
+    if (const auto* compute = std::get_if<Compute>(&step); compute && graph[compute->operation].name == name) {
+      Signature s = signature(stage, *compute);
+      s.attributes = Copy{};  // shapes only
+      return to_string(s).substr(4);
+    }
+  return "absent";
+}
+
+const LocalTensor& parameter(const Graph& graph, const Stage& stage, std::string_view name) {
+  for (const LocalTensor& tensor : stage.tensors)
+    if (tensor.kind == TensorKind::parameter && graph[tensor.origin].name == name) return tensor;
+  ADD_FAILURE() << "no parameter " << name;
+  return stage.tensors.front();
+}
+
+// fc1 by columns: 8 = 2 x 4 features. fc2 by rows: its 8 input features are those; summands are added up and take their
+// bias then. fc3 begins again, but its 3 features do not divide: whole.
+TEST(Sharding, TensorAlternatesColumnsAndRows) {
+  const Graph graph = test::mlp({4, 8, 6, 3}, 2);
+  const Plan plan = plan_of(graph, "tensor=2");
+  const Stage& stage = plan.stages[0];
+  EXPECT_EQ(local(graph, stage, "fc1"), "[2x4,4x4,4]->[2x4]:f32");
+  EXPECT_EQ(local(graph, stage, "fc2"), "[2x4,6x4]->[2x6]:f32");
+  EXPECT_EQ(local(graph, stage, "fc3"), "[2x6,3x6,3]->[2x3]:f32");
+  EXPECT_THAT(exchanges(stage), ElementsAre("all-reduce/none"));  // the model's input needs no gradient
+  ASSERT_EQ(stage.steps.size(), 8U);  // fc1, relu, fc2, all-reduce, its bias, relu, fc3, loss
+  EXPECT_TRUE(std::holds_alternative<Exchange>(stage.steps[3]));
+  const auto& bias = std::get<Compute>(stage.steps[4]);
+  EXPECT_EQ(to_string(signature(stage, bias)), "binary[2x6,6]->[2x6]:f32");
+  EXPECT_EQ(bias.gradients, 0b11U);
+  EXPECT_EQ(stage.updates.size(), 6U);
+  EXPECT_THAT(stage.gradients, IsEmpty()) << "every rank has the whole gradient of what it holds";
+}
+
+// 6 features arrive split, 2 x 3; of the results of fc2, 2 x 6 x 4 bytes, each of two ranks sends one half twice.
+TEST(Sharding, BytesOfAnAllReduce) {
+  const Graph graph = test::mlp({4, 6, 6, 3}, 2);
+  const Plan plan = plan_of(graph, "tensor=2");
+  EXPECT_EQ(bytes_sent_per_step(plan, 0, Algorithm::ring), 2 * (2 * 6 * 4) / 2);
+}
+
+// Every layer makes half of its features, which are gathered for the next: ParaDL's filter parallelism. Backward sums
+// the gradients of the gathered tensor and keeps the own half. The loss wants all 4 classes, once.
+TEST(Sharding, FilterGathersEveryLayersResult) {
+  const Graph graph = test::mlp({4, 8, 6, 4}, 2);
+  const Stage stage = plan_of(graph, "filter=2").stages[0];
+  EXPECT_EQ(local(graph, stage, "fc1"), "[2x4,4x4,4]->[2x4]:f32");
+  EXPECT_EQ(local(graph, stage, "fc2"), "[2x8,3x8,3]->[2x3]:f32");
+  EXPECT_THAT(exchanges(stage),
+              ElementsAre("all-gather/reduce-scatter", "all-gather/reduce-scatter", "all-gather/slice"));
+}
+
+// Its transpose: every layer takes half of its input features, and sums are scattered for the next.
+TEST(Sharding, ChannelScattersEveryLayersSum) {
+  const Graph graph = test::mlp({4, 8, 6, 4}, 2);
+  const Stage stage = plan_of(graph, "channel=2").stages[0];
+  EXPECT_EQ(local(graph, stage, "fc1"), "[2x2,8x2]->[2x8]:f32");
+  EXPECT_EQ(local(graph, stage, "fc2"), "[2x4,6x4]->[2x6]:f32");
+  EXPECT_THAT(exchanges(stage), ElementsAre("reduce-scatter/all-gather", "reduce-scatter/all-gather",
+                                            "reduce-scatter/all-gather", "all-gather/slice"));
+  EXPECT_EQ(parameter(graph, stage, "fc1.bias").shape, (Shape{4})) << "added to a rank's part of the sum";
+}
+
+TEST(Sharding, NothingToShareIsAnAnswer) {
+  const Graph graph = test::mlp({5, 7, 3}, 2);
+  Strategy strategy;
+  strategy.global_batch = 2;
+  strategy.tensor = 2;
+  const auto plan = make_plan(graph, strategy);
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_EQ(plan.error().code, ErrorCode::infeasible);
+}
+
+// Shoeybi et al., section 3: two all-reduces forward and two backward in each of 12 layers, of batch x sequence x width
+// elements. The joint projection is cut within each of q, k and v: 12 heads are 3 for each of 4 ranks.
+TEST(Sharding, ReproducesMegatronOnGpt2) {
+  const Graph graph = zoo("gpt2", 2);
+  const Plan plan = plan_of(graph, "tensor=4");
+  const Stage& stage = plan.stages[0];
+  const std::vector<std::string> all = exchanges(stage);
+  EXPECT_EQ(all.size(), 48U);
+  EXPECT_EQ(count(all, "all-reduce/none"), 24);
+  EXPECT_EQ(count(all, "none/all-reduce"), 24);
+  EXPECT_EQ(local(graph, stage, "h.5.attn.c_attn"), "[2x1024x768,768x576,576]->[2x1024x576]:f32");
+  EXPECT_EQ(local(graph, stage, "h.5.attn.c_proj"), "[2x1024x192,192x768]->[2x1024x768]:f32");
+  EXPECT_EQ(local(graph, stage, "h.5.mlp.c_fc"), "[2x1024x768,768x768,768]->[2x1024x768]:f32");
+  const LocalTensor& joint = parameter(graph, stage, "h.5.attn.c_attn.weight");
+  EXPECT_THAT(joint.cuts, ElementsAre(PartOf{MeshAxis::tensor, Layout::split(1, {768, 768, 768})}));
+  // A ring of 4 sends 2 x 3/4 of the buffer.
+  const std::int64_t buffer = 2 * 1024 * 768 * 4;
+  EXPECT_EQ(bytes_sent_per_step(plan, 3, Algorithm::ring), 48 * 2 * 3 * buffer / 4);
+}
+
+// Queries, keys and values are three multiplications of one tensor: their gradients meet before the one all-reduce.
+// After 12 layers the pooler is cut by columns (one more all-reduce backward), and the loss wants its features whole.
+TEST(Sharding, ReproducesMegatronOnBert) {
+  const Graph graph = zoo("bert-base", 1);
+  const Stage stage = plan_of(graph, "tensor=2").stages[0];
+  const std::vector<std::string> all = exchanges(stage);
+  EXPECT_EQ(count(all, "all-reduce/none"), 24);
+  EXPECT_EQ(count(all, "none/all-reduce"), 25);
+  EXPECT_EQ(count(all, "all-gather/slice"), 1);
+  EXPECT_EQ(all.size(), 50U);
+  EXPECT_EQ(local(graph, stage, "encoder.layer.3.attention.self.key"), "[1x512x768,768x384,384]->[1x512x384]:f32");
+}
+
+// Korthikanti et al., "Reducing activation recomputation in large transformer models" (2022): gathers and scatters in
+// place of all-reduces, in the same number and with the same bytes; between them each rank has its part of the
+// sequence. The embedding is whole, so the first layer begins with Megatron's f and a slice of the residual.
+TEST(Sharding, SequenceScattersWhatMegatronReduces) {
+  const Graph graph = zoo("gpt2", 1);
+  const Stage stage = plan_of(graph, "tensor=2,sequence=2").stages[0];
+  const std::vector<std::string> all = exchanges(stage);
+  EXPECT_EQ(count(all, "reduce-scatter/all-gather"), 24);
+  EXPECT_EQ(count(all, "all-gather/reduce-scatter"), 23);
+  EXPECT_EQ(count(all, "none/all-reduce"), 1);
+  EXPECT_EQ(count(all, "slice/all-gather"), 1);
+  EXPECT_EQ(count(all, "all-gather/slice"), 1);
+  EXPECT_EQ(local(graph, stage, "h.3.ln_1"), "[1x512x768,768,768]->[1x512x768]:f32");
+  // A layer's norms and late biases see half of the tokens each: their gradients are summed over the ranks. All but the
+  // first norm of 12 layers: 2 x (2 x 12 - 1), the last one's 2, and 24 biases.
+  ASSERT_EQ(stage.gradients.size(), 1U);
+  EXPECT_THAT(stage.gradients[0].axes, ElementsAre(MeshAxis::tensor));
+  std::size_t summed = 0;
+  for (const Bucket& bucket : stage.gradients[0].buckets) summed += bucket.parameters.size();
+  EXPECT_EQ(summed, 46U + 2U + 24U);
+}
+
+// conv1 makes half of its filters; the bottleneck's 1x1 takes those as channels; 3x3 by filters, 1x1 by channels.
+TEST(Sharding, AlternatesFiltersAndChannelsOnResNet) {
+  const Graph graph = zoo("resnet50", 4);
+  const Stage stage = plan_of(graph, "tensor=2").stages[0];
+  EXPECT_EQ(local(graph, stage, "conv1"), "[4x3x224x224,32x3x7x7]->[4x32x112x112]:f32");
+  EXPECT_EQ(local(graph, stage, "bn1"), "[4x32x112x112,32,32,32,32]->[4x32x112x112]:f32");
+  EXPECT_EQ(local(graph, stage, "layer1.0.conv1"), "[4x32x56x56,64x32x1x1]->[4x64x56x56]:f32");
+  EXPECT_EQ(local(graph, stage, "layer1.0.conv2"), "[4x64x56x56,32x64x3x3]->[4x32x56x56]:f32");
+  EXPECT_EQ(local(graph, stage, "layer1.0.conv3"), "[4x32x56x56,256x32x1x1]->[4x256x56x56]:f32");
+  EXPECT_THAT(stage.gradients, IsEmpty());
+}
+
+// 7x7, stride 2, padded by 3: 112 = 224 / 2 results; of a half's 56 the first needs 3 rows before, the last
+// (56 - 1) 2 - 3 + 6 = 113 = two rows after the own 112. 3x3, stride 2, padded by 1: 1 before, 2 - 2 = 0 after.
+TEST(Sharding, ImagesAreSplitWithHalos) {
+  const Graph graph = zoo("resnet50", 4);
+  const Plan plan = plan_of(graph, "spatial=2x1");
+  const Stage& stage = plan.stages[0];
+  EXPECT_EQ(local(graph, stage, "conv1"), "[4x3x117x224,64x3x7x7]->[4x64x56x112]:f32");
+  EXPECT_EQ(local(graph, stage, "MaxPool.1"), "[4x64x57x112]->[4x64x28x56]:f32");
+  EXPECT_EQ(local(graph, stage, "layer1.0.conv2"), "[4x64x30x56,64x64x3x3]->[4x64x28x56]:f32");
+  EXPECT_EQ(local(graph, stage, "layer2.0.downsample.0"), "[4x256x28x56,512x256x1x1]->[4x512x14x28]:f32");
+
+  // Halos: the first convolution's (its input needs no gradient), the pool's, and the 3x3s of layers 1 to 3: 3 + 4 + 6.
+  const std::vector<std::string> all = exchanges(stage);
+  EXPECT_EQ(count(all, "halo/none"), 1);
+  EXPECT_EQ(count(all, "halo/halo sum"), 14);
+  // Layer 4 makes 7 of 14 rows, which two ranks cannot share: its two operands are gathered, and all is whole from
+  // there.
+  EXPECT_EQ(count(all, "all-gather/slice"), 2);
+  EXPECT_EQ(local(graph, stage, "layer4.0.conv2"), "[4x512x14x14,512x512x3x3]->[4x512x7x7]:f32");
+  EXPECT_EQ(local(graph, stage, "layer4.0.conv1"), "[4x1024x7x14,512x1024x1x1]->[4x512x7x14]:f32");
+}
+
+// Rows of the first halo: 4 images x 3 channels x 224 x 4 bytes. The upper rank gives its last 3, the lower its
+// first 2. Of the pool's (64 x 112 wide) one row goes down; its gradient comes back up.
+TEST(Sharding, BytesOfHalosAtTheRim) {
+  const Graph graph = zoo("resnet50", 4);
+  const Plan plan = plan_of(graph, "spatial=2x1");
+  const Stage& stage = plan.stages[0];
+  std::vector<Exchange> halos;
+  for (const Step& step : stage.steps)
+    if (const auto* e = std::get_if<Exchange>(&step)) halos.push_back(*e);
+  const auto sent = [&](std::size_t i, int rank, Pass pass) {
+    return bytes_sent(plan, stage, halos[i], rank, pass, Algorithm::ring);
+  };
+  const std::int64_t row = 4 * 3 * 224 * 4, pool_row = 4 * 64 * 112 * 4;
+  EXPECT_EQ(sent(0, 0, Pass::forward), 3 * row);
+  EXPECT_EQ(sent(0, 1, Pass::forward), 2 * row);
+  EXPECT_EQ(sent(0, 0, Pass::backward), 0);
+  EXPECT_EQ(sent(1, 0, Pass::forward), pool_row);
+  EXPECT_EQ(sent(1, 1, Pass::forward), 0);
+  EXPECT_EQ(sent(1, 0, Pass::backward), 0);
+  EXPECT_EQ(sent(1, 1, Pass::backward), pool_row);
+}
+
+// What lies in the other dimension's halo is exchanged after it, so that corners arrive in two hops.
+TEST(Sharding, TwoDimensionsOfAnImageFetchCorners) {
+  const Graph graph = zoo("resnet50", 4);
+  const Plan plan = plan_of(graph, "spatial=2x2,data=2");
+  const Stage& stage = plan.stages[0];
+  EXPECT_EQ(local(graph, stage, "conv1"), "[4x3x117x117,64x3x7x7]->[4x64x56x56]:f32");
+  std::vector<MeshAxis> axes;
+  for (const MeshAxis axis : parameter(graph, stage, "conv1.weight").summed_over) axes.push_back(axis);
+  EXPECT_THAT(axes, ElementsAre(MeshAxis::height, MeshAxis::width));
+  EXPECT_THAT(parameter(graph, stage, "fc.weight").summed_over, IsEmpty());
+  // One exchange of gradients over image and replicas together, one over replicas for what follows the gather.
+  ASSERT_EQ(stage.gradients.size(), 2U);
+  EXPECT_THAT(stage.gradients[0].axes, ElementsAre(MeshAxis::height, MeshAxis::width, MeshAxis::data));
+  EXPECT_THAT(stage.gradients[1].axes, ElementsAre(MeshAxis::data));
+  EXPECT_EQ(plan.mesh.group(5, stage.gradients[0].axes), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+TEST(Sharding, FiltersAndImagesTogether) {
+  const Graph graph = zoo("resnet50", 4);
+  const Stage stage = plan_of(graph, "filter=2,spatial=2x1").stages[0];
+  EXPECT_EQ(local(graph, stage, "conv1"), "[4x3x117x224,32x3x7x7]->[4x32x56x112]:f32");
+  EXPECT_EQ(local(graph, stage, "layer1.0.conv2"), "[4x64x30x56,32x64x3x3]->[4x32x28x56]:f32");
+  EXPECT_THAT(parameter(graph, stage, "conv1.weight").summed_over, ElementsAre(MeshAxis::height));
+}
+
+TEST(Sharding, VolumesAreSplitToo) {
+  const Graph graph = zoo("cosmoflow", 1);
+  const Stage stage = plan_of(graph, "spatial=2x2x2").stages[0];
+  EXPECT_THAT(exchanges(stage), testing::Contains("halo/halo sum").Times(testing::Ge(3)));
+  EXPECT_EQ(stage.gradients.front().axes.size(), 3U);
+}
+
+// Casts come after sharing, so that what is sent is half as wide.
+TEST(Sharding, ExchangesAreInThePrecisionComputedIn) {
+  const Graph graph = test::mlp({4, 8, 6, 3}, 2);
+  Strategy strategy;
+  strategy.tensor = 2;
+  strategy.global_batch = 2;
+  strategy.precision = Precision::bf16;
+  const auto plan = make_plan(graph, strategy);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(bytes_sent_per_step(*plan, 0, Algorithm::ring), 2 * (2 * 6 * 2) / 2);
+}
+
+// The strides of ranks: replicas are farthest apart.
+TEST(Sharding, MeshPutsAReplicasRanksTogether) {
+  const Graph graph = test::mlp({4, 8, 6, 3}, 2);
+  const Plan plan = plan_of(graph, "tensor=2,data=4");
+  EXPECT_EQ(plan.mesh.group(3, MeshAxis::tensor), (std::vector<int>{2, 3}));
+  EXPECT_EQ(plan.mesh.group(3, MeshAxis::data), (std::vector<int>{1, 3, 5, 7}));
+  EXPECT_EQ(placement(plan.mesh, MeshAxis::data, 4), (GroupPlacement{2, 2, 2}));
+  const std::vector<MeshAxis> both = {MeshAxis::tensor, MeshAxis::data};
+  EXPECT_EQ(placement(plan.mesh, both, 4), (GroupPlacement{4, 2, 1}));
+}
+
+TEST(Window, HaloOfConvolutionsAndPools) {
+  using sharding::halo_of;
+  EXPECT_EQ(halo_of({3, 1, 1, 1, 1}, 56, 56, 2, 0.0), (Halo{1, 1, 0.0}));
+  EXPECT_EQ(halo_of({3, 1, 2, 2, 2}, 56, 56, 2, 0.0), (Halo{2, 2, 0.0}));  // dilated: 2 (k - 1) + 1 = 5 rows
+  EXPECT_EQ(halo_of({2, 2, 1, 0, 0}, 56, 28, 4, 0.0), (Halo{}));           // windows do not overlap
+  EXPECT_EQ(halo_of({1, 2, 1, 0, 0}, 56, 28, 2, 0.0), (Halo{}));           // the last row is not even read
+  EXPECT_EQ(halo_of({11, 4, 1, 2, 2}, 224, 55, 2, 0.0), std::nullopt);     // parts do not line up
+  EXPECT_EQ(halo_of({7, 1, 1, 3, 3}, 8, 8, 4, 0.0), std::nullopt);         // the neighbour has only 2 rows
+  EXPECT_EQ(halo_of({3, 1, 1, 1, 1}, 7, 7, 2, 0.0), std::nullopt);         // odd
+}
+
+// Each row of the table in conversion.h.
+TEST(Conversion, BackwardIsTheTransposeOfForward) {
+  const auto motions = [](const Layout& have, const Need& need) {
+    std::string text;
+    for (const Conversion& c : convert(have, need, true))
+      text += std::string(to_string(c.forward.motion)) + "/" + std::string(to_string(c.backward.motion)) + " ";
+    return text;
+  };
+  const Layout whole = Layout::whole(), split = Layout::split(1), partial = Layout::partial(1);
+  const Need sum = {whole, true, {}};
+  EXPECT_EQ(motions(whole, {whole, false, {}}), "");
+  EXPECT_EQ(motions(whole, sum), "none/all-reduce ");
+  EXPECT_EQ(motions(whole, {split, false, {}}), "slice/all-gather ");
+  EXPECT_EQ(motions(split, {split, false, {}}), "");
+  EXPECT_EQ(motions(split, {whole, false, {}}), "all-gather/slice ");
+  EXPECT_EQ(motions(split, sum), "all-gather/reduce-scatter ");
+  EXPECT_EQ(motions(split, {Layout::split(2), false, {}}), "all-to-all/all-to-all ");
+  EXPECT_EQ(motions(partial, {whole, false, {}}), "all-reduce/none ");
+  EXPECT_EQ(motions(partial, sum), "all-reduce/all-reduce ");
+  EXPECT_EQ(motions(partial, {split, false, {}}), "reduce-scatter/all-gather ");
+  EXPECT_EQ(motions(split, {split, false, {1, 1, 0.0}}), "halo/halo sum ");
+  EXPECT_EQ(motions(whole, {split, false, {1, 1, 0.0}}), "slice/all-gather halo/halo sum ");
+  EXPECT_TRUE(convert(whole, sum, false).empty()) << "no gradient, nothing to sum";
+}
+
+// Rules follow what arrives. `ways` 2 throughout.
+class Rules : public testing::Test {
+ protected:
+  template <class Op>
+  std::vector<std::string> outputs(const Op& op, std::vector<Shape> in, std::vector<Shape> out,
+                                   std::vector<std::optional<Layout>> arriving) {
+    const Operands o{in, out, arriving, 2, {}, std::vector<bool>(in.size(), true)};
+    std::vector<std::string> result;
+    for (const Variant& v : sharding::variants(op, o)) {
+      std::string text;
+      for (const Need& need : v.inputs) text += to_string(need.layout) + (need.partial_gradient ? "*, " : ", ");
+      result.push_back(text + "-> " + to_string(v.outputs.at(0)));
+    }
+    return result;
+  }
+  const std::optional<Layout> whole_ = Layout::whole(), first_ = Layout::split(0), second_ = Layout::split(1),
+                              third_ = Layout::split(2);
+};
+
+TEST_F(Rules, BroadcastOperandsStayWhole) {
+  EXPECT_THAT(outputs(Binary{}, {{2, 4, 6}, {6}}, {{2, 4, 6}}, {second_, whole_}),
+              ElementsAre("split 1, whole*, -> split 1"));
+  EXPECT_THAT(outputs(Binary{}, {{2, 4, 6}, {6}}, {{2, 4, 6}}, {third_, whole_}),
+              ElementsAre("split 2, split 0, -> split 2"));
+  EXPECT_THAT(outputs(Binary{}, {{2, 4, 6}, {2, 4, 6}}, {{2, 4, 6}}, {whole_, whole_}), IsEmpty());
+}
+
+// 12 heads of 64 are the outer part of 768 features, so a part of the features is a part of the heads; a part of the 64
+// is not a part of the 768.
+TEST_F(Rules, ReshapeKeepsTheOutermostOfAGroup) {
+  EXPECT_THAT(outputs(Reshape{}, {{4, 16, 768}}, {{4, 16, 12, 64}}, {third_}), ElementsAre("split 2, -> split 2"));
+  EXPECT_THAT(outputs(Reshape{}, {{4, 16, 12, 64}}, {{4, 16, 768}}, {Layout::split(3)}), IsEmpty());
+  EXPECT_THAT(outputs(Reshape{}, {{4, 8, 5, 5}}, {{4, 200}}, {second_}), ElementsAre("split 1, -> split 1"));
+  EXPECT_THAT(outputs(Reshape{}, {{4, 8, 6, 6}}, {{4, 288}}, {third_}), IsEmpty());
+}
+
+TEST_F(Rules, ConcatenatedPartsAreAPartByPieces) {
+  EXPECT_THAT(outputs(Concat{1}, {{2, 4}, {2, 6}}, {{2, 10}}, {second_, whole_}),
+              ElementsAre("split 1, split 1, -> split 1 of 4+6"));
+  EXPECT_THAT(outputs(Concat{1}, {{2, 4}, {2, 6}}, {{2, 10}}, {first_, whole_}),
+              ElementsAre("split 0, split 0, -> split 0"));
+}
+
+TEST_F(Rules, SplitComesApartWhereItsPiecesDo) {
+  const std::vector<Shape> out = {{2, 4}, {2, 6}};
+  EXPECT_THAT(outputs(Split{1, {4, 6}}, {{2, 10}}, out, {Layout::split(1, {4, 6})}),
+              ElementsAre("split 1 of 4+6, -> split 1"));
+  EXPECT_THAT(outputs(Split{1, {4, 6}}, {{2, 10}}, out, {second_}), IsEmpty());
+}
+
+TEST_F(Rules, ContractedDimensionsLeaveSummands) {
+  EXPECT_THAT(outputs(MatMul{}, {{2, 3, 4}, {2, 4, 6}}, {{2, 3, 6}}, {third_, whole_}),
+              ElementsAre("split 2, split 1, -> partial"));
+  EXPECT_THAT(outputs(MatMul{}, {{2, 3, 4}, {4, 6}}, {{2, 3, 6}}, {first_, whole_}),
+              ElementsAre("split 0, whole*, -> split 0"));
+  EXPECT_THAT(outputs(MatMul{}, {{2, 3, 4}, {2, 4, 6}}, {{2, 3, 6}}, {whole_, third_}),
+              ElementsAre("whole*, split 2, -> split 2"));
+}
+
+// Keys' places decide what a causal query may see, so its sequence is not split.
+TEST_F(Rules, AttentionSharesHeadsAndQueries) {
+  const std::vector<Shape> in(3, Shape{2, 4, 8, 16}), out = {{2, 4, 8, 16}};
+  EXPECT_THAT(outputs(Attention{}, in, out, {second_, second_, second_}),
+              ElementsAre("split 1, split 1, split 1, -> split 1"));
+  EXPECT_THAT(outputs(Attention{}, in, out, {third_, whole_, whole_}),
+              ElementsAre("split 2, whole*, whole*, -> split 2"));
+  EXPECT_THAT(outputs(Attention{true}, in, out, {third_, whole_, whole_}), IsEmpty());
+}
+
+TEST_F(Rules, NormalisationsWantTheirStatisticsWhole) {
+  Normalization layer{NormalizationKind::layer};
+  EXPECT_THAT(outputs(layer, {{2, 4, 8}, {8}, {8}}, {{2, 4, 8}}, {second_, whole_, whole_}),
+              ElementsAre("split 1, whole*, whole*, -> split 1"));
+  EXPECT_THAT(outputs(layer, {{2, 4, 8}, {8}, {8}}, {{2, 4, 8}}, {third_, whole_, whole_}), IsEmpty());
+  EXPECT_THAT(outputs(Normalization{}, {{2, 4, 8, 8}, {4}, {4}}, {{2, 4, 8, 8}}, {second_, whole_, whole_}),
+              ElementsAre("split 1, split 0, split 0, -> split 1"));
+}
+
+// Each group of a depthwise convolution is a channel of its own.
+TEST_F(Rules, DepthwiseConvolutionsExchangeNothing) {
+  Convolution depthwise{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 8, false, {}};
+  const std::vector<std::string> all =
+      outputs(depthwise, {{2, 8, 6, 6}, {8, 1, 3, 3}}, {{2, 8, 6, 6}}, {second_, whole_});
+  EXPECT_THAT(all, testing::Contains("split 1, split 0, -> split 1"));
+}
+
+TEST(StrategyText, ReadsEveryAxis) {
+  Strategy s;
+  ASSERT_TRUE(parse_parallel("data=2,filter=3,spatial=2x4", s).has_value());
+  EXPECT_EQ(s.devices(), 48);
+  EXPECT_EQ(s.height, 2);
+  EXPECT_EQ(s.width, 4);
+  EXPECT_EQ(parallel_text(s), "data=2,filter=3,spatial=2x4");
+  ASSERT_TRUE(parse_parallel("spatial=2x2x2", s = {}).has_value());
+  EXPECT_EQ(parallel_text(s), "data=1,spatial=2x2x2");
+  ASSERT_TRUE(parse_parallel("sequence=4,tensor=4", s = {}).has_value());
+  EXPECT_EQ(s.devices(), 4) << "one axis";
+  EXPECT_TRUE(s.sequence);
+  EXPECT_FALSE(parse_parallel("tensor=2,sequence=4", s = {}).has_value());
+  EXPECT_FALSE(parse_parallel("spatial=2", s).has_value());
+  EXPECT_FALSE(parse_parallel("spatial=2x0", s).has_value());
+  EXPECT_FALSE(parse_parallel("tensor", s).has_value());
+}
+
+}  // namespace
+}  // namespace sibyl
