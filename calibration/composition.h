@@ -16,8 +16,9 @@ struct Composition {
   bool measured = false;
 };
 
-// Factor: the median of measured over predicted. Error: the root mean square around it, over n - 1, and not below what
-// n samples can tell: that of the mean is added. Spread: the median. Without at least three samples the factor is 1 and
+// Factor: the median of measured over predicted. Error: the root mean square around it, over n - 1, with what n samples
+// can tell: that of the mean is added, and the whole is scaled so that 1.645 of it are Student's 90 % prediction interval.
+// Spread: the median. Without at least three samples the factor is 1 and
 // the error 10 %, about what kernel sums are off by in the literature (NeuSight, ASPLOS'25; vTrain, MICRO'24).
 Composition composition_of(const std::vector<StepSample>& steps);
 

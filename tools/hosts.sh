@@ -23,10 +23,28 @@ skip() { echo "hosts.sh: $*: no hosts can be made here" >&2; exit 77; }
 is_count() { case $1 in '' | *[!0-9]* | 0*) return 1 ;; *) [ "$1" -le 200 ] ;; esac; }
 host() { echo "$1-h$2"; }
 
-# A bucket of 128 KiB: with a smaller one the kernel does not keep up with both directions at 1 Gb/s. So the first 128
-# KiB after a pause pass at once, which no real wire does.
+# RATE in bytes per second; nothing if it is none.
+bytes_per_second() {
+  case $1 in
+    *gbit) factor=125000000 number=${1%gbit} ;;
+    *mbit) factor=125000 number=${1%mbit} ;;
+    *kbit) factor=125 number=${1%kbit} ;;
+    *bit) factor=0.125 number=${1%bit} ;;
+    *) return 0 ;;
+  esac
+  awk -v n="$number" -v f="$factor" 'BEGIN { if (n ~ /^[0-9]+(\.[0-9]+)?$/ && n > 0) printf "%d", n * f }'
+}
+
+# The token bucket holds a quarter of a millisecond (4 KiB at least): what passes at once after a pause, which no real wire lets
+# pass. The kernel keeps up with so small a bucket only if the packets that it hands down whole are smaller still.
 shape() {  # NAMESPACE DEVICE RATE
-  [ -z "$3" ] || ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3" burst 128kb latency 20ms
+  [ -n "$3" ] || return 0
+  bucket=$(($(bytes_per_second "$3") / 4000))
+  [ "$bucket" -ge 4096 ] || bucket=4096
+  packet=$((bucket / 2))
+  [ "$packet" -le 65536 ] || packet=65536
+  ip netns exec "$1" ip link set "$2" gso_max_size "$packet" &&
+    ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3" burst "$bucket" latency 20ms
 }
 
 # Reno, which every kernel has and permits: BBR, some machines' default, paces each packet by a timer and costs half as
@@ -59,7 +77,7 @@ make_hosts() {  # NAME N RATE; 'set -e' does not hold in a condition, hence the 
 
 up() {  # N [RATE]; sets `made`
   is_count "${1:-}" || die "how many hosts? 1 to 200"
-  case ${2:-} in '' | [1-9]*bit) ;; *) die "rate '$2' is not like 1gbit, 100mbit" ;; esac
+  [ -z "${2:-}" ] || [ -n "$(bytes_per_second "$2")" ] || die "rate '$2' is not like 1gbit, 100mbit"
   command -v ip >/dev/null && command -v tc >/dev/null || skip "iproute2 is not installed"
   n=0
   while :; do
