@@ -20,7 +20,7 @@ BoundTime time_bound_by(Bound bound, const Stage& stage, const PricedStage& pric
     result.total += priced.time(key);
     families[std::string(name_of(priced.kernels.keys[key].signature.attributes))] += priced.time(key);
   };
-  const double micro_batches = std::max(1.0, static_cast<double>(stage.schedule.size()) / 2);
+  const double micro_batches = std::max(1.0, static_cast<double>(stage.micro_batches()));
   for (const StageKernels::OfStep& step : priced.kernels.steps) {
     if (step.forward) add(*step.forward);
     if (step.backward) add(*step.backward);
@@ -40,7 +40,7 @@ Seconds exchange_time(const Stage& stage, const PricedStage& priced) {
   for (const PricedExchange& exchange : priced.exchanges)
     for (const auto& transfer : {exchange.forward, exchange.backward})
       if (transfer) total += transfer->time.time;
-  return total * (static_cast<double>(stage.schedule.size()) / 2);
+  return total * static_cast<double>(stage.micro_batches());
 }
 
 }  // namespace

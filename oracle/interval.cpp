@@ -49,7 +49,7 @@ Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, Seconds e
     const Signature& s = priced.kernels.keys[key].signature;
     all.add(fmt::format("{} {}", name_of(s.attributes), to_string(estimate.provenance)), estimate);
   };
-  const std::size_t micro_batches = std::max<std::size_t>(1, stage.schedule.size() / 2);
+  const std::size_t micro_batches = static_cast<std::size_t>(std::max(1, stage.micro_batches()));
   for (std::size_t m = 0; m < micro_batches; ++m)
     for (const StageKernels::OfStep& step : priced.kernels.steps) {
       if (step.forward) add_kernel(*step.forward);

@@ -75,7 +75,7 @@ class Collector {
         if (seen[id.index()]) result_.steps[step].sums.push_back(index_of(addition(tensor)));
         seen[id.index()] = true;
         if (tensor.kind != TensorKind::parameter || --uses[id.index()] > 0) return;
-        if (micro_batches() > 1) result_.steps[step].parameter_sums.push_back(index_of(addition(tensor)));
+        if (stage_.micro_batches() > 1) result_.steps[step].parameter_sums.push_back(index_of(addition(tensor)));
         if (stage_.gradients.empty()) return;
         result_.steps[step].bucket_copies.push_back(index_of(copy(tensor)));
         result_.copies_back.push_back(index_of(copy(tensor)));
@@ -96,8 +96,6 @@ class Collector {
   static KernelKey update_of(const Update& update, Shape shape) {
     return {{update.optimizer, {std::move(shape)}, {}, DType::f32}, Pass::forward, 0};
   }
-
-  std::size_t micro_batches() const { return stage_.schedule.size() / 2; }
 
   void each_gradient_of(std::size_t step, auto&& visit) {
     sibyl::each_gradient(stage_, stage_.steps[step], [&](LocalTensorId id) { visit(step, id); });

@@ -61,9 +61,10 @@ Result<Plan> make_plan(const Graph& graph, const Strategy& strategy) {
   add_updates(stage, strategy);
   stage.gradients = gradient_syncs(stage, strategy);
   for (int m = 0; m < static_cast<int>(strategy.accumulation); ++m) {
-    stage.schedule.push_back({Turn::Kind::forward, m});
-    stage.schedule.push_back({Turn::Kind::backward, m});
+    stage.schedule.push_back({Turn::Kind::forward, m, 0});
+    stage.schedule.push_back({Turn::Kind::backward, m, 0});
   }
+  plan.schedule.push_back(stage.schedule);
   plan.stages.push_back(std::move(stage));
   return plan;
 }

@@ -4,7 +4,10 @@
 
 namespace sibyl {
 
-std::string_view to_string(Turn::Kind kind) { return kind == Turn::Kind::forward ? "forward" : "backward"; }
+std::string_view to_string(Turn::Kind kind) {
+  constexpr std::string_view names[] = {"forward", "backward", "backward input", "backward weight"};
+  return names[static_cast<std::size_t>(kind)];
+}
 
 std::string pass_name(const Graph& graph, const Compute& compute, Turn::Kind kind) {
   return fmt::format("{} {}", graph[compute.operation].name, to_string(kind));

@@ -19,6 +19,11 @@ Attributes attributes_of(const Step& step) {
   return Copy{};
 }
 
+int Stage::micro_batches() const {
+  return static_cast<int>(std::count_if(schedule.begin(), schedule.end(),
+                                        [](const Turn& turn) { return turn.kind == Turn::Kind::forward; }));
+}
+
 Signature signature(const Stage& stage, const Compute& compute) {
   Signature result{compute.attributes, {}, {}, compute.dtype};
   std::size_t last = compute.inputs.size();

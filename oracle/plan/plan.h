@@ -2,10 +2,11 @@
 // a strategy by name.
 //
 // A Plan has one Stage per pipeline stage; all ranks of a stage run the same program on tensors of the same local shapes,
-// so a Stage describes each of them. `steps` is the forward program of one micro-batch; backward runs it in reverse, each
-// Compute with its gradient mask and each Exchange with its backward collective. `gradients` says what is exchanged once
-// gradients are complete; `updates` what the optimizer then does. `schedule` is the order of a stage's
-// forward and backward passes over the micro-batches.
+// so a Stage describes each of them. Stage i lies on pipeline coordinate i modulo their number. `steps` is the forward
+// program of one micro-batch; backward runs it in reverse, each Compute with its gradient mask and each Exchange with its
+// backward collective. What a stage needs of the one before it, it receives; what the next one needs, it sends.
+// `gradients` says what is exchanged once gradients are complete; `updates` what the optimizer then does. `schedule` is
+// the order in which a coordinate's ranks take the passes of their stages over the micro-batches.
 #pragma once
 
 #include <cstdint>
@@ -105,6 +106,7 @@ struct Bucket {
 struct GradientSync {
   std::vector<MeshAxis> axes = {MeshAxis::data};  // the group's; the mean is taken over data, the sum over the others
   bool overlapped = true;             // while backward goes on; else after it
+  std::vector<int> stages = {};       // of a parameter that several stages hold: these, summed over; else its own alone
   std::vector<Bucket> first_buckets;  // of the first step, before arrival order is known
   std::vector<Bucket> buckets;        // of every later step, in the order they are sent
 };
@@ -114,10 +116,21 @@ struct Update {
   OptimizerUpdate optimizer;
 };
 
-// One entry of a stage's schedule.
+// A tensor between a stage and its neighbour: forward it comes or goes once in each micro-batch, and where `gradient`
+// its gradient takes the way back.
+struct Link {
+  int peer = 0;  // the other stage
+  LocalTensorId tensor;
+  bool gradient = false;
+};
+
+// One entry of a schedule: a pass of a stage over a micro-batch. A backward pass may come in two parts: the gradients of
+// what was received, for which the stage before waits, and later those of the parameters.
 struct Turn {
-  enum class Kind { forward, backward } kind = Kind::forward;
+  enum class Kind { forward, backward, backward_input, backward_weight } kind = Kind::forward;
   int micro_batch = 0;
+  int stage = 0;
+  bool operator==(const Turn&) const = default;
 };
 
 struct Stage {
@@ -125,8 +138,10 @@ struct Stage {
   std::vector<Step> steps;
   std::vector<GradientSync> gradients;
   std::vector<Update> updates;
-  std::vector<Turn> schedule;
+  std::vector<Link> receives, sends;  // activations that no step makes; ones that the next stage wants. In one order
+  std::vector<Turn> schedule;         // its own turns out of the Plan's
 
+  [[nodiscard]] int micro_batches() const;
   [[nodiscard]] const LocalTensor& operator[](LocalTensorId id) const { return tensors[id.index()]; }
 };
 
@@ -135,6 +150,7 @@ struct Plan {
   Mesh mesh;
   std::int64_t micro_batch = 1;  // samples per rank and micro-batch
   std::vector<Stage> stages;
+  std::vector<std::vector<Turn>> schedule;  // by pipeline coordinate
 };
 
 // Fails with code infeasible (and the nearest feasible setting as hint) where the model cannot be split so.
