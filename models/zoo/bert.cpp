@@ -34,7 +34,8 @@ Value pooler(Builder& b, const Value& x, std::int64_t width) {
 Value masked_language_model(Builder& b, const Value& x, const Value& words, std::int64_t width) {
   const Value y = gelu_erf(b, linear(b, x, "cls.predictions.transform.dense", width));
   const Value normed = layer_norm(b, y, "cls.predictions.transform.LayerNorm", epsilon);
-  return add(b, tied_projection(b, normed, words), b.parameter("cls.predictions.bias", {vocabulary}));
+  const Value logits = tied_projection(b, normed, words);
+  return add(b, logits, b.parameter("cls.predictions.bias", {vocabulary}));
 }
 
 }  // namespace
@@ -45,8 +46,9 @@ void bert(Builder& b, const BertOptions& options) {
   const Value ids = b.input("input_ids", {batch_extent, seq_extent}, DType::i64);
   const Value types = b.input("token_type_ids", {batch_extent, seq_extent}, DType::i64);
   const Value words = b.parameter("embeddings.word_embeddings.weight", {vocabulary, width});
-  Value x = add(b, embedding(b, words, ids),
-                embedding(b, b.parameter("embeddings.token_type_embeddings.weight", {2, width}), types));
+  const Value word = embedding(b, words, ids);
+  const Value type = embedding(b, b.parameter("embeddings.token_type_embeddings.weight", {2, width}), types);
+  Value x = add(b, word, type);
   x = add(b, x, position_embedding(b, ids, "embeddings.position_embeddings.weight", positions, width));
   x = dropout(b, layer_norm(b, x, "embeddings.LayerNorm", epsilon), ratio);
   for (std::int64_t i = 0; i < options.layers; ++i)

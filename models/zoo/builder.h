@@ -4,6 +4,9 @@
 // "batch" and "seq". The caller gives the shapes of a node's results (layers know them), so that the next layer can
 // size its weights.
 //
+// The order of the calls is the order in the file, of parameters too: make one call a statement where a function would
+// take the results of two, whose order C++ leaves open.
+//
 // Parameters have a shape and a place in the file NAME.weights, and that file is never written: offsets and lengths are
 // those that an exporter would have written. Constants that drive shapes or computations are small and stand in the
 // model.

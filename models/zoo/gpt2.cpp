@@ -24,9 +24,9 @@ void gpt2(Builder& b, const Gpt2Options& options) {
   b.metadata("sibyl.dim.seq", std::to_string(options.seq));
   const Value ids = b.input("input_ids", {batch_extent, seq_extent}, DType::i64);
   const Value words = b.parameter("wte.weight", {options.vocabulary, options.width});
-  Value x =
-      add(b, embedding(b, words, ids), position_embedding(b, ids, "wpe.weight", options.positions, options.width));
-  x = dropout(b, x, ratio);
+  const Value token = embedding(b, words, ids);
+  const Value position = position_embedding(b, ids, "wpe.weight", options.positions, options.width);
+  Value x = dropout(b, add(b, token, position), ratio);
   const AttentionOptions attention = {.heads = options.heads, .dropout = ratio, .mask = causal_mask(b, ids)};
   for (std::int64_t i = 0; i < options.layers; ++i) x = block(b, x, "h." + std::to_string(i), attention, options.width);
   b.output(tied_projection(b, layer_norm(b, x, "ln_f", epsilon), words));

@@ -88,14 +88,16 @@ Value up_convolution(Builder& b, const Value& x, const std::string& name, std::i
 
 Value batch_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {
   const Shape channels = {x.shape[1]};
-  return normalized_by_batch(b, x, name, b.parameter(name + ".weight", channels), b.parameter(name + ".bias", channels),
-                             epsilon);
+  const Value scale = b.parameter(name + ".weight", channels);
+  const Value shift = b.parameter(name + ".bias", channels);
+  return normalized_by_batch(b, x, name, scale, shift, epsilon);
 }
 
 Value plain_batch_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {
   const Value channels = b.ints({x.shape[1]});
-  return normalized_by_batch(b, x, name, b.filled(channels, {x.shape[1]}, 1), b.filled(channels, {x.shape[1]}, 0),
-                             epsilon);
+  const Value ones = b.filled(channels, {x.shape[1]}, 1);
+  const Value zeros = b.filled(channels, {x.shape[1]}, 0);
+  return normalized_by_batch(b, x, name, ones, zeros, epsilon);
 }
 
 Value instance_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {

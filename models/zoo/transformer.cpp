@@ -159,7 +159,8 @@ Value rotate(Builder& b, const Value& x, const RotaryTables& tables) {
   };
   const Value first = part(0, half), second = part(half, width);
   const Value turned = concat(b, {b.apply("Neg", {}, {second}, second.shape), first}, 3);
-  return add(b, binary(b, "Mul", x, tables.cos), binary(b, "Mul", turned, tables.sin));
+  const Value straight = binary(b, "Mul", x, tables.cos);
+  return add(b, straight, binary(b, "Mul", turned, tables.sin));
 }
 
 Value attention(Builder& b, const Value& q, const Value& k, const Value& v, const AttentionOptions& options) {
