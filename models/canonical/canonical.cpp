@@ -11,6 +11,7 @@ Result<Graph> canonicalize(Graph raw) {
   rewrites::constants(editor);
   rewrites::scalar_operands(editor);
   rewrites::selects(editor);
+  rewrites::rotary_tables(editor);
   rewrites::gated_activations(editor);
   rewrites::norms(editor);
   rewrites::group_norms(editor);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 namespace sibyl {
@@ -69,13 +70,16 @@ bool is_polynomial(const Attributes& attributes) {
   return false;
 }
 
-}  // namespace
+bool is_elementwise_or_move(const Attributes& attributes) {
+  return std::holds_alternative<Unary>(attributes) || std::holds_alternative<Binary>(attributes) ||
+         std::holds_alternative<Where>(attributes) || std::holds_alternative<Cast>(attributes) ||
+         std::holds_alternative<Reshape>(attributes) || std::holds_alternative<Transpose>(attributes) ||
+         std::holds_alternative<Slice>(attributes) || std::holds_alternative<Expand>(attributes);
+}
 
-bool near(double value, double expected) { return std::abs(value - expected) <= 1e-3 * std::max(1e-3, std::abs(expected)); }
-
-std::optional<double> scalar_value(const Editor& editor, TensorId id) { return scalar(editor, id, 8); }
-
-bool is_constant(const Editor& editor, TensorId id) {
+// Whether all that `id` is computed from, by operations that may be passed, is as wanted.
+bool all_sources(const Editor& editor, TensorId id, const std::function<bool(const Tensor&)>& wanted,
+                 const std::function<bool(const Attributes&)>& passes) {
   std::set<std::size_t> seen;
   std::vector<TensorId> pending = {id};
   while (!pending.empty()) {
@@ -83,12 +87,29 @@ bool is_constant(const Editor& editor, TensorId id) {
     pending.pop_back();
     if (!t.valid() || !seen.insert(t.index()).second) continue;
     const OperationId producer = editor.producer(t);
-    if (producer.valid())
-      pending.insert(pending.end(), editor[producer].inputs.begin(), editor[producer].inputs.end());
-    else if (editor[t].kind != TensorKind::buffer)
-      return false;
+    if (!producer.valid()) {
+      if (!wanted(editor[t])) return false;
+      continue;
+    }
+    if (!passes(editor[producer].attributes)) return false;
+    pending.insert(pending.end(), editor[producer].inputs.begin(), editor[producer].inputs.end());
   }
   return true;
+}
+
+}  // namespace
+
+bool near(double value, double expected) { return std::abs(value - expected) <= 1e-3 * std::max(1e-3, std::abs(expected)); }
+
+std::optional<double> scalar_value(const Editor& editor, TensorId id) { return scalar(editor, id, 8); }
+
+bool is_constant(const Editor& editor, TensorId id) {
+  return all_sources(editor, id, [&](const Tensor& source) { return source.kind == TensorKind::buffer; },
+                     [](const Attributes&) { return true; });
+}
+
+bool is_stored(const Editor& editor, TensorId id) {
+  return all_sources(editor, id, [&](const Tensor& source) { return source.kind != TensorKind::input; }, is_elementwise_or_move);
 }
 
 TensorId other_operand(const Operation& operation, TensorId id) {

@@ -119,6 +119,18 @@ KnownValues convert(const Fact& x, DType to) {
   return values;
 }
 
+Fact first_of_equal(const Fact& x, std::size_t axis) {
+  Fact first{x.dtype, x.shape, {}};
+  first.shape[axis] = 1;
+  first.values = rearranged(x, first.shape, [](const Index& index) { return index; });
+  if (!first.values) return x;
+  const KnownValues repeated = rearranged(first, x.shape, [axis](Index index) {
+    index[axis] = 0;
+    return index;
+  });
+  return repeated && *repeated == *x.values ? first : x;
+}
+
 KnownValues filled(const Shape& shape, double value) {
   if (!is_small(shape)) return nullptr;
   return std::make_shared<Values>(static_cast<std::size_t>(element_count(shape)), value);

@@ -20,6 +20,8 @@ KnownValues filled(const Shape& shape, double value);
 // Element i of the result is element source(index of i) of x: transposes, slices, gathers.
 using Index = std::vector<std::int64_t>;
 KnownValues rearranged(const Fact& x, const Shape& result, const std::function<Index(const Index&)>& source);
+// One element along the axis, where all are known and equal along it; else x itself.
+Fact first_of_equal(const Fact& x, std::size_t axis);
 // For each index of a shape, in row-major order.
 void for_each_index(const Shape& shape, const std::function<void(const Index&)>& visit);
 std::int64_t offset_of(const Index& index, const Shape& shape);

@@ -35,17 +35,21 @@ Result<Translation> translate_as_baked(const ModelData& model, Binding binding, 
   return std::move(*translation);
 }
 
-// With other guesses about the batch, while a node forbids it. The error is the first one's: the likeliest guesses'.
+// With other guesses about the batch, while a node forbids it or the result is doubtful. A doubtful result is better
+// than none; the error is the first one's: the likeliest guesses'.
 tl::expected<Translation, TranslationError> translate_guessing(const ModelData& model, const Binding& binding) {
-  constexpr int most_attempts = 200;
+  constexpr int most_attempts = 200, most_doubts = 40;
   Choices choices;
-  auto first = translate(model, binding, choices);
-  if (first || !first.error().forbids_batch) return first;
-  for (int attempt = 1; attempt < most_attempts && choices.advance(); ++attempt) {
+  auto best = translate(model, binding, choices);
+  if (!best && !best.error().forbids_batch) return best;
+  for (int attempt = 1, doubts = 0; attempt < most_attempts && doubts < most_doubts; ++attempt) {
+    if (best && !best->doubtful) break;
+    if (!choices.advance()) break;
     auto next = translate(model, binding, choices);
-    if (next) return next;
+    doubts += best ? 1 : 0;
+    if (next && (!best || !next->doubtful)) best = std::move(next);
   }
-  return first;
+  return best;
 }
 
 // A model with an open batch is walked from a batch of 1, since exporters bake their example's 1 into constants that

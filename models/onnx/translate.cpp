@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "models/onnx/emit.h"
+#include "models/onnx/evaluate.h"
 #include "models/onnx/lowering.h"
 #include "models/onnx/order.h"
 
@@ -44,6 +45,8 @@ class Translator {
   Translator(const ModelData& model, const Binding& binding, Choices& choices)
       : model_(model), binding_(binding), choices_(choices), emitter_(binding.batches, binding.wanted_side) {
     for (const FunctionData& function : model.functions) functions_[{function.domain, function.name}] = &function;
+    for (const NodeData& node : model.graph.nodes)
+      if (node.op_type == "Gather" && !node.inputs.empty()) tables_.insert(node.inputs[0]);
   }
 
   tl::expected<Translation, TranslationError> run();
@@ -58,6 +61,7 @@ class Translator {
   Done settle(const NodeData& node, Scope& scope, const std::vector<Value*>& inputs,
               const std::array<Lowering, 2>& lowered);
   tl::expected<std::vector<Value*>, TranslationError> operands(const NodeData& node, const Scope& scope) const;
+  std::vector<Value*> without_baked_batch(std::vector<Value*> inputs);
   Result<Lowering> lower(const NodeData& node, const Operator& rule, const Scope& scope,
                          const std::vector<Value*>& inputs, std::size_t side);
 
@@ -73,6 +77,8 @@ class Translator {
   std::deque<Value> values_;
   Emitter emitter_;
   std::vector<Unsupported> unsupported_;
+  std::set<std::string_view> tables_;  // what a Gather of the main graph takes rows from
+  bool doubtful_ = false;
   std::int64_t known_budget_ = std::int64_t{1} << 24;  // elements of constants kept in all
   std::int64_t node_budget_ = 2'000'000;               // functions that call functions could multiply without end
 };
@@ -123,14 +129,17 @@ tl::expected<Translation, TranslationError> Translator::run() {
   for (const ValueData& output : model_.graph.outputs) {
     const Value* value = scope.find(output.name);
     if (value == nullptr) return wrong(message("nothing produces this output of the model"), output.name);
-    if (value->source == Source::activation) emitter_.graph.outputs.push_back(value->tensor);
+    if (value->source == Source::activation) {
+      emitter_.graph.outputs.push_back(value->tensor);
+      doubtful_ = doubtful_ || (!value->at[0].shape.empty() && value->at[0].shape == value->at[1].shape);
+    }
     if (value->source == Source::unknown && unsupported_.empty())
       unsupported_.push_back({output.name, "output", "it is a result that Sibyl does not compute"});
   }
   emitter_.graph.name = model_.graph.name;
   if (auto finished = emitter_.graph.finish(binding_.batch()); !finished)
     return wrong(finished.error(), model_.graph.name);
-  return Translation{std::move(emitter_.graph), std::move(unsupported_)};
+  return Translation{std::move(emitter_.graph), std::move(unsupported_), doubtful_};
 }
 
 Done Translator::run_nodes(const std::vector<NodeData>& nodes, const std::set<std::string>& given, Scope& scope) {
@@ -269,6 +278,30 @@ Result<Lowering> Translator::lower(const NodeData& node, const Operator& rule, c
   return lowering;
 }
 
+// A constant may repeat its elements along an axis as long as the baked-in batch (zeros for a mask): one of them, which
+// broadcasts, does for any batch. Looked for where another operand has that extent and grows.
+std::vector<Value*> Translator::without_baked_batch(std::vector<Value*> inputs) {
+  for (Value*& input : inputs) {
+    if (input == nullptr || input->source != Source::constant || input->at[0].shape != input->at[1].shape) continue;
+    Fact narrow = input->at[0];
+    for (std::size_t back = 1; back <= narrow.shape.size(); ++back) {
+      const std::size_t axis = narrow.shape.size() - back;
+      const bool baked = std::any_of(inputs.begin(), inputs.end(), [&](const Value* other) {
+        if (other == nullptr || other->at[0].shape.size() < back || other->at[1].shape.size() < back) return false;
+        const auto extent = [&](std::size_t side) {
+          return *(other->at[side].shape.end() - static_cast<std::ptrdiff_t>(back));
+        };
+        return extent(0) == narrow.shape[axis] && extent(1) != extent(0);
+      });
+      if (baked) narrow = first_of_equal(narrow, axis);
+    }
+    if (narrow.shape == input->at[0].shape) continue;
+    values_.push_back({input->name, Source::constant, {narrow, narrow}, {}});
+    input = &values_.back();
+  }
+  return inputs;
+}
+
 Done Translator::run_operator(const NodeData& node, const Operator& rule, Scope& scope,
                               const std::vector<Value*>& inputs) {
   for (std::size_t i = 0; i < rule.required_inputs; ++i)
@@ -278,6 +311,9 @@ Done Translator::run_operator(const NodeData& node, const Operator& rule, Scope&
   std::array<Lowering, 2> lowered;
   for (std::size_t side = 0; side < 2; ++side) {
     auto result = lower(node, rule, scope, inputs, side);
+    if (!result && side == 1)
+      if (const auto narrowed = without_baked_batch(inputs); narrowed != inputs)
+        return run_operator(node, rule, scope, narrowed);
     if (!result) return wrong(result.error(), scope.prefix + node.name, node.op_type, side == 1);
     lowered[side] = std::move(*result);
     if (!lowered[side].unsupported.empty()) return give_up(node, scope, lowered[side].unsupported), Done{};
@@ -304,9 +340,10 @@ Done Translator::settle(const NodeData& node, Scope& scope, const std::vector<Va
     if (alias && i == 0) {
       const Value& input = *inputs[*lowered[0].alias];
       // torch's inference export merges initializers that happen to be equal, such as the scales of a fresh model's
-      // norms, and leaves Identity nodes with their names. Vectors are taken apart again; equal matrices are tied
-      // weights.
-      if (node.op_type == "Identity" && input.source == Source::weight && is_vector(input.at[0].shape))
+      // norms or all of layers that were copied, and leaves Identity nodes with their names: they are taken apart
+      // again. A table of embeddings that is also a matrix of something else is a tied weight.
+      const bool tied = tables_.contains(node.inputs[0]) != tables_.contains(node.outputs[0]);
+      if (node.op_type == "Identity" && input.source == Source::weight && (is_vector(input.at[0].shape) || !tied))
         add(node.outputs[0], scope, Source::weight, input.at);
       else
         scope.names[node.outputs[0]] = inputs[*lowered[0].alias];
@@ -327,8 +364,10 @@ Done Translator::settle(const NodeData& node, Scope& scope, const std::vector<Va
                          std::move(at));
   }
   if (constant || alias) return {};
-  if (std::string problem = emitter_.emit(scope.prefix + node.name, lowered, inputs, outputs); !problem.empty())
+  if (std::string problem = emitter_.emit(scope.prefix + node.name, lowered, inputs, outputs); !problem.empty()) {
+    doubtful_ = true;
     give_up(node, scope, std::move(problem));
+  }
   return {};
 }
 

@@ -10,6 +10,9 @@ namespace sibyl::onnx_import {
 struct Translation {
   Graph graph;  // finished
   std::vector<Unsupported> unsupported;
+  // A guess about where the batch is baked in is likely wrong: a result of the model, or one on the way, does not grow
+  // with the batch as it should.
+  bool doubtful = false;
 };
 
 // An Error found only at the other batch: the node forbids it. `forbids_batch` tells such errors from the rest.

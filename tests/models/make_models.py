@@ -69,6 +69,101 @@ class Encoder(nn.Module):
         return self.head(self.encoder(x).transpose(0, 1).mean(1))
 
 
+class PaddedEncoder(nn.Module):
+    """Token ids with padding (id 0) masked; nn.TransformerEncoder's layers start as copies of one."""
+
+    def __init__(self, vocabulary=100, width=32, heads=4):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(width, heads, 64, activation="gelu", batch_first=True)
+        self.tokens, self.head = nn.Embedding(vocabulary, width), nn.Linear(width, vocabulary)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+    def forward(self, ids):
+        return self.head(self.encoder(self.tokens(ids), src_key_padding_mask=ids == 0))
+
+
+class Pooling(nn.Module):
+    """Attention without a residual connection, from learned queries; the mean over them."""
+
+    def __init__(self, width=32, heads=4):
+        super().__init__()
+        self.queries = nn.Parameter(torch.randn(1, 4, width))
+        self.attention, self.norm = nn.MultiheadAttention(width, heads, batch_first=True), nn.LayerNorm(width)
+        self.head = nn.Linear(width, 10)
+
+    def forward(self, x):  # B, S, width
+        y, _ = self.attention(self.queries.expand(x.shape[0], -1, -1), x, x, need_weights=False)
+        return self.head(self.norm(y).mean(1))
+
+
+class RmsNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        x = x.float()
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
+
+
+class LlamaBlock(nn.Module):
+    """Grouped queries, rotary positions in halves or in pairs, a gated feed-forward."""
+
+    def __init__(self, width, heads, kv_heads, pairs):
+        super().__init__()
+        self.heads, self.kv_heads, self.pairs = heads, kv_heads, pairs
+        kv_width = width // heads * kv_heads
+        self.norm1, self.norm2 = RmsNorm(width), RmsNorm(width)
+        self.q, self.o = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.k, self.v = nn.Linear(width, kv_width, bias=False), nn.Linear(width, kv_width, bias=False)
+        self.gate, self.up = nn.Linear(width, 88, bias=False), nn.Linear(width, 88, bias=False)
+        self.down = nn.Linear(88, width, bias=False)
+
+    def turned(self, x, cos, sin):
+        if self.pairs:
+            a, b = x.reshape(*x.shape[:-1], -1, 2).unbind(-1)
+            return torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)
+        low, high = x.chunk(2, dim=-1)
+        return x * cos + torch.cat((-high, low), -1) * sin
+
+    def forward(self, x, cos, sin, mask):
+        b, s, e = x.shape
+        d, groups = e // self.heads, self.heads // self.kv_heads
+        h = self.norm1(x)
+        q = self.turned(self.q(h).view(b, s, self.heads, d).transpose(1, 2), cos, sin)
+        k = self.turned(self.k(h).view(b, s, self.kv_heads, d).transpose(1, 2), cos, sin)
+        v = self.v(h).view(b, s, self.kv_heads, d).transpose(1, 2)
+        k, v = (t[:, :, None].expand(b, self.kv_heads, groups, s, d).reshape(b, self.heads, s, d) for t in (k, v))
+        scores = q @ k.transpose(2, 3) / d**0.5 + mask
+        scores = torch.softmax(scores, -1, dtype=torch.float32).to(q.dtype)
+        x = x + self.o((scores @ v).transpose(1, 2).reshape(b, s, e))
+        h = self.norm2(x)
+        return x + self.down(nn.functional.silu(self.gate(h)) * self.up(h))
+
+
+class Llama(nn.Module):
+    """Its mask and its tables of cosines and sines are buffers, which files do not tell from weights."""
+
+    def __init__(self, vocabulary=100, width=32, heads=4, kv_heads=2, length=32, pairs=False):
+        super().__init__()
+        self.tokens, self.head = nn.Embedding(vocabulary, width), nn.Linear(width, vocabulary, bias=False)
+        self.blocks = nn.ModuleList([LlamaBlock(width, heads, kv_heads, pairs) for _ in range(2)])
+        self.norm = RmsNorm(width)
+        d = width // heads
+        angles = torch.outer(torch.arange(length).float(), 1e4 ** (-torch.arange(0, d, 2) / d))
+        angles = angles if pairs else torch.cat((angles, angles), -1)
+        self.register_buffer("cos", angles.cos())
+        self.register_buffer("sin", angles.sin())
+        self.register_buffer("mask", torch.full((length, length), float("-inf")).triu(1))
+
+    def forward(self, ids):
+        s = ids.shape[1]
+        x = self.tokens(ids)
+        for block in self.blocks:
+            x = block(x, self.cos[:s], self.sin[:s], self.mask[:s, :s])
+        return self.head(self.norm(x))
+
+
 class SmallCnn(nn.Module):
     """A convolutional net with what torchvision's do not have: Conv3d and 1-D, ConvTranspose, PReLU, GroupNorm, upsampling."""
 
@@ -130,6 +225,15 @@ CASES = [
           (11, TRAIN, 1, False), (13, TRAIN, 2, True), (16, EVAL, 1, True), (17, TRAIN, 8, False)]],
     *[("encoder", Encoder, lambda b: torch.randn(b, 6, 8), opset, training, batch, dynamic)
       for opset, training, batch, dynamic in [(13, TRAIN, 1, False), (16, TRAIN, 2, True), (17, TRAIN, 4, False)]],
+    *[("padded", PaddedEncoder, lambda b: torch.randint(1, 100, (b, 16)), opset, training, batch, dynamic)
+      for opset, training, batch, dynamic in [(9, TRAIN, 1, False), (13, TRAIN, 2, False), (17, EVAL, 2, True)]],
+    *[("pooling", Pooling, lambda b: torch.randn(b, 16, 32), opset, training, batch, dynamic)
+      for opset, training, batch, dynamic in [(11, TRAIN, 1, False), (13, EVAL, 1, False), (17, TRAIN, 2, True)]],
+    *[(name, maker, lambda b: torch.randint(0, 100, (b, 16)), opset, training, batch, dynamic)
+      for name, maker, opset, training, batch, dynamic in [
+          ("llama", Llama, 11, TRAIN, 1, False), ("llama", Llama, 13, EVAL, 2, True), ("llama", Llama, 17, TRAIN, 2, True),
+          ("llama_pairs", lambda: Llama(pairs=True), 11, EVAL, 1, False),
+          ("llama_pairs", lambda: Llama(pairs=True), 17, TRAIN, 2, True)]],
     *[("cnn", SmallCnn, lambda b: image(b, 16), opset, training, batch, dynamic)
       for opset, training, batch, dynamic in [(11, TRAIN, 1, False), (14, TRAIN, 2, True), (17, EVAL, 1, False)]],
 ]

@@ -1,7 +1,8 @@
 // y = dropout(softmax(scale q k^T + mask)) v                                        Vaswani et al., 2017
 //
-// The scale may stand on the scores, on q, on k, or its root on both. A mask is added, or selected by a condition. A constant S x S
-// mask without heads or batch is taken to be the causal one: its values are not looked at (exporters store them as a large buffer).
+// The scale may stand on the scores, on q, on k, or its root on both. A mask is added, selected by a condition, or multiplied
+// (GPT-2's first form: scores mask - c (1 - mask)). A stored S x S mask without heads or batch is taken to be the causal one: its
+// values are not looked at (exporters store them as a large buffer, or as if they were a weight).
 // k's transposition is undone (or merged into the transposition that split its heads). Where k and v were expanded to
 // more heads (grouped queries), the expansion is dropped. Products over [B*H, S, D] become one head each of [B*H, 1, S, D].
 #include <algorithm>
@@ -41,7 +42,7 @@ bool is_causal_shape(const Editor& editor, TensorId mask) {
 }
 
 void add_mask(const Editor& editor, TensorId mask, Match& m, bool& valid) {
-  if (is_causal_shape(editor, mask) && is_constant(editor, mask)) {
+  if (is_causal_shape(editor, mask) && is_stored(editor, mask)) {
     m.attributes.causal = true;
     return;
   }
@@ -50,7 +51,7 @@ void add_mask(const Editor& editor, TensorId mask, Match& m, bool& valid) {
 }
 
 void add_condition(const Editor& editor, TensorId condition, bool keeps_where_true, double masked, Match& m, bool& valid) {
-  if (is_causal_shape(editor, condition) && is_constant(editor, condition)) {
+  if (is_causal_shape(editor, condition) && is_stored(editor, condition)) {
     m.attributes.causal = true;
     return;
   }
@@ -58,6 +59,21 @@ void add_condition(const Editor& editor, TensorId condition, bool keeps_where_tr
   m.condition = condition;
   m.keeps_where_true = keeps_where_true;
   m.masked = masked;
+}
+
+// The scores of scores mask - c (1 - mask), or an invalid id.
+TensorId unmultiplied(const Editor& editor, OperationId difference, Match& m) {
+  const TensorId masked = editor[difference].inputs[0];
+  if (!binary(editor, masked, BinaryKind::mul)) return {};
+  const OperationId product = editor.producer(masked);
+  for (const std::size_t scores : {0U, 1U}) {
+    const TensorId mask = editor[product].inputs[1 - scores];
+    if (!is_causal_shape(editor, mask) || !is_stored(editor, mask)) continue;
+    m.attributes.causal = true;
+    m.used.insert(m.used.end(), {difference, product});
+    return editor[product].inputs[scores];
+  }
+  return {};
 }
 
 // Steps back over one mask and returns the scores it was put on; an invalid id where `t` is not a masked tensor.
@@ -75,6 +91,8 @@ TensorId unmasked(const Editor& editor, TensorId t, Match& m, bool& valid) {
     }
     return {};
   }
+  if (binary(editor, t, BinaryKind::sub) && is_causal_shape(editor, in[1]) && is_stored(editor, in[1]))
+    return unmultiplied(editor, id, m);
   if (!binary(editor, t, BinaryKind::add)) return {};
   // The scores are the operand that a product made; both being one would be no mask.
   for (const std::size_t scores : {0U, 1U}) {
@@ -153,20 +171,27 @@ TensorId untransposed_keys(Editor& editor, Match& m) {
   return editor.insert_before(place, Transpose{permutation}, {source}, std::move(k));
 }
 
-// The tensor [B, Hkv, T, D] that `t` [B, H, T, D] repeats: Reshape(Expand(Reshape(source))).
-TensorId unrepeated(const Editor& editor, TensorId t) {
-  if (!editor.produced_by<Reshape>(t)) return t;
+// [B, Hkv, T, D] where `t` [B, H, T, D] repeats a tensor of that shape: Reshape(Expand([B, Hkv, 1, T, D])).
+std::optional<Shape> shape_before_repeat(const Editor& editor, TensorId t) {
+  if (!editor.produced_by<Reshape>(t)) return std::nullopt;
   const TensorId expanded = editor.operand(t, 0);
-  if (!editor.produced_by<Expand>(expanded)) return t;
-  const TensorId single = editor.operand(expanded, 0);
-  const Shape& from = editor[single].shape;
+  if (!editor.produced_by<Expand>(expanded)) return std::nullopt;
+  const Shape& from = editor[editor.operand(expanded, 0)].shape;
   const Shape& to = editor[expanded].shape;
-  if (from.size() != 5 || to.size() != 5 || from[2] != 1 || editor[t].shape.size() != 4) return t;
+  if (from.size() != 5 || to.size() != 5 || from[2] != 1 || editor[t].shape.size() != 4) return std::nullopt;
   const bool repeats = from[0] == to[0] && from[1] == to[1] && from[3] == to[3] && from[4] == to[4] &&
                        editor[t].shape == Shape{to[0], to[1] * to[2], to[3], to[4]};
-  if (!repeats || !editor.produced_by<Reshape>(single)) return t;
-  const TensorId source = editor.operand(single, 0);
-  return editor[source].shape == Shape{from[0], from[1], from[3], from[4]} ? source : t;
+  return repeats ? std::optional(Shape{from[0], from[1], from[3], from[4]}) : std::nullopt;
+}
+
+TensorId unrepeated(Editor& editor, OperationId place, TensorId t, const Shape& shape) {
+  const TensorId single = editor.operand(editor.operand(t, 0), 0);
+  const TensorId source = editor.produced_by<Reshape>(single) ? editor.operand(single, 0) : single;
+  if (editor[source].shape == shape) return source;
+  Tensor heads = editor[t];
+  heads.name += "/unrepeated";
+  heads.shape = shape;
+  return editor.insert_before(place, Reshape{}, {source}, std::move(heads));
 }
 
 // A mask to add from one that selects: where(keep, 0, masked).
@@ -214,8 +239,9 @@ bool is_private(const Editor& editor, const Match& m) {
 void rewrite(Editor& editor, Match m) {
   const bool flat = editor[m.q].shape.size() == 3;
   TensorId k = untransposed_keys(editor, m), v = m.v;
-  const TensorId k_source = unrepeated(editor, k), v_source = unrepeated(editor, v);
-  if (editor[k_source].shape == editor[v_source].shape) k = k_source, v = v_source;
+  const auto k_shape = shape_before_repeat(editor, k), v_shape = shape_before_repeat(editor, v);
+  if (k_shape && k_shape == v_shape)
+    k = unrepeated(editor, m.root, k, *k_shape), v = unrepeated(editor, m.root, v, *v_shape);
   if (m.condition.valid()) m.mask = additive_mask(editor, m);
 
   std::vector<TensorId> inputs = {m.q, k, v};

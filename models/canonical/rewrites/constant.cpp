@@ -1,5 +1,6 @@
-// A mask stored as floats looks like a weight in the file. Where nothing but comparisons, conditions and casts to integers
-// read it, no gradient reaches it, whatever it holds: training would keep it as a buffer, without optimizer state.
+// A mask stored as floats looks like a weight in the file. Where nothing but comparisons, conditions and casts to
+// integers read it, no gradient reaches it, whatever it holds: training would keep it as a buffer, without optimizer
+// state.
 #include <algorithm>
 
 #include "models/canonical/rewrites/rewrites.h"
@@ -17,7 +18,7 @@ bool ignores_gradient(const Operation& op, std::size_t operand) {
 // True if every use of the tensor, seen through what only moves elements, ignores its gradient.
 bool only_ignored(const Editor& editor, TensorId id) {
   const auto users = editor.consumers(id);
-  return !users.empty() && !editor.is_output(id) && std::all_of(users.begin(), users.end(), [&](OperationId user) {
+  return !editor.is_output(id) && std::all_of(users.begin(), users.end(), [&](OperationId user) {
     const Operation& op = editor[user];
     const bool moves = std::holds_alternative<Slice>(op.attributes) || std::holds_alternative<Reshape>(op.attributes) ||
                        std::holds_alternative<Expand>(op.attributes) ||

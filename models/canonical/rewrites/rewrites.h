@@ -11,6 +11,9 @@ void scalar_operands(Editor& editor);
 // Parameters that only comparisons and conditions read (masks: files do not tell them from weights) -> buffers.
 void constants(Editor& editor);
 
+// Tables of cosines and sines stored for rotary position embeddings -> buffers.
+void rotary_tables(Editor& editor);
+
 // Identities, casts to the same type, expansions and transposes that change nothing; Transpose of Transpose; Reshape of Reshape.
 void views(Editor& editor);
 

@@ -128,7 +128,7 @@ void unbake(const Node& node, Ints& target) {
     if (target[place] == x[*axis]) target[place] = node.shape(0)[*axis];
     return;
   }
-  const bool candidate = reference > 1 && target[0] == reference && (x.size() < target.size() || x[0] == 1);
+  const bool candidate = target[0] == reference && (x.size() < target.size() || x[0] == 1);
   if (candidate && node.choices().pick(fmt::format("{} expands to [{}]", to_string(x), to_string(target)), 2) == 1)
     target[0] = other;
 }

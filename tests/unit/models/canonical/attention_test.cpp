@@ -33,7 +33,8 @@ TEST_F(Attentions, ScaledByADivisionOfTheScores) {
   EXPECT_EQ(last().fused.size(), 4U);  // product, division, softmax, product
 }
 
-TEST_F(Attentions, ScaledByTheRootOnBothSides) {  // torch's scaled_dot_product_attention: q sqrt(scale), k^T sqrt(scale)
+TEST_F(Attentions,
+       ScaledByTheRootOnBothSides) {  // torch's scaled_dot_product_attention: q sqrt(scale), k^T sqrt(scale)
   b.matmul(b.softmax(b.matmul(b.mul(q, 0.5), b.mul(keys(), 0.5))), v);
   EXPECT_EQ(canonical(), (Names{"transpose(permutation=0x2x1x3)", "attention(scale=0.25)"}));
 }
@@ -59,6 +60,29 @@ TEST_F(Attentions, ASelectedConstantTriangleIsCausal) {  // GPT-2
   b.matmul(b.softmax(b.op(Where{}, {triangle, scores, b.constant(-1e4)}, {2, 4, 6, 6})), v);
   ASSERT_EQ(canonical().back(), "attention(causal=1,scale=0.25)");
   EXPECT_EQ(last().inputs.size(), 3U);
+}
+
+TEST_F(Attentions, AStoredTriangleToAddIsCausalAndNoParameter) {  // minus infinity above the diagonal, [:S, :S] of it
+  const TensorId mask = b.op(Slice{{0, 1}, {0, 0}, {6, 6}, {1, 1}}, {b.parameter({8, 8})}, {6, 6});
+  b.matmul(b.softmax(b.add(b.div(b.matmul(q, keys()), 4.0), mask)), v);
+  ASSERT_EQ(canonical().back(), "attention(causal=1,scale=0.25)");
+  EXPECT_EQ(last().inputs.size(), 3U);
+  EXPECT_EQ(result.parameter_count(), 0);
+}
+
+TEST_F(Attentions, ALearnedBiasOfHeadsIsAMask) {
+  b.matmul(b.softmax(b.add(b.div(b.matmul(q, keys()), 4.0), b.parameter({1, 4, 6, 6}))), v);
+  ASSERT_EQ(canonical().back(), "attention(scale=0.25)");
+  EXPECT_EQ(last().inputs.size(), 4U);
+  EXPECT_EQ(result.parameter_count(), 4 * 6 * 6);
+}
+
+TEST_F(Attentions, AMultipliedTriangleIsCausal) {  // scores t - 1e10 (1 - t)
+  const TensorId triangle = b.op(Slice{{2, 3}, {0, 0}, {6, 6}, {1, 1}}, {b.parameter({1, 1, 8, 8})}, {1, 1, 6, 6});
+  const TensorId kept = b.mul(b.div(b.matmul(q, keys()), 4.0), triangle);
+  b.matmul(b.softmax(b.sub(kept, b.mul(b.sub(b.constant(1), triangle), 1e10))), v);
+  ASSERT_EQ(canonical().back(), "attention(causal=1,scale=0.25)");
+  EXPECT_EQ(result.parameter_count(), 0);
 }
 
 TEST_F(Attentions, AComparedMaskIsNoParameter) {  // masked_fill(mask[:, :, :S, :S] == 0, -inf), the mask stored as f32
@@ -116,8 +140,8 @@ TEST_F(Attentions, HeadsFoldedIntoTheBatch) {  // torch.nn.MultiheadAttention: [
 TEST_F(Attentions, NotWhenTheProbabilitiesAreReturned) {
   const TensorId p = b.softmax(b.div(b.matmul(q, keys()), 4.0));
   const TensorId y = b.matmul(p, v);
-  EXPECT_EQ(canonical({y, p}),
-            (Names{"transpose(permutation=0x2x3x1)", "matmul", "unary(kind=scale_shift,alpha=0.25)", "softmax", "matmul"}));
+  EXPECT_EQ(canonical({y, p}), (Names{"transpose(permutation=0x2x3x1)", "matmul", "unary(kind=scale_shift,alpha=0.25)",
+                                      "softmax", "matmul"}));
 }
 
 TEST_F(Attentions, NotOverAnotherAxis) {

@@ -70,6 +70,45 @@ TEST(Batch, AConstantThatForbidsAnotherBatchIsNamed) {
   EXPECT_EQ(as_baked->unsupported[0].node, "sum");
 }
 
+// S x B x E to S*B x E and back: at a batch of 1, 16 could be S alone or S*B. No node fails where the batch is taken to
+// lie in E, but the mean over tokens would be one over samples, too, and the result would have lost its batch.
+TEST(Batch, AResultWithoutItsBatchIsAWrongGuess) {
+  ModelBuilder model(13);
+  model.input("x", {16, "batch", 32}).ints("flat", {16, 32}).ints("apart", {16, 1, 32}).weight("w", {32, 32});
+  model.node("Reshape", {"x", "flat"}, {"tokens"}).node("MatMul", {"tokens", "w"}, {"h"});
+  model.node("Reshape", {"h", "apart"}, {"sbe"});
+  model.node("Transpose", {"sbe"}, {"bse"}, {{"perm", std::vector<int>{1, 0, 2}}});
+  model.node("ReduceMean", {"bse"}, {"y"}, {{"axes", std::vector<int>{1}}, {"keepdims", 0}}).output("y");
+  EXPECT_EQ(result_shape(import(model, batch_of(3))), (Shape{3, 32}));
+}
+
+// A query that is learned is expanded to the batch; exported at 1, its expansion does nothing.
+TEST(Batch, AnExpansionToABatchOfOneMayGrow) {
+  ModelBuilder model(13);
+  model.input("k", {1, 8, 16}).weight("q", {1, 16, 4}).ints("to", {1, 16, 4});
+  model.node("Expand", {"q", "to"}, {"qs"}).node("Concat", {"qs", "qs"}, {"twice"}, {{"axis", 0}});
+  model.node("Concat", {"k", "k"}, {"keys"}, {{"axis", 0}}).node("MatMul", {"keys", "twice"}, {"y"}).output("y");
+  const auto imported = import(model, batch_of(3));
+  EXPECT_EQ(result_shape(imported), (Shape{6, 8, 4}));
+}
+
+// A padding mask's zeros, stored for each head of each sample: [2 * 4, 1, 6].
+TEST(Batch, AConstantThatRepeatsAlongTheBatchIsOneOfThem) {
+  ModelBuilder model(13);
+  model.input("hidden", {2, 6}, onnx::TensorProto::BOOL).scalar("low", -1e9F);
+  model.ints("apart", {2, 1, 1, 6}).ints("heads", {2, 4, 1, 6}).ints("flat", {8, 1, 6});
+  auto* zeros = model.graph().add_initializer();
+  zeros->set_name("zeros_i");
+  zeros->set_data_type(onnx::TensorProto::INT64);
+  for (const int extent : {8, 1, 6}) zeros->add_dims(extent);
+  for (int i = 0; i < 48; ++i) zeros->add_int64_data(0);
+  model.node("Cast", {"zeros_i"}, {"zeros"}, {{"to", 1}}).node("Reshape", {"hidden", "apart"}, {"a"});
+  model.node("Expand", {"a", "heads"}, {"h"}).node("Reshape", {"h", "flat"}, {"f"});
+  model.node("Where", {"f", "low", "zeros"}, {"y"}).output("y");
+  const auto imported = import(model, batch_of(5));
+  EXPECT_EQ(result_shape(imported), (Shape{20, 1, 6}));
+}
+
 TEST(Batch, ANodeThatTakesPartOfTheBatchIsUnsupported) {
   ModelBuilder model(13);
   model.input("x", {"batch", 6}).ints("s", {0}).ints("e", {1}).node("Slice", {"x", "s", "e", "s"}, {"y"}).output("y");

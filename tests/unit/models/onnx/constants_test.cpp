@@ -97,6 +97,16 @@ TEST(Parameters, VectorsMergedForTheirValuesArePutApart) {
   EXPECT_EQ(imported->graph.parameter_count(), 32);
 }
 
+// Of a fresh nn.TransformerEncoder's layers, which are copies, too.
+TEST(Parameters, MatricesMergedForTheirValuesArePutApart) {
+  ModelBuilder model(17);
+  model.input("x", {2, 16}).weight("w1", {16, 16}).node("Identity", {"w1"}, {"w2"});
+  model.node("MatMul", {"x", "w1"}, {"a"}).node("MatMul", {"a", "w2"}, {"y"}).output("y");
+  const auto imported = import(model);
+  ASSERT_TRUE(imported);
+  EXPECT_EQ(imported->graph.parameter_count(), 2 * 16 * 16);
+}
+
 TEST(ControlFlow, AnIfWithAConstantConditionIsItsBranch) {
   ModelBuilder model(13);
   model.input("x", {"batch", 1, 6}).ints("one", {1}).ints("at", {1});

@@ -68,6 +68,9 @@ TEST_P(ExportedModel, LocalShapesAreThoseOfASmallerBatch) {
 //   Its inference export stores the head once more, transposed: + 64,000.
 // vit: 32*3*64+32 + 32 + 17*32 + 2*(96*32+96 + 32*32+32 + 64*32+64 + 32*64+32 + 4*32) + 64 + 330 = 24,234.
 // encoder: 8*32+32 + 2*(96*32+96 + 32*32+32 + 64*32+64 + 32*64+32 + 4*32) + 330 = 17,706.
+// padded: 100*32 + 2*(96*32+96 + 32*32+32 + 64*32+64 + 32*64+32 + 4*32) + 32*100+100 = 23,588.
+// pooling: 4*32 + 96*32+96 + 32*32+32 + 2*32 + 330 = 4,746.
+// llama: 100*32 + 2*(2*32*32 + 2*32*16 + 3*32*88 + 2*32) + 32 + 32*100 = 29,600; not its tables and mask.
 // cnn: 216 + 16 + 8 + 264 + 292 + 84 + 50 = 930.
 INSTANTIATE_TEST_SUITE_P(
     Torch, ExportedModel,
@@ -82,8 +85,14 @@ INSTANTIATE_TEST_SUITE_P(
         Model{"gpt_o13_train_dynamic", 166144, {16, 1000}, true},
         Model{"gpt_o16_eval_dynamic", 230144, {16, 1000}, true}, Model{"gpt_o17_train_b8", 166144, {16, 1000}},
         Model{"encoder_o13_train_b1", 17706, {10}}, Model{"encoder_o16_train_dynamic", 17706, {10}},
-        Model{"encoder_o17_train_b4", 17706, {10}}, Model{"cnn_o11_train_b1", 930, {10}},
-        Model{"cnn_o14_train_dynamic", 930, {10}}, Model{"cnn_o17_eval_b1", 930, {10}}),
+        Model{"encoder_o17_train_b4", 17706, {10}}, Model{"padded_o9_train_b1", 23588, {16, 100}},
+        Model{"padded_o13_train_b2", 23588, {16, 100}}, Model{"padded_o17_eval_dynamic", 23588, {16, 100}},
+        Model{"pooling_o11_train_b1", 4746, {10}}, Model{"pooling_o13_eval_b1", 4746, {10}},
+        Model{"pooling_o17_train_dynamic", 4746, {10}}, Model{"llama_o11_train_b1", 29600, {16, 100}},
+        Model{"llama_o13_eval_dynamic", 29600, {16, 100}}, Model{"llama_o17_train_dynamic", 29600, {16, 100}},
+        Model{"llama_pairs_o11_eval_b1", 29600, {16, 100}}, Model{"llama_pairs_o17_train_dynamic", 29600, {16, 100}},
+        Model{"cnn_o11_train_b1", 930, {10}}, Model{"cnn_o14_train_dynamic", 930, {10}},
+        Model{"cnn_o17_eval_b1", 930, {10}}),
     [](const auto& tested) { return tested.param.file; });
 
 // An export with a baked-in batch, rebound, computes what the export with an open batch computes.
@@ -130,6 +139,29 @@ TEST(ExportedModels, IdsAreBoundedByTheVocabulary) {
   const Tensor* ids = find_tensor(imported->graph, "input");
   ASSERT_NE(ids, nullptr);
   EXPECT_EQ(ids->index_bound, 1000);
+}
+
+// Both blocks' attention takes keys and values of 2 heads for queries of 4, and its mask is the causal one.
+TEST(ExportedModels, GroupedQueriesComeBackWhole) {
+  for (const char* file : {"llama_o11_train_b1", "llama_o13_eval_dynamic", "llama_pairs_o17_train_dynamic"}) {
+    const auto imported = inspect_onnx(exported(file), options_for({}, 3));
+    ASSERT_TRUE(imported) << to_string(imported.error());
+    int attentions = 0, norms = 0;
+    for (const Operation& operation : imported->graph.operations()) {
+      if (const auto* norm = std::get_if<Normalization>(&operation.attributes))
+        norms += norm->kind == NormalizationKind::rms ? 1 : 0;
+      const auto* attention = std::get_if<Attention>(&operation.attributes);
+      if (!attention) continue;
+      ++attentions;
+      EXPECT_TRUE(attention->causal);
+      ASSERT_EQ(operation.inputs.size(), 3U);
+      EXPECT_EQ(imported->graph[operation.inputs[0]].shape, (Shape{3, 4, 16, 8}));
+      EXPECT_EQ(imported->graph[operation.inputs[1]].shape, (Shape{3, 2, 16, 8}));
+      EXPECT_EQ(imported->graph[operation.inputs[2]].shape, (Shape{3, 2, 16, 8}));
+    }
+    EXPECT_EQ(attentions, 2) << file;
+    EXPECT_EQ(norms, 5) << file;
+  }
 }
 
 // A batch-norm's running statistics are kept, not trained: 20 layers' means and variances, 2 * 4800 elements.
