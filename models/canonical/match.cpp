@@ -99,17 +99,21 @@ bool all_sources(const Editor& editor, TensorId id, const std::function<bool(con
 
 }  // namespace
 
-bool near(double value, double expected) { return std::abs(value - expected) <= 1e-3 * std::max(1e-3, std::abs(expected)); }
+bool near(double value, double expected) {
+  return std::abs(value - expected) <= 1e-3 * std::max(1e-3, std::abs(expected));
+}
 
 std::optional<double> scalar_value(const Editor& editor, TensorId id) { return scalar(editor, id, 8); }
 
 bool is_constant(const Editor& editor, TensorId id) {
-  return all_sources(editor, id, [&](const Tensor& source) { return source.kind == TensorKind::buffer; },
-                     [](const Attributes&) { return true; });
+  return all_sources(
+      editor, id, [&](const Tensor& source) { return source.kind == TensorKind::buffer; },
+      [](const Attributes&) { return true; });
 }
 
 bool is_stored(const Editor& editor, TensorId id) {
-  return all_sources(editor, id, [&](const Tensor& source) { return source.kind != TensorKind::input; }, is_elementwise_or_move);
+  return all_sources(
+      editor, id, [&](const Tensor& source) { return source.kind != TensorKind::input; }, is_elementwise_or_move);
 }
 
 TensorId other_operand(const Operation& operation, TensorId id) {
@@ -131,8 +135,10 @@ bool near(const Polynomial& value, const Polynomial& expected) {
     const auto it = p.find(term);
     return it == p.end() ? 0.0 : it->second;
   };
-  return std::all_of(value.begin(), value.end(), [&](const auto& term) { return near(term.second, coefficient(expected, term.first)); }) &&
-         std::all_of(expected.begin(), expected.end(), [&](const auto& term) { return near(coefficient(value, term.first), term.second); });
+  return std::all_of(value.begin(), value.end(),
+                     [&](const auto& term) { return near(term.second, coefficient(expected, term.first)); }) &&
+         std::all_of(expected.begin(), expected.end(),
+                     [&](const auto& term) { return near(coefficient(value, term.first), term.second); });
 }
 
 std::optional<Polynomial> as_polynomial(const Editor& editor, TensorId t, TensorId x, TensorId g,

@@ -1,10 +1,11 @@
 // y = dropout(softmax(scale q k^T + mask)) v                                        Vaswani et al., 2017
 //
-// The scale may stand on the scores, on q, on k, or its root on both. A mask is added, selected by a condition, or multiplied
-// (GPT-2's first form: scores mask - c (1 - mask)). A stored S x S mask without heads or batch is taken to be the causal one: its
-// values are not looked at (exporters store them as a large buffer, or as if they were a weight).
-// k's transposition is undone (or merged into the transposition that split its heads). Where k and v were expanded to
-// more heads (grouped queries), the expansion is dropped. Products over [B*H, S, D] become one head each of [B*H, 1, S, D].
+// The scale may stand on the scores, on q, on k, or its root on both. A mask is added, selected by a condition, or
+// multiplied (GPT-2's first form: scores mask - c (1 - mask)). A stored S x S mask without heads or batch is taken to
+// be the causal one: its values are not looked at (exporters store them as a large buffer, or as if they were a
+// weight). k's transposition is undone (or merged into the transposition that split its heads). Where k and v were
+// expanded to more heads (grouped queries), the expansion is dropped. Products over [B*H, S, D] become one head each of
+// [B*H, 1, S, D].
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -18,9 +19,9 @@ namespace {
 struct Match {
   OperationId root;  // the product with v
   TensorId q, keys, v, mask;
-  TensorId condition;           // of a selecting mask; keeps scores where it is true
+  TensorId condition;  // of a selecting mask; keeps scores where it is true
   bool keeps_where_true = true;
-  double masked = 0;            // what a selecting mask puts elsewhere
+  double masked = 0;  // what a selecting mask puts elsewhere
   Attention attributes;
   std::vector<OperationId> used;
 };
@@ -50,7 +51,8 @@ void add_mask(const Editor& editor, TensorId mask, Match& m, bool& valid) {
   m.mask = mask;
 }
 
-void add_condition(const Editor& editor, TensorId condition, bool keeps_where_true, double masked, Match& m, bool& valid) {
+void add_condition(const Editor& editor, TensorId condition, bool keeps_where_true, double masked, Match& m,
+                   bool& valid) {
   if (is_causal_shape(editor, condition) && is_stored(editor, condition)) {
     m.attributes.causal = true;
     return;

@@ -14,7 +14,8 @@ void constants(Editor& editor);
 // Tables of cosines and sines stored for rotary position embeddings -> buffers.
 void rotary_tables(Editor& editor);
 
-// Identities, casts to the same type, expansions and transposes that change nothing; Transpose of Transpose; Reshape of Reshape.
+// Identities, casts to the same type, expansions and transposes that change nothing; Transpose of Transpose; Reshape of
+// Reshape.
 void views(Editor& editor);
 
 // Gather at one constant position (x[:, 0]) -> Slice and Reshape, as indexing runs.

@@ -3,6 +3,7 @@
 //   x cos + rotated(x) sin                   halves, or even and odd elements, of x exchanged, one of them negated
 //   a cos - b sin, a sin + b cos             the parts a and b of x turned one by one
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -81,11 +82,17 @@ bool is_other_half(const Turn& sum, const Turn& difference) {
   return difference.difference && !sum.difference && (crossed(sum.p, sum.q) || crossed(sum.q, sum.p));
 }
 
-bool is_rotary(const Editor& editor, const Turn& turn, const std::vector<Turn>& turns) {
+// Turns of the same two parts, whichever comes first.
+using TurnsByParts = std::multimap<std::pair<TensorId, TensorId>, const Turn*>;
+std::pair<TensorId, TensorId> parts(const Turn& turn) { return std::minmax({turn.p.x, turn.q.x}); }
+
+bool is_rotary(const Editor& editor, const Turn& turn, const TurnsByParts& turns) {
   if (!turn.difference && (is_rotation(editor, turn.p.x, turn.q.x) || is_rotation(editor, turn.q.x, turn.p.x)))
     return true;
-  return std::any_of(turns.begin(), turns.end(),
-                     [&](const Turn& other) { return is_other_half(turn, other) || is_other_half(other, turn); });
+  const auto [first, last] = turns.equal_range(parts(turn));
+  return std::any_of(first, last, [&](const auto& other) {
+    return is_other_half(turn, *other.second) || is_other_half(*other.second, turn);
+  });
 }
 
 }  // namespace
@@ -94,8 +101,10 @@ void rotary_tables(Editor& editor) {
   std::vector<TensorId> pending, stored;
   std::set<std::size_t> operations;  // that read or make the tables
   const std::vector<Turn> turns = find_turns(editor);
+  TurnsByParts by_parts;
+  for (const Turn& turn : turns) by_parts.emplace(parts(turn), &turn);
   for (const Turn& turn : turns)
-    if (is_rotary(editor, turn, turns))
+    if (is_rotary(editor, turn, by_parts))
       for (const Product& product : {turn.p, turn.q}) {
         pending.push_back(product.table);
         operations.insert(product.operation.index());
