@@ -58,11 +58,14 @@ void ring_reduce_scatter(const Group& group, std::span<float> data) {
                  part_of(data, p, (group.rank + 2 * p - 2 - round) % p), before);
 }
 
-void ring_all_gather(const Group& group, std::span<float> data) {
+void ring_all_gather(const Group& group, std::span<std::byte> data, std::size_t width) {
   const int p = group.size, next = (group.rank + 1) % p, before = (group.rank + p - 1) % p;
+  const auto part = [&](int index) {
+    const Range range = collective::part(static_cast<std::int64_t>(data.size() / width), p, index);
+    return data.subspan(static_cast<std::size_t>(range.begin) * width, static_cast<std::size_t>(range.size()) * width);
+  };
   for (int round = 0; round < p - 1; ++round)
-    group.messages.exchange(std::as_bytes(part_of(data, p, (group.rank + p - round) % p)), next,
-                            std::as_writable_bytes(part_of(data, p, (group.rank + p - 1 - round) % p)), before);
+    group.messages.exchange(part((group.rank + p - round) % p), next, part((group.rank + p - 1 - round) % p), before);
 }
 
 void recursive_doubling_all_reduce(const Group& group, std::span<float> data) {

@@ -15,7 +15,8 @@ struct Group {
 };
 
 void ring_reduce_scatter(const Group& group, std::span<float> data);
-void ring_all_gather(const Group& group, std::span<float> data);
+// Of elements of `width` bytes each.
+void ring_all_gather(const Group& group, std::span<std::byte> data, std::size_t width);
 void recursive_doubling_all_reduce(const Group& group, std::span<float> data);
 void rabenseifner_all_reduce(const Group& group, std::span<float> data);
 void tree_all_reduce(const Group& group, std::span<float> data);

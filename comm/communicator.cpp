@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <cstring>
 #include <utility>
 
 #include "comm/collectives.h"
@@ -70,7 +71,7 @@ void Communicator::all_reduce(std::span<float> data, Algorithm algorithm) {
     case Algorithm::recursive_doubling: return comm::recursive_doubling_all_reduce(group, data);
     case Algorithm::rabenseifner: return comm::rabenseifner_all_reduce(group, data);
     case Algorithm::tree: return comm::tree_all_reduce(group, data);
-    default: comm::ring_reduce_scatter(group, data); comm::ring_all_gather(group, data);
+    default: comm::ring_reduce_scatter(group, data); comm::ring_all_gather(group, std::as_writable_bytes(data), sizeof(float));
   }
 }
 
@@ -80,7 +81,29 @@ void Communicator::reduce_scatter(std::span<float> data, Algorithm /*algorithm*/
 }
 
 void Communicator::all_gather(std::span<float> data, Algorithm /*algorithm*/) {
-  if (size() > 1) comm::ring_all_gather(state_->group(), data);
+  all_gather(std::as_writable_bytes(data), sizeof(float));
+}
+
+void Communicator::all_gather(std::span<std::byte> data, std::size_t width) {
+  if (size() > 1) comm::ring_all_gather(state_->group(), data, width);
+}
+
+void Communicator::all_to_all(std::span<const std::byte> out, std::span<std::byte> in) {
+  const std::size_t part = out.size() / static_cast<std::size_t>(size());
+  const auto at = [&](int index) { return static_cast<std::size_t>(index) * part; };
+  if (part > 0) std::memcpy(in.data() + at(rank()), out.data() + at(rank()), part);
+  std::vector<Swap> swaps;
+  for (int step = 1; step < size(); ++step) {  // each begins with another partner
+    const int peer = (rank() + step) % size();
+    swaps.push_back({peer, out.subspan(at(peer), part), in.subspan(at(peer), part)});
+  }
+  swap(swaps);
+}
+
+void Communicator::swap(std::span<const Swap> swaps) {
+  std::vector<comm::Messages::Swap> messages;
+  for (const Swap& one : swaps) messages.push_back({one.peer, one.out, one.in});
+  state_->messages.swap(messages);
 }
 
 void Communicator::broadcast(std::span<std::byte> data, int root) {

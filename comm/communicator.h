@@ -34,7 +34,18 @@ class Communicator {
   void all_reduce(std::span<float> data, Algorithm algorithm);  // sum
   void reduce_scatter(std::span<float> data, Algorithm algorithm);  // own part of `data` holds the sum
   void all_gather(std::span<float> data, Algorithm algorithm);      // own part is sent, the rest filled
+  // The same of elements of any type, `width` bytes each.
+  void all_gather(std::span<std::byte> data, std::size_t width);
+  // Part i of `out` goes to rank i, part i of `in` comes from it; all parts have one size.
+  void all_to_all(std::span<const std::byte> out, std::span<std::byte> in);
   void broadcast(std::span<std::byte> data, int root);
+  // Messages to several ranks, and from them, all under way at once. A rank may appear once.
+  struct Swap {
+    int peer = 0;
+    std::span<const std::byte> out;
+    std::span<std::byte> in;
+  };
+  void swap(std::span<const Swap> swaps);
   void send(std::span<const std::byte> data, int to);
   void receive(std::span<std::byte> data, int from);
   void barrier();  // not counted

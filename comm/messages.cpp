@@ -130,6 +130,18 @@ void Messages::exchange(std::span<const std::byte> out, int to, std::size_t in_b
   wait(sends, bytes);
 }
 
+void Messages::swap(std::span<const Swap> swaps) {
+  std::vector<MPI_Request> requests;
+  std::size_t largest = 0;
+  for (const Swap& one : swaps) {
+    largest = std::max({largest, one.out.size(), one.in.size()});
+    for (std::size_t i = 0; i < chunks(one.in.size()); ++i) requests.push_back(post_receive(chunk(one.in, i), one.peer));
+  }
+  for (const Swap& one : swaps)
+    for (std::size_t i = 0; i < chunks(one.out.size()); ++i) requests.push_back(post_send(chunk(one.out, i), one.peer));
+  wait(requests, largest);
+}
+
 std::span<std::byte> Messages::scratch(std::size_t bytes, std::size_t slot) {
   if (scratch_.size() <= slot) scratch_.resize(slot + 1);
   if (scratch_[slot].size() < bytes) scratch_[slot].resize(std::max(bytes, chunk_bytes));

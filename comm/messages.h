@@ -41,6 +41,13 @@ class Messages {
                 const std::function<void(std::size_t, std::span<const std::byte>)>& arrived);
   // The same, straight into `in`.
   void exchange(std::span<const std::byte> out, int to, std::span<std::byte> in, int from);
+  // Whole payloads to and from several ranks, all under way at once.
+  struct Swap {
+    int peer = 0;
+    std::span<const std::byte> out;
+    std::span<std::byte> in;
+  };
+  void swap(std::span<const Swap> swaps);
 
   [[nodiscard]] std::int64_t bytes_sent() const { return sent_; }
   // At least so many bytes of scratch; `slot` tells apart buffers in use at once.

@@ -41,7 +41,8 @@ Result<Data> Data::describe(Replica& replica, std::int64_t micro_batch, std::uin
     const Tensor& origin = replica.graph()[replica.stage()[id].origin];
     Field field{id, origin.name, false, origin.index_bound};
     field.target = is_loss(loss.attributes) && loss.inputs.size() > 1 && loss.inputs[1] == id;
-    const Shape& shape = replica.stage()[id].shape;
+    field.whole = replica.groups().whole_shape(replica.stage()[id]);
+    const Shape& shape = field.whole;
     field.batched = origin.batch_axis.has_value();
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
       (origin.batch_axis && axis < *origin.batch_axis ? field.outer : field.row) *= shape[axis];
@@ -125,17 +126,29 @@ void Data::write(at::Tensor& tensor, const Field& field, std::int64_t slot, std:
   });
 }
 
-void Data::fill(Replica& replica, std::int64_t first) {
-  for (std::int64_t slot = 0; slot < micro_batch_; ++slot) {
-    const std::int64_t sample = samples_ > 0 ? shuffled(first + slot) : first + slot;
-    for (const Field& field : fields_)
-      if (field.batched || slot == 0) write(replica[field.id], field, slot, field.batched ? sample : 0);
+void Data::fill(Replica& replica, const std::vector<std::int64_t>& samples) {
+  for (const Field& field : fields_) {
+    at::Tensor& tensor = replica[field.id];
+    const LocalTensor& local = replica.stage()[field.id];
+    at::Tensor whole = local.cuts.empty() ? tensor : at::empty(field.whole, tensor.options());
+    for (std::size_t slot = 0; slot < samples.size(); ++slot)
+      if (field.batched || slot == 0)
+        write(whole, field, static_cast<std::int64_t>(slot), field.batched ? samples[slot] : 0);
+    if (!local.cuts.empty()) tensor.copy_(replica.groups().own_part(std::move(whole), local));
   }
 }
 
-void Data::fill_in_order(Replica& replica, std::int64_t first) {
+void Data::fill(Replica& replica, std::int64_t first) {
+  std::vector<std::int64_t> samples;
   for (std::int64_t slot = 0; slot < micro_batch_; ++slot)
-    for (const Field& field : fields_) write(replica[field.id], field, slot, std::min(first + slot, samples_ - 1));
+    samples.push_back(samples_ > 0 ? shuffled(first + slot) : first + slot);
+  fill(replica, samples);
+}
+
+void Data::fill_in_order(Replica& replica, std::int64_t first) {
+  std::vector<std::int64_t> samples;
+  for (std::int64_t slot = 0; slot < micro_batch_; ++slot) samples.push_back(std::min(first + slot, samples_ - 1));
+  fill(replica, samples);
 }
 
 LocalTensorId Data::targets() const {

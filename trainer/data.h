@@ -43,11 +43,13 @@ class Data {
     // Sample s of the batch lies, for each of `outer` rows, at [s * run, (s + 1) * run) of `row` elements.
     std::int64_t outer = 1, run = 1, row = 1;
     bool batched = true;
+    Shape whole = {};  // of which the rank may hold a part
     NpyArray file{};
   };
 
   static Result<Data> describe(Replica& replica, std::int64_t micro_batch, std::uint64_t seed);
   Result<void> load(Field& field, const std::filesystem::path& folder);
+  void fill(Replica& replica, const std::vector<std::int64_t>& samples);
   [[nodiscard]] std::int64_t shuffled(std::int64_t number);
   void write(at::Tensor& tensor, const Field& field, std::int64_t slot, std::int64_t sample) const;
 

@@ -43,11 +43,11 @@ struct FlatBucket {
 
 class GradientExchange::Impl {
  public:
-  Impl(Replica& replica, const GradientSync& sync, Communicator& communicator, Algorithm algorithm)
+  Impl(Replica& replica, const GradientSync& sync, Communicator& communicator, int replicas, Algorithm algorithm)
       : replica_(replica),
         sync_(sync),
         thread_(communicator, algorithm),
-        share_(at::scalar_tensor(1.0 / communicator.size(), at::kFloat)) {
+        share_(at::scalar_tensor(1.0 / replicas, at::kFloat)) {
     if (sync.overlapped) add_hooks();
   }
 
@@ -162,8 +162,8 @@ class GradientExchange::Impl {
 };
 
 GradientExchange::GradientExchange(Replica& replica, const GradientSync& sync, Communicator& communicator,
-                                   Algorithm algorithm)
-    : impl_(std::make_unique<Impl>(replica, sync, communicator, algorithm)) {}
+                                   int replicas, Algorithm algorithm)
+    : impl_(std::make_unique<Impl>(replica, sync, communicator, replicas, algorithm)) {}
 GradientExchange::~GradientExchange() = default;
 void GradientExchange::begin(bool first_step) { impl_->begin(first_step); }
 void GradientExchange::pack() { impl_->pack(); }

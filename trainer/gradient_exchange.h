@@ -18,8 +18,10 @@ namespace sibyl::trainer {
 
 class GradientExchange {
  public:
-  // The replica and the communicator must outlive it; from begin() to finish() the communicator is the thread's.
-  GradientExchange(Replica& replica, const GradientSync& sync, Communicator& communicator, Algorithm algorithm);
+  // Gradients are summed over the communicator's ranks, of which `replicas` have samples of their own: the mean is
+  // taken over those. The arguments must outlive it; from begin() to finish() the communicator is the thread's.
+  GradientExchange(Replica& replica, const GradientSync& sync, Communicator& communicator, int replicas,
+                   Algorithm algorithm);
   ~GradientExchange();
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;

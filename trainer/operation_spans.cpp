@@ -64,13 +64,15 @@ void OperationSpans::end_backward() {
 }
 
 void OperationSpans::add(Turn::Kind kind, const Running& operation) {
-  const auto& compute = std::get<Compute>(stage_.steps[operation.step]);
-  recorder_.add(Recorder::Track::compute, {pass_name(graph_, compute, kind),
-                                           std::string(to_string(kind)),
-                                           operation.start,
-                                           recorder_.now(),
-                                           {{"kind", std::string(name_of(compute.attributes))},
-                                            {"micro_batch", std::int64_t{operation.micro_batch}}}});
+  const Step& step = stage_.steps[operation.step];
+  const auto* compute = std::get_if<Compute>(&step);
+  recorder_.add(compute ? Recorder::Track::compute : Recorder::Track::communication,
+                {pass_name(graph_, stage_, step, kind),
+                 std::string(compute ? to_string(kind) : "communication"),
+                 operation.start,
+                 recorder_.now(),
+                 {{"kind", std::string(compute ? name_of(compute->attributes) : "exchange")},
+                  {"micro_batch", std::int64_t{operation.micro_batch}}}});
 }
 
 }  // namespace sibyl::trainer

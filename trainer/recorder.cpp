@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "oracle/plan/names.h"
 
 namespace sibyl::trainer {
@@ -15,13 +17,20 @@ Seconds Recorder::now() const {
   return Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()};
 }
 
-void Recorder::add(Track track, TraceSpan span) { spans_[static_cast<std::size_t>(track)].push_back(std::move(span)); }
+void Recorder::add(Track track, TraceSpan span) {
+  const std::lock_guard lock(mutex_);
+  spans_[static_cast<std::size_t>(track)].push_back(std::move(span));
+}
 
 TraceProcess Recorder::process(int rank) const {
   constexpr std::array names{compute_track, communication_track, host_track};  // by Track
   TraceProcess process{TraceSource::measured, rank, fmt::format("rank {}, measured", rank), {}};
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (!spans_[i].empty()) process.tracks.push_back({std::string(names[i]), spans_[i]});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (spans_[i].empty()) continue;
+    std::vector<TraceSpan> spans = spans_[i];
+    std::ranges::stable_sort(spans, {}, [](const TraceSpan& span) { return span.start.value(); });
+    process.tracks.push_back({std::string(names[i]), std::move(spans)});
+  }
   return process;
 }
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,14 +22,15 @@ class Recorder {
   // The step begins now. Nothing may be recorded by another thread meanwhile.
   void start();
   [[nodiscard]] Seconds now() const;  // since start()
-  // Spans of one track must be added by one thread, in order.
+  // By any thread.
   void add(Track track, TraceSpan span);
 
-  // What was recorded, once no thread records.
+  // What was recorded, once no thread records; each track in order of start.
   [[nodiscard]] TraceProcess process(int rank) const;
 
  private:
   std::chrono::steady_clock::time_point start_;
+  std::mutex mutex_;
   std::array<std::vector<TraceSpan>, 3> spans_;  // by Track
 };
 

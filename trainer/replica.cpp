@@ -1,43 +1,45 @@
 #include "trainer/replica.h"
 
+#include <ATen/Context.h>
+
 #include "aten/dtype.h"
 #include "aten/evaluate.h"
 #include "aten/run_operation.h"
+#include "trainer/exchange.h"
 #include "trainer/initialize.h"
 #include "trainer/operation_spans.h"
+#include "trainer/random.h"
 
 namespace sibyl::trainer {
 
-Replica::Replica(const Graph& graph, const Stage& stage)
-    : graph_(&graph), stage_(&stage), tensors_(stage.tensors.size()), dropped_after_(stage.steps.size()) {}
+Replica::Replica(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed)
+    : graph_(&graph),
+      stage_(&stage),
+      groups_(&groups),
+      seed_(seed),
+      pass_seed_(seed),
+      tensors_(stage.tensors.size()),
+      dropped_after_(stage.steps.size()) {}
 
-Result<Replica> Replica::create(const Graph& graph, const Stage& stage, std::uint64_t seed) {
-  Replica replica(graph, stage);
-  bool has_loss = false;
-  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
-    const auto* compute = std::get_if<Compute>(&stage.steps[i]);
-    if (!compute)
-      return fail("this plan splits the model's operations over ranks; only data-parallel plans can be run",
-                  "--parallel", "use data=P");
-    for (const LocalTensorId out : compute->outputs)
-      if (out.valid() && stage[out].origin == graph.loss) replica.loss_step_ = i, has_loss = true;
-  }
-  if (!has_loss) return fail("the plan computes no loss", graph.name);
+Result<Replica> Replica::create(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed) {
+  Replica replica(graph, stage, groups, seed);
+  if (!replica.find_loss()) return fail("the plan computes no loss", graph.name);
   for (std::size_t i = 0; i < stage.tensors.size(); ++i) {
     const LocalTensorId id{i};
-    switch (stage[id].kind) {
+    const LocalTensor& local = stage[id];
+    switch (local.kind) {
       case TensorKind::activation: break;
       case TensorKind::parameter:
         replica.parameters_.push_back(id);
-        replica[id] = initial_parameter(graph, stage, id, seed);
+        replica[id] = initial_parameter(graph, local, groups, seed);
         break;
       case TensorKind::buffer:
         replica.buffers_.push_back(id);
-        replica[id] = initial_buffer(graph, stage, id);
+        replica[id] = initial_buffer(graph, local, groups);
         break;
       case TensorKind::input:
         replica.inputs_.push_back(id);
-        replica[id] = at::zeros(stage[id].shape, at::TensorOptions().dtype(aten::scalar_type(stage[id].dtype)));
+        replica[id] = at::zeros(local.shape, at::TensorOptions().dtype(aten::scalar_type(local.dtype)));
         break;
     }
   }
@@ -45,19 +47,34 @@ Result<Replica> Replica::create(const Graph& graph, const Stage& stage, std::uin
   return replica;
 }
 
+// The first step that makes the loss is its operation; the last one leaves what backward starts from.
+bool Replica::find_loss() {
+  for (std::size_t i = 0; i < stage_->steps.size(); ++i)
+    for (const LocalTensorId out : outputs_of(stage_->steps[i])) {
+      if (!out.valid() || (*stage_)[out].origin != graph_->loss) continue;
+      if (!loss_.valid()) loss_step_ = i;
+      loss_ = out;
+    }
+  return loss_.valid();
+}
+
 void Replica::find_last_uses() {
   std::vector<std::size_t> last(stage_->tensors.size(), stage_->steps.size());
-  for (std::size_t i = 0; i < stage_->steps.size(); ++i) {
-    const auto& compute = std::get<Compute>(stage_->steps[i]);
-    for (const auto* ids : {&compute.outputs, &compute.inputs})
-      for (const LocalTensorId id : *ids)
+  for (std::size_t i = 0; i < stage_->steps.size(); ++i)
+    for (const auto& ids : {outputs_of(stage_->steps[i]), inputs_of(stage_->steps[i])})
+      for (const LocalTensorId id : ids)
         if (id.valid()) last[id.index()] = i;
-  }
   for (std::size_t t = 0; t < last.size(); ++t) {
-    const LocalTensor& tensor = stage_->tensors[t];
-    if (tensor.kind == TensorKind::activation && last[t] < dropped_after_.size() && tensor.origin != graph_->loss)
-      dropped_after_[last[t]].push_back(LocalTensorId{t});
+    const LocalTensorId id{t};
+    if ((*stage_)[id].kind == TensorKind::activation && last[t] < dropped_after_.size() && id != loss_)
+      dropped_after_[last[t]].push_back(id);
   }
+}
+
+void Replica::begin(std::int64_t step, int micro_batch) {
+  const auto number = static_cast<std::uint64_t>(step);
+  pass_seed_ = mixed(mixed(mixed(seed_) ^ number) ^ static_cast<std::uint64_t>(micro_batch));
+  pass_seed_ = mixed(pass_seed_ ^ static_cast<std::uint64_t>(groups_->coordinate(MeshAxis::data)));
 }
 
 std::vector<at::Tensor> Replica::operands(const Compute& compute) const {
@@ -76,14 +93,44 @@ void Replica::drop_after(std::size_t step) {
   for (const LocalTensorId id : dropped_after_[step]) tensors_[id.index()].reset();
 }
 
-void Replica::run_step(std::size_t index, bool training) {
-  const auto& compute = std::get<Compute>(stage_->steps[index]);
+namespace {
+
+bool draws(const Attributes& attributes) {
+  const auto* attention = std::get_if<Attention>(&attributes);
+  return std::holds_alternative<Dropout>(attributes) || (attention && attention->dropout > 0.0);
+}
+
+}  // namespace
+
+void Replica::seed_draws(const Compute& compute) const {
+  std::uint64_t seed = mixed(pass_seed_ ^ compute.operation.index());
+  for (const PartOf& cut : (*stage_)[compute.outputs.front()].cuts)
+    seed = mixed(seed ^ static_cast<std::uint64_t>(groups_->coordinate(cut.axis) + 1));
+  at::manual_seed(seed);
+}
+
+void Replica::compute(const Compute& compute, bool training) {
   std::vector<Shape> shapes;
   for (const LocalTensorId out : compute.outputs) shapes.push_back(out.valid() ? (*stage_)[out].shape : Shape{});
+  if (training && draws(compute.attributes)) seed_draws(compute);
   // Where the plan has no backward, autograd must not record one.
   const at::AutoGradMode mode(training && compute.gradients != 0);
   keep(compute, training ? aten::run_operation(compute.attributes, operands(compute), shapes)
                          : aten::run_for_evaluation(compute.attributes, operands(compute), shapes));
+}
+
+void Replica::exchange(const Exchange& exchange, bool training) {
+  const at::AutoGradMode mode(training && (*stage_)[exchange.input].requires_gradient);
+  tensors_[exchange.output.index()] =
+      run_exchange(exchange, tensors_[exchange.input.index()], groups_->axis(exchange.axis));
+}
+
+void Replica::run_step(std::size_t index, bool training) {
+  const Step& step = stage_->steps[index];
+  if (const auto* operation = std::get_if<Compute>(&step))
+    compute(*operation, training);
+  else
+    exchange(std::get<Exchange>(step), training);
   drop_after(index);
 }
 
@@ -94,13 +141,14 @@ at::Tensor Replica::forward(OperationSpans* spans) {
     if (spans != nullptr) spans->end_forward(i);
   }
   at::Tensor loss;
-  std::swap(loss, tensors_[this->loss().outputs.front().index()]);
+  std::swap(loss, tensors_[loss_.index()]);
   return loss;
 }
 
 at::Tensor Replica::predict() {
   for (std::size_t i = 0; i < loss_step_; ++i) run_step(i, false);
-  const at::Tensor result = tensors_[loss().inputs.front().index()];
+  const LocalTensorId answer = loss().inputs.front();
+  const at::Tensor result = groups_->whole(tensors_[answer.index()], (*stage_)[answer]);
   for (const LocalTensorId id : dropped_after_[loss_step_]) tensors_[id.index()].reset();
   return result;
 }

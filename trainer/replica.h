@@ -1,4 +1,5 @@
-// One rank's copy of a stage: its tensors, and the interpreter of its forward program.
+// One rank's share of a stage: its tensors, and the interpreter of its forward program. Exchanges between operations
+// are run as they come.
 //
 // Every activation is dropped as soon as its last forward consumer has run, so that from then on only autograd keeps
 // it, and only where backward needs it: the peak is the one that oracle/memory computes.
@@ -10,6 +11,7 @@
 
 #include "base/result.h"
 #include "oracle/plan/plan.h"
+#include "trainer/mesh_groups.h"
 
 namespace sibyl::trainer {
 
@@ -17,38 +19,51 @@ class OperationSpans;
 
 class Replica {
  public:
-  // Fails where the stage holds an exchange between operations, or no loss. The graph and the stage must outlive it.
-  static Result<Replica> create(const Graph& graph, const Stage& stage, std::uint64_t seed);
+  // Fails where the stage computes no loss. The graph, the stage and the groups must outlive it.
+  static Result<Replica> create(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed);
+
+  // What passes to come are of. What dropout draws depends on these, the seed, the operation, and which part of its
+  // result this rank has: ranks that hold the same tensor drop the same, and a pass run again drops the same again.
+  void begin(std::int64_t step, int micro_batch);
 
   // Runs the forward program on what lies in the inputs; the result is the scalar loss, its graph recorded. With
   // `spans` each operation is timed.
   at::Tensor forward(OperationSpans* spans = nullptr);
   // The same as when a model is used: no dropout, batch-norm by its running statistics, no graph.
-  // The result is the first operand of the loss: logits or predictions.
+  // The result is the first operand of the loss, put together from all ranks' parts: logits or predictions.
   at::Tensor predict();
 
   [[nodiscard]] const Graph& graph() const { return *graph_; }
   [[nodiscard]] const Stage& stage() const { return *stage_; }
+  [[nodiscard]] const MeshGroups& groups() const { return *groups_; }
   [[nodiscard]] at::Tensor& operator[](LocalTensorId id) { return tensors_[id.index()]; }
   [[nodiscard]] const std::vector<LocalTensorId>& parameters() const { return parameters_; }
   [[nodiscard]] const std::vector<LocalTensorId>& buffers() const { return buffers_; }
   [[nodiscard]] const std::vector<LocalTensorId>& inputs() const { return inputs_; }
+  // The operation that computes the loss; where ranks share it, sums over them follow.
   [[nodiscard]] const Compute& loss() const { return std::get<Compute>(stage_->steps[loss_step_]); }
 
  private:
-  Replica(const Graph& graph, const Stage& stage);
+  Replica(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed);
+  bool find_loss();
   void find_last_uses();
   std::vector<at::Tensor> operands(const Compute& compute) const;
   void run_step(std::size_t index, bool training);
+  void compute(const Compute& compute, bool training);
+  void exchange(const Exchange& exchange, bool training);
+  void seed_draws(const Compute& compute) const;
   void keep(const Compute& compute, std::vector<at::Tensor> results);
   void drop_after(std::size_t step);
 
   const Graph* graph_;
   const Stage* stage_;
+  const MeshGroups* groups_;
+  std::uint64_t seed_, pass_seed_;
   std::vector<at::Tensor> tensors_;  // by LocalTensorId; activations come and go
   std::vector<LocalTensorId> parameters_, buffers_, inputs_;
   std::vector<std::vector<LocalTensorId>> dropped_after_;  // by step
   std::size_t loss_step_ = 0;
+  LocalTensorId loss_;  // the scalar that backward starts from
 };
 
 }  // namespace sibyl::trainer

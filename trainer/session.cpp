@@ -3,9 +3,11 @@
 #include <ATen/Context.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 #include "aten/memory.h"
 #include "oracle/plan/names.h"
@@ -35,28 +37,27 @@ Bytes bytes_of(Replica& replica, const std::vector<LocalTensorId>& ids) {
   return Bytes{bytes};
 }
 
-Result<void> check(const Plan& plan, const Communicator& communicator) {
-  if (plan.stages.size() != 1)
-    return fail("this plan has several pipeline stages; only data-parallel plans can be run", "--parallel");
-  if (plan.mesh.size() != communicator.size())
-    return fail(ErrorCode::usage,
-                fmt::format("the plan is for {} devices, but {} processes run", plan.mesh.size(), communicator.size()),
-                "--devices", fmt::format("run it as mpirun -np {} sibyl-train …", plan.mesh.size()));
-  return {};
+std::uint64_t hash_of(const at::Tensor& value, std::uint64_t hash) {
+  const at::Tensor tensor = value.detach().contiguous();
+  const auto* bytes = static_cast<const char*>(tensor.data_ptr());
+  for (std::size_t at = 0; at + 4 <= tensor.nbytes(); at += 4) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, bytes + at, sizeof word);
+    hash = mixed(hash ^ word);
+  }
+  return hash;
 }
 
 }  // namespace
 
 Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const TrainSettings& settings,
-                                 Communicator& communicator) {
-  SIBYL_CHECK(check(plan, communicator));
+                                 Communicator& communicator, const MeshGroups& groups) {
+  if (plan.stages.size() != 1)
+    return fail("this plan has several pipeline stages, which the trainer cannot run", "--parallel");
   aten::MemoryMeter::install();
-  Session session(plan, settings, communicator);
-  // Dropout's draws differ between ranks, as their samples do.
-  at::manual_seed(mixed(settings.seed ^ mixed(static_cast<std::uint64_t>(communicator.rank()))));
-
+  Session session(plan, settings, communicator, groups);
   const Stage& stage = session.stage();
-  SIBYL_TRY(Replica replica, Replica::create(graph, stage, settings.seed));
+  SIBYL_TRY(Replica replica, Replica::create(graph, stage, groups, settings.seed));
   session.replica_ = std::make_unique<Replica>(std::move(replica));
   SIBYL_TRY(Data data, settings.data ? Data::from_folder(*session.replica_, plan.micro_batch, settings.seed,
                                                          *settings.data, plan.strategy.global_batch)
@@ -72,8 +73,12 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
   session.memory_.weights = bytes_of(*session.replica_, session.replica_->parameters());
   session.memory_.buffers = bytes_of(*session.replica_, session.replica_->buffers());
   session.memory_.inputs = bytes_of(*session.replica_, session.replica_->inputs());
-  for (const GradientSync& sync : stage.gradients) {
-    session.exchange_ = std::make_unique<GradientExchange>(*session.replica_, sync, communicator, Algorithm::ring);
+  for (std::size_t i = 0; i < stage.gradients.size(); ++i) {
+    const GradientSync& sync = stage.gradients[i];
+    const bool over_data = std::ranges::count(sync.axes, MeshAxis::data) > 0;
+    session.exchanges_.push_back(std::make_unique<GradientExchange>(*session.replica_, sync, groups.sync(i),
+                                                                    over_data ? plan.mesh.size(MeshAxis::data) : 1,
+                                                                    Algorithm::ring));
     for (const Bucket& bucket : sync.buckets)
       session.memory_.communication += Bytes{static_cast<double>(bucket.bytes())};
   }
@@ -88,12 +93,13 @@ void Session::fill_inputs(std::int64_t first) {
 // Each micro-batch's loss counts for its share, so that the summed gradients are those of the rank's mean loss.
 double Session::forward_and_backward(std::int64_t number, StepTimes& times) {
   const std::int64_t pieces = plan_->strategy.accumulation, per_rank = plan_->micro_batch * pieces;
-  const std::int64_t first = number * plan_->strategy.global_batch + communicator_->rank() * per_rank;
+  const std::int64_t first = number * plan_->strategy.global_batch + groups_->coordinate(MeshAxis::data) * per_rank;
   double mean = 0.0;
   at::Tensor loss;
   for (const Turn& turn : stage().schedule) {
     if (turn.kind == Turn::Kind::forward) {
       fill_inputs(first + turn.micro_batch * plan_->micro_batch);
+      replica_->begin(number, turn.micro_batch);
       if (spans_ != nullptr) spans_->begin_micro_batch(turn.micro_batch);
       Stopwatch watch;
       loss = replica_->forward(spans_);
@@ -102,11 +108,13 @@ double Session::forward_and_backward(std::int64_t number, StepTimes& times) {
     } else {
       Stopwatch watch;
       const bool last = turn.micro_batch == static_cast<int>(pieces) - 1;
-      if (exchange_ && last) exchange_->begin(number == 0);
+      if (last)
+        for (const auto& exchange : exchanges_) exchange->begin(number == 0);
       (pieces == 1 ? loss : loss / static_cast<double>(pieces)).backward();
       if (spans_ != nullptr) spans_->end_backward();
       loss.reset();
-      if (exchange_ && last) exchange_->pack();
+      if (last)
+        for (const auto& exchange : exchanges_) exchange->pack();
       times.backward += watch.lap();
     }
   }
@@ -115,7 +123,7 @@ double Session::forward_and_backward(std::int64_t number, StepTimes& times) {
 
 void Session::copy_back() {
   const Recording recording(recorder_.get(), Recorder::Track::compute, copies_back_name, "optimizer");
-  exchange_->copy_back();
+  for (const auto& exchange : exchanges_) exchange->copy_back();
 }
 
 void Session::update() {
@@ -131,17 +139,17 @@ void Session::update() {
 
 Session::Step Session::step(std::int64_t number) {
   Step result;
-  const std::int64_t sent_before = communicator_->bytes_sent();
+  const std::int64_t sent_before = groups_->bytes_sent();
   aten::MemoryMeter::reset_peak();
   result.loss = forward_and_backward(number, result.times);
   Stopwatch watch;
-  if (exchange_) exchange_->finish();
+  for (const auto& exchange : exchanges_) exchange->finish();
   result.times.exchange = watch.lap();
-  if (exchange_) copy_back();
+  if (!exchanges_.empty()) copy_back();
   update();
   result.times.optimizer = watch.lap();
   result.times.total = result.times.forward + result.times.backward + result.times.exchange + result.times.optimizer;
-  result.bytes_sent = communicator_->bytes_sent() - sent_before;
+  result.bytes_sent = groups_->bytes_sent() - sent_before;
   result.peak_bytes = aten::MemoryMeter::peak();
   return result;
 }
@@ -150,11 +158,11 @@ TraceProcess Session::traced_step(std::int64_t number) {
   recorder_ = std::make_unique<Recorder>();
   OperationSpans spans(replica_->graph(), stage(), *recorder_);
   spans_ = &spans;
-  if (exchange_) exchange_->record(recorder_.get());
+  for (const auto& exchange : exchanges_) exchange->record(recorder_.get());
   communicator_->barrier();
   recorder_->start();
   step(number);
-  if (exchange_) exchange_->record(nullptr);
+  for (const auto& exchange : exchanges_) exchange->record(nullptr);
   spans_ = nullptr;
   const std::unique_ptr<Recorder> recorded = std::move(recorder_);
   return recorded->process(communicator_->rank());
@@ -172,11 +180,12 @@ double Session::accuracy() {
   Data& data = *evaluation_;
   const std::int64_t class_axis = std::get<CrossEntropy>(replica_->loss().attributes).class_axis;
   double right = 0.0, answers = 0.0;
-  const std::int64_t stride = plan_->micro_batch * communicator_->size();
-  for (std::int64_t first = communicator_->rank() * plan_->micro_batch; first < data.samples(); first += stride) {
+  const std::int64_t stride = plan_->micro_batch * groups_->size(MeshAxis::data);
+  for (std::int64_t first = groups_->coordinate(MeshAxis::data) * plan_->micro_batch; first < data.samples(); first += stride) {
     data.fill_in_order(*replica_, first);
     const std::int64_t real = std::min(plan_->micro_batch, data.samples() - first);
-    const at::Tensor targets = (*replica_)[data.targets()];
+    const LocalTensorId id = data.targets();
+    const at::Tensor targets = groups_->whole((*replica_)[id], stage()[id]);
     const at::Tensor hits = replica_->predict().argmax(class_axis).reshape(targets.sizes()).eq(targets);
     // Answers of a sample lie together: the batch axis comes first.
     const at::Tensor kept = hits.reshape({-1}).slice(0, 0, hits.numel() / plan_->micro_batch * real);
@@ -190,19 +199,26 @@ double Session::accuracy() {
 }
 
 bool Session::replicas_agree() {
-  std::uint64_t hash = 0;
+  std::map<std::vector<MeshAxis>, std::uint64_t> hashes;  // of all that is cut by the same axes
   for (const LocalTensorId id : replica_->parameters()) {
-    const at::Tensor tensor = (*replica_)[id].detach().contiguous();
-    const auto* bytes = static_cast<const char*>(tensor.data_ptr());
-    for (std::size_t at = 0; at + 4 <= tensor.nbytes(); at += 4) {
-      std::uint32_t word = 0;
-      std::memcpy(&word, bytes + at, sizeof word);
-      hash = mixed(hash ^ word);
+    std::vector<MeshAxis> axes;
+    for (const PartOf& cut : stage()[id].cuts) axes.push_back(cut.axis);
+    std::uint64_t& hash = hashes[axes];
+    hash = hash_of((*replica_)[id], hash);
+  }
+  bool agree = true;
+  for (const auto& [axes, hash] : hashes) {
+    const std::vector<double> all =
+        communicator_->gather_doubles(static_cast<double>(hash >> 11));  // exact in a double
+    std::map<std::vector<int>, double> first;  // by the coordinates that say which part a rank has
+    for (int rank = 0; rank < communicator_->size(); ++rank) {
+      std::vector<int> part;
+      for (const MeshAxis axis : axes) part.push_back(plan_->mesh.coordinate(rank, axis));
+      const double its = all[static_cast<std::size_t>(rank)];
+      agree = agree && first.try_emplace(part, its).first->second == its;
     }
   }
-  const std::vector<double> hashes =
-      communicator_->gather_doubles(static_cast<double>(hash >> 11));  // exact in a double
-  return std::all_of(hashes.begin(), hashes.end(), [&](double h) { return h == hashes.front(); });
+  return agree;
 }
 
 }  // namespace sibyl::trainer

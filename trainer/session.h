@@ -18,7 +18,7 @@ class Session {
  public:
   // On this rank alone: no communication. The arguments must outlive it.
   static Result<Session> prepare(const Graph& graph, const Plan& plan, const TrainSettings& settings,
-                                 Communicator& communicator);
+                                 Communicator& communicator, const MeshGroups& groups);
 
   struct Step {
     StepTimes times;
@@ -32,7 +32,7 @@ class Session {
 
   // Of the data to evaluate on: the share of samples whose greatest logit is the target's, over all ranks.
   double accuracy();
-  // Whether all ranks hold the same parameters, bit for bit.
+  // Whether ranks that hold the same parts of parameters hold the same, bit for bit.
   bool replicas_agree();
 
   [[nodiscard]] Replica& replica() { return *replica_; }
@@ -40,8 +40,8 @@ class Session {
   [[nodiscard]] MeasuredMemory memory() const { return memory_; }
 
  private:
-  Session(const Plan& plan, const TrainSettings& settings, Communicator& communicator)
-      : plan_(&plan), settings_(&settings), communicator_(&communicator) {}
+  Session(const Plan& plan, const TrainSettings& settings, Communicator& communicator, const MeshGroups& groups)
+      : plan_(&plan), settings_(&settings), communicator_(&communicator), groups_(&groups) {}
   Result<void> open_evaluation(const std::filesystem::path& folder);
   [[nodiscard]] const Stage& stage() const { return plan_->stages.front(); }
   double forward_and_backward(std::int64_t number, StepTimes& times);
@@ -52,12 +52,13 @@ class Session {
   const Plan* plan_;
   const TrainSettings* settings_;
   Communicator* communicator_;
-  std::unique_ptr<Replica> replica_;  // where the exchange's hooks find it
+  const MeshGroups* groups_;
+  std::unique_ptr<Replica> replica_;  // where the exchanges' hooks find it
   std::unique_ptr<Data> data_;
-  std::unique_ptr<Recorder> recorder_;          // within a traced step; the exchange's thread uses it
+  std::unique_ptr<Recorder> recorder_;          // within a traced step; the exchanges' threads use it
   OperationSpans* spans_ = nullptr;             // within a traced step
   std::unique_ptr<Data> evaluation_;            // none unless asked for
-  std::unique_ptr<GradientExchange> exchange_;  // none for one replica
+  std::vector<std::unique_ptr<GradientExchange>> exchanges_;  // by GradientSync
   aten::OptimizerSettings optimizer_;
   std::vector<aten::OptimizerState> states_;  // by update
   MeasuredMemory memory_;

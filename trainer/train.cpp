@@ -103,7 +103,7 @@ Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings&
   Measurement measurement = gathered(communicator, plan, settings, steps, session.memory());
   measurement.replicas_agree = session.replicas_agree();
   if (settings.evaluate) measurement.accuracy = session.accuracy();
-  if (settings.save_weights && communicator.rank() == 0)
+  if (settings.save_weights)
     if (const auto saved = save_weights(session.replica(), *settings.save_weights); !saved)
       measurement.weights_error = saved.error();
   if (settings.trace) SIBYL_CHECK(write_timeline(session, plan, settings, communicator));
@@ -114,9 +114,11 @@ Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings&
 
 Result<Measurement> train(const Graph& graph, const Plan& plan, const TrainSettings& settings,
                           Communicator& communicator) {
+  const Result<MeshGroups> groups = MeshGroups::create(plan, communicator);
+  SIBYL_CHECK(agree(communicator, groups.map([](const MeshGroups&) {})));
   Result<Session> session = caught([&]() -> Result<Session> {
     if (settings.save_weights && communicator.rank() == 0) SIBYL_CHECK(check_writable(*settings.save_weights));
-    return Session::prepare(graph, plan, settings, communicator);
+    return Session::prepare(graph, plan, settings, communicator, *groups);
   });
   SIBYL_CHECK(agree(communicator, session.map([](const Session&) {})));
   // Not after an hour of training.

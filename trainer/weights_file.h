@@ -9,7 +9,8 @@
 
 namespace sibyl::trainer {
 
-// Parameters, and running statistics, under their names in the model.
+// Parameters, and running statistics, under their names in the model, put together from all ranks' parts: each rank
+// must call. Rank 0 writes its own where ranks differ.
 Result<void> save_weights(Replica& replica, const std::filesystem::path& path);
 
 }  // namespace sibyl::trainer

@@ -77,6 +77,64 @@ TEST(Communicator, AllGatherFillsEveryPart) {
   }
 }
 
+// Elements of 3 bytes, 5 for each rank: no part of a float is a part of these.
+TEST(Communicator, AllGatherTakesElementsOfAnyWidth) {
+  Communicator world = Communicator::world();
+  constexpr std::size_t width = 3, own = 5;
+  std::vector<std::byte> data(width * own * static_cast<std::size_t>(world.size()), std::byte{0xff});
+  for (std::size_t i = 0; i < width * own; ++i)
+    data[static_cast<std::size_t>(world.rank()) * width * own + i] = static_cast<std::byte>(world.rank());
+  const std::int64_t before = world.bytes_sent();
+  world.all_gather(data, width);
+  for (std::size_t i = 0; i < data.size(); ++i) EXPECT_EQ(data[i], static_cast<std::byte>(i / (width * own)));
+  const auto elements = static_cast<std::int64_t>(own) * world.size();
+  EXPECT_EQ(world.bytes_sent() - before,
+            bytes_sent(Collective::all_gather, Algorithm::ring, elements, width, world.size(), world.rank()));
+}
+
+// Rank r gives rank s the number 100 r + s, `part` times.
+TEST(Communicator, AllToAllGivesEveryRankItsPart) {
+  Communicator world = Communicator::world();
+  for (const std::size_t part : {std::size_t{0}, std::size_t{1}, std::size_t{300}, std::size_t{200'000}}) {
+    std::vector<float> out(part * static_cast<std::size_t>(world.size())), in(out.size(), -1.0F), expected(out.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const auto other = static_cast<int>(i / part);
+      out[i] = static_cast<float>(100 * world.rank() + other);
+      expected[i] = static_cast<float>(100 * other + world.rank());
+    }
+    const std::int64_t before = world.bytes_sent();
+    world.all_to_all(std::as_bytes(std::span(out)), std::as_writable_bytes(std::span(in)));
+    EXPECT_EQ(in, expected) << "parts of " << part;
+    EXPECT_EQ(world.bytes_sent() - before,
+              bytes_sent(Collective::all_to_all, Algorithm::ring, static_cast<std::int64_t>(out.size()), 4, world.size(),
+                         world.rank()));
+  }
+}
+
+// Each rank gives the next 3 numbers and the one before it 100,000, at once; the first and the last have one neighbour.
+TEST(Communicator, SwapsWithBothNeighboursAtOnce) {
+  Communicator world = Communicator::world();
+  constexpr std::size_t few = 3, many = 100'000;
+  const int rank = world.rank(), last = world.size() - 1;
+  const std::vector<float> up(few, static_cast<float>(rank)), down(many, static_cast<float>(-rank));
+  std::vector<float> from_below(few), from_above(many);
+  std::vector<Communicator::Swap> swaps;
+  if (rank > 0)
+    swaps.push_back({rank - 1, std::as_bytes(std::span(down)), std::as_writable_bytes(std::span(from_below))});
+  if (rank < last)
+    swaps.push_back({rank + 1, std::as_bytes(std::span(up)), std::as_writable_bytes(std::span(from_above))});
+  const std::int64_t before = world.bytes_sent();
+  world.swap(swaps);
+  if (rank > 0) {
+    EXPECT_EQ(from_below, std::vector<float>(few, static_cast<float>(rank - 1)));
+  }
+  if (rank < last) {
+    EXPECT_EQ(from_above, std::vector<float>(many, static_cast<float>(-rank - 1)));
+  }
+  EXPECT_EQ(world.bytes_sent() - before,
+            static_cast<std::int64_t>(4 * ((rank < last ? few : 0) + (rank > 0 ? many : 0))));
+}
+
 TEST(Communicator, BroadcastReachesAllFromAnyRoot) {
   Communicator world = Communicator::world();
   for (int root = 0; root < world.size(); ++root) {

@@ -59,7 +59,7 @@ int train_as_rank(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   int status = 3;
   try {
     status = sibyl::trainer::train_as_rank(std::vector<std::string>(argv + 1, argv + argc));

@@ -83,7 +83,7 @@ Result<Request> read_request(const std::vector<std::string>& words, int processe
     return fail(ErrorCode::usage, "the trainer computes in fp32 only", "--precision");
   SIBYL_TRY(request.import, cli::read_import_options(arguments));
   request.import.batch = std::max<std::int64_t>(
-      1, request.strategy.global_batch / request.strategy.devices() / request.strategy.accumulation);
+      1, request.strategy.global_batch / request.strategy.data / request.strategy.accumulation);
   SIBYL_TRY(const auto threads, arguments.integer("--threads", 1, cli::most_threads));
   request.threads = static_cast<int>(*threads);
   SIBYL_TRY(request.settings, read_settings(arguments));

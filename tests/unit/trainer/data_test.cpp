@@ -11,6 +11,8 @@
 namespace sibyl::trainer {
 namespace {
 
+const MeshGroups alone;
+
 // A replica of the two-class perceptron on `batch` samples of three features.
 class DataTest : public ::testing::Test {
  protected:
@@ -19,7 +21,7 @@ class DataTest : public ::testing::Test {
       Strategy strategy;
       strategy.global_batch = batch;
       plan = *make_plan(graph, strategy);
-      replica = std::make_unique<Replica>(*Replica::create(graph, plan.stages.front(), 1));
+      replica = std::make_unique<Replica>(*Replica::create(graph, plan.stages.front(), alone, 1));
     }
     at::Tensor& features() { return (*replica)[replica->inputs()[0]]; }
     at::Tensor& targets() { return (*replica)[replica->inputs()[1]]; }

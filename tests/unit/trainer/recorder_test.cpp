@@ -10,6 +10,8 @@
 namespace sibyl::trainer {
 namespace {
 
+const MeshGroups alone;
+
 using testing::ElementsAre;
 
 std::vector<std::string> names(const TraceTrack& track) {
@@ -33,7 +35,7 @@ TEST(OperationSpans, name_every_operation_both_ways) {
   Strategy strategy;
   strategy.global_batch = 2;
   const Plan plan = *make_plan(graph, strategy);
-  Replica replica = *Replica::create(graph, plan.stages.front(), 1);
+  Replica replica = *Replica::create(graph, plan.stages.front(), alone, 1);
   Recorder recorder;
   OperationSpans spans(graph, plan.stages.front(), recorder);
   recorder.start();
@@ -55,7 +57,7 @@ TEST(OperationSpans, tell_micro_batches_apart) {
   Strategy strategy;
   strategy.global_batch = 2;
   const Plan plan = *make_plan(graph, strategy);
-  Replica replica = *Replica::create(graph, plan.stages.front(), 1);
+  Replica replica = *Replica::create(graph, plan.stages.front(), alone, 1);
   Recorder recorder;
   OperationSpans spans(graph, plan.stages.front(), recorder);
   recorder.start();
@@ -83,7 +85,7 @@ TEST(OperationSpans, watch_nothing_once_gone) {
   Strategy strategy;
   strategy.global_batch = 2;
   const Plan plan = *make_plan(graph, strategy);
-  Replica replica = *Replica::create(graph, plan.stages.front(), 1);
+  Replica replica = *Replica::create(graph, plan.stages.front(), alone, 1);
   Recorder recorder;
   at::Tensor loss;
   {

@@ -8,6 +8,8 @@
 namespace sibyl::trainer {
 namespace {
 
+const MeshGroups alone;
+
 struct Built {
   Graph graph;
   Plan plan;
@@ -30,7 +32,7 @@ LocalTensorId named(Replica& replica, const std::string& name) {
 TEST(Replica, computes_the_loss_and_its_gradients) {
   // One linear layer of zeros over 4 classes: loss ln 4; d loss / d bias = (softmax - onehot) summed over the mean.
   const Built b = built({3, 4}, 2);
-  Replica replica = *Replica::create(b.graph, b.plan.stages.front(), 1);
+  Replica replica = *Replica::create(b.graph, b.plan.stages.front(), alone, 1);
   {
     const at::NoGradGuard no_grad;
     replica[named(replica, "fc1.weight")].zero_();
@@ -46,7 +48,7 @@ TEST(Replica, computes_the_loss_and_its_gradients) {
 
 TEST(Replica, keeps_between_steps_what_it_had_before) {
   const Built b = built({64, 128, 64, 8}, 16);
-  Replica replica = *Replica::create(b.graph, b.plan.stages.front(), 1);
+  Replica replica = *Replica::create(b.graph, b.plan.stages.front(), alone, 1);
   aten::MemoryMeter::install();
   const auto step = [&] {
     replica.forward().backward();
@@ -61,7 +63,7 @@ TEST(Replica, drops_activations_that_backward_does_not_need) {
   // 8 -> 4096 -> 8 at batch 64: the hidden layer takes 1 MiB before and 1 MiB after its ReLU. ReLU's backward needs its
   // result only, so at the end of forward one of the two is left.
   const Built b = built({8, 4096, 8}, 64);
-  Replica replica = *Replica::create(b.graph, b.plan.stages.front(), 1);
+  Replica replica = *Replica::create(b.graph, b.plan.stages.front(), alone, 1);
   aten::MemoryMeter::install();
   const std::int64_t before = aten::MemoryMeter::live();
   aten::MemoryMeter::reset_peak();
@@ -73,9 +75,9 @@ TEST(Replica, drops_activations_that_backward_does_not_need) {
 
 TEST(Replica, starts_from_the_seed_and_the_name_alone) {
   const Built b = built({100, 50, 10}, 4), wider_batch = built({100, 50, 10}, 8);
-  Replica one = *Replica::create(b.graph, b.plan.stages.front(), 7);
-  Replica same = *Replica::create(wider_batch.graph, wider_batch.plan.stages.front(), 7);
-  Replica other = *Replica::create(b.graph, b.plan.stages.front(), 8);
+  Replica one = *Replica::create(b.graph, b.plan.stages.front(), alone, 7);
+  Replica same = *Replica::create(wider_batch.graph, wider_batch.plan.stages.front(), alone, 7);
+  Replica other = *Replica::create(b.graph, b.plan.stages.front(), alone, 8);
   const LocalTensorId weight = named(one, "fc1.weight");
   EXPECT_TRUE(at::equal(one[weight], same[named(same, "fc1.weight")]));
   EXPECT_FALSE(at::equal(one[weight], other[weight]));

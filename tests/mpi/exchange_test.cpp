@@ -1,0 +1,156 @@
+// Every motion against what it should be, cut from a tensor all ranks know; and that backward is its transpose: with
+// forward y = A x (all ranks' parts stacked) and gradients g, <g, A x> = <A' g, x>.
+#include "trainer/exchange.h"
+
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <cmath>
+#include <limits>
+
+#include "trainer/parts.h"
+
+namespace sibyl::trainer {
+namespace {
+
+Communicator& ranks() {
+  static Communicator world = Communicator::world();
+  return world;
+}
+
+// 0, 1, 2, ... in the shape.
+at::Tensor counted(const Shape& shape) {
+  return at::arange(element_count(shape), at::TensorOptions().dtype(at::kFloat)).view(shape);
+}
+
+// The ranks share dimension 1 of [2, 3 p, 2], or dimension 0 of [2 p, 3].
+const Shape inner_shape() { return {2, 3 * ranks().size(), 2}; }
+const Shape outer_shape() { return {2 * ranks().size(), 3}; }
+
+at::Tensor part(const at::Tensor& whole, std::size_t dim, const Ints& pieces = {}, int rank = ranks().rank()) {
+  return part_of(whole, {dim, pieces, ranks().size()}, rank);
+}
+
+at::Tensor moved(const Transfer& transfer, const at::Tensor& x) {
+  const at::Tensor kept = x.clone();
+  const std::int64_t before = ranks().bytes_sent();
+  const at::Tensor y = perform(transfer, x, ranks(), false);
+  EXPECT_TRUE(at::equal(x, kept)) << "the operand was not to be overwritten";
+  EXPECT_TRUE(y.is_contiguous());
+  EXPECT_EQ(y.sizes().vec(), result_shape(transfer, x.sizes().vec(), ranks().size()));
+  if (const auto collective = collective_of(transfer.motion); collective && *collective != Collective::send_receive) {
+    const std::int64_t elements = buffer_elements(transfer, x.sizes().vec(), y.sizes().vec());
+    EXPECT_EQ(ranks().bytes_sent() - before, bytes_sent(*collective, Algorithm::ring, elements,
+                                                        static_cast<std::int64_t>(x.itemsize()), ranks().size(),
+                                                        ranks().rank()));
+  }
+  return y;
+}
+
+TEST(Parts, AreCutFromEachPiece) {
+  // 2 ranks, pieces 4 | 2: rank 0 has 0 1 | 4, rank 1 has 2 3 | 5.
+  const at::Tensor whole = counted({6});
+  EXPECT_TRUE(at::equal(part_of(whole, {0, {4, 2}, 2}, 0), at::tensor({0.0F, 1.0F, 4.0F})));
+  EXPECT_TRUE(at::equal(part_of(whole, {0, {4, 2}, 2}, 1), at::tensor({2.0F, 3.0F, 5.0F})));
+}
+
+TEST(Exchange, GathersAlongAnyDimension) {
+  const int p = ranks().size();
+  const Ints pieces = {2 * p, p};
+  for (const auto& [whole, dim, cut] : std::vector<std::tuple<at::Tensor, std::size_t, Ints>>{
+           {counted(outer_shape()), 0, {}}, {counted(inner_shape()), 1, {}}, {counted(inner_shape()), 1, pieces}}) {
+    EXPECT_TRUE(at::equal(moved({Motion::all_gather, dim, 0, cut, {}, {}}, part(whole, dim, cut)), whole));
+    EXPECT_TRUE(at::equal(moved({Motion::slice, dim, 0, cut, {}, {}}, whole), part(whole, dim, cut)));
+  }
+  const at::Tensor ids = counted(inner_shape()).to(at::kLong);
+  EXPECT_TRUE(at::equal(moved({Motion::all_gather, 1, 0, {}, {}, {}}, part(ids, 1)), ids)) << "not of floats alone";
+}
+
+// Rank r's summand is (r + 1) times the counted tensor: together p (p + 1) / 2 times.
+TEST(Exchange, SumsAndScatters) {
+  const int p = ranks().size();
+  const float all = static_cast<float>(p * (p + 1)) / 2.0F;
+  for (const auto& [whole, dim] :
+       std::vector<std::pair<at::Tensor, std::size_t>>{{counted(outer_shape()), 0}, {counted(inner_shape()), 1}}) {
+    const at::Tensor summand = whole * (ranks().rank() + 1), sum = whole * all;
+    EXPECT_TRUE(at::equal(moved({Motion::all_reduce, 0, 0, {}, {}, {}}, summand), sum));
+    EXPECT_TRUE(at::equal(moved({Motion::reduce_scatter, dim, 0, {}, {}, {}}, summand), part(sum, dim)));
+    const at::Tensor own = summand.clone();
+    EXPECT_TRUE(at::equal(perform({Motion::reduce_scatter, dim, 0, {}, {}, {}}, own, ranks(), true), part(sum, dim)));
+    const at::Tensor in_place = perform({Motion::all_reduce, 0, 0, {}, {}, {}}, own.copy_(summand), ranks(), true);
+    EXPECT_TRUE(in_place.data_ptr() == own.data_ptr() && at::equal(in_place, sum));
+  }
+}
+
+// [2 p, 3 p]: rows split, then columns split, in two pieces of 2 p and p.
+TEST(Exchange, TransposesASplit) {
+  const int p = ranks().size();
+  const Ints pieces = {2 * p, p};
+  const at::Tensor whole = counted({2 * p, 3 * p});
+  const Transfer there{Motion::all_to_all, 0, 1, {}, pieces, {}}, back{Motion::all_to_all, 1, 0, pieces, {}, {}};
+  EXPECT_TRUE(at::equal(moved(there, part(whole, 0)), part(whole, 1, pieces)));
+  EXPECT_TRUE(at::equal(moved(back, part(whole, 1, pieces)), part(whole, 0)));
+}
+
+// Rows before and after come from the neighbours; at the rim they are the fill.
+TEST(Exchange, PutsHalosBesideTheOwnRows) {
+  const double low = -std::numeric_limits<double>::infinity();
+  for (const Halo& halo : {Halo{1, 1, 0.0}, Halo{2, 0, 0.0}, Halo{0, 1, low}, Halo{1, 2, low}}) {
+    const at::Tensor whole = counted(inner_shape());
+    const at::Tensor padded = at::constant_pad_nd(whole, {0, 0, halo.before, halo.after}, halo.fill);
+    const at::Tensor expected = padded.narrow(1, 3 * ranks().rank(), 3 + halo.before + halo.after);
+    const Transfer transfer{Motion::halo, 1, 0, {}, {}, halo};
+    EXPECT_TRUE(at::equal(moved(transfer, part(whole, 1)), expected)) << halo.before << " and " << halo.after;
+  }
+}
+
+double total(double own) {
+  double sum = 0.0;
+  for (const double value : ranks().gather_doubles(own)) sum += value;
+  return sum;
+}
+
+TEST(Exchange, BackwardIsTheTransposeOfForward) {
+  const int p = ranks().size();
+  const Layout split = Layout::split(1, {2 * p, p}), other = Layout::split(0);
+  struct Case {
+    Layout have;
+    Need need;
+  };
+  const std::vector<Case> cases = {{split, {other, false, {}}},
+                                   {Layout::split(1), {Layout::split(1), false, {1, 2, 0.0}}},
+                                   {Layout::split(1), {Layout::split(1), false, {0, 1, 0.0}}},
+                                   {split, {Layout::whole(), true, {}}},
+                                   {Layout::partial(1), {split, false, {}}}};
+  for (const Case& one : cases) {
+    const Shape whole = {2 * p, 3 * p};
+    at::manual_seed(static_cast<std::uint64_t>(ranks().rank()));
+    const std::vector<Conversion> conversions = convert(one.have, one.need, true);
+    ASSERT_EQ(conversions.size(), 1U);
+    const Exchange exchange{MeshAxis::tensor, {}, {}, conversions[0].forward, conversions[0].backward};
+    const at::Tensor start = at::randn(part_of(whole, one.have, p)).requires_grad_();
+    const at::Tensor x = start * 1.0;  // what an operation made: exchanges may overwrite it
+    const at::Tensor operand = x.detach().clone();
+    const at::Tensor y = run_exchange(exchange, x, ranks());
+    const at::Tensor g = at::randn(y.sizes());
+    const double forward = total((g * y.detach()).sum().item<double>());
+    y.backward(g.clone());
+    const double backward = total((start.grad() * operand).sum().item<double>());
+    EXPECT_NEAR(forward, backward, 1e-3) << to_string(conversions[0].forward.motion);
+  }
+}
+
+// Megatron's f: nothing moves forward; backward sums, on every rank alike. A rank that has no gradient takes part.
+TEST(Exchange, GradientsMeetWhereTheTensorWasWhole) {
+  const Transfer none{}, sum{Motion::all_reduce, 0, 0, {}, {}, {}};
+  const Exchange exchange{MeshAxis::tensor, {}, {}, none, sum};
+  const at::Tensor x = counted({4}).requires_grad_();
+  const at::Tensor y = run_exchange(exchange, x, ranks());
+  EXPECT_EQ(y.data_ptr(), x.data_ptr());
+  (y * (ranks().rank() + 1)).sum().backward();
+  const int p = ranks().size();
+  EXPECT_TRUE(at::equal(x.grad(), at::full({4}, p * (p + 1) / 2.0F)));
+}
+
+}  // namespace
+}  // namespace sibyl::trainer

@@ -1,0 +1,44 @@
+// This rank's place in the plan's mesh, and whom it talks to: a communicator for each axis that shares a replica's work,
+// and one for each exchange of gradients, so that these can go on beside computation without mixing with it.
+#pragma once
+
+#include <torch/types.h>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "oracle/plan/plan.h"
+
+namespace sibyl::trainer {
+
+class MeshGroups {
+ public:
+  MeshGroups() = default;  // of a rank alone
+  // By all ranks of the plan together. Fails, on all of them, where they are not as many as the plan is for.
+  static Result<MeshGroups> create(const Plan& plan, const Communicator& world);
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int coordinate(MeshAxis axis) const { return mesh_.coordinate(rank_, axis); }
+  [[nodiscard]] int size(MeshAxis axis) const { return mesh_.size(axis); }
+  // For the computing thread.
+  [[nodiscard]] Communicator& axis(MeshAxis axis) const { return *axes_.at(axis); }
+  // Of Stage::gradients[index].
+  [[nodiscard]] Communicator& sync(std::size_t index) const { return *syncs_.at(index); }
+  [[nodiscard]] std::int64_t bytes_sent() const;  // over all of them, since construction
+
+  // A tensor that `local` is a part of: its shape, the part of this rank, and all of it again (every rank of the axes
+  // that cut it must call).
+  [[nodiscard]] Shape whole_shape(const LocalTensor& local) const;
+  [[nodiscard]] at::Tensor own_part(at::Tensor whole, const LocalTensor& local) const;
+  [[nodiscard]] at::Tensor whole(at::Tensor part, const LocalTensor& local) const;
+
+ private:
+  Mesh mesh_;
+  int rank_ = 0;
+  std::map<MeshAxis, std::unique_ptr<Communicator>> axes_;
+  std::vector<std::unique_ptr<Communicator>> syncs_;
+};
+
+}  // namespace sibyl::trainer

@@ -1,0 +1,56 @@
+#include "trainer/parts.h"
+
+#include <algorithm>
+
+namespace sibyl::trainer {
+namespace {
+
+// Calls visit(begin in the whole, begin in the part, length) for each piece of part `index`.
+void each_piece(const Division& division, std::int64_t extent, int index, auto&& visit) {
+  std::int64_t whole_begin = 0, part_begin = 0;
+  for (const std::int64_t piece : division.pieces.empty() ? Ints{extent} : division.pieces) {
+    const std::int64_t length = piece / division.ways;
+    visit(whole_begin + index * length, part_begin, length);
+    whole_begin += piece;
+    part_begin += length;
+  }
+}
+
+void copy_part(const at::Tensor& whole, const Division& division, int index, const at::Tensor& part, bool into_part) {
+  const auto dim = static_cast<std::int64_t>(division.dim);
+  each_piece(division, whole.size(dim), index, [&](std::int64_t in_whole, std::int64_t in_part, std::int64_t length) {
+    const at::Tensor a = whole.narrow(dim, in_whole, length), b = part.narrow(dim, in_part, length);
+    if (into_part)
+      b.copy_(a);
+    else
+      a.copy_(b);
+  });
+}
+
+}  // namespace
+
+bool Division::in_a_row(const Shape& whole) const {
+  return pieces.empty() && std::all_of(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(dim),
+                                       [](std::int64_t extent) { return extent == 1; });
+}
+
+Shape Division::part_shape(Shape whole) const {
+  whole[dim] /= ways;
+  return whole;
+}
+
+at::Tensor part_of(const at::Tensor& whole, const Division& division, int index) {
+  at::Tensor part = at::empty(division.part_shape(whole.sizes().vec()), whole.options().requires_grad(false));
+  copy_part(whole, division, index, part, true);
+  return part;
+}
+
+void take_apart(const at::Tensor& whole, const Division& division, at::Tensor& parts) {
+  for (int i = 0; i < division.ways; ++i) copy_part(whole, division, i, parts[i], true);
+}
+
+void put_together(const at::Tensor& parts, const Division& division, at::Tensor& whole) {
+  for (int i = 0; i < division.ways; ++i) copy_part(whole, division, i, parts[i], false);
+}
+
+}  // namespace sibyl::trainer

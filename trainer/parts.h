@@ -1,0 +1,29 @@
+// Parts of tensors: what the ranks of an axis hold where a dimension is split between them, in one piece or in several
+// (Layout). Copies, so that parts lie contiguously.
+#pragma once
+
+#include <torch/types.h>
+#include <cstddef>
+
+#include "oracle/plan/sharding/layout.h"
+
+namespace sibyl::trainer {
+
+// A dimension of a whole tensor that `ways` ranks share.
+struct Division {
+  std::size_t dim = 0;
+  Ints pieces;  // as Layout's
+  int ways = 1;
+
+  // The parts lie one after another in the whole tensor's memory.
+  [[nodiscard]] bool in_a_row(const Shape& whole) const;
+  [[nodiscard]] Shape part_shape(Shape whole) const;
+};
+
+// Part `index` of the whole.
+at::Tensor part_of(const at::Tensor& whole, const Division& division, int index);
+// Between the whole and its parts, which lie in `parts` one after the other: [ways, part…].
+void take_apart(const at::Tensor& whole, const Division& division, at::Tensor& parts);
+void put_together(const at::Tensor& parts, const Division& division, at::Tensor& whole);
+
+}  // namespace sibyl::trainer
