@@ -2,8 +2,7 @@
 //
 // After three steps of momentum SGD the weights, put together, are those of a serial run. Sums of the same numbers in another
 // order differ by rounding: f32 has 6e-8 relative; a few hundred terms and three steps stay far below 1e-5 of a
-// tensor's largest value (3e-7 was seen). Each rank must have sent exactly the bytes of its plan, and taken the memory that
-// is predicted.
+// tensor's largest value (3e-7 was seen). Each rank must have sent exactly the bytes of its plan.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -13,7 +12,7 @@
 #include "models/zoo/families.h"
 #include "models/zoo/layers.h"
 #include "oracle/predict.h"
-#include "tests/support/cluster.h"
+#include "tests/support/clusters.h"
 #include "trainer/session.h"
 
 namespace sibyl::trainer {
@@ -31,7 +30,8 @@ Communicator& world() {
 // Branches that are added and concatenated, strides, pooling with borders, a grouped convolution.
 void residual_cnn(zoo::Builder& b, bool batch_norm) {
   using namespace zoo;
-  const auto layer = [&](const Value& x, const std::string& name, std::int64_t channels, const ConvOptions& options) {
+  const auto layer = [&](const Value& x, const std::string& name, std::int64_t channels, ConvOptions options) {
+    options.bias = !batch_norm;  // its gradient would be nothing but rounding
     const Value y = conv(b, x, name, channels, options);
     return batch_norm ? zoo::batch_norm(b, y, name + ".bn") : y;
   };
@@ -175,21 +175,14 @@ TEST_P(Sharded, SendsTheBytesOfItsPlan) {
   EXPECT_EQ(trained(graph, plan, world(), 0.01).sent, bytes_sent_per_step(plan, world().rank(), Algorithm::ring));
 }
 
-// Tensors are rounded up to 64 bytes each, which is more than they are in models so small; both sides count it.
-TEST_P(Sharded, TakesTheMemoryPredicted) {
-  const Graph& graph = graph_of(GetParam().model);
-  const Strategy strategy = strategy_of(GetParam().parallel);
-  const Plan plan = *make_plan(graph, strategy);
-  const double predicted = predict(graph, strategy, test::cluster(world().size(), 1))->memory.total.value();
-  EXPECT_NEAR(trained(graph, plan, world(), 0.01).peak / predicted, 1.0, 0.03);
-}
-
 std::string name_of(const testing::TestParamInfo<Case>& info) {
   std::string name = info.param.model + "_" + info.param.parallel;
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
   return name;
 }
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.model << " " << one.parallel; }
 
 INSTANTIATE_TEST_SUITE_P(
     Strategies, Sharded,

@@ -41,7 +41,13 @@ std::vector<Conversion> convert(const Layout& have, const Need& need, bool gradi
     if (!gradient) conversion.backward = {};
     if (conversion.forward != Transfer{} || conversion.backward != Transfer{}) result.push_back(std::move(conversion));
   };
-  if (have != need.layout || need.partial_gradient) add(layout_change(have, need));
+  const bool other_pieces = have.is_split() && need.layout.is_split(have.dim) && have != need.layout;
+  if (other_pieces) {  // ranks would have to give each other unequal parts
+    add(layout_change(have, {}));
+    add(layout_change(Layout::whole(), need));
+  } else if (have != need.layout || need.partial_gradient) {
+    add(layout_change(have, need));
+  }
   if (!need.halo.empty())
     add({{Motion::halo, need.layout.dim, 0, {}, {}, need.halo},
          {Motion::halo_sum, need.layout.dim, 0, {}, {}, need.halo}});

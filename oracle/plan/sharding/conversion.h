@@ -6,6 +6,7 @@
 //   split     whole                    all-gather      slice
 //   split     whole, partial gradient  all-gather      reduce-scatter  sequence parallelism's g
 //   split     split elsewhere          all-to-all      all-to-all
+//   split     split in other pieces    all-gather, then slice; backward alike
 //   partial   whole                    all-reduce      -               Megatron's g
 //   partial   whole, partial gradient  all-reduce      all-reduce
 //   partial   split                    reduce-scatter  all-gather      sequence parallelism's conjugate g
@@ -47,7 +48,7 @@ struct Conversion {
   Transfer forward, backward;
 };
 
-// Usually one; two where a layout changes and a halo is added, none where the need is met. `gradient`: does one come
+// Usually one; more where pieces change or a halo is added, none where the need is met. `gradient`: does one come
 // back?
 std::vector<Conversion> convert(const Layout& have, const Need& need, bool gradient);
 

@@ -76,7 +76,10 @@ class Sharder {
   LocalTensorId convert_from(LocalTensorId id, const Layout& have, const Need& need, bool gradient) {
     for (const Conversion& conversion : convert(have, need, gradient)) {
       const LocalTensorId next = add_like(id, result_shape(conversion.forward, result_[id].shape, ways_));
-      if (conversion.forward.motion != Motion::halo) mark(next, need.layout);
+      if (conversion.forward.motion == Motion::all_gather)
+        mark(next, Layout::whole());
+      else if (conversion.forward.motion != Motion::halo)
+        mark(next, need.layout);
       result_.steps.push_back(Exchange{axis_, id, next, conversion.forward, conversion.backward});
       id = next;
     }
