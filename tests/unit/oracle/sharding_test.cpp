@@ -30,7 +30,7 @@ Plan plan_of(const Graph& graph, std::string_view parallel) {
   strategy.global_batch *= strategy.data;
   const auto plan = make_plan(graph, strategy);
   EXPECT_TRUE(plan.has_value()) << (plan ? "" : to_string(plan.error()));
-  return plan ? *plan : Plan{{}, {}, 1, {Stage{}}};
+  return plan ? *plan : Plan{{}, {}, 1, {Stage{}}, {}};
 }
 
 // "forward/backward" of each exchange, in order.
