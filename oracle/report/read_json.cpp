@@ -210,15 +210,15 @@ Result<ScaleReport> parse_scale(std::string_view text, const std::string& file) 
   const Reader points = r.at("points");
   for (std::size_t i = 0; i < points.array_size(); ++i) {
     const Reader point = points.at(i);
-    const int devices = point.at("devices").small_integer(1);
+    ScalePoint& read = report.points.emplace_back();
+    read.devices = point.at("devices").small_integer(1);
     if (point.has("error")) {
       const Reader error = point.at("error");
-      report.points.push_back(
-          {devices,
-           fail(ErrorCode::infeasible, error.at("message").text(), error.at("where").text(), error.at("hint").text()),
-           0});
+      read.prediction =
+          fail(ErrorCode::infeasible, error.at("message").text(), error.at("where").text(), error.at("hint").text());
     } else {
-      report.points.push_back({devices, read_prediction(point.at("prediction")), point.at("efficiency").share()});
+      read.prediction = read_prediction(point.at("prediction"));
+      read.efficiency = point.at("efficiency").share();
     }
   }
   if (!first.message.empty()) return with_file(std::move(first), file);
