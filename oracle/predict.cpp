@@ -7,6 +7,7 @@
 #include "oracle/bottleneck.h"
 #include "oracle/cost/price.h"
 #include "oracle/interval.h"
+#include "oracle/limits.h"
 #include "oracle/memory/footprint.h"
 #include "oracle/plan/plan.h"
 #include "oracle/reading.h"
@@ -88,6 +89,7 @@ Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const C
   prediction.provenance = sure.provenance;
   prediction.operations = operation_costs(graph, stage, priced);
   describe_plan(plan, priced, cluster, prediction);
+  prediction.limits = find_limits(graph, plan, stage, priced, prediction);
   return prediction;
 }
 

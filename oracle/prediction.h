@@ -33,6 +33,16 @@ struct ProvenanceShares {
   double measured = 0, interpolated = 0, estimated = 0;  // of compute and communication time; sum 1
 };
 
+// One thing that keeps a plan from going further (oracle/limits.h).
+struct Limit {
+  std::string name;    // "filters", "gradient exchange"
+  std::string where;   // the operation, tensor or axis that sets it; may be empty
+  double value = 0;    // the number that limits
+  std::string unit;    // of value: "samples", "filters", "rows", "s", "bytes", ...
+  double share = 0;    // how much of it is used: degree / extent, time / step time, bytes / the device's peak
+  std::string relief;  // what would relieve it
+};
+
 // What one operation contributes, for reports.
 struct OperationCost {
   std::string name;
@@ -50,6 +60,7 @@ struct Prediction {
   TimeBreakdown breakdown;
   Bottleneck bottleneck;
   ProvenanceShares provenance;
+  std::vector<Limit> limits;
   std::int64_t bytes_sent = 0;  // by one rank in one step
   std::vector<OperationCost> operations;
   // The plan in words and numbers.

@@ -5,6 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/table.h"
+#include "oracle/prediction.h"
+
 namespace sibyl {
 
 std::string percent(double fraction);         // 0.342 -> "34 %", 0.0342 -> "3.4 %"
@@ -12,5 +15,8 @@ std::string signed_percent(double fraction);  // "+12 %", "-3.4 %", "0 %"
 std::string grouped(std::int64_t value);      // 25557032 -> "25,557,032"
 std::string samples_per_second(double throughput);
 std::string plural(std::int64_t count, std::string_view noun);  // "1 node", "16 nodes"
+
+// What limits the plan (docs/limits.md), one a row; those of which hardly anything is used are left out.
+Table limits_table(const Prediction& prediction);
 
 }  // namespace sibyl

@@ -87,6 +87,26 @@ std::string provenance_sentence(const ProvenanceShares& provenance) {
                      percent(provenance.interpolated), percent(provenance.estimated));
 }
 
+Table limits_table(const Prediction& prediction) {
+  constexpr double visible = 0.01;
+  using enum Column::Align;
+  Table table{
+      .columns = {{"limit", "", left}, {"number", ""}, {"used", ""}, {"of", "", left}, {"relieved by", "", left}},
+      .rows = {}};
+  for (const Limit& l : prediction.limits) {
+    if (l.share < visible) continue;
+    std::string number, of = l.where;
+    if (l.unit == "s")
+      number = to_string(Seconds{l.value}), of = "the step" + (l.where.empty() ? "" : ", " + l.where);
+    else if (l.unit == "bytes")
+      number = to_string(Bytes{l.value}), of = "the device" + (l.where.empty() ? "" : ", " + l.where);
+    else
+      number = fmt::format("{} {}", grouped(static_cast<std::int64_t>(l.value)), l.unit);
+    table.rows.push_back({l.name, std::move(number), percent(l.share), std::move(of), l.relief});
+  }
+  return table;
+}
+
 std::vector<std::string> assumptions(const Prediction& p) {
   std::vector<std::string> list;
   if (p.breakdown.io_total.value() == 0)

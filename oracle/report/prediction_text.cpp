@@ -152,6 +152,8 @@ std::string operations_section(const Prediction& p, Paint paint) {
 
 std::string sureness_section(const Prediction& p, Paint paint) {
   std::string text = paint.heading("Bottleneck") + "\n  " + bottleneck_sentence(p.bottleneck) + "\n\n";
+  if (const Table limits = limits_table(p); !limits.rows.empty())
+    text += paint.heading("Limits") + "\n" + indented(aligned_text(limits)) + "\n";
   text += paint.heading("Where the time comes from") + "\n  " + provenance_sentence(p.provenance) + "\n";
   if (p.provenance.estimated >= 0.05)
     text += "  " + paint.alarm("estimated") +

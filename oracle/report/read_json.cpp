@@ -111,6 +111,17 @@ void read_plan(const Reader& r, Prediction& p) {
   p.bytes_sent = r.at("bytes_sent_per_rank").integer(0);
 }
 
+// Files written before limits were named are still read.
+void read_limits(const Reader& r, Prediction& p) {
+  if (!r.has("limits")) return;
+  const Reader limits = r.at("limits");
+  for (std::size_t i = 0; i < limits.array_size(); ++i) {
+    const Reader l = limits.at(i);
+    p.limits.push_back({l.at("name").text(), l.at("where").text(), l.at("value").number(), l.at("unit").text(),
+                        l.at("share").share(), l.at("relief").text()});
+  }
+}
+
 Prediction read_prediction(const Reader& r) {
   Prediction p;
   p.step_time = seconds(r.at("step_time_s"));
@@ -135,6 +146,7 @@ Prediction read_prediction(const Reader& r) {
   p.bottleneck = {bottleneck.at("name").text(), bottleneck.at("share").share(), bottleneck.at("relief").number()};
   p.provenance = {provenance.at("measured").share(), provenance.at("interpolated").share(),
                   provenance.at("estimated").share()};
+  read_limits(r, p);
   read_plan(r.at("plan"), p);
   const Reader operations = r.at("operations");
   for (std::size_t i = 0; i < operations.array_size(); ++i) {

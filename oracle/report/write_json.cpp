@@ -67,6 +67,14 @@ Json to_value(const PredictionReport& report) {
                         {"estimated", p.provenance.estimated}};
   json["plan"] = plan(p);
   json["options"] = report.options;
+  json["limits"] = Json::array();
+  for (const Limit& l : p.limits)
+    json["limits"].push_back({{"name", l.name},
+                              {"where", l.where},
+                              {"value", l.value},
+                              {"unit", l.unit},
+                              {"share", l.share},
+                              {"relief", l.relief}});
   json["operations"] = Json::array();
   for (const OperationCost& o : p.operations)
     json["operations"].push_back(

@@ -58,6 +58,14 @@ TEST(PredictionText, SaysWhereItDoesNotFit) {
   EXPECT_THAT(text, HasSubstr("8.00 GiB of 4.00 GiB (200 %), does not fit"));
 }
 
+// Numbers in their units; what hardly anything is used of (0.5 % of the step) is left out.
+TEST(PredictionText, NamesItsLimits) {
+  const std::string text = to_text(sample_prediction(), {});
+  EXPECT_THAT(text, HasSubstr("batch              4,096 samples  1.6 %  data            a larger batch\n"));
+  EXPECT_THAT(text, HasSubstr("gradient exchange        80.0 ms   20 %  the step, data  a faster network\n"));
+  EXPECT_THAT(text, Not(HasSubstr("weight update")));
+}
+
 TEST(PredictionText, ColourOnlyOnRequest) {
   EXPECT_THAT(to_text(sample_prediction(), {true}), HasSubstr("\033[1m400 ms\033[0m"));
 }

@@ -24,6 +24,9 @@ inline PredictionReport sample_prediction() {
   p.bottleneck = {"compute: convolution", 0.71, 0.342};
   p.provenance = {0.82, 0.15, 0.03};
   p.bytes_sent = 201326592;
+  p.limits = {{"batch", "data", 4096, "samples", 0.0156, "a larger batch"},
+              {"gradient exchange", "data", 0.08, "s", 0.2, "a faster network"},
+              {"weight update", "", 0.002, "s", 0.005, "split weights"}};
   p.operations = {
       {"conv1",
        "convolution",

@@ -1,0 +1,229 @@
+#include "oracle/limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+
+namespace sibyl {
+namespace {
+
+// What a limit is found from.
+struct Found {
+  const Graph& graph;
+  const Plan& plan;
+  const Stage& stage;
+  const PricedStage& priced;
+  const Prediction& prediction;
+
+  [[nodiscard]] int degree(MeshAxis axis) const { return plan.strategy.degree(axis); }
+};
+using Limits = std::vector<Limit>;
+
+constexpr MeshAxis image_axes[] = {MeshAxis::depth, MeshAxis::height, MeshAxis::width};
+constexpr MeshAxis replica_axes[] = {MeshAxis::tensor, MeshAxis::filter, MeshAxis::channel,
+                                     MeshAxis::depth,  MeshAxis::height, MeshAxis::width};
+
+// The least extent that an axis cuts, and whose it is.
+struct Extent {
+  std::int64_t extent = 0;
+  TensorId of;
+};
+using Least = std::optional<Extent>;
+
+void take_less(Least& least, std::int64_t extent, TensorId of) {
+  if (!least || extent < least->extent) least = {extent, of};
+}
+
+// Over tensors that `counts`, the least extent of the dimension along which the axis cuts them. Of a dimension that is
+// several things in a row, each is cut.
+Least least_extent(const Found& f, MeshAxis axis, const std::function<bool(const LocalTensor&, std::size_t)>& counts) {
+  Least least;
+  for (const LocalTensor& tensor : f.stage.tensors)
+    for (const PartOf& part : tensor.cuts) {
+      if (part.axis != axis || !part.layout.is_split() || !counts(tensor, part.layout.dim)) continue;
+      const Ints& pieces = part.layout.pieces;
+      const std::int64_t whole = f.graph[tensor.origin].shape[part.layout.dim];
+      take_less(least, pieces.empty() ? whole : *std::min_element(pieces.begin(), pieces.end()), tensor.origin);
+    }
+  return least;
+}
+
+bool is_weight(const LocalTensor& tensor, std::size_t) {
+  return tensor.kind == TensorKind::parameter && tensor.shape.size() > 1;
+}
+
+void add_extent(const Found& f, MeshAxis axis, const Least& least, std::string name, std::string unit,
+                std::string relief, Limits& limits) {
+  if (!least) return;
+  const auto extent = static_cast<double>(least->extent);
+  limits.push_back(
+      {std::move(name), f.graph[least->of].name, extent, std::move(unit), f.degree(axis) / extent, std::move(relief)});
+}
+
+void batch(const Found& f, Limits& limits) {
+  const Strategy& s = f.plan.strategy;
+  if (s.data == 1) return;
+  const auto samples = static_cast<double>(s.global_batch);
+  limits.push_back({"batch", "data", samples, "samples", static_cast<double>(s.data) * s.accumulation / samples,
+                    "a larger batch; replicas of more devices"});
+}
+
+void weights(const Found& f, Limits& limits) {
+  struct OfAxis {
+    MeshAxis axis;
+    const char *name, *unit;
+  };
+  for (const OfAxis& a : {OfAxis{MeshAxis::filter, "number of filters", "filters"},
+                          OfAxis{MeshAxis::channel, "number of channels", "channels"},
+                          OfAxis{MeshAxis::tensor, "number of features", "features"}})
+    if (f.degree(a.axis) > 1)
+      add_extent(f, a.axis, least_extent(f, a.axis, is_weight), a.name, a.unit, "wider layers; another axis beside it",
+                 limits);
+}
+
+// Attention is shared by whole heads; grouped queries have fewer of keys and values.
+void heads(const Found& f, Limits& limits) {
+  constexpr std::size_t heads_dim = 1, keys = 1;
+  if (f.degree(MeshAxis::tensor) == 1) return;
+  Least least;
+  for (const Step& step : f.stage.steps) {
+    const auto* compute = std::get_if<Compute>(&step);
+    if (!compute || !std::holds_alternative<Attention>(compute->attributes)) continue;
+    const LocalTensor& k = f.stage[compute->inputs[keys]];
+    const bool cut = std::any_of(k.cuts.begin(), k.cuts.end(), [](const PartOf& part) {
+      return part.axis == MeshAxis::tensor && part.layout.is_split(heads_dim);
+    });
+    if (cut) take_less(least, f.graph[k.origin].shape[heads_dim], f.graph[compute->operation].outputs[0]);
+  }
+  add_extent(f, MeshAxis::tensor, least, "number of heads", "heads", "more heads; another axis beside it", limits);
+}
+
+void sequence(const Found& f, Limits& limits) {
+  if (!f.plan.strategy.sequence || f.degree(MeshAxis::tensor) == 1) return;
+  const auto counts = [](const LocalTensor& tensor, std::size_t dim) {
+    return tensor.kind == TensorKind::activation && tensor.shape.size() == 3 && dim == 1;
+  };
+  add_extent(f, MeshAxis::tensor, least_extent(f, MeshAxis::tensor, counts), "sequence length", "tokens",
+             "longer sequences", limits);
+}
+
+void images(const Found& f, Limits& limits) {
+  const auto counts = [](const LocalTensor& tensor, std::size_t) { return tensor.kind == TensorKind::activation; };
+  for (const MeshAxis axis : image_axes) {
+    if (f.degree(axis) == 1) continue;
+    const char* unit = axis == MeshAxis::depth ? "slices" : axis == MeshAxis::height ? "rows" : "columns";
+    add_extent(f, axis, least_extent(f, axis, counts), "spatial extent", unit,
+               "larger images; another dimension split as well", limits);
+  }
+}
+
+void add_cost(const Found& f, Seconds time, std::string name, std::string where, std::string relief, Limits& limits) {
+  constexpr double rounding = 1e-9;
+  const Seconds step = f.prediction.step_time;
+  if (time <= rounding * step) return;
+  limits.push_back({std::move(name), std::move(where), time.value(), "s", time / step, std::move(relief)});
+}
+
+double micro_batches(const Found& f) { return static_cast<double>(f.plan.strategy.accumulation); }
+
+bool is_cut(const Stage& stage, LocalTensorId id, MeshAxis axis) {
+  if (!id.valid()) return false;
+  const auto& cuts = stage[id].cuts;
+  return std::any_of(cuts.begin(), cuts.end(), [&](const PartOf& part) { return part.axis == axis; });
+}
+
+// Operations none of whose operands and results an axis cuts run alike on all its ranks.
+bool is_repeated(const Found& f, const Compute& compute, MeshAxis axis) {
+  const auto cut = [&](LocalTensorId id) { return is_cut(f.stage, id, axis); };
+  return std::none_of(compute.inputs.begin(), compute.inputs.end(), cut) &&
+         std::none_of(compute.outputs.begin(), compute.outputs.end(), cut);
+}
+
+void repeated_work(const Found& f, Limits& limits) {
+  for (const MeshAxis axis : replica_axes) {
+    if (f.degree(axis) == 1) continue;
+    Seconds all, longest;
+    std::string name;
+    for (std::size_t i = 0; i < f.stage.steps.size(); ++i) {
+      const auto* compute = std::get_if<Compute>(&f.stage.steps[i]);
+      if (!compute || !is_repeated(f, *compute, axis)) continue;
+      Seconds time;
+      for (const auto& pass : {f.priced.kernels.steps[i].forward, f.priced.kernels.steps[i].backward})
+        if (pass) time += f.priced.time(*pass);
+      all += time;
+      if (time <= longest) continue;
+      longest = time;
+      name = f.graph[compute->operation].name;
+    }
+    const bool norms = axis == MeshAxis::tensor && !f.plan.strategy.sequence;
+    add_cost(f, all * micro_batches(f), "redundant work", fmt::format("{}, longest {}", to_string(axis), name),
+             fmt::format("extents that {} divides; {}a lower degree", f.degree(axis), norms ? "sequence=; " : ""),
+             limits);
+  }
+}
+
+// Replicas, and the parts of a split image, all keep the weights they share, with gradients and optimizer state.
+void repeated_state(const Found& f, Limits& limits) {
+  const MemoryBreakdown& m = f.prediction.memory;
+  const int copies = std::accumulate(std::begin(image_axes), std::end(image_axes), f.degree(MeshAxis::data),
+                                     [&](int product, MeshAxis axis) { return product * f.degree(axis); });
+  const Bytes state = m.weights + m.gradients + m.optimizer;
+  if (copies == 1 || m.total.value() <= 0) return;
+  limits.push_back({"redundant memory", fmt::format("{} copies of weights and state", copies), state.value(), "bytes",
+                    state / m.total, "split weights (tensor, filter); sharded state (ZeRO)"});
+}
+
+Seconds exchange_time(const Found& f, bool halos) {
+  const auto is_halo = [](Motion motion) { return motion == Motion::halo || motion == Motion::halo_sum; };
+  Seconds time;
+  for (std::size_t i = 0; i < f.priced.exchanges.size(); ++i) {
+    const auto* exchange = std::get_if<Exchange>(&f.stage.steps[i]);
+    if (!exchange) continue;
+    const PricedExchange& priced = f.priced.exchanges[i];
+    if (priced.forward && is_halo(exchange->forward.motion) == halos) time += priced.forward->time.time;
+    if (priced.backward && is_halo(exchange->backward.motion) == halos) time += priced.backward->time.time;
+  }
+  return time * micro_batches(f);
+}
+
+void communication(const Found& f, Limits& limits) {
+  const Seconds layers = exchange_time(f, false), halos = exchange_time(f, true);
+  // Exchanges within a replica are waited for to the end; what else is waited for is gradients.
+  const Seconds gradients = f.prediction.breakdown.communication_exposed - layers - halos;
+  add_cost(f, gradients, "gradient exchange", "data", "more samples a device, to hide behind; a faster network",
+           limits);
+  add_cost(f, layers, "layer-wise collectives", "", "a lower degree; ranks nearer to each other", limits);
+  add_cost(f, halos, "halo exchange", "", "a lower degree; squarer parts; larger images", limits);
+}
+
+void update(const Found& f, Limits& limits) {
+  add_cost(f, f.prediction.breakdown.optimizer, "weight update", "",
+           "split weights; larger batches; a lighter optimizer", limits);
+}
+
+void memory(const Found& f, Limits& limits) {
+  const Prediction& p = f.prediction;
+  if (p.memory_capacity.value() <= 0) return;
+  const bool state = p.memory.weights + p.memory.gradients + p.memory.optimizer > p.memory.activations;
+  limits.push_back({"memory", "", p.memory_capacity.value(), "bytes", p.memory.total / p.memory_capacity,
+                    state ? "split weights; a lighter optimizer" : "smaller micro-batches; replicas of more devices"});
+}
+
+}  // namespace
+
+std::vector<Limit> find_limits(const Graph& graph, const Plan& plan, const Stage& stage, const PricedStage& priced,
+                               const Prediction& prediction) {
+  const Found found{graph, plan, stage, priced, prediction};
+  Limits limits;
+  for (const auto find :
+       {batch, weights, heads, sequence, images, memory, repeated_work, repeated_state, communication, update})
+    find(found, limits);
+  return limits;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,109 @@
+// What limits a plan, each number from the model's extents or from kernels of 1 ms.
+#include "oracle/limits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/onnx/import.h"
+#include "models/zoo/zoo.h"
+#include "oracle/predict.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+Graph zoo(const std::string& name, std::int64_t batch) {
+  ImportOptions options;
+  options.batch = batch;
+  return inspect_onnx_bytes(*zoo_model_bytes(name), name, options)->graph;
+}
+
+struct Limits : testing::Test {
+  Prediction prediction;
+
+  void predict_for(const Graph& graph, std::string_view parallel, bool timed = false) {
+    Strategy strategy;
+    ASSERT_TRUE(parse_parallel(parallel, strategy).has_value());
+    strategy.global_batch = graph.batch() * strategy.data;
+    std::vector<KernelSample> samples;
+    if (timed)
+      for (KernelKey& key : kernels_of(*make_plan(graph, strategy), Backend::cpu))
+        samples.push_back({std::move(key), Seconds{1e-3}, 0.0, 100, {}, {}, {}});
+    const auto p = predict(graph, strategy, test::cluster(8, 1, BytesPerSecond{1e9}, std::move(samples)));
+    ASSERT_TRUE(p.has_value()) << to_string(p.error());
+    prediction = *p;
+  }
+  const Limit* find(std::string_view name) const {
+    for (const Limit& limit : prediction.limits)
+      if (limit.name == name) return &limit;
+    return nullptr;
+  }
+  Limit at(std::string_view name) const {
+    const Limit* limit = find(name);
+    EXPECT_NE(limit, nullptr) << name;
+    return limit ? *limit : Limit{};
+  }
+};
+
+// fc1 has 8 filters, 4 for each of two; the 3 of fc2 do not divide, so fc2 and the loss run whole on both: two passes of
+// 1 ms each, 4 ms in all.
+TEST_F(Limits, FiltersAndWhatIsRepeated) {
+  predict_for(test::mlp({4, 8, 3}, 2), "filter=2", true);
+  EXPECT_EQ(at("number of filters").where, "fc1.weight");
+  EXPECT_EQ(at("number of filters").value, 8);
+  EXPECT_EQ(at("number of filters").unit, "filters");
+  EXPECT_DOUBLE_EQ(at("number of filters").share, 2.0 / 8);
+  EXPECT_NEAR(at("redundant work").value, 4e-3, 1e-9);
+  EXPECT_EQ(at("redundant work").where, "filter, longest fc2");
+  EXPECT_DOUBLE_EQ(at("layer-wise collectives").value, prediction.breakdown.communication_exposed.value());
+  EXPECT_EQ(find("gradient exchange"), nullptr);
+  EXPECT_EQ(find("batch"), nullptr);
+}
+
+// Two replicas of two samples. All weights, with their state, are on both.
+TEST_F(Limits, ReplicasShareABatchAndRepeatMemory) {
+  predict_for(test::mlp({4, 8, 3}, 2), "data=2", true);
+  EXPECT_EQ(at("batch").value, 4);
+  EXPECT_DOUBLE_EQ(at("batch").share, 0.5);
+  EXPECT_DOUBLE_EQ(at("gradient exchange").value, prediction.breakdown.communication_exposed.value());
+  EXPECT_DOUBLE_EQ(at("weight update").value, prediction.breakdown.optimizer.value());
+  const MemoryBreakdown& m = prediction.memory;
+  EXPECT_DOUBLE_EQ(at("redundant memory").value, (m.weights + m.gradients + m.optimizer).value());
+  EXPECT_THAT(at("redundant memory").where, testing::StartsWith("2 copies"));
+  EXPECT_DOUBLE_EQ(at("memory").share, m.total / prediction.memory_capacity);
+  EXPECT_EQ(find("redundant work"), nullptr);
+}
+
+// 12 heads; q, k and v of 768 features each are joined in one weight, and every one of them is cut.
+TEST_F(Limits, HeadsAndFeaturesOfATransformer) {
+  predict_for(zoo("gpt2", 1), "tensor=4");
+  EXPECT_EQ(at("number of heads").value, 12);
+  EXPECT_DOUBLE_EQ(at("number of heads").share, 4.0 / 12);
+  EXPECT_EQ(at("number of features").value, 768);
+  EXPECT_EQ(find("sequence length"), nullptr);
+  predict_for(zoo("gpt2", 1), "sequence=4");
+  EXPECT_EQ(at("sequence length").value, 1024);
+}
+
+// 8 x 8 images, 4 x 4 after pooling; then they are flattened, whole.
+TEST_F(Limits, RowsOfImages) {
+  predict_for(zoo("small-cnn", 2), "spatial=2x1");
+  EXPECT_EQ(at("spatial extent").value, 4);
+  EXPECT_EQ(at("spatial extent").unit, "rows");
+  EXPECT_DOUBLE_EQ(at("spatial extent").share, 0.5);
+  EXPECT_GT(at("halo exchange").value, 0);
+  EXPECT_GT(at("layer-wise collectives").value, 0);  // the gather before flattening
+  EXPECT_NEAR(at("halo exchange").value + at("layer-wise collectives").value + at("gradient exchange").value,
+              prediction.breakdown.communication_exposed.value(), 1e-9);
+}
+
+TEST_F(Limits, OneDeviceRepeatsNothing) {
+  predict_for(test::mlp({4, 8, 3}, 2), "data=1");
+  ASSERT_EQ(prediction.limits.size(), 2U);
+  EXPECT_EQ(prediction.limits[0].name, "memory");
+  EXPECT_EQ(prediction.limits[1].name, "weight update");
+}
+
+}  // namespace
+}  // namespace sibyl
