@@ -60,15 +60,20 @@ Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, Seconds e
 
   // Hidden communication cannot make the step late by its own error; only the exposed share counts.
   Seconds communication;
-  for (const PricedMessage& message : priced.messages) communication += message.estimate.time.time;
+  std::vector<CollectiveEstimate> messages;
+  for (const auto* sent : {&priced.messages, &priced.unit_gathers, &priced.gathers})
+    for (const PricedMessage& message : *sent) messages.push_back(message.estimate);
+  for (const auto& norm : {priced.clip_norm, priced.tensor_norms})
+    if (norm) messages.push_back(*norm);
+  for (const CollectiveEstimate& message : messages) communication += message.time.time;
   const double exposed = communication.value() > 0 ? exposed_communication / communication : 0.0;
   const double compute = all.total() * priced.composition.factor;
   const double step_error = compute * priced.composition.relative_error;
   double network_error = 0;
   Accumulator shares = all;
-  for (const PricedMessage& message : priced.messages) {
-    shares.add("network", message.estimate.time);
-    network_error += message.estimate.time.time.value() * message.estimate.time.relative_error * exposed;
+  for (const CollectiveEstimate& message : messages) {
+    shares.add("network", message.time);
+    network_error += message.time.time.value() * message.time.relative_error * exposed;
   }
   for (const PricedExchange& exchange : priced.exchanges)
     for (const auto& transfer : {exchange.forward, exchange.backward}) {

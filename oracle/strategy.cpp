@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::array<std::string_view, 4> precision_names = {"fp32", "tf32", "fp16", "bf16"};
 
+constexpr std::array<std::string_view, 3> recompute_names = {"none", "selective", "full"};
+
 std::string choices(auto&& names) {
   std::string text;
   for (const std::string_view name : names) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
@@ -42,6 +44,11 @@ DType compute_type(Precision precision) {
 std::string_view to_string(Precision precision) { return precision_names[static_cast<std::size_t>(precision)]; }
 Result<Precision> parse_precision(std::string_view text) {
   return parse_choice<Precision>(text, precision_names, "a precision");
+}
+
+std::string_view to_string(Recompute recompute) { return recompute_names[static_cast<std::size_t>(recompute)]; }
+Result<Recompute> parse_recompute(std::string_view text) {
+  return parse_choice<Recompute>(text, recompute_names, "a way to recompute");
 }
 
 std::string_view to_string(OptimizerKind kind) { return enum_names(kind)[static_cast<std::size_t>(kind)]; }

@@ -21,6 +21,13 @@ enum class GradientExchange {
   at_end,      // one message after backward
 };
 
+// Which results are not kept for backward but computed again before it.
+enum class Recompute {
+  none,
+  selective,  // attention's core: scores, softmax, dropout (Korthikanti et al., 2022)
+  full,       // every block: only its input is kept (Chen et al., 2016)
+};
+
 // Where samples lie when a step wants them.
 enum class DataSource { memory, storage };
 
@@ -38,6 +45,9 @@ struct Strategy {
   std::int64_t accumulation = 1;   // micro-batches whose gradients are summed before the exchange
   Precision precision = Precision::fp32;
   OptimizerKind optimizer = OptimizerKind::sgd;
+  int zero = 0;  // of what replicas need not all hold each keeps its part: 1 optimizer state, 2 gradients, 3 parameters
+  Recompute recompute = Recompute::none;
+  double clip = 0;                 // the norm that all gradients together are scaled down to; 0: they are not
   GradientExchange exchange = GradientExchange::overlapped;
   Bytes bucket{25.0 * 1024 * 1024};
   Bytes first_bucket{1024.0 * 1024};
@@ -51,6 +61,8 @@ struct Strategy {
 DType compute_type(Precision precision);
 std::string_view to_string(Precision precision);
 Result<Precision> parse_precision(std::string_view text);
+std::string_view to_string(Recompute recompute);
+Result<Recompute> parse_recompute(std::string_view text);
 std::string_view to_string(OptimizerKind kind);
 Result<OptimizerKind> parse_optimizer(std::string_view text);
 // "data=8,spatial=2x2" into the strategy's degrees; an unknown axis or a degree below 1 is an Error of code usage.

@@ -48,6 +48,10 @@ class Writer {
         result.category = "communication";
         describe(priced_.messages[span.index], result.arguments);
         break;
+      case gather:
+        result.category = "communication";
+        describe(priced_.unit_gathers[span.index], result.arguments);
+        break;
       case launch: result.category = "wait"; break;
       case update: result.category = "optimizer"; break;
     }

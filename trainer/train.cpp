@@ -93,6 +93,17 @@ Result<void> write_timeline(Session& session, const Plan& plan, const TrainSetti
   return agree(communicator, write_trace(communicator, own, about, *settings.trace));
 }
 
+// What is planned and priced, and not run yet.
+Result<void> check(const Plan& plan) {
+  for (const Stage& stage : plan.stages) {
+    if (stage.clip) return fail("the trainer does not clip gradients", "--clip");
+    if (!stage.recomputed.empty()) return fail("the trainer keeps what it computes", "--recompute");
+    for (const GradientSync& sync : stage.gradients)
+      if (sync.sharded()) return fail("the trainer keeps optimizer state whole", "--zero");
+  }
+  return {};
+}
+
 Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings& settings, Communicator& communicator) {
   std::vector<Session::Step> steps;
   for (std::int64_t i = 0; i < settings.warmup + settings.steps; ++i) {
@@ -114,6 +125,7 @@ Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings&
 
 Result<Measurement> train(const Graph& graph, const Plan& plan, const TrainSettings& settings,
                           Communicator& communicator) {
+  SIBYL_CHECK(check(plan));
   const Result<MeshGroups> groups = MeshGroups::create(plan, communicator);
   SIBYL_CHECK(agree(communicator, groups.map([](const MeshGroups&) {})));
   Result<Session> session = caught([&]() -> Result<Session> {

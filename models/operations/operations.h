@@ -271,7 +271,7 @@ struct MeanSquaredError {
 };
 
 // Not part of a model: the optimizer's update of one parameter tensor (pass `forward`). inputs: the parameter.
-enum class OptimizerKind { sgd, momentum, adam, adamw };
+enum class OptimizerKind { sgd, momentum, adam, adamw, lamb, lars };
 struct OptimizerUpdate {
   static constexpr std::string_view name = "optimizer_update";
   OptimizerKind kind = OptimizerKind::sgd;
@@ -307,7 +307,7 @@ constexpr auto enum_names(ReduceKind) {
 }
 constexpr auto enum_names(ResizeKind) { return std::to_array<std::string_view>({"nearest", "linear", "cubic"}); }
 constexpr auto enum_names(OptimizerKind) {
-  return std::to_array<std::string_view>({"sgd", "momentum", "adam", "adamw"});
+  return std::to_array<std::string_view>({"sgd", "momentum", "adam", "adamw", "lamb", "lars"});
 }
 
 }  // namespace sibyl

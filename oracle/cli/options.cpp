@@ -159,7 +159,18 @@ std::vector<Option> strategy_options() {
        .value = "NAME",
        .help = "what updates the weights",
        .fallback = "sgd",
-       .choices = {"sgd", "momentum", "adam", "adamw"}},
+       .choices = {"sgd", "momentum", "adam", "adamw", "lamb", "lars"}},
+      {.name = "--zero",
+       .value = "STAGE",
+       .help = "replicas share optimizer state (1), gradients too (2), parameters too (3)",
+       .fallback = "0",
+       .choices = {"0", "1", "2", "3"}},
+      {.name = "--recompute",
+       .value = "WHAT",
+       .help = "results computed again for backward instead of kept",
+       .fallback = "none",
+       .choices = {"none", "selective", "full"}},
+      {.name = "--clip", .value = "NORM", .help = "scale gradients down to this norm over all parameters"},
       {.name = "--bucket",
        .value = "SIZE",
        .help = "gradients are exchanged in buckets of this size, 25MiB unless given"},
@@ -222,6 +233,14 @@ Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> de
   if (const auto optimizer = arguments.text("--optimizer")) {
     SIBYL_TRY(strategy.optimizer, parse_optimizer(*optimizer));
   }
+  SIBYL_TRY(const auto zero, arguments.integer("--zero", 0, 3));
+  strategy.zero = static_cast<int>(zero.value_or(0));
+  if (const auto recompute = arguments.text("--recompute")) {
+    SIBYL_TRY(strategy.recompute, parse_recompute(*recompute));
+  }
+  SIBYL_TRY(const auto clip, arguments.number("--clip"));
+  if (clip && *clip <= 0) return fail(ErrorCode::usage, "--clip must be above 0");
+  strategy.clip = clip.value_or(0.0);
   SIBYL_CHECK(read_exchange(arguments, strategy));
   return strategy;
 }

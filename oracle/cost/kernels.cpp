@@ -3,12 +3,16 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "oracle/plan/norms.h"
+#include "oracle/plan/zero.h"
+
 namespace sibyl {
 namespace {
 
 class Collector {
  public:
-  Collector(const Stage& stage, Backend backend) : stage_(stage), backend_(backend) {}
+  Collector(const Stage& stage, Backend backend)
+      : stage_(stage), backend_(backend), sharded_(sharded_parameters(stage)) {}
 
   StageKernels collect() {
     result_.steps.resize(stage_.steps.size());
@@ -19,6 +23,7 @@ class Collector {
         add_copies(std::get<Exchange>(stage_.steps[i]), result_.steps[i]);
     }
     add_gradient_work();
+    add_preparation();
     add_updates();
     return std::move(result_);
   }
@@ -78,23 +83,52 @@ class Collector {
         if (stage_.micro_batches() > 1) result_.steps[step].parameter_sums.push_back(index_of(addition(tensor)));
         if (stage_.gradients.empty()) return;
         result_.steps[step].bucket_copies.push_back(index_of(copy(tensor)));
-        result_.copies_back.push_back(index_of(copy(tensor)));
+        if (!sharded_[id.index()]) result_.copies_back.push_back(index_of(copy(tensor)));
       });
   }
 
-  void add_updates() {
-    if (backend_ == Backend::cpu) {
-      for (const Update& update : stage_.updates)
-        result_.updates.push_back(index_of(update_of(update, stage_[update.parameter].shape)));
-      return;
+  // The gradients as one kernel each finds them when they have been summed over ranks: whole parameters', and of
+  // sharded buckets the rank's part, cut at parameters where norms are those of tensors.
+  std::vector<Shape> gradients(bool by_parameter) const {
+    std::vector<Shape> shapes;
+    for (const Update& update : stage_.updates)
+      if (!sharded_[update.parameter.index()]) shapes.push_back(stage_[update.parameter].shape);
+    for (const GradientSync& sync : stage_.gradients) {
+      if (!sync.sharded()) continue;
+      for (const Bucket& bucket : sync.buckets) {
+        const BucketPart own = part_of(bucket, sync.parts, 0);
+        if (!by_parameter)
+          shapes.push_back({own.size()});
+        else
+          for (const Piece& piece : pieces(stage_, bucket, own.begin, own.end)) shapes.push_back({piece.elements});
+      }
     }
+    if (backend_ == Backend::cpu || shapes.empty()) return shapes;
     std::int64_t elements = 0;
-    for (const Update& update : stage_.updates) elements += element_count(stage_[update.parameter].shape);
-    if (elements > 0) result_.updates.push_back(index_of(update_of(stage_.updates.front(), {elements})));
+    for (const Shape& shape : shapes) elements += element_count(shape);
+    return {{elements}};
   }
 
-  static KernelKey update_of(const Update& update, Shape shape) {
-    return {{update.optimizer, {std::move(shape)}, {}, DType::f32}, Pass::forward, 0};
+  void add_preparation() {
+    if (!stage_.clip && !stage_.scaled) return;
+    for (const Shape& shape : gradients(false)) {
+      const auto scaling = index_of({{Binary{BinaryKind::mul}, {shape, {}}, {shape}, DType::f32}, Pass::forward, 0});
+      if (stage_.scaled) result_.unscale.push_back(scaling);
+      if (!stage_.clip) continue;
+      Reduce norm;
+      norm.kind = ReduceKind::l2;
+      for (std::size_t axis = 0; axis < shape.size(); ++axis) norm.axes.push_back(static_cast<std::int64_t>(axis));
+      norm.keep_dims = false;
+      result_.norms.push_back(index_of({{std::move(norm), {shape}, {{}}, DType::f32}, Pass::forward, 0}));
+      result_.clips.push_back(scaling);
+    }
+  }
+
+  void add_updates() {
+    if (stage_.updates.empty()) return;
+    const OptimizerUpdate update = stage_.updates.front().optimizer;
+    for (Shape& shape : gradients(takes_norms(update.kind)))
+      result_.updates.push_back(index_of({{update, {std::move(shape)}, {}, DType::f32}, Pass::forward, 0}));
   }
 
   void each_gradient_of(std::size_t step, auto&& visit) {
@@ -106,6 +140,7 @@ class Collector {
 
   const Stage& stage_;
   Backend backend_;
+  std::vector<bool> sharded_;  // by tensor
   StageKernels result_;
   std::unordered_map<KernelKey, std::size_t> known_;
 };

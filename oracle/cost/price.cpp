@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "oracle/plan/norms.h"
+#include "oracle/plan/zero.h"
+
 namespace sibyl {
 namespace {
 
@@ -29,7 +32,9 @@ void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster
     for (const Bucket& bucket : sync.buckets) {
       PricedMessage message;
       message.bytes = Bytes{static_cast<double>(bucket.bytes())};
-      message.estimate = cluster.network.collective(Collective::all_reduce, message.bytes, group);
+      const Collective collective = sync.sharded() ? Collective::reduce_scatter : Collective::all_reduce;
+      message.estimate = cluster.network.collective(collective, message.bytes, group);
+      message.scattered = sync.sharded();
       message.ready_after = stage.steps.size();
       for (const LocalTensorId parameter : bucket.parameters)
         message.ready_after = std::min(message.ready_after, completing[parameter.index()]);
@@ -37,6 +42,33 @@ void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster
       priced.messages.push_back(message);
     }
   }
+}
+
+PricedMessage price_gather(const Plan& plan, const GradientSync& sync, const Bucket& bucket, const Cluster& cluster) {
+  const Bytes bytes{static_cast<double>(bucket.bytes())};
+  const GroupPlacement group = placement(plan.mesh, sync.axes, cluster.devices_per_node);
+  return {cluster.network.collective(Collective::all_gather, bytes, group), 0, bytes, false};
+}
+
+void price_gathers(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
+  for (const ParameterUnit& unit : stage.units) {
+    const GradientSync& sync = stage.gradients[unit.sync];
+    priced.unit_gathers.push_back(price_gather(plan, sync, sync.buckets[unit.bucket], cluster));
+  }
+  for (std::size_t s = 0; s < stage.gradients.size(); ++s)
+    for (std::size_t b = 0; stage.gradients[s].sharded() && b < stage.gradients[s].buckets.size(); ++b)
+      if (!has_unit(stage, s, b))
+        priced.gathers.push_back(price_gather(plan, stage.gradients[s], stage.gradients[s].buckets[b], cluster));
+}
+
+void price_norms(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
+  const auto sum = [&](const std::vector<MeshAxis>& axes, std::int64_t elements) {
+    const Bytes bytes{static_cast<double>(elements) * size_in_bytes(DType::f32)};
+    return cluster.network.collective(Collective::all_reduce, bytes,
+                                      placement(plan.mesh, axes, cluster.devices_per_node));
+  };
+  if (stage.clip && !stage.clip->axes.empty()) priced.clip_norm = sum(stage.clip->axes, 1);
+  if (!stage.norm_axes.empty()) priced.tensor_norms = sum(stage.norm_axes, norm_elements(stage));
 }
 
 // A halo goes to two neighbours; its slabs share the way out.
@@ -75,6 +107,8 @@ PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster) 
   priced.composition = cluster.composition;
   price_messages(plan, stage, cluster, priced);
   price_exchanges(plan, stage, cluster, priced);
+  price_gathers(plan, stage, cluster, priced);
+  price_norms(plan, stage, cluster, priced);
   return priced;
 }
 

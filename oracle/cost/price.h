@@ -24,6 +24,7 @@ struct PricedMessage {
   CollectiveEstimate estimate;
   std::size_t ready_after = 0;  // index of the step whose backward completes the bucket
   Bytes bytes;
+  bool scattered = false;  // a reduce-scatter, not an all-reduce
 };
 
 // An exchange between operations: computation waits for it.
@@ -36,6 +37,11 @@ struct PricedStage {
   std::vector<PricedKernel> prices;     // parallel to kernels.keys
   std::vector<PricedMessage> messages;  // in the order they are sent
   std::vector<PricedExchange> exchanges;  // parallel to Stage::steps; of computations empty
+  std::vector<PricedMessage> unit_gathers;  // parallel to Stage::units
+  // After backward, each waited for: the norm that gradients are clipped by, norms of tensors, and what was updated by
+  // parts is gathered.
+  std::optional<CollectiveEstimate> clip_norm, tensor_norms;
+  std::vector<PricedMessage> gathers;
   bool overlapped = true;
   Seconds dispatch;         // host time to launch one kernel
   Seconds overhead;         // host time per operation that no kernel contains

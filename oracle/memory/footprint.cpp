@@ -6,6 +6,9 @@
 
 #include "models/training/training.h"
 #include "oracle/memory/aliasing.h"
+#include "oracle/plan/norms.h"
+#include "oracle/plan/recompute.h"
+#include "oracle/plan/zero.h"
 
 namespace sibyl {
 namespace {
@@ -18,9 +21,11 @@ constexpr std::size_t no_storage = static_cast<std::size_t>(-1);
 int optimizer_states(OptimizerKind kind) {
   switch (kind) {
     case OptimizerKind::sgd: return 0;
-    case OptimizerKind::momentum: return 1;
+    case OptimizerKind::momentum:
+    case OptimizerKind::lars: return 1;
     case OptimizerKind::adam:
-    case OptimizerKind::adamw: return 2;
+    case OptimizerKind::adamw:
+    case OptimizerKind::lamb: return 2;
   }
   return 0;
 }
@@ -79,7 +84,12 @@ class StepWalk {
         ledger_(device.backend == Backend::cpu ? 64 : 512),
         storage_of_(stage.tensors.size(), no_storage),
         gradient_of_(stage.tensors.size(), no_storage),
-        saved_(stage.steps.size()) {
+        saved_(stage.steps.size()),
+        again_(recomputed_steps(stage)),
+        kept_(stage.recomputed.size()),
+        sharded_(sharded_parameters(stage)),
+        gathered_(stage.units.size(), false),
+        overlapped_(strategy.exchange == GradientExchange::overlapped) {
     for (const Step& step : stage.steps) {
       const auto* compute = std::get_if<Compute>(&step);
       rules_.push_back(compute ? training_rule(signature(stage, *compute), compute->gradients, device.backend)
@@ -87,13 +97,13 @@ class StepWalk {
     }
   }
 
-  Footprint run() {
+  Footprint walk() {
     take_static();
     for (const Turn& turn : stage_.schedule) {
       if (turn.kind == Turn::Kind::forward)
         forward();
       else
-        backward();
+        backward(turn.micro_batch + 1 == stage_.micro_batches());
     }
     update();
     return ledger_.result();
@@ -110,15 +120,47 @@ class StepWalk {
     for (std::size_t i = 0; i < stage_.tensors.size(); ++i) {
       const LocalTensor& tensor = stage_.tensors[i];
       const bool weight = tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer;
-      if (weight) ledger_.take(weights, bytes_of(LocalTensorId{i}));
+      if (weight && !sharded_[i]) ledger_.take(weights, bytes_of(LocalTensorId{i}));
       if (tensor.kind == TensorKind::input) ledger_.take(activations, bytes_of(LocalTensorId{i}));
     }
-    for (const Update& update : stage_.updates) {
-      const double state = 4.0 * static_cast<double>(element_count(stage_[update.parameter].shape));
-      for (int i = 0; i < optimizer_states(strategy_.optimizer); ++i) ledger_.take(optimizer, state);
+    for (const Update& update : stage_.updates)
+      if (!sharded_[update.parameter.index()]) take_state(element_count(stage_[update.parameter].shape));
+    for (std::size_t s = 0; s < stage_.gradients.size(); ++s) {
+      if (stage_.gradients[s].sharded())
+        take_shards(s);
+      else
+        for (const Bucket& bucket : stage_.gradients[s].buckets)
+          ledger_.take(communication, static_cast<double>(bucket.bytes()));
     }
-    for (const GradientSync& sync : stage_.gradients)
-      for (const Bucket& bucket : sync.buckets) ledger_.take(communication, static_cast<double>(bucket.bytes()));
+  }
+
+  void take_state(std::int64_t elements) {
+    for (int i = 0; i < optimizer_states(strategy_.optimizer); ++i)
+      ledger_.take(optimizer, 4.0 * static_cast<double>(elements));
+  }
+
+  // Of sharded buckets: the parameters, flat, or the rank's part of them; its part's state; gradients' buffers and parts.
+  void take_shards(std::size_t index) {
+    const GradientSync& sync = stage_.gradients[index];
+    std::int64_t largest = 0;
+    for (std::size_t b = 0; b < sync.buckets.size(); ++b) {
+      const Bucket& bucket = sync.buckets[b];
+      const BucketPart own = part_of(bucket, sync.parts, 0);
+      const double part = static_cast<double>(own.size()) * size_in_bytes(bucket.dtype);
+      const auto whole = static_cast<double>(bucket.bytes());
+      ledger_.take(weights, has_unit(stage_, index, b) ? part : whole);
+      if (takes_norms(strategy_.optimizer))
+        for (const Piece& piece : pieces(stage_, bucket, own.begin, own.end)) take_state(piece.elements);
+      else
+        take_state(own.size());
+      largest = std::max(largest, bucket.bytes());
+      if (sync.buffers > 0)
+        ledger_.take(gradients, part);
+      else
+        ledger_.take(communication, whole);
+    }
+    for (int i = 0; i < std::min<int>(sync.buffers, static_cast<int>(sync.buckets.size())); ++i)
+      ledger_.take(communication, static_cast<double>(largest));
   }
 
   std::size_t allocate(double bytes, Kind kind) {
@@ -147,21 +189,86 @@ class StepWalk {
       for (const LocalTensorId in : inputs_of(step))
         if (in.valid()) ++uses[in.index()];
     for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
-      const Step& step = stage_.steps[i];
-      const auto* compute = std::get_if<Compute>(&step);
-      with_workspace(priced_.kernels.steps[i].forward, [&] {
-        if (compute)
-          produce(*compute, rules_[i]);
-        else
-          move(std::get<Exchange>(step));
-      });
-      if (compute) save(*compute, i);
-      // The program's own reference goes when the last consumer has run (at once if nobody consumes it).
-      for (const LocalTensorId in : inputs_of(step))
-        if (in.valid() && --uses[in.index()] == 0) release(storage_of_[in.index()]);
-      for (const LocalTensorId out : outputs_of(step))
-        if (uses[out.index()] == 0) release(storage_of_[out.index()]);
+      for (std::size_t u = 0; u < stage_.units.size(); ++u)
+        if (stage_.units[u].begin == i) enter(u, true);
+      for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
+        if (stage_.recomputed[s].begin == i) keep_inputs(s);
+      run(i, uses, !again_[i]);
+      for (std::size_t u = 0; u < stage_.units.size(); ++u)
+        if (stage_.units[u].end == i + 1 && !stays_gathered(stage_, stage_.units[u])) leave(u);
     }
+  }
+
+  // `uses`: consumers to come, by tensor.
+  void run(std::size_t i, std::vector<int>& uses, bool saves) {
+    const Step& step = stage_.steps[i];
+    const auto* compute = std::get_if<Compute>(&step);
+    with_workspace(priced_.kernels.steps[i].forward, [&] {
+      if (compute)
+        produce(*compute, rules_[i]);
+      else
+        move(std::get<Exchange>(step));
+    });
+    if (compute && saves) save(*compute, i);
+    // The program's own reference goes when the last consumer has run (at once if nobody consumes it).
+    for (const LocalTensorId in : inputs_of(step))
+      if (in.valid() && --uses[in.index()] == 0) release(storage_of_[in.index()]);
+    for (const LocalTensorId out : outputs_of(step))
+      if (uses[out.index()] == 0) release(storage_of_[out.index()]);
+  }
+
+  void keep_inputs(std::size_t segment) {
+    for (const LocalTensorId in : inputs_of(stage_, stage_.recomputed[segment])) {
+      hold(storage_of_[in.index()]);
+      kept_[segment].push_back(storage_of_[in.index()]);
+    }
+  }
+
+  // Runs a segment again, now saving what backward needs. What it was made from, its results and their gradients stay
+  // until its backward is over.
+  void replay(std::size_t segment) {
+    const Segment& range = stage_.recomputed[segment];
+    const std::vector<LocalTensorId> inputs = inputs_of(stage_, range), outputs = outputs_of(stage_, range);
+    std::vector<int> uses(stage_.tensors.size(), 0);
+    for (std::size_t i = range.begin; i < range.end; ++i)
+      for (const LocalTensorId in : inputs_of(stage_.steps[i]))
+        if (in.valid()) ++uses[in.index()];
+    for (std::size_t n = 0; n < inputs.size(); ++n) {
+      storage_of_[inputs[n].index()] = kept_[segment][n];
+      hold(kept_[segment][n]);  // for the program, which releases it after the last consumer
+    }
+    for (const LocalTensorId out : outputs) {
+      ++uses[out.index()];
+      hold(gradient_of_[out.index()]);
+      kept_[segment].push_back(gradient_of_[out.index()]);
+    }
+    for (std::size_t i = range.begin; i < range.end; ++i) run(i, uses, true);
+    for (const LocalTensorId out : outputs) kept_[segment].push_back(storage_of_[out.index()]);
+  }
+
+  void end_segment(std::size_t segment) {
+    for (const std::size_t storage : kept_[segment]) release(storage);
+    kept_[segment].clear();
+  }
+
+  void gather(std::size_t unit) {
+    if (unit >= stage_.units.size() || gathered_[unit]) return;
+    ledger_.take(weights, unit_bytes(unit));
+    gathered_[unit] = true;
+  }
+  double unit_bytes(std::size_t unit) const {
+    const ParameterUnit& u = stage_.units[unit];
+    return static_cast<double>(stage_.gradients[u.sync].buckets[u.bucket].bytes());
+  }
+  // Together with the next ones, which are on their way.
+  void enter(std::size_t unit, bool forwards) {
+    gather(unit);
+    for (std::size_t n = 1; n <= static_cast<std::size_t>(stage_.units[unit].ahead); ++n)
+      if (forwards || n <= unit) gather(forwards ? unit + n : unit - n);
+  }
+  void leave(std::size_t unit) {
+    if (gathered_[unit]) ledger_.give(weights, unit_bytes(unit));
+    gathered_[unit] = false;
   }
 
   // Nothing moves, or sums are taken where their summands lie; all else is written anew. Nothing is kept for backward.
@@ -202,24 +309,48 @@ class StepWalk {
     }
   }
 
-  void backward() {
+  void backward(bool last) {
     ledger_.phase("backward");
+    std::vector<int> to_come(stage_.tensors.size(), 0);
+    for (const Step& step : stage_.steps) each_gradient(stage_, step, [&](LocalTensorId id) { ++to_come[id.index()]; });
     for (std::size_t i = stage_.steps.size(); i-- > 0;) {
-      const auto* compute = std::get_if<Compute>(&stage_.steps[i]);
-      if (compute && compute->gradients == 0) continue;
-      with_workspace(priced_.kernels.steps[i].backward, [&] {
-        if (compute)
-          differentiate(*compute);
-        else
-          move_back(std::get<Exchange>(stage_.steps[i]));
+      for (std::size_t u = stage_.units.size(); u-- > 0;)
+        if (stage_.units[u].end == i + 1) enter(u, false);
+      for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
+        if (stage_.recomputed[s].end == i + 1) replay(s);
+      backward(i);
+      each_gradient(stage_, stage_.steps[i], [&](LocalTensorId id) {
+        if (--to_come[id.index()] == 0 && last) give_to_bucket(id);
       });
-      for (const std::size_t storage : saved_[i]) release(storage);
-      saved_[i].clear();
-      for (const LocalTensorId out : outputs_of(stage_.steps[i])) {
-        release(gradient_of_[out.index()]);
-        gradient_of_[out.index()] = no_storage;
-      }
+      for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
+        if (stage_.recomputed[s].begin == i) end_segment(s);
+      for (std::size_t u = 0; u < stage_.units.size(); ++u)
+        if (stage_.units[u].begin == i) leave(u);
     }
+  }
+
+  void backward(std::size_t i) {
+    const auto* compute = std::get_if<Compute>(&stage_.steps[i]);
+    if (compute && compute->gradients == 0) return;
+    with_workspace(priced_.kernels.steps[i].backward, [&] {
+      if (compute)
+        differentiate(*compute);
+      else
+        move_back(std::get<Exchange>(stage_.steps[i]));
+    });
+    for (const std::size_t storage : saved_[i]) release(storage);
+    saved_[i].clear();
+    for (const LocalTensorId out : outputs_of(stage_.steps[i])) {
+      release(gradient_of_[out.index()]);
+      gradient_of_[out.index()] = no_storage;
+    }
+  }
+
+  // Of a sharded bucket the copy in its buffer is all that is wanted of a gradient.
+  void give_to_bucket(LocalTensorId id) {
+    if (!sharded_[id.index()] || !overlapped_) return;
+    release(gradient_of_[id.index()]);
+    gradient_of_[id.index()] = no_storage;
   }
 
   void differentiate(const Compute& compute) {
@@ -265,7 +396,24 @@ class StepWalk {
   // Gradients are dropped after the update, so its peak is what is live now and one kernel's workspace.
   void update() {
     ledger_.phase("optimizer");
+    // Every direction is known before the norms of the whole tensors are.
+    if (strategy_.optimizer == OptimizerKind::lamb && !stage_.norm_axes.empty())
+      for (const double bytes : direction_bytes()) ledger_.take(optimizer, bytes);
     for (const std::size_t kernel : priced_.kernels.updates) with_workspace(kernel, [] {});
+  }
+
+  std::vector<double> direction_bytes() const {
+    std::vector<double> bytes;
+    for (const Update& update : stage_.updates)
+      if (!sharded_[update.parameter.index()]) bytes.push_back(bytes_of(update.parameter));
+    for (const GradientSync& sync : stage_.gradients)
+      for (const Bucket& bucket : sync.buckets) {
+        if (!sync.sharded()) continue;
+        const BucketPart own = part_of(bucket, sync.parts, 0);
+        for (const Piece& piece : pieces(stage_, bucket, own.begin, own.end))
+          bytes.push_back(static_cast<double>(piece.elements) * size_in_bytes(bucket.dtype));
+      }
+    return bytes;
   }
 
   const Stage& stage_;
@@ -277,12 +425,17 @@ class StepWalk {
   std::vector<Storage> storages_;
   std::vector<std::size_t> storage_of_, gradient_of_;  // by LocalTensorId
   std::vector<std::vector<std::size_t>> saved_;        // by step: storages autograd holds
+  std::vector<bool> again_;                            // by step: it runs again before its backward
+  std::vector<std::vector<std::size_t>> kept_;         // by segment: storages held for its backward
+  std::vector<bool> sharded_;                          // by tensor: a parameter of which ranks hold parts
+  std::vector<bool> gathered_;                         // by unit
+  bool overlapped_;
 };
 
 }  // namespace
 
 Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device) {
-  return StepWalk(stage, priced, strategy, device).run();
+  return StepWalk(stage, priced, strategy, device).walk();
 }
 
 }  // namespace sibyl

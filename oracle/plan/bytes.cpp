@@ -1,7 +1,10 @@
 // What a rank sends in a step, counted as the communicator counts it.
 #include <algorithm>
 
+#include "oracle/plan/norms.h"
 #include "oracle/plan/plan.h"
+#include "oracle/plan/recompute.h"
+#include "oracle/plan/zero.h"
 
 namespace sibyl {
 namespace {
@@ -24,6 +27,48 @@ std::int64_t transfer_bytes(const Transfer& transfer, const LocalTensor& from, c
   const std::optional<Collective> collective = collective_of(transfer.motion);
   if (!collective) return 0;
   return bytes_sent(*collective, algorithm, buffer_elements(transfer, from.shape, to), width, size, coordinate);
+}
+
+// One rank's messages among the ranks that differ along some axes.
+struct Group {
+  const Plan& plan;
+  int rank;
+  Algorithm algorithm;
+
+  [[nodiscard]] std::int64_t sends(const std::vector<MeshAxis>& axes, Collective collective, std::int64_t elements,
+                                   DType type) const {
+    if (axes.empty()) return 0;
+    const std::vector<int> ranks = plan.mesh.group(rank, axes);
+    const auto place = static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+    return bytes_sent(collective, algorithm, elements, static_cast<std::int64_t>(size_in_bytes(type)),
+                      static_cast<int>(ranks.size()), place);
+  }
+};
+
+std::int64_t sync_bytes(const Stage& stage, std::size_t index, const Group& group) {
+  const GradientSync& sync = stage.gradients[index];
+  const auto sends = [&](Collective collective, const Bucket& bucket) {
+    return group.sends(sync.axes, collective, bucket.elements, bucket.dtype);
+  };
+  std::int64_t total = 0;
+  for (std::size_t b = 0; b < sync.buckets.size(); ++b) {
+    const Bucket& bucket = sync.buckets[b];
+    total += sends(sync.sharded() ? Collective::reduce_scatter : Collective::all_reduce, bucket);
+    if (sync.sharded() && !has_unit(stage, index, b)) total += sends(Collective::all_gather, bucket);
+  }
+  return total;
+}
+
+// Gathered for forward, and again for backward unless it was kept from there.
+std::int64_t unit_bytes(const Stage& stage, const Group& group) {
+  std::int64_t total = 0;
+  for (const ParameterUnit& unit : stage.units) {
+    const GradientSync& sync = stage.gradients[unit.sync];
+    const Bucket& bucket = sync.buckets[unit.bucket];
+    total += (stays_gathered(stage, unit) ? 1 : 2) *
+             group.sends(sync.axes, Collective::all_gather, bucket.elements, bucket.dtype);
+  }
+  return total;
 }
 
 }  // namespace
@@ -54,19 +99,19 @@ std::int64_t bytes_sent(const Plan& plan, const Stage& stage, const Exchange& ex
 std::int64_t bytes_sent_per_step(const Plan& plan, int rank, Algorithm algorithm) {
   std::int64_t total = 0;
   for (const Stage& stage : plan.stages) {
-    for (const GradientSync& sync : stage.gradients) {
-      const std::vector<int> group = plan.mesh.group(rank, sync.axes);
-      const auto place = static_cast<int>(std::find(group.begin(), group.end(), rank) - group.begin());
-      for (const Bucket& bucket : sync.buckets)
-        total +=
-            bytes_sent(Collective::all_reduce, algorithm, bucket.elements,
-                       static_cast<std::int64_t>(size_in_bytes(bucket.dtype)), static_cast<int>(group.size()), place);
+    const Group group{plan, rank, algorithm};
+    for (std::size_t s = 0; s < stage.gradients.size(); ++s) total += sync_bytes(stage, s, group);
+    if (stage.clip) total += group.sends(stage.clip->axes, Collective::all_reduce, 1, DType::f32);
+    total += group.sends(stage.norm_axes, Collective::all_reduce, norm_elements(stage), DType::f32);
+    const std::vector<bool> again = recomputed_steps(stage);
+    std::int64_t of_micro_batch = unit_bytes(stage, group);
+    for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+      const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
+      if (!exchange) continue;
+      const std::int64_t forward = bytes_sent(plan, stage, *exchange, rank, Pass::forward, algorithm);
+      of_micro_batch += forward * (again[i] ? 2 : 1);
+      of_micro_batch += bytes_sent(plan, stage, *exchange, rank, Pass::backward, algorithm);
     }
-    std::int64_t of_micro_batch = 0;
-    for (const Step& step : stage.steps)
-      if (const auto* exchange = std::get_if<Exchange>(&step))
-        for (const Pass pass : {Pass::forward, Pass::backward})
-          of_micro_batch += bytes_sent(plan, stage, *exchange, rank, pass, algorithm);
     total += of_micro_batch * plan.strategy.accumulation;
   }
   return total;

@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "oracle/plan/buckets.h"
+#include "oracle/plan/norms.h"
 #include "oracle/plan/plan.h"
 #include "oracle/plan/precision.h"
+#include "oracle/plan/recompute.h"
 #include "oracle/plan/sharding/policy.h"
 #include "oracle/plan/sharding/shard.h"
 #include "oracle/plan/whole_program.h"
+#include "oracle/plan/zero.h"
 
 namespace sibyl {
 namespace {
@@ -60,6 +63,9 @@ Result<Plan> make_plan(const Graph& graph, const Strategy& strategy) {
   stage = with_precision(stage, strategy.precision);
   add_updates(stage, strategy);
   stage.gradients = gradient_syncs(stage, strategy);
+  shard_state(stage, strategy);
+  add_norms(stage, strategy);
+  stage.recomputed = recomputed_segments(stage, strategy.recompute);
   for (int m = 0; m < static_cast<int>(strategy.accumulation); ++m) {
     stage.schedule.push_back({Turn::Kind::forward, m, 0});
     stage.schedule.push_back({Turn::Kind::backward, m, 0});

@@ -20,6 +20,10 @@ std::string pass_name(const Graph& graph, const Stage& stage, const Step& step, 
   return fmt::format("{} {} {}", to_string(transfer.motion), graph[stage[exchange.input].origin].name, to_string(kind));
 }
 
-std::string bucket_name(std::size_t index) { return fmt::format("all-reduce bucket {}", index); }
+std::string bucket_name(std::size_t index, bool scattered) {
+  return fmt::format("{} bucket {}", scattered ? "reduce-scatter" : "all-reduce", index);
+}
+
+std::string unit_name(std::size_t index) { return fmt::format("all-gather unit {}", index); }
 
 }  // namespace sibyl

@@ -18,7 +18,9 @@ std::string_view to_string(Turn::Kind kind);                                    
 std::string pass_name(const Graph& graph, const Compute& compute, Turn::Kind kind);  // "conv1 forward"
 // The same of any step: "all-reduce conv1 forward".
 std::string pass_name(const Graph& graph, const Stage& stage, const Step& step, Turn::Kind kind);
-std::string bucket_name(std::size_t index);                                          // "all-reduce bucket 0"
+std::string bucket_name(std::size_t index, bool scattered = false);                  // "all-reduce bucket 0"
+std::string unit_name(std::size_t index);                                            // "all-gather unit 0"
+inline constexpr std::string_view gather_name = "gather what was updated";
 inline constexpr std::string_view copies_back_name = "copy gradients back";  // from buckets, once all are reduced
 inline constexpr std::string_view optimizer_name = "optimizer";
 

@@ -107,8 +107,15 @@ struct GradientSync {
   std::vector<MeshAxis> axes = {MeshAxis::data};  // the group's; the mean is taken over data, the sum over the others
   bool overlapped = true;             // while backward goes on; else after it
   std::vector<int> stages = {};       // of a parameter that several stages hold: these, summed over; else its own alone
+  // More than one: each rank of the group keeps its part of every bucket's sum alone (Communicator::part), updates that
+  // part of the parameters, and all ranks' parts are gathered: after the update, or by a ParameterUnit before use. Both lists of
+  // buckets are one.
+  int parts = 1;
+  int buffers = 0;  // of the largest bucket's size, which serve all buckets in turn; 0: each has its own
   std::vector<Bucket> first_buckets;  // of the first step, before arrival order is known
   std::vector<Bucket> buckets;        // of every later step, in the order they are sent
+
+  [[nodiscard]] bool sharded() const { return parts > 1; }
 };
 
 struct Update {
@@ -124,6 +131,28 @@ struct Link {
   bool gradient = false;
 };
 
+// Before updates, gradients are scaled so that their norm over all parameters is at most `limit`. Ranks that differ along
+// `axes` hold other gradients: their squares are summed. A gradient that all ranks of an axis hold counts once.
+struct ClipNorm {
+  double limit = 0;
+  std::vector<MeshAxis> axes;
+};
+
+// Steps [begin, end) whose results are not kept: what they read is, and before their backward they run again.
+struct Segment {
+  std::size_t begin = 0, end = 0;
+  bool operator==(const Segment&) const = default;
+};
+
+// Steps [begin, end) that read the parameters of one bucket of a sharded sync, which a rank holds its part of alone. They
+// are gathered before the first of the steps and given up after the last, forward and backward. Gathering begins
+// `ahead` units before.
+struct ParameterUnit {
+  std::size_t begin = 0, end = 0;
+  std::size_t sync = 0, bucket = 0;
+  int ahead = 1;
+};
+
 // One entry of a schedule: a pass of a stage over a micro-batch. A backward pass may come in two parts: the gradients of
 // what was received, for which the stage before waits, and later those of the parameters.
 struct Turn {
@@ -137,9 +166,15 @@ struct Stage {
   std::vector<LocalTensor> tensors;
   std::vector<Step> steps;
   std::vector<GradientSync> gradients;
+  bool scaled = false;  // the loss is multiplied, so that f16 holds its gradients, and these divided again
+  std::optional<ClipNorm> clip;
+  // Optimizers that take norms of whole tensors (LAMB, LARS): the ranks along these axes hold other parts of them.
+  std::vector<MeshAxis> norm_axes;
   std::vector<Update> updates;
   std::vector<Link> receives, sends;  // activations that no step makes; ones that the next stage wants. In one order
   std::vector<Turn> schedule;         // its own turns out of the Plan's
+  std::vector<Segment> recomputed;    // ascending
+  std::vector<ParameterUnit> units;            // in order of `begin`
 
   [[nodiscard]] int micro_batches() const;
   [[nodiscard]] const LocalTensor& operator[](LocalTensorId id) const { return tensors[id.index()]; }

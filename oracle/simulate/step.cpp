@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "oracle/plan/names.h"
+#include "oracle/plan/zero.h"
 
 namespace sibyl {
 namespace {
@@ -17,22 +18,29 @@ struct Program {
     std::size_t step = 0;
     Turn turn;
     bool exchange = false;
+    bool again = false;  // forward, for backward's sake
   };
   std::vector<Origin> origins;  // of each task
+  struct Sent {
+    bool unit = false;  // gathered; else a bucket
+    std::size_t index = 0;
+  };
+  std::vector<Sent> sent;  // of each message
   std::size_t forward_tasks = 0;
   Seconds forward, backward, tail;  // compute only; tail: after all messages (copies back and updates)
   Seconds exchanged;                // waited for between operations
   Seconds copies_back;
+  Seconds tail_messages;
   std::size_t tail_kernels = 0;
+  bool waits = false;  // some task needs a message
 };
 
 class ProgramBuilder {
  public:
   ProgramBuilder(const Stage& stage, const PricedStage& priced, const Relief& relief)
-      : stage_(stage), priced_(priced), relief_(relief) {}
+      : stage_(stage), priced_(priced), relief_(relief), gathered_(stage.units.size(), 0) {}
 
   Program build() {
-    std::vector<std::size_t> backward_task(stage_.steps.size(), 0);
     const std::size_t turns = stage_.schedule.size();
     for (std::size_t t = 0; t < turns; ++t) {
       const bool first = stage_.schedule[t].micro_batch == 0, last = t + 1 == turns;
@@ -40,16 +48,10 @@ class ProgramBuilder {
       if (turn_.kind == Turn::Kind::forward)
         forward();
       else
-        backward(first, last, backward_task);
+        backward(first, last);
     }
-    for (const PricedMessage& m : priced_.messages) {
-      const std::size_t after = priced_.overlapped ? backward_task[m.ready_after] : program_.tasks.size() - 1;
-      program_.messages.push_back({m.estimate.time.time * relief_.network, after});
-    }
-    for (const auto key : priced_.kernels.copies_back) program_.copies_back += time(key);
-    for (const auto key : priced_.kernels.updates) program_.tail += time(key);
-    program_.tail += program_.copies_back;
-    program_.tail_kernels = priced_.kernels.copies_back.size() + priced_.kernels.updates.size();
+    send_buckets(0);
+    add_tail();
     return std::move(program_);
   }
 
@@ -64,63 +66,127 @@ class ProgramBuilder {
     return total;
   }
 
-  void add(Seconds duration, std::size_t kernels, std::size_t step) {
-    program_.tasks.push_back({duration, priced_.dispatch * static_cast<double>(kernels) * relief_.host});
-    program_.origins.push_back({step, turn_, false});
+  void add_tail() {
+    const StageKernels& kernels = priced_.kernels;
+    program_.copies_back = sum(kernels.copies_back);
+    program_.tail_kernels = kernels.copies_back.size();
+    for (const auto* work : {&kernels.unscale, &kernels.norms, &kernels.clips, &kernels.updates}) {
+      program_.tail += sum(*work);
+      program_.tail_kernels += work->size();
+    }
+    program_.tail += program_.copies_back;
+    for (const auto& norm : {priced_.clip_norm, priced_.tensor_norms})
+      if (norm) program_.tail_messages += norm->time.time;
+    for (const PricedMessage& gather : priced_.gathers) program_.tail_messages += gather.estimate.time.time;
+    program_.tail_messages *= relief_.network;
+  }
+
+  void send(const PricedMessage& message, Program::Sent what) {
+    const std::size_t after = program_.tasks.empty() ? Message::at_once : program_.tasks.size() - 1;
+    program_.messages.push_back({message.estimate.time.time * relief_.network, after});
+    program_.sent.push_back(what);
+  }
+
+  // In their order, each as soon as the step before which it is complete has run backward.
+  void send_buckets(std::size_t step) {
+    for (; next_bucket_ < priced_.messages.size() && priced_.messages[next_bucket_].ready_after >= step; ++next_bucket_)
+      send(priced_.messages[next_bucket_], {false, next_bucket_});
+  }
+
+  void gather(std::size_t unit) {
+    if (unit >= stage_.units.size() || gathered_[unit] != 0) return;
+    send(priced_.unit_gathers[unit], {true, unit});
+    gathered_[unit] = program_.messages.size();
+  }
+
+  // The unit's first task waits until it is gathered; the next ones are then on their way.
+  void enter(std::size_t unit, bool forward) {
+    gather(unit);
+    needed_ = std::max(needed_, gathered_[unit]);
+    for (std::size_t n = 1; n <= static_cast<std::size_t>(stage_.units[unit].ahead); ++n)
+      if (forward || n <= unit) gather(forward ? unit + n : unit - n);
+  }
+
+  void leave(std::size_t unit) { gathered_[unit] = 0; }
+
+  void add(Seconds duration, std::size_t kernels, std::size_t step, bool again = false) {
+    program_.tasks.push_back({duration, priced_.dispatch * static_cast<double>(kernels) * relief_.host, needed_});
+    program_.waits = program_.waits || needed_ > 0;
+    program_.origins.push_back({step, turn_, false, again});
     (turn_.kind == Turn::Kind::forward ? program_.forward : program_.backward) += duration;
   }
 
   // Computation waits for it as for a kernel of its own.
-  void exchange(const std::optional<CollectiveEstimate>& transfer, std::size_t step) {
+  void exchange(const std::optional<CollectiveEstimate>& transfer, std::size_t step, bool again = false) {
     if (!transfer) return;
     const Seconds duration = transfer->time.time * relief_.network;
-    program_.tasks.push_back({duration, Seconds{}});
-    program_.origins.push_back({step, turn_, true});
+    program_.tasks.push_back({duration, Seconds{}, needed_});
+    program_.origins.push_back({step, turn_, true, again});
     program_.exchanged += duration;
   }
 
   void forward() {
     for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
-      exchange(priced_.exchanges[i].forward, i);
-      if (const auto kernel = priced_.kernels.steps[i].forward)
-        add(time(*kernel) + priced_.overhead * relief_.host, 1, i);
+      for (std::size_t u = 0; u < stage_.units.size(); ++u)
+        if (stage_.units[u].begin == i) enter(u, true);
+      forward(i, false);
+      for (std::size_t u = 0; u < stage_.units.size(); ++u)
+        if (stage_.units[u].end == i + 1 && !stays_gathered(stage_, stage_.units[u])) leave(u);
     }
   }
 
-  void backward(bool first, bool last, std::vector<std::size_t>& task_of) {
+  void forward(std::size_t step, bool again) {
+    exchange(priced_.exchanges[step].forward, step, again);
+    if (const auto kernel = priced_.kernels.steps[step].forward)
+      add(time(*kernel) + priced_.overhead * relief_.host, 1, step, again);
+  }
+
+  void backward(bool first, bool last) {
     for (std::size_t i = stage_.steps.size(); i-- > 0;) {
-      const StageKernels::OfStep& kernels = priced_.kernels.steps[i];
+      for (std::size_t u = stage_.units.size(); u-- > 0;)
+        if (stage_.units[u].end == i + 1) enter(u, false);
+      for (const Segment& segment : stage_.recomputed)
+        for (std::size_t s = segment.begin; segment.end == i + 1 && s < segment.end; ++s) forward(s, true);
       exchange(priced_.exchanges[i].backward, i);
-      if (!kernels.backward && kernels.sums.empty() && kernels.bucket_copies.empty()) {
-        task_of[i] = program_.tasks.empty() ? 0 : program_.tasks.size() - 1;
-        continue;
-      }
-      Seconds duration = (kernels.backward ? time(*kernels.backward) : Seconds{}) + sum(kernels.sums);
-      std::size_t count = (kernels.backward ? 1U : 0U) + kernels.sums.size();
-      if (!first) duration += sum(kernels.parameter_sums), count += kernels.parameter_sums.size();
-      if (last) duration += sum(kernels.bucket_copies), count += kernels.bucket_copies.size();
-      task_of[i] = program_.tasks.size();
-      add(duration, count, i);
+      differentiate(i, first, last);
+      for (std::size_t u = 0; u < stage_.units.size(); ++u)
+        if (stage_.units[u].begin == i) leave(u);
+      if (last && priced_.overlapped) send_buckets(i);
     }
+  }
+
+  void differentiate(std::size_t step, bool first, bool last) {
+    const StageKernels::OfStep& kernels = priced_.kernels.steps[step];
+    if (!kernels.backward && kernels.sums.empty() && kernels.bucket_copies.empty()) return;
+    Seconds duration = (kernels.backward ? time(*kernels.backward) : Seconds{}) + sum(kernels.sums);
+    std::size_t count = (kernels.backward ? 1U : 0U) + kernels.sums.size();
+    if (!first) duration += sum(kernels.parameter_sums), count += kernels.parameter_sums.size();
+    if (last) duration += sum(kernels.bucket_copies), count += kernels.bucket_copies.size();
+    add(duration, count, step);
   }
 
   const Stage& stage_;
   const PricedStage& priced_;
   Relief relief_;
   Turn turn_;
+  std::size_t next_bucket_ = 0;
+  std::vector<std::size_t> gathered_;  // by unit: the number of messages sent with it; 0: it is not gathered
+  std::size_t needed_ = 0;             // messages that tasks to come wait for
   Program program_;
 };
 
-SimulatedStep times_of(const Program& program, Seconds compute_end, Seconds message_end, Seconds host_wait, Seconds tail_wait) {
+SimulatedStep times_of(const Program& program, Seconds compute_end, Seconds message_end, Seconds host_wait,
+                       Seconds message_wait, Seconds tail_wait) {
   SimulatedStep times;
   times.breakdown.forward = program.forward;
-  times.breakdown.backward = compute_end - program.forward - program.exchanged - host_wait;
+  times.breakdown.backward = compute_end - program.forward - program.exchanged - host_wait - message_wait;
   times.breakdown.optimizer = program.tail;
   for (const Message& message : program.messages) times.breakdown.communication_total += message.duration;
-  times.breakdown.communication_total += program.exchanged;
-  times.breakdown.communication_exposed = std::max(Seconds{}, message_end - compute_end) + program.exchanged;
+  times.breakdown.communication_total += program.exchanged + program.tail_messages;
+  times.breakdown.communication_exposed =
+      std::max(Seconds{}, message_end - compute_end) + program.exchanged + message_wait + program.tail_messages;
   times.breakdown.host = host_wait + tail_wait;
-  times.total = std::max(compute_end, message_end) + program.tail + tail_wait;
+  times.total = std::max(compute_end, message_end) + program.tail + tail_wait + program.tail_messages;
   return times;
 }
 
@@ -132,14 +198,23 @@ Seconds tail_wait(const Program& program, const PricedStage& priced, double reli
 
 }  // namespace
 
-SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief) {
-  const Program program = ProgramBuilder(stage, priced, relief).build();
+namespace {
+
+SimulatedStep simulated(const Program& program, const PricedStage& priced, Slowdown slowdown, const Relief& relief) {
   const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
-  return times_of(program, run.compute_end, run.message_end, run.host_wait, tail_wait(program, priced, relief.host));
+  return times_of(program, run.compute_end, run.message_end, run.host_wait, run.message_wait,
+                  tail_wait(program, priced, relief.host));
+}
+
+}  // namespace
+
+SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief) {
+  return simulated(ProgramBuilder(stage, priced, relief).build(), priced, slowdown, relief);
 }
 
 SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
   const Program program = ProgramBuilder(stage, priced, {}).build();
+  if (program.waits) return simulated(program, priced, slowdown, {});  // each stream waits for the other: no formula
   std::vector<Seconds> ready, durations;
   Seconds done;
   std::size_t next = 0;
@@ -158,7 +233,8 @@ SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdow
   }
   const Seconds host_wait = device - busy;
   const Seconds message_end = ends.messages.value() > 0 ? ends.messages + host_wait : Seconds{};
-  return times_of(program, ends.compute + host_wait, message_end, host_wait, tail_wait(program, priced, 1.0));
+  return times_of(program, ends.compute + host_wait, message_end, host_wait, Seconds{},
+                  tail_wait(program, priced, 1.0));
 }
 
 std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
@@ -168,29 +244,36 @@ std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const Pr
   std::vector<NamedSpan> spans;
   Seconds free;  // the device has nothing more to do
   for (std::size_t i = 0; i < program.tasks.size(); ++i) {
-    const auto& [step, turn, exchange] = program.origins[i];
-    const std::string name = pass_name(graph, stage, stage.steps[step], turn.kind);
+    const auto& [step, turn, exchange, again] = program.origins[i];
+    const Turn::Kind pass = again ? Turn::Kind::forward : turn.kind;
+    const std::string name = (again ? "recompute " : "") + pass_name(graph, stage, stage.steps[step], pass);
     if (exchange) {
-      const Kind way = turn.kind == Turn::Kind::forward ? Kind::exchange_forward : Kind::exchange_backward;
+      const Kind way = pass == Turn::Kind::forward ? Kind::exchange_forward : Kind::exchange_backward;
       spans.push_back({name, communication_track, run.tasks[i], way, step, turn.micro_batch});
       free = run.tasks[i].end;
       continue;
     }
-    const Kind kind = turn.kind == Turn::Kind::forward ? Kind::forward : Kind::backward;
+    const Kind kind = pass == Turn::Kind::forward ? Kind::forward : Kind::backward;
     if (run.tasks[i].start > free)
       spans.push_back(
           {"launch " + name, host_track, {free, run.tasks[i].start}, Kind::launch, step, turn.micro_batch});
     spans.push_back({name, compute_track, run.tasks[i], kind, step, turn.micro_batch});
     free = run.tasks[i].end;
   }
-  for (std::size_t i = 0; i < program.messages.size(); ++i)
-    spans.push_back({bucket_name(i), communication_track, run.messages[i], Kind::message, i, 0});
+  for (std::size_t i = 0; i < program.messages.size(); ++i) {
+    const auto& [unit, index] = program.sent[i];
+    const std::string name = unit ? unit_name(index) : bucket_name(index, priced.messages[index].scattered);
+    spans.push_back({name, communication_track, run.messages[i], unit ? Kind::gather : Kind::message, index, 0});
+  }
   const Seconds tail = std::max(run.compute_end, run.message_end);
   const Seconds copied = tail + program.copies_back, end = tail + program.tail;
+  const Seconds told = end + program.tail_messages;
   if (copied > tail) spans.push_back({std::string(copies_back_name), compute_track, {tail, copied}, Kind::update, 0, 0});
   if (end > copied) spans.push_back({std::string(optimizer_name), compute_track, {copied, end}, Kind::update, 0, 0});
+  if (told > end)
+    spans.push_back({std::string(gather_name), communication_track, {end, told}, Kind::update, 0, 0});
   if (const Seconds wait = tail_wait(program, priced, 1.0); wait.value() > 0)
-    spans.push_back({fmt::format("launch {}", optimizer_name), host_track, {end, end + wait}, Kind::launch, 0, 0});
+    spans.push_back({fmt::format("launch {}", optimizer_name), host_track, {told, told + wait}, Kind::launch, 0, 0});
   return spans;
 }
 

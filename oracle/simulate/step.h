@@ -33,12 +33,12 @@ SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdow
 
 // The simulated step as spans with names (oracle/plan/names.h), for timelines; those of a stream do not overlap.
 struct NamedSpan {
-  enum class Kind { forward, backward, exchange_forward, exchange_backward, message, launch, update };
+  enum class Kind { forward, backward, exchange_forward, exchange_backward, message, gather, launch, update };
   std::string name;
   std::string_view track;
   Span span;
   Kind kind = Kind::forward;
-  std::size_t index = 0;  // of the message, or of the plan's step
+  std::size_t index = 0;  // of the message or unit, or of the plan's step
   int micro_batch = 0;
 };
 std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown);

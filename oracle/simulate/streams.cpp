@@ -28,18 +28,21 @@ class Streams {
   void start_what_can() {
     if (!task_runs_ && task_ < tasks_.size()) {
       if (!issued_) issue_end_ += tasks_[task_].issue.value(), issued_ = true;
-      if (now_ >= issue_end_) {
+      if (now_ >= issue_end_ && !lacks_message()) {
         task_runs_ = true;
         task_left_ = tasks_[task_].duration.value();
         result_.tasks[task_].start = Seconds{now_};
       }
     }
-    if (!message_runs_ && message_ < messages_.size() && messages_[message_].after < task_) {
+    // `at_once` + 1 is 0.
+    if (!message_runs_ && message_ < messages_.size() && messages_[message_].after + 1 <= task_) {
       message_runs_ = true;
       message_left_ = messages_[message_].duration.value();
       result_.messages[message_].start = Seconds{now_};
     }
   }
+
+  [[nodiscard]] bool lacks_message() const { return tasks_[task_].messages > message_; }
 
   // To the next event: a task or a message ends, or the host issues the task the device waits for.
   void advance() {
@@ -49,12 +52,15 @@ class Streams {
     const bool waits = !task_runs_ && task_ < tasks_.size();
     const double to_task = task_runs_ ? task_left_ / task_rate : never;
     const double to_message = message_runs_ ? message_left_ / message_rate : never;
-    const double to_issue = waits ? issue_end_ - now_ : never;
+    const bool launches = waits && now_ < issue_end_;
+    const double to_issue = launches ? issue_end_ - now_ : never;
     const double step = std::min({to_task, to_message, to_issue});
     now_ += step;
-    if (waits) {
+    if (launches) {
       result_.host_wait += Seconds{step};
       if (to_issue <= step) now_ = std::max(now_, issue_end_);
+    } else if (waits) {
+      result_.message_wait += Seconds{step};
     }
     if (task_runs_) {
       task_left_ -= step * task_rate;

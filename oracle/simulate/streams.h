@@ -1,6 +1,6 @@
 // Two streams of one device: kernels in order, and messages in order beside them.
 //
-// A kernel starts when the one before it has ended and the host has issued it. A message starts when the message before
+// A kernel starts when the one before it has ended, the host has issued it, and the messages it needs have arrived. A message starts when the message before
 // it has ended and its kernel has completed. While both streams are busy each is slowed by its measured factor: the
 // simulation is a fluid one, exact between events. Time O(kernels + messages).
 #pragma once
@@ -16,11 +16,13 @@ namespace sibyl {
 struct Task {
   Seconds duration;
   Seconds issue;  // host time spent to launch it, before it can start
+  std::size_t messages = 0;  // so many of the first messages must be done before it starts
 };
 
 struct Message {
   Seconds duration;
-  std::size_t after = 0;  // may start when tasks [0, after] are done
+  static constexpr std::size_t at_once = static_cast<std::size_t>(-1);
+  std::size_t after = 0;  // may start when tasks [0, after] are done; at_once: waits for none
 };
 
 struct Slowdown {
@@ -38,6 +40,7 @@ struct StreamsResult {
   Seconds compute_end;   // of the last task
   Seconds message_end;   // of the last message; 0 without any
   Seconds host_wait;     // the device waited for a launch
+  Seconds message_wait;  // and for a message
 };
 
 StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, Slowdown slowdown);

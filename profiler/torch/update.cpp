@@ -26,7 +26,8 @@ void UpdateBench::run(int copy) {
 
 Bytes bytes_touched_by_update(const KernelKey& key) {
   const OptimizerKind kind = std::get<OptimizerUpdate>(key.signature.attributes).kind;
-  const double tensors = kind == OptimizerKind::sgd ? 2.0 : kind == OptimizerKind::momentum ? 3.0 : 4.0;
+  const bool one_state = kind == OptimizerKind::momentum || kind == OptimizerKind::lars;
+  const double tensors = kind == OptimizerKind::sgd ? 2.0 : one_state ? 3.0 : 4.0;
   return bytes_of(key.signature.inputs, key.signature.dtype) * tensors;
 }
 

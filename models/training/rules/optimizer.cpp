@@ -3,23 +3,28 @@
 //   momentum  m = mu m + g; p -= lr m                            4, one state
 //   adam      m, v = moving averages of g, g^2; p -= lr m^/(sqrt v^ + eps)   12, two states
 //   adamw     the same after p *= 1 - lr wd                      13
-// Weight decay (all but adamw, which has it built in) adds wd p to g: 2.
+//   lamb      u = m^/(sqrt v^ + eps) + wd p; p -= lr |p|/|u| u: adam, decay and two norms, 18; p and u are read once more
+//   lars      m = mu m + lr ratio (g + wd p); p -= m, the ratio from two norms, 11; p and g are read once more
+// Weight decay (all but adamw, lamb and lars, which have it built in) adds wd p to g: 2.
 #include "models/training/rules/rules.h"
 
 namespace sibyl::rules {
 
 TrainingRule rule(const OptimizerUpdate& op, const Context& c) {
-  double flops = 2, states = 0;
+  double flops = 2, states = 0, again = 0;  // again: tensors that norms read, and the update after them
   switch (op.kind) {
     case OptimizerKind::sgd: break;
     case OptimizerKind::momentum: flops = 4, states = 1; break;
     case OptimizerKind::adam: flops = 12, states = 2; break;
     case OptimizerKind::adamw: flops = 13, states = 2; break;
+    case OptimizerKind::lamb: flops = 18, states = 2, again = 2; break;
+    case OptimizerKind::lars: flops = 11, states = 1, again = 2; break;
   }
-  if (op.weight_decay && op.kind != OptimizerKind::adamw) flops += 2;
+  const bool decays = op.kind == OptimizerKind::adamw || op.kind == OptimizerKind::lamb || op.kind == OptimizerKind::lars;
+  if (op.weight_decay && !decays) flops += 2;
   const double p = c.in(0), bytes = p * c.element();
   TrainingRule r;
-  r.forward = work(flops * p, (2 + states) * bytes, (1 + states) * bytes);
+  r.forward = work(flops * p, (2 + states + again) * bytes, (1 + states) * bytes);
   return r;
 }
 

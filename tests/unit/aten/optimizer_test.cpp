@@ -48,6 +48,64 @@ TEST(Optimizer, adam_and_adamw) {
   EXPECT_NEAR(two_steps(OptimizerKind::adamw, false, settings), adam_by_hand(0.1), 1e-5);
 }
 
+// One step each, w = (3, 4), |w| = 5, g = (0, 2), lr 0.1, decay 0.1.
+// LARS: ratio 0.001 * 5 / (2 + 0.1 * 5) = 0.002; m = 0.1 * 0.002 * (0 + 0.3, 2 + 0.4) = (0.00006, 0.00048).
+// A second step with the same g: |w| and so the ratio differ by 1e-4 of themselves; m = 0.9 m + about the same again.
+TEST(Optimizer, lars_scales_each_tensor_by_its_norms) {
+  at::Tensor w = tensor({3, 4}, {2}).requires_grad_();
+  const OptimizerUpdate update{OptimizerKind::lars, false};
+  OptimizerState state = make_optimizer_state(update, w);
+  EXPECT_FALSE(state.second.defined());
+  update_parameter(update, settings, state, w, tensor({0, 2}, {2}));
+  EXPECT_NEAR(w[0].item<double>(), 3 - 0.00006, 1e-6);
+  EXPECT_NEAR(w[1].item<double>(), 4 - 0.00048, 1e-6);
+  update_parameter(update, settings, state, w, tensor({0, 2}, {2}));
+  EXPECT_NEAR(w[1].item<double>(), 4 - 0.00048 - 1.9 * 0.00048, 2e-6);
+}
+
+// LAMB's first step: the unbiased moments are g and g^2, so u = g / (|g| + eps) + 0.1 w = (0.3, 1.4),
+// |u| = sqrt(0.09 + 1.96) = 1.431782; w -= 0.1 * 5 / 1.431782 * u.
+TEST(Optimizer, lamb_scales_adams_direction_to_the_weights) {
+  at::Tensor w = tensor({3, 4}, {2}).requires_grad_();
+  const OptimizerUpdate update{OptimizerKind::lamb, false};
+  OptimizerState state = make_optimizer_state(update, w);
+  update_parameter(update, settings, state, w, tensor({0, 2}, {2}));
+  EXPECT_NEAR(w[0].item<double>(), 3 - 0.5 / 1.431782 * 0.3, 1e-5);
+  EXPECT_NEAR(w[1].item<double>(), 4 - 0.5 / 1.431782 * 1.4, 1e-5);
+}
+
+// Halves of a tensor, with the norms of the whole, are updated as the whole is.
+TEST(Optimizer, parts_with_the_norms_of_the_whole_equal_the_whole) {
+  for (const OptimizerKind kind : {OptimizerKind::lamb, OptimizerKind::lars}) {
+    const OptimizerUpdate update{kind, false};
+    at::Tensor whole = tensor({1, -2, 3, 0.5}, {4});
+    const at::Tensor g = tensor({0.5, 0.25, -1, 2}, {4});
+    std::vector<at::Tensor> parts = {whole.narrow(0, 0, 1).clone(), whole.narrow(0, 1, 3).clone()};
+    const std::vector<at::Tensor> gradients = {g.narrow(0, 0, 1), g.narrow(0, 1, 3)};
+    OptimizerState state = make_optimizer_state(update, whole);
+    update_parameter(update, settings, state, whole, g);
+    std::vector<OptimizerState> states;
+    std::vector<at::Tensor> directions;
+    SquaredNorms sum;
+    for (std::size_t i = 0; i < 2; ++i) {
+      states.push_back(make_optimizer_state(update, parts[i]));
+      directions.push_back(begin_update(update, settings, states[i], parts[i], gradients[i]));
+      const SquaredNorms own = squared_norms(parts[i], directions[i]);
+      sum.parameter += own.parameter, sum.step += own.step;
+    }
+    for (std::size_t i = 0; i < 2; ++i) finish_update(update, settings, states[i], parts[i], directions[i], sum);
+    EXPECT_TRUE(at::allclose(at::cat(parts), whole, 1e-6, 1e-7)) << "kind " << static_cast<int>(kind);
+  }
+}
+
+TEST(Optimizer, a_tensor_of_zeros_takes_a_plain_step) {
+  at::Tensor w = tensor({0, 0}, {2});
+  const OptimizerUpdate update{OptimizerKind::lars, false};
+  OptimizerState state = make_optimizer_state(update, w);
+  update_parameter(update, settings, state, w, tensor({1, 2}, {2}));
+  EXPECT_NEAR(w[1].item<double>(), -0.2, 1e-6);
+}
+
 TEST(Optimizer, keeps_state_of_the_parameters_shape) {
   const at::Tensor w = at::ones({2, 3});
   EXPECT_FALSE(make_optimizer_state({OptimizerKind::sgd, false}, w).first.defined());

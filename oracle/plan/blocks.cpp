@@ -1,0 +1,150 @@
+#include "oracle/plan/blocks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+namespace sibyl {
+namespace {
+
+constexpr std::size_t longest_period = 32;    // regions of one repetition
+constexpr std::size_t least_of_a_branch = 3;  // steps
+
+// Tensors made of parameters and constants alone: they do not carry the sample.
+std::vector<bool> carried(const Stage& stage) {
+  std::vector<bool> result(stage.tensors.size(), false);
+  for (std::size_t i = 0; i < stage.tensors.size(); ++i) result[i] = stage.tensors[i].kind == TensorKind::input;
+  for (const Step& step : stage.steps) {
+    const std::vector<LocalTensorId> inputs = inputs_of(step);
+    const bool carries =
+        std::any_of(inputs.begin(), inputs.end(), [&](LocalTensorId id) { return id.valid() && result[id.index()]; });
+    for (const LocalTensorId out : outputs_of(step))
+      if (out.valid() && carries) result[out.index()] = true;
+  }
+  return result;
+}
+
+// The step that makes the loss, which no step reads.
+std::size_t loss_step(const Stage& stage) {
+  for (std::size_t i = 0; i < stage.steps.size(); ++i)
+    if (const auto* compute = std::get_if<Compute>(&stage.steps[i]))
+      if (std::holds_alternative<CrossEntropy>(compute->attributes) ||
+          std::holds_alternative<MeanSquaredError>(compute->attributes))
+        return i;
+  return stage.steps.size();
+}
+
+// Positions between steps up to `end` where at most one tensor with a gradient is alive.
+std::vector<std::size_t> cuts(const Stage& stage, std::size_t end) {
+  const std::vector<bool> carries = carried(stage);
+  std::vector<std::size_t> made(stage.tensors.size(), 0), last(stage.tensors.size(), 0);
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    for (const LocalTensorId out : outputs_of(stage.steps[i]))
+      if (out.valid()) made[out.index()] = last[out.index()] = i + 1;
+    for (const LocalTensorId in : inputs_of(stage.steps[i]))
+      if (in.valid()) last[in.index()] = i + 1;
+  }
+  std::vector<int> change(stage.steps.size() + 2, 0);
+  for (std::size_t t = 0; t < stage.tensors.size(); ++t) {
+    const LocalTensor& tensor = stage.tensors[t];
+    if (tensor.kind != TensorKind::activation || !tensor.requires_gradient || !carries[t]) continue;
+    ++change[made[t]];  // alive at positions [made, last)
+    --change[last[t]];
+  }
+  std::vector<std::size_t> result{0};
+  int alive = change[0];
+  for (std::size_t at = 1; at < end; ++at)
+    if ((alive += change[at]) <= 1) result.push_back(at);
+  if (result.back() != end) result.push_back(end);
+  return result;
+}
+
+std::string text_of(const Stage& stage, const Step& step) {
+  if (const auto* compute = std::get_if<Compute>(&step))
+    return fmt::format("{} {};", to_string(signature(stage, *compute)), compute->gradients);
+  const auto& exchange = std::get<Exchange>(step);
+  return fmt::format("{} {} {} {};", to_string(exchange.axis), to_string(exchange.forward.motion),
+                     to_string(exchange.backward.motion), to_string(stage[exchange.input].shape));
+}
+
+struct Region {
+  Segment steps;
+  std::size_t kind = 0;  // equal ones run the same
+  [[nodiscard]] std::size_t size() const { return steps.end - steps.begin; }
+};
+
+std::vector<Region> regions(const Stage& stage, std::size_t end) {
+  const std::vector<std::size_t> at = cuts(stage, end);
+  std::unordered_map<std::string, std::size_t> kinds;
+  std::vector<Region> result;
+  for (std::size_t i = 0; i + 1 < at.size(); ++i) {
+    std::string text;
+    for (std::size_t s = at[i]; s < at[i + 1]; ++s) text += text_of(stage, stage.steps[s]);
+    result.push_back({{at[i], at[i + 1]}, kinds.try_emplace(std::move(text), kinds.size()).first->second});
+  }
+  return result;
+}
+
+struct Repetition {
+  std::size_t period = 1, times = 1;
+};
+
+// The longest run of equal groups of regions that begins at `from`; of equally long ones that of the shortest groups.
+Repetition repetition(const std::vector<Region>& all, std::size_t from) {
+  Repetition best;
+  const auto same = [&](std::size_t a, std::size_t b) { return all[a].kind == all[b].kind; };
+  for (std::size_t k = 1; k <= longest_period && from + 2 * k <= all.size(); ++k) {
+    std::size_t equal = 0;
+    while (from + k + equal < all.size() && same(from + equal, from + k + equal)) ++equal;
+    const std::size_t times = 1 + equal / k;
+    if (times > 1 && times * k > (best.times > 1 ? best.times * best.period : 0)) best = {k, times};
+  }
+  return best;
+}
+
+bool belongs_to_the_block_before(const Stage& stage, const Region& region) {
+  const auto* compute = std::get_if<Compute>(&stage.steps[region.steps.begin]);
+  return region.size() == 1 && compute &&
+         (std::holds_alternative<Unary>(compute->attributes) ||
+          std::holds_alternative<Normalization>(compute->attributes));
+}
+
+std::vector<Segment> chain(const std::vector<Region>& all) {
+  const std::size_t steps = all.empty() ? 0 : all.back().steps.end;
+  const auto length = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(steps))));
+  std::vector<Segment> result;
+  Segment open{0, 0};
+  for (const Region& region : all) {
+    open.end = region.steps.end;
+    if (open.end - open.begin < length && open.end != steps) continue;
+    result.push_back(open);
+    open.begin = open.end;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Segment> find_blocks(const Stage& stage) {
+  const std::vector<Region> all = regions(stage, loss_step(stage));
+  std::vector<Segment> result;
+  for (std::size_t i = 0; i < all.size();) {
+    const Repetition found = repetition(all, i);
+    const std::size_t begin = i;
+    if (found.times > 1 && all[i + found.period - 1].steps.end - all[i].steps.begin > 1) {
+      for (std::size_t n = 0; n < found.times; ++n, i += found.period)
+        result.push_back({all[i].steps.begin, all[i + found.period - 1].steps.end});
+    } else if (all[i].size() >= least_of_a_branch) {
+      ++i;
+      while (i < all.size() && belongs_to_the_block_before(stage, all[i])) ++i;
+      result.push_back({all[begin].steps.begin, all[i - 1].steps.end});
+    } else {
+      ++i;
+    }
+  }
+  return result.empty() ? chain(all) : result;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,20 @@
+// The blocks a program is made of, found from the program alone: transformer layers, residual blocks.
+//
+// A program can be parted where at most one tensor that has a gradient lives (weights' casts aside): such cuts part it
+// into regions with one way in and one way out. Regions of the same operations and shapes in a row, alone or several
+// together, repeat: each repetition is a block (a transformer's layer is two regions or four). A region that branches
+// and does not repeat (a residual block that halves the image) is one, with the activation or normalisation behind it.
+// Where neither is found, a chain, blocks of about the square root of its steps are as good as any (Chen et al.,
+// "Training Deep Nets with Sublinear Memory Cost", 2016, section 3).
+#pragma once
+
+#include <vector>
+
+#include "oracle/plan/plan.h"
+
+namespace sibyl {
+
+// Ascending and apart; the loss is in none.
+std::vector<Segment> find_blocks(const Stage& stage);
+
+}  // namespace sibyl

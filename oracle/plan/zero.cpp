@@ -1,0 +1,131 @@
+#include "oracle/plan/zero.h"
+
+#include <algorithm>
+#include <map>
+
+#include "netmodel/collective/partition.h"
+#include "oracle/plan/blocks.h"
+
+namespace sibyl {
+namespace {
+
+
+// Blocks and what lies between them, the latter cut where its parameters reach a bucket.
+std::vector<Segment> stretches(const Stage& stage, double cap) {
+  std::vector<Segment> result;
+  std::vector<bool> counted(stage.tensors.size(), false);
+  const auto fill = [&](std::size_t begin, std::size_t end) {
+    Segment open{begin, begin};
+    double bytes = 0;
+    for (; open.end < end;) {
+      for (const LocalTensorId in : inputs_of(stage.steps[open.end]))
+        if (in.valid() && stage[in].kind == TensorKind::parameter && !counted[in.index()]) {
+          counted[in.index()] = true;
+          bytes += static_cast<double>(element_count(stage[in].shape)) * size_in_bytes(stage[in].dtype);
+        }
+      ++open.end;
+      if (bytes < cap && open.end < end) continue;
+      result.push_back(open);
+      open.begin = open.end;
+      bytes = 0;
+    }
+  };
+  std::size_t at = 0;
+  for (const Segment& block : find_blocks(stage)) {
+    fill(at, block.begin);
+    result.push_back(block);
+    at = block.end;
+  }
+  fill(at, stage.steps.size());
+  return result;
+}
+
+// By tensor: the stretch whose steps alone read it; the number of stretches where several do.
+std::vector<std::size_t> readers(const Stage& stage, const std::vector<Segment>& stretches) {
+  const std::size_t unread = stretches.size() + 1;
+  std::vector<std::size_t> reader(stage.tensors.size(), unread);
+  for (std::size_t s = 0; s < stretches.size(); ++s)
+    for (std::size_t i = stretches[s].begin; i < stretches[s].end; ++i)
+      for (const LocalTensorId in : inputs_of(stage.steps[i]))
+        if (in.valid() && reader[in.index()] != s)
+          reader[in.index()] = reader[in.index()] == unread ? s : stretches.size();
+  return reader;
+}
+
+// Buckets of one unit each, in the order in which backward completes them: the last unit first, the shared one last.
+void make_units(Stage& stage, const Strategy& strategy) {
+  const std::vector<Segment> all = stretches(stage, strategy.bucket.value());
+  const std::vector<std::size_t> reader = readers(stage, all);
+  for (std::size_t s = 0; s < stage.gradients.size(); ++s) {
+    GradientSync& sync = stage.gradients[s];
+    if (!sync.sharded()) continue;
+    // The shared unit has the greatest number and is to come last.
+    std::map<std::size_t, Bucket> by_stretch;
+    for (const Bucket& bucket : sync.buckets)
+      for (const LocalTensorId parameter : bucket.parameters) {
+        const std::size_t r = reader[parameter.index()];
+        Bucket& unit = by_stretch[r == all.size() ? r : all.size() - 1 - r];
+        unit.parameters.push_back(parameter);
+        unit.elements += element_count(stage[parameter].shape);
+      }
+    sync.buckets.clear();
+    for (auto& [key, bucket] : by_stretch) {
+      const Segment steps = key == all.size() ? Segment{0, stage.steps.size()} : all[all.size() - 1 - key];
+      stage.units.push_back({steps.begin, steps.end, s, sync.buckets.size(), 1});
+      sync.buckets.push_back(std::move(bucket));
+    }
+  }
+  std::stable_sort(stage.units.begin(), stage.units.end(), [](const ParameterUnit& a, const ParameterUnit& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+  });
+}
+
+}  // namespace
+
+void shard_state(Stage& stage, const Strategy& strategy) {
+  if (strategy.zero == 0) return;
+  for (GradientSync& sync : stage.gradients) {
+    if (std::find(sync.axes.begin(), sync.axes.end(), MeshAxis::data) == sync.axes.end() || !sync.stages.empty()) continue;
+    for (const MeshAxis axis : sync.axes) sync.parts *= strategy.degree(axis);
+    if (strategy.zero > 1) sync.buffers = 2;  // one is filled while the other is on its way
+  }
+  if (strategy.zero == 3) make_units(stage, strategy);
+  for (GradientSync& sync : stage.gradients)
+    if (sync.sharded()) sync.first_buckets = sync.buckets;  // who holds what must not change
+}
+
+std::vector<bool> sharded_parameters(const Stage& stage) {
+  std::vector<bool> result(stage.tensors.size(), false);
+  for (const GradientSync& sync : stage.gradients)
+    for (const Bucket& bucket : sync.buckets)
+      for (const LocalTensorId parameter : bucket.parameters) result[parameter.index()] = sync.sharded();
+  return result;
+}
+
+bool has_unit(const Stage& stage, std::size_t sync, std::size_t bucket) {
+  return std::any_of(stage.units.begin(), stage.units.end(),
+                     [&](const ParameterUnit& unit) { return unit.sync == sync && unit.bucket == bucket; });
+}
+
+bool stays_gathered(const Stage& stage, const ParameterUnit& unit) {
+  return unit.begin == 0 && unit.end == stage.steps.size();
+}
+
+std::vector<Piece> pieces(const Stage& stage, const Bucket& bucket, std::int64_t begin, std::int64_t end) {
+  std::vector<Piece> result;
+  std::int64_t at = 0;
+  for (const LocalTensorId parameter : bucket.parameters) {
+    const std::int64_t size = element_count(stage[parameter].shape);
+    const std::int64_t from = std::max(begin, at), to = std::min(end, at + size);
+    if (from < to) result.push_back({parameter, from - at, to - from, from});
+    at += size;
+  }
+  return result;
+}
+
+BucketPart part_of(const Bucket& bucket, int parts, int index) {
+  const collective::Range range = collective::part(bucket.elements, parts, index);
+  return {range.begin, range.end};
+}
+
+}  // namespace sibyl

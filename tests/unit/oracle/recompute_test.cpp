@@ -1,0 +1,113 @@
+// Which steps run again, and what that takes and saves.
+#include "oracle/plan/recompute.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/onnx/import.h"
+#include "models/zoo/zoo.h"
+#include "oracle/memory/footprint.h"
+#include "oracle/plan/blocks.h"
+#include "oracle/predict.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+using testing::ElementsAre;
+
+Graph zoo(const std::string& name, std::int64_t batch = 2, std::map<std::string, std::int64_t> dims = {}) {
+  ImportOptions options;
+  options.batch = batch;
+  options.dims.insert(dims.begin(), dims.end());
+  return inspect_onnx_bytes(*zoo_model_bytes(name), name, options)->graph;
+}
+
+Plan plan_of(const Graph& graph, Recompute recompute, std::int64_t batch = 2) {
+  Strategy strategy;
+  strategy.global_batch = batch;
+  strategy.recompute = recompute;
+  return *make_plan(graph, strategy);
+}
+
+// Five steps before the loss, one after the other: ceil(sqrt 5) = 3 of them, and the other two.
+TEST(Blocks, OfAChainAreItsSquareRoot) {
+  const Plan plan = plan_of(test::mlp({4, 8, 16, 3}, 2), Recompute::full);
+  EXPECT_THAT(plan.stages[0].recomputed, ElementsAre(Segment{0, 3}, Segment{3, 5}));
+}
+
+// 12 layers; 3 + 4 + 6 + 3 residual blocks, of which the first of each group is of its own shape; 2 of each of 4.
+TEST(Blocks, AreTransformerLayersAndResidualBlocks) {
+  const auto blocks = [](const Graph& graph) {
+    const Plan plan = plan_of(graph, Recompute::none);
+    return find_blocks(plan.stages[0]).size();
+  };
+  EXPECT_EQ(blocks(zoo("gpt2", 1, {{"seq", 32}})), 12U);
+  EXPECT_EQ(blocks(zoo("deit-tiny", 1)), 12U);
+  EXPECT_EQ(blocks(zoo("resnet50", 1)), 16U);
+  EXPECT_EQ(blocks(zoo("resnet18", 1)), 8U);
+}
+
+TEST(Recompute, SelectiveTakesTheCoreOfEachAttention) {
+  const Plan plan = plan_of(zoo("deit-tiny", 1), Recompute::selective, 1);
+  const Stage& stage = plan.stages[0];
+  ASSERT_EQ(stage.recomputed.size(), 12U);
+  for (const Segment& segment : stage.recomputed) {
+    EXPECT_EQ(segment.end - segment.begin, 1U);
+    EXPECT_TRUE(std::holds_alternative<Attention>(std::get<Compute>(stage.steps[segment.begin]).attributes));
+  }
+}
+
+// fc1 relu1 fc2 | relu2 fc3: the first reads the samples and makes fc2's result, the second reads that.
+TEST(Recompute, SegmentsKnowWhatTheyReadAndMake) {
+  const Graph graph = test::mlp({4, 8, 16, 3}, 2);
+  const Plan plan = plan_of(graph, Recompute::full);
+  const Stage& stage = plan.stages[0];
+  const auto names = [&](const std::vector<LocalTensorId>& ids) {
+    std::vector<std::string> result;
+    for (const LocalTensorId id : ids) result.push_back(graph[stage[id].origin].name);
+    return result;
+  };
+  EXPECT_THAT(names(inputs_of(stage, stage.recomputed[0])), ElementsAre("x"));
+  EXPECT_THAT(names(outputs_of(stage, stage.recomputed[0])), ElementsAre("fc2.y"));
+  EXPECT_THAT(names(inputs_of(stage, stage.recomputed[1])), ElementsAre("fc2.y"));
+  EXPECT_THAT(names(outputs_of(stage, stage.recomputed[1])), ElementsAre("fc3.y"));
+}
+
+// Six kernels forward and back, six updates; five of forward's again.
+TEST(Recompute, TakesTheTimeOfForwardAgain) {
+  const Graph graph = test::mlp({4, 8, 16, 3}, 2);
+  Strategy strategy;
+  strategy.global_batch = 2;
+  std::vector<KernelSample> samples;
+  for (KernelKey& key : kernels_of(plan_of(graph, Recompute::none), Backend::cpu))
+    samples.push_back({std::move(key), Seconds{1e-3}, 0.0, 100, {}, {}, {}});
+  const Cluster cluster = test::cluster(1, 1, BytesPerSecond{1e9}, std::move(samples));
+  EXPECT_NEAR(predict(graph, strategy, cluster)->step_time.value(), 18e-3, 1e-9);
+  strategy.recompute = Recompute::full;
+  const auto p = predict(graph, strategy, cluster);
+  EXPECT_NEAR(p->step_time.value(), 23e-3, 1e-9);
+  EXPECT_NEAR(p->breakdown.backward.value(), 11e-3, 1e-9);
+}
+
+// Of twelve layers little more than their inputs and one layer's results are kept.
+TEST(Recompute, SavesMemory) {
+  const Graph graph = zoo("deit-tiny", 8);
+  const auto activations = [&](Recompute recompute) {
+    Strategy strategy;
+    strategy.global_batch = 8;
+    strategy.recompute = recompute;
+    const Cluster cluster = test::cluster(1, 1);
+    const Plan plan = *make_plan(graph, strategy);
+    const PricedStage priced = price(plan, plan.stages[0], cluster);
+    return footprint(plan.stages[0], priced, strategy, cluster.kernels.device()).peak.activations.value();
+  };
+  const double none = activations(Recompute::none), selective = activations(Recompute::selective),
+               full = activations(Recompute::full);
+  EXPECT_LT(selective, 0.95 * none);
+  EXPECT_LT(full, 0.3 * none);
+}
+
+}  // namespace
+}  // namespace sibyl

@@ -1,0 +1,160 @@
+// Sharded optimizer state, gradients and parameters: who holds what, what is sent, what it takes.
+#include "oracle/plan/zero.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "oracle/memory/footprint.h"
+#include "oracle/plan/norms.h"
+#include "oracle/predict.h"
+#include "oracle/simulate/step.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+Strategy sharded(int zero, int replicas = 2) {
+  Strategy strategy;
+  strategy.data = replicas;
+  strategy.global_batch = 2 * replicas;
+  strategy.zero = zero;
+  strategy.optimizer = OptimizerKind::adam;
+  return strategy;
+}
+
+Footprint footprint_of(const Graph& graph, const Strategy& strategy) {
+  const Cluster cluster = test::cluster(strategy.data, 1);
+  const auto plan = make_plan(graph, strategy);
+  PricedStage priced = price(*plan, plan->stages[0], cluster);
+  for (PricedKernel& kernel : priced.prices) kernel.estimate.workspace = Bytes{};
+  return footprint(plan->stages[0], priced, strategy, cluster.kernels.device());
+}
+
+// 67 parameters in one bucket: parts of 34 and 33. Over a ring of two a reduce-scatter sends the other's part, an
+// all-gather the own one: 33 + 34 elements, as an all-reduce.
+TEST(Zero, OneAndTwoSendWhatAnAllReduceSends) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  for (const int zero : {0, 1, 2}) {
+    const auto plan = make_plan(graph, sharded(zero));
+    for (const int rank : {0, 1}) EXPECT_EQ(bytes_sent_per_step(*plan, rank, Algorithm::ring), 67 * 4) << zero;
+  }
+}
+
+// A chain of three steps and the loss: blocks fc1+relu and fc2. Units of 32 + 8 and 24 + 3 elements; rank 0 has 20 and
+// 14 of them, rank 1 20 and 13. Scattered once, gathered twice: 20 + 13 + 2 (20 + 14) by rank 0.
+TEST(Zero, ThreeGathersEachUnitTwice) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const auto plan = make_plan(graph, sharded(3));
+  const Stage& stage = plan->stages[0];
+  ASSERT_EQ(stage.units.size(), 2U);
+  EXPECT_EQ(stage.units[0].begin, 0U);
+  EXPECT_EQ(stage.units[0].end, 2U);
+  const GradientSync& sync = stage.gradients.at(0);
+  EXPECT_EQ(sync.buckets.at(0).elements, 27) << "the last unit's gradients are complete first";
+  EXPECT_EQ(stage.units[1].bucket, 0U);
+  EXPECT_EQ(sync.buckets.at(1).elements, 40);
+  EXPECT_EQ(bytes_sent_per_step(*plan, 0, Algorithm::ring), 4 * (20 + 13 + 2 * (20 + 14)));
+  EXPECT_EQ(bytes_sent_per_step(*plan, 1, Algorithm::ring), 4 * (20 + 14 + 2 * (20 + 13)));
+}
+
+TEST(Zero, PiecesOfABucketKnowTheirParameters) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const auto plan = make_plan(graph, sharded(1));
+  const Stage& stage = plan->stages[0];
+  const Bucket& bucket = stage.gradients[0].buckets.at(0);  // fc2.weight 24, fc2.bias 3, fc1.weight 32, fc1.bias 8
+  const std::vector<Piece> found = pieces(stage, bucket, 25, 60);
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].offset, 1);  // of the bias
+  EXPECT_EQ(found[0].elements, 2);
+  EXPECT_EQ(found[0].place, 25);
+  EXPECT_EQ(found[1].elements, 32);
+  EXPECT_EQ(found[2].elements, 1);
+  EXPECT_EQ(found[2].place, 59);
+}
+
+// Bytes, in blocks of 64. DDP: weights 128 + 64 + 128 + 64 = 384, Adam twice that, one bucket of 67 * 4 -> 320.
+// 1: weights lie in the bucket's order, 320; two states of the rank's 34 elements, 136 -> 192 each.
+// 2: one buffer of the bucket's size serves all (there is one), and the gradient's part stays: 192.
+// 3: parts of 20 and 14 elements: 128 + 64 of weights, of each state, of gradients; two buffers of 40 * 4 -> 192.
+TEST(Zero, MemoryByHand) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const auto peak = [&](int zero) { return footprint_of(graph, sharded(zero)).peak; };
+  EXPECT_DOUBLE_EQ(peak(0).optimizer.value(), 768);
+  EXPECT_DOUBLE_EQ(peak(1).weights.value(), 320);
+  EXPECT_DOUBLE_EQ(peak(1).optimizer.value(), 384);
+  EXPECT_DOUBLE_EQ(peak(1).communication.value(), 320);
+  EXPECT_DOUBLE_EQ(peak(2).optimizer.value(), 384);
+  EXPECT_DOUBLE_EQ(peak(2).communication.value(), 320);
+  EXPECT_DOUBLE_EQ(peak(3).optimizer.value(), 2 * (128 + 64));
+  EXPECT_DOUBLE_EQ(peak(3).communication.value(), 2 * 192);
+}
+
+TEST(Zero, EachStageTakesLessOfALargeModel) {
+  const Graph graph = test::mlp({256, 512, 512, 512, 512, 10}, 2);
+  double before = 1e300;
+  for (const int zero : {0, 1, 2, 3}) {
+    Strategy strategy = sharded(zero, 8);
+    strategy.bucket = Bytes{1 << 20};
+    const double total = footprint_of(graph, strategy).peak.total.value();
+    EXPECT_LT(total, before) << zero;
+    before = total;
+  }
+}
+
+// Ranks hold 1/8 of Adam's two moments of 1,053,706 elements, to rounding.
+TEST(Zero, OptimizerStateIsShared) {
+  const Graph graph = test::mlp({256, 512, 512, 512, 512, 10}, 2);
+  const double whole = 2.0 * 4 * static_cast<double>(graph.parameter_count());
+  EXPECT_NEAR(footprint_of(graph, sharded(1, 8)).peak.optimizer.value(), whole / 8, whole / 800);
+}
+
+// Weights that several units read are gathered once for all of them, and last to be complete.
+TEST(Zero, ThreePricesItsGathers) {
+  const Graph graph = test::mlp({64, 128, 128, 10}, 2);
+  const Cluster cluster = test::cluster(2, 1);
+  const auto one = predict(graph, sharded(1), cluster), three = predict(graph, sharded(3), cluster);
+  ASSERT_TRUE(one && three);
+  EXPECT_GT(three->breakdown.communication_total, one->breakdown.communication_total);
+  const auto plan = make_plan(graph, sharded(3));
+  const PricedStage priced = price(*plan, plan->stages[0], cluster);
+  const Slowdown none{};
+  EXPECT_NEAR(closed_step(plan->stages[0], priced, none).total / simulate_step(plan->stages[0], priced, none).total, 1.0,
+              1e-9);
+}
+
+// The norm of sharded gradients is one number summed over ranks; of whole ones every rank knows it.
+TEST(Norms, AreSummedOverRanksThatHoldParts) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy = sharded(0);
+  strategy.clip = 1.0;
+  strategy.optimizer = OptimizerKind::lamb;
+  auto plan = make_plan(graph, strategy);
+  EXPECT_TRUE(plan->stages[0].clip->axes.empty());
+  EXPECT_EQ(norm_elements(plan->stages[0]), 0);
+  strategy.zero = 1;
+  plan = make_plan(graph, strategy);
+  EXPECT_THAT(plan->stages[0].clip->axes, testing::ElementsAre(MeshAxis::data));
+  EXPECT_EQ(norm_elements(plan->stages[0]), 2 * 4);
+  // A ring of two sends n elements where n is even, and for one element the rank that holds it receives first.
+  EXPECT_EQ(bytes_sent_per_step(*plan, 0, Algorithm::ring) + bytes_sent_per_step(*plan, 1, Algorithm::ring),
+            2 * (67 * 4 + 8 * 4) + 2 * 4);
+}
+
+// Norms and scalings of four gradients beside their four updates, at a millisecond each.
+TEST(Norms, ClippingIsPaidFor) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy;
+  strategy.global_batch = 2;
+  strategy.clip = 1.0;
+  const auto plan = make_plan(graph, strategy);
+  std::vector<KernelSample> samples;
+  for (KernelKey& key : kernels_of(*plan, Backend::cpu))
+    samples.push_back({std::move(key), Seconds{1e-3}, 0.0, 100, {}, {}, {}});
+  const auto p = predict(graph, strategy, test::cluster(1, 1, BytesPerSecond{1e9}, std::move(samples)));
+  ASSERT_TRUE(p.has_value());
+  EXPECT_NEAR(p->breakdown.optimizer.value(), 12e-3, 1e-9);
+}
+
+}  // namespace
+}  // namespace sibyl
