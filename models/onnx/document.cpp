@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "models/onnx/payload.h"
+#include "models/onnx/tied.h"
 #include "models/onnx/wire.h"
 
 namespace sibyl::onnx_import {
@@ -238,14 +239,17 @@ struct Mapping {
 Result<ModelData> parse_model(std::string_view bytes, const std::string& name) {
   if (bytes.empty()) return fail("the file is empty", name);
   if (bytes.size() >= two_gib) return too_large(name);
-  const auto slim = without_payloads(bytes);
+  Payloads payloads;
+  const auto slim = without_payloads(bytes, &payloads);
   if (!slim) return fail("the file is truncated or is not an ONNX model", name);
   onnx::ModelProto model;
   google::protobuf::io::ArrayInputStream array(slim->data(), static_cast<int>(slim->size()));
   google::protobuf::io::CodedInputStream stream(&array);
   if (!model.ParsePartialFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
     return fail("the file is truncated or is not an ONNX model", name);
-  return convert(model, name);
+  SIBYL_TRY(ModelData data, convert(model, name));
+  tie_transposed_tables(data.graph, payloads);
+  return data;
 }
 
 Result<ModelData> read_model(const std::filesystem::path& path) {

@@ -58,8 +58,16 @@ void put_varint(std::string& out, std::uint64_t value) {
   out.push_back(static_cast<char>(value));
 }
 
-bool copy(Message message, std::string_view in, std::string& out, int depth) {
+// Name and raw_data of a tensor.
+struct Tensor {
+  std::string_view name, raw_data;
+};
+
+bool copy(Message message, std::string_view in, std::string& out, int depth, Payloads* payloads) {
+  constexpr std::uint64_t tensor_name = 8, raw_data = 9;
+  constexpr int depth_of_initializers = 2;
   if (depth > deepest) return false;
+  Tensor tensor;
   while (!in.empty()) {
     const std::string_view start = in;
     const auto tag = take_varint(in);
@@ -78,13 +86,15 @@ bool copy(Message message, std::string_view in, std::string& out, int depth) {
         const std::string_view body = in.substr(0, *size);
         in.remove_prefix(*size);
         const Message kind = child(message, field);
+        if (message == Message::tensor && field == tensor_name) tensor.name = body;
+        if (message == Message::tensor && field == raw_data) tensor.raw_data = body;
         if (message == Message::tensor && is_payload(field) && body.size() > largest_kept_payload) continue;
         if (kind == Message::other) {
           out.append(start.data(), start.size() - in.size());
           continue;
         }
         std::string nested;
-        if (!copy(kind, body, nested, depth + 1)) return false;
+        if (!copy(kind, body, nested, depth + 1, payloads)) return false;
         put_varint(out, *tag);
         put_varint(out, nested.size());
         out += nested;
@@ -96,14 +106,16 @@ bool copy(Message message, std::string_view in, std::string& out, int depth) {
     in.remove_prefix(length);
     out.append(start.data(), start.size() - in.size());
   }
+  if (payloads && message == Message::tensor && depth == depth_of_initializers && !tensor.raw_data.empty())
+    payloads->emplace(tensor.name, tensor.raw_data);
   return true;
 }
 
 }  // namespace
 
-std::optional<std::string> without_payloads(std::string_view model) {
+std::optional<std::string> without_payloads(std::string_view model, Payloads* payloads) {
   std::string out;
-  if (!copy(Message::model, model, out, 0)) return std::nullopt;
+  if (!copy(Message::model, model, out, 0, payloads)) return std::nullopt;
   return out;
 }
 

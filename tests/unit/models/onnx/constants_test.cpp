@@ -86,6 +86,41 @@ TEST(Parameters, TiedWeightsAreOne) {
   EXPECT_EQ(imported->graph.parameter_count(), 50 * 16);
 }
 
+// Adds a matrix of these elements, row by row, inside the file.
+void stored(ModelBuilder& model, const std::string& name, int rows, int columns, const auto& element) {
+  auto* tensor = model.graph().add_initializer();
+  tensor->set_name(name);
+  tensor->set_data_type(onnx::TensorProto::FLOAT);
+  tensor->add_dims(rows);
+  tensor->add_dims(columns);
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j) {
+      const float value = element(i, j);
+      tensor->mutable_raw_data()->append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+}
+
+std::int64_t parameters_of_head(const auto& table, const auto& head) {
+  ModelBuilder model(17);
+  model.input("ids", {2, 7}, onnx::TensorProto::INT64);
+  stored(model, "table", 50, 16, table);
+  stored(model, "onnx::MatMul_9", 16, 50, head);
+  model.node("Gather", {"table", "ids"}, {"e"}).node("MatMul", {"e", "onnx::MatMul_9"}, {"y"}).output("y");
+  const auto imported = import(model);
+  EXPECT_EQ(result_shape(imported), (Shape{2, 7, 50}));
+  return imported ? imported->graph.parameter_count() : -1;
+}
+
+// torch's inference export stores the head of a tied model once more, transposed: found by its elements.
+TEST(Parameters, AStoredTransposedTableIsTied) {
+  const auto element = [](int i, int j) { return static_cast<float>(100 * i + j); };
+  EXPECT_EQ(parameters_of_head(element, [&](int i, int j) { return element(j, i); }), 50 * 16);
+  EXPECT_EQ(parameters_of_head(element, [&](int i, int j) { return element(j, i) + 1; }), 2 * 50 * 16);
+  // All alike: no telling.
+  const auto one = [](int, int) { return 1.0F; };
+  EXPECT_EQ(parameters_of_head(one, one), 2 * 50 * 16);
+}
+
 // torch's inference export merges vectors of equal values (a fresh model's norms) and leaves Identity nodes with their
 // names.
 TEST(Parameters, VectorsMergedForTheirValuesArePutApart) {

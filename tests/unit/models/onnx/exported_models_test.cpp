@@ -65,7 +65,7 @@ TEST_P(ExportedModel, LocalShapesAreThoseOfASmallerBatch) {
 // Sum of resnet18's batch-norm channels: 64 + 4*64 + 4*128+128 + 4*256+256 + 4*512+512 = 4800 and each adds
 // scale+shift. 11,689,512 - 4,800 = 11,684,712. gpt: 1000*64 + 32*64 + 2*(64*192+192 + 64*64+64 + 64*256+256 +
 // 256*64+64 + 4*64) + 2*64 = 166,144; the head is tied.
-//   Its inference export stores the head once more, transposed: + 64,000.
+//   Its inference export stores the head once more, transposed; without values it cannot be told: + 64,000.
 // vit: 32*3*64+32 + 32 + 17*32 + 2*(96*32+96 + 32*32+32 + 64*32+64 + 32*64+32 + 4*32) + 64 + 330 = 24,234.
 // encoder: 8*32+32 + 2*(96*32+96 + 32*32+32 + 64*32+64 + 32*64+32 + 4*32) + 330 = 17,706.
 // padded: 100*32 + 2*(96*32+96 + 32*32+32 + 64*32+64 + 32*64+32 + 4*32) + 32*100+100 = 23,588.
