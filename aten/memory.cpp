@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 namespace sibyl::aten {
 namespace {
@@ -22,6 +23,7 @@ void count(std::int64_t bytes) {
 }
 
 c10::Allocator* inner = nullptr;
+thread_local bool paused = false;
 
 void release(void* data) {
   if (!data) return;
@@ -35,7 +37,7 @@ void release(void* data) {
 c10::DataPtr allocate_counted(std::size_t size) {
   const c10::Device cpu(c10::DeviceType::CPU);
   if (size == 0) return {nullptr, nullptr, &release, cpu};
-  const std::size_t bytes = (size + line - 1) / line * line;
+  const std::size_t bytes = paused ? 0 : (size + line - 1) / line * line;
   char* block = static_cast<char*>(inner->raw_allocate(size + line));
   std::memcpy(block, &bytes, sizeof bytes);
   count(static_cast<std::int64_t>(bytes));
@@ -67,6 +69,12 @@ void MemoryMeter::install() {
 
 std::int64_t MemoryMeter::live() { return live_bytes.load(std::memory_order_relaxed); }
 std::int64_t MemoryMeter::peak() { return peak_bytes.load(std::memory_order_relaxed); }
+void MemoryMeter::take(std::int64_t bytes) { count(bytes); }
+void MemoryMeter::give(std::int64_t bytes) { live_bytes.fetch_sub(bytes, std::memory_order_relaxed); }
+
+MemoryMeter::Pause::Pause() : before_(std::exchange(paused, true)) {}
+MemoryMeter::Pause::~Pause() { paused = before_; }
+
 void MemoryMeter::reset_peak() { peak_bytes.store(live(), std::memory_order_relaxed); }
 
 }  // namespace sibyl::aten

@@ -16,6 +16,22 @@ class MemoryMeter {
   static std::int64_t live();
   static std::int64_t peak();  // the highest live() since reset_peak()
   static void reset_peak();
+
+  // Of memory that only counts: tensors without any, scratch that is only pretended.
+  static void take(std::int64_t bytes);
+  static void give(std::int64_t bytes);
+
+  // What this thread allocates meanwhile is not counted.
+  class Pause {
+   public:
+    Pause();
+    ~Pause();
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    bool before_;
+  };
 };
 
 }  // namespace sibyl::aten

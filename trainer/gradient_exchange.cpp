@@ -85,6 +85,7 @@ class GradientExchange::Impl {
     const at::NoGradGuard no_grad;
     for (FlatBucket& bucket : buckets_)
       for (Place& place : bucket.places) {
+        if (replica_[place.parameter].is_meta()) continue;  // of an emulated device
         at::Tensor& gradient = replica_[place.parameter].mutable_grad();
         if (gradient.defined())
           gradient.copy_(place.view);
@@ -109,7 +110,7 @@ class GradientExchange::Impl {
     buckets_.clear();
     place_of_.clear();
     for (const Bucket& bucket : wanted) {
-      FlatBucket flat{at::empty({bucket.elements}, at::kFloat), {}, 0};
+      FlatBucket flat{at::zeros({bucket.elements}, at::kFloat), {}, 0};
       std::int64_t at = 0;
       for (const LocalTensorId id : bucket.parameters) {
         const Shape& shape = replica_.stage()[id].shape;
@@ -133,7 +134,7 @@ class GradientExchange::Impl {
 
   void fill(FlatBucket& bucket, Place& place) {
     const at::Tensor& gradient = replica_[place.parameter].grad();
-    if (gradient.defined())
+    if (gradient.defined() && !gradient.is_meta())
       at::mul_out(place.view, gradient, share_);
     else
       place.view.zero_();

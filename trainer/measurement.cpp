@@ -45,6 +45,7 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
   json["precision"] = to_string(strategy.precision);
   json["optimizer"] = to_string(strategy.optimizer);
   json["overlapped"] = strategy.exchange == GradientExchange::overlapped;
+  json["device"] = settings.emulated ? "emulated: " + settings.emulated->name : "this machine";
   json["threads"] = threads;
   json["seed"] = settings.seed;
   json["data"] = settings.data ? settings.data->string() : "synthetic";
@@ -67,16 +68,18 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
   json["bytes_sent_per_step"] = m.bytes_sent.front();
   json["bytes_sent_per_step_by_rank"] = m.bytes_sent;
   json["bytes_planned_per_step_by_rank"] = m.bytes_planned;
-  json["losses"] = m.losses;
+  if (!settings.emulated) json["losses"] = m.losses;
   json["replicas_agree"] = m.replicas_agree;
   if (m.accuracy) json["accuracy"] = *m.accuracy;
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string to_text(const Measurement& m, const Plan& plan) {
+std::string to_text(const Measurement& m, const Plan& plan, const TrainSettings& settings) {
   const auto phase = [&](Seconds StepTimes::*p) { return to_string(m.median(p)); };
   std::string text = fmt::format("step        {}  (±{:.1f} %, median of {})\n", phase(&StepTimes::total),
                                  m.spread() * 100, m.steps.size());
+  if (settings.emulated)
+    text += fmt::format("device      emulated with the times of {}: nothing was computed\n", settings.emulated->name);
   text += fmt::format("throughput  {:.4g} samples/s\n", throughput(m, plan));
   text += fmt::format("of which    forward {}, backward {}, exchange not hidden {}, optimizer {}\n",
                       phase(&StepTimes::forward), phase(&StepTimes::backward), phase(&StepTimes::exchange),
@@ -86,7 +89,7 @@ std::string to_text(const Measurement& m, const Plan& plan) {
   if (plan.mesh.size() > 1)
     text += fmt::format("sent        {} bytes a step by each rank at most\n",
                         *std::max_element(m.bytes_sent.begin(), m.bytes_sent.end()));
-  if (!m.losses.empty()) text += fmt::format("loss        {:.4f} -> {:.4f}\n", m.losses.front(), m.losses.back());
+  if (!m.losses.empty() && !settings.emulated) text += fmt::format("loss        {:.4f} -> {:.4f}\n", m.losses.front(), m.losses.back());
   if (!m.replicas_agree) text += "warning     the ranks' parameters differ\n";
   if (m.accuracy) text += fmt::format("accuracy    {:.2f} %\n", *m.accuracy * 100);
   return text;

@@ -43,6 +43,6 @@ struct Measurement {
 // One JSON object, or a few lines for people.
 std::string to_json(const Measurement& measurement, const Plan& plan, const TrainSettings& settings,
                     const std::string& model, int threads);
-std::string to_text(const Measurement& measurement, const Plan& plan);
+std::string to_text(const Measurement& measurement, const Plan& plan, const TrainSettings& settings);
 
 }  // namespace sibyl::trainer

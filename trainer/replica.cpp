@@ -5,6 +5,7 @@
 #include "aten/dtype.h"
 #include "aten/evaluate.h"
 #include "aten/run_operation.h"
+#include "trainer/emulated_device.h"
 #include "trainer/exchange.h"
 #include "trainer/initialize.h"
 #include "trainer/operation_spans.h"
@@ -12,39 +13,41 @@
 
 namespace sibyl::trainer {
 
-Replica::Replica(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed)
+Replica::Replica(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed,
+                 EmulatedDevice* emulated)
     : graph_(&graph),
       stage_(&stage),
       groups_(&groups),
+      emulated_(emulated),
       seed_(seed),
       pass_seed_(seed),
       tensors_(stage.tensors.size()),
       dropped_after_(stage.steps.size()) {}
 
-Result<Replica> Replica::create(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed) {
-  Replica replica(graph, stage, groups, seed);
+Result<Replica> Replica::create(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed,
+                                EmulatedDevice* emulated) {
+  Replica replica(graph, stage, groups, seed, emulated);
   if (!replica.find_loss()) return fail("the plan computes no loss", graph.name);
   for (std::size_t i = 0; i < stage.tensors.size(); ++i) {
     const LocalTensorId id{i};
-    const LocalTensor& local = stage[id];
-    switch (local.kind) {
-      case TensorKind::activation: break;
-      case TensorKind::parameter:
-        replica.parameters_.push_back(id);
-        replica[id] = initial_parameter(graph, local, groups, seed);
-        break;
-      case TensorKind::buffer:
-        replica.buffers_.push_back(id);
-        replica[id] = initial_buffer(graph, local, groups);
-        break;
-      case TensorKind::input:
-        replica.inputs_.push_back(id);
-        replica[id] = at::zeros(local.shape, at::TensorOptions().dtype(aten::scalar_type(local.dtype)));
-        break;
+    switch (stage[id].kind) {
+      case TensorKind::activation: continue;
+      case TensorKind::parameter: replica.parameters_.push_back(id); break;
+      case TensorKind::buffer: replica.buffers_.push_back(id); break;
+      case TensorKind::input: replica.inputs_.push_back(id); break;
     }
+    replica[id] = replica.initial(id);
   }
   replica.find_last_uses();
   return replica;
+}
+
+at::Tensor Replica::initial(LocalTensorId id) const {
+  const LocalTensor& local = (*stage_)[id];
+  if (emulated_ != nullptr) return emulated_->tensor(local.shape, local.dtype).requires_grad_(local.requires_gradient);
+  if (local.kind == TensorKind::parameter) return initial_parameter(*graph_, local, *groups_, seed_);
+  if (local.kind == TensorKind::buffer) return initial_buffer(*graph_, local, *groups_);
+  return at::zeros(local.shape, at::TensorOptions().dtype(aten::scalar_type(local.dtype)));
 }
 
 // The first step that makes the loss is its operation; the last one leaves what backward starts from.
@@ -109,28 +112,34 @@ void Replica::seed_draws(const Compute& compute) const {
   at::manual_seed(seed);
 }
 
-void Replica::compute(const Compute& compute, bool training) {
+void Replica::compute(std::size_t step, bool training) {
+  const auto& compute = std::get<Compute>(stage_->steps[step]);
   std::vector<Shape> shapes;
   for (const LocalTensorId out : compute.outputs) shapes.push_back(out.valid() ? (*stage_)[out].shape : Shape{});
   if (training && draws(compute.attributes)) seed_draws(compute);
   // Where the plan has no backward, autograd must not record one.
   const at::AutoGradMode mode(training && compute.gradients != 0);
-  keep(compute, training ? aten::run_operation(compute.attributes, operands(compute), shapes)
-                         : aten::run_for_evaluation(compute.attributes, operands(compute), shapes));
+  if (emulated_ != nullptr)
+    keep(compute, emulated_->run(step, operands(compute)));
+  else
+    keep(compute, training ? aten::run_operation(compute.attributes, operands(compute), shapes)
+                           : aten::run_for_evaluation(compute.attributes, operands(compute), shapes));
 }
 
-void Replica::exchange(const Exchange& exchange, bool training) {
+void Replica::exchange(std::size_t step, bool training) {
+  const auto& exchange = std::get<Exchange>(stage_->steps[step]);
   const at::AutoGradMode mode(training && (*stage_)[exchange.input].requires_gradient);
+  const at::Tensor& input = tensors_[exchange.input.index()];
+  Communicator& ranks = groups_->axis(exchange.axis);
   tensors_[exchange.output.index()] =
-      run_exchange(exchange, tensors_[exchange.input.index()], groups_->axis(exchange.axis));
+      emulated_ != nullptr ? emulated_->exchange(step, input, ranks) : run_exchange(exchange, input, ranks);
 }
 
 void Replica::run_step(std::size_t index, bool training) {
-  const Step& step = stage_->steps[index];
-  if (const auto* operation = std::get_if<Compute>(&step))
-    compute(*operation, training);
+  if (std::holds_alternative<Compute>(stage_->steps[index]))
+    compute(index, training);
   else
-    exchange(std::get<Exchange>(step), training);
+    exchange(index, training);
   drop_after(index);
 }
 

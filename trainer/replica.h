@@ -15,12 +15,15 @@
 
 namespace sibyl::trainer {
 
+class EmulatedDevice;
 class OperationSpans;
 
 class Replica {
  public:
-  // Fails where the stage computes no loss. The graph, the stage and the groups must outlive it.
-  static Result<Replica> create(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed);
+  // Fails where the stage computes no loss. The graph, the stage and the groups must outlive it. With `emulated` nothing
+  // is computed: that device runs it, and must outlive it, too.
+  static Result<Replica> create(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed,
+                                EmulatedDevice* emulated = nullptr);
 
   // What passes to come are of. What dropout draws depends on these, the seed, the operation, and which part of its
   // result this rank has: ranks that hold the same tensor drop the same, and a pass run again drops the same again.
@@ -44,13 +47,15 @@ class Replica {
   [[nodiscard]] const Compute& loss() const { return std::get<Compute>(stage_->steps[loss_step_]); }
 
  private:
-  Replica(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed);
+  Replica(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed,
+          EmulatedDevice* emulated);
+  at::Tensor initial(LocalTensorId id) const;
   bool find_loss();
   void find_last_uses();
   std::vector<at::Tensor> operands(const Compute& compute) const;
   void run_step(std::size_t index, bool training);
-  void compute(const Compute& compute, bool training);
-  void exchange(const Exchange& exchange, bool training);
+  void compute(std::size_t step, bool training);
+  void exchange(std::size_t step, bool training);
   void seed_draws(const Compute& compute) const;
   void keep(const Compute& compute, std::vector<at::Tensor> results);
   void drop_after(std::size_t step);
@@ -58,6 +63,7 @@ class Replica {
   const Graph* graph_;
   const Stage* stage_;
   const MeshGroups* groups_;
+  EmulatedDevice* emulated_;
   std::uint64_t seed_, pass_seed_;
   std::vector<at::Tensor> tensors_;  // by LocalTensorId; activations come and go
   std::vector<LocalTensorId> parameters_, buffers_, inputs_;

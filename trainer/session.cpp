@@ -48,6 +48,15 @@ std::uint64_t hash_of(const at::Tensor& value, std::uint64_t hash) {
   return hash;
 }
 
+// What needs values.
+Result<void> check_emulated(const TrainSettings& settings) {
+  for (const auto& [given, option] : {std::pair{settings.data, "--data"},
+                                      std::pair{settings.evaluate, "--evaluate"},
+                                      std::pair{settings.save_weights, "--save-weights"}})
+    if (given) return fail(ErrorCode::usage, "an emulated device computes nothing that could be read or kept", option);
+  return {};
+}
+
 }  // namespace
 
 Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const TrainSettings& settings,
@@ -57,18 +66,19 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
   aten::MemoryMeter::install();
   Session session(plan, settings, communicator, groups);
   const Stage& stage = session.stage();
-  SIBYL_TRY(Replica replica, Replica::create(graph, stage, groups, settings.seed));
+  if (settings.emulated) {
+    SIBYL_CHECK(check_emulated(settings));
+    session.emulated_ =
+        std::make_unique<EmulatedDevice>(stage, settings.emulated->stages.front(), settings.emulated->backend);
+  }
+  SIBYL_TRY(Replica replica, Replica::create(graph, stage, groups, settings.seed, session.emulated_.get()));
   session.replica_ = std::make_unique<Replica>(std::move(replica));
-  SIBYL_TRY(Data data, settings.data ? Data::from_folder(*session.replica_, plan.micro_batch, settings.seed,
-                                                         *settings.data, plan.strategy.global_batch)
-                                     : Data::synthetic(*session.replica_, plan.micro_batch, settings.seed));
-  session.data_ = std::make_unique<Data>(std::move(data));
+  if (!session.emulated_) SIBYL_CHECK(session.open_data());
   if (settings.evaluate) SIBYL_CHECK(session.open_evaluation(*settings.evaluate));
 
   session.optimizer_.learning_rate = settings.learning_rate;
   const std::int64_t before = aten::MemoryMeter::live();
-  for (const Update& update : stage.updates)
-    session.states_.push_back(aten::make_optimizer_state(update.optimizer, (*session.replica_)[update.parameter]));
+  for (const Update& update : stage.updates) session.states_.push_back(session.initial_state(update));
   session.memory_.optimizer = Bytes{static_cast<double>(aten::MemoryMeter::live() - before)};
   session.memory_.weights = bytes_of(*session.replica_, session.replica_->parameters());
   session.memory_.buffers = bytes_of(*session.replica_, session.replica_->buffers());
@@ -85,7 +95,24 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
   return session;
 }
 
+Result<void> Session::open_data() {
+  SIBYL_TRY(Data data, settings_->data ? Data::from_folder(*replica_, plan_->micro_batch, settings_->seed,
+                                                           *settings_->data, plan_->strategy.global_batch)
+                                       : Data::synthetic(*replica_, plan_->micro_batch, settings_->seed));
+  data_ = std::make_unique<Data>(std::move(data));
+  return {};
+}
+
+aten::OptimizerState Session::initial_state(const Update& update) {
+  aten::OptimizerState state = aten::make_optimizer_state(update.optimizer, (*replica_)[update.parameter]);
+  if (emulated_)
+    for (at::Tensor* tensor : {&state.first, &state.second})
+      if (tensor->defined()) *tensor = emulated_->like(*tensor);
+  return state;
+}
+
 void Session::fill_inputs(std::int64_t first) {
+  if (emulated_) return;
   const Recording recording(recorder_.get(), Recorder::Track::host, "fill inputs", "data");
   data_->fill(*replica_, first);
 }
@@ -103,6 +130,7 @@ double Session::forward_and_backward(std::int64_t number, StepTimes& times) {
       if (spans_ != nullptr) spans_->begin_micro_batch(turn.micro_batch);
       Stopwatch watch;
       loss = replica_->forward(spans_);
+      if (emulated_) emulated_->wait();
       times.forward += watch.lap();
       mean += loss.item<double>() / static_cast<double>(pieces);
     } else {
@@ -110,7 +138,9 @@ double Session::forward_and_backward(std::int64_t number, StepTimes& times) {
       const bool last = turn.micro_batch == static_cast<int>(pieces) - 1;
       if (last)
         for (const auto& exchange : exchanges_) exchange->begin(number == 0);
+      if (emulated_) emulated_->begin_backward(turn.micro_batch == 0, last);
       (pieces == 1 ? loss : loss / static_cast<double>(pieces)).backward();
+      if (emulated_) emulated_->wait();
       if (spans_ != nullptr) spans_->end_backward();
       loss.reset();
       if (last)
@@ -123,12 +153,17 @@ double Session::forward_and_backward(std::int64_t number, StepTimes& times) {
 
 void Session::copy_back() {
   const Recording recording(recorder_.get(), Recorder::Track::compute, copies_back_name, "optimizer");
+  if (emulated_) emulated_->run(emulated_->times().copies_back);
   for (const auto& exchange : exchanges_) exchange->copy_back();
 }
 
 void Session::update() {
   const Recording recording(recorder_.get(), Recorder::Track::compute, optimizer_name, "optimizer");
-  for (std::size_t i = 0; i < states_.size(); ++i) {
+  if (emulated_) {
+    emulated_->run(emulated_->times().updates);
+    emulated_->wait();
+  }
+  for (std::size_t i = 0; !emulated_ && i < states_.size(); ++i) {
     const Update& update = stage().updates[i];
     at::Tensor& parameter = (*replica_)[update.parameter];
     if (parameter.grad().defined())
@@ -141,9 +176,11 @@ Session::Step Session::step(std::int64_t number) {
   Step result;
   const std::int64_t sent_before = groups_->bytes_sent();
   aten::MemoryMeter::reset_peak();
+  if (emulated_) emulated_->begin_step();
   result.loss = forward_and_backward(number, result.times);
   Stopwatch watch;
   for (const auto& exchange : exchanges_) exchange->finish();
+  if (emulated_) emulated_->host_waited();
   result.times.exchange = watch.lap();
   if (!exchanges_.empty()) copy_back();
   update();
@@ -159,9 +196,11 @@ TraceProcess Session::traced_step(std::int64_t number) {
   OperationSpans spans(replica_->graph(), stage(), *recorder_);
   spans_ = &spans;
   for (const auto& exchange : exchanges_) exchange->record(recorder_.get());
+  if (emulated_) emulated_->wait_after_each(true);
   communicator_->barrier();
   recorder_->start();
   step(number);
+  if (emulated_) emulated_->wait_after_each(false);
   for (const auto& exchange : exchanges_) exchange->record(nullptr);
   spans_ = nullptr;
   const std::unique_ptr<Recorder> recorded = std::move(recorder_);
@@ -199,6 +238,7 @@ double Session::accuracy() {
 }
 
 bool Session::replicas_agree() {
+  if (emulated_) return true;  // there is nothing that could differ
   std::map<std::vector<MeshAxis>, std::uint64_t> hashes;  // of all that is cut by the same axes
   for (const LocalTensorId id : replica_->parameters()) {
     std::vector<MeshAxis> axes;

@@ -6,6 +6,7 @@
 
 #include "aten/optimizer.h"
 #include "trainer/data.h"
+#include "trainer/emulated_device.h"
 #include "trainer/gradient_exchange.h"
 #include "trainer/measurement.h"
 #include "trainer/operation_spans.h"
@@ -46,6 +47,8 @@ class Session {
   [[nodiscard]] const Stage& stage() const { return plan_->stages.front(); }
   double forward_and_backward(std::int64_t number, StepTimes& times);
   void fill_inputs(std::int64_t first);
+  Result<void> open_data();
+  aten::OptimizerState initial_state(const Update& update);
   void copy_back();
   void update();
 
@@ -53,6 +56,7 @@ class Session {
   const TrainSettings* settings_;
   Communicator* communicator_;
   const MeshGroups* groups_;
+  std::unique_ptr<EmulatedDevice> emulated_;  // none: this machine's own
   std::unique_ptr<Replica> replica_;  // where the exchanges' hooks find it
   std::unique_ptr<Data> data_;
   std::unique_ptr<Recorder> recorder_;          // within a traced step; the exchanges' threads use it

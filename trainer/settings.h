@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "trainer/emulated_times.h"
+
 namespace sibyl::trainer {
 
 struct TrainSettings {
@@ -16,6 +18,7 @@ struct TrainSettings {
   std::optional<std::filesystem::path> data;          // folder of npy files; synthetic without
   std::optional<std::filesystem::path> evaluate;      // folder of npy files to classify after training
   std::optional<std::filesystem::path> save_weights;  // safetensors, written by rank 0
+  std::optional<EmulatedTimes> emulated;              // compute nothing, but take these times
   std::optional<std::filesystem::path> trace;         // the timeline of one step more, written by rank 0
 };
 

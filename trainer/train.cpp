@@ -58,6 +58,7 @@ Measurement gathered(const Communicator& communicator, const Plan& plan, const T
   }
   m.memory = memory;
   m.memory.peak = Bytes{slowest(communicator, Seconds{peak}).value()};
+  if (settings.emulated) m.memory.peak += settings.emulated->framework;
   for (const double bytes : communicator.gather_doubles(static_cast<double>(steps.back().bytes_sent)))
     m.bytes_sent.push_back(static_cast<std::int64_t>(bytes));
   for (int rank = 0; rank < communicator.size(); ++rank)
@@ -66,7 +67,7 @@ Measurement gathered(const Communicator& communicator, const Plan& plan, const T
 }
 
 void log_loss(const TrainSettings& settings, std::int64_t step, double loss) {
-  if (settings.log_every > 0 && step % settings.log_every == 0) fmt::print(stderr, "step {} loss {:.6f}\n", step, loss);
+  if (settings.log_every > 0 && !settings.emulated && step % settings.log_every == 0) fmt::print(stderr, "step {} loss {:.6f}\n", step, loss);
 }
 
 // Some kernels (max pooling) run faster or slower on what is no number.

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "models/training/gradient_aliasing.h"
 #include "models/training/training.h"
-#include "oracle/memory/aliasing.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/recompute.h"
 #include "oracle/plan/zero.h"

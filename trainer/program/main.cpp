@@ -8,6 +8,7 @@
 #include "aten/runtime.h"
 #include "base/files.h"
 #include "trainer/agree.h"
+#include "trainer/program/emulation.h"
 #include "trainer/program/request.h"
 #include "trainer/train.h"
 
@@ -25,6 +26,9 @@ Result<Prepared> prepare(const std::vector<std::string>& words, int processes) {
   if (request.help) return Prepared{std::move(request), {}, {}};
   SIBYL_TRY(Graph graph, cli::load_graph(request.model, request.import));
   SIBYL_TRY(Plan plan, make_plan(graph, request.strategy));
+  if (request.emulated) {
+    SIBYL_TRY(request.settings.emulated, emulated_times(plan, *request.emulated));
+  }
   return Prepared{std::move(request), std::move(graph), std::move(plan)};
 }
 
@@ -40,7 +44,7 @@ Result<void> run(const std::vector<std::string>& words, Communicator& communicat
   SIBYL_TRY(const Measurement measured, train(prepared->graph, prepared->plan, request.settings, communicator));
   if (!speaks) return {};
   SIBYL_CHECK(print(request.json ? to_json(measured, prepared->plan, request.settings, request.model, request.threads)
-                                 : to_text(measured, prepared->plan)));
+                                 : to_text(measured, prepared->plan, request.settings)));
   if (measured.weights_error) return Failure(*measured.weights_error);
   return {};
 }

@@ -29,6 +29,11 @@ Command train_command() {
        cli::model_options(),
        {{.name = "--steps", .value = "N", .help = "steps measured", .fallback = "20"},
         {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
+        {.name = "--device",
+         .value = "real|emulated[:FILE]",
+         .help = "emulated: compute nothing, but take the times of FILE's device (a calibration or a cluster; "
+                 "calibration.json unless given); messages stay real",
+         .fallback = "real"},
         {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
         {.name = "--lr", .value = "RATE", .help = "learning rate; 0.01 unless given, 0.0001 on synthetic data"},
         {.name = "--seed", .value = "N", .help = "of weights, synthetic data and shuffling", .fallback = "1"},
@@ -40,6 +45,16 @@ Command train_command() {
         {.name = "--json", .help = "print JSON, in SI units"}}});
   c.notes = "MODEL is a path to an ONNX file or zoo:NAME. Computes in fp32. docs/trainer.md tells how it trains.";
   return c;
+}
+
+// The calibration of an emulated device.
+Result<std::optional<std::string>> read_device(const std::string& device) {
+  constexpr std::string_view emulated = "emulated";
+  if (device == "real") return std::nullopt;
+  if (device == emulated) return "calibration.json";
+  if (device.starts_with(emulated) && device.size() > emulated.size() + 1 && device[emulated.size()] == ':')
+    return device.substr(emulated.size() + 1);
+  return fail(ErrorCode::usage, fmt::format("'{}' is no device", device), "--device", "real, emulated, or emulated:FILE");
 }
 
 Result<TrainSettings> read_settings(const Arguments& arguments) {
@@ -88,6 +103,7 @@ Result<Request> read_request(const std::vector<std::string>& words, int processe
   request.threads = static_cast<int>(*threads);
   SIBYL_TRY(request.settings, read_settings(arguments));
   request.json = arguments.has("--json");
+  SIBYL_TRY(request.emulated, read_device(*arguments.text("--device")));
   return request;
 }
 

@@ -17,6 +17,7 @@ struct Request {
   ImportOptions import;
   Strategy strategy;
   TrainSettings settings;
+  std::optional<std::string> emulated;  // the calibration whose device is emulated
   int threads = 1;
   bool json = false;
 };

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "oracle/memory/aliasing.h"
+#include "models/training/gradient_aliasing.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
 

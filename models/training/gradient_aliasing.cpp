@@ -1,4 +1,4 @@
-#include "oracle/memory/aliasing.h"
+#include "models/training/gradient_aliasing.h"
 
 namespace sibyl {
 

@@ -1,0 +1,211 @@
+#include "trainer/emulated_device.h"
+
+#include <sys/prctl.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+
+#include <thread>
+
+#include "aten/dtype.h"
+#include "aten/memory.h"
+#include "aten/weightless.h"
+#include "comm/prompt_thread.h"
+#include "models/training/gradient_aliasing.h"
+#include "trainer/exchange.h"
+
+namespace sibyl::trainer {
+namespace {
+
+using torch::autograd::edge_list;
+using torch::autograd::Node;
+using torch::autograd::variable_list;
+
+std::chrono::steady_clock::duration ticks(Seconds time) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(time.value()));
+}
+
+bool is_scalar_loss(const at::Tensor& x) { return x.dim() == 0; }
+
+class OperationNode final : public Node {
+ public:
+  OperationNode(EmulatedDevice& device, std::size_t step, edge_list next)
+      : Node(std::move(next)), device_(device), step_(step) {}
+
+  void keep(at::Tensor tensor) { kept_.push_back(std::move(tensor)); }
+
+  variable_list apply(variable_list&& gradients) override {
+    const at::NoGradGuard no_grad;
+    const auto& compute = std::get<Compute>(device_.stage().steps[step_]);
+    const Signature s = signature(device_.stage(), compute);
+    const at::Tensor incoming = gradients.empty() ? at::Tensor() : std::move(gradients.front());
+    gradients.clear();
+    device_.run_backward(step_);
+    variable_list results(compute.inputs.size());
+    for (std::size_t i = 0; i < compute.inputs.size(); ++i) {
+      if (!(compute.gradients >> i & 1U) || !task_should_compute_output(i)) continue;
+      const LocalTensor& input = device_.stage()[compute.inputs[i]];
+      const bool same = incoming.defined() && !is_scalar_loss(incoming) && passes_gradient_through(s, i) &&
+                        input.kind != TensorKind::parameter;
+      results[i] = same ? aten::weightless_view(incoming, input.shape) : device_.tensor(input.shape, input.dtype);
+    }
+    return results;
+  }
+  void release_variables() override { kept_.clear(); }
+  std::string name() const override { return "EmulatedOperation"; }
+
+ private:
+  EmulatedDevice& device_;
+  std::size_t step_;
+  std::vector<at::Tensor> kept_;
+};
+
+// The same bytes over the wire, through memory that counts for nothing: the tensors that count are the weightless ones.
+void send(const Transfer& transfer, const at::Tensor& x, Communicator& communicator) {
+  const aten::MemoryMeter::Pause uncounted;
+  perform(transfer, at::empty(x.sizes(), x.options().device(at::kCPU).requires_grad(false)), communicator, true);
+}
+
+bool in_place(const Transfer& transfer) {
+  return transfer.motion == Motion::none || transfer.motion == Motion::all_reduce;
+}
+
+at::Tensor moved(EmulatedDevice& device, const Transfer& transfer, const EmulatedWork& copies, const at::Tensor& x,
+                 const LocalTensor& result, Communicator& communicator) {
+  if (transfer.motion != Motion::none && transfer.motion != Motion::slice) {
+    device.wait();
+    send(transfer, x, communicator);
+    device.host_waited();
+  }
+  device.run(copies);
+  if (is_scalar_loss(x)) return x.variable_data();
+  return in_place(transfer) ? aten::weightless_view(x, result.shape) : device.tensor(result.shape, result.dtype);
+}
+
+class ExchangeNode final : public Node {
+ public:
+  ExchangeNode(EmulatedDevice& device, std::size_t step, Communicator& communicator, edge_list next)
+      : Node(std::move(next)), device_(device), step_(step), communicator_(communicator) {}
+
+  variable_list apply(variable_list&& gradients) override {
+    const at::NoGradGuard no_grad;
+    at::Tensor gradient = std::move(gradients.at(0));
+    gradients.clear();
+    const auto& exchange = std::get<Exchange>(device_.stage().steps[step_]);
+    const LocalTensor& output = device_.stage()[exchange.output];
+    if (!gradient.defined()) gradient = device_.tensor(output.shape, output.dtype);
+    return {moved(device_, exchange.backward, device_.times().steps[step_].backward, gradient,
+                  device_.stage()[exchange.input], communicator_)};
+  }
+  std::string name() const override { return "EmulatedExchange"; }
+
+ private:
+  EmulatedDevice& device_;
+  std::size_t step_;
+  Communicator& communicator_;
+};
+
+}  // namespace
+
+EmulatedDevice::EmulatedDevice(const Stage& stage, const EmulatedStage& times, Backend backend)
+    : stage_(stage), times_(times), granularity_(backend == Backend::cpu ? 64 : 512) {
+  for (const Step& step : stage.steps) {
+    const auto* compute = std::get_if<Compute>(&step);
+    rules_.push_back(compute ? training_rule(signature(stage, *compute), compute->gradients, backend) : TrainingRule{});
+  }
+  // Sleeps end when they should, not 50 µs later.
+  prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
+  comm::run_promptly();
+  begin_step();
+}
+
+at::Tensor EmulatedDevice::tensor(const Shape& shape, DType type) const {
+  return aten::weightless(shape, aten::scalar_type(type), granularity_);
+}
+
+at::Tensor EmulatedDevice::like(const at::Tensor& other) const {
+  return aten::weightless(other.sizes().vec(), other.scalar_type(), granularity_);
+}
+
+void EmulatedDevice::begin_step() { issued_ = ended_ = Clock::now(); }
+
+void EmulatedDevice::begin_backward(bool first, bool last) { first_ = first, last_ = last; }
+
+void EmulatedDevice::run(const EmulatedWork& work) {
+  issued_ += ticks(work.issue);
+  ended_ = std::max(ended_, issued_) + ticks(work.duration);
+  const auto scratch = static_cast<std::int64_t>(work.workspace.value());
+  aten::MemoryMeter::take(scratch);
+  aten::MemoryMeter::give(scratch);
+  if (wait_after_each_) wait();
+}
+
+void EmulatedDevice::wait() {
+  std::this_thread::sleep_until(ended_);
+  issued_ = std::max(issued_, ended_);
+}
+
+void EmulatedDevice::host_waited() { issued_ = ended_ = std::max(ended_, Clock::now()); }
+
+void EmulatedDevice::run_backward(std::size_t step) {
+  const EmulatedStage::OfStep& work = times_.steps[step];
+  run(work.backward);
+  if (!first_) run(work.parameter_sums);
+  if (!last_) return;
+  run(work.bucket_copies);
+  // The bucket may go now, not earlier.
+  if (work.bucket_copies.duration.value() > 0) wait();
+}
+
+std::vector<at::Tensor> EmulatedDevice::run(std::size_t step, const std::vector<at::Tensor>& inputs) {
+  const auto& compute = std::get<Compute>(stage_.steps[step]);
+  const TrainingRule& rule = rules_[step];
+  run(times_.steps[step].forward);
+  std::shared_ptr<OperationNode> node;
+  if (at::GradMode::is_enabled() && compute.gradients != 0)
+    node = std::shared_ptr<OperationNode>(
+        new OperationNode(*this, step, torch::autograd::collect_next_edges(inputs)), torch::autograd::deleteNode);
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> outputs;
+  for (const LocalTensorId out : compute.outputs) {
+    if (!out.valid()) {
+      outputs.emplace_back();
+      continue;
+    }
+    const LocalTensor& local = stage_[out];
+    if (local.shape.empty() && is_floating(local.dtype))
+      outputs.push_back(at::zeros({}, at::kFloat));  // a loss, which backward starts from
+    else
+      outputs.push_back(rule.view ? aten::weightless_view(inputs.front(), local.shape) : tensor(local.shape, local.dtype));
+  }
+  if (!node) return outputs;
+  for (const Saved& saved : rule.saved) switch (saved.what) {
+      case Saved::What::input:
+        if (inputs.at(saved.index).defined()) node->keep(inputs[saved.index].variable_data());
+        break;
+      case Saved::What::output: node->keep(outputs.at(saved.index).variable_data()); break;
+      case Saved::What::extra: node->keep(tensor({static_cast<std::int64_t>(saved.bytes.value())}, DType::u8)); break;
+    }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].defined() && is_floating(stage_[compute.outputs[i]].dtype))
+      torch::autograd::set_history(outputs[i], node);
+    else
+      node->add_input_metadata(Node::undefined_input());
+  }
+  return outputs;
+}
+
+at::Tensor EmulatedDevice::exchange(std::size_t step, const at::Tensor& x, Communicator& communicator) {
+  const auto& exchange = std::get<Exchange>(stage_.steps[step]);
+  std::shared_ptr<ExchangeNode> node;
+  if (at::GradMode::is_enabled() && x.requires_grad())
+    node = std::shared_ptr<ExchangeNode>(
+        new ExchangeNode(*this, step, communicator, torch::autograd::collect_next_edges(x)),
+        torch::autograd::deleteNode);
+  const at::NoGradGuard no_grad;
+  at::Tensor result =
+      moved(*this, exchange.forward, times_.steps[step].forward, x, stage_[exchange.output], communicator);
+  if (node) torch::autograd::set_history(result, node);
+  return result;
+}
+
+}  // namespace sibyl::trainer

@@ -1,0 +1,61 @@
+// A device that computes nothing and takes its time: network, overlap and schedules run for real, with more ranks than
+// there are processors, while each kernel lasts as long as a calibration says.
+//
+// Tensors have sizes and no memory; their bytes are counted by the MemoryMeter as if they had. Autograd is the framework's
+// own: each operation is one node that keeps what the training rule says, so memory follows the same lives as in real
+// training. Like a GPU it runs beside the host: a kernel begins when the one before it has ended and its launch has been
+// issued, by a clock that counts kernels' times and not the host's; wait() sleeps until that clock, so what the emulation itself
+// costs is hidden as long as kernels last longer. What is sent has the true size and zeros in it.
+#pragma once
+
+#include <torch/types.h>
+#include <chrono>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "oracle/plan/plan.h"
+#include "trainer/emulated_times.h"
+
+namespace sibyl::trainer {
+
+class EmulatedDevice {
+ public:
+  // All must outlive it.
+  EmulatedDevice(const Stage& stage, const EmulatedStage& times, Backend backend);
+
+  [[nodiscard]] at::Tensor tensor(const Shape& shape, DType type) const;
+  // As a parameter's gradient or optimizer state: like `other`.
+  [[nodiscard]] at::Tensor like(const at::Tensor& other) const;
+
+  // Nothing runs. Every launch from here on.
+  void begin_step();
+  // Backward passes to come are of this micro-batch.
+  void begin_backward(bool first, bool last);
+
+  // One operation; backward is recorded where the plan has one.
+  std::vector<at::Tensor> run(std::size_t step, const std::vector<at::Tensor>& inputs);
+  // One exchange between operations, its messages sent for real.
+  at::Tensor exchange(std::size_t step, const at::Tensor& x, Communicator& communicator);
+  void run(const EmulatedWork& work);
+
+  void wait();         // until all that was launched has run
+  void host_waited();  // for something else (messages): what is launched next starts now
+  void wait_after_each(bool yes) { wait_after_each_ = yes; }  // so that spans taken by the host are the device's
+
+  [[nodiscard]] const Stage& stage() const { return stage_; }
+  [[nodiscard]] const EmulatedStage& times() const { return times_; }
+  [[nodiscard]] const TrainingRule& rule(std::size_t step) const { return rules_[step]; }
+  void run_backward(std::size_t step);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const Stage& stage_;
+  const EmulatedStage& times_;
+  std::size_t granularity_;
+  std::vector<TrainingRule> rules_;  // by step
+  Clock::time_point issued_, ended_;
+  bool first_ = true, last_ = true, wait_after_each_ = false;
+};
+
+}  // namespace sibyl::trainer

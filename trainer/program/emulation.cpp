@@ -1,0 +1,63 @@
+#include "trainer/program/emulation.h"
+
+#include <algorithm>
+
+#include "oracle/cost/price.h"
+
+namespace sibyl::trainer {
+namespace {
+
+class Pricer {
+ public:
+  explicit Pricer(const PricedStage& priced) : priced_(priced) {}
+
+  EmulatedStage stage() const {
+    EmulatedStage result;
+    for (const StageKernels::OfStep& kernels : priced_.kernels.steps) {
+      EmulatedStage::OfStep step;
+      step.forward = work(optional(kernels.forward));
+      if (kernels.forward) step.forward.duration += priced_.overhead;
+      step.backward = work(optional(kernels.backward));
+      add(step.backward, kernels.sums);
+      step.parameter_sums = work(kernels.parameter_sums);
+      step.bucket_copies = work(kernels.bucket_copies);
+      result.steps.push_back(step);
+    }
+    result.copies_back = work(priced_.kernels.copies_back);
+    result.updates = work(priced_.kernels.updates);
+    return result;
+  }
+
+ private:
+  using Keys = std::vector<StageKernels::Index>;
+
+  static Keys optional(const std::optional<StageKernels::Index>& key) { return key ? Keys{*key} : Keys{}; }
+  void add(EmulatedWork& work, const Keys& keys) const {
+    for (const auto key : keys) {
+      work.duration += priced_.time(key);
+      work.issue += priced_.dispatch;
+      work.workspace = std::max(work.workspace, priced_.prices[key].estimate.workspace);
+    }
+  }
+  EmulatedWork work(const Keys& keys) const {
+    EmulatedWork result;
+    add(result, keys);
+    return result;
+  }
+
+  const PricedStage& priced_;
+};
+
+}  // namespace
+
+Result<EmulatedTimes> emulated_times(const Plan& plan, const std::string& calibration) {
+  SIBYL_TRY(const Cluster cluster, load_cluster(calibration));
+  EmulatedTimes times;
+  times.name = calibration;
+  times.backend = cluster.kernels.device().backend;
+  times.framework = cluster.kernels.device().framework_base;
+  for (const Stage& stage : plan.stages) times.stages.push_back(Pricer(price(plan, stage, cluster)).stage());
+  return times;
+}
+
+}  // namespace sibyl::trainer
