@@ -41,8 +41,14 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
   const OverlapSample overlap = described.overlap.value_or(typical_overlap(calibration));
   const Seconds overhead = described.step_overhead_per_operation.value_or(calibration.step_overhead_per_operation);
   const BytesPerSecond storage = described.storage_read.value_or(reading_rate(calibration));
-  return build(described.name, described.topology, described.algorithm, std::move(calibration), overlap, overhead,
-               storage, file);
+  TopologySpec topology = described.topology;
+  if (described.network) {
+    SIBYL_TRY(Calibration other, load_calibration(folder / *described.network));
+    topology = measured_topology(other);
+    calibration.point_to_point = std::move(other.point_to_point);
+    calibration.collectives = std::move(other.collectives);
+  }
+  return build(described.name, topology, described.algorithm, std::move(calibration), overlap, overhead, storage, file);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/quantity.h"
@@ -21,7 +22,7 @@ class Mapping {
 
   using Read = std::function<Result<void>(const YAML::Node&)>;
   void key(std::string key, Read read, bool required = false) {
-    entries_.push_back({std::move(key), std::move(read), required, false});
+    entries_.push_back({std::move(key), std::move(read), required, false, {}});
   }
 
   template <class T, class Parse>
@@ -47,6 +48,13 @@ class Mapping {
     return {};
   }
 
+  // The place of a key that was given.
+  [[nodiscard]] std::optional<std::string> given(std::string_view key) const {
+    for (const Entry& entry : entries_)
+      if (entry.key == key && entry.seen) return entry.where;
+    return std::nullopt;
+  }
+
   [[nodiscard]] std::string where(const YAML::Node& node) const {
     return node.Mark().is_null() ? file_ : fmt::format("{}:{}", file_, node.Mark().line + 1);
   }
@@ -57,6 +65,7 @@ class Mapping {
     Read read;
     bool required;
     bool seen;
+    std::string where = {};
   };
 
   Result<void> read_member(const YAML::Node& key_node, const YAML::Node& value) {
@@ -70,6 +79,7 @@ class Mapping {
     }
     if (entry->seen) return fail(fmt::format("'{}' is given twice", name), where(key_node));
     entry->seen = true;
+    entry->where = where(key_node);
     return entry->read(value);
   }
 
@@ -128,6 +138,17 @@ void overlap(Mapping& m, OverlapSample& o) {
   m.scalar("communication_slowdown", o.communication_slowdown, parse_factor, true);
 }
 
+// Either written here or measured in another file.
+Result<void> one_network(const Mapping& top, const std::string& where) {
+  const bool measured = top.given("network").has_value();
+  for (const char* key : {"nodes", "devices_per_node", "device_link"})
+    if (!measured && !top.given(key)) return fail(fmt::format("the cluster lacks the key '{}'", key), where);
+  for (const char* key : {"nodes", "devices_per_node", "device_link", "nic", "switch"})
+    if (const auto place = top.given(key); measured && place)
+      return fail(fmt::format("'{}' is said by the calibration that 'network' names", key), *place);
+  return {};
+}
+
 Result<ClusterFile> read_root(const YAML::Node& root, const std::string& file) {
   ClusterFile c;
   Mapping top(file, "the cluster"), link(file, "device_link"), nics(file, "nic"), fabric(file, "switch"),
@@ -152,10 +173,11 @@ Result<ClusterFile> read_root(const YAML::Node& root, const std::string& file) {
         return {};
       },
       true);
-  top.scalar("nodes", c.topology.nodes, parse_count, true);
-  top.scalar("devices_per_node", c.topology.devices_per_node, parse_count, true);
-  top.key(
-      "device_link", [&](const YAML::Node& node) { return link.read(node); }, true);
+  std::string network;
+  top.scalar("network", network, parse_text);
+  top.scalar("nodes", c.topology.nodes, parse_count);
+  top.scalar("devices_per_node", c.topology.devices_per_node, parse_count);
+  top.key("device_link", [&](const YAML::Node& node) { return link.read(node); });
   top.key("nic", [&](const YAML::Node& node) { return nics.read(node); });
   top.key("switch", [&](const YAML::Node& node) { return fabric.read(node); });
   top.scalar("algorithm", c.algorithm, parse_algorithm);
@@ -167,6 +189,8 @@ Result<ClusterFile> read_root(const YAML::Node& root, const std::string& file) {
   top.scalar("step_overhead_per_operation", step_overhead, parse_seconds);
   top.key("storage", [&](const YAML::Node& node) { return disks.read(node); });
   SIBYL_CHECK(top.read(root));
+  SIBYL_CHECK(one_network(top, top.where(root)));
+  if (top.given("network")) c.network = network;
   if (step_overhead.value() >= 0) c.step_overhead_per_operation = step_overhead;
   if (storage.value() > 0) c.storage_read = storage;
   return c;

@@ -16,6 +16,7 @@ struct ClusterFile {
   std::string name;
   std::string calibration;        // a shipped calibration's name, or a path relative to this file
   std::string calibration_where;  // file:line, for errors about it
+  std::optional<std::string> network;  // the path of a calibration whose network it is; then there is no topology
   TopologySpec topology;
   Algorithm algorithm = Algorithm::automatic;
   std::optional<OverlapSample> overlap;                // else from the calibration

@@ -37,6 +37,19 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
+TEST(ClusterFile, ANetworkMayBeAnotherCalibrations) {
+  const std::string measured = "name: test\ncalibration: v100-sxm2-16gb\nnetwork: ours.json\n";
+  const auto c = parse_cluster_file(measured, "c.yaml");
+  ASSERT_TRUE(c) << to_string(c.error());
+  EXPECT_EQ(c->network, "ours.json");
+  const auto both = parse_cluster_file(measured + "nodes: 3\n", "c.yaml");
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().where, "c.yaml:4");
+  const auto neither = parse_cluster_file("name: test\ncalibration: v100-sxm2-16gb\n", "c.yaml");
+  ASSERT_FALSE(neither);
+  EXPECT_EQ(neither.error().message, "the cluster lacks the key 'nodes'");
+}
+
 TEST(ClusterFile, ReadsEveryField) {
   const auto c = parse_cluster_file(good, "c.yaml");
   ASSERT_TRUE(c) << to_string(c.error());
