@@ -52,7 +52,8 @@ Result<double> step_time(const TimingOptions& options) {
   Strategy strategy;
   strategy.global_batch = graph.batch();
   SIBYL_TRY(const Plan plan, make_plan(graph, strategy));
-  SIBYL_TRY(trainer::Replica replica, trainer::Replica::create(graph, plan.stages.front(), 1));
+  const trainer::MeshGroups alone;
+  SIBYL_TRY(trainer::Replica replica, trainer::Replica::create(graph, plan.stages.front(), alone, 1));
   return median_time({{},
                       [&](int) {
                         for (const LocalTensorId id : replica.parameters()) replica[id].mutable_grad().reset();
