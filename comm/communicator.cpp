@@ -71,7 +71,9 @@ void Communicator::all_reduce(std::span<float> data, Algorithm algorithm) {
     case Algorithm::recursive_doubling: return comm::recursive_doubling_all_reduce(group, data);
     case Algorithm::rabenseifner: return comm::rabenseifner_all_reduce(group, data);
     case Algorithm::tree: return comm::tree_all_reduce(group, data);
-    default: comm::ring_reduce_scatter(group, data); comm::ring_all_gather(group, std::as_writable_bytes(data), sizeof(float));
+    default:
+      comm::ring_reduce_scatter(group, data);
+      comm::ring_all_gather(group, std::as_writable_bytes(data), sizeof(float));
   }
 }
 

@@ -31,7 +31,7 @@ class Communicator {
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
 
-  void all_reduce(std::span<float> data, Algorithm algorithm);  // sum
+  void all_reduce(std::span<float> data, Algorithm algorithm);      // sum
   void reduce_scatter(std::span<float> data, Algorithm algorithm);  // own part of `data` holds the sum
   void all_gather(std::span<float> data, Algorithm algorithm);      // own part is sent, the rest filled
   // The same of elements of any type, `width` bytes each.
@@ -48,7 +48,7 @@ class Communicator {
   void swap(std::span<const Swap> swaps);
   void send(std::span<const std::byte> data, int to);
   void receive(std::span<std::byte> data, int from);
-  void barrier();  // not counted
+  void barrier();                                                        // not counted
   [[nodiscard]] std::vector<double> gather_doubles(double value) const;  // on every rank; not counted
 
   [[nodiscard]] std::int64_t bytes_sent() const;  // by this rank since construction

@@ -135,7 +135,8 @@ void Messages::swap(std::span<const Swap> swaps) {
   std::size_t largest = 0;
   for (const Swap& one : swaps) {
     largest = std::max({largest, one.out.size(), one.in.size()});
-    for (std::size_t i = 0; i < chunks(one.in.size()); ++i) requests.push_back(post_receive(chunk(one.in, i), one.peer));
+    for (std::size_t i = 0; i < chunks(one.in.size()); ++i)
+      requests.push_back(post_receive(chunk(one.in, i), one.peer));
   }
   for (const Swap& one : swaps)
     for (std::size_t i = 0; i < chunks(one.out.size()); ++i) requests.push_back(post_send(chunk(one.out, i), one.peer));

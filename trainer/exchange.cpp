@@ -30,13 +30,13 @@ at::Tensor all_gather(const Transfer& t, const at::Tensor& x, Communicator& rank
   const Shape part = x.sizes().vec();
   at::Tensor whole = at::empty(result_shape(t, part, ranks.size()), x.options());
   const Division division{t.dim, t.pieces, ranks.size()};
-  const bool in_a_row = division.in_a_row(part);
+  const bool straight = in_a_row(part, t.dim, t.pieces);
   Shape rows = part;
   rows.insert(rows.begin(), ranks.size());
-  at::Tensor parts = in_a_row ? whole.view(rows) : room_for_parts(part, ranks.size(), x);
+  at::Tensor parts = straight ? whole.view(rows) : room_for_parts(part, ranks.size(), x);
   parts[ranks.rank()].copy_(x);
   ranks.all_gather(bytes_of(parts), x.itemsize());
-  if (!in_a_row) put_together(parts, division, whole);
+  if (!straight) put_together(parts, division, whole);
   return whole;
 }
 
@@ -53,7 +53,7 @@ at::Tensor reduce_scatter(const Transfer& t, const at::Tensor& x, Communicator& 
   const Shape part = division.part_shape(whole);
   Shape rows = part;
   rows.insert(rows.begin(), ranks.size());
-  const bool here = overwrite && x.is_contiguous() && division.in_a_row(whole);
+  const bool here = overwrite && x.is_contiguous() && in_a_row(whole, t.dim, t.pieces);
   at::Tensor parts = here ? x.variable_data().view(rows) : room_for_parts(part, ranks.size(), x);
   if (!here) take_apart(x, division, parts);
   ranks.reduce_scatter(floats_of(parts), Algorithm::ring);
@@ -172,8 +172,7 @@ class ExchangeNode final : public torch::autograd::Node {
 at::Tensor perform(const Transfer& transfer, const at::Tensor& x, Communicator& communicator, bool overwrite) {
   switch (transfer.motion) {
     case Motion::none: break;
-    case Motion::slice:
-      return part_of(x, {transfer.dim, transfer.pieces, communicator.size()}, communicator.rank());
+    case Motion::slice: return part_of(x, {transfer.dim, transfer.pieces, communicator.size()}, communicator.rank());
     case Motion::all_gather: return all_gather(transfer, x, communicator);
     case Motion::all_reduce: return all_reduce(x, communicator, overwrite);
     case Motion::reduce_scatter: return reduce_scatter(transfer, x, communicator, overwrite);

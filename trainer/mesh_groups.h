@@ -1,5 +1,5 @@
-// This rank's place in the plan's mesh, and whom it talks to: a communicator for each axis that shares a replica's work,
-// and one for each exchange of gradients, so that these can go on beside computation without mixing with it.
+// This rank's place in the plan's mesh, and whom it talks to: a communicator for each axis that shares a replica's
+// work, and one for each exchange of gradients, so that these can go on beside computation without mixing with it.
 #pragma once
 
 #include <torch/types.h>

@@ -1,7 +1,5 @@
 #include "trainer/parts.h"
 
-#include <algorithm>
-
 namespace sibyl::trainer {
 namespace {
 
@@ -28,11 +26,6 @@ void copy_part(const at::Tensor& whole, const Division& division, int index, con
 }
 
 }  // namespace
-
-bool Division::in_a_row(const Shape& whole) const {
-  return pieces.empty() && std::all_of(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(dim),
-                                       [](std::int64_t extent) { return extent == 1; });
-}
 
 Shape Division::part_shape(Shape whole) const {
   whole[dim] /= ways;

@@ -15,8 +15,6 @@ struct Division {
   Ints pieces;  // as Layout's
   int ways = 1;
 
-  // The parts lie one after another in the whole tensor's memory.
-  [[nodiscard]] bool in_a_row(const Shape& whole) const;
   [[nodiscard]] Shape part_shape(Shape whole) const;
 };
 

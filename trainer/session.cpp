@@ -86,9 +86,8 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
   for (std::size_t i = 0; i < stage.gradients.size(); ++i) {
     const GradientSync& sync = stage.gradients[i];
     const bool over_data = std::ranges::count(sync.axes, MeshAxis::data) > 0;
-    session.exchanges_.push_back(std::make_unique<GradientExchange>(*session.replica_, sync, groups.sync(i),
-                                                                    over_data ? plan.mesh.size(MeshAxis::data) : 1,
-                                                                    Algorithm::ring));
+    session.exchanges_.push_back(std::make_unique<GradientExchange>(
+        *session.replica_, sync, groups.sync(i), over_data ? plan.mesh.size(MeshAxis::data) : 1, Algorithm::ring));
     for (const Bucket& bucket : sync.buckets)
       session.memory_.communication += Bytes{static_cast<double>(bucket.bytes())};
   }
@@ -220,7 +219,8 @@ double Session::accuracy() {
   const std::int64_t class_axis = std::get<CrossEntropy>(replica_->loss().attributes).class_axis;
   double right = 0.0, answers = 0.0;
   const std::int64_t stride = plan_->micro_batch * groups_->size(MeshAxis::data);
-  for (std::int64_t first = groups_->coordinate(MeshAxis::data) * plan_->micro_batch; first < data.samples(); first += stride) {
+  for (std::int64_t first = groups_->coordinate(MeshAxis::data) * plan_->micro_batch; first < data.samples();
+       first += stride) {
     data.fill_in_order(*replica_, first);
     const std::int64_t real = std::min(plan_->micro_batch, data.samples() - first);
     const LocalTensorId id = data.targets();

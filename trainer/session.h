@@ -59,9 +59,9 @@ class Session {
   std::unique_ptr<EmulatedDevice> emulated_;  // none: this machine's own
   std::unique_ptr<Replica> replica_;  // where the exchanges' hooks find it
   std::unique_ptr<Data> data_;
-  std::unique_ptr<Recorder> recorder_;          // within a traced step; the exchanges' threads use it
-  OperationSpans* spans_ = nullptr;             // within a traced step
-  std::unique_ptr<Data> evaluation_;            // none unless asked for
+  std::unique_ptr<Recorder> recorder_;                        // within a traced step; the exchanges' threads use it
+  OperationSpans* spans_ = nullptr;                           // within a traced step
+  std::unique_ptr<Data> evaluation_;                          // none unless asked for
   std::vector<std::unique_ptr<GradientExchange>> exchanges_;  // by GradientSync
   aten::OptimizerSettings optimizer_;
   std::vector<aten::OptimizerState> states_;  // by update

@@ -62,8 +62,7 @@ Result<void> save_weights(Replica& replica, const std::filesystem::path& path) {
     file << header;
   }
   for (const Entry& entry : entries) {
-    const at::Tensor whole =
-        replica.groups().whole(replica[entry.id].detach(), replica.stage()[entry.id]).contiguous();
+    const at::Tensor whole = replica.groups().whole(replica[entry.id].detach(), replica.stage()[entry.id]).contiguous();
     if (writes) file.write(static_cast<const char*>(whole.data_ptr()), static_cast<std::streamsize>(whole.nbytes()));
   }
   if (!writes) return {};

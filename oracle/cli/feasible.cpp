@@ -18,7 +18,7 @@ bool fits(const Graph& graph, const Strategy& strategy, const Cluster& cluster) 
 }
 
 Strategy with_batch(Strategy strategy, std::int64_t micro_batch) {
-  strategy.global_batch = micro_batch * strategy.accumulation * strategy.devices();
+  strategy.global_batch = micro_batch * strategy.accumulation * strategy.data;
   return strategy;
 }
 
@@ -33,11 +33,17 @@ std::int64_t largest_micro_batch(const Graph& graph, const Strategy& strategy, c
   return good;
 }
 
+// As --batch takes it.
+std::string batch_text(const Strategy& strategy, std::int64_t per_replica) {
+  if (strategy.devices_per_replica() == 1) return fmt::format("{}/device", per_replica);
+  return fmt::format("{}", per_replica * strategy.data);
+}
+
 }  // namespace
 
 std::string nearest_fit(const Graph& graph, const Strategy& strategy, const Cluster& cluster) {
-  const std::int64_t per_device = strategy.global_batch / strategy.devices();
-  const std::int64_t micro_batch = per_device / strategy.accumulation;
+  const std::int64_t per_replica = strategy.global_batch / strategy.data;
+  const std::int64_t micro_batch = per_replica / strategy.accumulation;
   if (!fits(graph, with_batch(strategy, 1), cluster)) {
     const auto least = predict(graph, with_batch(strategy, 1), cluster);
     if (!least) return "no batch fits";
@@ -47,16 +53,16 @@ std::string nearest_fit(const Graph& graph, const Strategy& strategy, const Clus
         to_string(least->memory.total));
   }
   std::string text;
-  const std::int64_t most = std::min(per_device, most_parts);
+  const std::int64_t most = std::min(per_replica, most_parts);
   for (std::int64_t parts = strategy.accumulation + 1; parts <= most && text.empty(); ++parts) {
-    if (per_device % parts != 0) continue;
+    if (per_replica % parts != 0) continue;
     Strategy split = strategy;
     split.accumulation = parts;
     if (fits(graph, split, cluster)) text = fmt::format("--micro-batches {} fits with the same batch; ", parts);
   }
   const std::int64_t largest = largest_micro_batch(graph, strategy, cluster, micro_batch);
   return text +
-         fmt::format("--batch {}/device is the largest that fits{}", largest * strategy.accumulation,
+         fmt::format("--batch {} is the largest that fits{}", batch_text(strategy, largest * strategy.accumulation),
                      strategy.accumulation > 1 ? fmt::format(" in {} micro-batches", strategy.accumulation) : "");
 }
 

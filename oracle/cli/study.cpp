@@ -57,7 +57,7 @@ Result<Strategy> read_strategy_for(const Arguments& arguments, const Cluster& cl
 }
 
 std::int64_t micro_batch_of(const Strategy& strategy) {
-  return std::max<std::int64_t>(1, strategy.global_batch / strategy.devices() / strategy.accumulation);
+  return std::max<std::int64_t>(1, strategy.global_batch / strategy.data / strategy.accumulation);
 }
 
 Result<Graph> load_graph_for(const Arguments& arguments, std::int64_t micro_batch) {

@@ -44,17 +44,17 @@ class Collector {
   void add_copies(const Exchange& exchange, StageKernels::OfStep& step) {
     const LocalTensor& in = stage_[exchange.input];
     const LocalTensor& out = stage_[exchange.output];
-    if (copies(exchange.forward)) step.forward = index_of(copy(sends_packed(exchange.forward) ? in : out));
-    if (copies(exchange.backward)) step.backward = index_of(copy(sends_packed(exchange.backward) ? out : in));
+    if (copies(exchange.forward, in.shape)) step.forward = index_of(copy(sends_packed(exchange.forward) ? in : out));
+    if (copies(exchange.backward, out.shape)) step.backward = index_of(copy(sends_packed(exchange.backward) ? out : in));
   }
 
-  // Sums are taken where they lie, and parts of an outermost dimension lie in a row.
-  static bool copies(const Transfer& transfer) {
+  // Sums are taken where they lie, and so are parts that lie in a row.
+  static bool copies(const Transfer& transfer, const Shape& input) {
     switch (transfer.motion) {
       case Motion::none:
       case Motion::all_reduce: return false;
       case Motion::all_gather:
-      case Motion::reduce_scatter: return transfer.dim > 0 || !transfer.pieces.empty();
+      case Motion::reduce_scatter: return !in_a_row(input, transfer.dim, transfer.pieces);
       default: return true;
     }
   }

@@ -281,6 +281,15 @@ class StepWalk {
     storage = in_place(exchange.forward) ? storage_of_[exchange.input.index()]
                                          : allocate(bytes_of(exchange.output), activations);
     hold(storage);
+    pack(exchange, exchange.forward, exchange.input, exchange.output);
+  }
+
+  void pack(const Exchange& exchange, const Transfer& transfer, LocalTensorId from, LocalTensorId to) {
+    const std::int64_t elements =
+        packing_elements(transfer, stage_[from].shape, stage_[to].shape, strategy_.degree(exchange.axis));
+    const double bytes = static_cast<double>(elements) * size_in_bytes(stage_[from].dtype);
+    ledger_.take(communication, bytes);
+    ledger_.give(communication, bytes);
   }
 
   void produce(const Compute& compute, const TrainingRule& rule) {
@@ -364,7 +373,12 @@ class StepWalk {
 
   void move_back(const Exchange& exchange) {
     if (!stage_[exchange.input].requires_gradient) return;
-    receive_gradient(exchange.input, gradient_of_[exchange.output.index()], in_place(exchange.backward));
+    const std::size_t incoming = gradient_of_[exchange.output.index()];
+    // A gradient that somebody else holds, too, is summed in a copy.
+    const bool shared = incoming != no_storage && storages_[incoming].holders > 1;
+    const bool copied = exchange.backward.motion == Motion::all_reduce && shared;
+    pack(exchange, exchange.backward, exchange.output, exchange.input);
+    receive_gradient(exchange.input, incoming, in_place(exchange.backward) && !copied);
   }
 
   // A tensor's first gradient is taken as it is, or is the incoming one; each later one is added.

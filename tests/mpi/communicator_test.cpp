@@ -106,8 +106,8 @@ TEST(Communicator, AllToAllGivesEveryRankItsPart) {
     world.all_to_all(std::as_bytes(std::span(out)), std::as_writable_bytes(std::span(in)));
     EXPECT_EQ(in, expected) << "parts of " << part;
     EXPECT_EQ(world.bytes_sent() - before,
-              bytes_sent(Collective::all_to_all, Algorithm::ring, static_cast<std::int64_t>(out.size()), 4, world.size(),
-                         world.rank()));
+              bytes_sent(Collective::all_to_all, Algorithm::ring, static_cast<std::int64_t>(out.size()), 4,
+                         world.size(), world.rank()));
   }
 }
 

@@ -40,9 +40,9 @@ at::Tensor moved(const Transfer& transfer, const at::Tensor& x) {
   EXPECT_EQ(y.sizes().vec(), result_shape(transfer, x.sizes().vec(), ranks().size()));
   if (const auto collective = collective_of(transfer.motion); collective && *collective != Collective::send_receive) {
     const std::int64_t elements = buffer_elements(transfer, x.sizes().vec(), y.sizes().vec());
-    EXPECT_EQ(ranks().bytes_sent() - before, bytes_sent(*collective, Algorithm::ring, elements,
-                                                        static_cast<std::int64_t>(x.itemsize()), ranks().size(),
-                                                        ranks().rank()));
+    EXPECT_EQ(ranks().bytes_sent() - before,
+              bytes_sent(*collective, Algorithm::ring, elements, static_cast<std::int64_t>(x.itemsize()),
+                         ranks().size(), ranks().rank()));
   }
   return y;
 }

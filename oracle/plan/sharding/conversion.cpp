@@ -1,5 +1,6 @@
 #include "oracle/plan/sharding/conversion.h"
 
+#include <algorithm>
 #include <array>
 
 namespace sibyl {
@@ -64,6 +65,26 @@ std::int64_t buffer_elements(const Transfer& transfer, const Shape& input, const
     case Motion::all_gather: return element_count(output);
     case Motion::halo: return slab_elements(transfer, input);
     case Motion::halo_sum: return slab_elements(transfer, output);
+  }
+  return 0;
+}
+
+bool in_a_row(const Shape& shape, std::size_t dim, const Ints& pieces) {
+  return pieces.empty() && std::all_of(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(dim),
+                                       [](std::int64_t extent) { return extent == 1; });
+}
+
+std::int64_t packing_elements(const Transfer& transfer, const Shape& input, const Shape& output, int ways) {
+  const std::int64_t buffer = buffer_elements(transfer, input, output);
+  switch (transfer.motion) {
+    case Motion::none:
+    case Motion::slice:
+    case Motion::all_reduce: return 0;
+    case Motion::all_gather:
+    case Motion::reduce_scatter: return in_a_row(input, transfer.dim, transfer.pieces) ? 0 : buffer;
+    case Motion::all_to_all: return buffer;  // and as much that is gone when the result is made
+    case Motion::halo:
+    case Motion::halo_sum: return ways > 2 ? 2 * buffer : buffer;  // given and taken; at the rim half of each
   }
   return 0;
 }

@@ -57,6 +57,12 @@ std::vector<Conversion> convert(const Layout& have, const Need& need, bool gradi
 std::int64_t buffer_elements(const Transfer& transfer, const Shape& input, const Shape& output);
 double elements_sent(const Transfer& transfer, const Shape& input, const Shape& output, int ways);
 
+// The parts of this dimension lie one after another in the tensor's memory: they are sent and received where they lie.
+bool in_a_row(const Shape& shape, std::size_t dim, const Ints& pieces);
+
+// Elements of the buffers in which a transfer packs what it sends and receives, beside its operand and its result.
+std::int64_t packing_elements(const Transfer& transfer, const Shape& input, const Shape& output, int ways);
+
 // The shape a transfer makes of `input`.
 Shape result_shape(const Transfer& transfer, Shape input, int ways);
 
