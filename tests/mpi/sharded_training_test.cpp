@@ -62,11 +62,11 @@ const std::map<std::string, void (*)(zoo::Builder&)>& models() {
       {"volumes", volume_cnn},
       {"gpt2",
        [](zoo::Builder& b) {
-         zoo::gpt2(b, {2, 32, 4, 8, 16, 50});
+         zoo::gpt2(b, {2, 64, 4, 16, 16, 50});
        }},
       {"llama",
        [](zoo::Builder& b) {
-         zoo::llama(b, {2, 32, 4, 2, 64, 8, 50});
+         zoo::llama(b, {2, 64, 4, 2, 128, 16, 50});
        }},
   };
   return all;
