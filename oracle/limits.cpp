@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "oracle/plan/recompute.h"
+
 namespace sibyl {
 namespace {
 
@@ -167,25 +169,42 @@ void repeated_work(const Found& f, Limits& limits) {
   }
 }
 
-// Replicas, and the parts of a split image, all keep the weights they share, with gradients and optimizer state.
+// Replicas, and the parts of a split image, all keep the weights they share, with gradients and optimizer state; but
+// for what ZeRO shards over replicas.
 void repeated_state(const Found& f, Limits& limits) {
   const MemoryBreakdown& m = f.prediction.memory;
-  const int copies = std::accumulate(std::begin(image_axes), std::end(image_axes), f.degree(MeshAxis::data),
-                                     [&](int product, MeshAxis axis) { return product * f.degree(axis); });
-  const Bytes state = m.weights + m.gradients + m.optimizer;
-  if (copies == 1 || m.total.value() <= 0) return;
+  const int zero = f.plan.strategy.zero;
+  const int parts = std::accumulate(std::begin(image_axes), std::end(image_axes), 1,
+                                    [&](int product, MeshAxis axis) { return product * f.degree(axis); });
+  Bytes state;
+  if (zero < 3 || parts > 1) state += m.weights;
+  if (zero < 2 || parts > 1) state += m.gradients;
+  if (zero < 1 || parts > 1) state += m.optimizer;
+  const int copies = parts * f.degree(MeshAxis::data);
+  if (copies == 1 || state.value() <= 0 || m.total.value() <= 0) return;
   limits.push_back({"redundant memory", fmt::format("{} copies of weights and state", copies), state.value(), "bytes",
-                    state / m.total, "split weights (tensor, filter); sharded state (ZeRO)"});
+                    state / m.total, "split weights (tensor, filter); sharded state (--zero)"});
+}
+
+void recomputation(const Found& f, Limits& limits) {
+  const std::vector<bool> again = recomputed_steps(f.stage);
+  Seconds time;
+  for (std::size_t i = 0; i < f.stage.steps.size(); ++i)
+    if (const auto& forward = f.priced.kernels.steps[i].forward; forward && again[i]) time += f.priced.time(*forward);
+  add_cost(f, time * micro_batches(f), "recomputation", "",
+           "smaller micro-batches, whose results can be kept", limits);
 }
 
 Seconds exchange_time(const Found& f, bool halos) {
   const auto is_halo = [](Motion motion) { return motion == Motion::halo || motion == Motion::halo_sum; };
+  const std::vector<bool> again = recomputed_steps(f.stage);
   Seconds time;
   for (std::size_t i = 0; i < f.priced.exchanges.size(); ++i) {
     const auto* exchange = std::get_if<Exchange>(&f.stage.steps[i]);
     if (!exchange) continue;
     const PricedExchange& priced = f.priced.exchanges[i];
-    if (priced.forward && is_halo(exchange->forward.motion) == halos) time += priced.forward->time.time;
+    if (priced.forward && is_halo(exchange->forward.motion) == halos)
+      time += priced.forward->time.time * (again[i] ? 2.0 : 1.0);
     if (priced.backward && is_halo(exchange->backward.motion) == halos) time += priced.backward->time.time;
   }
   return time * micro_batches(f);
@@ -220,8 +239,8 @@ std::vector<Limit> find_limits(const Graph& graph, const Plan& plan, const Stage
                                const Prediction& prediction) {
   const Found found{graph, plan, stage, priced, prediction};
   Limits limits;
-  for (const auto find :
-       {batch, weights, heads, sequence, images, memory, repeated_work, repeated_state, communication, update})
+  for (const auto find : {batch, weights, heads, sequence, images, memory, repeated_work, repeated_state, recomputation,
+                          communication, update})
     find(found, limits);
   return limits;
 }

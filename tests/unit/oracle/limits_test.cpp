@@ -21,9 +21,9 @@ Graph zoo(const std::string& name, std::int64_t batch) {
 
 struct Limits : testing::Test {
   Prediction prediction;
+  Strategy strategy;
 
   void predict_for(const Graph& graph, std::string_view parallel, bool timed = false) {
-    Strategy strategy;
     ASSERT_TRUE(parse_parallel(parallel, strategy).has_value());
     strategy.global_batch = graph.batch() * strategy.data;
     std::vector<KernelSample> samples;
@@ -82,6 +82,7 @@ TEST_F(Limits, HeadsAndFeaturesOfATransformer) {
   EXPECT_DOUBLE_EQ(at("number of heads").share, 4.0 / 12);
   EXPECT_EQ(at("number of features").value, 768);
   EXPECT_EQ(find("sequence length"), nullptr);
+  strategy = {};
   predict_for(zoo("gpt2", 1), "sequence=4");
   EXPECT_EQ(at("sequence length").value, 1024);
 }
@@ -96,6 +97,28 @@ TEST_F(Limits, RowsOfImages) {
   EXPECT_GT(at("layer-wise collectives").value, 0);  // the gather before flattening
   EXPECT_NEAR(at("halo exchange").value + at("layer-wise collectives").value + at("gradient exchange").value,
               prediction.breakdown.communication_exposed.value(), 1e-9);
+}
+
+// ZeRO 1 gives each of two replicas half of the optimizer's state, and leaves them both with all weights and gradients.
+TEST_F(Limits, ShardedStateIsNotRepeated) {
+  strategy.zero = 1;
+  strategy.optimizer = OptimizerKind::adam;
+  predict_for(test::mlp({4, 8, 3}, 2), "data=2");
+  const MemoryBreakdown& m = prediction.memory;
+  EXPECT_DOUBLE_EQ(at("redundant memory").value, (m.weights + m.gradients).value());
+}
+
+// Compute grows by what runs again.
+TEST_F(Limits, RecomputationCosts) {
+  const Graph graph = zoo("gpt2", 1);
+  predict_for(graph, "data=1");
+  const Seconds kept = prediction.breakdown.forward + prediction.breakdown.backward;
+  EXPECT_EQ(find("recomputation"), nullptr);
+  strategy.recompute = Recompute::full;
+  predict_for(graph, "data=1");
+  const Seconds recomputed = prediction.breakdown.forward + prediction.breakdown.backward;
+  EXPECT_GT(at("recomputation").value, 0);
+  EXPECT_NEAR(at("recomputation").value, (recomputed - kept).value(), 1e-6 * kept.value());
 }
 
 TEST_F(Limits, OneDeviceRepeatsNothing) {
