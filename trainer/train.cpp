@@ -97,6 +97,10 @@ Result<void> write_timeline(Session& session, const Plan& plan, const TrainSetti
 // What is planned and priced, and not run yet.
 Result<void> check(const Plan& plan) {
   for (const Stage& stage : plan.stages) {
+    if (!stage.norm_axes.empty())
+      return fail(fmt::format("{} takes norms of whole tensors, and the trainer those of a rank's parts",
+                              to_string(plan.strategy.optimizer)),
+                  "--optimizer");
     if (stage.clip) return fail("the trainer does not clip gradients", "--clip");
     if (!stage.recomputed.empty()) return fail("the trainer keeps what it computes", "--recompute");
     for (const GradientSync& sync : stage.gradients)
@@ -126,7 +130,7 @@ Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings&
 
 Result<Measurement> train(const Graph& graph, const Plan& plan, const TrainSettings& settings,
                           Communicator& communicator) {
-  SIBYL_CHECK(check(plan));
+  SIBYL_CHECK(agree(communicator, check(plan)));
   const Result<MeshGroups> groups = MeshGroups::create(plan, communicator);
   SIBYL_CHECK(agree(communicator, groups.map([](const MeshGroups&) {})));
   Result<Session> session = caught([&]() -> Result<Session> {
