@@ -213,8 +213,31 @@ def learns_digits():
             check(result["accuracy"] > 0.95, f"{model} on {ranks} ranks: {result['accuracy']}")
 
 
+def emulated():
+    """A device that only takes its time holds what is predicted for it, sends what is planned, and is never faster."""
+    predictor = pathlib.Path(TRAIN).with_name("sibyl")
+    for model, batch, ranks, words in [("zoo:resnet18", 8, 1, []), ("zoo:small-cnn-bn", 64, 2, []),
+                                       ("zoo:gpt2-mini", 2, 2, ["--parallel", "tensor=2", "--dim", "seq=64"]),
+                                       ("zoo:small-cnn-bn", 32, 2, ["--optimizer", "adam", "--micro-batches", 2])]:
+        case = [model, "--batch", batch, *words]
+        run = measured(*case, "--device", "emulated:dgx1-v100", "--steps", 3, "--warmup", 1, ranks=ranks)
+        done = subprocess.run([predictor, "predict", *map(str, case), "--cluster", "dgx1-v100", "--devices", str(ranks), "--json"],
+                              capture_output=True, text=True, check=True)
+        predicted = json.loads(done.stdout)
+        check("emulated: dgx1-v100" == run["device"] and "losses" not in run, "the result must say that nothing was computed")
+        memory = run["peak_memory_bytes"] / predicted["memory_bytes"]["total"] - 1
+        check(abs(memory) < 0.01, f"{case}: memory is off by {memory:+.2%}")
+        check(run["bytes_sent_per_step_by_rank"] == run["bytes_planned_per_step_by_rank"], f"{case}: bytes")
+        compute = sum(predicted["breakdown_s"][part] for part in ("forward", "backward", "optimizer"))
+        check(min(run["step_times_s"]) >= 0.98 * compute, f"{case}: {min(run['step_times_s'])} s, but its kernels take {compute} s")
+    for words, code in [(["--device", "emulate"], 2), (["--device", "emulated:"], 2), (["--device", "emulated:no-such"], 3),
+                        (["--device", "emulated:dgx1-v100", "--save-weights", FOLDER / "w"], 2)]:
+        train("zoo:small-cnn", "--batch", 4, "--steps", 1, *words, expect=code)
+
+
 CHECKS = {
     "alone": alone,
+    "emulated": emulated,
     "errors": errors,
     "full_disk": full_disk,
     "bytes": bytes_sent,
