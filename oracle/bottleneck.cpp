@@ -9,28 +9,35 @@ namespace {
 
 struct BoundTime {
   Seconds total;
-  std::string largest;  // the operation family that takes most of it
+  std::map<std::string, Seconds> families;
+
+  void add(const BoundTime& other) {
+    total += other.total;
+    for (const auto& [family, time] : other.families) families[family] += time;
+  }
+  [[nodiscard]] std::string largest() const {  // the operation family that takes most of it
+    const auto most = std::max_element(families.begin(), families.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most != families.end() ? most->first : "";
+  }
 };
 
 BoundTime time_bound_by(Bound bound, const Stage& stage, const PricedStage& priced) {
-  std::map<std::string, Seconds> families;
   BoundTime result;
   auto add = [&](StageKernels::Index key) {
     if (priced.prices[key].bound != bound) return;
     result.total += priced.time(key);
-    families[std::string(name_of(priced.kernels.keys[key].signature.attributes))] += priced.time(key);
+    result.families[std::string(name_of(priced.kernels.keys[key].signature.attributes))] += priced.time(key);
   };
   const double micro_batches = std::max(1.0, static_cast<double>(stage.micro_batches()));
   for (const StageKernels::OfStep& step : priced.kernels.steps) {
     if (step.forward) add(*step.forward);
     if (step.backward) add(*step.backward);
+    if (step.backward_weight) add(*step.backward_weight);
   }
-  for (auto& [family, time] : families) time *= micro_batches;
+  for (auto& [family, time] : result.families) time *= micro_batches;
   result.total *= micro_batches;
   for (const auto key : priced.kernels.updates) add(key);
-  const auto largest = std::max_element(families.begin(), families.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (largest != families.end()) result.largest = largest->first;
   return result;
 }
 
@@ -54,13 +61,49 @@ Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdo
   };
   auto share = [&](Seconds time) { return std::min(1.0, time / times.total); };
   const Bottleneck candidates[] = {
-      {"compute: " + arithmetic.largest, share(arithmetic.total), relieved({.compute_bound = 0.5})},
-      {"memory bandwidth: " + memory.largest, share(memory.total), relieved({.memory_bound = 0.5})},
+      {"compute: " + arithmetic.largest(), share(arithmetic.total), relieved({.compute_bound = 0.5})},
+      {"memory bandwidth: " + memory.largest(), share(memory.total), relieved({.memory_bound = 0.5})},
       {exchange_time(stage, priced) * 2.0 > times.breakdown.communication_exposed
            ? "network: exchanges between operations"
            : "network: data all-reduce",
        share(times.breakdown.communication_exposed), relieved({.network = 0.5})},
       {"host dispatch", share(times.breakdown.host), relieved({.host = 0.5})},
+  };
+  return *std::max_element(std::begin(candidates), std::end(candidates),
+                           [](const Bottleneck& a, const Bottleneck& b) { return a.relief < b.relief; });
+}
+
+Bottleneck find_bottleneck(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
+                           const SimulatedPipeline& times) {
+  BoundTime arithmetic, memory;
+  Seconds exchanges, sends;
+  const std::size_t coordinates = plan.schedule.size();
+  for (std::size_t s = times.slowest; s < plan.stages.size(); s += coordinates) {
+    const double micro_batches = plan.stages[s].micro_batches();
+    arithmetic.add(time_bound_by(Bound::compute, plan.stages[s], priced[s]));
+    memory.add(time_bound_by(Bound::memory, plan.stages[s], priced[s]));
+    exchanges += exchange_time(plan.stages[s], priced[s]);
+    for (const auto& send : {priced[s].send_forward, priced[s].send_backward})
+      if (send) sends += send->time * micro_batches;
+  }
+  const Seconds total = times.step.total, exposed = times.step.breakdown.communication_exposed;
+  const auto relieved = [&](Relief relief) {
+    return 1.0 - simulate_pipeline(plan, priced, slowdown, relief).step.total / total;
+  };
+  const auto share = [&](Seconds time) { return std::clamp(time / total, 0.0, 1.0); };
+  const std::string_view network = exchanges * 2.0 > exposed ? "exchanges between operations"
+                                   : sends * 2.0 > exposed   ? "between pipeline stages"
+                                                             : "data all-reduce";
+  // Idling that even stages would have too shrinks with more micro-batches: by half with twice as many.
+  const Seconds imbalance = total - std::min(total, evened_pipeline(plan, priced, slowdown));
+  const Seconds bubble = std::max(Seconds{}, times.step.breakdown.bubble - imbalance);
+  const Bottleneck candidates[] = {
+      {"compute: " + arithmetic.largest(), share(arithmetic.total), relieved({.compute_bound = 0.5})},
+      {"memory bandwidth: " + memory.largest(), share(memory.total), relieved({.memory_bound = 0.5})},
+      {"network: " + std::string(network), share(exposed), relieved({.network = 0.5})},
+      {"host dispatch", share(times.step.breakdown.host), relieved({.host = 0.5})},
+      {"pipeline imbalance: one stage takes longer than the others", share(imbalance), share(imbalance)},
+      {"pipeline bubble: few micro-batches for as many stages", share(bubble), share(bubble / 2)},
   };
   return *std::max_element(std::begin(candidates), std::end(candidates),
                            [](const Bottleneck& a, const Bottleneck& b) { return a.relief < b.relief; });

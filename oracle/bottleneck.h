@@ -4,10 +4,14 @@
 #include "calibration/cluster.h"
 #include "oracle/cost/price.h"
 #include "oracle/prediction.h"
+#include "oracle/simulate/pipeline.h"
 #include "oracle/simulate/step.h"
 
 namespace sibyl {
 
+// Of a pipeline, also: stages that take longer than others, and idling where nothing has arrived yet.
+Bottleneck find_bottleneck(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
+                           const SimulatedPipeline& times);
 Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const SimulatedStep& times);
 
 }  // namespace sibyl

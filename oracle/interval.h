@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "oracle/cost/price.h"
 #include "oracle/prediction.h"
+#include "oracle/simulate/step.h"
 
 namespace sibyl {
 
@@ -19,6 +20,10 @@ struct Uncertainty {
 };
 
 Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, Seconds exposed_communication, int ranks);
+// The same of a pipeline's coordinate, which has `stages` out of all, both parallel. What it idles through is as unsure as
+// what it does: the others' work.
+Uncertainty uncertainty(const Plan& plan, const std::vector<PricedStage>& priced, std::size_t coordinate,
+                        const SimulatedStep& times);
 
 // Expected maximum of p independent standard normal variables (Blom's approximation; 0 for one).
 double expected_maximum(int p);

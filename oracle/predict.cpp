@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "oracle/bottleneck.h"
+#include "oracle/cost/plan_for.h"
 #include "oracle/cost/price.h"
 #include "oracle/interval.h"
 #include "oracle/limits.h"
 #include "oracle/memory/footprint.h"
 #include "oracle/plan/plan.h"
 #include "oracle/reading.h"
+#include "oracle/simulate/pipeline.h"
 #include "oracle/simulate/step.h"
 
 namespace sibyl {
@@ -26,70 +28,148 @@ Result<void> check_devices(const Strategy& strategy, const Cluster& cluster) {
               "--parallel", fmt::format("at most data={}", cluster.devices() / strategy.devices_per_replica()));
 }
 
-std::vector<OperationCost> operation_costs(const Graph& graph, const Stage& stage, const PricedStage& priced) {
-  std::vector<OperationCost> costs;
+Estimate sum(const Estimate& a, const Estimate& b) {
+  const Seconds time = a.time + b.time;
+  const double error = time.value() > 0 ? (a.time * a.relative_error + b.time * b.relative_error) / time : 0.0;
+  return {time, error, std::max(a.provenance, b.provenance)};
+}
+
+void add_operation_costs(const Graph& graph, const Stage& stage, const PricedStage& priced,
+                         std::vector<OperationCost>& costs) {
   for (std::size_t i = 0; i < stage.steps.size(); ++i) {
     const auto* compute = std::get_if<Compute>(&stage.steps[i]);
     if (!compute) continue;
     OperationCost cost{graph[compute->operation].name, std::string(name_of(compute->attributes)), {}, {}};
-    if (const auto key = priced.kernels.steps[i].forward) cost.forward = priced.prices[*key].estimate.time;
-    if (const auto key = priced.kernels.steps[i].backward) cost.backward = priced.prices[*key].estimate.time;
+    const StageKernels::OfStep& kernels = priced.kernels.steps[i];
+    if (kernels.forward) cost.forward = priced.prices[*kernels.forward].estimate.time;
+    if (kernels.backward) cost.backward = priced.prices[*kernels.backward].estimate.time;
+    if (kernels.backward_weight) {
+      const Estimate& later = priced.prices[*kernels.backward_weight].estimate.time;
+      cost.backward = kernels.backward ? sum(cost.backward, later) : later;
+    }
     costs.push_back(std::move(cost));
   }
-  return costs;
 }
 
-void describe_plan(const Plan& plan, const PricedStage& priced, const Cluster& cluster, Prediction& prediction) {
+void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, const Cluster& cluster,
+                   Prediction& prediction) {
   const Strategy& strategy = plan.strategy;
   prediction.devices = strategy.devices();
   prediction.nodes = (strategy.devices() + cluster.devices_per_node - 1) / cluster.devices_per_node;
   prediction.global_batch = strategy.global_batch;
   prediction.micro_batch = plan.micro_batch;
   prediction.micro_batches = strategy.accumulation;
-  prediction.buckets = static_cast<int>(priced.messages.size());
   prediction.parallel = parallel_text(strategy);
   prediction.precision = to_string(strategy.precision);
   prediction.optimizer = to_string(strategy.optimizer);
-  if (priced.messages.empty() && prediction.breakdown.communication_total.value() <= 0) return;
-  const Algorithm algorithm = priced.messages.empty() ? Algorithm::ring : priced.messages.back().estimate.algorithm;
-  prediction.algorithm = to_string(algorithm);
-  prediction.bytes_sent = bytes_sent_per_step(plan, 0, algorithm);
+  const PricedMessage* last = nullptr;
+  bool exchanges = false;  // between operations
+  for (const PricedStage& stage : priced) {
+    prediction.buckets = std::max(prediction.buckets, static_cast<int>(stage.messages.size()));
+    if (!stage.messages.empty()) last = &stage.messages.back();
+    exchanges = exchanges || std::any_of(stage.exchanges.begin(), stage.exchanges.end(),
+                                         [](const PricedExchange& e) { return e.forward || e.backward; });
+  }
+  const Algorithm algorithm = last ? last->estimate.algorithm : Algorithm::ring;
+  if (last || exchanges) prediction.algorithm = to_string(algorithm);
+  const int alike = plan.mesh.stride(MeshAxis::pipeline);
+  for (int coordinate = 0; coordinate < plan.mesh.size(MeshAxis::pipeline); ++coordinate)
+    prediction.bytes_sent =
+        std::max(prediction.bytes_sent, bytes_sent_per_step(plan, coordinate * alike, algorithm));
+}
+
+// What the kinds of plans are told apart by: one stage, or several.
+struct Answer {
+  SimulatedStep times;
+  Uncertainty sure;
+  MemoryBreakdown memory;
+  Bottleneck bottleneck;
+};
+
+Answer answer_for(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown, const Cluster& cluster) {
+  const Stage& stage = plan.stages.front();
+  Answer answer;
+  answer.times = simulate_step(stage, priced.front(), slowdown);
+  answer.sure = uncertainty(stage, priced.front(), answer.times.breakdown.communication_exposed, plan.mesh.size());
+  answer.memory = footprint(stage, priced.front(), plan.strategy, cluster.kernels.device()).peak;
+  answer.bottleneck = find_bottleneck(stage, priced.front(), slowdown, answer.times);
+  return answer;
+}
+
+StageCost stage_cost(const Graph& graph, const Plan& plan, const PricedStage& priced, std::size_t index,
+                     Slowdown slowdown) {
+  const Stage& stage = plan.stages[index];
+  const auto time = [&](Turn::Kind kind) {
+    return simulate_turn(stage, priced, slowdown, Turn{kind, 0, static_cast<int>(index)}, {true, false}).total;
+  };
+  StageCost cost;
+  cost.first = graph[stage.first].name;
+  cost.coordinate = static_cast<int>(index % plan.schedule.size());
+  cost.forward = time(Turn::Kind::forward);
+  cost.backward = splits_backward(stage) ? time(Turn::Kind::backward_input) + time(Turn::Kind::backward_weight)
+                                         : time(Turn::Kind::backward);
+  cost.bytes_sent = link_bytes(stage, Pass::forward) + link_bytes(stage, Pass::backward);
+  return cost;
+}
+
+Answer answer_for_pipeline(const Graph& graph, const Plan& plan, const std::vector<PricedStage>& priced,
+                           Slowdown slowdown, const Cluster& cluster, std::vector<StageCost>& stages) {
+  const SimulatedPipeline pipeline = simulate_pipeline(plan, priced, slowdown);
+  Answer answer;
+  answer.times = pipeline.step;
+  answer.sure = uncertainty(plan, priced, pipeline.slowest, pipeline.step);
+  std::vector<MemoryBreakdown> memory;
+  for (std::size_t c = 0; c < plan.schedule.size(); ++c) {
+    memory.push_back(footprint(plan, priced, static_cast<int>(c), cluster.kernels.device()).peak);
+    if (memory.back().total > answer.memory.total) answer.memory = memory.back();
+  }
+  answer.bottleneck = find_bottleneck(plan, priced, slowdown, pipeline);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    stages.push_back(stage_cost(graph, plan, priced[s], s, slowdown));
+    const std::size_t c = s % plan.schedule.size();
+    stages.back().memory = memory[c].total;
+    stages.back().bubble = pipeline.coordinates[c].step.breakdown.bubble;
+  }
+  return answer;
 }
 
 }  // namespace
 
 Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const Cluster& cluster) {
   SIBYL_CHECK(check_devices(strategy, cluster));
-  SIBYL_TRY(const Plan plan, make_plan(graph, strategy));
-  const Stage& stage = plan.stages.front();
-  const PricedStage priced = price(plan, stage, cluster);
+  SIBYL_TRY(const Plan plan, plan_for(graph, strategy, cluster));
+  const std::vector<PricedStage> priced = price(plan, cluster);
   const Slowdown slowdown{cluster.overlap.compute_slowdown, cluster.overlap.communication_slowdown};
-  const SimulatedStep times = simulate_step(stage, priced, slowdown);
-  const Uncertainty sure = uncertainty(stage, priced, times.breakdown.communication_exposed, strategy.devices());
-
+  Prediction prediction;
+  const Answer answer = plan.stages.size() == 1
+                            ? answer_for(plan, priced, slowdown, cluster)
+                            : answer_for_pipeline(graph, plan, priced, slowdown, cluster, prediction.stages);
+  if (!prediction.stages.empty()) prediction.schedule = schedule_text(strategy);
   SIBYL_TRY(const Seconds reading, reading_time(plan, cluster));
 
-  Prediction prediction;
-  const Seconds alone = times.total + sure.slowest_rank;  // with every sample at hand
+  const Uncertainty& sure = answer.sure;
+  const Seconds alone = answer.times.total + sure.slowest_rank;  // with every sample at hand
   prediction.step_time = std::max(alone, reading);
   const Seconds margin = (reading > alone ? reading * reading_error : sure.standard_deviation) * ninety_percent;
   prediction.interval_low = std::max(Seconds{}, prediction.step_time - margin);
   prediction.interval_high = prediction.step_time + margin;
   prediction.throughput = static_cast<double>(strategy.global_batch) / prediction.step_time.value();
-  prediction.memory = footprint(stage, priced, strategy, cluster.kernels.device()).peak;
+  prediction.memory = answer.memory;
   prediction.memory_capacity = cluster.kernels.device().memory;
   prediction.fits = prediction.memory_capacity.value() <= 0 || prediction.memory.total <= prediction.memory_capacity;
-  prediction.breakdown = times.breakdown;
+  prediction.breakdown = answer.times.breakdown;
   prediction.breakdown.io = prediction.step_time - alone;
   prediction.breakdown.io_total = reading;
   // Where reading is what lasts longest, nothing else shortens the step.
   prediction.bottleneck =
       reading > alone ? Bottleneck{"storage: reading samples", 1.0, 1.0 - std::max(alone, reading / 2) / reading}
-                      : find_bottleneck(stage, priced, slowdown, times);
+                      : answer.bottleneck;
   prediction.provenance = sure.provenance;
-  prediction.operations = operation_costs(graph, stage, priced);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    add_operation_costs(graph, plan.stages[s], priced[s], prediction.operations);
   describe_plan(plan, priced, cluster, prediction);
-  prediction.limits = find_limits(graph, plan, stage, priced, prediction);
+  if (plan.stages.size() == 1)
+    prediction.limits = find_limits(graph, plan, plan.stages.front(), priced.front(), prediction);
   return prediction;
 }
 

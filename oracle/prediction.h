@@ -50,6 +50,16 @@ struct OperationCost {
   Estimate forward, backward;
 };
 
+// One stage of a pipeline.
+struct StageCost {
+  std::string first;          // the operation it begins with
+  int coordinate = 0;         // in the pipeline: which device of a replica
+  Seconds forward, backward;  // of one micro-batch, exchanges within the stage included
+  std::int64_t bytes_sent = 0;  // to its neighbours for one micro-batch, both ways
+  Bytes memory;               // of its device at the peak
+  Seconds bubble;             // of its device in the step
+};
+
 struct Prediction {
   Seconds step_time;
   Seconds interval_low, interval_high;  // 90 % confidence
@@ -68,6 +78,8 @@ struct Prediction {
   std::int64_t global_batch = 1, micro_batch = 1, micro_batches = 1;
   int buckets = 0;
   std::string parallel, precision, optimizer, algorithm;
+  std::string schedule;           // of a pipeline; else empty, as are its stages
+  std::vector<StageCost> stages;
 };
 
 }  // namespace sibyl

@@ -88,7 +88,8 @@ Result<void> parse_spatial(std::string_view text, std::string_view entry, Strate
 
 Result<void> parse_axis(std::string_view axis, std::string_view text, std::string_view entry, Strategy& strategy) {
   if (axis == "spatial") return parse_spatial(text, entry, strategy);
-  const std::array<std::pair<std::string_view, int*>, 5> axes = {{{"data", &strategy.data},
+  const std::array<std::pair<std::string_view, int*>, 6> axes = {{{"data", &strategy.data},
+                                                                  {"pipeline", &strategy.pipeline},
                                                                   {"tensor", &strategy.tensor},
                                                                   {"filter", &strategy.filter},
                                                                   {"channel", &strategy.channel},
@@ -96,7 +97,7 @@ Result<void> parse_axis(std::string_view axis, std::string_view text, std::strin
   const auto found = std::find_if(axes.begin(), axes.end(), [&](const auto& known) { return known.first == axis; });
   if (found == axes.end())
     return fail(ErrorCode::usage, fmt::format("'{}' is not an axis of parallelism", axis), "--parallel",
-                "data=N, tensor=N, sequence=N, filter=N, channel=N, spatial=HxW");
+                "data=N, tensor=N, sequence=N, filter=N, channel=N, spatial=HxW, pipeline=N");
   SIBYL_TRY(const int degree, parse_degree(text, entry));
   const bool again = axis == "sequence" || (axis == "tensor" && strategy.sequence);
   if (again && *found->second > 1 && *found->second != degree)
@@ -134,11 +135,45 @@ std::string parallel_text(const Strategy& strategy) {
     text += fmt::format(",spatial={}x{}x{}", strategy.depth, strategy.height, strategy.width);
   else if (strategy.height * strategy.width > 1)
     text += fmt::format(",spatial={}x{}", strategy.height, strategy.width);
+  add("pipeline", strategy.pipeline);
   return text;
 }
 
+namespace {
+
+constexpr std::array<std::string_view, 4> schedule_names = {"gpipe", "1f1b", "interleaved", "zero-bubble"};
+
+}  // namespace
+
+std::string schedule_text(const Strategy& strategy) {
+  const std::string_view name = schedule_names[static_cast<std::size_t>(strategy.schedule)];
+  if (strategy.schedule != PipelineSchedule::interleaved) return std::string(name);
+  return fmt::format("{}:{}", name, strategy.chunks);
+}
+
+Result<void> parse_schedule(std::string_view text, Strategy& strategy) {
+  const std::size_t colon = text.find(':');
+  const auto known = std::find(schedule_names.begin(), schedule_names.end(), text.substr(0, colon));
+  const bool interleaved = known != schedule_names.end() && *known == "interleaved";
+  if (known == schedule_names.end() || interleaved != (colon != std::string_view::npos))
+    return fail(ErrorCode::usage, fmt::format("'{}' is not a schedule", text), "--schedule",
+                "gpipe, 1f1b, interleaved:V with V stages on each device, or zero-bubble");
+  int chunks = 1;
+  if (interleaved) {
+    const std::string_view digits = text.substr(colon + 1);
+    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), chunks);
+    if (status != std::errc{} || end != digits.data() + digits.size() || chunks < 2 || chunks > 4096)
+      return fail(ErrorCode::usage, fmt::format("'{}' needs a whole number of stages, at least 2", text),
+                  "--schedule", "interleaved:2");
+  }
+  strategy.schedule = static_cast<PipelineSchedule>(known - schedule_names.begin());
+  strategy.chunks = chunks;
+  return {};
+}
+
 std::string_view to_string(MeshAxis axis) {
-  constexpr std::array<std::string_view, 7> names = {"tensor", "filter", "channel", "depth", "height", "width", "data"};
+  constexpr std::array<std::string_view, 8> names = {"tensor", "filter", "channel", "depth",
+                                                     "height", "width",  "data",    "pipeline"};
   return names[static_cast<std::size_t>(axis)];
 }
 
@@ -151,6 +186,7 @@ int Strategy::degree(MeshAxis axis) const {
     case MeshAxis::height: return height;
     case MeshAxis::width: return width;
     case MeshAxis::data: return data;
+    case MeshAxis::pipeline: return pipeline;
   }
   return 1;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -32,14 +33,21 @@ enum class Recompute {
 enum class DataSource { memory, storage };
 
 // The axes along which devices share the work of a step.
-enum class MeshAxis { tensor, filter, channel, depth, height, width, data };
+enum class MeshAxis { tensor, filter, channel, depth, height, width, data, pipeline };
 std::string_view to_string(MeshAxis axis);
+
+// The order of a pipeline's passes (plan/pipeline/schedules.h).
+enum class PipelineSchedule { gpipe, one_forward_one_backward, interleaved, zero_bubble };
 
 struct Strategy {
   int data = 1;                    // replicas
   // What one replica is split over. tensor: weights by columns and rows in turn; filter, channel: by one of the two;
   // depth, height, width: images.
   int tensor = 1, filter = 1, channel = 1, depth = 1, height = 1, width = 1;
+  int pipeline = 1;                // devices among which the model's stages are dealt out
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  int chunks = 1;                  // stages of each of them; interleaved: at least 2
+  std::vector<std::string> stage_starts = {};  // operations that begin the stages after the first; empty: balanced
   bool sequence = false;           // tensor: what lies between weights is split along the sequence
   std::int64_t global_batch = 1;   // samples of one step over all replicas
   std::int64_t accumulation = 1;   // micro-batches whose gradients are summed before the exchange
@@ -55,7 +63,10 @@ struct Strategy {
 
   [[nodiscard]] int degree(MeshAxis axis) const;
   [[nodiscard]] int devices() const { return data * devices_per_replica(); }
-  [[nodiscard]] int devices_per_replica() const { return tensor * filter * channel * depth * height * width; }
+  [[nodiscard]] int devices_per_replica() const {
+    return tensor * filter * channel * depth * height * width * pipeline;
+  }
+  [[nodiscard]] int stages() const { return pipeline * chunks; }
 };
 
 DType compute_type(Precision precision);
@@ -65,6 +76,9 @@ std::string_view to_string(Recompute recompute);
 Result<Recompute> parse_recompute(std::string_view text);
 std::string_view to_string(OptimizerKind kind);
 Result<OptimizerKind> parse_optimizer(std::string_view text);
+// "gpipe", "1f1b", "interleaved:2", "zero-bubble": schedule and chunks.
+std::string schedule_text(const Strategy& strategy);
+Result<void> parse_schedule(std::string_view text, Strategy& strategy);
 // "data=8,spatial=2x2" into the strategy's degrees; an unknown axis or a degree below 1 is an Error of code usage.
 // spatial is HxW, or DxHxW; sequence=N is tensor=N with the sequence split.
 Result<void> parse_parallel(std::string_view text, Strategy& strategy);

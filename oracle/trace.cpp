@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "oracle/cost/plan_for.h"
 #include "oracle/cost/price.h"
 #include "oracle/plan/names.h"
 #include "oracle/plan/plan.h"
+#include "oracle/simulate/pipeline.h"
 #include "oracle/simulate/step.h"
 
 namespace sibyl {
@@ -98,39 +100,92 @@ void add_waits(const Prediction& prediction, Seconds done, std::vector<TraceSpan
     spans.push_back({"wait for samples", "wait", prediction.step_time - samples, prediction.step_time, {}});
 }
 
-TraceProcess process_of(const Graph& graph, const Plan& plan, std::size_t stage_index, const Cluster& cluster,
-                        const Prediction& prediction) {
-  const Stage& stage = plan.stages[stage_index];
+class ProcessWriter {
+ public:
+  // Ranks that do the same begin with `rank`.
+  ProcessWriter(int rank, int alike, const std::string& part) : process_{TraceSource::predicted, rank, {}, {}} {
+    process_.name = alike > 1 ? fmt::format("rank {} (and {} alike){}, predicted", rank, alike - 1, part)
+                              : fmt::format("rank {}{}, predicted", rank, part);
+    for (const std::string_view track : {compute_track, communication_track, host_track})
+      process_.tracks.push_back({std::string(track), {}});
+  }
+
+  void add(std::string_view track, TraceSpan span) {
+    done_ = std::max(done_, span.end);
+    std::ranges::find(process_.tracks, track, &TraceTrack::name)->spans.push_back(std::move(span));
+  }
+
+  TraceProcess finish(const Prediction& prediction) {
+    add_waits(prediction, done_, process_.tracks.back().spans);
+    std::erase_if(process_.tracks, [](const TraceTrack& track) { return track.spans.empty(); });
+    return std::move(process_);
+  }
+
+  void add_track(std::string_view name) { process_.tracks.insert(process_.tracks.begin(), {std::string(name), {}}); }
+  [[nodiscard]] Seconds done() const { return done_; }
+
+ private:
+  TraceProcess process_;
+  Seconds done_;
+};
+
+TraceProcess process_of(const Graph& graph, const Plan& plan, const Cluster& cluster, const Prediction& prediction) {
+  const Stage& stage = plan.stages.front();
   const PricedStage priced = price(plan, stage, cluster);
   const Slowdown slowdown{cluster.overlap.compute_slowdown, cluster.overlap.communication_slowdown};
   const Writer writer(stage, priced, cluster.kernels.device().backend);
-  const int alike = plan.mesh.size() / static_cast<int>(plan.stages.size());
-  const int rank = alike * static_cast<int>(stage_index);
+  ProcessWriter process(0, plan.mesh.size(), "");
+  for (const NamedSpan& span : timeline(graph, stage, priced, slowdown)) process.add(span.track, writer.written(span));
+  return process.finish(prediction);
+}
 
-  TraceProcess process{TraceSource::predicted, rank, {}, {}};
-  process.name = alike > 1 ? fmt::format("rank {} (and {} alike), predicted", rank, alike - 1)
-                           : fmt::format("rank {}, predicted", rank);
-  for (const std::string_view track : {compute_track, communication_track, host_track})
-    process.tracks.push_back({std::string(track), {}});
-  Seconds done;
-  for (const NamedSpan& span : timeline(graph, stage, priced, slowdown)) {
-    const auto track = std::ranges::find(process.tracks, span.track, &TraceTrack::name);
-    track->spans.push_back(writer.written(span));
-    done = std::max(done, span.span.end);
+constexpr std::string_view turns_track = "turns", sends_track = "sends";
+
+// One coordinate of a pipeline: beside its kernels and messages the turns themselves, and what it sends to its neighbours.
+TraceProcess process_of(const Graph& graph, const Plan& plan, const std::vector<PricedStage>& priced,
+                        const SimulatedPipeline& pipeline, std::size_t coordinate, const Cluster& cluster,
+                        const Prediction& prediction) {
+  const Slowdown slowdown{cluster.overlap.compute_slowdown, cluster.overlap.communication_slowdown};
+  const int alike = plan.mesh.stride(MeshAxis::pipeline);
+  ProcessWriter process(static_cast<int>(coordinate) * alike, alike, fmt::format(", pipeline device {}", coordinate));
+  process.add_track(sends_track);
+  process.add_track(turns_track);
+  const CoordinateTimes& own = pipeline.coordinates[coordinate];
+  for (const TimedTurn& timed : own.turns) {
+    const auto s = static_cast<std::size_t>(timed.turn.stage);
+    const std::string name =
+        fmt::format("{} {} of stage {}", to_string(timed.turn.kind), timed.turn.micro_batch, timed.turn.stage);
+    process.add(turns_track, {name, "turn", timed.span.start, timed.span.end, {}});
+    if (timed.sent.end > timed.sent.start)
+      process.add(sends_track, {"send " + name, "communication", timed.sent.start, timed.sent.end, {}});
+    const Writer writer(plan.stages[s], priced[s], cluster.kernels.device().backend);
+    for (NamedSpan span : turn_timeline(graph, plan.stages[s], priced[s], slowdown, timed.turn, timed.place)) {
+      span.micro_batch = timed.turn.micro_batch;
+      span.span.start += timed.span.start;
+      span.span.end += timed.span.start;
+      process.add(span.track, writer.written(span));
+    }
   }
-  add_waits(prediction, done, process.tracks.back().spans);
-  std::erase_if(process.tracks, [](const TraceTrack& track) { return track.spans.empty(); });
-  return process;
+  const Seconds end = process.done(), total = own.step.total;
+  if (total > end) process.add(compute_track, {std::string(optimizer_name), "optimizer", end, total, {}});
+  return process.finish(prediction);
 }
 
 }  // namespace
 
 Result<PredictedTrace> trace_step(const Graph& graph, const Strategy& strategy, const Cluster& cluster) {
   SIBYL_TRY(Prediction prediction, predict(graph, strategy, cluster));
-  SIBYL_TRY(const Plan plan, make_plan(graph, strategy));
+  SIBYL_TRY(const Plan plan, plan_for(graph, strategy, cluster));
   PredictedTrace trace;
-  for (std::size_t i = 0; i < plan.stages.size(); ++i)
-    trace.processes.push_back(process_of(graph, plan, i, cluster, prediction));
+  if (plan.stages.size() == 1) {
+    trace.processes.push_back(process_of(graph, plan, cluster, prediction));
+  } else {
+    const std::vector<PricedStage> priced = price(plan, cluster);
+    const SimulatedPipeline pipeline = simulate_pipeline(
+        plan, priced, {cluster.overlap.compute_slowdown, cluster.overlap.communication_slowdown});
+    for (std::size_t c = 0; c < plan.schedule.size(); ++c)
+      trace.processes.push_back(process_of(graph, plan, priced, pipeline, c, cluster, prediction));
+  }
   trace.prediction = std::move(prediction);
   return trace;
 }

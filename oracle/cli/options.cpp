@@ -90,6 +90,21 @@ Result<void> read_exchange(const Arguments& arguments, Strategy& strategy) {
   return {};
 }
 
+Result<void> read_pipeline(const Arguments& arguments, Strategy& strategy) {
+  for (const char* option : {"--schedule", "--stages"})
+    if (strategy.pipeline == 1 && arguments.has(option))
+      return fail(ErrorCode::usage, fmt::format("{} has no effect without a pipeline", option), {},
+                  "give --parallel pipeline=N too");
+  if (const auto schedule = arguments.text("--schedule")) SIBYL_CHECK(parse_schedule(*schedule, strategy));
+  const auto stages = arguments.text("--stages");
+  if (!stages) return {};
+  for (const std::string_view name : split(*stages, ',')) strategy.stage_starts.emplace_back(name);
+  if (static_cast<int>(strategy.stage_starts.size()) + 1 == strategy.stages()) return {};
+  return fail(ErrorCode::usage,
+              fmt::format("--stages names the beginnings of {} stages after the first, and there are {}",
+                          strategy.stage_starts.size(), strategy.stages() - 1));
+}
+
 }  // namespace
 
 Result<BatchSize> parse_batch(std::string_view text) {
@@ -144,12 +159,18 @@ std::vector<Option> strategy_options() {
        .value = "N[/device]",
        .help = "samples of one step: over all devices, or of each",
        .fallback = "32/device"},
-      {.name = "--parallel", .value = "AXIS=N", .help = "how the model is split: data=64; tensor, sequence, filter, channel=N; spatial=HxW", .fallback = {}},
+      {.name = "--parallel", .value = "AXIS=N", .help = "how the model is split: data=64; tensor, sequence, filter, channel, pipeline=N; spatial=HxW", .fallback = {}},
       {.name = "--micro-batches",
        .value = "N",
        .help = "parts of a device's batch that run one after the other, gradients summed",
        .fallback = "1",
        .alias = "--accumulation"},
+      {.name = "--schedule",
+       .value = "NAME",
+       .help = "order of a pipeline's passes: gpipe, 1f1b, interleaved:V, zero-bubble; 1f1b unless given"},
+      {.name = "--stages",
+       .value = "NAME,…",
+       .help = "operations that begin the pipeline's later stages; balanced unless given"},
       {.name = "--precision",
        .value = "TYPE",
        .help = "what kernels compute in",
@@ -227,6 +248,7 @@ Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> de
   strategy.global_batch = batch.global(strategy.devices());
   SIBYL_TRY(const auto micro_batches, arguments.integer("--micro-batches", 1));
   strategy.accumulation = micro_batches.value_or(1);
+  SIBYL_CHECK(read_pipeline(arguments, strategy));
   if (const auto precision = arguments.text("--precision")) {
     SIBYL_TRY(strategy.precision, parse_precision(*precision));
   }

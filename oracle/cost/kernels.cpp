@@ -12,13 +12,16 @@ namespace {
 class Collector {
  public:
   Collector(const Stage& stage, Backend backend)
-      : stage_(stage), backend_(backend), sharded_(sharded_parameters(stage)) {}
+      : stage_(stage),
+        backend_(backend),
+        sharded_(sharded_parameters(stage)),
+        later_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>(stage.steps.size(), 0)) {}
 
   StageKernels collect() {
     result_.steps.resize(stage_.steps.size());
     for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
       if (const auto* compute = std::get_if<Compute>(&stage_.steps[i]))
-        add_passes(*compute, result_.steps[i]);
+        add_passes(*compute, later_[i], result_.steps[i]);
       else
         add_copies(std::get<Exchange>(stage_.steps[i]), result_.steps[i]);
     }
@@ -35,10 +38,12 @@ class Collector {
     return entry->second;
   }
 
-  void add_passes(const Compute& compute, StageKernels::OfStep& step) {
+  void add_passes(const Compute& compute, std::uint32_t later, StageKernels::OfStep& step) {
     Signature s = signature(stage_, compute);
     step.forward = index_of({s, Pass::forward, 0});
-    if (compute.gradients != 0) step.backward = index_of({std::move(s), Pass::backward, compute.gradients});
+    if (later != 0) step.backward_weight = index_of({s, Pass::backward, later});
+    const std::uint32_t now = compute.gradients & ~later;
+    if (now != 0) step.backward = index_of({std::move(s), Pass::backward, now});
   }
 
   void add_copies(const Exchange& exchange, StageKernels::OfStep& step) {
@@ -73,7 +78,10 @@ class Collector {
   void add_gradient_work() {
     std::vector<int> uses(stage_.tensors.size(), 0);
     each_gradient([&](std::size_t, LocalTensorId tensor) { ++uses[tensor.index()]; });
-    std::vector<bool> seen(stage_.tensors.size(), false);
+    std::vector<bool> seen(stage_.tensors.size(), false), exchanged(stage_.tensors.size(), false);
+    for (const GradientSync& sync : stage_.gradients)
+      for (const Bucket& bucket : sync.buckets)
+        for (const LocalTensorId parameter : bucket.parameters) exchanged[parameter.index()] = true;
     for (std::size_t i = stage_.steps.size(); i-- > 0;)
       each_gradient_of(i, [&](std::size_t step, LocalTensorId id) {
         const LocalTensor& tensor = stage_[id];
@@ -81,7 +89,7 @@ class Collector {
         seen[id.index()] = true;
         if (tensor.kind != TensorKind::parameter || --uses[id.index()] > 0) return;
         if (stage_.micro_batches() > 1) result_.steps[step].parameter_sums.push_back(index_of(addition(tensor)));
-        if (stage_.gradients.empty()) return;
+        if (!exchanged[id.index()]) return;
         result_.steps[step].bucket_copies.push_back(index_of(copy(tensor)));
         if (!sharded_[id.index()]) result_.copies_back.push_back(index_of(copy(tensor)));
       });
@@ -140,7 +148,8 @@ class Collector {
 
   const Stage& stage_;
   Backend backend_;
-  std::vector<bool> sharded_;  // by tensor
+  std::vector<bool> sharded_;         // by tensor
+  std::vector<std::uint32_t> later_;  // by step
   StageKernels result_;
   std::unordered_map<KernelKey, std::size_t> known_;
 };

@@ -22,6 +22,7 @@ struct StageKernels {
 
   struct OfStep {
     std::optional<Index> forward, backward;
+    std::optional<Index> backward_weight;  // where a backward is taken in two parts, the second; `backward` is the first
     std::vector<Index> sums;             // gradient additions when this step's backward has run
     std::vector<Index> parameter_sums;   // the same into parameters' gradients, from the second micro-batch on
     std::vector<Index> bucket_copies;    // gradients copied into a bucket, on the last micro-batch

@@ -24,17 +24,25 @@ std::vector<std::size_t> completing_steps(const Stage& stage) {
   return completing;
 }
 
+int first_rank(const Plan& plan, int stage) {
+  return stage % plan.mesh.size(MeshAxis::pipeline) * plan.mesh.stride(MeshAxis::pipeline);
+}
+
 void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
   const std::vector<std::size_t> completing = completing_steps(stage);
   for (const GradientSync& sync : stage.gradients) {
-    priced.overlapped = priced.overlapped && sync.overlapped;
-    const GroupPlacement group = placement(plan.mesh, sync.axes, cluster.devices_per_node);
+    const GroupPlacement group =
+        sync.stages.empty() ? placement(plan.mesh, sync.axes, cluster.devices_per_node)
+                            : placement(plan.mesh, sync_group(plan, sync, first_rank(plan, sync.stages.front())),
+                                        cluster.devices_per_node);
     for (const Bucket& bucket : sync.buckets) {
       PricedMessage message;
       message.bytes = Bytes{static_cast<double>(bucket.bytes())};
       const Collective collective = sync.sharded() ? Collective::reduce_scatter : Collective::all_reduce;
       message.estimate = cluster.network.collective(collective, message.bytes, group);
       message.scattered = sync.sharded();
+      message.overlapped = sync.overlapped;
+      message.stages = sync.stages;
       message.ready_after = stage.steps.size();
       for (const LocalTensorId parameter : bucket.parameters)
         message.ready_after = std::min(message.ready_after, completing[parameter.index()]);
@@ -47,7 +55,10 @@ void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster
 PricedMessage price_gather(const Plan& plan, const GradientSync& sync, const Bucket& bucket, const Cluster& cluster) {
   const Bytes bytes{static_cast<double>(bucket.bytes())};
   const GroupPlacement group = placement(plan.mesh, sync.axes, cluster.devices_per_node);
-  return {cluster.network.collective(Collective::all_gather, bytes, group), 0, bytes, false};
+  PricedMessage gather;
+  gather.estimate = cluster.network.collective(Collective::all_gather, bytes, group);
+  gather.bytes = bytes;
+  return gather;
 }
 
 void price_gathers(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
@@ -80,17 +91,52 @@ std::optional<CollectiveEstimate> price_transfer(const Transfer& transfer, const
   return network.collective(*collective, Bytes{elements * size_in_bytes(from.dtype)}, group);
 }
 
+}  // namespace
+
+PricedExchange price_exchange(const Mesh& mesh, const Stage& stage, const Exchange& exchange, const Cluster& cluster) {
+  const GroupPlacement group = placement(mesh, exchange.axis, cluster.devices_per_node);
+  const LocalTensor& in = stage[exchange.input];
+  const LocalTensor& out = stage[exchange.output];
+  return {price_transfer(exchange.forward, in, out.shape, cluster.network, group),
+          price_transfer(exchange.backward, out, in.shape, cluster.network, group)};
+}
+
+namespace {
+
 void price_exchanges(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
   priced.exchanges.resize(stage.steps.size());
-  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
-    const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
-    if (!exchange) continue;
-    const GroupPlacement group = placement(plan.mesh, exchange->axis, cluster.devices_per_node);
-    const LocalTensor& in = stage[exchange->input];
-    const LocalTensor& out = stage[exchange->output];
-    priced.exchanges[i] = {price_transfer(exchange->forward, in, out.shape, cluster.network, group),
-                           price_transfer(exchange->backward, out, in.shape, cluster.network, group)};
+  for (std::size_t i = 0; i < stage.steps.size(); ++i)
+    if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i]))
+      priced.exchanges[i] = price_exchange(plan.mesh, stage, *exchange, cluster);
+}
+
+// From the ranks of one stage to those of another: across nodes if any pair is, each node's pairs sharing its NICs.
+Estimate price_send(const Plan& plan, const Stage& stage, const std::vector<Link>& links, bool gradients, int from,
+                    const Cluster& cluster) {
+  const int alike = plan.mesh.stride(MeshAxis::pipeline), per_node = cluster.devices_per_node;
+  const int to = first_rank(plan, links.front().peer), first = first_rank(plan, from);
+  bool same_node = true;
+  for (int i = 0; i < alike && same_node; ++i) same_node = (first + i) / per_node == (to + i) / per_node;
+  Estimate sum{{}, 0.0, Provenance::measured};
+  double error = 0;
+  for (const Link& link : links) {
+    if (gradients && !link.gradient) continue;
+    const LocalTensor& tensor = stage[link.tensor];
+    const Bytes bytes{static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype)};
+    const Estimate one = cluster.network.point_to_point(bytes, same_node, std::min(alike, per_node));
+    sum.time += one.time;
+    error += one.time.value() * one.relative_error;
+    sum.provenance = std::max(sum.provenance, one.provenance);
   }
+  sum.relative_error = sum.time.value() > 0 ? error / sum.time.value() : 0.0;
+  return sum;
+}
+
+void price_links(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
+  if (!stage.sends.empty())
+    priced.send_forward = price_send(plan, stage, stage.sends, false, stage.sends.front().peer - 1, cluster);
+  if (!stage.receives.empty())
+    priced.send_backward = price_send(plan, stage, stage.receives, true, stage.receives.front().peer + 1, cluster);
 }
 
 }  // namespace
@@ -107,8 +153,15 @@ PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster) 
   priced.composition = cluster.composition;
   price_messages(plan, stage, cluster, priced);
   price_exchanges(plan, stage, cluster, priced);
+  price_links(plan, stage, cluster, priced);
   price_gathers(plan, stage, cluster, priced);
   price_norms(plan, stage, cluster, priced);
+  return priced;
+}
+
+std::vector<PricedStage> price(const Plan& plan, const Cluster& cluster) {
+  std::vector<PricedStage> priced;
+  for (const Stage& stage : plan.stages) priced.push_back(price(plan, stage, cluster));
   return priced;
 }
 

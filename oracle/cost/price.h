@@ -25,6 +25,8 @@ struct PricedMessage {
   std::size_t ready_after = 0;  // index of the step whose backward completes the bucket
   Bytes bytes;
   bool scattered = false;  // a reduce-scatter, not an all-reduce
+  bool overlapped = true;      // else it is sent when backward has ended
+  std::vector<int> stages = {};  // of a parameter that several stages hold: sent when all of them have ended
 };
 
 // An exchange between operations: computation waits for it.
@@ -42,7 +44,8 @@ struct PricedStage {
   // parts is gathered.
   std::optional<CollectiveEstimate> clip_norm, tensor_norms;
   std::vector<PricedMessage> gathers;
-  bool overlapped = true;
+  std::optional<Estimate> send_forward;   // of all it sends to the next stage for one micro-batch
+  std::optional<Estimate> send_backward;  // to the one before
   Seconds dispatch;         // host time to launch one kernel
   Seconds overhead;         // host time per operation that no kernel contains
   Composition composition;  // how kernels in a row differ from kernels alone
@@ -53,6 +56,8 @@ struct PricedStage {
   }
 };
 
+PricedExchange price_exchange(const Mesh& mesh, const Stage& stage, const Exchange& exchange, const Cluster& cluster);
 PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster);
+std::vector<PricedStage> price(const Plan& plan, const Cluster& cluster);  // of each stage
 
 }  // namespace sibyl

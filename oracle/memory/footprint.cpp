@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "models/training/gradient_aliasing.h"
 #include "models/training/training.h"
@@ -76,17 +77,17 @@ struct Storage {
 
 class StepWalk {
  public:
-  StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device)
+  StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device, Ledger& ledger)
       : stage_(stage),
         priced_(priced),
         strategy_(strategy),
         device_(device),
-        ledger_(device.backend == Backend::cpu ? 64 : 512),
+        ledger_(ledger),
         storage_of_(stage.tensors.size(), no_storage),
         gradient_of_(stage.tensors.size(), no_storage),
-        saved_(stage.steps.size()),
         again_(recomputed_steps(stage)),
-        kept_(stage.recomputed.size()),
+        later_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>(stage.steps.size(), 0)),
+        linked_(!stage.receives.empty() || !stage.sends.empty()),
         sharded_(sharded_parameters(stage)),
         gathered_(stage.units.size(), false),
         overlapped_(strategy.exchange == GradientExchange::overlapped) {
@@ -97,31 +98,13 @@ class StepWalk {
     }
   }
 
-  Footprint walk() {
-    take_static();
-    for (const Turn& turn : stage_.schedule) {
-      if (turn.kind == Turn::Kind::forward)
-        forward();
-      else
-        backward(turn.micro_batch + 1 == stage_.micro_batches());
-    }
-    update();
-    return ledger_.result();
-  }
-
- private:
-  double bytes_of(LocalTensorId id) const {
-    return static_cast<double>(element_count(stage_[id].shape)) * size_in_bytes(stage_[id].dtype);
-  }
-
-  // What is there before the step and stays: weights, optimizer state, buckets, the framework, this step's batch.
+  // What is there before the step and stays: weights, optimizer state, buckets, this step's batch.
   void take_static() {
-    ledger_.take(framework, device_.framework_base.value());
     for (std::size_t i = 0; i < stage_.tensors.size(); ++i) {
       const LocalTensor& tensor = stage_.tensors[i];
       const bool weight = tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer;
       if (weight && !sharded_[i]) ledger_.take(weights, bytes_of(LocalTensorId{i}));
-      if (tensor.kind == TensorKind::input) ledger_.take(activations, bytes_of(LocalTensorId{i}));
+      if (tensor.kind == TensorKind::input && !linked_) ledger_.take(activations, bytes_of(LocalTensorId{i}));
     }
     for (const Update& update : stage_.updates)
       if (!sharded_[update.parameter.index()]) take_state(element_count(stage_[update.parameter].shape));
@@ -132,6 +115,47 @@ class StepWalk {
         for (const Bucket& bucket : stage_.gradients[s].buckets)
           ledger_.take(communication, static_cast<double>(bucket.bytes()));
     }
+  }
+
+  // Each turn, in the order of the schedule.
+  void take(const Turn& turn) {
+    micro_batch_ = turn.micro_batch;
+    if (turn.kind == Turn::Kind::forward)
+      forward();
+    else
+      backward(turn.kind, ++backwards_ == backward_turns());
+  }
+
+  // Gradients are dropped after the update, so its peak is what is live now and one kernel's workspace.
+  void update() {
+    ledger_.phase("optimizer");
+    // Every direction is known before the norms of the whole tensors are.
+    if (strategy_.optimizer == OptimizerKind::lamb && !stage_.norm_axes.empty())
+      for (const double bytes : direction_bytes()) ledger_.take(optimizer, bytes);
+    for (const std::size_t kernel : priced_.kernels.updates) with_workspace(kernel, [] {});
+  }
+
+ private:
+  // Storages of a micro-batch that is on its way: what autograd keeps, by step; inputs of segments that run again; what
+  // the rank itself holds until backward.
+  struct Held {
+    std::vector<std::vector<std::size_t>> saved, segments;
+    std::vector<std::size_t> own;
+  };
+  Held& held() {
+    Held& result = held_[micro_batch_];
+    if (result.saved.empty()) {
+      result.saved.resize(stage_.steps.size());
+      result.segments.resize(stage_.recomputed.size());
+    }
+    return result;
+  }
+  [[nodiscard]] int backward_turns() const {
+    return static_cast<int>(stage_.schedule.size()) - stage_.micro_batches();
+  }
+
+  double bytes_of(LocalTensorId id) const {
+    return static_cast<double>(element_count(stage_[id].shape)) * size_in_bytes(stage_[id].dtype);
   }
 
   void take_state(std::int64_t elements) {
@@ -182,8 +206,27 @@ class StepWalk {
     if (extra > 0) ledger_.take(workspace, extra), ledger_.give(workspace, extra);
   }
 
+  // What comes from outside for this micro-batch.
+  void receive() {
+    for (std::size_t t = 0; linked_ && t < stage_.tensors.size(); ++t) {
+      if (stage_.tensors[t].kind != TensorKind::input) continue;
+      const std::size_t last = storage_of_[t];
+      hold(storage_of_[t] = allocate(bytes_of(LocalTensorId{t}), activations));
+      release(last);
+    }
+    for (const Link& link : stage_.receives) {
+      hold(storage_of_[link.tensor.index()] = allocate(bytes_of(link.tensor), activations));
+      keep(link.tensor);
+    }
+  }
+  void keep(LocalTensorId id) {
+    hold(storage_of_[id.index()]);
+    held().own.push_back(storage_of_[id.index()]);
+  }
+
   void forward() {
     ledger_.phase("forward");
+    receive();
     std::vector<int> uses(stage_.tensors.size(), 0);
     for (const Step& step : stage_.steps)
       for (const LocalTensorId in : inputs_of(step))
@@ -197,6 +240,27 @@ class StepWalk {
       for (std::size_t u = 0; u < stage_.units.size(); ++u)
         if (stage_.units[u].end == i + 1 && !stays_gathered(stage_, stage_.units[u])) leave(u);
     }
+    hand_on();
+  }
+
+  // The program lets go of what it sent and of what it received; the rank holds both: there backward begins and ends.
+  void hand_on() {
+    for (const Link& link : stage_.sends) keep(link.tensor);
+    for (const Link& link : stage_.sends) release(storage_of_[link.tensor.index()]);
+    for (const Link& link : stage_.receives)
+      if (!is_sent(link.tensor)) release(storage_of_[link.tensor.index()]);
+  }
+  [[nodiscard]] bool is_sent(LocalTensorId id) const {
+    return std::any_of(stage_.sends.begin(), stage_.sends.end(), [&](const Link& link) { return link.tensor == id; });
+  }
+  [[nodiscard]] bool is_received(LocalTensorId id) const {
+    return std::any_of(stage_.receives.begin(), stage_.receives.end(),
+                       [&](const Link& link) { return link.tensor == id; });
+  }
+  // Does the program let go of it after its last consumer?
+  [[nodiscard]] bool dies(LocalTensorId id) const {
+    if (!linked_) return true;
+    return stage_[id].kind != TensorKind::input && !is_sent(id) && !is_received(id);
   }
 
   // `uses`: consumers to come, by tensor.
@@ -210,17 +274,18 @@ class StepWalk {
         move(std::get<Exchange>(step));
     });
     if (compute && saves) save(*compute, i);
+    const bool replayed = saves && again_[i];
     // The program's own reference goes when the last consumer has run (at once if nobody consumes it).
     for (const LocalTensorId in : inputs_of(step))
-      if (in.valid() && --uses[in.index()] == 0) release(storage_of_[in.index()]);
+      if (in.valid() && --uses[in.index()] == 0 && (replayed || dies(in))) release(storage_of_[in.index()]);
     for (const LocalTensorId out : outputs_of(step))
-      if (uses[out.index()] == 0) release(storage_of_[out.index()]);
+      if (uses[out.index()] == 0 && (replayed || dies(out))) release(storage_of_[out.index()]);
   }
 
   void keep_inputs(std::size_t segment) {
     for (const LocalTensorId in : inputs_of(stage_, stage_.recomputed[segment])) {
       hold(storage_of_[in.index()]);
-      kept_[segment].push_back(storage_of_[in.index()]);
+      held().segments[segment].push_back(storage_of_[in.index()]);
     }
   }
 
@@ -234,21 +299,21 @@ class StepWalk {
       for (const LocalTensorId in : inputs_of(stage_.steps[i]))
         if (in.valid()) ++uses[in.index()];
     for (std::size_t n = 0; n < inputs.size(); ++n) {
-      storage_of_[inputs[n].index()] = kept_[segment][n];
-      hold(kept_[segment][n]);  // for the program, which releases it after the last consumer
+      storage_of_[inputs[n].index()] = held().segments[segment][n];
+      hold(held().segments[segment][n]);  // for the program, which releases it after the last consumer
     }
     for (const LocalTensorId out : outputs) {
       ++uses[out.index()];
       hold(gradient_of_[out.index()]);
-      kept_[segment].push_back(gradient_of_[out.index()]);
+      held().segments[segment].push_back(gradient_of_[out.index()]);
     }
     for (std::size_t i = range.begin; i < range.end; ++i) run(i, uses, true);
-    for (const LocalTensorId out : outputs) kept_[segment].push_back(storage_of_[out.index()]);
+    for (const LocalTensorId out : outputs) held().segments[segment].push_back(storage_of_[out.index()]);
   }
 
   void end_segment(std::size_t segment) {
-    for (const std::size_t storage : kept_[segment]) release(storage);
-    kept_[segment].clear();
+    for (const std::size_t storage : held().segments[segment]) release(storage);
+    held().segments[segment].clear();
   }
 
   void gather(std::size_t unit) {
@@ -314,28 +379,49 @@ class StepWalk {
       else if (saved.what == Saved::What::output && saved.index < compute.outputs.size())
         storage = storage_of_[compute.outputs[saved.index].index()];
       hold(storage);
-      saved_[step].push_back(storage);
+      held().saved[step].push_back(storage);
     }
   }
 
-  void backward(bool last) {
+  void backward(Turn::Kind kind, bool last) {
     ledger_.phase("backward");
+    const bool later = kind == Turn::Kind::backward_weight;
+    if (!later) receive_gradients();
     std::vector<int> to_come(stage_.tensors.size(), 0);
     for (const Step& step : stage_.steps) each_gradient(stage_, step, [&](LocalTensorId id) { ++to_come[id.index()]; });
     for (std::size_t i = stage_.steps.size(); i-- > 0;) {
       for (std::size_t u = stage_.units.size(); u-- > 0;)
         if (stage_.units[u].end == i + 1) enter(u, false);
       for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
-        if (stage_.recomputed[s].end == i + 1) replay(s);
-      backward(i);
+        if (!later && stage_.recomputed[s].end == i + 1) replay(s);
+      if (later)
+        catch_up(i);
+      else
+        backward(i);
       each_gradient(stage_, stage_.steps[i], [&](LocalTensorId id) {
         if (--to_come[id.index()] == 0 && last) give_to_bucket(id);
       });
       for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
-        if (stage_.recomputed[s].begin == i) end_segment(s);
+        if (!later && stage_.recomputed[s].begin == i) end_segment(s);
       for (std::size_t u = 0; u < stage_.units.size(); ++u)
         if (stage_.units[u].begin == i) leave(u);
     }
+    if (!later) send_gradients();
+    if (kind != Turn::Kind::backward_input) held_.erase(micro_batch_);
+  }
+
+  void receive_gradients() {
+    for (const Link& link : stage_.sends)
+      if (link.gradient) hold(gradient_of_[link.tensor.index()] = allocate(bytes_of(link.tensor), activations));
+  }
+  // Then the rank holds nothing more for this micro-batch.
+  void send_gradients() {
+    for (const Link& link : stage_.receives) {
+      release(gradient_of_[link.tensor.index()]);
+      gradient_of_[link.tensor.index()] = no_storage;
+    }
+    for (const std::size_t storage : held().own) release(storage);
+    held().own.clear();
   }
 
   void backward(std::size_t i) {
@@ -343,16 +429,42 @@ class StepWalk {
     if (compute && compute->gradients == 0) return;
     with_workspace(priced_.kernels.steps[i].backward, [&] {
       if (compute)
-        differentiate(*compute);
+        differentiate(*compute, compute->gradients & ~later_[i], incoming(*compute));
       else
         move_back(std::get<Exchange>(stage_.steps[i]));
     });
-    for (const std::size_t storage : saved_[i]) release(storage);
-    saved_[i].clear();
+    if (later_[i] != 0) {
+      // What the gradients of weights need stays: what autograd kept, and the gradient that came in.
+      hold(incoming(*compute));
+      held().saved[i].push_back(incoming(*compute));
+    } else {
+      let_go(i);
+    }
+    forget_gradients(i);
+  }
+
+  // The second part of a step's backward.
+  void catch_up(std::size_t i) {
+    if (later_[i] == 0) return;
+    const std::size_t came_in = held().saved[i].empty() ? no_storage : held().saved[i].back();
+    with_workspace(priced_.kernels.steps[i].backward_weight,
+                   [&] { differentiate(std::get<Compute>(stage_.steps[i]), later_[i], came_in); });
+    let_go(i);
+    forget_gradients(i);
+  }
+
+  void let_go(std::size_t i) {
+    for (const std::size_t storage : held().saved[i]) release(storage);
+    held().saved[i].clear();
+  }
+  void forget_gradients(std::size_t i) {
     for (const LocalTensorId out : outputs_of(stage_.steps[i])) {
       release(gradient_of_[out.index()]);
       gradient_of_[out.index()] = no_storage;
     }
+  }
+  [[nodiscard]] std::size_t incoming(const Compute& compute) const {
+    return compute.outputs.empty() ? no_storage : gradient_of_[compute.outputs[0].index()];
   }
 
   // Of a sharded bucket the copy in its buffer is all that is wanted of a gradient.
@@ -362,11 +474,10 @@ class StepWalk {
     gradient_of_[id.index()] = no_storage;
   }
 
-  void differentiate(const Compute& compute) {
+  void differentiate(const Compute& compute, std::uint32_t mask, std::size_t incoming) {
     const Signature s = signature(stage_, compute);
-    const std::size_t incoming = compute.outputs.empty() ? no_storage : gradient_of_[compute.outputs[0].index()];
     for (std::size_t in = 0; in < compute.inputs.size(); ++in) {
-      if (!(compute.gradients >> in & 1U)) continue;
+      if (!(mask >> in & 1U)) continue;
       receive_gradient(compute.inputs[in], incoming, passes_gradient_through(s, in));
     }
   }
@@ -389,7 +500,8 @@ class StepWalk {
       add_gradient(gradient, bytes_of(id), passed_through);
       return;
     }
-    const bool shared = incoming != no_storage && passed_through && !parameter;
+    // Leaves, parameters and what was received, have a gradient of their own.
+    const bool shared = incoming != no_storage && passed_through && !parameter && !is_received(id);
     gradient = shared ? incoming : allocate(bytes_of(id), parameter ? gradients : activations);
     hold(gradient);
   }
@@ -405,15 +517,6 @@ class StepWalk {
       gradient = sum;
     }
     if (!passed_through) ledger_.give(activations, bytes);
-  }
-
-  // Gradients are dropped after the update, so its peak is what is live now and one kernel's workspace.
-  void update() {
-    ledger_.phase("optimizer");
-    // Every direction is known before the norms of the whole tensors are.
-    if (strategy_.optimizer == OptimizerKind::lamb && !stage_.norm_axes.empty())
-      for (const double bytes : direction_bytes()) ledger_.take(optimizer, bytes);
-    for (const std::size_t kernel : priced_.kernels.updates) with_workspace(kernel, [] {});
   }
 
   std::vector<double> direction_bytes() const {
@@ -434,22 +537,46 @@ class StepWalk {
   const PricedStage& priced_;
   const Strategy& strategy_;
   const Device& device_;
-  Ledger ledger_;
+  Ledger& ledger_;
   std::vector<TrainingRule> rules_;
   std::vector<Storage> storages_;
   std::vector<std::size_t> storage_of_, gradient_of_;  // by LocalTensorId
-  std::vector<std::vector<std::size_t>> saved_;        // by step: storages autograd holds
+  std::map<int, Held> held_;                           // by micro-batch
   std::vector<bool> again_;                            // by step: it runs again before its backward
-  std::vector<std::vector<std::size_t>> kept_;         // by segment: storages held for its backward
+  std::vector<std::uint32_t> later_;                   // by step: gradients that a backward_weight turn computes
+  bool linked_;                                        // one of several stages
   std::vector<bool> sharded_;                          // by tensor: a parameter of which ranks hold parts
   std::vector<bool> gathered_;                         // by unit
   bool overlapped_;
+  int micro_batch_ = 0, backwards_ = 0;  // the one at hand; backward turns taken
 };
+
+double granularity(const Device& device) { return device.backend == Backend::cpu ? 64 : 512; }
 
 }  // namespace
 
 Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device) {
-  return StepWalk(stage, priced, strategy, device).walk();
+  Ledger ledger(granularity(device));
+  ledger.take(framework, device.framework_base.value());
+  StepWalk walk(stage, priced, strategy, device, ledger);
+  walk.take_static();
+  for (const Turn& turn : stage.schedule) walk.take(turn);
+  walk.update();
+  return ledger.result();
+}
+
+Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device) {
+  Ledger ledger(granularity(device));
+  ledger.take(framework, device.framework_base.value());
+  const std::size_t coordinates = plan.schedule.size();
+  std::vector<StepWalk> walks;  // of each of its stages
+  for (auto s = static_cast<std::size_t>(coordinate); s < plan.stages.size(); s += coordinates)
+    walks.emplace_back(plan.stages[s], priced[s], plan.strategy, device, ledger);
+  for (StepWalk& walk : walks) walk.take_static();
+  for (const Turn& turn : plan.schedule[static_cast<std::size_t>(coordinate)])
+    walks[static_cast<std::size_t>(turn.stage) / coordinates].take(turn);
+  for (StepWalk& walk : walks) walk.update();
+  return ledger.result();
 }
 
 }  // namespace sibyl

@@ -22,4 +22,9 @@ struct Footprint {
 
 Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device);
 
+// Of a pipeline's coordinate, whose stages take turns. Between a stage's passes over a micro-batch autograd keeps what each
+// needs, and the rank what it received (its gradient is collected there) and what it sent (backward begins there); inputs
+// come anew with each micro-batch. `priced` is parallel to plan.stages.
+Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device);
+
 }  // namespace sibyl

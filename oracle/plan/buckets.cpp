@@ -53,15 +53,42 @@ GradientSync gradient_sync(const Stage& stage, const Strategy& strategy, std::ve
   return sync;
 }
 
+// Stages finish at different times, and the first of them last: there is nothing to hide behind.
+GradientSync tied_sync(const Stage& stage, std::vector<MeshAxis> axes, const std::vector<int>& stages,
+                       const std::vector<LocalTensorId>& parameters) {
+  GradientSync sync;
+  sync.axes = std::move(axes);
+  sync.axes.push_back(MeshAxis::pipeline);
+  sync.overlapped = false;
+  sync.stages = stages;
+  const Bytes everything{1e300};
+  sync.buckets = make_buckets(stage, parameters, everything, everything);
+  sync.first_buckets = sync.buckets;
+  return sync;
+}
+
 }  // namespace
 
-std::vector<GradientSync> gradient_syncs(const Stage& stage, const Strategy& strategy) {
-  std::map<std::vector<MeshAxis>, std::vector<LocalTensorId>> groups;  // each in arrival order
-  for (const LocalTensorId parameter : gradient_order(stage))
-    groups[axes_of(stage[parameter], strategy)].push_back(parameter);
+std::vector<GradientSync> gradient_syncs(const Stage& stage, const Strategy& strategy,
+                                         const std::map<LocalTensorId, Tie>& ties) {
+  using Axes = std::vector<MeshAxis>;
+  std::map<Axes, std::vector<LocalTensorId>> groups;  // each in arrival order
+  std::map<std::pair<Axes, std::vector<int>>, std::map<std::size_t, LocalTensorId>> tied;
+  for (const LocalTensorId parameter : gradient_order(stage)) {
+    const Axes axes = axes_of(stage[parameter], strategy);
+    if (const auto tie = ties.find(parameter); tie != ties.end())
+      tied[{axes, tie->second.stages}][tie->second.number] = parameter;
+    else
+      groups[axes].push_back(parameter);
+  }
   std::vector<GradientSync> syncs;
   for (const auto& [axes, parameters] : groups)
     if (!axes.empty()) syncs.push_back(gradient_sync(stage, strategy, axes, parameters));
+  for (const auto& [where, numbered] : tied) {
+    std::vector<LocalTensorId> parameters;
+    for (const auto& [number, parameter] : numbered) parameters.push_back(parameter);
+    syncs.push_back(tied_sync(stage, where.first, where.second, parameters));
+  }
   return syncs;
 }
 

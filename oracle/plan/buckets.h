@@ -8,6 +8,7 @@
 // Source: torch/csrc/distributed/c10d/reducer.cpp (compute_bucket_assignment_by_size, rebuild_buckets).
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "oracle/plan/plan.h"
@@ -16,7 +17,14 @@ namespace sibyl {
 
 std::vector<Bucket> make_buckets(const Stage& stage, const std::vector<LocalTensorId>& order, Bytes first_cap, Bytes cap);
 
-// One exchange for each set of axes over which parameters' gradients are summed.
-std::vector<GradientSync> gradient_syncs(const Stage& stage, const Strategy& strategy);
+// One exchange for each set of axes over which parameters' gradients are summed. `ties`: of parameters that other
+// pipeline stages hold too, all their stages, and a number that the stages know them by; they are exchanged after
+// backward, in the order of these numbers.
+struct Tie {
+  std::vector<int> stages;
+  std::size_t number = 0;
+};
+std::vector<GradientSync> gradient_syncs(const Stage& stage, const Strategy& strategy,
+                                         const std::map<LocalTensorId, Tie>& ties = {});
 
 }  // namespace sibyl

@@ -37,8 +37,10 @@ struct Group {
 
   [[nodiscard]] std::int64_t sends(const std::vector<MeshAxis>& axes, Collective collective, std::int64_t elements,
                                    DType type) const {
-    if (axes.empty()) return 0;
-    const std::vector<int> ranks = plan.mesh.group(rank, axes);
+    return axes.empty() ? 0 : sends(plan.mesh.group(rank, axes), collective, elements, type);
+  }
+  [[nodiscard]] std::int64_t sends(const std::vector<int>& ranks, Collective collective, std::int64_t elements,
+                                   DType type) const {
     const auto place = static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
     return bytes_sent(collective, algorithm, elements, static_cast<std::int64_t>(size_in_bytes(type)),
                       static_cast<int>(ranks.size()), place);
@@ -47,8 +49,9 @@ struct Group {
 
 std::int64_t sync_bytes(const Stage& stage, std::size_t index, const Group& group) {
   const GradientSync& sync = stage.gradients[index];
+  const std::vector<int> ranks = sync_group(group.plan, sync, group.rank);
   const auto sends = [&](Collective collective, const Bucket& bucket) {
-    return group.sends(sync.axes, collective, bucket.elements, bucket.dtype);
+    return group.sends(ranks, collective, bucket.elements, bucket.dtype);
   };
   std::int64_t total = 0;
   for (std::size_t b = 0; b < sync.buckets.size(); ++b) {
@@ -96,15 +99,31 @@ std::int64_t bytes_sent(const Plan& plan, const Stage& stage, const Exchange& ex
   return transfer_bytes(exchange.backward, out, in.shape, algorithm, size, coordinate);
 }
 
+std::int64_t link_bytes(const Stage& stage, Pass pass) {
+  const auto bytes = [&](const Link& link) {
+    return element_count(stage[link.tensor].shape) * static_cast<std::int64_t>(size_in_bytes(stage[link.tensor].dtype));
+  };
+  std::int64_t total = 0;
+  if (pass == Pass::forward)
+    for (const Link& link : stage.sends) total += bytes(link);
+  else
+    for (const Link& link : stage.receives) total += link.gradient ? bytes(link) : 0;
+  return total;
+}
+
 std::int64_t bytes_sent_per_step(const Plan& plan, int rank, Algorithm algorithm) {
   std::int64_t total = 0;
-  for (const Stage& stage : plan.stages) {
+  const auto coordinates = static_cast<std::size_t>(plan.mesh.size(MeshAxis::pipeline));
+  const auto own = static_cast<std::size_t>(plan.mesh.coordinate(rank, MeshAxis::pipeline));
+  for (std::size_t place = own; place < plan.stages.size(); place += coordinates) {
+    const Stage& stage = plan.stages[place];
     const Group group{plan, rank, algorithm};
     for (std::size_t s = 0; s < stage.gradients.size(); ++s) total += sync_bytes(stage, s, group);
     if (stage.clip) total += group.sends(stage.clip->axes, Collective::all_reduce, 1, DType::f32);
     total += group.sends(stage.norm_axes, Collective::all_reduce, norm_elements(stage), DType::f32);
     const std::vector<bool> again = recomputed_steps(stage);
-    std::int64_t of_micro_batch = unit_bytes(stage, group);
+    std::int64_t of_micro_batch =
+        unit_bytes(stage, group) + link_bytes(stage, Pass::forward) + link_bytes(stage, Pass::backward);
     for (std::size_t i = 0; i < stage.steps.size(); ++i) {
       const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
       if (!exchange) continue;

@@ -4,6 +4,7 @@
 
 #include "oracle/plan/buckets.h"
 #include "oracle/plan/norms.h"
+#include "oracle/plan/pipeline/stages.h"
 #include "oracle/plan/plan.h"
 #include "oracle/plan/precision.h"
 #include "oracle/plan/recompute.h"
@@ -30,16 +31,6 @@ Result<void> check(const Graph& graph, const Strategy& strategy) {
       "--batch", fmt::format("the nearest batch that can: {}", nearest));
 }
 
-// Ranks that talk most are nearest: those of one replica, then replicas.
-Mesh mesh_of(const Strategy& strategy) {
-  Mesh mesh;
-  for (const MeshAxis axis :
-       {MeshAxis::tensor, MeshAxis::filter, MeshAxis::channel, MeshAxis::width, MeshAxis::height, MeshAxis::depth})
-    if (strategy.degree(axis) > 1) mesh.extents.push_back({axis, strategy.degree(axis)});
-  mesh.extents.push_back({MeshAxis::data, strategy.data});
-  return mesh;
-}
-
 void add_updates(Stage& stage, const Strategy& strategy) {
   for (std::size_t i = 0; i < stage.tensors.size(); ++i) {
     const LocalTensor& tensor = stage.tensors[i];
@@ -50,7 +41,26 @@ void add_updates(Stage& stage, const Strategy& strategy) {
 
 }  // namespace
 
-Result<Plan> make_plan(const Graph& graph, const Strategy& strategy) {
+// Ranks that talk most are nearest: those that share operations, then replicas, then a pipeline's stages.
+Mesh mesh_of(const Strategy& strategy) {
+  Mesh mesh;
+  for (const MeshAxis axis :
+       {MeshAxis::tensor, MeshAxis::filter, MeshAxis::channel, MeshAxis::width, MeshAxis::height, MeshAxis::depth})
+    if (strategy.degree(axis) > 1) mesh.extents.push_back({axis, strategy.degree(axis)});
+  mesh.extents.push_back({MeshAxis::data, strategy.data});
+  if (strategy.pipeline > 1) mesh.extents.push_back({MeshAxis::pipeline, strategy.pipeline});
+  return mesh;
+}
+
+void add_state(Stage& stage, const Strategy& strategy, const std::map<LocalTensorId, Tie>& ties) {
+  add_updates(stage, strategy);
+  stage.gradients = gradient_syncs(stage, strategy, ties);
+  shard_state(stage, strategy);
+  add_norms(stage, strategy);
+  stage.recomputed = recomputed_segments(stage, strategy.recompute);
+}
+
+Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCosts& costs) {
   SIBYL_CHECK(check(graph, strategy));
   Plan plan;
   plan.strategy = strategy;
@@ -61,11 +71,11 @@ Result<Plan> make_plan(const Graph& graph, const Strategy& strategy) {
     SIBYL_TRY(stage, shard(stage, policy, strategy.degree(policy.axis)));
   }
   stage = with_precision(stage, strategy.precision);
-  add_updates(stage, strategy);
-  stage.gradients = gradient_syncs(stage, strategy);
-  shard_state(stage, strategy);
-  add_norms(stage, strategy);
-  stage.recomputed = recomputed_segments(stage, strategy.recompute);
+  if (strategy.stages() > 1) {
+    SIBYL_CHECK(add_stages(graph, stage, costs, plan));
+    return plan;
+  }
+  add_state(stage, strategy, {});
   for (int m = 0; m < static_cast<int>(strategy.accumulation); ++m) {
     stage.schedule.push_back({Turn::Kind::forward, m, 0});
     stage.schedule.push_back({Turn::Kind::backward, m, 0});

@@ -61,10 +61,15 @@ GroupPlacement placement(const Mesh& mesh, MeshAxis axis, int devices_per_node) 
 
 GroupPlacement placement(const Mesh& mesh, std::span<const MeshAxis> axes, int devices_per_node) {
   if (axes.size() == 1) return placement(mesh, axes.front(), devices_per_node);
-  const std::vector<int> group = mesh.group(0, axes);
+  return placement(mesh, mesh.group(0, axes), devices_per_node);
+}
+
+GroupPlacement placement(const Mesh& mesh, const std::vector<int>& group, int devices_per_node) {
   const auto members = static_cast<int>(group.size());
   GroupPlacement result;
-  result.ranks_per_node = static_cast<int>(std::lower_bound(group.begin(), group.end(), devices_per_node) - group.begin());
+  // Those that share a node with the first.
+  result.ranks_per_node = static_cast<int>(std::count_if(
+      group.begin(), group.end(), [&](int rank) { return rank / devices_per_node == group.front() / devices_per_node; }));
   result.nodes = (members + result.ranks_per_node - 1) / result.ranks_per_node;
   result.groups_per_node = std::max(1, std::min(devices_per_node, mesh.size()) / result.ranks_per_node);
   return result;

@@ -4,6 +4,17 @@
 
 namespace sibyl {
 
+std::vector<int> sync_group(const Plan& plan, const GradientSync& sync, int rank) {
+  std::vector<int> group = plan.mesh.group(rank, sync.axes);
+  const int coordinates = plan.mesh.size(MeshAxis::pipeline);
+  if (!sync.stages.empty())
+    std::erase_if(group, [&](int member) {
+      const int at = plan.mesh.coordinate(member, MeshAxis::pipeline);
+      return std::none_of(sync.stages.begin(), sync.stages.end(), [&](int s) { return s % coordinates == at; });
+    });
+  return group;
+}
+
 std::vector<LocalTensorId> inputs_of(const Step& step) {
   if (const auto* compute = std::get_if<Compute>(&step)) return compute->inputs;
   return {std::get<Exchange>(step).input};
@@ -17,6 +28,33 @@ std::vector<LocalTensorId> outputs_of(const Step& step) {
 Attributes attributes_of(const Step& step) {
   if (const auto* compute = std::get_if<Compute>(&step)) return compute->attributes;
   return Copy{};
+}
+
+std::vector<std::uint32_t> later_gradients(const Stage& stage) {
+  std::vector<std::uint32_t> later(stage.steps.size(), 0);
+  std::vector<bool> of_weights(stage.tensors.size(), false);
+  for (std::size_t t = 0; t < stage.tensors.size(); ++t) of_weights[t] = stage.tensors[t].kind == TensorKind::parameter;
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    const auto* compute = std::get_if<Compute>(&stage.steps[i]);
+    if (!compute || compute->gradients == 0) continue;
+    std::uint32_t weights = 0;
+    for (std::size_t in = 0; in < compute->inputs.size(); ++in)
+      if ((compute->gradients >> in & 1U) != 0 && of_weights[compute->inputs[in].index()]) weights |= 1U << in;
+    const bool form = weights == compute->gradients && (std::holds_alternative<Cast>(compute->attributes) ||
+                                                        std::holds_alternative<Reshape>(compute->attributes) ||
+                                                        std::holds_alternative<Transpose>(compute->attributes));
+    if (form || std::holds_alternative<Linear>(compute->attributes) ||
+        std::holds_alternative<Convolution>(compute->attributes))
+      later[i] = weights;
+    if (form)
+      for (const LocalTensorId out : compute->outputs) of_weights[out.index()] = true;
+  }
+  return later;
+}
+
+bool splits_backward(const Stage& stage) {
+  return std::any_of(stage.schedule.begin(), stage.schedule.end(),
+                     [](const Turn& turn) { return turn.kind == Turn::Kind::backward_weight; });
 }
 
 int Stage::micro_batches() const {

@@ -47,9 +47,13 @@ struct Mesh {
   [[nodiscard]] std::vector<int> group(int rank, std::span<const MeshAxis> axes) const;
 };
 
+Mesh mesh_of(const Strategy& strategy);
+
 // How the groups of an axis, or of several at once, lie on nodes of `devices_per_node`.
 GroupPlacement placement(const Mesh& mesh, MeshAxis axis, int devices_per_node);
 GroupPlacement placement(const Mesh& mesh, std::span<const MeshAxis> axes, int devices_per_node);
+// The same of one group, given its ranks in order.
+GroupPlacement placement(const Mesh& mesh, const std::vector<int>& group, int devices_per_node);
 
 using LocalTensorId = Id<struct LocalTensorTag>;
 
@@ -163,6 +167,7 @@ struct Turn {
 };
 
 struct Stage {
+  OperationId first;  // the operation it begins with; of a pipeline's stages alone
   std::vector<LocalTensor> tensors;
   std::vector<Step> steps;
   std::vector<GradientSync> gradients;
@@ -188,8 +193,28 @@ struct Plan {
   std::vector<std::vector<Turn>> schedule;  // by pipeline coordinate
 };
 
+// By what a model is cut into pipeline stages. `time`: of a step's passes, in any unit, FLOPs unless given; `link`: of
+// sending so many bytes to the next stage, both ways together, in the same unit; `memory`: of one device, 0 for no limit.
+struct CutCosts {
+  std::function<double(const Stage&, const Step&)> time = {};
+  std::function<double(Bytes)> link = {};
+  Bytes memory = {};
+};
+
 // Fails with code infeasible (and the nearest feasible setting as hint) where the model cannot be split so.
-Result<Plan> make_plan(const Graph& graph, const Strategy& strategy);
+Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCosts& costs = {});
+
+// The operations that begin the stages after the first, as --stages takes them.
+std::vector<std::string> stage_starts(const Graph& graph, const Plan& plan);
+
+// The ranks between which `rank`, of one of the stages that take part, exchanges gradients.
+std::vector<int> sync_group(const Plan& plan, const GradientSync& sync, int rank);
+
+// By step: the gradients that a backward_weight turn computes, as a mask like Compute::gradients: those of the weights of
+// linear layers and convolutions, and of whatever is made of weights alone. Everything else is of backward_input turns.
+std::vector<std::uint32_t> later_gradients(const Stage& stage);
+// Is the stage's backward taken in two parts?
+bool splits_backward(const Stage& stage);
 
 // Calls visit(operand) for every operand to which this step's backward hands a gradient.
 void each_gradient(const Stage& stage, const Step& step, const std::function<void(LocalTensorId)>& visit);
@@ -206,6 +231,8 @@ std::optional<Collective> collective_of(Motion motion);
 // Bytes that `rank` sends for one exchange on one micro-batch, and in one whole step (not the first), exactly.
 std::int64_t bytes_sent(const Plan& plan, const Stage& stage, const Exchange& exchange, int rank, Pass pass,
                         Algorithm algorithm);
+// What one rank sends to its neighbours in the pipeline for one pass of one micro-batch.
+std::int64_t link_bytes(const Stage& stage, Pass pass);
 std::int64_t bytes_sent_per_step(const Plan& plan, int rank, Algorithm algorithm);
 
 }  // namespace sibyl

@@ -23,10 +23,11 @@ std::string heading(const PredictionReport& r, Paint paint) {
   std::string text = paint.bold(fmt::format("{} on {} of {} ({})", r.model, plural(p.devices, "device"), r.cluster,
                                             plural(p.nodes, "node"))) +
                      "\n";
-  text += fmt::format("{}, batch {} ({} per device", p.parallel, grouped(p.global_batch),
-                      grouped(p.micro_batch * p.micro_batches));
+  text += fmt::format("{}, batch {} ({} per {}", p.parallel, grouped(p.global_batch),
+                      grouped(p.micro_batch * p.micro_batches), p.stages.empty() ? "device" : "pipeline");
   if (p.micro_batches > 1) text += fmt::format(" in {} micro-batches of {}", p.micro_batches, grouped(p.micro_batch));
   text += fmt::format("), {}, {}", p.precision, p.optimizer);
+  if (!p.stages.empty()) text += fmt::format(", {} stages by {}", p.stages.size(), p.schedule);
   if (p.devices > 1 && p.buckets > 0) text += fmt::format(", gradients in {}", plural(p.buckets, "bucket"));
   return text + "\n\n";
 }
@@ -67,6 +68,34 @@ std::string time_section(const Prediction& p, Paint paint) {
     text += fmt::format("  {:<26} {:>9}  of {} of reading samples\n", "hidden behind the step", to_string(read),
                         to_string(p.breakdown.io_total));
   return text + "\n";
+}
+
+// A model's names are long where its blocks are nested, and tell apart at their end.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t most = 40;
+  return name.size() <= most ? name : "…" + name.substr(name.size() - most + 1);
+}
+
+std::string stages_section(const Prediction& p, Paint paint) {
+  if (p.stages.empty()) return "";
+  using enum Column::Align;
+  Table table{.columns = {{"stage", ""},
+                          {"device", ""},
+                          {"begins with", "", left},
+                          {"forward", ""},
+                          {"backward", ""},
+                          {"sends", ""},
+                          {"idle in a step", ""},
+                          {"memory", ""}},
+              .rows = {}};
+  for (std::size_t i = 0; i < p.stages.size(); ++i) {
+    const StageCost& s = p.stages[i];
+    table.rows.push_back({grouped(static_cast<std::int64_t>(i)), grouped(s.coordinate), shortened(s.first),
+                          to_string(s.forward), to_string(s.backward),
+                          to_string(Bytes{static_cast<double>(s.bytes_sent)}), to_string(s.bubble),
+                          to_string(s.memory)});
+  }
+  return paint.heading("Stages") + " (times and bytes of one micro-batch)\n" + indented(aligned_text(table)) + "\n";
 }
 
 // One cell a 48th of the capacity; a kind that is there at all gets no cell unless it fills half of one.
@@ -168,7 +197,8 @@ std::string sureness_section(const Prediction& p, Paint paint) {
 std::string to_text(const PredictionReport& report, TextStyle style) {
   const Paint paint(style);
   const Prediction& p = report.prediction;
-  return heading(report, paint) + answer(p, paint) + time_section(p, paint) + memory_section(p, paint) +
+  return heading(report, paint) + answer(p, paint) + time_section(p, paint) + stages_section(p, paint) +
+         memory_section(p, paint) +
          operations_section(p, paint) + sureness_section(p, paint);
 }
 

@@ -109,6 +109,15 @@ void read_plan(const Reader& r, Prediction& p) {
   p.buckets = r.at("buckets").small_integer(0);
   p.algorithm = r.at("algorithm").text();
   p.bytes_sent = r.at("bytes_sent_per_rank").integer(0);
+  if (!r.has("stages")) return;
+  p.schedule = r.at("schedule").text();
+  const Reader stages = r.at("stages");
+  for (std::size_t i = 0; i < stages.array_size(); ++i) {
+    const Reader s = stages.at(i);
+    p.stages.push_back({s.at("first").text(), s.at("coordinate").small_integer(0), seconds(s.at("forward_s")),
+                        seconds(s.at("backward_s")), s.at("bytes_sent").integer(0), bytes(s.at("memory_bytes")),
+                        seconds(s.at("bubble_s"))});
+  }
 }
 
 // Files written before limits were named are still read.

@@ -33,8 +33,21 @@ Json breakdown(const TimeBreakdown& b) {
   return json;
 }
 
+Json stages(const Prediction& p) {
+  Json list = Json::array();
+  for (const StageCost& s : p.stages)
+    list.push_back({{"first", s.first},
+                    {"coordinate", s.coordinate},
+                    {"forward_s", s.forward.value()},
+                    {"backward_s", s.backward.value()},
+                    {"bytes_sent", s.bytes_sent},
+                    {"memory_bytes", bytes(s.memory)},
+                    {"bubble_s", s.bubble.value()}});
+  return list;
+}
+
 Json plan(const Prediction& p) {
-  return {{"devices", p.devices},
+  Json json = {{"devices", p.devices},
           {"nodes", p.nodes},
           {"parallel", p.parallel},
           {"global_batch", p.global_batch},
@@ -45,6 +58,10 @@ Json plan(const Prediction& p) {
           {"buckets", p.buckets},
           {"algorithm", p.algorithm},
           {"bytes_sent_per_rank", p.bytes_sent}};
+  if (p.stages.empty()) return json;
+  json["schedule"] = p.schedule;
+  json["stages"] = stages(p);
+  return json;
 }
 
 Json to_value(const PredictionReport& report) {

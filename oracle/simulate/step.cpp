@@ -42,15 +42,22 @@ class ProgramBuilder {
 
   Program build() {
     const std::size_t turns = stage_.schedule.size();
-    for (std::size_t t = 0; t < turns; ++t) {
-      const bool first = stage_.schedule[t].micro_batch == 0, last = t + 1 == turns;
-      turn_ = stage_.schedule[t];
-      if (turn_.kind == Turn::Kind::forward)
-        forward();
-      else
-        backward(first, last);
-    }
+    for (std::size_t t = 0; t < turns; ++t)
+      add_turn(stage_.schedule[t], {stage_.schedule[t].micro_batch == 0, t + 1 == turns});
     send_buckets(0);
+    add_tail();
+    return std::move(program_);
+  }
+
+  // Of one turn alone, with the messages that it hands out; no tail.
+  Program build(Turn turn, Place place) {
+    add_turn(turn, place);
+    const bool closes = turn.kind == Turn::Kind::backward || turn.kind == Turn::Kind::backward_weight;
+    if (place.last && closes) send_buckets(0);
+    return std::move(program_);
+  }
+
+  Program tail() {
     add_tail();
     return std::move(program_);
   }
@@ -87,10 +94,12 @@ class ProgramBuilder {
     program_.sent.push_back(what);
   }
 
-  // In their order, each as soon as the step before which it is complete has run backward.
+  // In their order, each as soon as the step before which it is complete has run backward; those that do not overlap at
+  // the end. Those of parameters that other stages hold too are not the stage's own to send.
   void send_buckets(std::size_t step) {
-    for (; next_bucket_ < priced_.messages.size() && priced_.messages[next_bucket_].ready_after >= step; ++next_bucket_)
-      send(priced_.messages[next_bucket_], {false, next_bucket_});
+    const auto complete = [&](const PricedMessage& m) { return step == 0 || (m.overlapped && m.ready_after >= step); };
+    for (; next_bucket_ < priced_.messages.size() && complete(priced_.messages[next_bucket_]); ++next_bucket_)
+      if (priced_.messages[next_bucket_].stages.empty()) send(priced_.messages[next_bucket_], {false, next_bucket_});
   }
 
   void gather(std::size_t unit) {
@@ -125,6 +134,14 @@ class ProgramBuilder {
     program_.exchanged += duration;
   }
 
+  void add_turn(Turn turn, Place place) {
+    turn_ = turn;
+    if (turn.kind == Turn::Kind::forward)
+      forward();
+    else
+      backward(place);
+  }
+
   void forward() {
     for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
       for (std::size_t u = 0; u < stage_.units.size(); ++u)
@@ -141,28 +158,41 @@ class ProgramBuilder {
       add(time(*kernel) + priced_.overhead * relief_.host, 1, step, again);
   }
 
-  void backward(bool first, bool last) {
+  void backward(Place place) {
+    const bool inputs = turn_.kind != Turn::Kind::backward_weight;
     for (std::size_t i = stage_.steps.size(); i-- > 0;) {
       for (std::size_t u = stage_.units.size(); u-- > 0;)
         if (stage_.units[u].end == i + 1) enter(u, false);
       for (const Segment& segment : stage_.recomputed)
-        for (std::size_t s = segment.begin; segment.end == i + 1 && s < segment.end; ++s) forward(s, true);
-      exchange(priced_.exchanges[i].backward, i);
-      differentiate(i, first, last);
+        for (std::size_t s = segment.begin; inputs && segment.end == i + 1 && s < segment.end; ++s) forward(s, true);
+      if (inputs) exchange(priced_.exchanges[i].backward, i);
+      differentiate(i, place);
       for (std::size_t u = 0; u < stage_.units.size(); ++u)
         if (stage_.units[u].begin == i) leave(u);
-      if (last && priced_.overlapped) send_buckets(i);
+      if (place.last && i > 0 && turn_.kind != Turn::Kind::backward_input) send_buckets(i);
     }
   }
 
-  void differentiate(std::size_t step, bool first, bool last) {
+  // A backward in one turn is both its parts.
+  void differentiate(std::size_t step, Place place) {
     const StageKernels::OfStep& kernels = priced_.kernels.steps[step];
-    if (!kernels.backward && kernels.sums.empty() && kernels.bucket_copies.empty()) return;
-    Seconds duration = (kernels.backward ? time(*kernels.backward) : Seconds{}) + sum(kernels.sums);
-    std::size_t count = (kernels.backward ? 1U : 0U) + kernels.sums.size();
-    if (!first) duration += sum(kernels.parameter_sums), count += kernels.parameter_sums.size();
-    if (last) duration += sum(kernels.bucket_copies), count += kernels.bucket_copies.size();
-    add(duration, count, step);
+    const bool inputs = turn_.kind != Turn::Kind::backward_weight, weights = turn_.kind != Turn::Kind::backward_input;
+    Seconds duration;
+    std::size_t count = 0;
+    const auto run = [&](const std::vector<StageKernels::Index>& keys) {
+      duration += sum(keys);
+      count += keys.size();
+    };
+    if (inputs) {
+      if (kernels.backward) duration += time(*kernels.backward), ++count;
+      run(kernels.sums);
+    }
+    if (weights) {
+      if (kernels.backward_weight) duration += time(*kernels.backward_weight), ++count;
+      if (!place.first) run(kernels.parameter_sums);
+      if (place.last) run(kernels.bucket_copies);
+    }
+    if (count > 0) add(duration, count, step);
   }
 
   const Stage& stage_;
@@ -212,9 +242,14 @@ SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowd
   return simulated(ProgramBuilder(stage, priced, relief).build(), priced, slowdown, relief);
 }
 
-SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
-  const Program program = ProgramBuilder(stage, priced, {}).build();
-  if (program.waits) return simulated(program, priced, slowdown, {});  // each stream waits for the other: no formula
+namespace {
+
+// Where both streams end, by formula.
+struct Ends {
+  Seconds compute, messages, host_wait;
+};
+
+Ends closed_ends(const Program& program, Slowdown slowdown) {
   std::vector<Seconds> ready, durations;
   Seconds done;
   std::size_t next = 0;
@@ -232,15 +267,46 @@ SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdow
     device = std::max(device, issued) + task.duration;
   }
   const Seconds host_wait = device - busy;
-  const Seconds message_end = ends.messages.value() > 0 ? ends.messages + host_wait : Seconds{};
-  return times_of(program, ends.compute + host_wait, message_end, host_wait, Seconds{},
-                  tail_wait(program, priced, 1.0));
+  return {ends.compute + host_wait, ends.messages.value() > 0 ? ends.messages + host_wait : Seconds{}, host_wait};
 }
 
-std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
-  using Kind = NamedSpan::Kind;
+TurnTimes turn_times(const Program& program, const StreamsResult& run) {
+  return {run.compute_end, program.exchanged + run.message_wait, run.host_wait, run.message_end};
+}
+
+}  // namespace
+
+SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
   const Program program = ProgramBuilder(stage, priced, {}).build();
-  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
+  if (program.waits) return simulated(program, priced, slowdown, {});  // each stream waits for the other: no formula
+  const Ends ends = closed_ends(program, slowdown);
+  return times_of(program, ends.compute, ends.messages, ends.host_wait, Seconds{}, tail_wait(program, priced, 1.0));
+}
+
+TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place,
+                        const Relief& relief) {
+  const Program program = ProgramBuilder(stage, priced, relief).build(turn, place);
+  return turn_times(program, run_streams(program.tasks, program.messages, slowdown));
+}
+
+TurnTimes closed_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place) {
+  const Program program = ProgramBuilder(stage, priced, {}).build(turn, place);
+  if (program.waits) return turn_times(program, run_streams(program.tasks, program.messages, slowdown));
+  const Ends ends = closed_ends(program, slowdown);
+  return {ends.compute, program.exchanged, ends.host_wait, ends.messages};
+}
+
+TailTimes tail_times(const Stage& stage, const PricedStage& priced, const Relief& relief) {
+  const Program program = ProgramBuilder(stage, priced, relief).tail();
+  const Seconds wait = tail_wait(program, priced, relief.host);
+  return {program.tail + wait + program.tail_messages, wait, program.tail_messages};
+}
+
+namespace {
+
+std::vector<NamedSpan> spans_of(const Graph& graph, const Stage& stage, const PricedStage& priced,
+                                const Program& program, const StreamsResult& run) {
+  using Kind = NamedSpan::Kind;
   std::vector<NamedSpan> spans;
   Seconds free;  // the device has nothing more to do
   for (std::size_t i = 0; i < program.tasks.size(); ++i) {
@@ -265,6 +331,22 @@ std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const Pr
     const std::string name = unit ? unit_name(index) : bucket_name(index, priced.messages[index].scattered);
     spans.push_back({name, communication_track, run.messages[i], unit ? Kind::gather : Kind::message, index, 0});
   }
+  return spans;
+}
+
+}  // namespace
+
+std::vector<NamedSpan> turn_timeline(const Graph& graph, const Stage& stage, const PricedStage& priced,
+                                     Slowdown slowdown, Turn turn, Place place) {
+  const Program program = ProgramBuilder(stage, priced, {}).build(turn, place);
+  return spans_of(graph, stage, priced, program, run_streams(program.tasks, program.messages, slowdown));
+}
+
+std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
+  using Kind = NamedSpan::Kind;
+  const Program program = ProgramBuilder(stage, priced, {}).build();
+  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
+  std::vector<NamedSpan> spans = spans_of(graph, stage, priced, program, run);
   const Seconds tail = std::max(run.compute_end, run.message_end);
   const Seconds copied = tail + program.copies_back, end = tail + program.tail;
   const Seconds told = end + program.tail_messages;

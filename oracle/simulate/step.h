@@ -31,6 +31,29 @@ struct Relief {
 SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief = {});
 SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown);
 
+// One turn of a stage by itself, from when its rank is free and what it waits for is there.
+struct TurnTimes {
+  Seconds total;      // until the rank is free again
+  Seconds exchanged;  // of which: waited for between operations
+  Seconds host;       // of which: waited for launches
+  Seconds messages;   // when the last message that it hands to the network has ended; 0 without any
+};
+// A stage's first backward turn writes parameters' gradients, later ones add to them, and the last one exchanges them.
+struct Place {
+  bool first = true, last = true;
+};
+TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place,
+                        const Relief& relief = {});
+TurnTimes closed_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place);
+
+// What a rank does once all its messages are there: copies back and updates.
+struct TailTimes {
+  Seconds total;
+  Seconds host;      // of which: waited for launches
+  Seconds messages;  // of which: norms summed and updated parts gathered
+};
+TailTimes tail_times(const Stage& stage, const PricedStage& priced, const Relief& relief = {});
+
 // The simulated step as spans with names (oracle/plan/names.h), for timelines; those of a stream do not overlap.
 struct NamedSpan {
   enum class Kind { forward, backward, exchange_forward, exchange_backward, message, gather, launch, update };
@@ -41,6 +64,8 @@ struct NamedSpan {
   std::size_t index = 0;  // of the message or unit, or of the plan's step
   int micro_batch = 0;
 };
+std::vector<NamedSpan> turn_timeline(const Graph& graph, const Stage& stage, const PricedStage& priced,
+                                     Slowdown slowdown, Turn turn, Place place);
 std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown);
 
 }  // namespace sibyl

@@ -1,0 +1,47 @@
+// One training step of a pipeline in time. Two levels: each turn of each stage by itself (simulate/step.h), and above it
+// the turns of all coordinates, each starting when its coordinate is free and what it waits for has arrived.
+//
+// Ranks of one coordinate are alike, so one of each is followed. What a stage sends goes out when its turn has ended, one
+// transfer at a time between two coordinates in each direction; nobody computes it away. Gradients go as in one stage
+// alone; those of parameters that several stages hold when all of these have ended.
+//
+// closed_pipeline prices turns by formula and walks the schedule for few micro-batches: from there on each further round of
+// them takes what the last round took. O(stages^2), whatever the number of kernels and micro-batches.
+#pragma once
+
+#include <vector>
+
+#include "oracle/cost/price.h"
+#include "oracle/plan/plan.h"
+#include "oracle/simulate/step.h"
+
+namespace sibyl {
+
+struct TimedTurn {
+  Turn turn;
+  Place place;
+  Span span;
+  Span sent;  // the transfer to its neighbour; empty where it sends nothing
+};
+
+struct CoordinateTimes {
+  std::vector<TimedTurn> turns;
+  Seconds messages_end;  // of its last message; 0 without any
+  SimulatedStep step;    // bubble: idle, but for what its links take
+};
+
+struct SimulatedPipeline {
+  std::vector<CoordinateTimes> coordinates;
+  std::size_t slowest = 0;  // the last to end
+  SimulatedStep step;       // its
+};
+
+// `priced` is parallel to plan.stages.
+SimulatedPipeline simulate_pipeline(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
+                                    const Relief& relief = {});
+Seconds closed_pipeline(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown);
+
+// The step if every stage took what they take on average.
+Seconds evened_pipeline(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown);
+
+}  // namespace sibyl

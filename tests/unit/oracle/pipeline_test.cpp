@@ -1,0 +1,348 @@
+// Pipelines: schedules by hand and by the rules that all obey, cuts, and what each stage holds, sends and receives.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "oracle/plan/pipeline/balance.h"
+#include "oracle/plan/pipeline/cut.h"
+#include "oracle/plan/pipeline/schedules.h"
+#include "oracle/plan/plan.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// "F0 F1 B0 …"; I and W are a backward's two parts. With chunks the stage's number follows: "F0.2".
+std::string spelt(const std::vector<Turn>& turns, bool with_stage = false) {
+  constexpr char letters[] = {'F', 'B', 'I', 'W'};
+  std::string text;
+  for (const Turn& turn : turns) {
+    if (!text.empty()) text += ' ';
+    text += letters[static_cast<std::size_t>(turn.kind)];
+    text += std::to_string(turn.micro_batch);
+    if (with_stage) text += "." + std::to_string(turn.stage);
+  }
+  return text;
+}
+
+TEST(Schedules, GPipeRunsAllForwardsFirst) {
+  const Turns turns = gpipe({2, 1, 3});
+  EXPECT_EQ(spelt(turns[0]), "F0 F1 F2 B0 B1 B2");
+  EXPECT_EQ(spelt(turns[1]), "F0 F1 F2 B0 B1 B2");
+  EXPECT_THAT(in_flight(turns, 2), ElementsAre(3, 3));
+}
+
+// Stage i of S begins its first backward when S - i micro-batches are in flight.
+TEST(Schedules, OneForwardOneBackwardKeepsAsManyInFlightAsStagesFollow) {
+  const Turns turns = one_forward_one_backward({3, 1, 5});
+  EXPECT_EQ(spelt(turns[0]), "F0 F1 F2 B0 F3 B1 F4 B2 B3 B4");
+  EXPECT_EQ(spelt(turns[1]), "F0 F1 B0 F2 B1 F3 B2 F4 B3 B4");
+  EXPECT_EQ(spelt(turns[2]), "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4");
+  EXPECT_THAT(in_flight(turns, 3), ElementsAre(3, 2, 1));
+}
+
+// Two coordinates of two stages, four micro-batches. Coordinate 0 warms up with 2 (2 - 0 - 1) + (2 - 1) 2 = 4 passes: micro-
+// batches 0 and 1 through stage 0, then through stage 2; backwards begin with its last stage, 2.
+TEST(Schedules, InterleavedGoesRoundItsChunks) {
+  const Turns turns = interleaved({2, 2, 4});
+  EXPECT_EQ(spelt(turns[0], true),
+            "F0.0 F1.0 F0.2 F1.2 F2.0 B0.2 F3.0 B1.2 F2.2 B0.0 F3.2 B1.0 B2.2 B3.2 B2.0 B3.0");
+  EXPECT_EQ(spelt(turns[1], true),
+            "F0.1 F1.1 F0.3 B0.3 F1.3 B1.3 F2.1 B0.1 F3.1 B1.1 F2.3 B2.3 F3.3 B3.3 B2.1 B3.1");
+}
+
+// Coordinate i puts the gradients of weights off by i micro-batches, so that all hold S in flight at most.
+TEST(Schedules, ZeroBubblePutsWeightsOff) {
+  const Turns turns = zero_bubble({3, 1, 4});
+  EXPECT_EQ(spelt(turns[0]), "F0 F1 F2 I0 W0 F3 I1 W1 I2 W2 I3 W3");
+  EXPECT_EQ(spelt(turns[1]), "F0 F1 I0 F2 I1 W0 F3 I2 W1 I3 W2 W3");
+  EXPECT_EQ(spelt(turns[2]), "F0 I0 F1 I1 F2 I2 W0 F3 I3 W1 W2 W3");
+  EXPECT_THAT(in_flight(turns, 3), ElementsAre(3, 3, 3));
+}
+
+RC_GTEST_PROP(Schedules, AllObeyTheRules, ()) {
+  PipelineShape shape{*rc::gen::inRange(1, 9), 1, *rc::gen::inRange(1, 33)};
+  const auto schedule = *rc::gen::element(PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward,
+                                          PipelineSchedule::interleaved, PipelineSchedule::zero_bubble);
+  if (schedule == PipelineSchedule::interleaved) {
+    shape.chunks = *rc::gen::inRange(2, 5);
+    shape.micro_batches = shape.coordinates * *rc::gen::inRange(1, 5);
+  }
+  const auto turns = make_schedule(schedule, shape);
+  RC_ASSERT(turns.has_value());
+  const auto checked = check_schedule(*turns, shape);
+  RC_ASSERT(checked.has_value());
+}
+
+std::string why(Turns turns) {
+  const auto checked = check_schedule(turns, {2, 1, 2});
+  return checked ? "" : checked.error().message;
+}
+
+TEST(Schedules, EachBrokenRuleIsFound) {
+  using enum Turn::Kind;
+  const Turns good = one_forward_one_backward({2, 1, 2});  // F0 F1 B0 B1 | F0 B0 F1 B1
+  EXPECT_EQ(why(good), "");
+  Turns turns = good;
+  turns[1].pop_back();
+  EXPECT_THAT(why(turns), HasSubstr("missing"));
+  turns = good;
+  turns[0].push_back({forward, 1, 0});
+  EXPECT_THAT(why(turns), HasSubstr("twice"));
+  turns = good;
+  turns[0].push_back({backward_weight, 1, 0});
+  EXPECT_THAT(why(turns), HasSubstr("twice"));
+  turns = good;
+  turns[0][3].kind = backward_input;
+  EXPECT_THAT(why(turns), HasSubstr("missing"));
+  turns = good;
+  turns[0][0].stage = 1;
+  EXPECT_THAT(why(turns), HasSubstr("coordinate"));
+  turns = good;
+  turns[0][0].micro_batch = 2;
+  EXPECT_THAT(why(turns), HasSubstr("exist"));
+  turns = good;
+  std::swap(turns[1][0], turns[1][1]);  // backward before forward
+  EXPECT_THAT(why(turns), HasSubstr("wait"));
+  turns = good;
+  std::swap(turns[1][0], turns[1][2]);  // stage 1: F1 B0 F0 B1
+  EXPECT_THAT(why(turns), HasSubstr("wait"));
+  // Stage 0 wants B0 before it gives F1; stage 1 wants F1 before it gives B0: a cycle over both.
+  turns = {{{forward, 0, 0}, {backward, 0, 0}, {forward, 1, 0}, {backward, 1, 0}},
+           {{forward, 0, 1}, {forward, 1, 1}, {backward, 0, 1}, {backward, 1, 1}}};
+  EXPECT_THAT(why(turns), HasSubstr("wait"));
+}
+
+TEST(Schedules, InterleavedNamesTheNearestMicroBatches) {
+  const auto turns = make_schedule(PipelineSchedule::interleaved, {4, 2, 6});
+  ASSERT_FALSE(turns.has_value());
+  EXPECT_EQ(turns.error().code, ErrorCode::infeasible);
+  EXPECT_THAT(turns.error().hint, HasSubstr("4 or 8"));
+}
+
+Strategy pipelined(int stages, int micro_batches) {
+  Strategy strategy;
+  strategy.pipeline = stages;
+  strategy.accumulation = micro_batches;
+  strategy.global_batch = 2 * micro_batches;
+  return strategy;
+}
+
+std::vector<std::string> operations(const Graph& graph, const Stage& stage) {
+  std::vector<std::string> names;
+  for (const Step& step : stage.steps)
+    if (const auto* compute = std::get_if<Compute>(&step)) names.push_back(graph[compute->operation].name);
+  return names;
+}
+
+std::vector<std::string> tensors(const Graph& graph, const Stage& stage, const std::vector<Link>& links) {
+  std::vector<std::string> names;
+  for (const Link& link : links) names.push_back(graph[stage[link.tensor].origin].name);
+  return names;
+}
+
+// FLOPs grow with the product of widths: fc1 16 x 64, fc2 64 x 16, fc3 16 x 64, fc4 64 x 16 are alike; the middle, where
+// 16 features cross, is the narrowest cut near the best.
+TEST(Cut, BalancesFlopsAtTheNarrowestPlace) {
+  const Graph graph = test::mlp({16, 64, 16, 64, 16}, 2);
+  const auto plan = make_plan(graph, pipelined(2, 4));
+  ASSERT_TRUE(plan.has_value());
+  ASSERT_EQ(plan->stages.size(), 2U);
+  const Stage& first = plan->stages[0];
+  const Stage& second = plan->stages[1];
+  EXPECT_THAT(operations(graph, first), ElementsAre("fc1", "fc1.relu", "fc2", "fc2.relu"));
+  EXPECT_THAT(operations(graph, second), ElementsAre("fc3", "fc3.relu", "fc4", "loss"));
+  EXPECT_THAT(tensors(graph, first, first.sends), ElementsAre("fc2.relu"));
+  EXPECT_THAT(tensors(graph, second, second.receives), ElementsAre("fc2.relu"));
+  EXPECT_TRUE(first.receives.empty());
+  EXPECT_TRUE(second.sends.empty());
+  EXPECT_EQ(first.sends[0].peer, 1);
+  EXPECT_TRUE(first.sends[0].gradient);
+  EXPECT_EQ(first.updates.size(), 4U);
+  EXPECT_EQ(second.updates.size(), 4U);
+  EXPECT_EQ(first.micro_batches(), 4);
+  EXPECT_THAT(stage_starts(graph, *plan), ElementsAre("fc3"));
+  // 2 samples x 16 features x 4 bytes, 4 micro-batches, each way.
+  EXPECT_EQ(bytes_sent_per_step(*plan, 0, Algorithm::ring), 512);
+  EXPECT_EQ(bytes_sent_per_step(*plan, 1, Algorithm::ring), 512);
+}
+
+TEST(Cut, TheCallersCostsDecide) {
+  const Graph graph = test::mlp({16, 64, 16, 64, 16}, 2);
+  CutCosts costs;
+  costs.time = [&](const Stage&, const Step& step) {
+    return graph[std::get<Compute>(step).operation].name == "fc1" ? 10.0 : 1.0;
+  };
+  const auto plan = make_plan(graph, pipelined(2, 4), costs);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_THAT(operations(graph, plan->stages[0]), ElementsAre("fc1"));
+}
+
+// Weights and their gradients take 8,704, 8,320, 8,704 and 8,320 bytes, and what is kept of a micro-batch less than 1,000:
+// in 19,000 bytes two layers have room. Without a limit all but the loss, which is dear here, would come first.
+TEST(Cut, NoStageHoldsMoreThanADevice) {
+  const Graph graph = test::mlp({16, 64, 16, 64, 16}, 2);
+  CutCosts costs;
+  costs.time = [&](const Stage&, const Step& step) {
+    return graph[std::get<Compute>(step).operation].name == "loss" ? 100.0 : 1.0;
+  };
+  const auto free = make_plan(graph, pipelined(2, 4), costs);
+  ASSERT_TRUE(free.has_value());
+  EXPECT_THAT(operations(graph, free->stages[1]), ElementsAre("loss"));
+  costs.memory = Bytes{19000};
+  const auto bound = make_plan(graph, pipelined(2, 4), costs);
+  ASSERT_TRUE(bound.has_value());
+  EXPECT_THAT(operations(graph, bound->stages[1]), ElementsAre("fc3", "fc3.relu", "fc4", "loss"));
+}
+
+TEST(Cut, TooManyStagesNamesTheMost) {
+  const auto plan = make_plan(test::mlp({4, 8, 3}, 2), pipelined(8, 8));
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_EQ(plan.error().code, ErrorCode::infeasible);
+  EXPECT_THAT(plan.error().hint, HasSubstr("pipeline=4"));  // fc1, its relu, fc2, the loss
+}
+
+TEST(Cut, StagesAreNamedByHand) {
+  const Graph graph = test::mlp({16, 64, 16, 64, 16}, 2);
+  Strategy strategy = pipelined(3, 4);
+  strategy.stage_starts = {"fc2", "fc4"};
+  const auto plan = make_plan(graph, strategy);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_THAT(operations(graph, plan->stages[1]), ElementsAre("fc2", "fc2.relu", "fc3", "fc3.relu"));
+  EXPECT_EQ(stage_starts(graph, *plan), strategy.stage_starts);
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"fc2", "nothing"}, {"fc4", "fc2"}, {"fc1", "fc2"}, {"fc2", "fc2"}}) {
+    strategy.stage_starts = wrong;
+    const auto refused = make_plan(graph, strategy);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, ErrorCode::usage);
+  }
+}
+
+class Builder {
+ public:
+  explicit Builder(std::int64_t width) : width_(width) { graph_.name = "test"; }
+  TensorId input() { return add("x", {2, width_}, TensorKind::input); }
+  TensorId weight(const std::string& name) { return add(name, {width_, width_}, TensorKind::parameter); }
+  TensorId run(const std::string& name, Attributes op, std::vector<TensorId> inputs) {
+    const TensorId out = add(name + ".y", {2, width_}, TensorKind::activation);
+    graph_.add(Operation{name, std::move(op), std::move(inputs), {out}, {}});
+    return out;
+  }
+  Graph finish(TensorId logits) {
+    const TensorId targets = graph_.add(Tensor{"targets", {2}, DType::i64, TensorKind::input, 0, {}, width_});
+    graph_.loss = graph_.add(Tensor{"loss", {}, DType::f32, TensorKind::activation, {}, {}, 0});
+    graph_.add(Operation{"loss", CrossEntropy{1}, {logits, targets}, {graph_.loss}, {}});
+    EXPECT_TRUE(graph_.finish(2).has_value());
+    return std::move(graph_);
+  }
+
+ private:
+  TensorId add(const std::string& name, Shape shape, TensorKind kind) {
+    const std::optional<std::size_t> batch =
+        kind == TensorKind::parameter ? std::nullopt : std::optional<std::size_t>(0);
+    return graph_.add(Tensor{name, std::move(shape), DType::f32, kind, batch, {}, 0});
+  }
+  std::int64_t width_;
+  Graph graph_;
+};
+
+// What the first stage makes and the last one adds goes through both between, and its gradient comes back so.
+TEST(Cut, SkipConnectionsAreRelayed) {
+  Builder b(4);
+  const TensorId skip = b.run("one", Linear{}, {b.input(), b.weight("w1")});
+  const TensorId two = b.run("two", Linear{}, {skip, b.weight("w2")});
+  const TensorId three = b.run("three", Linear{}, {two, b.weight("w3")});
+  const Graph graph = b.finish(b.run("sum", Binary{BinaryKind::add}, {skip, three}));
+  Strategy strategy = pipelined(4, 1);
+  strategy.stage_starts = {"two", "three", "sum"};
+  const auto plan = make_plan(graph, strategy);
+  ASSERT_TRUE(plan.has_value());
+  const std::vector<Stage>& s = plan->stages;
+  EXPECT_THAT(tensors(graph, s[0], s[0].sends), ElementsAre("one.y"));
+  EXPECT_THAT(tensors(graph, s[1], s[1].sends), ElementsAre("one.y", "two.y"));
+  EXPECT_THAT(tensors(graph, s[2], s[2].receives), ElementsAre("one.y", "two.y"));
+  EXPECT_THAT(tensors(graph, s[2], s[2].sends), ElementsAre("one.y", "three.y"));
+  EXPECT_THAT(tensors(graph, s[3], s[3].receives), ElementsAre("one.y", "three.y"));
+  EXPECT_EQ(s[2].sends[0].tensor, s[2].receives[0].tensor);  // handed on as it is
+  EXPECT_EQ(s[3].receives[0].peer, 2);
+  // 2 x 4 x 4 bytes a tensor: the second stage sends two on and one back.
+  EXPECT_EQ(bytes_sent_per_step(*plan, 1, Algorithm::ring), 96);
+}
+
+Graph tied() {
+  Builder b(4);
+  const TensorId weight = b.weight("w");
+  const TensorId one = b.run("one", Linear{}, {b.input(), weight});
+  const TensorId two = b.run("two", Linear{}, {one, b.weight("other")});
+  return b.finish(b.run("three", Linear{}, {two, weight}));
+}
+
+// Both ends hold the weight; its gradient is summed over them, and over replicas averaged.
+TEST(Cut, TiedParametersAreSummedOverTheirStages) {
+  const Graph graph = tied();
+  Strategy strategy = pipelined(3, 1);
+  strategy.data = 2;
+  strategy.global_batch = 4;
+  strategy.stage_starts = {"two", "three"};
+  const auto plan = make_plan(graph, strategy);
+  ASSERT_TRUE(plan.has_value());
+  ASSERT_EQ(plan->mesh.size(), 6);
+  for (const std::size_t s : {0U, 2U}) {
+    const Stage& stage = plan->stages[s];
+    ASSERT_EQ(stage.gradients.size(), 1U);
+    EXPECT_THAT(stage.gradients[0].axes, ElementsAre(MeshAxis::data, MeshAxis::pipeline));
+    EXPECT_THAT(stage.gradients[0].stages, ElementsAre(0, 2));
+    EXPECT_FALSE(stage.gradients[0].overlapped);
+    EXPECT_EQ(stage.updates.size(), 1U);
+  }
+  // Ranks 0 and 1 are the replicas' first stages, 4 and 5 their last.
+  EXPECT_THAT(sync_group(*plan, plan->stages[0].gradients[0], 1), ElementsAre(0, 1, 4, 5));
+  EXPECT_THAT(plan->stages[1].gradients[0].axes, ElementsAre(MeshAxis::data));
+  EXPECT_THAT(sync_group(*plan, plan->stages[1].gradients[0], 3), ElementsAre(2, 3));
+}
+
+TEST(Cut, TiedParametersOnOneCoordinateAreRefused) {
+  Strategy strategy = pipelined(2, 2);
+  strategy.schedule = PipelineSchedule::interleaved;
+  strategy.chunks = 2;
+  strategy.stage_starts = {"two", "three", "loss"};  // stages 0 and 2 lie on coordinate 0
+  const auto plan = make_plan(tied(), strategy);
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_EQ(plan.error().code, ErrorCode::infeasible);
+  EXPECT_THAT(plan.error().message, HasSubstr("w is used by stages 0 and 2"));
+}
+
+// In bf16 a tied weight is cast on each of its stages: casts are made again, not sent.
+TEST(Cut, CastsOfWeightsAreMadeAgain) {
+  const Graph graph = tied();
+  Strategy strategy = pipelined(2, 1);
+  strategy.precision = Precision::bf16;
+  strategy.stage_starts = {"three"};
+  const auto plan = make_plan(graph, strategy);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_THAT(tensors(graph, plan->stages[0], plan->stages[0].sends), ElementsAre("two.y"));
+  EXPECT_EQ(bytes_sent_per_step(*plan, 0, Algorithm::ring), 2 * 4 * 2 + 4 * 4 * 4);  // bf16 on; half a ring of the tie
+}
+
+TEST(Strategy, ReadsSchedules) {
+  Strategy strategy;
+  for (const std::string_view text : {"gpipe", "1f1b", "interleaved:3", "zero-bubble"}) {
+    ASSERT_TRUE(parse_schedule(text, strategy).has_value());
+    EXPECT_EQ(schedule_text(strategy), text);
+  }
+  EXPECT_TRUE(parse_schedule("interleaved:3", strategy).has_value());
+  EXPECT_EQ(strategy.chunks, 3);
+  for (const std::string_view text : {"", "interleaved", "interleaved:1", "interleaved:x", "1f1b:2", "2f2b"})
+    EXPECT_FALSE(parse_schedule(text, strategy).has_value()) << text;
+  EXPECT_TRUE(parse_parallel("data=2,pipeline=4", strategy).has_value());
+  EXPECT_EQ(parallel_text(strategy), "data=2,pipeline=4");
+}
+
+}  // namespace
+}  // namespace sibyl

@@ -1,0 +1,222 @@
+// Pipelines in time and memory: idle time by the papers' formulas, the closed form against the simulation, what is in
+// flight.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+
+#include "oracle/memory/footprint.h"
+#include "oracle/predict.h"
+#include "oracle/simulate/pipeline.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+using testing::HasSubstr;
+
+Strategy pipelined(int stages, int micro_batches, PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward,
+                   int chunks = 1) {
+  Strategy strategy;
+  strategy.pipeline = stages;
+  strategy.schedule = schedule;
+  strategy.chunks = chunks;
+  strategy.accumulation = micro_batches;
+  strategy.global_batch = 2 * micro_batches;
+  return strategy;
+}
+
+// `layers` linear layers of one size, cut so that each stage has as many; the loss is in the last.
+Graph even_mlp(int layers) { return test::mlp(std::vector<std::int64_t>(static_cast<std::size_t>(layers) + 1, 8), 2); }
+
+Plan plan_of(const Graph& graph, Strategy strategy, int layers) {
+  const int stages = strategy.stages();
+  for (int s = 1; s < stages; ++s) strategy.stage_starts.push_back("fc" + std::to_string(s * layers / stages + 1));
+  return make_plan(graph, strategy).value();
+}
+
+// Every stage alike, whatever its kernels: forward f; backward b, of which w is the gradients of weights; updates free;
+// links of l.
+std::vector<PricedStage> even_prices(const Plan& plan, double f, double b, double w, double l) {
+  std::vector<PricedStage> priced;
+  for (const Stage& stage : plan.stages) {
+    PricedStage p;
+    p.kernels.steps.resize(stage.steps.size());
+    p.exchanges.resize(stage.steps.size());
+    const auto add = [&](double seconds) {
+      p.prices.push_back({{{Seconds{seconds}, 0.0, Provenance::measured}, {}, {}}, Bound::compute});
+      p.kernels.keys.emplace_back();
+      return p.prices.size() - 1;
+    };
+    p.kernels.steps[0].forward = add(f);
+    p.kernels.steps[0].backward = add(splits_backward(stage) ? b - w : b);
+    if (splits_backward(stage)) p.kernels.steps[0].backward_weight = add(w);
+    const Estimate link{Seconds{l}, 0.0, Provenance::measured};
+    if (!stage.sends.empty()) p.send_forward = link;
+    if (!stage.receives.empty()) p.send_backward = link;
+    priced.push_back(std::move(p));
+  }
+  return priced;
+}
+
+SimulatedPipeline simulated(const Strategy& strategy, double f, double b, double w, double l = 0) {
+  const int layers = strategy.stages();
+  const Graph graph = even_mlp(layers);
+  const Plan plan = plan_of(graph, strategy, layers);
+  return simulate_pipeline(plan, even_prices(plan, f, b, w, l), {});
+}
+
+// (m + S - 1)(f + b): GPipe, Huang et al., section 2.3: (S - 1) / (m + S - 1) of the time is idle.
+TEST(PipelineTimes, GPipeIdlesThroughAllStagesButOne) {
+  const SimulatedPipeline p = simulated(pipelined(4, 8, PipelineSchedule::gpipe), 1, 2, 0);
+  EXPECT_NEAR(p.step.total.value(), (8 + 3) * 3, 1e-9);
+  for (const CoordinateTimes& c : p.coordinates) EXPECT_LE(c.step.breakdown.bubble.value(), 9 + 1e-9);
+  EXPECT_NEAR(p.step.breakdown.bubble.value(), 9, 1e-9);
+  EXPECT_NEAR(p.step.breakdown.forward.value(), 8, 1e-9);
+  EXPECT_NEAR(p.step.breakdown.backward.value(), 16, 1e-9);
+}
+
+TEST(PipelineTimes, OneForwardOneBackwardIdlesAsLong) {
+  EXPECT_NEAR(simulated(pipelined(4, 8), 1, 2, 0).step.total.value(), (8 + 3) * 3, 1e-9);
+  EXPECT_NEAR(simulated(pipelined(4, 2), 1, 2, 0).step.total.value(), (2 + 3) * 3, 1e-9);
+}
+
+// Stages of half the size, two of them on each device: m (f + b) with f and b of both, and (S - 1) of a half's.
+TEST(PipelineTimes, InterleavedIdlesThroughSmallerStages) {
+  const SimulatedPipeline p = simulated(pipelined(4, 8, PipelineSchedule::interleaved, 2), 0.5, 1, 0);
+  EXPECT_NEAR(p.step.total.value(), 8 * 3 + 3 * 1.5, 1e-9);
+  EXPECT_NEAR(p.step.breakdown.bubble.value(), 3 * 1.5, 1e-9);
+}
+
+// Qi et al., table 2: (S - 1)(T_F + T_B - T_W), T_B being of inputs alone. Here F = B = W = 1: 3; with F = 1, B = 1.5 and
+// W = 0.5: 3 x 2.
+TEST(PipelineTimes, ZeroBubbleFillsIdleTimeWithWeights) {
+  const auto schedule = PipelineSchedule::zero_bubble;
+  EXPECT_NEAR(simulated(pipelined(4, 8, schedule), 1, 2, 1).step.total.value(), 8 * 3 + 3, 1e-9);
+  EXPECT_NEAR(simulated(pipelined(4, 8, schedule), 1, 2, 0.5).step.total.value(), 8 * 3 + 6, 1e-9);
+}
+
+// GPipe's links are on the way in and on the way out: 2 (S - 1) l. In 1F1B every second micro-batch also waits for the way
+// to the neighbour and back: two stages' work and two links for two micro-batches.
+TEST(PipelineTimes, LinksAreWaitedFor) {
+  const SimulatedPipeline gpipe = simulated(pipelined(4, 8, PipelineSchedule::gpipe), 1, 2, 0, 0.1);
+  EXPECT_NEAR(gpipe.step.total.value(), 33 + 0.6, 1e-9);
+  EXPECT_GT(simulated(pipelined(4, 8), 1, 2, 0, 0.1).step.total.value(), 33.6);
+  const TimeBreakdown& parts = gpipe.step.breakdown;
+  EXPECT_NEAR((parts.forward + parts.backward + parts.bubble + parts.communication_exposed).value(), 33.6, 1e-9);
+}
+
+// Whatever the strategy, the parts add up to the whole, and each coordinate's turns follow one another.
+RC_GTEST_PROP(PipelineTimes, ClosedFormIsWithinOnePercentOfTheSimulation, ()) {
+  const auto schedule = *rc::gen::element(PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward,
+                                          PipelineSchedule::interleaved, PipelineSchedule::zero_bubble);
+  const int stages = *rc::gen::inRange(2, 7);
+  const int chunks = schedule == PipelineSchedule::interleaved ? *rc::gen::inRange(2, 4) : 1;
+  const int layers = stages * chunks;
+  const Graph graph = even_mlp(layers);
+  const Plan plan = plan_of(graph, pipelined(stages, stages * *rc::gen::inRange(1, 40), schedule, chunks), layers);
+  std::vector<PricedStage> priced = even_prices(plan, 1, 2, 0.8, 0.01 * *rc::gen::inRange(0, 30));
+  for (PricedStage& stage : priced)  // to within 20 % of each other
+    for (PricedKernel& kernel : stage.prices) kernel.estimate.time.time *= 1 + 0.01 * *rc::gen::inRange(-20, 21);
+  const SimulatedPipeline exact = simulate_pipeline(plan, priced, {});
+  RC_ASSERT(std::abs(closed_pipeline(plan, priced, {}) / exact.step.total - 1) < 0.01);
+  for (const CoordinateTimes& c : exact.coordinates) {
+    const TimeBreakdown& b = c.step.breakdown;
+    const Seconds sum = b.forward + b.backward + b.optimizer + b.communication_exposed + b.bubble + b.host;
+    RC_ASSERT(std::abs(sum / c.step.total - 1) < 1e-9);
+    for (std::size_t i = 1; i < c.turns.size(); ++i)
+      RC_ASSERT(c.turns[i].span.start >= c.turns[i - 1].span.end - Seconds{1e-12});
+  }
+}
+
+// Kernels, buckets and hosts and all, on random models and clusters.
+RC_GTEST_PROP(PipelineTimes, ClosedFormHoldsOfWholePlans, ()) {
+  const int stages = *rc::gen::inRange(2, 5), replicas = *rc::gen::inRange(1, 4);
+  Strategy strategy = pipelined(stages, *rc::gen::inRange(1, 60));
+  strategy.data = replicas;
+  strategy.global_batch *= replicas;
+  strategy.schedule = *rc::gen::element(PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward,
+                                        PipelineSchedule::zero_bubble);
+  const Graph graph = test::mlp(std::vector<std::int64_t>(static_cast<std::size_t>(*rc::gen::inRange(6, 12)),
+                                                          *rc::gen::inRange<std::int64_t>(16, 300)),
+                                2);
+  const Cluster cluster = test::cluster(stages * replicas, 1);
+  const Plan plan = make_plan(graph, strategy).value();
+  const std::vector<PricedStage> priced = price(plan, cluster);
+  const Slowdown slowdown{1.3, 1.6};
+  const Seconds exact = simulate_pipeline(plan, priced, slowdown).step.total;
+  RC_ASSERT(std::abs(closed_pipeline(plan, priced, slowdown) / exact - 1) < 0.01);
+}
+
+// Two equal stages, m micro-batches of one sample: 1F1B holds two of them on the first device and one on the second,
+// GPipe all. Of a layer of 64 features what is kept is the ReLU's result, 64 x 4 bytes and a multiple of 64.
+TEST(PipelineMemory, GrowsWithWhatIsInFlight) {
+  const Graph graph = test::mlp({64, 64, 64, 64, 64}, 1);
+  const auto peak = [&](PipelineSchedule schedule, int micro_batches, int coordinate) {
+    Strategy strategy = pipelined(2, micro_batches, schedule);
+    strategy.global_batch = micro_batches;
+    strategy.stage_starts = {"fc3"};
+    const Plan plan = make_plan(graph, strategy).value();
+    const Cluster cluster = test::cluster(2, 1);
+    return footprint(plan, price(plan, cluster), coordinate, cluster.kernels.device()).peak.total.value();
+  };
+  constexpr auto one = PipelineSchedule::one_forward_one_backward, all = PipelineSchedule::gpipe;
+  EXPECT_EQ(peak(one, 8, 0), peak(one, 4, 0));
+  EXPECT_EQ(peak(one, 8, 1), peak(one, 4, 1));
+  // A micro-batch more in flight on the first device: the batch and both ReLUs' results.
+  EXPECT_EQ(peak(all, 8, 0) - peak(all, 7, 0), 3 * 256);
+  // The most is there in the second backward, when parameters have their gradients: of 8 GPipe has 7 left then, 1F1B 2.
+  EXPECT_EQ(peak(all, 8, 0) - peak(one, 8, 0), 5 * 3 * 256);
+}
+
+TEST(PipelinePrediction, ReportsStagesAndWhatTheyIdle) {
+  const Graph graph = even_mlp(8);
+  const auto p = predict(graph, pipelined(4, 4), test::cluster(4, 1));
+  ASSERT_TRUE(p.has_value());
+  EXPECT_EQ(p->devices, 4);
+  EXPECT_EQ(p->parallel, "data=1,pipeline=4");
+  EXPECT_EQ(p->schedule, "1f1b");
+  ASSERT_EQ(p->stages.size(), 4U);
+  EXPECT_GT(p->breakdown.bubble.value(), 0);
+  Bytes fullest;
+  for (const StageCost& stage : p->stages) fullest = std::max(fullest, stage.memory);
+  EXPECT_EQ(p->memory.total, fullest);
+  // A stage in the middle sends 2 x 8 results of 4 bytes on, and as many gradients back, for each of 4 micro-batches.
+  EXPECT_EQ(p->bytes_sent, 4 * 2 * 64);
+  const TimeBreakdown& b = p->breakdown;
+  EXPECT_NEAR((b.forward + b.backward + b.optimizer + b.communication_exposed + b.bubble + b.host).value(),
+              p->step_time.value(), 1e-9);
+}
+
+TEST(PipelinePrediction, NamesWhatHoldsItBack) {
+  const Graph graph = even_mlp(4);
+  Strategy strategy = pipelined(4, 1);  // three of four devices always idle
+  const auto idle = predict(graph, strategy, test::cluster(4, 1, BytesPerSecond{1e13}));
+  EXPECT_THAT(idle->bottleneck.name, testing::AnyOf(HasSubstr("pipeline bubble"), HasSubstr("host")));
+  const Graph lopsided = test::mlp({8, 8, 8, 2000, 2000}, 2);
+  strategy = pipelined(2, 16);
+  strategy.stage_starts = {"fc2"};
+  const auto uneven = predict(lopsided, strategy, test::cluster(2, 1, BytesPerSecond{1e13}));
+  EXPECT_THAT(uneven->bottleneck.name, testing::AnyOf(HasSubstr("imbalance"), HasSubstr("memory"), HasSubstr("compute")));
+}
+
+// With tensor parallelism within the stages, and replicas of all: exchanges, links and buckets are all counted.
+TEST(PipelinePrediction, CombinesWithOtherAxes) {
+  const Graph graph = even_mlp(8);
+  Strategy strategy = pipelined(2, 4);
+  strategy.tensor = 2;
+  strategy.data = 2;
+  strategy.global_batch *= 2;
+  const auto p = predict(graph, strategy, test::cluster(8, 1));
+  ASSERT_TRUE(p.has_value());
+  EXPECT_EQ(p->devices, 8);
+  const Plan plan = make_plan(graph, strategy).value();
+  EXPECT_EQ(plan.mesh.group(1, MeshAxis::pipeline), (std::vector<int>{1, 5}));
+  EXPECT_GT(p->bytes_sent, 0);
+  EXPECT_LT(p->memory.weights, predict(graph, pipelined(2, 4), test::cluster(2, 1))->memory.weights);
+}
+
+}  // namespace
+}  // namespace sibyl
