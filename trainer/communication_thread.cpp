@@ -17,12 +17,22 @@ CommunicationThread::~CommunicationThread() {
   thread_.join();
 }
 
-void CommunicationThread::all_reduce(std::span<float> buffer) {
+void CommunicationThread::all_reduce(std::span<float> buffer) { begin(Collective::all_reduce, buffer, {}); }
+
+std::size_t CommunicationThread::begin(Collective collective, std::span<float> buffer, std::string name) {
+  std::size_t number = 0;
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push(buffer);
+    waiting_.push({collective, buffer, std::move(name)});
+    number = ++taken_;
   }
   changed_.notify_all();
+  return number;
+}
+
+void CommunicationThread::wait(std::size_t number) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return done_ >= number; });
 }
 
 void CommunicationThread::wait() {
@@ -36,15 +46,19 @@ void CommunicationThread::record(Recorder* recorder) {
   recorded_ = 0;
 }
 
-void CommunicationThread::reduce(std::span<float> buffer) {
+void CommunicationThread::perform(const Item& item) {
   const Seconds start = recorder_ != nullptr ? recorder_->now() : Seconds{};
-  communicator_.all_reduce(buffer, algorithm_);
+  switch (item.collective) {
+    case Collective::reduce_scatter: communicator_.reduce_scatter(item.buffer, algorithm_); break;
+    case Collective::all_gather: communicator_.all_gather(item.buffer, algorithm_); break;
+    default: communicator_.all_reduce(item.buffer, algorithm_);
+  }
   if (recorder_ != nullptr)
-    recorder_->add(Recorder::Track::communication, {bucket_name(recorded_++),
+    recorder_->add(Recorder::Track::communication, {item.name.empty() ? bucket_name(recorded_++) : item.name,
                                                     "communication",
                                                     start,
                                                     recorder_->now(),
-                                                    {{"bytes", static_cast<std::int64_t>(buffer.size_bytes())},
+                                                    {{"bytes", static_cast<std::int64_t>(item.buffer.size_bytes())},
                                                      {"algorithm", std::string(to_string(algorithm_))}}});
 }
 
@@ -54,12 +68,13 @@ void CommunicationThread::run() {
   while (true) {
     changed_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
-    const std::span<float> buffer = waiting_.front();
+    const Item item = std::move(waiting_.front());
     waiting_.pop();
     busy_ = true;
     lock.unlock();
-    reduce(buffer);
+    perform(item);
     lock.lock();
+    ++done_;
     busy_ = false;
     changed_.notify_all();
   }

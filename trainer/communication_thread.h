@@ -1,10 +1,11 @@
-// A thread that all-reduces buffers one after the other, in the order in which they are handed to it.
+// A thread that all-reduces, scatters and gathers buffers one after the other, in the order in which they are handed to it.
 #pragma once
 
 #include <condition_variable>
 #include <mutex>
 #include <queue>
 #include <span>
+#include <string>
 #include <thread>
 
 #include "comm/communicator.h"
@@ -21,19 +22,28 @@ class CommunicationThread {
 
   // The buffer must stay until wait() has returned.
   void all_reduce(std::span<float> buffer);
-  void wait();  // until all is done
+  // The same, of any collective of floats; the result is the number of what was handed in, from 1 on.
+  std::size_t begin(Collective collective, std::span<float> buffer, std::string name);
+  void wait();                    // until all is done
+  void wait(std::size_t number);  // until this one is, and all before it
   // From here on each all-reduce is recorded; nullptr: no longer. Only while nothing is under way.
   void record(Recorder* recorder);
 
  private:
+  struct Item {
+    Collective collective = Collective::all_reduce;
+    std::span<float> buffer;
+    std::string name;  // in timelines; empty: the next bucket's
+  };
   void run();
-  void reduce(std::span<float> buffer);
+  void perform(const Item& item);
 
   Communicator& communicator_;
   Algorithm algorithm_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::queue<std::span<float>> waiting_;
+  std::queue<Item> waiting_;
+  std::size_t taken_ = 0, done_ = 0;  // items so far
   bool busy_ = false, closing_ = false;
   Recorder* recorder_ = nullptr;
   std::size_t recorded_ = 0;  // all-reduces since record()

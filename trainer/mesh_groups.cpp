@@ -23,6 +23,9 @@ Result<MeshGroups> MeshGroups::create(const Plan& plan, const Communicator& worl
   for (const Mesh::Extent& extent : plan.mesh.extents)
     if (extent.axis != MeshAxis::data && extent.size > 1) groups.axes_[extent.axis] = group_of(extent.axis);
   for (const GradientSync& sync : plan.stages.front().gradients) groups.syncs_.push_back(group_of(sync.axes));
+  const Stage& stage = plan.stages.front();
+  const std::vector<MeshAxis>& parted = stage.clip ? stage.clip->axes : stage.norm_axes;
+  if (!parted.empty()) groups.parts_ = group_of(parted);
   return groups;
 }
 
@@ -30,6 +33,7 @@ std::int64_t MeshGroups::bytes_sent() const {
   std::int64_t bytes = 0;
   for (const auto& [axis, communicator] : axes_) bytes += communicator->bytes_sent();
   for (const auto& communicator : syncs_) bytes += communicator->bytes_sent();
+  if (parts_) bytes += parts_->bytes_sent();
   return bytes;
 }
 

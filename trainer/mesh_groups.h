@@ -26,6 +26,8 @@ class MeshGroups {
   [[nodiscard]] Communicator& axis(MeshAxis axis) const { return *axes_.at(axis); }
   // Of Stage::gradients[index].
   [[nodiscard]] Communicator& sync(std::size_t index) const { return *syncs_.at(index); }
+  // Of the ranks that hold other parts of gradients or tensors whose norms are taken (Stage::clip, norm_axes).
+  [[nodiscard]] Communicator& parts() const { return *parts_; }
   [[nodiscard]] std::int64_t bytes_sent() const;  // over all of them, since construction
 
   // A tensor that `local` is a part of: its shape, the part of this rank, and all of it again (every rank of the axes
@@ -39,6 +41,7 @@ class MeshGroups {
   int rank_ = 0;
   std::map<MeshAxis, std::unique_ptr<Communicator>> axes_;
   std::vector<std::unique_ptr<Communicator>> syncs_;
+  std::unique_ptr<Communicator> parts_;
 };
 
 }  // namespace sibyl::trainer

@@ -1,15 +1,21 @@
 #include "trainer/replica.h"
 
 #include <ATen/Context.h>
+#include <torch/csrc/autograd/function.h>
+
+#include <algorithm>
+#include <utility>
 
 #include "aten/dtype.h"
 #include "aten/evaluate.h"
 #include "aten/run_operation.h"
+#include "oracle/plan/recompute.h"
 #include "trainer/emulated_device.h"
 #include "trainer/exchange.h"
 #include "trainer/initialize.h"
 #include "trainer/operation_spans.h"
 #include "trainer/random.h"
+#include "trainer/recompute.h"
 
 namespace sibyl::trainer {
 
@@ -103,6 +109,12 @@ bool draws(const Attributes& attributes) {
   return std::holds_alternative<Dropout>(attributes) || (attention && attention->dropout > 0.0);
 }
 
+// Running statistics have taken this batch in when it was first seen.
+Attributes without_statistics(Attributes attributes) {
+  if (auto* normalization = std::get_if<Normalization>(&attributes)) normalization->momentum = 0.0;
+  return attributes;
+}
+
 }  // namespace
 
 void Replica::seed_draws(const Compute& compute) const {
@@ -118,36 +130,119 @@ void Replica::compute(std::size_t step, bool training) {
   for (const LocalTensorId out : compute.outputs) shapes.push_back(out.valid() ? (*stage_)[out].shape : Shape{});
   if (training && draws(compute.attributes)) seed_draws(compute);
   // Where the plan has no backward, autograd must not record one.
-  const at::AutoGradMode mode(training && compute.gradients != 0);
+  const at::AutoGradMode mode(training && records_ && compute.gradients != 0);
+  const Attributes attributes = again_ ? without_statistics(compute.attributes) : compute.attributes;
   if (emulated_ != nullptr)
     keep(compute, emulated_->run(step, operands(compute)));
   else
-    keep(compute, training ? aten::run_operation(compute.attributes, operands(compute), shapes)
+    keep(compute, training ? aten::run_operation(attributes, operands(compute), shapes)
                            : aten::run_for_evaluation(compute.attributes, operands(compute), shapes));
 }
 
 void Replica::exchange(std::size_t step, bool training) {
   const auto& exchange = std::get<Exchange>(stage_->steps[step]);
-  const at::AutoGradMode mode(training && (*stage_)[exchange.input].requires_gradient);
+  const at::AutoGradMode mode(training && records_ && (*stage_)[exchange.input].requires_gradient);
   const at::Tensor& input = tensors_[exchange.input.index()];
   Communicator& ranks = groups_->axis(exchange.axis);
   tensors_[exchange.output.index()] =
       emulated_ != nullptr ? emulated_->exchange(step, input, ranks) : run_exchange(exchange, input, ranks);
 }
 
+namespace {
+
+class BeforeNode final : public torch::autograd::FunctionPreHook {
+ public:
+  explicit BeforeNode(std::function<void()> action) : action_(std::move(action)) {}
+  torch::autograd::variable_list operator()(const torch::autograd::variable_list& gradients) override {
+    action_();
+    return gradients;
+  }
+
+ private:
+  std::function<void()> action_;
+};
+
+}  // namespace
+
+// The last node of a step is the first that runs backward.
+void Replica::watch_backward(std::size_t index) {
+  const auto* compute = std::get_if<Compute>(&stage_->steps[index]);
+  if (!compute || compute->gradients == 0) return;
+  const bool reads = std::ranges::any_of(compute->inputs, [&](LocalTensorId id) {
+    return id.valid() && (*stage_)[id].kind == TensorKind::parameter;
+  });
+  for (const LocalTensorId out : compute->outputs) {
+    if (!reads || !out.valid() || !tensors_[out.index()].grad_fn()) continue;
+    tensors_[out.index()].grad_fn()->add_pre_hook(
+        std::make_unique<BeforeNode>([this, index] { watch_.before_backward(index); }));
+  }
+}
+
 void Replica::run_step(std::size_t index, bool training) {
+  if (watch_.before_forward) (again_ ? watch_.before_backward : watch_.before_forward)(index);
   if (std::holds_alternative<Compute>(stage_->steps[index]))
     compute(index, training);
   else
     exchange(index, training);
+  if (watch_.before_backward && training && records_) watch_backward(index);
+  if (watch_.after_forward && !again_) watch_.after_forward(index);
   drop_after(index);
 }
 
+void Replica::run_training(std::size_t index) {
+  if (spans_ != nullptr) spans_->begin_forward();
+  run_step(index, true);
+  if (spans_ != nullptr) spans_->end_forward(index);
+}
+
+// The samples lie where the next micro-batch's will: they are put back as they were.
+std::vector<at::Tensor> Replica::run_again(const Segment& segment, const std::vector<at::Tensor>& inputs) {
+  const std::vector<LocalTensorId> ids = inputs_of(*stage_, segment);
+  std::vector<at::Tensor> before;
+  for (std::size_t i = 0; i < ids.size(); ++i) before.push_back(std::exchange(tensors_[ids[i].index()], inputs[i]));
+  again_ = true;
+  if (spans_ != nullptr) spans_->end_backward();
+  for (std::size_t i = segment.begin; i < segment.end; ++i) run_training(i);
+  again_ = false;
+  for (std::size_t i = 0; i < ids.size(); ++i) tensors_[ids[i].index()] = std::move(before[i]);
+  std::vector<at::Tensor> results;
+  for (const LocalTensorId id : outputs_of(*stage_, segment))
+    results.push_back(std::exchange(tensors_[id.index()], at::Tensor()));
+  return results;
+}
+
+void Replica::run_segment(const Segment& segment) {
+  const std::vector<LocalTensorId> outputs = outputs_of(*stage_, segment);
+  std::vector<at::Tensor> inputs;
+  for (const LocalTensorId id : inputs_of(*stage_, segment)) inputs.push_back(tensors_[id.index()]);
+  const auto run = [this, &segment, seed = pass_seed_](const std::vector<at::Tensor>& given, bool again) {
+    const std::uint64_t own = std::exchange(pass_seed_, seed);
+    std::vector<at::Tensor> results;
+    if (again) {
+      results = run_again(segment, given);
+    } else {
+      records_ = false;
+      for (std::size_t i = segment.begin; i < segment.end; ++i) run_training(i);
+      records_ = true;
+      for (const LocalTensorId id : outputs_of(*stage_, segment)) results.push_back(std::move(tensors_[id.index()]));
+    }
+    pass_seed_ = own;
+    return results;
+  };
+  std::vector<at::Tensor> results = run_recomputed(run, inputs);
+  for (std::size_t i = 0; i < outputs.size(); ++i) tensors_[outputs[i].index()] = std::move(results[i]);
+}
+
 at::Tensor Replica::forward(OperationSpans* spans) {
-  for (std::size_t i = 0; i < stage_->steps.size(); ++i) {
-    if (spans != nullptr) spans->begin_forward();
-    run_step(i, true);
-    if (spans != nullptr) spans->end_forward(i);
+  spans_ = spans;
+  auto segment = stage_->recomputed.begin();
+  for (std::size_t i = 0; i < stage_->steps.size();) {
+    if (segment != stage_->recomputed.end() && segment->begin == i) {
+      run_segment(*segment);
+      i = segment++->end;
+    } else {
+      run_training(i++);
+    }
   }
   at::Tensor loss;
   std::swap(loss, tensors_[loss_.index()]);
@@ -159,6 +254,7 @@ at::Tensor Replica::predict() {
   const LocalTensorId answer = loss().inputs.front();
   const at::Tensor result = groups_->whole(tensors_[answer.index()], (*stage_)[answer]);
   for (const LocalTensorId id : dropped_after_[loss_step_]) tensors_[id.index()].reset();
+  for (std::size_t i = loss_step_; watch_.after_forward && i < stage_->steps.size(); ++i) watch_.after_forward(i);
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include <torch/types.h>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/result.h"
@@ -18,6 +19,11 @@ namespace sibyl::trainer {
 class EmulatedDevice;
 class OperationSpans;
 
+// Told of each step that runs, so that its parameters are there: of `before_backward` also where steps run again.
+struct StepWatch {
+  std::function<void(std::size_t)> before_forward, after_forward, before_backward;
+};
+
 class Replica {
  public:
   // Fails where the stage computes no loss. The graph, the stage and the groups must outlive it. With `emulated` nothing
@@ -28,6 +34,8 @@ class Replica {
   // What passes to come are of. What dropout draws depends on these, the seed, the operation, and which part of its
   // result this rank has: ranks that hold the same tensor drop the same, and a pass run again drops the same again.
   void begin(std::int64_t step, int micro_batch);
+
+  void watch(StepWatch watch) { watch_ = std::move(watch); }
 
   // Runs the forward program on what lies in the inputs; the result is the scalar loss, its graph recorded. With
   // `spans` each operation is timed.
@@ -54,6 +62,10 @@ class Replica {
   void find_last_uses();
   std::vector<at::Tensor> operands(const Compute& compute) const;
   void run_step(std::size_t index, bool training);
+  void run_segment(const Segment& segment);
+  std::vector<at::Tensor> run_again(const Segment& segment, const std::vector<at::Tensor>& inputs);
+  void run_training(std::size_t index);
+  void watch_backward(std::size_t index);
   void compute(std::size_t step, bool training);
   void exchange(std::size_t step, bool training);
   void seed_draws(const Compute& compute) const;
@@ -64,6 +76,10 @@ class Replica {
   const Stage* stage_;
   const MeshGroups* groups_;
   EmulatedDevice* emulated_;
+  StepWatch watch_;
+  OperationSpans* spans_ = nullptr;
+  bool records_ = true;  // else what is computed is computed again for backward
+  bool again_ = false;   // which is now
   std::uint64_t seed_, pass_seed_;
   std::vector<at::Tensor> tensors_;  // by LocalTensorId; activations come and go
   std::vector<LocalTensorId> parameters_, buffers_, inputs_;

@@ -48,8 +48,12 @@ std::uint64_t hash_of(const at::Tensor& value, std::uint64_t hash) {
   return hash;
 }
 
-// What needs values.
-Result<void> check_emulated(const TrainSettings& settings) {
+// What needs values, and what is not emulated.
+Result<void> check_emulated(const Stage& stage, const TrainSettings& settings) {
+  const bool sharded = std::ranges::any_of(stage.gradients, [](const GradientSync& sync) { return sync.sharded(); });
+  if (sharded) return fail(ErrorCode::usage, "an emulated device holds optimizer state whole", "--zero");
+  if (!stage.recomputed.empty()) return fail(ErrorCode::usage, "an emulated device computes nothing again", "--recompute");
+  if (stage.clip) return fail(ErrorCode::usage, "an emulated device clips no gradients", "--clip");
   for (const auto& [given, option] : {std::pair{settings.data, "--data"},
                                       std::pair{settings.evaluate, "--evaluate"},
                                       std::pair{settings.save_weights, "--save-weights"}})
@@ -67,7 +71,7 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
   Session session(plan, settings, communicator, groups);
   const Stage& stage = session.stage();
   if (settings.emulated) {
-    SIBYL_CHECK(check_emulated(settings));
+    SIBYL_CHECK(check_emulated(stage, settings));
     session.emulated_ =
         std::make_unique<EmulatedDevice>(stage, settings.emulated->stages.front(), settings.emulated->backend);
   }
@@ -76,21 +80,17 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
   if (!session.emulated_) SIBYL_CHECK(session.open_data());
   if (settings.evaluate) SIBYL_CHECK(session.open_evaluation(*settings.evaluate));
 
-  session.optimizer_.learning_rate = settings.learning_rate;
+  session.open_syncs();
+  session.optimizer_ = std::make_unique<aten::OptimizerSettings>();
+  session.optimizer_->learning_rate = settings.learning_rate;
   const std::int64_t before = aten::MemoryMeter::live();
-  for (const Update& update : stage.updates) session.states_.push_back(session.initial_state(update));
+  if (session.emulated_)
+    for (const Update& update : stage.updates) session.states_.push_back(session.initial_state(update));
+  else
+    session.updates_ = std::make_unique<Updates>(*session.replica_, session.shards_, *session.optimizer_);
   session.memory_.optimizer = Bytes{static_cast<double>(aten::MemoryMeter::live() - before)};
-  session.memory_.weights = bytes_of(*session.replica_, session.replica_->parameters());
   session.memory_.buffers = bytes_of(*session.replica_, session.replica_->buffers());
   session.memory_.inputs = bytes_of(*session.replica_, session.replica_->inputs());
-  for (std::size_t i = 0; i < stage.gradients.size(); ++i) {
-    const GradientSync& sync = stage.gradients[i];
-    const bool over_data = std::ranges::count(sync.axes, MeshAxis::data) > 0;
-    session.exchanges_.push_back(std::make_unique<GradientExchange>(
-        *session.replica_, sync, groups.sync(i), over_data ? plan.mesh.size(MeshAxis::data) : 1, Algorithm::ring));
-    for (const Bucket& bucket : sync.buckets)
-      session.memory_.communication += Bytes{static_cast<double>(bucket.bytes())};
-  }
   return session;
 }
 
@@ -108,6 +108,48 @@ aten::OptimizerState Session::initial_state(const Update& update) {
     for (at::Tensor* tensor : {&state.first, &state.second})
       if (tensor->defined()) *tensor = emulated_->like(*tensor);
   return state;
+}
+
+void Session::open_syncs() {
+  const std::vector<bool> sharded = sharded_parameters(stage());
+  std::vector<LocalTensorId> whole = replica_->parameters();
+  std::erase_if(whole, [&](LocalTensorId id) { return sharded[id.index()]; });
+  memory_.weights = bytes_of(*replica_, whole);
+  shards_.resize(stage().gradients.size());
+  for (std::size_t i = 0; i < stage().gradients.size(); ++i) {
+    const GradientSync& sync = stage().gradients[i];
+    const int replicas = std::ranges::count(sync.axes, MeshAxis::data) > 0 ? plan_->mesh.size(MeshAxis::data) : 1;
+    if (sync.sharded()) {
+      shards_[i] = std::make_unique<ShardedSync>(*replica_, i, groups_->sync(i), replicas, Algorithm::ring);
+      memory_.weights += shards_[i]->weights();
+      memory_.communication += shards_[i]->communication();
+      continue;
+    }
+    exchanges_.push_back(
+        std::make_unique<GradientExchange>(*replica_, sync, groups_->sync(i), replicas, Algorithm::ring));
+    for (const Bucket& bucket : sync.buckets) memory_.communication += Bytes{static_cast<double>(bucket.bytes())};
+  }
+  if (stage().units.empty()) return;
+  std::vector<ShardedSync*> units;
+  for (const auto& shards : shards_)
+    if (shards) units.push_back(shards.get());
+  const auto each = [units](void (ShardedSync::*told)(std::size_t)) {
+    return [units, told](std::size_t step) {
+      for (ShardedSync* shards : units) (shards->*told)(step);
+    };
+  };
+  replica_->watch({each(&ShardedSync::before_forward), each(&ShardedSync::after_forward),
+                   each(&ShardedSync::before_backward)});
+}
+
+void Session::gather_parameters() {
+  for (const auto& shards : shards_)
+    if (shards) shards->gather_all();
+}
+
+void Session::release_parameters() {
+  for (const auto& shards : shards_)
+    if (shards) shards->release_all();
 }
 
 void Session::fill_inputs(std::int64_t first) {
@@ -135,15 +177,13 @@ double Session::forward_and_backward(std::int64_t number, StepTimes& times) {
     } else {
       Stopwatch watch;
       const bool last = turn.micro_batch == static_cast<int>(pieces) - 1;
-      if (last)
-        for (const auto& exchange : exchanges_) exchange->begin(number == 0);
+      if (last) begin_exchange(number == 0);
       if (emulated_) emulated_->begin_backward(turn.micro_batch == 0, last);
       (pieces == 1 ? loss : loss / static_cast<double>(pieces)).backward();
       if (emulated_) emulated_->wait();
       if (spans_ != nullptr) spans_->end_backward();
       loss.reset();
-      if (last)
-        for (const auto& exchange : exchanges_) exchange->pack();
+      if (last) pack();
       times.backward += watch.lap();
     }
   }
@@ -156,18 +196,29 @@ void Session::copy_back() {
   for (const auto& exchange : exchanges_) exchange->copy_back();
 }
 
+void Session::begin_exchange(bool first_step) {
+  for (const auto& exchange : exchanges_) exchange->begin(first_step);
+  for (const auto& shards : shards_)
+    if (shards) shards->begin();
+}
+
+void Session::pack() {
+  for (const auto& exchange : exchanges_) exchange->pack();
+  for (const auto& shards : shards_)
+    if (shards) shards->pack();
+}
+
+void Session::finish_exchange() {
+  for (const auto& exchange : exchanges_) exchange->finish();
+  for (const auto& shards : shards_)
+    if (shards) shards->finish();
+}
+
 void Session::update() {
   const Recording recording(recorder_.get(), Recorder::Track::compute, optimizer_name, "optimizer");
-  if (emulated_) {
-    emulated_->run(emulated_->times().updates);
-    emulated_->wait();
-  }
-  for (std::size_t i = 0; !emulated_ && i < states_.size(); ++i) {
-    const Update& update = stage().updates[i];
-    at::Tensor& parameter = (*replica_)[update.parameter];
-    if (parameter.grad().defined())
-      aten::update_parameter(update.optimizer, optimizer_, states_[i], parameter, parameter.grad());
-  }
+  if (!emulated_) return updates_->run();
+  emulated_->run(emulated_->times().updates);
+  emulated_->wait();
   for (const Update& update : stage().updates) (*replica_)[update.parameter].mutable_grad().reset();
 }
 
@@ -178,12 +229,15 @@ Session::Step Session::step(std::int64_t number) {
   if (emulated_) emulated_->begin_step();
   result.loss = forward_and_backward(number, result.times);
   Stopwatch watch;
-  for (const auto& exchange : exchanges_) exchange->finish();
+  finish_exchange();
   if (emulated_) emulated_->host_waited();
   result.times.exchange = watch.lap();
   if (!exchanges_.empty()) copy_back();
   update();
   result.times.optimizer = watch.lap();
+  for (const auto& shards : shards_)
+    if (shards) shards->gather_updated();
+  result.times.exchange += watch.lap();
   result.times.total = result.times.forward + result.times.backward + result.times.exchange + result.times.optimizer;
   result.bytes_sent = groups_->bytes_sent() - sent_before;
   result.peak_bytes = aten::MemoryMeter::peak();
@@ -196,11 +250,15 @@ TraceProcess Session::traced_step(std::int64_t number) {
   spans_ = &spans;
   for (const auto& exchange : exchanges_) exchange->record(recorder_.get());
   if (emulated_) emulated_->wait_after_each(true);
+  for (const auto& shards : shards_)
+    if (shards) shards->record(recorder_.get());
   communicator_->barrier();
   recorder_->start();
   step(number);
   if (emulated_) emulated_->wait_after_each(false);
   for (const auto& exchange : exchanges_) exchange->record(nullptr);
+  for (const auto& shards : shards_)
+    if (shards) shards->record(nullptr);
   spans_ = nullptr;
   const std::unique_ptr<Recorder> recorded = std::move(recorder_);
   return recorded->process(communicator_->rank());

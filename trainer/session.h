@@ -12,6 +12,8 @@
 #include "trainer/operation_spans.h"
 #include "trainer/recorder.h"
 #include "trainer/replica.h"
+#include "trainer/updates.h"
+#include "trainer/zero.h"
 
 namespace sibyl::trainer {
 
@@ -36,6 +38,10 @@ class Session {
   // Whether ranks that hold the same parts of parameters hold the same, bit for bit.
   bool replicas_agree();
 
+  // Parameters that ranks hold parts of are whole from one to the other: for who reads them between steps.
+  void gather_parameters();
+  void release_parameters();
+
   [[nodiscard]] Replica& replica() { return *replica_; }
   // Without the peak.
   [[nodiscard]] MeasuredMemory memory() const { return memory_; }
@@ -49,6 +55,10 @@ class Session {
   void fill_inputs(std::int64_t first);
   Result<void> open_data();
   aten::OptimizerState initial_state(const Update& update);
+  void open_syncs();
+  void begin_exchange(bool first_step);
+  void pack();
+  void finish_exchange();
   void copy_back();
   void update();
 
@@ -63,8 +73,10 @@ class Session {
   OperationSpans* spans_ = nullptr;                           // within a traced step
   std::unique_ptr<Data> evaluation_;                          // none unless asked for
   std::vector<std::unique_ptr<GradientExchange>> exchanges_;  // by GradientSync
-  aten::OptimizerSettings optimizer_;
-  std::vector<aten::OptimizerState> states_;  // by update
+  std::vector<std::unique_ptr<ShardedSync>> shards_;          // the same; each sync is one or the other
+  std::unique_ptr<aten::OptimizerSettings> optimizer_;
+  std::unique_ptr<Updates> updates_;
+  std::vector<aten::OptimizerState> states_;  // by update, of an emulated device, which updates nothing
   MeasuredMemory memory_;
 };
 

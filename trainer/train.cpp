@@ -94,21 +94,6 @@ Result<void> write_timeline(Session& session, const Plan& plan, const TrainSetti
   return agree(communicator, write_trace(communicator, own, about, *settings.trace));
 }
 
-// What is planned and priced, and not run yet.
-Result<void> check(const Plan& plan) {
-  for (const Stage& stage : plan.stages) {
-    if (!stage.norm_axes.empty())
-      return fail(fmt::format("{} takes norms of whole tensors, and the trainer those of a rank's parts",
-                              to_string(plan.strategy.optimizer)),
-                  "--optimizer");
-    if (stage.clip) return fail("the trainer does not clip gradients", "--clip");
-    if (!stage.recomputed.empty()) return fail("the trainer keeps what it computes", "--recompute");
-    for (const GradientSync& sync : stage.gradients)
-      if (sync.sharded()) return fail("the trainer keeps optimizer state whole", "--zero");
-  }
-  return {};
-}
-
 Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings& settings, Communicator& communicator) {
   std::vector<Session::Step> steps;
   for (std::int64_t i = 0; i < settings.warmup + settings.steps; ++i) {
@@ -117,11 +102,16 @@ Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings&
   }
   if (communicator.rank() == 0) warn_if_diverged(steps);
   Measurement measurement = gathered(communicator, plan, settings, steps, session.memory());
+  session.gather_parameters();
   measurement.replicas_agree = session.replicas_agree();
+  session.release_parameters();
   if (settings.evaluate) measurement.accuracy = session.accuracy();
-  if (settings.save_weights)
+  if (settings.save_weights) {
+    session.gather_parameters();
     if (const auto saved = save_weights(session.replica(), *settings.save_weights); !saved)
       measurement.weights_error = saved.error();
+    session.release_parameters();
+  }
   if (settings.trace) SIBYL_CHECK(write_timeline(session, plan, settings, communicator));
   return measurement;
 }
@@ -130,7 +120,6 @@ Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings&
 
 Result<Measurement> train(const Graph& graph, const Plan& plan, const TrainSettings& settings,
                           Communicator& communicator) {
-  SIBYL_CHECK(agree(communicator, check(plan)));
   const Result<MeshGroups> groups = MeshGroups::create(plan, communicator);
   SIBYL_CHECK(agree(communicator, groups.map([](const MeshGroups&) {})));
   Result<Session> session = caught([&]() -> Result<Session> {

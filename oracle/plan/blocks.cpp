@@ -56,7 +56,8 @@ std::vector<std::size_t> cuts(const Stage& stage, std::size_t end) {
   std::vector<std::size_t> result{0};
   int alive = change[0];
   for (std::size_t at = 1; at < end; ++at)
-    if ((alive += change[at]) <= 1) result.push_back(at);
+    // What an exchange sums may be summed where it lies: it must not be what a block keeps.
+    if ((alive += change[at]) <= 1 && !std::holds_alternative<Exchange>(stage.steps[at])) result.push_back(at);
   if (result.back() != end) result.push_back(end);
   return result;
 }

@@ -1,0 +1,120 @@
+#include "trainer/updates.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "oracle/plan/norms.h"
+
+namespace sibyl::trainer {
+
+Updates::Updates(Replica& replica, const std::vector<std::unique_ptr<ShardedSync>>& shards,
+                 const aten::OptimizerSettings& settings)
+    : replica_(replica), stage_(replica.stage()), settings_(settings) {
+  const std::vector<bool> sharded = sharded_parameters(stage_);
+  for (const Update& update : stage_.updates)
+    if (!sharded[update.parameter.index()]) add(update.parameter, {}, {});
+  for (std::size_t s = 0; s < shards.size(); ++s)
+    if (shards[s]) add_parts(stage_.gradients[s], *shards[s]);
+}
+
+// Whole parts of buckets, unless parameters in one differ in what is done with them.
+void Updates::add_parts(const GradientSync& sync, const ShardedSync& shards) {
+  const bool clips_further = stage_.clip && stage_.clip->axes.size() > sync.axes.size();
+  const bool apart = clips_further || takes_norms(stage_.updates.front().optimizer.kind);
+  for (const ShardedSync::Part& part : shards.parts()) {
+    const std::vector<Piece> found = pieces(stage_, *part.bucket, part.range.begin, part.range.end);
+    if (found.empty()) continue;
+    if (!apart) {
+      add(found.front().parameter, part.parameters, part.gradients);
+      continue;
+    }
+    for (const Piece& piece : found) {
+      const std::int64_t at = piece.place - part.range.begin;
+      add(piece.parameter, part.parameters.narrow(0, at, piece.elements), part.gradients.narrow(0, at, piece.elements));
+    }
+  }
+}
+
+void Updates::add(LocalTensorId parameter, at::Tensor values, at::Tensor gradient) {
+  const auto update = std::ranges::find(stage_.updates, parameter, &Update::parameter);
+  Target target{parameter, static_cast<std::size_t>(update - stage_.updates.begin()), std::move(values),
+                std::move(gradient), {}, counts(parameter)};
+  target.state = aten::make_optimizer_state(update->optimizer, this->values(target));
+  targets_.push_back(std::move(target));
+}
+
+// Of ranks along an axis that hold the same, the first counts it.
+bool Updates::counts(LocalTensorId parameter) const {
+  const std::vector<MeshAxis>& axes = stage_.clip ? stage_.clip->axes : stage_.norm_axes;
+  const LocalTensor& local = stage_[parameter];
+  return std::ranges::all_of(axes, [&](MeshAxis axis) {
+    const bool cut = std::ranges::any_of(local.cuts, [&](const PartOf& part) { return part.axis == axis; });
+    const bool scattered = std::ranges::any_of(stage_.gradients, [&](const GradientSync& sync) {
+      return sync.sharded() && std::ranges::count(sync.axes, axis) > 0 &&
+             std::ranges::any_of(sync.buckets, [&](const Bucket& bucket) {
+               return std::ranges::count(bucket.parameters, parameter) > 0;
+             });
+    });
+    return cut || scattered || replica_.groups().coordinate(axis) == 0;
+  });
+}
+
+at::Tensor Updates::gradient(const Target& target) {
+  return target.gradient.defined() ? target.gradient : replica_[target.parameter].grad();
+}
+
+// As torch.nn.utils.clip_grad_norm_: gradients are multiplied even where the norm is small enough.
+void Updates::clip() {
+  const at::NoGradGuard no_grad;
+  double squares = 0.0;
+  for (const Target& target : targets_) {
+    const at::Tensor g = gradient(target);
+    if (!g.defined()) continue;
+    const double norm = g.norm().item<double>();
+    if (target.counts) squares += norm * norm;
+  }
+  auto sum = static_cast<float>(squares);
+  if (!stage_.clip->axes.empty()) replica_.groups().parts().all_reduce({&sum, 1}, Algorithm::ring);
+  const double scale = std::min(1.0, stage_.clip->limit / (std::sqrt(static_cast<double>(sum)) + 1e-6));
+  for (const Target& target : targets_)
+    if (at::Tensor g = gradient(target); g.defined()) g.mul_(scale);
+}
+
+void Updates::update_by_norms() {
+  std::vector<at::Tensor> directions;
+  std::vector<float> squares(2 * stage_.updates.size(), 0.0F);
+  for (Target& target : targets_) {
+    const at::Tensor g = gradient(target), w = values(target);
+    directions.push_back(g.defined() ? aten::begin_update(stage_.updates[target.tensor].optimizer, settings_,
+                                                          target.state, w, g)
+                                     : at::Tensor());
+    if (!g.defined() || !target.counts) continue;
+    const aten::SquaredNorms own = aten::squared_norms(w, directions.back());
+    squares[2 * target.tensor] += static_cast<float>(own.parameter);
+    squares[2 * target.tensor + 1] += static_cast<float>(own.step);
+  }
+  replica_.groups().parts().all_reduce(squares, Algorithm::ring);
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    Target& target = targets_[i];
+    at::Tensor w = values(target);
+    if (directions[i].defined())
+      aten::finish_update(stage_.updates[target.tensor].optimizer, settings_, target.state, w, directions[i],
+                          {squares[2 * target.tensor], squares[2 * target.tensor + 1]});
+  }
+}
+
+void Updates::run() {
+  if (stage_.clip) clip();
+  if (!stage_.norm_axes.empty()) {
+    update_by_norms();
+  } else {
+    for (Target& target : targets_) {
+      at::Tensor w = values(target);
+      if (const at::Tensor g = gradient(target); g.defined())
+        aten::update_parameter(stage_.updates[target.tensor].optimizer, settings_, target.state, w, g);
+    }
+  }
+  for (const Update& update : stage_.updates) replica_[update.parameter].mutable_grad().reset();
+}
+
+}  // namespace sibyl::trainer

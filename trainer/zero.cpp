@@ -1,0 +1,341 @@
+#include "trainer/zero.h"
+
+#include <ATen/native/Resize.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+
+#include "oracle/plan/names.h"
+#include "trainer/communication_thread.h"
+
+namespace sibyl::trainer {
+namespace {
+
+using torch::autograd::variable_list;
+
+class AfterAccumulation final : public torch::autograd::FunctionPostHook {
+ public:
+  explicit AfterAccumulation(std::function<void()> action) : action_(std::move(action)) {}
+  variable_list operator()(const variable_list& outputs, const variable_list& /*inputs*/) override {
+    action_();
+    return outputs;
+  }
+
+ private:
+  std::function<void()> action_;
+};
+
+std::span<float> floats(const at::Tensor& tensor, std::int64_t elements) {
+  return {tensor.data_ptr<float>(), static_cast<std::size_t>(elements)};
+}
+
+struct Shard {
+  const Bucket* bucket = nullptr;
+  BucketPart range;
+  at::Tensor flat, own;            // parameters; the rank's part, of the flat tensor or apart from it
+  const ParameterUnit* unit = nullptr;
+  std::size_t unit_index = 0;
+  bool gathered = true;
+  std::size_t gathering = 0;       // number of the gathering to wait for
+  at::Tensor buffer, gradient;     // of gradients, and the rank's part of them
+  std::vector<std::int64_t> place; // of each parameter
+  std::vector<bool> filled;
+  std::size_t count = 0;           // filled
+  std::size_t arrived = 0;         // gradients of this backward
+  std::size_t sending = 0;         // number of the reduce-scatter; 0: not sent
+  bool harvested = false;
+};
+
+}  // namespace
+
+class ShardedSync::Impl {
+ public:
+  Impl(Replica& replica, std::size_t index, Communicator& communicator, int replicas, Algorithm algorithm)
+      : replica_(replica),
+        stage_(replica.stage()),
+        sync_(stage_.gradients[index]),
+        communicator_(communicator),
+        thread_(communicator, algorithm),
+        share_(at::scalar_tensor(1.0 / replicas, at::kFloat)) {
+    shards_.resize(sync_.buckets.size());
+    for (std::size_t b = 0; b < shards_.size(); ++b) lay_out(b);
+    for (std::size_t u = 0; u < stage_.units.size(); ++u)
+      if (stage_.units[u].sync == index) units_.push_back(stage_.units[u].bucket), own_unit(u);
+    std::int64_t largest = 0;
+    for (const Bucket& bucket : sync_.buckets) largest = std::max(largest, bucket.elements);
+    for (int i = 0; i < std::min<int>(sync_.buffers, static_cast<int>(shards_.size())); ++i)
+      free_.push_back(at::empty({largest}, at::kFloat));
+    buffer_bytes_ = static_cast<double>(free_.size()) * static_cast<double>(largest) * sizeof(float);
+    for (Shard& shard : shards_) make_gradient(shard);
+    add_hooks();
+  }
+
+  ~Impl() {
+    for (const auto& [accumulator, key] : hooks_) accumulator->del_post_hook(key);
+  }
+
+  void begin() {
+    for (Shard& shard : shards_) {
+      std::fill(shard.filled.begin(), shard.filled.end(), false);
+      shard.count = shard.sending = 0;
+      shard.harvested = false;
+    }
+    next_ = 0;
+    armed_ = true;
+  }
+
+  void pack() {
+    const at::NoGradGuard no_grad;
+    armed_ = false;
+    for (Shard& shard : shards_) {
+      for (std::size_t i = 0; i < shard.filled.size(); ++i)
+        if (!shard.filled[i]) fill(shard, i);
+      send_ready();
+    }
+  }
+
+  void finish() {
+    send_ready();
+    thread_.wait();
+    for (Shard& shard : shards_) harvest(shard);
+  }
+
+  void record(Recorder* recorder) { thread_.record(recorder); }
+
+  std::vector<Part> parts() const {
+    std::vector<Part> result;
+    for (const Shard& shard : shards_) result.push_back({shard.bucket, shard.range, shard.own, shard.gradient});
+    return result;
+  }
+
+  void gather_updated() {
+    for (Shard& shard : shards_)
+      if (!shard.unit) thread_.begin(Collective::all_gather, floats(shard.flat, shard.bucket->elements), "all-gather");
+    thread_.wait();
+  }
+
+  void before_forward(std::size_t step) {
+    for (std::size_t n = 0; n < units_.size(); ++n) {
+      Shard& shard = shards_[units_[n]];
+      if (step < shard.unit->begin || step >= shard.unit->end) continue;
+      need(shard);
+      if (step == shard.unit->begin)
+        for (std::size_t k = 1; k <= static_cast<std::size_t>(shard.unit->ahead) && n + k < units_.size(); ++k)
+          gather(shards_[units_[n + k]]);
+    }
+  }
+
+  void after_forward(std::size_t step) {
+    for (const std::size_t bucket : units_) {
+      Shard& shard = shards_[bucket];
+      if (step + 1 == shard.unit->end && !stays_gathered(stage_, *shard.unit)) release(shard);
+    }
+  }
+
+  void before_backward(std::size_t step) {
+    for (std::size_t n = units_.size(); n-- > 0;) {
+      Shard& shard = shards_[units_[n]];
+      if (step < shard.unit->begin || step >= shard.unit->end || stays_gathered(stage_, *shard.unit)) continue;
+      if (shard.gathered && shard.gathering == 0) continue;  // entered before
+      need(shard);
+      for (std::size_t k = 1; k <= static_cast<std::size_t>(shard.unit->ahead) && k <= n; ++k)
+        gather(shards_[units_[n - k]]);
+    }
+  }
+
+  void gather_all() {
+    for (const std::size_t bucket : units_) gather(shards_[bucket]);
+    for (const std::size_t bucket : units_) need(shards_[bucket]);
+  }
+  void release_all() {
+    for (const std::size_t bucket : units_) release(shards_[bucket]);
+  }
+
+  Bytes weights() const {
+    double bytes = 0;
+    for (const Shard& shard : shards_) bytes += static_cast<double>(((shard.unit ? shard.own : shard.flat).nbytes() + 63) / 64 * 64);
+    return Bytes{bytes};
+  }
+  Bytes communication() const { return Bytes{buffer_bytes_}; }
+
+ private:
+  void lay_out(std::size_t index) {
+    const at::NoGradGuard no_grad;
+    Shard& shard = shards_[index];
+    shard.bucket = &sync_.buckets[index];
+    shard.range = part_of(*shard.bucket, communicator_.size(), communicator_.rank());
+    shard.flat = at::empty({shard.bucket->elements}, at::kFloat);
+    std::int64_t at = 0;
+    for (const LocalTensorId id : shard.bucket->parameters) {
+      at::Tensor& parameter = replica_[id];
+      const at::Tensor view = shard.flat.narrow(0, at, parameter.numel()).view(parameter.sizes());
+      view.copy_(parameter);
+      parameter.set_data(view);
+      place_of_[id] = {index, shard.place.size()};
+      shard.place.push_back(at);
+      at += view.numel();
+    }
+    shard.filled.assign(shard.place.size(), false);
+    shard.own = shard.flat.narrow(0, shard.range.begin, shard.range.size());
+  }
+
+  void own_unit(std::size_t index) {
+    const at::NoGradGuard no_grad;
+    Shard& shard = shards_[stage_.units[index].bucket];
+    shard.unit = &stage_.units[index];
+    shard.unit_index = index;
+    shard.own = shard.own.clone();
+    release(shard);
+  }
+
+  void make_gradient(Shard& shard) {
+    if (sync_.buffers > 0) {
+      shard.gradient = at::empty({shard.range.size()}, at::kFloat);
+      return;
+    }
+    shard.buffer = at::empty({shard.bucket->elements}, at::kFloat);
+    shard.gradient = shard.buffer.narrow(0, shard.range.begin, shard.range.size());
+    buffer_bytes_ += static_cast<double>(shard.bucket->bytes());
+  }
+
+  void add_hooks() {
+    for (const auto& [id, place] : place_of_) {
+      if (!replica_[id].requires_grad()) continue;
+      std::shared_ptr<torch::autograd::Node> accumulator = torch::autograd::impl::grad_accumulator(replica_[id]);
+      const auto action = [this, shard = place.first, slot = place.second] { gradient_ready(shards_[shard], slot); };
+      const std::uintptr_t key = accumulator->add_post_hook(std::make_unique<AfterAccumulation>(action));
+      hooks_.emplace_back(std::move(accumulator), key);
+    }
+  }
+
+  void gradient_ready(Shard& shard, std::size_t slot) {
+    const at::NoGradGuard no_grad;
+    if (armed_ && sync_.overlapped) {
+      fill(shard, slot);
+      send_ready();
+    }
+    if (++shard.arrived < shard.place.size()) return;
+    shard.arrived = 0;
+    if (shard.unit) release(shard);
+  }
+
+  void fill(Shard& shard, std::size_t slot) {
+    if (!shard.buffer.defined()) shard.buffer = claim();
+    at::Tensor& parameter = replica_[shard.bucket->parameters[slot]];
+    at::Tensor& gradient = parameter.mutable_grad();
+    const std::int64_t elements = element_count(stage_[shard.bucket->parameters[slot]].shape);
+    at::Tensor place = shard.buffer.narrow(0, shard.place[slot], elements);
+    if (gradient.defined())
+      at::mul_out(place, gradient.reshape({-1}), share_);
+    else
+      place.zero_();
+    gradient.reset();
+    shard.filled[slot] = true;
+    ++shard.count;
+  }
+
+  // A buffer that is free, or the first that will be; if all are still being filled, a further one.
+  at::Tensor claim() {
+    if (free_.empty()) {
+      const auto oldest = std::find_if(shards_.begin(), shards_.end(),
+                                       [](const Shard& shard) { return shard.sending > 0 && !shard.harvested; });
+      if (oldest == shards_.end()) return at::empty({free_size()}, at::kFloat);
+      thread_.wait(oldest->sending);
+      harvest(*oldest);
+    }
+    const at::Tensor buffer = std::move(free_.back());
+    free_.pop_back();
+    return buffer;
+  }
+  std::int64_t free_size() const {
+    std::int64_t largest = 0;
+    for (const Bucket& bucket : sync_.buckets) largest = std::max(largest, bucket.elements);
+    return largest;
+  }
+
+  void harvest(Shard& shard) {
+    if (shard.harvested || sync_.buffers == 0) return;
+    const at::NoGradGuard no_grad;
+    shard.gradient.copy_(shard.buffer.narrow(0, shard.range.begin, shard.range.size()));
+    free_.push_back(std::move(shard.buffer));
+    shard.buffer = at::Tensor();
+    shard.harvested = true;
+  }
+
+  // In order: all ranks must hand the same bucket to the same collective.
+  void send_ready() {
+    for (; next_ < shards_.size() && shards_[next_].count == shards_[next_].place.size(); ++next_) {
+      Shard& shard = shards_[next_];
+      shard.sending = thread_.begin(Collective::reduce_scatter, floats(shard.buffer, shard.bucket->elements),
+                                    bucket_name(next_, true));
+    }
+  }
+
+  void gather(Shard& shard) {
+    if (shard.gathered) return;
+    const at::NoGradGuard no_grad;
+    resize(shard, shard.bucket->elements);
+    shard.flat.narrow(0, shard.range.begin, shard.range.size()).copy_(shard.own);
+    shard.gathering =
+        thread_.begin(Collective::all_gather, floats(shard.flat, shard.bucket->elements), unit_name(shard.unit_index));
+    shard.gathered = true;
+  }
+
+  void need(Shard& shard) {
+    gather(shard);
+    if (shard.gathering > 0) thread_.wait(shard.gathering);
+    shard.gathering = 0;
+  }
+
+  void release(Shard& shard) {
+    if (!shard.gathered) return;
+    if (shard.gathering > 0) thread_.wait(shard.gathering);
+    shard.gathering = 0;
+    resize(shard, 0);
+    shard.gathered = false;
+  }
+
+  // The views stay what they are; they can be read while the memory is there.
+  static void resize(Shard& shard, std::int64_t elements) {
+    at::native::resize_bytes_cpu(shard.flat.storage().unsafeGetStorageImpl(),
+                                 static_cast<std::size_t>(elements) * sizeof(float));
+  }
+
+  Replica& replica_;
+  const Stage& stage_;
+  const GradientSync& sync_;
+  Communicator& communicator_;
+  std::vector<Shard> shards_;  // by bucket
+  std::vector<std::size_t> units_;  // their buckets, in the units' order
+  std::unordered_map<LocalTensorId, std::pair<std::size_t, std::size_t>> place_of_;
+  std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, std::uintptr_t>> hooks_;
+  std::vector<at::Tensor> free_;  // buffers
+  double buffer_bytes_ = 0;
+  std::size_t next_ = 0;  // bucket to send
+  bool armed_ = false;
+  CommunicationThread thread_;
+  at::Tensor share_;
+};
+
+ShardedSync::ShardedSync(Replica& replica, std::size_t index, Communicator& communicator, int replicas,
+                         Algorithm algorithm)
+    : impl_(std::make_unique<Impl>(replica, index, communicator, replicas, algorithm)) {}
+ShardedSync::~ShardedSync() = default;
+void ShardedSync::begin() { impl_->begin(); }
+void ShardedSync::pack() { impl_->pack(); }
+void ShardedSync::finish() { impl_->finish(); }
+void ShardedSync::record(Recorder* recorder) { impl_->record(recorder); }
+std::vector<ShardedSync::Part> ShardedSync::parts() const { return impl_->parts(); }
+void ShardedSync::gather_updated() { impl_->gather_updated(); }
+void ShardedSync::before_forward(std::size_t step) { impl_->before_forward(step); }
+void ShardedSync::after_forward(std::size_t step) { impl_->after_forward(step); }
+void ShardedSync::before_backward(std::size_t step) { impl_->before_backward(step); }
+void ShardedSync::gather_all() { impl_->gather_all(); }
+void ShardedSync::release_all() { impl_->release_all(); }
+Bytes ShardedSync::weights() const { return impl_->weights(); }
+Bytes ShardedSync::communication() const { return impl_->communication(); }
+
+}  // namespace sibyl::trainer

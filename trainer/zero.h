@@ -1,0 +1,61 @@
+// Gradients, optimizer state and parameters that ranks hold by parts: a sharded GradientSync, run (oracle/plan/zero.h).
+//
+// The parameters of a bucket lie in one flat tensor, of which each is a view; a rank's part of it is what it updates. As
+// gradients are finished they are copied, times 1 / replicas, into the bucket's buffer and dropped; a full buffer is
+// reduce-scattered beside backward. After the update the parts are gathered. Buckets of units keep only the rank's part:
+// the flat tensor's memory is there from gathering to release. Gathering goes on beside computation, in the order in
+// which it is asked for, which is the program's and so the same on all ranks.
+#pragma once
+
+#include <torch/types.h>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "oracle/plan/zero.h"
+#include "trainer/recorder.h"
+#include "trainer/replica.h"
+
+namespace sibyl::trainer {
+
+class ShardedSync {
+ public:
+  // Of Stage::gradients[index], over the communicator's ranks, of which `replicas` have samples of their own. Makes the
+  // replica's parameters views. The arguments must outlive it.
+  ShardedSync(Replica& replica, std::size_t index, Communicator& communicator, int replicas, Algorithm algorithm);
+  ~ShardedSync();
+  ShardedSync(const ShardedSync&) = delete;
+  ShardedSync& operator=(const ShardedSync&) = delete;
+
+  // As GradientExchange.
+  void begin();
+  void pack();
+  void finish();
+  void record(Recorder* recorder);
+
+  // The rank's part of a bucket: what it updates, and after finish() its gradient.
+  struct Part {
+    const Bucket* bucket = nullptr;
+    BucketPart range;  // of the bucket
+    at::Tensor parameters, gradients;
+  };
+  [[nodiscard]] std::vector<Part> parts() const;
+  void gather_updated();  // after the update
+
+  // Around a step of forward, and before one of backward or of what is computed again for it.
+  void before_forward(std::size_t step);
+  void after_forward(std::size_t step);
+  void before_backward(std::size_t step);
+  // All parameters, for who reads them between steps.
+  void gather_all();
+  void release_all();
+
+  [[nodiscard]] Bytes weights() const;        // kept between steps
+  [[nodiscard]] Bytes communication() const;  // buffers
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sibyl::trainer
