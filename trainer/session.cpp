@@ -54,6 +54,8 @@ Result<void> check_emulated(const Stage& stage, const TrainSettings& settings) {
   if (sharded) return fail(ErrorCode::usage, "an emulated device holds optimizer state whole", "--zero");
   if (!stage.recomputed.empty()) return fail(ErrorCode::usage, "an emulated device computes nothing again", "--recompute");
   if (stage.clip) return fail(ErrorCode::usage, "an emulated device clips no gradients", "--clip");
+  if (!stage.norm_axes.empty())
+    return fail(ErrorCode::usage, "an emulated device takes no norms of what ranks hold in parts", "--optimizer");
   for (const auto& [given, option] : {std::pair{settings.data, "--data"},
                                       std::pair{settings.evaluate, "--evaluate"},
                                       std::pair{settings.save_weights, "--save-weights"}})

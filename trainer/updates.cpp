@@ -37,8 +37,12 @@ void Updates::add_parts(const GradientSync& sync, const ShardedSync& shards) {
 
 void Updates::add(LocalTensorId parameter, at::Tensor values, at::Tensor gradient) {
   const auto update = std::ranges::find(stage_.updates, parameter, &Update::parameter);
-  Target target{parameter, static_cast<std::size_t>(update - stage_.updates.begin()), std::move(values),
-                std::move(gradient), {}, counts(parameter)};
+  Target target{parameter,
+                static_cast<std::size_t>(update - stage_.updates.begin()),
+                std::move(values),
+                std::move(gradient),
+                {},
+                counts(parameter)};
   target.state = aten::make_optimizer_state(update->optimizer, this->values(target));
   targets_.push_back(std::move(target));
 }
@@ -85,9 +89,9 @@ void Updates::update_by_norms() {
   std::vector<float> squares(2 * stage_.updates.size(), 0.0F);
   for (Target& target : targets_) {
     const at::Tensor g = gradient(target), w = values(target);
-    directions.push_back(g.defined() ? aten::begin_update(stage_.updates[target.tensor].optimizer, settings_,
-                                                          target.state, w, g)
-                                     : at::Tensor());
+    directions.push_back(
+        g.defined() ? aten::begin_update(stage_.updates[target.tensor].optimizer, settings_, target.state, w, g)
+                    : at::Tensor());
     if (!g.defined() || !target.counts) continue;
     const aten::SquaredNorms own = aten::squared_norms(w, directions.back());
     squares[2 * target.tensor] += static_cast<float>(own.parameter);

@@ -1,5 +1,6 @@
-// What the optimizer does on one rank once gradients are complete: they are clipped by the norm over all parameters, and
-// parameters updated; of sharded syncs the rank's parts. Norms of what other ranks hold parts of are summed with them.
+// What the optimizer does on one rank once gradients are complete: they are clipped by the norm over all parameters,
+// and parameters updated; of sharded syncs the rank's parts. Norms of what other ranks hold parts of are summed with
+// them.
 #pragma once
 
 #include <torch/types.h>
@@ -31,7 +32,9 @@ class Updates {
   };
   void add_parts(const GradientSync& sync, const ShardedSync& shards);
   void add(LocalTensorId parameter, at::Tensor values, at::Tensor gradient);
-  at::Tensor values(const Target& target) { return target.values.defined() ? target.values : replica_[target.parameter]; }
+  at::Tensor values(const Target& target) {
+    return target.values.defined() ? target.values : replica_[target.parameter];
+  }
   at::Tensor gradient(const Target& target);
   [[nodiscard]] bool counts(LocalTensorId parameter) const;
   void clip();

@@ -35,17 +35,17 @@ std::span<float> floats(const at::Tensor& tensor, std::int64_t elements) {
 struct Shard {
   const Bucket* bucket = nullptr;
   BucketPart range;
-  at::Tensor flat, own;            // parameters; the rank's part, of the flat tensor or apart from it
+  at::Tensor flat, own;  // parameters; the rank's part, of the flat tensor or apart from it
   const ParameterUnit* unit = nullptr;
   std::size_t unit_index = 0;
   bool gathered = true;
-  std::size_t gathering = 0;       // number of the gathering to wait for
-  at::Tensor buffer, gradient;     // of gradients, and the rank's part of them
-  std::vector<std::int64_t> place; // of each parameter
+  std::size_t gathering = 0;        // number of the gathering to wait for
+  at::Tensor buffer, gradient;      // of gradients, and the rank's part of them
+  std::vector<std::int64_t> place;  // of each parameter
   std::vector<bool> filled;
-  std::size_t count = 0;           // filled
-  std::size_t arrived = 0;         // gradients of this backward
-  std::size_t sending = 0;         // number of the reduce-scatter; 0: not sent
+  std::size_t count = 0;    // filled
+  std::size_t arrived = 0;  // gradients of this backward
+  std::size_t sending = 0;  // number of the reduce-scatter; 0: not sent
   bool harvested = false;
 };
 
@@ -156,7 +156,8 @@ class ShardedSync::Impl {
 
   Bytes weights() const {
     double bytes = 0;
-    for (const Shard& shard : shards_) bytes += static_cast<double>(((shard.unit ? shard.own : shard.flat).nbytes() + 63) / 64 * 64);
+    for (const Shard& shard : shards_)
+      bytes += static_cast<double>(((shard.unit ? shard.own : shard.flat).nbytes() + 63) / 64 * 64);
     return Bytes{bytes};
   }
   Bytes communication() const { return Bytes{buffer_bytes_}; }
@@ -308,7 +309,7 @@ class ShardedSync::Impl {
   const Stage& stage_;
   const GradientSync& sync_;
   Communicator& communicator_;
-  std::vector<Shard> shards_;  // by bucket
+  std::vector<Shard> shards_;       // by bucket
   std::vector<std::size_t> units_;  // their buckets, in the units' order
   std::unordered_map<LocalTensorId, std::pair<std::size_t, std::size_t>> place_of_;
   std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, std::uintptr_t>> hooks_;

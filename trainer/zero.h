@@ -1,10 +1,10 @@
 // Gradients, optimizer state and parameters that ranks hold by parts: a sharded GradientSync, run (oracle/plan/zero.h).
 //
-// The parameters of a bucket lie in one flat tensor, of which each is a view; a rank's part of it is what it updates. As
-// gradients are finished they are copied, times 1 / replicas, into the bucket's buffer and dropped; a full buffer is
-// reduce-scattered beside backward. After the update the parts are gathered. Buckets of units keep only the rank's part:
-// the flat tensor's memory is there from gathering to release. Gathering goes on beside computation, in the order in
-// which it is asked for, which is the program's and so the same on all ranks.
+// The parameters of a bucket lie in one flat tensor, of which each is a view; a rank's part of it is what it updates.
+// As gradients are finished they are copied, times 1 / replicas, into the bucket's buffer and dropped; a full buffer is
+// reduce-scattered beside backward. After the update the parts are gathered. Buckets of units keep only the rank's
+// part: the flat tensor's memory is there from gathering to release. Gathering goes on beside computation, in the order
+// in which it is asked for, which is the program's and so the same on all ranks.
 #pragma once
 
 #include <torch/types.h>

@@ -1,9 +1,9 @@
 // Which steps of a program run again before their backward, so that their results need not be kept.
 //
 // full: every block (plan/blocks.h); of each only what it reads is kept (Chen et al., 2016).
-// selective: attention's core: the scores, their softmax and dropout, and the product with the values. It keeps much and
-// computes little (Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, section 5).
-// As one operation, or as the products and what lies between them.
+// selective: attention's core: the scores, their softmax and dropout, and the product with the values. It keeps much
+// and computes little (Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022,
+// section 5). As one operation, or as the products and what lies between them.
 #pragma once
 
 #include <vector>

@@ -9,7 +9,6 @@
 namespace sibyl {
 namespace {
 
-
 // Blocks and what lies between them, the latter cut where its parameters reach a bucket.
 std::vector<Segment> stretches(const Stage& stage, double cap) {
   std::vector<Segment> result;
@@ -85,7 +84,8 @@ void make_units(Stage& stage, const Strategy& strategy) {
 void shard_state(Stage& stage, const Strategy& strategy) {
   if (strategy.zero == 0) return;
   for (GradientSync& sync : stage.gradients) {
-    if (std::find(sync.axes.begin(), sync.axes.end(), MeshAxis::data) == sync.axes.end() || !sync.stages.empty()) continue;
+    if (std::find(sync.axes.begin(), sync.axes.end(), MeshAxis::data) == sync.axes.end() || !sync.stages.empty())
+      continue;
     for (const MeshAxis axis : sync.axes) sync.parts *= strategy.degree(axis);
     if (strategy.zero > 1) sync.buffers = 2;  // one is filled while the other is on its way
   }

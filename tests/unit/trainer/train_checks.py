@@ -235,7 +235,93 @@ def emulated():
         train("zoo:small-cnn", "--batch", 4, "--steps", 1, *words, expect=code)
 
 
+def trained(name, *words, ranks=1):
+    path = FOLDER / name
+    result = measured(*words, "--warmup", 0, "--steps", 3, "--lr", 0.01, "--save-weights", path, ranks=ranks)
+    check(result["replicas_agree"], f"{words}: the ranks' weights differ from each other")
+    check(result["bytes_sent_per_step_by_rank"] == result["bytes_planned_per_step_by_rank"],
+          f"{words} on {ranks}: sent {result['bytes_sent_per_step_by_rank']}, planned "
+          f"{result['bytes_planned_per_step_by_rank']}")
+    return weights(path), result
+
+
+def near(one, two, what, bound=ROUNDING):
+    for name, values in one.items():
+        difference = np.abs(values.astype("f8") - two[name]).max() / (np.abs(values).max() + 1e-12)
+        check(difference <= bound, f"{what}: {name} differs by {difference:.2e} of its largest value")
+
+
+def zero():
+    """Ranks that hold parts get what one rank gets; each stage holds less of what it shares."""
+    # Momentum, and LAMB by norms of whole tensors under clipping. Buckets of 20 KiB: several, cut within tensors.
+    for words in (["--optimizer", "momentum"], ["--optimizer", "lamb", "--clip", 0.5], ["--optimizer", "lars"]):
+        common = ["zoo:small-cnn", "--batch", 16, "--bucket", "20KiB", *words]
+        serial, _ = trained("serial", *common)
+        held = {}
+        for stage in (0, 1, 2, 3):
+            for ranks in (2, 4) if stage == 3 else (2,):
+                found, result = trained("sharded", *common, "--zero", stage, ranks=ranks)
+                near(serial, found, f"{words} --zero {stage} on {ranks}")
+                held[stage, ranks] = result["memory_bytes"]
+        # Of 38,282 parameters each of two ranks has half, each bucket's part rounded up to 64 bytes.
+        half = 38282 * 4 / 2
+        check(held[0, 2]["weights"] >= 2 * half and half <= held[3, 2]["weights"] < 1.02 * half, f"weights: {held}")
+        check(held[1, 2]["optimizer"] < 0.51 * held[0, 2]["optimizer"], f"optimizer state: {held}")
+        # Micro-batches: gathered for each, scattered once.
+        found, _ = trained("accumulated", *common, "--zero", 3, "--micro-batches", 2, ranks=2)
+        near(serial, found, f"{words} --zero 3 --micro-batches 2")
+
+
+def zero_transformer():
+    """Parts are summed and updated as the whole is: bit for bit on two ranks, where a sum has two summands."""
+    common = ["zoo:gpt2-mini", "--batch", 2, "--dim", "seq=16", "--optimizer", "momentum"]  # with dropout, tied weights
+    whole, _ = trained("whole", *common, ranks=2)
+    for words in (["--zero", 1], ["--zero", 3], ["--zero", 3, "--recompute", "full"]):
+        found, _ = trained("sharded", *common, *words, ranks=2)
+        near(whole, found, words, bound=0)
+
+
+def recompute():
+    """What is computed again is the same again: dropout, batch statistics, and running statistics seen once."""
+    for model in (["zoo:small-cnn-bn", "--batch", 16], ["zoo:deit-tiny", "--batch", 2],
+                  ["zoo:gpt2-mini", "--batch", 2, "--dim", "seq=16"]):
+        kept, at_most = trained("kept", *model, "--optimizer", "momentum")
+        for what in ("selective", "full"):
+            found, result = trained("again", *model, "--optimizer", "momentum", "--recompute", what)
+            near(kept, found, f"{model} --recompute {what}", bound=0)
+            if "zoo:deit-tiny" in model:
+                check(result["peak_memory_bytes"] < at_most["peak_memory_bytes"], f"--recompute {what} saved nothing")
+
+
+def accumulation():
+    """Two micro-batches give what their batch gives; gradients are exchanged once."""
+    common = ["zoo:small-cnn", "--batch", 16, "--optimizer", "momentum"]
+    serial, _ = trained("serial", *common)
+    for ranks in (1, 2):
+        found, result = trained("parts", *common, "--micro-batches", 4, ranks=ranks)
+        near(serial, found, f"four micro-batches on {ranks}")
+    check(result["bytes_sent_per_step_by_rank"] == [38282 * 4] * 2, "gradients were exchanged more than once")
+
+
+def clipping():
+    """A limit far above the norm changes nothing; one far below shrinks steps to it."""
+    common = ["zoo:small-cnn", "--batch", 16]
+    start, _ = trained("start", *common, "--clip", 1e-9)
+    free, _ = trained("free", *common)
+    near(free, trained("loose", *common, "--clip", 1e6)[0], "--clip 1e6", bound=0)
+    # Plain SGD at rate 0.01: three steps of at most 0.01 each in the norm over all parameters.
+    clipped, _ = trained("clipped", *common, "--clip", 1.0)
+    far = np.sqrt(sum(np.square(clipped[name].astype("f8") - start[name]).sum() for name in start))
+    check(0.02 < far <= 0.03 * 1.001, f"three steps of 0.01 led {far} far")
+    near(clipped, trained("two", *common, "--clip", 1.0, ranks=2)[0], "--clip 1 on two ranks")
+
+
 CHECKS = {
+    "zero": zero,
+    "zero_transformer": zero_transformer,
+    "recompute": recompute,
+    "accumulation": accumulation,
+    "clipping": clipping,
     "alone": alone,
     "emulated": emulated,
     "errors": errors,
