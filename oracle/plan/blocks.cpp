@@ -16,6 +16,7 @@ constexpr std::size_t least_of_a_branch = 3;  // steps
 std::vector<bool> carried(const Stage& stage) {
   std::vector<bool> result(stage.tensors.size(), false);
   for (std::size_t i = 0; i < stage.tensors.size(); ++i) result[i] = stage.tensors[i].kind == TensorKind::input;
+  for (const Link& link : stage.receives) result[link.tensor.index()] = true;
   for (const Step& step : stage.steps) {
     const std::vector<LocalTensorId> inputs = inputs_of(step);
     const bool carries =

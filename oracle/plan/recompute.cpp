@@ -100,6 +100,7 @@ std::vector<LocalTensorId> outputs_of(const Stage& stage, const Segment& segment
   for (const Step& step : stage.steps)
     for (const LocalTensorId in : inputs_of(step))
       if (in.valid()) ++uses[in.index()];
+  for (const Link& link : stage.sends) ++uses[link.tensor.index()];
   for (std::size_t i = segment.begin; i < segment.end; ++i)
     for (const LocalTensorId in : inputs_of(stage.steps[i]))
       if (in.valid()) --uses[in.index()];

@@ -19,7 +19,7 @@ std::vector<bool> recomputed_steps(const Stage& stage);
 
 // What a segment reads and does not make: activations and inputs, each once, in order of use. Kept until its backward.
 std::vector<LocalTensorId> inputs_of(const Stage& stage, const Segment& segment);
-// What it makes and steps after it read.
+// What it makes and steps after it, or the next stage, read.
 std::vector<LocalTensorId> outputs_of(const Stage& stage, const Segment& segment);
 
 }  // namespace sibyl
