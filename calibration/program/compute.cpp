@@ -106,18 +106,19 @@ Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::ve
     fmt::print(stderr, "{} of {} kernels are in {} already\n", keys.size() - todo.size(), keys.size(),
                session.path().string());
   std::optional<Progress> progress;
-  if (ranks.first()) progress.emplace("timing kernels", todo.size());
+  if (ranks.first() && !todo.empty()) progress.emplace("timing kernels", todo.size());
 
   const auto start = std::chrono::steady_clock::now();
   std::vector<Error> refused;
-  for (std::size_t i = 0; i < todo.size(); ++i) {
+  std::size_t done = 0;
+  for (; done < todo.size(); ++done) {
     const Seconds elapsed{std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
     const Next next = agree_on_next(ranks, elapsed, limit);
     if (next == Next::stop) return fail(ErrorCode::interrupted, "interrupted; a further run goes on from here");
     if (next == Next::out_of_time) break;
-    if (progress) progress->report(i, name_of(todo[i].signature.attributes));
+    if (progress) progress->report(done, name_of(todo[done].signature.attributes));
 
-    const auto timing = time_kernel(todo[i], options);  // fails on all ranks or on none
+    const auto timing = time_kernel(todo[done], options);  // fails on all ranks or on none
     if (!timing) {
       refused.push_back(timing.error());
       continue;
@@ -126,8 +127,11 @@ Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::ve
     const Result<void> added = ranks.first() ? session.add(sample) : Result<void>{};
     SIBYL_CHECK(ranks.agree(added));
   }
-  if (progress) progress->report(todo.size());
+  if (progress) progress->report(done);
   progress.reset();
+  if (ranks.first() && done < todo.size())
+    fmt::print(stderr, "--budget has passed with {} of {} kernels timed; a further run goes on from there\n", done,
+               todo.size());
   Result<void> outcome;
   if (!refused.empty())
     outcome = fail(fmt::format("{} of {} kernels cannot be timed, the first because: {}", refused.size(), todo.size(),
