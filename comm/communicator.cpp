@@ -6,30 +6,11 @@
 #include <utility>
 
 #include "comm/collectives.h"
+#include "comm/communicator_state.h"
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/collective/partition.h"
 
 namespace sibyl {
-
-struct Communicator::State {
-  explicit State(MPI_Comm communicator) : handle(communicator), messages(communicator) {
-    MPI_Comm_rank(handle, &rank);
-    MPI_Comm_size(handle, &size);
-  }
-  ~State() {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (finalized == 0) MPI_Comm_free(&handle);
-  }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-
-  [[nodiscard]] comm::Group group() { return {messages, rank, size}; }
-
-  MPI_Comm handle;
-  comm::Messages messages;
-  int rank = 0, size = 1;
-};
 
 Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Communicator::~Communicator() = default;

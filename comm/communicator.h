@@ -56,6 +56,7 @@ class Communicator {
   static std::pair<std::int64_t, std::int64_t> part(std::int64_t elements, int size, int rank);
 
  private:
+  friend class Courier;
   struct State;
   explicit Communicator(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

@@ -1,17 +1,14 @@
 #include "comm/messages.h"
 
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
-
 #include <algorithm>
 #include <chrono>
 #include <thread>
 
+#include "comm/prompt_thread.h"
+
 namespace sibyl::comm {
 namespace {
 
-constexpr int tag = 7;
 constexpr int polls_of_small = 200;
 constexpr int polls_of_large = 2;
 constexpr std::chrono::microseconds first_sleep{20};
@@ -26,26 +23,18 @@ std::span<Byte> chunk(std::span<Byte> payload, std::size_t index) {
   return payload.subspan(begin, std::min(chunk_bytes, payload.size() - begin));
 }
 
-// Linux adds 50 us to a sleep unless a thread asks for better.
-void precise_sleeps() {
-#ifdef __linux__
-  thread_local const int asked = prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
-  static_cast<void>(asked);
-#endif
-}
-
 }  // namespace
 
 MPI_Request Messages::post_send(std::span<const std::byte> payload, int to) {
   MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Isend(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, to, tag, communicator_, &request);
+  MPI_Isend(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, to, tag_, communicator_, &request);
   sent_ += static_cast<std::int64_t>(payload.size());
   return request;
 }
 
 MPI_Request Messages::post_receive(std::span<std::byte> payload, int from) {
   MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Irecv(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, from, tag, communicator_, &request);
+  MPI_Irecv(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, from, tag_, communicator_, &request);
   return request;
 }
 
@@ -135,12 +124,16 @@ void Messages::swap(std::span<const Swap> swaps) {
   std::size_t largest = 0;
   for (const Swap& one : swaps) {
     largest = std::max({largest, one.out.size(), one.in.size()});
-    for (std::size_t i = 0; i < chunks(one.in.size()); ++i)
-      requests.push_back(post_receive(chunk(one.in, i), one.peer));
+    post({one.peer, {}, one.in}, requests);
   }
-  for (const Swap& one : swaps)
-    for (std::size_t i = 0; i < chunks(one.out.size()); ++i) requests.push_back(post_send(chunk(one.out, i), one.peer));
+  for (const Swap& one : swaps) post({one.peer, one.out, {}}, requests);
   wait(requests, largest);
+}
+
+void Messages::post(const Swap& swap, std::vector<MPI_Request>& requests) {
+  for (std::size_t i = 0; i < chunks(swap.in.size()); ++i)
+    requests.push_back(post_receive(chunk(swap.in, i), swap.peer));
+  for (std::size_t i = 0; i < chunks(swap.out.size()); ++i) requests.push_back(post_send(chunk(swap.out, i), swap.peer));
 }
 
 std::span<std::byte> Messages::scratch(std::size_t bytes, std::size_t slot) {

@@ -23,7 +23,8 @@ constexpr std::size_t eager_bytes = 32 * 1024;
 
 class Messages {
  public:
-  explicit Messages(MPI_Comm communicator) : communicator_(communicator) {}
+  // Messages of different tags do not meet.
+  explicit Messages(MPI_Comm communicator, int tag = 0) : communicator_(communicator), tag_(tag) {}
 
   // One chunk each (at most chunk_bytes).
   MPI_Request post_send(std::span<const std::byte> chunk, int to);
@@ -48,6 +49,8 @@ class Messages {
     std::span<std::byte> in;
   };
   void swap(std::span<const Swap> swaps);
+  // The same begun: what is left of it is appended to `requests`.
+  void post(const Swap& swap, std::vector<MPI_Request>& requests);
 
   [[nodiscard]] std::int64_t bytes_sent() const { return sent_; }
   // At least so many bytes of scratch; `slot` tells apart buffers in use at once.
@@ -55,6 +58,7 @@ class Messages {
 
  private:
   MPI_Comm communicator_;
+  int tag_;
   std::int64_t sent_ = 0;
   std::vector<std::vector<std::byte>> scratch_;
 };

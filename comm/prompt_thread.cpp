@@ -2,6 +2,7 @@
 
 #ifdef __linux__
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +23,13 @@ void run_promptly() {
   static_assert(sizeof attributes == 48);
   // Refused or ignored, the thread runs as any other.
   static_cast<void>(syscall(SYS_sched_setattr, 0, &attributes, 0));
+#endif
+}
+
+void precise_sleeps() {
+#ifdef __linux__
+  thread_local const int asked = prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+  static_cast<void>(asked);
 #endif
 }
 

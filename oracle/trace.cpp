@@ -139,8 +139,6 @@ TraceProcess process_of(const Graph& graph, const Plan& plan, const Cluster& clu
   return process.finish(prediction);
 }
 
-constexpr std::string_view turns_track = "turns", sends_track = "sends";
-
 // One coordinate of a pipeline: beside its kernels and messages the turns themselves, and what it sends to its neighbours.
 TraceProcess process_of(const Graph& graph, const Plan& plan, const std::vector<PricedStage>& priced,
                         const SimulatedPipeline& pipeline, std::size_t coordinate, const Cluster& cluster,
@@ -153,11 +151,9 @@ TraceProcess process_of(const Graph& graph, const Plan& plan, const std::vector<
   const CoordinateTimes& own = pipeline.coordinates[coordinate];
   for (const TimedTurn& timed : own.turns) {
     const auto s = static_cast<std::size_t>(timed.turn.stage);
-    const std::string name =
-        fmt::format("{} {} of stage {}", to_string(timed.turn.kind), timed.turn.micro_batch, timed.turn.stage);
-    process.add(turns_track, {name, "turn", timed.span.start, timed.span.end, {}});
+    process.add(turns_track, {turn_name(timed.turn), "turn", timed.span.start, timed.span.end, {}});
     if (timed.sent.end > timed.sent.start)
-      process.add(sends_track, {"send " + name, "communication", timed.sent.start, timed.sent.end, {}});
+      process.add(sends_track, {send_name(timed.turn), "communication", timed.sent.start, timed.sent.end, {}});
     const Writer writer(plan.stages[s], priced[s], cluster.kernels.device().backend);
     for (NamedSpan span : turn_timeline(graph, plan.stages[s], priced[s], slowdown, timed.turn, timed.place)) {
       span.micro_batch = timed.turn.micro_batch;

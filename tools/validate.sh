@@ -13,9 +13,10 @@ mkdir -p "$2"
 out=$(readlink -f "$2")
 shift 2
 here=$(dirname "$(readlink -f "$0")")
-# Two rounds: the speed of a shared machine's memory changes within minutes.
-pace="--rounds 2 --kernel-budget 0.08s"
-steps=10
+# Three rounds: the speed of a shared machine's memory changes within minutes, and what disturbs one round is outvoted by
+# the others.
+pace="--rounds 3 --kernel-budget 0.08s"
+steps=7
 
 # SETTING CASES OPTIONS...: a table of the cases beside the calibration.
 table() {

@@ -36,11 +36,11 @@ Result<Data> Data::describe(Replica& replica, std::int64_t micro_batch, std::uin
   Data data;
   data.micro_batch_ = micro_batch;
   data.seed_ = seed;
-  const Compute& loss = replica.loss();
+  const Compute* loss = replica.loss();
   for (const LocalTensorId id : replica.inputs()) {
     const Tensor& origin = replica.graph()[replica.stage()[id].origin];
     Field field{id, origin.name, false, origin.index_bound};
-    field.target = is_loss(loss.attributes) && loss.inputs.size() > 1 && loss.inputs[1] == id;
+    field.target = loss && is_loss(loss->attributes) && loss->inputs.size() > 1 && loss->inputs[1] == id;
     field.whole = replica.groups().whole_shape(replica.stage()[id]);
     const Shape& shape = field.whole;
     field.batched = origin.batch_axis.has_value();
@@ -63,6 +63,7 @@ Result<Data> Data::from_folder(Replica& replica, std::int64_t micro_batch, std::
   SIBYL_TRY(Data data, describe(replica, micro_batch, seed));
   if (!std::filesystem::is_directory(folder)) return fail("there is no such folder", folder.string());
   for (Field& field : data.fields_) SIBYL_CHECK(data.load(field, folder));
+  if (data.fields_.empty()) return data;  // a pipeline's stage that reads no samples
   if (data.samples_ < global_batch)
     return fail(fmt::format("{} samples are fewer than the batch of {}", data.samples_, global_batch), folder.string());
   data.per_epoch_ = data.samples_ / global_batch * global_batch;

@@ -31,7 +31,7 @@ class Data {
   // The same from the folder in the files' order, past the end the last sample again: for evaluation.
   void fill_in_order(Replica& replica, std::int64_t first);
 
-  [[nodiscard]] std::int64_t samples() const { return samples_; }  // in the folder; 0 if synthetic
+  [[nodiscard]] std::int64_t samples() const { return samples_; }  // in the folder; 0 if synthetic or none are read
   [[nodiscard]] LocalTensorId targets() const;                     // invalid where the loss has none
 
  private:

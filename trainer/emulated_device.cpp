@@ -1,6 +1,5 @@
 #include "trainer/emulated_device.h"
 
-#include <sys/prctl.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
@@ -107,13 +106,15 @@ class ExchangeNode final : public Node {
 }  // namespace
 
 EmulatedDevice::EmulatedDevice(const Stage& stage, const EmulatedStage& times, Backend backend)
-    : stage_(stage), times_(times), granularity_(backend == Backend::cpu ? 64 : 512) {
+    : stage_(stage),
+      times_(times),
+      granularity_(backend == Backend::cpu ? 64 : 512),
+      later_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>(stage.steps.size(), 0)) {
   for (const Step& step : stage.steps) {
     const auto* compute = std::get_if<Compute>(&step);
     rules_.push_back(compute ? training_rule(signature(stage, *compute), compute->gradients, backend) : TrainingRule{});
   }
-  // Sleeps end when they should, not 50 µs later.
-  prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
+  comm::precise_sleeps();
   comm::run_promptly();
   begin_step();
 }
@@ -128,7 +129,13 @@ at::Tensor EmulatedDevice::like(const at::Tensor& other) const {
 
 void EmulatedDevice::begin_step() { issued_ = ended_ = Clock::now(); }
 
-void EmulatedDevice::begin_backward(bool first, bool last) { first_ = first, last_ = last; }
+// What is complete by then goes into buckets at once.
+void EmulatedDevice::begin_backward(Turn::Kind kind, bool first, bool last) {
+  kind_ = kind, first_ = first, last_ = last;
+  if (kind != Turn::Kind::backward_weight || !last) return;
+  for (std::size_t step = times_.steps.size(); step-- > 0;)
+    if (later_[step] == 0) run(times_.steps[step].bucket_copies);
+}
 
 void EmulatedDevice::run(const EmulatedWork& work) {
   issued_ += ticks(work.issue);
@@ -146,10 +153,13 @@ void EmulatedDevice::wait() {
 
 void EmulatedDevice::host_waited() { issued_ = ended_ = std::max(ended_, Clock::now()); }
 
+// In a turn for inputs alone the steps that put nothing off do all but hand their gradients to buckets.
 void EmulatedDevice::run_backward(std::size_t step) {
   const EmulatedStage::OfStep& work = times_.steps[step];
-  run(work.backward);
-  if (!first_) run(work.parameter_sums);
+  if (kind_ != Turn::Kind::backward_weight) run(work.backward);
+  if (kind_ != Turn::Kind::backward_input) run(work.backward_weight);
+  const bool puts_off = kind_ == Turn::Kind::backward_input && later_[step] != 0;
+  if (!first_ && !puts_off) run(work.parameter_sums);
   if (!last_) return;
   run(work.bucket_copies);
   // The bucket may go now, not earlier.

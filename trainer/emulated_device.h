@@ -29,8 +29,8 @@ class EmulatedDevice {
 
   // Nothing runs. Every launch from here on.
   void begin_step();
-  // Backward passes to come are of this micro-batch.
-  void begin_backward(bool first, bool last);
+  // Backward passes to come are of this kind of turn; of the step's first micro-batch, or its last.
+  void begin_backward(Turn::Kind kind, bool first, bool last);
 
   // One operation; backward is recorded where the plan has one.
   std::vector<at::Tensor> run(std::size_t step, const std::vector<at::Tensor>& inputs);
@@ -55,6 +55,8 @@ class EmulatedDevice {
   std::size_t granularity_;
   std::vector<TrainingRule> rules_;  // by step
   Clock::time_point issued_, ended_;
+  std::vector<std::uint32_t> later_;  // by step: gradients that a backward_weight turn computes
+  Turn::Kind kind_ = Turn::Kind::backward;
   bool first_ = true, last_ = true, wait_after_each_ = false;
 };
 

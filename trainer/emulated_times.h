@@ -19,9 +19,10 @@ struct EmulatedWork {
 struct EmulatedStage {
   struct OfStep {
     EmulatedWork forward;
-    EmulatedWork backward;        // the sums of gradients that follow it, too
-    EmulatedWork parameter_sums;  // added from the second micro-batch on
-    EmulatedWork bucket_copies;   // added on the last micro-batch
+    EmulatedWork backward;         // the sums of gradients that follow it, too
+    EmulatedWork backward_weight;  // where backward is taken in two parts, the second
+    EmulatedWork parameter_sums;   // added from the second micro-batch on
+    EmulatedWork bucket_copies;    // added on the last micro-batch
   };
   std::vector<OfStep> steps;  // parallel to Stage::steps
   EmulatedWork copies_back;   // from buckets

@@ -7,13 +7,10 @@
 #include <vector>
 
 #include "trainer/parts.h"
+#include "trainer/tensor_bytes.h"
 
 namespace sibyl::trainer {
 namespace {
-
-std::span<std::byte> bytes_of(const at::Tensor& tensor) {
-  return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};
-}
 
 std::span<float> floats_of(const at::Tensor& tensor) {
   TORCH_CHECK(tensor.scalar_type() == at::kFloat, "only f32 is summed over ranks");

@@ -1,31 +1,13 @@
 #include "trainer/gradient_exchange.h"
 
-#include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/variable.h>
-
-#include <functional>
 #include <unordered_map>
 #include <utility>
 
+#include "trainer/accumulation_hooks.h"
 #include "trainer/communication_thread.h"
 
 namespace sibyl::trainer {
 namespace {
-
-using torch::autograd::variable_list;
-
-// Runs after a gradient accumulator has written the gradient.
-class AfterAccumulation final : public torch::autograd::FunctionPostHook {
- public:
-  explicit AfterAccumulation(std::function<void()> action) : action_(std::move(action)) {}
-  variable_list operator()(const variable_list& outputs, const variable_list& /*inputs*/) override {
-    action_();
-    return outputs;
-  }
-
- private:
-  std::function<void()> action_;
-};
 
 struct Place {
   LocalTensorId parameter;
@@ -51,11 +33,7 @@ class GradientExchange::Impl {
     if (sync.overlapped) add_hooks();
   }
 
-  ~Impl() {
-    for (const auto& [accumulator, key] : hooks_) accumulator->del_post_hook(key);
-  }
-
-  void begin(bool first_step) {
+  void begin(bool first_step, const std::vector<LocalTensorId>& complete) {
     const std::vector<Bucket>& wanted = first_step ? sync_.first_buckets : sync_.buckets;
     if (layout_ != &wanted) lay_out(wanted);
     for (FlatBucket& bucket : buckets_) {
@@ -63,7 +41,8 @@ class GradientExchange::Impl {
       for (Place& place : bucket.places) place.filled = false;
     }
     next_ = 0;
-    armed_ = true;
+    armed_ = sync_.overlapped;
+    for (const LocalTensorId id : complete) gradient_ready(id);
   }
 
   void pack() {
@@ -96,14 +75,8 @@ class GradientExchange::Impl {
 
  private:
   void add_hooks() {
-    for (const LocalTensorId id : replica_.parameters()) {
-      if (!replica_[id].requires_grad()) continue;
-      // A parameter holds its accumulator weakly.
-      std::shared_ptr<torch::autograd::Node> accumulator = torch::autograd::impl::grad_accumulator(replica_[id]);
-      const std::uintptr_t key =
-          accumulator->add_post_hook(std::make_unique<AfterAccumulation>([this, id] { gradient_ready(id); }));
-      hooks_.emplace_back(std::move(accumulator), key);
-    }
+    for (const LocalTensorId id : replica_.parameters())
+      if (replica_[id].requires_grad()) hooks_.add(replica_[id], [this, id] { gradient_ready(id); });
   }
 
   void lay_out(const std::vector<Bucket>& wanted) {
@@ -152,7 +125,7 @@ class GradientExchange::Impl {
 
   Replica& replica_;
   const GradientSync& sync_;
-  std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, std::uintptr_t>> hooks_;
+  AccumulationHooks hooks_;
   const std::vector<Bucket>* layout_ = nullptr;
   std::vector<FlatBucket> buckets_;
   std::unordered_map<LocalTensorId, std::pair<std::size_t, std::size_t>> place_of_;
@@ -166,7 +139,9 @@ GradientExchange::GradientExchange(Replica& replica, const GradientSync& sync, C
                                    int replicas, Algorithm algorithm)
     : impl_(std::make_unique<Impl>(replica, sync, communicator, replicas, algorithm)) {}
 GradientExchange::~GradientExchange() = default;
-void GradientExchange::begin(bool first_step) { impl_->begin(first_step); }
+void GradientExchange::begin(bool first_step, const std::vector<LocalTensorId>& complete) {
+  impl_->begin(first_step, complete);
+}
 void GradientExchange::pack() { impl_->pack(); }
 void GradientExchange::finish() { impl_->finish(); }
 void GradientExchange::copy_back() { impl_->copy_back(); }

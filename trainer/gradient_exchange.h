@@ -9,6 +9,7 @@
 
 #include <torch/types.h>
 #include <memory>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "trainer/recorder.h"
@@ -26,8 +27,8 @@ class GradientExchange {
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
 
-  // Before the last micro-batch's backward, whose gradients are those of the whole step.
-  void begin(bool first_step);
+  // Before the last backward, whose gradients are those of the whole step; `complete` ones are that already.
+  void begin(bool first_step, const std::vector<LocalTensorId>& complete);
   // After it: copies what no hook has copied (all of it, if nothing overlaps) into the buckets. A parameter without a
   // gradient counts as zero.
   void pack();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ranges>
 
 #include "trainer/exchange.h"
@@ -22,18 +23,54 @@ Result<MeshGroups> MeshGroups::create(const Plan& plan, const Communicator& worl
   };
   for (const Mesh::Extent& extent : plan.mesh.extents)
     if (extent.axis != MeshAxis::data && extent.size > 1) groups.axes_[extent.axis] = group_of(extent.axis);
-  for (const GradientSync& sync : plan.stages.front().gradients) groups.syncs_.push_back(group_of(sync.axes));
-  const Stage& stage = plan.stages.front();
-  const std::vector<MeshAxis>& parted = stage.clip ? stage.clip->axes : stage.norm_axes;
-  if (!parted.empty()) groups.parts_ = group_of(parted);
+  groups.stages_.clear();
+  for (int s = groups.coordinate(MeshAxis::pipeline); s < static_cast<int>(plan.stages.size());
+       s += plan.mesh.size(MeshAxis::pipeline))
+    groups.stages_.push_back(s);
+  groups.join_syncs(plan, world);
+  for (const int s : groups.stages_) {
+    const Stage& stage = plan.stages[static_cast<std::size_t>(s)];
+    const std::vector<MeshAxis>& parted = stage.clip ? stage.clip->axes : stage.norm_axes;
+    if (!parted.empty()) groups.parts_[s] = group_of(parted);
+  }
+  if (plan.mesh.size(MeshAxis::pipeline) > 1)
+    groups.courier_ =
+        std::make_unique<Courier>(world.subgroup(plan.mesh.group(world.rank(), MeshAxis::pipeline)));
   return groups;
+}
+
+namespace {
+
+// Which of a stage's syncs is the one that another of its stages lists as this.
+std::size_t index_of(const Stage& stage, const GradientSync& tied) {
+  std::size_t index = 0;
+  while (stage.gradients[index].stages != tied.stages || stage.gradients[index].axes != tied.axes) ++index;
+  return index;
+}
+
+}  // namespace
+
+// All ranks go through the syncs of all stages in one order, so that nobody waits for a group that others make later. A
+// sync that several stages list is one group: it is made where the first of them lists it.
+void MeshGroups::join_syncs(const Plan& plan, const Communicator& world) {
+  for (int s = 0; s < static_cast<int>(plan.stages.size()); ++s)
+    for (std::size_t i = 0; i < plan.stages[static_cast<std::size_t>(s)].gradients.size(); ++i) {
+      const GradientSync& sync = plan.stages[static_cast<std::size_t>(s)].gradients[i];
+      if (!sync.stages.empty() && sync.stages.front() != s) continue;
+      const std::vector<int> holders = sync.stages.empty() ? std::vector<int>{s} : sync.stages;
+      const auto own = std::ranges::find_first_of(holders, stages_);
+      if (own == holders.end()) continue;
+      const std::size_t index = *own == s ? i : index_of(plan.stages[static_cast<std::size_t>(*own)], sync);
+      syncs_[{*own, index}] = std::make_unique<Communicator>(world.subgroup(sync_group(plan, sync, rank_)));
+    }
 }
 
 std::int64_t MeshGroups::bytes_sent() const {
   std::int64_t bytes = 0;
   for (const auto& [axis, communicator] : axes_) bytes += communicator->bytes_sent();
-  for (const auto& communicator : syncs_) bytes += communicator->bytes_sent();
-  if (parts_) bytes += parts_->bytes_sent();
+  for (const auto& [sync, communicator] : syncs_) bytes += communicator->bytes_sent();
+  for (const auto& [stage, communicator] : parts_) bytes += communicator->bytes_sent();
+  if (courier_) bytes += courier_->bytes_sent();
   return bytes;
 }
 

@@ -37,14 +37,18 @@ std::unique_ptr<at::ObserverContext> node_begins(const at::RecordFunction& node)
 
 OperationSpans::OperationSpans(const Graph& graph, const Stage& stage, Recorder& recorder)
     : graph_(graph), stage_(stage), recorder_(recorder) {
-  watching = this;
   callback_ =
       at::addThreadLocalCallback(at::RecordFunctionCallback(node_begins).scopes({at::RecordScope::BACKWARD_FUNCTION}));
 }
 
 OperationSpans::~OperationSpans() {
   at::removeCallback(callback_);
-  watching = nullptr;
+  if (watching == this) watching = nullptr;
+}
+
+void OperationSpans::begin_turn(const Turn& turn) {
+  turn_ = turn;
+  watching = this;
 }
 
 void OperationSpans::begin_forward() {
@@ -53,13 +57,13 @@ void OperationSpans::begin_forward() {
 }
 
 void OperationSpans::end_forward(std::size_t step) {
-  add(Turn::Kind::forward, {step, micro_batch_, forward_start_});
+  add(Turn::Kind::forward, {step, turn_.micro_batch, forward_start_});
   const std::uint64_t next = at::sequence_number::peek();
-  if (next > first_node_) made_.push_back({first_node_, next, step, micro_batch_});
+  if (next > first_node_) made_.push_back({first_node_, next, step, turn_.micro_batch});
 }
 
 void OperationSpans::end_backward() {
-  if (backward_) add(Turn::Kind::backward, *backward_);
+  if (backward_) add(turn_.kind, *backward_);
   backward_.reset();
 }
 

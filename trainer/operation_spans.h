@@ -18,15 +18,15 @@ namespace sibyl::trainer {
 
 class OperationSpans {
  public:
-  // The arguments must outlive it. From here to its end the calling thread's backward passes are watched; one such
-  // object a thread.
+  // The arguments must outlive it. From a turn on the calling thread's backward passes are watched, until the turn of
+  // another such object.
   OperationSpans(const Graph& graph, const Stage& stage, Recorder& recorder);
   ~OperationSpans();
   OperationSpans(const OperationSpans&) = delete;
   OperationSpans& operator=(const OperationSpans&) = delete;
 
-  // Around each forward pass over the stage, and each operation of it.
-  void begin_micro_batch(int number) { micro_batch_ = number; }
+  void begin_turn(const Turn& turn);
+  // Around each operation of a forward pass over the stage.
   void begin_forward();
   void end_forward(std::size_t step);
   // After a backward pass: its last operation is done.
@@ -49,7 +49,7 @@ class OperationSpans {
   const Graph& graph_;
   const Stage& stage_;
   Recorder& recorder_;
-  int micro_batch_ = 0;
+  Turn turn_;
   std::uint64_t first_node_ = 0;
   Seconds forward_start_;
   std::vector<Made> made_;  // ascending

@@ -27,13 +27,14 @@ Replica::Replica(const Graph& graph, const Stage& stage, const MeshGroups& group
       emulated_(emulated),
       seed_(seed),
       pass_seed_(seed),
+      later_masks_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>{}),
       tensors_(stage.tensors.size()),
       dropped_after_(stage.steps.size()) {}
 
 Result<Replica> Replica::create(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed,
                                 EmulatedDevice* emulated) {
   Replica replica(graph, stage, groups, seed, emulated);
-  if (!replica.find_loss()) return fail("the plan computes no loss", graph.name);
+  if (!replica.find_loss() && stage.sends.empty()) return fail("the plan computes no loss", graph.name);
   for (std::size_t i = 0; i < stage.tensors.size(); ++i) {
     const LocalTensorId id{i};
     switch (stage[id].kind) {
@@ -64,6 +65,7 @@ bool Replica::find_loss() {
       if (!loss_.valid()) loss_step_ = i;
       loss_ = out;
     }
+  if (!loss_.valid()) loss_step_ = stage_->steps.size();
   return loss_.valid();
 }
 
@@ -75,12 +77,16 @@ void Replica::find_last_uses() {
         if (id.valid()) last[id.index()] = i;
   for (std::size_t t = 0; t < last.size(); ++t) {
     const LocalTensorId id{t};
-    if ((*stage_)[id].kind == TensorKind::activation && last[t] < dropped_after_.size() && id != loss_)
+    const bool sent = std::ranges::find(stage_->sends, id, &Link::tensor) != stage_->sends.end();
+    if ((*stage_)[id].kind == TensorKind::activation && last[t] < dropped_after_.size() && id != loss_ && !sent)
       dropped_after_[last[t]].push_back(id);
   }
 }
 
-void Replica::begin(std::int64_t step, int micro_batch) {
+void Replica::begin(std::int64_t step, int micro_batch, std::shared_ptr<LaterGradients> later) {
+  later_ = std::move(later);
+  if (!stage_->sends.empty() || !stage_->receives.empty())
+    for (const LocalTensorId id : inputs_) (*this)[id] = initial(id);
   const auto number = static_cast<std::uint64_t>(step);
   pass_seed_ = mixed(mixed(mixed(seed_) ^ number) ^ static_cast<std::uint64_t>(micro_batch));
   pass_seed_ = mixed(pass_seed_ ^ static_cast<std::uint64_t>(groups_->coordinate(MeshAxis::data)));
@@ -132,11 +138,21 @@ void Replica::compute(std::size_t step, bool training) {
   // Where the plan has no backward, autograd must not record one.
   const at::AutoGradMode mode(training && records_ && compute.gradients != 0);
   const Attributes attributes = again_ ? without_statistics(compute.attributes) : compute.attributes;
-  if (emulated_ != nullptr)
-    keep(compute, emulated_->run(step, operands(compute)));
+  const auto run = [&](const std::vector<at::Tensor>& operands) {
+    return emulated_ != nullptr ? emulated_->run(step, operands) : aten::run_operation(attributes, operands, shapes);
+  };
+  const bool later = at::GradMode::is_enabled() && puts_off(step);
+  if (!training)
+    keep(compute, aten::run_for_evaluation(compute.attributes, operands(compute), shapes));
   else
-    keep(compute, training ? aten::run_operation(attributes, operands(compute), shapes)
-                           : aten::run_for_evaluation(compute.attributes, operands(compute), shapes));
+    keep(compute, later ? later_->record(later_masks_[step], operands(compute), run) : run(operands(compute)));
+}
+
+// Another form of a weight is recorded as ever: whoever reads it puts its gradient off.
+bool Replica::puts_off(std::size_t step) const {
+  if (later_masks_.empty() || later_masks_[step] == 0) return false;
+  const Attributes& op = std::get<Compute>(stage_->steps[step]).attributes;
+  return std::holds_alternative<Linear>(op) || std::holds_alternative<Convolution>(op);
 }
 
 void Replica::exchange(std::size_t step, bool training) {
@@ -215,8 +231,10 @@ void Replica::run_segment(const Segment& segment) {
   const std::vector<LocalTensorId> outputs = outputs_of(*stage_, segment);
   std::vector<at::Tensor> inputs;
   for (const LocalTensorId id : inputs_of(*stage_, segment)) inputs.push_back(tensors_[id.index()]);
-  const auto run = [this, &segment, seed = pass_seed_](const std::vector<at::Tensor>& given, bool again) {
+  const auto run = [this, &segment, seed = pass_seed_, later = later_](const std::vector<at::Tensor>& given,
+                                                                      bool again) {
     const std::uint64_t own = std::exchange(pass_seed_, seed);
+    const std::shared_ptr<LaterGradients> own_later = std::exchange(later_, later);
     std::vector<at::Tensor> results;
     if (again) {
       results = run_again(segment, given);
@@ -227,6 +245,7 @@ void Replica::run_segment(const Segment& segment) {
       for (const LocalTensorId id : outputs_of(*stage_, segment)) results.push_back(std::move(tensors_[id.index()]));
     }
     pass_seed_ = own;
+    later_ = own_later;
     return results;
   };
   std::vector<at::Tensor> results = run_recomputed(run, inputs);
@@ -244,14 +263,13 @@ at::Tensor Replica::forward(OperationSpans* spans) {
       run_training(i++);
     }
   }
-  at::Tensor loss;
-  std::swap(loss, tensors_[loss_.index()]);
-  return loss;
+  return loss_.valid() ? take(loss_) : at::Tensor();
 }
 
 at::Tensor Replica::predict() {
   for (std::size_t i = 0; i < loss_step_; ++i) run_step(i, false);
-  const LocalTensorId answer = loss().inputs.front();
+  if (!loss_.valid()) return {};
+  const LocalTensorId answer = loss()->inputs.front();
   const at::Tensor result = groups_->whole(tensors_[answer.index()], (*stage_)[answer]);
   for (const LocalTensorId id : dropped_after_[loss_step_]) tensors_[id.index()].reset();
   for (std::size_t i = loss_step_; watch_.after_forward && i < stage_->steps.size(); ++i) watch_.after_forward(i);

@@ -2,16 +2,20 @@
 // are run as they come.
 //
 // Every activation is dropped as soon as its last forward consumer has run, so that from then on only autograd keeps
-// it, and only where backward needs it: the peak is the one that oracle/memory computes.
+// it, and only where backward needs it: the peak is the one that oracle/memory computes. What a pipeline's stage receives
+// is put in before forward; what it sends can be taken out after it.
 #pragma once
 
 #include <torch/types.h>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "oracle/plan/plan.h"
+#include "trainer/later_gradients.h"
 #include "trainer/mesh_groups.h"
 
 namespace sibyl::trainer {
@@ -26,23 +30,26 @@ struct StepWatch {
 
 class Replica {
  public:
-  // Fails where the stage computes no loss. The graph, the stage and the groups must outlive it. With `emulated` nothing
+  // Fails where the stage neither computes the loss nor sends anything. The graph, the stage and the groups must outlive it. With `emulated` nothing
   // is computed: that device runs it, and must outlive it, too.
   static Result<Replica> create(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed,
                                 EmulatedDevice* emulated = nullptr);
 
   // What passes to come are of. What dropout draws depends on these, the seed, the operation, and which part of its
   // result this rank has: ranks that hold the same tensor drop the same, and a pass run again drops the same again.
-  void begin(std::int64_t step, int micro_batch);
+  // Of a pipeline's stage inputs begin anew: passes before are on their way. What `later` is given, backward leaves to it.
+  void begin(std::int64_t step, int micro_batch, std::shared_ptr<LaterGradients> later = nullptr);
 
   void watch(StepWatch watch) { watch_ = std::move(watch); }
 
-  // Runs the forward program on what lies in the inputs; the result is the scalar loss, its graph recorded. With
-  // `spans` each operation is timed.
+  // Runs the forward program on what lies in the inputs; the result is the scalar loss, its graph recorded; undefined
+  // where a later stage computes it. With `spans` each operation is timed.
   at::Tensor forward(OperationSpans* spans = nullptr);
   // The same as when a model is used: no dropout, batch-norm by its running statistics, no graph.
   // The result is the first operand of the loss, put together from all ranks' parts: logits or predictions.
   at::Tensor predict();
+  // After a pass: what it sends.
+  at::Tensor take(LocalTensorId id) { return std::exchange(tensors_[id.index()], at::Tensor()); }
 
   [[nodiscard]] const Graph& graph() const { return *graph_; }
   [[nodiscard]] const Stage& stage() const { return *stage_; }
@@ -51,8 +58,10 @@ class Replica {
   [[nodiscard]] const std::vector<LocalTensorId>& parameters() const { return parameters_; }
   [[nodiscard]] const std::vector<LocalTensorId>& buffers() const { return buffers_; }
   [[nodiscard]] const std::vector<LocalTensorId>& inputs() const { return inputs_; }
-  // The operation that computes the loss; where ranks share it, sums over them follow.
-  [[nodiscard]] const Compute& loss() const { return std::get<Compute>(stage_->steps[loss_step_]); }
+  // The operation that computes the loss (where ranks share it, sums over them follow); nullptr in a stage before.
+  [[nodiscard]] const Compute* loss() const {
+    return loss_.valid() ? &std::get<Compute>(stage_->steps[loss_step_]) : nullptr;
+  }
 
  private:
   Replica(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed,
@@ -68,6 +77,7 @@ class Replica {
   void watch_backward(std::size_t index);
   void compute(std::size_t step, bool training);
   void exchange(std::size_t step, bool training);
+  [[nodiscard]] bool puts_off(std::size_t step) const;
   void seed_draws(const Compute& compute) const;
   void keep(const Compute& compute, std::vector<at::Tensor> results);
   void drop_after(std::size_t step);
@@ -81,6 +91,8 @@ class Replica {
   bool records_ = true;  // else what is computed is computed again for backward
   bool again_ = false;   // which is now
   std::uint64_t seed_, pass_seed_;
+  std::vector<std::uint32_t> later_masks_;  // by step; empty where backward is in one part
+  std::shared_ptr<LaterGradients> later_;   // of the pass
   std::vector<at::Tensor> tensors_;  // by LocalTensorId; activations come and go
   std::vector<LocalTensorId> parameters_, buffers_, inputs_;
   std::vector<std::vector<LocalTensorId>> dropped_after_;  // by step

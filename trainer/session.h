@@ -1,19 +1,14 @@
-// A training run on one rank: the replica, its data, optimizer and exchange, and the step that ties them together.
+// A training run on one rank: the stages it works at, what they hand to its neighbours in the pipeline, and the step that
+// ties them together.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "aten/optimizer.h"
-#include "trainer/data.h"
-#include "trainer/emulated_device.h"
-#include "trainer/gradient_exchange.h"
+#include "trainer/links.h"
 #include "trainer/measurement.h"
-#include "trainer/operation_spans.h"
 #include "trainer/recorder.h"
-#include "trainer/replica.h"
-#include "trainer/updates.h"
-#include "trainer/zero.h"
+#include "trainer/stage_worker.h"
 
 namespace sibyl::trainer {
 
@@ -25,7 +20,7 @@ class Session {
 
   struct Step {
     StepTimes times;
-    double loss = 0.0;  // the mean over this rank's samples
+    double loss = 0.0;  // the mean over this rank's samples; 0 where another stage computes it
     std::int64_t bytes_sent = 0;
     std::int64_t peak_bytes = 0;
   };
@@ -33,6 +28,8 @@ class Session {
   // One more step, as a timeline. All ranks begin it together.
   TraceProcess traced_step(std::int64_t number);
 
+  // By all ranks together. Fails where files of samples that different stages read do not fit each other.
+  Result<void> check_data();
   // Of the data to evaluate on: the share of samples whose greatest logit is the target's, over all ranks.
   double accuracy();
   // Whether ranks that hold the same parts of parameters hold the same, bit for bit.
@@ -42,42 +39,32 @@ class Session {
   void gather_parameters();
   void release_parameters();
 
-  [[nodiscard]] Replica& replica() { return *replica_; }
-  // Without the peak.
-  [[nodiscard]] MeasuredMemory memory() const { return memory_; }
+  [[nodiscard]] const Graph& graph() const { return workers_.front()->replica().graph(); }
+  [[nodiscard]] const Plan& plan() const { return *plan_; }
+  [[nodiscard]] const MeshGroups& groups() const { return *groups_; }
+  // By stage number; nullptr where another rank has it.
+  [[nodiscard]] StageWorker* worker(int stage) const;
+  [[nodiscard]] const std::vector<std::unique_ptr<StageWorker>>& workers() const { return workers_; }
+  // Is this the rank whose loss is shown?
+  [[nodiscard]] bool shows_loss() const;
+  [[nodiscard]] MeasuredMemory memory() const;  // without the peak
 
  private:
-  Session(const Plan& plan, const TrainSettings& settings, Communicator& communicator, const MeshGroups& groups)
-      : plan_(&plan), settings_(&settings), communicator_(&communicator), groups_(&groups) {}
-  Result<void> open_evaluation(const std::filesystem::path& folder);
-  [[nodiscard]] const Stage& stage() const { return plan_->stages.front(); }
-  double forward_and_backward(std::int64_t number, StepTimes& times);
-  void fill_inputs(std::int64_t first);
-  Result<void> open_data();
-  aten::OptimizerState initial_state(const Update& update);
-  void open_syncs();
-  void begin_exchange(bool first_step);
-  void pack();
-  void finish_exchange();
-  void copy_back();
-  void update();
+  Session(const Plan& plan, Communicator& communicator, const MeshGroups& groups)
+      : plan_(&plan), communicator_(&communicator), groups_(&groups), links_(plan, groups) {}
+  double take_turns(StepTimes& times);
+  double take(const Turn& turn, StepTimes& times);
+  std::vector<at::Tensor> wait_for(const Turn& turn, StepTimes& times);
+  [[nodiscard]] bool is_first_rank_of_stage() const;
+  at::Tensor predict(std::int64_t first);
 
   const Plan* plan_;
-  const TrainSettings* settings_;
   Communicator* communicator_;
   const MeshGroups* groups_;
-  std::unique_ptr<EmulatedDevice> emulated_;  // none: this machine's own
-  std::unique_ptr<Replica> replica_;  // where the exchanges' hooks find it
-  std::unique_ptr<Data> data_;
-  std::unique_ptr<Recorder> recorder_;                        // within a traced step; the exchanges' threads use it
-  OperationSpans* spans_ = nullptr;                           // within a traced step
-  std::unique_ptr<Data> evaluation_;                          // none unless asked for
-  std::vector<std::unique_ptr<GradientExchange>> exchanges_;  // by GradientSync
-  std::vector<std::unique_ptr<ShardedSync>> shards_;          // the same; each sync is one or the other
-  std::unique_ptr<aten::OptimizerSettings> optimizer_;
-  std::unique_ptr<Updates> updates_;
-  std::vector<aten::OptimizerState> states_;  // by update, of an emulated device, which updates nothing
-  MeasuredMemory memory_;
+  std::vector<std::unique_ptr<StageWorker>> workers_;  // ascending
+  Links links_;
+  std::vector<std::unique_ptr<Data>> evaluation_;  // by worker; none unless asked for
+  std::unique_ptr<Recorder> recorder_;             // within a traced step; the exchanges' threads use it
 };
 
 }  // namespace sibyl::trainer

@@ -48,7 +48,8 @@ Measurement gathered(const Communicator& communicator, const Plan& plan, const T
   Measurement m;
   double peak = 0.0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    m.losses.push_back(mean(communicator, steps[i].loss));
+    // Of a pipeline's ranks only those of the last stage have it.
+    m.losses.push_back(mean(communicator, steps[i].loss) * plan.mesh.size(MeshAxis::pipeline));
     if (static_cast<std::int64_t>(i) < settings.warmup) continue;
     const StepTimes& own = steps[i].times;
     m.steps.push_back({slowest(communicator, own.forward), slowest(communicator, own.backward),
@@ -67,7 +68,8 @@ Measurement gathered(const Communicator& communicator, const Plan& plan, const T
 }
 
 void log_loss(const TrainSettings& settings, std::int64_t step, double loss) {
-  if (settings.log_every > 0 && !settings.emulated && step % settings.log_every == 0) fmt::print(stderr, "step {} loss {:.6f}\n", step, loss);
+  if (settings.log_every > 0 && !settings.emulated && step % settings.log_every == 0)
+    fmt::print(stderr, "step {} loss {:.6f}\n", step, loss);
 }
 
 // Some kernels (max pooling) run faster or slower on what is no number.
@@ -86,7 +88,7 @@ Result<void> write_timeline(Session& session, const Plan& plan, const TrainSetti
   Seconds end;
   for (const TraceTrack& track : own.tracks)
     for (const TraceSpan& span : track.spans) end = std::max(end, span.end);
-  const std::vector<TraceArgument> about = {{"model", session.replica().graph().name},
+  const std::vector<TraceArgument> about = {{"model", session.graph().name},
                                             {"parallel", parallel_text(plan.strategy)},
                                             {"global_batch", plan.strategy.global_batch},
                                             {"optimizer", std::string(to_string(plan.strategy.optimizer))},
@@ -98,9 +100,9 @@ Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings&
   std::vector<Session::Step> steps;
   for (std::int64_t i = 0; i < settings.warmup + settings.steps; ++i) {
     steps.push_back(session.step(i));
-    if (communicator.rank() == 0) log_loss(settings, i, steps.back().loss);
+    if (session.shows_loss()) log_loss(settings, i, steps.back().loss);
   }
-  if (communicator.rank() == 0) warn_if_diverged(steps);
+  if (session.shows_loss()) warn_if_diverged(steps);
   Measurement measurement = gathered(communicator, plan, settings, steps, session.memory());
   session.gather_parameters();
   measurement.replicas_agree = session.replicas_agree();
@@ -108,7 +110,7 @@ Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings&
   if (settings.evaluate) measurement.accuracy = session.accuracy();
   if (settings.save_weights) {
     session.gather_parameters();
-    if (const auto saved = save_weights(session.replica(), *settings.save_weights); !saved)
+    if (const auto saved = save_weights(session, *settings.save_weights); !saved)
       measurement.weights_error = saved.error();
     session.release_parameters();
   }
@@ -127,6 +129,7 @@ Result<Measurement> train(const Graph& graph, const Plan& plan, const TrainSetti
     return Session::prepare(graph, plan, settings, communicator, *groups);
   });
   SIBYL_CHECK(agree(communicator, session.map([](const Session&) {})));
+  SIBYL_CHECK(session->check_data());
   // Not after an hour of training.
   if (settings.trace)
     SIBYL_CHECK(agree(communicator, communicator.rank() == 0 ? can_write(*settings.trace) : Result<void>{}));

@@ -8,8 +8,8 @@
 namespace sibyl::trainer {
 
 Updates::Updates(Replica& replica, const std::vector<std::unique_ptr<ShardedSync>>& shards,
-                 const aten::OptimizerSettings& settings)
-    : replica_(replica), stage_(replica.stage()), settings_(settings) {
+                 const aten::OptimizerSettings& settings, Communicator* parts)
+    : replica_(replica), stage_(replica.stage()), settings_(settings), parts_(parts) {
   const std::vector<bool> sharded = sharded_parameters(stage_);
   for (const Update& update : stage_.updates)
     if (!sharded[update.parameter.index()]) add(update.parameter, {}, {});
@@ -78,7 +78,7 @@ void Updates::clip() {
     if (target.counts) squares += norm * norm;
   }
   auto sum = static_cast<float>(squares);
-  if (!stage_.clip->axes.empty()) replica_.groups().parts().all_reduce({&sum, 1}, Algorithm::ring);
+  if (!stage_.clip->axes.empty()) parts_->all_reduce({&sum, 1}, Algorithm::ring);
   const double scale = std::min(1.0, stage_.clip->limit / (std::sqrt(static_cast<double>(sum)) + 1e-6));
   for (const Target& target : targets_)
     if (at::Tensor g = gradient(target); g.defined()) g.mul_(scale);
@@ -97,7 +97,7 @@ void Updates::update_by_norms() {
     squares[2 * target.tensor] += static_cast<float>(own.parameter);
     squares[2 * target.tensor + 1] += static_cast<float>(own.step);
   }
-  replica_.groups().parts().all_reduce(squares, Algorithm::ring);
+  parts_->all_reduce(squares, Algorithm::ring);
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     Target& target = targets_[i];
     at::Tensor w = values(target);

@@ -15,9 +15,10 @@ namespace sibyl::trainer {
 
 class Updates {
  public:
-  // The arguments must outlive it. `shards`: by Stage::gradients, null where it is not sharded.
+  // The arguments must outlive it. `shards`: by Stage::gradients, null where it is not sharded. `parts`: of the ranks
+  // whose norms are summed with this one's; may be null where there are none.
   Updates(Replica& replica, const std::vector<std::unique_ptr<ShardedSync>>& shards,
-          const aten::OptimizerSettings& settings);
+          const aten::OptimizerSettings& settings, Communicator* parts);
 
   // Gradients are dropped afterwards.
   void run();
@@ -43,6 +44,7 @@ class Updates {
   Replica& replica_;
   const Stage& stage_;
   const aten::OptimizerSettings& settings_;
+  Communicator* parts_;
   std::vector<Target> targets_;
 };
 

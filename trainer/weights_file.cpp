@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "trainer/tensor_bytes.h"
+
 namespace sibyl::trainer {
 namespace {
 
@@ -17,29 +19,37 @@ std::string type_name(DType type) {
 }
 
 struct Entry {
+  int stage = 0;
   LocalTensorId id;
   std::string name;
 };
 
-// A buffer may be held in several layouts: the first is saved.
-std::vector<Entry> entries_of(Replica& replica) {
-  std::vector<LocalTensorId> all = replica.parameters();
-  all.insert(all.end(), replica.buffers().begin(), replica.buffers().end());
+// A tensor may be held in several layouts, or by several stages: the first is saved.
+std::vector<Entry> entries_of(const Graph& graph, const Plan& plan) {
   std::vector<Entry> entries;
   std::set<TensorId> known;
-  for (const LocalTensorId id : all)
-    if (const TensorId origin = replica.stage()[id].origin; known.insert(origin).second)
-      entries.push_back({id, replica.graph()[origin].name});
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    for (const TensorKind kind : {TensorKind::parameter, TensorKind::buffer})
+      for (std::size_t t = 0; t < plan.stages[s].tensors.size(); ++t) {
+        const LocalTensor& local = plan.stages[s].tensors[t];
+        if (local.kind == kind && known.insert(local.origin).second)
+          entries.push_back({static_cast<int>(s), LocalTensorId{t}, graph[local.origin].name});
+      }
   return entries;
 }
 
-std::string header_of(Replica& replica, const std::vector<Entry>& entries) {
+const LocalTensor& local_of(const Plan& plan, const Entry& entry) {
+  return plan.stages[static_cast<std::size_t>(entry.stage)][entry.id];
+}
+
+std::string header_of(const Session& session, const std::vector<Entry>& entries) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   std::size_t at = 0;
   for (const Entry& entry : entries) {
-    const LocalTensor& local = replica.stage()[entry.id];
-    const Shape shape = replica.groups().whole_shape(local);
-    const std::size_t end = at + static_cast<std::size_t>(element_count(shape)) * replica[entry.id].itemsize();
+    const LocalTensor& local = local_of(session.plan(), entry);
+    const Shape shape = session.groups().whole_shape(local);
+    const std::size_t end =
+        at + static_cast<std::size_t>(element_count(shape)) * c10::elementSize(aten::scalar_type(local.dtype));
     header[entry.name] = {{"dtype", type_name(local.dtype)}, {"shape", shape}, {"data_offsets", {at, end}}};
     at = end;
   }
@@ -48,22 +58,41 @@ std::string header_of(Replica& replica, const std::vector<Entry>& entries) {
   return text;
 }
 
+// Put together where it is held, and brought to the first pipeline coordinate.
+at::Tensor whole(const Session& session, const Entry& entry) {
+  const MeshGroups& groups = session.groups();
+  const LocalTensor& local = local_of(session.plan(), entry);
+  at::Tensor tensor;
+  if (StageWorker* worker = session.worker(entry.stage); worker != nullptr)
+    tensor = groups.whole(worker->replica()[entry.id].detach(), local).contiguous();
+  const int holder = entry.stage % groups.size(MeshAxis::pipeline);
+  if (holder == 0) return tensor;
+  Communicator& pipeline = groups.axis(MeshAxis::pipeline);
+  if (tensor.defined()) pipeline.send(bytes_of(tensor), 0);
+  if (pipeline.rank() != 0) return {};
+  LocalTensor all = local;
+  all.shape = groups.whole_shape(local);
+  tensor = room_for(all);
+  pipeline.receive(bytes_of(tensor), holder);
+  return tensor;
+}
+
 }  // namespace
 
-Result<void> save_weights(Replica& replica, const std::filesystem::path& path) {
-  const bool writes = replica.groups().rank() == 0;
-  const std::vector<Entry> entries = entries_of(replica);
+Result<void> save_weights(const Session& session, const std::filesystem::path& path) {
+  const bool writes = session.groups().rank() == 0;
+  const std::vector<Entry> entries = entries_of(session.graph(), session.plan());
   std::ofstream file;
   if (writes) {
-    const std::string header = header_of(replica, entries);
+    const std::string header = header_of(session, entries);
     file.open(path, std::ios::binary | std::ios::trunc);
     const std::uint64_t length = header.size();
     file.write(reinterpret_cast<const char*>(&length), sizeof length);
     file << header;
   }
   for (const Entry& entry : entries) {
-    const at::Tensor whole = replica.groups().whole(replica[entry.id].detach(), replica.stage()[entry.id]).contiguous();
-    if (writes) file.write(static_cast<const char*>(whole.data_ptr()), static_cast<std::streamsize>(whole.nbytes()));
+    const at::Tensor tensor = whole(session, entry);
+    if (writes) file.write(static_cast<const char*>(tensor.data_ptr()), static_cast<std::streamsize>(tensor.nbytes()));
   }
   if (!writes) return {};
   file.close();

@@ -5,12 +5,12 @@
 #include <filesystem>
 
 #include "base/result.h"
-#include "trainer/replica.h"
+#include "trainer/session.h"
 
 namespace sibyl::trainer {
 
 // Parameters, and running statistics, under their names in the model, put together from all ranks' parts: each rank
-// must call. Rank 0 writes its own where ranks differ.
-Result<void> save_weights(Replica& replica, const std::filesystem::path& path);
+// must call. Rank 0 writes; of replicas that differ the first's are taken.
+Result<void> save_weights(const Session& session, const std::filesystem::path& path);
 
 }  // namespace sibyl::trainer

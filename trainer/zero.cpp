@@ -1,32 +1,16 @@
 #include "trainer/zero.h"
 
 #include <ATen/native/Resize.h>
-#include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
-#include <functional>
 #include <unordered_map>
 
 #include "oracle/plan/names.h"
+#include "trainer/accumulation_hooks.h"
 #include "trainer/communication_thread.h"
 
 namespace sibyl::trainer {
 namespace {
-
-using torch::autograd::variable_list;
-
-class AfterAccumulation final : public torch::autograd::FunctionPostHook {
- public:
-  explicit AfterAccumulation(std::function<void()> action) : action_(std::move(action)) {}
-  variable_list operator()(const variable_list& outputs, const variable_list& /*inputs*/) override {
-    action_();
-    return outputs;
-  }
-
- private:
-  std::function<void()> action_;
-};
 
 std::span<float> floats(const at::Tensor& tensor, std::int64_t elements) {
   return {tensor.data_ptr<float>(), static_cast<std::size_t>(elements)};
@@ -73,11 +57,7 @@ class ShardedSync::Impl {
     add_hooks();
   }
 
-  ~Impl() {
-    for (const auto& [accumulator, key] : hooks_) accumulator->del_post_hook(key);
-  }
-
-  void begin() {
+  void begin(const std::vector<LocalTensorId>& complete) {
     for (Shard& shard : shards_) {
       std::fill(shard.filled.begin(), shard.filled.end(), false);
       shard.count = shard.sending = 0;
@@ -85,6 +65,12 @@ class ShardedSync::Impl {
     }
     next_ = 0;
     armed_ = true;
+    if (!sync_.overlapped) return;
+    const at::NoGradGuard no_grad;
+    for (const LocalTensorId id : complete)
+      if (const auto place = place_of_.find(id); place != place_of_.end())
+        fill(shards_[place->second.first], place->second.second);
+    send_ready();
   }
 
   void pack() {
@@ -203,13 +189,10 @@ class ShardedSync::Impl {
   }
 
   void add_hooks() {
-    for (const auto& [id, place] : place_of_) {
-      if (!replica_[id].requires_grad()) continue;
-      std::shared_ptr<torch::autograd::Node> accumulator = torch::autograd::impl::grad_accumulator(replica_[id]);
-      const auto action = [this, shard = place.first, slot = place.second] { gradient_ready(shards_[shard], slot); };
-      const std::uintptr_t key = accumulator->add_post_hook(std::make_unique<AfterAccumulation>(action));
-      hooks_.emplace_back(std::move(accumulator), key);
-    }
+    for (const auto& [id, place] : place_of_)
+      if (replica_[id].requires_grad())
+        hooks_.add(replica_[id],
+                   [this, shard = place.first, slot = place.second] { gradient_ready(shards_[shard], slot); });
   }
 
   void gradient_ready(Shard& shard, std::size_t slot) {
@@ -312,7 +295,7 @@ class ShardedSync::Impl {
   std::vector<Shard> shards_;       // by bucket
   std::vector<std::size_t> units_;  // their buckets, in the units' order
   std::unordered_map<LocalTensorId, std::pair<std::size_t, std::size_t>> place_of_;
-  std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, std::uintptr_t>> hooks_;
+  AccumulationHooks hooks_;
   std::vector<at::Tensor> free_;  // buffers
   double buffer_bytes_ = 0;
   std::size_t next_ = 0;  // bucket to send
@@ -325,7 +308,7 @@ ShardedSync::ShardedSync(Replica& replica, std::size_t index, Communicator& comm
                          Algorithm algorithm)
     : impl_(std::make_unique<Impl>(replica, index, communicator, replicas, algorithm)) {}
 ShardedSync::~ShardedSync() = default;
-void ShardedSync::begin() { impl_->begin(); }
+void ShardedSync::begin(const std::vector<LocalTensorId>& complete) { impl_->begin(complete); }
 void ShardedSync::pack() { impl_->pack(); }
 void ShardedSync::finish() { impl_->finish(); }
 void ShardedSync::record(Recorder* recorder) { impl_->record(recorder); }

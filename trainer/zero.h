@@ -28,7 +28,7 @@ class ShardedSync {
   ShardedSync& operator=(const ShardedSync&) = delete;
 
   // As GradientExchange.
-  void begin();
+  void begin(const std::vector<LocalTensorId>& complete);
   void pack();
   void finish();
   void record(Recorder* recorder);

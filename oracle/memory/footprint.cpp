@@ -8,6 +8,7 @@
 #include "models/training/gradient_aliasing.h"
 #include "models/training/training.h"
 #include "oracle/plan/norms.h"
+#include "oracle/plan/pipeline/arrivals.h"
 #include "oracle/plan/recompute.h"
 #include "oracle/plan/zero.h"
 
@@ -551,6 +552,42 @@ class StepWalk {
   int micro_batch_ = 0, backwards_ = 0;  // the one at hand; backward turns taken
 };
 
+// Room for what neighbours will send: from when it is asked for to the turn that takes it, whose own it then is.
+class Mailbox {
+ public:
+  Mailbox(const Plan& plan, int coordinate, Pass pass, Ledger& ledger)
+      : plan_(plan), pass_(pass), ledger_(ledger), arrivals_(plan, coordinate, pass) {
+    take(arrivals_.begin());
+  }
+
+  void open(const Turn& turn) {
+    const Arrivals::Message wanted{turn.stage, turn.micro_batch};
+    const bool forward = turn.kind == Turn::Kind::forward;
+    if (forward != (pass_ == Pass::forward) || turn.kind == Turn::Kind::backward_weight || sizes(wanted).empty()) return;
+    take(arrivals_.before(wanted));
+    for (const double bytes : sizes(wanted)) ledger_.give(communication, bytes);
+    take(arrivals_.after(wanted));
+  }
+
+ private:
+  [[nodiscard]] std::vector<double> sizes(const Arrivals::Message& message) const {
+    const Stage& stage = plan_.stages[static_cast<std::size_t>(message.stage)];
+    std::vector<double> result;
+    for (const LocalTensorId id : arriving_tensors(stage, pass_))
+      result.push_back(static_cast<double>(element_count(stage[id].shape)) * size_in_bytes(stage[id].dtype));
+    return result;
+  }
+  void take(const std::vector<Arrivals::Message>& messages) {
+    for (const Arrivals::Message& message : messages)
+      for (const double bytes : sizes(message)) ledger_.take(communication, bytes);
+  }
+
+  const Plan& plan_;
+  Pass pass_;
+  Ledger& ledger_;
+  Arrivals arrivals_;
+};
+
 double granularity(const Device& device) { return device.backend == Backend::cpu ? 64 : 512; }
 
 }  // namespace
@@ -573,8 +610,12 @@ Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, in
   for (auto s = static_cast<std::size_t>(coordinate); s < plan.stages.size(); s += coordinates)
     walks.emplace_back(plan.stages[s], priced[s], plan.strategy, device, ledger);
   for (StepWalk& walk : walks) walk.take_static();
-  for (const Turn& turn : plan.schedule[static_cast<std::size_t>(coordinate)])
+  Mailbox forward(plan, coordinate, Pass::forward, ledger), backward(plan, coordinate, Pass::backward, ledger);
+  for (const Turn& turn : plan.schedule[static_cast<std::size_t>(coordinate)]) {
+    forward.open(turn);
+    backward.open(turn);
     walks[static_cast<std::size_t>(turn.stage) / coordinates].take(turn);
+  }
   for (StepWalk& walk : walks) walk.update();
   return ledger.result();
 }

@@ -20,6 +20,12 @@ std::string pass_name(const Graph& graph, const Stage& stage, const Step& step, 
   return fmt::format("{} {} {}", to_string(transfer.motion), graph[stage[exchange.input].origin].name, to_string(kind));
 }
 
+std::string turn_name(const Turn& turn) {
+  return fmt::format("{} {} of stage {}", to_string(turn.kind), turn.micro_batch, turn.stage);
+}
+
+std::string send_name(const Turn& turn) { return "send " + turn_name(turn); }
+
 std::string bucket_name(std::size_t index, bool scattered) {
   return fmt::format("{} bucket {}", scattered ? "reduce-scatter" : "all-reduce", index);
 }

@@ -19,6 +19,7 @@ class Pricer {
       if (kernels.forward) step.forward.duration += priced_.overhead;
       step.backward = work(optional(kernels.backward));
       add(step.backward, kernels.sums);
+      step.backward_weight = work(optional(kernels.backward_weight));
       step.parameter_sums = work(kernels.parameter_sums);
       step.bucket_copies = work(kernels.bucket_copies);
       result.steps.push_back(step);

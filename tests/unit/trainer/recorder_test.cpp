@@ -39,7 +39,10 @@ TEST(OperationSpans, name_every_operation_both_ways) {
   Recorder recorder;
   OperationSpans spans(graph, plan.stages.front(), recorder);
   recorder.start();
-  replica.forward(&spans).backward();
+  spans.begin_turn({Turn::Kind::forward, 0, 0});
+  const at::Tensor loss = replica.forward(&spans);
+  spans.begin_turn({Turn::Kind::backward, 0, 0});
+  loss.backward();
   spans.end_backward();
   const TraceProcess process = recorder.process(3);
   EXPECT_EQ(process.name, "rank 3, measured");
@@ -63,10 +66,11 @@ TEST(OperationSpans, tell_micro_batches_apart) {
   recorder.start();
   std::vector<at::Tensor> losses;
   for (int i = 0; i < 2; ++i) {
-    spans.begin_micro_batch(i);
+    spans.begin_turn({Turn::Kind::forward, i, 0});
     losses.push_back(replica.forward(&spans));
   }
   for (const int i : {1, 0}) {
+    spans.begin_turn({Turn::Kind::backward, i, 0});
     (losses[static_cast<std::size_t>(i)] / 2.0).backward();  // the division belongs to no operation
     spans.end_backward();
   }
@@ -91,6 +95,7 @@ TEST(OperationSpans, watch_nothing_once_gone) {
   {
     OperationSpans spans(graph, plan.stages.front(), recorder);
     recorder.start();
+    spans.begin_turn({Turn::Kind::forward, 0, 0});
     loss = replica.forward(&spans);
   }
   loss.backward();

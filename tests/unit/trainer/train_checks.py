@@ -218,7 +218,9 @@ def emulated():
     predictor = pathlib.Path(TRAIN).with_name("sibyl")
     for model, batch, ranks, words in [("zoo:resnet18", 8, 1, []), ("zoo:small-cnn-bn", 64, 2, []),
                                        ("zoo:gpt2-mini", 2, 2, ["--parallel", "tensor=2", "--dim", "seq=64"]),
-                                       ("zoo:small-cnn-bn", 32, 2, ["--optimizer", "adam", "--micro-batches", 2])]:
+                                       ("zoo:small-cnn-bn", 32, 2, ["--optimizer", "adam", "--micro-batches", 2]),
+                                       ("zoo:gpt2-mini", 8, 4, ["--parallel", "data=2,pipeline=2", "--micro-batches", 4,
+                                                                "--schedule", "zero-bubble", "--dim", "seq=64"])]:
         case = [model, "--batch", batch, *words]
         run = measured(*case, "--device", "emulated:dgx1-v100", "--steps", 3, "--warmup", 1, ranks=ranks)
         done = subprocess.run([predictor, "predict", *map(str, case), "--cluster", "dgx1-v100", "--devices", str(ranks), "--json"],
@@ -316,7 +318,52 @@ def clipping():
     near(clipped, trained("two", *common, "--clip", 1.0, ranks=2)[0], "--clip 1 on two ranks")
 
 
+def pipeline():
+    """Stages on two ranks give what one rank gives with the same micro-batches, dropout and tied weights too."""
+    for model in (["zoo:small-cnn-bn", "--batch", 32], ["zoo:gpt2-mini", "--batch", 4, "--dim", "seq=16"]):
+        common = [*model, "--optimizer", "momentum", "--micro-batches", 4]
+        serial, _ = trained("serial", *common)
+        for schedule in ("gpipe", "1f1b", "interleaved:2", "zero-bubble"):
+            found, _ = trained("stages", *common, "--parallel", "pipeline=2", "--schedule", schedule, ranks=2)
+            near(serial, found, f"{model} {schedule}")
+    pipeline_evaluates()
+    pipeline_trace()
+    said = train("zoo:small-cnn", "--batch", 8, "--parallel", "pipeline=2", "--micro-batches", 2, "--stages", "nowhere", ranks=2,
+                 expect=4).stderr
+    check("nowhere" in said, f"a stage that cannot be found must be named: {said}")
+
+
+def pipeline_evaluates():
+    digits(FOLDER)
+    accuracy = {}
+    for ranks in (1, 2):
+        result = measured("zoo:small-cnn", "--data", FOLDER / "train", "--evaluate", FOLDER / "test", "--batch", 32, "--steps", 60,
+                          "--optimizer", "momentum", "--lr", 0.02, "--micro-batches", 2, "--parallel",
+                          f"pipeline={ranks}", ranks=ranks)
+        accuracy[ranks] = result["accuracy"]
+    check(accuracy[1] > 0.5 and abs(accuracy[1] - accuracy[2]) < 0.01, f"accuracy by ranks: {accuracy}")
+
+
+def pipeline_trace():
+    path = FOLDER / "trace.json"
+    measured("zoo:small-cnn", "--batch", 8, "--parallel", "pipeline=2", "--micro-batches", 2, "--schedule", "zero-bubble",
+             "--steps", 1, "--trace", path, ranks=2)
+    events = json.loads(path.read_text())["traceEvents"]
+    tracks = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    on = {}
+    for e in events:
+        if e["ph"] == "X":
+            on.setdefault((e["pid"], tracks[e["pid"], e["tid"]]), []).append(e["name"])
+    # The last of two stages: one for one, its weights' gradients put off by one micro-batch.
+    check(on[3, "turns"] == ["forward 0 of stage 1", "backward input 0 of stage 1", "forward 1 of stage 1",
+                             "backward input 1 of stage 1", "backward weight 0 of stage 1", "backward weight 1 of stage 1"],
+          f"turns of the last stage: {on[3, 'turns']}")
+    check(on[1, "sends"] == ["send forward 0 of stage 0", "send forward 1 of stage 0"], f"sends: {on[1, 'sends']}")
+    check(any(name.endswith("backward weight") for name in on[3, "compute"]), "gradients of weights are not told apart")
+
+
 CHECKS = {
+    "pipeline": pipeline,
     "zero": zero,
     "zero_transformer": zero_transformer,
     "recompute": recompute,

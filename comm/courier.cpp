@@ -1,0 +1,142 @@
+#include "comm/courier.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "comm/communicator_state.h"
+#include "comm/prompt_thread.h"
+
+namespace sibyl {
+namespace {
+
+constexpr std::chrono::microseconds first_pause{20};
+constexpr std::chrono::microseconds longest_pause_awaited{50};
+constexpr std::chrono::microseconds longest_pause{200};
+
+}  // namespace
+
+struct Courier::Item {
+  Ticket ticket = 0;
+  comm::Messages::Swap message;
+  std::size_t lane = 0;
+  std::function<void()> arrived;
+  std::vector<MPI_Request> requests;
+};
+
+// Lanes are told apart by tags.
+struct Courier::Post {
+  explicit Post(MPI_Comm handle) : lanes{comm::Messages(handle, 0), comm::Messages(handle, 1)} {}
+  std::array<comm::Messages, Courier::lanes> lanes;
+};
+
+Courier::Courier(Communicator group) : group_(std::move(group)), thread_([this] { run(); }) {}
+
+Courier::~Courier() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  handed_in_.notify_all();
+  thread_.join();
+}
+
+Courier::Ticket Courier::hand_in(Item item) {
+  Ticket ticket = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    ticket = item.ticket = ++last_;
+    open_.insert(ticket);
+    sent_ += static_cast<std::int64_t>(item.message.out.size());
+    new_.push_back(std::move(item));
+  }
+  handed_in_.notify_all();
+  return ticket;
+}
+
+Courier::Ticket Courier::send(std::span<const std::byte> data, int to, std::size_t lane,
+                              std::function<void()> arrived) {
+  return hand_in({0, {to, data, {}}, lane, std::move(arrived), {}});
+}
+
+Courier::Ticket Courier::receive(std::span<std::byte> data, int from, std::size_t lane) {
+  return hand_in({0, {from, {}, data}, lane, {}, {}});
+}
+
+bool Courier::done(Ticket ticket) {
+  const std::lock_guard lock(mutex_);
+  return !open_.contains(ticket);
+}
+
+void Courier::wait(Ticket ticket) {
+  std::unique_lock lock(mutex_);
+  if (!open_.contains(ticket)) return;
+  ++waiting_;
+  handed_in_.notify_all();
+  done_.wait(lock, [&] { return !open_.contains(ticket); });
+  --waiting_;
+}
+
+std::int64_t Courier::bytes_sent() {
+  const std::lock_guard lock(mutex_);
+  return sent_;
+}
+
+// Looks at each once; those that are done are taken out.
+void Courier::move_on(std::vector<Item>& under_way, Post& post) {
+  std::vector<Ticket> finished;
+  for (Item& item : under_way) {
+    if (item.requests.empty()) post.lanes.at(item.lane).post(item.message, item.requests);
+    int done = 0;
+    MPI_Testall(static_cast<int>(item.requests.size()), item.requests.data(), &done, MPI_STATUSES_IGNORE);
+    if (done == 0) continue;
+    if (item.arrived) item.arrived();
+    finished.push_back(item.ticket);
+  }
+  if (finished.empty()) return;
+  const auto is_finished = [&](const Item& item) { return std::ranges::count(finished, item.ticket) > 0; };
+  std::erase_if(under_way, is_finished);
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Ticket ticket : finished) open_.erase(ticket);
+  }
+  done_.notify_all();
+}
+
+void Courier::give_up(std::vector<Item>& under_way) {
+  for (Item& item : under_way)
+    for (MPI_Request& request : item.requests) {
+      if (request == MPI_REQUEST_NULL) continue;
+      if (!item.message.in.empty()) MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+}
+
+void Courier::run() {
+  comm::run_promptly();
+  comm::precise_sleeps();
+  Post post(group_.state_->handle);
+  std::vector<Item> under_way;
+  std::chrono::microseconds pause = first_pause;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const int waiting = waiting_;
+    const auto called = [&] { return closing_ || !new_.empty() || waiting_ > waiting; };
+    if (under_way.empty())
+      handed_in_.wait(lock, [&] { return closing_ || !new_.empty(); });
+    else
+      pause = handed_in_.wait_for(lock, pause, called) ? first_pause : pause + pause / 4;
+    pause = std::min(pause, waiting_ > 0 ? longest_pause_awaited : longest_pause);
+    if (closing_) return give_up(under_way);
+    for (Item& item : new_) under_way.push_back(std::move(item));
+    new_.clear();
+    const std::size_t before = under_way.size();
+    lock.unlock();
+    move_on(under_way, post);
+    lock.lock();
+    if (under_way.size() < before) pause = first_pause;
+  }
+}
+
+}  // namespace sibyl

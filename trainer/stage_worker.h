@@ -1,0 +1,111 @@
+// One stage of the plan on one rank: its replica, what feeds it, exchanges its gradients and updates it. Takes the turns
+// of a schedule over micro-batches; between a forward and its backward it holds what backward begins from.
+#pragma once
+
+#include <torch/types.h>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "aten/optimizer.h"
+#include "trainer/data.h"
+#include "trainer/emulated_device.h"
+#include "trainer/gradient_exchange.h"
+#include "trainer/measurement.h"
+#include "trainer/operation_spans.h"
+#include "trainer/replica.h"
+#include "trainer/updates.h"
+#include "trainer/zero.h"
+
+namespace sibyl::trainer {
+
+class StageWorker {
+ public:
+  // Of plan.stages[stage]: no communication. The arguments must outlive it.
+  static Result<std::unique_ptr<StageWorker>> prepare(const Graph& graph, const Plan& plan, int stage,
+                                                      const TrainSettings& settings, const MeshGroups& groups);
+  StageWorker(const StageWorker&) = delete;
+  StageWorker& operator=(const StageWorker&) = delete;
+
+  void begin_step(std::int64_t number);
+
+  // Of an emulated device: how tensors are made there; and the host has waited for a neighbour until now. Else nothing.
+  [[nodiscard]] std::function<at::Tensor(const LocalTensor&)> maker() const;
+  void wake();
+
+  // Before a forward turn: the micro-batch's samples.
+  void fill_inputs(const Turn& turn);
+  // A forward turn: `received` is what the stage before sent, in the order of Stage::receives. The result is the
+  // micro-batch's loss, as its share of the step's; 0 where a later stage computes it. `sent` gets what goes on.
+  double forward(const Turn& turn, std::vector<at::Tensor> received, std::vector<at::Tensor>& sent);
+  // A backward turn of any kind: from the gradients of what was sent to those of what was received.
+  std::vector<at::Tensor> backward(const Turn& turn, std::vector<at::Tensor> gradients);
+
+  // After the last turn, in this order. copy_back() only where it is told so.
+  void finish_exchange();
+  [[nodiscard]] bool copies_back() const { return !exchanges_.empty(); }
+  void copy_back();
+  void update();
+  void gather_updated();
+
+  // As forward(), of samples to evaluate on, in their order from `first` on: the answers, undefined in stages before the
+  // last.
+  at::Tensor predict(Data& data, std::int64_t first, std::vector<at::Tensor> received, std::vector<at::Tensor>& sent);
+  Result<Data> data_of(const std::filesystem::path& folder, std::int64_t least);
+  [[nodiscard]] std::int64_t samples() const { return data_ ? data_->samples() : 0; }
+
+  // Parameters that ranks hold parts of are whole from one to the other: for who reads them between steps.
+  void gather_parameters();
+  void release_parameters();
+
+  // Records the steps to come; nullptr: no longer.
+  void record(Recorder* recorder);
+
+  [[nodiscard]] int number() const { return number_; }
+  [[nodiscard]] const Stage& stage() const { return replica_->stage(); }
+  [[nodiscard]] Replica& replica() { return *replica_; }
+  [[nodiscard]] const MeasuredMemory& memory() const { return memory_; }  // without the peak
+
+ private:
+  // Of a micro-batch that is on its way.
+  struct Pass {
+    std::vector<at::Tensor> received, sent;
+    at::Tensor loss;
+    std::shared_ptr<LaterGradients> later;
+  };
+
+  StageWorker(const Plan& plan, int stage, const TrainSettings& settings, const MeshGroups& groups);
+  void open_syncs();
+  aten::OptimizerState initial_state(const Update& update);
+  void put_in(std::vector<at::Tensor> received);
+  std::vector<at::Tensor> take_out();
+  std::vector<at::Tensor> run_backward(Pass& pass, std::vector<at::Tensor> gradients);
+  void begin_exchange();
+  void pack();
+
+  const Plan* plan_;
+  int number_;
+  const TrainSettings* settings_;
+  const MeshGroups* groups_;
+  std::unique_ptr<EmulatedDevice> emulated_;  // none: this machine's own
+  std::unique_ptr<Replica> replica_;          // where the exchanges' hooks find it
+  std::unique_ptr<Data> data_;
+  std::vector<std::unique_ptr<GradientExchange>> exchanges_;  // by GradientSync
+  std::vector<std::unique_ptr<ShardedSync>> shards_;          // the same; each sync is one or the other
+  aten::OptimizerSettings optimizer_;
+  std::unique_ptr<Updates> updates_;
+  std::vector<aten::OptimizerState> states_;  // by update, of an emulated device, which updates nothing
+  std::vector<LocalTensorId> now_;            // parameters whose gradients are never put off, where others' are
+  MeasuredMemory memory_;
+
+  std::int64_t step_ = 0;
+  int closed_ = 0;  // backwards of the step that are over
+  std::map<int, Pass> passes_;  // by micro-batch
+  Recorder* recorder_ = nullptr;
+  std::unique_ptr<OperationSpans> spans_;  // while it is recorded
+};
+
+}  // namespace sibyl::trainer
