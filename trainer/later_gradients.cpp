@@ -91,16 +91,24 @@ std::vector<at::Tensor> LaterGradients::record(
 }
 
 void LaterGradients::note(Edge root, at::Tensor gradient, const edge_list& leaves) {
-  roots_.push_back(std::move(root));
-  gradients_.push_back(std::move(gradient));
+  const auto shares = [&](const Group& group) {
+    return std::ranges::any_of(leaves, [&](const Edge& leaf) { return std::ranges::count(group.leaves, leaf) > 0; });
+  };
+  auto group = std::ranges::find_if(groups_, shares);
+  if (group == groups_.end()) group = groups_.insert(groups_.end(), Group{});
+  group->roots.push_back(std::move(root));
+  group->gradients.push_back(std::move(gradient));
   for (const Edge& leaf : leaves)
-    if (std::ranges::find(leaves_, leaf) == leaves_.end()) leaves_.push_back(leaf);
+    if (std::ranges::count(group->leaves, leaf) == 0) group->leaves.push_back(leaf);
 }
 
+// In the order in which backward came by; what is done is let go.
 void LaterGradients::run() {
-  if (roots_.empty()) return;
-  const edge_list roots = std::exchange(roots_, {}), leaves = std::exchange(leaves_, {});
-  Engine::get_default_engine().execute(roots, std::exchange(gradients_, {}), false, false, true, leaves);
+  std::ranges::reverse(groups_);
+  for (; !groups_.empty(); groups_.pop_back()) {
+    Group& group = groups_.back();
+    Engine::get_default_engine().execute(group.roots, std::exchange(group.gradients, {}), false, false, true, group.leaves);
+  }
 }
 
 }  // namespace sibyl::trainer

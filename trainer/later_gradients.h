@@ -2,8 +2,7 @@
 //
 // An operation whose weights' gradients may wait (plan: later_gradients()) is recorded as a graph of its own, behind one node
 // of the outer graph. When backward reaches that node it computes the gradients of the other operands alone and notes what
-// came in; run() computes the rest, of all operations noted, in one pass. What autograd keeps for an operation lives
-// until then.
+// came in; run() computes the rest, operation by operation. What autograd keeps for an operation lives until then.
 #pragma once
 
 #include <torch/csrc/autograd/edge.h>
@@ -29,8 +28,12 @@ class LaterGradients {
   void note(torch::autograd::Edge root, at::Tensor gradient, const std::vector<torch::autograd::Edge>& leaves);
 
  private:
-  std::vector<torch::autograd::Edge> roots_, leaves_;
-  std::vector<at::Tensor> gradients_;
+  // What shares leaves runs in one pass, so that each leaf's hooks run once.
+  struct Group {
+    std::vector<torch::autograd::Edge> roots, leaves;
+    std::vector<at::Tensor> gradients;
+  };
+  std::vector<Group> groups_;
 };
 
 }  // namespace sibyl::trainer

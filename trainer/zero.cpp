@@ -29,6 +29,7 @@ struct Shard {
   std::vector<bool> filled;
   std::size_t count = 0;    // filled
   std::size_t arrived = 0;  // gradients of this backward
+  bool over = false;        // all of them have: nobody reads the parameters any more
   std::size_t sending = 0;  // number of the reduce-scatter; 0: not sent
   bool harvested = false;
 };
@@ -107,6 +108,7 @@ class ShardedSync::Impl {
     for (std::size_t n = 0; n < units_.size(); ++n) {
       Shard& shard = shards_[units_[n]];
       if (step < shard.unit->begin || step >= shard.unit->end) continue;
+      shard.over = false;
       need(shard);
       if (step == shard.unit->begin)
         for (std::size_t k = 1; k <= static_cast<std::size_t>(shard.unit->ahead) && n + k < units_.size(); ++k)
@@ -125,6 +127,7 @@ class ShardedSync::Impl {
     for (std::size_t n = units_.size(); n-- > 0;) {
       Shard& shard = shards_[units_[n]];
       if (step < shard.unit->begin || step >= shard.unit->end || stays_gathered(stage_, *shard.unit)) continue;
+      if (shard.over) continue;  // another sync's parameters are read within the same steps
       if (shard.gathered && shard.gathering == 0) continue;  // entered before
       need(shard);
       for (std::size_t k = 1; k <= static_cast<std::size_t>(shard.unit->ahead) && k <= n; ++k)
@@ -203,6 +206,7 @@ class ShardedSync::Impl {
     }
     if (++shard.arrived < shard.place.size()) return;
     shard.arrived = 0;
+    shard.over = true;
     if (shard.unit) release(shard);
   }
 
