@@ -3,7 +3,8 @@
 #   sibyl_library(NAME SOURCES a.cpp b.cpp DEPENDS x y PRIVATE_DEPENDS z)   -> library sibyl_NAME, alias sibyl::NAME
 #   sibyl_program(NAME SOURCES main.cpp DEPENDS x)                          -> executable NAME in bin/
 #   sibyl_test(NAME SOURCES a_test.cpp DEPENDS x LABELS slow)               -> GoogleTest executable, found by ctest
-# A test carries the label `unit` and its own.
+# A test carries the label `unit` and its own. Under ctest, property tests draw the same cases every time; CONTRIBUTING.md says
+# how to draw others.
 # Sources are listed one by one, never globbed.
 
 function(sibyl_flags target)
@@ -43,5 +44,6 @@ function(sibyl_test name)
   list(JOIN ARG_LABELS " " labels)
   string(STRIP "unit ${labels}" labels)
   string(REPLACE " " "\\;" labels "${labels}")
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS ${labels})
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120
+                       PROPERTIES LABELS ${labels} ENVIRONMENT "RC_PARAMS=seed=1")
 endfunction()

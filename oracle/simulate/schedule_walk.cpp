@@ -1,0 +1,195 @@
+#include "oracle/simulate/schedule_walk.h"
+
+#include <algorithm>
+
+namespace sibyl {
+
+using Kind = Turn::Kind;
+
+std::size_t StageTimes::slot(Kind kind, Place place) {
+  const std::size_t at = (place.first ? 0U : 1U) + (place.last ? 0U : 2U);
+  switch (kind) {
+    case Kind::forward: return 0;
+    case Kind::backward_input: return 1;
+    case Kind::backward: return 2 + at;
+    case Kind::backward_weight: return 6 + at;
+  }
+  return 0;
+}
+
+StageTimes stage_times(const Stage& stage, const PricedStage& priced, const Relief& relief,
+                       const std::function<TurnTimes(Turn, Place)>& time) {
+  StageTimes times;
+  const auto price = [&](Kind kind, Place place) {
+    times.turns[StageTimes::slot(kind, place)] = time(Turn{kind, 0, 0}, place);
+  };
+  price(Kind::forward, {});
+  for (const bool first : {true, false})
+    for (const bool last : {true, false}) {
+      if (!splits_backward(stage)) price(Kind::backward, {first, last});
+      if (splits_backward(stage)) price(Kind::backward_weight, {first, last});
+    }
+  if (splits_backward(stage)) price(Kind::backward_input, {});
+  if (priced.send_forward) times.send_forward = priced.send_forward->time * relief.network;
+  if (priced.send_backward) times.send_backward = priced.send_backward->time * relief.network;
+  times.tail = tail_times(stage, priced, relief);
+  for (const PricedMessage& message : priced.messages) {
+    const Seconds duration = message.estimate.time.time * relief.network;
+    times.messages += duration;
+    if (!message.stages.empty()) times.tied.push_back({message.stages, duration});
+  }
+  return times;
+}
+
+// Each of those who hold the parameter lists the exchange.
+std::vector<Seconds> after_ties(const std::vector<StageTimes>& stages, const std::vector<Seconds>& ends) {
+  std::vector<Seconds> after = ends;
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    for (const StageTimes::Tied& tie : stages[s].tied) {
+      Seconds ready;
+      for (const int other : tie.stages) ready = std::max(ready, ends[static_cast<std::size_t>(other) % ends.size()]);
+      Seconds& own = after[s % ends.size()];
+      own = std::max(own, ready) + tie.time;
+    }
+  return after;
+}
+
+namespace {
+
+class ScheduleWalk {
+ public:
+  ScheduleWalk(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches)
+      : turns_(turns),
+        stages_(stages),
+        coordinates_(turns.size()),
+        free_(turns.size()),
+        forward_(stages.size() * static_cast<std::size_t>(micro_batches)),
+        backward_(forward_.size()),
+        channel_forward_(turns.size()),
+        channel_backward_(turns.size()),
+        left_(stages.size()),
+        begun_(stages.size(), false) {
+    result_.coordinates.resize(turns.size());
+    for (const std::vector<Turn>& own : turns)
+      for (const Turn& turn : own)
+        if (closes(turn)) ++left_[static_cast<std::size_t>(turn.stage)];
+  }
+
+  SimulatedPipeline run() {
+    in_order(turns_, static_cast<int>(stages_.size()), [this](const Turn& turn) { take(turn); });
+    finish();
+    for (std::size_t c = 1; c < coordinates_; ++c)
+      if (result_.coordinates[c].step.total > result_.coordinates[result_.slowest].step.total) result_.slowest = c;
+    result_.step = result_.coordinates[result_.slowest].step;
+    return std::move(result_);
+  }
+
+ private:
+  // A transfer: when its sender had it ready, and when it is there.
+  struct Arrival {
+    Seconds ready, there;
+  };
+
+  // Turns after which parameters' gradients are those of one more micro-batch.
+  static bool closes(const Turn& turn) { return turn.kind == Kind::backward || turn.kind == Kind::backward_weight; }
+
+  [[nodiscard]] std::size_t index(int stage, int micro_batch) const {
+    return static_cast<std::size_t>(micro_batch) * stages_.size() + static_cast<std::size_t>(stage);
+  }
+
+  void take(const Turn& turn) {
+    const auto stage = static_cast<std::size_t>(turn.stage);
+    const std::size_t c = stage % coordinates_;
+    CoordinateTimes& own = result_.coordinates[c];
+    TimeBreakdown& parts = own.step.breakdown;
+    const Place place = place_of(turn);
+    const TurnTimes& times = stages_[stage].turn(turn.kind, place);
+    const Seconds start = wait(turn, c, parts), end = start + times.total;
+    (turn.kind == Kind::forward ? parts.forward : parts.backward) += times.total - times.exchanged - times.host;
+    parts.host += times.host;
+    parts.communication_exposed += times.exchanged;
+    parts.communication_total += times.exchanged;
+    if (times.messages.value() > 0) own.messages_end = std::max(own.messages_end, start + times.messages);
+    free_[c] = end;
+    own.turns.push_back({turn, place, {start, end}, send(turn, end, parts)});
+  }
+
+  Place place_of(const Turn& turn) {
+    if (!closes(turn)) return {};
+    const auto stage = static_cast<std::size_t>(turn.stage);
+    const Place place{!begun_[stage], --left_[stage] == 0};
+    begun_[stage] = true;
+    return place;
+  }
+
+  // When the turn starts. Of the time until then the links take at most as long as the transfer did.
+  Seconds wait(const Turn& turn, std::size_t c, TimeBreakdown& parts) {
+    Arrival arrival;
+    if (turn.kind == Kind::forward && turn.stage > 0) arrival = forward_[index(turn.stage - 1, turn.micro_batch)];
+    const bool backward = turn.kind == Kind::backward || turn.kind == Kind::backward_input;
+    if (backward && turn.stage + 1 < static_cast<int>(stages_.size()))
+      arrival = backward_[index(turn.stage + 1, turn.micro_batch)];
+    const Seconds start = std::max(free_[c], arrival.there), gap = start - free_[c];
+    const Seconds link = std::min(gap, arrival.there - arrival.ready);
+    parts.communication_exposed += link;
+    parts.bubble += gap - link;
+    return start;
+  }
+
+  Span send(const Turn& turn, Seconds ready, TimeBreakdown& parts) {
+    const auto stage = static_cast<std::size_t>(turn.stage);
+    if (turn.kind == Kind::backward_weight) return {};
+    const bool forward = turn.kind == Kind::forward;
+    const Seconds time = forward ? stages_[stage].send_forward : stages_[stage].send_backward;
+    Seconds& channel = (forward ? channel_forward_ : channel_backward_)[stage % coordinates_];
+    const Seconds start = std::max(ready, channel);
+    channel = start + time;
+    (forward ? forward_ : backward_)[index(turn.stage, turn.micro_batch)] = {ready, channel};
+    parts.communication_total += time;
+    return time.value() > 0 ? Span{start, channel} : Span{};
+  }
+
+  void finish() {
+    std::vector<Seconds> ends(coordinates_);
+    for (std::size_t c = 0; c < coordinates_; ++c) ends[c] = std::max(free_[c], result_.coordinates[c].messages_end);
+    const std::vector<Seconds> after = after_ties(stages_, ends);
+    for (std::size_t c = 0; c < coordinates_; ++c) {
+      if (after[c] > ends[c]) result_.coordinates[c].messages_end = after[c];
+      finish(c);
+    }
+  }
+
+  void finish(std::size_t c) {
+    CoordinateTimes& own = result_.coordinates[c];
+    TimeBreakdown& parts = own.step.breakdown;
+    const Seconds end = std::max(free_[c], own.messages_end);
+    parts.communication_exposed += end - free_[c];
+    own.step.total = end;
+    for (std::size_t s = c; s < stages_.size(); s += coordinates_) {
+      own.step.total += stages_[s].tail.total;
+      const TailTimes& tail = stages_[s].tail;
+      parts.optimizer += tail.total - tail.host - tail.messages;
+      parts.host += tail.host;
+      parts.communication_exposed += tail.messages;
+      parts.communication_total += tail.messages + stages_[s].messages;
+    }
+  }
+
+  const Turns& turns_;
+  const std::vector<StageTimes>& stages_;
+  std::size_t coordinates_;
+  std::vector<Seconds> free_;                              // by coordinate
+  std::vector<Arrival> forward_, backward_;                // by micro-batch and stage that sends
+  std::vector<Seconds> channel_forward_, channel_backward_;  // by coordinate that sends: free from here on
+  std::vector<int> left_;                                  // by stage: backward turns to come
+  std::vector<bool> begun_;
+  SimulatedPipeline result_;
+};
+
+}  // namespace
+
+SimulatedPipeline walk_schedule(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches) {
+  return ScheduleWalk(turns, stages, micro_batches).run();
+}
+
+}  // namespace sibyl

@@ -1,0 +1,40 @@
+// A pipeline's schedule in time, from what each turn of each stage takes by itself.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "oracle/plan/pipeline/schedules.h"
+#include "oracle/simulate/pipeline.h"
+
+namespace sibyl {
+
+// What the schedule needs to know of a stage.
+struct StageTimes {
+  std::array<TurnTimes, 10> turns;  // by slot()
+  Seconds send_forward, send_backward;
+  TailTimes tail;
+  struct Tied {
+    std::vector<int> stages;
+    Seconds time;
+  };
+  std::vector<Tied> tied;
+  Seconds messages;  // in all
+
+  [[nodiscard]] const TurnTimes& turn(Turn::Kind kind, Place place = {}) const { return turns[slot(kind, place)]; }
+  [[nodiscard]] static std::size_t slot(Turn::Kind kind, Place place);
+};
+
+// `time` prices a turn of the stage by itself.
+StageTimes stage_times(const Stage& stage, const PricedStage& priced, const Relief& relief,
+                       const std::function<TurnTimes(Turn, Place)>& time);
+
+SimulatedPipeline walk_schedule(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches);
+
+// When each coordinate's last message is there, if its turns and its own messages end so: parameters that several stages
+// hold are exchanged when all of these have ended.
+std::vector<Seconds> after_ties(const std::vector<StageTimes>& stages, const std::vector<Seconds>& ends);
+
+}  // namespace sibyl
