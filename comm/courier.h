@@ -1,8 +1,8 @@
 // Messages between neighbours that travel while the caller computes: one thread hands them all to MPI and watches over
 // them.
 //
-// The thread sleeps between looks: longer while nobody waits, so that it takes little from compute; it wakes at once when
-// something is handed in.
+// The thread sleeps between looks: longer while nobody waits, so that it takes little from compute; it wakes at once
+// when something is handed in.
 #pragma once
 
 #include <condition_variable>
@@ -31,8 +31,8 @@ class Courier {
   Courier(const Courier&) = delete;
   Courier& operator=(const Courier&) = delete;
 
-  // By one thread. All return at once but wait(). The data must stay until the ticket is done; `arrived` is called then,
-  // by the courier's thread.
+  // By one thread. All return at once but wait(). The data must stay until the ticket is done; `arrived` is called
+  // then, by the courier's thread.
   Ticket send(std::span<const std::byte> data, int to, std::size_t lane, std::function<void()> arrived = {});
   Ticket receive(std::span<std::byte> data, int from, std::size_t lane);
   [[nodiscard]] bool done(Ticket ticket);

@@ -133,7 +133,8 @@ void Messages::swap(std::span<const Swap> swaps) {
 void Messages::post(const Swap& swap, std::vector<MPI_Request>& requests) {
   for (std::size_t i = 0; i < chunks(swap.in.size()); ++i)
     requests.push_back(post_receive(chunk(swap.in, i), swap.peer));
-  for (std::size_t i = 0; i < chunks(swap.out.size()); ++i) requests.push_back(post_send(chunk(swap.out, i), swap.peer));
+  for (std::size_t i = 0; i < chunks(swap.out.size()); ++i)
+    requests.push_back(post_send(chunk(swap.out, i), swap.peer));
 }
 
 std::span<std::byte> Messages::scratch(std::size_t bytes, std::size_t slot) {

@@ -1,5 +1,5 @@
-// A communication thread shares its processor with compute: it must run as soon as a message is there, not when compute's
-// time slice has passed.
+// A communication thread shares its processor with compute: it must run as soon as a message is there, not when
+// compute's time slice has passed.
 #pragma once
 
 namespace sibyl::comm {

@@ -1,4 +1,5 @@
-// A thread that all-reduces, scatters and gathers buffers one after the other, in the order in which they are handed to it.
+// A thread that all-reduces, scatters and gathers buffers one after the other, in the order in which they are handed to
+// it.
 #pragma once
 
 #include <condition_variable>

@@ -172,8 +172,8 @@ std::vector<at::Tensor> EmulatedDevice::run(std::size_t step, const std::vector<
   run(times_.steps[step].forward);
   std::shared_ptr<OperationNode> node;
   if (at::GradMode::is_enabled() && compute.gradients != 0)
-    node = std::shared_ptr<OperationNode>(
-        new OperationNode(*this, step, torch::autograd::collect_next_edges(inputs)), torch::autograd::deleteNode);
+    node = std::shared_ptr<OperationNode>(new OperationNode(*this, step, torch::autograd::collect_next_edges(inputs)),
+                                          torch::autograd::deleteNode);
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> outputs;
   for (const LocalTensorId out : compute.outputs) {
@@ -185,7 +185,8 @@ std::vector<at::Tensor> EmulatedDevice::run(std::size_t step, const std::vector<
     if (local.shape.empty() && is_floating(local.dtype))
       outputs.push_back(at::zeros({}, at::kFloat));  // a loss, which backward starts from
     else
-      outputs.push_back(rule.view ? aten::weightless_view(inputs.front(), local.shape) : tensor(local.shape, local.dtype));
+      outputs.push_back(rule.view ? aten::weightless_view(inputs.front(), local.shape)
+                                  : tensor(local.shape, local.dtype));
   }
   if (!node) return outputs;
   for (const Saved& saved : rule.saved) switch (saved.what) {

@@ -1,11 +1,12 @@
 // A device that computes nothing and takes its time: network, overlap and schedules run for real, with more ranks than
 // there are processors, while each kernel lasts as long as a calibration says.
 //
-// Tensors have sizes and no memory; their bytes are counted by the MemoryMeter as if they had. Autograd is the framework's
-// own: each operation is one node that keeps what the training rule says, so memory follows the same lives as in real
-// training. Like a GPU it runs beside the host: a kernel begins when the one before it has ended and its launch has been
-// issued, by a clock that counts kernels' times and not the host's; wait() sleeps until that clock, so what the emulation itself
-// costs is hidden as long as kernels last longer. What is sent has the true size and zeros in it.
+// Tensors have sizes and no memory; their bytes are counted by the MemoryMeter as if they had. Autograd is the
+// framework's own: each operation is one node that keeps what the training rule says, so memory follows the same lives
+// as in real training. Like a GPU it runs beside the host: a kernel begins when the one before it has ended and its
+// launch has been issued, by a clock that counts kernels' times and not the host's; wait() sleeps until that clock, so
+// what the emulation itself costs is hidden as long as kernels last longer. What is sent has the true size and zeros in
+// it.
 #pragma once
 
 #include <torch/types.h>

@@ -1,4 +1,5 @@
-// How long each part of a step takes on an emulated device (emulated_device.h), and the scratch memory its kernels take.
+// How long each part of a step takes on an emulated device (emulated_device.h), and the scratch memory its kernels
+// take.
 #pragma once
 
 #include <cstddef>

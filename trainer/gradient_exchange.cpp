@@ -135,8 +135,8 @@ class GradientExchange::Impl {
   at::Tensor share_;
 };
 
-GradientExchange::GradientExchange(Replica& replica, const GradientSync& sync, Communicator& communicator,
-                                   int replicas, Algorithm algorithm)
+GradientExchange::GradientExchange(Replica& replica, const GradientSync& sync, Communicator& communicator, int replicas,
+                                   Algorithm algorithm)
     : impl_(std::make_unique<Impl>(replica, sync, communicator, replicas, algorithm)) {}
 GradientExchange::~GradientExchange() = default;
 void GradientExchange::begin(bool first_step, const std::vector<LocalTensorId>& complete) {

@@ -3,8 +3,8 @@
 //
 // A hook on each parameter's gradient accumulator copies the finished gradient, times 1 / replicas, to its place in the
 // bucket's flat buffer. A full bucket, once all earlier ones have gone, is handed to the communication thread, which
-// all-reduces buckets in their order, beside backward. pack() copies the rest; finish() waits; copy_back() copies the means back into the
-// gradients.
+// all-reduces buckets in their order, beside backward. pack() copies the rest; finish() waits; copy_back() copies the
+// means back into the gradients.
 #pragma once
 
 #include <torch/types.h>

@@ -107,7 +107,8 @@ void LaterGradients::run() {
   std::ranges::reverse(groups_);
   for (; !groups_.empty(); groups_.pop_back()) {
     Group& group = groups_.back();
-    Engine::get_default_engine().execute(group.roots, std::exchange(group.gradients, {}), false, false, true, group.leaves);
+    Engine::get_default_engine().execute(group.roots, std::exchange(group.gradients, {}), false, false, true,
+                                         group.leaves);
   }
 }
 

@@ -1,8 +1,9 @@
 // Backward in two parts (Turn::backward_input, backward_weight): gradients of weights that are put off.
 //
-// An operation whose weights' gradients may wait (plan: later_gradients()) is recorded as a graph of its own, behind one node
-// of the outer graph. When backward reaches that node it computes the gradients of the other operands alone and notes what
-// came in; run() computes the rest, operation by operation. What autograd keeps for an operation lives until then.
+// An operation whose weights' gradients may wait (plan: later_gradients()) is recorded as a graph of its own, behind
+// one node of the outer graph. When backward reaches that node it computes the gradients of the other operands alone
+// and notes what came in; run() computes the rest, operation by operation. What autograd keeps for an operation lives
+// until then.
 #pragma once
 
 #include <torch/csrc/autograd/edge.h>
@@ -18,8 +19,9 @@ class LaterGradients {
  public:
   // Runs the operation on its operands. `later`: mask of operands whose gradients run() computes. This object must live
   // until backward has come by.
-  std::vector<at::Tensor> record(std::uint32_t later, const std::vector<at::Tensor>& operands,
-                                 const std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>& operation);
+  std::vector<at::Tensor> record(
+      std::uint32_t later, const std::vector<at::Tensor>& operands,
+      const std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>& operation);
 
   // After backward: adds gradients where leaves keep them; hooks of accumulators run.
   void run();

@@ -42,8 +42,7 @@ void Links::ask(Lane& lane, const std::vector<Message>& messages) {
     for (const LocalTensorId id : arriving_tensors(stage, lane.pass)) {
       arriving.messages.push_back(message_for(stage[id]));
       arriving.tensors.push_back(make_ ? make_(stage[id]) : arriving.messages.back());
-      arriving.tickets.push_back(
-          courier_->receive(bytes_of(arriving.messages.back()), lane.from, lane.number()));
+      arriving.tickets.push_back(courier_->receive(bytes_of(arriving.messages.back()), lane.from, lane.number()));
     }
   }
 }
@@ -77,8 +76,7 @@ void Links::send(const Turn& turn, const std::vector<at::Tensor>& tensors) {
         recorder->add(Recorder::Track::sends,
                       {send_name(turn), "communication", start, recorder->now(), {{"bytes", bytes}}});
       };
-    const Courier::Ticket ticket =
-        courier_->send(bytes_of(message), lane.to, lane.number(), std::move(record));
+    const Courier::Ticket ticket = courier_->send(bytes_of(message), lane.to, lane.number(), std::move(record));
     leaving_.emplace_back(ticket, std::move(message));
   }
 }

@@ -1,7 +1,7 @@
 // What the stages of a rank receive from their neighbours in the pipeline and send to them, beside computation.
 //
-// What a neighbour will send, and in which order, is known from the plan's schedule (oracle/plan/pipeline/arrivals.h), so
-// tensors are asked for before they are wanted.
+// What a neighbour will send, and in which order, is known from the plan's schedule (oracle/plan/pipeline/arrivals.h),
+// so tensors are asked for before they are wanted.
 #pragma once
 
 #include <torch/types.h>

@@ -89,7 +89,8 @@ std::string to_text(const Measurement& m, const Plan& plan, const TrainSettings&
   if (plan.mesh.size() > 1)
     text += fmt::format("sent        {} bytes a step by each rank at most\n",
                         *std::max_element(m.bytes_sent.begin(), m.bytes_sent.end()));
-  if (!m.losses.empty() && !settings.emulated) text += fmt::format("loss        {:.4f} -> {:.4f}\n", m.losses.front(), m.losses.back());
+  if (!m.losses.empty() && !settings.emulated)
+    text += fmt::format("loss        {:.4f} -> {:.4f}\n", m.losses.front(), m.losses.back());
   if (!m.replicas_agree) text += "warning     the ranks' parameters differ\n";
   if (m.accuracy) text += fmt::format("accuracy    {:.2f} %\n", *m.accuracy * 100);
   return text;

@@ -34,8 +34,7 @@ Result<MeshGroups> MeshGroups::create(const Plan& plan, const Communicator& worl
     if (!parted.empty()) groups.parts_[s] = group_of(parted);
   }
   if (plan.mesh.size(MeshAxis::pipeline) > 1)
-    groups.courier_ =
-        std::make_unique<Courier>(world.subgroup(plan.mesh.group(world.rank(), MeshAxis::pipeline)));
+    groups.courier_ = std::make_unique<Courier>(world.subgroup(plan.mesh.group(world.rank(), MeshAxis::pipeline)));
   return groups;
 }
 

@@ -184,9 +184,8 @@ class BeforeNode final : public torch::autograd::FunctionPreHook {
 void Replica::watch_backward(std::size_t index) {
   const auto* compute = std::get_if<Compute>(&stage_->steps[index]);
   if (!compute || compute->gradients == 0) return;
-  const bool reads = std::ranges::any_of(compute->inputs, [&](LocalTensorId id) {
-    return id.valid() && (*stage_)[id].kind == TensorKind::parameter;
-  });
+  const bool reads = std::ranges::any_of(
+      compute->inputs, [&](LocalTensorId id) { return id.valid() && (*stage_)[id].kind == TensorKind::parameter; });
   for (const LocalTensorId out : compute->outputs) {
     if (!reads || !out.valid() || !tensors_[out.index()].grad_fn()) continue;
     tensors_[out.index()].grad_fn()->add_pre_hook(
@@ -232,7 +231,7 @@ void Replica::run_segment(const Segment& segment) {
   std::vector<at::Tensor> inputs;
   for (const LocalTensorId id : inputs_of(*stage_, segment)) inputs.push_back(tensors_[id.index()]);
   const auto run = [this, &segment, seed = pass_seed_, later = later_](const std::vector<at::Tensor>& given,
-                                                                      bool again) {
+                                                                       bool again) {
     const std::uint64_t own = std::exchange(pass_seed_, seed);
     const std::shared_ptr<LaterGradients> own_later = std::exchange(later_, later);
     std::vector<at::Tensor> results;

@@ -2,8 +2,8 @@
 // are run as they come.
 //
 // Every activation is dropped as soon as its last forward consumer has run, so that from then on only autograd keeps
-// it, and only where backward needs it: the peak is the one that oracle/memory computes. What a pipeline's stage receives
-// is put in before forward; what it sends can be taken out after it.
+// it, and only where backward needs it: the peak is the one that oracle/memory computes. What a pipeline's stage
+// receives is put in before forward; what it sends can be taken out after it.
 #pragma once
 
 #include <torch/types.h>
@@ -30,14 +30,15 @@ struct StepWatch {
 
 class Replica {
  public:
-  // Fails where the stage neither computes the loss nor sends anything. The graph, the stage and the groups must outlive it. With `emulated` nothing
-  // is computed: that device runs it, and must outlive it, too.
+  // Fails where the stage neither computes the loss nor sends anything. The graph, the stage and the groups must
+  // outlive it. With `emulated` nothing is computed: that device runs it, and must outlive it, too.
   static Result<Replica> create(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed,
                                 EmulatedDevice* emulated = nullptr);
 
   // What passes to come are of. What dropout draws depends on these, the seed, the operation, and which part of its
   // result this rank has: ranks that hold the same tensor drop the same, and a pass run again drops the same again.
-  // Of a pipeline's stage inputs begin anew: passes before are on their way. What `later` is given, backward leaves to it.
+  // Of a pipeline's stage inputs begin anew: passes before are on their way. What `later` is given, backward leaves to
+  // it.
   void begin(std::int64_t step, int micro_batch, std::shared_ptr<LaterGradients> later = nullptr);
 
   void watch(StepWatch watch) { watch_ = std::move(watch); }
@@ -93,7 +94,7 @@ class Replica {
   std::uint64_t seed_, pass_seed_;
   std::vector<std::uint32_t> later_masks_;  // by step; empty where backward is in one part
   std::shared_ptr<LaterGradients> later_;   // of the pass
-  std::vector<at::Tensor> tensors_;  // by LocalTensorId; activations come and go
+  std::vector<at::Tensor> tensors_;         // by LocalTensorId; activations come and go
   std::vector<LocalTensorId> parameters_, buffers_, inputs_;
   std::vector<std::vector<LocalTensorId>> dropped_after_;  // by step
   std::size_t loss_step_ = 0;

@@ -66,9 +66,8 @@ StageWorker* Session::worker(int stage) const {
 MeasuredMemory Session::memory() const {
   MeasuredMemory sum;
   for (const auto& worker : workers_)
-    for (Bytes MeasuredMemory::*kind :
-         {&MeasuredMemory::weights, &MeasuredMemory::buffers, &MeasuredMemory::optimizer, &MeasuredMemory::inputs,
-          &MeasuredMemory::communication})
+    for (Bytes MeasuredMemory::*kind : {&MeasuredMemory::weights, &MeasuredMemory::buffers, &MeasuredMemory::optimizer,
+                                        &MeasuredMemory::inputs, &MeasuredMemory::communication})
       sum.*kind += worker->memory().*kind;
   return sum;
 }

@@ -1,5 +1,5 @@
-// A training run on one rank: the stages it works at, what they hand to its neighbours in the pipeline, and the step that
-// ties them together.
+// A training run on one rank: the stages it works at, what they hand to its neighbours in the pipeline, and the step
+// that ties them together.
 #pragma once
 
 #include <memory>

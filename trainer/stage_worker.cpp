@@ -27,8 +27,7 @@ Result<void> check_emulated(const Stage& stage, const TrainSettings& settings) {
   if (stage.clip) return fail(ErrorCode::usage, "an emulated device clips no gradients", "--clip");
   if (!stage.norm_axes.empty())
     return fail(ErrorCode::usage, "an emulated device takes no norms of what ranks hold in parts", "--optimizer");
-  for (const auto& [given, option] : {std::pair{settings.data, "--data"},
-                                      std::pair{settings.evaluate, "--evaluate"},
+  for (const auto& [given, option] : {std::pair{settings.data, "--data"}, std::pair{settings.evaluate, "--evaluate"},
                                       std::pair{settings.save_weights, "--save-weights"}})
     if (given) return fail(ErrorCode::usage, "an emulated device computes nothing that could be read or kept", option);
   return {};
@@ -123,8 +122,8 @@ void StageWorker::open_syncs() {
       for (ShardedSync* shards : units) (shards->*told)(step);
     };
   };
-  replica_->watch({each(&ShardedSync::before_forward), each(&ShardedSync::after_forward),
-                   each(&ShardedSync::before_backward)});
+  replica_->watch(
+      {each(&ShardedSync::before_forward), each(&ShardedSync::after_forward), each(&ShardedSync::before_backward)});
 }
 
 void StageWorker::begin_step(std::int64_t number) {
@@ -154,8 +153,7 @@ void StageWorker::fill_inputs(const Turn& turn) {
 }
 
 void StageWorker::put_in(std::vector<at::Tensor> received) {
-  for (std::size_t i = 0; i < received.size(); ++i)
-    (*replica_)[stage().receives[i].tensor] = std::move(received[i]);
+  for (std::size_t i = 0; i < received.size(); ++i) (*replica_)[stage().receives[i].tensor] = std::move(received[i]);
 }
 
 // What was only passed on may be held under two names.

@@ -1,5 +1,5 @@
-// One stage of the plan on one rank: its replica, what feeds it, exchanges its gradients and updates it. Takes the turns
-// of a schedule over micro-batches; between a forward and its backward it holds what backward begins from.
+// One stage of the plan on one rank: its replica, what feeds it, exchanges its gradients and updates it. Takes the
+// turns of a schedule over micro-batches; between a forward and its backward it holds what backward begins from.
 #pragma once
 
 #include <torch/types.h>
@@ -51,8 +51,8 @@ class StageWorker {
   void update();
   void gather_updated();
 
-  // As forward(), of samples to evaluate on, in their order from `first` on: the answers, undefined in stages before the
-  // last.
+  // As forward(), of samples to evaluate on, in their order from `first` on: the answers, undefined in stages before
+  // the last.
   at::Tensor predict(Data& data, std::int64_t first, std::vector<at::Tensor> received, std::vector<at::Tensor>& sent);
   Result<Data> data_of(const std::filesystem::path& folder, std::int64_t least);
   [[nodiscard]] std::int64_t samples() const { return data_ ? data_->samples() : 0; }
@@ -102,7 +102,7 @@ class StageWorker {
   MeasuredMemory memory_;
 
   std::int64_t step_ = 0;
-  int closed_ = 0;  // backwards of the step that are over
+  int closed_ = 0;              // backwards of the step that are over
   std::map<int, Pass> passes_;  // by micro-batch
   Recorder* recorder_ = nullptr;
   std::unique_ptr<OperationSpans> spans_;  // while it is recorded

@@ -127,7 +127,7 @@ class ShardedSync::Impl {
     for (std::size_t n = units_.size(); n-- > 0;) {
       Shard& shard = shards_[units_[n]];
       if (step < shard.unit->begin || step >= shard.unit->end || stays_gathered(stage_, *shard.unit)) continue;
-      if (shard.over) continue;  // another sync's parameters are read within the same steps
+      if (shard.over) continue;                              // another sync's parameters are read within the same steps
       if (shard.gathered && shard.gathering == 0) continue;  // entered before
       need(shard);
       for (std::size_t k = 1; k <= static_cast<std::size_t>(shard.unit->ahead) && k <= n; ++k)

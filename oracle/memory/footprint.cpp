@@ -78,7 +78,8 @@ struct Storage {
 
 class StepWalk {
  public:
-  StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device, Ledger& ledger)
+  StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
+           Ledger& ledger)
       : stage_(stage),
         priced_(priced),
         strategy_(strategy),
@@ -151,9 +152,7 @@ class StepWalk {
     }
     return result;
   }
-  [[nodiscard]] int backward_turns() const {
-    return static_cast<int>(stage_.schedule.size()) - stage_.micro_batches();
-  }
+  [[nodiscard]] int backward_turns() const { return static_cast<int>(stage_.schedule.size()) - stage_.micro_batches(); }
 
   double bytes_of(LocalTensorId id) const {
     return static_cast<double>(element_count(stage_[id].shape)) * size_in_bytes(stage_[id].dtype);
@@ -164,7 +163,8 @@ class StepWalk {
       ledger_.take(optimizer, 4.0 * static_cast<double>(elements));
   }
 
-  // Of sharded buckets: the parameters, flat, or the rank's part of them; its part's state; gradients' buffers and parts.
+  // Of sharded buckets: the parameters, flat, or the rank's part of them; its part's state; gradients' buffers and
+  // parts.
   void take_shards(std::size_t index) {
     const GradientSync& sync = stage_.gradients[index];
     std::int64_t largest = 0;
@@ -563,7 +563,8 @@ class Mailbox {
   void open(const Turn& turn) {
     const Arrivals::Message wanted{turn.stage, turn.micro_batch};
     const bool forward = turn.kind == Turn::Kind::forward;
-    if (forward != (pass_ == Pass::forward) || turn.kind == Turn::Kind::backward_weight || sizes(wanted).empty()) return;
+    if (forward != (pass_ == Pass::forward) || turn.kind == Turn::Kind::backward_weight || sizes(wanted).empty())
+      return;
     take(arrivals_.before(wanted));
     for (const double bytes : sizes(wanted)) ledger_.give(communication, bytes);
     take(arrivals_.after(wanted));

@@ -14,7 +14,7 @@ inline constexpr std::string_view compute_track = "compute";
 inline constexpr std::string_view communication_track = "communication";
 inline constexpr std::string_view turns_track = "turns";  // of a pipeline
 inline constexpr std::string_view sends_track = "sends";  // to neighbours in it
-inline constexpr std::string_view host_track = "host";  // what the device waits for: launches, data, other ranks
+inline constexpr std::string_view host_track = "host";    // what the device waits for: launches, data, other ranks
 
 std::string_view to_string(Turn::Kind kind);                                         // "forward"
 std::string pass_name(const Graph& graph, const Compute& compute, Turn::Kind kind);  // "conv1 forward"
@@ -22,8 +22,8 @@ std::string pass_name(const Graph& graph, const Compute& compute, Turn::Kind kin
 std::string pass_name(const Graph& graph, const Stage& stage, const Step& step, Turn::Kind kind);
 std::string turn_name(const Turn& turn);  // "forward 3 of stage 1"
 std::string send_name(const Turn& turn);  // of what the turn ends with: "send forward 3 of stage 1"
-std::string bucket_name(std::size_t index, bool scattered = false);                  // "all-reduce bucket 0"
-std::string unit_name(std::size_t index);                                            // "all-gather unit 0"
+std::string bucket_name(std::size_t index, bool scattered = false);  // "all-reduce bucket 0"
+std::string unit_name(std::size_t index);                            // "all-gather unit 0"
 inline constexpr std::string_view gather_name = "gather what was updated";
 inline constexpr std::string_view copies_back_name = "copy gradients back";  // from buckets, once all are reduced
 inline constexpr std::string_view optimizer_name = "optimizer";

@@ -1,5 +1,5 @@
-// What comes to a pipeline's coordinate from its neighbours, in which order, and when it is asked for: room for a message
-// is there before it is wanted, for the next one in each direction while the one before is worked on.
+// What comes to a pipeline's coordinate from its neighbours, in which order, and when it is asked for: room for a
+// message is there before it is wanted, for the next one in each direction while the one before is worked on.
 #pragma once
 
 #include <cstddef>
