@@ -74,7 +74,7 @@ Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdo
 }
 
 Bottleneck find_bottleneck(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
-                           const SimulatedPipeline& times) {
+                           const SimulatedPipeline& times, const PipelineWaits& waits) {
   BoundTime arithmetic, memory;
   Seconds exchanges, sends;
   const std::size_t coordinates = plan.schedule.size();
@@ -95,15 +95,13 @@ Bottleneck find_bottleneck(const Plan& plan, const std::vector<PricedStage>& pri
                                    : sends * 2.0 > exposed   ? "between pipeline stages"
                                                              : "data all-reduce";
   // Idling that even stages would have too shrinks with more micro-batches: by half with twice as many.
-  const Seconds imbalance = total - std::min(total, evened_pipeline(plan, priced, slowdown));
-  const Seconds bubble = std::max(Seconds{}, times.step.breakdown.bubble - imbalance);
   const Bottleneck candidates[] = {
       {"compute: " + arithmetic.largest(), share(arithmetic.total), relieved({.compute_bound = 0.5})},
       {"memory bandwidth: " + memory.largest(), share(memory.total), relieved({.memory_bound = 0.5})},
       {"network: " + std::string(network), share(exposed), relieved({.network = 0.5})},
       {"host dispatch", share(times.step.breakdown.host), relieved({.host = 0.5})},
-      {"pipeline imbalance: one stage takes longer than the others", share(imbalance), share(imbalance)},
-      {"pipeline bubble: few micro-batches for as many stages", share(bubble), share(bubble / 2)},
+      {"pipeline imbalance: one stage takes longer than the others", share(waits.imbalance), share(waits.imbalance)},
+      {"pipeline bubble: few micro-batches for as many stages", share(waits.bubble), share(waits.bubble / 2)},
   };
   return *std::max_element(std::begin(candidates), std::end(candidates),
                            [](const Bottleneck& a, const Bottleneck& b) { return a.relief < b.relief; });

@@ -11,7 +11,7 @@ namespace sibyl {
 
 // Of a pipeline, also: stages that take longer than others, and idling where nothing has arrived yet.
 Bottleneck find_bottleneck(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
-                           const SimulatedPipeline& times);
+                           const SimulatedPipeline& times, const PipelineWaits& waits);
 Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const SimulatedStep& times);
 
 }  // namespace sibyl

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "oracle/plan/recompute.h"
@@ -15,14 +15,14 @@ namespace sibyl {
 namespace {
 
 // What a limit is found from.
-struct Found {
-  const Graph& graph;
-  const Plan& plan;
-  const Stage& stage;
-  const PricedStage& priced;
-  const Prediction& prediction;
-
+struct Found : PricedPlan {
   [[nodiscard]] int degree(MeshAxis axis) const { return plan.strategy.degree(axis); }
+  [[nodiscard]] double micro_batches() const { return static_cast<double>(plan.strategy.accumulation); }
+
+  // Calls visit(stage, its prices) for each stage of the coordinate that ends last.
+  void each_slowest(const std::function<void(const Stage&, const PricedStage&)>& visit) const {
+    for (std::size_t s = slowest; s < plan.stages.size(); s += plan.schedule.size()) visit(plan.stages[s], priced[s]);
+  }
 };
 using Limits = std::vector<Limit>;
 
@@ -45,13 +45,14 @@ void take_less(Least& least, std::int64_t extent, TensorId of) {
 // several things in a row, each is cut.
 Least least_extent(const Found& f, MeshAxis axis, const std::function<bool(const LocalTensor&, std::size_t)>& counts) {
   Least least;
-  for (const LocalTensor& tensor : f.stage.tensors)
-    for (const PartOf& part : tensor.cuts) {
-      if (part.axis != axis || !part.layout.is_split() || !counts(tensor, part.layout.dim)) continue;
-      const Ints& pieces = part.layout.pieces;
-      const std::int64_t whole = f.graph[tensor.origin].shape[part.layout.dim];
-      take_less(least, pieces.empty() ? whole : *std::min_element(pieces.begin(), pieces.end()), tensor.origin);
-    }
+  for (const Stage& stage : f.plan.stages)
+    for (const LocalTensor& tensor : stage.tensors)
+      for (const PartOf& part : tensor.cuts) {
+        if (part.axis != axis || !part.layout.is_split() || !counts(tensor, part.layout.dim)) continue;
+        const Ints& pieces = part.layout.pieces;
+        const std::int64_t whole = f.graph[tensor.origin].shape[part.layout.dim];
+        take_less(least, pieces.empty() ? whole : *std::min_element(pieces.begin(), pieces.end()), tensor.origin);
+      }
   return least;
 }
 
@@ -75,6 +76,28 @@ void batch(const Found& f, Limits& limits) {
                     "a larger batch; replicas of more devices"});
 }
 
+// No stage without something to train.
+void layers(const Found& f, Limits& limits) {
+  if (f.degree(MeshAxis::pipeline) == 1) return;
+  std::set<OperationId> trained;
+  for (const Stage& stage : f.plan.stages)
+    for (const Step& step : stage.steps)
+      if (const auto* compute = std::get_if<Compute>(&step); compute && compute->gradients != 0)
+        trained.insert(compute->operation);
+  const auto count = static_cast<double>(trained.size());
+  limits.push_back({"number of layers", "pipeline", count, "operations", f.plan.strategy.stages() / count,
+                    "a deeper model; another axis beside it"});
+}
+
+// Each has a sample at least.
+void micro_batches(const Found& f, Limits& limits) {
+  const Strategy& s = f.plan.strategy;
+  if (s.pipeline == 1) return;
+  const auto samples = static_cast<double>(s.global_batch) / s.data;
+  limits.push_back({"number of micro-batches", "pipeline", samples, "samples", f.micro_batches() / samples,
+                    "a larger batch; fewer replicas"});
+}
+
 void weights(const Found& f, Limits& limits) {
   struct OfAxis {
     MeshAxis axis;
@@ -93,15 +116,16 @@ void heads(const Found& f, Limits& limits) {
   constexpr std::size_t heads_dim = 1, keys = 1;
   if (f.degree(MeshAxis::tensor) == 1) return;
   Least least;
-  for (const Step& step : f.stage.steps) {
-    const auto* compute = std::get_if<Compute>(&step);
-    if (!compute || !std::holds_alternative<Attention>(compute->attributes)) continue;
-    const LocalTensor& k = f.stage[compute->inputs[keys]];
-    const bool cut = std::any_of(k.cuts.begin(), k.cuts.end(), [](const PartOf& part) {
-      return part.axis == MeshAxis::tensor && part.layout.is_split(heads_dim);
-    });
-    if (cut) take_less(least, f.graph[k.origin].shape[heads_dim], f.graph[compute->operation].outputs[0]);
-  }
+  for (const Stage& stage : f.plan.stages)
+    for (const Step& step : stage.steps) {
+      const auto* compute = std::get_if<Compute>(&step);
+      if (!compute || !std::holds_alternative<Attention>(compute->attributes)) continue;
+      const LocalTensor& k = stage[compute->inputs[keys]];
+      const bool cut = std::any_of(k.cuts.begin(), k.cuts.end(), [](const PartOf& part) {
+        return part.axis == MeshAxis::tensor && part.layout.is_split(heads_dim);
+      });
+      if (cut) take_less(least, f.graph[k.origin].shape[heads_dim], f.graph[compute->operation].outputs[0]);
+    }
   add_extent(f, MeshAxis::tensor, least, "number of heads", "heads", "more heads; another axis beside it", limits);
 }
 
@@ -131,8 +155,6 @@ void add_cost(const Found& f, Seconds time, std::string name, std::string where,
   limits.push_back({std::move(name), std::move(where), time.value(), "s", time / step, std::move(relief)});
 }
 
-double micro_batches(const Found& f) { return static_cast<double>(f.plan.strategy.accumulation); }
-
 bool is_cut(const Stage& stage, LocalTensorId id, MeshAxis axis) {
   if (!id.valid()) return false;
   const auto& cuts = stage[id].cuts;
@@ -140,10 +162,18 @@ bool is_cut(const Stage& stage, LocalTensorId id, MeshAxis axis) {
 }
 
 // Operations none of whose operands and results an axis cuts run alike on all its ranks.
-bool is_repeated(const Found& f, const Compute& compute, MeshAxis axis) {
-  const auto cut = [&](LocalTensorId id) { return is_cut(f.stage, id, axis); };
+bool is_repeated(const Stage& stage, const Compute& compute, MeshAxis axis) {
+  const auto cut = [&](LocalTensorId id) { return is_cut(stage, id, axis); };
   return std::none_of(compute.inputs.begin(), compute.inputs.end(), cut) &&
          std::none_of(compute.outputs.begin(), compute.outputs.end(), cut);
+}
+
+Seconds kernel_times(const PricedStage& priced, std::size_t step) {
+  const StageKernels::OfStep& kernels = priced.kernels.steps[step];
+  Seconds time;
+  for (const auto& kernel : {kernels.forward, kernels.backward, kernels.backward_weight})
+    if (kernel) time += priced.time(*kernel);
+  return time;
 }
 
 void repeated_work(const Found& f, Limits& limits) {
@@ -151,19 +181,19 @@ void repeated_work(const Found& f, Limits& limits) {
     if (f.degree(axis) == 1) continue;
     Seconds all, longest;
     std::string name;
-    for (std::size_t i = 0; i < f.stage.steps.size(); ++i) {
-      const auto* compute = std::get_if<Compute>(&f.stage.steps[i]);
-      if (!compute || !is_repeated(f, *compute, axis)) continue;
-      Seconds time;
-      for (const auto& pass : {f.priced.kernels.steps[i].forward, f.priced.kernels.steps[i].backward})
-        if (pass) time += f.priced.time(*pass);
-      all += time;
-      if (time <= longest) continue;
-      longest = time;
-      name = f.graph[compute->operation].name;
-    }
+    f.each_slowest([&](const Stage& stage, const PricedStage& priced) {
+      for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+        const auto* compute = std::get_if<Compute>(&stage.steps[i]);
+        if (!compute || !is_repeated(stage, *compute, axis)) continue;
+        const Seconds time = kernel_times(priced, i);
+        all += time;
+        if (time <= longest) continue;
+        longest = time;
+        name = f.graph[compute->operation].name;
+      }
+    });
     const bool norms = axis == MeshAxis::tensor && !f.plan.strategy.sequence;
-    add_cost(f, all * micro_batches(f), "redundant work", fmt::format("{}, longest {}", to_string(axis), name),
+    add_cost(f, all * f.micro_batches(), "redundant work", fmt::format("{}, longest {}", to_string(axis), name),
              fmt::format("extents that {} divides; {}a lower degree", f.degree(axis), norms ? "sequence=; " : ""),
              limits);
   }
@@ -187,37 +217,56 @@ void repeated_state(const Found& f, Limits& limits) {
 }
 
 void recomputation(const Found& f, Limits& limits) {
-  const std::vector<bool> again = recomputed_steps(f.stage);
   Seconds time;
-  for (std::size_t i = 0; i < f.stage.steps.size(); ++i)
-    if (const auto& forward = f.priced.kernels.steps[i].forward; forward && again[i]) time += f.priced.time(*forward);
-  add_cost(f, time * micro_batches(f), "recomputation", "",
-           "smaller micro-batches, whose results can be kept", limits);
+  f.each_slowest([&](const Stage& stage, const PricedStage& priced) {
+    const std::vector<bool> again = recomputed_steps(stage);
+    for (std::size_t i = 0; i < stage.steps.size(); ++i)
+      if (const auto& forward = priced.kernels.steps[i].forward; forward && again[i]) time += priced.time(*forward);
+  });
+  add_cost(f, time * f.micro_batches(), "recomputation", "", "smaller micro-batches, whose results can be kept",
+           limits);
+}
+
+void idling(const Found& f, Limits& limits) {
+  const auto& stages = f.prediction.stages;
+  const auto longest = std::max_element(stages.begin(), stages.end(), [](const StageCost& a, const StageCost& b) {
+    return a.forward + a.backward < b.forward + b.backward;
+  });
+  if (longest != stages.end())
+    add_cost(f, f.waits.imbalance, "pipeline imbalance", fmt::format("longest stage, from {}", longest->first),
+             "other cuts (--stages); fewer stages", limits);
+  add_cost(f, f.waits.bubble, "pipeline bubble",
+           fmt::format("{} micro-batches over {} stages", f.plan.strategy.accumulation, stages.size()),
+           "more micro-batches; fewer stages; --schedule interleaved or zero-bubble", limits);
 }
 
 Seconds exchange_time(const Found& f, bool halos) {
   const auto is_halo = [](Motion motion) { return motion == Motion::halo || motion == Motion::halo_sum; };
-  const std::vector<bool> again = recomputed_steps(f.stage);
   Seconds time;
-  for (std::size_t i = 0; i < f.priced.exchanges.size(); ++i) {
-    const auto* exchange = std::get_if<Exchange>(&f.stage.steps[i]);
-    if (!exchange) continue;
-    const PricedExchange& priced = f.priced.exchanges[i];
-    if (priced.forward && is_halo(exchange->forward.motion) == halos)
-      time += priced.forward->time.time * (again[i] ? 2.0 : 1.0);
-    if (priced.backward && is_halo(exchange->backward.motion) == halos) time += priced.backward->time.time;
-  }
-  return time * micro_batches(f);
+  f.each_slowest([&](const Stage& stage, const PricedStage& priced) {
+    const std::vector<bool> again = recomputed_steps(stage);
+    for (std::size_t i = 0; i < priced.exchanges.size(); ++i) {
+      const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
+      if (!exchange) continue;
+      const auto& [forward, backward] = priced.exchanges[i];
+      if (forward && is_halo(exchange->forward.motion) == halos) time += forward->time.time * (again[i] ? 2.0 : 1.0);
+      if (backward && is_halo(exchange->backward.motion) == halos) time += backward->time.time;
+    }
+  });
+  return time * f.micro_batches();
 }
 
 void communication(const Found& f, Limits& limits) {
-  const Seconds layers = exchange_time(f, false), halos = exchange_time(f, true);
-  // Exchanges within a replica are waited for to the end; what else is waited for is gradients.
-  const Seconds gradients = f.prediction.breakdown.communication_exposed - layers - halos;
+  const Seconds layers = exchange_time(f, false), halos = exchange_time(f, true), links = f.waits.links;
+  // Exchanges within a replica are waited for to the end, links as the simulation says; what else is waited for is
+  // gradients.
+  const Seconds gradients = f.prediction.breakdown.communication_exposed - layers - halos - links;
   add_cost(f, gradients, "gradient exchange", "data", "more samples a device, to hide behind; a faster network",
            limits);
   add_cost(f, layers, "layer-wise collectives", "", "a lower degree; ranks nearer to each other", limits);
   add_cost(f, halos, "halo exchange", "", "a lower degree; squarer parts; larger images", limits);
+  add_cost(f, links, "pipeline links", "", "cuts where less crosses; stages nearer to each other; --schedule gpipe",
+           limits);
 }
 
 void update(const Found& f, Limits& limits) {
@@ -235,12 +284,11 @@ void memory(const Found& f, Limits& limits) {
 
 }  // namespace
 
-std::vector<Limit> find_limits(const Graph& graph, const Plan& plan, const Stage& stage, const PricedStage& priced,
-                               const Prediction& prediction) {
-  const Found found{graph, plan, stage, priced, prediction};
+std::vector<Limit> find_limits(const PricedPlan& plan) {
+  const Found found{plan};
   Limits limits;
-  for (const auto find : {batch, weights, heads, sequence, images, memory, repeated_work, repeated_state, recomputation,
-                          communication, update})
+  for (const auto find : {batch, layers, micro_batches, weights, heads, sequence, images, memory, repeated_work,
+                          repeated_state, recomputation, idling, communication, update})
     find(found, limits);
   return limits;
 }

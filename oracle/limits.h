@@ -1,8 +1,8 @@
 // What keeps this plan from going faster, or onto more devices, each by name: after Table V of Kahira et al., "An
 // oracle for guiding large-scale model/hybrid parallel training of convolutional neural networks" (HPDC 2021).
 //
-// An extent bounds the degree of an axis: batch, features, filters, channels, heads, sequence, images. A cost takes
-// time or memory that grows, or stays, as devices are added: what ranks repeat, what they exchange, what each updates.
+// An extent bounds the degree of an axis: batch, layers, features, filters, channels, heads, sequence, images. A cost takes
+// time or memory that grows, or stays, as devices are added: what ranks repeat, idle through, exchange, what each updates.
 // docs/limits.md derives each number. A strategy brings its own: one function in limits.cpp and its line in
 // find_limits.
 #pragma once
@@ -13,11 +13,22 @@
 #include "oracle/cost/price.h"
 #include "oracle/plan/plan.h"
 #include "oracle/prediction.h"
+#include "oracle/simulate/pipeline.h"
 
 namespace sibyl {
 
-// In the order of docs/limits.md: extents, then costs. `prediction` holds the plan's times and memory.
-std::vector<Limit> find_limits(const Graph& graph, const Plan& plan, const Stage& stage, const PricedStage& priced,
-                               const Prediction& prediction);
+// A plan and what is known of its step.
+struct PricedPlan {
+  const Graph& graph;
+  const Plan& plan;
+  const std::vector<PricedStage>& priced;  // parallel to plan.stages
+  std::size_t slowest = 0;                 // the pipeline's coordinate that ends last, and
+  const PipelineWaits& waits;              // what it waits for
+  const Prediction& prediction;            // times, memory, and stages where there are several
+};
+
+// In the order of docs/limits.md: extents, then costs. Extents are the least of all stages; times are the slowest
+// coordinate's, memory the fullest's.
+std::vector<Limit> find_limits(const PricedPlan& plan);
 
 }  // namespace sibyl

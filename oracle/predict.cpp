@@ -62,6 +62,9 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.parallel = parallel_text(strategy);
   prediction.precision = to_string(strategy.precision);
   prediction.optimizer = to_string(strategy.optimizer);
+  prediction.zero = strategy.zero;
+  if (strategy.recompute != Recompute::none) prediction.recompute = to_string(strategy.recompute);
+  prediction.order = order_text(strategy);
   const PricedMessage* last = nullptr;
   bool exchanges = false;  // between operations
   for (const PricedStage& stage : priced) {
@@ -72,10 +75,13 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   }
   const Algorithm algorithm = last ? last->estimate.algorithm : Algorithm::ring;
   if (last || exchanges) prediction.algorithm = to_string(algorithm);
-  const int alike = plan.mesh.stride(MeshAxis::pipeline);
-  for (int coordinate = 0; coordinate < plan.mesh.size(MeshAxis::pipeline); ++coordinate)
-    prediction.bytes_sent =
-        std::max(prediction.bytes_sent, bytes_sent_per_step(plan, coordinate * alike, algorithm));
+  for (int coordinate = 0; coordinate < plan.mesh.size(MeshAxis::pipeline); ++coordinate) {
+    const int rank = coordinate * plan.mesh.stride(MeshAxis::pipeline);
+    const BytesSent sent = bytes_by_kind(plan, rank, algorithm);
+    if (sent.total() <= prediction.bytes_sent) continue;
+    prediction.bytes_sent = sent.total();
+    prediction.bytes_by_kind = sent;
+  }
 }
 
 // What the kinds of plans are told apart by: one stage, or several.
@@ -84,6 +90,8 @@ struct Answer {
   Uncertainty sure;
   MemoryBreakdown memory;
   Bottleneck bottleneck;
+  std::size_t slowest = 0;  // coordinate of the pipeline
+  PipelineWaits waits;      // its
 };
 
 Answer answer_for(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown, const Cluster& cluster) {
@@ -123,7 +131,9 @@ Answer answer_for_pipeline(const Graph& graph, const Plan& plan, const std::vect
     memory.push_back(footprint(plan, priced, static_cast<int>(c), cluster.kernels.device()).peak);
     if (memory.back().total > answer.memory.total) answer.memory = memory.back();
   }
-  answer.bottleneck = find_bottleneck(plan, priced, slowdown, pipeline);
+  answer.slowest = pipeline.slowest;
+  answer.waits = waits_of(plan, priced, slowdown, pipeline);
+  answer.bottleneck = find_bottleneck(plan, priced, slowdown, pipeline, answer.waits);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     stages.push_back(stage_cost(graph, plan, priced[s], s, slowdown));
     const std::size_t c = s % plan.schedule.size();
@@ -168,8 +178,7 @@ Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const C
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     add_operation_costs(graph, plan.stages[s], priced[s], prediction.operations);
   describe_plan(plan, priced, cluster, prediction);
-  if (plan.stages.size() == 1)
-    prediction.limits = find_limits(graph, plan, plan.stages.front(), priced.front(), prediction);
+  prediction.limits = find_limits({graph, plan, priced, answer.slowest, answer.waits, prediction});
   return prediction;
 }
 

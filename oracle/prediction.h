@@ -7,6 +7,7 @@
 
 #include "base/estimate.h"
 #include "base/units.h"
+#include "oracle/plan/bytes_sent.h"
 
 namespace sibyl {
 
@@ -71,13 +72,16 @@ struct Prediction {
   Bottleneck bottleneck;
   ProvenanceShares provenance;
   std::vector<Limit> limits;
-  std::int64_t bytes_sent = 0;  // by one rank in one step
+  std::int64_t bytes_sent = 0;  // by one rank in one step: of a pipeline the one that sends most
+  BytesSent bytes_by_kind;
   std::vector<OperationCost> operations;
   // The plan in words and numbers.
   int devices = 1, nodes = 1;
   std::int64_t global_batch = 1, micro_batch = 1, micro_batches = 1;
   int buckets = 0;
   std::string parallel, precision, optimizer, algorithm;
+  int zero = 0;
+  std::string recompute, order;   // where they are not as usual; else empty
   std::string schedule;           // of a pipeline; else empty, as are its stages
   std::vector<StageCost> stages;
 };

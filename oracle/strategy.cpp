@@ -177,6 +177,65 @@ std::string_view to_string(MeshAxis axis) {
   return names[static_cast<std::size_t>(axis)];
 }
 
+std::vector<MeshAxis> rank_order(const Strategy& strategy) {
+  std::vector<MeshAxis> order = strategy.order;
+  for (const MeshAxis axis : {MeshAxis::tensor, MeshAxis::filter, MeshAxis::channel, MeshAxis::width, MeshAxis::height,
+                              MeshAxis::depth, MeshAxis::data, MeshAxis::pipeline})
+    if (std::find(order.begin(), order.end(), axis) == order.end()) order.push_back(axis);
+  return order;
+}
+
+namespace {
+
+constexpr MeshAxis all_axes[] = {MeshAxis::tensor, MeshAxis::filter, MeshAxis::channel, MeshAxis::depth,
+                                 MeshAxis::height, MeshAxis::width,  MeshAxis::data,    MeshAxis::pipeline};
+
+std::vector<MeshAxis> axes_named(std::string_view name) {
+  if (name == "spatial") return {MeshAxis::width, MeshAxis::height, MeshAxis::depth};
+  if (name == "sequence") return {MeshAxis::tensor};
+  for (const MeshAxis axis : all_axes)
+    if (to_string(axis) == name) return {axis};
+  return {};
+}
+
+std::vector<MeshAxis> split_axes(const Strategy& strategy) {
+  std::vector<MeshAxis> axes = rank_order(strategy);
+  std::erase_if(axes, [&](MeshAxis axis) { return strategy.degree(axis) == 1; });
+  return axes;
+}
+
+}  // namespace
+
+Result<void> parse_order(std::string_view text, Strategy& strategy) {
+  std::vector<MeshAxis> order;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    const std::string_view name = text.substr(0, comma);
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+    const std::vector<MeshAxis> named = axes_named(name);
+    if (named.empty())
+      return fail(ErrorCode::usage, fmt::format("'{}' is not an axis of parallelism", name), "--order",
+                  "tensor, sequence, filter, channel, spatial, data, pipeline");
+    for (const MeshAxis axis : named) {
+      if (std::find(order.begin(), order.end(), axis) != order.end())
+        return fail(ErrorCode::usage, fmt::format("'{}' has its place already", name), "--order", "name each axis once");
+      order.push_back(axis);
+    }
+  }
+  strategy.order = std::move(order);
+  return {};
+}
+
+std::string order_text(const Strategy& strategy) {
+  Strategy usual = strategy;
+  usual.order.clear();
+  const std::vector<MeshAxis> axes = split_axes(strategy);
+  if (axes == split_axes(usual)) return "";
+  std::string text;
+  for (const MeshAxis axis : axes) text += fmt::format("{}{}", text.empty() ? "" : ",", to_string(axis));
+  return text;
+}
+
 int Strategy::degree(MeshAxis axis) const {
   switch (axis) {
     case MeshAxis::tensor: return tensor;

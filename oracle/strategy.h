@@ -44,6 +44,7 @@ struct Strategy {
   // What one replica is split over. tensor: weights by columns and rows in turn; filter, channel: by one of the two;
   // depth, height, width: images.
   int tensor = 1, filter = 1, channel = 1, depth = 1, height = 1, width = 1;
+  std::vector<MeshAxis> order = {};  // from the axis along which neighbouring ranks lie to the farthest; others follow as usual
   int pipeline = 1;                // devices among which the model's stages are dealt out
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int chunks = 1;                  // stages of each of them; interleaved: at least 2
@@ -83,5 +84,12 @@ Result<void> parse_schedule(std::string_view text, Strategy& strategy);
 // spatial is HxW, or DxHxW; sequence=N is tensor=N with the sequence split.
 Result<void> parse_parallel(std::string_view text, Strategy& strategy);
 std::string parallel_text(const Strategy& strategy);  // "data=8", "data=2,tensor=4"
+// Every axis, from the one along which neighbouring ranks lie: those of strategy.order, then the others as is usual:
+// tensor, filter, channel, width, height, depth, data, pipeline.
+std::vector<MeshAxis> rank_order(const Strategy& strategy);
+// "data,tensor" into strategy.order; sequence means tensor, spatial the three of images. An unknown axis, or one named twice, is
+// an Error of code usage.
+Result<void> parse_order(std::string_view text, Strategy& strategy);
+std::string order_text(const Strategy& strategy);  // the split axes in their order; empty where it is the usual one
 
 }  // namespace sibyl

@@ -144,8 +144,9 @@ TraceProcess process_of(const Graph& graph, const Plan& plan, const std::vector<
                         const SimulatedPipeline& pipeline, std::size_t coordinate, const Cluster& cluster,
                         const Prediction& prediction) {
   const Slowdown slowdown{cluster.overlap.compute_slowdown, cluster.overlap.communication_slowdown};
-  const int alike = plan.mesh.stride(MeshAxis::pipeline);
-  ProcessWriter process(static_cast<int>(coordinate) * alike, alike, fmt::format(", pipeline device {}", coordinate));
+  const int rank = static_cast<int>(coordinate) * plan.mesh.stride(MeshAxis::pipeline);
+  const int alike = plan.mesh.size() / plan.mesh.size(MeshAxis::pipeline);
+  ProcessWriter process(rank, alike, fmt::format(", pipeline device {}", coordinate));
   process.add_track(sends_track);
   process.add_track(turns_track);
   const CoordinateTimes& own = pipeline.coordinates[coordinate];

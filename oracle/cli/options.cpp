@@ -160,6 +160,9 @@ std::vector<Option> strategy_options() {
        .help = "samples of one step: over all devices, or of each",
        .fallback = "32/device"},
       {.name = "--parallel", .value = "AXIS=N", .help = "how the model is split: data=64; tensor, sequence, filter, channel, pipeline=N; spatial=HxW", .fallback = {}},
+      {.name = "--order",
+       .value = "AXIS,…",
+       .help = "axes from the one along which neighbouring ranks lie: tensor, …, data, pipeline unless given"},
       {.name = "--micro-batches",
        .value = "N",
        .help = "parts of a device's batch that run one after the other, gradients summed",
@@ -244,6 +247,7 @@ Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> de
   } else if (devices) {
     strategy.data = *devices;
   }
+  if (const auto order = arguments.text("--order")) SIBYL_CHECK(parse_order(*order, strategy));
   SIBYL_TRY(const BatchSize batch, parse_batch(arguments.text("--batch").value_or("32/device")));
   strategy.global_batch = batch.global(strategy.devices());
   SIBYL_TRY(const auto micro_batches, arguments.integer("--micro-batches", 1));

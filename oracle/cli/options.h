@@ -37,7 +37,7 @@ Result<std::vector<std::int64_t>> parse_integer_list(std::string_view text, std:
 // Groups of options, to be put into a Command.
 std::vector<Option> model_options();  // --dim, --loss
 std::vector<Option>
-strategy_options();  // --batch --parallel --micro-batches --precision --optimizer --bucket --no-overlap
+strategy_options();  // --batch --parallel --order --micro-batches --precision --optimizer --bucket --no-overlap
 std::vector<Option> output_options();  // --json --color
 // Those of `options` that were given, as --name=value words (flags as --name).
 std::vector<std::string> given_words(const Arguments& arguments, const std::vector<Option>& options);

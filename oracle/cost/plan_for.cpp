@@ -49,7 +49,7 @@ Result<Plan> plan_for(const Graph& graph, const Strategy& strategy, const Cluste
   if (strategy.stages() == 1) return make_plan(graph, strategy);
   CutCosts costs;
   costs.time = StepTime(strategy, cluster);
-  const bool same_node = strategy.devices() <= cluster.devices_per_node;
+  const bool same_node = placement(mesh_of(strategy), MeshAxis::pipeline, cluster.devices_per_node).nodes == 1;
   costs.link = [&cluster, same_node](Bytes both_ways) {
     return 2 * cluster.network.point_to_point(both_ways / 2, same_node).time.value();
   };

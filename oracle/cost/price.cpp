@@ -110,20 +110,37 @@ void price_exchanges(const Plan& plan, const Stage& stage, const Cluster& cluste
       priced.exchanges[i] = price_exchange(plan.mesh, stage, *exchange, cluster);
 }
 
-// From the ranks of one stage to those of another: across nodes if any pair is, each node's pairs sharing its NICs.
+// The ranks of one stage and those of another, two by two.
+struct Pairs {
+  bool same_node = true;  // all of them
+  int sharing = 1;        // the most on one node; of those that leave it, if any does
+};
+
+Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node) {
+  const int distance = (to - from) * mesh.stride(MeshAxis::pipeline);
+  int node = -1, staying = 0, leaving = 0, most_staying = 1, most_leaving = 0;
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    if (mesh.coordinate(rank, MeshAxis::pipeline) != from) continue;
+    if (rank / devices_per_node != node) node = rank / devices_per_node, staying = leaving = 0;
+    const bool stays = (rank + distance) / devices_per_node == node;
+    most_staying = std::max(most_staying, staying += stays ? 1 : 0);
+    most_leaving = std::max(most_leaving, leaving += stays ? 0 : 1);
+  }
+  return most_leaving == 0 ? Pairs{true, most_staying} : Pairs{false, most_leaving};
+}
+
+// Across nodes if any pair is; those that leave a node share its NICs.
 Estimate price_send(const Plan& plan, const Stage& stage, const std::vector<Link>& links, bool gradients, int from,
                     const Cluster& cluster) {
-  const int alike = plan.mesh.stride(MeshAxis::pipeline), per_node = cluster.devices_per_node;
-  const int to = first_rank(plan, links.front().peer), first = first_rank(plan, from);
-  bool same_node = true;
-  for (int i = 0; i < alike && same_node; ++i) same_node = (first + i) / per_node == (to + i) / per_node;
+  const int coordinates = plan.mesh.size(MeshAxis::pipeline);
+  const Pairs pairs = pairs_of(plan.mesh, from % coordinates, links.front().peer % coordinates, cluster.devices_per_node);
   Estimate sum{{}, 0.0, Provenance::measured};
   double error = 0;
   for (const Link& link : links) {
     if (gradients && !link.gradient) continue;
     const LocalTensor& tensor = stage[link.tensor];
     const Bytes bytes{static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype)};
-    const Estimate one = cluster.network.point_to_point(bytes, same_node, std::min(alike, per_node));
+    const Estimate one = cluster.network.point_to_point(bytes, pairs.same_node, pairs.sharing);
     sum.time += one.time;
     error += one.time.value() * one.relative_error;
     sum.provenance = std::max(sum.provenance, one.provenance);

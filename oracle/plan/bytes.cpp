@@ -47,19 +47,17 @@ struct Group {
   }
 };
 
-std::int64_t sync_bytes(const Stage& stage, std::size_t index, const Group& group) {
+void add_sync(const Stage& stage, std::size_t index, const Group& group, BytesSent& sent) {
   const GradientSync& sync = stage.gradients[index];
   const std::vector<int> ranks = sync_group(group.plan, sync, group.rank);
   const auto sends = [&](Collective collective, const Bucket& bucket) {
     return group.sends(ranks, collective, bucket.elements, bucket.dtype);
   };
-  std::int64_t total = 0;
   for (std::size_t b = 0; b < sync.buckets.size(); ++b) {
     const Bucket& bucket = sync.buckets[b];
-    total += sends(sync.sharded() ? Collective::reduce_scatter : Collective::all_reduce, bucket);
-    if (sync.sharded() && !has_unit(stage, index, b)) total += sends(Collective::all_gather, bucket);
+    sent.gradients += sends(sync.sharded() ? Collective::reduce_scatter : Collective::all_reduce, bucket);
+    if (sync.sharded() && !has_unit(stage, index, b)) sent.parameters += sends(Collective::all_gather, bucket);
   }
-  return total;
 }
 
 // Gathered for forward, and again for backward unless it was kept from there.
@@ -111,29 +109,33 @@ std::int64_t link_bytes(const Stage& stage, Pass pass) {
   return total;
 }
 
-std::int64_t bytes_sent_per_step(const Plan& plan, int rank, Algorithm algorithm) {
-  std::int64_t total = 0;
+BytesSent bytes_by_kind(const Plan& plan, int rank, Algorithm algorithm) {
+  BytesSent sent;
+  const Group group{plan, rank, algorithm};
+  const std::int64_t micro_batches = plan.strategy.accumulation;
   const auto coordinates = static_cast<std::size_t>(plan.mesh.size(MeshAxis::pipeline));
   const auto own = static_cast<std::size_t>(plan.mesh.coordinate(rank, MeshAxis::pipeline));
   for (std::size_t place = own; place < plan.stages.size(); place += coordinates) {
     const Stage& stage = plan.stages[place];
-    const Group group{plan, rank, algorithm};
-    for (std::size_t s = 0; s < stage.gradients.size(); ++s) total += sync_bytes(stage, s, group);
-    if (stage.clip) total += group.sends(stage.clip->axes, Collective::all_reduce, 1, DType::f32);
-    total += group.sends(stage.norm_axes, Collective::all_reduce, norm_elements(stage), DType::f32);
+    for (std::size_t s = 0; s < stage.gradients.size(); ++s) add_sync(stage, s, group, sent);
+    if (stage.clip) sent.norms += group.sends(stage.clip->axes, Collective::all_reduce, 1, DType::f32);
+    sent.norms += group.sends(stage.norm_axes, Collective::all_reduce, norm_elements(stage), DType::f32);
+    sent.parameters += micro_batches * unit_bytes(stage, group);
+    sent.links += micro_batches * (link_bytes(stage, Pass::forward) + link_bytes(stage, Pass::backward));
     const std::vector<bool> again = recomputed_steps(stage);
-    std::int64_t of_micro_batch =
-        unit_bytes(stage, group) + link_bytes(stage, Pass::forward) + link_bytes(stage, Pass::backward);
     for (std::size_t i = 0; i < stage.steps.size(); ++i) {
       const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
       if (!exchange) continue;
       const std::int64_t forward = bytes_sent(plan, stage, *exchange, rank, Pass::forward, algorithm);
-      of_micro_batch += forward * (again[i] ? 2 : 1);
-      of_micro_batch += bytes_sent(plan, stage, *exchange, rank, Pass::backward, algorithm);
+      const std::int64_t backward = bytes_sent(plan, stage, *exchange, rank, Pass::backward, algorithm);
+      sent.exchanges += micro_batches * (forward * (again[i] ? 2 : 1) + backward);
     }
-    total += of_micro_batch * plan.strategy.accumulation;
   }
-  return total;
+  return sent;
+}
+
+std::int64_t bytes_sent_per_step(const Plan& plan, int rank, Algorithm algorithm) {
+  return bytes_by_kind(plan, rank, algorithm).total();
 }
 
 }  // namespace sibyl

@@ -41,14 +41,12 @@ void add_updates(Stage& stage, const Strategy& strategy) {
 
 }  // namespace
 
-// Ranks that talk most are nearest: those that share operations, then replicas, then a pipeline's stages.
+// Ranks that talk most are nearest, unless the strategy says otherwise: those that share operations, then replicas, then
+// a pipeline's stages.
 Mesh mesh_of(const Strategy& strategy) {
   Mesh mesh;
-  for (const MeshAxis axis :
-       {MeshAxis::tensor, MeshAxis::filter, MeshAxis::channel, MeshAxis::width, MeshAxis::height, MeshAxis::depth})
-    if (strategy.degree(axis) > 1) mesh.extents.push_back({axis, strategy.degree(axis)});
-  mesh.extents.push_back({MeshAxis::data, strategy.data});
-  if (strategy.pipeline > 1) mesh.extents.push_back({MeshAxis::pipeline, strategy.pipeline});
+  for (const MeshAxis axis : rank_order(strategy))
+    if (strategy.degree(axis) > 1 || axis == MeshAxis::data) mesh.extents.push_back({axis, strategy.degree(axis)});
   return mesh;
 }
 

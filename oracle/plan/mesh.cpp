@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "oracle/plan/plan.h"
 
@@ -47,15 +48,41 @@ std::vector<int> Mesh::group(int rank, std::span<const MeshAxis> axes) const {
   return ranks;
 }
 
-// Ranks fill nodes in order. Of a group with stride s and n members, a node of g devices holds ceil(g/s) members
-// (all n if they fit); the other g - that many devices belong to as many more groups.
-GroupPlacement placement(const Mesh& mesh, MeshAxis axis, int devices_per_node) {
+namespace {
+
+// Rank by rank: the most nodes that a group has, for it is the slowest, and the most groups that a node has.
+GroupPlacement irregular_placement(const Mesh& mesh, MeshAxis axis, int devices_per_node) {
   const int members = mesh.size(axis), stride = mesh.stride(axis);
+  const std::int64_t period = std::lcm<std::int64_t>(std::int64_t{stride} * members, devices_per_node);  // then as before
+  const int ranks = static_cast<int>(std::min<std::int64_t>(mesh.size(), period));
+  std::vector<int> groups_of(static_cast<std::size_t>(ranks / devices_per_node) + 1), nodes_of(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int node = rank / devices_per_node, coordinate = mesh.coordinate(rank, axis);
+    if (coordinate > 0 && (rank - stride) / devices_per_node == node) continue;  // with the member before
+    ++groups_of[static_cast<std::size_t>(node)];
+    ++nodes_of[static_cast<std::size_t>(rank - coordinate * stride)];
+  }
   GroupPlacement result;
-  result.ranks_per_node = std::clamp(devices_per_node / stride, 1, members);
-  result.nodes = (members + result.ranks_per_node - 1) / result.ranks_per_node;
-  const int used = std::min(devices_per_node, mesh.size());
-  result.groups_per_node = std::max(1, used / result.ranks_per_node);
+  result.nodes = *std::max_element(nodes_of.begin(), nodes_of.end());
+  result.ranks_per_node = (members + result.nodes - 1) / result.nodes;
+  result.groups_per_node = *std::max_element(groups_of.begin(), groups_of.end());
+  return result;
+}
+
+}  // namespace
+
+// Ranks fill nodes of g devices in order. Of a group with stride s a node has g / s members, all n if they fit, where g
+// and s n divide one another.
+GroupPlacement placement(const Mesh& mesh, MeshAxis axis, int devices_per_node) {
+  const int members = mesh.size(axis), stride = mesh.stride(axis), used = std::min(devices_per_node, mesh.size());
+  const bool fits = used == mesh.size() || devices_per_node % (stride * members) == 0;
+  const bool even = stride * members % devices_per_node == 0 &&
+                    (stride % devices_per_node == 0 || devices_per_node % stride == 0);
+  if (!fits && !even) return irregular_placement(mesh, axis, devices_per_node);
+  GroupPlacement result;
+  result.ranks_per_node = fits ? members : std::max(1, devices_per_node / stride);
+  result.nodes = members / result.ranks_per_node;
+  result.groups_per_node = used / result.ranks_per_node;
   return result;
 }
 

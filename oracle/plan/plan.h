@@ -22,6 +22,7 @@
 #include "models/graph.h"
 #include "models/training/training.h"
 #include "netmodel/network.h"
+#include "oracle/plan/bytes_sent.h"
 #include "oracle/plan/sharding/conversion.h"
 #include "oracle/plan/sharding/layout.h"
 #include "oracle/strategy.h"
@@ -233,6 +234,8 @@ std::int64_t bytes_sent(const Plan& plan, const Stage& stage, const Exchange& ex
                         Algorithm algorithm);
 // What one rank sends to its neighbours in the pipeline for one pass of one micro-batch.
 std::int64_t link_bytes(const Stage& stage, Pass pass);
+// What a rank sends in one step, by kind and in all.
+BytesSent bytes_by_kind(const Plan& plan, int rank, Algorithm algorithm);
 std::int64_t bytes_sent_per_step(const Plan& plan, int rank, Algorithm algorithm);
 
 }  // namespace sibyl

@@ -54,7 +54,7 @@ Table comparison_table(const PredictionReport& before, const PredictionReport& a
   };
   words("model", before.model, after.model);
   words("cluster", before.cluster, after.cluster);
-  words("parallel", a.parallel, b.parallel);
+  words("parallel", splitting(a), splitting(b));
   words("precision", a.precision, b.precision);
   words("optimizer", a.optimizer, b.optimizer);
   if (a.devices != b.devices) row("devices", a.devices, b.devices, grouped(a.devices), grouped(b.devices));

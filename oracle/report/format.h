@@ -16,6 +16,9 @@ std::string grouped(std::int64_t value);      // 25557032 -> "25,557,032"
 std::string samples_per_second(double throughput);
 std::string plural(std::int64_t count, std::string_view noun);  // "1 node", "16 nodes"
 
+// How the model and what is kept for it are split: "data=8, ZeRO 1, recompute full".
+std::string splitting(const Prediction& prediction);
+
 // What limits the plan (docs/limits.md), one a row; those of which hardly anything is used are left out.
 Table limits_table(const Prediction& prediction);
 

@@ -129,7 +129,7 @@ std::string to_html(const PredictionReport& report) {
   std::string body = fmt::format(
       "<p class=\"soft\">{}, batch {}, {}, {}</p>\n<p><span class=\"big\">{}</span> a step "
       "<span class=\"soft\">(90 %: {} to {})</span><br><span class=\"big\">{}</span></p>\n",
-      escaped(p.parallel), grouped(p.global_batch), escaped(p.precision), escaped(p.optimizer), to_string(p.step_time),
+      escaped(splitting(p)), grouped(p.global_batch), escaped(p.precision), escaped(p.optimizer), to_string(p.step_time),
       to_string(p.interval_low), to_string(p.interval_high), samples_per_second(p.throughput));
   body += time_html(p) + memory_html(p);
   body += fmt::format(

@@ -68,6 +68,14 @@ std::string plural(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
 }
 
+std::string splitting(const Prediction& p) {
+  std::string text = p.parallel;
+  if (p.zero > 0) text += fmt::format(", ZeRO {}", p.zero);
+  if (!p.recompute.empty()) text += fmt::format(", recompute {}", p.recompute);
+  if (!p.order.empty()) text += fmt::format(", order {}", p.order);
+  return text;
+}
+
 Seconds slowest_rank_wait(const Prediction& p) {
   Seconds rest = p.step_time;
   for (const TimePart& part : time_parts())

@@ -97,6 +97,16 @@ Estimate estimate(const Reader& r) {
   return e;
 }
 
+// What files written before it was there do not say.
+void read_more_of_plan(const Reader& r, Prediction& p) {
+  if (r.has("bytes_sent"))
+    for (const BytesSentPart& part : bytes_sent_parts)
+      p.bytes_by_kind.*part.value = r.at("bytes_sent").at(std::string(part.key)).integer(0);
+  if (r.has("zero")) p.zero = r.at("zero").small_integer(0);
+  if (r.has("recompute")) p.recompute = r.at("recompute").text();
+  if (r.has("order")) p.order = r.at("order").text();
+}
+
 void read_plan(const Reader& r, Prediction& p) {
   p.devices = r.at("devices").small_integer(1);
   p.nodes = r.at("nodes").small_integer(1);
@@ -109,6 +119,7 @@ void read_plan(const Reader& r, Prediction& p) {
   p.buckets = r.at("buckets").small_integer(0);
   p.algorithm = r.at("algorithm").text();
   p.bytes_sent = r.at("bytes_sent_per_rank").integer(0);
+  read_more_of_plan(r, p);
   if (!r.has("stages")) return;
   p.schedule = r.at("schedule").text();
   const Reader stages = r.at("stages");

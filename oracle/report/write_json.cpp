@@ -58,6 +58,10 @@ Json plan(const Prediction& p) {
           {"buckets", p.buckets},
           {"algorithm", p.algorithm},
           {"bytes_sent_per_rank", p.bytes_sent}};
+  for (const BytesSentPart& part : bytes_sent_parts) json["bytes_sent"][std::string(part.key)] = p.bytes_by_kind.*part.value;
+  if (p.zero > 0) json["zero"] = p.zero;
+  if (!p.recompute.empty()) json["recompute"] = p.recompute;
+  if (!p.order.empty()) json["order"] = p.order;
   if (p.stages.empty()) return json;
   json["schedule"] = p.schedule;
   json["stages"] = stages(p);

@@ -1,5 +1,7 @@
 #include "oracle/simulate/pipeline.h"
 
+#include <algorithm>
+
 #include "oracle/simulate/schedule_walk.h"
 
 namespace sibyl {
@@ -33,9 +35,8 @@ void add(TurnTimes& sum, const TurnTimes& one, double share) {
   sum.messages += one.messages * share;
 }
 
-}  // namespace
-
-Seconds evened_pipeline(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown) {
+// The step if every stage took what they take on average.
+Seconds evened(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown) {
   std::vector<StageTimes> times = all_times(plan, priced, slowdown, {});
   const double share = 1.0 / static_cast<double>(times.size());
   StageTimes mean;
@@ -50,6 +51,17 @@ Seconds evened_pipeline(const Plan& plan, const std::vector<PricedStage>& priced
     one = mean;
   }
   return walk_schedule(plan.schedule, times, micro_batches(plan)).step.total;
+}
+
+}  // namespace
+
+PipelineWaits waits_of(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
+                       const SimulatedPipeline& pipeline) {
+  PipelineWaits waits;
+  waits.links = pipeline.coordinates[pipeline.slowest].links;
+  waits.imbalance = std::max(Seconds{}, pipeline.step.total - evened(plan, priced, slowdown));
+  waits.bubble = std::max(Seconds{}, pipeline.step.breakdown.bubble - waits.imbalance);
+  return waits;
 }
 
 }  // namespace sibyl

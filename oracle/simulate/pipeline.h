@@ -27,6 +27,7 @@ struct TimedTurn {
 struct CoordinateTimes {
   std::vector<TimedTurn> turns;
   Seconds messages_end;  // of its last message; 0 without any
+  Seconds links;         // waited for what its neighbours sent
   SimulatedStep step;    // bubble: idle, but for what its links take
 };
 
@@ -41,7 +42,13 @@ SimulatedPipeline simulate_pipeline(const Plan& plan, const std::vector<PricedSt
                                     const Relief& relief = {});
 Seconds closed_pipeline(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown);
 
-// The step if every stage took what they take on average.
-Seconds evened_pipeline(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown);
+// Why a pipeline's step takes longer than the work of one device.
+struct PipelineWaits {
+  Seconds links;      // the last coordinate to end waits for what its neighbours send
+  Seconds imbalance;  // what the step would lose if every stage took what they take on average
+  Seconds bubble;     // that coordinate idles, beyond the imbalance: so would even stages
+};
+PipelineWaits waits_of(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
+                       const SimulatedPipeline& pipeline);
 
 }  // namespace sibyl

@@ -104,7 +104,7 @@ class ScheduleWalk {
     TimeBreakdown& parts = own.step.breakdown;
     const Place place = place_of(turn);
     const TurnTimes& times = stages_[stage].turn(turn.kind, place);
-    const Seconds start = wait(turn, c, parts), end = start + times.total;
+    const Seconds start = wait(turn, c), end = start + times.total;
     (turn.kind == Kind::forward ? parts.forward : parts.backward) += times.total - times.exchanged - times.host;
     parts.host += times.host;
     parts.communication_exposed += times.exchanged;
@@ -123,7 +123,7 @@ class ScheduleWalk {
   }
 
   // When the turn starts. Of the time until then the links take at most as long as the transfer did.
-  Seconds wait(const Turn& turn, std::size_t c, TimeBreakdown& parts) {
+  Seconds wait(const Turn& turn, std::size_t c) {
     Arrival arrival;
     if (turn.kind == Kind::forward && turn.stage > 0) arrival = forward_[index(turn.stage - 1, turn.micro_batch)];
     const bool backward = turn.kind == Kind::backward || turn.kind == Kind::backward_input;
@@ -131,8 +131,10 @@ class ScheduleWalk {
       arrival = backward_[index(turn.stage + 1, turn.micro_batch)];
     const Seconds start = std::max(free_[c], arrival.there), gap = start - free_[c];
     const Seconds link = std::min(gap, arrival.there - arrival.ready);
-    parts.communication_exposed += link;
-    parts.bubble += gap - link;
+    CoordinateTimes& own = result_.coordinates[c];
+    own.links += link;
+    own.step.breakdown.communication_exposed += link;
+    own.step.breakdown.bubble += gap - link;
     return start;
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "oracle/plan/names.h"
 #include "oracle/plan/zero.h"
@@ -249,7 +250,11 @@ struct Ends {
   Seconds compute, messages, host_wait;
 };
 
-Ends closed_ends(const Program& program, Slowdown slowdown) {
+// None where each stream waits for the other, or where messages go on while the device waits for its host, longer than can
+// be neglected.
+std::optional<Ends> closed_ends(const Program& program, Slowdown slowdown) {
+  constexpr double negligible = 0.003;
+  if (program.waits) return std::nullopt;
   std::vector<Seconds> ready, durations;
   Seconds done;
   std::size_t next = 0;
@@ -267,7 +272,8 @@ Ends closed_ends(const Program& program, Slowdown slowdown) {
     device = std::max(device, issued) + task.duration;
   }
   const Seconds host_wait = device - busy;
-  return {ends.compute + host_wait, ends.messages.value() > 0 ? ends.messages + host_wait : Seconds{}, host_wait};
+  if (!program.messages.empty() && host_wait > negligible * ends.compute) return std::nullopt;
+  return Ends{ends.compute + host_wait, ends.messages.value() > 0 ? ends.messages + host_wait : Seconds{}, host_wait};
 }
 
 TurnTimes turn_times(const Program& program, const StreamsResult& run) {
@@ -278,9 +284,9 @@ TurnTimes turn_times(const Program& program, const StreamsResult& run) {
 
 SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
   const Program program = ProgramBuilder(stage, priced, {}).build();
-  if (program.waits) return simulated(program, priced, slowdown, {});  // each stream waits for the other: no formula
-  const Ends ends = closed_ends(program, slowdown);
-  return times_of(program, ends.compute, ends.messages, ends.host_wait, Seconds{}, tail_wait(program, priced, 1.0));
+  const auto ends = closed_ends(program, slowdown);
+  if (!ends) return simulated(program, priced, slowdown, {});
+  return times_of(program, ends->compute, ends->messages, ends->host_wait, Seconds{}, tail_wait(program, priced, 1.0));
 }
 
 TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place,
@@ -291,9 +297,9 @@ TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown 
 
 TurnTimes closed_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place) {
   const Program program = ProgramBuilder(stage, priced, {}).build(turn, place);
-  if (program.waits) return turn_times(program, run_streams(program.tasks, program.messages, slowdown));
-  const Ends ends = closed_ends(program, slowdown);
-  return {ends.compute, program.exchanged, ends.host_wait, ends.messages};
+  const auto ends = closed_ends(program, slowdown);
+  if (!ends) return turn_times(program, run_streams(program.tasks, program.messages, slowdown));
+  return {ends->compute, program.exchanged, ends->host_wait, ends->messages};
 }
 
 TailTimes tail_times(const Stage& stage, const PricedStage& priced, const Relief& relief) {

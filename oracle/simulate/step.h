@@ -1,8 +1,8 @@
 // One training step of one rank in time: compute and communication laid beside each other.
 //
 // simulate_step expands every kernel and every message (simulate/streams.h). closed_step gives the same by formula
-// (closed_streams); it is exact where the host never
-// waits, and an upper bound within the host wait elsewhere. The two are tested against each other.
+// (closed_streams); it is exact where the host never waits. Where messages go on while the device waits for its host, or each
+// stream waits for the other, there is no formula, and it simulates. The two are tested against each other.
 #pragma once
 
 #include <string>

@@ -121,6 +121,36 @@ TEST_F(Limits, RecomputationCosts) {
   EXPECT_NEAR(at("recomputation").value, (recomputed - kept).value(), 1e-6 * kept.value());
 }
 
+// Two stages of one micro-batch of two samples: fc1 to fc3 with their ReLUs, six kernels of 1 ms each way; fc4 and the
+// loss, two. A stage of three layers updates six parameters, the other two. The first device works 6 ms, idles 2 + 2 ms,
+// works 6 ms and updates for 6 ms: 22 ms. Even stages would take 4 + 4 + 4 + 4 and 4 ms: the imbalance is 2 ms, and 2 ms
+// of the first device's idle time are left for the bubble. Eight operations train.
+TEST_F(Limits, StagesOfAPipeline) {
+  strategy.stage_starts = {"fc4"};
+  predict_for(test::mlp({8, 8, 8, 8, 8}, 2), "pipeline=2", true);
+  const Seconds links = prediction.breakdown.communication_exposed;
+  EXPECT_NEAR(prediction.step_time.value(), 22e-3 + 2 * links.value(), 1e-6);
+  EXPECT_NEAR(at("pipeline imbalance").value, 2e-3, 1e-6);
+  EXPECT_EQ(at("pipeline imbalance").where, "longest stage, from fc1");
+  EXPECT_NEAR(at("pipeline bubble").value, 2e-3, 1e-3);
+  EXPECT_NEAR(at("pipeline bubble").value + at("pipeline imbalance").value, prediction.breakdown.bubble.value(), 1e-9);
+  EXPECT_DOUBLE_EQ(at("pipeline links").value, links.value());
+  EXPECT_EQ(find("gradient exchange"), nullptr);
+  EXPECT_EQ(at("number of layers").value, 8);
+  EXPECT_DOUBLE_EQ(at("number of layers").share, 2.0 / 8);
+  EXPECT_EQ(at("number of micro-batches").value, 2);
+  EXPECT_DOUBLE_EQ(at("number of micro-batches").share, 0.5);
+  EXPECT_DOUBLE_EQ(at("weight update").value, 6e-3);
+}
+
+// Extents are those of all stages: fc1 has 8 filters, fc2 4; here they lie on different devices.
+TEST_F(Limits, ExtentsOfAllStages) {
+  strategy.stage_starts = {"fc2"};
+  predict_for(test::mlp({8, 8, 4, 3}, 2), "pipeline=2,filter=2");
+  EXPECT_EQ(at("number of filters").where, "fc2.weight");
+  EXPECT_EQ(at("number of filters").value, 4);
+}
+
 TEST_F(Limits, OneDeviceRepeatsNothing) {
   predict_for(test::mlp({4, 8, 3}, 2), "data=1");
   ASSERT_EQ(prediction.limits.size(), 2U);

@@ -40,6 +40,35 @@ TEST(Mesh, PlacementFillsNodesInOrder) {
   EXPECT_EQ(placement(mesh, MeshAxis::data, 32), (GroupPlacement{16, 1, 1}));
 }
 
+// Three ranks each, on nodes of eight: the third group lies on two nodes, and the first node has ranks of three groups.
+TEST(Mesh, IrregularGroupsLieAsTheWorstDoes) {
+  const Mesh mesh{{{MeshAxis::tensor, 3}, {MeshAxis::data, 4}}};
+  EXPECT_EQ(placement(mesh, MeshAxis::tensor, 8), (GroupPlacement{2, 2, 3}));
+  EXPECT_EQ(placement(mesh, MeshAxis::data, 8), (GroupPlacement{2, 2, 3}));  // 0, 3, 6 | 9
+  EXPECT_EQ(placement(mesh, MeshAxis::tensor, 12), (GroupPlacement{3, 1, 4}));
+  EXPECT_EQ(placement(Mesh{{{MeshAxis::data, 12}}}, MeshAxis::data, 8), (GroupPlacement{6, 2, 1}));
+}
+
+TEST(Mesh, OrderSaysWhoseRanksAreNeighbours) {
+  Strategy s;
+  ASSERT_TRUE(parse_parallel("data=2,tensor=4,pipeline=2", s).has_value());
+  EXPECT_THAT(mesh_of(s).group(5, MeshAxis::tensor), ElementsAre(4, 5, 6, 7));
+  EXPECT_EQ(order_text(s), "");
+  ASSERT_TRUE(parse_order("pipeline,data", s).has_value());  // tensor follows
+  const Mesh mesh = mesh_of(s);
+  EXPECT_THAT(mesh.group(5, MeshAxis::pipeline), ElementsAre(4, 5));
+  EXPECT_THAT(mesh.group(5, MeshAxis::data), ElementsAre(5, 7));
+  EXPECT_THAT(mesh.group(5, MeshAxis::tensor), ElementsAre(1, 5, 9, 13));
+  EXPECT_EQ(placement(mesh, MeshAxis::pipeline, 4), (GroupPlacement{2, 1, 2}));
+  EXPECT_EQ(placement(mesh, MeshAxis::tensor, 4), (GroupPlacement{1, 4, 4}));
+  EXPECT_EQ(order_text(s), "pipeline,data,tensor");
+  ASSERT_TRUE(parse_order("sequence,spatial", s).has_value());
+  EXPECT_EQ(s.order.size(), 4U);
+  EXPECT_EQ(order_text(s), "") << "what is not split does not count";
+  for (const char* wrong : {"rows", "data,data", "tensor,sequence", "data,,tensor"})
+    EXPECT_FALSE(parse_order(wrong, s).has_value()) << wrong;
+}
+
 TEST(Plan, FirstLayerNeedsNoGradientOfItsInput) {
   const Graph graph = test::mlp({4, 8, 3}, 2);
   const auto plan = make_plan(graph, data_parallel(1, 2));

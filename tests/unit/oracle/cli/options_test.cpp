@@ -60,10 +60,12 @@ TEST(StrategyOptions, DefaultsAndSettings) {
   EXPECT_EQ(set->optimizer, OptimizerKind::adam);
   EXPECT_EQ(set->bucket, Bytes{512.0 * 1024});
   EXPECT_EQ(set->first_bucket, Bytes{512.0 * 1024});  // 1 MiB would be larger than the others
+  EXPECT_EQ(order_text(*strategy({"--parallel", "data=2,tensor=2", "--order", "data"})), "data,tensor");
 }
 
 TEST(StrategyOptions, ContradictionsAreRefused) {
   EXPECT_THAT(strategy({"--parallel", "data=8"}, 4).error().message, HasSubstr("--devices says 4"));
+  EXPECT_EQ(strategy({"--parallel", "data=2", "--order", "rows"}).error().code, ErrorCode::usage);
   EXPECT_THAT(strategy({"--no-overlap", "--bucket", "25MiB"}, 4).error().message, HasSubstr("no effect"));
   EXPECT_FALSE(strategy({"--bucket", "0"}, 4).has_value());
 }

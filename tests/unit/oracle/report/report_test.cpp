@@ -66,6 +66,14 @@ TEST(PredictionText, NamesItsLimits) {
   EXPECT_THAT(text, Not(HasSubstr("weight update")));
 }
 
+TEST(PredictionText, SaysWhatIsSplitBesideTheModel) {
+  PredictionReport report = sample_prediction();
+  EXPECT_THAT(to_text(report, {}), HasSubstr("data=64, batch 4,096"));
+  report.prediction.zero = 1;
+  report.prediction.recompute = "selective";
+  EXPECT_THAT(to_text(report, {}), HasSubstr("data=64, ZeRO 1, recompute selective, batch 4,096"));
+}
+
 TEST(PredictionText, ColourOnlyOnRequest) {
   EXPECT_THAT(to_text(sample_prediction(), {true}), HasSubstr("\033[1m400 ms\033[0m"));
 }
@@ -73,6 +81,10 @@ TEST(PredictionText, ColourOnlyOnRequest) {
 TEST(PredictionJson, ReadsBackTheSame) {
   PredictionReport report = sample_prediction();
   report.options = {"--batch=64/device", "--no-overlap"};
+  report.prediction.bytes_by_kind = {1, 2, 3, 4, 5};
+  report.prediction.zero = 2;
+  report.prediction.recompute = "full";
+  report.prediction.order = "data,tensor";
   const std::string json = to_json(report);
   const auto read = parse_prediction(json, "p.json");
   ASSERT_TRUE(read.has_value()) << to_string(read.error());

@@ -1,0 +1,109 @@
+#include "oracle/memory/state.h"
+
+#include <algorithm>
+
+#include "oracle/plan/norms.h"
+#include "oracle/plan/zero.h"
+
+namespace sibyl {
+namespace {
+
+using enum MemoryKind;
+
+double bytes_of(const LocalTensor& tensor) {
+  return static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype);
+}
+
+// f32 tensors of the parameter's shape that the optimizer keeps for it.
+int optimizer_states(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::sgd: return 0;
+    case OptimizerKind::momentum:
+    case OptimizerKind::lars: return 1;
+    case OptimizerKind::adam:
+    case OptimizerKind::adamw:
+    case OptimizerKind::lamb: return 2;
+  }
+  return 0;
+}
+
+class StateOf {
+ public:
+  StateOf(const Stage& stage, const Strategy& strategy, Ledger& ledger)
+      : stage_(stage), strategy_(strategy), ledger_(ledger) {}
+
+  void take() {
+    const std::vector<bool> sharded = sharded_parameters(stage_);
+    for (std::size_t i = 0; i < stage_.tensors.size(); ++i) {
+      const LocalTensor& tensor = stage_.tensors[i];
+      const bool weight = tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer;
+      if (weight && !sharded[i]) ledger_.take(weights, bytes_of(tensor));
+    }
+    for (const Update& update : stage_.updates)
+      if (!sharded[update.parameter.index()]) take_optimizer(element_count(stage_[update.parameter].shape));
+    for (std::size_t s = 0; s < stage_.gradients.size(); ++s) {
+      if (stage_.gradients[s].sharded())
+        take_shards(s);
+      else
+        for (const Bucket& bucket : stage_.gradients[s].buckets)
+          ledger_.take(communication, static_cast<double>(bucket.bytes()));
+    }
+  }
+
+ private:
+  void take_optimizer(std::int64_t elements) {
+    for (int i = 0; i < optimizer_states(strategy_.optimizer); ++i)
+      ledger_.take(optimizer, 4.0 * static_cast<double>(elements));
+  }
+
+  // Of sharded buckets: the parameters, flat, or the rank's part of them; its part's state; gradients' buffers and parts.
+  void take_shards(std::size_t index) {
+    const GradientSync& sync = stage_.gradients[index];
+    std::int64_t largest = 0;
+    for (std::size_t b = 0; b < sync.buckets.size(); ++b) {
+      const Bucket& bucket = sync.buckets[b];
+      const BucketPart own = part_of(bucket, sync.parts, 0);
+      const double part = static_cast<double>(own.size()) * size_in_bytes(bucket.dtype);
+      const auto whole = static_cast<double>(bucket.bytes());
+      ledger_.take(weights, has_unit(stage_, index, b) ? part : whole);
+      if (takes_norms(strategy_.optimizer))
+        for (const Piece& piece : pieces(stage_, bucket, own.begin, own.end)) take_optimizer(piece.elements);
+      else
+        take_optimizer(own.size());
+      largest = std::max(largest, bucket.bytes());
+      if (sync.buffers > 0)
+        ledger_.take(gradients, part);
+      else
+        ledger_.take(communication, whole);
+    }
+    for (int i = 0; i < std::min<int>(sync.buffers, static_cast<int>(sync.buckets.size())); ++i)
+      ledger_.take(communication, static_cast<double>(largest));
+  }
+
+  const Stage& stage_;
+  const Strategy& strategy_;
+  Ledger& ledger_;
+};
+
+}  // namespace
+
+void take_state(const Stage& stage, const Strategy& strategy, Ledger& ledger) {
+  StateOf(stage, strategy, ledger).take();
+}
+
+std::vector<double> direction_bytes(const Stage& stage) {
+  const std::vector<bool> sharded = sharded_parameters(stage);
+  std::vector<double> bytes;
+  for (const Update& update : stage.updates)
+    if (!sharded[update.parameter.index()]) bytes.push_back(bytes_of(stage[update.parameter]));
+  for (const GradientSync& sync : stage.gradients)
+    for (const Bucket& bucket : sync.buckets) {
+      if (!sync.sharded()) continue;
+      const BucketPart own = part_of(bucket, sync.parts, 0);
+      for (const Piece& piece : pieces(stage, bucket, own.begin, own.end))
+        bytes.push_back(static_cast<double>(piece.elements) * size_in_bytes(bucket.dtype));
+    }
+  return bytes;
+}
+
+}  // namespace sibyl

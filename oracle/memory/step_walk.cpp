@@ -1,0 +1,254 @@
+#include "oracle/memory/step_walk.h"
+
+#include <algorithm>
+
+#include "oracle/memory/state.h"
+#include "oracle/plan/norms.h"
+#include "oracle/plan/recompute.h"
+#include "oracle/plan/zero.h"
+
+namespace sibyl {
+
+using enum MemoryKind;
+
+StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
+                   Ledger& ledger)
+    : stage_(stage),
+      priced_(priced),
+      strategy_(strategy),
+      ledger_(ledger),
+      storages_(ledger),
+      storage_of_(stage.tensors.size(), Storages::none),
+      gradient_of_(stage.tensors.size(), Storages::none),
+      again_(recomputed_steps(stage)),
+      later_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>(stage.steps.size(), 0)),
+      linked_(!stage.receives.empty() || !stage.sends.empty()),
+      sharded_(sharded_parameters(stage)),
+      gathered_(stage.units.size(), false) {
+  for (const Step& step : stage.steps) {
+    const auto* compute = std::get_if<Compute>(&step);
+    rules_.push_back(compute ? training_rule(signature(stage, *compute), compute->gradients, device.backend)
+                             : TrainingRule{});
+  }
+}
+
+void StepWalk::take_static() {
+  take_state(stage_, strategy_, ledger_);
+  for (std::size_t i = 0; i < stage_.tensors.size(); ++i)
+    if (stage_.tensors[i].kind == TensorKind::input && !linked_) ledger_.take(activations, bytes_of(LocalTensorId{i}));
+}
+
+void StepWalk::take(const Turn& turn) {
+  micro_batch_ = turn.micro_batch;
+  if (turn.kind == Turn::Kind::forward)
+    forward();
+  else
+    backward(turn.kind, ++backwards_ == backward_turns());
+}
+
+// Gradients are dropped after the update, so its peak is what is live now and one kernel's workspace.
+void StepWalk::update() {
+  ledger_.phase("optimizer");
+  // Every direction is known before the norms of the whole tensors are.
+  if (strategy_.optimizer == OptimizerKind::lamb && !stage_.norm_axes.empty())
+    for (const double bytes : direction_bytes(stage_)) ledger_.take(optimizer, bytes);
+  for (const std::size_t kernel : priced_.kernels.updates) with_workspace(kernel, [] {});
+}
+
+StepWalk::Held& StepWalk::held() {
+  Held& result = held_[micro_batch_];
+  if (result.saved.empty()) {
+    result.saved.resize(stage_.steps.size());
+    result.segments.resize(stage_.recomputed.size());
+  }
+  return result;
+}
+
+int StepWalk::backward_turns() const {
+  return static_cast<int>(stage_.schedule.size()) - stage_.micro_batches();
+}
+
+double StepWalk::bytes_of(LocalTensorId id) const {
+  return static_cast<double>(element_count(stage_[id].shape)) * size_in_bytes(stage_[id].dtype);
+}
+
+// What comes from outside for this micro-batch.
+void StepWalk::receive() {
+  for (std::size_t t = 0; linked_ && t < stage_.tensors.size(); ++t) {
+    if (stage_.tensors[t].kind != TensorKind::input) continue;
+    const std::size_t last = storage_of_[t];
+    hold(storage_of_[t] = allocate(bytes_of(LocalTensorId{t}), activations));
+    release(last);
+  }
+  for (const Link& link : stage_.receives) {
+    hold(storage_of_[link.tensor.index()] = allocate(bytes_of(link.tensor), activations));
+    keep(link.tensor);
+  }
+}
+
+void StepWalk::keep(LocalTensorId id) {
+  hold(storage_of_[id.index()]);
+  held().own.push_back(storage_of_[id.index()]);
+}
+
+void StepWalk::forward() {
+  ledger_.phase("forward");
+  receive();
+  std::vector<int> uses(stage_.tensors.size(), 0);
+  for (const Step& step : stage_.steps)
+    for (const LocalTensorId in : inputs_of(step))
+      if (in.valid()) ++uses[in.index()];
+  for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
+    for (std::size_t u = 0; u < stage_.units.size(); ++u)
+      if (stage_.units[u].begin == i) enter(u, true);
+    for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
+      if (stage_.recomputed[s].begin == i) keep_inputs(s);
+    run(i, uses, !again_[i]);
+    for (std::size_t u = 0; u < stage_.units.size(); ++u)
+      if (stage_.units[u].end == i + 1 && !stays_gathered(stage_, stage_.units[u])) leave(u);
+  }
+  hand_on();
+}
+
+// The program lets go of what it sent and of what it received; the rank holds both: there backward begins and ends.
+void StepWalk::hand_on() {
+  for (const Link& link : stage_.sends) keep(link.tensor);
+  for (const Link& link : stage_.sends) release(storage_of_[link.tensor.index()]);
+  for (const Link& link : stage_.receives)
+    if (!is_sent(link.tensor)) release(storage_of_[link.tensor.index()]);
+}
+
+bool StepWalk::is_sent(LocalTensorId id) const {
+  return std::any_of(stage_.sends.begin(), stage_.sends.end(), [&](const Link& link) { return link.tensor == id; });
+}
+
+bool StepWalk::is_received(LocalTensorId id) const {
+  return std::any_of(stage_.receives.begin(), stage_.receives.end(),
+                     [&](const Link& link) { return link.tensor == id; });
+}
+
+// Does the program let go of it after its last consumer?
+bool StepWalk::dies(LocalTensorId id) const {
+  if (!linked_) return true;
+  return stage_[id].kind != TensorKind::input && !is_sent(id) && !is_received(id);
+}
+
+// `uses`: consumers to come, by tensor.
+void StepWalk::run(std::size_t i, std::vector<int>& uses, bool saves) {
+  const Step& step = stage_.steps[i];
+  const auto* compute = std::get_if<Compute>(&step);
+  with_workspace(priced_.kernels.steps[i].forward, [&] {
+    if (compute)
+      produce(*compute, rules_[i]);
+    else
+      move(std::get<Exchange>(step));
+  });
+  if (compute && saves) save(*compute, i);
+  const bool replayed = saves && again_[i];
+  // The program's own reference goes when the last consumer has run (at once if nobody consumes it).
+  for (const LocalTensorId in : inputs_of(step))
+    if (in.valid() && --uses[in.index()] == 0 && (replayed || dies(in))) release(storage_of_[in.index()]);
+  for (const LocalTensorId out : outputs_of(step))
+    if (uses[out.index()] == 0 && (replayed || dies(out))) release(storage_of_[out.index()]);
+}
+
+void StepWalk::move(const Exchange& exchange) {
+  std::size_t& storage = storage_of_[exchange.output.index()];
+  storage = in_place(exchange.forward) ? storage_of_[exchange.input.index()]
+                                       : allocate(bytes_of(exchange.output), activations);
+  hold(storage);
+  pack(exchange, exchange.forward, exchange.input, exchange.output);
+}
+
+void StepWalk::pack(const Exchange& exchange, const Transfer& transfer, LocalTensorId from, LocalTensorId to) {
+  const std::int64_t elements =
+      packing_elements(transfer, stage_[from].shape, stage_[to].shape, strategy_.degree(exchange.axis));
+  const double bytes = static_cast<double>(elements) * size_in_bytes(stage_[from].dtype);
+  ledger_.take(communication, bytes);
+  ledger_.give(communication, bytes);
+}
+
+void StepWalk::produce(const Compute& compute, const TrainingRule& rule) {
+  const bool view = rule.view && !compute.inputs.empty() && compute.inputs[0].valid();
+  for (const LocalTensorId out : compute.outputs) {
+    // A view of a parameter or an input allocates nothing and holds nothing that could be freed.
+    std::size_t& storage = storage_of_[out.index()];
+    storage = view ? storage_of_[compute.inputs[0].index()] : allocate(bytes_of(out), activations);
+    hold(storage);
+  }
+}
+
+void StepWalk::save(const Compute& compute, std::size_t step) {
+  if (compute.gradients == 0) return;
+  for (const Saved& saved : rules_[step].saved) {
+    std::size_t storage = Storages::none;
+    if (saved.what == Saved::What::extra)
+      storage = allocate(saved.bytes.value(), activations);
+    else if (saved.what == Saved::What::input && saved.index < compute.inputs.size() &&
+             compute.inputs[saved.index].valid())
+      storage = storage_of_[compute.inputs[saved.index].index()];
+    else if (saved.what == Saved::What::output && saved.index < compute.outputs.size())
+      storage = storage_of_[compute.outputs[saved.index].index()];
+    hold(storage);
+    held().saved[step].push_back(storage);
+  }
+}
+
+void StepWalk::keep_inputs(std::size_t segment) {
+  for (const LocalTensorId in : inputs_of(stage_, stage_.recomputed[segment])) {
+    hold(storage_of_[in.index()]);
+    held().segments[segment].push_back(storage_of_[in.index()]);
+  }
+}
+
+// Runs a segment again, now saving what backward needs. What it was made from, its results and their gradients stay
+// until its backward is over.
+void StepWalk::replay(std::size_t segment) {
+  const Segment& range = stage_.recomputed[segment];
+  const std::vector<LocalTensorId> inputs = inputs_of(stage_, range), outputs = outputs_of(stage_, range);
+  std::vector<int> uses(stage_.tensors.size(), 0);
+  for (std::size_t i = range.begin; i < range.end; ++i)
+    for (const LocalTensorId in : inputs_of(stage_.steps[i]))
+      if (in.valid()) ++uses[in.index()];
+  for (std::size_t n = 0; n < inputs.size(); ++n) {
+    storage_of_[inputs[n].index()] = held().segments[segment][n];
+    hold(held().segments[segment][n]);  // for the program, which releases it after the last consumer
+  }
+  for (const LocalTensorId out : outputs) {
+    ++uses[out.index()];
+    hold(gradient_of_[out.index()]);
+    held().segments[segment].push_back(gradient_of_[out.index()]);
+  }
+  for (std::size_t i = range.begin; i < range.end; ++i) run(i, uses, true);
+  for (const LocalTensorId out : outputs) held().segments[segment].push_back(storage_of_[out.index()]);
+}
+
+void StepWalk::end_segment(std::size_t segment) {
+  for (const std::size_t storage : held().segments[segment]) release(storage);
+  held().segments[segment].clear();
+}
+
+void StepWalk::gather(std::size_t unit) {
+  if (unit >= stage_.units.size() || gathered_[unit]) return;
+  ledger_.take(weights, unit_bytes(unit));
+  gathered_[unit] = true;
+}
+
+double StepWalk::unit_bytes(std::size_t unit) const {
+  const ParameterUnit& u = stage_.units[unit];
+  return static_cast<double>(stage_.gradients[u.sync].buckets[u.bucket].bytes());
+}
+
+// Together with the next ones, which are on their way.
+void StepWalk::enter(std::size_t unit, bool forwards) {
+  gather(unit);
+  for (std::size_t n = 1; n <= static_cast<std::size_t>(stage_.units[unit].ahead); ++n)
+    if (forwards || n <= unit) gather(forwards ? unit + n : unit - n);
+}
+
+void StepWalk::leave(std::size_t unit) {
+  if (gathered_[unit]) ledger_.give(weights, unit_bytes(unit));
+  gathered_[unit] = false;
+}
+
+}  // namespace sibyl

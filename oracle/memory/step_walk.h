@@ -1,0 +1,101 @@
+// One stage's turns, allocation by allocation: who holds which storage, and until when (footprint.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "models/training/training.h"
+#include "oracle/cost/price.h"
+#include "oracle/memory/ledger.h"
+#include "oracle/plan/plan.h"
+
+namespace sibyl {
+
+class StepWalk {
+ public:
+  StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device, Ledger& ledger);
+
+  void take_static();           // what is there before the step and stays, this step's batch with it
+  void take(const Turn& turn);  // each turn, in the order of the schedule
+  void update();
+
+ private:
+  // Storages of a micro-batch that is on its way: what autograd keeps, by step; inputs of segments that run again; what
+  // the rank itself holds until backward.
+  struct Held {
+    std::vector<std::vector<std::size_t>> saved, segments;
+    std::vector<std::size_t> own;
+  };
+  Held& held();
+  [[nodiscard]] int backward_turns() const;
+  [[nodiscard]] double bytes_of(LocalTensorId id) const;
+  std::size_t allocate(double bytes, MemoryKind kind) { return storages_.allocate(bytes, kind); }
+  void hold(std::size_t storage) { storages_.hold(storage); }
+  void release(std::size_t storage) { storages_.release(storage); }
+
+  void with_workspace(const std::optional<std::size_t>& kernel, auto&& body) {
+    const double extra = kernel ? priced_.prices[*kernel].estimate.workspace.value() : 0;
+    body();
+    if (extra > 0) ledger_.take(MemoryKind::workspace, extra), ledger_.give(MemoryKind::workspace, extra);
+  }
+
+  // Forward.
+  void forward();
+  void receive();
+  void keep(LocalTensorId id);
+  void hand_on();
+  [[nodiscard]] bool is_sent(LocalTensorId id) const;
+  [[nodiscard]] bool is_received(LocalTensorId id) const;
+  [[nodiscard]] bool dies(LocalTensorId id) const;
+  void run(std::size_t i, std::vector<int>& uses, bool saves);
+  void produce(const Compute& compute, const TrainingRule& rule);
+  void save(const Compute& compute, std::size_t step);
+  // Nothing moves, or sums are taken where their summands lie; all else is written anew. Nothing is kept for backward.
+  static bool in_place(const Transfer& transfer) {
+    return transfer.motion == Motion::none || transfer.motion == Motion::all_reduce;
+  }
+  void move(const Exchange& exchange);
+  void pack(const Exchange& exchange, const Transfer& transfer, LocalTensorId from, LocalTensorId to);
+  // Segments that run again, and units of parameters that are gathered.
+  void keep_inputs(std::size_t segment);
+  void replay(std::size_t segment);
+  void end_segment(std::size_t segment);
+  void gather(std::size_t unit);
+  [[nodiscard]] double unit_bytes(std::size_t unit) const;
+  void enter(std::size_t unit, bool forwards);
+  void leave(std::size_t unit);
+
+  // Backward.
+  void backward(Turn::Kind kind, bool last);
+  void receive_gradients();
+  void send_gradients();
+  void backward(std::size_t i);
+  void catch_up(std::size_t i);
+  void let_go(std::size_t i);
+  void forget_gradients(std::size_t i);
+  [[nodiscard]] std::size_t incoming(const Compute& compute) const;
+  void give_to_bucket(LocalTensorId id);
+  void differentiate(const Compute& compute, std::uint32_t mask, std::size_t incoming);
+  void move_back(const Exchange& exchange);
+  void receive_gradient(LocalTensorId id, std::size_t incoming, bool passed_through);
+  void add_gradient(std::size_t& gradient, double bytes, bool passed_through);
+
+  const Stage& stage_;
+  const PricedStage& priced_;
+  const Strategy& strategy_;
+  Ledger& ledger_;
+  Storages storages_;
+  std::vector<TrainingRule> rules_;
+  std::vector<std::size_t> storage_of_, gradient_of_;  // by LocalTensorId
+  std::map<int, Held> held_;                           // by micro-batch
+  std::vector<bool> again_;                            // by step: it runs again before its backward
+  std::vector<std::uint32_t> later_;                   // by step: gradients that a backward_weight turn computes
+  bool linked_;                                        // one of several stages
+  std::vector<bool> sharded_;                          // by tensor: a parameter of which ranks hold parts
+  std::vector<bool> gathered_;                         // by unit
+  int micro_batch_ = 0, backwards_ = 0;                // the one at hand; backward turns taken
+};
+
+}  // namespace sibyl

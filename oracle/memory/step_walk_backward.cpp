@@ -1,0 +1,150 @@
+// The backward half of StepWalk.
+#include <algorithm>
+
+#include "models/training/gradient_aliasing.h"
+#include "oracle/memory/step_walk.h"
+
+namespace sibyl {
+
+using enum MemoryKind;
+
+void StepWalk::backward(Turn::Kind kind, bool last) {
+  ledger_.phase("backward");
+  const bool later = kind == Turn::Kind::backward_weight;
+  if (!later) receive_gradients();
+  std::vector<int> to_come(stage_.tensors.size(), 0);
+  for (const Step& step : stage_.steps) each_gradient(stage_, step, [&](LocalTensorId id) { ++to_come[id.index()]; });
+  for (std::size_t i = stage_.steps.size(); i-- > 0;) {
+    for (std::size_t u = stage_.units.size(); u-- > 0;)
+      if (stage_.units[u].end == i + 1) enter(u, false);
+    for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
+      if (!later && stage_.recomputed[s].end == i + 1) replay(s);
+    if (later)
+      catch_up(i);
+    else
+      backward(i);
+    each_gradient(stage_, stage_.steps[i], [&](LocalTensorId id) {
+      if (--to_come[id.index()] == 0 && last) give_to_bucket(id);
+    });
+    for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
+      if (!later && stage_.recomputed[s].begin == i) end_segment(s);
+    for (std::size_t u = 0; u < stage_.units.size(); ++u)
+      if (stage_.units[u].begin == i) leave(u);
+  }
+  if (!later) send_gradients();
+  if (kind != Turn::Kind::backward_input) held_.erase(micro_batch_);
+}
+
+void StepWalk::receive_gradients() {
+  for (const Link& link : stage_.sends)
+    if (link.gradient) hold(gradient_of_[link.tensor.index()] = allocate(bytes_of(link.tensor), activations));
+}
+
+// Then the rank holds nothing more for this micro-batch.
+void StepWalk::send_gradients() {
+  for (const Link& link : stage_.receives) {
+    release(gradient_of_[link.tensor.index()]);
+    gradient_of_[link.tensor.index()] = Storages::none;
+  }
+  for (const std::size_t storage : held().own) release(storage);
+  held().own.clear();
+}
+
+void StepWalk::backward(std::size_t i) {
+  const auto* compute = std::get_if<Compute>(&stage_.steps[i]);
+  if (compute && compute->gradients == 0) return;
+  with_workspace(priced_.kernels.steps[i].backward, [&] {
+    if (compute)
+      differentiate(*compute, compute->gradients & ~later_[i], incoming(*compute));
+    else
+      move_back(std::get<Exchange>(stage_.steps[i]));
+  });
+  if (later_[i] != 0) {
+    // What the gradients of weights need stays: what autograd kept, and the gradient that came in.
+    hold(incoming(*compute));
+    held().saved[i].push_back(incoming(*compute));
+  } else {
+    let_go(i);
+  }
+  forget_gradients(i);
+}
+
+// The second part of a step's backward.
+void StepWalk::catch_up(std::size_t i) {
+  if (later_[i] == 0) return;
+  const std::size_t came_in = held().saved[i].empty() ? Storages::none : held().saved[i].back();
+  with_workspace(priced_.kernels.steps[i].backward_weight,
+                 [&] { differentiate(std::get<Compute>(stage_.steps[i]), later_[i], came_in); });
+  let_go(i);
+  forget_gradients(i);
+}
+
+void StepWalk::let_go(std::size_t i) {
+  for (const std::size_t storage : held().saved[i]) release(storage);
+  held().saved[i].clear();
+}
+
+void StepWalk::forget_gradients(std::size_t i) {
+  for (const LocalTensorId out : outputs_of(stage_.steps[i])) {
+    release(gradient_of_[out.index()]);
+    gradient_of_[out.index()] = Storages::none;
+  }
+}
+
+std::size_t StepWalk::incoming(const Compute& compute) const {
+  return compute.outputs.empty() ? Storages::none : gradient_of_[compute.outputs[0].index()];
+}
+
+// Of a sharded bucket the copy in its buffer is all that is wanted of a gradient.
+void StepWalk::give_to_bucket(LocalTensorId id) {
+  if (!sharded_[id.index()] || strategy_.exchange != GradientExchange::overlapped) return;
+  release(gradient_of_[id.index()]);
+  gradient_of_[id.index()] = Storages::none;
+}
+
+void StepWalk::differentiate(const Compute& compute, std::uint32_t mask, std::size_t incoming) {
+  const Signature s = signature(stage_, compute);
+  for (std::size_t in = 0; in < compute.inputs.size(); ++in) {
+    if (!(mask >> in & 1U)) continue;
+    receive_gradient(compute.inputs[in], incoming, passes_gradient_through(s, in));
+  }
+}
+
+void StepWalk::move_back(const Exchange& exchange) {
+  if (!stage_[exchange.input].requires_gradient) return;
+  const std::size_t incoming = gradient_of_[exchange.output.index()];
+  // A gradient that somebody else holds, too, is summed in a copy.
+  const bool shared = storages_.is_shared(incoming);
+  const bool copied = exchange.backward.motion == Motion::all_reduce && shared;
+  pack(exchange, exchange.backward, exchange.output, exchange.input);
+  receive_gradient(exchange.input, incoming, in_place(exchange.backward) && !copied);
+}
+
+// A tensor's first gradient is taken as it is, or is the incoming one; each later one is added.
+void StepWalk::receive_gradient(LocalTensorId id, std::size_t incoming, bool passed_through) {
+  const bool parameter = stage_[id].kind == TensorKind::parameter;
+  std::size_t& gradient = gradient_of_[id.index()];
+  if (gradient != Storages::none) {
+    add_gradient(gradient, bytes_of(id), passed_through);
+    return;
+  }
+  // Leaves, parameters and what was received, have a gradient of their own.
+  const bool shared = incoming != Storages::none && passed_through && !parameter && !is_received(id);
+  gradient = shared ? incoming : allocate(bytes_of(id), parameter ? gradients : activations);
+  hold(gradient);
+}
+
+// A further gradient is summed in place into the first, unless somebody else holds that one too (a gradient passed
+// through to several operands): then the sum is a new tensor.
+void StepWalk::add_gradient(std::size_t& gradient, double bytes, bool passed_through) {
+  if (!passed_through) ledger_.take(activations, bytes);
+  if (storages_.is_shared(gradient)) {
+    const std::size_t sum = allocate(bytes, storages_.kind(gradient));
+    release(gradient);
+    hold(sum);
+    gradient = sum;
+  }
+  if (!passed_through) ledger_.give(activations, bytes);
+}
+
+}  // namespace sibyl
