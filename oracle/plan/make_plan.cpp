@@ -1,8 +1,10 @@
+  SIBYL_CHECK(check_framework(strategy));
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "oracle/plan/buckets.h"
+#include "oracle/plan/framework.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/pipeline/stages.h"
 #include "oracle/plan/plan.h"
@@ -52,7 +54,9 @@ Mesh mesh_of(const Strategy& strategy) {
 
 void add_state(Stage& stage, const Strategy& strategy, const std::map<LocalTensorId, Tie>& ties) {
   add_updates(stage, strategy);
+  stage.scaled = strategy.precision == Precision::fp16;
   stage.gradients = gradient_syncs(stage, strategy, ties);
+  stage.buffer_broadcasts = buffer_broadcasts(stage, strategy);
   shard_state(stage, strategy);
   add_norms(stage, strategy);
   stage.recomputed = recomputed_segments(stage, strategy.recompute);
