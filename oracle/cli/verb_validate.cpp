@@ -83,7 +83,7 @@ class Bench {
     }
     std::string trainer;
     for (const auto& [name, path] :
-         {std::pair{"sibyl-calibrate", &bench.calibrator_}, {"sibyl-train", &bench.trainer_}}) {
+         {std::pair{"sibyl-calibrate", &bench.calibrator_}, {"sibyl-train", &trainer}}) {
       const auto found = find_program(name);
       if (!found)
         return fail(fmt::format("{} is not installed", name), {},

@@ -1,4 +1,3 @@
-  SIBYL_CHECK(check_framework(strategy));
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@ namespace {
 
 Result<void> check(const Graph& graph, const Strategy& strategy) {
   if (!graph.loss.valid()) return fail("the model has no loss to train", graph.name, "import it with a loss");
+  SIBYL_CHECK(check_framework(strategy));
   if (strategy.data < 1 || strategy.global_batch < 1 || strategy.accumulation < 1)
     return fail(ErrorCode::usage, "degrees of parallelism, batch and accumulation must be at least 1");
   const std::int64_t pieces = static_cast<std::int64_t>(strategy.data) * strategy.accumulation;
