@@ -19,6 +19,7 @@ struct OverlapSample {
   double compute_slowdown = 1.0;
   double communication_slowdown = 1.0;
   double spread = 0.0;
+  Algorithm algorithm = Algorithm::automatic;  // whose all-reduce ran: gloo's, else the calibration's own library's
 };
 
 struct IoSample {

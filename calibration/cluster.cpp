@@ -12,7 +12,8 @@ namespace sibyl {
 namespace {
 
 Result<Cluster> build(std::string name, const TopologySpec& spec, Algorithm algorithm, Calibration calibration,
-                      OverlapSample overlap, Seconds step_overhead, BytesPerSecond storage, const std::string& where) {
+                      OverlapSample overlap, OverlapSample overlap_with_gloo, Seconds step_overhead, BytesPerSecond storage,
+                      const std::string& where) {
   auto topology = Topology::make(spec);
   if (!topology) return fail(topology.error().message, where, topology.error().hint);
   return Cluster{std::move(name),
@@ -22,6 +23,7 @@ Result<Cluster> build(std::string name, const TopologySpec& spec, Algorithm algo
                  Network(std::move(*topology), std::move(calibration.point_to_point),
                          std::move(calibration.collectives), algorithm),
                  overlap,
+                 overlap_with_gloo,
                  step_overhead,
                  composition_of(calibration.steps),
                  storage};
@@ -39,6 +41,7 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
   SIBYL_TRY(const ClusterFile described, parse_cluster_file(text, file));
   SIBYL_TRY(Calibration calibration, named_calibration(described, folder));
   const OverlapSample overlap = described.overlap.value_or(typical_overlap(calibration));
+  const OverlapSample with_gloo = described.overlap.value_or(typical_overlap(calibration, Algorithm::gloo));
   const Seconds overhead = described.step_overhead_per_operation.value_or(calibration.step_overhead_per_operation);
   const BytesPerSecond storage = described.storage_read.value_or(reading_rate(calibration));
   TopologySpec topology = described.topology;
@@ -48,7 +51,8 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
     calibration.point_to_point = std::move(other.point_to_point);
     calibration.collectives = std::move(other.collectives);
   }
-  return build(described.name, topology, described.algorithm, std::move(calibration), overlap, overhead, storage, file);
+  return build(described.name, topology, described.algorithm, std::move(calibration), overlap, with_gloo, overhead,
+               storage, file);
 }
 
 }  // namespace
@@ -58,9 +62,11 @@ std::vector<std::string> shipped_clusters() { return shipped::names(shipped::Kin
 Result<Cluster> measured_cluster(Calibration calibration, std::string name, const std::string& where) {
   const TopologySpec spec = measured_topology(calibration);
   const OverlapSample overlap = typical_overlap(calibration);
+  const OverlapSample with_gloo = typical_overlap(calibration, Algorithm::gloo);
   const Seconds overhead = calibration.step_overhead_per_operation;
   const BytesPerSecond storage = reading_rate(calibration);
-  return build(std::move(name), spec, Algorithm::automatic, std::move(calibration), overlap, overhead, storage, where);
+  return build(std::move(name), spec, Algorithm::automatic, std::move(calibration), overlap, with_gloo, overhead,
+               storage, where);
 }
 
 Result<Cluster> load_cluster(const std::string& name_or_path) {

@@ -22,6 +22,7 @@ struct Cluster {
   KernelTable kernels;
   Network network;
   OverlapSample overlap;
+  OverlapSample overlap_with_gloo;  // beside PyTorch's all-reduce between CPUs; as `overlap` where it was not measured
   Seconds step_overhead_per_operation;
   Composition composition;
   BytesPerSecond storage_read{};  // of one node, all its ranks together; 0 where it is not known

@@ -74,6 +74,14 @@ Line collective_line(const CollectiveSample& s) {
           {"spread", s.spread}};
 }
 
+Line overlap_line(const OverlapSample& s) {
+  Line line{{"compute_slowdown", s.compute_slowdown},
+            {"communication_slowdown", s.communication_slowdown},
+            {"spread", s.spread}};
+  if (s.algorithm != Algorithm::automatic) line["algorithm"] = to_string(s.algorithm);
+  return line;
+}
+
 template <class Sample, class ToLine>
 std::string array(std::string_view name, const std::vector<Sample>& samples, const ToLine& to_line) {
   std::string text = fmt::format(",\n\"{}\": [", name);
@@ -192,10 +200,11 @@ Calibration calibration(const JsonValue& root) {
   root.each("point_to_point", [&](const JsonValue& v) { c.point_to_point.push_back(point_to_point(v)); });
   root.each("collectives", [&](const JsonValue& v) { c.collectives.push_back(collective(v, sources)); });
   root.each("overlap", [&](const JsonValue& v) {
-    v.only({"compute_slowdown", "communication_slowdown", "spread"});
-    c.overlap.push_back({v.number("compute_slowdown", Sign::positive),
-                         v.number("communication_slowdown", Sign::positive),
-                         v.number_or("spread", Sign::not_negative, 0)});
+    v.only({"compute_slowdown", "communication_slowdown", "spread", "algorithm"});
+    c.overlap.push_back(
+        {v.number("compute_slowdown", Sign::positive), v.number("communication_slowdown", Sign::positive),
+         v.number_or("spread", Sign::not_negative, 0),
+         unwrap(parse_algorithm(v.text_or("algorithm", "automatic")), v, "algorithm", Algorithm::automatic)});
   });
   root.each("io", [&](const JsonValue& v) {
     v.only({"write", "bytes", "time_s"});
@@ -239,11 +248,7 @@ std::string write(const Calibration& c) {
   text += kernels;
   text += array("point_to_point", c.point_to_point, point_to_point_line);
   text += collectives;
-  text += array("overlap", c.overlap, [](const OverlapSample& s) {
-    return Line{{"compute_slowdown", s.compute_slowdown},
-                {"communication_slowdown", s.communication_slowdown},
-                {"spread", s.spread}};
-  });
+  text += array("overlap", c.overlap, overlap_line);
   text += array("io", c.io, [](const IoSample& s) {
     return Line{{"write", s.write}, {"bytes", s.bytes.value()}, {"time_s", s.time.value()}};
   });

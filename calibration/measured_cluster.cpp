@@ -60,16 +60,17 @@ TopologySpec measured_topology(const Calibration& c) {
   return spec;
 }
 
-OverlapSample typical_overlap(const Calibration& c) {
-  if (c.overlap.empty()) return {};
+OverlapSample typical_overlap(const Calibration& c, Algorithm library) {
   std::vector<double> compute, communication;
   double spread = 0.0;
   for (const OverlapSample& s : c.overlap) {
+    if (s.algorithm != library) continue;
     compute.push_back(s.compute_slowdown);
     communication.push_back(s.communication_slowdown);
     spread = std::max(spread, s.spread);
   }
-  return {median(compute), median(communication), spread};
+  if (compute.empty()) return library == Algorithm::automatic ? OverlapSample{} : typical_overlap(c);
+  return {median(compute), median(communication), spread, library};
 }
 
 BytesPerSecond reading_rate(const Calibration& c) {

@@ -9,8 +9,9 @@ namespace sibyl {
 
 TopologySpec measured_topology(const Calibration& calibration);
 
-// The median of the overlap samples; none = no slow-down.
-OverlapSample typical_overlap(const Calibration& calibration);
+// The median of the overlap samples taken beside this library's all-reduce (beside its own, where there is none of that);
+// none = no slow-down.
+OverlapSample typical_overlap(const Calibration& calibration, Algorithm library = Algorithm::automatic);
 
 // Of storage, reading its largest sample; 0 where none was taken.
 BytesPerSecond reading_rate(const Calibration& calibration);

@@ -26,13 +26,14 @@ constexpr std::array<std::pair<Collective, std::string_view>, 7> collective_name
      {Collective::all_to_all, "all_to_all"},
      {Collective::send_receive, "send_receive"}}};
 
-constexpr std::array<std::pair<Algorithm, std::string_view>, 6> algorithm_names{
+constexpr std::array<std::pair<Algorithm, std::string_view>, 7> algorithm_names{
     {{Algorithm::automatic, "automatic"},
      {Algorithm::ring, "ring"},
      {Algorithm::recursive_doubling, "recursive_doubling"},
      {Algorithm::rabenseifner, "rabenseifner"},
      {Algorithm::tree, "tree"},
-     {Algorithm::hierarchical, "hierarchical"}}};
+     {Algorithm::hierarchical, "hierarchical"},
+     {Algorithm::gloo, "gloo"}}};
 
 // Errors (one standard deviation, relative) that no sample tells: see docs/models/network.md.
 constexpr double error_per_octave_of_gap = 0.02;     // interpolating between sizes
@@ -232,7 +233,9 @@ Estimate Network::Model::estimate(Collective collective, Algorithm chosen, doubl
 }
 
 bool Network::Model::any(Collective collective) const {
-  return std::ranges::any_of(algorithm_names, [&](const auto& known) { return table.has(collective, known.first); });
+  return std::ranges::any_of(algorithm_names, [&](const auto& known) {
+    return known.first != Algorithm::gloo && table.has(collective, known.first);
+  });
 }
 
 void Network::Model::take_collectives(const Model& from) {
@@ -336,29 +339,30 @@ Estimate Network::point_to_point(Bytes bytes, bool same_node, int pairs) const {
                         same_node ? model_->octaves_inside : model_->octaves_across);
 }
 
-CollectiveEstimate Network::collective(Collective collective, Bytes bytes, GroupPlacement placement) const {
-  CollectiveEstimate result = measured_collective(collective, bytes, placement);
+CollectiveEstimate Network::collective(Collective collective, Bytes bytes, GroupPlacement placement,
+                                       Algorithm asked) const {
+  CollectiveEstimate result = measured_collective(collective, bytes, placement, asked);
   const double inside = placement.ranks_per_node > 1 ? model_->octaves_inside : 0.0;
   const double across = placement.nodes > 1 ? model_->octaves_across : 0.0;
   result.time = on_other_links(result.time, std::max(inside, across));
   return result;
 }
 
-CollectiveEstimate Network::measured_collective(Collective collective, Bytes bytes, GroupPlacement placement) const {
+CollectiveEstimate Network::measured_collective(Collective collective, Bytes bytes, GroupPlacement placement,
+                                                Algorithm asked) const {
   const Model& model = *model_;
   const double size = std::max(0.0, bytes.value());
   if (placement.size() <= 1) return {{Seconds{0.0}, 0.0, Provenance::measured}, Algorithm::ring};
-  const Algorithm asked =
-      model.algorithm == Algorithm::automatic
-          ? Algorithm::automatic
-          : collective::resolve(collective, model.algorithm, static_cast<std::int64_t>(size), placement.size());
+  if (asked == Algorithm::automatic) asked = model.algorithm;
+  if (asked != Algorithm::automatic)
+    asked = collective::resolve(collective, asked, static_cast<std::int64_t>(size), placement.size());
   if (asked != Algorithm::automatic) return {model.estimate(collective, asked, size, placement), asked};
   // The library's own choice, where it was measured; else the algorithm that is fastest.
   if (model.table.has(collective, asked) || !model.any(collective))
     return {model.estimate(collective, asked, size, placement), model.fastest(collective, size, placement)};
   std::optional<CollectiveEstimate> best;
   for (const auto& [candidate, name] : algorithm_names) {
-    if (!model.table.has(collective, candidate)) continue;
+    if (candidate == Algorithm::gloo || !model.table.has(collective, candidate)) continue;
     const CollectiveEstimate here{model.estimate(collective, candidate, size, placement), candidate};
     if (!best || here.time.time < best->time.time) best = here;
   }

@@ -19,7 +19,8 @@ namespace sibyl {
 enum class Collective { all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all, send_receive };
 std::string_view to_string(Collective collective);
 
-enum class Algorithm { automatic, ring, recursive_doubling, rabenseifner, tree, hierarchical };
+// gloo: what that library runs, whose times are its own; all others are sibyl::Communicator's or a GPU library's.
+enum class Algorithm { automatic, ring, recursive_doubling, rabenseifner, tree, hierarchical, gloo };
 std::string_view to_string(Algorithm algorithm);
 Result<Algorithm> parse_algorithm(std::string_view text);
 
@@ -82,13 +83,15 @@ class Network {
   // is no longer called measured, and its error grows with the change. `spec` must have the same kind of device link.
   [[nodiscard]] Result<Network> with_links(const TopologySpec& spec) const;
   [[nodiscard]] Estimate point_to_point(Bytes bytes, bool same_node, int pairs = 1) const;
-  [[nodiscard]] CollectiveEstimate collective(Collective collective, Bytes bytes, GroupPlacement placement) const;
+  // `asked`: what the caller runs, where that is not the network's own choice.
+  [[nodiscard]] CollectiveEstimate collective(Collective collective, Bytes bytes, GroupPlacement placement,
+                                              Algorithm asked = Algorithm::automatic) const;
 
  private:
   struct Model;
   explicit Network(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
   [[nodiscard]] CollectiveEstimate measured_collective(Collective collective, Bytes bytes,
-                                                       GroupPlacement placement) const;
+                                                       GroupPlacement placement, Algorithm asked) const;
   std::shared_ptr<const Model> model_;
 };
 

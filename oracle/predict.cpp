@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "oracle/bottleneck.h"
+#include "oracle/cost/framework.h"
 #include "oracle/cost/plan_for.h"
 #include "oracle/cost/price.h"
 #include "oracle/interval.h"
@@ -65,14 +66,20 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.zero = strategy.zero;
   if (strategy.recompute != Recompute::none) prediction.recompute = to_string(strategy.recompute);
   prediction.order = order_text(strategy);
+  if (strategy.framework != Framework::sibyl) prediction.framework = to_string(strategy.framework);
   const PricedMessage* last = nullptr;
   bool exchanges = false;  // between operations
   for (const PricedStage& stage : priced) {
-    prediction.buckets = std::max(prediction.buckets, static_cast<int>(stage.messages.size()));
+    if (stage.messages.size() > prediction.bucket_bytes.size()) {
+      prediction.bucket_bytes.clear();
+      for (const PricedMessage& message : stage.messages)
+        prediction.bucket_bytes.push_back(static_cast<std::int64_t>(message.bytes.value()));
+    }
     if (!stage.messages.empty()) last = &stage.messages.back();
     exchanges = exchanges || std::any_of(stage.exchanges.begin(), stage.exchanges.end(),
                                          [](const PricedExchange& e) { return e.forward || e.backward; });
   }
+  prediction.buckets = static_cast<int>(prediction.bucket_bytes.size());
   const Algorithm algorithm = last ? last->estimate.algorithm : Algorithm::ring;
   if (last || exchanges) prediction.algorithm = to_string(algorithm);
   for (int coordinate = 0; coordinate < plan.mesh.size(MeshAxis::pipeline); ++coordinate) {
@@ -149,7 +156,7 @@ Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const C
   SIBYL_CHECK(check_devices(strategy, cluster));
   SIBYL_TRY(const Plan plan, plan_for(graph, strategy, cluster));
   const std::vector<PricedStage> priced = price(plan, cluster);
-  const Slowdown slowdown{cluster.overlap.compute_slowdown, cluster.overlap.communication_slowdown};
+  const Slowdown slowdown = slowdown_of(strategy, cluster);
   Prediction prediction;
   const Answer answer = plan.stages.size() == 1
                             ? answer_for(plan, priced, slowdown, cluster)

@@ -79,9 +79,11 @@ struct Prediction {
   int devices = 1, nodes = 1;
   std::int64_t global_batch = 1, micro_batch = 1, micro_batches = 1;
   int buckets = 0;
+  std::vector<std::int64_t> bucket_bytes;  // in the order they are sent
   std::string parallel, precision, optimizer, algorithm;
   int zero = 0;
   std::string recompute, order;   // where they are not as usual; else empty
+  std::string framework;          // other than Sibyl's own trainer; else empty
   std::string schedule;           // of a pipeline; else empty, as are its stages
   std::vector<StageCost> stages;
 };

@@ -15,6 +15,8 @@ constexpr std::array<std::string_view, 4> precision_names = {"fp32", "tf32", "fp
 
 constexpr std::array<std::string_view, 3> recompute_names = {"none", "selective", "full"};
 
+constexpr std::array<std::string_view, 2> framework_names = {"sibyl", "pytorch-ddp"};
+
 std::string choices(auto&& names) {
   std::string text;
   for (const std::string_view name : names) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
@@ -49,6 +51,11 @@ Result<Precision> parse_precision(std::string_view text) {
 std::string_view to_string(Recompute recompute) { return recompute_names[static_cast<std::size_t>(recompute)]; }
 Result<Recompute> parse_recompute(std::string_view text) {
   return parse_choice<Recompute>(text, recompute_names, "a way to recompute");
+}
+
+std::string_view to_string(Framework framework) { return framework_names[static_cast<std::size_t>(framework)]; }
+Result<Framework> parse_framework(std::string_view text) {
+  return parse_choice<Framework>(text, framework_names, "a framework");
 }
 
 std::string_view to_string(OptimizerKind kind) { return enum_names(kind)[static_cast<std::size_t>(kind)]; }

@@ -29,6 +29,11 @@ enum class Recompute {
   full,       // every block: only its input is kept (Chen et al., 2016)
 };
 
+// Whose training it is: what is done beside the passes, and by which library (plan/framework.h).
+enum class Framework { sibyl, pytorch_ddp };
+std::string_view to_string(Framework framework);
+Result<Framework> parse_framework(std::string_view text);
+
 // Where samples lie when a step wants them.
 enum class DataSource { memory, storage };
 
@@ -61,6 +66,7 @@ struct Strategy {
   Bytes bucket{25.0 * 1024 * 1024};
   Bytes first_bucket{1024.0 * 1024};
   DataSource data_source = DataSource::memory;
+  Framework framework = Framework::sibyl;
 
   [[nodiscard]] int degree(MeshAxis axis) const;
   [[nodiscard]] int devices() const { return data * devices_per_replica(); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "oracle/cost/framework.h"
 #include "oracle/cost/plan_for.h"
 #include "oracle/cost/price.h"
 #include "oracle/plan/names.h"
@@ -132,7 +133,7 @@ class ProcessWriter {
 TraceProcess process_of(const Graph& graph, const Plan& plan, const Cluster& cluster, const Prediction& prediction) {
   const Stage& stage = plan.stages.front();
   const PricedStage priced = price(plan, stage, cluster);
-  const Slowdown slowdown{cluster.overlap.compute_slowdown, cluster.overlap.communication_slowdown};
+  const Slowdown slowdown = slowdown_of(plan.strategy, cluster);
   const Writer writer(stage, priced, cluster.kernels.device().backend);
   ProcessWriter process(0, plan.mesh.size(), "");
   for (const NamedSpan& span : timeline(graph, stage, priced, slowdown)) process.add(span.track, writer.written(span));
@@ -143,7 +144,7 @@ TraceProcess process_of(const Graph& graph, const Plan& plan, const Cluster& clu
 TraceProcess process_of(const Graph& graph, const Plan& plan, const std::vector<PricedStage>& priced,
                         const SimulatedPipeline& pipeline, std::size_t coordinate, const Cluster& cluster,
                         const Prediction& prediction) {
-  const Slowdown slowdown{cluster.overlap.compute_slowdown, cluster.overlap.communication_slowdown};
+  const Slowdown slowdown = slowdown_of(plan.strategy, cluster);
   const int rank = static_cast<int>(coordinate) * plan.mesh.stride(MeshAxis::pipeline);
   const int alike = plan.mesh.size() / plan.mesh.size(MeshAxis::pipeline);
   ProcessWriter process(rank, alike, fmt::format(", pipeline device {}", coordinate));
@@ -178,8 +179,7 @@ Result<PredictedTrace> trace_step(const Graph& graph, const Strategy& strategy, 
     trace.processes.push_back(process_of(graph, plan, cluster, prediction));
   } else {
     const std::vector<PricedStage> priced = price(plan, cluster);
-    const SimulatedPipeline pipeline = simulate_pipeline(
-        plan, priced, {cluster.overlap.compute_slowdown, cluster.overlap.communication_slowdown});
+    const SimulatedPipeline pipeline = simulate_pipeline(plan, priced, slowdown_of(strategy, cluster));
     for (std::size_t c = 0; c < plan.schedule.size(); ++c)
       trace.processes.push_back(process_of(graph, plan, priced, pipeline, c, cluster, prediction));
   }

@@ -61,7 +61,9 @@ Result<void> measure_network(const Ranks& ranks, Session& session, Seconds budge
 
 Result<void> measure_overlap(const Ranks& ranks, Session& session) {
   if (alone(ranks, "overlap")) return {};
-  if (ranks.greatest(session.calibration().overlap.empty() ? 0 : 1) == 1) return {};
+  const auto& samples = session.calibration().overlap;
+  const bool have = std::ranges::any_of(samples, [](const OverlapSample& s) { return s.algorithm == Algorithm::automatic; });
+  if (ranks.greatest(have ? 1 : 0) == 1) return {};
   Communicator world = Communicator::world();
   std::vector<int> everyone(static_cast<std::size_t>(ranks.size()));
   for (std::size_t i = 0; i < everyone.size(); ++i) everyone[i] = static_cast<int>(i);

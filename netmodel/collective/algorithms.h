@@ -32,12 +32,14 @@ double recursive_doubling_seconds(const Job& job, const Wire& wire);
 double rabenseifner_seconds(const Job& job, const Wire& wire);
 double tree_seconds(const Job& job, const Wire& wire);
 double hierarchical_seconds(const Job& job, const Wire& wire);
+double gloo_seconds(const Job& job, const Wire& wire);
 double pairwise_seconds(const Job& job, const Wire& wire);  // all_to_all, send_receive
 
 std::int64_t ring_elements(Collective collective, std::int64_t elements, int size, int rank);
 std::int64_t recursive_doubling_elements(std::int64_t elements, int size, int rank);
 std::int64_t rabenseifner_elements(std::int64_t elements, int size, int rank);
 std::int64_t tree_elements(Collective collective, std::int64_t elements, int size, int rank);
+std::int64_t gloo_elements(Collective collective, std::int64_t elements, std::int64_t element_bytes, int size, int rank);
 
 // What runs when `algorithm` is asked for: itself where it offers the collective, ring or tree where not; and for
 // automatic what sibyl::Communicator chooses by size:

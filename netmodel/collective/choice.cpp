@@ -20,7 +20,7 @@ bool runs(Collective collective, Algorithm algorithm) {
     case Collective::all_reduce: return algorithm != Algorithm::automatic;
     case Collective::reduce_scatter:
     case Collective::all_gather: return algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
-    case Collective::broadcast:
+    case Collective::broadcast: return algorithm == Algorithm::tree || algorithm == Algorithm::gloo;
     case Collective::reduce: return algorithm == Algorithm::tree;
     case Collective::all_to_all:
     case Collective::send_receive: return algorithm == Algorithm::ring;
@@ -37,6 +37,7 @@ double seconds(const Job& job, Algorithm algorithm, const Wire& wire) {
     case Algorithm::rabenseifner: return rabenseifner_seconds(job, wire);
     case Algorithm::tree: return tree_seconds(job, wire);
     case Algorithm::hierarchical: return hierarchical_seconds(job, wire);
+    case Algorithm::gloo: return gloo_seconds(job, wire);
     case Algorithm::ring:
     case Algorithm::automatic: break;
   }
@@ -71,6 +72,8 @@ std::int64_t bytes_sent(Collective collective, Algorithm algorithm, std::int64_t
       return c::recursive_doubling_elements(elements, group_size, rank) * element_bytes;
     case Algorithm::rabenseifner: return c::rabenseifner_elements(elements, group_size, rank) * element_bytes;
     case Algorithm::tree: return c::tree_elements(collective, elements, group_size, rank) * element_bytes;
+    case Algorithm::gloo:
+      return c::gloo_elements(collective, elements, element_bytes, group_size, rank) * element_bytes;
     // Hierarchical too: a byte count knows no placement, and the communicator runs a ring when asked for it.
     default: return c::ring_elements(collective, elements, group_size, rank) * element_bytes;
   }

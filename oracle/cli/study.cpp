@@ -28,17 +28,30 @@ Option data_option() {
           .choices = {"memory", "storage"}};
 }
 
+Option framework_option() {
+  return {.name = "--framework",
+          .value = "NAME",
+          .help = "whose training is priced: Sibyl's own trainer, or PyTorch's DistributedDataParallel",
+          .fallback = "sibyl",
+          .choices = {"sibyl", "pytorch-ddp"}};
+}
+
 std::vector<Option> study_options() {
   return concatenated(
       {{cluster_option(),
         {.name = "--devices", .value = "N", .help = "how many devices; all of the cluster unless given"}},
        strategy_options(),
-       {data_option()},
+       {data_option(), framework_option()},
        model_options()});
 }
 
 void read_data_source(const Arguments& arguments, Strategy& strategy) {
   strategy.data_source = arguments.text("--data-from") == "storage" ? DataSource::storage : DataSource::memory;
+}
+
+Result<void> read_framework(const Arguments& arguments, Strategy& strategy) {
+  const auto name = arguments.text("--framework");
+  return name ? parse_framework(*name).map([&](Framework framework) { strategy.framework = framework; }) : Result<void>{};
 }
 
 Result<Strategy> read_strategy_for(const Arguments& arguments, const Cluster& cluster) {
@@ -53,6 +66,7 @@ Result<Strategy> read_strategy_for(const Arguments& arguments, const Cluster& cl
   }
   SIBYL_TRY(Strategy strategy, read_strategy(arguments, devices));
   read_data_source(arguments, strategy);
+  SIBYL_CHECK(read_framework(arguments, strategy));
   return strategy;
 }
 

@@ -16,9 +16,11 @@ Option cluster_option();  // --cluster, which must be given
 Result<Cluster> read_cluster(const Arguments& arguments);
 
 Option data_option();  // --data-from
+Option framework_option();  // --framework
 // All that says what is priced: cluster, devices, strategy, data, model.
 std::vector<Option> study_options();
 void read_data_source(const Arguments& arguments, Strategy& strategy);
+Result<void> read_framework(const Arguments& arguments, Strategy& strategy);
 
 // --devices; the whole cluster where neither it nor --parallel is given.
 // --data-from is read, too.

@@ -47,6 +47,7 @@ Result<int> run(const Arguments& arguments) {
   SIBYL_TRY(const Cluster cluster, read_cluster(arguments));
   SIBYL_TRY(Strategy strategy, read_strategy(arguments, counts.front()));
   read_data_source(arguments, strategy);
+  SIBYL_CHECK(read_framework(arguments, strategy));
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, micro_batch_of(strategy)));
   const ScaleReport report{model_name(arguments.operands().front()), cluster.name, scaling,
                            scale(graph, strategy, cluster, counts, scaling)};
@@ -82,7 +83,7 @@ Verb scale_verb() {
                      {.name = "--weak", .help = "each device keeps its batch (implied by --batch N/device)"},
                      {.name = "--strong", .help = "the step keeps its batch (implied by --batch N)"}},
                     std::move(strategy),
-                    {data_option()},
+                    {data_option(), framework_option()},
                     model_options(),
                     table_options(),
                     output_options()});

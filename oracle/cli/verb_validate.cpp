@@ -23,8 +23,9 @@ Command case_command() {
   c.program = "sibyl predict";  // whose options it takes
   c.operands = "MODEL";
   c.least_operands = c.most_operands = 1;
-  c.options = concatenated(
-      {{{.name = "--devices", .value = "N", .help = "ranks", .fallback = "1"}}, strategy_options(), model_options()});
+  c.options = concatenated({{{.name = "--devices", .value = "N", .help = "ranks", .fallback = "1"}, framework_option()},
+                            strategy_options(),
+                            model_options()});
   return c;
 }
 
@@ -40,6 +41,7 @@ Result<Case> read_case(const std::string& line) {
   SIBYL_TRY(Arguments arguments, Arguments::parse(case_command(), words));
   SIBYL_TRY(const auto devices, arguments.integer("--devices", 1, most_devices));
   SIBYL_TRY(Strategy strategy, read_strategy(arguments, static_cast<int>(*devices)));
+  SIBYL_CHECK(read_framework(arguments, strategy));
   return Case{line, std::move(words), std::move(arguments), std::move(strategy)};
 }
 
@@ -79,13 +81,18 @@ class Bench {
       if (!words) return fail(ErrorCode::usage, words.error().message, "--launcher");
       bench.launcher_ = std::move(*words);
     }
+    std::string trainer;
     for (const auto& [name, path] :
-         {std::pair{"sibyl-calibrate", &bench.calibrator_}, {"sibyl-train", &bench.trainer_}}) {
+         {std::pair{"sibyl-calibrate", &bench.calibrator_}, {"sibyl-train", &trainer}}) {
       const auto found = find_program(name);
       if (!found)
         return fail(fmt::format("{} is not installed", name), {},
                     "build Sibyl with MPI and libtorch; `sibyl doctor` tells more");
       *path = found->string();
+    }
+    bench.trainer_ = {trainer};
+    if (const auto words = arguments.text("--trainer")) {
+      SIBYL_TRY(bench.trainer_, split_words(*words));
     }
     return bench;
   }
@@ -112,7 +119,7 @@ class Bench {
 
  private:
   // The launcher's words with {ranks} filled in, then the program's.
-  [[nodiscard]] std::vector<std::string> launched(int ranks, const std::string& program) const {
+  [[nodiscard]] std::vector<std::string> launched(int ranks, const std::vector<std::string>& program) const {
     std::vector<std::string> words;
     for (const std::string& word : launcher_) {
       const std::size_t at = word.find("{ranks}");
@@ -120,13 +127,13 @@ class Bench {
                                               : word.substr(0, at) + std::to_string(ranks) + word.substr(at + 7));
     }
     if (launcher_.empty() && ranks > 1) words = {"mpirun", "-np", std::to_string(ranks)};
-    words.push_back(program);
+    words.insert(words.end(), program.begin(), program.end());
     return words;
   }
 
   // Times this case's kernels, unless the calibration has `samples` of them already.
   [[nodiscard]] Result<void> calibrate(const Case& one, int samples) const {
-    std::vector<std::string> words = launched(one.strategy.devices(), calibrator_);
+    std::vector<std::string> words = launched(one.strategy.devices(), {calibrator_});
     words.insert(words.end(), {"compute", "--for", one.arguments.operands().front(), "--batches",
                                std::to_string(micro_batch_of(one.strategy)), "--optimizer",
                                std::string(to_string(one.strategy.optimizer)), "--samples", std::to_string(samples),
@@ -146,8 +153,8 @@ class Bench {
     return run_process(words).and_then([&](const std::string& json) { return parse_training_run(json, one.text); });
   }
 
-  std::string calibration_, calibrator_, trainer_;
-  std::vector<std::string> launcher_, run_words_, thread_words_;
+  std::string calibration_, calibrator_;
+  std::vector<std::string> launcher_, trainer_, run_words_, thread_words_;
   std::optional<std::string> kernel_budget_;
   bool calibrate_ = true;
 };
@@ -251,6 +258,10 @@ Verb validate_verb() {
                      {.name = "--launcher",
                       .value = "WORDS",
                       .help = "what starts a program on {ranks} ranks; mpirun -np {ranks} unless given"},
+                     {.name = "--trainer",
+                      .value = "WORDS",
+                      .help = "what trains a case in place of sibyl-train, given the same options and printing the "
+                              "same JSON, as tools/ddp/train.py does"},
                      {.name = "--steps", .value = "N", .help = "steps measured", .fallback = "15"},
                      {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
                      {.name = "--rounds",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "oracle/cost/framework.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/zero.h"
 
@@ -30,6 +31,7 @@ int first_rank(const Plan& plan, int stage) {
 
 void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
   const std::vector<std::size_t> completing = completing_steps(stage);
+  const Algorithm library = exchange_algorithm(plan.strategy, cluster);
   for (const GradientSync& sync : stage.gradients) {
     const GroupPlacement group =
         sync.stages.empty() ? placement(plan.mesh, sync.axes, cluster.devices_per_node)
@@ -39,7 +41,7 @@ void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster
       PricedMessage message;
       message.bytes = Bytes{static_cast<double>(bucket.bytes())};
       const Collective collective = sync.sharded() ? Collective::reduce_scatter : Collective::all_reduce;
-      message.estimate = cluster.network.collective(collective, message.bytes, group);
+      message.estimate = cluster.network.collective(collective, message.bytes, group, library);
       message.scattered = sync.sharded();
       message.overlapped = sync.overlapped;
       message.stages = sync.stages;
@@ -70,6 +72,17 @@ void price_gathers(const Plan& plan, const Stage& stage, const Cluster& cluster,
     for (std::size_t b = 0; stage.gradients[s].sharded() && b < stage.gradients[s].buckets.size(); ++b)
       if (!has_unit(stage, s, b))
         priced.gathers.push_back(price_gather(plan, stage.gradients[s], stage.gradients[s].buckets[b], cluster));
+}
+
+void price_broadcasts(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
+  const GroupPlacement group = placement(plan.mesh, MeshAxis::data, cluster.devices_per_node);
+  for (const std::int64_t bytes : stage.buffer_broadcasts) {
+    PricedMessage message;
+    message.bytes = Bytes{static_cast<double>(bytes)};
+    message.estimate = cluster.network.collective(Collective::broadcast, message.bytes, group,
+                                                  exchange_algorithm(plan.strategy, cluster));
+    priced.gathers.push_back(message);
+  }
 }
 
 void price_norms(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
@@ -172,6 +185,7 @@ PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster) 
   price_exchanges(plan, stage, cluster, priced);
   price_links(plan, stage, cluster, priced);
   price_gathers(plan, stage, cluster, priced);
+  price_broadcasts(plan, stage, cluster, priced);
   price_norms(plan, stage, cluster, priced);
   return priced;
 }

@@ -41,7 +41,7 @@ struct PricedStage {
   std::vector<PricedExchange> exchanges;  // parallel to Stage::steps; of computations empty
   std::vector<PricedMessage> unit_gathers;  // parallel to Stage::units
   // After backward, each waited for: the norm that gradients are clipped by, norms of tensors, and what was updated by
-  // parts is gathered.
+  // parts is gathered. With the gathers: buffers that are broadcast, before the next forward.
   std::optional<CollectiveEstimate> clip_norm, tensor_norms;
   std::vector<PricedMessage> gathers;
   std::optional<Estimate> send_forward;   // of all it sends to the next stage for one micro-batch

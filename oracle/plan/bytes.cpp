@@ -120,6 +120,8 @@ BytesSent bytes_by_kind(const Plan& plan, int rank, Algorithm algorithm) {
     for (std::size_t s = 0; s < stage.gradients.size(); ++s) add_sync(stage, s, group, sent);
     if (stage.clip) sent.norms += group.sends(stage.clip->axes, Collective::all_reduce, 1, DType::f32);
     sent.norms += group.sends(stage.norm_axes, Collective::all_reduce, norm_elements(stage), DType::f32);
+    for (const std::int64_t bytes : stage.buffer_broadcasts)
+      sent.parameters += group.sends({MeshAxis::data}, Collective::broadcast, bytes, DType::u8);
     sent.parameters += micro_batches * unit_bytes(stage, group);
     sent.links += micro_batches * (link_bytes(stage, Pass::forward) + link_bytes(stage, Pass::backward));
     const std::vector<bool> again = recomputed_steps(stage);

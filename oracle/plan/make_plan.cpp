@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "oracle/plan/buckets.h"
+#include "oracle/plan/framework.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/pipeline/stages.h"
 #include "oracle/plan/plan.h"
@@ -18,6 +19,7 @@ namespace {
 
 Result<void> check(const Graph& graph, const Strategy& strategy) {
   if (!graph.loss.valid()) return fail("the model has no loss to train", graph.name, "import it with a loss");
+  SIBYL_CHECK(check_framework(strategy));
   if (strategy.data < 1 || strategy.global_batch < 1 || strategy.accumulation < 1)
     return fail(ErrorCode::usage, "degrees of parallelism, batch and accumulation must be at least 1");
   const std::int64_t pieces = static_cast<std::int64_t>(strategy.data) * strategy.accumulation;
@@ -52,7 +54,9 @@ Mesh mesh_of(const Strategy& strategy) {
 
 void add_state(Stage& stage, const Strategy& strategy, const std::map<LocalTensorId, Tie>& ties) {
   add_updates(stage, strategy);
+  stage.scaled = strategy.precision == Precision::fp16;
   stage.gradients = gradient_syncs(stage, strategy, ties);
+  stage.buffer_broadcasts = buffer_broadcasts(stage, strategy);
   shard_state(stage, strategy);
   add_norms(stage, strategy);
   stage.recomputed = recomputed_segments(stage, strategy.recompute);

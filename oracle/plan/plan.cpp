@@ -82,15 +82,21 @@ void each_gradient(const Stage& stage, const Step& step, const std::function<voi
     if (compute.gradients >> i & 1U) visit(compute.inputs[i]);
 }
 
-// Autograd runs the latest forward operation first; within one operation gradients arrive in operand order. A parameter
-// used several times is complete when its first use's backward has run. Casts pass the gradient on to the master.
+// Autograd runs the latest forward operation first; within one operation gradients arrive in operand order, but that of a
+// linear layer's bias before its weight's, which has a transposition to pass. A parameter used several times is complete
+// when its first use's backward has run. Casts pass the gradient on to the master.
 std::vector<LocalTensorId> gradient_order(const Stage& stage) {
   std::vector<LocalTensorId> order;
   std::vector<int> uses(stage.tensors.size(), 0);
   auto each_parameter = [&](const Step& step, auto&& visit) {
+    std::vector<LocalTensorId> parameters;
     each_gradient(stage, step, [&](LocalTensorId id) {
-      if (stage[id].kind == TensorKind::parameter) visit(id);
+      if (stage[id].kind == TensorKind::parameter) parameters.push_back(id);
     });
+    const auto* compute = std::get_if<Compute>(&step);
+    if (compute && std::holds_alternative<Linear>(compute->attributes))
+      std::reverse(parameters.begin(), parameters.end());
+    for (const LocalTensorId id : parameters) visit(id);
   };
   for (const Step& step : stage.steps) each_parameter(step, [&](LocalTensorId p) { ++uses[p.index()]; });
   for (auto step = stage.steps.rbegin(); step != stage.steps.rend(); ++step)

@@ -27,6 +27,7 @@ std::string heading(const PredictionReport& r, Paint paint) {
                       grouped(p.micro_batch * p.micro_batches), p.stages.empty() ? "device" : "pipeline");
   if (p.micro_batches > 1) text += fmt::format(" in {} micro-batches of {}", p.micro_batches, grouped(p.micro_batch));
   text += fmt::format("), {}, {}", p.precision, p.optimizer);
+  if (!p.framework.empty()) text += fmt::format(", trained by {}", p.framework);
   if (!p.stages.empty()) text += fmt::format(", {} stages by {}", p.stages.size(), p.schedule);
   if (p.devices > 1 && p.buckets > 0) text += fmt::format(", gradients in {}", plural(p.buckets, "bucket"));
   return text + "\n\n";

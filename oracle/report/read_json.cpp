@@ -120,6 +120,10 @@ void read_plan(const Reader& r, Prediction& p) {
   p.algorithm = r.at("algorithm").text();
   p.bytes_sent = r.at("bytes_sent_per_rank").integer(0);
   read_more_of_plan(r, p);
+  if (r.has("framework")) p.framework = r.at("framework").text();
+  if (r.has("bucket_bytes"))
+    for (std::size_t i = 0; i < r.at("bucket_bytes").array_size(); ++i)
+      p.bucket_bytes.push_back(r.at("bucket_bytes").at(i).integer(0));
   if (!r.has("stages")) return;
   p.schedule = r.at("schedule").text();
   const Reader stages = r.at("stages");

@@ -62,6 +62,8 @@ Json plan(const Prediction& p) {
   if (p.zero > 0) json["zero"] = p.zero;
   if (!p.recompute.empty()) json["recompute"] = p.recompute;
   if (!p.order.empty()) json["order"] = p.order;
+  if (!p.bucket_bytes.empty()) json["bucket_bytes"] = p.bucket_bytes;
+  if (!p.framework.empty()) json["framework"] = p.framework;
   if (p.stages.empty()) return json;
   json["schedule"] = p.schedule;
   json["stages"] = stages(p);

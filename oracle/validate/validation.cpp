@@ -25,6 +25,13 @@ nlohmann::ordered_json parts_of(const auto& step) {
           {"optimizer", step.optimizer.value()}};
 }
 
+// What a trainer may leave out.
+std::optional<std::int64_t> whole_number(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
 void read_parts(const nlohmann::json& parts, TrainingRun& run) {
   run.forward = Seconds{parts.at("forward").get<double>()};
   run.backward = Seconds{parts.at("backward").get<double>()};
@@ -33,6 +40,7 @@ void read_parts(const nlohmann::json& parts, TrainingRun& run) {
 }
 
 Cell memory_cell(Bytes b) { return {to_string(b), plain_number(b.value())}; }
+Cell none() { return {"", ""}; }
 
 }  // namespace
 
@@ -56,7 +64,9 @@ TrainingRun median_of(const std::vector<TrainingRun>& runs) {
 }
 
 double Validated::time_error() const { return prediction.step_time / measurement.step_time - 1; }
-double Validated::memory_error() const { return prediction.memory.total / measurement.peak_memory - 1; }
+double Validated::memory_error() const {
+  return tells_memory() ? prediction.memory.total / measurement.peak_memory - 1 : 0.0;
+}
 bool Validated::inside_interval() const {
   return measurement.step_time >= prediction.interval_low && measurement.step_time <= prediction.interval_high;
 }
@@ -70,6 +80,8 @@ ValidationSummary summarize(const std::vector<Validated>& cases) {
     const double time = std::abs(v.time_error()), memory = std::abs(v.memory_error());
     errors.push_back(time);
     summary.bias += v.time_error();
+    summary.memory_cases += v.tells_memory() ? 1 : 0;
+    summary.bytes_cases += v.measurement.bytes_sent ? 1 : 0;
     summary.mean_memory_error += memory;
     summary.max_memory_error = std::max(summary.max_memory_error, memory);
     summary.inside_interval += v.inside_interval() ? 1 : 0;
@@ -80,7 +92,7 @@ ValidationSummary summarize(const std::vector<Validated>& cases) {
   summary.median_time_error = median(errors);
   summary.max_time_error = *std::max_element(errors.begin(), errors.end());
   summary.bias /= n;
-  summary.mean_memory_error /= n;
+  if (summary.memory_cases > 0) summary.mean_memory_error /= static_cast<double>(summary.memory_cases);
   summary.inside_interval /= n;
   return summary;
 }
@@ -113,19 +125,25 @@ Table to_table(const std::vector<Validated>& cases) {
         {v.name, time_cell(v.prediction.step_time),
          time_cell((v.prediction.interval_high - v.prediction.interval_low) / 2), time_cell(v.measurement.step_time),
          percent(std::hypot(v.measurement.spread, v.measurement.drift), false), percent(v.time_error(), true), v.inside_interval() ? "yes" : "no",
-         memory_cell(v.prediction.memory.total), memory_cell(v.measurement.peak_memory),
-         percent(v.memory_error(), true), std::to_string(v.measurement.bytes_sent), v.bytes_agree() ? "yes" : "no"});
+         memory_cell(v.prediction.memory.total), v.tells_memory() ? memory_cell(v.measurement.peak_memory) : none(),
+         v.tells_memory() ? percent(v.memory_error(), true) : none(),
+         v.measurement.bytes_sent ? Cell(std::to_string(*v.measurement.bytes_sent)) : none(),
+         v.measurement.bytes_sent ? Cell(v.bytes_agree() ? "yes" : "no") : none()});
   return table;
 }
 
 std::string summary_sentence(const ValidationSummary& s) {
-  return fmt::format(
+  std::string text = fmt::format(
       "{} cases: step time off by {:.1f} % in the mean, {:.1f} % in the median, {:.1f} % at most (bias {:+.1f} %); "
-      "{:.0f} % of them "
-      "inside their interval; memory off by {:.1f} % in the mean, {:.1f} % at most; bytes sent {}.",
+      "{:.0f} % of them inside their interval",
       s.cases, s.mean_time_error * 100, s.median_time_error * 100, s.max_time_error * 100, s.bias * 100,
-      s.inside_interval * 100, s.mean_memory_error * 100, s.max_memory_error * 100,
-      s.bytes_agree ? "exactly as predicted" : "NOT as predicted");
+      s.inside_interval * 100);
+  if (s.memory_cases > 0)
+    text += fmt::format("; memory off by {:.1f} % in the mean, {:.1f} % at most", s.mean_memory_error * 100,
+                        s.max_memory_error * 100);
+  if (s.bytes_cases > 0)
+    text += fmt::format("; bytes sent {}", s.bytes_agree ? "exactly as predicted" : "NOT as predicted");
+  return text + ".";
 }
 
 std::string to_json(const std::vector<Validated>& cases) {
@@ -146,7 +164,7 @@ std::string to_json(const std::vector<Validated>& cases) {
                     {"memory_predicted_bytes", v.prediction.memory.total.value()},
                     {"memory_measured_bytes", v.measurement.peak_memory.value()},
                     {"memory_error", v.memory_error()},
-                    {"bytes_sent", v.measurement.bytes_sent},
+                    {"bytes_sent", v.measurement.bytes_sent ? ordered_json(*v.measurement.bytes_sent) : ordered_json()},
                     {"bytes_predicted", v.prediction.bytes_sent},
                     {"provenance",
                      {{"measured", v.prediction.provenance.measured},
@@ -177,13 +195,13 @@ Result<TrainingRun> parse_training_run(const std::string& json, const std::strin
     m.step_time = Seconds{document.at("step_time_s").get<double>()};
     m.spread = document.at("step_time_spread").get<double>();
     m.steps = document.at("steps").get<int>();
-    m.peak_memory = Bytes{document.at("peak_memory_bytes").get<double>()};
-    m.bytes_sent = document.at("bytes_sent_per_step").get<std::int64_t>();
+    m.peak_memory = Bytes{document.value("peak_memory_bytes", 0.0)};
+    m.bytes_sent = whole_number(document, "bytes_sent_per_step");
     read_parts(document.at("breakdown_s"), m);
   } catch (const nlohmann::json::exception& e) {
     return fail(fmt::format("cannot read the training run's JSON: {}", e.what()), what);
   }
-  if (!(m.step_time.value() > 0) || !(m.peak_memory.value() > 0))
+  if (!(m.step_time.value() > 0) || m.peak_memory.value() < 0)
     return fail("the training run measured nothing", what);
   return m;
 }
@@ -200,9 +218,9 @@ Result<std::map<std::string, TrainingRun>> parse_measurements(const std::string&
       m.drift = one.value("drift", 0.0);
       m.steps = one.at("steps").get<int>();
       m.peak_memory = Bytes{one.at("memory_measured_bytes").get<double>()};
-      m.bytes_sent = one.at("bytes_sent").get<std::int64_t>();
+      m.bytes_sent = whole_number(one, "bytes_sent");
       read_parts(one.at("breakdown_measured_s"), m);
-      if (!(m.step_time.value() > 0) || !(m.peak_memory.value() > 0))
+      if (!(m.step_time.value() > 0) || m.peak_memory.value() < 0)
         return fail("a case measured nothing", file, one.at("case").get<std::string>());
       runs[one.at("case").get<std::string>()] = m;
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,8 @@ struct TrainingRun {
   double spread = 0;  // relative: 1.4826 MAD / median over steps
   double drift = 0;   // the same over runs at different times
   int steps = 0;
-  Bytes peak_memory;                                            // most bytes of tensors alive at once
-  std::int64_t bytes_sent = 0;                                  // by rank 0 in one step
+  Bytes peak_memory;                      // most bytes of tensors alive at once; 0: the trainer does not tell
+  std::optional<std::int64_t> bytes_sent;  // by rank 0 in one step; none: the trainer does not count them
   Seconds forward, backward, communication_exposed, optimizer;  // medians of the step's parts
 };
 
@@ -34,14 +35,18 @@ struct Validated {
   TrainingRun measurement;
 
   [[nodiscard]] double time_error() const;  // (predicted - measured) / measured
-  [[nodiscard]] double memory_error() const;
+  [[nodiscard]] bool tells_memory() const { return measurement.peak_memory.value() > 0; }
+  [[nodiscard]] double memory_error() const;  // 0 where it is not told
   [[nodiscard]] bool inside_interval() const;
-  [[nodiscard]] bool bytes_agree() const { return prediction.bytes_sent == measurement.bytes_sent; }
+  [[nodiscard]] bool bytes_agree() const {
+    return prediction.bytes_sent == measurement.bytes_sent.value_or(prediction.bytes_sent);
+  }
 };
 
 // Over all cases, of absolute errors.
 struct ValidationSummary {
   std::size_t cases = 0;
+  std::size_t memory_cases = 0, bytes_cases = 0;  // in which the trainer tells memory, and counts bytes
   double mean_time_error = 0, median_time_error = 0, max_time_error = 0, bias = 0;  // bias: mean of signed errors
   double mean_memory_error = 0, max_memory_error = 0;
   double inside_interval = 0;  // share of cases

@@ -24,7 +24,7 @@ inline Cluster cluster(int nodes, int devices_per_node, BytesPerSecond nic = Byt
   spec.devices_per_node = devices_per_node;
   spec.nic_bandwidth = nic;
   return {"test",  nodes, devices_per_node, KernelTable(std::move(device), std::move(samples)),
-          Network(*Topology::make(spec), {}, {}), {},    {},      {}};
+          Network(*Topology::make(spec), {}, {}), {},    {},      {},    {}};
 }
 
 }  // namespace sibyl::test

@@ -149,6 +149,21 @@ TEST_F(ClusterFolder, TakesACalibrationAsTheClusterItWasMeasuredOn) {
   EXPECT_EQ(cluster->step_overhead_per_operation, Seconds{2.5e-6});
 }
 
+// Beside Gloo's all-reduce as beside the calibration's own, unless it was measured.
+TEST_F(ClusterFolder, KnowsWhatGlooCostsComputation) {
+  Calibration calibration = example_calibration();
+  const auto reloaded = [&] {
+    EXPECT_TRUE(save_calibration(calibration, folder_ / "mine.json"));
+    return load_cluster((folder_ / "mine.json").string());
+  };
+  EXPECT_EQ(reloaded()->overlap_with_gloo.compute_slowdown, 1.2);
+  calibration.overlap.push_back({1.7, 2.5, 0.01, Algorithm::gloo});
+  const auto cluster = reloaded();
+  EXPECT_EQ(cluster->overlap_with_gloo.compute_slowdown, 1.7);
+  EXPECT_EQ(cluster->overlap_with_gloo.communication_slowdown, 2.5);
+  EXPECT_EQ(cluster->overlap.compute_slowdown, 1.2);
+}
+
 TEST(MeasuredTopology, ReadsLinksOffMessages) {
   const TopologySpec spec = measured_topology(example_calibration());
   EXPECT_EQ(spec.device_link.kind, LinkKind::shared_memory);

@@ -61,6 +61,17 @@ TEST(BytesSent, Tree) {
   EXPECT_EQ(sent(Collective::all_reduce, Algorithm::tree, 2), (Counts{7, 7}));
 }
 
+// Gloo cuts 7 elements for 3 ranks into 2 segments of 2 for each: chunks of 4, 3 and 0. Each rank sends all but its own, then
+// all but the one before: 14 - 4 - 0, 14 - 3 - 4, 14 - 0 - 3. A broadcast to 5: rank 0 sends to 1, 2 and 4, rank 1 to 3.
+TEST(BytesSent, Gloo) {
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::gloo, 3), (Counts{10, 7, 11}));
+  EXPECT_EQ(sent(Collective::broadcast, Algorithm::gloo, 5), (Counts{21, 7, 0, 0, 0}));
+  EXPECT_EQ(sent(Collective::all_gather, Algorithm::gloo, 3), (Counts{5, 5, 4}));  // offers none: the ring's
+  // 5 MiB and 4 B of f32 are 6 segments of a MiB at most, 3 a rank: chunks of 655,362 and 655,359 elements.
+  EXPECT_EQ(bytes_sent(Collective::all_reduce, Algorithm::gloo, 1310721, 4, 2, 0), 4 * 1310721);
+  EXPECT_EQ(bytes_sent(Collective::all_reduce, Algorithm::gloo, 1310721, 4, 3, 0), 4 * (2 * 1310721 - 436908 - 436905));
+}
+
 TEST(BytesSent, Others) {
   EXPECT_EQ(sent(Collective::all_to_all, Algorithm::automatic, 3), (Counts{4, 5, 5}));
   EXPECT_EQ(bytes_sent(Collective::send_receive, Algorithm::automatic, 7, 4, 2, 0), 28);
@@ -88,7 +99,7 @@ TEST(BytesSent, AddUpOverRanks) {
   rc::check("ring and trees move 2 (p - 1) m", [] {
     const int size = *rc::gen::inRange(1, 40);
     const std::int64_t elements = *rc::gen::inRange(0, 1000);
-    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree}) {
+    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree, Algorithm::gloo}) {
       std::int64_t total = 0;
       for (const std::int64_t bytes : sent(Collective::all_reduce, algorithm, size, elements)) total += bytes;
       RC_ASSERT(total == 2 * (size - 1) * elements);

@@ -88,6 +88,13 @@ TEST(HierarchicalTime, InsideThenBetween) {
   EXPECT_MS(time_of(Algorithm::hierarchical, {2, 2, 1}), 4.002 + 40.020);
 }
 
+// An all-reduce is a ring. Of a broadcast each rank that has it sends all of it to one that has not: 2 rounds make 4 ranks.
+TEST(GlooTime, RingAndBinomialTree) {
+  EXPECT_MS(time_of(Algorithm::gloo, {1, 4, 1}), 6 * (0.010 + 10.0));
+  EXPECT_MS(time_of(Algorithm::gloo, {1, 4, 1}, Collective::broadcast), 2 * 40.010);
+  EXPECT_MS(time_of(Algorithm::gloo, {1, 2, 1}, Collective::broadcast), 40.010);
+}
+
 // Messages of m/4, all at once: one inside takes 1 ms; two between nodes, sent by two ranks each, 2 * 2 * 10 ms.
 TEST(PairwiseTime, AllToAll) {
   EXPECT_MS(time_of(Algorithm::automatic, {2, 2, 1}, Collective::all_to_all), 0.010 + 40.0);

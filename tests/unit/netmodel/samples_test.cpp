@@ -86,6 +86,17 @@ TEST(Samples, WithoutItTheFastestMeasuredAlgorithm) {
 }
 
 // 3, 1, 2 with logarithms' means: sqrt(3 * 1) = 1.73 < 2, so two pools.
+// Another library's times are its own: nobody else is given them, and who asks for them gets no others.
+TEST(Samples, OfGlooAreForWhoAsksForIt) {
+  const Network both = network({sample(4e6, 0.050), sample(4e6, 0.090, Algorithm::gloo)});
+  const auto gloo = both.collective(Collective::all_reduce, Bytes{4e6}, two_nodes, Algorithm::gloo);
+  EXPECT_DOUBLE_EQ(gloo.time.time.value(), 0.090);
+  EXPECT_EQ(gloo.algorithm, Algorithm::gloo);
+  EXPECT_DOUBLE_EQ(ask(both, 4e6).time.value(), 0.050);
+  // Faster, but still another library: the ring's formula, 40.02 ms, is the answer.
+  EXPECT_NEAR(ask(network({sample(4e6, 0.010, Algorithm::gloo)}), 4e6).time.value(), 0.04002, 1e-7);
+}
+
 TEST(NeverFalling, PoolsNeighboursThatFall) {
   std::vector<CurvePoint> points{{1, 3.0, 0.0}, {2, 1.0, 0.0}, {3, 2.0, 0.0}};
   never_falling(points);

@@ -40,9 +40,9 @@ Cluster any_cluster() {
   device.memory_bandwidth = BytesPerSecond{1e11};
   if (any(0, 1) == 1) {
     device.backend = Backend::cuda;
-    device.dispatch = Seconds{1e-6 * any(0, 8)};
+    device.dispatch = Seconds{1e-6 * one_of(0, 2, 5, 20)};
   }
-  const BytesPerSecond nic{1e8 * any(1, 100)};
+  const BytesPerSecond nic{1e8 * one_of(1, 10, 100, 1000)};
   Cluster cluster = test::cluster(64, one_of(1, 2, 4, 8), nic, {}, std::move(device));
   cluster.step_overhead_per_operation = Seconds{1e-6 * any(0, 20)};
   return cluster;

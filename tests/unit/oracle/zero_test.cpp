@@ -62,15 +62,15 @@ TEST(Zero, PiecesOfABucketKnowTheirParameters) {
   const Graph graph = test::mlp({4, 8, 3}, 2);
   const auto plan = make_plan(graph, sharded(1));
   const Stage& stage = plan->stages[0];
-  const Bucket& bucket = stage.gradients[0].buckets.at(0);  // fc2.weight 24, fc2.bias 3, fc1.weight 32, fc1.bias 8
+  const Bucket& bucket = stage.gradients[0].buckets.at(0);  // fc2.bias 3, fc2.weight 24, fc1.bias 8, fc1.weight 32
   const std::vector<Piece> found = pieces(stage, bucket, 25, 60);
   ASSERT_EQ(found.size(), 3U);
-  EXPECT_EQ(found[0].offset, 1);  // of the bias
+  EXPECT_EQ(found[0].offset, 22);  // of the first weight
   EXPECT_EQ(found[0].elements, 2);
   EXPECT_EQ(found[0].place, 25);
-  EXPECT_EQ(found[1].elements, 32);
-  EXPECT_EQ(found[2].elements, 1);
-  EXPECT_EQ(found[2].place, 59);
+  EXPECT_EQ(found[1].elements, 8);
+  EXPECT_EQ(found[2].elements, 25);
+  EXPECT_EQ(found[2].place, 35);
 }
 
 // Bytes, in blocks of 64. DDP: weights 128 + 64 + 128 + 64 = 384, Adam twice that, one bucket of 67 * 4 -> 320.

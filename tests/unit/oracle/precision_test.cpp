@@ -1,0 +1,83 @@
+// What lower precisions keep in full: autocast's masters, gradients and state, and fp16's loss scaler.
+#include <gtest/gtest.h>
+
+#include "oracle/memory/footprint.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+Strategy adam_in(Precision precision, int replicas = 1) {
+  Strategy strategy;
+  strategy.data = replicas;
+  strategy.global_batch = 2 * replicas;
+  strategy.precision = precision;
+  strategy.optimizer = OptimizerKind::adam;
+  return strategy;
+}
+
+MemoryBreakdown peak(const Graph& graph, const Strategy& strategy) {
+  const Cluster cluster = test::cluster(strategy.data, 1);
+  const auto plan = make_plan(graph, strategy);
+  const Stage& stage = plan->stages.at(0);
+  PricedStage priced = price(*plan, stage, cluster);
+  for (PricedKernel& kernel : priced.prices) kernel.estimate.workspace = Bytes{};
+  return footprint(stage, priced, strategy, cluster.kernels.device()).peak;
+}
+
+// One layer of 64 x 32 weights and 64 shifts: 8192 + 256 B of masters, twice that of Adam's state, and f32 gradients in the
+// bucket. Whatever is computed in.
+TEST(Precision, MastersStateAndBucketsStayInFull) {
+  const Graph graph = test::mlp({32, 64}, 2);
+  for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16}) {
+    const MemoryBreakdown memory = peak(graph, adam_in(precision, 2));
+    EXPECT_DOUBLE_EQ(memory.weights.value(), 8448) << to_string(precision);
+    EXPECT_DOUBLE_EQ(memory.optimizer.value(), 16896);
+    EXPECT_DOUBLE_EQ(memory.communication.value(), 8448);
+  }
+}
+
+// Beside the masters lies a copy in two bytes of each, made in forward: 4096 B of weights and 128 B of shifts.
+TEST(Precision, TheCopyOfAWeightIsAnActivation) {
+  const Graph graph = test::mlp({32, 64}, 2);
+  const auto plan = make_plan(graph, adam_in(Precision::bf16));
+  const Stage& stage = plan->stages.at(0);
+  double copies = 0;
+  for (const Step& step : stage.steps) {
+    const auto& compute = std::get<Compute>(step);
+    if (!std::holds_alternative<Cast>(compute.attributes) || stage[compute.inputs[0]].kind != TensorKind::parameter)
+      continue;
+    const LocalTensor& copy = stage[compute.outputs[0]];
+    EXPECT_EQ(copy.kind, TensorKind::activation);
+    copies += static_cast<double>(element_count(copy.shape)) * size_in_bytes(copy.dtype);
+  }
+  EXPECT_DOUBLE_EQ(copies, 4096 + 128);
+}
+
+// An update reads p, g and two states of 4 bytes and writes p and the states: 28 B an element, in fp16 too.
+TEST(Precision, UpdatesMoveFullWords) {
+  const Graph graph = test::mlp({32, 64}, 2);
+  const auto plan = make_plan(graph, adam_in(Precision::fp16));
+  const StageKernels kernels = kernels_of(plan->stages.at(0), Backend::cuda);
+  ASSERT_EQ(kernels.updates.size(), 1U);
+  const Work work = work_of(kernels.keys[kernels.updates[0]], Backend::cuda);
+  EXPECT_DOUBLE_EQ(work.read.value() + work.written.value(), 28.0 * (2048 + 64));
+}
+
+// Only f16's gradients are scaled: they are read and written once more, 2112 of 4 bytes (and the scale).
+TEST(Precision, TheLossScalerPassesOverAllGradients) {
+  const Graph graph = test::mlp({32, 64}, 2);
+  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16})
+    EXPECT_TRUE(kernels_of(make_plan(graph, adam_in(precision))->stages.at(0), Backend::cuda).unscale.empty());
+  const auto plan = make_plan(graph, adam_in(Precision::fp16));
+  EXPECT_EQ(kernels_of(plan->stages.at(0), Backend::cpu).unscale.size(), 2U);  // tensor by tensor
+  const StageKernels kernels = kernels_of(plan->stages.at(0), Backend::cuda);
+  ASSERT_EQ(kernels.unscale.size(), 1U);
+  const Work work = work_of(kernels.keys[kernels.unscale[0]], Backend::cuda);
+  EXPECT_NEAR(work.read.value(), 4 * 2112, 4);
+  EXPECT_DOUBLE_EQ(work.written.value(), 4 * 2112);
+}
+
+}  // namespace
+}  // namespace sibyl
