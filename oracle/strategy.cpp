@@ -15,6 +15,8 @@ constexpr std::array<std::string_view, 4> precision_names = {"fp32", "tf32", "fp
 
 constexpr std::array<std::string_view, 3> recompute_names = {"none", "selective", "full"};
 
+constexpr std::array<std::string_view, 2> batch_norm_names = {"replica", "synchronised"};
+
 std::string choices(auto&& names) {
   std::string text;
   for (const std::string_view name : names) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
@@ -49,6 +51,11 @@ Result<Precision> parse_precision(std::string_view text) {
 std::string_view to_string(Recompute recompute) { return recompute_names[static_cast<std::size_t>(recompute)]; }
 Result<Recompute> parse_recompute(std::string_view text) {
   return parse_choice<Recompute>(text, recompute_names, "a way to recompute");
+}
+
+std::string_view to_string(BatchNorm batch_norm) { return batch_norm_names[static_cast<std::size_t>(batch_norm)]; }
+Result<BatchNorm> parse_batch_norm(std::string_view text) {
+  return parse_choice<BatchNorm>(text, batch_norm_names, "a way to take batch-norm's statistics");
 }
 
 std::string_view to_string(OptimizerKind kind) { return enum_names(kind)[static_cast<std::size_t>(kind)]; }

@@ -51,8 +51,8 @@ class Replica {
   [[nodiscard]] const std::vector<LocalTensorId>& parameters() const { return parameters_; }
   [[nodiscard]] const std::vector<LocalTensorId>& buffers() const { return buffers_; }
   [[nodiscard]] const std::vector<LocalTensorId>& inputs() const { return inputs_; }
-  // The operation that computes the loss; where ranks share it, sums over them follow.
-  [[nodiscard]] const Compute& loss() const { return std::get<Compute>(stage_->steps[loss_step_]); }
+  // The model's operation that computes the loss; where ranks share it, several steps stand for it.
+  [[nodiscard]] const Operation& loss() const { return (*graph_)[graph_->producer(graph_->loss)]; }
 
  private:
   Replica(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed,

@@ -64,6 +64,14 @@ const std::map<std::string, void (*)(zoo::Builder&)>& models() {
        [](zoo::Builder& b) {
          zoo::gpt2(b, {2, 64, 4, 16, 16, 50});
        }},
+      {"gpt2_51",  // words: rounded up for 2 ranks and for 4
+       [](zoo::Builder& b) {
+         zoo::gpt2(b, {2, 64, 4, 16, 16, 51});
+       }},
+      {"gpt2_mini",  // of the zoo, with 16 tokens; 50257 words
+       [](zoo::Builder& b) {
+         zoo::gpt2(b, {4, 256, 4, 16});
+       }},
       {"llama",
        [](zoo::Builder& b) {
          zoo::llama(b, {2, 64, 4, 2, 128, 16, 50});
@@ -82,11 +90,12 @@ const Graph& graph_of(const std::string& model) {
   return graphs[model] = inspect_onnx_bytes(builder.bytes(), model, options)->graph;
 }
 
-Strategy strategy_of(const std::string& parallel) {
+Strategy strategy_of(const std::string& parallel, BatchNorm batch_norm = BatchNorm::replica) {
   Strategy strategy;
   EXPECT_TRUE(parse_parallel(parallel, strategy).has_value());
   strategy.global_batch = batch;
   strategy.optimizer = OptimizerKind::momentum;
+  strategy.batch_norm = batch_norm;
   strategy.bucket = strategy.first_bucket = Bytes{2048};  // several buckets, of several tensors each
   return strategy;
 }
@@ -102,7 +111,7 @@ Plan without_dropout(Plan plan) {
 }
 
 struct Trained {
-  std::map<std::string, at::Tensor> weights;
+  std::map<std::string, at::Tensor> weights, buffers;
   std::vector<double> losses;
   std::int64_t sent = 0;  // in the last step
   double peak = 0.0;      // of this run's own tensors, in the last step
@@ -128,6 +137,9 @@ Trained trained(const Graph& graph, const Plan& plan, Communicator& ranks, doubl
   for (const LocalTensorId id : replica.parameters())
     result.weights[graph[replica.stage()[id].origin].name] =
         groups.whole(replica[id].detach(), replica.stage()[id]).clone();
+  for (const LocalTensorId id : replica.buffers())
+    result.buffers[graph[replica.stage()[id].origin].name] =
+        groups.whole(replica[id].detach(), replica.stage()[id]).clone();
   return result;
 }
 
@@ -143,18 +155,26 @@ const Trained& serially(const std::string& model, double rate) {
 
 struct Case {
   std::string model, parallel;
+  BatchNorm batch_norm = BatchNorm::replica;
+
+  [[nodiscard]] Strategy strategy() const { return strategy_of(parallel, batch_norm); }
 };
+
+// Of a tensor's largest value.
+double difference(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).abs().max().item<double>() / (b.abs().max().item<double>() + 1e-12);
+}
 
 class Sharded : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    if (strategy_of(GetParam().parallel).devices() != world().size()) GTEST_SKIP() << "of another number of ranks";
+    if (GetParam().strategy().devices() != world().size()) GTEST_SKIP() << "of another number of ranks";
   }
 };
 
 TEST_P(Sharded, TrainsAsOneRankDoes) {
   const Graph& graph = graph_of(GetParam().model);
-  const auto plan = make_plan(graph, strategy_of(GetParam().parallel));
+  const auto plan = make_plan(graph, GetParam().strategy());
   ASSERT_TRUE(plan.has_value()) << to_string(plan.error());
   constexpr double rate = 0.05;
   const Trained& one = serially(GetParam().model, rate);
@@ -164,12 +184,13 @@ TEST_P(Sharded, TrainsAsOneRankDoes) {
   double moved = 0.0;
   ASSERT_EQ(many.weights.size(), one.weights.size());
   for (const auto& [name, weight] : one.weights) {
-    const double scale = weight.abs().max().item<double>() + 1e-12;
     ASSERT_EQ(many.weights.at(name).sizes(), weight.sizes()) << name;
-    const double difference = (many.weights.at(name) - weight).abs().max().item<double>() / scale;
-    EXPECT_LT(difference, rounding) << name;
-    moved = std::max(moved, (weight - start.weights.at(name)).abs().max().item<double>() / scale);
+    EXPECT_LT(difference(many.weights.at(name), weight), rounding) << name;
+    moved = std::max(moved, difference(start.weights.at(name), weight));
   }
+  if (GetParam().batch_norm == BatchNorm::synchronised)
+    for (const auto& [name, buffer] : one.buffers)
+      EXPECT_LT(difference(many.buffers.at(name), buffer), rounding) << name;
   EXPECT_GT(moved, 1000 * rounding) << "training moved no weight";
   double mean = 0.0;
   for (const double loss : world().gather_doubles(many.losses.back())) mean += loss / world().size();
@@ -178,23 +199,35 @@ TEST_P(Sharded, TrainsAsOneRankDoes) {
 
 TEST_P(Sharded, SendsTheBytesOfItsPlan) {
   const Graph& graph = graph_of(GetParam().model);
-  const Plan plan = *make_plan(graph, strategy_of(GetParam().parallel));
+  const Plan plan = *make_plan(graph, GetParam().strategy());
   EXPECT_EQ(trained(graph, plan, world(), 0.01).sent, bytes_sent_per_step(plan, world().rank(), Algorithm::ring));
 }
 
 // Convolutions take workspace that only a calibration knows (a serial run of these takes a quarter more than its
 // tensors).
 TEST_P(Sharded, TakesTheMemoryPredicted) {
-  if (GetParam().model != "gpt2" && GetParam().model != "llama") GTEST_SKIP() << "takes workspace";
+  if (!GetParam().model.starts_with("gpt2") && GetParam().model != "llama") GTEST_SKIP() << "takes workspace";
   const Graph& graph = graph_of(GetParam().model);
-  const Strategy strategy = strategy_of(GetParam().parallel);
+  const Strategy strategy = GetParam().strategy();
   const Plan plan = *make_plan(graph, strategy);
   const double predicted = predict(graph, strategy, test::cluster(world().size(), 1))->memory.total.value();
   EXPECT_NEAR(trained(graph, plan, world(), 0.01).peak / predicted, 1.0, 0.03);
 }
 
+// Each replica's own statistics are other ones than those of the whole batch.
+TEST(BatchNormOfReplicas, TrainsToOtherWeights) {
+  const std::string parallel = "data=" + std::to_string(world().size());
+  const Graph& graph = graph_of("cnn_bn");
+  const Trained& one = serially("cnn_bn", 0.05);
+  const Trained many = trained(graph, *make_plan(graph, strategy_of(parallel)), world(), 0.05);
+  double most = 0.0;
+  for (const auto& [name, weight] : one.weights) most = std::max(most, difference(many.weights.at(name), weight));
+  EXPECT_GT(most, 100 * rounding);
+}
+
 std::string name_of(const testing::TestParamInfo<Case>& info) {
   std::string name = info.param.model + "_" + info.param.parallel;
+  if (info.param.batch_norm == BatchNorm::synchronised) name += "_synchronised";
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
   return name;
@@ -213,7 +246,16 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"cnn", "data=2,spatial=2x1"}, Case{"cnn", "data=2,channel=2"},
                     Case{"cnn", "spatial=2x1,filter=2"}, Case{"cnn", "tensor=4"}, Case{"cnn", "filter=2,channel=2"},
                     Case{"volumes", "spatial=1x2x2"}, Case{"gpt2", "tensor=4"}, Case{"gpt2", "data=2,tensor=2"},
-                    Case{"llama", "data=2,sequence=2"}, Case{"llama", "tensor=4"}),
+                    Case{"llama", "data=2,sequence=2"}, Case{"llama", "tensor=4"}, Case{"gpt2_51", "tensor=2"},
+                    Case{"gpt2_51", "sequence=2"}, Case{"gpt2_51", "tensor=4"}, Case{"gpt2_51", "data=2,tensor=2"},
+                    Case{"gpt2_mini", "tensor=2"}, Case{"gpt2_mini", "tensor=4"},
+                    Case{"cnn_bn", "data=2", BatchNorm::synchronised},
+                    Case{"cnn_bn", "spatial=2x1", BatchNorm::synchronised},
+                    Case{"cnn_bn", "tensor=2", BatchNorm::synchronised},
+                    Case{"cnn_bn", "data=4", BatchNorm::synchronised},
+                    Case{"cnn_bn", "data=2,spatial=2x1", BatchNorm::synchronised},
+                    Case{"cnn_bn", "data=2,tensor=2", BatchNorm::synchronised},
+                    Case{"cnn_bn", "spatial=2x2", BatchNorm::synchronised}),
     name_of);
 
 }  // namespace
