@@ -67,9 +67,10 @@ TEST(SynchronisedNorms, ChannelsNeedNoOther) {
 
 TEST(SynchronisedNorms, ALoneRankHasNothingToSynchronise) {
   const Stage stage = plan_of(resnet(4), "tensor=2", BatchNorm::synchronised).stages[0];
-  for (const Step& step : stage.steps)
-    if (const auto* compute = std::get_if<Compute>(&step))
-      EXPECT_FALSE(std::holds_alternative<BatchNormalize>(compute->attributes));
+  for (const Step& step : stage.steps) {
+    const auto* compute = std::get_if<Compute>(&step);
+    EXPECT_FALSE(compute && std::holds_alternative<BatchNormalize>(compute->attributes));
+  }
 }
 
 }  // namespace
