@@ -20,11 +20,11 @@ std::span<float> part_of(std::span<float> data, int parts, int index) {
   return of(data, collective::part(static_cast<std::int64_t>(data.size()), parts, index));
 }
 
-// Sends `out` and adds what comes to `sum`; they must not overlap, for `out` is in flight meanwhile.
-void exchange_add(const Group& group, std::span<const float> out, int to, std::span<float> sum, int from) {
-  group.messages.exchange(std::as_bytes(out), to, sum.size_bytes(), from,
+// Sends `out` and reduces what comes into `own`; they must not overlap, for `out` is in flight meanwhile.
+void exchange_reduce(const Group& group, std::span<const float> out, int to, std::span<float> own, int from) {
+  group.messages.exchange(std::as_bytes(out), to, own.size_bytes(), from,
                           [&](std::size_t offset, std::span<const std::byte> chunk) {
-                            add(sum.subspan(offset / sizeof(float), chunk.size() / sizeof(float)), chunk);
+                            group.reduce(own.subspan(offset / sizeof(float), chunk.size() / sizeof(float)), chunk);
                           });
 }
 
@@ -34,7 +34,7 @@ bool fold_in(const Group& group, const Fold& fold, std::span<float> data) {
     group.messages.send(std::as_bytes(data), group.rank + 1);
     return false;
   }
-  if (fold.takes(group.rank)) exchange_add(group, {}, group.rank - 1, data, group.rank - 1);
+  if (fold.takes(group.rank)) exchange_reduce(group, {}, group.rank - 1, data, group.rank - 1);
   return true;
 }
 
@@ -51,10 +51,15 @@ void add(std::span<float> target, std::span<const std::byte> source) {
   for (std::size_t i = 0; i < target.size(); ++i) target[i] += values[i];
 }
 
+void keep_greater(std::span<float> target, std::span<const std::byte> source) {
+  const auto* values = reinterpret_cast<const float*>(source.data());
+  for (std::size_t i = 0; i < target.size(); ++i) target[i] = std::max(target[i], values[i]);
+}
+
 void ring_reduce_scatter(const Group& group, std::span<float> data) {
   const int p = group.size, next = (group.rank + 1) % p, before = (group.rank + p - 1) % p;
   for (int round = 0; round < p - 1; ++round)
-    exchange_add(group, part_of(data, p, (group.rank + 2 * p - 1 - round) % p), next,
+    exchange_reduce(group, part_of(data, p, (group.rank + 2 * p - 1 - round) % p), next,
                  part_of(data, p, (group.rank + 2 * p - 2 - round) % p), before);
 }
 
@@ -76,7 +81,7 @@ void recursive_doubling_all_reduce(const Group& group, std::span<float> data) {
     for (int distance = 1; distance < fold.core; distance *= 2) {
       const int partner = fold.outer(number ^ distance);
       if (!data.empty()) std::memcpy(outgoing.data(), data.data(), data.size_bytes());
-      exchange_add(group, outgoing, partner, data, partner);
+      exchange_reduce(group, outgoing, partner, data, partner);
     }
   }
   fold_out(group, fold, data);
@@ -95,7 +100,7 @@ void rabenseifner_all_reduce(const Group& group, std::span<float> data) {
       const int partner = fold.outer(number ^ (1 << step));
       given.push_back(halving.given(number, step));
       halving.parts = halving.kept(number, step);
-      exchange_add(group, values(given.back()), partner, values(halving.parts), partner);
+      exchange_reduce(group, values(given.back()), partner, values(halving.parts), partner);
     }
     while (step-- > 0) {
       const int partner = fold.outer(number ^ (1 << step));

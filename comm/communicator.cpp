@@ -44,9 +44,9 @@ std::pair<std::int64_t, std::int64_t> Communicator::part(std::int64_t elements, 
   return {range.begin, range.end};
 }
 
-void Communicator::all_reduce(std::span<float> data, Algorithm algorithm) {
+void Communicator::all_reduce(std::span<float> data, Algorithm algorithm, Reduction reduction) {
   if (size() == 1) return;
-  const comm::Group group = state_->group();
+  const comm::Group group = state_->group(reduction);
   const auto bytes = static_cast<std::int64_t>(data.size_bytes());
   switch (collective::resolve(Collective::all_reduce, algorithm, bytes, size())) {
     case Algorithm::recursive_doubling: return comm::recursive_doubling_all_reduce(group, data);

@@ -18,6 +18,9 @@
 
 namespace sibyl {
 
+// What becomes of the ranks' elements at one place.
+enum class Reduction { sum, maximum };
+
 class Communicator {
  public:
   // Over MPI_COMM_WORLD, which the caller has initialised with MPI_THREAD_MULTIPLE or SERIALIZED.
@@ -31,7 +34,7 @@ class Communicator {
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
 
-  void all_reduce(std::span<float> data, Algorithm algorithm);      // sum
+  void all_reduce(std::span<float> data, Algorithm algorithm, Reduction reduction = Reduction::sum);
   void reduce_scatter(std::span<float> data, Algorithm algorithm);  // own part of `data` holds the sum
   void all_gather(std::span<float> data, Algorithm algorithm);      // own part is sent, the rest filled
   // The same of elements of any type, `width` bytes each.

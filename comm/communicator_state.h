@@ -22,7 +22,9 @@ struct Communicator::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  [[nodiscard]] comm::Group group() { return {messages, rank, size}; }
+  [[nodiscard]] comm::Group group(Reduction reduction = Reduction::sum) {
+    return {messages, rank, size, reduction == Reduction::sum ? comm::add : comm::keep_greater};
+  }
 
   MPI_Comm handle;
   comm::Messages messages;

@@ -57,7 +57,7 @@ void up(const Group& group, const Half& half, std::size_t index, Pending& sends)
   for (std::size_t i = 0; i < 2; ++i) {
     if (half.place.children[i] < 0) continue;
     group.messages.wait(receives[i], half.data.size_bytes());
-    add(chunk, arrived[i]);
+    group.reduce(chunk, arrived[i]);
   }
   if (half.place.parent >= 0) sends.send(std::as_bytes(chunk), half.place.parent);
 }

@@ -16,6 +16,7 @@ constexpr std::array<std::string_view, 4> precision_names = {"fp32", "tf32", "fp
 constexpr std::array<std::string_view, 3> recompute_names = {"none", "selective", "full"};
 
 constexpr std::array<std::string_view, 2> framework_names = {"sibyl", "pytorch-ddp"};
+constexpr std::array<std::string_view, 2> batch_norm_names = {"replica", "synchronised"};
 
 std::string choices(auto&& names) {
   std::string text;
@@ -56,6 +57,11 @@ Result<Recompute> parse_recompute(std::string_view text) {
 std::string_view to_string(Framework framework) { return framework_names[static_cast<std::size_t>(framework)]; }
 Result<Framework> parse_framework(std::string_view text) {
   return parse_choice<Framework>(text, framework_names, "a framework");
+}
+
+std::string_view to_string(BatchNorm batch_norm) { return batch_norm_names[static_cast<std::size_t>(batch_norm)]; }
+Result<BatchNorm> parse_batch_norm(std::string_view text) {
+  return parse_choice<BatchNorm>(text, batch_norm_names, "a way to take batch-norm's statistics");
 }
 
 std::string_view to_string(OptimizerKind kind) { return enum_names(kind)[static_cast<std::size_t>(kind)]; }

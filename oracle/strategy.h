@@ -33,6 +33,11 @@ enum class Recompute {
 enum class Framework { sibyl, pytorch_ddp };
 std::string_view to_string(Framework framework);
 Result<Framework> parse_framework(std::string_view text);
+// Over which samples batch-norm takes its statistics.
+enum class BatchNorm {
+  replica,       // a rank's own: of a replica, and of a split image its own part
+  synchronised,  // all of the micro-batch, over replicas and over all of an image
+};
 
 // Where samples lie when a step wants them.
 enum class DataSource { memory, storage };
@@ -62,6 +67,7 @@ struct Strategy {
   int zero = 0;  // of what replicas need not all hold each keeps its part: 1 optimizer state, 2 gradients, 3 parameters
   Recompute recompute = Recompute::none;
   double clip = 0;                 // the norm that all gradients together are scaled down to; 0: they are not
+  BatchNorm batch_norm = BatchNorm::replica;
   GradientExchange exchange = GradientExchange::overlapped;
   Bytes bucket{25.0 * 1024 * 1024};
   Bytes first_bucket{1024.0 * 1024};
@@ -81,6 +87,8 @@ std::string_view to_string(Precision precision);
 Result<Precision> parse_precision(std::string_view text);
 std::string_view to_string(Recompute recompute);
 Result<Recompute> parse_recompute(std::string_view text);
+std::string_view to_string(BatchNorm batch_norm);
+Result<BatchNorm> parse_batch_norm(std::string_view text);
 std::string_view to_string(OptimizerKind kind);
 Result<OptimizerKind> parse_optimizer(std::string_view text);
 // "gpipe", "1f1b", "interleaved:2", "zero-bubble": schedule and chunks.

@@ -36,11 +36,12 @@ Result<Data> Data::describe(Replica& replica, std::int64_t micro_batch, std::uin
   Data data;
   data.micro_batch_ = micro_batch;
   data.seed_ = seed;
-  const Compute* loss = replica.loss();
+  const Operation* loss = replica.loss();
   for (const LocalTensorId id : replica.inputs()) {
     const Tensor& origin = replica.graph()[replica.stage()[id].origin];
     Field field{id, origin.name, false, origin.index_bound};
-    field.target = loss && is_loss(loss->attributes) && loss->inputs.size() > 1 && loss->inputs[1] == id;
+    field.target =
+        loss && is_loss(loss->attributes) && loss->inputs.size() > 1 && loss->inputs[1] == replica.stage()[id].origin;
     field.whole = replica.groups().whole_shape(replica.stage()[id]);
     const Shape& shape = field.whole;
     field.batched = origin.batch_axis.has_value();

@@ -64,13 +64,9 @@ void send(const Transfer& transfer, const at::Tensor& x, Communicator& communica
   perform(transfer, at::empty(x.sizes(), x.options().device(at::kCPU).requires_grad(false)), communicator, true);
 }
 
-bool in_place(const Transfer& transfer) {
-  return transfer.motion == Motion::none || transfer.motion == Motion::all_reduce;
-}
-
 at::Tensor moved(EmulatedDevice& device, const Transfer& transfer, const EmulatedWork& copies, const at::Tensor& x,
                  const LocalTensor& result, Communicator& communicator) {
-  if (transfer.motion != Motion::none && transfer.motion != Motion::slice) {
+  if (collective_of(transfer.motion)) {
     device.wait();
     send(transfer, x, communicator);
     device.host_waited();

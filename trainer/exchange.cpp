@@ -26,8 +26,8 @@ at::Tensor room_for_parts(Shape part, int ways, const at::Tensor& like) {
 at::Tensor all_gather(const Transfer& t, const at::Tensor& x, Communicator& ranks) {
   const Shape part = x.sizes().vec();
   at::Tensor whole = at::empty(result_shape(t, part, ranks.size()), x.options());
-  const Division division{t.dim, t.pieces, ranks.size()};
-  const bool straight = in_a_row(part, t.dim, t.pieces);
+  const Division division{t.dim, t.pieces, ranks.size(), t.surplus};
+  const bool straight = in_a_row(t, part);
   Shape rows = part;
   rows.insert(rows.begin(), ranks.size());
   at::Tensor parts = straight ? whole.view(rows) : room_for_parts(part, ranks.size(), x);
@@ -37,20 +37,24 @@ at::Tensor all_gather(const Transfer& t, const at::Tensor& x, Communicator& rank
   return whole;
 }
 
-at::Tensor all_reduce(const at::Tensor& x, Communicator& ranks, bool overwrite) {
-  const bool here = overwrite && x.is_contiguous();
-  at::Tensor sum = here ? x.variable_data() : x.clone(at::MemoryFormat::Contiguous);
-  ranks.all_reduce(floats_of(sum), Algorithm::ring);
-  return sum;
+// The operand's own memory, or that of a copy.
+at::Tensor writable(const at::Tensor& x, bool overwrite) {
+  return overwrite && x.is_contiguous() ? x.variable_data() : x.clone(at::MemoryFormat::Contiguous);
+}
+
+at::Tensor all_reduce(const at::Tensor& x, Communicator& ranks, bool overwrite, Reduction reduction) {
+  at::Tensor result = writable(x, overwrite);
+  ranks.all_reduce(floats_of(result), Algorithm::ring, reduction);
+  return result;
 }
 
 at::Tensor reduce_scatter(const Transfer& t, const at::Tensor& x, Communicator& ranks, bool overwrite) {
   const Shape whole = x.sizes().vec();
-  const Division division{t.dim, t.pieces, ranks.size()};
+  const Division division{t.dim, t.pieces, ranks.size(), t.surplus};
   const Shape part = division.part_shape(whole);
   Shape rows = part;
   rows.insert(rows.begin(), ranks.size());
-  const bool here = overwrite && x.is_contiguous() && in_a_row(whole, t.dim, t.pieces);
+  const bool here = overwrite && x.is_contiguous() && in_a_row(t, whole);
   at::Tensor parts = here ? x.variable_data().view(rows) : room_for_parts(part, ranks.size(), x);
   if (!here) take_apart(x, division, parts);
   ranks.reduce_scatter(floats_of(parts), Algorithm::ring);
@@ -139,6 +143,20 @@ at::Tensor halo_sum(const Transfer& t, const at::Tensor& x, Communicator& ranks)
   return result;
 }
 
+at::Tensor own_numbers(const Transfer& t, const at::Tensor& x, Communicator& ranks) {
+  at::Tensor own = x - ranks.rank() * t.numbers_of;
+  // What is nobody's, or an earlier axis's, stays so.
+  return own.masked_fill_(own.lt(0).logical_or_(own.ge(t.numbers_of)).logical_or_(x.lt(0)), -1);
+}
+
+at::Tensor fill(const Transfer& t, const at::Tensor& x, Communicator& ranks, bool overwrite) {
+  at::Tensor result = writable(x, overwrite);
+  const auto dim = static_cast<std::int64_t>(t.dim);
+  const std::int64_t end = within(x.size(dim), {t.dim, {}, ranks.size(), t.surplus}, ranks.rank());
+  result.narrow(dim, end, x.size(dim) - end).fill_(t.value);
+  return result;
+}
+
 class ExchangeNode final : public torch::autograd::Node {
  public:
   ExchangeNode(const Exchange& exchange, Communicator& communicator, torch::autograd::edge_list next)
@@ -169,13 +187,17 @@ class ExchangeNode final : public torch::autograd::Node {
 at::Tensor perform(const Transfer& transfer, const at::Tensor& x, Communicator& communicator, bool overwrite) {
   switch (transfer.motion) {
     case Motion::none: break;
-    case Motion::slice: return part_of(x, {transfer.dim, transfer.pieces, communicator.size()}, communicator.rank());
+    case Motion::slice:
+      return part_of(x, {transfer.dim, transfer.pieces, communicator.size(), transfer.surplus}, communicator.rank());
     case Motion::all_gather: return all_gather(transfer, x, communicator);
-    case Motion::all_reduce: return all_reduce(x, communicator, overwrite);
+    case Motion::all_reduce: return all_reduce(x, communicator, overwrite, Reduction::sum);
+    case Motion::maximum: return all_reduce(x, communicator, overwrite, Reduction::maximum);
     case Motion::reduce_scatter: return reduce_scatter(transfer, x, communicator, overwrite);
     case Motion::all_to_all: return all_to_all(transfer, x, communicator);
     case Motion::halo: return halo(transfer, x, communicator);
     case Motion::halo_sum: return halo_sum(transfer, x, communicator);
+    case Motion::own_numbers: return own_numbers(transfer, x, communicator);
+    case Motion::fill: return fill(transfer, x, communicator, overwrite);
   }
   return x.variable_data();
 }

@@ -9,6 +9,20 @@
 #include "trainer/parts.h"
 
 namespace sibyl::trainer {
+namespace {
+
+// Of one replica's axes there is always something to put together, be it weights that are saved.
+bool exchanges_over(const std::vector<Stage>& stages, MeshAxis axis) {
+  if (axis != MeshAxis::data) return true;
+  return std::ranges::any_of(stages, [&](const Stage& stage) {
+    return std::ranges::any_of(stage.steps, [&](const Step& step) {
+      const auto* exchange = std::get_if<Exchange>(&step);
+      return exchange && exchange->axis == axis;
+    });
+  });
+}
+
+}  // namespace
 
 Result<MeshGroups> MeshGroups::create(const Plan& plan, const Communicator& world) {
   if (plan.mesh.size() != world.size())
@@ -22,7 +36,7 @@ Result<MeshGroups> MeshGroups::create(const Plan& plan, const Communicator& worl
     return std::make_unique<Communicator>(world.subgroup(plan.mesh.group(world.rank(), axes)));
   };
   for (const Mesh::Extent& extent : plan.mesh.extents)
-    if (extent.axis != MeshAxis::data && extent.size > 1) groups.axes_[extent.axis] = group_of(extent.axis);
+    if (extent.size > 1 && exchanges_over(plan.stages, extent.axis)) groups.axes_[extent.axis] = group_of(extent.axis);
   groups.stages_.clear();
   for (int s = groups.coordinate(MeshAxis::pipeline); s < static_cast<int>(plan.stages.size());
        s += plan.mesh.size(MeshAxis::pipeline))
@@ -75,19 +89,22 @@ std::int64_t MeshGroups::bytes_sent() const {
 
 Shape MeshGroups::whole_shape(const LocalTensor& local) const {
   Shape shape = local.shape;
-  for (const PartOf& cut : local.cuts) shape[cut.layout.dim] *= size(cut.axis);
+  for (const PartOf& cut : local.cuts | std::views::reverse) {
+    std::int64_t& extent = shape[cut.layout.dim];
+    extent = extent * size(cut.axis) - cut.layout.surplus;
+  }
   return shape;
 }
 
 at::Tensor MeshGroups::own_part(at::Tensor whole, const LocalTensor& local) const {
   for (const auto& [axis, layout] : local.cuts)
-    whole = part_of(whole, {layout.dim, layout.pieces, size(axis)}, coordinate(axis));
+    whole = part_of(whole, {layout.dim, layout.pieces, size(axis), layout.surplus}, coordinate(axis));
   return whole;
 }
 
 at::Tensor MeshGroups::whole(at::Tensor part, const LocalTensor& local) const {
   for (const auto& [axis, layout] : local.cuts | std::views::reverse) {
-    const Transfer gather{Motion::all_gather, layout.dim, 0, layout.pieces, {}, {}};
+    const Transfer gather{Motion::all_gather, layout.dim, 0, layout.pieces, {}, {}, layout.surplus};
     part = perform(gather, part, this->axis(axis), false);
   }
   return part;

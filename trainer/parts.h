@@ -14,6 +14,7 @@ struct Division {
   std::size_t dim = 0;
   Ints pieces;  // as Layout's
   int ways = 1;
+  std::int64_t surplus = 0;  // as Layout's: what lies beyond the end is zeros
 
   [[nodiscard]] Shape part_shape(Shape whole) const;
 };
@@ -23,5 +24,8 @@ at::Tensor part_of(const at::Tensor& whole, const Division& division, int index)
 // Between the whole and its parts, which lie in `parts` one after the other: [ways, part…].
 void take_apart(const at::Tensor& whole, const Division& division, at::Tensor& parts);
 void put_together(const at::Tensor& parts, const Division& division, at::Tensor& whole);
+
+// Of part `index`, that much of the dimension lies before the whole's end.
+std::int64_t within(std::int64_t part_extent, const Division& division, int index);
 
 }  // namespace sibyl::trainer

@@ -57,16 +57,17 @@ at::Tensor Replica::initial(LocalTensorId id) const {
   return at::zeros(local.shape, at::TensorOptions().dtype(aten::scalar_type(local.dtype)));
 }
 
-// The first step that makes the loss is its operation; the last one leaves what backward starts from.
+// Its operation may have become several steps: the first reads what the model answers, the last leaves what backward
+// starts from.
 bool Replica::find_loss() {
-  for (std::size_t i = 0; i < stage_->steps.size(); ++i)
-    for (const LocalTensorId out : outputs_of(stage_->steps[i])) {
-      if (!out.valid() || (*stage_)[out].origin != graph_->loss) continue;
-      if (!loss_.valid()) loss_step_ = i;
-      loss_ = out;
-    }
-  if (!loss_.valid()) loss_step_ = stage_->steps.size();
-  return loss_.valid();
+  loss_step_ = stage_->steps.size();
+  for (std::size_t i = 0; i < stage_->steps.size(); ++i) {
+    const auto* compute = std::get_if<Compute>(&stage_->steps[i]);
+    if (compute && compute->operation == graph_->producer(graph_->loss)) loss_step_ = std::min(loss_step_, i);
+    for (const LocalTensorId out : outputs_of(stage_->steps[i]))
+      if (out.valid() && (*stage_)[out].origin == graph_->loss) loss_ = out;
+  }
+  return loss_.valid() && loss_step_ < stage_->steps.size();
 }
 
 void Replica::find_last_uses() {
@@ -118,6 +119,7 @@ bool draws(const Attributes& attributes) {
 // Running statistics have taken this batch in when it was first seen.
 Attributes without_statistics(Attributes attributes) {
   if (auto* normalization = std::get_if<Normalization>(&attributes)) normalization->momentum = 0.0;
+  if (auto* normalize = std::get_if<BatchNormalize>(&attributes)) normalize->momentum = 0.0;
   return attributes;
 }
 
@@ -157,6 +159,11 @@ bool Replica::puts_off(std::size_t step) const {
 
 void Replica::exchange(std::size_t step, bool training) {
   const auto& exchange = std::get<Exchange>(stage_->steps[step]);
+  // Replicas evaluate apart, each as many samples as there are for it; batch-norm then needs no statistics of theirs.
+  if (!training && exchange.axis == MeshAxis::data) {
+    tensors_[exchange.output.index()] = tensors_[exchange.input.index()];
+    return;
+  }
   const at::AutoGradMode mode(training && records_ && (*stage_)[exchange.input].requires_gradient);
   const at::Tensor& input = tensors_[exchange.input.index()];
   Communicator& ranks = groups_->axis(exchange.axis);
@@ -268,7 +275,7 @@ at::Tensor Replica::forward(OperationSpans* spans) {
 at::Tensor Replica::predict() {
   for (std::size_t i = 0; i < loss_step_; ++i) run_step(i, false);
   if (!loss_.valid()) return {};
-  const LocalTensorId answer = loss()->inputs.front();
+  const LocalTensorId answer = std::get<Compute>(stage_->steps[loss_step_]).inputs.front();
   const at::Tensor result = groups_->whole(tensors_[answer.index()], (*stage_)[answer]);
   for (const LocalTensorId id : dropped_after_[loss_step_]) tensors_[id.index()].reset();
   for (std::size_t i = loss_step_; watch_.after_forward && i < stage_->steps.size(); ++i) watch_.after_forward(i);

@@ -59,9 +59,10 @@ class Replica {
   [[nodiscard]] const std::vector<LocalTensorId>& parameters() const { return parameters_; }
   [[nodiscard]] const std::vector<LocalTensorId>& buffers() const { return buffers_; }
   [[nodiscard]] const std::vector<LocalTensorId>& inputs() const { return inputs_; }
-  // The operation that computes the loss (where ranks share it, sums over them follow); nullptr in a stage before.
-  [[nodiscard]] const Compute* loss() const {
-    return loss_.valid() ? &std::get<Compute>(stage_->steps[loss_step_]) : nullptr;
+  // The model's operation that computes the loss (where ranks share it, several steps stand for it); nullptr in a stage
+  // before.
+  [[nodiscard]] const Operation* loss() const {
+    return loss_.valid() ? &(*graph_)[graph_->producer(graph_->loss)] : nullptr;
   }
 
  private:

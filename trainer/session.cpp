@@ -27,15 +27,8 @@ class Stopwatch {
   Clock::time_point last_ = Clock::now();
 };
 
-Result<void> check_evaluation(const Stage& stage, const Graph& graph) {
-  const auto loss = std::ranges::find_if(stage.steps, [&](const Step& step) {
-    return std::ranges::any_of(outputs_of(step),
-                               [&](LocalTensorId out) { return out.valid() && stage[out].origin == graph.loss; });
-  });
-  const auto* compute = loss == stage.steps.end() ? nullptr : std::get_if<Compute>(&*loss);
-  if (!compute || !std::holds_alternative<CrossEntropy>(compute->attributes))
-    return fail("only a model that classifies can be evaluated so", "--evaluate");
-  return {};
+const CrossEntropy* classifies(const Graph& graph) {
+  return std::get_if<CrossEntropy>(&graph[graph.producer(graph.loss)].attributes);
 }
 
 }  // namespace
@@ -50,7 +43,7 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
   }
   session.links_.emulate(session.workers_.front()->maker());
   if (!settings.evaluate) return session;
-  SIBYL_CHECK(check_evaluation(plan.stages.back(), graph));
+  if (!classifies(graph)) return fail("only a model that classifies can be evaluated so", "--evaluate");
   for (const auto& worker : session.workers_) {
     SIBYL_TRY(Data data, worker->data_of(*settings.evaluate, 1));
     session.evaluation_.push_back(std::make_unique<Data>(std::move(data)));
@@ -202,7 +195,7 @@ double Session::accuracy() {
     const at::Tensor predicted = predict(first);
     if (last == nullptr) continue;
     const std::int64_t real = std::min(own, static_cast<std::int64_t>(samples) - first);
-    const std::int64_t class_axis = std::get<CrossEntropy>(last->replica().loss()->attributes).class_axis;
+    const std::int64_t class_axis = classifies(graph())->class_axis;
     const LocalTensorId id = evaluation_.back()->targets();
     const at::Tensor targets = groups_->whole(last->replica()[id], last->stage()[id]);
     const at::Tensor hits = predicted.argmax(class_axis).reshape(targets.sizes()).eq(targets);

@@ -52,6 +52,12 @@ at::Tensor run(const Reduce& op, const Tensors& in);
 at::Tensor run(const CrossEntropy& op, const Tensors& in);
 at::Tensor run(const MeanSquaredError& op, const Tensors& in);
 
+// shared.cpp
+at::Tensor partial_embedding(const at::Tensor& table, const at::Tensor& ids);  // rows of zeros for ids of -1
+Tensors run(const ClassStatistics& op, const Tensors& in);
+at::Tensor run(const BatchStatistics& op, const Tensors& in);
+at::Tensor run(const BatchNormalize& op, const Tensors& in);
+
 // The operand at `index`, undefined where it is absent; and as ATen takes optional operands.
 inline at::Tensor operand(const Tensors& in, std::size_t index) { return index < in.size() ? in[index] : at::Tensor(); }
 inline c10::optional<at::Tensor> optional_operand(const Tensors& in, std::size_t index) {

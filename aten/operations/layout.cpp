@@ -43,6 +43,9 @@ at::Tensor run(const Gather& op, const Tensors& in) {
 
 at::Tensor run(const Expand&, const Tensors& in, const Shapes& out) { return in.at(0).expand(out.at(0)); }
 
-at::Tensor run(const Embedding&, const Tensors& in) { return at::embedding(in.at(0), in.at(1).to(at::kLong)); }
+at::Tensor run(const Embedding& op, const Tensors& in) {
+  const at::Tensor ids = in.at(1).to(at::kLong);
+  return op.partial ? partial_embedding(in.at(0), ids) : at::embedding(in.at(0), ids);
+}
 
 }  // namespace sibyl::aten

@@ -146,10 +146,12 @@ struct Dropout {
   bool operator==(const Dropout&) const = default;
 };
 
-// table[V, E], ids -> y[ids..., E]. The table is a parameter.
+// table[V, E], ids -> y[ids..., E]. The table is a parameter. `partial`: some rows of one; an id below 0 is of a row that
+// is elsewhere, and gives zeros.
 struct Embedding {
   static constexpr std::string_view name = "embedding";
-  static void fields(auto&, auto&&) {}
+  bool partial = false;
+  static void fields(auto& self, auto&& visit) { visit("partial", self.partial); }
   bool operator==(const Embedding&) const = default;
 };
 
@@ -270,6 +272,35 @@ struct MeanSquaredError {
   bool operator==(const MeanSquaredError&) const = default;
 };
 
+// Parts of operations that ranks share: each does its own, between them go collectives (oracle/plan/sharding).
+
+// Of cross-entropy over classes that ranks share. z[...], targets, shift -> sum over the own classes of exp(z - shift),
+// and the target's z - shift, which is 0 where the target is below 0, another rank's. Shift has no gradient.
+struct ClassStatistics {
+  static constexpr std::string_view name = "class_statistics";
+  std::int64_t class_axis = 1;
+  static void fields(auto& self, auto&& visit) { visit("class_axis", self.class_axis); }
+  bool operator==(const ClassStatistics&) const = default;
+};
+// Of batch-norm over samples that ranks share. x[N, C, ...] -> [2, C]: each channel's mean, and the mean of its squares.
+struct BatchStatistics {
+  static constexpr std::string_view name = "batch_statistics";
+  static void fields(auto&, auto&&) {}
+  bool operator==(const BatchStatistics&) const = default;
+};
+// x, statistics[2, C] as above over all `parts` equal parts of the batch, [scale], [shift], [running mean],
+// [running variance] -> y.
+struct BatchNormalize {
+  static constexpr std::string_view name = "batch_normalize";
+  std::int64_t parts = 1;
+  double epsilon = 1e-5;
+  double momentum = 0.1;  // as Normalization's
+  static void fields(auto& self, auto&& visit) {
+    visit("parts", self.parts), visit("epsilon", self.epsilon), visit("momentum", self.momentum);
+  }
+  bool operator==(const BatchNormalize&) const = default;
+};
+
 // Not part of a model: the optimizer's update of one parameter tensor (pass `forward`). inputs: the parameter.
 enum class OptimizerKind { sgd, momentum, adam, adamw, lamb, lars };
 struct OptimizerUpdate {
@@ -283,7 +314,8 @@ struct OptimizerUpdate {
 using Attributes =
     std::variant<Convolution, Linear, MatMul, Attention, Normalization, Pool, Unary, Binary, Where, Softmax, Dropout,
                  Embedding, Reduce, Reshape, Transpose, Concat, Slice, Split, Gather, Pad, Expand, Resize, Cast, Copy,
-                 LocalResponseNorm, CrossEntropy, MeanSquaredError, OptimizerUpdate>;
+                 LocalResponseNorm, CrossEntropy, MeanSquaredError, ClassStatistics, BatchStatistics, BatchNormalize,
+                 OptimizerUpdate>;
 
 std::string_view name_of(const Attributes& attributes);  // "convolution"
 

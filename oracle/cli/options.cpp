@@ -195,6 +195,11 @@ std::vector<Option> strategy_options() {
        .fallback = "none",
        .choices = {"none", "selective", "full"}},
       {.name = "--clip", .value = "NORM", .help = "scale gradients down to this norm over all parameters"},
+      {.name = "--batch-norm",
+       .value = "OVER",
+       .help = "samples whose statistics batch-norm takes: each replica's own, or all of them",
+       .fallback = "replica",
+       .choices = {"replica", "synchronised"}},
       {.name = "--bucket",
        .value = "SIZE",
        .help = "gradients are exchanged in buckets of this size, 25MiB unless given"},
@@ -263,6 +268,9 @@ Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> de
   strategy.zero = static_cast<int>(zero.value_or(0));
   if (const auto recompute = arguments.text("--recompute")) {
     SIBYL_TRY(strategy.recompute, parse_recompute(*recompute));
+  }
+  if (const auto batch_norm = arguments.text("--batch-norm")) {
+    SIBYL_TRY(strategy.batch_norm, parse_batch_norm(*batch_norm));
   }
   SIBYL_TRY(const auto clip, arguments.number("--clip"));
   if (clip && *clip <= 0) return fail(ErrorCode::usage, "--clip must be above 0");

@@ -57,9 +57,11 @@ class Collector {
   static bool copies(const Transfer& transfer, const Shape& input) {
     switch (transfer.motion) {
       case Motion::none:
-      case Motion::all_reduce: return false;
+      case Motion::all_reduce:
+      case Motion::maximum:
+      case Motion::fill: return false;
       case Motion::all_gather:
-      case Motion::reduce_scatter: return !in_a_row(input, transfer.dim, transfer.pieces);
+      case Motion::reduce_scatter: return !in_a_row(transfer, input);
       default: return true;
     }
   }

@@ -52,10 +52,7 @@ class StepWalk {
   void run(std::size_t i, std::vector<int>& uses, bool saves);
   void produce(const Compute& compute, const TrainingRule& rule);
   void save(const Compute& compute, std::size_t step);
-  // Nothing moves, or sums are taken where their summands lie; all else is written anew. Nothing is kept for backward.
-  static bool in_place(const Transfer& transfer) {
-    return transfer.motion == Motion::none || transfer.motion == Motion::all_reduce;
-  }
+  // What is not made in place is written anew. Nothing is kept for backward.
   void move(const Exchange& exchange);
   void pack(const Exchange& exchange, const Transfer& transfer, LocalTensorId from, LocalTensorId to);
   // Segments that run again, and units of parameters that are gathered.

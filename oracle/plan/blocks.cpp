@@ -27,13 +27,24 @@ std::vector<bool> carried(const Stage& stage) {
   return result;
 }
 
-// The step that makes the loss, which no step reads.
+std::size_t first_step_of(const Stage& stage, OperationId operation) {
+  const auto first = std::find_if(stage.steps.begin(), stage.steps.end(), [&](const Step& step) {
+    const auto* compute = std::get_if<Compute>(&step);
+    return compute && compute->operation == operation;
+  });
+  return static_cast<std::size_t>(first - stage.steps.begin());
+}
+
+// The step that makes the loss, which no step reads; of a loss that ranks share the first of its steps.
 std::size_t loss_step(const Stage& stage) {
-  for (std::size_t i = 0; i < stage.steps.size(); ++i)
-    if (const auto* compute = std::get_if<Compute>(&stage.steps[i]))
-      if (std::holds_alternative<CrossEntropy>(compute->attributes) ||
-          std::holds_alternative<MeanSquaredError>(compute->attributes))
-        return i;
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    const auto* compute = std::get_if<Compute>(&stage.steps[i]);
+    if (!compute) continue;
+    if (std::holds_alternative<CrossEntropy>(compute->attributes) ||
+        std::holds_alternative<MeanSquaredError>(compute->attributes))
+      return i;
+    if (std::holds_alternative<ClassStatistics>(compute->attributes)) return first_step_of(stage, compute->operation);
+  }
   return stage.steps.size();
 }
 

@@ -77,9 +77,12 @@ std::int64_t unit_bytes(const Stage& stage, const Group& group) {
 std::optional<Collective> collective_of(Motion motion) {
   switch (motion) {
     case Motion::none:
-    case Motion::slice: return std::nullopt;
+    case Motion::slice:
+    case Motion::own_numbers:
+    case Motion::fill: return std::nullopt;
     case Motion::all_gather: return Collective::all_gather;
-    case Motion::all_reduce: return Collective::all_reduce;
+    case Motion::all_reduce:
+    case Motion::maximum: return Collective::all_reduce;
     case Motion::reduce_scatter: return Collective::reduce_scatter;
     case Motion::all_to_all: return Collective::all_to_all;
     case Motion::halo:

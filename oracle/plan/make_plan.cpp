@@ -11,6 +11,7 @@
 #include "oracle/plan/recompute.h"
 #include "oracle/plan/sharding/policy.h"
 #include "oracle/plan/sharding/shard.h"
+#include "oracle/plan/synchronised_norms.h"
 #include "oracle/plan/whole_program.h"
 #include "oracle/plan/zero.h"
 
@@ -41,6 +42,8 @@ void add_updates(Stage& stage, const Strategy& strategy) {
   }
 }
 
+bool shares_samples(const Strategy& s) { return s.data > 1 || s.depth > 1 || s.height > 1 || s.width > 1; }
+
 }  // namespace
 
 // Ranks that talk most are nearest, unless the strategy says otherwise: those that share operations, then replicas, then
@@ -69,6 +72,8 @@ Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCo
   plan.mesh = mesh_of(strategy);
   plan.micro_batch = strategy.global_batch / strategy.data / strategy.accumulation;
   Stage stage = whole_program(graph, plan.micro_batch);
+  if (strategy.batch_norm == BatchNorm::synchronised && shares_samples(strategy))
+    stage = with_synchronised_norms(stage, strategy);
   for (const Policy& policy : policies(strategy)) {
     SIBYL_TRY(stage, shard(stage, policy, strategy.degree(policy.axis)));
   }

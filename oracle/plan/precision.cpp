@@ -12,7 +12,7 @@ bool is_any(const Attributes& attributes) {
 
 bool computes_in_full(const Attributes& attributes) {
   if (const auto* norm = std::get_if<Normalization>(&attributes)) return norm->kind != NormalizationKind::batch;
-  return is_any<Softmax, CrossEntropy, MeanSquaredError, LocalResponseNorm, OptimizerUpdate>(attributes);
+  return is_any<Softmax, CrossEntropy, ClassStatistics, MeanSquaredError, LocalResponseNorm, OptimizerUpdate>(attributes);
 }
 
 }  // namespace

@@ -50,20 +50,24 @@ class Caster {
     for (LocalTensorId& in : compute.inputs) {
       if (!in.valid()) continue;
       in = local(in);
-      if (result_[in].kind == TensorKind::activation && is_floating(result_[in].dtype))
+      const bool decides = activation_types.empty() || !keeps_statistics(before.attributes);
+      if (result_[in].kind == TensorKind::activation && is_floating(result_[in].dtype) && decides)
         activation_types.push_back(result_[in].dtype);
     }
     compute.dtype = operation_type(before.attributes, activation_types, precision_);
     const DType stored = storage_type(compute.dtype);
-    // Normalisations keep their scale and shift in f32 whatever they compute in.
-    const bool casts_parameters = !std::holds_alternative<Normalization>(before.attributes);
-    for (LocalTensorId& in : compute.inputs)
-      if (in.valid() && (casts_parameters || result_[in].kind == TensorKind::activation))
-        in = cast(before.operation, in, stored);
+    // Normalisations keep their scale and shift, and what ranks sum of their statistics, in f32 whatever they compute in.
+    const bool normalizes = keeps_statistics(before.attributes);
+    const bool casts_parameters = !normalizes && !std::holds_alternative<Normalization>(before.attributes);
+    for (std::size_t i = 0; i < compute.inputs.size(); ++i) {
+      LocalTensorId& in = compute.inputs[i];
+      if (!in.valid() || (normalizes && i == 1)) continue;
+      if (casts_parameters || result_[in].kind == TensorKind::activation) in = cast(before.operation, in, stored);
+    }
     for (LocalTensorId& out : compute.outputs) {
       out = local(out);
       LocalTensor& result = result_.tensors[out.index()];
-      if (is_floating(result.dtype)) result.dtype = stored;
+      if (is_floating(result.dtype) && !std::holds_alternative<BatchStatistics>(before.attributes)) result.dtype = stored;
       if (const auto* to = std::get_if<Cast>(&before.attributes)) result.dtype = to->to;
     }
     result_.steps.push_back(std::move(compute));
@@ -76,6 +80,11 @@ class Caster {
     exchange.output = local(before.output);
     result_.tensors[exchange.output.index()].dtype = result_[exchange.input].dtype;
     result_.steps.push_back(std::move(exchange));
+  }
+
+  // Its other operands are statistics.
+  static bool keeps_statistics(const Attributes& attributes) {
+    return std::holds_alternative<BatchNormalize>(attributes);
   }
 
   const Stage& stage_;

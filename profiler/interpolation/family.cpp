@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <initializer_list>
+#include <optional>
 #include <type_traits>
 
 namespace sibyl::interpolation {
@@ -137,6 +138,10 @@ void set_place(const Attention& op, const KernelKey& key, Place& p) {
       group};
 }
 
+void set_channels(const KernelKey& key, Place& p) {
+  const Shape& x = shape_of(key.signature.inputs, 0);
+  p.features = features({extent(x, 0), extent(x, 1), static_cast<double>(product(x, 2, x.size()))});
+}
 void set_place(const Normalization& op, const KernelKey& key, Place& p) {
   const Shape& x = shape_of(key.signature.inputs, 0);
   const auto axes = static_cast<std::size_t>(std::max<std::int64_t>(op.axes, 0));
@@ -146,9 +151,12 @@ void set_place(const Normalization& op, const KernelKey& key, Place& p) {
     p.features =
         features({static_cast<double>(product(x, 0, split)), static_cast<double>(product(x, split, x.size()))});
   } else {
-    p.features = features({extent(x, 0), extent(x, 1), static_cast<double>(product(x, 2, x.size()))});
+    set_channels(key, p);
   }
 }
+
+void set_place(const BatchStatistics&, const KernelKey& key, Place& p) { set_channels(key, p); }
+void set_place(const BatchNormalize&, const KernelKey& key, Place& p) { set_channels(key, p); }
 
 void set_place(const Pool& op, const KernelKey& key, Place& p) {
   const Shape &x = shape_of(key.signature.inputs, 0), &y = shape_of(key.signature.outputs, 0);
@@ -177,13 +185,16 @@ void set_place(const Softmax& op, const KernelKey& key, Place& p) {
   p.family.category = op.log ? 1 : 0;
   p.features = features({elements(key.signature.inputs, 0) / std::max(1.0, length), length, inner});
 }
-void set_place(const CrossEntropy& op, const KernelKey& key, Place& p) {
+void set_classes(std::int64_t class_axis, const KernelKey& key, Place& p) {
   const Shape& x = shape_of(key.signature.inputs, 0);
-  const double classes = extent(x, static_cast<std::size_t>(std::max<std::int64_t>(op.class_axis, 0)));
+  const double classes = extent(x, static_cast<std::size_t>(std::max<std::int64_t>(class_axis, 0)));
   p.features = features({elements(key.signature.inputs, 0) / std::max(1.0, classes), classes});
 }
-void set_place(const Embedding&, const KernelKey& key, Place& p) {
+void set_place(const CrossEntropy& op, const KernelKey& key, Place& p) { set_classes(op.class_axis, key, p); }
+void set_place(const ClassStatistics& op, const KernelKey& key, Place& p) { set_classes(op.class_axis, key, p); }
+void set_place(const Embedding& op, const KernelKey& key, Place& p) {
   const Shape& table = shape_of(key.signature.inputs, 0);
+  p.family.category = op.partial ? 1 : 0;
   p.features = features({elements(key.signature.inputs, 1), extent(table, 1), extent(table, 0)});
 }
 void set_place(const Reduce& op, const KernelKey& key, Place& p) {
@@ -245,6 +256,31 @@ std::vector<Relative> convolution_relations(const Convolution& op, const KernelK
   return relatives;
 }
 
+template <class Op>
+std::uint8_t index_of() {
+  return static_cast<std::uint8_t>(Attributes{Op{}}.index());
+}
+
+// What ranks do of an operation that they share reads and writes much as the operation does.
+std::optional<Relative> shared_operation(const Attributes& attributes, Place p) {
+  constexpr double error = 0.4;
+  constexpr std::uint8_t all_gradients = 7;
+  const auto* embedding = std::get_if<Embedding>(&attributes);
+  p.family.category = 0;
+  if (embedding && embedding->partial) return Relative{p, 1.0, error};
+  if (std::holds_alternative<ClassStatistics>(attributes)) {
+    p.family.operation = index_of<CrossEntropy>();
+    return Relative{p, 1.0, error};
+  }
+  if (std::holds_alternative<BatchStatistics>(attributes) || std::holds_alternative<BatchNormalize>(attributes)) {
+    p.family.operation = index_of<Normalization>();
+    p.family.category = number(NormalizationKind::batch);
+    if (p.family.pass == Pass::backward) p.family.gradients = all_gradients;
+    return Relative{p, 1.0, error};
+  }
+  return std::nullopt;
+}
+
 // Elementwise kernels of one pass are bound by memory alike: any other kind says more than the datasheet does.
 void add_other_kinds(const Place& own, std::vector<Relative>& relatives, std::size_t kinds, std::uint32_t step) {
   for (std::uint32_t kind = 0; kind < kinds; ++kind) {
@@ -290,6 +326,7 @@ std::vector<Relative> related(const KernelKey& key) {
     relatives.push_back({forward});
     with_kinds(forward);
   }
+  if (const auto shared = shared_operation(key.signature.attributes, own)) relatives.push_back(*shared);
   return relatives;
 }
 

@@ -38,7 +38,8 @@ double usual_slowdown(const Attributes& attributes) {
           return 1.4;
         else if constexpr (is_one_of<Op, Convolution, Attention>)
           return 2.5;
-        else if constexpr (is_one_of<Op, Normalization, Softmax, CrossEntropy, LocalResponseNorm, Pool>)
+        else if constexpr (is_one_of<Op, Normalization, Softmax, CrossEntropy, LocalResponseNorm, Pool, ClassStatistics,
+                                     BatchStatistics, BatchNormalize>)
           return 1.8;
         else if constexpr (is_one_of<Op, Unary, Binary, Where, Dropout, Cast, Copy, OptimizerUpdate>)
           return 1.2;

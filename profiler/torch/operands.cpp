@@ -40,6 +40,10 @@ OperandRole role_of(const Signature& signature, std::size_t operand) {
     return operand == 0 ? OperandRole::activation : OperandRole::weight;
   if (std::holds_alternative<Normalization>(attributes))
     return operand == 0 ? OperandRole::activation : operand < 3 ? OperandRole::weight : OperandRole::buffer;
+  if (std::holds_alternative<BatchNormalize>(attributes))
+    return operand < 2 ? OperandRole::activation : operand < 4 ? OperandRole::weight : OperandRole::buffer;
+  if (std::holds_alternative<ClassStatistics>(attributes))
+    return operand == 0 ? OperandRole::activation : operand == 1 ? OperandRole::ids : OperandRole::buffer;
   if (std::holds_alternative<Embedding>(attributes)) return operand == 0 ? OperandRole::weight : OperandRole::ids;
   if (std::holds_alternative<Gather>(attributes) || std::holds_alternative<CrossEntropy>(attributes))
     return operand == 0 ? OperandRole::activation : OperandRole::ids;
@@ -56,6 +60,8 @@ std::int64_t id_bound(const Signature& signature, std::size_t) {
   const Shape& values = signature.inputs.front();
   std::size_t axis = 0;  // an embedding's rows
   if (const auto* gather = std::get_if<Gather>(&signature.attributes)) axis = static_cast<std::size_t>(gather->axis);
+  if (const auto* classes = std::get_if<ClassStatistics>(&signature.attributes))
+    axis = static_cast<std::size_t>(classes->class_axis);
   if (const auto* loss = std::get_if<CrossEntropy>(&signature.attributes))
     axis = loss->class_axis < 0 ? values.size() - 1 : static_cast<std::size_t>(loss->class_axis);
   return std::max<std::int64_t>(1, axis < values.size() ? values[axis] : 1);

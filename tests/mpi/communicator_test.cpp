@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -49,6 +50,20 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, AllReduce,
                          testing::Values(Algorithm::automatic, Algorithm::ring, Algorithm::recursive_doubling,
                                          Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical),
                          [](const auto& tested) { return std::string(to_string(tested.param)); });
+
+// At every place some rank has the greatest of p numbers, p - 101, whatever the place.
+TEST_P(AllReduce, KeepsTheGreatest) {
+  Communicator world = Communicator::world();
+  for (const std::int64_t elements : sizes) {
+    std::vector<float> data(static_cast<std::size_t>(elements));
+    for (std::int64_t i = 0; i < elements; ++i)
+      data[static_cast<std::size_t>(i)] = static_cast<float>((i + world.rank()) % world.size()) - 100.0F;
+    world.all_reduce(data, GetParam(), Reduction::maximum);
+    const auto wrong = std::find_if(data.begin(), data.end(),
+                                    [&](float value) { return value != static_cast<float>(world.size()) - 101.0F; });
+    EXPECT_EQ(wrong, data.end()) << elements << " elements, rank " << world.rank();
+  }
+}
 
 TEST(Communicator, ReduceScatterLeavesTheSumInTheOwnPart) {
   Communicator world = Communicator::world();

@@ -66,6 +66,34 @@ TEST(Exchange, GathersAlongAnyDimension) {
   EXPECT_TRUE(at::equal(moved({Motion::all_gather, 1, 0, {}, {}, {}}, part(ids, 1)), ids)) << "not of floats alone";
 }
 
+// 3 p - 1 of a dimension in parts of 3: the last rank has 2, and zeros beyond.
+TEST(Exchange, RoundsUpToEqualParts) {
+  const int p = ranks().size();
+  const at::Tensor whole = counted({2, 3 * p - 1, 2}), padded = at::constant_pad_nd(whole, {0, 0, 0, 1});
+  const Transfer gather{Motion::all_gather, 1, 0, {}, {}, {}, 1}, slice{Motion::slice, 1, 0, {}, {}, {}, 1};
+  const Transfer scatter{Motion::reduce_scatter, 1, 0, {}, {}, {}, 1};
+  EXPECT_TRUE(at::equal(moved(slice, whole), part(padded, 1)));
+  EXPECT_TRUE(at::equal(moved(gather, part(padded, 1)), whole));
+  EXPECT_TRUE(at::equal(moved(scatter, whole), part(padded * p, 1)));
+  Transfer fill{Motion::fill, 1, 0, {}, {}, {}, 1};
+  fill.value = 7.0;
+  EXPECT_TRUE(at::equal(moved(fill, part(padded, 1)), part(at::constant_pad_nd(whole, {0, 0, 0, 1}, 7.0), 1)));
+}
+
+// Each rank has 3 things; what is none stays none.
+TEST(Exchange, CountsFromTheRanksOwnThings) {
+  const std::int64_t p = ranks().size(), first = 3 * ranks().rank();
+  const at::Tensor numbers = at::arange(-1, 3 * p, at::kLong);
+  at::Tensor own = at::full({3 * p + 1}, -1, at::kLong);
+  for (std::int64_t i = 0; i < 3; ++i) own[1 + first + i] = i;
+  EXPECT_TRUE(at::equal(moved({Motion::own_numbers, 0, 0, {}, {}, {}, 0, 3}, numbers), own));
+}
+
+TEST(Exchange, KeepsTheGreatest) {
+  const at::Tensor own = counted({4}) * (ranks().rank() + 1), greatest = counted({4}) * ranks().size();
+  EXPECT_TRUE(at::equal(moved({Motion::maximum, 0, 0, {}, {}, {}}, own), greatest));
+}
+
 // Rank r's summand is (r + 1) times the counted tensor: together p (p + 1) / 2 times.
 TEST(Exchange, SumsAndScatters) {
   const int p = ranks().size();

@@ -73,6 +73,14 @@ const std::map<std::string, void (*)(zoo::Builder&)>& models() {
        [](zoo::Builder& b) {
          zoo::gpt2(b, {2, 64, 4, 16, 16, 50});
        }},
+      {"gpt2_51",  // words: rounded up for 2 ranks and for 4
+       [](zoo::Builder& b) {
+         zoo::gpt2(b, {2, 64, 4, 16, 16, 51});
+       }},
+      {"gpt2_mini",  // of the zoo, with 16 tokens; 50257 words
+       [](zoo::Builder& b) {
+         zoo::gpt2(b, {4, 256, 4, 16});
+       }},
       {"llama",
        [](zoo::Builder& b) {
          zoo::llama(b, {2, 64, 4, 2, 128, 16, 50});
@@ -98,7 +106,14 @@ struct Case {
   int chunks = 1;
   int zero = 0;
   Recompute recompute = Recompute::none;
+  BatchNorm batch_norm = BatchNorm::replica;
 };
+
+Case synchronised(std::string model, std::string parallel) {
+  Case one{std::move(model), std::move(parallel)};
+  one.batch_norm = BatchNorm::synchronised;
+  return one;
+}
 
 Strategy strategy_of(const Case& one) {
   Strategy strategy;
@@ -110,6 +125,7 @@ Strategy strategy_of(const Case& one) {
   strategy.zero = one.zero;
   strategy.recompute = one.recompute;
   strategy.optimizer = OptimizerKind::momentum;
+  strategy.batch_norm = one.batch_norm;
   strategy.bucket = strategy.first_bucket = Bytes{2048};  // several buckets, of several tensors each
   return strategy;
 }
@@ -126,7 +142,7 @@ Plan without_dropout(Plan plan) {
 }
 
 struct Trained {
-  std::map<std::string, at::Tensor> weights;
+  std::map<std::string, at::Tensor> weights, buffers;
   std::vector<double> losses;
   std::int64_t sent = 0;  // in the last step
   double peak = 0.0;      // of this run's own tensors, in the last step
@@ -151,9 +167,11 @@ Trained trained(const Graph& graph, const Plan& plan, Communicator& ranks, doubl
   result.agree = session.replicas_agree();
   for (const auto& worker : session.workers()) {
     Replica& replica = worker->replica();
-    for (const LocalTensorId id : replica.parameters())
-      result.weights[graph[replica.stage()[id].origin].name] =
-          groups.whole(replica[id].detach(), replica.stage()[id]).clone();
+    for (const auto& [ids, values] :
+         {std::pair{&replica.parameters(), &result.weights}, std::pair{&replica.buffers(), &result.buffers}})
+      for (const LocalTensorId id : *ids)
+        (*values)[graph[replica.stage()[id].origin].name] =
+            groups.whole(replica[id].detach(), replica.stage()[id]).clone();
   }
   return result;
 }
@@ -168,6 +186,11 @@ const Trained& serially(const Case& one, double rate) {
     result = trained(graph_of(one.model), without_dropout(plan), alone, rate);
   }
   return result;
+}
+
+// Of a tensor's largest value.
+double difference(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).abs().max().item<double>() / (b.abs().max().item<double>() + 1e-12);
 }
 
 class Sharded : public testing::TestWithParam<Case> {
@@ -197,11 +220,13 @@ TEST_P(Sharded, TrainsAsOneRankDoes) {
       << "some weights are trained by nobody";
   for (const auto& [name, weight] : one.weights) {
     if (plan->stages.size() > 1 && !many.weights.contains(name)) continue;  // of another stage
-    const double scale = weight.abs().max().item<double>() + 1e-12;
     ASSERT_EQ(many.weights.at(name).sizes(), weight.sizes()) << name;
-    const double difference = (many.weights.at(name) - weight).abs().max().item<double>() / scale;
-    EXPECT_LT(difference, rounding) << name;
-    moved = std::max(moved, (weight - start.weights.at(name)).abs().max().item<double>() / scale);
+    EXPECT_LT(difference(many.weights.at(name), weight), rounding) << name;
+    moved = std::max(moved, difference(start.weights.at(name), weight));
+  }
+  if (GetParam().batch_norm == BatchNorm::synchronised) {
+    for (const auto& [name, buffer] : one.buffers)
+      EXPECT_LT(difference(many.buffers.at(name), buffer), rounding) << name;
   }
   const std::vector<double> moves = world().gather_doubles(moved);
   EXPECT_GT(std::ranges::max(moves), 1000 * rounding) << "training moved no weight";
@@ -217,9 +242,11 @@ TEST_P(Sharded, SendsTheBytesOfItsPlan) {
 }
 
 // Convolutions take workspace that only a calibration knows (a serial run of these takes a quarter more than its
-// tensors).
+// tensors). With many words and few tokens (gpt2_mini) the peak is where the two gradients of a tied table are summed:
+// autograd takes a third table for the sum, which is not predicted, on one rank as on several.
 TEST_P(Sharded, TakesTheMemoryPredicted) {
-  if (GetParam().model != "gpt2" && GetParam().model != "llama") GTEST_SKIP() << "takes workspace";
+  const std::string& model = GetParam().model;
+  if (model != "gpt2" && model != "gpt2_51" && model != "llama") GTEST_SKIP() << "takes workspace, or a third table";
   const Graph& graph = graph_of(GetParam().model);
   Strategy strategy = strategy_of(GetParam());
   const Plan plan = *make_plan(graph, strategy);
@@ -234,8 +261,20 @@ std::string text_of(const Case& one) {
   if (one.parallel.find("pipeline") != std::string::npos) text += " " + schedule_text(strategy_of(one));
   if (one.micro_batches > 1) text += fmt::format(" {} parts", one.micro_batches);
   if (one.zero > 0) text += fmt::format(" zero {}", one.zero);
+  if (one.batch_norm == BatchNorm::synchronised) text += " synchronised";
   if (one.recompute != Recompute::none) text += fmt::format(" recompute {}", to_string(one.recompute));
   return text;
+}
+
+// Each replica's own statistics are other ones than those of the whole batch.
+TEST(BatchNormOfReplicas, TrainsToOtherWeights) {
+  const std::string parallel = "data=" + std::to_string(world().size());
+  const Graph& graph = graph_of("cnn_bn");
+  const Trained& one = serially({"cnn_bn", parallel}, 0.05);
+  const Trained many = trained(graph, *make_plan(graph, strategy_of({"cnn_bn", parallel})), world(), 0.05);
+  double most = 0.0;
+  for (const auto& [name, weight] : one.weights) most = std::max(most, difference(many.weights.at(name), weight));
+  EXPECT_GT(most, 100 * rounding);
 }
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
@@ -258,7 +297,16 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"cnn", "data=2,spatial=2x1"}, Case{"cnn", "data=2,channel=2"},
                     Case{"cnn", "spatial=2x1,filter=2"}, Case{"cnn", "tensor=4"}, Case{"cnn", "filter=2,channel=2"},
                     Case{"volumes", "spatial=1x2x2"}, Case{"gpt2", "tensor=4"}, Case{"gpt2", "data=2,tensor=2"},
-                    Case{"llama", "data=2,sequence=2"}, Case{"llama", "tensor=4"}),
+                    Case{"llama", "data=2,sequence=2"}, Case{"llama", "tensor=4"}, Case{"gpt2_51", "tensor=2"},
+                    Case{"gpt2_51", "sequence=2"}, Case{"gpt2_51", "tensor=4"}, Case{"gpt2_51", "data=2,tensor=2"},
+                    Case{"gpt2_mini", "tensor=2"}, Case{"gpt2_mini", "tensor=4"},
+                    synchronised("cnn_bn", "data=2"),
+                    synchronised("cnn_bn", "spatial=2x1"),
+                    synchronised("cnn_bn", "tensor=2"),
+                    synchronised("cnn_bn", "data=4"),
+                    synchronised("cnn_bn", "data=2,spatial=2x1"),
+                    synchronised("cnn_bn", "data=2,tensor=2"),
+                    synchronised("cnn_bn", "spatial=2x2")),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(

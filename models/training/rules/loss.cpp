@@ -15,6 +15,17 @@ TrainingRule rule(const CrossEntropy&, const Context& c) {
   return r;
 }
 
+// Subtract, exponentiate in place, sum (3 FLOPs an element, the exponentials kept), and pick the targets; backward scales
+// the exponentials and adds into the targets' places.
+TrainingRule rule(const ClassStatistics&, const Context& c) {
+  const double e = c.element(), x = c.in(0), n = c.in(1), targets = n * index_bytes;
+  TrainingRule r;
+  r.forward = work(2 * x, (x + n) * e, x * e) + work(x, x * e, n * e) + work(n, 2 * n * e + targets, n * e);
+  r.backward = work(x, (x + n) * e, x * e) + work(n, n * e + targets, n * e);
+  r.saved = {saved_extra(x * e), saved_input(1)};
+  return r;
+}
+
 TrainingRule rule(const MeanSquaredError&, const Context& c) {
   const double e = c.element(), x = c.in(0);
   TrainingRule r;

@@ -73,6 +73,9 @@ TrainingRule rule(const Copy& op, const Context& c);
 TrainingRule rule(const LocalResponseNorm& op, const Context& c);
 TrainingRule rule(const CrossEntropy& op, const Context& c);
 TrainingRule rule(const MeanSquaredError& op, const Context& c);
+TrainingRule rule(const ClassStatistics& op, const Context& c);
+TrainingRule rule(const BatchStatistics& op, const Context& c);
+TrainingRule rule(const BatchNormalize& op, const Context& c);
 TrainingRule rule(const OptimizerUpdate& op, const Context& c);
 
 }  // namespace sibyl::rules

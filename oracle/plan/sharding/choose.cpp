@@ -4,6 +4,7 @@
 #include <set>
 
 #include "oracle/plan/sharding/conversion.h"
+#include "oracle/plan/sharding/look_ahead.h"
 #include "oracle/plan/sharding/rules/rules.h"
 
 namespace sibyl {
@@ -13,8 +14,13 @@ namespace {
 std::vector<Variant> variants_of(const Exchange& exchange, const Operands& o) {
   return sharding::dimensionwise(Copy{}, o, [&](std::size_t dim) {
     const auto leaves = [&](const Transfer& t) {
-      const bool elementwise = t.motion == Motion::none || t.motion == Motion::all_reduce;
-      return elementwise || (dim != t.dim && !(t.motion == Motion::all_to_all && dim == t.to));
+      switch (t.motion) {
+        case Motion::none:
+        case Motion::all_reduce:
+        case Motion::maximum:
+        case Motion::own_numbers: return true;
+        default: return dim != t.dim && !(t.motion == Motion::all_to_all && dim == t.to);
+      }
     };
     return leaves(exchange.forward) && leaves(exchange.backward);
   });
@@ -23,12 +29,11 @@ std::vector<Variant> variants_of(const Exchange& exchange, const Operands& o) {
 class Chooser {
  public:
   Chooser(const Stage& stage, const Policy& policy, int ways)
-      : stage_(stage), policy_(policy), ways_(ways), produced_(stage.tensors.size(), false) {
+      : stage_(stage), policy_(policy), ways_(ways), produced_(stage.tensors.size(), false), ahead_(stage, ways) {
     result_.layouts.resize(stage.tensors.size());
     result_.partial_gradient.resize(stage.tensors.size(), true);
     for (const Step& step : stage.steps)
       for (const LocalTensorId out : outputs_of(step)) produced_[out.index()] = true;
-    find_pieces();
     if (policy_.weights == Policy::Weights::image) split_images();
   }
 
@@ -53,25 +58,6 @@ class Chooser {
     }
   }
 
-  // Results that a Split takes apart, directly or through elementwise operations, are cut by its pieces.
-  void find_pieces() {
-    pieces_.resize(stage_.tensors.size());
-    for (auto step = stage_.steps.rbegin(); step != stage_.steps.rend(); ++step) {
-      const auto* compute = std::get_if<Compute>(&*step);
-      if (!compute || compute->inputs.empty() || !compute->inputs[0].valid()) continue;
-      const LocalTensorId in = compute->inputs[0];
-      if (const auto* split = std::get_if<Split>(&compute->attributes)) pieces_[in.index()] = split->sizes;
-      const auto& op = compute->attributes;
-      if (!std::holds_alternative<Unary>(op) && !std::holds_alternative<Binary>(op) &&
-          !std::holds_alternative<Dropout>(op))
-        continue;
-      const LocalTensorId out = compute->outputs[0];
-      for (const LocalTensorId operand : compute->inputs)
-        if (operand.valid() && !pieces_[out.index()].empty() && stage_[operand].shape == stage_[out].shape)
-          pieces_[operand.index()] = pieces_[out.index()];
-    }
-  }
-
   Variant choose_for(const Step& step) {
     std::vector<Shape> inputs, outputs;
     std::vector<std::optional<Layout>> arriving;
@@ -82,8 +68,12 @@ class Chooser {
       arriving.push_back(in.valid() ? result_.layouts[in.index()] : std::nullopt);
     }
     for (const LocalTensorId out : outputs_of(step)) outputs.push_back(stage_[out].shape);
-    const auto first = outputs_of(step);
-    Operands operands{inputs, outputs, arriving, ways_, first.empty() ? Ints{} : pieces_[first[0].index()], present};
+    Operands operands{inputs, outputs, arriving, ways_, {}, present};
+    if (const auto results = outputs_of(step); !results.empty()) {
+      operands.column_pieces = ahead_.pieces[results[0].index()];
+      operands.logits = ahead_.logits[results[0].index()];
+    }
+    if (const auto read = inputs_of(step); !read.empty() && read[0].valid()) operands.table = ahead_.table[read[0].index()];
     const Attributes attributes = attributes_of(step);
     std::vector<Variant> possible =
         std::holds_alternative<Compute>(step)
@@ -128,7 +118,7 @@ class Chooser {
       return v.cut == Cut::rows && arriving && v.inputs[0].layout == *arriving;
     });
     if (features_arrive) return {Cut::groups, Cut::rows, Cut::columns};
-    return {Cut::groups, Cut::columns};
+    return {Cut::groups, Cut::columns, Cut::table};
   }
 
   // What arrives split stays so; once gathered it stays whole.
@@ -145,9 +135,10 @@ class Chooser {
     return std::move(possible[static_cast<std::size_t>(best)]);
   }
 
-  // Elements sent for the operands, over both passes. What was converted for an earlier operation is there.
+  // Elements sent for the operands, and within the operation, over both passes. What was converted for an earlier
+  // operation is there.
   [[nodiscard]] double cost(const Step& step, const Variant& variant) const {
-    double total = 0;
+    double total = variant.sent;
     const std::vector<LocalTensorId> inputs = inputs_of(step);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].valid() || !result_.layouts[inputs[i].index()]) continue;
@@ -209,7 +200,7 @@ class Chooser {
   Choices result_;
   std::vector<bool> produced_;
   std::set<std::pair<LocalTensorId, Need>> converted_;
-  std::vector<Ints> pieces_;  // by LocalTensorId
+  LookAhead ahead_;
 };
 
 }  // namespace

@@ -6,7 +6,9 @@
 namespace sibyl {
 namespace {
 
-Transfer along(Motion motion, const Layout& layout) { return {motion, layout.dim, 0, layout.pieces, {}, {}}; }
+Transfer along(Motion motion, const Layout& layout) {
+  return {motion, layout.dim, 0, layout.pieces, {}, {}, layout.surplus};
+}
 
 Conversion layout_change(const Layout& have, const Need& need) {
   const Layout& want = need.layout;
@@ -24,6 +26,12 @@ Conversion layout_change(const Layout& have, const Need& need) {
           {Motion::all_to_all, want.dim, have.dim, want.pieces, have.pieces, {}}};
 }
 
+// What all ranks' parts make together.
+Shape rounded_up(const Transfer& transfer, Shape whole) {
+  whole[transfer.dim] += transfer.surplus;
+  return whole;
+}
+
 std::int64_t slab_elements(const Transfer& transfer, const Shape& own) {
   return element_count(own) / own[transfer.dim] * (transfer.halo.before + transfer.halo.after);
 }
@@ -31,8 +39,9 @@ std::int64_t slab_elements(const Transfer& transfer, const Shape& own) {
 }  // namespace
 
 std::string_view to_string(Motion motion) {
-  constexpr std::array<std::string_view, 8> names = {"none",           "slice",      "all-gather", "all-reduce",
-                                                     "reduce-scatter", "all-to-all", "halo",       "halo sum"};
+  constexpr std::array<std::string_view, 11> names = {"none",       "slice", "all-gather", "all-reduce", "reduce-scatter",
+                                                      "all-to-all", "halo",  "halo sum",   "maximum",    "own numbers",
+                                                      "fill"};
   return names[static_cast<std::size_t>(motion)];
 }
 
@@ -42,8 +51,10 @@ std::vector<Conversion> convert(const Layout& have, const Need& need, bool gradi
     if (!gradient) conversion.backward = {};
     if (conversion.forward != Transfer{} || conversion.backward != Transfer{}) result.push_back(std::move(conversion));
   };
-  const bool other_pieces = have.is_split() && need.layout.is_split(have.dim) && have != need.layout;
-  if (other_pieces) {  // ranks would have to give each other unequal parts
+  // Ranks would have to give each other unequal parts.
+  const bool unequal = have.is_split() && need.layout.is_split() && have != need.layout &&
+                       (need.layout.is_split(have.dim) || have.surplus > 0 || need.layout.surplus > 0);
+  if (unequal) {
     add(layout_change(have, {}));
     add(layout_change(Layout::whole(), need));
   } else if (have != need.layout || need.partial_gradient) {
@@ -52,26 +63,46 @@ std::vector<Conversion> convert(const Layout& have, const Need& need, bool gradi
   if (!need.halo.empty())
     add({{Motion::halo, need.layout.dim, 0, {}, {}, need.halo},
          {Motion::halo_sum, need.layout.dim, 0, {}, {}, need.halo}});
+  if (need.numbers_of > 0) add({{Motion::own_numbers, 0, 0, {}, {}, {}, 0, need.numbers_of}, {}});
+  if (need.beyond) {
+    Transfer fill = along(Motion::fill, need.layout);
+    fill.value = *need.beyond;
+    add({std::move(fill), {}});
+  }
   return result;
 }
 
 std::int64_t buffer_elements(const Transfer& transfer, const Shape& input, const Shape& output) {
   switch (transfer.motion) {
     case Motion::none:
-    case Motion::slice: return 0;
+    case Motion::slice:
+    case Motion::own_numbers:
+    case Motion::fill: return 0;
     case Motion::all_reduce:
-    case Motion::reduce_scatter:
+    case Motion::maximum:
     case Motion::all_to_all: return element_count(input);
-    case Motion::all_gather: return element_count(output);
+    case Motion::reduce_scatter: return element_count(rounded_up(transfer, input));
+    case Motion::all_gather: return element_count(rounded_up(transfer, output));
     case Motion::halo: return slab_elements(transfer, input);
     case Motion::halo_sum: return slab_elements(transfer, output);
   }
   return 0;
 }
 
-bool in_a_row(const Shape& shape, std::size_t dim, const Ints& pieces) {
-  return pieces.empty() && std::all_of(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(dim),
-                                       [](std::int64_t extent) { return extent == 1; });
+bool in_a_row(const Transfer& transfer, const Shape& shape) {
+  const auto end = shape.begin() + static_cast<std::ptrdiff_t>(transfer.dim);
+  return transfer.pieces.empty() && transfer.surplus == 0 &&
+         std::all_of(shape.begin(), end, [](std::int64_t extent) { return extent == 1; });
+}
+
+bool in_place(const Transfer& transfer) {
+  switch (transfer.motion) {
+    case Motion::none:
+    case Motion::all_reduce:
+    case Motion::maximum:
+    case Motion::fill: return true;
+    default: return false;
+  }
 }
 
 std::int64_t packing_elements(const Transfer& transfer, const Shape& input, const Shape& output, int ways) {
@@ -79,9 +110,12 @@ std::int64_t packing_elements(const Transfer& transfer, const Shape& input, cons
   switch (transfer.motion) {
     case Motion::none:
     case Motion::slice:
-    case Motion::all_reduce: return 0;
+    case Motion::all_reduce:
+    case Motion::maximum:
+    case Motion::own_numbers:
+    case Motion::fill: return 0;
     case Motion::all_gather:
-    case Motion::reduce_scatter: return in_a_row(input, transfer.dim, transfer.pieces) ? 0 : buffer;
+    case Motion::reduce_scatter: return in_a_row(transfer, input) ? 0 : buffer;
     case Motion::all_to_all: return buffer;  // and as much that is gone when the result is made
     case Motion::halo:
     case Motion::halo_sum: return ways > 2 ? 2 * buffer : buffer;  // given and taken; at the rim half of each
@@ -93,7 +127,8 @@ double elements_sent(const Transfer& transfer, const Shape& input, const Shape& 
   const auto buffer = static_cast<double>(buffer_elements(transfer, input, output));
   const double others = static_cast<double>(ways - 1) / ways;
   switch (transfer.motion) {
-    case Motion::all_reduce: return 2 * others * buffer;
+    case Motion::all_reduce:
+    case Motion::maximum: return 2 * others * buffer;
     default: return others * buffer;
   }
 }
@@ -101,10 +136,13 @@ double elements_sent(const Transfer& transfer, const Shape& input, const Shape& 
 Shape result_shape(const Transfer& transfer, Shape input, int ways) {
   switch (transfer.motion) {
     case Motion::none:
-    case Motion::all_reduce: break;
+    case Motion::all_reduce:
+    case Motion::maximum:
+    case Motion::own_numbers:
+    case Motion::fill: break;
     case Motion::slice:
-    case Motion::reduce_scatter: input[transfer.dim] /= ways; break;
-    case Motion::all_gather: input[transfer.dim] *= ways; break;
+    case Motion::reduce_scatter: input[transfer.dim] = (input[transfer.dim] + transfer.surplus) / ways; break;
+    case Motion::all_gather: input[transfer.dim] = input[transfer.dim] * ways - transfer.surplus; break;
     case Motion::all_to_all:
       input[transfer.dim] *= ways;
       input[transfer.to] /= ways;

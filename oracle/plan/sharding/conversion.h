@@ -11,8 +11,10 @@
 //   partial   whole, partial gradient  all-reduce      all-reduce
 //   partial   split                    reduce-scatter  all-gather      sequence parallelism's conjugate g
 //   split     the same, with a halo    halo            halo sum
+//   split     the same, ends filled    fill            -
+//   whole     whole, own numbers       own numbers     -
 //
-// Each column is the transpose of the other: a gather's is a scatter, a copy's a sum.
+// Each column is the transpose of the other: a gather's is a scatter, a copy's a sum. What is filled has no gradient.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +34,9 @@ enum class Motion {
   all_to_all,      // split along `dim`, then along `to`
   halo,            // the neighbours' rows are put beside the own
   halo_sum,        // rows of the halo are added to the neighbours' own
+  maximum,         // the greatest over ranks of each element; on every rank
+  own_numbers,     // numbers of things become those of the rank's own things (Need); nothing is sent
+  fill,            // what lies beyond the end of `dim` is made `value`; nothing is sent
 };
 std::string_view to_string(Motion motion);
 
@@ -40,6 +45,9 @@ struct Transfer {
   std::size_t dim = 0, to = 0;
   Ints pieces, to_pieces;  // of the split along `dim`, and along `to`
   Halo halo;
+  std::int64_t surplus = 0;     // of the split along `dim` (Layout)
+  std::int64_t numbers_of = 0;  // own_numbers
+  double value = 0.0;           // fill
 
   bool operator==(const Transfer&) const = default;
 };
@@ -58,7 +66,10 @@ std::int64_t buffer_elements(const Transfer& transfer, const Shape& input, const
 double elements_sent(const Transfer& transfer, const Shape& input, const Shape& output, int ways);
 
 // The parts of this dimension lie one after another in the tensor's memory: they are sent and received where they lie.
-bool in_a_row(const Shape& shape, std::size_t dim, const Ints& pieces);
+bool in_a_row(const Transfer& transfer, const Shape& shape);
+
+// The result takes the place of the operand: nothing moves, or what is sent is put together where it lies.
+bool in_place(const Transfer& transfer);
 
 // Elements of the buffers in which a transfer packs what it sends and receives, beside its operand and its result.
 std::int64_t packing_elements(const Transfer& transfer, const Shape& input, const Shape& output, int ways);

@@ -7,6 +7,7 @@
 
 #include "oracle/plan/sharding/choose.h"
 #include "oracle/plan/sharding/conversion.h"
+#include "oracle/plan/sharding/emitter.h"
 
 namespace sibyl {
 namespace {
@@ -52,7 +53,7 @@ class Sharder {
     if (const auto known = converted_.find({id, need}); known != converted_.end()) return known->second;
     const LocalTensor& tensor = stage_[id];
     const bool free_source = !choices_.layouts[id.index()].has_value();
-    if (free_source && need.halo.empty()) {
+    if (free_source && !need.changes_elements()) {
       Need without = need;
       without.partial_gradient = false;
       LocalTensorId& source = converted_[{id, without}];
@@ -111,6 +112,12 @@ class Sharder {
       } else {
         in = obtain(in, variant.inputs[i]);
       }
+    }
+    if (variant.program) {
+      Emitter emitter(result_, axis_, before.operation, before.dtype, stage_[before.outputs.at(0)]);
+      const std::vector<LocalTensorId> made = variant.program(emitter, compute.inputs);
+      for (std::size_t i = 0; i < made.size(); ++i) held_[before.outputs[i].index()] = made[i];
+      return;
     }
     for (std::size_t i = 0; i < compute.outputs.size(); ++i)
       compute.outputs[i] = add(compute.outputs[i], variant.outputs[i]);

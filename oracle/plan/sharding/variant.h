@@ -5,9 +5,11 @@
 // operation is always possible, and is not listed by the rules.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
+#include "oracle/plan/sharding/emitter.h"
 #include "oracle/plan/sharding/layout.h"
 
 namespace sibyl {
@@ -19,6 +21,7 @@ enum class Cut {
   rows,     // each rank takes some of the input features (ParaDL's channels): results are partial
   groups,   // each rank takes some groups of a grouped convolution
   along,    // weights are whole; each rank takes a part of the data: samples, tokens, or rows of an image
+  table,    // each rank has some rows of a table and looks up those: results are partial
 };
 
 struct Variant {
@@ -31,6 +34,10 @@ struct Variant {
   // The result is multiplied by this: a mean over a split dimension is the sum over ranks of means divided by their
   // number.
   double scale = 1.0;
+  // Where one local operation is not enough: adds the steps that make the results of the operands, which lie as `inputs`
+  // says. `outputs` is then what these steps leave, and `sent` the elements a rank sends in them, over both passes.
+  std::function<std::vector<LocalTensorId>(Emitter&, const std::vector<LocalTensorId>&)> program = {};
+  double sent = 0.0;
 };
 
 // What a rule may look at.
@@ -43,6 +50,8 @@ struct Operands {
 
   [[nodiscard]] bool has(std::size_t input) const { return input < inputs.size() && present[input]; }
   std::vector<bool> present;
+  bool logits = false;  // the output features are classes that a loss alone reads: they may be rounded up
+  bool table = false;   // operand 0 is a table whose rows are worth sharing, rounded up where need be
   [[nodiscard]] const Layout* split(std::size_t input) const {  // how the operand arrives, if split
     return has(input) && arriving[input] && arriving[input]->is_split() ? &*arriving[input] : nullptr;
   }

@@ -123,58 +123,106 @@ TEST(Sharding, NothingToShareIsAnAnswer) {
 }
 
 // Shoeybi et al., section 3: two all-reduces forward and two backward in each of 12 layers, of batch x sequence x width
-// elements. The joint projection is cut within each of q, k and v: 12 heads are 3 for each of 4 ranks.
+// elements; one more forward for the embedding and one more backward for the head, which share the table by its rows; and
+// three of a number a token for the loss. The joint projection is cut within each of q, k and v: 12 heads are 3 for each
+// of 4 ranks. 50257 words are rounded up to 4 x 12565 = 50260.
 TEST(Sharding, ReproducesMegatronOnGpt2) {
   const Graph graph = zoo("gpt2", 2);
   const Plan plan = plan_of(graph, "tensor=4");
   const Stage& stage = plan.stages[0];
   const std::vector<std::string> all = exchanges(stage);
-  EXPECT_EQ(all.size(), 48U);
-  EXPECT_EQ(count(all, "all-reduce/none"), 24);
-  EXPECT_EQ(count(all, "none/all-reduce"), 24);
+  EXPECT_EQ(count(all, "all-reduce/none"), 24 + 1 + 2);
+  EXPECT_EQ(count(all, "none/all-reduce"), 24 + 1);
+  EXPECT_EQ(count(all, "maximum/none"), 1);
+  EXPECT_EQ(count(all, "own numbers/none"), 2) << "of words, and of targets";
+  EXPECT_EQ(count(all, "fill/none"), 1) << "words that are none have no probability";
+  EXPECT_EQ(all.size(), 52U + 4U);
   EXPECT_EQ(local(graph, stage, "h.5.attn.c_attn"), "[2x1024x768,768x576,576]->[2x1024x576]:f32");
   EXPECT_EQ(local(graph, stage, "h.5.attn.c_proj"), "[2x1024x192,192x768]->[2x1024x768]:f32");
   EXPECT_EQ(local(graph, stage, "h.5.mlp.c_fc"), "[2x1024x768,768x768,768]->[2x1024x768]:f32");
   const LocalTensor& joint = parameter(graph, stage, "h.5.attn.c_attn.weight");
   EXPECT_THAT(joint.cuts, ElementsAre(PartOf{MeshAxis::tensor, Layout::split(1, {768, 768, 768})}));
+  const LocalTensor& words = parameter(graph, stage, "wte.weight");
+  EXPECT_THAT(words.cuts, ElementsAre(PartOf{MeshAxis::tensor, Layout::rounded_up(0, 3)}));
+  EXPECT_EQ(words.shape, (Shape{12565, 768}));
+  EXPECT_THAT(stage.gradients, IsEmpty());
   // A ring of 4 sends 2 x 3/4 of the buffer.
-  const std::int64_t buffer = 2 * 1024 * 768 * 4;
-  EXPECT_EQ(bytes_sent_per_step(plan, 3, Algorithm::ring), 48 * 2 * 3 * buffer / 4);
+  const std::int64_t buffer = 2 * 1024 * 768 * 4, tokens = 2 * 1024 * 4;
+  EXPECT_EQ(bytes_sent_per_step(plan, 3, Algorithm::ring), (50 * buffer + 3 * tokens) * 2 * 3 / 4);
+}
+
+// The steps that stand for the loss, each on a rank's 12565 classes or on one number for each of 2048 tokens.
+TEST(Sharding, LossesOfSharedClassesNeverGatherLogits) {
+  const Graph graph = zoo("gpt2", 2);
+  const Stage stage = plan_of(graph, "tensor=4").stages[0];
+  std::vector<std::string> steps;
+  for (const Step& step : stage.steps)
+    if (const auto* c = std::get_if<Compute>(&step); c && c->operation == graph.producer(graph.loss))
+      steps.push_back(to_string(signature(stage, *c)));
+  EXPECT_THAT(steps,
+              ElementsAre("reduce(kind=max,axes=2,keep_dims=0)[2x1024x12565]->[2x1024]:f32",
+                          "class_statistics(class_axis=2)[2x1024x12565,2x1024,2x1024]->[2x1024,2x1024]:f32",
+                          "unary(kind=log)[2x1024]->[2x1024]:f32", "binary(kind=sub)[2x1024,2x1024]->[2x1024]:f32",
+                          "reduce(axes=0x1,keep_dims=0)[2x1024]->[scalar]:f32"));
+}
+
+// Of 2 samples with 4 classes, gathering sends 2 x 4 / 2 = 4 elements; three sums of a number a sample send 3 x 2 = 6.
+// With 16 classes gathering sends 16.
+TEST(Sharding, FewClassesAreGathered) {
+  const auto has_maximum = [](std::int64_t classes) {
+    const Graph graph = test::mlp({4, classes}, 2);
+    return count(exchanges(plan_of(graph, "tensor=2").stages[0]), "maximum/none") == 1;
+  };
+  EXPECT_FALSE(has_maximum(4));
+  EXPECT_TRUE(has_maximum(16));
+}
+
+// Rounding 7 classes up to 8 would add more than an eighth of them: they stay whole. 17 become 18.
+TEST(Sharding, OnlyLittleIsRoundedUp) {
+  const auto columns = [](std::int64_t classes) {
+    const Graph graph = test::mlp({4, 8, 6, classes}, 2);
+    return local(graph, plan_of(graph, "tensor=2").stages[0], "fc3");
+  };
+  EXPECT_EQ(columns(7), "[2x6,7x6,7]->[2x7]:f32");
+  EXPECT_EQ(columns(17), "[2x6,9x6,9]->[2x9]:f32");
 }
 
 // Queries, keys and values are three multiplications of one tensor: their gradients meet before the one all-reduce.
-// After 12 layers the pooler is cut by columns (one more all-reduce backward), and the loss wants its features whole.
+// After 12 layers the pooler is cut by columns (one more all-reduce backward), and its 768 features are the classes of a
+// loss. Of the tables, words are shared; places in the sentence (512 of 512 tokens) and kinds of sentence (2) are not.
 TEST(Sharding, ReproducesMegatronOnBert) {
   const Graph graph = zoo("bert-base", 1);
   const Stage stage = plan_of(graph, "tensor=2").stages[0];
   const std::vector<std::string> all = exchanges(stage);
-  EXPECT_EQ(count(all, "all-reduce/none"), 24);
+  EXPECT_EQ(count(all, "all-reduce/none"), 24 + 1 + 2);
   EXPECT_EQ(count(all, "none/all-reduce"), 25);
-  EXPECT_EQ(count(all, "all-gather/slice"), 1);
-  EXPECT_EQ(all.size(), 50U);
+  EXPECT_EQ(count(all, "own numbers/none"), 2);
+  EXPECT_EQ(count(all, "maximum/none"), 1);
+  EXPECT_EQ(all.size(), 55U);
+  EXPECT_EQ(parameter(graph, stage, "embeddings.word_embeddings.weight").shape, (Shape{30522 / 2, 768}));
   EXPECT_EQ(local(graph, stage, "encoder.layer.3.attention.self.key"), "[1x512x768,768x384,384]->[1x512x384]:f32");
 }
 
 // Korthikanti et al., "Reducing activation recomputation in large transformer models" (2022): gathers and scatters in
 // place of all-reduces, in the same number and with the same bytes; between them each rank has its part of the
-// sequence. The embedding is whole, so the first layer begins with Megatron's f and a slice of the residual.
+// sequence. The embedding's sum is scattered, too, and the places are sliced to be added; the head gathers.
 TEST(Sharding, SequenceScattersWhatMegatronReduces) {
   const Graph graph = zoo("gpt2", 1);
   const Stage stage = plan_of(graph, "tensor=2,sequence=2").stages[0];
   const std::vector<std::string> all = exchanges(stage);
-  EXPECT_EQ(count(all, "reduce-scatter/all-gather"), 24);
-  EXPECT_EQ(count(all, "all-gather/reduce-scatter"), 23);
-  EXPECT_EQ(count(all, "none/all-reduce"), 1);
+  EXPECT_EQ(count(all, "reduce-scatter/all-gather"), 25);
+  EXPECT_EQ(count(all, "all-gather/reduce-scatter"), 25);
+  EXPECT_EQ(count(all, "none/all-reduce"), 0);
   EXPECT_EQ(count(all, "slice/all-gather"), 1);
-  EXPECT_EQ(count(all, "all-gather/slice"), 1);
+  EXPECT_EQ(count(all, "all-gather/slice"), 0);
   EXPECT_EQ(local(graph, stage, "h.3.ln_1"), "[1x512x768,768,768]->[1x512x768]:f32");
-  // A layer's norms and late biases see half of the tokens each: their gradients are summed over the ranks. All but the
-  // first norm of 12 layers: 2 x (2 x 12 - 1), the last one's 2, and 24 biases.
+  // A layer's norms and late biases see half of the tokens each: their gradients are summed over the ranks. 2 x 2 of
+  // each of 12 layers' norms, the last one's 2, and 24 biases.
   ASSERT_EQ(stage.gradients.size(), 1U);
   EXPECT_THAT(stage.gradients[0].axes, ElementsAre(MeshAxis::tensor));
   std::size_t summed = 0;
   for (const Bucket& bucket : stage.gradients[0].buckets) summed += bucket.parameters.size();
-  EXPECT_EQ(summed, 46U + 2U + 24U);
+  EXPECT_EQ(summed, 48U + 2U + 24U);
 }
 
 // conv1 makes half of its filters; the bottleneck's 1x1 takes those as channels; 3x3 by filters, 1x1 by channels.
@@ -321,7 +369,25 @@ TEST(Conversion, BackwardIsTheTransposeOfForward) {
   EXPECT_EQ(motions(partial, {split, false, {}}), "reduce-scatter/all-gather ");
   EXPECT_EQ(motions(split, {split, false, {1, 1, 0.0}}), "halo/halo sum ");
   EXPECT_EQ(motions(whole, {split, false, {1, 1, 0.0}}), "slice/all-gather halo/halo sum ");
+  EXPECT_EQ(motions(whole, {whole, false, {}, 5}), "own numbers/none ");
+  EXPECT_EQ(motions(split, {split, false, {}, 0, 1.0}), "fill/none ");
+  EXPECT_EQ(motions(Layout::rounded_up(1, 2), {Layout::split(2), false, {}}), "all-gather/slice slice/all-gather ")
+      << "unequal parts are put together first";
   EXPECT_TRUE(convert(whole, sum, false).empty()) << "no gradient, nothing to sum";
+}
+
+// 10 in 4 parts are 3, 3, 3 and 1: rounded up to 12. 4 rows of it travel as 4 x 12.
+TEST(Layout, RoundsUpToEqualParts) {
+  const Layout layout = Layout::rounded_up(1, surplus_of(10, 4));
+  EXPECT_EQ(layout.surplus, 2);
+  EXPECT_TRUE(divides({4, 10}, layout, 4));
+  EXPECT_FALSE(divides({4, 10}, Layout::split(1), 4));
+  EXPECT_EQ(part_of({4, 10}, layout, 4), (Shape{4, 3}));
+  const Conversion gather = convert(layout, {}, true).at(0);
+  EXPECT_EQ(result_shape(gather.forward, {4, 3}, 4), (Shape{4, 10}));
+  EXPECT_EQ(result_shape(gather.backward, {4, 10}, 4), (Shape{4, 3}));
+  EXPECT_EQ(buffer_elements(gather.forward, {4, 3}, {4, 10}), 48);
+  EXPECT_EQ(surplus_of(12, 4), 0);
 }
 
 // Rules follow what arrives. `ways` 2 throughout.

@@ -4,12 +4,13 @@
 
 namespace sibyl::sharding {
 
-Variants follow(const Operands& o, const std::function<std::optional<Variant>(std::size_t, const Layout&)>& make) {
+Variants follow(const Operands& o, const std::function<std::optional<Variant>(std::size_t, const Layout&)>& make,
+                RoundedUp rounded_up) {
   Variants result;
   std::vector<std::vector<Layout>> known;
   for (std::size_t i = 0; i < o.inputs.size(); ++i) {
     const Layout* arriving = o.split(i);
-    if (!arriving) continue;
+    if (!arriving || (arriving->surplus > 0 && rounded_up == RoundedUp::declined)) continue;
     std::optional<Variant> variant = make(i, *arriving);
     if (!variant || std::find(known.begin(), known.end(), variant->outputs) != known.end()) continue;
     known.push_back(variant->outputs);
@@ -20,17 +21,18 @@ Variants follow(const Operands& o, const std::function<std::optional<Variant>(st
 
 Variants elementwise(const Attributes& op, const Operands& o) {
   const Shape& result = o.outputs.at(0);
-  return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
+  const auto make = [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
     const std::size_t dim = layout.dim + result.size() - o.inputs[operand].size();
     if (o.inputs[operand][layout.dim] != result[dim]) return std::nullopt;
-    Variant variant{{}, {Layout::split(dim, layout.pieces)}, op};
+    Variant variant{{}, {layout.along(dim)}, op};
     for (const Shape& shape : o.inputs) {
       const std::size_t missing = result.size() - shape.size();
       const bool spans = dim >= missing && shape[dim - missing] == result[dim];
-      variant.inputs.push_back(spans ? split(dim - missing, layout.pieces) : shared());
+      variant.inputs.push_back(spans ? as(layout.along(dim - missing)) : shared());
     }
     return variant;
-  });
+  };
+  return follow(o, make, RoundedUp::followed);
 }
 
 Variants dimensionwise(const Attributes& op, const Operands& o, const std::function<bool(std::size_t)>& free) {

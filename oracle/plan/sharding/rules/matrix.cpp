@@ -10,16 +10,23 @@ Variant with_bias(Variant variant, bool present, Need bias) {
   return variant;
 }
 
+// As one dimension. Classes are rounded up where the weight is cut so, or may still be.
+Layout columns_of(const Operands& o, std::int64_t extent) {
+  const bool held_whole = o.arriving[1] && o.arriving[1]->is_whole();
+  if (o.logits && !held_whole) return Layout::rounded_up(0, surplus_of(extent, o.ways));
+  return Layout::split(0, o.column_pieces);
+}
+
 }  // namespace
 
 Variants variants(const Linear& op, const Operands& o) {
   const std::size_t last = o.inputs.at(0).size() - 1;
   const std::size_t in = op.weight_kn ? 0 : 1, out = 1 - in;
   const bool bias = o.has(2);
-  const Ints& pieces = o.column_pieces;
+  const Layout columns = columns_of(o, o.inputs[1].at(out));
   Variants result;
-  result.push_back(with_bias({{shared(), split(out, pieces)}, {Layout::split(last, pieces)}, op, Cut::columns}, bias,
-                             split(0, pieces)));
+  result.push_back(
+      with_bias({{shared(), as(columns.along(out))}, {columns.along(last)}, op, Cut::columns}, bias, as(columns)));
   const Layout* arriving = o.split(0);
   const Layout features = arriving && arriving->dim == last ? *arriving : Layout::split(last);
   Variant rows{{{features, false, {}}, split(in, features.pieces)}, {Layout::partial(last)}, op, Cut::rows};

@@ -24,18 +24,6 @@ Variants variants(const Reduce& op, const Operands& o) {
 }
 
 // The mean over equal parts is the mean of their means.
-Variants variants(const CrossEntropy& op, const Operands& o) {
-  const auto classes = static_cast<std::size_t>(op.class_axis);
-  return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
-    if (operand != 0 || layout.dim == classes) return std::nullopt;
-    Variant v{{{layout, false, {}}, split(layout.dim < classes ? layout.dim : layout.dim - 1, layout.pieces)},
-              {Layout::partial(0)},
-              op};
-    v.scale = 1.0 / static_cast<double>(o.ways);
-    return v;
-  });
-}
-
 Variants variants(const MeanSquaredError& op, const Operands& o) {
   return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
     if (operand != 0) return std::nullopt;

@@ -42,6 +42,9 @@ Variants variants(const Copy& op, const Operands& o);
 Variants variants(const LocalResponseNorm& op, const Operands& o);
 Variants variants(const CrossEntropy& op, const Operands& o);
 Variants variants(const MeanSquaredError& op, const Operands& o);
+Variants variants(const ClassStatistics& op, const Operands& o);
+Variants variants(const BatchStatistics& op, const Operands& o);
+Variants variants(const BatchNormalize& op, const Operands& o);
 Variants variants(const OptimizerUpdate& op, const Operands& o);
 
 // What rules share.
@@ -50,9 +53,13 @@ Variants variants(const OptimizerUpdate& op, const Operands& o);
 inline Need shared() { return {Layout::whole(), true, {}}; }
 inline Need whole() { return {}; }
 inline Need split(std::size_t dim, Ints pieces = {}) { return {Layout::split(dim, std::move(pieces)), false, {}}; }
+inline Need as(Layout layout) { return {std::move(layout), false, {}}; }
 
-// One variant for each operand that arrives split, made by `make(operand, layout)`, which may decline.
-Variants follow(const Operands& o, const std::function<std::optional<Variant>(std::size_t, const Layout&)>& make);
+// One variant for each operand that arrives split, made by `make(operand, layout)`, which may decline. Those that
+// arrive rounded up are followed only where what lies beyond the end does no harm.
+enum class RoundedUp { declined, followed };
+Variants follow(const Operands& o, const std::function<std::optional<Variant>(std::size_t, const Layout&)>& make,
+                RoundedUp rounded_up = RoundedUp::declined);
 
 // Elementwise with numpy's broadcasting: wherever an operand is split the result is, and so is every operand of that
 // extent.

@@ -124,12 +124,4 @@ Variants variants(const Gather& op, const Operands& o) {
 
 Variants variants(const Expand& op, const Operands& o) { return elementwise(op, o); }
 
-// Ids may be split. (Rows of the table: see ShardedEmbedding; its columns would be gathered at once by what follows.)
-Variants variants(const Embedding& op, const Operands& o) {
-  return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
-    if (operand != 1) return std::nullopt;
-    return Variant{{shared(), {layout, false, {}}}, {layout}, op, Cut::along};
-  });
-}
-
 }  // namespace sibyl::sharding

@@ -123,6 +123,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"pad(begin=0x1,end=0x1)[64x64]->[64x66]:f32", 1}, Case{"resize[2x4x8x8]->[2x4x16x16]:f32", 1},
         Case{"resize(kind=linear)[2x4x8x8]->[2x4x16x16]:f32", 1}, Case{"copy[64x64]->[64x64]:f32", 1},
         Case{"local_response_norm[2x16x8x8]->[2x16x8x8]:f32", 1},
+        Case{"embedding(partial=1)[100x64,2x32]->[2x32x64]:f32", 1, 2},
+        Case{"class_statistics[64x100,64,64]->[64,64]:f32", 1, 2},
+        Case{"batch_statistics[4x16x8x8]->[2x16]:f32", 1},
+        Case{"batch_normalize(parts=2)[4x16x8x8,2x16,16,16]->[4x16x8x8]:f32", 15},
         Case{"cross_entropy[64x100,64]->[scalar]:f32", 1, 2}, Case{"mean_squared_error[64x64,64x64]->[scalar]:f32", 1}));
 
 }  // namespace

@@ -1,0 +1,33 @@
+#include "oracle/plan/sharding/emitter.h"
+
+namespace sibyl {
+
+LocalTensorId Emitter::add(const Shape& shape, bool gradient) {
+  LocalTensor tensor{like_.origin, shape, like_.dtype, TensorKind::activation, gradient};
+  stage_.tensors.push_back(std::move(tensor));
+  return LocalTensorId{stage_.tensors.size() - 1};
+}
+
+std::vector<LocalTensorId> Emitter::compute(Attributes operation, const std::vector<LocalTensorId>& inputs,
+                                            const std::vector<Shape>& results, bool gradient) {
+  std::uint32_t gradients = 0;
+  for (std::size_t i = 0; gradient && i < inputs.size(); ++i)
+    if (inputs[i].valid() && stage_[inputs[i]].requires_gradient) gradients |= 1U << i;
+  std::vector<LocalTensorId> outputs;
+  for (const Shape& shape : results) outputs.push_back(add(shape, gradients != 0));
+  stage_.steps.push_back(Compute{operation_, std::move(operation), inputs, outputs, dtype_, gradients});
+  return outputs;
+}
+
+LocalTensorId Emitter::exchange(LocalTensorId input, Motion forward, Motion backward) {
+  const Shape shape = stage_[input].shape;
+  const bool gradient = stage_[input].requires_gradient;
+  const LocalTensorId output = add(shape, gradient);
+  Exchange step{axis_, input, output, {}, {}};
+  step.forward.motion = forward;
+  if (gradient) step.backward.motion = backward;
+  stage_.steps.push_back(std::move(step));
+  return output;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,23 @@
+// What choosing the layout of a result must know of the operations that come after: choices are made forward.
+#pragma once
+
+#include <vector>
+
+#include "oracle/plan/plan.h"
+
+namespace sibyl {
+
+struct LookAhead {
+  LookAhead(const Stage& stage, int ways);
+
+  // Extents in which a Split takes the tensor apart, directly or through elementwise operations.
+  std::vector<Ints> pieces;  // by LocalTensorId
+  // Losses alone read it, as their logits, maybe scaled; the classes are its last dimension, and few would be added by
+  // rounding them up.
+  std::vector<bool> logits;  // by LocalTensorId
+  // A table worth sharing by its rows: words, and not the places in a sentence, of which there are no more than tokens.
+  // Every operation that reads it can do so.
+  std::vector<bool> table;  // by LocalTensorId
+};
+
+}  // namespace sibyl

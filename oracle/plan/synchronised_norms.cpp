@@ -1,0 +1,51 @@
+#include "oracle/plan/synchronised_norms.h"
+
+#include "oracle/plan/sharding/emitter.h"
+
+namespace sibyl {
+namespace {
+
+const Normalization* batch_norm(const Step& step) {
+  const auto* compute = std::get_if<Compute>(&step);
+  const auto* norm = compute ? std::get_if<Normalization>(&compute->attributes) : nullptr;
+  return norm && norm->kind == NormalizationKind::batch ? norm : nullptr;
+}
+
+// The mean over all replicas of what each has: a sum of shares. Each replica uses it for its own samples, so that its
+// gradient comes in summands, too.
+LocalTensorId mean_over_replicas(Emitter& emit, LocalTensorId own, const Shape& shape, int replicas) {
+  if (replicas == 1) return own;
+  const LocalTensorId share = emit.compute(Unary{UnaryKind::scale_shift, 1.0 / replicas, 0.0}, {own}, shape);
+  return emit.exchange(share, Motion::all_reduce, Motion::all_reduce);
+}
+
+void add_synchronised(Stage& stage, const Compute& compute, const Normalization& norm, int replicas) {
+  const LocalTensorId x = compute.inputs[0];
+  Emitter emit(stage, MeshAxis::data, compute.operation, compute.dtype, stage[x]);
+  const Shape shape = {2, stage[x].shape.at(1)};
+  const LocalTensorId own = emit.compute(BatchStatistics{}, {x}, shape);
+  Compute normalize = compute;
+  normalize.attributes = BatchNormalize{replicas, norm.epsilon, norm.momentum};
+  normalize.inputs.insert(normalize.inputs.begin() + 1, mean_over_replicas(emit, own, shape, replicas));
+  constexpr std::uint32_t of_x = 1;
+  const std::uint32_t others = compute.gradients & ~of_x;
+  normalize.gradients = (compute.gradients & of_x) | others << 1;
+  if (stage[own].requires_gradient) normalize.gradients |= 2U;
+  stage.steps.push_back(std::move(normalize));
+}
+
+}  // namespace
+
+Stage with_synchronised_norms(const Stage& stage, const Strategy& strategy) {
+  Stage result;
+  result.tensors = stage.tensors;
+  for (const Step& step : stage.steps) {
+    if (const Normalization* norm = batch_norm(step))
+      add_synchronised(result, std::get<Compute>(step), *norm, strategy.data);
+    else
+      result.steps.push_back(step);
+  }
+  return result;
+}
+
+}  // namespace sibyl
