@@ -48,14 +48,8 @@ std::uint64_t hash_of(const at::Tensor& value, std::uint64_t hash) {
   return hash;
 }
 
-// What needs values, and what is not emulated.
-Result<void> check_emulated(const Stage& stage, const TrainSettings& settings) {
-  const bool sharded = std::ranges::any_of(stage.gradients, [](const GradientSync& sync) { return sync.sharded(); });
-  if (sharded) return fail(ErrorCode::usage, "an emulated device holds optimizer state whole", "--zero");
-  if (!stage.recomputed.empty()) return fail(ErrorCode::usage, "an emulated device computes nothing again", "--recompute");
-  if (stage.clip) return fail(ErrorCode::usage, "an emulated device clips no gradients", "--clip");
-  if (!stage.norm_axes.empty())
-    return fail(ErrorCode::usage, "an emulated device takes no norms of what ranks hold in parts", "--optimizer");
+// What needs values.
+Result<void> check_emulated(const TrainSettings& settings) {
   for (const auto& [given, option] : {std::pair{settings.data, "--data"},
                                       std::pair{settings.evaluate, "--evaluate"},
                                       std::pair{settings.save_weights, "--save-weights"}})
@@ -73,9 +67,12 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
   Session session(plan, settings, communicator, groups);
   const Stage& stage = session.stage();
   if (settings.emulated) {
-    SIBYL_CHECK(check_emulated(stage, settings));
+    SIBYL_CHECK(check_emulated(settings));
     session.emulated_ =
         std::make_unique<EmulatedDevice>(stage, settings.emulated->stages.front(), settings.emulated->backend);
+    if (settings.emulated->vary)
+      session.emulated_->vary({settings.seed, "emulated device", static_cast<std::uint64_t>(communicator.rank())},
+                              settings.emulated->step_spread);
   }
   SIBYL_TRY(Replica replica, Replica::create(graph, stage, groups, settings.seed, session.emulated_.get()));
   session.replica_ = std::make_unique<Replica>(std::move(replica));
@@ -86,10 +83,7 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
   session.optimizer_ = std::make_unique<aten::OptimizerSettings>();
   session.optimizer_->learning_rate = settings.learning_rate;
   const std::int64_t before = aten::MemoryMeter::live();
-  if (session.emulated_)
-    for (const Update& update : stage.updates) session.states_.push_back(session.initial_state(update));
-  else
-    session.updates_ = std::make_unique<Updates>(*session.replica_, session.shards_, *session.optimizer_);
+  session.updates_ = std::make_unique<Updates>(*session.replica_, session.shards_, *session.optimizer_);
   session.memory_.optimizer = Bytes{static_cast<double>(aten::MemoryMeter::live() - before)};
   session.memory_.buffers = bytes_of(*session.replica_, session.replica_->buffers());
   session.memory_.inputs = bytes_of(*session.replica_, session.replica_->inputs());
@@ -102,14 +96,6 @@ Result<void> Session::open_data() {
                                        : Data::synthetic(*replica_, plan_->micro_batch, settings_->seed));
   data_ = std::make_unique<Data>(std::move(data));
   return {};
-}
-
-aten::OptimizerState Session::initial_state(const Update& update) {
-  aten::OptimizerState state = aten::make_optimizer_state(update.optimizer, (*replica_)[update.parameter]);
-  if (emulated_)
-    for (at::Tensor* tensor : {&state.first, &state.second})
-      if (tensor->defined()) *tensor = emulated_->like(*tensor);
-  return state;
 }
 
 void Session::open_syncs() {
@@ -218,10 +204,7 @@ void Session::finish_exchange() {
 
 void Session::update() {
   const Recording recording(recorder_.get(), Recorder::Track::compute, optimizer_name, "optimizer");
-  if (!emulated_) return updates_->run();
-  emulated_->run(emulated_->times().updates);
-  emulated_->wait();
-  for (const Update& update : stage().updates) (*replica_)[update.parameter].mutable_grad().reset();
+  updates_->run();
 }
 
 Session::Step Session::step(std::int64_t number) {

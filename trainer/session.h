@@ -54,7 +54,6 @@ class Session {
   double forward_and_backward(std::int64_t number, StepTimes& times);
   void fill_inputs(std::int64_t first);
   Result<void> open_data();
-  aten::OptimizerState initial_state(const Update& update);
   void open_syncs();
   void begin_exchange(bool first_step);
   void pack();
@@ -76,7 +75,6 @@ class Session {
   std::vector<std::unique_ptr<ShardedSync>> shards_;          // the same; each sync is one or the other
   std::unique_ptr<aten::OptimizerSettings> optimizer_;
   std::unique_ptr<Updates> updates_;
-  std::vector<aten::OptimizerState> states_;  // by update, of an emulated device, which updates nothing
   MeasuredMemory memory_;
 };
 
