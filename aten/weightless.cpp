@@ -17,9 +17,11 @@ void release(void* bytes) {
   delete counted;
 }
 
+// Real gradients are summed where one of them lies, those of the meta device in a third tensor: the peak must not see all
+// three.
 c10::DataPtr counted(std::size_t size) {
   const auto bytes = static_cast<std::int64_t>((size + granularity - 1) / granularity * granularity);
-  MemoryMeter::take(bytes);
+  MemoryMeter::replace(bytes);
   return {nullptr, new std::int64_t(bytes), &release, c10::Device(c10::DeviceType::Meta)};
 }
 
@@ -42,7 +44,9 @@ void count_weightless(std::size_t to) {
 }
 
 at::Tensor weightless(const Shape& shape, c10::ScalarType type) {
-  return at::empty(shape, at::TensorOptions(at::kMeta).dtype(type));
+  at::Tensor tensor = at::empty(shape, at::TensorOptions(at::kMeta).dtype(type));
+  MemoryMeter::take(0);
+  return tensor;
 }
 
 at::Tensor weightless_view(const at::Tensor& of, const Shape& shape) {
@@ -53,6 +57,9 @@ at::Tensor weightless_view(const at::Tensor& of, const Shape& shape) {
   return tensor;
 }
 
-void resize_weightless(const at::Tensor& of, std::size_t bytes) { of.storage().set_data_ptr(counted(bytes)); }
+void resize_weightless(const at::Tensor& of, std::size_t bytes) {
+  of.storage().set_data_ptr(counted(bytes));
+  MemoryMeter::take(0);
+}
 
 }  // namespace sibyl::aten

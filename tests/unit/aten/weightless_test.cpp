@@ -15,6 +15,7 @@ class Weightless : public testing::Test {
     before_ = MemoryMeter::live();
   }
   std::int64_t counted() const { return MemoryMeter::live() - before_; }
+  std::int64_t peak() const { return MemoryMeter::peak() - before_; }
 
  private:
   std::int64_t before_ = 0;
@@ -46,6 +47,17 @@ TEST_F(Weightless, a_storage_is_resized_under_its_views) {
   EXPECT_EQ(counted(), 1536);
   flat.reset();
   EXPECT_EQ(counted(), 1536);  // the view holds it
+}
+
+// A sum takes the place of a summand: of three tensors of 512 bytes two count at the peak.
+TEST_F(Weightless, the_peak_does_not_see_a_sum_beside_its_summands) {
+  at::Tensor a = weightless({128}, at::kFloat), b = weightless({128}, at::kFloat);
+  MemoryMeter::reset_peak();
+  a = a + b;
+  b.reset();
+  MemoryMeter::take(0);
+  EXPECT_EQ(counted(), 512);
+  EXPECT_EQ(peak(), 2 * 512);
 }
 
 // What autograd adds up for a tensor that is used twice.
