@@ -84,13 +84,16 @@ Table to_table(const std::vector<Ranking>& rankings) {
 }
 
 std::string summary_sentence(const std::vector<Ranking>& rankings) {
-  int pairs = 0, right = 0;
-  std::ptrdiff_t whole = 0;
-  for (const Ranking& r : rankings) pairs += r.pairs, right += r.right, whole += r.wrong.empty() ? 1 : 0;
+  int pairs = 0, right = 0, models = 0, whole = 0;  // models whose strategies differ at all
+  for (const Ranking& r : rankings) {
+    if (r.pairs == 0) continue;
+    pairs += r.pairs, right += r.right, ++models;
+    if (r.wrong.empty()) ++whole;
+  }
   return fmt::format(
       "Order of strategies: right for {} of {} models; of {} pairs whose times differ by more than noise, {} are "
       "predicted in their order.",
-      whole, rankings.size(), pairs, right);
+      whole, models, pairs, right);
 }
 
 }  // namespace sibyl

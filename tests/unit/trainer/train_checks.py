@@ -250,7 +250,7 @@ def emulated_sharded():
     for words, ranks in [(["--zero", 1, "--optimizer", "adam"], 2), (["--zero", 2, "--optimizer", "adam"], 2),
                          (["--zero", 3, "--optimizer", "adam"], 2), (["--zero", 3, "--recompute", "full"], 4),
                          (["--recompute", "selective"], 1), (["--zero", 1, "--optimizer", "lamb", "--clip", 1], 2),
-                         (["--zero", 3, "--micro-batches", 2, "--clip", 1], 2)]:
+                         (["--zero", 3, "--clip", 1], 2)]:
         emulated_as_predicted([*gpt2, *words], ranks)
     emulated_as_predicted(["zoo:resnet18", "--batch", 8, "--recompute", "full", "--zero", 2], 2)
 
