@@ -34,7 +34,7 @@ sanitize:  ## tests and a minute of fuzzing under the address and undefined-beha
 calibrate: release  ## measures this machine into calibration.json
 	build/release/bin/sibyl calibrate all -o calibration.json
 
-validate: release  ## predicts and trains for real on this machine, and compares: three quarters of an hour
+validate: release  ## predicts and trains for real on this machine, and compares: hours; tools/validate.sh makes parts
 	tools/validate.sh build/release/bin out
 
 bench: release  ## how fast Sibyl itself is

@@ -71,6 +71,7 @@ std::int64_t MemoryMeter::live() { return live_bytes.load(std::memory_order_rela
 std::int64_t MemoryMeter::peak() { return peak_bytes.load(std::memory_order_relaxed); }
 void MemoryMeter::take(std::int64_t bytes) { count(bytes); }
 void MemoryMeter::give(std::int64_t bytes) { live_bytes.fetch_sub(bytes, std::memory_order_relaxed); }
+void MemoryMeter::replace(std::int64_t bytes) { live_bytes.fetch_add(bytes, std::memory_order_relaxed); }
 
 MemoryMeter::Pause::Pause() : before_(std::exchange(paused, true)) {}
 MemoryMeter::Pause::~Pause() { paused = before_; }

@@ -20,6 +20,8 @@ class MemoryMeter {
   // Of memory that only counts: tensors without any, scratch that is only pretended.
   static void take(std::int64_t bytes);
   static void give(std::int64_t bytes);
+  // Of what takes the place of something that is given at once: the peak sees it with the next take().
+  static void replace(std::int64_t bytes);
 
   // What this thread allocates meanwhile is not counted.
   class Pause {

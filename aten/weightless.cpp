@@ -1,11 +1,15 @@
 #include "aten/weightless.h"
 
-#include <ATen/EmptyTensor.h>
+#include <c10/core/Allocator.h>
+
+#include <cstring>
 
 #include "aten/memory.h"
 
 namespace sibyl::aten {
 namespace {
+
+std::size_t granularity = 64;
 
 void release(void* bytes) {
   const auto* counted = static_cast<std::int64_t*>(bytes);
@@ -13,27 +17,49 @@ void release(void* bytes) {
   delete counted;
 }
 
-at::Tensor tensor_on(c10::Storage storage, const Shape& shape, caffe2::TypeMeta type) {
-  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage),
-                                                               c10::DispatchKeySet(c10::DispatchKey::Meta), type);
+// Real gradients are summed where one of them lies, those of the meta device in a third tensor: the peak must not see all
+// three.
+c10::DataPtr counted(std::size_t size) {
+  const auto bytes = static_cast<std::int64_t>((size + granularity - 1) / granularity * granularity);
+  MemoryMeter::replace(bytes);
+  return {nullptr, new std::int64_t(bytes), &release, c10::Device(c10::DeviceType::Meta)};
+}
+
+// As in aten/memory.cpp: each form overrides what the installed libtorch declares.
+class WeightlessAllocator final : public c10::Allocator {
+ public:
+  // NOLINTBEGIN(modernize-use-override)
+  c10::DataPtr allocate(std::size_t size) const { return counted(size); }
+  c10::DataPtr allocate(std::size_t size) { return counted(size); }
+  void copy_data(void* to, const void* from, std::size_t bytes) const { std::memcpy(to, from, bytes); }
+  // NOLINTEND(modernize-use-override)
+};
+
+}  // namespace
+
+void count_weightless(std::size_t to) {
+  static WeightlessAllocator allocator;
+  granularity = to;
+  c10::SetAllocator(c10::DeviceType::Meta, &allocator, 1);
+}
+
+at::Tensor weightless(const Shape& shape, c10::ScalarType type) {
+  at::Tensor tensor = at::empty(shape, at::TensorOptions(at::kMeta).dtype(type));
+  MemoryMeter::take(0);
+  return tensor;
+}
+
+at::Tensor weightless_view(const at::Tensor& of, const Shape& shape) {
+  at::Tensor tensor =
+      at::detail::make_tensor<c10::TensorImpl>(c10::Storage(of.storage()), c10::DispatchKeySet(c10::DispatchKey::Meta),
+                                               of.dtype());
   tensor.unsafeGetTensorImpl()->set_sizes_contiguous(shape);
   return tensor;
 }
 
-}  // namespace
-
-at::Tensor weightless(const Shape& shape, c10::ScalarType type, std::size_t granularity) {
-  const std::size_t size = static_cast<std::size_t>(element_count(shape)) * c10::elementSize(type);
-  const std::size_t counted = (size + granularity - 1) / granularity * granularity;
-  MemoryMeter::take(static_cast<std::int64_t>(counted));
-  c10::DataPtr nothing(nullptr, new std::int64_t(static_cast<std::int64_t>(counted)), &release,
-                       c10::Device(c10::DeviceType::Meta));
-  c10::Storage storage(c10::Storage::use_byte_size_t{}, size, std::move(nothing), nullptr, false);
-  return tensor_on(std::move(storage), shape, caffe2::TypeMeta::fromScalarType(type));
-}
-
-at::Tensor weightless_view(const at::Tensor& of, const Shape& shape) {
-  return tensor_on(of.storage(), shape, of.dtype());
+void resize_weightless(const at::Tensor& of, std::size_t bytes) {
+  of.storage().set_data_ptr(counted(bytes));
+  MemoryMeter::take(0);
 }
 
 }  // namespace sibyl::aten

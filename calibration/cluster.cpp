@@ -86,6 +86,14 @@ Result<Cluster> load_cluster(const std::string& name_or_path) {
       fmt::format("give a .yaml file, a calibration's .json, or one of {}", fmt::join(shipped_clusters(), ", ")));
 }
 
+Cluster on_network(Cluster devices, const Cluster& network) {
+  devices.name += " on " + network.name;
+  devices.nodes = network.nodes;
+  devices.devices_per_node = network.devices_per_node;
+  devices.network = network.network;
+  return devices;
+}
+
 Result<Cluster> resized(const Cluster& cluster, int nodes, int devices_per_node) {
   SIBYL_TRY(Network network, cluster.network.resized(nodes, devices_per_node));
   Cluster other = cluster;

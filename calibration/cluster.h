@@ -37,6 +37,9 @@ std::vector<std::string> shipped_clusters();
 // The cluster that a calibration was taken on; `where` begins its errors.
 Result<Cluster> measured_cluster(Calibration calibration, std::string name, const std::string& where);
 
+// Those devices on the network of `network`, which says how many they are.
+Cluster on_network(Cluster devices, const Cluster& network);
+
 // The same machine with another number of nodes (and, for one node or less, devices), for scaling studies.
 Result<Cluster> resized(const Cluster& cluster, int nodes, int devices_per_node);
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/statistics.h"
 #include "profiler/interpolation/cost_key.h"
 #include "profiler/interpolation/family_fit.h"
 #include "profiler/interpolation/roofline.h"
@@ -86,6 +87,7 @@ struct KernelTable::Index {
   std::size_t sample_count = 0;
   std::unordered_map<KernelKey, Exact> exact;
   std::unordered_map<Family, FamilyFit> families;
+  double typical_spread = 0.0;
 
   Index(Device of, const std::vector<KernelSample>& samples);
 
@@ -97,6 +99,7 @@ struct KernelTable::Index {
   [[nodiscard]] KernelEstimate from_datasheet(const KernelKey& key) const;
   [[nodiscard]] KernelEstimate single(const KernelKey& key) const;
   [[nodiscard]] KernelEstimate estimate(const KernelKey& key) const;
+  [[nodiscard]] double spread(const KernelKey& key) const;
 };
 
 KernelTable::Index::Index(Device of, const std::vector<KernelSample>& samples)
@@ -114,6 +117,11 @@ KernelTable::Index::Index(Device of, const std::vector<KernelSample>& samples)
     e.kept = std::max(e.kept, sample.kept);
   }
 
+  std::vector<double> spreads;
+  for (const auto& [key, e] : order)
+    if (e->spread > 0) spreads.push_back(e->spread);
+  if (!spreads.empty()) typical_spread = median(spreads);
+
   std::unordered_map<Family, std::vector<FitPoint>> points;
   for (const auto& [key, e] : order) {
     std::sort(e->times.begin(), e->times.end());
@@ -125,6 +133,11 @@ KernelTable::Index::Index(Device of, const std::vector<KernelSample>& samples)
                                 e->kept.value() / traffic(work)});
   }
   for (auto& [family, of_family] : points) families.try_emplace(family, std::move(of_family));
+}
+
+double KernelTable::Index::spread(const KernelKey& key) const {
+  const auto found = exact.find(cost_key(key));
+  return found != exact.end() && found->second.spread > 0 ? found->second.spread : typical_spread;
 }
 
 std::optional<KernelEstimate> KernelTable::Index::measured(const KernelKey& key) const {
@@ -220,6 +233,7 @@ std::size_t KernelTable::size() const { return index_->sample_count; }
 
 KernelEstimate KernelTable::estimate(const KernelKey& key) const {
   KernelEstimate result = index_->estimate(key);
+  result.spread = index_->spread(key);
   const Work work = work_of(key, device_.backend);
   const DType dtype = key.signature.dtype;
   const double ratio =

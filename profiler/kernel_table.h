@@ -30,6 +30,7 @@ struct KernelEstimate {
   Estimate time;
   Bytes workspace;
   Bytes kept;
+  double spread = 0.0;  // of one run from the next, relative: the sample's, or the median of all samples that state one
 };
 
 class KernelTable {

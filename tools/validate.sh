@@ -1,11 +1,18 @@
 #!/bin/sh
-# Predicts and trains for real on this machine, and compares: on one rank, and on two hosts made of network namespaces, with an unshaped
-# wire and with one of 1 Gb/s.
+# Predicts and trains for real on this machine, and compares.
 #
-#   validate.sh BIN_DIR OUT_DIR [one|pair|gigabit ...]
+#   validate.sh BIN_DIR OUT_DIR [SETTING ...]        all settings unless some are named
 #
-# OUT_DIR gets the calibrations (one.json, pair.json, gigabit.json) and a table of each setting (*.md, *.results.json). What is
-# measured already is not measured again: remove OUT_DIR to start anew. Leave the machine alone while it runs.
+#   one         one rank
+#   pair        data parallelism on two hosts made of network namespaces, with an unshaped wire
+#   gigabit     the same with a wire of 1 Gb/s
+#   strategies  every other way of splitting a model over the two unshaped hosts
+#   emulated    hybrids of them on 4, 8 and 16 emulated ranks (docs/trainer.md), on 2 to 8 hosts of 1 Gb/s and 100 Mb/s;
+#               emulated:RANKS:HOSTS:RATE is one of these
+#
+# OUT_DIR gets the calibrations (SETTING.json) and a table of each setting (*.md, *.results.json). What is measured already is not
+# measured again: remove OUT_DIR to start anew. Emulated devices take the times of OUT_DIR/pair.json, or, where that is missing, of the
+# shipped dgx1-v100; SIBYL_EMULATED names another. Leave the machine alone while it runs.
 set -eu
 
 bin=$(readlink -f "$1")
@@ -13,10 +20,15 @@ mkdir -p "$2"
 out=$(readlink -f "$2")
 shift 2
 here=$(dirname "$(readlink -f "$0")")
-# Three rounds: the speed of a shared machine's memory changes within minutes, and what disturbs one round is outvoted by
-# the others.
-pace="--rounds 3 --kernel-budget 0.08s"
-steps=7
+# Two rounds: the speed of a shared machine's memory changes within minutes.
+pace="--rounds 2 --kernel-budget 0.08s"
+steps=10
+worst=0
+
+# A command that says that a prediction failed, or a case could not be run, does not keep the other settings from running.
+lenient() {
+  "$@" || { status=$?; [ "$status" -ne 130 ] || exit 130; worst=$status; }
+}
 
 # SETTING CASES OPTIONS...: a table of the cases beside the calibration.
 table() {
@@ -30,39 +42,49 @@ judge() {  # SETTING OPTIONS...
   setting=$1
   shift
   table "$setting" "$out/reference.$setting.txt" --record --markdown "$@" > "$out/$setting.reference.md"
-  table "$setting" "$out/cases.$setting.txt" --markdown --save "$out/$setting.results.json" "$@" > "$out/$setting.md"
+  lenient table "$setting" "$out/cases.$setting.txt" --markdown --save "$out/$setting.results.json" "$@" > "$out/$setting.md"
   cat "$out/$setting.md"
 }
 
 # The case lists for this many ranks. Reference steps do not overlap: they teach how kernels add up, and compute beside messages
 # would mix that with how the two slow each other, which is measured by itself.
-lists() {  # SETTING OPTIONS OPTIONS-OF-REFERENCES
-  sed "/^zoo:/s/\$/$2/" "$here/validation/cases.txt" > "$out/cases.$1.txt"
-  sed "/^zoo:/s/\$/$2$3/" "$here/validation/reference.txt" > "$out/reference.$1.txt"
+lists() {  # SETTING CASES OPTIONS OPTIONS-OF-REFERENCES
+  sed "/^zoo:/s/\$/$3/" "$here/validation/$2.txt" > "$out/cases.$1.txt"
+  sed "/^zoo:/s/\$/$3$4/" "$here/validation/reference.txt" > "$out/reference.$1.txt"
 }
 
 one() {
-  lists one '' ''
+  lists one cases '' ''
   judge one
 }
 
-# The pair's calibration without its network: the wire is another, the kernels are the same.
-kernels_of_pair() {
-  python3 - "$out/pair.json" "$out/gigabit.json" <<'END'
+# The pair's calibration without what is to be measured anew.
+pair_without() {  # CALIBRATION KEYS...
+  [ ! -e "$out/$1.json" ] && [ -e "$out/pair.json" ] || return 0
+  python3 - "$out/pair.json" "$out/$@" <<'END'
 import json, sys
-calibration = json.load(open(sys.argv[1]))
-for key in ("point_to_point", "collectives", "overlap", "steps"):
+source, target, *keys = sys.argv[1:]
+calibration = json.load(open(source))
+for key in keys:
     calibration[key] = []
-json.dump(calibration, open(sys.argv[2], "w"))
+json.dump(calibration, open(target + ".json", "w"))
 END
 }
 
-# Inside `hosts.sh with`. Kernels take as long whatever the wire: the second setting starts from the first one's.
+# Inside `hosts.sh with`. Kernels take as long whatever the wire, and messages whatever is trained: a later setting starts from what the
+# first one knows of the one it does not change.
 two_hosts() {  # SETTING
   launch="$here/hosts.sh run -np {ranks} --"
-  lists "$1" ' --devices 2' ' --no-overlap'
-  [ "$1" != gigabit ] || steps=5  # steps of seconds, all alike: the wire sets the pace
-  [ "$1" != gigabit ] || [ -e "$out/gigabit.json" ] || [ ! -e "$out/pair.json" ] || kernels_of_pair
+  lists=cases
+  case $1 in
+    gigabit)
+      steps=5  # steps of seconds, all alike: the wire sets the pace
+      pair_without gigabit point_to_point collectives overlap steps ;;
+    strategies)
+      lists=strategies steps=5
+      pair_without strategies kernels steps ;;
+  esac
+  lists "$1" "$lists" ' --devices 2' ' --no-overlap'
   if ! grep -q '"same_node"' "$out/$1.json" 2>/dev/null; then
     "$here/hosts.sh" run -np 2 -- "$bin/sibyl-calibrate" network --network-budget 60s -o "$out/$1.json"
     "$here/hosts.sh" run -np 2 -- "$bin/sibyl-calibrate" overlap -o "$out/$1.json"
@@ -70,18 +92,54 @@ two_hosts() {  # SETTING
   judge "$1" --launcher "$launch"
 }
 
+# Inside `hosts.sh with`: as many ranks on each host. The wire is measured without training, as always.
+emulated_ranks() {  # RANKS NAME
+  cases=$out/cases.$2.txt
+  sed "/^zoo:/s/\$/ --devices $1/" "$here/validation/emulated.$1.txt" > "$cases"
+  device=${SIBYL_EMULATED:-$out/pair.json}
+  [ -n "${SIBYL_EMULATED:-}" ] || [ -e "$device" ] || device=dgx1-v100
+  grep -q '"same_node"' "$out/$2.json" 2>/dev/null ||
+    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 60s -o "$out/$2.json"
+  lenient "$bin/sibyl" validate "$cases" --calibration "$out/$2.json" --device "emulated:$device" --launcher \
+    "$here/hosts.sh run -np {ranks} --" --rounds 2 --steps 3 --warmup 1 --markdown --save "$out/$2.results.json" > "$out/$2.md"
+  cat "$out/$2.md"
+}
+
+emulated() {  # RANKS HOSTS RATE
+  [ -e "$here/validation/emulated.$1.txt" ] || { echo "validate.sh: there are cases for 4, 8 and 16 emulated ranks" >&2; exit 2; }
+  name=emulated-$1-ranks-$2-hosts-$3
+  echo "## $name"
+  lenient "$here/hosts.sh" with "$2" "$3" -- "$0" "$bin" "$out" --inside emulated "$1" "$name"
+}
+
 if [ "${1:-}" = --inside ]; then
-  two_hosts "$2"
-  exit 0
+  case $2 in
+    emulated) emulated_ranks "$3" "$4" ;;
+    *) two_hosts "$2" ;;
+  esac
+  exit "$worst"
 fi
 
-for setting in "${@:-one pair gigabit}"; do
+for setting in "${@:-one pair gigabit strategies emulated}"; do
   for s in $setting; do
     case $s in
       one) one ;;
-      pair) "$here/hosts.sh" with 2 -- "$0" "$bin" "$out" --inside pair ;;
-      gigabit) "$here/hosts.sh" with 2 1gbit -- "$0" "$bin" "$out" --inside gigabit ;;
-      *) echo "validate.sh: '$s' is not one, pair or gigabit" >&2; exit 2 ;;
+      pair | strategies) lenient "$here/hosts.sh" with 2 -- "$0" "$bin" "$out" --inside "$s" ;;
+      gigabit) lenient "$here/hosts.sh" with 2 1gbit -- "$0" "$bin" "$out" --inside gigabit ;;
+      emulated)
+        emulated 4 2 1gbit
+        emulated 4 4 100mbit
+        emulated 8 4 1gbit
+        emulated 8 8 100mbit
+        emulated 16 4 100mbit
+        emulated 16 8 1gbit ;;
+      emulated:*:*:*)
+        IFS=: read -r _ ranks hosts rate <<END
+$s
+END
+        emulated "$ranks" "$hosts" "$rate" ;;
+      *) echo "validate.sh: '$s' is not one, pair, gigabit, strategies, emulated or emulated:RANKS:HOSTS:RATE" >&2; exit 2 ;;
     esac
   done
 done
+exit "$worst"

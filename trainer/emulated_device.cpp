@@ -104,8 +104,8 @@ class ExchangeNode final : public Node {
 EmulatedDevice::EmulatedDevice(const Stage& stage, const EmulatedStage& times, Backend backend)
     : stage_(stage),
       times_(times),
-      granularity_(backend == Backend::cpu ? 64 : 512),
       later_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>(stage.steps.size(), 0)) {
+  aten::count_weightless(backend == Backend::cpu ? 64 : 512);
   for (const Step& step : stage.steps) {
     const auto* compute = std::get_if<Compute>(&step);
     rules_.push_back(compute ? training_rule(signature(stage, *compute), compute->gradients, backend) : TrainingRule{});
@@ -116,14 +116,17 @@ EmulatedDevice::EmulatedDevice(const Stage& stage, const EmulatedStage& times, B
 }
 
 at::Tensor EmulatedDevice::tensor(const Shape& shape, DType type) const {
-  return aten::weightless(shape, aten::scalar_type(type), granularity_);
+  return aten::weightless(shape, aten::scalar_type(type));
 }
 
-at::Tensor EmulatedDevice::like(const at::Tensor& other) const {
-  return aten::weightless(other.sizes().vec(), other.scalar_type(), granularity_);
+void EmulatedDevice::vary(RandomStream draws, double step_spread) { draws_ = draws, step_spread_ = step_spread; }
+
+void EmulatedDevice::begin_step() {
+  step_factor_ = drawn(step_spread_);
+  issued_ = ended_ = Clock::now();
 }
 
-void EmulatedDevice::begin_step() { issued_ = ended_ = Clock::now(); }
+double EmulatedDevice::drawn(double spread) { return draws_ ? log_normal(*draws_, spread) : 1.0; }
 
 // What is complete by then goes into buckets at once.
 void EmulatedDevice::begin_backward(Turn::Kind kind, bool first, bool last) {
@@ -135,7 +138,7 @@ void EmulatedDevice::begin_backward(Turn::Kind kind, bool first, bool last) {
 
 void EmulatedDevice::run(const EmulatedWork& work) {
   issued_ += ticks(work.issue);
-  ended_ = std::max(ended_, issued_) + ticks(work.duration);
+  ended_ = std::max(ended_, issued_) + ticks(work.duration * (step_factor_ * drawn(work.spread)));
   const auto scratch = static_cast<std::int64_t>(work.workspace.value());
   aten::MemoryMeter::take(scratch);
   aten::MemoryMeter::give(scratch);

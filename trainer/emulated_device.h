@@ -11,11 +11,13 @@
 
 #include <torch/types.h>
 #include <chrono>
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.h"
 #include "oracle/plan/plan.h"
 #include "trainer/emulated_times.h"
+#include "trainer/random.h"
 
 namespace sibyl::trainer {
 
@@ -23,10 +25,10 @@ class EmulatedDevice {
  public:
   // All must outlive it.
   EmulatedDevice(const Stage& stage, const EmulatedStage& times, Backend backend);
+  // From here on times vary (EmulatedTimes::vary), log-normal and of the given mean; each work takes the next draw.
+  void vary(RandomStream draws, double step_spread);
 
   [[nodiscard]] at::Tensor tensor(const Shape& shape, DType type) const;
-  // As a parameter's gradient or optimizer state: like `other`.
-  [[nodiscard]] at::Tensor like(const at::Tensor& other) const;
 
   // Nothing runs. Every launch from here on.
   void begin_step();
@@ -50,15 +52,17 @@ class EmulatedDevice {
 
  private:
   using Clock = std::chrono::steady_clock;
+  double drawn(double spread);
 
   const Stage& stage_;
   const EmulatedStage& times_;
-  std::size_t granularity_;
   std::vector<TrainingRule> rules_;  // by step
   Clock::time_point issued_, ended_;
   std::vector<std::uint32_t> later_;  // by step: gradients that a backward_weight turn computes
   Turn::Kind kind_ = Turn::Kind::backward;
   bool first_ = true, last_ = true, wait_after_each_ = false;
+  std::optional<RandomStream> draws_;  // none: nothing varies
+  double step_spread_ = 0, step_factor_ = 1;
 };
 
 }  // namespace sibyl::trainer

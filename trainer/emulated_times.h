@@ -13,8 +13,9 @@ namespace sibyl::trainer {
 
 struct EmulatedWork {
   Seconds duration;
-  Seconds issue;    // host time to launch its kernels
-  Bytes workspace;  // while it runs
+  Seconds issue;      // host time to launch its kernels
+  Bytes workspace;    // while it runs
+  double spread = 0;  // of the duration from run to run, relative
 };
 
 struct EmulatedStage {
@@ -27,6 +28,7 @@ struct EmulatedStage {
   };
   std::vector<OfStep> steps;  // parallel to Stage::steps
   EmulatedWork copies_back;   // from buckets
+  EmulatedWork norms, clips;  // of gradients that are clipped
   EmulatedWork updates;
 };
 
@@ -34,6 +36,10 @@ struct EmulatedTimes {
   std::string name;  // of the device or the file that the times are from
   Backend backend = Backend::cpu;
   Bytes framework;  // what the framework itself takes of the device's memory
+  // Times vary from run to run, each work's by its spread, and all of one step's by `step_spread`; else they are the same
+  // in every step and on every rank.
+  bool vary = false;
+  double step_spread = 0;
   std::vector<EmulatedStage> stages;
 };
 

@@ -17,6 +17,8 @@ std::vector<double> of_phase(const Measurement& measurement, Seconds StepTimes::
   return values;
 }
 
+std::string device_name(const EmulatedTimes& times) { return times.name + (times.vary ? ", spread" : ""); }
+
 double throughput(const Measurement& measurement, const Plan& plan) {
   const double step = measurement.median(&StepTimes::total).value();
   return step > 0 ? static_cast<double>(plan.strategy.global_batch) / step : 0.0;
@@ -45,7 +47,7 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
   json["precision"] = to_string(strategy.precision);
   json["optimizer"] = to_string(strategy.optimizer);
   json["overlapped"] = strategy.exchange == GradientExchange::overlapped;
-  json["device"] = settings.emulated ? "emulated: " + settings.emulated->name : "this machine";
+  json["device"] = settings.emulated ? "emulated: " + device_name(*settings.emulated) : "this machine";
   json["threads"] = threads;
   json["seed"] = settings.seed;
   json["data"] = settings.data ? settings.data->string() : "synthetic";
@@ -79,7 +81,8 @@ std::string to_text(const Measurement& m, const Plan& plan, const TrainSettings&
   std::string text = fmt::format("step        {}  (±{:.1f} %, median of {})\n", phase(&StepTimes::total),
                                  m.spread() * 100, m.steps.size());
   if (settings.emulated)
-    text += fmt::format("device      emulated with the times of {}: nothing was computed\n", settings.emulated->name);
+    text += fmt::format("device      emulated with the times of {}: nothing was computed\n",
+                        device_name(*settings.emulated));
   text += fmt::format("throughput  {:.4g} samples/s\n", throughput(m, plan));
   text += fmt::format("of which    forward {}, backward {}, exchange not hidden {}, optimizer {}\n",
                       phase(&StepTimes::forward), phase(&StepTimes::backward), phase(&StepTimes::exchange),

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <string_view>
 
 namespace sibyl::trainer {
@@ -37,5 +38,15 @@ class RandomStream {
 
 // A symmetric() number times this has unit variance.
 inline const float unit_variance = std::sqrt(3.0F);
+
+// A factor of mean 1 with this relative standard deviation: normal (Box and Muller, 1958) in the logarithm.
+inline double log_normal(RandomStream& stream, double spread) {
+  if (spread <= 0) return 1.0;
+  const auto uniform = [&] { return (static_cast<double>(stream.bits() >> 11) + 0.5) * 0x1p-53; };
+  const double radius = std::sqrt(-2.0 * std::log(uniform()));
+  const double normal = radius * std::cos(2.0 * std::numbers::pi * uniform());
+  const double variance = std::log1p(spread * spread);
+  return std::exp(std::sqrt(variance) * normal - variance / 2);
+}
 
 }  // namespace sibyl::trainer

@@ -55,6 +55,7 @@ class Replica {
   [[nodiscard]] const Graph& graph() const { return *graph_; }
   [[nodiscard]] const Stage& stage() const { return *stage_; }
   [[nodiscard]] const MeshGroups& groups() const { return *groups_; }
+  [[nodiscard]] EmulatedDevice* emulated() const { return emulated_; }  // none: this machine itself
   [[nodiscard]] at::Tensor& operator[](LocalTensorId id) { return tensors_[id.index()]; }
   [[nodiscard]] const std::vector<LocalTensorId>& parameters() const { return parameters_; }
   [[nodiscard]] const std::vector<LocalTensorId>& buffers() const { return buffers_; }

@@ -18,15 +18,8 @@ Bytes bytes_of(Replica& replica, const std::vector<LocalTensorId>& ids) {
   return Bytes{bytes};
 }
 
-// What needs values, and what is not emulated.
-Result<void> check_emulated(const Stage& stage, const TrainSettings& settings) {
-  const bool sharded = std::ranges::any_of(stage.gradients, [](const GradientSync& sync) { return sync.sharded(); });
-  if (sharded) return fail(ErrorCode::usage, "an emulated device holds optimizer state whole", "--zero");
-  if (!stage.recomputed.empty())
-    return fail(ErrorCode::usage, "an emulated device computes nothing again", "--recompute");
-  if (stage.clip) return fail(ErrorCode::usage, "an emulated device clips no gradients", "--clip");
-  if (!stage.norm_axes.empty())
-    return fail(ErrorCode::usage, "an emulated device takes no norms of what ranks hold in parts", "--optimizer");
+// What needs values.
+Result<void> check_emulated(const TrainSettings& settings) {
   for (const auto& [given, option] : {std::pair{settings.data, "--data"}, std::pair{settings.evaluate, "--evaluate"},
                                       std::pair{settings.save_weights, "--save-weights"}})
     if (given) return fail(ErrorCode::usage, "an emulated device computes nothing that could be read or kept", option);
@@ -57,9 +50,12 @@ Result<std::unique_ptr<StageWorker>> StageWorker::prepare(const Graph& graph, co
   const auto index = static_cast<std::size_t>(number);
   const Stage& stage = plan.stages[index];
   if (settings.emulated) {
-    SIBYL_CHECK(check_emulated(stage, settings));
+    SIBYL_CHECK(check_emulated(settings));
     worker->emulated_ =
         std::make_unique<EmulatedDevice>(stage, settings.emulated->stages[index], settings.emulated->backend);
+    if (settings.emulated->vary)
+      worker->emulated_->vary({settings.seed, "emulated device", static_cast<std::uint64_t>(groups.rank())},
+                              settings.emulated->step_spread);
   }
   SIBYL_TRY(Replica replica, Replica::create(graph, stage, groups, settings.seed, worker->emulated_.get()));
   worker->replica_ = std::make_unique<Replica>(std::move(replica));
@@ -72,11 +68,8 @@ Result<std::unique_ptr<StageWorker>> StageWorker::prepare(const Graph& graph, co
   worker->open_syncs();
   worker->optimizer_.learning_rate = settings.learning_rate;
   const std::int64_t before = aten::MemoryMeter::live();
-  if (settings.emulated)
-    for (const Update& update : stage.updates) worker->states_.push_back(worker->initial_state(update));
-  else
-    worker->updates_ =
-        std::make_unique<Updates>(*worker->replica_, worker->shards_, worker->optimizer_, groups.parts(number));
+  worker->updates_ =
+      std::make_unique<Updates>(*worker->replica_, worker->shards_, worker->optimizer_, groups.parts(number));
   worker->memory_.optimizer = Bytes{static_cast<double>(aten::MemoryMeter::live() - before)};
   worker->memory_.buffers = bytes_of(*worker->replica_, worker->replica_->buffers());
   worker->memory_.inputs = bytes_of(*worker->replica_, worker->replica_->inputs());
@@ -85,13 +78,6 @@ Result<std::unique_ptr<StageWorker>> StageWorker::prepare(const Graph& graph, co
 
 Result<Data> StageWorker::data_of(const std::filesystem::path& folder, std::int64_t least) {
   return Data::from_folder(*replica_, plan_->micro_batch, settings_->seed, folder, least);
-}
-
-aten::OptimizerState StageWorker::initial_state(const Update& update) {
-  aten::OptimizerState state = aten::make_optimizer_state(update.optimizer, (*replica_)[update.parameter]);
-  for (at::Tensor* tensor : {&state.first, &state.second})
-    if (tensor->defined()) *tensor = emulated_->like(*tensor);
-  return state;
 }
 
 void StageWorker::open_syncs() {
@@ -245,10 +231,7 @@ void StageWorker::copy_back() {
 
 void StageWorker::update() {
   const Recording recording(recorder_, Recorder::Track::compute, optimizer_name, "optimizer");
-  if (!emulated_) return updates_->run();
-  emulated_->run(emulated_->times().updates);
-  emulated_->wait();
-  for (const Update& update : stage().updates) (*replica_)[update.parameter].mutable_grad().reset();
+  updates_->run();
 }
 
 void StageWorker::gather_updated() {

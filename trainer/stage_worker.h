@@ -79,7 +79,6 @@ class StageWorker {
 
   StageWorker(const Plan& plan, int stage, const TrainSettings& settings, const MeshGroups& groups);
   void open_syncs();
-  aten::OptimizerState initial_state(const Update& update);
   void put_in(std::vector<at::Tensor> received);
   std::vector<at::Tensor> take_out();
   std::vector<at::Tensor> run_backward(Pass& pass, std::vector<at::Tensor> gradients);
@@ -97,7 +96,6 @@ class StageWorker {
   std::vector<std::unique_ptr<ShardedSync>> shards_;          // the same; each sync is one or the other
   aten::OptimizerSettings optimizer_;
   std::unique_ptr<Updates> updates_;
-  std::vector<aten::OptimizerState> states_;  // by update, of an emulated device, which updates nothing
   std::vector<LocalTensorId> now_;            // parameters whose gradients are never put off, where others' are
   MeasuredMemory memory_;
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "oracle/plan/norms.h"
+#include "trainer/emulated_device.h"
 
 namespace sibyl::trainer {
 
@@ -107,7 +108,30 @@ void Updates::update_by_norms() {
   }
 }
 
-void Updates::run() {
+// The same kernels and messages, and LAMB's directions while they wait for the norms.
+void Updates::emulate(EmulatedDevice& device) {
+  const at::NoGradGuard no_grad;
+  const auto sum = [&](std::size_t numbers) {
+    device.wait();
+    std::vector<float> zeros(numbers, 0.0F);
+    parts_->all_reduce(zeros, Algorithm::ring);
+    device.host_waited();
+  };
+  device.run(device.times().norms);
+  if (stage_.clip && !stage_.clip->axes.empty()) sum(1);
+  device.run(device.times().clips);
+  std::vector<at::Tensor> directions;
+  if (!stage_.norm_axes.empty()) {
+    for (const Target& target : targets_)
+      if (stage_.updates[target.tensor].optimizer.kind == OptimizerKind::lamb)
+        directions.push_back(at::empty_like(values(target)));
+    sum(2 * stage_.updates.size());
+  }
+  device.run(device.times().updates);
+  device.wait();
+}
+
+void Updates::compute() {
   if (stage_.clip) clip();
   if (!stage_.norm_axes.empty()) {
     update_by_norms();
@@ -118,6 +142,13 @@ void Updates::run() {
         aten::update_parameter(stage_.updates[target.tensor].optimizer, settings_, target.state, w, g);
     }
   }
+}
+
+void Updates::run() {
+  if (EmulatedDevice* device = replica_.emulated())
+    emulate(*device);
+  else
+    compute();
   for (const Update& update : stage_.updates) replica_[update.parameter].mutable_grad().reset();
 }
 

@@ -40,6 +40,8 @@ class Updates {
   [[nodiscard]] bool counts(LocalTensorId parameter) const;
   void clip();
   void update_by_norms();
+  void compute();
+  void emulate(EmulatedDevice& device);
 
   Replica& replica_;
   const Stage& stage_;

@@ -5,16 +5,16 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "aten/memory.h"
+#include "aten/weightless.h"
 #include "oracle/plan/names.h"
 #include "trainer/accumulation_hooks.h"
 #include "trainer/communication_thread.h"
+#include "trainer/emulated_device.h"
 
 namespace sibyl::trainer {
 namespace {
 
-std::span<float> floats(const at::Tensor& tensor, std::int64_t elements) {
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(elements)};
-}
 
 struct Shard {
   const Bucket* bucket = nullptr;
@@ -43,16 +43,18 @@ class ShardedSync::Impl {
         stage_(replica.stage()),
         sync_(stage_.gradients[index]),
         communicator_(communicator),
+        emulated_(replica.emulated()),
+        memory_(at::TensorOptions(emulated_ ? at::kMeta : at::kCPU).dtype(at::kFloat)),
         thread_(communicator, algorithm),
         share_(at::scalar_tensor(1.0 / replicas, at::kFloat)) {
     shards_.resize(sync_.buckets.size());
+    if (emulated_) make_wire();
     for (std::size_t b = 0; b < shards_.size(); ++b) lay_out(b);
     for (std::size_t u = 0; u < stage_.units.size(); ++u)
       if (stage_.units[u].sync == index) units_.push_back(stage_.units[u].bucket), own_unit(u);
-    std::int64_t largest = 0;
-    for (const Bucket& bucket : sync_.buckets) largest = std::max(largest, bucket.elements);
+    const std::int64_t largest = largest_bucket();
     for (int i = 0; i < std::min<int>(sync_.buffers, static_cast<int>(shards_.size())); ++i)
-      free_.push_back(at::empty({largest}, at::kFloat));
+      free_.push_back(at::empty({largest}, memory_));
     buffer_bytes_ = static_cast<double>(free_.size()) * static_cast<double>(largest) * sizeof(float);
     for (Shard& shard : shards_) make_gradient(shard);
     add_hooks();
@@ -100,7 +102,7 @@ class ShardedSync::Impl {
 
   void gather_updated() {
     for (Shard& shard : shards_)
-      if (!shard.unit) thread_.begin(Collective::all_gather, floats(shard.flat, shard.bucket->elements), "all-gather");
+      if (!shard.unit) thread_.begin(Collective::all_gather, on_wire(shard.flat, shard.bucket->elements), "all-gather");
     thread_.wait();
   }
 
@@ -157,7 +159,7 @@ class ShardedSync::Impl {
     Shard& shard = shards_[index];
     shard.bucket = &sync_.buckets[index];
     shard.range = part_of(*shard.bucket, communicator_.size(), communicator_.rank());
-    shard.flat = at::empty({shard.bucket->elements}, at::kFloat);
+    shard.flat = at::empty({shard.bucket->elements}, memory_);
     std::int64_t at = 0;
     for (const LocalTensorId id : shard.bucket->parameters) {
       at::Tensor& parameter = replica_[id];
@@ -183,10 +185,10 @@ class ShardedSync::Impl {
 
   void make_gradient(Shard& shard) {
     if (sync_.buffers > 0) {
-      shard.gradient = at::empty({shard.range.size()}, at::kFloat);
+      shard.gradient = at::empty({shard.range.size()}, memory_);
       return;
     }
-    shard.buffer = at::empty({shard.bucket->elements}, at::kFloat);
+    shard.buffer = at::empty({shard.bucket->elements}, memory_);
     shard.gradient = shard.buffer.narrow(0, shard.range.begin, shard.range.size());
     buffer_bytes_ += static_cast<double>(shard.bucket->bytes());
   }
@@ -216,7 +218,7 @@ class ShardedSync::Impl {
     at::Tensor& gradient = parameter.mutable_grad();
     const std::int64_t elements = element_count(stage_[shard.bucket->parameters[slot]].shape);
     at::Tensor place = shard.buffer.narrow(0, shard.place[slot], elements);
-    if (gradient.defined())
+    if (gradient.defined() && !gradient.is_meta())
       at::mul_out(place, gradient.reshape({-1}), share_);
     else
       place.zero_();
@@ -230,15 +232,15 @@ class ShardedSync::Impl {
     if (free_.empty()) {
       const auto oldest = std::find_if(shards_.begin(), shards_.end(),
                                        [](const Shard& shard) { return shard.sending > 0 && !shard.harvested; });
-      if (oldest == shards_.end()) return at::empty({free_size()}, at::kFloat);
-      thread_.wait(oldest->sending);
+      if (oldest == shards_.end()) return at::empty({largest_bucket()}, memory_);
+      wait_for(oldest->sending);
       harvest(*oldest);
     }
     const at::Tensor buffer = std::move(free_.back());
     free_.pop_back();
     return buffer;
   }
-  std::int64_t free_size() const {
+  [[nodiscard]] std::int64_t largest_bucket() const {
     std::int64_t largest = 0;
     for (const Bucket& bucket : sync_.buckets) largest = std::max(largest, bucket.elements);
     return largest;
@@ -257,45 +259,67 @@ class ShardedSync::Impl {
   void send_ready() {
     for (; next_ < shards_.size() && shards_[next_].count == shards_[next_].place.size(); ++next_) {
       Shard& shard = shards_[next_];
-      shard.sending = thread_.begin(Collective::reduce_scatter, floats(shard.buffer, shard.bucket->elements),
+      shard.sending = thread_.begin(Collective::reduce_scatter, on_wire(shard.buffer, shard.bucket->elements),
                                     bucket_name(next_, true));
     }
   }
 
   void gather(Shard& shard) {
     if (shard.gathered) return;
+    if (emulated_) emulated_->wait();  // not before what was launched has run
     const at::NoGradGuard no_grad;
     resize(shard, shard.bucket->elements);
     shard.flat.narrow(0, shard.range.begin, shard.range.size()).copy_(shard.own);
     shard.gathering =
-        thread_.begin(Collective::all_gather, floats(shard.flat, shard.bucket->elements), unit_name(shard.unit_index));
+        thread_.begin(Collective::all_gather, on_wire(shard.flat, shard.bucket->elements), unit_name(shard.unit_index));
     shard.gathered = true;
   }
 
   void need(Shard& shard) {
     gather(shard);
-    if (shard.gathering > 0) thread_.wait(shard.gathering);
+    if (shard.gathering > 0) wait_for(shard.gathering);
     shard.gathering = 0;
   }
 
   void release(Shard& shard) {
     if (!shard.gathered) return;
-    if (shard.gathering > 0) thread_.wait(shard.gathering);
+    if (shard.gathering > 0) wait_for(shard.gathering);
     shard.gathering = 0;
     resize(shard, 0);
     shard.gathered = false;
   }
 
   // The views stay what they are; they can be read while the memory is there.
-  static void resize(Shard& shard, std::int64_t elements) {
-    at::native::resize_bytes_cpu(shard.flat.storage().unsafeGetStorageImpl(),
-                                 static_cast<std::size_t>(elements) * sizeof(float));
+  void resize(Shard& shard, std::int64_t elements) const {
+    const auto bytes = static_cast<std::size_t>(elements) * sizeof(float);
+    if (emulated_)
+      aten::resize_weightless(shard.flat, bytes);
+    else
+      at::native::resize_bytes_cpu(shard.flat.storage().unsafeGetStorageImpl(), bytes);
+  }
+
+  void wait_for(std::size_t number) {
+    thread_.wait(number);
+    if (emulated_) emulated_->host_waited();
+  }
+
+  // An emulated device has no memory to send from: all messages, one after the other, go through one buffer, which counts
+  // for nothing.
+  void make_wire() {
+    const aten::MemoryMeter::Pause uncounted;
+    wire_ = at::zeros({largest_bucket()}, at::kFloat);
+  }
+  std::span<float> on_wire(const at::Tensor& tensor, std::int64_t elements) {
+    return {(emulated_ ? wire_ : tensor).data_ptr<float>(), static_cast<std::size_t>(elements)};
   }
 
   Replica& replica_;
   const Stage& stage_;
   const GradientSync& sync_;
   Communicator& communicator_;
+  EmulatedDevice* emulated_;  // none: this machine itself
+  at::TensorOptions memory_;  // its
+  at::Tensor wire_;
   std::vector<Shard> shards_;       // by bucket
   std::vector<std::size_t> units_;  // their buckets, in the units' order
   std::unordered_map<LocalTensorId, std::pair<std::size_t, std::size_t>> place_of_;

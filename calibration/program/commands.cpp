@@ -29,6 +29,15 @@ const std::vector<Verb>& verbs() {
   return all;
 }
 
+// How the model will be split: all that is said of a strategy, but what is a list here.
+std::vector<Option> splitting_options() {
+  std::vector<Option> options = cli::strategy_options();
+  std::erase_if(options, [](const Option& o) { return o.name == "--batch" || o.name == "--optimizer"; });
+  for (Option& option : options)
+    if (option.name == "--parallel") option.help += "; over all ranks unless given";
+  return options;
+}
+
 std::vector<Option> options_of(const Verb& verb) {
   std::vector<std::vector<Option>> groups;
   groups.push_back({{.name = "--output",
@@ -43,10 +52,8 @@ std::vector<Option> options_of(const Verb& verb) {
           .value = "MODEL",
           .help = "an ONNX file or zoo:NAME whose kernels are timed",
           .repeatable = true},
-         {.name = "--batches", .value = "N,N,...", .help = "samples per rank", .fallback = "1,8,32"},
-         {.name = "--parallel", .value = "data=N", .help = "how the model will be split; default: over all ranks"},
+         {.name = "--batches", .value = "N,N,...", .help = "samples of a replica's micro-batch", .fallback = "1,8,32"},
          {.name = "--optimizer", .value = "NAME,...", .help = "whose updates are timed", .fallback = "sgd"},
-         {.name = "--precision", .value = "NAME", .help = "what is computed in", .fallback = "fp32"},
          {.name = "--sweep",
           .value = "SIZE",
           .help = "without --for: how many shapes",
@@ -59,6 +66,7 @@ std::vector<Option> options_of(const Verb& verb) {
           .help = "time a kernel once more unless the file has N samples of it: run again later, this shows how the "
                   "machine drifts, and predictions take the median",
           .fallback = "1"}});
+  if (verb.compute) groups.push_back(splitting_options());
   if (verb.compute) groups.push_back(cli::model_options());
   if (verb.network)
     groups.push_back(
@@ -106,9 +114,8 @@ Result<void> read_compute(const Arguments& arguments, int ranks, Request& reques
   wanted.models = arguments.all("--for");
   SIBYL_TRY(wanted.import, cli::read_import_options(arguments));
   SIBYL_TRY(wanted.batches, cli::parse_integer_list(*arguments.text("--batches"), "--batches"));
-  wanted.strategy.data = ranks;
-  if (const auto parallel = arguments.text("--parallel")) SIBYL_CHECK(parse_parallel(*parallel, wanted.strategy));
-  SIBYL_TRY(wanted.strategy.precision, parse_precision(*arguments.text("--precision")));
+  const std::optional<int> devices = arguments.has("--parallel") ? std::nullopt : std::optional(ranks);
+  SIBYL_TRY(wanted.strategy, cli::read_splitting(arguments, devices));
   for (const std::string& name : split(*arguments.text("--optimizer"))) {
     SIBYL_TRY(const OptimizerKind kind, parse_optimizer(name));
     wanted.optimizers.push_back(kind);

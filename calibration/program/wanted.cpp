@@ -19,7 +19,7 @@ Result<std::vector<KernelKey>> kernels_of_models(const Wanted& wanted) {
       for (const OptimizerKind optimizer : wanted.optimizers) {
         Strategy strategy = wanted.strategy;
         strategy.optimizer = optimizer;
-        strategy.global_batch = batch * strategy.devices();
+        strategy.global_batch = batch * strategy.data * strategy.accumulation;
         SIBYL_TRY(const Plan plan, make_plan(graph, strategy));
         for (KernelKey& key : kernels_of(plan, Backend::cpu))
           if (known.insert(key).second) keys.push_back(std::move(key));

@@ -15,8 +15,8 @@ namespace sibyl {
 struct Wanted {
   std::vector<std::string> models;    // files or zoo:NAME
   ImportOptions import;               // its batch is ignored
-  std::vector<std::int64_t> batches;  // per device
-  Strategy strategy;                  // data parallelism, precision
+  std::vector<std::int64_t> batches;  // of a replica's micro-batch
+  Strategy strategy;                  // but batch and optimizer
   std::vector<OptimizerKind> optimizers;
 };
 

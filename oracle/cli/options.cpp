@@ -239,7 +239,7 @@ Result<ImportOptions> read_import_options(const Arguments& arguments) {
   return options;
 }
 
-Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> devices) {
+Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> devices) {
   Strategy strategy;
   if (const auto parallel = arguments.text("--parallel")) {
     SIBYL_CHECK(parse_parallel(*parallel, strategy));
@@ -261,9 +261,6 @@ Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> de
   if (const auto precision = arguments.text("--precision")) {
     SIBYL_TRY(strategy.precision, parse_precision(*precision));
   }
-  if (const auto optimizer = arguments.text("--optimizer")) {
-    SIBYL_TRY(strategy.optimizer, parse_optimizer(*optimizer));
-  }
   SIBYL_TRY(const auto zero, arguments.integer("--zero", 0, 3));
   strategy.zero = static_cast<int>(zero.value_or(0));
   if (const auto recompute = arguments.text("--recompute")) {
@@ -276,6 +273,14 @@ Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> de
   if (clip && *clip <= 0) return fail(ErrorCode::usage, "--clip must be above 0");
   strategy.clip = clip.value_or(0.0);
   SIBYL_CHECK(read_exchange(arguments, strategy));
+  return strategy;
+}
+
+Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> devices) {
+  SIBYL_TRY(Strategy strategy, read_splitting(arguments, devices));
+  if (const auto optimizer = arguments.text("--optimizer")) {
+    SIBYL_TRY(strategy.optimizer, parse_optimizer(*optimizer));
+  }
   return strategy;
 }
 

@@ -49,6 +49,8 @@ Result<ImportOptions> read_import_options(const Arguments& arguments);
 // The strategy that the options describe. `devices` is the count asked for (--devices), where the caller has one: it
 // must agree with --parallel, and is the data-parallel degree where --parallel is absent.
 Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> devices);
+// All of it but the optimizer, of which some programs take several.
+Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> devices);
 
 // How reports call it: the path or zoo:NAME, "standard input" for "-".
 std::string model_name(const std::string& model);

@@ -1,13 +1,16 @@
 #include "oracle/validate/validation.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/quantity.h"
 #include "base/statistics.h"
+#include "oracle/validate/ranking.h"
 
 namespace sibyl {
 namespace {
@@ -23,13 +26,6 @@ nlohmann::ordered_json parts_of(const auto& step) {
           {"backward", step.backward.value()},
           {"communication_exposed", step.communication_exposed.value()},
           {"optimizer", step.optimizer.value()}};
-}
-
-// What a trainer may leave out.
-std::optional<std::int64_t> whole_number(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return std::nullopt;
-  return found->get<std::int64_t>();
 }
 
 void read_parts(const nlohmann::json& parts, TrainingRun& run) {
@@ -67,6 +63,11 @@ double Validated::time_error() const { return prediction.step_time / measurement
 double Validated::memory_error() const {
   return tells_memory() ? prediction.memory.total / measurement.peak_memory - 1 : 0.0;
 }
+bool Validated::bytes_agree() const {
+  const std::vector<std::int64_t>& sent = measurement.bytes_sent;
+  return sent.empty() ||
+         (measurement.bytes_as_planned && std::ranges::find(sent, prediction.bytes_sent) != sent.end());
+}
 bool Validated::inside_interval() const {
   return measurement.step_time >= prediction.interval_low && measurement.step_time <= prediction.interval_high;
 }
@@ -81,7 +82,7 @@ ValidationSummary summarize(const std::vector<Validated>& cases) {
     errors.push_back(time);
     summary.bias += v.time_error();
     summary.memory_cases += v.tells_memory() ? 1 : 0;
-    summary.bytes_cases += v.measurement.bytes_sent ? 1 : 0;
+    summary.bytes_cases += v.tells_bytes() ? 1 : 0;
     summary.mean_memory_error += memory;
     summary.max_memory_error = std::max(summary.max_memory_error, memory);
     summary.inside_interval += v.inside_interval() ? 1 : 0;
@@ -105,17 +106,30 @@ std::vector<StepSample> as_step_samples(const std::vector<Validated>& cases, dou
   return samples;
 }
 
+namespace {
+
+bool any_emulated(const std::vector<Validated>& cases) {
+  return std::ranges::any_of(cases, [](const Validated& v) { return !v.measurement.emulated.empty(); });
+}
+
+std::int64_t most_sent(const TrainingRun& run) {
+  return run.bytes_sent.empty() ? 0 : *std::ranges::max_element(run.bytes_sent);
+}
+
+}  // namespace
+
 Table to_table(const std::vector<Validated>& cases) {
   using Align = Column::Align;
+  const std::string measured = any_emulated(cases) ? "emulated" : "measured";
   Table table{{{"case", "case", Align::left},
                {"predicted", "predicted_s", Align::right},
                {"±", "half_interval_s", Align::right},
-               {"measured", "measured_s", Align::right},
+               {measured, measured + "_s", Align::right},
                {"spread", "spread", Align::right},
                {"error", "error", Align::right},
                {"inside", "inside_interval", Align::left},
                {"memory predicted", "memory_predicted_bytes", Align::right},
-               {"measured", "memory_measured_bytes", Align::right},
+               {measured, fmt::format("memory_{}_bytes", measured), Align::right},
                {"error", "memory_error", Align::right},
                {"bytes sent", "bytes_sent", Align::right},
                {"as predicted", "bytes_agree", Align::left}},
@@ -124,11 +138,12 @@ Table to_table(const std::vector<Validated>& cases) {
     table.rows.push_back(
         {v.name, time_cell(v.prediction.step_time),
          time_cell((v.prediction.interval_high - v.prediction.interval_low) / 2), time_cell(v.measurement.step_time),
-         percent(std::hypot(v.measurement.spread, v.measurement.drift), false), percent(v.time_error(), true), v.inside_interval() ? "yes" : "no",
-         memory_cell(v.prediction.memory.total), v.tells_memory() ? memory_cell(v.measurement.peak_memory) : none(),
+         percent(std::hypot(v.measurement.spread, v.measurement.drift), false), percent(v.time_error(), true),
+         v.inside_interval() ? "yes" : "no", memory_cell(v.prediction.memory.total),
+         v.tells_memory() ? memory_cell(v.measurement.peak_memory) : none(),
          v.tells_memory() ? percent(v.memory_error(), true) : none(),
-         v.measurement.bytes_sent ? Cell(std::to_string(*v.measurement.bytes_sent)) : none(),
-         v.measurement.bytes_sent ? Cell(v.bytes_agree() ? "yes" : "no") : none()});
+         v.tells_bytes() ? Cell(std::to_string(most_sent(v.measurement))) : none(),
+         v.tells_bytes() ? Cell(v.bytes_agree() ? "yes" : "no") : none()});
   return table;
 }
 
@@ -146,11 +161,35 @@ std::string summary_sentence(const ValidationSummary& s) {
   return text + ".";
 }
 
+std::string emulation_sentence(const std::vector<Validated>& cases) {
+  std::set<std::string> devices;
+  for (const Validated& v : cases)
+    if (!v.measurement.emulated.empty()) devices.insert(v.measurement.emulated);
+  if (devices.empty()) return {};
+  return fmt::format(
+      "EMULATED: nothing was computed. Each kernel took the time that {} says; messages were sent for real. So the "
+      "errors are those of network, overlap, schedule and memory, not of kernels.",
+      fmt::join(devices, ", "));
+}
+
+namespace {
+
+nlohmann::ordered_json to_json(const Ranking& ranking) {
+  return {{"work", ranking.work},       {"measured_order", ranking.measured}, {"predicted_order", ranking.predicted},
+          {"pairs", ranking.pairs},     {"pairs_right", ranking.right},       {"wrong", ranking.wrong}};
+}
+
+}  // namespace
+
 std::string to_json(const std::vector<Validated>& cases) {
   using nlohmann::ordered_json;
   ordered_json list = ordered_json::array();
   for (const Validated& v : cases)
     list.push_back({{"case", v.name},
+                    {"device", v.measurement.emulated.empty() ? "this machine" : "emulated: " + v.measurement.emulated},
+                    {"work", v.work},
+                    {"strategy", v.way},
+                    {"stages", v.measurement.stages},
                     {"predicted_s", v.prediction.step_time.value()},
                     {"interval_s", {v.prediction.interval_low.value(), v.prediction.interval_high.value()}},
                     {"measured_s", v.measurement.step_time.value()},
@@ -164,15 +203,20 @@ std::string to_json(const std::vector<Validated>& cases) {
                     {"memory_predicted_bytes", v.prediction.memory.total.value()},
                     {"memory_measured_bytes", v.measurement.peak_memory.value()},
                     {"memory_error", v.memory_error()},
-                    {"bytes_sent", v.measurement.bytes_sent ? ordered_json(*v.measurement.bytes_sent) : ordered_json()},
+                    {"bytes_sent", v.tells_bytes() ? ordered_json(most_sent(v.measurement)) : ordered_json()},
+                    {"bytes_sent_by_rank", v.measurement.bytes_sent},
+                    {"bytes_as_planned", v.measurement.bytes_as_planned},
                     {"bytes_predicted", v.prediction.bytes_sent},
                     {"provenance",
                      {{"measured", v.prediction.provenance.measured},
                       {"interpolated", v.prediction.provenance.interpolated},
                       {"estimated", v.prediction.provenance.estimated}}}});
   const ValidationSummary s = summarize(cases);
+  ordered_json orders = ordered_json::array();
+  for (const Ranking& ranking : rankings(cases)) orders.push_back(to_json(ranking));
   const ordered_json document = {{"schema", "sibyl-validation"},
                                  {"version", 1},
+                                 {"emulated", any_emulated(cases)},
                                  {"summary",
                                   {{"cases", s.cases},
                                    {"mean_time_error", s.mean_time_error},
@@ -183,9 +227,21 @@ std::string to_json(const std::vector<Validated>& cases) {
                                    {"mean_memory_error", s.mean_memory_error},
                                    {"max_memory_error", s.max_memory_error},
                                    {"bytes_agree", s.bytes_agree}}},
+                                 {"orders", std::move(orders)},
                                  {"cases", std::move(list)}};
   return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
+
+namespace {
+
+// Whose it is; empty where this machine computed.
+std::string emulated_device(const nlohmann::json& run) {
+  constexpr std::string_view emulated = "emulated: ";
+  const std::string device = run.value("device", "this machine");
+  return device.starts_with(emulated) ? device.substr(emulated.size()) : std::string();
+}
+
+}  // namespace
 
 Result<TrainingRun> parse_training_run(const std::string& json, const std::string& what) {
   const auto document = nlohmann::json::parse(json, nullptr, false);
@@ -196,7 +252,9 @@ Result<TrainingRun> parse_training_run(const std::string& json, const std::strin
     m.spread = document.at("step_time_spread").get<double>();
     m.steps = document.at("steps").get<int>();
     m.peak_memory = Bytes{document.value("peak_memory_bytes", 0.0)};
-    m.bytes_sent = whole_number(document, "bytes_sent_per_step");
+    m.bytes_sent = document.value("bytes_sent_per_step_by_rank", std::vector<std::int64_t>{});
+    m.bytes_as_planned = m.bytes_sent.empty() || m.bytes_sent == document.at("bytes_planned_per_step_by_rank");
+    m.emulated = emulated_device(document);
     read_parts(document.at("breakdown_s"), m);
   } catch (const nlohmann::json::exception& e) {
     return fail(fmt::format("cannot read the training run's JSON: {}", e.what()), what);
@@ -218,7 +276,11 @@ Result<std::map<std::string, TrainingRun>> parse_measurements(const std::string&
       m.drift = one.value("drift", 0.0);
       m.steps = one.at("steps").get<int>();
       m.peak_memory = Bytes{one.at("memory_measured_bytes").get<double>()};
-      m.bytes_sent = whole_number(one, "bytes_sent");
+      m.bytes_sent = one.value("bytes_sent_by_rank", std::vector<std::int64_t>{});
+      if (m.bytes_sent.empty() && one.at("bytes_sent").is_number()) m.bytes_sent = {one.at("bytes_sent")};
+      m.bytes_as_planned = one.value("bytes_as_planned", true);
+      m.emulated = emulated_device(one);
+      m.stages = one.value("stages", std::vector<std::string>{});
       read_parts(one.at("breakdown_measured_s"), m);
       if (!(m.step_time.value() > 0) || m.peak_memory.value() < 0)
         return fail("a case measured nothing", file, one.at("case").get<std::string>());

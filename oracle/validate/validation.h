@@ -17,30 +17,34 @@ namespace sibyl {
 
 // What a training run reports of itself (`sibyl train --json`).
 struct TrainingRun {
-  Seconds step_time;  // median, of the slowest rank
-  double spread = 0;  // relative: 1.4826 MAD / median over steps
-  double drift = 0;   // the same over runs at different times
+  std::string emulated;  // whose device was emulated, computing nothing; empty: this machine's own
+  Seconds step_time;     // median, of the slowest rank
+  double spread = 0;     // relative: 1.4826 MAD / median over steps
+  double drift = 0;      // the same over runs at different times
   int steps = 0;
-  Bytes peak_memory;                      // most bytes of tensors alive at once; 0: the trainer does not tell
-  std::optional<std::int64_t> bytes_sent;  // by rank 0 in one step; none: the trainer does not count them
+  Bytes peak_memory;                     // most bytes of tensors alive at once; 0: the trainer does not tell
+  std::vector<std::int64_t> bytes_sent;  // by each rank in one step; none: the trainer does not count them
+  bool bytes_as_planned = true;          // by all of them
   Seconds forward, backward, communication_exposed, optimizer;  // medians of the step's parts
+  std::vector<std::string> stages;                              // what begins a pipeline's stages, but the first
 };
 
 // Runs of one case at different times: medians of them.
 TrainingRun median_of(const std::vector<TrainingRun>& runs);
 
 struct Validated {
-  std::string name;  // the case as it was asked for
+  std::string name;       // the case as it was asked for
+  std::string work, way;  // what is trained (model, batch, ...), and by which strategy
   Prediction prediction;
   TrainingRun measurement;
 
   [[nodiscard]] double time_error() const;  // (predicted - measured) / measured
+  [[nodiscard]] bool tells_bytes() const { return !measurement.bytes_sent.empty(); }
   [[nodiscard]] bool tells_memory() const { return measurement.peak_memory.value() > 0; }
   [[nodiscard]] double memory_error() const;  // 0 where it is not told
   [[nodiscard]] bool inside_interval() const;
-  [[nodiscard]] bool bytes_agree() const {
-    return prediction.bytes_sent == measurement.bytes_sent.value_or(prediction.bytes_sent);
-  }
+  // Each rank sent what its plan says, and one of them what is predicted.
+  [[nodiscard]] bool bytes_agree() const;
 };
 
 // Over all cases, of absolute errors.
@@ -58,8 +62,11 @@ ValidationSummary summarize(const std::vector<Validated>& cases);
 // composition factor (`factor` is the one that was applied) and as measured.
 std::vector<StepSample> as_step_samples(const std::vector<Validated>& cases, double factor);
 
+// What is measured on an emulated device is called emulated.
 Table to_table(const std::vector<Validated>& cases);
 std::string summary_sentence(const ValidationSummary& summary);
+// Says what an emulated device is, and whose it was; empty where none was emulated.
+std::string emulation_sentence(const std::vector<Validated>& cases);
 std::string to_json(const std::vector<Validated>& cases);
 
 // Reads a trainer's JSON; `what` names the run in messages.

@@ -1,6 +1,7 @@
 #include "trainer/program/emulation.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "oracle/cost/price.h"
 
@@ -25,6 +26,8 @@ class Pricer {
       result.steps.push_back(step);
     }
     result.copies_back = work(priced_.kernels.copies_back);
+    result.norms = work(priced_.kernels.norms);
+    result.clips = work(priced_.kernels.clips);
     result.updates = work(priced_.kernels.updates);
     return result;
   }
@@ -33,12 +36,17 @@ class Pricer {
   using Keys = std::vector<StageKernels::Index>;
 
   static Keys optional(const std::optional<StageKernels::Index>& key) { return key ? Keys{*key} : Keys{}; }
+  // Kernels vary by themselves: variances add up.
   void add(EmulatedWork& work, const Keys& keys) const {
+    double variance = std::pow(work.spread * work.duration.value(), 2);
     for (const auto key : keys) {
+      const KernelEstimate& estimate = priced_.prices[key].estimate;
       work.duration += priced_.time(key);
       work.issue += priced_.dispatch;
-      work.workspace = std::max(work.workspace, priced_.prices[key].estimate.workspace);
+      work.workspace = std::max(work.workspace, estimate.workspace);
+      variance += std::pow(estimate.spread * priced_.time(key).value(), 2);
     }
+    if (work.duration.value() > 0) work.spread = std::sqrt(variance) / work.duration.value();
   }
   EmulatedWork work(const Keys& keys) const {
     EmulatedWork result;
@@ -55,6 +63,7 @@ Result<EmulatedTimes> emulated_times(const Plan& plan, const std::string& calibr
   SIBYL_TRY(const Cluster cluster, load_cluster(calibration));
   EmulatedTimes times;
   times.name = calibration;
+  times.step_spread = cluster.composition.spread;
   times.backend = cluster.kernels.device().backend;
   times.framework = cluster.kernels.device().framework_base;
   for (const Stage& stage : plan.stages) times.stages.push_back(Pricer(price(plan, stage, cluster)).stage());

@@ -27,7 +27,9 @@ Result<Prepared> prepare(const std::vector<std::string>& words, int processes) {
   SIBYL_TRY(Graph graph, cli::load_graph(request.model, request.import));
   SIBYL_TRY(Plan plan, make_plan(graph, request.strategy));
   if (request.emulated) {
-    SIBYL_TRY(request.settings.emulated, emulated_times(plan, *request.emulated));
+    SIBYL_TRY(EmulatedTimes times, emulated_times(plan, request.emulated->calibration));
+    times.vary = request.emulated->varies;
+    request.settings.emulated = std::move(times);
   }
   return Prepared{std::move(request), std::move(graph), std::move(plan)};
 }

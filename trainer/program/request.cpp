@@ -30,9 +30,9 @@ Command train_command() {
        {{.name = "--steps", .value = "N", .help = "steps measured", .fallback = "20"},
         {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
         {.name = "--device",
-         .value = "real|emulated[:FILE]",
+         .value = "real|emulated[:FILE][,spread]",
          .help = "emulated: compute nothing, but take the times of FILE's device (a calibration or a cluster; "
-                 "calibration.json unless given); messages stay real",
+                 "calibration.json unless given); messages stay real. With spread, times vary as they did when measured",
          .fallback = "real"},
         {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
         {.name = "--lr", .value = "RATE", .help = "learning rate; 0.01 unless given, 0.0001 on synthetic data"},
@@ -47,14 +47,17 @@ Command train_command() {
   return c;
 }
 
-// The calibration of an emulated device.
-Result<std::optional<std::string>> read_device(const std::string& device) {
-  constexpr std::string_view emulated = "emulated";
-  if (device == "real") return std::nullopt;
-  if (device == emulated) return "calibration.json";
+Result<std::optional<Emulation>> read_device(const std::string& text) {
+  constexpr std::string_view emulated = "emulated", spread = ",spread";
+  if (text == "real") return std::nullopt;
+  std::string device = text;
+  const bool varies = device.ends_with(spread);
+  if (varies) device.resize(device.size() - spread.size());
+  if (device == emulated) return Emulation{"calibration.json", varies};
   if (device.starts_with(emulated) && device.size() > emulated.size() + 1 && device[emulated.size()] == ':')
-    return device.substr(emulated.size() + 1);
-  return fail(ErrorCode::usage, fmt::format("'{}' is no device", device), "--device", "real, emulated, or emulated:FILE");
+    return Emulation{device.substr(emulated.size() + 1), varies};
+  return fail(ErrorCode::usage, fmt::format("'{}' is no device", text), "--device",
+              "real, emulated, emulated:FILE, or emulated:FILE,spread");
 }
 
 Result<TrainSettings> read_settings(const Arguments& arguments) {

@@ -11,13 +11,19 @@
 
 namespace sibyl::trainer {
 
+// A device that is emulated.
+struct Emulation {
+  std::string calibration;  // whose times it takes
+  bool varies = false;      // as they did when they were measured
+};
+
 struct Request {
   std::optional<std::string> help;  // to be printed, and nothing else to be done
   std::string model;
   ImportOptions import;
   Strategy strategy;
   TrainSettings settings;
-  std::optional<std::string> emulated;  // the calibration whose device is emulated
+  std::optional<Emulation> emulated;
   int threads = 1;
   bool json = false;
 };

@@ -57,6 +57,18 @@ TEST(KernelTable, AnswersASampleAsMeasured) {
   EXPECT_NEAR(e.time.relative_error, 0.0320, 1e-4);
 }
 
+// Spreads of 0.1, 0.2 and 0.4: a kernel that was not timed varies by their median; without any, by none.
+TEST(KernelTable, TellsHowFarRunsSpread) {
+  std::vector<KernelSample> samples = {sample(relu(1 << 20), 1e-3), sample(relu(1 << 21), 2e-3),
+                                       sample(relu(1 << 22), 4e-3)};
+  samples[1].spread = 0.2, samples[2].spread = 0.4;
+  const KernelTable table(device(), samples);
+  EXPECT_EQ(table.estimate(samples[2].key).spread, 0.4);
+  EXPECT_EQ(table.estimate(key(relu(1 << 23))).spread, 0.2);
+  for (KernelSample& s : samples) s.spread = 0;
+  EXPECT_EQ(KernelTable(device(), samples).estimate(samples[0].key).spread, 0.0);
+}
+
 TEST(KernelTable, TakesTheMedianOfSamplesOfOneKernel) {
   const KernelSample one = sample(relu(1 << 20), 1e-3), other = sample("forward unary[1024x1024]->[1024x1024]:f32", 3e-3);
   const KernelTable two(device(), {one, other});

@@ -8,8 +8,10 @@
 namespace sibyl {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 Validated made(double predicted, double half_interval, double measured, double memory_predicted,
                double memory_measured) {
@@ -21,6 +23,7 @@ Validated made(double predicted, double half_interval, double measured, double m
   v.prediction.memory.total = Bytes{memory_predicted};
   v.measurement.step_time = Seconds{measured};
   v.measurement.peak_memory = Bytes{memory_measured};
+  v.measurement.bytes_sent = {0};
   return v;
 }
 
@@ -42,7 +45,12 @@ TEST(Validation, SummarizesByHand) {
 TEST(Validation, OneWrongByteIsSaid) {
   std::vector<Validated> cases = {made(1, 1, 1, 1, 1)};
   cases[0].prediction.bytes_sent = 100;
-  cases[0].measurement.bytes_sent = 101;
+  cases[0].measurement.bytes_sent = {100, 101};  // one rank's is what is predicted
+  EXPECT_TRUE(summarize(cases).bytes_agree);
+  cases[0].measurement.bytes_as_planned = false;
+  EXPECT_FALSE(summarize(cases).bytes_agree);
+  cases[0].measurement.bytes_as_planned = true;
+  cases[0].measurement.bytes_sent = {101, 102};
   EXPECT_FALSE(summarize(cases).bytes_agree);
   EXPECT_THAT(summary_sentence(summarize(cases)), HasSubstr("NOT as predicted"));
 }
@@ -53,7 +61,7 @@ TrainingRun run_of(double step, double forward, double spread, int steps) {
   run.forward = Seconds{forward};
   run.spread = spread;
   run.steps = steps;
-  run.bytes_sent = 7;
+  run.bytes_sent = {7, 8};
   return run;
 }
 
@@ -66,7 +74,7 @@ TEST(Validation, TakesTheMedianOfRounds) {
   EXPECT_DOUBLE_EQ(m.spread, 0.03);
   EXPECT_NEAR(m.drift, 0.1348, 1e-4);
   EXPECT_EQ(m.steps, 25);
-  EXPECT_EQ(m.bytes_sent, 7);
+  EXPECT_THAT(m.bytes_sent, ElementsAre(7, 8));
   const TrainingRun alone = median_of({run_of(1.0, 0.4, 0.02, 10)});
   EXPECT_DOUBLE_EQ(alone.step_time.value(), 1.0);
   EXPECT_DOUBLE_EQ(alone.spread, 0.02);
@@ -78,6 +86,7 @@ TEST(Validation, ReadsBackTheRunsItSaved) {
   v.measurement = run_of(1.0, 0.4, 0.02, 10);
   v.measurement.peak_memory = Bytes{90};
   v.measurement.drift = 0.1;
+  v.measurement.stages = {"conv2"};
   v.measurement.backward = Seconds{0.25};
   const auto runs = parse_measurements(to_json({v}), "saved.json");
   ASSERT_TRUE(runs.has_value()) << to_string(runs.error());
@@ -86,9 +95,26 @@ TEST(Validation, ReadsBackTheRunsItSaved) {
   EXPECT_DOUBLE_EQ(m.backward.value(), 0.25);
   EXPECT_DOUBLE_EQ(m.drift, 0.1);
   EXPECT_EQ(m.steps, 10);
-  EXPECT_EQ(m.bytes_sent, 7);
+  EXPECT_THAT(m.bytes_sent, ElementsAre(7, 8));
+  EXPECT_THAT(m.stages, ElementsAre("conv2"));
+  EXPECT_EQ(m.emulated, "");
   EXPECT_FALSE(parse_measurements("[]", "f").has_value());
   EXPECT_FALSE(parse_measurements(R"({"schema":"sibyl-validation","cases":[{"case":1}]})", "f").has_value());
+}
+
+// Whoever reads the table, its JSON or its CSV must see that nothing was computed.
+TEST(Validation, LabelsWhatWasEmulated) {
+  Validated real = made(1, 1, 1, 1, 1), emulated = real;
+  emulated.measurement.emulated = "dgx1-v100";
+  EXPECT_EQ(emulation_sentence({real}), "");
+  EXPECT_THAT(markdown(to_table({real})), Not(HasSubstr("emulated")));
+  EXPECT_THAT(emulation_sentence({real, emulated}), HasSubstr("dgx1-v100"));
+  EXPECT_THAT(markdown(to_table({real, emulated})), AllOf(HasSubstr("| emulated |"), Not(HasSubstr("| measured |"))));
+  EXPECT_THAT(csv(to_table({emulated})), HasSubstr("emulated_s"));
+  EXPECT_THAT(to_json({real}), HasSubstr("\"emulated\": false"));
+  const std::string json = to_json({emulated});
+  EXPECT_THAT(json, AllOf(HasSubstr("\"emulated\": true"), HasSubstr("\"device\": \"emulated: dgx1-v100\"")));
+  EXPECT_EQ(parse_measurements(json, "f")->at("case").emulated, "dgx1-v100");
 }
 
 TEST(Validation, RefusesJsonThatIsNoMeasurement) {
@@ -97,11 +123,14 @@ TEST(Validation, RefusesJsonThatIsNoMeasurement) {
   EXPECT_FALSE(parse_training_run("{\"step_time_s\": \"x\"}", "run").has_value());
   const auto m = parse_training_run(
       R"({"step_time_s":0.5,"step_time_spread":0.01,"steps":9,"peak_memory_bytes":1e6,"bytes_sent_per_step":12,
+          "bytes_sent_per_step_by_rank":[12,14],"bytes_planned_per_step_by_rank":[12,14],"device":"emulated: v100",
           "breakdown_s":{"forward":0.1,"backward":0.2,"communication_exposed":0.1,"optimizer":0.1}})",
       "run");
   ASSERT_TRUE(m.has_value());
   EXPECT_DOUBLE_EQ(m->step_time.value(), 0.5);
-  EXPECT_EQ(m->bytes_sent, 12);
+  EXPECT_THAT(m->bytes_sent, ElementsAre(12, 14));
+  EXPECT_TRUE(m->bytes_as_planned);
+  EXPECT_EQ(m->emulated, "v100");
 }
 
 TEST(Process, WordsKeepQuotedBlanks) {
