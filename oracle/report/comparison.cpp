@@ -11,8 +11,9 @@
 namespace sibyl {
 namespace {
 
+// What differs by rounding alone is the same.
 std::string change_text(double before, double after) {
-  if (before == after) return "same";
+  if (std::abs(after - before) <= 1e-9 * std::abs(before)) return "same";
   if (before == 0) return "new";
   return signed_percent(after / before - 1);
 }
