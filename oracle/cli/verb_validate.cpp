@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "base/progress.h"
 #include "oracle/cli/console.h"
 #include "oracle/cli/options.h"
@@ -41,50 +44,93 @@ struct Outcome {
   std::vector<Error> failed;
 };
 
+// Numbers below `cases` are cases, those from there on references, spread evenly among them: a machine that drifts is to be
+// the same for both.
+std::vector<std::size_t> visiting_order(std::size_t cases, std::size_t references) {
+  std::vector<std::size_t> order(cases + references);
+  std::iota(order.begin(), order.end(), 0);
+  const auto place = [&](std::size_t i) {
+    return i < cases ? (2.0 * static_cast<double>(i) + 1) / static_cast<double>(cases)
+                     : (2.0 * static_cast<double>(i - cases) + 1) / static_cast<double>(references);
+  };
+  std::ranges::stable_sort(order, {}, place);
+  return order;
+}
+
+struct Runs {
+  std::vector<std::vector<TrainingRun>> cases, references;
+  std::vector<Error> failed;
+};
+
 // A case that cannot be run does not take the others with it; an interruption does, but for what was measured.
-Result<Outcome> run_all(std::vector<Case>& cases, const Bench& bench, int rounds) {
-  std::vector<std::vector<TrainingRun>> runs(cases.size());
-  std::vector<bool> given_up(cases.size(), false);
-  Outcome outcome;
-  const std::size_t all = cases.size() * static_cast<std::size_t>(rounds);
+Runs run_all(std::vector<Case>& cases, std::vector<Case>& references, const Bench& bench, int rounds) {
+  Runs runs;
+  runs.cases.resize(cases.size());
+  runs.references.resize(references.size());
+  const std::vector<std::size_t> order = visiting_order(cases.size(), references.size());
+  std::vector<bool> given_up(order.size(), false);
+  const std::size_t all = order.size() * static_cast<std::size_t>(rounds);
   Progress progress("validating", all);
   for (std::size_t n = 0; n < all; ++n) {
-    const std::size_t i = n % cases.size();
-    progress.report(n, cases[i].text);
+    const std::size_t i = order[n % order.size()];
+    const bool is_case = i < cases.size();
+    Case& one = is_case ? cases[i] : references[i - cases.size()];
+    progress.report(n, one.text);
     if (given_up[i]) continue;
-    Result<TrainingRun> run = bench.measure(cases[i], static_cast<int>(n / cases.size()) + 1);
+    Result<TrainingRun> run = bench.measure(one, static_cast<int>(n / order.size()) + 1);
     if (run) {
-      runs[i].push_back(std::move(*run));
+      (is_case ? runs.cases[i] : runs.references[i - cases.size()]).push_back(std::move(*run));
       continue;
     }
     given_up[i] = true;
-    run.error().where = cases[i].text;
+    run.error().where = one.text;
     say(to_string(run.error()));
-    outcome.failed.push_back(std::move(run.error()));
-    if (outcome.failed.back().code == ErrorCode::interrupted) break;
+    runs.failed.push_back(std::move(run.error()));
+    if (runs.failed.back().code == ErrorCode::interrupted) break;
   }
-  SIBYL_TRY(outcome.done, judged(cases, bench, runs));
-  return outcome;
+  return runs;
 }
 
-// Trains the cases, or takes the runs of an earlier time.
-Result<Outcome> judge(std::vector<Case>& cases, const Bench& bench, const Arguments& arguments) {
-  const auto file = arguments.text("--measured");
-  if (!file) {
-    SIBYL_TRY(const auto rounds, arguments.integer("--rounds", 1, 1000));
-    return run_all(cases, bench, static_cast<int>(*rounds));
+// Trains the cases, and references beside them: those are kept before the cases are predicted.
+Result<Outcome> trained(std::vector<Case>& cases, const Bench& bench, const Arguments& arguments) {
+  std::vector<Case> references;
+  if (const auto file = arguments.text("--reference")) {
+    SIBYL_TRY(references, read_cases(*file));
   }
-  SIBYL_TRY(const std::string text, read_text(*file));
-  SIBYL_TRY(const auto measured, parse_measurements(text, *file));
+  SIBYL_TRY(const auto rounds, arguments.integer("--rounds", 1, 1000));
+  Runs runs = run_all(cases, references, bench, static_cast<int>(*rounds));
+  if (!references.empty()) {
+    SIBYL_TRY(const std::vector<Validated> steps, judged(references, bench, runs.references));
+    if (!steps.empty()) SIBYL_CHECK(bench.record(steps));
+  }
+  SIBYL_TRY(std::vector<Validated> done, judged(cases, bench, runs.cases));
+  return Outcome{std::move(done), std::move(runs.failed)};
+}
+
+// Takes the runs of an earlier time.
+Result<Outcome> judged_again(std::vector<Case>& cases, const Bench& bench, const std::string& file) {
+  SIBYL_TRY(const std::string text, read_text(file));
+  SIBYL_TRY(const auto measured, parse_measurements(text, file));
   std::vector<std::vector<TrainingRun>> runs;
   for (Case& one : cases) {
     const auto found = measured.find(one.text);
-    if (found == measured.end()) return fail(fmt::format("has no run of '{}'", one.text), *file);
+    if (found == measured.end()) return fail(fmt::format("has no run of '{}'", one.text), file);
     if (one.waits_for_stages() && !found->second.stages.empty()) one.place(found->second.stages);
     runs.push_back({found->second});
   }
   SIBYL_TRY(std::vector<Validated> done, judged(cases, bench, runs));
   return Outcome{std::move(done), {}};
+}
+
+Result<void> check_teaching(const Arguments& arguments, const Bench& bench) {
+  for (const char* option : {"--record", "--reference"})
+    if (arguments.has(option) && bench.emulates())
+      return fail(ErrorCode::usage, "an emulated device teaches nothing about real steps", option);
+  for (const char* other : {"--record", "--measured"})
+    if (arguments.has("--reference") && arguments.has(other))
+      return fail(ErrorCode::usage, fmt::format("reference steps are trained and kept: leave out {}", other),
+                  "--reference");
+  return {};
 }
 
 Result<int> run(const Arguments& arguments) {
@@ -94,15 +140,16 @@ Result<int> run(const Arguments& arguments) {
   if (file) SIBYL_CHECK(check_writable(*file));
   SIBYL_TRY(std::vector<Case> cases, read_cases(arguments.operands().front()));
   SIBYL_TRY(const Bench bench, Bench::make(arguments));
-  if (arguments.has("--record") && bench.emulates())
-    return fail(ErrorCode::usage, "an emulated device teaches nothing about real steps", "--record");
-  SIBYL_TRY(const Outcome outcome, judge(cases, bench, arguments));
+  SIBYL_CHECK(check_teaching(arguments, bench));
+  const auto measured = arguments.text("--measured");
+  SIBYL_TRY(const Outcome outcome,
+            measured ? judged_again(cases, bench, *measured) : trained(cases, bench, arguments));
   const std::vector<Validated>& done = outcome.done;
   if (file) SIBYL_CHECK(write_file(*file, to_json(done), true));
   SIBYL_CHECK(show(done, format));
   if (!outcome.failed.empty())
     return fail(outcome.failed.back().code,
-                fmt::format("{} of {} cases could not be run", outcome.failed.size(), cases.size()));
+                fmt::format("{} case{} could not be run", outcome.failed.size(), outcome.failed.size() == 1 ? "" : "s"));
   if (arguments.has("--record")) return bench.record(done).map([] { return 0; });
   const ValidationSummary summary = summarize(done);
   if (limit && summary.max_time_error > *limit)
@@ -142,6 +189,10 @@ Verb validate_verb() {
                       .help = "keep the cases in the calibration as reference steps, from which later predictions "
                               "learn how steps differ "
                               "from sums of kernels; replaces earlier ones"},
+                     {.name = "--reference",
+                      .value = "FILE",
+                      .help = "further cases, trained among the others and kept as with --record before these are "
+                              "predicted"},
                      {.name = "--max-error",
                       .value = "FRACTION",
                       .help = "fail with exit code 5 if a step time is off by more, as 0.2"}},
@@ -151,7 +202,8 @@ Verb validate_verb() {
       "CASES is a text file, a case a line: MODEL and options of `sibyl predict` (--devices --batch --parallel --dim "
       "...); # starts a comment. Of cases that train the same work by different strategies it is also judged whether "
       "the faster one was predicted to be. A pipeline is trained with the stages that were predicted.\n"
-      "Calibrating times kernels; keep the models that you validate on out of the reference steps given to --record.\n"
+      "Calibrating times kernels; keep the models that you validate on out of the reference steps given to --reference or "
+      "--record.\n"
       "Exit code 5: bytes sent differ from those predicted, or a step time is off by more than --max-error.";
   return {std::move(c), run, {}};
 }

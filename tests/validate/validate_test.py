@@ -1,0 +1,81 @@
+#!/usr/bin/python3
+"""`sibyl validate`: cases and reference steps are trained, kept and judged; what cannot be run does not take the rest with it.
+
+    validate_test.py SIBYL_BINARY
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+folder = pathlib.Path(tempfile.mkdtemp())
+calibration = folder / "machine.json"
+
+
+def write(name, *lines):
+    path = folder / name
+    path.write_text("# a comment\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def sibyl(*words):
+    return subprocess.run([sys.argv[1], *map(str, words)], capture_output=True, text=True, cwd=folder)
+
+
+def validate(cases, *words, expect=0):
+    done = sibyl("validate", cases, "--calibration", calibration, "--steps", 2, "--warmup", 1, "--kernel-budget", "1ms",
+                 "--json", *words)
+    assert done.returncode == expect, f"{words}: exit code {done.returncode}, not {expect}: {done.stderr}"
+    return json.loads(done.stdout) if done.stdout else None, done.stderr
+
+
+def kept():
+    return {step["name"]: step for step in json.loads(calibration.read_text())["steps"]}
+
+
+case = "zoo:small-cnn-bn --batch 8"
+cases = write("cases.txt", case)
+references = write("references.txt", *[f"zoo:lenet --batch {b} --optimizer momentum" for b in (2, 4, 8)])
+
+found, _ = validate(cases, "--reference", references, "--rounds", 2, "--save", folder / "results.json")
+assert [one["case"] for one in found["cases"]] == [case], found["cases"]
+assert found["cases"][0]["steps"] == 4, "two steps in each of two rounds"
+assert json.loads((folder / "results.json").read_text()) == found
+assert sorted(kept()) == sorted(line for line in references.read_text().splitlines() if not line.startswith("#"))
+
+# The case is predicted with what the references taught, as any prediction on this calibration is.
+again = json.loads(sibyl("predict", *case.split(), "--cluster", calibration, "--json").stdout)
+assert found["cases"][0]["predicted_s"] == again["step_time_s"]
+untaught = json.loads(calibration.read_text())
+untaught["steps"] = []
+(folder / "untaught.json").write_text(json.dumps(untaught))
+alone = json.loads(sibyl("predict", *case.split(), "--cluster", folder / "untaught.json", "--json").stdout)
+assert alone["step_time_s"] != again["step_time_s"], "reference steps change predictions"
+
+# What is kept of a step is the sum of its kernels, whatever had been learnt before. Kernels that were timed often enough are not
+# timed again.
+before = kept()
+validate(cases, "--reference", references, "--rounds", 2)
+for name, step in kept().items():
+    assert abs(step["predicted_s"] / before[name]["predicted_s"] - 1) < 1e-9, f"{name}: {before[name]} is now {step}"
+
+judged, _ = validate(cases, "--measured", folder / "results.json", "--no-calibrate")
+assert judged["cases"][0]["measured_s"] == found["cases"][0]["measured_s"]
+
+# Three samples cannot be divided into two micro-batches: the other case is trained all the same.
+broken = write("broken.txt", "zoo:small-cnn-bn --batch 3 --micro-batches 2", case)
+rest, said = validate(broken, expect=3)
+assert [one["case"] for one in rest["cases"]] == [case]
+assert "1 case could not be run" in said and "--batch 3" in said, said
+_, said = validate(cases, "--reference", broken, "--no-calibrate", expect=3)
+assert "1 case could not be run" in said, said
+
+for words, code in [(("--reference", references, "--record"), 2), (("--reference", references, "--measured", "x"), 2),
+                    (("--reference", folder / "none.txt"), 3), (("--reference", write("empty.txt")), 3),
+                    (("--reference", write("wrong.txt", "zoo:lenet --bach 3")), 3)]:
+    steps = kept()
+    _, said = validate(cases, *words, expect=code)
+    assert len(said.strip().splitlines()) == 1, said
+    assert kept() == steps, "a refused command loses nothing"
