@@ -38,6 +38,7 @@ Communicator Communicator::subgroup(const std::vector<int>& ranks) const {
 int Communicator::rank() const { return state_->rank; }
 int Communicator::size() const { return state_->size; }
 std::int64_t Communicator::bytes_sent() const { return state_->messages.bytes_sent(); }
+std::int64_t Communicator::bytes_gathered() const { return state_->gathered; }
 
 std::pair<std::int64_t, std::int64_t> Communicator::part(std::int64_t elements, int size, int rank) {
   const collective::Range range = collective::part(elements, size, rank);
@@ -68,7 +69,10 @@ void Communicator::all_gather(std::span<float> data, Algorithm /*algorithm*/) {
 }
 
 void Communicator::all_gather(std::span<std::byte> data, std::size_t width) {
-  if (size() > 1) comm::ring_all_gather(state_->group(), data, width);
+  if (size() == 1) return;
+  const std::int64_t before = bytes_sent();
+  comm::ring_all_gather(state_->group(), data, width);
+  state_->gathered += bytes_sent() - before;
 }
 
 void Communicator::all_to_all(std::span<const std::byte> out, std::span<std::byte> in) {

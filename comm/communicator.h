@@ -54,7 +54,8 @@ class Communicator {
   void barrier();                                                        // not counted
   [[nodiscard]] std::vector<double> gather_doubles(double value) const;  // on every rank; not counted
 
-  [[nodiscard]] std::int64_t bytes_sent() const;  // by this rank since construction
+  [[nodiscard]] std::int64_t bytes_sent() const;      // by this rank since construction
+  [[nodiscard]] std::int64_t bytes_gathered() const;  // those of them that all_gather sent
   // The partition reduce_scatter and all_gather use: rank i owns [begin, end) of `elements`.
   static std::pair<std::int64_t, std::int64_t> part(std::int64_t elements, int size, int rank);
 

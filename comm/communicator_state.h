@@ -29,6 +29,7 @@ struct Communicator::State {
   MPI_Comm handle;
   comm::Messages messages;
   int rank = 0, size = 1;
+  std::int64_t gathered = 0;
 };
 
 }  // namespace sibyl

@@ -206,10 +206,11 @@ void repeated_state(const Found& f, Limits& limits) {
   const int zero = f.plan.strategy.zero;
   const int parts = std::accumulate(std::begin(image_axes), std::end(image_axes), 1,
                                     [&](int product, MeshAxis axis) { return product * f.degree(axis); });
+  const bool again = parts > 1 || f.plan.strategy.zero_ranks > 0;
   Bytes state;
-  if (zero < 3 || parts > 1) state += m.weights;
-  if (zero < 2 || parts > 1) state += m.gradients;
-  if (zero < 1 || parts > 1) state += m.optimizer;
+  if (zero < 3 || again) state += m.weights;
+  if (zero < 2 || again) state += m.gradients;
+  if (zero < 1 || again) state += m.optimizer;
   const int copies = parts * f.degree(MeshAxis::data);
   if (copies == 1 || state.value() <= 0 || m.total.value() <= 0) return;
   limits.push_back({"redundant memory", fmt::format("{} copies of weights and state", copies), state.value(), "bytes",

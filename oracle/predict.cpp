@@ -64,6 +64,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.precision = to_string(strategy.precision);
   prediction.optimizer = to_string(strategy.optimizer);
   prediction.zero = strategy.zero;
+  prediction.zero_ranks = strategy.zero_ranks;
   if (strategy.recompute != Recompute::none) prediction.recompute = to_string(strategy.recompute);
   prediction.order = order_text(strategy);
   if (strategy.framework != Framework::sibyl) prediction.framework = to_string(strategy.framework);

@@ -81,7 +81,7 @@ struct Prediction {
   int buckets = 0;
   std::vector<std::int64_t> bucket_bytes;  // in the order they are sent
   std::string parallel, precision, optimizer, algorithm;
-  int zero = 0;
+  int zero = 0, zero_ranks = 0;  // as in Strategy
   std::string recompute, order;   // where they are not as usual; else empty
   std::string framework;          // other than Sibyl's own trainer; else empty
   std::string schedule;           // of a pipeline; else empty, as are its stages

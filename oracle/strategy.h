@@ -42,7 +42,7 @@ enum class BatchNorm {
 // Where samples lie when a step wants them.
 enum class DataSource { memory, storage };
 
-// The axes along which devices share the work of a step.
+// The axes along which devices share the work of a step. Each has a row in axes.cpp.
 enum class MeshAxis { tensor, filter, channel, depth, height, width, data, pipeline };
 std::string_view to_string(MeshAxis axis);
 
@@ -65,6 +65,7 @@ struct Strategy {
   Precision precision = Precision::fp32;
   OptimizerKind optimizer = OptimizerKind::sgd;
   int zero = 0;  // of what replicas need not all hold each keeps its part: 1 optimizer state, 2 gradients, 3 parameters
+  int zero_ranks = 0;  // neighbouring replicas that hold all parts together, and further ones again; 0: all replicas do
   Recompute recompute = Recompute::none;
   double clip = 0;                 // the norm that all gradients together are scaled down to; 0: they are not
   BatchNorm batch_norm = BatchNorm::replica;
@@ -76,9 +77,7 @@ struct Strategy {
 
   [[nodiscard]] int degree(MeshAxis axis) const;
   [[nodiscard]] int devices() const { return data * devices_per_replica(); }
-  [[nodiscard]] int devices_per_replica() const {
-    return tensor * filter * channel * depth * height * width * pipeline;
-  }
+  [[nodiscard]] int devices_per_replica() const;
   [[nodiscard]] int stages() const { return pipeline * chunks; }
 };
 
@@ -91,6 +90,9 @@ std::string_view to_string(BatchNorm batch_norm);
 Result<BatchNorm> parse_batch_norm(std::string_view text);
 std::string_view to_string(OptimizerKind kind);
 Result<OptimizerKind> parse_optimizer(std::string_view text);
+// "2", "3:8": what is held by parts, and among how many replicas.
+std::string zero_text(const Strategy& strategy);
+Result<void> parse_zero(std::string_view text, Strategy& strategy);
 // "gpipe", "1f1b", "interleaved:2", "zero-bubble": schedule and chunks.
 std::string schedule_text(const Strategy& strategy);
 Result<void> parse_schedule(std::string_view text, Strategy& strategy);

@@ -165,7 +165,11 @@ TraceProcess process_of(const Graph& graph, const Plan& plan, const std::vector<
     }
   }
   const Seconds end = process.done(), total = own.step.total;
-  if (total > end) process.add(compute_track, {std::string(optimizer_name), "optimizer", end, total, {}});
+  const auto update = [&](Seconds start, Seconds until) {
+    if (until > start) process.add(compute_track, {std::string(optimizer_name), "optimizer", start, until, {}});
+  };
+  if (own.tail.wait.value() > 0) update(end, end + own.tail.before);
+  update(own.tail.wait.value() > 0 ? total - own.tail.after : end, total);
   return process.finish(prediction);
 }
 

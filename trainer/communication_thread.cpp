@@ -19,11 +19,12 @@ CommunicationThread::~CommunicationThread() {
 
 void CommunicationThread::all_reduce(std::span<float> buffer) { begin(Collective::all_reduce, buffer, {}); }
 
-std::size_t CommunicationThread::begin(Collective collective, std::span<float> buffer, std::string name) {
+std::size_t CommunicationThread::begin(Collective collective, std::span<float> buffer, std::string name,
+                                       Communicator* among) {
   std::size_t number = 0;
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push({collective, buffer, std::move(name)});
+    waiting_.push({collective, buffer, std::move(name), among != nullptr ? among : &communicator_});
     number = ++taken_;
   }
   changed_.notify_all();
@@ -49,9 +50,9 @@ void CommunicationThread::record(Recorder* recorder) {
 void CommunicationThread::perform(const Item& item) {
   const Seconds start = recorder_ != nullptr ? recorder_->now() : Seconds{};
   switch (item.collective) {
-    case Collective::reduce_scatter: communicator_.reduce_scatter(item.buffer, algorithm_); break;
-    case Collective::all_gather: communicator_.all_gather(item.buffer, algorithm_); break;
-    default: communicator_.all_reduce(item.buffer, algorithm_);
+    case Collective::reduce_scatter: item.among->reduce_scatter(item.buffer, algorithm_); break;
+    case Collective::all_gather: item.among->all_gather(item.buffer, algorithm_); break;
+    default: item.among->all_reduce(item.buffer, algorithm_);
   }
   if (recorder_ != nullptr)
     recorder_->add(Recorder::Track::communication, {item.name.empty() ? bucket_name(recorded_++) : item.name,

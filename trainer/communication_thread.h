@@ -23,8 +23,9 @@ class CommunicationThread {
 
   // The buffer must stay until wait() has returned.
   void all_reduce(std::span<float> buffer);
-  // The same, of any collective of floats; the result is the number of what was handed in, from 1 on.
-  std::size_t begin(Collective collective, std::span<float> buffer, std::string name);
+  // The same, of any collective of floats, and among other ranks where they are given; the result is the number of what was
+  // handed in, from 1 on.
+  std::size_t begin(Collective collective, std::span<float> buffer, std::string name, Communicator* among = nullptr);
   void wait();                    // until all is done
   void wait(std::size_t number);  // until this one is, and all before it
   // From here on each all-reduce is recorded; nullptr: no longer. Only while nothing is under way.
@@ -35,6 +36,7 @@ class CommunicationThread {
     Collective collective = Collective::all_reduce;
     std::span<float> buffer;
     std::string name;  // in timelines; empty: the next bucket's
+    Communicator* among = nullptr;
   };
   void run();
   void perform(const Item& item);

@@ -24,6 +24,20 @@ double throughput(const Measurement& measurement, const Plan& plan) {
   return step > 0 ? static_cast<double>(plan.strategy.global_batch) / step : 0.0;
 }
 
+std::vector<std::int64_t> totals(const std::vector<BytesSent>& ranks) {
+  std::vector<std::int64_t> result;
+  for (const BytesSent& sent : ranks) result.push_back(sent.total());
+  return result;
+}
+
+// Of each kind, what every rank sends of it.
+nlohmann::ordered_json by_kind(const std::vector<BytesSent>& ranks) {
+  nlohmann::ordered_json json;
+  for (const BytesSentPart& part : bytes_sent_parts)
+    for (const BytesSent& sent : ranks) json[std::string(part.key)].push_back(sent.*part.value);
+  return json;
+}
+
 }  // namespace
 
 Seconds Measurement::median(Seconds StepTimes::*phase) const { return Seconds{sibyl::median(of_phase(*this, phase))}; }
@@ -67,9 +81,11 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
                           {"optimizer", m.memory.optimizer.value()},
                           {"inputs", m.memory.inputs.value()},
                           {"communication", m.memory.communication.value()}};
-  json["bytes_sent_per_step"] = m.bytes_sent.front();
-  json["bytes_sent_per_step_by_rank"] = m.bytes_sent;
-  json["bytes_planned_per_step_by_rank"] = m.bytes_planned;
+  json["bytes_sent_per_step"] = m.bytes_sent.front().total();
+  json["bytes_sent_per_step_by_rank"] = totals(m.bytes_sent);
+  json["bytes_planned_per_step_by_rank"] = totals(m.bytes_planned);
+  json["bytes_sent_per_step_by_kind"] = by_kind(m.bytes_sent);
+  json["bytes_planned_per_step_by_kind"] = by_kind(m.bytes_planned);
   if (!settings.emulated) json["losses"] = m.losses;
   json["replicas_agree"] = m.replicas_agree;
   if (m.accuracy) json["accuracy"] = *m.accuracy;
@@ -91,7 +107,7 @@ std::string to_text(const Measurement& m, const Plan& plan, const TrainSettings&
                       to_string(m.memory.weights), to_string(m.memory.optimizer), to_string(m.memory.communication));
   if (plan.mesh.size() > 1)
     text += fmt::format("sent        {} bytes a step by each rank at most\n",
-                        *std::max_element(m.bytes_sent.begin(), m.bytes_sent.end()));
+                        std::ranges::max(totals(m.bytes_sent)));
   if (!m.losses.empty() && !settings.emulated)
     text += fmt::format("loss        {:.4f} -> {:.4f}\n", m.losses.front(), m.losses.back());
   if (!m.replicas_agree) text += "warning     the ranks' parameters differ\n";

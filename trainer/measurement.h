@@ -29,8 +29,8 @@ struct Measurement {
   std::vector<StepTimes> steps;  // measured ones, the slowest rank of each phase
   std::vector<double> losses;    // of every step, warm-up too: the mean over the global batch
   MeasuredMemory memory;
-  std::vector<std::int64_t> bytes_sent;     // by each rank in the last step
-  std::vector<std::int64_t> bytes_planned;  // the same by the plan: bytes_sent_per_step()
+  std::vector<BytesSent> bytes_sent;        // by each rank in the last step
+  std::vector<BytesSent> bytes_planned;     // the same by the plan: bytes_by_kind()
   bool replicas_agree = true;               // all ranks hold the same parameters, bit for bit
   std::optional<double> accuracy;           // of the evaluation
   std::optional<Error> weights_error;       // why the weights could not be saved; nothing else is lost by it

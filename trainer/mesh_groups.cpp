@@ -43,10 +43,10 @@ Result<MeshGroups> MeshGroups::create(const Plan& plan, const Communicator& worl
     groups.stages_.push_back(s);
   groups.join_syncs(plan, world);
   for (const int s : groups.stages_) {
-    const Stage& stage = plan.stages[static_cast<std::size_t>(s)];
-    const std::vector<MeshAxis>& parted = stage.clip ? stage.clip->axes : stage.norm_axes;
+    const std::vector<MeshAxis>& parted = plan.stages[static_cast<std::size_t>(s)].norm_axes;
     if (!parted.empty()) groups.parts_[s] = group_of(parted);
   }
+  if (const auto& clip = plan.stages.front().clip; clip && !clip->axes.empty()) groups.clip_ = group_of(clip->axes);
   if (plan.mesh.size(MeshAxis::pipeline) > 1)
     groups.courier_ = std::make_unique<Courier>(world.subgroup(plan.mesh.group(world.rank(), MeshAxis::pipeline)));
   return groups;
@@ -74,17 +74,25 @@ void MeshGroups::join_syncs(const Plan& plan, const Communicator& world) {
       const auto own = std::ranges::find_first_of(holders, stages_);
       if (own == holders.end()) continue;
       const std::size_t index = *own == s ? i : index_of(plan.stages[static_cast<std::size_t>(*own)], sync);
-      syncs_[{*own, index}] = std::make_unique<Communicator>(world.subgroup(sync_group(plan, sync, rank_)));
+      syncs_[{*own, index}] = std::make_unique<Communicator>(world.subgroup(shard_group(plan, sync, rank_)));
+      if (sync.copies > 1)
+        copies_[{*own, index}] = std::make_unique<Communicator>(world.subgroup(copies_group(plan, sync, rank_)));
     }
 }
 
-std::int64_t MeshGroups::bytes_sent() const {
-  std::int64_t bytes = 0;
-  for (const auto& [axis, communicator] : axes_) bytes += communicator->bytes_sent();
-  for (const auto& [sync, communicator] : syncs_) bytes += communicator->bytes_sent();
-  for (const auto& [stage, communicator] : parts_) bytes += communicator->bytes_sent();
-  if (courier_) bytes += courier_->bytes_sent();
-  return bytes;
+// Of what is exchanged for gradients' sake only parameters that ranks hold by parts are gathered (trainer/zero.h).
+BytesSent MeshGroups::bytes_sent() const {
+  BytesSent sent;
+  for (const auto& [axis, communicator] : axes_) sent.exchanges += communicator->bytes_sent();
+  for (const auto& [sync, communicator] : syncs_) {
+    sent.parameters += communicator->bytes_gathered();
+    sent.gradients += communicator->bytes_sent() - communicator->bytes_gathered();
+  }
+  for (const auto& [sync, communicator] : copies_) sent.gradients += communicator->bytes_sent();
+  for (const auto& [stage, communicator] : parts_) sent.norms += communicator->bytes_sent();
+  if (clip_) sent.norms += clip_->bytes_sent();
+  if (courier_) sent.links += courier_->bytes_sent();
+  return sent;
 }
 
 Shape MeshGroups::whole_shape(const LocalTensor& local) const {

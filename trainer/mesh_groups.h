@@ -29,17 +29,23 @@ class MeshGroups {
   [[nodiscard]] const std::vector<int>& stages() const { return stages_; }
   // For the computing thread.
   [[nodiscard]] Communicator& axis(MeshAxis axis) const { return *axes_.at(axis); }
-  // Of its stage's gradients[index].
+  // Of its stage's gradients[index]: the ranks that sum them, where these hold parts those that hold all parts together
+  // (shard_group); and those that hold the same part, nullptr where nobody else does (copies_group).
   [[nodiscard]] Communicator& sync(int stage, std::size_t index) const { return *syncs_.at({stage, index}); }
-  // Of the ranks that hold other parts of gradients or tensors whose norms are taken (Stage::clip, norm_axes); nullptr
-  // where there are none.
+  [[nodiscard]] Communicator* copies(int stage, std::size_t index) const {
+    const auto found = copies_.find({stage, index});
+    return found == copies_.end() ? nullptr : found->second.get();
+  }
+  // Of the ranks that hold other gradients (Stage::clip), and other parts of tensors whose norms are taken
+  // (Stage::norm_axes); nullptr where there are none.
+  [[nodiscard]] Communicator* clip() const { return clip_.get(); }
   [[nodiscard]] Communicator* parts(int stage) const {
     const auto found = parts_.find(stage);
     return found == parts_.end() ? nullptr : found->second.get();
   }
   // Between pipeline coordinates: its ranks are their numbers.
   [[nodiscard]] Courier& courier() const { return *courier_; }
-  [[nodiscard]] std::int64_t bytes_sent() const;  // over all of them, since construction
+  [[nodiscard]] BytesSent bytes_sent() const;  // over all of them, since construction
 
   // A tensor that `local` is a part of: its shape, the part of this rank, and all of it again (every rank of the axes
   // that cut it must call).
@@ -54,8 +60,9 @@ class MeshGroups {
   int rank_ = 0;
   std::vector<int> stages_{0};
   std::map<MeshAxis, std::unique_ptr<Communicator>> axes_;
-  std::map<std::pair<int, std::size_t>, std::unique_ptr<Communicator>> syncs_;  // by stage and index
+  std::map<std::pair<int, std::size_t>, std::unique_ptr<Communicator>> syncs_, copies_;  // by stage and index
   std::map<int, std::unique_ptr<Communicator>> parts_;                          // by stage
+  std::unique_ptr<Communicator> clip_;
   std::unique_ptr<Courier> courier_;                                            // of a pipeline
 };
 

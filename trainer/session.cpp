@@ -117,19 +117,29 @@ double Session::take_turns(StepTimes& times) {
   return loss;
 }
 
+// By the norm over all parameters of all stages, wherever they are.
+void Session::clip() {
+  if (!plan_->stages.front().clip) return;
+  double own = 0.0;
+  for (const auto& worker : workers_) own += worker->squares();
+  auto all = static_cast<float>(own);
+  if (groups_->clip() != nullptr) groups_->clip()->all_reduce({&all, 1}, Algorithm::ring);
+  for (const auto& worker : workers_) worker->clip(static_cast<double>(all));
+}
+
 Session::Step Session::step(std::int64_t number) {
   Step result;
-  const std::int64_t sent_before = groups_->bytes_sent();
+  const BytesSent sent_before = groups_->bytes_sent();
   aten::MemoryMeter::reset_peak();
   for (const auto& worker : workers_) worker->begin_step(number);
   result.loss = take_turns(result.times);
   Stopwatch watch;
   for (const auto& worker : workers_) worker->finish_exchange();
   result.times.exchange += watch.lap();
-  for (const auto& worker : workers_) {
+  for (const auto& worker : workers_)
     if (worker->copies_back()) worker->copy_back();
-    worker->update();
-  }
+  clip();
+  for (const auto& worker : workers_) worker->update();
   result.times.optimizer = watch.lap();
   for (const auto& worker : workers_) worker->gather_updated();
   links_.end_step();

@@ -21,7 +21,7 @@ class Session {
   struct Step {
     StepTimes times;
     double loss = 0.0;  // the mean over this rank's samples; 0 where another stage computes it
-    std::int64_t bytes_sent = 0;
+    BytesSent bytes_sent;
     std::int64_t peak_bytes = 0;
   };
   Step step(std::int64_t number);
@@ -53,6 +53,7 @@ class Session {
   Session(const Plan& plan, Communicator& communicator, const MeshGroups& groups)
       : plan_(&plan), communicator_(&communicator), groups_(&groups), links_(plan, groups) {}
   double take_turns(StepTimes& times);
+  void clip();
   double take(const Turn& turn, StepTimes& times);
   std::vector<at::Tensor> wait_for(const Turn& turn, StepTimes& times);
   [[nodiscard]] bool is_first_rank_of_stage() const;

@@ -69,7 +69,7 @@ Result<std::unique_ptr<StageWorker>> StageWorker::prepare(const Graph& graph, co
   worker->optimizer_.learning_rate = settings.learning_rate;
   const std::int64_t before = aten::MemoryMeter::live();
   worker->updates_ =
-      std::make_unique<Updates>(*worker->replica_, worker->shards_, worker->optimizer_, groups.parts(number));
+      std::make_unique<Updates>(*worker->replica_, number, worker->shards_, worker->optimizer_, groups.parts(number));
   worker->memory_.optimizer = Bytes{static_cast<double>(aten::MemoryMeter::live() - before)};
   worker->memory_.buffers = bytes_of(*worker->replica_, worker->replica_->buffers());
   worker->memory_.inputs = bytes_of(*worker->replica_, worker->replica_->inputs());
@@ -91,7 +91,7 @@ void StageWorker::open_syncs() {
     Communicator& ranks = groups_->sync(number_, i);
     const int replicas = std::ranges::count(sync.axes, MeshAxis::data) > 0 ? plan_->mesh.size(MeshAxis::data) : 1;
     if (sync.sharded()) {
-      shards_[i] = std::make_unique<ShardedSync>(*replica_, i, ranks, replicas, Algorithm::ring);
+      shards_[i] = std::make_unique<ShardedSync>(*replica_, i, ranks, groups_->copies(number_, i), replicas, Algorithm::ring);
       memory_.weights += shards_[i]->weights();
       memory_.communication += shards_[i]->communication();
       continue;
@@ -227,6 +227,16 @@ void StageWorker::copy_back() {
   const Recording recording(recorder_, Recorder::Track::compute, copies_back_name, "optimizer");
   if (emulated_) emulated_->run(emulated_->times().copies_back);
   for (const auto& exchange : exchanges_) exchange->copy_back();
+}
+
+double StageWorker::squares() {
+  const Recording recording(recorder_, Recorder::Track::compute, optimizer_name, "optimizer");
+  return updates_->squares();
+}
+
+void StageWorker::clip(double squares) {
+  const Recording recording(recorder_, Recorder::Track::compute, optimizer_name, "optimizer");
+  updates_->clip(squares);
 }
 
 void StageWorker::update() {

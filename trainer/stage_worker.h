@@ -44,10 +44,13 @@ class StageWorker {
   // A backward turn of any kind: from the gradients of what was sent to those of what was received.
   std::vector<at::Tensor> backward(const Turn& turn, std::vector<at::Tensor> gradients);
 
-  // After the last turn, in this order. copy_back() only where it is told so.
+  // After the last turn, in this order. copy_back() only where it is told so; squares() and clip() where gradients are
+  // clipped by a norm (trainer/updates.h).
   void finish_exchange();
   [[nodiscard]] bool copies_back() const { return !exchanges_.empty(); }
   void copy_back();
+  double squares();
+  void clip(double squares);
   void update();
   void gather_updated();
 

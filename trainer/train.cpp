@@ -42,6 +42,16 @@ double mean(const Communicator& communicator, double own) {
   return sum / communicator.size();
 }
 
+std::vector<BytesSent> of_all_ranks(const Communicator& communicator, const BytesSent& own) {
+  std::vector<BytesSent> all(static_cast<std::size_t>(communicator.size()));
+  for (const BytesSentPart& part : bytes_sent_parts) {
+    const std::vector<double> bytes = communicator.gather_doubles(static_cast<double>(own.*part.value));
+    for (std::size_t rank = 0; rank < all.size(); ++rank)
+      all[rank].*part.value = static_cast<std::int64_t>(bytes[rank]);
+  }
+  return all;
+}
+
 // Joins what the ranks measured. After the last step, so that gathering does not hold the ranks together between steps.
 Measurement gathered(const Communicator& communicator, const Plan& plan, const TrainSettings& settings,
                      const std::vector<Session::Step>& steps, MeasuredMemory memory) {
@@ -60,10 +70,9 @@ Measurement gathered(const Communicator& communicator, const Plan& plan, const T
   m.memory = memory;
   m.memory.peak = Bytes{slowest(communicator, Seconds{peak}).value()};
   if (settings.emulated) m.memory.peak += settings.emulated->framework;
-  for (const double bytes : communicator.gather_doubles(static_cast<double>(steps.back().bytes_sent)))
-    m.bytes_sent.push_back(static_cast<std::int64_t>(bytes));
+  m.bytes_sent = of_all_ranks(communicator, steps.back().bytes_sent);
   for (int rank = 0; rank < communicator.size(); ++rank)
-    m.bytes_planned.push_back(bytes_sent_per_step(plan, rank, Algorithm::ring));
+    m.bytes_planned.push_back(bytes_by_kind(plan, rank, Algorithm::ring));
   return m;
 }
 

@@ -8,23 +8,25 @@
 
 namespace sibyl::trainer {
 
-Updates::Updates(Replica& replica, const std::vector<std::unique_ptr<ShardedSync>>& shards,
+Updates::Updates(Replica& replica, int stage, const std::vector<std::unique_ptr<ShardedSync>>& shards,
                  const aten::OptimizerSettings& settings, Communicator* parts)
-    : replica_(replica), stage_(replica.stage()), settings_(settings), parts_(parts) {
+    : replica_(replica), stage_(replica.stage()), number_(stage), settings_(settings), parts_(parts) {
   const std::vector<bool> sharded = sharded_parameters(stage_);
   for (const Update& update : stage_.updates)
     if (!sharded[update.parameter.index()]) add(update.parameter, {}, {});
-  for (std::size_t s = 0; s < shards.size(); ++s)
-    if (shards[s]) add_parts(stage_.gradients[s], *shards[s]);
+  for (const auto& sharded_sync : shards)
+    if (sharded_sync) add_parts(*sharded_sync);
 }
 
 // Whole parts of buckets, unless parameters in one differ in what is done with them.
-void Updates::add_parts(const GradientSync& sync, const ShardedSync& shards) {
-  const bool clips_further = stage_.clip && stage_.clip->axes.size() > sync.axes.size();
-  const bool apart = clips_further || takes_norms(stage_.updates.front().optimizer.kind);
+void Updates::add_parts(const ShardedSync& shards) {
   for (const ShardedSync::Part& part : shards.parts()) {
     const std::vector<Piece> found = pieces(stage_, *part.bucket, part.range.begin, part.range.end);
     if (found.empty()) continue;
+    const bool first = clip_counts(found.front().parameter);
+    const auto differs = [&](const Piece& piece) { return clip_counts(piece.parameter) != first; };
+    const bool apart =
+        takes_norms(stage_.updates.front().optimizer.kind) || std::ranges::any_of(found, differs);
     if (!apart) {
       add(found.front().parameter, part.parameters, part.gradients);
       continue;
@@ -43,44 +45,62 @@ void Updates::add(LocalTensorId parameter, at::Tensor values, at::Tensor gradien
                 std::move(values),
                 std::move(gradient),
                 {},
-                counts(parameter)};
+                clip_counts(parameter),
+                counts(parameter, stage_.norm_axes)};
   target.state = aten::make_optimizer_state(update->optimizer, this->values(target));
   targets_.push_back(std::move(target));
 }
 
-// Of ranks along an axis that hold the same, the first counts it.
-bool Updates::counts(LocalTensorId parameter) const {
-  const std::vector<MeshAxis>& axes = stage_.clip ? stage_.clip->axes : stage_.norm_axes;
-  const LocalTensor& local = stage_[parameter];
-  return std::ranges::all_of(axes, [&](MeshAxis axis) {
-    const bool cut = std::ranges::any_of(local.cuts, [&](const PartOf& part) { return part.axis == axis; });
-    const bool scattered = std::ranges::any_of(stage_.gradients, [&](const GradientSync& sync) {
-      return sync.sharded() && std::ranges::count(sync.axes, axis) > 0 &&
-             std::ranges::any_of(sync.buckets, [&](const Bucket& bucket) {
-               return std::ranges::count(bucket.parameters, parameter) > 0;
-             });
+// Of ranks along an axis that hold the same, the first counts it; of stages that hold the same, the first.
+bool Updates::counts(LocalTensorId parameter, const std::vector<MeshAxis>& axes) const {
+  const auto found = std::ranges::find_if(stage_.gradients, [&](const GradientSync& sync) {
+    return std::ranges::any_of(sync.buckets, [&](const Bucket& bucket) {
+      return std::ranges::count(bucket.parameters, parameter) > 0;
     });
+  });
+  const GradientSync nobody_else;
+  const GradientSync& sync = found == stage_.gradients.end() ? nobody_else : *found;
+  return std::ranges::all_of(axes, [&](MeshAxis axis) {
+    if (axis == MeshAxis::pipeline) return sync.stages.empty() || sync.stages.front() == number_;
+    const bool cut = std::ranges::any_of(stage_[parameter].cuts, [&](const PartOf& part) { return part.axis == axis; });
+    const bool scattered = sync.sharded() && std::ranges::count(sync.axes, axis) > 0;
+    if (scattered && axis == MeshAxis::data) return replica_.groups().coordinate(axis) * sync.copies < replica_.groups().size(axis);
     return cut || scattered || replica_.groups().coordinate(axis) == 0;
   });
 }
+
+bool Updates::clip_counts(LocalTensorId parameter) const { return !stage_.clip || counts(parameter, stage_.clip->axes); }
 
 at::Tensor Updates::gradient(const Target& target) {
   return target.gradient.defined() ? target.gradient : replica_[target.parameter].grad();
 }
 
-// As torch.nn.utils.clip_grad_norm_: gradients are multiplied even where the norm is small enough.
-void Updates::clip() {
+double Updates::squares() {
   const at::NoGradGuard no_grad;
   double squares = 0.0;
+  if (EmulatedDevice* device = replica_.emulated()) {
+    device->run(device->times().norms);
+    device->wait();
+    return squares;
+  }
   for (const Target& target : targets_) {
     const at::Tensor g = gradient(target);
     if (!g.defined()) continue;
     const double norm = g.norm().item<double>();
-    if (target.counts) squares += norm * norm;
+    if (target.clip_counts) squares += norm * norm;
   }
-  auto sum = static_cast<float>(squares);
-  if (!stage_.clip->axes.empty()) parts_->all_reduce({&sum, 1}, Algorithm::ring);
-  const double scale = std::min(1.0, stage_.clip->limit / (std::sqrt(static_cast<double>(sum)) + 1e-6));
+  return squares;
+}
+
+// As torch.nn.utils.clip_grad_norm_: gradients are multiplied even where the norm is small enough.
+void Updates::clip(double squares) {
+  const at::NoGradGuard no_grad;
+  if (EmulatedDevice* device = replica_.emulated()) {
+    device->host_waited();
+    device->run(device->times().clips);
+    return;
+  }
+  const double scale = std::min(1.0, stage_.clip->limit / (std::sqrt(squares) + 1e-6));
   for (const Target& target : targets_)
     if (at::Tensor g = gradient(target); g.defined()) g.mul_(scale);
 }
@@ -93,7 +113,7 @@ void Updates::update_by_norms() {
     directions.push_back(
         g.defined() ? aten::begin_update(stage_.updates[target.tensor].optimizer, settings_, target.state, w, g)
                     : at::Tensor());
-    if (!g.defined() || !target.counts) continue;
+    if (!g.defined() || !target.norm_counts) continue;
     const aten::SquaredNorms own = aten::squared_norms(w, directions.back());
     squares[2 * target.tensor] += static_cast<float>(own.parameter);
     squares[2 * target.tensor + 1] += static_cast<float>(own.step);
@@ -111,28 +131,21 @@ void Updates::update_by_norms() {
 // The same kernels and messages, and LAMB's directions while they wait for the norms.
 void Updates::emulate(EmulatedDevice& device) {
   const at::NoGradGuard no_grad;
-  const auto sum = [&](std::size_t numbers) {
-    device.wait();
-    std::vector<float> zeros(numbers, 0.0F);
-    parts_->all_reduce(zeros, Algorithm::ring);
-    device.host_waited();
-  };
-  device.run(device.times().norms);
-  if (stage_.clip && !stage_.clip->axes.empty()) sum(1);
-  device.run(device.times().clips);
   std::vector<at::Tensor> directions;
   if (!stage_.norm_axes.empty()) {
     for (const Target& target : targets_)
       if (stage_.updates[target.tensor].optimizer.kind == OptimizerKind::lamb)
         directions.push_back(at::empty_like(values(target)));
-    sum(2 * stage_.updates.size());
+    device.wait();
+    std::vector<float> zeros(2 * stage_.updates.size(), 0.0F);
+    parts_->all_reduce(zeros, Algorithm::ring);
+    device.host_waited();
   }
   device.run(device.times().updates);
   device.wait();
 }
 
 void Updates::compute() {
-  if (stage_.clip) clip();
   if (!stage_.norm_axes.empty()) {
     update_by_norms();
   } else {

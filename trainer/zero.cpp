@@ -38,11 +38,13 @@ struct Shard {
 
 class ShardedSync::Impl {
  public:
-  Impl(Replica& replica, std::size_t index, Communicator& communicator, int replicas, Algorithm algorithm)
+  Impl(Replica& replica, std::size_t index, Communicator& communicator, Communicator* copies, int replicas,
+       Algorithm algorithm)
       : replica_(replica),
         stage_(replica.stage()),
         sync_(stage_.gradients[index]),
         communicator_(communicator),
+        copies_(copies),
         emulated_(replica.emulated()),
         memory_(at::TensorOptions(emulated_ ? at::kMeta : at::kCPU).dtype(at::kFloat)),
         thread_(communicator, algorithm),
@@ -261,6 +263,10 @@ class ShardedSync::Impl {
       Shard& shard = shards_[next_];
       shard.sending = thread_.begin(Collective::reduce_scatter, on_wire(shard.buffer, shard.bucket->elements),
                                     bucket_name(next_, true));
+      if (copies_ == nullptr) continue;
+      const auto part = on_wire(shard.buffer, shard.bucket->elements)
+                            .subspan(static_cast<std::size_t>(shard.range.begin), static_cast<std::size_t>(shard.range.size()));
+      shard.sending = thread_.begin(Collective::all_reduce, part, bucket_name(next_), copies_);
     }
   }
 
@@ -316,7 +322,8 @@ class ShardedSync::Impl {
   Replica& replica_;
   const Stage& stage_;
   const GradientSync& sync_;
-  Communicator& communicator_;
+  Communicator& communicator_;  // of the ranks that hold all parts
+  Communicator* copies_;        // of those that hold the same part; none: this one alone
   EmulatedDevice* emulated_;  // none: this machine itself
   at::TensorOptions memory_;  // its
   at::Tensor wire_;
@@ -332,9 +339,9 @@ class ShardedSync::Impl {
   at::Tensor share_;
 };
 
-ShardedSync::ShardedSync(Replica& replica, std::size_t index, Communicator& communicator, int replicas,
-                         Algorithm algorithm)
-    : impl_(std::make_unique<Impl>(replica, index, communicator, replicas, algorithm)) {}
+ShardedSync::ShardedSync(Replica& replica, std::size_t index, Communicator& communicator, Communicator* copies,
+                         int replicas, Algorithm algorithm)
+    : impl_(std::make_unique<Impl>(replica, index, communicator, copies, replicas, algorithm)) {}
 ShardedSync::~ShardedSync() = default;
 void ShardedSync::begin(const std::vector<LocalTensorId>& complete) { impl_->begin(complete); }
 void ShardedSync::pack() { impl_->pack(); }

@@ -185,10 +185,10 @@ std::vector<Option> strategy_options() {
        .fallback = "sgd",
        .choices = {"sgd", "momentum", "adam", "adamw", "lamb", "lars"}},
       {.name = "--zero",
-       .value = "STAGE",
-       .help = "replicas share optimizer state (1), gradients too (2), parameters too (3)",
-       .fallback = "0",
-       .choices = {"0", "1", "2", "3"}},
+       .value = "STAGE[:N]",
+       .help = "replicas share optimizer state (1), gradients too (2), parameters too (3); all of them, or N "
+               "neighbours at a time",
+       .fallback = "0"},
       {.name = "--recompute",
        .value = "WHAT",
        .help = "results computed again for backward instead of kept",
@@ -261,8 +261,7 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
   if (const auto precision = arguments.text("--precision")) {
     SIBYL_TRY(strategy.precision, parse_precision(*precision));
   }
-  SIBYL_TRY(const auto zero, arguments.integer("--zero", 0, 3));
-  strategy.zero = static_cast<int>(zero.value_or(0));
+  SIBYL_CHECK(parse_zero(arguments.text("--zero").value_or("0"), strategy));
   if (const auto recompute = arguments.text("--recompute")) {
     SIBYL_TRY(strategy.recompute, parse_recompute(*recompute));
   }

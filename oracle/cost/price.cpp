@@ -29,12 +29,33 @@ int first_rank(const Plan& plan, int stage) {
   return stage % plan.mesh.size(MeshAxis::pipeline) * plan.mesh.stride(MeshAxis::pipeline);
 }
 
+GroupPlacement shard_placement(const Plan& plan, const GradientSync& sync, const Cluster& cluster) {
+  return sync.copies == 1 ? placement(plan.mesh, sync.axes, cluster.devices_per_node)
+                          : placement(plan.mesh, shard_group(plan, sync, 0), cluster.devices_per_node);
+}
+
+// Then a part's sum over those who hold the same part.
+void add_copies(const Plan& plan, const GradientSync& sync, const Cluster& cluster, PricedMessage& message) {
+  if (sync.copies == 1) return;
+  const Estimate further =
+      cluster.network
+          .collective(Collective::all_reduce, message.bytes / sync.parts,
+                      placement(plan.mesh, copies_group(plan, sync, 0), cluster.devices_per_node))
+          .time;
+  Estimate& sum = message.estimate.time;
+  const Seconds total = sum.time + further.time;
+  if (total.value() > 0)
+    sum.relative_error = (sum.time * sum.relative_error + further.time * further.relative_error) / total;
+  sum.time = total;
+  sum.provenance = std::max(sum.provenance, further.provenance);
+}
+
 void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
   const std::vector<std::size_t> completing = completing_steps(stage);
   const Algorithm library = exchange_algorithm(plan.strategy, cluster);
   for (const GradientSync& sync : stage.gradients) {
     const GroupPlacement group =
-        sync.stages.empty() ? placement(plan.mesh, sync.axes, cluster.devices_per_node)
+        sync.stages.empty() ? shard_placement(plan, sync, cluster)
                             : placement(plan.mesh, sync_group(plan, sync, first_rank(plan, sync.stages.front())),
                                         cluster.devices_per_node);
     for (const Bucket& bucket : sync.buckets) {
@@ -42,6 +63,7 @@ void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster
       message.bytes = Bytes{static_cast<double>(bucket.bytes())};
       const Collective collective = sync.sharded() ? Collective::reduce_scatter : Collective::all_reduce;
       message.estimate = cluster.network.collective(collective, message.bytes, group, library);
+      add_copies(plan, sync, cluster, message);
       message.scattered = sync.sharded();
       message.overlapped = sync.overlapped;
       message.stages = sync.stages;
@@ -56,7 +78,7 @@ void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster
 
 PricedMessage price_gather(const Plan& plan, const GradientSync& sync, const Bucket& bucket, const Cluster& cluster) {
   const Bytes bytes{static_cast<double>(bucket.bytes())};
-  const GroupPlacement group = placement(plan.mesh, sync.axes, cluster.devices_per_node);
+  const GroupPlacement group = shard_placement(plan, sync, cluster);
   PricedMessage gather;
   gather.estimate = cluster.network.collective(Collective::all_gather, bytes, group);
   gather.bytes = bytes;
@@ -91,7 +113,8 @@ void price_norms(const Plan& plan, const Stage& stage, const Cluster& cluster, P
     return cluster.network.collective(Collective::all_reduce, bytes,
                                       placement(plan.mesh, axes, cluster.devices_per_node));
   };
-  if (stage.clip && !stage.clip->axes.empty()) priced.clip_norm = sum(stage.clip->axes, 1);
+  if (stage.clip && stage.clip->sends && !stage.clip->axes.empty())
+    priced.clip_norm = sum(stage.clip->axes, 1);
   if (!stage.norm_axes.empty()) priced.tensor_norms = sum(stage.norm_axes, norm_elements(stage));
 }
 
@@ -179,8 +202,8 @@ PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster) 
   for (const KernelKey& key : priced.kernels.keys)
     priced.prices.push_back({cluster.kernels.estimate(key), bound_of(key, device)});
   priced.dispatch = device.dispatch;
-  priced.overhead = cluster.step_overhead_per_operation;
   priced.composition = cluster.composition;
+  priced.overhead = cluster.step_overhead_per_operation * cluster.composition.factor;
   price_messages(plan, stage, cluster, priced);
   price_exchanges(plan, stage, cluster, priced);
   price_links(plan, stage, cluster, priced);

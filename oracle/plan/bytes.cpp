@@ -49,14 +49,22 @@ struct Group {
 
 void add_sync(const Stage& stage, std::size_t index, const Group& group, BytesSent& sent) {
   const GradientSync& sync = stage.gradients[index];
-  const std::vector<int> ranks = sync_group(group.plan, sync, group.rank);
+  const std::vector<int> ranks = shard_group(group.plan, sync, group.rank);
+  const std::vector<int> copies = copies_group(group.plan, sync, group.rank);
+  const auto place = static_cast<int>(std::ranges::find(ranks, group.rank) - ranks.begin());
   const auto sends = [&](Collective collective, const Bucket& bucket) {
     return group.sends(ranks, collective, bucket.elements, bucket.dtype);
   };
   for (std::size_t b = 0; b < sync.buckets.size(); ++b) {
     const Bucket& bucket = sync.buckets[b];
-    sent.gradients += sends(sync.sharded() ? Collective::reduce_scatter : Collective::all_reduce, bucket);
-    if (sync.sharded() && !has_unit(stage, index, b)) sent.parameters += sends(Collective::all_gather, bucket);
+    if (!sync.sharded()) {
+      sent.gradients += sends(Collective::all_reduce, bucket);
+      continue;
+    }
+    sent.gradients += sends(Collective::reduce_scatter, bucket);
+    sent.gradients +=
+        group.sends(copies, Collective::all_reduce, part_of(bucket, sync.parts, place).size(), bucket.dtype);
+    if (!has_unit(stage, index, b)) sent.parameters += sends(Collective::all_gather, bucket);
   }
 }
 
@@ -66,8 +74,8 @@ std::int64_t unit_bytes(const Stage& stage, const Group& group) {
   for (const ParameterUnit& unit : stage.units) {
     const GradientSync& sync = stage.gradients[unit.sync];
     const Bucket& bucket = sync.buckets[unit.bucket];
-    total += (stays_gathered(stage, unit) ? 1 : 2) *
-             group.sends(sync.axes, Collective::all_gather, bucket.elements, bucket.dtype);
+    total += (stays_gathered(stage, unit) ? 1 : 2) * group.sends(shard_group(group.plan, sync, group.rank),
+                                                                 Collective::all_gather, bucket.elements, bucket.dtype);
   }
   return total;
 }
@@ -121,7 +129,8 @@ BytesSent bytes_by_kind(const Plan& plan, int rank, Algorithm algorithm) {
   for (std::size_t place = own; place < plan.stages.size(); place += coordinates) {
     const Stage& stage = plan.stages[place];
     for (std::size_t s = 0; s < stage.gradients.size(); ++s) add_sync(stage, s, group, sent);
-    if (stage.clip) sent.norms += group.sends(stage.clip->axes, Collective::all_reduce, 1, DType::f32);
+    if (stage.clip && stage.clip->sends)
+      sent.norms += group.sends(stage.clip->axes, Collective::all_reduce, 1, DType::f32);
     sent.norms += group.sends(stage.norm_axes, Collective::all_reduce, norm_elements(stage), DType::f32);
     for (const std::int64_t bytes : stage.buffer_broadcasts)
       sent.parameters += group.sends({MeshAxis::data}, Collective::broadcast, bytes, DType::u8);

@@ -16,6 +16,10 @@ struct BytesSent {
 
   [[nodiscard]] std::int64_t total() const { return gradients + parameters + exchanges + links + norms; }
   bool operator==(const BytesSent&) const = default;
+  friend BytesSent operator-(const BytesSent& a, const BytesSent& b) {
+    return {a.gradients - b.gradients, a.parameters - b.parameters, a.exchanges - b.exchanges, a.links - b.links,
+            a.norms - b.norms};
+  }
 };
 
 // As files spell them.

@@ -23,6 +23,10 @@ Result<void> check(const Graph& graph, const Strategy& strategy) {
   SIBYL_CHECK(check_framework(strategy));
   if (strategy.data < 1 || strategy.global_batch < 1 || strategy.accumulation < 1)
     return fail(ErrorCode::usage, "degrees of parallelism, batch and accumulation must be at least 1");
+  if (strategy.zero_ranks > 0 && strategy.data % strategy.zero_ranks != 0)
+    return fail(ErrorCode::infeasible,
+                fmt::format("{} replicas cannot be divided into groups of {}", strategy.data, strategy.zero_ranks),
+                "--zero", fmt::format("share among a number that divides {}", strategy.data));
   const std::int64_t pieces = static_cast<std::int64_t>(strategy.data) * strategy.accumulation;
   if (strategy.global_batch % pieces == 0) return {};
   const std::int64_t below = strategy.global_batch / pieces * pieces;

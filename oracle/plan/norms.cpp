@@ -24,6 +24,17 @@ void add_norms(Stage& stage, const Strategy& strategy) {
   if (takes_norms(strategy.optimizer)) stage.norm_axes = parting_axes(stage);
 }
 
+void join_clips(Plan& plan) {
+  if (!plan.stages.front().clip) return;
+  std::set<MeshAxis> axes = {MeshAxis::pipeline};
+  for (const Stage& stage : plan.stages) axes.insert(stage.clip->axes.begin(), stage.clip->axes.end());
+  const auto coordinates = static_cast<std::size_t>(plan.mesh.size(MeshAxis::pipeline));
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    plan.stages[s].clip->axes.assign(axes.begin(), axes.end());
+    plan.stages[s].clip->sends = s < coordinates;
+  }
+}
+
 std::int64_t norm_elements(const Stage& stage) {
   return stage.norm_axes.empty() ? 0 : 2 * static_cast<std::int64_t>(stage.updates.size());
 }

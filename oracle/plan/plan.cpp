@@ -15,6 +15,33 @@ std::vector<int> sync_group(const Plan& plan, const GradientSync& sync, int rank
   return group;
 }
 
+namespace {
+
+// Which of the copies the rank has a part of.
+int copy_of(const Plan& plan, const GradientSync& sync, int rank) {
+  return plan.mesh.coordinate(rank, MeshAxis::data) * sync.copies / plan.mesh.size(MeshAxis::data);
+}
+
+}  // namespace
+
+std::vector<int> shard_group(const Plan& plan, const GradientSync& sync, int rank) {
+  std::vector<int> group = sync_group(plan, sync, rank);
+  std::erase_if(group, [&](int member) { return copy_of(plan, sync, member) != copy_of(plan, sync, rank); });
+  return group;
+}
+
+std::vector<int> copies_group(const Plan& plan, const GradientSync& sync, int rank) {
+  if (sync.copies == 1) return {rank};
+  std::vector<std::vector<int>> shares(static_cast<std::size_t>(sync.copies));
+  for (const int member : sync_group(plan, sync, rank))
+    shares[static_cast<std::size_t>(copy_of(plan, sync, member))].push_back(member);
+  const std::vector<int>& own = shares[static_cast<std::size_t>(copy_of(plan, sync, rank))];
+  const auto place = std::ranges::find(own, rank) - own.begin();
+  std::vector<int> group;
+  for (const std::vector<int>& share : shares) group.push_back(share[static_cast<std::size_t>(place)]);
+  return group;
+}
+
 std::vector<LocalTensorId> inputs_of(const Step& step) {
   if (const auto* compute = std::get_if<Compute>(&step)) return compute->inputs;
   return {std::get<Exchange>(step).input};

@@ -116,6 +116,9 @@ struct GradientSync {
   // part of the parameters, and all ranks' parts are gathered: after the update, or by a ParameterUnit before use. Both lists of
   // buckets are one.
   int parts = 1;
+  // Where the group is more ranks than parts: as many shares of `parts` neighbouring ranks hold all parts each, and a part's
+  // sum is then summed over those who hold the same.
+  int copies = 1;
   int buffers = 0;  // of the largest bucket's size, which serve all buckets in turn; 0: each has its own
   std::vector<Bucket> first_buckets;  // of the first step, before arrival order is known
   std::vector<Bucket> buckets;        // of every later step, in the order they are sent
@@ -137,10 +140,12 @@ struct Link {
 };
 
 // Before updates, gradients are scaled so that their norm over all parameters is at most `limit`. Ranks that differ along
-// `axes` hold other gradients: their squares are summed. A gradient that all ranks of an axis hold counts once.
+// `axes` hold other gradients: their squares are summed. A gradient that all ranks of an axis hold counts once, and one that
+// several stages hold by the first of them.
 struct ClipNorm {
   double limit = 0;
   std::vector<MeshAxis> axes;
+  bool sends = true;  // of the stages of one rank one sums for all of them
 };
 
 // Steps [begin, end) whose results are not kept: what they read is, and before their backward they run again.
@@ -211,6 +216,10 @@ std::vector<std::string> stage_starts(const Graph& graph, const Plan& plan);
 
 // The ranks between which `rank`, of one of the stages that take part, exchanges gradients.
 std::vector<int> sync_group(const Plan& plan, const GradientSync& sync, int rank);
+// Of these, those that hold all parts with `rank`, and those that hold the same part as `rank` does: all of them and itself
+// alone where there is one copy.
+std::vector<int> shard_group(const Plan& plan, const GradientSync& sync, int rank);
+std::vector<int> copies_group(const Plan& plan, const GradientSync& sync, int rank);
 
 // By step: the gradients that a backward_weight turn computes, as a mask like Compute::gradients: those of the weights of
 // linear layers and convolutions, and of whatever is made of weights alone. Everything else is of backward_input turns.

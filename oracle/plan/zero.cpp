@@ -87,6 +87,11 @@ void shard_state(Stage& stage, const Strategy& strategy) {
     if (std::find(sync.axes.begin(), sync.axes.end(), MeshAxis::data) == sync.axes.end() || !sync.stages.empty())
       continue;
     for (const MeshAxis axis : sync.axes) sync.parts *= strategy.degree(axis);
+    if (strategy.zero_ranks > 0) {
+      const int copies = strategy.data / strategy.zero_ranks;
+      sync.parts /= copies;
+      sync.copies = sync.sharded() ? copies : 1;
+    }
     if (strategy.zero > 1) sync.buffers = 2;  // one is filled while the other is on its way
   }
   if (strategy.zero == 3) make_units(stage, strategy);

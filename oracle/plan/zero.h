@@ -9,6 +9,8 @@
 //         them stretches of at most a bucket; a unit's parameters are gathered before its steps, forward and backward:
 //         (p-1)/p of 3 W bytes. What several units read (tied weights) is in a unit of its own that spans all steps,
 //         gathered once.
+// Parts may be those of fewer replicas than there are (FSDP's hybrid sharding; Zhang et al., "MiCS", VLDB 2022): neighbours
+// scatter and gather among themselves, and a part's gradients are then all-reduced over those who hold the same part.
 // Gradients of micro-batches but the last are summed whole where they are (PyTorch's no_sync).
 #pragma once
 

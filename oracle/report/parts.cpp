@@ -71,6 +71,7 @@ std::string plural(std::int64_t count, std::string_view noun) {
 std::string splitting(const Prediction& p) {
   std::string text = p.parallel;
   if (p.zero > 0) text += fmt::format(", ZeRO {}", p.zero);
+  if (p.zero_ranks > 0) text += fmt::format(" among {}", p.zero_ranks);
   if (!p.recompute.empty()) text += fmt::format(", recompute {}", p.recompute);
   if (!p.order.empty()) text += fmt::format(", order {}", p.order);
   return text;

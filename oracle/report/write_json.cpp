@@ -60,6 +60,7 @@ Json plan(const Prediction& p) {
           {"bytes_sent_per_rank", p.bytes_sent}};
   for (const BytesSentPart& part : bytes_sent_parts) json["bytes_sent"][std::string(part.key)] = p.bytes_by_kind.*part.value;
   if (p.zero > 0) json["zero"] = p.zero;
+  if (p.zero_ranks > 0) json["zero_ranks"] = p.zero_ranks;
   if (!p.recompute.empty()) json["recompute"] = p.recompute;
   if (!p.order.empty()) json["order"] = p.order;
   if (!p.bucket_bytes.empty()) json["bucket_bytes"] = p.bucket_bytes;

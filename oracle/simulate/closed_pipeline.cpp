@@ -57,7 +57,8 @@ Seconds closed_gpipe(const std::vector<StageTimes>& stages, int micro_batches) {
     ends[s] = free[2 * (last - s)] + std::max(Seconds{}, turn.messages - turn.total);
   }
   ends = after_ties(stages, ends);
-  for (std::size_t s = 0; s <= last; ++s) ends[s] += stages[s].tail.total;
+  const std::vector<CoordinateTail> then = tails(stages, ends);
+  for (std::size_t s = 0; s <= last; ++s) ends[s] += then[s].total();
   return *std::max_element(ends.begin(), ends.end());
 }
 

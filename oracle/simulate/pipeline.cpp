@@ -43,6 +43,7 @@ Seconds evened(const Plan& plan, const std::vector<PricedStage>& priced, Slowdow
   for (const StageTimes& one : times) {
     for (std::size_t i = 0; i < mean.turns.size(); ++i) add(mean.turns[i], one.turns[i], share);
     mean.tail.total += one.tail.total * share;
+    if (one.tail.norm) mean.tail.norm = mean.tail.norm.value_or(Seconds{}) + *one.tail.norm * share;
   }
   for (StageTimes& one : times) {
     mean.send_forward = one.send_forward;

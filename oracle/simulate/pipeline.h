@@ -24,10 +24,19 @@ struct TimedTurn {
   Span sent;  // the transfer to its neighbour; empty where it sends nothing
 };
 
+// What a coordinate does after its last message: its share of the norm by which all gradients are clipped, waiting until all
+// have theirs, and the rest.
+struct CoordinateTail {
+  Seconds before, wait, after;
+
+  [[nodiscard]] Seconds total() const { return before + wait + after; }
+};
+
 struct CoordinateTimes {
   std::vector<TimedTurn> turns;
   Seconds messages_end;  // of its last message; 0 without any
   Seconds links;         // waited for what its neighbours sent
+  CoordinateTail tail;
   SimulatedStep step;    // bubble: idle, but for what its links take
 };
 

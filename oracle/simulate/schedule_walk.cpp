@@ -54,6 +54,21 @@ std::vector<Seconds> after_ties(const std::vector<StageTimes>& stages, const std
   return after;
 }
 
+std::vector<CoordinateTail> tails(const std::vector<StageTimes>& stages, const std::vector<Seconds>& ends) {
+  std::vector<CoordinateTail> result(ends.size());
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const TailTimes& tail = stages[s].tail;
+    CoordinateTail& own = result[s % ends.size()];
+    own.before += tail.norm.value_or(Seconds{});
+    own.after += tail.total - tail.norm.value_or(Seconds{});
+  }
+  if (!stages.front().tail.norm) return result;
+  Seconds all;
+  for (std::size_t c = 0; c < ends.size(); ++c) all = std::max(all, ends[c] + result[c].before);
+  for (std::size_t c = 0; c < ends.size(); ++c) result[c].wait = all - ends[c] - result[c].before;
+  return result;
+}
+
 namespace {
 
 class ScheduleWalk {
@@ -155,20 +170,22 @@ class ScheduleWalk {
     std::vector<Seconds> ends(coordinates_);
     for (std::size_t c = 0; c < coordinates_; ++c) ends[c] = std::max(free_[c], result_.coordinates[c].messages_end);
     const std::vector<Seconds> after = after_ties(stages_, ends);
+    const std::vector<CoordinateTail> then = tails(stages_, after);
     for (std::size_t c = 0; c < coordinates_; ++c) {
       if (after[c] > ends[c]) result_.coordinates[c].messages_end = after[c];
-      finish(c);
+      finish(c, then[c]);
     }
   }
 
-  void finish(std::size_t c) {
+  void finish(std::size_t c, const CoordinateTail& then) {
     CoordinateTimes& own = result_.coordinates[c];
     TimeBreakdown& parts = own.step.breakdown;
     const Seconds end = std::max(free_[c], own.messages_end);
     parts.communication_exposed += end - free_[c];
-    own.step.total = end;
+    parts.bubble += then.wait;
+    own.tail = then;
+    own.step.total = end + then.total();
     for (std::size_t s = c; s < stages_.size(); s += coordinates_) {
-      own.step.total += stages_[s].tail.total;
       const TailTimes& tail = stages_[s].tail;
       parts.optimizer += tail.total - tail.host - tail.messages;
       parts.host += tail.host;

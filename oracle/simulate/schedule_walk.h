@@ -36,5 +36,6 @@ SimulatedPipeline walk_schedule(const Turns& turns, const std::vector<StageTimes
 // When each coordinate's last message is there, if its turns and its own messages end so: parameters that several stages
 // hold are exchanged when all of these have ended.
 std::vector<Seconds> after_ties(const std::vector<StageTimes>& stages, const std::vector<Seconds>& ends);
+std::vector<CoordinateTail> tails(const std::vector<StageTimes>& stages, const std::vector<Seconds>& ends);
 
 }  // namespace sibyl

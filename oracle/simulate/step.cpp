@@ -31,6 +31,7 @@ struct Program {
   Seconds forward, backward, tail;  // compute only; tail: after all messages (copies back and updates)
   Seconds exchanged;                // waited for between operations
   Seconds copies_back;
+  std::optional<Seconds> norm;  // of the tail: until that over all stages can be summed
   Seconds tail_messages;
   std::size_t tail_kernels = 0;
   bool waits = false;  // some task needs a message
@@ -83,6 +84,8 @@ class ProgramBuilder {
       program_.tail_kernels += work->size();
     }
     program_.tail += program_.copies_back;
+    if (stage_.clip && std::ranges::count(stage_.clip->axes, MeshAxis::pipeline) > 0)
+      program_.norm = program_.copies_back + sum(kernels.unscale) + sum(kernels.norms);
     for (const auto& norm : {priced_.clip_norm, priced_.tensor_norms})
       if (norm) program_.tail_messages += norm->time.time;
     for (const PricedMessage& gather : priced_.gathers) program_.tail_messages += gather.estimate.time.time;
@@ -305,7 +308,7 @@ TurnTimes closed_turn(const Stage& stage, const PricedStage& priced, Slowdown sl
 TailTimes tail_times(const Stage& stage, const PricedStage& priced, const Relief& relief) {
   const Program program = ProgramBuilder(stage, priced, relief).tail();
   const Seconds wait = tail_wait(program, priced, relief.host);
-  return {program.tail + wait + program.tail_messages, wait, program.tail_messages};
+  return {program.tail + wait + program.tail_messages, wait, program.tail_messages, program.norm};
 }
 
 namespace {

@@ -5,6 +5,7 @@
 // stream waits for the other, there is no formula, and it simulates. The two are tested against each other.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,7 @@ struct TailTimes {
   Seconds total;
   Seconds host;      // of which: waited for launches
   Seconds messages;  // of which: norms summed and updated parts gathered
+  std::optional<Seconds> norm = {};  // of which: until gradients' norm over all stages can be summed, where they are clipped
 };
 TailTimes tail_times(const Stage& stage, const PricedStage& priced, const Relief& relief = {});
 

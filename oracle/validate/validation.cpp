@@ -253,7 +253,9 @@ Result<TrainingRun> parse_training_run(const std::string& json, const std::strin
     m.steps = document.at("steps").get<int>();
     m.peak_memory = Bytes{document.value("peak_memory_bytes", 0.0)};
     m.bytes_sent = document.value("bytes_sent_per_step_by_rank", std::vector<std::int64_t>{});
-    m.bytes_as_planned = m.bytes_sent.empty() || m.bytes_sent == document.at("bytes_planned_per_step_by_rank");
+    m.bytes_as_planned = m.bytes_sent.empty() || (m.bytes_sent == document.at("bytes_planned_per_step_by_rank") &&
+                                                  document.value("bytes_sent_per_step_by_kind", nlohmann::json()) ==
+                                                      document.value("bytes_planned_per_step_by_kind", nlohmann::json()));
     m.emulated = emulated_device(document);
     read_parts(document.at("breakdown_s"), m);
   } catch (const nlohmann::json::exception& e) {

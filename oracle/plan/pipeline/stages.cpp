@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "oracle/plan/buckets.h"
+#include "oracle/plan/norms.h"
 #include "oracle/plan/pipeline/balance.h"
 #include "oracle/plan/pipeline/cut.h"
 #include "oracle/plan/pipeline/schedules.h"
@@ -37,16 +38,11 @@ std::map<LocalTensorId, Tie> ties_of(const CutProgram& program, std::size_t stag
 
 namespace {
 
-// What holds over all stages at once, or needs a gradient whole before the last micro-batch, stages do not have alone.
 Result<void> check_state(const Strategy& strategy) {
-  if (strategy.zero > 1)
-    return fail(ErrorCode::infeasible,
-                "a pipeline's stages keep whole gradients and parameters from micro-batch to micro-batch", "--zero",
-                "at most --zero 1 with pipeline parallelism");
-  if (strategy.clip > 0)
-    return fail(ErrorCode::infeasible, "gradients of a pipeline's stages are not clipped by their common norm", "--clip",
-                "leave it out, or split the model along other axes");
-  return {};
+  if (strategy.zero <= 1) return {};
+  return fail(ErrorCode::infeasible,
+              "a pipeline's stages keep whole gradients and parameters from micro-batch to micro-batch", "--zero",
+              "at most --zero 1 with pipeline parallelism");
 }
 
 }  // namespace
@@ -69,6 +65,7 @@ Result<void> add_stages(const Graph& graph, const Stage& whole, const CutCosts& 
       if (turn.stage == static_cast<int>(s)) stage.schedule.push_back(turn);
   }
   plan.stages = std::move(program.stages);
+  join_clips(plan);
   return {};
 }
 

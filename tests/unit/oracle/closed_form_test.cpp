@@ -80,7 +80,7 @@ Strategy any_strategy() {
                        OptimizerKind::lamb, OptimizerKind::lars);
   s.recompute = one_of(Recompute::none, Recompute::selective, Recompute::full);
   s.zero = any(0, s.pipeline > 1 ? 1 : 3);
-  if (s.pipeline == 1 && any(0, 2) == 0) s.clip = 1;
+  if (any(0, 2) == 0) s.clip = 1;
   if (any(0, 3) == 0) s.exchange = GradientExchange::at_end;
   s.bucket = Bytes{1024.0 * any(1, 4000)};
   s.first_bucket = s.bucket / 4;

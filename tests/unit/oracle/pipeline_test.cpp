@@ -307,6 +307,34 @@ TEST(Cut, TiedParametersAreSummedOverTheirStages) {
   EXPECT_THAT(sync_group(*plan, plan->stages[1].gradients[0], 3), ElementsAre(2, 3));
 }
 
+// One number over all stages, whatever holds parts within some of them; a rank with two stages sends it once.
+TEST(Cut, GradientsAreClippedByTheNormOverAllStages) {
+  const Graph graph = test::mlp({16, 64, 16, 64, 16}, 2);
+  Strategy strategy = pipelined(2, 4);
+  strategy.data = 2;
+  strategy.global_batch = 16;
+  const Plan unclipped = make_plan(graph, strategy).value();
+  strategy.clip = 1;
+  const Plan plan = make_plan(graph, strategy).value();
+  for (const Stage& stage : plan.stages) EXPECT_THAT(stage.clip->axes, ElementsAre(MeshAxis::pipeline));
+  // A ring of two for one element: the rank that holds it receives the other's and sends the sum.
+  for (const int rank : {0, 1, 2, 3})
+    EXPECT_EQ(bytes_by_kind(plan, rank, Algorithm::ring) - bytes_by_kind(unclipped, rank, Algorithm::ring),
+              BytesSent{.norms = 4});
+  strategy.zero = 1;
+  const Plan sharded = make_plan(graph, strategy).value();
+  for (const Stage& stage : sharded.stages)
+    EXPECT_THAT(stage.clip->axes, ElementsAre(MeshAxis::data, MeshAxis::pipeline));
+  strategy = pipelined(2, 4);
+  strategy.schedule = PipelineSchedule::interleaved;
+  strategy.chunks = 2;
+  strategy.clip = 1;
+  const Plan interleaved = make_plan(graph, strategy).value();
+  EXPECT_EQ(bytes_by_kind(interleaved, 0, Algorithm::ring).norms, 4);
+  EXPECT_TRUE(interleaved.stages[1].clip->sends);
+  EXPECT_FALSE(interleaved.stages[2].clip->sends);
+}
+
 TEST(Cut, TiedParametersOnOneCoordinateAreRefused) {
   Strategy strategy = pipelined(2, 2);
   strategy.schedule = PipelineSchedule::interleaved;

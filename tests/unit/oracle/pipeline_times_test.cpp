@@ -66,6 +66,32 @@ SimulatedPipeline simulated(const Strategy& strategy, double f, double b, double
   return simulate_pipeline(plan, even_prices(plan, f, b, w, l), {});
 }
 
+// Two stages, four micro-batches: the first ends at (4 + 1) 3 = 15, the last one backward, 2, before. Both know their norms
+// half a second later; what is left begins when both do: the sum over stages for 0.25, the update for 1.
+TEST(PipelineTimes, ClippingWaitsForTheNormsOfAllStages) {
+  Strategy strategy = pipelined(2, 4);
+  strategy.clip = 1;
+  const Graph graph = even_mlp(2);
+  const Plan plan = plan_of(graph, strategy, 2);
+  std::vector<PricedStage> priced = even_prices(plan, 1, 2, 0, 0);
+  for (PricedStage& p : priced) {
+    const auto add = [&](double seconds) {
+      p.prices.push_back({{{Seconds{seconds}, 0.0, Provenance::measured}, {}, {}}, Bound::compute});
+      p.kernels.keys.emplace_back();
+      return p.prices.size() - 1;
+    };
+    p.kernels.norms = {add(0.5)};
+    p.kernels.updates = {add(1)};
+    p.clip_norm = CollectiveEstimate{};
+    p.clip_norm->time.time = Seconds{0.25};
+  }
+  const SimulatedPipeline clipped = simulate_pipeline(plan, priced, {});
+  EXPECT_NEAR(clipped.coordinates[0].step.total.value(), 15 + 0.5 + 0.25 + 1, 1e-9);
+  EXPECT_NEAR(clipped.coordinates[1].step.total.value(), 15 + 0.5 + 0.25 + 1, 1e-9);
+  EXPECT_NEAR(clipped.coordinates[1].tail.wait.value(), 2, 1e-9);
+  EXPECT_NEAR(closed_pipeline(plan, priced, {}).value(), clipped.step.total.value(), 1e-9);
+}
+
 // (m + S - 1)(f + b): GPipe, Huang et al., section 2.3: (S - 1) / (m + S - 1) of the time is idle.
 TEST(PipelineTimes, GPipeIdlesThroughAllStagesButOne) {
   const SimulatedPipeline p = simulated(pipelined(4, 8, PipelineSchedule::gpipe), 1, 2, 0);

@@ -123,6 +123,62 @@ TEST(Zero, ThreePricesItsGathers) {
               1e-9);
 }
 
+// 67 parameters, four replicas: two hold all parts, the other two again. A ring of two scatters and gathers 67 elements each
+// for a pair of ranks, and each part's sum, 34 and 33 elements, is all-reduced between the two that hold it.
+TEST(Zero, MayBeSharedByNeighboursAndRepeated) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy = sharded(1);
+  strategy.data = 4;
+  strategy.global_batch = 8;
+  strategy.zero_ranks = 2;
+  const Plan plan = make_plan(graph, strategy).value();
+  const GradientSync& sync = plan.stages[0].gradients[0];
+  EXPECT_EQ(sync.parts, 2);
+  EXPECT_EQ(sync.copies, 2);
+  EXPECT_THAT(shard_group(plan, sync, 3), testing::ElementsAre(2, 3));
+  EXPECT_THAT(copies_group(plan, sync, 3), testing::ElementsAre(1, 3));
+  BytesSent all;
+  for (const int rank : {0, 1, 2, 3}) {
+    all.gradients += bytes_by_kind(plan, rank, Algorithm::ring).gradients;
+    all.parameters += bytes_by_kind(plan, rank, Algorithm::ring).parameters;
+  }
+  EXPECT_EQ(all.gradients, 4 * (2 * 67 + 2 * 34 + 2 * 33));
+  EXPECT_EQ(all.parameters, 4 * 2 * 67);
+  strategy.zero_ranks = 4;
+  EXPECT_EQ(make_plan(graph, strategy)->stages[0].gradients[0].copies, 1) << "all replicas, as without it";
+  strategy.zero_ranks = 1;
+  EXPECT_FALSE(make_plan(graph, strategy)->stages[0].gradients[0].sharded());
+  strategy.zero_ranks = 3;
+  const auto refused = make_plan(graph, strategy);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::infeasible);
+}
+
+TEST(Zero, IsReadWithItsRanks) {
+  Strategy strategy;
+  for (const std::string_view text : {"0", "3", "1:1", "3:8"}) {
+    ASSERT_TRUE(parse_zero(text, strategy).has_value()) << text;
+    EXPECT_EQ(zero_text(strategy), text);
+  }
+  for (const std::string_view text : {"", "4", "-1", "3:", "3:0", "0:2", ":2", "3:x", "3:2:2", "three"})
+    EXPECT_FALSE(parse_zero(text, strategy).has_value()) << text;
+}
+
+// What stays within a node is fast: only parts leave it.
+TEST(Zero, SharedWithinNodesSendsLessBetweenThem) {
+  const Graph graph = test::mlp({512, 512, 512}, 2);
+  Strategy strategy = sharded(3);
+  strategy.data = 8;
+  strategy.global_batch = 16;
+  const Cluster cluster = test::cluster(8, 4);
+  const auto all = predict(graph, strategy, cluster);
+  strategy.zero_ranks = 4;
+  const auto near = predict(graph, strategy, cluster);
+  ASSERT_TRUE(all.has_value() && near.has_value());
+  EXPECT_LT(near->breakdown.communication_total, all->breakdown.communication_total);
+  EXPECT_GT(near->memory.weights, all->memory.weights);
+}
+
 // The norm of sharded gradients is one number summed over ranks; of whole ones every rank knows it.
 TEST(Norms, AreSummedOverRanksThatHoldParts) {
   const Graph graph = test::mlp({4, 8, 3}, 2);

@@ -10,7 +10,8 @@ namespace {
 Measurement of_steps(std::initializer_list<double> totals) {
   Measurement m;
   for (const double t : totals) m.steps.push_back({{}, {}, {}, {}, Seconds{t}});
-  m.bytes_sent = {12, 8};
+  m.bytes_sent = {{.gradients = 9, .norms = 3}, {.gradients = 8}};
+  m.bytes_planned = {{.gradients = 12}, {.gradients = 8}};
   m.losses = {2.0, 1.0};
   m.memory.peak = Bytes{4096};
   return m;
@@ -37,6 +38,10 @@ TEST(Measurement, json_says_what_was_run_and_measured) {
   EXPECT_EQ(json["peak_memory_bytes"], 4096.0);
   EXPECT_EQ(json["bytes_sent_per_step"], 12);
   EXPECT_EQ(json["bytes_sent_per_step_by_rank"], (std::vector<int>{12, 8}));
+  EXPECT_EQ(json["bytes_planned_per_step_by_rank"], (std::vector<int>{12, 8}));
+  EXPECT_EQ(json["bytes_sent_per_step_by_kind"]["gradients"], (std::vector<int>{9, 8}));
+  EXPECT_EQ(json["bytes_sent_per_step_by_kind"]["norms"], (std::vector<int>{3, 0}));
+  EXPECT_EQ(json["bytes_planned_per_step_by_kind"]["norms"], (std::vector<int>{0, 0}));
   EXPECT_EQ(json["losses"], (std::vector<double>{2.0, 1.0}));
   EXPECT_FALSE(json.contains("accuracy"));
 }

@@ -133,6 +133,19 @@ TEST(Validation, RefusesJsonThatIsNoMeasurement) {
   EXPECT_EQ(m->emulated, "v100");
 }
 
+// As many bytes, but not for what they were planned.
+TEST(Validation, ComparesBytesByKind) {
+  const auto run = [](const std::string& sent, const std::string& planned) {
+    return parse_training_run(R"({"step_time_s":0.5,"step_time_spread":0.01,"steps":9,"peak_memory_bytes":1e6,
+        "bytes_sent_per_step_by_rank":[12],"bytes_planned_per_step_by_rank":[12],
+        "breakdown_s":{"forward":0.1,"backward":0.2,"communication_exposed":0.1,"optimizer":0.1},
+        "bytes_sent_per_step_by_kind":{)" + sent + R"(},"bytes_planned_per_step_by_kind":{)" + planned + "}}",
+                              "run");
+  };
+  EXPECT_TRUE(run(R"("gradients":[12])", R"("gradients":[12])")->bytes_as_planned);
+  EXPECT_FALSE(run(R"("gradients":[8],"norms":[4])", R"("gradients":[12],"norms":[0])")->bytes_as_planned);
+}
+
 TEST(Process, WordsKeepQuotedBlanks) {
   EXPECT_THAT(*split_words("a  'b c' \"d e\"f ''"), ElementsAre("a", "b c", "d ef", ""));
   EXPECT_FALSE(split_words("a 'b").has_value());
