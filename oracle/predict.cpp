@@ -67,6 +67,8 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.zero_ranks = strategy.zero_ranks;
   if (strategy.recompute != Recompute::none) prediction.recompute = to_string(strategy.recompute);
   prediction.order = order_text(strategy);
+  prediction.clip = strategy.clip;
+  if (strategy.batch_norm != BatchNorm::replica) prediction.batch_norm = to_string(strategy.batch_norm);
   if (strategy.framework != Framework::sibyl) prediction.framework = to_string(strategy.framework);
   const PricedMessage* last = nullptr;
   bool exchanges = false;  // between operations

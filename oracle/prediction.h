@@ -82,7 +82,8 @@ struct Prediction {
   std::vector<std::int64_t> bucket_bytes;  // in the order they are sent
   std::string parallel, precision, optimizer, algorithm;
   int zero = 0, zero_ranks = 0;  // as in Strategy
-  std::string recompute, order;   // where they are not as usual; else empty
+  double clip = 0;
+  std::string recompute, order, batch_norm;  // where they are not as usual; else empty
   std::string framework;          // other than Sibyl's own trainer; else empty
   std::string schedule;           // of a pipeline; else empty, as are its stages
   std::vector<StageCost> stages;

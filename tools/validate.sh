@@ -21,7 +21,7 @@ out=$(readlink -f "$2")
 shift 2
 here=$(dirname "$(readlink -f "$0")")
 # Short rounds, and several: the speed of a shared machine changes by a fifth within minutes.
-rounds=4
+rounds=3
 steps=6
 worst=0
 

@@ -74,6 +74,7 @@ std::string splitting(const Prediction& p) {
   if (p.zero_ranks > 0) text += fmt::format(" among {}", p.zero_ranks);
   if (!p.recompute.empty()) text += fmt::format(", recompute {}", p.recompute);
   if (!p.order.empty()) text += fmt::format(", order {}", p.order);
+  if (!p.batch_norm.empty()) text += fmt::format(", batch-norm {}", p.batch_norm);
   return text;
 }
 

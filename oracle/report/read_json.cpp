@@ -106,6 +106,8 @@ void read_more_of_plan(const Reader& r, Prediction& p) {
   if (r.has("zero_ranks")) p.zero_ranks = r.at("zero_ranks").small_integer(0);
   if (r.has("recompute")) p.recompute = r.at("recompute").text();
   if (r.has("order")) p.order = r.at("order").text();
+  if (r.has("clip")) p.clip = r.at("clip").number();
+  if (r.has("batch_norm")) p.batch_norm = r.at("batch_norm").text();
 }
 
 void read_plan(const Reader& r, Prediction& p) {

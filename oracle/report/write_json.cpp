@@ -63,6 +63,8 @@ Json plan(const Prediction& p) {
   if (p.zero_ranks > 0) json["zero_ranks"] = p.zero_ranks;
   if (!p.recompute.empty()) json["recompute"] = p.recompute;
   if (!p.order.empty()) json["order"] = p.order;
+  if (p.clip > 0) json["clip"] = p.clip;
+  if (!p.batch_norm.empty()) json["batch_norm"] = p.batch_norm;
   if (!p.bucket_bytes.empty()) json["bucket_bytes"] = p.bucket_bytes;
   if (!p.framework.empty()) json["framework"] = p.framework;
   if (p.stages.empty()) return json;

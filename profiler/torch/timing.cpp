@@ -1,5 +1,6 @@
 #include "profiler/torch/timing.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,32 +81,83 @@ bool median_is_known(std::span<const double> values, double precision) {
   return sorted[high] - sorted[low] <= 2.0 * precision * median(sorted);
 }
 
-Result<std::vector<double>> time_laps(const TimedWork& work, const Rotation& rotation, const TimingOptions& options) {
-  const auto agree = options.agree ? options.agree : [](Vote vote) { return vote; };
-  std::vector<double> times;
-  std::string failure;
-  Padding padding(rotation);
-  const auto lap = [&](bool keep) {
+std::int64_t page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+namespace {
+
+// What runs took, those that page-faulted apart.
+struct Timings {
+  std::vector<double> steady, faulted;
+};
+
+class Laps {
+ public:
+  Laps(const TimedWork& work, const Rotation& rotation, const TimingOptions& options)
+      : work_(work), rotation_(rotation), faults_(options.faults ? options.faults : page_faults), padding_(rotation) {}
+
+  void warm_up(int most) {
+    for (int n = 0; n < most && failure_.empty(); ++n)
+      if (run().faulted.empty()) return;
+  }
+  void time() {
+    const Timings lap = run();
+    times_.steady.insert(times_.steady.end(), lap.steady.begin(), lap.steady.end());
+    times_.faulted.insert(times_.faulted.end(), lap.faulted.begin(), lap.faulted.end());
+  }
+  [[nodiscard]] const std::string& failure() const { return failure_; }
+  // Those that count. Where so few runs were steady that none of them can be waited for, all.
+  [[nodiscard]] std::vector<double> times(int least) const {
+    std::vector<double> all = times_.steady;
+    const auto runs = all.size() + times_.faulted.size();
+    if (static_cast<int>(all.size()) < least && static_cast<int>(runs) >= 4 * least)
+      all.insert(all.end(), times_.faulted.begin(), times_.faulted.end());
+    return all;
+  }
+
+ private:
+  Timings run() {
+    Timings lap;
     try {
-      if (work.begin_lap) work.begin_lap();
-      for (int copy = 0; copy < rotation.copies; ++copy) {
-        padding.touch(rotation.padding);
-        const double time = work.measure(copy);
-        if (keep) times.push_back(time);
+      if (work_.begin_lap) work_.begin_lap();
+      for (int copy = 0; copy < rotation_.copies; ++copy) {
+        padding_.touch(rotation_.padding);
+        const std::int64_t before = faults_();
+        const double time = work_.measure(copy);
+        (faults_() > before ? lap.faulted : lap.steady).push_back(time);
       }
     } catch (const std::exception& exception) {
-      failure = exception.what();
+      failure_ = exception.what();
     }
-  };
-  lap(false);
+    return lap;
+  }
+
+  const TimedWork& work_;
+  const Rotation& rotation_;
+  std::function<std::int64_t()> faults_;
+  Padding padding_;
+  Timings times_;
+  std::string failure_;
+};
+
+}  // namespace
+
+Result<std::vector<double>> time_laps(const TimedWork& work, const Rotation& rotation, const TimingOptions& options) {
+  const auto agree = options.agree ? options.agree : [](Vote vote) { return vote; };
+  Laps laps(work, rotation, options);
+  laps.warm_up(options.most_warm_ups);
   const double start = now();
   while (true) {
+    const std::vector<double> times = laps.times(options.least_runs);
     const bool enough = static_cast<int>(times.size()) >= options.least_runs &&
                         (now() - start >= options.budget.value() || median_is_known(times, options.precision));
-    const Vote vote = agree(!failure.empty() ? Vote::failed : enough ? Vote::done : Vote::more);
+    const Vote vote = agree(!laps.failure().empty() ? Vote::failed : enough ? Vote::done : Vote::more);
     if (vote == Vote::done) return times;
-    if (vote == Vote::failed) return fail(failure.empty() ? "another rank could not time it" : failure);
-    lap(true);
+    if (vote == Vote::failed) return fail(laps.failure().empty() ? "another rank could not time it" : laps.failure());
+    laps.time();
   }
 }
 

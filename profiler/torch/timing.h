@@ -6,6 +6,7 @@
 // training step, where the whole model passes through the cache between two runs of one kernel.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -22,12 +23,15 @@ struct TimingOptions {
   Seconds budget{0.4};      // stop once a kernel's timings have taken this long…
   double precision = 0.01;  // …or the 95 % confidence interval of their median is within ± this share of it
   int least_runs = 5;       // but not with fewer timings
+  int most_warm_ups = 8;    // laps
   Bytes cache;              // last-level cache to defeat; 0 asks the machine
   Bytes most_memory{2e9};   // all copies together stay below this, if one copy does
   int most_copies = 64;
   // Combines the votes of the ranks that time together; returns when all have called it, so it is their barrier too.
   // Empty: this process times alone.
   std::function<Vote(Vote)> agree;
+  // How often this process has page-faulted so far; page_faults() unless given.
+  std::function<std::int64_t()> faults;
 };
 
 // How copies and padding share the work of defeating the cache.
@@ -49,7 +53,12 @@ struct TimedWork {
   std::function<double(int)> measure;  // prepares copy i, runs it, and returns the seconds of the run alone
 };
 
-// One lap to warm up, then laps until known or out of budget. An exception of `measure` on any rank is an Error on all.
+// Minor faults of this process so far.
+std::int64_t page_faults();
+
+// Laps to warm up, until one page-faults no more; then laps until known or out of budget. A run that page-faults is not one
+// of a steady step, where memory lies where the step before left it: it counts only where nearly all do. An exception of
+// `measure` on any rank is an Error on all.
 Result<std::vector<double>> time_laps(const TimedWork& work, const Rotation& rotation, const TimingOptions& options);
 
 }  // namespace sibyl

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
+#include <vector>
 
 namespace sibyl {
 namespace {
@@ -12,6 +14,7 @@ TimingOptions options_with_cache(double bytes) {
   TimingOptions options;
   options.cache = Bytes{bytes};
   options.budget = Seconds{0.0};  // as few laps as allowed: no test waits
+  options.faults = [] { return std::int64_t{0}; };
   return options;
 }
 
@@ -60,6 +63,46 @@ TEST(TimeLaps, the_first_lap_warms_up_and_is_not_counted) {
   ASSERT_TRUE(times);
   EXPECT_THAT(*times, testing::Each(1.0));
   EXPECT_EQ(times->size(), 6U) << "two laps of three make at least five runs";
+}
+
+// Runs 1 to 7 fault: laps of three warm up until the third is over, in which runs 8 and 9 would have been well.
+TEST(TimeLaps, warms_up_until_a_lap_does_not_page_fault) {
+  int calls = 0;
+  TimingOptions options = options_with_cache(1);
+  options.faults = [&] { return std::int64_t{std::min(calls, 7)}; };
+  const TimedWork work{{}, [&](int) { return ++calls <= 12 ? 100.0 : 1.0; }};
+  const auto times = time_laps(work, Rotation{3, {}, {}}, options);
+  ASSERT_TRUE(times);
+  EXPECT_EQ(calls, 9 + 3 + 6) << "three laps that fault in part, one that does not, two that count";
+  EXPECT_THAT(*times, testing::Each(1.0));
+}
+
+TEST(TimeLaps, runs_that_page_fault_do_not_count) {
+  int calls = 0;
+  std::int64_t faults = 0;
+  TimingOptions options = options_with_cache(1);
+  options.faults = [&] { return faults; };
+  // The first lap is well; from then on every other run faults and takes long.
+  const TimedWork work{{}, [&](int) { return ++calls > 1 && calls % 2 == 0 ? ++faults, 100.0 : 1.0; }};
+  const auto times = time_laps(work, Rotation{}, options);
+  ASSERT_TRUE(times);
+  EXPECT_THAT(*times, testing::ElementsAre(1.0, 1.0, 1.0, 1.0, 1.0));
+}
+
+// Some kernels take new memory each time: what they take is then what they take.
+TEST(TimeLaps, runs_that_all_page_fault_count) {
+  std::int64_t faults = 0;
+  TimingOptions options = options_with_cache(1);
+  options.faults = [&] { return faults; };
+  const auto times = time_laps({{}, [&](int) { return ++faults, 2.0; }}, Rotation{}, options);
+  ASSERT_TRUE(times);
+  EXPECT_EQ(times->size(), 20U) << "four times the least number of runs were tried";
+}
+
+TEST(TimeLaps, counts_the_faults_of_this_process) {
+  const std::int64_t before = page_faults();
+  std::vector<char> fresh(64 << 20, 1);
+  EXPECT_GT(page_faults() - before + fresh[0], 16);  // with pages of 4 MiB, or smaller
 }
 
 TEST(TimeLaps, copies_take_turns) {

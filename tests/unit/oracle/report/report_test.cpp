@@ -83,6 +83,9 @@ TEST(PredictionJson, ReadsBackTheSame) {
   report.options = {"--batch=64/device", "--no-overlap"};
   report.prediction.bytes_by_kind = {1, 2, 3, 4, 5};
   report.prediction.zero = 2;
+  report.prediction.zero_ranks = 8;
+  report.prediction.clip = 0.5;
+  report.prediction.batch_norm = "synchronised";
   report.prediction.recompute = "full";
   report.prediction.order = "data,tensor";
   const std::string json = to_json(report);
