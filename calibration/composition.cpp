@@ -3,6 +3,7 @@
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <numbers>
 
 #include "base/statistics.h"
 
@@ -26,13 +27,15 @@ Composition composition_of(const std::vector<StepSample>& steps) {
     ratios.push_back(step.measured / step.predicted);
     spreads.push_back(step.spread);
   }
-  result.measured = true;
-  result.factor = median(ratios);
-  result.spread = median(spreads);
+  const double expected = result.relative_error, middle = median(ratios);
   double squares = 0;
-  for (const double ratio : ratios) squares += std::pow(ratio / result.factor - 1, 2);
-  const double n = static_cast<double>(ratios.size());
-  result.relative_error = normal_equivalent(std::sqrt(squares / (n - 1) * (1 + 1 / n)), ratios.size());
+  for (const double ratio : ratios) squares += std::pow(ratio / middle - 1, 2);
+  const double n = static_cast<double>(ratios.size()), variance = squares / (n - 1);
+  const double of_median = std::numbers::pi / 2 * variance / n;  // of normal samples, in the limit
+  result.measured = true;
+  result.factor = 1 + (middle - 1) * expected * expected / (expected * expected + of_median);
+  result.spread = median(spreads);
+  result.relative_error = normal_equivalent(std::sqrt(variance * (1 + 1 / n)), ratios.size());
   return result;
 }
 
