@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 #include <variant>
 
@@ -32,14 +33,25 @@ std::vector<Task> message_tasks(const GroupPlacement& world, const NetworkProbeO
   return tasks;
 }
 
+// Ranks of a node, all nodes at once; and those that have the same place on their nodes, all places at once: the groups of
+// models that are split within nodes, and replicated across them. None where that is the world, or one rank.
+std::vector<GroupPlacement> groups_of(const GroupPlacement& world) {
+  if (world.nodes == 1 || world.ranks_per_node == 1) return {};
+  return {{world.ranks_per_node, 1, 1}, {1, world.nodes, world.ranks_per_node}};
+}
+
 std::vector<Task> collective_tasks(const GroupPlacement& world, const NetworkProbeOptions& options) {
   std::vector<Task> tasks;
   if (world.size() < 2) return tasks;
   for (const std::int64_t bytes : options.collective_bytes) {
-    const auto add = [&](Collective collective, Algorithm algorithm) {
+    const auto add_among = [&](const GroupPlacement& ranks, Collective collective, Algorithm algorithm) {
       tasks.emplace_back(
-          CollectiveSample{collective, algorithm, world, Bytes{static_cast<double>(bytes)}, Seconds{}, 0.0, "probe"});
+          CollectiveSample{collective, algorithm, ranks, Bytes{static_cast<double>(bytes)}, Seconds{}, 0.0, "probe"});
     };
+    const auto add = [&](Collective collective, Algorithm algorithm) { add_among(world, collective, algorithm); };
+    for (const GroupPlacement& group : groups_of(world))
+      for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather})
+        add_among(group, collective, Algorithm::automatic);
     add(Collective::all_reduce, Algorithm::automatic);
     const Algorithm chosen = collective::resolve(Collective::all_reduce, Algorithm::automatic, bytes, world.size());
     for (const Algorithm algorithm :
@@ -64,19 +76,22 @@ std::string text_of(const Task& task) {
     return fmt::format("messages of {} {}, {} at once", to_string(message->bytes),
                        message->same_node ? "within a node" : "between nodes", message->pairs);
   const auto& sample = std::get<CollectiveSample>(task);
-  return fmt::format("{} of {} ({})", to_string(sample.collective), to_string(sample.bytes),
-                     to_string(sample.algorithm));
+  return fmt::format("{} of {} ({}) on {} x {} ranks", to_string(sample.collective), to_string(sample.bytes),
+                     to_string(sample.algorithm), sample.placement.nodes, sample.placement.ranks_per_node);
 }
 
 class Probe {
  public:
   Probe(Communicator& world, const GroupPlacement& placement, const NetworkProbeSink& sink, int batches)
-      : world_(world), placement_(placement), sink_(sink), batches_(batches) {}
+      : world_(world), placement_(placement), sink_(sink), batches_(batches) {
+    for (const GroupPlacement& group : groups_of(placement)) groups_.emplace(group, world.subgroup(own(group)));
+  }
 
   void run(std::vector<Task> tasks, double budget);
 
  private:
   [[nodiscard]] bool have(const Task& task) const;
+  [[nodiscard]] std::vector<int> own(const GroupPlacement& group) const;
   [[nodiscard]] std::pair<int, int> partner(const PointToPointSample& sample) const;
   probe::Timing time(const PointToPointSample& sample, double allowance);
   probe::Timing time(const CollectiveSample& sample, double allowance);
@@ -87,7 +102,17 @@ class Probe {
   GroupPlacement placement_;
   const NetworkProbeSink& sink_;
   int batches_;
+  std::map<GroupPlacement, Communicator> groups_;  // of this rank
 };
+
+// The ranks of this rank's group.
+std::vector<int> Probe::own(const GroupPlacement& group) const {
+  const int node = world_.rank() / placement_.ranks_per_node, place = world_.rank() % placement_.ranks_per_node;
+  std::vector<int> ranks;
+  for (int i = 0; i < group.size(); ++i)
+    ranks.push_back(group.nodes == 1 ? node * placement_.ranks_per_node + i : i * placement_.ranks_per_node + place);
+  return ranks;
+}
 
 // Only rank 0 knows what is there already; all must agree.
 bool Probe::have(const Task& task) const {
@@ -134,14 +159,15 @@ probe::Timing Probe::time(const PointToPointSample& sample, double allowance) {
 
 probe::Timing Probe::time(const CollectiveSample& sample, double allowance) {
   std::vector<float> data(static_cast<std::size_t>(sample.bytes.value()) / sizeof(float), 0.0F);
+  Communicator& ranks = sample.placement == placement_ ? world_ : groups_.at(sample.placement);
   return probe::timed(
       world_,
       [&] {
         switch (sample.collective) {
-          case Collective::reduce_scatter: return world_.reduce_scatter(data, sample.algorithm);
-          case Collective::all_gather: return world_.all_gather(data, sample.algorithm);
-          case Collective::broadcast: return world_.broadcast(std::as_writable_bytes(std::span(data)), 0);
-          default: return world_.all_reduce(data, sample.algorithm);
+          case Collective::reduce_scatter: return ranks.reduce_scatter(data, sample.algorithm);
+          case Collective::all_gather: return ranks.all_gather(data, sample.algorithm);
+          case Collective::broadcast: return ranks.broadcast(std::as_writable_bytes(std::span(data)), 0);
+          default: return ranks.all_reduce(data, sample.algorithm);
         }
       },
       allowance, batches_);
