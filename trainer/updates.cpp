@@ -64,8 +64,10 @@ bool Updates::counts(LocalTensorId parameter, const std::vector<MeshAxis>& axes)
     if (axis == MeshAxis::pipeline) return sync.stages.empty() || sync.stages.front() == number_;
     const bool cut = std::ranges::any_of(stage_[parameter].cuts, [&](const PartOf& part) { return part.axis == axis; });
     const bool scattered = sync.sharded() && std::ranges::count(sync.axes, axis) > 0;
-    if (scattered && axis == MeshAxis::data) return replica_.groups().coordinate(axis) * sync.copies < replica_.groups().size(axis);
-    return cut || scattered || replica_.groups().coordinate(axis) == 0;
+    const MeshGroups& groups = replica_.groups();
+    // Of copies of a part the first.
+    if (scattered && axis == MeshAxis::data) return groups.coordinate(axis) * sync.copies < groups.size(axis);
+    return cut || scattered || groups.coordinate(axis) == 0;
   });
 }
 

@@ -264,8 +264,8 @@ class ShardedSync::Impl {
       shard.sending = thread_.begin(Collective::reduce_scatter, on_wire(shard.buffer, shard.bucket->elements),
                                     bucket_name(next_, true));
       if (copies_ == nullptr) continue;
-      const auto part = on_wire(shard.buffer, shard.bucket->elements)
-                            .subspan(static_cast<std::size_t>(shard.range.begin), static_cast<std::size_t>(shard.range.size()));
+      const auto begin = static_cast<std::size_t>(shard.range.begin), size = static_cast<std::size_t>(shard.range.size());
+      const std::span<float> part = on_wire(shard.buffer, shard.bucket->elements).subspan(begin, size);
       shard.sending = thread_.begin(Collective::all_reduce, part, bucket_name(next_), copies_);
     }
   }
