@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "base/quantity.h"
+#include "comm/prompt_thread.h"
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/probe/timing.h"
 
@@ -34,10 +35,14 @@ std::vector<Task> message_tasks(const GroupPlacement& world, const NetworkProbeO
 }
 
 // Ranks of a node, all nodes at once; and those that have the same place on their nodes, all places at once: the groups of
-// models that are split within nodes, and replicated across them. None where that is the world, or one rank.
+// models that are split within nodes, and replicated across them. And pairs of those: two that send each other all they have are no
+// ring of many, for what each asks of the other queues behind what it sends. Only what is neither the world nor one rank.
 std::vector<GroupPlacement> groups_of(const GroupPlacement& world) {
-  if (world.nodes == 1 || world.ranks_per_node == 1) return {};
-  return {{world.ranks_per_node, 1, 1}, {1, world.nodes, world.ranks_per_node}};
+  std::vector<GroupPlacement> groups;
+  if (world.nodes > 1 && world.ranks_per_node > 1)
+    groups = {{world.ranks_per_node, 1, 1}, {1, world.nodes, world.ranks_per_node}};
+  if (world.nodes > 2 && world.nodes % 2 == 0) groups.push_back({1, 2, world.ranks_per_node});
+  return groups;
 }
 
 std::vector<Task> collective_tasks(const GroupPlacement& world, const NetworkProbeOptions& options) {
@@ -108,9 +113,11 @@ class Probe {
 // The ranks of this rank's group.
 std::vector<int> Probe::own(const GroupPlacement& group) const {
   const int node = world_.rank() / placement_.ranks_per_node, place = world_.rank() % placement_.ranks_per_node;
+  const int first = node - node % group.nodes;
   std::vector<int> ranks;
   for (int i = 0; i < group.size(); ++i)
-    ranks.push_back(group.nodes == 1 ? node * placement_.ranks_per_node + i : i * placement_.ranks_per_node + place);
+    ranks.push_back(group.nodes == 1 ? node * placement_.ranks_per_node + i
+                                     : (first + i) * placement_.ranks_per_node + place);
   return ranks;
 }
 
@@ -243,6 +250,7 @@ Result<GroupPlacement> world_placement() {
 
 Result<void> probe_network(Communicator& world, const NetworkProbeOptions& options, const NetworkProbeSink& sink) {
   SIBYL_TRY(const GroupPlacement placement, world_placement());
+  comm::run_promptly();  // as the threads that communicate in training
   std::vector<Task> tasks = message_tasks(placement, options);
   std::ranges::move(collective_tasks(placement, options), std::back_inserter(tasks));
   Probe(world, placement, sink, options.batches).run(std::move(tasks), options.budget.value());

@@ -8,6 +8,7 @@
 #include "oracle/cli/options.h"
 #include "oracle/cli/validate_bench.h"
 #include "oracle/cli/verbs.h"
+#include "oracle/validate/process.h"
 #include "oracle/validate/ranking.h"
 
 namespace sibyl::cli {
@@ -70,12 +71,17 @@ Runs run_all(std::vector<Case>& cases, std::vector<Case>& references, const Benc
   const std::vector<std::size_t> order = visiting_order(cases.size(), references.size());
   std::vector<bool> given_up(order.size(), false);
   const std::size_t all = order.size() * static_cast<std::size_t>(rounds);
+  outlive_interruption();
   Progress progress("validating", all);
   for (std::size_t n = 0; n < all; ++n) {
     const std::size_t i = order[n % order.size()];
     const bool is_case = i < cases.size();
     Case& one = is_case ? cases[i] : references[i - cases.size()];
     progress.report(n, one.text);
+    if (interrupted()) {
+      runs.failed.push_back({ErrorCode::interrupted, "interrupted", one.text, {}});
+      break;
+    }
     if (given_up[i]) continue;
     Result<TrainingRun> run = bench.measure(one, static_cast<int>(n / order.size()) + 1);
     if (run) {
@@ -147,6 +153,8 @@ Result<int> run(const Arguments& arguments) {
   const std::vector<Validated>& done = outcome.done;
   if (file) SIBYL_CHECK(write_file(*file, to_json(done), true));
   SIBYL_CHECK(show(done, format));
+  if (!outcome.failed.empty() && outcome.failed.back().code == ErrorCode::interrupted)
+    return fail(ErrorCode::interrupted, "interrupted; what was trained by then is judged");
   if (!outcome.failed.empty())
     return fail(outcome.failed.back().code,
                 fmt::format("{} case{} could not be run", outcome.failed.size(), outcome.failed.size() == 1 ? "" : "s"));

@@ -27,15 +27,31 @@ std::string read_all(int fd) {
   }
 }
 
+volatile std::sig_atomic_t signalled = 0;
+volatile std::sig_atomic_t waited_for = 0;  // process id
+
 Result<void> check_status(int status, const std::string& program) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  if ((WIFEXITED(status) && WEXITSTATUS(status) == 130) || (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT))
+  if (interrupted() || (WIFEXITED(status) && WEXITSTATUS(status) == 130) || (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT))
     return fail(ErrorCode::interrupted, "interrupted", program);
   if (WIFSIGNALED(status)) return fail(fmt::format("died of {}", strsignal(WTERMSIG(status))), program);
   return fail(fmt::format("failed with exit status {}", WEXITSTATUS(status)), program);
 }
 
 }  // namespace
+
+void outlive_interruption() {
+  struct sigaction action = {};
+  action.sa_handler = [](int signal) {
+    signalled = 1;
+    if (signal == SIGTERM && waited_for > 0) kill(static_cast<pid_t>(waited_for), SIGTERM);
+  };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool interrupted() { return signalled != 0; }
 
 Result<std::string> run_process(const std::vector<std::string>& arguments) {
   int ends[2];
@@ -56,11 +72,13 @@ Result<std::string> run_process(const std::vector<std::string>& arguments) {
     close(ends[0]);
     return fail(fmt::format("cannot be started: {}", std::strerror(refused)), arguments[0]);
   }
+  waited_for = child;
   std::string output = read_all(ends[0]);
   close(ends[0]);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  waited_for = 0;
   SIBYL_CHECK(check_status(status, arguments[0]));
   return output;
 }

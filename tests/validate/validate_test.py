@@ -79,3 +79,23 @@ for words, code in [(("--reference", references, "--record"), 2), (("--reference
     _, said = validate(cases, *words, expect=code)
     assert len(said.strip().splitlines()) == 1, said
     assert kept() == steps, "a refused command loses nothing"
+
+# Interrupted, it judges and keeps what it has. The trainer here answers from a file; at its second case it interrupts who called it, as
+# Ctrl-C on that process alone would (the case still counts), or as a batch system does (the case ends with it).
+answer = json.loads(sibyl("train", *case.split(), "--steps", 2, "--warmup", 1, "--json").stdout)
+(folder / "answer.json").write_text(json.dumps(answer))
+trainer = folder / "trainer.py"
+trainer.write_text("""import os, pathlib, signal, sys, time
+if "16" in sys.argv:
+    os.kill(os.getppid(), getattr(signal, sys.argv[1]))
+    if sys.argv[1] == "SIGTERM":
+        time.sleep(60)
+print(pathlib.Path("answer.json").read_text())
+""")
+three = write("three.txt", *[f"zoo:small-cnn-bn --batch {batch}" for batch in (8, 16, 32)])
+for name, batches in [("SIGINT", (8, 16)), ("SIGTERM", (8,))]:
+    some, said = validate(three, "--no-calibrate", "--trainer", f"{sys.executable} {trainer} {name}", "--save", folder / "some.json",
+                          expect=130)
+    assert [one["case"] for one in some["cases"]] == [f"zoo:small-cnn-bn --batch {b}" for b in batches], some["cases"]
+    assert json.loads((folder / "some.json").read_text()) == some
+    assert "interrupted" in said, said
