@@ -65,37 +65,31 @@ void Messages::send(std::span<const std::byte> payload, int to) {
 void Messages::receive(std::span<std::byte> payload, int from) { exchange({}, from, payload, from); }
 
 void Messages::exchange(std::span<const std::byte> out, int to, std::span<std::byte> in, int from) {
-  const std::size_t bytes = std::max(out.size(), in.size());
-  std::vector<MPI_Request> sends(std::min(in_flight, chunks(out.size())), MPI_REQUEST_NULL);
-  std::vector<MPI_Request> receives(std::min(in_flight, chunks(in.size())), MPI_REQUEST_NULL);
-  for (std::size_t i = 0; i < receives.size(); ++i) receives[i] = post_receive(chunk(in, i), from);
-  for (std::size_t i = 0; i < std::max(chunks(out.size()), chunks(in.size())); ++i) {
-    if (i < chunks(out.size())) {
-      MPI_Request& slot = sends[i % sends.size()];
-      wait(slot, bytes);
-      slot = post_send(chunk(out, i), to);
-    }
-    if (i >= chunks(in.size())) continue;
-    MPI_Request& slot = receives[i % receives.size()];
-    if (i + receives.size() < chunks(in.size())) {
-      wait(slot, bytes);
-      slot = post_receive(chunk(in, i + receives.size()), from);
-    }
-  }
-  wait(receives, bytes);
-  wait(sends, bytes);
+  exchange_chunks(
+      out, to, in.size(), from, [&](std::size_t i, std::size_t) { return chunk(in, i); },
+      [](std::size_t, std::span<const std::byte>) {});
 }
 
 void Messages::exchange(std::span<const std::byte> out, int to, std::size_t in_bytes, int from,
                         const std::function<void(std::size_t, std::span<const std::byte>)>& arrived) {
+  const auto place = [&](std::size_t i, std::size_t slot) {
+    return scratch(std::min(chunk_bytes, in_bytes - i * chunk_bytes), slot);
+  };
+  exchange_chunks(out, to, in_bytes, from, place, arrived);
+}
+
+// Both ways are full before anything is waited for: of two ranks that send each other all they have, each would else wait for the other's
+// chunk before it sends its own next one.
+template <class Place, class Arrived>
+void Messages::exchange_chunks(std::span<const std::byte> out, int to, std::size_t in_bytes, int from,
+                               const Place& place, const Arrived& arrived) {
   const std::size_t bytes = std::max(out.size(), in_bytes);
   const std::size_t outgoing = chunks(out.size()), incoming = chunks(in_bytes);
   std::vector<MPI_Request> sends(std::min(in_flight, outgoing), MPI_REQUEST_NULL);
   std::vector<MPI_Request> receives(std::min(in_flight, incoming), MPI_REQUEST_NULL);
-  const auto size = [&](std::size_t i) { return std::min(chunk_bytes, in_bytes - i * chunk_bytes); };
   const auto post = [&](std::size_t i) {
     const std::size_t slot = i % receives.size();
-    receives[slot] = post_receive(scratch(size(i), slot), from);
+    receives[slot] = post_receive(place(i, slot), from);
   };
   for (std::size_t i = 0; i < receives.size(); ++i) post(i);
   for (std::size_t i = 0; i < sends.size(); ++i) sends[i] = post_send(chunk(out, i), to);
@@ -108,7 +102,7 @@ void Messages::exchange(std::span<const std::byte> out, int to, std::size_t in_b
       wait(free, bytes);
       free = post_send(chunk(out, next_send++), to);
     }
-    arrived(i * chunk_bytes, scratch(size(i), slot));
+    arrived(i * chunk_bytes, place(i, slot));
     if (i + receives.size() < incoming) post(i + receives.size());
   }
   for (; next_send < outgoing; ++next_send) {

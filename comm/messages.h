@@ -57,6 +57,11 @@ class Messages {
   std::span<std::byte> scratch(std::size_t bytes, std::size_t slot);
 
  private:
+  // `place(index, slot)` is where a chunk arrives; `slot` tells apart those in flight at once.
+  template <class Place, class Arrived>
+  void exchange_chunks(std::span<const std::byte> out, int to, std::size_t in_bytes, int from, const Place& place,
+                       const Arrived& arrived);
+
   MPI_Comm communicator_;
   int tag_;
   std::int64_t sent_ = 0;

@@ -35,8 +35,8 @@ std::vector<Task> message_tasks(const GroupPlacement& world, const NetworkProbeO
 }
 
 // Ranks of a node, all nodes at once; and those that have the same place on their nodes, all places at once: the groups of
-// models that are split within nodes, and replicated across them. And pairs of those: two that send each other all they have are
-// slower per byte than a ring of many (docs/validation.md). Only what is neither the world nor one rank.
+// models that are split within nodes, and replicated across them. And pairs of those, who send each other
+// all they have, as no two ranks of a longer ring do. Only what is neither the world nor one rank.
 std::vector<GroupPlacement> groups_of(const GroupPlacement& world) {
   std::vector<GroupPlacement> groups;
   if (world.nodes > 1 && world.ranks_per_node > 1)
