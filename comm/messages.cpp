@@ -78,8 +78,8 @@ void Messages::exchange(std::span<const std::byte> out, int to, std::size_t in_b
   exchange_chunks(out, to, in_bytes, from, place, arrived);
 }
 
-// Both ways are full before anything is waited for: of two ranks that send each other all they have, each would else wait for the other's
-// chunk before it sends its own next one.
+// Both ways are full before anything is waited for: of two ranks that send each other all they have, each would else
+// wait for the other's chunk before it sends its own next one.
 template <class Place, class Arrived>
 void Messages::exchange_chunks(std::span<const std::byte> out, int to, std::size_t in_bytes, int from,
                                const Place& place, const Arrived& arrived) {

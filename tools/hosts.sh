@@ -9,8 +9,7 @@
 #   hosts.sh list                            names that are up
 #
 # `hosts.sh with 2 1gbit -- run -np 2 -- ./program` is the short way. RATE is what tc takes (1gbit, 100mbit); without
-# it the wire is as fast as the kernel. 1gbit/4gbit also says how fast ranks of one host talk: they then use TCP over the
-# host's loopback, which all of them share, instead of shared memory. Each set of hosts has a bridge in a namespace of its own, so nothing appears
+# it the wire is as fast as the kernel. Each set of hosts has a bridge in a namespace of its own, so nothing appears
 # in the machine's own network, addresses (10.77.0.k) exist only inside, and any number of sets live side by side.
 # Where there are processors enough, each host has its own share of them and its ranks stay there, as on machines apart.
 # Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN) and iproute2; without, exit code 77, which ctest takes as skipped.
@@ -55,8 +54,7 @@ plain_tcp() {  # NAMESPACE
 }
 
 make_hosts() {  # NAME N RATE; 'set -e' does not hold in a condition, hence the chain
-  name=$1 count=$2 rate=${3%/*} within=''
-  case $3 in */*) within=${3#*/} ;; esac
+  name=$1 count=$2 rate=$3
   ip netns exec "$name-sw" ip link set lo up &&
     ip netns exec "$name-sw" ip link add br0 type bridge &&
     ip netns exec "$name-sw" ip link set br0 up || return 1
@@ -70,7 +68,6 @@ make_hosts() {  # NAME N RATE; 'set -e' does not hold in a condition, hence the 
       ip netns exec "$h" ip link set eth0 up &&
       ip netns exec "$h" ip link set lo up &&
       plain_tcp "$h" &&
-      shape "$h" lo "$within" &&
       shape "$h" eth0 "$rate" &&         # what leaves the host
       shape "$name-sw" "p$k" "$rate" ||  # what reaches it: many senders share one receiver's wire
       return 1
@@ -80,9 +77,7 @@ make_hosts() {  # NAME N RATE; 'set -e' does not hold in a condition, hence the 
 
 up() {  # N [RATE]; sets `made`
   is_count "${1:-}" || die "how many hosts? 1 to 200"
-  for rate in $(echo "${2:-}" | tr / ' '); do
-    [ -n "$(bytes_per_second "$rate")" ] || die "rate '$rate' is not like 1gbit, 100mbit"
-  done
+  [ -z "${2:-}" ] || [ -n "$(bytes_per_second "$2")" ] || die "rate '$2' is not like 1gbit, 100mbit"
   command -v ip >/dev/null && command -v tc >/dev/null || skip "iproute2 is not installed"
   n=0
   while :; do
@@ -151,14 +146,12 @@ run() {
     list=$list${list:+,}10.77.0.$k:$per_host
     k=$((k + 1))
   done
-  transports=tcp,self,vader
-  ! ip netns exec "$(host "$SIBYL_HOSTS" 1)" tc qdisc show dev lo | grep -q tbf || transports=tcp,self
   # --bind-to none: else each host's daemon, knowing nothing of the others, binds its rank to the same core. --prefix
   # is not needed: all hosts see one file system. Children of the agents inherit this environment, so no -x either.
   # shellcheck disable=SC2086
   export SIBYL_HOSTS OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   enter 1 mpirun --mca plm_rsh_agent "$self agent" --mca plm rsh --mca pml ob1 \
-    --mca btl $transports --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 \
+    --mca btl tcp,self,vader --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 \
     --mca mpi_yield_when_idle 1 --bind-to none --map-by slot --oversubscribe --host "$list" -np "$ranks" $options "$@"
 }
 

@@ -78,7 +78,7 @@ Runs run_all(std::vector<Case>& cases, std::vector<Case>& references, const Benc
     const bool is_case = i < cases.size();
     Case& one = is_case ? cases[i] : references[i - cases.size()];
     progress.report(n, one.text);
-    if (interrupted()) {
+    if (was_interrupted()) {
       runs.failed.push_back({ErrorCode::interrupted, "interrupted", one.text, {}});
       break;
     }
@@ -105,7 +105,10 @@ Result<Outcome> trained(std::vector<Case>& cases, const Bench& bench, const Argu
   }
   SIBYL_TRY(const auto rounds, arguments.integer("--rounds", 1, 1000));
   Runs runs = run_all(cases, references, bench, static_cast<int>(*rounds));
-  if (!references.empty()) {
+  // Some of them, because of an interruption, are no reason to forget what all of them taught earlier.
+  const bool cut_short = std::ranges::any_of(runs.references, [](const auto& of_one) { return of_one.empty(); }) &&
+                         runs.failed.back().code == ErrorCode::interrupted;
+  if (!references.empty() && !cut_short) {
     SIBYL_TRY(const std::vector<Validated> steps, judged(references, bench, runs.references));
     if (!steps.empty()) SIBYL_CHECK(bench.record(steps));
   }

@@ -32,7 +32,8 @@ volatile std::sig_atomic_t waited_for = 0;  // process id
 
 Result<void> check_status(int status, const std::string& program) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  if (interrupted() || (WIFEXITED(status) && WEXITSTATUS(status) == 130) || (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT))
+  if (was_interrupted() || (WIFEXITED(status) && WEXITSTATUS(status) == 130) ||
+      (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT))
     return fail(ErrorCode::interrupted, "interrupted", program);
   if (WIFSIGNALED(status)) return fail(fmt::format("died of {}", strsignal(WTERMSIG(status))), program);
   return fail(fmt::format("failed with exit status {}", WEXITSTATUS(status)), program);
@@ -51,7 +52,7 @@ void outlive_interruption() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-bool interrupted() { return signalled != 0; }
+bool was_interrupted() { return signalled != 0; }
 
 Result<std::string> run_process(const std::vector<std::string>& arguments) {
   int ends[2];

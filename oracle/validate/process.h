@@ -16,7 +16,7 @@ Result<std::string> run_process(const std::vector<std::string>& arguments);
 // From here on SIGINT and SIGTERM do not end this process, which may have hours of results in hand. SIGTERM is handed on to what
 // run_process waits for; Ctrl-C reaches that anyway.
 void outlive_interruption();
-bool interrupted();
+bool was_interrupted();
 
 // Splits a line into words at blanks; quotes ('…' or "…") keep blanks, as a shell does.
 Result<std::vector<std::string>> split_words(const std::string& line);

@@ -35,17 +35,11 @@ rm -f "$out"
 check "reaches the other" 0 "$("$hosts" with 2 -- sh -c 'ip netns exec "$SIBYL_HOSTS-h1" sh -c "command -v ping >/dev/null || exit 0; ping -qc1 -W2 10.77.0.2 >/dev/null"; echo $?')"
 check "rate" 1 "$("$hosts" with 2 100mbit -- sh -c 'ip netns exec "$SIBYL_HOSTS-h2" tc qdisc show dev eth0 | grep -c "rate 100Mbit"')"
 
-# Within a host, too, where it is asked for: loopback is then as slow as it says, and Open MPI is told to use it.
-check "rate within" 1 "$("$hosts" with 2 1gbit/200mbit -- sh -c 'ip netns exec "$SIBYL_HOSTS-h1" tc qdisc show dev lo | grep -c "rate 200Mbit"')"
-check "no rate within" 0 "$("$hosts" with 2 1gbit -- sh -c 'ip netns exec "$SIBYL_HOSTS-h1" tc qdisc show dev lo | grep -c rate')"
-
 # Wrong use is code 2.
 "$hosts" with 0 -- true 2>/dev/null
 check "no hosts" 2 $?
 "$hosts" with 2 fast -- true 2>/dev/null
 check "no rate" 2 $?
-"$hosts" with 2 1gbit/fast -- true 2>/dev/null
-check "no rate within a host" 2 $?
 "$hosts" down everything 2>/dev/null
 check "not a name" 2 $?
 

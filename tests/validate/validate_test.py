@@ -93,9 +93,11 @@ if "16" in sys.argv:
 print(pathlib.Path("answer.json").read_text())
 """)
 three = write("three.txt", *[f"zoo:small-cnn-bn --batch {batch}" for batch in (8, 16, 32)])
+steps = kept()
 for name, batches in [("SIGINT", (8, 16)), ("SIGTERM", (8,))]:
-    some, said = validate(three, "--no-calibrate", "--trainer", f"{sys.executable} {trainer} {name}", "--save", folder / "some.json",
-                          expect=130)
+    some, said = validate(three, "--reference", references, "--no-calibrate", "--trainer", f"{sys.executable} {trainer} {name}",
+                          "--save", folder / "some.json", expect=130)
+    assert kept() == steps, "one reference of three does not replace what three had taught"
     assert [one["case"] for one in some["cases"]] == [f"zoo:small-cnn-bn --batch {b}" for b in batches], some["cases"]
     assert json.loads((folder / "some.json").read_text()) == some
     assert "interrupted" in said, said
