@@ -14,6 +14,18 @@ double median(std::span<const double> values) {
   return sorted.size() % 2 == 1 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]);
 }
 
+double mean_of_usual(std::span<const double> values) {
+  const double most = 2.0 * median(values);
+  double sum = 0.0;
+  std::size_t usual = 0;
+  for (const double value : values) {
+    if (value > most) continue;
+    sum += value;
+    ++usual;
+  }
+  return usual > 0 ? sum / static_cast<double>(usual) : 0.0;
+}
+
 double relative_spread(std::span<const double> values, double around) {
   if (around == 0.0) return 0.0;
   std::vector<double> distances;

@@ -34,11 +34,9 @@ struct Exact {
   double runs = 0;
   Bytes workspace, kept;
 
-  [[nodiscard]] Seconds time() const {
-    const std::size_t n = times.size();
-    return Seconds{n % 2 == 1 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2};
-  }
-  // How far the samples, taken at different times, differ: the standard error of their median by their range, which
+  // Of samples taken at different times the mean, so that kernels add up to the mean step.
+  [[nodiscard]] Seconds time() const { return Seconds{mean_of_usual(times)}; }
+  // How far the samples, taken at different times, differ: the standard error of their mean by their range, which
   // for few samples is all there is.
   [[nodiscard]] double drift() const {
     const double n = static_cast<double>(times.size());

@@ -64,7 +64,7 @@ std::vector<Option> options_of(const Verb& verb) {
          {.name = "--samples",
           .value = "N",
           .help = "time a kernel once more unless the file has N samples of it: run again later, this shows how the "
-                  "machine drifts, and predictions take the median",
+                  "machine drifts, and predictions take the mean",
           .fallback = "1"}});
   if (verb.compute) groups.push_back(splitting_options());
   if (verb.compute) groups.push_back(cli::model_options());

@@ -34,7 +34,7 @@ Result<std::vector<Validated>> judged(const std::vector<Case>& cases, const Benc
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (runs[i].empty()) continue;
     SIBYL_TRY(Prediction prediction, bench.prediction(cases[i]));
-    done.push_back({cases[i].text, cases[i].work, cases[i].way, std::move(prediction), median_of(runs[i])});
+    done.push_back({cases[i].text, cases[i].work, cases[i].way, std::move(prediction), mean_of(runs[i])});
   }
   return done;
 }
@@ -45,8 +45,8 @@ struct Outcome {
   std::vector<Error> failed;
 };
 
-// Numbers below `cases` are cases, those from there on references, spread evenly among them: a machine that drifts is to be
-// the same for both.
+// Numbers below `cases` are cases, those from there on references, spread evenly among them: a machine that drifts is
+// to be the same for both.
 std::vector<std::size_t> visiting_order(std::size_t cases, std::size_t references) {
   std::vector<std::size_t> order(cases + references);
   std::iota(order.begin(), order.end(), 0);
@@ -151,16 +151,15 @@ Result<int> run(const Arguments& arguments) {
   SIBYL_TRY(const Bench bench, Bench::make(arguments));
   SIBYL_CHECK(check_teaching(arguments, bench));
   const auto measured = arguments.text("--measured");
-  SIBYL_TRY(const Outcome outcome,
-            measured ? judged_again(cases, bench, *measured) : trained(cases, bench, arguments));
+  SIBYL_TRY(const Outcome outcome, measured ? judged_again(cases, bench, *measured) : trained(cases, bench, arguments));
   const std::vector<Validated>& done = outcome.done;
   if (file) SIBYL_CHECK(write_file(*file, to_json(done), true));
   SIBYL_CHECK(show(done, format));
   if (!outcome.failed.empty() && outcome.failed.back().code == ErrorCode::interrupted)
     return fail(ErrorCode::interrupted, "interrupted; what was trained by then is judged");
   if (!outcome.failed.empty())
-    return fail(outcome.failed.back().code,
-                fmt::format("{} case{} could not be run", outcome.failed.size(), outcome.failed.size() == 1 ? "" : "s"));
+    return fail(outcome.failed.back().code, fmt::format("{} case{} could not be run", outcome.failed.size(),
+                                                        outcome.failed.size() == 1 ? "" : "s"));
   if (arguments.has("--record")) return bench.record(done).map([] { return 0; });
   const ValidationSummary summary = summarize(done);
   if (limit && summary.max_time_error > *limit)
@@ -189,7 +188,7 @@ Verb validate_verb() {
       concatenated({Bench::options(),
                     {{.name = "--rounds",
                       .value = "N",
-                      .help = "go through the list so often, timing kernels and training anew; medians count, so that "
+                      .help = "go through the list so often, timing kernels and training anew, and take means, so that "
                               "a machine that drifts is compared with itself",
                       .fallback = "1"},
                      {.name = "--save", .value = "FILE", .help = "write the results as JSON to this file, too"},
@@ -213,7 +212,8 @@ Verb validate_verb() {
       "CASES is a text file, a case a line: MODEL and options of `sibyl predict` (--devices --batch --parallel --dim "
       "...); # starts a comment. Of cases that train the same work by different strategies it is also judged whether "
       "the faster one was predicted to be. A pipeline is trained with the stages that were predicted.\n"
-      "Calibrating times kernels; keep the models that you validate on out of the reference steps given to --reference or "
+      "Calibrating times kernels; keep the models that you validate on out of the reference steps given to --reference "
+      "or "
       "--record.\n"
       "Exit code 5: bytes sent differ from those predicted, or a step time is off by more than --max-error.";
   return {std::move(c), run, {}};

@@ -13,7 +13,7 @@ using Group = std::vector<const Validated*>;
 
 double standard_error(const TrainingRun& run) {
   const double of_median = 1.25 * run.spread / std::sqrt(std::max(1, run.steps));
-  return run.step_time.value() * std::hypot(of_median, run.drift);
+  return run.step_time.value() * std::hypot(of_median, run.drift / std::sqrt(run.rounds));
 }
 
 bool differ(const TrainingRun& a, const TrainingRun& b) {

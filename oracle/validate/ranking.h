@@ -1,8 +1,8 @@
 // Are strategies put in the right order? What a user chooses by is not how long a step takes but which one is shortest.
 //
-// Cases that train the same work by different strategies are compared two by two. Two runs differ where their medians are
-// farther apart than twice the standard error of the difference: of a median that is 1.25 spread / sqrt(steps), and what
-// runs at different times drift. Pairs that do not differ say nothing.
+// Cases that train the same work by different strategies are compared two by two. Two runs differ where their medians
+// are farther apart than twice the standard error of the difference: of a median that is 1.25 spread / sqrt(steps), and
+// drift / sqrt(rounds), where runs at different times drift. Pairs that do not differ say nothing.
 #pragma once
 
 #include <string>

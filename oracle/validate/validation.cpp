@@ -40,20 +40,23 @@ Cell none() { return {"", ""}; }
 
 }  // namespace
 
-TrainingRun median_of(const std::vector<TrainingRun>& runs) {
-  const auto middle = [&](auto&& value) {
+TrainingRun mean_of(const std::vector<TrainingRun>& runs) {
+  const auto of_all = [&](auto&& value) {
     std::vector<double> values;
     for (const TrainingRun& run : runs) values.push_back(value(run));
-    return median(values);
+    return values;
   };
+  const auto mean = [&](auto&& value) { return mean_of_usual(of_all(value)); };
   TrainingRun result = runs.front();  // memory and bytes are the same in each
-  result.step_time = Seconds{middle([](const TrainingRun& r) { return r.step_time.value(); })};
-  result.forward = Seconds{middle([](const TrainingRun& r) { return r.forward.value(); })};
-  result.backward = Seconds{middle([](const TrainingRun& r) { return r.backward.value(); })};
-  result.communication_exposed = Seconds{middle([](const TrainingRun& r) { return r.communication_exposed.value(); })};
-  result.optimizer = Seconds{middle([](const TrainingRun& r) { return r.optimizer.value(); })};
-  result.spread = middle([](const TrainingRun& r) { return r.spread; });
-  result.drift = 1.4826 * middle([&](const TrainingRun& r) { return std::abs(r.step_time / result.step_time - 1); });
+  result.step_time = Seconds{mean([](const TrainingRun& r) { return r.step_time.value(); })};
+  result.forward = Seconds{mean([](const TrainingRun& r) { return r.forward.value(); })};
+  result.backward = Seconds{mean([](const TrainingRun& r) { return r.backward.value(); })};
+  result.communication_exposed = Seconds{mean([](const TrainingRun& r) { return r.communication_exposed.value(); })};
+  result.optimizer = Seconds{mean([](const TrainingRun& r) { return r.optimizer.value(); })};
+  result.spread = median(of_all([](const TrainingRun& r) { return r.spread; }));
+  result.drift =
+      relative_spread(of_all([](const TrainingRun& r) { return r.step_time.value(); }), result.step_time.value());
+  result.rounds = static_cast<int>(runs.size());
   result.steps = 0;
   for (const TrainingRun& run : runs) result.steps += run.steps;
   return result;
@@ -65,8 +68,7 @@ double Validated::memory_error() const {
 }
 bool Validated::bytes_agree() const {
   const std::vector<std::int64_t>& sent = measurement.bytes_sent;
-  return sent.empty() ||
-         (measurement.bytes_as_planned && std::ranges::find(sent, prediction.bytes_sent) != sent.end());
+  return sent.empty() || (measurement.bytes_as_planned && std::ranges::find(sent, prediction.bytes_sent) != sent.end());
 }
 bool Validated::inside_interval() const {
   return measurement.step_time >= prediction.interval_low && measurement.step_time <= prediction.interval_high;
@@ -175,8 +177,8 @@ std::string emulation_sentence(const std::vector<Validated>& cases) {
 namespace {
 
 nlohmann::ordered_json to_json(const Ranking& ranking) {
-  return {{"work", ranking.work},       {"measured_order", ranking.measured}, {"predicted_order", ranking.predicted},
-          {"pairs", ranking.pairs},     {"pairs_right", ranking.right},       {"wrong", ranking.wrong}};
+  return {{"work", ranking.work},   {"measured_order", ranking.measured}, {"predicted_order", ranking.predicted},
+          {"pairs", ranking.pairs}, {"pairs_right", ranking.right},       {"wrong", ranking.wrong}};
 }
 
 }  // namespace
@@ -195,6 +197,7 @@ std::string to_json(const std::vector<Validated>& cases) {
                     {"measured_s", v.measurement.step_time.value()},
                     {"spread", v.measurement.spread},
                     {"drift", v.measurement.drift},
+                    {"rounds", v.measurement.rounds},
                     {"steps", v.measurement.steps},
                     {"error", v.time_error()},
                     {"inside_interval", v.inside_interval()},
@@ -253,16 +256,16 @@ Result<TrainingRun> parse_training_run(const std::string& json, const std::strin
     m.steps = document.at("steps").get<int>();
     m.peak_memory = Bytes{document.value("peak_memory_bytes", 0.0)};
     m.bytes_sent = document.value("bytes_sent_per_step_by_rank", std::vector<std::int64_t>{});
-    m.bytes_as_planned = m.bytes_sent.empty() || (m.bytes_sent == document.at("bytes_planned_per_step_by_rank") &&
-                                                  document.value("bytes_sent_per_step_by_kind", nlohmann::json()) ==
-                                                      document.value("bytes_planned_per_step_by_kind", nlohmann::json()));
+    m.bytes_as_planned =
+        m.bytes_sent.empty() || (m.bytes_sent == document.at("bytes_planned_per_step_by_rank") &&
+                                 document.value("bytes_sent_per_step_by_kind", nlohmann::json()) ==
+                                     document.value("bytes_planned_per_step_by_kind", nlohmann::json()));
     m.emulated = emulated_device(document);
     read_parts(document.at("breakdown_s"), m);
   } catch (const nlohmann::json::exception& e) {
     return fail(fmt::format("cannot read the training run's JSON: {}", e.what()), what);
   }
-  if (!(m.step_time.value() > 0) || m.peak_memory.value() < 0)
-    return fail("the training run measured nothing", what);
+  if (!(m.step_time.value() > 0) || m.peak_memory.value() < 0) return fail("the training run measured nothing", what);
   return m;
 }
 
@@ -276,6 +279,7 @@ Result<std::map<std::string, TrainingRun>> parse_measurements(const std::string&
       m.step_time = Seconds{one.at("measured_s").get<double>()};
       m.spread = one.at("spread").get<double>();
       m.drift = one.value("drift", 0.0);
+      m.rounds = std::max(1, one.value("rounds", 1));
       m.steps = one.at("steps").get<int>();
       m.peak_memory = Bytes{one.at("memory_measured_bytes").get<double>()};
       m.bytes_sent = one.value("bytes_sent_by_rank", std::vector<std::int64_t>{});

@@ -17,11 +17,12 @@ namespace sibyl {
 
 // What a training run reports of itself (`sibyl train --json`).
 struct TrainingRun {
-  std::string emulated;  // whose device was emulated, computing nothing; empty: this machine's own
-  Seconds step_time;     // median, of the slowest rank
-  double spread = 0;     // relative: 1.4826 MAD / median over steps
-  double drift = 0;      // the same over runs at different times
-  int steps = 0;
+  std::string emulated;                  // whose device was emulated, computing nothing; empty: this machine's own
+  Seconds step_time;                     // median, of the slowest rank
+  double spread = 0;                     // relative: 1.4826 MAD / median over steps
+  double drift = 0;                      // the same over runs at different times
+  int rounds = 1;                        // how many runs
+  int steps = 0;                         // of all of them
   Bytes peak_memory;                     // most bytes of tensors alive at once; 0: the trainer does not tell
   std::vector<std::int64_t> bytes_sent;  // by each rank in one step; none: the trainer does not count them
   bool bytes_as_planned = true;          // by all of them
@@ -29,8 +30,9 @@ struct TrainingRun {
   std::vector<std::string> stages;                              // what begins a pipeline's stages, but the first
 };
 
-// Runs of one case at different times: medians of them.
-TrainingRun median_of(const std::vector<TrainingRun>& runs);
+// Runs of one case at different times: the mean of their medians (base/statistics.h: mean_of_usual), as a kernel's
+// samples are taken.
+TrainingRun mean_of(const std::vector<TrainingRun>& runs);
 
 struct Validated {
   std::string name;       // the case as it was asked for

@@ -24,8 +24,9 @@ Validated ran(const std::string& work, const std::string& way, double predicted,
 
 // Of three strategies of one work there are three pairs, of two of another one; a work alone is compared with nothing.
 TEST(Ranking, ComparesStrategiesOfTheSameWork) {
-  const auto found = rankings({ran("cnn", "data=2", 1.0, 1.1), ran("cnn", "filter=2", 2.0, 2.2), ran("bert", "data=2", 9, 9),
-                               ran("cnn", "tensor=2", 0.5, 0.6), ran("bert", "tensor=2", 8, 10), ran("gpt", "data=2", 1, 1)});
+  const auto found =
+      rankings({ran("cnn", "data=2", 1.0, 1.1), ran("cnn", "filter=2", 2.0, 2.2), ran("bert", "data=2", 9, 9),
+                ran("cnn", "tensor=2", 0.5, 0.6), ran("bert", "tensor=2", 8, 10), ran("gpt", "data=2", 1, 1)});
   ASSERT_THAT(found, SizeIs(2));
   EXPECT_EQ(found[0].work, "cnn");
   EXPECT_THAT(found[0].measured, ElementsAre("tensor=2", "data=2", "filter=2"));
@@ -39,8 +40,8 @@ TEST(Ranking, ComparesStrategiesOfTheSameWork) {
   EXPECT_THAT(summary_sentence(found), HasSubstr("right for 1 of 2 models; of 4 pairs"));
 }
 
-// Medians of 25 steps with 8 % spread: each standard error is 1.25 x 0.08 / 5 = 2 %, of the difference at 1 s 28 ms; twice
-// that is 57 ms. So 1.00 and 1.05 s are the same, 1.00 and 1.07 are not.
+// Medians of 25 steps with 8 % spread: each standard error is 1.25 x 0.08 / 5 = 2 %, of the difference at 1 s 28 ms;
+// twice that is 57 ms. So 1.00 and 1.05 s are the same, 1.00 and 1.07 are not.
 TEST(Ranking, TakesNoiseForNoOrder) {
   const auto same = rankings({ran("cnn", "a", 2, 1.00, 0.08), ran("cnn", "b", 1, 1.05, 0.08)});
   EXPECT_EQ(same[0].pairs, 0);
@@ -50,6 +51,9 @@ TEST(Ranking, TakesNoiseForNoOrder) {
   Validated drifted = ran("cnn", "b", 1, 1.07);
   drifted.measurement.drift = 0.05;
   EXPECT_EQ(rankings({ran("cnn", "a", 2, 1.00), drifted})[0].pairs, 0);
+  // The mean of four of them is known to 2.5 %.
+  drifted.measurement.rounds = 4;
+  EXPECT_EQ(rankings({ran("cnn", "a", 2, 1.00), drifted})[0].pairs, 1);
 }
 
 // The same time predicted for two that differ puts neither first.
