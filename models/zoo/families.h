@@ -7,6 +7,8 @@
 namespace sibyl::zoo {
 
 void alexnet(Builder& b);
+void alexnet_tf(Builder& b);     // of tf_cnn_benchmarks
+void alexnet_mxnet(Builder& b);  // of MXNet's examples
 
 struct VggOptions {
   Ints blocks;  // convolutions before each pooling
@@ -18,8 +20,27 @@ struct ResNetOptions {
   bool bottleneck = true;
   std::int64_t groups = 1;  // ResNeXt's cardinality: of the bottleneck's 3 x 3 convolutions,
   std::int64_t width = 64;  // and the channels of each group in the first stage
+  bool stride_first = false;        // a bottleneck strides in its first convolution, as in the paper
+  bool normalized_shortcut = true;  // a convolution of the shortcut has a batch-norm
+  bool preactivated = false;        // v2
+  std::int64_t squeeze = 0;         // gates of channels are squeezed by this factor; 0: there are none
 };
 void resnet(Builder& b, const ResNetOptions& options);
+// Its stem and as many stages as there are strides, without pooling and classifier.
+Value resnet_features(Builder& b, Value x, const ResNetOptions& options, const Ints& strides);
+
+struct EfficientNetOptions {
+  double width = 1, depth = 1;  // factors over B0
+  std::int64_t image = 224;
+  double dropout = 0.2;
+};
+void efficientnet(Builder& b, const EfficientNetOptions& options);
+
+struct SsdOptions {
+  ResNetOptions backbone;
+  bool normalized_extras;  // the blocks behind the backbone have batch-norm in place of biases
+};
+void ssd300(Builder& b, const SsdOptions& options);
 
 void mobilenet_v2(Builder& b);
 
@@ -29,8 +50,8 @@ struct DenseNetOptions {
 };
 void densenet(Builder& b, const DenseNetOptions& options);
 
-// With its auxiliary classifier, the second output, as it is trained.
-void inception_v3(Builder& b);
+// With its auxiliary classifier, the second output, as torchvision trains it; MXNet and tf_cnn_benchmarks leave it out.
+void inception_v3(Builder& b, bool auxiliary = true);
 
 void squeezenet(Builder& b);
 void lenet(Builder& b);
@@ -38,6 +59,18 @@ void small_cnn(Builder& b, bool with_batch_norm);
 void cosmoflow(Builder& b);
 void unet3d(Builder& b);         // the paper's
 void unet3d_mlperf(Builder& b);  // of MLPerf Training
+void unet_medical(Builder& b);          // NVIDIA's examples, 572 x 572
+void unet_industrial_tiny(Builder& b);  // NVIDIA's examples, 512 x 512
+
+struct NnUnetOptions {
+  Ints patch;                        // extents, two or three
+  std::int64_t most_channels = 320;  // of the deepest levels
+  std::int64_t output_kernel = 1;
+};
+void nnunet(Builder& b, const NnUnetOptions& options);
+
+void insightface_r100(Builder& b, std::int64_t classes);
+void insightface_y1(Builder& b, std::int64_t classes);
 
 struct VitOptions {
   std::int64_t layers, width, heads;

@@ -1,4 +1,6 @@
 // Szegedy et al., "Rethinking the Inception architecture for computer vision" (2015), with torchvision's names.
+#include <optional>
+
 #include "models/zoo/families.h"
 #include "models/zoo/layers.h"
 
@@ -110,7 +112,7 @@ Value auxiliary_classifier(Builder& b, const Value& x) {
 
 }  // namespace
 
-void inception_v3(Builder& b) {
+void inception_v3(Builder& b, bool auxiliary) {
   Value x = stem(b, b.input("input", {batch_extent, 3, 299, 299}));
   x = block_a(b, x, "Mixed_5b", 32);
   x = block_a(b, x, "Mixed_5c", 64);
@@ -120,13 +122,14 @@ void inception_v3(Builder& b) {
   x = block_c(b, x, "Mixed_6c", 160);
   x = block_c(b, x, "Mixed_6d", 160);
   x = block_c(b, x, "Mixed_6e", 192);
-  const Value auxiliary = auxiliary_classifier(b, x);
+  std::optional<Value> second;
+  if (auxiliary) second = auxiliary_classifier(b, x);
   x = block_d(b, x, "Mixed_7a");
   x = block_e(b, x, "Mixed_7b");
   x = block_e(b, x, "Mixed_7c");
   x = flatten(b, dropout(b, global_average_pool(b, x), 0.5));
   b.output(fully_connected(b, x, "fc", 1000));
-  b.output(auxiliary);
+  if (second) b.output(*second);
 }
 
 }  // namespace sibyl::zoo

@@ -1,5 +1,7 @@
 #include "models/zoo/layers.h"
 
+#include "models/zoo/transformer.h"
+
 namespace sibyl::zoo {
 
 namespace {
@@ -68,22 +70,27 @@ Value conv(Builder& b, const Value& x, const std::string& name, std::int64_t cha
                   {"strides", Ints(spatial, options.stride)}});
 }
 
-Value up_convolution(Builder& b, const Value& x, const std::string& name, std::int64_t channels, bool bias) {
+Value up_convolution(Builder& b, const Value& x, const std::string& name, std::int64_t channels, bool bias,
+                     std::int64_t kernel) {
   const std::size_t spatial = x.shape.size() - first_spatial_axis;
+  const std::int64_t pad = (kernel - 1) / 2;
   Shape weight = {x.shape[1], channels};
   Shape shape = {x.shape[0], channels};
   for (std::size_t i = 0; i < spatial; ++i) {
-    weight.push_back(2);
+    weight.push_back(kernel);
     shape.push_back(2 * x.shape[first_spatial_axis + i]);
   }
   std::vector<Value> inputs = {x, b.parameter(name + ".weight", weight)};
   if (bias) inputs.push_back(b.parameter(name + ".bias", {channels}));
-  return b.apply("ConvTranspose", name, inputs, std::move(shape),
-                 {{"dilations", Ints(spatial, 1)},
-                  {"group", 1},
-                  {"kernel_shape", Ints(spatial, 2)},
-                  {"pads", Ints(2 * spatial, 0)},
-                  {"strides", Ints(spatial, 2)}});
+  NodeAttributes attributes = {{"dilations", Ints(spatial, 1)},
+                               {"group", 1},
+                               {"kernel_shape", Ints(spatial, kernel)},
+                               {"pads", Ints(2 * spatial, pad)},
+                               {"strides", Ints(spatial, 2)}};
+  // (extent - 1) * 2 + kernel - 2 pad + output_padding = 2 extent
+  if (const std::int64_t extra = 2 + 2 * pad - kernel; extra > 0)
+    attributes.push_back({"output_padding", Ints(spatial, extra)});
+  return b.apply("ConvTranspose", name, inputs, std::move(shape), attributes);
 }
 
 Value batch_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {
@@ -98,6 +105,12 @@ Value plain_batch_norm(Builder& b, const Value& x, const std::string& name, doub
   const Value ones = b.filled(channels, {x.shape[1]}, 1);
   const Value zeros = b.filled(channels, {x.shape[1]}, 0);
   return normalized_by_batch(b, x, name, ones, zeros, epsilon);
+}
+
+Value fixed_scale_batch_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {
+  const Value ones = b.filled(b.ints({x.shape[1]}), {x.shape[1]}, 1);
+  const Value shift = b.parameter(name + ".bias", {x.shape[1]});
+  return normalized_by_batch(b, x, name, ones, shift, epsilon);
 }
 
 Value instance_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {
@@ -128,9 +141,23 @@ Value leaky_relu(Builder& b, const Value& x, double slope) {
   return elementwise(b, "LeakyRelu", {x}, {{"alpha", slope}});
 }
 
+Value prelu(Builder& b, const Value& x, const std::string& name) {
+  Shape slope(x.shape.size() - 1, 1);
+  slope[0] = x.shape[1];
+  return elementwise(b, "PRelu", {x, b.parameter(name + ".weight", slope)});
+}
+
+Value sigmoid(Builder& b, const Value& x) { return elementwise(b, "Sigmoid", {x}); }
+
 Value tanh(Builder& b, const Value& x) { return elementwise(b, "Tanh", {x}); }
 
 Value add(Builder& b, const Value& x, const Value& y) { return elementwise(b, "Add", {x, y}); }
+
+Value multiply(Builder& b, const Value& x, const Value& y) { return elementwise(b, "Mul", {x, y}); }
+
+Value local_response_norm(Builder& b, const Value& x) {
+  return elementwise(b, "LRN", {x}, {{"alpha", 1e-4}, {"beta", 0.75}, {"bias", 1.0}, {"size", 5}});
+}
 
 Value dropout(Builder& b, const Value& x, double ratio) {
   if (ratio == 0.0) return x;
@@ -162,10 +189,19 @@ Value flatten(Builder& b, const Value& x) {
   return b.apply("Flatten", {}, {x}, {x.shape[0], element_count(rest)}, {{"axis", 1}});
 }
 
-Value fully_connected(Builder& b, const Value& x, const std::string& name, std::int64_t features) {
-  const std::vector<Value> inputs = {x, b.parameter(name + ".weight", {features, x.shape[1]}),
-                                     b.parameter(name + ".bias", {features})};
+Value fully_connected(Builder& b, const Value& x, const std::string& name, std::int64_t features, bool bias) {
+  std::vector<Value> inputs = {x, b.parameter(name + ".weight", {features, x.shape[1]})};
+  if (bias) inputs.push_back(b.parameter(name + ".bias", {features}));
   return b.apply("Gemm", name, inputs, {x.shape[0], features}, {{"alpha", 1.0}, {"beta", 1.0}, {"transB", 1}});
+}
+
+Value squeeze_excitation(Builder& b, const Value& x, const std::string& path, std::int64_t squeezed,
+                         SqueezeActivation activation) {
+  const ConvOptions options = {.kernel = {1, 1}};
+  Value gate = conv(b, global_average_pool(b, x), path + ".fc1", squeezed, options);
+  gate = activation == SqueezeActivation::silu ? silu(b, gate) : relu(b, gate);
+  gate = sigmoid(b, conv(b, gate, path + ".fc2", x.shape[1], options));
+  return multiply(b, x, gate);
 }
 
 }  // namespace sibyl::zoo
