@@ -1,5 +1,5 @@
-// A Calibration is one measured machine, kept in one JSON file: every sample, and what it was taken on. Fits are derived
-// when it is read, never stored. Schema: docs/formats/calibration.md, version in `schema`.
+// A Calibration is one measured machine, kept in one JSON file: every sample, and what it was taken on. Fits are
+// derived when it is read, never stored. Schema: docs/formats/calibration.md, version in `schema`.
 #pragma once
 
 #include <filesystem>
@@ -30,10 +30,10 @@ struct IoSample {
 
 // A whole training step of a reference model, run on the machine: how far a step is from the sum of its parts.
 struct StepSample {
-  std::string name;    // the case, as `sibyl validate` takes it
-  Seconds predicted;   // from this calibration's kernels and messages alone
-  Seconds measured;    // median
-  double spread = 0.0; // relative, over steps
+  std::string name;     // the case, as `sibyl validate` takes it
+  Seconds predicted;    // from this calibration's kernels and messages alone
+  Seconds measured;     // median
+  double spread = 0.0;  // relative, over steps
 };
 
 struct Calibration {
@@ -44,6 +44,7 @@ struct Calibration {
   int ranks_per_node = 1;                        // ranks that were busy at once while kernels were timed
   int threads = 1;                               // compute threads of each
   Device device;
+  std::vector<std::string> donors;  // shipped calibrations whose kernels stand in for those that are not here
   // Host time per operation that no kernel sample contains: interpreter and autograd bookkeeping of a real step.
   Seconds step_overhead_per_operation;
   std::vector<KernelSample> kernels;
@@ -57,7 +58,11 @@ struct Calibration {
 Result<Calibration> load_calibration(const std::filesystem::path& path);
 Result<void> save_calibration(const Calibration& calibration, const std::filesystem::path& path);  // atomic replace
 
-// A calibration shipped with Sibyl, by device name ("h100-sxm"); what names exist.
+// Its kernels, and behind them those of its donors.
+KernelTable kernel_table(Calibration calibration);
+
+// A calibration shipped with Sibyl, by its own name ("h100-sxm") or another of the device's (device_names.h); its own
+// names.
 std::vector<std::string> shipped_calibrations();
 Result<Calibration> shipped_calibration(const std::string& name);
 

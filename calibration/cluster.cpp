@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "calibration/cluster_file.h"
 #include "base/files.h"
+#include "calibration/cluster_file.h"
 #include "calibration/measured_cluster.h"
 #include "calibration/shipped.h"
 
@@ -12,21 +12,16 @@ namespace sibyl {
 namespace {
 
 Result<Cluster> build(std::string name, const TopologySpec& spec, Algorithm algorithm, Calibration calibration,
-                      OverlapSample overlap, OverlapSample overlap_with_gloo, Seconds step_overhead, BytesPerSecond storage,
-                      const std::string& where) {
+                      OverlapSample overlap, OverlapSample overlap_with_gloo, Seconds step_overhead,
+                      BytesPerSecond storage, const std::string& where) {
   auto topology = Topology::make(spec);
   if (!topology) return fail(topology.error().message, where, topology.error().hint);
-  return Cluster{std::move(name),
-                 spec.nodes,
-                 spec.devices_per_node,
-                 KernelTable(std::move(calibration.device), std::move(calibration.kernels)),
-                 Network(std::move(*topology), std::move(calibration.point_to_point),
-                         std::move(calibration.collectives), algorithm),
-                 overlap,
-                 overlap_with_gloo,
-                 step_overhead,
-                 composition_of(calibration.steps),
-                 storage};
+  Network network(std::move(*topology), std::move(calibration.point_to_point), std::move(calibration.collectives),
+                  algorithm);
+  Composition composition = composition_of(calibration.steps);
+  return Cluster{std::move(name),        spec.nodes, spec.devices_per_node, kernel_table(std::move(calibration)),
+                 std::move(network),     overlap,    overlap_with_gloo,     step_overhead,
+                 std::move(composition), storage};
 }
 
 Result<Calibration> named_calibration(const ClusterFile& file, const std::filesystem::path& folder) {

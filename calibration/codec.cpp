@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "calibration/json_reader.h"
+#include "profiler/kernel_template.h"
 
 namespace sibyl::calibration_codec {
 namespace {
@@ -45,14 +47,17 @@ Line kernel_line(const KernelSample& sample) {
 Line device_line(const Device& device) {
   Line peaks = Line::object();
   for (const auto& [dtype, peak] : device.peak) peaks[std::string(to_string(dtype))] = peak.value();
-  return {{"name", device.name},
-          {"backend", device.backend == Backend::cuda ? "cuda" : "cpu"},
-          {"peak_flops_per_s", peaks},
-          {"memory_bandwidth_bytes_per_s", device.memory_bandwidth.value()},
-          {"memory_bytes", device.memory.value()},
-          {"cache_bytes", device.cache.value()},
-          {"framework_base_bytes", device.framework_base.value()},
-          {"dispatch_s", device.dispatch.value()}};
+  Line line{{"name", device.name},
+            {"backend", device.backend == Backend::cuda ? "cuda" : "cpu"},
+            {"peak_flops_per_s", peaks},
+            {"memory_bandwidth_bytes_per_s", device.memory_bandwidth.value()},
+            {"memory_bytes", device.memory.value()},
+            {"cache_bytes", device.cache.value()},
+            {"framework_base_bytes", device.framework_base.value()},
+            {"dispatch_s", device.dispatch.value()}};
+  if (!device.architecture.empty()) line["architecture"] = device.architecture;
+  if (device.multiprocessors > 0) line["multiprocessors"] = device.multiprocessors;
+  return line;
 }
 
 Line point_to_point_line(const PointToPointSample& s) {
@@ -123,14 +128,35 @@ KernelSample kernel(const JsonValue& v, const std::vector<std::string>& sources)
   return sample;
 }
 
+// One kernel a row: the sizes of the template, then the time.
+void kernel_table(const JsonValue& v, const std::vector<std::string>& sources, std::vector<KernelSample>& kernels) {
+  v.only({"key", "source", "rows"});
+  const auto pattern = KernelTemplate::parse(v.text("key"));
+  if (!pattern) return v.reject(pattern.error().message, "key");
+  const std::string source = source_of(v, sources);
+  std::vector<std::int64_t> sizes(pattern->size_count());
+  v.each("rows", [&](const JsonValue& row) {
+    const std::vector<double> numbers = row.as_numbers(Sign::positive);
+    if (numbers.size() != sizes.size() + 1)
+      return row.reject(fmt::format("must hold {} sizes and a time", sizes.size()));
+    std::transform(numbers.begin(), numbers.end() - 1, sizes.begin(), [](double n) { return std::llround(n); });
+    KernelSample& sample = kernels.emplace_back();
+    sample.key = pattern->with(sizes);
+    sample.time = Seconds{numbers.back()};
+    sample.source = source;
+  });
+}
+
 Device device(const JsonValue& v) {
-  v.only({"name", "backend", "peak_flops_per_s", "memory_bandwidth_bytes_per_s", "memory_bytes", "cache_bytes",
-          "framework_base_bytes", "dispatch_s"});
+  v.only({"name", "backend", "architecture", "multiprocessors", "peak_flops_per_s", "memory_bandwidth_bytes_per_s",
+          "memory_bytes", "cache_bytes", "framework_base_bytes", "dispatch_s"});
   Device d;
   d.name = v.text("name");
   const std::string backend = v.text("backend");
   if (backend != "cpu" && backend != "cuda") v.reject("must be \"cpu\" or \"cuda\"", "backend");
   d.backend = backend == "cpu" ? Backend::cpu : Backend::cuda;
+  d.architecture = v.text_or("architecture", {});
+  d.multiprocessors = v.integer_or("multiprocessors", 0, 0);
   v.members("peak_flops_per_s", [&](const std::string& name, const JsonValue& peak) {
     const auto dtype = parse_dtype(name);
     if (!dtype) return peak.reject("is not an element type");
@@ -183,8 +209,9 @@ std::map<std::string, std::string> texts(const JsonValue& root, std::string_view
 }
 
 Calibration calibration(const JsonValue& root) {
-  root.only({"schema", "date", "source", "machine", "libraries", "ranks_per_node", "threads", "device",
-             "step_overhead_per_operation_s", "sources", "kernels", "point_to_point", "collectives", "overlap", "io", "steps"});
+  root.only({"schema", "date", "source", "machine", "libraries", "ranks_per_node", "threads", "device", "donors",
+             "step_overhead_per_operation_s", "sources", "kernels", "kernel_tables", "point_to_point", "collectives",
+             "overlap", "io", "steps"});
   Calibration c;
   c.machine = texts(root, "machine");
   c.libraries = texts(root, "libraries");
@@ -196,7 +223,9 @@ Calibration calibration(const JsonValue& root) {
   c.step_overhead_per_operation = Seconds{root.number_or("step_overhead_per_operation_s", Sign::not_negative, 0)};
   std::vector<std::string> sources;
   root.each("sources", [&](const JsonValue& v) { sources.push_back(v.as_text()); });
+  root.each("donors", [&](const JsonValue& v) { c.donors.push_back(v.as_text()); });
   root.each("kernels", [&](const JsonValue& v) { c.kernels.push_back(kernel(v, sources)); });
+  root.each("kernel_tables", [&](const JsonValue& v) { kernel_table(v, sources, c.kernels); });
   root.each("point_to_point", [&](const JsonValue& v) { c.point_to_point.push_back(point_to_point(v)); });
   root.each("collectives", [&](const JsonValue& v) { c.collectives.push_back(collective(v, sources)); });
   root.each("overlap", [&](const JsonValue& v) {
@@ -243,6 +272,7 @@ std::string write(const Calibration& c) {
   member("ranks_per_node", c.ranks_per_node);
   member("threads", c.threads);
   member("device", device_line(c.device));
+  if (!c.donors.empty()) member("donors", Line(c.donors));
   member("step_overhead_per_operation_s", c.step_overhead_per_operation.value());
   text += array("sources", sources.list(), [](const std::string& s) { return Line(s); });
   text += kernels;

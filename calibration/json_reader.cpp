@@ -138,6 +138,17 @@ std::string JsonValue::as_text() const {
   return {};
 }
 double JsonValue::as_number(Sign sign) const { return checked(value_, sign, {}); }
+std::vector<double> JsonValue::as_numbers(Sign sign) const {
+  std::vector<double> numbers;
+  const json& array = as_json(value_);
+  if (!array.is_array()) {
+    reject("must be an array of numbers");
+    return numbers;
+  }
+  numbers.reserve(array.size());
+  for (const json& element : array) numbers.push_back(checked(&element, sign, {}));
+  return numbers;
+}
 
 void JsonValue::object(std::string_view key, const std::function<void(const JsonValue&)>& read) const {
   const void* value = find(key, true);

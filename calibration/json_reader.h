@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -38,6 +39,7 @@ class JsonValue {
   // This value itself.
   [[nodiscard]] std::string as_text() const;
   [[nodiscard]] double as_number(Sign sign) const;
+  [[nodiscard]] std::vector<double> as_numbers(Sign sign) const;
 
   void only(std::initializer_list<std::string_view> keys) const;
   void reject(std::string message, std::string_view key = {}) const;

@@ -13,6 +13,8 @@ namespace sibyl {
 struct Device {
   std::string name;
   Backend backend = Backend::cuda;
+  std::string architecture;              // devices of one generation: "ampere"; empty where it is not known
+  int multiprocessors = 0;               // streaming multiprocessors, compute units or cores; 0 where it is not known
   std::map<DType, FlopsPerSecond> peak;  // dense, by the type computed in
   BytesPerSecond memory_bandwidth;
   Bytes memory;

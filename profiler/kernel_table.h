@@ -1,11 +1,13 @@
 // KernelTable: how long a kernel takes on one device.
 //
-// An exact sample answers as measured. Otherwise the samples of the same family (operation, pass, type, and what the family
-// says must not be mixed: kernel size, depthwise or not, …) are interpolated in log space over work, bytes and the family's own
-// features; outside their hull, or with too few of them, a roofline fitted to the family (or, with no sample at all,
-// to the device's datasheet) answers with a wide error. Immutable after construction; safe to read from many threads.
+// An exact sample answers as measured. Otherwise the samples of the same family (operation, pass, type, and what the
+// family says must not be mixed: kernel size, depthwise or not, …) are interpolated in log space over work, bytes and
+// the family's own features. Outside their hull, or without any, the answer is estimated: from related families, from
+// another element type, from the same kernel on donor devices, or from the datasheet, whichever is surest. Immutable
+// after construction; safe to read from many threads.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,12 +20,12 @@ namespace sibyl {
 
 struct KernelSample {
   KernelKey key;
-  Seconds time;            // median of one run
-  double spread = 0.0;     // relative: 1.4826 MAD / median
-  int runs = 0;            // timings the median is taken from
-  Bytes workspace;         // most memory held during the run beyond operands and results
-  Bytes kept;              // memory autograd keeps after forward beyond operands and results
-  std::string source;      // "measured here" is empty; else the citation
+  Seconds time;         // median of one run
+  double spread = 0.0;  // relative: 1.4826 MAD / median
+  int runs = 0;         // timings the median is taken from
+  Bytes workspace;      // most memory held during the run beyond operands and results
+  Bytes kept;           // memory autograd keeps after forward beyond operands and results
+  std::string source;   // "measured here" is empty; else the citation
 };
 
 struct KernelEstimate {
@@ -33,9 +35,22 @@ struct KernelEstimate {
   double spread = 0.0;  // of one run from the next, relative: the sample's, or the median of all samples that state one
 };
 
+// What a table holds of one family, and how well the samples there predict each other (leave-one-out, of up to 300).
+struct FamilyCoverage {
+  std::string name;  // "forward convolution 3x3", as far as families are told apart
+  DType dtype = DType::f32;
+  std::size_t samples = 0;
+  Seconds fastest, slowest;
+  double median_error = 0.0, p90_error = 0.0;  // relative; 0 where there are fewer than three samples
+};
+
 class KernelTable {
  public:
-  KernelTable(Device device, std::vector<KernelSample> samples);
+  // Other devices' tables, asked for when a kernel is first needed that the samples do not answer. They are used in the
+  // order given where they are equally sure.
+  using Donors = std::function<std::vector<KernelTable>()>;
+
+  KernelTable(Device device, std::vector<KernelSample> samples, Donors donors = {});
   ~KernelTable();
   KernelTable(const KernelTable&) = default;
   KernelTable(KernelTable&&) noexcept = default;
@@ -45,9 +60,11 @@ class KernelTable {
   [[nodiscard]] const Device& device() const { return device_; }
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] KernelEstimate estimate(const KernelKey& key) const;
+  [[nodiscard]] std::vector<FamilyCoverage> coverage() const;
 
-  // The same kernels on a device that is not there: each takes its time here times the ratio of the two devices'
-  // rooflines, so a kernel gains from what binds it. No such time is called measured; its error grows with the ratio.
+  // The same kernels on a device that is not there: each takes its time here times the ratio of what the two devices
+  // could do at best (interpolation/ideal.h), so a kernel gains from what binds it. No such time is called measured;
+  // its error grows with the ratio.
   [[nodiscard]] KernelTable on(Device device) const;
 
  private:

@@ -1,36 +1,140 @@
-"""Datasheets of the devices whose calibrations are shipped. SI units; dense rates.
+"""Datasheets of the devices whose calibrations are shipped, and which of them were measured by whom. SI units; dense rates.
 
-Peaks, bandwidth and memory: NVIDIA's V100 (2020-01), A100 (2021-06 and 2021-11) and H100 (2023-04) datasheets; last-level cache:
-the Volta, Ampere and Hopper architecture whitepapers. The HBM of an "80 GB" part is 80 GiB.
-framework_base and dispatch are not on a datasheet and not in the sources: a CUDA context with PyTorch's kernels of about 0.5 GB,
-and 5 us of host time per PyTorch operation, are assumptions, and the validation is what judges them.
+Sources: NVIDIA's datasheets and architecture whitepapers (Kepler GK210, Maxwell, Pascal GP100/GP102/GP104, Volta, Turing, Ampere GA100 and
+GA102, Ada, Hopper, Blackwell), AMD's datasheets and CDNA/Vega whitepapers, Intel ARK. Peaks are at the boost clock of the datasheet; tensor
+cores' with f32 accumulation, as training needs it (half of the f16 rate on GeForce cards). Two cards run their kernels above their
+stated boost clock, so their peaks are at what they reach: GTX 1080 Ti 1.91 GHz, TITAN X (Maxwell) 1.19 GHz. A type without a peak is computed in f32.
+Memory: a data-centre "80 GB" is 80 GiB; 141, 180 and 186 GB are decimal.
+framework_base and dispatch are on no datasheet: a CUDA context with PyTorch's kernels of about 0.5 GB, and 5 us of host time per
+PyTorch operation, are assumptions, and the validation is what judges them.
 """
+
+import math
 
 GIB = 2**30
 FRAMEWORK_BASE = 0.5e9
 DISPATCH = 5e-6
 
-V100_SXM2 = {"f64": 7.8e12, "f32": 15.7e12, "f16": 125e12}
-A100 = {"f64": 9.7e12, "f32": 19.5e12, "tf32": 156e12, "f16": 312e12, "bf16": 312e12}
-H100_SXM = {"f64": 34e12, "f32": 67e12, "tf32": 494.7e12, "f16": 989.4e12, "bf16": 989.4e12,
-            "f8e4m3": 1978.9e12, "f8e5m2": 1978.9e12}
+
+def device(name, architecture, units, peak, bandwidth, memory_gib, cache_mib, backend="cuda"):
+    """`units`: streaming multiprocessors (compute units, cores)."""
+    host = backend == "cpu"
+    return {"name": name, "backend": backend, "architecture": architecture, "multiprocessors": units, "peak_flops_per_s": peak,
+            "memory_bandwidth_bytes_per_s": bandwidth, "memory_bytes": memory_gib * GIB, "cache_bytes": cache_mib * 2**20,
+            "framework_base_bytes": 0.0 if host else FRAMEWORK_BASE, "dispatch_s": 0.0 if host else DISPATCH}
 
 
-def device(name, peak, bandwidth, memory_gib, cache_mib):
-    return {"name": name, "backend": "cuda", "peak_flops_per_s": peak, "memory_bandwidth_bytes_per_s": bandwidth,
-            "memory_bytes": memory_gib * GIB, "cache_bytes": cache_mib * 2**20,
-            "framework_base_bytes": FRAMEWORK_BASE, "dispatch_s": DISPATCH}
+def plain(f32, f64):
+    return {"f64": f64, "f32": f32}
 
 
-# name -> (device, names of the device in each source)
+def ampere(f64, f32, tf32, half):
+    return {"f64": f64, "f32": f32, "tf32": tf32, "f16": half, "bf16": half}
+
+
+def fp8(f64, f32, tf32, half):
+    return ampere(f64, f32, tf32, half) | {"f8e4m3": 2 * half, "f8e5m2": 2 * half}
+
+
+V100_SXM2 = plain(15.7e12, 7.8e12) | {"f16": 125e12}
+V100_PCIE = plain(14e12, 7e12) | {"f16": 112e12}
+A100 = ampere(9.7e12, 19.5e12, 156e12, 312e12)
+H100_SXM = fp8(34e12, 67e12, 494.7e12, 989.4e12)
+MI200_GCD = {"f64": 22.6e12, "f32": 45.3e12, "f16": 181e12, "bf16": 181e12}  # f32 on the matrix cores, as rocBLAS computes it
+
+# name -> (device, {source: name there})
 DEVICES = {
-    "v100-sxm2-16gb": (device("NVIDIA V100 SXM2 16GB", V100_SXM2, 900e9, 16, 6),
-                       {"deepbench": "NV_V100", "neusight_memory": "Tesla V100-PCIE-32GB"}),
-    "v100-sxm2-32gb": (device("NVIDIA V100 SXM2 32GB", V100_SXM2, 900e9, 32, 6),
-                       {"deepbench": "NV_V100", "neusight_memory": "Tesla V100-PCIE-32GB"}),
-    "a100-sxm-80gb": (device("NVIDIA A100 SXM 80GB", A100, 2039e9, 80, 40), {"aiconfigurator": "a100_sxm"}),
-    "a100-pcie-40gb": (device("NVIDIA A100 PCIe 40GB", A100, 1555e9, 40, 40), {"neusight": "NVIDIA A100-PCIE-40GB"}),
-    "a100-pcie-80gb": (device("NVIDIA A100 PCIe 80GB", A100, 1935e9, 80, 40), {"neusight": "NVIDIA A100 80GB PCIe"}),
-    "h100-sxm": (device("NVIDIA H100 SXM 80GB", H100_SXM, 3350e9, 80, 50),
+    # Kepler and Maxwell. One GPU of the two on a K80 or M60 board.
+    "k80": (device("NVIDIA K80 (one GK210)", "kepler", 13, plain(4.37e12, 1.46e12), 240e9, 12, 1.5), {}),
+    "m40": (device("NVIDIA M40 12GB", "maxwell", 24, plain(6.8e12, 0.21e12), 288e9, 12, 3), {"deepbench": "NV_M40"}),
+    "m60": (device("NVIDIA M60 (one GM204)", "maxwell", 16, plain(4.82e12, 0.15e12), 160e9, 8, 2), {}),
+    "titan-x-maxwell": (device("NVIDIA TITAN X (Maxwell)", "maxwell", 24, plain(7.31e12, 0.21e12), 336.5e9, 12, 3),
+                        {"deepbench": "NV_TitanX"}),
+    # Pascal
+    "p4": (device("NVIDIA P4", "pascal", 20, plain(5.5e12, 0.17e12), 192e9, 8, 2), {"neusight": "Tesla P4"}),
+    "p100-pcie-16gb": (device("NVIDIA P100 PCIe 16GB", "pascal", 56, plain(9.3e12, 4.7e12) | {"f16": 18.7e12}, 732e9, 16, 4),
+                       {"neusight": "Tesla P100-PCIE-16GB", "deepbench": "NV_P100"}),
+    "p100-sxm2-16gb": (device("NVIDIA P100 SXM2 16GB", "pascal", 56, plain(10.6e12, 5.3e12) | {"f16": 21.2e12}, 732e9, 16, 4), {}),
+    "p40": (device("NVIDIA P40", "pascal", 30, plain(11.76e12, 0.37e12), 346e9, 24, 3), {}),
+    "titan-x-pascal": (device("NVIDIA TITAN X (Pascal)", "pascal", 28, plain(10.97e12, 0.34e12), 480e9, 12, 3),
+                       {"deepbench": "NV_TitanX_Pascal"}),
+    "titan-xp": (device("NVIDIA TITAN Xp", "pascal", 30, plain(12.15e12, 0.38e12), 547.6e9, 12, 3), {"deepbench": "NV_TitanXp"}),
+    "gtx-1080-ti": (device("NVIDIA GeForce GTX 1080 Ti", "pascal", 28, plain(13.7e12, 0.43e12), 484e9, 11, 2.75),
+                    {"deepbench": "NV_1080Ti"}),
+    # Volta and Turing
+    "v100-pcie-16gb": (device("NVIDIA V100 PCIe 16GB", "volta", 80, V100_PCIE, 900e9, 16, 6), {}),
+    "v100-pcie-32gb": (device("NVIDIA V100 PCIe 32GB", "volta", 80, V100_PCIE, 900e9, 32, 6), {"neusight": "Tesla V100-PCIE-32GB"}),
+    "v100-sxm2-16gb": (device("NVIDIA V100 SXM2 16GB", "volta", 80, V100_SXM2, 900e9, 16, 6), {"deepbench": "NV_V100"}),
+    "v100-sxm2-32gb": (device("NVIDIA V100 SXM2 32GB", "volta", 80, V100_SXM2, 900e9, 32, 6), {}),
+    "v100-sxm3-32gb": (device("NVIDIA V100 SXM3 32GB", "volta", 80, V100_SXM2, 900e9, 32, 6), {}),
+    "t4": (device("NVIDIA T4", "turing", 40, plain(8.1e12, 0.25e12) | {"f16": 65e12}, 320e9, 16, 4),
+           {"neusight": "Tesla T4", "deepbench": "NV_T4"}),
+    "quadro-rtx-8000": (device("NVIDIA Quadro RTX 8000", "turing", 72, plain(16.3e12, 0.51e12) | {"f16": 130.5e12}, 672e9, 48, 6), {}),
+    "rtx-2080-ti": (device("NVIDIA GeForce RTX 2080 Ti", "turing", 68, plain(13.45e12, 0.42e12) | {"f16": 53.8e12}, 616e9, 11, 5.5), {}),
+    # Ampere
+    "a100-sxm-40gb": (device("NVIDIA A100 SXM 40GB", "ampere", 108, A100, 1555e9, 40, 40), {}),
+    "a100-sxm-80gb": (device("NVIDIA A100 SXM 80GB", "ampere", 108, A100, 2039e9, 80, 40), {"aiconfigurator": "a100_sxm"}),
+    "a100-pcie-40gb": (device("NVIDIA A100 PCIe 40GB", "ampere", 108, A100, 1555e9, 40, 40), {"neusight": "NVIDIA A100-PCIE-40GB"}),
+    "a100-pcie-80gb": (device("NVIDIA A100 PCIe 80GB", "ampere", 108, A100, 1935e9, 80, 40), {"neusight": "NVIDIA A100 80GB PCIe"}),
+    "a30": (device("NVIDIA A30", "ampere", 56, ampere(5.2e12, 10.3e12, 82e12, 165e12), 933e9, 24, 24), {}),
+    "a10": (device("NVIDIA A10", "ampere-ga102", 72, ampere(0.49e12, 31.2e12, 62.5e12, 125e12), 600e9, 24, 6), {}),
+    "a40": (device("NVIDIA A40", "ampere-ga102", 84, ampere(0.58e12, 37.4e12, 74.8e12, 149.7e12), 696e9, 48, 6), {}),
+    "rtx-a6000": (device("NVIDIA RTX A6000", "ampere-ga102", 84, ampere(0.6e12, 38.7e12, 77.4e12, 154.8e12), 768e9, 48, 6), {}),
+    "rtx-3090": (device("NVIDIA GeForce RTX 3090", "ampere-ga102", 82, ampere(0.56e12, 35.6e12, 35.6e12, 71e12), 936e9, 24, 6), {}),
+    # Ada
+    "l4": (device("NVIDIA L4", "ada", 58, fp8(0.47e12, 30.3e12, 60e12, 121e12), 300e9, 24, 48), {"neusight": "NVIDIA L4"}),
+    "l40s": (device("NVIDIA L40S", "ada", 142, fp8(1.4e12, 91.6e12, 183e12, 362.05e12), 864e9, 48, 96), {"aiconfigurator": "l40s"}),
+    "rtx-4090": (device("NVIDIA GeForce RTX 4090", "ada", 128, fp8(1.29e12, 82.6e12, 82.6e12, 165.2e12), 1008e9, 24, 72), {}),
+    "rtx-6000-ada": (device("NVIDIA RTX 6000 Ada", "ada", 142, fp8(1.4e12, 91.1e12, 182.1e12, 364.2e12), 960e9, 48, 96), {}),
+    # Hopper and Blackwell
+    "h100-sxm": (device("NVIDIA H100 SXM 80GB", "hopper", 132, H100_SXM, 3350e9, 80, 50),
                  {"aiconfigurator": "h100_sxm", "neusight": "NVIDIA H100 80GB HBM3"}),
+    "h100-pcie-80gb": (device("NVIDIA H100 PCIe 80GB", "hopper", 114, fp8(26e12, 51.2e12, 378e12, 756e12), 2039e9, 80, 50), {}),
+    "h200-sxm": (device("NVIDIA H200 SXM 141GB", "hopper", 132, H100_SXM, 4800e9, 141e9 / GIB, 50), {"aiconfigurator": "h200_sxm"}),
+    "b200-sxm": (device("NVIDIA B200 SXM 180GB", "blackwell", 148, fp8(37e12, 75e12, 1125e12, 2250e12), 7700e9, 180e9 / GIB, 126),
+                 {"aiconfigurator": "b200_sxm"}),
+    "gb200": (device("NVIDIA GB200 (one GPU)", "blackwell", 152, fp8(40e12, 80e12, 1250e12, 2500e12), 8000e9, 186e9 / GIB, 126),
+              {"aiconfigurator": "gb200"}),
+    # AMD: PyTorch's HIP devices behave as CUDA's do, so they share its backend. MI250: one of the board's two dies.
+    "mi25": (device("AMD Radeon Instinct MI25", "gcn5", 64, plain(12.3e12, 0.77e12) | {"f16": 24.6e12}, 484e9, 16, 4),
+             {"deepbench": "AMD_MI25"}),
+    "vega-fe": (device("AMD Radeon Vega Frontier Edition", "gcn5", 64, plain(13.1e12, 0.82e12) | {"f16": 26.2e12}, 483e9, 16, 4),
+                {"deepbench": "AMD_VegaFE"}),
+    "mi100": (device("AMD Instinct MI100", "cdna", 120, {"f64": 11.5e12, "f32": 46.1e12, "f16": 184.6e12, "bf16": 92.3e12}, 1228.8e9, 32, 8), {}),
+    "mi210": (device("AMD Instinct MI210", "cdna2", 104, MI200_GCD, 1638.4e9, 64, 8), {}),
+    "mi250": (device("AMD Instinct MI250 (one GCD)", "cdna2", 104, MI200_GCD, 1638.4e9, 64, 8), {}),
+    # Intel
+    "knl-7250": (device("Intel Xeon Phi 7250", "knl", 68, plain(6.09e12, 3.05e12), 450e9, 16, 34, "cpu"),
+                 {"deepbench": "IA_KNL7250"}),
 }
+
+# By vendor, oldest first: how near two devices are is how far apart their architectures stand here.
+LINEAGES = [["kepler", "maxwell", "pascal", "volta", "turing", "ampere", "ampere-ga102", "ada", "hopper", "blackwell"],
+            ["gcn5", "cdna", "cdna2"], ["knl"]]
+
+
+# Cards of 75 W and less, whose power does not last for their boost clock: f32 products on L4 reach 13 of 30 TFLOP/s.
+LOW_POWER = {"NVIDIA P4", "NVIDIA T4", "NVIDIA L4"}
+
+
+def distance(a, b):
+    """Between two devices: generations first, whether power throttles one of them, then how far apart bandwidth and f32 peak are."""
+    def place(d):
+        return next((i, lineage.index(d["architecture"])) for i, lineage in enumerate(LINEAGES) if d["architecture"] in lineage)
+
+    (vendor_a, age_a), (vendor_b, age_b) = place(a), place(b)
+    generations = abs(age_a - age_b) if vendor_a == vendor_b else 10
+    sizes = abs(math.log2(a["memory_bandwidth_bytes_per_s"] / b["memory_bandwidth_bytes_per_s"]))
+    rates = abs(math.log2(a["peak_flops_per_s"]["f32"] / b["peak_flops_per_s"]["f32"]))
+    throttled = 3 * ((a["name"] in LOW_POWER) != (b["name"] in LOW_POWER))
+    return generations + throttled + 0.25 * (sizes + rates)
+
+
+def donors(name, of_each_source=2):
+    """The measured devices whose kernels stand in for those that `name` was not measured with: of each source the nearest."""
+    own, own_names = DEVICES[name]
+    chosen = set()
+    for source in ("aiconfigurator", "neusight", "deepbench"):
+        candidates = [n for n, (d, names) in DEVICES.items() if n != name and source in names and d["backend"] == own["backend"]]
+        chosen.update(sorted(candidates, key=lambda n: distance(own, DEVICES[n][0]))[:of_each_source])
+    return sorted(chosen, key=lambda n: (distance(own, DEVICES[n][0]), n))

@@ -1,4 +1,8 @@
-"""Reads the published CSV files and yields samples: (kernel key, seconds, citation) and collectives as dictionaries."""
+"""Reads the published CSV files and yields samples and collectives.
+
+A sample is (template, sizes, seconds, citation). The template is a kernel's key with $0, $1, ... where its sizes stand, so that kernels of
+one template differ in their sizes alone.
+"""
 
 import csv
 import math
@@ -7,8 +11,8 @@ import re
 
 AICONFIGURATOR = "NVIDIA aiconfigurator (Apache-2.0), systems/data, read 2026-11-21"
 NEUSIGHT = "NeuSight, ASPLOS 2025 (MIT), scripts/asplos/data/dataset: PyTorch 2.1, CUDA 12.1, fp32 without TF32, read 2026-11-21"
-NEUSIGHT_V100 = NEUSIGHT + "; taken on V100 PCIe 32GB, which has the same HBM2 at 900 GB/s: memory-bound kernels only"
-DEEPBENCH = "Baidu DeepBench (Apache-2.0), results/train NV_V100: DGX-1 V100, CUDA 10.1, cuDNN 7.6, read 2026-11-21"
+DEEPBENCH = "Baidu DeepBench (Apache-2.0), results/train, read 2026-11-21: {}"
+DEEPBENCH_NOTES = {"NV_V100": "NV_V100, a DGX-1, CUDA 10.1, cuDNN 7.6"}
 
 
 def rows(folder, name):
@@ -28,25 +32,28 @@ def seconds(text, unit):
     return value
 
 
-def linear(m, n, k, dtype):
-    return f"forward linear[{m}x{k},{n}x{k}]->[{m}x{n}]:{dtype}"
+def sizes(row, *columns):
+    return tuple(int(row[c]) for c in columns)
+
+
+LINEAR = "forward linear[$0x$2,$1x$2]->[$0x$1]:{}"  # sizes: M, N, K
 
 
 def gemm_samples(folder, device):
     dtypes = {"bfloat16": "bf16", "fp8": "f8e4m3"}
     for r in rows(folder, "aiconfigurator_gemm.csv"):
         if r["device"] == device and r["dtype"] in dtypes:
-            yield linear(r["m"], r["n"], r["k"], dtypes[r["dtype"]]), seconds(r["us"], 1e-6), AICONFIGURATOR
+            yield LINEAR.format(dtypes[r["dtype"]]), sizes(r, "m", "n", "k"), seconds(r["us"], 1e-6), AICONFIGURATOR
 
 
 def attention_samples(folder, device):
+    """Repeated rows differ in what the file does not state (the type that keys and values are cached in)."""
     for r in rows(folder, "aiconfigurator_attention_fwd.csv"):
         if r["device"] != device or r["dtype"] != "bfloat16":
             continue
         causal = "(causal=1)" if r["kind"] == "context_attention" else ""
-        q = "x".join((r["batch"], r["heads"], r["seq"], r["head_dim"]))
-        k = "x".join((r["batch"], r["kv_heads"], r["seq"], r["head_dim"]))
-        yield f"forward attention{causal}[{q},{k},{k}]->[{q}]:bf16", seconds(r["us"], 1e-6), AICONFIGURATOR
+        template = f"forward attention{causal}[$0x$1x$3x$4,$0x$2x$3x$4,$0x$2x$3x$4]->[$0x$1x$3x$4]:bf16"
+        yield template, sizes(r, "batch", "heads", "kv_heads", "seq", "head_dim"), seconds(r["us"], 1e-6), AICONFIGURATOR
 
 
 UNARY = {"relu": "unary", "gelu": "unary(kind=gelu)", "tanh": "unary(kind=tanh)",
@@ -54,63 +61,69 @@ UNARY = {"relu": "unary", "gelu": "unary(kind=gelu)", "tanh": "unary(kind=tanh)"
 BINARY = {"add": "binary", "mul": "binary(kind=mul)", "div": "binary(kind=div)", "pow": "binary(kind=pow)"}
 
 
-def neusight_samples(folder, device, memory_bound_only, citation):
+def neusight_samples(folder, device):
     """divu and powu are left out: what they divide by and raise to is not stated."""
+    templates = {op: f"forward {kind}[$0x$1]->[$0x$1]:f32" for op, kind in UNARY.items()}
+    templates |= {op: f"forward {kind}[$0x$1,$0x$1]->[$0x$1]:f32" for op, kind in BINARY.items()}
+    templates["softmax"] = "forward softmax(axis=1)[$0x$1]->[$0x$1]:f32"
+    templates["ln"] = "forward normalization(kind=layer)[$0x$1,$1,$1]->[$0x$1]:f32"
     for r in rows(folder, "neusight_kernels_fp32.csv"):
         if r["device"] != device:
             continue
         op, time = r["op"], seconds(r["ms"], 1e-3)
-        x = f"{r['b']}x{r['h']}"
-        if op == "linear" and not memory_bound_only:
-            yield linear(r["m"], r["n"], r["k"], "f32"), time, citation
-        elif op == "bmm" and not memory_bound_only:
-            b, m, n, k = r["b"], r["m"], r["n"], r["k"]
-            yield f"forward matmul[{b}x{m}x{k},{b}x{k}x{n}]->[{b}x{m}x{n}]:f32", time, citation
-        elif op in UNARY:
-            yield f"forward {UNARY[op]}[{x}]->[{x}]:f32", time, citation
-        elif op in BINARY:
-            yield f"forward {BINARY[op]}[{x},{x}]->[{x}]:f32", time, citation
-        elif op == "softmax":
-            yield f"forward softmax(axis=1)[{x}]->[{x}]:f32", time, citation
-        elif op == "ln":
-            yield f"forward normalization(kind=layer)[{x},{r['h']},{r['h']}]->[{x}]:f32", time, citation
+        if op == "linear":
+            yield LINEAR.format("f32"), sizes(r, "m", "n", "k"), time, NEUSIGHT
+        elif op == "bmm":
+            yield "forward matmul[$0x$1x$3,$0x$3x$2]->[$0x$1x$2]:f32", sizes(r, "b", "m", "n", "k"), time, NEUSIGHT
+        elif op in templates:
+            yield templates[op], sizes(r, "b", "h"), time, NEUSIGHT
 
 
+# fp16_pseudo (P100: stored in f16, computed in f32) is no type that training computes in here, and is left out.
 DEEPBENCH_DTYPE = {"fp32": "f32", "fp16_mixed": "f16"}
+
+
+def deepbench(device):
+    return DEEPBENCH.format(DEEPBENCH_NOTES.get(device, device))
 
 
 def deepbench_gemm_samples(folder, device):
     """cuBLAS is column-major: C[m,n] = op(A) op(B) is, row-major, y[n,m] = x[n,k] w."""
+    templates = {"TN": LINEAR, "NN": "forward linear(weight_kn=1)[$0x$2,$2x$1]->[$0x$1]:{}",
+                 "NT": "backward:01 linear[$2x$1,$0x$1]->[$2x$0]:{}"}  # dW[n,m] = dy[k,n]^T x[k,m]
     for r in rows(folder, "deepbench_gemm.csv"):
         if r["device"] != device or r["dtype"] not in DEEPBENCH_DTYPE or not is_time(r["ms"]):
             continue
-        m, n, k, dtype = r["m"], r["n"], r["k"], DEEPBENCH_DTYPE[r["dtype"]]
-        time = seconds(r["ms"], 1e-3)
-        layout = r["trans_a"] + r["trans_b"]
-        if layout == "TN":
-            yield linear(n, m, k, dtype), time, DEEPBENCH
-        elif layout == "NN":
-            yield f"forward linear(weight_kn=1)[{n}x{k},{k}x{m}]->[{n}x{m}]:{dtype}", time, DEEPBENCH
-        elif layout == "NT":  # dW[n,m] = dy[k,n]^T x[k,m]
-            yield f"backward:01 linear[{k}x{m},{n}x{m}]->[{k}x{n}]:{dtype}", time, DEEPBENCH
+        template = templates.get(r["trans_a"] + r["trans_b"])
+        if template:
+            yield template.format(DEEPBENCH_DTYPE[r["dtype"]]), sizes(r, "n", "m", "k"), seconds(r["ms"], 1e-3), deepbench(device)
 
 
 def deepbench_convolution_samples(folder, device):
+    columns = ("w", "h", "c", "n", "k", "s_filter_w", "r_filter_h", "pad_w", "pad_h", "stride_w", "stride_h")
     for r in rows(folder, "deepbench_conv.csv"):
         if r["device"] != device or r["dtype"] not in DEEPBENCH_DTYPE:
             continue
-        v = {c: int(r[c]) for c in ("w", "h", "c", "n", "k", "s_filter_w", "r_filter_h", "pad_w", "pad_h", "stride_w",
-                                    "stride_h")}
-        p = (v["h"] + 2 * v["pad_h"] - v["r_filter_h"]) // v["stride_h"] + 1
-        q = (v["w"] + 2 * v["pad_w"] - v["s_filter_w"]) // v["stride_w"] + 1
-        pad = f"{v['pad_h']}x{v['pad_w']}"
-        window = f"{v['r_filter_h']}x{v['s_filter_w']}"
-        signature = (f"convolution(kernel={window},stride={v['stride_h']}x{v['stride_w']},dilation=1x1,pad_begin={pad},"
-                     f"pad_end={pad})[{v['n']}x{v['c']}x{v['h']}x{v['w']},{v['k']}x{v['c']}x{window}]"
-                     f"->[{v['n']}x{v['k']}x{p}x{q}]:{DEEPBENCH_DTYPE[r['dtype']]}")
+        w, h, c, n, k, s, t, pad_w, pad_h, stride_w, stride_h = sizes(r, *columns)
+        p = (h + 2 * pad_h - t) // stride_h + 1
+        q = (w + 2 * pad_w - s) // stride_w + 1
+        signature = (f"convolution(kernel={t}x{s},stride={stride_h}x{stride_w},dilation=1x1,pad_begin={pad_h}x{pad_w},"
+                     f"pad_end={pad_h}x{pad_w})[$0x$1x$2x$3,$4x$1x{t}x{s}]->[$0x$4x$5x$6]:{DEEPBENCH_DTYPE[r['dtype']]}")
         for key, column in (("forward", "fwd_ms"), ("backward:10", "bwd_data_ms"), ("backward:01", "bwd_weight_ms")):
             if is_time(r[column]):
-                yield f"{key} {signature}", seconds(r[column], 1e-3), DEEPBENCH
+                yield f"{key} {signature}", (n, c, h, w, k, p, q), seconds(r[column], 1e-3), deepbench(device)
+
+
+def kernel_samples(folder, names):
+    """All samples of the device that the sources call `names`."""
+    if device := names.get("aiconfigurator"):
+        yield from gemm_samples(folder, device)
+        yield from attention_samples(folder, device)
+    if device := names.get("neusight"):
+        yield from neusight_samples(folder, device)
+    if device := names.get("deepbench"):
+        yield from deepbench_gemm_samples(folder, device)
+        yield from deepbench_convolution_samples(folder, device)
 
 
 def collective_samples(folder, device):

@@ -1,9 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
+#include "base/quantity.h"
+#include "base/statistics.h"
 #include "calibration/cluster.h"
 #include "models/zoo/zoo.h"
 #include "oracle/cli/console.h"
@@ -14,6 +18,8 @@
 
 namespace sibyl::cli {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct Check {
   std::string name;
@@ -61,20 +67,81 @@ std::vector<Check> examine() {
       {"threads", true, fmt::format("{} hardware threads", std::thread::hardware_concurrency())}};
 }
 
+// A shipped calibration: what was measured, and how well it predicts what was not.
+struct Shipped {
+  std::string name;
+  Calibration calibration;
+  std::vector<FamilyCoverage> families;
+};
+
+Result<std::vector<Shipped>> shipped() {
+  std::vector<Shipped> all;
+  for (const std::string& name : shipped_calibrations()) {
+    SIBYL_TRY(Calibration calibration, shipped_calibration(name));
+    std::vector<FamilyCoverage> families = kernel_table(calibration).coverage();
+    all.push_back({name, std::move(calibration), std::move(families)});
+  }
+  return all;
+}
+
+std::string types_of(const std::vector<FamilyCoverage>& families) {
+  std::set<DType> types;
+  for (const FamilyCoverage& f : families) types.insert(f.dtype);
+  std::vector<std::string_view> names;
+  for (const DType type : types) names.push_back(to_string(type));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// The median over families of their leave-one-out medians, and the widest range of times.
+std::string summary_of(const Shipped& one) {
+  if (one.families.empty())
+    return fmt::format("datasheet only; estimated from {}", fmt::join(one.calibration.donors, ", "));
+  std::vector<double> errors;
+  Seconds fastest = one.families.front().fastest, slowest = one.families.front().slowest;
+  for (const FamilyCoverage& f : one.families) {
+    if (f.samples >= 3) errors.push_back(f.median_error);
+    fastest = std::min(fastest, f.fastest), slowest = std::max(slowest, f.slowest);
+  }
+  return fmt::format("{} kernels of {} families, {}, {} to {}, left out they are off by {:.1f} %",
+                     one.calibration.kernels.size(), one.families.size(), types_of(one.families), to_string(fastest),
+                     to_string(slowest), 100 * median(errors));
+}
+
+Json coverage_of(const Shipped& one) {
+  Json families = Json::array();
+  for (const FamilyCoverage& f : one.families)
+    families.push_back({{"kernels", f.name},
+                        {"type", to_string(f.dtype)},
+                        {"samples", f.samples},
+                        {"fastest_s", f.fastest.value()},
+                        {"slowest_s", f.slowest.value()},
+                        {"median_error", f.samples >= 3 ? Json(f.median_error) : Json()},
+                        {"p90_error", f.samples >= 3 ? Json(f.p90_error) : Json()}});
+  return {{"name", one.name},
+          {"device", one.calibration.device.name},
+          {"kernels", one.calibration.kernels.size()},
+          {"donors", one.calibration.donors},
+          {"families", std::move(families)}};
+}
+
 Result<int> run(const Arguments& arguments) {
   const std::vector<Check> checks = examine();
+  SIBYL_TRY(const std::vector<Shipped> calibrations, shipped());
   if (arguments.has("--json")) {
-    nlohmann::ordered_json json = {
-        {"schema", "sibyl-doctor"}, {"version", 1}, {"checks", nlohmann::ordered_json::array()}};
+    Json json = {
+        {"schema", "sibyl-doctor"}, {"version", 1}, {"checks", Json::array()}, {"calibrations", Json::array()}};
     for (const Check& check : checks)
       json["checks"].push_back({{"name", check.name}, {"works", check.works}, {"detail", check.detail}});
-    SIBYL_CHECK(print(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"));
+    for (const Shipped& one : calibrations) json["calibrations"].push_back(coverage_of(one));
+    SIBYL_CHECK(print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
     return 0;
   }
   const Paint paint(text_style(arguments));
   std::string text;
   for (const Check& check : checks)
     text += fmt::format("{}  {:<10} {}\n", check.works ? "yes" : paint.alarm("no "), check.name, check.detail);
+  text += "\nCalibrations shipped (`sibyl kernels NAME` shows each family of one):\n";
+  for (const Shipped& one : calibrations) text += fmt::format("     {:<16} {}\n", one.name, summary_of(one));
   SIBYL_CHECK(print(text));
   return 0;
 }

@@ -26,6 +26,7 @@ Verb trace_verb();
 Verb export_verb();
 Verb zoo_verb();
 Verb clusters_verb();
+Verb kernels_verb();
 Verb doctor_verb();
 Verb calibrate_verb();
 Verb train_verb();

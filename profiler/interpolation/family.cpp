@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <initializer_list>
-#include <optional>
 #include <type_traits>
 
 namespace sibyl::interpolation {
@@ -46,8 +45,8 @@ std::uint32_t number(Enum value) {
 
 enum GemmVariant : std::uint32_t { weight_nk, weight_kn, gradient_x, gradient_w, batched };
 
-Place gemm(DType dtype, double m, double n, double k, double batch, std::uint32_t variant) {
-  return {{gemm_operation, Pass::forward, 0, dtype, 0}, features({m, n, k, batch}), variant};
+Place gemm(DType dtype, const Product& p) {
+  return {{gemm_operation, Pass::forward, 0, dtype, 0}, features({p.m, p.n, p.k, p.batch}), p.layout};
 }
 
 struct LinearSizes {
@@ -59,45 +58,48 @@ LinearSizes sizes(const Linear&, const Signature& s) {
   return {std::max(1.0, elements(s.inputs, 0) / std::max(1.0, k)), extent_from_back(y, 0), k};
 }
 
-void set_place(const Linear& op, const KernelKey& key, Place& p) {
+std::optional<Product> product(const Linear& op, const KernelKey& key) {
   const auto [m, n, k] = sizes(op, key.signature);
-  const DType dtype = key.signature.dtype;
-  if (key.pass == Pass::forward)
-    p = gemm(dtype, m, n, k, 1, op.weight_kn ? weight_kn : weight_nk);
-  else if (key.gradients == 1)
-    p = gemm(dtype, m, k, n, 1, gradient_x);
-  else if (key.gradients == 2)
-    p = gemm(dtype, n, k, m, 1, gradient_w);
-  else
-    p.features = features({m, n, k});
+  if (key.pass == Pass::forward) return Product{m, n, k, 1, op.weight_kn ? weight_kn : weight_nk};
+  if (key.gradients == 1) return Product{m, k, n, 1, gradient_x};
+  if (key.gradients == 2) return Product{n, k, m, 1, gradient_w};
+  return std::nullopt;
 }
 
-void set_place(const MatMul&, const KernelKey& key, Place& p) {
-  const Shape &a = shape_of(key.signature.inputs, 0), &y = shape_of(key.signature.outputs, 0);
+void set_place(const Linear& op, const KernelKey& key, Place& p) {
+  if (const auto one = product(op, key)) {
+    p = gemm(key.signature.dtype, *one);
+    return;
+  }
+  const auto [m, n, k] = sizes(op, key.signature);
+  p.features = features({m, n, k});
+}
+
+Product sizes(const MatMul&, const Signature& s) {
+  const Shape &a = shape_of(s.inputs, 0), &y = shape_of(s.outputs, 0);
   const double m = extent_from_back(y, 1), n = extent_from_back(y, 0), k = extent_from_back(a, 0);
-  const double batch = std::max(1.0, elements(key.signature.outputs, 0) / std::max(1.0, m * n));
-  const DType dtype = key.signature.dtype;
-  const std::uint32_t variant = batch > 1 ? batched : weight_kn;
-  if (key.pass == Pass::forward)
-    p = gemm(dtype, m, n, k, batch, variant);
-  else if (key.gradients == 1)
-    p = gemm(dtype, m, k, n, batch, batch > 1 ? batched : gradient_x);
-  else if (key.gradients == 2)
-    p = gemm(dtype, k, n, m, batch, batch > 1 ? batched : gradient_w);
-  else
-    p.features = features({m, n, k, batch});
+  return {m, n, k, std::max(1.0, elements(s.outputs, 0) / std::max(1.0, m * n)), 0};
+}
+
+std::optional<Product> product(const MatMul& op, const KernelKey& key) {
+  const auto [m, n, k, batch, unused] = sizes(op, key.signature);
+  auto layout = [many = batch > 1](std::uint32_t of_one) { return many ? std::uint32_t{batched} : of_one; };
+  if (key.pass == Pass::forward) return Product{m, n, k, batch, layout(weight_kn)};
+  if (key.gradients == 1) return Product{m, k, n, batch, layout(gradient_x)};
+  if (key.gradients == 2) return Product{k, n, m, batch, layout(gradient_w)};
+  return std::nullopt;
+}
+
+void set_place(const MatMul& op, const KernelKey& key, Place& p) {
+  if (const auto one = product(op, key)) {
+    p = gemm(key.signature.dtype, *one);
+    return;
+  }
+  const Product s = sizes(op, key.signature);
+  p.features = features({s.m, s.n, s.k, s.batch});
 }
 
 // ---- convolution: y[N, K, P, Q] = x[N, C, H, W] * w[K, C/groups, R, S]
-
-enum ConvolutionCategory : std::uint32_t {
-  pointwise = 1,
-  strided = 2,
-  depthwise = 4,
-  grouped = 8,
-  transposed = 16,
-  rank = 32
-};
 
 struct ConvolutionSizes {
   double pixels, c, k, window, groups;  // of the output (of the input when transposed): N * P * Q
@@ -220,75 +222,16 @@ void set_place(const auto&, const KernelKey& key, Place& p) {
   p.features = features({elements(key.signature.inputs, 0), elements(key.signature.outputs, 0)});
 }
 
-// ---- relations
-
-// An implicit GEMM: what a convolution costs where no convolution was measured in this element type.
-Place as_gemm(const Convolution& op, const KernelKey& key) {
+// A convolution as the product that computes it (implicit GEMM).
+std::optional<Product> product(const Convolution& op, const KernelKey& key) {
   const auto s = sizes(op, key.signature);
   const double depth = s.c * s.window;
-  const DType dtype = key.signature.dtype;
-  if (key.pass == Pass::backward && key.gradients == 1) return gemm(dtype, s.pixels, depth, s.k, s.groups, gradient_x);
-  if (key.pass == Pass::backward && key.gradients == 2) return gemm(dtype, s.k, depth, s.pixels, s.groups, gradient_w);
-  return gemm(dtype, s.pixels, s.k, depth, s.groups, weight_nk);
-}
-
-// Predicting V100's convolutions from its matrix products alone gives 0.7 to 1.1 of their times (medians of six
-// groups), with 40 % spread.
-constexpr double convolution_over_gemm = 1.2;
-constexpr double convolution_over_gemm_error = 0.4;
-
-std::vector<Relative> convolution_relations(const Convolution& op, const KernelKey& key, const Place& own) {
-  std::vector<Relative> relatives;
-  auto add = [&](Pass pass, std::uint8_t gradients, std::uint32_t flip) {
-    Place p = own;
-    p.family.pass = pass;
-    p.family.gradients = gradients;
-    p.family.category ^= flip;
-    relatives.push_back({p});
-  };
-  const auto [pass, gradients] = std::pair(own.family.pass, own.family.gradients);
-  for (const std::uint32_t flip : {std::uint32_t{strided}, std::uint32_t{pointwise}, pointwise | strided})
-    add(pass, gradients, flip);
-  if (pass == Pass::backward)
-    for (const std::uint32_t flip : {0U, std::uint32_t{strided}, std::uint32_t{pointwise}, pointwise | strided})
-      add(Pass::forward, 0, flip);
-  if (op.groups == 1) relatives.push_back({as_gemm(op, key), convolution_over_gemm, convolution_over_gemm_error});
-  return relatives;
-}
-
-template <class Op>
-std::uint8_t index_of() {
-  return static_cast<std::uint8_t>(Attributes{Op{}}.index());
-}
-
-// What ranks do of an operation that they share reads and writes much as the operation does.
-std::optional<Relative> shared_operation(const Attributes& attributes, Place p) {
-  constexpr double error = 0.4;
-  constexpr std::uint8_t all_gradients = 7;
-  const auto* embedding = std::get_if<Embedding>(&attributes);
-  p.family.category = 0;
-  if (embedding && embedding->partial) return Relative{p, 1.0, error};
-  if (std::holds_alternative<ClassStatistics>(attributes)) {
-    p.family.operation = index_of<CrossEntropy>();
-    return Relative{p, 1.0, error};
-  }
-  if (std::holds_alternative<BatchStatistics>(attributes) || std::holds_alternative<BatchNormalize>(attributes)) {
-    p.family.operation = index_of<Normalization>();
-    p.family.category = number(NormalizationKind::batch);
-    if (p.family.pass == Pass::backward) p.family.gradients = all_gradients;
-    return Relative{p, 1.0, error};
-  }
+  if (key.pass == Pass::forward) return Product{s.pixels, s.k, depth, s.groups, weight_nk};
+  if (key.gradients == 1) return Product{s.pixels, depth, s.k, s.groups, gradient_x};
+  if (key.gradients == 2) return Product{s.k, depth, s.pixels, s.groups, gradient_w};
   return std::nullopt;
 }
-
-// Elementwise kernels of one pass are bound by memory alike: any other kind says more than the datasheet does.
-void add_other_kinds(const Place& own, std::vector<Relative>& relatives, std::size_t kinds, std::uint32_t step) {
-  for (std::uint32_t kind = 0; kind < kinds; ++kind) {
-    Place p = own;
-    p.family.category = kind * step + own.family.category % step;
-    if (p.family != own.family) relatives.push_back({p});
-  }
-}
+std::optional<Product> product(const auto&, const KernelKey&) { return std::nullopt; }
 
 }  // namespace
 
@@ -300,34 +243,10 @@ Place place(const KernelKey& key) {
   return p;
 }
 
-std::vector<Relative> related(const KernelKey& key) {
-  const Place own = place(key);
-  if (own.family.operation == gemm_operation) return {};
-  if (const auto* convolution = std::get_if<Convolution>(&key.signature.attributes))
-    return convolution_relations(*convolution, key, own);
+Place place(DType dtype, const Product& p) { return gemm(dtype, p); }
 
-  std::vector<Relative> relatives;
-  auto with_kinds = [&](const Place& base) {
-    if (std::holds_alternative<Unary>(key.signature.attributes))
-      add_other_kinds(base, relatives, enum_names(UnaryKind{}).size(), 1);
-    if (std::holds_alternative<Binary>(key.signature.attributes))
-      add_other_kinds(base, relatives, enum_names(BinaryKind{}).size(), 2);
-  };
-  with_kinds(own);
-  if (key.pass == Pass::backward) {
-    for (std::uint8_t gradients = 1; gradients < 8; ++gradients) {
-      Place p = own;
-      p.family.gradients = gradients;
-      if (p.family != own.family) relatives.push_back({p});
-    }
-    Place forward = own;
-    forward.family.pass = Pass::forward;
-    forward.family.gradients = 0;
-    relatives.push_back({forward});
-    with_kinds(forward);
-  }
-  if (const auto shared = shared_operation(key.signature.attributes, own)) relatives.push_back(*shared);
-  return relatives;
+std::optional<Product> as_product(const KernelKey& key) {
+  return std::visit([&](const auto& op) { return product(op, key); }, key.signature.attributes);
 }
 
 }  // namespace sibyl::interpolation

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "profiler/kernel_key.h"
@@ -38,16 +39,24 @@ struct Place {
 
 Place place(const KernelKey& key);
 
-// Where to look when the family has no samples: what a kernel there takes relative to its roofline, this one takes
-// `slowdown` times, give or take `error`.
-struct Relative {
-  Place place;
-  double slowdown = 1.0;
-  double error = 0.2;
+// The categories of a convolution's family, added up.
+enum ConvolutionCategory : std::uint32_t {
+  pointwise = 1,
+  strided = 2,
+  depthwise = 4,
+  grouped = 8,
+  transposed = 16,
+  rank = 32
 };
 
-// Best first; the same element type always.
-std::vector<Relative> related(const KernelKey& key);
+// The matrix product that a kernel is, or that a convolution amounts to: y[M, N] = a[M, K] b[K, N], `batch` times.
+// Nothing where the kernel is none, or several of them.
+struct Product {
+  double m = 1, n = 1, k = 1, batch = 1;
+  std::uint32_t layout = 0;  // the variant of its place
+};
+std::optional<Product> as_product(const KernelKey& key);
+Place place(DType dtype, const Product& product);
 
 }  // namespace sibyl::interpolation
 

@@ -70,7 +70,9 @@ FamilyFit::FamilyFit(std::vector<FitPoint> points) {
     distances.push_back(std::sqrt(points_.nearest(points_[i], 1, index).front().squared_distance));
   }
   // A normal error's median is 0.674 and its 90 % point 1.645 standard deviations; heavy tails make the second larger.
-  error_ = std::max({quantile(residuals, 0.5) / 0.674, quantile(residuals, 0.9) / 1.645, 0.01});
+  median_error_ = quantile(residuals, 0.5);
+  p90_error_ = quantile(residuals, 0.9);
+  error_ = std::max({median_error_ / 0.674, p90_error_ / 1.645, 0.01});
   typical_distance_ = std::max(quantile(distances, 0.5), 0.1);
 }
 

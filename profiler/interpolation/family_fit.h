@@ -35,14 +35,17 @@ class FamilyFit {
   // What the others say of sample `i`.
   [[nodiscard]] FitAnswer without(std::uint32_t i) const { return answer(points_[i], i); }
   [[nodiscard]] std::size_t size() const { return points_.size(); }
-  [[nodiscard]] double y(std::uint32_t i) const { return y_[i]; }
+  // Leave-one-out errors of y: relative errors of time, where they are small. 0 of fewer than three samples.
+  [[nodiscard]] double median_error() const { return median_error_; }
+  [[nodiscard]] double p90_error() const { return p90_error_; }
 
  private:
   [[nodiscard]] FitAnswer answer(const Site& query, std::uint32_t skip) const;
 
   NearestSites points_;
   std::vector<double> y_, workspace_, kept_;
-  double error_ = 0.0;             // leave-one-out
+  double median_error_ = 0.0, p90_error_ = 0.0;
+  double error_ = 0.0;             // the standard deviation that they stand for
   double typical_distance_ = 0.0;  // to the nearest other sample
 };
 

@@ -142,5 +142,38 @@ TEST(CalibrationText, SaysThatAFileIsTruncatedAndOnWhichLine) {
   EXPECT_EQ(error.where, "x.json:" + std::to_string(1 + std::count(half.begin(), half.end(), '\n')));
 }
 
+const std::string device_alone =
+    R"({"schema":"sibyl.calibration/1","device":{"name":"d","backend":"cuda","memory_bandwidth_bytes_per_s":1e12,"memory_bytes":1e9})";
+
+TEST_F(CalibrationFile, HoldsTablesOfKernels) {
+  const auto read = calibration_codec::read(
+      device_alone + R"(,"sources":["a paper"],"kernel_tables":[{"key":"forward copy[$0x$1]->[$0x$1]:f32","source":0,)"
+                     R"("rows":[[2,3,1e-6],[4,3,2e-6]]}]})",
+      "x.json");
+  ASSERT_TRUE(read) << to_string(read.error());
+  ASSERT_EQ(read->kernels.size(), 2U);
+  EXPECT_EQ(to_string(read->kernels[1].key), "forward copy[4x3]->[4x3]:f32");
+  EXPECT_EQ(read->kernels[1].time, Seconds{2e-6});
+  EXPECT_EQ(read->kernels[1].source, "a paper");
+}
+
+TEST_F(CalibrationFile, SaysWhereATableIsWrong) {
+  const auto where = [](const std::string& tables) {
+    return error_of(device_alone + ",\"kernel_tables\":[" + tables + "]}").where;
+  };
+  EXPECT_EQ(where(R"({"key":"forward copy[$0]->[$0]:f32","rows":[[2,1e-6],[2,3,1e-6]]})"),
+            "x.json: $.kernel_tables[0].rows[1]");
+  EXPECT_EQ(where(R"({"key":"forward copy[$0]->[$0]:f32","rows":[[2,-1]]})"), "x.json: $.kernel_tables[0].rows[0]");
+  EXPECT_EQ(where(R"({"key":"forward abacus[$0]->[$0]:f32","rows":[]})"), "x.json: $.kernel_tables[0].key");
+  EXPECT_EQ(where(R"({"key":"forward copy[$0]->[$0]:f32","rows":[7]})"), "x.json: $.kernel_tables[0].rows[0]");
+}
+
+TEST_F(CalibrationFile, RefusesADonorThatIsNotShipped) {
+  std::ofstream(file("d.json")) << device_alone << R"(,"donors":["t4","abacus"]})";
+  const auto read = load_calibration(file("d.json"));
+  ASSERT_FALSE(read);
+  EXPECT_TRUE(read.error().where.ends_with("d.json: $.donors[1]")) << read.error().where;
+}
+
 }  // namespace
 }  // namespace sibyl

@@ -2,21 +2,115 @@
 #include <gtest/gtest.h>
 
 #include "calibration/cluster.h"
+#include "calibration/device_names.h"
+#include "calibration/shipped.h"
+#include "profiler/interpolation/family.h"
 
 namespace sibyl {
 namespace {
 
 TEST(Shipped, CalibrationsAreSoundAndCited) {
-  EXPECT_THAT(shipped_calibrations(), testing::ElementsAre("a100-pcie-40gb", "a100-pcie-80gb", "a100-sxm-80gb",
-                                                           "h100-sxm", "v100-sxm2-16gb", "v100-sxm2-32gb"));
+  std::size_t measured = 0, bytes = 0;
   for (const std::string& name : shipped_calibrations()) {
     const auto c = shipped_calibration(name);
     ASSERT_TRUE(c) << to_string(c.error());
-    EXPECT_GT(c->kernels.size(), 1000U) << name;
+    measured += c->kernels.empty() ? 0 : 1;
     for (const KernelSample& sample : c->kernels) ASSERT_FALSE(sample.source.empty()) << name;
-    EXPECT_EQ(c->device.backend, Backend::cuda);
+    EXPECT_FALSE(c->kernels.empty() && c->donors.empty()) << name << " knows nothing";
+    EXPECT_FALSE(c->device.architecture.empty()) << name;
+    EXPECT_GT(c->device.multiprocessors, 0) << name;
+    EXPECT_GT(c->device.peak.at(DType::f32).value(), 1e12) << name;
+    EXPECT_GT(c->device.cache.value(), 1e6) << name;
+    bytes += shipped::find(shipped::Kind::calibration, name)->size();
   }
+  EXPECT_GE(measured, 12U);
+  EXPECT_LT(bytes, 15'000'000U);
   EXPECT_FALSE(shipped_calibration("abacus"));
+}
+
+double tensor_bytes(const KernelKey& key) {
+  double elements = 0;
+  for (const auto* shapes : {&key.signature.inputs, &key.signature.outputs})
+    for (const Shape& shape : *shapes) elements += static_cast<double>(element_count(shape));
+  return elements * size_in_bytes(key.signature.dtype);
+}
+
+// Winograd's F(4x4, 3x3) needs a quarter of the multiplications; windows wider than 1x1 at stride 1 may use it.
+bool may_skip_multiplications(const KernelKey& key) {
+  const auto* op = std::get_if<Convolution>(&key.signature.attributes);
+  return op && op->kernel != Ints{1, 1} && op->stride == Ints{1, 1};
+}
+
+// Whoever timed them: no product exceeds the peak, and what does not fit the cache twice over comes at memory's rate at
+// best.
+TEST(Shipped, NoKernelBeatsItsDatasheet) {
+  for (const std::string& name : shipped_calibrations()) {
+    const auto c = shipped_calibration(name);
+    ASSERT_TRUE(c);
+    const Device& d = c->device;
+    for (const KernelSample& sample : c->kernels) {
+      const DType dtype = sample.key.signature.dtype;
+      const auto peak = d.peak.contains(dtype) ? d.peak.at(dtype) : d.peak.at(DType::f32);
+      if (const auto product = interpolation::as_product(sample.key)) {
+        const double flops = 2 * product->m * product->n * product->k * product->batch;
+        const double least = flops / peak.value() / (may_skip_multiplications(sample.key) ? 4 : 1);
+        ASSERT_GE(sample.time.value(), least) << name << ": " << to_string(sample.key);
+      }
+      const double from_memory = tensor_bytes(sample.key) - 2 * d.cache.value();
+      ASSERT_GE(sample.time.value(), from_memory / d.memory_bandwidth.value()) << name << ": " << to_string(sample.key);
+    }
+  }
+}
+
+TEST(Shipped, DevicesAreFoundByTheNamesThatPeopleGiveThem) {
+  const std::pair<std::string_view, std::string_view> names[] = {{"A100-SXM-80GB", "a100-sxm-80gb"},
+                                                                 {"NVIDIA A100-SXM4-40GB", "a100-sxm-40gb"},
+                                                                 {"K80(half-board GK210)", "k80"},
+                                                                 {"RTX-6000-Ada", "rtx-6000-ada"},
+                                                                 {"H100-PCIe-80GB", "h100-pcie-80gb"},
+                                                                 {"H100-SXM-80GB", "h100-sxm"},
+                                                                 {"V100-SXM3-32GB", "v100-sxm3-32gb"},
+                                                                 {"Tesla V100-SXM2-16GB", "v100-sxm2-16gb"},
+                                                                 {"NVIDIA TITAN X (Pascal)", "titan-x-pascal"},
+                                                                 {"MI250 (1 GCD)", "mi250"},
+                                                                 {"Quadro-RTX-8000", "quadro-rtx-8000"},
+                                                                 {"L4-24GB", "l4"},
+                                                                 {"GeForce RTX 3090", "rtx-3090"},
+                                                                 {"NVIDIA H100 80GB HBM3", "h100-sxm"},
+                                                                 {"M60", "m60"},
+                                                                 {"P100-SXM2-16GB", "p100-sxm2-16gb"}};
+  for (const auto& [text, name] : names) EXPECT_EQ(shipped_device(text), name) << text;
+  EXPECT_EQ(shipped_device("A100"), std::nullopt);  // which of four?
+  EXPECT_EQ(shipped_device("H100-95GB-HBM2e-lower-TDP"), std::nullopt);
+  for (const std::string& name : shipped_calibrations()) EXPECT_EQ(shipped_device(name), name);
+  EXPECT_TRUE(shipped_calibration("NVIDIA A100-SXM4-80GB"));
+}
+
+// A device that nobody measured answers everything, and calls it estimated.
+TEST(Shipped, ADatasheetIsEnoughForAnEstimate) {
+  auto c = shipped_calibration("rtx-3090");
+  ASSERT_TRUE(c);
+  const KernelTable table = kernel_table(std::move(*c));
+  const auto linear = parse_kernel_key("forward linear[4096x4096,4096x4096]->[4096x4096]:f32");
+  const Estimate e = table.estimate(*linear).time;
+  EXPECT_EQ(e.provenance, Provenance::estimated);
+  // 2 * 4096^3 FLOPs at 35.6 TFLOP/s are 3.86 ms: it cannot be faster, and no GPU is half as fast at that size.
+  EXPECT_GT(e.time.value(), 3.86e-3);
+  EXPECT_LT(e.time.value(), 2 * 3.86e-3);
+  EXPECT_GT(e.relative_error, 0.05);
+}
+
+TEST(Shipped, DonorsAreMeasured) {
+  for (const std::string& name : shipped_calibrations()) {
+    const auto borrower = shipped_calibration(name);
+    ASSERT_TRUE(borrower);
+    for (const std::string& donor : borrower->donors) {
+      const auto c = shipped_calibration(donor);
+      ASSERT_TRUE(c) << name;
+      EXPECT_FALSE(c->kernels.empty()) << name << " is promised kernels by " << donor;
+      EXPECT_NE(donor, name);
+    }
+  }
 }
 
 TEST(Shipped, ClustersLoad) {

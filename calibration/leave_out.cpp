@@ -1,0 +1,122 @@
+#include "calibration/leave_out.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/statistics.h"
+#include "profiler/interpolation/cost_key.h"
+
+namespace sibyl {
+namespace {
+
+struct Outcome {
+  double ratio;   // predicted / measured
+  double stated;  // relative error that the table claims
+};
+
+std::string kind_of(const KernelKey& key) {
+  const Attributes& attributes = key.signature.attributes;
+  std::string name(name_of(attributes));
+  if (std::holds_alternative<Unary>(attributes) || std::holds_alternative<Binary>(attributes)) name = "elementwise";
+  if (const auto* attention = std::get_if<Attention>(&attributes)) name += attention->causal ? ", causal" : "";
+  if (const auto* norm = std::get_if<Normalization>(&attributes))
+    name = std::string(enum_names(norm->kind)[static_cast<std::size_t>(norm->kind)]) + " norm";
+  if (key.pass == Pass::forward) return std::holds_alternative<Convolution>(attributes) ? name + ", forward" : name;
+  return name + (key.gradients == 1 ? ", gradient of x" : key.gradients == 2 ? ", gradient of w" : ", backward");
+}
+
+class Report {
+ public:
+  void add(const KernelTable& table, const KernelSample& sample) {
+    const Estimate e = table.estimate(sample.key).time;
+    groups_[{kind_of(sample.key), sample.key.signature.dtype}].push_back({e.time / sample.time, e.relative_error});
+  }
+
+  [[nodiscard]] std::vector<KernelErrors> errors() const {
+    std::vector<KernelErrors> all;
+    for (const auto& [group, outcomes] : groups_) all.push_back(summary(group.first, group.second, outcomes));
+    return all;
+  }
+
+ private:
+  static KernelErrors summary(const std::string& kernels, DType dtype, const std::vector<Outcome>& outcomes) {
+    KernelErrors e{kernels, dtype, outcomes.size()};
+    std::vector<double> errors, ratios;
+    const double n = static_cast<double>(outcomes.size());
+    for (const Outcome& o : outcomes) {
+      const double error = std::abs(o.ratio - 1);
+      errors.push_back(error);
+      ratios.push_back(o.ratio);
+      e.mean += error / n;
+      e.within_one += (error <= o.stated ? 1 : 0) / n;
+      e.within_two += (error <= 2 * o.stated ? 1 : 0) / n;
+    }
+    std::sort(errors.begin(), errors.end());
+    e.median = errors[static_cast<std::size_t>(0.5 * (n - 1))];
+    e.p90 = errors[static_cast<std::size_t>(0.9 * (n - 1))];
+    std::sort(ratios.begin(), ratios.end());
+    e.bias = median(ratios) - 1;
+    return e;
+  }
+
+  std::map<std::pair<std::string, DType>, std::vector<Outcome>> groups_;
+};
+
+// Every so many-th sample of each kind, so that at most `most` of a kind are left.
+std::vector<const KernelSample*> some_of(const std::vector<KernelSample>& samples, std::size_t most) {
+  std::map<std::pair<std::string, DType>, std::vector<const KernelSample*>> kinds;
+  for (const KernelSample& sample : samples)
+    kinds[{kind_of(sample.key), sample.key.signature.dtype}].push_back(&sample);
+  std::vector<const KernelSample*> chosen;
+  for (const auto& [kind, members] : kinds) {
+    const std::size_t stride = (members.size() + most - 1) / most;
+    for (std::size_t i = 0; i < members.size(); i += stride) chosen.push_back(members[i]);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::vector<KernelErrors> left_out(const Calibration& calibration) {
+  constexpr std::size_t folds = 20;
+  Report report;
+  for (std::size_t fold = 0; fold < folds; ++fold) {
+    std::vector<KernelSample> seen, unseen;
+    for (const KernelSample& sample : calibration.kernels)
+      (std::hash<std::string>{}(to_string(interpolation::cost_key(sample.key))) % folds == fold ? unseen : seen)
+          .push_back(sample);
+    const KernelTable table(calibration.device, std::move(seen));
+    for (const KernelSample& sample : unseen) report.add(table, sample);
+  }
+  return report.errors();
+}
+
+std::vector<KernelErrors> hidden(const Calibration& calibration, bool strangers) {
+  constexpr std::size_t most_of_a_kind = 400;
+  Calibration without;
+  without.device = calibration.device;
+  for (const std::string& name : calibration.donors) {
+    const auto donor = shipped_calibration(name);
+    if (donor && (!strangers || donor->device.architecture != calibration.device.architecture))
+      without.donors.push_back(name);
+  }
+  const KernelTable table = kernel_table(std::move(without));
+  Report report;
+  for (const KernelSample* sample : some_of(calibration.kernels, most_of_a_kind)) report.add(table, *sample);
+  return report.errors();
+}
+
+std::vector<KernelErrors> against(const Calibration& calibration, const Calibration& truth) {
+  std::unordered_set<KernelKey> seen;
+  for (const KernelSample& sample : calibration.kernels) seen.insert(sample.key);
+  const KernelTable table(calibration.device, calibration.kernels);
+  Report report;
+  for (const KernelSample& sample : truth.kernels)
+    if (!seen.contains(sample.key)) report.add(table, sample);
+  return report.errors();
+}
+
+}  // namespace sibyl

@@ -1,0 +1,31 @@
+// How well a calibration predicts kernels that it was not shown: samples left out, predicted, and compared.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calibration/calibration.h"
+
+namespace sibyl {
+
+struct KernelErrors {
+  std::string kernels;  // "convolution, gradient of w"
+  DType dtype = DType::f32;
+  std::size_t count = 0;
+  double median = 0.0, mean = 0.0, p90 = 0.0;  // of |predicted / measured - 1|
+  double bias = 0.0;                           // median of predicted / measured, less 1
+  double within_one = 0.0, within_two = 0.0;   // shares of kernels inside one and two of the standard deviations stated
+};
+
+// Twenty-fold: each twentieth of the samples is predicted from the others, without donors. Which twentieth a kernel is
+// in depends on its key alone.
+std::vector<KernelErrors> left_out(const Calibration& calibration);
+
+// The device hidden: its samples (at most 400 of each kind, evenly chosen) predicted from its datasheet and its donors
+// alone. `strangers`: without the donors of its own architecture.
+std::vector<KernelErrors> hidden(const Calibration& calibration, bool strangers);
+
+// The samples of `truth` that `calibration` lacks, predicted from it.
+std::vector<KernelErrors> against(const Calibration& calibration, const Calibration& truth);
+
+}  // namespace sibyl

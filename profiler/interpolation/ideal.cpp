@@ -1,0 +1,73 @@
+#include "profiler/interpolation/ideal.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "profiler/interpolation/family.h"
+#include "profiler/interpolation/roofline.h"
+
+namespace sibyl::interpolation {
+namespace {
+
+// Tiles of the result that one multiprocessor computes at a time, and the share of its peak that it reaches with one: a
+// smaller tile loads more for each multiplication. The sizes are those that cuBLAS, CUTLASS and MIOpen ship.
+struct Tile {
+  double m, n, efficiency;
+};
+constexpr auto tiles = std::to_array<Tile>({{256, 128, 1.0},
+                                            {128, 256, 1.0},
+                                            {128, 128, 1.0},
+                                            {128, 64, 0.92},
+                                            {64, 128, 0.92},
+                                            {64, 64, 0.80},
+                                            {128, 32, 0.70},
+                                            {32, 128, 0.70},
+                                            {64, 32, 0.60},
+                                            {32, 64, 0.60},
+                                            {32, 32, 0.45}});
+constexpr double least_depth = 64;  // of the part of K that one of several multiprocessors sums up
+constexpr double most_parts = 16;
+constexpr double cache_over_memory = 3.5;  // rate of the last-level cache: 2 to 5 times the memory's
+
+// Waves of tiles: with few tiles, K is split among multiprocessors, whose partial sums are written and read once more.
+Seconds in_waves(const Device& device, const Product& p, const Roofline& roofline, double element) {
+  const double units = device.multiprocessors;
+  const FlopsPerSecond of_one = roofline.peak * (1 / units);
+  const BytesPerSecond cache = roofline.bandwidth * cache_over_memory;
+  Seconds best{1e30};
+  for (const Tile& tile : tiles) {
+    const double count = std::ceil(p.m / tile.m) * std::ceil(p.n / tile.n) * p.batch;
+    const Seconds loads = Bytes{count * (tile.m + tile.n) * p.k * element} / cache;
+    for (double parts = 1; parts <= most_parts; parts *= 2) {
+      const double depth = std::ceil(p.k / parts);
+      if (parts > 1 && depth < least_depth) break;
+      const Seconds computes =
+          std::ceil(count * parts / units) * (Flops{2 * tile.m * tile.n * depth} / (of_one * tile.efficiency));
+      const Seconds sums = parts > 1 ? Bytes{2 * parts * p.m * p.n * p.batch * 4} / cache : Seconds{};
+      best = std::min(best, std::max(computes, loads) + sums);
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Seconds roofline_time(const Device& device, const KernelKey& key) {
+  Work work = work_of(key, device.backend);
+  // A flash kernel skips the blocks above the diagonal; published counts, and so the rule, do not.
+  const auto* attention = std::get_if<Attention>(&key.signature.attributes);
+  if (attention && attention->causal && device.backend == Backend::cuda) work.flops *= 0.5;
+  return datasheet_roofline(device, key.signature.dtype).time(work);
+}
+
+Seconds ideal_time(const Device& device, const KernelKey& key) {
+  const Seconds plain = roofline_time(device, key);
+  const auto product = as_product(key);
+  if (!product || device.backend != Backend::cuda || device.multiprocessors <= 0) return plain;
+  const DType dtype = key.signature.dtype;
+  const Roofline roofline = datasheet_roofline(device, dtype);
+  return std::max(plain, in_waves(device, *product, roofline, size_in_bytes(dtype)) + roofline.start_up);
+}
+
+}  // namespace sibyl::interpolation
