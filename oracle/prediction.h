@@ -84,6 +84,7 @@ struct Prediction {
   int zero = 0, zero_ranks = 0;  // as in Strategy
   double clip = 0;
   std::string recompute, order, batch_norm;  // where they are not as usual; else empty
+  bool fused_norms = false, converted_images = false;  // plan/image_kernels.h
   std::string framework;          // other than Sibyl's own trainer; else empty
   std::string schedule;           // of a pipeline; else empty, as are its stages
   std::vector<StageCost> stages;

@@ -69,6 +69,9 @@ struct Strategy {
   Recompute recompute = Recompute::none;
   double clip = 0;                 // the norm that all gradients together are scaled down to; 0: they are not
   BatchNorm batch_norm = BatchNorm::replica;
+  // What a library of kernels makes of images (plan/image_kernels.h).
+  bool fused_norms = false;       // the kernel of a batch-norm adds the shortcut and takes the ReLU behind it
+  bool converted_images = false;  // images lie channels first; tensor cores are given copies with channels last
   GradientExchange exchange = GradientExchange::overlapped;
   Bytes bucket{25.0 * 1024 * 1024};
   Bytes first_bucket{1024.0 * 1024};

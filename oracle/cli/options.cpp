@@ -200,6 +200,9 @@ std::vector<Option> strategy_options() {
        .help = "samples whose statistics batch-norm takes: each replica's own, or all of them",
        .fallback = "replica",
        .choices = {"replica", "synchronised"}},
+      {.name = "--fused-norms", .help = "additions and ReLUs behind a batch-norm run in its kernel"},
+      {.name = "--converted-images",
+       .help = "images lie channels first, and are transposed for convolutions on tensor cores"},
       {.name = "--bucket",
        .value = "SIZE",
        .help = "gradients are exchanged in buckets of this size, 25MiB unless given"},
@@ -268,6 +271,8 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
   if (const auto batch_norm = arguments.text("--batch-norm")) {
     SIBYL_TRY(strategy.batch_norm, parse_batch_norm(*batch_norm));
   }
+  strategy.fused_norms = arguments.has("--fused-norms");
+  strategy.converted_images = arguments.has("--converted-images");
   SIBYL_TRY(const auto clip, arguments.number("--clip"));
   if (clip && *clip <= 0) return fail(ErrorCode::usage, "--clip must be above 0");
   strategy.clip = clip.value_or(0.0);

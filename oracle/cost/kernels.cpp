@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "oracle/plan/image_kernels.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/zero.h"
 
@@ -39,11 +40,19 @@ class Collector {
   }
 
   void add_passes(const Compute& compute, std::uint32_t later, StageKernels::OfStep& step) {
+    if (compute.fused) return add_moves(compute, step);
     Signature s = signature(stage_, compute);
     step.forward = index_of({s, Pass::forward, 0});
     if (later != 0) step.backward_weight = index_of({s, Pass::backward, later});
     const std::uint32_t now = compute.gradients & ~later;
     if (now != 0) step.backward = index_of({std::move(s), Pass::backward, now});
+  }
+
+  void add_moves(const Compute& compute, StageKernels::OfStep& step) {
+    const std::optional<Signature> moved = moved_when_fused(stage_, compute);
+    if (!moved) return;
+    step.forward = index_of({*moved, Pass::forward, 0});
+    if (compute.gradients != 0) step.backward = index_of({*moved, Pass::forward, 0});
   }
 
   void add_copies(const Exchange& exchange, StageKernels::OfStep& step) {

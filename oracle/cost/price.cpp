@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "oracle/cost/conversions.h"
 #include "oracle/cost/framework.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/zero.h"
@@ -200,7 +201,7 @@ PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster) 
   priced.kernels = kernels_of(stage, device.backend);
   priced.prices.reserve(priced.kernels.keys.size());
   for (const KernelKey& key : priced.kernels.keys)
-    priced.prices.push_back({cluster.kernels.estimate(key), bound_of(key, device)});
+    priced.prices.push_back({estimate(cluster.kernels, key, plan.strategy), bound_of(key, device)});
   priced.dispatch = device.dispatch;
   priced.composition = cluster.composition;
   priced.overhead = cluster.step_overhead_per_operation * cluster.composition.factor;

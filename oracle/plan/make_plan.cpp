@@ -4,6 +4,7 @@
 
 #include "oracle/plan/buckets.h"
 #include "oracle/plan/framework.h"
+#include "oracle/plan/image_kernels.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/pipeline/stages.h"
 #include "oracle/plan/plan.h"
@@ -82,6 +83,7 @@ Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCo
     SIBYL_TRY(stage, shard(stage, policy, strategy.degree(policy.axis)));
   }
   stage = with_precision(stage, strategy.precision);
+  if (strategy.fused_norms) stage = with_fused_norms(stage);
   if (strategy.stages() > 1) {
     SIBYL_CHECK(add_stages(graph, stage, costs, plan));
     return plan;

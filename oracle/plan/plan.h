@@ -85,6 +85,7 @@ struct Compute {
   std::vector<LocalTensorId> outputs;
   DType dtype = DType::f32;
   std::uint32_t gradients = 0;  // mask of inputs whose gradient backward computes; 0 = no backward
+  bool fused = false;           // the kernel of the batch-norm before it does this, too: it launches none of its own
 };
 
 // Between operations, what a tensor is changed from one layout to another by, forward, and its gradient backward.

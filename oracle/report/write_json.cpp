@@ -65,6 +65,8 @@ Json plan(const Prediction& p) {
   if (!p.order.empty()) json["order"] = p.order;
   if (p.clip > 0) json["clip"] = p.clip;
   if (!p.batch_norm.empty()) json["batch_norm"] = p.batch_norm;
+  if (p.fused_norms) json["fused_norms"] = true;
+  if (p.converted_images) json["converted_images"] = true;
   if (!p.bucket_bytes.empty()) json["bucket_bytes"] = p.bucket_bytes;
   if (!p.framework.empty()) json["framework"] = p.framework;
   if (p.stages.empty()) return json;

@@ -112,6 +112,15 @@ ConvolutionSizes sizes(const Convolution& op, const Signature& s) {
           extent(y, 1) / groups, static_cast<double>(product(op.kernel, 0, op.kernel.size())), groups};
 }
 
+bool on_tensor_cores(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::tf32; }
+
+// Fewer than 8 channels, or an odd number of them: cuDNN falls back to kernels that take 3 to 10 times as long.
+bool is_unaligned(const Convolution& op, const KernelKey& key, const ConvolutionSizes& s) {
+  constexpr double together = 8;
+  return op.groups == 1 && on_tensor_cores(key.signature.dtype) &&
+         (std::fmod(s.c, together) != 0 || std::fmod(s.k, together) != 0);
+}
+
 void set_place(const Convolution& op, const KernelKey& key, Place& p) {
   const auto s = sizes(op, key.signature);
   const bool is_depthwise = op.groups > 1 && s.c == 1;
@@ -120,7 +129,8 @@ void set_place(const Convolution& op, const KernelKey& key, Place& p) {
                       (is_depthwise    ? depthwise
                        : op.groups > 1 ? grouped
                                        : 0U) |
-                      (op.transposed ? transposed : 0U) | rank * static_cast<std::uint32_t>(op.kernel.size());
+                      (op.transposed ? transposed : 0U) | rank * static_cast<std::uint32_t>(op.kernel.size()) |
+                      (is_unaligned(op, key, s) ? unaligned : 0U);
   p.features = features({s.pixels, s.c, s.k, s.window, s.groups});
   p.features[5] = 0.25 * log2_of(extent(shape_of(key.signature.inputs, 0), 0));  // batch or picture: a small difference
   p.variant = key.pass == Pass::forward && key.signature.inputs.size() > 2 ? 1 : 0;

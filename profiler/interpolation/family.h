@@ -46,7 +46,8 @@ enum ConvolutionCategory : std::uint32_t {
   depthwise = 4,
   grouped = 8,
   transposed = 16,
-  rank = 32
+  rank = 32,       // times the number of spatial extents
+  unaligned = 256  // channels that tensor cores cannot load 16 bytes at a time
 };
 
 // The matrix product that a kernel is, or that a convolution amounts to: y[M, N] = a[M, K] b[K, N], `batch` times.

@@ -36,6 +36,8 @@ std::vector<Relative> convolution_relations(const Convolution& op, const KernelK
   const auto [pass, gradients] = std::pair(own.family.pass, own.family.gradients);
   for (const std::uint32_t flip : {std::uint32_t{strided}, std::uint32_t{pointwise}, pointwise | strided})
     add(pass, gradients, flip);
+  if ((own.family.category & unaligned) != 0)
+    for (const std::uint32_t flip : {0U, std::uint32_t{strided}}) add(pass, gradients, unaligned | flip);
   if (pass == Pass::backward)
     for (const std::uint32_t flip : {0U, std::uint32_t{strided}, std::uint32_t{pointwise}, pointwise | strided})
       add(Pass::forward, 0, flip);

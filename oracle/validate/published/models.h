@@ -26,6 +26,7 @@ struct ModelRecipe {
   LossKind loss = LossKind::automatic;
   double items = 1;                               // of a sample, as throughput counts them: tokens of a sequence
   std::optional<OptimizerKind> optimizer = {};    // that it is usually trained with; else the framework's
+  bool fused_norms = false, converted_images = false;  // as Strategy has them
   std::vector<std::string> assumed = {};          // sentences without full stop
 };
 

@@ -118,13 +118,21 @@ Result<Row> read_row(const Cells& cells, int line) {
   SIBYL_TRY(row.zero, cells.integer("zero", 0, 3));
   SIBYL_TRY(const auto sp, cells.integer("sp", 0, most_devices));
   row.sp = sp.value_or(0) > 0;
-  for (const auto& [column, text] : std::initializer_list<std::pair<const char*, std::string*>>{
-           {"family", &row.family}, {"precision", &row.precision}, {"framework", &row.framework},
-           {"intranode", &row.intranode}, {"internode", &row.internode}, {"recompute", &row.recompute},
-           {"notes", &row.notes}, {"unit", &row.unit}, {"seq_or_image", &row.image},
-           {"other_parallel", &row.other_parallel}, {"optimizer", &row.optimizer}})
+  for (const auto& [column, text] :
+       std::initializer_list<std::pair<const char*, std::string*>>{{"family", &row.family},
+                                                                   {"precision", &row.precision},
+                                                                   {"framework", &row.framework},
+                                                                   {"intranode", &row.intranode},
+                                                                   {"internode", &row.internode},
+                                                                   {"recompute", &row.recompute},
+                                                                   {"notes", &row.notes},
+                                                                   {"unit", &row.unit},
+                                                                   {"seq_or_image", &row.image},
+                                                                   {"other_parallel", &row.other_parallel},
+                                                                   {"optimizer", &row.optimizer}})
     *text = cells.text(column);
-  if (!row.image.empty() && std::all_of(row.image.begin(), row.image.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+  if (!row.image.empty() &&
+      std::all_of(row.image.begin(), row.image.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     SIBYL_TRY(row.sequence_length, cells.integer("seq_or_image", 1, most));
   }
   return row;
@@ -181,7 +189,8 @@ Result<std::vector<Row>> read_rows(std::string_view csv, const std::string& file
   SIBYL_TRY(const Csv table, parse_csv(csv, file));
   for (const char* column : {"source", "model", "gpu", "n_gpus", "metric", "value"})
     if (std::find(table.header.begin(), table.header.end(), column) == table.header.end())
-      return fail(fmt::format("has no column '{}'", column), file + ":1", "docs/formats/published.md lists the columns");
+      return fail(fmt::format("has no column '{}'", column), file + ":1",
+                  "docs/formats/published.md lists the columns");
   std::vector<Row> rows;
   for (const CsvRecord& record : table.records) {
     SIBYL_TRY(Row row, read_row(Cells(table.header, record, file), record.line));

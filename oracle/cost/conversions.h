@@ -1,0 +1,13 @@
+// What a kernel takes with what cuDNN does around it: images transposed for tensor cores where they lie channels first,
+// and channels padded to what tensor cores load at once (plan/image_kernels.h).
+#pragma once
+
+#include "oracle/strategy.h"
+#include "profiler/kernel_table.h"
+
+namespace sibyl {
+
+// A kernel that was measured as it is needs no padding: its sample holds what there was of it.
+KernelEstimate estimate(const KernelTable& kernels, const KernelKey& key, const Strategy& strategy);
+
+}  // namespace sibyl

@@ -1,0 +1,37 @@
+// How libraries of kernels differ in what they do to images: which operations share a kernel, and in which order the
+// numbers of an image lie.
+//
+// Fused norms (cuDNN's NHWC batch-norm in MXNet, OneFlow and others; what a compiler such as XLA makes of the
+// elementwise tail): behind a batch-norm, an addition of the shortcut and a ReLU run in the norm's kernel. The ReLU
+// then costs nothing in either pass; the addition reads the shortcut forward and writes its gradient backward, and no
+// more.
+//
+// Converted images: tensor cores take images channels last (NHWC). Where a framework keeps them channels first (NCHW),
+// cuDNN transposes what a convolution on tensor cores reads, and back what it writes: forward x and y, for the gradient
+// of x dy and dx, for that of the weight x and dy. Depthwise convolutions have kernels of their own that take either.
+//
+// Padded channels: tensor cores are fed 8 channels of 16 bits at a time. Where an image has another number of them (the
+// three colours), cuDNN 7.3 and later pad to the next multiple ("Deep learning performance documentation", NVIDIA).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "oracle/plan/plan.h"
+
+namespace sibyl {
+
+// The program with every Compute marked `fused` that the strategy's kernels run with the batch-norm before it.
+Stage with_fused_norms(const Stage& stage);
+
+// What a fused operation still moves in a pass: half a copy's elements of it. None: nothing.
+std::optional<Signature> moved_when_fused(const Stage& stage, const Compute& compute);
+
+// The shapes of the images that are transposed for one pass of a convolution, each read and written once; empty where
+// the operation is none, or does not run on tensor cores.
+std::vector<Shape> converted_images(const Signature& signature, Pass pass, std::uint32_t gradients);
+
+// The convolution with its channels padded; none where it needs no padding, or does not run on tensor cores.
+std::optional<Signature> with_padded_channels(const Signature& signature);
+
+}  // namespace sibyl

@@ -1,0 +1,41 @@
+#include "oracle/validate/published/image_kernels.h"
+
+namespace sibyl::published {
+namespace {
+
+bool says(const std::string& text, std::string_view word) { return lower_case(text).find(word) != std::string::npos; }
+
+bool in_half(const Row& row) {
+  return says(row.precision, "fp16") || says(row.precision, "amp") || says(row.precision, "bf16");
+}
+bool on_tensor_cores(const Row& row) { return in_half(row) || says(row.precision, "tf32"); }
+
+// NVIDIA's PyTorch examples took NHWC with mixed precision from 2020 on (classification, SSD, 3-D nnU-Net); before, and
+// in single precision, they keep PyTorch's NCHW.
+ImageKernels pytorch_kernels(const Row& row) {
+  const bool early = says(row.framework, "20.03");
+  const bool flat_unet = says(row.architecture.text("cnn"), "nnunet_2d");
+  if (in_half(row) && !early && !flat_unet) return {false, false, {"images lie channels last"}};
+  return {false, true, {"images lie channels first, and are transposed for tensor cores"}};
+}
+
+}  // namespace
+
+ImageKernels image_kernels_of(const Row& row) {
+  ImageKernels kernels;
+  if (says(row.framework, "tensorflow") && says(row.notes, "xla")) {
+    kernels.fused_norms = true;
+    kernels.assumed.emplace_back("XLA runs additions and ReLUs behind a batch-norm with it");
+  }
+  if (!on_tensor_cores(row)) return kernels;
+  if (says(row.framework, "pytorch")) return pytorch_kernels(row);
+  kernels.assumed.emplace_back("images lie channels last");
+  const bool mlperf = row.source.starts_with("MLPerf");
+  if (in_half(row) && (says(row.framework, "oneflow") || (says(row.framework, "mxnet") && mlperf))) {
+    kernels.fused_norms = true;
+    kernels.assumed.emplace_back("additions and ReLUs behind a batch-norm run in its kernel");
+  }
+  return kernels;
+}
+
+}  // namespace sibyl::published
