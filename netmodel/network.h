@@ -39,7 +39,8 @@ struct GroupPlacement {
 };
 
 // One measurement. Bytes: of the whole buffer (all_reduce: the vector; all_gather: the gathered result;
-// reduce_scatter: the input; broadcast, send_receive: the message; all_to_all: one rank's send buffer).
+// reduce_scatter: the input; broadcast: the message; send_receive: what a rank gives to its neighbours in a line, all
+// to one or half to each of two, both ways at once; all_to_all: one rank's send buffer).
 struct CollectiveSample {
   Collective collective = Collective::all_reduce;
   Algorithm algorithm = Algorithm::automatic;
@@ -90,8 +91,8 @@ class Network {
  private:
   struct Model;
   explicit Network(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
-  [[nodiscard]] CollectiveEstimate measured_collective(Collective collective, Bytes bytes,
-                                                       GroupPlacement placement, Algorithm asked) const;
+  [[nodiscard]] CollectiveEstimate measured_collective(Collective collective, Bytes bytes, GroupPlacement placement,
+                                                       Algorithm asked) const;
   std::shared_ptr<const Model> model_;
 };
 

@@ -101,6 +101,7 @@ struct Answer {
   SimulatedStep times;
   Uncertainty sure;
   MemoryBreakdown memory;
+  bool exhausted = false;  // memory, on any device
   Bottleneck bottleneck;
   std::size_t slowest = 0;  // coordinate of the pipeline
   PipelineWaits waits;      // its
@@ -111,7 +112,9 @@ Answer answer_for(const Plan& plan, const std::vector<PricedStage>& priced, Slow
   Answer answer;
   answer.times = simulate_step(stage, priced.front(), slowdown);
   answer.sure = uncertainty(stage, priced.front(), answer.times.breakdown.communication_exposed, plan.mesh.size());
-  answer.memory = footprint(stage, priced.front(), plan.strategy, cluster.kernels.device()).peak;
+  const Footprint used = footprint(stage, priced.front(), plan.strategy, cluster.kernels.device());
+  answer.memory = used.peak;
+  answer.exhausted = used.exhausted;
   answer.bottleneck = find_bottleneck(stage, priced.front(), slowdown, answer.times);
   return answer;
 }
@@ -140,7 +143,9 @@ Answer answer_for_pipeline(const Graph& graph, const Plan& plan, const std::vect
   answer.sure = uncertainty(plan, priced, pipeline.slowest, pipeline.step);
   std::vector<MemoryBreakdown> memory;
   for (std::size_t c = 0; c < plan.schedule.size(); ++c) {
-    memory.push_back(footprint(plan, priced, static_cast<int>(c), cluster.kernels.device()).peak);
+    const Footprint used = footprint(plan, priced, static_cast<int>(c), cluster.kernels.device());
+    memory.push_back(used.peak);
+    answer.exhausted = answer.exhausted || used.exhausted;
     if (memory.back().total > answer.memory.total) answer.memory = memory.back();
   }
   answer.slowest = pipeline.slowest;
@@ -178,7 +183,8 @@ Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const C
   prediction.throughput = static_cast<double>(strategy.global_batch) / prediction.step_time.value();
   prediction.memory = answer.memory;
   prediction.memory_capacity = cluster.kernels.device().memory;
-  prediction.fits = prediction.memory_capacity.value() <= 0 || prediction.memory.total <= prediction.memory_capacity;
+  const bool known = prediction.memory_capacity.value() > 0;
+  prediction.fits = !answer.exhausted && !(known && prediction.memory.total > prediction.memory_capacity);
   prediction.breakdown = answer.times.breakdown;
   prediction.breakdown.io = prediction.step_time - alone;
   prediction.breakdown.io_total = reading;

@@ -1,6 +1,7 @@
 // What Sibyl answers: everything about one training step of one plan on one cluster, for the slowest rank.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@ namespace sibyl {
 // Peak memory of one device and what it is made of at that moment.
 struct MemoryBreakdown {
   Bytes total, weights, gradients, optimizer, activations, workspace, communication, framework;
+  // What the process holds of the device at most, with what its caching allocator keeps for later; 0 where it has none.
+  Bytes reserved = {};
+
+  [[nodiscard]] Bytes needed() const { return std::max(total, reserved); }
 };
 
 struct TimeBreakdown {
@@ -53,12 +58,12 @@ struct OperationCost {
 
 // One stage of a pipeline.
 struct StageCost {
-  std::string first;          // the operation it begins with
-  int coordinate = 0;         // in the pipeline: which device of a replica
-  Seconds forward, backward;  // of one micro-batch, exchanges within the stage included
+  std::string first;            // the operation it begins with
+  int coordinate = 0;           // in the pipeline: which device of a replica
+  Seconds forward, backward;    // of one micro-batch, exchanges within the stage included
   std::int64_t bytes_sent = 0;  // to its neighbours for one micro-batch, both ways
-  Bytes memory;               // of its device at the peak
-  Seconds bubble;             // of its device in the step
+  Bytes memory;                 // of its device at the peak
+  Seconds bubble;               // of its device in the step
 };
 
 struct Prediction {
@@ -85,8 +90,8 @@ struct Prediction {
   double clip = 0;
   std::string recompute, order, batch_norm;  // where they are not as usual; else empty
   bool fused_norms = false, converted_images = false;  // plan/image_kernels.h
-  std::string framework;          // other than Sibyl's own trainer; else empty
-  std::string schedule;           // of a pipeline; else empty, as are its stages
+  std::string framework;                     // other than Sibyl's own trainer; else empty
+  std::string schedule;                      // of a pipeline; else empty, as are its stages
   std::vector<StageCost> stages;
 };
 

@@ -19,6 +19,10 @@ namespace {
 
 using Task = std::variant<PointToPointSample, CollectiveSample>;
 
+// What ranks that split one model's operations send each other.
+constexpr std::array among_groups{Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
+                                  Collective::all_to_all, Collective::send_receive};
+
 constexpr std::int64_t largest_of_whole_vectors = 4 << 20;  // recursive doubling sends the whole vector in each round
 
 // One pair, and as many as a node can have; both kinds where both exist.
@@ -34,9 +38,9 @@ std::vector<Task> message_tasks(const GroupPlacement& world, const NetworkProbeO
   return tasks;
 }
 
-// Ranks of a node, all nodes at once; and those that have the same place on their nodes, all places at once: the groups of
-// models that are split within nodes, and replicated across them. And pairs of those, who send each other
-// all they have, as no two ranks of a longer ring do. Only what is neither the world nor one rank.
+// Ranks of a node, all nodes at once; and those that have the same place on their nodes, all places at once: the groups
+// of models that are split within nodes, and replicated across them. And pairs of those, who send each other all they
+// have, as no two ranks of a longer ring do. Only what is neither the world nor one rank.
 std::vector<GroupPlacement> groups_of(const GroupPlacement& world) {
   std::vector<GroupPlacement> groups;
   if (world.nodes > 1 && world.ranks_per_node > 1)
@@ -50,13 +54,13 @@ std::vector<Task> collective_tasks(const GroupPlacement& world, const NetworkPro
   if (world.size() < 2) return tasks;
   for (const std::int64_t bytes : options.collective_bytes) {
     const auto add_among = [&](const GroupPlacement& ranks, Collective collective, Algorithm algorithm) {
+      if (collective == Collective::all_to_all && bytes < ranks.size()) return;  // nothing for some
       tasks.emplace_back(
           CollectiveSample{collective, algorithm, ranks, Bytes{static_cast<double>(bytes)}, Seconds{}, 0.0, "probe"});
     };
     const auto add = [&](Collective collective, Algorithm algorithm) { add_among(world, collective, algorithm); };
     for (const GroupPlacement& group : groups_of(world))
-      for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather})
-        add_among(group, collective, Algorithm::automatic);
+      for (const Collective collective : among_groups) add_among(group, collective, Algorithm::automatic);
     add(Collective::all_reduce, Algorithm::automatic);
     const Algorithm chosen = collective::resolve(Collective::all_reduce, Algorithm::automatic, bytes, world.size());
     for (const Algorithm algorithm :
@@ -68,6 +72,8 @@ std::vector<Task> collective_tasks(const GroupPlacement& world, const NetworkPro
     add(Collective::reduce_scatter, Algorithm::automatic);
     add(Collective::all_gather, Algorithm::automatic);
     add(Collective::broadcast, Algorithm::automatic);
+    add(Collective::all_to_all, Algorithm::automatic);
+    add(Collective::send_receive, Algorithm::automatic);
   }
   return tasks;
 }
@@ -164,8 +170,30 @@ probe::Timing Probe::time(const PointToPointSample& sample, double allowance) {
   return timing;
 }
 
+// As much of it as divides among them.
+template <class Byte>
+std::span<Byte> parts(std::span<Byte> data, const Communicator& ranks) {
+  const auto size = static_cast<std::size_t>(ranks.size());
+  return data.first(data.size() / size * size);
+}
+
+// As halos are exchanged: ranks in a line, each with its neighbours. All of `out` goes to the only one, half of it to
+// each of two.
+void swap_with_neighbours(Communicator& ranks, std::span<const std::byte> out, std::span<std::byte> in) {
+  const std::size_t each = ranks.size() > 2 ? out.size() / 2 : out.size();
+  std::vector<Communicator::Swap> swaps;
+  if (ranks.rank() > 0) swaps.push_back({ranks.rank() - 1, out.first(each), in.first(each)});
+  if (ranks.rank() + 1 < ranks.size()) swaps.push_back({ranks.rank() + 1, out.last(each), in.last(each)});
+  ranks.swap(swaps);
+}
+
 probe::Timing Probe::time(const CollectiveSample& sample, double allowance) {
   std::vector<float> data(static_cast<std::size_t>(sample.bytes.value()) / sizeof(float), 0.0F);
+  const bool other_results =
+      sample.collective == Collective::all_to_all || sample.collective == Collective::send_receive;
+  std::vector<float> results(other_results ? data.size() : 0, 0.0F);
+  const auto out = std::as_bytes(std::span(data));
+  const auto in = std::as_writable_bytes(std::span(results));
   Communicator& ranks = sample.placement == placement_ ? world_ : groups_.at(sample.placement);
   return probe::timed(
       world_,
@@ -173,6 +201,8 @@ probe::Timing Probe::time(const CollectiveSample& sample, double allowance) {
         switch (sample.collective) {
           case Collective::reduce_scatter: return ranks.reduce_scatter(data, sample.algorithm);
           case Collective::all_gather: return ranks.all_gather(data, sample.algorithm);
+          case Collective::all_to_all: return ranks.all_to_all(parts(out, ranks), parts(in, ranks));
+          case Collective::send_receive: return swap_with_neighbours(ranks, out, in);
           case Collective::broadcast: return ranks.broadcast(std::as_writable_bytes(std::span(data)), 0);
           default: return ranks.all_reduce(data, sample.algorithm);
         }

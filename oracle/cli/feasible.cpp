@@ -50,7 +50,7 @@ std::string nearest_fit(const Graph& graph, const Strategy& strategy, const Clus
     return fmt::format(
         "even one sample per device needs {}: use devices with more memory, a smaller optimizer state or a lower "
         "precision",
-        to_string(least->memory.total));
+        to_string(least->memory.needed()));
   }
   std::string text;
   const std::int64_t most = std::min(per_replica, most_parts);

@@ -28,7 +28,7 @@ Result<int> run(const Arguments& arguments) {
   const Prediction& p = report.prediction;
   return fail(
       ErrorCode::infeasible,
-      fmt::format("does not fit: {} of {} on each device", to_string(p.memory.total), to_string(p.memory_capacity)),
+      fmt::format("does not fit: {} of {} on each device", to_string(p.memory.needed()), to_string(p.memory_capacity)),
       report.model, nearest_fit(graph, strategy, cluster));
 }
 

@@ -38,11 +38,10 @@ GroupPlacement shard_placement(const Plan& plan, const GradientSync& sync, const
 // Then a part's sum over those who hold the same part.
 void add_copies(const Plan& plan, const GradientSync& sync, const Cluster& cluster, PricedMessage& message) {
   if (sync.copies == 1) return;
-  const Estimate further =
-      cluster.network
-          .collective(Collective::all_reduce, message.bytes / sync.parts,
-                      placement(plan.mesh, copies_group(plan, sync, 0), cluster.devices_per_node))
-          .time;
+  const Estimate further = cluster.network
+                               .collective(Collective::all_reduce, message.bytes / sync.parts,
+                                           placement(plan.mesh, copies_group(plan, sync, 0), cluster.devices_per_node))
+                               .time;
   Estimate& sum = message.estimate.time;
   const Seconds total = sum.time + further.time;
   if (total.value() > 0)
@@ -114,18 +113,18 @@ void price_norms(const Plan& plan, const Stage& stage, const Cluster& cluster, P
     return cluster.network.collective(Collective::all_reduce, bytes,
                                       placement(plan.mesh, axes, cluster.devices_per_node));
   };
-  if (stage.clip && stage.clip->sends && !stage.clip->axes.empty())
-    priced.clip_norm = sum(stage.clip->axes, 1);
+  if (stage.clip && stage.clip->sends && !stage.clip->axes.empty()) priced.clip_norm = sum(stage.clip->axes, 1);
   if (!stage.norm_axes.empty()) priced.tensor_norms = sum(stage.norm_axes, norm_elements(stage));
 }
 
-// A halo goes to two neighbours; its slabs share the way out.
 std::optional<CollectiveEstimate> price_transfer(const Transfer& transfer, const LocalTensor& from, const Shape& to,
                                                  const Network& network, const GroupPlacement& group) {
   const std::optional<Collective> collective = collective_of(transfer.motion);
   if (!collective) return std::nullopt;
-  const double elements = static_cast<double>(buffer_elements(transfer, from.shape, to));
-  return network.collective(*collective, Bytes{elements * size_in_bytes(from.dtype)}, group);
+  const std::int64_t elements = *collective == Collective::send_receive
+                                    ? halo_elements_given(transfer, from.shape, to, group.size())
+                                    : buffer_elements(transfer, from.shape, to);
+  return network.collective(*collective, Bytes{static_cast<double>(elements) * size_in_bytes(from.dtype)}, group);
 }
 
 }  // namespace
@@ -170,7 +169,8 @@ Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node) {
 Estimate price_send(const Plan& plan, const Stage& stage, const std::vector<Link>& links, bool gradients, int from,
                     const Cluster& cluster) {
   const int coordinates = plan.mesh.size(MeshAxis::pipeline);
-  const Pairs pairs = pairs_of(plan.mesh, from % coordinates, links.front().peer % coordinates, cluster.devices_per_node);
+  const Pairs pairs =
+      pairs_of(plan.mesh, from % coordinates, links.front().peer % coordinates, cluster.devices_per_node);
   Estimate sum{{}, 0.0, Provenance::measured};
   double error = 0;
   for (const Link& link : links) {

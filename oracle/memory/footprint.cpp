@@ -1,5 +1,8 @@
 #include "oracle/memory/footprint.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "oracle/memory/step_walk.h"
 #include "oracle/plan/pipeline/arrivals.h"
 
@@ -17,7 +20,8 @@ class Mailbox {
   void open(const Turn& turn) {
     const Arrivals::Message wanted{turn.stage, turn.micro_batch};
     const bool forward = turn.kind == Turn::Kind::forward;
-    if (forward != (pass_ == Pass::forward) || turn.kind == Turn::Kind::backward_weight || sizes(wanted).empty()) return;
+    if (forward != (pass_ == Pass::forward) || turn.kind == Turn::Kind::backward_weight || sizes(wanted).empty())
+      return;
     take(arrivals_.before(wanted));
     for (const double bytes : sizes(wanted)) ledger_.give(MemoryKind::communication, bytes);
     take(arrivals_.after(wanted));
@@ -42,13 +46,19 @@ class Mailbox {
   Arrivals arrivals_;
 };
 
-double granularity(const Device& device) { return device.backend == Backend::cpu ? 64 : 512; }
+Ledger ledger_of(const Device& device) {
+  if (device.backend == Backend::cpu) return {64, device.framework_base, std::nullopt};
+  const Bytes left = device.memory - device.framework_base;
+  const bool known = device.memory.value() > 0;
+  // A device that its framework alone fills still has no room for more.
+  const std::int64_t capacity = known ? std::max<std::int64_t>(1, static_cast<std::int64_t>(left.value())) : 0;
+  return {512, device.framework_base, CachingAllocator(capacity)};
+}
 
 }  // namespace
 
 Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device) {
-  Ledger ledger(granularity(device));
-  ledger.take(MemoryKind::framework, device.framework_base.value());
+  Ledger ledger = ledger_of(device);
   StepWalk walk(stage, priced, strategy, device, ledger);
   walk.take_static();
   for (const Turn& turn : stage.schedule) walk.take(turn);
@@ -57,8 +67,7 @@ Footprint footprint(const Stage& stage, const PricedStage& priced, const Strateg
 }
 
 Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device) {
-  Ledger ledger(granularity(device));
-  ledger.take(MemoryKind::framework, device.framework_base.value());
+  Ledger ledger = ledger_of(device);
   const std::size_t coordinates = plan.schedule.size();
   std::vector<StepWalk> walks;  // of each of its stages
   for (auto s = static_cast<std::size_t>(coordinate); s < plan.stages.size(); s += coordinates)

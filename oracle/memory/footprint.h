@@ -1,9 +1,11 @@
 // Memory of one device over one training step, as the framework allocates it.
 //
-// Walks the step in the order it runs and keeps, for every storage (tensors that are views share one), who still holds it:
-// forward consumers to come, and autograd until the backward that needs it. Gradients live from the backward that makes
-// them to the last backward that reads them; parameters' gradients until the optimizer has run. A kernel's own workspace counts while
-// it runs. Every allocation is rounded up to the allocator's granularity (64 B on the CPU, 512 B in CUDA's caching allocator).
+// Walks the step in the order it runs and keeps, for every storage (tensors that are views share one), who still holds
+// it: forward consumers to come, and autograd until the backward that needs it. Gradients live from the backward that
+// makes them to the last backward that reads them; parameters' gradients until the optimizer has run. A kernel's own
+// workspace counts while it runs. Every allocation is rounded up to the allocator's granularity (64 B on the CPU, 512 B
+// in CUDA's caching allocator); on CUDA all of them also go through a model of that allocator (caching_allocator.h),
+// which takes more than they fill.
 #pragma once
 
 #include <string>
@@ -16,15 +18,16 @@
 namespace sibyl {
 
 struct Footprint {
-  MemoryBreakdown peak;   // and what it is made of at that moment
-  std::string peak_step;  // "forward", "backward", "optimizer"
+  MemoryBreakdown peak;    // and what it is made of at that moment
+  std::string peak_step;   // "forward", "backward", "optimizer"
+  bool exhausted = false;  // the allocator asked for more than the device has: it would have stopped there
 };
 
 Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device);
 
-// Of a pipeline's coordinate, whose stages take turns. Between a stage's passes over a micro-batch autograd keeps what each
-// needs, and the rank what it received (its gradient is collected there) and what it sent (backward begins there); inputs
-// come anew with each micro-batch. `priced` is parallel to plan.stages.
+// Of a pipeline's coordinate, whose stages take turns. Between a stage's passes over a micro-batch autograd keeps what
+// each needs, and the rank what it received (its gradient is collected there) and what it sent (backward begins there);
+// inputs come anew with each micro-batch. `priced` is parallel to plan.stages.
 Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device);
 
 }  // namespace sibyl

@@ -4,8 +4,12 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "oracle/memory/caching_allocator.h"
 #include "oracle/memory/footprint.h"
 
 namespace sibyl {
@@ -14,21 +18,35 @@ enum class MemoryKind { weights, gradients, optimizer, activations, workspace, c
 
 class Ledger {
  public:
-  explicit Ledger(double granularity) : granularity_(granularity) {}
+  // `framework`: what is there before anything is asked for. Through `allocator`, if there is one, goes all the rest.
+  Ledger(double granularity, Bytes framework, std::optional<CachingAllocator> allocator)
+      : granularity_(granularity), allocator_(std::move(allocator)) {
+    live(MemoryKind::framework) = rounded(framework.value());
+    note();
+  }
 
   void take(MemoryKind kind, double bytes) {
     live(kind) += rounded(bytes);
     note();
+    if (allocator_ && bytes > 0) blocks_[{kind, bytes}].push_back(allocator_->take(static_cast<std::int64_t>(bytes)));
   }
-  void give(MemoryKind kind, double bytes) { live(kind) -= rounded(bytes); }
+  void give(MemoryKind kind, double bytes) {
+    live(kind) -= rounded(bytes);
+    if (!allocator_ || bytes <= 0) return;
+    // Which of several alike goes is not said: the last, as backward gives back what forward took.
+    std::vector<CachingAllocator::Block>& alike = blocks_.at({kind, bytes});
+    allocator_->give(alike.back());
+    alike.pop_back();
+  }
   void phase(const char* name) { phase_ = name; }
 
   [[nodiscard]] Footprint result() const {
     using enum MemoryKind;
     const auto b = [&](MemoryKind kind) { return Bytes{peak_[static_cast<std::size_t>(kind)]}; };
-    return {{Bytes{peak_total_}, b(weights), b(gradients), b(optimizer), b(activations), b(workspace), b(communication),
-             b(framework)},
-            peak_phase_};
+    MemoryBreakdown peak{Bytes{peak_total_}, b(weights),   b(gradients),     b(optimizer),
+                         b(activations),     b(workspace), b(communication), b(framework)};
+    if (allocator_) peak.reserved = peak.framework + Bytes{static_cast<double>(allocator_->most_reserved())};
+    return {peak, peak_phase_, allocator_ && allocator_->exhausted()};
   }
 
  private:
@@ -45,7 +63,9 @@ class Ledger {
   }
 
   double granularity_;
-  std::array<double, 7> live_{}, peak_{};  // by kind
+  std::optional<CachingAllocator> allocator_;
+  std::map<std::pair<MemoryKind, double>, std::vector<CachingAllocator::Block>> blocks_;  // by kind and size
+  std::array<double, 7> live_{}, peak_{};                                                 // by kind
   double peak_total_ = 0;
   const char* phase_ = "forward";
   const char* peak_phase_ = "forward";

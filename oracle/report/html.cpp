@@ -69,6 +69,9 @@ std::string memory_html(const Prediction& p) {
     legend += fmt::format("<tr><td><span class=\"key {}\"></span> {}</td><td>{}</td></tr>\n", part.letter, part.title,
                           to_string(bytes));
   }
+  if (p.memory.reserved.value() > 0)
+    legend += fmt::format("<tr><td>reserved: held by the process, with what its allocator keeps</td><td>{}</td></tr>\n",
+                          to_string(p.memory.reserved));
   return fmt::format("<h2>Memory</h2>\n<p>{} of {}, {}</p>\n<div class=\"bar\">{}</div>\n<table>\n{}</table>\n",
                      to_string(p.memory.total), to_string(p.memory_capacity),
                      p.fits ? "fits" : "<span class=\"alarm\">does not fit</span>", bar, legend);

@@ -128,6 +128,9 @@ std::string memory_section(const Prediction& p, Paint paint) {
     text += fmt::format("  {}  {:<16} {:>9}  {:>6}\n", paint.kind(part.letter, std::string(1, part.letter)), part.title,
                         to_string(bytes), percent(bytes / p.memory.total));
   }
+  if (p.memory.reserved.value() > 0)
+    text += fmt::format("     {:<16} {:>9}  held by the process: its allocator keeps what is free\n", "reserved",
+                        to_string(p.memory.reserved));
   return text + "\n";
 }
 
@@ -199,8 +202,7 @@ std::string to_text(const PredictionReport& report, TextStyle style) {
   const Paint paint(style);
   const Prediction& p = report.prediction;
   return heading(report, paint) + answer(p, paint) + time_section(p, paint) + stages_section(p, paint) +
-         memory_section(p, paint) +
-         operations_section(p, paint) + sureness_section(p, paint);
+         memory_section(p, paint) + operations_section(p, paint) + sureness_section(p, paint);
 }
 
 Table to_table(const PredictionReport& report) {
@@ -220,6 +222,8 @@ Table to_table(const PredictionReport& report) {
   for (const MemoryPart& part : memory_parts())
     row(fmt::format("memory_{}_bytes", part.key), to_string(p.memory.*part.value),
         plain_number((p.memory.*part.value).value()));
+  if (p.memory.reserved.value() > 0)
+    row("memory_reserved_bytes", to_string(p.memory.reserved), plain_number(p.memory.reserved.value()));
   row("memory_capacity_bytes", to_string(p.memory_capacity), plain_number(p.memory_capacity.value()));
   row("fits", p.fits ? "yes" : "no", p.fits ? "true" : "false");
   row("bottleneck", p.bottleneck.name, p.bottleneck.name);

@@ -164,6 +164,7 @@ Prediction read_prediction(const Reader& r) {
   const Reader memory = r.at("memory_bytes"), breakdown = r.at("breakdown_s"), provenance = r.at("provenance");
   p.memory.total = bytes(memory.at("total"));
   for (const MemoryPart& part : memory_parts()) p.memory.*part.value = bytes(memory.at(std::string(part.key)));
+  if (memory.has("reserved")) p.memory.reserved = bytes(memory.at("reserved"));
   p.memory_capacity = bytes(r.at("memory_capacity_bytes"));
   p.fits = r.at("fits").boolean();
   for (const TimePart& part : time_parts()) {

@@ -24,6 +24,7 @@ Json estimate(const Estimate& e) {
 Json memory(const MemoryBreakdown& m) {
   Json json = {{"total", bytes(m.total)}};
   for (const MemoryPart& part : memory_parts()) json[std::string(part.key)] = bytes(m.*part.value);
+  if (m.reserved.value() > 0) json["reserved"] = bytes(m.reserved);
   return json;
 }
 

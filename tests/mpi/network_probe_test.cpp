@@ -49,25 +49,25 @@ TEST(NetworkProbe, HandsOutEverySampleOnRankZeroOnly) {
   EXPECT_EQ(has(false, 2), placement.nodes >= 2 && placement.ranks_per_node >= 2);
 
   // Both sizes: all_reduce as chosen (handed out twice: as automatic and by name) and by the three other algorithms,
-  // reduce_scatter, all_gather and broadcast as chosen (twice each): 2 + 3 + 6 = 11.
-  // Where there are several nodes with several ranks, three of them among the ranks of a node, and among those with one
-  // place on their nodes: 2 x 2 x 6. On four nodes three of them also among pairs of those.
+  // reduce_scatter, all_gather, broadcast, all_to_all and send_receive as chosen (twice each): 2 + 3 + 10 = 15.
+  // Where there are several nodes with several ranks, five of them among the ranks of a node, and among those with one
+  // place on their nodes: 2 x 2 x 10. On four nodes five of them also among pairs of those.
   const GroupPlacement within{placement.ranks_per_node, 1, 1}, across{1, placement.nodes, placement.ranks_per_node};
   const GroupPlacement pairs{1, 2, placement.ranks_per_node};
   const bool has_groups = placement.nodes > 1 && placement.ranks_per_node > 1, has_pairs = placement.nodes == 4;
-  EXPECT_EQ(collectives.size(), (world.size() > 1 ? 22U : 0U) + (has_groups ? 24U : 0U) + (has_pairs ? 12U : 0U));
+  EXPECT_EQ(collectives.size(), (world.size() > 1 ? 30U : 0U) + (has_groups ? 40U : 0U) + (has_pairs ? 20U : 0U));
   std::map<GroupPlacement, int> samples;
   for (const CollectiveSample& sample : collectives) {
     ++samples[sample.placement];
     EXPECT_GT(sample.time.value(), 0.0);
   }
-  EXPECT_EQ(samples[placement], world.size() > 1 ? 22 : 0);
+  EXPECT_EQ(samples[placement], world.size() > 1 ? 30 : 0);
   if (has_pairs) {
-    EXPECT_EQ(samples[pairs], 12);
+    EXPECT_EQ(samples[pairs], 20);
   }
   if (!has_groups) return;
-  EXPECT_EQ(samples[within], 12);
-  EXPECT_EQ(samples[across], 12);
+  EXPECT_EQ(samples[within], 20);
+  EXPECT_EQ(samples[across], 20);
 }
 
 TEST(NetworkProbe, LeavesOutWhatIsThere) {

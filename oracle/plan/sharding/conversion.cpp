@@ -39,9 +39,9 @@ std::int64_t slab_elements(const Transfer& transfer, const Shape& own) {
 }  // namespace
 
 std::string_view to_string(Motion motion) {
-  constexpr std::array<std::string_view, 11> names = {"none",       "slice", "all-gather", "all-reduce", "reduce-scatter",
-                                                      "all-to-all", "halo",  "halo sum",   "maximum",    "own numbers",
-                                                      "fill"};
+  constexpr std::array<std::string_view, 11> names = {"none",           "slice",       "all-gather", "all-reduce",
+                                                      "reduce-scatter", "all-to-all",  "halo",       "halo sum",
+                                                      "maximum",        "own numbers", "fill"};
   return names[static_cast<std::size_t>(motion)];
 }
 
@@ -87,6 +87,13 @@ std::int64_t buffer_elements(const Transfer& transfer, const Shape& input, const
     case Motion::halo_sum: return slab_elements(transfer, output);
   }
   return 0;
+}
+
+std::int64_t halo_elements_given(const Transfer& transfer, const Shape& input, const Shape& output, int ways) {
+  const auto [before, after, fill] = transfer.halo;
+  const std::int64_t both = buffer_elements(transfer, input, output);
+  if (ways > 2 || before + after == 0) return both;
+  return both / (before + after) * std::max(before, after);
 }
 
 bool in_a_row(const Transfer& transfer, const Shape& shape) {

@@ -64,6 +64,9 @@ std::vector<Conversion> convert(const Layout& have, const Need& need, bool gradi
 // and the elements of the buffer as CollectiveSample counts them. Of a halo: both slabs.
 std::int64_t buffer_elements(const Transfer& transfer, const Shape& input, const Shape& output);
 double elements_sent(const Transfer& transfer, const Shape& input, const Shape& output, int ways);
+// Of a halo: the most that one of `ways` ranks in a line gives. Of two ranks, each has one neighbour, and gives it one
+// slab.
+std::int64_t halo_elements_given(const Transfer& transfer, const Shape& input, const Shape& output, int ways);
 
 // The parts of this dimension lie one after another in the tensor's memory: they are sent and received where they lie.
 bool in_a_row(const Transfer& transfer, const Shape& shape);

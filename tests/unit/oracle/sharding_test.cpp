@@ -123,9 +123,9 @@ TEST(Sharding, NothingToShareIsAnAnswer) {
 }
 
 // Shoeybi et al., section 3: two all-reduces forward and two backward in each of 12 layers, of batch x sequence x width
-// elements; one more forward for the embedding and one more backward for the head, which share the table by its rows; and
-// three of a number a token for the loss. The joint projection is cut within each of q, k and v: 12 heads are 3 for each
-// of 4 ranks. 50257 words are rounded up to 4 x 12565 = 50260.
+// elements; one more forward for the embedding and one more backward for the head, which share the table by its rows;
+// and three of a number a token for the loss. The joint projection is cut within each of q, k and v: 12 heads are 3 for
+// each of 4 ranks. 50257 words are rounded up to 4 x 12565 = 50260.
 TEST(Sharding, ReproducesMegatronOnGpt2) {
   const Graph graph = zoo("gpt2", 2);
   const Plan plan = plan_of(graph, "tensor=4");
@@ -188,8 +188,9 @@ TEST(Sharding, OnlyLittleIsRoundedUp) {
 }
 
 // Queries, keys and values are three multiplications of one tensor: their gradients meet before the one all-reduce.
-// After 12 layers the pooler is cut by columns (one more all-reduce backward), and its 768 features are the classes of a
-// loss. Of the tables, words are shared; places in the sentence (512 of 512 tokens) and kinds of sentence (2) are not.
+// After 12 layers the pooler is cut by columns (one more all-reduce backward), and its 768 features are the classes of
+// a loss. Of the tables, words are shared; places in the sentence (512 of 512 tokens) and kinds of sentence (2) are
+// not.
 TEST(Sharding, ReproducesMegatronOnBert) {
   const Graph graph = zoo("bert-base", 1);
   const Stage stage = plan_of(graph, "tensor=2").stages[0];
@@ -279,6 +280,13 @@ TEST(Sharding, BytesOfHalosAtTheRim) {
   EXPECT_EQ(sent(1, 1, Pass::forward), 0);
   EXPECT_EQ(sent(1, 0, Pass::backward), 0);
   EXPECT_EQ(sent(1, 1, Pass::backward), pool_row);
+  // What it takes to wait for: of two ranks the larger slab, of more both, from a rank between two others.
+  const auto given = [&](int ways) {
+    const Shape &in = stage[halos[0].input].shape, &out = stage[halos[0].output].shape;
+    return halo_elements_given(halos[0].forward, in, out, ways) * 4;
+  };
+  EXPECT_EQ(given(2), 3 * row);
+  EXPECT_EQ(given(3), 5 * row);
 }
 
 // What lies in the other dimension's halo is exchanged after it, so that corners arrive in two hops.
