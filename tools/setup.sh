@@ -3,6 +3,8 @@
 #
 #   tools/setup.sh demo    what predicting needs
 #   tools/setup.sh all     that, and what measuring, training, testing and developing need
+#   tools/setup.sh gpu     nvcc and cuDNN from Debian's non-free section, where NVIDIA's own are not installed: for
+#                          sibyl-calibrate-cudnn, without which all else builds
 #   tools/setup.sh list    every package and why
 #
 # As root or with sudo. The names are those of Debian 12.
@@ -50,6 +52,8 @@ all libclang-rt-14-dev its runtime
 all clang-format one style
 all clang-tidy the tidy preset
 all gcovr reads the coverage preset
+gpu nvidia-cuda-toolkit nvcc and cuBLASLt
+gpu nvidia-cudnn kernels of GPUs
 END
 }
 
@@ -58,8 +62,9 @@ die() { echo "setup.sh: $*" >&2; exit 1; }
 case ${1-} in
   demo) groups=demo ;;
   all) groups='demo|all' ;;
+  gpu) groups=gpu ;;
   list) packages; exit 0 ;;
-  *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 
 wanted=$(packages | awk -v groups="^($groups)\$" '$1 ~ groups {print $2}')

@@ -5,6 +5,7 @@
 #include <torch/types.h>
 #include <vector>
 
+#include "aten/versions.h"
 #include "models/operations/operations.h"
 #include "models/shape.h"
 
@@ -60,9 +61,9 @@ at::Tensor run(const BatchNormalize& op, const Tensors& in);
 
 // The operand at `index`, undefined where it is absent; and as ATen takes optional operands.
 inline at::Tensor operand(const Tensors& in, std::size_t index) { return index < in.size() ? in[index] : at::Tensor(); }
-inline c10::optional<at::Tensor> optional_operand(const Tensors& in, std::size_t index) {
+inline Optional<at::Tensor> optional_operand(const Tensors& in, std::size_t index) {
   const at::Tensor tensor = operand(in, index);
-  return tensor.defined() ? c10::optional<at::Tensor>(tensor) : c10::nullopt;
+  return tensor.defined() ? Optional<at::Tensor>(tensor) : nothing;
 }
 
 }  // namespace sibyl::aten

@@ -11,7 +11,7 @@ namespace sibyl::aten {
 at::Tensor run(const Linear& op, const Tensors& in) {
   const at::Tensor& x = in.at(0);
   const at::Tensor& weight = in.at(1);
-  const c10::optional<at::Tensor> bias = optional_operand(in, 2);
+  const Optional<at::Tensor> bias = optional_operand(in, 2);
   if (!op.weight_kn) return at::linear(x, weight, bias);
   if (!bias) return at::matmul(x, weight);
   // As a model that stores [K, N] writes it (GPT-2's Conv1D): one addmm, the weight used where it lies.
@@ -51,8 +51,25 @@ at::Tensor repeat_heads(const at::Tensor& x, std::int64_t heads) {
 
 }  // namespace
 
+#if SIBYL_TORCH_AT_LEAST(2, 1)
+namespace {
+
+// As PyTorch models run attention on a GPU: by the fused kernel that PyTorch chooses. It aligns a causal mask at the
+// first key, so queries must be as many as keys.
+at::Tensor fused_attention(const Attention& op, const Tensors& in) {
+  const at::Tensor &q = in.at(0), k = repeat_heads(in.at(1), q.size(1)), v = repeat_heads(in.at(2), q.size(1));
+  return at::scaled_dot_product_attention(q, k, v, optional_operand(in, 3), op.dropout, op.causal, op.scale);
+}
+
+}  // namespace
+#endif
+
 at::Tensor run(const Attention& op, const Tensors& in) {
   const at::Tensor& q = in.at(0);
+#if SIBYL_TORCH_AT_LEAST(2, 1)
+  if (q.is_cuda() && (!op.causal || (q.size(2) == in.at(1).size(2) && !operand(in, 3).defined())))
+    return fused_attention(op, in);
+#endif
   const at::Tensor k = repeat_heads(in.at(1), q.size(1));
   const at::Tensor v = repeat_heads(in.at(2), q.size(1));
   // Scaling q costs D / T of scaling the scores. Masking is in place: matmul does not keep its result.

@@ -15,7 +15,7 @@ at::Tensor rms_norm(const at::Tensor& x, std::int64_t axes, const at::Tensor& sc
 
 at::Tensor run(const Normalization& op, const Tensors& in) {
   const at::Tensor& x = in.at(0);
-  const c10::optional<at::Tensor> scale = optional_operand(in, 1), shift = optional_operand(in, 2);
+  const Optional<at::Tensor> scale = optional_operand(in, 1), shift = optional_operand(in, 2);
   switch (op.kind) {
     case NormalizationKind::batch:
       return at::batch_norm(x, scale, shift, optional_operand(in, 3), optional_operand(in, 4), true, op.momentum,
@@ -26,7 +26,7 @@ at::Tensor run(const Normalization& op, const Tensors& in) {
     case NormalizationKind::group: return at::group_norm(x, op.groups, scale, shift, op.epsilon);
     case NormalizationKind::instance: break;
   }
-  return at::instance_norm(x, scale, shift, c10::nullopt, c10::nullopt, true, op.momentum, op.epsilon, true);
+  return at::instance_norm(x, scale, shift, nothing, nothing, true, op.momentum, op.epsilon, true);
 }
 
 // As torch.nn.functional.local_response_norm: the mean of squares over `size` channels by average pooling, one spatial

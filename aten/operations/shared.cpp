@@ -59,7 +59,7 @@ double per_channel(const at::Tensor& x) { return static_cast<double>(x.numel() /
 struct ChannelMoments : Function<ChannelMoments> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x) {
     context->save_for_backward({x});
-    const auto [mean, variance] = at::batch_norm_update_stats(x, c10::nullopt, c10::nullopt, 0.0);
+    const auto [mean, variance] = at::batch_norm_update_stats(x, nothing, nothing, 0.0);
     return at::stack({mean, variance + mean * mean});
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -96,7 +96,7 @@ struct NormalizeChannels : Function<NormalizeChannels> {
     const double epsilon = context->saved_data["epsilon"].toDouble();
     const Moments moments = moments_of(saved.at(1));
     const auto [of_x, of_scale, of_shift] = at::native_batch_norm_backward(
-        gradients.at(0), x, scale, moments.mean, moments.variance, c10::nullopt, c10::nullopt, false, epsilon,
+        gradients.at(0), x, scale, moments.mean, moments.variance, nothing, nothing, false, epsilon,
         {true, true, true});
     const at::Tensor reciprocal = (moments.variance + epsilon).rsqrt_(), scaled = scale * reciprocal;
     const at::Tensor of_variance = of_scale * scaled * reciprocal * -0.5;

@@ -46,28 +46,17 @@ std::vector<Option> options_of(const Verb& verb) {
                      .fallback = "calibration.json",
                      .letter = 'o'},
                     {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"}});
+  if (verb.compute) groups.push_back(kernel_options());
   if (verb.compute)
-    groups.push_back(
-        {{.name = "--for",
-          .value = "MODEL",
-          .help = "an ONNX file or zoo:NAME whose kernels are timed",
-          .repeatable = true},
-         {.name = "--batches", .value = "N,N,...", .help = "samples of a replica's micro-batch", .fallback = "1,8,32"},
-         {.name = "--optimizer", .value = "NAME,...", .help = "whose updates are timed", .fallback = "sgd"},
-         {.name = "--sweep",
-          .value = "SIZE",
-          .help = "without --for: how many shapes",
-          .fallback = "quick",
-          .choices = {"quick", "full"}},
-         {.name = "--budget", .value = "TIME", .help = "stop timing kernels after so long; default: when all are done"},
-         {.name = "--kernel-budget", .value = "TIME", .help = "the most time for one kernel", .fallback = "0.4 s"},
-         {.name = "--samples",
-          .value = "N",
-          .help = "time a kernel once more unless the file has N samples of it: run again later, this shows how the "
-                  "machine drifts, and predictions take the mean",
-          .fallback = "1"}});
-  if (verb.compute) groups.push_back(splitting_options());
-  if (verb.compute) groups.push_back(cli::model_options());
+    groups.push_back({{.name = "--backend",
+                       .value = "NAME",
+                       .help = "what times kernels; cudnn is sibyl-calibrate-cudnn, which `sibyl calibrate` starts",
+                       .fallback = "torch",
+                       .choices = {"torch"}},
+                      {.name = "--device",
+                       .value = "cpu|cuda[:N]",
+                       .help = "what computes; cuda where libtorch has it, each process of a node on its own GPU",
+                       .fallback = "cpu"}});
   if (verb.network)
     groups.push_back(
         {{.name = "--network-budget", .value = "TIME", .help = "the most time for the network", .fallback = "60 s"}});
@@ -109,7 +98,46 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-Result<void> read_compute(const Arguments& arguments, int ranks, Request& request) {
+Result<void> read_device(const std::string& text, Request& request) {
+  constexpr std::string_view cuda = "cuda:";
+  if (text == "cpu") return {};
+  if (text.starts_with(cuda)) {
+    SIBYL_TRY(const std::int64_t number, cli::parse_integer(text.substr(cuda.size()), "--device cuda", 0, 1023));
+    request.gpu = static_cast<int>(number);
+  } else if (text != "cuda") {
+    return fail(ErrorCode::usage, fmt::format("'{}' is no device", text), "--device", "cpu, cuda, or cuda:N");
+  }
+  request.cuda = true;
+  request.wanted.backend = Backend::cuda;
+  return {};
+}
+
+}  // namespace
+
+std::vector<Option> kernel_options() {
+  std::vector<Option> own{
+      {.name = "--for",
+       .value = "MODEL",
+       .help = "an ONNX file or zoo:NAME whose kernels are timed",
+       .repeatable = true},
+      {.name = "--batches", .value = "N,N,...", .help = "samples of a replica's micro-batch", .fallback = "1,8,32"},
+      {.name = "--optimizer", .value = "NAME,...", .help = "whose updates are timed", .fallback = "sgd"},
+      {.name = "--sweep",
+       .value = "SIZE",
+       .help = "without --for: how many shapes",
+       .fallback = "quick",
+       .choices = {"quick", "full"}},
+      {.name = "--budget", .value = "TIME", .help = "stop timing kernels after so long; default: when all are done"},
+      {.name = "--kernel-budget", .value = "TIME", .help = "the most time for one kernel", .fallback = "0.4 s"},
+      {.name = "--samples",
+       .value = "N",
+       .help = "time a kernel once more unless the file has N samples of it: run again later, this shows how the "
+               "machine drifts, and predictions take the mean",
+       .fallback = "1"}};
+  return cli::concatenated({std::move(own), splitting_options(), cli::model_options()});
+}
+
+Result<void> read_kernel_options(const Arguments& arguments, int ranks, Request& request) {
   Wanted& wanted = request.wanted;
   wanted.models = arguments.all("--for");
   SIBYL_TRY(wanted.import, cli::read_import_options(arguments));
@@ -128,8 +156,6 @@ Result<void> read_compute(const Arguments& arguments, int ranks, Request& reques
   request.samples = static_cast<int>(*samples);
   return {};
 }
-
-}  // namespace
 
 Result<Request> read_request(const std::vector<std::string>& words, int ranks) {
   Request request;
@@ -154,7 +180,10 @@ Result<Request> read_request(const std::vector<std::string>& words, int ranks) {
   request.output = *arguments.text("--output");
   SIBYL_TRY(const std::optional<std::int64_t> threads, arguments.integer("--threads", 1, cli::most_threads));
   request.threads = static_cast<int>(*threads);
-  if (verb->compute) SIBYL_CHECK(read_compute(arguments, ranks, request));
+  if (verb->compute) {
+    SIBYL_CHECK(read_device(*arguments.text("--device"), request));
+    SIBYL_CHECK(read_kernel_options(arguments, ranks, request));
+  }
   if (verb->network) {
     SIBYL_TRY(const std::optional<Seconds> budget, arguments.seconds("--network-budget"));
     request.network_budget = *budget;

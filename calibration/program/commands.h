@@ -21,11 +21,18 @@ struct Request {
   int samples = 1;  // of each kernel
   Seconds network_budget{60.0};
   int threads = 1;
+  bool cuda = false;       // libtorch computes on a GPU: each process of a node on its own…
+  std::optional<int> gpu;  // …unless it is named
   std::filesystem::path output;
   std::filesystem::path io_folder;
   Bytes io_size;
   std::optional<std::string> help;  // asked for: the text to print, and nothing to do
 };
+
+// What every program that times kernels is asked alike: --for, --batches, --optimizer, --sweep, --budget,
+// --kernel-budget, --samples, how the model will be split, and what its dimensions are.
+std::vector<cli::Option> kernel_options();
+Result<void> read_kernel_options(const cli::Arguments& arguments, int ranks, Request& request);
 
 // `ranks`: of this job, the data-parallel degree where --parallel does not say.
 Result<Request> read_request(const std::vector<std::string>& words, int ranks);

@@ -9,10 +9,7 @@
 
 #include "base/progress.h"
 #include "base/statistics.h"
-#include "calibration/program/fingerprint.h"
 #include "calibration/program/interruption.h"
-#include "profiler/torch/limits.h"
-#include "profiler/torch/time_kernel.h"
 
 namespace sibyl {
 namespace {
@@ -67,40 +64,10 @@ Next agree_on_next(const Ranks& ranks, Seconds elapsed, std::optional<Seconds> l
   return static_cast<Next>(ranks.greatest(static_cast<int>(own)));
 }
 
-// A limit that is stored already is not measured again, so that a resumed run does not change the device under its
-// samples.
-bool known(const Ranks& ranks, bool on_first) { return ranks.greatest(ranks.first() && on_first ? 1 : 0) == 1; }
-
 }  // namespace
 
-TimingOptions timed_together(TimingOptions options, const Ranks& ranks) {
-  if (ranks.size() > 1)
-    options.agree = [&ranks](Vote vote) { return static_cast<Vote>(ranks.greatest(static_cast<int>(vote))); };
-  return options;
-}
-
-Result<void> measure_device(const Ranks& ranks, Session& session, const TimingOptions& options) {
-  Device& device = session.calibration().device;
-  if (known(ranks, device.memory_bandwidth.value() > 0)) return {};
-  SIBYL_TRY(const FlopsPerSecond peak, measure_peak(options));
-  SIBYL_TRY(const BytesPerSecond bandwidth, measure_memory_bandwidth(options));
-  const double middle_peak = median(ranks.gather(peak.value()));
-  const double middle_bandwidth = median(ranks.gather(bandwidth.value()));
-  if (!ranks.first()) return {};
-  device.name = session.calibration().machine["cpu"];
-  device.backend = Backend::cpu;
-  device.peak[DType::f32] = FlopsPerSecond{middle_peak};
-  device.memory_bandwidth = BytesPerSecond{middle_bandwidth};
-  device.memory = machine_memory() / ranks.per_node();
-  device.cache = last_level_cache();
-  // The trainer reports the bytes of tensors, not those of the process: nothing of the framework is in them.
-  device.framework_base = Bytes{0};
-  device.dispatch = Seconds{0};  // kernels run on the host itself, and samples contain their launch
-  return {};
-}
-
 Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::vector<KernelKey>& keys,
-                             const TimingOptions& options, int samples, std::optional<Seconds> limit) {
+                             const TimeKernel& time, int samples, std::optional<Seconds> limit) {
   SIBYL_TRY(const std::vector<KernelKey> todo, missing(ranks, session, keys, samples));
   if (ranks.first() && todo.size() < keys.size())
     fmt::print(stderr, "{} of {} kernels are in {} already\n", keys.size() - todo.size(), keys.size(),
@@ -118,12 +85,12 @@ Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::ve
     if (next == Next::out_of_time) break;
     if (progress) progress->report(done, name_of(todo[done].signature.attributes));
 
-    const auto timing = time_kernel(todo[done], options);  // fails on all ranks or on none
-    if (!timing) {
-      refused.push_back(timing.error());
+    const auto timed = time(todo[done]);
+    if (!timed) {
+      refused.push_back(timed.error());
       continue;
     }
-    const KernelSample sample = combine(ranks, timing->sample);
+    const KernelSample sample = combine(ranks, *timed);
     const Result<void> added = ranks.first() ? session.add(sample) : Result<void>{};
     SIBYL_CHECK(ranks.agree(added));
   }

@@ -4,7 +4,6 @@
 #include <hwloc.h>
 #include <sys/utsname.h>
 
-#include <ctime>
 #include <memory>
 
 #include "calibration/program/ranks.h"
@@ -72,13 +71,6 @@ std::map<std::string, std::string> library_versions() {
   std::map<std::string, std::string> result = torch_versions();
   result["mpi"] = Ranks::library_version();
   return result;
-}
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
 Bytes machine_memory() { return Bytes{Hardware().memory()}; }

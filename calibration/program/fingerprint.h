@@ -10,7 +10,6 @@ namespace sibyl {
 
 std::map<std::string, std::string> machine_fingerprint();  // cpu, sockets, cores, hardware_threads, caches, memory, os
 std::map<std::string, std::string> library_versions();     // libtorch, mpi, blas, onednn where known
-std::string today();                                       // ISO 8601, UTC
 
 Bytes machine_memory();
 

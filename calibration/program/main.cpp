@@ -4,18 +4,39 @@
 
 #include <exception>
 
+#include "aten/device.h"
 #include "aten/runtime.h"
 #include "calibration/program/cluster.h"
 #include "calibration/program/commands.h"
 #include "calibration/program/compute.h"
+#include "calibration/program/fingerprint.h"
 #include "calibration/program/interruption.h"
 #include "calibration/program/ranks.h"
 #include "calibration/program/session.h"
 #include "calibration/program/step_overhead.h"
 #include "calibration/program/storage.h"
+#include "calibration/program/torch_device.h"
+#include "profiler/sweep/gpu_grids.h"
+#include "profiler/torch/time_kernel.h"
 
 namespace sibyl {
 namespace {
+
+std::vector<KernelKey> gpu_sweep(const Request& request) {
+  GpuSweepOptions options;
+  options.density = request.sweep_size == SweepSize::full ? GridDensity::full : GridDensity::quick;
+  options.dtypes = {DType::f32, DType::tf32, DType::f16, DType::bf16};
+  options.optimizers = request.wanted.optimizers;
+  return plan_sweep(gpu_grids(options), [](const KernelKey& key) { return fits(key, Bytes{4e9}); }).keys();
+}
+
+Setup setup_of(const Request& request) {
+  Setup setup{machine_fingerprint(), library_versions(), request.threads, Backend::cpu};
+  if (!request.cuda) return setup;
+  setup.backend = Backend::cuda;
+  setup.machine["gpu"] = aten::device_limits().name;
+  return setup;
+}
 
 // Which kernels to time: rank 0 reads the models, the others hear whether it could.
 Result<std::vector<KernelKey>> choose_kernels(const Ranks& ranks, const Request& request) {
@@ -23,7 +44,7 @@ Result<std::vector<KernelKey>> choose_kernels(const Ranks& ranks, const Request&
   const auto choose = [&]() -> Result<void> {
     if (!request.compute || !ranks.first()) return {};
     if (request.wanted.models.empty()) {
-      keys = sweep(request.sweep_size, request.wanted.optimizers);
+      keys = request.cuda ? gpu_sweep(request) : sweep(request.sweep_size, request.wanted.optimizers);
       return {};
     }
     SIBYL_TRY(keys, kernels_of_models(request.wanted));
@@ -37,7 +58,11 @@ Result<void> compute(const Ranks& ranks, Session& session, const Request& reques
                      const std::vector<KernelKey>& keys) {
   SIBYL_CHECK(measure_step_overhead(ranks, session, options));
   SIBYL_CHECK(session.save());
-  const Result<void> measured = measure_kernels(ranks, session, keys, options, request.samples, request.limit);
+  const auto time = [&](const KernelKey& key) -> Result<KernelSample> {
+    SIBYL_TRY(const KernelTiming timing, time_kernel(key, options));  // fails on all ranks or on none
+    return timing.sample;
+  };
+  const Result<void> measured = measure_kernels(ranks, session, keys, time, request.samples, request.limit);
   SIBYL_CHECK(session.save());
   return measured;
 }
@@ -59,7 +84,8 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   }
   SIBYL_TRY(const std::vector<KernelKey> keys, choose_kernels(ranks, request));  // bad input is told before measuring
   aten::prepare_process(request.threads);
-  SIBYL_TRY(Session session, Session::open(ranks, request.output, request.threads));
+  if (request.cuda) SIBYL_CHECK(ranks.agree(aten::use_cuda(request.gpu.value_or(ranks.on_node()))));
+  SIBYL_TRY(Session session, Session::open(ranks, request.output, setup_of(request)));
   const auto go_on = [&]() -> Result<void> {
     if (ranks.greatest(interrupted() ? 1 : 0) == 0) return {};
     return fail(ErrorCode::interrupted, "interrupted; a further run goes on from here");

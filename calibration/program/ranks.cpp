@@ -32,6 +32,7 @@ Ranks::Ranks(int& argc, char**& argv) {
   MPI_Comm node = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node);
   MPI_Comm_size(node, &per_node_);
+  MPI_Comm_rank(node, &on_node_);
   MPI_Comm_free(&node);
 }
 

@@ -21,6 +21,7 @@ class Ranks {
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] bool first() const { return rank_ == 0; }
   [[nodiscard]] int per_node() const { return per_node_; }  // on this node
+  [[nodiscard]] int on_node() const { return on_node_; }    // this one's number there
 
   // Each is called by all ranks together.
   void barrier() const;
@@ -35,7 +36,7 @@ class Ranks {
   static std::string library_version();  // "Open MPI 4.1.4"
 
  private:
-  int rank_ = 0, size_ = 1, per_node_ = 1;
+  int rank_ = 0, size_ = 1, per_node_ = 1, on_node_ = 0;
 };
 
 }  // namespace sibyl

@@ -3,11 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "calibration/program/fingerprint.h"
+#include <ctime>
 
 namespace sibyl {
 namespace {
+
+// ISO 8601, UTC.
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
+}
 
 // Facts that may change on a machine that stays the same: a virtual machine's memory, a kernel's update.
 bool may_change(const std::string& fact) { return fact == "memory" || fact == "os"; }
@@ -47,20 +54,20 @@ Result<void> must_match(const Calibration& stored, const Calibration& here, cons
 
 }  // namespace
 
-Result<Session> Session::open(const Ranks& ranks, const std::filesystem::path& path, int threads) {
+Result<Session> Session::open(const Ranks& ranks, const std::filesystem::path& path, const Setup& setup) {
   Session session(ranks, path);
-  const Result<void> loaded = session.load(threads);
+  const Result<void> loaded = session.load(setup);
   SIBYL_CHECK(ranks.agree(loaded));
   return session;
 }
 
-Result<void> Session::load(int threads) {
+Result<void> Session::load(const Setup& setup) {
   Calibration here;
-  here.machine = machine_fingerprint();
-  here.libraries = library_versions();
+  here.machine = setup.machine;
+  here.libraries = setup.libraries;
   here.ranks_per_node = ranks_->per_node();
-  here.threads = threads;
-  here.device.backend = Backend::cpu;
+  here.threads = setup.threads;
+  here.device.backend = setup.backend;
   calibration_ = here;
   if (!ranks_->first()) return {};
 

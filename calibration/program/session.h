@@ -17,10 +17,17 @@
 
 namespace sibyl {
 
+// What is measured, and with what: all samples of a file have it in common.
+struct Setup {
+  std::map<std::string, std::string> machine, libraries;
+  int threads = 1;
+  Backend backend = Backend::cpu;
+};
+
 class Session {
  public:
   // By all ranks; the file is rank 0's.
-  static Result<Session> open(const Ranks& ranks, const std::filesystem::path& path, int threads);
+  static Result<Session> open(const Ranks& ranks, const std::filesystem::path& path, const Setup& setup);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   // On rank 0 the content; elsewhere empty but for the machine it is of.
@@ -33,7 +40,7 @@ class Session {
 
  private:
   Session(const Ranks& ranks, std::filesystem::path path) : ranks_(&ranks), path_(std::move(path)) {}
-  Result<void> load(int threads);
+  Result<void> load(const Setup& setup);
   Result<void> open_journal();
 
   const Ranks* ranks_;

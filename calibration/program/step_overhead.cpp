@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "aten/device.h"
 #include "base/statistics.h"
 #include "models/graph.h"
 #include "oracle/plan/plan.h"
@@ -59,6 +60,7 @@ Result<double> step_time(const TimingOptions& options) {
                         for (const LocalTensorId id : replica.parameters()) replica[id].mutable_grad().reset();
                         const auto start = std::chrono::steady_clock::now();
                         torch::autograd::backward({replica.forward()}, {});
+                        aten::wait_for_device();
                         return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
                       }},
                      options);
@@ -73,9 +75,22 @@ Result<double> kernel_time(TimingOptions options) {
   return (forward.sample.time + backward.sample.time).value();
 }
 
+// On a GPU the chain's kernels are over before the next is launched, so its time is the host's: of two launches for
+// each operation, one a pass, as the oracle counts them.
+Result<void> measure_dispatch(const Ranks& ranks, Session& session, TimingOptions options) {
+  const bool known = ranks.first() && session.calibration().device.dispatch.value() > 0;
+  if (ranks.greatest(known ? 1 : 0) == 1) return {};
+  options.faults = [] { return std::int64_t{0}; };
+  SIBYL_TRY(const double step, step_time(options));
+  const double middle = median(ranks.gather(step / (2.0 * static_cast<double>(length))));
+  if (ranks.first()) session.calibration().device.dispatch = Seconds{middle};
+  return {};
+}
+
 }  // namespace
 
 Result<void> measure_step_overhead(const Ranks& ranks, Session& session, const TimingOptions& options) {
+  if (aten::on_cuda()) return measure_dispatch(ranks, session, options);
   const bool known = ranks.first() && session.calibration().step_overhead_per_operation.value() > 0;
   if (ranks.greatest(known ? 1 : 0) == 1) return {};
   SIBYL_TRY(const double step, step_time(options));

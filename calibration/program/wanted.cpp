@@ -21,7 +21,7 @@ Result<std::vector<KernelKey>> kernels_of_models(const Wanted& wanted) {
         strategy.optimizer = optimizer;
         strategy.global_batch = batch * strategy.data * strategy.accumulation;
         SIBYL_TRY(const Plan plan, make_plan(graph, strategy));
-        for (KernelKey& key : kernels_of(plan, Backend::cpu))
+        for (KernelKey& key : kernels_of(plan, wanted.backend))
           if (known.insert(key).second) keys.push_back(std::move(key));
       }
     }

@@ -18,6 +18,7 @@ struct Wanted {
   std::vector<std::int64_t> batches;  // of a replica's micro-batch
   Strategy strategy;                  // but batch and optimizer
   std::vector<OptimizerKind> optimizers;
+  Backend backend = Backend::cpu;  // whose kernels a step is made of
 };
 
 // Distinct, in the order the models run them.

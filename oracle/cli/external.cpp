@@ -12,6 +12,8 @@
 namespace sibyl::cli {
 namespace {
 
+constexpr const char* cudnn_calibrator = "sibyl-calibrate-cudnn";
+
 bool is_program(const std::filesystem::path& path) {
   std::error_code error;
   return std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
@@ -44,13 +46,27 @@ std::optional<std::filesystem::path> find_program(const std::string& name) {
   return find_on_path(name);
 }
 
+std::string calibrator_for(const std::vector<std::string>& words) {
+  constexpr std::string_view option = "--backend", joined = "--backend=";
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool apart = words[i] == option && i + 1 < words.size();
+    const std::string backend = apart                          ? words[i + 1]
+                                : words[i].starts_with(joined) ? words[i].substr(joined.size())
+                                                               : "";
+    if (backend == "cudnn") return cudnn_calibrator;
+  }
+  return "sibyl-calibrate";
+}
+
 Error replace_process(const std::string& program, const std::vector<std::string>& words) {
   const auto found = find_program(program);
   if (!found)
     return {ErrorCode::bad_input,
             fmt::format("{} is not installed with this sibyl", program),
             {},
-            "it is built where Open MPI and libtorch are found: tools/setup.sh installs them, then build again"};
+            program == cudnn_calibrator
+                ? "it is built where nvcc and cuDNN are found: docs/gpu.md"
+                : "it is built where Open MPI and libtorch are found: tools/setup.sh installs them, then build again"};
   std::vector<std::string> all = {found->string()};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> raw;

@@ -15,6 +15,9 @@ std::optional<std::filesystem::path> find_program(const std::string& name);
 // Any program on PATH.
 std::optional<std::filesystem::path> find_on_path(const std::string& name);
 
+// The program that these words of `sibyl calibrate` ask for: sibyl-calibrate, or the one of their --backend.
+std::string calibrator_for(const std::vector<std::string>& words);
+
 // Becomes that program. Returns only where it cannot, with what to install.
 Error replace_process(const std::string& program, const std::vector<std::string>& words);
 

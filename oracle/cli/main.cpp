@@ -44,7 +44,8 @@ int unknown_verb(const std::string& word) {
 }
 
 int run_verb(const Verb& verb, const std::vector<std::string>& words) {
-  if (!verb.program.empty()) return report(replace_process(verb.program, words));
+  if (!verb.program.empty())
+    return report(replace_process(verb.command.name == "calibrate" ? calibrator_for(words) : verb.program, words));
   const auto arguments = Arguments::parse(verb.command, words);
   if (!arguments) return report(arguments.error());
   if (arguments->help()) return print_and_exit(help_text(verb.command));

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "aten/device.h"
 #include "aten/run_operation.h"
+#include "aten/versions.h"
 #include "profiler/torch/operands.h"
 
 namespace sibyl {
@@ -60,12 +62,12 @@ Bench::Tensors Bench::differentiated(int copy) const {
 
 Bench::Tensors Bench::backward(int copy) {
   return torch::autograd::grad(differentiated(copy), masked_[at(copy)], result_gradients_[at(copy)],
-                               /*retain_graph=*/c10::nullopt, /*create_graph=*/false, /*allow_unused=*/true);
+                               /*retain_graph=*/aten::nothing, /*create_graph=*/false, /*allow_unused=*/true);
 }
 
 Bench::Tensors Bench::empty_backward(int copy) {
   const Tensors& leaves = masked_[at(copy)];
-  return torch::autograd::grad(leaves, leaves, leaves, c10::nullopt, false, true);
+  return torch::autograd::grad(leaves, leaves, leaves, aten::nothing, false, true);
 }
 
 void Bench::warm_operand(int copy) {
@@ -81,7 +83,7 @@ std::int64_t Bench::own_bytes(const Tensors& tensors, int copy) const {
   const auto own = [&](const torch::Tensor& tensor) -> std::int64_t {
     if (!tensor.defined() || std::find(seen.begin(), seen.end(), tensor.storage().data()) != seen.end()) return 0;
     seen.push_back(tensor.storage().data());
-    constexpr std::int64_t granule = 64;  // as MemoryMeter counts
+    const std::int64_t granule = aten::on_cuda() ? 512 : 64;  // as CUDA's allocator and as MemoryMeter count
     return (static_cast<std::int64_t>(tensor.storage().nbytes()) + granule - 1) / granule * granule;
   };
   for (const torch::Tensor& operand : operands_[at(copy)]) own(operand);

@@ -6,37 +6,41 @@
 #include <torch/version.h>
 
 #include <algorithm>
-#include <chrono>
+#include <cmath>
+
+#include "aten/device.h"
+#include "aten/dtype.h"
+#include "profiler/torch/clock.h"
 
 namespace sibyl {
 namespace {
 
 // The shortest of the runs: a limit is what the machine reaches when nothing disturbs it.
 Result<double> shortest_run(const std::function<void()>& run, const TimingOptions& options) {
-  const TimedWork work{{}, [&](int) {
-                         const auto start = std::chrono::steady_clock::now();
-                         run();
-                         return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-                       }};
+  const TimedWork work{{}, [&](int) { return seconds_of([] {}, run); }};
   SIBYL_TRY(const std::vector<double> times, time_laps(work, Rotation{}, options));
   return *std::min_element(times.begin(), times.end());
 }
 
 }  // namespace
 
-Result<FlopsPerSecond> measure_peak(const TimingOptions& options) {
-  constexpr std::int64_t n = 1536;
-  const at::Tensor a = at::ones({n, n}), b = at::ones({n, n});
-  at::Tensor c = at::empty({n, n});
+Result<FlopsPerSecond> measure_peak(const TimingOptions& options, DType type) {
+  const std::int64_t n = aten::on_cuda() ? 8192 : 1536;
+  if (aten::on_cuda()) aten::allow_tf32(type == DType::tf32);
+  const at::TensorOptions here = at::TensorOptions(aten::compute_device()).dtype(aten::scalar_type(type));
+  const at::Tensor a = at::rand({n, n}, here), b = at::rand({n, n}, here);
+  at::Tensor c = at::empty({n, n}, here);
   SIBYL_TRY(const double seconds, shortest_run([&] { at::mm_out(c, a, b); }, options));
-  return Flops{2.0 * n * n * n} / Seconds{seconds};
+  return Flops{2.0 * std::pow(static_cast<double>(n), 3)} / Seconds{seconds};
 }
 
 Result<BytesPerSecond> measure_memory_bandwidth(const TimingOptions& options) {
-  const Bytes cache = options.cache.value() > 0 ? options.cache : last_level_cache();
+  const Bytes own = aten::on_cuda() ? aten::device_limits().cache : last_level_cache();
+  const Bytes cache = options.cache.value() > 0 ? options.cache : own;
   const auto elements = static_cast<std::int64_t>(std::max(4.0 * cache.value(), 64e6) / sizeof(float));
-  const at::Tensor a = at::ones({elements}), b = at::ones({elements});
-  at::Tensor c = at::zeros({elements});
+  const at::TensorOptions here(aten::compute_device());
+  const at::Tensor a = at::ones({elements}, here), b = at::ones({elements}, here);
+  at::Tensor c = at::zeros({elements}, here);
   SIBYL_TRY(const double seconds, shortest_run([&] { at::add_out(c, a, b, 0.5); }, options));
   return Bytes{3.0 * static_cast<double>(elements) * sizeof(float)} / Seconds{seconds};
 }

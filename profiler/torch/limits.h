@@ -8,13 +8,14 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "models/dtype.h"
 #include "profiler/torch/timing.h"
 
 namespace sibyl {
 
 // By a large f32 matrix product; by a + s b over arrays that do not fit in any cache (three streams). Of this process,
 // with whoever else agrees in `options` busy likewise.
-Result<FlopsPerSecond> measure_peak(const TimingOptions& options);
+Result<FlopsPerSecond> measure_peak(const TimingOptions& options, DType type = DType::f32);
 Result<BytesPerSecond> measure_memory_bandwidth(const TimingOptions& options);
 
 // A piece of work like a training step's, half of it bound by arithmetic and half by memory; some ms long. For

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "aten/device.h"
 #include "aten/dtype.h"
 
 namespace sibyl {
@@ -20,7 +21,7 @@ bool is_logical(const Attributes& attributes) {
 // follows a ReLU in nearly every network: half of its values are zeros.
 torch::Tensor ordinary_values(const Attributes& attributes, const Shape& shape, c10::ScalarType type) {
   const auto* pool = std::get_if<Pool>(&attributes);
-  torch::Tensor values = at::empty(shape, at::kFloat);
+  torch::Tensor values = at::empty(shape, at::TensorOptions(aten::compute_device()).dtype(at::kFloat));
   if (pool && pool->kind == PoolKind::max)
     values.uniform_(-1.0, 1.0).clamp_min_(0.0);
   else
@@ -69,15 +70,16 @@ std::int64_t id_bound(const Signature& signature, std::size_t) {
 
 std::vector<torch::Tensor> make_operands(const Signature& signature, std::uint32_t gradients) {
   const c10::ScalarType type = aten::scalar_type(signature.dtype);
+  const at::TensorOptions device(aten::compute_device());
   std::vector<torch::Tensor> operands;
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
     const Shape& shape = signature.inputs[i];
     const OperandRole role = role_of(signature, i);
     torch::Tensor operand;  // undefined: absent
     if (role == OperandRole::ids)
-      operand = at::randint(id_bound(signature, i), shape, at::kLong);
+      operand = at::randint(id_bound(signature, i), shape, device.dtype(at::kLong));
     else if (role == OperandRole::condition)
-      operand = at::randint(2, shape, at::kBool);
+      operand = at::randint(2, shape, device.dtype(at::kBool));
     else if (role != OperandRole::absent)
       operand = ordinary_values(signature.attributes, shape, type);
     if ((gradients >> i & 1U) != 0 && operand.defined()) operand.set_requires_grad(true);

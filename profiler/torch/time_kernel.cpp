@@ -1,30 +1,21 @@
 #include "profiler/torch/time_kernel.h"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <string>
 #include <variant>
 
-#include "aten/memory.h"
+#include "aten/device.h"
 #include "base/statistics.h"
 #include "profiler/torch/bench.h"
+#include "profiler/torch/clock.h"
 #include "profiler/torch/update.h"
 
 namespace sibyl {
 namespace {
 
-using aten::MemoryMeter;
-
 // No run is shorter than the clock resolves.
 constexpr double shortest = 5e-8;
-
-template <class F>
-double seconds_of(F&& run) {
-  const auto start = std::chrono::steady_clock::now();
-  run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 struct Memory {
   Bytes workspace, kept;
@@ -38,10 +29,10 @@ struct Use {
 
 template <class F>
 Use memory_of(F&& run) {
-  const std::int64_t before = MemoryMeter::live();
-  MemoryMeter::reset_peak();
+  const std::int64_t before = aten::live_bytes();
+  aten::reset_peak();
   run();
-  return {MemoryMeter::peak() - before, MemoryMeter::live() - before};
+  return {aten::peak_bytes() - before, aten::live_bytes() - before};
 }
 
 // A kernel ready to be timed, and what its memory was in a first run, which also lets the libraries set themselves up.
@@ -60,8 +51,7 @@ Prepared prepare_forward(const KernelKey& key, int copies) {
   return {{{},
            [bench](int copy) {
              bench->release(copy);
-             bench->warm_operand(copy);
-             return seconds_of([&] { bench->forward(copy); });
+             return seconds_of([&] { bench->warm_operand(copy); }, [&] { bench->forward(copy); });
            }},
           memory};
 }
@@ -80,9 +70,11 @@ Prepared prepare_backward(const KernelKey& key, int copies) {
            },
            [bench](int copy) {
              Bench::Tensors result;
-             const double start_up = seconds_of([&] { result = bench->empty_backward(copy); });
-             bench->warm_gradient(copy);
-             const double whole = seconds_of([&] { result = bench->backward(copy); });
+             // The engine's start is the host's: no time of another device.
+             const double start_up =
+                 aten::on_cuda() ? 0.0 : seconds_of([] {}, [&] { result = bench->empty_backward(copy); });
+             const double whole =
+                 seconds_of([&] { bench->warm_gradient(copy); }, [&] { result = bench->backward(copy); });
              bench->release(copy);
              return whole - start_up;
            }},
@@ -93,17 +85,12 @@ Prepared prepare_update(const KernelKey& key, int copies) {
   const auto bench = std::make_shared<UpdateBench>(key, copies);
   bench->run(0);
   const Memory memory{bytes(memory_of([&] { bench->run(0); }).peak), {}};
-  return {{{}, [bench](int copy) { return seconds_of([&] { bench->run(copy); }); }}, memory};
+  return {{{}, [bench](int copy) { return seconds_of([] {}, [&] { bench->run(copy); }); }}, memory};
 }
 
 Prepared prepare_copy(const KernelKey& key, int copies) {
   const auto bench = std::make_shared<CopyBench>(key, copies);
-  return {{{},
-           [bench](int copy) {
-             bench->warm(copy);
-             return seconds_of([&] { bench->run(copy); });
-           }},
-          {}};
+  return {{{}, [bench](int copy) { return seconds_of([&] { bench->warm(copy); }, [&] { bench->run(copy); }); }}, {}};
 }
 
 bool is_update(const KernelKey& key) { return std::holds_alternative<OptimizerUpdate>(key.signature.attributes); }
@@ -117,14 +104,24 @@ Prepared prepare(const KernelKey& key, int copies) {
   return key.pass == Pass::forward ? prepare_forward(key, copies) : prepare_backward(key, copies);
 }
 
+// The host's page faults say nothing of a GPU's memory.
+TimingOptions on_gpu(TimingOptions options) {
+  options.faults = [] { return std::int64_t{0}; };
+  return options;
+}
+
 // libtorch's message without the C++ backtrace that follows its first line.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
 
-Result<KernelTiming> time_kernel(const KernelKey& key, const TimingOptions& options) {
-  MemoryMeter::install();
-  const Rotation rotation = plan_rotation(is_update(key) ? bytes_touched_by_update(key) : bytes_touched(key), options);
+Result<KernelTiming> time_kernel(const KernelKey& key, const TimingOptions& given) {
+  aten::begin_counting();
+  const TimingOptions options = aten::on_cuda() ? on_gpu(given) : given;
+  const Bytes one_copy = is_update(key) ? bytes_touched_by_update(key) : bytes_touched(key);
+  // A GPU's cache is passed over before each run, whatever the number of copies: one is enough.
+  const Rotation rotation = aten::on_cuda() ? Rotation{1, Bytes{0}, one_copy} : plan_rotation(one_copy, options);
+  if (aten::on_cuda()) aten::allow_tf32(key.signature.dtype == DType::tf32);
   Prepared prepared;
   std::string failure;
   try {

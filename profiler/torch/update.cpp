@@ -2,17 +2,23 @@
 
 #include <variant>
 
+#include "aten/device.h"
 #include "aten/dtype.h"
 #include "profiler/torch/bench.h"
 
 namespace sibyl {
+namespace {
+
+at::TensorOptions on(c10::ScalarType type) { return at::TensorOptions(aten::compute_device()).dtype(type); }
+
+}  // namespace
 
 UpdateBench::UpdateBench(const KernelKey& key, int copies)
     : update_(std::get<OptimizerUpdate>(key.signature.attributes)) {
   const c10::ScalarType type = aten::scalar_type(key.signature.dtype);
   for (int i = 0; i < copies; ++i) {
     Parameter parameter;
-    parameter.value = at::ones(key.signature.inputs.at(0), type);
+    parameter.value = at::ones(key.signature.inputs.at(0), on(type));
     parameter.gradient = at::full_like(parameter.value, 1e-3);
     parameter.state = aten::make_optimizer_state(update_, parameter.value);
     parameters_.push_back(std::move(parameter));
@@ -34,8 +40,8 @@ Bytes bytes_touched_by_update(const KernelKey& key) {
 CopyBench::CopyBench(const KernelKey& key, int copies) {
   const c10::ScalarType type = aten::scalar_type(key.signature.dtype);
   for (int i = 0; i < copies; ++i) {
-    sources_.push_back(at::ones(key.signature.inputs.at(0), type));
-    targets_.push_back(at::zeros(key.signature.inputs.at(0), type));
+    sources_.push_back(at::ones(key.signature.inputs.at(0), on(type)));
+    targets_.push_back(at::zeros(key.signature.inputs.at(0), on(type)));
   }
 }
 

@@ -41,7 +41,7 @@ LIBRARIES = {
     "protobuf": (r"(google/protobuf/.*|.*\.pb\.h)", ["models/onnx", "models/zoo"]),
     "ONNX": (r"onnx/.*", ["models/onnx", "models/zoo"]),
     "Qt": (r"(Q[A-Z]\w*|Qt\w+/.*|qcustomplot\.h)", ["gui"]),
-    "CUDA": (r"(cuda|cudnn|cublas|nccl).*\.h", ["profiler/cudnn", "comm", "trainer"]),
+    "CUDA": (r"(cuda|cudnn|cublas|nccl).*\.h", ["profiler/cudnn", "profiler/torch", "aten", "comm", "trainer"]),
     "JSON": (r"nlohmann/.*", ["calibration", "oracle", "profiler", "trainer"]),
     "YAML": (r"yaml-cpp/.*", ["calibration", "oracle"]),
 }

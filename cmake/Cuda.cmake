@@ -1,0 +1,53 @@
+# CUDA with cuDNN, for profiler/cudnn: found where nvcc is on PATH or in /usr/local/cuda and cuDNN beside it, in CUDNN_ROOT, or in
+# a pip-installed nvidia-cudnn named by CMAKE_PREFIX_PATH. Sets SIBYL_HAVE_CUDNN; gives sibyl::cuda.
+
+option(SIBYL_CUDA "Build what times GPUs: sibyl-calibrate-cudnn" ON)
+set(SIBYL_HAVE_CUDNN OFF)
+set(why "SIBYL_CUDA is off")
+if(SIBYL_CUDA)
+  if(NOT CMAKE_CUDA_COMPILER)
+    find_program(SIBYL_NVCC nvcc HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
+    mark_as_advanced(SIBYL_NVCC)
+    if(SIBYL_NVCC)
+      set(CMAKE_CUDA_COMPILER ${SIBYL_NVCC})
+    endif()
+  endif()
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    # PTX, which the driver compiles for the device it finds: quick to build, and for any since Turing. On the machine to be
+    # measured, configure with native.
+    set(CMAKE_CUDA_ARCHITECTURES 75-virtual 80-virtual)
+  endif()
+  include(CheckLanguage)
+  set(why "there is no nvcc")
+  if(CMAKE_CUDA_COMPILER)
+    check_language(CUDA)
+    set(why "${SIBYL_NVCC} does not compile")
+  endif()
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    set(CMAKE_CUDA_STANDARD 17)  # which CUDA 11 knows, too
+    find_package(CUDAToolkit QUIET)
+    find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDNN_ROOT} ENV CUDNN_ROOT ${CUDAToolkit_INCLUDE_DIRS}
+              PATH_SUFFIXES include nvidia/cudnn/include)
+    find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 libcudnn.so.8
+                 HINTS ${CUDNN_ROOT} ENV CUDNN_ROOT ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib lib64 nvidia/cudnn/lib)
+    mark_as_advanced(CUDNN_INCLUDE_DIR CUDNN_LIBRARY)
+    if(NOT CUDAToolkit_FOUND OR NOT TARGET CUDA::cublasLt)
+      set(why "the CUDA toolkit has no cuBLASLt")
+    elseif(NOT CUDNN_INCLUDE_DIR OR NOT CUDNN_LIBRARY)
+      set(why "nvcc is here, cuDNN is not: set CUDNN_ROOT")
+    else()
+      set(SIBYL_HAVE_CUDNN ON)
+      add_library(sibyl_cuda INTERFACE)
+      # As system headers: they do not meet our warnings.
+      target_include_directories(sibyl_cuda SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_INCLUDE_DIR})
+      target_link_libraries(sibyl_cuda INTERFACE CUDA::cudart CUDA::cublasLt ${CUDNN_LIBRARY} ${CMAKE_DL_LIBS})
+      add_library(sibyl::cuda ALIAS sibyl_cuda)
+    endif()
+  endif()
+endif()
+if(SIBYL_HAVE_CUDNN)
+  message(STATUS "Sibyl: CUDA ${CUDAToolkit_VERSION} with cuDNN: sibyl-calibrate-cudnn is built")
+else()
+  message(STATUS "Sibyl: ${why}: sibyl-calibrate-cudnn, which times GPUs without PyTorch, is left out (docs/gpu.md)")
+endif()

@@ -1,0 +1,146 @@
+// Operation graphs as cuDNN judges them, for a device that is only described: needs none. cuDNN chooses engines by a
+// device's properties, which it can be given as text, so that what is asked of it can be checked anywhere.
+#include "profiler/cudnn/graph.h"
+
+#include <gtest/gtest.h>
+
+#include "profiler/cudnn/program.h"
+#include "profiler/sweep/gpu_grids.h"
+
+namespace sibyl::cudnn {
+namespace {
+
+// An H100 SXM, in the words in which cuDNN 9.19 describes a device.
+constexpr const char* h100 =
+    R"({"cudaDeviceId":0,"deviceName":"NVIDIA H100 80GB HBM3","deviceVer":900,"driverVer":13000,"isTccDriver":0,)"
+    R"("l2CacheSize":52428800,"maxBlockSize":[1024,1024,64],"maxCtasPerSM":32,"maxGridSize":[2147483647,65535,65535],)"
+    R"("maxRegistersPerSM":65536,"maxSharedMemoryPerBlock":49152,"maxSharedMemoryPerBlockOptin":232448,)"
+    R"("maxThreadsPerBlock":1024,"maxThreadsPerSM":2048,"memClockRateKHz":2619000,"multiProcessorCount":132,)"
+    R"("pciDeviceId":9008,"regsPerBlock":65536,"reservedSharedMemoryPerBlock":1024,"smClockRateKHz":1980000,)"
+    R"("supportCoopLaunch":1,"totalGlobalMem":85000000000,"warpSize":32})";
+
+class GraphsOfAnH100 : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      target_.emplace(Target::described(h100));
+    } catch (const Refusal& refusal) {
+      GTEST_SKIP() << "this cuDNN does not read the description: " << refusal.what();
+    }
+  }
+  Program plan(const KernelKey& key, const Settings& settings = {}) const {
+    return make_program(*target_, nullptr, settings, key);
+  }
+
+  std::optional<Target> target_;
+};
+
+KernelKey convolution(const Convolution& op, Shape x, Shape w, Shape y, DType type, std::uint32_t gradients = 0) {
+  return {
+      {op, {std::move(x), std::move(w)}, {std::move(y)}, type}, gradients ? Pass::backward : Pass::forward, gradients};
+}
+
+Convolution three_by_three() {
+  Convolution op;
+  op.kernel = {3, 3}, op.stride = op.dilation = op.pad_begin = op.pad_end = {1, 1};
+  return op;
+}
+
+TEST_F(GraphsOfAnH100, EveryFamilyOfConvolutionsHasAnEngineInEveryPass) {
+  GpuSweepOptions options;
+  options.dtypes = {DType::f32, DType::tf32, DType::bf16};
+  const Sweep sweep = plan_sweep(gpu_grids(options), [](const KernelKey& key) { return fits(key, Bytes{2e8}); });
+  int planned = 0;
+  for (std::size_t i = 0; i < sweep.grids.size(); ++i) {
+    if (!sweep.grids[i].family.starts_with("convolution")) continue;
+    const SweepKeys& points = sweep.points[i];
+    ASSERT_FALSE(points.empty()) << sweep.grids[i].family;
+    const std::size_t first = points.size() / 3 / 2 * 3;  // each place: forward, and two gradients
+    for (std::size_t k = first; k < first + 3; ++k) {
+      try {
+        const Program program = plan(points[k]);
+        ASSERT_EQ(program.steps.size(), 1u);
+        EXPECT_EQ(program.steps[0].choices.size(), 1u);  // the framework's alone
+        ++planned;
+      } catch (const Refusal& refusal) {
+        ADD_FAILURE() << to_string(points[k]) << ": " << refusal.what();
+      }
+    }
+  }
+  EXPECT_EQ(planned, 3 * 3 * 12);  // types, passes, families
+}
+
+TEST_F(GraphsOfAnH100, ABiasAndItsGradientAreLaunchesOfTheirOwn) {
+  const Convolution op = three_by_three();
+  KernelKey key = convolution(op, {8, 64, 56, 56}, {64, 64, 3, 3}, {8, 64, 56, 56}, DType::bf16);
+  key.signature.inputs.push_back({64});
+  EXPECT_EQ(plan(key).steps.size(), 2u);  // the convolution, the addition
+  key.pass = Pass::backward, key.gradients = 7;
+  EXPECT_EQ(plan(key).steps.size(), 4u);  // data, filter, and the bias's sum over pixels, then over samples
+  EXPECT_EQ(plan(key, {.layout = Layout::nhwc}).steps.size(), 3u);  // channels lie innermost: one sum
+}
+
+TEST_F(GraphsOfAnH100, ATransposedConvolutionIsTheOthersGradient) {
+  Convolution op = three_by_three();
+  op.stride = {2, 2}, op.transposed = true, op.output_pad = {1, 1};
+  // From 16 x 16 to 32 x 32: (16 - 1) * 2 - 2 + 3 + 1.
+  for (const std::uint32_t gradients : {0U, 1U, 2U})
+    EXPECT_EQ(
+        plan(convolution(op, {8, 64, 16, 16}, {64, 32, 3, 3}, {8, 32, 32, 32}, DType::bf16, gradients)).steps.size(),
+        1u);
+}
+
+TEST_F(GraphsOfAnH100, OneSpatialDimensionIsTwoOfWhichOneIsFlat) {
+  Convolution op;
+  op.kernel = {5}, op.stride = {1}, op.dilation = {1}, op.pad_begin = op.pad_end = {2};
+  EXPECT_EQ(plan(convolution(op, {8, 64, 128}, {64, 64, 5}, {8, 64, 128}, DType::f32)).steps.size(), 1u);
+}
+
+TEST_F(GraphsOfAnH100, TheBestOfAllChoosesAmongSeveral) {
+  const KernelKey key = convolution(three_by_three(), {32, 64, 56, 56}, {64, 64, 3, 3}, {32, 64, 56, 56}, DType::bf16);
+  EXPECT_GT(plan(key, {.best = true}).steps[0].choices.size(), 3u);
+}
+
+TEST_F(GraphsOfAnH100, ShapesThatDoNotFitAreRefusedWithAReason) {
+  const KernelKey wrong = convolution(three_by_three(), {8, 64, 56, 56}, {64, 64, 3, 3}, {8, 64, 99, 99}, DType::bf16);
+  try {
+    plan(wrong);
+    FAIL() << "a result of another size was taken";
+  } catch (const Refusal& refusal) {
+    EXPECT_NE(std::string(refusal.what()).find("cuDNN"), std::string::npos) << refusal.what();
+  }
+}
+
+KernelKey attention(bool causal, DType type, std::uint32_t gradients) {
+  Attention op;
+  op.causal = causal, op.scale = 0.125;
+  const Shape heads{2, 16, 1024, 64};
+  return {{op, {heads, heads, heads}, {heads}, type}, gradients ? Pass::backward : Pass::forward, gradients};
+}
+
+// Fused attention is compiled when it is planned, and that needs the driver; without it, cuDNN still says whether its
+// engines know the graph: one that they do not know is refused for its pattern.
+void expect_known(const std::function<Program()>& plan) {
+  try {
+    EXPECT_EQ(plan().steps.size(), 1u);
+  } catch (const Refusal& refusal) {
+    EXPECT_NE(std::string(refusal.what()).find("RUNTIME_PREREQUISITE_MISSING"), std::string::npos) << refusal.what();
+  }
+}
+
+TEST_F(GraphsOfAnH100, AttentionIsFusedForward) {
+  for (const bool causal : {false, true})
+    for (const DType type : {DType::f16, DType::bf16}) expect_known([&] { return plan(attention(causal, type, 0)); });
+}
+
+TEST_F(GraphsOfAnH100, AttentionIsFusedBackwardWithoutAMask) {
+  expect_known([&] { return plan(attention(false, DType::bf16, 7)); });
+}
+
+TEST_F(GraphsOfAnH100, WhatIsNotTimedIsSaid) {
+  EXPECT_THROW(plan(attention(true, DType::bf16, 7)), Refusal);  // causal backward
+  EXPECT_THROW(plan(attention(false, DType::f32, 0)), Refusal);  // 16 bits only
+}
+
+}  // namespace
+}  // namespace sibyl::cudnn
