@@ -202,7 +202,7 @@ std::vector<Option> strategy_options() {
        .choices = {"replica", "synchronised"}},
       {.name = "--fused-norms", .help = "additions and ReLUs behind a batch-norm run in its kernel"},
       {.name = "--converted-images",
-       .help = "images lie channels first, and are transposed for convolutions on tensor cores"},
+       .help = "images lie channels first, and are transposed for 16-bit convolutions on tensor cores"},
       {.name = "--bucket",
        .value = "SIZE",
        .help = "gradients are exchanged in buckets of this size, 25MiB unless given"},

@@ -5,8 +5,21 @@ namespace {
 
 bool says(const std::string& text, std::string_view word) { return lower_case(text).find(word) != std::string::npos; }
 
+bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+
+// As a word of its own: "XLA" is not in "p2.8xlarge", nor "AMP" in "Ampere".
+bool says_word(const std::string& text, std::string_view word) {
+  const std::string lower = lower_case(text);
+  for (std::size_t at = lower.find(word); at != std::string::npos; at = lower.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool begins = at == 0 || !is_letter(lower[at - 1]);
+    if (begins && (end == lower.size() || !is_letter(lower[end]))) return true;
+  }
+  return false;
+}
+
 bool in_half(const Row& row) {
-  return says(row.precision, "fp16") || says(row.precision, "amp") || says(row.precision, "bf16");
+  return says(row.precision, "fp16") || says_word(row.precision, "amp") || says(row.precision, "bf16");
 }
 bool on_tensor_cores(const Row& row) { return in_half(row) || says(row.precision, "tf32"); }
 
@@ -15,15 +28,16 @@ bool on_tensor_cores(const Row& row) { return in_half(row) || says(row.precision
 ImageKernels pytorch_kernels(const Row& row) {
   const bool early = says(row.framework, "20.03");
   const bool flat_unet = says(row.architecture.text("cnn"), "nnunet_2d");
-  if (in_half(row) && !early && !flat_unet) return {false, false, {"images lie channels last"}};
-  return {false, true, {"images lie channels first, and are transposed for tensor cores"}};
+  if (!in_half(row)) return {false, false, {"images lie channels first, which kernels for tf32 read as they are"}};
+  if (early || flat_unet) return {false, true, {"images lie channels first, and are transposed for tensor cores"}};
+  return {false, false, {"images lie channels last"}};
 }
 
 }  // namespace
 
 ImageKernels image_kernels_of(const Row& row) {
   ImageKernels kernels;
-  if (says(row.framework, "tensorflow") && says(row.notes, "xla")) {
+  if (says(row.framework, "tensorflow") && says_word(row.notes, "xla")) {
     kernels.fused_norms = true;
     kernels.assumed.emplace_back("XLA runs additions and ReLUs behind a batch-norm with it");
   }

@@ -79,7 +79,8 @@ ImageKernels kernels_of(const std::string& framework, const std::string& precisi
 
 TEST(ConvolutionalRows, KeepImagesAsTheFrameworkDoes) {
   EXPECT_FALSE(kernels_of("PyTorch NGC", "fp32").converted_images);
-  EXPECT_TRUE(kernels_of("PyTorch NGC", "tf32").converted_images);
+  EXPECT_FALSE(kernels_of("PyTorch NGC", "tf32").converted_images);
+  EXPECT_FALSE(kernels_of("PyTorch NGC (DLE fork)", "tf32-or-fp32 (default: TF32 on Ampere+)").converted_images);
   EXPECT_FALSE(kernels_of("PyTorch NGC", "fp16-mixed(AMP)").converted_images);
   EXPECT_TRUE(kernels_of("PyTorch (NGC 20.03, DALI, APEX)", "amp-fp16").converted_images);
   EXPECT_FALSE(kernels_of("TensorFlow NGC", "tf32").converted_images);
@@ -93,6 +94,7 @@ TEST(ConvolutionalRows, FuseWhatTheFrameworkFuses) {
   EXPECT_FALSE(kernels_of("MXNet (NGC 20.03, DALI, Horovod)", "amp-fp16").fused_norms);
   EXPECT_TRUE(kernels_of("TensorFlow NGC", "tf32", "TF1 20.06; TF32 + XLA column").fused_norms);
   EXPECT_FALSE(kernels_of("TensorFlow NGC", "fp32", "TF1 20.06; FP32 column").fused_norms);
+  EXPECT_FALSE(kernels_of("TensorFlow tf_cnn_benchmarks", "fp32", "AWS p2.8xlarge; synthetic data").fused_norms);
 }
 
 }  // namespace
