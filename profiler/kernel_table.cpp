@@ -20,7 +20,10 @@ using interpolation::ideal_time;
 using interpolation::roofline_time;
 using interpolation::Samples;
 
-constexpr double datasheet_error = 0.4;
+// Of an operation's usual slow-down: convolutions and attention differ by factors.
+double datasheet_error(const Attributes& attributes) {
+  return std::holds_alternative<Convolution>(attributes) || std::holds_alternative<Attention>(attributes) ? 1.0 : 0.5;
+}
 constexpr double error_per_octave = 0.10;  // of a device twice as fast in what binds the kernel
 
 void keep_better(KernelEstimate& best, const KernelEstimate& other) {
@@ -58,7 +61,9 @@ const std::vector<KernelTable>& KernelTable::Index::donors() const {
 
 KernelEstimate KernelTable::Index::from_datasheet(const KernelKey& key) const {
   const double slowdown = interpolation::usual_slowdown(key.signature.attributes);
-  return {{roofline_time(device(), key) * slowdown, datasheet_error, Provenance::estimated}, Bytes{}, Bytes{}};
+  return {{roofline_time(device(), key) * slowdown, datasheet_error(key.signature.attributes), Provenance::estimated},
+          Bytes{},
+          Bytes{}};
 }
 
 std::optional<KernelEstimate> KernelTable::Index::from_relatives(const KernelKey& key) const {
@@ -89,13 +94,21 @@ std::optional<KernelEstimate> KernelTable::Index::from_another_type(const Kernel
   return std::nullopt;
 }
 
-// What all donors say, each as far as it is sure: devices differ in how much of their peaks they reach, in both
-// directions. They are wrong alike, so that several are no surer than the surest.
+// What the donors say that know the kernel best, each as far as it is sure: devices differ in how much of their peaks
+// they reach, in both directions. They are wrong alike, so that several are no surer than the surest.
 std::optional<KernelEstimate> KernelTable::Index::from_donors(const KernelKey& key) const {
   std::optional<KernelEstimate> best;
+  Provenance known = Provenance::estimated;  // on the donor, by the best of them so far
   double weights = 0.0, logarithms = 0.0;
   for (const KernelTable& donor : donors()) {
-    const KernelEstimate one = interpolation::carried(donor.estimate(key), key, donor.device(), device());
+    const KernelEstimate there = donor.estimate(key);
+    if (there.time.provenance == Provenance::estimated && known != Provenance::estimated) continue;
+    if (there.time.provenance != Provenance::estimated && known == Provenance::estimated) {
+      known = there.time.provenance;
+      best.reset();
+      weights = logarithms = 0.0;
+    }
+    const KernelEstimate one = interpolation::carried(there, key, donor.device(), device());
     if (one.time.provenance != Provenance::estimated) return one;  // the same silicon
     const double weight = 1 / (one.time.relative_error * one.time.relative_error);
     weights += weight;

@@ -43,15 +43,6 @@ TEST(IdealTime, WithoutMultiprocessorsIsTheRoofline) {
   EXPECT_NEAR(ideal(plain, 1281, 128, 64), 2.0 * 1281 * 128 * 64 / 10e12 + 2e-6, 1e-12);
 }
 
-// A convolution of 1x1 is the product of its pixels and channels: 10 pictures of 128 pixels, 64 channels in, 128 out.
-TEST(IdealTime, TakesAConvolutionAsItsProduct) {
-  const auto key = parse_kernel_key(
-      "forward "
-      "convolution(kernel=1x1,stride=1x1,dilation=1x1,pad_begin=0x0,pad_end=0x0)[10x64x8x16,128x64x1x1]->[10x128x8x16]:"
-      "f32");
-  EXPECT_NEAR(ideal_time(ten_units(), *key).value(), ideal(ten_units(), 1280, 128, 64), 1e-12);
-}
-
 // Flash attention skips the blocks above the diagonal: half of the work.
 TEST(IdealTime, HalvesCausalAttention) {
   const std::string shapes = "[8x16x1024x64,8x16x1024x64,8x16x1024x64]->[8x16x1024x64]:f32";
