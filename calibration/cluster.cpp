@@ -64,6 +64,16 @@ Result<Cluster> measured_cluster(Calibration calibration, std::string name, cons
                storage, where);
 }
 
+Result<Cluster> cluster_of(Calibration calibration, std::string name, const TopologySpec& topology,
+                           const std::string& where) {
+  const OverlapSample overlap = typical_overlap(calibration);
+  const OverlapSample with_gloo = typical_overlap(calibration, Algorithm::gloo);
+  const Seconds overhead = calibration.step_overhead_per_operation;
+  const BytesPerSecond storage = reading_rate(calibration);
+  return build(std::move(name), topology, Algorithm::automatic, std::move(calibration), overlap, with_gloo, overhead,
+               storage, where);
+}
+
 Result<Cluster> load_cluster(const std::string& name_or_path) {
   if (const auto text = shipped::find(shipped::Kind::cluster, name_or_path))
     return from_yaml(*text, fmt::format("shipped:{}.yaml", name_or_path), {});

@@ -11,6 +11,7 @@
 #include "calibration/calibration.h"
 #include "calibration/composition.h"
 #include "netmodel/network.h"
+#include "netmodel/topology.h"
 #include "profiler/kernel_table.h"
 
 namespace sibyl {
@@ -36,6 +37,10 @@ std::vector<std::string> shipped_clusters();
 
 // The cluster that a calibration was taken on; `where` begins its errors.
 Result<Cluster> measured_cluster(Calibration calibration, std::string name, const std::string& where);
+
+// A calibration's devices, joined as `topology` says. `where` begins its errors.
+Result<Cluster> cluster_of(Calibration calibration, std::string name, const TopologySpec& topology,
+                           const std::string& where);
 
 // Those devices on the network of `network`, which says how many they are.
 Cluster on_network(Cluster devices, const Cluster& network);

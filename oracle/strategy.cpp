@@ -10,7 +10,7 @@
 namespace sibyl {
 namespace {
 
-constexpr std::array<std::string_view, 4> precision_names = {"fp32", "tf32", "fp16", "bf16"};
+constexpr std::array<std::string_view, 5> precision_names = {"fp32", "tf32", "fp16", "bf16", "fp8"};
 
 constexpr std::array<std::string_view, 3> recompute_names = {"none", "selective", "full"};
 
@@ -38,7 +38,8 @@ DType compute_type(Precision precision) {
     case Precision::fp32: return DType::f32;
     case Precision::tf32: return DType::tf32;
     case Precision::fp16: return DType::f16;
-    case Precision::bf16: return DType::bf16;
+    case Precision::bf16:
+    case Precision::fp8: return DType::bf16;
   }
   return DType::f32;
 }

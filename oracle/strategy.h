@@ -14,7 +14,8 @@
 
 namespace sibyl {
 
-enum class Precision { fp32, tf32, fp16, bf16 };
+// fp8: linear layers in f8e4m3, all else in bf16 (Transformer Engine).
+enum class Precision { fp32, tf32, fp16, bf16, fp8 };
 
 // How gradients are exchanged between replicas.
 enum class GradientExchange {
@@ -63,6 +64,9 @@ struct Strategy {
   std::int64_t global_batch = 1;   // samples of one step over all replicas
   std::int64_t accumulation = 1;   // micro-batches whose gradients are summed before the exchange
   Precision precision = Precision::fp32;
+  // fp16, bf16, fp8: parameters are held in two bytes, and everything but losses runs in them, beside f32 masters that the
+  // optimizer updates (Megatron-LM, DeepSpeed, apex O2); else torch.autocast's way. The trainer does not run it.
+  bool half_weights = false;
   OptimizerKind optimizer = OptimizerKind::sgd;
   int zero = 0;  // of what replicas need not all hold each keeps its part: 1 optimizer state, 2 gradients, 3 parameters
   int zero_ranks = 0;  // neighbouring replicas that hold all parts together, and further ones again; 0: all replicas do

@@ -160,7 +160,12 @@ std::size_t KernelTable::size() const { return index_->samples.size(); }
 
 std::vector<FamilyCoverage> KernelTable::coverage() const { return index_->samples.coverage(); }
 
+// On a GPU a view is the host's doing alone.
+static bool runs_nothing(const Work& work, Backend backend) { return backend == Backend::cuda && work == Work{}; }
+
 KernelEstimate KernelTable::estimate(const KernelKey& key) const {
+  if (runs_nothing(work_of(key, device_.backend), device_.backend))
+    return {{{}, 0.0, Provenance::measured}, {}, {}, 0.0};
   KernelEstimate result = index_->estimate(key);
   result.spread = index_->samples.spread(key);
   const double ratio = ideal_time(device_, key) / ideal_time(index_->device(), key);

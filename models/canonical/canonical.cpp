@@ -5,17 +5,17 @@
 
 namespace sibyl {
 
-Result<Graph> canonicalize(Graph raw) {
+Result<Graph> canonicalize(Graph raw, const Apart& apart) {
   Editor editor(raw);
   rewrites::views(editor);
   rewrites::constants(editor);
   rewrites::scalar_operands(editor);
   rewrites::selects(editor);
   rewrites::rotary_tables(editor);
-  rewrites::gated_activations(editor);
+  rewrites::gated_activations(editor, apart.gelu_tanh);
   rewrites::norms(editor);
   rewrites::group_norms(editor);
-  rewrites::attentions(editor);
+  if (!apart.attention) rewrites::attentions(editor);
   rewrites::linears(editor);
   rewrites::biases(editor);
   rewrites::views(editor);  // reshapes that the rewrites brought together

@@ -93,7 +93,7 @@ Result<Import> import_model(const ModelData& model, const std::string& name, con
     result.graph = std::move(translation.graph);
     return result;
   }
-  SIBYL_TRY(Graph canonical, canonicalize(std::move(translation.graph)));
+  SIBYL_TRY(Graph canonical, canonicalize(std::move(translation.graph), options.apart));
   SIBYL_TRY(result.graph, attach_loss(std::move(canonical), loss_of(model, options.loss)));
   return result;
 }

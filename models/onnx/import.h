@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "models/canonical/loss.h"
+#include "models/canonical/canonical.h"
 #include "models/graph.h"
 
 namespace sibyl {
@@ -20,6 +20,7 @@ struct ImportOptions {
   std::optional<std::int64_t> batch;         // rebinds the batch, even if the export baked it in
   std::map<std::string, std::int64_t> dims;  // other symbolic dimensions by name
   LossKind loss = LossKind::automatic;
+  Apart apart = {};  // what is left decomposed
 };
 
 // An operation the importer met and cannot train or price.

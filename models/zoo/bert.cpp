@@ -8,19 +8,19 @@ namespace sibyl::zoo {
 
 namespace {
 
-constexpr std::int64_t vocabulary = 30522;
-constexpr std::int64_t positions = 512;
 constexpr double epsilon = 1e-12;
 constexpr double ratio = 0.1;  // of every dropout
 
-Value encoder_layer(Builder& b, const Value& x, const std::string& path, const BertOptions& options) {
+Value encoder_layer(Builder& b, const Value& x, const std::string& path, const BertOptions& options,
+                    const AttentionOptions& of_attention) {
   const Value q = linear(b, x, path + ".attention.self.query", options.width);
   const Value k = linear(b, x, path + ".attention.self.key", options.width);
   const Value v = linear(b, x, path + ".attention.self.value", options.width);
-  Value y = attention(b, q, k, v, {.heads = options.heads, .dropout = ratio});
+  Value y = attention(b, q, k, v, of_attention);
   y = dropout(b, linear(b, y, path + ".attention.output.dense", options.width), ratio);
   const Value middle = layer_norm(b, add(b, y, x), path + ".attention.output.LayerNorm", epsilon);
-  y = gelu_erf(b, linear(b, middle, path + ".intermediate.dense", 4 * options.width));
+  const std::int64_t inner = options.ffn_width == 0 ? 4 * options.width : options.ffn_width;
+  y = gelu_erf(b, linear(b, middle, path + ".intermediate.dense", inner));
   y = dropout(b, linear(b, y, path + ".output.dense", options.width), ratio);
   return layer_norm(b, add(b, y, middle), path + ".output.LayerNorm", epsilon);
 }
@@ -31,11 +31,18 @@ Value pooler(Builder& b, const Value& x, std::int64_t width) {
   return tanh(b, fully_connected(b, first, "pooler.dense", width));
 }
 
+// The first `count` positions of each sequence.
+Value first_positions(Builder& b, const Value& x, std::int64_t count) {
+  if (count == 0) return x;
+  const Shape shape = {x.shape[0], count, x.shape[2]};
+  return b.apply("Slice", {}, {x, b.ints({0}), b.ints({count}), b.ints({1})}, shape);
+}
+
 Value masked_language_model(Builder& b, const Value& x, const Value& words, std::int64_t width) {
   const Value y = gelu_erf(b, linear(b, x, "cls.predictions.transform.dense", width));
   const Value normed = layer_norm(b, y, "cls.predictions.transform.LayerNorm", epsilon);
   const Value logits = tied_projection(b, normed, words);
-  return add(b, logits, b.parameter("cls.predictions.bias", {vocabulary}));
+  return add(b, logits, b.parameter("cls.predictions.bias", {words.shape[0]}));
 }
 
 }  // namespace
@@ -45,15 +52,22 @@ void bert(Builder& b, const BertOptions& options) {
   const std::int64_t width = options.width;
   const Value ids = b.input("input_ids", {batch_extent, seq_extent}, DType::i64);
   const Value types = b.input("token_type_ids", {batch_extent, seq_extent}, DType::i64);
-  const Value words = b.parameter("embeddings.word_embeddings.weight", {vocabulary, width});
+  const Value words = b.parameter("embeddings.word_embeddings.weight", {options.vocabulary, width});
   const Value word = embedding(b, words, ids);
   const Value type = embedding(b, b.parameter("embeddings.token_type_embeddings.weight", {2, width}), types);
   Value x = add(b, word, type);
-  x = add(b, x, position_embedding(b, ids, "embeddings.position_embeddings.weight", positions, width));
+  x = add(b, x, position_embedding(b, ids, "embeddings.position_embeddings.weight", options.positions, width));
   x = dropout(b, layer_norm(b, x, "embeddings.LayerNorm", epsilon), ratio);
+  AttentionOptions of_attention = {.heads = options.heads, .dropout = ratio};
+  if (options.with_mask) of_attention.added_mask = b.input("attention_mask", {batch_extent, 1, 1, seq_extent});
   for (std::int64_t i = 0; i < options.layers; ++i)
-    x = encoder_layer(b, x, "encoder.layer." + std::to_string(i), options);
-  b.output(options.head == BertHead::pooler ? pooler(b, x, width) : masked_language_model(b, x, words, width));
+    x = encoder_layer(b, x, "encoder.layer." + std::to_string(i), options, of_attention);
+  switch (options.head) {
+    case BertHead::pooler: return b.output(pooler(b, x, width));
+    case BertHead::masked_language_model:
+      return b.output(masked_language_model(b, first_positions(b, x, options.predictions), words, width));
+    case BertHead::span: return b.output(linear(b, x, "qa_outputs", 2));
+  }
 }
 
 }  // namespace sibyl::zoo

@@ -78,12 +78,18 @@ struct VitOptions {
 };
 void vit(Builder& b, const VitOptions& options);
 
-// What stands on the encoder: BertModel's pooler, or the masked language model's head on the tied table.
-enum class BertHead { pooler, masked_language_model };
+// What stands on the encoder: BertModel's pooler; the masked language model's head on the tied table, at every position
+// or at the first `predictions` (which cost what any others do); or a span's begin and end at every position (SQuAD).
+enum class BertHead { pooler, masked_language_model, span };
 struct BertOptions {
   std::int64_t layers, width, heads;
   std::int64_t seq;  // the default
   BertHead head = BertHead::pooler;
+  std::int64_t ffn_width = 0;  // 0: four times the width
+  std::int64_t vocabulary = 30522;
+  std::int64_t positions = 512;
+  std::int64_t predictions = 0;  // of the masked language model, in a sequence; 0: every position
+  bool with_mask = false;        // added to the scores, as implementations do that take padded sequences
 };
 void bert(Builder& b, const BertOptions& options);
 
@@ -92,15 +98,20 @@ struct Gpt2Options {
   std::int64_t seq = 1024;  // the default
   std::int64_t positions = 1024;
   std::int64_t vocabulary = 50257;
+  std::int64_t ffn_width = 0;  // 0: four times the width
+  double dropout = 0.1;        // every one of them
+  bool fused_softmax = false;  // scale and mask are the softmax kernel's own (Megatron-LM), not operations
 };
 void gpt2(Builder& b, const Gpt2Options& options);
 
-// Llama 3's defaults; weights of the head are its own.
+// Llama 3's defaults; weights of the head are its own. squared_relu: relu(x)^2 between two linear layers (Nemotron).
+enum class FeedForward { swiglu, squared_relu };
 struct LlamaOptions {
   std::int64_t layers, width, heads, kv_heads, ffn_width;
   std::int64_t seq = 8192;  // the default
   std::int64_t vocabulary = 128256;
   double rotary_base = 500000;
+  FeedForward feed_forward = FeedForward::swiglu;
 };
 void llama(Builder& b, const LlamaOptions& options);
 

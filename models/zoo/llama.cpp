@@ -10,7 +10,13 @@ namespace {
 
 constexpr double epsilon = 1e-5;
 
-Value feed_forward(Builder& b, const Value& x, const std::string& path, std::int64_t inner) {
+Value feed_forward(Builder& b, const Value& x, const std::string& path, const LlamaOptions& options) {
+  const std::int64_t inner = options.ffn_width;
+  if (options.feed_forward == FeedForward::squared_relu) {
+    const Value positive = relu(b, linear_without_bias(b, x, path + ".up_proj", inner));
+    const Value squared = b.apply("Mul", {}, {positive, positive}, positive.shape);
+    return linear_without_bias(b, squared, path + ".down_proj", x.shape.back());
+  }
   const Value gate = silu(b, linear_without_bias(b, x, path + ".gate_proj", inner));
   const Value up = linear_without_bias(b, x, path + ".up_proj", inner);
   const Value product = b.apply("Mul", {}, {gate, up}, up.shape);
@@ -42,7 +48,7 @@ void llama(Builder& b, const LlamaOptions& options) {
         grouped_attention(b, rms_norm(b, x, path + ".input_layernorm", epsilon), path + ".self_attn", attention);
     x = add(b, x, attended);
     const Value normalized = rms_norm(b, x, path + ".post_attention_layernorm", epsilon);
-    x = add(b, x, feed_forward(b, normalized, path + ".mlp", options.ffn_width));
+    x = add(b, x, feed_forward(b, normalized, path + ".mlp", options));
   }
   b.output(linear_without_bias(b, rms_norm(b, x, "norm", epsilon), "lm_head", options.vocabulary));
 }

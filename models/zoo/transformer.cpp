@@ -63,6 +63,13 @@ Value matmul(Builder& b, const Value& x, const Value& y) {
   return b.apply("MatMul", {}, {x, y}, std::move(shape));
 }
 
+Value masked(Builder& b, const Value& scores, const AttentionOptions& options) {
+  if (options.added_mask) return add(b, scores, *options.added_mask);
+  if (!options.mask) return scores;
+  const Value lowest = b.scalar(static_cast<double>(std::numeric_limits<float>::lowest()));
+  return b.apply("Where", {}, {*options.mask, scores, lowest}, scores.shape);
+}
+
 }  // namespace
 
 Value layer_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {
@@ -176,11 +183,8 @@ Value attention(Builder& b, const Value& q, const Value& k, const Value& v, cons
     keys = split_heads(b, k, options.heads, {0, 2, 3, 1});
   }
   const Value values = repeat_heads(b, split_heads(b, v, kv_heads, {0, 2, 1, 3}), options.heads);
-  Value scores = with_scalar(b, "Div", matmul(b, queries, keys), std::sqrt(head_width));
-  if (options.mask) {
-    const Value lowest = b.scalar(static_cast<double>(std::numeric_limits<float>::lowest()));
-    scores = b.apply("Where", {}, {*options.mask, scores, lowest}, scores.shape);
-  }
+  Value scores = matmul(b, queries, keys);
+  if (!options.fused_softmax) scores = masked(b, with_scalar(b, "Div", scores, std::sqrt(head_width)), options);
   const Value softmax = b.apply("Softmax", {}, {scores}, scores.shape, {{"axis", -1}});
   const Value mixed = transpose(b, matmul(b, dropout(b, softmax, options.dropout), values), {0, 2, 1, 3});
   return b.apply("Reshape", {}, {mixed, b.ints({same, same, q.shape[2]})}, q.shape);

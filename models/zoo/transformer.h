@@ -46,9 +46,11 @@ Value rotate(Builder& b, const Value& x, const RotaryTables& tables);
 
 struct AttentionOptions {
   std::int64_t heads = 1;
-  std::int64_t kv_heads = 0;       // of grouped queries: keys and values have so many; 0: as many as queries
-  double dropout = 0.0;            // of the probabilities
-  std::optional<Value> mask = {};  // booleans
+  std::int64_t kv_heads = 0;             // of grouped queries: keys and values have so many; 0: as many as queries
+  double dropout = 0.0;                  // of the probabilities
+  std::optional<Value> mask = {};        // booleans, true where a token may look
+  std::optional<Value> added_mask = {};  // instead: what is added to the scores
+  bool fused_softmax = false;            // scale and mask are done by the softmax's own kernel: no operations for them
   std::optional<RotaryTables> rotary = {};
 };
 // softmax(q k^T / sqrt(head width)) v over heads; q and the result are B S E, k and v too or narrower with fewer heads.

@@ -178,7 +178,7 @@ std::vector<Option> strategy_options() {
        .value = "TYPE",
        .help = "what kernels compute in",
        .fallback = "fp32",
-       .choices = {"fp32", "tf32", "fp16", "bf16"}},
+       .choices = {"fp32", "tf32", "fp16", "bf16", "fp8"}},
       {.name = "--optimizer",
        .value = "NAME",
        .help = "what updates the weights",

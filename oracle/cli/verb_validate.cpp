@@ -7,6 +7,7 @@
 #include "oracle/cli/console.h"
 #include "oracle/cli/options.h"
 #include "oracle/cli/validate_bench.h"
+#include "oracle/cli/validate_published.h"
 #include "oracle/cli/verbs.h"
 #include "oracle/validate/process.h"
 #include "oracle/validate/ranking.h"
@@ -143,6 +144,11 @@ Result<void> check_teaching(const Arguments& arguments, const Bench& bench) {
 }
 
 Result<int> run(const Arguments& arguments) {
+  if (arguments.has("--published")) return validate_published(arguments);
+  for (const char* option : {"--source", "--rows"})
+    if (arguments.has(option))
+      return fail(ErrorCode::usage, "is of published runs", option, "give --published FILE too");
+  if (arguments.operands().empty()) return fail(ErrorCode::usage, "CASES is missing", {}, "or give --published FILE");
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   SIBYL_TRY(const auto limit, arguments.number("--max-error"));
   const auto file = arguments.text("--save");
@@ -175,15 +181,17 @@ Verb validate_verb() {
   Command c;
   c.name = "validate";
   c.program = "sibyl validate";
-  c.summary = "predict cases, train them for real on this machine, and compare";
-  c.operands = "CASES";
-  c.least_operands = c.most_operands = 1;
+  c.summary = "predict cases, train them for real on this machine, and compare; or compare with published runs";
+  c.operands = "[CASES]";
+  c.most_operands = 1;
   c.examples = {{"sibyl validate cases.txt --calibration machine.json",
                  "each line of cases.txt: zoo:resnet18 --batch 4 --optimizer momentum"},
                 {"sibyl validate two.txt --calibration pair.json --launcher 'mpirun -np {ranks} --host a,b' --markdown",
                  "cases with --devices 2, over two hosts"},
                 {"sibyl validate eight.txt --calibration wire.json --device emulated:dgx1-v100",
-                 "more ranks than processors: messages are real, computing only takes its time"}};
+                 "more ranks than processors: messages are real, computing only takes its time"},
+                {"sibyl validate --published runs.csv --source vTrain-single --rows",
+                 "nothing is trained: what others measured, row by row"}};
   c.options =
       concatenated({Bench::options(),
                     {{.name = "--rounds",
@@ -206,6 +214,7 @@ Verb validate_verb() {
                      {.name = "--max-error",
                       .value = "FRACTION",
                       .help = "fail with exit code 5 if a step time is off by more, as 0.2"}},
+                    published_options(),
                     table_options(),
                     output_options()});
   c.notes =

@@ -27,6 +27,7 @@ class Collector {
         add_copies(std::get<Exchange>(stage_.steps[i]), result_.steps[i]);
     }
     add_gradient_work();
+    add_masters();
     add_preparation();
     add_updates();
     return std::move(result_);
@@ -126,6 +127,19 @@ class Collector {
     std::int64_t elements = 0;
     for (const Shape& shape : shapes) elements += element_count(shape);
     return {{elements}};
+  }
+
+  // Gradients of two bytes become those of the masters, and masters the parameters, once a step.
+  void add_masters() {
+    if (!stage_.masters || stage_.updates.empty()) return;
+    const DType half = stage_[stage_.updates.front().parameter].dtype;
+    const auto cast = [&](const Shape& shape, DType from, DType to) {
+      return index_of({{Cast{to}, {shape}, {shape}, from}, Pass::forward, 0});
+    };
+    for (const Shape& shape : gradients(false)) {
+      result_.masters.push_back(cast(shape, half, DType::f32));
+      result_.masters.push_back(cast(shape, DType::f32, half));
+    }
   }
 
   void add_preparation() {

@@ -52,7 +52,8 @@ class StateOf {
 
  private:
   void take_optimizer(std::int64_t elements) {
-    for (int i = 0; i < optimizer_states(strategy_.optimizer); ++i)
+    const int states = optimizer_states(strategy_.optimizer) + (stage_.masters ? 1 : 0);
+    for (int i = 0; i < states; ++i)
       ledger_.take(optimizer, 4.0 * static_cast<double>(elements));
   }
 

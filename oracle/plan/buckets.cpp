@@ -12,6 +12,11 @@ std::vector<Bucket> make_buckets(const Stage& stage, const std::vector<LocalTens
   std::vector<Bucket> buckets;
   Bucket open;
   for (const LocalTensorId parameter : order) {
+    if (!open.parameters.empty() && stage[parameter].dtype != open.dtype) {
+      buckets.push_back(std::move(open));
+      open = Bucket{};
+    }
+    open.dtype = stage[parameter].dtype;
     open.parameters.push_back(parameter);
     open.elements += element_count(stage[parameter].shape);
     const Bytes limit = buckets.empty() ? first_cap : cap;

@@ -63,6 +63,7 @@ Mesh mesh_of(const Strategy& strategy) {
 void add_state(Stage& stage, const Strategy& strategy, const std::map<LocalTensorId, Tie>& ties) {
   add_updates(stage, strategy);
   stage.scaled = strategy.precision == Precision::fp16;
+  stage.masters = has_half_weights(strategy);
   stage.gradients = gradient_syncs(stage, strategy, ties);
   stage.buffer_broadcasts = buffer_broadcasts(stage, strategy);
   shard_state(stage, strategy);
@@ -82,7 +83,7 @@ Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCo
   for (const Policy& policy : policies(strategy)) {
     SIBYL_TRY(stage, shard(stage, policy, strategy.degree(policy.axis)));
   }
-  stage = with_precision(stage, strategy.precision);
+  stage = with_precision(stage, strategy.precision, has_half_weights(strategy));
   if (strategy.fused_norms) stage = with_fused_norms(stage);
   if (strategy.stages() > 1) {
     SIBYL_CHECK(add_stages(graph, stage, costs, plan));

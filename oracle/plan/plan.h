@@ -179,6 +179,7 @@ struct Stage {
   std::vector<Step> steps;
   std::vector<GradientSync> gradients;
   bool scaled = false;  // the loss is multiplied, so that f16 holds its gradients, and these divided again
+  bool masters = false;  // parameters of two bytes have f32 ones beside them
   std::vector<std::int64_t> buffer_broadcasts;  // bytes of messages from the first replica to all, once a step; waited for
   std::optional<ClipNorm> clip;
   // Optimizers that take norms of whole tensors (LAMB, LARS): the ranks along these axes hold other parts of them.

@@ -12,12 +12,18 @@ namespace sibyl {
 
 // `operands`: the storage types of the floating operands that are activations.
 DType operation_type(const Attributes& attributes, const std::vector<DType>& operands, Precision precision);
+// The same of a model held in two bytes: all of it runs in them but losses, whose logits are cast.
+DType half_model_type(const Attributes& attributes, Precision precision);
+// Is the strategy's model one?
+bool has_half_weights(const Strategy& strategy);
 
-// What a computed type is stored as: tf32 computes on f32.
+// What a computed type takes its operands in: tf32 computes on f32.
 inline DType storage_type(DType type) { return type == DType::tf32 ? DType::f32 : type; }
+// What it leaves: products of f8 are bf16.
+inline DType result_type(DType type) { return type == DType::f8e4m3 ? DType::bf16 : storage_type(type); }
 
 // The program with its operations in these types, and casts between them. An operand is cast once and reused (autocast
 // keeps its casts of weights for the step); parameters stay what they are, the masters.
-Stage with_precision(const Stage& stage, Precision precision);
+Stage with_precision(const Stage& stage, Precision precision, bool half_weights = false);
 
 }  // namespace sibyl

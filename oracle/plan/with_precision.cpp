@@ -1,4 +1,5 @@
 #include <map>
+#include <set>
 
 #include "oracle/plan/precision.h"
 
@@ -7,8 +8,13 @@ namespace {
 
 class Caster {
  public:
-  Caster(const Stage& stage, Precision precision)
-      : stage_(stage), precision_(precision), known_(stage.tensors.size()) {}
+  Caster(const Stage& stage, Precision precision, bool half_weights)
+      : stage_(stage), precision_(precision), half_weights_(half_weights), known_(stage.tensors.size()) {
+    for (const Step& step : stage.steps)
+      if (const auto* compute = std::get_if<Compute>(&step); compute && keeps_f32_parameters(compute->attributes))
+        for (const LocalTensorId in : compute->inputs)
+          if (in.valid()) in_full_.insert(in);
+  }
 
   Stage run() {
     for (const Step& step : stage_.steps) {
@@ -23,7 +29,11 @@ class Caster {
  private:
   LocalTensorId local(LocalTensorId id) {
     LocalTensorId& known = known_[id.index()];
-    if (!known.valid()) known = push(stage_[id]);
+    if (known.valid()) return known;
+    known = push(stage_[id]);
+    LocalTensor& tensor = result_.tensors[known.index()];
+    if (half_weights_ && tensor.kind == TensorKind::parameter && is_floating(tensor.dtype) && in_full_.count(id) == 0)
+      tensor.dtype = storage_type(compute_type(precision_));
     return known;
   }
 
@@ -54,20 +64,24 @@ class Caster {
       if (result_[in].kind == TensorKind::activation && is_floating(result_[in].dtype) && decides)
         activation_types.push_back(result_[in].dtype);
     }
-    compute.dtype = operation_type(before.attributes, activation_types, precision_);
+    compute.dtype = half_weights_ ? half_model_type(before.attributes, precision_)
+                                  : operation_type(before.attributes, activation_types, precision_);
     const DType stored = storage_type(compute.dtype);
-    // Normalisations keep their scale and shift, and what ranks sum of their statistics, in f32 whatever they compute in.
+    // Normalisations keep their scale and shift, and what ranks sum of their statistics, in f32 whatever they compute
+    // in.
     const bool normalizes = keeps_statistics(before.attributes);
     const bool casts_parameters = !normalizes && !std::holds_alternative<Normalization>(before.attributes);
     for (std::size_t i = 0; i < compute.inputs.size(); ++i) {
       LocalTensorId& in = compute.inputs[i];
       if (!in.valid() || (normalizes && i == 1)) continue;
-      if (casts_parameters || result_[in].kind == TensorKind::activation) in = cast(before.operation, in, stored);
+      const DType wanted = i < 2 ? stored : result_type(compute.dtype);  // a bias is added to the result
+      if (casts_parameters || result_[in].kind == TensorKind::activation) in = cast(before.operation, in, wanted);
     }
     for (LocalTensorId& out : compute.outputs) {
       out = local(out);
       LocalTensor& result = result_.tensors[out.index()];
-      if (is_floating(result.dtype) && !std::holds_alternative<BatchStatistics>(before.attributes)) result.dtype = stored;
+      if (is_floating(result.dtype) && !std::holds_alternative<BatchStatistics>(before.attributes))
+        result.dtype = result_type(compute.dtype);
       if (const auto* to = std::get_if<Cast>(&before.attributes)) result.dtype = to->to;
     }
     result_.steps.push_back(std::move(compute));
@@ -82,6 +96,12 @@ class Caster {
     result_.steps.push_back(std::move(exchange));
   }
 
+  // Scale and shift of a batch-norm stay f32 beside the statistics.
+  static bool keeps_f32_parameters(const Attributes& attributes) {
+    const auto* norm = std::get_if<Normalization>(&attributes);
+    return (norm && norm->kind == NormalizationKind::batch) || keeps_statistics(attributes);
+  }
+
   // Its other operands are statistics.
   static bool keeps_statistics(const Attributes& attributes) {
     return std::holds_alternative<BatchNormalize>(attributes);
@@ -89,6 +109,8 @@ class Caster {
 
   const Stage& stage_;
   Precision precision_;
+  bool half_weights_;
+  std::set<LocalTensorId> in_full_;   // of the stage before
   std::vector<LocalTensorId> known_;  // by LocalTensorId of the stage before
   std::map<std::pair<LocalTensorId, DType>, LocalTensorId> casts_;
   Stage result_;
@@ -96,6 +118,8 @@ class Caster {
 
 }  // namespace
 
-Stage with_precision(const Stage& stage, Precision precision) { return Caster(stage, precision).run(); }
+Stage with_precision(const Stage& stage, Precision precision, bool half_weights) {
+  return Caster(stage, precision, half_weights).run();
+}
 
 }  // namespace sibyl

@@ -79,7 +79,7 @@ class ProgramBuilder {
     const StageKernels& kernels = priced_.kernels;
     program_.copies_back = sum(kernels.copies_back);
     program_.tail_kernels = kernels.copies_back.size();
-    for (const auto* work : {&kernels.unscale, &kernels.norms, &kernels.clips, &kernels.updates}) {
+    for (const auto* work : {&kernels.masters, &kernels.unscale, &kernels.norms, &kernels.clips, &kernels.updates}) {
       program_.tail += sum(*work);
       program_.tail_kernels += work->size();
     }

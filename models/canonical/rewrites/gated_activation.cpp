@@ -1,5 +1,5 @@
-// An activation y = P(x, f(Q(x))) with polynomials P and Q is recognised by f and the coefficients of both, so every order
-// in which an exporter writes the arithmetic is the same pattern:
+// An activation y = P(x, f(Q(x))) with polynomials P and Q is recognised by f and the coefficients of both, so every
+// order in which an exporter writes the arithmetic is the same pattern:
 //   GELU       x/2 + x/2 erf(x / sqrt 2)                                 Hendrycks and Gimpel, 2016
 //   GELU tanh  x/2 + x/2 tanh(sqrt(2/pi) (x + 0.044715 x^3))
 //   SiLU       x sigmoid(x)
@@ -68,7 +68,7 @@ bool fuse_pattern(Editor& editor, OperationId f, const Pattern& pattern) {
 
 }  // namespace
 
-void gated_activations(Editor& editor) {
+void gated_activations(Editor& editor, bool gelu_tanh_apart) {
   for (const OperationId id : editor.order()) {
     if (!editor.alive(id)) continue;
     const auto* op = std::get_if<Unary>(&editor[id].attributes);
@@ -76,12 +76,15 @@ void gated_activations(Editor& editor) {
     const Unary f = *op;
     if (f.kind == UnaryKind::tanh && unary(editor, editor[id].inputs[0], UnaryKind::softplus)) {
       const TensorId z = editor[id].inputs[0];
-      if (fuse_around(editor, id, editor.operand(z, 0), {editor.producer(z)}, {{{1, 1}, 1.0}}, UnaryKind::mish)) continue;
+      if (fuse_around(editor, id, editor.operand(z, 0), {editor.producer(z)}, {{{1, 1}, 1.0}}, UnaryKind::mish))
+        continue;
     }
-    for (const Pattern& pattern : patterns())
+    for (const Pattern& pattern : patterns()) {
+      if (gelu_tanh_apart && pattern.becomes == UnaryKind::gelu_tanh) continue;
       if (f.kind == pattern.inner.kind && near(f.alpha, pattern.inner.alpha) && near(f.beta, pattern.inner.beta) &&
           fuse_pattern(editor, id, pattern))
         break;
+    }
   }
 }
 

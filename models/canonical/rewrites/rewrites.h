@@ -21,8 +21,8 @@ void views(Editor& editor);
 // Gather at one constant position (x[:, 0]) -> Slice and Reshape, as indexing runs.
 void selects(Editor& editor);
 
-// GELU (erf and tanh), SiLU, HardSwish, Mish from the arithmetic that spells them.
-void gated_activations(Editor& editor);
+// GELU (erf and, unless it stays apart, tanh), SiLU, HardSwish, Mish from the arithmetic that spells them.
+void gated_activations(Editor& editor, bool gelu_tanh_apart = false);
 
 // LayerNorm and RMSNorm from means, squares and roots.
 void norms(Editor& editor);

@@ -24,13 +24,18 @@ struct ModelRecipe {
   std::function<void(zoo::Builder&)> build;
   std::map<std::string, std::int64_t> dims = {};  // symbolic dimensions of the file, but the batch
   LossKind loss = LossKind::automatic;
-  double items = 1;                               // of a sample, as throughput counts them: tokens of a sequence
-  std::optional<OptimizerKind> optimizer = {};    // that it is usually trained with; else the framework's
+  // Layers that are alike, and the operation that each begins with: PREFIX number START.
+  std::int64_t layers = 0;
+  std::string layer_prefix = {}, layer_start = {};
+  bool fused_attention = false;                 // whatever the framework's usual way: the model came later
+  double items = 1;                             // of a sample, as throughput counts them: tokens of a sequence
+  std::optional<OptimizerKind> optimizer = {};  // that it is usually trained with; else the framework's
   bool fused_norms = false, converted_images = false;  // as Strategy has them
-  std::vector<std::string> assumed = {};          // sentences without full stop
+  std::vector<std::string> assumed = {};        // sentences without full stop
 };
 
-// Nothing where the row is of another family; an Error where it is of this one and cannot be built: its message says why.
+// Nothing where the row is of another family; an Error where it is of this one and cannot be built: its message says
+// why.
 using ModelFamily = Result<std::optional<ModelRecipe>> (*)(const Row& row);
 
 Result<std::optional<ModelRecipe>> convolutional_model(const Row& row);

@@ -1,0 +1,73 @@
+// Decoders: GPT-2 and GPT-3, Llama, Nemotron, of any size.
+#include <fmt/format.h>
+
+#include "models/zoo/families.h"
+#include "oracle/validate/published/frameworks.h"
+#include "oracle/validate/published/models.h"
+#include "oracle/validate/published/transformer_sizes.h"
+
+namespace sibyl::published {
+namespace {
+
+// Megatron-LM fills the vocabulary up, so that every rank has a multiple of 128 of it.
+std::int64_t padded(std::int64_t vocabulary, const Row& row, FrameworkKind kind, std::vector<std::string>& assumed) {
+  if (kind != FrameworkKind::megatron && kind != FrameworkKind::nemo) return vocabulary;
+  const std::int64_t multiple = 128 * row.tp.value_or(1);
+  const std::int64_t result = (vocabulary + multiple - 1) / multiple * multiple;
+  if (result != vocabulary) assumed.push_back(fmt::format("a vocabulary of {}, padded to {}", vocabulary, result));
+  return result;
+}
+
+ModelRecipe recipe_of(const Row& row, TransformerSizes& s, std::string_view family) {
+  ModelRecipe recipe;
+  recipe.assumed = std::move(s.assumed);
+  s.vocabulary = padded(s.vocabulary, row, framework_of(row).kind, recipe.assumed);
+  recipe.name = fmt::format("{} {}x{}/{}:{} ffn {} vocabulary {}", family, s.layers, s.width, s.heads, s.kv_heads,
+                            s.ffn, s.vocabulary);
+  recipe.dims = {{"seq", s.sequence}};
+  recipe.items = items_of(row, s.sequence);
+  return recipe;
+}
+
+}  // namespace
+
+Result<std::optional<ModelRecipe>> gpt_model(const Row& row) {
+  if (!is_transformer(row)) return std::nullopt;
+  SIBYL_TRY(TransformerSizes s, transformer_sizes(row));
+  if (s.kind != TransformerKind::decoder) return std::nullopt;
+  const FrameworkKind framework = framework_of(row).kind;
+  ModelRecipe recipe = recipe_of(row, s, "gpt");
+  zoo::Gpt2Options options{.layers = s.layers, .width = s.width, .heads = s.heads, .seq = s.sequence};
+  options.positions = s.sequence;
+  options.vocabulary = s.vocabulary;
+  options.ffn_width = s.ffn;
+  options.fused_softmax = framework == FrameworkKind::megatron;
+  const bool drops = framework != FrameworkKind::nemo && framework != FrameworkKind::fsdp;
+  options.dropout = drops ? 0.1 : 0.0;
+  recipe.assumed.push_back(drops ? "dropout of 0.1" : "no dropout");
+  recipe.name += fmt::format(" dropout {} fused {}", options.dropout, options.fused_softmax);
+  recipe.build = [options](zoo::Builder& b) { zoo::gpt2(b, options); };
+  recipe.layers = s.layers, recipe.layer_prefix = "h.", recipe.layer_start = ".ln_1";
+  return recipe;
+}
+
+Result<std::optional<ModelRecipe>> llama_model(const Row& row) {
+  if (!is_transformer(row)) return std::nullopt;
+  SIBYL_TRY(TransformerSizes s, transformer_sizes(row));
+  if (s.kind != TransformerKind::llama && s.kind != TransformerKind::nemotron) return std::nullopt;
+  ModelRecipe recipe = recipe_of(row, s, s.kind == TransformerKind::llama ? "llama" : "nemotron");
+  zoo::LlamaOptions options{.layers = s.layers,
+                            .width = s.width,
+                            .heads = s.heads,
+                            .kv_heads = s.kv_heads,
+                            .ffn_width = s.ffn,
+                            .seq = s.sequence};
+  options.vocabulary = s.vocabulary;
+  options.feed_forward = s.kind == TransformerKind::llama ? zoo::FeedForward::swiglu : zoo::FeedForward::squared_relu;
+  recipe.build = [options](zoo::Builder& b) { zoo::llama(b, options); };
+  recipe.layers = s.layers, recipe.layer_prefix = "layers.", recipe.layer_start = ".input_layernorm";
+  recipe.fused_attention = framework_of(row).kind != FrameworkKind::hugging_face;
+  return recipe;
+}
+
+}  // namespace sibyl::published

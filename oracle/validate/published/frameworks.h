@@ -1,0 +1,39 @@
+// What a framework does beside the passes, as its releases of the time did by default: which operations it runs apart,
+// whether weights are held in two bytes, when gradients are exchanged, what updates the weights.
+//
+// To add a framework: a row of the table in frameworks.cpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/canonical/canonical.h"
+#include "oracle/strategy.h"
+#include "oracle/validate/published/row.h"
+
+namespace sibyl::published {
+
+enum class FrameworkKind {
+  megatron,      // Megatron-LM, Megatron-DeepSpeed, up to 2022: softmax fused with scale and mask, products apart
+  nemo,          // Megatron-Core with Transformer Engine: fused attention, distributed optimizer, fp8
+  fsdp,          // torchtitan and others on FSDP: fused attention
+  hugging_face,  // eager PyTorch: every operation its own kernel
+  pytorch,       // DistributedDataParallel or Horovod
+  other,         // TensorFlow, MXNet, OneFlow, PaddlePaddle, Chainer…: data parallel, overlapped
+};
+
+struct FrameworkRecipe {
+  FrameworkKind kind = FrameworkKind::other;
+  std::string name;  // as a sentence names it
+  Apart apart;
+  bool half_weights = false;
+  GradientExchange exchange = GradientExchange::overlapped;
+  OptimizerKind optimizer = OptimizerKind::adam;  // of transformers; convolutional recipes name their own
+  double clip = 0;
+  std::vector<std::string> assumed;
+};
+
+// Of the row's `framework`; what it does not say is taken from its kind's defaults, and said.
+FrameworkRecipe framework_of(const Row& row);
+
+}  // namespace sibyl::published

@@ -1,0 +1,145 @@
+#include "oracle/validate/published/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "models/onnx/import.h"
+#include "models/zoo/builder.h"
+#include "oracle/predict.h"
+#include "oracle/validate/published/clusters.h"
+#include "oracle/validate/published/devices.h"
+#include "oracle/validate/published/frameworks.h"
+#include "oracle/validate/published/models.h"
+#include "oracle/validate/published/strategies.h"
+
+namespace sibyl::published {
+namespace {
+
+Result<Graph> graph_of(const ModelRecipe& model, const FrameworkRecipe& framework, std::int64_t micro_batch) {
+  zoo::Builder builder(model.name);
+  model.build(builder);
+  ImportOptions options;
+  options.batch = micro_batch;
+  options.dims = model.dims;
+  options.loss = model.loss;
+  options.apart = framework.apart;
+  if (model.fused_attention) options.apart.attention = false;
+  SIBYL_TRY(Import import, inspect_onnx_bytes(builder.bytes(), model.name, options));
+  if (!import.unsupported.empty()) return fail(import.unsupported.front().reason, import.unsupported.front().node);
+  return std::move(import.graph);
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+Result<Prediction> priced(const Graph& graph, const StrategyRecipe& recipe, const Cluster& cluster) {
+  SIBYL_TRY(Prediction whole, predict(graph, recipe.strategy, cluster));
+  if (!recipe.half_recomputed) return whole;
+  Strategy without = recipe.strategy;
+  without.recompute = Recompute::none;
+  SIBYL_TRY(const Prediction none, predict(graph, without, cluster));
+  for (Seconds Prediction::*time : {&Prediction::step_time, &Prediction::interval_low, &Prediction::interval_high})
+    whole.*time = (whole.*time + none.*time) / 2;
+  whole.memory.activations = (whole.memory.activations + none.memory.activations) / 2;
+  whole.memory.total = (whole.memory.total + none.memory.total) / 2;
+  whole.throughput = static_cast<double>(whole.global_batch) / whole.step_time.value();
+  return whole;
+}
+
+// What the unit says a value is a multiple of, in SI.
+Result<double> unit_factor(const Row& row) {
+  const std::string unit = lower_case(row.unit);
+  switch (*row.metric) {
+    case Metric::iteration_time:
+    case Metric::fwd_bwd_time:
+      if (unit == "s" || unit == "sec" || unit == "seconds" || unit.empty()) return 1.0;
+      if (unit == "ms") return 1e-3;
+      if (unit == "us") return 1e-6;
+      break;
+    case Metric::memory:
+    case Metric::memory_activations:
+      if (unit == "gib" || unit.empty()) return 1073741824.0;
+      if (unit == "mib") return 1048576.0;
+      if (unit == "gb") return 1e9;
+      if (unit == "mb") return 1e6;
+      if (unit == "b" || unit == "bytes") return 1.0;
+      break;
+    case Metric::throughput:
+    case Metric::throughput_per_gpu:
+      if (unit.find("/s") != std::string::npos || unit.find("per s") != std::string::npos || unit.empty()) return 1.0;
+      break;
+  }
+  return fail(fmt::format("the unit '{}' is not known for {}", row.unit, row.metric_name));
+}
+
+void set_times(Verdict& verdict, const Prediction& p, double part) {
+  verdict.predicted = p.step_time.value() * part;
+  verdict.low = p.interval_low.value() * part;
+  verdict.high = p.interval_high.value() * part;
+}
+
+void set_rates(Verdict& verdict, const Prediction& p, double items) {
+  verdict.predicted = items / p.step_time.value();
+  verdict.low = items / p.interval_high.value();
+  verdict.high = items / std::max(p.interval_low.value(), 1e-12);
+}
+
+Result<void> set_answer(Verdict& verdict, const Prediction& p, const ModelRecipe& model) {
+  SIBYL_TRY(const double factor, unit_factor(verdict.row));
+  verdict.measured = verdict.row.value * factor;
+  const double items = static_cast<double>(p.global_batch) * model.items;
+  switch (*verdict.row.metric) {
+    case Metric::throughput: set_rates(verdict, p, items); break;
+    case Metric::throughput_per_gpu: set_rates(verdict, p, items / p.devices); break;
+    case Metric::iteration_time: set_times(verdict, p, 1.0); break;
+    case Metric::fwd_bwd_time: set_times(verdict, p, 1.0 - p.breakdown.optimizer / p.step_time); break;
+    case Metric::memory: verdict.predicted = verdict.low = verdict.high = p.memory.total.value(); break;
+    case Metric::memory_activations:
+      verdict.predicted = verdict.low = verdict.high = p.memory.activations.value();
+      break;
+  }
+  return {};
+}
+
+Result<void> price(Verdict& verdict, DeviceCatalogue& devices) {
+  const Row& row = verdict.row;
+  if (!row.metric) return fail(fmt::format("the metric '{}' is not one that is predicted", row.metric_name));
+  SIBYL_TRY(const ModelRecipe model, model_of(row));
+  const FrameworkRecipe framework = framework_of(row);
+  SIBYL_TRY(const DeviceMatch device, match_device(row.gpu, shipped_calibrations()));
+  const MachineRecipe machine = machine_of(row);
+  SIBYL_TRY(const Cluster cluster, devices.cluster(device.calibration, machine.topology));
+  SIBYL_TRY(const StrategyRecipe strategy, strategy_of(row, framework, model, cluster.kernels.device()));
+  for (const auto* assumed : {&model.assumed, &framework.assumed, &device.assumed, &machine.assumed, &strategy.assumed})
+    append(verdict.assumed, *assumed);
+  const Strategy& s = strategy.strategy;
+  SIBYL_TRY(const Graph graph, graph_of(model, framework, s.global_batch / s.data / s.accumulation));
+  SIBYL_TRY(verdict.prediction, priced(graph, strategy, cluster));
+  if (!verdict.prediction.fits) verdict.assumed.push_back("that it fits: by the prediction it does not");
+  return set_answer(verdict, verdict.prediction, model);
+}
+
+}  // namespace
+
+std::vector<Verdict> judge(const std::vector<Row>& rows) {
+  std::vector<Verdict> verdicts(rows.size());
+  DeviceCatalogue devices;
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < rows.size(); i = next++) {
+      verdicts[i].row = rows[i];
+      if (const Result<void> done = price(verdicts[i], devices); !done) verdicts[i].why_not = done.error().message;
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (unsigned t = 1; t < std::max(1U, std::thread::hardware_concurrency()); ++t) helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  return verdicts;
+}
+
+}  // namespace sibyl::published

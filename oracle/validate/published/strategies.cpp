@@ -1,0 +1,124 @@
+#include "oracle/validate/published/strategies.h"
+
+#include <fmt/format.h>
+
+namespace sibyl::published {
+namespace {
+
+bool has(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
+
+// "tf32-or-fp32 (… TF32 on Ampere+)" is tf32 where the device has it.
+Result<void> set_precision(const Row& row, const FrameworkRecipe& framework, const Device& device,
+                           StrategyRecipe& recipe) {
+  const std::string text = lower_case(row.precision);
+  const bool has_tf32 = device.peak.count(DType::tf32) > 0;
+  Strategy& strategy = recipe.strategy;
+  if (text.empty()) {
+    recipe.assumed.push_back("fp32 (the source does not say)");
+  } else if (has(text, "fp8") || has(text, "float8")) {
+    strategy.precision = Precision::fp8;
+  } else if (has(text, "bf16") || has(text, "bfloat16")) {
+    strategy.precision = Precision::bf16;
+  } else if (has(text, "fp16") || has(text, "float16") || has(text, "half") || has(text, "mixed") || has(text, "amp")) {
+    strategy.precision = Precision::fp16;
+  } else if (has(text, "tf32")) {
+    strategy.precision = has_tf32 ? Precision::tf32 : Precision::fp32;
+    if (has(text, "or")) recipe.assumed.push_back(fmt::format("{}", to_string(strategy.precision)));
+  } else if (has(text, "fp32") || has(text, "float32") || has(text, "single")) {
+    strategy.precision = Precision::fp32;
+  } else {
+    return fail(fmt::format("precision '{}' is not modelled", row.precision));
+  }
+  strategy.half_weights = framework.half_weights;
+  const bool half = strategy.precision == Precision::fp16 || strategy.precision == Precision::bf16;
+  if (half && !framework.half_weights) recipe.assumed.push_back("torch.autocast's choice of types");
+  return {};
+}
+
+int degree(const std::optional<std::int64_t>& stated) { return static_cast<int>(stated.value_or(1)); }
+
+Result<void> set_degrees(const Row& row, Strategy& strategy) {
+  if (row.cp.value_or(1) > 1) return fail("context parallelism is not modelled");
+  if (row.ep.value_or(1) > 1) return fail("expert parallelism is not modelled");
+  if (!row.other_parallel.empty()) return fail(fmt::format("'{}' is not modelled", row.other_parallel));
+  strategy.tensor = degree(row.tp);
+  strategy.pipeline = degree(row.pp);
+  const int replica = strategy.tensor * strategy.pipeline;
+  if (row.gpus % replica != 0) return fail(fmt::format("{} devices are no replicas of {}", row.gpus, replica));
+  strategy.data = static_cast<int>(row.dp.value_or(row.gpus / replica));
+  if (strategy.devices() != row.gpus)
+    return fail(fmt::format("data={}, tensor={}, pipeline={} are not the {} devices", strategy.data, strategy.tensor,
+                            strategy.pipeline, row.gpus));
+  strategy.sequence = row.sp && strategy.tensor > 1;
+  strategy.chunks = strategy.pipeline > 1 ? degree(row.vpp) : 1;
+  if (strategy.chunks > 1) strategy.schedule = PipelineSchedule::interleaved;
+  strategy.zero = strategy.data > 1 ? static_cast<int>(row.zero.value_or(0)) : 0;
+  return {};
+}
+
+Result<void> set_batch(const Row& row, StrategyRecipe& recipe) {
+  Strategy& strategy = recipe.strategy;
+  if (!row.global_batch && !row.micro_batch) return fail("the source states no batch");
+  const std::int64_t per_replica = row.global_batch ? *row.global_batch / strategy.data : *row.micro_batch;
+  const std::int64_t micro = row.micro_batch.value_or(per_replica);
+  strategy.global_batch = row.global_batch.value_or(micro * strategy.data);
+  if (strategy.global_batch % (micro * strategy.data) != 0)
+    return fail(fmt::format("a batch of {} is no multiple of {} samples on each of {} replicas", strategy.global_batch,
+                            micro, strategy.data));
+  strategy.accumulation = strategy.global_batch / (micro * strategy.data);
+  if (!row.micro_batch) recipe.assumed.push_back("one micro-batch a step (the source does not say)");
+  return {};
+}
+
+Result<void> set_recompute(const Row& row, StrategyRecipe& recipe) {
+  const std::string text = lower_case(row.recompute);
+  if (text.empty() || text == "none" || text == "no" || text == "0" || text == "false") return {};
+  recipe.strategy.recompute = text == "selective" ? Recompute::selective : Recompute::full;
+  if (text == "selective" || text == "full") return {};
+  recipe.half_recomputed = has(text, "selective");
+  recipe.assumed.push_back(
+      recipe.half_recomputed
+          ? fmt::format("'{}' recomputing as every second block run again: halfway between none and all", row.recompute)
+          : fmt::format("'{}' recomputing as every block run again", row.recompute));
+  return {};
+}
+
+Result<void> set_optimizer(const Row& row, const FrameworkRecipe& framework, const ModelRecipe& model,
+                           StrategyRecipe& recipe) {
+  Strategy& strategy = recipe.strategy;
+  strategy.optimizer = model.optimizer.value_or(framework.optimizer);
+  strategy.clip = framework.clip;
+  if (row.optimizer.empty()) {
+    const bool timed = row.metric != Metric::fwd_bwd_time && row.metric != Metric::memory_activations;
+    if (timed && framework.assumed.empty()) recipe.assumed.push_back(fmt::format("{}", to_string(strategy.optimizer)));
+    return {};
+  }
+  return parse_optimizer(lower_case(row.optimizer)).map([&](OptimizerKind kind) { strategy.optimizer = kind; });
+}
+
+// As many layers on every stage, where they can be: embedding and head come on top (Megatron-LM and its like).
+void set_stages(const ModelRecipe& model, Strategy& strategy) {
+  if (strategy.stages() < 2 || model.layers == 0 || model.layers % strategy.stages() != 0) return;
+  const std::int64_t each = model.layers / strategy.stages();
+  for (std::int64_t stage = 1; stage < strategy.stages(); ++stage)
+    strategy.stage_starts.push_back(model.layer_prefix + std::to_string(stage * each) + model.layer_start);
+}
+
+}  // namespace
+
+Result<StrategyRecipe> strategy_of(const Row& row, const FrameworkRecipe& framework, const ModelRecipe& model,
+                                   const Device& device) {
+  StrategyRecipe recipe;
+  SIBYL_CHECK(set_degrees(row, recipe.strategy));
+  SIBYL_CHECK(set_batch(row, recipe));
+  SIBYL_CHECK(set_precision(row, framework, device, recipe));
+  SIBYL_CHECK(set_recompute(row, recipe));
+  SIBYL_CHECK(set_optimizer(row, framework, model, recipe));
+  recipe.strategy.exchange = framework.exchange;
+  recipe.strategy.fused_norms = model.fused_norms;
+  recipe.strategy.converted_images = model.converted_images;
+  set_stages(model, recipe.strategy);
+  return recipe;
+}
+
+}  // namespace sibyl::published

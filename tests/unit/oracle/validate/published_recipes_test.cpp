@@ -1,0 +1,155 @@
+// From what a source says in words to device, machine, strategy and model.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "oracle/validate/published/clusters.h"
+#include "oracle/validate/published/devices.h"
+#include "oracle/validate/published/frameworks.h"
+#include "oracle/validate/published/models.h"
+#include "oracle/validate/published/strategies.h"
+#include "oracle/validate/published/transformer_sizes.h"
+
+namespace sibyl::published {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::vector<std::string> shipped = {"a100-pcie-80gb", "a100-sxm-80gb",  "h100-sxm",
+                                          "rtx-6000-ada",   "v100-sxm2-16gb", "v100-sxm2-32gb"};
+
+std::string device_of(const std::string& gpu) {
+  const auto match = match_device(gpu, shipped);
+  return match ? match->calibration : "none";
+}
+
+TEST(PublishedDevices, AreToldByChipFormAndMemory) {
+  EXPECT_EQ(device_of("A100-SXM-80GB"), "a100-sxm-80gb");
+  EXPECT_EQ(device_of("NVIDIA A100-SXM4-80GB"), "a100-sxm-80gb");
+  EXPECT_EQ(device_of("A100 80GB PCIe"), "a100-pcie-80gb");
+  EXPECT_EQ(device_of("Tesla V100-SXM2-16GB"), "v100-sxm2-16gb");
+  EXPECT_EQ(device_of("V100"), "v100-sxm2-32gb");
+  EXPECT_EQ(device_of("RTX-6000-Ada"), "rtx-6000-ada");
+  EXPECT_EQ(device_of("H100-SXM-80GB"), "h100-sxm");
+  EXPECT_EQ(device_of("TPUv4"), "none");
+  EXPECT_EQ(device_of("A10"), "none");
+}
+
+TEST(PublishedDevices, AnotherVariantIsSaidToBeAssumed) {
+  EXPECT_THAT(match_device("A100-SXM-80GB", shipped)->assumed, IsEmpty());
+  EXPECT_THAT(match_device("A100-SXM-40GB", shipped)->assumed, Contains(HasSubstr("a100-sxm-80gb")));
+  EXPECT_THAT(match_device("A100", shipped)->assumed, Contains(HasSubstr("a100-sxm-80gb")));
+}
+
+Row row_of(int gpus, int per_node, const char* gpu, const char* intranode, const char* internode) {
+  Row row;
+  row.gpus = gpus;
+  row.gpus_per_node = per_node;
+  row.gpu = gpu;
+  row.intranode = intranode;
+  row.internode = internode;
+  row.metric = Metric::iteration_time;
+  row.global_batch = 8 * gpus;
+  row.dp = gpus;
+  return row;
+}
+
+TEST(PublishedMachines, AreReadFromWords) {
+  const auto selene =
+      machine_of(row_of(64, 8, "A100-SXM-80GB", "NVLink3+NVSwitch", "IB HDR 8x200Gb/s per node (Selene)"));
+  EXPECT_EQ(selene.topology.nodes, 8);
+  EXPECT_EQ(selene.topology.device_link.kind, LinkKind::nvswitch);
+  EXPECT_EQ(selene.topology.nics_per_node, 8);
+  EXPECT_DOUBLE_EQ(selene.topology.nic_bandwidth.value(), 25e9);
+  EXPECT_THAT(selene.assumed, IsEmpty());
+
+  const auto p2 = machine_of(row_of(16, 8, "K80", "PCIe3", "10 Gb/s Ethernet (p2.8xlarge)"));
+  EXPECT_EQ(p2.topology.device_link.kind, LinkKind::pcie);
+  EXPECT_DOUBLE_EQ(p2.topology.device_link.bandwidth.value(), 12e9);
+  EXPECT_EQ(p2.topology.nics_per_node, 1);
+  EXPECT_DOUBLE_EQ(p2.topology.nic_bandwidth.value(), 1.25e9);
+
+  const auto mlperf = machine_of(row_of(64, 8, "A100-SXM-80GB", "NVLINK 3.0, NVSWITCH 2.0 600GB/s",
+                                        "Storage: 2x ConnectX-6 IB HDR 200Gb/sec, Management: 1x ConnectX-6 Ethernet "
+                                        "100Gb/Sec, Compute: 8x ConnectX-6 IB HDR 200Gb/Sec"));
+  EXPECT_EQ(mlperf.topology.nics_per_node, 8);
+  EXPECT_DOUBLE_EQ(mlperf.topology.nic_bandwidth.value(), 25e9);
+
+  const auto abci = machine_of(row_of(128, 4, "V100-SXM2-16GB", "NVLink2 (4 GPUs, 50 GB/s links) + PCIe3/PLX",
+                                      "IB 2xEDR 100Gb/s per node (ABCI), 1:3 oversubscribed between racks"));
+  EXPECT_EQ(abci.topology.device_link.kind, LinkKind::nvlink_mesh);
+  EXPECT_EQ(abci.topology.nics_per_node, 2);
+  EXPECT_DOUBLE_EQ(abci.topology.oversubscription, 3.0);
+}
+
+TEST(PublishedMachines, WhatIsNotSaidIsAssumed) {
+  const auto silent = machine_of(row_of(16, 8, "A100-SXM-80GB", "", "not stated"));
+  EXPECT_EQ(silent.topology.device_link.kind, LinkKind::nvswitch);
+  EXPECT_EQ(silent.topology.nics_per_node, 8);
+  EXPECT_EQ(silent.assumed.size(), 2U);
+  EXPECT_THAT(machine_of(row_of(1, 1, "A100-SXM-80GB", "n/a (single GPU)", "n/a (single node)")).assumed, IsEmpty());
+}
+
+Result<StrategyRecipe> strategy_for(const Row& row) { return strategy_of(row, framework_of(row), {}, Device{}); }
+
+TEST(PublishedStrategies, TakeDegreesAndBatch) {
+  Row row = row_of(64, 8, "A100", "", "");
+  row.framework = "Megatron-LM";
+  row.precision = "fp16-mixed";
+  row.dp = 1, row.tp = 8, row.pp = 8, row.vpp = 3, row.sp = true;
+  row.global_batch = 64, row.micro_batch = 1;
+  row.recompute = "selective";
+  const auto recipe = strategy_for(row);
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  EXPECT_EQ(recipe->strategy.accumulation, 64);  // 64 samples of one replica, one at a time
+  EXPECT_EQ(recipe->strategy.schedule, PipelineSchedule::interleaved);
+  EXPECT_EQ(recipe->strategy.chunks, 3);
+  EXPECT_TRUE(recipe->strategy.sequence);
+  EXPECT_TRUE(recipe->strategy.half_weights);
+  EXPECT_EQ(recipe->strategy.recompute, Recompute::selective);
+  EXPECT_EQ(recipe->strategy.exchange, GradientExchange::at_end);
+  EXPECT_EQ(recipe->strategy.optimizer, OptimizerKind::adam);
+}
+
+TEST(PublishedStrategies, RefuseWhatIsNotStatedOrNotModelled) {
+  Row row = row_of(8, 8, "A100", "", "");
+  row.cp = 2;
+  EXPECT_THAT(strategy_for(row).error().message, HasSubstr("context"));
+  row.cp.reset();
+  row.dp = 4;
+  EXPECT_THAT(strategy_for(row).error().message, HasSubstr("8 devices"));
+  row.dp = 8;
+  row.micro_batch = 3;  // 64 samples are no multiple of 3 x 8
+  EXPECT_THAT(strategy_for(row).error().message, HasSubstr("no multiple"));
+  row.micro_batch.reset();
+  row.global_batch.reset();
+  EXPECT_THAT(strategy_for(row).error().message, HasSubstr("no batch"));
+  row.global_batch = 64;
+  row.precision = "int4";
+  EXPECT_THAT(strategy_for(row).error().message, HasSubstr("int4"));
+}
+
+TEST(PublishedModels, SizesComeFromTheRowOrFromTheName) {
+  Row row = row_of(8, 8, "A100", "", "");
+  row.model = "LLaMA-2-7B";
+  const auto named = transformer_sizes(row);
+  ASSERT_TRUE(named) << named.error().message;
+  EXPECT_EQ(named->width, 4096);
+  EXPECT_EQ(named->ffn, 11008);
+  EXPECT_EQ(named->sequence, 4096);
+  EXPECT_FALSE(named->assumed.empty());
+  row.architecture.set("hidden", 2048.0);
+  row.sequence_length = 512;
+  EXPECT_EQ(transformer_sizes(row)->width, 2048);
+  EXPECT_EQ(transformer_sizes(row)->sequence, 512);
+  row.model = "mystery";
+  row.family = "transformer";
+  EXPECT_THAT(model_of(row).error().message, HasSubstr("layers"));
+  row.family.clear();
+  row.architecture = {};
+  EXPECT_THAT(model_of(row).error().message, HasSubstr("no recipe"));
+}
+
+}  // namespace
+}  // namespace sibyl::published
