@@ -4,12 +4,29 @@
 
 #include "oracle/memory/state.h"
 #include "oracle/plan/norms.h"
+#include "oracle/plan/precision.h"
 #include "oracle/plan/recompute.h"
 #include "oracle/plan/zero.h"
 
 namespace sibyl {
 
 using enum MemoryKind;
+
+namespace {
+
+// Sequence parallelism as Megatron-LM has it, whose models are those held in two bytes: of what is gathered before a linear layer
+// a rank keeps its own part, and gathers again beside the first product of backward (Korthikanti et al., 2022, section 4.2.2).
+std::vector<bool> regathered(const Stage& stage, const Strategy& strategy) {
+  std::vector<bool> result(stage.tensors.size(), false);
+  if (!strategy.sequence || !has_half_weights(strategy) || strategy.recompute == Recompute::full) return result;
+  for (const Step& step : stage.steps)
+    if (const auto* exchange = std::get_if<Exchange>(&step))
+      result[exchange->output.index()] =
+          exchange->axis == MeshAxis::tensor && exchange->forward.motion == Motion::all_gather;
+  return result;
+}
+
+}  // namespace
 
 StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
                    Ledger& ledger)
@@ -21,6 +38,7 @@ StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy
       storage_of_(stage.tensors.size(), Storages::none),
       gradient_of_(stage.tensors.size(), Storages::none),
       again_(recomputed_steps(stage)),
+      regathered_(regathered(stage, strategy)),
       later_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>(stage.steps.size(), 0)),
       linked_(!stage.receives.empty() || !stage.sends.empty()),
       sharded_(sharded_parameters(stage)),
@@ -157,6 +175,7 @@ void StepWalk::move(const Exchange& exchange) {
   storage = in_place(exchange.forward) ? storage_of_[exchange.input.index()]
                                        : allocate(bytes_of(exchange.output), activations);
   hold(storage);
+  if (regathered_[exchange.output.index()]) keep(exchange.input);
   pack(exchange, exchange.forward, exchange.input, exchange.output);
 }
 
@@ -185,9 +204,10 @@ void StepWalk::save(const Compute& compute, std::size_t step) {
     if (saved.what == Saved::What::extra)
       storage = allocate(saved.bytes.value(), activations);
     else if (saved.what == Saved::What::input && saved.index < compute.inputs.size() &&
-             compute.inputs[saved.index].valid())
+             compute.inputs[saved.index].valid()) {
+      if (regathered_[compute.inputs[saved.index].index()]) continue;
       storage = storage_of_[compute.inputs[saved.index].index()];
-    else if (saved.what == Saved::What::output && saved.index < compute.outputs.size())
+    } else if (saved.what == Saved::What::output && saved.index < compute.outputs.size())
       storage = storage_of_[compute.outputs[saved.index].index()];
     hold(storage);
     held().saved[step].push_back(storage);

@@ -88,6 +88,7 @@ class StepWalk {
   std::vector<std::size_t> storage_of_, gradient_of_;  // by LocalTensorId
   std::map<int, Held> held_;                           // by micro-batch
   std::vector<bool> again_;                            // by step: it runs again before its backward
+  std::vector<bool> regathered_;                       // by tensor: gathered once more for backward, not kept
   std::vector<std::uint32_t> later_;                   // by step: gradients that a backward_weight turn computes
   bool linked_;                                        // one of several stages
   std::vector<bool> sharded_;                          // by tensor: a parameter of which ranks hold parts
