@@ -5,19 +5,6 @@ namespace {
 
 bool says(const std::string& text, std::string_view word) { return lower_case(text).find(word) != std::string::npos; }
 
-bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
-
-// As a word of its own: "XLA" is not in "p2.8xlarge", nor "AMP" in "Ampere".
-bool says_word(const std::string& text, std::string_view word) {
-  const std::string lower = lower_case(text);
-  for (std::size_t at = lower.find(word); at != std::string::npos; at = lower.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    const bool begins = at == 0 || !is_letter(lower[at - 1]);
-    if (begins && (end == lower.size() || !is_letter(lower[end]))) return true;
-  }
-  return false;
-}
-
 bool in_half(const Row& row) {
   return says(row.precision, "fp16") || says_word(row.precision, "amp") || says(row.precision, "bf16");
 }

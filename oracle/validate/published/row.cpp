@@ -179,6 +179,17 @@ std::string lower_case(std::string_view text) {
   return result;
 }
 
+bool says_word(const std::string& text, std::string_view word) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const std::string lower = lower_case(text);
+  for (std::size_t at = lower.find(word); at != std::string::npos; at = lower.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool begins = at == 0 || !is_letter(lower[at - 1]);
+    if (begins && (end == lower.size() || !is_letter(lower[end]))) return true;
+  }
+  return false;
+}
+
 std::string normalized(std::string_view name) {
   std::string result = lower_case(name);
   std::erase_if(result, [](char c) { return !((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')); });

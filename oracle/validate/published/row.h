@@ -60,5 +60,8 @@ Result<std::vector<Row>> read_rows(std::string_view csv, const std::string& file
 // Lower case; what is not a letter or a digit is dropped: "A100-SXM4-80GB" -> "a100sxm480gb".
 std::string normalized(std::string_view name);
 std::string lower_case(std::string_view text);
+// Whether the word, in lower case, stands in the text, whatever its case, by itself: "amp" in "fp16 (AMP)", not in "Ampere"; "xla" not in
+// "p2.8xlarge".
+bool says_word(const std::string& text, std::string_view word);
 
 }  // namespace sibyl::published

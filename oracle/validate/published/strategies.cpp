@@ -19,7 +19,7 @@ Result<void> set_precision(const Row& row, const FrameworkRecipe& framework, con
     strategy.precision = Precision::fp8;
   } else if (has(text, "bf16") || has(text, "bfloat16")) {
     strategy.precision = Precision::bf16;
-  } else if (has(text, "fp16") || has(text, "float16") || has(text, "half") || has(text, "mixed") || has(text, "amp")) {
+  } else if (has(text, "fp16") || has(text, "float16") || has(text, "half") || has(text, "mixed") || says_word(text, "amp")) {
     strategy.precision = Precision::fp16;
   } else if (has(text, "tf32")) {
     strategy.precision = has_tf32 ? Precision::tf32 : Precision::fp32;

@@ -93,6 +93,13 @@ TEST(PublishedMachines, WhatIsNotSaidIsAssumed) {
 
 Result<StrategyRecipe> strategy_for(const Row& row) { return strategy_of(row, framework_of(row), {}, Device{}); }
 
+TEST(PublishedRows, WordsStandByThemselves) {
+  EXPECT_TRUE(says_word("fp16-mixed(AMP)", "amp"));
+  EXPECT_FALSE(says_word("TF32 on Ampere+", "amp"));
+  EXPECT_FALSE(says_word("p2.8xlarge", "xla"));
+  EXPECT_TRUE(says_word("swamp, AMP", "amp"));
+}
+
 TEST(PublishedStrategies, TakeDegreesAndBatch) {
   Row row = row_of(64, 8, "A100", "", "");
   row.framework = "Megatron-LM";
