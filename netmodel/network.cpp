@@ -335,7 +335,9 @@ Result<Network> Network::with_links(const TopologySpec& spec) const {
 }
 
 Estimate Network::point_to_point(Bytes bytes, bool same_node, int pairs) const {
-  return on_other_links(model_->point_to_point.time(bytes, {same_node ? 0 : 1, std::max(1, pairs)}),
+  // Those that leave a node spread over its NICs.
+  const int ways = same_node ? 1 : std::max(1, model_->topology.spec().nics_per_node);
+  return on_other_links(model_->point_to_point.time(bytes, {same_node ? 0 : 1, (std::max(1, pairs) + ways - 1) / ways}),
                         same_node ? model_->octaves_inside : model_->octaves_across);
 }
 

@@ -83,6 +83,7 @@ class Network {
   // The same machine with other links, NICs or switches (what-if): what was measured is carried by the formulas' ratio,
   // is no longer called measured, and its error grows with the change. `spec` must have the same kind of device link.
   [[nodiscard]] Result<Network> with_links(const TopologySpec& spec) const;
+  // `pairs`: messages of one node at once.
   [[nodiscard]] Estimate point_to_point(Bytes bytes, bool same_node, int pairs = 1) const;
   // `asked`: what the caller runs, where that is not the network's own choice.
   [[nodiscard]] CollectiveEstimate collective(Collective collective, Bytes bytes, GroupPlacement placement,

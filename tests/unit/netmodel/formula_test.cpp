@@ -115,6 +115,16 @@ TEST(RingTime, SpreadsOverTheNics) {
   EXPECT_MS(network.collective(Collective::all_reduce, Bytes{m}, {4, 2, 1}).time.time.value(), 14 * (0.00325 + 1.25));
 }
 
+// Messages of one node spread over its four NICs: four take as long as one, of five two share a NIC.
+TEST(PointToPointTime, SpreadsOverTheNics) {
+  TopologySpec spec = test::cpu_spec(2, 8);
+  spec.nics_per_node = 4;
+  const Network network(Topology::make(spec).value(), test::straight_lines(), {}, Algorithm::ring);
+  EXPECT_MS(network.point_to_point(Bytes{m}, false, 1).time.value(), 0.010 + 40.0);
+  EXPECT_MS(network.point_to_point(Bytes{m}, false, 4).time.value(), 0.010 + 40.0);
+  EXPECT_MS(network.point_to_point(Bytes{m}, false, 5).time.value(), 0.010 + 80.0);
+}
+
 TEST(AnyTime, OfOneRankIsNothing) {
   const Network network = test::straight_network(1, 1, Algorithm::automatic);
   for (const Collective collective : {Collective::all_reduce, Collective::broadcast, Collective::all_to_all})
