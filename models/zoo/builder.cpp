@@ -58,6 +58,8 @@ struct Builder::File {
   std::int64_t weights_bytes = 0;  // up to which it is taken
   std::set<std::string> constants;
   std::int64_t unnamed = 0;
+  Ints image_extents;  // of resize_images; empty: as input() is told
+  bool takes_images = false;
 
   onnx::GraphProto& graph() { return *model.mutable_graph(); }
 
@@ -88,10 +90,19 @@ Builder::Builder(std::string name) : file_(std::make_unique<File>()) {
 Builder::~Builder() = default;
 
 Value Builder::input(std::string name, Shape shape, DType type) {
+  const Ints& image = file_->image_extents;
+  if (!image.empty() && type == DType::f32 && shape.size() == image.size() + 2)
+    std::copy(image.begin(), image.end(), shape.begin() + 2);
+  if (type == DType::f32 && shape.size() >= 4)
+    file_->takes_images |= std::all_of(shape.begin() + 2, shape.end(), [](std::int64_t extent) { return extent > 0; });
   Value value{std::move(name), std::move(shape)};
   declare(*file_->graph().add_input(), value, onnx_type(type));
   return value;
 }
+
+void Builder::resize_images(Ints extents) { file_->image_extents = std::move(extents); }
+
+bool Builder::takes_images() const { return file_->takes_images; }
 
 void Builder::output(const Value& value) { declare(*file_->graph().add_output(), value, onnx::TensorProto::FLOAT); }
 

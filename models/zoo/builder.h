@@ -47,6 +47,10 @@ class Builder {
   Builder& operator=(const Builder&) = delete;
 
   Value input(std::string name, Shape shape, DType type = DType::f32);
+  // Images take these extents, whatever input() is told: f32 inputs of as many axes behind batch and channels. Layers
+  // size themselves by what they get, so that a fully connected one behind them may have other weights.
+  void resize_images(Ints extents);
+  [[nodiscard]] bool takes_images() const;  // one of the inputs is [batch, channels, extents...], extents known
   void output(const Value& value);
   // Key "sibyl.dim.seq" tells the importer which sequence length to take where the user names none.
   void metadata(std::string key, std::string value);

@@ -14,7 +14,7 @@ namespace {
 
 struct Entry {
   ZooModel model;
-  void (*build)(zoo::Builder&);
+  zoo::Build build;
 };
 
 // clang-format off
@@ -134,16 +134,21 @@ std::vector<ZooModel> zoo_models() {
   return models;
 }
 
-Result<std::string> zoo_model_bytes(const std::string& name) {
+zoo::Build zoo::find_build(const std::string& name) {
   const auto found = std::ranges::find(entries(), name, [](const Entry& entry) { return entry.model.name; });
-  if (found == entries().end()) {
+  return found == entries().end() ? nullptr : found->build;
+}
+
+Result<std::string> zoo_model_bytes(const std::string& name) {
+  const zoo::Build build = zoo::find_build(name);
+  if (!build) {
     std::vector<std::string> names;
     for (const Entry& entry : entries()) names.push_back(entry.model.name);
     return fail(fmt::format("no model of the zoo is called '{}'", name), {},
                 fmt::format("there are: {}", fmt::join(names, ", ")));
   }
   zoo::Builder builder(name);
-  found->build(builder);
+  build(builder);
   return builder.bytes();
 }
 

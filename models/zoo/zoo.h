@@ -18,6 +18,13 @@ struct ZooModel {
 
 std::vector<ZooModel> zoo_models();
 
+namespace zoo {
+class Builder;
+// What writes NAME; null for an unknown name.
+using Build = void (*)(Builder&);
+Build find_build(const std::string& name);
+}  // namespace zoo
+
 // Writes NAME as ONNX (opset 17) with symbolic batch "batch" (and "seq" for language models; the file's metadata
 // "sibyl.dim.seq" is its default). Metadata "sibyl.loss" names the loss where the output's shape does not tell it.
 // Fails, naming the models there are or the path, for an unknown name or a path that cannot be written.

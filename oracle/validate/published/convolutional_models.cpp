@@ -5,6 +5,7 @@
 #include <array>
 
 #include "models/zoo/families.h"
+#include "models/zoo/zoo.h"
 #include "oracle/validate/published/image_kernels.h"
 #include "oracle/validate/published/models.h"
 
@@ -127,11 +128,27 @@ Result<std::optional<ModelRecipe>> recipe_of(const Row& row) {
   return std::nullopt;
 }
 
+// Any other network of the zoo on images, under its own name.
+std::optional<ModelRecipe> zoo_recipe(const Row& row) {
+  const std::string named = row.architecture.text("cnn");
+  const std::string name = normalized(named.empty() ? row.model : named);
+  for (const ZooModel& model : zoo_models()) {
+    if (normalized(model.name) != name) continue;
+    const zoo::Build build = zoo::find_build(model.name);
+    zoo::Builder builder(model.name);
+    build(builder);
+    if (builder.takes_images()) return ModelRecipe{.name = model.name, .build = build};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<std::optional<ModelRecipe>> convolutional_model(const Row& row) {
   SIBYL_TRY(std::optional<ModelRecipe> recipe, recipe_of(row));
+  if (!recipe) recipe = zoo_recipe(row);
   if (!recipe) return recipe;
+  recipe->images = true;
   const ImageKernels kernels = image_kernels_of(row);
   recipe->fused_norms = kernels.fused_norms;
   recipe->converted_images = kernels.converted_images;

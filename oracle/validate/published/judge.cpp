@@ -1,6 +1,7 @@
 #include "oracle/validate/published/judge.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,14 +13,17 @@
 #include "oracle/validate/published/clusters.h"
 #include "oracle/validate/published/devices.h"
 #include "oracle/validate/published/frameworks.h"
+#include "oracle/validate/published/images.h"
 #include "oracle/validate/published/models.h"
 #include "oracle/validate/published/strategies.h"
 
 namespace sibyl::published {
 namespace {
 
-Result<Graph> graph_of(const ModelRecipe& model, const FrameworkRecipe& framework, std::int64_t micro_batch) {
+Result<Graph> graph_of(const ModelRecipe& model, const FrameworkRecipe& framework, std::int64_t micro_batch,
+                       const Ints& image = {}) {
   zoo::Builder builder(model.name);
+  builder.resize_images(image);
   model.build(builder);
   ImportOptions options;
   options.batch = micro_batch;
@@ -30,6 +34,20 @@ Result<Graph> graph_of(const ModelRecipe& model, const FrameworkRecipe& framewor
   SIBYL_TRY(Import import, inspect_onnx_bytes(builder.bytes(), model.name, options));
   if (!import.unsupported.empty()) return fail(import.unsupported.front().reason, import.unsupported.front().node);
   return std::move(import.graph);
+}
+
+// The network on images of the size that the row states.
+Result<Graph> sized_graph_of(const Row& row, const ModelRecipe& model, const FrameworkRecipe& framework,
+                             std::int64_t micro_batch, std::vector<std::string>& assumed) {
+  SIBYL_TRY(Graph graph, graph_of(model, framework, micro_batch));
+  const Ints stated = stated_extents(row.image);
+  const Shape image = image_shape(graph);
+  if (!model.images || stated.empty() || image.empty()) return graph;
+  SIBYL_TRY(const Ints extents, image_extents(stated, image));
+  if (std::equal(extents.begin(), extents.end(), image.begin() + 2, image.end())) return graph;
+  assumed.push_back(fmt::format("the network as it is for images of {}, on images of {}",
+                                fmt::join(image.begin() + 2, image.end(), " x "), fmt::join(extents, " x ")));
+  return graph_of(model, framework, micro_batch, extents);
 }
 
 void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
@@ -117,7 +135,8 @@ Result<void> price(Verdict& verdict, DeviceCatalogue& devices) {
   for (const auto* assumed : {&model.assumed, &framework.assumed, &device.assumed, &machine.assumed, &strategy.assumed})
     append(verdict.assumed, *assumed);
   const Strategy& s = strategy.strategy;
-  SIBYL_TRY(const Graph graph, graph_of(model, framework, s.global_batch / s.data / s.accumulation));
+  SIBYL_TRY(const Graph graph, sized_graph_of(row, model, framework, s.global_batch / s.data / s.accumulation,
+                                               verdict.assumed));
   SIBYL_TRY(verdict.prediction, priced(graph, strategy, cluster));
   if (!verdict.prediction.fits) verdict.assumed.push_back("that it fits: by the prediction it does not");
   return set_answer(verdict, verdict.prediction, model);

@@ -30,6 +30,7 @@ struct ModelRecipe {
   bool fused_attention = false;                 // whatever the framework's usual way: the model came later
   double items = 1;                             // of a sample, as throughput counts them: tokens of a sequence
   std::optional<OptimizerKind> optimizer = {};  // that it is usually trained with; else the framework's
+  bool images = false;                          // the row's seq_or_image states the extents of its inputs
   bool fused_norms = false, converted_images = false;  // as Strategy has them
   std::vector<std::string> assumed = {};        // sentences without full stop
 };

@@ -43,10 +43,10 @@ Result<void> set_degrees(const Row& row, Strategy& strategy) {
   if (!row.other_parallel.empty()) return fail(fmt::format("'{}' is not modelled", row.other_parallel));
   strategy.tensor = degree(row.tp);
   strategy.pipeline = degree(row.pp);
-  const int replica = strategy.tensor * strategy.pipeline;
+  const std::int64_t replica = std::int64_t{strategy.tensor} * strategy.pipeline;
   if (row.gpus % replica != 0) return fail(fmt::format("{} devices are no replicas of {}", row.gpus, replica));
   strategy.data = static_cast<int>(row.dp.value_or(row.gpus / replica));
-  if (strategy.devices() != row.gpus)
+  if (strategy.data * replica != row.gpus)
     return fail(fmt::format("data={}, tensor={}, pipeline={} are not the {} devices", strategy.data, strategy.tensor,
                             strategy.pipeline, row.gpus));
   strategy.sequence = row.sp && strategy.tensor > 1;
@@ -59,6 +59,8 @@ Result<void> set_degrees(const Row& row, Strategy& strategy) {
 Result<void> set_batch(const Row& row, StrategyRecipe& recipe) {
   Strategy& strategy = recipe.strategy;
   if (!row.global_batch && !row.micro_batch) return fail("the source states no batch");
+  if (row.global_batch && *row.global_batch < strategy.data)
+    return fail(fmt::format("a batch of {} leaves some of {} replicas without a sample", *row.global_batch, strategy.data));
   const std::int64_t per_replica = row.global_batch ? *row.global_batch / strategy.data : *row.micro_batch;
   const std::int64_t micro = row.micro_batch.value_or(per_replica);
   strategy.global_batch = row.global_batch.value_or(micro * strategy.data);

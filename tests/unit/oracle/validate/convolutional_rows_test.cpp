@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "oracle/validate/published/image_kernels.h"
+#include "oracle/validate/published/images.h"
 #include "oracle/validate/published/models.h"
 
 namespace sibyl::published {
@@ -52,6 +53,28 @@ TEST(ConvolutionalRows, AreFoundByArchitectureAndByModel) {
     EXPECT_EQ(name_of(row("as in the report", cnn, "PyTorch NGC")), name);
   EXPECT_EQ(name_of(row("VGG16", "", "PyTorch")), "vgg16");
   EXPECT_EQ(name_of(row("BERT-base", "", "PyTorch")), "none");
+}
+
+TEST(ConvolutionalRows, TakeAnyNetworkOfTheZooOnImages) {
+  EXPECT_EQ(name_of(row("DenseNet-121", "", "PyTorch")), "densenet121");
+  EXPECT_EQ(name_of(row("MobileNet_v2", "", "PyTorch")), "mobilenet-v2");
+  EXPECT_EQ(name_of(row("ViT-B/16", "", "PyTorch")), "vit-b-16");
+  EXPECT_EQ(name_of(row("bert-tiny", "", "PyTorch")), "none");  // on tokens
+  EXPECT_EQ(name_of(row("gpt2-mini", "", "PyTorch")), "none");
+}
+
+TEST(ImageExtents, AreReadAsSourcesWriteThem) {
+  EXPECT_EQ(stated_extents("224"), (Ints{224}));
+  EXPECT_EQ(stated_extents("3x226x226"), (Ints{3, 226, 226}));
+  for (const char* text : {"", "224x", "x224", "0x224", "-3x224", "large", "224 x 224", "99999999999999999999", "70000"})
+    EXPECT_EQ(stated_extents(text), Ints{}) << text;
+  const Shape photo = {8, 3, 299, 299}, volume = {1, 4, 128, 128, 128};
+  EXPECT_EQ(image_extents({224}, photo).value(), (Ints{224, 224}));
+  EXPECT_EQ(image_extents({192, 160}, photo).value(), (Ints{192, 160}));
+  EXPECT_EQ(image_extents({3, 192, 160}, photo).value(), (Ints{192, 160}));
+  EXPECT_EQ(image_extents({64, 128, 128}, volume).value(), (Ints{64, 128, 128}));
+  EXPECT_THAT(image_extents({1, 28, 28}, photo).error().message, HasSubstr("images of 1x28x28: the network takes 3x299x299"));
+  EXPECT_THAT(image_extents({1, 3, 64, 128, 128}, volume).error().message, HasSubstr("takes 4x128x128x128"));
 }
 
 // InsightFace: the classifier has as many rows as the data; shared or sampled ones are refused with the reason.

@@ -135,6 +135,12 @@ TEST(PublishedStrategies, RefuseWhatIsNotStatedOrNotModelled) {
   row.global_batch = 64;
   row.precision = "int4";
   EXPECT_THAT(strategy_for(row).error().message, HasSubstr("int4"));
+  row.precision.clear();
+  row.global_batch = 4;
+  EXPECT_THAT(strategy_for(row).error().message, HasSubstr("a batch of 4 leaves some of 8 replicas"));
+  row.global_batch = 64;
+  row.tp = 65536, row.pp = 65536;  // their product is 0 in 32 bits
+  EXPECT_THAT(strategy_for(row).error().message, HasSubstr("no replicas of 4294967296"));
 }
 
 TEST(PublishedModels, SizesComeFromTheRowOrFromTheName) {

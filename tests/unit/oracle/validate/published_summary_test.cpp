@@ -83,6 +83,18 @@ TEST(PublishedJudge, MetricsOfOnePlanAgree) {
   EXPECT_FALSE(v[0].assumed.empty());
 }
 
+// The network is built for the images that the row states; the published size needs no word.
+TEST(PublishedJudge, ImagesAreOfTheStatedSize) {
+  const std::string run = "S,ResNet-18,,PyTorch,fp32,A100-SXM-80GB,1,8,8,";
+  const auto v = judged(run + "224,1,iteration_time,10,ms\n" + run + "3x448x448,1,iteration_time,40,ms\n" + run +
+                        "1x224x224,1,iteration_time,10,ms\n" + run + "8,1,iteration_time,10,ms\n");
+  EXPECT_THAT(v[0].assumed, testing::Not(testing::Contains(HasSubstr("images of 224"))));
+  EXPECT_THAT(v[1].assumed, testing::Contains("the network as it is for images of 224 x 224, on images of 448 x 448"));
+  EXPECT_GT(v[1].predicted, 2 * v[0].predicted);  // four times the work
+  EXPECT_THAT(v[2].why_not, HasSubstr("the network takes 3x224x224"));
+  EXPECT_TRUE(v[3].priced()) << v[3].why_not;  // 8 x 8 is one pixel after the third halving
+}
+
 TEST(PublishedJudge, SaysWhyARowIsNotPriced) {
   const auto v = judged(
       "S,toy,,X,fp32,A100-SXM-80GB,1,8,8,,1,iteration_time,1,s\n"
