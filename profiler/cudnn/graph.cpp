@@ -173,12 +173,14 @@ cudnnDataType_t data_type(Type type) {
 }
 
 Descriptor tensor(std::int64_t id, cudnnDataType_t type, const std::vector<std::int64_t>& extents,
-                  const std::vector<std::int64_t>& strides, bool is_virtual, bool by_value) {
+                  const std::vector<std::int64_t>& strides, bool is_virtual, bool by_value, bool summed_into) {
   Descriptor t(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   t.set(CUDNN_ATTR_TENSOR_DATA_TYPE, type).set(CUDNN_ATTR_TENSOR_DIMENSIONS, extents);
   t.set(CUDNN_ATTR_TENSOR_STRIDES, strides).set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
   t.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, std::int64_t{16}).set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual);
   if (by_value) t.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
+  const auto order = CUDNN_TENSOR_REORDERING_F16x16;
+  if (summed_into) t.set(CUDNN_ATTR_TENSOR_REORDERING_MODE, CUDNN_TYPE_TENSOR_REORDERING_MODE, &order);
   t.finalize("a tensor");
   return t;
 }

@@ -55,8 +55,10 @@ class Descriptor {
 cudnnDataType_t data_type(Type type);
 
 // A tensor that a graph reads or writes (or, virtual, hands from operation to operation). `id` is unique in the graph.
+// `summed_into`: in the order in which flash attention adds up its queries' gradients.
 Descriptor tensor(std::int64_t id, cudnnDataType_t type, const std::vector<std::int64_t>& extents,
-                  const std::vector<std::int64_t>& strides, bool is_virtual = false, bool by_value = false);
+                  const std::vector<std::int64_t>& strides, bool is_virtual = false, bool by_value = false,
+                  bool summed_into = false);
 
 // An engine with its knobs, ready to be executed.
 class Plan {
