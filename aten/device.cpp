@@ -44,7 +44,7 @@ void wait_for_device() {
 }
 
 at::Tensor to_compute_device(const at::Tensor& tensor) {
-  if (tensor.device() == compute_device()) return tensor;
+  if (!on_cuda() || tensor.device() == compute_device()) return tensor;
   return tensor.detach().to(compute_device()).requires_grad_(tensor.requires_grad());
 }
 
