@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "aten/device.h"
 #include "trainer/random.h"
 #include "trainer/session.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 std::uint64_t hash_of(const at::Tensor& value, std::uint64_t hash) {
   if (value.is_meta()) return hash;  // of an emulated device: there is nothing that could differ
-  const at::Tensor tensor = value.detach().contiguous();
+  const at::Tensor tensor = aten::to_host(value.detach().contiguous());
   const auto* bytes = static_cast<const char*>(tensor.data_ptr());
   for (std::size_t at = 0; at + 4 <= tensor.nbytes(); at += 4) {
     std::uint32_t word = 0;

@@ -132,11 +132,12 @@ void Data::fill(Replica& replica, const std::vector<std::int64_t>& samples) {
   for (const Field& field : fields_) {
     at::Tensor& tensor = replica[field.id];
     const LocalTensor& local = replica.stage()[field.id];
-    at::Tensor whole = local.cuts.empty() ? tensor : at::empty(field.whole, tensor.options());
+    const bool here = local.cuts.empty() && tensor.device().is_cpu();
+    at::Tensor whole = here ? tensor : at::empty(field.whole, tensor.options().device(at::kCPU));
     for (std::size_t slot = 0; slot < samples.size(); ++slot)
       if (field.batched || slot == 0)
         write(whole, field, static_cast<std::int64_t>(slot), field.batched ? samples[slot] : 0);
-    if (!local.cuts.empty()) tensor.copy_(replica.groups().own_part(std::move(whole), local));
+    if (!here) tensor.copy_(replica.groups().own_part(std::move(whole), local));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "aten/device.h"
 #include "trainer/parts.h"
 #include "trainer/tensor_bytes.h"
 
@@ -185,6 +186,9 @@ class ExchangeNode final : public torch::autograd::Node {
 }  // namespace
 
 at::Tensor perform(const Transfer& transfer, const at::Tensor& x, Communicator& communicator, bool overwrite) {
+  // Messages are the host's: what lies on a device is brought there and back.
+  if (!x.device().is_cpu() && !x.is_meta())
+    return perform(transfer, aten::to_host(x), communicator, true).to(x.device());
   switch (transfer.motion) {
     case Motion::none: break;
     case Motion::slice:

@@ -69,7 +69,7 @@ class GradientExchange::Impl {
         if (gradient.defined())
           gradient.copy_(place.view);
         else
-          gradient = place.view.clone();
+          gradient = place.view.clone().to(replica_[place.parameter].device());
       }
   }
 
@@ -107,7 +107,9 @@ class GradientExchange::Impl {
 
   void fill(FlatBucket& bucket, Place& place) {
     const at::Tensor& gradient = replica_[place.parameter].grad();
-    if (gradient.defined() && !gradient.is_meta())
+    if (gradient.defined() && !gradient.device().is_cpu() && !gradient.is_meta())
+      place.view.copy_(gradient * share_);  // the bucket lies where messages are sent from
+    else if (gradient.defined() && !gradient.is_meta())
       at::mul_out(place.view, gradient, share_);
     else
       place.view.zero_();

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "aten/device.h"
 #include "aten/memory.h"
 #include "oracle/plan/names.h"
 #include "trainer/tensor_bytes.h"
@@ -55,12 +56,14 @@ std::vector<at::Tensor> Links::receive(const Turn& turn) {
   ask(lane, lane.arrivals.before(wanted));
   for (const Courier::Ticket ticket : lane.arriving[wanted].tickets) courier_->wait(ticket);
   std::vector<at::Tensor> tensors = std::move(lane.arriving.extract(wanted).mapped().tensors);
+  if (!make_)
+    for (at::Tensor& tensor : tensors) tensor = aten::to_compute_device(tensor);
   ask(lane, lane.arrivals.after(wanted));
   return tensors;
 }
 
 at::Tensor Links::message_of(const at::Tensor& tensor) const {
-  if (!make_) return tensor.detach().contiguous();
+  if (!make_) return aten::to_host(tensor.detach().contiguous());
   const aten::MemoryMeter::Pause uncounted;
   return at::empty(tensor.sizes(), tensor.options().device(at::kCPU).requires_grad(false));
 }

@@ -61,7 +61,9 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
   json["precision"] = to_string(strategy.precision);
   json["optimizer"] = to_string(strategy.optimizer);
   json["overlapped"] = strategy.exchange == GradientExchange::overlapped;
-  json["device"] = settings.emulated ? "emulated: " + device_name(*settings.emulated) : "this machine";
+  json["device"] = settings.emulated ? "emulated: " + device_name(*settings.emulated)
+                   : settings.device.empty() ? "this machine"
+                                             : settings.device;
   json["threads"] = threads;
   json["seed"] = settings.seed;
   json["data"] = settings.data ? settings.data->string() : "synthetic";
@@ -81,6 +83,10 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
                           {"optimizer", m.memory.optimizer.value()},
                           {"inputs", m.memory.inputs.value()},
                           {"communication", m.memory.communication.value()}};
+  if (!settings.device.empty()) {
+    json["memory_bytes"]["framework"] = m.memory.framework.value();
+    json["memory_bytes"]["reserved"] = m.memory.reserved.value();
+  }
   json["bytes_sent_per_step"] = m.bytes_sent.front().total();
   json["bytes_sent_per_step_by_rank"] = totals(m.bytes_sent);
   json["bytes_planned_per_step_by_rank"] = totals(m.bytes_planned);
@@ -99,8 +105,10 @@ std::string to_text(const Measurement& m, const Plan& plan, const TrainSettings&
   if (settings.emulated)
     text += fmt::format("device      emulated with the times of {}: nothing was computed\n",
                         device_name(*settings.emulated));
+  if (!settings.device.empty()) text += fmt::format("device      {}\n", settings.device);
   text += fmt::format("throughput  {:.4g} samples/s\n", throughput(m, plan));
-  text += fmt::format("of which    forward {}, backward {}, exchange not hidden {}, optimizer {}\n",
+  if (settings.device.empty())
+    text += fmt::format("of which    forward {}, backward {}, exchange not hidden {}, optimizer {}\n",
                       phase(&StepTimes::forward), phase(&StepTimes::backward), phase(&StepTimes::exchange),
                       phase(&StepTimes::optimizer));
   text += fmt::format("memory      {} at the peak: weights {}, optimizer {}, buckets {}\n", to_string(m.memory.peak),

@@ -23,6 +23,7 @@ struct StepTimes {
 struct MeasuredMemory {
   Bytes weights, buffers, optimizer, inputs, communication;  // there throughout a steady step
   Bytes peak;                                                // within a steady step, all of it
+  Bytes reserved, framework;  // of a GPU: what its allocator holds at most; context and libraries, which the peak includes
 };
 
 struct Measurement {

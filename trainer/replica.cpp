@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "aten/device.h"
 #include "aten/dtype.h"
 #include "aten/evaluate.h"
 #include "aten/run_operation.h"
@@ -52,9 +53,11 @@ Result<Replica> Replica::create(const Graph& graph, const Stage& stage, const Me
 at::Tensor Replica::initial(LocalTensorId id) const {
   const LocalTensor& local = (*stage_)[id];
   if (emulated_ != nullptr) return emulated_->tensor(local.shape, local.dtype).requires_grad_(local.requires_gradient);
-  if (local.kind == TensorKind::parameter) return initial_parameter(*graph_, local, *groups_, seed_);
-  if (local.kind == TensorKind::buffer) return initial_buffer(*graph_, local, *groups_);
-  return at::zeros(local.shape, at::TensorOptions().dtype(aten::scalar_type(local.dtype)));
+  if (local.kind == TensorKind::parameter)
+    return aten::to_compute_device(initial_parameter(*graph_, local, *groups_, seed_));
+  if (local.kind == TensorKind::buffer) return aten::to_compute_device(initial_buffer(*graph_, local, *groups_));
+  return at::zeros(local.shape,
+                   at::TensorOptions(aten::compute_device()).dtype(aten::scalar_type(local.dtype)));
 }
 
 // Its operation may have become several steps: the first reads what the model answers, the last leaves what backward

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "aten/memory.h"
+#include "aten/device.h"
 #include "oracle/plan/names.h"
 #include "trainer/tensor_bytes.h"
 
@@ -35,7 +35,7 @@ const CrossEntropy* classifies(const Graph& graph) {
 
 Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const TrainSettings& settings,
                                  Communicator& communicator, const MeshGroups& groups) {
-  aten::MemoryMeter::install();
+  aten::begin_counting();
   Session session(plan, communicator, groups);
   for (const int stage : groups.stages()) {
     SIBYL_TRY(std::unique_ptr<StageWorker> worker, StageWorker::prepare(graph, plan, stage, settings, groups));
@@ -93,7 +93,11 @@ std::vector<at::Tensor> Session::wait_for(const Turn& turn, StepTimes& times) {
 double Session::take(const Turn& turn, StepTimes& times) {
   StageWorker& stage = *worker(turn.stage);
   const bool forward = turn.kind == Turn::Kind::forward;
-  if (forward) stage.fill_inputs(turn);
+  if (forward) {
+    Stopwatch watch;
+    stage.fill_inputs(turn);
+    filling_ += watch.lap();
+  }
   std::vector<at::Tensor> arrived = wait_for(turn, times), sent;
   if (plan_->stages.size() > 1) stage.wake();
   const std::string name = turn_name(turn);
@@ -130,7 +134,9 @@ void Session::clip() {
 Session::Step Session::step(std::int64_t number) {
   Step result;
   const BytesSent sent_before = groups_->bytes_sent();
-  aten::MemoryMeter::reset_peak();
+  aten::reset_peak();
+  const Clock::time_point start = Clock::now();
+  filling_ = Seconds{};
   for (const auto& worker : workers_) worker->begin_step(number);
   result.loss = take_turns(result.times);
   Stopwatch watch;
@@ -145,8 +151,15 @@ Session::Step Session::step(std::int64_t number) {
   links_.end_step();
   result.times.exchange += watch.lap();
   result.times.total = result.times.forward + result.times.backward + result.times.exchange + result.times.optimizer;
+  if (aten::on_cuda()) {
+    // What the host enqueued in each phase says nothing of how long the device takes: only the whole step is measured.
+    aten::wait_for_device();
+    result.times = {};
+    result.times.total = Seconds{std::chrono::duration<double>(Clock::now() - start).count()} - filling_;
+    for (const auto& worker : workers_) result.loss += worker->late_losses();
+  }
   result.bytes_sent = groups_->bytes_sent() - sent_before;
-  result.peak_bytes = aten::MemoryMeter::peak();
+  result.peak_bytes = aten::peak_bytes();
   return result;
 }
 

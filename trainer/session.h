@@ -66,6 +66,7 @@ class Session {
   Links links_;
   std::vector<std::unique_ptr<Data>> evaluation_;  // by worker; none unless asked for
   std::unique_ptr<Recorder> recorder_;             // within a traced step; the exchanges' threads use it
+  Seconds filling_;                                // of the step: the host wrote samples, and no device computed
 };
 
 }  // namespace sibyl::trainer

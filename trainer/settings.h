@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "trainer/emulated_times.h"
 
@@ -19,6 +20,7 @@ struct TrainSettings {
   std::optional<std::filesystem::path> evaluate;      // folder of npy files to classify after training
   std::optional<std::filesystem::path> save_weights;  // safetensors, written by rank 0
   std::optional<EmulatedTimes> emulated;              // compute nothing, but take these times
+  std::string device;                                 // the GPU's name where one computes; else empty
   std::optional<std::filesystem::path> trace;         // the timeline of one step more, written by rank 0
 };
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "aten/memory.h"
+#include "aten/device.h"
 #include "oracle/plan/names.h"
 #include "oracle/plan/zero.h"
 
@@ -67,10 +67,10 @@ Result<std::unique_ptr<StageWorker>> StageWorker::prepare(const Graph& graph, co
   worker->now_ = never_put_off(stage);
   worker->open_syncs();
   worker->optimizer_.learning_rate = settings.learning_rate;
-  const std::int64_t before = aten::MemoryMeter::live();
+  const std::int64_t before = aten::live_bytes();
   worker->updates_ =
       std::make_unique<Updates>(*worker->replica_, number, worker->shards_, worker->optimizer_, groups.parts(number));
-  worker->memory_.optimizer = Bytes{static_cast<double>(aten::MemoryMeter::live() - before)};
+  worker->memory_.optimizer = Bytes{static_cast<double>(aten::live_bytes() - before)};
   worker->memory_.buffers = bytes_of(*worker->replica_, worker->replica_->buffers());
   worker->memory_.inputs = bytes_of(*worker->replica_, worker->replica_->inputs());
   return worker;
@@ -162,7 +162,20 @@ double StageWorker::forward(const Turn& turn, std::vector<at::Tensor> received, 
   pass.loss = replica_->forward(spans_.get());
   pass.sent = sent = take_out();
   if (emulated_) emulated_->wait();
-  return pass.loss.defined() ? pass.loss.item<double>() / static_cast<double>(plan_->strategy.accumulation) : 0.0;
+  if (!pass.loss.defined()) return 0.0;
+  // A device must not wait for the host to have read it.
+  if (aten::on_cuda() && !emulated_) {
+    losses_.push_back(pass.loss.detach());
+    return 0.0;
+  }
+  return pass.loss.item<double>() / static_cast<double>(plan_->strategy.accumulation);
+}
+
+double StageWorker::late_losses() {
+  double sum = 0.0;
+  for (const at::Tensor& loss : losses_) sum += loss.item<double>() / static_cast<double>(plan_->strategy.accumulation);
+  losses_.clear();
+  return sum;
 }
 
 std::vector<at::Tensor> StageWorker::backward(const Turn& turn, std::vector<at::Tensor> gradients) {
@@ -192,7 +205,8 @@ std::vector<at::Tensor> StageWorker::run_backward(Pass& pass, std::vector<at::Te
   pass.sent.clear();
   if (pass.loss.defined()) {
     roots.push_back(std::exchange(pass.loss, at::Tensor()));
-    seeds.push_back(at::full({}, 1.0 / static_cast<double>(plan_->strategy.accumulation), at::kFloat));
+    seeds.push_back(at::full({}, 1.0 / static_cast<double>(plan_->strategy.accumulation),
+                             at::TensorOptions(aten::compute_device()).dtype(at::kFloat)));
   }
   torch::autograd::backward(roots, seeds);
   std::vector<at::Tensor> back;

@@ -43,6 +43,8 @@ class StageWorker {
   double forward(const Turn& turn, std::vector<at::Tensor> received, std::vector<at::Tensor>& sent);
   // A backward turn of any kind: from the gradients of what was sent to those of what was received.
   std::vector<at::Tensor> backward(const Turn& turn, std::vector<at::Tensor> gradients);
+  // Of a device beside the host, where forward() gives 0: the step's losses, once the device is done.
+  double late_losses();
 
   // After the last turn, in this order. copy_back() only where it is told so; squares() and clip() where gradients are
   // clipped by a norm (trainer/updates.h).
@@ -105,6 +107,7 @@ class StageWorker {
   std::int64_t step_ = 0;
   int closed_ = 0;              // backwards of the step that are over
   std::map<int, Pass> passes_;  // by micro-batch
+  std::vector<at::Tensor> losses_;
   Recorder* recorder_ = nullptr;
   std::unique_ptr<OperationSpans> spans_;  // while it is recorded
 };

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <new>
 
+#include "aten/device.h"
 #include "base/files.h"
 #include "trainer/agree.h"
 #include "trainer/session.h"
@@ -70,6 +71,12 @@ Measurement gathered(const Communicator& communicator, const Plan& plan, const T
   m.memory = memory;
   m.memory.peak = Bytes{slowest(communicator, Seconds{peak}).value()};
   if (settings.emulated) m.memory.peak += settings.emulated->framework;
+  if (!settings.device.empty()) {
+    const aten::HeldMemory held = aten::held_memory();
+    m.memory.reserved = Bytes{slowest(communicator, Seconds{held.reserved.value()}).value()};
+    m.memory.framework = Bytes{slowest(communicator, Seconds{held.context.value()}).value()};
+    m.memory.peak += m.memory.framework;
+  }
   m.bytes_sent = of_all_ranks(communicator, steps.back().bytes_sent);
   for (int rank = 0; rank < communicator.size(); ++rank)
     m.bytes_planned.push_back(bytes_by_kind(plan, rank, Algorithm::ring));

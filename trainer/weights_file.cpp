@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "aten/device.h"
 #include "trainer/tensor_bytes.h"
 
 namespace sibyl::trainer {
@@ -64,7 +65,7 @@ at::Tensor whole(const Session& session, const Entry& entry) {
   const LocalTensor& local = local_of(session.plan(), entry);
   at::Tensor tensor;
   if (StageWorker* worker = session.worker(entry.stage); worker != nullptr)
-    tensor = groups.whole(worker->replica()[entry.id].detach(), local).contiguous();
+    tensor = aten::to_host(groups.whole(worker->replica()[entry.id].detach(), local).contiguous());
   const int holder = entry.stage % groups.size(MeshAxis::pipeline);
   if (holder == 0) return tensor;
   Communicator& pipeline = groups.axis(MeshAxis::pipeline);

@@ -5,6 +5,7 @@
 
 #include <exception>
 
+#include "aten/device.h"
 #include "aten/runtime.h"
 #include "base/files.h"
 #include "trainer/agree.h"
@@ -34,6 +35,15 @@ Result<Prepared> prepare(const std::vector<std::string>& words, int processes) {
   return Prepared{std::move(request), std::move(graph), std::move(plan)};
 }
 
+int rank_on_node() {
+  MPI_Comm node = MPI_COMM_NULL;
+  int rank = 0;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &rank);
+  MPI_Comm_free(&node);
+  return rank;
+}
+
 Result<void> run(const std::vector<std::string>& words, Communicator& communicator) {
   Result<Prepared> prepared = prepare(words, communicator.size());
   SIBYL_CHECK(agree(communicator, prepared.map([](const Prepared&) {})));
@@ -43,6 +53,11 @@ Result<void> run(const std::vector<std::string>& words, Communicator& communicat
     return speaks ? print(*request.help) : Result<void>{};
   }
   aten::prepare_process(request.threads);
+  if (request.cuda) {
+    SIBYL_CHECK(agree(communicator, aten::use_cuda(request.gpu.value_or(rank_on_node()))));
+    aten::allow_tf32(request.strategy.precision != Precision::fp32);
+    prepared->request.settings.device = aten::device_limits().name;
+  }
   SIBYL_TRY(const Measurement measured, train(prepared->graph, prepared->plan, request.settings, communicator));
   if (!speaks) return {};
   SIBYL_CHECK(print(request.json ? to_json(measured, prepared->plan, request.settings, request.model, request.threads)

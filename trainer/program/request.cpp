@@ -30,9 +30,11 @@ Command train_command() {
        {{.name = "--steps", .value = "N", .help = "steps measured", .fallback = "20"},
         {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
         {.name = "--device",
-         .value = "real|emulated[:FILE][,spread]",
-         .help = "emulated: compute nothing, but take the times of FILE's device (a calibration or a cluster; "
-                 "calibration.json unless given); messages stay real. With spread, times vary as they did when measured",
+         .value = "real|cuda[:N]|emulated[:FILE][,spread]",
+         .help =
+             "real: the processor; cuda: a GPU, where libtorch has CUDA; emulated: compute nothing, but take the times "
+             "of FILE's device (a calibration or a cluster; "
+             "calibration.json unless given); messages stay real. With spread, times vary as they did when measured",
          .fallback = "real"},
         {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
         {.name = "--lr", .value = "RATE", .help = "learning rate; 0.01 unless given, 0.0001 on synthetic data"},
@@ -41,23 +43,46 @@ Command train_command() {
         {.name = "--data", .value = "FOLDER", .help = "npy files to train on; synthetic data unless given"},
         {.name = "--evaluate", .value = "FOLDER", .help = "npy files to classify after training"},
         {.name = "--save-weights", .value = "FILE", .help = "write the trained weights as safetensors"},
-        {.name = "--trace", .value = "FILE", .help = "write one more step as a timeline for Perfetto, as `sibyl trace`"},
+        {.name = "--trace",
+         .value = "FILE",
+         .help = "write one more step as a timeline for Perfetto, as `sibyl trace`"},
         {.name = "--json", .help = "print JSON, in SI units"}}});
-  c.notes = "MODEL is a path to an ONNX file or zoo:NAME. Computes in fp32. docs/trainer.md tells how it trains.";
+  c.notes =
+      "MODEL is a path to an ONNX file or zoo:NAME. Computes in fp32; on a GPU in tf32 and bf16, too. docs/trainer.md "
+      "tells how it trains.";
   return c;
 }
 
-Result<std::optional<Emulation>> read_device(const std::string& text) {
-  constexpr std::string_view emulated = "emulated", spread = ",spread";
-  if (text == "real") return std::nullopt;
+Result<void> read_device(const std::string& text, Request& request) {
+  constexpr std::string_view emulated = "emulated", spread = ",spread", cuda = "cuda:";
+  if (text == "real") return {};
+  request.cuda = text == "cuda" || text.starts_with(cuda);
+  if (text.starts_with(cuda)) {
+    SIBYL_TRY(const std::int64_t number, cli::parse_integer(text.substr(cuda.size()), "--device cuda", 0, 1023));
+    request.gpu = static_cast<int>(number);
+  }
+  if (request.cuda) return {};
   std::string device = text;
   const bool varies = device.ends_with(spread);
   if (varies) device.resize(device.size() - spread.size());
-  if (device == emulated) return Emulation{"calibration.json", varies};
-  if (device.starts_with(emulated) && device.size() > emulated.size() + 1 && device[emulated.size()] == ':')
-    return Emulation{device.substr(emulated.size() + 1), varies};
+  const bool named =
+      device.starts_with(emulated) && device.size() > emulated.size() + 1 && device[emulated.size()] == ':';
+  if (device == emulated || named) {
+    request.emulated = Emulation{named ? device.substr(emulated.size() + 1) : "calibration.json", varies};
+    return {};
+  }
   return fail(ErrorCode::usage, fmt::format("'{}' is no device", text), "--device",
-              "real, emulated, emulated:FILE, or emulated:FILE,spread");
+              "real, cuda, cuda:N, emulated, emulated:FILE, or emulated:FILE,spread");
+}
+
+// Messages are f32, and losses are not scaled.
+Result<void> check_precision(const Request& request) {
+  const Precision precision = request.strategy.precision;
+  if (precision == Precision::fp32) return {};
+  if (!request.cuda) return fail(ErrorCode::usage, "on a processor the trainer computes in fp32 only", "--precision");
+  if (precision == Precision::fp16)
+    return fail(ErrorCode::usage, "the trainer does not scale losses, as fp16 needs; bf16 does not", "--precision");
+  return {};
 }
 
 Result<TrainSettings> read_settings(const Arguments& arguments) {
@@ -97,16 +122,19 @@ Result<Request> read_request(const std::vector<std::string>& words, int processe
     return fail(ErrorCode::usage, fmt::format("--devices {}, but {} processes were started", *devices, processes), {},
                 fmt::format("mpirun -np {} sibyl train …", *devices));
   SIBYL_TRY(request.strategy, cli::read_strategy(arguments, processes));
-  if (request.strategy.precision != Precision::fp32)
-    return fail(ErrorCode::usage, "the trainer computes in fp32 only", "--precision");
   SIBYL_TRY(request.import, cli::read_import_options(arguments));
-  request.import.batch = std::max<std::int64_t>(
-      1, request.strategy.global_batch / request.strategy.data / request.strategy.accumulation);
+  request.import.batch =
+      std::max<std::int64_t>(1, request.strategy.global_batch / request.strategy.data / request.strategy.accumulation);
   SIBYL_TRY(const auto threads, arguments.integer("--threads", 1, cli::most_threads));
   request.threads = static_cast<int>(*threads);
   SIBYL_TRY(request.settings, read_settings(arguments));
   request.json = arguments.has("--json");
-  SIBYL_TRY(request.emulated, read_device(*arguments.text("--device")));
+  SIBYL_CHECK(read_device(*arguments.text("--device"), request));
+  SIBYL_CHECK(check_precision(request));
+  if (request.cuda && request.strategy.zero > 0)
+    return fail(ErrorCode::usage, "sharded state is not trained on a GPU", "--zero");
+  if (request.cuda && request.settings.trace)
+    return fail(ErrorCode::usage, "a GPU's step cannot be drawn: the host does not see its kernels end", "--trace");
   return request;
 }
 

@@ -24,6 +24,8 @@ struct Request {
   Strategy strategy;
   TrainSettings settings;
   std::optional<Emulation> emulated;
+  bool cuda = false;        // compute on a GPU: each process of a node on its own…
+  std::optional<int> gpu;   // …unless it is named
   int threads = 1;
   bool json = false;
 };

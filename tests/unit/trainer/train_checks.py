@@ -109,6 +109,12 @@ def errors():
                 (["zoo:small-cnn", "--threads", 10**10], 2, "--threads"),
                 (["zoo:small-cnn", "--steps", 10**19], 2, "--steps"),
                 (["zoo:small-cnn", "--devices", 3], 2, "mpirun"),
+                # Nowhere are there so many GPUs, and with a CPU libtorch none at all.
+                (["zoo:small-cnn", "--device", "cuda:999"], 3, "--device"),
+                (["zoo:small-cnn", "--device", "gpu"], 2, "'gpu' is no device"),
+                (["zoo:small-cnn", "--device", "cuda", "--zero", 1], 2, "--zero"),
+                (["zoo:small-cnn", "--device", "cuda", "--precision", "fp16"], 2, "--precision"),
+                (["zoo:small-cnn", "--precision", "bf16"], 2, "--precision"),
                 (["zoo:small-cnn", "--batch", "7", "--micro-batches", 2], 4, "nearest")]:
             said = train(*words, ranks=ranks, expect=code).stderr
             lines = [line for line in said.splitlines() if line.startswith("sibyl")]
