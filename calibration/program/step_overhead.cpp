@@ -69,6 +69,7 @@ Result<double> step_time(const TimingOptions& options) {
 Result<double> kernel_time(TimingOptions options) {
   options.cache = Bytes{1};  // as warm as the chain's
   options.most_copies = 1;
+  options.others = false;
   const Signature addition{Binary{BinaryKind::add}, {tiny, tiny}, {tiny}, DType::f32};
   SIBYL_TRY(const KernelTiming forward, time_kernel({addition, Pass::forward, 0}, options));
   SIBYL_TRY(const KernelTiming backward, time_kernel({addition, Pass::backward, 3}, options));

@@ -9,6 +9,7 @@
 #include "base/statistics.h"
 #include "profiler/torch/bench.h"
 #include "profiler/torch/clock.h"
+#include "profiler/torch/others.h"
 #include "profiler/torch/update.h"
 
 namespace sibyl {
@@ -131,6 +132,7 @@ Result<KernelTiming> time_kernel(const KernelKey& key, const TimingOptions& give
   }
   // Also where this rank has failed, the others must hear it at the barrier they wait at.
   if (!failure.empty()) prepared.work.measure = [&](int) -> double { throw std::runtime_error(failure); };
+  if (options.others && !aten::on_cuda()) prepared.work.others = run_others;
   auto times = time_laps(prepared.work, rotation, options);
   if (!times) return fail(first_line(times.error().message), to_string(key));
 

@@ -125,6 +125,7 @@ class Laps {
       if (work_.begin_lap) work_.begin_lap();
       for (int copy = 0; copy < rotation_.copies; ++copy) {
         padding_.touch(rotation_.padding);
+        if (work_.others) work_.others();
         const std::int64_t before = faults_();
         const double time = work_.measure(copy);
         (faults_() > before ? lap.faulted : lap.steady).push_back(time);

@@ -3,7 +3,8 @@
 //
 // Work is timed in laps over `copies` copies of its operands. A lap touches more memory than twice the last-level cache
 // (what the copies lack, `padding` makes up before each run), so every copy is cold again when its turn comes: as in a
-// training step, where the whole model passes through the cache between two runs of one kernel.
+// training step, where the whole model passes through the cache between two runs of one kernel. Its code passes, too:
+// `others` stands for that.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct TimingOptions {
   int most_warm_ups = 8;    // laps
   Bytes cache;              // last-level cache to defeat; 0 asks the machine
   Bytes most_memory{2e9};   // all copies together stay below this, if one copy does
-  int most_copies = 64;
+  int most_copies = 16;
+  bool others = true;       // other kernels run before each run (others.h); none on a GPU
   // Combines the votes of the ranks that time together; returns when all have called it, so it is their barrier too.
   // Empty: this process times alone.
   std::function<Vote(Vote)> agree;
@@ -51,6 +53,7 @@ bool median_is_known(std::span<const double> values, double precision);
 struct TimedWork {
   std::function<void()> begin_lap;     // may be empty
   std::function<double(int)> measure;  // prepares copy i, runs it, and returns the seconds of the run alone
+  std::function<void()> others = {};   // before each, after padding; may be empty
 };
 
 // Minor faults of this process so far.

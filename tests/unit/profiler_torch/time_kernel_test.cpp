@@ -3,6 +3,10 @@
 #include "profiler/torch/time_kernel.h"
 
 #include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include "aten/device.h"
+#include "profiler/torch/others.h"
 
 namespace sibyl {
 namespace {
@@ -22,6 +26,21 @@ KernelTiming timed(const std::string& text) {
   const auto timing = time_kernel(*key, quick());
   EXPECT_TRUE(timing) << text << ": " << (timing ? "" : to_string(timing.error()));
   return timing ? *timing : KernelTiming{};
+}
+
+// A kernel must not find another mode, other random numbers or less memory because of what ran before it.
+TEST(Others, LeaveEverythingAsItWas) {
+  run_others();  // makes its network
+  aten::begin_counting();
+  const at::NoGradGuard no_gradient;
+  at::manual_seed(7);
+  const at::Tensor expected = at::rand({4});
+  at::manual_seed(7);
+  const std::int64_t before = aten::live_bytes();
+  run_others();
+  EXPECT_EQ(aten::live_bytes(), before);
+  EXPECT_FALSE(at::GradMode::is_enabled());
+  EXPECT_TRUE(at::equal(at::rand({4}), expected));
 }
 
 class EveryFamily : public testing::TestWithParam<const char*> {};
