@@ -12,6 +12,9 @@ import re
 AICONFIGURATOR = "NVIDIA aiconfigurator (Apache-2.0), systems/data, read 2026-11-21"
 NEUSIGHT = "NeuSight, ASPLOS 2025 (MIT), scripts/asplos/data/dataset: PyTorch 2.1, CUDA 12.1, fp32 without TF32, read 2026-11-21"
 DEEPBENCH = "Baidu DeepBench (Apache-2.0), results/train, read 2026-11-21: {}"
+CONVNET = ("soumith/convnet-benchmarks (MIT), README of 2015-03: cuDNN R2 through Torch, means of 10 runs in whole milliseconds, read 2026-11-22: {}")
+# Beside this file: what MEASURED_FOLDER does not hold.
+PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "published")
 DEEPBENCH_NOTES = {"NV_V100": "NV_V100, a DGX-1, CUDA 10.1, cuDNN 7.6"}
 
 
@@ -99,9 +102,10 @@ def deepbench_gemm_samples(folder, device):
             yield template.format(DEEPBENCH_DTYPE[r["dtype"]]), sizes(r, "n", "m", "k"), seconds(r["ms"], 1e-3), deepbench(device)
 
 
-def deepbench_convolution_samples(folder, device):
+def convolution_samples(folder, name, device, citation):
+    """One line holds all three passes of a convolution."""
     columns = ("w", "h", "c", "n", "k", "s_filter_w", "r_filter_h", "pad_w", "pad_h", "stride_w", "stride_h")
-    for r in rows(folder, "deepbench_conv.csv"):
+    for r in rows(folder, name):
         if r["device"] != device or r["dtype"] not in DEEPBENCH_DTYPE:
             continue
         w, h, c, n, k, s, t, pad_w, pad_h, stride_w, stride_h = sizes(r, *columns)
@@ -111,7 +115,7 @@ def deepbench_convolution_samples(folder, device):
                      f"pad_end={pad_h}x{pad_w})[$0x$1x$2x$3,$4x$1x{t}x{s}]->[$0x$4x$5x$6]:{DEEPBENCH_DTYPE[r['dtype']]}")
         for key, column in (("forward", "fwd_ms"), ("backward:10", "bwd_data_ms"), ("backward:01", "bwd_weight_ms")):
             if is_time(r[column]):
-                yield f"{key} {signature}", (n, c, h, w, k, p, q), seconds(r[column], 1e-3), deepbench(device)
+                yield f"{key} {signature}", (n, c, h, w, k, p, q), seconds(r[column], 1e-3), citation
 
 
 def kernel_samples(folder, names):
@@ -123,7 +127,9 @@ def kernel_samples(folder, names):
         yield from neusight_samples(folder, device)
     if device := names.get("deepbench"):
         yield from deepbench_gemm_samples(folder, device)
-        yield from deepbench_convolution_samples(folder, device)
+        yield from convolution_samples(folder, "deepbench_conv.csv", device, deepbench(device))
+    if device := names.get("convnet"):
+        yield from convolution_samples(PUBLISHED, "convnet_benchmarks.csv", device, CONVNET.format(device))
 
 
 def collective_samples(folder, device):

@@ -94,6 +94,8 @@ const std::vector<Entry>& entries() {
      [](Builder& b) { zoo::gpt2(b, {128, 25600, 160, 2048, 2048, 51200}); }},
     {{"llama3-8b", "Llama 3 8B", 8'030'261'248}, [](Builder& b) { zoo::llama(b, {32, 4096, 32, 8, 14336}); }},
     {{"llama3-70b", "Llama 3 70B", 70'553'706'496}, [](Builder& b) { zoo::llama(b, {80, 8192, 64, 8, 28672}); }},
+    {{"tinyllama-1.1b", "TinyLlama 1.1B", 1'100'048'384},
+     [](Builder& b) { zoo::llama(b, {22, 2048, 32, 4, 5632, 2048, 32000, 10000}); }},
     {{"llama-mini", "Llama of 4 layers of 256: Sibyl's own size, not a published one", 19'204'352},
      [](Builder& b) { zoo::llama(b, {4, 256, 8, 2, 704, 128, 32000}); }},
     {{"cosmoflow", "CosmoFlow, MLPerf HPC reference, 128^3 voxels", 8'907'556}, zoo::cosmoflow},

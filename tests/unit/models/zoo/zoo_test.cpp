@@ -24,7 +24,8 @@ using testing::HasSubstr;
 //   biases (48) become scales and shifts (96): 38330.
 // GPT of Megatron-LM (Narayanan et al., SC21, table 1, to four digits), width e, l layers: (51200+2048)e + l(12e^2 +
 // 13e) + 2e. gpt2-mini, width e = 256: (50257+1024)e + 4(12e^2 + 13e) + 2e = 13127936 + 3159040 + 512 = 16287488.
-// Llama 3: as Meta's checkpoints on Hugging Face say (8,030,261,248 and 70,553,706,496). llama-mini by the same
+// Llama 3: as Meta's checkpoints on Hugging Face say (8,030,261,248 and 70,553,706,496), TinyLlama as its own does: width e = 2048, key
+//   width 256, inner width 5632: 2 * 32000 e + 22(2e^2 + 2 * 256e + 3 * 5632e + 2e) + e = 1,100,048,384. llama-mini by the same
 // formula, width e
 //   = 256, key width 64, inner width 704: 2 * 32000 e + 4(2e^2 + 2 * 64e + 3 * 704e + 2e) + e = 16384000 + 4 * 705024 +
 //   256 = 19204352.
@@ -121,6 +122,7 @@ const std::map<std::string, std::int64_t> published = {
     {"insightface-y1", 45100416},
     {"llama3-8b", 8030261248},
     {"llama3-70b", 70553706496},
+    {"tinyllama-1.1b", 1100048384},
     {"llama-mini", 19204352},
     {"unet3d", 19069955},
     {"unet3d-mlperf", 31190243},
