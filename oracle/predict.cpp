@@ -12,6 +12,7 @@
 #include "oracle/limits.h"
 #include "oracle/memory/footprint.h"
 #include "oracle/plan/plan.h"
+#include "oracle/plan/precision.h"
 #include "oracle/reading.h"
 #include "oracle/simulate/pipeline.h"
 #include "oracle/simulate/step.h"
@@ -62,6 +63,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.micro_batches = strategy.accumulation;
   prediction.parallel = parallel_text(strategy);
   prediction.precision = to_string(strategy.precision);
+  prediction.half_weights = has_half_weights(strategy);
   prediction.optimizer = to_string(strategy.optimizer);
   prediction.zero = strategy.zero;
   prediction.zero_ranks = strategy.zero_ranks;

@@ -86,6 +86,7 @@ struct Prediction {
   int buckets = 0;
   std::vector<std::int64_t> bucket_bytes;  // in the order they are sent
   std::string parallel, precision, optimizer, algorithm;
+  bool half_weights = false;  // of two bytes, beside fp32 masters
   int zero = 0, zero_ranks = 0;  // as in Strategy
   double clip = 0;
   std::string recompute, order, batch_norm;  // where they are not as usual; else empty

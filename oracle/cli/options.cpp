@@ -179,6 +179,8 @@ std::vector<Option> strategy_options() {
        .help = "what kernels compute in",
        .fallback = "fp32",
        .choices = {"fp32", "tf32", "fp16", "bf16", "fp8"}},
+      {.name = "--half-weights",
+       .help = "weights are held in two bytes beside fp32 masters, as Megatron-LM and DeepSpeed hold them; else as torch.autocast"},
       {.name = "--optimizer",
        .value = "NAME",
        .help = "what updates the weights",
@@ -264,6 +266,10 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
   if (const auto precision = arguments.text("--precision")) {
     SIBYL_TRY(strategy.precision, parse_precision(*precision));
   }
+  strategy.half_weights = arguments.has("--half-weights");
+  if (strategy.half_weights && (strategy.precision == Precision::fp32 || strategy.precision == Precision::tf32))
+    return fail(ErrorCode::usage, fmt::format("{} has no weights of two bytes", to_string(strategy.precision)),
+                "--half-weights", "--precision bf16, fp16 or fp8");
   SIBYL_CHECK(parse_zero(arguments.text("--zero").value_or("0"), strategy));
   if (const auto recompute = arguments.text("--recompute")) {
     SIBYL_TRY(strategy.recompute, parse_recompute(*recompute));

@@ -75,6 +75,7 @@ std::string splitting(const Prediction& p) {
   if (!p.recompute.empty()) text += fmt::format(", recompute {}", p.recompute);
   if (!p.order.empty()) text += fmt::format(", order {}", p.order);
   if (!p.batch_norm.empty()) text += fmt::format(", batch-norm {}", p.batch_norm);
+  if (p.half_weights) text += ", weights of two bytes";
   if (p.fused_norms) text += ", fused norms";
   if (p.converted_images) text += ", converted images";
   return text;

@@ -85,6 +85,17 @@ Result<void> check_precision(const Request& request) {
   return {};
 }
 
+// What predictions know and the trainer does not run.
+Result<void> check_runnable(const Strategy& strategy) {
+  const auto refused = [](std::string_view what, const char* option) {
+    return fail(ErrorCode::usage, fmt::format("the trainer does not run {}", what), option, "`sibyl predict` prices it");
+  };
+  if (strategy.half_weights) return refused("weights of two bytes", "--half-weights");
+  if (strategy.fused_norms) return refused("fused norms", "--fused-norms");
+  if (strategy.converted_images) return refused("conversions of images of its own", "--converted-images");
+  return {};
+}
+
 Result<TrainSettings> read_settings(const Arguments& arguments) {
   TrainSettings settings;
   SIBYL_TRY(const auto steps, arguments.integer("--steps", 1, most_steps));
@@ -131,6 +142,7 @@ Result<Request> read_request(const std::vector<std::string>& words, int processe
   request.json = arguments.has("--json");
   SIBYL_CHECK(read_device(*arguments.text("--device"), request));
   SIBYL_CHECK(check_precision(request));
+  SIBYL_CHECK(check_runnable(request.strategy));
   if (request.cuda && request.strategy.zero > 0)
     return fail(ErrorCode::usage, "sharded state is not trained on a GPU", "--zero");
   if (request.cuda && request.settings.trace)

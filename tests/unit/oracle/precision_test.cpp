@@ -26,6 +26,19 @@ MemoryBreakdown peak(const Graph& graph, const Strategy& strategy) {
   return footprint(stage, priced, strategy, cluster.kernels.device()).peak;
 }
 
+// The same layer (2112 parameters) held in two bytes: weights and bucket of 2 B each, Adam's two tensors and the master of 4 B each.
+TEST(Precision, HalfWeightsLieBesideTheirMasters) {
+  const Graph graph = test::mlp({32, 64}, 2);
+  for (const Precision precision : {Precision::fp16, Precision::bf16}) {
+    Strategy strategy = adam_in(precision, 2);
+    strategy.half_weights = true;
+    const MemoryBreakdown memory = peak(graph, strategy);
+    EXPECT_DOUBLE_EQ(memory.weights.value(), 2 * 2112) << to_string(precision);
+    EXPECT_DOUBLE_EQ(memory.optimizer.value(), 3 * 4 * 2112);
+    EXPECT_DOUBLE_EQ(memory.communication.value(), 2 * 2112);
+  }
+}
+
 // One layer of 64 x 32 weights and 64 shifts: 8192 + 256 B of masters, twice that of Adam's state, and f32 gradients in the
 // bucket. Whatever is computed in.
 TEST(Precision, MastersStateAndBucketsStayInFull) {

@@ -115,6 +115,8 @@ def errors():
                 (["zoo:small-cnn", "--device", "cuda", "--zero", 1], 2, "--zero"),
                 (["zoo:small-cnn", "--device", "cuda", "--precision", "fp16"], 2, "--precision"),
                 (["zoo:small-cnn", "--precision", "bf16"], 2, "--precision"),
+                (["zoo:small-cnn", "--fused-norms"], 2, "--fused-norms"),
+                (["zoo:small-cnn", "--converted-images"], 2, "--converted-images"),
                 (["zoo:small-cnn", "--batch", "7", "--micro-batches", 2], 4, "nearest")]:
             said = train(*words, ranks=ranks, expect=code).stderr
             lines = [line for line in said.splitlines() if line.startswith("sibyl")]
