@@ -5,7 +5,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-foreach(library base models training canonical onnx zoo profiler netmodel calibration plan oracle report)
+foreach(library base models training canonical onnx zoo profiler netmodel calibration plan oracle search report)
   if(TARGET sibyl_${library})
     install(TARGETS sibyl_${library} EXPORT sibylTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "oracle/strategy.h"
+#include "oracle/axes.h"
 
 namespace sibyl {
 namespace {
@@ -119,6 +119,8 @@ std::string parallel_text(const Strategy& strategy) {
 }
 
 std::string_view to_string(MeshAxis axis) { return row_of(axis).name; }
+
+int& degree_of(Strategy& strategy, MeshAxis axis) { return strategy.*row_of(axis).degree; }
 
 int Strategy::degree(MeshAxis axis) const { return this->*row_of(axis).degree; }
 

@@ -20,6 +20,7 @@ struct Verb {
 Verb inspect_verb();
 Verb predict_verb();
 Verb scale_verb();
+Verb search_verb();
 Verb whatif_verb();
 Verb compare_verb();
 Verb trace_verb();

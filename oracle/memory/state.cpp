@@ -6,15 +6,7 @@
 #include "oracle/plan/zero.h"
 
 namespace sibyl {
-namespace {
 
-using enum MemoryKind;
-
-double bytes_of(const LocalTensor& tensor) {
-  return static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype);
-}
-
-// f32 tensors of the parameter's shape that the optimizer keeps for it.
 int optimizer_states(OptimizerKind kind) {
   switch (kind) {
     case OptimizerKind::sgd: return 0;
@@ -25,6 +17,14 @@ int optimizer_states(OptimizerKind kind) {
     case OptimizerKind::lamb: return 2;
   }
   return 0;
+}
+
+namespace {
+
+using enum MemoryKind;
+
+double bytes_of(const LocalTensor& tensor) {
+  return static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype);
 }
 
 class StateOf {

@@ -1,9 +1,10 @@
-// How long Sibyl itself takes: reading a model, pricing one strategy, pricing a scaling study.
+// How long Sibyl itself takes: reading a model, pricing one strategy, pricing a scaling study, searching.
 #include <benchmark/benchmark.h>
 
 #include "models/onnx/import.h"
 #include "models/zoo/zoo.h"
 #include "oracle/predict.h"
+#include "oracle/search/search.h"
 
 namespace sibyl {
 namespace {
@@ -41,6 +42,22 @@ void scale_model(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(scale(graph, strategy, cluster, devices, Scaling::weak));
 }
 BENCHMARK(scale_model)->Unit(benchmark::kMillisecond);
+
+// Items are strategies.
+void search_model(benchmark::State& state, const std::string& name, std::int64_t batch) {
+  const Graph graph = graph_of(name);
+  const Cluster cluster = load_cluster("dgx-a100").value();
+  SearchSpace space;
+  space.fixed.global_batch = batch;
+  space.fixed.precision = Precision::bf16;
+  space.fixed.optimizer = OptimizerKind::adamw;
+  space.devices = {8};
+  const auto size = static_cast<std::int64_t>(strategies(space).size());
+  for (auto _ : state) benchmark::DoNotOptimize(search(graph, space, cluster));
+  state.SetItemsProcessed(state.iterations() * size);
+}
+BENCHMARK_CAPTURE(search_model, resnet50, "resnet50", 64)->Unit(benchmark::kSecond)->UseRealTime();
+BENCHMARK_CAPTURE(search_model, bert_base, "bert-base", 64)->Unit(benchmark::kSecond)->UseRealTime();
 
 }  // namespace
 }  // namespace sibyl

@@ -5,7 +5,7 @@
 
 A golden file holds comments (# …) and commands ($ …), each followed by what it must print: standard output as it is, standard
 error after "2> ", and last the exit code when it is not 0, as "[exit N]". Commands run in a fresh folder with FOLDER first on
-PATH and a plain environment. With --update the files are rewritten with what is printed now.
+PATH and a plain environment, in which TESTS is the folder of all tests. With --update the files are rewritten with what is printed now.
 """
 import argparse
 import difflib
@@ -18,7 +18,7 @@ import tempfile
 
 def run(command, folder, environment):
     done = subprocess.run(["sh", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=120)
+                          capture_output=True, timeout=600)
     text = done.stdout.decode("utf-8", "backslashreplace")
     if text and not text.endswith("\n"):
         text += "\n[no newline]\n"
@@ -32,7 +32,8 @@ def run(command, folder, environment):
 def replay(text, bin_folder):
     """The file's text with every command's output replaced by what it prints now."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = {"PATH": f"{bin_folder}:/usr/bin:/bin", "HOME": folder, "LC_ALL": "C", "TERM": "xterm"}
+        environment = {"PATH": f"{bin_folder}:/usr/bin:/bin", "HOME": folder, "LC_ALL": "C", "TERM": "xterm",
+                       "TESTS": str(pathlib.Path(__file__).resolve().parent.parent)}
         result, expecting = [], False
         for line in text.splitlines(keepends=True):
             if line.startswith("$ "):

@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/progress.h"
+#include "oracle/cli/console.h"
+#include "oracle/cli/options.h"
+#include "oracle/cli/study.h"
+#include "oracle/cli/verbs.h"
+#include "oracle/report/search_report.h"
+#include "oracle/search/search.h"
+#include "oracle/validate/process.h"
+
+namespace sibyl::cli {
+namespace {
+
+constexpr int most_kept = 10000;
+
+// What is searched is not said.
+std::vector<Option> fixed_options() {
+  std::vector<Option> options = strategy_options();
+  std::erase_if(options, [](const Option& option) {
+    return std::ranges::count(std::array{"--parallel", "--micro-batches", "--schedule", "--stages", "--zero", "--recompute"},
+                              option.name) > 0;
+  });
+  return options;
+}
+
+Result<std::vector<int>> read_counts(const Arguments& arguments, const Cluster& cluster) {
+  const auto text = arguments.text("--devices");
+  if (!text) return std::vector<int>{cluster.devices()};
+  return parse_device_counts(*text);
+}
+
+Result<SearchSpace> read_space(const Arguments& arguments, const Cluster& cluster) {
+  SearchSpace space;
+  SIBYL_TRY(space.devices, read_counts(arguments, cluster));
+  SIBYL_TRY(space.fixed, read_strategy(arguments, space.devices.back()));
+  read_data_source(arguments, space.fixed);
+  SIBYL_CHECK(read_framework(arguments, space.fixed));
+  if (const auto axes = arguments.text("--axes")) SIBYL_CHECK(parse_axes(*axes, space));
+  if (const auto sizes = arguments.text("--micro-batch-sizes")) {
+    SIBYL_TRY(space.micro_batches, parse_integer_list(*sizes, "--micro-batch-sizes"));
+  }
+  return space;
+}
+
+// All of `sibyl predict` but the strategy's own words. The batch is that of the step, whatever the devices.
+std::string command_for(const Arguments& arguments, std::int64_t batch) {
+  std::vector<Option> options =
+      concatenated({{cluster_option()}, fixed_options(), {data_option(), framework_option()}, model_options()});
+  std::erase_if(options, [](const Option& option) { return option.name == "--batch"; });
+  std::string command = "sibyl predict " + arguments.operands().front();
+  for (const std::string& word : given_words(arguments, options)) command += " " + word;
+  return command + fmt::format(" --batch={}", batch);
+}
+
+Result<int> run(const Arguments& arguments) {
+  SIBYL_TRY(const OutputFormat format, output_format(arguments));
+  SIBYL_TRY(const Cluster cluster, read_cluster(arguments));
+  SIBYL_TRY(const SearchSpace space, read_space(arguments, cluster));
+  SearchOptions options;
+  SIBYL_TRY(const auto keep, arguments.integer("--keep", 1, most_kept));
+  options.keep = static_cast<std::size_t>(keep.value_or(10));
+  SIBYL_TRY(const auto memory, arguments.bytes("--memory"));
+  options.memory = memory.value_or(Bytes{});
+  SIBYL_TRY(const Graph graph, load_graph_for(arguments, 1));
+  const int per_node = cluster.devices_per_node, most = space.devices.back();
+  SIBYL_TRY(const Cluster room, most <= cluster.devices() ? Result<Cluster>(cluster)
+                                                          : resized(cluster, (most + per_node - 1) / per_node, per_node));
+  outlive_interruption();
+  options.cancelled = was_interrupted;
+  SearchReport report{model_name(arguments.operands().front()), cluster.name, {}, {}};
+  report.command = command_for(arguments, space.fixed.global_batch);
+  {
+    Progress progress("searching", strategies(space).size());
+    options.progress = [&](std::size_t done, std::size_t) { progress.report(done); };
+    SIBYL_TRY(report.result, search(graph, space, room, options));
+  }
+  switch (format) {
+    case OutputFormat::json: SIBYL_CHECK(print(to_json(report))); break;
+    case OutputFormat::csv: SIBYL_CHECK(print(csv(to_table(report)))); break;
+    case OutputFormat::markdown: SIBYL_CHECK(print(markdown(to_table(report)))); break;
+    case OutputFormat::text: SIBYL_CHECK(print(to_text(report, text_style(arguments)))); break;
+  }
+  if (report.result.tried < report.result.size) return exit_code(ErrorCode::interrupted);
+  if (!report.result.best.empty()) return 0;
+  return fail(ErrorCode::infeasible, "no strategy of the space can be run", report.model,
+              "allow more devices, a larger --memory or smaller --micro-batch-sizes");
+}
+
+}  // namespace
+
+Verb search_verb() {
+  Command c;
+  c.name = "search";
+  c.program = "sibyl search";
+  c.summary = "find the fastest ways to split a model over a cluster, and say why the others lose";
+  c.operands = "MODEL";
+  c.least_operands = c.most_operands = 1;
+  c.examples = {{"sibyl search zoo:gpt2-xl --cluster dgx-a100 --devices 8 --batch 64 --dim seq=1024 --precision bf16 --optimizer adamw",
+                 "all meshes, schedules, micro-batches, ZeRO and recomputing for one node"},
+                {"sibyl search zoo:resnet50 --cluster abci-v100 --devices 4,8,16 --batch 512 --axes data,spatial,filter",
+                 "three device counts, and the ways to split images and filters"}};
+  c.options = concatenated({{cluster_option(),
+                             {.name = "--devices", .value = "LIST", .help = "1,2,8 or 1..64 (doubling) or 4..16:4 (in steps); the whole cluster unless given"},
+                             {.name = "--axes", .value = "AXIS,…", .help = "what may be split: data, tensor, sequence, filter, channel, spatial, pipeline; data, tensor, sequence and pipeline unless given"},
+                             {.name = "--micro-batch-sizes", .value = "N,…", .help = "samples that a replica may take at once; 1, 2, 4 … 1024 and all of them unless given"},
+                             {.name = "--memory", .value = "SIZE", .help = "of a device that may be used; all it has unless given"},
+                             {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"}},
+                            fixed_options(),
+                            {data_option(), framework_option()},
+                            model_options(),
+                            table_options(),
+                            output_options()});
+  c.notes = "Ctrl-C ends the search and shows what was found by then. Device counts beyond the cluster's size are priced as more nodes of the\n"
+            "same kind. docs/search.md tells what is tried and how it is judged; JSON keys in docs/formats/search.md.";
+  return {std::move(c), run};
+}
+
+}  // namespace sibyl::cli

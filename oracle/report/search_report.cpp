@@ -1,0 +1,141 @@
+#include "oracle/report/search_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/quantity.h"
+#include "oracle/report/format.h"
+#include "oracle/report/paint.h"
+
+namespace sibyl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Seconds half_interval(const Candidate& c) { return (c.interval_high - c.interval_low) / 2; }
+
+std::string words_of(const Candidate& c) {
+  std::string words = strategy_words(c.strategy);
+  return words.substr(std::string_view("--parallel ").size());
+}
+
+// "+12 %, bubble +80 ms"
+std::string loss_against(const Candidate& c, const Candidate& fastest) {
+  const double longer = c.step_time / fastest.step_time - 1;
+  if (longer <= 0) return "";
+  const Excess excess = excess_over(c, fastest);
+  if (excess.time.value() <= 0) return signed_percent(longer);
+  return fmt::format("{}, {} +{}", signed_percent(longer), excess.part, to_string(excess.time));
+}
+
+Table table_of(const std::vector<Candidate>& candidates, const Candidate& fastest) {
+  using enum Column::Align;
+  Table table{.columns = {{"strategy", "strategy", left},
+                          {"devices", "devices"},
+                          {"step time", "step_time_s"},
+                          {"", "interval_half_s"},
+                          {"samples/s", "throughput_samples_per_s"},
+                          {"memory", "memory_bytes"},
+                          {"equal", "equal"},
+                          {"bottleneck", "bottleneck", left},
+                          {"loses by", "loses_by", left}},
+              .rows = {}};
+  const auto seconds = [](Seconds t) { return Cell(to_string(t), plain_number(t.value())); };
+  for (const Candidate& c : candidates)
+    table.rows.push_back({words_of(c),
+                          fmt::format("{}", c.strategy.devices()),
+                          seconds(c.step_time),
+                          Cell("± " + to_string(half_interval(c)), plain_number(half_interval(c).value())),
+                          Cell(grouped(static_cast<std::int64_t>(c.throughput + 0.5)), plain_number(c.throughput)),
+                          Cell(to_string(c.memory), plain_number(c.memory.value())),
+                          Cell(c.equal ? "yes" : "", c.equal ? "true" : "false"),
+                          c.bottleneck.name,
+                          loss_against(c, fastest)});
+  return table;
+}
+
+std::string counts_text(const SearchResult& r) {
+  std::string text = fmt::format("{} strategies", grouped(static_cast<std::int64_t>(r.size)));
+  if (r.tried < r.size) text += fmt::format(", {} tried before it was cancelled", grouped(static_cast<std::int64_t>(r.tried)));
+  return text + fmt::format(": {} can be run, {} are too large", grouped(static_cast<std::int64_t>(r.fitting)),
+                            grouped(static_cast<std::int64_t>(r.too_large)));
+}
+
+// What takes many times as long is for programs to read.
+std::vector<Candidate> shown_of(const std::vector<Candidate>& front) {
+  constexpr double slowest = 3.0;
+  std::vector<Candidate> shown;
+  for (const Candidate& c : front)
+    if (c.step_time <= slowest * front.front().step_time) shown.push_back(c);
+  return shown;
+}
+
+std::string left_out_text(const SearchResult& r, const Paint& paint) {
+  if (r.left_out.empty()) return {};
+  constexpr std::size_t most = 5;
+  std::string text = "\n" + paint.heading("Cannot be split so") + "\n";
+  for (std::size_t i = 0; i < r.left_out.size() && i < most; ++i)
+    text += fmt::format("  {:>6}  {}\n", grouped(static_cast<std::int64_t>(r.left_out[i].count)), r.left_out[i].why);
+  return text;
+}
+
+Json candidate_json(const SearchReport& report, const Candidate& c) {
+  Json parts;
+  for (const TimePart& part : time_parts()) parts[std::string(part.key)] = (c.breakdown.*part.value).value();
+  return {{"parallel", parallel_text(c.strategy)},
+          {"devices", c.strategy.devices()},
+          {"command", report.command + " " + strategy_words(c.strategy)},
+          {"step_time_s", c.step_time.value()},
+          {"interval_s", {c.interval_low.value(), c.interval_high.value()}},
+          {"throughput_samples_per_s", c.throughput},
+          {"memory_bytes", c.memory.value()},
+          {"equal", c.equal},
+          {"breakdown_s", std::move(parts)},
+          {"bottleneck", {{"name", c.bottleneck.name}, {"share", c.bottleneck.share}, {"relief", c.bottleneck.relief}}}};
+}
+
+Json list_json(const SearchReport& report, const std::vector<Candidate>& candidates) {
+  Json list = Json::array();
+  for (const Candidate& c : candidates) list.push_back(candidate_json(report, c));
+  return list;
+}
+
+}  // namespace
+
+Table to_table(const SearchReport& report) {
+  const std::vector<Candidate>& best = report.result.best;
+  return table_of(best, best.empty() ? Candidate{} : best.front());
+}
+
+std::string to_text(const SearchReport& report, TextStyle style) {
+  const Paint paint(style);
+  const SearchResult& r = report.result;
+  std::string text = paint.bold(fmt::format("{} on {}", report.model, report.cluster)) + "\n" + counts_text(r) + "\n";
+  if (r.best.empty()) return text + left_out_text(r, paint);
+  const Candidate& fastest = r.best.front();
+  text += fmt::format("\n{}  {} ± {}, {}\n", paint.heading("Recommended"), to_string(r.recommended.step_time),
+                      to_string(half_interval(r.recommended)), words_of(r.recommended));
+  if (r.equal > 1)
+    text += fmt::format("  the simplest of {} whose intervals overlap that of the fastest: which of them is faster is not known\n",
+                        grouped(static_cast<std::int64_t>(r.equal)));
+  text += fmt::format("  {} {}\n", report.command, strategy_words(r.recommended.strategy));
+  text += "\n" + paint.heading("Fastest") + "\n" + indented(aligned_text(table_of(r.best, fastest)));
+  text += "\n" + paint.heading("For less memory, or fewer devices") + "\n" + indented(aligned_text(table_of(shown_of(r.front), fastest)));
+  return text + left_out_text(r, paint);
+}
+
+std::string to_json(const SearchReport& report) {
+  const SearchResult& r = report.result;
+  Json json = {{"schema", "sibyl.search/1"}, {"model", report.model}, {"cluster", report.cluster},
+               {"size", r.size},             {"tried", r.tried},      {"fitting", r.fitting},
+               {"too_large", r.too_large},   {"equal", r.equal}};
+  json["recommended"] = r.best.empty() ? Json() : candidate_json(report, r.recommended);
+  json["best"] = list_json(report, r.best);
+  json["front"] = list_json(report, r.front);
+  json["left_out"] = Json::array();
+  for (const LeftOut& reason : r.left_out) json["left_out"].push_back({{"why", reason.why}, {"count", reason.count}});
+  return json.dump(2) + "\n";
+}
+
+}  // namespace sibyl

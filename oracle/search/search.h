@@ -1,0 +1,74 @@
+// Which strategy trains this model fastest on that cluster?
+//
+// Every strategy of the space is predicted, on all processors; one whose weights, gradients and optimizer state alone are more
+// than a device holds is left out before it is planned. The answer depends on the arguments alone, not on threads, unless it
+// is cancelled: then it is that of what was tried by then.
+//
+// Strategies whose 90 % intervals overlap that of the fastest are named equal to it: nothing that was measured tells which of them is faster.
+// The simplest of them, and of those that are as simple the fastest, is recommended.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "calibration/cluster.h"
+#include "models/graph.h"
+#include "oracle/prediction.h"
+#include "oracle/search/space.h"
+
+namespace sibyl {
+
+struct Candidate {
+  Strategy strategy;
+  Seconds step_time, interval_low, interval_high;  // 90 %
+  double throughput = 0;                           // samples per second
+  Bytes memory;                                    // of the fullest device, as what it must hold
+  TimeBreakdown breakdown;
+  Bottleneck bottleneck;
+  bool equal = false;  // to the fastest, as far as is known
+};
+
+// Strategies that were not predicted, by reason.
+inline constexpr double negligible_memory = 0.01;  // less than so much saved is nothing
+
+struct LeftOut {
+  std::string why;
+  std::size_t count = 0;
+};
+
+struct SearchResult {
+  std::size_t size = 0;       // strategies in the space
+  std::size_t tried = 0;      // looked at: all, unless cancelled
+  std::size_t fitting = 0;    // that can be run
+  std::size_t too_large = 0;  // that memory does not hold
+  std::size_t equal = 0;      // fitting ones whose interval overlaps the fastest's, itself among them
+  std::vector<Candidate> best;   // fitting ones, fastest first; at most as many as asked for
+  Candidate recommended;         // where `best` is not empty
+  // Nothing else is as fast with as little memory (but for what is negligible) on as few devices; ascending in time.
+  std::vector<Candidate> front;
+  std::vector<LeftOut> left_out;  // the most frequent first
+};
+
+struct SearchOptions {
+  std::size_t keep = 10;
+  Bytes memory = {};    // of a device that may be used; 0: all it has
+  unsigned threads = 0;  // 0: as many as there are processors
+  std::function<void(std::size_t done, std::size_t total)> progress = {};  // called by the calling thread
+  std::function<bool()> cancelled = {};                                    // by any thread
+};
+
+// Fails, code infeasible, where the space has no strategy. One of which none fits is an answer.
+Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const Cluster& cluster,
+                            const SearchOptions& options = {});
+
+// What a candidate waits for that another does not: the part of the step that is the most longer.
+struct Excess {
+  std::string part;  // "compute", "exposed communication", "bubble", …
+  Seconds time;      // 0 where none is longer
+};
+Excess excess_over(const Candidate& candidate, const Candidate& other);
+
+}  // namespace sibyl

@@ -1,0 +1,163 @@
+#include "oracle/search/space.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "oracle/axes.h"
+
+namespace sibyl {
+namespace {
+
+using Visit = std::function<void(const Strategy&)>;
+
+// Every way of sharing `left` devices among the axes from `next` on.
+void each_mesh(const SearchSpace& space, Strategy& strategy, std::size_t next, int left, const Visit& visit) {
+  if (next == space.axes.size()) {
+    if (left > 1 && !space.data) return;
+    strategy.data = left;
+    return visit(strategy);
+  }
+  for (int size = 1; size <= left; ++size) {
+    if (left % size != 0) continue;
+    degree_of(strategy, space.axes[next]) = size;
+    each_mesh(space, strategy, next + 1, left / size, visit);
+  }
+  degree_of(strategy, space.axes[next]) = 1;
+}
+
+void each_micro_batch(const SearchSpace& space, Strategy strategy, const Visit& visit) {
+  if (strategy.global_batch % strategy.data != 0) return;
+  const std::int64_t replica = strategy.global_batch / strategy.data;
+  std::vector<std::int64_t> sizes = space.micro_batches;
+  sizes.push_back(replica);
+  std::ranges::sort(sizes, std::greater{});
+  sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+  for (const std::int64_t size : sizes) {
+    if (size > replica || replica % size != 0) continue;
+    strategy.accumulation = replica / size;
+    visit(strategy);
+  }
+}
+
+void each_schedule(const SearchSpace& space, Strategy strategy, const Visit& visit) {
+  if (strategy.pipeline == 1) return visit(strategy);
+  for (const PipelineSchedule schedule : space.schedules) {
+    strategy.schedule = schedule;
+    strategy.chunks = 1;
+    if (schedule != PipelineSchedule::interleaved) {
+      visit(strategy);
+      continue;
+    }
+    if (strategy.accumulation % strategy.pipeline != 0) continue;
+    for (const int chunks : space.chunks) {
+      strategy.chunks = chunks;
+      visit(strategy);
+    }
+  }
+}
+
+void each_state(const SearchSpace& space, Strategy strategy, const Visit& visit) {
+  for (const Recompute recompute : space.recompute) {
+    strategy.recompute = recompute;
+    for (const int zero : space.zero) {
+      if (zero > 0 && strategy.data == 1) continue;
+      if (zero > 1 && strategy.pipeline > 1) continue;
+      strategy.zero = zero;
+      visit(strategy);
+    }
+  }
+}
+
+void each_sequence(const SearchSpace& space, Strategy strategy, const Visit& visit) {
+  visit(strategy);
+  if (!space.sequence || strategy.tensor == 1) return;
+  strategy.sequence = true;
+  visit(strategy);
+}
+
+Strategy unsplit(Strategy strategy) {
+  for (const MeshAxis axis : rank_order(strategy)) degree_of(strategy, axis) = 1;
+  strategy.chunks = 1;
+  strategy.sequence = false;
+  strategy.accumulation = 1;
+  strategy.schedule = PipelineSchedule::one_forward_one_backward;
+  strategy.stage_starts.clear();
+  return strategy;
+}
+
+}  // namespace
+
+std::vector<Strategy> strategies(const SearchSpace& space) {
+  std::vector<Strategy> all;
+  for (const int devices : space.devices) {
+    Strategy start = unsplit(space.fixed);
+    each_mesh(space, start, 0, devices, [&](const Strategy& mesh) {
+      each_sequence(space, mesh, [&](const Strategy& split) {
+        each_micro_batch(space, split, [&](const Strategy& batched) {
+          each_schedule(space, batched, [&](const Strategy& scheduled) {
+            each_state(space, scheduled, [&](const Strategy& strategy) { all.push_back(strategy); });
+          });
+        });
+      });
+    });
+  }
+  return all;
+}
+
+Result<void> parse_axes(std::string_view text, SearchSpace& space) {
+  space.axes.clear();
+  space.data = space.sequence = false;
+  const auto allow = [&](MeshAxis axis) {
+    if (std::ranges::find(space.axes, axis) == space.axes.end()) space.axes.push_back(axis);
+  };
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string_view name = text.substr(0, comma);
+    if (name == "data") {
+      space.data = true;
+    } else if (name == "tensor" || name == "sequence") {
+      allow(MeshAxis::tensor);
+      space.sequence = space.sequence || name == "sequence";
+    } else if (name == "pipeline") {
+      allow(MeshAxis::pipeline);
+    } else if (name == "filter") {
+      allow(MeshAxis::filter);
+    } else if (name == "channel") {
+      allow(MeshAxis::channel);
+    } else if (name == "spatial") {
+      allow(MeshAxis::height);
+      allow(MeshAxis::width);
+    } else {
+      return fail(ErrorCode::usage, fmt::format("'{}' is not an axis to search", name), "--axes",
+                  "of data, tensor, sequence, filter, channel, spatial and pipeline, with commas between");
+    }
+    if (comma == std::string_view::npos) return {};
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::string strategy_words(const Strategy& s) {
+  std::string words = "--parallel " + parallel_text(s);
+  if (s.accumulation > 1) words += fmt::format(" --micro-batches {}", s.accumulation);
+  if (s.pipeline > 1) words += " --schedule " + schedule_text(s);
+  if (s.zero > 0) words += " --zero " + zero_text(s);
+  if (s.recompute != Recompute::none) words += fmt::format(" --recompute {}", to_string(s.recompute));
+  return words;
+}
+
+int complexity(const Strategy& s) {
+  constexpr int axis = 1000, option = 100, level = 10;
+  int sum = 0;
+  for (const MeshAxis a : rank_order(s))
+    if (a != MeshAxis::data && s.degree(a) > 1) sum += axis;
+  if (s.sequence) sum += option;
+  if (s.schedule != PipelineSchedule::one_forward_one_backward) sum += option + level * s.chunks;
+  if (s.zero > 0) sum += option + level * s.zero;
+  if (s.recompute != Recompute::none) sum += option + level * static_cast<int>(s.recompute);
+  if (s.accumulation > 1 && s.pipeline == 1) sum += level;
+  return sum;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,45 @@
+// The strategies that a search tries: every way of sharing a step among devices that the space allows.
+//
+// Batch, precision, optimizer and whatever else `fixed` says stay. Devices are shared out among the axes in every
+// factorisation; each replica's batch is parted into micro-batches of every size allowed that divides it. Strategies that a
+// model does not allow (more stages than layers, heads that cannot be divided) are among them: planning refuses those.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "oracle/strategy.h"
+
+namespace sibyl {
+
+struct SearchSpace {
+  Strategy fixed;
+  std::vector<int> devices;  // counts
+  // That a replica may be split over; data has what is left.
+  std::vector<MeshAxis> axes = {MeshAxis::tensor, MeshAxis::pipeline};
+  bool data = true;
+  bool sequence = true;  // tensor with the sequence split, beside tensor without
+  std::vector<std::int64_t> micro_batches = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};  // samples
+  std::vector<int> zero = {0, 1, 2, 3};  // 2 and 3 without a pipeline alone
+  std::vector<Recompute> recompute = {Recompute::none, Recompute::selective, Recompute::full};
+  std::vector<PipelineSchedule> schedules = {PipelineSchedule::one_forward_one_backward, PipelineSchedule::interleaved,
+                                             PipelineSchedule::zero_bubble};
+  std::vector<int> chunks = {2, 4, 8};  // of interleaved schedules
+};
+
+// Ascending in devices; otherwise from the simplest on: in an order that depends on the space alone.
+std::vector<Strategy> strategies(const SearchSpace& space);
+
+// "data,tensor,sequence,pipeline": which axes may be split. An unknown one is an Error of code usage.
+Result<void> parse_axes(std::string_view text, SearchSpace& space);
+
+// The options of `sibyl predict` that tell the strategy from others of its space: "--parallel data=8,tensor=2 --zero 1".
+std::string strategy_words(const Strategy& strategy);
+
+// Fewer are simpler: ways of splitting first, then what else is asked of the trainer.
+int complexity(const Strategy& strategy);
+
+}  // namespace sibyl

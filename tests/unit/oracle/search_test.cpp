@@ -1,0 +1,211 @@
+// Which strategies are tried, and what is said of those that are.
+#include "oracle/search/search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+
+#include "oracle/predict.h"
+#include "oracle/report/search_report.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+SearchSpace space(int devices, std::int64_t batch) {
+  SearchSpace s;
+  s.fixed.global_batch = batch;
+  s.devices = {devices};
+  return s;
+}
+
+std::set<std::string> words(const SearchSpace& s) {
+  std::set<std::string> all;
+  for (const Strategy& strategy : strategies(s)) EXPECT_TRUE(all.insert(strategy_words(strategy)).second) << strategy_words(strategy);
+  return all;
+}
+
+// Two devices, two samples, nothing but meshes and micro-batches: data=2 with one sample each; tensor=2 with and without the sequence
+// split, pipeline=2, each with both samples at once or one by one.
+TEST(SearchSpace, HasEveryMeshAndMicroBatchOnce) {
+  SearchSpace s = space(2, 2);
+  s.zero = {0};
+  s.recompute = {Recompute::none};
+  s.schedules = {PipelineSchedule::one_forward_one_backward};
+  EXPECT_THAT(words(s), testing::UnorderedElementsAre(
+                            "--parallel data=2", "--parallel data=1,tensor=2", "--parallel data=1,tensor=2 --micro-batches 2",
+                            "--parallel data=1,tensor=2,sequence=2", "--parallel data=1,tensor=2,sequence=2 --micro-batches 2",
+                            "--parallel data=1,pipeline=2 --schedule 1f1b",
+                            "--parallel data=1,pipeline=2 --micro-batches 2 --schedule 1f1b"));
+}
+
+// 12 devices: as many ordered factorisations into three as 12 = 2^2 x 3 has, C(4, 2) x C(3, 2) = 18.
+TEST(SearchSpace, HasEveryFactorisation) {
+  SearchSpace s = space(12, 12);
+  s.zero = {0}, s.recompute = {Recompute::none}, s.sequence = false, s.micro_batches = {};
+  s.schedules = {PipelineSchedule::gpipe};
+  EXPECT_EQ(strategies(s).size(), 18U);
+  for (const Strategy& strategy : strategies(s)) EXPECT_EQ(strategy.devices(), 12);
+  s.data = false;
+  EXPECT_EQ(strategies(s).size(), 6U);  // 12 has six divisors for two axes
+}
+
+TEST(SearchSpace, SharesStateOnlyAmongReplicasAndInterleavesOnlyWholeRounds) {
+  for (const Strategy& s : strategies(space(8, 16))) {
+    EXPECT_TRUE(s.zero == 0 || s.data > 1);
+    EXPECT_TRUE(s.zero <= 1 || s.pipeline == 1);
+    if (s.schedule == PipelineSchedule::interleaved) {
+      EXPECT_GT(s.pipeline, 1);
+      EXPECT_EQ(s.accumulation % s.pipeline, 0);
+    }
+    EXPECT_EQ(s.global_batch % (s.data * s.accumulation), 0);
+  }
+}
+
+TEST(SearchSpace, AxesAreReadByName) {
+  SearchSpace s = space(4, 4);
+  ASSERT_TRUE(parse_axes("data,spatial", s));
+  EXPECT_TRUE(s.data);
+  EXPECT_FALSE(s.sequence);
+  EXPECT_THAT(s.axes, testing::ElementsAre(MeshAxis::height, MeshAxis::width));
+  ASSERT_TRUE(parse_axes("sequence,tensor", s));
+  EXPECT_FALSE(s.data);
+  EXPECT_TRUE(s.sequence);
+  EXPECT_THAT(s.axes, testing::ElementsAre(MeshAxis::tensor));
+  EXPECT_THAT(parse_axes("data,time", s).error().message, HasSubstr("'time'"));
+  EXPECT_EQ(parse_axes("", s).error().code, ErrorCode::usage);
+}
+
+class Searching : public testing::Test {
+ protected:
+  // Wide enough that splitting pays.
+  Graph graph_ = test::mlp({256, 1024, 1024, 1024, 16}, 1);
+  Cluster cluster_ = test::cluster(1, 4, BytesPerSecond{1e10});
+};
+
+// Against predicting each strategy by hand.
+TEST_F(Searching, TheBestIsTheFastestOfAllThatFit) {
+  const SearchSpace s = space(4, 64);
+  const SearchResult result = search(graph_, s, cluster_, {.keep = 5}).value();
+  std::vector<double> times;
+  std::size_t refused = 0;
+  for (const Strategy& strategy : strategies(s)) {
+    const auto p = predict(graph_, strategy, cluster_);
+    if (p && p->fits) times.push_back(p->step_time.value());
+    refused += p ? 0 : 1;
+  }
+  std::ranges::sort(times);
+  EXPECT_EQ(result.size, strategies(s).size());
+  EXPECT_EQ(result.tried, result.size);
+  EXPECT_EQ(result.fitting, times.size());
+  ASSERT_EQ(result.best.size(), 5U);
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(result.best[i].step_time.value(), times[i]);
+  std::size_t left_out = 0;
+  for (const LeftOut& reason : result.left_out) left_out += reason.count;
+  EXPECT_EQ(left_out, refused);
+}
+
+TEST_F(Searching, IsTheSameOnAnyNumberOfThreads) {
+  const SearchSpace s = space(4, 16);
+  const auto json = [&](unsigned threads) {
+    return to_json(SearchReport{"m", "c", "sibyl predict m", search(graph_, s, cluster_, {.threads = threads}).value()});
+  };
+  EXPECT_EQ(json(1), json(3));
+}
+
+TEST_F(Searching, NamesEqualWhatIntervalsDoNotTellApartAndRecommendsTheSimplest) {
+  const SearchResult result = search(graph_, space(4, 64), cluster_, {.keep = 100000}).value();
+  ASSERT_EQ(result.best.size(), result.fitting);
+  const Candidate& fastest = result.best.front();
+  std::size_t equal = 0;
+  for (const Candidate& c : result.best) {
+    EXPECT_EQ(c.equal, c.interval_low <= fastest.interval_high);
+    equal += c.equal ? 1 : 0;
+    EXPECT_TRUE(!c.equal || complexity(c.strategy) >= complexity(result.recommended.strategy));
+  }
+  EXPECT_EQ(result.equal, equal);
+  EXPECT_TRUE(result.recommended.equal);
+}
+
+TEST_F(Searching, TheFrontIsWhatNothingBeats) {
+  SearchSpace s = space(4, 64);
+  s.devices = {1, 2, 4};
+  const SearchResult result = search(graph_, s, cluster_, {.keep = 100000}).value();
+  const auto beats = [](const Candidate& a, const Candidate& b) {
+    return a.step_time <= b.step_time && a.memory <= b.memory && a.strategy.devices() <= b.strategy.devices() &&
+           (a.step_time < b.step_time || a.memory < b.memory || a.strategy.devices() < b.strategy.devices());
+  };
+  ASSERT_FALSE(result.front.empty());
+  for (const Candidate& kept : result.front)
+    for (const Candidate& other : result.best) EXPECT_FALSE(beats(other, kept)) << strategy_words(kept.strategy);
+  for (const Candidate& other : result.best) {
+    const bool on_front = std::ranges::any_of(result.front, [&](const Candidate& kept) {
+      return kept.step_time <= other.step_time && kept.memory <= (1 + negligible_memory) * other.memory &&
+             kept.strategy.devices() <= other.strategy.devices();
+    });
+    EXPECT_TRUE(on_front);
+  }
+}
+
+// Less memory never finds a faster one, and what is found keeps within it.
+TEST_F(Searching, KeepsWithinMemory) {
+  const SearchSpace s = space(4, 64);
+  const SearchResult all = search(graph_, s, cluster_).value();
+  const Bytes limit = all.front.back().memory * 1.5;
+  const SearchResult some = search(graph_, s, cluster_, {.keep = 100000, .memory = limit}).value();
+  ASSERT_FALSE(some.best.empty());
+  EXPECT_LT(some.fitting, all.fitting);
+  EXPECT_GE(some.best.front().step_time, all.best.front().step_time);
+  for (const Candidate& c : some.best) EXPECT_LE(c.memory, limit);
+  const SearchResult none = search(graph_, s, cluster_, {.memory = Bytes{1000}}).value();
+  EXPECT_EQ(none.fitting, 0U);
+  EXPECT_GT(none.too_large, 0U);
+}
+
+TEST_F(Searching, CancelledSaysWhatWasFoundByThen) {
+  std::atomic<int> asked{0};
+  const SearchResult result =
+      search(graph_, space(4, 64), cluster_, {.threads = 1, .cancelled = [&] { return ++asked > 20; }}).value();
+  EXPECT_EQ(result.tried, 20U);
+  EXPECT_LT(result.tried, result.size);
+  EXPECT_THAT(to_text(SearchReport{"m", "c", "sibyl predict m", result}, {}), HasSubstr("20 tried before it was cancelled"));
+}
+
+TEST_F(Searching, ProgressReachesTheEnd) {
+  std::size_t last = 0, total = 0;
+  const SearchSpace s = space(2, 4);
+  ASSERT_TRUE(search(graph_, s, cluster_, {.progress = [&](std::size_t done, std::size_t of) { last = done, total = of; }}));
+  EXPECT_EQ(last, total);
+  EXPECT_EQ(total, strategies(s).size());
+}
+
+TEST(SearchExcess, IsThePartThatIsTheMostLonger) {
+  Candidate a, b;
+  a.breakdown.forward = Seconds{2}, a.breakdown.bubble = Seconds{1};
+  b.breakdown.forward = Seconds{1.5}, b.breakdown.communication_exposed = Seconds{3};
+  EXPECT_EQ(excess_over(a, b).part, "bubble");
+  EXPECT_EQ(excess_over(a, b).time, Seconds{1});
+  EXPECT_EQ(excess_over(b, a).part, "exposed communication");
+  EXPECT_EQ(excess_over(a, a).time, Seconds{0});
+}
+
+TEST(SearchReport, SaysTheCommandThatPredictsTheRecommendedOne) {
+  const Graph graph = test::mlp({64, 64, 8}, 1);
+  const Cluster cluster = test::cluster(1, 2);
+  const SearchReport report{"m.onnx", "test", "sibyl predict m.onnx --cluster=test --batch=8",
+                            search(graph, space(2, 8), cluster).value()};
+  const std::string text = to_text(report, {});
+  EXPECT_THAT(text, HasSubstr("sibyl predict m.onnx --cluster=test --batch=8 " + strategy_words(report.result.recommended.strategy)));
+  EXPECT_THAT(text, Not(HasSubstr("cancelled")));
+  EXPECT_EQ(to_table(report).rows.size(), report.result.best.size());
+}
+
+}  // namespace
+}  // namespace sibyl
