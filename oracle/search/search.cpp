@@ -108,7 +108,9 @@ std::string without_numbers(const std::string& message) {
 }
 
 bool faster(const Candidate& a, const Candidate& b) {
-  const auto order = [](const Candidate& c) { return std::tuple(c.step_time, c.strategy.devices(), complexity(c.strategy)); };
+  const auto order = [](const Candidate& c) {
+    return std::tuple(c.step_time, c.strategy.devices(), c.memory, complexity(c.strategy));
+  };
   return order(a) < order(b);
 }
 
@@ -119,6 +121,11 @@ bool simpler(const Candidate& a, const Candidate& b) {
 
 bool at_least_as_good(const Candidate& a, const Candidate& b) {
   return a.step_time <= b.step_time && a.memory <= (1.0 + negligible_memory) * b.memory && a.strategy.devices() <= b.strategy.devices();
+}
+
+// What is asked for may change nothing: selective recomputing where there is no attention.
+bool alike(const Candidate& a, const Candidate& b) {
+  return a.step_time == b.step_time && a.memory == b.memory && a.strategy.devices() == b.strategy.devices();
 }
 
 // `fitting` is ascending in time.
@@ -157,6 +164,7 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
   if (fitting.empty()) return result;
 
   std::ranges::stable_sort(fitting, faster);
+  fitting.erase(std::ranges::unique(fitting, alike).begin(), fitting.end());
   for (Candidate& candidate : fitting) candidate.equal = candidate.interval_low <= fitting.front().interval_high;
   const auto equals = [](const Candidate& candidate) { return candidate.equal; };
   result.equal = static_cast<std::size_t>(std::ranges::count_if(fitting, equals));

@@ -44,7 +44,8 @@ struct SearchResult {
   std::size_t tried = 0;      // looked at: all, unless cancelled
   std::size_t fitting = 0;    // that can be run
   std::size_t too_large = 0;  // that memory does not hold
-  std::size_t equal = 0;      // fitting ones whose interval overlaps the fastest's, itself among them
+  // Of those that come out the same, in time, memory and devices, the simplest stands for all from here on.
+  std::size_t equal = 0;         // fitting ones whose interval overlaps the fastest's, itself among them
   std::vector<Candidate> best;   // fitting ones, fastest first; at most as many as asked for
   Candidate recommended;         // where `best` is not empty
   // Nothing else is as fast with as little memory (but for what is negligible) on as few devices; ascending in time.
