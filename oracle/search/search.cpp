@@ -164,7 +164,7 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
   if (fitting.empty()) return result;
 
   std::ranges::stable_sort(fitting, faster);
-  fitting.erase(std::ranges::unique(fitting, alike).begin(), fitting.end());
+  fitting.erase(std::unique(fitting.begin(), fitting.end(), alike), fitting.end());
   for (Candidate& candidate : fitting) candidate.equal = candidate.interval_low <= fitting.front().interval_high;
   const auto equals = [](const Candidate& candidate) { return candidate.equal; };
   result.equal = static_cast<std::size_t>(std::ranges::count_if(fitting, equals));

@@ -33,7 +33,7 @@ void each_micro_batch(const SearchSpace& space, Strategy strategy, const Visit& 
   std::vector<std::int64_t> sizes = space.micro_batches;
   sizes.push_back(replica);
   std::ranges::sort(sizes, std::greater{});
-  sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   for (const std::int64_t size : sizes) {
     if (size > replica || replica % size != 0) continue;
     strategy.accumulation = replica / size;
