@@ -24,7 +24,7 @@ std::size_t character_length(std::string_view text) {
 }
 
 // Names come from the user's files and may hold any bytes; what is not UTF-8 is replaced.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   while (!text.empty()) {
     const std::size_t length = character_length(text);
@@ -44,7 +44,7 @@ std::string quoted(std::string_view text) {
 
 std::string spelt(const TraceArgument& argument) {
   if (const auto* whole = std::get_if<std::int64_t>(&argument.value)) return fmt::format("{}", *whole);
-  if (const auto* words = std::get_if<std::string>(&argument.value)) return quoted(*words);
+  if (const auto* words = std::get_if<std::string>(&argument.value)) return in_quotes(*words);
   const double number = std::get<double>(argument.value);
   return std::isfinite(number) ? fmt::format("{}", number) : "null";
 }
@@ -52,7 +52,7 @@ std::string spelt(const TraceArgument& argument) {
 std::string object(const std::vector<TraceArgument>& arguments) {
   std::string result = "{";
   for (const TraceArgument& argument : arguments)
-    result += fmt::format("{}{}:{}", result.size() > 1 ? "," : "", quoted(argument.name), spelt(argument));
+    result += fmt::format("{}{}:{}", result.size() > 1 ? "," : "", in_quotes(argument.name), spelt(argument));
   return result + "}";
 }
 
@@ -66,7 +66,7 @@ std::string metadata(std::string_view what, int process, std::size_t thread, con
 
 std::string event(const TraceSpan& span, int process, std::size_t thread) {
   std::string text = fmt::format(R"({{"ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{})",
-                                 quoted(span.name), quoted(span.category), process, thread, microseconds(span.start),
+                                 in_quotes(span.name), in_quotes(span.category), process, thread, microseconds(span.start),
                                  microseconds(span.end - span.start));
   if (!span.arguments.empty()) text += fmt::format(",\"args\":{}", object(span.arguments));
   return text + "}";

@@ -2,10 +2,13 @@
 #
 #   sibyl_library(NAME SOURCES a.cpp b.cpp DEPENDS x y PRIVATE_DEPENDS z)   -> library sibyl_NAME, alias sibyl::NAME
 #   sibyl_program(NAME SOURCES main.cpp DEPENDS x)                          -> executable NAME in bin/
-#   sibyl_test(NAME SOURCES a_test.cpp DEPENDS x LABELS slow)               -> GoogleTest executable, found by ctest
-# A test carries the label `unit` and its own. Under ctest, property tests draw the same cases every time; CONTRIBUTING.md says
-# how to draw others.
+#   sibyl_test(NAME SOURCES a_test.cpp DEPENDS x LABELS slow SHARDS 2)      -> GoogleTest executable, run by ctest
+# A test carries the label `unit` and its own. An executable is one test of ctest's, for starting a program for each case takes longer
+# than most cases; SHARDS parts one that takes long, EACH makes a test of every case (where some may have to be skipped).
+# Under ctest, property tests draw the same cases every time; CONTRIBUTING.md says how to draw others.
 # Sources are listed one by one, never globbed.
+
+include(Precompile)
 
 function(sibyl_flags target)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/sibyl>)
@@ -25,6 +28,7 @@ function(sibyl_library name)
   set_target_properties(sibyl_${name} PROPERTIES EXPORT_NAME ${name})
   sibyl_flags(sibyl_${name})
   target_link_libraries(sibyl_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
+  sibyl_precompile(sibyl_${name} library)
 endfunction()
 
 function(sibyl_program name)
@@ -32,18 +36,34 @@ function(sibyl_program name)
   add_executable(${name} ${ARG_SOURCES})
   sibyl_flags(${name})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
+  sibyl_precompile(${name} program)
 endfunction()
 
 include(GoogleTest)
 function(sibyl_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "EACH" "SHARDS" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   sibyl_flags(${name})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
+  sibyl_precompile(${name} test)
   target_compile_definitions(${name} PRIVATE SIBYL_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SIBYL_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  list(JOIN ARG_LABELS " " labels)
-  string(STRIP "unit ${labels}" labels)
-  string(REPLACE " " "\\;" labels "${labels}")
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120
-                       PROPERTIES LABELS ${labels} ENVIRONMENT "RC_PARAMS=seed=1")
+  set(labels unit ${ARG_LABELS})
+  if(ARG_EACH)
+    string(REPLACE ";" "\\;" labels "${labels}")
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS ${labels} ENVIRONMENT "RC_PARAMS=seed=1")
+    return()
+  endif()
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${ARG_SHARDS})
+    set(test ${name})
+    if(ARG_SHARDS GREATER 1)
+      set(test ${name}.${shard})
+    endif()
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${test} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT 3000
+      ENVIRONMENT "RC_PARAMS=seed=1;GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()

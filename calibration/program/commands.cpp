@@ -129,6 +129,7 @@ std::vector<Option> kernel_options() {
        .choices = {"quick", "full"}},
       {.name = "--budget", .value = "TIME", .help = "stop timing kernels after so long; default: when all are done"},
       {.name = "--kernel-budget", .value = "TIME", .help = "the most time for one kernel", .fallback = "0.4 s"},
+      {.name = "--cache", .value = "SIZE", .help = "the last-level cache, in which no kernel finds its operands; what the machine says unless given"},
       {.name = "--samples",
        .value = "N",
        .help = "time a kernel once more unless the file has N samples of it: run again later, this shows how the "
@@ -152,6 +153,8 @@ Result<void> read_kernel_options(const Arguments& arguments, int ranks, Request&
   SIBYL_TRY(request.limit, arguments.seconds("--budget"));
   SIBYL_TRY(const std::optional<Seconds> kernel_budget, arguments.seconds("--kernel-budget"));
   request.kernel_budget = *kernel_budget;
+  SIBYL_TRY(const std::optional<Bytes> cache, arguments.bytes("--cache"));
+  request.cache = cache.value_or(Bytes{});
   SIBYL_TRY(const auto samples, arguments.integer("--samples", 1));
   request.samples = static_cast<int>(*samples);
   return {};

@@ -92,6 +92,7 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   };
   TimingOptions options;
   options.budget = request.kernel_budget;
+  options.cache = request.cache;
   options = timed_together(options, ranks);
   SIBYL_CHECK(measure_device(ranks, session, options));  // no calibration is complete without
   SIBYL_CHECK(go_on());

@@ -112,6 +112,7 @@ std::vector<Option> Bench::options() {
           {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
           {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
           {.name = "--kernel-budget", .value = "TIME", .help = "the most time to calibrate one kernel"},
+          {.name = "--cache", .value = "SIZE", .help = "the last-level cache to calibrate kernels outside of; what the machine says unless given"},
           {.name = "--no-calibrate", .help = "use the calibration as it is"}};
 }
 
@@ -120,6 +121,7 @@ Result<Bench> Bench::make(const Arguments& arguments) {
   bench.calibration_ = *arguments.text("--calibration");
   bench.calibrate_ = !arguments.has("--no-calibrate");
   bench.kernel_budget_ = arguments.text("--kernel-budget");
+  bench.cache_ = arguments.text("--cache");
   if (const std::string device = *arguments.text("--device"); device != "real") {
     SIBYL_TRY(std::string file, emulated_file(device));
     constexpr std::string_view spread = ",spread";
@@ -218,6 +220,7 @@ Result<void> Bench::calibrate(const Case& one, int samples) const {
     words.insert(words.end(), {"--stages", fmt::format("{}", fmt::join(one.strategy.stage_starts, ","))});
   words.insert(words.end(), thread_words_.begin(), thread_words_.end());
   if (kernel_budget_) words.insert(words.end(), {"--kernel-budget", *kernel_budget_});
+  if (cache_) words.insert(words.end(), {"--cache", *cache_});
   return run_process(words).map([](const std::string&) {});
 }
 

@@ -25,7 +25,7 @@ def sibyl(*words):
 
 
 def validate(cases, *words, expect=0):
-    done = sibyl("validate", cases, "--calibration", calibration, "--steps", 2, "--warmup", 1, "--kernel-budget", "1ms",
+    done = sibyl("validate", cases, "--calibration", calibration, "--steps", 2, "--warmup", 1, "--kernel-budget", "1ms", "--cache", "1MB",
                  "--json", *words)
     assert done.returncode == expect, f"{words}: exit code {done.returncode}, not {expect}: {done.stderr}"
     return json.loads(done.stdout) if done.stdout else None, done.stderr

@@ -1,0 +1,44 @@
+# The headers of others that most sources include, parsed once: sibyl_precompile(TARGET KIND), KIND being library, program or
+# test. Each source still names what it uses; the tidy preset, which turns this off, is where a forgotten name shows.
+# What uses libtorch has flags of its own and is left alone; it precompiles torch's headers instead.
+
+option(SIBYL_PRECOMPILE "Parse the most used headers of other libraries once" ON)
+
+set(sibyl_precompiled_headers
+    <algorithm> <array> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <numeric> <optional> <set> <span>
+    <sstream> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector>
+    <boost/graph/adjacency_list.hpp> <fmt/format.h> <tl/expected.hpp>)
+
+function(sibyl_precompile target kind)
+  get_target_property(libraries ${target} LINK_LIBRARIES)
+  if(NOT SIBYL_PRECOMPILE OR libraries MATCHES "sibyl::(torch|aten|trainer|profiler_torch)")
+    return()
+  endif()
+  set(owner sibyl_precompiled_${kind})
+  if(NOT TARGET ${owner})
+    set(source ${CMAKE_BINARY_DIR}/precompiled/${kind}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
+    if(kind STREQUAL "library")
+      add_library(${owner} OBJECT ${source})
+    else()
+      # An executable: its code is position-independent in another way than a library's.
+      add_executable(${owner} ${source})
+      set_target_properties(${owner} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/precompiled)
+    endif()
+    sibyl_flags(${owner})
+    target_include_directories(${owner} SYSTEM PRIVATE $<TARGET_PROPERTY:Boost::headers,INTERFACE_INCLUDE_DIRECTORIES>)
+    target_link_libraries(${owner} PRIVATE tl::expected fmt::fmt)
+    target_precompile_headers(${owner} PRIVATE ${sibyl_precompiled_headers})
+    if(kind STREQUAL "test")
+      target_link_libraries(${owner} PRIVATE GTest::gmock)
+      target_precompile_headers(${owner} PRIVATE <gmock/gmock.h>)
+    endif()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # GCC 12 takes std::string's inlined copies for overruns, and from a precompiled header it says so (its bug 105329).
+    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow)
+  endif()
+  # fmt's headers must be read as they were when they were precompiled.
+  target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
+endfunction()
