@@ -112,6 +112,9 @@ struct LlamaOptions {
   std::int64_t vocabulary = 128256;
   double rotary_base = 500000;
   FeedForward feed_forward = FeedForward::swiglu;
+  // Qwen 2 and 2.5: biases on queries, keys and values; small ones with the head's weights those of the embedding.
+  bool biases = false, tied = false;
+  double epsilon = 1e-5;
 };
 void llama(Builder& b, const LlamaOptions& options);
 

@@ -17,6 +17,17 @@ struct Entry {
   zoo::Build build;
 };
 
+// Trained on sequences of 4,096 tokens.
+zoo::LlamaOptions qwen(zoo::LlamaOptions options, std::int64_t vocabulary, bool tied) {
+  options.seq = 4096;
+  options.vocabulary = vocabulary;
+  options.rotary_base = 1e6;
+  options.epsilon = 1e-6;
+  options.biases = true;
+  options.tied = tied;
+  return options;
+}
+
 // clang-format off
 const std::vector<Entry>& entries() {
   using zoo::Builder;
@@ -96,6 +107,10 @@ const std::vector<Entry>& entries() {
     {{"llama3-70b", "Llama 3 70B", 70'553'706'496}, [](Builder& b) { zoo::llama(b, {80, 8192, 64, 8, 28672}); }},
     {{"tinyllama-1.1b", "TinyLlama 1.1B", 1'100'048'384},
      [](Builder& b) { zoo::llama(b, {22, 2048, 32, 4, 5632, 2048, 32000, 10000}); }},
+    {{"qwen2.5-0.5b", "Qwen 2.5 0.5B", 494'032'768}, [](Builder& b) { zoo::llama(b, qwen({24, 896, 14, 2, 4864}, 151936, true)); }},
+    {{"qwen2.5-7b", "Qwen 2.5 7B", 7'615'616'512}, [](Builder& b) { zoo::llama(b, qwen({28, 3584, 28, 4, 18944}, 152064, false)); }},
+    {{"qwen2.5-72b", "Qwen 2.5 72B", 72'706'203'648},
+     [](Builder& b) { zoo::llama(b, qwen({80, 8192, 64, 8, 29568}, 152064, false)); }},
     {{"llama-mini", "Llama of 4 layers of 256: Sibyl's own size, not a published one", 19'204'352},
      [](Builder& b) { zoo::llama(b, {4, 256, 8, 2, 704, 128, 32000}); }},
     {{"cosmoflow", "CosmoFlow, MLPerf HPC reference, 128^3 voxels", 8'907'556}, zoo::cosmoflow},

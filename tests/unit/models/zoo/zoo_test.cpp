@@ -66,6 +66,9 @@ using testing::HasSubstr;
 // InsightFace's ResNet-100: 65,156,160 by its authors' PyTorch model, of which 512 are a scale that is not trained, and
 //   512 * 85742 of the classifier. Y1: 1920 + 768 + 18432 + 4 * 18432 + 53248 + 6 * 69632 + 139008 + 2 * 69632 + 67072
 //   + 26112 + 262656 + 512 = 1200512 and the classifier.
+// Qwen 2.5 (the cards of its models: 0.49 B, 7.61 B, 72.7 B), by hand: a layer has e^2 + e (q), 2 (e k + k) (k, v), e^2 (o), 3 e f and 2 e, an embedding
+// and a head V e each (0.5B: one for both) and a norm e. 0.5B: 24 * 14912384 + 151936 * 896 + 896; 7B: 28 * 233057792 + 2 * 152064 * 3584 + 3584;
+// 72B: 80 * 877684736 + 2 * 152064 * 8192 + 8192.
 const std::map<std::string, std::int64_t> published = {
     {"alexnet", 61100840},
     {"vgg11", 132863336},
@@ -123,6 +126,9 @@ const std::map<std::string, std::int64_t> published = {
     {"llama3-8b", 8030261248},
     {"llama3-70b", 70553706496},
     {"tinyllama-1.1b", 1100048384},
+    {"qwen2.5-0.5b", 494032768},
+    {"qwen2.5-7b", 7615616512},
+    {"qwen2.5-72b", 72706203648},
     {"llama-mini", 19204352},
     {"unet3d", 19069955},
     {"unet3d-mlperf", 31190243},
