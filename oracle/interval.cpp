@@ -1,44 +1,13 @@
 #include "oracle/interval.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
 #include <boost/math/distributions/normal.hpp>
-#include <cmath>
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
+#include <variant>
+
+#include "oracle/plan/zero.h"
 
 namespace sibyl {
-namespace {
-
-class Accumulator {
- public:
-  void add(const std::string& group, const Estimate& estimate) {
-    const double time = estimate.time.value();
-    group_error_[group] += time * estimate.relative_error;
-    total_ += time;
-    share_[static_cast<std::size_t>(estimate.provenance)] += time;
-  }
-
-  [[nodiscard]] double variance() const {
-    double sum = 0;
-    for (const auto& [group, error] : group_error_) sum += error * error;
-    return sum;
-  }
-  [[nodiscard]] double total() const { return total_; }
-  [[nodiscard]] ProvenanceShares shares() const {
-    if (total_ <= 0) return {};
-    return {share_[0] / total_, share_[1] / total_, share_[2] / total_};
-  }
-
- private:
-  std::map<std::string, double> group_error_;
-  double total_ = 0, share_[3] = {0, 0, 0};
-};
-
-}  // namespace
 
 double expected_maximum(int p) {
   return p <= 1 ? 0.0 : boost::math::quantile(boost::math::normal(), (p - 0.375) / (p + 0.25));
@@ -46,62 +15,80 @@ double expected_maximum(int p) {
 
 namespace {
 
+constexpr std::size_t provenances = 3;
+// What errs alike: kernels by family and provenance, then the sum of kernels.
+constexpr std::size_t composition_cause = std::variant_size_v<Attributes> * provenances;
+
 // Sums over one rank's step.
 class Errors {
  public:
   void add(const Stage& stage, const PricedStage& priced) {
-    const auto add_kernel = [&](StageKernels::Index key) {
-      const Estimate& estimate = priced.prices[key].estimate.time;
-      const Signature& s = priced.kernels.keys[key].signature;
-      all_.add(fmt::format("{} {}", name_of(s.attributes), to_string(estimate.provenance)), estimate);
-    };
     const int micro_batches = std::max(1, stage.micro_batches());
-    for (int m = 0; m < micro_batches; ++m)
-      for (const StageKernels::OfStep& step : priced.kernels.steps) {
-        if (step.forward) add_kernel(*step.forward);
-        if (step.backward) add_kernel(*step.backward);
-        if (step.backward_weight) add_kernel(*step.backward_weight);
-        for (const auto key : step.sums) add_kernel(key);
-      }
-    for (const auto key : priced.kernels.updates) add_kernel(key);
-    for (const auto* sent : {&priced.messages, &priced.unit_gathers, &priced.gathers})
-      for (const PricedMessage& message : *sent) messages_.emplace_back(message.estimate.time, 1);
+    const auto add_kernel = [&](StageKernels::Index key, int times) {
+      const Estimate& estimate = priced.prices[key].estimate.time;
+      const auto provenance = static_cast<std::size_t>(estimate.provenance);
+      const double time = estimate.time.value() * times;
+      errors_[priced.kernels.keys[key].signature.attributes.index() * provenances + provenance] += time * estimate.relative_error;
+      kernels_[provenance] += time;
+    };
+    for (const StageKernels::OfStep& step : priced.kernels.steps) {
+      for (const auto& kernel : {step.forward, step.backward, step.backward_weight})
+        if (kernel) add_kernel(*kernel, micro_batches);
+      for (const auto key : step.sums) add_kernel(key, micro_batches);
+    }
+    for (const auto key : priced.kernels.updates) add_kernel(key, 1);
+    for (const auto* sent : {&priced.messages, &priced.gathers})
+      for (const PricedMessage& message : *sent) add_transfer(message.estimate.time, 1, messages_);
+    for (std::size_t u = 0; u < stage.units.size(); ++u)
+      add_transfer(priced.unit_gathers[u].estimate.time, micro_batches * (stays_gathered(stage, stage.units[u]) ? 1 : 2),
+                   messages_);
     for (const auto& norm : {priced.clip_norm, priced.tensor_norms})
-      if (norm) messages_.emplace_back(norm->time, 1);
+      if (norm) add_transfer(norm->time, 1, messages_);
     for (const auto& send : {priced.send_forward, priced.send_backward})
-      if (send) messages_.emplace_back(*send, micro_batches);
+      if (send) add_transfer(*send, micro_batches, messages_);
     for (const PricedExchange& exchange : priced.exchanges)
       for (const auto& transfer : {exchange.forward, exchange.backward})
-        if (transfer) exchanges_.emplace_back(transfer->time, micro_batches);
+        if (transfer) add_transfer(transfer->time, micro_batches, exchanges_);
     composition_ = priced.composition;
   }
 
   [[nodiscard]] Uncertainty result(Seconds exposed_communication, int ranks) const {
     // Hidden communication cannot make the step late by its own error; only the exposed share counts.
-    Seconds communication;
-    for (const auto& [message, times] : messages_) communication += message.time * static_cast<double>(times);
-    const double exposed = communication.value() > 0 ? exposed_communication / communication : 0.0;
-    const double compute = all_.total() * composition_.factor;
-    const double step_error = compute * composition_.relative_error;
-    double network_error = 0;
-    Accumulator shares = all_;
-    const auto add = [&](const Estimate& estimate, int times, double weight) {
-      for (int i = 0; i < times; ++i) shares.add("network", estimate);
-      network_error += estimate.time.value() * estimate.relative_error * weight * times;
-    };
-    for (const auto& [message, times] : messages_) add(message, times, exposed);
-    for (const auto& [exchange, times] : exchanges_) add(exchange, times, 1.0);
+    const double exposed = messages_.time > 0 ? exposed_communication.value() / messages_.time : 0.0;
+    const double compute = (kernels_[0] + kernels_[1] + kernels_[2]) * composition_.factor;
     Uncertainty result;
-    result.standard_deviation =
-        Seconds{std::sqrt(all_.variance() + step_error * step_error + network_error * network_error)};
+    for (std::size_t cause = 0; cause < errors_.size(); ++cause)
+      if (errors_[cause] > 0) result.error.shared.push_back({cause, Seconds{errors_[cause]}});
+    result.error.shared.push_back({composition_cause, Seconds{compute * composition_.relative_error}});
+    result.error.own = Seconds{messages_.error * exposed + exchanges_.error};
     result.slowest_rank = Seconds{compute * composition_.spread * expected_maximum(ranks)};
-    result.provenance = shares.shares();
+    result.provenance = shares();
     return result;
   }
 
  private:
-  Accumulator all_;
-  std::vector<std::pair<Estimate, int>> messages_, exchanges_;  // and how often
+  struct Transfers {
+    double time = 0, error = 0;
+  };
+
+  void add_transfer(const Estimate& estimate, int times, Transfers& kind) {
+    const double time = estimate.time.value() * times;
+    kind.time += time;
+    kind.error += time * estimate.relative_error;
+    transfers_[static_cast<std::size_t>(estimate.provenance)] += time;
+  }
+
+  [[nodiscard]] ProvenanceShares shares() const {
+    std::array<double, provenances> time;
+    double total = 0;
+    for (std::size_t i = 0; i < provenances; ++i) total += time[i] = kernels_[i] + transfers_[i];
+    if (total <= 0) return {};
+    return {time[0] / total, time[1] / total, time[2] / total};
+  }
+
+  std::array<double, composition_cause> errors_{};  // seconds, by cause
+  std::array<double, provenances> kernels_{}, transfers_{};  // seconds, by provenance
+  Transfers messages_, exchanges_;
   Composition composition_;
 };
 
@@ -120,7 +107,7 @@ Uncertainty uncertainty(const Plan& plan, const std::vector<PricedStage>& priced
     errors.add(plan.stages[s], priced[s]);
   Uncertainty result = errors.result(times.breakdown.communication_exposed, plan.mesh.size());
   const Seconds busy = times.total - times.breakdown.bubble;
-  if (busy.value() > 0) result.standard_deviation *= times.total / busy;
+  if (busy.value() > 0) result.error *= times.total / busy;
   return result;
 }
 

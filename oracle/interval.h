@@ -10,11 +10,12 @@
 #include "oracle/cost/price.h"
 #include "oracle/prediction.h"
 #include "oracle/simulate/step.h"
+#include "oracle/step_error.h"
 
 namespace sibyl {
 
 struct Uncertainty {
-  Seconds standard_deviation;  // of the step time
+  StepError error;             // of the step time
   Seconds slowest_rank;        // expected excess of the slowest rank over the mean
   ProvenanceShares provenance;
 };

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "oracle/bottleneck.h"
 #include "oracle/cost/framework.h"
-#include "oracle/cost/plan_for.h"
 #include "oracle/cost/price.h"
 #include "oracle/interval.h"
 #include "oracle/limits.h"
@@ -20,14 +21,12 @@
 namespace sibyl {
 namespace {
 
-constexpr double ninety_percent = 1.6449;  // standard deviations either side of the mean
-
 Result<void> check_devices(const Strategy& strategy, const Cluster& cluster) {
   if (strategy.devices() <= cluster.devices()) return {};
   return fail(ErrorCode::infeasible,
               fmt::format("{} needs {} devices, and {} has {}", parallel_text(strategy), strategy.devices(),
                           cluster.name, cluster.devices()),
-              "--parallel", fmt::format("at most data={}", cluster.devices() / strategy.devices_per_replica()));
+              "--parallel", fmt::format("at most data={}, or more nodes (--nodes)", cluster.devices() / strategy.devices_per_replica()));
 }
 
 Estimate sum(const Estimate& a, const Estimate& b) {
@@ -98,27 +97,68 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   }
 }
 
-// What the kinds of plans are told apart by: one stage, or several.
-struct Answer {
+// A plan and what its step comes to.
+struct Worked {
+  Plan plan;
+  std::vector<PricedStage> priced;
+  Slowdown slowdown;
+  std::optional<SimulatedPipeline> pipeline;  // where there are several stages
   SimulatedStep times;
-  Uncertainty sure;
-  MemoryBreakdown memory;
-  bool exhausted = false;  // memory, on any device
-  Bottleneck bottleneck;
-  std::size_t slowest = 0;  // coordinate of the pipeline
-  PipelineWaits waits;      // its
+  Seconds alone, reading;                // of a step with every sample at hand; of its samples from storage
+  std::vector<MemoryBreakdown> memory;   // by coordinate of the pipeline
+  bool exhausted = false;                // on any device
+  Evaluation evaluation;
 };
 
-Answer answer_for(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown, const Cluster& cluster) {
-  const Stage& stage = plan.stages.front();
-  Answer answer;
-  answer.times = simulate_step(stage, priced.front(), slowdown);
-  answer.sure = uncertainty(stage, priced.front(), answer.times.breakdown.communication_exposed, plan.mesh.size());
-  const Footprint used = footprint(stage, priced.front(), plan.strategy, cluster.kernels.device());
-  answer.memory = used.peak;
-  answer.exhausted = used.exhausted;
-  answer.bottleneck = find_bottleneck(stage, priced.front(), slowdown, answer.times);
-  return answer;
+void add_memory(Worked& worked, const Footprint& used) {
+  worked.memory.push_back(used.peak);
+  worked.exhausted = worked.exhausted || used.exhausted;
+  MemoryBreakdown& fullest = worked.evaluation.memory;
+  if (worked.memory.size() == 1 || used.peak.total > fullest.total) fullest = used.peak;
+}
+
+Uncertainty work_stage(Worked& worked, const Cluster& cluster) {
+  const Stage& stage = worked.plan.stages.front();
+  const PricedStage& priced = worked.priced.front();
+  worked.times = simulate_step(stage, priced, worked.slowdown);
+  add_memory(worked, footprint(stage, priced, worked.plan.strategy, cluster.kernels.device()));
+  return uncertainty(stage, priced, worked.times.breakdown.communication_exposed, worked.plan.mesh.size());
+}
+
+Uncertainty work_pipeline(Worked& worked, const Cluster& cluster) {
+  worked.pipeline = simulate_pipeline(worked.plan, worked.priced, worked.slowdown);
+  worked.times = worked.pipeline->step;
+  for (std::size_t c = 0; c < worked.plan.schedule.size(); ++c)
+    add_memory(worked, footprint(worked.plan, worked.priced, static_cast<int>(c), cluster.kernels.device()));
+  return uncertainty(worked.plan, worked.priced, worked.pipeline->slowest, worked.times);
+}
+
+Result<Worked> work(Plan plan, KernelPrices& kernels) {
+  const Cluster& cluster = kernels.cluster();
+  Worked worked;
+  worked.plan = std::move(plan);
+  const Strategy& strategy = worked.plan.strategy;
+  worked.priced = price(worked.plan, kernels);
+  worked.slowdown = slowdown_of(strategy, cluster);
+  Uncertainty sure = worked.plan.stages.size() == 1 ? work_stage(worked, cluster) : work_pipeline(worked, cluster);
+  SIBYL_TRY(worked.reading, reading_time(worked.plan, cluster));
+  worked.alone = worked.times.total + sure.slowest_rank;
+
+  Evaluation& result = worked.evaluation;
+  result.step_time = std::max(worked.alone, worked.reading);
+  result.error = worked.reading > worked.alone ? StepError{{}, worked.reading * reading_error} : std::move(sure.error);
+  const Seconds margin = standard_deviation(result.error) * ninety_percent;
+  result.interval_low = std::max(Seconds{}, result.step_time - margin);
+  result.interval_high = result.step_time + margin;
+  result.throughput = static_cast<double>(strategy.global_batch) / result.step_time.value();
+  result.memory_capacity = cluster.kernels.device().memory;
+  const bool known = result.memory_capacity.value() > 0;
+  result.fits = !worked.exhausted && !(known && result.memory.total > result.memory_capacity);
+  result.breakdown = worked.times.breakdown;
+  result.breakdown.io = result.step_time - worked.alone;
+  result.breakdown.io_total = worked.reading;
+  result.provenance = sure.provenance;
+  return worked;
 }
 
 StageCost stage_cost(const Graph& graph, const Plan& plan, const PricedStage& priced, std::size_t index,
@@ -137,69 +177,56 @@ StageCost stage_cost(const Graph& graph, const Plan& plan, const PricedStage& pr
   return cost;
 }
 
-Answer answer_for_pipeline(const Graph& graph, const Plan& plan, const std::vector<PricedStage>& priced,
-                           Slowdown slowdown, const Cluster& cluster, std::vector<StageCost>& stages) {
-  const SimulatedPipeline pipeline = simulate_pipeline(plan, priced, slowdown);
-  Answer answer;
-  answer.times = pipeline.step;
-  answer.sure = uncertainty(plan, priced, pipeline.slowest, pipeline.step);
-  std::vector<MemoryBreakdown> memory;
-  for (std::size_t c = 0; c < plan.schedule.size(); ++c) {
-    const Footprint used = footprint(plan, priced, static_cast<int>(c), cluster.kernels.device());
-    memory.push_back(used.peak);
-    answer.exhausted = answer.exhausted || used.exhausted;
-    if (memory.back().total > answer.memory.total) answer.memory = memory.back();
+std::vector<StageCost> stage_costs(const Graph& graph, const Worked& worked) {
+  std::vector<StageCost> costs;
+  for (std::size_t s = 0; worked.pipeline && s < worked.plan.stages.size(); ++s) {
+    costs.push_back(stage_cost(graph, worked.plan, worked.priced[s], s, worked.slowdown));
+    const std::size_t c = s % worked.plan.schedule.size();
+    costs.back().memory = worked.memory[c].total;
+    costs.back().bubble = worked.pipeline->coordinates[c].step.breakdown.bubble;
   }
-  answer.slowest = pipeline.slowest;
-  answer.waits = waits_of(plan, priced, slowdown, pipeline);
-  answer.bottleneck = find_bottleneck(plan, priced, slowdown, pipeline, answer.waits);
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    stages.push_back(stage_cost(graph, plan, priced[s], s, slowdown));
-    const std::size_t c = s % plan.schedule.size();
-    stages.back().memory = memory[c].total;
-    stages.back().bubble = pipeline.coordinates[c].step.breakdown.bubble;
-  }
-  return answer;
+  return costs;
+}
+
+// Where reading is what lasts longest, nothing else shortens the step.
+Bottleneck bottleneck_of(const Worked& worked, const PipelineWaits& waits) {
+  if (worked.reading > worked.alone)
+    return {"storage: reading samples", 1.0, 1.0 - std::max(worked.alone, worked.reading / 2) / worked.reading};
+  return worked.pipeline ? find_bottleneck(worked.plan, worked.priced, worked.slowdown, *worked.pipeline, waits)
+                         : find_bottleneck(worked.plan.stages.front(), worked.priced.front(), worked.slowdown, worked.times);
 }
 
 }  // namespace
 
-Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const Cluster& cluster) {
-  SIBYL_CHECK(check_devices(strategy, cluster));
-  SIBYL_TRY(const Plan plan, plan_for(graph, strategy, cluster));
-  const std::vector<PricedStage> priced = price(plan, cluster);
-  const Slowdown slowdown = slowdown_of(strategy, cluster);
-  Prediction prediction;
-  const Answer answer = plan.stages.size() == 1
-                            ? answer_for(plan, priced, slowdown, cluster)
-                            : answer_for_pipeline(graph, plan, priced, slowdown, cluster, prediction.stages);
-  if (!prediction.stages.empty()) prediction.schedule = schedule_text(strategy);
-  SIBYL_TRY(const Seconds reading, reading_time(plan, cluster));
+Result<Evaluation> Evaluator::evaluate(const Strategy& strategy) {
+  SIBYL_CHECK(check_devices(strategy, kernels_.cluster()));
+  SIBYL_TRY(Plan plan, planner_.plan(strategy));
+  SIBYL_TRY(Worked worked, work(std::move(plan), kernels_));
+  return std::move(worked.evaluation);
+}
 
-  const Uncertainty& sure = answer.sure;
-  const Seconds alone = answer.times.total + sure.slowest_rank;  // with every sample at hand
-  prediction.step_time = std::max(alone, reading);
-  const Seconds margin = (reading > alone ? reading * reading_error : sure.standard_deviation) * ninety_percent;
-  prediction.interval_low = std::max(Seconds{}, prediction.step_time - margin);
-  prediction.interval_high = prediction.step_time + margin;
-  prediction.throughput = static_cast<double>(strategy.global_batch) / prediction.step_time.value();
-  prediction.memory = answer.memory;
-  prediction.memory_capacity = cluster.kernels.device().memory;
-  const bool known = prediction.memory_capacity.value() > 0;
-  prediction.fits = !answer.exhausted && !(known && prediction.memory.total > prediction.memory_capacity);
-  prediction.breakdown = answer.times.breakdown;
-  prediction.breakdown.io = prediction.step_time - alone;
-  prediction.breakdown.io_total = reading;
-  // Where reading is what lasts longest, nothing else shortens the step.
-  prediction.bottleneck =
-      reading > alone ? Bottleneck{"storage: reading samples", 1.0, 1.0 - std::max(alone, reading / 2) / reading}
-                      : answer.bottleneck;
-  prediction.provenance = sure.provenance;
-  for (std::size_t s = 0; s < plan.stages.size(); ++s)
-    add_operation_costs(graph, plan.stages[s], priced[s], prediction.operations);
-  describe_plan(plan, priced, cluster, prediction);
-  prediction.limits = find_limits({graph, plan, priced, answer.slowest, answer.waits, prediction});
+Result<Prediction> Evaluator::predict(const Strategy& strategy) {
+  const Cluster& cluster = kernels_.cluster();
+  SIBYL_CHECK(check_devices(strategy, cluster));
+  SIBYL_TRY(Plan plan, planner_.plan(strategy));
+  SIBYL_TRY(const Worked worked, work(std::move(plan), kernels_));
+  Prediction prediction;
+  static_cast<Evaluation&>(prediction) = worked.evaluation;
+  prediction.stages = stage_costs(*graph_, worked);
+  if (worked.pipeline) prediction.schedule = schedule_text(strategy);
+  const PipelineWaits waits =
+      worked.pipeline ? waits_of(worked.plan, worked.priced, worked.slowdown, *worked.pipeline) : PipelineWaits{};
+  prediction.bottleneck = bottleneck_of(worked, waits);
+  for (std::size_t s = 0; s < worked.plan.stages.size(); ++s)
+    add_operation_costs(*graph_, worked.plan.stages[s], worked.priced[s], prediction.operations);
+  describe_plan(worked.plan, worked.priced, cluster, prediction);
+  const std::size_t slowest = worked.pipeline ? worked.pipeline->slowest : 0;
+  prediction.limits = find_limits({*graph_, worked.plan, worked.priced, slowest, waits, prediction});
   return prediction;
+}
+
+Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const Cluster& cluster) {
+  return Evaluator(graph, cluster).predict(strategy);
 }
 
 }  // namespace sibyl

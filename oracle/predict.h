@@ -10,12 +10,33 @@
 #include "base/result.h"
 #include "calibration/cluster.h"
 #include "models/graph.h"
+#include "oracle/cost/kernel_prices.h"
+#include "oracle/cost/plan_for.h"
 #include "oracle/prediction.h"
 #include "oracle/strategy.h"
 
 namespace sibyl {
 
 Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const Cluster& cluster);
+
+// The same for many strategies: what they have in common, programs and what kernels take, is worked out once. The answers are the same
+// as predict()'s. For one thread at a time; a thread of its own has one of its own.
+class Evaluator {
+ public:
+  // Both must outlive it.
+  Evaluator(const Graph& graph, const Cluster& cluster) : graph_(&graph), kernels_(cluster), planner_(graph, kernels_) {}
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+
+  Result<Evaluation> evaluate(const Strategy& strategy);
+  // Also what holds the step back, what each operation takes, what limits the plan.
+  Result<Prediction> predict(const Strategy& strategy);
+
+ private:
+  const Graph* graph_;
+  KernelPrices kernels_;
+  Planner planner_;
+};
 
 // One prediction per device count. weak: the batch per device stays; strong: the global batch stays.
 enum class Scaling { weak, strong };

@@ -9,6 +9,7 @@
 #include "base/estimate.h"
 #include "base/units.h"
 #include "oracle/plan/bytes_sent.h"
+#include "oracle/step_error.h"
 
 namespace sibyl {
 
@@ -66,16 +67,21 @@ struct StageCost {
   Seconds bubble;               // of its device in the step
 };
 
-struct Prediction {
+// What strategies are compared by.
+struct Evaluation {
   Seconds step_time;
   Seconds interval_low, interval_high;  // 90 % confidence
+  StepError error;                      // what the interval is made of
   double throughput = 0;                // samples per second, over all devices
   MemoryBreakdown memory;               // of the fullest device
   Bytes memory_capacity;
   bool fits = true;
   TimeBreakdown breakdown;
-  Bottleneck bottleneck;
   ProvenanceShares provenance;
+};
+
+struct Prediction : Evaluation {
+  Bottleneck bottleneck;
   std::vector<Limit> limits;
   std::int64_t bytes_sent = 0;  // by one rank in one step: of a pipeline the one that sends most
   BytesSent bytes_by_kind;

@@ -182,6 +182,8 @@ std::vector<at::Tensor> StageWorker::backward(const Turn& turn, std::vector<at::
   const bool closes = turn.kind != Turn::Kind::backward_input;
   const bool first = turn.micro_batch == 0, last = closes && ++closed_ == stage().micro_batches();
   if (emulated_) emulated_->begin_backward(turn.kind, first, last);
+  for (const auto& shards : shards_)
+    if (shards) shards->begin_backward();
   if (last) begin_exchange();
   if (spans_) spans_->begin_turn(turn);
   Pass& pass = passes_[turn.micro_batch];

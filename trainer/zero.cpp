@@ -127,15 +127,22 @@ class ShardedSync::Impl {
     }
   }
 
+  void begin_backward() {
+    for (Shard& shard : shards_) {
+      shard.over = false;
+      shard.arrived = 0;
+    }
+  }
+
   void before_backward(std::size_t step) {
     for (std::size_t n = units_.size(); n-- > 0;) {
       Shard& shard = shards_[units_[n]];
-      if (step < shard.unit->begin || step >= shard.unit->end || stays_gathered(stage_, *shard.unit)) continue;
+      if (step < shard.unit->begin || step >= shard.unit->end) continue;
       if (shard.over) continue;                              // another sync's parameters are read within the same steps
       if (shard.gathered && shard.gathering == 0) continue;  // entered before
       need(shard);
       for (std::size_t k = 1; k <= static_cast<std::size_t>(shard.unit->ahead) && k <= n; ++k)
-        gather(shards_[units_[n - k]]);
+        if (Shard& next = shards_[units_[n - k]]; !next.over) gather(next);
     }
   }
 
@@ -349,6 +356,7 @@ void ShardedSync::finish() { impl_->finish(); }
 void ShardedSync::record(Recorder* recorder) { impl_->record(recorder); }
 std::vector<ShardedSync::Part> ShardedSync::parts() const { return impl_->parts(); }
 void ShardedSync::gather_updated() { impl_->gather_updated(); }
+void ShardedSync::begin_backward() { impl_->begin_backward(); }
 void ShardedSync::before_forward(std::size_t step) { impl_->before_forward(step); }
 void ShardedSync::after_forward(std::size_t step) { impl_->after_forward(step); }
 void ShardedSync::before_backward(std::size_t step) { impl_->before_backward(step); }

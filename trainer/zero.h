@@ -44,7 +44,8 @@ class ShardedSync {
   [[nodiscard]] std::vector<Part> parts() const;
   void gather_updated();  // after the update
 
-  // Around a step of forward, and before one of backward or of what is computed again for it.
+  // Before a backward turn; around a step of forward, and before one of backward or of what is computed again for it.
+  void begin_backward();
   void before_forward(std::size_t step);
   void after_forward(std::size_t step);
   void before_backward(std::size_t step);

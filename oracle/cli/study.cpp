@@ -15,9 +15,17 @@ Option cluster_option() {
 
 Result<Cluster> read_cluster(const Arguments& arguments) {
   const auto name = arguments.text("--cluster");
-  if (name) return load_cluster(*name);
-  return fail(ErrorCode::usage, "--cluster is missing", {},
-              "`sibyl clusters` lists the shipped ones; `sibyl calibrate` measures yours");
+  if (!name)
+    return fail(ErrorCode::usage, "--cluster is missing", {},
+                "`sibyl clusters` lists the shipped ones; `sibyl calibrate` measures yours");
+  SIBYL_TRY(Cluster cluster, load_cluster(*name));
+  SIBYL_TRY(const auto nodes, arguments.integer("--nodes", 1, 1'000'000));
+  if (!nodes) return cluster;
+  return resized(cluster, static_cast<int>(*nodes), cluster.devices_per_node);
+}
+
+Option nodes_option() {
+  return {.name = "--nodes", .value = "N", .help = "so many nodes of the cluster's kind; as many as it has unless given"};
 }
 
 Option data_option() {
@@ -39,6 +47,7 @@ Option framework_option() {
 std::vector<Option> study_options() {
   return concatenated(
       {{cluster_option(),
+        nodes_option(),
         {.name = "--devices", .value = "N", .help = "how many devices; all of the cluster unless given"}},
        strategy_options(),
        {data_option(), framework_option()},

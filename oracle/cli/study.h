@@ -13,6 +13,7 @@
 namespace sibyl::cli {
 
 Option cluster_option();  // --cluster, which must be given
+Option nodes_option();    // --nodes, which changes how many there are
 Result<Cluster> read_cluster(const Arguments& arguments);
 
 Option data_option();  // --data-from

@@ -47,12 +47,13 @@ Result<SearchSpace> read_space(const Arguments& arguments, const Cluster& cluste
 }
 
 // All of `sibyl predict` but the strategy's own words. The batch is that of the step, whatever the devices.
-std::string command_for(const Arguments& arguments, std::int64_t batch) {
+std::string command_for(const Arguments& arguments, std::int64_t batch, const Cluster& cluster, const Cluster& room) {
   std::vector<Option> options =
       concatenated({{cluster_option()}, fixed_options(), {data_option(), framework_option()}, model_options()});
   std::erase_if(options, [](const Option& option) { return option.name == "--batch"; });
   std::string command = "sibyl predict " + arguments.operands().front();
   for (const std::string& word : given_words(arguments, options)) command += " " + word;
+  if (room.nodes != cluster.nodes) command += fmt::format(" --nodes={}", room.nodes);
   return command + fmt::format(" --batch={}", batch);
 }
 
@@ -72,7 +73,7 @@ Result<int> run(const Arguments& arguments) {
   outlive_interruption();
   options.cancelled = was_interrupted;
   SearchReport report{model_name(arguments.operands().front()), cluster.name, {}, {}};
-  report.command = command_for(arguments, space.fixed.global_batch);
+  report.command = command_for(arguments, space.fixed.global_batch, cluster, room);
   {
     Progress progress("searching", strategies(space).size());
     options.progress = [&](std::size_t done, std::size_t) { progress.report(done); };

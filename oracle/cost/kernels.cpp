@@ -90,6 +90,7 @@ class Collector {
   void add_gradient_work() {
     std::vector<int> uses(stage_.tensors.size(), 0);
     each_gradient([&](std::size_t, LocalTensorId tensor) { ++uses[tensor.index()]; });
+    const bool accumulates = stage_.micro_batches() > 1;
     std::vector<bool> seen(stage_.tensors.size(), false), exchanged(stage_.tensors.size(), false);
     for (const GradientSync& sync : stage_.gradients)
       for (const Bucket& bucket : sync.buckets)
@@ -100,7 +101,7 @@ class Collector {
         if (seen[id.index()]) result_.steps[step].sums.push_back(index_of(addition(tensor)));
         seen[id.index()] = true;
         if (tensor.kind != TensorKind::parameter || --uses[id.index()] > 0) return;
-        if (stage_.micro_batches() > 1) result_.steps[step].parameter_sums.push_back(index_of(addition(tensor)));
+        if (accumulates) result_.steps[step].parameter_sums.push_back(index_of(addition(tensor)));
         if (!exchanged[id.index()]) return;
         result_.steps[step].bucket_copies.push_back(index_of(copy(tensor)));
         if (!sharded_[id.index()]) result_.copies_back.push_back(index_of(copy(tensor)));

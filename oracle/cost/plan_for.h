@@ -1,12 +1,34 @@
-// The plan of a strategy on one cluster: what is left open (where a pipeline is cut) is decided by what it costs there.
+// A plan whose stages, if it has several, are cut by what their operations cost on this cluster, and by its memory.
 #pragma once
 
-#include "base/result.h"
-#include "calibration/cluster.h"
+#include <list>
+
+#include "oracle/cost/kernel_prices.h"
 #include "oracle/plan/plan.h"
 
 namespace sibyl {
 
 Result<Plan> plan_for(const Graph& graph, const Strategy& strategy, const Cluster& cluster);
+
+// The same for many strategies of one model: the programs that some of them have in common are made once, and the last ones kept.
+// Not for several threads at once.
+class Planner {
+ public:
+  // All must outlive it.
+  Planner(const Graph& graph, KernelPrices& kernels) : graph_(&graph), kernels_(&kernels) {}
+
+  Result<Plan> plan(const Strategy& strategy);
+
+ private:
+  struct Known {
+    Strategy strategy;  // the first that had it
+    Result<Stage> program;
+  };
+  const Result<Stage>& program_of(const Strategy& strategy);  // good until the next call
+
+  const Graph* graph_;
+  KernelPrices* kernels_;
+  std::list<Known> programs_;  // the last used first
+};
 
 }  // namespace sibyl

@@ -2,21 +2,12 @@
 
 #include <algorithm>
 
-#include "oracle/cost/conversions.h"
 #include "oracle/cost/framework.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/zero.h"
 
 namespace sibyl {
 namespace {
-
-Bound bound_of(const KernelKey& key, const Device& device) {
-  const Work work = work_of(key, device.backend);
-  const auto peak = device.peak.find(key.signature.dtype);
-  if (peak == device.peak.end() || device.memory_bandwidth.value() <= 0) return Bound::compute;
-  return work.flops / peak->second > (work.read + work.written) / device.memory_bandwidth ? Bound::compute
-                                                                                          : Bound::memory;
-}
 
 // The step whose backward is the last to give a parameter its gradient: the first that uses it.
 std::vector<std::size_t> completing_steps(const Stage& stage) {
@@ -195,13 +186,14 @@ void price_links(const Plan& plan, const Stage& stage, const Cluster& cluster, P
 
 }  // namespace
 
-PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster) {
+PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels) {
+  const Cluster& cluster = kernels.cluster();
   const Device& device = cluster.kernels.device();
   PricedStage priced;
   priced.kernels = kernels_of(stage, device.backend);
   priced.prices.reserve(priced.kernels.keys.size());
   for (const KernelKey& key : priced.kernels.keys)
-    priced.prices.push_back({estimate(cluster.kernels, key, plan.strategy), bound_of(key, device)});
+    priced.prices.push_back(kernels.of(key, plan.strategy));
   priced.dispatch = device.dispatch;
   priced.composition = cluster.composition;
   priced.overhead = cluster.step_overhead_per_operation * cluster.composition.factor;
@@ -214,10 +206,20 @@ PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster) 
   return priced;
 }
 
-std::vector<PricedStage> price(const Plan& plan, const Cluster& cluster) {
+std::vector<PricedStage> price(const Plan& plan, KernelPrices& kernels) {
   std::vector<PricedStage> priced;
-  for (const Stage& stage : plan.stages) priced.push_back(price(plan, stage, cluster));
+  for (const Stage& stage : plan.stages) priced.push_back(price(plan, stage, kernels));
   return priced;
+}
+
+PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster) {
+  KernelPrices kernels(cluster);
+  return price(plan, stage, kernels);
+}
+
+std::vector<PricedStage> price(const Plan& plan, const Cluster& cluster) {
+  KernelPrices kernels(cluster);
+  return price(plan, kernels);
 }
 
 }  // namespace sibyl

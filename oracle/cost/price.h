@@ -7,18 +7,11 @@
 #include <vector>
 
 #include "calibration/cluster.h"
+#include "oracle/cost/kernel_prices.h"
 #include "oracle/cost/kernels.h"
 #include "oracle/plan/plan.h"
 
 namespace sibyl {
-
-// What a kernel is bound by on this device, by its roofline.
-enum class Bound { compute, memory };
-
-struct PricedKernel {
-  KernelEstimate estimate;
-  Bound bound = Bound::compute;
-};
 
 struct PricedMessage {
   CollectiveEstimate estimate;
@@ -57,7 +50,10 @@ struct PricedStage {
 };
 
 PricedExchange price_exchange(const Mesh& mesh, const Stage& stage, const Exchange& exchange, const Cluster& cluster);
+PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels);
+std::vector<PricedStage> price(const Plan& plan, KernelPrices& kernels);  // of each stage
+// Where nothing else is to be priced.
 PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster);
-std::vector<PricedStage> price(const Plan& plan, const Cluster& cluster);  // of each stage
+std::vector<PricedStage> price(const Plan& plan, const Cluster& cluster);
 
 }  // namespace sibyl

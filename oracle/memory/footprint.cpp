@@ -5,6 +5,7 @@
 
 #include "oracle/memory/step_walk.h"
 #include "oracle/plan/pipeline/arrivals.h"
+#include "oracle/plan/pipeline/schedules.h"
 
 namespace sibyl {
 namespace {
@@ -12,8 +13,8 @@ namespace {
 // Room for what neighbours will send: from when it is asked for to the turn that takes it, whose own it then is.
 class Mailbox {
  public:
-  Mailbox(const Plan& plan, int coordinate, Pass pass, Ledger& ledger)
-      : plan_(plan), pass_(pass), ledger_(ledger), arrivals_(plan, coordinate, pass) {
+  Mailbox(const Plan& plan, const Turns& turns, int coordinate, Pass pass, Ledger& ledger)
+      : plan_(plan), pass_(pass), ledger_(ledger), arrivals_(plan.stages, turns, coordinate, pass) {
     take(arrivals_.begin());
   }
 
@@ -55,26 +56,56 @@ Ledger ledger_of(const Device& device) {
   return {512, device.framework_base, CachingAllocator(capacity)};
 }
 
+// Once the turns of a schedule come again, so does what is live after them: more micro-batches than these show nothing new.
+int enough_micro_batches(const Strategy& strategy) {
+  constexpr int settled = 4;  // rounds, for an allocator that keeps what it is given back
+  const int all = static_cast<int>(strategy.accumulation), coordinates = strategy.pipeline;
+  if (strategy.stages() == 1) return std::min(all, settled);
+  switch (strategy.schedule) {
+    case PipelineSchedule::gpipe: return all;  // all are on their way at once
+    case PipelineSchedule::one_forward_one_backward: return std::min(all, coordinates + settled);
+    case PipelineSchedule::interleaved: return std::min(all, settled * coordinates);
+    case PipelineSchedule::zero_bubble: return std::min(all, 2 * coordinates + settled);
+  }
+  return all;
+}
+
+int backward_turns(const std::vector<Turn>& turns, int stage) {
+  return static_cast<int>(std::ranges::count_if(
+      turns, [&](const Turn& turn) { return turn.stage == stage && turn.kind != Turn::Kind::forward; }));
+}
+
 }  // namespace
 
-Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device) {
+Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
+                    MicroBatches which) {
+  const int all = stage.micro_batches(), walked = which == MicroBatches::all ? all : enough_micro_batches(strategy);
+  // One after the other, all alike.
+  const std::size_t turns = stage.schedule.size() * static_cast<std::size_t>(walked) / static_cast<std::size_t>(all);
   Ledger ledger = ledger_of(device);
-  StepWalk walk(stage, priced, strategy, device, ledger);
+  StepWalk walk(stage, priced, strategy, device, ledger, static_cast<int>(turns) - walked);
   walk.take_static();
-  for (const Turn& turn : stage.schedule) walk.take(turn);
+  for (std::size_t t = 0; t < turns; ++t) walk.take(stage.schedule[t]);
   walk.update();
   return ledger.result();
 }
 
-Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device) {
+Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device,
+                    MicroBatches which) {
+  const Strategy& strategy = plan.strategy;
+  const int walked = enough_micro_batches(strategy);
+  const bool all = which == MicroBatches::all || walked == strategy.accumulation;
+  const Turns turns = all ? plan.schedule
+                          : make_schedule(strategy.schedule, {strategy.pipeline, strategy.chunks, walked}).value();
+  const std::vector<Turn>& own = turns[static_cast<std::size_t>(coordinate)];
   Ledger ledger = ledger_of(device);
-  const std::size_t coordinates = plan.schedule.size();
+  const std::size_t coordinates = turns.size();
   std::vector<StepWalk> walks;  // of each of its stages
   for (auto s = static_cast<std::size_t>(coordinate); s < plan.stages.size(); s += coordinates)
-    walks.emplace_back(plan.stages[s], priced[s], plan.strategy, device, ledger);
+    walks.emplace_back(plan.stages[s], priced[s], strategy, device, ledger, backward_turns(own, static_cast<int>(s)));
   for (StepWalk& walk : walks) walk.take_static();
-  Mailbox forward(plan, coordinate, Pass::forward, ledger), backward(plan, coordinate, Pass::backward, ledger);
-  for (const Turn& turn : plan.schedule[static_cast<std::size_t>(coordinate)]) {
+  Mailbox forward(plan, turns, coordinate, Pass::forward, ledger), backward(plan, turns, coordinate, Pass::backward, ledger);
+  for (const Turn& turn : own) {
     forward.open(turn);
     backward.open(turn);
     walks[static_cast<std::size_t>(turn.stage) / coordinates].take(turn);

@@ -23,11 +23,17 @@ struct Footprint {
   bool exhausted = false;  // the allocator asked for more than the device has: it would have stopped there
 };
 
-Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device);
+// Which of a step's micro-batches are walked: all, or as many as show the same. What a caching allocator keeps may still grow by
+// a segment in those left out, once in thousands of strategies.
+enum class MicroBatches { all, enough };
+
+Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
+                    MicroBatches which = MicroBatches::enough);
 
 // Of a pipeline's coordinate, whose stages take turns. Between a stage's passes over a micro-batch autograd keeps what
 // each needs, and the rank what it received (its gradient is collected there) and what it sent (backward begins there);
 // inputs come anew with each micro-batch. `priced` is parallel to plan.stages.
-Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device);
+Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device,
+                    MicroBatches which = MicroBatches::enough);
 
 }  // namespace sibyl

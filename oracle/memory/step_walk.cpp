@@ -29,7 +29,7 @@ std::vector<bool> regathered(const Stage& stage, const Strategy& strategy) {
 }  // namespace
 
 StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
-                   Ledger& ledger)
+                   Ledger& ledger, int backward_turns)
     : stage_(stage),
       priced_(priced),
       strategy_(strategy),
@@ -42,7 +42,8 @@ StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy
       later_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>(stage.steps.size(), 0)),
       linked_(!stage.receives.empty() || !stage.sends.empty()),
       sharded_(sharded_parameters(stage)),
-      gathered_(stage.units.size(), false) {
+      gathered_(stage.units.size(), false),
+      backward_turns_(backward_turns) {
   for (const Step& step : stage.steps) {
     const auto* compute = std::get_if<Compute>(&step);
     rules_.push_back(compute ? training_rule(signature(stage, *compute), compute->gradients, device.backend)
@@ -61,7 +62,7 @@ void StepWalk::take(const Turn& turn) {
   if (turn.kind == Turn::Kind::forward)
     forward();
   else
-    backward(turn.kind, ++backwards_ == backward_turns());
+    backward(turn.kind, ++backwards_ == backward_turns_);
 }
 
 // Gradients are dropped after the update, so its peak is what is live now and one kernel's workspace.
@@ -80,10 +81,6 @@ StepWalk::Held& StepWalk::held() {
     result.segments.resize(stage_.recomputed.size());
   }
   return result;
-}
-
-int StepWalk::backward_turns() const {
-  return static_cast<int>(stage_.schedule.size()) - stage_.micro_batches();
 }
 
 double StepWalk::bytes_of(LocalTensorId id) const {
@@ -230,6 +227,7 @@ void StepWalk::replay(std::size_t segment) {
   for (std::size_t i = range.begin; i < range.end; ++i)
     for (const LocalTensorId in : inputs_of(stage_.steps[i]))
       if (in.valid()) ++uses[in.index()];
+  const std::vector<std::size_t> current = storage_of_;
   for (std::size_t n = 0; n < inputs.size(); ++n) {
     storage_of_[inputs[n].index()] = held().segments[segment][n];
     hold(held().segments[segment][n]);  // for the program, which releases it after the last consumer
@@ -241,6 +239,9 @@ void StepWalk::replay(std::size_t segment) {
   }
   for (std::size_t i = range.begin; i < range.end; ++i) run(i, uses, true);
   for (const LocalTensorId out : outputs) held().segments[segment].push_back(storage_of_[out.index()]);
+  // The program has the next micro-batch's inputs by now, which it lets go of when those after them come.
+  for (const LocalTensorId in : inputs)
+    if (stage_[in].kind == TensorKind::input) storage_of_[in.index()] = current[in.index()];
 }
 
 void StepWalk::end_segment(std::size_t segment) {

@@ -15,7 +15,9 @@ namespace sibyl {
 
 class StepWalk {
  public:
-  StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device, Ledger& ledger);
+  // Over so many backward turns, of which the last one's gradients are exchanged.
+  StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device, Ledger& ledger,
+           int backward_turns);
 
   void take_static();           // what is there before the step and stays, this step's batch with it
   void take(const Turn& turn);  // each turn, in the order of the schedule
@@ -29,7 +31,6 @@ class StepWalk {
     std::vector<std::size_t> own;
   };
   Held& held();
-  [[nodiscard]] int backward_turns() const;
   [[nodiscard]] double bytes_of(LocalTensorId id) const;
   std::size_t allocate(double bytes, MemoryKind kind) { return storages_.allocate(bytes, kind); }
   void hold(std::size_t storage) { storages_.hold(storage); }
@@ -93,7 +94,8 @@ class StepWalk {
   bool linked_;                                        // one of several stages
   std::vector<bool> sharded_;                          // by tensor: a parameter of which ranks hold parts
   std::vector<bool> gathered_;                         // by unit
-  int micro_batch_ = 0, backwards_ = 0;                // the one at hand; backward turns taken
+  int micro_batch_ = 0;                                // the one at hand
+  int backward_turns_, backwards_ = 0;                 // in all; taken
 };
 
 }  // namespace sibyl

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "oracle/plan/buckets.h"
 #include "oracle/plan/framework.h"
@@ -17,9 +19,8 @@
 #include "oracle/plan/zero.h"
 
 namespace sibyl {
-namespace {
 
-Result<void> check(const Graph& graph, const Strategy& strategy) {
+Result<void> check_strategy(const Graph& graph, const Strategy& strategy) {
   if (!graph.loss.valid()) return fail("the model has no loss to train", graph.name, "import it with a loss");
   SIBYL_CHECK(check_framework(strategy));
   if (strategy.data < 1 || strategy.global_batch < 1 || strategy.accumulation < 1)
@@ -38,6 +39,8 @@ Result<void> check(const Graph& graph, const Strategy& strategy) {
                   strategy.accumulation > 1 ? fmt::format(" of {} micro-batches", strategy.accumulation) : ""),
       "--batch", fmt::format("the nearest batch that can: {}", nearest));
 }
+
+namespace {
 
 void add_updates(Stage& stage, const Strategy& strategy) {
   for (std::size_t i = 0; i < stage.tensors.size(); ++i) {
@@ -71,20 +74,50 @@ void add_state(Stage& stage, const Strategy& strategy, const std::map<LocalTenso
   stage.recomputed = recomputed_segments(stage, strategy.recompute);
 }
 
-Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCosts& costs) {
-  SIBYL_CHECK(check(graph, strategy));
-  Plan plan;
-  plan.strategy = strategy;
-  plan.mesh = mesh_of(strategy);
-  plan.micro_batch = strategy.global_batch / strategy.data / strategy.accumulation;
-  Stage stage = whole_program(graph, plan.micro_batch);
-  if (strategy.batch_norm == BatchNorm::synchronised && shares_samples(strategy))
-    stage = with_synchronised_norms(stage, strategy);
+namespace {
+
+std::int64_t micro_batch_of(const Strategy& strategy) {
+  return strategy.global_batch / strategy.data / strategy.accumulation;
+}
+
+bool synchronises(const Strategy& strategy) {
+  return strategy.batch_norm == BatchNorm::synchronised && shares_samples(strategy);
+}
+
+}  // namespace
+
+// What make_program reads of a strategy.
+bool same_program(const Strategy& a, const Strategy& b) {
+  const auto core = [](const Strategy& s) {
+    return std::tuple(micro_batch_of(s), s.tensor, s.filter, s.channel, s.depth, s.height, s.width, s.sequence, s.precision,
+                      has_half_weights(s), s.fused_norms, synchronises(s), synchronises(s) ? s.data : 1);
+  };
+  return core(a) == core(b);
+}
+
+Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {
+  SIBYL_CHECK(check_strategy(graph, strategy));
+  Stage stage = whole_program(graph, micro_batch_of(strategy));
+  if (synchronises(strategy)) stage = with_synchronised_norms(stage, strategy);
   for (const Policy& policy : policies(strategy)) {
     SIBYL_TRY(stage, shard(stage, policy, strategy.degree(policy.axis)));
   }
   stage = with_precision(stage, strategy.precision, has_half_weights(strategy));
   if (strategy.fused_norms) stage = with_fused_norms(stage);
+  return stage;
+}
+
+Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCosts& costs) {
+  SIBYL_TRY(Stage program, make_program(graph, strategy));
+  return make_plan(graph, strategy, std::move(program), costs);
+}
+
+Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, Stage stage, const CutCosts& costs) {
+  SIBYL_CHECK(check_strategy(graph, strategy));
+  Plan plan;
+  plan.strategy = strategy;
+  plan.mesh = mesh_of(strategy);
+  plan.micro_batch = micro_batch_of(strategy);
   if (strategy.stages() > 1) {
     SIBYL_CHECK(add_stages(graph, stage, costs, plan));
     return plan;

@@ -210,8 +210,16 @@ struct CutCosts {
   Bytes memory = {};
 };
 
+// What can be said before anything is planned: the batch can be divided so, and the framework trains so.
+Result<void> check_strategy(const Graph& graph, const Strategy& strategy);
 // Fails with code infeasible (and the nearest feasible setting as hint) where the model cannot be split so.
 Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCosts& costs = {});
+
+// The same in two steps. The first is what every rank of a replica runs on a micro-batch before it is cut into stages: the
+// most work, and strategies have it in common that differ only in what same_program() does not look at.
+Result<Stage> make_program(const Graph& graph, const Strategy& strategy);
+Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, Stage program, const CutCosts& costs = {});
+bool same_program(const Strategy& a, const Strategy& b);
 
 // The operations that begin the stages after the first, as --stages takes them.
 std::vector<std::string> stage_starts(const Graph& graph, const Plan& plan);

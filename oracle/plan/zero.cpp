@@ -113,7 +113,8 @@ bool has_unit(const Stage& stage, std::size_t sync, std::size_t bucket) {
 }
 
 bool stays_gathered(const Stage& stage, const ParameterUnit& unit) {
-  return unit.begin == 0 && unit.end == stage.steps.size();
+  const bool linked = !stage.receives.empty() || !stage.sends.empty();
+  return !linked && unit.begin == 0 && unit.end == stage.steps.size();
 }
 
 std::vector<Piece> pieces(const Stage& stage, const Bucket& bucket, std::int64_t begin, std::int64_t end) {

@@ -26,7 +26,7 @@ void shard_state(Stage& stage, const Strategy& strategy);
 // By tensor: whether it is a parameter whose sync is sharded.
 std::vector<bool> sharded_parameters(const Stage& stage);
 bool has_unit(const Stage& stage, std::size_t sync, std::size_t bucket);
-// The unit spans all steps: what was gathered for forward serves backward, too.
+// The unit spans all steps: what was gathered for forward serves backward, too. Not in a pipeline, where other passes come between.
 bool stays_gathered(const Stage& stage, const ParameterUnit& unit);
 
 // What elements [begin, end) of a bucket are of its parameters.

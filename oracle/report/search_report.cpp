@@ -117,7 +117,7 @@ std::string to_text(const SearchReport& report, TextStyle style) {
   text += fmt::format("\n{}  {} ± {}, {}\n", paint.heading("Recommended"), to_string(r.recommended.step_time),
                       to_string(half_interval(r.recommended)), words_of(r.recommended));
   if (r.equal > 1)
-    text += fmt::format("  the simplest of {} whose intervals overlap that of the fastest: which of them is faster is not known\n",
+    text += fmt::format("  the simplest of {} that are as fast, as far as is known: they differ by less than what their difference is unsure by\n",
                         grouped(static_cast<std::int64_t>(r.equal)));
   text += fmt::format("  {} {}\n", report.command, strategy_words(r.recommended.strategy));
   text += "\n" + paint.heading("Fastest") + "\n" + indented(aligned_text(table_of(r.best, fastest)));

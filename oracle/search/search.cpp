@@ -7,8 +7,10 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "oracle/memory/state.h"
 #include "oracle/plan/precision.h"
@@ -37,6 +39,39 @@ Bytes least_state(const Graph& graph, const Strategy& s) {
 
 constexpr std::string_view too_large = "weights, gradients and optimizer state alone are more than a device holds";
 
+// Calls visit(evaluator, i) for every i below `count`, on all processors: each has an evaluator of its own, and whoever is free takes the
+// next. Goes on until `cancelled`; `report` is told how many are done, by the calling thread.
+class Processors {
+ public:
+  Processors(const Graph& graph, const Cluster& cluster, unsigned threads)
+      : graph_(graph), cluster_(cluster), threads_(threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency())) {}
+
+  void each(std::size_t count, const std::function<void(Evaluator&, std::size_t)>& visit,
+            const std::function<bool()>& cancelled = {}, const std::function<void(std::size_t)>& report = {}) const {
+    std::atomic<std::size_t> next{0}, done{0};
+    const auto work = [&](bool reports) {
+      Evaluator evaluator(graph_, cluster_);
+      while (!(cancelled && cancelled())) {
+        const std::size_t i = next++;
+        if (i >= count) return;
+        visit(evaluator, i);
+        const std::size_t so_far = ++done;
+        if (reports && report) report(so_far);
+      }
+    };
+    std::vector<std::thread> helpers;
+    for (unsigned t = 1; t < threads_ && t < count; ++t) helpers.emplace_back(work, false);
+    work(true);
+    for (std::thread& helper : helpers) helper.join();
+    if (report) report(done);
+  }
+
+ private:
+  const Graph& graph_;
+  const Cluster& cluster_;
+  unsigned threads_;
+};
+
 class Searcher {
  public:
   Searcher(const Graph& graph, const Cluster& cluster, const SearchOptions& options)
@@ -47,36 +82,26 @@ class Searcher {
 
   std::vector<Outcome> run(const std::vector<Strategy>& all) {
     std::vector<Outcome> outcomes(all.size());
-    std::atomic<std::size_t> next{0}, done{0};
-    const auto work = [&](bool reports) {
-      while (!(options_.cancelled && options_.cancelled())) {
-        const std::size_t i = next++;
-        if (i >= all.size()) return;
-        outcomes[i] = outcome_of(all[i]);
-        const std::size_t count = ++done;
-        if (reports && options_.progress) options_.progress(count, all.size());
-      }
-    };
-    const unsigned threads = options_.threads > 0 ? options_.threads : std::max(1U, std::thread::hardware_concurrency());
-    std::vector<std::thread> helpers;
-    for (unsigned t = 1; t < threads; ++t) helpers.emplace_back(work, false);
-    work(true);
-    for (std::thread& helper : helpers) helper.join();
-    if (options_.progress) options_.progress(done, all.size());
+    Processors(graph_, cluster_, options_.threads)
+        .each(
+            all.size(), [&](Evaluator& evaluator, std::size_t i) { outcomes[i] = outcome_of(all[i], evaluator); },
+            options_.cancelled, [&](std::size_t done) {
+              if (options_.progress) options_.progress(done, all.size());
+            });
     return outcomes;
   }
 
  private:
   [[nodiscard]] bool known() const { return memory_.value() > 0; }
 
-  [[nodiscard]] Outcome outcome_of(const Strategy& strategy) const {
+  [[nodiscard]] Outcome outcome_of(const Strategy& strategy, Evaluator& evaluator) const {
     Outcome outcome;
     outcome.tried = true;
     if (known() && least_state(graph_, strategy) > memory_) {
       outcome.why_not = too_large;
       return outcome;
     }
-    const Result<Prediction> p = predict(graph_, strategy, cluster_);
+    const Result<Evaluation> p = evaluator.evaluate(strategy);
     if (!p) {
       outcome.why_not = p.error().message;
       return outcome;
@@ -84,7 +109,7 @@ class Searcher {
     const Bytes needed = p->memory.needed();
     outcome.fits = p->fits && !(known() && needed > memory_);
     outcome.candidate = Candidate{strategy, p->step_time,  p->interval_low, p->interval_high, p->throughput,
-                                  needed,   p->breakdown, p->bottleneck,   false};
+                                  needed,   p->breakdown, p->error,        {},               false};
     return outcome;
   }
 
@@ -137,6 +162,26 @@ std::vector<Candidate> front_of(const std::vector<Candidate>& fitting) {
   return front;
 }
 
+bool equally_fast(const Candidate& candidate, const Candidate& fastest) {
+  return candidate.step_time - fastest.step_time <=
+         deviation_of_difference(candidate.error, fastest.error) * ninety_percent;
+}
+
+// Of what is given back alone: it takes as long as pricing a strategy several times.
+void add_bottlenecks(const Processors& processors, SearchResult& result) {
+  std::map<std::pair<int, std::string>, std::vector<Candidate*>> alike;  // by strategy
+  const auto add = [&](Candidate& c) { alike[{c.strategy.devices(), strategy_words(c.strategy)}].push_back(&c); };
+  std::ranges::for_each(result.best, add);
+  std::ranges::for_each(result.front, add);
+  add(result.recommended);
+  std::vector<std::vector<Candidate*>> all;
+  for (auto& [strategy, candidates] : alike) all.push_back(std::move(candidates));
+  processors.each(all.size(), [&](Evaluator& evaluator, std::size_t i) {
+    const Bottleneck bottleneck = evaluator.predict(all[i].front()->strategy)->bottleneck;
+    for (Candidate* candidate : all[i]) candidate->bottleneck = bottleneck;
+  });
+}
+
 }  // namespace
 
 Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const Cluster& cluster,
@@ -165,7 +210,7 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
 
   std::ranges::stable_sort(fitting, faster);
   fitting.erase(std::unique(fitting.begin(), fitting.end(), alike), fitting.end());
-  for (Candidate& candidate : fitting) candidate.equal = candidate.interval_low <= fitting.front().interval_high;
+  for (Candidate& candidate : fitting) candidate.equal = equally_fast(candidate, fitting.front());
   const auto equals = [](const Candidate& candidate) { return candidate.equal; };
   result.equal = static_cast<std::size_t>(std::ranges::count_if(fitting, equals));
   result.recommended = fitting.front();
@@ -174,6 +219,7 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
   result.front = front_of(fitting);
   fitting.resize(std::min(fitting.size(), options.keep));
   result.best = std::move(fitting);
+  add_bottlenecks(Processors(graph, cluster, options.threads), result);
   return result;
 }
 

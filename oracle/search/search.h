@@ -4,8 +4,9 @@
 // than a device holds is left out before it is planned. The answer depends on the arguments alone, not on threads, unless it
 // is cancelled: then it is that of what was tried by then.
 //
-// Strategies whose 90 % intervals overlap that of the fastest are named equal to it: nothing that was measured tells which of them is faster.
-// The simplest of them, and of those that are as simple the fastest, is recommended.
+// Strategies that are slower than the fastest by less than the 90 % interval of the difference are named equal to it: nothing that was
+// measured tells which of them is faster. What both are wrong about alike, the kernels that they share above all, does not count
+// (step_error.h). The simplest of them, and of those that are as simple the fastest, is recommended.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +28,9 @@ struct Candidate {
   double throughput = 0;                           // samples per second
   Bytes memory;                                    // of the fullest device, as what it must hold
   TimeBreakdown breakdown;
-  Bottleneck bottleneck;
-  bool equal = false;  // to the fastest, as far as is known
+  StepError error;
+  Bottleneck bottleneck;  // of those that a search gives back
+  bool equal = false;     // to the fastest, as far as is known
 };
 
 // Strategies that were not predicted, by reason.
@@ -45,7 +47,7 @@ struct SearchResult {
   std::size_t fitting = 0;    // that can be run
   std::size_t too_large = 0;  // that memory does not hold
   // Of those that come out the same, in time, memory and devices, the simplest stands for all from here on.
-  std::size_t equal = 0;         // fitting ones whose interval overlaps the fastest's, itself among them
+  std::size_t equal = 0;         // fitting ones that are not known to be slower than the fastest, itself among them
   std::vector<Candidate> best;   // fitting ones, fastest first; at most as many as asked for
   Candidate recommended;         // where `best` is not empty
   // Nothing else is as fast with as little memory (but for what is negligible) on as few devices; ascending in time.

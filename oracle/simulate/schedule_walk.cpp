@@ -33,6 +33,7 @@ StageTimes stage_times(const Stage& stage, const PricedStage& priced, const Reli
   if (priced.send_forward) times.send_forward = priced.send_forward->time * relief.network;
   if (priced.send_backward) times.send_backward = priced.send_backward->time * relief.network;
   times.tail = tail_times(stage, priced, relief);
+  for (const PricedMessage& gather : priced.unit_gathers) times.gathers += gather.estimate.time.time * relief.network;
   for (const PricedMessage& message : priced.messages) {
     const Seconds duration = message.estimate.time.time * relief.network;
     times.messages += duration;
@@ -123,7 +124,7 @@ class ScheduleWalk {
     (turn.kind == Kind::forward ? parts.forward : parts.backward) += times.total - times.exchanged - times.host;
     parts.host += times.host;
     parts.communication_exposed += times.exchanged;
-    parts.communication_total += times.exchanged;
+    parts.communication_total += times.exchanged - times.gathered + stages_[stage].gathers;
     if (times.messages.value() > 0) own.messages_end = std::max(own.messages_end, start + times.messages);
     free_[c] = end;
     own.turns.push_back({turn, place, {start, end}, send(turn, end, parts)});

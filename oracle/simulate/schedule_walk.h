@@ -22,6 +22,7 @@ struct StageTimes {
   };
   std::vector<Tied> tied;
   Seconds messages;  // in all
+  Seconds gathers;   // of parameters, in one turn
 
   [[nodiscard]] const TurnTimes& turn(Turn::Kind kind, Place place = {}) const { return turns[slot(kind, place)]; }
   [[nodiscard]] static std::size_t slot(Turn::Kind kind, Place place);

@@ -280,7 +280,7 @@ std::optional<Ends> closed_ends(const Program& program, Slowdown slowdown) {
 }
 
 TurnTimes turn_times(const Program& program, const StreamsResult& run) {
-  return {run.compute_end, program.exchanged + run.message_wait, run.host_wait, run.message_end};
+  return {run.compute_end, program.exchanged + run.message_wait, run.host_wait, run.message_end, run.message_wait};
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ struct TurnTimes {
   Seconds exchanged;  // of which: waited for between operations
   Seconds host;       // of which: waited for launches
   Seconds messages;   // when the last message that it hands to the network has ended; 0 without any
+  Seconds gathered = {};  // of `exchanged`: waited for parameters to be gathered
 };
 // A stage's first backward turn writes parameters' gradients, later ones add to them, and the last one exchanges them.
 struct Place {

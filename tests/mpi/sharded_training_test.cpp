@@ -363,10 +363,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gpt2", "data=2,pipeline=2", 2, one_f_one_b}, Case{"gpt2", "data=2,pipeline=2", 2, zero_bubble},
         Case{"cnn", "data=2,pipeline=2", 2, gpipe}, Case{"cnn", "data=2,pipeline=2", 2, interleaved, 2},
         Case{"gpt2", "data=2,pipeline=2", 2, one_f_one_b, 1, 1},
-        Case{"gpt2", "data=2,pipeline=2", 2, zero_bubble, 1, 1}, Case{"gpt2", "tensor=2,pipeline=2", 4, one_f_one_b},
+        Case{"gpt2", "data=2,pipeline=2", 2, zero_bubble, 1, 1}, Case{"gpt2", "data=2,pipeline=2", 4, one_f_one_b, 1, 2},
+        Case{"gpt2", "data=2,pipeline=2", 4, one_f_one_b, 1, 3}, Case{"cnn", "data=2,pipeline=2", 4, gpipe, 1, 3},
+        Case{"llama", "data=2,pipeline=2", 4, interleaved, 2, 3}, Case{"cnn", "data=2,pipeline=2", 4, interleaved, 2, 2},
+        Case{"gpt2", "data=2,pipeline=2", 4, one_f_one_b, 1, 3, Recompute::full}, Case{"gpt2", "tensor=2,pipeline=2", 4, one_f_one_b},
         Case{"llama", "sequence=2,pipeline=2", 4, zero_bubble}, Case{"cnn", "filter=2,pipeline=2", 2, one_f_one_b},
         Case{"cnn", "spatial=2x1,pipeline=2", 2, one_f_one_b},
-        Case{"llama", "data=2,tensor=2,pipeline=2", 2, one_f_one_b}),
+        Case{"llama", "data=2,tensor=2,pipeline=2", 2, one_f_one_b},
+        Case{"llama", "data=2,tensor=2,pipeline=2", 2, one_f_one_b, 1, 3}),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(Clipped, Sharded,

@@ -10,15 +10,16 @@ std::vector<LocalTensorId> arriving_tensors(const Stage& stage, Pass pass) {
 }
 
 // Of the neighbour's turns those that end with a message. (Weights' gradients go nowhere.)
-Arrivals::Arrivals(const Plan& plan, int coordinate, Pass pass) {
+Arrivals::Arrivals(const std::vector<Stage>& stages, const std::vector<std::vector<Turn>>& turns, int coordinate,
+                   Pass pass) {
   const bool forward = pass == Pass::forward;
-  const int coordinates = static_cast<int>(plan.schedule.size());
+  const int coordinates = static_cast<int>(turns.size());
   const int neighbour = (coordinate + (forward ? coordinates - 1 : 1)) % coordinates;
-  for (const Turn& turn : plan.schedule[static_cast<std::size_t>(neighbour)]) {
+  for (const Turn& turn : turns[static_cast<std::size_t>(neighbour)]) {
     if ((turn.kind == Turn::Kind::forward) != forward || turn.kind == Turn::Kind::backward_weight) continue;
     const int stage = turn.stage + (forward ? 1 : -1);
-    if (stage < 0 || stage >= static_cast<int>(plan.stages.size())) continue;
-    if (!arriving_tensors(plan.stages[static_cast<std::size_t>(stage)], pass).empty())
+    if (stage < 0 || stage >= static_cast<int>(stages.size())) continue;
+    if (!arriving_tensors(stages[static_cast<std::size_t>(stage)], pass).empty())
       coming_.push_back({stage, turn.micro_batch});
   }
 }

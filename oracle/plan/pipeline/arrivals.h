@@ -22,7 +22,9 @@ class Arrivals {
   };
 
   // `pass`: forward for what comes from the coordinate before, backward for what comes back from the one after.
-  Arrivals(const Plan& plan, int coordinate, Pass pass);
+  Arrivals(const Plan& plan, int coordinate, Pass pass) : Arrivals(plan.stages, plan.schedule, coordinate, pass) {}
+  // Of another schedule of these stages; `turns` by coordinate.
+  Arrivals(const std::vector<Stage>& stages, const std::vector<std::vector<Turn>>& turns, int coordinate, Pass pass);
 
   // Each returns the messages to ask for then, in the order in which the neighbour sends them: when the step begins,
   // before a message is waited for, and once it is taken.

@@ -39,10 +39,11 @@ std::map<LocalTensorId, Tie> ties_of(const CutProgram& program, std::size_t stag
 namespace {
 
 Result<void> check_state(const Strategy& strategy) {
-  if (strategy.zero <= 1) return {};
+  if (strategy.zero <= 1 || strategy.schedule != PipelineSchedule::zero_bubble) return {};
   return fail(ErrorCode::infeasible,
-              "a pipeline's stages keep whole gradients and parameters from micro-batch to micro-batch", "--zero",
-              "at most --zero 1 with pipeline parallelism");
+              fmt::format("a zero-bubble schedule finishes the gradients of all layers at once, where --zero {} has buffers for two",
+                          strategy.zero),
+              "--zero", "at most --zero 1 with zero-bubble, or another --schedule");
 }
 
 }  // namespace

@@ -211,6 +211,20 @@ TEST(PipelineMemory, GrowsWithWhatIsInFlight) {
   EXPECT_EQ(peak(all, 8, 0) - peak(one, 8, 0), 5 * 3 * 256);
 }
 
+// Each micro-batch's inputs go with its backward, also where they are wanted once more to run its forward again.
+TEST(PipelineMemory, DoesNotGrowWithMicroBatchesThatRunAgain) {
+  const Graph graph = even_mlp(8);
+  const auto peak = [&](int micro_batches, int coordinate) {
+    Strategy strategy = pipelined(2, micro_batches, PipelineSchedule::interleaved);
+    strategy.chunks = 2;
+    strategy.recompute = Recompute::full;
+    const Plan plan = make_plan(graph, strategy).value();
+    const Cluster cluster = test::cluster(2, 1);
+    return footprint(plan, price(plan, cluster), coordinate, cluster.kernels.device(), MicroBatches::all).peak.total.value();
+  };
+  for (const int coordinate : {0, 1}) EXPECT_EQ(peak(8, coordinate), peak(40, coordinate)) << coordinate;
+}
+
 TEST(PipelinePrediction, ReportsStagesAndWhatTheyIdle) {
   const Graph graph = even_mlp(8);
   const auto p = predict(graph, pipelined(4, 4), test::cluster(4, 1));

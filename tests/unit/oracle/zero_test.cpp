@@ -7,6 +7,7 @@
 #include "oracle/memory/footprint.h"
 #include "oracle/plan/norms.h"
 #include "oracle/predict.h"
+#include "oracle/simulate/pipeline.h"
 #include "oracle/simulate/step.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
@@ -56,6 +57,62 @@ TEST(Zero, ThreeGathersEachUnitTwice) {
   EXPECT_EQ(sync.buckets.at(1).elements, 40);
   EXPECT_EQ(bytes_sent_per_step(*plan, 0, Algorithm::ring), 4 * (20 + 13 + 2 * (20 + 14)));
   EXPECT_EQ(bytes_sent_per_step(*plan, 1, Algorithm::ring), 4 * (20 + 14 + 2 * (20 + 13)));
+}
+
+// Two stages of two replicas, three micro-batches: ranks 0 and 1 hold 20 each of the first linear layer's 40 parameters, rank 2 holds 14
+// and rank 3 holds 13 of the second's 27. Gathered for each pass over each micro-batch, scattered once, after the last.
+TEST(Zero, ThreeGathersForEveryMicroBatchOfAPipeline) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy = sharded(3);
+  strategy.pipeline = 2;
+  strategy.accumulation = 3;
+  strategy.global_batch = 12;
+  strategy.stage_starts = {"fc2"};
+  const auto plan = make_plan(graph, strategy);
+  ASSERT_TRUE(plan) << to_string(plan.error());
+  const auto sent = [&](int rank) { return bytes_by_kind(*plan, rank, Algorithm::ring); };
+  EXPECT_EQ(sent(0).gradients, 4 * 20);
+  EXPECT_EQ(sent(0).parameters, 4 * 3 * 2 * 20);
+  EXPECT_EQ(sent(2).gradients, 4 * 13);
+  EXPECT_EQ(sent(2).parameters, 4 * 3 * 2 * 14);
+  EXPECT_EQ(sent(3).gradients, 4 * 14);
+  EXPECT_EQ(sent(3).parameters, 4 * 3 * 2 * 13);
+}
+
+// Of three micro-batches, each way: its unit gathered, and what goes to the neighbour; and its bucket once. Hidden or not.
+TEST(Zero, GathersOfAPipelineAreCommunication) {
+  Strategy strategy = sharded(3);
+  strategy.pipeline = 2;
+  strategy.accumulation = 3;
+  strategy.global_batch = 12;
+  strategy.stage_starts = {"fc2"};
+  const Plan plan = make_plan(test::mlp({4, 8, 3}, 2), strategy).value();
+  const std::vector<PricedStage> priced = price(plan, test::cluster(4, 1));
+  const SimulatedPipeline pipeline = simulate_pipeline(plan, priced, {});
+  for (std::size_t c = 0; c < 2; ++c) {
+    const Estimate& link = c == 0 ? *priced[c].send_forward : *priced[c].send_backward;
+    ASSERT_EQ(priced[c].unit_gathers.size(), 1U);
+    ASSERT_EQ(priced[c].messages.size(), 1U);
+    const Seconds gather = priced[c].unit_gathers[0].estimate.time.time, bucket = priced[c].messages[0].estimate.time.time;
+    EXPECT_NEAR(pipeline.coordinates[c].step.breakdown.communication_total / (6.0 * gather + 3.0 * link.time + bucket), 1, 1e-9);
+  }
+}
+
+// Both parts of its backward would want buffers for the gradients of all layers.
+TEST(Zero, TwoAndThreeAreRefusedWithZeroBubbleAlone) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  for (const int zero : {1, 2, 3})
+    for (const PipelineSchedule schedule :
+         {PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward, PipelineSchedule::zero_bubble}) {
+      Strategy strategy = sharded(zero);
+      strategy.pipeline = strategy.accumulation = 2;
+      strategy.global_batch = 8;
+      strategy.schedule = schedule;
+      const auto plan = make_plan(graph, strategy);
+      EXPECT_EQ(plan.has_value(), zero == 1 || schedule != PipelineSchedule::zero_bubble);
+      if (plan) continue;
+      EXPECT_EQ(plan.error().code, ErrorCode::infeasible);
+    }
 }
 
 TEST(Zero, PiecesOfABucketKnowTheirParameters) {

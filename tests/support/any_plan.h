@@ -1,0 +1,89 @@
+// Random models, clusters and strategies of property tests.
+#pragma once
+
+#include <rapidcheck.h>
+
+#include <array>
+#include <type_traits>
+
+#include "oracle/strategy.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+#include "tests/support/networks.h"
+
+namespace sibyl::test {
+
+inline int any(int least, int most) { return *rc::gen::resize(100, rc::gen::inRange(least, most + 1)); }
+template <class... T>
+auto one_of(T... values) {
+  const std::array<std::common_type_t<T...>, sizeof...(T)> all = {values...};
+  return all[static_cast<std::size_t>(any(0, static_cast<int>(all.size()) - 1))];
+}
+
+// Extents are multiples of few primes, so that many degrees divide them.
+inline Graph any_model() {
+  const int depth = any(1, 3), scale = one_of(1, 2, 8);
+  switch (any(0, 2)) {
+    case 0: return mlp(std::vector<std::int64_t>(static_cast<std::size_t>(depth) * 2 + 2, 24 * scale), 4);
+    case 1: return residual_network(depth, 12 * scale, one_of(16, 32), 4);
+    default: return transformer(depth, 24 * scale, 12, one_of(16, 64), 4);
+  }
+}
+
+// A CPU, whose kernels need no launch, or a GPU, whose small kernels wait for theirs.
+inline Cluster any_cluster() {
+  Device device = cpu_device();
+  device.peak = {{DType::f32, FlopsPerSecond{1e12}}, {DType::tf32, FlopsPerSecond{4e12}},
+                 {DType::f16, FlopsPerSecond{8e12}}, {DType::bf16, FlopsPerSecond{8e12}}};
+  device.memory_bandwidth = BytesPerSecond{1e11};
+  if (any(0, 1) == 1) {
+    device.backend = Backend::cuda;
+    device.dispatch = Seconds{1e-6 * one_of(0, 2, 5, 20)};
+  }
+  const BytesPerSecond nic{1e8 * one_of(1, 10, 100, 1000)};
+  Cluster cluster = test::cluster(64, one_of(1, 2, 4, 8), nic, {}, std::move(device));
+  cluster.step_overhead_per_operation = Seconds{1e-6 * any(0, 20)};
+  return cluster;
+}
+
+inline void split_replica(Strategy& s) {
+  const int degree = one_of(2, 3, 4);
+  switch (any(0, 6)) {
+    case 0: s.tensor = degree; break;
+    case 1: s.tensor = degree, s.sequence = true; break;
+    case 2: s.filter = degree; break;
+    case 3: s.channel = degree; break;
+    case 4: s.height = 2, s.width = one_of(1, 2); break;
+    default: break;  // whole
+  }
+}
+
+inline void put_in_stages(Strategy& s) {
+  s.pipeline = any(2, 4);
+  s.schedule = one_of(PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward,
+                      PipelineSchedule::interleaved, PipelineSchedule::zero_bubble);
+  if (s.schedule == PipelineSchedule::interleaved) s.chunks = 2;
+  s.accumulation = s.pipeline * any(1, 20);
+}
+
+inline Strategy any_strategy() {
+  Strategy s;
+  s.data = any(1, 4);
+  split_replica(s);
+  s.accumulation = any(1, 4);
+  if (any(0, 1) == 1) put_in_stages(s);
+  s.global_batch = s.data * s.accumulation * 2 * any(1, 8);
+  s.precision = one_of(Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16);
+  s.optimizer = one_of(OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::adam, OptimizerKind::adamw,
+                       OptimizerKind::lamb, OptimizerKind::lars);
+  s.recompute = one_of(Recompute::none, Recompute::selective, Recompute::full);
+  s.zero = any(0, s.schedule == PipelineSchedule::zero_bubble ? 1 : 3);
+  if (any(0, 2) == 0) s.clip = 1;
+  if (any(0, 3) == 0) s.exchange = GradientExchange::at_end;
+  s.bucket = Bytes{1024.0 * any(1, 4000)};
+  s.first_bucket = s.bucket / 4;
+  if (any(0, 1) == 1) s.order = {MeshAxis::pipeline, MeshAxis::data};
+  return s;
+}
+
+}  // namespace sibyl::test
