@@ -1,6 +1,6 @@
 # The headers of others that most sources include, parsed once: sibyl_precompile(TARGET KIND), KIND being library, program or
-# test. Each source still names what it uses; the tidy preset, which turns this off, is where a forgotten name shows.
-# What uses libtorch has flags of its own and is left alone; it precompiles torch's headers instead.
+# test. What uses libtorch has its headers, too, which take 15 seconds. Each source still names what it uses; the tidy preset, which
+# turns this off, is where a forgotten name shows.
 
 option(SIBYL_PRECOMPILE "Parse the most used headers of other libraries once" ON)
 
@@ -9,30 +9,44 @@ set(sibyl_precompiled_headers
     <sstream> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector>
     <boost/graph/adjacency_list.hpp> <fmt/format.h> <tl/expected.hpp>)
 
+# The target that holds what targets of this kind share.
+function(sibyl_precompiled owner kind torch)
+  set(source ${CMAKE_BINARY_DIR}/precompiled/${owner}.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
+  if(kind STREQUAL "library")
+    add_library(${owner} OBJECT ${source})
+  else()
+    # An executable: its code is position-independent in another way than a library's.
+    add_executable(${owner} ${source})
+    set_target_properties(${owner} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/precompiled)
+  endif()
+  sibyl_flags(${owner})
+  target_include_directories(${owner} SYSTEM PRIVATE $<TARGET_PROPERTY:Boost::headers,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_link_libraries(${owner} PRIVATE tl::expected fmt::fmt)
+  target_precompile_headers(${owner} PRIVATE ${sibyl_precompiled_headers})
+  if(kind STREQUAL "test")
+    target_link_libraries(${owner} PRIVATE GTest::gmock)
+    target_precompile_headers(${owner} PRIVATE <gmock/gmock.h>)
+  endif()
+  if(torch)
+    target_link_libraries(${owner} PRIVATE sibyl::torch)
+    target_precompile_headers(${owner} PRIVATE <torch/types.h>)
+  endif()
+endfunction()
+
 function(sibyl_precompile target kind)
-  get_target_property(libraries ${target} LINK_LIBRARIES)
-  if(NOT SIBYL_PRECOMPILE OR libraries MATCHES "sibyl::(torch|aten|trainer|profiler_torch)")
+  if(NOT SIBYL_PRECOMPILE)
     return()
   endif()
+  get_target_property(libraries ${target} LINK_LIBRARIES)
   set(owner sibyl_precompiled_${kind})
+  set(torch OFF)
+  if(libraries MATCHES "sibyl::(torch|aten|trainer|profiler_torch)")
+    set(owner ${owner}_torch)
+    set(torch ON)
+  endif()
   if(NOT TARGET ${owner})
-    set(source ${CMAKE_BINARY_DIR}/precompiled/${kind}.cpp)
-    file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
-    if(kind STREQUAL "library")
-      add_library(${owner} OBJECT ${source})
-    else()
-      # An executable: its code is position-independent in another way than a library's.
-      add_executable(${owner} ${source})
-      set_target_properties(${owner} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/precompiled)
-    endif()
-    sibyl_flags(${owner})
-    target_include_directories(${owner} SYSTEM PRIVATE $<TARGET_PROPERTY:Boost::headers,INTERFACE_INCLUDE_DIRECTORIES>)
-    target_link_libraries(${owner} PRIVATE tl::expected fmt::fmt)
-    target_precompile_headers(${owner} PRIVATE ${sibyl_precompiled_headers})
-    if(kind STREQUAL "test")
-      target_link_libraries(${owner} PRIVATE GTest::gmock)
-      target_precompile_headers(${owner} PRIVATE <gmock/gmock.h>)
-    endif()
+    sibyl_precompiled(${owner} ${kind} ${torch})
   endif()
   target_precompile_headers(${target} REUSE_FROM ${owner})
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
