@@ -1,8 +1,11 @@
 #include "oracle/cost/plan_for.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "oracle/cost/price.h"
+#include "oracle/plan/pipeline/balance.h"
+#include "oracle/plan/pipeline/schedules.h"
 
 namespace sibyl {
 namespace {
@@ -41,7 +44,7 @@ class StepTime {
 
 }  // namespace
 
-const Result<Stage>& Planner::program_of(const Strategy& strategy) {
+Planner::Known& Planner::program_of(const Strategy& strategy) {
   constexpr std::size_t most = 32;  // a large model's program is some MB
   const auto found = std::find_if(programs_.begin(), programs_.end(),
                                   [&](const Known& known) { return same_program(known.strategy, strategy); });
@@ -51,14 +54,39 @@ const Result<Stage>& Planner::program_of(const Strategy& strategy) {
     programs_.push_front({strategy, make_program(*graph_, strategy)});
     if (programs_.size() > most) programs_.pop_back();
   }
-  return programs_.front().program;
+  return programs_.front();
+}
+
+namespace {
+
+// What cutting a program by costs looks at: how many stages of how much memory, and where their ranks lie.
+bool same_cut(const Strategy& a, const Strategy& b) {
+  const auto core = [](const Strategy& s) {
+    return std::tuple(s.pipeline, s.chunks, s.schedule, s.accumulation, s.data, s.optimizer, s.converted_images);
+  };
+  return core(a) == core(b) && a.order == b.order;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::size_t>> Planner::cut(Known& known, const Strategy& strategy, const CutCosts& costs) const {
+  if (!strategy.stage_starts.empty()) return std::nullopt;
+  for (const auto& [other, begins] : known.cuts)
+    if (same_cut(other, strategy)) return begins;
+  const auto turns = make_schedule(strategy.schedule,
+                                   {strategy.pipeline, strategy.chunks, static_cast<int>(strategy.accumulation)});
+  if (!turns) return std::nullopt;
+  const auto begins = balanced(*known.program, strategy, *turns, costs);
+  if (!begins) return std::nullopt;
+  known.cuts.emplace_back(strategy, *begins);
+  return *begins;
 }
 
 Result<Plan> Planner::plan(const Strategy& strategy) {
   SIBYL_CHECK(check_strategy(*graph_, strategy));
-  const Result<Stage>& program = program_of(strategy);
-  if (!program) return tl::unexpected(program.error());
-  if (strategy.stages() == 1) return make_plan(*graph_, strategy, *program);
+  Known& known = program_of(strategy);
+  if (!known.program) return tl::unexpected(known.program.error());
+  if (strategy.stages() == 1) return make_plan(*graph_, strategy, *known.program);
   const Cluster& cluster = kernels_->cluster();
   CutCosts costs;
   costs.time = StepTime(strategy, *kernels_);
@@ -68,7 +96,8 @@ Result<Plan> Planner::plan(const Strategy& strategy) {
   };
   const Device& device = cluster.kernels.device();
   if (device.memory.value() > 0) costs.memory = std::max(Bytes{1}, device.memory - device.framework_base);
-  return make_plan(*graph_, strategy, *program, costs);
+  costs.begins = cut(known, strategy, costs);
+  return make_plan(*graph_, strategy, *known.program, costs);
 }
 
 Result<Plan> plan_for(const Graph& graph, const Strategy& strategy, const Cluster& cluster) {

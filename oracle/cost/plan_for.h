@@ -1,7 +1,11 @@
 // A plan whose stages, if it has several, are cut by what their operations cost on this cluster, and by its memory.
 #pragma once
 
+#include <cstddef>
 #include <list>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "oracle/cost/kernel_prices.h"
 #include "oracle/plan/plan.h"
@@ -20,11 +24,14 @@ class Planner {
   Result<Plan> plan(const Strategy& strategy);
 
  private:
+  // A program, and where it was cut into stages.
   struct Known {
     Strategy strategy;  // the first that had it
     Result<Stage> program;
+    std::vector<std::pair<Strategy, std::vector<std::size_t>>> cuts = {};
   };
-  const Result<Stage>& program_of(const Strategy& strategy);  // good until the next call
+  Known& program_of(const Strategy& strategy);  // good until the next call
+  std::optional<std::vector<std::size_t>> cut(Known& known, const Strategy& strategy, const CutCosts& costs) const;
 
   const Graph* graph_;
   KernelPrices* kernels_;

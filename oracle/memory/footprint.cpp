@@ -58,7 +58,7 @@ Ledger ledger_of(const Device& device) {
 
 // Once the turns of a schedule come again, so does what is live after them: more micro-batches than these show nothing new.
 int enough_micro_batches(const Strategy& strategy) {
-  constexpr int settled = 4;  // rounds, for an allocator that keeps what it is given back
+  constexpr int settled = 3;  // rounds, for an allocator that keeps what it is given back
   const int all = static_cast<int>(strategy.accumulation), coordinates = strategy.pipeline;
   if (strategy.stages() == 1) return std::min(all, settled);
   switch (strategy.schedule) {

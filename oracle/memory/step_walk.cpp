@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/training/gradient_aliasing.h"
 #include "oracle/memory/state.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/precision.h"
@@ -44,11 +45,30 @@ StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy
       sharded_(sharded_parameters(stage)),
       gathered_(stage.units.size(), false),
       backward_turns_(backward_turns) {
-  for (const Step& step : stage.steps) {
-    const auto* compute = std::get_if<Compute>(&step);
-    rules_.push_back(compute ? training_rule(signature(stage, *compute), compute->gradients, device.backend)
-                             : TrainingRule{});
+  for (const Step& step : stage.steps) facts_.push_back(facts_of(stage, step, device.backend));
+  for (const Segment& segment : stage.recomputed)
+    segments_.push_back({inputs_of(stage, segment), outputs_of(stage, segment)});
+  uses_.assign(stage.tensors.size(), 0);
+  to_come_ = uses_;
+  for (const StepFacts& facts : facts_) {
+    for (const LocalTensorId in : facts.inputs)
+      if (in.valid()) ++uses_[in.index()];
+    for (const LocalTensorId id : facts.gradients) ++to_come_[id.index()];
   }
+}
+
+StepWalk::StepFacts StepWalk::facts_of(const Stage& stage, const Step& step, Backend backend) {
+  StepFacts facts;
+  facts.inputs = inputs_of(step);
+  facts.outputs = outputs_of(step);
+  each_gradient(stage, step, [&](LocalTensorId id) { facts.gradients.push_back(id); });
+  const auto* compute = std::get_if<Compute>(&step);
+  if (!compute) return facts;
+  const Signature s = signature(stage, *compute);
+  facts.rule = training_rule(s, compute->gradients, backend);
+  for (std::size_t in = 0; in < compute->inputs.size(); ++in)
+    if (compute->gradients >> in & 1U && passes_gradient_through(s, in)) facts.passed_through |= 1U << in;
+  return facts;
 }
 
 void StepWalk::take_static() {
@@ -109,10 +129,7 @@ void StepWalk::keep(LocalTensorId id) {
 void StepWalk::forward() {
   ledger_.phase("forward");
   receive();
-  std::vector<int> uses(stage_.tensors.size(), 0);
-  for (const Step& step : stage_.steps)
-    for (const LocalTensorId in : inputs_of(step))
-      if (in.valid()) ++uses[in.index()];
+  std::vector<int> uses = uses_;
   for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
     for (std::size_t u = 0; u < stage_.units.size(); ++u)
       if (stage_.units[u].begin == i) enter(u, true);
@@ -154,16 +171,16 @@ void StepWalk::run(std::size_t i, std::vector<int>& uses, bool saves) {
   const auto* compute = std::get_if<Compute>(&step);
   with_workspace(priced_.kernels.steps[i].forward, [&] {
     if (compute)
-      produce(*compute, rules_[i]);
+      produce(*compute, facts_[i].rule);
     else
       move(std::get<Exchange>(step));
   });
   if (compute && saves) save(*compute, i);
   const bool replayed = saves && again_[i];
   // The program's own reference goes when the last consumer has run (at once if nobody consumes it).
-  for (const LocalTensorId in : inputs_of(step))
+  for (const LocalTensorId in : facts_[i].inputs)
     if (in.valid() && --uses[in.index()] == 0 && (replayed || dies(in))) release(storage_of_[in.index()]);
-  for (const LocalTensorId out : outputs_of(step))
+  for (const LocalTensorId out : facts_[i].outputs)
     if (uses[out.index()] == 0 && (replayed || dies(out))) release(storage_of_[out.index()]);
 }
 
@@ -196,7 +213,7 @@ void StepWalk::produce(const Compute& compute, const TrainingRule& rule) {
 
 void StepWalk::save(const Compute& compute, std::size_t step) {
   if (compute.gradients == 0) return;
-  for (const Saved& saved : rules_[step].saved) {
+  for (const Saved& saved : facts_[step].rule.saved) {
     std::size_t storage = Storages::none;
     if (saved.what == Saved::What::extra)
       storage = allocate(saved.bytes.value(), activations);
@@ -212,7 +229,7 @@ void StepWalk::save(const Compute& compute, std::size_t step) {
 }
 
 void StepWalk::keep_inputs(std::size_t segment) {
-  for (const LocalTensorId in : inputs_of(stage_, stage_.recomputed[segment])) {
+  for (const LocalTensorId in : segments_[segment].inputs) {
     hold(storage_of_[in.index()]);
     held().segments[segment].push_back(storage_of_[in.index()]);
   }
@@ -222,13 +239,14 @@ void StepWalk::keep_inputs(std::size_t segment) {
 // until its backward is over.
 void StepWalk::replay(std::size_t segment) {
   const Segment& range = stage_.recomputed[segment];
-  const std::vector<LocalTensorId> inputs = inputs_of(stage_, range), outputs = outputs_of(stage_, range);
+  const std::vector<LocalTensorId>&inputs = segments_[segment].inputs, &outputs = segments_[segment].outputs;
   std::vector<int> uses(stage_.tensors.size(), 0);
   for (std::size_t i = range.begin; i < range.end; ++i)
-    for (const LocalTensorId in : inputs_of(stage_.steps[i]))
+    for (const LocalTensorId in : facts_[i].inputs)
       if (in.valid()) ++uses[in.index()];
-  const std::vector<std::size_t> current = storage_of_;
+  std::vector<std::size_t> current;
   for (std::size_t n = 0; n < inputs.size(); ++n) {
+    current.push_back(storage_of_[inputs[n].index()]);
     storage_of_[inputs[n].index()] = held().segments[segment][n];
     hold(held().segments[segment][n]);  // for the program, which releases it after the last consumer
   }
@@ -240,8 +258,8 @@ void StepWalk::replay(std::size_t segment) {
   for (std::size_t i = range.begin; i < range.end; ++i) run(i, uses, true);
   for (const LocalTensorId out : outputs) held().segments[segment].push_back(storage_of_[out.index()]);
   // The program has the next micro-batch's inputs by now, which it lets go of when those after them come.
-  for (const LocalTensorId in : inputs)
-    if (stage_[in].kind == TensorKind::input) storage_of_[in.index()] = current[in.index()];
+  for (std::size_t n = 0; n < inputs.size(); ++n)
+    if (stage_[inputs[n]].kind == TensorKind::input) storage_of_[inputs[n].index()] = current[n];
 }
 
 void StepWalk::end_segment(std::size_t segment) {

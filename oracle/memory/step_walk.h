@@ -30,6 +30,18 @@ class StepWalk {
     std::vector<std::vector<std::size_t>> saved, segments;
     std::vector<std::size_t> own;
   };
+  // What is asked of a step in every pass over it.
+  struct StepFacts {
+    TrainingRule rule;
+    std::vector<LocalTensorId> inputs, outputs;
+    std::vector<LocalTensorId> gradients;  // of its operands, as each_gradient() tells them
+    std::uint32_t passed_through = 0;      // operands whose gradient is the incoming one
+  };
+  [[nodiscard]] static StepFacts facts_of(const Stage& stage, const Step& step, Backend backend);
+  // Of a segment that runs again.
+  struct SegmentFacts {
+    std::vector<LocalTensorId> inputs, outputs;
+  };
   Held& held();
   [[nodiscard]] double bytes_of(LocalTensorId id) const;
   std::size_t allocate(double bytes, MemoryKind kind) { return storages_.allocate(bytes, kind); }
@@ -75,7 +87,7 @@ class StepWalk {
   void forget_gradients(std::size_t i);
   [[nodiscard]] std::size_t incoming(const Compute& compute) const;
   void give_to_bucket(LocalTensorId id);
-  void differentiate(const Compute& compute, std::uint32_t mask, std::size_t incoming);
+  void differentiate(std::size_t step, std::uint32_t mask, std::size_t incoming);
   void move_back(const Exchange& exchange);
   void receive_gradient(LocalTensorId id, std::size_t incoming, bool passed_through);
   void add_gradient(std::size_t& gradient, double bytes, bool passed_through);
@@ -85,7 +97,9 @@ class StepWalk {
   const Strategy& strategy_;
   Ledger& ledger_;
   Storages storages_;
-  std::vector<TrainingRule> rules_;
+  std::vector<StepFacts> facts_;           // by step
+  std::vector<SegmentFacts> segments_;     // of stage_.recomputed
+  std::vector<int> uses_, to_come_;        // by tensor: consumers in forward, gradients in backward
   std::vector<std::size_t> storage_of_, gradient_of_;  // by LocalTensorId
   std::map<int, Held> held_;                           // by micro-batch
   std::vector<bool> again_;                            // by step: it runs again before its backward

@@ -1,7 +1,6 @@
 // The backward half of StepWalk.
 #include <algorithm>
 
-#include "models/training/gradient_aliasing.h"
 #include "oracle/memory/step_walk.h"
 
 namespace sibyl {
@@ -12,8 +11,7 @@ void StepWalk::backward(Turn::Kind kind, bool last) {
   ledger_.phase("backward");
   const bool later = kind == Turn::Kind::backward_weight;
   if (!later) receive_gradients();
-  std::vector<int> to_come(stage_.tensors.size(), 0);
-  for (const Step& step : stage_.steps) each_gradient(stage_, step, [&](LocalTensorId id) { ++to_come[id.index()]; });
+  std::vector<int> to_come = to_come_;
   for (std::size_t i = stage_.steps.size(); i-- > 0;) {
     for (std::size_t u = stage_.units.size(); u-- > 0;)
       if (stage_.units[u].end == i + 1) enter(u, false);
@@ -23,9 +21,8 @@ void StepWalk::backward(Turn::Kind kind, bool last) {
       catch_up(i);
     else
       backward(i);
-    each_gradient(stage_, stage_.steps[i], [&](LocalTensorId id) {
+    for (const LocalTensorId id : facts_[i].gradients)
       if (--to_come[id.index()] == 0 && last) give_to_bucket(id);
-    });
     for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
       if (!later && stage_.recomputed[s].begin == i) end_segment(s);
     for (std::size_t u = 0; u < stage_.units.size(); ++u)
@@ -55,7 +52,7 @@ void StepWalk::backward(std::size_t i) {
   if (compute && compute->gradients == 0) return;
   with_workspace(priced_.kernels.steps[i].backward, [&] {
     if (compute)
-      differentiate(*compute, compute->gradients & ~later_[i], incoming(*compute));
+      differentiate(i, compute->gradients & ~later_[i], incoming(*compute));
     else
       move_back(std::get<Exchange>(stage_.steps[i]));
   });
@@ -74,7 +71,7 @@ void StepWalk::catch_up(std::size_t i) {
   if (later_[i] == 0) return;
   const std::size_t came_in = held().saved[i].empty() ? Storages::none : held().saved[i].back();
   with_workspace(priced_.kernels.steps[i].backward_weight,
-                 [&] { differentiate(std::get<Compute>(stage_.steps[i]), later_[i], came_in); });
+                 [&] { differentiate(i, later_[i], came_in); });
   let_go(i);
   forget_gradients(i);
 }
@@ -85,7 +82,7 @@ void StepWalk::let_go(std::size_t i) {
 }
 
 void StepWalk::forget_gradients(std::size_t i) {
-  for (const LocalTensorId out : outputs_of(stage_.steps[i])) {
+  for (const LocalTensorId out : facts_[i].outputs) {
     release(gradient_of_[out.index()]);
     gradient_of_[out.index()] = Storages::none;
   }
@@ -102,12 +99,10 @@ void StepWalk::give_to_bucket(LocalTensorId id) {
   gradient_of_[id.index()] = Storages::none;
 }
 
-void StepWalk::differentiate(const Compute& compute, std::uint32_t mask, std::size_t incoming) {
-  const Signature s = signature(stage_, compute);
-  for (std::size_t in = 0; in < compute.inputs.size(); ++in) {
-    if (!(mask >> in & 1U)) continue;
-    receive_gradient(compute.inputs[in], incoming, passes_gradient_through(s, in));
-  }
+void StepWalk::differentiate(std::size_t step, std::uint32_t mask, std::size_t incoming) {
+  const StepFacts& facts = facts_[step];
+  for (std::size_t in = 0; in < facts.inputs.size(); ++in)
+    if (mask >> in & 1U) receive_gradient(facts.inputs[in], incoming, facts.passed_through >> in & 1U);
 }
 
 void StepWalk::move_back(const Exchange& exchange) {

@@ -208,6 +208,8 @@ struct CutCosts {
   std::function<double(const Stage&, const Step&)> time = {};
   std::function<double(Bytes)> link = {};
   Bytes memory = {};
+  // Before which steps the stages after the first begin, where somebody has found that out already.
+  std::optional<std::vector<std::size_t>> begins = {};
 };
 
 // What can be said before anything is planned: the batch can be divided so, and the framework trains so.

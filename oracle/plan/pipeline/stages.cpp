@@ -53,9 +53,10 @@ Result<void> add_stages(const Graph& graph, const Stage& whole, const CutCosts& 
   SIBYL_CHECK(check_state(strategy));
   SIBYL_TRY(plan.schedule, make_schedule(strategy.schedule, {strategy.pipeline, strategy.chunks,
                                                              static_cast<int>(strategy.accumulation)}));
-  SIBYL_TRY(const std::vector<std::size_t> begins, strategy.stage_starts.empty()
-                                                       ? balanced(whole, strategy, plan.schedule, costs)
-                                                       : by_name(graph, whole, strategy));
+  SIBYL_TRY(const std::vector<std::size_t> begins,
+            costs.begins                      ? Result<std::vector<std::size_t>>(*costs.begins)
+            : strategy.stage_starts.empty() ? balanced(whole, strategy, plan.schedule, costs)
+                                              : by_name(graph, whole, strategy));
   CutProgram program = cut(whole, begins);
   SIBYL_CHECK(check_ties(graph, whole, program.ties, strategy.pipeline));
   for (std::size_t s = 0; s < program.stages.size(); ++s) {
