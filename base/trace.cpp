@@ -66,8 +66,8 @@ std::string metadata(std::string_view what, int process, std::size_t thread, con
 
 std::string event(const TraceSpan& span, int process, std::size_t thread) {
   std::string text = fmt::format(R"({{"ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{})",
-                                 in_quotes(span.name), in_quotes(span.category), process, thread, microseconds(span.start),
-                                 microseconds(span.end - span.start));
+                                 in_quotes(span.name), in_quotes(span.category), process, thread,
+                                 microseconds(span.start), microseconds(span.end - span.start));
   if (!span.arguments.empty()) text += fmt::format(",\"args\":{}", object(span.arguments));
   return text + "}";
 }

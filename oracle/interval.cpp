@@ -28,7 +28,8 @@ class Errors {
       const Estimate& estimate = priced.prices[key].estimate.time;
       const auto provenance = static_cast<std::size_t>(estimate.provenance);
       const double time = estimate.time.value() * times;
-      errors_[priced.kernels.keys[key].signature.attributes.index() * provenances + provenance] += time * estimate.relative_error;
+      errors_[priced.kernels.keys[key].signature.attributes.index() * provenances + provenance] +=
+          time * estimate.relative_error;
       kernels_[provenance] += time;
     };
     for (const StageKernels::OfStep& step : priced.kernels.steps) {
@@ -40,8 +41,8 @@ class Errors {
     for (const auto* sent : {&priced.messages, &priced.gathers})
       for (const PricedMessage& message : *sent) add_transfer(message.estimate.time, 1, messages_);
     for (std::size_t u = 0; u < stage.units.size(); ++u)
-      add_transfer(priced.unit_gathers[u].estimate.time, micro_batches * (stays_gathered(stage, stage.units[u]) ? 1 : 2),
-                   messages_);
+      add_transfer(priced.unit_gathers[u].estimate.time,
+                   micro_batches * (stays_gathered(stage, stage.units[u]) ? 1 : 2), messages_);
     for (const auto& norm : {priced.clip_norm, priced.tensor_norms})
       if (norm) add_transfer(norm->time, 1, messages_);
     for (const auto& send : {priced.send_forward, priced.send_backward})
@@ -86,7 +87,7 @@ class Errors {
     return {time[0] / total, time[1] / total, time[2] / total};
   }
 
-  std::array<double, composition_cause> errors_{};  // seconds, by cause
+  std::array<double, composition_cause> errors_{};           // seconds, by cause
   std::array<double, provenances> kernels_{}, transfers_{};  // seconds, by provenance
   Transfers messages_, exchanges_;
   Composition composition_;

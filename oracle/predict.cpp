@@ -23,10 +23,12 @@ namespace {
 
 Result<void> check_devices(const Strategy& strategy, const Cluster& cluster) {
   if (strategy.devices() <= cluster.devices()) return {};
-  return fail(ErrorCode::infeasible,
-              fmt::format("{} needs {} devices, and {} has {}", parallel_text(strategy), strategy.devices(),
-                          cluster.name, cluster.devices()),
-              "--parallel", fmt::format("at most data={}, or more nodes (--nodes)", cluster.devices() / strategy.devices_per_replica()));
+  return fail(
+      ErrorCode::infeasible,
+      fmt::format("{} needs {} devices, and {} has {}", parallel_text(strategy), strategy.devices(), cluster.name,
+                  cluster.devices()),
+      "--parallel",
+      fmt::format("at most data={}, or more nodes (--nodes)", cluster.devices() / strategy.devices_per_replica()));
 }
 
 Estimate sum(const Estimate& a, const Estimate& b) {
@@ -104,9 +106,9 @@ struct Worked {
   Slowdown slowdown;
   std::optional<SimulatedPipeline> pipeline;  // where there are several stages
   SimulatedStep times;
-  Seconds alone, reading;                // of a step with every sample at hand; of its samples from storage
-  std::vector<MemoryBreakdown> memory;   // by coordinate of the pipeline
-  bool exhausted = false;                // on any device
+  Seconds alone, reading;               // of a step with every sample at hand; of its samples from storage
+  std::vector<MemoryBreakdown> memory;  // by coordinate of the pipeline
+  bool exhausted = false;               // on any device
   Evaluation evaluation;
 };
 
@@ -192,8 +194,9 @@ std::vector<StageCost> stage_costs(const Graph& graph, const Worked& worked) {
 Bottleneck bottleneck_of(const Worked& worked, const PipelineWaits& waits) {
   if (worked.reading > worked.alone)
     return {"storage: reading samples", 1.0, 1.0 - std::max(worked.alone, worked.reading / 2) / worked.reading};
-  return worked.pipeline ? find_bottleneck(worked.plan, worked.priced, worked.slowdown, *worked.pipeline, waits)
-                         : find_bottleneck(worked.plan.stages.front(), worked.priced.front(), worked.slowdown, worked.times);
+  return worked.pipeline
+             ? find_bottleneck(worked.plan, worked.priced, worked.slowdown, *worked.pipeline, waits)
+             : find_bottleneck(worked.plan.stages.front(), worked.priced.front(), worked.slowdown, worked.times);
 }
 
 }  // namespace

@@ -129,7 +129,9 @@ std::vector<Option> kernel_options() {
        .choices = {"quick", "full"}},
       {.name = "--budget", .value = "TIME", .help = "stop timing kernels after so long; default: when all are done"},
       {.name = "--kernel-budget", .value = "TIME", .help = "the most time for one kernel", .fallback = "0.4 s"},
-      {.name = "--cache", .value = "SIZE", .help = "the last-level cache, in which no kernel finds its operands; what the machine says unless given"},
+      {.name = "--cache",
+       .value = "SIZE",
+       .help = "the last-level cache, in which no kernel finds its operands; what the machine says unless given"},
       {.name = "--samples",
        .value = "N",
        .help = "time a kernel once more unless the file has N samples of it: run again later, this shows how the "

@@ -1,6 +1,6 @@
 // Grattafiori et al., "The Llama 3 herd of models" (2024): pre-norm with RMSNorm, rotary positions, grouped queries, a
-// gated feed-forward (SwiGLU: Shazeer, 2020), no biases. Qwen Team, "Qwen2.5 technical report" (2024): the same with biases on
-// queries, keys and values.
+// gated feed-forward (SwiGLU: Shazeer, 2020), no biases. Qwen Team, "Qwen2.5 technical report" (2024): the same with
+// biases on queries, keys and values.
 #include "models/zoo/families.h"
 #include "models/zoo/layers.h"
 #include "models/zoo/transformer.h"
@@ -22,7 +22,8 @@ Value feed_forward(Builder& b, const Value& x, const std::string& path, const Ll
   return linear_without_bias(b, product, path + ".down_proj", x.shape.back());
 }
 
-Value grouped_attention(Builder& b, const Value& x, const std::string& path, const AttentionOptions& options, bool biases) {
+Value grouped_attention(Builder& b, const Value& x, const std::string& path, const AttentionOptions& options,
+                        bool biases) {
   const std::int64_t width = x.shape.back(), kv_width = width / options.heads * options.kv_heads;
   const auto project = biases ? linear : linear_without_bias;
   const Value q = project(b, x, path + ".q_proj", width);

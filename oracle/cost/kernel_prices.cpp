@@ -20,7 +20,8 @@ const PricedKernel& KernelPrices::of(const KernelKey& key, const Strategy& strat
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
   const KernelTable& kernels = cluster_->kernels;
-  return known.emplace(key, PricedKernel{estimate(kernels, key, strategy), bound_of(key, kernels.device())}).first->second;
+  return known.emplace(key, PricedKernel{estimate(kernels, key, strategy), bound_of(key, kernels.device())})
+      .first->second;
 }
 
 }  // namespace sibyl

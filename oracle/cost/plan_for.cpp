@@ -69,12 +69,13 @@ bool same_cut(const Strategy& a, const Strategy& b) {
 
 }  // namespace
 
-std::optional<std::vector<std::size_t>> Planner::cut(Known& known, const Strategy& strategy, const CutCosts& costs) const {
+std::optional<std::vector<std::size_t>> Planner::cut(Known& known, const Strategy& strategy,
+                                                     const CutCosts& costs) const {
   if (!strategy.stage_starts.empty()) return std::nullopt;
   for (const auto& [other, begins] : known.cuts)
     if (same_cut(other, strategy)) return begins;
-  const auto turns = make_schedule(strategy.schedule,
-                                   {strategy.pipeline, strategy.chunks, static_cast<int>(strategy.accumulation)});
+  const auto turns =
+      make_schedule(strategy.schedule, {strategy.pipeline, strategy.chunks, static_cast<int>(strategy.accumulation)});
   if (!turns) return std::nullopt;
   const auto begins = balanced(*known.program, strategy, *turns, costs);
   if (!begins) return std::nullopt;

@@ -14,8 +14,8 @@ namespace sibyl {
 
 Result<Plan> plan_for(const Graph& graph, const Strategy& strategy, const Cluster& cluster);
 
-// The same for many strategies of one model: the programs that some of them have in common are made once, and the last ones kept.
-// Not for several threads at once.
+// The same for many strategies of one model: the programs that some of them have in common are made once, and the last
+// ones kept. Not for several threads at once.
 class Planner {
  public:
   // All must outlive it.

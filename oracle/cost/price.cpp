@@ -192,8 +192,7 @@ PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels) {
   PricedStage priced;
   priced.kernels = kernels_of(stage, device.backend);
   priced.prices.reserve(priced.kernels.keys.size());
-  for (const KernelKey& key : priced.kernels.keys)
-    priced.prices.push_back(kernels.of(key, plan.strategy));
+  for (const KernelKey& key : priced.kernels.keys) priced.prices.push_back(kernels.of(key, plan.strategy));
   priced.dispatch = device.dispatch;
   priced.composition = cluster.composition;
   priced.overhead = cluster.step_overhead_per_operation * cluster.composition.factor;

@@ -56,7 +56,8 @@ Ledger ledger_of(const Device& device) {
   return {512, device.framework_base, CachingAllocator(capacity)};
 }
 
-// Once the turns of a schedule come again, so does what is live after them: more micro-batches than these show nothing new.
+// Once the turns of a schedule come again, so does what is live after them: more micro-batches than these show nothing
+// new.
 int enough_micro_batches(const Strategy& strategy) {
   constexpr int settled = 3;  // rounds, for an allocator that keeps what it is given back
   const int all = static_cast<int>(strategy.accumulation), coordinates = strategy.pipeline;
@@ -95,8 +96,8 @@ Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, in
   const Strategy& strategy = plan.strategy;
   const int walked = enough_micro_batches(strategy);
   const bool all = which == MicroBatches::all || walked == strategy.accumulation;
-  const Turns turns = all ? plan.schedule
-                          : make_schedule(strategy.schedule, {strategy.pipeline, strategy.chunks, walked}).value();
+  const Turns turns =
+      all ? plan.schedule : make_schedule(strategy.schedule, {strategy.pipeline, strategy.chunks, walked}).value();
   const std::vector<Turn>& own = turns[static_cast<std::size_t>(coordinate)];
   Ledger ledger = ledger_of(device);
   const std::size_t coordinates = turns.size();
@@ -104,7 +105,8 @@ Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, in
   for (auto s = static_cast<std::size_t>(coordinate); s < plan.stages.size(); s += coordinates)
     walks.emplace_back(plan.stages[s], priced[s], strategy, device, ledger, backward_turns(own, static_cast<int>(s)));
   for (StepWalk& walk : walks) walk.take_static();
-  Mailbox forward(plan, turns, coordinate, Pass::forward, ledger), backward(plan, turns, coordinate, Pass::backward, ledger);
+  Mailbox forward(plan, turns, coordinate, Pass::forward, ledger),
+      backward(plan, turns, coordinate, Pass::backward, ledger);
   for (const Turn& turn : own) {
     forward.open(turn);
     backward.open(turn);

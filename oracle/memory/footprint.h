@@ -23,8 +23,8 @@ struct Footprint {
   bool exhausted = false;  // the allocator asked for more than the device has: it would have stopped there
 };
 
-// Which of a step's micro-batches are walked: all, or as many as show the same. What a caching allocator keeps may still grow by
-// a segment in those left out, once in thousands of strategies.
+// Which of a step's micro-batches are walked: all, or as many as show the same. What a caching allocator keeps may
+// still grow by a segment in those left out, once in thousands of strategies.
 enum class MicroBatches { all, enough };
 
 Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,

@@ -70,8 +70,7 @@ void StepWalk::backward(std::size_t i) {
 void StepWalk::catch_up(std::size_t i) {
   if (later_[i] == 0) return;
   const std::size_t came_in = held().saved[i].empty() ? Storages::none : held().saved[i].back();
-  with_workspace(priced_.kernels.steps[i].backward_weight,
-                 [&] { differentiate(i, later_[i], came_in); });
+  with_workspace(priced_.kernels.steps[i].backward_weight, [&] { differentiate(i, later_[i], came_in); });
   let_go(i);
   forget_gradients(i);
 }

@@ -33,8 +33,10 @@ inline Graph any_model() {
 // A CPU, whose kernels need no launch, or a GPU, whose small kernels wait for theirs.
 inline Cluster any_cluster() {
   Device device = cpu_device();
-  device.peak = {{DType::f32, FlopsPerSecond{1e12}}, {DType::tf32, FlopsPerSecond{4e12}},
-                 {DType::f16, FlopsPerSecond{8e12}}, {DType::bf16, FlopsPerSecond{8e12}}};
+  device.peak = {{DType::f32, FlopsPerSecond{1e12}},
+                 {DType::tf32, FlopsPerSecond{4e12}},
+                 {DType::f16, FlopsPerSecond{8e12}},
+                 {DType::bf16, FlopsPerSecond{8e12}}};
   device.memory_bandwidth = BytesPerSecond{1e11};
   if (any(0, 1) == 1) {
     device.backend = Backend::cuda;

@@ -34,7 +34,8 @@ class Calibrate : public testing::Test {
 
   // A small model and the least time for each kernel.
   [[nodiscard]] std::vector<std::string> small(const std::string& verb = "compute") const {
-    return {program, verb, "--for", "zoo:lenet", "--batches", "2", "--kernel-budget", "1ms", "--cache", "1MB", "-o", file_.string()};
+    return {program,           verb,  "--for",   "zoo:lenet", "--batches", "2",
+            "--kernel-budget", "1ms", "--cache", "1MB",       "-o",        file_.string()};
   }
 
   [[nodiscard]] pid_t start(const std::vector<std::string>& words) const {

@@ -1,5 +1,5 @@
-// Sibyl infers shapes by rules of its own (docs/architecture.md says why); libonnx, which knows operators up to opset 17, is
-// their judge: every tensor that a node makes has the shape that libonnx infers for the value of that name.
+// Sibyl infers shapes by rules of its own (docs/architecture.md says why); libonnx, which knows operators up to opset
+// 17, is their judge: every tensor that a node makes has the shape that libonnx infers for the value of that name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
@@ -43,7 +43,8 @@ void bind_symbols(onnx::GraphProto& graph, ImportOptions& options) {
 
 std::map<std::string, Shape> inferred_by_libonnx(onnx::ModelProto& model) {
   model.mutable_graph()->clear_value_info();
-  for (auto& output : *model.mutable_graph()->mutable_output()) output.mutable_type()->mutable_tensor_type()->clear_shape();
+  for (auto& output : *model.mutable_graph()->mutable_output())
+    output.mutable_type()->mutable_tensor_type()->clear_shape();
   const onnx::ShapeInferenceOptions options(/*check_type=*/false, /*strict_mode=*/0, /*data_prop=*/true);
   onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), options);
   std::map<std::string, Shape> shapes;
@@ -61,7 +62,8 @@ std::map<std::string, Shape> inferred_by_libonnx(onnx::ModelProto& model) {
   return shapes;
 }
 
-// As the importer does it, which guesses where a batch is baked in; before decomposed operations are fused, so that values keep their names.
+// As the importer does it, which guesses where a batch is baked in; before decomposed operations are fused, so that
+// values keep their names.
 Result<Graph> translated(const std::string& bytes, const std::string& name, const ImportOptions& options) {
   SIBYL_TRY(const onnx_import::ModelData data, onnx_import::parse_model(bytes, name));
   Error last;
