@@ -2,9 +2,9 @@
 #
 #   sibyl_library(NAME SOURCES a.cpp b.cpp DEPENDS x y PRIVATE_DEPENDS z)   -> library sibyl_NAME, alias sibyl::NAME
 #   sibyl_program(NAME SOURCES main.cpp DEPENDS x)                          -> executable NAME in bin/
-#   sibyl_test(NAME SOURCES a_test.cpp DEPENDS x LABELS slow SHARDS 2)      -> GoogleTest executable, run by ctest
+#   sibyl_test(NAME SOURCES a_test.cpp DEPENDS x LABELS slow)               -> GoogleTest executable, run by ctest
 # A test carries the label `unit` and its own. An executable is one test of ctest's, for starting a program for each case takes longer
-# than most cases; SHARDS parts one that takes long, EACH makes a test of every case (where some may have to be skipped).
+# than most cases; EACH makes a test of every case (where some may have to be skipped).
 # Under ctest, property tests draw the same cases every time; CONTRIBUTING.md says how to draw others.
 # Sources are listed one by one, never globbed.
 
@@ -41,7 +41,7 @@ endfunction()
 
 include(GoogleTest)
 function(sibyl_test name)
-  cmake_parse_arguments(ARG "EACH" "SHARDS" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "EACH" "" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   sibyl_flags(${name})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
@@ -53,17 +53,6 @@ function(sibyl_test name)
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS ${labels} ENVIRONMENT "RC_PARAMS=seed=1")
     return()
   endif()
-  if(NOT ARG_SHARDS)
-    set(ARG_SHARDS 1)
-  endif()
-  foreach(shard RANGE 1 ${ARG_SHARDS})
-    set(test ${name})
-    if(ARG_SHARDS GREATER 1)
-      set(test ${name}.${shard})
-    endif()
-    math(EXPR index "${shard} - 1")
-    add_test(NAME ${test} COMMAND ${name} --gtest_brief=1)
-    set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT 3000
-      ENVIRONMENT "RC_PARAMS=seed=1;GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
-  endforeach()
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 3000 ENVIRONMENT "RC_PARAMS=seed=1")
 endfunction()

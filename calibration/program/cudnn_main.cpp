@@ -37,7 +37,6 @@ class Calibrator {
   Calibrator(const Ranks& ranks, const CudnnRequest& request, const cudnn::Gpu& gpu, Session& session)
       : ranks_(ranks), request_(request), gpu_(gpu), session_(session) {
     options_.budget = request.common.kernel_budget;
-    options_.cache = request.common.cache;
     if (request.common.limit) end_ = std::chrono::steady_clock::now() + to_clock(*request.common.limit);
   }
 
