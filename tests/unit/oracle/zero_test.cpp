@@ -24,6 +24,15 @@ Strategy sharded(int zero, int replicas = 2) {
   return strategy;
 }
 
+// Of two replicas each, which hold parts of its parameters; three micro-batches.
+Strategy two_stages() {
+  Strategy strategy = sharded(3);
+  strategy.pipeline = 2;
+  strategy.accumulation = 3;
+  strategy.global_batch = 12;
+  return strategy;
+}
+
 Footprint footprint_of(const Graph& graph, const Strategy& strategy) {
   const Cluster cluster = test::cluster(strategy.data, 1);
   const auto plan = make_plan(graph, strategy);
@@ -63,10 +72,7 @@ TEST(Zero, ThreeGathersEachUnitTwice) {
 // and rank 3 holds 13 of the second's 27. Gathered for each pass over each micro-batch, scattered once, after the last.
 TEST(Zero, ThreeGathersForEveryMicroBatchOfAPipeline) {
   const Graph graph = test::mlp({4, 8, 3}, 2);
-  Strategy strategy = sharded(3);
-  strategy.pipeline = 2;
-  strategy.accumulation = 3;
-  strategy.global_batch = 12;
+  Strategy strategy = two_stages();
   strategy.stage_starts = {"fc2"};
   const auto plan = make_plan(graph, strategy);
   ASSERT_TRUE(plan) << to_string(plan.error());
@@ -81,11 +87,7 @@ TEST(Zero, ThreeGathersForEveryMicroBatchOfAPipeline) {
 
 // Of three micro-batches, each way: units gathered, the later ones in part hidden, and what goes to the neighbour; and its buckets once.
 TEST(Zero, GathersOfAPipelineAreCommunication) {
-  Strategy strategy = sharded(3);
-  strategy.pipeline = 2;
-  strategy.accumulation = 3;
-  strategy.global_batch = 12;
-  const Plan plan = make_plan(test::mlp(std::vector<std::int64_t>(9, 256), 2), strategy).value();
+  const Plan plan = make_plan(test::mlp(std::vector<std::int64_t>(9, 256), 2), two_stages()).value();
   const std::vector<PricedStage> priced = price(plan, test::cluster(4, 1));
   const SimulatedPipeline pipeline = simulate_pipeline(plan, priced, {});
   for (std::size_t c = 0; c < 2; ++c) {
