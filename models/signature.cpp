@@ -8,6 +8,8 @@
 #include <optional>
 #include <type_traits>
 
+#include "base/hash.h"
+
 namespace sibyl {
 namespace {
 
@@ -175,8 +177,10 @@ Result<Signature> parse_signature(std::string_view text) {
 }
 
 std::size_t hash_value(const Signature& signature) {
-  std::size_t seed = signature.attributes.index() * 31 + static_cast<std::size_t>(signature.dtype);
-  auto mix = [&](std::size_t value) { seed ^= value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2); };
+  Hash hash;
+  auto mix = [&](std::size_t value) { hash.add(value); };
+  mix(signature.attributes.index());
+  mix(static_cast<std::size_t>(signature.dtype));
   std::visit(
       [&](const auto& op) {
         std::decay_t<decltype(op)>::fields(op, [&](std::string_view, const auto& value) {
@@ -195,7 +199,7 @@ std::size_t hash_value(const Signature& signature) {
       mix(shape.size());
       for (const std::int64_t extent : shape) mix(static_cast<std::size_t>(extent));
     }
-  return seed;
+  return hash.value();
 }
 
 }  // namespace sibyl

@@ -66,6 +66,7 @@ Result<int> run(const Arguments& arguments) {
   options.keep = static_cast<std::size_t>(keep.value_or(10));
   SIBYL_TRY(const auto memory, arguments.bytes("--memory"));
   options.memory = memory.value_or(Bytes{});
+  options.exhaustive = arguments.has("--exhaustive");
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, 1));
   const int per_node = cluster.devices_per_node, most = space.devices.back();
   SIBYL_TRY(const Cluster room, most <= cluster.devices() ? Result<Cluster>(cluster)
@@ -109,7 +110,8 @@ Verb search_verb() {
                              {.name = "--axes", .value = "AXIS,…", .help = "what may be split: data, tensor, sequence, filter, channel, spatial, pipeline; data, tensor, sequence and pipeline unless given"},
                              {.name = "--micro-batch-sizes", .value = "N,…", .help = "samples that a replica may take at once; 1, 2, 4 … 1024 and all of them unless given"},
                              {.name = "--memory", .value = "SIZE", .help = "of a device that may be used; all it has unless given"},
-                             {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"}},
+                             {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"},
+                             {.name = "--exhaustive", .help = "simulate every strategy, not only those that a formula finds fast or small: the same answer, ten times later"}},
                             fixed_options(),
                             {data_option(), framework_option()},
                             model_options(),

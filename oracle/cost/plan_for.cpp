@@ -44,10 +44,26 @@ class StepTime {
 
 }  // namespace
 
+bool stages_share_nodes(const Strategy& strategy, const Cluster& cluster) {
+  return placement(mesh_of(strategy), MeshAxis::pipeline, cluster.devices_per_node).nodes == 1;
+}
+
+CutCosts cut_costs(const Strategy& strategy, KernelPrices& kernels) {
+  const Cluster& cluster = kernels.cluster();
+  CutCosts costs;
+  costs.time = StepTime(strategy, kernels);
+  costs.link = [&cluster, same_node = stages_share_nodes(strategy, cluster)](Bytes both_ways) {
+    return 2 * cluster.network.point_to_point(both_ways / 2, same_node).time.value();
+  };
+  const Device& device = cluster.kernels.device();
+  if (device.memory.value() > 0) costs.memory = std::max(Bytes{1}, device.memory - device.framework_base);
+  return costs;
+}
+
 Planner::Known& Planner::program_of(const Strategy& strategy) {
   constexpr std::size_t most = 32;  // a large model's program is some MB
   const auto found = std::find_if(programs_.begin(), programs_.end(),
-                                  [&](const Known& known) { return same_program(known.strategy, strategy); });
+                                  [&](const Known& known) { return program_key(known.strategy) == program_key(strategy); });
   if (found != programs_.end()) {
     programs_.splice(programs_.begin(), programs_, found);
   } else {
@@ -88,15 +104,7 @@ Result<Plan> Planner::plan(const Strategy& strategy) {
   Known& known = program_of(strategy);
   if (!known.program) return tl::unexpected(known.program.error());
   if (strategy.stages() == 1) return make_plan(*graph_, strategy, *known.program);
-  const Cluster& cluster = kernels_->cluster();
-  CutCosts costs;
-  costs.time = StepTime(strategy, *kernels_);
-  const bool same_node = placement(mesh_of(strategy), MeshAxis::pipeline, cluster.devices_per_node).nodes == 1;
-  costs.link = [&cluster, same_node](Bytes both_ways) {
-    return 2 * cluster.network.point_to_point(both_ways / 2, same_node).time.value();
-  };
-  const Device& device = cluster.kernels.device();
-  if (device.memory.value() > 0) costs.memory = std::max(Bytes{1}, device.memory - device.framework_base);
+  CutCosts costs = cut_costs(strategy, *kernels_);
   costs.begins = cut(known, strategy, costs);
   return make_plan(*graph_, strategy, *known.program, costs);
 }

@@ -12,6 +12,10 @@
 
 namespace sibyl {
 
+// What stages of this strategy are cut by. Good while strategy and prices are.
+CutCosts cut_costs(const Strategy& strategy, KernelPrices& kernels);
+bool stages_share_nodes(const Strategy& strategy, const Cluster& cluster);  // neighbours in the pipeline, all of them
+
 Result<Plan> plan_for(const Graph& graph, const Strategy& strategy, const Cluster& cluster);
 
 // The same for many strategies of one model: the programs that some of them have in common are made once, and the last

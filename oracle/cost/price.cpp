@@ -137,11 +137,7 @@ void price_exchanges(const Plan& plan, const Stage& stage, const Cluster& cluste
       priced.exchanges[i] = price_exchange(plan.mesh, stage, *exchange, cluster);
 }
 
-// The ranks of one stage and those of another, two by two.
-struct Pairs {
-  bool same_node = true;  // all of them
-  int sharing = 1;        // the most on one node; of those that leave it, if any does
-};
+}  // namespace
 
 Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node) {
   const int distance = (to - from) * mesh.stride(MeshAxis::pipeline);
@@ -155,6 +151,8 @@ Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node) {
   }
   return most_leaving == 0 ? Pairs{true, most_staying} : Pairs{false, most_leaving};
 }
+
+namespace {
 
 // Across nodes if any pair is; those that leave a node share its NICs.
 Estimate price_send(const Plan& plan, const Stage& stage, const std::vector<Link>& links, bool gradients, int from,

@@ -49,6 +49,13 @@ struct PricedStage {
   }
 };
 
+// The ranks of one coordinate of a pipeline and those of another, two by two.
+struct Pairs {
+  bool same_node = true;  // all of them
+  int sharing = 1;        // the most on one node; of those that leave it, if any does
+};
+Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node);
+
 PricedExchange price_exchange(const Mesh& mesh, const Stage& stage, const Exchange& exchange, const Cluster& cluster);
 PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels);
 std::vector<PricedStage> price(const Plan& plan, KernelPrices& kernels);  // of each stage

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/training/gradient_aliasing.h"
+#include "oracle/memory/regathered.h"
 #include "oracle/memory/state.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/precision.h"
@@ -13,11 +14,7 @@ namespace sibyl {
 
 using enum MemoryKind;
 
-namespace {
-
-// Sequence parallelism as Megatron-LM has it, whose models are those held in two bytes: of what is gathered before a linear layer
-// a rank keeps its own part, and gathers again beside the first product of backward (Korthikanti et al., 2022, section 4.2.2).
-std::vector<bool> regathered(const Stage& stage, const Strategy& strategy) {
+std::vector<bool> regathered_tensors(const Stage& stage, const Strategy& strategy) {
   std::vector<bool> result(stage.tensors.size(), false);
   if (!strategy.sequence || !has_half_weights(strategy) || strategy.recompute == Recompute::full) return result;
   for (const Step& step : stage.steps)
@@ -26,8 +23,6 @@ std::vector<bool> regathered(const Stage& stage, const Strategy& strategy) {
           exchange->axis == MeshAxis::tensor && exchange->forward.motion == Motion::all_gather;
   return result;
 }
-
-}  // namespace
 
 StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
                    Ledger& ledger, int backward_turns)
@@ -39,7 +34,7 @@ StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy
       storage_of_(stage.tensors.size(), Storages::none),
       gradient_of_(stage.tensors.size(), Storages::none),
       again_(recomputed_steps(stage)),
-      regathered_(regathered(stage, strategy)),
+      regathered_(regathered_tensors(stage, strategy)),
       later_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>(stage.steps.size(), 0)),
       linked_(!stage.receives.empty() || !stage.sends.empty()),
       sharded_(sharded_parameters(stage)),

@@ -1,10 +1,10 @@
 #include "oracle/plan/blocks.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
+
+#include "base/hash.h"
+
 
 namespace sibyl {
 namespace {
@@ -48,8 +48,8 @@ std::size_t loss_step(const Stage& stage) {
   return stage.steps.size();
 }
 
-// Positions between steps up to `end` where at most one tensor with a gradient is alive.
-std::vector<std::size_t> cuts(const Stage& stage, std::size_t end) {
+// Positions between steps where at most one tensor with a gradient is alive.
+std::vector<std::size_t> narrow_positions(const Stage& stage) {
   const std::vector<bool> carries = carried(stage);
   std::vector<std::size_t> made(stage.tensors.size(), 0), last(stage.tensors.size(), 0);
   for (std::size_t i = 0; i < stage.steps.size(); ++i) {
@@ -65,40 +65,30 @@ std::vector<std::size_t> cuts(const Stage& stage, std::size_t end) {
     ++change[made[t]];  // alive at positions [made, last)
     --change[last[t]];
   }
-  std::vector<std::size_t> result{0};
+  std::vector<std::size_t> result;
   int alive = change[0];
-  for (std::size_t at = 1; at < end; ++at)
+  for (std::size_t at = 1; at < stage.steps.size(); ++at)
     // What an exchange sums may be summed where it lies: it must not be what a block keeps.
     if ((alive += change[at]) <= 1 && !std::holds_alternative<Exchange>(stage.steps[at])) result.push_back(at);
-  if (result.back() != end) result.push_back(end);
   return result;
 }
 
-std::string text_of(const Stage& stage, const Step& step) {
+std::uint64_t kind_of(const Stage& stage, const Step& step) {
+  Hash kind;
   if (const auto* compute = std::get_if<Compute>(&step))
-    return fmt::format("{} {};", to_string(signature(stage, *compute)), compute->gradients);
+    return kind.add(hash_value(signature(stage, *compute))).add(compute->gradients).value();
   const auto& exchange = std::get<Exchange>(step);
-  return fmt::format("{} {} {} {};", to_string(exchange.axis), to_string(exchange.forward.motion),
-                     to_string(exchange.backward.motion), to_string(stage[exchange.input].shape));
+  kind.add(static_cast<std::uint64_t>(exchange.axis));
+  kind.add(static_cast<std::uint64_t>(exchange.forward.motion)).add(static_cast<std::uint64_t>(exchange.backward.motion));
+  for (const std::int64_t extent : stage[exchange.input].shape) kind.add(static_cast<std::uint64_t>(extent));
+  return kind.value();
 }
 
 struct Region {
   Segment steps;
-  std::size_t kind = 0;  // equal ones run the same
+  std::uint64_t kind = 0;  // equal ones run the same
   [[nodiscard]] std::size_t size() const { return steps.end - steps.begin; }
 };
-
-std::vector<Region> regions(const Stage& stage, std::size_t end) {
-  const std::vector<std::size_t> at = cuts(stage, end);
-  std::unordered_map<std::string, std::size_t> kinds;
-  std::vector<Region> result;
-  for (std::size_t i = 0; i + 1 < at.size(); ++i) {
-    std::string text;
-    for (std::size_t s = at[i]; s < at[i + 1]; ++s) text += text_of(stage, stage.steps[s]);
-    result.push_back({{at[i], at[i + 1]}, kinds.try_emplace(std::move(text), kinds.size()).first->second});
-  }
-  return result;
-}
 
 struct Repetition {
   std::size_t period = 1, times = 1;
@@ -125,13 +115,14 @@ bool belongs_to_the_block_before(const Stage& stage, const Region& region) {
 }
 
 std::vector<Segment> chain(const std::vector<Region>& all) {
-  const std::size_t steps = all.empty() ? 0 : all.back().steps.end;
+  if (all.empty()) return {};
+  const std::size_t begin = all.front().steps.begin, end = all.back().steps.end, steps = end - begin;
   const auto length = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(steps))));
   std::vector<Segment> result;
-  Segment open{0, 0};
+  Segment open{begin, begin};
   for (const Region& region : all) {
     open.end = region.steps.end;
-    if (open.end - open.begin < length && open.end != steps) continue;
+    if (open.end - open.begin < length && open.end != end) continue;
     result.push_back(open);
     open.begin = open.end;
   }
@@ -140,24 +131,40 @@ std::vector<Segment> chain(const std::vector<Region>& all) {
 
 }  // namespace
 
-std::vector<Segment> find_blocks(const Stage& stage) {
-  const std::vector<Region> all = regions(stage, loss_step(stage));
+Blocks::Blocks(const Stage& stage) : stage_(stage), loss_(loss_step(stage)), cuts_(narrow_positions(stage)) {
+  for (const Step& step : stage.steps) kinds_.push_back(kind_of(stage, step));
+}
+
+std::vector<Segment> Blocks::within(std::size_t begin, std::size_t end) const {
+  end = std::min(end, loss_);
+  std::vector<Region> all;
+  const auto add = [&](std::size_t to) {
+    if (begin == to) return;
+    Hash kind;
+    for (std::size_t i = begin; i < to; ++i) kind.add(kinds_[i]);
+    all.push_back({{begin, to}, kind.value()});
+    begin = to;
+  };
+  for (auto cut = std::upper_bound(cuts_.begin(), cuts_.end(), begin); cut != cuts_.end() && *cut < end; ++cut) add(*cut);
+  if (begin < end) add(end);
   std::vector<Segment> result;
   for (std::size_t i = 0; i < all.size();) {
     const Repetition found = repetition(all, i);
-    const std::size_t begin = i;
+    const std::size_t first = i;
     if (found.times > 1 && all[i + found.period - 1].steps.end - all[i].steps.begin > 1) {
       for (std::size_t n = 0; n < found.times; ++n, i += found.period)
         result.push_back({all[i].steps.begin, all[i + found.period - 1].steps.end});
     } else if (all[i].size() >= least_of_a_branch) {
       ++i;
-      while (i < all.size() && belongs_to_the_block_before(stage, all[i])) ++i;
-      result.push_back({all[begin].steps.begin, all[i - 1].steps.end});
+      while (i < all.size() && belongs_to_the_block_before(stage_, all[i])) ++i;
+      result.push_back({all[first].steps.begin, all[i - 1].steps.end});
     } else {
       ++i;
     }
   }
   return result.empty() ? chain(all) : result;
 }
+
+std::vector<Segment> find_blocks(const Stage& stage) { return Blocks(stage).within(0, stage.steps.size()); }
 
 }  // namespace sibyl

@@ -8,13 +8,27 @@
 // "Training Deep Nets with Sublinear Memory Cost", 2016, section 3).
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "oracle/plan/plan.h"
 
 namespace sibyl {
 
-// Ascending and apart; the loss is in none.
+class Blocks {
+ public:
+  explicit Blocks(const Stage& stage);  // which must outlive it
+
+  // Of steps [begin, end): what find_blocks() finds of a stage that is these steps. Ascending and apart; the loss is in none.
+  [[nodiscard]] std::vector<Segment> within(std::size_t begin, std::size_t end) const;
+
+ private:
+  const Stage& stage_;
+  std::size_t loss_;                  // its step
+  std::vector<std::size_t> cuts_;     // positions, ascending
+  std::vector<std::uint64_t> kinds_;  // by step: equal ones run the same
+};
+
 std::vector<Segment> find_blocks(const Stage& stage);
 
 }  // namespace sibyl

@@ -87,12 +87,9 @@ bool synchronises(const Strategy& strategy) {
 }  // namespace
 
 // What make_program reads of a strategy.
-bool same_program(const Strategy& a, const Strategy& b) {
-  const auto core = [](const Strategy& s) {
-    return std::tuple(micro_batch_of(s), s.tensor, s.filter, s.channel, s.depth, s.height, s.width, s.sequence, s.precision,
-                      has_half_weights(s), s.fused_norms, synchronises(s), synchronises(s) ? s.data : 1);
-  };
-  return core(a) == core(b);
+ProgramKey program_key(const Strategy& s) {
+  return {micro_batch_of(s), s.tensor,     s.filter, s.channel, s.depth, s.height, s.width, s.sequence, s.precision,
+          has_half_weights(s), s.fused_norms, synchronises(s), synchronises(s) ? s.data : 1};
 }
 
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -218,10 +219,11 @@ Result<void> check_strategy(const Graph& graph, const Strategy& strategy);
 Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCosts& costs = {});
 
 // The same in two steps. The first is what every rank of a replica runs on a micro-batch before it is cut into stages: the
-// most work, and strategies have it in common that differ only in what same_program() does not look at.
+// most work, and strategies have it in common whose program_key() is one.
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy);
 Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, Stage program, const CutCosts& costs = {});
-bool same_program(const Strategy& a, const Strategy& b);
+using ProgramKey = std::tuple<std::int64_t, int, int, int, int, int, int, bool, Precision, bool, bool, bool, int>;
+ProgramKey program_key(const Strategy& strategy);
 
 // The operations that begin the stages after the first, as --stages takes them.
 std::vector<std::string> stage_starts(const Graph& graph, const Plan& plan);

@@ -58,8 +58,10 @@ Table table_of(const std::vector<Candidate>& candidates, const Candidate& fastes
 std::string counts_text(const SearchResult& r) {
   std::string text = fmt::format("{} strategies", grouped(static_cast<std::int64_t>(r.size)));
   if (r.tried < r.size) text += fmt::format(", {} tried before it was cancelled", grouped(static_cast<std::int64_t>(r.tried)));
-  return text + fmt::format(": {} can be run, {} are too large", grouped(static_cast<std::int64_t>(r.fitting)),
-                            grouped(static_cast<std::int64_t>(r.too_large)));
+  text += fmt::format(": {} can be run, {} are too large", grouped(static_cast<std::int64_t>(r.fitting)),
+                      grouped(static_cast<std::int64_t>(r.too_large)));
+  if (r.simulated == 0 || r.simulated == r.tried) return text;
+  return text + fmt::format("; {} simulated, the others priced by formula", grouped(static_cast<std::int64_t>(r.simulated)));
 }
 
 // What takes many times as long is for programs to read.
@@ -128,7 +130,7 @@ std::string to_text(const SearchReport& report, TextStyle style) {
 std::string to_json(const SearchReport& report) {
   const SearchResult& r = report.result;
   Json json = {{"schema", "sibyl.search/1"}, {"model", report.model}, {"cluster", report.cluster},
-               {"size", r.size},             {"tried", r.tried},      {"fitting", r.fitting},
+               {"size", r.size},             {"tried", r.tried},      {"simulated", r.simulated}, {"fitting", r.fitting},
                {"too_large", r.too_large},   {"equal", r.equal}};
   json["recommended"] = r.best.empty() ? Json() : candidate_json(report, r.recommended);
   json["best"] = list_json(report, r.best);

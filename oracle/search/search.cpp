@@ -3,121 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <map>
-#include <optional>
+#include <span>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <utility>
 
-#include "oracle/memory/state.h"
-#include "oracle/plan/precision.h"
-#include "oracle/predict.h"
+#include "oracle/search/trials.h"
 
 namespace sibyl {
 namespace {
-
-struct Outcome {
-  std::optional<Candidate> candidate;
-  bool fits = false;
-  std::string why_not;  // where there is no candidate
-  bool tried = false;
-};
-
-// What the fullest device holds at the least, whatever is run: a step's share of weights, gradients and optimizer state.
-Bytes least_state(const Graph& graph, const Strategy& s) {
-  const double replica = static_cast<double>(s.devices_per_replica()) / (s.depth * s.height * s.width);
-  const double parameters = static_cast<double>(graph.parameter_count()) / replica;
-  const bool half = has_half_weights(s);
-  const double weight = half ? 2 : 4, state = 4.0 * optimizer_states(s.optimizer) + (half ? 4 : 0);
-  const double share = 1.0 / (s.zero_ranks > 0 ? s.zero_ranks : s.data);
-  return Bytes{parameters * (weight * (s.zero > 2 ? share : 1.0) + weight * (s.zero > 1 ? share : 1.0) +
-                             state * (s.zero > 0 ? share : 1.0))};
-}
-
-constexpr std::string_view too_large = "weights, gradients and optimizer state alone are more than a device holds";
-
-// Calls visit(evaluator, i) for every i below `count`, on all processors: each has an evaluator of its own, and whoever is free takes the
-// next. Goes on until `cancelled`; `report` is told how many are done, by the calling thread.
-class Processors {
- public:
-  Processors(const Graph& graph, const Cluster& cluster, unsigned threads)
-      : graph_(graph), cluster_(cluster), threads_(threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency())) {}
-
-  void each(std::size_t count, const std::function<void(Evaluator&, std::size_t)>& visit,
-            const std::function<bool()>& cancelled = {}, const std::function<void(std::size_t)>& report = {}) const {
-    std::atomic<std::size_t> next{0}, done{0};
-    const auto work = [&](bool reports) {
-      Evaluator evaluator(graph_, cluster_);
-      while (!(cancelled && cancelled())) {
-        const std::size_t i = next++;
-        if (i >= count) return;
-        visit(evaluator, i);
-        const std::size_t so_far = ++done;
-        if (reports && report) report(so_far);
-      }
-    };
-    std::vector<std::thread> helpers;
-    for (unsigned t = 1; t < threads_ && t < count; ++t) helpers.emplace_back(work, false);
-    work(true);
-    for (std::thread& helper : helpers) helper.join();
-    if (report) report(done);
-  }
-
- private:
-  const Graph& graph_;
-  const Cluster& cluster_;
-  unsigned threads_;
-};
-
-class Searcher {
- public:
-  Searcher(const Graph& graph, const Cluster& cluster, const SearchOptions& options)
-      : graph_(graph), cluster_(cluster), options_(options) {
-    const Bytes capacity = cluster.kernels.device().memory;
-    memory_ = options.memory.value() > 0 && (capacity.value() <= 0 || options.memory < capacity) ? options.memory : capacity;
-  }
-
-  std::vector<Outcome> run(const std::vector<Strategy>& all) {
-    std::vector<Outcome> outcomes(all.size());
-    Processors(graph_, cluster_, options_.threads)
-        .each(
-            all.size(), [&](Evaluator& evaluator, std::size_t i) { outcomes[i] = outcome_of(all[i], evaluator); },
-            options_.cancelled, [&](std::size_t done) {
-              if (options_.progress) options_.progress(done, all.size());
-            });
-    return outcomes;
-  }
-
- private:
-  [[nodiscard]] bool known() const { return memory_.value() > 0; }
-
-  [[nodiscard]] Outcome outcome_of(const Strategy& strategy, Evaluator& evaluator) const {
-    Outcome outcome;
-    outcome.tried = true;
-    if (known() && least_state(graph_, strategy) > memory_) {
-      outcome.why_not = too_large;
-      return outcome;
-    }
-    const Result<Evaluation> p = evaluator.evaluate(strategy);
-    if (!p) {
-      outcome.why_not = p.error().message;
-      return outcome;
-    }
-    const Bytes needed = p->memory.needed();
-    outcome.fits = p->fits && !(known() && needed > memory_);
-    outcome.candidate = Candidate{strategy, p->step_time,  p->interval_low, p->interval_high, p->throughput,
-                                  needed,   p->breakdown, p->error,        {},               false};
-    return outcome;
-  }
-
-  const Graph& graph_;
-  const Cluster& cluster_;
-  const SearchOptions& options_;
-  Bytes memory_;
-};
 
 // Numbers differ from one strategy to the next where the reason is the same.
 std::string without_numbers(const std::string& message) {
@@ -144,21 +40,29 @@ bool simpler(const Candidate& a, const Candidate& b) {
   return order(a) < order(b);
 }
 
-bool at_least_as_good(const Candidate& a, const Candidate& b) {
-  return a.step_time <= b.step_time && a.memory <= (1.0 + negligible_memory) * b.memory && a.strategy.devices() <= b.strategy.devices();
-}
-
 // What is asked for may change nothing: selective recomputing where there is no attention.
 bool alike(const Candidate& a, const Candidate& b) {
   return a.step_time == b.step_time && a.memory == b.memory && a.strategy.devices() == b.strategy.devices();
 }
 
-// `fitting` is ascending in time.
-std::vector<Candidate> front_of(const std::vector<Candidate>& fitting) {
-  std::vector<Candidate> front;
-  for (const Candidate& candidate : fitting)
-    if (std::ranges::none_of(front, [&](const Candidate& better) { return at_least_as_good(better, candidate); }))
-      front.push_back(candidate);
+// What the front is judged by.
+struct Point {
+  Seconds time;
+  Bytes memory;
+  int devices = 1;
+};
+
+bool at_least_as_good(const Point& a, const Point& b) {
+  return a.time <= b.time && a.memory <= (1.0 + negligible_memory) * b.memory && a.devices <= b.devices;
+}
+
+// Of what is ascending in time, that which nothing before it is as good as.
+template <class T, class PointOf>
+std::vector<T> front_of(const std::vector<T>& ascending, const PointOf& point_of) {
+  std::vector<T> front;
+  for (const T& one : ascending)
+    if (std::ranges::none_of(front, [&](const T& better) { return at_least_as_good(point_of(better), point_of(one)); }))
+      front.push_back(one);
   return front;
 }
 
@@ -167,8 +71,7 @@ bool equally_fast(const Candidate& candidate, const Candidate& fastest) {
          deviation_of_difference(candidate.error, fastest.error) * ninety_percent;
 }
 
-// Of what is given back alone: it takes as long as pricing a strategy several times.
-void add_bottlenecks(const Processors& processors, SearchResult& result) {
+void add_bottlenecks(const Trials& trials, SearchResult& result) {
   std::map<std::pair<int, std::string>, std::vector<Candidate*>> alike;  // by strategy
   const auto add = [&](Candidate& c) { alike[{c.strategy.devices(), strategy_words(c.strategy)}].push_back(&c); };
   std::ranges::for_each(result.best, add);
@@ -176,10 +79,70 @@ void add_bottlenecks(const Processors& processors, SearchResult& result) {
   add(result.recommended);
   std::vector<std::vector<Candidate*>> all;
   for (auto& [strategy, candidates] : alike) all.push_back(std::move(candidates));
-  processors.each(all.size(), [&](Evaluator& evaluator, std::size_t i) {
-    const Bottleneck bottleneck = evaluator.predict(all[i].front()->strategy)->bottleneck;
-    for (Candidate* candidate : all[i]) candidate->bottleneck = bottleneck;
-  });
+  trials.add_bottlenecks(all);
+}
+
+// Formula and simulation are not further apart than this where it matters (docs/search.md).
+constexpr double slack = 0.03;
+constexpr double memory_slack = 0.3;
+constexpr std::size_t at_once = 32;  // are simulated before it is looked again which are next: whatever the number of processors
+
+// May it turn out to fit, and as what is asked for?
+bool may_fit(const Trial& trial, Bytes memory) {
+  if (!trial.form && !trial.candidate) return false;
+  return trial.fits || (!trial.candidate && !(trial.form->memory * (1 - memory_slack) > memory));
+}
+
+// Simulates the fastest by formula in their order, until nothing that is left can be among the `keep` fastest, and none of the last
+// ones was equal to the fastest.
+void simulate_fastest(Trials& trials, std::size_t keep) {
+  std::vector<std::size_t> next;
+  for (std::size_t i = 0; i < trials.all().size(); ++i)
+    if (!trials.all()[i].candidate && may_fit(trials.all()[i], trials.memory())) next.push_back(i);
+  std::ranges::stable_sort(next, {}, [&](std::size_t i) { return trials.all()[i].form->step_time; });
+  std::vector<const Candidate*> known;  // that fit, ascending in time
+  const auto note = [&](const Trial& trial) {
+    if (!trial.candidate || !trial.fits) return false;
+    known.insert(std::ranges::upper_bound(known, trial.candidate->step_time, {}, &Candidate::step_time), &*trial.candidate);
+    return equally_fast(*trial.candidate, *known.front());
+  };
+  for (const Trial& trial : trials.all()) note(trial);
+  for (std::size_t done = 0; done < next.size();) {
+    const std::span batch(next.begin() + static_cast<std::ptrdiff_t>(done), std::min(at_once, next.size() - done));
+    if (known.size() >= keep && trials.all()[batch.front()].time() * (1 - slack) > known[keep - 1]->step_time) {
+      const std::size_t last = done - std::min(done, at_once);
+      if (std::none_of(next.begin() + static_cast<std::ptrdiff_t>(last), next.begin() + static_cast<std::ptrdiff_t>(done), [&](std::size_t i) {
+            const Trial& trial = trials.all()[i];
+            return trial.candidate && trial.fits && equally_fast(*trial.candidate, *known.front());
+          }))
+        return;
+    }
+    trials.simulate(batch);
+    for (const std::size_t i : batch) note(trials.all()[i]);
+    done += batch.size();
+  }
+}
+
+// What is not simulated may turn out better than the formula has it.
+Point hopeful_point(const Trial& trial, int devices) {
+  constexpr double time = 0.005, memory = 0.05;  // most are not further apart than this
+  const bool known = trial.candidate.has_value();
+  return {trial.time() * (known ? 1.0 : 1.0 - time), trial.memory() * (known ? 1.0 : 1.0 - memory), devices};
+}
+
+// Simulates what is on the front as far as is known, until all of it is.
+void simulate_front(Trials& trials) {
+  const std::vector<Trial>& all = trials.all();
+  while (true) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (may_fit(all[i], trials.memory())) order.push_back(i);
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return all[i].time(); });
+    std::vector<std::size_t> front = front_of(order, [&](std::size_t i) { return hopeful_point(all[i], trials.devices(i)); });
+    std::erase_if(front, [&](std::size_t i) { return all[i].candidate.has_value(); });
+    if (front.empty()) return;
+    trials.simulate(front);
+  }
 }
 
 }  // namespace
@@ -189,21 +152,27 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
   const std::vector<Strategy> all = strategies(space);
   if (all.empty())
     return fail(ErrorCode::infeasible, "no strategy is to be tried", "--axes", "allow data, tensor, sequence or pipeline");
+  Trials trials(graph, cluster, all, options);
+  trials.by_formula();
+  simulate_fastest(trials, options.keep);
+  simulate_front(trials);
+
   SearchResult result;
   result.size = all.size();
   std::vector<Candidate> fitting;
   std::map<std::string, std::size_t> reasons;
-  for (Outcome& outcome : Searcher(graph, cluster, options).run(all)) {
-    if (!outcome.tried) continue;
+  for (const Trial& trial : trials.all()) {
+    if (!trial.tried()) continue;
     ++result.tried;
-    if (outcome.why_not == too_large || (outcome.candidate && !outcome.fits))
+    if (trial.candidate) ++result.simulated;
+    if (!trial.why_not.empty())
+      ++reasons[without_numbers(trial.why_not)];
+    else if (trial.too_large || !trial.fits)
       ++result.too_large;
-    else if (!outcome.candidate)
-      ++reasons[without_numbers(outcome.why_not)];
     else
-      fitting.push_back(std::move(*outcome.candidate));
+      ++result.fitting;
+    if (trial.candidate && trial.fits) fitting.push_back(*trial.candidate);
   }
-  result.fitting = fitting.size();
   for (const auto& [why, count] : reasons) result.left_out.push_back({why, count});
   std::ranges::stable_sort(result.left_out, std::greater{}, &LeftOut::count);
   if (fitting.empty()) return result;
@@ -216,10 +185,10 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
   result.recommended = fitting.front();
   for (const Candidate& candidate : fitting)
     if (candidate.equal && simpler(candidate, result.recommended)) result.recommended = candidate;
-  result.front = front_of(fitting);
+  result.front = front_of(fitting, [](const Candidate& c) { return Point{c.step_time, c.memory, c.strategy.devices()}; });
   fitting.resize(std::min(fitting.size(), options.keep));
   result.best = std::move(fitting);
-  add_bottlenecks(Processors(graph, cluster, options.threads), result);
+  add_bottlenecks(trials, result);
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string_view>
 
@@ -73,35 +74,29 @@ std::vector<int> in_flight(const Turns& turns, int stages) {
   return most;
 }
 
-namespace {
-
-// One stage from `begin` to `end` for each entry of a table over (stage, end); the least by some measure.
-class Balancer {
- public:
-  Balancer(const Stage& whole, const Strategy& strategy, const Turns& turns, const CutCosts& costs)
-      : steps_(whole.steps.size()),
-        stages_(static_cast<std::size_t>(strategy.stages())),
-        begins_(beginnings(whole)),
-        crossing_(whole),
-        memory_(whole, strategy.optimizer),
-        in_flight_(in_flight(turns, strategy.stages())),
-        capacity_(costs.memory / static_cast<double>(strategy.chunks)),
-        time_(1, 0.0),
-        trains_(1, 0) {
-    for (const Step& step : whole.steps) {
-      time_.push_back(time_.back() + (costs.time ? costs.time(whole, step) : flops(whole, step)));
-      bool trains = false;
-      each_gradient(whole, step, [&](LocalTensorId) { trains = true; });
-      trains_.push_back(trains_.back() + (trains ? 1 : 0));
-    }
-    for (std::size_t p = 0; p <= steps_; ++p)
-      link_.push_back(costs.link && p > 0 && p < steps_ ? costs.link(crossing_.bytes(p)) : 0.0);
+CutTable::CutTable(const Stage& whole, OptimizerKind optimizer, const CutCosts& costs)
+    : steps_(whole.steps.size()), memory_(whole, optimizer), time_(1, 0.0), trains_(1, 0) {
+  for (const OperationId id : beginnings(whole)) begins_.push_back(id.valid());
+  const Crossing crossing(whole);
+  for (std::size_t p = 0; p <= steps_; ++p) sent_.push_back(crossing.bytes(p));
+  for (const Step& step : whole.steps) {
+    time_.push_back(time_.back() + (costs.time ? costs.time(whole, step) : flops(whole, step)));
+    bool trains = false;
+    each_gradient(whole, step, [&](LocalTensorId) { trains = true; });
+    trains_.push_back(trains_.back() + (trains ? 1 : 0));
   }
+  for (std::size_t p = 0; p <= steps_; ++p)
+    link_.push_back(costs.link && p > 0 && p < steps_ ? costs.link(sent_[p]) : 0.0);
+}
 
-  [[nodiscard]] int trained_steps() const { return trains_.back(); }
+// One cut. Stages are laid one after the other: a table over the positions where the stages so far may end leads to that of one
+// stage more.
+class CutTable::Search {
+ public:
+  Search(const CutTable& table, const std::vector<int>& in_flight, Bytes capacity)
+      : table_(table), in_flight_(in_flight), capacity_(capacity), stages_(in_flight.size()), positions_(table.steps_ + 1) {}
 
-  // Empty: there is none.
-  std::vector<std::size_t> run() {
+  [[nodiscard]] std::vector<std::size_t> run() const {
     const double best = slowest();
     return best < infinite ? narrowest(best * near_best) : std::vector<std::size_t>{};
   }
@@ -109,83 +104,148 @@ class Balancer {
  private:
   static constexpr double infinite = std::numeric_limits<double>::infinity();
 
-  [[nodiscard]] double cost(std::size_t begin, std::size_t end) const {
-    return time_[end] - time_[begin] + link_[end];
-  }
-  [[nodiscard]] bool may_be(std::size_t begin, std::size_t end) const {
-    return begins_[begin].valid() && trains_[end] > trains_[begin];
-  }
-  [[nodiscard]] bool fits(std::size_t stage, std::size_t begin, std::size_t end) const {
-    return capacity_.value() <= 0 || memory_.of(begin, end, in_flight_[stage]) <= capacity_;
+  [[nodiscard]] bool within(std::size_t stage, std::size_t begin, std::size_t end, double limit) const {
+    return table_.cost(begin, end) <= limit &&
+           (capacity_.value() <= 0 || table_.memory_.of(begin, end, in_flight_[stage]) <= capacity_);
   }
 
-  // The least time of the slowest stage. A stage that is too long or too large does not get better by beginning earlier.
-  double slowest() const {
-    std::vector<double> before(steps_ + 1, infinite), now;
-    before[0] = 0;
+  // Positions [first, last) where stage s may end: so that those up to it, and those after it, are done in so much time each.
+  struct Ends {
+    std::size_t first, last;
+  };
+  [[nodiscard]] Ends ends_of(std::size_t s, double limit) const {
+    const std::vector<double>& time = table_.time_;
+    const double least = time.back() * (1 - 1e-12) - static_cast<double>(stages_ - s - 1) * limit;
+    const double most = static_cast<double>(s + 1) * limit * (1 + 1e-12);
+    const auto first = static_cast<std::size_t>(std::lower_bound(time.begin(), time.end(), least) - time.begin());
+    const auto last = static_cast<std::size_t>(std::upper_bound(time.begin(), time.end(), most) - time.begin());
+    return {std::max(s + 1 == stages_ ? table_.steps_ : first, s + 1), last};
+  }
+
+  // Can every stage be done in so much time? Of the places where a stage may begin the last is the best.
+  [[nodiscard]] bool possible(double limit) const {
+    std::vector<char> before(positions_, 0), now(positions_, 0);
+    before[0] = 1;
+    std::size_t from = 0;  // nothing before it was reached by the last stage
     for (std::size_t s = 0; s < stages_; ++s) {
-      now.assign(steps_ + 1, infinite);
-      for (std::size_t end = s + 1; end <= steps_; ++end)
-        for (std::size_t begin = end; begin-- > 0 && cost(begin, end) < now[end] && fits(s, begin, end);)
-          if (may_be(begin, end)) now[end] = std::min(now[end], std::max(before[begin], cost(begin, end)));
+      const Ends ends = ends_of(s, limit);
+      std::fill(now.begin(), now.end(), 0);
+      std::size_t begin = positions_;  // the last that may be one, with something to train between
+      for (std::size_t end = ends.first, scanned = from; end < ends.last; ++end) {
+        for (; scanned < end && table_.trains_[scanned] < table_.trains_[end]; ++scanned)
+          if (before[scanned] != 0 && table_.begins_[scanned]) begin = scanned;
+        now[end] = begin < end && within(s, begin, end, limit) ? 1 : 0;
+      }
+      from = ends.first;
       std::swap(before, now);
     }
-    return before[steps_];
+    return before.back() != 0;
   }
 
-  // The cut that sends least where no stage takes longer than `limit`.
-  std::vector<std::size_t> narrowest(double limit) const {
-    std::vector<std::vector<std::size_t>> from(stages_, std::vector<std::size_t>(steps_ + 1, 0));
-    std::vector<double> before(steps_ + 1, infinite), now;
+  // The least time of the slowest stage.
+  [[nodiscard]] double slowest() const {
+    constexpr double precision = 1e-3;
+    double low = table_.time_.back() / static_cast<double>(stages_);
+    double high = table_.time_.back() + *std::max_element(table_.link_.begin(), table_.link_.end());
+    if (!possible(high)) return infinite;
+    while (high - low > precision * low) {
+      const double middle = high > 2 * low ? low * std::sqrt(high / low) : (low + high) / 2;
+      (possible(middle) ? high : low) = middle;
+    }
+    return high;
+  }
+
+  // The first position from which a stage to `end` is within limits.
+  [[nodiscard]] std::size_t earliest_begin(std::size_t stage, std::size_t end, double limit) const {
+    const std::vector<double>& time = table_.time_;
+    const auto found = std::lower_bound(time.begin(), time.end(), time[end] + table_.link_[end] - limit);
+    auto begin = static_cast<std::size_t>(found - time.begin());
+    while (begin > 0 && table_.cost(begin - 1, end) <= limit) --begin;  // rounding
+    while (begin < end && table_.cost(begin, end) > limit) ++begin;
+    if (capacity_.value() <= 0) return begin;
+    std::size_t last = end;
+    while (begin < last) {
+      const std::size_t middle = (begin + last) / 2;
+      if (within(stage, middle, end, limit))
+        last = middle;
+      else
+        begin = middle + 1;
+    }
+    return begin;
+  }
+
+  // The cut that sends least where no stage takes longer than `limit`; of equal ones that of the latest begins.
+  [[nodiscard]] std::vector<std::size_t> narrowest(double limit) const {
+    std::vector<std::vector<std::size_t>> from(stages_, std::vector<std::size_t>(positions_, 0));
+    std::vector<double> before(positions_, infinite), now;
     before[0] = 0;
+    Ends reached{0, 1};
+    std::vector<std::size_t> best;  // of the positions before, those that send less than all later ones
     for (std::size_t s = 0; s < stages_; ++s) {
-      now.assign(steps_ + 1, infinite);
-      for (std::size_t end = s + 1; end <= steps_; ++end)
-        for (std::size_t begin = end; begin-- > 0 && cost(begin, end) <= limit && fits(s, begin, end);) {
-          const double sent = before[begin] + crossing_.bytes(end).value();
-          if (!may_be(begin, end) || !(sent < now[end])) continue;
-          now[end] = sent;
-          from[s][end] = begin;
+      const Ends ends = ends_of(s, limit);
+      now.assign(positions_, infinite);
+      best.clear();
+      std::size_t scanned = reached.first;
+      for (std::size_t end = ends.first; end < ends.last; ++end) {
+        for (; scanned < std::min(end, reached.last) && table_.trains_[scanned] < table_.trains_[end]; ++scanned) {
+          if (before[scanned] == infinite || !table_.begins_[scanned]) continue;
+          while (!best.empty() && before[best.back()] >= before[scanned]) best.pop_back();
+          best.push_back(scanned);
         }
+        const auto begin = std::lower_bound(best.begin(), best.end(), earliest_begin(s, end, limit));
+        if (begin == best.end()) continue;
+        now[end] = before[*begin] + table_.sent_[end].value();
+        from[s][end] = *begin;
+      }
+      reached = ends;
       std::swap(before, now);
     }
     std::vector<std::size_t> begins(stages_ - 1);
-    std::size_t end = steps_;
+    std::size_t end = table_.steps_;
     for (std::size_t s = stages_; s-- > 1;) begins[s - 1] = end = from[s][end];
     return begins;
   }
 
-  std::size_t steps_, stages_;
-  std::vector<OperationId> begins_;
-  Crossing crossing_;
-  MemoryEstimate memory_;
-  std::vector<int> in_flight_;
+  const CutTable& table_;
+  const std::vector<int>& in_flight_;
   Bytes capacity_;
-  std::vector<double> time_;  // sums over the steps before a position
-  std::vector<int> trains_;   // the same of steps with a backward
-  std::vector<double> link_;  // by position
+  std::size_t stages_, positions_;
 };
 
-}  // namespace
+std::vector<std::size_t> CutTable::cut(const std::vector<int>& in_flight, Bytes capacity) {
+  const auto [unlimited, added] = unlimited_.try_emplace(in_flight.size());
+  if (added) unlimited->second = Search(*this, in_flight, Bytes{}).run();
+  if (capacity.value() <= 0 || unlimited->second.empty() || fits(unlimited->second, in_flight, capacity)) return unlimited->second;
+  return Search(*this, in_flight, capacity).run();
+}
 
-Result<std::vector<std::size_t>> balanced(const Stage& whole, const Strategy& strategy, const Turns& turns,
-                                          const CutCosts& costs) {
-  const auto attempt = [&](const CutCosts& with) { return Balancer(whole, strategy, turns, with).run(); };
-  std::vector<std::size_t> begins = attempt(costs);
-  if (begins.empty() && costs.memory.value() > 0) {
-    // What does not fit however it is cut is still priced, and reported as such.
-    CutCosts unlimited = costs;
-    unlimited.memory = Bytes{};
-    begins = attempt(unlimited);
+bool CutTable::fits(const std::vector<std::size_t>& begins, const std::vector<int>& in_flight, Bytes capacity) const {
+  for (std::size_t s = 0; s < in_flight.size(); ++s) {
+    const std::size_t begin = s == 0 ? 0 : begins[s - 1], end = s + 1 == in_flight.size() ? steps_ : begins[s];
+    if (memory_.of(begin, end, in_flight[s]) > capacity) return false;
   }
+  return true;
+}
+
+Result<std::vector<std::size_t>> balanced(CutTable& table, const Strategy& strategy,
+                                          const std::vector<int>& in_flight, Bytes memory) {
+  std::vector<std::size_t> begins = table.cut(in_flight, memory / static_cast<double>(strategy.chunks));
+  // What does not fit however it is cut is still priced, and reported as such.
+  if (begins.empty() && memory.value() > 0) begins = table.cut(in_flight, Bytes{});
   if (!begins.empty()) return begins;
-  const int most = Balancer(whole, strategy, turns, costs).trained_steps();
+  const int most = table.trained_steps();
   return fail(ErrorCode::infeasible,
               fmt::format("the model has {} operations that train, too few for {} pipeline stages", most,
                           strategy.stages()),
               "--parallel",
               strategy.chunks > 1 ? fmt::format("at most {} stages, over all devices", most)
                                   : fmt::format("at most pipeline={}", most));
+}
+
+Result<std::vector<std::size_t>> balanced(const Stage& whole, const Strategy& strategy, const Turns& turns,
+                                          const CutCosts& costs) {
+  CutTable table(whole, strategy.optimizer, costs);
+  return balanced(table, strategy, in_flight(turns, strategy.stages()), costs.memory);
 }
 
 Result<std::vector<std::size_t>> by_name(const Graph& graph, const Stage& whole, const Strategy& strategy) {

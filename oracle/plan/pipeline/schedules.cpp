@@ -74,8 +74,7 @@ Turns zero_bubble(const PipelineShape& shape) {
   });
 }
 
-Result<Turns> make_schedule(PipelineSchedule schedule, const PipelineShape& shape) {
-  constexpr std::array table = {&gpipe, &one_forward_one_backward, &interleaved, &zero_bubble};
+Result<void> check_shape(PipelineSchedule schedule, const PipelineShape& shape) {
   const int rest = shape.micro_batches % shape.coordinates;
   if (schedule == PipelineSchedule::interleaved && rest != 0) {
     const int above = shape.micro_batches + shape.coordinates - rest;
@@ -86,6 +85,12 @@ Result<Turns> make_schedule(PipelineSchedule schedule, const PipelineShape& shap
                 above > shape.coordinates ? fmt::format("{} or {}", above - shape.coordinates, above)
                                           : fmt::format("{}", above));
   }
+  return {};
+}
+
+Result<Turns> make_schedule(PipelineSchedule schedule, const PipelineShape& shape) {
+  constexpr std::array table = {&gpipe, &one_forward_one_backward, &interleaved, &zero_bubble};
+  SIBYL_CHECK(check_shape(schedule, shape));
   return table[static_cast<std::size_t>(schedule)](shape);
 }
 

@@ -36,6 +36,8 @@ Turns one_forward_one_backward(const PipelineShape& shape);
 Turns interleaved(const PipelineShape& shape);
 Turns zero_bubble(const PipelineShape& shape);
 
+// Can the schedule be had for this shape? Else an Error of code infeasible.
+Result<void> check_shape(PipelineSchedule schedule, const PipelineShape& shape);
 // The turns of a strategy's schedule. Fails, code infeasible, where it cannot be had for this shape.
 Result<Turns> make_schedule(PipelineSchedule schedule, const PipelineShape& shape);
 

@@ -10,7 +10,6 @@
 #include "oracle/plan/whole_program.h"
 
 namespace sibyl {
-namespace {
 
 // A coordinate has one copy of a parameter for each of its stages that use it, and sums over coordinates, not over copies.
 Result<void> check_ties(const Graph& graph, const Stage& whole, const Ties& ties, int coordinates) {
@@ -26,6 +25,8 @@ Result<void> check_ties(const Graph& graph, const Stage& whole, const Ties& ties
   return {};
 }
 
+namespace {
+
 std::map<LocalTensorId, Tie> ties_of(const CutProgram& program, std::size_t stage) {
   std::map<LocalTensorId, Tie> result;
   for (std::size_t t = 0; t < program.whole_id[stage].size(); ++t)
@@ -36,8 +37,6 @@ std::map<LocalTensorId, Tie> ties_of(const CutProgram& program, std::size_t stag
 
 }  // namespace
 
-namespace {
-
 Result<void> check_state(const Strategy& strategy) {
   if (strategy.zero <= 1 || strategy.schedule != PipelineSchedule::zero_bubble) return {};
   return fail(ErrorCode::infeasible,
@@ -45,8 +44,6 @@ Result<void> check_state(const Strategy& strategy) {
                           strategy.zero),
               "--zero", "at most --zero 1 with zero-bubble, or another --schedule");
 }
-
-}  // namespace
 
 Result<void> add_stages(const Graph& graph, const Stage& whole, const CutCosts& costs, Plan& plan) {
   const Strategy& strategy = plan.strategy;

@@ -1,0 +1,206 @@
+#include "oracle/closed/program_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "base/hash.h"
+#include "oracle/cost/kernels.h"
+#include "oracle/cost/price.h"
+#include "oracle/plan/recompute.h"
+
+namespace sibyl::closed {
+namespace {
+
+constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+// The program as one stage that accumulates and exchanges all of its gradients, so that every kernel a stage may run is
+// among its own.
+Stage with_everything(Stage stage, bool split) {
+  using Kind = Turn::Kind;
+  for (int m = 0; m < 2; ++m) {
+    stage.schedule.push_back({Kind::forward, m, 0});
+    stage.schedule.push_back({split ? Kind::backward_input : Kind::backward, m, 0});
+    if (split) stage.schedule.push_back({Kind::backward_weight, m, 0});
+  }
+  GradientSync all;
+  all.buckets.emplace_back().parameters = gradient_order(stage);
+  stage.gradients.push_back(std::move(all));
+  return stage;
+}
+
+}  // namespace
+
+ProgramTable::ProgramTable(Stage whole, const Strategy& strategy, KernelPrices& kernels)
+    : whole_(std::move(whole)), strategy_(strategy), mesh_(mesh_of(strategy)), kernels_(&kernels), crossing_(whole_), blocks_(whole_) {
+  for (const Step& step : whole_.steps) {
+    trained_.push_back(false);
+    each_gradient(whole_, step, [&](LocalTensorId) { trained_.back() = true; });
+  }
+  find_parameters();
+  price_parameters();
+  find_readings();
+  hash_steps();
+}
+
+const std::vector<Row>& ProgramTable::rows(bool split) {
+  std::vector<Row>& rows = rows_[split ? 1 : 0];
+  if (rows.empty()) rows = make_rows(split);
+  return rows;
+}
+
+std::vector<Row> ProgramTable::make_rows(bool split) {
+  const Cluster& cluster = kernels_->cluster();
+  const Stage stage = with_everything(whole_, split);
+  const StageKernels of = kernels_of(stage, cluster.kernels.device().backend);
+  std::vector<double> times;
+  for (const KernelKey& key : of.keys) times.push_back(kernels_->of(key, strategy_).estimate.time.time.value());
+  const double factor = cluster.composition.factor;
+  std::vector<Row> rows(stage.steps.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row& row = rows[i];
+    const StageKernels::OfStep& step = of.steps[i];
+    const auto add = [&](Kernels& sum, const std::optional<StageKernels::Index>& key) {
+      if (!key) return;
+      sum.seconds += times[*key] * factor;
+      ++sum.launches;
+      row.alone += times[*key];
+    };
+    add(row.forward, step.forward);
+    if (step.forward) row.forward.seconds += cluster.step_overhead_per_operation.value() * factor;
+    add(row.backward, step.backward);
+    for (const auto key : step.sums) add(row.backward, key);
+    add(row.backward_weight, step.backward_weight);
+    if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i])) {
+      const PricedExchange priced = price_exchange(mesh_, stage, *exchange, cluster);
+      if (priced.forward) row.exchange_forward = priced.forward->time.time.value();
+      if (priced.backward) row.exchange_backward = priced.backward->time.time.value();
+    }
+  }
+  return rows;
+}
+
+void ProgramTable::find_parameters() {
+  std::vector<std::size_t> parameter_of(whole_.tensors.size(), none);
+  std::vector<std::size_t> last(whole_.tensors.size(), 0);  // 1 + step
+  std::vector<std::vector<Use>> of_step(steps());
+  for (std::size_t i = 0; i < steps(); ++i) {
+    each_gradient(whole_, whole_.steps[i], [&](LocalTensorId id) {
+      const LocalTensor& tensor = whole_[id];
+      if (tensor.kind != TensorKind::parameter || last[id.index()] == i + 1) return;
+      std::size_t& index = parameter_of[id.index()];
+      if (index == none) {
+        index = parameters_.size();
+        std::vector<MeshAxis> axes = tensor.summed_over;
+        std::sort(axes.begin(), axes.end());
+        parameters_.push_back({id, tensor.shape, element_count(tensor.shape), tensor.dtype, std::move(axes), i, i, 0, 0});
+      }
+      parameters_[index].last_use = i;
+      of_step[i].push_back({index, i, last[id.index()]});
+      last[id.index()] = i + 1;
+    });
+    const auto* compute = std::get_if<Compute>(&whole_.steps[i]);
+    if (compute && std::holds_alternative<Linear>(compute->attributes)) std::reverse(of_step[i].begin(), of_step[i].end());
+  }
+  use_at_.assign(steps() + 1, 0);
+  for (std::size_t i = steps(); i-- > 0;) {
+    use_at_[i + 1] = uses_.size();
+    uses_.insert(uses_.end(), of_step[i].begin(), of_step[i].end());
+  }
+  use_at_[0] = uses_.size();
+}
+
+void ProgramTable::price_parameters() {
+  const double factor = kernels_->cluster().composition.factor;
+  const auto time = [&](Attributes attributes, std::vector<Shape> inputs, const Parameter& of) {
+    const KernelKey key{{std::move(attributes), std::move(inputs), {of.shape}, of.dtype}, Pass::forward, 0};
+    return kernels_->of(key, strategy_).estimate.time.time.value() * factor;
+  };
+  for (Parameter& p : parameters_) {
+    p.sum = time(Binary{BinaryKind::add}, {p.shape, p.shape}, p);
+    p.copy = time(Copy{}, {p.shape}, p);
+  }
+}
+
+void ProgramTable::find_readings() {
+  std::vector<std::size_t> last(whole_.tensors.size(), 0);
+  for (std::size_t i = 0; i < steps(); ++i)
+    for (const LocalTensorId in : inputs_of(whole_.steps[i])) {
+      if (!in.valid() || last[in.index()] == i + 1) continue;
+      const LocalTensor& tensor = whole_[in];
+      if (tensor.kind != TensorKind::parameter && tensor.kind != TensorKind::buffer) continue;
+      readings_.push_back({i, last[in.index()], static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype)});
+      last[in.index()] = i + 1;
+    }
+}
+
+// Content: what a step runs, which of its parameters other steps use as well, and where blocks begin and end.
+void ProgramTable::hash_steps() {
+  constexpr std::uint64_t base = 0xD1342543DE82EF95ULL;
+  std::vector<Hash> of(steps());
+  for (std::size_t i = 0; i < steps(); ++i) {
+    if (const auto* compute = std::get_if<Compute>(&whole_.steps[i])) {
+      of[i].add(hash_value(signature(whole_, *compute))).add(compute->gradients).add(compute->fused ? 1 : 0);
+      continue;
+    }
+    const auto& exchange = std::get<Exchange>(whole_.steps[i]);
+    for (const Transfer* transfer : {&exchange.forward, &exchange.backward}) of[i].add(static_cast<std::uint64_t>(transfer->motion));
+    of[i].add(static_cast<std::uint64_t>(exchange.axis)).add(static_cast<std::uint64_t>(whole_[exchange.input].dtype));
+    for (const LocalTensorId id : {exchange.input, exchange.output})
+      for (const std::int64_t extent : whole_[id].shape) of[i].add(static_cast<std::uint64_t>(extent));
+  }
+  for (const Use& use : uses_) {
+    const Parameter& parameter = parameters_[use.parameter];
+    of[use.step].add(static_cast<std::uint64_t>(parameter.elements));
+    of[use.step].add(use.step - parameter.first_use).add(parameter.last_use - use.step);
+    for (const MeshAxis axis : parameter.summed_over) of[use.step].add(static_cast<std::uint64_t>(axis));
+  }
+  hashes_.assign(1, 0);
+  powers_.assign(1, 1);
+  for (const Hash& hash : of) {
+    hashes_.push_back(hashes_.back() * base + hash.value());
+    powers_.push_back(powers_.back() * base);
+  }
+}
+
+std::uint64_t ProgramTable::content(std::size_t begin, std::size_t end) {
+  Hash hash;
+  hash.add(hashes_[end] - hashes_[begin] * powers_[end - begin]);
+  for (const std::size_t position : {begin, end}) {
+    const Crossed& crossed = this->crossed(position);
+    hash.add(crossed.forward.size());
+    for (const double bytes : crossed.forward) hash.add(std::bit_cast<std::uint64_t>(bytes));
+  }
+  return hash.value();
+}
+
+const Crossed& ProgramTable::crossed(std::size_t position) {
+  const auto [entry, added] = crossed_.try_emplace(position);
+  if (!added) return entry->second;
+  for (const LocalTensorId id : crossing_.at(position)) {
+    entry->second.tensors.push_back(id);
+    const double bytes = static_cast<double>(element_count(whole_[id].shape)) * size_in_bytes(whole_[id].dtype);
+    entry->second.forward.push_back(bytes);
+    if (crossing_.gradient(id, position)) entry->second.backward.push_back(bytes);
+  }
+  return entry->second;
+}
+
+std::vector<Segment> ProgramTable::recomputed(Recompute recompute, std::size_t begin, std::size_t end) {
+  if (recompute == Recompute::none) return {};
+  if (recompute == Recompute::full) {
+    std::vector<Segment> blocks = blocks_.within(begin, end);
+    std::erase_if(blocks, [&](const Segment& block) {
+      return std::none_of(trained_.begin() + static_cast<std::ptrdiff_t>(block.begin),
+                          trained_.begin() + static_cast<std::ptrdiff_t>(block.end), [](bool trained) { return trained; });
+    });
+    return blocks;
+  }
+  if (!cores_) cores_ = recomputed_segments(whole_, recompute);
+  std::vector<Segment> inside;
+  for (const Segment& core : *cores_)
+    if (core.begin >= begin && core.end <= end) inside.push_back(core);
+  return inside;
+}
+
+}  // namespace sibyl::closed

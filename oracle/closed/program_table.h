@@ -1,0 +1,112 @@
+// What the closed form knows of a program: for each of its steps what its passes take and what its parameters are, so that a pipeline
+// stage, whichever steps it has, is a range of rows.
+//
+// Made once for all strategies that share the program, and whose ranks of one replica lie on nodes alike: exchanges between
+// operations are priced here. Rows of the same content have the same hash, so that equal stages are found by their hash and
+// worked out once. Seconds and bytes are plain doubles: nothing but oracle/closed reads them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "oracle/cost/kernel_prices.h"
+#include "oracle/plan/blocks.h"
+#include "oracle/plan/pipeline/cut.h"
+#include "oracle/plan/plan.h"
+
+namespace sibyl::closed {
+
+// Kernels of one pass over one step.
+struct Kernels {
+  double seconds = 0;
+  int launches = 0;
+};
+
+struct Row {
+  Kernels forward;          // with the host's time per operation
+  Kernels backward;         // and the sums of gradients; where backward is taken in two parts, the first
+  Kernels backward_weight;  // where it is, the second
+  double exchange_forward = 0, exchange_backward = 0;
+  double alone = 0;  // its kernels in one micro-batch, by themselves
+};
+
+struct Parameter {
+  LocalTensorId tensor;  // of the program
+  Shape shape;
+  std::int64_t elements = 0;
+  DType dtype = DType::f32;
+  std::vector<MeshAxis> summed_over;     // ascending
+  std::size_t first_use = 0, last_use = 0;  // steps that give it a gradient
+  double sum = 0, copy = 0;  // kernels: its gradient added to that of earlier micro-batches; and copied, into a bucket or out of it
+  double bytes() const { return static_cast<double>(elements) * size_in_bytes(dtype); }
+};
+
+// A step's backward gives a parameter its gradient, or a part of it. In the order in which backward does so.
+struct Use {
+  std::size_t parameter = 0, step = 0;
+  std::size_t before = 0;  // 1 + the last step before this one that does, too; 0: none
+};
+
+// A step reads a parameter or a buffer.
+struct Reading {
+  std::size_t step = 0, before = 0;  // as above
+  double bytes = 0;
+};
+
+// What crosses a position between steps.
+struct Crossed {
+  std::vector<LocalTensorId> tensors;
+  std::vector<double> forward, backward;  // bytes of each tensor; of those whose gradient comes back
+};
+
+class ProgramTable {
+ public:
+  ProgramTable(Stage whole, const Strategy& strategy, KernelPrices& kernels);
+  ProgramTable(const ProgramTable&) = delete;
+  ProgramTable& operator=(const ProgramTable&) = delete;
+
+  [[nodiscard]] const Stage& program() const { return whole_; }
+  [[nodiscard]] std::size_t steps() const { return whole_.steps.size(); }
+  // `split`: backward is taken in two parts.
+  const std::vector<Row>& rows(bool split);
+  [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
+  [[nodiscard]] const std::vector<Use>& uses() const { return uses_; }
+  // Those of steps [begin, end) are uses() from uses_from(end) to uses_from(begin).
+  [[nodiscard]] std::size_t uses_from(std::size_t end) const { return use_at_[end]; }
+  [[nodiscard]] const std::vector<Reading>& readings() const { return readings_; }
+  const Crossed& crossed(std::size_t position);
+  // The blocks of a stage of steps [begin, end), and what of it runs again.
+  [[nodiscard]] std::vector<Segment> blocks(std::size_t begin, std::size_t end) const { return blocks_.within(begin, end); }
+  std::vector<Segment> recomputed(Recompute recompute, std::size_t begin, std::size_t end);
+  // Of what the steps [begin, end) are, and of what crosses either end.
+  std::uint64_t content(std::size_t begin, std::size_t end);
+  KernelPrices& kernels() { return *kernels_; }
+
+ private:
+  std::vector<Row> make_rows(bool split);
+  void find_parameters();
+  void price_parameters();
+  void find_readings();
+  void hash_steps();
+
+  Stage whole_;
+  Strategy strategy_;
+  Mesh mesh_;
+  KernelPrices* kernels_;
+  Crossing crossing_;
+  std::array<std::vector<Row>, 2> rows_;
+  std::vector<Parameter> parameters_;
+  std::vector<Use> uses_;
+  std::vector<std::size_t> use_at_;  // by position: how many are of steps from it on
+  std::vector<Reading> readings_;
+  std::map<std::size_t, Crossed> crossed_;
+  Blocks blocks_;
+  std::vector<bool> trained_;                    // by step: its backward does something
+  std::optional<std::vector<Segment>> cores_;  // of attention
+  std::vector<std::uint64_t> hashes_, powers_;
+};
+
+}  // namespace sibyl::closed

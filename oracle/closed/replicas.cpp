@@ -1,0 +1,41 @@
+#include "oracle/closed/replicas.h"
+
+#include <algorithm>
+
+namespace sibyl::closed {
+
+std::vector<MeshAxis> Replicas::axes(const std::vector<MeshAxis>& summed_over) const {
+  std::vector<MeshAxis> axes = summed_over;
+  if (strategy_.data > 1) axes.insert(std::upper_bound(axes.begin(), axes.end(), MeshAxis::data), MeshAxis::data);
+  return axes;
+}
+
+int Replicas::parts(const std::vector<MeshAxis>& axes) const {
+  if (strategy_.zero == 0 || std::find(axes.begin(), axes.end(), MeshAxis::data) == axes.end()) return 1;
+  int parts = 1;
+  for (const MeshAxis axis : axes) parts *= strategy_.degree(axis);
+  return parts;
+}
+
+double Replicas::seconds(Collective collective, double bytes, const std::vector<MeshAxis>& axes) {
+  const auto [entry, added] = placements_.try_emplace(axes);
+  if (added) entry->second = placement(mesh_, axes, cluster_->devices_per_node);
+  return cluster_->network.collective(collective, Bytes{bytes}, entry->second).time.time.value();
+}
+
+double Replicas::tied_seconds(double bytes, const std::vector<MeshAxis>& axes, const std::vector<int>& stages) {
+  const auto [entry, added] = tied_.try_emplace({axes, stages});
+  if (added) {
+    GradientSync sync;
+    sync.axes = axes;
+    sync.axes.push_back(MeshAxis::pipeline);
+    sync.stages = stages;
+    Plan plan;
+    plan.mesh = mesh_;
+    const int first = stages.front() % mesh_.size(MeshAxis::pipeline) * mesh_.stride(MeshAxis::pipeline);
+    entry->second = placement(mesh_, sync_group(plan, sync, first), cluster_->devices_per_node);
+  }
+  return cluster_->network.collective(Collective::all_reduce, Bytes{bytes}, entry->second).time.time.value();
+}
+
+}  // namespace sibyl::closed

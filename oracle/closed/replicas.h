@@ -1,0 +1,33 @@
+// How the gradients of a strategy's replicas are exchanged: which of a strategy's options and of its mesh a stage's messages depend on.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "calibration/cluster.h"
+#include "oracle/plan/plan.h"
+
+namespace sibyl::closed {
+
+class Replicas {
+ public:
+  Replicas(const Strategy& strategy, const Cluster& cluster) : strategy_(strategy), mesh_(mesh_of(strategy)), cluster_(&cluster) {}
+
+  [[nodiscard]] const Strategy& strategy() const { return strategy_; }
+  [[nodiscard]] const Mesh& mesh() const { return mesh_; }
+  // The axes along which ranks hold summands of a parameter's gradient, given those of a replica.
+  [[nodiscard]] std::vector<MeshAxis> axes(const std::vector<MeshAxis>& summed_over) const;
+  [[nodiscard]] int parts(const std::vector<MeshAxis>& axes) const;  // among which state is shared out; 1: it is not
+  double seconds(Collective collective, double bytes, const std::vector<MeshAxis>& axes);
+  // Of the ranks that hold a parameter of these stages.
+  double tied_seconds(double bytes, const std::vector<MeshAxis>& axes, const std::vector<int>& stages);
+
+ private:
+  Strategy strategy_;
+  Mesh mesh_;
+  const Cluster* cluster_;
+  std::map<std::vector<MeshAxis>, GroupPlacement> placements_;
+  std::map<std::pair<std::vector<MeshAxis>, std::vector<int>>, GroupPlacement> tied_;
+};
+
+}  // namespace sibyl::closed
