@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "netmodel/network.h"
+#include "profiler/cache.h"
 #include "profiler/device.h"
 #include "profiler/kernel_table.h"
 
@@ -47,6 +48,7 @@ struct Calibration {
   std::vector<std::string> donors;  // shipped calibrations whose kernels stand in for those that are not here
   // Host time per operation that no kernel sample contains: interpreter and autograd bookkeeping of a real step.
   Seconds step_overhead_per_operation;
+  std::vector<ReadSample> reads;  // by working set: what the device's cache was found by, where nobody told it
   std::vector<KernelSample> kernels;
   std::vector<PointToPointSample> point_to_point;
   std::vector<CollectiveSample> collectives;

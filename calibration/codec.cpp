@@ -210,8 +210,8 @@ std::map<std::string, std::string> texts(const JsonValue& root, std::string_view
 
 Calibration calibration(const JsonValue& root) {
   root.only({"schema", "date", "source", "machine", "libraries", "ranks_per_node", "threads", "device", "donors",
-             "step_overhead_per_operation_s", "sources", "kernels", "kernel_tables", "point_to_point", "collectives",
-             "overlap", "io", "steps"});
+             "step_overhead_per_operation_s", "reads", "sources", "kernels", "kernel_tables", "point_to_point",
+             "collectives", "overlap", "io", "steps"});
   Calibration c;
   c.machine = texts(root, "machine");
   c.libraries = texts(root, "libraries");
@@ -221,6 +221,10 @@ Calibration calibration(const JsonValue& root) {
   c.threads = root.integer_or("threads", 1, 1);
   root.object("device", [&](const JsonValue& v) { c.device = device(v); });
   c.step_overhead_per_operation = Seconds{root.number_or("step_overhead_per_operation_s", Sign::not_negative, 0)};
+  root.each("reads", [&](const JsonValue& v) {
+    v.only({"bytes", "time_s"});
+    c.reads.push_back({Bytes{v.number("bytes", Sign::positive)}, Seconds{v.number("time_s", Sign::positive)}});
+  });
   std::vector<std::string> sources;
   root.each("sources", [&](const JsonValue& v) { sources.push_back(v.as_text()); });
   root.each("donors", [&](const JsonValue& v) { c.donors.push_back(v.as_text()); });
@@ -274,6 +278,10 @@ std::string write(const Calibration& c) {
   member("device", device_line(c.device));
   if (!c.donors.empty()) member("donors", Line(c.donors));
   member("step_overhead_per_operation_s", c.step_overhead_per_operation.value());
+  if (!c.reads.empty())
+    text += array("reads", c.reads, [](const ReadSample& s) {
+      return Line{{"bytes", s.bytes.value()}, {"time_s", s.time.value()}};
+    });
   text += array("sources", sources.list(), [](const std::string& s) { return Line(s); });
   text += kernels;
   text += array("point_to_point", c.point_to_point, point_to_point_line);

@@ -12,8 +12,8 @@
 #
 # OUT_DIR gets the calibrations (SETTING.json) and a table of each setting (*.md, *.results.json). What is measured already is not
 # measured again: remove OUT_DIR to start anew. Emulated devices take the times of OUT_DIR/pair.json, or, where that is missing, of the
-# shipped dgx1-v100; SIBYL_EMULATED names another. SIBYL_CACHE (64MB) is the last-level cache, where the machine reports more than a core
-# can use (docs/calibrate.md). Leave the machine alone while it runs.
+# shipped dgx1-v100; SIBYL_EMULATED names another. SIBYL_CACHE (64MB) is the last-level cache, where what
+# calibration finds (docs/calibrate.md) shall not count. Leave the machine alone while it runs.
 set -eu
 
 bin=$(readlink -f "$1")

@@ -131,8 +131,9 @@ std::vector<Option> kernel_options() {
       {.name = "--kernel-budget", .value = "TIME", .help = "the most time for one kernel", .fallback = "0.4 s"},
       {.name = "--cache",
        .value = "SIZE",
-       .help = "a processor's last-level cache, in which no kernel finds its operands; what the machine says unless given (a GPU tells "
-               "its own)"},
+       .help =
+           "a processor's last-level cache, in which no kernel finds its operands; found by reading unless given (a "
+           "GPU tells its own)"},
       {.name = "--samples",
        .value = "N",
        .help = "time a kernel once more unless the file has N samples of it: run again later, this shows how the "

@@ -18,7 +18,7 @@ struct Request {
   SweepSize sweep_size = SweepSize::quick;
   std::optional<Seconds> limit;  // of the time spent on kernels
   Seconds kernel_budget{0.4};
-  Bytes cache;      // 0: what the machine says
+  Bytes cache;      // 0: the file's, else what is found
   int samples = 1;  // of each kernel
   Seconds network_budget{60.0};
   int threads = 1;

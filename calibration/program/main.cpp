@@ -6,6 +6,7 @@
 
 #include "aten/device.h"
 #include "aten/runtime.h"
+#include "calibration/program/cache.h"
 #include "calibration/program/cluster.h"
 #include "calibration/program/commands.h"
 #include "calibration/program/compute.h"
@@ -92,7 +93,10 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   };
   TimingOptions options;
   options.budget = request.kernel_budget;
-  options.cache = request.cache;
+  // A GPU tells its own.
+  if (!request.cuda) {
+    SIBYL_TRY(options.cache, settle_cache(ranks, session, request.cache, request.threads));
+  }
   options = timed_together(options, ranks);
   SIBYL_CHECK(measure_device(ranks, session, options));  // no calibration is complete without
   SIBYL_CHECK(go_on());

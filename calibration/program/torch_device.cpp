@@ -53,7 +53,6 @@ Result<void> measure_device(const Ranks& ranks, Session& session, const TimingOp
   device.peak[DType::f32] = FlopsPerSecond{middle_peak};
   device.memory_bandwidth = BytesPerSecond{middle_bandwidth};
   device.memory = machine_memory() / ranks.per_node();
-  device.cache = options.cache.value() > 0 ? options.cache : last_level_cache();
   // The trainer reports the bytes of tensors, not those of the process: nothing of the framework is in them.
   device.framework_base = Bytes{0};
   device.dispatch = Seconds{0};  // kernels run on the host itself, and samples contain their launch

@@ -12,8 +12,8 @@ namespace sibyl {
 // in training they share memory bandwidth and cache.
 TimingOptions timed_together(TimingOptions options, const Ranks& ranks);
 
-// Peak, bandwidth, memory and cache of the device, as one rank's share while all are busy. Kept if the session has
-// them.
+// Peak, bandwidth and memory of the device, as one rank's share while all are busy; of a GPU the cache, too. Kept if
+// the session has them.
 Result<void> measure_device(const Ranks& ranks, Session& session, const TimingOptions& options);
 
 }  // namespace sibyl

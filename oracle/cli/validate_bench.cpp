@@ -92,28 +92,31 @@ Result<std::vector<Case>> read_cases(const std::string& path) {
 }
 
 std::vector<Option> Bench::options() {
-  return {{.name = "--calibration",
-           .value = "FILE",
-           .help = "the machine's calibration; missing kernels are timed and added",
-           .fallback = "calibration.json"},
-          {.name = "--launcher",
-           .value = "WORDS",
-           .help = "what starts a program on {ranks} ranks; mpirun -np {ranks} unless given"},
-          {.name = "--trainer",
-           .value = "WORDS",
-           .help = "what trains a case in place of sibyl-train, given the same options and printing the same JSON, as "
-                   "tools/ddp/train.py does"},
-          {.name = "--device",
-           .value = "real|emulated:FILE[,spread]",
-           .help = "emulated: train on FILE's device (a calibration or a cluster), which computes nothing but takes its "
-                   "time; --calibration is then the network's",
-           .fallback = "real"},
-          {.name = "--steps", .value = "N", .help = "steps measured", .fallback = "15"},
-          {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
-          {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
-          {.name = "--kernel-budget", .value = "TIME", .help = "the most time to calibrate one kernel"},
-          {.name = "--cache", .value = "SIZE", .help = "the last-level cache to calibrate kernels outside of; what the machine says unless given"},
-          {.name = "--no-calibrate", .help = "use the calibration as it is"}};
+  return {
+      {.name = "--calibration",
+       .value = "FILE",
+       .help = "the machine's calibration; missing kernels are timed and added",
+       .fallback = "calibration.json"},
+      {.name = "--launcher",
+       .value = "WORDS",
+       .help = "what starts a program on {ranks} ranks; mpirun -np {ranks} unless given"},
+      {.name = "--trainer",
+       .value = "WORDS",
+       .help = "what trains a case in place of sibyl-train, given the same options and printing the same JSON, as "
+               "tools/ddp/train.py does"},
+      {.name = "--device",
+       .value = "real|emulated:FILE[,spread]",
+       .help = "emulated: train on FILE's device (a calibration or a cluster), which computes nothing but takes its "
+               "time; --calibration is then the network's",
+       .fallback = "real"},
+      {.name = "--steps", .value = "N", .help = "steps measured", .fallback = "15"},
+      {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
+      {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
+      {.name = "--kernel-budget", .value = "TIME", .help = "the most time to calibrate one kernel"},
+      {.name = "--cache",
+       .value = "SIZE",
+       .help = "the last-level cache to calibrate kernels outside of; found by reading unless given"},
+      {.name = "--no-calibrate", .help = "use the calibration as it is"}};
 }
 
 Result<Bench> Bench::make(const Arguments& arguments) {

@@ -51,6 +51,9 @@ TEST_F(CalibrationFile, ComesBackAsItWas) {
   EXPECT_EQ(read->device.peak, c.device.peak);
   EXPECT_EQ(read->device.backend, Backend::cpu);
   EXPECT_EQ(read->step_overhead_per_operation, c.step_overhead_per_operation);
+  ASSERT_EQ(read->reads.size(), 2U);
+  EXPECT_EQ(read->reads[1].bytes, Bytes{6.6e7});
+  EXPECT_EQ(read->reads[1].time, Seconds{5e-3});
   ASSERT_EQ(read->kernels.size(), 2U);
   EXPECT_EQ(read->kernels[0].key, c.kernels[0].key);
   EXPECT_EQ(read->kernels[0].time, c.kernels[0].time);
@@ -112,6 +115,7 @@ TEST(CalibrationText, NamesThePlaceOfAnError) {
       {"\"algorithm\":\"ring\"", "\"algorithm\":\"square\"", "x.json: $.collectives[0].algorithm"},
       {"\"nodes\":2,", "\"nodes\":0,", "x.json: $.collectives[0].nodes"},
       {"\"nodes\":2,", "\"nodes\":8388609,", "x.json: $.collectives[0]"},  // of 2 ranks: 2^24 and 2 more
+      {"\"time_s\":0.005", "\"time_s\":0", "x.json: $.reads[1].time_s"},
       {"\"same_node\":true", "\"same_node\":1", "x.json: $.point_to_point[0].same_node"},
       {"\"threads\": 3", "\"threads\": 99999999999", "x.json: $.threads"},
       {"\"cores\":\"2\"", "\"cores\":2", "x.json: $.machine.cores"},

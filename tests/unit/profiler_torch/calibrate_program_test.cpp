@@ -15,6 +15,7 @@
 
 #include "calibration/calibration.h"
 #include "calibration/journal.h"
+#include "profiler/torch/timing.h"
 
 namespace sibyl {
 namespace {
@@ -33,9 +34,10 @@ class Calibrate : public testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   // A small model and the least time for each kernel.
-  [[nodiscard]] std::vector<std::string> small(const std::string& verb = "compute") const {
+  [[nodiscard]] std::vector<std::string> small(const std::string& verb = "compute",
+                                               const std::string& cache = "1MB") const {
     return {program,           verb,  "--for",   "zoo:lenet", "--batches", "2",
-            "--kernel-budget", "1ms", "--cache", "1MB",       "-o",        file_.string()};
+            "--kernel-budget", "1ms", "--cache", cache,       "-o",        file_.string()};
   }
 
   [[nodiscard]] pid_t start(const std::vector<std::string>& words) const {
@@ -188,6 +190,36 @@ TEST_F(Calibrate, a_file_of_another_set_up_is_refused_and_left_alone) {
   words.insert(words.end(), {"--threads", "2"});
   EXPECT_EQ(run(words), 3);
   EXPECT_NE(said().find("threads"), std::string::npos) << said();
+}
+
+TEST_F(Calibrate, without_a_cache_the_files_own_is_kept) {
+  ASSERT_EQ(run(small()), 0) << said();
+  std::vector<std::string> words = small();
+  words.erase(std::find(words.begin(), words.end(), "--cache"), std::find(words.begin(), words.end(), "-o"));
+  words.insert(words.end(), {"--samples", "2"});
+  ASSERT_EQ(run(words), 0) << said();
+  const auto calibration = load_calibration(file_);
+  ASSERT_TRUE(calibration);
+  EXPECT_EQ(calibration->device.cache, Bytes{1e6});
+  EXPECT_TRUE(calibration->reads.empty()) << "nothing was looked for";
+  EXPECT_EQ(calibration->kernels.size(), 2 * times(*calibration).size());
+}
+
+// No kernel was timed outside of what the first run found, so another cache does no harm.
+TEST_F(Calibrate, a_file_without_kernels_takes_another_cache) {
+  ASSERT_EQ(run({program, "io", "--size", "1MiB", "--directory", folder_.string(), "-o", file_.string()}), 0) << said();
+  const auto before = load_calibration(file_);
+  ASSERT_TRUE(before);
+  EXPECT_FALSE(before->reads.empty());
+  EXPECT_EQ(before->device.cache, effective_cache(before->reads, last_level_cache()));
+  EXPECT_NE(said().find("cache: "), std::string::npos) << said();
+  ASSERT_EQ(run(small()), 0) << said();
+  const auto after = load_calibration(file_);
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->device.cache, Bytes{1e6});
+  EXPECT_GT(after->device.memory_bandwidth.value(), 0);
+  EXPECT_EQ(after->io.size(), before->io.size()) << "what was measured is still there";
+  EXPECT_EQ(after->reads.size(), before->reads.size());
 }
 
 TEST_F(Calibrate, storage_is_measured_and_cleaned_up) {

@@ -1,0 +1,49 @@
+#include "calibration/program/cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/quantity.h"
+#include "base/statistics.h"
+#include "profiler/torch/read_sweep.h"
+#include "profiler/torch/timing.h"
+
+namespace sibyl {
+namespace {
+
+// Of each working set the ranks' median, so that all of them find the same cache.
+std::vector<ReadSample> sweep_of_ranks(const Ranks& ranks, Bytes reported, int threads) {
+  std::vector<ReadSample> sweep = read_sweep(working_sets(reported), threads, [&] { ranks.barrier(); });
+  for (ReadSample& sample : sweep) sample.time = Seconds{median(ranks.gather(sample.time.value()))};
+  return sweep;
+}
+
+void say(Bytes found, Bytes reported, const std::vector<ReadSample>& sweep) {
+  const auto rate = [](const ReadSample& s) { return to_string(s.bytes / s.time); };
+  const auto own = std::find_if(sweep.begin(), sweep.end(), [&](const ReadSample& s) { return s.bytes >= found; });
+  fmt::print(stderr, "cache: {} of the {} that the machine reports: {} are read at {}, {} at {}\n", to_string(found),
+             to_string(reported), to_string(own->bytes), rate(*own), to_string(sweep.back().bytes), rate(sweep.back()));
+}
+
+}  // namespace
+
+Result<Bytes> settle_cache(const Ranks& ranks, Session& session, Bytes asked, int threads) {
+  Calibration& calibration = session.calibration();
+  const Bytes kept{ranks.gather(calibration.device.cache.value()).front()};
+  Bytes cache = asked.value() > 0 ? asked : kept;
+  if (cache.value() == 0) {
+    const Bytes reported{ranks.gather(last_level_cache().value()).front()};
+    const std::vector<ReadSample> sweep = sweep_of_ranks(ranks, reported, threads);
+    cache = effective_cache(sweep, reported);
+    if (ranks.first()) calibration.reads = sweep, say(cache, reported, sweep);
+  }
+  // The memory's bandwidth is of arrays that this cache does not hold, so it is measured with it.
+  if (ranks.first() && calibration.device.cache != cache) {
+    calibration.device.cache = cache;
+    calibration.device.memory_bandwidth = {};
+  }
+  return cache;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,15 @@
+// The cache that kernels are timed outside of.
+#pragma once
+
+#include "base/result.h"
+#include "calibration/program/ranks.h"
+#include "calibration/program/session.h"
+
+namespace sibyl {
+
+// What is asked for (0: nothing); else what the session has; else what a core is found to have (profiler/cache.h) while
+// all ranks read at once, each with `threads` threads. The session keeps it, and the sweep. By all ranks, before
+// anything is measured.
+Result<Bytes> settle_cache(const Ranks& ranks, Session& session, Bytes asked, int threads);
+
+}  // namespace sibyl

@@ -1,0 +1,82 @@
+#include "profiler/torch/read_sweep.h"
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <thread>
+
+namespace sibyl {
+namespace {
+
+constexpr int rounds = 3;
+constexpr double slice = 0.015;    // seconds at least for each size in a round: a disturbance lasts shorter
+constexpr double shortest = 1e-4;  // of what the clock is read around
+
+// One word of a line is read: a whole line moves all the same, and no processor is too slow to see the cache's rate.
+struct alignas(64) Line {
+  volatile std::uint64_t word = 0;
+};
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+void read(std::span<const Line> lines) {
+  std::uint64_t sum = 0;
+  for (const Line& line : lines) sum += line.word;
+  static_cast<void>(sum);  // the reads are volatile
+}
+
+// The shortest pass over these lines, a pass being so many readings that the clock resolves it. One pass brings in what
+// fits, so what may fit takes two at least, however long they are.
+double best_pass(std::span<const Line> lines, int passes) {
+  const double start = now();
+  read(lines);
+  double best = now() - start;
+  const int readings = 1 + static_cast<int>(shortest / std::max(best, 1e-7));
+  for (int done = 1; done < passes || now() - start < slice; ++done) {
+    const double before = now();
+    for (int i = 0; i < readings; ++i) read(lines);
+    best = std::min(best, (now() - before) / readings);
+  }
+  return best;
+}
+
+// Each thread's own part; the slowest counts, as it does in a kernel.
+double best_of_threads(std::span<const Line> lines, int threads, int passes) {
+  const auto count = static_cast<std::size_t>(threads);
+  std::vector<double> times(count);
+  std::barrier start(threads);
+  const auto work = [&](std::size_t i) {
+    const std::size_t begin = lines.size() * i / count, end = lines.size() * (i + 1) / count;
+    start.arrive_and_wait();
+    times[i] = best_pass(lines.subspan(begin, end - begin), passes);
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < count; ++i) others.emplace_back(work, i);
+  work(0);
+  for (std::thread& other : others) other.join();
+  return *std::max_element(times.begin(), times.end());
+}
+
+}  // namespace
+
+std::vector<ReadSample> read_sweep(std::span<const Bytes> sizes, int threads, const std::function<void()>& together) {
+  std::vector<ReadSample> sweep;
+  for (const Bytes size : sizes) sweep.push_back({size, Seconds{std::numeric_limits<double>::infinity()}});
+  std::sort(sweep.begin(), sweep.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  if (sweep.empty()) return sweep;
+  const std::vector<Line> lines(static_cast<std::size_t>(sweep.front().bytes.value()) / sizeof(Line));
+  for (int round = 0; round < rounds; ++round)
+    for (ReadSample& sample : sweep) {
+      const auto count = static_cast<std::size_t>(sample.bytes.value()) / sizeof(Line);
+      const int passes = 2 * count > lines.size() ? 1 : 2;  // more than half of the largest fits nowhere
+      together();
+      const double time = best_of_threads(std::span(lines).first(count), threads, passes);
+      sample.time = std::min(sample.time, Seconds{time});
+    }
+  std::reverse(sweep.begin(), sweep.end());
+  return sweep;
+}
+
+}  // namespace sibyl
