@@ -12,6 +12,14 @@
 namespace sibyl {
 namespace {
 
+Result<void> must_match(const Calibration& stored, Bytes asked, const std::string& file) {
+  const Bytes own = stored.device.cache;
+  if (stored.kernels.empty() || asked.value() == 0 || own.value() == 0 || own == asked) return {};
+  return fail(
+      fmt::format("its kernels were timed outside of a cache of {}, --cache says {}", to_string(own), to_string(asked)),
+      file, fmt::format("name another file with -o, or say --cache {:.0f} or nothing", own.value()));
+}
+
 // Of each working set the ranks' median, so that all of them find the same cache.
 std::vector<ReadSample> sweep_of_ranks(const Ranks& ranks, Bytes reported, int threads) {
   std::vector<ReadSample> sweep = read_sweep(working_sets(reported), threads, [&] { ranks.barrier(); });
@@ -30,6 +38,7 @@ void say(Bytes found, Bytes reported, const std::vector<ReadSample>& sweep) {
 
 Result<Bytes> settle_cache(const Ranks& ranks, Session& session, Bytes asked, int threads) {
   Calibration& calibration = session.calibration();
+  SIBYL_CHECK(ranks.agree(must_match(calibration, asked, session.path().string())));
   const Bytes kept{ranks.gather(calibration.device.cache.value()).front()};
   Bytes cache = asked.value() > 0 ? asked : kept;
   if (cache.value() == 0) {

@@ -192,6 +192,32 @@ TEST_F(Calibrate, a_file_of_another_set_up_is_refused_and_left_alone) {
   EXPECT_NE(said().find("threads"), std::string::npos) << said();
 }
 
+// The text of the file, which a refused run must leave as it was.
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST_F(Calibrate, another_cache_than_the_files_kernels_were_timed_outside_of_is_refused) {
+  ASSERT_EQ(run(small()), 0) << said();
+  const std::string before = text_of(file_);
+  EXPECT_EQ(run(small("compute", "2MB")), 3) << said();
+  EXPECT_NE(said().find("--cache 1000000"), std::string::npos) << said();
+  EXPECT_NE(said().find(file_.string()), std::string::npos) << said();
+  EXPECT_EQ(text_of(file_), before);
+}
+
+// Its kernels are in the journal alone; they count, and stay.
+TEST_F(Calibrate, another_cache_is_refused_after_a_kill_and_loses_nothing) {
+  const pid_t child = start(small());
+  wait_for_lines(6, child);
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(status_of(child), 128 + SIGKILL) << "it was too fast to be killed, or failed: " << said();
+  const std::size_t left = journal_lines().size();
+  EXPECT_EQ(run(small("compute", "2MB")), 3) << said();
+  EXPECT_EQ(journal_lines().size(), left);
+}
+
 TEST_F(Calibrate, without_a_cache_the_files_own_is_kept) {
   ASSERT_EQ(run(small()), 0) << said();
   std::vector<std::string> words = small();
