@@ -40,13 +40,20 @@ tl::unexpected<TranslationError> wrong(Error error, const std::string& node, con
 
 Error message(std::string text) { return Error{ErrorCode::bad_input, std::move(text), {}, {}}; }
 
+bool has_bias(const NodeData& node) {
+  return node.inputs.size() > 2 &&
+         (node.op_type == "Gemm" || node.op_type == "Conv" || node.op_type == "ConvTranspose");
+}
+
 class Translator {
  public:
   Translator(const ModelData& model, const Binding& binding, Choices& choices)
       : model_(model), binding_(binding), choices_(choices), emitter_(binding.batches, binding.wanted_side) {
     for (const FunctionData& function : model.functions) functions_[{function.domain, function.name}] = &function;
-    for (const NodeData& node : model.graph.nodes)
+    for (const NodeData& node : model.graph.nodes) {
       if (node.op_type == "Gather" && !node.inputs.empty()) tables_.insert(node.inputs[0]);
+      if (has_bias(node)) biases_.insert(node.inputs[2]);
+    }
   }
 
   tl::expected<Translation, TranslationError> run();
@@ -78,6 +85,7 @@ class Translator {
   Emitter emitter_;
   std::vector<Unsupported> unsupported_;
   std::set<std::string_view> tables_;  // what a Gather of the main graph takes rows from
+  std::set<std::string_view> biases_;  // of its layers
   bool doubtful_ = false;
   std::int64_t known_budget_ = std::int64_t{1} << 24;  // elements of constants kept in all
   std::int64_t node_budget_ = 2'000'000;               // functions that call functions could multiply without end
@@ -100,7 +108,9 @@ Value* Translator::add(const std::string& name, Scope& scope, Source source, std
 void Translator::add_initializers(const GraphData& graph, Scope& scope) {
   for (const TensorData& tensor : graph.initializers) {
     Fact fact{tensor.dtype.value_or(DType::f32), tensor.shape, tensor.values};
-    const bool trains = tensor.dtype && is_floating(*tensor.dtype) && element_count(tensor.shape) > 1;
+    // A lone number is a constant, unless it is the bias of a layer with one result.
+    const bool lone = element_count(tensor.shape) == 1 && (tensor.shape.empty() || !biases_.contains(tensor.name));
+    const bool trains = tensor.dtype && is_floating(*tensor.dtype) && !lone && element_count(tensor.shape) > 0;
     add(tensor.name, scope, !tensor.dtype ? Source::unknown : trains ? Source::weight : Source::constant, {fact, fact});
   }
 }

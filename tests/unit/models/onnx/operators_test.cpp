@@ -103,6 +103,17 @@ TEST(MatrixProducts, GemmOfAWeightIsLinear) {
   EXPECT_EQ(imported->graph.operations().size(), 1u);
 }
 
+// A lone number is a constant elsewhere; here it is what a layer with one result learns.
+TEST(MatrixProducts, ABiasOfOneResultTrains) {
+  auto model = one(11, "Gemm", {8, 20}, {"w", "b"}, {{"transB", 1}});
+  model.weight("w", {1, 20}).weight("b", {1});
+  const auto imported = import(model);
+  ASSERT_TRUE(imported);
+  EXPECT_EQ(imported->graph.parameter_count(), 21);
+  ASSERT_NE(first<Linear>(imported->graph), nullptr);
+  EXPECT_EQ(imported->graph.operations().front().inputs.size(), 3U);
+}
+
 TEST(MatrixProducts, GemmWithFactorsIsWrittenOut) {
   auto model = one(11, "Gemm", {8, 20}, {"w", "b"}, {{"alpha", 0.5}, {"beta", 2.0}});
   model.weight("w", {20, 10}).weight("b", {10});
