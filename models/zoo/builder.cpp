@@ -30,6 +30,8 @@ void declare(onnx::ValueInfoProto& info, const Value& value, onnx::TensorProto::
       dimension.set_dim_param("batch");
     else if (extent == seq_extent)
       dimension.set_dim_param("seq");
+    else if (extent == decoder_seq_extent)
+      dimension.set_dim_param("decoder_seq");
     else
       dimension.set_dim_value(extent);
   }

@@ -1,8 +1,8 @@
 // Writes one ONNX file, node by node: what the layers of layers.h and transformer.h are written with.
 //
-// A Value is a tensor's name with its shape, where batch_extent and seq_extent stand for the symbolic dimensions
-// "batch" and "seq". The caller gives the shapes of a node's results (layers know them), so that the next layer can
-// size its weights.
+// A Value is a tensor's name with its shape, where batch_extent, seq_extent and decoder_seq_extent stand for the
+// symbolic dimensions "batch", "seq" and "decoder_seq". The caller gives the shapes of a node's results (layers know
+// them), so that the next layer can size its weights.
 //
 // The order of the calls is the order in the file, of parameters too: make one call a statement where a function would
 // take the results of two, whose order C++ leaves open.
@@ -27,6 +27,7 @@ namespace sibyl::zoo {
 
 inline constexpr std::int64_t batch_extent = -1;
 inline constexpr std::int64_t seq_extent = -2;
+inline constexpr std::int64_t decoder_seq_extent = -3;  // of a decoder beside an encoder
 
 struct Value {
   std::string name;

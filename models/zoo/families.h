@@ -118,4 +118,22 @@ struct LlamaOptions {
 };
 void llama(Builder& b, const LlamaOptions& options);
 
+// An encoder and a decoder of `layers` each. The defaults are T5's pre-training: 15 % of 512 tokens, in spans of 3.
+struct T5Options {
+  std::int64_t layers, width, heads, ffn_width;
+  std::int64_t seq = 512, decoder_seq = 114;
+  std::int64_t vocabulary = 32128;
+};
+void t5(Builder& b, const T5Options& options);
+
+void stable_diffusion_unet(Builder& b);  // of version 1.5
+
+struct DlrmOptions {
+  Ints rows;             // of each table
+  std::int64_t width;    // of a row
+  Ints bottom, top;      // widths of the perceptrons; the top one ends in one score
+  std::int64_t bag = 1;  // features of a table that a sample has
+};
+void dlrm(Builder& b, const DlrmOptions& options);
+
 }  // namespace sibyl::zoo

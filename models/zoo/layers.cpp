@@ -120,6 +120,21 @@ Value instance_norm(Builder& b, const Value& x, const std::string& name, double 
                  {{"epsilon", epsilon}});
 }
 
+Value group_norm(Builder& b, const Value& x, const std::string& name, std::int64_t groups, double epsilon) {
+  Ints whole = {0};  // of Reshape: the batch as it is
+  whole.insert(whole.end(), x.shape.begin() + 1, x.shape.end());
+  const std::int64_t rest = element_count(Shape(x.shape.begin() + 1, x.shape.end())) / groups;
+  const Value grouped = b.apply("Reshape", {}, {x, b.ints({0, groups, rest})}, {x.shape[0], groups, rest});
+  const Value count = b.ints({groups}), ones = b.filled(count, {groups}, 1), zeros = b.filled(count, {groups}, 0);
+  const Value normalized =
+      b.apply("InstanceNormalization", {}, {grouped, ones, zeros}, grouped.shape, {{"epsilon", epsilon}});
+  const Value y = b.apply("Reshape", {}, {normalized, b.ints(whole)}, x.shape);
+  Shape channels(x.shape.size() - 1, 1);
+  channels[0] = x.shape[1];
+  const Value scaled = multiply(b, y, b.parameter(name + ".weight", channels));
+  return b.apply("Add", name, {scaled, b.parameter(name + ".bias", channels)}, x.shape);
+}
+
 Value max_pool(Builder& b, const Value& x, const PoolOptions& options) { return pool(b, "MaxPool", x, options, {}); }
 
 Value average_pool(Builder& b, const Value& x, const PoolOptions& options) {
@@ -162,6 +177,16 @@ Value local_response_norm(Builder& b, const Value& x) {
 Value dropout(Builder& b, const Value& x, double ratio) {
   if (ratio == 0.0) return x;
   return elementwise(b, "Dropout", {x, b.scalar(ratio), b.boolean(true)});
+}
+
+Value up_sample(Builder& b, const Value& x) {
+  Shape shape = x.shape;
+  for (std::size_t i = first_spatial_axis; i < shape.size(); ++i) shape[i] *= 2;
+  const Value extents = b.apply("Shape", {}, {x}, {static_cast<std::int64_t>(x.shape.size())});
+  const Value batch = b.apply("Gather", {}, {extents, b.ints({0})}, {1}, {{"axis", 0}});
+  const Value wanted = concat(b, {batch, b.ints(Ints(shape.begin() + 1, shape.end()))}, 0);
+  const Value none;
+  return b.apply("Resize", {}, {x, none, none, wanted}, shape);
 }
 
 Value concat(Builder& b, const std::vector<Value>& values, std::int64_t axis) {

@@ -32,6 +32,8 @@ Value plain_batch_norm(Builder& b, const Value& x, const std::string& name, doub
 // With a shift of its own alone: a scale of ones that is not trained.
 Value fixed_scale_batch_norm(Builder& b, const Value& x, const std::string& name, double epsilon = 1e-5);
 Value instance_norm(Builder& b, const Value& x, const std::string& name, double epsilon = 1e-5);
+// Over `groups` of channels: as an instance-norm of the groups, then a scale and a shift for each channel.
+Value group_norm(Builder& b, const Value& x, const std::string& name, std::int64_t groups, double epsilon);
 
 struct PoolOptions {
   std::int64_t kernel = 2;
@@ -52,6 +54,7 @@ Value tanh(Builder& b, const Value& x);
 Value add(Builder& b, const Value& x, const Value& y);
 Value multiply(Builder& b, const Value& x, const Value& y);  // y broadcasts to x
 Value dropout(Builder& b, const Value& x, double ratio);     // x itself where the ratio is 0
+Value up_sample(Builder& b, const Value& x);                 // each pixel twice on each axis
 Value concat(Builder& b, const std::vector<Value>& values, std::int64_t axis);
 Value local_response_norm(Builder& b, const Value& x);             // AlexNet's: over 5 channels
 Value center_crop(Builder& b, const Value& x, const Shape& like);  // to the spatial extents of `like`

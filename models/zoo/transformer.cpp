@@ -35,12 +35,6 @@ Value split_heads(Builder& b, const Value& x, std::int64_t heads, const Ints& pe
   return transpose(b, split, permutation);
 }
 
-// 0..S-1
-Value position_ids(Builder& b, const Value& ids) {
-  const Value length = b.apply("Squeeze", {}, {sequence_length(b, ids), b.ints({0})}, {});
-  return b.apply("Range", {}, {b.scalar(std::int64_t{0}), length, b.scalar(std::int64_t{1})}, {seq_extent});
-}
-
 // [B, kv heads, S, D] -> [B, heads, S, D]: each key or value head serves a group of queries.
 Value repeat_heads(Builder& b, const Value& x, std::int64_t heads) {
   const std::int64_t repeats = heads / x.shape[1], width = x.shape[3];
@@ -50,11 +44,6 @@ Value repeat_heads(Builder& b, const Value& x, std::int64_t heads) {
   grouped[2] = repeats;
   const Value expanded = b.apply("Expand", {}, {single, b.ints({1, 1, repeats, 1, 1})}, grouped);
   return b.apply("Reshape", {}, {expanded, b.ints({same, heads, -1, width})}, {x.shape[0], heads, x.shape[2], width});
-}
-
-Value to_float(Builder& b, const Value& x) {
-  constexpr std::int64_t f32 = 1;  // TensorProto.FLOAT
-  return b.apply("Cast", {}, {x}, x.shape, {{"to", f32}});
 }
 
 Value matmul(Builder& b, const Value& x, const Value& y) {
@@ -71,6 +60,16 @@ Value masked(Builder& b, const Value& scores, const AttentionOptions& options) {
 }
 
 }  // namespace
+
+Value to_float(Builder& b, const Value& x) {
+  constexpr std::int64_t f32 = 1;  // TensorProto.FLOAT
+  return b.apply("Cast", {}, {x}, x.shape, {{"to", f32}});
+}
+
+Value to_integer(Builder& b, const Value& x) {
+  constexpr std::int64_t i64 = 7;  // TensorProto.INT64
+  return b.apply("Cast", {}, {x}, x.shape, {{"to", i64}});
+}
 
 Value layer_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {
   const Shape width = {x.shape.back()};
@@ -133,16 +132,21 @@ Value sequence_length(Builder& b, const Value& ids) {
   return b.apply("Gather", {}, {extents, b.ints({1})}, {1}, {{"axis", 0}});
 }
 
+Value position_ids(Builder& b, const Value& ids) {
+  const Value length = b.apply("Squeeze", {}, {sequence_length(b, ids), b.ints({0})}, {});
+  return b.apply("Range", {}, {b.scalar(std::int64_t{0}), length, b.scalar(std::int64_t{1})}, {ids.shape[1]});
+}
+
 Value position_embedding(Builder& b, const Value& ids, const std::string& name, std::int64_t positions,
                          std::int64_t width) {
-  const Value row = b.apply("Unsqueeze", {}, {position_ids(b, ids), b.ints({0})}, {1, seq_extent});
+  const Value row = b.apply("Unsqueeze", {}, {position_ids(b, ids), b.ints({0})}, {1, ids.shape[1]});
   return embedding(b, b.parameter(name, {positions, width}), row);
 }
 
 Value causal_mask(Builder& b, const Value& ids) {
   const Value length = sequence_length(b, ids);
   const Value extents = b.apply("Concat", {}, {b.ints({1}), b.ints({1}), length, length}, {4}, {{"axis", 0}});
-  const Shape shape = {1, 1, seq_extent, seq_extent};
+  const Shape shape = {1, 1, ids.shape[1], ids.shape[1]};
   return b.apply("Trilu", {}, {b.filled(extents, shape, 1, DType::boolean)}, shape, {{"upper", 0}});
 }
 
@@ -184,7 +188,8 @@ Value attention(Builder& b, const Value& q, const Value& k, const Value& v, cons
   }
   const Value values = repeat_heads(b, split_heads(b, v, kv_heads, {0, 2, 1, 3}), options.heads);
   Value scores = matmul(b, queries, keys);
-  if (!options.fused_softmax) scores = masked(b, with_scalar(b, "Div", scores, std::sqrt(head_width)), options);
+  if (options.scaled && !options.fused_softmax) scores = with_scalar(b, "Div", scores, std::sqrt(head_width));
+  if (!options.fused_softmax) scores = masked(b, scores, options);
   const Value softmax = b.apply("Softmax", {}, {scores}, scores.shape, {{"axis", -1}});
   const Value mixed = transpose(b, matmul(b, dropout(b, softmax, options.dropout), values), {0, 2, 1, 3});
   return b.apply("Reshape", {}, {mixed, b.ints({same, same, q.shape[2]})}, q.shape);

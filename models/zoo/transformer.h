@@ -26,9 +26,13 @@ Value gelu_erf(Builder& b, const Value& x);   // x Phi(x), exactly
 Value gelu_tanh(Builder& b, const Value& x);  // its approximation, GPT-2's
 Value silu(Builder& b, const Value& x);       // x sigmoid(x)
 
+Value to_float(Builder& b, const Value& x);    // f32
+Value to_integer(Builder& b, const Value& x);  // i64, towards zero
+
 Value embedding(Builder& b, const Value& table, const Value& ids);
 // The length of ids[B, S], as an i64 tensor of one element.
 Value sequence_length(Builder& b, const Value& ids);
+Value position_ids(Builder& b, const Value& ids);  // 0..S-1
 // Rows 0..S-1 of a new table[positions, width]: [1, S, width].
 Value position_embedding(Builder& b, const Value& ids, const std::string& name, std::int64_t positions,
                          std::int64_t width);
@@ -52,6 +56,7 @@ struct AttentionOptions {
   std::optional<Value> added_mask = {};  // instead: what is added to the scores
   bool fused_softmax = false;            // scale and mask are done by the softmax's own kernel: no operations for them
   std::optional<RotaryTables> rotary = {};
+  bool scaled = true;  // by the root of a head's width
 };
 // softmax(q k^T / sqrt(head width)) v over heads; q and the result are B S E, k and v too or narrower with fewer heads.
 Value attention(Builder& b, const Value& q, const Value& k, const Value& v, const AttentionOptions& options);

@@ -28,6 +28,14 @@ zoo::LlamaOptions qwen(zoo::LlamaOptions options, std::int64_t vocabulary, bool 
   return options;
 }
 
+// Categories of Criteo's clicks: the terabyte, cut at 40 million each as MLPerf does, and Kaggle's challenge.
+const Ints criteo_terabyte = {39884406, 39043,    17289,    7420,     20263,  3,     7120, 1543, 63,
+                              38532951, 2953546,  403346,   10,       2208,   11938, 155,  4,    976,
+                              14,       39979771, 25641295, 39664984, 585935, 12972, 108,  36};
+const Ints criteo_kaggle = {1460,  583,  10131227, 2202608, 305, 24,     12517,   633,   3,
+                            93145, 5683, 8351593,  3194,    27,  14992,  5461306, 10,    5652,
+                            2173,  4,    7046547,  18,      15,  286181, 105,     142572};
+
 // clang-format off
 const std::vector<Entry>& entries() {
   using zoo::Builder;
@@ -113,6 +121,17 @@ const std::vector<Entry>& entries() {
      [](Builder& b) { zoo::llama(b, qwen({80, 8192, 64, 8, 29568}, 152064, false)); }},
     {{"llama-mini", "Llama of 4 layers of 256: Sibyl's own size, not a published one", 19'204'352},
      [](Builder& b) { zoo::llama(b, {4, 256, 8, 2, 704, 128, 32000}); }},
+    {{"t5-small", "T5 small, version 1.0", 60'506'624}, [](Builder& b) { zoo::t5(b, {6, 512, 8, 2048}); }},
+    {{"t5-base", "T5 base, version 1.0", 222'903'552}, [](Builder& b) { zoo::t5(b, {12, 768, 12, 3072}); }},
+    {{"t5-large", "T5 large, version 1.0", 737'668'096}, [](Builder& b) { zoo::t5(b, {24, 1024, 16, 4096}); }},
+    {{"sd1.5-unet", "Stable Diffusion 1.5's U-Net, 64 x 64 latents, 77 tokens", 859'520'964},
+     zoo::stable_diffusion_unet},
+    {{"dlrm-terabyte", "DLRM of MLPerf Training, Criteo's terabyte of clicks", 24'036'595'969},
+     [](Builder& b) { zoo::dlrm(b, {criteo_terabyte, 128, {512, 256, 128}, {1024, 1024, 512, 256}}); }},
+    {{"dlrm-kaggle", "DLRM of its paper's repository, Criteo's clicks on Kaggle", 540'677'217},
+     [](Builder& b) { zoo::dlrm(b, {criteo_kaggle, 16, {512, 256, 64, 16}, {512, 256}}); }},
+    {{"dlrm-mini", "DLRM of 8 tables and bags of 4: Sibyl's own size, not a published one", 131'665},
+     [](Builder& b) { zoo::dlrm(b, {Ints(8, 1000), 16, {64, 16}, {32}, 4}); }},
     {{"cosmoflow", "CosmoFlow, MLPerf HPC reference, 128^3 voxels", 8'907'556}, zoo::cosmoflow},
     {{"unet3d", "3D U-Net of its paper (Cicek et al., 2016), tiles of 132 x 132 x 116 voxels", 19'069'955}, zoo::unet3d},
     {{"unet3d-mlperf", "3D U-Net as MLPerf Training's reference, KiTS19, 128^3 voxels", 31'190'243}, zoo::unet3d_mlperf},

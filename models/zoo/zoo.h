@@ -25,9 +25,10 @@ using Build = void (*)(Builder&);
 Build find_build(const std::string& name);
 }  // namespace zoo
 
-// Writes NAME as ONNX (opset 17) with symbolic batch "batch" (and "seq" for language models; the file's metadata
-// "sibyl.dim.seq" is its default). Metadata "sibyl.loss" names the loss where the output's shape does not tell it.
-// Fails, naming the models there are or the path, for an unknown name or a path that cannot be written.
+// Writes NAME as ONNX (opset 17) with symbolic batch "batch" (and "seq" for language models, "decoder_seq" where
+// they have a decoder beside an encoder; the file's metadata "sibyl.dim.seq" is its default). Metadata "sibyl.loss"
+// names the loss where the output's shape does not tell it. Fails, naming the models there are or the path, for an
+// unknown name or a path that cannot be written.
 Result<void> write_zoo_model(const std::string& name, const std::filesystem::path& path);
 // The same as bytes.
 Result<std::string> zoo_model_bytes(const std::string& name);

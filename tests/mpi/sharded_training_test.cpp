@@ -85,6 +85,14 @@ const std::map<std::string, void (*)(zoo::Builder&)>& models() {
        [](zoo::Builder& b) {
          zoo::llama(b, {2, 64, 4, 2, 128, 16, 50});
        }},
+      {"t5",
+       [](zoo::Builder& b) {
+         zoo::t5(b, {2, 64, 4, 128, 16, 8, 50});
+       }},
+      {"dlrm",
+       [](zoo::Builder& b) {
+         zoo::dlrm(b, {{50, 3, 51}, 16, {32, 16}, {32}, 2});
+       }},
   };
   return all;
 }
@@ -348,6 +356,14 @@ INSTANTIATE_TEST_SUITE_P(
                     synchronised("cnn_bn", "data=2,tensor=2"),
                     synchronised("cnn_bn", "spatial=2x2")),
     name_of);
+
+INSTANTIATE_TEST_SUITE_P(TwoInputs, Sharded,
+                         testing::Values(Case{"t5", "tensor=2"}, Case{"t5", "sequence=2"},
+                                         Case{"t5", "data=2,tensor=2"}, Case{"t5", "pipeline=2", 2, one_f_one_b},
+                                         Case{"t5", "pipeline=2", 2, zero_bubble}, Case{"t5", "tensor=2,pipeline=2", 2},
+                                         Case{"dlrm", "tensor=2"}, Case{"dlrm", "channel=2"},
+                                         Case{"dlrm", "data=2,tensor=2"}, Case{"dlrm", "pipeline=2", 2, one_f_one_b}),
+                         name_of);
 
 INSTANTIATE_TEST_SUITE_P(
     Pipelines, Sharded,

@@ -20,7 +20,7 @@ namespace sibyl {
 namespace {
 
 constexpr std::int64_t batch = 3;
-constexpr std::int64_t sequence = 16;
+const std::map<std::string, std::int64_t> sequences = {{"seq", 16}, {"decoder_seq", 8}};
 
 struct Judged {
   int agree = 0;
@@ -32,12 +32,13 @@ void bind_symbols(onnx::GraphProto& graph, ImportOptions& options) {
   for (auto& input : *graph.mutable_input())
     for (auto& dim : *input.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim()) {
       if (!dim.has_dim_param()) continue;
-      const bool is_sequence = dim.dim_param() == "seq";
-      dim.set_dim_value(is_sequence ? sequence : batch);
+      const auto sequence = sequences.find(dim.dim_param());
+      const bool is_sequence = sequence != sequences.end();
       if (is_sequence)
-        options.dims["seq"] = sequence;
+        options.dims.insert(*sequence);
       else
         options.batch = batch;
+      dim.set_dim_value(is_sequence ? sequence->second : batch);
     }
 }
 

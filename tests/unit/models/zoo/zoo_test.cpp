@@ -24,8 +24,10 @@ using testing::HasSubstr;
 //   biases (48) become scales and shifts (96): 38330.
 // GPT of Megatron-LM (Narayanan et al., SC21, table 1, to four digits), width e, l layers: (51200+2048)e + l(12e^2 +
 // 13e) + 2e. gpt2-mini, width e = 256: (50257+1024)e + 4(12e^2 + 13e) + 2e = 13127936 + 3159040 + 512 = 16287488.
-// Llama 3: as Meta's checkpoints on Hugging Face say (8,030,261,248 and 70,553,706,496), TinyLlama as its own does: width e = 2048, key
-//   width 256, inner width 5632: 2 * 32000 e + 22(2e^2 + 2 * 256e + 3 * 5632e + 2e) + e = 1,100,048,384. llama-mini by the same
+// Llama 3: as Meta's checkpoints on Hugging Face say (8,030,261,248 and 70,553,706,496), TinyLlama as its own does:
+// width e = 2048, key
+//   width 256, inner width 5632: 2 * 32000 e + 22(2e^2 + 2 * 256e + 3 * 5632e + 2e) + e = 1,100,048,384. llama-mini by
+//   the same
 // formula, width e
 //   = 256, key width 64, inner width 704: 2 * 32000 e + 4(2e^2 + 2 * 64e + 3 * 704e + 2e) + e = 16384000 + 4 * 705024 +
 //   256 = 19204352.
@@ -66,9 +68,17 @@ using testing::HasSubstr;
 // InsightFace's ResNet-100: 65,156,160 by its authors' PyTorch model, of which 512 are a scale that is not trained, and
 //   512 * 85742 of the classifier. Y1: 1920 + 768 + 18432 + 4 * 18432 + 53248 + 6 * 69632 + 139008 + 2 * 69632 + 67072
 //   + 26112 + 262656 + 512 = 1200512 and the classifier.
-// Qwen 2.5 (the cards of its models: 0.49 B, 7.61 B, 72.7 B), by hand: a layer has e^2 + e (q), 2 (e k + k) (k, v), e^2 (o), 3 e f and 2 e, an embedding
-// and a head V e each (0.5B: one for both) and a norm e. 0.5B: 24 * 14912384 + 151936 * 896 + 896; 7B: 28 * 233057792 + 2 * 152064 * 3584 + 3584;
-// 72B: 80 * 877684736 + 2 * 152064 * 8192 + 8192.
+// Qwen 2.5 (the cards of its models: 0.49 B, 7.61 B, 72.7 B), by hand: a layer has e^2 + e (q), 2 (e k + k) (k, v), e^2
+// (o), 3 e f and 2 e, an embedding and a head V e each (0.5B: one for both) and a norm e. 0.5B: 24 * 14912384 + 151936
+// * 896 + 896; 7B: 28 * 233057792 + 2 * 152064 * 3584 + 3584; 72B: 80 * 877684736 + 2 * 152064 * 8192 + 8192. T5: as
+// its checkpoints have them; by hand, table V d, and with l layers of encoder and decoder l(4d^2 + 2d f + 2d) + l(8d^2
+// + 2d f + 3d) + two tables of 32 heads and two norms of d: 12 * (2359296 + 4718592 + 1536) + 12 * (4718592 + 4718592 +
+// 2304) + 32128 * 768 + 64 * 12 + 1536 = 222903552. Stable Diffusion 1.5's U-Net: what diffusers' documentation prints.
+// DLRM on Criteo's terabyte: 187,767,399 rows in all (NVIDIA's HugeCTR says so, too) of 128, below 14 * 512 + 513 * 256
+// + 257 * 128 = 171392, above 27 * 26 / 2 + 128 = 479 features: 480 * 1024 + 1025 * 1024 + 1025 * 512 + 513 * 256 + 257
+// = 2197505. On Kaggle's: 33,762,577 rows of 16, 14 * 512 + 513 * 256 + 257 * 64 + 65 * 16 = 155984, 367 features: 368
+// * 512 + 513 * 256 + 257 = 320001. dlrm-mini: 8 * 1000 * 16 + 14 * 64 + 65 * 16 + (9 * 8 / 2 + 16 + 1) * 32 + 33 =
+// 131665.
 const std::map<std::string, std::int64_t> published = {
     {"alexnet", 61100840},
     {"vgg11", 132863336},
@@ -130,6 +140,13 @@ const std::map<std::string, std::int64_t> published = {
     {"qwen2.5-7b", 7615616512},
     {"qwen2.5-72b", 72706203648},
     {"llama-mini", 19204352},
+    {"t5-small", 60506624},
+    {"t5-base", 222903552},
+    {"t5-large", 737668096},
+    {"sd1.5-unet", 859520964},
+    {"dlrm-terabyte", 24036595969},
+    {"dlrm-kaggle", 540677217},
+    {"dlrm-mini", 131665},
     {"unet3d", 19069955},
     {"unet3d-mlperf", 31190243},
 };
