@@ -18,9 +18,12 @@ int Replicas::parts(const std::vector<MeshAxis>& axes) const {
 }
 
 double Replicas::seconds(Collective collective, double bytes, const std::vector<MeshAxis>& axes) {
-  const auto [entry, added] = placements_.try_emplace(axes);
-  if (added) entry->second = placement(mesh_, axes, cluster_->devices_per_node);
-  return cluster_->network.collective(collective, Bytes{bytes}, entry->second).time.time.value();
+  const auto [entry, added] = known_.try_emplace(axes);
+  Known& known = entry->second;
+  if (added) known.placement = placement(mesh_, axes, cluster_->devices_per_node);
+  const auto [time, first] = known.seconds.try_emplace({collective, bytes}, 0.0);
+  if (first) time->second = cluster_->network.collective(collective, Bytes{bytes}, known.placement).time.time.value();
+  return time->second;
 }
 
 double Replicas::tied_seconds(double bytes, const std::vector<MeshAxis>& axes, const std::vector<int>& stages) {

@@ -26,7 +26,11 @@ class Replicas {
   Strategy strategy_;
   Mesh mesh_;
   const Cluster* cluster_;
-  std::map<std::vector<MeshAxis>, GroupPlacement> placements_;
+  struct Known {
+    GroupPlacement placement;
+    std::map<std::pair<Collective, double>, double> seconds;  // by bytes
+  };
+  std::map<std::vector<MeshAxis>, Known> known_;
   std::map<std::pair<std::vector<MeshAxis>, std::vector<int>>, GroupPlacement> tied_;
 };
 
