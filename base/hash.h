@@ -1,5 +1,5 @@
-// A hash of many values that is good enough to stand for them: any two of a million different lists collide with a chance of
-// about 10^-7. Not against those who look for collisions.
+// A hash of many values that is good enough to stand for them: any two of a million different lists collide with a
+// chance of about 10^-7. Not against those who look for collisions.
 #pragma once
 
 #include <bit>

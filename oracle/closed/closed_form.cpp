@@ -34,7 +34,8 @@ Strategy keeping_everything(Strategy strategy) {
 
 }  // namespace
 
-Result<std::unique_ptr<ProgramForm>> ProgramForm::make(const Graph& graph, const Strategy& strategy, KernelPrices& kernels) {
+Result<std::unique_ptr<ProgramForm>> ProgramForm::make(const Graph& graph, const Strategy& strategy,
+                                                       KernelPrices& kernels) {
   SIBYL_TRY(Stage program, make_program(graph, strategy));
   return std::unique_ptr<ProgramForm>(new ProgramForm(graph, std::move(program), strategy, kernels));
 }
@@ -47,7 +48,8 @@ ProgramForm::ProgramForm(const Graph& graph, Stage program, const Strategy& stra
       memory_(table_, keeping_everything(strategy)) {}
 
 std::size_t ProgramForm::HashStageKey::operator()(const StageKey& key) const {
-  const std::size_t options = (key.length << 4U) + (static_cast<std::size_t>(key.recompute) << 2U) + (key.split ? 2U : 0U) + (key.alone ? 1U : 0U);
+  const std::size_t options = (key.length << 4U) + (static_cast<std::size_t>(key.recompute) << 2U) +
+                              (key.split ? 2U : 0U) + (key.alone ? 1U : 0U);
   return key.content ^ (options * 0x9E3779B97F4A7C15ULL) ^ std::hash<const Group*>{}(key.group);
 }
 
@@ -84,11 +86,13 @@ Result<Form> ProgramForm::alone(const Strategy& strategy) {
   const StageForm::Turns turns = group.formula.step(all, strategy.recompute, strategy.accumulation);
   const double time = std::max(turns.time, turns.messages) + form.tail;
   const double passes = strategy.accumulation == 1 ? form.pass_and_gradients : form.pass + form.gradients;
-  const double memory = kernels_.cluster().kernels.device().framework_base.value() + memory_.inputs() + form.state + passes;
+  const double memory =
+      kernels_.cluster().kernels.device().framework_base.value() + memory_.inputs() + form.state + passes;
   return Form{Seconds{time + late(form.alone * micro_batches + form.alone_once, strategy)}, Bytes{memory}};
 }
 
-Result<const std::vector<std::size_t>*> ProgramForm::begins(const Strategy& strategy, const std::vector<int>& in_flight) {
+Result<const std::vector<std::size_t>*> ProgramForm::begins(const Strategy& strategy,
+                                                            const std::vector<int>& in_flight) {
   const Cluster& cluster = kernels_.cluster();
   const bool same_node = stages_share_nodes(strategy, cluster);
   const auto [entry, added] = begins_.try_emplace({in_flight, same_node, strategy.chunks});
@@ -114,7 +118,8 @@ Result<void> ProgramForm::check_ties(const Strategy& strategy, const std::vector
   std::map<std::size_t, std::vector<int>> holders;  // by parameter
   for (const Use& use : table_.uses()) {
     const Parameter& parameter = table_.parameters()[use.parameter];
-    if (parameter.first_use == parameter.last_use || stage_of(parameter.first_use) == stage_of(parameter.last_use)) continue;
+    if (parameter.first_use == parameter.last_use || stage_of(parameter.first_use) == stage_of(parameter.last_use))
+      continue;
     std::vector<int>& stages = holders[use.parameter];
     const int stage = stage_of(use.step);
     if (stages.empty() || stages.back() != stage) stages.push_back(stage);
@@ -138,7 +143,8 @@ double ProgramForm::sent(Group& group, std::size_t position, int from, int to, b
   const std::pair<int, int> coordinates{from % strategy.pipeline, to % strategy.pipeline};
   const auto [entry, added] = group.pairs.try_emplace(coordinates);
   if (added) {
-    const Pairs pairs = pairs_of(group.replicas.mesh(), coordinates.first, coordinates.second, cluster.devices_per_node);
+    const Pairs pairs =
+        pairs_of(group.replicas.mesh(), coordinates.first, coordinates.second, cluster.devices_per_node);
     entry->second = {pairs.same_node, pairs.sharing};
   }
   double seconds = 0;
@@ -150,7 +156,8 @@ double ProgramForm::sent(Group& group, std::size_t position, int from, int to, b
 
 Result<Form> ProgramForm::pipeline(const Strategy& strategy) {
   SIBYL_CHECK(check_state(strategy));
-  const ScheduleShape shape{strategy.schedule, strategy.pipeline, strategy.chunks, static_cast<int>(strategy.accumulation)};
+  const ScheduleShape shape{strategy.schedule, strategy.pipeline, strategy.chunks,
+                            static_cast<int>(strategy.accumulation)};
   SIBYL_CHECK(check_shape(strategy.schedule, {shape.coordinates, shape.chunks, shape.micro_batches}));
   const ScheduleForms::InFlight& in_flight = schedules_.in_flight(shape);
   SIBYL_TRY(const std::vector<std::size_t>* begins, this->begins(strategy, in_flight.all));

@@ -1,8 +1,9 @@
-// What predict() answers of many strategies of one program, by formula: the step's time, and about how much memory it wants.
+// What predict() answers of many strategies of one program, by formula: the step's time, and about how much memory it
+// wants.
 //
-// Strategies whose program_key() is one, and whose ranks of one replica lie on nodes alike, share a ProgramForm. It prices their program
-// once; stages with equal steps are worked out once for each way of exchanging their gradients. Not for several threads
-// at once.
+// Strategies whose program_key() is one, and whose ranks of one replica lie on nodes alike, share a ProgramForm. It
+// prices their program once; stages with equal steps are worked out once for each way of exchanging their gradients.
+// Not for several threads at once.
 //
 // Not every strategy has a closed form (has_closed_form()); those are simulated. docs/search.md tells how far the two
 // are from each other.
@@ -72,7 +73,8 @@ class ProgramForm {
   Group& group_of(const Strategy& strategy);
   const StageForm& stage(Group& group, Range range, Recompute recompute, bool split, bool alone);
   Result<const std::vector<std::size_t>*> begins(const Strategy& strategy, const std::vector<int>& in_flight);
-  Result<void> check_ties(const Strategy& strategy, const std::vector<std::size_t>& ends, std::vector<TiedMessage>& tied, Group& group);
+  Result<void> check_ties(const Strategy& strategy, const std::vector<std::size_t>& ends,
+                          std::vector<TiedMessage>& tied, Group& group);
   double sent(Group& group, std::size_t position, int from, int to, bool forward, const Strategy& strategy);
   Result<Form> alone(const Strategy& strategy);
   Result<Form> pipeline(const Strategy& strategy);

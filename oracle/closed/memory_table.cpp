@@ -16,7 +16,9 @@ constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 }  // namespace
 
 MemoryTable::MemoryTable(ProgramTable& table, const Strategy& strategy)
-    : table_(table), backend_(table.kernels().cluster().kernels.device().backend), granularity_(backend_ == Backend::cpu ? 64 : 512) {
+    : table_(table),
+      backend_(table.kernels().cluster().kernels.device().backend),
+      granularity_(backend_ == Backend::cpu ? 64 : 512) {
   find_storages();
   find_wanted(strategy);
   find_working(strategy);
@@ -56,7 +58,8 @@ void MemoryTable::find_wanted(const Strategy& strategy) {
     const auto want = [&](LocalTensorId id) {
       if (!id.valid() || regathered[id.index()]) return;
       const LocalTensorId storage{storage_[id.index()]};
-      if (program[storage].kind == TensorKind::activation) wanted_[i].push_back({storage.index(), rounded(bytes_of(storage))});
+      if (program[storage].kind == TensorKind::activation)
+        wanted_[i].push_back({storage.index(), rounded(bytes_of(storage))});
     };
     if (const auto* exchange = std::get_if<Exchange>(&program.steps[i])) {
       if (regathered[exchange->output.index()]) want(exchange->input);
@@ -72,7 +75,8 @@ void MemoryTable::find_wanted(const Strategy& strategy) {
   }
 }
 
-// A gradient lives from the last step that reads its tensor to the one that made it; not where it is another one's, handed on.
+// A gradient lives from the last step that reads its tensor to the one that made it; not where it is another one's,
+// handed on.
 void MemoryTable::find_working(const Strategy& strategy) {
   const Stage& program = table_.program();
   const std::size_t steps = program.steps.size();

@@ -1,5 +1,6 @@
-// What the closed form knows of a program's memory: bytes that each step's forward leaves for backward, and what is alive while its
-// backward runs. About what StepWalk (memory/step_walk.h) finds, without walking any strategy's own steps.
+// What the closed form knows of a program's memory: bytes that each step's forward leaves for backward, and what is
+// alive while its backward runs. About what StepWalk (memory/step_walk.h) finds, without walking any strategy's own
+// steps.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +44,8 @@ class MemoryTable {
   ProgramTable& table_;
   Backend backend_;
   double granularity_;
-  std::vector<std::size_t> storage_;          // by tensor: the tensor whose memory it shares
-  std::vector<std::vector<Wanted>> wanted_;   // by step
+  std::vector<std::size_t> storage_;         // by tensor: the tensor whose memory it shares
+  std::vector<std::vector<Wanted>> wanted_;  // by step
   std::vector<double> working_;
   std::vector<double> later_;  // by step: the gradient that came in, where that of a weight is put off
   double inputs_ = 0;

@@ -32,7 +32,12 @@ Stage with_everything(Stage stage, bool split) {
 }  // namespace
 
 ProgramTable::ProgramTable(Stage whole, const Strategy& strategy, KernelPrices& kernels)
-    : whole_(std::move(whole)), strategy_(strategy), mesh_(mesh_of(strategy)), kernels_(&kernels), crossing_(whole_), blocks_(whole_) {
+    : whole_(std::move(whole)),
+      strategy_(strategy),
+      mesh_(mesh_of(strategy)),
+      kernels_(&kernels),
+      crossing_(whole_),
+      blocks_(whole_) {
   for (const Step& step : whole_.steps) {
     trained_.push_back(false);
     each_gradient(whole_, step, [&](LocalTensorId) { trained_.back() = true; });
@@ -93,14 +98,16 @@ void ProgramTable::find_parameters() {
         index = parameters_.size();
         std::vector<MeshAxis> axes = tensor.summed_over;
         std::sort(axes.begin(), axes.end());
-        parameters_.push_back({id, tensor.shape, element_count(tensor.shape), tensor.dtype, std::move(axes), i, i, 0, 0});
+        parameters_.push_back(
+            {id, tensor.shape, element_count(tensor.shape), tensor.dtype, std::move(axes), i, i, 0, 0});
       }
       parameters_[index].last_use = i;
       of_step[i].push_back({index, i, last[id.index()]});
       last[id.index()] = i + 1;
     });
     const auto* compute = std::get_if<Compute>(&whole_.steps[i]);
-    if (compute && std::holds_alternative<Linear>(compute->attributes)) std::reverse(of_step[i].begin(), of_step[i].end());
+    if (compute && std::holds_alternative<Linear>(compute->attributes))
+      std::reverse(of_step[i].begin(), of_step[i].end());
   }
   use_at_.assign(steps() + 1, 0);
   for (std::size_t i = steps(); i-- > 0;) {
@@ -129,7 +136,8 @@ void ProgramTable::find_readings() {
       if (!in.valid() || last[in.index()] == i + 1) continue;
       const LocalTensor& tensor = whole_[in];
       if (tensor.kind != TensorKind::parameter && tensor.kind != TensorKind::buffer) continue;
-      readings_.push_back({i, last[in.index()], static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype)});
+      readings_.push_back(
+          {i, last[in.index()], static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype)});
       last[in.index()] = i + 1;
     }
 }
@@ -144,7 +152,8 @@ void ProgramTable::hash_steps() {
       continue;
     }
     const auto& exchange = std::get<Exchange>(whole_.steps[i]);
-    for (const Transfer* transfer : {&exchange.forward, &exchange.backward}) of[i].add(static_cast<std::uint64_t>(transfer->motion));
+    for (const Transfer* transfer : {&exchange.forward, &exchange.backward})
+      of[i].add(static_cast<std::uint64_t>(transfer->motion));
     of[i].add(static_cast<std::uint64_t>(exchange.axis)).add(static_cast<std::uint64_t>(whole_[exchange.input].dtype));
     for (const LocalTensorId id : {exchange.input, exchange.output})
       for (const std::int64_t extent : whole_[id].shape) of[i].add(static_cast<std::uint64_t>(extent));
@@ -192,7 +201,8 @@ std::vector<Segment> ProgramTable::recomputed(Recompute recompute, std::size_t b
     std::vector<Segment> blocks = blocks_.within(begin, end);
     std::erase_if(blocks, [&](const Segment& block) {
       return std::none_of(trained_.begin() + static_cast<std::ptrdiff_t>(block.begin),
-                          trained_.begin() + static_cast<std::ptrdiff_t>(block.end), [](bool trained) { return trained; });
+                          trained_.begin() + static_cast<std::ptrdiff_t>(block.end),
+                          [](bool trained) { return trained; });
     });
     return blocks;
   }

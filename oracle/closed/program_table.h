@@ -1,9 +1,9 @@
-// What the closed form knows of a program: for each of its steps what its passes take and what its parameters are, so that a pipeline
-// stage, whichever steps it has, is a range of rows.
+// What the closed form knows of a program: for each of its steps what its passes take and what its parameters are, so
+// that a pipeline stage, whichever steps it has, is a range of rows.
 //
-// Made once for all strategies that share the program, and whose ranks of one replica lie on nodes alike: exchanges between
-// operations are priced here. Rows of the same content have the same hash, so that equal stages are found by their hash and
-// worked out once. Seconds and bytes are plain doubles: nothing but oracle/closed reads them.
+// Made once for all strategies that share the program, and whose ranks of one replica lie on nodes alike: exchanges
+// between operations are priced here. Rows of the same content have the same hash, so that equal stages are found by
+// their hash and worked out once. Seconds and bytes are plain doubles: nothing but oracle/closed reads them.
 #pragma once
 
 #include <array>
@@ -38,9 +38,11 @@ struct Parameter {
   Shape shape;
   std::int64_t elements = 0;
   DType dtype = DType::f32;
-  std::vector<MeshAxis> summed_over;     // ascending
+  std::vector<MeshAxis> summed_over;        // ascending
   std::size_t first_use = 0, last_use = 0;  // steps that give it a gradient
-  double sum = 0, copy = 0;  // kernels: its gradient added to that of earlier micro-batches; and copied, into a bucket or out of it
+  double sum = 0,
+         copy =
+             0;  // kernels: its gradient added to that of earlier micro-batches; and copied, into a bucket or out of it
   double bytes() const { return static_cast<double>(elements) * size_in_bytes(dtype); }
 };
 
@@ -79,7 +81,9 @@ class ProgramTable {
   [[nodiscard]] const std::vector<Reading>& readings() const { return readings_; }
   const Crossed& crossed(std::size_t position);
   // The blocks of a stage of steps [begin, end), and what of it runs again.
-  [[nodiscard]] std::vector<Segment> blocks(std::size_t begin, std::size_t end) const { return blocks_.within(begin, end); }
+  [[nodiscard]] std::vector<Segment> blocks(std::size_t begin, std::size_t end) const {
+    return blocks_.within(begin, end);
+  }
   std::vector<Segment> recomputed(Recompute recompute, std::size_t begin, std::size_t end);
   // Of what the steps [begin, end) are, and of what crosses either end.
   std::uint64_t content(std::size_t begin, std::size_t end);
@@ -104,7 +108,7 @@ class ProgramTable {
   std::vector<Reading> readings_;
   std::map<std::size_t, Crossed> crossed_;
   Blocks blocks_;
-  std::vector<bool> trained_;                    // by step: its backward does something
+  std::vector<bool> trained_;                  // by step: its backward does something
   std::optional<std::vector<Segment>> cores_;  // of attention
   std::vector<std::uint64_t> hashes_, powers_;
 };

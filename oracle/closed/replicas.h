@@ -1,4 +1,5 @@
-// How the gradients of a strategy's replicas are exchanged: which of a strategy's options and of its mesh a stage's messages depend on.
+// How the gradients of a strategy's replicas are exchanged: which of a strategy's options and of its mesh a stage's
+// messages depend on.
 #pragma once
 
 #include <map>
@@ -11,7 +12,8 @@ namespace sibyl::closed {
 
 class Replicas {
  public:
-  Replicas(const Strategy& strategy, const Cluster& cluster) : strategy_(strategy), mesh_(mesh_of(strategy)), cluster_(&cluster) {}
+  Replicas(const Strategy& strategy, const Cluster& cluster)
+      : strategy_(strategy), mesh_(mesh_of(strategy)), cluster_(&cluster) {}
 
   [[nodiscard]] const Strategy& strategy() const { return strategy_; }
   [[nodiscard]] const Mesh& mesh() const { return mesh_; }

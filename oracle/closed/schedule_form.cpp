@@ -14,12 +14,18 @@ const ScheduleForms::Known& ScheduleForms::known(const ScheduleShape& shape) {
   if (!added) return known;
   const int stages = shape.coordinates * shape.chunks;
   const Turns turns = make_schedule(shape.schedule, {shape.coordinates, shape.chunks, shape.micro_batches}).value();
-  const auto closes = [](const sibyl::Turn& turn) { return turn.kind == Kind::backward || turn.kind == Kind::backward_weight; };
+  const auto closes = [](const sibyl::Turn& turn) {
+    return turn.kind == Kind::backward || turn.kind == Kind::backward_weight;
+  };
   std::vector<int> begun(static_cast<std::size_t>(stages), 0);
   in_order(turns, stages, [&](const sibyl::Turn& turn) {
     const auto stage = static_cast<std::size_t>(turn.stage);
-    Turn own{static_cast<std::uint32_t>(turn.micro_batch), static_cast<std::uint16_t>(stage),
-             static_cast<std::uint16_t>(turn.stage % shape.coordinates), turn.kind, 0, false};
+    Turn own{static_cast<std::uint32_t>(turn.micro_batch),
+             static_cast<std::uint16_t>(stage),
+             static_cast<std::uint16_t>(turn.stage % shape.coordinates),
+             turn.kind,
+             0,
+             false};
     if (closes(turn)) {
       own.last = begun[stage] + 1 == shape.micro_batches;
       own.slot = static_cast<std::uint8_t>(StageForm::slot(begun[stage]++ == 0, own.last));
@@ -32,7 +38,8 @@ const ScheduleForms::Known& ScheduleForms::known(const ScheduleShape& shape) {
   for (const std::vector<sibyl::Turn>& own : turns)
     for (const sibyl::Turn& turn : own) {
       const auto stage = static_cast<std::size_t>(turn.stage);
-      if (turn.kind == Kind::backward_input) known.in_flight.later[stage] = std::max(known.in_flight.later[stage], ++now[stage]);
+      if (turn.kind == Kind::backward_input)
+        known.in_flight.later[stage] = std::max(known.in_flight.later[stage], ++now[stage]);
       if (turn.kind == Kind::backward_weight) --now[stage];
     }
   return known;
@@ -40,7 +47,8 @@ const ScheduleForms::Known& ScheduleForms::known(const ScheduleShape& shape) {
 
 const ScheduleForms::InFlight& ScheduleForms::in_flight(const ScheduleShape& shape) {
   ScheduleShape enough = shape;  // more show nothing new
-  if (shape.schedule != PipelineSchedule::gpipe) enough.micro_batches = std::min(shape.micro_batches, 4 * shape.coordinates);
+  if (shape.schedule != PipelineSchedule::gpipe)
+    enough.micro_batches = std::min(shape.micro_batches, 4 * shape.coordinates);
   return known(enough).in_flight;
 }
 
@@ -65,7 +73,8 @@ ScheduleForms::Ends ScheduleForms::walk(const ScheduleShape& shape, const std::v
     }
     const bool hands_on = turn.kind != Kind::backward_weight;
     if (hands_on && turn.stage + 1U < count) start = std::max(start, backward_[at + 1]);
-    const StageForm::Turns& times = turn.kind == Kind::backward_input ? stage.form->input : stage.form->backward[turn.slot];
+    const StageForm::Turns& times =
+        turn.kind == Kind::backward_input ? stage.form->input : stage.form->backward[turn.slot];
     const double end = start + times.time;
     free_[turn.coordinate] = end;
     if (turn.last) messages_[turn.coordinate] = std::max(messages_[turn.coordinate], start + times.messages);
@@ -91,7 +100,8 @@ ScheduleForms::Ends ScheduleForms::walk(const ScheduleShape& shape, const std::v
 ScheduleForms::Ends ScheduleForms::ends(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
                                         const std::vector<TiedMessage>& tied) {
   const int round = shape.coordinates, walked = 4 * round + shape.micro_batches % round;
-  if (shape.schedule == PipelineSchedule::gpipe || shape.micro_batches <= walked + round) return walk(shape, stages, tied);
+  if (shape.schedule == PipelineSchedule::gpipe || shape.micro_batches <= walked + round)
+    return walk(shape, stages, tied);
   ScheduleShape shorter = shape, longer = shape;
   shorter.micro_batches = walked;
   longer.micro_batches = walked + round;

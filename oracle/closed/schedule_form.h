@@ -1,7 +1,7 @@
 // A pipeline's schedule in time, as schedule_walk.h has it, without what reports want: when its last coordinate ends.
 //
-// The order in which turns can be walked depends on the schedule's shape alone, and is kept. Where micro-batches are many, the last of
-// them only repeat what others did: then two shorter schedules tell how much a round of them adds.
+// The order in which turns can be walked depends on the schedule's shape alone, and is kept. Where micro-batches are
+// many, the last of them only repeat what others did: then two shorter schedules tell how much a round of them adds.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,8 @@ class ScheduleForms {
     double time = 0;
     std::size_t slowest = 0;  // coordinate
   };
-  Ends ends(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied);
+  Ends ends(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
+            const std::vector<TiedMessage>& tied);
   // By stage, at most: micro-batches on their way; of these, such whose backward's second part is still to come.
   struct InFlight {
     std::vector<int> all, later;
@@ -57,7 +58,8 @@ class ScheduleForms {
     InFlight in_flight;
   };
   const Known& known(const ScheduleShape& shape);
-  Ends walk(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied);
+  Ends walk(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
+            const std::vector<TiedMessage>& tied);
 
   std::map<ScheduleShape, Known> known_;
   std::vector<double> forward_, backward_, free_, channel_forward_, channel_backward_, messages_;  // while walking

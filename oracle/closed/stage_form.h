@@ -1,7 +1,8 @@
 // One stage of a pipeline by formula: what its turns take, what follows them, and its memory.
 //
-// Kernels are added up one by one, with the host's launches beside them; messages go by closed_streams() (simulate/streams.h), and
-// where parameters are gathered before use (ZeRO 3) by run_streams() over units instead of kernels.
+// Kernels are added up one by one, with the host's launches beside them; messages go by closed_streams()
+// (simulate/streams.h), and where parameters are gathered before use (ZeRO 3) by run_streams() over units instead of
+// kernels.
 #pragma once
 
 #include <array>
@@ -22,8 +23,9 @@ struct StageForm {
     double messages = 0;  // from its beginning until its last message has ended; 0 without any
   };
   Turns forward, input;
-  std::array<Turns, 4> backward;  // whole, or its second part; by whether it is the first (+0) or not (+1), the last (+2) or not
-  double tail = 0;                // once all messages are there: copies back, updates, gathers
+  std::array<Turns, 4>
+      backward;     // whole, or its second part; by whether it is the first (+0) or not (+1), the last (+2) or not
+  double tail = 0;  // once all messages are there: copies back, updates, gathers
   double alone = 0, alone_once = 0;  // kernels by themselves: of a micro-batch, of updates
 
   double state = 0;      // weights, optimizer, buffers of messages
@@ -31,7 +33,8 @@ struct StageForm {
   double kept = 0;       // by one micro-batch between its passes
   double later = 0;      // by one micro-batch between the two parts of its backward
   double pass = 0;       // at most in one micro-batch's backward, of what it keeps and what it works on
-  double pass_and_gradients = 0;  // the same with the gradients that are there by then: where there is one micro-batch alone
+  double pass_and_gradients =
+      0;  // the same with the gradients that are there by then: where there is one micro-batch alone
 
   static std::size_t slot(bool first, bool last) { return (first ? 0U : 1U) + (last ? 2U : 0U); }
 };
@@ -68,7 +71,8 @@ class StageFormula {
     std::size_t step = 0;  // whose backward completes it
     std::size_t stretch = 0;
   };
-  using Arrivals = std::vector<std::pair<std::size_t, std::size_t>>;  // parameters and the steps that complete their gradients
+  // Parameters, and the steps that complete their gradients.
+  using Arrivals = std::vector<std::pair<std::size_t, std::size_t>>;
 
   void prepare(Range range, Recompute recompute, bool split, bool alone);
   [[nodiscard]] bool tied(const Parameter& parameter) const;
@@ -81,7 +85,8 @@ class StageFormula {
   void add_memory(StageForm& form);
   void add_tail(StageForm& form);
 
-  // Calls task(seconds, launches, exchange) for each of a pass's, and done(step) after each of backward's steps.
+  // Calls begun(step), then task(seconds, launches) for each thing the device does for it, then done(step), in the pass's order. An
+  // exchange has no launches.
   void each_task(const Pass& pass, auto&& task, auto&& begun, auto&& done);
   double run(const Pass& pass, Host& host);  // what it computes; moves `host` on
   StageForm::Turns turn(const Pass& pass);
@@ -101,20 +106,20 @@ class StageFormula {
   Range range_;
   bool alone_ = false;
   const std::vector<Row>* rows_ = nullptr;
-  std::vector<Segment> segments_;   // that run again
+  std::vector<Segment> segments_;  // that run again
   std::vector<Message> messages_;
   std::vector<Segment> stretches_;  // of steps that share a bucket where parameters are gathered before use
   struct Unit {
     Segment steps;
     double gather = 0, bytes = 0;
   };
-  std::vector<Unit> units_;         // in order of their first step
-  std::vector<bool> begins_, ends_; // by step of the stage: some unit does there
-  std::vector<Shape> updated_;      // as the optimizer finds gradients
+  std::vector<Unit> units_;          // in order of their first step
+  std::vector<bool> begins_, ends_;  // by step of the stage: some unit does there
+  std::vector<Shape> updated_;       // as the optimizer finds gradients
   double gathers_ = 0, copies_back_ = 0;
   int copied_back_ = 0;
   double weights_ = 0, optimizer_ = 0, buffers_ = 0, gradients_ = 0;
-  bool freed_ = false;              // gradients, once they are in their bucket
+  bool freed_ = false;  // gradients, once they are in their bucket
 };
 
 }  // namespace sibyl::closed

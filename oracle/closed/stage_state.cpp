@@ -18,7 +18,8 @@ void StageFormula::add_tail(StageForm& form) {
   double busy = copies_back_;
   int launches = copied_back_;
   const auto run = [&](Signature signature) {
-    const double time = kernels.of({std::move(signature), sibyl::Pass::forward, 0}, strategy).estimate.time.time.value();
+    const double time =
+        kernels.of({std::move(signature), sibyl::Pass::forward, 0}, strategy).estimate.time.time.value();
     busy += time * factor_;
     ++launches;
     return time;

@@ -5,7 +5,6 @@
 
 #include "base/hash.h"
 
-
 namespace sibyl {
 namespace {
 
@@ -79,7 +78,8 @@ std::uint64_t kind_of(const Stage& stage, const Step& step) {
     return kind.add(hash_value(signature(stage, *compute))).add(compute->gradients).value();
   const auto& exchange = std::get<Exchange>(step);
   kind.add(static_cast<std::uint64_t>(exchange.axis));
-  kind.add(static_cast<std::uint64_t>(exchange.forward.motion)).add(static_cast<std::uint64_t>(exchange.backward.motion));
+  kind.add(static_cast<std::uint64_t>(exchange.forward.motion))
+      .add(static_cast<std::uint64_t>(exchange.backward.motion));
   for (const std::int64_t extent : stage[exchange.input].shape) kind.add(static_cast<std::uint64_t>(extent));
   return kind.value();
 }
@@ -145,7 +145,8 @@ std::vector<Segment> Blocks::within(std::size_t begin, std::size_t end) const {
     all.push_back({{begin, to}, kind.value()});
     begin = to;
   };
-  for (auto cut = std::upper_bound(cuts_.begin(), cuts_.end(), begin); cut != cuts_.end() && *cut < end; ++cut) add(*cut);
+  for (auto cut = std::upper_bound(cuts_.begin(), cuts_.end(), begin); cut != cuts_.end() && *cut < end; ++cut)
+    add(*cut);
   if (begin < end) add(end);
   std::vector<Segment> result;
   for (std::size_t i = 0; i < all.size();) {

@@ -19,7 +19,8 @@ class Blocks {
  public:
   explicit Blocks(const Stage& stage);  // which must outlive it
 
-  // Of steps [begin, end): what find_blocks() finds of a stage that is these steps. Ascending and apart; the loss is in none.
+  // Of steps [begin, end): what find_blocks() finds of a stage that is these steps. Ascending and apart; the loss is in
+  // none.
   [[nodiscard]] std::vector<Segment> within(std::size_t begin, std::size_t end) const;
 
  private:

@@ -85,7 +85,8 @@ void add_bottlenecks(const Trials& trials, SearchResult& result) {
 // Formula and simulation are not further apart than this where it matters (docs/search.md).
 constexpr double slack = 0.03;
 constexpr double memory_slack = 0.3;
-constexpr std::size_t at_once = 32;  // are simulated before it is looked again which are next: whatever the number of processors
+constexpr std::size_t at_once =
+    32;  // are simulated before it is looked again which are next: whatever the number of processors
 
 // May it turn out to fit, and as what is asked for?
 bool may_fit(const Trial& trial, Bytes memory) {
@@ -93,8 +94,8 @@ bool may_fit(const Trial& trial, Bytes memory) {
   return trial.fits || (!trial.candidate && !(trial.form->memory * (1 - memory_slack) > memory));
 }
 
-// Simulates the fastest by formula in their order, until nothing that is left can be among the `keep` fastest, and none of the last
-// ones was equal to the fastest.
+// Simulates the fastest by formula in their order, until nothing that is left can be among the `keep` fastest, and none
+// of the last ones was equal to the fastest.
 void simulate_fastest(Trials& trials, std::size_t keep) {
   std::vector<std::size_t> next;
   for (std::size_t i = 0; i < trials.all().size(); ++i)
@@ -103,7 +104,8 @@ void simulate_fastest(Trials& trials, std::size_t keep) {
   std::vector<const Candidate*> known;  // that fit, ascending in time
   const auto note = [&](const Trial& trial) {
     if (!trial.candidate || !trial.fits) return false;
-    known.insert(std::ranges::upper_bound(known, trial.candidate->step_time, {}, &Candidate::step_time), &*trial.candidate);
+    known.insert(std::ranges::upper_bound(known, trial.candidate->step_time, {}, &Candidate::step_time),
+                 &*trial.candidate);
     return equally_fast(*trial.candidate, *known.front());
   };
   for (const Trial& trial : trials.all()) note(trial);
@@ -111,10 +113,11 @@ void simulate_fastest(Trials& trials, std::size_t keep) {
     const std::span batch(next.begin() + static_cast<std::ptrdiff_t>(done), std::min(at_once, next.size() - done));
     if (known.size() >= keep && trials.all()[batch.front()].time() * (1 - slack) > known[keep - 1]->step_time) {
       const std::size_t last = done - std::min(done, at_once);
-      if (std::none_of(next.begin() + static_cast<std::ptrdiff_t>(last), next.begin() + static_cast<std::ptrdiff_t>(done), [&](std::size_t i) {
-            const Trial& trial = trials.all()[i];
-            return trial.candidate && trial.fits && equally_fast(*trial.candidate, *known.front());
-          }))
+      if (std::none_of(next.begin() + static_cast<std::ptrdiff_t>(last),
+                       next.begin() + static_cast<std::ptrdiff_t>(done), [&](std::size_t i) {
+                         const Trial& trial = trials.all()[i];
+                         return trial.candidate && trial.fits && equally_fast(*trial.candidate, *known.front());
+                       }))
         return;
     }
     trials.simulate(batch);
@@ -138,7 +141,8 @@ void simulate_front(Trials& trials) {
     for (std::size_t i = 0; i < all.size(); ++i)
       if (may_fit(all[i], trials.memory())) order.push_back(i);
     std::ranges::stable_sort(order, {}, [&](std::size_t i) { return all[i].time(); });
-    std::vector<std::size_t> front = front_of(order, [&](std::size_t i) { return hopeful_point(all[i], trials.devices(i)); });
+    std::vector<std::size_t> front =
+        front_of(order, [&](std::size_t i) { return hopeful_point(all[i], trials.devices(i)); });
     std::erase_if(front, [&](std::size_t i) { return all[i].candidate.has_value(); });
     if (front.empty()) return;
     trials.simulate(front);
@@ -151,7 +155,8 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
                             const SearchOptions& options) {
   const std::vector<Strategy> all = strategies(space);
   if (all.empty())
-    return fail(ErrorCode::infeasible, "no strategy is to be tried", "--axes", "allow data, tensor, sequence or pipeline");
+    return fail(ErrorCode::infeasible, "no strategy is to be tried", "--axes",
+                "allow data, tensor, sequence or pipeline");
   Trials trials(graph, cluster, all, options);
   trials.by_formula();
   simulate_fastest(trials, options.keep);
@@ -185,7 +190,9 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
   result.recommended = fitting.front();
   for (const Candidate& candidate : fitting)
     if (candidate.equal && simpler(candidate, result.recommended)) result.recommended = candidate;
-  result.front = front_of(fitting, [](const Candidate& c) { return Point{c.step_time, c.memory, c.strategy.devices()}; });
+  result.front = front_of(fitting, [](const Candidate& c) {
+    return Point{c.step_time, c.memory, c.strategy.devices()};
+  });
   fitting.resize(std::min(fitting.size(), options.keep));
   result.best = std::move(fitting);
   add_bottlenecks(trials, result);

@@ -1,13 +1,15 @@
 // Which strategy trains this model fastest on that cluster?
 //
-// Every strategy of the space is priced by formula (oracle/closed), on all processors, and the fastest of them, and those that may be
-// on the front, are simulated as predict() does it: what is given back has predict()'s numbers. One whose weights, gradients and
-// optimizer state alone are more than a device holds is left out before it is planned. The answer depends on the arguments
-// alone, not on threads, unless it is cancelled: then it is that of what was tried by then.
+// Every strategy of the space is priced by formula (oracle/closed), on all processors, and the fastest of them, and
+// those that may be on the front, are simulated as predict() does it: what is given back has predict()'s numbers. One
+// whose weights, gradients and optimizer state alone are more than a device holds is left out before it is planned. The
+// answer depends on the arguments alone, not on threads, unless it is cancelled: then it is that of what was tried by
+// then.
 //
-// Strategies that are slower than the fastest by less than the 90 % interval of the difference are named equal to it: nothing that was
-// measured tells which of them is faster. What both are wrong about alike, the kernels that they share above all, does not count
-// (step_error.h). The simplest of them, and of those that are as simple the fastest, is recommended.
+// Strategies that are slower than the fastest by less than the 90 % interval of the difference are named equal to it:
+// nothing that was measured tells which of them is faster. What both are wrong about alike, the kernels that they share
+// above all, does not count (step_error.h). The simplest of them, and of those that are as simple the fastest, is
+// recommended.
 #pragma once
 
 #include <cstddef>
@@ -49,9 +51,9 @@ struct SearchResult {
   std::size_t fitting = 0;    // that can be run; of those not simulated, as far as the formula tells
   std::size_t too_large = 0;  // that memory does not hold; likewise
   // Of those that come out the same, in time, memory and devices, the simplest stands for all from here on.
-  std::size_t equal = 0;         // simulated ones that fit and are not known to be slower than the fastest, itself among them
-  std::vector<Candidate> best;   // fitting ones, fastest first; at most as many as asked for
-  Candidate recommended;         // where `best` is not empty
+  std::size_t equal = 0;  // simulated ones that fit and are not known to be slower than the fastest, itself among them
+  std::vector<Candidate> best;  // fitting ones, fastest first; at most as many as asked for
+  Candidate recommended;        // where `best` is not empty
   // Nothing else is as fast with as little memory (but for what is negligible) on as few devices; ascending in time.
   std::vector<Candidate> front;
   std::vector<LeftOut> left_out;  // the most frequent first
@@ -59,9 +61,9 @@ struct SearchResult {
 
 struct SearchOptions {
   std::size_t keep = 10;
-  Bytes memory = {};    // of a device that may be used; 0: all it has
+  Bytes memory = {};        // of a device that may be used; 0: all it has
   bool exhaustive = false;  // simulate every strategy
-  unsigned threads = 0;  // 0: as many as there are processors
+  unsigned threads = 0;     // 0: as many as there are processors
   std::function<void(std::size_t done, std::size_t total)> progress = {};  // called by the calling thread
   std::function<bool()> cancelled = {};                                    // by any thread
 };

@@ -1,8 +1,9 @@
 // The strategies that a search tries: every way of sharing a step among devices that the space allows.
 //
 // Batch, precision, optimizer and whatever else `fixed` says stay. Devices are shared out among the axes in every
-// factorisation; each replica's batch is parted into micro-batches of every size allowed that divides it. Strategies that a
-// model does not allow (more stages than layers, heads that cannot be divided) are among them: planning refuses those.
+// factorisation; each replica's batch is parted into micro-batches of every size allowed that divides it. Strategies
+// that a model does not allow (more stages than layers, heads that cannot be divided) are among them: planning refuses
+// those.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,8 @@ std::vector<Strategy> strategies(const SearchSpace& space);
 // "data,tensor,sequence,pipeline": which axes may be split. An unknown one is an Error of code usage.
 Result<void> parse_axes(std::string_view text, SearchSpace& space);
 
-// The options of `sibyl predict` that tell the strategy from others of its space: "--parallel data=8,tensor=2 --zero 1".
+// The options of `sibyl predict` that tell the strategy from others of its space: "--parallel data=8,tensor=2 --zero
+// 1".
 std::string strategy_words(const Strategy& strategy);
 
 // Fewer are simpler: ways of splitting first, then what else is asked of the trainer.

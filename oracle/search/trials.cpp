@@ -12,7 +12,8 @@
 namespace sibyl {
 namespace {
 
-// What the fullest device holds at the least, whatever is run: a step's share of weights, gradients and optimizer state.
+// What the fullest device holds at the least, whatever is run: a step's share of weights, gradients and optimizer
+// state.
 Bytes least_state(const Graph& graph, const Strategy& s) {
   const double replica = static_cast<double>(s.devices_per_replica()) / (s.depth * s.height * s.width);
   const double parameters = static_cast<double>(graph.parameter_count()) / replica;
@@ -23,7 +24,8 @@ Bytes least_state(const Graph& graph, const Strategy& s) {
                              state * (s.zero > 0 ? share : 1.0))};
 }
 
-// Calls visit(worker, i) for every i below `count`: each thread makes a worker of its own, and whoever is free takes the next.
+// Calls visit(worker, i) for every i below `count`: each thread makes a worker of its own, and whoever is free takes
+// the next.
 template <class Make, class Visit>
 void in_parallel(unsigned threads, std::size_t count, const Make& make, const Visit& visit) {
   std::atomic<std::size_t> next{0};
@@ -45,7 +47,8 @@ struct Worker {
 
 }  // namespace
 
-Trials::Trials(const Graph& graph, const Cluster& cluster, const std::vector<Strategy>& all, const SearchOptions& options)
+Trials::Trials(const Graph& graph, const Cluster& cluster, const std::vector<Strategy>& all,
+               const SearchOptions& options)
     : graph_(graph),
       cluster_(cluster),
       strategies_(all),
@@ -53,7 +56,8 @@ Trials::Trials(const Graph& graph, const Cluster& cluster, const std::vector<Str
       threads_(options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency())),
       trials_(all.size()) {
   const Bytes capacity = cluster.kernels.device().memory;
-  memory_ = options.memory.value() > 0 && (capacity.value() <= 0 || options.memory < capacity) ? options.memory : capacity;
+  memory_ =
+      options.memory.value() > 0 && (capacity.value() <= 0 || options.memory < capacity) ? options.memory : capacity;
 }
 
 void Trials::by_formula() {
@@ -114,8 +118,16 @@ void Trials::simulate(std::size_t index, Evaluator& evaluator) {
   }
   const Bytes needed = p->memory.needed();
   trial.fits = p->fits && !(memory_.value() > 0 && needed > memory_);
-  trial.candidate = Candidate{strategies_[index], p->step_time, p->interval_low, p->interval_high, p->throughput,
-                              needed,            p->breakdown, p->error,        {},               false};
+  trial.candidate = Candidate{strategies_[index],
+                              p->step_time,
+                              p->interval_low,
+                              p->interval_high,
+                              p->throughput,
+                              needed,
+                              p->breakdown,
+                              p->error,
+                              {},
+                              false};
 }
 
 // Of what is given back alone: it takes as long as simulating a strategy several times.

@@ -1,5 +1,5 @@
-// The strategies of a search, tried in two ways: all of them by formula (oracle/closed), and the few that matter by simulation, as
-// predict() does it. On all processors; what is found does not depend on how many there are.
+// The strategies of a search, tried in two ways: all of them by formula (oracle/closed), and the few that matter by
+// simulation, as predict() does it. On all processors; what is found does not depend on how many there are.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// How far strategies by formula (oracle/closed) are from their simulation, and how much sooner they are known: real models, the space of
-// `sibyl search`, every n-th strategy of it. docs/search.md has its table.
+// How far strategies by formula (oracle/closed) are from their simulation, and how much sooner they are known: real
+// models, the space of `sibyl search`, every n-th strategy of it. docs/search.md has its table.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,7 +44,8 @@ SearchSpace space_of(const Case& c) {
   return space;
 }
 
-std::vector<std::optional<closed::Form>> by_formula(const Graph& graph, const Cluster& cluster, const std::vector<Strategy>& all) {
+std::vector<std::optional<closed::Form>> by_formula(const Graph& graph, const Cluster& cluster,
+                                                    const std::vector<Strategy>& all) {
   KernelPrices kernels(cluster);
   std::map<closed::FormKey, std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < all.size(); ++i) groups[closed::form_key(all[i], cluster)].push_back(i);
@@ -62,7 +63,8 @@ void report(const Case& c) {
   if (c.sequence > 0) options.dims["seq"] = c.sequence;
   const Graph graph = inspect_onnx_bytes(*zoo_model_bytes(c.zoo), c.zoo, options).value().graph;
   const Cluster one = load_cluster(c.cluster).value();
-  const Cluster cluster = resized(one, (c.devices + one.devices_per_node - 1) / one.devices_per_node, one.devices_per_node).value();
+  const Cluster cluster =
+      resized(one, (c.devices + one.devices_per_node - 1) / one.devices_per_node, one.devices_per_node).value();
   const std::vector<Strategy> all = strategies(space_of(c));
   const double begin = now();
   const auto forms = by_formula(graph, cluster, all);
@@ -77,9 +79,10 @@ void report(const Case& c) {
     memory.push_back(std::abs(forms[i]->memory / exact->memory.total - 1));
   }
   const double simulation = (now() - then) / static_cast<double>((all.size() + c.every - 1) / c.every);
-  fmt::print("| {} on {} of {} | {} | {} | {:.2f} | {:.2f} | {:.1f} | {:.1f} | {:.1f} | {:.0f} | {:.0f} | {:.0f} |\n", c.zoo,
-             c.devices, c.cluster, all.size(), time.size(), quantile(time, 0.5), quantile(time, 0.9), quantile(time, 1.0),
-             quantile(memory, 0.5), quantile(memory, 0.9), quantile(memory, 1.0), formula * 1e6, simulation * 1e6);
+  fmt::print("| {} on {} of {} | {} | {} | {:.2f} | {:.2f} | {:.1f} | {:.1f} | {:.1f} | {:.0f} | {:.0f} | {:.0f} |\n",
+             c.zoo, c.devices, c.cluster, all.size(), time.size(), quantile(time, 0.5), quantile(time, 0.9),
+             quantile(time, 1.0), quantile(memory, 0.5), quantile(memory, 0.9), quantile(memory, 1.0), formula * 1e6,
+             simulation * 1e6);
 }
 
 }  // namespace
@@ -87,8 +90,10 @@ void report(const Case& c) {
 
 int main() {
   using namespace sibyl;
-  fmt::print("| | strategies | simulated | time: median % | 90 % | most | memory: median % | 90 % | most | formula us | simulation us |\n"
-             "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+  fmt::print(
+      "| | strategies | simulated | time: median % | 90 % | most | memory: median % | 90 % | most | formula us | "
+      "simulation us |\n"
+      "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
   for (const Case& c : {Case{"gpt2-xl", "dgx-a100", 8, 64, 1024, Precision::bf16, 11},
                         Case{"bert-large", "dgx1-v100", 8, 128, 512, Precision::fp16, 11},
                         Case{"resnet50", "dgx1-v100", 8, 512, 0, Precision::fp16, 7},

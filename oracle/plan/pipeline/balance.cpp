@@ -89,12 +89,16 @@ CutTable::CutTable(const Stage& whole, OptimizerKind optimizer, const CutCosts& 
     link_.push_back(costs.link && p > 0 && p < steps_ ? costs.link(sent_[p]) : 0.0);
 }
 
-// One cut. Stages are laid one after the other: a table over the positions where the stages so far may end leads to that of one
-// stage more.
+// One cut. Stages are laid one after the other: a table over the positions where the stages so far may end leads to
+// that of one stage more.
 class CutTable::Search {
  public:
   Search(const CutTable& table, const std::vector<int>& in_flight, Bytes capacity)
-      : table_(table), in_flight_(in_flight), capacity_(capacity), stages_(in_flight.size()), positions_(table.steps_ + 1) {}
+      : table_(table),
+        in_flight_(in_flight),
+        capacity_(capacity),
+        stages_(in_flight.size()),
+        positions_(table.steps_ + 1) {}
 
   [[nodiscard]] std::vector<std::size_t> run() const {
     const double best = slowest();
@@ -109,7 +113,8 @@ class CutTable::Search {
            (capacity_.value() <= 0 || table_.memory_.of(begin, end, in_flight_[stage]) <= capacity_);
   }
 
-  // Positions [first, last) where stage s may end: so that those up to it, and those after it, are done in so much time each.
+  // Positions [first, last) where stage s may end: so that those up to it, and those after it, are done in so much time
+  // each.
   struct Ends {
     std::size_t first, last;
   };
@@ -215,7 +220,8 @@ class CutTable::Search {
 std::vector<std::size_t> CutTable::cut(const std::vector<int>& in_flight, Bytes capacity) {
   const auto [unlimited, added] = unlimited_.try_emplace(in_flight.size());
   if (added) unlimited->second = Search(*this, in_flight, Bytes{}).run();
-  if (capacity.value() <= 0 || unlimited->second.empty() || fits(unlimited->second, in_flight, capacity)) return unlimited->second;
+  if (capacity.value() <= 0 || unlimited->second.empty() || fits(unlimited->second, in_flight, capacity))
+    return unlimited->second;
   return Search(*this, in_flight, capacity).run();
 }
 
@@ -227,19 +233,19 @@ bool CutTable::fits(const std::vector<std::size_t>& begins, const std::vector<in
   return true;
 }
 
-Result<std::vector<std::size_t>> balanced(CutTable& table, const Strategy& strategy,
-                                          const std::vector<int>& in_flight, Bytes memory) {
+Result<std::vector<std::size_t>> balanced(CutTable& table, const Strategy& strategy, const std::vector<int>& in_flight,
+                                          Bytes memory) {
   std::vector<std::size_t> begins = table.cut(in_flight, memory / static_cast<double>(strategy.chunks));
   // What does not fit however it is cut is still priced, and reported as such.
   if (begins.empty() && memory.value() > 0) begins = table.cut(in_flight, Bytes{});
   if (!begins.empty()) return begins;
   const int most = table.trained_steps();
-  return fail(ErrorCode::infeasible,
-              fmt::format("the model has {} operations that train, too few for {} pipeline stages", most,
-                          strategy.stages()),
-              "--parallel",
-              strategy.chunks > 1 ? fmt::format("at most {} stages, over all devices", most)
-                                  : fmt::format("at most pipeline={}", most));
+  return fail(
+      ErrorCode::infeasible,
+      fmt::format("the model has {} operations that train, too few for {} pipeline stages", most, strategy.stages()),
+      "--parallel",
+      strategy.chunks > 1 ? fmt::format("at most {} stages, over all devices", most)
+                          : fmt::format("at most pipeline={}", most));
 }
 
 Result<std::vector<std::size_t>> balanced(const Stage& whole, const Strategy& strategy, const Turns& turns,
@@ -268,8 +274,9 @@ Result<std::vector<std::size_t>> by_name(const Graph& graph, const Stage& whole,
       return fail(ErrorCode::usage, fmt::format("the model has no operation '{}'", name), "--stages",
                   "`sibyl inspect` lists them");
     if (at == 0 || (!begins.empty() && at <= begins.back()))
-      return fail(ErrorCode::usage, fmt::format("no stage can begin at '{}': it does not come after the one before", name),
-                  "--stages", "name operations in the order in which they run");
+      return fail(ErrorCode::usage,
+                  fmt::format("no stage can begin at '{}': it does not come after the one before", name), "--stages",
+                  "name operations in the order in which they run");
     begins.push_back(at);
   }
   return begins;

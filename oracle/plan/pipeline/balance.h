@@ -1,10 +1,10 @@
 // Where to cut a program into stages: the slowest stage as fast as can be, within each device's memory.
 //
-// A stage costs what its steps cost (CutCosts::time: FLOPs of both passes unless the caller knows better) and, for what it
-// sends to the next one and takes back, CutCosts::link. Of all ways within 2 % of the best, the one that sends the fewest
-// bytes in all is taken: cuts lie where the program is narrow. Every stage has something to train or to pass a gradient
-// through. The slowest stage's time is found to 0.1 % by bisection, each probe O(stages n) for n steps; then one dynamic
-// programme over (stages, positions) finds the narrowest cut, O(stages n log n).
+// A stage costs what its steps cost (CutCosts::time: FLOPs of both passes unless the caller knows better) and, for what
+// it sends to the next one and takes back, CutCosts::link. Of all ways within 2 % of the best, the one that sends the
+// fewest bytes in all is taken: cuts lie where the program is narrow. Every stage has something to train or to pass a
+// gradient through. The slowest stage's time is found to 0.1 % by bisection, each probe O(stages n) for n steps; then
+// one dynamic programme over (stages, positions) finds the narrowest cut, O(stages n log n).
 #pragma once
 
 #include <cstddef>
@@ -40,29 +40,31 @@ class CutTable {
   CutTable(const Stage& whole, OptimizerKind optimizer, const CutCosts& costs);
 
   // Where each stage after the first begins; empty where there is no such cut. `in_flight`: micro-batches, by stage;
-  // `capacity`: of one stage, 0 for no limit. The cut without a limit is kept: where it is within one it is the cut with it.
+  // `capacity`: of one stage, 0 for no limit. The cut without a limit is kept: where it is within one it is the cut
+  // with it.
   [[nodiscard]] std::vector<std::size_t> cut(const std::vector<int>& in_flight, Bytes capacity);
   [[nodiscard]] int trained_steps() const { return trains_.back(); }
 
  private:
   class Search;
-  [[nodiscard]] bool fits(const std::vector<std::size_t>& begins, const std::vector<int>& in_flight, Bytes capacity) const;
+  [[nodiscard]] bool fits(const std::vector<std::size_t>& begins, const std::vector<int>& in_flight,
+                          Bytes capacity) const;
   [[nodiscard]] double cost(std::size_t begin, std::size_t end) const { return time_[end] - time_[begin] + link_[end]; }
 
   std::size_t steps_;
   std::vector<bool> begins_;  // by position: may a stage begin there
   std::vector<Bytes> sent_;   // by position: crosses it, both ways
   MemoryEstimate memory_;
-  std::vector<double> time_;  // sums over the steps before a position
-  std::vector<int> trains_;   // the same of steps with a backward
-  std::vector<double> link_;  // by position
+  std::vector<double> time_;                                   // sums over the steps before a position
+  std::vector<int> trains_;                                    // the same of steps with a backward
+  std::vector<double> link_;                                   // by position
   std::map<std::size_t, std::vector<std::size_t>> unlimited_;  // by stages
 };
 
-// Of a strategy's stages: within memory where that can be. Fails, code infeasible, where there are fewer steps to train than
-// stages.
+// Of a strategy's stages: within memory where that can be. Fails, code infeasible, where there are fewer steps to train
+// than stages.
 Result<std::vector<std::size_t>> balanced(CutTable& table, const Strategy& strategy, const std::vector<int>& in_flight,
-                                  Bytes memory);
+                                          Bytes memory);
 Result<std::vector<std::size_t>> balanced(const Stage& whole, const Strategy& strategy, const Turns& turns,
                                           const CutCosts& costs);
 

@@ -34,7 +34,8 @@ struct Differences {
   }
 };
 
-// Random models are small and their stages a few steps: what is hard for a formula is common here (docs/search.md has real models).
+// Random models are small and their stages a few steps: what is hard for a formula is common here (docs/search.md has
+// real models).
 TEST(ProgramForm, IsNearTheSimulationOfRandomPlans) {
   Differences all;
   EXPECT_TRUE(rc::check([&all] {
@@ -122,7 +123,8 @@ RC_GTEST_PROP(ClosedSearch, FindsTheBestOfAll, ()) {
   const SearchResult quick = search(graph, space, cluster, {.keep = 3, .threads = 1}).value();
   const SearchResult all = search(graph, space, cluster, {.keep = 3, .exhaustive = true, .threads = 1}).value();
   RC_ASSERT(quick.best.size() == all.best.size());
-  for (std::size_t i = 0; i < all.best.size(); ++i) RC_ASSERT(quick.best[i].step_time.value() == all.best[i].step_time.value());
+  for (std::size_t i = 0; i < all.best.size(); ++i)
+    RC_ASSERT(quick.best[i].step_time.value() == all.best[i].step_time.value());
   RC_ASSERT(quick.simulated <= all.simulated);
   for (const Candidate& wanted : all.front)
     RC_ASSERT(std::ranges::any_of(quick.front, [&](const Candidate& found) {
