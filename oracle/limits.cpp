@@ -27,8 +27,8 @@ struct Found : PricedPlan {
 using Limits = std::vector<Limit>;
 
 constexpr MeshAxis image_axes[] = {MeshAxis::depth, MeshAxis::height, MeshAxis::width};
-constexpr MeshAxis replica_axes[] = {MeshAxis::tensor, MeshAxis::filter, MeshAxis::channel,
-                                     MeshAxis::depth,  MeshAxis::height, MeshAxis::width};
+constexpr MeshAxis replica_axes[] = {MeshAxis::tensor, MeshAxis::filter, MeshAxis::channel, MeshAxis::depth,
+                                     MeshAxis::height, MeshAxis::width,  MeshAxis::context};
 
 // The least extent that an axis cuts, and whose it is.
 struct Extent {
@@ -111,22 +111,34 @@ void weights(const Found& f, Limits& limits) {
                  limits);
 }
 
-// Attention is shared by whole heads; grouped queries have fewer of keys and values.
-void heads(const Found& f, Limits& limits) {
+// Attention is shared by whole heads; grouped queries have fewer of keys and values. Of two axes each has what the
+// other leaves.
+void heads_of_axis(const Found& f, MeshAxis axis, Limits& limits) {
   constexpr std::size_t heads_dim = 1, keys = 1;
-  if (f.degree(MeshAxis::tensor) == 1) return;
+  if (f.degree(axis) == 1) return;
   Least least;
   for (const Stage& stage : f.plan.stages)
     for (const Step& step : stage.steps) {
       const auto* compute = std::get_if<Compute>(&step);
       if (!compute || !std::holds_alternative<Attention>(compute->attributes)) continue;
       const LocalTensor& k = stage[compute->inputs[keys]];
-      const bool cut = std::any_of(k.cuts.begin(), k.cuts.end(), [](const PartOf& part) {
-        return part.axis == MeshAxis::tensor && part.layout.is_split(heads_dim);
+      const bool cut = std::any_of(k.cuts.begin(), k.cuts.end(), [&](const PartOf& part) {
+        return part.axis == axis && part.layout.is_split(heads_dim);
       });
-      if (cut) take_less(least, f.graph[k.origin].shape[heads_dim], f.graph[compute->operation].outputs[0]);
+      if (cut) take_less(least, k.shape[heads_dim] * f.degree(axis), f.graph[compute->operation].outputs[0]);
     }
-  add_extent(f, MeshAxis::tensor, least, "number of heads", "heads", "more heads; another axis beside it", limits);
+  add_extent(f, axis, least, "number of heads", "heads", "more heads; another axis beside it", limits);
+}
+
+void heads(const Found& f, Limits& limits) {
+  for (const MeshAxis axis : {MeshAxis::tensor, MeshAxis::context}) heads_of_axis(f, axis, limits);
+}
+
+void tokens(const Found& f, Limits& limits) {
+  if (f.degree(MeshAxis::context) == 1) return;
+  const auto counts = [](const LocalTensor& tensor, std::size_t) { return tensor.kind == TensorKind::input; };
+  add_extent(f, MeshAxis::context, least_extent(f, MeshAxis::context, counts), "sequence length", "tokens",
+             "longer sequences", limits);
 }
 
 void sequence(const Found& f, Limits& limits) {
@@ -199,8 +211,8 @@ void repeated_work(const Found& f, Limits& limits) {
   }
 }
 
-// Replicas, and the parts of a split image, all keep the weights they share, with gradients and optimizer state; but
-// for what ZeRO shards over replicas.
+// Replicas, and the parts of a split image or sequence, all keep the weights they share, with gradients and optimizer
+// state; but for what ZeRO shards over replicas.
 void repeated_state(const Found& f, Limits& limits) {
   const MemoryBreakdown& m = f.prediction.memory;
   const int zero = f.plan.strategy.zero;
@@ -211,7 +223,7 @@ void repeated_state(const Found& f, Limits& limits) {
   if (zero < 3 || again) state += m.weights;
   if (zero < 2 || again) state += m.gradients;
   if (zero < 1 || again) state += m.optimizer;
-  const int copies = parts * f.degree(MeshAxis::data);
+  const int copies = parts * f.degree(MeshAxis::context) * f.degree(MeshAxis::data);
   if (copies == 1 || state.value() <= 0 || m.total.value() <= 0) return;
   limits.push_back({"redundant memory", fmt::format("{} copies of weights and state", copies), state.value(), "bytes",
                     state / m.total, "split weights (tensor, filter); sharded state (--zero)"});
@@ -262,8 +274,12 @@ void communication(const Found& f, Limits& limits) {
   // Exchanges within a replica are waited for to the end, links as the simulation says; what else is waited for is
   // gradients.
   const Seconds gradients = f.prediction.breakdown.communication_exposed - layers - halos - links;
-  add_cost(f, gradients, "gradient exchange", "data", "more samples a device, to hide behind; a faster network",
-           limits);
+  const bool tokens = f.degree(MeshAxis::context) > 1, replicas = f.degree(MeshAxis::data) > 1;
+  add_cost(f, gradients, "gradient exchange",
+           !tokens    ? "data"
+           : replicas ? "data, context"
+                      : "context",
+           "more samples a device, to hide behind; a faster network", limits);
   add_cost(f, layers, "layer-wise collectives", "", "a lower degree; ranks nearer to each other", limits);
   add_cost(f, halos, "halo exchange", "", "a lower degree; squarer parts; larger images", limits);
   add_cost(f, links, "pipeline links", "", "cuts where less crosses; stages nearer to each other; --schedule gpipe",
@@ -288,7 +304,7 @@ void memory(const Found& f, Limits& limits) {
 std::vector<Limit> find_limits(const PricedPlan& plan) {
   const Found found{plan};
   Limits limits;
-  for (const auto find : {batch, layers, micro_batches, weights, heads, sequence, images, memory, repeated_work,
+  for (const auto find : {batch, layers, micro_batches, weights, heads, sequence, tokens, images, memory, repeated_work,
                           repeated_state, recomputation, idling, communication, update})
     find(found, limits);
   return limits;

@@ -159,7 +159,7 @@ std::vector<Option> strategy_options() {
        .value = "N[/device]",
        .help = "samples of one step: over all devices, or of each",
        .fallback = "32/device"},
-      {.name = "--parallel", .value = "AXIS=N", .help = "how the model is split: data=64; tensor, sequence, filter, channel, pipeline=N; spatial=HxW", .fallback = {}},
+      {.name = "--parallel", .value = "AXIS=N", .help = "how the model is split: data=64; tensor, sequence, context, filter, channel, pipeline=N; spatial=HxW", .fallback = {}},
       {.name = "--order",
        .value = "AXIS,…",
        .help = "axes from the one along which neighbouring ranks lie: tensor, …, data, pipeline unless given"},

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "oracle/plan/buckets.h"
+#include "oracle/plan/context.h"
 #include "oracle/plan/framework.h"
 #include "oracle/plan/image_kernels.h"
 #include "oracle/plan/norms.h"
@@ -88,7 +89,7 @@ bool synchronises(const Strategy& strategy) {
 
 // What make_program reads of a strategy.
 ProgramKey program_key(const Strategy& s) {
-  return {micro_batch_of(s), s.tensor,     s.filter, s.channel, s.depth, s.height, s.width, s.sequence, s.precision,
+  return {micro_batch_of(s), s.tensor,     s.filter, s.channel, s.depth, s.height, s.width, s.context, s.sequence, s.precision,
           has_half_weights(s), s.fused_norms, synchronises(s), synchronises(s) ? s.data : 1};
 }
 
@@ -97,7 +98,10 @@ Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {
   Stage stage = whole_program(graph, micro_batch_of(strategy));
   if (synchronises(strategy)) stage = with_synchronised_norms(stage, strategy);
   for (const Policy& policy : policies(strategy)) {
+    const bool tokens = policy.axis == MeshAxis::context;
+    if (tokens) SIBYL_CHECK(check_sequence(graph, stage, strategy.context));
     SIBYL_TRY(stage, shard(stage, policy, strategy.degree(policy.axis)));
+    if (tokens) SIBYL_CHECK(check_stays_split(graph, stage));
   }
   stage = with_precision(stage, strategy.precision, has_half_weights(strategy));
   if (strategy.fused_norms) stage = with_fused_norms(stage);

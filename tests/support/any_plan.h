@@ -50,12 +50,13 @@ inline Cluster any_cluster() {
 
 inline void split_replica(Strategy& s) {
   const int degree = one_of(2, 3, 4);
-  switch (any(0, 6)) {
+  switch (any(0, 7)) {
     case 0: s.tensor = degree; break;
     case 1: s.tensor = degree, s.sequence = true; break;
     case 2: s.filter = degree; break;
     case 3: s.channel = degree; break;
     case 4: s.height = 2, s.width = one_of(1, 2); break;
+    case 5: s.context = degree; break;
     default: break;  // whole
   }
 }

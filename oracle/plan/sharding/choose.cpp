@@ -1,19 +1,23 @@
 #include "oracle/plan/sharding/choose.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "oracle/plan/sharding/conversion.h"
 #include "oracle/plan/sharding/look_ahead.h"
 #include "oracle/plan/sharding/rules/rules.h"
+#include "oracle/plan/sharding/tokens.h"
 
 namespace sibyl {
 namespace {
 
-// An exchange of another axis acts on some dimensions; the others may be split as well.
+// An exchange of another axis acts on some dimensions; the others may be split as well, and so may one that the
+// exchange cuts in pieces, each of which is of one rank here.
 std::vector<Variant> variants_of(const Exchange& exchange, const Operands& o) {
   return sharding::dimensionwise(Copy{}, o, [&](std::size_t dim) {
     const auto leaves = [&](const Transfer& t) {
+      if (dim == t.dim && in_equal_pieces(t, o.ways)) return true;
       switch (t.motion) {
         case Motion::none:
         case Motion::all_reduce:
@@ -35,11 +39,13 @@ class Chooser {
     for (const Step& step : stage.steps)
       for (const LocalTensorId out : outputs_of(step)) produced_[out.index()] = true;
     if (policy_.weights == Policy::Weights::image) split_images();
+    if (policy_.weights == Policy::Weights::tokens) take_tokens();
   }
 
   Choices run() {
-    for (const Step& step : stage_.steps) {
-      Variant variant = choose_for(step);
+    for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
+      const Step& step = stage_.steps[i];
+      Variant variant = choose_for(step, role_of(i));
       settle(step, variant);
       result_.variants.push_back(std::move(variant));
     }
@@ -58,7 +64,39 @@ class Chooser {
     }
   }
 
-  Variant choose_for(const Step& step) {
+  // Features arrive split along the sequence; ids do where they are looked up, and whole where anything else reads
+  // them.
+  void take_tokens() {
+    tokens_.emplace(stage_);
+    for (const auto& [tensor, dim] : tokens_->features)
+      if (divides(stage_[tensor].shape, Layout::split(dim), ways_))
+        result_.layouts[tensor.index()] = Layout::split(dim);
+  }
+
+  [[nodiscard]] Tokens::Role role_of(std::size_t step) const {
+    return tokens_ ? tokens_->roles[step] : Tokens::Role::any;
+  }
+
+  void split_ids(const Step& step, std::vector<std::optional<Layout>>& arriving) const {
+    const LocalTensorId ids = inputs_of(step)[ids_operand(step)];
+    const auto dim = tokens_->dim_of(ids);
+    if (dim && divides(stage_[ids].shape, Layout::split(*dim), ways_))
+      arriving[ids_operand(step)] = Layout::split(*dim);
+  }
+
+  [[nodiscard]] static std::vector<Variant> possible_variants(const Step& step, Tokens::Role role, const Operands& o) {
+    const auto* compute = std::get_if<Compute>(&step);
+    if (!compute) return variants_of(std::get<Exchange>(step), o);
+    const Attributes& op = compute->attributes;
+    switch (role) {
+      case Tokens::Role::attention: return sharding::by_heads(std::get<Attention>(op), o);
+      case Tokens::Role::scores: return sharding::scores_by_heads(std::get<MatMul>(op), o);
+      case Tokens::Role::mix: return sharding::mix_by_heads(std::get<MatMul>(op), o);
+      default: return std::visit([&](const auto& any) { return sharding::variants(any, o); }, op);
+    }
+  }
+
+  Variant choose_for(const Step& step, Tokens::Role role) {
     std::vector<Shape> inputs, outputs;
     std::vector<std::optional<Layout>> arriving;
     std::vector<bool> present;
@@ -68,20 +106,21 @@ class Chooser {
       arriving.push_back(in.valid() ? result_.layouts[in.index()] : std::nullopt);
     }
     for (const LocalTensorId out : outputs_of(step)) outputs.push_back(stage_[out].shape);
+    if (role == Tokens::Role::lookup) split_ids(step, arriving);
     Operands operands{inputs, outputs, arriving, ways_, {}, present};
     if (const auto results = outputs_of(step); !results.empty()) {
       operands.column_pieces = ahead_.pieces[results[0].index()];
       operands.logits = ahead_.logits[results[0].index()];
     }
-    if (const auto read = inputs_of(step); !read.empty() && read[0].valid()) operands.table = ahead_.table[read[0].index()];
+    if (const auto read = inputs_of(step); !read.empty() && read[0].valid())
+      operands.table = ahead_.table[read[0].index()];
     const Attributes attributes = attributes_of(step);
-    std::vector<Variant> possible =
-        std::holds_alternative<Compute>(step)
-            ? std::visit([&](const auto& op) { return sharding::variants(op, operands); }, attributes)
-            : variants_of(std::get<Exchange>(step), operands);
+    std::vector<Variant> possible = possible_variants(step, role, operands);
     std::erase_if(possible, [&](const Variant& v) { return !fits(v, operands); });
     Variant whole{std::vector<Need>(inputs.size()), std::vector<Layout>(outputs.size()), attributes};
     if (multiplies_by_weight(attributes)) return by_policy(possible, operands, std::move(whole));
+    const bool mixes = role != Tokens::Role::any && role != Tokens::Role::lookup;
+    if (mixes && !possible.empty()) return std::move(possible.front());
     possible.push_back(std::move(whole));
     return cheapest(step, std::move(possible));
   }
@@ -110,7 +149,8 @@ class Chooser {
     switch (policy_.weights) {
       case Policy::Weights::columns: return {Cut::groups, Cut::columns};
       case Policy::Weights::rows: return {Cut::groups, Cut::rows};
-      case Policy::Weights::image: return {Cut::along};
+      case Policy::Weights::image:
+      case Policy::Weights::tokens: return {Cut::along};
       case Policy::Weights::alternate: break;
     }
     const Layout* arriving = o.split(0);
@@ -190,8 +230,14 @@ class Chooser {
     const Shape& shape = stage_[tensor].shape;
     Layout wanted = Layout::whole();
     if (policy_.home == Policy::Home::features && !shape.empty()) wanted = Layout::split(partial.dim);
-    if (policy_.home == Policy::Home::sequence && shape.size() == 3) wanted = Layout::split(1);
+    if (policy_.home == Policy::Home::sequence && shape.size() == 3) wanted = sequence_of(shape);
     return divides(shape, wanted, ways_) ? wanted : Layout::whole();
+  }
+
+  [[nodiscard]] Layout sequence_of(const Shape& shape) const {
+    const std::int64_t parts = policy_.sequence_parts;
+    if (parts == 1 || shape[1] % parts != 0) return Layout::split(1);
+    return Layout::split(1, Ints(static_cast<std::size_t>(parts), shape[1] / parts));
   }
 
   const Stage& stage_;
@@ -201,6 +247,7 @@ class Chooser {
   std::vector<bool> produced_;
   std::set<std::pair<LocalTensorId, Need>> converted_;
   LookAhead ahead_;
+  std::optional<Tokens> tokens_;
 };
 
 }  // namespace

@@ -140,6 +140,20 @@ double elements_sent(const Transfer& transfer, const Shape& input, const Shape& 
   }
 }
 
+bool in_equal_pieces(const Transfer& transfer, std::int64_t ways) {
+  const Ints& pieces = transfer.pieces;
+  const bool along_one = transfer.motion == Motion::slice || transfer.motion == Motion::all_gather ||
+                         transfer.motion == Motion::reduce_scatter;
+  return along_one && !pieces.empty() && static_cast<std::int64_t>(pieces.size()) % ways == 0 &&
+         std::all_of(pieces.begin(), pieces.end(), [&](std::int64_t piece) { return piece == pieces.front(); });
+}
+
+Transfer within_part(Transfer transfer, std::int64_t ways) {
+  transfer.pieces.resize(transfer.pieces.size() / static_cast<std::size_t>(ways));
+  if (transfer.pieces.size() == 1) transfer.pieces.clear();
+  return transfer;
+}
+
 Shape result_shape(const Transfer& transfer, Shape input, int ways) {
   switch (transfer.motion) {
     case Motion::none:

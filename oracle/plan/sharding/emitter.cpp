@@ -20,14 +20,24 @@ std::vector<LocalTensorId> Emitter::compute(Attributes operation, const std::vec
 }
 
 LocalTensorId Emitter::exchange(LocalTensorId input, Motion forward, Motion backward) {
-  const Shape shape = stage_[input].shape;
+  Conversion conversion;
+  conversion.forward.motion = forward;
+  conversion.backward.motion = backward;
+  return exchange(input, conversion, 1);  // sums keep their shape, whatever the number of ranks
+}
+
+LocalTensorId Emitter::exchange(LocalTensorId input, const Conversion& conversion, int ways) {
   const bool gradient = stage_[input].requires_gradient;
-  const LocalTensorId output = add(shape, gradient);
-  Exchange step{axis_, input, output, {}, {}};
-  step.forward.motion = forward;
-  if (gradient) step.backward.motion = backward;
-  stage_.steps.push_back(std::move(step));
+  const LocalTensorId output = add(result_shape(conversion.forward, stage_[input].shape, ways), gradient);
+  stage_.steps.push_back(
+      Exchange{axis_, input, output, conversion.forward, gradient ? conversion.backward : Transfer{}});
   return output;
+}
+
+void Emitter::mark(LocalTensorId made, const Layout& layout) {
+  std::vector<PartOf>& cuts = stage_.tensors[made.index()].cuts;
+  cuts = like_.cuts;
+  if (layout.is_split()) cuts.push_back({axis_, layout});
 }
 
 }  // namespace sibyl

@@ -22,6 +22,9 @@ class Emitter {
   }
   // Between the ranks of the axis.
   LocalTensorId exchange(LocalTensorId input, Motion forward, Motion backward);
+  LocalTensorId exchange(LocalTensorId input, const Conversion& conversion, int ways);
+  // What was made is a rank's part of what the operation makes.
+  void mark(LocalTensorId made, const Layout& layout);
 
  private:
   LocalTensorId add(const Shape& shape, bool gradient);

@@ -9,7 +9,8 @@ std::vector<Policy> policies(const Strategy& s) {
   const std::vector<Policy> all = {
       {W::image, H::whole, MeshAxis::depth, 3},     {W::image, H::whole, MeshAxis::height, 2},
       {W::image, H::whole, MeshAxis::width, 1},     {W::columns, H::whole, MeshAxis::filter, 0},
-      {W::rows, H::features, MeshAxis::channel, 0}, {W::alternate, tensor_home, MeshAxis::tensor, 0},
+      {W::rows, H::features, MeshAxis::channel, 0}, {W::alternate, tensor_home, MeshAxis::tensor, 0, s.context},
+      {W::tokens, H::whole, MeshAxis::context, 0},
   };
   std::vector<Policy> used;
   for (const Policy& policy : all)

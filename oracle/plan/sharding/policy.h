@@ -11,13 +11,16 @@ namespace sibyl {
 
 struct Policy {
   // How multiplications by weights are cut: the first possible of these. alternate: by rows where the operand arrives
-  // with its features split, else by columns.
-  enum class Weights { alternate, columns, rows, image } weights = Weights::alternate;
+  // with its features split, else by columns. image, tokens: whole; what is multiplied is split, and how it comes in.
+  enum class Weights { alternate, columns, rows, image, tokens } weights = Weights::alternate;
   // How summands are put together: on every rank, or split over ranks along the features or along the sequence
   // (dimension 1 of [batch, sequence, features]) where that divides.
   enum class Home { whole, features, sequence } home = Home::whole;
   MeshAxis axis = MeshAxis::tensor;
   std::size_t image_dim = 0;  // image: the model's images are split along this dimension, the last being 1
+  // Home::sequence: an axis after this one divides the sequence into so many parts, of each of which this one's ranks
+  // hold theirs.
+  std::int64_t sequence_parts = 1;
 };
 
 // The axes that share one replica's work, in the order they are applied. To add a strategy: add its axis to MeshAxis

@@ -168,6 +168,9 @@ class Sharder {
   // Another axis's exchange moves this axis's part of the tensor.
   void add_exchange(const Exchange& before, const Variant& variant) {
     Exchange exchange = before;
+    for (Transfer* transfer : {&exchange.forward, &exchange.backward})
+      if (variant.inputs[0].layout.is_split(transfer->dim) && in_equal_pieces(*transfer, ways_))
+        *transfer = within_part(*transfer, ways_);
     exchange.input = obtain(before.input, variant.inputs[0]);
     exchange.output = held_[before.output.index()] = add(before.output, variant.outputs[0]);
     result_.steps.push_back(std::move(exchange));

@@ -87,6 +87,23 @@ TEST_F(Limits, HeadsAndFeaturesOfATransformer) {
   EXPECT_EQ(at("sequence length").value, 1024);
 }
 
+// 12 heads and 1024 tokens over 4 ranks, which all keep the weights. With tensor beside it each of the two shares the heads that
+// the other leaves.
+TEST_F(Limits, HeadsAndTokensOfAContext) {
+  predict_for(zoo("gpt2", 1), "context=4");
+  EXPECT_EQ(at("number of heads").value, 12);
+  EXPECT_DOUBLE_EQ(at("number of heads").share, 4.0 / 12);
+  EXPECT_EQ(at("sequence length").value, 1024);
+  EXPECT_DOUBLE_EQ(at("sequence length").share, 4.0 / 1024);
+  EXPECT_THAT(at("redundant memory").where, testing::StartsWith("4 copies"));
+  EXPECT_GT(at("layer-wise collectives").value, 0);
+  EXPECT_EQ(at("gradient exchange").where, "context");
+  strategy = {};
+  predict_for(zoo("gpt2", 1), "context=2,tensor=3");
+  EXPECT_EQ(at("number of heads").value, 12 / 2);
+  EXPECT_DOUBLE_EQ(at("number of heads").share, 6.0 / 12);
+}
+
 // 8 x 8 images, 4 x 4 after pooling; then they are flattened, whole.
 TEST_F(Limits, RowsOfImages) {
   predict_for(zoo("small-cnn", 2), "spatial=2x1");

@@ -47,6 +47,12 @@ Variants variants(const BatchStatistics& op, const Operands& o);
 Variants variants(const BatchNormalize& op, const Operands& o);
 Variants variants(const OptimizerUpdate& op, const Operands& o);
 
+// Attention over a sequence of which ranks have a part each (heads.cpp): of these there is one variant, or none.
+Variants by_heads(const Attention& op, const Operands& o);
+// The same of one that is taken apart: the product of queries with keys, and that of probabilities with values.
+Variants scores_by_heads(const MatMul& op, const Operands& o);
+Variants mix_by_heads(const MatMul& op, const Operands& o);
+
 // What rules share.
 
 // Whole, and each rank's gradient of it is a summand.

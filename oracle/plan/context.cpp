@@ -1,0 +1,103 @@
+#include "oracle/plan/context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "oracle/plan/attention_cores.h"
+#include "oracle/plan/sharding/tokens.h"
+
+namespace sibyl {
+namespace {
+
+// The degrees next to `wanted` that divide `extent`.
+std::string nearest(std::int64_t extent, std::int64_t wanted) {
+  std::int64_t below = wanted, above = wanted;
+  while (below > 1 && extent % below != 0) --below;
+  while (above <= extent && extent % above != 0) ++above;
+  if (extent == 1) return "tensor=, pipeline= and data= divide such a model";
+  if (above > extent) return fmt::format("the nearest that can: context={}", below);
+  return below == 1 ? fmt::format("the nearest that can: context={}", above)
+                    : fmt::format("the nearest that can: context={} or context={}", below, above);
+}
+
+// The attention that has fewest heads to share, of keys where they are fewer.
+struct FewestHeads {
+  std::int64_t heads = 0;
+  std::string_view where;
+};
+
+std::int64_t heads_of(const Stage& stage, const AttentionCore& core) {
+  const std::vector<LocalTensorId> read = inputs_of(stage.steps[core.scores]);
+  const Shape &queries = stage[read[0]].shape, &keys = stage[read[1]].shape;
+  const auto dim = heads_dim(queries, keys);
+  return dim ? std::gcd(queries[*dim], keys[*dim]) : 1;
+}
+
+}  // namespace
+
+Result<void> check_sequence(const Graph& graph, const Stage& stage, int ranks) {
+  const Tokens tokens(stage);
+  const std::vector<AttentionCore> cores = attention_cores(stage);
+  if (cores.empty() || !tokens.has_sequence())
+    return fail(ErrorCode::infeasible, "no sequence of tokens that attention mixes was found in the model",
+                "--parallel", "context=N divides sequences of tokens; spatial=HxW divides images");
+  std::int64_t length = 0, heads = 0;  // what is divided; of several the greatest common divisor
+  for (const auto& sources : {tokens.ids, tokens.features})
+    for (const auto& [tensor, dim] : sources) length = std::gcd(length, stage[tensor].shape[dim]);
+  std::optional<FewestHeads> undivided;
+  for (const AttentionCore& core : cores) {
+    const std::int64_t own = heads_of(stage, core);
+    heads = std::gcd(heads, own);
+    if (own % ranks != 0 && (!undivided || own < undivided->heads))
+      undivided = {own, graph[std::get<Compute>(stage.steps[core.scores]).operation].name};
+  }
+  const std::string hint = nearest(std::gcd(length, heads), ranks);
+  if (length % ranks != 0)
+    return fail(ErrorCode::infeasible,
+                fmt::format("a sequence of {} tokens cannot be divided over {} ranks", length, ranks), "--parallel",
+                hint);
+  if (undivided)
+    return fail(
+        ErrorCode::infeasible,
+        fmt::format("'{}' has {} {} to share, of keys and values where those are fewer: {} ranks cannot divide them",
+                    undivided->where, undivided->heads, undivided->heads == 1 ? "head" : "heads", ranks),
+        "--parallel", hint);
+  return {};
+}
+
+Result<void> check_stays_split(const Graph& graph, const Stage& stage) {
+  constexpr std::size_t nobody = -1;
+  std::vector<std::size_t> gathered(stage.tensors.size(),
+                                    nobody);             // by tensor: the step that wanted the sequence whole
+  std::vector<bool> waits(stage.tensors.size(), false);  // was gathered, and not read yet
+  std::vector<bool> product(stage.steps.size(), false);
+  for (const AttentionCore& core : attention_cores(stage)) product[core.scores] = product[core.mix] = true;
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    std::size_t by = nobody;
+    for (const LocalTensorId in : inputs_of(stage.steps[i])) {
+      if (!in.valid() || (!waits[in.index()] && gathered[in.index()] == nobody)) continue;
+      by = waits[in.index()] ? i : gathered[in.index()];
+    }
+    const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
+    if (exchange && exchange->axis == MeshAxis::context && exchange->forward.motion == Motion::all_gather &&
+        stage[exchange->input].requires_gradient)
+      waits[exchange->output.index()] = true;
+    if (by == nobody) continue;
+    if (product[i]) {
+      const auto* mixer = std::get_if<Compute>(&stage.steps[by]);
+      return fail(
+          ErrorCode::infeasible,
+          fmt::format("'{}' wants the whole of a sequence that attention reads again: context parallelism cannot "
+                      "divide it",
+                      mixer ? graph[mixer->operation].name : "an exchange"),
+          "--parallel", "tensor=, pipeline= and data= divide such a model");
+    }
+    for (const LocalTensorId out : outputs_of(stage.steps[i])) gathered[out.index()] = by;
+  }
+  return {};
+}
+
+}  // namespace sibyl

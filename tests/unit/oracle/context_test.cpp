@@ -1,0 +1,290 @@
+// A sequence that ranks share: what each of them computes, what attention makes them send, and which models it is not
+// for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/onnx/import.h"
+#include "models/zoo/families.h"
+#include "models/zoo/zoo.h"
+#include "oracle/plan/attention_cores.h"
+#include "oracle/plan/plan.h"
+#include "tests/support/transformers.h"
+
+namespace sibyl {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Graph graph_of(const std::function<void(zoo::Builder&)>& build, std::int64_t batch = 2) {
+  zoo::Builder builder("model");
+  build(builder);
+  ImportOptions options;
+  options.batch = batch;
+  return inspect_onnx_bytes(builder.bytes(), "model", options)->graph;
+}
+
+// 2 layers of width 64, 4 heads of 16; 16 tokens; 50 words.
+Graph small_gpt2(std::int64_t batch = 2) {
+  return graph_of([](zoo::Builder& b) { zoo::gpt2(b, {2, 64, 4, 16, 16, 50}); }, batch);
+}
+Graph small_bert(zoo::BertHead head = zoo::BertHead::pooler, bool with_mask = false) {
+  return graph_of([&](zoo::Builder& b) { zoo::bert(b, {2, 64, 4, 16, head, 0, 50, 16, 0, with_mask}); });
+}
+// 2 layers, 4 heads of queries, 2 of keys and values.
+Graph small_llama() {
+  return graph_of([](zoo::Builder& b) { zoo::llama(b, {2, 64, 4, 2, 128, 16, 50}); });
+}
+
+Result<Plan> plan_of(const Graph& graph, std::string_view parallel) {
+  Strategy strategy;
+  EXPECT_TRUE(parse_parallel(parallel, strategy).has_value());
+  strategy.global_batch = graph.batch() * strategy.data;
+  return make_plan(graph, strategy);
+}
+
+// "forward/backward" of each exchange of the axis, in order.
+std::vector<std::string> exchanges(const Stage& stage, MeshAxis axis = MeshAxis::context) {
+  std::vector<std::string> result;
+  for (const Step& step : stage.steps)
+    if (const auto* e = std::get_if<Exchange>(&step); e && e->axis == axis)
+      result.push_back(std::string(to_string(e->forward.motion)) + "/" + std::string(to_string(e->backward.motion)));
+  return result;
+}
+
+std::ptrdiff_t count(const std::vector<std::string>& list, std::string_view entry) {
+  return std::count(list.begin(), list.end(), entry);
+}
+
+// The signature of the first computation of the operation with this name, shapes only.
+std::string local(const Graph& graph, const Stage& stage, std::string_view name) {
+  for (const Step& step : stage.steps)
+    if (const auto* compute = std::get_if<Compute>(&step); compute && graph[compute->operation].name == name) {
+      Signature s = signature(stage, *compute);
+      s.attributes = Copy{};
+      return to_string(s).substr(4);
+    }
+  return "absent";
+}
+
+// Those of all computations that are of one kind.
+template <class Op>
+std::vector<std::string> locals(const Stage& stage) {
+  std::vector<std::string> result;
+  for (const Step& step : stage.steps)
+    if (const auto* compute = std::get_if<Compute>(&step); compute && std::holds_alternative<Op>(compute->attributes)) {
+      Signature s = signature(stage, *compute);
+      s.attributes = Copy{};
+      result.push_back(to_string(s).substr(4));
+    }
+  return result;
+}
+
+const LocalTensor& source(const Graph& graph, const Stage& stage, std::string_view name) {
+  for (const LocalTensor& tensor : stage.tensors)
+    if (tensor.kind != TensorKind::activation && graph[tensor.origin].name == name) return tensor;
+  ADD_FAILURE() << "no source " << name;
+  return stage.tensors.front();
+}
+
+Error refusal(const Graph& graph, std::string_view parallel) {
+  const auto plan = plan_of(graph, parallel);
+  EXPECT_FALSE(plan.has_value()) << parallel;
+  const Error error = plan ? Error{} : plan.error();
+  EXPECT_EQ(error.code, ErrorCode::infeasible) << parallel;
+  return error;
+}
+
+const PartOf quarter_of_tokens = {MeshAxis::context, Layout::split(1)};
+
+// 1024 tokens over 4 ranks are 256 each; 12 heads are 3. Of each of 12 layers q, k and v go to the heads and the result
+// comes back: 4 all-to-alls, and as many backward. The loss is one all-reduce of a number.
+TEST(Context, SharesTokensOfGpt2AndHeadsOfItsAttention) {
+  ImportOptions options;
+  options.batch = 2;
+  const Graph graph = inspect_onnx_bytes(*zoo_model_bytes("gpt2"), "gpt2", options)->graph;
+  const Plan plan = *plan_of(graph, "context=4");
+  const Stage& stage = plan.stages[0];
+  const std::vector<std::string> all = exchanges(stage);
+  EXPECT_EQ(count(all, "all-to-all/all-to-all"), 12 * 4);
+  EXPECT_EQ(count(all, "all-reduce/none"), 1);
+  EXPECT_EQ(all.size(), 12U * 4 + 1);
+  EXPECT_EQ(local(graph, stage, "h.5.ln_1"), "[2x256x768,768,768]->[2x256x768]:f32");
+  EXPECT_EQ(local(graph, stage, "h.5.attn.c_attn"), "[2x256x768,768x2304,2304]->[2x256x2304]:f32");
+  EXPECT_EQ(local(graph, stage, "h.5.mlp.c_fc"), "[2x256x768,768x3072,3072]->[2x256x3072]:f32");
+  EXPECT_EQ(locals<Attention>(stage),
+            std::vector<std::string>(12, "[2x3x1024x64,2x3x1024x64,2x3x1024x64]->[2x3x1024x64]:f32"));
+  EXPECT_EQ(local(graph, stage, "loss"), "[2x256x50257,2x256]->[scalar]:f32");
+  EXPECT_THAT(source(graph, stage, "input_ids").cuts, ElementsAre(quarter_of_tokens));
+  EXPECT_THAT(source(graph, stage, "targets").cuts, ElementsAre(quarter_of_tokens));
+  EXPECT_EQ(source(graph, stage, "wpe.weight").shape, (Shape{1024, 768})) << "tables are whole, places are looked up";
+}
+
+// A rank's q is 2 samples x 12 heads x 256 tokens x 64: 1.5 MiB, of which three quarters leave it. Four tensors in each
+// of 12 layers, both ways. Gradients of all weights are summed over the ranks.
+TEST(Context, BytesOfGpt2) {
+  ImportOptions options;
+  options.batch = 2;
+  const Graph graph = inspect_onnx_bytes(*zoo_model_bytes("gpt2"), "gpt2", options)->graph;
+  const Plan plan = *plan_of(graph, "context=4");
+  const std::int64_t tensor = 2 * 12 * 256 * 64 * 4,
+                     loss = bytes_sent(Collective::all_reduce, Algorithm::ring, 1, 4, 4, 1);
+  const BytesSent sent = bytes_by_kind(plan, 1, Algorithm::ring);
+  EXPECT_EQ(sent.exchanges, tensor * 3 / 4 * 4 * 2 * 12 + loss);
+  EXPECT_EQ(sent.links + sent.parameters + sent.norms, 0);
+  ASSERT_EQ(plan.stages[0].gradients.size(), 1U);
+  EXPECT_THAT(plan.stages[0].gradients[0].axes, ElementsAre(MeshAxis::context));
+  std::int64_t elements = 0, parameters = 0;
+  for (const Bucket& bucket : plan.stages[0].gradients[0].buckets) elements += bucket.elements;
+  for (const LocalTensor& t : plan.stages[0].tensors)
+    if (t.kind == TensorKind::parameter) parameters += element_count(t.shape);
+  EXPECT_EQ(elements, parameters);
+  EXPECT_EQ(parameters, 124'439'808);
+}
+
+// The first token's state is wanted by all ranks alike: gathered once, behind the last attention. What reads it then is
+// the same everywhere, and its weights have nothing to sum.
+TEST(Context, BertGathersItsFirstToken) {
+  const Graph graph = small_bert();
+  const Stage stage = plan_of(graph, "context=2")->stages[0];
+  const std::vector<std::string> all = exchanges(stage);
+  EXPECT_EQ(count(all, "all-to-all/all-to-all"), 2 * 4);
+  EXPECT_EQ(count(all, "all-gather/slice"), 1);
+  EXPECT_EQ(all.size(), 9U);
+  EXPECT_EQ(all.back(), "all-gather/slice");
+  EXPECT_THAT(source(graph, stage, "pooler.dense.weight").summed_over, IsEmpty());
+  EXPECT_THAT(source(graph, stage, "encoder.layer.1.output.dense.weight").summed_over, ElementsAre(MeshAxis::context));
+}
+
+// A mask of samples and keys is read whole by every rank's heads: it is an input, and nothing is sent for it.
+TEST(Context, MasksOfSamplesAreWhole) {
+  const Graph graph = small_bert(zoo::BertHead::masked_language_model, true);
+  const Stage stage = plan_of(graph, "context=2")->stages[0];
+  const std::vector<std::string> all = exchanges(stage);
+  EXPECT_EQ(count(all, "all-to-all/all-to-all"), 2 * 4);
+  EXPECT_EQ(count(all, "all-reduce/none"), 1);
+  EXPECT_EQ(all.size(), 9U);
+  EXPECT_THAT(source(graph, stage, "attention_mask").cuts, IsEmpty());
+}
+
+// Grouped queries: 4 heads look at 2 of keys and values, so a rank of two has 2 and 1. Rotary tables are cut to its
+// places.
+TEST(Context, GroupedQueriesShareTheirKeys) {
+  const Graph graph = small_llama();
+  const Stage stage = plan_of(graph, "context=2")->stages[0];
+  EXPECT_EQ(locals<Attention>(stage), std::vector<std::string>(2, "[2x2x16x16,2x1x16x16,2x1x16x16]->[2x2x16x16]:f32"));
+  EXPECT_EQ(count(exchanges(stage), "all-to-all/all-to-all"), 2 * 4);
+  EXPECT_EQ(exchanges(stage).size(), 9U);
+}
+
+// Products, mask and softmax of their own: scores of half of the heads, with the causal mask whole, and half of the
+// values.
+TEST(Context, AttentionThatIsTakenApart) {
+  for (const bool features : {false, true}) {
+    const Graph graph = graph_of([&](zoo::Builder& b) { test::apart(b, {.features = features}); });
+    const Stage stage = plan_of(graph, "context=2")->stages[0];
+    EXPECT_EQ(locals<MatMul>(stage), std::vector<std::string>(4, "[2x2x16x16,2x2x16x16]->[2x2x16x16]:f32"));
+    EXPECT_EQ(locals<Softmax>(stage), std::vector<std::string>(2, "[2x2x16x16]->[2x2x16x16]:f32"));
+    EXPECT_EQ(count(exchanges(stage), "all-to-all/all-to-all"), 2 * 4);
+    EXPECT_EQ(exchanges(stage).size(), 9U);
+    EXPECT_EQ(local(graph, stage, "layer.1.norm"), "[2x8x64,64,64]->[2x8x64]:f32");
+  }
+}
+
+TEST(Context, FindsTheCoresOfAttentionThatIsTakenApart) {
+  const Graph graph = graph_of([](zoo::Builder& b) { test::apart(b); });
+  const Stage stage = plan_of(graph, "data=1")->stages[0];
+  std::vector<std::string> names;
+  for (const AttentionCore& core : attention_cores(stage))
+    for (const std::size_t step : {core.scores, core.mix})
+      names.push_back(graph[std::get<Compute>(stage.steps[step]).operation].name);
+  EXPECT_THAT(names, ElementsAre("layer.0.attention.scores", "layer.0.attention.mix", "layer.1.attention.scores",
+                                 "layer.1.attention.mix"));
+}
+
+// Tensor's ranks have 2 of 4 heads each; context's share those. A weight is cut by tensor, its gradient summed over
+// context.
+TEST(Context, SharesTheHeadsThatTensorLeaves) {
+  const Graph graph = small_gpt2();
+  const Plan plan = *plan_of(graph, "context=2,tensor=2");
+  const Stage& stage = plan.stages[0];
+  EXPECT_EQ(locals<Attention>(stage), std::vector<std::string>(2, "[2x1x16x16,2x1x16x16,2x1x16x16]->[2x1x16x16]:f32"));
+  const LocalTensor& joint = source(graph, stage, "h.1.attn.c_attn.weight");
+  EXPECT_THAT(joint.cuts, ElementsAre(PartOf{MeshAxis::tensor, Layout::split(1, {64, 64, 64})}));
+  EXPECT_THAT(joint.summed_over, ElementsAre(MeshAxis::context));
+  EXPECT_EQ(plan.mesh.group(0, MeshAxis::tensor), (std::vector<int>{0, 1})) << "tensor's ranks are nearest";
+  EXPECT_EQ(plan.mesh.group(0, MeshAxis::context), (std::vector<int>{0, 2}));
+  EXPECT_EQ(exchanges(stage, MeshAxis::tensor), exchanges(plan_of(graph, "tensor=2")->stages[0], MeshAxis::tensor));
+}
+
+// One head of two samples: each of two ranks has it of one.
+TEST(Context, SharesSamplesWhereARankHasOneHead) {
+  const Stage stage = plan_of(small_gpt2(), "context=2,tensor=4")->stages[0];
+  EXPECT_EQ(locals<Attention>(stage), std::vector<std::string>(2, "[1x1x16x16,1x1x16x16,1x1x16x16]->[1x1x16x16]:f32"));
+  EXPECT_EQ(count(exchanges(stage), "all-to-all/all-to-all"), 2 * 4);
+}
+
+// Between weights tensor's ranks split the tokens that a rank of context has: 4 of 8 of 16. Nothing else is sent than
+// by either alone: context's ranks never put the sequence together.
+TEST(Context, TensorSplitsTheSequenceWithin) {
+  const Graph graph = small_gpt2();
+  const Stage stage = plan_of(graph, "context=2,sequence=2")->stages[0];
+  EXPECT_EQ(local(graph, stage, "h.1.ln_1"), "[2x4x64,64,64]->[2x4x64]:f32");
+  EXPECT_EQ(exchanges(stage, MeshAxis::tensor), exchanges(plan_of(graph, "sequence=2")->stages[0], MeshAxis::tensor));
+  EXPECT_EQ(count(exchanges(stage), "all-to-all/all-to-all"), 2 * 4);
+  EXPECT_EQ(count(exchanges(stage), "all-gather/slice"), 0);
+  EXPECT_EQ(count(exchanges(stage), "all-gather/reduce-scatter"), 0);
+}
+
+// 16 tokens in 2 pieces, each shared by the ranks of another axis: one of two ranks has one piece, and there it is one.
+TEST(Context, PiecesOfASequenceAreItsParts) {
+  const Transfer gather{Motion::all_gather, 1, 0, {8, 8}, {}, {}};
+  EXPECT_TRUE(in_equal_pieces(gather, 2));
+  EXPECT_FALSE(in_equal_pieces(gather, 4));
+  EXPECT_FALSE(in_equal_pieces({Motion::all_gather, 1, 0, {8, 4}, {}, {}}, 2));
+  EXPECT_EQ(within_part(gather, 2), (Transfer{Motion::all_gather, 1, 0, {}, {}, {}}));
+  const Transfer of_four{Motion::slice, 1, 0, {4, 4, 4, 4}, {}, {}};
+  EXPECT_EQ(within_part(of_four, 2).pieces, (Ints{4, 4}));
+}
+
+TEST(Context, SaysWhatCannotBeDivided) {
+  const Graph gpt2 = small_gpt2();  // 16 tokens, 4 heads
+  Error error = refusal(gpt2, "context=3");
+  EXPECT_THAT(error.message, HasSubstr("16 tokens"));
+  EXPECT_THAT(error.hint, HasSubstr("context=2 or context=4"));
+  error = refusal(gpt2, "context=8");
+  EXPECT_THAT(error.message, HasSubstr("4 heads"));
+  EXPECT_THAT(error.hint, HasSubstr("context=4"));
+  error = refusal(small_gpt2(1), "context=2,tensor=4");
+  EXPECT_THAT(error.message, HasSubstr("1 head "));
+  error = refusal(small_llama(), "context=4");
+  EXPECT_THAT(error.message, HasSubstr("2 heads")) << "of keys and values";
+  EXPECT_THAT(error.hint, HasSubstr("context=2"));
+  const Graph images = graph_of([](zoo::Builder& b) { zoo::lenet(b); });
+  EXPECT_THAT(refusal(images, "context=2").message, HasSubstr("no sequence"));
+}
+
+// A layer over the sequence stands before the next attention; behind the last one it may.
+TEST(Context, OnlyAttentionMixesPositions) {
+  const auto mixing = [](std::int64_t layers) {
+    return graph_of([&](zoo::Builder& b) { test::apart(b, {.layers = layers, .mixes_tokens = true}); });
+  };
+  EXPECT_THAT(refusal(mixing(2), "context=2").message, HasSubstr("layer.0.mixer"));
+  const auto last = plan_of(mixing(1), "context=2");
+  ASSERT_TRUE(last.has_value()) << to_string(last.error());
+  EXPECT_EQ(count(exchanges(last->stages[0]), "all-to-all/all-to-all"), 4);
+}
+
+TEST(Context, IsSaidAndPrinted) {
+  Strategy s;
+  ASSERT_TRUE(parse_parallel("context=4,tensor=2,data=3", s).has_value());
+  EXPECT_EQ(s.devices(), 24);
+  EXPECT_EQ(parallel_text(s), "data=3,tensor=2,context=4");
+  Strategy other = s;
+  other.context = 2;
+  EXPECT_NE(program_key(s), program_key(other));
+}
+
+}  // namespace
+}  // namespace sibyl
