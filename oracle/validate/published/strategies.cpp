@@ -37,18 +37,21 @@ Result<void> set_precision(const Row& row, const FrameworkRecipe& framework, con
 
 int degree(const std::optional<std::int64_t>& stated) { return static_cast<int>(stated.value_or(1)); }
 
-Result<void> set_degrees(const Row& row, Strategy& strategy) {
-  if (row.cp.value_or(1) > 1) return fail("context parallelism is not modelled");
+Result<void> set_degrees(const Row& row, StrategyRecipe& recipe) {
+  Strategy& strategy = recipe.strategy;
   if (row.ep.value_or(1) > 1) return fail("expert parallelism is not modelled");
   if (!row.other_parallel.empty()) return fail(fmt::format("'{}' is not modelled", row.other_parallel));
   strategy.tensor = degree(row.tp);
   strategy.pipeline = degree(row.pp);
-  const std::int64_t replica = std::int64_t{strategy.tensor} * strategy.pipeline;
+  strategy.context = degree(row.cp);
+  if (strategy.context > 1)
+    recipe.assumed.push_back("parts of sequences are exchanged for heads of attention (the source does not say how)");
+  const std::int64_t replica = std::int64_t{strategy.tensor} * strategy.context * strategy.pipeline;
   if (row.gpus % replica != 0) return fail(fmt::format("{} devices are no replicas of {}", row.gpus, replica));
   strategy.data = static_cast<int>(row.dp.value_or(row.gpus / replica));
   if (strategy.data * replica != row.gpus)
-    return fail(fmt::format("data={}, tensor={}, pipeline={} are not the {} devices", strategy.data, strategy.tensor,
-                            strategy.pipeline, row.gpus));
+    return fail(fmt::format("data={}, tensor={}, context={}, pipeline={} are not the {} devices", strategy.data,
+                            strategy.tensor, strategy.context, strategy.pipeline, row.gpus));
   strategy.sequence = row.sp && strategy.tensor > 1;
   strategy.chunks = strategy.pipeline > 1 ? degree(row.vpp) : 1;
   if (strategy.chunks > 1) strategy.schedule = PipelineSchedule::interleaved;
@@ -111,7 +114,7 @@ void set_stages(const ModelRecipe& model, Strategy& strategy) {
 Result<StrategyRecipe> strategy_of(const Row& row, const FrameworkRecipe& framework, const ModelRecipe& model,
                                    const Device& device) {
   StrategyRecipe recipe;
-  SIBYL_CHECK(set_degrees(row, recipe.strategy));
+  SIBYL_CHECK(set_degrees(row, recipe));
   SIBYL_CHECK(set_batch(row, recipe));
   SIBYL_CHECK(set_precision(row, framework, device, recipe));
   SIBYL_CHECK(set_recompute(row, recipe));

@@ -276,6 +276,28 @@ TEST(Context, OnlyAttentionMixesPositions) {
   EXPECT_EQ(count(exchanges(last->stages[0]), "all-to-all/all-to-all"), 4);
 }
 
+#ifdef SIBYL_EXPORTED_MODELS
+// Files that torch.onnx wrote, of two layers: masks in buffers or from inputs, one product for q, k and v or three, heads in a
+// dimension of their own or with the samples, tables of places or rotary ones.
+TEST(Context, FindsTheSequenceInExportedFiles) {
+  for (const std::string name : {"gpt_o11_train_b1", "gpt_o17_train_b8", "encoder_o13_train_b1", "encoder_o17_train_b4",
+                                 "llama_o17_train_dynamic", "llama_pairs_o11_eval_b1", "padded_o9_train_b1",
+                                 "padded_o13_train_b2"}) {
+    ImportOptions options;
+    options.batch = 4;
+    const auto imported = inspect_onnx(std::string(SIBYL_EXPORTED_MODELS) + "/" + name + ".onnx", options);
+    ASSERT_TRUE(imported) << name;
+    const auto plan = plan_of(imported->graph, "context=2");
+    ASSERT_TRUE(plan) << name << ": " << to_string(plan.error());
+    std::vector<std::string> all = exchanges(plan->stages[0]);
+    std::erase(all, "slice/none");  // of masks and rotary tables: nothing is sent
+    EXPECT_EQ(count(all, "all-to-all/all-to-all"), 2 * 4) << name;
+    EXPECT_EQ(all.size(), 9U) << name << " sends more than its attention and its loss or first token want: "
+                              << testing::PrintToString(all);
+  }
+}
+#endif
+
 TEST(Context, IsSaidAndPrinted) {
   Strategy s;
   ASSERT_TRUE(parse_parallel("context=4,tensor=2,data=3", s).has_value());
