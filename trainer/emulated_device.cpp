@@ -25,6 +25,13 @@ std::chrono::steady_clock::duration ticks(Seconds time) {
 
 bool is_scalar_loss(const at::Tensor& x) { return x.dim() == 0; }
 
+bool is_number(const LocalTensor& tensor) { return tensor.shape.empty() && is_floating(tensor.dtype); }
+
+// Of a loss, and of what it is made of, the gradients are numbers as the losses are: autograd begins with one.
+at::Tensor gradient_of(EmulatedDevice& device, const LocalTensor& tensor) {
+  return is_number(tensor) ? at::zeros({}, at::kFloat) : device.tensor(tensor.shape, tensor.dtype);
+}
+
 class OperationNode final : public Node {
  public:
   OperationNode(EmulatedDevice& device, std::size_t step, edge_list next)
@@ -45,7 +52,7 @@ class OperationNode final : public Node {
       const LocalTensor& input = device_.stage()[compute.inputs[i]];
       const bool same = incoming.defined() && !is_scalar_loss(incoming) && passes_gradient_through(s, i) &&
                         input.kind != TensorKind::parameter;
-      results[i] = same ? aten::weightless_view(incoming, input.shape) : device_.tensor(input.shape, input.dtype);
+      results[i] = same ? aten::weightless_view(incoming, input.shape) : gradient_of(device_, input);
     }
     return results;
   }
@@ -87,7 +94,7 @@ class ExchangeNode final : public Node {
     gradients.clear();
     const auto& exchange = std::get<Exchange>(device_.stage().steps[step_]);
     const LocalTensor& output = device_.stage()[exchange.output];
-    if (!gradient.defined()) gradient = device_.tensor(output.shape, output.dtype);
+    if (!gradient.defined()) gradient = gradient_of(device_, output);
     return {moved(device_, exchange.backward, device_.times().steps[step_].backward, gradient,
                   device_.stage()[exchange.input], communicator_)};
   }
@@ -181,7 +188,7 @@ std::vector<at::Tensor> EmulatedDevice::run(std::size_t step, const std::vector<
       continue;
     }
     const LocalTensor& local = stage_[out];
-    if (local.shape.empty() && is_floating(local.dtype))
+    if (is_number(local))
       outputs.push_back(at::zeros({}, at::kFloat));  // a loss, which backward starts from
     else
       outputs.push_back(rule.view ? aten::weightless_view(inputs.front(), local.shape)

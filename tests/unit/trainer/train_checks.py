@@ -247,6 +247,7 @@ def emulated_as_predicted(case, ranks):
 def emulated():
     for model, batch, ranks, words in [("zoo:resnet18", 8, 1, []), ("zoo:small-cnn-bn", 64, 2, []),
                                        ("zoo:gpt2-mini", 2, 2, ["--parallel", "tensor=2", "--dim", "seq=64"]),
+                                       ("zoo:gpt2-mini", 2, 2, ["--parallel", "context=2", "--dim", "seq=64"]),
                                        ("zoo:small-cnn-bn", 32, 2, ["--optimizer", "adam", "--micro-batches", 2]),
                                        ("zoo:gpt2-mini", 8, 4, ["--parallel", "data=2,pipeline=2", "--micro-batches", 4,
                                                                 "--schedule", "zero-bubble", "--dim", "seq=64"])]:
