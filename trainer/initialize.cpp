@@ -52,6 +52,8 @@ Filling filling_of(const Use& use, const Shape& shape) {
   }
   if (const auto* linear = std::get_if<Linear>(use.operation))
     return random(1.0 / static_cast<double>(linear->weight_kn ? shape[0] : shape[1]));
+  if (const auto* grouped = std::get_if<GroupedLinear>(use.operation))
+    return use.operand == 2 ? Filling{} : random(1.0 / static_cast<double>(shape[grouped->weight_kn ? 1 : 2]));
   if (std::holds_alternative<MatMul>(*use.operation))
     return random(1.0 / static_cast<double>(shape[shape.size() - (use.operand == 0 ? 1 : 2)]));
   return random(table_variance);

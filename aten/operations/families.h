@@ -59,6 +59,12 @@ Tensors run(const ClassStatistics& op, const Tensors& in);
 at::Tensor run(const BatchStatistics& op, const Tensors& in);
 at::Tensor run(const BatchNormalize& op, const Tensors& in);
 
+// experts.cpp
+Tensors run(const TopK& op, const Tensors& in);
+Tensors run(const Dispatch& op, const Tensors& in, const Shapes& out);
+at::Tensor run(const Combine& op, const Tensors& in);
+at::Tensor run(const GroupedLinear& op, const Tensors& in);
+
 // The operand at `index`, undefined where it is absent; and as ATen takes optional operands.
 inline at::Tensor operand(const Tensors& in, std::size_t index) { return index < in.size() ? in[index] : at::Tensor(); }
 inline Optional<at::Tensor> optional_operand(const Tensors& in, std::size_t index) {

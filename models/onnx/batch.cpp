@@ -118,6 +118,7 @@ Result<Binding> bind_inputs(const ModelData& model, const ImportOptions& options
   if (batch.baked && (*batch.baked < 1 || *batch.baked > most))
     return fail(fmt::format("the batch in the file is {}", *batch.baked), inputs.front()->name);
   Binding binding;
+  binding.capacity_factor = options.capacity_factor;
   choose_batches(binding, batch, options, reference);
   for (const ValueData* input : inputs) {
     InputShapes shapes{input, {}};

@@ -22,6 +22,7 @@ struct Binding {
   Batches batches{1, 2};
   std::size_t wanted_side = 0;  // whose shapes the graph gets
   bool baked = false;
+  double capacity_factor = 1.0;  // as asked for
   [[nodiscard]] std::int64_t batch() const { return batches[wanted_side]; }
 };
 

@@ -21,6 +21,9 @@ struct ImportOptions {
   std::map<std::string, std::int64_t> dims;  // other symbolic dimensions by name
   LossKind loss = LossKind::automatic;
   Apart apart = {};  // what is left decomposed
+  // Of a mixture of experts: an expert's slots for the tokens of a sample over its share of them, were all experts
+  // chosen alike. With 1 a balanced router drops nothing, with experts / k none does.
+  double capacity_factor = 1.0;
 };
 
 // An operation the importer met and cannot train or price.

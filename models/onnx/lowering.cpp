@@ -41,10 +41,17 @@ const Fact& Steps::fact(Operand operand) const {
 
 Operand Steps::add(Attributes attributes, std::vector<Operand> inputs, Shape shape, std::optional<DType> dtype) {
   const DType type = dtype ? *dtype : fact(inputs.front()).dtype;
-  const Operand output{Operand::From::local, lowering_.locals.size()};
-  lowering_.locals.push_back({type, std::move(shape), {}});
-  lowering_.steps.push_back({std::move(attributes), std::move(inputs), {output}});
-  return output;
+  return add_all(std::move(attributes), std::move(inputs), {Fact{type, std::move(shape), {}}}).front();
+}
+
+std::vector<Operand> Steps::add_all(Attributes attributes, std::vector<Operand> inputs, std::vector<Fact> results) {
+  std::vector<Operand> outputs;
+  for (Fact& result : results) {
+    outputs.push_back({Operand::From::local, lowering_.locals.size()});
+    lowering_.locals.push_back(std::move(result));
+  }
+  lowering_.steps.push_back({std::move(attributes), std::move(inputs), outputs});
+  return outputs;
 }
 
 Operand Steps::reshape(Operand x, Shape shape) {

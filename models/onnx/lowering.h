@@ -66,6 +66,8 @@ class Steps {
 
   // One operation; its result is a new local of the shape given and, unless said otherwise, its first operand's type.
   Operand add(Attributes attributes, std::vector<Operand> inputs, Shape shape, std::optional<DType> dtype = {});
+  // The same of an operation with several results.
+  std::vector<Operand> add_all(Attributes attributes, std::vector<Operand> inputs, std::vector<Fact> results);
   // Views that leave the operand alone where there is nothing to do.
   Operand reshape(Operand x, Shape shape);
   Operand transpose(Operand x, const Ints& permutation);

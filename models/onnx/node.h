@@ -37,14 +37,21 @@ using Batches = std::array<std::int64_t, 2>;
 class Node {
  public:
   Node(const NodeData& data, std::int64_t opset, std::span<const Value* const> inputs, std::size_t side,
-       Batches batches, Choices& choices)
-      : data_(&data), opset_(opset), inputs_(inputs), side_(side), batches_(batches), choices_(&choices) {}
+       Batches batches, Choices& choices, double capacity_factor)
+      : data_(&data),
+        opset_(opset),
+        inputs_(inputs),
+        side_(side),
+        batches_(batches),
+        choices_(&choices),
+        capacity_factor_(capacity_factor) {}
 
   [[nodiscard]] std::int64_t opset() const { return opset_; }
   [[nodiscard]] std::string_view op_type() const { return data_->op_type; }
   [[nodiscard]] std::size_t side() const { return side_; }
   [[nodiscard]] const Batches& batches() const { return batches_; }
   [[nodiscard]] Choices& choices() const { return *choices_; }
+  [[nodiscard]] double capacity_factor() const { return capacity_factor_; }  // ImportOptions'
   [[nodiscard]] std::size_t input_count() const { return inputs_.size(); }
   [[nodiscard]] std::size_t output_count() const { return data_->outputs.size(); }
   [[nodiscard]] bool has(std::size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
@@ -81,6 +88,7 @@ class Node {
   std::size_t side_;
   Batches batches_;
   Choices* choices_;
+  double capacity_factor_;
 };
 
 // An axis counted from the back becomes one from the front. `extra` allows for axes of the result (Unsqueeze).

@@ -279,7 +279,7 @@ Result<Lowering> Translator::lower(const NodeData& node, const Operator& rule, c
   const auto opset = scope.opsets->find(node.domain);
   const std::vector<const Value*> views(inputs.begin(), inputs.end());
   SIBYL_TRY(Lowering lowering, rule.rule(Node(node, opset == scope.opsets->end() ? 1 : opset->second, views, side,
-                                              binding_.batches, choices_)));
+                                              binding_.batches, choices_, binding_.capacity_factor)));
   for (auto* facts : {&lowering.outputs, &lowering.locals})
     for (Fact& fact : *facts) {
       if (!is_sane(fact.shape)) return fail("its result [" + to_string(fact.shape) + "] has more than 2^62 elements");

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "models/dtype.h"
+#include "models/operations/experts.h"
 
 namespace sibyl {
 
@@ -315,7 +316,7 @@ using Attributes =
     std::variant<Convolution, Linear, MatMul, Attention, Normalization, Pool, Unary, Binary, Where, Softmax, Dropout,
                  Embedding, Reduce, Reshape, Transpose, Concat, Slice, Split, Gather, Pad, Expand, Resize, Cast, Copy,
                  LocalResponseNorm, CrossEntropy, MeanSquaredError, ClassStatistics, BatchStatistics, BatchNormalize,
-                 OptimizerUpdate>;
+                 OptimizerUpdate, TopK, Dispatch, Combine, GroupedLinear>;
 
 std::string_view name_of(const Attributes& attributes);  // "convolution"
 

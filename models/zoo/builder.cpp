@@ -46,6 +46,9 @@ void set_attribute(onnx::NodeProto& node, const NodeAttribute& attribute) {
   } else if (const auto* real = std::get_if<double>(&attribute.value)) {
     proto.set_type(onnx::AttributeProto::FLOAT);
     proto.set_f(static_cast<float>(*real));
+  } else if (const auto* text = std::get_if<std::string>(&attribute.value)) {
+    proto.set_type(onnx::AttributeProto::STRING);
+    proto.set_s(*text);
   } else {
     proto.set_type(onnx::AttributeProto::INTS);
     for (const std::int64_t i : std::get<Ints>(attribute.value)) proto.add_ints(i);
@@ -65,6 +68,14 @@ struct Builder::File {
 
   onnx::GraphProto& graph() { return *model.mutable_graph(); }
 
+  void import(const std::string& domain, std::int64_t version) {
+    for (const auto& known : model.opset_import())
+      if (known.domain() == domain) return;
+    auto& added = *model.add_opset_import();
+    added.set_domain(domain);
+    added.set_version(version);
+  }
+
   // The constant of this name, filled by `fill` when it is new.
   Value constant(std::string name, Shape shape, onnx::TensorProto::DataType type, auto&& fill) {
     if (constants.insert(name).second) {
@@ -82,9 +93,7 @@ Builder::Builder(std::string name) : file_(std::make_unique<File>()) {
   auto& model = file_->model;
   model.set_ir_version(ir_version);
   model.set_producer_name("sibyl-zoo");
-  auto& import = *model.add_opset_import();
-  import.set_domain("");
-  import.set_version(opset);
+  file_->import("", opset);
   file_->weights = name + ".weights";
   file_->graph().set_name(std::move(name));
 }
@@ -157,8 +166,13 @@ Value Builder::boolean(bool value) {
 
 std::vector<Value> Builder::node(std::string_view op_type, std::string name, const std::vector<Value>& inputs,
                                  std::vector<Shape> results, const NodeAttributes& attributes) {
-  if (name.empty()) name = fmt::format("{}.{}", op_type, file_->unnamed++);
   auto& node = *file_->graph().add_node();
+  if (const std::size_t colon = op_type.find(':'); colon != std::string_view::npos) {
+    node.set_domain(std::string(op_type.substr(0, colon)));
+    op_type.remove_prefix(colon + 1);
+    file_->import(node.domain(), 1);
+  }
+  if (name.empty()) name = fmt::format("{}.{}", op_type, file_->unnamed++);
   node.set_op_type(std::string(op_type));
   node.set_name(name);
   for (const Value& input : inputs) node.add_input(input.name);
@@ -167,6 +181,8 @@ std::vector<Value> Builder::node(std::string_view op_type, std::string name, con
   for (std::size_t i = 0; i < results.size(); ++i) {
     values.push_back({i == 0 ? name : fmt::format("{}.{}", name, i), std::move(results[i])});
     node.add_output(values.back().name);
+    // Nobody but the operator's own library could infer it.
+    if (!node.domain().empty()) declare(*file_->graph().add_value_info(), values.back(), onnx::TensorProto::FLOAT);
   }
   return values;
 }

@@ -36,7 +36,7 @@ struct Value {
 
 struct NodeAttribute {
   std::string name;
-  std::variant<std::int64_t, double, Ints> value;
+  std::variant<std::int64_t, double, Ints, std::string> value;
 };
 using NodeAttributes = std::vector<NodeAttribute>;
 
@@ -67,7 +67,8 @@ class Builder {
   Value boolean(bool value);
 
   // One node. An empty input name is an absent operand. The first result is named NAME, the others NAME.1, NAME.2, ...
-  // An empty name becomes one of the op_type and a number.
+  // An empty name becomes one of the op_type and a number. An operator of another domain than ONNX's own is called
+  // DOMAIN:OP_TYPE.
   std::vector<Value> node(std::string_view op_type, std::string name, const std::vector<Value>& inputs,
                           std::vector<Shape> results, const NodeAttributes& attributes = {});
   // The same for the many with one result.

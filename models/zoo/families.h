@@ -104,6 +104,16 @@ struct Gpt2Options {
 };
 void gpt2(Builder& b, const Gpt2Options& options);
 
+// A mixture of experts in place of the feed-forward of every layer but the first `dense_layers`: a router of one linear
+// layer, `count` gated experts of which each token goes to `chosen`, and one more that all tokens go to, `shared_width`
+// wide. `normalized`: the weights of the chosen ones sum to one.
+struct ExpertOptions {
+  std::int64_t count = 0, chosen = 1, width = 0;  // count 0: there are none
+  bool normalized = true;
+  std::int64_t shared_width = 0;
+  std::int64_t dense_layers = 0;
+};
+
 // Llama 3's defaults; weights of the head are its own. squared_relu: relu(x)^2 between two linear layers (Nemotron).
 enum class FeedForward { swiglu, squared_relu };
 struct LlamaOptions {
@@ -115,6 +125,7 @@ struct LlamaOptions {
   // Qwen 2 and 2.5: biases on queries, keys and values; small ones with the head's weights those of the embedding.
   bool biases = false, tied = false;
   double epsilon = 1e-5;
+  ExpertOptions experts = {};
 };
 void llama(Builder& b, const LlamaOptions& options);
 

@@ -36,6 +36,24 @@ const Ints criteo_kaggle = {1460,  583,  10131227, 2202608, 305, 24,     12517, 
                             93145, 5683, 8351593,  3194,    27,  14992,  5461306, 10,    5652,
                             2173,  4,    7046547,  18,      15,  286181, 105,     142572};
 
+// Eight experts, two of them for a token; sequences of 4,096 tokens.
+zoo::LlamaOptions mixtral(zoo::LlamaOptions options) {
+  options.seq = 4096;
+  options.vocabulary = 32000;
+  options.rotary_base = 1e6;
+  options.experts = {.count = 8, .chosen = 2, .width = options.ffn_width};
+  return options;
+}
+
+// Attention with as many keys as queries; two shared experts, which are one of twice the width.
+zoo::LlamaOptions deepseek_moe() {
+  zoo::LlamaOptions options{28, 2048, 16, 16, 10944, 4096, 102400, 10000};
+  options.epsilon = 1e-6;
+  options.experts = {
+      .count = 64, .chosen = 6, .width = 1408, .normalized = false, .shared_width = 2816, .dense_layers = 1};
+  return options;
+}
+
 // clang-format off
 const std::vector<Entry>& entries() {
   using zoo::Builder;
@@ -132,6 +150,16 @@ const std::vector<Entry>& entries() {
      [](Builder& b) { zoo::dlrm(b, {criteo_kaggle, 16, {512, 256, 64, 16}, {512, 256}}); }},
     {{"dlrm-mini", "DLRM of 8 tables and bags of 4: Sibyl's own size, not a published one", 131'665},
      [](Builder& b) { zoo::dlrm(b, {Ints(8, 1000), 16, {64, 16}, {32}, 4}); }},
+    {{"mixtral-8x7b", "Mixtral 8x7B: 2 of 8 experts, 12.9 B of the parameters, for a token", 46'702'792'704},
+     [](Builder& b) { zoo::llama(b, mixtral({32, 4096, 32, 8, 14336})); }},
+    {{"deepseek-moe-16b", "DeepSeekMoE 16B: 6 of 64 experts, 2 shared ones beside, for a token", 16'375'728'128},
+     [](Builder& b) { zoo::llama(b, deepseek_moe()); }},
+    {{"mixtral-mini", "Mixtral of 4 layers of 256, 8 experts of 352: Sibyl's own size, not a published one", 25'700'608},
+     [](Builder& b) {
+       auto options = mixtral({4, 256, 8, 2, 352});
+       options.seq = 128;
+       zoo::llama(b, options);
+     }},
     {{"cosmoflow", "CosmoFlow, MLPerf HPC reference, 128^3 voxels", 8'907'556}, zoo::cosmoflow},
     {{"unet3d", "3D U-Net of its paper (Cicek et al., 2016), tiles of 132 x 132 x 116 voxels", 19'069'955}, zoo::unet3d},
     {{"unet3d-mlperf", "3D U-Net as MLPerf Training's reference, KiTS19, 128^3 voxels", 31'190'243}, zoo::unet3d_mlperf},

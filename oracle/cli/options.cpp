@@ -146,6 +146,10 @@ std::vector<Option> model_options() {
            .value = "NAME=SIZE",
            .help = "bind a symbolic dimension of the model, as seq=1024",
            .repeatable = true},
+          {.name = "--capacity-factor",
+           .value = "F",
+           .help = "an expert's slots over its even share of a sample's tokens; what finds no slot is dropped",
+           .fallback = "1"},
           {.name = "--loss",
            .value = "KIND",
            .help = "the loss that training minimises",
@@ -159,7 +163,10 @@ std::vector<Option> strategy_options() {
        .value = "N[/device]",
        .help = "samples of one step: over all devices, or of each",
        .fallback = "32/device"},
-      {.name = "--parallel", .value = "AXIS=N", .help = "how the model is split: data=64; tensor, sequence, context, filter, channel, pipeline=N; spatial=HxW", .fallback = {}},
+      {.name = "--parallel",
+       .value = "AXIS=N",
+       .help = "how the model is split: data=64; tensor, sequence, context, filter, channel, pipeline=N; spatial=HxW",
+       .fallback = {}},
       {.name = "--order",
        .value = "AXIS,…",
        .help = "axes from the one along which neighbouring ranks lie: tensor, …, data, pipeline unless given"},
@@ -180,7 +187,8 @@ std::vector<Option> strategy_options() {
        .fallback = "fp32",
        .choices = {"fp32", "tf32", "fp16", "bf16", "fp8"}},
       {.name = "--half-weights",
-       .help = "weights are held in two bytes beside fp32 masters, as Megatron-LM and DeepSpeed hold them; else as torch.autocast"},
+       .help = "weights are held in two bytes beside fp32 masters, as Megatron-LM and DeepSpeed hold them; else as "
+               "torch.autocast"},
       {.name = "--optimizer",
        .value = "NAME",
        .help = "what updates the weights",
@@ -238,6 +246,9 @@ std::vector<std::string> given_words(const Arguments& arguments, const std::vect
 Result<ImportOptions> read_import_options(const Arguments& arguments) {
   ImportOptions options;
   SIBYL_TRY(options.dims, read_dims(arguments));
+  SIBYL_TRY(const auto factor, arguments.number("--capacity-factor"));
+  if (factor && *factor <= 0) return fail(ErrorCode::usage, "--capacity-factor must be above 0");
+  options.capacity_factor = factor.value_or(1.0);
   const std::string loss = arguments.text("--loss").value_or("automatic");
   if (loss == "cross-entropy") options.loss = LossKind::cross_entropy;
   if (loss == "mean-squared-error") options.loss = LossKind::mean_squared_error;

@@ -35,7 +35,7 @@ Result<std::vector<int>> parse_device_counts(std::string_view text);
 Result<std::vector<std::int64_t>> parse_integer_list(std::string_view text, std::string_view option);
 
 // Groups of options, to be put into a Command.
-std::vector<Option> model_options();  // --dim, --loss
+std::vector<Option> model_options();  // --dim, --capacity-factor, --loss
 std::vector<Option>
 strategy_options();  // --batch --parallel --order --micro-batches --precision --optimizer --bucket --no-overlap
 std::vector<Option> output_options();  // --json --color

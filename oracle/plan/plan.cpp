@@ -71,6 +71,7 @@ std::vector<std::uint32_t> later_gradients(const Stage& stage) {
                                                         std::holds_alternative<Reshape>(compute->attributes) ||
                                                         std::holds_alternative<Transpose>(compute->attributes));
     if (form || std::holds_alternative<Linear>(compute->attributes) ||
+        std::holds_alternative<GroupedLinear>(compute->attributes) ||
         std::holds_alternative<Convolution>(compute->attributes))
       later[i] = weights;
     if (form)

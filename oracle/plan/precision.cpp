@@ -24,8 +24,9 @@ bool is_half(Precision precision) {
 
 DType operation_type(const Attributes& attributes, const std::vector<DType>& operands, Precision precision) {
   if (precision == Precision::fp8 && is_any<Linear>(attributes)) return DType::f8e4m3;
-  if (is_any<Convolution, Linear, MatMul, Attention>(attributes)) return compute_type(precision);
+  if (is_any<Convolution, Linear, GroupedLinear, MatMul, Attention>(attributes)) return compute_type(precision);
   if (!is_half(precision) || computes_in_full(attributes)) return DType::f32;
+  if (is_any<Dispatch, Combine>(attributes)) return compute_type(precision);  // as the experts between them
   const bool all_half = !operands.empty() && std::all_of(operands.begin(), operands.end(),
                                                          [&](DType type) { return type == compute_type(precision); });
   return all_half ? compute_type(precision) : DType::f32;

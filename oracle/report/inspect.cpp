@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <numeric>
 #include <set>
 
@@ -14,6 +16,35 @@ std::uint32_t gradient_mask(const Graph& graph, const Operation& operation) {
   for (std::size_t i = 0; i < operation.inputs.size() && i < 32; ++i)
     if (operation.inputs[i].valid() && graph.requires_gradient(operation.inputs[i])) mask |= std::uint32_t{1} << i;
   return mask;
+}
+
+struct Chosen {
+  std::int64_t chosen = 1, experts = 1;
+};
+
+// How many experts the tokens go to on whose slots this operation works.
+Chosen chosen_by(const Graph& graph, const Operation& grouped) {
+  for (TensorId id = grouped.inputs[0]; graph.producer(id).valid();) {
+    const Operation& producer = graph[graph.producer(id)];
+    if (std::holds_alternative<Dispatch>(producer.attributes))
+      return {graph[producer.inputs[1]].shape.back(), graph[producer.outputs[0]].shape.front()};
+    id = producer.inputs[0];
+  }
+  return {};
+}
+
+void count_active(const Graph& graph, Inspection& result) {
+  result.active_parameters = result.parameters;
+  for (const Operation& operation : graph.operations()) {
+    if (!std::holds_alternative<GroupedLinear>(operation.attributes)) continue;
+    const Chosen of = chosen_by(graph, operation);
+    if (of.chosen == of.experts) continue;
+    if (result.chosen.empty()) result.chosen = fmt::format("{} of {} experts", of.chosen, of.experts);
+    for (std::size_t i = 1; i < operation.inputs.size(); ++i)
+      if (operation.inputs[i].valid() && graph[operation.inputs[i]].kind == TensorKind::parameter)
+        result.active_parameters -=
+            element_count(graph[operation.inputs[i]].shape) / of.experts * (of.experts - of.chosen);
+  }
 }
 
 // Counts every kept tensor once, for the operation that computed it; a view is the tensor whose memory it shares. The
@@ -71,6 +102,7 @@ Inspection inspect(const Import& import, std::string model, DType dtype, Backend
   result.batch = graph.batch();
   result.parameters = graph.parameter_count();
   result.unsupported = import.unsupported;
+  count_active(graph, result);
   for (const Tensor& tensor : graph.tensors())
     if (tensor.kind == TensorKind::parameter)
       result.parameter_bytes += Bytes{static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype)};

@@ -33,6 +33,8 @@ struct Inspection {
   std::int64_t opset = 0;
   std::int64_t batch = 0;
   std::int64_t parameters = 0;
+  std::int64_t active_parameters = 0;  // those that one token meets: of a mixture's experts the chosen ones'
+  std::string chosen;                  // "2 of 8 experts"; empty where all parameters are met
   Flops flops_forward, flops_backward;
   Bytes parameter_bytes;
   Bytes activation_bytes;

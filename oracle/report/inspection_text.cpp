@@ -22,6 +22,8 @@ std::string heading(const Inspection& i, Paint paint) {
   if (!i.producer.empty()) text += fmt::format(", written by {}", i.producer);
   text += fmt::format("\n\n  parameters   {}   ({} in the file's types)\n", grouped(i.parameters),
                       to_string(i.parameter_bytes));
+  if (!i.chosen.empty())
+    text += fmt::format("  active       {}   for a token: {}\n", grouped(i.active_parameters), i.chosen);
   text += fmt::format("  operations   {}\n", grouped(static_cast<std::int64_t>(i.operations.size())));
   text += fmt::format("  forward      {}   for a batch of {}\n", to_string(i.flops_forward), grouped(i.batch));
   text += fmt::format("  backward     {}\n", to_string(i.flops_backward));
@@ -183,6 +185,7 @@ std::string to_json(const Inspection& i) {
   json["flops_forward"] = whole(i.flops_forward.value());
   json["flops_backward"] = whole(i.flops_backward.value());
   json["activation_bytes"] = whole(i.activation_bytes.value());
+  json["active_parameters"] = i.active_parameters;
   json["operations"] = Json::array();
   for (const InspectedOperation& o : i.operations)
     json["operations"].push_back({{"name", o.name},

@@ -185,6 +185,33 @@ Program program(const Linear& op, const Maker& m) {
   return p;
 }
 
+// A batch of products.
+Program program(const GroupedLinear& op, const Maker& m) {
+  if (m.has(2)) throw Refusal("the cudnn backend has no bias of each expert's own");
+  const std::int64_t experts = m.output().at(0), rows = m.output().at(1), n = m.output().back(), k = m.input(0).back();
+  Program p;
+  const std::size_t x = p.add(m.values(m.input(0))), w = p.add(m.values(m.input(1)));
+  if (!m.backward()) {
+    p.steps.push_back(
+        step(m, {rows, n, k, false, !op.weight_kn, experts}, {x, w, p.add(product_result(m, m.output())), {}}));
+    p.warm = x;
+    return p;
+  }
+  const std::size_t dy = p.add(m.values(m.output()));
+  p.warm = dy;
+  if (m.wants(0))
+    p.steps.push_back(
+        step(m, {rows, k, n, false, op.weight_kn, experts}, {dy, w, p.add(product_result(m, m.input(0))), {}}));
+  if (m.wants(1)) {
+    const std::size_t dw = p.add(product_result(m, m.input(1)));
+    if (op.weight_kn)
+      p.steps.push_back(step(m, {k, n, rows, true, false, experts}, {x, dy, dw, {}}));
+    else
+      p.steps.push_back(step(m, {n, k, rows, true, false, experts}, {dy, x, dw, {}}));
+  }
+  return p;
+}
+
 Program program(const MatMul&, const Maker& m) {
   const Shape &a_shape = m.input(0), &b_shape = m.input(1), &y_shape = m.output();
   if (a_shape.size() < 2 || b_shape.size() < 2) throw Refusal("the cudnn backend multiplies matrices, not vectors");

@@ -100,6 +100,7 @@ bool computes_in_tf32(const KernelKey& key);
 Program program(const Convolution& op, const Maker& m);  // convolution.cpp
 Program program(const Linear& op, const Maker& m);       // matrix.cpp
 Program program(const MatMul& op, const Maker& m);
+Program program(const GroupedLinear& op, const Maker& m);
 Program program(const Attention& op, const Maker& m);      // attention.cpp
 Program program(const Normalization& op, const Maker& m);  // normalization.cpp
 Program program(const LocalResponseNorm& op, const Maker& m);

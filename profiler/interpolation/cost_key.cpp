@@ -55,7 +55,9 @@ void flatten_elementwise(Signature& signature) {
 
 }  // namespace
 
-bool one_kernel_per_gradient(const Attributes& attributes) { return is_any<Convolution, Linear, MatMul>(attributes); }
+bool one_kernel_per_gradient(const Attributes& attributes) {
+  return is_any<Convolution, Linear, MatMul, GroupedLinear>(attributes);
+}
 
 KernelKey cost_key(KernelKey key) {
   Signature& signature = key.signature;
@@ -65,8 +67,8 @@ KernelKey cost_key(KernelKey key) {
     signature.outputs.front() = rows_of_last(signature.outputs.front());
   }
   if (is_any<Unary, Binary, Dropout, Cast, Copy, OptimizerUpdate>(signature.attributes)) flatten_elementwise(signature);
-  if (is_any<Convolution, Linear>(signature.attributes) && key.pass == Pass::backward && (key.gradients >> 2U) == 0 &&
-      signature.inputs.size() == 3)
+  if (is_any<Convolution, Linear, GroupedLinear>(signature.attributes) && key.pass == Pass::backward &&
+      (key.gradients >> 2U) == 0 && signature.inputs.size() == 3)
     signature.inputs.pop_back();  // a bias whose gradient is not computed has no part in backward
   return key;
 }

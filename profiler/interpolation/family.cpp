@@ -99,6 +99,29 @@ void set_place(const MatMul& op, const KernelKey& key, Place& p) {
   p.features = features({s.m, s.n, s.k, s.batch});
 }
 
+// A product for each expert, as of a batch of matrices.
+Product sizes(const GroupedLinear&, const Signature& s) {
+  const Shape &x = shape_of(s.inputs, 0), &y = shape_of(s.outputs, 0);
+  return {extent_from_back(y, 1), extent_from_back(y, 0), extent_from_back(x, 0), extent(y, 0), batched};
+}
+
+std::optional<Product> product(const GroupedLinear& op, const KernelKey& key) {
+  const Product p = sizes(op, key.signature);
+  if (key.pass == Pass::forward) return p;
+  if (key.gradients == 1) return Product{p.m, p.k, p.n, p.batch, batched};
+  if (key.gradients == 2) return Product{p.n, p.k, p.m, p.batch, batched};
+  return std::nullopt;
+}
+
+void set_place(const GroupedLinear& op, const KernelKey& key, Place& p) {
+  if (const auto one = product(op, key)) {
+    p = gemm(key.signature.dtype, *one);
+    return;
+  }
+  const Product s = sizes(op, key.signature);
+  p.features = features({s.m, s.n, s.k, s.batch});
+}
+
 // ---- convolution: y[N, K, P, Q] = x[N, C, H, W] * w[K, C/groups, R, S]
 
 struct ConvolutionSizes {

@@ -16,7 +16,8 @@ std::uint8_t index_of() {
 
 bool is_bound_by_units(const Attributes& attributes) {  // the others are bound by memory
   return std::holds_alternative<Convolution>(attributes) || std::holds_alternative<Linear>(attributes) ||
-         std::holds_alternative<MatMul>(attributes) || std::holds_alternative<Attention>(attributes);
+         std::holds_alternative<MatMul>(attributes) || std::holds_alternative<GroupedLinear>(attributes) ||
+         std::holds_alternative<Attention>(attributes);
 }
 
 // Predicting the convolutions of 11 devices from their own matrix products alone: medians between 0.74 and 1.64 times

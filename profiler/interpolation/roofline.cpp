@@ -34,7 +34,7 @@ double usual_slowdown(const Attributes& attributes) {
   return std::visit(
       [](const auto& op) {
         using Op = std::decay_t<decltype(op)>;
-        if constexpr (is_one_of<Op, Linear, MatMul>)
+        if constexpr (is_one_of<Op, Linear, MatMul, GroupedLinear>)
           return 1.4;
         else if constexpr (is_one_of<Op, Convolution, Attention>)
           return 2.5;

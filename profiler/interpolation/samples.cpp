@@ -48,7 +48,8 @@ constexpr std::size_t bucket_count = std::variant_size_v<Attributes>;
 const std::size_t gemm_bucket = Attributes{Linear{}}.index();
 
 std::size_t bucket_of_operation(std::size_t operation) {
-  const bool product = operation == gemm_operation || operation == Attributes{MatMul{}}.index();
+  const bool product = operation == gemm_operation || operation == Attributes{MatMul{}}.index() ||
+                       operation == Attributes{GroupedLinear{}}.index();
   return product ? gemm_bucket : operation;
 }
 

@@ -16,7 +16,9 @@ struct TransferError {
 TransferError transfer_error(const Attributes& attributes) {
   if (std::holds_alternative<Convolution>(attributes)) return {0.18, 0.63};
   if (std::holds_alternative<Attention>(attributes)) return {0.14, 0.62};
-  if (std::holds_alternative<Linear>(attributes) || std::holds_alternative<MatMul>(attributes)) return {0.25, 0.40};
+  if (std::holds_alternative<Linear>(attributes) || std::holds_alternative<MatMul>(attributes) ||
+      std::holds_alternative<GroupedLinear>(attributes))
+    return {0.25, 0.40};
   if (std::holds_alternative<Unary>(attributes) || std::holds_alternative<Binary>(attributes)) return {0.05, 0.10};
   return {0.24, 0.32};  // softmax and layer norm; what else is bound by memory is taken to be like them
 }

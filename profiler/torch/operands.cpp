@@ -37,7 +37,8 @@ OperandRole role_of(const Signature& signature, std::size_t operand) {
   if (operand >= signature.inputs.size() || signature.inputs[operand] == Shape{0}) return OperandRole::absent;
   const Attributes& attributes = signature.attributes;
   if (is_logical(attributes)) return OperandRole::condition;
-  if (std::holds_alternative<Convolution>(attributes) || std::holds_alternative<Linear>(attributes))
+  if (std::holds_alternative<Convolution>(attributes) || std::holds_alternative<Linear>(attributes) ||
+      std::holds_alternative<GroupedLinear>(attributes))
     return operand == 0 ? OperandRole::activation : OperandRole::weight;
   if (std::holds_alternative<Normalization>(attributes))
     return operand == 0 ? OperandRole::activation : operand < 3 ? OperandRole::weight : OperandRole::buffer;
@@ -48,6 +49,8 @@ OperandRole role_of(const Signature& signature, std::size_t operand) {
   if (std::holds_alternative<Embedding>(attributes)) return operand == 0 ? OperandRole::weight : OperandRole::ids;
   if (std::holds_alternative<Gather>(attributes) || std::holds_alternative<CrossEntropy>(attributes))
     return operand == 0 ? OperandRole::activation : OperandRole::ids;
+  if (std::holds_alternative<Dispatch>(attributes) || std::holds_alternative<Combine>(attributes))
+    return operand == 1 ? OperandRole::ids : OperandRole::activation;
   if (std::holds_alternative<Attention>(attributes)) return operand < 3 ? OperandRole::activation : OperandRole::buffer;
   if (std::holds_alternative<Where>(attributes)) return operand == 0 ? OperandRole::condition : OperandRole::activation;
   if (std::holds_alternative<Unary>(attributes)) return operand == 0 ? OperandRole::activation : OperandRole::weight;
@@ -59,6 +62,8 @@ OperandRole role_of(const Signature& signature, std::size_t operand) {
 
 std::int64_t id_bound(const Signature& signature, std::size_t) {
   const Shape& values = signature.inputs.front();
+  if (std::holds_alternative<Dispatch>(signature.attributes)) return signature.outputs.front().front();  // experts
+  if (const auto* back = std::get_if<Combine>(&signature.attributes)) return values.front() * back->capacity;  // places
   std::size_t axis = 0;  // an embedding's rows
   if (const auto* gather = std::get_if<Gather>(&signature.attributes)) axis = static_cast<std::size_t>(gather->axis);
   if (const auto* classes = std::get_if<ClassStatistics>(&signature.attributes))

@@ -19,5 +19,6 @@ std::span<const Operator> indexing_operators();
 std::span<const Operator> constant_operators();
 std::span<const Operator> resampling_operators();
 std::span<const Operator> attention_operators();
+std::span<const Operator> expert_operators();
 
 }  // namespace sibyl::onnx_import

@@ -77,5 +77,9 @@ TrainingRule rule(const ClassStatistics& op, const Context& c);
 TrainingRule rule(const BatchStatistics& op, const Context& c);
 TrainingRule rule(const BatchNormalize& op, const Context& c);
 TrainingRule rule(const OptimizerUpdate& op, const Context& c);
+TrainingRule rule(const TopK& op, const Context& c);
+TrainingRule rule(const Dispatch& op, const Context& c);
+TrainingRule rule(const Combine& op, const Context& c);
+TrainingRule rule(const GroupedLinear& op, const Context& c);
 
 }  // namespace sibyl::rules

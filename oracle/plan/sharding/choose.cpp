@@ -135,7 +135,7 @@ class Chooser {
 
   static bool multiplies_by_weight(const Attributes& attributes) {
     return std::holds_alternative<Convolution>(attributes) || std::holds_alternative<Linear>(attributes) ||
-           std::holds_alternative<Embedding>(attributes);
+           std::holds_alternative<Embedding>(attributes) || std::holds_alternative<GroupedLinear>(attributes);
   }
 
   [[nodiscard]] Variant by_policy(const std::vector<Variant>& possible, const Operands& o, Variant whole) const {

@@ -22,6 +22,7 @@ enum class Cut {
   groups,   // each rank takes some groups of a grouped convolution
   along,    // weights are whole; each rank takes a part of the data: samples, tokens, or rows of an image
   table,    // each rank has some rows of a table and looks up those: results are partial
+  experts,  // each rank has some experts, and all tokens that go to them
 };
 
 struct Variant {

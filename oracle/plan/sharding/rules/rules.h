@@ -46,6 +46,10 @@ Variants variants(const ClassStatistics& op, const Operands& o);
 Variants variants(const BatchStatistics& op, const Operands& o);
 Variants variants(const BatchNormalize& op, const Operands& o);
 Variants variants(const OptimizerUpdate& op, const Operands& o);
+Variants variants(const TopK& op, const Operands& o);
+Variants variants(const Dispatch& op, const Operands& o);
+Variants variants(const Combine& op, const Operands& o);
+Variants variants(const GroupedLinear& op, const Operands& o);
 
 // Attention over a sequence of which ranks have a part each (heads.cpp): of these there is one variant, or none.
 Variants by_heads(const Attention& op, const Operands& o);

@@ -56,6 +56,34 @@ TEST(MatMulWork, Batched) {  // 2 x 3 matrices: 2 * (2*3*4*5) * 6 = 1,440
   EXPECT_EQ(r.backward.flops, Flops{2'880});
 }
 
+// Three experts with 5 slots each: 2 * 15 * 4 * 6 = 720, and 90 for the biases.
+TEST(GroupedLinearWork, AProductForEachExpert) {
+  const auto r = rule_of("grouped_linear[3x5x4,3x6x4,3x6]->[3x5x6]:f32", first | second | third);
+  EXPECT_EQ(r.forward, work(720 + 90, (60 + 72 + 18) * 4, 90 * 4));
+  EXPECT_EQ(r.backward, work(1'440 + 90, (90 + 72 + 90 + 60 + 90) * 4, (60 + 72 + 18) * 4));
+}
+
+// 6 tokens of width 4, 2 choices each; 3 experts with 5 slots: 60 numbers move, 12 choices and 15 tokens' numbers of 8
+// bytes are read and written. Backward adds 60 numbers into 24.
+TEST(DispatchWork, MovesSlotsNotTokens) {
+  const auto r = rule_of("dispatch(tokens=6,capacity=5)[6x4,6x2]->[3x5x4,6x2]:f32", first);
+  EXPECT_EQ(r.forward, work(0, 60 * 4 + 12 * 8 + 15 * 8, 60 * 4 + 12 * 8 + 15 * 8));
+  EXPECT_EQ(r.backward, work(60, 60 * 4 + 15 * 8, 24 * 4));
+}
+
+// 12 rows of 4 are weighted and added: 2 * 48. Backward, slots take 48 products; weights sum 48 more.
+TEST(CombineWork, WeighsWhatWasChosen) {
+  const auto r = rule_of("combine(tokens=6,capacity=5)[3x5x4,6x2,6x2]->[6x4]:f32", first | third);
+  EXPECT_EQ(r.forward, work(96, 48 * 4 + 12 * 8 + 12 * 4, 24 * 4));
+  EXPECT_EQ(r.backward, work(48 + 96, (24 + 12) * 4 + 12 * 8 + (48 + 24) * 4 + 12 * 8, 60 * 4 + 12 * 4));
+}
+
+TEST(TopKWork, ReadsAllWritesFew) {  // of 6 x 8 the 2 greatest: 12, and where they were
+  const auto r = rule_of("top_k(k=2)[6x8]->[6x2,6x2]:f32", first);
+  EXPECT_EQ(r.forward, work(48, 48 * 4, 12 * 4 + 12 * 8));
+  EXPECT_EQ(r.backward, work(0, 12 * 4 + 12 * 8, 48 * 4));
+}
+
 // B 2, H 3, S = T 8, D 4: scores 384, each product 2 * 384 * 4 = 3,072; q, k, v, y 192 elements each.
 const std::string attention = "attention(scale=0.5)[2x3x8x4,2x3x8x4,2x3x8x4]->[2x3x8x4]:f32";
 

@@ -67,27 +67,48 @@ void PrintTo(const Published& model, std::ostream* out) { *out << model.name; }
 // 32768 x 128 + 128 x 64 + 64 x 4 = 34.43 G. Llama 3 at 8192 tokens, per token and layer 2 e^2 (q, o) + 2 e x 1024 (k,
 // v) + 3 e f (gate, up, down), and e x 128256 for the head: the 8B model 32 x (2 x 4096^2 + 2 x 4096 x 1024 + 3 x 4096
 // x 14336) + 4096 x 128256 = 7.5047 G, times 8192 = 61.48 T, with attention's 32 x 2 x 8192^2 x 4096 = 17.59 T; the 70B
-// model 69.50 G a token and 80 x 2 x 8192^2 x 8192 = 87.96 T; TinyLlama at 2048 tokens likewise, 1.0344 G a token and 22 x 2 x 2048^3; Qwen 2.5 at
-// 4096: 0.4940 G a token and 24 x 2 x 4096^2 x 896, 7.0703 G and 28 x 2 x 4096^2 x 3584. 3D U-Net: voxels x weights of each convolution (an
+// model 69.50 G a token and 80 x 2 x 8192^2 x 8192 = 87.96 T; TinyLlama at 2048 tokens likewise, 1.0344 G a token and
+// 22 x 2 x 2048^3; Qwen 2.5 at 4096: 0.4940 G a token and 24 x 2 x 4096^2 x 896, 7.0703 G and 28 x 2 x 4096^2 x 3584.
+// Mixtral at 4096 tokens, with 2 of 8 experts: 32 x (2 x 4096^2 + 2 x 4096 x 1024 + 8 x 4096 + 2 x 3 x 4096 x 14336) +
+// 4096 x 32000 = 12.7486 G a token (12.9 G of its parameters are active, of which 0.13 G are a table), and 32 x 2 x
+// 4096^3; DeepSeekMoE with 6 of 64 and 2 shared: 28 x 4 x 2048^2 + 27 x (64 x 2048 + 8 x 3 x 2048 x 1408) + 3 x 2048 x
+// 10944 + 2048 x 102400 = 2.6188 G and 28 x 2 x 4096^2 x 2048. 3D U-Net: voxels x weights of each convolution (an
 // up-convolution's input voxels), from 112 x 128 x 128 x 27 x 64 x 32 down and up to 28 x 44 x 44 x 64 x 3; MLPerf's
 // likewise from 128^3 x 27 x 32.
 const Published models[] = {
-    {"alexnet", 61100840, 0.7142e9},         {"vgg11", 132863336, 7.61e9},
-    {"vgg16", 138357544, 15.47e9},           {"resnet18", 11689512, 1.81e9},
-    {"resnet34", 21797672, 3.66e9},          {"resnet50", 25557032, 4.09e9},
-    {"resnet101", 44549160, 7.80e9},         {"resnet152", 60192808, 11.51e9},
-    {"mobilenet-v2", 3504872, 0.3008e9},     {"densenet121", 7978856, 2.83e9},
-    {"inception-v3", 27161264, 5.71e9},      {"squeezenet1.1", 1235496, 0.349e9},
-    {"vit-b-16", 86567656, 17.56e9},         {"deit-tiny", 5717416, 1.26e9},
-    {"bert-base", 109482240, 11.25e9, 128},  {"bert-large", 335141888, 39.46e9, 128},
-    {"gpt2", 124439808, 145.82e9},           {"gpt3-175b", 174615846912, 367.4e12},
-    {"cosmoflow", 8907556, 34.43e9},         {"resnext50-32x4d", 25028904, 4.23e9},
-    {"resnext101-32x8d", 88791336, 16.41e9}, {"llama3-8b", 8030261248, 79.07e12},
-    {"llama3-70b", 70553706496, 657.3e12},   {"resnext101-32x4d", 44177704, 8.01e9},
-    {"tinyllama-1.1b", 1100048384, 2.496e12}, {"qwen2.5-0.5b", 494032768, 2.745e12},
+    {"alexnet", 61100840, 0.7142e9},
+    {"vgg11", 132863336, 7.61e9},
+    {"vgg16", 138357544, 15.47e9},
+    {"resnet18", 11689512, 1.81e9},
+    {"resnet34", 21797672, 3.66e9},
+    {"resnet50", 25557032, 4.09e9},
+    {"resnet101", 44549160, 7.80e9},
+    {"resnet152", 60192808, 11.51e9},
+    {"mobilenet-v2", 3504872, 0.3008e9},
+    {"densenet121", 7978856, 2.83e9},
+    {"inception-v3", 27161264, 5.71e9},
+    {"squeezenet1.1", 1235496, 0.349e9},
+    {"vit-b-16", 86567656, 17.56e9},
+    {"deit-tiny", 5717416, 1.26e9},
+    {"bert-base", 109482240, 11.25e9, 128},
+    {"bert-large", 335141888, 39.46e9, 128},
+    {"gpt2", 124439808, 145.82e9},
+    {"gpt3-175b", 174615846912, 367.4e12},
+    {"cosmoflow", 8907556, 34.43e9},
+    {"resnext50-32x4d", 25028904, 4.23e9},
+    {"resnext101-32x8d", 88791336, 16.41e9},
+    {"llama3-8b", 8030261248, 79.07e12},
+    {"llama3-70b", 70553706496, 657.3e12},
+    {"resnext101-32x4d", 44177704, 8.01e9},
+    {"tinyllama-1.1b", 1100048384, 2.496e12},
+    {"qwen2.5-0.5b", 494032768, 2.745e12},
     {"qwen2.5-7b", 7615616512, 32.33e12},
-    {"efficientnet-b4", 19341616, 4.39e9},   {"nnunet-3d", 31192868, 482.80e9},
-    {"insightface-r100", 109055552, 12.089e9 + 0.0439e9},   {"unet3d", 19069955, 266.73e9},
+    {"mixtral-8x7b", 46702792704, 56.62e12},
+    {"deepseek-moe-16b", 16375728128, 12.65e12},
+    {"efficientnet-b4", 19341616, 4.39e9},
+    {"nnunet-3d", 31192868, 482.80e9},
+    {"insightface-r100", 109055552, 12.089e9 + 0.0439e9},
+    {"unet3d", 19069955, 266.73e9},
     {"unet3d-mlperf", 31190243, 477.30e9},
 };
 
@@ -106,7 +127,8 @@ const Published derived[] = {
 // torchvision and the others count convolutions and matrix products only.
 bool multiplies_matrices(const Attributes& attributes) {
   return std::holds_alternative<Convolution>(attributes) || std::holds_alternative<Linear>(attributes) ||
-         std::holds_alternative<MatMul>(attributes) || std::holds_alternative<Attention>(attributes);
+         std::holds_alternative<MatMul>(attributes) || std::holds_alternative<Attention>(attributes) ||
+         std::holds_alternative<GroupedLinear>(attributes);
 }
 
 double matrix_flops(const Graph& graph) {
@@ -202,6 +224,8 @@ TEST(Zoo, TransformersComeBackWhole) {
 TEST(Zoo, LlamaComesBackWhole) {
   EXPECT_EQ(kinds_of("llama3-8b"), (Kinds{.attention = 32, .causal = 32, .rms_norm = 65, .silu = 32}));
   EXPECT_EQ(kinds_of("qwen2.5-0.5b"), (Kinds{.attention = 24, .causal = 24, .rms_norm = 49, .silu = 24}));
+  EXPECT_EQ(kinds_of("mixtral-8x7b"),
+            (Kinds{.attention = 32, .causal = 32, .softmax = 32, .rms_norm = 65, .silu = 32}));
   const Import import = inspect_onnx_bytes(*zoo_model_bytes("llama3-8b"), "llama3-8b", {}).value();
   for (const Operation& operation : import.graph.operations()) {
     if (!std::holds_alternative<Attention>(operation.attributes)) continue;

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "models/zoo/zoo.h"
+
 namespace sibyl {
 namespace {
 
@@ -72,6 +74,17 @@ TEST(Inspection, TextShowsLayersFusionsAndUnsupportedNodes) {
   EXPECT_THAT(text, HasSubstr("1 node cannot be priced"));
   EXPECT_THAT(text, HasSubstr("Loop_7"));
   EXPECT_THAT(text, Not(HasSubstr("Every operation")));
+}
+
+// Two of eight experts: of the 45,097,156,608 parameters of experts a quarter (12.9 B in all by the model's authors).
+TEST(Inspection, CountsTheParametersThatATokenMeets) {
+  const Inspection i = inspect(*inspect_onnx_bytes(*zoo_model_bytes("mixtral-8x7b"), "mixtral", {}), "mixtral",
+                               DType::f32, Backend::cuda);
+  EXPECT_EQ(i.active_parameters, 46'702'792'704 - 45'097'156'608 / 4 * 3);
+  EXPECT_THAT(to_text(i, {}), HasSubstr("12,879,925,248   for a token: 2 of 8 experts"));
+  const Inspection dense = inspect(two_layers(), "m.onnx", DType::f32, Backend::cpu);
+  EXPECT_EQ(dense.active_parameters, dense.parameters);
+  EXPECT_THAT(to_text(dense, {}), Not(HasSubstr("for a token")));
 }
 
 TEST(Inspection, JsonHasTheDocumentedKeys) {
