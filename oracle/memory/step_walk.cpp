@@ -273,11 +273,13 @@ double StepWalk::unit_bytes(std::size_t unit) const {
   return static_cast<double>(stage_.gradients[u.sync].buckets[u.bucket].bytes());
 }
 
-// Together with the next ones, which are on their way.
+// Together with the next ones, which are on their way: among the same ranks, who gather one after the other.
 void StepWalk::enter(std::size_t unit, bool forwards) {
   gather(unit);
-  for (std::size_t n = 1; n <= static_cast<std::size_t>(stage_.units[unit].ahead); ++n)
-    if (forwards || n <= unit) gather(forwards ? unit + n : unit - n);
+  const ParameterUnit& own = stage_.units[unit];
+  int ahead = own.ahead;
+  for (std::size_t u = unit; ahead > 0 && (forwards ? ++u < stage_.units.size() : u-- > 0);)
+    if (stage_.units[u].sync == own.sync) gather(u), --ahead;
 }
 
 void StepWalk::leave(std::size_t unit) {

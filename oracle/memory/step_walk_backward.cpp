@@ -110,8 +110,8 @@ void StepWalk::move_back(const Exchange& exchange) {
   // A gradient that somebody else holds, too, is summed in a copy.
   const bool shared = storages_.is_shared(incoming);
   const bool copied = exchange.backward.motion == Motion::all_reduce && shared;
-  pack(exchange, exchange.backward, exchange.output, exchange.input);
   receive_gradient(exchange.input, incoming, in_place(exchange.backward) && !copied);
+  pack(exchange, exchange.backward, exchange.output, exchange.input);  // until the gradient is put together
 }
 
 // A tensor's first gradient is taken as it is, or is the incoming one; each later one is added.
