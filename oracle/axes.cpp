@@ -28,6 +28,7 @@ constexpr std::array axis_rows = {AxisRow{MeshAxis::tensor, "tensor", &Strategy:
                                   AxisRow{MeshAxis::height, "height", &Strategy::height, true},
                                   AxisRow{MeshAxis::depth, "depth", &Strategy::depth, true},
                                   AxisRow{MeshAxis::context, "context", &Strategy::context},
+                                  AxisRow{MeshAxis::expert, "expert", &Strategy::expert},
                                   AxisRow{MeshAxis::data, "data", &Strategy::data},
                                   AxisRow{MeshAxis::pipeline, "pipeline", &Strategy::pipeline}};
 

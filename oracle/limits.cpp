@@ -70,10 +70,11 @@ void add_extent(const Found& f, MeshAxis axis, const Least& least, std::string n
 
 void batch(const Found& f, Limits& limits) {
   const Strategy& s = f.plan.strategy;
-  if (s.data == 1) return;
+  const int ranks = s.data * s.expert;
+  if (ranks == 1) return;
   const auto samples = static_cast<double>(s.global_batch);
-  limits.push_back({"batch", "data", samples, "samples", static_cast<double>(s.data) * s.accumulation / samples,
-                    "a larger batch; replicas of more devices"});
+  limits.push_back({"batch", s.expert == 1 ? "data" : "data, expert", samples, "samples",
+                    static_cast<double>(ranks) * s.accumulation / samples, "a larger batch; replicas of more devices"});
 }
 
 // No stage without something to train.
@@ -93,7 +94,7 @@ void layers(const Found& f, Limits& limits) {
 void micro_batches(const Found& f, Limits& limits) {
   const Strategy& s = f.plan.strategy;
   if (s.pipeline == 1) return;
-  const auto samples = static_cast<double>(s.global_batch) / s.data;
+  const auto samples = static_cast<double>(s.global_batch) / s.data / s.expert;
   limits.push_back({"number of micro-batches", "pipeline", samples, "samples", f.micro_batches() / samples,
                     "a larger batch; fewer replicas"});
 }
@@ -109,6 +110,13 @@ void weights(const Found& f, Limits& limits) {
     if (f.degree(a.axis) > 1)
       add_extent(f, a.axis, least_extent(f, a.axis, is_weight), a.name, a.unit, "wider layers; another axis beside it",
                  limits);
+}
+
+void experts(const Found& f, Limits& limits) {
+  if (f.degree(MeshAxis::expert) == 1) return;
+  const auto counts = [](const LocalTensor& tensor, std::size_t) { return tensor.kind == TensorKind::parameter; };
+  add_extent(f, MeshAxis::expert, least_extent(f, MeshAxis::expert, counts), "number of experts", "experts",
+             "more experts; another axis beside it", limits);
 }
 
 // Attention is shared by whole heads; grouped queries have fewer of keys and values. Of two axes each has what the
@@ -304,8 +312,8 @@ void memory(const Found& f, Limits& limits) {
 std::vector<Limit> find_limits(const PricedPlan& plan) {
   const Found found{plan};
   Limits limits;
-  for (const auto find : {batch, layers, micro_batches, weights, heads, sequence, tokens, images, memory, repeated_work,
-                          repeated_state, recomputation, idling, communication, update})
+  for (const auto find : {batch, layers, micro_batches, weights, experts, heads, sequence, tokens, images, memory,
+                          repeated_work, repeated_state, recomputation, idling, communication, update})
     find(found, limits);
   return limits;
 }

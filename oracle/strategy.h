@@ -44,7 +44,7 @@ enum class BatchNorm {
 enum class DataSource { memory, storage };
 
 // The axes along which devices share the work of a step. Each has a row in axes.cpp.
-enum class MeshAxis { tensor, filter, channel, depth, height, width, context, data, pipeline };
+enum class MeshAxis { tensor, filter, channel, depth, height, width, context, expert, data, pipeline };
 std::string_view to_string(MeshAxis axis);
 
 // The order of a pipeline's passes (plan/pipeline/schedules.h).
@@ -56,6 +56,7 @@ struct Strategy {
   // depth, height, width: images.
   int tensor = 1, filter = 1, channel = 1, depth = 1, height = 1, width = 1;
   int context = 1;                 // the tokens of a sequence, throughout the model
+  int expert = 1;  // ranks that each have their own samples of a replica's, and among which experts are dealt out
   std::vector<MeshAxis> order = {};  // from the axis along which neighbouring ranks lie to the farthest; others follow as usual
   int pipeline = 1;                // devices among which the model's stages are dealt out
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
@@ -109,7 +110,7 @@ Result<void> parse_schedule(std::string_view text, Strategy& strategy);
 Result<void> parse_parallel(std::string_view text, Strategy& strategy);
 std::string parallel_text(const Strategy& strategy);  // "data=8", "data=2,tensor=4"
 // Every axis, from the one along which neighbouring ranks lie: those of strategy.order, then the others as is usual:
-// tensor, filter, channel, width, height, depth, context, data, pipeline.
+// tensor, filter, channel, width, height, depth, context, expert, data, pipeline.
 std::vector<MeshAxis> rank_order(const Strategy& strategy);
 // "data,tensor" into strategy.order; sequence means tensor, spatial the three of images. An unknown axis, or one named twice, is
 // an Error of code usage.

@@ -93,7 +93,9 @@ void Replica::begin(std::int64_t step, int micro_batch, std::shared_ptr<LaterGra
     for (const LocalTensorId id : inputs_) (*this)[id] = initial(id);
   const auto number = static_cast<std::uint64_t>(step);
   pass_seed_ = mixed(mixed(mixed(seed_) ^ number) ^ static_cast<std::uint64_t>(micro_batch));
-  pass_seed_ = mixed(pass_seed_ ^ static_cast<std::uint64_t>(groups_->coordinate(MeshAxis::data)));
+  const int samples_of =
+      groups_->coordinate(MeshAxis::data) + groups_->size(MeshAxis::data) * groups_->coordinate(MeshAxis::expert);
+  pass_seed_ = mixed(pass_seed_ ^ static_cast<std::uint64_t>(samples_of));
 }
 
 std::vector<at::Tensor> Replica::operands(const Compute& compute) const {

@@ -165,7 +165,7 @@ std::vector<Option> strategy_options() {
        .fallback = "32/device"},
       {.name = "--parallel",
        .value = "AXIS=N",
-       .help = "how the model is split: data=64; tensor, sequence, context, filter, channel, pipeline=N; spatial=HxW",
+       .help = "how the model is split: data=64; tensor, sequence, context, filter, channel, expert, pipeline=N; spatial=HxW",
        .fallback = {}},
       {.name = "--order",
        .value = "AXIS,…",

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -21,6 +22,36 @@
 
 namespace sibyl {
 
+namespace {
+
+// What the numbers of experts of all layers can be divided by; 0 where there are no experts.
+std::int64_t experts_of(const Graph& graph) {
+  std::int64_t common = 0;
+  for (const Operation& operation : graph.operations())
+    if (std::holds_alternative<GroupedLinear>(operation.attributes))
+      common = std::gcd(common, graph[operation.inputs[1]].shape.front());
+  return common;
+}
+
+// Each rank is to have as many.
+Result<void> check_experts(const Graph& graph, int ranks) {
+  if (ranks == 1) return {};
+  const std::int64_t experts = experts_of(graph);
+  if (experts == 0)
+    return fail(ErrorCode::infeasible, "the model has no experts that could be dealt out", "--parallel",
+                "leave expert= out; data= shares samples");
+  if (experts % ranks == 0) return {};
+  std::int64_t below = std::min<std::int64_t>(ranks, experts), above = ranks;
+  while (experts % below != 0) --below;
+  while (above < experts && experts % above != 0) ++above;
+  std::string nearest = fmt::format("expert={}", below);
+  if (above <= experts && above != below) nearest += fmt::format(" or expert={}", above);
+  return fail(ErrorCode::infeasible, fmt::format("{} experts cannot be dealt out evenly to {} ranks", experts, ranks),
+              "--parallel", fmt::format("the nearest that can: {}", nearest));
+}
+
+}  // namespace
+
 Result<void> check_strategy(const Graph& graph, const Strategy& strategy) {
   if (!graph.loss.valid()) return fail("the model has no loss to train", graph.name, "import it with a loss");
   SIBYL_CHECK(check_framework(strategy));
@@ -30,15 +61,16 @@ Result<void> check_strategy(const Graph& graph, const Strategy& strategy) {
     return fail(ErrorCode::infeasible,
                 fmt::format("{} replicas cannot be divided into groups of {}", strategy.data, strategy.zero_ranks),
                 "--zero", fmt::format("share among a number that divides {}", strategy.data));
-  const std::int64_t pieces = static_cast<std::int64_t>(strategy.data) * strategy.accumulation;
+  SIBYL_CHECK(check_experts(graph, strategy.expert));
+  const std::int64_t pieces = static_cast<std::int64_t>(strategy.data) * strategy.accumulation * strategy.expert;
   if (strategy.global_batch % pieces == 0) return {};
   const std::int64_t below = strategy.global_batch / pieces * pieces;
   const std::string nearest = below > 0 ? fmt::format("{} or {}", below, below + pieces) : fmt::format("{}", pieces);
-  return fail(
-      ErrorCode::infeasible,
-      fmt::format("a global batch of {} cannot be divided over {} replicas{}", strategy.global_batch, strategy.data,
-                  strategy.accumulation > 1 ? fmt::format(" of {} micro-batches", strategy.accumulation) : ""),
-      "--batch", fmt::format("the nearest batch that can: {}", nearest));
+  return fail(ErrorCode::infeasible,
+              fmt::format("a global batch of {} cannot be divided over {} replicas{}{}", strategy.global_batch,
+                          strategy.data, strategy.expert > 1 ? fmt::format(" of {} ranks", strategy.expert) : "",
+                          strategy.accumulation > 1 ? fmt::format(" of {} micro-batches", strategy.accumulation) : ""),
+              "--batch", fmt::format("the nearest batch that can: {}", nearest));
 }
 
 namespace {
@@ -51,7 +83,9 @@ void add_updates(Stage& stage, const Strategy& strategy) {
   }
 }
 
-bool shares_samples(const Strategy& s) { return s.data > 1 || s.depth > 1 || s.height > 1 || s.width > 1; }
+bool shares_samples(const Strategy& s) {
+  return s.data > 1 || s.expert > 1 || s.depth > 1 || s.height > 1 || s.width > 1;
+}
 
 }  // namespace
 
@@ -89,8 +123,9 @@ bool synchronises(const Strategy& strategy) {
 
 // What make_program reads of a strategy.
 ProgramKey program_key(const Strategy& s) {
-  return {micro_batch_of(s), s.tensor,     s.filter, s.channel, s.depth, s.height, s.width, s.context, s.sequence, s.precision,
-          has_half_weights(s), s.fused_norms, synchronises(s), synchronises(s) ? s.data : 1};
+  return {micro_batch_of(s), s.tensor,  s.filter,   s.channel,   s.depth,             s.height,      s.width,
+          s.context,         s.expert,  s.sequence, s.precision, has_half_weights(s), s.fused_norms, synchronises(s),
+          synchronises(s) ? s.data : 1};
 }
 
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {

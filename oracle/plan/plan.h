@@ -76,6 +76,7 @@ struct LocalTensor {
   std::vector<PartOf> cuts = {};
   // Of a parameter: axes whose ranks each make a summand of its gradient, beside data.
   std::vector<MeshAxis> summed_over = {};
+  std::optional<std::size_t> samples = {};  // of an input: the dimension along which samples lie
 };
 
 // Runs one operation of the Graph on local operands. `attributes` are the local ones.
@@ -222,7 +223,8 @@ Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCo
 // most work, and strategies have it in common whose program_key() is one.
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy);
 Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, Stage program, const CutCosts& costs = {});
-using ProgramKey = std::tuple<std::int64_t, int, int, int, int, int, int, int, bool, Precision, bool, bool, bool, int>;
+using ProgramKey =
+    std::tuple<std::int64_t, int, int, int, int, int, int, int, int, bool, Precision, bool, bool, bool, int>;
 ProgramKey program_key(const Strategy& strategy);
 
 // The operations that begin the stages after the first, as --stages takes them.

@@ -38,6 +38,7 @@ class Builder {
     const Tensor& tensor = graph_[id];
     stage_.tensors.push_back({id, local_shape(graph_, id, batch_), tensor.dtype, tensor.kind,
                               graph_.requires_gradient(id) && reached_[id.index()]});
+    if (tensor.kind == TensorKind::input) stage_.tensors.back().samples = tensor.batch_axis;
     return known = LocalTensorId{stage_.tensors.size() - 1};
   }
 

@@ -81,11 +81,20 @@ void make_units(Stage& stage, const Strategy& strategy) {
 
 }  // namespace
 
+namespace {
+
+// Ranks with samples of their own hold the same parameters.
+bool among_replicas(const GradientSync& sync) {
+  return std::any_of(sync.axes.begin(), sync.axes.end(),
+                     [](MeshAxis axis) { return axis == MeshAxis::data || axis == MeshAxis::expert; });
+}
+
+}  // namespace
+
 void shard_state(Stage& stage, const Strategy& strategy) {
   if (strategy.zero == 0) return;
   for (GradientSync& sync : stage.gradients) {
-    if (std::find(sync.axes.begin(), sync.axes.end(), MeshAxis::data) == sync.axes.end() || !sync.stages.empty())
-      continue;
+    if (!among_replicas(sync) || !sync.stages.empty()) continue;
     for (const MeshAxis axis : sync.axes) sync.parts *= strategy.degree(axis);
     if (strategy.zero_ranks > 0) {
       const int copies = strategy.data / strategy.zero_ranks;

@@ -23,8 +23,12 @@ std::string heading(const PredictionReport& r, Paint paint) {
   std::string text = paint.bold(fmt::format("{} on {} of {} ({})", r.model, plural(p.devices, "device"), r.cluster,
                                             plural(p.nodes, "node"))) +
                      "\n";
+  const bool shares_samples = p.parallel.find("expert=") != std::string::npos;
   text += fmt::format("{}, batch {} ({} per {}", splitting(p), grouped(p.global_batch),
-                      grouped(p.micro_batch * p.micro_batches), p.stages.empty() ? "device" : "pipeline");
+                      grouped(p.micro_batch * p.micro_batches),
+                      !p.stages.empty() ? "pipeline"
+                      : shares_samples  ? "replica"
+                                        : "device");
   if (p.micro_batches > 1) text += fmt::format(" in {} micro-batches of {}", p.micro_batches, grouped(p.micro_batch));
   text += fmt::format("), {}, {}", p.precision, p.optimizer);
   if (!p.framework.empty()) text += fmt::format(", trained by {}", p.framework);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "aten/memory.h"
@@ -82,6 +83,18 @@ const std::map<std::string, void (*)(zoo::Builder&)>& models() {
        [](zoo::Builder& b) {
          zoo::gpt2(b, {4, 256, 4, 16});
        }},
+      {"experts",  // 2 of 4, one that is shared; the first of 3 layers has none
+       [](zoo::Builder& b) {
+         zoo::LlamaOptions options{3, 64, 4, 2, 96, 16, 50};
+         options.experts = {.count = 4, .chosen = 2, .width = 32, .shared_width = 48, .dense_layers = 1};
+         zoo::llama(b, options);
+       }},
+      {"experts_dropped",  // each expert has slots for half of the tokens, whoever comes
+       [](zoo::Builder& b) {
+         zoo::LlamaOptions options{2, 64, 4, 2, 96, 16, 50};
+         options.experts = {.count = 4, .chosen = 2, .width = 32, .normalized = false};
+         zoo::llama(b, options);
+       }},
       {"llama",
        [](zoo::Builder& b) {
          zoo::llama(b, {2, 64, 4, 2, 128, 16, 50});
@@ -115,6 +128,7 @@ const Graph& graph_of(const std::string& model) {
   models().at(model)(builder);
   ImportOptions options;
   options.batch = batch;
+  options.capacity_factor = model == "experts_dropped" ? 1.0 : 2.0;  // a slot for each of the experts' tokens: 4 / 2
   return graphs[model] = inspect_onnx_bytes(builder.bytes(), model, options)->graph;
 }
 
@@ -296,7 +310,7 @@ TEST_P(Sharded, SendsTheBytesOfItsPlan) {
 // autograd takes a third table for the sum, which is not predicted, on one rank as on several.
 TEST_P(Sharded, TakesTheMemoryPredicted) {
   const std::string& model = GetParam().model;
-  const std::vector<std::string> predictable = {"gpt2", "gpt2_51", "llama", "bert", "bert_words", "apart"};
+  const std::vector<std::string> predictable = {"gpt2", "gpt2_51", "llama", "experts", "experts_dropped", "bert", "bert_words", "apart"};
   if (std::ranges::count(predictable, model) == 0) GTEST_SKIP() << "takes workspace, or a third table";
   const Graph& graph = graph_of(GetParam().model);
   Strategy strategy = strategy_of(GetParam());
@@ -403,6 +417,26 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"cnn", "spatial=2x1,pipeline=2", 2, one_f_one_b},
         Case{"llama", "data=2,tensor=2,pipeline=2", 2, one_f_one_b},
         Case{"llama", "data=2,tensor=2,pipeline=2", 2, one_f_one_b, 1, 3}),
+    name_of);
+
+INSTANTIATE_TEST_SUITE_P(
+    Experts, Sharded,
+    testing::Values(
+        Case{"experts", "expert=2"}, Case{"experts_dropped", "expert=2"}, Case{"experts", "tensor=2"},
+        Case{"experts", "sequence=2"}, Case{"experts", "data=2"}, Case{"experts", "filter=2"},
+        Case{"experts", "channel=2"}, Case{"experts", "pipeline=2", 4, one_f_one_b},
+        Case{"experts", "pipeline=2", 4, zero_bubble}, Case{"experts", "expert=2", 2},
+        Case{"experts", "expert=2", 1, gpipe, 1, 0, Recompute::full}, Case{"experts", "expert=2", 1, gpipe, 1, 1},
+        Case{"experts", "expert=2", 1, gpipe, 1, 2}, Case{"experts", "expert=2", 1, gpipe, 1, 3},
+        clipped({"experts", "expert=2"}), Case{"experts", "expert=4"}, Case{"experts_dropped", "data=2,expert=2"},
+        Case{"experts", "data=2,expert=2"}, Case{"experts", "tensor=2,expert=2"},
+        Case{"experts", "sequence=2,expert=2"}, Case{"experts", "expert=2,pipeline=2", 2, one_f_one_b},
+        Case{"experts", "expert=2,pipeline=2", 2, zero_bubble}, Case{"experts", "data=2,expert=2", 1, gpipe, 1, 1},
+        Case{"experts", "data=2,expert=2", 2, gpipe, 1, 2}, Case{"experts", "data=2,expert=2", 1, gpipe, 1, 3},
+        clipped({"experts", "data=2,expert=2", 1, gpipe, 1, 2}), ordered({"experts", "data=2,expert=2"}, "data,expert"),
+        Case{"experts", "data=2,expert=2,pipeline=2", 2, one_f_one_b},
+        Case{"experts", "data=2,tensor=2,expert=2", 1, gpipe, 1, 3},
+        Case{"experts", "tensor=2,expert=2,pipeline=2", 2, interleaved, 2}),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(Clipped, Sharded,

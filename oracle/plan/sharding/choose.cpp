@@ -40,6 +40,7 @@ class Chooser {
       for (const LocalTensorId out : outputs_of(step)) produced_[out.index()] = true;
     if (policy_.weights == Policy::Weights::image) split_images();
     if (policy_.weights == Policy::Weights::tokens) take_tokens();
+    if (policy_.weights == Policy::Weights::experts) split_samples();
   }
 
   Choices run() {
@@ -62,6 +63,13 @@ class Chooser {
       const Layout layout = Layout::split(tensor.shape.size() - policy_.image_dim);
       if (divides(tensor.shape, layout, ways_)) result_.layouts[i] = layout;
     }
+  }
+
+  // Each rank is given its part of the samples.
+  void split_samples() {
+    for (std::size_t i = 0; i < stage_.tensors.size(); ++i)
+      if (const LocalTensor& tensor = stage_.tensors[i]; tensor.samples)
+        result_.layouts[i] = Layout::split(*tensor.samples);
   }
 
   // Features arrive split along the sequence; ids do where they are looked up, and whole where anything else reads
@@ -151,6 +159,7 @@ class Chooser {
       case Policy::Weights::rows: return {Cut::groups, Cut::rows};
       case Policy::Weights::image:
       case Policy::Weights::tokens: return {Cut::along};
+      case Policy::Weights::experts: return {Cut::experts, Cut::along};
       case Policy::Weights::alternate: break;
     }
     const Layout* arriving = o.split(0);

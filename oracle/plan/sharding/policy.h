@@ -12,7 +12,8 @@ namespace sibyl {
 struct Policy {
   // How multiplications by weights are cut: the first possible of these. alternate: by rows where the operand arrives
   // with its features split, else by columns. image, tokens: whole; what is multiplied is split, and how it comes in.
-  enum class Weights { alternate, columns, rows, image, tokens } weights = Weights::alternate;
+  // experts: each rank takes its samples through layers whose weights all ranks have, and experts are dealt out.
+  enum class Weights { alternate, columns, rows, image, tokens, experts } weights = Weights::alternate;
   // How summands are put together: on every rank, or split over ranks along the features or along the sequence
   // (dimension 1 of [batch, sequence, features]) where that divides.
   enum class Home { whole, features, sequence } home = Home::whole;

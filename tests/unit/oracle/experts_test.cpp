@@ -1,0 +1,246 @@
+// Experts dealt out over ranks: what each rank holds and sends, what it keeps, and what cannot be dealt out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "models/onnx/import.h"
+#include "models/zoo/families.h"
+#include "models/zoo/zoo.h"
+#include "oracle/cost/price.h"
+#include "oracle/predict.h"
+#include "oracle/report/inspection.h"
+#include "tests/support/clusters.h"
+
+namespace sibyl {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::int64_t layers = 4, width = 256, experts = 8, hidden = 352, tokens = 128;  // of mixtral-mini
+
+const Graph& mixtral(std::int64_t batch = 4) {
+  static std::map<std::int64_t, Graph> graphs;
+  if (const auto known = graphs.find(batch); known != graphs.end()) return known->second;
+  ImportOptions options;
+  options.batch = batch;
+  return graphs[batch] = inspect_onnx_bytes(*zoo_model_bytes("mixtral-mini"), "mixtral-mini", options)->graph;
+}
+
+Strategy strategy_of(std::string_view parallel, std::int64_t batch = 4) {
+  Strategy strategy;
+  EXPECT_TRUE(parse_parallel(parallel, strategy).has_value());
+  strategy.global_batch = batch;
+  return strategy;
+}
+
+Plan plan_of(const Strategy& strategy) {
+  const auto plan = make_plan(mixtral(strategy.global_batch), strategy);
+  EXPECT_TRUE(plan.has_value()) << (plan ? "" : to_string(plan.error()));
+  return plan ? *plan : Plan{{}, {}, 1, {Stage{}}, {}};
+}
+
+Plan plan_of(std::string_view parallel) { return plan_of(strategy_of(parallel)); }
+
+const LocalTensor& parameter(const Stage& stage, std::string_view name) {
+  for (const LocalTensor& tensor : stage.tensors)
+    if (tensor.kind == TensorKind::parameter && mixtral()[tensor.origin].name == name) return tensor;
+  ADD_FAILURE() << "no parameter " << name;
+  return stage.tensors.front();
+}
+
+std::vector<const Exchange*> exchanges(const Stage& stage) {
+  std::vector<const Exchange*> result;
+  for (const Step& step : stage.steps)
+    if (const auto* exchange = std::get_if<Exchange>(&step)) result.push_back(exchange);
+  return result;
+}
+
+// 4 samples of 128 tokens, 2 experts a token: 512 x 2 / 8 = 128 slots for each of 8 experts. A rank's own 2 samples
+// fill 64 of each; then it has all 128 of 4 experts. The loss is the mean of the ranks'.
+TEST(ExpertParallel, TokensTravelToTheirExpertsAndBack) {
+  const Plan plan = plan_of("expert=2");
+  const Stage& stage = plan.stages[0];
+  const auto sent = exchanges(stage);
+  ASSERT_EQ(sent.size(), 2 * layers + 1);
+  for (std::size_t i = 0; i < 2 * layers; ++i) {
+    EXPECT_EQ(sent[i]->forward.motion, Motion::all_to_all);
+    EXPECT_EQ(sent[i]->backward.motion, Motion::all_to_all);
+    const bool there = i % 2 == 0;
+    EXPECT_EQ(stage[sent[i]->input].shape, (there ? Shape{8, 64, width} : Shape{4, 128, width}));
+    EXPECT_EQ(stage[sent[i]->output].shape, (there ? Shape{4, 128, width} : Shape{8, 64, width}));
+  }
+  EXPECT_EQ(sent.back()->forward.motion, Motion::all_reduce);
+  EXPECT_EQ(sent.back()->backward.motion, Motion::none);
+  EXPECT_EQ(parameter(stage, "layers.0.mlp.experts.gate_proj.weight").shape, (Shape{4, hidden, width}));
+  EXPECT_EQ(parameter(stage, "layers.0.mlp.gate.weight").shape, (Shape{width, 8}));
+  for (const LocalTensor& tensor : stage.tensors)
+    if (tensor.kind == TensorKind::input) {
+      EXPECT_EQ(tensor.shape, (Shape{2, tokens}));
+    }
+}
+
+TEST(ExpertParallel, OneMoreTensorRankChangesNothing) {
+  EXPECT_EQ(bytes_sent_per_step(plan_of("tensor=1,expert=2"), 0, Algorithm::ring),
+            bytes_sent_per_step(plan_of("expert=2"), 0, Algorithm::ring));
+}
+
+// In each layer four all-to-alls of a rank's slots, of which half stays; a loss of 4 bytes.
+TEST(ExpertParallel, BytesOfATrip) {
+  const BytesSent sent = bytes_by_kind(plan_of("expert=2"), 0, Algorithm::ring);
+  EXPECT_EQ(sent.exchanges, layers * 4 * (8 * 64 * width * 4) / 2 + 4);
+  // Of what is no expert's weight the sum is taken: a ring of two sends each element once there and once back, halved.
+  const std::int64_t others = mixtral().parameter_count() - layers * experts * 3 * hidden * width;
+  EXPECT_EQ(sent.gradients, others * 4);
+}
+
+// Experts' gradients meet those of other replicas alone, everything else those of all ranks.
+TEST(ExpertParallel, GradientsAreSummedWhereTheyBelong) {
+  const Stage stage = plan_of("data=2,expert=2").stages[0];
+  ASSERT_EQ(stage.gradients.size(), 2U);
+  for (const GradientSync& sync : stage.gradients) {
+    const bool all = sync.axes == std::vector{MeshAxis::expert, MeshAxis::data};
+    if (!all) {
+      EXPECT_THAT(sync.axes, ElementsAre(MeshAxis::data));
+    }
+    std::int64_t elements = 0;
+    for (const Bucket& bucket : sync.buckets) elements += bucket.elements;
+    const std::int64_t of_experts = layers * 3 * experts / 2 * hidden * width;
+    EXPECT_EQ(elements, all ? mixtral().parameter_count() - 2 * of_experts : of_experts);
+  }
+  EXPECT_EQ(plan_of("expert=2").stages[0].gradients.size(), 1U) << "experts have nobody to meet";
+}
+
+TEST(ExpertParallel, TensorRanksCutEachExpert) {
+  const Stage stage = plan_of("tensor=2,expert=2").stages[0];
+  EXPECT_EQ(parameter(stage, "layers.0.mlp.experts.gate_proj.weight").shape, (Shape{4, hidden / 2, width}));
+  EXPECT_EQ(parameter(stage, "layers.0.mlp.experts.down_proj.weight").shape, (Shape{4, width, hidden / 2}));
+  EXPECT_EQ(parameter(stage, "layers.0.self_attn.q_proj.weight").shape, (Shape{width, width / 2}));
+  // Alone, tensor ranks have all experts, and two sums a layer.
+  const Stage alone = plan_of("tensor=2").stages[0];
+  EXPECT_EQ(parameter(alone, "layers.0.mlp.experts.gate_proj.weight").shape, (Shape{8, hidden / 2, width}));
+}
+
+// ZeRO shares among all who hold the same: of experts replicas, of the rest expert ranks, too.
+TEST(ExpertParallel, ZeroSharesAmongThoseWhoHoldTheSame) {
+  Strategy strategy = strategy_of("data=2,expert=2");
+  strategy.zero = 1;
+  for (const GradientSync& sync : plan_of(strategy).stages[0].gradients)
+    EXPECT_EQ(sync.parts, sync.axes.size() == 1 ? 2 : 4);
+  strategy = strategy_of("expert=2");
+  strategy.zero = 3;
+  const Stage stage = plan_of(strategy).stages[0];
+  ASSERT_EQ(stage.gradients.size(), 1U);
+  EXPECT_EQ(stage.gradients[0].parts, 2);
+  EXPECT_FALSE(stage.units.empty());
+}
+
+TEST(ExpertParallel, SaysWhatCannotBeDealtOut) {
+  const auto refused = [](const Graph& graph, const Strategy& strategy) {
+    const auto plan = make_plan(graph, strategy);
+    EXPECT_FALSE(plan.has_value());
+    return plan ? Error{} : plan.error();
+  };
+  const Error three = refused(mixtral(), strategy_of("expert=3", 6));
+  EXPECT_EQ(three.code, ErrorCode::infeasible);
+  EXPECT_THAT(three.message, HasSubstr("8 experts cannot be dealt out evenly to 3 ranks"));
+  EXPECT_THAT(three.hint, HasSubstr("expert=2 or expert=4"));
+  EXPECT_THAT(refused(mixtral(), strategy_of("expert=16", 16)).hint, testing::EndsWith("expert=8"));
+  const Error few = refused(mixtral(), strategy_of("data=2,expert=2", 6));
+  EXPECT_THAT(few.message, HasSubstr("6 cannot be divided over 2 replicas of 2 ranks"));
+  EXPECT_THAT(few.hint, HasSubstr("4 or 8"));
+  ImportOptions options;
+  options.batch = 4;
+  const Graph dense = inspect_onnx_bytes(*zoo_model_bytes("llama-mini"), "llama-mini", options)->graph;
+  EXPECT_THAT(refused(dense, strategy_of("expert=2")).message, HasSubstr("no experts"));
+}
+
+TEST(ExpertParallel, ProgramsOfOtherDegreesAreOthers) {
+  EXPECT_NE(program_key(strategy_of("expert=2")), program_key(strategy_of("expert=4")));
+  EXPECT_EQ(program_key(strategy_of("expert=2")), program_key(strategy_of("data=2,expert=2", 8)));
+}
+
+// Each trip costs what the network says of an all-to-all of the slots between ranks on nodes of their own.
+TEST(ExpertParallel, TripsArePricedAsAllToAlls) {
+  const Plan plan = plan_of("expert=2");
+  const Cluster cluster = test::cluster(2, 1);
+  const PricedStage priced = price(plan, plan.stages[0], cluster);
+  const Seconds each =
+      cluster.network.collective(Collective::all_to_all, Bytes{8.0 * 64 * width * 4}, {1, 2, 1}).time.time;
+  int trips = 0;
+  for (std::size_t i = 0; i < plan.stages[0].steps.size(); ++i) {
+    const auto* exchange = std::get_if<Exchange>(&plan.stages[0].steps[i]);
+    if (!exchange || exchange->forward.motion != Motion::all_to_all) continue;
+    EXPECT_EQ(priced.exchanges[i].forward->time.time, each);
+    EXPECT_EQ(priced.exchanges[i].backward->time.time, each);
+    ++trips;
+  }
+  EXPECT_EQ(trips, 2 * layers);
+  EXPECT_GT(each.value(), 0);
+}
+
+TEST(ExpertParallel, IsLimitedByTheNumberOfExperts) {
+  const auto prediction = predict(mixtral(), strategy_of("expert=4"), test::cluster(4, 1));
+  ASSERT_TRUE(prediction.has_value()) << to_string(prediction.error());
+  const auto found = std::ranges::find(prediction->limits, "number of experts", &Limit::name);
+  ASSERT_NE(found, prediction->limits.end());
+  EXPECT_EQ(found->value, 8);
+  EXPECT_DOUBLE_EQ(found->share, 0.5);
+}
+
+// T = 2 x 6 tokens of width 8, 3 of 4 experts each, F = 5; a group of 6 tokens has ceil(6 * 3 / 4 * 1.5) = 7, at most 6
+// slots an expert: R = 4 * 2 * 6 = 48 rows of slots.
+constexpr double rows = 48, f32 = 4, i64 = 8;
+
+Inspection small_mixture(double factor) {
+  zoo::Builder b("mixture");
+  const zoo::Value input = b.input("x", {zoo::batch_extent, 6, 8}), before = b.parameter("before", {8, 8});
+  const zoo::Value x = b.apply("MatMul", {}, {input, before}, input.shape);
+  const zoo::Value gate = b.parameter("gate", {8, 4});
+  const zoo::Value scores = b.apply("MatMul", {}, {x, gate}, {zoo::batch_extent, 6, 4});
+  const zoo::Value flat = b.apply("Reshape", {}, {scores, b.ints({-1, 4})}, {zoo::batch_extent, 4});
+  const zoo::Value first = b.parameter("fc1", {4, 5, 8}), none, second = b.parameter("fc2", {4, 8, 5});
+  const zoo::Value third = b.parameter("fc3", {4, 5, 8});
+  b.output(b.apply("com.microsoft:MoE", "moe", {x, flat, first, none, second, none, third}, x.shape,
+                   {{"k", std::int64_t{3}},
+                    {"activation_type", std::string("silu")},
+                    {"normalize_routing_weights", std::int64_t{1}}}));
+  ImportOptions options;
+  options.batch = 2;
+  options.capacity_factor = factor;
+  options.loss = LossKind::mean_squared_error;
+  return inspect(*inspect_onnx_bytes(b.bytes(), "mixture", options), "mixture", DType::f32, Backend::cuda);
+}
+
+double kept_by(const Inspection& of, std::string_view kind) {
+  return std::accumulate(
+      of.operations.begin(), of.operations.end(), 0.0,
+      [&](double sum, const InspectedOperation& row) { return sum + (row.kind == kind ? row.kept.value() : 0); });
+}
+
+TEST(ExpertMemory, OfALayerByHand) {
+  const Inspection of = small_mixture(1.5);
+  EXPECT_EQ(kept_by(of, "linear"), 2 * 12 * 8 * f32);  // the operands of the router and of the layer before
+  EXPECT_EQ(kept_by(of, "softmax"), 12 * 4 * f32);     // its result
+  // What was chosen: for backward of the choice its numbers, of the division its numerators.
+  EXPECT_EQ(kept_by(of, "top_k"), 12 * 3 * i64 + 12 * 3 * f32);
+  EXPECT_EQ(kept_by(of, "reduce"), 12 * f32);  // the division's denominators
+  // The slots, which two layers read; of each slot its token; of each choice its place, for the way back.
+  EXPECT_EQ(kept_by(of, "dispatch"), rows * 8 * f32 + rows * i64 + 12 * 3 * i64);
+  // Of the first and third layer what the gate reads; of the last what is combined.
+  EXPECT_EQ(kept_by(of, "grouped_linear"), 2 * rows * 5 * f32 + rows * 8 * f32);
+  EXPECT_EQ(kept_by(of, "unary"), rows * 5 * f32);  // silu's result, for the product
+  // The product, for the last layer; the weights, to combine with.
+  EXPECT_EQ(kept_by(of, "binary"), rows * 5 * f32 + 12 * 3 * f32);
+}
+
+// Whoever comes, memory follows the slots.
+TEST(ExpertMemory, FollowsTheCapacityFactor) {
+  const double even = kept_by(small_mixture(1.0), "grouped_linear"),
+               most = kept_by(small_mixture(1.5), "grouped_linear");
+  EXPECT_DOUBLE_EQ(even / most, 5.0 / 6.0);  // ceil(4.5) and 6 slots
+}
+
+}  // namespace
+}  // namespace sibyl
