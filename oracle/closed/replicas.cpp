@@ -11,7 +11,8 @@ std::vector<MeshAxis> Replicas::axes(const std::vector<MeshAxis>& summed_over) c
 }
 
 int Replicas::parts(const std::vector<MeshAxis>& axes) const {
-  if (strategy_.zero == 0 || std::find(axes.begin(), axes.end(), MeshAxis::data) == axes.end()) return 1;
+  const auto replicates = [](MeshAxis axis) { return axis == MeshAxis::data || axis == MeshAxis::expert; };
+  if (strategy_.zero == 0 || std::none_of(axes.begin(), axes.end(), replicates)) return 1;
   int parts = 1;
   for (const MeshAxis axis : axes) parts *= strategy_.degree(axis);
   return parts;

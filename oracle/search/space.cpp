@@ -120,6 +120,8 @@ Result<void> parse_axes(std::string_view text, SearchSpace& space) {
     } else if (name == "tensor" || name == "sequence") {
       allow(MeshAxis::tensor);
       space.sequence = space.sequence || name == "sequence";
+    } else if (name == "context") {
+      allow(MeshAxis::context);
     } else if (name == "pipeline") {
       allow(MeshAxis::pipeline);
     } else if (name == "filter") {
@@ -131,7 +133,7 @@ Result<void> parse_axes(std::string_view text, SearchSpace& space) {
       allow(MeshAxis::width);
     } else {
       return fail(ErrorCode::usage, fmt::format("'{}' is not an axis to search", name), "--axes",
-                  "of data, tensor, sequence, filter, channel, spatial and pipeline, with commas between");
+                  "of data, tensor, sequence, context, filter, channel, spatial and pipeline, with commas between");
     }
     if (comma == std::string_view::npos) return {};
     text.remove_prefix(comma + 1);

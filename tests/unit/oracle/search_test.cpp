@@ -75,6 +75,8 @@ TEST(SearchSpace, AxesAreReadByName) {
   EXPECT_TRUE(s.data);
   EXPECT_FALSE(s.sequence);
   EXPECT_THAT(s.axes, testing::ElementsAre(MeshAxis::height, MeshAxis::width));
+  ASSERT_TRUE(parse_axes("context", s));
+  EXPECT_THAT(s.axes, testing::ElementsAre(MeshAxis::context));
   ASSERT_TRUE(parse_axes("sequence,tensor", s));
   EXPECT_FALSE(s.data);
   EXPECT_TRUE(s.sequence);
