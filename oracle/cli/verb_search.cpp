@@ -107,7 +107,7 @@ Verb search_verb() {
                  "three device counts, and the ways to split images and filters"}};
   c.options = concatenated({{cluster_option(),
                              {.name = "--devices", .value = "LIST", .help = "1,2,8 or 1..64 (doubling) or 4..16:4 (in steps); the whole cluster unless given"},
-                             {.name = "--axes", .value = "AXIS,…", .help = "what may be split: data, tensor, sequence, context, filter, channel, spatial, pipeline; data, tensor, sequence and pipeline unless given"},
+                             {.name = "--axes", .value = "AXIS,…", .help = "what may be split: data, tensor, sequence, context, expert, filter, channel, spatial, pipeline; data, tensor, sequence and pipeline unless given"},
                              {.name = "--micro-batch-sizes", .value = "N,…", .help = "samples that a replica may take at once; 1, 2, 4 … 1024 and all of them unless given"},
                              {.name = "--memory", .value = "SIZE", .help = "of a device that may be used; all it has unless given"},
                              {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"},

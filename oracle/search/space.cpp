@@ -28,15 +28,16 @@ void each_mesh(const SearchSpace& space, Strategy& strategy, std::size_t next, i
 }
 
 void each_micro_batch(const SearchSpace& space, Strategy strategy, const Visit& visit) {
-  if (strategy.global_batch % strategy.data != 0) return;
-  const std::int64_t replica = strategy.global_batch / strategy.data;
+  const std::int64_t ranks = std::int64_t{strategy.data} * strategy.expert;  // with samples of their own
+  if (strategy.global_batch % ranks != 0) return;
+  const std::int64_t own = strategy.global_batch / ranks;
   std::vector<std::int64_t> sizes = space.micro_batches;
-  sizes.push_back(replica);
+  sizes.push_back(own);
   std::ranges::sort(sizes, std::greater{});
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   for (const std::int64_t size : sizes) {
-    if (size > replica || replica % size != 0) continue;
-    strategy.accumulation = replica / size;
+    if (size > own || own % size != 0) continue;
+    strategy.accumulation = own / size;
     visit(strategy);
   }
 }
@@ -62,7 +63,7 @@ void each_state(const SearchSpace& space, Strategy strategy, const Visit& visit)
   for (const Recompute recompute : space.recompute) {
     strategy.recompute = recompute;
     for (const int zero : space.zero) {
-      if (zero > 0 && strategy.data == 1) continue;
+      if (zero > 0 && strategy.data == 1 && strategy.expert == 1) continue;
       if (zero > 1 && strategy.pipeline > 1 && strategy.schedule == PipelineSchedule::zero_bubble) continue;
       strategy.zero = zero;
       visit(strategy);
@@ -122,6 +123,8 @@ Result<void> parse_axes(std::string_view text, SearchSpace& space) {
       space.sequence = space.sequence || name == "sequence";
     } else if (name == "context") {
       allow(MeshAxis::context);
+    } else if (name == "expert") {
+      allow(MeshAxis::expert);
     } else if (name == "pipeline") {
       allow(MeshAxis::pipeline);
     } else if (name == "filter") {
@@ -133,7 +136,7 @@ Result<void> parse_axes(std::string_view text, SearchSpace& space) {
       allow(MeshAxis::width);
     } else {
       return fail(ErrorCode::usage, fmt::format("'{}' is not an axis to search", name), "--axes",
-                  "of data, tensor, sequence, context, filter, channel, spatial and pipeline, with commas between");
+                  "of data, tensor, sequence, context, expert, filter, channel, spatial and pipeline, with commas between");
     }
     if (comma == std::string_view::npos) return {};
     text.remove_prefix(comma + 1);

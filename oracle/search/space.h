@@ -23,7 +23,7 @@ struct SearchSpace {
   std::vector<MeshAxis> axes = {MeshAxis::tensor, MeshAxis::pipeline};
   bool data = true;
   bool sequence = true;  // tensor with the sequence split, beside tensor without
-  std::vector<std::int64_t> micro_batches = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};  // samples
+  std::vector<std::int64_t> micro_batches = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};  // samples of a rank
   std::vector<int> zero = {0, 1, 2, 3};  // 2 and 3 without a pipeline alone
   std::vector<Recompute> recompute = {Recompute::none, Recompute::selective, Recompute::full};
   std::vector<PipelineSchedule> schedules = {PipelineSchedule::one_forward_one_backward, PipelineSchedule::interleaved,

@@ -69,14 +69,25 @@ TEST(SearchSpace, SharesStateOnlyAmongReplicasAndInterleavesOnlyWholeRounds) {
   }
 }
 
+// Four devices, eight samples: an expert axis of two leaves two replicas, whose ranks have two samples each.
+TEST(SearchSpace, RanksWithExpertsHaveSamplesOfTheirOwn) {
+  SearchSpace s = space(4, 8);
+  ASSERT_TRUE(parse_axes("data,expert", s));
+  s.zero = {1}, s.recompute = {Recompute::none}, s.micro_batches = {1};
+  EXPECT_THAT(words(s), testing::UnorderedElementsAre(
+                            "--parallel data=4 --zero 1", "--parallel data=4 --micro-batches 2 --zero 1",
+                            "--parallel data=2,expert=2 --zero 1", "--parallel data=2,expert=2 --micro-batches 2 --zero 1",
+                            "--parallel data=1,expert=4 --zero 1", "--parallel data=1,expert=4 --micro-batches 2 --zero 1"));
+}
+
 TEST(SearchSpace, AxesAreReadByName) {
   SearchSpace s = space(4, 4);
   ASSERT_TRUE(parse_axes("data,spatial", s));
   EXPECT_TRUE(s.data);
   EXPECT_FALSE(s.sequence);
   EXPECT_THAT(s.axes, testing::ElementsAre(MeshAxis::height, MeshAxis::width));
-  ASSERT_TRUE(parse_axes("context", s));
-  EXPECT_THAT(s.axes, testing::ElementsAre(MeshAxis::context));
+  ASSERT_TRUE(parse_axes("context,expert", s));
+  EXPECT_THAT(s.axes, testing::ElementsAre(MeshAxis::context, MeshAxis::expert));
   ASSERT_TRUE(parse_axes("sequence,tensor", s));
   EXPECT_FALSE(s.data);
   EXPECT_TRUE(s.sequence);
