@@ -110,13 +110,15 @@ RC_GTEST_PROP(ProgramForm, AnswersDoNotDependOnWhatWasAskedBefore, ()) {
 
 // Leaving most strategies to the formula loses no optimum.
 RC_GTEST_PROP(ClosedSearch, FindsTheBestOfAll, ()) {
+  if (test::any(0, 3) != 0) return;  // a search takes as long as a hundred other cases
   const Graph graph = any_model();
   const Cluster cluster = any_cluster();
   SearchSpace space;
   space.devices = {4};
   space.fixed.global_batch = test::one_of(12, 24);
   space.micro_batches = {1, 4};
-  space.zero = {0, 1, 3};
+  space.zero = {0, 3};
+  space.recompute = {Recompute::none, Recompute::full};
   space.fixed.precision = test::one_of(Precision::fp32, Precision::bf16);
   space.fixed.optimizer = OptimizerKind::adamw;
   space.chunks = {2};
