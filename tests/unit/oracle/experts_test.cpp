@@ -126,11 +126,12 @@ TEST(ExpertParallel, TensorRanksCutEachExpert) {
 TEST(ExpertParallel, ZeroSharesAmongThoseWhoHoldTheSame) {
   Strategy strategy = strategy_of("data=2,expert=2");
   strategy.zero = 1;
-  for (const GradientSync& sync : plan_of(strategy).stages[0].gradients)
-    EXPECT_EQ(sync.parts, sync.axes.size() == 1 ? 2 : 4);
+  Stage stage = plan_of(strategy).stages[0];
+  ASSERT_EQ(stage.gradients.size(), 2U);
+  for (const GradientSync& sync : stage.gradients) EXPECT_EQ(sync.parts, sync.axes.size() == 1 ? 2 : 4);
   strategy = strategy_of("expert=2");
   strategy.zero = 3;
-  const Stage stage = plan_of(strategy).stages[0];
+  stage = plan_of(strategy).stages[0];
   ASSERT_EQ(stage.gradients.size(), 1U);
   EXPECT_EQ(stage.gradients[0].parts, 2);
   EXPECT_FALSE(stage.units.empty());
