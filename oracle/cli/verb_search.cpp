@@ -111,7 +111,7 @@ Verb search_verb() {
                              {.name = "--micro-batch-sizes", .value = "N,…", .help = "samples that a replica may take at once; 1, 2, 4 … 1024 and all of them unless given"},
                              {.name = "--memory", .value = "SIZE", .help = "of a device that may be used; all it has unless given"},
                              {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"},
-                             {.name = "--exhaustive", .help = "simulate every strategy, not only those that a formula finds fast or small: the same answer, ten times later"}},
+                             {.name = "--exhaustive", .help = "simulate every strategy, not only those that a formula finds fast or small: the same answer, later"}},
                             fixed_options(),
                             {data_option(), framework_option()},
                             model_options(),
