@@ -21,6 +21,7 @@ struct OverlapSample {
   double communication_slowdown = 1.0;
   double spread = 0.0;
   Algorithm algorithm = Algorithm::automatic;  // whose all-reduce ran: gloo's, else the calibration's own library's
+  Seconds message = {};                        // what it took alone; 0: not known
 };
 
 struct IoSample {

@@ -19,9 +19,10 @@ Result<Cluster> build(std::string name, const TopologySpec& spec, Algorithm algo
   Network network(std::move(*topology), std::move(calibration.point_to_point), std::move(calibration.collectives),
                   algorithm);
   Composition composition = composition_of(calibration.steps);
+  std::vector<OverlapSample> by_message = overlap_by_message(calibration);
   return Cluster{std::move(name),        spec.nodes, spec.devices_per_node, kernel_table(std::move(calibration)),
                  std::move(network),     overlap,    overlap_with_gloo,     step_overhead,
-                 std::move(composition), storage};
+                 std::move(composition), storage,    std::move(by_message)};
 }
 
 Result<Calibration> named_calibration(const ClusterFile& file, const std::filesystem::path& folder) {
@@ -46,8 +47,10 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
     calibration.point_to_point = std::move(other.point_to_point);
     calibration.collectives = std::move(other.collectives);
   }
-  return build(described.name, topology, described.algorithm, std::move(calibration), overlap, with_gloo, overhead,
-               storage, file);
+  SIBYL_TRY(Cluster cluster, build(described.name, topology, described.algorithm, std::move(calibration), overlap, with_gloo,
+                                   overhead, storage, file));
+  if (described.overlap) cluster.overlap_by_message.clear();
+  return cluster;
 }
 
 }  // namespace

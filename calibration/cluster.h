@@ -27,6 +27,7 @@ struct Cluster {
   Seconds step_overhead_per_operation;
   Composition composition;
   BytesPerSecond storage_read{};  // of one node, all its ranks together; 0 where it is not known
+  std::vector<OverlapSample> overlap_by_message = {};  // what `overlap` is for messages of other lengths, the shortest first
 
   [[nodiscard]] int devices() const { return nodes * devices_per_node; }
 };

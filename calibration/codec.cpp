@@ -84,6 +84,7 @@ Line overlap_line(const OverlapSample& s) {
             {"communication_slowdown", s.communication_slowdown},
             {"spread", s.spread}};
   if (s.algorithm != Algorithm::automatic) line["algorithm"] = to_string(s.algorithm);
+  if (s.message.value() > 0) line["message_s"] = s.message.value();
   return line;
 }
 
@@ -233,11 +234,12 @@ Calibration calibration(const JsonValue& root) {
   root.each("point_to_point", [&](const JsonValue& v) { c.point_to_point.push_back(point_to_point(v)); });
   root.each("collectives", [&](const JsonValue& v) { c.collectives.push_back(collective(v, sources)); });
   root.each("overlap", [&](const JsonValue& v) {
-    v.only({"compute_slowdown", "communication_slowdown", "spread", "algorithm"});
+    v.only({"compute_slowdown", "communication_slowdown", "spread", "algorithm", "message_s"});
     c.overlap.push_back(
         {v.number("compute_slowdown", Sign::positive), v.number("communication_slowdown", Sign::positive),
          v.number_or("spread", Sign::not_negative, 0),
-         unwrap(parse_algorithm(v.text_or("algorithm", "automatic")), v, "algorithm", Algorithm::automatic)});
+         unwrap(parse_algorithm(v.text_or("algorithm", "automatic")), v, "algorithm", Algorithm::automatic),
+         Seconds{v.number_or("message_s", Sign::not_negative, 0)}});
   });
   root.each("io", [&](const JsonValue& v) {
     v.only({"write", "bytes", "time_s"});

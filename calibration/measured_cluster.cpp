@@ -73,6 +73,15 @@ OverlapSample typical_overlap(const Calibration& c, Algorithm library) {
   return {median(compute), median(communication), spread, library};
 }
 
+std::vector<OverlapSample> overlap_by_message(const Calibration& c) {
+  std::vector<OverlapSample> samples;
+  std::ranges::copy_if(c.overlap, std::back_inserter(samples), [](const OverlapSample& s) {
+    return s.algorithm == Algorithm::automatic && s.message.value() > 0;
+  });
+  std::ranges::sort(samples, {}, &OverlapSample::message);
+  return samples;
+}
+
 BytesPerSecond reading_rate(const Calibration& c) {
   const IoSample* largest = nullptr;
   for (const IoSample& s : c.io)

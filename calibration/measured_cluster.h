@@ -13,6 +13,9 @@ TopologySpec measured_topology(const Calibration& calibration);
 // none = no slow-down.
 OverlapSample typical_overlap(const Calibration& calibration, Algorithm library = Algorithm::automatic);
 
+// Those whose messages' length is known, beside its own library's all-reduce, the shortest first.
+std::vector<OverlapSample> overlap_by_message(const Calibration& calibration);
+
 // Of storage, reading its largest sample; 0 where none was taken.
 BytesPerSecond reading_rate(const Calibration& calibration);
 

@@ -69,15 +69,21 @@ Result<void> measure_overlap(const Ranks& ranks, Session& session) {
   for (std::size_t i = 0; i < everyone.size(); ++i) everyone[i] = static_cast<int>(i);
   Communicator beside = world.subgroup(everyone);
 
-  std::vector<float> bucket(25 * 1024 * 1024 / sizeof(float), 1.0F);  // as DDP's
-  const auto communicate = [&] {
-    beside.all_reduce(bucket, Algorithm::automatic);
-    std::fill(bucket.begin(), bucket.end(), 1.0F);  // sums of sums would overflow
-  };
-  const OverlapMeasurement measured = probe_overlap(world, typical_work(), communicate);
-  if (ranks.first())
-    session.calibration().overlap.push_back(
-        {measured.compute_slowdown, measured.communication_slowdown, measured.spread});
+  const std::function<void()> work = typical_work();
+  for (const std::size_t mebibytes : {25, 1, 128}) {  // DDP's buckets first; short ones; the gradient of a large layer
+    std::vector<float> bucket(mebibytes * 1024 * 1024 / sizeof(float), 1.0F);
+    const auto communicate = [&] {
+      beside.all_reduce(bucket, Algorithm::automatic);
+      std::fill(bucket.begin(), bucket.end(), 1.0F);  // sums of sums would overflow
+    };
+    const OverlapMeasurement m = probe_overlap(world, work, communicate);
+    if (ranks.first())
+      session.calibration().overlap.push_back(
+          {m.compute_slowdown, m.communication_slowdown, m.spread, Algorithm::automatic, m.communication_alone});
+    // Where the wire sets the pace, longer messages are slowed alike, and would take minutes.
+    constexpr Seconds slow_wire{0.1};
+    if (ranks.greatest(m.communication_alone > slow_wire ? 1 : 0) == 1) break;
+  }
   return session.save();
 }
 

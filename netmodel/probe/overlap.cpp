@@ -24,43 +24,54 @@ std::vector<double> repeated(const std::function<void()>& once, const Done& done
   return times;
 }
 
-}  // namespace
+void append(std::vector<double>& to, const std::vector<double>& more) { to.insert(to.end(), more.begin(), more.end()); }
 
-OverlapMeasurement probe_overlap(Communicator& world, const std::function<void()>& compute,
-                                 const std::function<void()>& communicate, Seconds budget) {
-  const double share = budget.value() / 3;
-  compute();
-  world.barrier();
-  const double begin = probe::now();
-  const probe::Timing alone = probe::summary(repeated(compute, [&] { return probe::now() - begin > share; }));
-  const probe::Timing quiet = probe::timed(world, communicate, share);
-
-  // All ranks must communicate equally often, so the count is fixed beforehand, and compute goes on until that is done.
-  const int messages = std::clamp(static_cast<int>(share / std::max(quiet.seconds, 1e-6)), 3, 10'000);
+// Times of `compute` beside so many messages, of which one takes what is added to `talking`.
+std::vector<double> beside(Communicator& world, const std::function<void()>& compute, const std::function<void()>& communicate,
+                           int messages, std::vector<double>& talking) {
   std::atomic<bool> finished{false};
-  double talking = 0.0;
   world.barrier();
   std::thread communication([&] {
     comm::run_promptly();  // as the trainer's
     const double start = probe::now();
     for (int i = 0; i < messages; ++i) communicate();
-    talking = (probe::now() - start) / messages;
+    talking.push_back((probe::now() - start) / messages);
     finished = true;
   });
   std::vector<double> times = repeated(compute, [&] { return finished.load(); });
   communication.join();
-  // The last computation may have outlived the communication.
-  if (times.size() > 3) times.pop_back();
-  const probe::Timing together = probe::summary(times);
+  if (times.size() > 3) times.pop_back();  // it may have outlived the communication
+  return times;
+}
 
+// Each of the three in turn: a machine's speed changes from second to second.
+constexpr int rounds = 3;
+
+}  // namespace
+
+OverlapMeasurement probe_overlap(Communicator& world, const std::function<void()>& compute,
+                                 const std::function<void()>& communicate, Seconds budget) {
+  const double share = budget.value() / (3 * rounds);
+  for (int i = 0; i < 3; ++i) compute(), communicate();  // the first ones are slower
+  std::vector<double> alone, quiet, together, talking;
+  for (int round = 0; round < rounds; ++round) {
+    world.barrier();
+    const double begin = probe::now();
+    append(alone, repeated(compute, [&] { return probe::now() - begin > share; }));
+    quiet.push_back(probe::timed(world, communicate, share).seconds);
+    // All ranks must communicate equally often, so the count is fixed beforehand, and compute goes on until that is done.
+    const int messages = std::clamp(static_cast<int>(share / std::max(quiet.front(), 1e-6)), 3, 10'000);
+    append(together, beside(world, compute, communicate, messages, talking));
+  }
   OverlapMeasurement result;
-  result.compute_alone = Seconds{probe::slowest(world, alone.seconds)};
-  result.communication_alone = Seconds{quiet.seconds};
+  result.compute_alone = Seconds{probe::slowest(world, probe::summary(alone).seconds)};
+  result.communication_alone = Seconds{probe::summary(quiet).seconds};
   // The mean, for computations that a message interrupts and those that it does not belong to the same step.
-  const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+  const double mean = std::accumulate(together.begin(), together.end(), 0.0) / static_cast<double>(together.size());
   result.compute_slowdown = std::max(1.0, probe::slowest(world, mean) / result.compute_alone.value());
-  result.communication_slowdown = std::max(1.0, probe::slowest(world, talking) / quiet.seconds);
-  result.spread = probe::slowest(world, std::hypot(together.spread, alone.spread));
+  result.communication_slowdown =
+      std::max(1.0, probe::slowest(world, probe::summary(talking).seconds) / result.communication_alone.value());
+  result.spread = probe::slowest(world, std::hypot(probe::summary(together).spread, probe::summary(alone).spread));
   return result;
 }
 

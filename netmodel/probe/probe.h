@@ -56,6 +56,6 @@ struct OverlapMeasurement {
 // `compute` runs on the calling thread, `communicate` (one collective that all ranks take part in, over a
 // communicator of its own) on another. Needs MPI_THREAD_MULTIPLE.
 OverlapMeasurement probe_overlap(Communicator& world, const std::function<void()>& compute,
-                                 const std::function<void()>& communicate, Seconds budget = Seconds{5.0});
+                                 const std::function<void()>& communicate, Seconds budget = Seconds{9.0});
 
 }  // namespace sibyl

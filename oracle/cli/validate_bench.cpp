@@ -188,6 +188,7 @@ Result<Cluster> Bench::cluster() const {
   SIBYL_TRY(Cluster devices, load_cluster(*emulated_));
   if (!varies_) devices.composition.spread = 0;
   devices.overlap = {};
+  devices.overlap_by_message.clear();
   return on_network(std::move(devices), wire);
 }
 

@@ -1,5 +1,7 @@
 #include "oracle/cost/framework.h"
 
+#include <algorithm>
+
 namespace sibyl {
 
 Algorithm exchange_algorithm(const Strategy& strategy, const Cluster& cluster) {
@@ -10,7 +12,16 @@ Algorithm exchange_algorithm(const Strategy& strategy, const Cluster& cluster) {
 Slowdown slowdown_of(const Strategy& strategy, const Cluster& cluster) {
   const bool gloo = exchange_algorithm(strategy, cluster) == Algorithm::gloo;
   const OverlapSample& beside = gloo ? cluster.overlap_with_gloo : cluster.overlap;
-  return {beside.compute_slowdown, beside.communication_slowdown};
+  Slowdown slowdown{beside.compute_slowdown, beside.communication_slowdown};
+  if (gloo) return slowdown;
+  // Of many, some that cover all lengths.
+  const std::vector<OverlapSample>& all = cluster.overlap_by_message;
+  slowdown.count = std::min(all.size(), Slowdown::most_measured);
+  for (std::size_t i = 0; i < slowdown.count; ++i) {
+    const OverlapSample& s = all[slowdown.count == 1 ? 0 : i * (all.size() - 1) / (slowdown.count - 1)];
+    slowdown.measured[i] = {s.message, s.compute_slowdown, s.communication_slowdown};
+  }
+  return slowdown;
 }
 
 }  // namespace sibyl

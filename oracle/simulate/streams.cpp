@@ -1,6 +1,7 @@
 #include "oracle/simulate/streams.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace sibyl {
@@ -10,7 +11,7 @@ constexpr double never = std::numeric_limits<double>::infinity();
 
 class Streams {
  public:
-  Streams(std::span<const Task> tasks, std::span<const Message> messages, Slowdown slowdown)
+  Streams(std::span<const Task> tasks, std::span<const Message> messages, const Slowdown& slowdown)
       : tasks_(tasks), messages_(messages), slowdown_(slowdown) {
     result_.tasks.resize(tasks.size());
     result_.messages.resize(messages.size());
@@ -38,6 +39,7 @@ class Streams {
     if (!message_runs_ && message_ < messages_.size() && messages_[message_].after + 1 <= task_) {
       message_runs_ = true;
       message_left_ = messages_[message_].duration.value();
+      beside_ = slowdown_.beside(messages_[message_].duration);
       result_.messages[message_].start = Seconds{now_};
     }
   }
@@ -47,8 +49,8 @@ class Streams {
   // To the next event: a task or a message ends, or the host issues the task the device waits for.
   void advance() {
     const bool both = task_runs_ && message_runs_;
-    const double task_rate = both ? 1.0 / slowdown_.compute : 1.0;
-    const double message_rate = both ? 1.0 / slowdown_.communication : 1.0;
+    const double task_rate = both ? 1.0 / beside_.compute : 1.0;
+    const double message_rate = both ? 1.0 / beside_.communication : 1.0;
     const bool waits = !task_runs_ && task_ < tasks_.size();
     const double to_task = task_runs_ ? task_left_ / task_rate : never;
     const double to_message = message_runs_ ? message_left_ / message_rate : never;
@@ -85,7 +87,8 @@ class Streams {
 
   std::span<const Task> tasks_;
   std::span<const Message> messages_;
-  Slowdown slowdown_;
+  const Slowdown& slowdown_;
+  Slowdown::Measured beside_;  // the message that is under way
   StreamsResult result_;
   double now_ = 0, issue_end_ = 0, task_left_ = 0, message_left_ = 0;
   std::size_t task_ = 0, message_ = 0;
@@ -94,14 +97,25 @@ class Streams {
 
 }  // namespace
 
-StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, Slowdown slowdown) {
+Slowdown::Measured Slowdown::beside(Seconds message) const {
+  if (count == 0) return {message, compute, communication};
+  const auto end = measured.begin() + static_cast<std::ptrdiff_t>(count);
+  const auto above = std::find_if(measured.begin(), end, [&](const Measured& m) { return m.message >= message; });
+  if (above == measured.begin()) return measured.front();
+  if (above == end) return *(end - 1);
+  const Measured &a = *(above - 1), &b = *above;
+  const double share = std::log(message / a.message) / std::log(b.message / a.message);
+  return {message, a.compute + share * (b.compute - a.compute), a.communication + share * (b.communication - a.communication)};
+}
+
+StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, const Slowdown& slowdown) {
   return Streams(tasks, messages, slowdown).run();
 }
 
 // Between messages compute advances at full speed. During message k it advances at 1/s_c while it lasts, and the message at
 // 1/s_m; what is left of the message once compute has ended runs at full speed.
 StreamEnds closed_streams(Seconds compute, std::span<const Seconds> ready, std::span<const Seconds> durations,
-                          Slowdown slowdown) {
+                          const Slowdown& slowdown) {
   Seconds now, done;  // wall time; compute done by then
   StreamEnds ends;
   for (std::size_t k = 0; k < durations.size(); ++k) {
@@ -110,10 +124,11 @@ StreamEnds closed_streams(Seconds compute, std::span<const Seconds> ready, std::
       done = ready[k];
     }
     const Seconds left = compute - done;
-    const Seconds alone = durations[k] * slowdown.communication;  // the message, with compute beside it throughout
-    const Seconds beside = std::min(alone, left * slowdown.compute);
-    const Seconds rest = durations[k] - beside / slowdown.communication;
-    done += beside / slowdown.compute;
+    const Slowdown::Measured slowed = slowdown.beside(durations[k]);
+    const Seconds alone = durations[k] * slowed.communication;  // the message, with compute beside it throughout
+    const Seconds beside = std::min(alone, left * slowed.compute);
+    const Seconds rest = durations[k] - beside / slowed.communication;
+    done += beside / slowed.compute;
     if (beside < alone) done = compute;
     if (done >= compute && ends.compute.value() == 0) ends.compute = now + beside;
     now += beside + std::max(Seconds{}, rest);

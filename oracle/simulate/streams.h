@@ -5,6 +5,7 @@
 // simulation is a fluid one, exact between events. Time O(kernels + messages).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -28,6 +29,17 @@ struct Message {
 struct Slowdown {
   double compute = 1.0;        // of kernels while a message is under way
   double communication = 1.0;  // of messages while a kernel runs
+  // Where both were measured beside messages of several lengths: ascending in what a message takes alone.
+  struct Measured {
+    Seconds message;
+    double compute = 1.0, communication = 1.0;
+  };
+  static constexpr std::size_t most_measured = 8;
+  std::array<Measured, most_measured> measured{};
+  std::size_t count = 0;
+
+  // Beside a message of this length: between two that were measured, in the logarithm of the length; beyond them as the nearest.
+  [[nodiscard]] Measured beside(Seconds message) const;
 };
 
 struct Span {
@@ -43,7 +55,7 @@ struct StreamsResult {
   Seconds message_wait;  // and for a message
 };
 
-StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, Slowdown slowdown);
+StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, const Slowdown& slowdown);
 
 // Where both streams end, by formula, from the messages alone: `ready[k]` is the compute done (sum of durations) before
 // message k may start, `compute` the whole of it. Exact where the host never waits; O(messages), so that a strategy is
@@ -52,6 +64,6 @@ struct StreamEnds {
   Seconds compute, messages;
 };
 StreamEnds closed_streams(Seconds compute, std::span<const Seconds> ready, std::span<const Seconds> durations,
-                          Slowdown slowdown);
+                          const Slowdown& slowdown);
 
 }  // namespace sibyl

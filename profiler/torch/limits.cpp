@@ -46,10 +46,17 @@ Result<BytesPerSecond> measure_memory_bandwidth(const TimingOptions& options) {
 }
 
 std::function<void()> typical_work() {
-  constexpr std::int64_t n = 512, elements = 4 << 20;
-  return [a = at::ones({n, n}), b = at::ones({n, n}), x = at::ones({elements}), y = at::ones({elements})] {
-    at::mm(a, b);
-    at::add(x, y);
+  constexpr std::int64_t images = 2, channels = 128, extent = 28, rows = 64, features = 1024;
+  const at::Tensor image = at::rand({images, channels, extent, extent}), filters = at::rand({channels, channels, 3, 3}),
+                   mean = at::zeros({channels}), one = at::ones({channels}), words = at::rand({rows, features}),
+                   weight = at::rand({features, features});
+  return [=] {
+    const at::Tensor active = at::threshold_backward(image, image, 0);
+    const auto normal = at::native_batch_norm_backward(active, image, one, {}, {}, mean, one, true, 1e-5, {true, true, true});
+    at::convolution_backward(std::get<0>(normal), image, filters, at::OptionalIntArrayRef(), {1, 1}, {1, 1}, {1, 1}, false, {0, 0}, 1,
+                             {true, true, false});
+    at::mm(words, weight);
+    at::mm(words.t(), words);
   };
 }
 

@@ -18,8 +18,8 @@ namespace sibyl {
 Result<FlopsPerSecond> measure_peak(const TimingOptions& options, DType type = DType::f32);
 Result<BytesPerSecond> measure_memory_bandwidth(const TimingOptions& options);
 
-// A piece of work like a training step's, half of it bound by arithmetic and half by memory; some ms long. For
-// measuring how communication beside it slows it.
+// A piece of work like what gradients are exchanged beside: the backward of one of ResNet-50's layers, a 3x3 convolution with
+// its batch normalisation and ReLU, and of a linear layer; some ms long. For measuring how communication slows it.
 std::function<void()> typical_work();
 
 // "libtorch", and "blas", "onednn" where libtorch says.

@@ -149,6 +149,21 @@ TEST_F(ClusterFolder, TakesACalibrationAsTheClusterItWasMeasuredOn) {
   EXPECT_EQ(cluster->step_overhead_per_operation, Seconds{2.5e-6});
 }
 
+TEST_F(ClusterFolder, KnowsHowMessagesOfEachLengthAreSlowed) {
+  Calibration calibration = example_calibration();
+  calibration.overlap = {{1.9, 3.5, 0.01, Algorithm::automatic, Seconds{0.01}},
+                         {1.6, 3.2, 0.01, Algorithm::automatic, Seconds{0.001}},
+                         {1.2, 1.3, 0.01, Algorithm::gloo, Seconds{0.002}},
+                         {1.5, 3.0, 0.01}};
+  ASSERT_TRUE(save_calibration(calibration, folder_ / "mine.json"));
+  const auto cluster = load_cluster((folder_ / "mine.json").string());
+  ASSERT_TRUE(cluster) << to_string(cluster.error());
+  ASSERT_EQ(cluster->overlap_by_message.size(), 2U);
+  EXPECT_EQ(cluster->overlap_by_message[0].message, Seconds{0.001});
+  EXPECT_EQ(cluster->overlap_by_message[0].communication_slowdown, 3.2);
+  EXPECT_EQ(cluster->overlap_by_message[1].compute_slowdown, 1.9);
+}
+
 // Beside Gloo's all-reduce as beside the calibration's own, unless it was measured.
 TEST_F(ClusterFolder, KnowsWhatGlooCostsComputation) {
   Calibration calibration = example_calibration();

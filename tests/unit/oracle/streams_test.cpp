@@ -36,6 +36,26 @@ TEST(Streams, OverlapSlowsBoth) {
   EXPECT_DOUBLE_EQ(run.compute_end.value(), 6.0);
 }
 
+// Measured beside messages of 1 s (2, 4) and of 100 s (1, 2): of 10 s, half way in the logarithm, (1.5, 3); beyond them as the nearest.
+TEST(Slowdown, IsInterpolatedByTheLengthOfAMessage) {
+  Slowdown slowdown{9.0, 9.0};
+  EXPECT_EQ(slowdown.beside(Seconds{5}).compute, 9.0);
+  slowdown.measured[0] = {Seconds{1}, 2.0, 4.0};
+  slowdown.measured[1] = {Seconds{100}, 1.0, 2.0};
+  slowdown.count = 2;
+  EXPECT_DOUBLE_EQ(slowdown.beside(Seconds{10}).compute, 1.5);
+  EXPECT_DOUBLE_EQ(slowdown.beside(Seconds{10}).communication, 3.0);
+  EXPECT_EQ(slowdown.beside(Seconds{0}).communication, 4.0);
+  EXPECT_EQ(slowdown.beside(Seconds{0.1}).compute, 2.0);
+  EXPECT_EQ(slowdown.beside(Seconds{1000}).compute, 1.0);
+  // A message of 1 s beside compute takes 4, one of 100 s would take 200.
+  const Task tasks[] = {{Seconds{1}, {}}, {Seconds{1000}, {}}};
+  const Message messages[] = {{Seconds{1}, 0}, {Seconds{100}, 0}};
+  const StreamsResult run = run_streams(tasks, messages, slowdown);
+  EXPECT_DOUBLE_EQ(run.messages[0].end.value(), 5.0);
+  EXPECT_DOUBLE_EQ(run.messages[1].end.value(), 205.0);
+}
+
 TEST(Streams, DeviceWaitsForLaunches) {
   // Launches end at 2 and 4; kernels of 1 s: 2-3, 4-5; the device waited 2 s + 1 s.
   const Task tasks[] = {{Seconds{1}, Seconds{2}}, {Seconds{1}, Seconds{2}}};
@@ -48,7 +68,11 @@ RC_GTEST_PROP(Streams, FormulaEqualsSimulation, ()) {
   const auto durations = *rc::gen::container<std::vector<int>>(rc::gen::inRange(1, 1000));
   const auto sizes = *rc::gen::container<std::vector<int>>(rc::gen::inRange(1, 3000));
   RC_PRE(!durations.empty());
-  const Slowdown slowdown{1.0 + 0.01 * *rc::gen::inRange(0, 200), 1.0 + 0.01 * *rc::gen::inRange(0, 200)};
+  Slowdown slowdown{1.0 + 0.01 * *rc::gen::inRange(0, 200), 1.0 + 0.01 * *rc::gen::inRange(0, 200)};
+  slowdown.count = *rc::gen::inRange(std::size_t{0}, std::size_t{3});
+  for (std::size_t i = 0; i < slowdown.count; ++i)
+    slowdown.measured[i] = {Seconds{0.1 + static_cast<double>(i)}, 1.0 + 0.01 * *rc::gen::inRange(0, 200),
+                            1.0 + 0.01 * *rc::gen::inRange(0, 200)};
   std::vector<Task> tasks;
   Seconds total;
   std::vector<Seconds> done;
