@@ -68,7 +68,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.optimizer = to_string(strategy.optimizer);
   prediction.zero = strategy.zero;
   prediction.zero_ranks = strategy.zero_ranks;
-  if (strategy.recompute != Recompute::none) prediction.recompute = to_string(strategy.recompute);
+  if (strategy.recompute != Recompute::none) prediction.recompute = recompute_text(strategy);
   prediction.order = order_text(strategy);
   prediction.clip = strategy.clip;
   if (strategy.batch_norm != BatchNorm::replica) prediction.batch_norm = to_string(strategy.batch_norm);

@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> precision_names = {"fp32", "tf32", "fp16", "bf16", "fp8"};
 
-constexpr std::array<std::string_view, 3> recompute_names = {"none", "selective", "full"};
-
 constexpr std::array<std::string_view, 2> framework_names = {"sibyl", "pytorch-ddp"};
 constexpr std::array<std::string_view, 2> batch_norm_names = {"replica", "synchronised"};
 
@@ -49,11 +47,6 @@ Result<Precision> parse_precision(std::string_view text) {
   return parse_choice<Precision>(text, precision_names, "a precision");
 }
 
-std::string_view to_string(Recompute recompute) { return recompute_names[static_cast<std::size_t>(recompute)]; }
-Result<Recompute> parse_recompute(std::string_view text) {
-  return parse_choice<Recompute>(text, recompute_names, "a way to recompute");
-}
-
 std::string_view to_string(Framework framework) { return framework_names[static_cast<std::size_t>(framework)]; }
 Result<Framework> parse_framework(std::string_view text) {
   return parse_choice<Framework>(text, framework_names, "a framework");
@@ -67,6 +60,70 @@ Result<BatchNorm> parse_batch_norm(std::string_view text) {
 std::string_view to_string(OptimizerKind kind) { return enum_names(kind)[static_cast<std::size_t>(kind)]; }
 Result<OptimizerKind> parse_optimizer(std::string_view text) {
   return parse_choice<OptimizerKind>(text, enum_names(OptimizerKind{}), "an optimizer");
+}
+
+namespace {
+
+// What --recompute may name: every operation, and unary ones by what they do.
+std::vector<std::string_view> recomputable_kinds() {
+  std::vector<std::string_view> names = operation_names();
+  for (const std::string_view name : enum_names(UnaryKind{})) names.push_back(name);
+  return names;
+}
+
+// N of "every:N", where `text` begins with that word.
+std::optional<int> count_behind(std::string_view text, std::string_view word) {
+  if (!text.starts_with(word)) return {};
+  text.remove_prefix(word.size());
+  int value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = status == std::errc{} && end == text.data() + text.size();
+  return whole && value > 0 ? value : 0;
+}
+
+Result<void> parse_recomputed_kinds(std::string_view text, Strategy& strategy) {
+  const std::vector<std::string_view> known = recomputable_kinds();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view kind = text.substr(begin, end - begin);
+    if (std::find(known.begin(), known.end(), kind) == known.end())
+      return fail(ErrorCode::usage, fmt::format("'{}' is not a way to recompute", kind), "--recompute",
+                  fmt::format("none, selective, full, every:K, groups:K, or kinds of operations: {}", choices(known)));
+    strategy.recompute_kinds.emplace_back(kind);
+    begin = end + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string recompute_text(const Strategy& strategy) {
+  switch (strategy.recompute) {
+    case Recompute::none: return "none";
+    case Recompute::selective: return "selective";
+    case Recompute::full:
+      if (strategy.recompute_every > 1) return fmt::format("every:{}", strategy.recompute_every);
+      if (strategy.recompute_together > 1) return fmt::format("groups:{}", strategy.recompute_together);
+      return "full";
+    case Recompute::operations: return fmt::format("{}", fmt::join(strategy.recompute_kinds, ","));
+  }
+  return {};
+}
+
+Result<void> parse_recompute(std::string_view text, Strategy& strategy) {
+  strategy.recompute_every = strategy.recompute_together = 1;
+  strategy.recompute_kinds.clear();
+  const auto every = count_behind(text, "every:"), together = count_behind(text, "groups:");
+  if (every == 0 || together == 0)
+    return fail(ErrorCode::usage, fmt::format("'{}' needs a whole number of blocks", text), "--recompute", "every:2, groups:2");
+  if (every || together || text == "full") {
+    strategy.recompute = Recompute::full;
+    strategy.recompute_every = every.value_or(1);
+    strategy.recompute_together = together.value_or(1);
+    return {};
+  }
+  strategy.recompute = text == "none" ? Recompute::none : text == "selective" ? Recompute::selective : Recompute::operations;
+  return strategy.recompute == Recompute::operations ? parse_recomputed_kinds(text, strategy) : Result<void>{};
 }
 
 std::string zero_text(const Strategy& strategy) {

@@ -26,8 +26,9 @@ enum class GradientExchange {
 // Which results are not kept for backward but computed again before it.
 enum class Recompute {
   none,
-  selective,  // attention's core: scores, softmax, dropout (Korthikanti et al., 2022)
-  full,       // every block: only its input is kept (Chen et al., 2016)
+  selective,   // attention's core: scores, softmax, dropout (Korthikanti et al., 2022)
+  full,        // blocks: only what they read is kept (Chen et al., 2016)
+  operations,  // those of some kinds
 };
 
 // Whose training it is: what is done beside the passes, and by which library (plan/framework.h).
@@ -73,6 +74,9 @@ struct Strategy {
   int zero = 0;  // of what replicas need not all hold each keeps its part: 1 optimizer state, 2 gradients, 3 parameters
   int zero_ranks = 0;  // neighbouring replicas that hold all parts together, and further ones again; 0: all replicas do
   Recompute recompute = Recompute::none;
+  int recompute_every = 1;     // full: of so many blocks in a row the last one; the others are kept
+  int recompute_together = 1;  // full: so many blocks in a row as if they were one
+  std::vector<std::string> recompute_kinds = {};  // operations: as name_of() has them, or a unary's own ("gelu")
   double clip = 0;                 // the norm that all gradients together are scaled down to; 0: they are not
   BatchNorm batch_norm = BatchNorm::replica;
   // What a library of kernels makes of images (plan/image_kernels.h).
@@ -93,8 +97,9 @@ struct Strategy {
 DType compute_type(Precision precision);
 std::string_view to_string(Precision precision);
 Result<Precision> parse_precision(std::string_view text);
-std::string_view to_string(Recompute recompute);
-Result<Recompute> parse_recompute(std::string_view text);
+// "none", "selective", "full", "every:K", "groups:K", "softmax,gelu": what runs again.
+std::string recompute_text(const Strategy& strategy);
+Result<void> parse_recompute(std::string_view text, Strategy& strategy);
 std::string_view to_string(BatchNorm batch_norm);
 Result<BatchNorm> parse_batch_norm(std::string_view text);
 std::string_view to_string(OptimizerKind kind);

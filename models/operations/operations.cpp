@@ -6,4 +6,15 @@ std::string_view name_of(const Attributes& attributes) {
   return std::visit([](const auto& a) { return std::decay_t<decltype(a)>::name; }, attributes);
 }
 
+namespace {
+
+template <class... Kinds>
+std::vector<std::string_view> names_of(const std::variant<Kinds...>*) {
+  return {Kinds::name...};
+}
+
+}  // namespace
+
+std::vector<std::string_view> operation_names() { return names_of(static_cast<const Attributes*>(nullptr)); }
+
 }  // namespace sibyl

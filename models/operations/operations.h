@@ -319,6 +319,7 @@ using Attributes =
                  OptimizerUpdate, TopK, Dispatch, Combine, GroupedLinear>;
 
 std::string_view name_of(const Attributes& attributes);  // "convolution"
+std::vector<std::string_view> operation_names();          // of all of them
 
 // The spellings of each enumeration, in order of its values.
 constexpr auto enum_names(NormalizationKind) {

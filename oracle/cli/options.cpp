@@ -201,9 +201,9 @@ std::vector<Option> strategy_options() {
        .fallback = "0"},
       {.name = "--recompute",
        .value = "WHAT",
-       .help = "results computed again for backward instead of kept",
-       .fallback = "none",
-       .choices = {"none", "selective", "full"}},
+       .help = "results computed again for backward instead of kept: none, selective, full, every:K, groups:K, or kinds "
+               "of operations",
+       .fallback = "none"},
       {.name = "--clip", .value = "NORM", .help = "scale gradients down to this norm over all parameters"},
       {.name = "--batch-norm",
        .value = "OVER",
@@ -283,7 +283,7 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
                 "--half-weights", "--precision bf16, fp16 or fp8");
   SIBYL_CHECK(parse_zero(arguments.text("--zero").value_or("0"), strategy));
   if (const auto recompute = arguments.text("--recompute")) {
-    SIBYL_TRY(strategy.recompute, parse_recompute(*recompute));
+    SIBYL_CHECK(parse_recompute(*recompute, strategy));
   }
   if (const auto batch_norm = arguments.text("--batch-norm")) {
     SIBYL_TRY(strategy.batch_norm, parse_batch_norm(*batch_norm));

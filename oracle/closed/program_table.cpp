@@ -206,7 +206,11 @@ std::vector<Segment> ProgramTable::recomputed(Recompute recompute, std::size_t b
     });
     return blocks;
   }
-  if (!cores_) cores_ = recomputed_segments(whole_, recompute);
+  if (!cores_) {
+    Strategy strategy;
+    strategy.recompute = recompute;
+    cores_ = recomputed_segments(whole_, strategy);
+  }
   std::vector<Segment> inside;
   for (const Segment& core : *cores_)
     if (core.begin >= begin && core.end <= end) inside.push_back(core);

@@ -16,9 +16,10 @@ using enum MemoryKind;
 
 std::vector<bool> regathered_tensors(const Stage& stage, const Strategy& strategy) {
   std::vector<bool> result(stage.tensors.size(), false);
-  if (!strategy.sequence || !has_half_weights(strategy) || strategy.recompute == Recompute::full) return result;
-  for (const Step& step : stage.steps)
-    if (const auto* exchange = std::get_if<Exchange>(&step))
+  if (!strategy.sequence || !has_half_weights(strategy)) return result;
+  const std::vector<bool> again = recomputed_steps(stage);
+  for (std::size_t i = 0; i < stage.steps.size(); ++i)
+    if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i]); exchange && !again[i])
       result[exchange->output.index()] =
           exchange->axis == MeshAxis::tensor && exchange->forward.motion == Motion::all_gather;
   return result;

@@ -61,6 +61,9 @@ Result<void> check_strategy(const Graph& graph, const Strategy& strategy) {
     return fail(ErrorCode::infeasible,
                 fmt::format("{} replicas cannot be divided into groups of {}", strategy.data, strategy.zero_ranks),
                 "--zero", fmt::format("share among a number that divides {}", strategy.data));
+  if (strategy.zero == 3 && strategy.recompute_together > 1)
+    return fail(ErrorCode::infeasible, "of sharded parameters one block at a time is gathered, not a group of them",
+                "--recompute " + recompute_text(strategy), "--zero 2, or --recompute full");
   SIBYL_CHECK(check_experts(graph, strategy.expert));
   const std::int64_t pieces = static_cast<std::int64_t>(strategy.data) * strategy.accumulation * strategy.expert;
   if (strategy.global_batch % pieces == 0) return {};
@@ -106,7 +109,7 @@ void add_state(Stage& stage, const Strategy& strategy, const std::map<LocalTenso
   stage.buffer_broadcasts = buffer_broadcasts(stage, strategy);
   shard_state(stage, strategy);
   add_norms(stage, strategy);
-  stage.recomputed = recomputed_segments(stage, strategy.recompute);
+  stage.recomputed = recomputed_segments(stage, strategy);
 }
 
 namespace {

@@ -25,6 +25,55 @@ std::vector<Segment> core_segments(const Stage& stage) {
   return result;
 }
 
+// Of each `every` blocks in a row the last.
+std::vector<Segment> some_blocks(const std::vector<Segment>& blocks, int every) {
+  std::vector<Segment> result;
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if ((i + 1) % static_cast<std::size_t>(every) == 0) result.push_back(blocks[i]);
+  return result;
+}
+
+// `together` blocks as one, where nothing lies between them; what is left over at a row's end is fewer.
+std::vector<Segment> joined(const std::vector<Segment>& blocks, int together) {
+  std::vector<Segment> result;
+  int in_last = together;
+  for (const Segment& block : blocks) {
+    const bool joins = in_last < together && result.back().end == block.begin;
+    in_last = joins ? in_last + 1 : 1;
+    if (joins)
+      result.back().end = block.end;
+    else
+      result.push_back(block);
+  }
+  return result;
+}
+
+bool is_of(const Step& step, const std::vector<std::string>& kinds) {
+  const auto* compute = std::get_if<Compute>(&step);
+  if (!compute) return false;
+  const auto named = [&](std::string_view name) { return std::find(kinds.begin(), kinds.end(), name) != kinds.end(); };
+  const auto* unary = std::get_if<Unary>(&compute->attributes);
+  return named(name_of(compute->attributes)) ||
+         (unary && named(enum_names(unary->kind)[static_cast<std::size_t>(unary->kind)]));
+}
+
+// Of sharded parameters one unit at a time is there: none of the rows reaches from one into the next.
+std::vector<Segment> of_kinds(const Stage& stage, const std::vector<std::string>& kinds) {
+  const auto begins_a_unit = [&](std::size_t step) {
+    return std::any_of(stage.units.begin(), stage.units.end(),
+                       [&](const ParameterUnit& unit) { return unit.begin == step; });
+  };
+  std::vector<Segment> result;
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    if (!is_of(stage.steps[i], kinds)) continue;
+    if (!result.empty() && result.back().end == i && !begins_a_unit(i))
+      ++result.back().end;
+    else
+      result.push_back({i, i + 1});
+  }
+  return result;
+}
+
 bool has_backward(const Stage& stage, const Segment& segment) {
   for (std::size_t i = segment.begin; i < segment.end; ++i) {
     bool gradient = false;
@@ -36,10 +85,16 @@ bool has_backward(const Stage& stage, const Segment& segment) {
 
 }  // namespace
 
-std::vector<Segment> recomputed_segments(const Stage& stage, Recompute recompute) {
+std::vector<Segment> recomputed_segments(const Stage& stage, const Strategy& strategy) {
   std::vector<Segment> result;
-  if (recompute == Recompute::selective) result = core_segments(stage);
-  if (recompute == Recompute::full) result = find_blocks(stage);
+  switch (strategy.recompute) {
+    case Recompute::none: break;
+    case Recompute::selective: result = core_segments(stage); break;
+    case Recompute::full:
+      result = joined(some_blocks(find_blocks(stage), strategy.recompute_every), strategy.recompute_together);
+      break;
+    case Recompute::operations: result = of_kinds(stage, strategy.recompute_kinds); break;
+  }
   std::erase_if(result, [&](const Segment& segment) { return !has_backward(stage, segment); });
   return result;
 }

@@ -1,9 +1,12 @@
 // Which steps of a program run again before their backward, so that their results need not be kept.
 //
-// full: every block (plan/blocks.h); of each only what it reads is kept (Chen et al., 2016).
+// full: blocks (plan/blocks.h); of each only what it reads is kept (Chen et al., 2016). Every block; or of each K in a row
+// the last (torchtitan's selective layers); or K together, of which what the first reads is kept (Megatron-LM's uniform
+// method). Stages of a pipeline count for themselves.
 // selective: attention's core: the scores, their softmax and dropout, and the product with the values. It keeps much
 // and computes little (Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022,
 // section 5). As one operation, or as the products and what lies between them.
+// operations: those of the kinds named; ones in a row together.
 #pragma once
 
 #include <vector>
@@ -12,7 +15,7 @@
 
 namespace sibyl {
 
-std::vector<Segment> recomputed_segments(const Stage& stage, Recompute recompute);
+std::vector<Segment> recomputed_segments(const Stage& stage, const Strategy& strategy);
 
 // By step: whether it lies in one of the stage's segments.
 std::vector<bool> recomputed_steps(const Stage& stage);

@@ -148,7 +148,7 @@ std::string strategy_words(const Strategy& s) {
   if (s.accumulation > 1) words += fmt::format(" --micro-batches {}", s.accumulation);
   if (s.pipeline > 1) words += " --schedule " + schedule_text(s);
   if (s.zero > 0) words += " --zero " + zero_text(s);
-  if (s.recompute != Recompute::none) words += fmt::format(" --recompute {}", to_string(s.recompute));
+  if (s.recompute != Recompute::none) words += " --recompute " + recompute_text(s);
   return words;
 }
 

@@ -138,7 +138,7 @@ struct Case {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int chunks = 1;
   int zero = 0;
-  Recompute recompute = Recompute::none;
+  std::string recompute = "none";
   BatchNorm batch_norm = BatchNorm::replica;
   double clip = 0.0;
   std::string order = {};
@@ -178,7 +178,7 @@ Strategy strategy_of(const Case& one) {
   strategy.chunks = one.chunks;
   strategy.zero = one.zero;
   strategy.zero_ranks = one.zero_ranks;
-  strategy.recompute = one.recompute;
+  EXPECT_TRUE(parse_recompute(one.recompute, strategy).has_value());
   strategy.optimizer = OptimizerKind::momentum;
   strategy.batch_norm = one.batch_norm;
   strategy.clip = one.clip;
@@ -329,7 +329,7 @@ std::string text_of(const Case& one) {
   if (one.batch_norm == BatchNorm::synchronised) text += " synchronised";
   if (one.clip > 0) text += " clipped";
   if (!one.order.empty()) text += " order " + one.order;
-  if (one.recompute != Recompute::none) text += fmt::format(" recompute {}", to_string(one.recompute));
+  if (one.recompute != "none") text += " recompute " + one.recompute;
   return text;
 }
 
@@ -403,8 +403,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"cnn_bn", "pipeline=2", 2, one_f_one_b}, Case{"cnn_bn", "pipeline=2", 2, zero_bubble},
         Case{"gpt2", "pipeline=2", 4, gpipe}, Case{"gpt2", "pipeline=2", 4, one_f_one_b},
         Case{"llama", "pipeline=2", 4, interleaved, 2}, Case{"gpt2", "pipeline=2", 4, zero_bubble},
-        Case{"llama", "pipeline=2", 4, zero_bubble}, Case{"gpt2", "pipeline=2", 4, one_f_one_b, 1, 0, Recompute::full},
-        Case{"gpt2", "pipeline=2", 4, zero_bubble, 1, 0, Recompute::full}, Case{"llama", "pipeline=4", 8, one_f_one_b},
+        Case{"llama", "pipeline=2", 4, zero_bubble}, Case{"gpt2", "pipeline=2", 4, one_f_one_b, 1, 0, "full"},
+        Case{"gpt2", "pipeline=2", 4, zero_bubble, 1, 0, "full"}, Case{"gpt2", "pipeline=2", 4, one_f_one_b, 1, 0, "groups:2"}, Case{"llama", "pipeline=4", 8, one_f_one_b},
         Case{"llama", "pipeline=4", 8, zero_bubble}, Case{"cnn", "pipeline=4", 4, gpipe},
         Case{"gpt2", "data=2,pipeline=2", 2, one_f_one_b}, Case{"gpt2", "data=2,pipeline=2", 2, zero_bubble},
         Case{"cnn", "data=2,pipeline=2", 2, gpipe}, Case{"cnn", "data=2,pipeline=2", 2, interleaved, 2},
@@ -412,7 +412,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gpt2", "data=2,pipeline=2", 2, zero_bubble, 1, 1}, Case{"gpt2", "data=2,pipeline=2", 4, one_f_one_b, 1, 2},
         Case{"gpt2", "data=2,pipeline=2", 4, one_f_one_b, 1, 3}, Case{"cnn", "data=2,pipeline=2", 4, gpipe, 1, 3},
         Case{"llama", "data=2,pipeline=2", 4, interleaved, 2, 3}, Case{"cnn", "data=2,pipeline=2", 4, interleaved, 2, 2},
-        Case{"gpt2", "data=2,pipeline=2", 4, one_f_one_b, 1, 3, Recompute::full}, Case{"gpt2", "tensor=2,pipeline=2", 4, one_f_one_b},
+        Case{"gpt2", "data=2,pipeline=2", 4, one_f_one_b, 1, 3, "full"}, Case{"gpt2", "tensor=2,pipeline=2", 4, one_f_one_b},
         Case{"llama", "sequence=2,pipeline=2", 4, zero_bubble}, Case{"cnn", "filter=2,pipeline=2", 2, one_f_one_b},
         Case{"cnn", "spatial=2x1,pipeline=2", 2, one_f_one_b},
         Case{"llama", "data=2,tensor=2,pipeline=2", 2, one_f_one_b},
@@ -426,7 +426,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"experts", "sequence=2"}, Case{"experts", "data=2"}, Case{"experts", "filter=2"},
         Case{"experts", "channel=2"}, Case{"experts", "pipeline=2", 4, one_f_one_b},
         Case{"experts", "pipeline=2", 4, zero_bubble}, Case{"experts", "expert=2", 2},
-        Case{"experts", "expert=2", 1, gpipe, 1, 0, Recompute::full}, Case{"experts", "expert=2", 1, gpipe, 1, 1},
+        Case{"experts", "expert=2", 1, gpipe, 1, 0, "full"}, Case{"experts", "expert=2", 1, gpipe, 1, 1},
         Case{"experts", "expert=2", 1, gpipe, 1, 2}, Case{"experts", "expert=2", 1, gpipe, 1, 3},
         clipped({"experts", "expert=2"}), Case{"experts", "expert=4"}, Case{"experts_dropped", "data=2,expert=2"},
         Case{"experts", "data=2,expert=2"}, Case{"experts", "tensor=2,expert=2"},
@@ -471,8 +471,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{"gpt2", "context=2"}, Case{"bert", "context=2"}, Case{"bert_words", "context=2"},
                     Case{"llama", "context=2"}, Case{"apart", "context=2"}, Case{"features", "context=2"},
                     Case{"gpt2", "context=2", 4}, clipped({"bert", "context=2"}),
-                    Case{"gpt2", "context=2", 2, one_f_one_b, 1, 0, Recompute::selective},
-                    Case{"bert_words", "context=2", 1, one_f_one_b, 1, 0, Recompute::full}, Case{"gpt2", "context=4"},
+                    Case{"gpt2", "context=2", 2, one_f_one_b, 1, 0, "selective"},
+                    Case{"bert_words", "context=2", 1, one_f_one_b, 1, 0, "full"}, Case{"gpt2", "context=4"},
                     Case{"bert_words", "context=4"}, Case{"gpt2", "data=2,context=2"}, Case{"gpt2_51", "tensor=2,context=2"},
                     Case{"gpt2", "sequence=2,context=2"}, Case{"bert", "sequence=2,context=2"},
                     Case{"apart", "sequence=2,context=2"}, Case{"gpt2", "filter=2,context=2"},
@@ -496,8 +496,11 @@ INSTANTIATE_TEST_SUITE_P(State, Sharded,
                                          Case{"gpt2", "data=2,sequence=2", 1, one_f_one_b, 1, 3},
                                          Case{"llama", "data=2,sequence=2", 1, one_f_one_b, 1, 3},
                                          Case{"gpt2", "data=2,sequence=2", 1},
-                                         Case{"gpt2", "tensor=2", 1, one_f_one_b, 1, 0, Recompute::full},
-                                         Case{"llama", "sequence=2", 2, one_f_one_b, 1, 0, Recompute::selective},
+                                         Case{"gpt2", "tensor=2", 1, one_f_one_b, 1, 0, "full"},
+                                         Case{"llama", "sequence=2", 2, one_f_one_b, 1, 0, "selective"},
+                                         Case{"gpt2", "tensor=2", 1, one_f_one_b, 1, 0, "every:2"},
+                                         Case{"gpt2", "tensor=2", 1, one_f_one_b, 1, 0, "normalization,gelu,gelu_tanh"},
+                                         Case{"gpt2", "data=2", 2, one_f_one_b, 1, 3, "normalization,gelu,gelu_tanh"},
                                          Case{"cnn", "data=2,filter=2", 2, one_f_one_b, 1, 2}),
                          name_of);
 

@@ -79,8 +79,11 @@ inline Strategy any_strategy() {
   s.precision = one_of(Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16);
   s.optimizer = one_of(OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::adam, OptimizerKind::adamw,
                        OptimizerKind::lamb, OptimizerKind::lars);
-  s.recompute = one_of(Recompute::none, Recompute::selective, Recompute::full);
   s.zero = any(0, s.schedule == PipelineSchedule::zero_bubble ? 1 : 3);
+  s.recompute = one_of(Recompute::none, Recompute::selective, Recompute::full, Recompute::operations);
+  if (s.recompute == Recompute::operations) s.recompute_kinds = {"normalization", "gelu", "relu"};
+  if (s.recompute == Recompute::full) s.recompute_every = any(1, 3);
+  if (s.recompute == Recompute::full && s.recompute_every == 1 && s.zero < 3) s.recompute_together = any(1, 3);
   if (any(0, 2) == 0) s.clip = 1;
   if (any(0, 3) == 0) s.exchange = GradientExchange::at_end;
   s.bucket = Bytes{1024.0 * any(1, 4000)};

@@ -80,10 +80,15 @@ Result<void> set_recompute(const Row& row, StrategyRecipe& recipe) {
   if (text.empty() || text == "none" || text == "no" || text == "0" || text == "false") return {};
   recipe.strategy.recompute = text == "selective" ? Recompute::selective : Recompute::full;
   if (text == "selective" || text == "full") return {};
+  if (text == "selective layer") {
+    recipe.strategy.recompute_every = 2;  // torchtitan's default
+    recipe.assumed.push_back("every second block is run again (the source does not say which)");
+    return {};
+  }
   recipe.half_recomputed = has(text, "selective");
   recipe.assumed.push_back(
       recipe.half_recomputed
-          ? fmt::format("'{}' recomputing as every second block run again: halfway between none and all", row.recompute)
+          ? fmt::format("'{}' recomputing as half of every block run again: halfway between none and all", row.recompute)
           : fmt::format("'{}' recomputing as every block run again", row.recompute));
   return {};
 }

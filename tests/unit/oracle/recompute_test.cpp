@@ -59,6 +59,58 @@ TEST(Recompute, SelectiveTakesTheCoreOfEachAttention) {
   }
 }
 
+Plan plan_with(const Graph& graph, const std::string& recompute, std::int64_t batch = 2) {
+  Strategy strategy;
+  strategy.global_batch = batch;
+  EXPECT_TRUE(parse_recompute(recompute, strategy).has_value()) << recompute;
+  return *make_plan(graph, strategy);
+}
+
+// Twelve layers in a row: every fifth is the 5th and the 10th; five together are 5, 5 and 2.
+TEST(Recompute, TakesSomeBlocksOrSeveralTogether) {
+  const Graph graph = zoo("deit-tiny", 1);
+  const std::vector<Segment> blocks = plan_with(graph, "full", 1).stages[0].recomputed;
+  ASSERT_EQ(blocks.size(), 12U);
+  EXPECT_THAT(plan_with(graph, "every:5", 1).stages[0].recomputed, ElementsAre(blocks[4], blocks[9]));
+  EXPECT_THAT(plan_with(graph, "groups:5", 1).stages[0].recomputed,
+              ElementsAre(Segment{blocks[0].begin, blocks[4].end}, Segment{blocks[5].begin, blocks[9].end},
+                          Segment{blocks[10].begin, blocks[11].end}));
+  EXPECT_THAT(plan_with(graph, "every:13", 1).stages[0].recomputed, testing::IsEmpty());
+}
+
+// fc1 relu1 fc2 relu2 fc3 loss: of the kinds named those in a row are one.
+TEST(Recompute, TakesOperationsOfAKind) {
+  const Graph graph = test::mlp({4, 8, 16, 3}, 2);
+  EXPECT_THAT(plan_with(graph, "relu").stages[0].recomputed, ElementsAre(Segment{1, 2}, Segment{3, 4}));
+  EXPECT_THAT(plan_with(graph, "unary").stages[0].recomputed, ElementsAre(Segment{1, 2}, Segment{3, 4}));
+  EXPECT_THAT(plan_with(graph, "relu,linear").stages[0].recomputed, ElementsAre(Segment{0, 5}));
+  EXPECT_THAT(plan_with(graph, "gelu").stages[0].recomputed, testing::IsEmpty());
+}
+
+TEST(Recompute, IsSpeltAsItIsRead) {
+  for (const char* text : {"none", "selective", "full", "every:2", "groups:3", "softmax", "gelu,normalization"}) {
+    Strategy strategy;
+    ASSERT_TRUE(parse_recompute(text, strategy).has_value()) << text;
+    EXPECT_EQ(recompute_text(strategy), text);
+  }
+  for (const char* text : {"", "all", "every:", "every:0", "every:x", "groups:-1", "groups:99999999999", "gelu,", "gelu,,relu"}) {
+    Strategy strategy;
+    const auto read = parse_recompute(text, strategy);
+    ASSERT_FALSE(read.has_value()) << text;
+    EXPECT_EQ(read.error().code, ErrorCode::usage);
+  }
+}
+
+TEST(Recompute, OfGroupsGoesWithUnshardedParameters) {
+  const Graph graph = test::mlp({4, 8, 16, 3}, 2);
+  Strategy strategy;
+  strategy.data = 2, strategy.global_batch = 4, strategy.zero = 3;
+  strategy.recompute = Recompute::full, strategy.recompute_together = 2;
+  EXPECT_EQ(make_plan(graph, strategy).error().code, ErrorCode::infeasible);
+  strategy.zero = 2;
+  EXPECT_TRUE(make_plan(graph, strategy).has_value());
+}
+
 // fc1 relu1 fc2 | relu2 fc3: the first reads the samples and makes fc2's result, the second reads that.
 TEST(Recompute, SegmentsKnowWhatTheyReadAndMake) {
   const Graph graph = test::mlp({4, 8, 16, 3}, 2);
@@ -94,19 +146,21 @@ TEST(Recompute, TakesTheTimeOfForwardAgain) {
 // Of twelve layers little more than their inputs and one layer's results are kept.
 TEST(Recompute, SavesMemory) {
   const Graph graph = zoo("deit-tiny", 8);
-  const auto activations = [&](Recompute recompute) {
-    Strategy strategy;
-    strategy.global_batch = 8;
-    strategy.recompute = recompute;
+  const auto activations = [&](const std::string& recompute) {
+    const Plan plan = plan_with(graph, recompute, 8);
+    const Strategy& strategy = plan.strategy;
     const Cluster cluster = test::cluster(1, 1);
-    const Plan plan = *make_plan(graph, strategy);
     const PricedStage priced = price(plan, plan.stages[0], cluster);
     return footprint(plan.stages[0], priced, strategy, cluster.kernels.device()).peak.activations.value();
   };
-  const double none = activations(Recompute::none), selective = activations(Recompute::selective),
-               full = activations(Recompute::full);
+  const double none = activations("none"), selective = activations("selective"), full = activations("full");
   EXPECT_LT(selective, 0.95 * none);
   EXPECT_LT(full, 0.3 * none);
+  const double half = activations("every:2"), together = activations("groups:4");
+  EXPECT_GT(half, full);
+  EXPECT_LT(half, 0.7 * none);      // about (none + full) / 2
+  EXPECT_GT(together, full);        // four layers' results at once, of twelve; fewer inputs
+  EXPECT_LT(together, 0.5 * none);
 }
 
 }  // namespace
