@@ -1,0 +1,154 @@
+// Cases at the edge, which other predictors are known to get wrong: each by hand.
+#include <gtest/gtest.h>
+
+#include "oracle/predict.h"
+#include "oracle/search/search.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+// Every kernel of these plans at 1 ms, on a network whose messages take microseconds.
+Cluster at_one_millisecond(const Graph& graph, const std::vector<Strategy>& strategies, int devices) {
+  std::vector<KernelSample> samples;
+  for (const Strategy& strategy : strategies)
+    for (KernelKey& key : kernels_of(*make_plan(graph, strategy), Backend::cpu))
+      samples.push_back({std::move(key), Seconds{1e-3}, 0.0, 100, {}, {}, {}});
+  return test::cluster(1, devices, BytesPerSecond{1e10}, std::move(samples));
+}
+
+Strategy pipelined(int stages, std::int64_t micro_batches) {
+  Strategy strategy;
+  strategy.pipeline = stages;
+  strategy.accumulation = micro_batches;
+  strategy.global_batch = 2 * micro_batches;
+  return strategy;
+}
+
+// fc1 | relu1 | fc2 loss: the second stage has nothing to update, to exchange, or to keep but activations.
+TEST(CornerCases, AStageMayHaveNoWeights) {
+  const Graph graph = test::mlp({8, 8, 8}, 2);
+  for (const int zero : {0, 1, 2, 3}) {
+    Strategy strategy = pipelined(3, 4);
+    strategy.data = 2, strategy.global_batch *= 2, strategy.zero = zero;
+    strategy.optimizer = OptimizerKind::adam;
+    strategy.stage_starts = {"fc1.relu", "fc2"};
+    const auto plan = make_plan(graph, strategy);
+    ASSERT_TRUE(plan.has_value());
+    EXPECT_TRUE(plan->stages[1].updates.empty());
+    EXPECT_TRUE(plan->stages[1].gradients.empty());
+    const auto p = predict(graph, strategy, test::cluster(1, 6));
+    ASSERT_TRUE(p.has_value()) << p.error().message;
+    EXPECT_GT(p->stages[0].memory, p->stages[1].memory);
+    EXPECT_LT(p->stages[1].memory, p->stages[2].memory);
+  }
+}
+
+// fc1 by columns: 128 x 64 / 2 weights and 64 of its biases; fc2 by rows: 32 x 128 / 2, and all 32 biases, 6,240 elements a
+// rank. Of Adam's two states a replica's rank holds one half of that, not of the whole model's 12,448.
+TEST(CornerCases, ZeroSharesWhatTensorRanksHold) {
+  const Graph graph = test::mlp({64, 128, 32}, 2);
+  Strategy strategy;
+  strategy.data = strategy.tensor = 2;
+  strategy.global_batch = 4;
+  strategy.optimizer = OptimizerKind::adam;
+  const Cluster cluster = test::cluster(1, 4);
+  const double states = 2 * 4 * 6240, rounding = 2 * 4 * 64;
+  EXPECT_NEAR(predict(graph, strategy, cluster)->memory.optimizer.value(), states, rounding);
+  for (const int zero : {1, 2}) {
+    strategy.zero = zero;
+    EXPECT_NEAR(predict(graph, strategy, cluster)->memory.optimizer.value(), states / 2, rounding) << zero;
+  }
+}
+
+// Four layers of a linear and a ReLU or the loss, one a stage, each kernel 1 ms: forward of one micro-batch takes 8 ms and
+// backward as long, one stage after the other; of a second one the last stage's 4 ms more. Each stage updates 2 parameters.
+TEST(CornerCases, ABatchMayBeSmallerThanThePipelineIsDeep) {
+  const Graph graph = test::mlp({8, 8, 8, 8, 8}, 2);
+  const auto step = [&](std::int64_t micro_batches) {
+    Strategy strategy = pipelined(4, micro_batches);
+    strategy.stage_starts = {"fc2", "fc3", "fc4"};
+    return predict(graph, strategy, at_one_millisecond(graph, {strategy}, 4)).value();
+  };
+  const Prediction one = step(1), two = step(2);
+  EXPECT_NEAR(one.step_time.value(), 18e-3, 0.2e-3);
+  EXPECT_NEAR(one.breakdown.bubble.value(), 12e-3, 0.2e-3);  // all but its own 4
+  // Gradients of the second are added to the first's: 2 kernels in each stage's backward.
+  EXPECT_NEAR(two.step_time.value(), 18e-3 + 4e-3 + 2e-3, 0.3e-3);
+}
+
+// Nothing to share, nothing to wait for: whatever is asked of one device is a serial step.
+TEST(CornerCases, OneDeviceIsOneDevice) {
+  const Graph graph = test::mlp({16, 32, 8}, 4);
+  Strategy serial;
+  serial.global_batch = 4;
+  serial.optimizer = OptimizerKind::adam;
+  const Cluster cluster = test::cluster(1, 1);
+  const Prediction expected = predict(graph, serial, cluster).value();
+  std::vector<Strategy> others(5, serial);
+  others[0].zero = 1, others[1].zero = 2, others[2].zero = 3, others[3].sequence = true;
+  others[4].schedule = PipelineSchedule::zero_bubble;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const auto p = predict(graph, others[i], cluster);
+    ASSERT_TRUE(p.has_value()) << i << ": " << p.error().message;
+    EXPECT_EQ(p->step_time, expected.step_time) << i;
+    EXPECT_EQ(p->memory.total, expected.memory.total) << i;
+    EXPECT_EQ(p->bytes_sent, 0) << i;
+  }
+  SearchSpace space;
+  space.fixed = serial;
+  space.devices = {1};
+  const SearchResult result = search(graph, space, cluster).value();
+  ASSERT_FALSE(result.best.empty());
+  EXPECT_EQ(result.best.front().step_time, expected.step_time);
+}
+
+// Five layers on two, three and four stages: each operation is on one of them, and none is empty.
+TEST(CornerCases, LayersNeedNotBeDividedEvenly) {
+  const Graph graph = test::mlp({16, 16, 16, 16, 16, 16}, 2);
+  for (const int stages : {2, 3, 4}) {
+    for (const int chunks : {1, 2}) {
+      Strategy strategy = pipelined(stages, 2 * stages);
+      strategy.chunks = chunks;
+      if (chunks > 1) strategy.schedule = PipelineSchedule::interleaved;
+      const auto plan = make_plan(graph, strategy);
+      ASSERT_TRUE(plan.has_value()) << stages << " x " << chunks;
+      std::size_t steps = 0, updates = 0;
+      for (const Stage& stage : plan->stages) {
+        EXPECT_FALSE(stage.steps.empty());
+        steps += stage.steps.size();
+        updates += stage.updates.size();
+      }
+      EXPECT_EQ(steps, 10U);    // five linear layers, four ReLUs, the loss
+      EXPECT_EQ(updates, 10U);  // weights and biases
+      EXPECT_TRUE(predict(graph, strategy, test::cluster(1, stages)).has_value());
+    }
+  }
+}
+
+// Seven has no factor but itself, thirteen fills one node of eight and not the next: what can be divided so is priced, the rest
+// is refused by name, and the search finds nothing slower than plain replicas.
+TEST(CornerCases, APrimeNumberOfDevices) {
+  const Graph graph = test::mlp({256, 1024, 1024, 64}, 2);
+  for (const int devices : {7, 13}) {
+    const Cluster cluster = test::cluster(devices > 8 ? 2 : 1, 8);
+    SearchSpace space;
+    space.fixed.global_batch = 4 * devices;
+    space.devices = {devices};
+    const SearchResult result = search(graph, space, cluster).value();
+    Strategy plain = space.fixed;
+    plain.data = devices;
+    const auto replicas = predict(graph, plain, cluster);
+    ASSERT_TRUE(replicas.has_value());
+    ASSERT_FALSE(result.best.empty());
+    EXPECT_LE(result.best.front().step_time, replicas->step_time);
+    for (const Candidate& c : result.best) EXPECT_EQ(c.strategy.devices(), devices);
+    Strategy divided = plain;
+    divided.global_batch = 4 * devices + 1;
+    EXPECT_EQ(predict(graph, divided, cluster).error().code, ErrorCode::infeasible);
+  }
+}
+
+}  // namespace
+}  // namespace sibyl
