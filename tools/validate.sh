@@ -9,6 +9,7 @@
 #   strategies  every other way of splitting a model over the two unshaped hosts
 #   emulated    hybrids of them on 4, 8 and 16 emulated ranks (docs/trainer.md), on 2 to 8 hosts of 1 Gb/s and 100 Mb/s;
 #               emulated:RANKS:HOSTS:RATE is one of these
+#   search      what `sibyl search` finds for five models on 8 emulated ranks, 4 hosts of 1 Gb/s: its best, and ten others of each, are run
 #
 # OUT_DIR gets the calibrations (SETTING.json) and a table of each setting (*.md, *.results.json). What is measured already is not
 # measured again: remove OUT_DIR to start anew. Emulated devices take the times of OUT_DIR/pair.json, or, where that is missing, of the
@@ -102,6 +103,22 @@ emulated_ranks() {  # RANKS NAME
   cat "$out/$2.md"
 }
 
+# Inside `hosts.sh with`. The cluster that is searched has the emulated device's kernels and the wire as it was measured.
+searched() {  # RANKS NAME
+  device=${SIBYL_EMULATED:-$out/pair.json}
+  [ -n "${SIBYL_EMULATED:-}" ] || [ -e "$device" ] || device=dgx1-v100
+  grep -q '"same_node"' "$out/$2.json" 2>/dev/null ||
+    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 180s -o "$out/$2.json"
+  printf 'name: %s\ncalibration: %s\nnetwork: %s\n' "$2" "$device" "$out/$2.json" > "$out/$2.yaml"
+  python3 "$here/validation/search.py" cases "$bin/sibyl" "$here/validation/search.txt" "$out/$2.yaml" "$1" "$out/$2.plan.json" \
+    > "$out/cases.$2.bare.txt"
+  sed "s/\$/ --devices $1/" "$out/cases.$2.bare.txt" > "$out/cases.$2.txt"
+  lenient "$bin/sibyl" validate "$out/cases.$2.txt" --calibration "$out/$2.json" --device "emulated:$device" --launcher \
+    "$here/hosts.sh run -np {ranks} --" --rounds 2 --steps 3 --warmup 1 --markdown --save "$out/$2.results.json" > "$out/$2.md"
+  python3 "$here/validation/search.py" judge "$out/$2.plan.json" "$out/$2.results.json" >> "$out/$2.md"
+  cat "$out/$2.md"
+}
+
 emulated() {  # RANKS HOSTS RATE
   [ -e "$here/validation/emulated.$1.txt" ] || { echo "validate.sh: there are cases for 4, 8 and 16 emulated ranks" >&2; exit 2; }
   name=emulated-$1-ranks-$2-hosts-$3
@@ -112,6 +129,7 @@ emulated() {  # RANKS HOSTS RATE
 if [ "${1:-}" = --inside ]; then
   case $2 in
     emulated) emulated_ranks "$3" "$4" ;;
+    search) searched "$3" "$4" ;;
     *) two_hosts "$2" ;;
   esac
   exit "$worst"
@@ -123,6 +141,7 @@ for setting in "${@:-one pair gigabit strategies emulated}"; do
       one) one ;;
       pair | strategies) lenient "$here/hosts.sh" with 2 -- "$0" "$bin" "$out" --inside "$s" ;;
       gigabit) lenient "$here/hosts.sh" with 2 1gbit -- "$0" "$bin" "$out" --inside gigabit ;;
+      search) lenient "$here/hosts.sh" with 4 1gbit -- "$0" "$bin" "$out" --inside search 8 search-8-ranks-4-hosts-1gbit ;;
       emulated)
         emulated 4 2 1gbit
         emulated 4 4 100mbit
@@ -135,7 +154,7 @@ for setting in "${@:-one pair gigabit strategies emulated}"; do
 $s
 END
         emulated "$ranks" "$hosts" "$rate" ;;
-      *) echo "validate.sh: '$s' is not one, pair, gigabit, strategies, emulated or emulated:RANKS:HOSTS:RATE" >&2; exit 2 ;;
+      *) echo "validate.sh: '$s' is not one, pair, gigabit, strategies, emulated, emulated:RANKS:HOSTS:RATE or search" >&2; exit 2 ;;
     esac
   done
 done
