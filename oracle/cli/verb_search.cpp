@@ -40,6 +40,11 @@ Result<SearchSpace> read_space(const Arguments& arguments, const Cluster& cluste
   read_data_source(arguments, space.fixed);
   SIBYL_CHECK(read_framework(arguments, space.fixed));
   if (const auto axes = arguments.text("--axes")) SIBYL_CHECK(parse_axes(*axes, space));
+  if (const auto varied = arguments.text("--vary")) SIBYL_CHECK(parse_varied(*varied, space));
+  const auto said_and_varied = [&](bool varies, const char* option) { return varies && arguments.has(option); };
+  if (said_and_varied(space.orders, "--order") || said_and_varied(!space.buckets.empty(), "--bucket") ||
+      said_and_varied(!space.buckets.empty(), "--no-overlap"))
+    return fail(ErrorCode::usage, "what is varied cannot be said as well", "--vary", "leave out --order, --bucket and --no-overlap");
   if (const auto sizes = arguments.text("--micro-batch-sizes")) {
     SIBYL_TRY(space.micro_batches, parse_integer_list(*sizes, "--micro-batch-sizes"));
   }
@@ -50,7 +55,9 @@ Result<SearchSpace> read_space(const Arguments& arguments, const Cluster& cluste
 std::string command_for(const Arguments& arguments, std::int64_t batch, const Cluster& cluster, const Cluster& room) {
   std::vector<Option> options =
       concatenated({{cluster_option()}, fixed_options(), {data_option(), framework_option()}, model_options()});
-  std::erase_if(options, [](const Option& option) { return option.name == "--batch"; });
+  std::erase_if(options, [](const Option& option) {  // said anew, or with the strategy
+    return std::ranges::count(std::array{"--batch", "--order", "--bucket", "--no-overlap"}, option.name) > 0;
+  });
   std::string command = "sibyl predict " + arguments.operands().front();
   for (const std::string& word : given_words(arguments, options)) command += " " + word;
   if (room.nodes != cluster.nodes) command += fmt::format(" --nodes={}", room.nodes);
@@ -109,6 +116,7 @@ Verb search_verb() {
                              {.name = "--devices", .value = "LIST", .help = "1,2,8 or 1..64 (doubling) or 4..16:4 (in steps); the whole cluster unless given"},
                              {.name = "--axes", .value = "AXIS,…", .help = "what may be split: data, tensor, sequence, context, expert, filter, channel, spatial, pipeline; data, tensor, sequence and pipeline unless given"},
                              {.name = "--micro-batch-sizes", .value = "N,…", .help = "samples that a replica may take at once; 1, 2, 4 … 1024 and all of them unless given"},
+                             {.name = "--vary", .value = "WHAT,…", .help = "try several of these, too: order (of ranks), bucket (of gradients: 5, 25 and 100 MiB, or one message at the end)"},
                              {.name = "--memory", .value = "SIZE", .help = "of a device that may be used; all it has unless given"},
                              {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"},
                              {.name = "--exhaustive", .help = "simulate every strategy, not only those that a formula finds fast or small: the same answer, later"}},

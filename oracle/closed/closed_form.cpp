@@ -55,7 +55,7 @@ std::size_t ProgramForm::HashStageKey::operator()(const StageKey& key) const {
 }
 
 ProgramForm::Group& ProgramForm::group_of(const Strategy& s) {
-  std::unique_ptr<Group>& group = groups_[{s.data, s.pipeline, s.order, s.zero, s.exchange}];
+  std::unique_ptr<Group>& group = groups_[{s.data, s.pipeline, s.order, s.zero, s.exchange, s.bucket.value()}];
   if (!group) group = std::make_unique<Group>(s, table_, memory_, slowdown_);
   return *group;
 }

@@ -49,7 +49,7 @@ class ProgramForm {
   ProgramForm(const Graph& graph, Stage program, const Strategy& strategy, KernelPrices& kernels);
 
   // Of strategies that have the mesh and what else their messages depend on in common.
-  using ReplicasKey = std::tuple<int, int, std::vector<MeshAxis>, int, GradientExchange>;
+  using ReplicasKey = std::tuple<int, int, std::vector<MeshAxis>, int, GradientExchange, double>;
   struct Group {
     Group(const Strategy& strategy, ProgramTable& table, MemoryTable& memory, Slowdown slowdown)
         : replicas(strategy, table.kernels().cluster()), formula(table, memory, replicas, slowdown) {}

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "oracle/axes.h"
@@ -71,6 +72,36 @@ void each_state(const SearchSpace& space, Strategy strategy, const Visit& visit)
   }
 }
 
+bool exchanges_gradients(const Strategy& s) { return s.data > 1 || s.expert > 1; }
+
+void each_bucket(const SearchSpace& space, Strategy strategy, const Visit& visit) {
+  if (space.buckets.empty() || !exchanges_gradients(strategy)) return visit(strategy);
+  for (const Bytes bucket : space.buckets) {
+    Strategy one = strategy;
+    one.exchange = bucket.value() > 0 ? GradientExchange::overlapped : GradientExchange::at_end;
+    if (bucket.value() > 0) one.bucket = bucket;
+    one.first_bucket = std::min(one.first_bucket, one.bucket);
+    visit(one);
+  }
+}
+
+// Orders that differ from the usual one, each once.
+void each_order(const SearchSpace& space, Strategy strategy, const Visit& visit) {
+  visit(strategy);
+  if (!space.orders || strategy.data == 1) return;
+  std::vector<MeshAxis> within;  // a replica, and split
+  for (const MeshAxis axis : rank_order(strategy))
+    if (axis != MeshAxis::data && axis != MeshAxis::pipeline && strategy.degree(axis) > 1) within.push_back(axis);
+  if (strategy.pipeline > 1) {
+    strategy.order = within;
+    strategy.order.push_back(MeshAxis::pipeline);
+    visit(strategy);
+  }
+  if (within.empty()) return;  // then replicas are nearest as it is
+  strategy.order = {MeshAxis::data};
+  visit(strategy);
+}
+
 void each_sequence(const SearchSpace& space, Strategy strategy, const Visit& visit) {
   visit(strategy);
   if (!space.sequence || strategy.tensor == 1) return;
@@ -94,15 +125,13 @@ std::vector<Strategy> strategies(const SearchSpace& space) {
   std::vector<Strategy> all;
   for (const int devices : space.devices) {
     Strategy start = unsplit(space.fixed);
-    each_mesh(space, start, 0, devices, [&](const Strategy& mesh) {
-      each_sequence(space, mesh, [&](const Strategy& split) {
-        each_micro_batch(space, split, [&](const Strategy& batched) {
-          each_schedule(space, batched, [&](const Strategy& scheduled) {
-            each_state(space, scheduled, [&](const Strategy& strategy) { all.push_back(strategy); });
-          });
-        });
-      });
-    });
+    using Choices = void (*)(const SearchSpace&, Strategy, const Visit&);
+    constexpr std::array<Choices, 6> choices = {each_sequence, each_micro_batch, each_schedule, each_state, each_order, each_bucket};
+    const std::function<void(const Strategy&, std::size_t)> choose = [&](const Strategy& strategy, std::size_t next) {
+      if (next == choices.size()) return all.push_back(strategy);
+      choices[next](space, strategy, [&](const Strategy& chosen) { choose(chosen, next + 1); });
+    };
+    each_mesh(space, start, 0, devices, [&](const Strategy& mesh) { choose(mesh, 0); });
   }
   return all;
 }
@@ -143,12 +172,44 @@ Result<void> parse_axes(std::string_view text, SearchSpace& space) {
   }
 }
 
+Result<void> parse_varied(std::string_view text, SearchSpace& space) {
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string_view name = text.substr(0, comma);
+    if (name == "order") {
+      space.orders = true;
+    } else if (name == "bucket") {
+      space.buckets = usual_buckets;
+    } else {
+      return fail(ErrorCode::usage, fmt::format("'{}' is nothing to vary", name), "--vary", "order, bucket, or both with a comma between");
+    }
+    if (comma == std::string_view::npos) return {};
+    text.remove_prefix(comma + 1);
+  }
+}
+
+namespace {
+
+// What reads back as the same size.
+std::string size_text(Bytes size) {
+  const auto bytes = static_cast<std::int64_t>(size.value()), mebibyte = std::int64_t{1} << 20;
+  return bytes % mebibyte == 0 ? fmt::format("{}MiB", bytes / mebibyte) : fmt::format("{}", bytes);
+}
+
+}  // namespace
+
 std::string strategy_words(const Strategy& s) {
+  static const Strategy usual;
   std::string words = "--parallel " + parallel_text(s);
   if (s.accumulation > 1) words += fmt::format(" --micro-batches {}", s.accumulation);
   if (s.pipeline > 1) words += " --schedule " + schedule_text(s);
   if (s.zero > 0) words += " --zero " + zero_text(s);
   if (s.recompute != Recompute::none) words += " --recompute " + recompute_text(s);
+  if (const std::string order = order_text(s); !order.empty()) words += " --order " + order;
+  if (s.exchange == GradientExchange::at_end)
+    words += " --no-overlap";
+  else if (s.bucket != usual.bucket)
+    words += fmt::format(" --bucket {}", size_text(s.bucket));
   return words;
 }
 
@@ -162,6 +223,8 @@ int complexity(const Strategy& s) {
   if (s.zero > 0) sum += option + level * s.zero;
   if (s.recompute != Recompute::none) sum += option + level * static_cast<int>(s.recompute);
   if (s.accumulation > 1 && s.pipeline == 1) sum += level;
+  if (!order_text(s).empty()) sum += level;
+  if (s.exchange == GradientExchange::overlapped && s.bucket != Strategy{}.bucket) sum += level;
   return sum;
 }
 

@@ -29,13 +29,22 @@ struct SearchSpace {
   std::vector<PipelineSchedule> schedules = {PipelineSchedule::one_forward_one_backward, PipelineSchedule::interleaved,
                                              PipelineSchedule::zero_bubble};
   std::vector<int> chunks = {2, 4, 8};  // of interleaved schedules
+  // Beside the usual order of ranks (axes.h): a pipeline's stages nearer than replicas, and replicas nearest of all.
+  bool orders = false;
+  // Of gradients, where they are exchanged; 0: one message after backward. Empty: as `fixed` has it.
+  std::vector<Bytes> buckets = {};
 };
+inline const std::vector<Bytes> usual_buckets = {Bytes{25.0 * 1024 * 1024}, Bytes{5.0 * 1024 * 1024},
+                                                 Bytes{100.0 * 1024 * 1024}, Bytes{}};
 
 // Ascending in devices; otherwise from the simplest on: in an order that depends on the space alone.
 std::vector<Strategy> strategies(const SearchSpace& space);
 
 // "data,tensor,sequence,pipeline": which axes may be split. An unknown one is an Error of code usage.
 Result<void> parse_axes(std::string_view text, SearchSpace& space);
+
+// "order,bucket": what is tried in several ways that usually is not. An unknown word is an Error of code usage.
+Result<void> parse_varied(std::string_view text, SearchSpace& space);
 
 // The options of `sibyl predict` that tell the strategy from others of its space: "--parallel data=8,tensor=2 --zero
 // 1".

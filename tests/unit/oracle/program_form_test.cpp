@@ -122,6 +122,8 @@ RC_GTEST_PROP(ClosedSearch, FindsTheBestOfAll, ()) {
   space.fixed.precision = test::one_of(Precision::fp32, Precision::bf16);
   space.fixed.optimizer = OptimizerKind::adamw;
   space.chunks = {2};
+  if (test::any(0, 2) == 0) space.orders = true, space.zero = {0};
+  if (test::any(0, 2) == 0) space.buckets = {Bytes{25.0 * 1024 * 1024}, Bytes{1e5}, Bytes{}}, space.zero = {0};
   const SearchResult quick = search(graph, space, cluster, {.keep = 3, .threads = 1}).value();
   const SearchResult all = search(graph, space, cluster, {.keep = 3, .exhaustive = true, .threads = 1}).value();
   RC_ASSERT(quick.best.size() == all.best.size());

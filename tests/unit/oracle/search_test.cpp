@@ -57,6 +57,29 @@ TEST(SearchSpace, HasEveryFactorisation) {
   EXPECT_EQ(strategies(s).size(), 6U);  // 12 has six divisors for two axes
 }
 
+// Two replicas of two stages of two tensor ranks, each in the usual order, with stages nearer than replicas, and with replicas
+// nearest; of each four ways to exchange gradients. Where there are no replicas there is one of each.
+TEST(SearchSpace, VariesOrdersAndBuckets) {
+  SearchSpace s = space(8, 2);
+  s.zero = {0}, s.recompute = {Recompute::none}, s.sequence = false, s.micro_batches = {};
+  s.schedules = {PipelineSchedule::gpipe};
+  ASSERT_TRUE(parse_varied("order,bucket", s).has_value());
+  std::vector<std::string> of_the_mesh;
+  std::size_t without_replicas = 0;
+  for (const Strategy& strategy : strategies(s)) {
+    const std::string text = strategy_words(strategy), mesh = "--parallel data=2,pipeline=2,tensor=2 --schedule gpipe";
+    if (text.starts_with(mesh)) of_the_mesh.push_back(text.substr(mesh.size()));
+    if (strategy.data == 1) ++without_replicas;
+  }
+  std::vector<std::string> expected;
+  for (const std::string order : {"", " --order tensor,pipeline,data", " --order data,tensor,pipeline"})
+    for (const std::string bucket : {"", " --bucket 5MiB", " --bucket 100MiB", " --no-overlap"}) expected.push_back(order + bucket);
+  EXPECT_THAT(of_the_mesh, testing::UnorderedElementsAreArray(expected));
+  EXPECT_EQ(without_replicas, 4U);  // tensor x pipeline = 8 x 1, 4 x 2, 2 x 4, 1 x 8
+  EXPECT_EQ(parse_varied("order,speed", s).error().code, ErrorCode::usage);
+  EXPECT_EQ(parse_varied("", s).error().code, ErrorCode::usage);
+}
+
 TEST(SearchSpace, SharesStateOnlyAmongReplicasAndInterleavesOnlyWholeRounds) {
   for (const Strategy& s : strategies(space(8, 16))) {
     EXPECT_TRUE(s.zero == 0 || s.data > 1);
