@@ -127,6 +127,8 @@ const std::vector<Entry>& entries() {
      [](Builder& b) { zoo::gpt2(b, {4, 256, 4, 128}); }},
     {{"gpt3-175b", "GPT-3 as Megatron-LM trains it (vocabulary 51,200): published as 174.6 B", 174'615'846'912},
      [](Builder& b) { zoo::gpt2(b, {96, 12288, 96, 2048, 2048, 51200}); }},
+    {{"mt-nlg-530b", "Megatron-Turing NLG: published as 529.6 B", 529'600'819'200},
+     [](Builder& b) { zoo::gpt2(b, {105, 20480, 128, 2048, 2048, 51200}); }},
     {{"gpt-1t", "Megatron-LM's largest: published as 1008.0 B", 1'008'038'758'400},
      [](Builder& b) { zoo::gpt2(b, {128, 25600, 160, 2048, 2048, 51200}); }},
     {{"llama3-8b", "Llama 3 8B", 8'030'261'248}, [](Builder& b) { zoo::llama(b, {32, 4096, 32, 8, 14336}); }},

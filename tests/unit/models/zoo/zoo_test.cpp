@@ -115,6 +115,7 @@ const std::map<std::string, std::int64_t> published = {
     {"small-cnn", 38282},
     {"small-cnn-bn", 38330},
     {"gpt3-175b", 174615846912},
+    {"mt-nlg-530b", 529600819200},
     {"gpt-1t", 1008038758400},
     {"resnext50-32x4d", 25028904},
     {"resnext101-32x8d", 88791336},

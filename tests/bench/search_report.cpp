@@ -1,0 +1,89 @@
+// How many strategies a second a search goes through, on all processors: the models and device counts that Calculon's
+// exhaustive search is published for (Isaev et al., "Calculon: a methodology and tool for high-level co-design of systems
+// and large language models", SC 2023), and smaller ones. Of its options, those that Sibyl has: tensor, pipeline and data
+// degrees, micro-batches, interleaving, recomputing, a sharded optimizer, the sequence split, overlap of gradients.
+// docs/search.md has its table.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "models/onnx/import.h"
+#include "models/zoo/zoo.h"
+#include "oracle/search/search.h"
+#include "oracle/search/trials.h"
+
+namespace sibyl {
+namespace {
+
+struct Case {
+  const char *zoo, *cluster;
+  int devices = 1;
+  std::int64_t batch = 1, sequence = 0;
+  std::vector<int> chunks = {2, 4, 8};
+};
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+double resident_gigabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024 / 1e9;
+}
+
+SearchSpace space_of(const Case& c) {
+  SearchSpace space;
+  space.devices = {c.devices};
+  space.fixed.global_batch = c.batch;
+  space.fixed.precision = Precision::bf16;
+  space.fixed.half_weights = true;
+  space.fixed.optimizer = OptimizerKind::adam;
+  space.zero = {0, 1};
+  space.chunks = c.chunks;
+  space.schedules = {PipelineSchedule::one_forward_one_backward, PipelineSchedule::interleaved};
+  space.buckets = {Bytes{25.0 * 1024 * 1024}, Bytes{}};  // overlapped or not
+  return space;
+}
+
+void report(const Case& c) {
+  ImportOptions options;
+  if (c.sequence > 0) options.dims["seq"] = c.sequence;
+  const Graph graph = inspect_onnx_bytes(*zoo_model_bytes(c.zoo), c.zoo, options).value().graph;
+  const Cluster one = load_cluster(c.cluster).value();
+  const int nodes = (c.devices + one.devices_per_node - 1) / one.devices_per_node;
+  const Cluster cluster = resized(one, nodes, one.devices_per_node).value();
+  const SearchSpace space = space_of(c);
+  const std::vector<Strategy> all = strategies(space);
+  const double begin = now();
+  const SearchOptions plain;
+  Trials trials(graph, cluster, all, plain);
+  trials.by_formula();
+  const double formula = now() - begin;
+  std::size_t too_large = 0, refused = 0;
+  for (const Trial& trial : trials.all()) too_large += trial.too_large ? 1 : 0, refused += trial.why_not.empty() ? 0 : 1;
+  const double then = now();
+  const SearchResult result = search(graph, space, cluster, plain).value();
+  const double whole = now() - then;
+  const std::string best = result.best.empty() ? "none fits" : fmt::format("{}, {:.3f} s", strategy_words(result.best.front().strategy),
+                                                                            result.best.front().step_time.value());
+  fmt::print("| {} on {} of {} | {} | {} | {} | {:.2f} | {:.0f} | {} | {:.1f} | {:.1f} | {} |\n", c.zoo, c.devices, c.cluster, all.size(),
+             too_large, refused, formula, static_cast<double>(all.size()) / formula, result.simulated, whole,
+             resident_gigabytes(), best);
+}
+
+}  // namespace
+}  // namespace sibyl
+
+int main() {
+  using namespace sibyl;
+  fmt::print(
+      "| | strategies | too large at once | cannot be split so | formula s | strategies/s | simulated | search s | GB | best |\n"
+      "|---|---:|---:|---:|---:|---:|---:|---:|---:|---|\n");
+  const std::vector<int> divisors = {2, 3, 4, 6, 8, 12, 16, 24, 48};
+  for (const Case& c : {Case{"resnet50", "dgx1-v100", 8, 512, 0}, Case{"gpt2-xl", "dgx-a100", 8, 64, 1024},
+                        Case{"gpt3-175b", "dgx-a100", 64, 64, 2048, divisors},
+                        Case{"mt-nlg-530b", "dgx-a100", 5128, 5128, 2048, {3, 5, 7, 15, 21, 35, 105}}})
+    report(c);
+}
