@@ -11,13 +11,32 @@
 namespace sibyl {
 namespace {
 
-Result<Cluster> build(std::string name, const TopologySpec& spec, Algorithm algorithm, Calibration calibration,
+// What joins the nodes: a regular topology, or (where there is a shape) a fabric.
+struct Links {
+  TopologySpec spec;
+  const fabric::FabricSpec* shape = nullptr;
+  std::string where;
+};
+
+Result<Network> network_of(const Links& links, Algorithm algorithm, Calibration& calibration) {
+  std::vector<PointToPointSample>& messages = calibration.point_to_point;
+  std::vector<CollectiveSample>& collectives = calibration.collectives;
+  if (links.shape != nullptr) {
+    auto network = Network::on_fabric(links.spec, *links.shape, std::move(messages), std::move(collectives), algorithm);
+    if (!network && (network.error().where.empty() || network.error().where == "topology"))
+      return fail(network.error().message, links.where, network.error().hint);
+    return network;
+  }
+  auto topology = Topology::make(links.spec);
+  if (!topology) return fail(topology.error().message, links.where, topology.error().hint);
+  return Network(std::move(*topology), std::move(messages), std::move(collectives), algorithm);
+}
+
+Result<Cluster> build(std::string name, const Links& links, Algorithm algorithm, Calibration calibration,
                       OverlapSample overlap, OverlapSample overlap_with_gloo, Seconds step_overhead,
-                      BytesPerSecond storage, const std::string& where) {
-  auto topology = Topology::make(spec);
-  if (!topology) return fail(topology.error().message, where, topology.error().hint);
-  Network network(std::move(*topology), std::move(calibration.point_to_point), std::move(calibration.collectives),
-                  algorithm);
+                      BytesPerSecond storage) {
+  SIBYL_TRY(Network network, network_of(links, algorithm, calibration));
+  const TopologySpec& spec = links.spec;
   Composition composition = composition_of(calibration.steps);
   std::vector<OverlapSample> by_message = overlap_by_message(calibration);
   return Cluster{std::move(name),        spec.nodes, spec.devices_per_node, kernel_table(std::move(calibration)),
@@ -47,8 +66,10 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
     calibration.point_to_point = std::move(other.point_to_point);
     calibration.collectives = std::move(other.collectives);
   }
-  SIBYL_TRY(Cluster cluster, build(described.name, topology, described.algorithm, std::move(calibration), overlap, with_gloo,
-                                   overhead, storage, file));
+  const Links links{topology, described.shape ? &*described.shape : nullptr,
+                    described.shape ? described.shape_where : file};
+  SIBYL_TRY(Cluster cluster, build(described.name, links, described.algorithm, std::move(calibration), overlap, with_gloo,
+                                   overhead, storage));
   if (described.overlap) cluster.overlap_by_message.clear();
   return cluster;
 }
@@ -63,8 +84,8 @@ Result<Cluster> measured_cluster(Calibration calibration, std::string name, cons
   const OverlapSample with_gloo = typical_overlap(calibration, Algorithm::gloo);
   const Seconds overhead = calibration.step_overhead_per_operation;
   const BytesPerSecond storage = reading_rate(calibration);
-  return build(std::move(name), spec, Algorithm::automatic, std::move(calibration), overlap, with_gloo, overhead,
-               storage, where);
+  return build(std::move(name), {spec, nullptr, where}, Algorithm::automatic, std::move(calibration), overlap, with_gloo,
+               overhead, storage);
 }
 
 Result<Cluster> cluster_of(Calibration calibration, std::string name, const TopologySpec& topology,
@@ -73,8 +94,8 @@ Result<Cluster> cluster_of(Calibration calibration, std::string name, const Topo
   const OverlapSample with_gloo = typical_overlap(calibration, Algorithm::gloo);
   const Seconds overhead = calibration.step_overhead_per_operation;
   const BytesPerSecond storage = reading_rate(calibration);
-  return build(std::move(name), topology, Algorithm::automatic, std::move(calibration), overlap, with_gloo, overhead,
-               storage, where);
+  return build(std::move(name), {topology, nullptr, where}, Algorithm::automatic, std::move(calibration), overlap,
+               with_gloo, overhead, storage);
 }
 
 Result<Cluster> load_cluster(const std::string& name_or_path) {

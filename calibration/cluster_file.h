@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "calibration/calibration.h"
+#include "netmodel/fabric/spec.h"
 #include "netmodel/topology.h"
 
 namespace sibyl {
@@ -18,6 +19,8 @@ struct ClusterFile {
   std::string calibration_where;  // file:line, for errors about it
   std::optional<std::string> network;  // the path of a calibration whose network it is; then there is no topology
   TopologySpec topology;
+  std::optional<fabric::FabricSpec> shape;  // of a fabric, whose counts and rates are in `topology`
+  std::string shape_where;                  // file:line, for errors about it
   Algorithm algorithm = Algorithm::automatic;
   std::optional<OverlapSample> overlap;                // else from the calibration
   std::optional<Seconds> step_overhead_per_operation;  // else from the calibration

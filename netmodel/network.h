@@ -3,7 +3,8 @@
 // A Network is a Topology (devices, NICs, switches, links) plus what was measured on it: point-to-point times by link
 // class and message size, and collectives themselves. Asked for a collective, it answers from the nearest
 // measurements of that collective and group shape, carried by the algorithm's formula to other sizes and counts;
-// without any, from the formula over the point-to-point fit. Pure and thread-safe once built.
+// without any, from the formula over the point-to-point fit. Where the machine is described as a Fabric (netmodel/fabric),
+// what no sample answers comes from the ways over its links. Pure and thread-safe once built.
 #pragma once
 
 #include <memory>
@@ -66,11 +67,21 @@ struct CollectiveEstimate {
 
 class Topology;
 struct TopologySpec;
+struct NetworkExplanation;
+namespace fabric {
+class Fabric;
+struct FabricSpec;
+}  // namespace fabric
 
 class Network {
  public:
   Network(Topology topology, std::vector<PointToPointSample> point_to_point, std::vector<CollectiveSample> collectives,
           Algorithm algorithm = Algorithm::automatic);
+  // On a fabric: `spec` says counts and rates, `shape` how all is joined. Errors are Fabric::make's.
+  static Result<Network> on_fabric(const TopologySpec& spec, const fabric::FabricSpec& shape,
+                                   std::vector<PointToPointSample> point_to_point,
+                                   std::vector<CollectiveSample> collectives,
+                                   Algorithm algorithm = Algorithm::automatic);
   ~Network();
   Network(const Network&) = default;
   Network(Network&&) noexcept = default;
@@ -78,7 +89,9 @@ class Network {
   Network& operator=(Network&&) noexcept = default;
 
   [[nodiscard]] const Topology& topology() const;
-  // The same measurements on the same machine with another number of nodes or of devices in a node.
+  [[nodiscard]] const fabric::Fabric* links() const;  // of a fabric; null where the topology answers
+  // The same measurements on the same machine with another number of nodes or of devices in a node; a fabric keeps its links
+  // and is used in part, so it has room for no more than it was made with.
   [[nodiscard]] Result<Network> resized(int nodes, int devices_per_node) const;
   // The same machine with other links, NICs or switches (what-if): what was measured is carried by the formulas' ratio,
   // is no longer called measured, and its error grows with the change. `spec` must have the same kind of device link.
@@ -88,6 +101,9 @@ class Network {
   // `asked`: what the caller runs, where that is not the network's own choice.
   [[nodiscard]] CollectiveEstimate collective(Collective collective, Bytes bytes, GroupPlacement placement,
                                               Algorithm asked = Algorithm::automatic) const;
+  // What collective() answers, and why (netmodel/explain.h).
+  [[nodiscard]] NetworkExplanation explain(Collective collective, Bytes bytes, GroupPlacement placement,
+                                           Algorithm asked = Algorithm::automatic) const;
 
  private:
   struct Model;

@@ -37,6 +37,9 @@ class PointToPoint {
   // As it was set, carried to a link `latency` times as slow to begin and `rate` times as fast.
   void set_device_link(const PointToPoint& other, double latency, double rate);
 
+  // What a device's links inside the node give, as far as is known.
+  [[nodiscard]] BytesPerSecond device_link_rate() const { return BytesPerSecond{inside_rate_}; }
+
   [[nodiscard]] double seconds(double bytes, Way way) const;
   [[nodiscard]] double error(Way way) const;
   [[nodiscard]] Estimate time(Bytes bytes, Way way) const;

@@ -38,6 +38,7 @@ all libopenblas0-openmp the BLAS under libtorch; the reference BLAS is tens of t
 all libgtest-dev GoogleTest
 all libgmock-dev its matchers
 all librapidcheck-dev property tests
+all libsimgrid-dev an independent judge of how flows share links
 all libbenchmark-dev make bench
 all iproute2 several hosts on one machine, by network namespaces
 all python3 the tests that are scripts

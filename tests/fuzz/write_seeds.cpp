@@ -1,5 +1,7 @@
 // Writes what the fuzzers start from: write_seeds FOLDER, which gets a folder for each fuzzer. Of the models, two hold
 // nodes of many operators, so that mutations reach their rules; others come from the zoo.
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -80,6 +82,29 @@ void write_models(const std::filesystem::path& folder) {
     if (const auto bytes = zoo_model_bytes(name)) write(folder / (std::string(name) + ".onnx"), *bytes);
 }
 
+// Those that are shipped, and a fabric of each kind.
+void write_clusters(const std::filesystem::path& folder) {
+  for (const std::string& name : shipped::names(shipped::Kind::cluster))
+    write(folder / (name + ".yaml"), *shipped::find(shipped::Kind::cluster, name));
+  const std::string head =
+      "name: f\ncalibration: v100-sxm2-16gb\nnodes: 4\ndevices_per_node: 8\n"
+      "device_link: {kind: nvswitch, bandwidth: 100GB/s, latency: 2us}\n"
+      "nic: {per_node: 2, bandwidth: 100Gb/s, latency: 2us}\nfabric:\n  background: 0.1\n  ecmp: hash\n";
+  int number = 0;
+  for (const char* fabric :
+       {"  kind: torus\n  dimensions: [2, 2]\n  inside: {kind: hybrid cube mesh, links: 6}\n",
+        "  kind: ring\n  size: 4\n  inside: {kind: pcie tree, sockets: 2, between_sockets: {bandwidth: 20GB/s}}\n",
+        "  kind: fat tree\n  ports: 4\n  link: {latency: 100ns}\n",
+        "  kind: fat tree\n  down: [4, 2]\n  up: 2\n  oversubscription: 3\n",
+        "  kind: leaf spine\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n",
+        "  kind: rail optimised\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n  cross_inside: false\n",
+        "  kind: dragonfly\n  groups: 3\n  routers: 2\n  hosts: 2\n  global_links: 1\n  routing: valiant\n",
+        "  kind: fully connected\n  inside: {kind: nvswitch, switches: 2}\n",
+        "  kind: custom\n  links:\n  - {from: node0, to: s, bandwidth: 1GB/s, duplex: half}\n"
+        "  - {from: node1.nic1, to: s, bandwidth: 1GB/s, back: 2GB/s, parallel: 2}\n"})
+    write(folder / fmt::format("fabric{}.yaml", number++), head + fabric);
+}
+
 void write_reports(const std::filesystem::path& folder) {
   const PredictionReport sample = sample_prediction();
   write(folder / "prediction.json", to_json(sample));
@@ -100,8 +125,7 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argv[1];
   write_models(folder / "onnx");
   write(folder / "calibration" / "example.json", calibration_codec::write(example_calibration()));
-  for (const std::string& name : shipped::names(shipped::Kind::cluster))
-    write(folder / "cluster" / (name + ".yaml"), *shipped::find(shipped::Kind::cluster, name));
+  write_clusters(folder / "cluster");
   write_reports(folder / "report");
   return 0;
 }

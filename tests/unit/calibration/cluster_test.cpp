@@ -72,6 +72,100 @@ TEST(ClusterFile, ReadsEveryField) {
   EXPECT_EQ(c->storage_read, BytesPerSecond{2e9});
 }
 
+const std::string on_a_fabric = R"(name: test
+calibration: v100-sxm2-16gb
+nodes: 16
+devices_per_node: 8
+device_link: {kind: nvlink mesh, bandwidth: 120GB/s, latency: 1.5us}
+nic: {per_node: 4, bandwidth: 100Gb/s, latency: 2us}
+fabric:
+  kind: dragonfly
+  groups: 5
+  routers: 4
+  hosts: 4
+  global_links: 2
+  routing: valiant
+  link: {bandwidth: 200Gb/s, latency: 200ns}
+  global_link: {bandwidth: 100Gb/s, latency: 1us, duplex: half}
+  switch_latency: 150ns
+  ecmp: hash
+  background: 0.1
+  inside: {kind: hybrid cube mesh, links: 6}
+)";
+
+TEST(ClusterFile, ReadsAFabric) {
+  const auto c = parse_cluster_file(on_a_fabric, "c.yaml");
+  ASSERT_TRUE(c) << to_string(c.error());
+  ASSERT_TRUE(c->shape);
+  EXPECT_EQ(c->shape_where, "c.yaml:8");
+  const auto& fly = std::get<fabric::Dragonfly>(c->shape->network);
+  EXPECT_EQ(fly.groups, 5);
+  EXPECT_EQ(fly.global_links, 2);
+  EXPECT_TRUE(fly.valiant);
+  EXPECT_EQ(fly.global_link.duplex, fabric::Duplex::half);
+  EXPECT_EQ(fly.global_link.bandwidth, BytesPerSecond{12.5e9});
+  EXPECT_EQ(c->shape->link.bandwidth, BytesPerSecond{25e9});
+  EXPECT_NEAR(c->topology.switch_latency.value(), 1.5e-7, 1e-15);
+  EXPECT_EQ(c->shape->ecmp, fabric::Ecmp::hash);
+  EXPECT_EQ(c->shape->background, 0.1);
+  EXPECT_EQ(std::get<fabric::CubeMesh>(c->shape->inside).links, 6);
+  EXPECT_FALSE(c->shape->direct);
+}
+
+const std::string link_by_link = R"(name: test
+calibration: v100-sxm2-16gb
+nodes: 2
+devices_per_node: 1
+device_link: {kind: pcie, bandwidth: 12GB/s, latency: 1us}
+nic: {per_node: 1, bandwidth: 100Gb/s, latency: 2us}
+fabric:
+  kind: custom
+  links:
+    - {from: node0, to: here}
+    - {from: here, to: there, bandwidth: 50Gb/s, back: 25Gb/s, parallel: 2}
+    - {from: there, to: node1, duplex: half}
+  link: {bandwidth: 100Gb/s, latency: 300ns}
+)";
+
+TEST(ClusterFile, ReadsLinks) {
+  const auto c = parse_cluster_file(link_by_link, "c.yaml");
+  ASSERT_TRUE(c) << to_string(c.error());
+  const auto& cables = std::get<fabric::Custom>(c->shape->network).cables;
+  ASSERT_EQ(cables.size(), 3U);
+  EXPECT_EQ(cables[0].link.bandwidth, BytesPerSecond{12.5e9});  // of `link`, wherever it stands
+  EXPECT_EQ(cables[1].back, BytesPerSecond{3.125e9});
+  EXPECT_EQ(cables[1].parallel, 2);
+  EXPECT_EQ(cables[1].where, "c.yaml:11");
+  EXPECT_EQ(cables[2].link.duplex, fabric::Duplex::half);
+}
+
+TEST(ClusterFile, NamesTheLineOfAFabricsError) {
+  const struct {
+    std::string text, from, to, where;
+  } cases[] = {
+      {on_a_fabric, "kind: dragonfly", "kind: butterfly", "c.yaml:8"},
+      {on_a_fabric, "  kind: dragonfly\n", "", "c.yaml:8"},
+      {on_a_fabric, "groups: 5", "group: 5", "c.yaml:9"},
+      {on_a_fabric, "  groups: 5\n", "", "c.yaml:8"},
+      {on_a_fabric, "hosts: 4", "hosts: none", "c.yaml:11"},
+      {on_a_fabric, "routing: valiant", "routing: any", "c.yaml:13"},
+      {on_a_fabric, "duplex: half", "duplex: simplex", "c.yaml:15"},
+      {on_a_fabric, "ecmp: hash", "ecmp: both", "c.yaml:17"},
+      {on_a_fabric, "background: 0.1", "background: 10", "c.yaml:18"},
+      {on_a_fabric, "links: 6}", "lanes: 6}", "c.yaml:19"},
+      {on_a_fabric, "kind: hybrid cube mesh", "kind: cube", "c.yaml:19"},
+      {on_a_fabric, "fabric:\n", "switch: {levels: 2}\nfabric:\n", "c.yaml:7"},
+      {link_by_link, "from: here, to: there,", "from: here,", "c.yaml:11"},
+      {link_by_link, "parallel: 2", "parallel: 0", "c.yaml:11"},
+      {link_by_link, "{from: node0, to: here}", "node0 to here", "c.yaml:10"},
+  };
+  for (const auto& c : cases) {
+    const auto result = parse_cluster_file(replaced(c.text, c.from, c.to), "c.yaml");
+    ASSERT_FALSE(result) << c.to;
+    EXPECT_EQ(result.error().where, c.where) << c.to << ": " << result.error().message;
+  }
+}
+
 TEST(ClusterFile, NamesTheLineOfAnError) {
   const struct {
     std::string from, to, where;
@@ -109,6 +203,35 @@ TEST(ClusterFile, SaysWhatIsMissingAndWhatIsNotYaml) {
   const auto broken = parse_cluster_file("name: {a\nb", "c.yaml");
   ASSERT_FALSE(broken);
   EXPECT_EQ(broken.error().where.substr(0, 7), "c.yaml:");
+}
+
+// Each kind of fabric makes a cluster, and what cannot be made says where.
+TEST(Fabrics, MakeClusters) {
+  const std::string head =
+      "name: f\ncalibration: v100-sxm2-16gb\nnodes: 4\ndevices_per_node: 2\n"
+      "device_link: {kind: nvswitch, bandwidth: 100GB/s, latency: 2us}\n"
+      "nic: {per_node: 2, bandwidth: 100Gb/s, latency: 2us}\nfabric:\n";
+  const fs::path file = fs::temp_directory_path() / ("sibyl_fabric_" + std::to_string(::getpid()) + ".yaml");
+  const auto made = [&](const std::string& fabric) {
+    std::ofstream(file) << head << fabric;
+    return load_cluster(file.string());
+  };
+  for (const char* fabric : {"  kind: torus\n  dimensions: [2, 2]\n", "  kind: ring\n  size: 4\n", "  kind: fat tree\n  ports: 4\n",
+                             "  kind: fat tree\n  down: [4, 2]\n  up: 2\n  oversubscription: 3\n",
+                             "  kind: leaf spine\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n",
+                             "  kind: rail optimised\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n",
+                             "  kind: dragonfly\n  groups: 2\n  routers: 2\n  hosts: 2\n  global_links: 1\n",
+                             "  kind: fully connected\n"}) {
+    const auto cluster = made(fabric);
+    ASSERT_TRUE(cluster) << fabric << to_string(cluster.error());
+    const auto time = cluster->network.collective(Collective::all_reduce, Bytes{1e6}, {2, 4, 1}).time;
+    EXPECT_GT(time.time.value(), 0.0);
+    EXPECT_NE(cluster->network.links(), nullptr);
+  }
+  const auto small = made("  kind: torus\n  dimensions: [3]\n");
+  ASSERT_FALSE(small);
+  EXPECT_EQ(small.error().where, file.string() + ":8");
+  fs::remove(file);
 }
 
 class ClusterFolder : public testing::Test {

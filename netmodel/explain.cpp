@@ -1,0 +1,112 @@
+#include "netmodel/explain.h"
+
+#include <fmt/format.h>
+
+#include "netmodel/fabric/costs.h"
+#include "netmodel/network_model.h"
+
+namespace sibyl {
+namespace {
+
+NetworkExplanation::Round explained(const fabric::Fabric& links, const std::vector<double>& capacities,
+                                    const fabric::RoundCost& cost, double amount) {
+  NetworkExplanation::Round round;
+  round.what = cost.what;
+  round.times = cost.times;
+  round.messages = static_cast<int>(cost.messages);
+  round.message = Bytes{cost.over_busiest.bytes * amount};
+  round.latency = Seconds{cost.latency};
+  round.transfer = Seconds{cost.per_byte * amount};
+  if (cost.busiest_load <= 0) return round;
+  round.busiest_link = links.channel_name(cost.busiest);
+  round.over_busiest_link = Bytes{cost.busiest_load * amount};
+  round.gives = BytesPerSecond{capacities[cost.busiest]};
+  std::vector<fabric::Step> steps;
+  links.route(cost.over_busiest.from, cost.over_busiest.to, 0, steps);
+  // Where a message is split, steps of several ways follow one another: those that go on from the last are one way.
+  fabric::VertexId at = steps.empty() ? 0 : links.graph().edges()[steps.front().edge].from;
+  if (!steps.empty()) round.route.push_back(links.graph().name(at));
+  for (const fabric::Step& step : steps) {
+    const fabric::Edge& edge = links.graph().edges()[step.edge];
+    if (edge.from != at) continue;
+    at = edge.to;
+    round.route.push_back(links.graph().name(at));
+  }
+  return round;
+}
+
+std::string describe(const GroupPlacement& placement) {
+  return fmt::format("{} nodes of {} ranks, {} groups at once", placement.nodes, placement.ranks_per_node,
+                     placement.groups_per_node);
+}
+
+}  // namespace
+
+NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPlacement placement,
+                                    Algorithm asked) const {
+  const Model& model = *model_;
+  NetworkExplanation result;
+  result.estimate = this->collective(collective, bytes, placement, asked);
+  if (placement.size() <= 1) {
+    result.why = "one rank has nothing to send";
+    result.answered_by = "nobody";
+    return result;
+  }
+  const double size = std::max(0.0, bytes.value());
+  const Algorithm runs = result.estimate.algorithm;
+  const Algorithm wanted = asked == Algorithm::automatic ? model.algorithm : asked;
+  for (const Algorithm other : {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner,
+                                Algorithm::tree, Algorithm::hierarchical})
+    if (collective::runs(collective, other))
+      result.candidates.emplace_back(other, Seconds{model.formula(collective, other, size, placement)});
+  result.launch = Seconds{model.launch};
+  result.by_formula = Seconds{model.formula(collective, runs, size, placement)};
+
+  const bool only_one = result.candidates.size() <= 1;
+  const bool library_measured = model.table.has(collective, Algorithm::automatic);
+  if (only_one)
+    result.why = "it is the only one for this collective";
+  else if (wanted != Algorithm::automatic)
+    result.why = wanted == runs ? "it was asked for" : "what was asked for does not offer this collective";
+  else if (library_measured)
+    result.why = "the library chose when it was measured; by formula this one is the faster of ring and tree";
+  else if (model.any(collective))
+    result.why = "it is the fastest of those that were measured";
+  else
+    result.why = model.gpus() ? "it is the faster of ring and tree, as a GPU library chooses"
+                              : "the communicator between CPUs chooses so by the size";
+
+  const Algorithm of_samples = wanted == Algorithm::automatic && library_measured ? Algorithm::automatic : runs;
+  if (const MeasuredPlacement* nearest = model.table.nearest(collective, of_samples, placement)) {
+    result.samples = {nearest->placement, static_cast<int>(nearest->points.size()),
+                      Bytes{nearest->points.front().bytes}, Bytes{nearest->points.back().bytes}};
+    result.answered_by = nearest->placement == placement ? "samples of this very placement"
+                                                         : fmt::format("samples of {}, carried by the formula's ratio",
+                                                                       describe(nearest->placement));
+  } else {
+    result.answered_by = model.fabric_answers(placement.nodes == 1) ? "the ways over the fabric's links"
+                                                                    : "the algorithm's formula over messages";
+  }
+
+  const auto add_distance = [&](std::string what, int level) {
+    const Path& path = model.topology.path(level);
+    result.distances.push_back({std::move(what), path.links, path.latency, path.bandwidth,
+                                Seconds{model.point_to_point.seconds(1 << 20, {level, 1})}});
+  };
+  if (model.fabric_answers(placement.nodes == 1)) {
+    const fabric::Costs& costs = *model.costs;
+    const fabric::Schedule schedule = costs.schedule_of(collective, runs, placement);
+    for (const fabric::RoundCost& cost : fabric::round_costs(*costs.fabric(), costs.capacities(), schedule))
+      result.rounds.push_back(explained(*costs.fabric(), costs.capacities(), cost, schedule.amount(cost.of, size)));
+    return result;
+  }
+  if (placement.ranks_per_node > 1) add_distance("inside a node", 0);
+  if (placement.nodes > 1) {
+    const int level = model.topology.span(placement.nodes);
+    add_distance(fmt::format("between nodes, {} of switches", level == 1 ? "1 level" : fmt::format("{} levels", level)),
+                 level);
+  }
+  return result;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,190 @@
+#include "netmodel/fabric/costs.h"
+
+#include <algorithm>
+#include <mutex>
+
+namespace sibyl::fabric {
+namespace {
+
+// Loads of one round on all channels; those it touched are cleared for the next.
+class Loads {
+ public:
+  explicit Loads(std::size_t channels) : load_(channels, 0.0) {}
+
+  void add(ChannelId channel, double bytes) {
+    if (load_[channel] == 0.0) touched_.push_back(channel);
+    load_[channel] += bytes;
+  }
+  // The channel that needs longest, the first of them.
+  [[nodiscard]] ChannelId busiest(const std::vector<double>& capacities) const {
+    ChannelId most = touched_.empty() ? 0 : touched_.front();
+    for (const ChannelId channel : touched_)
+      if (load_[channel] / capacities[channel] > load_[most] / capacities[most] * (1 + 1e-12)) most = channel;
+    return most;
+  }
+  [[nodiscard]] double operator[](ChannelId channel) const { return load_[channel]; }
+  void clear() {
+    for (const ChannelId channel : touched_) load_[channel] = 0.0;
+    touched_.clear();
+  }
+
+ private:
+  std::vector<double> load_;
+  std::vector<ChannelId> touched_;
+};
+
+class Pricer {
+ public:
+  Pricer(const Fabric& fabric, const std::vector<double>& capacities)
+      : fabric_(fabric), capacities_(capacities), loads_(capacities.size()) {}
+
+  RoundCost price(const Round& round, bool with_example) {
+    RoundCost cost{round.what, round.times, round.of, 0.0, 0.0, round.messages.size(), 0, 0.0, {}};
+    double sum = 0.0, most = 0.0;
+    for (std::size_t i = 0; i < round.messages.size(); ++i) {
+      route(round, i);
+      for (const Step& step : steps_)
+        loads_.add(fabric_.graph().edges()[step.edge].channel, step.share * round.messages[i].bytes);
+      const double latency = fabric_.latency(steps_);
+      sum += latency;
+      most = std::max(most, latency);
+    }
+    if (round.kind == Round::Kind::exchange) cost.latency = most;
+    if (round.kind == Round::Kind::pipelined && !round.messages.empty())
+      cost.latency = sum / static_cast<double>(round.messages.size());
+    cost.busiest = loads_.busiest(capacities_);
+    cost.busiest_load = loads_[cost.busiest];
+    cost.per_byte = cost.busiest_load / capacities_[cost.busiest];
+    loads_.clear();
+    if (with_example) cost.over_busiest = example(round, cost.busiest);
+    return cost;
+  }
+
+ private:
+  void route(const Round& round, std::size_t i) {
+    steps_.clear();
+    fabric_.route(round.messages[i].from, round.messages[i].to, i, steps_);
+  }
+
+  Message example(const Round& round, ChannelId busiest) {
+    for (std::size_t i = 0; i < round.messages.size(); ++i) {
+      route(round, i);
+      if (std::ranges::any_of(steps_,
+                              [&](const Step& s) { return fabric_.graph().edges()[s.edge].channel == busiest; }))
+        return round.messages[i];
+    }
+    return {};
+  }
+
+  const Fabric& fabric_;
+  const std::vector<double>& capacities_;
+  Loads loads_;
+  std::vector<Step> steps_;
+};
+
+Compiled::Line line_of(const Fabric& fabric, const std::vector<double>& capacities, const Schedule& schedule) {
+  Pricer pricer(fabric, capacities);
+  Compiled::Line line;
+  for (const Round& round : schedule.rounds) {
+    const RoundCost cost = pricer.price(round, false);
+    line.fixed += cost.times * cost.latency;
+    const double slope = cost.times * cost.per_byte;
+    switch (round.of) {
+      case Round::Of::whole: line.per_byte += slope; break;
+      case Round::Of::chunk: line.per_chunk += slope; break;
+      case Round::Of::rest: line.per_byte += slope * schedule.tree_share, line.per_chunk -= slope; break;
+    }
+  }
+  return line;
+}
+
+}  // namespace
+
+std::vector<RoundCost> round_costs(const Fabric& fabric, const std::vector<double>& capacities,
+                                   const Schedule& schedule) {
+  Pricer pricer(fabric, capacities);
+  std::vector<RoundCost> result;
+  for (const Round& round : schedule.rounds) result.push_back(pricer.price(round, true));
+  return result;
+}
+
+double Compiled::seconds(double bytes) const {
+  const double first = std::min(tree_share * bytes, chunk);
+  const auto time = [&](const Line& line) { return line.fixed + line.per_byte * bytes + line.per_chunk * first; };
+  return std::min(time(ways[0]), time(ways[1]));
+}
+
+Costs::Costs(std::shared_ptr<const Fabric> fabric, const Use& use)
+    : fabric_(std::move(fabric)),
+      use_(use),
+      capacities_(fabric_->capacities(use.inside_efficiency, use.outside_efficiency)) {}
+
+std::size_t Costs::Hash::operator()(const Key& key) const {
+  const auto bits = [](auto value) { return static_cast<std::uint64_t>(value); };
+  return mixed(mixed(bits(key.placement.nodes) << 32 | bits(key.placement.ranks_per_node)) ^
+               (bits(key.placement.groups_per_node) << 16 | bits(key.collective) << 8 | bits(key.algorithm)));
+}
+
+Schedule Costs::schedule_of(Collective collective, Algorithm algorithm, const GroupPlacement& placement,
+                            Algorithm between) const {
+  return schedule(collective, algorithm, Layout(*fabric_, placement, use_.nodes), use_.chains, between);
+}
+
+Compiled Costs::compile(const Key& key) const {
+  const Schedule first = schedule_of(key.collective, key.algorithm, key.placement);
+  const Compiled::Line line = line_of(*fabric_, capacities_, first);
+  Compiled result{{line, line}, first.tree_share, first.chunk};
+  if (key.algorithm == Algorithm::hierarchical && key.collective == Collective::all_reduce)
+    result.ways[1] = line_of(*fabric_, capacities_,
+                             schedule_of(key.collective, key.algorithm, key.placement, Algorithm::rabenseifner));
+  return result;
+}
+
+template <class Make>
+Compiled Costs::remembered(const Key& key, Make make) const {
+  {
+    const std::shared_lock reading(lock_);
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  }
+  const Compiled result = make();
+  const std::unique_lock writing(lock_);
+  known_.emplace(key, result);
+  return result;
+}
+
+Compiled Costs::compiled(Collective collective, Algorithm algorithm, const GroupPlacement& placement) const {
+  // One way only to do these.
+  if (collective == Collective::all_to_all || collective == Collective::send_receive) algorithm = Algorithm::ring;
+  const Key key{collective, algorithm, placement};
+  return remembered(key, [&] { return compile(key); });
+}
+
+double Costs::seconds(Collective collective, Algorithm algorithm, double bytes, const GroupPlacement& placement) const {
+  return compiled(collective, algorithm, placement).seconds(bytes);
+}
+
+Schedule Costs::messages(bool same_node, int pairs) const {
+  const int devices = fabric_->devices_per_node(), nodes = std::min(std::max(2, use_.nodes), fabric_->nodes());
+  Round round{same_node ? "to the next device" : "to the next node", 1, Round::Kind::pipelined, Round::Of::whole, {}};
+  for (int node = 0; node + (same_node ? 0 : 1) < nodes && round.messages.size() < Layout::most_ranks; ++node)
+    for (int i = 0; i < std::min(pairs, devices); ++i) {
+      const int from = node * devices + i;
+      const double bytes = static_cast<double>(pairs) / std::min(pairs, devices);
+      round.messages.push_back({from, same_node ? node * devices + (i + 1) % devices : from + devices, bytes});
+    }
+  return {{std::move(round)}, 1.0, 0.0};
+}
+
+double Costs::message_seconds(double bytes, bool same_node, int pairs) const {
+  // No collective has no ranks: the key says which messages.
+  const Key key{Collective::send_receive, Algorithm::automatic, {same_node ? 1 : 0, 0, pairs}};
+  return remembered(key,
+                    [&] {
+                      const Schedule one = messages(same_node, pairs);
+                      const Compiled::Line line = line_of(*fabric_, capacities_, one);
+                      return Compiled{{line, line}, 1.0, 0.0};
+                    })
+      .seconds(bytes);
+}
+
+}  // namespace sibyl::fabric

@@ -1,0 +1,195 @@
+#include "netmodel/network_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <variant>
+
+namespace sibyl {
+namespace {
+
+// All but gloo, which is never chosen.
+constexpr std::array<Algorithm, 6> measurable{Algorithm::automatic,    Algorithm::ring, Algorithm::recursive_doubling,
+                                              Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical};
+
+// Errors (one standard deviation, relative) that no sample tells: see docs/models/network.md.
+constexpr double error_per_octave_of_gap = 0.02;    // interpolating between sizes
+constexpr double error_per_octave_beyond = 0.05;    // beyond the sampled sizes
+constexpr double error_per_octave_of_count = 0.10;  // carried to another placement
+constexpr double error_of_formula = 0.15;           // beside that of the point-to-point times
+// GPU libraries between nodes reach their full rate only with messages longer than this; below, formulas come out too
+// fast.
+constexpr double gpu_full_rate_bytes = 128.0 * 1024 * 1024;
+constexpr double error_below_full_rate = 0.40;
+
+// What a GPU library spends on any collective before its first byte moves (7 to 8 us on A100, 4 to 5 us on H100).
+constexpr double usual_launch = 7e-6;
+
+}  // namespace
+
+Network::Model::Model(Topology machine, std::vector<PointToPointSample> messages, std::vector<CollectiveSample> timed,
+                      Algorithm chosen)
+    : topology(std::move(machine)),
+      point_to_point_samples(std::move(messages)),
+      collective_samples(std::move(timed)),
+      algorithm(chosen),
+      point_to_point(topology, point_to_point_samples),
+      table(collective_samples) {
+  if (gpus()) launch = usual_launch;
+  if (!point_to_point.measured(true)) infer_device_link();
+}
+
+// Where collectives were timed inside a node but no message was, they tell what a device link gives. Small ones take
+// launch + steps * latency, in steps of a ring (fitted over collectives and counts); the largest all-reduce of the
+// largest group moves 2 (p - 1)/p m.
+void Network::Model::infer_device_link() {
+  double n = 0, s = 0, ss = 0, t = 0, st = 0;
+  const MeasuredPlacement* largest = nullptr;
+  for (const Collective kind : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather})
+    for (const MeasuredPlacement& measured : table.placements(kind, Algorithm::automatic)) {
+      if (measured.placement.nodes != 1 || measured.points.size() < 2) continue;
+      const double steps = (kind == Collective::all_reduce ? 2.0 : 1.0) * (measured.placement.size() - 1);
+      const double smallest = measured.points.front().seconds;
+      n += 1, s += steps, ss += steps * steps, t += smallest, st += steps * smallest;
+      if (kind == Collective::all_reduce && (largest == nullptr || largest->placement < measured.placement))
+        largest = &measured;
+    }
+  if (largest == nullptr || largest->placement.size() < 2) return;
+  const double spread = n * ss - s * s;
+  double latency = topology.path(0).latency.value();
+  if (gpus() && spread > 0) latency = std::max(0.0, (n * st - s * t) / spread);
+  // Without a launch, or where it would be negative, it is all latency.
+  launch = gpus() ? std::max(0.0, (t - latency * s) / n) : 0.0;
+  if (launch == 0.0) latency = st / ss;
+  const CurvePoint &small = largest->points.front(), &large = largest->points.back();
+  const double size = largest->placement.size();
+  const double moved = 2 * (size - 1) / size * (large.bytes - small.bytes);
+  if (large.seconds <= small.seconds || moved <= 0) return;
+  constexpr double read_as_ring_error = 0.20;
+  point_to_point.set_device_link(Seconds{latency}, BytesPerSecond{moved / (large.seconds - small.seconds)},
+                                 read_as_ring_error);
+}
+
+// GPU libraries choose among rings and trees; sibyl::Communicator, between CPU ranks, has its own rule.
+Algorithm Network::Model::fastest(Collective collective, double bytes, const GroupPlacement& placement) const {
+  if (collective != Collective::all_reduce || !gpus())
+    return collective::resolve(collective, Algorithm::automatic, static_cast<std::int64_t>(bytes), placement.size());
+  const double tree = seconds(collective, Algorithm::tree, bytes, placement);
+  return tree < seconds(collective, Algorithm::ring, bytes, placement) ? Algorithm::tree : Algorithm::ring;
+}
+
+bool Network::Model::fabric_answers(bool same_node) const {
+  return costs && (!same_node || !std::holds_alternative<fabric::OneHub>(costs->fabric()->spec().inside));
+}
+
+// Links give what they are known to give elsewhere: docs/models/network.md.
+void Network::Model::use(std::shared_ptr<const fabric::Fabric> fabric) {
+  const double inside = point_to_point.device_link_rate() / topology.spec().device_link.bandwidth;
+  costs = std::make_shared<const fabric::Costs>(
+      std::move(fabric), fabric::Use{topology.spec().nodes, inside, PointToPoint::nic_efficiency, gpus()});
+}
+
+double Network::Model::seconds(Collective collective, Algorithm runs, double bytes,
+                               const GroupPlacement& placement) const {
+  if (placement.size() > 1 && fabric_answers(placement.nodes == 1))
+    return costs->seconds(collective, runs, bytes, placement);
+  return collective::seconds({collective, bytes, placement}, runs, {topology, point_to_point});
+}
+
+double Network::Model::formula(Collective collective, Algorithm chosen, double bytes,
+                               const GroupPlacement& placement) const {
+  const auto time = [&](Algorithm runs, double size) { return launch + seconds(collective, runs, size, placement); };
+  if (chosen != Algorithm::automatic) return time(chosen, bytes);
+  double result = time(fastest(collective, bytes, placement), bytes);
+  if (collective != Collective::all_reduce) return result;
+  // A choice by size alone may be late: where the next algorithm is faster, the time before the change is held.
+  if (!gpus())
+    for (const std::int64_t change : collective::choice_changes(placement.size()))
+      if (const auto size = static_cast<double>(change); size < bytes)
+        result = std::max(result, time(fastest(collective, size, placement), size));
+  return result;
+}
+
+// Inside the sampled sizes: between neighbours. Outside: the formula, scaled to meet the nearest sample.
+Estimate Network::Model::from_points(const MeasuredPlacement& measured, Collective collective, Algorithm chosen,
+                                     double bytes) const {
+  const std::vector<CurvePoint>& points = measured.points;
+  const auto after = std::ranges::lower_bound(points, bytes, {}, &CurvePoint::bytes);
+  const CurvePoint& above = after == points.end() ? points.back() : *after;
+  const CurvePoint& below = after == points.begin() ? points.front() : *std::prev(after);
+  const auto near = [&](const CurvePoint& point) { return std::abs(point.bytes - bytes) <= 0.02 * point.bytes; };
+  Estimate result{Seconds{log_interpolated(points, bytes)}, measured.error, Provenance::interpolated};
+  if (bytes < points.front().bytes || bytes > points.back().bytes) {
+    const CurvePoint& end = bytes < points.front().bytes ? points.front() : points.back();
+    const double at_end = formula(collective, chosen, end.bytes, measured.placement);
+    const double here = formula(collective, chosen, bytes, measured.placement);
+    result.time = Seconds{at_end > 0 ? end.seconds * here / at_end : end.seconds};
+    if (near(end)) {
+      result.provenance = Provenance::measured;
+      return result;
+    }
+    const double octaves = std::abs(std::log2(std::max(1.0, bytes) / std::max(1.0, end.bytes)));
+    result.relative_error = std::hypot(measured.error, error_per_octave_beyond * octaves);
+    if (octaves > 2) result.provenance = Provenance::estimated;
+    return result;
+  }
+  if (near(above) || near(below)) {
+    result.provenance = Provenance::measured;
+    return result;
+  }
+  const double gap = std::log2(above.bytes / std::max(1.0, below.bytes));
+  result.relative_error = std::hypot(measured.error, error_per_octave_of_gap * gap);
+  return result;
+}
+
+// Measured times of one placement, each carried by the formula's ratio to another.
+MeasuredPlacement Network::Model::carried(const MeasuredPlacement& from, Collective collective, Algorithm chosen,
+                                          const GroupPlacement& to) const {
+  MeasuredPlacement result{to, from.points, from.error};
+  for (CurvePoint& point : result.points) {
+    // One algorithm for both: a change of choice between placements is no change of the machine.
+    const Algorithm runs = chosen == Algorithm::automatic ? fastest(collective, point.bytes, to) : chosen;
+    const double here = formula(collective, runs, point.bytes, from.placement);
+    if (here > 0) point.seconds *= formula(collective, runs, point.bytes, to) / here;
+  }
+  never_falling(result.points);
+  return result;
+}
+
+Estimate Network::Model::estimate(Collective collective, Algorithm chosen, double bytes,
+                                  const GroupPlacement& placement) const {
+  if (const MeasuredPlacement* nearest = table.nearest(collective, chosen, placement)) {
+    if (nearest->placement == placement) return from_points(*nearest, collective, chosen, bytes);
+    Estimate result = from_points(carried(*nearest, collective, chosen, placement), collective, chosen, bytes);
+    const double octaves = distance(nearest->placement, placement);
+    result.relative_error = std::hypot(result.relative_error, error_per_octave_of_count * std::max(1.0, octaves));
+    if (result.provenance == Provenance::measured) result.provenance = Provenance::interpolated;
+    if (octaves > 2) result.provenance = Provenance::estimated;
+    return result;
+  }
+  const double across = placement.nodes > 1 ? point_to_point.error({topology.span(placement.nodes), 1}) : 0.0;
+  const double inside = placement.ranks_per_node > 1 ? point_to_point.error({0, 1}) : 0.0;
+  const double ramp = gpus() && placement.nodes > 1 && bytes < gpu_full_rate_bytes ? error_below_full_rate : 0.0;
+  return {Seconds{formula(collective, chosen, bytes, placement)},
+          std::hypot(std::max(across, inside), error_of_formula, ramp), Provenance::estimated};
+}
+
+bool Network::Model::any(Collective collective) const {
+  return std::ranges::any_of(measurable, [&](Algorithm known) { return table.has(collective, known); });
+}
+
+void Network::Model::take_collectives(const Model& from) {
+  collective_samples = from.collective_samples;
+  for (CollectiveSample& sample : collective_samples) {
+    const double bytes = sample.bytes.value();
+    // One algorithm for both, as in carried().
+    const Algorithm runs = sample.algorithm == Algorithm::automatic
+                               ? from.fastest(sample.collective, bytes, sample.placement)
+                               : sample.algorithm;
+    const double there = from.formula(sample.collective, runs, bytes, sample.placement);
+    if (there > 0) sample.time *= formula(sample.collective, runs, bytes, sample.placement) / there;
+  }
+  table = CollectiveTable(collective_samples);
+}
+
+}  // namespace sibyl

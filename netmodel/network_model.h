@@ -1,0 +1,53 @@
+// What a Network holds and how it answers; shared by network.cpp and explain.cpp, for nobody else.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "netmodel/collective/algorithms.h"
+#include "netmodel/collective_table.h"
+#include "netmodel/fabric/costs.h"
+#include "netmodel/network.h"
+#include "netmodel/point_to_point.h"
+#include "netmodel/topology.h"
+
+namespace sibyl {
+
+struct Network::Model {
+  Model(Topology machine, std::vector<PointToPointSample> messages, std::vector<CollectiveSample> timed,
+        Algorithm chosen);
+
+  // Without launch; of one algorithm (not automatic).
+  [[nodiscard]] double seconds(Collective collective, Algorithm runs, double bytes,
+                               const GroupPlacement& placement) const;
+  [[nodiscard]] double formula(Collective collective, Algorithm algorithm, double bytes,
+                               const GroupPlacement& placement) const;
+  [[nodiscard]] Algorithm fastest(Collective collective, double bytes, const GroupPlacement& placement) const;
+  [[nodiscard]] Estimate estimate(Collective collective, Algorithm algorithm, double bytes,
+                                  const GroupPlacement& placement) const;
+  [[nodiscard]] Estimate from_points(const MeasuredPlacement& points, Collective collective, Algorithm algorithm,
+                                     double bytes) const;
+  [[nodiscard]] MeasuredPlacement carried(const MeasuredPlacement& from, Collective collective, Algorithm algorithm,
+                                          const GroupPlacement& to) const;
+  [[nodiscard]] bool any(Collective collective) const;
+  [[nodiscard]] bool gpus() const { return topology.spec().device_link.kind != LinkKind::shared_memory; }
+  void infer_device_link();
+  // Inside a node the topology says as much, and knows the measured rate, unless the fabric gives the node a shape.
+  [[nodiscard]] bool fabric_answers(bool same_node) const;
+  void use(std::shared_ptr<const fabric::Fabric> fabric);
+  // Samples taken on `from`, carried to this machine.
+  void take_collectives(const Model& from);
+
+  Topology topology;
+  std::vector<PointToPointSample> point_to_point_samples;
+  std::vector<CollectiveSample> collective_samples;
+  Algorithm algorithm;
+  PointToPoint point_to_point;
+  CollectiveTable table;
+  double launch = 0.0;
+  std::shared_ptr<const fabric::Costs> costs;  // of the fabric, where there is one
+  // By how much links differ from those that were measured; 0 but for what-ifs.
+  double octaves_inside = 0.0, octaves_across = 0.0;
+};
+
+}  // namespace sibyl

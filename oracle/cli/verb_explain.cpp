@@ -1,0 +1,257 @@
+// explain: why the network model answers what it does for one exchange, step by step.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/quantity.h"
+#include "netmodel/explain.h"
+#include "netmodel/topology.h"
+#include "oracle/cli/console.h"
+#include "oracle/cli/options.h"
+#include "oracle/cli/study.h"
+#include "oracle/cli/verbs.h"
+#include "oracle/report/format.h"
+
+namespace sibyl::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using enum Column::Align;
+
+// What is asked about.
+struct Question {
+  Collective collective = Collective::all_reduce;
+  Bytes bytes;
+  GroupPlacement placement;
+  Algorithm asked = Algorithm::automatic;
+};
+
+constexpr std::array collectives{Collective::all_reduce,  Collective::reduce_scatter, Collective::all_gather,
+                                 Collective::broadcast,   Collective::reduce,         Collective::all_to_all,
+                                 Collective::send_receive};
+
+std::string spelt(std::string_view name) {
+  std::string text(name);
+  std::ranges::replace(text, '_', '-');
+  return text;
+}
+
+std::vector<std::string> collective_words() {
+  std::vector<std::string> words;
+  for (const Collective collective : collectives) words.push_back(spelt(to_string(collective)));
+  return words;
+}
+
+Result<GroupPlacement> read_placement(const Arguments& arguments, const Cluster& cluster) {
+  SIBYL_TRY(const auto ranks, arguments.integer("--ranks", 1, most_devices));
+  const auto all = static_cast<int>(ranks.value_or(cluster.devices()));
+  SIBYL_TRY(const auto each, arguments.integer("--ranks-per-node", 1, most_devices));
+  GroupPlacement placement;
+  placement.ranks_per_node = static_cast<int>(each.value_or(std::min(all, cluster.devices_per_node)));
+  if (placement.ranks_per_node > cluster.devices_per_node)
+    return fail(ErrorCode::usage,
+                fmt::format("--ranks-per-node: a node of {} has {} devices", cluster.name, cluster.devices_per_node));
+  if (all % placement.ranks_per_node != 0)
+    return fail(ErrorCode::usage,
+                fmt::format("--ranks: {} is not divisible by {} ranks on a node", all, placement.ranks_per_node));
+  placement.nodes = all / placement.ranks_per_node;
+  if (placement.nodes > cluster.nodes)
+    return fail(
+        ErrorCode::usage,
+        fmt::format("--ranks: {} are on {} nodes, but {} has {}", all, placement.nodes, cluster.name, cluster.nodes),
+        {}, "fewer ranks, or --nodes");
+  SIBYL_TRY(const auto groups, arguments.integer("--groups-per-node", 1, most_devices));
+  placement.groups_per_node = static_cast<int>(groups.value_or(1));
+  return placement;
+}
+
+Result<Question> read_question(const Arguments& arguments, const Cluster& cluster) {
+  Question question;
+  const std::string collective = arguments.text("--collective").value_or("all-reduce");
+  for (const Collective known : collectives)
+    if (spelt(to_string(known)) == collective) question.collective = known;
+  SIBYL_TRY(const auto bytes, arguments.bytes("--bytes"));
+  if (!bytes) return fail(ErrorCode::usage, "--bytes is missing", {}, "write --bytes 64MiB");
+  question.bytes = *bytes;
+  SIBYL_TRY(question.placement, read_placement(arguments, cluster));
+  std::string algorithm = arguments.text("--algorithm").value_or("automatic");
+  std::ranges::replace(algorithm, '-', '_');
+  const auto asked = parse_algorithm(algorithm);
+  if (!asked) return fail(ErrorCode::usage, "--algorithm: " + asked.error().message, {}, asked.error().hint);
+  question.asked = *asked;
+  return question;
+}
+
+Json placement_json(const GroupPlacement& placement) {
+  return {{"ranks_per_node", placement.ranks_per_node},
+          {"nodes", placement.nodes},
+          {"groups_per_node", placement.groups_per_node}};
+}
+
+Json round_json(const NetworkExplanation::Round& round) {
+  return {{"what", round.what},
+          {"times", round.times},
+          {"messages", round.messages},
+          {"message_bytes", round.message.value()},
+          {"latency_s", round.latency.value()},
+          {"transfer_s", round.transfer.value()},
+          {"total_s", round.total().value()},
+          {"busiest_link", round.busiest_link},
+          {"busiest_link_bytes", round.over_busiest_link.value()},
+          {"busiest_link_rate", round.gives.value()},
+          {"route", round.route}};
+}
+
+Json to_json(const Cluster& cluster, const Question& question, const NetworkExplanation& e) {
+  Json candidates = Json::array(), distances = Json::array(), rounds = Json::array();
+  for (const auto& [algorithm, time] : e.candidates)
+    candidates.push_back({{"algorithm", to_string(algorithm)}, {"time_s", time.value()}});
+  for (const auto& d : e.distances)
+    distances.push_back({{"what", d.what},
+                         {"links", d.links},
+                         {"latency_s", d.latency.value()},
+                         {"bandwidth", d.bandwidth.value()},
+                         {"mebibyte_s", d.message.value()}});
+  for (const auto& round : e.rounds) rounds.push_back(round_json(round));
+  Json samples;
+  if (e.samples)
+    samples = {{"placement", placement_json(e.samples->placement)},
+               {"count", e.samples->count},
+               {"from_bytes", e.samples->from.value()},
+               {"to_bytes", e.samples->to.value()}};
+  return {{"schema", "sibyl-explain-network"},
+          {"version", 1},
+          {"cluster", cluster.name},
+          {"collective", to_string(question.collective)},
+          {"bytes", question.bytes.value()},
+          {"placement", placement_json(question.placement)},
+          {"algorithm", to_string(e.estimate.algorithm)},
+          {"why", e.why},
+          {"time_s", e.estimate.time.time.value()},
+          {"relative_error", e.estimate.time.relative_error},
+          {"provenance", to_string(e.estimate.time.provenance)},
+          {"answered_by", e.answered_by},
+          {"samples", samples},
+          {"formula_s", e.by_formula.value()},
+          {"launch_s", e.launch.value()},
+          {"candidates_by_formula", candidates},
+          {"distances", distances},
+          {"rounds", rounds}};
+}
+
+Table rounds_table(const NetworkExplanation& e) {
+  Table table{.columns = {{"step", "step", left},
+                          {"times", "times"},
+                          {"messages", "messages"},
+                          {"each", "message_bytes"},
+                          {"latency", "latency_s"},
+                          {"transfer", "transfer_s"},
+                          {"in all", "total_s"},
+                          {"busiest link", "busiest_link", left}},
+              .rows = {}};
+  const auto cell = [](const auto& quantity) { return Cell(to_string(quantity), plain_number(quantity.value())); };
+  for (const auto& round : e.rounds)
+    table.rows.push_back({round.what, std::to_string(round.times), std::to_string(round.messages), cell(round.message),
+                          cell(round.latency), cell(round.transfer), cell(round.total()), round.busiest_link});
+  return table;
+}
+
+Table distances_table(const NetworkExplanation& e) {
+  Table table{.columns = {{"messages", "what", left},
+                          {"links", "links"},
+                          {"latency", "latency_s"},
+                          {"bandwidth", "bandwidth"},
+                          {"1 MiB alone", "mebibyte_s"}},
+              .rows = {}};
+  const auto cell = [](const auto& quantity) { return Cell(to_string(quantity), plain_number(quantity.value())); };
+  for (const auto& d : e.distances)
+    table.rows.push_back({d.what, std::to_string(d.links), cell(d.latency), cell(d.bandwidth), cell(d.message)});
+  return table;
+}
+
+std::string placed(const GroupPlacement& p) {
+  std::string text = fmt::format("{}, {} on each", plural(p.nodes, "node"), plural(p.ranks_per_node, "rank"));
+  if (p.groups_per_node > 1) text += fmt::format(", {} groups at once", p.groups_per_node);
+  return text;
+}
+
+std::string to_text(const Cluster& cluster, const Question& question, const NetworkExplanation& e) {
+  const Estimate& time = e.estimate.time;
+  std::string text = fmt::format("{} of {} on {}: {}\n\n", spelt(to_string(question.collective)),
+                                 to_string(question.bytes), cluster.name, placed(question.placement));
+  text += fmt::format("time          {} ± {} ({})\n", to_string(time.time), percent(time.relative_error),
+                      to_string(time.provenance));
+  text += fmt::format("algorithm     {}: {}\n", spelt(to_string(e.estimate.algorithm)), e.why);
+  text += fmt::format("answered by   {}\n", e.answered_by);
+  if (e.samples)
+    text += fmt::format("samples       {}, {} to {}, on {}\n", e.samples->count, to_string(e.samples->from),
+                        to_string(e.samples->to), placed(e.samples->placement));
+  if (e.by_formula.value() > 0)
+    text += fmt::format("formula       {}, of which {} to launch\n", to_string(e.by_formula), to_string(e.launch));
+  std::vector<std::string> others;
+  for (const auto& [algorithm, seconds] : e.candidates)
+    others.push_back(fmt::format("{} {}", spelt(to_string(algorithm)), to_string(seconds)));
+  if (others.size() > 1) text += fmt::format("by formula    {}\n", fmt::join(others, ", "));
+  if (!e.distances.empty()) text += "\n" + aligned_text(distances_table(e));
+  if (e.rounds.empty()) return text;
+  text += "\n" + aligned_text(rounds_table(e));
+  const auto slowest = std::ranges::max_element(e.rounds, {}, [](const auto& round) { return round.total(); });
+  if (slowest->route.empty()) return text;
+  return text + fmt::format("\nThe step that takes longest: {}. Over {} go {} at {}; one message's way:\n  {}\n",
+                            slowest->what, slowest->busiest_link, to_string(slowest->over_busiest_link),
+                            to_string(slowest->gives), fmt::join(slowest->route, " -> "));
+}
+
+Result<int> run(const Arguments& arguments) {
+  if (arguments.operands().front() != "network")
+    return fail(ErrorCode::usage, fmt::format("'{}' cannot be explained", arguments.operands().front()), {},
+                "sibyl explain network");
+  SIBYL_TRY(const Cluster cluster, read_cluster(arguments));
+  SIBYL_TRY(const Question question, read_question(arguments, cluster));
+  const NetworkExplanation explanation =
+      cluster.network.explain(question.collective, question.bytes, question.placement, question.asked);
+  SIBYL_CHECK(print(arguments.has("--json") ? to_json(cluster, question, explanation).dump(2) + "\n"
+                                            : to_text(cluster, question, explanation)));
+  return 0;
+}
+
+}  // namespace
+
+Verb explain_verb() {
+  Command c;
+  c.name = "explain";
+  c.program = "sibyl explain";
+  c.summary =
+      "say why an exchange takes as long as it is predicted to: algorithm, route and busiest link, step by step";
+  c.operands = "network";
+  c.least_operands = c.most_operands = 1;
+  c.examples = {{"sibyl explain network --cluster dgx-a100 --bytes 64MiB --ranks 64", "an all-reduce over 8 nodes"},
+                {"sibyl explain network --cluster torus.yaml --collective all-to-all --bytes 16MiB --ranks 64 --json",
+                 "for programs"}};
+  c.options = concatenated(
+      {{cluster_option(),
+        nodes_option(),
+        {.name = "--collective",
+         .value = "NAME",
+         .help = "what is exchanged",
+         .fallback = "all-reduce",
+         .choices = collective_words()},
+        {.name = "--bytes", .value = "SIZE", .help = "of the whole buffer; of an all-to-all, one rank's"},
+        {.name = "--ranks", .value = "N", .help = "of the group, on neighbouring nodes; all devices unless given"},
+        {.name = "--ranks-per-node", .value = "N", .help = "as many as a node has devices unless given"},
+        {.name = "--groups-per-node",
+         .value = "N",
+         .help = "groups of a node that do the same at once",
+         .fallback = "1"},
+        {.name = "--algorithm",
+         .value = "NAME",
+         .help = "instead of what the library would choose",
+         .fallback = "automatic"}},
+       output_options()});
+  return {std::move(c), run};
+}
+
+}  // namespace sibyl::cli

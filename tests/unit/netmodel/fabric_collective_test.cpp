@@ -1,0 +1,266 @@
+// Collectives as rounds of messages on fabrics: times by hand, what each rank sends, closed form against simulation.
+#include <gtest/gtest.h>
+
+#include "netmodel/explain.h"
+#include "tests/unit/netmodel/fabric_machine.h"
+
+namespace sibyl::fabric {
+namespace {
+
+constexpr double m = 8e6;  // bytes: 80 ms on a link of 100 MB/s
+
+Schedule schedule_on(const Fabric& fabric, Collective collective, Algorithm algorithm,
+                     const GroupPlacement& placement) {
+  return schedule(collective, algorithm, Layout(fabric, placement, placement.nodes), false);
+}
+
+double seconds_on(const Fabric& fabric, Collective collective, Algorithm algorithm, const GroupPlacement& placement) {
+  const std::shared_ptr<const Fabric> lent(std::shared_ptr<void>(), &fabric);
+  const Costs costs(lent, {placement.nodes, 1.0, 1.0, false});
+  return costs.seconds(collective, algorithm, m, placement);
+}
+
+// 2 (p - 1) rounds of a hop's latency and m/p.
+TEST(CollectiveOnFabric, RingOnARing) {
+  const Fabric ring = test::direct(Torus{{8}}, 8);
+  EXPECT_NEAR(seconds_on(ring, Collective::all_reduce, Algorithm::ring, {1, 8, 1}), 14 * (1e-6 + 0.010), 1e-9);
+}
+
+// Partners at distance d on a ring: 2 d messages of a block of 2 d cross its middle, d each way; at half-way round each
+// is split over both ways. All of m: distance 1: m; 2: 2 m; 4: split, 4 m / 2.
+TEST(CollectiveOnFabric, RecursiveDoublingOnARing) {
+  const Fabric ring = test::direct(Torus{{8}}, 8);
+  EXPECT_NEAR(seconds_on(ring, Collective::all_reduce, Algorithm::recursive_doubling, {1, 8, 1}),
+              (1e-6 + 0.080) + (2e-6 + 0.160) + (4e-6 + 0.160), 1e-9);
+  // Halves of it, quarters, eighths.
+  EXPECT_NEAR(seconds_on(ring, Collective::all_reduce, Algorithm::rabenseifner, {1, 8, 1}),
+              2 * ((1e-6 + 0.040) + (2e-6 + 0.040) + (4e-6 + 0.020)), 1e-9);
+}
+
+// Of p (p - 1) messages of m/p in a ring of 8, each channel is crossed by 1 + 2 + 3 + 4/2 · … : the sum of distances 8
+// (1 + 2 + 3) one way and 8 · 4 / 2 each way, over 8 channels: 8.
+TEST(CollectiveOnFabric, AllToAllOnARing) {
+  const Fabric ring = test::direct(Torus{{8}}, 8);
+  EXPECT_NEAR(seconds_on(ring, Collective::all_to_all, Algorithm::ring, {1, 8, 1}), 4e-6 + 8 * 0.010, 1e-9);
+}
+
+// A tree's oversubscription shows where groups lie under several leaves, and not for a ring inside one.
+TEST(CollectiveOnFabric, OversubscriptionSlowsWhatClimbs) {
+  const LeafSpine leaves{4, 4, 2};
+  const Fabric full = test::with_nics(leaves, 16), narrow = test::with_nics(leaves, 16, 1, Ecmp::split, 4.0);
+  const auto both = [&](Algorithm algorithm, const GroupPlacement& placement) {
+    return seconds_on(narrow, Collective::all_reduce, algorithm, placement) /
+           seconds_on(full, Collective::all_reduce, algorithm, placement);
+  };
+  EXPECT_NEAR(both(Algorithm::ring, {1, 4, 1}), 1.0, 1e-9);
+  EXPECT_NEAR(both(Algorithm::ring, {1, 16, 1}), 1.0,
+              1e-9);  // one message of a leaf climbs, over a NIC's worth of uplinks
+  EXPECT_GT(both(Algorithm::recursive_doubling, {1, 16, 1}), 2.0);
+}
+
+// Groups of a node share its NIC; those on further nodes have their own.
+TEST(CollectiveOnFabric, GroupsShareNics) {
+  const Fabric fabric = test::with_nics(LeafSpine{4, 1, 1}, 4, 2);
+  const double one = seconds_on(fabric, Collective::all_reduce, Algorithm::ring, {1, 4, 1});
+  const double two = seconds_on(fabric, Collective::all_reduce, Algorithm::ring, {1, 4, 2});
+  EXPECT_NEAR(one, 6 * (10e-6 + 0.020), 1e-9);
+  EXPECT_NEAR(two, 6 * (10e-6 + 0.040), 1e-9);
+}
+
+// Six rings through the cube mesh use all of a device's bandwidth: 2 · 7/8 m / 1 GB/s and 14 latencies of 1 us.
+TEST(CollectiveOnFabric, RingsUseAllLinksOfAMesh) {
+  FabricSpec shape = test::shape(Torus{{1}});
+  shape.inside = CubeMesh{6};
+  const Fabric node = Fabric::make(test::cpu_spec(1, 8), shape).value();
+  EXPECT_NEAR(seconds_on(node, Collective::all_reduce, Algorithm::ring, {8, 1, 1}), 14 * (1e-6 + 0.001), 1e-9);
+}
+
+// What each rank sends is what the communicator's would, to the byte.
+TEST(CollectiveOnFabric, RanksSendWhatBytesSentSays) {
+  for (const int size : {2, 3, 4, 6, 8, 12}) {
+    const Fabric fabric = test::direct(FullyConnected{}, size);
+    for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
+                                        Collective::broadcast, Collective::reduce, Collective::all_to_all})
+      for (const Algorithm algorithm :
+           {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner, Algorithm::tree}) {
+        const bool offered =
+            collective == Collective::all_reduce ||
+            ((collective == Collective::broadcast || collective == Collective::reduce) ? algorithm == Algorithm::tree
+                                                                                       : algorithm == Algorithm::ring);
+        if (!offered) continue;
+        // Divisible by every size and power of two here, so that no part is longer by an element.
+        constexpr std::int64_t elements = 1 << 10 << 2 << 2;
+        const std::int64_t count = elements * size;
+        const Schedule all = schedule_on(fabric, collective, algorithm, {1, size, 1});
+        std::vector<double> sent(static_cast<std::size_t>(size), 0.0);
+        for (const Round& round : all.rounds)
+          for (const Message& message : round.messages)
+            sent[static_cast<std::size_t>(message.from)] += message.bytes *
+                                                            all.amount(round.of, static_cast<double>(count)) *
+                                                            (round.of == Round::Of::whole ? round.times : 1.0);
+        if (algorithm == Algorithm::tree) continue;  // below
+        for (int rank = 0; rank < size; ++rank)
+          EXPECT_NEAR(sent[static_cast<std::size_t>(rank)],
+                      static_cast<double>(bytes_sent(collective, algorithm, count, 1, size, rank)), 1e-6)
+              << to_string(collective) << " " << to_string(algorithm) << " " << size << " " << rank;
+      }
+  }
+}
+
+// A tree's first chunk and its rest go over the same branches: both trees' up and down are what a rank sends.
+TEST(CollectiveOnFabric, TreesSendWhatBytesSentSays) {
+  constexpr int size = 8;
+  const Fabric fabric = test::direct(FullyConnected{}, size);
+  const Schedule up = schedule_on(fabric, Collective::all_reduce, Algorithm::tree, {1, size, 1});
+  std::vector<double> sent(size, 0.0);
+  for (const Round& round : up.rounds)
+    for (const Message& message : round.messages) {
+      const double bytes = message.bytes * up.amount(round.of, m);
+      sent[static_cast<std::size_t>(message.from)] += bytes;  // up
+      sent[static_cast<std::size_t>(message.to)] += bytes;    // the same way down
+    }
+  for (int rank = 0; rank < size; ++rank)
+    EXPECT_NEAR(sent[static_cast<std::size_t>(rank)],
+                static_cast<double>(bytes_sent(Collective::all_reduce, Algorithm::tree, 8'000'000, 1, size, rank)),
+                1.0);
+}
+
+// The closed form is the time of the busiest channel; the simulation shares rates at every event. They agree where
+// messages of a round are as long.
+TEST(CollectiveOnFabric, ClosedFormIsTheSimulation) {
+  TopologySpec spec = test::cpu_spec(16, 2);
+  spec.nics_per_node = 2;
+  for (const Outside& network : {Outside{Torus{{4, 4}}}, Outside{FatTree{{8, 4}, {3}}}, Outside{Dragonfly{4, 4, 2, 1}},
+                                 Outside{RailOptimised{4, 4, 2}}, Outside{FullyConnected{}}})
+    for (const bool chains : {false, true}) {
+      const auto fabric = std::make_shared<const Fabric>(Fabric::make(spec, test::shape(network)).value());
+      const Costs costs(fabric, {16, 1.0, 1.0, chains});
+      for (const GroupPlacement& placement :
+           {GroupPlacement{2, 16, 1}, GroupPlacement{1, 6, 2}, GroupPlacement{2, 3, 1}})
+        for (const Algorithm algorithm : {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner,
+                                          Algorithm::tree, Algorithm::hierarchical}) {
+          const Schedule all = costs.schedule_of(Collective::all_reduce, algorithm, placement);
+          const double simulated = simulated_seconds(*fabric, costs.capacities(), all, m);
+          double closed = 0.0;
+          for (const RoundCost& cost : round_costs(*fabric, costs.capacities(), all))
+            closed += cost.times * (cost.latency + cost.per_byte * all.amount(cost.of, m));
+          EXPECT_NEAR(closed / simulated, 1.0, 1e-6) << network.index() << " " << to_string(algorithm);
+          if (algorithm != Algorithm::hierarchical) {
+            EXPECT_NEAR(costs.seconds(Collective::all_reduce, algorithm, m, placement) / closed, 1.0, 1e-9);
+          }
+        }
+    }
+}
+
+// Two rings over the same links take twice as long as one; one of half the bytes ends when 3/4 … of both have moved: it
+// at half rate all along, the other alone for the rest.
+TEST(CollectivesAtOnce, ShareLinks) {
+  const Fabric ring = test::direct(Torus{{4}}, 4);
+  const auto capacities = ring.capacities();
+  const Schedule all = schedule_on(ring, Collective::all_gather, Algorithm::ring, {1, 4, 1});
+  const double alone = simulated_seconds(ring, capacities, all, m);
+  EXPECT_NEAR(alone, 3 * (1e-6 + 0.020), 1e-9);
+  EXPECT_NEAR(simulated_together(ring, capacities, std::vector<Running>{{&all, m}})[0], alone, 1e-9);
+  const auto equal = simulated_together(ring, capacities, std::vector<Running>{{&all, m}, {&all, m}});
+  EXPECT_NEAR(equal[0], 3e-6 + 0.120, 1e-9);
+  EXPECT_NEAR(equal[1], equal[0], 1e-12);
+  const auto unequal = simulated_together(ring, capacities, std::vector<Running>{{&all, m / 2}, {&all, m}});
+  EXPECT_NEAR(unequal[0], 3e-6 + 0.060, 1e-9);
+  EXPECT_NEAR(unequal[1], 3e-6 + 0.090, 1e-9);
+}
+
+// Of a large all-to-all some shifts stand for all: on a torus the sample tells what all do within a few percent.
+TEST(CollectiveOnFabric, SampledShiftsStandForAll) {
+  const Fabric torus = test::direct(Torus{{32, 32}}, 1024);
+  const Schedule sampled = schedule_on(torus, Collective::all_to_all, Algorithm::ring, {1, 1024, 1});
+  ASSERT_LT(sampled.rounds[0].messages.size(), 1024U * 1023U);
+  double bytes = 0.0;
+  for (const Message& message : sampled.rounds[0].messages) bytes += message.bytes;
+  EXPECT_NEAR(bytes, 1023.0, 1e-6);  // each of 1024 ranks sends 1023/1024
+  // Mean distance one way in a ring of 32: 8; 1024 · 8 messages of m/1024 over 32 · 32 channels of a direction: 4 each
+  // way.
+  const double seconds = round_costs(torus, torus.capacities(), sampled)[0].per_byte * test::rate;
+  EXPECT_NEAR(seconds, 4.0, 0.3);
+}
+
+// ---- as a Network ----
+
+Network on(const Outside& network, int nodes, int devices, Algorithm algorithm = Algorithm::automatic) {
+  return Network::on_fabric(test::cpu_spec(nodes, devices), test::shape(network), {}, {}, algorithm).value();
+}
+
+// One switch and one device a node is what the Topology says, too. (Not of trees: there an inner rank's first chunk
+// goes to two children, which share its NIC here.)
+TEST(NetworkOnFabric, OneSwitchIsTheTopology) {
+  const Network fabric = on(LeafSpine{8, 1, 1}, 8, 1);
+  const Network topology(Topology::make(test::cpu_spec(8, 1)).value(), {}, {}, Algorithm::automatic);
+  for (const Collective collective : {Collective::all_reduce, Collective::all_gather, Collective::all_to_all})
+    for (const double bytes : {1e3, 1e6, 64e6}) {
+      const CollectiveEstimate a = fabric.collective(collective, Bytes{bytes}, {1, 8, 1});
+      const CollectiveEstimate b = topology.collective(collective, Bytes{bytes}, {1, 8, 1});
+      EXPECT_NEAR(a.time.time / b.time.time, 1.0, 1e-6) << to_string(collective) << " " << bytes;
+      EXPECT_EQ(a.algorithm, b.algorithm);
+    }
+  EXPECT_NEAR(fabric.point_to_point(Bytes{1e6}, false).time / topology.point_to_point(Bytes{1e6}, false).time, 1.0,
+              1e-6);
+  EXPECT_NE(fabric.links(), nullptr);
+  EXPECT_EQ(topology.links(), nullptr);
+}
+
+TEST(NetworkOnFabric, UsesPartOfItsRoom) {
+  const Network torus = on(Torus{{4, 4}}, 16, 2);
+  EXPECT_TRUE(torus.resized(5, 1));
+  EXPECT_FALSE(torus.resized(17, 1));
+  EXPECT_FALSE(torus.resized(4, 3));
+}
+
+TEST(NetworkOnFabric, WhatIfChangesItsLinks) {
+  const Network torus = on(Torus{{4, 4}}, 16, 1);
+  TopologySpec faster = torus.topology().spec();
+  faster.nic_bandwidth *= 2;
+  const Network other = torus.with_links(faster).value();
+  const auto seconds = [](const Network& n) {
+    return n.collective(Collective::all_reduce, Bytes{1e9}, {1, 16, 1}, Algorithm::ring).time.time;
+  };
+  EXPECT_NEAR(seconds(torus) / seconds(other), 2.0, 0.01);
+}
+
+// Samples still answer where they were taken.
+TEST(NetworkOnFabric, SamplesComeFirst) {
+  CollectiveSample sample;
+  sample.algorithm = Algorithm::ring;
+  sample.placement = {1, 4, 1};
+  sample.bytes = Bytes{1e6};
+  sample.time = Seconds{0.5};
+  const Network network =
+      Network::on_fabric(test::cpu_spec(16, 1), test::shape(Torus{{4, 4}}), {}, {sample}, Algorithm::ring).value();
+  const Estimate estimate = network.collective(Collective::all_reduce, Bytes{1e6}, {1, 4, 1}).time;
+  EXPECT_EQ(estimate.time, Seconds{0.5});
+  EXPECT_EQ(estimate.provenance, Provenance::measured);
+}
+
+TEST(Explanation, NamesAlgorithmRouteAndBusiestLink) {
+  const Network torus = on(Torus{{4, 4}}, 16, 1);
+  const NetworkExplanation e = torus.explain(Collective::all_reduce, Bytes{64e6}, {1, 16, 1}, Algorithm::ring);
+  EXPECT_EQ(e.why, "it was asked for");
+  ASSERT_EQ(e.rounds.size(), 1U);
+  EXPECT_EQ(e.rounds[0].times, 30);
+  EXPECT_EQ(e.rounds[0].messages, 16);
+  EXPECT_DOUBLE_EQ(e.rounds[0].message.value(), 4e6);
+  EXPECT_NEAR(e.rounds[0].total().value(), e.by_formula.value(), 1e-9);
+  EXPECT_EQ(e.rounds[0].route.front().substr(0, 4), "node");
+  EXPECT_EQ(e.rounds[0].route.back().substr(e.rounds[0].route.back().size() - 8), "device 0");
+  // All to all in a ring of 16: a router's cable carries more than a NIC.
+  const NetworkExplanation a2a = on(Torus{{16}}, 16, 1).explain(Collective::all_to_all, Bytes{64e6}, {1, 16, 1});
+  EXPECT_EQ(a2a.why, "it is the only one for this collective");
+  EXPECT_EQ(a2a.rounds.at(0).busiest_link.substr(0, 6), "router");
+  const Network plain = test::straight_network(4, 2, Algorithm::automatic);
+  const NetworkExplanation f = plain.explain(Collective::all_reduce, Bytes{1e3}, {2, 4, 1});
+  EXPECT_EQ(f.estimate.algorithm, Algorithm::recursive_doubling);
+  EXPECT_EQ(f.distances.size(), 2U);
+  EXPECT_TRUE(f.rounds.empty());
+  EXPECT_EQ(f.candidates.size(), 5U);
+}
+
+}  // namespace
+}  // namespace sibyl::fabric
