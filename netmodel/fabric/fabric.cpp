@@ -60,6 +60,9 @@ Result<Fabric> Fabric::make(const TopologySpec& topology, const FabricSpec& spec
   if (static_cast<double>(fabric.network_.nodes) * topology.devices_per_node > most_devices)
     return fail(fmt::format("a fabric has at most {} devices", most_devices));
   SIBYL_TRY(fabric.node_, Node::make(topology, spec.inside));
+  const double inner_cables = static_cast<double>(fabric.node_.graph().edges().size()) / 2 * fabric.network_.nodes;
+  if (!spec.direct && inner_cables > most_cables)
+    return fail(fmt::format("a fabric has at most {:.0f} cables", most_cables));
   if (!spec.direct) fabric.add_insides();
   SIBYL_CHECK(check_links(fabric.graph_));
   return fabric;

@@ -30,7 +30,7 @@ Result<Ports> join(const InnerRing& shape, const TopologySpec& spec, Graph& grap
 
 class Node {
  public:
-  static constexpr int most = 256;  // devices, and NICs
+  static constexpr int most = 128;  // devices, and NICs
 
   static Result<Node> make(const TopologySpec& spec, const Inside& shape);
 

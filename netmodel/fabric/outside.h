@@ -45,7 +45,7 @@ Result<Wiring> build(const Custom& shape, const Site& site, Graph& graph);
 // A router for each node with the node's NICs; or, in direct fabrics, the nodes' devices.
 Wiring add_node_routers(const Site& site, int nodes, Graph& graph, Routers& routers);
 
-inline constexpr double most_cables = 8e6;
+inline constexpr double most_cables = 4e6;  // of a fabric: about a gigabyte
 // At least 1 each, and room for `nodes`.
 Result<void> check_counts(std::initializer_list<std::pair<const char*, int>> counts);
 Result<void> check_room(double room, const Site& site);

@@ -33,7 +33,7 @@ class RingSearch {
   }
 
  private:
-  static constexpr int most_tries = 200'000;
+  static constexpr int most_tries = 20'000;
 
   int& unit(int a, int b) { return units_[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)]; }
 

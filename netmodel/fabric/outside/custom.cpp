@@ -10,7 +10,7 @@
 namespace sibyl::fabric {
 namespace {
 
-constexpr std::size_t most_vertices = 8192;  // tables of hops are kept for each NIC
+constexpr std::size_t most_vertices = 4096;  // tables of hops are kept for each NIC
 constexpr int most_parallel = 1024;
 
 // The number behind `word`, all of it; nothing where the text is otherwise.
@@ -76,6 +76,8 @@ Result<Wiring> build(const Custom& shape, const Site& site, Graph& graph) {
     if (from == to) return fail(fmt::format("a link from '{}' to itself", cable.from), cable.where);
     if (cable.parallel < 1 || cable.parallel > most_parallel)
       return fail(fmt::format("parallel is from 1 to {}", most_parallel), cable.where);
+    if (static_cast<double>(graph.edges().size()) / 2 + cable.parallel > most_cables)
+      return fail(fmt::format("a fabric has at most {:.0f} cables", most_cables), cable.where);
     for (int i = 0; i < cable.parallel; ++i) graph.cable(from, to, cable.link, Reach::between, cable.back.value());
   }
   ShortestPath rule;

@@ -12,6 +12,8 @@ Result<Wiring> build(const Torus& shape, const Site& site, Graph& graph) {
     SIBYL_CHECK(check_counts({{"an extent of the torus", extent}}));
     room *= extent;
   }
+  if (room * static_cast<double>(shape.dimensions.size()) > most_cables)
+    return fail(fmt::format("a fabric has at most {:.0f} cables", most_cables));
   SIBYL_CHECK(check_room(room, site));
   DimensionOrder rule;
   rule.dimensions = shape.dimensions;
