@@ -56,6 +56,12 @@ std::vector<int> in_order(int size) {
   return order;
 }
 
+// The ring, from where it enters the node.
+std::vector<int> from_gate(std::vector<int> ring, int gate) {
+  std::rotate(ring.begin(), std::find(ring.begin(), ring.end(), gate), ring.end());
+  return ring;
+}
+
 // Over several nodes: each ring enters a node at one device and goes on from it, so that rings keep to their NICs.
 void ring(Rounds& rounds, Collective collective, const Layout& layout, int group) {
   const auto [ranks, nodes, groups] = layout.placement();
@@ -68,9 +74,8 @@ void ring(Rounds& rounds, Collective collective, const Layout& layout, int group
                             Round::Kind::pipelined);
   const double bytes = 1.0 / size / rings;
   for (int i = 0; i < rings; ++i) {
-    std::vector<int> order = layout.orders()[static_cast<std::size_t>(i % orders)];
     const int gate = i % layout.stripes() * ranks / layout.stripes();
-    std::ranges::rotate(order, std::ranges::find(order, gate));
+    const std::vector<int> order = from_gate(layout.orders()[static_cast<std::size_t>(i % orders)], gate);
     for (int node = 0; node < nodes; ++node) {
       for (std::size_t k = 0; k + 1 < order.size(); ++k)
         round.messages.push_back(
@@ -160,16 +165,18 @@ std::vector<Limb> limbs(const Layout& layout, int group, bool chains, bool two_t
     result.push_back({upwards ? Message{child, parent, bytes} : Message{parent, child, bytes}, depth});
   };
   const bool chained = chains && ranks > 1;
+  const auto orders = static_cast<int>(layout.orders().size());
   const int stripes = chained ? layout.stripes() : 1, trees = two_trees ? 2 : 1;
   for (int tree = 0; tree < trees; ++tree)
     for (int stripe = 0; stripe < stripes; ++stripe) {
       const double bytes = 1.0 / stripes;
       const int gate = stripe * ranks / stripes;
       if (chained) {
+        const int ring = (tree * stripes + stripe) % orders;
+        const std::vector<int> order = from_gate(layout.orders()[static_cast<std::size_t>(ring)], gate);
         for (int node = 0; node < nodes; ++node)
-          for (int i = 1; i < ranks; ++i)
-            add(layout.device(group, node, (gate + i) % ranks), layout.device(group, node, (gate + i - 1) % ranks),
-                bytes, -1);
+          for (std::size_t i = 1; i < order.size(); ++i)
+            add(layout.device(group, node, order[i]), layout.device(group, node, order[i - 1]), bytes, -1);
         for (const Branch& b : branches(nodes, tree == 1))
           add(layout.device(group, b.child, gate), layout.device(group, b.parent, gate), bytes, b.depth);
       } else {
