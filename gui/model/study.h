@@ -1,0 +1,45 @@
+// A Study is a Scenario read: the model imported, the cluster loaded and changed, the strategy parsed. All of it is
+// immutable and shared, so that any thread may ask the library about it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/result.h"
+#include "calibration/cluster.h"
+#include "gui/model/scenario.h"
+#include "models/graph.h"
+#include "oracle/report/report.h"
+#include "oracle/strategy.h"
+
+namespace sibyl::gui {
+
+struct Study {
+  Scenario scenario;
+  std::shared_ptr<const Graph> graph;  // with the batch that a device runs at once
+  std::shared_ptr<const Cluster> cluster;
+  Strategy strategy;
+};
+
+// What was last read, so that moving a slider does not import the model again. For one thread at a time.
+class StudyReader {
+ public:
+  StudyReader();
+  ~StudyReader();
+  // The message says which part of the scenario is wrong, as the command line does.
+  Result<std::shared_ptr<const Study>> read(const Scenario& scenario);
+
+ private:
+  struct Memo;
+  std::unique_ptr<Memo> memo_;
+};
+
+// What the library says of a scenario. `study` is null where the scenario could not be read; then `report` is the Error.
+struct Answer {
+  Scenario scenario;
+  std::shared_ptr<const Study> study;
+  Result<PredictionReport> report;
+};
+using AnswerPointer = std::shared_ptr<const Answer>;
+
+}  // namespace sibyl::gui
