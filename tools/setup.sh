@@ -40,6 +40,13 @@ all libgmock-dev its matchers
 all librapidcheck-dev property tests
 all libsimgrid-dev an independent judge of how flows share links
 all libbenchmark-dev make bench
+all qt6-base-dev the desktop: widgets, tests
+all qt6-svg-dev exports pictures as SVG
+all libgl-dev what Qt's own CMake files look for
+all libqcustomplot-dev charts
+all qt6-l10n-tools lupdate and lrelease: translations
+all fonts-dejavu-core a font for windows that nobody sees
+all xvfb windows in tests
 all iproute2 several hosts on one machine, by network namespaces
 all python3 the tests that are scripts
 all python3-numpy reads and writes the arrays that tests compare

@@ -1,0 +1,3 @@
+#include "gui/model/latest.h"
+
+// The metaobject of LatestSignals is made here.
