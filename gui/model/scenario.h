@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "oracle/strategy.h"
+
 namespace sibyl::gui {
 
 struct Scenario {
@@ -33,5 +35,9 @@ struct Scenario {
 std::vector<std::string> words(const Scenario& scenario);
 // The whole command, quoted for a shell.
 std::string command_line(const Scenario& scenario);
+
+// With a strategy that a search found (oracle/search): what tells strategies of one space from each other becomes its own; the
+// batch of the step stays, and so does everything else.
+Scenario with_strategy(Scenario scenario, const Strategy& strategy);
 
 }  // namespace sibyl::gui

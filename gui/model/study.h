@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/result.h"
 #include "calibration/cluster.h"
 #include "gui/model/scenario.h"
 #include "models/graph.h"
+#include "models/onnx/import.h"
 #include "oracle/report/report.h"
 #include "oracle/strategy.h"
 
@@ -21,6 +23,9 @@ struct Study {
   Strategy strategy;
 };
 
+// Which part of a scenario an Error is about.
+enum class Part { none, model, cluster, training, prediction };
+
 // What was last read, so that moving a slider does not import the model again. For one thread at a time.
 class StudyReader {
  public:
@@ -28,6 +33,10 @@ class StudyReader {
   ~StudyReader();
   // The message says which part of the scenario is wrong, as the command line does.
   Result<std::shared_ptr<const Study>> read(const Scenario& scenario);
+  // Of the last read(): the part that its Error is about, and what can be said of the parts that were read.
+  [[nodiscard]] Part wrong() const;
+  [[nodiscard]] std::vector<OpenDimension> dimensions() const;         // of the model: what --dim can bind
+  [[nodiscard]] std::shared_ptr<const Cluster> unchanged_cluster() const;  // before the scenario's changes
 
  private:
   struct Memo;
@@ -39,6 +48,9 @@ struct Answer {
   Scenario scenario;
   std::shared_ptr<const Study> study;
   Result<PredictionReport> report;
+  Part wrong = Part::none;
+  std::vector<OpenDimension> dimensions = {};
+  std::shared_ptr<const Cluster> unchanged_cluster = {};  // null where it could not be read
 };
 using AnswerPointer = std::shared_ptr<const Answer>;
 

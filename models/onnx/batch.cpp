@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <optional>
 #include <set>
 
 namespace sibyl::onnx_import {
@@ -64,16 +66,23 @@ Batch find_batch(const std::vector<const ValueData*>& inputs, const ImportOption
   return batch;
 }
 
+// What the model's metadata say of it.
+Result<std::optional<std::int64_t>> stored_extent(const ModelData& model, const std::string& symbol,
+                                                  const std::string& input) {
+  const auto stored = model.metadata.find("sibyl.dim." + symbol);
+  if (stored == model.metadata.end()) return std::optional<std::int64_t>();
+  std::int64_t value = 0;
+  const char* end = stored->second.data() + stored->second.size();
+  const auto [stop, error] = std::from_chars(stored->second.data(), end, value);
+  if (error == std::errc() && stop == end) return std::optional(value);
+  return fail(fmt::format("the model's metadata {} holds '{}', not a number", stored->first, stored->second), input);
+}
+
 Result<std::int64_t> bound_extent(const ModelData& model, const ImportOptions& options, const std::string& symbol,
                                   const std::string& input) {
   if (const auto given = options.dims.find(symbol); given != options.dims.end()) return given->second;
-  if (const auto stored = model.metadata.find("sibyl.dim." + symbol); stored != model.metadata.end()) {
-    std::int64_t value = 0;
-    const char* end = stored->second.data() + stored->second.size();
-    const auto [stop, error] = std::from_chars(stored->second.data(), end, value);
-    if (error == std::errc() && stop == end) return value;
-    return fail(fmt::format("the model's metadata {} holds '{}', not a number", stored->first, stored->second), input);
-  }
+  SIBYL_TRY(const auto stored, stored_extent(model, symbol, input));
+  if (stored) return *stored;
   return fail(fmt::format("the dimension '{}' has no value", symbol), input,
               fmt::format("give it one with --dim {}=VALUE", symbol));
 }
@@ -140,6 +149,21 @@ Result<Binding> bind_inputs(const ModelData& model, const ImportOptions& options
     binding.inputs.push_back(std::move(shapes));
   }
   return binding;
+}
+
+Result<std::vector<OpenDimension>> open_dimensions_of(const ModelData& model) {
+  SIBYL_TRY(const auto inputs, fed_inputs(model));
+  const Batch batch = find_batch(inputs, {});
+  std::map<std::string, std::optional<std::int64_t>> found;
+  for (const ValueData* input : inputs)
+    for (std::size_t axis = 0; axis < input->shape->size(); ++axis) {
+      const std::string symbol = symbol_of(*input, axis);
+      if (symbol.empty() || batch.symbols.contains(symbol) || found.contains(symbol)) continue;
+      SIBYL_TRY(found[symbol], stored_extent(model, symbol, input->name));
+    }
+  std::vector<OpenDimension> dimensions;
+  for (const auto& [name, size] : found) dimensions.push_back({name, size});
+  return dimensions;
 }
 
 }  // namespace sibyl::onnx_import

@@ -29,4 +29,7 @@ struct Binding {
 // `reference`: the batch of side 0 where the model leaves it open.
 Result<Binding> bind_inputs(const ModelData& model, const ImportOptions& options, std::int64_t reference);
 
+// What bind_inputs() asks options.dims for, by name.
+Result<std::vector<OpenDimension>> open_dimensions_of(const ModelData& model);
+
 }  // namespace sibyl::onnx_import

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "models/canonical/canonical.h"
+#include "models/onnx/batch.h"
 #include "models/onnx/translate.h"
 
 namespace sibyl {
@@ -108,6 +109,16 @@ Result<Import> inspect_onnx_bytes(std::string_view bytes, const std::string& nam
 Result<Import> inspect_onnx(const std::filesystem::path& path, const ImportOptions& options) {
   SIBYL_TRY(const ModelData model, read_model(path));
   return import_model(model, path.filename().string(), options);
+}
+
+Result<std::vector<OpenDimension>> open_dimensions(const std::filesystem::path& path) {
+  SIBYL_TRY(const ModelData model, read_model(path));
+  return open_dimensions_of(model);
+}
+
+Result<std::vector<OpenDimension>> open_dimensions_of_bytes(std::string_view bytes, const std::string& name) {
+  SIBYL_TRY(const ModelData model, parse_model(bytes, name));
+  return open_dimensions_of(model);
 }
 
 Result<Graph> import_onnx(const std::filesystem::path& path, const ImportOptions& options) {

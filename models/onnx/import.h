@@ -40,11 +40,22 @@ struct Import {
   std::string producer;
 };
 
+// An extent of an input that the file leaves open, other than the batch.
+struct OpenDimension {
+  std::string name;
+  std::optional<std::int64_t> size;  // where ImportOptions::dims does not give one; none: it has to
+  bool operator==(const OpenDimension&) const = default;
+};
+
 // Everything that can be imported is; unsupported nodes are listed. import_onnx fails only where there is no graph to show.
 Result<Import> inspect_onnx(const std::filesystem::path& path, const ImportOptions& options);
 // The same, and an Error naming the first unsupported node if there is one.
 Result<Graph> import_onnx(const std::filesystem::path& path, const ImportOptions& options);
 // From bytes in memory; `name` stands for the file in messages. What the fuzzer calls.
 Result<Import> inspect_onnx_bytes(std::string_view bytes, const std::string& name, const ImportOptions& options);
+
+// By name. Only the inputs are looked at.
+Result<std::vector<OpenDimension>> open_dimensions(const std::filesystem::path& path);
+Result<std::vector<OpenDimension>> open_dimensions_of_bytes(std::string_view bytes, const std::string& name);
 
 }  // namespace sibyl

@@ -13,6 +13,15 @@ namespace sibyl::cli {
 namespace {
 
 constexpr const char* cudnn_calibrator = "sibyl-calibrate-cudnn";
+constexpr const char* desktop = "sibyl-gui";
+
+// Where a program is not there.
+const char* what_to_install(const std::string& program) {
+  if (program == cudnn_calibrator) return "it is built where nvcc and cuDNN are found: docs/gpu.md";
+  if (program == desktop)
+    return "it is built where Qt 6 and QCustomPlot are found: tools/setup.sh all installs them, then build again";
+  return "it is built where Open MPI and libtorch are found: tools/setup.sh installs them, then build again";
+}
 
 bool is_program(const std::filesystem::path& path) {
   std::error_code error;
@@ -64,9 +73,7 @@ Error replace_process(const std::string& program, const std::vector<std::string>
     return {ErrorCode::bad_input,
             fmt::format("{} is not installed with this sibyl", program),
             {},
-            program == cudnn_calibrator
-                ? "it is built where nvcc and cuDNN are found: docs/gpu.md"
-                : "it is built where Open MPI and libtorch are found: tools/setup.sh installs them, then build again"};
+            what_to_install(program)};
   std::vector<std::string> all = {found->string()};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> raw;
@@ -90,6 +97,14 @@ Verb train_verb() {
   c.program = "sibyl train";
   c.summary = "train for real and measure every step (runs sibyl-train)";
   return {std::move(c), nullptr, "sibyl-train"};
+}
+
+Verb gui_verb() {
+  Command c;
+  c.name = "gui";
+  c.program = "sibyl gui";
+  c.summary = "ask what if in a window: the answer moves while the slider does (runs sibyl-gui)";
+  return {std::move(c), nullptr, desktop};
 }
 
 }  // namespace sibyl::cli

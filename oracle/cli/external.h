@@ -1,4 +1,4 @@
-// Verbs that are programs of their own, because they need MPI and libtorch: `sibyl train …` runs `sibyl-train …`.
+// Verbs that are programs of their own, because they need MPI and libtorch, or Qt: `sibyl train …` runs `sibyl-train …`.
 #pragma once
 
 #include <filesystem>

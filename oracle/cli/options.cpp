@@ -13,6 +13,7 @@
 namespace sibyl::cli {
 namespace {
 
+constexpr std::string_view zoo_prefix = "zoo:";
 constexpr std::int64_t most_samples = std::int64_t{1} << 38;
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -63,7 +64,7 @@ Result<std::map<std::string, std::int64_t>> read_dims(const Arguments& arguments
   return dims;
 }
 
-Result<Import> load_zoo(const std::string& name, const ImportOptions& options) {
+Result<std::string> load_zoo(const std::string& name) {
   std::vector<std::string> known;
   for (const ZooModel& model : zoo_models()) known.push_back(model.name);
   if (std::ranges::find(known, name) == known.end()) {
@@ -71,8 +72,7 @@ Result<Import> load_zoo(const std::string& name, const ImportOptions& options) {
     return fail(fmt::format("there is no model '{}' in the zoo", name), {},
                 meant ? fmt::format("did you mean zoo:{}?", *meant) : "`sibyl zoo` lists them");
   }
-  SIBYL_TRY(const std::string bytes, zoo_model_bytes(name));
-  return inspect_onnx_bytes(bytes, "zoo:" + name, options);
+  return zoo_model_bytes(name);
 }
 
 Result<void> read_exchange(const Arguments& arguments, Strategy& strategy) {
@@ -308,7 +308,10 @@ Result<Strategy> read_strategy(const Arguments& arguments, std::optional<int> de
 std::string model_name(const std::string& model) { return model == "-" ? "standard input" : model; }
 
 Result<Import> load_import(const std::string& model, const ImportOptions& options) {
-  if (model.starts_with("zoo:")) return load_zoo(model.substr(4), options);
+  if (model.starts_with(zoo_prefix)) {
+    SIBYL_TRY(const std::string bytes, load_zoo(model.substr(zoo_prefix.size())));
+    return inspect_onnx_bytes(bytes, model, options);
+  }
   if (model != "-") return inspect_onnx(model, options);
   SIBYL_TRY(const std::string bytes, read_standard_input());
   return inspect_onnx_bytes(bytes, model_name(model), options);
@@ -324,6 +327,12 @@ Result<Graph> load_graph(const std::string& model, const ImportOptions& options)
                 first.node, fmt::format("`sibyl inspect {}` lists every such node", model));
   }
   return std::move(import.graph);
+}
+
+Result<std::vector<OpenDimension>> load_dimensions(const std::string& model) {
+  if (!model.starts_with(zoo_prefix)) return open_dimensions(model);
+  SIBYL_TRY(const std::string bytes, load_zoo(model.substr(zoo_prefix.size())));
+  return open_dimensions_of_bytes(bytes, model);
 }
 
 }  // namespace sibyl::cli

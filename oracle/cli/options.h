@@ -59,5 +59,7 @@ std::string model_name(const std::string& model);
 Result<Import> load_import(const std::string& model, const ImportOptions& options);
 // The same, ready to be priced: an unsupported operation is an Error that names the first one.
 Result<Graph> load_graph(const std::string& model, const ImportOptions& options);
+// What --dim can bind of it. Not of standard input, which can be read but once.
+Result<std::vector<OpenDimension>> load_dimensions(const std::string& model);
 
 }  // namespace sibyl::cli

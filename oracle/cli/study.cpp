@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "calibration/cluster_change.h"
 #include "oracle/cli/options.h"
 
 namespace sibyl::cli {
@@ -52,6 +53,21 @@ std::vector<Option> study_options() {
        strategy_options(),
        {data_option(), framework_option()},
        model_options()});
+}
+
+Option change_option() {
+  return {.name = "--set",
+          .value = "KEY=VALUE",
+          .help = "a part of the cluster that is different, by value or factor: nic.bandwidth=2x; `sibyl whatif --help` lists them",
+          .repeatable = true};
+}
+
+std::vector<Option> prediction_options() { return concatenated({study_options(), {change_option()}}); }
+
+Result<Cluster> with_changes(const Arguments& arguments, Cluster cluster, const Strategy& strategy) {
+  const std::vector<std::string> changes = arguments.all("--set");
+  if (changes.empty()) return cluster;
+  return changed(cluster, changes, compute_type(strategy.precision));
 }
 
 void read_data_source(const Arguments& arguments, Strategy& strategy) {

@@ -27,11 +27,11 @@ struct Check {
   std::string detail;  // what was found, or what to do
 };
 
-Check program_check(const std::string& verb, const std::string& program) {
+Check program_check(const std::string& verb, const std::string& program, const std::string& needs) {
   const auto found = find_program(program);
   if (found) return {verb, true, found->string()};
   return {verb, false,
-          fmt::format("{} is not here: tools/setup.sh installs Open MPI and libtorch, then build again", program)};
+          fmt::format("{} is not here: tools/setup.sh all installs {}, then build again", program, needs)};
 }
 
 Check path_check(const std::string& name, const std::vector<std::string>& programs, const std::string& otherwise) {
@@ -60,8 +60,9 @@ std::vector<Check> examine() {
       {"predict", true, "inspect, predict, scale, whatif, compare and export need nothing else"},
       clusters_check(),
       {"zoo", true, fmt::format("{} models", zoo_models().size())},
-      program_check("calibrate", "sibyl-calibrate"),
-      program_check("train", "sibyl-train"),
+      program_check("calibrate", "sibyl-calibrate", "Open MPI and libtorch"),
+      program_check("train", "sibyl-train", "Open MPI and libtorch"),
+      program_check("gui", "sibyl-gui", "Qt 6 and QCustomPlot"),
       path_check("launcher", {"mpirun", "srun"}, "neither mpirun nor srun is on PATH: several ranks cannot be started"),
       gpu_check(),
       {"threads", true, fmt::format("{} hardware threads", std::thread::hardware_concurrency())}};

@@ -12,8 +12,9 @@ namespace {
 
 Result<int> run(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
-  SIBYL_TRY(const Cluster cluster, read_cluster(arguments));
+  SIBYL_TRY(Cluster cluster, read_cluster(arguments));
   SIBYL_TRY(const Strategy strategy, read_strategy_for(arguments, cluster));
+  SIBYL_TRY(cluster, with_changes(arguments, std::move(cluster), strategy));
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, micro_batch_of(strategy)));
   SIBYL_TRY(Prediction prediction, predict(graph, strategy, cluster));
   const PredictionReport report{model_name(arguments.operands().front()), cluster.name, std::move(prediction),
@@ -47,7 +48,7 @@ Verb predict_verb() {
        "64 replicas share a batch of 512 sequences"},
       {"sibyl predict model.onnx --cluster my-cluster.yaml --devices 16 --json > prediction.json",
        "for programs, and for `sibyl compare`"}};
-  c.options = concatenated({study_options(), table_options(), output_options()});
+  c.options = concatenated({prediction_options(), table_options(), output_options()});
   c.notes =
       "MODEL is a path to an ONNX file, - for standard input, or zoo:NAME. Exit code 4: it does not fit, or cannot be "
       "split so.\n"

@@ -33,6 +33,7 @@ Verb doctor_verb();
 Verb calibrate_verb();
 Verb train_verb();
 Verb validate_verb();
+Verb gui_verb();
 
 // In the order that help shows them.
 const std::vector<Verb>& all_verbs();

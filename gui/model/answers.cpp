@@ -1,0 +1,125 @@
+#include "gui/model/answers.h"
+
+#include <exception>
+#include <list>
+
+#include "oracle/cli/options.h"
+#include "oracle/predict.h"
+
+namespace sibyl::gui {
+namespace {
+
+// Evaluators of the graphs and clusters that were used last: what their strategies have in common is worked out once.
+class Evaluators {
+ public:
+  Evaluator& of(const Study& study) {
+    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry)
+      if (entry->graph == study.graph && entry->cluster == study.cluster) {
+        entries_.splice(entries_.begin(), entries_, entry);
+        return *entries_.front().evaluator;
+      }
+    constexpr std::size_t most = 4;
+    if (entries_.size() == most) entries_.pop_back();
+    entries_.push_front({study.graph, study.cluster, std::make_unique<Evaluator>(*study.graph, *study.cluster)});
+    return *entries_.front().evaluator;
+  }
+
+ private:
+  struct Entry {
+    std::shared_ptr<const Graph> graph;
+    std::shared_ptr<const Cluster> cluster;
+    std::unique_ptr<Evaluator> evaluator;
+  };
+  std::list<Entry> entries_;
+};
+
+// Exceptions are bugs; one of the library's must not end the window, and what is unsaved with it.
+template <class Work>
+auto guarded(Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::exception& bug) {
+    return fail(std::string("this is a bug in Sibyl: ") + bug.what());
+  }
+}
+
+}  // namespace
+
+struct Answers::Worker {
+  StudyReader reader;
+  Evaluators evaluators;
+  AnswerPointer baseline;  // the last one: it changes seldom
+
+  AnswerPointer answer(const Scenario& scenario) {
+    auto study = guarded([&] { return reader.read(scenario); });
+    Answer answer{scenario, nullptr, fail(""), reader.wrong(), reader.dimensions(), reader.unchanged_cluster()};
+    if (!study) {
+      answer.report = Failure(std::move(study).error());
+      return std::make_shared<const Answer>(std::move(answer));
+    }
+    answer.study = *study;
+    auto prediction = guarded([&] { return evaluators.of(**study).predict((*study)->strategy); });
+    if (prediction) {
+      answer.report = PredictionReport{cli::model_name(scenario.model), (*study)->cluster->name, std::move(*prediction)};
+    } else {
+      answer.report = Failure(std::move(prediction).error());
+      answer.wrong = Part::prediction;
+    }
+    return std::make_shared<const Answer>(std::move(answer));
+  }
+
+  AnswerPointer baseline_answer(const std::optional<Scenario>& scenario) {
+    if (!scenario) return baseline = nullptr;
+    if (!baseline || !(baseline->scenario == *scenario)) baseline = answer(*scenario);
+    return baseline;
+  }
+};
+
+Answers::Answers(QObject* parent) : QObject(parent), worker_(std::make_shared<Worker>()), work_(this) {
+  qRegisterMetaType<AnswerPointer>();
+}
+
+Answers::~Answers() = default;
+
+void Answers::ask(const Scenario& current, const std::optional<Scenario>& baseline) {
+  Request request{current, baseline};
+  setStale(true);
+  if (work_.busy()) {
+    waiting_ = std::move(request);
+  } else {
+    waiting_.reset();
+    start(request);
+  }
+}
+
+void Answers::start(const Request& request) {
+  running_ = request;
+  work_.ask(
+      [worker = worker_, request](const Ticket&) {
+        // The baseline first: what it shares with the current scenario is then at hand.
+        const AnswerPointer baseline = worker->baseline_answer(request.baseline);
+        return Pair{worker->answer(request.current), baseline};
+      },
+      [this](const Pair& pair) { deliver(pair); });
+}
+
+void Answers::deliver(const Pair& pair) {
+  const bool near = !waiting_ || (waiting_->current.model == running_.current.model &&
+                                  waiting_->current.cluster == running_.current.cluster && pair.first->report);
+  if (!waiting_) setStale(false);
+  if (near) emit answered(pair.first, pair.second);
+  if (!waiting_ || work_.busy()) return;  // who is told may have asked again
+  const Request next = *std::exchange(waiting_, std::nullopt);
+  start(next);
+}
+
+void Answers::setStale(bool stale) {
+  if (std::exchange(stale_, stale) != stale) emit staleChanged(stale);
+}
+
+void Answers::forget() {
+  // A job that is at work keeps its own.
+  worker_ = std::make_shared<Worker>();
+}
+
+}  // namespace sibyl::gui

@@ -1,0 +1,55 @@
+// Answers asks the library about scenarios in a thread of its own.
+//
+// Of requests that come faster than answers the newest counts: while one is at work, only the last of those behind it is kept. An
+// answer of the same model and cluster that is on its way is shown when it comes, though a newer question waits: so that figures
+// follow a slider that does not stand still.
+#pragma once
+
+#include <QObject>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "gui/model/latest.h"
+#include "gui/model/study.h"
+
+namespace sibyl::gui {
+
+class Answers : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit Answers(QObject* parent = nullptr);
+  ~Answers() override;
+
+  void ask(const Scenario& current, const std::optional<Scenario>& baseline);
+  // Is a newer answer on its way?
+  [[nodiscard]] bool stale() const { return stale_; }
+  // Files are read again, though their time of writing is the same (a calibration that a cluster file names).
+  void forget();
+
+ signals:
+  void answered(const sibyl::gui::AnswerPointer& current, const sibyl::gui::AnswerPointer& baseline);
+  void staleChanged(bool stale);
+
+ private:
+  struct Request {
+    Scenario current;
+    std::optional<Scenario> baseline;
+    bool operator==(const Request&) const = default;
+  };
+  struct Worker;
+  using Pair = std::pair<AnswerPointer, AnswerPointer>;
+
+  void start(const Request& request);
+  void deliver(const Pair& pair);
+  void setStale(bool stale);
+
+  std::shared_ptr<Worker> worker_;  // used by one job at a time
+  Request running_;
+  std::optional<Request> waiting_;
+  bool stale_ = false;
+  Latest<Pair> work_;
+};
+
+}  // namespace sibyl::gui

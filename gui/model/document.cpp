@@ -1,0 +1,133 @@
+#include "gui/model/document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace sibyl::gui {
+
+class Document::Step : public QUndoCommand {
+ public:
+  Step(Document& document, State before, State after, const QString& why, QString gesture)
+      : QUndoCommand(why),
+        document_(document),
+        before_(std::move(before)),
+        after_(std::move(after)),
+        gesture_(std::move(gesture)) {}
+
+  void undo() override { document_.apply(before_); }
+  void redo() override { document_.apply(after_); }
+  [[nodiscard]] int id() const override { return 1; }
+  bool mergeWith(const QUndoCommand* other) override {
+    const auto* next = static_cast<const Step*>(other);
+    if (gesture_.isEmpty() || gesture_ != next->gesture_) return false;
+    after_ = next->after_;
+    setObsolete(before_ == after_);
+    return true;
+  }
+
+ private:
+  Document& document_;
+  State before_, after_;
+  QString gesture_;
+};
+
+Document::Document(QObject* parent) : QObject(parent) {
+  constexpr int most_steps = 500;
+  stack_.setUndoLimit(most_steps);
+  state_.scenarios.front().name = tr("Scenario 1").toStdString();
+}
+
+void Document::apply(const State& state) {
+  state_ = state;
+  emit changed();
+}
+
+void Document::edit(const QString& why, const std::function<void(State&)>& edit, const QString& gesture) {
+  State after = state_;
+  edit(after);
+  if (after == state_) return;
+  stack_.push(new Step(*this, state_, std::move(after), why,
+                       gesture.isEmpty() ? QString() : QStringLiteral("%1#%2").arg(gesture).arg(series_)));
+}
+
+void Document::endGesture() { ++series_; }
+
+void Document::change(const QString& why, const std::function<void(Scenario&)>& make, const QString& gesture) {
+  edit(why, [&](State& state) { make(state.scenarios[static_cast<std::size_t>(state.current)]); }, gesture);
+}
+
+void Document::propose(const Scenario& scenario, const QString& why) {
+  change(why, [&](Scenario& current) {
+    const std::string name = std::exchange(current, scenario).name;
+    current.name = name;
+  });
+}
+
+std::string Document::unusedName(const std::string& name) const {
+  const auto used = [&](const std::string& candidate) {
+    return std::ranges::any_of(state_.scenarios, [&](const Scenario& s) { return s.name == candidate; });
+  };
+  if (!name.empty() && !used(name)) return name;
+  const std::string stem = name.empty() ? tr("Scenario").toStdString() : name.substr(0, name.find_last_not_of("0123456789 ") + 1);
+  for (int n = count() + (name.empty() ? 0 : 1);; ++n)
+    if (std::string candidate = fmt::format("{} {}", stem, n); !used(candidate)) return candidate;
+}
+
+void Document::add(const Scenario& scenario, const QString& why) {
+  edit(why, [&](State& state) {
+    state.scenarios.push_back(scenario);
+    state.scenarios.back().name = unusedName(scenario.name);
+    state.current = static_cast<int>(state.scenarios.size()) - 1;
+  });
+}
+
+void Document::duplicate(int index) {
+  if (has(index)) add(state_.scenarios[static_cast<std::size_t>(index)], tr("Duplicate scenario"));
+}
+
+void Document::rename(int index, const QString& name) {
+  if (!has(index) || name.trimmed().isEmpty()) return;
+  edit(tr("Rename scenario"),
+       [&](State& state) { state.scenarios[static_cast<std::size_t>(index)].name = name.trimmed().toStdString(); });
+}
+
+void Document::remove(int index) {
+  if (!has(index) || count() == 1) return;
+  edit(tr("Delete scenario"), [&](State& state) {
+    state.scenarios.erase(state.scenarios.begin() + index);
+    if (state.current > index || state.current == static_cast<int>(state.scenarios.size())) --state.current;
+  });
+}
+
+void Document::select(int index) {
+  if (!has(index) || index == state_.current) return;
+  endGesture();
+  state_.current = index;
+  emit changed();
+}
+
+void Document::pin(int index) {
+  if (has(index))
+    edit(tr("Pin baseline"), [&](State& state) { state.baseline = state.scenarios[static_cast<std::size_t>(index)]; });
+}
+
+void Document::unpin() {
+  edit(tr("Unpin baseline"), [](State& state) { state.baseline.reset(); });
+}
+
+void Document::load(State state, QMap<QString, QJsonObject> viewStates) {
+  stack_.clear();
+  viewStates_ = std::move(viewStates);
+  apply(state);
+}
+
+void Document::setViewState(const QString& view, const QJsonObject& state) {
+  if (state.isEmpty())
+    viewStates_.remove(view);
+  else
+    viewStates_[view] = state;
+}
+
+}  // namespace sibyl::gui

@@ -1,0 +1,74 @@
+// The Document is all that a session is about: the scenarios, which of them is current, and the baseline they are held
+// against. Whatever changes it goes through it, and can be undone; widgets only show it.
+//
+// How things are looked at (axes, zoom) is kept here for the session, but is no change: undoing gives back what was asked, not
+// where one looked. Choosing the current scenario is none either; undoing a change goes to the scenario it was made in.
+#pragma once
+
+#include <QJsonObject>
+#include <QMap>
+#include <QObject>
+#include <QString>
+#include <QUndoStack>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "gui/model/scenario.h"
+
+namespace sibyl::gui {
+
+struct State {
+  std::vector<Scenario> scenarios = {Scenario{}};  // never empty
+  int current = 0;
+  std::optional<Scenario> baseline;  // as it was when it was pinned
+  bool operator==(const State&) const = default;
+};
+
+class Document : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit Document(QObject* parent = nullptr);
+
+  [[nodiscard]] const State& state() const { return state_; }
+  [[nodiscard]] const Scenario& current() const { return state_.scenarios[static_cast<std::size_t>(state_.current)]; }
+  [[nodiscard]] int count() const { return static_cast<int>(state_.scenarios.size()); }
+  QUndoStack& undoStack() { return stack_; }
+
+  // Changes the current scenario; `why` names the step of undo. Changes with the same gesture, not empty, that follow each other
+  // are one step: a slider that is dragged. No change, no step.
+  void change(const QString& why, const std::function<void(Scenario&)>& edit, const QString& gesture = {});
+  void endGesture();  // what follows is a step of its own, whatever its gesture
+  void propose(const Scenario& scenario, const QString& why);  // in place of the current one; its name stays
+
+  void add(const Scenario& scenario, const QString& why);  // becomes the current one; its name is made unlike all others
+  void duplicate(int index);
+  void rename(int index, const QString& name);
+  void remove(int index);  // not the last one
+  void select(int index);
+  void pin(int index);
+  void unpin();
+
+  // In place of all there is, with nothing to undo.
+  void load(State state, QMap<QString, QJsonObject> viewStates);
+  [[nodiscard]] const QMap<QString, QJsonObject>& viewStates() const { return viewStates_; }
+  void setViewState(const QString& view, const QJsonObject& state);
+
+ signals:
+  void changed();  // anything of state()
+
+ private:
+  class Step;
+  void edit(const QString& why, const std::function<void(State&)>& edit, const QString& gesture = {});
+  void apply(const State& state);
+  [[nodiscard]] std::string unusedName(const std::string& name) const;
+  [[nodiscard]] bool has(int index) const { return index >= 0 && index < count(); }
+
+  State state_;
+  QMap<QString, QJsonObject> viewStates_;
+  QUndoStack stack_;
+  quint64 series_ = 0;  // of gestures
+};
+
+}  // namespace sibyl::gui

@@ -1,0 +1,74 @@
+#include "gui/model/scenario.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "oracle/cli/options.h"
+#include "oracle/search/space.h"
+
+namespace sibyl::gui {
+namespace {
+
+// As a shell reads back.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+void set_or_clear(Scenario& scenario, const std::string& name, const std::string& value, bool usual) {
+  if (usual)
+    scenario.clear(name);
+  else
+    scenario.set(name, value);
+}
+
+}  // namespace
+
+std::optional<std::string> Scenario::option(const std::string& option_name) const {
+  const auto found = options.find(option_name);
+  if (found == options.end() || found->second.empty()) return std::nullopt;
+  return found->second.back();
+}
+
+void Scenario::set(const std::string& option_name, const std::string& value) { options[option_name] = {value}; }
+
+void Scenario::clear(const std::string& option_name) { options.erase(option_name); }
+
+std::vector<std::string> words(const Scenario& scenario) {
+  std::vector<std::string> all;
+  if (!scenario.cluster.empty()) all.push_back("--cluster=" + scenario.cluster);
+  for (const auto& [name, values] : scenario.options)
+    for (const std::string& value : values) all.push_back(value.empty() ? name : name + "=" + value);
+  for (const std::string& change : scenario.changes) all.push_back("--set=" + change);
+  all.emplace_back("--");
+  all.push_back(scenario.model);
+  return all;
+}
+
+std::string command_line(const Scenario& scenario) {
+  std::string text = "sibyl predict";
+  for (const std::string& word : words(scenario)) text += " " + quoted(word);
+  return text;
+}
+
+Scenario with_strategy(Scenario scenario, const Strategy& strategy) {
+  scenario.set("--devices", fmt::format("{}", strategy.devices()));
+  scenario.set("--parallel", parallel_text(strategy));
+  set_or_clear(scenario, "--micro-batches", fmt::format("{}", strategy.accumulation), strategy.accumulation == 1);
+  set_or_clear(scenario, "--schedule", schedule_text(strategy), strategy.pipeline == 1);
+  set_or_clear(scenario, "--zero", zero_text(strategy), strategy.zero == 0);
+  set_or_clear(scenario, "--recompute", std::string(to_string(strategy.recompute)),
+               strategy.recompute == Recompute::none);
+  scenario.clear("--accumulation");
+  scenario.clear("--stages");
+  const auto batch = cli::parse_batch(scenario.option("--batch").value_or("32/device"));
+  if (!batch || batch->global(strategy.devices()) != strategy.global_batch)
+    scenario.set("--batch", fmt::format("{}", strategy.global_batch));
+  return scenario;
+}
+
+}  // namespace sibyl::gui

@@ -1,0 +1,146 @@
+#include "gui/model/study.h"
+
+#include <filesystem>
+#include <list>
+#include <tuple>
+#include <utility>
+
+#include "oracle/cli/options.h"
+#include "oracle/cli/study.h"
+
+namespace sibyl::gui {
+namespace {
+
+// When a file was last written; nothing for what is no file (zoo:NAME, a shipped cluster).
+using FileTime = std::optional<std::filesystem::file_time_type>;
+FileTime file_time(const std::string& path) {
+  std::error_code error;
+  const auto time = std::filesystem::last_write_time(path, error);
+  return error ? FileTime() : FileTime(time);
+}
+
+// The few values that were used last, by key.
+template <class Key, class Value>
+class Recent {
+ public:
+  explicit Recent(std::size_t most) : most_(most) {}
+
+  const Value* find(const Key& key) {
+    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry)
+      if (entry->first == key) {
+        entries_.splice(entries_.begin(), entries_, entry);
+        return &entries_.front().second;
+      }
+    return nullptr;
+  }
+  const Value& keep(Key key, Value value) {
+    if (entries_.size() == most_) entries_.pop_back();
+    entries_.emplace_front(std::move(key), std::move(value));
+    return entries_.front().second;
+  }
+
+ private:
+  std::size_t most_;
+  std::list<std::pair<Key, Value>> entries_;
+};
+
+constexpr std::size_t most_graphs = 8, most_clusters = 8, most_models = 8;
+
+cli::Command question() {
+  cli::Command command;
+  command.name = "predict";
+  command.program = "sibyl predict";
+  command.operands = "MODEL";
+  command.options = cli::prediction_options();
+  command.least_operands = command.most_operands = 1;
+  return command;
+}
+
+}  // namespace
+
+struct StudyReader::Memo {
+  using ModelKey = std::pair<std::string, FileTime>;
+  using GraphKey = std::tuple<ModelKey, std::vector<std::string>, std::int64_t>;
+  using ClusterKey = std::tuple<std::string, FileTime, std::string, std::vector<std::string>, DType>;
+
+  Recent<ModelKey, std::vector<OpenDimension>> models{most_models};
+  Recent<GraphKey, std::shared_ptr<const Graph>> graphs{most_graphs};
+  Recent<ClusterKey, std::shared_ptr<const Cluster>> clusters{most_clusters};
+
+  Part wrong = Part::none;
+  std::vector<OpenDimension> dimensions;
+  std::shared_ptr<const Cluster> unchanged;
+
+  Result<std::shared_ptr<const Study>> read(const Scenario& scenario);
+  Result<void> read_dimensions(const std::string& model);
+  Result<std::shared_ptr<const Cluster>> read_cluster(const cli::Arguments& arguments, const std::vector<std::string>& changes,
+                                                      const Strategy& strategy);
+  Result<std::shared_ptr<const Graph>> read_graph(const cli::Arguments& arguments, std::int64_t micro_batch);
+};
+
+Result<void> StudyReader::Memo::read_dimensions(const std::string& model) {
+  const ModelKey key{model, file_time(model)};
+  if (const auto* known = models.find(key)) {
+    dimensions = *known;
+    return {};
+  }
+  SIBYL_TRY(dimensions, cli::load_dimensions(model));
+  models.keep(key, dimensions);
+  return {};
+}
+
+Result<std::shared_ptr<const Cluster>> StudyReader::Memo::read_cluster(const cli::Arguments& arguments,
+                                                                       const std::vector<std::string>& changes,
+                                                                       const Strategy& strategy) {
+  const std::string name = arguments.text("--cluster").value_or("");
+  const ClusterKey key{name, file_time(name), arguments.text("--nodes").value_or(""), changes,
+                       changes.empty() ? DType::f32 : compute_type(strategy.precision)};
+  if (const auto* known = clusters.find(key)) return *known;
+  if (changes.empty()) {
+    SIBYL_TRY(Cluster cluster, cli::read_cluster(arguments));
+    return clusters.keep(key, std::make_shared<const Cluster>(std::move(cluster)));
+  }
+  SIBYL_TRY(Cluster cluster, cli::with_changes(arguments, *unchanged, strategy));
+  return clusters.keep(key, std::make_shared<const Cluster>(std::move(cluster)));
+}
+
+Result<std::shared_ptr<const Graph>> StudyReader::Memo::read_graph(const cli::Arguments& arguments, std::int64_t micro_batch) {
+  const std::string& model = arguments.operands().front();
+  const GraphKey key{{model, file_time(model)}, cli::given_words(arguments, cli::model_options()), micro_batch};
+  if (const auto* known = graphs.find(key)) return *known;
+  SIBYL_TRY(Graph graph, cli::load_graph_for(arguments, micro_batch));
+  return graphs.keep(key, std::make_shared<const Graph>(std::move(graph)));
+}
+
+Result<std::shared_ptr<const Study>> StudyReader::Memo::read(const Scenario& scenario) {
+  dimensions.clear();
+  unchanged.reset();
+  wrong = Part::model;
+  if (scenario.model.empty())
+    return fail(ErrorCode::usage, "there is no model yet", {}, "open an ONNX file, drop one here, or take one of the zoo");
+  if (scenario.model == "-")
+    return fail(ErrorCode::usage, "standard input can be read only once", "-", "save the model as a file and open that");
+  SIBYL_CHECK(read_dimensions(scenario.model));
+  wrong = Part::training;
+  SIBYL_TRY(const cli::Arguments arguments, cli::Arguments::parse(question(), words(scenario)));
+  wrong = Part::cluster;
+  SIBYL_TRY(unchanged, read_cluster(arguments, {}, {}));
+  wrong = Part::training;
+  SIBYL_TRY(const Strategy strategy, cli::read_strategy_for(arguments, *unchanged));
+  wrong = Part::cluster;
+  SIBYL_TRY(std::shared_ptr<const Cluster> cluster, read_cluster(arguments, scenario.changes, strategy));
+  wrong = Part::model;
+  SIBYL_TRY(std::shared_ptr<const Graph> graph, read_graph(arguments, cli::micro_batch_of(strategy)));
+  wrong = Part::none;
+  return std::make_shared<const Study>(Study{scenario, std::move(graph), std::move(cluster), strategy});
+}
+
+StudyReader::StudyReader() : memo_(std::make_unique<Memo>()) {}
+StudyReader::~StudyReader() = default;
+
+Result<std::shared_ptr<const Study>> StudyReader::read(const Scenario& scenario) { return memo_->read(scenario); }
+Part StudyReader::wrong() const { return memo_->wrong; }
+std::vector<OpenDimension> StudyReader::dimensions() const { return memo_->dimensions; }
+std::shared_ptr<const Cluster> StudyReader::unchanged_cluster() const { return memo_->unchanged; }
+
+}  // namespace sibyl::gui

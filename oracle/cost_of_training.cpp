@@ -1,0 +1,22 @@
+#include "oracle/cost_of_training.h"
+
+#include <algorithm>
+
+namespace sibyl {
+
+TrainingCost cost_of_training(const Prediction& prediction, std::int64_t samples, double device_hour_price) {
+  constexpr double seconds_per_hour = 3600;
+  const std::int64_t batch = std::max<std::int64_t>(1, prediction.global_batch);
+  const std::int64_t wanted = std::max<std::int64_t>(0, samples);
+  TrainingCost cost;
+  cost.steps = wanted / batch + (wanted % batch > 0 ? 1 : 0);
+  const double steps = static_cast<double>(cost.steps);
+  cost.time = steps * prediction.step_time;
+  cost.low = steps * prediction.interval_low;
+  cost.high = steps * prediction.interval_high;
+  cost.device_hours = cost.time.value() * prediction.devices / seconds_per_hour;
+  cost.price = cost.device_hours * device_hour_price;
+  return cost;
+}
+
+}  // namespace sibyl
