@@ -89,36 +89,60 @@ Result<void> set_flops(Draft& draft, const Change& change) {
   return {};
 }
 
+// What is 0 is not known.
+template <class T>
+std::string text_of(T value) {
+  return value.value() > 0 ? to_string(value) : "";
+}
+
+std::string peak_text(const Draft& draft) {
+  auto own = draft.device.peak.find(draft.computed_in);
+  if (own == draft.device.peak.end()) own = draft.device.peak.find(DType::f32);
+  return own == draft.device.peak.end() ? "" : to_string(own->second);
+}
+
 struct Entry {
   ClusterKey key;
   Result<void> (*apply)(Draft&, const Change&);
+  std::string (*read)(const Draft&);
 };
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all = {
       {{"link.bandwidth", "between devices of a node, of one device", "300GB/s"},
-       [](Draft& d, const Change& c) { return set(d.links.device_link.bandwidth, c, parse_bytes_per_second); }},
+       [](Draft& d, const Change& c) { return set(d.links.device_link.bandwidth, c, parse_bytes_per_second); },
+       [](const Draft& d) { return text_of(d.links.device_link.bandwidth); }},
       {{"link.latency", "between devices of a node", "2us"},
-       [](Draft& d, const Change& c) { return set(d.links.device_link.latency, c, parse_seconds); }},
+       [](Draft& d, const Change& c) { return set(d.links.device_link.latency, c, parse_seconds); },
+       [](const Draft& d) { return text_of(d.links.device_link.latency); }},
       {{"nic.bandwidth", "of one NIC", "200Gb/s"},
-       [](Draft& d, const Change& c) { return set(d.links.nic_bandwidth, c, parse_bytes_per_second); }},
+       [](Draft& d, const Change& c) { return set(d.links.nic_bandwidth, c, parse_bytes_per_second); },
+       [](const Draft& d) { return text_of(d.links.nic_bandwidth); }},
       {{"nic.latency", "of one NIC", "2us"},
-       [](Draft& d, const Change& c) { return set(d.links.nic_latency, c, parse_seconds); }},
+       [](Draft& d, const Change& c) { return set(d.links.nic_latency, c, parse_seconds); },
+       [](const Draft& d) { return text_of(d.links.nic_latency); }},
       {{"nic.per_node", "NICs of a node", "8"},
-       [](Draft& d, const Change& c) { return set_count(d.links.nics_per_node, c); }},
+       [](Draft& d, const Change& c) { return set_count(d.links.nics_per_node, c); },
+       [](const Draft& d) { return fmt::format("{}", d.links.nics_per_node); }},
       {{"switch.latency", "of one switch", "300ns"},
-       [](Draft& d, const Change& c) { return set(d.links.switch_latency, c, parse_seconds); }},
+       [](Draft& d, const Change& c) { return set(d.links.switch_latency, c, parse_seconds); },
+       [](const Draft& d) { return text_of(d.links.switch_latency); }},
       {{"switch.oversubscription", "bandwidth down over up", "1"},
-       [](Draft& d, const Change& c) { return set(d.links.oversubscription, c, parse_positive); }},
-      {{"device.flops", "peak of the type computed in", "300TFLOP/s"}, set_flops},
+       [](Draft& d, const Change& c) { return set(d.links.oversubscription, c, parse_positive); },
+       [](const Draft& d) { return fmt::format("{:.3g}", d.links.oversubscription); }},
+      {{"device.flops", "peak of the type computed in", "300TFLOP/s"}, set_flops, peak_text},
       {{"device.memory", "of one device", "80GB"},
-       [](Draft& d, const Change& c) { return set(d.device.memory, c, parse_bytes); }},
+       [](Draft& d, const Change& c) { return set(d.device.memory, c, parse_bytes); },
+       [](const Draft& d) { return text_of(d.device.memory); }},
       {{"device.memory_bandwidth", "of one device", "3TB/s"},
-       [](Draft& d, const Change& c) { return set(d.device.memory_bandwidth, c, parse_bytes_per_second); }},
+       [](Draft& d, const Change& c) { return set(d.device.memory_bandwidth, c, parse_bytes_per_second); },
+       [](const Draft& d) { return text_of(d.device.memory_bandwidth); }},
       {{"device.dispatch", "host time to launch a kernel", "4us"},
-       [](Draft& d, const Change& c) { return set(d.device.dispatch, c, parse_seconds); }},
+       [](Draft& d, const Change& c) { return set(d.device.dispatch, c, parse_seconds); },
+       [](const Draft& d) { return text_of(d.device.dispatch); }},
       {{"storage.bandwidth", "of a node, reading", "10GB/s"},
-       [](Draft& d, const Change& c) { return set(d.storage, c, parse_bytes_per_second); }},
+       [](Draft& d, const Change& c) { return set(d.storage, c, parse_bytes_per_second); },
+       [](const Draft& d) { return text_of(d.storage); }},
   };
   return all;
 }
@@ -148,6 +172,12 @@ const std::vector<ClusterKey>& cluster_keys() {
 
 bool is_cluster_key(std::string_view name) {
   return std::ranges::any_of(cluster_keys(), [&](const ClusterKey& key) { return key.name == name; });
+}
+
+std::string value_text(const Cluster& cluster, std::string_view key, DType computed_in) {
+  const auto entry = std::ranges::find(entries(), key, [](const Entry& e) { return e.key.name; });
+  if (entry == entries().end()) return {};
+  return entry->read({cluster.network.topology().spec(), cluster.kernels.device(), cluster.storage_read, computed_in});
 }
 
 Result<Cluster> changed(const Cluster& cluster, std::span<const std::string> changes, DType computed_in) {

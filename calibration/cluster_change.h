@@ -22,6 +22,8 @@ struct ClusterKey {
 };
 const std::vector<ClusterKey>& cluster_keys();
 bool is_cluster_key(std::string_view name);
+// What it is of this cluster, as people write it: "12.5 GB/s"; empty where it is not known. `computed_in` as below.
+std::string value_text(const Cluster& cluster, std::string_view key, DType computed_in);
 
 // `changes`: "KEY=VALUE" each, applied in order; VALUE is a quantity, or a factor as 2x or 0.5x. `computed_in` is the
 // type whose peak an absolute device.flops states; those of other types change in proportion. Errors are of code usage.

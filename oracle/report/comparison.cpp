@@ -22,7 +22,10 @@ bool intervals_overlap(const Prediction& a, const Prediction& b) {
   return a.interval_low <= b.interval_high && b.interval_low <= a.interval_high;
 }
 
-std::string verdict(const Prediction& before, const Prediction& after) {
+}  // namespace
+
+std::string comparison_verdict(const PredictionReport& first, const PredictionReport& second) {
+  const Prediction &before = first.prediction, &after = second.prediction;
   if (before.step_time == after.step_time) return "Both steps take the same time.";
   const bool faster = after.step_time < before.step_time;
   const double ratio = faster ? before.step_time / after.step_time : after.step_time / before.step_time;
@@ -33,8 +36,6 @@ std::string verdict(const Prediction& before, const Prediction& after) {
                      ? "; the intervals overlap: errors that the two do not share could outweigh it."
                      : ".");
 }
-
-}  // namespace
 
 Table comparison_table(const PredictionReport& before, const PredictionReport& after) {
   using enum Column::Align;
@@ -77,7 +78,7 @@ Table comparison_table(const PredictionReport& before, const PredictionReport& a
 
 std::string comparison_text(const PredictionReport& before, const PredictionReport& after, TextStyle style) {
   return indented(aligned_text(comparison_table(before, after))) + "\n" +
-         Paint(style).bold(verdict(before.prediction, after.prediction)) + "\n";
+         Paint(style).bold(comparison_verdict(before, after)) + "\n";
 }
 
 std::string comparison_json(const PredictionReport& before, const PredictionReport& after) {

@@ -49,6 +49,8 @@ Table to_table(const PredictionReport& report);
 Table to_table(const ScaleReport& report);
 // One quantity a row: before, after, change.
 Table comparison_table(const PredictionReport& before, const PredictionReport& after);
+// "The second step is 1.24 times faster.", and whether the intervals leave room for doubt.
+std::string comparison_verdict(const PredictionReport& before, const PredictionReport& after);
 
 std::string to_json(const PredictionReport& report);
 std::string to_json(const ScaleReport& report);

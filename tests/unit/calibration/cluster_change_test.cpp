@@ -112,5 +112,16 @@ TEST(ClusterChange, TheUnknownIsGivenNotMultiplied) {
   EXPECT_DOUBLE_EQ(changed(unknown, given, DType::f32)->storage_read.value(), 2e9);
 }
 
+// What is shown of a value is what was set.
+TEST(ClusterChange, ValuesAreReadAsTheyAreSet) {
+  const Cluster c = with({"nic.bandwidth=12.5GB/s", "device.memory=64GiB", "nic.per_node=3", "switch.oversubscription=2"});
+  EXPECT_EQ(value_text(c, "nic.bandwidth", DType::f32), "12.5 GB/s");
+  EXPECT_EQ(value_text(c, "device.memory", DType::f32), "64.0 GiB");
+  EXPECT_EQ(value_text(c, "nic.per_node", DType::f32), "3");
+  EXPECT_EQ(value_text(c, "switch.oversubscription", DType::f32), "2");
+  EXPECT_EQ(value_text(c, "banana", DType::f32), "");
+  for (const ClusterKey& key : cluster_keys()) EXPECT_NE(value_text(c, key.name, DType::f32), "") << key.name;
+}
+
 }  // namespace
 }  // namespace sibyl
