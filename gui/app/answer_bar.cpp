@@ -1,0 +1,209 @@
+#include "gui/app/answer_bar.h"
+
+#include <QFrame>
+#include <QHBoxLayout>
+#include <QVBoxLayout>
+#include <cmath>
+
+#include "base/quantity.h"
+#include "gui/app/text.h"
+#include "gui/view/colours.h"
+#include "oracle/cost_of_training.h"
+#include "oracle/report/format.h"
+#include "oracle/report/report.h"
+
+namespace sibyl::gui {
+namespace {
+
+constexpr int patience_ms = 80;
+constexpr double dim = 0.45;
+const QString nothing = QStringLiteral("–");
+
+// Days and hours where seconds say little.
+QString duration(Seconds time) {
+  constexpr double minute = 60, hour = 3600, day = 86400;
+  const double t = time.value();
+  if (t < 10 * minute) return text(to_string(time));
+  if (t < 2 * hour) return AnswerBar::tr("%1 min").arg(t / minute, 0, 'f', t < 100 * minute ? 1 : 0);
+  if (t < 3 * day) return AnswerBar::tr("%1 h").arg(t / hour, 0, 'f', 1);
+  return AnswerBar::tr("%1 days").arg(t / day, 0, 'f', t < 100 * day ? 1 : 0);
+}
+
+}  // namespace
+
+Figure::Figure(const QString& caption, const QString& meaning, QWidget* parent)
+    : QWidget(parent),
+      meaning_(meaning),
+      caption_(new QLabel(caption, this)),
+      value_(new QLabel(nothing, this)),
+      note_(new QLabel(this)),
+      change_(new QLabel(this)) {
+  caption_->setForegroundRole(QPalette::PlaceholderText);
+  note_->setForegroundRole(QPalette::PlaceholderText);
+  QFont font = value_->font();
+  constexpr double larger = 1.5;
+  font.setPointSizeF(font.pointSizeF() * larger);
+  font.setBold(true);
+  value_->setFont(font);
+  value_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  value_->setAccessibleName(caption);
+  auto* top = new QHBoxLayout;
+  top->setContentsMargins(0, 0, 0, 0);
+  top->addWidget(value_);
+  top->addWidget(change_, 0, Qt::AlignBottom);
+  top->addStretch(1);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(1);
+  layout->addWidget(caption_);
+  layout->addLayout(top);
+  layout->addWidget(note_);
+  setToolTip(meaning_);
+}
+
+void Figure::addBelow(QWidget* widget) { static_cast<QVBoxLayout*>(layout())->addWidget(widget); }
+
+void Figure::display(const QString& value, const QString& note) {
+  value_->setText(value);
+  note_->setText(note);
+  setToolTip(QStringLiteral("%1: %2%3\n%4").arg(caption_->text(), value, note.isEmpty() ? note : ", " + note, meaning_));
+  setAccessibleDescription(value + " " + note);
+}
+
+void Figure::showChange(double ratio, bool lessIsBetter) {
+  const bool same = !std::isfinite(ratio) || std::abs(ratio - 1) < 5e-4;
+  change_->setText(same ? QString() : text(signed_percent(ratio - 1)));
+  change_->setToolTip(tr("Against the pinned baseline"));
+  QPalette colours = palette();
+  constexpr int worse = 1, better = 2;
+  colours.setColor(QPalette::WindowText, seriesColour((ratio < 1) == lessIsBetter ? better : worse, palette()));
+  change_->setPalette(colours);
+}
+
+AnswerBar::AnswerBar(QWidget* parent)
+    : QWidget(parent),
+      step_(new Figure(tr("Step time"), tr("One optimizer step of the whole job, and half of its 90 % interval"), this)),
+      throughput_(new Figure(tr("Throughput"), tr("Samples of all devices in a second"), this)),
+      epoch_(new Figure(tr("Epoch"), tr("Time and price of the samples that the setup names; start-up and checkpoints are not in it"), this)),
+      memory_(new Figure(tr("Memory"), tr("Peak of the fullest device, against what it has"), this)),
+      memory_bar_(new MemoryBar(this)),
+      sentence_(new QLabel(this)),
+      provenance_(new QLabel(this)),
+      content_(new QWidget(this)),
+      dimmed_(new QGraphicsOpacityEffect(this)) {
+  setObjectName(QStringLiteral("answer"));
+  memory_->addBelow(memory_bar_);
+  auto* figures = new QHBoxLayout;
+  constexpr int gap = 28;
+  figures->setSpacing(gap);
+  figures->addWidget(step_);
+  figures->addWidget(throughput_);
+  figures->addWidget(epoch_);
+  figures->addWidget(memory_, 1);
+  sentence_->setWordWrap(true);
+  sentence_->setTextFormat(Qt::PlainText);
+  sentence_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  sentence_->setAccessibleName(tr("What holds the step back"));
+  sentence_->setMinimumHeight(fontMetrics().height());
+  provenance_->setAlignment(Qt::AlignRight | Qt::AlignTop);
+  provenance_->setForegroundRole(QPalette::PlaceholderText);
+  provenance_->setAccessibleName(tr("Where the time comes from"));
+  provenance_->setToolTip(tr("How much of the time comes from kernels and messages that were timed on this machine, from measured neighbours of\n"
+                             "the same kind, or from a roofline or datasheet: a guess. `sibyl calibrate` replaces guesses by measurements."));
+  auto* below = new QHBoxLayout;
+  below->setSpacing(gap);
+  below->addWidget(sentence_, 1);
+  below->addWidget(provenance_);
+  auto* layout = new QVBoxLayout(content_);
+  layout->setContentsMargins(12, 8, 12, 6);
+  layout->setSpacing(6);
+  layout->addLayout(figures);
+  layout->addLayout(below);
+  auto* all = new QVBoxLayout(this);
+  all->setContentsMargins(0, 0, 0, 0);
+  all->addWidget(content_);
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Maximum);
+  dimmed_->setOpacity(dim);
+  dimmed_->setEnabled(false);
+  content_->setGraphicsEffect(dimmed_);
+  soon_.setSingleShot(true);
+  soon_.setInterval(patience_ms);
+  connect(&soon_, &QTimer::timeout, this, [this] { dimmed_->setEnabled(true); });
+}
+
+void AnswerBar::setStale(bool stale) {
+  if (stale) {
+    if (!soon_.isActive()) soon_.start();
+    return;
+  }
+  soon_.stop();
+  dimmed_->setEnabled(false);
+}
+
+void AnswerBar::showAnswer(const AnswerPointer& current, const AnswerPointer& baseline) {
+  if (!current) return;
+  if (!current->report) return showError(*current);
+  const Prediction& prediction = current->report->prediction;
+  showPrediction(prediction);
+  showCost(*current, prediction);
+  showChanges(prediction, current->scenario.epoch_samples, baseline);
+}
+
+void AnswerBar::showPrediction(const Prediction& p) {
+  const Seconds half = (p.interval_high - p.interval_low) / 2;
+  step_->display(text(to_string(p.step_time)), tr("± %1").arg(text(to_string(half))));
+  throughput_->display(text(samples_per_second(p.throughput)),
+                    p.devices > 1 ? tr("%1 of each of %2 devices").arg(text(samples_per_second(p.throughput / p.devices)), text(grouped(p.devices)))
+                                  : tr("of one device"));
+  const double share = p.memory_capacity.value() > 0 ? p.memory.needed() / p.memory_capacity : 0;
+  memory_->display(text(to_string(p.memory.needed())), p.fits ? tr("%1 of %2").arg(text(percent(share)), text(to_string(p.memory_capacity)))
+                                                           : tr("does not fit: %1 of %2").arg(text(percent(share)), text(to_string(p.memory_capacity))));
+  memory_bar_->display(p.memory, p.memory_capacity);
+  QPalette colours = palette();
+  if (!p.fits) colours.setColor(QPalette::WindowText, seriesColour(1, palette()));
+  memory_->setPalette(colours);
+  sentence_->setPalette(palette());
+  QString sentence = text(bottleneck_sentence(p.bottleneck));
+  if (!sentence.isEmpty()) sentence[0] = sentence[0].toUpper();
+  sentence_->setText(sentence + ".");
+  sentence_->setToolTip(tr("What most of the step waits for, and what twice its speed would give"));
+  provenance_->setText(text(provenance_sentence(p.provenance)));
+}
+
+void AnswerBar::showCost(const Answer& answer, const Prediction& prediction) {
+  const Scenario& scenario = answer.scenario;
+  if (scenario.epoch_samples <= 0) return epoch_->display(nothing, tr("samples are not given"));
+  const TrainingCost cost = cost_of_training(prediction, scenario.epoch_samples, scenario.device_hour_price);
+  const QString hours = tr("%1 device-hours").arg(text(with_prefix(cost.device_hours, "")).trimmed());
+  epoch_->display(duration(cost.time), scenario.device_hour_price > 0 ? tr("costs %L1 in %2").arg(cost.price, 0, 'f', cost.price < 100 ? 2 : 0).arg(hours) : hours);
+}
+
+void AnswerBar::showChanges(const Prediction& now, std::int64_t samples, const AnswerPointer& baseline) {
+  const bool comparable = baseline && baseline->report;
+  const Prediction& then = comparable ? baseline->report->prediction : now;
+  step_->showChange(now.step_time / then.step_time, true);
+  throughput_->showChange(now.throughput / then.throughput, false);
+  memory_->showChange(now.memory.needed() / then.memory.needed(), true);
+  const auto time = [samples](const Prediction& p) { return cost_of_training(p, samples, 0).time; };
+  epoch_->showChange(samples > 0 ? time(now) / time(then) : 1, true);
+}
+
+void AnswerBar::showError(const Answer& answer) {
+  for (Figure* figure : {step_, throughput_, epoch_, memory_}) {
+    figure->display(nothing, {});
+    figure->showChange(1, true);
+    figure->setPalette(palette());
+  }
+  memory_bar_->clear();
+  provenance_->clear();
+  const bool begun = !answer.scenario.model.empty() && !answer.scenario.cluster.empty();
+  QPalette colours = palette();
+  if (begun) colours.setColor(QPalette::WindowText, seriesColour(1, palette()));
+  sentence_->setPalette(colours);
+  sentence_->setText(answer.scenario.model.empty()     ? tr("Choose a model: open or drop an ONNX file, or take one of the zoo.")
+                     : answer.scenario.cluster.empty() ? tr("Choose a cluster: one that is shipped, a cluster.yaml, or a calibration.json.")
+                                                       : errorText(answer.report.error()));
+  sentence_->setToolTip({});
+}
+
+}  // namespace sibyl::gui

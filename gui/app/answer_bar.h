@@ -1,0 +1,59 @@
+// What the library answers, in one look, always in sight: step time with its interval, throughput, an epoch's time and price, memory
+// against what there is, what holds the step back, how much is only estimated; and how it differs from the pinned baseline.
+// While a newer answer is on its way, this one is dimmed.
+#pragma once
+
+#include <QGraphicsOpacityEffect>
+#include <QLabel>
+#include <QTimer>
+#include <QWidget>
+
+#include "gui/app/memory_bar.h"
+#include "gui/model/study.h"
+
+namespace sibyl::gui {
+
+// A caption, a number, and what is to be said of it.
+class Figure : public QWidget {
+  Q_OBJECT
+
+ public:
+  Figure(const QString& caption, const QString& meaning, QWidget* parent);
+  void display(const QString& value, const QString& note);
+  // `ratio`: to the baseline; 1: none is shown. `lessIsBetter` decides the colour.
+  void showChange(double ratio, bool lessIsBetter);
+  void addBelow(QWidget* widget);
+  [[nodiscard]] QString value() const { return value_->text(); }
+
+ private:
+  QString meaning_;
+  QLabel *caption_, *value_, *note_, *change_;
+};
+
+class AnswerBar : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit AnswerBar(QWidget* parent);
+
+  void showAnswer(const AnswerPointer& current, const AnswerPointer& baseline);
+  void setStale(bool stale);
+
+  [[nodiscard]] QString stepTime() const { return step_->value(); }
+  [[nodiscard]] QString sentence() const { return sentence_->text(); }
+
+ private:
+  void showPrediction(const Prediction& prediction);
+  void showCost(const Answer& answer, const Prediction& prediction);
+  void showChanges(const Prediction& now, std::int64_t samples, const AnswerPointer& baseline);
+  void showError(const Answer& answer);
+
+  Figure *step_, *throughput_, *epoch_, *memory_;
+  MemoryBar* memory_bar_;
+  QLabel *sentence_, *provenance_;
+  QWidget* content_;
+  QGraphicsOpacityEffect* dimmed_;
+  QTimer soon_;  // an answer that comes at once does not flicker
+};
+
+}  // namespace sibyl::gui

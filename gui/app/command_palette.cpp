@@ -1,0 +1,77 @@
+#include "gui/app/command_palette.h"
+
+#include <QKeyEvent>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <vector>
+
+#include "gui/model/fuzzy.h"
+
+namespace sibyl::gui {
+
+QString plainText(const QAction& action) { return action.text().remove('&'); }
+
+QList<QAction*> commandsOf(const QWidget& window) {
+  QList<QAction*> all;
+  for (QAction* action : window.findChildren<QAction*>()) {
+    const bool command = !action->isSeparator() && action->menu() == nullptr && !plainText(*action).isEmpty();
+    if (command && action->isEnabled() && action->isVisible() && action->property("command").toBool()) all.append(action);
+  }
+  return all;
+}
+
+CommandPalette::CommandPalette(QWidget& window)
+    : QDialog(&window, Qt::Popup), commands_(commandsOf(window)), line_(new QLineEdit(this)), list_(new QListWidget(this)) {
+  setWindowTitle(tr("Commands"));
+  line_->setPlaceholderText(tr("A command, by a few of its letters"));
+  line_->setAccessibleName(tr("Command"));
+  list_->setAccessibleName(tr("Commands"));
+  list_->setFrameShape(QFrame::NoFrame);
+  list_->setUniformItemSizes(true);
+  list_->setFocusPolicy(Qt::NoFocus);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(6, 6, 6, 6);
+  layout->addWidget(line_);
+  layout->addWidget(list_);
+  line_->installEventFilter(this);
+  connect(line_, &QLineEdit::textChanged, this, &CommandPalette::fill);
+  connect(line_, &QLineEdit::returnPressed, this, &CommandPalette::run);
+  connect(list_, &QListWidget::itemClicked, this, &CommandPalette::run);
+  fill({});
+  const int height = fontMetrics().height();
+  resize(36 * height, 24 * height);
+  move(window.mapToGlobal(QPoint((window.width() - width()) / 2, window.height() / 8)));
+}
+
+void CommandPalette::fill(const QString& pattern) {
+  std::vector<std::pair<int, QAction*>> found;
+  for (QAction* action : commands_)
+    if (const auto score = fuzzyScore(pattern, plainText(*action))) found.emplace_back(*score, action);
+  if (!pattern.isEmpty())
+    std::ranges::stable_sort(found, [](const auto& a, const auto& b) { return a.first > b.first; });
+  list_->clear();
+  for (const auto& [score, action] : found) {
+    const QString keys = action->shortcut().toString(QKeySequence::NativeText);
+    auto* item = new QListWidgetItem(keys.isEmpty() ? plainText(*action) : plainText(*action) + "\t" + keys, list_);
+    item->setData(Qt::UserRole, QVariant::fromValue(action));
+  }
+  list_->setCurrentRow(0);
+}
+
+void CommandPalette::run() {
+  const QListWidgetItem* item = list_->currentItem();
+  auto* action = item == nullptr ? nullptr : item->data(Qt::UserRole).value<QAction*>();
+  accept();
+  if (action != nullptr) action->trigger();
+}
+
+bool CommandPalette::eventFilter(QObject* object, QEvent* event) {
+  if (object != line_ || event->type() != QEvent::KeyPress) return QDialog::eventFilter(object, event);
+  const int key = static_cast<QKeyEvent*>(event)->key();
+  if (key != Qt::Key_Up && key != Qt::Key_Down) return false;
+  const int row = list_->currentRow() + (key == Qt::Key_Down ? 1 : -1);
+  if (list_->count() > 0) list_->setCurrentRow((row + list_->count()) % list_->count());
+  return true;
+}
+
+}  // namespace sibyl::gui

@@ -1,0 +1,30 @@
+// Views as files: PNG, SVG and PDF of the figure, CSV of the table; and the prediction as one HTML page that stands alone.
+#pragma once
+
+#include <QSize>
+#include <QString>
+#include <QStringList>
+#include <vector>
+
+#include "base/result.h"
+#include "gui/view/view.h"
+
+namespace sibyl::gui {
+
+enum class FigureFormat { png, svg, pdf };
+QString ending(FigureFormat format);  // ".png"
+
+// A PNG has twice as many pixels each way, so that it is sharp in print. An existing file is replaced.
+Result<void> exportFigure(View& view, const QString& path, FigureFormat format, const QSize& size);
+
+struct ExportRequest {
+  QString folder;  // made where it is missing
+  std::vector<FigureFormat> figures = {FigureFormat::png, FigureFormat::svg};
+  bool tables = true, report = true;
+  QSize size{1200, 700};
+};
+
+// Every view as KEY.png and so on, report.html; what was written, in that order. Stops at the first that cannot be.
+Result<QStringList> exportAll(const std::vector<View*>& views, const Answer& answer, const ExportRequest& request);
+
+}  // namespace sibyl::gui

@@ -1,0 +1,111 @@
+#include "gui/app/setup/change_row.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "gui/app/text.h"
+
+namespace sibyl::gui {
+namespace {
+
+constexpr int octaves = 3, steps_of_octave = 4;  // from 1/8 to 8, four steps for each doubling
+
+std::vector<double> factors() {
+  std::vector<double> all;
+  for (int step = -octaves * steps_of_octave; step <= octaves * steps_of_octave; ++step)
+    all.push_back(std::exp2(static_cast<double>(step) / steps_of_octave));
+  return all;
+}
+
+// As short as can be.
+QString titleOf(const std::string& key) {
+  static const std::map<std::string, QString> titles = {
+      {"link.bandwidth", ChangeRow::tr("Link rate")},       {"link.latency", ChangeRow::tr("Link latency")},
+      {"nic.bandwidth", ChangeRow::tr("NIC rate")},         {"nic.latency", ChangeRow::tr("NIC latency")},
+      {"nic.per_node", ChangeRow::tr("NICs of a node")},    {"switch.latency", ChangeRow::tr("Switch latency")},
+      {"switch.oversubscription", ChangeRow::tr("Oversubscr.")}, {"device.flops", ChangeRow::tr("Peak FLOPs")},
+      {"device.memory", ChangeRow::tr("Memory")},           {"device.memory_bandwidth", ChangeRow::tr("Memory rate")},
+      {"device.dispatch", ChangeRow::tr("Dispatch")},       {"storage.bandwidth", ChangeRow::tr("Storage rate")}};
+  const auto found = titles.find(key);
+  return found == titles.end() ? text(key) : found->second;
+}
+
+std::optional<QString> changeOf(const Scenario& scenario, const std::string& key) {
+  for (const std::string& change : scenario.changes)
+    if (change.starts_with(key + "=")) return text(change).section('=', 1);
+  return std::nullopt;
+}
+
+}  // namespace
+
+ChangeRow::ChangeRow(const ClusterKey& key, Document& document, QGridLayout& grid, QWidget* parent)
+    : QObject(parent),
+      key_(key.name),
+      document_(document),
+      label_(new QLabel(titleOf(key_), parent)),
+      slider_(new SteppedSlider(factors(), parent)),
+      box_(new QLineEdit(parent)),
+      reset_(new QToolButton(parent)),
+      tip_(tr("%1: %2\nA factor as 2x or 0.5x, or a value as %3\nCommand line: --set %1=…").arg(text(key.name), text(key.says), text(key.takes))) {
+  label_->setBuddy(box_);
+  slider_->setObjectName("slider " + text(key_));
+  slider_->setAccessibleName(tr("%1, factor").arg(titleOf(key_)));
+  slider_->setTickPosition(QSlider::NoTicks);
+  box_->setObjectName("--set " + text(key_));
+  box_->setAccessibleName(titleOf(key_));
+  box_->setMinimumWidth(52);
+  reset_->setText(QStringLiteral("×"));
+  reset_->setAutoRaise(true);
+  reset_->setToolTip(tr("Take this change back"));
+  reset_->setAccessibleName(tr("Take back: %1").arg(titleOf(key_)));
+  const int row = grid.rowCount();
+  grid.addWidget(label_, row, 0);
+  grid.addWidget(slider_, row, 1);
+  grid.addWidget(box_, row, 2);
+  grid.addWidget(reset_, row, 3);
+  showValue({});
+  connect(slider_, &SteppedSlider::chosen, this, [this](double factor) {
+    take(QString::number(factor, 'g', 3) + "x", "set " + text(key_));
+  });
+  connect(slider_, &QSlider::sliderReleased, &document_, &Document::endGesture);
+  connect(box_, &QLineEdit::editingFinished, this, [this] {
+    if (box_->text().trimmed() != changeOf(document_.current(), key_).value_or(QString())) take(box_->text().trimmed(), {});
+  });
+  connect(reset_, &QToolButton::clicked, this, [this] { take({}, {}); });
+}
+
+void ChangeRow::take(const QString& value, const QString& gesture) {
+  document_.change(tr("Change %1").arg(text(key_)), [&](Scenario& scenario) {
+    const auto same = [&](const std::string& change) { return change.starts_with(key_ + "="); };
+    const auto place = std::ranges::find_if(scenario.changes, same);
+    const std::string word = key_ + "=" + value.toStdString();
+    if (value.isEmpty() || value == QLatin1String("1x"))
+      std::erase_if(scenario.changes, same);
+    else if (place != scenario.changes.end())
+      *place = word;
+    else
+      scenario.changes.push_back(word);
+  }, gesture);
+}
+
+void ChangeRow::showScenario(const Scenario& scenario) {
+  const auto change = changeOf(scenario, key_);
+  box_->setText(change.value_or(QString()));
+  const double factor = change && change->endsWith('x') ? change->chopped(1).toDouble() : 1;
+  slider_->showValue(factor > 0 ? factor : 1);
+  reset_->setEnabled(change.has_value());
+  QFont font = label_->font();
+  font.setBold(change.has_value());
+  label_->setFont(font);
+}
+
+void ChangeRow::showValue(const QString& value) {
+  box_->setPlaceholderText(value);
+  const QString all = value.isEmpty() ? tip_ : tip_ + "\n" + tr("Now: %1").arg(value);
+  for (QWidget* widget : {static_cast<QWidget*>(label_), static_cast<QWidget*>(slider_), static_cast<QWidget*>(box_)})
+    widget->setToolTip(all);
+}
+
+}  // namespace sibyl::gui

@@ -1,0 +1,35 @@
+// What is asked: model, cluster, training, strategy, one section each.
+#pragma once
+
+#include <QDockWidget>
+#include <vector>
+
+#include "gui/app/setup/cluster_section.h"
+#include "gui/app/setup/model_section.h"
+#include "gui/app/setup/strategy_section.h"
+#include "gui/app/setup/training_section.h"
+
+namespace sibyl::gui {
+
+class SetupDock : public QDockWidget {
+  Q_OBJECT
+
+ public:
+  SetupDock(Document& document, QWidget* parent);
+
+  void showScenario(const Scenario& scenario);
+  void showAnswer(const Answer& answer);
+
+  ModelSection& model() { return *model_; }
+  ClusterSection& cluster() { return *cluster_; }
+  StrategySection& strategy() { return *strategy_; }
+
+ private:
+  ModelSection* model_;
+  ClusterSection* cluster_;
+  TrainingSection* training_;
+  StrategySection* strategy_;
+  std::vector<ScenarioSection*> sections_;
+};
+
+}  // namespace sibyl::gui

@@ -1,0 +1,62 @@
+#include "gui/app/theme.h"
+
+#include <QPalette>
+#include <QStyleFactory>
+#include <QToolTip>
+
+namespace sibyl::gui {
+namespace {
+
+struct Surfaces {
+  QRgb window, base, alternate, button, text, weak, border, accent, onAccent, link;
+};
+
+constexpr Surfaces light_surfaces = {0xfff3f4f6, 0xffffffff, 0xfff7f8fa, 0xffe9ebee, 0xff1b1e23,
+                                     0xff5f6672, 0xffc3c8d0, 0xff1f6fb5, 0xffffffff, 0xff1a5f9c};
+constexpr Surfaces dark_surfaces = {0xff22252a, 0xff1a1c20, 0xff202329, 0xff31353c, 0xffe7e9ec,
+                                    0xffa0a7b3, 0xff474d57, 0xff3d8fd6, 0xffffffff, 0xff7ab8ee};
+
+QPalette paletteOf(const Surfaces& s) {
+  QPalette p;
+  const QColor text(s.text), weak(s.weak);
+  p.setColor(QPalette::Window, QColor(s.window));
+  p.setColor(QPalette::WindowText, text);
+  p.setColor(QPalette::Base, QColor(s.base));
+  p.setColor(QPalette::AlternateBase, QColor(s.alternate));
+  p.setColor(QPalette::Text, text);
+  p.setColor(QPalette::PlaceholderText, weak);
+  p.setColor(QPalette::Button, QColor(s.button));
+  p.setColor(QPalette::ButtonText, text);
+  p.setColor(QPalette::BrightText, QColor(Qt::red));
+  p.setColor(QPalette::ToolTipBase, QColor(s.base));
+  p.setColor(QPalette::ToolTipText, text);
+  p.setColor(QPalette::Highlight, QColor(s.accent));
+  p.setColor(QPalette::HighlightedText, QColor(s.onAccent));
+  p.setColor(QPalette::Link, QColor(s.link));
+  p.setColor(QPalette::LinkVisited, QColor(s.link));
+  p.setColor(QPalette::Light, QColor(s.button).lighter(115));
+  p.setColor(QPalette::Midlight, QColor(s.button).lighter(107));
+  p.setColor(QPalette::Mid, QColor(s.border));
+  p.setColor(QPalette::Dark, QColor(s.border).darker(125));
+  p.setColor(QPalette::Shadow, QColor(s.border).darker(180));
+  for (const QPalette::ColorRole role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText}) {
+    QColor faint = weak;
+    faint.setAlphaF(0.65F);
+    p.setColor(QPalette::Disabled, role, faint);
+  }
+  p.setColor(QPalette::Disabled, QPalette::Highlight, QColor(s.border));
+  return p;
+}
+
+}  // namespace
+
+void applyTheme(QApplication& application, Theme theme) {
+  application.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  const QPalette palette = theme == Theme::light  ? paletteOf(light_surfaces)
+                           : theme == Theme::dark ? paletteOf(dark_surfaces)
+                                                  : application.style()->standardPalette();
+  application.setPalette(palette);
+  QToolTip::setPalette(palette);
+}
+
+}  // namespace sibyl::gui

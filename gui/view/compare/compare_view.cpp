@@ -1,0 +1,186 @@
+#include "gui/view/compare/compare_view.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QSignalBlocker>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "oracle/report/report.h"
+
+namespace sibyl::gui {
+namespace {
+
+// Beside the scenarios' names: what they are called in a choice. The first is what is chosen until somebody chooses.
+constexpr int usual = -1;
+
+QString text(const std::string& utf8) { return QString::fromStdString(utf8); }
+
+}  // namespace
+
+CompareView::CompareView(Document& document, QWidget* parent)
+    : View(parent),
+      document_(document),
+      first_(makeChoice(tr("First scenario"), tr("The baseline"))),
+      second_(makeChoice(tr("Second scenario"), tr("The current one"))),
+      verdict_(new QLabel(this)),
+      model_(new TableModel(this)),
+      table_(new QTableView(this)),
+      answers_(this) {
+  verdict_->setWordWrap(true);
+  verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  QFont font = verdict_->font();
+  font.setBold(true);
+  verdict_->setFont(font);
+  table_->setModel(model_);
+  table_->setAccessibleName(tr("Differences"));
+  table_->verticalHeader()->hide();
+  table_->setShowGrid(false);
+  table_->setAlternatingRowColors(true);
+  table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  table_->setWordWrap(false);
+  table_->setFrameShape(QFrame::NoFrame);
+  table_->horizontalHeader()->setHighlightSections(false);
+  auto* choices = new QHBoxLayout;
+  choices->addWidget(first_, 1);
+  choices->addWidget(new QLabel(tr("against"), this));
+  choices->addWidget(second_, 1);
+  auto* layout = new QVBoxLayout(this);
+  layout->addLayout(choices);
+  layout->addWidget(verdict_);
+  layout->addWidget(table_, 1);
+  connect(&answers_, &Answers::answered, this, &CompareView::display);
+  connect(&answers_, &Answers::staleChanged, this, [this](bool stale) {
+    table_->setEnabled(!stale);
+    if (!stale) emit settled();
+  });
+  connect(&document_, &Document::changed, this, &CompareView::follow);
+  follow();
+}
+
+QComboBox* CompareView::makeChoice(const QString& name, const QString& usual_text) {
+  auto* choice = new QComboBox(this);
+  choice->setAccessibleName(name);
+  choice->setToolTip(name);
+  choice->addItem(usual_text, usual);
+  connect(choice, &QComboBox::activated, this, [this] {
+    ask();
+    emit viewStateChanged();
+  });
+  return choice;
+}
+
+// The names there are now; what is chosen stays, where it is still there.
+void CompareView::fill(QComboBox& choice) const {
+  const QSignalBlocker quiet(&choice);
+  const int row = std::max(0, choice.currentIndex());
+  while (choice.count() > 1) choice.removeItem(1);
+  for (int i = 0; i < document_.count(); ++i) choice.addItem(text(document_.state().scenarios[static_cast<std::size_t>(i)].name), i);
+  choice.setCurrentIndex(row < choice.count() ? row : 0);
+}
+
+const Scenario* CompareView::chosen(const QComboBox& choice) const {
+  const State& state = document_.state();
+  const int row = choice.currentData().toInt();
+  if (row != usual) return &state.scenarios[static_cast<std::size_t>(row)];
+  if (&choice == second_) return &document_.current();
+  return state.baseline ? &*state.baseline : nullptr;
+}
+
+void CompareView::follow() {
+  fill(*first_);
+  fill(*second_);
+  if (isVisible())
+    ask();
+  else
+    waiting_ = true;
+}
+
+void CompareView::showEvent(QShowEvent* event) {
+  View::showEvent(event);
+  prepare();
+}
+
+void CompareView::prepare() {
+  if (waiting_) ask();
+}
+
+void CompareView::ask() {
+  waiting_ = false;
+  const Scenario *first = chosen(*first_), *second = chosen(*second_);
+  if (first == nullptr) {
+    model_->setTable({});
+    verdict_->setText(tr("Nothing is pinned: choose a scenario on the left, or pin one as the baseline (Ctrl+B)."));
+    return;
+  }
+  answers_.ask(*second, *first);
+}
+
+void CompareView::display(const AnswerPointer& second, const AnswerPointer& first) {
+  for (const AnswerPointer& answer : {first, second})
+    if (answer && !answer->report) {
+      model_->setTable({});
+      return verdict_->setText(tr("%1 cannot be priced: %2").arg(text(answer->scenario.name), text(answer->report.error().message)));
+    }
+  if (!first || !second) return;
+  Table table = comparison_table(*first->report, *second->report);
+  table.columns[1].title = first->scenario.name;
+  table.columns[2].title = second->scenario.name;
+  model_->setTable(std::move(table));
+  table_->resizeColumnsToContents();
+  table_->horizontalHeader()->setStretchLastSection(false);
+  verdict_->setText(text(comparison_verdict(*first->report, *second->report)));
+}
+
+// What it compares it asks itself.
+void CompareView::showAnswer(const AnswerPointer&, const AnswerPointer&) {}
+void CompareView::setStale(bool) {}
+
+std::optional<Table> CompareView::table() const {
+  if (model_->table().columns.empty()) return std::nullopt;
+  return model_->table();
+}
+
+void CompareView::renderFigure(QPainter& painter, const QSize& size) {
+  painter.setPen(palette().color(QPalette::Text));
+  painter.setFont(font());
+  const Table& table = model_->table();
+  const int line = painter.fontMetrics().height() * 5 / 4;
+  int y = line;
+  painter.drawText(QRect(line, y, size.width() - 2 * line, 2 * line), Qt::TextWordWrap, verdict_->text());
+  y += 5 * line / 2;
+  if (table.columns.empty()) return;
+  const int columns = static_cast<int>(table.columns.size()), width = (size.width() - 2 * line) / columns;
+  const auto cell = [&](int column, int top, const std::string& words, bool left) {
+    const QRect box(line + column * width, top, width - line / 2, line);
+    painter.drawText(box, static_cast<int>((left ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter),
+                     painter.fontMetrics().elidedText(text(words), Qt::ElideRight, box.width()));
+  };
+  for (int column = 0; column < columns; ++column)
+    cell(column, y, table.columns[static_cast<std::size_t>(column)].title, column == 0);
+  y += line;
+  painter.drawLine(line, y, size.width() - line, y);
+  for (const std::vector<Cell>& row : table.rows) {
+    if (y + line > size.height()) break;
+    for (int column = 0; column < columns; ++column) cell(column, y, row[static_cast<std::size_t>(column)].text, column == 0);
+    y += line;
+  }
+}
+
+QJsonObject CompareView::viewState() const {
+  return {{"first", first_->currentData().toInt()}, {"second", second_->currentData().toInt()}};
+}
+
+void CompareView::restoreViewState(const QJsonObject& state) {
+  for (const auto& [choice, name] : {std::pair{first_, "first"}, std::pair{second_, "second"}}) {
+    const int row = choice->findData(state[QLatin1String(name)].toInt(usual));
+    choice->setCurrentIndex(std::max(0, row));
+  }
+  if (isVisible())
+    ask();
+  else
+    waiting_ = true;
+}
+
+}  // namespace sibyl::gui
