@@ -30,7 +30,7 @@ ExportDialog::ExportDialog(const std::vector<View*>& views, const View* current,
   list_->setToolTip(tr("The views that are exported"));
   png_->setChecked(true);
   csv_->setChecked(true);
-  const ExportRequest usual;
+  const ExportRequest usual{};
   for (QSpinBox* box : {width_, height_}) {
     box->setRange(200, 10'000);
     box->setSuffix(tr(" px"));

@@ -36,7 +36,7 @@ class Document::Step : public QUndoCommand {
 Document::Document(QObject* parent) : QObject(parent) {
   constexpr int most_steps = 500;
   stack_.setUndoLimit(most_steps);
-  state_.scenarios.front().name = tr("Scenario 1").toStdString();
+  load({}, {});
 }
 
 void Document::apply(const State& state) {
@@ -120,6 +120,8 @@ void Document::unpin() {
 void Document::load(State state, QMap<QString, QJsonObject> viewStates) {
   stack_.clear();
   viewStates_ = std::move(viewStates);
+  for (std::size_t i = 0; i < state.scenarios.size(); ++i)
+    if (state.scenarios[i].name.empty()) state.scenarios[i].name = tr("Scenario %1").arg(i + 1).toStdString();
   apply(state);
 }
 

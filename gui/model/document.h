@@ -35,6 +35,7 @@ class Document : public QObject {
   [[nodiscard]] const Scenario& current() const { return state_.scenarios[static_cast<std::size_t>(state_.current)]; }
   [[nodiscard]] int count() const { return static_cast<int>(state_.scenarios.size()); }
   QUndoStack& undoStack() { return stack_; }
+  [[nodiscard]] bool clean() const { return stack_.isClean(); }
 
   // Changes the current scenario; `why` names the step of undo. Changes with the same gesture, not empty, that follow each other
   // are one step: a slider that is dragged. No change, no step.

@@ -1,0 +1,132 @@
+#include "gui/app/main_window.h"
+
+#include <QApplication>
+#include <QEvent>
+#include <QSettings>
+#include <QStatusBar>
+#include <QTabBar>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "gui/app/text.h"
+#include "gui/view/canvas/views.h"
+#include "gui/view/charts/views.h"
+#include "gui/view/compare/compare_view.h"
+
+namespace sibyl::gui {
+
+MainWindow::MainWindow() : answers_(this), tabs_(new QTabWidget(this)), answer_bar_(new AnswerBar(this)), notice_(new Notice(this)) {
+  setObjectName(QStringLiteral("window"));
+  setAcceptDrops(true);
+  setDockNestingEnabled(true);
+  auto* centre = new QWidget(this);
+  auto* layout = new QVBoxLayout(centre);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(answer_bar_);
+  layout->addWidget(notice_);
+  layout->addWidget(tabs_, 1);
+  notice_->setParent(centre);
+  notice_->hide();
+  setCentralWidget(centre);
+  tabs_->setDocumentMode(true);
+  tabs_->setAccessibleName(tr("Views"));
+  tabs_->setUsesScrollButtons(true);
+  makeViews();
+  setup_ = new SetupDock(document_, this);
+  addDockWidget(Qt::LeftDockWidgetArea, setup_);
+  makeFileMenu();
+  makeEditMenu();
+  makeScenarioMenu();
+  scenarios_ = new ScenarioDock(document_, scenario_actions_, this);
+  addDockWidget(Qt::LeftDockWidgetArea, scenarios_);
+  makeViewMenu();
+  makeHelpMenu();
+  makeToolBar();
+  statusBar()->setSizeGripEnabled(false);
+  resize(1280, 800);
+  constexpr int setup_width = 330, setup_height = 560, scenarios_height = 150;
+  resizeDocks({setup_}, {setup_width}, Qt::Horizontal);
+  resizeDocks({setup_, scenarios_}, {setup_height, scenarios_height}, Qt::Vertical);
+  usual_layout_ = saveState();
+  const QSettings settings;
+  restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray());
+  restoreState(settings.value(QStringLiteral("window/layout")).toByteArray());
+
+  connect(&setup_->model(), &ModelSection::openRequested, this, &MainWindow::chooseModel);
+  connect(&setup_->model(), &ModelSection::modelChosen, this, &MainWindow::setModel);
+  connect(&setup_->cluster(), &ClusterSection::openRequested, this, &MainWindow::chooseCluster);
+  connect(&setup_->cluster(), &ClusterSection::clusterChosen, this, &MainWindow::setCluster);
+  connect(&document_, &Document::changed, this, &MainWindow::follow);
+  connect(&document_.undoStack(), &QUndoStack::cleanChanged, this, &MainWindow::showTitle);
+  connect(&document_.undoStack(), &QUndoStack::indexChanged, this, &MainWindow::rememberUnsaved);
+  connect(&answers_, &Answers::answered, this, &MainWindow::display);
+  connect(&answers_, &Answers::staleChanged, this, [this](bool stale) {
+    answer_bar_->setStale(stale);
+    for (View* view : views_) view->setStale(stale);
+  });
+  follow();
+}
+
+MainWindow::~MainWindow() = default;
+
+void MainWindow::makeViews() {
+  views_ = chartViews(tabs_);
+  std::ranges::copy(canvasViews(tabs_), std::back_inserter(views_));
+  views_.push_back(new CompareView(document_, tabs_));
+  for (View* view : views_) {
+    tabs_->addTab(view, view->title());
+    connect(view, &View::scenarioProposed, this, [this](const Scenario& scenario, const QString& why) { document_.propose(scenario, why); });
+    connect(view, &View::operationPointedAt, this, [this, view](const QString& operation) {
+      for (View* other : views_)
+        if (other != view) other->pointAtOperation(operation);
+    });
+  }
+}
+
+// Whatever of the document changed: all of it is shown again, which is little.
+void MainWindow::follow() {
+  setup_->showScenario(document_.current());
+  answers_.ask(document_.current(), document_.state().baseline);
+  showTitle();
+}
+
+void MainWindow::rememberUnsaved() {
+  if (!autosave_) return;
+  if (unsaved())
+    autosave_->touch([this] { return Leftover{session(), path_}; });
+  else
+    autosave_->clear();
+}
+
+void MainWindow::display(const AnswerPointer& current, const AnswerPointer& baseline) {
+  answer_ = current;
+  baseline_ = baseline;
+  answer_bar_->showAnswer(current, baseline);
+  setup_->showAnswer(*current);
+  for (View* view : views_) view->showAnswer(current, baseline);
+  emit answered();
+}
+
+bool MainWindow::settled() const {
+  return !answers_.stale() && std::ranges::none_of(views_, [](const View* view) { return view->busy(); });
+}
+
+View* MainWindow::currentView() const { return qobject_cast<View*>(tabs_->currentWidget()); }
+
+void MainWindow::showView(const QString& key) {
+  for (View* view : views_)
+    if (view->key() == key) tabs_->setCurrentWidget(view);
+}
+
+void MainWindow::compare() { showView(QStringLiteral("compare")); }
+
+// Colours that depend on the palette are taken anew.
+void MainWindow::changeEvent(QEvent* event) {
+  QMainWindow::changeEvent(event);
+  if (event->type() != QEvent::PaletteChange || !answer_) return;
+  answer_bar_->showAnswer(answer_, baseline_);
+  setup_->showAnswer(*answer_);
+}
+
+}  // namespace sibyl::gui

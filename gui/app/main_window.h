@@ -1,0 +1,128 @@
+// The window: puts the document, the answers, the docks and the views together.
+//
+//   document ─ changed ─► setup shows the scenario; answers are asked
+//   answers ─ answered ─► answer bar, setup (what is wrong where), views
+//   views ─ scenarioProposed ─► document
+//
+// Files are opened and saved in main_window_files.cpp, menus made in main_window_menus.cpp.
+#pragma once
+
+#include <QMainWindow>
+#include <QMenu>
+#include <QTabWidget>
+#include <memory>
+#include <vector>
+
+#include "gui/app/answer_bar.h"
+#include "gui/app/notice.h"
+#include "gui/app/scenario_dock.h"
+#include "gui/app/setup/setup_dock.h"
+#include "gui/app/theme.h"
+#include "gui/model/answers.h"
+#include "gui/model/autosave.h"
+#include "gui/model/document.h"
+#include "gui/model/recent_files.h"
+#include "gui/view/view.h"
+
+namespace sibyl::gui {
+
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+
+ public:
+  MainWindow();
+  ~MainWindow() override;
+
+  Document& document() { return document_; }
+  [[nodiscard]] const std::vector<View*>& views() const { return views_; }
+  [[nodiscard]] const AnswerPointer& answer() const { return answer_; }
+  AnswerBar& answerBar() { return *answer_bar_; }
+  SetupDock& setup() { return *setup_; }
+  Notice& notice() { return *notice_; }
+  [[nodiscard]] QString path() const { return path_; }
+
+  // A session, a model (a path or zoo:NAME) or a cluster, by what it is. What cannot be opened leaves all as it was.
+  Result<void> open(const QString& path);
+  Result<void> saveTo(const QString& path);
+  void setModel(const QString& model);      // of the current scenario
+  void setCluster(const QString& cluster);  // likewise
+
+  // What is unsaved is kept in that folder from now on; what a crash left there is taken up.
+  void keepUnsaved(const QString& folder);
+  // Nothing is being worked out.
+  [[nodiscard]] bool settled() const;
+  void showView(const QString& key);
+
+ signals:
+  void answered();
+
+ protected:
+  void closeEvent(QCloseEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  // main_window.cpp
+  void makeViews();
+  void follow();
+  void rememberUnsaved();
+  void display(const AnswerPointer& current, const AnswerPointer& baseline);
+  void compare();
+  [[nodiscard]] View* currentView() const;
+
+  // main_window_menus.cpp
+  QAction* command(QMenu& menu, const QString& text, const QList<QKeySequence>& keys, const std::function<void()>& run);
+  void makeFileMenu();
+  void makeEditMenu();
+  void makeScenarioMenu();
+  void makeViewMenu();
+  void makeHelpMenu();
+  void makeToolBar();
+  void makeThemes(QMenu& menu);
+  void setTheme(Theme theme);
+  void restoreLayout();
+  void copyCommandLine();
+  void copyTable();
+  void showPalette();
+  void showShortcuts();
+  void showAbout();
+
+  // main_window_files.cpp
+  [[nodiscard]] Session session() const;
+  Result<void> openSession(const QString& path);
+  void load(Session session, const QString& path, bool unsaved);
+  void newSession();
+  void chooseFile();
+  void chooseModel();
+  void chooseCluster();
+  bool save();
+  bool saveAs();
+  bool mayDiscard();
+  void exportViews();
+  void reload();
+  void fillRecent();
+  void tell(const Result<void>& result);
+  void showTitle();
+  [[nodiscard]] bool unsaved() const { return unsaved_ || !document_.clean(); }
+
+  Document document_;
+  Answers answers_;
+  AnswerPointer answer_, baseline_;
+  std::vector<View*> views_;
+  QTabWidget* tabs_;
+  AnswerBar* answer_bar_;
+  Notice* notice_;
+  SetupDock* setup_ = nullptr;
+  ScenarioDock* scenarios_ = nullptr;
+  QMenu* recent_menu_ = nullptr;
+  QList<QAction*> scenario_actions_;
+  QAction* copy_command_ = nullptr;
+  QByteArray usual_layout_;
+  QString path_;          // of the session; empty: it has none yet
+  bool unsaved_ = false;  // was restored after a crash
+  std::unique_ptr<Autosave> autosave_;
+  RecentFiles recent_{QStringLiteral("recent/sessions")};
+};
+
+}  // namespace sibyl::gui

@@ -1,0 +1,197 @@
+#include <QActionGroup>
+#include <QApplication>
+#include <QClipboard>
+#include <QMenuBar>
+#include <QMessageBox>
+#include <QSettings>
+#include <QStatusBar>
+#include <QToolBar>
+
+#include "gui/app/command_palette.h"
+#include "gui/app/main_window.h"
+#include "gui/app/shortcuts_dialog.h"
+#include "gui/app/text.h"
+
+namespace sibyl::gui {
+namespace {
+
+constexpr int message_ms = 4000;
+const QString theme_key = QStringLiteral("window/theme");
+
+}  // namespace
+
+QAction* MainWindow::command(QMenu& menu, const QString& text, const QList<QKeySequence>& keys, const std::function<void()>& run) {
+  auto* action = new QAction(text, this);
+  action->setShortcuts(keys);
+  action->setProperty("command", true);  // the palette finds it
+  action->setToolTip(keys.isEmpty() ? plainText(*action)
+                                    : QStringLiteral("%1 (%2)").arg(plainText(*action), keys.first().toString(QKeySequence::NativeText)));
+  connect(action, &QAction::triggered, this, run);
+  menu.addAction(action);
+  return action;
+}
+
+void MainWindow::makeFileMenu() {
+  QMenu& menu = *menuBar()->addMenu(tr("&File"));
+  command(menu, tr("&New session"), {QKeySequence::New}, [this] { newSession(); });
+  command(menu, tr("&Open…"), {QKeySequence::Open}, [this] { chooseFile(); });
+  recent_menu_ = menu.addMenu(tr("Open &recent"));
+  connect(recent_menu_, &QMenu::aboutToShow, this, &MainWindow::fillRecent);
+  command(menu, tr("Open &model…"), {QKeySequence(tr("Ctrl+Shift+O"))}, [this] { chooseModel(); });
+  command(menu, tr("Open &cluster…"), {}, [this] { chooseCluster(); });
+  command(menu, tr("Re&load files"), {QKeySequence(Qt::Key_F5)}, [this] { reload(); });
+  menu.addSeparator();
+  command(menu, tr("&Save"), {QKeySequence::Save}, [this] { save(); });
+  command(menu, tr("Save &as…"), {QKeySequence(tr("Ctrl+Shift+S"))}, [this] { saveAs(); });
+  command(menu, tr("&Export…"), {QKeySequence(tr("Ctrl+E"))}, [this] { exportViews(); });
+  menu.addSeparator();
+  command(menu, tr("&Quit"), {QKeySequence(tr("Ctrl+Q"))}, [this] { close(); });
+}
+
+void MainWindow::makeEditMenu() {
+  QMenu& menu = *menuBar()->addMenu(tr("&Edit"));
+  QUndoStack& stack = document_.undoStack();
+  QAction* undo = stack.createUndoAction(this, tr("Undo"));
+  undo->setShortcut(QKeySequence(tr("Ctrl+Z")));
+  QAction* redo = stack.createRedoAction(this, tr("Redo"));
+  redo->setShortcuts({QKeySequence(tr("Ctrl+Shift+Z")), QKeySequence(tr("Ctrl+Y"))});
+  for (QAction* action : {undo, redo}) {
+    action->setProperty("command", true);
+    menu.addAction(action);
+  }
+  menu.addSeparator();
+  copy_command_ = command(menu, tr("Copy as &command line"), {QKeySequence(tr("Ctrl+Shift+C"))}, [this] { copyCommandLine(); });
+  command(menu, tr("Copy view as &table"), {QKeySequence(tr("Ctrl+Shift+T"))}, [this] { copyTable(); });
+}
+
+void MainWindow::makeScenarioMenu() {
+  QMenu& menu = *menuBar()->addMenu(tr("&Scenario"));
+  const auto current = [this] { return document_.state().current; };
+  QAction* fresh = command(menu, tr("&New"), {QKeySequence(tr("Ctrl+Shift+N"))}, [this] { document_.add({}, tr("New scenario")); });
+  QAction* duplicate = command(menu, tr("D&uplicate"), {QKeySequence(tr("Ctrl+D"))}, [this, current] { document_.duplicate(current()); });
+  QAction* rename = command(menu, tr("&Rename"), {QKeySequence(Qt::Key_F2)}, [this] { scenarios_->rename(); });
+  QAction* remove = command(menu, tr("D&elete"), {QKeySequence(tr("Ctrl+Delete"))}, [this, current] { document_.remove(current()); });
+  menu.addSeparator();
+  QAction* pin = command(menu, tr("&Pin"), {QKeySequence(tr("Ctrl+B"))}, [this, current] { document_.pin(current()); });
+  pin->setToolTip(tr("Make this scenario, as it is now, the baseline that all are held against (Ctrl+B)"));
+  QAction* unpin = command(menu, tr("Unp&in"), {QKeySequence(tr("Ctrl+Shift+B"))}, [this] { document_.unpin(); });
+  command(menu, tr("&Compare"), {QKeySequence(tr("Ctrl+M"))}, [this] { compare(); });
+  menu.addSeparator();
+  command(menu, tr("Next"), {QKeySequence(tr("Ctrl+PgDown"))}, [this, current] { document_.select(current() + 1); });
+  command(menu, tr("Previous"), {QKeySequence(tr("Ctrl+PgUp"))}, [this, current] { document_.select(current() - 1); });
+  menu.addSeparator();
+  command(menu, tr("&Find the best strategy"), {QKeySequence(tr("Ctrl+Shift+F"))}, [this] { setup_->strategy().findBest(); });
+  scenario_actions_ = {fresh, duplicate, rename, remove, pin, unpin};
+  const auto enable = [this, remove, unpin] {
+    remove->setEnabled(document_.count() > 1);
+    unpin->setEnabled(document_.state().baseline.has_value());
+  };
+  connect(&document_, &Document::changed, this, enable);
+  enable();
+}
+
+void MainWindow::makeViewMenu() {
+  QMenu& menu = *menuBar()->addMenu(tr("&View"));
+  constexpr int keys = 9;
+  for (int i = 0; i < static_cast<int>(views_.size()); ++i) {
+    const QKeySequence key(QStringLiteral("Ctrl+%1").arg(i + 1));
+    command(menu, views_[static_cast<std::size_t>(i)]->title(), i < keys ? QList<QKeySequence>{key} : QList<QKeySequence>{},
+            [this, i] { tabs_->setCurrentIndex(i); });
+  }
+  menu.addSeparator();
+  for (QDockWidget* dock : {static_cast<QDockWidget*>(setup_), static_cast<QDockWidget*>(scenarios_)}) {
+    QAction* toggle = dock->toggleViewAction();
+    toggle->setProperty("command", true);
+    menu.addAction(toggle);
+  }
+  command(menu, tr("Restore &default layout"), {}, [this] { restoreLayout(); });
+  menu.addSeparator();
+  makeThemes(*menu.addMenu(tr("&Colours")));
+  command(menu, tr("&Full screen"), {QKeySequence(Qt::Key_F11)}, [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
+}
+
+void MainWindow::makeThemes(QMenu& menu) {
+  auto* group = new QActionGroup(this);
+  const QList<std::pair<QString, Theme>> themes = {{tr("Colours of the desktop"), Theme::system}, {tr("Light"), Theme::light}, {tr("Dark"), Theme::dark}};
+  const int chosen = QSettings().value(theme_key, 0).toInt();
+  for (const auto& [name, theme] : themes) {
+    QAction* action = command(menu, name, {}, [this, theme = theme] { setTheme(theme); });
+    action->setCheckable(true);
+    action->setChecked(static_cast<int>(theme) == chosen);
+    group->addAction(action);
+  }
+}
+
+void MainWindow::setTheme(Theme theme) {
+  QSettings().setValue(theme_key, static_cast<int>(theme));
+  applyTheme(*qApp, theme);
+}
+
+void MainWindow::makeHelpMenu() {
+  QMenu& menu = *menuBar()->addMenu(tr("&Help"));
+  command(menu, tr("&Commands…"), {QKeySequence(tr("Ctrl+K")), QKeySequence(tr("Ctrl+Shift+P"))}, [this] { showPalette(); });
+  command(menu, tr("&Keys"), {QKeySequence(tr("?")), QKeySequence(Qt::Key_F1)}, [this] { showShortcuts(); });
+  command(menu, tr("&About Sibyl"), {}, [this] { showAbout(); });
+}
+
+void MainWindow::makeToolBar() {
+  auto* bar = addToolBar(tr("Tools"));
+  bar->setObjectName(QStringLiteral("tools"));
+  bar->setToolButtonStyle(Qt::ToolButtonTextOnly);
+  const auto named = [this](const QString& name) -> QAction* {
+    for (QAction* action : commandsOf(*this))
+      if (plainText(*action) == name) return action;
+    return nullptr;
+  };
+  for (const QString& name : {tr("Open…"), tr("Save"), tr("Export…")})
+    if (QAction* action = named(name)) bar->addAction(action);
+  bar->addSeparator();
+  const QList<QAction*> history = menuBar()->actions().at(1)->menu()->actions().mid(0, 2);
+  bar->addActions(history);
+  bar->addSeparator();
+  for (const QString& name : {tr("Pin"), tr("Compare"), tr("Copy as command line")})
+    if (QAction* action = named(name)) bar->addAction(action);
+}
+
+void MainWindow::restoreLayout() {
+  restoreState(usual_layout_);
+  for (QDockWidget* dock : {static_cast<QDockWidget*>(setup_), static_cast<QDockWidget*>(scenarios_)}) dock->show();
+}
+
+void MainWindow::copyCommandLine() {
+  QApplication::clipboard()->setText(text(command_line(document_.current())));
+  statusBar()->showMessage(tr("Copied: %1").arg(QApplication::clipboard()->text()), message_ms);
+}
+
+void MainWindow::copyTable() {
+  const View* view = currentView();
+  const auto table = view == nullptr ? std::nullopt : view->table();
+  if (!table) return statusBar()->showMessage(tr("This view has no table"), message_ms);
+  QApplication::clipboard()->setText(text(markdown(*table)));
+  statusBar()->showMessage(tr("Copied as a table"), message_ms);
+}
+
+void MainWindow::showPalette() {
+  auto* palette = new CommandPalette(*this);
+  palette->setAttribute(Qt::WA_DeleteOnClose);
+  palette->open();
+}
+
+void MainWindow::showShortcuts() {
+  auto* keys = new ShortcutsDialog(*this);
+  keys->setAttribute(Qt::WA_DeleteOnClose);
+  keys->open();
+}
+
+void MainWindow::showAbout() {
+  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Sibyl"),
+                              tr("Sibyl %1\n\nHow fast will this model train on that cluster, does it fit, what holds it back, and what would help?")
+                                  .arg(QApplication::applicationVersion()),
+                              QMessageBox::Close, this);
+  box->setInformativeText(tr("Sibyl's sources are under Apache-2.0. This program draws its charts with QCustomPlot, which is under GPL-3: as a "
+                             "whole it may be passed on under GPL-3."));
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->open();
+}
+
+}  // namespace sibyl::gui

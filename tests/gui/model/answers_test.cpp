@@ -1,0 +1,102 @@
+// Answers come from the library, the newest request wins, and a bad scenario is an answer, too.
+#include <QSemaphore>
+#include <QSignalSpy>
+#include <QTest>
+
+#include "gui/model/answers.h"
+#include "oracle/predict.h"
+#include "tests/gui/model/tests.h"
+
+using namespace sibyl;
+using namespace sibyl::gui;
+
+namespace {
+
+constexpr int patience_ms = 120'000;
+
+Scenario mlp(const std::string& batch) {
+  Scenario s;
+  s.model = "zoo:mlp";
+  s.cluster = "dgx-a100";
+  s.set("--devices", "8");
+  s.set("--batch", batch);
+  return s;
+}
+
+struct Got {
+  AnswerPointer current, baseline;
+};
+
+}  // namespace
+
+class AnswersTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void theyAreThoseOfTheLibrary() {
+    Answers answers;
+    std::vector<Got> got;
+    connect(&answers, &Answers::answered, this, [&](const AnswerPointer& c, const AnswerPointer& b) { got.push_back({c, b}); });
+    answers.ask(mlp("64/device"), mlp("32/device"));
+    QVERIFY(answers.stale());
+    QTRY_VERIFY_WITH_TIMEOUT(!answers.stale(), patience_ms);
+    QCOMPARE(got.size(), std::size_t{1});
+    const Answer& answer = *got[0].current;
+    QVERIFY(answer.report.has_value());
+    const auto asked = predict(*answer.study->graph, answer.study->strategy, *answer.study->cluster);
+    QCOMPARE(answer.report->prediction.step_time.value(), asked->step_time.value());
+    QCOMPARE(answer.report->model, std::string("zoo:mlp"));
+    QCOMPARE(got[0].baseline->scenario.option("--batch"), std::optional<std::string>("32/device"));
+  }
+
+  void theNewestWins() {
+    Answers answers;
+    AnswerPointer last;
+    int count = 0;
+    connect(&answers, &Answers::answered, this, [&](const AnswerPointer& c) { last = c, ++count; });
+    constexpr int requests = 50;
+    for (int i = 1; i <= requests; ++i) answers.ask(mlp(std::to_string(8 * i)), std::nullopt);
+    QTRY_VERIFY_WITH_TIMEOUT(!answers.stale(), patience_ms);
+    QCOMPARE(last->scenario.option("--batch"), std::optional<std::string>(std::to_string(8 * requests)));
+    QVERIFY2(count <= 2, "the ones between are left out");
+  }
+
+  void whatIsWrongIsAnswered() {
+    Answers answers;
+    AnswerPointer last;
+    connect(&answers, &Answers::answered, this, [&](const AnswerPointer& c) { last = c; });
+    Scenario wrong = mlp("64/device");
+    wrong.set("--parallel", "tensor=3");
+    answers.ask(wrong, std::nullopt);
+    QTRY_VERIFY_WITH_TIMEOUT(!answers.stale(), patience_ms);
+    QVERIFY(!last->report.has_value());
+    QVERIFY(last->wrong == Part::training);
+    QVERIFY(last->unchanged_cluster != nullptr);
+  }
+
+  // A job that is dropped while it works does not deliver; the one behind it does.
+  void aDroppedJobDeliversNothing() {
+    Latest<int> latest;
+    QSemaphore begun, go;
+    std::vector<int> delivered;
+    bool dropped = false;
+    latest.ask(
+        [&](const Ticket& ticket) {
+          begun.release();
+          go.acquire();
+          dropped = ticket.dropped();
+          return 1;
+        },
+        [&](int value) { delivered.push_back(value); });
+    begun.acquire();
+    latest.ask([](const Ticket&) { return 2; }, [&](int value) { delivered.push_back(value); });
+    go.release();
+    QTRY_VERIFY_WITH_TIMEOUT(!latest.busy(), patience_ms);
+    QVERIFY(dropped);
+    QVERIFY(delivered == std::vector<int>{2});
+  }
+};
+
+std::unique_ptr<QObject> answersTest() { return std::make_unique<AnswersTest>(); }
+
+#include "answers_test.moc"

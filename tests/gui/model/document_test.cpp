@@ -1,0 +1,128 @@
+// Every change can be undone and redone, and a dragged slider is one step.
+#include <QSignalSpy>
+#include <QTest>
+
+#include "gui/model/document.h"
+#include "tests/gui/model/tests.h"
+
+using namespace sibyl::gui;
+
+namespace {
+
+void setBatch(Document& document, const char* batch, const QString& gesture = {}) {
+  document.change("batch", [&](Scenario& s) { s.set("--batch", batch); }, gesture);
+}
+
+std::optional<std::string> batch(const Document& document) { return document.current().option("--batch"); }
+
+}  // namespace
+
+class DocumentTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void changesAreUndoneAndRedone() {
+    Document document;
+    QSignalSpy changed(&document, &Document::changed);
+    setBatch(document, "1");
+    setBatch(document, "2");
+    QCOMPARE(batch(document), std::optional<std::string>("2"));
+    QCOMPARE(changed.count(), 2);
+    document.undoStack().undo();
+    QCOMPARE(batch(document), std::optional<std::string>("1"));
+    document.undoStack().undo();
+    QVERIFY(!batch(document));
+    QVERIFY(document.clean());
+    document.undoStack().redo();
+    QCOMPARE(batch(document), std::optional<std::string>("1"));
+  }
+
+  void noChangeIsNoStep() {
+    Document document;
+    setBatch(document, "1");
+    setBatch(document, "1");
+    QCOMPARE(document.undoStack().count(), 1);
+  }
+
+  void aGestureIsOneStep() {
+    Document document;
+    for (const char* value : {"1", "2", "4", "8"}) setBatch(document, value, "slider");
+    QCOMPARE(document.undoStack().count(), 1);
+    document.endGesture();
+    setBatch(document, "16", "slider");
+    QCOMPARE(document.undoStack().count(), 2);
+    document.undoStack().undo();
+    QCOMPARE(batch(document), std::optional<std::string>("8"));
+    document.undoStack().undo();
+    QVERIFY(!batch(document));
+  }
+
+  void aGestureThatComesBackIsNone() {
+    Document document;
+    setBatch(document, "1");
+    setBatch(document, "2", "slider");
+    setBatch(document, "1", "slider");
+    QCOMPARE(document.undoStack().count(), 1);
+  }
+
+  void scenariosAreAddedNamedAndDeleted() {
+    Document document;
+    const std::string first = document.current().name;
+    document.duplicate(0);
+    QCOMPARE(document.count(), 2);
+    QCOMPARE(document.state().current, 1);
+    QVERIFY(document.current().name != first);
+    document.rename(1, "  faster NICs ");
+    QCOMPARE(document.current().name, std::string("faster NICs"));
+    document.rename(1, "   ");  // no name at all
+    QCOMPARE(document.current().name, std::string("faster NICs"));
+    document.remove(0);
+    QCOMPARE(document.count(), 1);
+    QCOMPARE(document.current().name, std::string("faster NICs"));
+    document.remove(0);  // the last one stays
+    QCOMPARE(document.count(), 1);
+    document.undoStack().undo();
+    QCOMPARE(document.count(), 2);
+    QCOMPARE(document.state().scenarios[0].name, first);
+  }
+
+  void undoingGoesWhereTheChangeWas() {
+    Document document;
+    document.duplicate(0);
+    document.select(0);
+    setBatch(document, "1");
+    document.select(1);
+    document.undoStack().undo();
+    QCOMPARE(document.state().current, 0);
+    QVERIFY(!batch(document));
+  }
+
+  // The baseline is what was pinned, whatever becomes of the scenario.
+  void theBaselineStaysAsItWasPinned() {
+    Document document;
+    setBatch(document, "1");
+    document.pin(0);
+    setBatch(document, "2");
+    QCOMPARE(document.state().baseline->option("--batch"), std::optional<std::string>("1"));
+    document.unpin();
+    QVERIFY(!document.state().baseline);
+    document.undoStack().undo();
+    QVERIFY(document.state().baseline.has_value());
+  }
+
+  void aProposalKeepsTheName() {
+    Document document;
+    document.rename(0, "mine");
+    Scenario other;
+    other.name = "theirs";
+    other.model = "zoo:mlp";
+    document.propose(other, "why");
+    QCOMPARE(document.current().name, std::string("mine"));
+    QCOMPARE(document.current().model, std::string("zoo:mlp"));
+    QCOMPARE(document.undoStack().undoText(), QString("why"));
+  }
+};
+
+std::unique_ptr<QObject> documentTest() { return std::make_unique<DocumentTest>(); }
+
+#include "document_test.moc"
