@@ -10,11 +10,16 @@ foreach(library base models training canonical onnx zoo profiler netmodel calibr
     install(TARGETS sibyl_${library} EXPORT sibylTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()
 endforeach()
-foreach(program sibyl sibyl-train sibyl-calibrate sibyl-calibrate-cudnn)
+foreach(program sibyl sibyl-train sibyl-calibrate sibyl-calibrate-cudnn sibyl-gui)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
+
+if(TARGET sibyl-gui)
+  install(FILES ${PROJECT_SOURCE_DIR}/gui/app/sibyl-gui.desktop DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/applications)
+  install(FILES ${PROJECT_SOURCE_DIR}/gui/app/sibyl-gui.svg DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/icons/hicolor/scalable/apps)
+endif()
 
 foreach(room base models profiler netmodel calibration oracle)
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${room}/*.h)

@@ -119,8 +119,6 @@ void MainWindow::showView(const QString& key) {
     if (view->key() == key) tabs_->setCurrentWidget(view);
 }
 
-void MainWindow::compare() { showView(QStringLiteral("compare")); }
-
 // Colours that depend on the palette are taken anew.
 void MainWindow::changeEvent(QEvent* event) {
   QMainWindow::changeEvent(event);

@@ -68,7 +68,6 @@ class MainWindow : public QMainWindow {
   void follow();
   void rememberUnsaved();
   void display(const AnswerPointer& current, const AnswerPointer& baseline);
-  void compare();
   [[nodiscard]] View* currentView() const;
 
   // main_window_menus.cpp
@@ -116,8 +115,7 @@ class MainWindow : public QMainWindow {
   SetupDock* setup_ = nullptr;
   ScenarioDock* scenarios_ = nullptr;
   QMenu* recent_menu_ = nullptr;
-  QList<QAction*> scenario_actions_;
-  QAction* copy_command_ = nullptr;
+  QList<QAction*> scenario_actions_, tools_;  // of the tool bar; null: a gap
   QByteArray usual_layout_;
   QString path_;          // of the session; empty: it has none yet
   bool unsaved_ = false;  // was restored after a crash

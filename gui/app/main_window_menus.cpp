@@ -34,16 +34,17 @@ QAction* MainWindow::command(QMenu& menu, const QString& text, const QList<QKeyS
 void MainWindow::makeFileMenu() {
   QMenu& menu = *menuBar()->addMenu(tr("&File"));
   command(menu, tr("&New session"), {QKeySequence::New}, [this] { newSession(); });
-  command(menu, tr("&Open…"), {QKeySequence::Open}, [this] { chooseFile(); });
+  QAction* open = command(menu, tr("&Open…"), {QKeySequence::Open}, [this] { chooseFile(); });
   recent_menu_ = menu.addMenu(tr("Open &recent"));
   connect(recent_menu_, &QMenu::aboutToShow, this, &MainWindow::fillRecent);
   command(menu, tr("Open &model…"), {QKeySequence(tr("Ctrl+Shift+O"))}, [this] { chooseModel(); });
   command(menu, tr("Open &cluster…"), {}, [this] { chooseCluster(); });
   command(menu, tr("Re&load files"), {QKeySequence(Qt::Key_F5)}, [this] { reload(); });
   menu.addSeparator();
-  command(menu, tr("&Save"), {QKeySequence::Save}, [this] { save(); });
+  QAction* keep = command(menu, tr("&Save"), {QKeySequence::Save}, [this] { save(); });
   command(menu, tr("Save &as…"), {QKeySequence(tr("Ctrl+Shift+S"))}, [this] { saveAs(); });
-  command(menu, tr("&Export…"), {QKeySequence(tr("Ctrl+E"))}, [this] { exportViews(); });
+  QAction* hand_out = command(menu, tr("&Export…"), {QKeySequence(tr("Ctrl+E"))}, [this] { exportViews(); });
+  tools_ = {open, keep, hand_out, nullptr};
   menu.addSeparator();
   command(menu, tr("&Quit"), {QKeySequence(tr("Ctrl+Q"))}, [this] { close(); });
 }
@@ -59,8 +60,12 @@ void MainWindow::makeEditMenu() {
     action->setProperty("command", true);
     menu.addAction(action);
   }
+  // What would be undone is said in the menu; the tool bar does not move.
+  undo->setIconText(tr("Undo"));
+  redo->setIconText(tr("Redo"));
   menu.addSeparator();
-  copy_command_ = command(menu, tr("Copy as &command line"), {QKeySequence(tr("Ctrl+Shift+C"))}, [this] { copyCommandLine(); });
+  QAction* copy = command(menu, tr("Copy as &command line"), {QKeySequence(tr("Ctrl+Shift+C"))}, [this] { copyCommandLine(); });
+  tools_.append({undo, redo, nullptr, copy});
   command(menu, tr("Copy view as &table"), {QKeySequence(tr("Ctrl+Shift+T"))}, [this] { copyTable(); });
 }
 
@@ -75,7 +80,8 @@ void MainWindow::makeScenarioMenu() {
   QAction* pin = command(menu, tr("&Pin"), {QKeySequence(tr("Ctrl+B"))}, [this, current] { document_.pin(current()); });
   pin->setToolTip(tr("Make this scenario, as it is now, the baseline that all are held against (Ctrl+B)"));
   QAction* unpin = command(menu, tr("Unp&in"), {QKeySequence(tr("Ctrl+Shift+B"))}, [this] { document_.unpin(); });
-  command(menu, tr("&Compare"), {QKeySequence(tr("Ctrl+M"))}, [this] { compare(); });
+  QAction* compare = command(menu, tr("&Compare"), {QKeySequence(tr("Ctrl+M"))}, [this] { showView(QStringLiteral("compare")); });
+  tools_.append({nullptr, pin, compare});
   menu.addSeparator();
   command(menu, tr("Next"), {QKeySequence(tr("Ctrl+PgDown"))}, [this, current] { document_.select(current() + 1); });
   command(menu, tr("Previous"), {QKeySequence(tr("Ctrl+PgUp"))}, [this, current] { document_.select(current() - 1); });
@@ -138,19 +144,12 @@ void MainWindow::makeToolBar() {
   auto* bar = addToolBar(tr("Tools"));
   bar->setObjectName(QStringLiteral("tools"));
   bar->setToolButtonStyle(Qt::ToolButtonTextOnly);
-  const auto named = [this](const QString& name) -> QAction* {
-    for (QAction* action : commandsOf(*this))
-      if (plainText(*action) == name) return action;
-    return nullptr;
-  };
-  for (const QString& name : {tr("Open…"), tr("Save"), tr("Export…")})
-    if (QAction* action = named(name)) bar->addAction(action);
-  bar->addSeparator();
-  const QList<QAction*> history = menuBar()->actions().at(1)->menu()->actions().mid(0, 2);
-  bar->addActions(history);
-  bar->addSeparator();
-  for (const QString& name : {tr("Pin"), tr("Compare"), tr("Copy as command line")})
-    if (QAction* action = named(name)) bar->addAction(action);
+  for (QAction* action : tools_) {
+    if (action != nullptr)
+      bar->addAction(action);
+    else
+      bar->addSeparator();
+  }
 }
 
 void MainWindow::restoreLayout() {

@@ -16,7 +16,7 @@ constexpr int patience_ms = 120'000;
 
 Scenario mlp(const std::string& batch) {
   Scenario s;
-  s.model = "zoo:mlp";
+  s.model = "zoo:lenet";
   s.cluster = "dgx-a100";
   s.set("--devices", "8");
   s.set("--batch", batch);
@@ -45,7 +45,7 @@ class AnswersTest : public QObject {
     QVERIFY(answer.report.has_value());
     const auto asked = predict(*answer.study->graph, answer.study->strategy, *answer.study->cluster);
     QCOMPARE(answer.report->prediction.step_time.value(), asked->step_time.value());
-    QCOMPARE(answer.report->model, std::string("zoo:mlp"));
+    QCOMPARE(answer.report->model, std::string("zoo:lenet"));
     QCOMPARE(got[0].baseline->scenario.option("--batch"), std::optional<std::string>("32/device"));
   }
 

@@ -115,10 +115,10 @@ class DocumentTest : public QObject {
     document.rename(0, "mine");
     Scenario other;
     other.name = "theirs";
-    other.model = "zoo:mlp";
+    other.model = "zoo:lenet";
     document.propose(other, "why");
     QCOMPARE(document.current().name, std::string("mine"));
-    QCOMPARE(document.current().model, std::string("zoo:mlp"));
+    QCOMPARE(document.current().model, std::string("zoo:lenet"));
     QCOMPARE(document.undoStack().undoText(), QString("why"));
   }
 };

@@ -19,7 +19,7 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
 }
 
 Result<Cluster> changed_by(const std::vector<std::string>& changes) {
-  std::vector<std::string> words = {"zoo:mlp", "--cluster=dgx-a100", "--devices=8"};
+  std::vector<std::string> words = {"zoo:lenet", "--cluster=dgx-a100", "--devices=8"};
   for (const std::string& change : changes) words.push_back("--set=" + change);
   SIBYL_TRY(const Arguments arguments, parse(words));
   SIBYL_TRY(Cluster cluster, read_cluster(arguments));
