@@ -79,7 +79,9 @@ int run(int count, char** words) {
   QApplication::setDesktopFileName(QStringLiteral("sibyl-gui"));
   QApplication::setWindowIcon(QIcon(QStringLiteral(":/sibyl-gui.svg")));
   QTranslator translator;
-  if (translator.load(QLocale(), QStringLiteral("sibyl"), QStringLiteral("_"), QStringLiteral(":/translations")))
+  // English for languages that are not there: its plurals.
+  if (translator.load(QLocale(), QStringLiteral("sibyl"), QStringLiteral("_"), QStringLiteral(":/translations")) ||
+      translator.load(QStringLiteral(":/translations/sibyl_en.qm")))
     QApplication::installTranslator(&translator);
   applyTheme(application, themeOf(*arguments));
   if (!folder) return runWindow(application, *arguments);
