@@ -96,10 +96,10 @@ AnswerBar::AnswerBar(QWidget* parent)
   auto* figures = new QHBoxLayout;
   constexpr int gap = 28;
   figures->setSpacing(gap);
-  figures->addWidget(step_);
-  figures->addWidget(throughput_);
-  figures->addWidget(epoch_);
-  figures->addWidget(memory_, 1);
+  figures->addWidget(step_, 0, Qt::AlignTop);
+  figures->addWidget(throughput_, 0, Qt::AlignTop);
+  figures->addWidget(epoch_, 0, Qt::AlignTop);
+  figures->addWidget(memory_, 1, Qt::AlignTop);
   sentence_->setWordWrap(true);
   sentence_->setTextFormat(Qt::PlainText);
   sentence_->setTextInteractionFlags(Qt::TextSelectableByMouse);

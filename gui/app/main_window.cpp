@@ -14,6 +14,11 @@
 #include "gui/view/compare/compare_view.h"
 
 namespace sibyl::gui {
+namespace {
+
+constexpr int scenario_buttons = 4;  // of the actions: new, duplicate, delete, pin
+
+}  // namespace
 
 MainWindow::MainWindow() : answers_(this), tabs_(new QTabWidget(this)), answer_bar_(new AnswerBar(this)), notice_(new Notice(this)) {
   setObjectName(QStringLiteral("window"));
@@ -38,14 +43,14 @@ MainWindow::MainWindow() : answers_(this), tabs_(new QTabWidget(this)), answer_b
   makeFileMenu();
   makeEditMenu();
   makeScenarioMenu();
-  scenarios_ = new ScenarioDock(document_, scenario_actions_, this);
+  scenarios_ = new ScenarioDock(document_, scenario_actions_, scenario_buttons, this);
   addDockWidget(Qt::LeftDockWidgetArea, scenarios_);
   makeViewMenu();
   makeHelpMenu();
   makeToolBar();
   statusBar()->setSizeGripEnabled(false);
   resize(1280, 800);
-  constexpr int setup_width = 330, setup_height = 560, scenarios_height = 150;
+  constexpr int setup_width = 350, setup_height = 560, scenarios_height = 150;
   resizeDocks({setup_}, {setup_width}, Qt::Horizontal);
   resizeDocks({setup_, scenarios_}, {setup_height, scenarios_height}, Qt::Vertical);
   usual_layout_ = saveState();

@@ -87,7 +87,7 @@ void MainWindow::makeScenarioMenu() {
   command(menu, tr("Previous"), {QKeySequence(tr("Ctrl+PgUp"))}, [this, current] { document_.select(current() - 1); });
   menu.addSeparator();
   command(menu, tr("&Find the best strategy"), {QKeySequence(tr("Ctrl+Shift+F"))}, [this] { setup_->strategy().findBest(); });
-  scenario_actions_ = {fresh, duplicate, rename, remove, pin, unpin};
+  scenario_actions_ = {fresh, duplicate, remove, pin, unpin, rename};
   const auto enable = [this, remove, unpin] {
     remove->setEnabled(document_.count() > 1);
     unpin->setEnabled(document_.state().baseline.has_value());

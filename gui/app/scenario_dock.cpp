@@ -6,7 +6,7 @@
 
 namespace sibyl::gui {
 
-ScenarioDock::ScenarioDock(Document& document, const QList<QAction*>& actions, QWidget* parent)
+ScenarioDock::ScenarioDock(Document& document, const QList<QAction*>& actions, int buttons, QWidget* parent)
     : QDockWidget(tr("Scenarios"), parent), document_(document) {
   setObjectName(QStringLiteral("scenarios"));
   auto* all = new QWidget(this);
@@ -17,11 +17,12 @@ ScenarioDock::ScenarioDock(Document& document, const QList<QAction*>& actions, Q
   list_->setAccessibleName(tr("Scenarios"));
   list_->setObjectName(QStringLiteral("scenario list"));
   list_->setFrameShape(QFrame::NoFrame);
+  list_->setSpacing(2);
   list_->setContextMenuPolicy(Qt::ActionsContextMenu);
   list_->addActions(actions);
   auto* bar = new QToolBar(all);
   bar->setToolButtonStyle(Qt::ToolButtonTextOnly);
-  bar->addActions(actions);
+  bar->addActions(actions.mid(0, buttons));
   baseline_ = new QLabel(all);
   baseline_->setWordWrap(true);
   baseline_->setContentsMargins(6, 2, 6, 4);

@@ -14,7 +14,7 @@
 namespace sibyl::gui {
 namespace {
 
-constexpr int most_nodes = 1'000'000;
+constexpr int most_nodes = 1'000'000, narrow = 5;
 
 // "8 nodes of 8 A100-SXM4-80GB, 80.0 GiB each; NVSwitch 300 GB/s, 8 NICs of 25.0 GB/s".
 QString description(const Cluster& cluster) {
@@ -35,8 +35,7 @@ ClusterSection::ClusterSection(Document& document, QWidget* parent)
     : ScenarioSection(tr("Cluster"), document, parent),
       clusters_(new QComboBox(this)),
       about_(new QLabel(this)),
-      nodes_(new QSpinBox(this)),
-      more_(new QToolButton(this)) {
+      nodes_(new QSpinBox(this)) {
   clusters_->setObjectName(QStringLiteral("cluster"));
   clusters_->setAccessibleName(tr("Cluster"));
   clusters_->setToolTip(tr("The machine that trains: one that is shipped, a cluster.yaml, or a calibration.json"));
@@ -63,6 +62,7 @@ ClusterSection::ClusterSection(Document& document, QWidget* parent)
   nodes_->setAccessibleName(tr("Nodes"));
   nodes_->setToolTip(tip(predictOption("--nodes")));
   nodes_->setSpecialValueText(tr("as it has"));
+  nodes_->setMinimumWidth(narrow * fontMetrics().height());
   guardWheel(nodes_);
   auto* form = new QFormLayout;
   form->setContentsMargins(0, 0, 0, 0);
@@ -87,13 +87,6 @@ QWidget* ClusterSection::makeChanges() {
   auto* all = new QWidget(this);
   auto* layout = new QVBoxLayout(all);
   layout->setContentsMargins(0, 0, 0, 0);
-  more_->setText(tr("What if its parts were different"));
-  more_->setToolTip(tr("Links, NICs, switches, devices and storage, by factor or value"));
-  more_->setAccessibleName(more_->text());
-  more_->setCheckable(true);
-  more_->setAutoRaise(true);
-  more_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-  more_->setArrowType(Qt::RightArrow);
   auto* rows = new QWidget(all);
   auto* grid = new QGridLayout(rows);
   grid->setContentsMargins(0, 0, 0, 0);
@@ -101,13 +94,10 @@ QWidget* ClusterSection::makeChanges() {
   grid->setColumnStretch(1, 3);
   grid->setColumnStretch(2, 2);
   for (const ClusterKey& key : cluster_keys()) changes_.push_back(new ChangeRow(key, document(), *grid, rows));
-  rows->hide();
+  more_ = new Disclosure(tr("What if its parts were different"), rows, all);
+  more_->setOpen(false);
   layout->addWidget(more_);
   layout->addWidget(rows);
-  connect(more_, &QToolButton::toggled, rows, [this, rows](bool open) {
-    more_->setArrowType(open ? Qt::DownArrow : Qt::RightArrow);
-    rows->setVisible(open);
-  });
   return all;
 }
 
@@ -118,7 +108,7 @@ void ClusterSection::showScenario(const Scenario& scenario) {
   clusters_->setCurrentIndex(cluster.isEmpty() ? -1 : clusters_->findData(cluster));
   nodes_->setValue(text(scenario.option("--nodes").value_or("0")).toInt());
   for (ChangeRow* row : changes_) row->showScenario(scenario);
-  if (!scenario.changes.empty()) more_->setChecked(true);
+  if (!scenario.changes.empty() && !more_->isOpen()) more_->setOpen(true);
 }
 
 void ClusterSection::showAnswer(const Answer& answer) {

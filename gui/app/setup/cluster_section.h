@@ -30,7 +30,7 @@ class ClusterSection : public ScenarioSection {
   QComboBox* clusters_;
   QLabel* about_;
   QSpinBox* nodes_;
-  QToolButton* more_;
+  Disclosure* more_ = nullptr;
   std::vector<ChangeRow*> changes_;
 };
 

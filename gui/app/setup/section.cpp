@@ -1,6 +1,7 @@
 #include "gui/app/setup/section.h"
 
 #include <QEvent>
+#include <QFrame>
 
 #include "gui/view/colours.h"
 
@@ -27,19 +28,10 @@ void guardWheel(QWidget* control) {
 
 Section::Section(const QString& title, QWidget* parent)
     : QWidget(parent),
-      heading_(new QToolButton(this)),
-      error_(new QLabel(this)),
       content_(new QWidget(this)),
+      heading_(new Disclosure(title, content_, this)),
+      error_(new QLabel(this)),
       body_(new QVBoxLayout(content_)) {
-  heading_->setText(title);
-  heading_->setCheckable(true);
-  heading_->setChecked(true);
-  heading_->setAutoRaise(true);
-  heading_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-  heading_->setArrowType(Qt::DownArrow);
-  heading_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-  heading_->setAccessibleName(title);
-  heading_->setToolTip(tr("Show or hide this part"));
   QFont font = heading_->font();
   font.setBold(true);
   heading_->setFont(font);
@@ -50,19 +42,17 @@ Section::Section(const QString& title, QWidget* parent)
   error_->hide();
   body_->setContentsMargins(6, 2, 6, 8);
   body_->setSpacing(6);
+  auto* line = new QFrame(this);
+  line->setFrameShape(QFrame::HLine);
+  line->setForegroundRole(QPalette::Mid);
+  line->setFrameShadow(QFrame::Plain);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   layout->addWidget(heading_);
   layout->addWidget(error_);
   layout->addWidget(content_);
-  connect(heading_, &QToolButton::toggled, this, &Section::setExpanded);
-}
-
-void Section::setExpanded(bool expanded) {
-  heading_->setChecked(expanded);
-  heading_->setArrowType(expanded ? Qt::DownArrow : Qt::RightArrow);
-  content_->setVisible(expanded);
+  layout->addWidget(line);
 }
 
 void Section::setError(const QString& message) {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <QLabel>
-#include <QToolButton>
 #include <QVBoxLayout>
 #include <QWidget>
 
+#include "gui/app/setup/disclosure.h"
 #include "gui/model/document.h"
 #include "gui/model/study.h"
 
@@ -17,8 +17,6 @@ class Section : public QWidget {
  public:
   Section(const QString& title, QWidget* parent);
 
-  void setExpanded(bool expanded);
-  [[nodiscard]] bool expanded() const { return heading_->isChecked(); }
   // Beneath the heading, in sight even where the rest is folded away; empty: nothing is wrong.
   void setError(const QString& message);
 
@@ -26,9 +24,9 @@ class Section : public QWidget {
   QVBoxLayout& body() { return *body_; }
 
  private:
-  QToolButton* heading_;
-  QLabel* error_;
   QWidget* content_;
+  Disclosure* heading_;
+  QLabel* error_;
   QVBoxLayout* body_;
 };
 

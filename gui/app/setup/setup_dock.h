@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QDockWidget>
+#include <QScrollArea>
 #include <vector>
 
 #include "gui/app/setup/cluster_section.h"
@@ -24,7 +25,11 @@ class SetupDock : public QDockWidget {
   ClusterSection& cluster() { return *cluster_; }
   StrategySection& strategy() { return *strategy_; }
 
+ protected:
+  bool eventFilter(QObject* object, QEvent* event) override;
+
  private:
+  QScrollArea* scroll_;
   ModelSection* model_;
   ClusterSection* cluster_;
   TrainingSection* training_;

@@ -80,6 +80,8 @@ QWidget* TrainingSection::makeBatch() {
   batch_->setRange(1, most_samples);
   batch_->setKeyboardTracking(false);
   batch_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+  constexpr int narrow = 5;
+  batch_->setMinimumWidth(narrow * fontMetrics().height());
   batch_unit_->addItems({tr("/ device"), tr("in all")});
   batch_slider_->setObjectName(QStringLiteral("batch slider"));
   batch_->setObjectName(QStringLiteral("--batch"));
@@ -110,13 +112,6 @@ QWidget* TrainingSection::makeMore() {
   auto* all = new QWidget(this);
   auto* layout = new QVBoxLayout(all);
   layout->setContentsMargins(0, 0, 0, 0);
-  auto* more = new QToolButton(all);
-  more->setText(tr("More of training"));
-  more->setAccessibleName(more->text());
-  more->setCheckable(true);
-  more->setAutoRaise(true);
-  more->setArrowType(Qt::RightArrow);
-  more->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   auto* rows = new QWidget(all);
   auto* form = new QFormLayout(rows);
   form->setContentsMargins(0, 0, 0, 0);
@@ -138,13 +133,10 @@ QWidget* TrainingSection::makeMore() {
     else
       form->addRow(label, fields_.back());
   }
-  rows->hide();
+  auto* more = new Disclosure(tr("More of training"), rows, all);
+  more->setOpen(false);
   layout->addWidget(more);
   layout->addWidget(rows);
-  connect(more, &QToolButton::toggled, rows, [more, rows](bool open) {
-    more->setArrowType(open ? Qt::DownArrow : Qt::RightArrow);
-    rows->setVisible(open);
-  });
   return all;
 }
 

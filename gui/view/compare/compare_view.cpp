@@ -50,6 +50,7 @@ CompareView::CompareView(Document& document, QWidget* parent)
   layout->addLayout(choices);
   layout->addWidget(verdict_);
   layout->addWidget(table_, 1);
+  layout->addStretch(0);
   connect(&answers_, &Answers::answered, this, &CompareView::display);
   connect(&answers_, &Answers::staleChanged, this, [this](bool stale) {
     table_->setEnabled(!stale);
@@ -110,17 +111,22 @@ void CompareView::ask() {
   waiting_ = false;
   const Scenario *first = chosen(*first_), *second = chosen(*second_);
   if (first == nullptr) {
-    model_->setTable({});
+    clear();
     verdict_->setText(tr("Nothing is pinned: choose a scenario on the left, or pin one as the baseline (Ctrl+B)."));
     return;
   }
   answers_.ask(*second, *first);
 }
 
+void CompareView::clear() {
+  model_->setTable({});
+  table_->hide();
+}
+
 void CompareView::display(const AnswerPointer& second, const AnswerPointer& first) {
   for (const AnswerPointer& answer : {first, second})
     if (answer && !answer->report) {
-      model_->setTable({});
+      clear();
       return verdict_->setText(tr("%1 cannot be priced: %2").arg(text(answer->scenario.name), text(answer->report.error().message)));
     }
   if (!first || !second) return;
@@ -128,6 +134,7 @@ void CompareView::display(const AnswerPointer& second, const AnswerPointer& firs
   table.columns[1].title = first->scenario.name;
   table.columns[2].title = second->scenario.name;
   model_->setTable(std::move(table));
+  table_->show();
   table_->resizeColumnsToContents();
   table_->horizontalHeader()->setStretchLastSection(false);
   verdict_->setText(text(comparison_verdict(*first->report, *second->report)));

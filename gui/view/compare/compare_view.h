@@ -40,6 +40,7 @@ class CompareView : public View {
   [[nodiscard]] const Scenario* chosen(const QComboBox& choice) const;
   void follow();
   void ask();
+  void clear();
   void display(const AnswerPointer& second, const AnswerPointer& first);
 
   Document& document_;

@@ -130,7 +130,7 @@ class ScenarioTest : public QObject {
     QVERIFY(fuzzyScore(u"ccl", u"Copy as command line").has_value());
     QVERIFY(!fuzzyScore(u"lcc", u"Copy as command line").has_value());
     QVERIFY(*fuzzyScore(u"sa", u"Save as…") > *fuzzyScore(u"sa", u"Restore default layout"));
-    QVERIFY(*fuzzyScore(u"exp", u"Export…") > *fuzzyScore(u"exp", u"Example of a page"));
+    QVERIFY(*fuzzyScore(u"exp", u"Export…") > *fuzzyScore(u"exp", u"Reexamine parts"));
     QVERIFY(fuzzyScore(u"", u"Anything").has_value());
     QVERIFY(!fuzzyScore(u"x", u"").has_value());
   }
