@@ -49,6 +49,8 @@ Figure::Figure(const QString& caption, const QString& meaning, QWidget* parent)
   value_->setAccessibleName(caption);
   auto* top = new QHBoxLayout;
   top->setContentsMargins(0, 0, 0, 0);
+  constexpr int apart = 8;
+  top->setSpacing(apart);
   top->addWidget(value_);
   top->addWidget(change_, 0, Qt::AlignBottom);
   top->addStretch(1);
@@ -108,8 +110,6 @@ AnswerBar::AnswerBar(QWidget* parent)
   provenance_->setAlignment(Qt::AlignRight | Qt::AlignTop);
   provenance_->setForegroundRole(QPalette::PlaceholderText);
   provenance_->setAccessibleName(tr("Where the time comes from"));
-  provenance_->setToolTip(tr("How much of the time comes from kernels and messages that were timed on this machine, from measured neighbours of\n"
-                             "the same kind, or from a roofline or datasheet: a guess. `sibyl calibrate` replaces guesses by measurements."));
   auto* below = new QHBoxLayout;
   below->setSpacing(gap);
   below->addWidget(sentence_, 1);
@@ -167,7 +167,10 @@ void AnswerBar::showPrediction(const Prediction& p) {
   if (!sentence.isEmpty()) sentence[0] = sentence[0].toUpper();
   sentence_->setText(sentence + ".");
   sentence_->setToolTip(tr("What most of the step waits for, and what twice its speed would give"));
-  provenance_->setText(text(provenance_sentence(p.provenance)));
+  provenance_->setText(tr("%1 estimated").arg(text(percent(p.provenance.estimated))));
+  provenance_->setToolTip(tr("%1.\nHow much of the time comes from kernels and messages that were timed on this machine, from measured neighbours of the\n"
+                             "same kind, or from a roofline or datasheet: a guess. `sibyl calibrate` replaces guesses by measurements.")
+                              .arg(text(provenance_sentence(p.provenance))));
 }
 
 void AnswerBar::showCost(const Answer& answer, const Prediction& prediction) {

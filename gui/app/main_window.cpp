@@ -5,6 +5,7 @@
 #include <QSettings>
 #include <QStatusBar>
 #include <QTabBar>
+#include <QTimer>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -124,12 +125,15 @@ void MainWindow::showView(const QString& key) {
     if (view->key() == key) tabs_->setCurrentWidget(view);
 }
 
-// Colours that depend on the palette are taken anew.
+// Colours that depend on the palette are taken anew, once the children have theirs.
 void MainWindow::changeEvent(QEvent* event) {
   QMainWindow::changeEvent(event);
-  if (event->type() != QEvent::PaletteChange || !answer_) return;
-  answer_bar_->showAnswer(answer_, baseline_);
-  setup_->showAnswer(*answer_);
+  if (event->type() != QEvent::PaletteChange) return;
+  QTimer::singleShot(0, this, [this] {
+    if (!answer_) return;
+    answer_bar_->showAnswer(answer_, baseline_);
+    setup_->showAnswer(*answer_);
+  });
 }
 
 }  // namespace sibyl::gui

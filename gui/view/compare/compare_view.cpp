@@ -41,6 +41,8 @@ CompareView::CompareView(Document& document, QWidget* parent)
   table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
   table_->setWordWrap(false);
   table_->setFrameShape(QFrame::NoFrame);
+  constexpr double airy = 1.6;
+  table_->verticalHeader()->setDefaultSectionSize(static_cast<int>(airy * fontMetrics().height()));
   table_->horizontalHeader()->setHighlightSections(false);
   auto* choices = new QHBoxLayout;
   choices->addWidget(first_, 1);
@@ -118,6 +120,12 @@ void CompareView::ask() {
   answers_.ask(*second, *first);
 }
 
+// A baseline has its scenario's name, and is not the same.
+std::string CompareView::titleOf(const QComboBox& choice, const Answer& answer) const {
+  const bool pinned = &choice == first_ && choice.currentData().toInt() == usual;
+  return pinned ? tr("%1, as pinned").arg(text(answer.scenario.name)).toStdString() : answer.scenario.name;
+}
+
 void CompareView::clear() {
   model_->setTable({});
   table_->hide();
@@ -131,12 +139,13 @@ void CompareView::display(const AnswerPointer& second, const AnswerPointer& firs
     }
   if (!first || !second) return;
   Table table = comparison_table(*first->report, *second->report);
-  table.columns[1].title = first->scenario.name;
-  table.columns[2].title = second->scenario.name;
+  table.columns[1].title = titleOf(*first_, *first);
+  table.columns[2].title = titleOf(*second_, *second);
   model_->setTable(std::move(table));
   table_->show();
-  table_->resizeColumnsToContents();
-  table_->horizontalHeader()->setStretchLastSection(false);
+  QHeaderView& header = *table_->horizontalHeader();
+  header.setSectionResizeMode(QHeaderView::Stretch);
+  header.setSectionResizeMode(0, QHeaderView::ResizeToContents);
   verdict_->setText(text(comparison_verdict(*first->report, *second->report)));
 }
 

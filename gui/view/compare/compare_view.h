@@ -41,6 +41,7 @@ class CompareView : public View {
   void follow();
   void ask();
   void clear();
+  [[nodiscard]] std::string titleOf(const QComboBox& choice, const Answer& answer) const;
   void display(const AnswerPointer& second, const AnswerPointer& first);
 
   Document& document_;
