@@ -5,8 +5,8 @@
 //   device-hours = time x devices / 3600 s
 //   price        = device-hours x the price of one
 //
-// The interval is taken as it is: a prediction that is off is off in every step. Start-up, validation and checkpoints are not
-// in it.
+// The interval is taken as it is: a prediction that is off is off in every step. Start-up, validation and checkpoints
+// are not in it.
 #pragma once
 
 #include <cstdint>

@@ -68,7 +68,8 @@ void Figure::addBelow(QWidget* widget) { static_cast<QVBoxLayout*>(layout())->ad
 void Figure::display(const QString& value, const QString& note) {
   value_->setText(value);
   note_->setText(note);
-  setToolTip(QStringLiteral("%1: %2%3\n%4").arg(caption_->text(), value, note.isEmpty() ? note : ", " + note, meaning_));
+  setToolTip(
+      QStringLiteral("%1: %2%3\n%4").arg(caption_->text(), value, note.isEmpty() ? note : ", " + note, meaning_));
   setAccessibleDescription(value + " " + note);
 }
 
@@ -84,9 +85,12 @@ void Figure::showChange(double ratio, bool lessIsBetter) {
 
 AnswerBar::AnswerBar(QWidget* parent)
     : QWidget(parent),
-      step_(new Figure(tr("Step time"), tr("One optimizer step of the whole job, and half of its 90 % interval"), this)),
+      step_(
+          new Figure(tr("Step time"), tr("One optimizer step of the whole job, and half of its 90 % interval"), this)),
       throughput_(new Figure(tr("Throughput"), tr("Samples of all devices in a second"), this)),
-      epoch_(new Figure(tr("Epoch"), tr("Time and price of the samples that the setup names; start-up and checkpoints are not in it"), this)),
+      epoch_(new Figure(
+          tr("Epoch"), tr("Time and price of the samples that the setup names; start-up and checkpoints are not in it"),
+          this)),
       memory_(new Figure(tr("Memory"), tr("Peak of the fullest device, against what it has"), this)),
       memory_bar_(new MemoryBar(this)),
       sentence_(new QLabel(this)),
@@ -153,11 +157,14 @@ void AnswerBar::showPrediction(const Prediction& p) {
   const Seconds half = (p.interval_high - p.interval_low) / 2;
   step_->display(text(to_string(p.step_time)), tr("± %1").arg(text(to_string(half))));
   throughput_->display(text(samples_per_second(p.throughput)),
-                    p.devices > 1 ? tr("%1 of each of %2 devices").arg(text(samples_per_second(p.throughput / p.devices)), text(grouped(p.devices)))
-                                  : tr("of one device"));
+                       p.devices > 1
+                           ? tr("%1 of each of %2 devices")
+                                 .arg(text(samples_per_second(p.throughput / p.devices)), text(grouped(p.devices)))
+                           : tr("of one device"));
   const double share = p.memory_capacity.value() > 0 ? p.memory.needed() / p.memory_capacity : 0;
-  memory_->display(text(to_string(p.memory.needed())), p.fits ? tr("%1 of %2").arg(text(percent(share)), text(to_string(p.memory_capacity)))
-                                                           : tr("does not fit: %1 of %2").arg(text(percent(share)), text(to_string(p.memory_capacity))));
+  memory_->display(text(to_string(p.memory.needed())),
+                   p.fits ? tr("%1 of %2").arg(text(percent(share)), text(to_string(p.memory_capacity)))
+                          : tr("does not fit: %1 of %2").arg(text(percent(share)), text(to_string(p.memory_capacity))));
   memory_bar_->display(p.memory, p.memory_capacity);
   QPalette colours = palette();
   if (!p.fits) colours.setColor(QPalette::WindowText, seriesColour(1, palette()));
@@ -168,9 +175,11 @@ void AnswerBar::showPrediction(const Prediction& p) {
   sentence_->setText(sentence + ".");
   sentence_->setToolTip(tr("What most of the step waits for, and what twice its speed would give"));
   provenance_->setText(tr("%1 estimated").arg(text(percent(p.provenance.estimated))));
-  provenance_->setToolTip(tr("%1.\nHow much of the time comes from kernels and messages that were timed on this machine, from measured neighbours of the\n"
-                             "same kind, or from a roofline or datasheet: a guess. `sibyl calibrate` replaces guesses by measurements.")
-                              .arg(text(provenance_sentence(p.provenance))));
+  provenance_->setToolTip(
+      tr("%1.\nHow much of the time comes from kernels and messages that were timed on this machine, from measured "
+         "neighbours of the\n"
+         "same kind, or from a roofline or datasheet: a guess. `sibyl calibrate` replaces guesses by measurements.")
+          .arg(text(provenance_sentence(p.provenance))));
 }
 
 void AnswerBar::showCost(const Answer& answer, const Prediction& prediction) {
@@ -178,7 +187,10 @@ void AnswerBar::showCost(const Answer& answer, const Prediction& prediction) {
   if (scenario.epoch_samples <= 0) return epoch_->display(nothing, tr("samples are not given"));
   const TrainingCost cost = cost_of_training(prediction, scenario.epoch_samples, scenario.device_hour_price);
   const QString hours = tr("%1 device-hours").arg(text(with_prefix(cost.device_hours, "")).trimmed());
-  epoch_->display(duration(cost.time), scenario.device_hour_price > 0 ? tr("costs %L1 in %2").arg(cost.price, 0, 'f', cost.price < 100 ? 2 : 0).arg(hours) : hours);
+  epoch_->display(duration(cost.time),
+                  scenario.device_hour_price > 0
+                      ? tr("costs %L1 in %2").arg(cost.price, 0, 'f', cost.price < 100 ? 2 : 0).arg(hours)
+                      : hours);
 }
 
 void AnswerBar::showChanges(const Prediction& now, std::int64_t samples, const AnswerPointer& baseline) {
@@ -203,9 +215,11 @@ void AnswerBar::showError(const Answer& answer) {
   QPalette colours = palette();
   if (begun) colours.setColor(QPalette::WindowText, seriesColour(1, palette()));
   sentence_->setPalette(colours);
-  sentence_->setText(answer.scenario.model.empty()     ? tr("Choose a model: open or drop an ONNX file, or take one of the zoo.")
-                     : answer.scenario.cluster.empty() ? tr("Choose a cluster: one that is shipped, a cluster.yaml, or a calibration.json.")
-                                                       : errorText(answer.report.error()));
+  sentence_->setText(answer.scenario.model.empty()
+                         ? tr("Choose a model: open or drop an ONNX file, or take one of the zoo.")
+                     : answer.scenario.cluster.empty()
+                         ? tr("Choose a cluster: one that is shipped, a cluster.yaml, or a calibration.json.")
+                         : errorText(answer.report.error()));
   sentence_->setToolTip({});
 }
 

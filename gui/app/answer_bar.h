@@ -1,6 +1,6 @@
-// What the library answers, in one look, always in sight: step time with its interval, throughput, an epoch's time and price, memory
-// against what there is, what holds the step back, how much is only estimated; and how it differs from the pinned baseline.
-// While a newer answer is on its way, this one is dimmed.
+// What the library answers, in one look, always in sight: step time with its interval, throughput, an epoch's time and
+// price, memory against what there is, what holds the step back, how much is only estimated; and how it differs from
+// the pinned baseline. While a newer answer is on its way, this one is dimmed.
 #pragma once
 
 #include <QGraphicsOpacityEffect>

@@ -15,13 +15,17 @@ QList<QAction*> commandsOf(const QWidget& window) {
   QList<QAction*> all;
   for (QAction* action : window.findChildren<QAction*>()) {
     const bool command = !action->isSeparator() && action->menu() == nullptr && !plainText(*action).isEmpty();
-    if (command && action->isEnabled() && action->isVisible() && action->property("command").toBool()) all.append(action);
+    if (command && action->isEnabled() && action->isVisible() && action->property("command").toBool())
+      all.append(action);
   }
   return all;
 }
 
 CommandPalette::CommandPalette(QWidget& window)
-    : QDialog(&window, Qt::Popup), commands_(commandsOf(window)), line_(new QLineEdit(this)), list_(new QListWidget(this)) {
+    : QDialog(&window, Qt::Popup),
+      commands_(commandsOf(window)),
+      line_(new QLineEdit(this)),
+      list_(new QListWidget(this)) {
   setWindowTitle(tr("Commands"));
   line_->setPlaceholderText(tr("A command, by a few of its letters"));
   line_->setAccessibleName(tr("Command"));

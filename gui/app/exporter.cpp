@@ -62,7 +62,9 @@ Result<void> asPdf(View& view, const QString& path, const QSize& size) {
 }  // namespace
 
 QString ending(FigureFormat format) {
-  return format == FigureFormat::png ? QStringLiteral(".png") : format == FigureFormat::svg ? QStringLiteral(".svg") : QStringLiteral(".pdf");
+  return format == FigureFormat::png   ? QStringLiteral(".png")
+         : format == FigureFormat::svg ? QStringLiteral(".svg")
+                                       : QStringLiteral(".pdf");
 }
 
 Result<void> exportFigure(View& view, const QString& path, FigureFormat format, const QSize& size) {

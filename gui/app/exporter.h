@@ -1,4 +1,5 @@
-// Views as files: PNG, SVG and PDF of the figure, CSV of the table; and the prediction as one HTML page that stands alone.
+// Views as files: PNG, SVG and PDF of the figure, CSV of the table; and the prediction as one HTML page that stands
+// alone.
 #pragma once
 
 #include <QSize>

@@ -1,5 +1,5 @@
-// `sibyl-gui --export-to DIR session.json`: all views of the session's current scenario as PNG, SVG and CSV, and a report.html,
-// without a window that anybody sees.
+// `sibyl-gui --export-to DIR session.json`: all views of the session's current scenario as PNG, SVG and CSV, and a
+// report.html, without a window that anybody sees.
 #pragma once
 
 #include <QString>

@@ -25,9 +25,10 @@ cli::Command command() {
   c.summary = "ask what if about a model on a cluster, and see the answer move while the slider does";
   c.operands = "[SESSION.json | MODEL]";
   c.most_operands = 1;
-  c.examples = {{"sibyl-gui", "an empty session"},
-                {"sibyl-gui zoo:resnet50", "a model of the zoo; a path to an ONNX file as well"},
-                {"sibyl-gui --export-to out session.json", "all views of a session as PNG, SVG, CSV and HTML, without a window"}};
+  c.examples = {
+      {"sibyl-gui", "an empty session"},
+      {"sibyl-gui zoo:resnet50", "a model of the zoo; a path to an ONNX file as well"},
+      {"sibyl-gui --export-to out session.json", "all views of a session as PNG, SVG, CSV and HTML, without a window"}};
   c.options = {{.name = "--export-to", .value = "DIR", .help = "render all views into that folder, and end"},
                {.name = "--light", .help = "light colours, whatever the desktop's are"},
                {.name = "--dark", .help = "dark colours"},
@@ -44,7 +45,9 @@ Theme themeOf(const cli::Arguments& arguments) {
   if (arguments.has("--dark")) return Theme::dark;
   if (arguments.has("--light")) return Theme::light;
   const int chosen = QSettings().value(QStringLiteral("window/theme"), 0).toInt();
-  return chosen == static_cast<int>(Theme::dark) ? Theme::dark : chosen == static_cast<int>(Theme::light) ? Theme::light : Theme::system;
+  return chosen == static_cast<int>(Theme::dark)    ? Theme::dark
+         : chosen == static_cast<int>(Theme::light) ? Theme::light
+                                                    : Theme::system;
 }
 
 int runWindow(QApplication& application, const cli::Arguments& arguments) {
@@ -67,7 +70,8 @@ int run(int count, char** words) {
   }
   const auto folder = arguments->text("--export-to");
   if (folder && arguments->operands().empty())
-    return report({ErrorCode::usage, "--export-to needs a session or a model", {}, "`sibyl-gui --help` shows an example"});
+    return report(
+        {ErrorCode::usage, "--export-to needs a session or a model", {}, "`sibyl-gui --help` shows an example"});
   // Nothing is shown then, and there may be no display.
   if (folder && !qEnvironmentVariableIsSet("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
   int one = 1;

@@ -21,7 +21,8 @@ constexpr int scenario_buttons = 4;  // of the actions: new, duplicate, delete, 
 
 }  // namespace
 
-MainWindow::MainWindow() : answers_(this), tabs_(new QTabWidget(this)), answer_bar_(new AnswerBar(this)), notice_(new Notice(this)) {
+MainWindow::MainWindow()
+    : answers_(this), tabs_(new QTabWidget(this)), answer_bar_(new AnswerBar(this)), notice_(new Notice(this)) {
   setObjectName(QStringLiteral("window"));
   setAcceptDrops(true);
   setDockNestingEnabled(true);
@@ -82,7 +83,8 @@ void MainWindow::makeViews() {
   views_.push_back(new CompareView(document_, tabs_));
   for (View* view : views_) {
     tabs_->addTab(view, view->title());
-    connect(view, &View::scenarioProposed, this, [this](const Scenario& scenario, const QString& why) { document_.propose(scenario, why); });
+    connect(view, &View::scenarioProposed, this,
+            [this](const Scenario& scenario, const QString& why) { document_.propose(scenario, why); });
     connect(view, &View::operationPointedAt, this, [this, view](const QString& operation) {
       for (View* other : views_)
         if (other != view) other->pointAtOperation(operation);

@@ -116,20 +116,22 @@ void MainWindow::newSession() {
 }
 
 void MainWindow::chooseFile() {
-  const QString path = QFileDialog::getOpenFileName(this, tr("Open"), QFileInfo(path_).absolutePath(),
-                                                    tr("Sessions, models and clusters (*.json *.onnx *.yaml *.yml);;All files (*)"));
+  const QString path =
+      QFileDialog::getOpenFileName(this, tr("Open"), QFileInfo(path_).absolutePath(),
+                                   tr("Sessions, models and clusters (*.json *.onnx *.yaml *.yml);;All files (*)"));
   if (path.isEmpty() || (kindOf(path) == Kind::session && !mayDiscard())) return;
   tell(open(path));
 }
 
 void MainWindow::chooseModel() {
-  const QString path = QFileDialog::getOpenFileName(this, tr("Open a model"), {}, tr("ONNX models (*.onnx);;All files (*)"));
+  const QString path =
+      QFileDialog::getOpenFileName(this, tr("Open a model"), {}, tr("ONNX models (*.onnx);;All files (*)"));
   if (!path.isEmpty()) setModel(path);
 }
 
 void MainWindow::chooseCluster() {
-  const QString path =
-      QFileDialog::getOpenFileName(this, tr("Open a cluster"), {}, tr("Clusters and calibrations (*.yaml *.yml *.json);;All files (*)"));
+  const QString path = QFileDialog::getOpenFileName(
+      this, tr("Open a cluster"), {}, tr("Clusters and calibrations (*.yaml *.yml *.json);;All files (*)"));
   if (!path.isEmpty()) setCluster(path);
 }
 
@@ -153,8 +155,8 @@ bool MainWindow::save() {
 }
 
 bool MainWindow::saveAs() {
-  QString path = QFileDialog::getSaveFileName(this, tr("Save the session"), path_.isEmpty() ? QStringLiteral("session.json") : path_,
-                                              tr("Sessions (*.json)"));
+  QString path = QFileDialog::getSaveFileName(
+      this, tr("Save the session"), path_.isEmpty() ? QStringLiteral("session.json") : path_, tr("Sessions (*.json)"));
   if (path.isEmpty()) return false;
   if (QFileInfo(path).suffix().isEmpty()) path += QLatin1String(".json");
   const auto saved = saveTo(path);
@@ -165,14 +167,16 @@ bool MainWindow::saveAs() {
 // Asks what is to become of what is unsaved; false: it is still wanted.
 bool MainWindow::mayDiscard() {
   if (!unsaved()) return true;
-  const auto answer = QMessageBox::question(this, tr("Unsaved changes"), tr("The session has changes that are not saved."),
-                                            QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, QMessageBox::Save);
+  const auto answer =
+      QMessageBox::question(this, tr("Unsaved changes"), tr("The session has changes that are not saved."),
+                            QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, QMessageBox::Save);
   return answer == QMessageBox::Discard || (answer == QMessageBox::Save && save());
 }
 
 void MainWindow::exportViews() {
   if (!answer_) return;
-  const QString folder = path_.isEmpty() ? QStringLiteral("export") : QFileInfo(path_).absolutePath() + QStringLiteral("/export");
+  const QString folder =
+      path_.isEmpty() ? QStringLiteral("export") : QFileInfo(path_).absolutePath() + QStringLiteral("/export");
   ExportDialog dialog(views_, currentView(), absolute(folder), this);
   if (dialog.exec() != QDialog::Accepted) return;
   const ExportRequest request = dialog.request();
@@ -212,8 +216,9 @@ void MainWindow::keepUnsaved(const QString& folder) {
   if (!leftover) return;
   load(std::move(leftover->session), leftover->path, true);
   rememberUnsaved();
-  notice_->say(leftover->path.isEmpty() ? tr("Sibyl ended unexpectedly. What was not saved is here again.")
-                                        : tr("Sibyl ended unexpectedly. What was not saved of %1 is here again.").arg(leftover->path),
+  notice_->say(leftover->path.isEmpty()
+                   ? tr("Sibyl ended unexpectedly. What was not saved is here again.")
+                   : tr("Sibyl ended unexpectedly. What was not saved of %1 is here again.").arg(leftover->path),
                false);
 }
 

@@ -20,12 +20,14 @@ const QString theme_key = QStringLiteral("window/theme");
 
 }  // namespace
 
-QAction* MainWindow::command(QMenu& menu, const QString& text, const QList<QKeySequence>& keys, const std::function<void()>& run) {
+QAction* MainWindow::command(QMenu& menu, const QString& text, const QList<QKeySequence>& keys,
+                             const std::function<void()>& run) {
   auto* action = new QAction(text, this);
   action->setShortcuts(keys);
   action->setProperty("command", true);  // the palette finds it
   action->setToolTip(keys.isEmpty() ? plainText(*action)
-                                    : QStringLiteral("%1 (%2)").arg(plainText(*action), keys.first().toString(QKeySequence::NativeText)));
+                                    : QStringLiteral("%1 (%2)").arg(plainText(*action),
+                                                                    keys.first().toString(QKeySequence::NativeText)));
   connect(action, &QAction::triggered, this, run);
   menu.addAction(action);
   return action;
@@ -64,7 +66,8 @@ void MainWindow::makeEditMenu() {
   undo->setIconText(tr("Undo"));
   redo->setIconText(tr("Redo"));
   menu.addSeparator();
-  QAction* copy = command(menu, tr("Copy as &command line"), {QKeySequence(tr("Ctrl+Shift+C"))}, [this] { copyCommandLine(); });
+  QAction* copy =
+      command(menu, tr("Copy as &command line"), {QKeySequence(tr("Ctrl+Shift+C"))}, [this] { copyCommandLine(); });
   tools_.append({undo, redo, nullptr, copy});
   command(menu, tr("Copy view as &table"), {QKeySequence(tr("Ctrl+Shift+T"))}, [this] { copyTable(); });
 }
@@ -72,21 +75,26 @@ void MainWindow::makeEditMenu() {
 void MainWindow::makeScenarioMenu() {
   QMenu& menu = *menuBar()->addMenu(tr("&Scenario"));
   const auto current = [this] { return document_.state().current; };
-  QAction* fresh = command(menu, tr("&New"), {QKeySequence(tr("Ctrl+Shift+N"))}, [this] { document_.add({}, tr("New scenario")); });
-  QAction* duplicate = command(menu, tr("D&uplicate"), {QKeySequence(tr("Ctrl+D"))}, [this, current] { document_.duplicate(current()); });
+  QAction* fresh =
+      command(menu, tr("&New"), {QKeySequence(tr("Ctrl+Shift+N"))}, [this] { document_.add({}, tr("New scenario")); });
+  QAction* duplicate = command(menu, tr("D&uplicate"), {QKeySequence(tr("Ctrl+D"))},
+                               [this, current] { document_.duplicate(current()); });
   QAction* rename = command(menu, tr("&Rename"), {QKeySequence(Qt::Key_F2)}, [this] { scenarios_->rename(); });
-  QAction* remove = command(menu, tr("D&elete"), {QKeySequence(tr("Ctrl+Delete"))}, [this, current] { document_.remove(current()); });
+  QAction* remove =
+      command(menu, tr("D&elete"), {QKeySequence(tr("Ctrl+Delete"))}, [this, current] { document_.remove(current()); });
   menu.addSeparator();
   QAction* pin = command(menu, tr("&Pin"), {QKeySequence(tr("Ctrl+B"))}, [this, current] { document_.pin(current()); });
   pin->setToolTip(tr("Make this scenario, as it is now, the baseline that all are held against (Ctrl+B)"));
   QAction* unpin = command(menu, tr("Unp&in"), {QKeySequence(tr("Ctrl+Shift+B"))}, [this] { document_.unpin(); });
-  QAction* compare = command(menu, tr("&Compare"), {QKeySequence(tr("Ctrl+M"))}, [this] { showView(QStringLiteral("compare")); });
+  QAction* compare =
+      command(menu, tr("&Compare"), {QKeySequence(tr("Ctrl+M"))}, [this] { showView(QStringLiteral("compare")); });
   tools_.append({nullptr, pin, compare});
   menu.addSeparator();
   command(menu, tr("Next"), {QKeySequence(tr("Ctrl+PgDown"))}, [this, current] { document_.select(current() + 1); });
   command(menu, tr("Previous"), {QKeySequence(tr("Ctrl+PgUp"))}, [this, current] { document_.select(current() - 1); });
   menu.addSeparator();
-  command(menu, tr("&Find the best strategy"), {QKeySequence(tr("Ctrl+Shift+F"))}, [this] { setup_->strategy().findBest(); });
+  command(menu, tr("&Find the best strategy"), {QKeySequence(tr("Ctrl+Shift+F"))},
+          [this] { setup_->strategy().findBest(); });
   scenario_actions_ = {fresh, duplicate, remove, pin, unpin, rename};
   const auto enable = [this, remove, unpin] {
     remove->setEnabled(document_.count() > 1);
@@ -101,8 +109,8 @@ void MainWindow::makeViewMenu() {
   constexpr int keys = 9;
   for (int i = 0; i < static_cast<int>(views_.size()); ++i) {
     const QKeySequence key(QStringLiteral("Ctrl+%1").arg(i + 1));
-    command(menu, views_[static_cast<std::size_t>(i)]->title(), i < keys ? QList<QKeySequence>{key} : QList<QKeySequence>{},
-            [this, i] { tabs_->setCurrentIndex(i); });
+    command(menu, views_[static_cast<std::size_t>(i)]->title(),
+            i < keys ? QList<QKeySequence>{key} : QList<QKeySequence>{}, [this, i] { tabs_->setCurrentIndex(i); });
   }
   menu.addSeparator();
   for (QDockWidget* dock : {static_cast<QDockWidget*>(setup_), static_cast<QDockWidget*>(scenarios_)}) {
@@ -113,12 +121,14 @@ void MainWindow::makeViewMenu() {
   command(menu, tr("Restore &default layout"), {}, [this] { restoreLayout(); });
   menu.addSeparator();
   makeThemes(*menu.addMenu(tr("&Colours")));
-  command(menu, tr("&Full screen"), {QKeySequence(Qt::Key_F11)}, [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
+  command(menu, tr("&Full screen"), {QKeySequence(Qt::Key_F11)},
+          [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
 }
 
 void MainWindow::makeThemes(QMenu& menu) {
   auto* group = new QActionGroup(this);
-  const QList<std::pair<QString, Theme>> themes = {{tr("Colours of the desktop"), Theme::system}, {tr("Light"), Theme::light}, {tr("Dark"), Theme::dark}};
+  const QList<std::pair<QString, Theme>> themes = {
+      {tr("Colours of the desktop"), Theme::system}, {tr("Light"), Theme::light}, {tr("Dark"), Theme::dark}};
   const int chosen = QSettings().value(theme_key, 0).toInt();
   for (const auto& [name, theme] : themes) {
     QAction* action = command(menu, name, {}, [this, theme = theme] { setTheme(theme); });
@@ -135,7 +145,8 @@ void MainWindow::setTheme(Theme theme) {
 
 void MainWindow::makeHelpMenu() {
   QMenu& menu = *menuBar()->addMenu(tr("&Help"));
-  command(menu, tr("&Commands…"), {QKeySequence(tr("Ctrl+K")), QKeySequence(tr("Ctrl+Shift+P"))}, [this] { showPalette(); });
+  command(menu, tr("&Commands…"), {QKeySequence(tr("Ctrl+K")), QKeySequence(tr("Ctrl+Shift+P"))},
+          [this] { showPalette(); });
   command(menu, tr("&Keys"), {QKeySequence(tr("?")), QKeySequence(Qt::Key_F1)}, [this] { showShortcuts(); });
   command(menu, tr("&About Sibyl"), {}, [this] { showAbout(); });
 }
@@ -184,11 +195,14 @@ void MainWindow::showShortcuts() {
 
 void MainWindow::showAbout() {
   auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Sibyl"),
-                              tr("Sibyl %1\n\nHow fast will this model train on that cluster, does it fit, what holds it back, and what would help?")
+                              tr("Sibyl %1\n\nHow fast will this model train on that cluster, does it fit, what holds "
+                                 "it back, and what would help?")
                                   .arg(QApplication::applicationVersion()),
                               QMessageBox::Close, this);
-  box->setInformativeText(tr("Sibyl's sources are under Apache-2.0. This program draws its charts with QCustomPlot, which is under GPL-3: as a "
-                             "whole it may be passed on under GPL-3."));
+  box->setInformativeText(
+      tr("Sibyl's sources are under Apache-2.0. This program draws its charts with QCustomPlot, which is under GPL-3: "
+         "as a "
+         "whole it may be passed on under GPL-3."));
   box->setAttribute(Qt::WA_DeleteOnClose);
   box->open();
 }

@@ -25,8 +25,10 @@ void MemoryBar::display(const MemoryBreakdown& memory, Bytes capacity) {
   capacity_ = capacity;
   QString tip_text = tr("Memory of the fullest device at its peak:");
   for (const MemoryPart& part : memory_parts())
-    if ((memory.*part.value).value() > 0) tip_text += QStringLiteral("\n%1: %2").arg(text(part.title), text(to_string(memory.*part.value)));
-  if (memory.reserved > memory.total) tip_text += "\n" + tr("held by the allocator: %1").arg(text(to_string(memory.reserved)));
+    if ((memory.*part.value).value() > 0)
+      tip_text += QStringLiteral("\n%1: %2").arg(text(part.title), text(to_string(memory.*part.value)));
+  if (memory.reserved > memory.total)
+    tip_text += "\n" + tr("held by the allocator: %1").arg(text(to_string(memory.reserved)));
   setToolTip(tip_text + "\n" + tr("of %1").arg(text(to_string(capacity))));
   update();
 }
@@ -53,7 +55,9 @@ void MemoryBar::paintEvent(QPaintEvent*) {
     }
     // What the allocator holds beside what is used.
     const double held = frame.left() + memory_.needed().value() * scale;
-    if (held > x) painter.fillRect(QRectF(x, frame.top(), held - x, frame.height()), QBrush(palette().color(QPalette::Mid), Qt::Dense4Pattern));
+    if (held > x)
+      painter.fillRect(QRectF(x, frame.top(), held - x, frame.height()),
+                       QBrush(palette().color(QPalette::Mid), Qt::Dense4Pattern));
     if (memory_.needed() > capacity_) {
       const double end = frame.left() + capacity_.value() * scale;
       painter.setPen(QPen(palette().color(QPalette::WindowText), 2));

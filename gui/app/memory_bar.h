@@ -1,5 +1,5 @@
-// Memory of the fullest device by kind, against what it has: a bar that is full where the device is. What does not fit is drawn
-// beyond a mark.
+// Memory of the fullest device by kind, against what it has: a bar that is full where the device is. What does not fit
+// is drawn beyond a mark.
 #pragma once
 
 #include <QWidget>

@@ -31,7 +31,8 @@ void Notice::say(const QString& message, bool wrong) {
   constexpr int alarm = 1, calm = 0;
   const QPalette around = parentWidget()->palette();
   QPalette colours = around;
-  colours.setColor(QPalette::Window, mixed(around.color(QPalette::Base), seriesColour(wrong ? alarm : calm, around), tint));
+  colours.setColor(QPalette::Window,
+                   mixed(around.color(QPalette::Base), seriesColour(wrong ? alarm : calm, around), tint));
   setPalette(colours);
   label_->setText(message);
   show();

@@ -15,7 +15,8 @@ class ScenarioDock : public QDockWidget {
   Q_OBJECT
 
  public:
-  // `actions`: what can be done with the current scenario, in the context menu; the first of them, `buttons`, are on a tool bar, too.
+  // `actions`: what can be done with the current scenario, in the context menu; the first of them, `buttons`, are on a
+  // tool bar, too.
   ScenarioDock(Document& document, const QList<QAction*>& actions, int buttons, QWidget* parent);
 
   void rename();  // the current one, in place

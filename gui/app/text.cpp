@@ -18,8 +18,8 @@ QString errorText(const Error& error) {
 
 bool concernsStrategy(const Error& error) {
   const std::string all = error.where + " " + error.message;
-  return std::ranges::any_of(std::vector<std::string>{"--parallel", "--order", "--stages", "--schedule", "--micro-batches", "--zero",
-                                                      "--recompute", "devices"},
+  return std::ranges::any_of(std::vector<std::string>{"--parallel", "--order", "--stages", "--schedule",
+                                                      "--micro-batches", "--zero", "--recompute", "devices"},
                              [&](const std::string& word) { return all.find(word) != std::string::npos; });
 }
 
@@ -28,7 +28,8 @@ QString tip(const cli::Option& option) {
   if (!all.isEmpty()) all[0] = all[0].toUpper();
   if (!option.fallback.empty())
     all += "\n" + QCoreApplication::translate("tip", "Unless given: %1").arg(text(option.fallback));
-  return all + "\n" + QCoreApplication::translate("tip", "Command line: %1 %2").arg(text(option.name), text(option.value));
+  return all + "\n" +
+         QCoreApplication::translate("tip", "Command line: %1 %2").arg(text(option.name), text(option.value));
 }
 
 const cli::Option& predictOption(std::string_view name) {

@@ -9,7 +9,9 @@
 
 namespace sibyl::gui {
 
-inline QString text(std::string_view utf8) { return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size())); }
+inline QString text(std::string_view utf8) {
+  return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size()));
+}
 
 // Without the program's name: "WHERE: MESSAGE", and the hint on a line of its own.
 QString errorText(const Error& error);

@@ -60,7 +60,8 @@ struct Answers::Worker {
     answer.study = *study;
     auto prediction = guarded([&] { return evaluators.of(**study).predict((*study)->strategy); });
     if (prediction) {
-      answer.report = PredictionReport{cli::model_name(scenario.model), (*study)->cluster->name, std::move(*prediction)};
+      answer.report =
+          PredictionReport{cli::model_name(scenario.model), (*study)->cluster->name, std::move(*prediction)};
     } else {
       answer.report = Failure(std::move(prediction).error());
       answer.wrong = Part::prediction;

@@ -1,8 +1,8 @@
 // Answers asks the library about scenarios in a thread of its own.
 //
-// Of requests that come faster than answers the newest counts: while one is at work, only the last of those behind it is kept. An
-// answer of the same model and cluster that is on its way is shown when it comes, though a newer question waits: so that figures
-// follow a slider that does not stand still.
+// Of requests that come faster than answers the newest counts: while one is at work, only the last of those behind it
+// is kept. An answer of the same model and cluster that is on its way is shown when it comes, though a newer question
+// waits: so that figures follow a slider that does not stand still.
 #pragma once
 
 #include <QObject>

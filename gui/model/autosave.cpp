@@ -32,7 +32,8 @@ std::optional<Leftover> read(const QString& path) {
 }  // namespace
 
 QString Autosave::usualFolder() {
-  return QDir(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation)).filePath(QStringLiteral("unsaved"));
+  return QDir(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation))
+      .filePath(QStringLiteral("unsaved"));
 }
 
 QString Autosave::fileOf(const QString& name) const { return QDir(folder_).filePath(name); }

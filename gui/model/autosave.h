@@ -1,7 +1,7 @@
 // What is not saved yet, kept where a crash does not reach it, and found again by the next start.
 //
-// Each running program has a file of its own, with a lock beside it that the system frees when the program ends, however it ends;
-// one that ends in order removes both. What lies there without a holder was left by a crash.
+// Each running program has a file of its own, with a lock beside it that the system frees when the program ends,
+// however it ends; one that ends in order removes both. What lies there without a holder was left by a crash.
 #pragma once
 
 #include <QLockFile>

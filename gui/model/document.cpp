@@ -55,7 +55,8 @@ void Document::edit(const QString& why, const std::function<void(State&)>& edit,
 void Document::endGesture() { ++series_; }
 
 void Document::change(const QString& why, const std::function<void(Scenario&)>& make, const QString& gesture) {
-  edit(why, [&](State& state) { make(state.scenarios[static_cast<std::size_t>(state.current)]); }, gesture);
+  edit(
+      why, [&](State& state) { make(state.scenarios[static_cast<std::size_t>(state.current)]); }, gesture);
 }
 
 void Document::propose(const Scenario& scenario, const QString& why) {
@@ -70,7 +71,8 @@ std::string Document::unusedName(const std::string& name) const {
     return std::ranges::any_of(state_.scenarios, [&](const Scenario& s) { return s.name == candidate; });
   };
   if (!name.empty() && !used(name)) return name;
-  const std::string stem = name.empty() ? tr("Scenario").toStdString() : name.substr(0, name.find_last_not_of("0123456789 ") + 1);
+  const std::string stem =
+      name.empty() ? tr("Scenario").toStdString() : name.substr(0, name.find_last_not_of("0123456789 ") + 1);
   for (int n = count() + (name.empty() ? 0 : 1);; ++n)
     if (std::string candidate = fmt::format("{} {}", stem, n); !used(candidate)) return candidate;
 }

@@ -1,8 +1,9 @@
 // The Document is all that a session is about: the scenarios, which of them is current, and the baseline they are held
 // against. Whatever changes it goes through it, and can be undone; widgets only show it.
 //
-// How things are looked at (axes, zoom) is kept here for the session, but is no change: undoing gives back what was asked, not
-// where one looked. Choosing the current scenario is none either; undoing a change goes to the scenario it was made in.
+// How things are looked at (axes, zoom) is kept here for the session, but is no change: undoing gives back what was
+// asked, not where one looked. Choosing the current scenario is none either; undoing a change goes to the scenario it
+// was made in.
 #pragma once
 
 #include <QJsonObject>
@@ -37,13 +38,14 @@ class Document : public QObject {
   QUndoStack& undoStack() { return stack_; }
   [[nodiscard]] bool clean() const { return stack_.isClean(); }
 
-  // Changes the current scenario; `why` names the step of undo. Changes with the same gesture, not empty, that follow each other
-  // are one step: a slider that is dragged. No change, no step.
+  // Changes the current scenario; `why` names the step of undo. Changes with the same gesture, not empty, that follow
+  // each other are one step: a slider that is dragged. No change, no step.
   void change(const QString& why, const std::function<void(Scenario&)>& edit, const QString& gesture = {});
   void endGesture();  // what follows is a step of its own, whatever its gesture
   void propose(const Scenario& scenario, const QString& why);  // in place of the current one; its name stays
 
-  void add(const Scenario& scenario, const QString& why);  // becomes the current one; its name is made unlike all others
+  void add(const Scenario& scenario,
+           const QString& why);  // becomes the current one; its name is made unlike all others
   void duplicate(int index);
   void rename(int index, const QString& name);
   void remove(int index);  // not the last one

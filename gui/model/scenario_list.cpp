@@ -47,7 +47,8 @@ bool ScenarioList::setData(const QModelIndex& index, const QVariant& value, int 
 }
 
 Qt::ItemFlags ScenarioList::flags(const QModelIndex& index) const {
-  return index.isValid() ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsEditable | Qt::ItemNeverHasChildren : Qt::NoItemFlags;
+  return index.isValid() ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsEditable | Qt::ItemNeverHasChildren
+                         : Qt::NoItemFlags;
 }
 
 }  // namespace sibyl::gui

@@ -1,5 +1,5 @@
-// The document's scenarios as a Qt model: one a row, the name editable. Of the current one the font is bold; Qt::UserRole tells
-// whether a row is the one that is pinned, as it is now.
+// The document's scenarios as a Qt model: one a row, the name editable. Of the current one the font is bold;
+// Qt::UserRole tells whether a row is the one that is pinned, as it is now.
 #pragma once
 
 #include <QAbstractListModel>

@@ -22,7 +22,9 @@ class Place {
  public:
   Place(QString file, QString path) : file_(std::move(file)), path_(std::move(path)) {}
   [[nodiscard]] Place operator/(const QString& key) const { return {file_, path_ + "." + key}; }
-  [[nodiscard]] Place operator/(qsizetype index) const { return {file_, QStringLiteral("%1[%2]").arg(path_).arg(index)}; }
+  [[nodiscard]] Place operator/(qsizetype index) const {
+    return {file_, QStringLiteral("%1[%2]").arg(path_).arg(index)};
+  }
   [[nodiscard]] Failure wrong(const QString& message, const QString& hint = {}) const {
     return fail(message.toStdString(), QStringLiteral("%1: %2").arg(file_, path_).toStdString(), hint.toStdString());
   }
@@ -33,7 +35,8 @@ class Place {
 
 Result<QString> text(const QJsonObject& object, const QString& key, const Place& place) {
   const QJsonValue value = object.value(key);
-  if (!value.isString()) return (place / key).wrong(value.isUndefined() ? QStringLiteral("is missing") : QStringLiteral("is not a text"));
+  if (!value.isString())
+    return (place / key).wrong(value.isUndefined() ? QStringLiteral("is missing") : QStringLiteral("is not a text"));
   return value.toString();
 }
 
@@ -108,7 +111,8 @@ Result<Scenario> scenario_of(const QJsonValue& value, const QString& folder, con
   }
   SIBYL_TRY(scenario.device_hour_price, amount(object, "device_hour_price", place));
   SIBYL_TRY(const double samples, amount(object, "epoch_samples", place));
-  if (samples != std::floor(samples)) return (place / QStringLiteral("epoch_samples")).wrong(QStringLiteral("is not a whole number"));
+  if (samples != std::floor(samples))
+    return (place / QStringLiteral("epoch_samples")).wrong(QStringLiteral("is not a whole number"));
   scenario.epoch_samples = static_cast<std::int64_t>(samples);
   return scenario;
 }
@@ -151,8 +155,13 @@ QByteArray sessionBytes(const Session& session, const QString& folder) {
   QJsonArray scenarios;
   for (const Scenario& scenario : session.state.scenarios) scenarios.append(to_json(scenario, folder));
   QJsonObject views;
-  for (auto view = session.viewStates.begin(); view != session.viewStates.end(); ++view) views[view.key()] = view.value();
-  QJsonObject root{{"schema", schema}, {"version", version}, {"scenarios", scenarios}, {"current", session.state.current}, {"views", views}};
+  for (auto view = session.viewStates.begin(); view != session.viewStates.end(); ++view)
+    views[view.key()] = view.value();
+  QJsonObject root{{"schema", schema},
+                   {"version", version},
+                   {"scenarios", scenarios},
+                   {"current", session.state.current},
+                   {"views", views}};
   if (session.state.baseline) root["baseline"] = to_json(*session.state.baseline, folder);
   return QJsonDocument(root).toJson();
 }
@@ -189,7 +198,8 @@ Result<void> writeSession(const Session& session, const QString& path) {
 Result<Session> readSession(const QString& path) {
   constexpr qint64 most = qint64{64} << 20;
   QFile file(path);
-  if (!file.open(QIODevice::ReadOnly)) return fail("cannot be read: " + file.errorString().toStdString(), path.toStdString());
+  if (!file.open(QIODevice::ReadOnly))
+    return fail("cannot be read: " + file.errorString().toStdString(), path.toStdString());
   if (file.size() > most) return fail("is larger than any session", path.toStdString());
   return parseSession(file.readAll(), QFileInfo(path).absolutePath(), path);
 }

@@ -1,8 +1,8 @@
 // A session as one JSON file: scenarios, baseline, and how the views were looked at. Format: docs/formats/session.md.
 //
-// Paths of models and clusters are kept relative to the file, so that a folder can be moved as a whole; in memory they are
-// absolute. zoo:NAME and shipped clusters stay names. A file is replaced in one move or not at all; one that a newer Sibyl wrote is
-// refused, never half read. An Error's `where` is the file and the JSON path.
+// Paths of models and clusters are kept relative to the file, so that a folder can be moved as a whole; in memory they
+// are absolute. zoo:NAME and shipped clusters stay names. A file is replaced in one move or not at all; one that a
+// newer Sibyl wrote is refused, never half read. An Error's `where` is the file and the JSON path.
 #pragma once
 
 #include <QByteArray>

@@ -73,7 +73,8 @@ struct StudyReader::Memo {
 
   Result<std::shared_ptr<const Study>> read(const Scenario& scenario);
   Result<void> read_dimensions(const std::string& model);
-  Result<std::shared_ptr<const Cluster>> read_cluster(const cli::Arguments& arguments, const std::vector<std::string>& changes,
+  Result<std::shared_ptr<const Cluster>> read_cluster(const cli::Arguments& arguments,
+                                                      const std::vector<std::string>& changes,
                                                       const Strategy& strategy);
   Result<std::shared_ptr<const Graph>> read_graph(const cli::Arguments& arguments, std::int64_t micro_batch);
 };
@@ -104,7 +105,8 @@ Result<std::shared_ptr<const Cluster>> StudyReader::Memo::read_cluster(const cli
   return clusters.keep(key, std::make_shared<const Cluster>(std::move(cluster)));
 }
 
-Result<std::shared_ptr<const Graph>> StudyReader::Memo::read_graph(const cli::Arguments& arguments, std::int64_t micro_batch) {
+Result<std::shared_ptr<const Graph>> StudyReader::Memo::read_graph(const cli::Arguments& arguments,
+                                                                   std::int64_t micro_batch) {
   const std::string& model = arguments.operands().front();
   const GraphKey key{{model, file_time(model)}, cli::given_words(arguments, cli::model_options()), micro_batch};
   if (const auto* known = graphs.find(key)) return *known;
@@ -117,9 +119,11 @@ Result<std::shared_ptr<const Study>> StudyReader::Memo::read(const Scenario& sce
   unchanged.reset();
   wrong = Part::model;
   if (scenario.model.empty())
-    return fail(ErrorCode::usage, "there is no model yet", {}, "open an ONNX file, drop one here, or take one of the zoo");
+    return fail(ErrorCode::usage, "there is no model yet", {},
+                "open an ONNX file, drop one here, or take one of the zoo");
   if (scenario.model == "-")
-    return fail(ErrorCode::usage, "standard input can be read only once", "-", "save the model as a file and open that");
+    return fail(ErrorCode::usage, "standard input can be read only once", "-",
+                "save the model as a file and open that");
   SIBYL_CHECK(read_dimensions(scenario.model));
   wrong = Part::training;
   SIBYL_TRY(const cli::Arguments arguments, cli::Arguments::parse(question(), words(scenario)));

@@ -35,7 +35,7 @@ class StudyReader {
   Result<std::shared_ptr<const Study>> read(const Scenario& scenario);
   // Of the last read(): the part that its Error is about, and what can be said of the parts that were read.
   [[nodiscard]] Part wrong() const;
-  [[nodiscard]] std::vector<OpenDimension> dimensions() const;         // of the model: what --dim can bind
+  [[nodiscard]] std::vector<OpenDimension> dimensions() const;             // of the model: what --dim can bind
   [[nodiscard]] std::shared_ptr<const Cluster> unchanged_cluster() const;  // before the scenario's changes
 
  private:
@@ -43,7 +43,8 @@ class StudyReader {
   std::unique_ptr<Memo> memo_;
 };
 
-// What the library says of a scenario. `study` is null where the scenario could not be read; then `report` is the Error.
+// What the library says of a scenario. `study` is null where the scenario could not be read; then `report` is the
+// Error.
 struct Answer {
   Scenario scenario;
   std::shared_ptr<const Study> study;

@@ -1,5 +1,5 @@
-// A base/table.h Table as a Qt model: cells show their text, sort by their value (as numbers where both are numbers), and are
-// aligned as their column is. For views that show what a report says.
+// A base/table.h Table as a Qt model: cells show their text, sort by their value (as numbers where both are numbers),
+// and are aligned as their column is. For views that show what a report says.
 #pragma once
 
 #include <QAbstractTableModel>

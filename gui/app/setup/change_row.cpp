@@ -21,13 +21,18 @@ std::vector<double> factors() {
 
 // As short as can be.
 QString titleOf(const std::string& key) {
-  static const std::map<std::string, QString> titles = {
-      {"link.bandwidth", ChangeRow::tr("Link rate")},       {"link.latency", ChangeRow::tr("Link latency")},
-      {"nic.bandwidth", ChangeRow::tr("NIC rate")},         {"nic.latency", ChangeRow::tr("NIC latency")},
-      {"nic.per_node", ChangeRow::tr("NICs of a node")},    {"switch.latency", ChangeRow::tr("Switch latency")},
-      {"switch.oversubscription", ChangeRow::tr("Oversubscr.")}, {"device.flops", ChangeRow::tr("Peak FLOPs")},
-      {"device.memory", ChangeRow::tr("Memory")},           {"device.memory_bandwidth", ChangeRow::tr("Memory rate")},
-      {"device.dispatch", ChangeRow::tr("Dispatch")},       {"storage.bandwidth", ChangeRow::tr("Storage rate")}};
+  static const std::map<std::string, QString> titles = {{"link.bandwidth", ChangeRow::tr("Link rate")},
+                                                        {"link.latency", ChangeRow::tr("Link latency")},
+                                                        {"nic.bandwidth", ChangeRow::tr("NIC rate")},
+                                                        {"nic.latency", ChangeRow::tr("NIC latency")},
+                                                        {"nic.per_node", ChangeRow::tr("NICs of a node")},
+                                                        {"switch.latency", ChangeRow::tr("Switch latency")},
+                                                        {"switch.oversubscription", ChangeRow::tr("Oversubscr.")},
+                                                        {"device.flops", ChangeRow::tr("Peak FLOPs")},
+                                                        {"device.memory", ChangeRow::tr("Memory")},
+                                                        {"device.memory_bandwidth", ChangeRow::tr("Memory rate")},
+                                                        {"device.dispatch", ChangeRow::tr("Dispatch")},
+                                                        {"storage.bandwidth", ChangeRow::tr("Storage rate")}};
   const auto found = titles.find(key);
   return found == titles.end() ? text(key) : found->second;
 }
@@ -48,7 +53,8 @@ ChangeRow::ChangeRow(const ClusterKey& key, Document& document, QGridLayout& gri
       slider_(new SteppedSlider(factors(), parent)),
       box_(new QLineEdit(parent)),
       reset_(new QToolButton(parent)),
-      tip_(tr("%1: %2\nA factor as 2x or 0.5x, or a value as %3\nCommand line: --set %1=…").arg(text(key.name), text(key.says), text(key.takes))) {
+      tip_(tr("%1: %2\nA factor as 2x or 0.5x, or a value as %3\nCommand line: --set %1=…")
+               .arg(text(key.name), text(key.says), text(key.takes))) {
   label_->setBuddy(box_);
   slider_->setObjectName("slider " + text(key_));
   slider_->setAccessibleName(tr("%1, factor").arg(titleOf(key_)));
@@ -66,28 +72,31 @@ ChangeRow::ChangeRow(const ClusterKey& key, Document& document, QGridLayout& gri
   grid.addWidget(box_, row, 2);
   grid.addWidget(reset_, row, 3);
   showValue({});
-  connect(slider_, &SteppedSlider::chosen, this, [this](double factor) {
-    take(QString::number(factor, 'g', 3) + "x", "set " + text(key_));
-  });
+  connect(slider_, &SteppedSlider::chosen, this,
+          [this](double factor) { take(QString::number(factor, 'g', 3) + "x", "set " + text(key_)); });
   connect(slider_, &QSlider::sliderReleased, &document_, &Document::endGesture);
   connect(box_, &QLineEdit::editingFinished, this, [this] {
-    if (box_->text().trimmed() != changeOf(document_.current(), key_).value_or(QString())) take(box_->text().trimmed(), {});
+    if (box_->text().trimmed() != changeOf(document_.current(), key_).value_or(QString()))
+      take(box_->text().trimmed(), {});
   });
   connect(reset_, &QToolButton::clicked, this, [this] { take({}, {}); });
 }
 
 void ChangeRow::take(const QString& value, const QString& gesture) {
-  document_.change(tr("Change %1").arg(text(key_)), [&](Scenario& scenario) {
-    const auto same = [&](const std::string& change) { return change.starts_with(key_ + "="); };
-    const auto place = std::ranges::find_if(scenario.changes, same);
-    const std::string word = key_ + "=" + value.toStdString();
-    if (value.isEmpty() || value == QLatin1String("1x"))
-      std::erase_if(scenario.changes, same);
-    else if (place != scenario.changes.end())
-      *place = word;
-    else
-      scenario.changes.push_back(word);
-  }, gesture);
+  document_.change(
+      tr("Change %1").arg(text(key_)),
+      [&](Scenario& scenario) {
+        const auto same = [&](const std::string& change) { return change.starts_with(key_ + "="); };
+        const auto place = std::ranges::find_if(scenario.changes, same);
+        const std::string word = key_ + "=" + value.toStdString();
+        if (value.isEmpty() || value == QLatin1String("1x"))
+          std::erase_if(scenario.changes, same);
+        else if (place != scenario.changes.end())
+          *place = word;
+        else
+          scenario.changes.push_back(word);
+      },
+      gesture);
 }
 
 void ChangeRow::showScenario(const Scenario& scenario) {

@@ -1,5 +1,5 @@
-// One part of the cluster that can be different: its name, a slider over factors of it, a box for any value or factor, and a
-// button that takes the change back. One row of a grid.
+// One part of the cluster that can be different: its name, a slider over factors of it, a box for any value or factor,
+// and a button that takes the change back. One row of a grid.
 #pragma once
 
 #include <QGridLayout>

@@ -25,8 +25,10 @@ QString description(const Cluster& cluster) {
                     .arg(cluster.devices_per_node)
                     .arg(text(device.name), text(to_string(device.memory)));
   if (cluster.devices_per_node > 1)
-    all += ClusterSection::tr("; %1 %2").arg(text(to_string(links.device_link.kind)), text(to_string(links.device_link.bandwidth)));
-  return all + ClusterSection::tr("; %1 of %2").arg(text(plural(links.nics_per_node, "NIC")), text(to_string(links.nic_bandwidth)));
+    all += ClusterSection::tr("; %1 %2").arg(text(to_string(links.device_link.kind)),
+                                             text(to_string(links.device_link.bandwidth)));
+  return all + ClusterSection::tr("; %1 of %2")
+                   .arg(text(plural(links.nics_per_node, "NIC")), text(to_string(links.nic_bandwidth)));
 }
 
 }  // namespace
@@ -72,14 +74,18 @@ ClusterSection::ClusterSection(Document& document, QWidget* parent)
   body().addLayout(form);
   body().addWidget(makeChanges());
   connect(open, &QPushButton::clicked, this, &ClusterSection::openRequested);
-  connect(clusters_, &QComboBox::activated, this, [this](int index) { emit clusterChosen(clusters_->itemData(index).toString()); });
+  connect(clusters_, &QComboBox::activated, this,
+          [this](int index) { emit clusterChosen(clusters_->itemData(index).toString()); });
   connect(nodes_, &QSpinBox::valueChanged, this, [this](int nodes) {
-    this->document().change(tr("Change nodes"), [&](Scenario& scenario) {
-      if (nodes > 0)
-        scenario.set("--nodes", std::to_string(nodes));
-      else
-        scenario.clear("--nodes");
-    }, QStringLiteral("nodes"));
+    this->document().change(
+        tr("Change nodes"),
+        [&](Scenario& scenario) {
+          if (nodes > 0)
+            scenario.set("--nodes", std::to_string(nodes));
+          else
+            scenario.clear("--nodes");
+        },
+        QStringLiteral("nodes"));
   });
 }
 
@@ -104,7 +110,8 @@ QWidget* ClusterSection::makeChanges() {
 void ClusterSection::showScenario(const Scenario& scenario) {
   const QSignalBlocker quiet(clusters_), still(nodes_);
   const QString cluster = text(scenario.cluster);
-  if (!cluster.isEmpty() && clusters_->findData(cluster) < 0) clusters_->addItem(QFileInfo(cluster).fileName(), cluster);
+  if (!cluster.isEmpty() && clusters_->findData(cluster) < 0)
+    clusters_->addItem(QFileInfo(cluster).fileName(), cluster);
   clusters_->setCurrentIndex(cluster.isEmpty() ? -1 : clusters_->findData(cluster));
   nodes_->setValue(text(scenario.option("--nodes").value_or("0")).toInt());
   for (ChangeRow* row : changes_) row->showScenario(scenario);

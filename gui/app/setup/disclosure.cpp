@@ -2,7 +2,8 @@
 
 namespace sibyl::gui {
 
-Disclosure::Disclosure(const QString& title, QWidget* content, QWidget* parent) : QToolButton(parent), content_(content) {
+Disclosure::Disclosure(const QString& title, QWidget* content, QWidget* parent)
+    : QToolButton(parent), content_(content) {
   setText(title);
   setAccessibleName(title);
   setAutoRaise(true);

@@ -101,7 +101,8 @@ MeshEditor::MeshEditor(Document& document, QWidget* parent)
   makeFactor(MeshAxis::depth, tr("Depth"), tr("slices of volumes"));
   sequence_->setObjectName(QStringLiteral("sequence"));
   sequence_->setAccessibleName(tr("Split the sequence, too"));
-  sequence_->setToolTip(tr("What lies between the tensor axis' weights is split along the sequence (sequence parallelism)"));
+  sequence_->setToolTip(
+      tr("What lies between the tensor axis' weights is split along the sequence (sequence parallelism)"));
   grid->addWidget(sequence_, grid->rowCount() - 1, 2, 1, 2);
   connect(devices_, &QSpinBox::valueChanged, this, &MeshEditor::takeDevices);
   connect(sequence_, &QCheckBox::toggled, this, &MeshEditor::takeSequence);
@@ -144,8 +145,9 @@ void MeshEditor::showScenario(const Scenario& scenario) {
   }
   const bool divides = devices % replica == 0;
   data_->setText(divides ? QString::number(devices / replica) : tr("%1 does not divide").arg(replica));
-  data_->setToolTip(divides ? tr("%1 devices / %2 of each replica").arg(devices).arg(replica)
-                            : tr("The factors multiply to %1, which does not divide %2 devices").arg(replica).arg(devices));
+  data_->setToolTip(divides
+                        ? tr("%1 devices / %2 of each replica").arg(devices).arg(replica)
+                        : tr("The factors multiply to %1, which does not divide %2 devices").arg(replica).arg(devices));
   QPalette colours = palette();
   if (!divides) colours.setColor(QPalette::WindowText, seriesColour(1, palette()));
   data_->setPalette(colours);
@@ -153,16 +155,19 @@ void MeshEditor::showScenario(const Scenario& scenario) {
 
 void MeshEditor::write(const QString& why, const Strategy& mesh, int devices, const QString& gesture) {
   const std::string words = wordsOf(mesh);
-  document_.change(why, [&](Scenario& scenario) {
-    scenario.set("--devices", std::to_string(devices));
-    if (words.empty())
-      scenario.clear("--parallel");
-    else
-      scenario.set("--parallel", words);
-    if (mesh.pipeline > 1) return;
-    scenario.clear("--schedule");
-    scenario.clear("--stages");
-  }, gesture);
+  document_.change(
+      why,
+      [&](Scenario& scenario) {
+        scenario.set("--devices", std::to_string(devices));
+        if (words.empty())
+          scenario.clear("--parallel");
+        else
+          scenario.set("--parallel", words);
+        if (mesh.pipeline > 1) return;
+        scenario.clear("--schedule");
+        scenario.clear("--stages");
+      },
+      gesture);
 }
 
 void MeshEditor::takeDevices(int devices) {

@@ -1,5 +1,5 @@
-// How devices share the work: their number, and a factor for each axis; data has what the others leave. A factor steps to the next
-// one that divides.
+// How devices share the work: their number, and a factor for each axis; data has what the others leave. A factor steps
+// to the next one that divides.
 #pragma once
 
 #include <QCheckBox>

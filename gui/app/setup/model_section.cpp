@@ -44,7 +44,9 @@ ModelSection::ModelSection(Document& document, QWidget* parent)
   models_->lineEdit()->setPlaceholderText(tr("A file or zoo:NAME"));
   models_->setObjectName(QStringLiteral("model"));
   models_->setAccessibleName(tr("Model"));
-  models_->setToolTip(tr("The model that is trained: an ONNX file, or one of the zoo.\nType a part of a name to find it; drop a file anywhere on the window."));
+  models_->setToolTip(
+      tr("The model that is trained: an ONNX file, or one of the zoo.\nType a part of a name to find it; drop a file "
+         "anywhere on the window."));
   models_->completer()->setFilterMode(Qt::MatchContains);
   models_->completer()->setCompletionMode(QCompleter::PopupCompletion);
   models_->setMinimumContentsLength(12);
@@ -64,7 +66,8 @@ ModelSection::ModelSection(Document& document, QWidget* parent)
   body().addWidget(about_);
   body().addLayout(dimensions_form_);
   connect(open, &QPushButton::clicked, this, &ModelSection::openRequested);
-  connect(models_, &QComboBox::activated, this, [this](int index) { emit modelChosen(models_->itemData(index).toString()); });
+  connect(models_, &QComboBox::activated, this,
+          [this](int index) { emit modelChosen(models_->itemData(index).toString()); });
   connect(models_->lineEdit(), &QLineEdit::returnPressed, this, [this] {
     const int known = models_->findText(models_->currentText());
     emit modelChosen(known >= 0 ? models_->itemData(known).toString() : models_->currentText().trimmed());
@@ -79,9 +82,11 @@ void ModelSection::fillModels() {
   if (models_->count() > 0) models_->insertSeparator(models_->count());
   for (const ZooModel& model : zoo_models()) {
     models_->addItem("zoo:" + text(model.name), "zoo:" + text(model.name));
-    models_->setItemData(models_->count() - 1,
-                         tr("%1: %2 parameters").arg(text(model.description), text(with_prefix(static_cast<double>(model.parameters), ""))),
-                         Qt::ToolTipRole);
+    models_->setItemData(
+        models_->count() - 1,
+        tr("%1: %2 parameters")
+            .arg(text(model.description), text(with_prefix(static_cast<double>(model.parameters), ""))),
+        Qt::ToolTipRole);
   }
 }
 
@@ -101,7 +106,9 @@ void ModelSection::showScenario(const Scenario& scenario) {
 }
 
 void ModelSection::showAnswer(const Answer& answer) {
-  setError(answer.wrong == Part::model && !answer.scenario.model.empty() && !answer.report ? errorText(answer.report.error()) : QString());
+  setError(answer.wrong == Part::model && !answer.scenario.model.empty() && !answer.report
+               ? errorText(answer.report.error())
+               : QString());
   if (!(shown_ == answer.dimensions)) showDimensions(answer.dimensions);
   if (answer.study) {
     const Graph& graph = *answer.study->graph;
@@ -126,7 +133,8 @@ void ModelSection::showDimensions(const std::vector<OpenDimension>& dimensions) 
     box->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
     box->setAccessibleName(text(dimension.name));
     box->setObjectName("--dim " + text(dimension.name));
-    box->setToolTip(tr("An extent that the model leaves open, in elements.\nCommand line: --dim %1=SIZE").arg(text(dimension.name)));
+    box->setToolTip(tr("An extent that the model leaves open, in elements.\nCommand line: --dim %1=SIZE")
+                        .arg(text(dimension.name)));
     guardWheel(box);
     box->setValue(given_size(document().current(), dimension.name).value_or(0));
     connect(box, &QSpinBox::valueChanged, this, [this, name = dimension.name](int size) { setDimension(name, size); });
@@ -136,15 +144,18 @@ void ModelSection::showDimensions(const std::vector<OpenDimension>& dimensions) 
 }
 
 void ModelSection::setDimension(const std::string& name, int size) {
-  document().change(tr("Change %1").arg(text(name)), [&](Scenario& scenario) {
-    std::vector<std::string> dims = scenario.options["--dim"];
-    std::erase_if(dims, [&](const std::string& dim) { return dim.starts_with(name + "="); });
-    if (size > 0) dims.push_back(name + "=" + std::to_string(size));
-    if (dims.empty())
-      scenario.clear("--dim");
-    else
-      scenario.options["--dim"] = dims;
-  }, "dim " + text(name));
+  document().change(
+      tr("Change %1").arg(text(name)),
+      [&](Scenario& scenario) {
+        std::vector<std::string> dims = scenario.options["--dim"];
+        std::erase_if(dims, [&](const std::string& dim) { return dim.starts_with(name + "="); });
+        if (size > 0) dims.push_back(name + "=" + std::to_string(size));
+        if (dims.empty())
+          scenario.clear("--dim");
+        else
+          scenario.options["--dim"] = dims;
+      },
+      "dim " + text(name));
 }
 
 }  // namespace sibyl::gui

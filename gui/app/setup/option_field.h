@@ -1,6 +1,6 @@
-// One option of `sibyl predict` as a control, made from what the command line says of it: a check box for a flag, a list for
-// choices, else a line of text, with suggestions where there are any. What holds without the option is shown, and choosing
-// it takes the option away.
+// One option of `sibyl predict` as a control, made from what the command line says of it: a check box for a flag, a
+// list for choices, else a line of text, with suggestions where there are any. What holds without the option is shown,
+// and choosing it takes the option away.
 #pragma once
 
 #include <QStringList>

@@ -35,7 +35,8 @@ class ScenarioSection : public Section {
   Q_OBJECT
 
  public:
-  ScenarioSection(const QString& title, Document& document, QWidget* parent) : Section(title, parent), document_(document) {}
+  ScenarioSection(const QString& title, Document& document, QWidget* parent)
+      : Section(title, parent), document_(document) {}
 
   virtual void showScenario(const Scenario& scenario) = 0;
   virtual void showAnswer(const Answer&) {}

@@ -6,7 +6,8 @@
 
 namespace sibyl::gui {
 
-SetupDock::SetupDock(Document& document, QWidget* parent) : QDockWidget(tr("Setup"), parent), scroll_(new QScrollArea(this)) {
+SetupDock::SetupDock(Document& document, QWidget* parent)
+    : QDockWidget(tr("Setup"), parent), scroll_(new QScrollArea(this)) {
   setObjectName(QStringLiteral("setup"));
   auto* all = new QWidget(scroll_);
   auto* layout = new QVBoxLayout(all);
@@ -30,7 +31,8 @@ SetupDock::SetupDock(Document& document, QWidget* parent) : QDockWidget(tr("Setu
 // Never narrower than its contents, whatever is unfolded.
 bool SetupDock::eventFilter(QObject* object, QEvent* event) {
   if (event->type() == QEvent::LayoutRequest)
-    scroll_->setMinimumWidth(scroll_->widget()->minimumSizeHint().width() + scroll_->verticalScrollBar()->sizeHint().width());
+    scroll_->setMinimumWidth(scroll_->widget()->minimumSizeHint().width() +
+                             scroll_->verticalScrollBar()->sizeHint().width());
   return QDockWidget::eventFilter(object, event);
 }
 

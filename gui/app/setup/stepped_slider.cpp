@@ -13,7 +13,8 @@ SteppedSlider::SteppedSlider(std::vector<double> stops, QWidget* parent)
   setPageStep(2);
   setMinimumWidth(60);
   guardWheel(this);
-  connect(this, &QSlider::valueChanged, this, [this](int stop) { emit chosen(stops_[static_cast<std::size_t>(stop)]); });
+  connect(this, &QSlider::valueChanged, this,
+          [this](int stop) { emit chosen(stops_[static_cast<std::size_t>(stop)]); });
 }
 
 void SteppedSlider::showValue(double value) {

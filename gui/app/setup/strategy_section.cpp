@@ -53,8 +53,9 @@ StrategySection::StrategySection(Document& document, QWidget* parent)
 QLayout* StrategySection::makeAuto() {
   auto_->setObjectName(QStringLiteral("auto"));
   auto_->setAccessibleName(tr("Find the best strategy"));
-  auto_->setToolTip(tr("Prices every way of splitting this model over these devices, and takes the one that is recommended:\n"
-                       "the simplest of those that are as fast as the fastest, as far as is known. As `sibyl search` does."));
+  auto_->setToolTip(
+      tr("Prices every way of splitting this model over these devices, and takes the one that is recommended:\n"
+         "the simplest of those that are as fast as the fastest, as far as is known. As `sibyl search` does."));
   auto_->setEnabled(false);
   progress_->hide();
   progress_->setAccessibleName(tr("Strategies looked at"));
@@ -77,7 +78,8 @@ QLayout* StrategySection::makeAuto() {
   connect(&search_, &LatestSignals::progressed, this, [this](quint64 done, quint64 total) {
     constexpr int parts = 1000;  // counts may be larger than an int
     progress_->setRange(0, parts);
-    progress_->setValue(total > 0 ? static_cast<int>(parts * static_cast<double>(done) / static_cast<double>(total)) : 0);
+    progress_->setValue(total > 0 ? static_cast<int>(parts * static_cast<double>(done) / static_cast<double>(total))
+                                  : 0);
   });
   return all;
 }

@@ -24,7 +24,8 @@ class StrategySection : public ScenarioSection {
   void showScenario(const Scenario& scenario) override;
   void showAnswer(const Answer& answer) override;
 
-  // Asks the search for this model, cluster, batch and number of devices, and takes what it recommends. Pressed again: stops.
+  // Asks the search for this model, cluster, batch and number of devices, and takes what it recommends. Pressed again:
+  // stops.
   void findBest();
   [[nodiscard]] bool searching() const { return search_.busy(); }
 

@@ -49,7 +49,9 @@ TrainingSection::TrainingSection(Document& document, QWidget* parent)
   }
   epoch_->setObjectName(QStringLiteral("epoch"));
   epoch_->setPlaceholderText(tr("samples, as 1281167 or 300e9"));
-  epoch_->setToolTip(tr("So many samples is an epoch, or whatever is to be trained on.\nThe answer then tells how long it takes and what it costs."));
+  epoch_->setToolTip(
+      tr("So many samples is an epoch, or whatever is to be trained on.\nThe answer then tells how long it takes and "
+         "what it costs."));
   epoch_->setAccessibleName(tr("Samples of an epoch"));
   form->addRow(tr("Epoch"), epoch_);
   price_->setRange(0, 1e6);
@@ -71,7 +73,8 @@ TrainingSection::TrainingSection(Document& document, QWidget* parent)
     showScenario(this->document().current());
   });
   connect(price_, &QDoubleSpinBox::valueChanged, this, [this](double price) {
-    this->document().change(tr("Change price"), [&](Scenario& scenario) { scenario.device_hour_price = price; }, QStringLiteral("price"));
+    this->document().change(
+        tr("Change price"), [&](Scenario& scenario) { scenario.device_hour_price = price; }, QStringLiteral("price"));
   });
 }
 
@@ -97,13 +100,16 @@ QWidget* TrainingSection::makeBatch() {
   grid->addWidget(batch_, 1, 0);
   grid->addWidget(batch_unit_, 1, 1);
   grid->setColumnStretch(0, 1);
-  for (QWidget* control : {static_cast<QWidget*>(batch_slider_), static_cast<QWidget*>(batch_), static_cast<QWidget*>(batch_unit_)}) {
+  for (QWidget* control :
+       {static_cast<QWidget*>(batch_slider_), static_cast<QWidget*>(batch_), static_cast<QWidget*>(batch_unit_)}) {
     control->setToolTip(tip_text);
     guardWheel(control);
   }
-  connect(batch_slider_, &SteppedSlider::chosen, this, [this](double samples) { takeBatch(samples, QStringLiteral("batch")); });
+  connect(batch_slider_, &SteppedSlider::chosen, this,
+          [this](double samples) { takeBatch(samples, QStringLiteral("batch")); });
   connect(batch_slider_, &QSlider::sliderReleased, &document(), &Document::endGesture);
-  connect(batch_, &QSpinBox::valueChanged, this, [this](int samples) { takeBatch(samples, QStringLiteral("batch box")); });
+  connect(batch_, &QSpinBox::valueChanged, this,
+          [this](int samples) { takeBatch(samples, QStringLiteral("batch box")); });
   connect(batch_unit_, &QComboBox::activated, this, &TrainingSection::takeUnit);
   return all;
 }
@@ -116,16 +122,17 @@ QWidget* TrainingSection::makeMore() {
   auto* form = new QFormLayout(rows);
   form->setContentsMargins(0, 0, 0, 0);
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-  for (const auto& [name, label] : std::vector<std::pair<const char*, QString>>{{"--bucket", tr("Bucket")},
-                                                                                {"--clip", tr("Clip norm")},
-                                                                                {"--batch-norm", tr("Batch-norm over")},
-                                                                                {"--data-from", tr("Data from")},
-                                                                                {"--loss", tr("Loss")},
-                                                                                {"--capacity-factor", tr("Expert capacity")},
-                                                                                {"--half-weights", tr("Weights of two bytes")},
-                                                                                {"--no-overlap", tr("Exchange after backward")},
-                                                                                {"--fused-norms", tr("Fused norms")},
-                                                                                {"--converted-images", tr("Converted images")}}) {
+  for (const auto& [name, label] :
+       std::vector<std::pair<const char*, QString>>{{"--bucket", tr("Bucket")},
+                                                    {"--clip", tr("Clip norm")},
+                                                    {"--batch-norm", tr("Batch-norm over")},
+                                                    {"--data-from", tr("Data from")},
+                                                    {"--loss", tr("Loss")},
+                                                    {"--capacity-factor", tr("Expert capacity")},
+                                                    {"--half-weights", tr("Weights of two bytes")},
+                                                    {"--no-overlap", tr("Exchange after backward")},
+                                                    {"--fused-norms", tr("Fused norms")},
+                                                    {"--converted-images", tr("Converted images")}}) {
     const cli::Option& option = predictOption(name);
     fields_.push_back(new OptionField(option, label, document(), rows));
     if (option.value.empty())
@@ -142,9 +149,12 @@ QWidget* TrainingSection::makeMore() {
 
 void TrainingSection::takeBatch(double samples, const QString& gesture) {
   const QString unit = batch_unit_->currentIndex() == per_device ? QStringLiteral("/device") : QString();
-  document().change(tr("Change batch"), [&](Scenario& scenario) {
-    scenario.set("--batch", (QString::number(static_cast<qint64>(samples)) + unit).toStdString());
-  }, gesture);
+  document().change(
+      tr("Change batch"),
+      [&](Scenario& scenario) {
+        scenario.set("--batch", (QString::number(static_cast<qint64>(samples)) + unit).toStdString());
+      },
+      gesture);
 }
 
 // The same batch in the other unit, as far as it divides.

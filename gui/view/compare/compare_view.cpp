@@ -79,7 +79,8 @@ void CompareView::fill(QComboBox& choice) const {
   const QSignalBlocker quiet(&choice);
   const int row = std::max(0, choice.currentIndex());
   while (choice.count() > 1) choice.removeItem(1);
-  for (int i = 0; i < document_.count(); ++i) choice.addItem(text(document_.state().scenarios[static_cast<std::size_t>(i)].name), i);
+  for (int i = 0; i < document_.count(); ++i)
+    choice.addItem(text(document_.state().scenarios[static_cast<std::size_t>(i)].name), i);
   choice.setCurrentIndex(row < choice.count() ? row : 0);
 }
 
@@ -135,7 +136,8 @@ void CompareView::display(const AnswerPointer& second, const AnswerPointer& firs
   for (const AnswerPointer& answer : {first, second})
     if (answer && !answer->report) {
       clear();
-      return verdict_->setText(tr("%1 cannot be priced: %2").arg(text(answer->scenario.name), text(answer->report.error().message)));
+      return verdict_->setText(
+          tr("%1 cannot be priced: %2").arg(text(answer->scenario.name), text(answer->report.error().message)));
     }
   if (!first || !second) return;
   Table table = comparison_table(*first->report, *second->report);
@@ -179,7 +181,8 @@ void CompareView::renderFigure(QPainter& painter, const QSize& size) {
   painter.drawLine(line, y, size.width() - line, y);
   for (const std::vector<Cell>& row : table.rows) {
     if (y + line > size.height()) break;
-    for (int column = 0; column < columns; ++column) cell(column, y, row[static_cast<std::size_t>(column)].text, column == 0);
+    for (int column = 0; column < columns; ++column)
+      cell(column, y, row[static_cast<std::size_t>(column)].text, column == 0);
     y += line;
   }
 }

@@ -1,5 +1,6 @@
-// What a person does, in a real window: open a model, change the strategy, drag a slider, pin, compare, undo, save, reopen,
-// export. The command line that the window gives is run, and must answer the same. Screenshots: screenshots/ in the build folder.
+// What a person does, in a real window: open a model, change the strategy, drag a slider, pin, compare, undo, save,
+// reopen, export. The command line that the window gives is run, and must answer the same. Screenshots: screenshots/ in
+// the build folder.
 #include <QApplication>
 #include <QClipboard>
 #include <QDir>
@@ -146,7 +147,8 @@ class FlowTest : public QObject {
     const QString command = QApplication::clipboard()->text();
     QVERIFY2(command.startsWith("sibyl predict "), qPrintable(command));
     QProcess process;
-    process.start("sh", {"-c", QString(command).replace("sibyl predict ", SIBYL_BINARY_DIR "/bin/sibyl predict --json ")});
+    process.start("sh",
+                  {"-c", QString(command).replace("sibyl predict ", SIBYL_BINARY_DIR "/bin/sibyl predict --json ")});
     QVERIFY(process.waitForFinished(patience_ms));
     const QJsonObject json = QJsonDocument::fromJson(process.readAllStandardOutput()).object();
     QVERIFY2(json.contains("step_time_s"), process.readAllStandardError().constData());
@@ -172,7 +174,8 @@ class FlowTest : public QObject {
     QVERIFY(other.open(path).has_value());
     QVERIFY(other.document().state() == document().state());
     QTRY_VERIFY_WITH_TIMEOUT(other.settled() && other.answer(), patience_ms);
-    QCOMPARE(other.answer()->report->prediction.step_time.value(), window_->answer()->report->prediction.step_time.value());
+    QCOMPARE(other.answer()->report->prediction.step_time.value(),
+             window_->answer()->report->prediction.step_time.value());
   }
 
   void exportEverything() {
@@ -214,7 +217,8 @@ class FlowTest : public QObject {
           window_->showView(view->key());
           settle();
           QTest::qWait(50);
-          QVERIFY(window_->grab().save(QStringLiteral("%1/%2-%3-%4.png").arg(folder, view->key(), name).arg(size.width())));
+          QVERIFY(
+              window_->grab().save(QStringLiteral("%1/%2-%3-%4.png").arg(folder, view->key(), name).arg(size.width())));
         }
       }
     }

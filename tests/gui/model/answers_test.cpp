@@ -36,7 +36,9 @@ class AnswersTest : public QObject {
   void theyAreThoseOfTheLibrary() {
     Answers answers;
     std::vector<Got> got;
-    connect(&answers, &Answers::answered, this, [&](const AnswerPointer& c, const AnswerPointer& b) { got.push_back({c, b}); });
+    connect(&answers, &Answers::answered, this, [&](const AnswerPointer& c, const AnswerPointer& b) {
+      got.push_back({c, b});
+    });
     answers.ask(mlp("64/device"), mlp("32/device"));
     QVERIFY(answers.stale());
     QTRY_VERIFY_WITH_TIMEOUT(!answers.stale(), patience_ms);

@@ -10,7 +10,8 @@ using namespace sibyl::gui;
 namespace {
 
 void setBatch(Document& document, const char* batch, const QString& gesture = {}) {
-  document.change("batch", [&](Scenario& s) { s.set("--batch", batch); }, gesture);
+  document.change(
+      "batch", [&](Scenario& s) { s.set("--batch", batch); }, gesture);
 }
 
 std::optional<std::string> batch(const Document& document) { return document.current().option("--batch"); }

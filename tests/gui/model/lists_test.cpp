@@ -37,7 +37,8 @@ class ListsTest : public QObject {
     TableModel model;
     const QAbstractItemModelTester judge(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
     QCOMPARE(model.rowCount(), 0);
-    model.setTable({.columns = {{"name", "name", Column::Align::left}, {"time", "time_s"}}, .rows = {{"a", Cell("12 ms", "0.012")}, {"b", Cell("9 ms", "0.009")}}});
+    model.setTable({.columns = {{"name", "name", Column::Align::left}, {"time", "time_s"}},
+                    .rows = {{"a", Cell("12 ms", "0.012")}, {"b", Cell("9 ms", "0.009")}}});
     QCOMPARE(model.rowCount(), 2);
     QCOMPARE(model.columnCount(), 2);
     QCOMPARE(model.data(model.index(0, 1), Qt::DisplayRole).toString(), QString("12 ms"));

@@ -31,8 +31,9 @@ class ScenarioTest : public QObject {
     s.options["--dim"] = {"a=1", "b=2"};
     s.set("--no-overlap", "");
     s.changes = {"nic.bandwidth=2x"};
-    const std::vector<std::string> expected = {"--cluster=dgx-a100", "--batch=64/device", "--devices=8", "--dim=a=1", "--dim=b=2",
-                                               "--no-overlap", "--set=nic.bandwidth=2x", "--", "zoo:resnet50"};
+    const std::vector<std::string> expected = {
+        "--cluster=dgx-a100", "--batch=64/device",      "--devices=8", "--dim=a=1",   "--dim=b=2",
+        "--no-overlap",       "--set=nic.bandwidth=2x", "--",          "zoo:resnet50"};
     QVERIFY(words(s) == expected);
   }
 
@@ -96,10 +97,18 @@ class ScenarioTest : public QObject {
     QTest::addColumn<QString>("cluster");
     QTest::addColumn<QString>("batch");
     QTest::addColumn<int>("part");
-    QTest::newRow("no model") << "" << "dgx-a100" << "8" << static_cast<int>(Part::model);
-    QTest::newRow("no such model") << "zoo:resnet5" << "dgx-a100" << "8" << static_cast<int>(Part::model);
-    QTest::newRow("no such cluster") << "zoo:resnet50" << "banana" << "8" << static_cast<int>(Part::cluster);
-    QTest::newRow("bad batch") << "zoo:resnet50" << "dgx-a100" << "many" << static_cast<int>(Part::training);
+    QTest::newRow("no model") << ""
+                              << "dgx-a100"
+                              << "8" << static_cast<int>(Part::model);
+    QTest::newRow("no such model") << "zoo:resnet5"
+                                   << "dgx-a100"
+                                   << "8" << static_cast<int>(Part::model);
+    QTest::newRow("no such cluster") << "zoo:resnet50"
+                                     << "banana"
+                                     << "8" << static_cast<int>(Part::cluster);
+    QTest::newRow("bad batch") << "zoo:resnet50"
+                               << "dgx-a100"
+                               << "many" << static_cast<int>(Part::training);
   }
   void anErrorNamesItsPart() {
     QFETCH(QString, model);

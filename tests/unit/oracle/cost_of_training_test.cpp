@@ -15,8 +15,8 @@ Prediction half_a_second() {
   return p;
 }
 
-// 7,200,500 samples in batches of 1,000 are 7,201 steps, the last one not full. At 0.5 s that is 3,600.5 s; with 8 devices
-// 8 x 3600.5 / 3600 device-hours, at 2.5 each.
+// 7,200,500 samples in batches of 1,000 are 7,201 steps, the last one not full. At 0.5 s that is 3,600.5 s; with 8
+// devices 8 x 3600.5 / 3600 device-hours, at 2.5 each.
 TEST(CostOfTraining, StepsTimeAndPrice) {
   const TrainingCost cost = cost_of_training(half_a_second(), 7'200'500, 2.5);
   EXPECT_EQ(cost.steps, 7201);

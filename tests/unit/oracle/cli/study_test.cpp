@@ -27,9 +27,7 @@ Result<Cluster> changed_by(const std::vector<std::string>& changes) {
   return with_changes(arguments, std::move(cluster), strategy);
 }
 
-TEST(ChangedCluster, NothingSetIsTheClusterAsItIs) {
-  EXPECT_EQ(changed_by({})->name, load_cluster("dgx-a100")->name);
-}
+TEST(ChangedCluster, NothingSetIsTheClusterAsItIs) { EXPECT_EQ(changed_by({})->name, load_cluster("dgx-a100")->name); }
 
 TEST(ChangedCluster, PartsBecomeWhatIsSet) {
   const auto before = load_cluster("dgx-a100");
