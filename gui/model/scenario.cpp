@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
 #include <string_view>
 
 #include "oracle/cli/options.h"
@@ -17,13 +18,6 @@ std::string quoted(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";
-}
-
-void set_or_clear(Scenario& scenario, const std::string& name, const std::string& value, bool usual) {
-  if (usual)
-    scenario.clear(name);
-  else
-    scenario.set(name, value);
 }
 
 }  // namespace
@@ -55,16 +49,19 @@ std::string command_line(const Scenario& scenario) {
   return text;
 }
 
+// In the words that a search reports it by, so that both know the same options.
 Scenario with_strategy(Scenario scenario, const Strategy& strategy) {
+  for (const char* name : {"--parallel", "--micro-batches", "--schedule", "--stages", "--zero", "--recompute", "--order",
+                           "--bucket", "--no-overlap"})
+    scenario.clear(name);
   scenario.set("--devices", fmt::format("{}", strategy.devices()));
-  scenario.set("--parallel", parallel_text(strategy));
-  set_or_clear(scenario, "--micro-batches", fmt::format("{}", strategy.accumulation), strategy.accumulation == 1);
-  set_or_clear(scenario, "--schedule", schedule_text(strategy), strategy.pipeline == 1);
-  set_or_clear(scenario, "--zero", zero_text(strategy), strategy.zero == 0);
-  set_or_clear(scenario, "--recompute", std::string(to_string(strategy.recompute)),
-               strategy.recompute == Recompute::none);
-  scenario.clear("--accumulation");
-  scenario.clear("--stages");
+  std::istringstream said(strategy_words(strategy));
+  std::string name;
+  for (std::string word; said >> word;) {
+    const bool option = word.starts_with("--");
+    if (option) name = word;
+    scenario.set(name, option ? "" : word);
+  }
   const auto batch = cli::parse_batch(scenario.option("--batch").value_or("32/device"));
   if (!batch || batch->global(strategy.devices()) != strategy.global_batch)
     scenario.set("--batch", fmt::format("{}", strategy.global_batch));

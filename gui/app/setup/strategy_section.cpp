@@ -14,7 +14,10 @@ namespace {
 Result<SearchResult> best_of(const Study& study, const Ticket& ticket) {
   SearchSpace space;
   space.fixed = study.strategy;
+  // What the space says of these; the rest of them stays with the strategy that is asked from.
   space.fixed.zero_ranks = 0;
+  space.fixed.recompute_every = space.fixed.recompute_together = 1;
+  space.fixed.recompute_kinds.clear();
   space.devices = {study.strategy.devices()};
   SearchOptions options;
   options.cancelled = ticket.cancelled();
@@ -42,7 +45,7 @@ StrategySection::StrategySection(Document& document, QWidget* parent)
   add("--micro-batches", tr("Micro-batches"), {"1", "2", "4", "8", "16", "32", "64"});
   schedule_ = add("--schedule", tr("Schedule"), {"1f1b", "gpipe", "interleaved:2", "interleaved:4", "zero-bubble"});
   add("--zero", tr("ZeRO"), {"0", "1", "2", "3"});
-  add("--recompute", tr("Recompute"));
+  add("--recompute", tr("Recompute"), {"none", "selective", "full", "every:2", "groups:2"});
   add("--order", tr("Order of axes"));
   add("--stages", tr("Stages begin at"));
   body().addLayout(makeAuto());

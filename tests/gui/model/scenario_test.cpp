@@ -52,6 +52,7 @@ class ScenarioTest : public QObject {
     found.tensor = 4;
     found.accumulation = 2;
     found.zero = 1;
+    found.exchange = GradientExchange::at_end;
     found.global_batch = 512;
     Scenario s = resnet();
     s.set("--recompute", "full");
@@ -59,6 +60,7 @@ class ScenarioTest : public QObject {
     QCOMPARE(s.option("--parallel"), std::optional<std::string>("data=2,tensor=4"));
     QCOMPARE(s.option("--micro-batches"), std::optional<std::string>("2"));
     QCOMPARE(s.option("--zero"), std::optional<std::string>("1"));
+    QCOMPARE(s.option("--no-overlap"), std::optional<std::string>(""));
     QVERIFY(!s.option("--recompute"));
     QVERIFY(!s.option("--schedule"));
     QCOMPARE(s.option("--batch"), std::optional<std::string>("64/device"));
