@@ -7,6 +7,7 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QProcess>
+#include <QScrollArea>
 #include <QSettings>
 #include <QSignalSpy>
 #include <QSpinBox>
@@ -178,20 +179,6 @@ class FlowTest : public QObject {
              window_->answer()->report->prediction.step_time.value());
   }
 
-  void exportEverything() {
-    for (View* view : window_->views()) view->prepare();
-    settle();
-    ExportRequest request;
-    request.folder = folder_.filePath("out");
-    request.figures = {FigureFormat::png, FigureFormat::svg, FigureFormat::pdf};
-    const auto written = exportAll(window_->views(), *window_->answer(), request);
-    QVERIFY2(written.has_value(), written ? "" : to_string(written.error()).c_str());
-    for (const QString& file : *written) QVERIFY2(QFileInfo(file).size() > 100, qPrintable(file));
-    QVERIFY(written->contains(QDir(request.folder).filePath("report.html")));
-    request.folder = "/proc/nowhere";
-    QVERIFY(!exportAll(window_->views(), *window_->answer(), request).has_value());
-  }
-
   void theBestIsFound() {
     document().change("fewer", [](Scenario& s) {
       s.set("--devices", "2");
@@ -204,6 +191,20 @@ class FlowTest : public QObject {
     settle();
     QVERIFY(document().current().option("--parallel").value_or("").starts_with("data="));
     QVERIFY(window_->answer()->report.has_value());
+  }
+
+  void exportEverything() {
+    for (View* view : window_->views()) view->prepare();
+    settle();
+    ExportRequest request;
+    request.folder = folder_.filePath("out");
+    request.figures = {FigureFormat::png, FigureFormat::svg, FigureFormat::pdf};
+    const auto written = exportAll(window_->views(), *window_->answer(), request);
+    QVERIFY2(written.has_value(), written ? "" : to_string(written.error()).c_str());
+    for (const QString& file : *written) QVERIFY2(QFileInfo(file).size() > 100, qPrintable(file));
+    QVERIFY(written->contains(QDir(request.folder).filePath("report.html")));
+    request.folder = "/proc/nowhere";
+    QVERIFY(!exportAll(window_->views(), *window_->answer(), request).has_value());
   }
 
   void pictures() {
@@ -221,6 +222,8 @@ class FlowTest : public QObject {
               window_->grab().save(QStringLiteral("%1/%2-%3-%4.png").arg(folder, view->key(), name).arg(size.width())));
         }
       }
+      QWidget* setup = window_->setup().findChild<QScrollArea*>()->widget();
+      QVERIFY(setup->grab().save(QStringLiteral("%1/setup-%2.png").arg(folder, name)));
     }
   }
 
