@@ -37,8 +37,10 @@ Estimate sum(const Estimate& a, const Estimate& b) {
   return {time, error, std::max(a.provenance, b.provenance)};
 }
 
-void add_operation_costs(const Graph& graph, const Stage& stage, const PricedStage& priced,
+void add_operation_costs(const Graph& graph, const Stage& stage, const PricedStage& priced, Backend backend,
                          std::vector<OperationCost>& costs) {
+  std::vector<Work> works;  // by kernel
+  for (const KernelKey& key : priced.kernels.keys) works.push_back(work_of(key, backend));
   for (std::size_t i = 0; i < stage.steps.size(); ++i) {
     const auto* compute = std::get_if<Compute>(&stage.steps[i]);
     if (!compute) continue;
@@ -49,6 +51,11 @@ void add_operation_costs(const Graph& graph, const Stage& stage, const PricedSta
     if (kernels.backward_weight) {
       const Estimate& later = priced.prices[*kernels.backward_weight].estimate.time;
       cost.backward = kernels.backward ? sum(cost.backward, later) : later;
+    }
+    for (const auto& kernel : {kernels.forward, kernels.backward, kernels.backward_weight}) {
+      if (!kernel) continue;
+      cost.flops += works[*kernel].flops;
+      cost.traffic += works[*kernel].read + works[*kernel].written;
     }
     costs.push_back(std::move(cost));
   }
@@ -221,7 +228,8 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy) {
       worked.pipeline ? waits_of(worked.plan, worked.priced, worked.slowdown, *worked.pipeline) : PipelineWaits{};
   prediction.bottleneck = bottleneck_of(worked, waits);
   for (std::size_t s = 0; s < worked.plan.stages.size(); ++s)
-    add_operation_costs(*graph_, worked.plan.stages[s], worked.priced[s], prediction.operations);
+    add_operation_costs(*graph_, worked.plan.stages[s], worked.priced[s], cluster.kernels.device().backend,
+                        prediction.operations);
   describe_plan(worked.plan, worked.priced, cluster, prediction);
   const std::size_t slowest = worked.pipeline ? worked.pipeline->slowest : 0;
   prediction.limits = find_limits({*graph_, worked.plan, worked.priced, slowest, waits, prediction});

@@ -5,6 +5,7 @@
 // Error of code infeasible.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "base/result.h"
@@ -45,7 +46,9 @@ struct ScalePoint {
   Result<Prediction> prediction;
   double efficiency = 0;  // throughput per device against the first point's
 };
+// `each` is called after every point, and ends the work where it says false.
 std::vector<ScalePoint> scale(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
-                              const std::vector<int>& device_counts, Scaling scaling);
+                              const std::vector<int>& device_counts, Scaling scaling,
+                              const std::function<bool(const ScalePoint&)>& each = {});
 
 }  // namespace sibyl

@@ -55,6 +55,9 @@ struct OperationCost {
   std::string name;
   std::string kind;
   Estimate forward, backward;
+  // Of both passes over a micro-batch, on one device; 0 where the prediction was read from a file.
+  Flops flops = {};
+  Bytes traffic = {};  // the least that kernels read and write
 };
 
 // One stage of a pipeline.

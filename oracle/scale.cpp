@@ -23,7 +23,8 @@ Result<Prediction> predict_on(const Graph& graph, const Strategy& strategy, cons
 }  // namespace
 
 std::vector<ScalePoint> scale(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
-                              const std::vector<int>& device_counts, Scaling scaling) {
+                              const std::vector<int>& device_counts, Scaling scaling,
+                              const std::function<bool(const ScalePoint&)>& each) {
   const std::int64_t per_device = std::max<std::int64_t>(1, strategy.global_batch / strategy.devices());
   std::vector<ScalePoint> points;
   double reference = 0;  // samples per second and device of the first point
@@ -41,6 +42,7 @@ std::vector<ScalePoint> scale(const Graph& graph, const Strategy& strategy, cons
       efficiency = rate / reference;
     }
     points.push_back({devices, std::move(prediction), efficiency});
+    if (each && !each(points.back())) break;
   }
   return points;
 }

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/progress.h"
 #include "calibration/cluster_change.h"
 #include "oracle/cli/console.h"
 #include "oracle/cli/options.h"
 #include "oracle/cli/study.h"
 #include "oracle/cli/verbs.h"
+#include "oracle/report/sensitivity_report.h"
+#include "oracle/validate/process.h"
 
 namespace sibyl::cli {
 namespace {
@@ -23,15 +26,26 @@ Result<Cluster> changed_cluster(Cluster cluster, const Strategy& strategy, const
   return changed(cluster, changes, compute_type(strategy.precision));
 }
 
-Result<PredictionReport> priced(const Arguments& arguments, const std::optional<std::vector<std::string>>& changes) {
+struct Asked {
+  Cluster cluster;
+  Strategy strategy;
+  Graph graph;
+};
+
+Result<Asked> read(const Arguments& arguments, const std::optional<std::vector<std::string>>& changes) {
   SIBYL_TRY(Cluster cluster, read_cluster(arguments));
-  SIBYL_TRY(const Strategy strategy, read_strategy_for(arguments, cluster));
+  SIBYL_TRY(Strategy strategy, read_strategy_for(arguments, cluster));
   if (changes) {
     SIBYL_TRY(cluster, changed_cluster(std::move(cluster), strategy, *changes));
   }
-  SIBYL_TRY(const Graph graph, load_graph_for(arguments, micro_batch_of(strategy)));
-  SIBYL_TRY(Prediction prediction, predict(graph, strategy, cluster));
-  return PredictionReport{model_name(arguments.operands().front()), cluster.name, std::move(prediction)};
+  SIBYL_TRY(Graph graph, load_graph_for(arguments, micro_batch_of(strategy)));
+  return Asked{std::move(cluster), std::move(strategy), std::move(graph)};
+}
+
+Result<PredictionReport> priced(const Arguments& arguments, const std::optional<std::vector<std::string>>& changes) {
+  SIBYL_TRY(const Asked asked, read(arguments, changes));
+  SIBYL_TRY(Prediction prediction, predict(asked.graph, asked.strategy, asked.cluster));
+  return PredictionReport{model_name(arguments.operands().front()), asked.cluster.name, std::move(prediction)};
 }
 
 // What --set can name: options of the prediction without their dashes, `model`, and keys of the cluster.
@@ -94,11 +108,38 @@ Result<Arguments> scenario(const Arguments& arguments) {
   return Arguments::parse(std::move(command), words);
 }
 
+// Of what --set says, where it says anything.
+Result<int> run_sensitivity(const Arguments& arguments, OutputFormat format) {
+  const std::vector<std::string> changes = cluster_changes(arguments);
+  SIBYL_TRY(const Arguments second, scenario(arguments));
+  SIBYL_TRY(const Asked asked, read(second, changes.empty() ? std::nullopt : std::optional(changes)));
+  outlive_interruption();
+  SensitivityReport report{model_name(second.operands().front()), asked.cluster.name, {}};
+  {
+    std::optional<Progress> progress;
+    SensitivityOptions options;
+    options.cancelled = was_interrupted;
+    options.progress = [&](std::size_t done, std::size_t total) {
+      if (!progress) progress.emplace("varying", total);
+      progress->report(done);
+    };
+    SIBYL_TRY(report.result, sensitivities(asked.graph, asked.strategy, asked.cluster, options));
+  }
+  switch (format) {
+    case OutputFormat::json: SIBYL_CHECK(print(to_json(report))); break;
+    case OutputFormat::csv: SIBYL_CHECK(print(csv(to_table(report)))); break;
+    case OutputFormat::markdown: SIBYL_CHECK(print(markdown(to_table(report)))); break;
+    case OutputFormat::text: SIBYL_CHECK(print(to_text(report, text_style(arguments)))); break;
+  }
+  return 0;
+}
+
 Result<int> run(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
+  if (arguments.has("--sensitivity")) return run_sensitivity(arguments, format);
   if (!arguments.has("--set"))
     return fail(ErrorCode::usage, "--set is missing: what should be different?", {},
-                "write --set devices=128, --set cluster=dgx-h100 or --set nic.bandwidth=2x");
+                "write --set devices=128, --set cluster=dgx-h100 or --set nic.bandwidth=2x; or --sensitivity for what each input is worth");
   SIBYL_TRY(const Arguments second, scenario(arguments));
   SIBYL_TRY(const PredictionReport before, priced(arguments, std::nullopt));
   SIBYL_TRY(const PredictionReport after, priced(second, cluster_changes(arguments)));
@@ -126,13 +167,17 @@ Verb whatif_verb() {
                  "two changes at once"},
                 {"sibyl whatif zoo:bert-large --cluster ethernet-100g --devices 64 --set nic.bandwidth=4x --set "
                  "device.memory=80GB",
-                 "the same machine with faster NICs and larger GPUs"}};
+                 "the same machine with faster NICs and larger GPUs"},
+                {"sibyl whatif zoo:gpt2-xl --cluster dgx-a100 --devices 16 --batch 8/device --sensitivity",
+                 "what each part of the machine is worth, twice and half as good"}};
   c.options =
       concatenated({study_options(),
                     {{.name = "--set",
                       .value = "NAME=VALUE",
                       .help = "what is different in the second prediction: a part of the cluster, or any option here",
-                      .repeatable = true}},
+                      .repeatable = true},
+                     {.name = "--sensitivity",
+                      .help = "instead of one change, each input alone twice and half as good, by effect"}},
                     table_options(),
                     output_options()});
   c.notes =

@@ -24,7 +24,7 @@ class Mailbox {
     if (forward != (pass_ == Pass::forward) || turn.kind == Turn::Kind::backward_weight || sizes(wanted).empty())
       return;
     take(arrivals_.before(wanted));
-    for (const double bytes : sizes(wanted)) ledger_.give(MemoryKind::communication, bytes);
+    for (const double bytes : sizes(wanted)) ledger_.give(MemoryKind::communication, bytes, owner(wanted));
     take(arrivals_.after(wanted));
   }
 
@@ -36,9 +36,12 @@ class Mailbox {
       result.push_back(static_cast<double>(element_count(stage[id].shape)) * size_in_bytes(stage[id].dtype));
     return result;
   }
+  [[nodiscard]] MemoryOwner owner(const Arrivals::Message& message) const {
+    return {MemoryOwner::What::message, &plan_.stages[static_cast<std::size_t>(message.stage)], 0};
+  }
   void take(const std::vector<Arrivals::Message>& messages) {
     for (const Arrivals::Message& message : messages)
-      for (const double bytes : sizes(message)) ledger_.take(MemoryKind::communication, bytes);
+      for (const double bytes : sizes(message)) ledger_.take(MemoryKind::communication, bytes, owner(message));
   }
 
   const Plan& plan_;
@@ -47,13 +50,13 @@ class Mailbox {
   Arrivals arrivals_;
 };
 
-Ledger ledger_of(const Device& device) {
-  if (device.backend == Backend::cpu) return {64, device.framework_base, std::nullopt};
+Ledger ledger_of(const Device& device, MemoryRecorder* recorder) {
+  if (device.backend == Backend::cpu) return {64, device.framework_base, std::nullopt, recorder};
   const Bytes left = device.memory - device.framework_base;
   const bool known = device.memory.value() > 0;
   // A device that its framework alone fills still has no room for more.
   const std::int64_t capacity = known ? std::max<std::int64_t>(1, static_cast<std::int64_t>(left.value())) : 0;
-  return {512, device.framework_base, CachingAllocator(capacity)};
+  return {512, device.framework_base, CachingAllocator(capacity), recorder};
 }
 
 // Once the turns of a schedule come again, so does what is live after them: more micro-batches than these show nothing
@@ -79,11 +82,11 @@ int backward_turns(const std::vector<Turn>& turns, int stage) {
 }  // namespace
 
 Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
-                    MicroBatches which) {
+                    MicroBatches which, MemoryRecorder* recorder) {
   const int all = stage.micro_batches(), walked = which == MicroBatches::all ? all : enough_micro_batches(strategy);
   // One after the other, all alike.
   const std::size_t turns = stage.schedule.size() * static_cast<std::size_t>(walked) / static_cast<std::size_t>(all);
-  Ledger ledger = ledger_of(device);
+  Ledger ledger = ledger_of(device, recorder);
   StepWalk walk(stage, priced, strategy, device, ledger, static_cast<int>(turns) - walked);
   walk.take_static();
   for (std::size_t t = 0; t < turns; ++t) walk.take(stage.schedule[t]);
@@ -92,14 +95,14 @@ Footprint footprint(const Stage& stage, const PricedStage& priced, const Strateg
 }
 
 Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device,
-                    MicroBatches which) {
+                    MicroBatches which, MemoryRecorder* recorder) {
   const Strategy& strategy = plan.strategy;
   const int walked = enough_micro_batches(strategy);
   const bool all = which == MicroBatches::all || walked == strategy.accumulation;
   const Turns turns =
       all ? plan.schedule : make_schedule(strategy.schedule, {strategy.pipeline, strategy.chunks, walked}).value();
   const std::vector<Turn>& own = turns[static_cast<std::size_t>(coordinate)];
-  Ledger ledger = ledger_of(device);
+  Ledger ledger = ledger_of(device, recorder);
   const std::size_t coordinates = turns.size();
   std::vector<StepWalk> walks;  // of each of its stages
   for (auto s = static_cast<std::size_t>(coordinate); s < plan.stages.size(); s += coordinates)
@@ -108,6 +111,9 @@ Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, in
   Mailbox forward(plan, turns, coordinate, Pass::forward, ledger),
       backward(plan, turns, coordinate, Pass::backward, ledger);
   for (const Turn& turn : own) {
+    const Stage& stage = plan.stages[static_cast<std::size_t>(turn.stage)];
+    const std::size_t first = turn.kind == Turn::Kind::forward ? 0 : stage.steps.size() - 1;
+    ledger.enter({StepPlace::What::pass, &stage, turn.kind, turn.micro_batch, first});
     forward.open(turn);
     backward.open(turn);
     walks[static_cast<std::size_t>(turn.stage) / coordinates].take(turn);

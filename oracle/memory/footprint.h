@@ -17,6 +17,8 @@
 
 namespace sibyl {
 
+class MemoryRecorder;  // recorder.h
+
 struct Footprint {
   MemoryBreakdown peak;    // and what it is made of at that moment
   std::string peak_step;   // "forward", "backward", "optimizer"
@@ -27,13 +29,14 @@ struct Footprint {
 // still grow by a segment in those left out, once in thousands of strategies.
 enum class MicroBatches { all, enough };
 
+// `recorder`, if there is one, hears of all that is taken and given back (history.h).
 Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
-                    MicroBatches which = MicroBatches::enough);
+                    MicroBatches which = MicroBatches::enough, MemoryRecorder* recorder = nullptr);
 
 // Of a pipeline's coordinate, whose stages take turns. Between a stage's passes over a micro-batch autograd keeps what
 // each needs, and the rank what it received (its gradient is collected there) and what it sent (backward begins there);
 // inputs come anew with each micro-batch. `priced` is parallel to plan.stages.
 Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device,
-                    MicroBatches which = MicroBatches::enough);
+                    MicroBatches which = MicroBatches::enough, MemoryRecorder* recorder = nullptr);
 
 }  // namespace sibyl

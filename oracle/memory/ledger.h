@@ -1,7 +1,6 @@
 // Live bytes of a device by kind, the most there ever were, and storages that several tensors hold.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <map>
@@ -11,27 +10,27 @@
 
 #include "oracle/memory/caching_allocator.h"
 #include "oracle/memory/footprint.h"
+#include "oracle/memory/recorder.h"
 
 namespace sibyl {
-
-enum class MemoryKind { weights, gradients, optimizer, activations, workspace, communication, framework };
 
 class Ledger {
  public:
   // `framework`: what is there before anything is asked for. Through `allocator`, if there is one, goes all the rest.
-  Ledger(double granularity, Bytes framework, std::optional<CachingAllocator> allocator)
-      : granularity_(granularity), allocator_(std::move(allocator)) {
-    live(MemoryKind::framework) = rounded(framework.value());
+  // `recorder`, if there is one, hears of everything.
+  Ledger(double granularity, Bytes framework, std::optional<CachingAllocator> allocator, MemoryRecorder* recorder)
+      : granularity_(granularity), allocator_(std::move(allocator)), recorder_(recorder) {
+    change(MemoryKind::framework, rounded(framework.value()), {});
     note();
   }
 
-  void take(MemoryKind kind, double bytes) {
-    live(kind) += rounded(bytes);
+  void take(MemoryKind kind, double bytes, const MemoryOwner& owner) {
+    change(kind, rounded(bytes), owner);
     note();
     if (allocator_ && bytes > 0) blocks_[{kind, bytes}].push_back(allocator_->take(static_cast<std::int64_t>(bytes)));
   }
-  void give(MemoryKind kind, double bytes) {
-    live(kind) -= rounded(bytes);
+  void give(MemoryKind kind, double bytes, const MemoryOwner& owner) {
+    change(kind, -rounded(bytes), owner);
     if (!allocator_ || bytes <= 0) return;
     // Which of several alike goes is not said: the last, as backward gives back what forward took.
     std::vector<CachingAllocator::Block>& alike = blocks_.at({kind, bytes});
@@ -39,6 +38,9 @@ class Ledger {
     alike.pop_back();
   }
   void phase(const char* name) { phase_ = name; }
+  void enter(const StepPlace& place) {
+    if (recorder_) recorder_->begin(place);
+  }
 
   [[nodiscard]] Footprint result() const {
     using enum MemoryKind;
@@ -51,7 +53,10 @@ class Ledger {
 
  private:
   [[nodiscard]] double rounded(double bytes) const { return std::ceil(bytes / granularity_) * granularity_; }
-  double& live(MemoryKind kind) { return live_[static_cast<std::size_t>(kind)]; }
+  void change(MemoryKind kind, double bytes, const MemoryOwner& owner) {
+    live_[static_cast<std::size_t>(kind)] += bytes;
+    if (recorder_) recorder_->changed(kind, bytes, owner, live_);
+  }
 
   void note() {
     double total = 0;
@@ -64,8 +69,9 @@ class Ledger {
 
   double granularity_;
   std::optional<CachingAllocator> allocator_;
+  MemoryRecorder* recorder_;
   std::map<std::pair<MemoryKind, double>, std::vector<CachingAllocator::Block>> blocks_;  // by kind and size
-  std::array<double, 7> live_{}, peak_{};                                                 // by kind
+  LiveBytes live_{}, peak_{};
   double peak_total_ = 0;
   const char* phase_ = "forward";
   const char* peak_phase_ = "forward";
@@ -78,9 +84,9 @@ class Storages {
 
   explicit Storages(Ledger& ledger) : ledger_(&ledger) {}
 
-  std::size_t allocate(double bytes, MemoryKind kind) {
-    ledger_->take(kind, bytes);
-    storages_.push_back({bytes, 0, kind});
+  std::size_t allocate(double bytes, MemoryKind kind, const MemoryOwner& owner) {
+    ledger_->take(kind, bytes, owner);
+    storages_.push_back({bytes, 0, kind, owner});
     return storages_.size() - 1;
   }
   void hold(std::size_t storage) {
@@ -88,7 +94,8 @@ class Storages {
   }
   void release(std::size_t storage) {
     if (storage == none) return;
-    if (--storages_[storage].holders == 0) ledger_->give(storages_[storage].kind, storages_[storage].bytes);
+    const Storage& released = storages_[storage];
+    if (--storages_[storage].holders == 0) ledger_->give(released.kind, released.bytes, released.owner);
   }
   // Does anybody else hold it, too?
   [[nodiscard]] bool is_shared(std::size_t storage) const { return storage != none && storages_[storage].holders > 1; }
@@ -99,6 +106,7 @@ class Storages {
     double bytes = 0;
     int holders = 0;
     MemoryKind kind = MemoryKind::activations;
+    MemoryOwner owner = {};
   };
   Ledger* ledger_;
   std::vector<Storage> storages_;

@@ -22,6 +22,7 @@ int optimizer_states(OptimizerKind kind) {
 namespace {
 
 using enum MemoryKind;
+using What = MemoryOwner::What;
 
 double bytes_of(const LocalTensor& tensor) {
   return static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype);
@@ -37,24 +38,28 @@ class StateOf {
     for (std::size_t i = 0; i < stage_.tensors.size(); ++i) {
       const LocalTensor& tensor = stage_.tensors[i];
       const bool weight = tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer;
-      if (weight && !sharded[i]) ledger_.take(weights, bytes_of(tensor));
+      if (weight && !sharded[i]) ledger_.take(weights, bytes_of(tensor), owner(What::tensor, i));
     }
     for (const Update& update : stage_.updates)
-      if (!sharded[update.parameter.index()]) take_optimizer(element_count(stage_[update.parameter].shape));
+      if (!sharded[update.parameter.index()])
+        take_optimizer(element_count(stage_[update.parameter].shape),
+                       owner(What::state, update.parameter.index()));
     for (std::size_t s = 0; s < stage_.gradients.size(); ++s) {
       if (stage_.gradients[s].sharded())
         take_shards(s);
       else
-        for (const Bucket& bucket : stage_.gradients[s].buckets)
-          ledger_.take(communication, static_cast<double>(bucket.bytes()));
+        for (std::size_t b = 0; b < stage_.gradients[s].buckets.size(); ++b)
+          ledger_.take(communication, static_cast<double>(stage_.gradients[s].buckets[b].bytes()),
+                       owner(What::bucket, b));
     }
   }
 
  private:
-  void take_optimizer(std::int64_t elements) {
+  [[nodiscard]] MemoryOwner owner(MemoryOwner::What what, std::size_t index) const { return {what, &stage_, index}; }
+
+  void take_optimizer(std::int64_t elements, const MemoryOwner& whose) {
     const int states = optimizer_states(strategy_.optimizer) + (stage_.masters ? 1 : 0);
-    for (int i = 0; i < states; ++i)
-      ledger_.take(optimizer, 4.0 * static_cast<double>(elements));
+    for (int i = 0; i < states; ++i) ledger_.take(optimizer, 4.0 * static_cast<double>(elements), whose);
   }
 
   // Of sharded buckets: the parameters, flat, or the rank's part of them; its part's state; gradients' buffers and parts.
@@ -66,19 +71,21 @@ class StateOf {
       const BucketPart own = part_of(bucket, sync.parts, 0);
       const double part = static_cast<double>(own.size()) * size_in_bytes(bucket.dtype);
       const auto whole = static_cast<double>(bucket.bytes());
-      ledger_.take(weights, has_unit(stage_, index, b) ? part : whole);
+      const MemoryOwner shard = owner(What::shard, b);
+      ledger_.take(weights, has_unit(stage_, index, b) ? part : whole, shard);
       if (takes_norms(strategy_.optimizer))
-        for (const Piece& piece : pieces(stage_, bucket, own.begin, own.end)) take_optimizer(piece.elements);
+        for (const Piece& piece : pieces(stage_, bucket, own.begin, own.end)) take_optimizer(piece.elements, shard);
       else
-        take_optimizer(own.size());
+        take_optimizer(own.size(), shard);
       largest = std::max(largest, bucket.bytes());
       if (sync.buffers > 0)
-        ledger_.take(gradients, part);
+        ledger_.take(gradients, part, shard);
       else
-        ledger_.take(communication, whole);
+        ledger_.take(communication, whole, owner(What::bucket, b));
     }
     for (int i = 0; i < std::min<int>(sync.buffers, static_cast<int>(sync.buckets.size())); ++i)
-      ledger_.take(communication, static_cast<double>(largest));
+      ledger_.take(communication, static_cast<double>(largest),
+                   owner(What::buffer, static_cast<std::size_t>(i)));
   }
 
   const Stage& stage_;

@@ -13,6 +13,7 @@
 namespace sibyl {
 
 using enum MemoryKind;
+using What = MemoryOwner::What;
 
 std::vector<bool> regathered_tensors(const Stage& stage, const Strategy& strategy) {
   std::vector<bool> result(stage.tensors.size(), false);
@@ -70,7 +71,8 @@ StepWalk::StepFacts StepWalk::facts_of(const Stage& stage, const Step& step, Bac
 void StepWalk::take_static() {
   take_state(stage_, strategy_, ledger_);
   for (std::size_t i = 0; i < stage_.tensors.size(); ++i)
-    if (stage_.tensors[i].kind == TensorKind::input && !linked_) ledger_.take(activations, bytes_of(LocalTensorId{i}));
+    if (stage_.tensors[i].kind == TensorKind::input && !linked_)
+      ledger_.take(activations, bytes_of(LocalTensorId{i}), owner(What::tensor, i));
 }
 
 void StepWalk::take(const Turn& turn) {
@@ -84,9 +86,10 @@ void StepWalk::take(const Turn& turn) {
 // Gradients are dropped after the update, so its peak is what is live now and one kernel's workspace.
 void StepWalk::update() {
   ledger_.phase("optimizer");
+  ledger_.enter({StepPlace::What::update, &stage_, {}, 0, 0});
   // Every direction is known before the norms of the whole tensors are.
   if (strategy_.optimizer == OptimizerKind::lamb && !stage_.norm_axes.empty())
-    for (const double bytes : direction_bytes(stage_)) ledger_.take(optimizer, bytes);
+    for (const double bytes : direction_bytes(stage_)) ledger_.take(optimizer, bytes, owner(What::direction, 0));
   for (const std::size_t kernel : priced_.kernels.updates) with_workspace(kernel, [] {});
 }
 
@@ -108,11 +111,11 @@ void StepWalk::receive() {
   for (std::size_t t = 0; linked_ && t < stage_.tensors.size(); ++t) {
     if (stage_.tensors[t].kind != TensorKind::input) continue;
     const std::size_t last = storage_of_[t];
-    hold(storage_of_[t] = allocate(bytes_of(LocalTensorId{t}), activations));
+    hold(storage_of_[t] = allocate(bytes_of(LocalTensorId{t}), activations, owner(What::tensor, t)));
     release(last);
   }
   for (const Link& link : stage_.receives) {
-    hold(storage_of_[link.tensor.index()] = allocate(bytes_of(link.tensor), activations));
+    hold(storage_of_[link.tensor.index()] = allocate(bytes_of(link.tensor), activations, owner(What::tensor, link.tensor)));
     keep(link.tensor);
   }
 }
@@ -124,11 +127,13 @@ void StepWalk::keep(LocalTensorId id) {
 
 void StepWalk::forward() {
   ledger_.phase("forward");
+  enter(Turn::Kind::forward, 0);
   receive();
   std::vector<int> uses = uses_;
   for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
+    enter(Turn::Kind::forward, i);
     for (std::size_t u = 0; u < stage_.units.size(); ++u)
-      if (stage_.units[u].begin == i) enter(u, true);
+      if (stage_.units[u].begin == i) enter_unit(u, true);
     for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
       if (stage_.recomputed[s].begin == i) keep_inputs(s);
     run(i, uses, !again_[i]);
@@ -183,7 +188,7 @@ void StepWalk::run(std::size_t i, std::vector<int>& uses, bool saves) {
 void StepWalk::move(const Exchange& exchange) {
   std::size_t& storage = storage_of_[exchange.output.index()];
   storage = in_place(exchange.forward) ? storage_of_[exchange.input.index()]
-                                       : allocate(bytes_of(exchange.output), activations);
+                                       : allocate(bytes_of(exchange.output), activations, owner(What::tensor, exchange.output));
   hold(storage);
   if (regathered_[exchange.output.index()]) keep(exchange.input);
   pack(exchange, exchange.forward, exchange.input, exchange.output);
@@ -193,8 +198,8 @@ void StepWalk::pack(const Exchange& exchange, const Transfer& transfer, LocalTen
   const std::int64_t elements =
       packing_elements(transfer, stage_[from].shape, stage_[to].shape, strategy_.degree(exchange.axis));
   const double bytes = static_cast<double>(elements) * size_in_bytes(stage_[from].dtype);
-  ledger_.take(communication, bytes);
-  ledger_.give(communication, bytes);
+  ledger_.take(communication, bytes, owner(What::packing, to));
+  ledger_.give(communication, bytes, owner(What::packing, to));
 }
 
 void StepWalk::produce(const Compute& compute, const TrainingRule& rule) {
@@ -202,7 +207,7 @@ void StepWalk::produce(const Compute& compute, const TrainingRule& rule) {
   for (const LocalTensorId out : compute.outputs) {
     // A view of a parameter or an input allocates nothing and holds nothing that could be freed.
     std::size_t& storage = storage_of_[out.index()];
-    storage = view ? storage_of_[compute.inputs[0].index()] : allocate(bytes_of(out), activations);
+    storage = view ? storage_of_[compute.inputs[0].index()] : allocate(bytes_of(out), activations, owner(What::tensor, out));
     hold(storage);
   }
 }
@@ -212,7 +217,7 @@ void StepWalk::save(const Compute& compute, std::size_t step) {
   for (const Saved& saved : facts_[step].rule.saved) {
     std::size_t storage = Storages::none;
     if (saved.what == Saved::What::extra)
-      storage = allocate(saved.bytes.value(), activations);
+      storage = allocate(saved.bytes.value(), activations, owner(What::kept, step));
     else if (saved.what == Saved::What::input && saved.index < compute.inputs.size() &&
              compute.inputs[saved.index].valid()) {
       if (regathered_[compute.inputs[saved.index].index()]) continue;
@@ -265,7 +270,7 @@ void StepWalk::end_segment(std::size_t segment) {
 
 void StepWalk::gather(std::size_t unit) {
   if (unit >= stage_.units.size() || gathered_[unit]) return;
-  ledger_.take(weights, unit_bytes(unit));
+  ledger_.take(weights, unit_bytes(unit), owner(What::unit, unit));
   gathered_[unit] = true;
 }
 
@@ -275,7 +280,7 @@ double StepWalk::unit_bytes(std::size_t unit) const {
 }
 
 // Together with the next ones, which are on their way: among the same ranks, who gather one after the other.
-void StepWalk::enter(std::size_t unit, bool forwards) {
+void StepWalk::enter_unit(std::size_t unit, bool forwards) {
   gather(unit);
   const ParameterUnit& own = stage_.units[unit];
   int ahead = own.ahead;
@@ -284,7 +289,7 @@ void StepWalk::enter(std::size_t unit, bool forwards) {
 }
 
 void StepWalk::leave(std::size_t unit) {
-  if (gathered_[unit]) ledger_.give(weights, unit_bytes(unit));
+  if (gathered_[unit]) ledger_.give(weights, unit_bytes(unit), owner(What::unit, unit));
   gathered_[unit] = false;
 }
 

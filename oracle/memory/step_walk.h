@@ -44,14 +44,24 @@ class StepWalk {
   };
   Held& held();
   [[nodiscard]] double bytes_of(LocalTensorId id) const;
-  std::size_t allocate(double bytes, MemoryKind kind) { return storages_.allocate(bytes, kind); }
+  [[nodiscard]] MemoryOwner owner(MemoryOwner::What what, std::size_t index) const { return {what, &stage_, index}; }
+  [[nodiscard]] MemoryOwner owner(MemoryOwner::What what, LocalTensorId id) const { return owner(what, id.index()); }
+  std::size_t allocate(double bytes, MemoryKind kind, const MemoryOwner& whose) {
+    return storages_.allocate(bytes, kind, whose);
+  }
+  void enter(Turn::Kind kind, std::size_t step) {
+    ledger_.enter({StepPlace::What::pass, &stage_, kind, micro_batch_, step});
+  }
   void hold(std::size_t storage) { storages_.hold(storage); }
   void release(std::size_t storage) { storages_.release(storage); }
 
   void with_workspace(const std::optional<std::size_t>& kernel, auto&& body) {
     const double extra = kernel ? priced_.prices[*kernel].estimate.workspace.value() : 0;
     body();
-    if (extra > 0) ledger_.take(MemoryKind::workspace, extra), ledger_.give(MemoryKind::workspace, extra);
+    if (extra <= 0) return;
+    const MemoryOwner whose = owner(MemoryOwner::What::workspace, *kernel);
+    ledger_.take(MemoryKind::workspace, extra, whose);
+    ledger_.give(MemoryKind::workspace, extra, whose);
   }
 
   // Forward.
@@ -74,7 +84,7 @@ class StepWalk {
   void end_segment(std::size_t segment);
   void gather(std::size_t unit);
   [[nodiscard]] double unit_bytes(std::size_t unit) const;
-  void enter(std::size_t unit, bool forwards);
+  void enter_unit(std::size_t unit, bool forwards);
   void leave(std::size_t unit);
 
   // Backward.
@@ -90,7 +100,7 @@ class StepWalk {
   void differentiate(std::size_t step, std::uint32_t mask, std::size_t incoming);
   void move_back(const Exchange& exchange);
   void receive_gradient(LocalTensorId id, std::size_t incoming, bool passed_through);
-  void add_gradient(std::size_t& gradient, double bytes, bool passed_through);
+  void add_gradient(LocalTensorId id, bool passed_through);
 
   const Stage& stage_;
   const PricedStage& priced_;

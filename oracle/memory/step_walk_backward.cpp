@@ -6,15 +6,18 @@
 namespace sibyl {
 
 using enum MemoryKind;
+using What = MemoryOwner::What;
 
 void StepWalk::backward(Turn::Kind kind, bool last) {
   ledger_.phase("backward");
   const bool later = kind == Turn::Kind::backward_weight;
+  if (!stage_.steps.empty()) enter(kind, stage_.steps.size() - 1);
   if (!later) receive_gradients();
   std::vector<int> to_come = to_come_;
   for (std::size_t i = stage_.steps.size(); i-- > 0;) {
+    enter(kind, i);
     for (std::size_t u = stage_.units.size(); u-- > 0;)
-      if (stage_.units[u].end == i + 1) enter(u, false);
+      if (stage_.units[u].end == i + 1) enter_unit(u, false);
     for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
       if (!later && stage_.recomputed[s].end == i + 1) replay(s);
     if (later)
@@ -34,7 +37,9 @@ void StepWalk::backward(Turn::Kind kind, bool last) {
 
 void StepWalk::receive_gradients() {
   for (const Link& link : stage_.sends)
-    if (link.gradient) hold(gradient_of_[link.tensor.index()] = allocate(bytes_of(link.tensor), activations));
+    if (link.gradient)
+      hold(gradient_of_[link.tensor.index()] =
+               allocate(bytes_of(link.tensor), activations, owner(What::gradient, link.tensor)));
 }
 
 // Then the rank holds nothing more for this micro-batch.
@@ -119,26 +124,30 @@ void StepWalk::receive_gradient(LocalTensorId id, std::size_t incoming, bool pas
   const bool parameter = stage_[id].kind == TensorKind::parameter;
   std::size_t& gradient = gradient_of_[id.index()];
   if (gradient != Storages::none) {
-    add_gradient(gradient, bytes_of(id), passed_through);
+    add_gradient(id, passed_through);
     return;
   }
   // Leaves, parameters and what was received, have a gradient of their own.
   const bool shared = incoming != Storages::none && passed_through && !parameter && !is_received(id);
-  gradient = shared ? incoming : allocate(bytes_of(id), parameter ? gradients : activations);
+  gradient = shared ? incoming
+                    : allocate(bytes_of(id), parameter ? gradients : activations,
+                               owner(What::gradient, id));
   hold(gradient);
 }
 
 // A further gradient is summed in place into the first, unless somebody else holds that one too (a gradient passed
 // through to several operands): then the sum is a new tensor.
-void StepWalk::add_gradient(std::size_t& gradient, double bytes, bool passed_through) {
-  if (!passed_through) ledger_.take(activations, bytes);
-  if (storages_.is_shared(gradient)) {
-    const std::size_t sum = allocate(bytes, storages_.kind(gradient));
-    release(gradient);
-    hold(sum);
-    gradient = sum;
+void StepWalk::add_gradient(LocalTensorId id, bool passed_through) {
+  std::size_t& sum = gradient_of_[id.index()];
+  const double bytes = bytes_of(id);
+  if (!passed_through) ledger_.take(activations, bytes, owner(What::addend, id));
+  if (storages_.is_shared(sum)) {
+    const std::size_t apart = allocate(bytes, storages_.kind(sum), owner(What::gradient, id));
+    release(sum);
+    hold(apart);
+    sum = apart;
   }
-  if (!passed_through) ledger_.give(activations, bytes);
+  if (!passed_through) ledger_.give(activations, bytes, owner(What::addend, id));
 }
 
 }  // namespace sibyl

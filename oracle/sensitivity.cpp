@@ -1,0 +1,132 @@
+#include "oracle/sensitivity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "calibration/cluster_change.h"
+#include "oracle/predict.h"
+
+namespace sibyl {
+namespace {
+
+bool less_is_better(std::string_view key) {
+  return key.ends_with(".latency") || key.ends_with(".dispatch") || key.ends_with(".oversubscription");
+}
+
+// What a setting becomes, in words and in the strategy.
+using Change = Result<std::pair<std::string, Strategy>>;
+
+Failure not_halved(std::string_view what) {
+  return fail(ErrorCode::infeasible, fmt::format("{} cannot be halved", what));
+}
+
+Change other_batch(const Strategy& strategy, bool twice) {
+  Strategy other = strategy;
+  if (!twice && other.global_batch % 2 != 0) return not_halved(fmt::format("a batch of {}", other.global_batch));
+  other.global_batch = twice ? other.global_batch * 2 : other.global_batch / 2;
+  return std::pair(fmt::format("batch={}", other.global_batch), std::move(other));
+}
+
+Change other_micro_batches(const Strategy& strategy, bool twice) {
+  Strategy other = strategy;
+  if (!twice && other.accumulation % 2 != 0)
+    return not_halved(other.accumulation == 1 ? "one micro-batch"
+                                              : fmt::format("{} micro-batches", other.accumulation));
+  other.accumulation = twice ? other.accumulation * 2 : other.accumulation / 2;
+  return std::pair(fmt::format("micro-batches={}", other.accumulation), std::move(other));
+}
+
+// As the command line reads --bucket: the first bucket is never larger than the others.
+Change other_bucket(const Strategy& strategy, bool twice) {
+  if (strategy.exchange != GradientExchange::overlapped)
+    return fail(ErrorCode::infeasible, "gradients are exchanged in one message");
+  Strategy other = strategy;
+  other.bucket = strategy.bucket * (twice ? 2.0 : 0.5);
+  other.first_bucket = std::min(Strategy{}.first_bucket, other.bucket);
+  return std::pair(fmt::format("bucket={:.9g}MiB", other.bucket.value() / (1024 * 1024)), std::move(other));
+}
+
+struct Setting {
+  std::string_view name, says;
+  Change (*change)(const Strategy& strategy, bool twice);
+};
+constexpr Setting settings[] = {{"batch", "samples of one step", other_batch},
+                                {"micro-batches", "parts of a device's batch", other_micro_batches},
+                                {"bucket", "gradients exchanged in one message", other_bucket}};
+
+class Study {
+ public:
+  Study(const Graph& graph, const Strategy& strategy, const Cluster& cluster, const SensitivityOptions& options)
+      : graph_(graph), strategy_(strategy), cluster_(cluster), options_(options), evaluator_(graph, cluster) {}
+
+  Result<Sensitivities> run() {
+    Sensitivities all;
+    SIBYL_TRY(all.now, evaluator_.evaluate(strategy_));
+    per_sample_ = per_sample(all.now, strategy_);
+    for (const ClusterKey& key : cluster_keys()) {
+      all.inputs.push_back({std::string(key.name), std::string(key.says), true, resource(key, true), resource(key, false)});
+      if (!advance()) return interrupted();
+    }
+    for (const Setting& each : settings) {
+      all.inputs.push_back({std::string(each.name), std::string(each.says), false, setting(each, true), setting(each, false)});
+      if (!advance()) return interrupted();
+    }
+    std::ranges::stable_sort(all.inputs, std::greater{}, &Sensitivity::effect);
+    return all;
+  }
+
+ private:
+  static double per_sample(const Evaluation& evaluation, const Strategy& strategy) {
+    return evaluation.step_time.value() / static_cast<double>(strategy.global_batch);
+  }
+  static Failure interrupted() { return fail(ErrorCode::interrupted, "interrupted"); }
+
+  bool advance() {
+    if (options_.progress) options_.progress(++done_, cluster_keys().size() + std::size(settings));
+    return !(options_.cancelled && options_.cancelled());
+  }
+
+  Variation variation(std::string setting, Result<Evaluation> evaluation, const Strategy& strategy) const {
+    const double change = evaluation ? per_sample(*evaluation, strategy) / per_sample_ - 1 : 0;
+    return {std::move(setting), std::move(evaluation), change};
+  }
+
+  Variation resource(const ClusterKey& key, bool twice) const {
+    const bool larger = twice != less_is_better(key.name);
+    const std::string change = fmt::format("{}={}", key.name, larger ? "2x" : "0.5x");
+    const Result<Cluster> other = changed(cluster_, std::span(&change, 1), compute_type(strategy_.precision));
+    if (!other) return {change, Failure(other.error()), 0};
+    return variation(change, Evaluator(graph_, *other).evaluate(strategy_), strategy_);
+  }
+
+  Variation setting(const Setting& setting, bool twice) {
+    const Change change = setting.change(strategy_, twice);
+    if (!change) return {std::string(setting.name), Failure(change.error()), 0};
+    return variation(change->first, evaluator_.evaluate(change->second), change->second);
+  }
+
+  const Graph& graph_;
+  const Strategy& strategy_;
+  const Cluster& cluster_;
+  const SensitivityOptions& options_;
+  Evaluator evaluator_;  // of the cluster as it is
+  double per_sample_ = 0;
+  std::size_t done_ = 0;
+};
+
+}  // namespace
+
+double Sensitivity::effect() const { return std::max(std::abs(twice.change), std::abs(half.change)); }
+
+Result<Sensitivities> sensitivities(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
+                                    const SensitivityOptions& options) {
+  return Study(graph, strategy, cluster, options).run();
+}
+
+}  // namespace sibyl
