@@ -1,0 +1,21 @@
+// What a step's time is made of, as bars and as a table of layers; from a prediction alone, without widgets.
+#pragma once
+
+#include <QString>
+#include <vector>
+
+#include "base/table.h"
+#include "gui/view/charts/stacked_bars.h"
+#include "oracle/prediction.h"
+
+namespace sibyl::gui {
+
+// Its parts on the critical path, which add up to the step time; beside them communication that is hidden behind compute.
+BarRow breakdownRow(const QString& name, const Prediction& prediction);
+
+// One operation a row, in the order they run: name, kind, forward, backward, share of all operations' time, error, provenance,
+// FLOPs, bytes.
+Table layerTable(const Prediction& prediction);
+inline constexpr int layer_name_column = 0;
+
+}  // namespace sibyl::gui

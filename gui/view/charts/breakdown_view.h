@@ -1,0 +1,44 @@
+// Where the time of a step goes: what it is made of, and layer by layer.
+#pragma once
+
+#include <QLineEdit>
+#include <QSortFilterProxyModel>
+
+#include "gui/model/table_model.h"
+#include "gui/view/charts/breakdown.h"
+#include "gui/view/charts/chart_view.h"
+
+namespace sibyl::gui {
+
+class BreakdownView : public ChartView {
+  Q_OBJECT
+
+ public:
+  explicit BreakdownView(QWidget* parent);
+
+  [[nodiscard]] QString key() const override { return "breakdown"; }
+  [[nodiscard]] QString title() const override { return tr("Breakdown"); }
+  [[nodiscard]] std::optional<Table> table() const override;
+  [[nodiscard]] QJsonObject viewState() const override;
+  void restoreViewState(const QJsonObject& state) override;
+  void pointAtOperation(const QString& operation) override;
+
+ protected:
+  void refresh() override;
+  void redraw() override;
+  void renderCharts(QPainter& painter, const QSize& size) override;
+
+ private:
+  [[nodiscard]] std::vector<BarRow> rows() const;
+  void pointAtCurrentRow(const QModelIndex& index);
+
+  Plot* bars_;
+  QLineEdit* filter_;
+  TableModel layers_;
+  QSortFilterProxyModel shown_;
+  QTableView* table_;
+  bool fitted_ = false;
+  bool pointed_at_ = false;  // the row is picked by another view
+};
+
+}  // namespace sibyl::gui

@@ -1,0 +1,160 @@
+#include "gui/view/charts/chart_view.h"
+
+#include <QEvent>
+#include <QHeaderView>
+#include <algorithm>
+
+#include "gui/view/charts/plot.h"
+
+namespace sibyl::gui {
+
+// Dims what lies under it, and lets clicks through.
+class ChartView::Veil : public QWidget {
+ public:
+  explicit Veil(QWidget* parent) : QWidget(parent) {
+    setAttribute(Qt::WA_TransparentForMouseEvents);
+    hide();
+  }
+
+ protected:
+  void paintEvent(QPaintEvent*) override {
+    QColor colour = palette().color(QPalette::Window);
+    colour.setAlpha(150);
+    QPainter(this).fillRect(rect(), colour);
+  }
+};
+
+ChartView::ChartView(QWidget* parent)
+    : View(parent), message_(new QLabel(this)), content_(new QWidget(this)), body_(new QVBoxLayout(content_)), veil_(new Veil(this)) {
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(message_, 1);
+  layout->addWidget(content_, 1);
+  body_->setContentsMargins(8, 8, 8, 8);
+  message_->setAlignment(Qt::AlignCenter);
+  message_->setWordWrap(true);
+  message_->setTextFormat(Qt::PlainText);
+  message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  message_->setMargin(24);
+  message_->setText(tr("No model is open yet."));
+  content_->hide();
+}
+
+const Answer* ChartView::baseline() const { return baseline_ && baseline_->report ? baseline_.get() : nullptr; }
+
+void ChartView::showAnswer(const AnswerPointer& current, const AnswerPointer& baseline) {
+  current_ = current;
+  baseline_ = baseline;
+  refreshAgain();
+}
+
+void ChartView::refreshAgain() {
+  needed_ = true;
+  if (isVisible()) refreshIfNeeded();
+}
+
+void ChartView::refreshIfNeeded() {
+  if (!needed_) return;
+  needed_ = false;
+  content_->setVisible(answered());
+  message_->setVisible(!answered());
+  if (answered())
+    refresh();
+  else
+    message_->setText(current_ && !current_->report ? sentence(current_->report.error()) : tr("No model is open yet."));
+}
+
+void ChartView::setStale(bool stale) {
+  stale_ = stale;
+  dim();
+}
+
+void ChartView::setWorking(bool working) {
+  working_ = working;
+  dim();
+}
+
+void ChartView::dim() {
+  veil_->setGeometry(rect());
+  veil_->raise();
+  veil_->setVisible(stale_ || working_);
+}
+
+void ChartView::renderFigure(QPainter& painter, const QSize& size) {
+  refreshIfNeeded();
+  painter.fillRect(QRect(QPoint(), size), palette().color(QPalette::Base));
+  if (answered()) {
+    renderCharts(painter, size);
+    return;
+  }
+  painter.setPen(palette().color(QPalette::Text));
+  painter.drawText(QRect(QPoint(), size).adjusted(24, 24, -24, -24), Qt::AlignCenter | Qt::TextWordWrap, message_->text());
+}
+
+void ChartView::showEvent(QShowEvent* event) {
+  View::showEvent(event);
+  refreshIfNeeded();
+}
+
+void ChartView::changeEvent(QEvent* event) {
+  View::changeEvent(event);
+  if (event->type() != QEvent::PaletteChange && event->type() != QEvent::FontChange) return;
+  for (Plot* plot : findChildren<Plot*>()) plot->restyle();
+  if (!needed_ && answered()) redraw();
+}
+
+void ChartView::resizeEvent(QResizeEvent* event) {
+  View::resizeEvent(event);
+  veil_->setGeometry(rect());
+}
+
+QProgressBar* makeProgress(LatestSignals& job, const QString& accessibleName, QWidget* parent) {
+  auto* bar = new QProgressBar(parent);
+  bar->setTextVisible(false);
+  bar->setFixedHeight(4);
+  bar->setRange(0, 0);
+  bar->setAccessibleName(accessibleName);
+  QSizePolicy policy = bar->sizePolicy();
+  policy.setRetainSizeWhenHidden(true);
+  bar->setSizePolicy(policy);
+  bar->hide();
+  QObject::connect(&job, &LatestSignals::busyChanged, bar, [bar](bool busy) {
+    bar->setRange(0, 0);
+    bar->setVisible(busy);
+  });
+  QObject::connect(&job, &LatestSignals::progressed, bar, [bar](quint64 done, quint64 total) {
+    constexpr quint64 steps = 1000;
+    bar->setRange(0, static_cast<int>(steps));
+    bar->setValue(total == 0 ? 0 : static_cast<int>(done * steps / total));
+  });
+  return bar;
+}
+
+QTableView* makeTable(QAbstractItemModel* model, bool sortable, const QString& accessibleName, QWidget* parent) {
+  auto* table = new QTableView(parent);
+  table->setModel(model);
+  table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);  // as the model has them, until a header is clicked
+  table->setSortingEnabled(sortable);
+  table->setSelectionBehavior(QAbstractItemView::SelectRows);
+  table->setSelectionMode(QAbstractItemView::SingleSelection);
+  table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  table->setAlternatingRowColors(true);
+  table->setShowGrid(false);
+  table->setWordWrap(false);
+  table->verticalHeader()->hide();
+  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
+  table->horizontalHeader()->setHighlightSections(false);
+  table->horizontalHeader()->setStretchLastSection(true);
+  table->setAccessibleName(accessibleName);
+  return table;
+}
+
+void fitColumns(QTableView* table) {
+  constexpr int widest = 420, room = 18;
+  for (int column = 0; column < table->model()->columnCount(); ++column) {
+    table->resizeColumnToContents(column);
+    table->setColumnWidth(column, std::min(widest, table->columnWidth(column) + room));
+  }
+}
+
+}  // namespace sibyl::gui

@@ -1,0 +1,52 @@
+#include "gui/view/charts/memory_series.h"
+
+#include <fmt/format.h>
+
+#include "base/quantity.h"
+#include "gui/view/charts/words.h"
+#include "oracle/report/format.h"
+#include "oracle/report/report.h"
+
+namespace sibyl::gui {
+
+BarRow memoryRow(const QString& name, const MemoryBreakdown& memory) {
+  BarRow row{name, {}, QString::fromStdString(to_string(memory.total)), {}};
+  for (const MemoryPart& part : memory_parts())
+    row.parts.push_back({QString::fromUtf8(part.key.data(), static_cast<qsizetype>(part.key.size())), titled(part.title),
+                         (memory.*part.value).value()});
+  return row;
+}
+
+std::vector<std::size_t> highestMoments(const MemoryHistory& history, std::size_t columns) {
+  std::vector<std::size_t> highest;
+  std::size_t column = columns;  // of the last one
+  for (std::size_t m = 0; m < history.moments.size(); ++m) {
+    const double share = history.end.value() > 0 ? history.moments[m].start / history.end : 0;
+    const std::size_t own = std::min(columns - 1, static_cast<std::size_t>(share * static_cast<double>(columns)));
+    if (own != column)
+      highest.push_back(m);
+    else if (history.moments[m].most.total > history.moments[highest.back()].most.total)
+      highest.back() = m;
+    column = own;
+  }
+  return highest;
+}
+
+Table aliveTable(const MemoryHistory& history) {
+  using enum Column::Align;
+  Table table{.columns = {{"Alive at the peak", "name", left},
+                          {"Kind", "kind", left},
+                          {"Memory", "bytes"},
+                          {"Share", "share"},
+                          {"Layer", "operation", left}},
+              .rows = {}};
+  const Bytes all = history.footprint.peak.total;
+  for (const AliveMemory& alive : history.alive) {
+    const std::string name = alive.count == 1 ? alive.name : fmt::format("{} ({} times)", alive.name, alive.count);
+    table.rows.push_back({name, std::string(to_string(alive.kind)), Cell(to_string(alive.bytes), plain_number(alive.bytes.value())),
+                          Cell(percent(alive.bytes / all), plain_number(alive.bytes / all)), alive.operation});
+  }
+  return table;
+}
+
+}  // namespace sibyl::gui

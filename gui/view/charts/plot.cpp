@@ -1,0 +1,225 @@
+#include "gui/view/charts/plot.h"
+
+#include <QFontInfo>
+#include <QPicture>
+#include <QToolTip>
+#include <algorithm>
+#include <cmath>
+
+#include "base/quantity.h"
+#include "gui/view/colours.h"
+#include "oracle/report/format.h"
+
+namespace sibyl::gui {
+namespace {
+
+// "5.00 GiB" -> "5 GiB": a tick needs no more digits than tell it from the next.
+QString withoutZeros(const QString& text) {
+  const qsizetype end = text.indexOf(' ');
+  QString number = end < 0 ? text : text.left(end);
+  if (number.contains('.')) {
+    while (number.endsWith('0')) number.chop(1);
+    if (number.endsWith('.')) number.chop(1);
+  }
+  return end < 0 ? number : number + text.mid(end);
+}
+
+QString tickText(Measure measure, double value, double size) {
+  if (std::abs(value) < 1e-9 * size) return QStringLiteral("0");
+  return withoutZeros(quantityText(measure, value));
+}
+
+class LinearTicker : public QCPAxisTicker {
+ public:
+  explicit LinearTicker(Measure measure) : measure_(measure) {}
+
+ protected:
+  // Whole steps of the unit that the axis reads in: powers of 1024 for bytes; whole devices.
+  double getTickStep(const QCPRange& range) override {
+    size_ = range.size();
+    if (measure_ == Measure::devices) return std::max(1.0, QCPAxisTicker::getTickStep(range));
+    if (measure_ != Measure::bytes) return QCPAxisTicker::getTickStep(range);
+    const double unit = std::pow(1024.0, std::max(0.0, std::floor(std::log2(std::max(1.0, range.upper)) / 10)));
+    return unit * QCPAxisTicker::getTickStep(QCPRange(range.lower / unit, range.upper / unit));
+  }
+  QString getTickLabel(double tick, const QLocale&, QChar, int) override { return tickText(measure_, tick, size_); }
+
+ private:
+  Measure measure_;
+  double size_ = 1;
+};
+
+class LogarithmicTicker : public QCPAxisTickerLog {
+ public:
+  explicit LogarithmicTicker(Measure measure) : measure_(measure) {
+    if (measure != Measure::devices) return;
+    setLogBase(2);
+    setSubTickCount(0);
+    setTickCount(16);
+  }
+
+ protected:
+  QString getTickLabel(double tick, const QLocale&, QChar, int) override { return tickText(measure_, tick, 0); }
+
+ private:
+  Measure measure_;
+};
+
+}  // namespace
+
+QString quantityText(Measure measure, double value) {
+  const auto text = [](const std::string& s) { return QString::fromStdString(s); };
+  switch (measure) {
+    case Measure::seconds: return text(to_string(Seconds{value}));
+    case Measure::bytes: return text(to_string(Bytes{value}));
+    case Measure::samples_per_second: return text(value >= 1e5 ? with_prefix(value, "samples/s") : samples_per_second(value));
+    case Measure::share: return text(percent(value));
+    case Measure::change: return text(signed_percent(value));
+    case Measure::devices: return text(grouped(std::llround(value)));
+  }
+  return {};
+}
+
+Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
+  setAutoAddPlottableToLegend(false);
+  setMouseTracking(true);
+  setMinimumSize(160, 90);
+  // The legend above what it names.
+  axisRect()->insetLayout()->take(legend);
+  plotLayout()->insertRow(0);
+  plotLayout()->addElement(0, 0, legend);
+  plotLayout()->setRowStretchFactor(0, 0.001);
+  legend->setVisible(true);
+  legend->setBorderPen(Qt::NoPen);
+  legend->setMargins({0, 0, 0, 4});
+  restyle();
+}
+
+QColor Plot::quietColour() const { return mixed(palette().color(QPalette::Base), textColour(), 0.6); }
+
+void Plot::styleAxis(QCPAxis* axis, const QFont& font) {
+  const QColor base = palette().color(QPalette::Base);
+  const QColor line = mixed(base, textColour(), 0.35), grid = mixed(base, textColour(), 0.12);
+  axis->setBasePen(QPen(line, 1));
+  axis->setTickPen(QPen(line, 1));
+  axis->setSubTickPen(QPen(line, 1));
+  axis->setTickLabelFont(font);
+  axis->setLabelFont(font);
+  axis->setTickLabelColor(quietColour());
+  axis->setLabelColor(textColour());
+  axis->grid()->setPen(QPen(grid, 1, Qt::SolidLine));
+  axis->grid()->setZeroLinePen(QPen(mixed(base, textColour(), 0.3), 1));
+}
+
+void Plot::restyle() {
+  setBackground(QBrush(palette().color(QPalette::Base)));
+  // In pixels, so that a figure looks the same on devices of any resolution.
+  QFont own = font();
+  own.setPixelSize(QFontInfo(font()).pixelSize());
+  for (QCPAxis* axis : {xAxis, yAxis, xAxis2, yAxis2}) styleAxis(axis, own);
+  legend->setFont(own);
+  legend->setTextColor(textColour());
+  legend->setBrush(Qt::NoBrush);
+  legend->setIconSize(14, 12);
+}
+
+void Plot::clear() {
+  explained_.clear();
+  elsewhere_ = nullptr;
+  legend->clearItems();
+  clearItems();
+  clearPlottables();
+}
+
+void Plot::setMeasure(QCPAxis* axis, Measure measure, bool logarithmic) {
+  axis->setScaleType(logarithmic ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
+  if (logarithmic)
+    axis->setTicker(QSharedPointer<QCPAxisTicker>(new LogarithmicTicker(measure)));
+  else
+    axis->setTicker(QSharedPointer<QCPAxisTicker>(new LinearTicker(measure)));
+}
+
+void Plot::explain(QCPAbstractPlottable* plottable, std::function<QString(int)> text) {
+  explained_.insert(plottable, std::move(text));
+}
+
+void Plot::explainElsewhere(std::function<QString(const QPointF&)> text) { elsewhere_ = std::move(text); }
+
+QString Plot::explanationAt(const QPointF& pixel) const {
+  int n = 0;
+  if (QCPAbstractPlottable* plottable = plottableAt(pixel, false, &n))
+    if (const auto found = explained_.find(plottable); found != explained_.end()) return (*found)(n);
+  return elsewhere_ ? elsewhere_(pixel) : QString();
+}
+
+QCPItemText* Plot::addText(double x, double y, const QString& text, Qt::Alignment alignment, const QColor& colour) {
+  auto* item = new QCPItemText(this);
+  item->position->setCoords(x, y);
+  item->setPositionAlignment(alignment);
+  item->setText(text);
+  item->setFont(legend->font());
+  item->setColor(colour);
+  item->setPadding({4, 1, 4, 1});
+  return item;
+}
+
+void Plot::addLimit(QCPAxis* axis, double value, const QString& name, const QColor& colour) {
+  const bool across = axis->orientation() == Qt::Vertical;  // a horizontal line
+  auto* line = new QCPItemLine(this);
+  for (QCPItemPosition* end : {line->start, line->end}) {
+    end->setTypeX(across ? QCPItemPosition::ptAxisRectRatio : QCPItemPosition::ptPlotCoords);
+    end->setTypeY(across ? QCPItemPosition::ptPlotCoords : QCPItemPosition::ptAxisRectRatio);
+  }
+  line->start->setCoords(across ? 0 : value, across ? value : 0);
+  line->end->setCoords(across ? 1 : value, across ? value : 1);
+  line->setPen(QPen(colour, 1.5, Qt::DashLine));
+  QCPItemText* text = addText(0, 0, name, (across ? Qt::AlignRight | Qt::AlignBottom : Qt::AlignRight | Qt::AlignTop), colour);
+  text->position->setTypeX(across ? QCPItemPosition::ptAxisRectRatio : QCPItemPosition::ptPlotCoords);
+  text->position->setTypeY(across ? QCPItemPosition::ptPlotCoords : QCPItemPosition::ptAxisRectRatio);
+  text->position->setCoords(across ? 1 : value, across ? value : 0);
+}
+
+// As many names side by side as there is room for.
+void Plot::wrapLegend(int width) {
+  const QFontMetrics metrics(legend->font());
+  int widest = 1;
+  for (int i = 0; i < legend->itemCount(); ++i)
+    if (const auto* item = qobject_cast<QCPPlottableLegendItem*>(legend->item(i)))
+      widest = std::max(widest, metrics.horizontalAdvance(item->plottable()->name()));
+  const int each = widest + legend->iconSize().width() + legend->iconTextPadding() + legend->columnSpacing();
+  legend->setVisible(legend->itemCount() > 0);
+  legend->setWrap(std::max(1, (width - 40) / each));
+  legend->setFillOrder(QCPLayoutGrid::foColumnsFirst, true);
+}
+
+void Plot::render(QPainter& painter, const QRect& rectangle) {
+  wrapLegend(rectangle.width());
+  QPicture picture;
+  QCPPainter vectors;
+  vectors.begin(&picture);
+  toPainter(&vectors, rectangle.width(), rectangle.height());
+  vectors.end();
+  painter.drawPicture(rectangle.topLeft(), picture);
+  wrapLegend(width());
+}
+
+void Plot::mouseMoveEvent(QMouseEvent* event) {
+  QCustomPlot::mouseMoveEvent(event);
+  const QString text = event->buttons() == Qt::NoButton ? explanationAt(event->position()) : QString();
+  if (text.isEmpty())
+    QToolTip::hideText();
+  else
+    QToolTip::showText(event->globalPosition().toPoint(), text, this);
+}
+
+void Plot::leaveEvent(QEvent* event) {
+  QToolTip::hideText();
+  QCustomPlot::leaveEvent(event);
+}
+
+void Plot::resizeEvent(QResizeEvent* event) {
+  wrapLegend(event->size().width());
+  QCustomPlot::resizeEvent(event);
+}
+
+}  // namespace sibyl::gui

@@ -1,0 +1,151 @@
+#include "gui/view/charts/scaling_series.h"
+
+#include <fmt/format.h>
+
+#include <QObject>
+#include <algorithm>
+
+#include "gui/view/charts/words.h"
+#include "oracle/cli/options.h"
+#include "oracle/report/report.h"
+#include "oracle/validate/process.h"
+#include "oracle/validate/validation.h"
+
+namespace sibyl::gui {
+namespace {
+
+Strategy whole(const Strategy& from) {
+  Strategy strategy = from;
+  strategy.data = strategy.tensor = strategy.filter = strategy.channel = 1;
+  strategy.depth = strategy.height = strategy.width = strategy.context = strategy.expert = strategy.pipeline = 1;
+  strategy.order.clear();
+  strategy.stage_starts.clear();
+  strategy.schedule = PipelineSchedule::one_forward_one_backward;
+  strategy.chunks = 1;
+  strategy.sequence = false;
+  strategy.accumulation = 1;
+  strategy.zero = strategy.zero_ranks = 0;
+  return strategy;
+}
+
+// The replicas and the batch that make it the same work: a device's samples stay (weak), or a step's (strong).
+Strategy with_batch(Strategy strategy, const Strategy& own, Scaling scaling) {
+  const std::int64_t per_device = std::max<std::int64_t>(1, own.global_batch / own.devices());
+  strategy.data = std::max(1, own.devices() / strategy.devices_per_replica());
+  strategy.global_batch = scaling == Scaling::weak ? per_device * strategy.devices() : own.global_batch;
+  return strategy;
+}
+
+// Four for every stage, or as many as the batch can be parted into.
+void part_for_pipeline(Strategy& strategy) {
+  const std::int64_t batch = std::max<std::int64_t>(1, strategy.global_batch / strategy.data);
+  for (std::int64_t parts = std::min<std::int64_t>(batch, 4 * strategy.pipeline); parts >= 1; --parts)
+    if (batch % parts == 0) {
+      strategy.accumulation = parts;
+      return;
+    }
+}
+
+}  // namespace
+
+std::vector<SimpleStrategy> simpleStrategies(const Study& study, Scaling scaling) {
+  const Strategy& own = study.strategy;
+  std::vector<SimpleStrategy> list;
+  const auto add = [&](const QString& key, const QString& title, auto change) {
+    Strategy strategy = whole(own);
+    change(strategy);
+    list.push_back({key, title, with_batch(strategy, own, scaling)});
+  };
+  add("data", QObject::tr("Data parallel"), [](Strategy&) {});
+  add("zero1", QObject::tr("Data parallel, ZeRO 1"), [](Strategy& s) { s.zero = 1; });
+  add("zero3", QObject::tr("Data parallel, ZeRO 3"), [](Strategy& s) { s.zero = 3; });
+  const int node = study.cluster->devices_per_node;
+  if (node < 2) return list;
+  add("tensor", QObject::tr("Tensor parallel in a node (%1)").arg(node), [&](Strategy& s) { s.tensor = node; });
+  add("pipeline", QObject::tr("Pipeline in a node (%1)").arg(node), [&](Strategy& s) { s.pipeline = node; });
+  part_for_pipeline(list.back().strategy);
+  return list;
+}
+
+std::vector<int> scalingCounts(const Study& study, int most) {
+  std::vector<int> counts = {study.strategy.devices()};
+  for (int n = 1; n <= most; n *= 2) counts.push_back(n);
+  std::ranges::sort(counts);
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
+}
+
+Measure measureOf(ScalingQuantity quantity) {
+  switch (quantity) {
+    case ScalingQuantity::throughput: return Measure::samples_per_second;
+    case ScalingQuantity::step_time: return Measure::seconds;
+    case ScalingQuantity::efficiency: return Measure::share;
+  }
+  return Measure::share;
+}
+
+Ranged rangedOf(const ScalePoint& point, ScalingQuantity quantity) {
+  const Prediction& p = *point.prediction;
+  const double time = p.step_time.value(), low = p.interval_low.value(), high = p.interval_high.value();
+  if (quantity == ScalingQuantity::step_time) return {time, low, high};
+  const double value = quantity == ScalingQuantity::throughput ? p.throughput : point.efficiency;
+  return {value, value * time / high, low > 0 ? value * time / low : value};
+}
+
+double idealOf(const ScalePoint& first, int devices, Scaling scaling, ScalingQuantity quantity) {
+  const double times = static_cast<double>(devices) / first.devices;
+  switch (quantity) {
+    case ScalingQuantity::throughput: return first.prediction->throughput * times;
+    case ScalingQuantity::step_time:
+      return first.prediction->step_time.value() / (scaling == Scaling::weak ? 1.0 : times);
+    case ScalingQuantity::efficiency: return 1;
+  }
+  return 0;
+}
+
+Table scalingTable(const std::vector<ScalingSeries>& series, Scaling scaling) {
+  Table all;
+  for (const ScalingSeries& each : series) {
+    Table own = to_table(ScaleReport{"", "", scaling, each.points});
+    if (all.columns.empty()) {
+      all.columns = std::move(own.columns);
+      all.columns.insert(all.columns.begin(), {"", "series", Column::Align::left});
+    }
+    for (std::vector<Cell>& row : own.rows) {
+      row.insert(row.begin(), Cell(each.name.toStdString()));
+      all.rows.push_back(std::move(row));
+    }
+  }
+  return all;
+}
+
+namespace {
+
+// "zoo:resnet18 --batch 16 --optimizer momentum": its samples of a step over so many devices.
+Result<double> samples_of(const std::vector<std::string>& words, int devices) {
+  std::string batch = "32/device";
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    if (words[w] == "--batch" && w + 1 < words.size()) batch = words[w + 1];
+    if (words[w].starts_with("--batch=")) batch = words[w].substr(std::string_view("--batch=").size());
+  }
+  return cli::parse_batch(batch).map([&](const cli::BatchSize& b) { return static_cast<double>(b.global(devices)); });
+}
+
+}  // namespace
+
+Result<std::vector<MeasuredPoint>> measuredPoints(const std::string& json, const std::string& file, const std::string& model) {
+  SIBYL_TRY(const auto runs, parse_measurements(json, file));
+  std::vector<MeasuredPoint> points;
+  for (const auto& [name, run] : runs) {
+    SIBYL_TRY(const std::vector<std::string> words, split_words(name));
+    if (words.empty() || words.front() != model) continue;
+    // Each rank tells what it sent.
+    const int devices = std::max<int>(1, static_cast<int>(run.bytes_sent.size()));
+    SIBYL_TRY(const double samples, samples_of(words, devices));
+    points.push_back({QString::fromStdString(name), devices, samples, run.step_time, run.spread});
+  }
+  if (points.empty()) return fail(fmt::format("none of its cases trains {}", model), file);
+  return points;
+}
+
+}  // namespace sibyl::gui

@@ -1,0 +1,58 @@
+// The curves of the scaling view, without widgets: which strategies are compared, over which counts of devices, what is shown of a
+// point, and points that were measured.
+#pragma once
+
+#include <QString>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gui/model/study.h"
+#include "gui/view/charts/plot.h"
+#include "oracle/predict.h"
+
+namespace sibyl::gui {
+
+// A strategy that is put beside the scenario's own: one way of splitting alone, all else the same.
+struct SimpleStrategy {
+  QString key;    // "zero1": in sessions
+  QString title;  // "Data parallel, ZeRO 1"
+  Strategy strategy;
+};
+std::vector<SimpleStrategy> simpleStrategies(const Study& study, Scaling scaling);
+
+// 1, 2, 4 … `most`, and the study's own count.
+std::vector<int> scalingCounts(const Study& study, int most);
+
+struct ScalingSeries {
+  QString name;
+  std::shared_ptr<const Study> study;
+  Strategy strategy;
+  std::vector<ScalePoint> points;
+};
+
+enum class ScalingQuantity { throughput, step_time, efficiency };
+Measure measureOf(ScalingQuantity quantity);
+// A value and its 90 % interval.
+struct Ranged {
+  double value = 0, low = 0, high = 0;
+};
+Ranged rangedOf(const ScalePoint& point, ScalingQuantity quantity);
+// What `devices` would give if nothing were lost from the first point on.
+double idealOf(const ScalePoint& first, int devices, Scaling scaling, ScalingQuantity quantity);
+
+// Every point of every curve, one a row.
+Table scalingTable(const std::vector<ScalingSeries>& series, Scaling scaling);
+
+// A training run of `sibyl validate --save`.
+struct MeasuredPoint {
+  QString name;  // the case
+  int devices = 1;
+  double samples = 0;  // of a step
+  Seconds step_time;
+  double spread = 0;
+};
+// Those of the file's cases that train `model`. Fails where the file is none, or has none of these.
+Result<std::vector<MeasuredPoint>> measuredPoints(const std::string& json, const std::string& file, const std::string& model);
+
+}  // namespace sibyl::gui

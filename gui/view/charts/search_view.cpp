@@ -1,0 +1,269 @@
+#include "gui/view/charts/search_view.h"
+
+#include <QHBoxLayout>
+#include <QItemSelectionModel>
+#include <QJsonArray>
+#include <QSplitter>
+#include <algorithm>
+#include <map>
+
+#include "base/quantity.h"
+#include "gui/view/colours.h"
+
+namespace sibyl::gui {
+namespace {
+
+QString wordsOf(const Candidate& candidate) {
+  QString words = QString::fromStdString(strategy_words(candidate.strategy));
+  return words.mid(QStringLiteral("--parallel ").size());
+}
+
+// "128 ms ± 4 ms, 12.3 GiB, waits for …"
+QString explanation(const Candidate& candidate, const Candidate& fastest) {
+  const Seconds half = (candidate.interval_high - candidate.interval_low) / 2;
+  QString text = wordsOf(candidate) + "\n" +
+                 QObject::tr("step time %1 ± %2, memory %3")
+                     .arg(QString::fromStdString(to_string(candidate.step_time)), QString::fromStdString(to_string(half)),
+                          QString::fromStdString(to_string(candidate.memory)));
+  const Excess excess = excess_over(candidate, fastest);
+  if (candidate.step_time > fastest.step_time && excess.time.value() > 0)
+    text += "\n" + QObject::tr("%1 longer than the fastest: %2 more of %3")
+                       .arg(quantityText(Measure::change, candidate.step_time / fastest.step_time - 1),
+                            QString::fromStdString(to_string(excess.time)), QString::fromStdString(excess.part));
+  return text;
+}
+
+}  // namespace
+
+SearchView::SearchView(QWidget* parent) : ChartView(parent) {
+  body()->addWidget(makeControls());
+  body()->addWidget(makeProgress(job_, tr("Progress of the search"), this));
+  says_ = new QLabel(this);
+  says_->setWordWrap(true);
+  body()->addWidget(says_);
+  auto* splitter = new QSplitter(Qt::Vertical, this);
+  splitter->setChildrenCollapsible(false);
+  front_ = new Plot(splitter);
+  front_->setAccessibleName(tr("Step time against memory of the strategies that nothing else beats in both"));
+  sorted_.setSourceModel(&best_);
+  sorted_.setSortRole(TableModel::ValueRole);
+  table_ = makeTable(&sorted_, true, tr("The fastest strategies"), splitter);
+  table_->setToolTip(tr("Double click: make it the scenario's own"));
+  splitter->addWidget(table_);
+  body()->addWidget(splitter, 1);
+  cancel_->setEnabled(false);
+  apply_->setEnabled(false);
+
+  connect(start_, &QPushButton::clicked, this, &SearchView::start);
+  connect(cancel_, &QPushButton::clicked, this, &SearchView::cancel);
+  connect(apply_, &QPushButton::clicked, this, &SearchView::apply);
+  connect(&job_, &LatestSignals::busyChanged, this, [this](bool busy) {
+    start_->setEnabled(!busy);
+    cancel_->setEnabled(busy);
+  });
+  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
+    if (index.isValid() && found_ && found_->report)
+      pick(found_->report->result.best[static_cast<std::size_t>(sorted_.mapToSource(index).row())]);
+  });
+  connect(table_, &QTableView::activated, this, &SearchView::apply);
+  connect(front_, &QCustomPlot::plottableClick, this, &SearchView::pickPoint);
+}
+
+QWidget* SearchView::makeControls() {
+  auto* box = new QWidget(this);
+  auto* rows = new QVBoxLayout(box);
+  rows->setContentsMargins(0, 0, 0, 0);
+  auto* upper = new QHBoxLayout;
+  auto* lower = new QHBoxLayout;
+  rows->addLayout(upper);
+  rows->addLayout(lower);
+  upper->addWidget(new QLabel(tr("Split over"), box));
+  const QStringList usual = SearchControls{}.axes;
+  for (const QString& axis : searchableAxes()) {
+    auto* check = new QCheckBox(axis, box);
+    check->setChecked(usual.contains(axis));
+    check->setAccessibleName(tr("Search may split over %1").arg(axis));
+    connect(check, &QCheckBox::toggled, this, &View::viewStateChanged);
+    axes_ << check;
+    upper->addWidget(check);
+  }
+  upper->addStretch(1);
+  const auto edit = [&](const QString& name, const QString& hint, const QString& placeholder) {
+    auto* label = new QLabel(name, box);
+    auto* field = new QLineEdit(box);
+    field->setPlaceholderText(placeholder);
+    field->setToolTip(hint);
+    field->setAccessibleName(name);
+    field->setMaximumWidth(140);
+    label->setBuddy(field);
+    connect(field, &QLineEdit::textChanged, this, &View::viewStateChanged);
+    lower->addWidget(label);
+    lower->addWidget(field);
+    return field;
+  };
+  devices_ = edit(tr("Devices"), tr("8, or 8,16,32, or 1..64 for doublings"), tr("as now"));
+  memory_ = edit(tr("Memory of a device"), tr("Strategies that need more are left out, as 60GiB"), tr("all it has"));
+  keep_ = new QSpinBox(box);
+  keep_->setRange(1, 1000);
+  keep_->setValue(SearchControls{}.keep);
+  keep_->setAccessibleName(tr("How many strategies are listed"));
+  connect(keep_, &QSpinBox::valueChanged, this, &View::viewStateChanged);
+  lower->addWidget(new QLabel(tr("Listed"), box));
+  lower->addWidget(keep_);
+  lower->addStretch(1);
+  start_ = new QPushButton(tr("Search"), box);
+  cancel_ = new QPushButton(tr("Cancel"), box);
+  apply_ = new QPushButton(tr("Use this strategy"), box);
+  apply_->setToolTip(tr("Make the picked strategy the scenario's own"));
+  for (QPushButton* button : {start_, cancel_, apply_}) lower->addWidget(button);
+  return box;
+}
+
+SearchControls SearchView::controls() const {
+  SearchControls controls{{}, devices_->text(), memory_->text(), keep_->value()};
+  for (const QCheckBox* axis : axes_)
+    if (axis->isChecked()) controls.axes << axis->text();
+  return controls;
+}
+
+void SearchView::refresh() {
+  const bool other = found_ && found_->study != current().study;
+  if (!found_ && !job_.busy()) says_->setText(tr("Nothing was searched yet."));
+  if (other && found_->report)
+    says_->setText(tr("Found for the scenario as it was: search again for the present one. ") + searchSummary(found_->report->result));
+  redraw();
+}
+
+void SearchView::prepare() {
+  ChartView::prepare();
+  if (answered() && !job_.busy() && (!found_ || found_->study != current().study)) start();
+}
+
+void SearchView::start() {
+  if (!answered()) return;
+  Result<SearchQuestion> question = searchQuestion(current().study, controls());
+  if (!question) {
+    says_->setText(sentence(question.error()));
+    emit settled();
+    return;
+  }
+  says_->setText(tr("Searching…"));
+  stop_ = std::make_shared<std::atomic<bool>>(false);
+  job_.ask(
+      [question = std::move(*question), stop = stop_, model = current().report->model,
+       cluster = current().report->cluster](const Ticket& ticket) {
+        const auto progress = [&](std::size_t done, std::size_t total) { ticket.progress(done, total); };
+        const auto cancelled = [&, dropped = ticket.cancelled()] { return dropped() || stop->load(); };
+        return Found{question.study, answer(question, progress, cancelled).map([&](SearchResult result) {
+                       return SearchReport{model, cluster, "sibyl predict", std::move(result)};
+                     })};
+      },
+      [this](Found found) { deliver(std::move(found)); });
+}
+
+// What was found until now is shown.
+void SearchView::cancel() {
+  if (stop_) stop_->store(true);
+}
+
+void SearchView::deliver(Found found) {
+  found_ = std::move(found);
+  picked_.reset();
+  apply_->setEnabled(false);
+  if (found_->report) {
+    best_.setTable(searchTable(*found_->report));
+    says_->setText(searchSummary(found_->report->result));
+    if (!fitted_ && best_.rowCount() > 0) fitColumns(table_), fitted_ = true;
+  } else {
+    best_.setTable({});
+    says_->setText(sentence(found_->report.error()));
+  }
+  drawFront();
+  emit settled();
+}
+
+void SearchView::pick(const Candidate& candidate) {
+  picked_ = candidate;
+  apply_->setEnabled(true);
+  drawFront();
+}
+
+void SearchView::apply() {
+  if (!picked_ || !answered()) return;
+  emit scenarioProposed(with_strategy(current().scenario, picked_->strategy), tr("Use %1").arg(wordsOf(*picked_)));
+}
+
+void SearchView::redraw() { drawFront(); }
+
+void SearchView::addPoints(int devices, const std::vector<const Candidate*>& points, int series) {
+  QVector<double> times, memory;
+  for (const Candidate* c : points) times << c->step_time.value(), memory << c->memory.value();
+  QCPGraph* graph = front_->addGraph();
+  graph->setData(times, memory, true);
+  graph->setLineStyle(QCPGraph::lsLine);
+  const QColor colour = seriesColour(series, palette());
+  graph->setPen(QPen(mixed(palette().color(QPalette::Base), colour, 0.6), 1.5));
+  graph->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, colour, colour, 8));
+  graph->setName(devices == 1 ? tr("1 device") : tr("%1 devices").arg(quantityText(Measure::devices, devices)));
+  graph->addToLegend();
+  points_.insert(graph, points);
+  front_->explain(graph, [this, points](int n) {
+    return explanation(*points[static_cast<std::size_t>(n)], found_->report->result.best.front());
+  });
+}
+
+void SearchView::drawFront() {
+  points_.clear();
+  front_->clear();
+  front_->setMeasure(front_->xAxis, Measure::seconds);
+  front_->setMeasure(front_->yAxis, Measure::bytes);
+  front_->xAxis->setLabel(tr("Step time"));
+  front_->yAxis->setLabel(tr("Memory of the fullest device"));
+  if (found_ && found_->report && !found_->report->result.front.empty()) {
+    const SearchResult& result = found_->report->result;
+    std::map<int, std::vector<const Candidate*>> by_devices;
+    for (const Candidate& c : result.front) by_devices[c.strategy.devices()].push_back(&c);
+    int series = 0;
+    for (const auto& [devices, points] : by_devices) addPoints(devices, points, series++);
+    front_->rescaleAxes();
+    front_->xAxis->scaleRange(1.25);
+    front_->yAxis->setRange(0, front_->yAxis->range().upper * 1.15);
+    const Candidate& best = result.recommended;
+    front_->addText(best.step_time.value(), best.memory.value(), tr("★ recommended"), Qt::AlignLeft | Qt::AlignBottom,
+                    front_->textColour());
+    if (picked_)
+      front_->addText(picked_->step_time.value(), picked_->memory.value(), tr("picked: %1").arg(wordsOf(*picked_)),
+                      Qt::AlignLeft | Qt::AlignTop, seriesColour(1, palette()));
+  }
+  front_->replot(QCustomPlot::rpQueuedReplot);
+}
+
+// Redrawing takes the point away that was clicked on: later.
+void SearchView::pickPoint(QCPAbstractPlottable* plottable, int n) {
+  const auto found = points_.find(plottable);
+  if (found == points_.end() || n < 0 || static_cast<std::size_t>(n) >= found->size()) return;
+  const Candidate candidate = *(*found)[static_cast<std::size_t>(n)];
+  QMetaObject::invokeMethod(this, [this, candidate] { pick(candidate); }, Qt::QueuedConnection);
+}
+
+void SearchView::renderCharts(QPainter& painter, const QSize& size) { front_->render(painter, QRect(QPoint(), size)); }
+
+std::optional<Table> SearchView::table() const {
+  if (!found_ || !found_->report) return {};
+  return searchTable(*found_->report);
+}
+
+QJsonObject SearchView::viewState() const {
+  const SearchControls c = controls();
+  return {{"axes", QJsonArray::fromStringList(c.axes)}, {"devices", c.devices}, {"memory", c.memory}, {"keep", c.keep}};
+}
+
+void SearchView::restoreViewState(const QJsonObject& state) {
+  if (state.contains("axes"))
+    for (QCheckBox* axis : axes_) axis->setChecked(state["axes"].toArray().contains(axis->text()));
+  devices_->setText(state["devices"].toString());
+  memory_->setText(state["memory"].toString());
+  keep_->setValue(state["keep"].toInt(SearchControls{}.keep));
+}
+
+}  // namespace sibyl::gui

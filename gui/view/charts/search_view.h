@@ -1,0 +1,77 @@
+// Which strategy is best: asks the search, lists the fastest and why the others lose, and shows what less memory or fewer devices
+// cost. A strategy that is picked can be made the scenario's own.
+#pragma once
+
+#include <QCheckBox>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSortFilterProxyModel>
+#include <QSpinBox>
+
+#include "gui/model/latest.h"
+#include "gui/model/table_model.h"
+#include "gui/view/charts/chart_view.h"
+#include "gui/view/charts/plot.h"
+#include "gui/view/charts/search_question.h"
+
+namespace sibyl::gui {
+
+class SearchView : public ChartView {
+  Q_OBJECT
+
+ public:
+  explicit SearchView(QWidget* parent);
+
+  [[nodiscard]] QString key() const override { return "search"; }
+  [[nodiscard]] QString title() const override { return tr("Search"); }
+  [[nodiscard]] bool busy() const override { return job_.busy(); }
+  void prepare() override;  // searches, where nothing was found for this scenario yet
+  [[nodiscard]] std::optional<Table> table() const override;
+  [[nodiscard]] QJsonObject viewState() const override;
+  void restoreViewState(const QJsonObject& state) override;
+
+ public slots:
+  void start();
+  void cancel();
+
+ protected:
+  void refresh() override;
+  void redraw() override;
+  void renderCharts(QPainter& painter, const QSize& size) override;
+
+ private:
+  struct Found {
+    std::shared_ptr<const Study> study;
+    Result<SearchReport> report;
+  };
+
+  QWidget* makeControls();
+  [[nodiscard]] SearchControls controls() const;
+  void deliver(Found found);
+  void pick(const Candidate& candidate);
+  void apply();
+  void drawFront();
+  void addPoints(int devices, const std::vector<const Candidate*>& points, int series);
+  void pickPoint(QCPAbstractPlottable* plottable, int n);
+
+  QList<QCheckBox*> axes_;
+  QLineEdit* devices_;
+  QLineEdit* memory_;
+  QSpinBox* keep_;
+  QPushButton* start_;
+  QPushButton* cancel_;
+  QPushButton* apply_;
+  QLabel* says_;
+  Plot* front_;
+  TableModel best_;
+  QSortFilterProxyModel sorted_;
+  QTableView* table_;
+  bool fitted_ = false;
+  std::optional<Found> found_;
+  std::optional<Candidate> picked_;
+  std::shared_ptr<std::atomic<bool>> stop_;  // the search under way ends, and shows what it has
+  QHash<QCPAbstractPlottable*, std::vector<const Candidate*>> points_;
+  Latest<Found> job_;
+};
+
+}  // namespace sibyl::gui

@@ -1,0 +1,130 @@
+#include "gui/view/charts/sensitivity_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/quantity.h"
+#include "gui/view/colours.h"
+
+namespace sibyl::gui {
+namespace {
+
+constexpr double visible_effect = 5e-4;  // 0.05 %
+constexpr int good_colour = 2, bad_colour = 1;
+
+QString explanation(const Sensitivity& input, const Variation& variation, const Evaluation& now) {
+  QString text = QString::fromStdString(input.name + ", " + input.says + "\n" + variation.setting + ": ");
+  if (!variation.evaluation) return text + sentence(variation.evaluation.error());
+  const Evaluation& e = *variation.evaluation;
+  const Seconds half = (e.interval_high - e.interval_low) / 2;
+  text += QObject::tr("step time %1 ± %2 instead of %3, %4 for a sample")
+              .arg(QString::fromStdString(to_string(e.step_time)), QString::fromStdString(to_string(half)),
+                   QString::fromStdString(to_string(now.step_time)), quantityText(Measure::change, variation.change));
+  return e.fits ? text : text + "\n" + QObject::tr("Does not fit in memory.");
+}
+
+}  // namespace
+
+Tornado tornadoOf(const Sensitivities& all) {
+  Tornado tornado;
+  for (const Sensitivity& input : all.inputs) {
+    if (input.effect() >= visible_effect)
+      tornado.shown.push_back(&input);
+    else
+      tornado.without_effect.push_back(input.name);
+  }
+  return tornado;
+}
+
+SensitivityView::SensitivityView(QWidget* parent) : ChartView(parent) {
+  says_ = new QLabel(tr("How much longer or shorter a sample takes, with each input alone twice and half as good "
+                        "(batch, micro-batches and bucket: as large)"),
+                     this);
+  says_->setWordWrap(true);
+  plot_ = new Plot(this);
+  plot_->setAccessibleName(tr("What each input is worth"));
+  rest_ = new QLabel(this);
+  rest_->setWordWrap(true);
+  body()->addWidget(makeProgress(job_, tr("Progress of the sensitivity list"), this));
+  body()->addWidget(says_);
+  body()->addWidget(plot_, 1);
+  body()->addWidget(rest_);
+  connect(&job_, &LatestSignals::busyChanged, this, &SensitivityView::setWorking);
+}
+
+void SensitivityView::refresh() {
+  if (asked_ == current().study) return redraw();
+  asked_ = current().study;
+  job_.ask(
+      [study = asked_, model = current().report->model, cluster = current().report->cluster](const Ticket& ticket) {
+        const auto progress = [&](std::size_t done, std::size_t total) { ticket.progress(done, total); };
+        return sensitivities(*study->graph, study->strategy, *study->cluster, {progress, ticket.cancelled()})
+            .map([&](Sensitivities result) { return SensitivityReport{model, cluster, std::move(result)}; });
+      },
+      [this](Result<SensitivityReport> report) { deliver(std::move(report)); });
+}
+
+void SensitivityView::deliver(Result<SensitivityReport> report) {
+  report_ = std::move(report);
+  redraw();
+  emit settled();
+}
+
+void SensitivityView::addBar(double y, const Sensitivity& input, const Variation& variation, const QString& name,
+                             const QColor& colour) {
+  auto* bar = new QCPBars(plot_->yAxis, plot_->xAxis);
+  bar->setWidth(0.6);
+  bar->setData({y}, {variation.change}, true);
+  bar->setPen(Qt::NoPen);
+  bar->setBrush(colour);
+  bar->setName(name);
+  const QString text = explanation(input, variation, report_->result.now);
+  plot_->explain(bar, [text](int) { return text; });
+  if (plot_->legend->itemCount() < 2) bar->addToLegend();
+  if (std::abs(variation.change) < visible_effect) return;
+  const bool left = variation.change < 0;
+  plot_->addText(variation.change, y, quantityText(Measure::change, variation.change),
+                 (left ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter, plot_->textColour());
+}
+
+void SensitivityView::redraw() {
+  plot_->clear();
+  if (!report_) {
+    rest_->setText(asked_ && !job_.busy() ? sentence(report_.error()) : QString());
+    plot_->replot(QCustomPlot::rpQueuedReplot);
+    return;
+  }
+  const Tornado tornado = tornadoOf(report_->result);
+  auto names = QSharedPointer<QCPAxisTickerText>::create();
+  double least = 0, most = 0;
+  for (std::size_t n = 0; n < tornado.shown.size(); ++n) {
+    const Sensitivity& input = *tornado.shown[n];
+    const double y = -static_cast<double>(n);
+    names->addTick(y, QString::fromStdString(input.name));
+    addBar(y, input, input.twice, tr("twice as good, or as large"), seriesColour(good_colour, palette()));
+    addBar(y, input, input.half, tr("half as good, or as large"), seriesColour(bad_colour, palette()));
+    least = std::min({least, input.twice.change, input.half.change});
+    most = std::max({most, input.twice.change, input.half.change});
+  }
+  plot_->yAxis->setTicker(names);
+  plot_->yAxis->setRange(-static_cast<double>(tornado.shown.size()) + 0.4, 0.6);
+  plot_->yAxis->setTickLength(0);
+  plot_->yAxis->setSubTicks(false);
+  plot_->yAxis->grid()->setVisible(false);
+  plot_->setMeasure(plot_->xAxis, Measure::change);
+  const double room = 0.16 * std::max(most - least, 1e-3);  // for what stands at the bars' ends
+  plot_->xAxis->setRange(least - room, most + room);
+  plot_->replot(QCustomPlot::rpQueuedReplot);
+  QStringList rest;
+  for (const std::string& name : tornado.without_effect) rest << QString::fromStdString(name);
+  rest_->setText(rest.isEmpty() ? QString() : tr("No effect here: %1").arg(rest.join(", ")));
+}
+
+void SensitivityView::renderCharts(QPainter& painter, const QSize& size) { plot_->render(painter, QRect(QPoint(), size)); }
+
+std::optional<Table> SensitivityView::table() const {
+  if (!report_) return {};
+  return to_table(*report_);
+}
+
+}  // namespace sibyl::gui

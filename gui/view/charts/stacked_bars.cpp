@@ -1,0 +1,101 @@
+#include "gui/view/charts/stacked_bars.h"
+
+#include <algorithm>
+#include <set>
+
+#include "gui/view/colours.h"
+
+namespace sibyl::gui {
+namespace {
+
+constexpr double height = 0.56, thin = 0.14, thin_offset = 0.4;  // of a row
+constexpr double room_for_notes = 1.32, worth_naming = 0.07;     // of the longest
+
+double sum(const std::vector<BarPart>& parts) {
+  double total = 0;
+  for (const BarPart& part : parts) total += part.value;
+  return total;
+}
+
+QString part_text(const BarRow& row, const BarPart& part, Measure measure, bool beside) {
+  QString text = row.name + "\n" + part.title + ": " + quantityText(measure, part.value);
+  if (!beside && sum(row.parts) > 0)
+    text += QObject::tr(" (%1 of all)").arg(quantityText(Measure::share, part.value / sum(row.parts)));
+  return text;
+}
+
+class Drawing {
+ public:
+  Drawing(Plot& plot, const std::vector<BarRow>& rows, Measure measure) : plot_(plot), rows_(rows), measure_(measure) {}
+
+  void draw() {
+    for (std::size_t r = 0; r < rows_.size(); ++r) longest_ = std::max(longest_, sum(rows_[r].parts));
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      const double y = -static_cast<double>(r);
+      double at = 0;
+      for (const BarPart& part : rows_[r].parts) {
+        bar(r, part, y, at, height, false);
+        at += part.value;
+      }
+      if (!rows_[r].note.isEmpty())
+        plot_.addText(at, y, rows_[r].note, Qt::AlignLeft | Qt::AlignVCenter, plot_.textColour());
+      at = 0;
+      for (const BarPart& part : rows_[r].beside) {
+        bar(r, part, y - thin_offset, at, thin, true);
+        at += part.value;
+      }
+    }
+    axes();
+  }
+
+ private:
+  void bar(std::size_t row, const BarPart& part, double y, double from, double width, bool beside) {
+    if (part.value <= 0) return;
+    const QColor colour = colourOf(part.key, plot_.palette());
+    auto* bars = new QCPBars(plot_.yAxis, plot_.xAxis);
+    bars->setWidth(width);
+    bars->setBaseValue(from);
+    bars->setData({y}, {part.value}, true);
+    bars->setName(part.title);
+    bars->setPen(QPen(plot_.palette().color(QPalette::Base), 1));
+    bars->setBrush(beside ? QBrush(colour, Qt::BDiagPattern) : QBrush(colour));
+    if (beside) bars->setPen(QPen(colour, 1));
+    const QString text = part_text(rows_[row], part, measure_, beside);
+    plot_.explain(bars, [text](int) { return text; });
+    if (named_.insert(part.title).second) bars->addToLegend();
+    if (!beside && part.value > worth_naming * longest_)
+      plot_.addText(from + part.value / 2, y, quantityText(measure_, part.value), Qt::AlignCenter, textOn(colour));
+  }
+
+  void axes() {
+    auto names = QSharedPointer<QCPAxisTickerText>::create();
+    for (std::size_t r = 0; r < rows_.size(); ++r) names->addTick(-static_cast<double>(r), rows_[r].name);
+    plot_.yAxis->setTicker(names);
+    plot_.yAxis->setScaleType(QCPAxis::stLinear);
+    plot_.yAxis->setRange(-static_cast<double>(rows_.size()) + 0.3, 0.5);
+    plot_.yAxis->setTickLength(0);
+    plot_.yAxis->setSubTicks(false);
+    plot_.yAxis->grid()->setVisible(false);
+    plot_.setMeasure(plot_.xAxis, measure_);
+    plot_.xAxis->setRange(0, std::max(longest_ * room_for_notes, 1e-12));
+  }
+
+  Plot& plot_;
+  const std::vector<BarRow>& rows_;
+  Measure measure_;
+  double longest_ = 0;
+  std::set<QString> named_;
+};
+
+}  // namespace
+
+void drawStackedBars(Plot& plot, const std::vector<BarRow>& rows, Measure measure) {
+  plot.clear();
+  Drawing(plot, rows, measure).draw();
+}
+
+void widen(Plot& plot, double least) {
+  if (plot.xAxis->range().upper < least) plot.xAxis->setRange(0, least);
+}
+
+}  // namespace sibyl::gui

@@ -1,0 +1,30 @@
+// Horizontal bars made of parts, one under the other: times of a step, memory of a device.
+#pragma once
+
+#include <QString>
+#include <vector>
+
+#include "gui/view/charts/plot.h"
+
+namespace sibyl::gui {
+
+struct BarPart {
+  QString key;    // its colour (view/colours.h)
+  QString title;  // as it is called
+  double value = 0;
+};
+
+struct BarRow {
+  QString name;
+  std::vector<BarPart> parts;
+  QString note;  // at its end
+  // Beside them, not part of the sum: a thin bar below.
+  std::vector<BarPart> beside = {};
+};
+
+// The first row is the uppermost. Parts of one key and title are one entry of the legend.
+void drawStackedBars(Plot& plot, const std::vector<BarRow>& rows, Measure measure);
+// Room at the right for what is not a bar, as a limit.
+void widen(Plot& plot, double least);
+
+}  // namespace sibyl::gui

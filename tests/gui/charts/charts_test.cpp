@@ -1,0 +1,329 @@
+// The views made of charts: what they show is what the library says, and what is clicked is told.
+#include <QAbstractItemModelTester>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <set>
+
+#include "base/files.h"
+#include "base/quantity.h"
+#include "calibration/cluster_change.h"
+#include "gui/view/charts/breakdown_view.h"
+#include "gui/view/charts/memory_view.h"
+#include "gui/view/charts/scaling_view.h"
+#include "gui/view/charts/search_view.h"
+#include "gui/view/charts/sensitivity_view.h"
+#include "gui/view/charts/views.h"
+#include "tests/gui/charts/answers.h"
+
+namespace sibyl::gui {
+namespace {
+
+using namespace test;
+
+QString said(const QWidget& view) {
+  QStringList all;
+  for (const QLabel* label : view.findChildren<QLabel*>())
+    if (!label->isHidden()) all << label->text();
+  return all.join('\n');
+}
+
+QTableView* tableOf(const View& view) { return view.findChild<QTableView*>(); }
+
+int coloursOf(View& view, const QSize& size) {
+  QImage image(size, QImage::Format_RGB32);
+  image.fill(Qt::magenta);
+  QPainter painter(&image);
+  view.renderFigure(painter, size);
+  painter.end();
+  std::set<QRgb> colours;
+  for (int y = 0; y < image.height(); y += 2)
+    for (int x = 0; x < image.width(); x += 2) colours.insert(image.pixel(x, y));
+  return colours.contains(QColor(Qt::magenta).rgb()) ? 0 : static_cast<int>(colours.size());
+}
+
+}  // namespace
+
+class ChartsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    lenet_ = answered(lenet());
+    pipeline_ = answered(pipeline());
+    QVERIFY2(lenet_->report, lenet_->report ? "" : to_string(lenet_->report.error()).c_str());
+    QVERIFY2(pipeline_->report, pipeline_->report ? "" : to_string(pipeline_->report.error()).c_str());
+  }
+
+  // Parts on the critical path, and the wait for the slowest rank, are the step.
+  void barsOfTheBreakdownAddUp() {
+    for (const AnswerPointer& answer : {lenet_, pipeline_}) {
+      const Prediction& p = answer->report->prediction;
+      const BarRow row = breakdownRow("", p);
+      double sum = 0;
+      for (const BarPart& part : row.parts) sum += part.value;
+      QVERIFY(std::abs(sum - p.step_time.value()) < 1e-6 * p.step_time.value());
+      QCOMPARE(row.beside.size(), std::size_t{1});
+      QVERIFY(std::abs(row.beside[0].value - (p.breakdown.communication_total - p.breakdown.communication_exposed).value()) <
+              1e-12);
+    }
+  }
+
+  void layersAreThePredictionsOperations() {
+    BreakdownView view(nullptr);
+    settle(view, lenet_);
+    const Prediction& p = lenet_->report->prediction;
+    QAbstractItemModel* model = tableOf(view)->model();
+    QAbstractItemModelTester tester(model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    QCOMPARE(model->rowCount(), static_cast<int>(p.operations.size()));
+    double share = 0;
+    for (int row = 0; row < model->rowCount(); ++row) {
+      const OperationCost& o = p.operations[static_cast<std::size_t>(row)];
+      QCOMPARE(model->index(row, 0).data().toString(), QString::fromStdString(o.name));
+      if (o.forward.time.value() > 0)
+        QCOMPARE(model->index(row, 2).data().toString(), QString::fromStdString(to_string(o.forward.time)));
+      share += model->index(row, 4).data(TableModel::ValueRole).toDouble();
+    }
+    QVERIFY(std::abs(share - 1) < 1e-9);
+    QCOMPARE(view.table()->rows, layerTable(p).rows);
+  }
+
+  void layersSortByValueAndAreFiltered() {
+    BreakdownView view(nullptr);
+    settle(view, lenet_);
+    QAbstractItemModel* model = tableOf(view)->model();
+    tableOf(view)->sortByColumn(2, Qt::DescendingOrder);
+    for (int row = 1; row < model->rowCount(); ++row)
+      QVERIFY(model->index(row - 1, 2).data(TableModel::ValueRole).toDouble() >=
+              model->index(row, 2).data(TableModel::ValueRole).toDouble());
+    const int all = model->rowCount();
+    view.findChild<QLineEdit*>()->setText("CONV");
+    QVERIFY(model->rowCount() > 0);
+    QVERIFY(model->rowCount() < all);
+    BreakdownView other(nullptr);
+    other.restoreViewState(view.viewState());
+    settle(other, lenet_);
+    QCOMPARE(tableOf(other)->model()->rowCount(), model->rowCount());
+    QCOMPARE(tableOf(other)->model()->index(0, 0).data(), model->index(0, 0).data());
+  }
+
+  void aRowPointsAtItsLayerAndBack() {
+    BreakdownView view(nullptr);
+    settle(view, lenet_);
+    QSignalSpy pointed(&view, &View::operationPointedAt);
+    const auto name = QString::fromStdString(lenet_->report->prediction.operations[2].name);
+    view.pointAtOperation(name);
+    QCOMPARE(tableOf(view)->currentIndex().siblingAtColumn(0).data().toString(), name);
+    QCOMPARE(pointed.size(), 0);
+    tableOf(view)->setCurrentIndex(tableOf(view)->model()->index(1, 0));
+    QCOMPARE(pointed.size(), 1);
+    QCOMPARE(pointed[0][0].toString(), QString::fromStdString(lenet_->report->prediction.operations[1].name));
+  }
+
+  void operationsTellTheirWork() {
+    // conv1 of LeNet-5: 6 kernels of 5 x 5 over 28 x 28 places, 64 samples, a multiply-add as two; backward the weight's alone.
+    const OperationCost& conv = lenet_->report->prediction.operations.front();
+    QCOMPARE(QString::fromStdString(conv.kind).contains("conv"), true);
+    QVERIFY(conv.flops.value() >= 2 * 2.0 * 64 * 28 * 28 * 6 * 25);
+    QVERIFY(conv.traffic.value() > 64.0 * 28 * 28 * 4);
+  }
+
+  void memoryListsWhatIsAliveAtThePeak() {
+    MemoryView view(nullptr);
+    settle(view, pipeline_);
+    const auto memory = step_memory(*pipeline_->study->graph, pipeline_->study->strategy, *pipeline_->study->cluster);
+    QVERIFY(memory);
+    QCOMPARE(view.table()->rows, aliveTable(memory->history).rows);
+    double bytes = 0;
+    QAbstractItemModel* model = tableOf(view)->model();
+    QAbstractItemModelTester tester(model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    for (int row = 0; row < model->rowCount(); ++row) bytes += model->index(row, 2).data(TableModel::ValueRole).toDouble();
+    QCOMPARE(bytes, pipeline_->report->prediction.memory.total.value());
+    QVERIFY(said(view).contains(QString::fromStdString(memory->history.where(memory->history.peak))));
+  }
+
+  void theHistoryIsThinnedWithoutLosingThePeak() {
+    const auto memory = step_memory(*pipeline_->study->graph, pipeline_->study->strategy, *pipeline_->study->cluster);
+    for (const std::size_t columns : {std::size_t{1}, std::size_t{7}, std::size_t{100000}}) {
+      const std::vector<std::size_t> shown = highestMoments(memory->history, columns);
+      QVERIFY(shown.size() <= columns);
+      QVERIFY(std::ranges::is_sorted(shown));
+      double most = 0;
+      for (const std::size_t m : shown) most = std::max(most, memory->history.moments[m].most.total.value());
+      QCOMPARE(most, memory->history.footprint.peak.total.value());
+    }
+  }
+
+  void curvesAreWhatScaleSays() {
+    ScalingView view(nullptr);
+    QJsonObject state = view.viewState();
+    state["most"] = 16;
+    state["compared"] = QJsonArray{"zero1"};
+    view.restoreViewState(state);
+    settle(view, lenet_, pipeline_);
+    const auto expected = scale(*lenet_->study->graph, lenet_->study->strategy, *lenet_->study->cluster, {1, 2, 4, 8, 16}, Scaling::weak);
+    const Table table = *view.table();
+    QCOMPARE(table.columns[1].key, std::string("devices"));
+    QCOMPARE(table.rows.size(), std::size_t{15});  // current, baseline, ZeRO 1
+    const Table own = to_table(ScaleReport{"", "", Scaling::weak, expected});
+    for (std::size_t row = 0; row < own.rows.size(); ++row) {
+      QCOMPARE(table.rows[row][0].text, std::string("Current"));
+      QVERIFY(std::equal(own.rows[row].begin(), own.rows[row].end(), table.rows[row].begin() + 1));
+    }
+    // A pipeline of two cannot run on one device, and says so.
+    QVERIFY2(said(view).contains("1 device"), qPrintable(said(view)));
+    const ScalingSeries series{"", lenet_->study, lenet_->study->strategy, expected};
+    const Ranged time = rangedOf(expected[3], ScalingQuantity::step_time);
+    QCOMPARE(time.value, expected[3].prediction->step_time.value());
+    QCOMPARE(time.low, expected[3].prediction->interval_low.value());
+    QCOMPARE(idealOf(expected[0], 4, Scaling::strong, ScalingQuantity::step_time), expected[0].prediction->step_time.value() / 4);
+    QCOMPARE(idealOf(expected[0], 4, Scaling::weak, ScalingQuantity::throughput), expected[0].prediction->throughput * 4);
+  }
+
+  void simpleStrategiesDoTheSameWork() {
+    for (const Scaling scaling : {Scaling::weak, Scaling::strong})
+      for (const SimpleStrategy& simple : simpleStrategies(*lenet_->study, scaling)) {
+        QCOMPARE(simple.strategy.devices(), 8);
+        QCOMPARE(simple.strategy.global_batch, std::int64_t{512});
+      }
+  }
+
+  void measuredPointsStandBesideTheCurves() {
+    const std::string json = R"({"schema": "sibyl-validation", "cases": [
+      {"case": "zoo:lenet --batch 16/device", "measured_s": 0.5, "spread": 0.01, "steps": 10, "memory_measured_bytes": 1,
+       "bytes_sent": 7, "bytes_sent_by_rank": [7, 7], "breakdown_measured_s": {"forward": 0.1, "backward": 0.2,
+       "optimizer": 0.1, "communication_exposed": 0.1}},
+      {"case": "zoo:alexnet --batch 16", "measured_s": 0.5, "spread": 0.01, "steps": 10, "memory_measured_bytes": 1,
+       "bytes_sent": 7, "breakdown_measured_s": {"forward": 0.1, "backward": 0.2, "optimizer": 0.1, "communication_exposed": 0.1}}]})";
+    const auto points = measuredPoints(json, "f.json", "zoo:lenet");
+    QVERIFY2(points, points ? "" : to_string(points.error()).c_str());
+    QCOMPARE(points->size(), std::size_t{1});
+    QCOMPARE(points->front().devices, 2);
+    QCOMPARE(points->front().samples, 32.0);
+    QVERIFY(!measuredPoints(json, "f.json", "zoo:vgg11"));
+    QVERIFY(!measuredPoints("{}", "f.json", "zoo:lenet"));
+
+    QTemporaryDir folder;
+    const QString file = folder.filePath("one.results.json");
+    QVERIFY(replace_file(file.toStdString(), json));
+    ScalingView view(nullptr);
+    settle(view, lenet_);
+    view.loadMeasured(file);
+    Plot* plot = view.findChild<Plot*>();
+    QStringList names;
+    for (int n = 0; n < plot->plottableCount(); ++n) names << plot->plottable(n)->name();
+    QVERIFY(names.contains("Measured"));
+    view.loadMeasured(folder.filePath("none.json"));
+    QVERIFY(said(view).contains("none.json"));
+  }
+
+  void theSearchIsTheLibrarysAndIsUsed() {
+    SearchView view(nullptr);
+    settle(view, lenet_);
+    const SearchQuestion question = *searchQuestion(lenet_->study, {});
+    const SearchResult result = *answer(question, {}, {});
+    const SearchReport report{"", "", "", result};
+    QCOMPARE(view.table()->rows, searchTable(report).rows);
+    QVERIFY(said(view).contains(searchSummary(result)));
+    QAbstractItemModel* model = tableOf(view)->model();
+    QCOMPARE(model->rowCount(), static_cast<int>(result.best.size()));
+
+    QSignalSpy proposed(&view, &View::scenarioProposed);
+    tableOf(view)->setCurrentIndex(model->index(1, 0));
+    for (QPushButton* button : view.findChildren<QPushButton*>())
+      if (button->text() == "Use this strategy") button->click();
+    QCOMPARE(proposed.size(), 1);
+    const AnswerPointer used = answered(proposed[0][0].value<Scenario>());
+    QVERIFY2(used->report, used->report ? "" : to_string(used->report.error()).c_str());
+    QCOMPARE(used->report->prediction.step_time, result.best[1].step_time);
+  }
+
+  void theSearchIsLimitedAndSaysWhatIsWrong() {
+    SearchControls controls;
+    controls.memory = "1kB";
+    QCOMPARE(answer(*searchQuestion(lenet_->study, controls), {}, {})->best.size(), std::size_t{0});
+    controls.memory = "lots";
+    QVERIFY(!searchQuestion(lenet_->study, controls));
+    controls = {};
+    controls.axes = QStringList{"data"};
+    controls.devices = "2,4";
+    for (const Candidate& c : answer(*searchQuestion(lenet_->study, controls), {}, {})->best)
+      QCOMPARE(c.strategy.devices(), c.strategy.data);
+    SearchView view(nullptr);
+    view.restoreViewState({{"memory", "lots"}});
+    settle(view, lenet_);
+    QVERIFY(said(view).contains("lots"));
+  }
+
+  void theTornadoIsTheLibrarys() {
+    SensitivityView view(nullptr);
+    settle(view, lenet_);
+    const auto expected = sensitivities(*lenet_->study->graph, lenet_->study->strategy, *lenet_->study->cluster);
+    QVERIFY(expected);
+    QCOMPARE(view.table()->rows, to_table(SensitivityReport{"", "", *expected}).rows);
+    const Tornado tornado = tornadoOf(*expected);
+    QCOMPARE(tornado.shown.size() + tornado.without_effect.size(), expected->inputs.size());
+    QVERIFY(!tornado.shown.empty());
+    Plot* plot = view.findChild<Plot*>();
+    QCOMPARE(plot->plottableCount(), static_cast<int>(2 * tornado.shown.size()));
+    QVERIFY(said(view).contains(QString::fromStdString(tornado.without_effect.front())));
+  }
+
+  void everyViewHasAFigureATableAndAName() {
+    for (View* view : chartViews(nullptr)) {
+      const std::unique_ptr<View> owned(view);
+      view->resize(900, 600);
+      settle(*view, pipeline_, lenet_);
+      QVERIFY2(coloursOf(*view, {800, 500}) > 8, qPrintable(view->key()));
+      QVERIFY(view->table().has_value());
+      QVERIFY(!view->table()->rows.empty());
+      QVERIFY(!view->title().isEmpty());
+      for (const Plot* plot : view->findChildren<Plot*>()) QVERIFY(!plot->accessibleName().isEmpty());
+      for (const QTableView* table : view->findChildren<QTableView*>()) QVERIFY(!table->accessibleName().isEmpty());
+    }
+  }
+
+  void anErrorIsSaidInTheView() {
+    const AnswerPointer wrong = answered(scenario("zoo:lenet", {{"--devices", "8"}, {"--batch", "7"}}));
+    QVERIFY(!wrong->report);
+    for (View* view : chartViews(nullptr)) {
+      const std::unique_ptr<View> owned(view);
+      settle(*view, wrong);
+      QVERIFY2(said(*view).contains(sentence(wrong->report.error())), qPrintable(view->key()));
+      QVERIFY(coloursOf(*view, {400, 300}) > 1);
+      settle(*view, lenet_);
+      QVERIFY(!said(*view).contains(sentence(wrong->report.error())));
+    }
+  }
+
+  void hiddenViewsDoNothing() {
+    for (View* view : chartViews(nullptr)) {
+      const std::unique_ptr<View> owned(view);
+      view->showAnswer(lenet_, nullptr);
+      QVERIFY(!view->busy());
+      QVERIFY(view->findChildren<Plot*>().front()->plottableCount() == 0);
+    }
+  }
+
+  void whatThePointerRestsOnIsExplained() {
+    BreakdownView view(nullptr);
+    view.resize(900, 600);
+    view.show();
+    settle(view, lenet_);
+    Plot* plot = view.findChild<Plot*>();
+    plot->replot();
+    const double middle = lenet_->report->prediction.breakdown.forward.value() / 2;
+    const QString text = plot->explanationAt({plot->xAxis->coordToPixel(middle), plot->yAxis->coordToPixel(0)});
+    QVERIFY2(text.contains("Forward") && text.contains(quantityText(Measure::seconds, 2 * middle)), qPrintable(text));
+  }
+
+ private:
+  AnswerPointer lenet_, pipeline_;
+};
+
+}  // namespace sibyl::gui
+
+QTEST_MAIN(sibyl::gui::ChartsTest)
+#include "charts_test.moc"
