@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/table.h"
 #include "gui/view/charts/stacked_bars.h"
 #include "oracle/memory/history.h"
 #include "oracle/prediction.h"

@@ -184,7 +184,7 @@ void Plot::wrapLegend(int width) {
   const QFontMetrics metrics(legend->font());
   int widest = 1;
   for (int i = 0; i < legend->itemCount(); ++i)
-    if (const auto* item = qobject_cast<QCPPlottableLegendItem*>(legend->item(i)))
+    if (auto* item = qobject_cast<QCPPlottableLegendItem*>(legend->item(i)))
       widest = std::max(widest, metrics.horizontalAdvance(item->plottable()->name()));
   const int each = widest + legend->iconSize().width() + legend->iconTextPadding() + legend->columnSpacing();
   legend->setVisible(legend->itemCount() > 0);

@@ -2,7 +2,14 @@
 // quantities, a legend above, and what the pointer rests on explained beside it.
 #pragma once
 
+// Its header says foreach, which is not defined here.
+#ifdef QT_NO_FOREACH
+#define foreach(variable, container) for (variable : container)
+#endif
 #include <qcustomplot.h>
+#ifdef QT_NO_FOREACH
+#undef foreach
+#endif
 
 #include <QHash>
 #include <functional>

@@ -249,8 +249,9 @@ class ChartsTest : public QObject {
     controls = {};
     controls.axes = QStringList{"data"};
     controls.devices = "2,4";
-    for (const Candidate& c : answer(*searchQuestion(lenet_->study, controls), {}, {})->best)
-      QCOMPARE(c.strategy.devices(), c.strategy.data);
+    const SearchResult replicas = *answer(*searchQuestion(lenet_->study, controls), {}, {});
+    QVERIFY(!replicas.best.empty());
+    for (const Candidate& c : replicas.best) QCOMPARE(c.strategy.devices(), c.strategy.data);
     SearchView view(nullptr);
     view.restoreViewState({{"memory", "lots"}});
     settle(view, lenet_);

@@ -1,6 +1,7 @@
 // Pictures of every view, light and dark, for people to look at: BUILD/screenshots/charts-KEY-light.png.
 #include <QApplication>
 #include <QDir>
+#include <QStyle>
 #include <QStyleFactory>
 
 #include "gui/view/charts/views.h"

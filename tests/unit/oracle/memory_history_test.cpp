@@ -72,7 +72,7 @@ void check(const Graph& graph, const Strategy& strategy, const Cluster& cluster)
     highest.reserved = {};
     expect_same(history.moments[history.peak].most, highest);
     for (const MemoryMoment& moment : history.moments) EXPECT_LE(moment.most.total, highest.total);
-    EXPECT_TRUE(std::ranges::is_sorted(history.moments, std::less_equal{}, &MemoryMoment::start));
+    EXPECT_TRUE(std::ranges::is_sorted(history.moments, {}, &MemoryMoment::start));
     EXPECT_LE(history.moments.back().start, history.end);
     EXPECT_LE(history.end, prediction->step_time);
     expect_adds_up(history);
@@ -123,7 +123,8 @@ TEST(MemoryHistory, OfATransformer) {
 }
 
 TEST(MemoryHistory, OfPipelines) {
-  const Graph graph = zoo("gpt2-mini", 2, {{"seq", 64}});
+  // Without weights that several stages share, which interleaved stages cannot.
+  const Graph graph = zoo("resnet18", 2);
   for (const PipelineSchedule schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward,
                                           PipelineSchedule::interleaved, PipelineSchedule::zero_bubble}) {
     Strategy strategy;
