@@ -70,11 +70,13 @@ class Study {
     SIBYL_TRY(all.now, evaluator_.evaluate(strategy_));
     per_sample_ = per_sample(all.now, strategy_);
     for (const ClusterKey& key : cluster_keys()) {
-      all.inputs.push_back({std::string(key.name), std::string(key.says), true, resource(key, true), resource(key, false)});
+      all.inputs.push_back(
+          {std::string(key.name), std::string(key.says), true, resource(key, true), resource(key, false)});
       if (!advance()) return interrupted();
     }
     for (const Setting& each : settings) {
-      all.inputs.push_back({std::string(each.name), std::string(each.says), false, setting(each, true), setting(each, false)});
+      all.inputs.push_back(
+          {std::string(each.name), std::string(each.says), false, setting(each, true), setting(each, false)});
       if (!advance()) return interrupted();
     }
     std::ranges::stable_sort(all.inputs, std::greater{}, &Sensitivity::effect);

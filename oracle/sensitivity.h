@@ -1,5 +1,5 @@
-// What is each input worth? The step with every part of the cluster twice as good and half as good, and with the settings
-// that are turned most, batch, micro-batches and buckets, twice and half as large.
+// What is each input worth? The step with every part of the cluster twice as good and half as good, and with the
+// settings that are turned most, batch, micro-batches and buckets, twice and half as large.
 //
 // Each is changed alone, as `sibyl whatif --set` changes it, and the step predicted anew. Twice as good is twice the
 // bandwidth, rate, capacity or number, and half the latency, launch time or oversubscription. Compared is the time of a

@@ -31,8 +31,7 @@ struct Walked {
     return static_cast<std::size_t>(stage - plan.stages.data());
   }
   Footprint walk(std::size_t coordinate, MicroBatches which, MemoryRecorder* recorder) const {
-    if (!pipelined())
-      return footprint(plan.stages.front(), priced.front(), plan.strategy, device(), which, recorder);
+    if (!pipelined()) return footprint(plan.stages.front(), priced.front(), plan.strategy, device(), which, recorder);
     return footprint(plan, priced, static_cast<int>(coordinate), device(), which, recorder);
   }
 };
@@ -81,8 +80,8 @@ class Clock {
     for (const TimedTurn& timed : pipeline.coordinates[coordinate].turns) {
       const auto s = static_cast<std::size_t>(timed.turn.stage);
       const bool forward = timed.turn.kind == Turn::Kind::forward;
-      for (const NamedSpan& span : turn_timeline(walked.graph, walked.plan.stages[s], walked.priced[s], slowdown,
-                                                 timed.turn, timed.place))
+      for (const NamedSpan& span :
+           turn_timeline(walked.graph, walked.plan.stages[s], walked.priced[s], slowdown, timed.turn, timed.place))
         if (forward ? is_forward(span.kind) : is_backward(span.kind))
           add(s, timed.turn.kind, timed.turn.micro_batch, span.index,
               {timed.span.start + span.span.start, timed.span.start + span.span.end});
@@ -128,7 +127,8 @@ bool runs_again(const StepPlace& place) {
   return place.kind != Turn::Kind::forward && std::ranges::any_of(place.stage->recomputed, ends_here);
 }
 
-void tell_moments(const Walked& walked, const MemoryRecorder& recorder, std::size_t coordinate, MemoryHistory& history) {
+void tell_moments(const Walked& walked, const MemoryRecorder& recorder, std::size_t coordinate,
+                  MemoryHistory& history) {
   const Clock clock(walked, coordinate);
   Names names(walked);
   Seconds now;
@@ -138,8 +138,7 @@ void tell_moments(const Walked& walked, const MemoryRecorder& recorder, std::siz
     const auto span = pass ? clock.of(walked.index_of(place.stage), place) : std::nullopt;
     if (span && !(pass && runs_again(place))) now = std::max(now, span->start);
     if (place.what == StepPlace::What::update) now = std::max(now, clock.busy());
-    history.moments.push_back(
-        {now, names.of(place, history.names), pass ? place.micro_batch : -1, breakdown_of(most)});
+    history.moments.push_back({now, names.of(place, history.names), pass ? place.micro_batch : -1, breakdown_of(most)});
     if (span) now = std::max(now, span->end);
   }
   history.end = std::max(now, clock.end());
@@ -164,8 +163,7 @@ class Owners {
       case What::buffer: return {fmt::format("buffer {} for buckets", owner.index), ""};
       case What::unit: return {fmt::format("gathered parameters of unit {}", owner.index), ""};
       case What::packing: return {"packed for exchange: " + tensor(owner), ""};
-      case What::message:
-        return {fmt::format("room for what stage {} is sent", walked_.index_of(owner.stage)), ""};
+      case What::message: return {fmt::format("room for what stage {} is sent", walked_.index_of(owner.stage)), ""};
       case What::direction: return {"directions of updates", ""};
       case What::workspace: return {"workspace of a kernel", ""};
     }

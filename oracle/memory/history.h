@@ -21,13 +21,13 @@ namespace sibyl {
 
 struct MemoryMoment {
   Seconds start;
-  std::size_t name = 0;   // of MemoryHistory::names: what runs
-  int micro_batch = -1;   // none: before the step, or in the update
-  MemoryBreakdown most;   // `reserved` is not told
+  std::size_t name = 0;  // of MemoryHistory::names: what runs
+  int micro_batch = -1;  // none: before the step, or in the update
+  MemoryBreakdown most;  // `reserved` is not told
 };
 
 struct AliveMemory {
-  std::string name;       // "conv1.weight", "gradient of relu1.y", "of fc2, kept for backward"
+  std::string name;  // "conv1.weight", "gradient of relu1.y", "of fc2, kept for backward"
   MemoryKind kind = MemoryKind::activations;
   Bytes bytes;            // of all of them
   int count = 1;          // alike: optimizer states, copies

@@ -1,4 +1,5 @@
-// Hears what a walk of a step takes and gives back: how much there is at each place of the step, and, at one moment, what.
+// Hears what a walk of a step takes and gives back: how much there is at each place of the step, and, at one moment,
+// what.
 //
 // A walk is deterministic, so a second one can be asked what was alive when the first one found its peak.
 #pragma once
@@ -24,20 +25,20 @@ std::string_view to_string(MemoryKind kind);         // as prediction.md's keys:
 // Whose a piece of memory is. `index`: of the stage's tensor, step, unit or bucket.
 struct MemoryOwner {
   enum class What {
-    framework,       // what the process holds before the model
-    tensor,          // of the program
-    gradient,        // of a tensor
-    addend,          // a gradient that is being added to another
-    kept,            // that a step keeps for backward beside operands and results: masks, statistics
-    state,           // of the optimizer, of a parameter
-    bucket,          // gradients on their way
-    shard,           // the rank's part of a bucket's parameters, of its gradients, of its state
-    buffer,          // that buckets take turns in
-    unit,            // parameters gathered
-    packing,         // what an exchange puts in order
-    message,         // room for what a neighbour sends
-    direction,       // of an update, before it is scaled
-    workspace,       // of a kernel
+    framework,  // what the process holds before the model
+    tensor,     // of the program
+    gradient,   // of a tensor
+    addend,     // a gradient that is being added to another
+    kept,       // that a step keeps for backward beside operands and results: masks, statistics
+    state,      // of the optimizer, of a parameter
+    bucket,     // gradients on their way
+    shard,      // the rank's part of a bucket's parameters, of its gradients, of its state
+    buffer,     // that buckets take turns in
+    unit,       // parameters gathered
+    packing,    // what an exchange puts in order
+    message,    // room for what a neighbour sends
+    direction,  // of an update, before it is scaled
+    workspace,  // of a kernel
   } what = What::framework;
   const Stage* stage = nullptr;
   std::size_t index = 0;

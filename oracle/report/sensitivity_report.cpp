@@ -81,8 +81,10 @@ std::string to_text(const SensitivityReport& report, TextStyle style) {
   text += fmt::format("\nstep time {} ± {}, {}\n\n", to_string(now.step_time), to_string(half_interval(now)),
                       samples_per_second(now.throughput));
   text += indented(aligned_text(to_table(report))) + "\n";
-  return text + "  Each alone, twice and half as good (half and twice the latency); batch, micro-batches and bucket twice and half as "
-                "large.\n  step time ± half of its 90 % interval; change: of the time that a sample takes\n";
+  return text +
+         "  Each alone, twice and half as good (half and twice the latency); batch, micro-batches and bucket twice and "
+         "half as "
+         "large.\n  step time ± half of its 90 % interval; change: of the time that a sample takes\n";
 }
 
 std::string to_json(const SensitivityReport& report) {

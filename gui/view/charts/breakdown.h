@@ -10,11 +10,12 @@
 
 namespace sibyl::gui {
 
-// Its parts on the critical path, which add up to the step time; beside them communication that is hidden behind compute.
+// Its parts on the critical path, which add up to the step time; beside them communication that is hidden behind
+// compute.
 BarRow breakdownRow(const QString& name, const Prediction& prediction);
 
-// One operation a row, in the order they run: name, kind, forward, backward, share of all operations' time, error, provenance,
-// FLOPs, bytes.
+// One operation a row, in the order they run: name, kind, how it is known, forward, backward, share of all operations'
+// time, error, FLOPs, bytes.
 Table layerTable(const Prediction& prediction);
 inline constexpr int layer_name_column = 0;
 

@@ -22,13 +22,13 @@ BreakdownView::BreakdownView(QWidget* parent) : ChartView(parent) {
   shown_.setFilterCaseSensitivity(Qt::CaseInsensitive);
   shown_.setFilterKeyColumn(-1);
   table_ = makeTable(&shown_, true, tr("Layers"), lower);
-  table_->setToolTip(tr("Each layer on one device: forward and backward over one micro-batch, its share of all layers' time, "
-                        "how sure that is, how it is known; what both passes compute, and the least they move"));
+  table_->setToolTip(
+      tr("Each layer on one device: forward and backward over one micro-batch, its share of all layers' time, "
+         "how sure that is, how it is known; what both passes compute, and the least they move"));
   layout->addWidget(filter_);
   layout->addWidget(table_, 1);
-  splitter->setStretchFactor(0, 2);
-  splitter->setStretchFactor(1, 3);
   splitter->setChildrenCollapsible(false);
+  splitter->setSizes({2000, 3000});
   body()->addWidget(splitter);
 
   connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
@@ -56,7 +56,9 @@ void BreakdownView::redraw() {
   bars_->replot(QCustomPlot::rpQueuedReplot);
 }
 
-void BreakdownView::renderCharts(QPainter& painter, const QSize& size) { bars_->render(painter, QRect(QPoint(), size)); }
+void BreakdownView::renderCharts(QPainter& painter, const QSize& size) {
+  bars_->render(painter, QRect(QPoint(), size));
+}
 
 std::optional<Table> BreakdownView::table() const {
   if (!answered()) return {};
@@ -69,7 +71,8 @@ void BreakdownView::pointAtCurrentRow(const QModelIndex& index) {
 }
 
 void BreakdownView::pointAtOperation(const QString& operation) {
-  const QModelIndexList found = shown_.match(shown_.index(0, layer_name_column), Qt::DisplayRole, operation, 1, Qt::MatchExactly);
+  const QModelIndexList found =
+      shown_.match(shown_.index(0, layer_name_column), Qt::DisplayRole, operation, 1, Qt::MatchExactly);
   if (found.isEmpty()) return;
   pointed_at_ = true;
   table_->setCurrentIndex(found.front());

@@ -25,7 +25,11 @@ class ChartView::Veil : public QWidget {
 };
 
 ChartView::ChartView(QWidget* parent)
-    : View(parent), message_(new QLabel(this)), content_(new QWidget(this)), body_(new QVBoxLayout(content_)), veil_(new Veil(this)) {
+    : View(parent),
+      message_(new QLabel(this)),
+      content_(new QWidget(this)),
+      body_(new QVBoxLayout(content_)),
+      veil_(new Veil(this)) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(message_, 1);
@@ -88,7 +92,8 @@ void ChartView::renderFigure(QPainter& painter, const QSize& size) {
     return;
   }
   painter.setPen(palette().color(QPalette::Text));
-  painter.drawText(QRect(QPoint(), size).adjusted(24, 24, -24, -24), Qt::AlignCenter | Qt::TextWordWrap, message_->text());
+  painter.drawText(QRect(QPoint(), size).adjusted(24, 24, -24, -24), Qt::AlignCenter | Qt::TextWordWrap,
+                   message_->text());
 }
 
 void ChartView::showEvent(QShowEvent* event) {
@@ -133,7 +138,8 @@ QProgressBar* makeProgress(LatestSignals& job, const QString& accessibleName, QW
 QTableView* makeTable(QAbstractItemModel* model, bool sortable, const QString& accessibleName, QWidget* parent) {
   auto* table = new QTableView(parent);
   table->setModel(model);
-  table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);  // as the model has them, until a header is clicked
+  table->horizontalHeader()->setSortIndicator(-1,
+                                              Qt::AscendingOrder);  // as the model has them, until a header is clicked
   table->setSortingEnabled(sortable);
   table->setSelectionBehavior(QAbstractItemView::SelectRows);
   table->setSelectionMode(QAbstractItemView::SingleSelection);
@@ -144,13 +150,12 @@ QTableView* makeTable(QAbstractItemModel* model, bool sortable, const QString& a
   table->verticalHeader()->hide();
   table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
   table->horizontalHeader()->setHighlightSections(false);
-  table->horizontalHeader()->setStretchLastSection(true);
   table->setAccessibleName(accessibleName);
   return table;
 }
 
 void fitColumns(QTableView* table) {
-  constexpr int widest = 420, room = 18;
+  constexpr int widest = 420, room = 8;
   for (int column = 0; column < table->model()->columnCount(); ++column) {
     table->resizeColumnToContents(column);
     table->setColumnWidth(column, std::min(widest, table->columnWidth(column) + room));

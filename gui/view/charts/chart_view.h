@@ -1,5 +1,5 @@
-// What the views made of charts and tables have in common: they work only while they are seen, say what is wrong with the
-// question in their place, and lie under a veil while a newer answer is on its way.
+// What the views made of charts and tables have in common: they work only while they are seen, say what is wrong with
+// the question in their place, and lie under a veil while a newer answer is on its way.
 #pragma once
 
 #include <QLabel>

@@ -12,8 +12,8 @@ namespace sibyl::gui {
 BarRow memoryRow(const QString& name, const MemoryBreakdown& memory) {
   BarRow row{name, {}, QString::fromStdString(to_string(memory.total)), {}};
   for (const MemoryPart& part : memory_parts())
-    row.parts.push_back({QString::fromUtf8(part.key.data(), static_cast<qsizetype>(part.key.size())), titled(part.title),
-                         (memory.*part.value).value()});
+    row.parts.push_back({QString::fromUtf8(part.key.data(), static_cast<qsizetype>(part.key.size())),
+                         titled(part.title), (memory.*part.value).value()});
   return row;
 }
 
@@ -36,15 +36,16 @@ Table aliveTable(const MemoryHistory& history) {
   using enum Column::Align;
   Table table{.columns = {{"Alive at the peak", "name", left},
                           {"Kind", "kind", left},
+                          {"Layer", "operation", left},
                           {"Memory", "bytes"},
-                          {"Share", "share"},
-                          {"Layer", "operation", left}},
+                          {"Share", "share"}},
               .rows = {}};
   const Bytes all = history.footprint.peak.total;
   for (const AliveMemory& alive : history.alive) {
-    const std::string name = alive.count == 1 ? alive.name : fmt::format("{} ({} times)", alive.name, alive.count);
-    table.rows.push_back({name, std::string(to_string(alive.kind)), Cell(to_string(alive.bytes), plain_number(alive.bytes.value())),
-                          Cell(percent(alive.bytes / all), plain_number(alive.bytes / all)), alive.operation});
+    const std::string name = alive.count == 1 ? alive.name : fmt::format("{} × {}", alive.count, alive.name);
+    table.rows.push_back({name, std::string(to_string(alive.kind)), alive.operation,
+                          Cell(to_string(alive.bytes), plain_number(alive.bytes.value())),
+                          Cell(percent(alive.bytes / all), plain_number(alive.bytes / all))});
   }
   return table;
 }

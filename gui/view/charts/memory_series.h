@@ -15,8 +15,8 @@ BarRow memoryRow(const QString& name, const MemoryBreakdown& memory);
 // The highest moment of each of at most `columns` equally long parts of the step, by index into history.moments.
 std::vector<std::size_t> highestMoments(const MemoryHistory& history, std::size_t columns);
 
-// What is alive at the peak, the largest first: name, kind, bytes, share, how many, the operation it belongs to.
+// What is alive at the peak, the largest first: name and how many, kind, the operation it belongs to, bytes, share.
 Table aliveTable(const MemoryHistory& history);
-inline constexpr int alive_operation_column = 4;
+inline constexpr int alive_operation_column = 2;
 
 }  // namespace sibyl::gui

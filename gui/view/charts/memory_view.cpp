@@ -12,9 +12,10 @@
 namespace sibyl::gui {
 namespace {
 
-constexpr std::size_t most_rows = 10;     // devices of a pipeline that are shown
-constexpr std::size_t columns = 1500;     // of the history: no screen shows more
+constexpr std::size_t most_rows = 10;  // devices of a pipeline that are shown
+constexpr std::size_t columns = 1500;  // of the history: no screen shows more
 constexpr double room_at_the_top = 1.15;
+constexpr double far_capacity = 8;  // times what is used
 
 QString shown(Bytes bytes) { return QString::fromStdString(to_string(bytes)); }
 
@@ -31,6 +32,7 @@ MemoryView::MemoryView(QWidget* parent) : ChartView(parent) {
   layout->setContentsMargins(0, 0, 0, 0);
   auto* line = new QHBoxLayout;
   device_ = new QComboBox(middle);
+  device_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   device_->setAccessibleName(tr("Device of the pipeline whose memory is shown over time"));
   peak_ = new QLabel(middle);
   peak_->setWordWrap(true);
@@ -49,9 +51,7 @@ MemoryView::MemoryView(QWidget* parent) : ChartView(parent) {
   sorted_.setSortRole(TableModel::ValueRole);
   table_ = makeTable(&sorted_, true, tr("What is alive at the peak"), splitter);
   splitter->addWidget(table_);
-  splitter->setStretchFactor(0, 3);
-  splitter->setStretchFactor(1, 4);
-  splitter->setStretchFactor(2, 3);
+  splitter->setSizes({3000, 3500, 3000});
   body()->addWidget(splitter);
 
   connect(&job_, &LatestSignals::busyChanged, this, [this](bool busy) {
@@ -72,9 +72,9 @@ void MemoryView::refresh() {
 
 void MemoryView::ask(std::optional<std::size_t> coordinate) {
   asked_ = current().study;
-  job_.ask([study = asked_, coordinate](const Ticket&) {
-    return step_memory(*study->graph, study->strategy, *study->cluster, coordinate);
-  }, [this](Result<StepMemory> memory) { deliver(std::move(memory)); });
+  job_.ask([study = asked_, coordinate](
+               const Ticket&) { return step_memory(*study->graph, study->strategy, *study->cluster, coordinate); },
+           [this](Result<StepMemory> memory) { deliver(std::move(memory)); });
 }
 
 void MemoryView::deliver(Result<StepMemory> memory) {
@@ -115,12 +115,15 @@ void MemoryView::redraw() {
 }
 
 void MemoryView::drawBars() {
-  drawStackedBars(*bars_, rows(), Measure::bytes);
   const Bytes capacity = prediction().memory_capacity;
-  if (capacity.value() > 0) {
-    bars_->addLimit(bars_->xAxis, capacity.value(), tr("capacity %1").arg(shown(capacity)), seriesColour(1, palette()));
-    widen(*bars_, capacity.value() * 1.04);
-  }
+  const QColor colour = seriesColour(1, palette());
+  // A capacity that is many times as much would leave nothing to be seen of the bars.
+  const bool far = capacity > far_capacity * prediction().memory.total;
+  drawStackedBars(*bars_, rows(), Measure::bytes, far ? 0 : capacity.value() * 1.04);
+  if (far)
+    bars_->addCorner(tr("capacity %1 →").arg(shown(capacity)), colour);
+  else if (capacity.value() > 0)
+    bars_->addLimit(bars_->xAxis, capacity.value(), tr("capacity %1").arg(shown(capacity)), colour);
   bars_->replot(QCustomPlot::rpQueuedReplot);
 }
 
@@ -151,11 +154,11 @@ void MemoryView::drawHistory() {
     graph->setAdaptiveSampling(false);
     graph->setData(times, level, true);
     graph->setName(titled(part.title));
-    const QColor colour = colourOf(QString::fromUtf8(part.key.data(), static_cast<qsizetype>(part.key.size())), palette());
+    const QColor colour =
+        colourOf(QString::fromUtf8(part.key.data(), static_cast<qsizetype>(part.key.size())), palette());
     graph->setPen(QPen(colour, 1));
     graph->setBrush(mixed(palette().color(QPalette::Base), colour, 0.85));
     if (below) graph->setChannelFillGraph(below);
-    graph->addToLegend();
     below = graph;
   }
   const MemoryMoment& peak = history.moments[history.peak];
@@ -163,10 +166,12 @@ void MemoryView::drawHistory() {
   history_->setMeasure(history_->yAxis, Measure::bytes);
   history_->xAxis->setRange(0, history.end.value());
   history_->yAxis->setRange(0, peak.most.total.value() * room_at_the_top);
-  history_->addLimit(history_->xAxis, peak.start.value(), tr("peak %1").arg(shown(peak.most.total)), history_->textColour());
+  history_->addLimit(history_->xAxis, peak.start.value(), tr("peak %1").arg(shown(peak.most.total)),
+                     history_->textColour());
   history_->explainElsewhere([this](const QPointF& pixel) { return explanationAt(pixel); });
   history_->replot(QCustomPlot::rpQueuedReplot);
-  peak_->setText(tr("Most is alive in %1: %2.").arg(QString::fromStdString(history.where(history.peak)), shown(peak.most.total)));
+  peak_->setText(
+      tr("Most is alive in %1: %2.").arg(QString::fromStdString(history.where(history.peak)), shown(peak.most.total)));
 }
 
 QString MemoryView::explanationAt(const QPointF& pixel) const {
@@ -177,7 +182,8 @@ QString MemoryView::explanationAt(const QPointF& pixel) const {
   if (after == history.moments.begin() || time > history.end) return {};
   const auto moment = static_cast<std::size_t>(after - history.moments.begin()) - 1;
   const MemoryBreakdown& most = history.moments[moment].most;
-  QString text = QString::fromStdString(to_string(time) + ", " + history.where(moment)) + "\n" + tr("In all: %1").arg(shown(most.total));
+  QString text = QString::fromStdString(to_string(time) + ", " + history.where(moment)) + "\n" +
+                 tr("In all: %1").arg(shown(most.total));
   for (const MemoryPart& part : memory_parts())
     if ((most.*part.value).value() > 0) text += "\n" + titled(part.title) + ": " + shown(most.*part.value);
   return text;

@@ -1,5 +1,5 @@
-// Memory: by kind, and by the devices of a pipeline, against capacity; and over the time of a step, with what is alive where there
-// is most of it.
+// Memory: by kind, and by the devices of a pipeline, against capacity; and over the time of a step, with what is alive
+// where there is most of it.
 #pragma once
 
 #include <QComboBox>

@@ -34,13 +34,15 @@ class LinearTicker : public QCPAxisTicker {
   explicit LinearTicker(Measure measure) : measure_(measure) {}
 
  protected:
-  // Whole steps of the unit that the axis reads in: powers of 1024 for bytes; whole devices.
+  // Whole devices; powers of two of bytes.
   double getTickStep(const QCPRange& range) override {
     size_ = range.size();
     if (measure_ == Measure::devices) return std::max(1.0, QCPAxisTicker::getTickStep(range));
-    if (measure_ != Measure::bytes) return QCPAxisTicker::getTickStep(range);
-    const double unit = std::pow(1024.0, std::max(0.0, std::floor(std::log2(std::max(1.0, range.upper)) / 10)));
-    return unit * QCPAxisTicker::getTickStep(QCPRange(range.lower / unit, range.upper / unit));
+    if (measure_ == Measure::bytes) return std::exp2(std::round(std::log2(std::max(1.0, size_ / tickCount()))));
+    return QCPAxisTicker::getTickStep(range);
+  }
+  int getSubTickCount(double step) override {
+    return measure_ == Measure::bytes ? 1 : QCPAxisTicker::getSubTickCount(step);
   }
   QString getTickLabel(double tick, const QLocale&, QChar, int) override { return tickText(measure_, tick, size_); }
 
@@ -72,7 +74,7 @@ QString quantityText(Measure measure, double value) {
   switch (measure) {
     case Measure::seconds: return text(to_string(Seconds{value}));
     case Measure::bytes: return text(to_string(Bytes{value}));
-    case Measure::samples_per_second: return text(value >= 1e5 ? with_prefix(value, "samples/s") : samples_per_second(value));
+    case Measure::samples_per_second: return text(samples_per_second(value));
     case Measure::share: return text(percent(value));
     case Measure::change: return text(signed_percent(value));
     case Measure::devices: return text(grouped(std::llround(value)));
@@ -92,6 +94,9 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
   legend->setVisible(true);
   legend->setBorderPen(Qt::NoPen);
   legend->setMargins({0, 0, 0, 4});
+  // Of its own it is no wider than its entries, and without any would leave the axes no room either.
+  legend->setMaximumSize(100000, 100000);
+  connect(this, &QCustomPlot::beforeReplot, this, [this] { wrapLegend(width()); });
   restyle();
 }
 
@@ -120,7 +125,7 @@ void Plot::restyle() {
   legend->setFont(own);
   legend->setTextColor(textColour());
   legend->setBrush(Qt::NoBrush);
-  legend->setIconSize(14, 12);
+  legend->setIconSize(14, QFontMetrics(own).height() + 3);  // as high as a line, or its letters are cut
 }
 
 void Plot::clear() {
@@ -173,10 +178,17 @@ void Plot::addLimit(QCPAxis* axis, double value, const QString& name, const QCol
   line->start->setCoords(across ? 0 : value, across ? value : 0);
   line->end->setCoords(across ? 1 : value, across ? value : 1);
   line->setPen(QPen(colour, 1.5, Qt::DashLine));
-  QCPItemText* text = addText(0, 0, name, (across ? Qt::AlignRight | Qt::AlignBottom : Qt::AlignRight | Qt::AlignTop), colour);
+  QCPItemText* text =
+      addText(0, 0, name, (across ? Qt::AlignRight | Qt::AlignBottom : Qt::AlignRight | Qt::AlignTop), colour);
   text->position->setTypeX(across ? QCPItemPosition::ptAxisRectRatio : QCPItemPosition::ptPlotCoords);
   text->position->setTypeY(across ? QCPItemPosition::ptPlotCoords : QCPItemPosition::ptAxisRectRatio);
   text->position->setCoords(across ? 1 : value, across ? value : 0);
+}
+
+void Plot::addCorner(const QString& text, const QColor& colour) {
+  QCPItemText* item = addText(0, 0, text, Qt::AlignRight | Qt::AlignTop, colour);
+  item->position->setType(QCPItemPosition::ptAxisRectRatio);
+  item->position->setCoords(1, 0);
 }
 
 // As many names side by side as there is room for.
@@ -215,11 +227,6 @@ void Plot::mouseMoveEvent(QMouseEvent* event) {
 void Plot::leaveEvent(QEvent* event) {
   QToolTip::hideText();
   QCustomPlot::leaveEvent(event);
-}
-
-void Plot::resizeEvent(QResizeEvent* event) {
-  wrapLegend(event->size().width());
-  QCustomPlot::resizeEvent(event);
 }
 
 }  // namespace sibyl::gui

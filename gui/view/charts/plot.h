@@ -42,6 +42,8 @@ class Plot : public QCustomPlot {
   // A line across the whole height (or width) at a value of the x (or y) axis, with its name.
   void addLimit(QCPAxis* axis, double value, const QString& name, const QColor& colour);
 
+  void addCorner(const QString& text, const QColor& colour);  // at the upper right
+
   [[nodiscard]] QColor textColour() const { return palette().color(QPalette::Text); }
   [[nodiscard]] QColor quietColour() const;
   void restyle();  // anew, after the palette or the font has changed
@@ -52,7 +54,6 @@ class Plot : public QCustomPlot {
  protected:
   void mouseMoveEvent(QMouseEvent* event) override;
   void leaveEvent(QEvent* event) override;
-  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void styleAxis(QCPAxis* axis, const QFont& font);

@@ -133,7 +133,8 @@ Result<double> samples_of(const std::vector<std::string>& words, int devices) {
 
 }  // namespace
 
-Result<std::vector<MeasuredPoint>> measuredPoints(const std::string& json, const std::string& file, const std::string& model) {
+Result<std::vector<MeasuredPoint>> measuredPoints(const std::string& json, const std::string& file,
+                                                  const std::string& model) {
   SIBYL_TRY(const auto runs, parse_measurements(json, file));
   std::vector<MeasuredPoint> points;
   for (const auto& [name, run] : runs) {

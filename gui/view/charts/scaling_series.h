@@ -1,5 +1,5 @@
-// The curves of the scaling view, without widgets: which strategies are compared, over which counts of devices, what is shown of a
-// point, and points that were measured.
+// The curves of the scaling view, without widgets: which strategies are compared, over which counts of devices, what is
+// shown of a point, and points that were measured.
 #pragma once
 
 #include <QString>
@@ -53,6 +53,7 @@ struct MeasuredPoint {
   double spread = 0;
 };
 // Those of the file's cases that train `model`. Fails where the file is none, or has none of these.
-Result<std::vector<MeasuredPoint>> measuredPoints(const std::string& json, const std::string& file, const std::string& model);
+Result<std::vector<MeasuredPoint>> measuredPoints(const std::string& json, const std::string& file,
+                                                  const std::string& model);
 
 }  // namespace sibyl::gui

@@ -24,11 +24,13 @@ QString explanation(const ScalingSeries& series, const ScalePoint& point) {
   const Seconds half = (p.interval_high - p.interval_low) / 2;
   text += "\n" + QObject::tr("step time %1 ± %2, %3\nefficiency %4, batch %5\nheld back by %6")
                      .arg(QString::fromStdString(to_string(p.step_time)), QString::fromStdString(to_string(half)),
-                          quantityText(Measure::samples_per_second, p.throughput), quantityText(Measure::share, point.efficiency),
+                          quantityText(Measure::samples_per_second, p.throughput),
+                          quantityText(Measure::share, point.efficiency),
                           QString::fromStdString(grouped(p.global_batch)), QString::fromStdString(p.bottleneck.name));
   if (!p.fits)
     text += "\n" + QObject::tr("Does not fit: it needs %1 of %2")
-                       .arg(QString::fromStdString(to_string(p.memory.needed())), QString::fromStdString(to_string(p.memory_capacity)));
+                       .arg(QString::fromStdString(to_string(p.memory.needed())),
+                            QString::fromStdString(to_string(p.memory_capacity)));
   return text;
 }
 
@@ -64,7 +66,8 @@ QWidget* ScalingView::makeControls() {
     line->addWidget(combo);
     return combo;
   };
-  scaling_ = choice(tr("Weak: the batch of a device stays. Strong: the batch of the step stays."), {tr("Weak scaling"), tr("Strong scaling")});
+  scaling_ = choice(tr("Weak: the batch of a device stays. Strong: the batch of the step stays."),
+                    {tr("Weak scaling"), tr("Strong scaling")});
   quantity_ = choice(tr("What is shown over devices"), {tr("Throughput"), tr("Step time"), tr("Efficiency")});
   QStringList counts;
   for (int n = 8; n <= 65536; n *= 2) counts << tr("up to %1 devices").arg(quantityText(Measure::devices, n));
@@ -127,9 +130,11 @@ void ScalingView::offerCompared() {
 
 std::vector<ScalingSeries> ScalingView::wanted() const {
   std::vector<ScalingSeries> series = {{tr("Current"), current().study, current().study->strategy, {}}};
-  if (baseline() && baseline()->study) series.push_back({tr("Baseline"), baseline()->study, baseline()->study->strategy, {}});
+  if (baseline() && baseline()->study)
+    series.push_back({tr("Baseline"), baseline()->study, baseline()->study->strategy, {}});
   for (SimpleStrategy& simple : simpleStrategies(*current().study, scaling()))
-    if (compared_.contains(simple.key)) series.push_back({simple.title, current().study, std::move(simple.strategy), {}});
+    if (compared_.contains(simple.key))
+      series.push_back({simple.title, current().study, std::move(simple.strategy), {}});
   return series;
 }
 
@@ -232,14 +237,15 @@ void ScalingView::addFailures(const ScalingSeries& series, const QColor& colour)
     else if (!point.prediction->fits)
       too_large << point.devices, there << rangedOf(point, quantity()).value, large.push_back(&point);
   }
-  const auto add = [&](const QVector<double>& x, const QVector<double>& y, QCPScatterStyle::ScatterShape shape, double size,
-                       const std::vector<const ScalePoint*>& points) {
+  const auto add = [&](const QVector<double>& x, const QVector<double>& y, QCPScatterStyle::ScatterShape shape,
+                       double size, const std::vector<const ScalePoint*>& points) {
     if (points.empty()) return;
     QCPGraph* graph = plot_->addGraph();
     graph->setData(x, y, true);
     graph->setLineStyle(QCPGraph::lsNone);
     graph->setScatterStyle(QCPScatterStyle(shape, QPen(colour, 2), Qt::NoBrush, size));
-    plot_->explain(graph, [points, series](int n) { return explanation(series, *points[static_cast<std::size_t>(n)]); });
+    plot_->explain(graph,
+                   [points, series](int n) { return explanation(series, *points[static_cast<std::size_t>(n)]); });
   };
   add(devices, values, QCPScatterStyle::ssCross, 9, failed);
   add(too_large, there, QCPScatterStyle::ssCircle, 13, large);
@@ -271,10 +277,13 @@ void ScalingView::addMeasured() {
 void ScalingView::redraw() {
   plot_->clear();
   plot_->setMeasure(plot_->xAxis, Measure::devices, log_devices_->isChecked());
-  plot_->setMeasure(plot_->yAxis, measureOf(quantity()), log_values_->isChecked() && quantity() != ScalingQuantity::efficiency);
+  plot_->setMeasure(plot_->yAxis, measureOf(quantity()),
+                    log_values_->isChecked() && quantity() != ScalingQuantity::efficiency);
   plot_->xAxis->setLabel(tr("Devices"));
   plot_->yAxis->setLabel(quantity_->currentText());
-  const auto colour = [this](std::size_t n) { return seriesColour(static_cast<int>(n < measured_colour ? n : n + 1), palette()); };
+  const auto colour = [this](std::size_t n) {
+    return seriesColour(static_cast<int>(n < measured_colour ? n : n + 1), palette());
+  };
   if (!series_.empty()) addIdeal(series_.front());
   for (std::size_t n = 0; n < series_.size(); ++n) {
     if (intervals_->isChecked() && n < 2) addBand(series_[n], colour(n));
@@ -294,28 +303,34 @@ void ScalingView::redraw() {
   plot_->replot(QCustomPlot::rpQueuedReplot);
 }
 
-// Of each curve that has holes: how many, and why the first.
+// Of each curve that has holes: where, and why the first.
 QString ScalingView::notes() const {
   QStringList lines;
   for (const ScalingSeries& series : series_) {
-    const auto fails = [](const ScalePoint& p) { return !p.prediction; };
-    const auto large = [](const ScalePoint& p) { return p.prediction && !p.prediction->fits; };
-    const auto first = std::ranges::find_if(series.points, fails);
-    if (first != series.points.end())
-      lines << tr("× %1: %2 counts cannot be run. %3 on %4.")
-                   .arg(series.name)
-                   .arg(std::ranges::count_if(series.points, fails))
-                   .arg(titled(first->prediction.error().message), QString::fromStdString(plural(first->devices, "device")));
-    if (const auto many = std::ranges::count_if(series.points, large); many > 0)
-      lines << tr("○ %1: %2 counts do not fit in memory.").arg(series.name).arg(many);
+    QStringList failed, large;
+    const Error* why = nullptr;
+    for (const ScalePoint& point : series.points) {
+      const QString count = quantityText(Measure::devices, point.devices);
+      if (!point.prediction) {
+        failed << count;
+        if (!why) why = &point.prediction.error();
+      } else if (!point.prediction->fits) {
+        large << count;
+      }
+    }
+    if (why)
+      lines
+          << tr("× %1 cannot run on %2: %3").arg(series.name, failed.join(", "), QString::fromStdString(why->message));
+    if (!large.isEmpty()) lines << tr("○ %1 does not fit in memory on %2").arg(series.name, large.join(", "));
   }
   if (!measured_) lines << sentence(measured_.error());
   return lines.join('\n');
 }
 
 void ScalingView::chooseMeasured() {
-  const QString file = QFileDialog::getOpenFileName(this, tr("Measured runs"), measured_file_,
-                                                    tr("Results of sibyl validate (*.results.json *.json);;All files (*)"));
+  const QString file =
+      QFileDialog::getOpenFileName(this, tr("Measured runs"), measured_file_,
+                                   tr("Results of sibyl validate (*.results.json *.json);;All files (*)"));
   if (!file.isEmpty()) loadMeasured(file);
 }
 
@@ -331,7 +346,8 @@ void ScalingView::readMeasured() {
   measured_ = std::vector<MeasuredPoint>{};
   if (measured_file_.isEmpty()) return;
   const std::string file = measured_file_.toStdString();
-  measured_ = read_file(file).and_then([&](const std::string& json) { return measuredPoints(json, file, current().scenario.model); });
+  measured_ = read_file(file).and_then(
+      [&](const std::string& json) { return measuredPoints(json, file, current().scenario.model); });
 }
 
 void ScalingView::renderCharts(QPainter& painter, const QSize& size) { plot_->render(painter, QRect(QPoint(), size)); }
@@ -342,8 +358,8 @@ std::optional<Table> ScalingView::table() const {
 }
 
 QJsonObject ScalingView::viewState() const {
-  return {{"strong", scaling_->currentIndex() == 1}, {"quantity", quantity_->currentIndex()},
-          {"most", 8 << most_->currentIndex()},      {"compared", QJsonArray::fromStringList(compared_)},
+  return {{"strong", scaling_->currentIndex() == 1},  {"quantity", quantity_->currentIndex()},
+          {"most", 8 << most_->currentIndex()},       {"compared", QJsonArray::fromStringList(compared_)},
           {"log_devices", log_devices_->isChecked()}, {"log_values", log_values_->isChecked()},
           {"intervals", intervals_->isChecked()},     {"measured", measured_file_}};
 }

@@ -1,5 +1,5 @@
-// How it scales: throughput, step time or efficiency over devices, of the scenario, the baseline and simple strategies; weak or
-// strong; with intervals, the ideal, and points that were measured.
+// How it scales: throughput, step time or efficiency over devices, of the scenario, the baseline and simple strategies;
+// weak or strong; with intervals, the ideal, and points that were measured.
 #pragma once
 
 #include <QAction>
@@ -65,7 +65,7 @@ class ScalingView : public ChartView {
   QStringList compared_;  // keys of simple strategies
   QString measured_file_;
   Result<std::vector<MeasuredPoint>> measured_ = std::vector<MeasuredPoint>{};
-  std::vector<ScalingSeries> series_;     // done
+  std::vector<ScalingSeries> series_;  // done
   std::deque<ScalingSeries> to_come_;
   std::size_t all_ = 0;  // series asked for
   Latest<std::vector<ScalePoint>> job_;

@@ -2,9 +2,9 @@
 
 #include <QObject>
 #include <algorithm>
-#include <cctype>
 
 #include "base/quantity.h"
+#include "gui/view/charts/words.h"
 #include "oracle/cli/options.h"
 #include "oracle/report/format.h"
 
@@ -36,7 +36,8 @@ Result<SearchQuestion> searchQuestion(const std::shared_ptr<const Study>& study,
   return question;
 }
 
-Result<SearchResult> answer(const SearchQuestion& question, const std::function<void(std::size_t, std::size_t)>& progress,
+Result<SearchResult> answer(const SearchQuestion& question,
+                            const std::function<void(std::size_t, std::size_t)>& progress,
                             const std::function<bool()>& cancelled) {
   SearchOptions options;
   options.keep = question.keep;
@@ -47,23 +48,30 @@ Result<SearchResult> answer(const SearchQuestion& question, const std::function<
 }
 
 Table searchTable(const SearchReport& report) {
-  Table table = to_table(report);
-  table.columns.insert(table.columns.begin(), {"", "mark", Column::Align::left});
-  const std::string recommended =
-      report.result.best.empty() ? std::string() : strategy_words(report.result.recommended.strategy);
-  for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    const Candidate& candidate = report.result.best[r];
-    const bool own = strategy_words(candidate.strategy) == recommended;
-    table.rows[r].insert(table.rows[r].begin(), Cell(own ? "★ recommended" : candidate.equal ? "as fast" : "",
-                                                     own ? "recommended" : candidate.equal ? "equal" : ""));
+  constexpr std::string_view order[] = {"strategy",     "step_time_s", "interval_half_s", "loses_by",
+                                        "memory_bytes", "devices",     "bottleneck",      "throughput_samples_per_s"};
+  const Table found = to_table(report);
+  const std::vector<Candidate>& best = report.result.best;
+  const std::string recommended = best.empty() ? std::string() : strategy_words(report.result.recommended.strategy);
+  Table table{.columns = {{"", "mark", Column::Align::left}},
+              .rows = std::vector<std::vector<Cell>>(found.rows.size())};
+  for (std::size_t r = 0; r < found.rows.size(); ++r) {
+    const bool own = strategy_words(best[r].strategy) == recommended;
+    table.rows[r].emplace_back(own             ? "★"
+                               : best[r].equal ? "≈"
+                                               : "",
+                               own             ? "recommended"
+                               : best[r].equal ? "equal"
+                                               : "");
   }
-  const auto equal = std::ranges::find(table.columns, "equal", &Column::key);
-  if (equal == table.columns.end()) return table;
-  const auto at = equal - table.columns.begin();
-  for (auto& row : table.rows) row.erase(row.begin() + at);
-  table.columns.erase(equal);
-  for (Column& column : table.columns)
-    if (!column.title.empty()) column.title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(column.title[0])));
+  for (const std::string_view key : order) {
+    const auto column = std::ranges::find(found.columns, key, &Column::key);
+    if (column == found.columns.end()) continue;
+    table.columns.push_back(*column);
+    table.columns.back().title = titled(column->title).toStdString();
+    const auto at = static_cast<std::size_t>(column - found.columns.begin());
+    for (std::size_t r = 0; r < found.rows.size(); ++r) table.rows[r].push_back(found.rows[r][at]);
+  }
   return table;
 }
 
@@ -73,7 +81,9 @@ QString searchSummary(const SearchResult& r) {
   if (r.tried < r.size) text += QObject::tr(", %1 tried").arg(count(r.tried));
   text += QObject::tr(": %1 can be run, %2 are too large").arg(count(r.fitting), count(r.too_large));
   if (r.equal > 1)
-    text += QObject::tr("; %1 are as fast as the fastest, as far as is known: the simplest of them is recommended").arg(count(r.equal));
+    text +=
+        QObject::tr("; %1 are as fast as the fastest, as far as is known (≈): the simplest of them is recommended (★)")
+            .arg(count(r.equal));
   if (r.best.empty() && !r.left_out.empty()) text += ". " + QString::fromStdString(r.left_out.front().why);
   return text + '.';
 }

@@ -30,10 +30,12 @@ struct SearchQuestion {
 };
 // Fails as `sibyl search` does where a control cannot be read.
 Result<SearchQuestion> searchQuestion(const std::shared_ptr<const Study>& study, const SearchControls& controls);
-Result<SearchResult> answer(const SearchQuestion& question, const std::function<void(std::size_t, std::size_t)>& progress,
+Result<SearchResult> answer(const SearchQuestion& question,
+                            const std::function<void(std::size_t, std::size_t)>& progress,
                             const std::function<bool()>& cancelled);
 
-// The best with a first column that marks the recommended one and those that are as fast as far as is known.
+// The best, with a first column that marks the recommended one and those that are as fast as far as is known; what is
+// asked first comes first.
 Table searchTable(const SearchReport& report);
 // "1,234 strategies: 456 can be run, 78 are too large"
 QString searchSummary(const SearchResult& result);

@@ -13,6 +13,8 @@
 namespace sibyl::gui {
 namespace {
 
+constexpr double slowest_shown = 3;  // times the fastest
+
 QString wordsOf(const Candidate& candidate) {
   QString words = QString::fromStdString(strategy_words(candidate.strategy));
   return words.mid(QStringLiteral("--parallel ").size());
@@ -23,8 +25,8 @@ QString explanation(const Candidate& candidate, const Candidate& fastest) {
   const Seconds half = (candidate.interval_high - candidate.interval_low) / 2;
   QString text = wordsOf(candidate) + "\n" +
                  QObject::tr("step time %1 ± %2, memory %3")
-                     .arg(QString::fromStdString(to_string(candidate.step_time)), QString::fromStdString(to_string(half)),
-                          QString::fromStdString(to_string(candidate.memory)));
+                     .arg(QString::fromStdString(to_string(candidate.step_time)),
+                          QString::fromStdString(to_string(half)), QString::fromStdString(to_string(candidate.memory)));
   const Excess excess = excess_over(candidate, fastest);
   if (candidate.step_time > fastest.step_time && excess.time.value() > 0)
     text += "\n" + QObject::tr("%1 longer than the fastest: %2 more of %3")
@@ -50,6 +52,8 @@ SearchView::SearchView(QWidget* parent) : ChartView(parent) {
   table_ = makeTable(&sorted_, true, tr("The fastest strategies"), splitter);
   table_->setToolTip(tr("Double click: make it the scenario's own"));
   splitter->addWidget(table_);
+  splitter->setSizes({2000, 2000});
+  front_->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
   body()->addWidget(splitter, 1);
   cancel_->setEnabled(false);
   apply_->setEnabled(false);
@@ -130,7 +134,8 @@ void SearchView::refresh() {
   const bool other = found_ && found_->study != current().study;
   if (!found_ && !job_.busy()) says_->setText(tr("Nothing was searched yet."));
   if (other && found_->report)
-    says_->setText(tr("Found for the scenario as it was: search again for the present one. ") + searchSummary(found_->report->result));
+    says_->setText(tr("Found for the scenario as it was: search again for the present one. ") +
+                   searchSummary(found_->report->result));
   redraw();
 }
 
@@ -218,7 +223,7 @@ void SearchView::drawFront() {
   front_->setMeasure(front_->xAxis, Measure::seconds);
   front_->setMeasure(front_->yAxis, Measure::bytes);
   front_->xAxis->setLabel(tr("Step time"));
-  front_->yAxis->setLabel(tr("Memory of the fullest device"));
+  front_->yAxis->setLabel(tr("Memory"));
   if (found_ && found_->report && !found_->report->result.front.empty()) {
     const SearchResult& result = found_->report->result;
     std::map<int, std::vector<const Candidate*>> by_devices;
@@ -226,8 +231,11 @@ void SearchView::drawFront() {
     int series = 0;
     for (const auto& [devices, points] : by_devices) addPoints(devices, points, series++);
     front_->rescaleAxes();
-    front_->xAxis->scaleRange(1.25);
-    front_->yAxis->setRange(0, front_->yAxis->range().upper * 1.15);
+    // What takes many times as long is there when the axis is dragged.
+    const double fastest = result.front.front().step_time.value(),
+                 slowest = std::min(front_->xAxis->range().upper, slowest_shown * fastest);
+    front_->xAxis->setRange(fastest - 0.06 * slowest, 1.06 * slowest);
+    front_->yAxis->setRange(0, front_->yAxis->range().upper * 1.2);
     const Candidate& best = result.recommended;
     front_->addText(best.step_time.value(), best.memory.value(), tr("★ recommended"), Qt::AlignLeft | Qt::AlignBottom,
                     front_->textColour());
@@ -243,7 +251,8 @@ void SearchView::pickPoint(QCPAbstractPlottable* plottable, int n) {
   const auto found = points_.find(plottable);
   if (found == points_.end() || n < 0 || static_cast<std::size_t>(n) >= found->size()) return;
   const Candidate candidate = *(*found)[static_cast<std::size_t>(n)];
-  QMetaObject::invokeMethod(this, [this, candidate] { pick(candidate); }, Qt::QueuedConnection);
+  QMetaObject::invokeMethod(
+      this, [this, candidate] { pick(candidate); }, Qt::QueuedConnection);
 }
 
 void SearchView::renderCharts(QPainter& painter, const QSize& size) { front_->render(painter, QRect(QPoint(), size)); }

@@ -1,5 +1,5 @@
-// Which strategy is best: asks the search, lists the fastest and why the others lose, and shows what less memory or fewer devices
-// cost. A strategy that is picked can be made the scenario's own.
+// Which strategy is best: asks the search, lists the fastest and why the others lose, and shows what less memory or
+// fewer devices cost. A strategy that is picked can be made the scenario's own.
 #pragma once
 
 #include <QCheckBox>

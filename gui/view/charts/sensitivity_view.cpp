@@ -10,7 +10,7 @@ namespace sibyl::gui {
 namespace {
 
 constexpr double visible_effect = 5e-4;  // 0.05 %
-constexpr int good_colour = 2, bad_colour = 1;
+constexpr int twice_colour = 0, half_colour = 1;
 
 QString explanation(const Sensitivity& input, const Variation& variation, const Evaluation& now) {
   QString text = QString::fromStdString(input.name + ", " + input.says + "\n" + variation.setting + ": ");
@@ -59,7 +59,9 @@ void SensitivityView::refresh() {
       [study = asked_, model = current().report->model, cluster = current().report->cluster](const Ticket& ticket) {
         const auto progress = [&](std::size_t done, std::size_t total) { ticket.progress(done, total); };
         return sensitivities(*study->graph, study->strategy, *study->cluster, {progress, ticket.cancelled()})
-            .map([&](Sensitivities result) { return SensitivityReport{model, cluster, std::move(result)}; });
+            .map([&](Sensitivities result) {
+              return SensitivityReport{model, cluster, std::move(result)};
+            });
       },
       [this](Result<SensitivityReport> report) { deliver(std::move(report)); });
 }
@@ -73,7 +75,7 @@ void SensitivityView::deliver(Result<SensitivityReport> report) {
 void SensitivityView::addBar(double y, const Sensitivity& input, const Variation& variation, const QString& name,
                              const QColor& colour) {
   auto* bar = new QCPBars(plot_->yAxis, plot_->xAxis);
-  bar->setWidth(0.6);
+  bar->setWidth(y == std::round(y) ? 0.6 : 0.3);
   bar->setData({y}, {variation.change}, true);
   bar->setPen(Qt::NoPen);
   bar->setBrush(colour);
@@ -101,8 +103,10 @@ void SensitivityView::redraw() {
     const Sensitivity& input = *tornado.shown[n];
     const double y = -static_cast<double>(n);
     names->addTick(y, QString::fromStdString(input.name));
-    addBar(y, input, input.twice, tr("twice as good, or as large"), seriesColour(good_colour, palette()));
-    addBar(y, input, input.half, tr("half as good, or as large"), seriesColour(bad_colour, palette()));
+    // Side by side where one would cover the other.
+    const double apart = input.twice.change * input.half.change > 0 ? 0.15 : 0;
+    addBar(y + apart, input, input.twice, tr("Twice as good, or as large"), seriesColour(twice_colour, palette()));
+    addBar(y - apart, input, input.half, tr("Half as good, or as large"), seriesColour(half_colour, palette()));
     least = std::min({least, input.twice.change, input.half.change});
     most = std::max({most, input.twice.change, input.half.change});
   }
@@ -120,7 +124,9 @@ void SensitivityView::redraw() {
   rest_->setText(rest.isEmpty() ? QString() : tr("No effect here: %1").arg(rest.join(", ")));
 }
 
-void SensitivityView::renderCharts(QPainter& painter, const QSize& size) { plot_->render(painter, QRect(QPoint(), size)); }
+void SensitivityView::renderCharts(QPainter& painter, const QSize& size) {
+  plot_->render(painter, QRect(QPoint(), size));
+}
 
 std::optional<Table> SensitivityView::table() const {
   if (!report_) return {};

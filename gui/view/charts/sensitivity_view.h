@@ -33,7 +33,8 @@ class SensitivityView : public ChartView {
 
  private:
   void deliver(Result<SensitivityReport> report);
-  void addBar(double y, const Sensitivity& input, const Variation& variation, const QString& name, const QColor& colour);
+  void addBar(double y, const Sensitivity& input, const Variation& variation, const QString& name,
+              const QColor& colour);
 
   QLabel* says_;
   Plot* plot_;

@@ -9,7 +9,8 @@ namespace sibyl::gui {
 namespace {
 
 constexpr double height = 0.56, thin = 0.14, thin_offset = 0.4;  // of a row
-constexpr double room_for_notes = 1.32, worth_naming = 0.07;     // of the longest
+constexpr double room_for_notes = 1.32;                          // of the longest
+constexpr double worth_naming = 0.07;                            // of the axis
 
 double sum(const std::vector<BarPart>& parts) {
   double total = 0;
@@ -26,10 +27,11 @@ QString part_text(const BarRow& row, const BarPart& part, Measure measure, bool 
 
 class Drawing {
  public:
-  Drawing(Plot& plot, const std::vector<BarRow>& rows, Measure measure) : plot_(plot), rows_(rows), measure_(measure) {}
+  Drawing(Plot& plot, const std::vector<BarRow>& rows, Measure measure, double reach)
+      : plot_(plot), rows_(rows), measure_(measure), reach_(std::max(reach, 1e-12)) {}
 
   void draw() {
-    for (std::size_t r = 0; r < rows_.size(); ++r) longest_ = std::max(longest_, sum(rows_[r].parts));
+    for (const BarRow& row : rows_) reach_ = std::max(reach_, sum(row.parts) * room_for_notes);
     for (std::size_t r = 0; r < rows_.size(); ++r) {
       const double y = -static_cast<double>(r);
       double at = 0;
@@ -63,7 +65,7 @@ class Drawing {
     const QString text = part_text(rows_[row], part, measure_, beside);
     plot_.explain(bars, [text](int) { return text; });
     if (named_.insert(part.title).second) bars->addToLegend();
-    if (!beside && part.value > worth_naming * longest_)
+    if (!beside && part.value > worth_naming * reach_)
       plot_.addText(from + part.value / 2, y, quantityText(measure_, part.value), Qt::AlignCenter, textOn(colour));
   }
 
@@ -77,25 +79,21 @@ class Drawing {
     plot_.yAxis->setSubTicks(false);
     plot_.yAxis->grid()->setVisible(false);
     plot_.setMeasure(plot_.xAxis, measure_);
-    plot_.xAxis->setRange(0, std::max(longest_ * room_for_notes, 1e-12));
+    plot_.xAxis->setRange(0, reach_);
   }
 
   Plot& plot_;
   const std::vector<BarRow>& rows_;
   Measure measure_;
-  double longest_ = 0;
+  double reach_;
   std::set<QString> named_;
 };
 
 }  // namespace
 
-void drawStackedBars(Plot& plot, const std::vector<BarRow>& rows, Measure measure) {
+void drawStackedBars(Plot& plot, const std::vector<BarRow>& rows, Measure measure, double reach) {
   plot.clear();
-  Drawing(plot, rows, measure).draw();
-}
-
-void widen(Plot& plot, double least) {
-  if (plot.xAxis->range().upper < least) plot.xAxis->setRange(0, least);
+  Drawing(plot, rows, measure, reach).draw();
 }
 
 }  // namespace sibyl::gui

@@ -22,9 +22,7 @@ struct BarRow {
   std::vector<BarPart> beside = {};
 };
 
-// The first row is the uppermost. Parts of one key and title are one entry of the legend.
-void drawStackedBars(Plot& plot, const std::vector<BarRow>& rows, Measure measure);
-// Room at the right for what is not a bar, as a limit.
-void widen(Plot& plot, double least);
+// The first row is the uppermost. Parts of one title are one entry of the legend. The axis reaches at least to `reach`.
+void drawStackedBars(Plot& plot, const std::vector<BarRow>& rows, Measure measure, double reach = 0);
 
 }  // namespace sibyl::gui

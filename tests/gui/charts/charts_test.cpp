@@ -66,8 +66,8 @@ class ChartsTest : public QObject {
       for (const BarPart& part : row.parts) sum += part.value;
       QVERIFY(std::abs(sum - p.step_time.value()) < 1e-6 * p.step_time.value());
       QCOMPARE(row.beside.size(), std::size_t{1});
-      QVERIFY(std::abs(row.beside[0].value - (p.breakdown.communication_total - p.breakdown.communication_exposed).value()) <
-              1e-12);
+      QVERIFY(std::abs(row.beside[0].value -
+                       (p.breakdown.communication_total - p.breakdown.communication_exposed).value()) < 1e-12);
     }
   }
 
@@ -83,8 +83,8 @@ class ChartsTest : public QObject {
       const OperationCost& o = p.operations[static_cast<std::size_t>(row)];
       QCOMPARE(model->index(row, 0).data().toString(), QString::fromStdString(o.name));
       if (o.forward.time.value() > 0)
-        QCOMPARE(model->index(row, 2).data().toString(), QString::fromStdString(to_string(o.forward.time)));
-      share += model->index(row, 4).data(TableModel::ValueRole).toDouble();
+        QCOMPARE(model->index(row, 3).data().toString(), QString::fromStdString(to_string(o.forward.time)));
+      share += model->index(row, 5).data(TableModel::ValueRole).toDouble();
     }
     QVERIFY(std::abs(share - 1) < 1e-9);
     QCOMPARE(view.table()->rows, layerTable(p).rows);
@@ -94,10 +94,10 @@ class ChartsTest : public QObject {
     BreakdownView view(nullptr);
     settle(view, lenet_);
     QAbstractItemModel* model = tableOf(view)->model();
-    tableOf(view)->sortByColumn(2, Qt::DescendingOrder);
+    tableOf(view)->sortByColumn(3, Qt::DescendingOrder);
     for (int row = 1; row < model->rowCount(); ++row)
-      QVERIFY(model->index(row - 1, 2).data(TableModel::ValueRole).toDouble() >=
-              model->index(row, 2).data(TableModel::ValueRole).toDouble());
+      QVERIFY(model->index(row - 1, 3).data(TableModel::ValueRole).toDouble() >=
+              model->index(row, 3).data(TableModel::ValueRole).toDouble());
     const int all = model->rowCount();
     view.findChild<QLineEdit*>()->setText("CONV");
     QVERIFY(model->rowCount() > 0);
@@ -123,7 +123,8 @@ class ChartsTest : public QObject {
   }
 
   void operationsTellTheirWork() {
-    // conv1 of LeNet-5: 6 kernels of 5 x 5 over 28 x 28 places, 64 samples, a multiply-add as two; backward the weight's alone.
+    // conv1 of LeNet-5: 6 kernels of 5 x 5 over 28 x 28 places, 64 samples, a multiply-add as two; backward the
+    // weight's alone.
     const OperationCost& conv = lenet_->report->prediction.operations.front();
     QCOMPARE(QString::fromStdString(conv.kind).contains("conv"), true);
     QVERIFY(conv.flops.value() >= 2 * 2.0 * 64 * 28 * 28 * 6 * 25);
@@ -139,7 +140,8 @@ class ChartsTest : public QObject {
     double bytes = 0;
     QAbstractItemModel* model = tableOf(view)->model();
     QAbstractItemModelTester tester(model, QAbstractItemModelTester::FailureReportingMode::QtTest);
-    for (int row = 0; row < model->rowCount(); ++row) bytes += model->index(row, 2).data(TableModel::ValueRole).toDouble();
+    for (int row = 0; row < model->rowCount(); ++row)
+      bytes += model->index(row, 3).data(TableModel::ValueRole).toDouble();
     QCOMPARE(bytes, pipeline_->report->prediction.memory.total.value());
     QVERIFY(said(view).contains(QString::fromStdString(memory->history.where(memory->history.peak))));
   }
@@ -163,7 +165,8 @@ class ChartsTest : public QObject {
     state["compared"] = QJsonArray{"zero1"};
     view.restoreViewState(state);
     settle(view, lenet_, pipeline_);
-    const auto expected = scale(*lenet_->study->graph, lenet_->study->strategy, *lenet_->study->cluster, {1, 2, 4, 8, 16}, Scaling::weak);
+    const auto expected =
+        scale(*lenet_->study->graph, lenet_->study->strategy, *lenet_->study->cluster, {1, 2, 4, 8, 16}, Scaling::weak);
     const Table table = *view.table();
     QCOMPARE(table.columns[1].key, std::string("devices"));
     QCOMPARE(table.rows.size(), std::size_t{15});  // current, baseline, ZeRO 1
@@ -178,8 +181,10 @@ class ChartsTest : public QObject {
     const Ranged time = rangedOf(expected[3], ScalingQuantity::step_time);
     QCOMPARE(time.value, expected[3].prediction->step_time.value());
     QCOMPARE(time.low, expected[3].prediction->interval_low.value());
-    QCOMPARE(idealOf(expected[0], 4, Scaling::strong, ScalingQuantity::step_time), expected[0].prediction->step_time.value() / 4);
-    QCOMPARE(idealOf(expected[0], 4, Scaling::weak, ScalingQuantity::throughput), expected[0].prediction->throughput * 4);
+    QCOMPARE(idealOf(expected[0], 4, Scaling::strong, ScalingQuantity::step_time),
+             expected[0].prediction->step_time.value() / 4);
+    QCOMPARE(idealOf(expected[0], 4, Scaling::weak, ScalingQuantity::throughput),
+             expected[0].prediction->throughput * 4);
   }
 
   void simpleStrategiesDoTheSameWork() {

@@ -79,8 +79,8 @@ void check(const Graph& graph, const Strategy& strategy, const Cluster& cluster)
   }
 }
 
-// footprint_test's multi-layer perceptron, whose peak is where fc1 runs backward: weights 128 + 64 + 128 + 64, gradients
-// as much, the batch 64 + 64, and beside them the gradient of fc1.y, 64.
+// footprint_test's multi-layer perceptron, whose peak is where fc1 runs backward: weights 128 + 64 + 128 + 64,
+// gradients as much, the batch 64 + 64, and beside them the gradient of fc1.y, 64.
 TEST(MemoryHistory, OfAnMlpByHand) {
   const Graph graph = test::mlp({4, 8, 3}, 2);
   Strategy strategy;
@@ -92,10 +92,17 @@ TEST(MemoryHistory, OfAnMlpByHand) {
   std::map<std::string, double> alive;
   for (const AliveMemory& a : history.alive)
     if (a.kind != MemoryKind::workspace && a.kind != MemoryKind::framework) alive[a.name] = a.bytes.value();
-  const std::map<std::string, double> expected = {
-      {"fc1.weight", 128}, {"fc1.bias", 64}, {"fc2.weight", 128}, {"fc2.bias", 64}, {"x", 64}, {"targets", 64},
-      {"gradient of fc1.weight", 128}, {"gradient of fc1.bias", 64}, {"gradient of fc2.weight", 128},
-      {"gradient of fc2.bias", 64}, {"gradient of fc1.y", 64}};
+  const std::map<std::string, double> expected = {{"fc1.weight", 128},
+                                                  {"fc1.bias", 64},
+                                                  {"fc2.weight", 128},
+                                                  {"fc2.bias", 64},
+                                                  {"x", 64},
+                                                  {"targets", 64},
+                                                  {"gradient of fc1.weight", 128},
+                                                  {"gradient of fc1.bias", 64},
+                                                  {"gradient of fc2.weight", 128},
+                                                  {"gradient of fc2.bias", 64},
+                                                  {"gradient of fc1.y", 64}};
   EXPECT_EQ(alive, expected);
   // Before the step weights and the batch: 384 + 128. Forward of fc1 adds its result, relu its own.
   EXPECT_EQ(history.moments.front().most.total.value(), 512);
@@ -158,8 +165,9 @@ TEST(MemoryHistory, FollowsTheStep) {
   const auto memory = step_memory(graph, strategy, test::cluster(1, 1));
   std::vector<std::string> told;
   for (const MemoryMoment& moment : memory->history.moments) told.push_back(memory->history.names[moment.name]);
-  EXPECT_THAT(told, testing::ElementsAre("before the step", "fc1 forward", "fc1.relu forward", "fc2 forward", "loss forward",
-                                         "loss backward", "fc2 backward", "fc1.relu backward", "fc1 backward", "optimizer"));
+  EXPECT_THAT(told,
+              testing::ElementsAre("before the step", "fc1 forward", "fc1.relu forward", "fc2 forward", "loss forward",
+                                   "loss backward", "fc2 backward", "fc1.relu backward", "fc1 backward", "optimizer"));
   EXPECT_GT(memory->history.moments.back().start, memory->history.moments[1].start);
 }
 

@@ -18,7 +18,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// A GPU on which a linear layer of 1024 x 1024 is bound by arithmetic, a ReLU by memory, and the first kernel waits for its launch.
+// A GPU on which a linear layer of 1024 x 1024 is bound by arithmetic, a ReLU by memory, and the first kernel waits for
+// its launch.
 Device gpu() {
   Device device = test::cpu_device();
   device.backend = Backend::cuda;
@@ -91,13 +92,15 @@ TEST(Sensitivity, OfOneDeviceOnlyTheDeviceCounts) {
   const Sensitivities all = of(replicas(1), machine(1, 1));
   EXPECT_THAT(parts_that_count(all),
               testing::UnorderedElementsAre("device.flops", "device.memory_bandwidth", "device.dispatch"));
-  for (const char* name : {"device.flops", "device.memory_bandwidth", "device.dispatch"}) expect_better_is_faster(all, name);
+  for (const char* name : {"device.flops", "device.memory_bandwidth", "device.dispatch"})
+    expect_better_is_faster(all, name);
 }
 
 TEST(Sensitivity, OfOneNodeItsLinksCountBesideTheDevice) {
   const Sensitivities all = of(replicas(2), machine(1, 2));
-  EXPECT_THAT(parts_that_count(all), testing::UnorderedElementsAre("device.flops", "device.memory_bandwidth", "device.dispatch",
-                                                                   "link.bandwidth", "link.latency"));
+  EXPECT_THAT(parts_that_count(all),
+              testing::UnorderedElementsAre("device.flops", "device.memory_bandwidth", "device.dispatch",
+                                            "link.bandwidth", "link.latency"));
   expect_better_is_faster(all, "link.bandwidth");
   expect_better_is_faster(all, "link.latency");
 }
@@ -129,7 +132,8 @@ TEST(Sensitivity, OversubscriptionCountsBetweenSwitches) {
   EXPECT_FALSE(parts_that_count(flat).contains("switch.oversubscription"));
 }
 
-// A step reads 64 x 1024 f32 and 64 i64 from storage that gives 1 MB/s: a quarter of a second, which nothing else shortens.
+// A step reads 64 x 1024 f32 and 64 i64 from storage that gives 1 MB/s: a quarter of a second, which nothing else
+// shortens.
 TEST(Sensitivity, WhereSamplesAreWaitedForOnlyStorageCounts) {
   Cluster cluster = machine(1, 1);
   cluster.storage_read = BytesPerSecond{1e6};
@@ -176,7 +180,8 @@ TEST(Sensitivity, ComparesAnotherBatchByItsSamples) {
   EXPECT_EQ(batch.half.setting, "batch=32");
   EXPECT_LT(batch.twice.change, 0);
   EXPECT_GT(batch.half.change, 0);
-  EXPECT_DOUBLE_EQ(batch.twice.change, batch.twice.evaluation->step_time.value() / 128 / (all.now.step_time.value() / 64) - 1);
+  EXPECT_DOUBLE_EQ(batch.twice.change,
+                   batch.twice.evaluation->step_time.value() / 128 / (all.now.step_time.value() / 64) - 1);
   const Sensitivity& micro_batches = input(all, "micro-batches");
   EXPECT_EQ(micro_batches.twice.setting, "micro-batches=4");
   EXPECT_GT(micro_batches.twice.change, 0);
