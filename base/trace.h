@@ -30,6 +30,7 @@ struct TraceSpan {
   std::string category;  // "forward", "backward", "communication", …: what viewers filter by
   Seconds start, end;    // since the step began
   std::vector<TraceArgument> arguments;
+  bool critical = false;  // of a predicted step: one of the chain of spans that makes it as long as it is
 };
 
 // Spans of one stream of a device or a host; none overlaps another of the same track.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "oracle/cost/framework.h"
 #include "oracle/cost/plan_for.h"
@@ -91,102 +93,288 @@ class Writer {
   Backend backend_;
 };
 
-// What the prediction adds after the rank's own work is done.
-void add_waits(const Prediction& prediction, Seconds done, std::vector<TraceSpan>& spans) {
-  const Seconds samples = prediction.breakdown.io, others = prediction.step_time - samples - done;
-  // Differences of sums: anything below a nanosecond is rounding.
-  constexpr Seconds least{1e-9};
-  if (others > least) spans.push_back({"wait for the slowest rank", "wait", done, done + others, {}});
-  if (samples > least)
-    spans.push_back({"wait for samples", "wait", prediction.step_time - samples, prediction.step_time, {}});
-}
+struct SpanPlace {
+  std::size_t process = 0;
+  std::string_view track;  // empty: a moment that is not shown
+  std::size_t span = 0;
+};
+
+// Spans of all processes, and what each of them waited for.
+class Chain {
+ public:
+  static constexpr std::size_t none = NamedSpan::nothing;
+
+  std::size_t add(Seconds end, std::size_t after, SpanPlace place = {}) {
+    links_.push_back({end, after, place});
+    return links_.size() - 1;
+  }
+  void follow(std::size_t link, std::size_t after) { links_[link].after = after; }
+  [[nodiscard]] Seconds end(std::size_t link) const { return link == none ? Seconds{} : links_[link].end; }
+  [[nodiscard]] std::size_t later(std::size_t a, std::size_t b) const {
+    if (a == none || b == none) return a == none ? b : a;
+    return links_[b].end > links_[a].end ? b : a;
+  }
+
+  void mark(std::vector<TraceProcess>& processes, std::size_t last) const {
+    for (std::size_t link = last; link != none; link = links_[link].after) {
+      const SpanPlace& place = links_[link].place;
+      if (place.track.empty()) continue;
+      auto& tracks = processes[place.process].tracks;
+      std::ranges::find(tracks, place.track, &TraceTrack::name)->spans[place.span].critical = true;
+    }
+  }
+
+ private:
+  struct Link {
+    Seconds end;
+    std::size_t after = none;
+    SpanPlace place;
+  };
+  std::vector<Link> links_;
+};
+
+// Differences of sums: anything below a nanosecond is rounding.
+constexpr Seconds least{1e-9};
 
 class ProcessWriter {
  public:
-  // Ranks that do the same begin with `rank`.
-  ProcessWriter(int rank, int alike, const std::string& part) : process_{TraceSource::predicted, rank, {}, {}} {
+  // Ranks that do the same begin with `rank`. `number`: of the process.
+  ProcessWriter(int rank, int alike, const std::string& part, std::size_t number, Chain& chain)
+      : process_{TraceSource::predicted, rank, {}, {}}, number_(number), chain_(&chain) {
     process_.name = alike > 1 ? fmt::format("rank {} (and {} alike){}, predicted", rank, alike - 1, part)
                               : fmt::format("rank {}{}, predicted", rank, part);
-    for (const std::string_view track : {compute_track, communication_track, host_track})
+    for (const std::string_view track : {turns_track, sends_track, compute_track, communication_track, host_track})
       process_.tracks.push_back({std::string(track), {}});
   }
 
-  void add(std::string_view track, TraceSpan span) {
-    done_ = std::max(done_, span.end);
-    std::ranges::find(process_.tracks, track, &TraceTrack::name)->spans.push_back(std::move(span));
+  // Nobody waits for it.
+  void show(std::string_view track, TraceSpan span) { spans(track).push_back(std::move(span)); }
+
+  // The span in the chain.
+  std::size_t add(std::string_view track, TraceSpan span, std::size_t after) {
+    std::vector<TraceSpan>& all = spans(track);
+    const std::size_t link = chain_->add(span.end, after, SpanPlace{number_, track, all.size()});
+    all.push_back(std::move(span));
+    return link;
   }
 
-  TraceProcess finish(const Prediction& prediction) {
-    add_waits(prediction, done_, process_.tracks.back().spans);
-    std::erase_if(process_.tracks, [](const TraceTrack& track) { return track.spans.empty(); });
-    return std::move(process_);
+  // What the prediction adds after the rank's own work is done, which ends with `last`.
+  std::size_t add_waits(const Prediction& prediction, std::size_t last) {
+    const Seconds done = chain_->end(last), samples = prediction.breakdown.io;
+    const Seconds others = prediction.step_time - samples - done;
+    if (others > least) last = add(host_track, {"wait for the slowest rank", "wait", done, done + others, {}}, last);
+    const Seconds end = prediction.step_time;
+    if (samples > least) last = add(host_track, {"wait for samples", "wait", end - samples, end, {}}, last);
+    return last;
   }
 
-  void add_track(std::string_view name) { process_.tracks.insert(process_.tracks.begin(), {std::string(name), {}}); }
-  [[nodiscard]] Seconds done() const { return done_; }
+  TraceProcess finish() { return std::move(process_); }
 
  private:
+  std::vector<TraceSpan>& spans(std::string_view track) {
+    return std::ranges::find(process_.tracks, track, &TraceTrack::name)->spans;
+  }
+
   TraceProcess process_;
-  Seconds done_;
+  std::size_t number_;
+  Chain* chain_;
 };
 
-TraceProcess process_of(const Graph& graph, const Plan& plan, const Cluster& cluster, const Prediction& prediction) {
-  const Stage& stage = plan.stages.front();
-  const PricedStage priced = price(plan, stage, cluster);
-  const Slowdown slowdown = slowdown_of(plan.strategy, cluster);
-  const Writer writer(stage, priced, cluster.kernels.device().backend);
-  ProcessWriter process(0, plan.mesh.size(), "");
-  for (const NamedSpan& span : timeline(graph, stage, priced, slowdown)) process.add(span.track, writer.written(span));
-  return process.finish(prediction);
+void erase_empty_tracks(std::vector<TraceProcess>& processes) {
+  for (TraceProcess& process : processes)
+    std::erase_if(process.tracks, [](const TraceTrack& track) { return track.spans.empty(); });
 }
 
-// One coordinate of a pipeline: beside its kernels and messages the turns themselves, and what it sends to its neighbours.
-TraceProcess process_of(const Graph& graph, const Plan& plan, const std::vector<PricedStage>& priced,
-                        const SimulatedPipeline& pipeline, std::size_t coordinate, const Cluster& cluster,
-                        const Prediction& prediction) {
-  const Slowdown slowdown = slowdown_of(plan.strategy, cluster);
-  const int rank = static_cast<int>(coordinate) * plan.mesh.stride(MeshAxis::pipeline);
-  const int alike = plan.mesh.size() / plan.mesh.size(MeshAxis::pipeline);
-  ProcessWriter process(rank, alike, fmt::format(", pipeline device {}", coordinate));
-  process.add_track(sends_track);
-  process.add_track(turns_track);
-  const CoordinateTimes& own = pipeline.coordinates[coordinate];
-  for (const TimedTurn& timed : own.turns) {
+// The spans with what they waited for, in the chain: each its link. What could begin at once follows `before`.
+std::vector<std::size_t> add_all(const std::vector<NamedSpan>& spans, const Writer& writer, std::size_t before,
+                                 ProcessWriter& process, Chain& chain) {
+  std::vector<std::size_t> links;
+  for (const NamedSpan& span : spans) links.push_back(process.add(span.track, writer.written(span), before));
+  for (std::size_t i = 0; i < spans.size(); ++i)
+    if (spans[i].after != NamedSpan::nothing) chain.follow(links[i], links[spans[i].after]);
+  return links;
+}
+
+std::vector<TraceProcess> trace_stage(const Graph& graph, const Plan& plan, const Cluster& cluster,
+                                      const Prediction& prediction) {
+  const Stage& stage = plan.stages.front();
+  const PricedStage priced = price(plan, stage, cluster);
+  const Writer writer(stage, priced, cluster.kernels.device().backend);
+  Chain chain;
+  ProcessWriter process(0, plan.mesh.size(), "", 0, chain);
+  std::size_t last = Chain::none;
+  const auto spans = timeline(graph, stage, priced, slowdown_of(plan.strategy, cluster));
+  for (const std::size_t link : add_all(spans, writer, Chain::none, process, chain)) last = chain.later(last, link);
+  last = process.add_waits(prediction, last);
+  std::vector<TraceProcess> processes;
+  processes.push_back(process.finish());
+  chain.mark(processes, last);
+  return processes;
+}
+
+// A process for each coordinate: beside its kernels and messages the turns themselves, and what it sends to its neighbours.
+class PipelineWriter {
+ public:
+  // `kernels`: of turns what they are made of is shown, too.
+  PipelineWriter(const Graph& graph, const Plan& plan, const Cluster& cluster, bool kernels)
+      : kernels_(kernels),
+        graph_(graph),
+        plan_(plan),
+        cluster_(cluster),
+        slowdown_(slowdown_of(plan.strategy, cluster)),
+        priced_(price(plan, cluster)),
+        pipeline_(simulate_pipeline(plan, priced_, slowdown_)),
+        done_(pipeline_.coordinates.size(), Chain::none) {}
+
+  std::vector<TraceProcess> write(const Prediction& prediction) {
+    const int alike = plan_.mesh.size() / plan_.mesh.size(MeshAxis::pipeline);
+    for (std::size_t c = 0; c < done_.size(); ++c) {
+      const int rank = static_cast<int>(c) * plan_.mesh.stride(MeshAxis::pipeline);
+      processes_.emplace_back(rank, alike, fmt::format(", pipeline device {}", c), c, chain_);
+      add_turns(c);
+    }
+    for (const Begun& turn : begun_) chain_.follow(turn.link, chain_.later(turn.before, arrival(turn.turn)));
+    add_shared_parameters();
+    add_updates();
+    std::vector<TraceProcess> result;
+    for (std::size_t c = 0; c < done_.size(); ++c) {
+      done_[c] = processes_[c].add_waits(prediction, done_[c]);
+      result.push_back(processes_[c].finish());
+    }
+    chain_.mark(result, done_[pipeline_.slowest]);
+    return result;
+  }
+
+ private:
+  // A turn's beginning, and the end of the one before it on its coordinate.
+  struct Begun {
+    Turn turn;
+    std::size_t link, before;
+  };
+  using Sent = std::tuple<bool, int, int>;  // forward, from this stage, of this micro-batch
+
+  void add_turns(std::size_t c) {
+    std::size_t free = Chain::none, sent_forward = Chain::none, sent_backward = Chain::none;
+    for (const TimedTurn& timed : pipeline_.coordinates[c].turns) {
+      const bool forward = timed.turn.kind == Turn::Kind::forward;
+      TraceSpan shown{turn_name(timed.turn), "turn", timed.span.start, timed.span.end, {}};
+      const std::size_t begin = chain_.add(timed.span.start, free);
+      begun_.push_back({timed.turn, begin, free});
+      if (kernels_) processes_[c].show(turns_track, std::move(shown));
+      free = kernels_ ? add_kernels(timed, c, begin) : processes_[c].add(turns_track, std::move(shown), begin);
+      std::size_t& channel = forward ? sent_forward : sent_backward;
+      std::size_t sent = free;
+      if (timed.sent.end > timed.sent.start)
+        sent = channel = processes_[c].add(
+            sends_track, {send_name(timed.turn), "communication", timed.sent.start, timed.sent.end, {}},
+            chain_.later(free, channel));
+      if (timed.turn.kind != Turn::Kind::backward_weight)
+        sent_[{forward, timed.turn.stage, timed.turn.micro_batch}] = sent;
+    }
+    done_[c] = chain_.later(done_[c], free);
+  }
+
+  // The link after which its rank is free again; its messages may take longer.
+  std::size_t add_kernels(const TimedTurn& timed, std::size_t c, std::size_t begin) {
     const auto s = static_cast<std::size_t>(timed.turn.stage);
-    process.add(turns_track, {turn_name(timed.turn), "turn", timed.span.start, timed.span.end, {}});
-    if (timed.sent.end > timed.sent.start)
-      process.add(sends_track, {send_name(timed.turn), "communication", timed.sent.start, timed.sent.end, {}});
-    const Writer writer(plan.stages[s], priced[s], cluster.kernels.device().backend);
-    for (NamedSpan span : turn_timeline(graph, plan.stages[s], priced[s], slowdown, timed.turn, timed.place)) {
+    const Writer writer(plan_.stages[s], priced_[s], cluster_.kernels.device().backend);
+    std::vector<NamedSpan> spans =
+        turn_timeline(graph_, plan_.stages[s], priced_[s], slowdown_, timed.turn, timed.place);
+    for (NamedSpan& span : spans) {
       span.micro_batch = timed.turn.micro_batch;
       span.span.start += timed.span.start;
       span.span.end += timed.span.start;
-      process.add(span.track, writer.written(span));
+    }
+    const std::vector<std::size_t> links = add_all(spans, writer, begin, processes_[c], chain_);
+    std::size_t free = begin;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      const bool message = spans[i].kind == NamedSpan::Kind::message || spans[i].kind == NamedSpan::Kind::gather;
+      (message ? done_[c] : free) = chain_.later(message ? done_[c] : free, links[i]);
+    }
+    return free;
+  }
+
+  [[nodiscard]] std::size_t arrival(const Turn& turn) const {
+    const bool forward = turn.kind == Turn::Kind::forward;
+    if (turn.kind == Turn::Kind::backward_weight) return Chain::none;
+    const auto found = sent_.find({forward, turn.stage + (forward ? -1 : 1), turn.micro_batch});
+    return found == sent_.end() ? Chain::none : found->second;
+  }
+
+  // Gradients of parameters that several stages hold, exchanged when all of these have theirs; without kernels, all that are
+  // exchanged after the last turn.
+  void add_shared_parameters() {
+    const std::vector<std::size_t> ended = done_;
+    for (std::size_t s = 0; s < priced_.size(); ++s) {
+      const std::size_t c = s % done_.size();
+      std::size_t ready = ended[c];
+      for (const PricedMessage& message : priced_[s].messages)
+        for (const int other : message.stages)
+          ready = chain_.later(ready, ended[static_cast<std::size_t>(other) % done_.size()]);
+      const Seconds end = pipeline_.coordinates[c].step.total - pipeline_.coordinates[c].tail.total();
+      if (end - chain_.end(chain_.later(ready, done_[c])) <= least) continue;
+      const std::string_view name = kernels_ ? shared_parameters_name : gradients_name;
+      done_[c] = processes_[c].add(communication_track,
+                                   {std::string(name), "communication", chain_.end(ready), end, {}}, ready);
     }
   }
-  const Seconds end = process.done(), total = own.step.total;
-  const auto update = [&](Seconds start, Seconds until) {
-    if (until > start) process.add(compute_track, {std::string(optimizer_name), "optimizer", start, until, {}});
-  };
-  if (own.tail.wait.value() > 0) update(end, end + own.tail.before);
-  update(own.tail.wait.value() > 0 ? total - own.tail.after : end, total);
-  return process.finish(prediction);
+
+  // In two parts where the norm of all gradients is waited for.
+  void add_updates() {
+    std::size_t norms = Chain::none;
+    for (std::size_t c = 0; c < done_.size(); ++c) {
+      const CoordinateTimes& own = pipeline_.coordinates[c];
+      const Seconds start = own.step.total - own.tail.total();
+      if (own.tail.before.value() > 0) update(c, start, start + own.tail.before, done_[c]);
+      norms = chain_.later(norms, done_[c]);
+    }
+    for (std::size_t c = 0; c < done_.size(); ++c) {
+      const CoordinateTimes& own = pipeline_.coordinates[c];
+      update(c, own.step.total - own.tail.after, own.step.total, own.tail.before.value() > 0 ? norms : done_[c]);
+    }
+  }
+
+  void update(std::size_t c, Seconds start, Seconds end, std::size_t after) {
+    if (end > start)
+      done_[c] = processes_[c].add(compute_track, {std::string(optimizer_name), "optimizer", start, end, {}}, after);
+  }
+
+  bool kernels_;
+  const Graph& graph_;
+  const Plan& plan_;
+  const Cluster& cluster_;
+  Slowdown slowdown_;
+  std::vector<PricedStage> priced_;
+  SimulatedPipeline pipeline_;
+  Chain chain_;
+  std::vector<ProcessWriter> processes_;  // by coordinate
+  std::vector<std::size_t> done_;         // by coordinate: the last of its links
+  std::vector<Begun> begun_;
+  std::map<Sent, std::size_t> sent_;
+};
+
+// How many kernels a step has, over the stages' turns.
+std::size_t kernels_in(const Plan& plan) {
+  std::size_t count = 0;
+  for (const Stage& stage : plan.stages) count += stage.steps.size() * stage.schedule.size();
+  return count;
 }
 
 }  // namespace
 
-Result<PredictedTrace> trace_step(const Graph& graph, const Strategy& strategy, const Cluster& cluster) {
+Result<PredictedTrace> trace_step(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
+                                  std::size_t most) {
   SIBYL_TRY(Prediction prediction, predict(graph, strategy, cluster));
   SIBYL_TRY(const Plan plan, plan_for(graph, strategy, cluster));
+  const std::size_t kernels = kernels_in(plan);
+  if (plan.stages.size() == 1 && kernels > most)
+    return fail(ErrorCode::infeasible, fmt::format("the step has {} kernels, and at most {} can be shown", kernels, most),
+                "", "fewer micro-batches are a shorter step of the same kind");
   PredictedTrace trace;
-  if (plan.stages.size() == 1) {
-    trace.processes.push_back(process_of(graph, plan, cluster, prediction));
-  } else {
-    const std::vector<PricedStage> priced = price(plan, cluster);
-    const SimulatedPipeline pipeline = simulate_pipeline(plan, priced, slowdown_of(strategy, cluster));
-    for (std::size_t c = 0; c < plan.schedule.size(); ++c)
-      trace.processes.push_back(process_of(graph, plan, priced, pipeline, c, cluster, prediction));
-  }
+  trace.processes = plan.stages.size() == 1
+                        ? trace_stage(graph, plan, cluster, prediction)
+                        : PipelineWriter(graph, plan, cluster, kernels <= most).write(prediction);
+  erase_empty_tracks(trace.processes);
   trace.prediction = std::move(prediction);
   return trace;
 }

@@ -313,58 +313,99 @@ TailTimes tail_times(const Stage& stage, const PricedStage& priced, const Relief
 
 namespace {
 
-std::vector<NamedSpan> spans_of(const Graph& graph, const Stage& stage, const PricedStage& priced,
-                                const Program& program, const StreamsResult& run) {
-  using Kind = NamedSpan::Kind;
-  std::vector<NamedSpan> spans;
-  Seconds free;  // the device has nothing more to do
-  for (std::size_t i = 0; i < program.tasks.size(); ++i) {
-    const auto& [step, turn, exchange, again] = program.origins[i];
-    const Turn::Kind pass = again ? Turn::Kind::forward : turn.kind;
-    const std::string name = (again ? "recompute " : "") + pass_name(graph, stage, stage.steps[step], pass);
-    if (exchange) {
-      const Kind way = pass == Turn::Kind::forward ? Kind::exchange_forward : Kind::exchange_backward;
-      spans.push_back({name, communication_track, run.tasks[i], way, step, turn.micro_batch});
-      free = run.tasks[i].end;
-      continue;
-    }
-    const Kind kind = pass == Turn::Kind::forward ? Kind::forward : Kind::backward;
-    if (run.tasks[i].start > free)
-      spans.push_back(
-          {"launch " + name, host_track, {free, run.tasks[i].start}, Kind::launch, step, turn.micro_batch});
-    spans.push_back({name, compute_track, run.tasks[i], kind, step, turn.micro_batch});
-    free = run.tasks[i].end;
-  }
-  for (std::size_t i = 0; i < program.messages.size(); ++i) {
-    const auto& [unit, index] = program.sent[i];
-    const std::string name = unit ? unit_name(index) : bucket_name(index, priced.messages[index].scattered);
-    spans.push_back({name, communication_track, run.messages[i], unit ? Kind::gather : Kind::message, index, 0});
-  }
-  return spans;
+// Of two spans that a third one may have waited for the one that ended last.
+std::size_t later(const std::vector<NamedSpan>& spans, std::size_t a, std::size_t b) {
+  if (a == NamedSpan::nothing || b == NamedSpan::nothing) return a == NamedSpan::nothing ? b : a;
+  return spans[b].span.end > spans[a].span.end ? b : a;
 }
+
+class SpanWriter {
+ public:
+  SpanWriter(const Graph& graph, const Stage& stage, const PricedStage& priced, const Program& program,
+             const StreamsResult& run)
+      : graph_(graph), stage_(stage), priced_(priced), program_(program), run_(run) {}
+
+  std::vector<NamedSpan> write() {
+    for (std::size_t i = 0; i < program_.tasks.size(); ++i) add_task(i);
+    const std::size_t first = spans_.size();
+    for (std::size_t i = 0; i < program_.messages.size(); ++i) add_message(i);
+    for (std::size_t i = 0; i < program_.tasks.size(); ++i) {
+      NamedSpan& task = spans_[of_task_[i]];
+      const std::size_t needed = program_.tasks[i].messages;
+      if (needed > 0 && spans_[first + needed - 1].span.end >= task.span.start) task.after = first + needed - 1;
+    }
+    return std::move(spans_);
+  }
+
+ private:
+  using Kind = NamedSpan::Kind;
+
+  // Before it, where the device has nothing to do until it begins, its launch.
+  void add_task(std::size_t i) {
+    const auto& [step, turn, exchange, again] = program_.origins[i];
+    const Turn::Kind pass = again ? Turn::Kind::forward : turn.kind;
+    const bool forward = pass == Turn::Kind::forward;
+    const std::string name = (again ? "recompute " : "") + pass_name(graph_, stage_, stage_.steps[step], pass);
+    const Span& span = run_.tasks[i];
+    std::size_t after = i == 0 ? NamedSpan::nothing : of_task_.back();
+    const Seconds free = i == 0 ? Seconds{} : run_.tasks[i - 1].end;
+    if (!exchange && span.start > free) {
+      spans_.push_back({"launch " + name, host_track, {free, span.start}, Kind::launch, step, turn.micro_batch, after});
+      after = spans_.size() - 1;
+    }
+    of_task_.push_back(spans_.size());
+    const Kind kind = exchange ? (forward ? Kind::exchange_forward : Kind::exchange_backward)
+                               : (forward ? Kind::forward : Kind::backward);
+    spans_.push_back({name, exchange ? communication_track : compute_track, span, kind, step, turn.micro_batch, after});
+  }
+
+  void add_message(std::size_t i) {
+    const auto& [unit, index] = program_.sent[i];
+    const std::string name = unit ? unit_name(index) : bucket_name(index, priced_.messages[index].scattered);
+    const std::size_t before = i == 0 ? NamedSpan::nothing : spans_.size() - 1;
+    const std::size_t task = program_.messages[i].after;
+    const std::size_t ready = task == Message::at_once ? NamedSpan::nothing : of_task_[task];
+    spans_.push_back({name, communication_track, run_.messages[i], unit ? Kind::gather : Kind::message, index, 0,
+                      later(spans_, ready, before)});
+  }
+
+  const Graph& graph_;
+  const Stage& stage_;
+  const PricedStage& priced_;
+  const Program& program_;
+  const StreamsResult& run_;
+  std::vector<NamedSpan> spans_;
+  std::vector<std::size_t> of_task_;  // its span
+};
 
 }  // namespace
 
 std::vector<NamedSpan> turn_timeline(const Graph& graph, const Stage& stage, const PricedStage& priced,
                                      Slowdown slowdown, Turn turn, Place place) {
   const Program program = ProgramBuilder(stage, priced, {}).build(turn, place);
-  return spans_of(graph, stage, priced, program, run_streams(program.tasks, program.messages, slowdown));
+  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
+  return SpanWriter(graph, stage, priced, program, run).write();
 }
 
 std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
   using Kind = NamedSpan::Kind;
   const Program program = ProgramBuilder(stage, priced, {}).build();
   const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
-  std::vector<NamedSpan> spans = spans_of(graph, stage, priced, program, run);
+  std::vector<NamedSpan> spans = SpanWriter(graph, stage, priced, program, run).write();
+  std::size_t last = NamedSpan::nothing;
+  for (std::size_t i = 0; i < spans.size(); ++i) last = later(spans, last, i);
+  const auto then = [&](std::string name, std::string_view track, Span span, Kind kind) {
+    if (!(span.end > span.start)) return;
+    spans.push_back({std::move(name), track, span, kind, 0, 0, last});
+    last = spans.size() - 1;
+  };
   const Seconds tail = std::max(run.compute_end, run.message_end);
   const Seconds copied = tail + program.copies_back, end = tail + program.tail;
-  const Seconds told = end + program.tail_messages;
-  if (copied > tail) spans.push_back({std::string(copies_back_name), compute_track, {tail, copied}, Kind::update, 0, 0});
-  if (end > copied) spans.push_back({std::string(optimizer_name), compute_track, {copied, end}, Kind::update, 0, 0});
-  if (told > end)
-    spans.push_back({std::string(gather_name), communication_track, {end, told}, Kind::update, 0, 0});
-  if (const Seconds wait = tail_wait(program, priced, 1.0); wait.value() > 0)
-    spans.push_back({fmt::format("launch {}", optimizer_name), host_track, {told, told + wait}, Kind::launch, 0, 0});
+  const Seconds told = end + program.tail_messages, launched = told + tail_wait(program, priced, 1.0);
+  then(std::string(copies_back_name), compute_track, {tail, copied}, Kind::update);
+  then(std::string(optimizer_name), compute_track, {copied, end}, Kind::update);
+  then(std::string(gather_name), communication_track, {end, told}, Kind::update);
+  then(fmt::format("launch {}", optimizer_name), host_track, {told, launched}, Kind::launch);
   return spans;
 }
 

@@ -66,6 +66,8 @@ struct NamedSpan {
   Kind kind = Kind::forward;
   std::size_t index = 0;  // of the message or unit, or of the plan's step
   int micro_batch = 0;
+  static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
+  std::size_t after = nothing;  // the span of the same list that it waited for; nothing: it could begin at once
 };
 std::vector<NamedSpan> turn_timeline(const Graph& graph, const Stage& stage, const PricedStage& priced,
                                      Slowdown slowdown, Turn turn, Place place);
