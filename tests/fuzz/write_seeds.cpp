@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "base/trace.h"
 #include "calibration/codec.h"
 #include "calibration/shipped.h"
 #include "models/zoo/zoo.h"
@@ -113,6 +114,12 @@ void write_reports(const std::filesystem::path& folder) {
   write(folder / "scale.json", to_json(ScaleReport{sample.model, sample.cluster, Scaling::strong, {runs, fails}}));
 }
 
+void write_trace(const std::filesystem::path& folder) {
+  const TraceSpan span{"conv forward", "forward", Seconds{1e-3}, Seconds{2e-3}, {{"kind", std::string("convolution")}}};
+  const TraceProcess process{TraceSource::measured, 1, "rank 1, measured", {{"compute", {span, span}}}};
+  write(folder / "measured.json", trace_file({trace_events(process)}, {{"model", std::string("m")}}));
+}
+
 }  // namespace
 }  // namespace sibyl
 
@@ -127,5 +134,6 @@ int main(int argc, char** argv) {
   write(folder / "calibration" / "example.json", calibration_codec::write(example_calibration()));
   write_clusters(folder / "cluster");
   write_reports(folder / "report");
+  write_trace(folder / "trace");
   return 0;
 }
