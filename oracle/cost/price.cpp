@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "oracle/cost/framework.h"
+#include "oracle/plan/message_bytes.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/zero.h"
 
@@ -112,10 +113,7 @@ std::optional<CollectiveEstimate> price_transfer(const Transfer& transfer, const
                                                  const Network& network, const GroupPlacement& group) {
   const std::optional<Collective> collective = collective_of(transfer.motion);
   if (!collective) return std::nullopt;
-  const std::int64_t elements = *collective == Collective::send_receive
-                                    ? halo_elements_given(transfer, from.shape, to, group.size())
-                                    : buffer_elements(transfer, from.shape, to);
-  return network.collective(*collective, Bytes{static_cast<double>(elements) * size_in_bytes(from.dtype)}, group);
+  return network.collective(*collective, message_bytes(transfer, from, to, group.size()), group);
 }
 
 }  // namespace

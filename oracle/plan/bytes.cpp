@@ -1,6 +1,7 @@
 // What a rank sends in a step, counted as the communicator counts it.
 #include <algorithm>
 
+#include "oracle/plan/message_bytes.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/plan.h"
 #include "oracle/plan/recompute.h"
@@ -97,6 +98,15 @@ std::optional<Collective> collective_of(Motion motion) {
     case Motion::halo_sum: return Collective::send_receive;
   }
   return std::nullopt;
+}
+
+Bytes message_bytes(const Transfer& transfer, const LocalTensor& from, const Shape& to, int ways) {
+  const std::optional<Collective> collective = collective_of(transfer.motion);
+  if (!collective) return {};
+  const std::int64_t elements = *collective == Collective::send_receive
+                                    ? halo_elements_given(transfer, from.shape, to, ways)
+                                    : buffer_elements(transfer, from.shape, to);
+  return Bytes{static_cast<double>(elements) * size_in_bytes(from.dtype)};
 }
 
 std::int64_t bytes_sent(const Plan& plan, const Stage& stage, const Exchange& exchange, int rank, Pass pass,
