@@ -1,0 +1,388 @@
+#include "gui/view/canvas/timeline_view.h"
+
+#include <QFileDialog>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QRegularExpression>
+#include <QShortcut>
+#include <QTableWidget>
+#include <QTimer>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "gui/view/canvas/timeline_text.h"
+#include "oracle/report/read_trace.h"
+#include "oracle/trace.h"
+
+namespace sibyl::gui {
+namespace {
+
+constexpr std::size_t most_kernels = 400'000;  // half a gigabyte of spans with all that is known of them
+
+QToolButton* button(QWidget* parent, const QString& text, const QString& tip) {
+  auto* made = new QToolButton(parent);
+  made->setText(text);
+  made->setToolTip(tip);
+  made->setAccessibleName(tip);
+  made->setAutoRaise(true);
+  return made;
+}
+
+}  // namespace
+
+TimelineView::TimelineView(QWidget* parent) : View(parent), canvas_(new TimelineCanvas(this)) {
+  setAccessibleName(tr("Timeline of a step"));
+  message_ = new QLabel(this);
+  message_->setWordWrap(true);
+  message_->setAlignment(Qt::AlignCenter);
+  message_->setMargin(24);
+  span_ = new QLabel(this);
+  span_->setTextFormat(Qt::RichText);
+  span_->setMargin(6);
+  span_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+  legend_ = new QLabel(this);
+  legend_->setTextFormat(Qt::RichText);
+  legend_->setMargin(6);
+  legend_->setAccessibleName(tr("Colours of the categories"));
+  warning_ = new QLabel(this);
+  warning_->setWordWrap(true);
+  warning_->setMargin(6);
+  warning_->hide();
+  totals_ = new QTableWidget(0, 4, this);
+  totals_->setAccessibleName(tr("Totals of the selected area"));
+  totals_->setHorizontalHeaderLabels({tr("Category"), tr("Time"), tr("Share"), tr("Spans")});
+  totals_->horizontalHeaderItem(2)->setToolTip(tr("Of the area: its duration times its streams"));
+  totals_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
+  totals_->verticalHeader()->hide();
+  totals_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
+  totals_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  totals_->setFrameShape(QFrame::NoFrame);
+  totals_->hide();
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(makeTools());
+  layout->addWidget(warning_);
+  layout->addWidget(message_, 1);
+  layout->addWidget(canvas_, 1);
+  auto* words = new QHBoxLayout;
+  words->addWidget(span_, 1);
+  words->addWidget(legend_);
+  layout->addLayout(words);
+  layout->addWidget(totals_);
+  connect(canvas_, &TimelineCanvas::hoveredChanged, this, &TimelineView::showSpan);
+  connect(canvas_, &TimelineCanvas::areaChanged, this, &TimelineView::showTotals);
+  connect(canvas_, &TimelineCanvas::windowChanged, this, &View::viewStateChanged);
+  connect(canvas_, &TimelineCanvas::selectedChanged, this, [this] {
+    showSpan();
+    if (const auto& selected = canvas_->look().selected)
+      if (const std::string name = operation_of(canvas_->timeline()->at(*selected)); !name.empty())
+        emit operationPointedAt(QString::fromStdString(name));
+  });
+  setFocusProxy(canvas_);
+  setTabOrder(canvas_, search_);  // letters are the timeline's until the search is asked for
+  canvas_->hide();
+  message_->setText(tr("Open a model to see its step."));
+}
+
+QWidget* TimelineView::makeTools() {
+  auto* bar = new QWidget(this);
+  auto* row = new QHBoxLayout(bar);
+  row->setContentsMargins(6, 4, 6, 4);
+  search_ = new QLineEdit(bar);
+  search_->setPlaceholderText(tr("Search spans"));
+  search_->setAccessibleName(tr("Search spans by name"));
+  search_->setToolTip(tr("Lights the spans whose name holds this text (Ctrl+F)"));
+  search_->setClearButtonEnabled(true);
+  search_->setMinimumWidth(190);
+  search_->setMaximumWidth(280);
+  expression_ = button(bar, QStringLiteral(".*"), tr("Search by regular expression"));
+  expression_->setCheckable(true);
+  previous_ = button(bar, QStringLiteral("‹"), tr("Previous match (Shift+F3)"));
+  next_ = button(bar, QStringLiteral("›"), tr("Next match (F3)"));
+  count_ = new QLabel(bar);
+  critical_ = button(bar, tr("Critical path"), tr("Light what the step's length depends on"));
+  critical_->setCheckable(true);
+  real_ =
+      button(bar, tr("Compare with a real step…"), tr("Show a trace that sibyl train --trace wrote, on the same axis"));
+  auto* all = button(bar, tr("Show all"), tr("Show the whole step (F)"));
+  for (QWidget* widget :
+       {static_cast<QWidget*>(search_), static_cast<QWidget*>(expression_), static_cast<QWidget*>(previous_),
+        static_cast<QWidget*>(next_), static_cast<QWidget*>(count_)})
+    row->addWidget(widget);
+  row->addStretch(1);
+  for (QToolButton* widget : {critical_, real_, all}) row->addWidget(widget);
+  auto* soon = new QTimer(this);
+  soon->setSingleShot(true);
+  soon->setInterval(120);
+  connect(soon, &QTimer::timeout, this, &TimelineView::searchAgain);
+  connect(search_, &QLineEdit::textChanged, soon, qOverload<>(&QTimer::start));
+  connect(search_, &QLineEdit::returnPressed, this, [this] { step(1); });
+  connect(expression_, &QToolButton::toggled, this, &TimelineView::searchAgain);
+  connect(previous_, &QToolButton::clicked, this, [this] { step(-1); });
+  connect(next_, &QToolButton::clicked, this, [this] { step(1); });
+  connect(critical_, &QToolButton::toggled, this, [this](bool on) {
+    canvas_->setCriticalLit(on);
+    emit viewStateChanged();
+  });
+  connect(real_, &QToolButton::clicked, this, &TimelineView::chooseMeasured);
+  connect(all, &QToolButton::clicked, canvas_, &TimelineCanvas::fit);
+  const auto shortcut = [this](const QKeySequence& keys, auto&& act) {
+    auto* made = new QShortcut(keys, this);
+    made->setContext(Qt::WidgetWithChildrenShortcut);
+    connect(made, &QShortcut::activated, this, act);
+  };
+  shortcut(QKeySequence::Find, [this] { search_->setFocus(), search_->selectAll(); });
+  shortcut(Qt::Key_F3, [this] { step(1); });
+  shortcut(Qt::SHIFT | Qt::Key_F3, [this] { step(-1); });
+  showCount();
+  return bar;
+}
+
+void TimelineView::showAnswer(const AnswerPointer& current, const AnswerPointer&) {
+  answer_ = current;
+  traces_.predicted = nullptr;
+  pending_ = true;
+  if (isVisible()) work();
+}
+
+void TimelineView::showEvent(QShowEvent* event) {
+  View::showEvent(event);
+  prepare();
+}
+
+void TimelineView::changeEvent(QEvent* event) {
+  View::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && canvas_) showLegend();
+}
+
+void TimelineView::prepare() {
+  if (pending_) work();
+}
+
+TimelineView::Traces TimelineView::trace(const AnswerPointer& answer, const QString& path, Traces known) {
+  if (path.isEmpty()) known.measured = nullptr;
+  if (!path.isEmpty() && !known.measured) {
+    if (auto read = read_trace(path.toStdString()))
+      known.measured = std::make_shared<const std::vector<TraceProcess>>(std::move(*read));
+    else
+      known.measured_failure = errorSentence(read.error());
+  }
+  if (!known.predicted && answer && answer->study) {
+    const Study& study = *answer->study;
+    if (auto traced = trace_step(*study.graph, study.strategy, *study.cluster, most_kernels))
+      known.predicted = std::make_shared<const std::vector<TraceProcess>>(std::move(traced->processes));
+    else
+      known.failure = errorSentence(traced.error());
+  }
+  if (known.predicted || known.measured)
+    known.timeline = std::make_shared<const Timeline>(known.predicted, known.measured);
+  return known;
+}
+
+void TimelineView::work() {
+  pending_ = false;
+  Traces known{traces_.predicted, traces_.measured, nullptr, {}, {}};
+  if (answer_ && !answer_->report) known.failure = errorSentence(answer_->report.error());
+  const AnswerPointer answer = answer_ && answer_->report ? answer_ : nullptr;
+  work_.ask([answer, path = measured_path_, known](const Ticket&) { return trace(answer, path, known); },
+            [this](Traces traces) { deliver(std::move(traces)); });
+}
+
+void TimelineView::deliver(Traces traces) {
+  traces_ = std::move(traces);
+  const bool shows = traces_.timeline != nullptr;
+  const QString nothing = answer_ ? traces_.failure : tr("Open a model to see its step.");
+  message_->setText(nothing);
+  message_->setVisible(!shows);
+  canvas_->setTimeline(traces_.timeline);
+  canvas_->setVisible(shows);
+  span_->setVisible(shows);
+  legend_->setVisible(shows);
+  showLegend();
+  QStringList warnings;
+  if (shows && !traces_.failure.isEmpty()) warnings += traces_.failure;
+  if (!traces_.measured_failure.isEmpty()) warnings += traces_.measured_failure;
+  warning_->setText(warnings.join('\n'));
+  warning_->setVisible(!warnings.isEmpty());
+  if (shows && restored_) canvas_->setWindow(*restored_);
+  if (shows) restored_.reset();
+  searchAgain();
+  emit settled();
+}
+
+QString TimelineView::message() const { return traces_.timeline ? QString() : message_->text(); }
+
+void TimelineView::showMeasured(const QString& path) {
+  measured_path_ = path;
+  traces_.measured = nullptr;
+  real_->setText(path.isEmpty() ? tr("Compare with a real step…") : tr("Hide the real step"));
+  pending_ = true;
+  if (isVisible()) work();
+  emit viewStateChanged();
+}
+
+void TimelineView::chooseMeasured() {
+  if (!measured_path_.isEmpty()) return showMeasured({});
+  const QString path = QFileDialog::getOpenFileName(this, tr("A real step, from sibyl train --trace"), {},
+                                                    tr("Chrome traces (*.json);;All files (*)"));
+  if (!path.isEmpty()) showMeasured(path);
+}
+
+void TimelineView::search(const QString& text, bool regularExpression) {
+  const QSignalBlocker quiet(expression_);
+  expression_->setChecked(regularExpression);
+  search_->setText(text);
+  searchAgain();
+}
+
+void TimelineView::searchAgain() {
+  const QString text = search_->text();
+  search_->setToolTip(tr("Lights the spans whose name holds this text (Ctrl+F)"));
+  if (!canvas_->timeline() || text.isEmpty()) {
+    canvas_->setMatches({});
+    return showCount();
+  }
+  const QString pattern = expression_->isChecked() ? text : QRegularExpression::escape(text);
+  const QRegularExpression wanted(pattern, QRegularExpression::CaseInsensitiveOption);
+  if (!wanted.isValid()) {
+    canvas_->setMatches({});
+    search_->setToolTip(wanted.errorString());
+    return showCount();
+  }
+  light([&wanted](const std::string& name) { return wanted.match(QString::fromStdString(name)).hasMatch(); });
+}
+
+void TimelineView::light(const std::function<bool(const std::string&)>& wanted) {
+  SpanMatches matches(*canvas_->timeline(), wanted);
+  match_ = matches.first_from(*canvas_->timeline(), canvas_->window().begin);
+  canvas_->setMatches(std::move(matches));
+  showCount();
+}
+
+void TimelineView::step(int matches) {
+  const SpanMatches* found = canvas_->matches();
+  if (!found || found->places().empty()) return;
+  const std::size_t count = found->places().size();
+  const bool begins = !canvas_->look().selected || *canvas_->look().selected != found->places()[match_];
+  if (begins && matches > 0) return showMatch(match_);
+  showMatch((match_ + count + static_cast<std::size_t>(matches + static_cast<int>(count))) % count);
+}
+
+void TimelineView::showMatch(std::size_t match) {
+  match_ = match;
+  canvas_->select(canvas_->matches()->places()[match]);
+  showCount();
+}
+
+void TimelineView::showCount() {
+  const SpanMatches* found = canvas_->matches();
+  const bool any = found && !found->places().empty();
+  previous_->setEnabled(any);
+  next_->setEnabled(any);
+  if (!found)
+    count_->clear();
+  else
+    count_->setText(any ? tr("%1 of %L2").arg(match_ + 1).arg(found->places().size()) : tr("no match"));
+}
+
+// The categories that there are; turns look like their passes.
+void TimelineView::showLegend() {
+  if (!canvas_->timeline()) return;
+  const Timeline& shown = *canvas_->timeline();
+  std::vector<bool> there(shown.categories().size(), false);
+  for (const Timeline::Row& row : shown.rows())
+    for (const std::uint8_t category : row.categories) there[category] = true;
+  QStringList entries;
+  for (std::size_t c = 0; c < there.size(); ++c)
+    if (there[c] && shown.categories()[c] != "turn")
+      entries += QString("<span style='color:%1'>■</span>&nbsp;%2")
+                     .arg(spanColour(shown.categories()[c], {}, palette()).name(),
+                          categoryTitle(shown.categories()[c]).toHtmlEscaped().replace(' ', "&nbsp;"));
+  constexpr int most = 6;  // a file may have any number
+  legend_->setText(entries.mid(0, most).join("&nbsp;&nbsp; "));
+}
+
+void TimelineView::showSpan() {
+  const auto& shown = canvas_->look().hovered ? canvas_->look().hovered : canvas_->look().selected;
+  if (canvas_->timeline() && shown)
+    span_->setText(spanSentence(*canvas_->timeline(), *shown));
+  else
+    span_->setText(tr("Ctrl+wheel or W S zoom · drag or A D move · Shift+drag selects an area · F shows all"));
+}
+
+void TimelineView::showTotals() {
+  const auto& area = canvas_->look().area;
+  totals_->setVisible(canvas_->timeline() && area);
+  if (!canvas_->timeline() || !area) return;
+  const std::vector<CategoryTotal> all = canvas_->timeline()->totals(*area);
+  const double whole = area->window.width() * static_cast<double>(area->last_row - area->first_row + 1);
+  totals_->setRowCount(static_cast<int>(all.size()));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string& category = canvas_->timeline()->categories()[all[i].category];
+    auto* name = new QTableWidgetItem(categoryTitle(category));
+    name->setData(Qt::DecorationRole, spanColour(category, {}, palette()));
+    const QStringList numbers = {timeText(all[i].seconds), QString("%1 %").arg(100 * all[i].seconds / whole, 0, 'f', 1),
+                                 QString("%L1").arg(all[i].spans)};
+    totals_->setItem(static_cast<int>(i), 0, name);
+    for (int c = 0; c < numbers.size(); ++c) {
+      auto* item = new QTableWidgetItem(numbers[c]);
+      item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+      totals_->setItem(static_cast<int>(i), c + 1, item);
+    }
+  }
+  const int rows = std::min<int>(totals_->rowCount(), 6);
+  totals_->setFixedHeight(totals_->horizontalHeader()->sizeHint().height() +
+                          rows * totals_->verticalHeader()->defaultSectionSize() + 4);
+}
+
+void TimelineView::pointAtOperation(const QString& operation) {
+  if (!canvas_->timeline()) return;
+  const std::string wanted = operation.toStdString();
+  const std::string before = wanted + " ";
+  SpanMatches matches(*canvas_->timeline(), [&](const std::string& name) {
+    return name.starts_with(before) || name.starts_with("recompute " + before);
+  });
+  if (matches.places().empty()) return;
+  const QSignalBlocker quiet(this);
+  canvas_->select(matches.places()[matches.first_from(*canvas_->timeline(), canvas_->window().begin)]);
+}
+
+void TimelineView::renderFigure(QPainter& painter, const QSize& size) {
+  if (traces_.timeline)
+    canvas_->draw(painter, size);
+  else
+    painter.drawText(QRect(QPoint(0, 0), size), Qt::AlignCenter | Qt::TextWordWrap, message_->text());
+}
+
+std::optional<Table> TimelineView::table() const {
+  if (!traces_.timeline) return {};
+  return spanTable(*traces_.timeline);
+}
+
+QJsonObject TimelineView::viewState() const {
+  QJsonObject state{{"search", search_->text()},
+                    {"expression", expression_->isChecked()},
+                    {"critical", critical_->isChecked()},
+                    {"measured", measured_path_}};
+  if (canvas_->timeline() && !canvas_->showsAll()) {
+    state["begin"] = canvas_->window().begin;
+    state["end"] = canvas_->window().end;
+  }
+  return state;
+}
+
+void TimelineView::restoreViewState(const QJsonObject& state) {
+  critical_->setChecked(state["critical"].toBool());
+  search(state["search"].toString(), state["expression"].toBool());
+  const double begin = state["begin"].toDouble(), end = state["end"].toDouble();
+  if (end > begin) {
+    restored_ = TimeWindow{begin, end};
+    canvas_->setWindow(*restored_);
+    if (canvas_->timeline()) restored_.reset();
+  }
+  if (const QString path = state["measured"].toString(); path != measured_path_) showMeasured(path);
+}
+
+}  // namespace sibyl::gui
