@@ -21,6 +21,8 @@ Strategy any_with_closed_form() {
   Strategy s = any_strategy();
   s.clip = 0;
   s.optimizer = test::one_of(OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::adamw);
+  s.recompute = test::one_of(Recompute::none, Recompute::selective, Recompute::full);
+  s.recompute_every = s.recompute_together = 1;
   return s;
 }
 
