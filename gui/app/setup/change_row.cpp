@@ -111,7 +111,7 @@ void ChangeRow::showScenario(const Scenario& scenario) {
 }
 
 void ChangeRow::showValue(const QString& value) {
-  box_->setPlaceholderText(value);
+  box_->setPlaceholderText(value.isEmpty() ? tr("not known") : value);
   const QString all = value.isEmpty() ? tip_ : tip_ + "\n" + tr("Now: %1").arg(value);
   for (QWidget* widget : {static_cast<QWidget*>(label_), static_cast<QWidget*>(slider_), static_cast<QWidget*>(box_)})
     widget->setToolTip(all);

@@ -2,6 +2,7 @@
 
 #include <QEvent>
 #include <QHeaderView>
+#include <QTimer>
 #include <algorithm>
 
 #include "gui/view/charts/plot.h"
@@ -104,8 +105,11 @@ void ChartView::showEvent(QShowEvent* event) {
 void ChartView::changeEvent(QEvent* event) {
   View::changeEvent(event);
   if (event->type() != QEvent::PaletteChange && event->type() != QEvent::FontChange) return;
-  for (Plot* plot : findChildren<Plot*>()) plot->restyle();
-  if (!needed_ && answered()) redraw();
+  // The plots, which are children, get theirs after this event.
+  QTimer::singleShot(0, this, [this] {
+    for (Plot* plot : findChildren<Plot*>()) plot->restyle();
+    if (!needed_ && answered()) redraw();
+  });
 }
 
 void ChartView::resizeEvent(QResizeEvent* event) {
