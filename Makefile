@@ -39,8 +39,9 @@ validate: release  ## predicts and trains for real on this machine, and compares
 
 bench: release  ## how fast Sibyl itself is
 	cmake --preset release -DSIBYL_BENCH=ON
-	cmake --build --preset release --target sibyl_bench closed_form_report fabric_bench -j $(JOBS)
+	cmake --build --preset release --target sibyl_bench closed_form_report search_report fabric_bench -j $(JOBS)
 	build/release/bin/sibyl_bench
+	build/release/bin/search_report
 	build/release/bin/fabric_bench
 	build/release/bin/closed_form_report
 

@@ -47,6 +47,7 @@ all libqcustomplot-dev charts
 all qt6-l10n-tools lupdate and lrelease: translations
 all fonts-dejavu-core a font for windows that nobody sees
 all xvfb windows in tests
+all xauth xvfb-run wants it
 all iproute2 several hosts on one machine, by network namespaces
 all python3 the tests that are scripts
 all python3-numpy reads and writes the arrays that tests compare
