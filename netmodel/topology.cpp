@@ -128,6 +128,9 @@ Result<Topology> Topology::make(const TopologySpec& spec) {
   auto structure = std::make_shared<Structure>();
   Graph& graph = structure->graph;
   const std::vector<Vertex> devices = add_node(graph, spec);
+  // Before there are NICs: messages of a node stay in it, even where two NICs and a switch would be the quicker way.
+  structure->paths.push_back(devices.size() == 1 ? Path{spec.device_link.latency, spec.device_link.bandwidth, 0}
+                                                 : shortest(graph, devices.front(), devices.back()));
 
   // Upwards from the whole node: switch i joins what lies under it; an uplink carries at least one NIC's rate.
   std::vector<Vertex> switches;
@@ -139,7 +142,7 @@ Result<Topology> Topology::make(const TopologySpec& spec) {
     add_nic(graph, spec, devices[static_cast<std::size_t>(i) % devices.size()], switches[0]);
 
   // Downwards to one far device for each level.
-  std::vector<Vertex> far{devices.back()};
+  std::vector<Vertex> far;
   for (std::size_t level = 0; level < switches.size(); ++level) {
     Vertex above = switches[level];
     for (std::size_t down = 0; down < level; ++down) {
@@ -151,7 +154,6 @@ Result<Topology> Topology::make(const TopologySpec& spec) {
     add_nic(graph, spec, far.back(), above);
   }
   for (Vertex to : far) structure->paths.push_back(shortest(graph, devices.front(), to));
-  if (devices.size() == 1) structure->paths[0] = Path{spec.device_link.latency, spec.device_link.bandwidth, 0};
   return Topology(spec, std::move(structure));
 }
 

@@ -34,6 +34,17 @@ TEST(Topology, PathsAddUpWhatTheyCross) {
   EXPECT_DOUBLE_EQ(topology.path(3).bandwidth.value(), 25e9);
 }
 
+// Two NICs and a switch would take 3.2 us, the link takes 10: a message of the node stays on its link.
+TEST(Topology, MessagesOfANodeDoNotLeaveIt) {
+  TopologySpec spec = dgx();
+  spec.nics_per_node = 8;
+  spec.device_link.latency = Seconds{10e-6};
+  const Topology topology = Topology::make(spec).value();
+  EXPECT_DOUBLE_EQ(topology.path(0).latency.value(), 10e-6);
+  EXPECT_DOUBLE_EQ(topology.path(0).bandwidth.value(), 300e9);
+  EXPECT_EQ(topology.path(0).links, 2);
+}
+
 TEST(Topology, GroupsSpanLevelsBySize) {
   const Topology topology = Topology::make(dgx()).value();
   EXPECT_EQ(topology.span(1), 0);
