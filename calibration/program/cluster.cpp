@@ -71,11 +71,8 @@ Result<void> measure_overlap(const Ranks& ranks, Session& session) {
 
   const std::function<void()> work = typical_work();
   for (const std::size_t mebibytes : {25, 1, 128}) {  // DDP's buckets first; short ones; the gradient of a large layer
-    std::vector<float> bucket(mebibytes * 1024 * 1024 / sizeof(float), 1.0F);
-    const auto communicate = [&] {
-      beside.all_reduce(bucket, Algorithm::automatic);
-      std::fill(bucket.begin(), bucket.end(), 1.0F);  // sums of sums would overflow
-    };
+    std::vector<float> zeros(mebibytes * 1024 * 1024 / sizeof(float));  // sums of other sums would overflow
+    const auto communicate = [&] { beside.all_reduce(zeros, Algorithm::automatic); };
     const OverlapMeasurement m = probe_overlap(world, work, communicate);
     if (ranks.first())
       session.calibration().overlap.push_back(
