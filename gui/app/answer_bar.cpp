@@ -95,6 +95,8 @@ AnswerBar::AnswerBar(QWidget* parent)
       memory_bar_(new MemoryBar(this)),
       sentence_(new QLabel(this)),
       provenance_(new QLabel(this)),
+      more_micro_batches_(new QPushButton(this)),
+      smaller_batch_(new QPushButton(this)),
       content_(new QWidget(this)),
       dimmed_(new QGraphicsOpacityEffect(this)) {
   setObjectName(QStringLiteral("answer"));
@@ -117,6 +119,12 @@ AnswerBar::AnswerBar(QWidget* parent)
   auto* below = new QHBoxLayout;
   below->setSpacing(gap);
   below->addWidget(sentence_, 1);
+  for (QPushButton* button : {more_micro_batches_, smaller_batch_}) {
+    button->hide();
+    below->addWidget(button, 0, Qt::AlignTop);
+  }
+  more_micro_batches_->setObjectName(QStringLiteral("more micro-batches"));
+  smaller_batch_->setObjectName(QStringLiteral("smaller batch"));
   below->addWidget(provenance_);
   auto* layout = new QVBoxLayout(content_);
   layout->setContentsMargins(12, 8, 12, 6);
@@ -146,6 +154,8 @@ void AnswerBar::setStale(bool stale) {
 
 void AnswerBar::showAnswer(const AnswerPointer& current, const AnswerPointer& baseline) {
   if (!current) return;
+  more_micro_batches_->hide();
+  smaller_batch_->hide();
   if (!current->report) return showError(*current);
   const Prediction& prediction = current->report->prediction;
   showPrediction(prediction);
@@ -180,6 +190,31 @@ void AnswerBar::showPrediction(const Prediction& p) {
          "neighbours of the\n"
          "same kind, or from a roofline or datasheet: a guess. `sibyl calibrate` replaces guesses by measurements.")
           .arg(text(provenance_sentence(p.provenance))));
+}
+
+void AnswerBar::offer(const NearestFit& fit, const Strategy& strategy) {
+  if (fit.micro_batches) {
+    const QString number = QString::number(*fit.micro_batches);
+    offerOne(more_micro_batches_, tr("Fits in %1 micro-batches").arg(number), QStringLiteral("--micro-batches"), number);
+  }
+  if (fit.global_batch) {
+    const QString batch = text(batch_text(strategy, *fit.global_batch));
+    offerOne(smaller_batch_, tr("Fits with a batch of %1").arg(batch), QStringLiteral("--batch"), batch);
+  }
+  if (!fit.micro_batches && !fit.global_batch) {
+    QString sentence = text(to_text(fit, strategy));
+    if (!sentence.isEmpty()) sentence[0] = sentence[0].toUpper();
+    sentence_->setText(sentence + ".");
+  }
+}
+
+void AnswerBar::offerOne(QPushButton* button, const QString& words, const QString& option, const QString& value) {
+  button->setText(words);
+  button->setToolTip(tr("%1 %2, and everything else as it is").arg(option, value));
+  button->setAccessibleName(words);
+  button->disconnect(this);
+  connect(button, &QPushButton::clicked, this, [this, option, value] { emit remedyChosen(option, value); });
+  button->show();
 }
 
 void AnswerBar::showCost(const Answer& answer, const Prediction& prediction) {

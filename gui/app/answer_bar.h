@@ -5,11 +5,13 @@
 
 #include <QGraphicsOpacityEffect>
 #include <QLabel>
+#include <QPushButton>
 #include <QTimer>
 #include <QWidget>
 
 #include "gui/app/memory_bar.h"
 #include "gui/model/study.h"
+#include "oracle/nearest_fit.h"
 
 namespace sibyl::gui {
 
@@ -37,20 +39,28 @@ class AnswerBar : public QWidget {
   explicit AnswerBar(QWidget* parent);
 
   void showAnswer(const AnswerPointer& current, const AnswerPointer& baseline);
+  // What would fit, of an answer that does not.
+  void offer(const NearestFit& fit, const Strategy& strategy);
   void setStale(bool stale);
 
   [[nodiscard]] QString stepTime() const { return step_->value(); }
   [[nodiscard]] QString sentence() const { return sentence_->text(); }
+
+ signals:
+  // An option of `sibyl predict` and its value, which would make it fit.
+  void remedyChosen(const QString& option, const QString& value);
 
  private:
   void showPrediction(const Prediction& prediction);
   void showCost(const Answer& answer, const Prediction& prediction);
   void showChanges(const Prediction& now, std::int64_t samples, const AnswerPointer& baseline);
   void showError(const Answer& answer);
+  void offerOne(QPushButton* button, const QString& words, const QString& option, const QString& value);
 
   Figure *step_, *throughput_, *epoch_, *memory_;
   MemoryBar* memory_bar_;
   QLabel *sentence_, *provenance_;
+  QPushButton *more_micro_batches_, *smaller_batch_;  // hidden where there is nothing to offer
   QWidget* content_;
   QGraphicsOpacityEffect* dimmed_;
   QTimer soon_;  // an answer that comes at once does not flicker

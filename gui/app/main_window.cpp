@@ -64,6 +64,10 @@ MainWindow::MainWindow()
   connect(&setup_->model(), &ModelSection::modelChosen, this, &MainWindow::setModel);
   connect(&setup_->cluster(), &ClusterSection::openRequested, this, &MainWindow::chooseCluster);
   connect(&setup_->cluster(), &ClusterSection::clusterChosen, this, &MainWindow::setCluster);
+  connect(answer_bar_, &AnswerBar::remedyChosen, this, [this](const QString& option, const QString& value) {
+    document_.change(tr("Make it fit"),
+                     [&](Scenario& scenario) { scenario.set(option.toStdString(), value.toStdString()); });
+  });
   connect(&document_, &Document::changed, this, &MainWindow::follow);
   connect(&document_.undoStack(), &QUndoStack::cleanChanged, this, &MainWindow::showTitle);
   connect(&document_.undoStack(), &QUndoStack::indexChanged, this, &MainWindow::rememberUnsaved);
@@ -113,11 +117,23 @@ void MainWindow::display(const AnswerPointer& current, const AnswerPointer& base
   answer_bar_->showAnswer(current, baseline);
   setup_->showAnswer(*current);
   for (View* view : views_) view->showAnswer(current, baseline);
+  askWhatFits();
   emit answered();
 }
 
+// Dozens of predictions, so beside the window; only where the answer that is shown does not fit.
+void MainWindow::askWhatFits() {
+  fit_.cancel();
+  if (!answer_->report || answer_->report->prediction.fits) return;
+  fit_.ask(
+      [study = answer_->study](const Ticket& ticket) {
+        return nearest_fit(*study->graph, study->strategy, *study->cluster, ticket.cancelled());
+      },
+      [this, study = answer_->study](const NearestFit& fit) { answer_bar_->offer(fit, study->strategy); });
+}
+
 bool MainWindow::settled() const {
-  return !answers_.stale() && std::ranges::none_of(views_, [](const View* view) { return view->busy(); });
+  return !answers_.stale() && !fit_.busy() && std::ranges::none_of(views_, [](const View* view) { return view->busy(); });
 }
 
 View* MainWindow::currentView() const { return qobject_cast<View*>(tabs_->currentWidget()); }
@@ -134,6 +150,7 @@ void MainWindow::changeEvent(QEvent* event) {
   QTimer::singleShot(0, this, [this] {
     if (!answer_) return;
     answer_bar_->showAnswer(answer_, baseline_);
+    askWhatFits();
     setup_->showAnswer(*answer_);
   });
 }

@@ -21,6 +21,7 @@
 #include "gui/model/answers.h"
 #include "gui/model/autosave.h"
 #include "gui/model/document.h"
+#include "gui/model/latest.h"
 #include "gui/model/recent_files.h"
 #include "gui/view/view.h"
 
@@ -68,6 +69,7 @@ class MainWindow : public QMainWindow {
   void follow();
   void rememberUnsaved();
   void display(const AnswerPointer& current, const AnswerPointer& baseline);
+  void askWhatFits();
   [[nodiscard]] View* currentView() const;
 
   // main_window_menus.cpp
@@ -108,6 +110,7 @@ class MainWindow : public QMainWindow {
   Document document_;
   Answers answers_;
   AnswerPointer answer_, baseline_;
+  Latest<NearestFit> fit_{this};
   std::vector<View*> views_;
   QTabWidget* tabs_;
   AnswerBar* answer_bar_;

@@ -60,7 +60,8 @@ cli::Command question() {
 
 struct StudyReader::Memo {
   using ModelKey = std::pair<std::string, FileTime>;
-  using GraphKey = std::tuple<ModelKey, std::vector<std::string>, std::int64_t>;
+  // Not the micro-batch: a graph holds for any batch (models/graph.h), the one that it is imported with is only its first.
+  using GraphKey = std::pair<ModelKey, std::vector<std::string>>;
   using ClusterKey = std::tuple<std::string, FileTime, std::string, std::vector<std::string>, DType>;
 
   Recent<ModelKey, std::vector<OpenDimension>> models{most_models};
@@ -108,7 +109,7 @@ Result<std::shared_ptr<const Cluster>> StudyReader::Memo::read_cluster(const cli
 Result<std::shared_ptr<const Graph>> StudyReader::Memo::read_graph(const cli::Arguments& arguments,
                                                                    std::int64_t micro_batch) {
   const std::string& model = arguments.operands().front();
-  const GraphKey key{{model, file_time(model)}, cli::given_words(arguments, cli::model_options()), micro_batch};
+  const GraphKey key{{model, file_time(model)}, cli::given_words(arguments, cli::model_options())};
   if (const auto* known = graphs.find(key)) return *known;
   SIBYL_TRY(Graph graph, cli::load_graph_for(arguments, micro_batch));
   return graphs.keep(key, std::make_shared<const Graph>(std::move(graph)));

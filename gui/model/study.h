@@ -18,7 +18,7 @@ namespace sibyl::gui {
 
 struct Study {
   Scenario scenario;
-  std::shared_ptr<const Graph> graph;  // with the batch that a device runs at once
+  std::shared_ptr<const Graph> graph;  // for any batch; of the one that it names was first asked
   std::shared_ptr<const Cluster> cluster;
   Strategy strategy;
 };

@@ -2,10 +2,10 @@
 
 #include "base/quantity.h"
 #include "oracle/cli/console.h"
-#include "oracle/cli/feasible.h"
 #include "oracle/cli/options.h"
 #include "oracle/cli/study.h"
 #include "oracle/cli/verbs.h"
+#include "oracle/nearest_fit.h"
 
 namespace sibyl::cli {
 namespace {
@@ -30,7 +30,7 @@ Result<int> run(const Arguments& arguments) {
   return fail(
       ErrorCode::infeasible,
       fmt::format("does not fit: {} of {} on each device", to_string(p.memory.needed()), to_string(p.memory_capacity)),
-      report.model, nearest_fit(graph, strategy, cluster));
+      report.model, to_text(nearest_fit(graph, strategy, cluster), strategy));
 }
 
 }  // namespace

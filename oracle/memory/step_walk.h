@@ -97,9 +97,11 @@ class StepWalk {
   void forget_gradients(std::size_t i);
   [[nodiscard]] std::size_t incoming(const Compute& compute) const;
   void give_to_bucket(LocalTensorId id);
-  void differentiate(std::size_t step, std::uint32_t mask, std::size_t incoming);
+  void differentiate(std::size_t step, std::uint32_t mask, std::size_t incoming, const std::optional<std::size_t>& kernel);
   void move_back(const Exchange& exchange);
   void receive_gradient(LocalTensorId id, std::size_t incoming, bool passed_through);
+  void first_gradient(LocalTensorId id, std::size_t incoming, bool passed_through);
+  void take_addend(LocalTensorId id, bool passed_through);
   void add_gradient(LocalTensorId id, bool passed_through);
 
   const Stage& stage_;

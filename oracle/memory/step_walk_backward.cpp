@@ -55,12 +55,11 @@ void StepWalk::send_gradients() {
 void StepWalk::backward(std::size_t i) {
   const auto* compute = std::get_if<Compute>(&stage_.steps[i]);
   if (compute && compute->gradients == 0) return;
-  with_workspace(priced_.kernels.steps[i].backward, [&] {
-    if (compute)
-      differentiate(i, compute->gradients & ~later_[i], incoming(*compute));
-    else
-      move_back(std::get<Exchange>(stage_.steps[i]));
-  });
+  const auto& kernel = priced_.kernels.steps[i].backward;
+  if (compute)
+    differentiate(i, compute->gradients & ~later_[i], incoming(*compute), kernel);
+  else
+    with_workspace(kernel, [&] { move_back(std::get<Exchange>(stage_.steps[i])); });
   if (later_[i] != 0) {
     // What the gradients of weights need stays: what autograd kept, and the gradient that came in.
     hold(incoming(*compute));
@@ -75,7 +74,7 @@ void StepWalk::backward(std::size_t i) {
 void StepWalk::catch_up(std::size_t i) {
   if (later_[i] == 0) return;
   const std::size_t came_in = held().saved[i].empty() ? Storages::none : held().saved[i].back();
-  with_workspace(priced_.kernels.steps[i].backward_weight, [&] { differentiate(i, later_[i], came_in); });
+  differentiate(i, later_[i], came_in, priced_.kernels.steps[i].backward_weight);
   let_go(i);
   forget_gradients(i);
 }
@@ -103,10 +102,25 @@ void StepWalk::give_to_bucket(LocalTensorId id) {
   gradient_of_[id.index()] = Storages::none;
 }
 
-void StepWalk::differentiate(std::size_t step, std::uint32_t mask, std::size_t incoming) {
+// All results of a kernel are there while it still has its workspace, those that are then added to earlier ones, too.
+void StepWalk::differentiate(std::size_t step, std::uint32_t mask, std::size_t incoming,
+                             const std::optional<std::size_t>& kernel) {
   const StepFacts& facts = facts_[step];
+  const auto passed_through = [&](std::size_t in) { return (facts.passed_through >> in & 1U) != 0; };
+  std::uint32_t added = 0;
+  with_workspace(kernel, [&] {
+    for (std::size_t in = 0; in < facts.inputs.size(); ++in) {
+      if ((mask >> in & 1U) == 0) continue;
+      if (gradient_of_[facts.inputs[in].index()] == Storages::none) {
+        first_gradient(facts.inputs[in], incoming, passed_through(in));
+      } else {
+        take_addend(facts.inputs[in], passed_through(in));
+        added |= 1U << in;
+      }
+    }
+  });
   for (std::size_t in = 0; in < facts.inputs.size(); ++in)
-    if (mask >> in & 1U) receive_gradient(facts.inputs[in], incoming, facts.passed_through >> in & 1U);
+    if (added >> in & 1U) add_gradient(facts.inputs[in], passed_through(in));
 }
 
 void StepWalk::move_back(const Exchange& exchange) {
@@ -121,12 +135,14 @@ void StepWalk::move_back(const Exchange& exchange) {
 
 // A tensor's first gradient is taken as it is, or is the incoming one; each later one is added.
 void StepWalk::receive_gradient(LocalTensorId id, std::size_t incoming, bool passed_through) {
+  if (gradient_of_[id.index()] == Storages::none) return first_gradient(id, incoming, passed_through);
+  take_addend(id, passed_through);
+  add_gradient(id, passed_through);
+}
+
+void StepWalk::first_gradient(LocalTensorId id, std::size_t incoming, bool passed_through) {
   const bool parameter = stage_[id].kind == TensorKind::parameter;
   std::size_t& gradient = gradient_of_[id.index()];
-  if (gradient != Storages::none) {
-    add_gradient(id, passed_through);
-    return;
-  }
   // Leaves, parameters and what was received, have a gradient of their own.
   const bool shared = incoming != Storages::none && passed_through && !parameter && !is_received(id);
   gradient = shared ? incoming
@@ -135,12 +151,15 @@ void StepWalk::receive_gradient(LocalTensorId id, std::size_t incoming, bool pas
   hold(gradient);
 }
 
+void StepWalk::take_addend(LocalTensorId id, bool passed_through) {
+  if (!passed_through) ledger_.take(activations, bytes_of(id), owner(What::addend, id));
+}
+
 // A further gradient is summed in place into the first, unless somebody else holds that one too (a gradient passed
 // through to several operands): then the sum is a new tensor.
 void StepWalk::add_gradient(LocalTensorId id, bool passed_through) {
   std::size_t& sum = gradient_of_[id.index()];
   const double bytes = bytes_of(id);
-  if (!passed_through) ledger_.take(activations, bytes, owner(What::addend, id));
   if (storages_.is_shared(sum)) {
     const std::size_t apart = allocate(bytes, storages_.kind(sum), owner(What::gradient, id));
     release(sum);

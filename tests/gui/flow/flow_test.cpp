@@ -7,6 +7,7 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QProcess>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QSettings>
 #include <QSignalSpy>
@@ -105,6 +106,21 @@ class FlowTest : public QObject {
     keys(*window_, Qt::Key_Z, Qt::ControlModifier);
     settle();
     QVERIFY(window_->answer()->report.has_value());
+  }
+
+  void whatDoesNotFitIsOfferedASettingThatDoes() {
+    const int steps = document().undoStack().index();
+    document().change("Change batch", [](Scenario& scenario) { scenario.set("--batch", "16384/device"); });
+    settle();
+    QVERIFY(!window_->answer()->report->prediction.fits);
+    auto& button = control<QPushButton>("smaller batch");
+    QVERIFY(button.isVisible());
+    QTest::mouseClick(&button, Qt::LeftButton);
+    settle();
+    QVERIFY(window_->answer()->report->prediction.fits);
+    QVERIFY(!button.isVisible());
+    while (document().undoStack().index() > steps) document().undoStack().undo();
+    settle();
   }
 
   void dragASlider() {

@@ -51,6 +51,21 @@ class AnswersTest : public QObject {
     QCOMPARE(got[0].baseline->scenario.option("--batch"), std::optional<std::string>("32/device"));
   }
 
+  // A model is imported once, whatever batches are asked about: the answer is that of a model imported for the batch.
+  void anotherBatchIsThatOfAModelImportedForIt() {
+    StudyReader one;
+    QVERIFY(one.read(mlp("64/device")).has_value());
+    const auto kept = one.read(mlp("24/device"));
+    const auto fresh = StudyReader().read(mlp("24/device"));
+    QVERIFY(kept.has_value() && fresh.has_value());
+    QCOMPARE((*kept)->graph->batch(), std::int64_t{64});
+    QCOMPARE((*fresh)->graph->batch(), std::int64_t{24});
+    const auto of_kept = predict(*(*kept)->graph, (*kept)->strategy, *(*kept)->cluster);
+    const auto of_fresh = predict(*(*fresh)->graph, (*fresh)->strategy, *(*fresh)->cluster);
+    QCOMPARE(of_kept->step_time.value(), of_fresh->step_time.value());
+    QCOMPARE(of_kept->memory.needed().value(), of_fresh->memory.needed().value());
+  }
+
   void theNewestWins() {
     Answers answers;
     AnswerPointer last;

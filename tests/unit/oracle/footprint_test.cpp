@@ -10,12 +10,12 @@
 namespace sibyl {
 namespace {
 
-Footprint footprint_of(const Graph& graph, const Strategy& strategy) {
+Footprint footprint_of(const Graph& graph, const Strategy& strategy, Bytes workspace = {}) {
   const Cluster cluster = test::cluster(strategy.data, 1);
   const auto plan = make_plan(graph, strategy);
   const Stage& stage = plan->stages.at(0);
   PricedStage priced = price(*plan, stage, cluster);
-  for (PricedKernel& kernel : priced.prices) kernel.estimate.workspace = Bytes{};
+  for (PricedKernel& kernel : priced.prices) kernel.estimate.workspace = workspace;
   return footprint(stage, priced, strategy, cluster.kernels.device());
 }
 
@@ -46,6 +46,21 @@ TEST(Footprint, AdamAndBucketsAddTheirOwn) {
   const Footprint f = footprint_of(graph, strategy);
   EXPECT_DOUBLE_EQ(f.peak.communication.value(), 320);               // 67 * 4 = 268 -> 320
   EXPECT_DOUBLE_EQ(f.peak.optimizer.value(), 2 * (128 + 64 + 128 + 64));  // 32, 8, 24, 3 elements: 128, 32, 96, 12 B, rounded
+}
+
+// The second micro-batch's gradients of weights are added to the first one's. At fc2's backward there are, beside weights and
+// gradients of 384 each and the inputs: relu.out, d fc2.y and d relu of 64 each, and what is to be added, 128 + 64; the
+// kernel's workspace comes on top of all of it, for its results are there before it ends.
+TEST(Footprint, WorkspaceIsThereBesideWhatIsToBeAdded) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy;
+  strategy.global_batch = 4;
+  strategy.accumulation = 2;
+  const Bytes workspace{1024};
+  const Footprint without = footprint_of(graph, strategy), with = footprint_of(graph, strategy, workspace);
+  EXPECT_DOUBLE_EQ(without.peak.gradients.value(), 384);
+  EXPECT_DOUBLE_EQ((with.peak.total - without.peak.total).value(), workspace.value());
+  EXPECT_DOUBLE_EQ(with.peak.workspace.value(), workspace.value());
 }
 
 TEST(Footprint, MoreSamplesNeverTakeLess) {
