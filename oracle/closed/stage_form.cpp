@@ -30,7 +30,7 @@ StageForm StageFormula::stage(Range range, Recompute recompute, bool split, bool
 void StageFormula::each_task(const Pass& pass, auto&& task, auto&& begun, auto&& done) {
   const auto forward = [&](std::size_t i) {
     const Row& row = (*rows_)[i];
-    if (row.exchange_forward > 0) task(row.exchange_forward, 0);
+    if (row.exchange_forward > 0) task(row.exchange_forward, 1);
     if (row.forward.launches > 0) task(row.forward.seconds, row.forward.launches);
   };
   if (pass.forward) {
@@ -48,7 +48,7 @@ void StageFormula::each_task(const Pass& pass, auto&& task, auto&& begun, auto&&
     Kernels sum;
     const auto add = [&](double seconds, int launches) { sum.seconds += seconds, sum.launches += launches; };
     if (pass.inputs) {
-      if (row.exchange_backward > 0) task(row.exchange_backward, 0);
+      if (row.exchange_backward > 0) task(row.exchange_backward, 1);
       add(row.backward.seconds, row.backward.launches);
     }
     if (pass.weights) add(row.backward_weight.seconds, row.backward_weight.launches);

@@ -129,11 +129,11 @@ class ProgramBuilder {
     (turn_.kind == Turn::Kind::forward ? program_.forward : program_.backward) += duration;
   }
 
-  // Computation waits for it as for a kernel of its own.
+  // Computation waits for it as for a kernel of its own, and the host issues it as one.
   void exchange(const std::optional<CollectiveEstimate>& transfer, std::size_t step, bool again = false) {
     if (!transfer) return;
     const Seconds duration = transfer->time.time * relief_.network;
-    program_.tasks.push_back({duration, Seconds{}, needed_});
+    program_.tasks.push_back({duration, priced_.dispatch * relief_.host, needed_});
     program_.origins.push_back({step, turn_, true, again});
     program_.exchanged += duration;
   }

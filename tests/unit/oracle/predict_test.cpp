@@ -46,6 +46,29 @@ TEST(Predict, SerialStepIsTheSumOfItsKernels) {
   EXPECT_EQ(p->bytes_sent, 0);
 }
 
+// A host that takes a second for each call, kernels and messages of microseconds: forward takes as many seconds as it
+// has kernels and exchanges between ranks that share tensors.
+TEST(Predict, ExchangesAreLaunchedLikeKernels) {
+  Device device = test::cpu_device();
+  device.backend = Backend::cuda;
+  device.dispatch = Seconds{1};
+  const Graph graph = test::mlp({8, 16, 8, 4}, 2);
+  Strategy strategy;
+  strategy.tensor = 2;
+  strategy.global_batch = 2;
+  const Plan plan = make_plan(graph, strategy).value();
+  const Stage& stage = plan.stages.front();
+  const PricedStage priced = price(plan, stage, test::cluster(1, 2, BytesPerSecond{1e9}, {}, device));
+  int kernels = 0, exchanges = 0;
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    kernels += priced.kernels.steps[i].forward ? 1 : 0;
+    exchanges += priced.exchanges[i].forward ? 1 : 0;
+  }
+  ASSERT_GT(exchanges, 0);
+  const TurnTimes forward = simulate_turn(stage, priced, {}, {.kind = Turn::Kind::forward}, {});
+  EXPECT_NEAR(forward.total.value(), kernels + exchanges, 0.01);
+}
+
 // Two replicas: 4 copies into buckets within backward and 4 back, and 268 B of gradients each way through the ring.
 TEST(Predict, ReplicasCopyAndSendTheirGradients) {
   const Graph graph = test::mlp({4, 8, 3}, 2);
