@@ -17,6 +17,7 @@ constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
 MemoryTable::MemoryTable(ProgramTable& table, const Strategy& strategy)
     : table_(table),
+      frees_sent_(frees_sent(strategy)),
       backend_(table.kernels().cluster().kernels.device().backend),
       granularity_(backend_ == Backend::cpu ? 64 : 512) {
   find_storages();
@@ -151,7 +152,8 @@ Kept MemoryTable::kept(std::size_t begin, std::size_t end, const std::vector<Seg
       for (const Wanted& wanted : wanted_[i]) bytes += take(wanted);
     kept.until[i - begin] = bytes;
   }
-  for (const LocalTensorId id : table_.crossed(end).tensors) bytes += take_tensor(id);
+  if (!frees_sent_)
+    for (const LocalTensorId id : table_.crossed(end).tensors) bytes += take_tensor(id);
   kept.all = bytes;
   for (const Segment& s : segments) {
     double again = 0;

@@ -14,7 +14,7 @@ namespace sibyl::closed {
 struct Kept {
   std::vector<double> until;  // by step: what was received, and what forward keeps up to the step and with it
   std::vector<double> again;  // by step, in its backward: made again by then, by what runs again around it
-  double all = 0;             // between the passes: what is sent, too
+  double all = 0;             // between the passes: what is sent, too, where it is not freed
   double later = 0;           // between the parts of backward: what gradients of weights need
 };
 
@@ -42,6 +42,7 @@ class MemoryTable {
   [[nodiscard]] double bytes_of(LocalTensorId id) const;
 
   ProgramTable& table_;
+  bool frees_sent_;
   Backend backend_;
   double granularity_;
   std::vector<std::size_t> storage_;         // by tensor: the tensor whose memory it shares

@@ -1,4 +1,4 @@
-// Tensors that sequence parallelism gathers once more for backward instead of keeping them.
+// What Megatron-LM, whose models are those held in two bytes, does not keep between the passes.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,12 @@
 
 namespace sibyl {
 
-// By tensor. Megatron-LM's way, whose models are those held in two bytes: of what is gathered before a linear layer a rank keeps its own
-// part, and gathers again beside the first product of backward (Korthikanti et al., 2022, section 4.2.2).
+// By tensor: of what sequence parallelism gathers before a linear layer a rank keeps its own part, and gathers again
+// beside the first product of backward (Korthikanti et al., 2022, section 4.2.2).
 std::vector<bool> regathered_tensors(const Stage& stage, const Strategy& strategy);
+
+// A stage's result is freed once it is sent: the next stage has it, and backward begins with its gradient alone
+// (deallocate_output_tensor of Megatron-LM's schedules.py; Korthikanti et al., appendix B).
+bool frees_sent(const Strategy& strategy);
 
 }  // namespace sibyl

@@ -26,6 +26,8 @@ std::vector<bool> regathered_tensors(const Stage& stage, const Strategy& strateg
   return result;
 }
 
+bool frees_sent(const Strategy& strategy) { return has_half_weights(strategy); }
+
 StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
                    Ledger& ledger, int backward_turns)
     : stage_(stage),
@@ -145,7 +147,8 @@ void StepWalk::forward() {
 
 // The program lets go of what it sent and of what it received; the rank holds both: there backward begins and ends.
 void StepWalk::hand_on() {
-  for (const Link& link : stage_.sends) keep(link.tensor);
+  if (!frees_sent(strategy_))
+    for (const Link& link : stage_.sends) keep(link.tensor);
   for (const Link& link : stage_.sends) release(storage_of_[link.tensor.index()]);
   for (const Link& link : stage_.receives)
     if (!is_sent(link.tensor)) release(storage_of_[link.tensor.index()]);

@@ -211,6 +211,24 @@ TEST(PipelineMemory, GrowsWithWhatIsInFlight) {
   EXPECT_EQ(peak(all, 8, 0) - peak(one, 8, 0), 5 * 3 * 256);
 }
 
+// The first stage ends in the second linear layer, whose result of 64 x 2 bytes its own backward does not need. Every
+// micro-batch on its way holds it all the same, but where models are held in two bytes.
+TEST(PipelineMemory, WhatWasSentIsFreedAsMegatronDoes) {
+  const Graph graph = test::mlp({64, 64, 64, 64, 64}, 1);
+  const auto peak = [&](int micro_batches, bool half_weights) {
+    Strategy strategy = pipelined(2, micro_batches, PipelineSchedule::gpipe);
+    strategy.global_batch = micro_batches;
+    strategy.stage_starts = {"fc2.relu"};
+    strategy.precision = Precision::bf16;
+    strategy.half_weights = half_weights;
+    const Plan plan = make_plan(graph, strategy).value();
+    const Cluster cluster = test::cluster(2, 1);
+    return footprint(plan, price(plan, cluster), 0, cluster.kernels.device()).peak.total.value();
+  };
+  const auto of_one_more = [&](bool half_weights) { return peak(8, half_weights) - peak(7, half_weights); };
+  EXPECT_EQ(of_one_more(false) - of_one_more(true), 128);
+}
+
 // Each micro-batch's inputs go with its backward, also where they are wanted once more to run its forward again.
 TEST(PipelineMemory, DoesNotGrowWithMicroBatchesThatRunAgain) {
   const Graph graph = test::mlp({24, 24, 24, 24}, 4);
