@@ -15,11 +15,8 @@ KernelEstimate padded_estimate(const KernelTable& kernels, const KernelKey& key)
   return padded ? kernels.estimate({*padded, key.pass, key.gradients}) : plain;
 }
 
-}  // namespace
-
-KernelEstimate estimate(const KernelTable& kernels, const KernelKey& key, const Strategy& strategy) {
+KernelEstimate converted_estimate(const KernelTable& kernels, const KernelKey& key) {
   KernelEstimate result = padded_estimate(kernels, key);
-  if (!strategy.converted_images) return result;
   Estimate& whole = result.time;
   double error = whole.relative_error * whole.time.value();
   for (const Shape& image : converted_images(key.signature, key.pass, key.gradients)) {
@@ -31,6 +28,22 @@ KernelEstimate estimate(const KernelTable& kernels, const KernelKey& key, const 
   }
   if (whole.time.value() > 0) whole.relative_error = error / whole.time.value();
   return result;
+}
+
+bool may_leave_tensor_cores(const Signature& signature) {
+  return signature.dtype == DType::tf32 && std::holds_alternative<Convolution>(signature.attributes);
+}
+
+}  // namespace
+
+KernelEstimate estimate(const KernelTable& kernels, const KernelKey& key, const Strategy& strategy) {
+  if (!strategy.converted_images) return padded_estimate(kernels, key);
+  KernelEstimate converted = converted_estimate(kernels, key);
+  if (!may_leave_tensor_cores(key.signature)) return converted;
+  KernelKey plain = key;
+  plain.signature.dtype = DType::f32;
+  KernelEstimate in_f32 = kernels.estimate(plain);
+  return in_f32.time.time < converted.time.time ? in_f32 : converted;
 }
 
 }  // namespace sibyl

@@ -7,7 +7,8 @@
 
 namespace sibyl {
 
-// A kernel that was measured as it is needs no padding: its sample holds what there was of it.
+// A kernel that was measured as it is needs no padding: its sample holds what there was of it. A convolution in tf32
+// whose images would be transposed runs in f32 where that is quicker: it needs no transposition.
 KernelEstimate estimate(const KernelTable& kernels, const KernelKey& key, const Strategy& strategy);
 
 }  // namespace sibyl

@@ -78,7 +78,7 @@ std::optional<Signature> moved_when_fused(const Stage& stage, const Compute& com
 
 std::vector<Shape> converted_images(const Signature& signature, Pass pass, std::uint32_t gradients) {
   const auto* convolution = std::get_if<Convolution>(&signature.attributes);
-  if (convolution == nullptr || size_in_bytes(signature.dtype) != 2) return {};
+  if (convolution == nullptr || !on_tensor_cores(signature.dtype)) return {};
   const Shape &x = signature.inputs.front(), &y = signature.outputs.front();
   if (convolution->groups > 1 && convolution->groups == x[1]) return {};
   if (pass == Pass::forward) return {x, y};

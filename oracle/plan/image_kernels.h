@@ -6,10 +6,12 @@
 // then costs nothing in either pass; the addition reads the shortcut forward and writes its gradient backward, and no
 // more.
 //
-// Converted images: tensor cores take images of 16-bit numbers channels last (NHWC). Where a framework keeps them
-// channels first (NCHW), cuDNN transposes what a convolution on them reads, and back what it writes: forward x and y,
-// for the gradient of x dy and dx, for that of the weight x and dy. Its kernels for tf32 read either order, and
-// depthwise convolutions have kernels of their own.
+// Converted images: "convolutions implemented for Tensor Cores require NHWC layout" (channels last; "Convolutional
+// layers user's guide", NVIDIA). Where a framework keeps images channels first (NCHW), cuDNN transposes what a
+// convolution on tensor cores reads, and back what it writes: forward x and y, for the gradient of x dy and dx, for
+// that of the weight x and dy. For tf32 too: profiles of PyTorch show nchwToNhwcKernel<float, float, float…> around its
+// …tf32…nhwc kernels, and winograd and sgemm kernels in f32 among them, which a framework that times its choices takes
+// where they are quicker. Depthwise convolutions have kernels of their own.
 //
 // Padded channels: tensor cores are fed 8 channels of 16 bits at a time. Where an image has another number of them (the
 // three colours), cuDNN 7.3 and later pad to the next multiple ("Deep learning performance documentation", NVIDIA).

@@ -102,8 +102,8 @@ ImageKernels kernels_of(const std::string& framework, const std::string& precisi
 
 TEST(ConvolutionalRows, KeepImagesAsTheFrameworkDoes) {
   EXPECT_FALSE(kernels_of("PyTorch NGC", "fp32").converted_images);
-  EXPECT_FALSE(kernels_of("PyTorch NGC", "tf32").converted_images);
-  EXPECT_FALSE(kernels_of("PyTorch NGC (DLE fork)", "tf32-or-fp32 (default: TF32 on Ampere+)").converted_images);
+  EXPECT_TRUE(kernels_of("PyTorch NGC", "tf32").converted_images);
+  EXPECT_TRUE(kernels_of("PyTorch NGC (DLE fork)", "tf32-or-fp32 (default: TF32 on Ampere+)").converted_images);
   EXPECT_FALSE(kernels_of("PyTorch NGC", "fp16-mixed(AMP)").converted_images);
   EXPECT_TRUE(kernels_of("PyTorch (NGC 20.03, DALI, APEX)", "amp-fp16").converted_images);
   EXPECT_FALSE(kernels_of("TensorFlow NGC", "tf32").converted_images);
