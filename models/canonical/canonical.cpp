@@ -13,7 +13,7 @@ Result<Graph> canonicalize(Graph raw, const Apart& apart) {
   rewrites::selects(editor);
   rewrites::rotary_tables(editor);
   rewrites::gated_activations(editor, apart.gelu_tanh);
-  rewrites::norms(editor);
+  if (!apart.layer_norm) rewrites::norms(editor);
   rewrites::group_norms(editor);
   if (!apart.attention) rewrites::attentions(editor);
   rewrites::linears(editor);

@@ -21,11 +21,13 @@
 
 namespace sibyl {
 
-// Decomposed in the file, and run so by the framework: these stay apart. Models written in such pieces exist (GPT-2's first
-// GELU is eight elementwise calls), and attention was products and a softmax before it had a kernel of its own.
+// Decomposed in the file, and run so by the framework: these stay apart. Models written in such pieces exist (GPT-2's
+// first GELU is eight elementwise calls, TensorFlow's layer norm a mean, a variance and five operations more), and
+// attention was products and a softmax before it had a kernel of its own.
 struct Apart {
   bool attention = false;
   bool gelu_tanh = false;
+  bool layer_norm = false;  // and RMSNorm
 };
 
 Result<Graph> canonicalize(Graph raw, const Apart& apart = {});

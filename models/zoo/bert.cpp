@@ -11,6 +11,14 @@ namespace {
 constexpr double epsilon = 1e-12;
 constexpr double ratio = 0.1;  // of every dropout
 
+Value gelu(Builder& b, const Value& x, const BertOptions& options) {
+  return options.of_tensorflow ? gelu_tanh(b, x) : gelu_erf(b, x);
+}
+
+Value norm(Builder& b, const Value& x, const std::string& name, const BertOptions& options) {
+  return options.of_tensorflow ? layer_norm_of_moments(b, x, name, epsilon) : layer_norm(b, x, name, epsilon);
+}
+
 Value encoder_layer(Builder& b, const Value& x, const std::string& path, const BertOptions& options,
                     const AttentionOptions& of_attention) {
   const Value q = linear(b, x, path + ".attention.self.query", options.width);
@@ -18,11 +26,11 @@ Value encoder_layer(Builder& b, const Value& x, const std::string& path, const B
   const Value v = linear(b, x, path + ".attention.self.value", options.width);
   Value y = attention(b, q, k, v, of_attention);
   y = dropout(b, linear(b, y, path + ".attention.output.dense", options.width), ratio);
-  const Value middle = layer_norm(b, add(b, y, x), path + ".attention.output.LayerNorm", epsilon);
+  const Value middle = norm(b, add(b, y, x), path + ".attention.output.LayerNorm", options);
   const std::int64_t inner = options.ffn_width == 0 ? 4 * options.width : options.ffn_width;
-  y = gelu_erf(b, linear(b, middle, path + ".intermediate.dense", inner));
+  y = gelu(b, linear(b, middle, path + ".intermediate.dense", inner), options);
   y = dropout(b, linear(b, y, path + ".output.dense", options.width), ratio);
-  return layer_norm(b, add(b, y, middle), path + ".output.LayerNorm", epsilon);
+  return norm(b, add(b, y, middle), path + ".output.LayerNorm", options);
 }
 
 // tanh(W x[:, 0] + c).
@@ -38,9 +46,9 @@ Value first_positions(Builder& b, const Value& x, std::int64_t count) {
   return b.apply("Slice", {}, {x, b.ints({0}), b.ints({count}), b.ints({1})}, shape);
 }
 
-Value masked_language_model(Builder& b, const Value& x, const Value& words, std::int64_t width) {
-  const Value y = gelu_erf(b, linear(b, x, "cls.predictions.transform.dense", width));
-  const Value normed = layer_norm(b, y, "cls.predictions.transform.LayerNorm", epsilon);
+Value masked_language_model(Builder& b, const Value& x, const Value& words, const BertOptions& options) {
+  const Value y = gelu(b, linear(b, x, "cls.predictions.transform.dense", options.width), options);
+  const Value normed = norm(b, y, "cls.predictions.transform.LayerNorm", options);
   const Value logits = tied_projection(b, normed, words);
   return add(b, logits, b.parameter("cls.predictions.bias", {words.shape[0]}));
 }
@@ -57,7 +65,7 @@ void bert(Builder& b, const BertOptions& options) {
   const Value type = embedding(b, b.parameter("embeddings.token_type_embeddings.weight", {2, width}), types);
   Value x = add(b, word, type);
   x = add(b, x, position_embedding(b, ids, "embeddings.position_embeddings.weight", options.positions, width));
-  x = dropout(b, layer_norm(b, x, "embeddings.LayerNorm", epsilon), ratio);
+  x = dropout(b, norm(b, x, "embeddings.LayerNorm", options), ratio);
   AttentionOptions of_attention = {.heads = options.heads, .dropout = ratio};
   if (options.with_mask) of_attention.added_mask = b.input("attention_mask", {batch_extent, 1, 1, seq_extent});
   for (std::int64_t i = 0; i < options.layers; ++i)
@@ -65,7 +73,7 @@ void bert(Builder& b, const BertOptions& options) {
   switch (options.head) {
     case BertHead::pooler: return b.output(pooler(b, x, width));
     case BertHead::masked_language_model:
-      return b.output(masked_language_model(b, first_positions(b, x, options.predictions), words, width));
+      return b.output(masked_language_model(b, first_positions(b, x, options.predictions), words, options));
     case BertHead::span: return b.output(linear(b, x, "qa_outputs", 2));
   }
 }

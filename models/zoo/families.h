@@ -90,6 +90,7 @@ struct BertOptions {
   std::int64_t positions = 512;
   std::int64_t predictions = 0;  // of the masked language model, in a sequence; 0: every position
   bool with_mask = false;        // added to the scores, as implementations do that take padded sequences
+  bool of_tensorflow = false;    // GELU by its tanh, layer norms by their moments, as Google's code spells both
 };
 void bert(Builder& b, const BertOptions& options);
 

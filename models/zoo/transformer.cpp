@@ -78,6 +78,20 @@ Value layer_norm(Builder& b, const Value& x, const std::string& name, double eps
                  {{"axis", -1}, {"epsilon", epsilon}});
 }
 
+Value layer_norm_of_moments(Builder& b, const Value& x, const std::string& name, double epsilon) {
+  Shape row = x.shape;
+  row.back() = 1;
+  const Shape width = {x.shape.back()};
+  const Value mean = b.apply("ReduceMean", {}, {x}, row, {{"axes", Ints{-1}}});
+  const Value d = binary(b, "Sub", x, mean);
+  const Value variance = b.apply("ReduceMean", {}, {binary(b, "Mul", d, d)}, row, {{"axes", Ints{-1}}});
+  const Value inverse = with_scalar(b, "Pow", with_scalar(b, "Add", variance, epsilon), -0.5);
+  const Value scale = b.apply("Mul", {}, {inverse, b.parameter(name + ".weight", width)}, x.shape);
+  const Value offset = binary(b, "Mul", scale, mean);
+  const Value shift = b.apply("Sub", {}, {b.parameter(name + ".bias", width), offset}, x.shape);
+  return b.apply("Add", name, {binary(b, "Mul", scale, x), shift}, x.shape);
+}
+
 Value rms_norm(Builder& b, const Value& x, const std::string& name, double epsilon) {
   Shape row = x.shape;
   row.back() = 1;

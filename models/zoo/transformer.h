@@ -13,6 +13,9 @@ namespace sibyl::zoo {
 
 Value layer_norm(Builder& b, const Value& x, const std::string& name, double epsilon);
 
+// The same as TensorFlow spells it: tf.nn.moments, then tf.nn.batch_normalization, which folds the scale into the root.
+Value layer_norm_of_moments(Builder& b, const Value& x, const std::string& name, double epsilon);
+
 Value rms_norm(Builder& b, const Value& x, const std::string& name, double epsilon);  // x / sqrt(mean(x^2) + eps) scale
 
 // x[..., K] -> [..., features]: MatMul with a [K, features] weight, then Add.

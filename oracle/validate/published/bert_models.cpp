@@ -33,6 +33,7 @@ Result<std::optional<ModelRecipe>> bert_model(const Row& row) {
   if (!is_transformer(row)) return std::nullopt;
   SIBYL_TRY(TransformerSizes s, transformer_sizes(row));
   if (s.kind != TransformerKind::encoder) return std::nullopt;
+  const FrameworkRecipe framework = framework_of(row);
   const std::string name = lower_case(row.model), kind = lower_case(row.architecture.text("kind"));
   ModelRecipe recipe;
   recipe.assumed = std::move(s.assumed);
@@ -41,12 +42,13 @@ Result<std::optional<ModelRecipe>> bert_model(const Row& row) {
   options.vocabulary = s.vocabulary;
   options.positions = std::max<std::int64_t>(512, s.sequence);
   options.with_mask = true;
+  options.of_tensorflow = framework.kind == FrameworkKind::tensorflow;
   if (has(name, "squad") || has(kind, "squad")) {
     options.head = zoo::BertHead::span;
     recipe.optimizer = OptimizerKind::adam;
   } else {
     options.head = zoo::BertHead::masked_language_model;
-    const bool everywhere = framework_of(row).kind == FrameworkKind::hugging_face;
+    const bool everywhere = framework.kind == FrameworkKind::hugging_face || framework.every_logit;
     options.predictions = everywhere ? 0 : stated_predictions(kind);
     if (everywhere) {
       recipe.assumed.push_back("logits at every position");
@@ -57,8 +59,9 @@ Result<std::optional<ModelRecipe>> bert_model(const Row& row) {
     options.predictions = std::min(options.predictions, s.sequence);
     recipe.optimizer = has(lower_case(row.notes), "lamb") ? OptimizerKind::lamb : OptimizerKind::adam;
   }
-  recipe.name = fmt::format("bert {}x{}/{} ffn {} vocabulary {} head {}:{}", s.layers, s.width, s.heads, s.ffn,
-                            s.vocabulary, static_cast<int>(options.head), options.predictions);
+  recipe.name =
+      fmt::format("bert {}x{}/{} ffn {} vocabulary {} head {}:{}{}", s.layers, s.width, s.heads, s.ffn, s.vocabulary,
+                  static_cast<int>(options.head), options.predictions, options.of_tensorflow ? " of TensorFlow" : "");
   recipe.build = [options](zoo::Builder& b) { zoo::bert(b, options); };
   recipe.dims = {{"seq", s.sequence}};
   recipe.items = items_of(row, s.sequence);

@@ -31,7 +31,10 @@ constexpr auto names = std::to_array<Named>({
     {"composer", FrameworkKind::fsdp},
     {"litgpt", FrameworkKind::fsdp},
     {"pytorch", FrameworkKind::pytorch},
+    {"tensorflow", FrameworkKind::tensorflow},
 });
+
+bool says(const std::string& text, std::string_view word) { return lower_case(text).find(word) != std::string::npos; }
 
 FrameworkKind kind_of(const std::string& framework) {
   const std::string text = lower_case(framework);
@@ -39,6 +42,8 @@ FrameworkKind kind_of(const std::string& framework) {
     if (text.find(named.word) != std::string::npos) return named.kind;
   return FrameworkKind::other;
 }
+
+bool pre_trains_bert(const Row& row) { return says(row.model, "bert") && !says(row.model, "squad"); }
 
 void set_megatron(FrameworkRecipe& recipe) {
   recipe.name = "Megatron-LM";
@@ -74,6 +79,37 @@ void set_eager(FrameworkRecipe& recipe) {
   recipe.assumed = {"every operation of attention a kernel of its own"};
 }
 
+// NVIDIA's DeepLearningExamples, PyTorch/LanguageModeling/BERT: gradients are exchanged once backward is over, by apex
+// with message_size=250000000 (elements; BERT-base has 110 million), by a flat all-reduce after accumulation, later by
+// DDP with one bucket of all. BertForPreTraining of the containers up to 20.03 (5cc03caa) gives every position to the
+// decoder.
+void set_nvidia_bert(const Row& row, FrameworkRecipe& recipe) {
+  recipe.exchange = GradientExchange::at_end;
+  recipe.every_logit = says(row.framework, "20.03");
+  recipe.assumed.emplace_back("gradients exchanged after backward");
+}
+
+// ChainerMN's multi-node optimizer averages all gradients, packed into one message, between backward and update
+// (optimizers.py; double buffering, which is the exception, trains with gradients of the step before).
+void set_chainer(FrameworkRecipe& recipe) {
+  recipe.exchange = GradientExchange::at_end;
+  recipe.assumed.emplace_back("gradients exchanged in one message after backward");
+}
+
+// Google's BERT (modeling.py of TensorFlow 1, official/nlp of 2.3): GELU by its tanh and tf.nn.moments with
+// tf.nn.batch_normalization, an operation each. Keras' layer norm takes a fused kernel only where epsilon is 1.001e-5
+// or more; BERT's is 1e-12. MultiWorkerMirroredStrategy packs all gradients into one message (bytes_per_pack = 0).
+void set_tensorflow(const Row& row, FrameworkRecipe& recipe) {
+  recipe.name = row.framework;
+  const bool compiled = says_word(row.notes, "xla");
+  recipe.apart = {.attention = true, .gelu_tanh = !compiled, .layer_norm = !compiled};
+  if (says(row.model, "bert") && !compiled)
+    recipe.assumed.emplace_back("GELU and layer norm as TensorFlow's operations, a kernel each");
+  if (!says(row.framework, "mirrored")) return;
+  recipe.exchange = GradientExchange::at_end;
+  recipe.assumed.emplace_back("gradients exchanged in one message after backward");
+}
+
 }  // namespace
 
 FrameworkRecipe framework_of(const Row& row) {
@@ -84,11 +120,15 @@ FrameworkRecipe framework_of(const Row& row) {
     case FrameworkKind::nemo: set_nemo(recipe); break;
     case FrameworkKind::fsdp: set_fsdp(recipe); break;
     case FrameworkKind::hugging_face: set_eager(recipe); break;
+    case FrameworkKind::tensorflow: set_tensorflow(row, recipe); break;
     case FrameworkKind::pytorch:
     case FrameworkKind::other:
       recipe.name = row.framework.empty() ? "data parallel training" : row.framework;
       recipe.apart = {.attention = true};
       if (row.framework.empty()) recipe.assumed.push_back("a framework that overlaps exchanges with backward");
+      if (says(row.framework, "chainer")) set_chainer(recipe);
+      if (says(row.framework, "pytorch") && says(row.framework, "ngc") && pre_trains_bert(row))
+        set_nvidia_bert(row, recipe);
       break;
   }
   return recipe;

@@ -19,7 +19,8 @@ enum class FrameworkKind {
   fsdp,          // torchtitan and others on FSDP: fused attention
   hugging_face,  // eager PyTorch: every operation its own kernel
   pytorch,       // DistributedDataParallel or Horovod
-  other,         // TensorFlow, MXNet, OneFlow, PaddlePaddle, Chainer…: data parallel, overlapped
+  tensorflow,    // every operation of Google's models its own kernel, unless XLA compiles them
+  other,         // MXNet, OneFlow, PaddlePaddle, Chainer…: data parallel, overlapped
 };
 
 struct FrameworkRecipe {
@@ -28,6 +29,7 @@ struct FrameworkRecipe {
   Apart apart;
   bool half_weights = false;
   GradientExchange exchange = GradientExchange::overlapped;
+  bool every_logit = false;                       // of a masked language model: logits where nothing is masked, too
   OptimizerKind optimizer = OptimizerKind::adam;  // of transformers; convolutional recipes name their own
   double clip = 0;
   std::vector<std::string> assumed;

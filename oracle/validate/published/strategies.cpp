@@ -100,7 +100,7 @@ Result<void> set_optimizer(const Row& row, const FrameworkRecipe& framework, con
   strategy.clip = framework.clip;
   if (row.optimizer.empty()) {
     const bool timed = row.metric != Metric::fwd_bwd_time && row.metric != Metric::memory_activations;
-    if (timed && framework.assumed.empty()) recipe.assumed.push_back(fmt::format("{}", to_string(strategy.optimizer)));
+    if (timed && framework.clip == 0) recipe.assumed.push_back(fmt::format("{}", to_string(strategy.optimizer)));
     return {};
   }
   return parse_optimizer(lower_case(row.optimizer)).map([&](OptimizerKind kind) { strategy.optimizer = kind; });

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/onnx/import.h"
+#include "models/zoo/families.h"
 #include "oracle/validate/published/clusters.h"
 #include "oracle/validate/published/devices.h"
 #include "oracle/validate/published/frameworks.h"
@@ -149,6 +151,67 @@ TEST(PublishedStrategies, RefuseWhatIsNotStatedOrNotModelled) {
   row.global_batch = 64;
   row.tp = 65536, row.pp = 65536;  // their product is 0 in 32 bits
   EXPECT_THAT(strategy_for(row).error().message, HasSubstr("no replicas of 4294967296"));
+}
+
+FrameworkRecipe framework_for(const char* framework, const char* model, const char* notes = "") {
+  Row row = row_of(8, 8, "V100", "", "");
+  row.framework = framework;
+  row.model = model;
+  row.notes = notes;
+  return framework_of(row);
+}
+
+TEST(PublishedFrameworks, ExchangeWhenTheirScriptsDo) {
+  using enum GradientExchange;
+  EXPECT_EQ(framework_for("TensorFlow 2.3 (MultiWorkerMirrored)", "BERT-base").exchange, at_end);
+  EXPECT_EQ(framework_for("TensorFlow 2.3 (MultiWorkerMirrored)", "ResNet-50 v1.5").exchange, at_end);
+  EXPECT_EQ(framework_for("TensorFlow1 (NGC 20.03, Horovod)", "BERT-base").exchange, overlapped);
+  EXPECT_EQ(framework_for("PyTorch (NGC 20.03, APEX DDP)", "BERT-base").exchange, at_end);
+  EXPECT_EQ(framework_for("PyTorch NGC", "BERT-large-pretrain").exchange, at_end);
+  EXPECT_EQ(framework_for("PyTorch NGC (DLE fork)", "BERT-large-SQuAD").exchange, overlapped);
+  EXPECT_EQ(framework_for("PyTorch (NGC 20.03, DALI, APEX)", "ResNet-50 v1.5").exchange, overlapped);
+  EXPECT_EQ(framework_for("MXNet 1.6 gluon-nlp (Horovod)", "BERT-base").exchange, overlapped);
+  EXPECT_EQ(framework_for("Chainer/ChainerMNX", "ResNet-50").exchange, at_end);
+}
+
+TEST(PublishedFrameworks, ComputeWhatTheirModelsSpell) {
+  EXPECT_TRUE(framework_for("PyTorch (NGC 20.03, APEX DDP)", "BERT-base").every_logit);
+  EXPECT_FALSE(framework_for("PyTorch NGC", "BERT-large-pretrain").every_logit);
+  EXPECT_FALSE(framework_for("TensorFlow1 (NGC 20.03, Horovod)", "BERT-base").every_logit);
+  const FrameworkRecipe plain = framework_for("TensorFlow1 (NGC 20.03, Horovod)", "BERT-base");
+  EXPECT_TRUE(plain.apart.layer_norm && plain.apart.gelu_tanh);
+  EXPECT_THAT(plain.assumed, Contains(HasSubstr("a kernel each")));
+  const FrameworkRecipe compiled = framework_for("TensorFlow NGC", "BERT-base", "XLA; synthetic data");
+  EXPECT_FALSE(compiled.apart.layer_norm || compiled.apart.gelu_tanh);
+  const FrameworkRecipe other = framework_for("MXNet 1.6 gluon-nlp (Horovod)", "BERT-base");
+  EXPECT_FALSE(other.apart.layer_norm || other.apart.gelu_tanh);
+}
+
+// A layer has two norms and a GELU, the head one each, the embedding a norm; BERT's pooler is not in this model. With
+// an operation each there is no norm, but a reciprocal root for each, and a tanh for each GELU.
+TEST(PublishedFrameworks, TensorFlowRunsNormsAndGelusInPieces) {
+  zoo::Builder builder("bert");
+  zoo::BertOptions options{
+      .layers = 2, .width = 64, .heads = 4, .seq = 16, .head = zoo::BertHead::masked_language_model};
+  options.of_tensorflow = true;
+  zoo::bert(builder, options);
+  const auto counts = [&](const Apart& apart) {
+    ImportOptions import;
+    import.batch = 2;
+    import.apart = apart;
+    const Graph graph = inspect_onnx_bytes(builder.bytes(), "bert", import).value().graph;
+    int norms = 0, roots = 0, tanhs = 0, gelus = 0;
+    for (const Operation& operation : graph.operations()) {
+      norms += std::holds_alternative<Normalization>(operation.attributes) ? 1 : 0;
+      const auto* unary = std::get_if<Unary>(&operation.attributes);
+      roots += unary && unary->kind == UnaryKind::pow && unary->alpha == -0.5 ? 1 : 0;
+      tanhs += unary && unary->kind == UnaryKind::tanh ? 1 : 0;
+      gelus += unary && unary->kind == UnaryKind::gelu_tanh ? 1 : 0;
+    }
+    return std::vector<int>{norms, roots, tanhs, gelus};
+  };
+  EXPECT_EQ(counts({}), (std::vector<int>{2 * 2 + 2, 0, 0, 3}));
+  EXPECT_EQ(counts({.attention = true, .gelu_tanh = true, .layer_norm = true}), (std::vector<int>{0, 6, 3, 0}));
 }
 
 TEST(PublishedModels, SizesComeFromTheRowOrFromTheName) {
