@@ -8,9 +8,15 @@ measured without a GPU: layers of a transformer and of a residual network, writt
 small that nearly all of the time goes into Python, the dispatcher and autograd. What a CPU then computes stands for the
 launch of a CUDA kernel, which takes as long (1 to 3 us). Operations are counted as Sibyl counts them.
 
+A layer as Megatron-LM ran it until 2022 is timed, too: checkpointed, so that forward runs twice, with functions of its
+own around what ranks exchange, around layer norms and softmax, scripted functions for bias, GELU, dropout and addition,
+and states of the random generator saved, restored and forked. It is written after the descriptions of those releases; one
+rank, so nothing is exchanged.
+
 Prints the median over steps of forward and backward, for each operation. calibration/convert/devices.py has the figures
 that shipped devices take."""
 import argparse
+import contextlib
 import statistics
 import time
 
@@ -64,6 +70,232 @@ class Block(nn.Module):
         return self.relu(self.bn3(self.conv3(y)) + x)
 
 
+class FusedNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        y, mean, rstd = torch.native_layer_norm(x, weight.shape, weight, bias, 1e-5)
+        ctx.save_for_backward(x, weight, bias, mean, rstd)
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, weight, bias, mean, rstd = ctx.saved_tensors
+        return torch.ops.aten.native_layer_norm_backward(
+            gradient.contiguous(), x, weight.shape, mean, rstd, weight, bias, [True, True, True])
+
+
+class MaskedSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, scores, scale):
+        y = torch.softmax(scores * scale.item(), -1)
+        ctx.save_for_backward(y, scale)
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        y, scale = ctx.saved_tensors
+        return torch._softmax_backward_data(gradient, y, -1, y.dtype), None
+
+
+class Copied(torch.autograd.Function):
+    """Where a rank's part begins: gradients would be summed over ranks."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Reduced(torch.autograd.Function):
+    """Where it ends: results would be."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+@torch.jit.script
+def gelu_of_sum(bias, y):
+    x = bias + y
+    return x * 0.5 * (1.0 + torch.tanh(0.79788456 * x * (1 + 0.044715 * x * x)))
+
+
+@torch.jit.script
+def gelu_of_sum_backward(gradient, bias, y):
+    x = bias + y
+    t = torch.tanh(0.79788456 * x * (1 + 0.044715 * x * x))
+    return gradient * (0.5 * x * ((1 - t * t) * (0.79788456 + 0.1070322243 * x * x)) + 0.5 * (1 + t))
+
+
+@torch.jit.script
+def sum_dropped_added(x, bias, residual, ratio: float):
+    return residual + torch.nn.functional.dropout(x + bias, p=ratio, training=True)
+
+
+class GeluOfSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, y, bias):
+        ctx.save_for_backward(y, bias)
+        return gelu_of_sum(bias, y)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        y, bias = ctx.saved_tensors
+        result = gelu_of_sum_backward(gradient, bias, y)
+        return result, result
+
+
+class RandomStates:
+    """Ranks that share a layer draw different numbers for what they split."""
+
+    def __init__(self):
+        self.states = {"ranks": torch.get_rng_state()}
+
+    def all(self):
+        return dict(self.states)
+
+    @contextlib.contextmanager
+    def fork(self):
+        outside = torch.get_rng_state()
+        torch.set_rng_state(self.states["ranks"])
+        try:
+            yield
+        finally:
+            self.states["ranks"] = torch.get_rng_state()
+            torch.set_rng_state(outside)
+
+
+class Norm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+
+    def forward(self, x):
+        return FusedNorm.apply(x, self.weight, self.bias)
+
+
+class ColumnLinear(nn.Module):
+    def __init__(self, width, features, leaves_bias=False):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(features, width))
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.leaves_bias = leaves_bias
+
+    def forward(self, x):
+        y = nn.functional.linear(Copied.apply(x), self.weight, None if self.leaves_bias else self.bias)
+        return y, self.bias if self.leaves_bias else None
+
+
+class RowLinear(nn.Module):
+    def __init__(self, width, features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(features, width))
+        self.bias = nn.Parameter(torch.zeros(features))
+
+    def forward(self, x):
+        return Reduced.apply(nn.functional.linear(x, self.weight)), self.bias
+
+
+class MegatronAttention(nn.Module):
+    def __init__(self, width, heads, states):
+        super().__init__()
+        self.heads, self.states = heads, states
+        self.qkv, self.out = ColumnLinear(width, 3 * width), RowLinear(width, width)
+        self.drop = nn.Dropout(0.1)
+        self.scale = torch.tensor(0.25)
+
+    def forward(self, x):
+        length, batch, width = x.shape
+        mixed, _ = self.qkv(x)
+        mixed = mixed.view(length, batch, self.heads, -1)
+        q, k, v = torch.split(mixed, mixed.shape[-1] // 3, dim=-1)
+        rows = batch * self.heads
+        q, k = q.reshape(length, rows, -1), k.reshape(length, rows, -1)
+        space = torch.empty(rows, length, length, dtype=q.dtype)
+        scores = torch.baddbmm(space, q.transpose(0, 1), k.transpose(0, 1).transpose(1, 2), beta=0.0, alpha=0.25)
+        shares = MaskedSoftmax.apply(scores.view(batch, self.heads, length, length), self.scale)
+        with self.states.fork():
+            shares = self.drop(shares)
+        v = v.reshape(length, rows, -1)
+        context = torch.bmm(shares.view(rows, length, length), v.transpose(0, 1))
+        context = context.view(batch, self.heads, length, -1).permute(2, 0, 1, 3).contiguous()
+        return self.out(context.view(length, batch, width))
+
+
+class MegatronPerceptron(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up, self.down = ColumnLinear(width, 4 * width, leaves_bias=True), RowLinear(4 * width, width)
+
+    def forward(self, x):
+        y, bias = self.up(x)
+        return self.down(GeluOfSum.apply(y, bias))
+
+
+class MegatronLayer(nn.Module):
+    def __init__(self, width, heads, states):
+        super().__init__()
+        self.norm_1, self.norm_2 = Norm(width), Norm(width)
+        self.attention, self.perceptron = MegatronAttention(width, heads, states), MegatronPerceptron(width)
+
+    # layer norm, linear, product, softmax, dropout, product, transposition, linear, dropout, add,
+    # layer norm, linear, GELU, linear, dropout, add
+    count = 16
+
+    def forward(self, x):
+        y, bias = self.attention(self.norm_1(x))
+        with torch.enable_grad():
+            x = sum_dropped_added(y, bias.expand_as(x), x, 0.1)
+        y, bias = self.perceptron(self.norm_2(x))
+        with torch.enable_grad():
+            return sum_dropped_added(y, bias.expand_as(x), x, 0.1)
+
+
+class Checkpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, layer, states, x):
+        ctx.layer, ctx.states = layer, states
+        # The host's generator, the device's and the tracker's.
+        ctx.saved = torch.get_rng_state(), torch.get_rng_state(), states.all()
+        with torch.no_grad():
+            y = layer(x)
+        ctx.save_for_backward(x)
+        return y.detach()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        now = torch.get_rng_state(), torch.get_rng_state(), ctx.states.all()
+        torch.set_rng_state(ctx.saved[0]), torch.set_rng_state(ctx.saved[1])
+        ctx.states.states = ctx.saved[2]
+        x = x.detach().requires_grad_(True)
+        with torch.enable_grad():
+            y = ctx.layer(x)
+        torch.set_rng_state(now[0]), torch.set_rng_state(now[1])
+        ctx.states.states = now[2]
+        torch.autograd.backward((y,), (gradient,))
+        return None, None, x.grad
+
+
+class MegatronStack(nn.Module):
+    def __init__(self, layers, width, heads):
+        super().__init__()
+        self.states = RandomStates()
+        self.layers = nn.ModuleList(MegatronLayer(width, heads, self.states) for _ in range(layers))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = Checkpoint.apply(layer, self.states, x)
+        return x
+
+
 class Stack(nn.Module):
     def __init__(self, layers):
         super().__init__()
@@ -107,6 +339,11 @@ def main():
         forward, backward = medians(model, inputs, steps)
         each = 1e6 / (layers * count)
         print(f"{name}: {forward * each:.1f} us forward, {backward * each:.1f} us backward for each operation")
+    megatron = MegatronStack(layers, 16, 2)
+    forward, backward = medians(megatron, (torch.rand(4, 1, 16, requires_grad=True),), steps)
+    each = 1e6 / (layers * 3 * MegatronLayer.count)  # forward, forward again, backward
+    print(f"checkpointed layer of Megatron-LM: {(forward + backward) * each:.1f} us for each operation of three passes, "
+          f"{1e3 * (forward + backward) / layers:.2f} ms a layer")
 
 
 if __name__ == "__main__":
