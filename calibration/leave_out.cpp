@@ -1,21 +1,13 @@
 #include "calibration/leave_out.h"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 #include <unordered_set>
 #include <utility>
 
-#include "base/statistics.h"
 #include "profiler/interpolation/cost_key.h"
 
 namespace sibyl {
 namespace {
-
-struct Outcome {
-  double ratio;   // predicted / measured
-  double stated;  // relative error that the table claims
-};
 
 std::string kind_of(const KernelKey& key) {
   const Attributes& attributes = key.signature.attributes;
@@ -37,31 +29,12 @@ class Report {
 
   [[nodiscard]] std::vector<KernelErrors> errors() const {
     std::vector<KernelErrors> all;
-    for (const auto& [group, outcomes] : groups_) all.push_back(summary(group.first, group.second, outcomes));
+    for (const auto& [group, outcomes] : groups_)
+      all.push_back({summary_of(outcomes), group.first, group.second});
     return all;
   }
 
  private:
-  static KernelErrors summary(const std::string& kernels, DType dtype, const std::vector<Outcome>& outcomes) {
-    KernelErrors e{kernels, dtype, outcomes.size()};
-    std::vector<double> errors, ratios;
-    const double n = static_cast<double>(outcomes.size());
-    for (const Outcome& o : outcomes) {
-      const double error = std::abs(o.ratio - 1);
-      errors.push_back(error);
-      ratios.push_back(o.ratio);
-      e.mean += error / n;
-      e.within_one += (error <= o.stated ? 1 : 0) / n;
-      e.within_two += (error <= 2 * o.stated ? 1 : 0) / n;
-    }
-    std::sort(errors.begin(), errors.end());
-    e.median = errors[static_cast<std::size_t>(0.5 * (n - 1))];
-    e.p90 = errors[static_cast<std::size_t>(0.9 * (n - 1))];
-    std::sort(ratios.begin(), ratios.end());
-    e.bias = median(ratios) - 1;
-    return e;
-  }
-
   std::map<std::pair<std::string, DType>, std::vector<Outcome>> groups_;
 };
 

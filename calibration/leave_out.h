@@ -5,16 +5,13 @@
 #include <vector>
 
 #include "calibration/calibration.h"
+#include "calibration/error_summary.h"
 
 namespace sibyl {
 
-struct KernelErrors {
+struct KernelErrors : ErrorSummary {
   std::string kernels;  // "convolution, gradient of w"
   DType dtype = DType::f32;
-  std::size_t count = 0;
-  double median = 0.0, mean = 0.0, p90 = 0.0;  // of |predicted / measured - 1|
-  double bias = 0.0;                           // median of predicted / measured, less 1
-  double within_one = 0.0, within_two = 0.0;   // shares of kernels inside one and two of the standard deviations stated
 };
 
 // Twenty-fold: each twentieth of the samples is predicted from the others, without donors. Which twentieth a kernel is

@@ -49,14 +49,12 @@ void never_falling(std::vector<CurvePoint>& points) {
     for (std::size_t end = i + pool.count; i < end; ++i) points[i].seconds = std::exp(pool.mean);
 }
 
-double log_interpolated(std::span<const CurvePoint> points, double bytes) {
+double interpolated(std::span<const CurvePoint> points, double bytes) {
   const auto after = std::ranges::lower_bound(points, bytes, {}, &CurvePoint::bytes);
   if (after == points.begin()) return after->seconds;
   if (after == points.end()) return points.back().seconds;
   const auto before = std::prev(after);
-  const double low = std::log(std::max(1.0, before->bytes)), high = std::log(std::max(1.0, after->bytes));
-  const double share = high > low ? (std::log(std::max(1.0, bytes)) - low) / (high - low) : 1.0;
-  return std::exp(std::lerp(std::log(before->seconds), std::log(after->seconds), std::clamp(share, 0.0, 1.0)));
+  return std::lerp(before->seconds, after->seconds, (bytes - before->bytes) / (after->bytes - before->bytes));
 }
 
 CollectiveTable::CollectiveTable(std::span<const CollectiveSample> samples) {
@@ -92,6 +90,23 @@ const MeasuredPlacement* CollectiveTable::nearest(Collective collective, Algorit
     if (best == nullptr || here < best_distance) best = &candidate, best_distance = here;
   }
   return best;
+}
+
+std::optional<std::pair<const MeasuredPlacement*, const MeasuredPlacement*>> CollectiveTable::around(
+    Collective collective, Algorithm algorithm, const GroupPlacement& placement) const {
+  const MeasuredPlacement *fewer = nullptr, *more = nullptr;
+  for (const MeasuredPlacement& candidate : placements(collective, algorithm)) {
+    const GroupPlacement& at = candidate.placement;
+    if (at.nodes != 1 || placement.nodes != 1 || at.groups_per_node != placement.groups_per_node || at.size() == 1)
+      continue;
+    const int ranks = at.ranks_per_node;
+    if (ranks < placement.ranks_per_node && (fewer == nullptr || ranks > fewer->placement.ranks_per_node))
+      fewer = &candidate;
+    if (ranks > placement.ranks_per_node && (more == nullptr || ranks < more->placement.ranks_per_node))
+      more = &candidate;
+  }
+  if (fewer == nullptr || more == nullptr) return std::nullopt;
+  return std::pair{fewer, more};
 }
 
 }  // namespace sibyl

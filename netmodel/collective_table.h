@@ -28,6 +28,10 @@ class CollectiveTable {
   // The placement itself, or the nearest one of the same class (inside one node, or across nodes); null if none.
   [[nodiscard]] const MeasuredPlacement* nearest(Collective collective, Algorithm algorithm,
                                                  const GroupPlacement& placement) const;
+  // Of fewer and of more ranks, the nearest counts, inside one node and in as many groups; nothing unless both are
+  // there.
+  [[nodiscard]] std::optional<std::pair<const MeasuredPlacement*, const MeasuredPlacement*>> around(
+      Collective collective, Algorithm algorithm, const GroupPlacement& placement) const;
 
  private:
   std::map<std::pair<Collective, Algorithm>, std::vector<MeasuredPlacement>> measured_;
@@ -39,7 +43,7 @@ double distance(const GroupPlacement& a, const GroupPlacement& b);
 // Times replaced by the nearest (least squares of the logarithm) that never fall.
 void never_falling(std::vector<CurvePoint>& points);
 
-// Straight between neighbours in log-log; `bytes` must lie between the first and the last point's.
-double log_interpolated(std::span<const CurvePoint> points, double bytes);
+// Straight between neighbours, as a message's time is in its bytes; beyond the first and the last point, theirs.
+double interpolated(std::span<const CurvePoint> points, double bytes);
 
 }  // namespace sibyl

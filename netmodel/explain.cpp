@@ -80,9 +80,15 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
   if (const MeasuredPlacement* nearest = model.table.nearest(collective, of_samples, placement)) {
     result.samples = {nearest->placement, static_cast<int>(nearest->points.size()),
                       Bytes{nearest->points.front().bytes}, Bytes{nearest->points.back().bytes}};
-    result.answered_by = nearest->placement == placement ? "samples of this very placement"
-                                                         : fmt::format("samples of {}, carried by the formula's ratio",
-                                                                       describe(nearest->placement));
+    const auto around = model.table.around(collective, of_samples, placement);
+    if (nearest->placement == placement)
+      result.answered_by = "samples of this very placement";
+    else if (around)
+      result.answered_by =
+          fmt::format("samples of {} and of {} ranks of a node, between them", around->first->placement.ranks_per_node,
+                      around->second->placement.ranks_per_node);
+    else
+      result.answered_by = fmt::format("samples of {}, carried by the formula's ratio", describe(nearest->placement));
   } else {
     result.answered_by = model.fabric_answers(placement.nodes == 1) ? "the ways over the fabric's links"
                                                                     : "the algorithm's formula over messages";
@@ -98,6 +104,11 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
     const fabric::Schedule schedule = costs.schedule_of(collective, runs, placement);
     for (const fabric::RoundCost& cost : fabric::round_costs(*costs.fabric(), costs.capacities(), schedule))
       result.rounds.push_back(explained(*costs.fabric(), costs.capacities(), cost, schedule.amount(cost.of, size)));
+    if (const double waits = model.waits(collective, runs, size, placement); waits > 0) {
+      NetworkExplanation::Round& round = result.rounds.emplace_back();
+      round.what = "chunks wait at each hop";
+      round.latency = Seconds{waits};
+    }
     return result;
   }
   if (placement.ranks_per_node > 1) add_distance("inside a node", 0);

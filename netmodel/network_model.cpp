@@ -5,6 +5,8 @@
 #include <cmath>
 #include <variant>
 
+#include "netmodel/between_counts.h"
+
 namespace sibyl {
 namespace {
 
@@ -16,6 +18,7 @@ constexpr std::array<Algorithm, 6> measurable{Algorithm::automatic,    Algorithm
 constexpr double error_per_octave_of_gap = 0.02;    // interpolating between sizes
 constexpr double error_per_octave_beyond = 0.05;    // beyond the sampled sizes
 constexpr double error_per_octave_of_count = 0.10;  // carried to another placement
+constexpr double error_between_counts = 0.09;       // among measured numbers of ranks in a node
 constexpr double error_of_formula = 0.15;           // beside that of the point-to-point times
 // GPU libraries between nodes reach their full rate only with messages longer than this; below, formulas come out too
 // fast.
@@ -89,11 +92,27 @@ void Network::Model::use(std::shared_ptr<const fabric::Fabric> fabric) {
       std::move(fabric), fabric::Use{topology.spec().nodes, inside, PointToPoint::nic_efficiency, gpus()});
 }
 
-double Network::Model::seconds(Collective collective, Algorithm runs, double bytes,
-                               const GroupPlacement& placement) const {
+double Network::Model::on_the_wire(Collective collective, Algorithm runs, double bytes,
+                                   const GroupPlacement& placement) const {
   if (placement.size() > 1 && fabric_answers(placement.nodes == 1))
     return costs->seconds(collective, runs, bytes, placement);
   return collective::seconds({collective, bytes, placement}, runs, {topology, point_to_point});
+}
+
+// The formulas let all bytes of a tree stream behind the first chunk. GPU libraries wait for each chunk at every hop:
+// with n chunks over a way of latency a and transfer t that is n a/h + h t/n more for h hops, 2 sqrt(a t) with the best
+// n. No more than half of the latency was seen (docs/models/network.md).
+double Network::Model::waits(Collective collective, Algorithm runs, double bytes,
+                             const GroupPlacement& placement) const {
+  if (collective != Collective::all_reduce || runs != Algorithm::tree || placement.nodes == 1 || !gpus()) return 0.0;
+  const double latency = on_the_wire(collective, runs, 0.0, placement);
+  const double transfer = on_the_wire(collective, runs, bytes, placement) - latency;
+  return std::min(2 * std::sqrt(latency * std::max(0.0, transfer)), latency / 2);
+}
+
+double Network::Model::seconds(Collective collective, Algorithm runs, double bytes,
+                               const GroupPlacement& placement) const {
+  return on_the_wire(collective, runs, bytes, placement) + waits(collective, runs, bytes, placement);
 }
 
 double Network::Model::formula(Collective collective, Algorithm chosen, double bytes,
@@ -118,7 +137,7 @@ Estimate Network::Model::from_points(const MeasuredPlacement& measured, Collecti
   const CurvePoint& above = after == points.end() ? points.back() : *after;
   const CurvePoint& below = after == points.begin() ? points.front() : *std::prev(after);
   const auto near = [&](const CurvePoint& point) { return std::abs(point.bytes - bytes) <= 0.02 * point.bytes; };
-  Estimate result{Seconds{log_interpolated(points, bytes)}, measured.error, Provenance::interpolated};
+  Estimate result{Seconds{interpolated(points, bytes)}, measured.error, Provenance::interpolated};
   if (bytes < points.front().bytes || bytes > points.back().bytes) {
     const CurvePoint& end = bytes < points.front().bytes ? points.front() : points.back();
     const double at_end = formula(collective, chosen, end.bytes, measured.placement);
@@ -160,6 +179,13 @@ Estimate Network::Model::estimate(Collective collective, Algorithm chosen, doubl
                                   const GroupPlacement& placement) const {
   if (const MeasuredPlacement* nearest = table.nearest(collective, chosen, placement)) {
     if (nearest->placement == placement) return from_points(*nearest, collective, chosen, bytes);
+    if (const auto around = table.around(collective, chosen, placement)) {
+      const auto& [fewer, more] = *around;
+      Estimate result = from_points(between_counts(*fewer, *more, placement.ranks_per_node), collective, chosen, bytes);
+      result.relative_error = std::hypot(result.relative_error, error_between_counts);
+      if (result.provenance == Provenance::measured) result.provenance = Provenance::interpolated;
+      return result;
+    }
     Estimate result = from_points(carried(*nearest, collective, chosen, placement), collective, chosen, bytes);
     const double octaves = distance(nearest->placement, placement);
     result.relative_error = std::hypot(result.relative_error, error_per_octave_of_count * std::max(1.0, octaves));

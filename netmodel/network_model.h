@@ -17,7 +17,11 @@ struct Network::Model {
   Model(Topology machine, std::vector<PointToPointSample> messages, std::vector<CollectiveSample> timed,
         Algorithm chosen);
 
-  // Without launch; of one algorithm (not automatic).
+  // Without launch; of one algorithm (not automatic). On the wire alone, and what a library waits beside it.
+  [[nodiscard]] double on_the_wire(Collective collective, Algorithm runs, double bytes,
+                                   const GroupPlacement& placement) const;
+  [[nodiscard]] double waits(Collective collective, Algorithm runs, double bytes,
+                             const GroupPlacement& placement) const;
   [[nodiscard]] double seconds(Collective collective, Algorithm runs, double bytes,
                                const GroupPlacement& placement) const;
   [[nodiscard]] double formula(Collective collective, Algorithm algorithm, double bytes,

@@ -4,7 +4,7 @@
 // Every link works in every round, so the slowest sets the pace of bytes; but latencies add up along the way of one
 // part, which crosses each link of the ring in turn. So a round costs the mean latency of the links and the largest
 // byte time. A ring in rank order crosses each node's NICs once per direction; with several NICs the library lays as
-// many rings as NICs (one for each rank at most), each with its share of the bytes.
+// many rings as NICs (Wire::stripes), each with its share of the bytes.
 #include <algorithm>
 
 #include "netmodel/collective/algorithms.h"

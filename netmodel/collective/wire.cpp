@@ -15,6 +15,9 @@ double Wire::across(double bytes, int flows, int nodes, bool far) const {
 
 bool Wire::chains() const { return topology_.spec().device_link.kind != LinkKind::shared_memory; }
 
-int Wire::stripes(int ranks) const { return std::min(ranks, topology_.spec().nics_per_node); }
+int Wire::stripes(int ranks) const {
+  const TopologySpec& spec = topology_.spec();
+  return std::min(ranks * std::max(1, spec.nics_per_node / spec.devices_per_node), spec.nics_per_node);
+}
 
 }  // namespace sibyl::collective

@@ -20,7 +20,8 @@ class Wire {
   // they go to neighbours and hardly meet.
   [[nodiscard]] double across(double bytes, int flows, int nodes, bool far) const;
 
-  // NICs that `ranks` ranks of a node can use for one flow in parallel rings: one each at most.
+  // NICs that `ranks` ranks of a node can use for one flow in parallel rings: one each, or its share where a node has
+  // more NICs than devices.
   [[nodiscard]] int stripes(int ranks) const;
 
   // Does the library pass a tree's bytes through a node's ranks one after another? Those of GPUs do.

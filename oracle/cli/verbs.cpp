@@ -5,10 +5,11 @@
 namespace sibyl::cli {
 
 const std::vector<Verb>& all_verbs() {
-  static const std::vector<Verb> verbs = {
-      inspect_verb(), predict_verb(),  scale_verb(),    search_verb(),   whatif_verb(),  compare_verb(),
-      trace_verb(),   export_verb(),   zoo_verb(),      clusters_verb(), kernels_verb(), explain_verb(),
-      doctor_verb(),  calibrate_verb(), train_verb(),   validate_verb(), gui_verb()};
+  static const std::vector<Verb> verbs = {inspect_verb(),     predict_verb(),  scale_verb(),  search_verb(),
+                                          whatif_verb(),      compare_verb(),  trace_verb(),  export_verb(),
+                                          zoo_verb(),         clusters_verb(), kernels_verb(),
+                                          collectives_verb(), explain_verb(),  doctor_verb(), calibrate_verb(),
+                                          train_verb(),       validate_verb(), gui_verb()};
   return verbs;
 }
 
@@ -21,7 +22,7 @@ std::string general_help() {
       "      the same for 1, 2, 4 … 1024 devices\n"
       "\nUsage: sibyl VERB [OPTIONS]\n"
       "How fast will this model train on that cluster, does it fit, and what holds it back?\n\nVerbs:\n";
-  for (const Verb& verb : all_verbs()) text += fmt::format("  {:<10} {}\n", verb.command.name, verb.command.summary);
+  for (const Verb& verb : all_verbs()) text += fmt::format("  {:<11} {}\n", verb.command.name, verb.command.summary);
   return text +
          "\n`sibyl VERB --help` shows the options of each. Also: --version; completion (prints a script for bash); "
          "manual (prints sibyl(1)).\n"

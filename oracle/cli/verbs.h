@@ -28,6 +28,7 @@ Verb export_verb();
 Verb zoo_verb();
 Verb clusters_verb();
 Verb kernels_verb();
+Verb collectives_verb();
 Verb explain_verb();
 Verb doctor_verb();
 Verb calibrate_verb();

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "netmodel/network.h"
-#include "oracle/validate/published/csv.h"
+#include "oracle/validate/published/cells.h"
 
 namespace sibyl::published {
 namespace {
@@ -23,59 +22,6 @@ constexpr std::array<std::pair<std::string_view, Metric>, 7> metrics = {{
     {"memory", Metric::memory},
     {"memory_gib", Metric::memory},
 }};
-
-bool is_not_stated(std::string_view cell) {
-  const std::string text = lower_case(cell);
-  return text.empty() || text == "n/a" || text == "na" || text == "-" || text == "not stated" || text == "unknown" ||
-         text == "none stated";
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
-
-// Cells of one record by the names of their columns.
-class Cells {
- public:
-  Cells(const std::vector<std::string>& header, const CsvRecord& record, const std::string& file)
-      : header_(header), record_(record), file_(file) {}
-
-  [[nodiscard]] std::string text(std::string_view column) const {
-    const auto found = std::find(header_.begin(), header_.end(), column);
-    if (found == header_.end()) return {};
-    return std::string(trimmed(record_.fields[static_cast<std::size_t>(found - header_.begin())]));
-  }
-  [[nodiscard]] Result<std::string> required(std::string_view column) const {
-    std::string cell = text(column);
-    if (cell.empty()) return fail(fmt::format("{} is empty", column), where());
-    return cell;
-  }
-  [[nodiscard]] Result<std::optional<double>> number(std::string_view column) const {
-    const std::string cell = text(column);
-    if (is_not_stated(cell)) return std::nullopt;
-    double value = 0;
-    const auto [end, problem] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (problem != std::errc{} || end != cell.data() + cell.size() || !std::isfinite(value))
-      return fail(fmt::format("{}: '{}' is not a number", column, cell), where());
-    return value;
-  }
-  [[nodiscard]] Result<std::optional<std::int64_t>> integer(std::string_view column, std::int64_t least,
-                                                            std::int64_t most) const {
-    SIBYL_TRY(const std::optional<double> value, number(column));
-    if (!value) return std::nullopt;
-    if (*value != std::floor(*value) || *value < static_cast<double>(least) || *value > static_cast<double>(most))
-      return fail(fmt::format("{}: {} is not an integer from {} to {}", column, text(column), least, most), where());
-    return static_cast<std::int64_t>(*value);
-  }
-  [[nodiscard]] std::string where() const { return fmt::format("{}:{}", file_, record_.line); }
-
- private:
-  const std::vector<std::string>& header_;
-  const CsvRecord& record_;
-  const std::string& file_;
-};
 
 Result<Architecture> architecture_of(const std::string& text, const std::string& where) {
   Architecture architecture;
@@ -198,10 +144,7 @@ std::string normalized(std::string_view name) {
 
 Result<std::vector<Row>> read_rows(std::string_view csv, const std::string& file) {
   SIBYL_TRY(const Csv table, parse_csv(csv, file));
-  for (const char* column : {"source", "model", "gpu", "n_gpus", "metric", "value"})
-    if (std::find(table.header.begin(), table.header.end(), column) == table.header.end())
-      return fail(fmt::format("has no column '{}'", column), file + ":1",
-                  "docs/formats/published.md lists the columns");
+  SIBYL_CHECK(require_columns(table, {"source", "model", "gpu", "n_gpus", "metric", "value"}, file));
   std::vector<Row> rows;
   for (const CsvRecord& record : table.records) {
     SIBYL_TRY(Row row, read_row(Cells(table.header, record, file), record.line));

@@ -75,6 +75,29 @@ TEST(TreeTime, BetweenNodes) {
   EXPECT_MS(time_of(Algorithm::tree, {1, 8, 1}), 2 * (3 * (0.010 + chunk) + rest));
 }
 
+// GPU libraries wait for each chunk at each hop. Four nodes are two levels, 2 * 2 * 10 us of latency. 10 B take
+// 2 * 3 * 50 ns beside: 2 sqrt(40 us * 0.3 us) = 6.9282 us of waiting. 4 MB take longer than would count: 20 us, half
+// of the latency. Beside it 7 us of launch, and the times of TreeTime.BetweenNodes with all of a tree's 2 MB in one
+// chunk.
+TEST(TreeTime, OfGpusWaitsForChunks) {
+  TopologySpec spec = test::cpu_spec(4, 1);
+  spec.device_link.kind = LinkKind::nvswitch;
+  const Network network(Topology::make(spec).value(), test::straight_lines(), {}, Algorithm::tree);
+  const auto time = [&](double bytes) {
+    return network.collective(Collective::all_reduce, Bytes{bytes}, {1, 4, 1}).time.time.value();
+  };
+  EXPECT_NEAR(time(10), 7e-6 + 40.3e-6 + 6.9282e-6, 1e-10);
+  EXPECT_MS(time(m), 0.007 + 2 * (2 * (0.010 + 20.0) + 20.0) + 0.020);
+}
+
+// A node of two devices and eight NICs: a rank alone has four of them.
+TEST(RingTime, SpreadsOverTheNicsOfADevice) {
+  TopologySpec spec = test::cpu_spec(2, 2);
+  spec.nics_per_node = 8;
+  const Network network(Topology::make(spec).value(), test::straight_lines(), {}, Algorithm::ring);
+  EXPECT_MS(network.collective(Collective::all_reduce, Bytes{m}, {1, 2, 1}).time.time.value(), 2 * (0.010 + 20.0 / 4));
+}
+
 // One tree, one way; an inner rank sends each byte to two children, so 2 m - c follow the first chunk.
 TEST(TreeTime, Broadcast) {
   const double chunk = 2.62144;

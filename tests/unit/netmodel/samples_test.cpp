@@ -34,8 +34,8 @@ TEST(Samples, MeasuredWithinTwoPercentOfASize) {
   EXPECT_EQ(ask(on, 1.021e6).provenance, Provenance::interpolated);
 }
 
-// Half-way between 1e6 and 4e6 on a logarithmic scale is 2e6, between 30 ms and 120 ms is 60 ms. The gap is two
-// octaves: 4 % beside the samples' spread of 3 % makes 5 %.
+// A third of the way from 1e6 to 4e6 is 2e6, from 30 ms to 120 ms 60 ms. The gap is two octaves: 4 % beside the
+// samples' spread of 3 % makes 5 %.
 TEST(Samples, InterpolatedBetweenSizes) {
   const Estimate estimate = ask(network({sample(1e6, 0.030), sample(4e6, 0.120)}), 2e6);
   EXPECT_NEAR(estimate.time.value(), 0.060, 1e-12);
@@ -63,6 +63,37 @@ TEST(Samples, CarriedToAnotherCount) {
   EXPECT_GT(estimate.relative_error, 0.10);
 }
 
+CollectiveSample inside(double bytes, double seconds, int ranks) {
+  return sample(bytes, seconds, Algorithm::automatic, {ranks, 1, 1});
+}
+
+// A latency that passes through each rank is straight in the ranks: 10 us of 2 and 40 us of 8 are 20 us of 4. Beyond it
+// 300 us of 2 and 450 us of 8 are straight in 1/p: a third of the way from 1/8 to 1/2 back is 450 - 150/3 = 400 us.
+TEST(Samples, BetweenMeasuredCountsOfANode) {
+  const Network on =
+      network({inside(1e3, 10e-6, 2), inside(1e6, 310e-6, 2), inside(1e3, 40e-6, 8), inside(1e6, 490e-6, 8)});
+  EXPECT_NEAR(ask(on, 1e3, {4, 1, 1}).time.value(), 20e-6, 1e-12);
+  const Estimate estimate = ask(on, 1e6, {4, 1, 1});
+  EXPECT_NEAR(estimate.time.value(), 420e-6, 1e-12);
+  EXPECT_EQ(estimate.provenance, Provenance::interpolated);
+  EXPECT_NEAR(estimate.relative_error, std::hypot(0.03, 0.09), 1e-12);
+}
+
+// Shared ways: a moved byte takes 4 times as long among 8 as among 2, so twice as long among 4. Of 2 ranks 1/2 moves in
+// 100 us, of 8 7/8 in 700 us, of 4 3/4 in 3/4 * 400 us.
+TEST(Samples, BetweenMeasuredCountsThatShareAWay) {
+  const Network on =
+      network({inside(1e3, 10e-6, 2), inside(1e6, 110e-6, 2), inside(1e3, 10e-6, 8), inside(1e6, 710e-6, 8)});
+  EXPECT_NEAR(ask(on, 1e6, {4, 1, 1}).time.value(), 310e-6, 1e-12);
+}
+
+// Between sizes of one count lie those of the other: 5e5 is half-way from 1e3 (10 us) to 999e3 (30 us) among 2.
+TEST(Samples, BetweenCountsAtTheSizesOfBoth) {
+  const Network on = network({inside(1e3, 10e-6, 2), inside(999e3, 30e-6, 2), inside(1e3, 10e-6, 4),
+                              inside(5e5, 20e-6, 4), inside(999e3, 30e-6, 4)});
+  EXPECT_NEAR(ask(on, 5e5, {3, 1, 1}).time.value(), 20e-6, 1e-12);
+}
+
 TEST(Samples, InsideANodeSayNothingAboutBetweenNodes) {
   const Network on = network({sample(4e6, 9.0, Algorithm::automatic, {4, 1, 1})});
   EXPECT_EQ(ask(on, 4e6, {1, 4, 1}).provenance, Provenance::estimated);
@@ -85,7 +116,6 @@ TEST(Samples, WithoutItTheFastestMeasuredAlgorithm) {
   EXPECT_EQ(estimate.algorithm, Algorithm::tree);
 }
 
-// 3, 1, 2 with logarithms' means: sqrt(3 * 1) = 1.73 < 2, so two pools.
 // Another library's times are its own: nobody else is given them, and who asks for them gets no others.
 TEST(Samples, OfGlooAreForWhoAsksForIt) {
   const Network both = network({sample(4e6, 0.050), sample(4e6, 0.090, Algorithm::gloo)});
@@ -97,6 +127,7 @@ TEST(Samples, OfGlooAreForWhoAsksForIt) {
   EXPECT_NEAR(ask(network({sample(4e6, 0.010, Algorithm::gloo)}), 4e6).time.value(), 0.04002, 1e-7);
 }
 
+// 3, 1, 2 with logarithms' means: sqrt(3 * 1) = 1.73 < 2, so two pools.
 TEST(NeverFalling, PoolsNeighboursThatFall) {
   std::vector<CurvePoint> points{{1, 3.0, 0.0}, {2, 1.0, 0.0}, {3, 2.0, 0.0}};
   never_falling(points);

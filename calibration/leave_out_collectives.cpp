@@ -1,0 +1,99 @@
+#include "calibration/leave_out_collectives.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "calibration/measured_cluster.h"
+
+namespace sibyl {
+namespace {
+
+using Samples = std::vector<CollectiveSample>;
+using LeftOut = CollectiveErrors::LeftOut;
+
+class Judge {
+ public:
+  explicit Judge(const Calibration& calibration)
+      : topology_(Topology::make(measured_topology(calibration))),
+        messages_(calibration.point_to_point),
+        all_(calibration.collectives) {}
+
+  [[nodiscard]] const Samples& all() const { return all_; }
+  [[nodiscard]] bool works() const { return topology_.has_value() && !all_.empty(); }
+
+  // Those that are `hidden` from the others, which are not hidden.
+  void predict(LeftOut what, const std::function<bool(const CollectiveSample&)>& hidden) {
+    Samples seen;
+    std::ranges::copy_if(all_, std::back_inserter(seen), [&](const CollectiveSample& s) { return !hidden(s); });
+    const Network network(*topology_, messages_, seen);
+    for (const CollectiveSample& sample : all_) {
+      if (!hidden(sample)) continue;
+      const Estimate e = network.collective(sample.collective, sample.bytes, sample.placement, sample.algorithm).time;
+      outcomes_[{what, sample.collective}].push_back({e.time / sample.time, e.relative_error});
+    }
+  }
+
+  [[nodiscard]] std::vector<CollectiveErrors> errors() const {
+    std::vector<CollectiveErrors> result;
+    for (const auto& [which, outcomes] : outcomes_) result.push_back({summary_of(outcomes), which.second, which.first});
+    return result;
+  }
+
+ private:
+  Result<Topology> topology_;
+  std::vector<PointToPointSample> messages_;
+  Samples all_;
+  std::map<std::pair<LeftOut, Collective>, std::vector<Outcome>> outcomes_;
+};
+
+using Line = std::tuple<Collective, Algorithm, GroupPlacement>;
+Line line_of(const CollectiveSample& s) { return {s.collective, s.algorithm, s.placement}; }
+
+// The sizes of each line in their order: which of them a sample is.
+class Order {
+ public:
+  explicit Order(const Samples& samples) {
+    for (const CollectiveSample& s : samples) sizes_[line_of(s)].insert(s.bytes.value());
+  }
+  [[nodiscard]] std::ptrdiff_t of(const CollectiveSample& s) const {
+    const std::set<double>& sizes = sizes_.at(line_of(s));
+    return std::distance(sizes.begin(), sizes.find(s.bytes.value()));
+  }
+
+ private:
+  std::map<Line, std::set<double>> sizes_;
+};
+
+}  // namespace
+
+std::string_view to_string(LeftOut left_out) {
+  switch (left_out) {
+    case LeftOut::sizes: return "every other size";
+    case LeftOut::count_between: return "a count between others";
+    case LeftOut::most_ranks: return "the most ranks";
+  }
+  return "unknown";
+}
+
+std::vector<CollectiveErrors> left_out_collectives(const Calibration& calibration) {
+  Judge judge(calibration);
+  if (!judge.works()) return {};
+  const Order order(judge.all());
+  for (const int half : {0, 1})
+    judge.predict(LeftOut::sizes, [&](const CollectiveSample& s) { return order.of(s) % 2 == half; });
+  std::set<int> counts;
+  for (const CollectiveSample& s : judge.all())
+    if (s.placement.nodes == 1 && s.placement.groups_per_node == 1) counts.insert(s.placement.ranks_per_node);
+  for (const int count : counts) {
+    if (count == *counts.begin()) continue;
+    const auto of_count = [count](const CollectiveSample& s) { return s.placement == GroupPlacement{count, 1, 1}; };
+    judge.predict(count == *counts.rbegin() ? LeftOut::most_ranks : LeftOut::count_between, of_count);
+  }
+  return judge.errors();
+}
+
+}  // namespace sibyl

@@ -1,0 +1,26 @@
+// How well a calibration's collectives predict those it was not shown: some left out, predicted from the others, and
+// compared. Beside leave_out.h, which does it with kernels.
+#pragma once
+
+#include <vector>
+
+#include "calibration/calibration.h"
+#include "calibration/error_summary.h"
+
+namespace sibyl {
+
+struct CollectiveErrors : ErrorSummary {
+  enum class LeftOut {
+    sizes,          // every other size of each placement, predicted from the sizes between; twice, so that all are
+    count_between,  // all of a number of ranks in one node, predicted from fewer and from more
+    most_ranks,     // all of the largest number of ranks in one node, predicted from fewer
+  };
+  Collective collective = Collective::all_reduce;
+  LeftOut left_out = LeftOut::sizes;
+};
+std::string_view to_string(CollectiveErrors::LeftOut left_out);  // "every other size"
+
+// Each sample is asked for by the algorithm that it names. What cannot be left out (a single count) has no line.
+std::vector<CollectiveErrors> left_out_collectives(const Calibration& calibration);
+
+}  // namespace sibyl
