@@ -27,6 +27,7 @@ demo protobuf-compiler CMake looks for protoc beside the library
 demo libonnx-dev ONNX: the format, operator schemas, shape inference
 demo nlohmann-json3-dev calibration files and --json
 demo libyaml-cpp-dev cluster files
+demo libpugixml-dev topologies of NCCL and hwloc
 demo libeigen3-dev fits
 all ccache compiles once what has not changed
 all mold links in a moment

@@ -27,6 +27,7 @@ Verb trace_verb();
 Verb export_verb();
 Verb zoo_verb();
 Verb clusters_verb();
+Verb import_verb();
 Verb kernels_verb();
 Verb collectives_verb();
 Verb explain_verb();

@@ -27,7 +27,7 @@ fuzz() {  # NAME SECONDS
 
 others() {
   failed=0
-  for name in calibration cluster report trace; do
+  for name in calibration cluster import report trace; do
     fuzz "$name" $(((seconds + 5) / 6)) || failed=1
   done
   return $failed

@@ -12,6 +12,7 @@
 #include "models/zoo/zoo.h"
 #include "oracle/report/report.h"
 #include "tests/unit/calibration/example.h"
+#include "tests/unit/calibration/import_samples.h"
 #include "tests/unit/models/onnx/model_builder.h"
 #include "tests/unit/oracle/report/sample_prediction.h"
 
@@ -106,6 +107,10 @@ void write_clusters(const std::filesystem::path& folder) {
     write(folder / fmt::format("fabric{}.yaml", number++), head + fabric);
 }
 
+void write_imports(const std::filesystem::path& folder) {
+  for (const auto& [name, text] : test::import_samples) write(folder / name, text);
+}
+
 void write_reports(const std::filesystem::path& folder) {
   const PredictionReport sample = sample_prediction();
   write(folder / "prediction.json", to_json(sample));
@@ -133,6 +138,7 @@ int main(int argc, char** argv) {
   write_models(folder / "onnx");
   write(folder / "calibration" / "example.json", calibration_codec::write(example_calibration()));
   write_clusters(folder / "cluster");
+  write_imports(folder / "import");
   write_reports(folder / "report");
   write_trace(folder / "trace");
   return 0;

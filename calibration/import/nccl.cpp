@@ -1,0 +1,151 @@
+// NCCL's topology (NCCL_TOPO_DUMP_FILE): <system> holds a <cpu> for each NUMA node, that <pci> bridges and devices,
+// those a <gpu> with its <nvlink>s or a <nic> with its <net>s. An <nvlink> names the PCI class of its other end
+// (tclass): a GPU, or an NVSwitch. A <net>'s speed is in Mb/s.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <functional>
+
+#include "calibration/import/links.h"
+#include "calibration/import/part.h"
+#include "calibration/import/xml.h"
+
+namespace sibyl::import {
+namespace {
+
+struct Gpu {
+  int compute_capability = 0, nvlinks = 0, to_switches = 0;
+  BytesPerSecond pcie{};
+};
+
+struct Found {
+  std::vector<Gpu> gpus;
+  std::vector<double> nets;                       // Mb/s
+  std::vector<int> gpus_of_cpu, branches_of_cpu;  // branches: PCI bridges of the first level that lead to GPUs
+};
+
+class Reader {
+ public:
+  Result<Found> read(const Element& system) {
+    for (const Element& cpu : system.children) {
+      if (cpu.name != "cpu") continue;
+      const std::size_t before = found_.gpus.size();
+      int branches = 0;
+      for (const Element& child : cpu.children) {
+        const std::size_t so_far = found_.gpus.size();
+        SIBYL_CHECK(visit(child, {}));
+        branches += found_.gpus.size() > so_far ? 1 : 0;
+      }
+      found_.gpus_of_cpu.push_back(static_cast<int>(found_.gpus.size() - before));
+      found_.branches_of_cpu.push_back(branches);
+    }
+    if (found_.gpus.empty()) return fail("the topology has no <gpu>", system.where);
+    return std::move(found_);
+  }
+
+ private:
+  // `pcie`: of the last bridge or device on the way.
+  Result<void> visit(const Element& element, BytesPerSecond pcie) {
+    if (element.name == "pci") {
+      SIBYL_TRY(pcie, rate_of(element));
+    } else if (element.name == "gpu") {
+      return gpu(element, pcie);
+    } else if (element.name == "net") {
+      SIBYL_TRY(const auto speed, element.number("speed", 1));
+      if (!speed) return fail("<net> lacks 'speed'", element.where, "in Mb/s, like 200000");
+      found_.nets.push_back(*speed);
+    }
+    for (const Element& child : element.children) SIBYL_CHECK(visit(child, pcie));
+    return {};
+  }
+
+  // link_speed: "16.0 GT/s PCIe", "8 GT/s"; an older kernel's "Unknown" is no speed.
+  static Result<BytesPerSecond> rate_of(const Element& pci) {
+    const std::string speed = pci.text("link_speed").value_or("");
+    const double gigatransfers =
+        speed.empty() || !std::isdigit(static_cast<unsigned char>(speed[0])) ? 0 : std::strtod(speed.c_str(), nullptr);
+    SIBYL_TRY(const auto width, pci.number("link_width", 0));
+    if (gigatransfers > 1000) return fail(fmt::format("<pci>: a link_speed of '{}'", speed), pci.where);
+    return pcie_of(gigatransfers, width.value_or(0));
+  }
+
+  Result<void> gpu(const Element& element, BytesPerSecond pcie) {
+    Gpu gpu;
+    gpu.pcie = pcie;
+    SIBYL_TRY(const auto sm, element.number("sm", 1));
+    if (!sm || *sm > 1000) return fail("<gpu> must have 'sm', its compute capability", element.where, "like sm=\"80\"");
+    gpu.compute_capability = static_cast<int>(*sm);
+    for (const Element& link : element.children) {
+      if (link.name != "nvlink") continue;
+      SIBYL_TRY(const auto count, link.number("count", 0));
+      if (!count || *count > 1000) return fail("<nvlink> must have 'count', the number of links", link.where);
+      SIBYL_TRY(const std::string other_end, link.required("tclass"));
+      gpu.nvlinks += static_cast<int>(*count);
+      if (other_end.starts_with("0x0680")) gpu.to_switches += static_cast<int>(*count);
+    }
+    found_.gpus.push_back(gpu);
+    return {};
+  }
+
+  Found found_;
+};
+
+bool alike(const std::vector<int>& counts) {
+  return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
+}
+
+void set_links(const Found& found, Part& part) {
+  const auto least = std::ranges::min_element(found.gpus, {}, &Gpu::nvlinks);
+  const auto most = std::ranges::max_element(found.gpus, {}, &Gpu::nvlinks);
+  const Gpu& gpu = *least;
+  if (least->nvlinks != most->nvlinks)
+    part.assumed.push_back(fmt::format("every GPU has {} NVLinks, as the one with the fewest; another has {}",
+                                       least->nvlinks, most->nvlinks));
+  if (gpu.nvlinks == 0) {
+    const BytesPerSecond rate = gpu.pcie.value() > 0 ? gpu.pcie : pcie_of(16, 16);
+    if (gpu.pcie.value() <= 0)
+      part.assumed.push_back("PCIe 4.0 x16: the file does not say the speed of the GPUs' links");
+    part.device_link = LinkSpec{LinkKind::pcie, rate, pcie_latency};
+    std::vector<int> sockets, branches;
+    for (std::size_t i = 0; i < found.gpus_of_cpu.size(); ++i)
+      if (found.gpus_of_cpu[i] > 0)
+        sockets.push_back(found.gpus_of_cpu[i]), branches.push_back(found.branches_of_cpu[i]);
+    if (alike(sockets) && alike(branches))
+      part.inside = fabric::PcieTree{.sockets = static_cast<int>(sockets.size()), .switches_per_socket = branches[0]};
+    return;
+  }
+  const bool switched = gpu.to_switches > 0;
+  part.device_link = LinkSpec{switched ? LinkKind::nvswitch : LinkKind::nvlink_mesh,
+                              nvlink_of(gpu.compute_capability) * static_cast<double>(gpu.nvlinks), nvlink_latency};
+  // A DGX-1: eight GPUs, each joined to four others, with P100 by one link each and with V100 to two of them by two.
+  if (!switched && found.gpus.size() == 8 && (gpu.nvlinks == 4 || gpu.nvlinks == 6) && most->nvlinks == gpu.nvlinks)
+    part.inside = fabric::CubeMesh{gpu.nvlinks};
+}
+
+void set_nics(const Found& found, Part& part) {
+  if (found.nets.empty()) return;
+  const double fastest = *std::ranges::max_element(found.nets);
+  const auto count = std::ranges::count(found.nets, fastest);
+  part.nics = Nics{static_cast<int>(count), BytesPerSecond{fastest * 1e6 / 8}, {}};
+  if (const auto slower = static_cast<std::ptrdiff_t>(found.nets.size()) - count; slower > 0)
+    part.assumed.push_back(
+        fmt::format("{} of the adapters, slower than the others, carry no traffic of training", slower));
+}
+
+}  // namespace
+
+Result<Part> read_nccl(std::string_view text, const std::string& file) {
+  SIBYL_TRY(const Element system, parse_xml(text, file));
+  if (system.name != "system") return fail(fmt::format("<{}> is no NCCL topology", system.name), system.where);
+  SIBYL_TRY(const Found found, Reader().read(system));
+  Part part;
+  part.format = "NCCL topology";
+  part.devices_per_node = static_cast<int>(found.gpus.size());
+  set_links(found, part);
+  set_nics(found, part);
+  return part;
+}
+
+}  // namespace sibyl::import

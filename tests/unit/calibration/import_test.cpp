@@ -1,0 +1,216 @@
+// Files of other programs become cluster files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "calibration/import/cluster_text.h"
+#include "calibration/import/host_list.h"
+#include "netmodel/fabric/fabric.h"
+#include "tests/unit/calibration/import_samples.h"
+
+namespace sibyl::import {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Part part_of(std::string_view text) {
+  auto part = read_part(text, "f");
+  EXPECT_TRUE(part) << (part ? "" : to_string(part.error()));
+  return part ? std::move(*part) : Part{};
+}
+
+Error error_of(std::string_view text) {
+  const auto part = read_part(text, "f");
+  EXPECT_FALSE(part);
+  return part ? Error{} : part.error();
+}
+
+// The cluster file of these texts, read again; its fabric, if it has one, can be built.
+ClusterFile cluster_of(const std::vector<std::string_view>& texts, Wanted wanted = {}) {
+  if (wanted.calibration.empty() && !wanted.like) wanted.calibration = "a100-sxm-80gb";
+  std::vector<Source> sources;
+  for (const std::string_view text : texts) sources.push_back({"f", part_of(text)});
+  const auto text = cluster_text(sources, wanted);
+  EXPECT_TRUE(text) << (text ? "" : to_string(text.error()));
+  if (!text) return {};
+  auto file = parse_cluster_file(*text, "made");
+  EXPECT_TRUE(file) << to_string(file.error()) << "\n" << *text;
+  if (file && file->shape) {
+    const auto fabric = fabric::Fabric::make(file->topology, *file->shape);
+    EXPECT_TRUE(fabric) << to_string(fabric.error()) << "\n" << *text;
+  }
+  return file ? std::move(*file) : ClusterFile{};
+}
+
+// Twelve links of 20 GB/s; adapters as fast as the fastest, 200,000 Mb/s.
+TEST(ImportNccl, ANodeOnNvSwitch) {
+  const Part part = part_of(test::nccl_nvswitch);
+  EXPECT_EQ(part.devices_per_node, 4);
+  ASSERT_TRUE(part.device_link);
+  EXPECT_EQ(part.device_link->kind, LinkKind::nvswitch);
+  EXPECT_DOUBLE_EQ(part.device_link->bandwidth.value(), 240e9);
+  ASSERT_TRUE(part.nics);
+  EXPECT_EQ(part.nics->per_node, 2);
+  EXPECT_DOUBLE_EQ(part.nics->bandwidth.value(), 25e9);
+  EXPECT_THAT(part.assumed, ElementsAre(HasSubstr("1 of the adapters")));
+}
+
+// 16 lanes of 8 GT/s are 12 GB/s; a switch on each of two sockets.
+TEST(ImportNccl, ANodeOnPcie) {
+  const Part part = part_of(test::nccl_pcie);
+  EXPECT_EQ(part.device_link->kind, LinkKind::pcie);
+  EXPECT_DOUBLE_EQ(part.device_link->bandwidth.value(), 12e9);
+  const auto* tree = std::get_if<fabric::PcieTree>(&*part.inside);
+  ASSERT_NE(tree, nullptr);
+  EXPECT_EQ(tree->sockets, 2);
+  EXPECT_EQ(tree->switches_per_socket, 1);
+  EXPECT_FALSE(part.nics);
+}
+
+TEST(ImportNccl, MistakesNameLineAndElement) {
+  EXPECT_EQ(error_of("<system>\n  <cpu>\n    <pci>\n      <gpu dev=\"0\"/>\n</pci></cpu></system>").where, "f:4");
+  const Error speed = error_of("<system>\n<cpu>\n<nic><net name=\"x\" speed=\"fast\"/></nic></cpu></system>");
+  EXPECT_EQ(speed.where, "f:3");
+  EXPECT_THAT(speed.message, HasSubstr("<net>: speed is 'fast'"));
+  EXPECT_THAT(error_of("<system/>").message, HasSubstr("<gpu>"));
+  EXPECT_EQ(error_of("<system>\n<cpu>\n").where.substr(0, 2), "f:");
+  EXPECT_THAT(error_of("<system>\n<cpu>\n").message, HasSubstr("XML"));
+  std::string deep;
+  for (int i = 0; i < 1000; ++i) deep += "<cpu>";
+  for (int i = 0; i < 1000; ++i) deep += "</cpu>";
+  EXPECT_THAT(error_of("<system>" + deep + "</system>").message, HasSubstr("too deep"));
+}
+
+// hwloc's 31.507692 GB/s is what NCCL counts as 24.
+TEST(ImportHwloc, GpusAndAdaptersByPciClass) {
+  const Part part = part_of(test::hwloc);
+  EXPECT_EQ(part.devices_per_node, 4);
+  EXPECT_NEAR(part.device_link->bandwidth.value(), 24e9, 1);
+  ASSERT_TRUE(part.nics);
+  EXPECT_EQ(part.nics->per_node, 1);
+  EXPECT_NEAR(part.nics->bandwidth.value(), 24e9, 1);
+  const auto* tree = std::get_if<fabric::PcieTree>(&*part.inside);
+  ASSERT_NE(tree, nullptr);
+  EXPECT_EQ(tree->sockets, 2);
+  EXPECT_THAT(error_of("<topology><object type=\"Machine\"/></topology>").message, HasSubstr("GPU"));
+  EXPECT_THAT(error_of("<topology>\n<object type=\"PCIDev\"/></topology>").where, "f:2");
+}
+
+TEST(ImportSlurm, HostLists) {
+  EXPECT_THAT(expand_host_list("a,n[08-10,12]x,r[1-2]-n[0-1]", "f").value(),
+              ElementsAre("a", "n08x", "n09x", "n10x", "n12x", "r1-n0", "r1-n1", "r2-n0", "r2-n1"));
+  for (const char* wrong : {"n[1-", "n]", "n[2-1]", "n[a-b]", "a,,b", "n[0-99999999]"})
+    EXPECT_FALSE(expand_host_list(wrong, "f")) << wrong;
+}
+
+// Four nodes of two adapters are eight below a leaf; two leaves below a row; two rows.
+TEST(ImportSlurm, AnEvenTreeIsAFatTree) {
+  const ClusterFile file = cluster_of({test::nccl_nvswitch, test::slurm_conf});
+  EXPECT_EQ(file.topology.nodes, 16);
+  ASSERT_TRUE(file.shape);
+  const auto* tree = std::get_if<fabric::FatTree>(&file.shape->network);
+  ASSERT_NE(tree, nullptr);
+  EXPECT_THAT(tree->down, ElementsAre(8, 2, 2));
+  EXPECT_THAT(tree->up, ElementsAre(1, 1));
+}
+
+// Five nodes with two adapters each: ten cables, and an uplink as wide as 3 * 2 and 2 * 2 adapters of 25 GB/s.
+TEST(ImportSlurm, AnUnevenTreeIsLinkByLink) {
+  const ClusterFile file = cluster_of({test::nccl_nvswitch, test::slurm_uneven});
+  EXPECT_EQ(file.topology.nodes, 5);
+  const auto* custom = std::get_if<fabric::Custom>(&file.shape->network);
+  ASSERT_NE(custom, nullptr);
+  ASSERT_EQ(custom->cables.size(), 12U);
+  EXPECT_DOUBLE_EQ(custom->cables[6].link.bandwidth.value(), 150e9);
+  EXPECT_DOUBLE_EQ(custom->cables[11].link.bandwidth.value(), 100e9);
+}
+
+TEST(ImportSlurm, BlocksAndYaml) {
+  EXPECT_EQ(cluster_of({test::nccl_nvswitch, test::slurm_blocks}).topology.nodes, 8);
+  const ClusterFile file = cluster_of({test::nccl_nvswitch, test::slurm_yaml});
+  EXPECT_EQ(file.topology.nodes, 16);
+  EXPECT_THAT(std::get<fabric::FatTree>(file.shape->network).down, ElementsAre(16, 2));
+}
+
+TEST(ImportSlurm, MistakesNameTheirLine) {
+  EXPECT_EQ(error_of("SwitchName=a Nodes=n[1-3]\nSwitchName=b Hosts=n4\n").where, "f:2");
+  EXPECT_EQ(error_of("SwitchName=a Nodes=n1\n\nNodes=n2\n").where, "f:3");
+  EXPECT_EQ(error_of("- topology: t\n  tree:\n    switches:\n      - nodes: n1\n").where, "f:4");
+  const auto laid = [](const char* text) {
+    const auto made = cluster_text({{"n", part_of(test::nccl_nvswitch)}, {"f", part_of(text)}}, {"x", "t4", {}, {}});
+    EXPECT_FALSE(made) << text;
+    return made ? Error{} : made.error();
+  };
+  EXPECT_EQ(laid("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n").where, "f:2");
+  EXPECT_THAT(laid("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n").message, HasSubstr("nothing joins them"));
+  EXPECT_THAT(laid("SwitchName=a Switches=b\nSwitchName=b Switches=a\n").message, HasSubstr("ring"));
+  EXPECT_THAT(laid("SwitchName=a Switches=b\n").message, HasSubstr("no switch that is listed"));
+  EXPECT_THAT(laid("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1\nSwitchName=c Switches=a,b\n").message,
+              HasSubstr("second time"));
+  EXPECT_THAT(laid("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n").message, HasSubstr("listed twice"));
+}
+
+// Eight devices on a switch of 300 GB/s; nodes in a torus of 4 x 2, every link as the slower dimension's.
+TEST(ImportAstraSim, ATorusOfNodes) {
+  const ClusterFile file = cluster_of({test::astra_sim});
+  EXPECT_EQ(file.topology.nodes, 8);
+  EXPECT_EQ(file.topology.devices_per_node, 8);
+  EXPECT_EQ(file.topology.device_link.kind, LinkKind::nvswitch);
+  EXPECT_DOUBLE_EQ(file.topology.device_link.bandwidth.value(), 300e9);
+  EXPECT_NEAR(file.topology.device_link.latency.value(), 700e-9, 1e-15);
+  EXPECT_THAT(std::get<fabric::Torus>(file.shape->network).dimensions, ElementsAre(4, 2));
+  EXPECT_DOUBLE_EQ(file.shape->link.bandwidth.value(), 25e9);
+  EXPECT_NEAR(file.shape->link.latency.value(), 1.5e-6, 1e-15);
+}
+
+// A ring has two links to its neighbours, of three fully connected devices each has two; one dimension has no adapters.
+TEST(ImportAstraSim, OtherBlocks) {
+  const ClusterFile ring = cluster_of({"topology: [Ring]\nnpus_count: [6]\nbandwidth: [50]\nlatency: [500]\n"});
+  EXPECT_EQ(ring.topology.nodes, 6);
+  EXPECT_TRUE(ring.shape->direct);
+  const ClusterFile mesh = cluster_of(
+      {"topology: [FullyConnected, Switch]\nnpus_count: [3, 4]\nbandwidth: [50, 25]\nlatency: [500, 500]\n"});
+  EXPECT_DOUBLE_EQ(mesh.topology.device_link.bandwidth.value(), 100e9);
+  EXPECT_THAT(std::get<fabric::FatTree>(mesh.shape->network).down, ElementsAre(12));
+  EXPECT_EQ(error_of("topology: [Ring]\nnpus_count: [6]\nbandwidth: [-1]\nlatency: [500]\n").where, "f:3");
+  EXPECT_THAT(error_of("topology: [Torus]\nnpus_count: [6]\nbandwidth: [1]\nlatency: [5]\n").message,
+              HasSubstr("Torus"));
+  EXPECT_THAT(error_of("topology: [Ring, Ring]\nnpus_count: [6]\nbandwidth: [1]\nlatency: [5]\n").message,
+              HasSubstr("same length"));
+  EXPECT_THAT(
+      error_of("topology: [Ring, Ring, Switch]\nnpus_count: [2, 2, 2]\nbandwidth: [1, 1, 1]\nlatency: [5, 5, 5]\n")
+          .message,
+      HasSubstr("different topologies"));
+}
+
+TEST(Import, WhatIsMissingOrSaidTwice) {
+  EXPECT_THAT(error_of("hello world\n").hint, HasSubstr("NCCL"));
+  const Part node = part_of(test::nccl_nvswitch);
+  EXPECT_THAT(cluster_text({{"a", node}, {"b", node}}, {"x", "t4", {}, {}}).error().message, HasSubstr("both say"));
+  EXPECT_THAT(cluster_text({{"a", part_of(test::slurm_conf)}}, {"x", "t4", {}, {}}).error().hint, HasSubstr("--like"));
+  EXPECT_THAT(cluster_text({{"a", part_of(test::nccl_pcie)}}, {"x", "t4", 4, {}}).error().message,
+              HasSubstr("adapters"));
+  EXPECT_EQ(cluster_text({{"a", node}}, {"x", "", {}, {}}).error().code, ErrorCode::usage);
+}
+
+// A node of another cluster below Slurm's switches.
+TEST(Import, LikeAnotherCluster) {
+  Wanted wanted;
+  wanted.like = parse_cluster_file(
+                    "name: l\ncalibration: h100-sxm\nnodes: 2\ndevices_per_node: 8\n"
+                    "device_link: {kind: nvswitch, bandwidth: 370GB/s, latency: 2us}\n"
+                    "nic: {per_node: 8, bandwidth: 400Gb/s, latency: 2us}\n",
+                    "l")
+                    .value();
+  const ClusterFile file = cluster_of({test::slurm_conf}, wanted);
+  EXPECT_EQ(file.calibration, "h100-sxm");
+  EXPECT_EQ(file.topology.devices_per_node, 8);
+  EXPECT_THAT(std::get<fabric::FatTree>(file.shape->network).down, ElementsAre(32, 2, 2));
+}
+
+TEST(Import, EverySampleIsKnown) {
+  for (const auto& [name, text] : test::import_samples) EXPECT_TRUE(read_part(text, std::string(name))) << name;
+}
+
+}  // namespace
+}  // namespace sibyl::import
