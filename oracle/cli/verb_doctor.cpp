@@ -11,6 +11,7 @@
 #include "calibration/cluster.h"
 #include "models/zoo/zoo.h"
 #include "oracle/cli/console.h"
+#include "oracle/cli/doctor_network.h"
 #include "oracle/cli/external.h"
 #include "oracle/cli/options.h"
 #include "oracle/cli/verbs.h"
@@ -126,6 +127,13 @@ Json coverage_of(const Shipped& one) {
 }
 
 Result<int> run(const Arguments& arguments) {
+  if (!arguments.operands().empty()) {
+    if (arguments.operands().front() != "network" || arguments.operands().size() != 2)
+      return fail(ErrorCode::usage, fmt::format("'{}' cannot be examined", arguments.operands().front()), {},
+                  "sibyl doctor, or sibyl doctor network CLUSTER");
+    return doctor_network(arguments);
+  }
+  if (arguments.has("--rated")) return fail(ErrorCode::usage, "has no effect but on a network", "--rated");
   const std::vector<Check> checks = examine();
   SIBYL_TRY(const std::vector<Shipped> calibrations, shipped());
   if (arguments.has("--json")) {
@@ -154,8 +162,11 @@ Verb doctor_verb() {
   c.name = "doctor";
   c.program = "sibyl doctor";
   c.summary = "say what works on this machine and what to install for the rest";
-  c.examples = {{"sibyl doctor", "one line each"}};
-  c.options = output_options();
+  c.operands = "[network CLUSTER]";
+  c.most_operands = 2;
+  c.examples = {{"sibyl doctor", "one line each"},
+                {"sibyl doctor network ours.json --rated 100Gb/s", "what limits the network that was measured, in words"}};
+  c.options = concatenated({doctor_network_options(), output_options()});
   return {std::move(c), run};
 }
 
