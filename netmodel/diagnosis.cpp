@@ -26,16 +26,18 @@ std::string share(double fraction) { return fmt::format("{:.0f} %", 100 * fracti
 
 // Of messages at one distance, `pairs` at once.
 struct Line {
-  BytesPerSecond rate{};  // the best, all pairs together
+  BytesPerSecond rate{};  // the best of long ones, all pairs together: short ones may pass in a burst that no wire keeps up
   Seconds latency{1e9};   // the least
 };
 
 std::map<int, Line> lines_of(const std::vector<PointToPointSample>& samples, bool same_node) {
   std::map<int, Line> lines;
+  const auto longest = std::ranges::max_element(samples, {}, &PointToPointSample::bytes);
+  const Bytes enough{longest == samples.end() ? 0 : std::min(long_message, longest->bytes.value())};
   for (const PointToPointSample& s : samples) {
     if (s.same_node != same_node || s.time.value() <= 0 || s.pairs < 1) continue;
     Line& line = lines[s.pairs];
-    line.rate = std::max(line.rate, s.bytes * static_cast<double>(s.pairs) / s.time);
+    if (s.bytes >= enough) line.rate = std::max(line.rate, s.bytes * static_cast<double>(s.pairs) / s.time);
     line.latency = std::min(line.latency, s.time);
   }
   return lines;
@@ -132,7 +134,8 @@ class Doctor {
       say(Kind::fine, what, "");
   }
 
-  // Long collectives over all nodes against what messages between two of them foretell.
+  // Long all-reduces over all nodes, as the library runs them, against what messages between two of them foretell: every
+  // node sends and receives as fast as it can.
   void over_many_nodes() {
     if (across_.empty()) return;
     auto topology = Topology::make(network_.machine);
@@ -141,12 +144,13 @@ class Doctor {
     const CollectiveSample* worst = nullptr;
     double most = 0.0;
     for (const CollectiveSample& s : network_.collectives) {
-      if (s.placement.nodes < 2 || s.bytes.value() < long_message || s.algorithm == Algorithm::gloo) continue;
+      if (s.placement.nodes < 2 || s.bytes.value() < long_message || s.collective != Collective::all_reduce || s.algorithm != Algorithm::automatic)
+        continue;
       const double factor = s.time / by_messages.collective(s.collective, s.bytes, s.placement, s.algorithm).time.time;
       if (factor > most) most = factor, worst = &s;
     }
     if (worst == nullptr) {
-      say(Kind::unknown, "no collective of 1 MiB or more over several nodes was timed", "sibyl calibrate network");
+      say(Kind::unknown, "no all-reduce of 1 MiB or more over several nodes was timed", "sibyl calibrate network");
       return;
     }
     const std::string what =

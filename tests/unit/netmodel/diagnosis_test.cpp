@@ -19,7 +19,7 @@ PointToPointSample message(bool same_node, int pairs, double bytes, double secon
 // A ring of n nodes in 2 (n - 1) (10 us + m/n ns).
 CollectiveSample all_reduce(double bytes, int nodes, double factor = 1.0) {
   const double time = 2 * (nodes - 1) * (10e-6 + bytes / nodes * 1e-9);
-  return {Collective::all_reduce, Algorithm::ring, {1, nodes, 1}, Bytes{bytes}, Seconds{time * factor}, 0.05, "test"};
+  return {Collective::all_reduce, Algorithm::automatic, {1, nodes, 1}, Bytes{bytes}, Seconds{time * factor}, 0.05, "test"};
 }
 
 MeasuredNetwork healthy() {
@@ -47,6 +47,14 @@ TEST(Diagnosis, AHealthyNetworkHasNoLimits) {
   const auto all = diagnose(healthy());
   ASSERT_FALSE(all.empty());
   EXPECT_EQ(all.front().kind, Kind::unknown);  // a slow pair is not seen with four nodes
+}
+
+// A shaped wire lets 16 KiB pass at once, twice as fast as it is; what 100 MB take says what it is.
+TEST(Diagnosis, ABurstIsNotTheRate) {
+  MeasuredNetwork network = healthy();
+  network.messages.push_back(message(false, 1, 16384, 8e-6));
+  for (const Finding& finding : diagnose(network)) EXPECT_THAT(finding.what, testing::Not(HasSubstr("2.05 GB/s")));
+  for (const Finding& limit : limits_of(network)) ADD_FAILURE() << limit.what;
 }
 
 // Rated at 4 GB/s it reaches a quarter, and that fast an adapter does not take 10 us... 16 us it would.
