@@ -138,7 +138,7 @@ class Wirer {
   // Those that read it, or what it becomes by exchanges.
   void add_readers(std::size_t s, LocalTensorId tensor, std::vector<OperationId>& readers) const {
     for (const Step& step : plan_.stages[s].steps) {
-      const std::vector<LocalTensorId> inputs = inputs_of(step);
+      const std::span<const LocalTensorId> inputs = inputs_of(step);
       if (std::ranges::find(inputs, tensor) == inputs.end()) continue;
       if (const auto* compute = std::get_if<Compute>(&step)) {
         if (std::ranges::find(readers, compute->operation) == readers.end()) readers.push_back(compute->operation);

@@ -138,15 +138,16 @@ void price_exchanges(const Plan& plan, const Stage& stage, const Cluster& cluste
 }  // namespace
 
 Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node) {
-  const int distance = (to - from) * mesh.stride(MeshAxis::pipeline);
+  const int stride = mesh.stride(MeshAxis::pipeline), distance = (to - from) * stride;
   int node = -1, staying = 0, leaving = 0, most_staying = 1, most_leaving = 0;
-  for (int rank = 0; rank < mesh.size(); ++rank) {
-    if (mesh.coordinate(rank, MeshAxis::pipeline) != from) continue;
-    if (rank / devices_per_node != node) node = rank / devices_per_node, staying = leaving = 0;
-    const bool stays = (rank + distance) / devices_per_node == node;
-    most_staying = std::max(most_staying, staying += stays ? 1 : 0);
-    most_leaving = std::max(most_leaving, leaving += stays ? 0 : 1);
-  }
+  // The ranks of the coordinate: `stride` in a row each time that coordinates begin anew.
+  for (int first = from * stride; first < mesh.size(); first += stride * mesh.size(MeshAxis::pipeline))
+    for (int rank = first; rank < first + stride; ++rank) {
+      if (rank / devices_per_node != node) node = rank / devices_per_node, staying = leaving = 0;
+      const bool stays = (rank + distance) / devices_per_node == node;
+      most_staying = std::max(most_staying, staying += stays ? 1 : 0);
+      most_leaving = std::max(most_leaving, leaving += stays ? 0 : 1);
+    }
   return most_leaving == 0 ? Pairs{true, most_staying} : Pairs{false, most_leaving};
 }
 

@@ -53,6 +53,7 @@ struct PricedStage {
 struct Pairs {
   bool same_node = true;  // all of them
   int sharing = 1;        // the most on one node; of those that leave it, if any does
+  bool operator==(const Pairs&) const = default;
 };
 Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node);
 

@@ -58,8 +58,9 @@ StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy
 
 StepWalk::StepFacts StepWalk::facts_of(const Stage& stage, const Step& step, Backend backend) {
   StepFacts facts;
-  facts.inputs = inputs_of(step);
-  facts.outputs = outputs_of(step);
+  const auto ids = [](std::span<const LocalTensorId> all) { return std::vector(all.begin(), all.end()); };
+  facts.inputs = ids(inputs_of(step));
+  facts.outputs = ids(outputs_of(step));
   each_gradient(stage, step, [&](LocalTensorId id) { facts.gradients.push_back(id); });
   const auto* compute = std::get_if<Compute>(&step);
   if (!compute) return facts;

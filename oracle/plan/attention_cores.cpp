@@ -58,7 +58,7 @@ class Finder {
   [[nodiscard]] std::optional<std::size_t> product_behind(std::size_t softmax) const {
     std::size_t at = softmax;
     for (int steps = 0; steps < farthest && is_within_core(stage_.steps[at]); ++steps) {
-      const std::vector<LocalTensorId> made = outputs_of(stage_.steps[at]);
+      const std::span<const LocalTensorId> made = outputs_of(stage_.steps[at]);
       const std::vector<std::size_t>& readers = readers_[made.front().index()];
       if (readers.size() != 1) return std::nullopt;
       at = readers.front();

@@ -17,7 +17,7 @@ std::vector<bool> carried(const Stage& stage) {
   for (std::size_t i = 0; i < stage.tensors.size(); ++i) result[i] = stage.tensors[i].kind == TensorKind::input;
   for (const Link& link : stage.receives) result[link.tensor.index()] = true;
   for (const Step& step : stage.steps) {
-    const std::vector<LocalTensorId> inputs = inputs_of(step);
+    const std::span<const LocalTensorId> inputs = inputs_of(step);
     const bool carries =
         std::any_of(inputs.begin(), inputs.end(), [&](LocalTensorId id) { return id.valid() && result[id.index()]; });
     for (const LocalTensorId out : outputs_of(step))
@@ -131,8 +131,10 @@ std::vector<Segment> chain(const std::vector<Region>& all) {
 
 }  // namespace
 
-Blocks::Blocks(const Stage& stage) : stage_(stage), loss_(loss_step(stage)), cuts_(narrow_positions(stage)) {
-  for (const Step& step : stage.steps) kinds_.push_back(kind_of(stage, step));
+Blocks::Blocks(const Stage& stage, const std::vector<std::size_t>& like)
+    : stage_(stage), loss_(loss_step(stage)), cuts_(narrow_positions(stage)) {
+  for (std::size_t i = 0; i < stage.steps.size(); ++i)
+    kinds_.push_back(like.empty() || like[i] == i ? kind_of(stage, stage.steps[i]) : kinds_[like[i]]);
 }
 
 std::vector<Segment> Blocks::within(std::size_t begin, std::size_t end) const {

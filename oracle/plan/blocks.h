@@ -17,7 +17,9 @@ namespace sibyl {
 
 class Blocks {
  public:
-  explicit Blocks(const Stage& stage);  // which must outlive it
+  // Which must outlive it. `like`: by step, an earlier one that runs the same, or itself; empty where that is not
+  // known.
+  explicit Blocks(const Stage& stage, const std::vector<std::size_t>& like = {});
 
   // Of steps [begin, end): what find_blocks() finds of a stage that is these steps. Ascending and apart; the loss is in
   // none.

@@ -30,7 +30,7 @@ struct FewestHeads {
 };
 
 std::int64_t heads_of(const Stage& stage, const AttentionCore& core) {
-  const std::vector<LocalTensorId> read = inputs_of(stage.steps[core.scores]);
+  const std::span<const LocalTensorId> read = inputs_of(stage.steps[core.scores]);
   const Shape &queries = stage[read[0]].shape, &keys = stage[read[1]].shape;
   const auto dim = heads_dim(queries, keys);
   return dim ? std::gcd(queries[*dim], keys[*dim]) : 1;

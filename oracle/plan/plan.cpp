@@ -42,14 +42,14 @@ std::vector<int> copies_group(const Plan& plan, const GradientSync& sync, int ra
   return group;
 }
 
-std::vector<LocalTensorId> inputs_of(const Step& step) {
+std::span<const LocalTensorId> inputs_of(const Step& step) {
   if (const auto* compute = std::get_if<Compute>(&step)) return compute->inputs;
-  return {std::get<Exchange>(step).input};
+  return {&std::get<Exchange>(step).input, 1};
 }
 
-std::vector<LocalTensorId> outputs_of(const Step& step) {
+std::span<const LocalTensorId> outputs_of(const Step& step) {
   if (const auto* compute = std::get_if<Compute>(&step)) return compute->outputs;
-  return {std::get<Exchange>(step).output};
+  return {&std::get<Exchange>(step).output, 1};
 }
 
 Attributes attributes_of(const Step& step) {
@@ -98,16 +98,6 @@ Signature signature(const Stage& stage, const Compute& compute) {
     result.inputs.push_back(compute.inputs[i].valid() ? stage[compute.inputs[i]].shape : Shape{0});
   for (const LocalTensorId out : compute.outputs) result.outputs.push_back(stage[out].shape);
   return result;
-}
-
-void each_gradient(const Stage& stage, const Step& step, const std::function<void(LocalTensorId)>& visit) {
-  if (const auto* exchange = std::get_if<Exchange>(&step)) {
-    if (stage[exchange->input].requires_gradient) visit(exchange->input);
-    return;
-  }
-  const auto& compute = std::get<Compute>(step);
-  for (std::size_t i = 0; i < compute.inputs.size(); ++i)
-    if (compute.gradients >> i & 1U) visit(compute.inputs[i]);
 }
 
 // Autograd runs the latest forward operation first; within one operation gradients arrive in operand order, but that of a

@@ -99,8 +99,9 @@ struct Exchange {
 
 using Step = std::variant<Compute, Exchange>;
 
-std::vector<LocalTensorId> inputs_of(const Step& step);  // an absent operand is an invalid id
-std::vector<LocalTensorId> outputs_of(const Step& step);
+// Of the step itself: good as long as it. An absent operand is an invalid id.
+std::span<const LocalTensorId> inputs_of(const Step& step);
+std::span<const LocalTensorId> outputs_of(const Step& step);
 Attributes attributes_of(const Step& step);  // of a Compute; else those of a copy
 
 // Gradients that are exchanged in one message. Ready when backward has produced all of them.
@@ -244,7 +245,15 @@ std::vector<std::uint32_t> later_gradients(const Stage& stage);
 bool splits_backward(const Stage& stage);
 
 // Calls visit(operand) for every operand to which this step's backward hands a gradient.
-void each_gradient(const Stage& stage, const Step& step, const std::function<void(LocalTensorId)>& visit);
+void each_gradient(const Stage& stage, const Step& step, auto&& visit) {
+  if (const auto* exchange = std::get_if<Exchange>(&step)) {
+    if (stage[exchange->input].requires_gradient) visit(exchange->input);
+    return;
+  }
+  const auto& compute = std::get<Compute>(step);
+  for (std::size_t i = 0; i < compute.inputs.size(); ++i)
+    if (compute.gradients >> i & 1U) visit(compute.inputs[i]);
+}
 
 // The signature of a Compute step, for pricing and for measuring.
 Signature signature(const Stage& stage, const Compute& compute);

@@ -87,12 +87,31 @@ Crossing::Crossing(const Stage& whole)
     add(last_gradient_[t]);
   }
   for (std::size_t p = 1; p < bytes_.size(); ++p) bytes_[p] += bytes_[p - 1];
+  note_alive();
+}
+
+// Who lives at a position is asked for of many, and of a long program few of its tensors live at once.
+void Crossing::note_alive() {
+  for (std::size_t t = 0; t < made_.size(); ++t)
+    if (made_[t] > 0 && last_use_[t] > made_[t]) in_order_.push_back(t);
+  std::ranges::stable_sort(in_order_, {}, [&](std::size_t t) { return made_[t]; });
+  std::vector<std::size_t> alive;
+  auto next = in_order_.begin();
+  for (std::size_t position = 0; position < bytes_.size(); position += between) {
+    for (; next != in_order_.end() && made_[*next] <= position; ++next) alive.push_back(*next);
+    std::erase_if(alive, [&](std::size_t t) { return last_use_[t] <= position; });
+    noted_.push_back({alive, static_cast<std::size_t>(next - in_order_.begin())});
+  }
 }
 
 std::vector<LocalTensorId> Crossing::at(std::size_t position) const {
+  const auto& [before, next] = noted_[position / between];
   std::vector<LocalTensorId> result;
-  for (std::size_t t = 0; t < made_.size(); ++t)
-    if (made_[t] > 0 && made_[t] <= position && last_use_[t] > position) result.push_back(LocalTensorId{t});
+  for (const std::size_t t : before)
+    if (last_use_[t] > position) result.push_back(LocalTensorId{t});
+  for (std::size_t i = next; i < in_order_.size() && made_[in_order_[i]] <= position; ++i)
+    if (last_use_[in_order_[i]] > position) result.push_back(LocalTensorId{in_order_[i]});
+  std::ranges::sort(result, {}, &LocalTensorId::index);
   return result;
 }
 

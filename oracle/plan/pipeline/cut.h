@@ -1,9 +1,9 @@
 // A program cut into pipeline stages at positions between its steps.
 //
-// What a stage makes and a later one needs goes from stage to stage: every stage between receives it and sends it on, and
-// its gradient comes back the same way. Parameters, buffers and inputs are there wherever they are used; what is made of
-// them alone by casts, views and pointwise operations without a gradient is made again where it is wanted, not sent. A
-// parameter used by several stages is held by each of them (a tie): the sum of its gradients is exchanged.
+// What a stage makes and a later one needs goes from stage to stage: every stage between receives it and sends it on,
+// and its gradient comes back the same way. Parameters, buffers and inputs are there wherever they are used; what is
+// made of them alone by casts, views and pointwise operations without a gradient is made again where it is wanted, not
+// sent. A parameter used by several stages is held by each of them (a tie): the sum of its gradients is exchanged.
 #pragma once
 
 #include <cstddef>
@@ -33,9 +33,20 @@ class Crossing {
   }
 
  private:
+  void note_alive();
+
   const Stage& whole_;
   std::vector<std::size_t> made_, last_use_, last_gradient_;  // by tensor: 1 + index of the step; 0: none
   std::vector<Bytes> bytes_;                                  // by position
+  // Tensors that live somewhere between steps, as they are made; every so many positions those alive, and which is made
+  // next.
+  static constexpr std::size_t between = 64;
+  std::vector<std::size_t> in_order_;
+  struct Noted {
+    std::vector<std::size_t> alive;
+    std::size_t next = 0;
+  };
+  std::vector<Noted> noted_;
 };
 
 // The stages that hold each parameter held by several, by its id in the whole program.

@@ -188,7 +188,7 @@ class Chooser {
   // operation is there.
   [[nodiscard]] double cost(const Step& step, const Variant& variant) const {
     double total = variant.sent;
-    const std::vector<LocalTensorId> inputs = inputs_of(step);
+    const std::span<const LocalTensorId> inputs = inputs_of(step);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].valid() || !result_.layouts[inputs[i].index()]) continue;
       if (converted_.contains({inputs[i], variant.inputs[i]})) continue;
@@ -205,7 +205,7 @@ class Chooser {
 
   // Sources take the layout they are first wanted in; sums go home.
   void settle(const Step& step, Variant& variant) {
-    const std::vector<LocalTensorId> inputs = inputs_of(step), outputs = outputs_of(step);
+    const std::span<const LocalTensorId> inputs = inputs_of(step), outputs = outputs_of(step);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].valid()) continue;
       const std::size_t at = inputs[i].index();

@@ -41,7 +41,7 @@ std::vector<bool> find_logits(const Stage& stage, int ways) {
     return unary && unary->kind == UnaryKind::scale_shift && logits[compute.outputs[0].index()];
   };
   for (auto step = stage.steps.rbegin(); step != stage.steps.rend(); ++step) {
-    const std::vector<LocalTensorId> inputs = inputs_of(*step);
+    const std::span<const LocalTensorId> inputs = inputs_of(*step);
     const auto* compute = std::get_if<Compute>(&*step);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].valid()) continue;
@@ -61,7 +61,7 @@ std::vector<bool> find_tables(const Stage& stage, int ways, const std::vector<bo
   std::vector<bool> worth(stage.tensors.size(), false), unfit(stage.tensors.size(), false);
   for (const Step& step : stage.steps) {
     const auto* compute = std::get_if<Compute>(&step);
-    const std::vector<LocalTensorId> inputs = inputs_of(step);
+    const std::span<const LocalTensorId> inputs = inputs_of(step);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].valid() || stage[inputs[i]].kind != TensorKind::parameter) continue;
       const std::size_t in = inputs[i].index();
