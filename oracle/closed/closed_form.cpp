@@ -35,36 +35,55 @@ Strategy keeping_everything(Strategy strategy) {
 
 }  // namespace
 
-Result<std::unique_ptr<ProgramForm>> ProgramForm::make(const Graph& graph, const Strategy& strategy,
-                                                       KernelPrices& kernels) {
-  SIBYL_TRY(Stage program, make_program(graph, strategy));
-  return std::unique_ptr<ProgramForm>(new ProgramForm(graph, std::move(program), strategy, kernels));
+Result<std::unique_ptr<ProgramForm>> ProgramForm::make(const Graph& graph, const Folding* folding,
+                                                       const Strategy& strategy, KernelPrices& kernels) {
+  if (folding) {
+    SIBYL_TRY(Stage folded, make_program(folding->graph, strategy));
+    if (std::optional<Unfolded> unfolded = unfold(*folding, folded)) {
+      Program program{std::move(unfolded->program), std::move(folded), std::move(unfolded->like)};
+      return std::unique_ptr<ProgramForm>(new ProgramForm(folding->graph, std::move(program), strategy, kernels));
+    }
+  }
+  SIBYL_TRY(Stage whole, make_program(graph, strategy));
+  return std::unique_ptr<ProgramForm>(new ProgramForm(graph, {std::move(whole)}, strategy, kernels));
 }
 
-ProgramForm::ProgramForm(const Graph& graph, Stage program, const Strategy& strategy, KernelPrices& kernels)
+ProgramForm::ProgramForm(const Graph& graph, Program program, const Strategy& strategy, KernelPrices& kernels)
     : graph_(graph),
       kernels_(kernels),
       slowdown_(slowdown_of(strategy, kernels.cluster())),
       table_(std::move(program), strategy, kernels),
-      memory_(table_, keeping_everything(strategy)) {}
+      memory_(table_, keeping_everything(strategy)),
+      updates_(kernels, strategy),
+      works_(table_, memory_),
+      sent_(table_.steps() + 1) {}
 
-std::size_t ProgramForm::HashStageKey::operator()(const StageKey& key) const {
-  const std::size_t options = (key.length << 4U) + (static_cast<std::size_t>(key.recompute) << 2U) +
-                              (key.split ? 2U : 0U) + (key.alone ? 1U : 0U);
-  return key.content ^ (options * 0x9E3779B97F4A7C15ULL) ^ std::hash<const Group*>{}(key.group);
+const ProgramForm::Links& ProgramForm::links_of(const Strategy& s) {
+  const auto [entry, added] = links_.try_emplace({s.data, s.pipeline, s.order});
+  Links& links = entry->second;
+  if (!added) return links;
+  const Mesh mesh = mesh_of(s);
+  const int devices_per_node = kernels_.cluster().devices_per_node;
+  for (int c = 0; c < s.pipeline; ++c) {
+    links.forward.push_back(pairs_of(mesh, c, (c + 1) % s.pipeline, devices_per_node));
+    links.backward.push_back(pairs_of(mesh, c, (c + s.pipeline - 1) % s.pipeline, devices_per_node));
+  }
+  return links;
 }
 
 ProgramForm::Group& ProgramForm::group_of(const Strategy& s) {
-  std::unique_ptr<Group>& group = groups_[{s.data, s.pipeline, s.order, s.zero, s.exchange, s.bucket.value()}];
-  if (!group) group = std::make_unique<Group>(s, table_, memory_, slowdown_);
+  std::unique_ptr<Group>& group =
+      groups_[{{s.data, s.pipeline, s.order}, s.zero, s.exchange, s.bucket.value(), s.accumulation == 1}];
+  if (group) return *group;
+  group = std::make_unique<Group>(s, table_, memory_, updates_, slowdown_);
+  group->links = &links_of(s);
   return *group;
 }
 
-const StageForm& ProgramForm::stage(Group& group, Range range, Recompute recompute, bool split, bool alone) {
-  const StageKey key{table_.content(range.begin, range.end), range.end - range.begin, &group, recompute, split, alone};
-  const auto found = stages_.find(key);
-  if (found != stages_.end()) return found->second;
-  return stages_.emplace(key, group.formula.stage(range, recompute, split, alone)).first->second;
+StageForm& ProgramForm::stage(Group& group, StageWork& work) {
+  const auto [entry, added] = group.stages.try_emplace(&work);
+  if (added) entry->second = group.formula.stage(work);
+  return entry->second;
 }
 
 double ProgramForm::late(double alone_kernels, const Strategy& strategy) {
@@ -82,9 +101,11 @@ Result<Form> ProgramForm::of(const Strategy& strategy) {
 Result<Form> ProgramForm::alone(const Strategy& strategy) {
   Group& group = group_of(strategy);
   const Range all{0, table_.steps()};
-  const StageForm& form = stage(group, all, strategy.recompute, false, true);
+  StageWork& work =
+      works_.of(table_.content(all.begin, all.end), all, {strategy.recompute, false, true, strategy.data > 1});
+  const StageForm& form = stage(group, work);
   const auto micro_batches = static_cast<double>(strategy.accumulation);
-  const StageForm::Turns turns = group.formula.step(all, strategy.recompute, strategy.accumulation);
+  const StageForm::Turns turns = group.formula.step(work, strategy.accumulation);
   const double time = std::max(turns.time, turns.messages) + form.tail;
   const double passes = strategy.accumulation == 1 ? form.pass_and_gradients : form.pass + form.gradients;
   const double memory =
@@ -92,67 +113,69 @@ Result<Form> ProgramForm::alone(const Strategy& strategy) {
   return Form{Seconds{time + late(form.alone * micro_batches + form.alone_once, strategy)}, Bytes{memory}};
 }
 
-Result<const std::vector<std::size_t>*> ProgramForm::begins(const Strategy& strategy,
-                                                            const std::vector<int>& in_flight) {
-  const Cluster& cluster = kernels_.cluster();
-  const bool same_node = stages_share_nodes(strategy, cluster);
-  const auto [entry, added] = begins_.try_emplace({in_flight, same_node, strategy.chunks});
-  if (!added) return &entry->second;
-  std::unique_ptr<CutTable>& table = cut_tables_[same_node ? 1 : 0];
-  const CutCosts costs = cut_costs(strategy, kernels_);
-  if (!table) table = std::make_unique<CutTable>(table_.program(), strategy.optimizer, costs);
-  auto found = balanced(*table, strategy, in_flight, costs.memory);
-  if (!found) {
-    begins_.erase(entry);
-    return tl::unexpected(found.error());
-  }
-  entry->second = std::move(*found);
-  return &entry->second;
+const Result<ProgramForm::Cut>& ProgramForm::cut_of(const Strategy& strategy, const std::vector<int>& in_flight) {
+  CutKey key{in_flight, stages_share_nodes(strategy, kernels_.cluster()), strategy.chunks};
+  const auto known = cuts_.find(key);
+  if (known != cuts_.end()) return known->second;
+  return cuts_.emplace(std::move(key), cut(strategy, in_flight)).first->second;
 }
 
-// The stages that hold each parameter which several hold, and what exchanging them takes.
-Result<void> ProgramForm::check_ties(const Strategy& strategy, const std::vector<std::size_t>& ends,
-                                     std::vector<TiedMessage>& tied, Group& group) {
+Result<ProgramForm::Cut> ProgramForm::cut(const Strategy& strategy, const std::vector<int>& in_flight) {
+  std::unique_ptr<CutTable>& table = cut_tables_[stages_share_nodes(strategy, kernels_.cluster()) ? 1 : 0];
+  const CutCosts costs = cut_costs(strategy, kernels_);
+  if (!table)
+    table = std::make_unique<CutTable>(table_.program(), table_.crossing(), strategy.optimizer, costs, table_.like());
+  Cut cut;
+  SIBYL_TRY(cut.ends, balanced(*table, strategy, in_flight, costs.memory));
+  cut.ends.push_back(table_.steps());
+  std::size_t begin = 0;
+  for (const std::size_t end : cut.ends) {
+    cut.contents.push_back(table_.content(begin, end));
+    begin = end;
+  }
+  SIBYL_CHECK(find_ties(strategy, cut));
+  return cut;
+}
+
+// The stages that hold each parameter which several hold.
+Result<void> ProgramForm::find_ties(const Strategy& strategy, Cut& cut) {
   const auto stage_of = [&](std::size_t step) {
-    return static_cast<int>(std::upper_bound(ends.begin(), ends.end(), step) - ends.begin());
+    return static_cast<int>(std::upper_bound(cut.ends.begin(), cut.ends.end(), step) - cut.ends.begin());
   };
   std::map<std::size_t, std::vector<int>> holders;  // by parameter
-  for (const Use& use : table_.uses()) {
+  for (const std::size_t index : table_.shared_uses()) {
+    const Use& use = table_.uses()[index];
     const Parameter& parameter = table_.parameters()[use.parameter];
-    if (parameter.first_use == parameter.last_use || stage_of(parameter.first_use) == stage_of(parameter.last_use))
-      continue;
+    if (stage_of(parameter.first_use) == stage_of(parameter.last_use)) continue;
     std::vector<int>& stages = holders[use.parameter];
     const int stage = stage_of(use.step);
     if (stages.empty() || stages.back() != stage) stages.push_back(stage);
   }
-  std::map<std::tuple<std::vector<MeshAxis>, std::vector<int>, DType>, double> bytes;
+  std::map<std::tuple<std::size_t, std::vector<int>, DType>, double> bytes;
   Ties ties;
   for (auto& [index, stages] : holders) {
     const Parameter& parameter = table_.parameters()[index];
     std::reverse(stages.begin(), stages.end());
     ties[parameter.tensor] = stages;
-    bytes[{group.replicas.axes(parameter.summed_over), stages, parameter.dtype}] += parameter.bytes();
+    bytes[{parameter.summed, stages, parameter.dtype}] += parameter.bytes();
   }
-  SIBYL_CHECK(sibyl::check_ties(graph_, table_.program(), ties, strategy.pipeline));
-  for (const auto& [where, size] : bytes)
-    tied.push_back({std::get<1>(where), group.replicas.tied_seconds(size, std::get<0>(where), std::get<1>(where))});
+  SIBYL_CHECK(check_ties(graph_, table_.program(), ties, strategy.pipeline));
+  for (const auto& [where, size] : bytes) cut.ties.push_back({std::get<1>(where), std::get<0>(where), size});
   return {};
 }
 
-double ProgramForm::sent(Group& group, std::size_t position, int from, int to, bool forward, const Strategy& strategy) {
-  const Cluster& cluster = kernels_.cluster();
-  const std::pair<int, int> coordinates{from % strategy.pipeline, to % strategy.pipeline};
-  const auto [entry, added] = group.pairs.try_emplace(coordinates);
-  if (added) {
-    const Pairs pairs =
-        pairs_of(group.replicas.mesh(), coordinates.first, coordinates.second, cluster.devices_per_node);
-    entry->second = {pairs.same_node, pairs.sharing};
-  }
-  double seconds = 0;
+const ProgramForm::Sent& ProgramForm::sent(std::size_t position, const Pairs& pairs) {
+  std::vector<Sent>& known = sent_[position];
+  const auto found = std::ranges::find(known, pairs, &Sent::pairs);
+  if (found != known.end()) return *found;
+  const auto seconds = [&](const std::vector<double>& tensors) {
+    double sum = 0;
+    for (const double bytes : tensors)
+      sum += kernels_.cluster().network.point_to_point(Bytes{bytes}, pairs.same_node, pairs.sharing).time.value();
+    return sum;
+  };
   const Crossed& crossed = table_.crossed(position);
-  for (const double bytes : forward ? crossed.forward : crossed.backward)
-    seconds += cluster.network.point_to_point(Bytes{bytes}, entry->second.first, entry->second.second).time.value();
-  return seconds;
+  return known.emplace_back(Sent{pairs, seconds(crossed.forward), seconds(crossed.backward)});
 }
 
 Result<Form> ProgramForm::pipeline(const Strategy& strategy) {
@@ -160,29 +183,30 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy) {
   const ScheduleShape shape{strategy.schedule, strategy.pipeline, strategy.chunks,
                             static_cast<int>(strategy.accumulation)};
   SIBYL_CHECK(check_shape(strategy.schedule, {shape.coordinates, shape.chunks, shape.micro_batches}));
-  const ScheduleForms::InFlight& in_flight = schedules_.in_flight(shape);
-  SIBYL_TRY(const std::vector<std::size_t>* begins, this->begins(strategy, in_flight.all));
-  std::vector<std::size_t> ends = *begins;
-  ends.push_back(table_.steps());
+  const InFlight in_flight = closed::in_flight(shape);
+  const Result<Cut>& cut = cut_of(strategy, in_flight.all);
+  if (!cut) return tl::unexpected(cut.error());
   Group& group = group_of(strategy);
-  std::vector<TiedMessage> tied;
-  SIBYL_CHECK(check_ties(strategy, ends, tied, group));
-  const bool split = strategy.schedule == PipelineSchedule::zero_bubble;
+  const Asked asked{strategy.recompute, strategy.schedule == PipelineSchedule::zero_bubble, false, strategy.data > 1};
   const auto coordinates = static_cast<std::size_t>(strategy.pipeline);
-  std::vector<StageInPipeline> stages(ends.size());
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const Range range{s == 0 ? 0 : ends[s - 1], ends[s]};
-    const int own = static_cast<int>(s);
-    stages[s].form = &stage(group, range, strategy.recompute, split, false);
-    if (s + 1 < stages.size()) stages[s].send_forward = sent(group, range.end, own, own + 1, true, strategy);
-    if (s > 0) stages[s].send_backward = sent(group, range.begin, own, own - 1, false, strategy);
+  stages_.assign(cut->ends.size(), {});
+  std::size_t begin = 0;
+  for (std::size_t s = 0; s < stages_.size(); begin = cut->ends[s++]) {
+    StageInPipeline& own = stages_[s];
+    own.form = &stage(group, works_.of(cut->contents[s], {begin, cut->ends[s]}, asked));
+    if (s + 1 < stages_.size()) own.send_forward = sent(cut->ends[s], group.links->forward[s % coordinates]).forward;
+    if (s > 0) own.send_backward = sent(begin, group.links->backward[s % coordinates]).backward;
   }
-  const ScheduleForms::Ends end = schedules_.ends(shape, stages, tied);
+  std::vector<TiedMessage> tied;
+  for (const Cut::Tie& tie : cut->ties)
+    tied.push_back({tie.stages, group.replicas.tied_seconds(
+                                    tie.bytes, group.replicas.axes(table_.summed_over()[tie.summed]), tie.stages)});
+  const ScheduleForm::Ends end = schedule_.ends(shape, stages_, tied);
   double alone = 0, memory = 0;
   for (std::size_t c = 0; c < coordinates; ++c) {
     double state = 0, kept = 0, pass = 0;
-    for (std::size_t s = c; s < stages.size(); s += coordinates) {
-      const StageForm& form = *stages[s].form;
+    for (std::size_t s = c; s < stages_.size(); s += coordinates) {
+      const StageForm& form = *stages_[s].form;
       state += form.state + form.gradients;
       const double later = in_flight.later[s];
       kept += form.kept * (in_flight.all[s] - later) + form.later * later;

@@ -22,6 +22,8 @@
 #include "models/graph.h"
 #include "oracle/closed/schedule_form.h"
 #include "oracle/closed/stage_form.h"
+#include "oracle/cost/price.h"
+#include "oracle/plan/folding.h"
 #include "oracle/plan/pipeline/balance.h"
 
 namespace sibyl::closed {
@@ -39,43 +41,58 @@ FormKey form_key(const Strategy& strategy, const Cluster& cluster);
 
 class ProgramForm {
  public:
-  // `strategy`: any of those that share it. Graph and prices must outlive it.
-  static Result<std::unique_ptr<ProgramForm>> make(const Graph& graph, const Strategy& strategy, KernelPrices& kernels);
+  // `strategy`: any of those that share it. `folding`: the graph's, null where it has none or is not to be folded. All
+  // must outlive it.
+  static Result<std::unique_ptr<ProgramForm>> make(const Graph& graph, const Folding* folding, const Strategy& strategy,
+                                                   KernelPrices& kernels);
 
   // Fails as predict() does where the model cannot be split so.
   Result<Form> of(const Strategy& strategy);
 
  private:
-  ProgramForm(const Graph& graph, Stage program, const Strategy& strategy, KernelPrices& kernels);
+  ProgramForm(const Graph& graph, Program program, const Strategy& strategy, KernelPrices& kernels);
 
-  // Of strategies that have the mesh and what else their messages depend on in common.
-  using ReplicasKey = std::tuple<int, int, std::vector<MeshAxis>, int, GradientExchange, double>;
+  // What sends between stages depend on: where the ranks of two neighbouring coordinates lie.
+  struct Links {
+    std::vector<Pairs> forward, backward;  // by coordinate that sends
+  };
+  using MeshKey = std::tuple<int, int, std::vector<MeshAxis>>;  // of strategies that split operations alike
+  // Strategies whose replicas exchange the same.
   struct Group {
-    Group(const Strategy& strategy, ProgramTable& table, MemoryTable& memory, Slowdown slowdown)
-        : replicas(strategy, table.kernels().cluster()), formula(table, memory, replicas, slowdown) {}
+    Group(const Strategy& strategy, ProgramTable& table, MemoryTable& memory, UpdatePrices& updates, Slowdown slowdown)
+        : replicas(strategy, table.kernels().cluster()), formula(table, memory, updates, replicas, slowdown) {}
 
     Replicas replicas;
     StageFormula formula;
-    std::map<std::pair<int, int>, std::pair<bool, int>> pairs;  // coordinates: on one node, and how many at once
+    const Links* links = nullptr;
+    std::unordered_map<const StageWork*, StageForm> stages;
   };
-  struct StageKey {
-    std::uint64_t content = 0;
-    std::size_t length = 0;
-    const Group* group = nullptr;
-    Recompute recompute = Recompute::none;
-    bool split = false, alone = false;
-    bool operator==(const StageKey&) const = default;
+  using GroupKey = std::tuple<MeshKey, int, GradientExchange, double, bool>;  // the last: of one micro-batch
+  // A program's stages.
+  struct Cut {
+    std::vector<std::size_t> ends;        // by stage
+    std::vector<std::uint64_t> contents;  // likewise
+    struct Tie {                          // of parameters that the same stages hold
+      std::vector<int> stages;
+      std::size_t summed = 0;  // as Parameter::summed
+      double bytes = 0;
+    };
+    std::vector<Tie> ties;
   };
-  struct HashStageKey {
-    std::size_t operator()(const StageKey& key) const;
+  using CutKey = std::tuple<std::vector<int>, bool, int>;
+  // What crosses a position takes to be sent.
+  struct Sent {
+    Pairs pairs;
+    double forward = 0, backward = 0;
   };
 
   Group& group_of(const Strategy& strategy);
-  const StageForm& stage(Group& group, Range range, Recompute recompute, bool split, bool alone);
-  Result<const std::vector<std::size_t>*> begins(const Strategy& strategy, const std::vector<int>& in_flight);
-  Result<void> check_ties(const Strategy& strategy, const std::vector<std::size_t>& ends,
-                          std::vector<TiedMessage>& tied, Group& group);
-  double sent(Group& group, std::size_t position, int from, int to, bool forward, const Strategy& strategy);
+  const Links& links_of(const Strategy& strategy);
+  StageForm& stage(Group& group, StageWork& work);
+  const Result<Cut>& cut_of(const Strategy& strategy, const std::vector<int>& in_flight);
+  Result<Cut> cut(const Strategy& strategy, const std::vector<int>& in_flight);
+  Result<void> find_ties(const Strategy& strategy, Cut& cut);
+  const Sent& sent(std::size_t position, const Pairs& pairs);
   Result<Form> alone(const Strategy& strategy);
   Result<Form> pipeline(const Strategy& strategy);
   double late(double alone_kernels, const Strategy& strategy);  // the slowest rank
@@ -85,12 +102,16 @@ class ProgramForm {
   Slowdown slowdown_;
   ProgramTable table_;
   MemoryTable memory_;
-  ScheduleForms schedules_;
-  std::map<ReplicasKey, std::unique_ptr<Group>> groups_;
-  std::unordered_map<StageKey, StageForm, HashStageKey> stages_;
+  UpdatePrices updates_;
+  StageWorks works_;
+  ScheduleForm schedule_;
+  std::map<MeshKey, Links> links_;
+  std::map<GroupKey, std::unique_ptr<Group>> groups_;
   std::array<std::unique_ptr<CutTable>, 2> cut_tables_;  // by whether neighbours share a node
-  std::map<std::tuple<std::vector<int>, bool, int>, std::vector<std::size_t>> begins_;
-  std::map<int, double> latest_;  // by ranks
+  std::map<CutKey, Result<Cut>> cuts_;
+  std::vector<std::vector<Sent>> sent_;  // by position
+  std::map<int, double> latest_;         // by ranks
+  std::vector<StageInPipeline> stages_;  // of the strategy at hand
 };
 
 }  // namespace sibyl::closed

@@ -18,11 +18,13 @@ constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 MemoryTable::MemoryTable(ProgramTable& table, const Strategy& strategy)
     : table_(table),
       frees_sent_(frees_sent(strategy)),
+      like_(table.like()),
       backend_(table.kernels().cluster().kernels.device().backend),
       granularity_(backend_ == Backend::cpu ? 64 : 512) {
+  find_facts(strategy);
   find_storages();
   find_wanted(strategy);
-  find_working(strategy);
+  find_working();
   find_later();
   for (std::size_t t = 0; t < table.program().tensors.size(); ++t)
     if (table.program().tensors[t].kind == TensorKind::input) inputs_ += rounded(bytes_of(LocalTensorId{t}));
@@ -30,23 +32,48 @@ MemoryTable::MemoryTable(ProgramTable& table, const Strategy& strategy)
 
 double MemoryTable::rounded(double bytes) const { return std::ceil(bytes / granularity_) * granularity_; }
 
+double MemoryTable::weights(std::size_t begin, std::size_t end) const {
+  const std::vector<Reading>& readings = table_.readings();  // ascending in steps
+  double bytes = 0;
+  for (auto reading = std::ranges::lower_bound(readings, begin, {}, &Reading::step);
+       reading != readings.end() && reading->step < end; ++reading)
+    if (reading->before <= begin) bytes += rounded(reading->bytes);
+  return bytes;
+}
+
 double MemoryTable::bytes_of(LocalTensorId id) const {
   const LocalTensor& tensor = table_.program()[id];
   return static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype);
+}
+
+void MemoryTable::find_facts(const Strategy& strategy) {
+  const Stage& program = table_.program();
+  facts_.resize(program.steps.size());
+  for (std::size_t i = 0; i < facts_.size(); ++i) {
+    const auto* compute = std::get_if<Compute>(&program.steps[i]);
+    if (!compute || (!like_.empty() && like_[i] != i)) continue;
+    Facts& facts = facts_[i];
+    const Signature s = signature(program, *compute);
+    facts.rule = training_rule(s, compute->gradients, backend_);
+    if (compute->gradients == 0) continue;
+    for (std::size_t in = 0; in < compute->inputs.size(); ++in)
+      if ((compute->gradients >> in & 1U) != 0 && passes_gradient_through(s, in)) facts.passed_through |= 1U << in;
+    facts.workspace = table_.kernels().of({s, Pass::backward, compute->gradients}, strategy).estimate.workspace.value();
+  }
 }
 
 void MemoryTable::find_storages() {
   const Stage& program = table_.program();
   storage_.resize(program.tensors.size());
   for (std::size_t t = 0; t < storage_.size(); ++t) storage_[t] = t;
-  for (const Step& step : program.steps) {
-    if (const auto* exchange = std::get_if<Exchange>(&step)) {
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    if (const auto* exchange = std::get_if<Exchange>(&program.steps[i])) {
       if (in_place(exchange->forward)) storage_[exchange->output.index()] = storage_[exchange->input.index()];
       continue;
     }
-    const auto& compute = std::get<Compute>(step);
+    const auto& compute = std::get<Compute>(program.steps[i]);
     if (compute.inputs.empty() || !compute.inputs[0].valid()) continue;
-    if (training_rule(signature(program, compute), compute.gradients, backend_).view)
+    if (facts(i).rule.view)
       for (const LocalTensorId out : compute.outputs) storage_[out.index()] = storage_[compute.inputs[0].index()];
   }
 }
@@ -68,7 +95,7 @@ void MemoryTable::find_wanted(const Strategy& strategy) {
     }
     const auto& compute = std::get<Compute>(program.steps[i]);
     if (compute.gradients == 0) continue;
-    for (const Saved& saved : training_rule(signature(program, compute), compute.gradients, backend_).saved) {
+    for (const Saved& saved : facts(i).rule.saved) {
       if (saved.what == Saved::What::extra) wanted_[i].push_back({none, rounded(saved.bytes.value())});
       if (saved.what == Saved::What::input && saved.index < compute.inputs.size()) want(compute.inputs[saved.index]);
       if (saved.what == Saved::What::output && saved.index < compute.outputs.size()) want(compute.outputs[saved.index]);
@@ -78,7 +105,7 @@ void MemoryTable::find_wanted(const Strategy& strategy) {
 
 // A gradient lives from the last step that reads its tensor to the one that made it; not where it is another one's,
 // handed on.
-void MemoryTable::find_working(const Strategy& strategy) {
+void MemoryTable::find_working() {
   const Stage& program = table_.program();
   const std::size_t steps = program.steps.size();
   std::vector<std::size_t> made(program.tensors.size(), none), last(program.tensors.size(), none);
@@ -96,14 +123,13 @@ void MemoryTable::find_working(const Strategy& strategy) {
       continue;
     }
     if (compute->gradients == 0) continue;
-    const Signature s = signature(program, *compute);
     for (std::size_t in = 0; in < compute->inputs.size(); ++in) {
       if ((compute->gradients >> in & 1U) == 0) continue;
       const std::size_t tensor = compute->inputs[in].index();
-      own[tensor] = own[tensor] || last[tensor] != none || !passes_gradient_through(s, in);
+      own[tensor] = own[tensor] || last[tensor] != none || (facts(i).passed_through >> in & 1U) == 0;
       last[tensor] = i;
     }
-    working_[i] = table_.kernels().of({s, Pass::backward, compute->gradients}, strategy).estimate.workspace.value();
+    working_[i] = facts(i).workspace;
   }
   for (std::size_t t = 0; t < program.tensors.size(); ++t) {
     if (made[t] == none || last[t] == none || !own[t] || program.tensors[t].kind != TensorKind::activation) continue;

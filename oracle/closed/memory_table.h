@@ -24,6 +24,8 @@ class MemoryTable {
 
   // Of the stage of steps [begin, end), of which `segments` run again.
   Kept kept(std::size_t begin, std::size_t end, const std::vector<Segment>& segments);
+  // What the stage reads of parameters and buffers.
+  [[nodiscard]] double weights(std::size_t begin, std::size_t end) const;
   // By step, while its backward runs: gradients of activations, and the kernel's workspace.
   [[nodiscard]] const std::vector<double>& working() const { return working_; }
   [[nodiscard]] double rounded(double bytes) const;
@@ -35,16 +37,26 @@ class MemoryTable {
     std::size_t storage = 0;
     double bytes = 0;
   };
+  // Of one step, whichever it is of those that run the same.
+  struct Facts {
+    TrainingRule rule;
+    double workspace = 0;              // of its backward
+    std::uint32_t passed_through = 0;  // operands to which it hands the gradient that comes in
+  };
+  void find_facts(const Strategy& strategy);
+  [[nodiscard]] const Facts& facts(std::size_t step) const { return facts_[like_.empty() ? step : like_[step]]; }
   void find_storages();
   void find_wanted(const Strategy& strategy);
   void find_later();
-  void find_working(const Strategy& strategy);
+  void find_working();
   [[nodiscard]] double bytes_of(LocalTensorId id) const;
 
   ProgramTable& table_;
   bool frees_sent_;
+  const std::vector<std::size_t>& like_;
   Backend backend_;
   double granularity_;
+  std::vector<Facts> facts_;
   std::vector<std::size_t> storage_;         // by tensor: the tensor whose memory it shares
   std::vector<std::vector<Wanted>> wanted_;  // by step
   std::vector<double> working_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <map>
 
 #include "base/hash.h"
 #include "oracle/cost/kernels.h"
@@ -31,13 +32,16 @@ Stage with_everything(Stage stage, bool split) {
 
 }  // namespace
 
-ProgramTable::ProgramTable(Stage whole, const Strategy& strategy, KernelPrices& kernels)
-    : whole_(std::move(whole)),
+ProgramTable::ProgramTable(Program program, const Strategy& strategy, KernelPrices& kernels)
+    : whole_(std::move(program.whole)),
+      folded_(std::move(program.folded)),
+      like_(std::move(program.like)),
       strategy_(strategy),
       mesh_(mesh_of(strategy)),
       kernels_(&kernels),
       crossing_(whole_),
-      blocks_(whole_) {
+      crossed_(whole_.steps.size() + 1),
+      blocks_(whole_, like_) {
   for (const Step& step : whole_.steps) {
     trained_.push_back(false);
     each_gradient(whole_, step, [&](LocalTensorId) { trained_.back() = true; });
@@ -56,7 +60,7 @@ const std::vector<Row>& ProgramTable::rows(bool split) {
 
 std::vector<Row> ProgramTable::make_rows(bool split) {
   const Cluster& cluster = kernels_->cluster();
-  const Stage stage = with_everything(whole_, split);
+  const Stage stage = with_everything(folded_ ? *folded_ : whole_, split);
   const StageKernels of = kernels_of(stage, cluster.kernels.device().backend);
   std::vector<double> times;
   for (const KernelKey& key : of.keys) times.push_back(kernels_->of(key, strategy_).estimate.time.time.value());
@@ -82,7 +86,15 @@ std::vector<Row> ProgramTable::make_rows(bool split) {
       if (priced.backward) row.exchange_backward = priced.backward->time.time.value();
     }
   }
-  return rows;
+  if (!folded_) return rows;
+  std::vector<Row> all;
+  std::size_t own = 0;  // steps of the whole that are of the folded program, in its order
+  std::vector<std::size_t> row_of(steps());
+  for (std::size_t i = 0; i < steps(); ++i) {
+    row_of[i] = like_[i] == i ? own++ : row_of[like_[i]];
+    all.push_back(rows[row_of[i]]);
+  }
+  return all;
 }
 
 void ProgramTable::find_parameters() {
@@ -98,8 +110,10 @@ void ProgramTable::find_parameters() {
         index = parameters_.size();
         std::vector<MeshAxis> axes = tensor.summed_over;
         std::sort(axes.begin(), axes.end());
-        parameters_.push_back(
-            {id, tensor.shape, element_count(tensor.shape), tensor.dtype, std::move(axes), i, i, 0, 0});
+        const auto known = std::find(summed_over_.begin(), summed_over_.end(), axes);
+        const auto summed = static_cast<std::size_t>(known - summed_over_.begin());
+        if (known == summed_over_.end()) summed_over_.push_back(std::move(axes));
+        parameters_.push_back({id, tensor.shape, element_count(tensor.shape), tensor.dtype, summed, i, i, 0, 0});
       }
       parameters_[index].last_use = i;
       of_step[i].push_back({index, i, last[id.index()]});
@@ -115,6 +129,8 @@ void ProgramTable::find_parameters() {
     uses_.insert(uses_.end(), of_step[i].begin(), of_step[i].end());
   }
   use_at_[0] = uses_.size();
+  for (std::size_t u = 0; u < uses_.size(); ++u)
+    if (const Parameter& p = parameters_[uses_[u].parameter]; p.first_use != p.last_use) shared_uses_.push_back(u);
 }
 
 void ProgramTable::price_parameters() {
@@ -123,9 +139,11 @@ void ProgramTable::price_parameters() {
     const KernelKey key{{std::move(attributes), std::move(inputs), {of.shape}, of.dtype}, Pass::forward, 0};
     return kernels_->of(key, strategy_).estimate.time.time.value() * factor;
   };
+  std::map<std::pair<Shape, DType>, const Parameter*> priced;  // layers have the same again
   for (Parameter& p : parameters_) {
-    p.sum = time(Binary{BinaryKind::add}, {p.shape, p.shape}, p);
-    p.copy = time(Copy{}, {p.shape}, p);
+    const auto [like, added] = priced.try_emplace({p.shape, p.dtype}, &p);
+    p.sum = added ? time(Binary{BinaryKind::add}, {p.shape, p.shape}, p) : like->second->sum;
+    p.copy = added ? time(Copy{}, {p.shape}, p) : like->second->copy;
   }
 }
 
@@ -147,6 +165,10 @@ void ProgramTable::hash_steps() {
   constexpr std::uint64_t base = 0xD1342543DE82EF95ULL;
   std::vector<Hash> of(steps());
   for (std::size_t i = 0; i < steps(); ++i) {
+    if (!like_.empty() && like_[i] != i) {
+      of[i] = of[like_[i]];
+      continue;
+    }
     if (const auto* compute = std::get_if<Compute>(&whole_.steps[i])) {
       of[i].add(hash_value(signature(whole_, *compute))).add(compute->gradients).add(compute->fused ? 1 : 0);
       continue;
@@ -162,7 +184,7 @@ void ProgramTable::hash_steps() {
     const Parameter& parameter = parameters_[use.parameter];
     of[use.step].add(static_cast<std::uint64_t>(parameter.elements));
     of[use.step].add(use.step - parameter.first_use).add(parameter.last_use - use.step);
-    for (const MeshAxis axis : parameter.summed_over) of[use.step].add(static_cast<std::uint64_t>(axis));
+    for (const MeshAxis axis : summed_over_[parameter.summed]) of[use.step].add(static_cast<std::uint64_t>(axis));
   }
   hashes_.assign(1, 0);
   powers_.assign(1, 1);
@@ -184,15 +206,16 @@ std::uint64_t ProgramTable::content(std::size_t begin, std::size_t end) {
 }
 
 const Crossed& ProgramTable::crossed(std::size_t position) {
-  const auto [entry, added] = crossed_.try_emplace(position);
-  if (!added) return entry->second;
+  std::optional<Crossed>& crossed = crossed_[position];
+  if (crossed) return *crossed;
+  crossed.emplace();
   for (const LocalTensorId id : crossing_.at(position)) {
-    entry->second.tensors.push_back(id);
+    crossed->tensors.push_back(id);
     const double bytes = static_cast<double>(element_count(whole_[id].shape)) * size_in_bytes(whole_[id].dtype);
-    entry->second.forward.push_back(bytes);
-    if (crossing_.gradient(id, position)) entry->second.backward.push_back(bytes);
+    crossed->forward.push_back(bytes);
+    if (crossing_.gradient(id, position)) crossed->backward.push_back(bytes);
   }
-  return entry->second;
+  return *crossed;
 }
 
 std::vector<Segment> ProgramTable::recomputed(Recompute recompute, std::size_t begin, std::size_t end) {

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -23,6 +22,7 @@ namespace sibyl::closed {
 struct Kernels {
   double seconds = 0;
   int launches = 0;
+  void add(const Kernels& other) { seconds += other.seconds, launches += other.launches; }
 };
 
 struct Row {
@@ -38,7 +38,7 @@ struct Parameter {
   Shape shape;
   std::int64_t elements = 0;
   DType dtype = DType::f32;
-  std::vector<MeshAxis> summed_over;        // ascending
+  std::size_t summed = 0;                   // over which axes: of summed_over()
   std::size_t first_use = 0, last_use = 0;  // steps that give it a gradient
   double sum = 0,
          copy =
@@ -64,22 +64,35 @@ struct Crossed {
   std::vector<double> forward, backward;  // bytes of each tensor; of those whose gradient comes back
 };
 
+// A program, whole, and where it was unfolded (plan/folding.h) what it was made of.
+struct Program {
+  Stage whole;
+  std::optional<Stage> folded = {};
+  std::vector<std::size_t> like = {};  // by step: the first that runs the same; itself where it was not put in
+};
+
 class ProgramTable {
  public:
-  ProgramTable(Stage whole, const Strategy& strategy, KernelPrices& kernels);
+  ProgramTable(Program program, const Strategy& strategy, KernelPrices& kernels);
   ProgramTable(const ProgramTable&) = delete;
   ProgramTable& operator=(const ProgramTable&) = delete;
 
   [[nodiscard]] const Stage& program() const { return whole_; }
+  [[nodiscard]] const std::vector<std::size_t>& like() const { return like_; }
   [[nodiscard]] std::size_t steps() const { return whole_.steps.size(); }
   // `split`: backward is taken in two parts.
   const std::vector<Row>& rows(bool split);
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
+  // Sets of axes, each ascending: along them ranks of one replica hold summands of a parameter's gradient.
+  [[nodiscard]] const std::vector<std::vector<MeshAxis>>& summed_over() const { return summed_over_; }
   [[nodiscard]] const std::vector<Use>& uses() const { return uses_; }
   // Those of steps [begin, end) are uses() from uses_from(end) to uses_from(begin).
   [[nodiscard]] std::size_t uses_from(std::size_t end) const { return use_at_[end]; }
+  // Of these, the ones of parameters that several steps use.
+  [[nodiscard]] const std::vector<std::size_t>& shared_uses() const { return shared_uses_; }
   [[nodiscard]] const std::vector<Reading>& readings() const { return readings_; }
   const Crossed& crossed(std::size_t position);
+  [[nodiscard]] const Crossing& crossing() const { return crossing_; }
   // The blocks of a stage of steps [begin, end), and what of it runs again.
   [[nodiscard]] std::vector<Segment> blocks(std::size_t begin, std::size_t end) const {
     return blocks_.within(begin, end);
@@ -97,16 +110,20 @@ class ProgramTable {
   void hash_steps();
 
   Stage whole_;
+  std::optional<Stage> folded_;
+  std::vector<std::size_t> like_;
   Strategy strategy_;
   Mesh mesh_;
   KernelPrices* kernels_;
   Crossing crossing_;
   std::array<std::vector<Row>, 2> rows_;
   std::vector<Parameter> parameters_;
+  std::vector<std::vector<MeshAxis>> summed_over_;
   std::vector<Use> uses_;
+  std::vector<std::size_t> shared_uses_;
   std::vector<std::size_t> use_at_;  // by position: how many are of steps from it on
   std::vector<Reading> readings_;
-  std::map<std::size_t, Crossed> crossed_;
+  std::vector<std::optional<Crossed>> crossed_;  // by position
   Blocks blocks_;
   std::vector<bool> trained_;                  // by step: its backward does something
   std::optional<std::vector<Segment>> cores_;  // of attention

@@ -1,6 +1,9 @@
 #include "oracle/closed/replicas.h"
 
 #include <algorithm>
+#include <bit>
+
+#include "base/hash.h"
 
 namespace sibyl::closed {
 
@@ -22,8 +25,14 @@ double Replicas::seconds(Collective collective, double bytes, const std::vector<
   const auto [entry, added] = known_.try_emplace(axes);
   Known& known = entry->second;
   if (added) known.placement = placement(mesh_, axes, cluster_->devices_per_node);
-  const auto [time, first] = known.seconds.try_emplace({collective, bytes}, 0.0);
-  if (first) time->second = cluster_->network.collective(collective, Bytes{bytes}, known.placement).time.time.value();
+  return seconds(collective, bytes, known);
+}
+
+double Replicas::seconds(Collective collective, double bytes, Known& group) const {
+  Hash hash;
+  hash.add(std::bit_cast<std::uint64_t>(bytes)).add(static_cast<std::uint64_t>(collective));
+  const auto [time, first] = group.seconds.try_emplace(hash.value(), 0.0);
+  if (first) time->second = cluster_->network.collective(collective, Bytes{bytes}, group.placement).time.time.value();
   return time->second;
 }
 
@@ -37,9 +46,9 @@ double Replicas::tied_seconds(double bytes, const std::vector<MeshAxis>& axes, c
     Plan plan;
     plan.mesh = mesh_;
     const int first = stages.front() % mesh_.size(MeshAxis::pipeline) * mesh_.stride(MeshAxis::pipeline);
-    entry->second = placement(mesh_, sync_group(plan, sync, first), cluster_->devices_per_node);
+    entry->second.placement = placement(mesh_, sync_group(plan, sync, first), cluster_->devices_per_node);
   }
-  return cluster_->network.collective(Collective::all_reduce, Bytes{bytes}, entry->second).time.time.value();
+  return seconds(Collective::all_reduce, bytes, entry->second);
 }
 
 }  // namespace sibyl::closed

@@ -2,7 +2,9 @@
 // messages depend on.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "calibration/cluster.h"
@@ -30,10 +32,11 @@ class Replicas {
   const Cluster* cluster_;
   struct Known {
     GroupPlacement placement;
-    std::map<std::pair<Collective, double>, double> seconds;  // by bytes
+    std::unordered_map<std::uint64_t, double> seconds;  // by the hash of collective and bytes
   };
+  double seconds(Collective collective, double bytes, Known& group) const;
   std::map<std::vector<MeshAxis>, Known> known_;
-  std::map<std::pair<std::vector<MeshAxis>, std::vector<int>>, GroupPlacement> tied_;
+  std::map<std::pair<std::vector<MeshAxis>, std::vector<int>>, Known> tied_;
 };
 
 }  // namespace sibyl::closed

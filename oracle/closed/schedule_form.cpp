@@ -2,113 +2,193 @@
 
 #include <algorithm>
 
-#include "oracle/plan/pipeline/balance.h"
-
 namespace sibyl::closed {
+namespace {
 
-using Kind = sibyl::Turn::Kind;
-
-const ScheduleForms::Known& ScheduleForms::known(const ScheduleShape& shape) {
-  const auto [entry, added] = known_.try_emplace(shape);
-  Known& known = entry->second;
-  if (!added) return known;
-  const int stages = shape.coordinates * shape.chunks;
-  const Turns turns = make_schedule(shape.schedule, {shape.coordinates, shape.chunks, shape.micro_batches}).value();
-  const auto closes = [](const sibyl::Turn& turn) {
-    return turn.kind == Kind::backward || turn.kind == Kind::backward_weight;
-  };
-  std::vector<int> begun(static_cast<std::size_t>(stages), 0);
-  in_order(turns, stages, [&](const sibyl::Turn& turn) {
-    const auto stage = static_cast<std::size_t>(turn.stage);
-    Turn own{static_cast<std::uint32_t>(turn.micro_batch),
-             static_cast<std::uint16_t>(stage),
-             static_cast<std::uint16_t>(turn.stage % shape.coordinates),
-             turn.kind,
-             0,
-             false};
-    if (closes(turn)) {
-      own.last = begun[stage] + 1 == shape.micro_batches;
-      own.slot = static_cast<std::uint8_t>(StageForm::slot(begun[stage]++ == 0, own.last));
-    }
-    known.turns.push_back(own);
-  });
-  known.in_flight.all = sibyl::in_flight(turns, stages);
-  known.in_flight.later.assign(static_cast<std::size_t>(stages), 0);
-  std::vector<int> now = known.in_flight.later;
-  for (const std::vector<sibyl::Turn>& own : turns)
-    for (const sibyl::Turn& turn : own) {
-      const auto stage = static_cast<std::size_t>(turn.stage);
-      if (turn.kind == Kind::backward_input)
-        known.in_flight.later[stage] = std::max(known.in_flight.later[stage], ++now[stage]);
-      if (turn.kind == Kind::backward_weight) --now[stage];
-    }
-  return known;
+// Of x passes of a coordinate, taken round by round as interleaved() has them, those through one chunk: the `nth` in
+// its round.
+int through_chunk(const ScheduleShape& shape, int x, int nth) {
+  const int round = shape.coordinates * shape.chunks;
+  return x / round * shape.coordinates + std::clamp(x % round - nth * shape.coordinates, 0, shape.coordinates);
 }
 
-const ScheduleForms::InFlight& ScheduleForms::in_flight(const ScheduleShape& shape) {
-  ScheduleShape enough = shape;  // more show nothing new
-  if (shape.schedule != PipelineSchedule::gpipe)
-    enough.micro_batches = std::min(shape.micro_batches, 4 * shape.coordinates);
-  return known(enough).in_flight;
+int interleaved_warm_up(const ScheduleShape& shape, int coordinate) {
+  return (shape.coordinates - coordinate - 1) * 2 + (shape.chunks - 1) * shape.coordinates;
 }
 
-ScheduleForms::Ends ScheduleForms::walk(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-                                        const std::vector<TiedMessage>& tied) {
-  const std::vector<Turn>& turns = known(shape).turns;
-  const std::size_t count = stages.size(), coordinates = static_cast<std::size_t>(shape.coordinates);
-  forward_.assign(count * static_cast<std::size_t>(shape.micro_batches), 0.0);
-  backward_.assign(forward_.size(), 0.0);
-  for (auto* times : {&free_, &channel_forward_, &channel_backward_, &messages_}) times->assign(coordinates, 0.0);
-  for (const Turn& turn : turns) {
-    const StageInPipeline& stage = stages[turn.stage];
-    const std::size_t at = turn.micro_batch * count + turn.stage;
-    double start = free_[turn.coordinate];
-    if (turn.kind == Kind::forward) {
-      if (turn.stage > 0) start = std::max(start, forward_[at - 1]);
-      const double end = start + stage.form->forward.time;
-      free_[turn.coordinate] = end;
-      double& channel = channel_forward_[turn.coordinate];
-      forward_[at] = channel = std::max(channel, end) + stage.send_forward;
-      continue;
-    }
-    const bool hands_on = turn.kind != Kind::backward_weight;
-    if (hands_on && turn.stage + 1U < count) start = std::max(start, backward_[at + 1]);
-    const StageForm::Turns& times =
-        turn.kind == Kind::backward_input ? stage.form->input : stage.form->backward[turn.slot];
-    const double end = start + times.time;
-    free_[turn.coordinate] = end;
-    if (turn.last) messages_[turn.coordinate] = std::max(messages_[turn.coordinate], start + times.messages);
-    if (!hands_on) continue;
-    double& channel = channel_backward_[turn.coordinate];
-    backward_[at] = channel = std::max(channel, end) + stage.send_backward;
+// After a round's last forward pass through the chunk there are as many as there will be in that round: before, each
+// pass forward is followed by one backward at most.
+int interleaved_in_flight(const ScheduleShape& shape, int coordinate, int chunk) {
+  constexpr int rounds_until_full = 4;  // the first backward pass comes in the third at the latest
+  const int round = shape.coordinates * shape.chunks, warm_up = interleaved_warm_up(shape, coordinate);
+  int most = 0;
+  for (int r = 0; r < std::min(shape.micro_batches / shape.coordinates, rounds_until_full); ++r) {
+    const int forward = r * round + (chunk + 1) * shape.coordinates, backward = std::max(0, forward - 1 - warm_up);
+    most =
+        std::max(most, through_chunk(shape, forward, chunk) - through_chunk(shape, backward, shape.chunks - 1 - chunk));
   }
-  for (std::size_t c = 0; c < coordinates; ++c) free_[c] = std::max(free_[c], messages_[c]);
+  return most;
+}
+
+}  // namespace
+
+InFlight in_flight(const ScheduleShape& shape) {
+  const int stages = shape.coordinates * shape.chunks;
+  InFlight result{std::vector<int>(static_cast<std::size_t>(stages), shape.micro_batches),
+                  std::vector<int>(static_cast<std::size_t>(stages), 0)};
+  for (int s = 0; s < stages; ++s) {
+    const int coordinate = s % shape.coordinates;
+    int &all = result.all[static_cast<std::size_t>(s)], &later = result.later[static_cast<std::size_t>(s)];
+    switch (shape.schedule) {
+      case PipelineSchedule::gpipe: break;
+      case PipelineSchedule::one_forward_one_backward: all = std::min(all, shape.coordinates - coordinate); break;
+      case PipelineSchedule::interleaved: all = interleaved_in_flight(shape, coordinate, s / shape.coordinates); break;
+      case PipelineSchedule::zero_bubble:
+        later = std::min(all, coordinate + 1);
+        all = std::min(all, shape.coordinates);
+        break;
+    }
+  }
+  return result;
+}
+
+void ScheduleForm::prepare(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages) {
+  coordinates_ = static_cast<std::size_t>(shape.coordinates);
+  interleaved_ = shape.schedule == PipelineSchedule::interleaved;
+  split_ = shape.schedule == PipelineSchedule::zero_bubble;
+  stages_.clear();
+  for (const StageInPipeline& s : stages)
+    stages_.push_back({s.form->forward.time, s.send_forward, s.send_backward, s.form->input.time, s.form->backward});
+}
+
+void ScheduleForm::walk(const ScheduleShape& shape, int spaced) {
+  const int chunks = shape.chunks, round = shape.coordinates * chunks, passes = shape.micro_batches * chunks;
+  passes_.resize(static_cast<std::size_t>(passes));
+  for (int n = 0; n < passes; ++n) {
+    const int micro_batch = n / round * shape.coordinates + n % shape.coordinates, nth = n % round / shape.coordinates;
+    passes_[static_cast<std::size_t>(n)] = {
+        static_cast<std::uint32_t>(nth * shape.coordinates),
+        static_cast<std::uint32_t>((chunks - 1 - nth) * shape.coordinates),
+        static_cast<std::uint32_t>(slot_of(micro_batch == 0, micro_batch + 1 == shape.micro_batches))};
+  }
+  lead_ = shape.coordinates - 1;
+  if (interleaved_) lead_ = interleaved_warm_up(shape, 0);
+  if (shape.schedule == PipelineSchedule::gpipe) lead_ += passes;
+  for (auto* times : {&free_, &messages_, &forwards_, &backwards_}) times->assign(coordinates_, 0.0);
+  for (int e = 0; e < passes + lead_; ++e) {
+    forward_passes(e);
+    backward_passes(e);
+    if (e == passes - 1 - spaced * round) before_ = state();
+    if (e == passes - 1 && spaced > 0) compare(spaced);
+  }
+  for (std::size_t i = 0; split_ && i < coordinates_; ++i)
+    for (std::size_t n = passes_.size() - std::min(i, passes_.size()); n < passes_.size(); ++n) weight_pass(i, n);
+}
+
+// All that the next round looks at.
+std::array<std::vector<double>, 3> ScheduleForm::state() const { return {free_, forwards_, backwards_}; }
+
+void ScheduleForm::compare(int rounds) {
+  const std::array<std::vector<double>, 3> now = state();
+  least_ = most_ = (free_[0] - before_[0][0]) / rounds;
+  for (std::size_t k = 0; k < now.size(); ++k)
+    for (std::size_t i = 0; i < coordinates_; ++i) {
+      least_ = std::min(least_, (now[k][i] - before_[k][i]) / rounds);
+      most_ = std::max(most_, (now[k][i] - before_[k][i]) / rounds);
+    }
+}
+
+// From the last coordinate on: each finds what the one before it sent a round ago.
+void ScheduleForm::forward_passes(int round) {
+  const int passes = static_cast<int>(passes_.size()), coordinates = static_cast<int>(coordinates_);
+  const double around = forwards_.back();  // to the first coordinate's next chunk
+  for (int i = std::min(coordinates - 1, round); i >= std::max(0, round - passes + 1); --i) {
+    const auto at = static_cast<std::size_t>(i);
+    const std::size_t s = passes_[static_cast<std::size_t>(round - i)].forward + at;
+    const Stage& stage = stages_[s];
+    const double arrival = at > 0 ? forwards_[at - 1] : s > 0 ? around : 0.0;
+    const double end = std::max(free_[at], arrival) + stage.forward;
+    free_[at] = end;
+    forwards_[at] = std::max(forwards_[at], end) + stage.send_forward;
+  }
+}
+
+void ScheduleForm::backward_passes(int round) {
+  const int passes = static_cast<int>(passes_.size()), coordinates = static_cast<int>(coordinates_);
+  const int first = round - lead_;  // the pass of the first coordinate
+  if (interleaved_) {               // what the next coordinate sent a round ago
+    const double around = backwards_.front();
+    for (int i = std::max(0, -first); i <= std::min(coordinates - 1, passes - 1 - first); ++i) {
+      const auto at = static_cast<std::size_t>(i), pass = static_cast<std::size_t>(first + i);
+      const bool last = passes_[pass].backward + at + 1 == stages_.size();
+      backward_pass(at, pass, at + 1 < coordinates_ ? backwards_[at + 1] : last ? 0.0 : around);
+    }
+    return;
+  }
+  if (first < 0 || first >= passes) return;
+  for (std::size_t at = coordinates_; at-- > 0;)  // and in this one
+    backward_pass(at, static_cast<std::size_t>(first), at + 1 < coordinates_ ? backwards_[at + 1] : 0.0);
+}
+
+void ScheduleForm::backward_pass(std::size_t coordinate, std::size_t pass, double arrival) {
+  const PassOf& of = passes_[pass];
+  const Stage& stage = stages_[of.backward + coordinate];
+  const StageForm::Turns& turns = stage.backward[of.slot];
+  const double start = std::max(free_[coordinate], arrival), end = start + (split_ ? stage.input : turns.time);
+  free_[coordinate] = end;
+  backwards_[coordinate] = std::max(backwards_[coordinate], end) + stage.send_backward;
+  if (split_) {
+    if (pass >= coordinate) weight_pass(coordinate, pass - coordinate);
+  } else if (is_last(of.slot)) {
+    messages_[coordinate] = std::max(messages_[coordinate], start + turns.messages);
+  }
+}
+
+void ScheduleForm::weight_pass(std::size_t coordinate, std::size_t pass) {
+  const StageForm::Turns& turns = stages_[coordinate].backward[passes_[pass].slot];
+  if (is_last(passes_[pass].slot))
+    messages_[coordinate] = std::max(messages_[coordinate], free_[coordinate] + turns.messages);
+  free_[coordinate] += turns.time;
+}
+
+ScheduleForm::Ends ScheduleForm::finish(const std::vector<StageInPipeline>& stages,
+                                        const std::vector<TiedMessage>& tied) {
+  for (std::size_t c = 0; c < coordinates_; ++c) free_[c] = std::max(free_[c], messages_[c]);
   messages_ = free_;
   for (const TiedMessage& message : tied) {
     double ready = 0;
-    for (const int s : message.stages) ready = std::max(ready, free_[static_cast<std::size_t>(s) % coordinates]);
+    for (const int s : message.stages) ready = std::max(ready, free_[static_cast<std::size_t>(s) % coordinates_]);
     for (const int s : message.stages) {
-      double& own = messages_[static_cast<std::size_t>(s) % coordinates];
+      double& own = messages_[static_cast<std::size_t>(s) % coordinates_];
       own = std::max(own, ready) + message.seconds;
     }
   }
-  for (std::size_t s = 0; s < count; ++s) messages_[s % coordinates] += stages[s].form->tail;
+  for (std::size_t s = 0; s < stages.size(); ++s) messages_[s % coordinates_] += stages[s].form->tail;
   const auto slowest = std::max_element(messages_.begin(), messages_.end());
   return {*slowest, static_cast<std::size_t>(slowest - messages_.begin())};
 }
 
-ScheduleForms::Ends ScheduleForms::ends(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-                                        const std::vector<TiedMessage>& tied) {
-  const int round = shape.coordinates, walked = 4 * round + shape.micro_batches % round;
-  if (shape.schedule == PipelineSchedule::gpipe || shape.micro_batches <= walked + round)
-    return walk(shape, stages, tied);
-  ScheduleShape shorter = shape, longer = shape;
-  shorter.micro_batches = walked;
-  longer.micro_batches = walked + round;
-  const Ends less = walk(shorter, stages, tied);
-  Ends more = walk(longer, stages, tied);
-  more.time += (more.time - less.time) * static_cast<double>((shape.micro_batches - walked - round) / round);
-  return more;
+ScheduleForm::Ends ScheduleForm::ends(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
+                                      const std::vector<TiedMessage>& tied) {
+  constexpr double agreement = 0.002;  // of the step
+  const int round = shape.coordinates, rest = shape.micro_batches % round;
+  prepare(shape, stages);
+  // gpipe is never full of passes of both kinds, and a line of one coordinate is never apart from its ends.
+  const bool even = shape.schedule != PipelineSchedule::gpipe && round > 1;
+  // A round fills the pipeline, one settles it (a chunk more of an interleaved one fills it half a round longer), and
+  // those after it are compared.
+  for (int rounds = 3; even && (rounds + 1) * round + rest < shape.micro_batches; rounds *= 2) {
+    ScheduleShape shorter = shape;
+    shorter.micro_batches = rounds * round + rest;
+    const int left = (shape.micro_batches - shorter.micro_batches) / round;
+    walk(shorter, rounds - 2);
+    Ends end = finish(stages, tied);
+    if ((most_ - least_) * left > agreement * (end.time + least_ * left)) continue;
+    end.time += (least_ + most_) / 2 * left;
+    return end;
+  }
+  walk(shape, 0);
+  return finish(stages, tied);
 }
 
 }  // namespace sibyl::closed

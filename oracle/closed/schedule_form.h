@@ -1,12 +1,18 @@
 // A pipeline's schedule in time, as schedule_walk.h has it, without what reports want: when its last coordinate ends.
 //
-// The order in which turns can be walked depends on the schedule's shape alone, and is kept. Where micro-batches are
-// many, the last of them only repeat what others did: then two shorter schedules tell how much a round of them adds.
+// No turn is written down. Coordinates go through a schedule in step: in round e coordinate i takes its forward pass
+// e - i, and then, `lead(i)` forward passes after its first one, a backward pass. Whatever a pass waits for lies in the
+// round before (or earlier in this one), so that of each coordinate only the last transfer has to be known: O(passes)
+// time, O(stages) memory, however many the micro-batches.
+//
+// Where micro-batches are many, the last ones only repeat what others did. The least and the most that a round of as
+// many micro-batches as there are coordinates adds to any of them bound what all further rounds add (a schedule's walk
+// is a max-plus linear map, and such a map never draws two states apart): more are walked until the two agree.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <tuple>
 #include <vector>
 
 #include "oracle/closed/stage_form.h"
@@ -28,10 +34,15 @@ struct TiedMessage {
 struct ScheduleShape {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int coordinates = 1, chunks = 1, micro_batches = 1;
-  auto operator<=>(const ScheduleShape&) const = default;
 };
 
-class ScheduleForms {
+// By stage, at most: micro-batches on their way; of these, such whose backward's second part is still to come.
+struct InFlight {
+  std::vector<int> all, later;
+};
+InFlight in_flight(const ScheduleShape& shape);
+
+class ScheduleForm {
  public:
   struct Ends {
     double time = 0;
@@ -39,30 +50,41 @@ class ScheduleForms {
   };
   Ends ends(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
             const std::vector<TiedMessage>& tied);
-  // By stage, at most: micro-batches on their way; of these, such whose backward's second part is still to come.
-  struct InFlight {
-    std::vector<int> all, later;
-  };
-  const InFlight& in_flight(const ScheduleShape& shape);
+  [[nodiscard]] std::size_t passes_kept() const { return passes_.capacity(); }  // all that grows with micro-batches
 
  private:
-  struct Turn {
-    std::uint32_t micro_batch = 0;
-    std::uint16_t stage = 0, coordinate = 0;
-    sibyl::Turn::Kind kind = sibyl::Turn::Kind::forward;
-    std::uint8_t slot = 0;  // of StageForm::backward
-    bool last = false;
+  struct Stage {
+    double forward = 0, send_forward = 0, send_backward = 0, input = 0;  // seconds
+    std::array<StageForm::Turns, backward_slots> backward;
   };
-  struct Known {
-    std::vector<Turn> turns;  // in an order in which each follows what it waits for
-    InFlight in_flight;
+  // What every pass of one number is, on whichever coordinate.
+  struct PassOf {
+    std::uint32_t forward = 0, backward = 0;  // the stage on the first coordinate
+    std::uint32_t slot = 0;                   // by slot_of()
   };
-  const Known& known(const ScheduleShape& shape);
-  Ends walk(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-            const std::vector<TiedMessage>& tied);
 
-  std::map<ScheduleShape, Known> known_;
-  std::vector<double> forward_, backward_, free_, channel_forward_, channel_backward_, messages_;  // while walking
+  void prepare(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages);
+  // All passes, from nothing done. `spaced`: so many rounds of micro-batches before the last forward pass and at it,
+  // `least_` and `most_` are taken.
+  void walk(const ScheduleShape& shape, int spaced);
+  [[nodiscard]] std::array<std::vector<double>, 3> state() const;
+  void compare(int rounds);  // the state with `before_`, so many rounds ago
+  void forward_passes(int round);
+  void backward_passes(int round);
+  void backward_pass(std::size_t coordinate, std::size_t pass, double arrival);
+  void weight_pass(std::size_t coordinate, std::size_t pass);
+  Ends finish(const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied);
+
+  std::vector<Stage> stages_;
+  // Of the walk at hand:
+  std::vector<PassOf> passes_;
+  std::size_t coordinates_ = 1;
+  int lead_ = 0;  // of the first coordinate; of the others less by one for each where rounds are interleaved
+  bool interleaved_ = false, split_ = false;
+  std::vector<double> free_, messages_;       // by coordinate: done so far; with its last message
+  std::vector<double> forwards_, backwards_;  // by coordinate: its last transfer there
+  std::array<std::vector<double>, 3> before_;
+  double least_ = 0, most_ = 0;  // seconds that a round adds
 };
 
 }  // namespace sibyl::closed

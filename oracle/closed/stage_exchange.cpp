@@ -9,33 +9,32 @@
 
 namespace sibyl::closed {
 
-void StageFormula::prepare(Range range, Recompute recompute, bool split, bool alone) {
-  range_ = range;
-  alone_ = alone;
-  rows_ = &table_.rows(split);
-  segments_ = table_.recomputed(recompute, range.begin, range.end);
+void StageFormula::prepare(const StageWork& work) {
+  work_ = &work;
+  const Range range = work.range();
   messages_.clear();
   units_.clear();
   updated_.clear();
-  gathers_ = copies_back_ = weights_ = optimizer_ = buffers_ = gradients_ = 0;
+  elements_ = 0;
+  gathers_ = copies_back_ = optimizer_ = buffers_ = gradients_ = 0;
   copied_back_ = 0;
   freed_ = false;
-  for (const Reading& reading : table_.readings())
-    if (reading.step >= range.begin && reading.step < range.end && reading.before <= range.begin)
-      weights_ += memory_.rounded(reading.bytes);
-  std::map<std::vector<MeshAxis>, Arrivals> groups;
+  weights_ = memory_.weights(range.begin, range.end);
+  for (Summed& summed : summed_) summed.arrivals.clear();
   for (std::size_t u = table_.uses_from(range.end); u < table_.uses_from(range.begin); ++u) {
     const Use& use = table_.uses()[u];
     const Parameter& parameter = table_.parameters()[use.parameter];
     if (use.before > range.begin) continue;
     gradients_ += memory_.rounded(parameter.bytes());
-    std::vector<MeshAxis> axes = replicas_.axes(parameter.summed_over);
-    if (replicas_.parts(axes) == 1 || tied(parameter)) add_whole(parameter);
-    if (tied(parameter)) buffers_ += parameter.bytes();
-    if (!axes.empty() && !tied(parameter)) groups[std::move(axes)].push_back({use.parameter, use.step});
+    Summed& summed = summed_[parameter.summed];
+    const bool tied = work.tied(parameter);
+    if (summed.parts == 1 || tied) add_whole(parameter);
+    if (tied) buffers_ += parameter.bytes();
+    if (!summed.axes.empty() && !tied) summed.arrivals.emplace_back(use.parameter, use.step);
   }
   if (replicas_.strategy().zero == 3) find_stretches();
-  for (const auto& [axes, arrivals] : groups) add_group(axes, arrivals);
+  for (const std::size_t index : order_)
+    if (!summed_[index].arrivals.empty()) add_group(summed_[index]);
   std::stable_sort(units_.begin(), units_.end(), [](const Unit& a, const Unit& b) {
     return a.steps.begin != b.steps.begin ? a.steps.begin < b.steps.begin : a.steps.end > b.steps.end;
   });
@@ -45,30 +44,29 @@ void StageFormula::prepare(Range range, Recompute recompute, bool split, bool al
     begins_[unit.steps.begin - range.begin] = ends_[unit.steps.end - 1 - range.begin] = true;
 }
 
-// Do several stages hold it?
-bool StageFormula::tied(const Parameter& parameter) const {
-  return !alone_ && (parameter.first_use < range_.begin || parameter.last_use >= range_.end);
-}
-
-bool StageFormula::exchanged(const Parameter& parameter) const {
-  return replicas_.strategy().data > 1 || !parameter.summed_over.empty() || tied(parameter);
+void StageFormula::update(const Shape& shape) {
+  if (together_)
+    elements_ += element_count(shape);
+  else
+    updated_.push_back(shape);
 }
 
 // Updated by every rank that has it.
 void StageFormula::add_whole(const Parameter& parameter) {
   const Strategy& strategy = replicas_.strategy();
-  updated_.push_back(parameter.shape);
+  update(parameter.shape);
   optimizer_ += 4.0 * (optimizer_states(strategy.optimizer) + (has_half_weights(strategy) ? 1 : 0)) *
                 static_cast<double>(parameter.elements);
-  if (!exchanged(parameter)) return;
+  if (!work_->exchanged(parameter)) return;
   copies_back_ += parameter.copy;
   ++copied_back_;
 }
 
 // As make_buckets() and zero.h's make_units() have them.
-void StageFormula::add_group(const std::vector<MeshAxis>& axes, const Arrivals& arrivals) {
+void StageFormula::add_group(const Summed& summed) {
   const Strategy& strategy = replicas_.strategy();
-  const int parts = replicas_.parts(axes);
+  const auto& [axes, parts, arrivals] = summed;
+  const Range range = work_->range();
   const bool sharded = parts > 1, gathered = sharded && strategy.zero == 3;
   const double states = 4.0 * (optimizer_states(strategy.optimizer) + (has_half_weights(strategy) ? 1 : 0));
   double largest = 0;
@@ -81,7 +79,7 @@ void StageFormula::add_group(const std::vector<MeshAxis>& axes, const Arrivals& 
     if (!sharded) continue;
     const std::int64_t part = collective::part(bucket.elements, parts, 0).size();
     const double own = static_cast<double>(part);
-    updated_.push_back({part});
+    update({part});
     optimizer_ += states * own;
     if (strategy.zero > 1) buffers_ += own * size;
     const double gather = replicas_.seconds(Collective::all_gather, bytes, axes);
@@ -91,7 +89,7 @@ void StageFormula::add_group(const std::vector<MeshAxis>& axes, const Arrivals& 
     }
     weights_ += own * size - bytes;
     const Segment steps =
-        bucket.stretch < stretches_.size() ? stretches_[bucket.stretch] : Segment{range_.begin, range_.end};
+        bucket.stretch < stretches_.size() ? stretches_[bucket.stretch] : Segment{range.begin, range.end};
     units_.push_back({steps, gather, bytes});
   }
   if (sharded && strategy.zero > 1) buffers_ += 2 * largest;
@@ -118,13 +116,14 @@ std::vector<StageFormula::Bucket> StageFormula::in_turn(const Arrivals& arrivals
 // Blocks, and what lies between them up to a bucket's size.
 void StageFormula::find_stretches() {
   stretches_.clear();
+  const Range range = work_->range();
   const double cap = replicas_.strategy().bucket.value();
   const auto fill = [&](std::size_t begin, std::size_t end) {
     Segment open{begin, begin};
     double bytes = 0;
     while (open.end < end) {
       for (std::size_t u = table_.uses_from(open.end + 1); u < table_.uses_from(open.end); ++u)
-        if (table_.uses()[u].before <= range_.begin) bytes += table_.parameters()[table_.uses()[u].parameter].bytes();
+        if (table_.uses()[u].before <= range.begin) bytes += table_.parameters()[table_.uses()[u].parameter].bytes();
       ++open.end;
       if (bytes < cap && open.end < end) continue;
       stretches_.push_back(open);
@@ -132,13 +131,13 @@ void StageFormula::find_stretches() {
       bytes = 0;
     }
   };
-  std::size_t at = range_.begin;
-  for (const Segment& block : table_.blocks(range_.begin, range_.end)) {
+  std::size_t at = range.begin;
+  for (const Segment& block : table_.blocks(range.begin, range.end)) {
     fill(at, block.begin);
     stretches_.push_back(block);
     at = block.end;
   }
-  fill(at, range_.end);
+  fill(at, range.end);
 }
 
 // The last stretch first, what several read last.

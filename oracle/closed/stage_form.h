@@ -1,17 +1,17 @@
 // One stage of a pipeline by formula: what its turns take, what follows them, and its memory.
 //
-// Kernels are added up one by one, with the host's launches beside them; messages go by closed_streams()
+// What it computes is a StageWork; here is what a group of replicas adds to that: messages, by closed_streams()
 // (simulate/streams.h), and where parameters are gathered before use (ZeRO 3) by run_streams() over units instead of
-// kernels.
+// kernels; updates; and its share of the state.
 #pragma once
 
 #include <array>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
-#include "oracle/closed/memory_table.h"
-#include "oracle/closed/program_table.h"
 #include "oracle/closed/replicas.h"
+#include "oracle/closed/stage_work.h"
 #include "oracle/simulate/streams.h"
 
 namespace sibyl::closed {
@@ -23,10 +23,9 @@ struct StageForm {
     double messages = 0;  // from its beginning until its last message has ended; 0 without any
   };
   Turns forward, input;
-  std::array<Turns, 4>
-      backward;     // whole, or its second part; by whether it is the first (+0) or not (+1), the last (+2) or not
-  double tail = 0;  // once all messages are there: copies back, updates, gathers
-  double alone = 0, alone_once = 0;  // kernels by themselves: of a micro-batch, of updates
+  std::array<Turns, backward_slots> backward;  // whole, or its second part; by slot_of()
+  double tail = 0;                             // once all messages are there: copies back, updates, gathers
+  double alone = 0, alone_once = 0;            // kernels by themselves: of a micro-batch, of updates
 
   double state = 0;      // weights, optimizer, buffers of messages
   double gradients = 0;  // of parameters
@@ -35,36 +34,39 @@ struct StageForm {
   double pass = 0;       // at most in one micro-batch's backward, of what it keeps and what it works on
   double pass_and_gradients =
       0;  // the same with the gradients that are there by then: where there is one micro-batch alone
-
-  static std::size_t slot(bool first, bool last) { return (first ? 0U : 1U) + (last ? 2U : 0U); }
 };
 
-struct Range {
-  std::size_t begin = 0, end = 0;
+// What the optimizer's kernels take for gradients of one shape; each worked out once.
+class UpdatePrices {
+ public:
+  UpdatePrices(KernelPrices& kernels, const Strategy& strategy) : kernels_(kernels), strategy_(strategy) {}
+  struct Price {
+    double seconds = 0;  // of all its kernels
+    int launches = 0;
+    double update = 0;  // of the update by itself, as measured
+  };
+  const Price& of(const Shape& shape);
+
+ private:
+  KernelPrices& kernels_;
+  Strategy strategy_;
+  std::unordered_map<std::uint64_t, Price> known_;  // by the shape's hash
 };
 
 class StageFormula {
  public:
-  StageFormula(ProgramTable& table, MemoryTable& memory, Replicas& replicas, Slowdown slowdown);
+  StageFormula(ProgramTable& table, MemoryTable& memory, UpdatePrices& updates, Replicas& replicas, Slowdown slowdown);
 
-  // A stage of these steps. `split`: its backward is taken in two parts. `alone`: there is no other.
-  StageForm stage(Range range, Recompute recompute, bool split, bool alone);
+  StageForm stage(const StageWork& work);
   // The whole of a step of one stage alone, before its tail: the host runs ahead from one turn into the next.
-  StageForm::Turns step(Range range, Recompute recompute, std::int64_t micro_batches);
+  StageForm::Turns step(StageWork& work, std::int64_t micro_batches);
 
  private:
-  struct Host {  // what it has issued by when; when the device is done with that
-    double issued = 0, device = 0;
-  };
   struct Message {
     double seconds = 0;
     std::size_t step = 0;  // it is complete when backward has done this step
     bool overlapped = true;
   };
-  struct Pass {
-    bool forward = true, inputs = true, weights = true, first = true, last = true;
-  };
-
   struct Bucket {
     std::int64_t elements = 0;
     DType dtype = DType::f32;
@@ -73,40 +75,41 @@ class StageFormula {
   };
   // Parameters, and the steps that complete their gradients.
   using Arrivals = std::vector<std::pair<std::size_t, std::size_t>>;
+  // Parameters whose gradients are summed over the same axes.
+  struct Summed {
+    std::vector<MeshAxis> axes;
+    int parts = 1;  // among which their state is shared out
+    Arrivals arrivals;
+  };
 
-  void prepare(Range range, Recompute recompute, bool split, bool alone);
-  [[nodiscard]] bool tied(const Parameter& parameter) const;
-  [[nodiscard]] bool exchanged(const Parameter& parameter) const;
-  void add_group(const std::vector<MeshAxis>& axes, const Arrivals& arrivals);
+  void prepare(const StageWork& work);
+  void add_group(const Summed& summed);
   [[nodiscard]] std::vector<Bucket> in_turn(const Arrivals& arrivals) const;
   [[nodiscard]] std::vector<Bucket> by_unit(const Arrivals& arrivals);
   void find_stretches();
   void add_whole(const Parameter& parameter);
+  void update(const Shape& shape);
   void add_memory(StageForm& form);
   void add_tail(StageForm& form);
 
-  // Calls begun(step), then task(seconds, launches) for each thing the device does for it, then done(step), in the pass's order. An
-  // exchange has no launches.
-  void each_task(const Pass& pass, auto&& task, auto&& begun, auto&& done);
-  double run(const Pass& pass, Host& host);  // what it computes; moves `host` on
-  StageForm::Turns turn(const Pass& pass);
+  StageForm::Turns turn(const StagePass& pass, const StageWork::Run& run);
   // Messages and kernels event by event; these one by one where the host holds them up.
-  StageForm::Turns streams(std::span<const Pass> passes, bool one_by_one);
-  // By formula. `before`: the device has computed so long already; `waited`: for its host, in all.
-  StageForm::Turns with_messages(const Pass& pass, double before, double waited);
-  StageForm::Turns passes(std::int64_t micro_batches);  // of a stage alone
+  StageForm::Turns streams(std::span<const StagePass> passes, bool one_by_one);
+  // By formula, beside the last pass of those run.
+  StageForm::Turns with_messages(const StagePass& last, const StageWork::Run& run);
+  StageForm::Turns passes(StageWork& work, std::int64_t micro_batches);  // of a stage alone
 
   ProgramTable& table_;
   MemoryTable& memory_;
+  UpdatePrices& updates_;
   Replicas& replicas_;
   Slowdown slowdown_;
   double dispatch_;
-  double factor_;
+  bool together_;                   // one kernel updates all gradients: where PyTorch has it, on GPUs
+  std::vector<Summed> summed_;      // by ProgramTable::summed_over()
+  std::vector<std::size_t> order_;  // of these, in which they are sent
   // Of the stage at hand:
-  Range range_;
-  bool alone_ = false;
-  const std::vector<Row>* rows_ = nullptr;
-  std::vector<Segment> segments_;  // that run again
+  const StageWork* work_ = nullptr;
   std::vector<Message> messages_;
   std::vector<Segment> stretches_;  // of steps that share a bucket where parameters are gathered before use
   struct Unit {
@@ -115,11 +118,13 @@ class StageFormula {
   };
   std::vector<Unit> units_;          // in order of their first step
   std::vector<bool> begins_, ends_;  // by step of the stage: some unit does there
-  std::vector<Shape> updated_;       // as the optimizer finds gradients
+  std::vector<Shape> updated_;       // as the optimizer finds gradients, one by one
+  std::int64_t elements_ = 0;        // and together
   double gathers_ = 0, copies_back_ = 0;
   int copied_back_ = 0;
   double weights_ = 0, optimizer_ = 0, buffers_ = 0, gradients_ = 0;
   bool freed_ = false;  // gradients, once they are in their bucket
+  std::vector<Seconds> ready_, durations_;
 };
 
 }  // namespace sibyl::closed

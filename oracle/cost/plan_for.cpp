@@ -90,6 +90,7 @@ std::optional<std::vector<std::size_t>> Planner::cut(Known& known, const Strateg
   if (!strategy.stage_starts.empty()) return std::nullopt;
   for (const auto& [other, begins] : known.cuts)
     if (same_cut(other, strategy)) return begins;
+  if (!check_stages(*known.program, strategy)) return std::nullopt;
   const auto turns =
       make_schedule(strategy.schedule, {strategy.pipeline, strategy.chunks, static_cast<int>(strategy.accumulation)});
   if (!turns) return std::nullopt;

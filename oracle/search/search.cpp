@@ -95,7 +95,7 @@ bool may_fit(const Trial& trial, Bytes memory) {
 }
 
 // Simulates the fastest by formula in their order, until nothing that is left can be among the `keep` fastest, and none
-// of the last ones was equal to the fastest.
+// of the last ones was equal to the fastest. Once cancelled the first of them are enough.
 void simulate_fastest(Trials& trials, std::size_t keep) {
   std::vector<std::size_t> next;
   for (std::size_t i = 0; i < trials.all().size(); ++i)
@@ -110,6 +110,7 @@ void simulate_fastest(Trials& trials, std::size_t keep) {
   };
   for (const Trial& trial : trials.all()) note(trial);
   for (std::size_t done = 0; done < next.size();) {
+    if (done > 0 && trials.cancelled()) return;
     const std::span batch(next.begin() + static_cast<std::ptrdiff_t>(done), std::min(at_once, next.size() - done));
     if (known.size() >= keep && trials.all()[batch.front()].time() * (1 - slack) > known[keep - 1]->step_time) {
       const std::size_t last = done - std::min(done, at_once);
@@ -133,10 +134,10 @@ Point hopeful_point(const Trial& trial, int devices) {
   return {trial.time() * (known ? 1.0 : 1.0 - time), trial.memory() * (known ? 1.0 : 1.0 - memory), devices};
 }
 
-// Simulates what is on the front as far as is known, until all of it is.
+// Simulates what is on the front as far as is known, until all of it is, or it is cancelled.
 void simulate_front(Trials& trials) {
   const std::vector<Trial>& all = trials.all();
-  while (true) {
+  while (!trials.cancelled()) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < all.size(); ++i)
       if (may_fit(all[i], trials.memory())) order.push_back(i);

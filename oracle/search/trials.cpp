@@ -14,9 +14,9 @@ namespace {
 
 // What the fullest device holds at the least, whatever is run: a step's share of weights, gradients and optimizer
 // state.
-Bytes least_state(const Graph& graph, const Strategy& s) {
+Bytes least_state(double parameters_of_model, const Strategy& s) {
   const double replica = static_cast<double>(s.devices_per_replica()) / (s.depth * s.height * s.width);
-  const double parameters = static_cast<double>(graph.parameter_count()) / replica;
+  const double parameters = parameters_of_model / replica;
   const bool half = has_half_weights(s);
   const double weight = half ? 2 : 4, state = 4.0 * optimizer_states(s.optimizer) + (half ? 4 : 0);
   const double share = 1.0 / (s.zero_ranks > 0 ? s.zero_ranks : s.data);
@@ -53,6 +53,8 @@ Trials::Trials(const Graph& graph, const Cluster& cluster, const std::vector<Str
       cluster_(cluster),
       strategies_(all),
       options_(options),
+      folding_(fold(graph)),
+      parameters_(static_cast<double>(graph.parameter_count())),
       threads_(options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency())),
       trials_(all.size()) {
   const Bytes capacity = cluster.kernels.device().memory;
@@ -82,15 +84,15 @@ void Trials::by_formula(std::span<const std::size_t> group, KernelPrices& kernel
                         const std::function<void()>& tried) {
   Result<std::unique_ptr<closed::ProgramForm>> form{nullptr};
   for (const std::size_t i : group) {
-    if (options_.cancelled && options_.cancelled()) return;
+    if (cancelled()) return;
     Trial& trial = trials_[i];
     const Strategy& strategy = strategies_[i];
-    if (memory_.value() > 0 && least_state(graph_, strategy) > memory_) {
+    if (memory_.value() > 0 && least_state(parameters_, strategy) > memory_) {
       trial.too_large = true;
     } else if (options_.exhaustive || !closed::has_closed_form(strategy) || strategy.devices() > cluster_.devices()) {
       simulate(i, evaluator);
     } else {
-      if (form && !*form) form = closed::ProgramForm::make(graph_, strategy, kernels);
+      if (form && !*form) form = closed::ProgramForm::make(graph_, folding_ ? &*folding_ : nullptr, strategy, kernels);
       const Result<closed::Form> found = form ? (*form)->of(strategy) : tl::unexpected(form.error());
       if (found)
         trial.form = *found;

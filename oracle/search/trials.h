@@ -12,6 +12,7 @@
 #include "calibration/cluster.h"
 #include "models/graph.h"
 #include "oracle/closed/closed_form.h"
+#include "oracle/plan/folding.h"
 #include "oracle/predict.h"
 #include "oracle/search/search.h"
 
@@ -41,6 +42,7 @@ class Trials {
   // Each entry: candidates of one strategy.
   void add_bottlenecks(std::span<const std::vector<Candidate*>> alike) const;
 
+  [[nodiscard]] bool cancelled() const { return options_.cancelled && options_.cancelled(); }
   [[nodiscard]] const std::vector<Trial>& all() const { return trials_; }
   [[nodiscard]] int devices(std::size_t i) const { return strategies_[i].devices(); }
   [[nodiscard]] Bytes memory() const { return memory_; }  // of a device; 0: not known
@@ -55,6 +57,8 @@ class Trials {
   const std::vector<Strategy>& strategies_;
   const SearchOptions& options_;
   Bytes memory_;
+  std::optional<Folding> folding_;
+  double parameters_;  // of the model
   unsigned threads_;
   std::vector<Trial> trials_;
 };

@@ -47,11 +47,13 @@ SearchSpace space_of(const Case& c) {
 std::vector<std::optional<closed::Form>> by_formula(const Graph& graph, const Cluster& cluster,
                                                     const std::vector<Strategy>& all) {
   KernelPrices kernels(cluster);
+  const std::optional<Folding> folding = fold(graph);
   std::map<closed::FormKey, std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < all.size(); ++i) groups[closed::form_key(all[i], cluster)].push_back(i);
   std::vector<std::optional<closed::Form>> forms(all.size());
   for (const auto& [key, members] : groups) {
-    const auto made = closed::ProgramForm::make(graph, all[members.front()], kernels);
+    const Strategy& first = all[members.front()];
+    const auto made = closed::ProgramForm::make(graph, folding ? &*folding : nullptr, first, kernels);
     for (const std::size_t i : members)
       if (const auto form = made ? (*made)->of(all[i]) : tl::unexpected(made.error())) forms[i] = *form;
   }

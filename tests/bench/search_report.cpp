@@ -1,17 +1,23 @@
 // How many strategies a second a search goes through, on all processors: a model and device count that Calculon's
-// exhaustive search is published for (GPT-3 175B on 64; Isaev et al., "Calculon: a methodology and tool for high-level co-design of systems
-// and large language models", SC 2023), and smaller ones. Of its options, those that Sibyl has: tensor, pipeline and data
-// degrees, micro-batches, interleaving, recomputing, a sharded optimizer, the sequence split, overlap of gradients.
-// docs/search.md has its table.
+// exhaustive search is published for (GPT-3 175B on 64; Isaev et al., "Calculon: a methodology and tool for high-level
+// co-design of systems and large language models", SC 2023), and smaller ones. Of its options, those that Sibyl has:
+// tensor, pipeline and data degrees, micro-batches, interleaving, recomputing, a sharded optimizer, the sequence split,
+// overlap of gradients. Then large clusters by formula alone, and what a strategy takes that shares all it needs with
+// others that were priced. docs/search.md has the tables.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/onnx/import.h"
 #include "models/zoo/zoo.h"
+#include "oracle/closed/closed_form.h"
+#include "oracle/plan/folding.h"
 #include "oracle/search/search.h"
 #include "oracle/search/trials.h"
 
@@ -23,6 +29,7 @@ struct Case {
   int devices = 1;
   std::int64_t batch = 1, sequence = 0;
   std::vector<int> chunks = {2, 4, 8};
+  bool simulated = true;  // those that matter, as a search does; else by formula alone
 };
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -47,6 +54,36 @@ SearchSpace space_of(const Case& c) {
   return space;
 }
 
+// One thread. Of the program that most strategies share: each of them once, and once more.
+void report_again(const Graph& graph, const Cluster& cluster, const std::vector<Strategy>& all) {
+  std::map<closed::FormKey, std::vector<const Strategy*>> by_program;
+  for (const Strategy& strategy : all) by_program[closed::form_key(strategy, cluster)].push_back(&strategy);
+  const auto size = [](const auto& entry) { return entry.second.size(); };
+  const auto& most = std::ranges::max_element(by_program, {}, size)->second;
+  const std::optional<Folding> folding = fold(graph);
+  KernelPrices kernels(cluster);
+  const double begin = now();
+  const auto form = closed::ProgramForm::make(graph, folding ? &*folding : nullptr, *most.front(), kernels);
+  const double made = now();
+  if (!form) return;
+  std::size_t priced = 0;
+  for (const Strategy* strategy : most) priced += (*form)->of(*strategy) ? 1 : 0;
+  const double once = now();
+  std::vector<double> again;  // microseconds
+  for (const Strategy* strategy : most) {
+    const double before = now();
+    if ((*form)->of(*strategy)) again.push_back((now() - before) * 1e6);
+  }
+  std::ranges::sort(again);
+  if (again.empty()) return;
+  fmt::print(
+      "|   its largest program: {:.2f} ms; {} strategies, the first time {:.1f} us each; again {:.1f} (median), {:.1f} "
+      "(90 %), "
+      "{:.1f} (most) | | | | | | | | | |\n",
+      (made - begin) * 1e3, priced, (once - made) * 1e6 / static_cast<double>(most.size()), again[again.size() / 2],
+      again[again.size() * 9 / 10], again.back());
+}
+
 void report(const Case& c) {
   ImportOptions options;
   if (c.sequence > 0) options.dims["seq"] = c.sequence;
@@ -62,15 +99,22 @@ void report(const Case& c) {
   trials.by_formula();
   const double formula = now() - begin;
   std::size_t too_large = 0, refused = 0;
-  for (const Trial& trial : trials.all()) too_large += trial.too_large ? 1 : 0, refused += trial.why_not.empty() ? 0 : 1;
+  for (const Trial& trial : trials.all())
+    too_large += trial.too_large ? 1 : 0, refused += trial.why_not.empty() ? 0 : 1;
+  fmt::print("| {} on {} of {} | {} | {} | {} | {:.2f} | {:.0f} |", c.zoo, c.devices, c.cluster, all.size(), too_large,
+             refused, formula, static_cast<double>(all.size()) / formula);
+  if (!c.simulated) {
+    fmt::print(" | | {:.1f} | |\n", resident_gigabytes());
+    return report_again(graph, cluster, all);
+  }
   const double then = now();
   const SearchResult result = search(graph, space, cluster, plain).value();
   const double whole = now() - then;
-  const std::string best = result.best.empty() ? "none fits" : fmt::format("{}, {:.3f} s", strategy_words(result.best.front().strategy),
-                                                                            result.best.front().step_time.value());
-  fmt::print("| {} on {} of {} | {} | {} | {} | {:.2f} | {:.0f} | {} | {:.1f} | {:.1f} | {} |\n", c.zoo, c.devices, c.cluster, all.size(),
-             too_large, refused, formula, static_cast<double>(all.size()) / formula, result.simulated, whole,
-             resident_gigabytes(), best);
+  const std::string best = result.best.empty()
+                               ? "none fits"
+                               : fmt::format("{}, {:.3f} s", strategy_words(result.best.front().strategy),
+                                             result.best.front().step_time.value());
+  fmt::print(" {} | {:.1f} | {:.1f} | {} |\n", result.simulated, whole, resident_gigabytes(), best);
 }
 
 }  // namespace
@@ -79,10 +123,13 @@ void report(const Case& c) {
 int main() {
   using namespace sibyl;
   fmt::print(
-      "| | strategies | too large at once | cannot be split so | formula s | strategies/s | simulated | search s | GB | best |\n"
+      "| | strategies | too large at once | cannot be split so | formula s | strategies/s | simulated | search s | GB "
+      "| best |\n"
       "|---|---:|---:|---:|---:|---:|---:|---:|---:|---|\n");
   const std::vector<int> divisors = {2, 3, 4, 6, 8, 12, 16, 24, 48};
   for (const Case& c : {Case{"resnet50", "dgx1-v100", 8, 512, 0}, Case{"gpt2-xl", "dgx-a100", 8, 64, 1024},
-                        Case{"gpt3-175b", "dgx-a100", 64, 64, 2048, divisors}})
+                        Case{"gpt3-175b", "dgx-a100", 64, 64, 2048, divisors},
+                        Case{"gpt3-175b", "dgx-a100", 4096, 1536, 2048, {2, 4, 8}, false},
+                        Case{"mt-nlg-530b", "dgx-a100", 5128, 1920, 2048, {2, 4, 8}, false}})
     report(c);
 }

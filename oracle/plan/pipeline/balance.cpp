@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 #include <string_view>
+#include <unordered_map>
 
 #include "models/training/training.h"
-#include "oracle/plan/pipeline/cut.h"
 
 namespace sibyl {
 namespace {
@@ -26,6 +26,12 @@ Bytes bytes_of(const LocalTensor& tensor) {
   return Bytes{static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype)};
 }
 
+bool trains(const Stage& whole, const Step& step) {
+  bool any = false;
+  each_gradient(whole, step, [&](LocalTensorId) { any = true; });
+  return any;
+}
+
 // f32 tensors of a parameter's size: itself, its gradient, the optimizer's.
 double copies_of_weights(OptimizerKind optimizer) {
   switch (optimizer) {
@@ -37,10 +43,14 @@ double copies_of_weights(OptimizerKind optimizer) {
 
 }  // namespace
 
-MemoryEstimate::MemoryEstimate(const Stage& whole, OptimizerKind optimizer) : fixed_(1), kept_(1) {
+MemoryEstimate::MemoryEstimate(const Stage& whole, OptimizerKind optimizer, const std::vector<std::size_t>& like)
+    : fixed_(1), kept_(1) {
   const double copies = copies_of_weights(optimizer);
+  std::vector<std::vector<Saved>> saved_by(whole.steps.size());
   std::vector<bool> counted(whole.tensors.size(), false), kept(whole.tensors.size(), false);
-  for (const Step& step : whole.steps) {
+  for (std::size_t i = 0; i < whole.steps.size(); ++i) {
+    const Step& step = whole.steps[i];
+    const std::size_t same = like.empty() ? i : like[i];
     Bytes fixed = fixed_.back(), saved = kept_.back();
     for (const LocalTensorId in : inputs_of(step)) {
       if (!in.valid() || whole[in].kind != TensorKind::parameter || counted[in.index()]) continue;
@@ -52,12 +62,14 @@ MemoryEstimate::MemoryEstimate(const Stage& whole, OptimizerKind optimizer) : fi
       kept[id.index()] = true;
       saved += bytes_of(whole[id]);
     };
-    if (const auto* compute = std::get_if<Compute>(&step); compute && compute->gradients != 0)
-      for (const Saved& s : training_rule(signature(whole, *compute), compute->gradients, Backend::cpu).saved) {
+    if (const auto* compute = std::get_if<Compute>(&step); compute && compute->gradients != 0) {
+      if (same == i) saved_by[i] = training_rule(signature(whole, *compute), compute->gradients, Backend::cpu).saved;
+      for (const Saved& s : saved_by[same]) {
         if (s.what == Saved::What::extra) saved += s.bytes;
         if (s.what == Saved::What::input && s.index < compute->inputs.size()) keep(compute->inputs[s.index]);
         if (s.what == Saved::What::output && s.index < compute->outputs.size()) keep(compute->outputs[s.index]);
       }
+    }
     fixed_.push_back(fixed);
     kept_.push_back(saved);
   }
@@ -74,19 +86,26 @@ std::vector<int> in_flight(const Turns& turns, int stages) {
   return most;
 }
 
-CutTable::CutTable(const Stage& whole, OptimizerKind optimizer, const CutCosts& costs)
-    : steps_(whole.steps.size()), memory_(whole, optimizer), time_(1, 0.0), trains_(1, 0) {
+CutTable::CutTable(const Stage& whole, const Crossing& crossing, OptimizerKind optimizer, const CutCosts& costs,
+                   const std::vector<std::size_t>& like)
+    : steps_(whole.steps.size()), memory_(whole, optimizer, like), time_(1, 0.0), trains_(1, 0) {
   for (const OperationId id : beginnings(whole)) begins_.push_back(id.valid());
-  const Crossing crossing(whole);
   for (std::size_t p = 0; p <= steps_; ++p) sent_.push_back(crossing.bytes(p));
-  for (const Step& step : whole.steps) {
-    time_.push_back(time_.back() + (costs.time ? costs.time(whole, step) : flops(whole, step)));
-    bool trains = false;
-    each_gradient(whole, step, [&](LocalTensorId) { trains = true; });
-    trains_.push_back(trains_.back() + (trains ? 1 : 0));
+  std::vector<double> times;
+  for (std::size_t i = 0; i < steps_; ++i) {
+    const Step& step = whole.steps[i];
+    const bool known = !like.empty() && like[i] != i;
+    times.push_back(known ? times[like[i]] : costs.time ? costs.time(whole, step) : flops(whole, step));
+    time_.push_back(time_.back() + times.back());
+    trains_.push_back(trains_.back() + (trains(whole, step) ? 1 : 0));
   }
-  for (std::size_t p = 0; p <= steps_; ++p)
-    link_.push_back(costs.link && p > 0 && p < steps_ ? costs.link(sent_[p]) : 0.0);
+  std::unordered_map<double, double> links;  // by bytes: at most positions the same
+  const auto link = [&](Bytes bytes) {
+    const auto [known, added] = links.try_emplace(bytes.value(), 0.0);
+    if (added) known->second = costs.link(bytes);
+    return known->second;
+  };
+  for (std::size_t p = 0; p <= steps_; ++p) link_.push_back(costs.link && p > 0 && p < steps_ ? link(sent_[p]) : 0.0);
 }
 
 // One cut. Stages are laid one after the other: a table over the positions where the stages so far may end leads to
@@ -101,12 +120,47 @@ class CutTable::Search {
         positions_(table.steps_ + 1) {}
 
   [[nodiscard]] std::vector<std::size_t> run() const {
+    if (static_cast<int>(stages_) > table_.trained_steps()) return {};
     const double best = slowest();
     return best < infinite ? narrowest(best * near_best) : std::vector<std::size_t>{};
   }
 
  private:
   static constexpr double infinite = std::numeric_limits<double>::infinity();
+
+  // Could stages hold the program if they might begin anywhere, and took however long? Each holds as much as it can.
+  [[nodiscard]] bool can_hold() const {
+    if (capacity_.value() <= 0) return true;
+    const Bytes capacity = capacity_ * (1 + 1e-9);  // sums of bytes are rounded
+    std::size_t begin = 0;
+    for (std::size_t s = 0; s < stages_; ++s) {
+      std::size_t end = begin, beyond = positions_;
+      while (end + 1 < beyond) {
+        const std::size_t middle = (end + beyond) / 2;
+        (table_.memory_.of(begin, middle, in_flight_[s]) <= capacity ? end : beyond) = middle;
+      }
+      begin = end;
+    }
+    return begin == table_.steps_;
+  }
+
+  // The slowest stage where each ends as soon as its even share is done: what the best cut is at least as good as.
+  [[nodiscard]] double of_even_shares() const {
+    double slowest = 0;
+    std::size_t begin = 0;
+    for (std::size_t s = 0; s < stages_; ++s) {
+      const double share = table_.time_.back() * static_cast<double>(s + 1) / static_cast<double>(stages_);
+      const auto after = std::upper_bound(table_.time_.begin(), table_.time_.end(), share);
+      auto end = static_cast<std::size_t>(after - table_.time_.begin()) - 1;
+      while (end > begin && !table_.begins_[end]) --end;
+      if (s + 1 == stages_) end = table_.steps_;
+      const bool stands = end > begin && table_.trains_[begin] < table_.trains_[end] && within(s, begin, end, infinite);
+      if (!stands) return infinite;
+      slowest = std::max(slowest, table_.cost(begin, end));
+      begin = end;
+    }
+    return slowest;
+  }
 
   [[nodiscard]] bool within(std::size_t stage, std::size_t begin, std::size_t end, double limit) const {
     return table_.cost(begin, end) <= limit &&
@@ -129,22 +183,25 @@ class CutTable::Search {
 
   // Can every stage be done in so much time? Of the places where a stage may begin the last is the best.
   [[nodiscard]] bool possible(double limit) const {
-    std::vector<char> before(positions_, 0), now(positions_, 0);
+    std::vector<char> before(positions_, 0), now(positions_, 0);  // where stages may end; good where they were reached
     before[0] = 1;
-    std::size_t from = 0;  // nothing before it was reached by the last stage
+    Ends reached{0, 1};
     for (std::size_t s = 0; s < stages_; ++s) {
       const Ends ends = ends_of(s, limit);
-      std::fill(now.begin(), now.end(), 0);
+      bool any = false;
       std::size_t begin = positions_;  // the last that may be one, with something to train between
-      for (std::size_t end = ends.first, scanned = from; end < ends.last; ++end) {
-        for (; scanned < end && table_.trains_[scanned] < table_.trains_[end]; ++scanned)
+      for (std::size_t end = ends.first, scanned = reached.first; end < ends.last; ++end) {
+        const std::size_t most = std::min(end, reached.last);
+        for (; scanned < most && table_.trains_[scanned] < table_.trains_[end]; ++scanned)
           if (before[scanned] != 0 && table_.begins_[scanned]) begin = scanned;
         now[end] = begin < end && within(s, begin, end, limit) ? 1 : 0;
+        any = any || now[end] != 0;
       }
-      from = ends.first;
+      if (!any) return false;
+      reached = ends;
       std::swap(before, now);
     }
-    return before.back() != 0;
+    return true;
   }
 
   // The least time of the slowest stage.
@@ -152,10 +209,12 @@ class CutTable::Search {
     constexpr double precision = 1e-3;
     double low = table_.time_.back() / static_cast<double>(stages_);
     double high = table_.time_.back() + *std::max_element(table_.link_.begin(), table_.link_.end());
-    if (!possible(high)) return infinite;
+    if (!can_hold()) return infinite;
+    const double enough = of_even_shares();
+    if (high < enough && !possible(high)) return infinite;
     while (high - low > precision * low) {
       const double middle = high > 2 * low ? low * std::sqrt(high / low) : (low + high) / 2;
-      (possible(middle) ? high : low) = middle;
+      (middle >= enough || possible(middle) ? high : low) = middle;
     }
     return high;
   }
@@ -181,14 +240,16 @@ class CutTable::Search {
 
   // The cut that sends least where no stage takes longer than `limit`; of equal ones that of the latest begins.
   [[nodiscard]] std::vector<std::size_t> narrowest(double limit) const {
-    std::vector<std::vector<std::size_t>> from(stages_, std::vector<std::size_t>(positions_, 0));
-    std::vector<double> before(positions_, infinite), now;
+    std::vector<std::vector<std::size_t>> from(stages_);      // by stage, and end from the first that is reached on
+    std::vector<std::size_t> first(stages_);                  // that
+    std::vector<double> before(positions_), now(positions_);  // good where they were reached
     before[0] = 0;
     Ends reached{0, 1};
     std::vector<std::size_t> best;  // of the positions before, those that send less than all later ones
     for (std::size_t s = 0; s < stages_; ++s) {
       const Ends ends = ends_of(s, limit);
-      now.assign(positions_, infinite);
+      first[s] = ends.first;
+      from[s].assign(std::max(ends.first, ends.last) - ends.first, 0);
       best.clear();
       std::size_t scanned = reached.first;
       for (std::size_t end = ends.first; end < ends.last; ++end) {
@@ -198,16 +259,15 @@ class CutTable::Search {
           best.push_back(scanned);
         }
         const auto begin = std::lower_bound(best.begin(), best.end(), earliest_begin(s, end, limit));
-        if (begin == best.end()) continue;
-        now[end] = before[*begin] + table_.sent_[end].value();
-        from[s][end] = *begin;
+        now[end] = begin == best.end() ? infinite : before[*begin] + table_.sent_[end].value();
+        if (begin != best.end()) from[s][end - ends.first] = *begin;
       }
       reached = ends;
       std::swap(before, now);
     }
     std::vector<std::size_t> begins(stages_ - 1);
     std::size_t end = table_.steps_;
-    for (std::size_t s = stages_; s-- > 1;) begins[s - 1] = end = from[s][end];
+    for (std::size_t s = stages_; s-- > 1;) begins[s - 1] = end = from[s][end - first[s]];
     return begins;
   }
 
@@ -233,24 +293,37 @@ bool CutTable::fits(const std::vector<std::size_t>& begins, const std::vector<in
   return true;
 }
 
+namespace {
+
+Failure too_few(int trained, const Strategy& strategy) {
+  return fail(
+      ErrorCode::infeasible,
+      fmt::format("the model has {} operations that train, too few for {} pipeline stages", trained, strategy.stages()),
+      "--parallel",
+      strategy.chunks > 1 ? fmt::format("at most {} stages, over all devices", trained)
+                          : fmt::format("at most pipeline={}", trained));
+}
+
+}  // namespace
+
+Result<void> check_stages(const Stage& whole, const Strategy& strategy) {
+  const auto trained = std::ranges::count_if(whole.steps, [&](const Step& step) { return trains(whole, step); });
+  if (strategy.stages() > trained) return too_few(static_cast<int>(trained), strategy);
+  return {};
+}
+
 Result<std::vector<std::size_t>> balanced(CutTable& table, const Strategy& strategy, const std::vector<int>& in_flight,
                                           Bytes memory) {
   std::vector<std::size_t> begins = table.cut(in_flight, memory / static_cast<double>(strategy.chunks));
   // What does not fit however it is cut is still priced, and reported as such.
   if (begins.empty() && memory.value() > 0) begins = table.cut(in_flight, Bytes{});
   if (!begins.empty()) return begins;
-  const int most = table.trained_steps();
-  return fail(
-      ErrorCode::infeasible,
-      fmt::format("the model has {} operations that train, too few for {} pipeline stages", most, strategy.stages()),
-      "--parallel",
-      strategy.chunks > 1 ? fmt::format("at most {} stages, over all devices", most)
-                          : fmt::format("at most pipeline={}", most));
+  return too_few(table.trained_steps(), strategy);
 }
 
 Result<std::vector<std::size_t>> balanced(const Stage& whole, const Strategy& strategy, const Turns& turns,
                                           const CutCosts& costs) {
-  CutTable table(whole, strategy.optimizer, costs);
+  CutTable table(whole, Crossing(whole), strategy.optimizer, costs);
   return balanced(table, strategy, in_flight(turns, strategy.stages()), costs.memory);
 }
 

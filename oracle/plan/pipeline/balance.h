@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "oracle/plan/pipeline/cut.h"
 #include "oracle/plan/pipeline/schedules.h"
 #include "oracle/plan/plan.h"
 
@@ -24,7 +25,8 @@ std::vector<int> in_flight(const Turns& turns, int stages);
 // For choosing alone; oracle/memory walks the steps.
 class MemoryEstimate {
  public:
-  MemoryEstimate(const Stage& whole, OptimizerKind optimizer);
+  // `like`: as of Blocks.
+  MemoryEstimate(const Stage& whole, OptimizerKind optimizer, const std::vector<std::size_t>& like);
   [[nodiscard]] Bytes of(std::size_t begin, std::size_t end, int micro_batches) const {
     return fixed_[end] - fixed_[begin] + static_cast<double>(micro_batches) * (kept_[end] - kept_[begin]);
   }
@@ -36,8 +38,10 @@ class MemoryEstimate {
 // What cutting one program looks at, whatever the number of stages: made once, asked for many cuts.
 class CutTable {
  public:
-  // `costs.begins` is not looked at.
-  CutTable(const Stage& whole, OptimizerKind optimizer, const CutCosts& costs);
+  // `crossing`: the program's. `costs.begins` is not looked at. `like`: by step, an earlier one that runs the same, or
+  // itself; empty where that is not known.
+  CutTable(const Stage& whole, const Crossing& crossing, OptimizerKind optimizer, const CutCosts& costs,
+           const std::vector<std::size_t>& like = {});
 
   // Where each stage after the first begins; empty where there is no such cut. `in_flight`: micro-batches, by stage;
   // `capacity`: of one stage, 0 for no limit. The cut without a limit is kept: where it is within one it is the cut
@@ -60,6 +64,10 @@ class CutTable {
   std::vector<double> link_;                                   // by position
   std::map<std::size_t, std::vector<std::size_t>> unlimited_;  // by stages
 };
+
+// Fails, code infeasible, where there are fewer steps to train than stages: before their schedule is made, which may be
+// long.
+Result<void> check_stages(const Stage& whole, const Strategy& strategy);
 
 // Of a strategy's stages: within memory where that can be. Fails, code infeasible, where there are fewer steps to train
 // than stages.

@@ -47,9 +47,11 @@ Result<void> check_state(const Strategy& strategy) {
 
 Result<void> add_stages(const Graph& graph, const Stage& whole, const CutCosts& costs, Plan& plan) {
   const Strategy& strategy = plan.strategy;
+  const PipelineShape shape{strategy.pipeline, strategy.chunks, static_cast<int>(strategy.accumulation)};
   SIBYL_CHECK(check_state(strategy));
-  SIBYL_TRY(plan.schedule, make_schedule(strategy.schedule, {strategy.pipeline, strategy.chunks,
-                                                             static_cast<int>(strategy.accumulation)}));
+  SIBYL_CHECK(check_shape(strategy.schedule, shape));
+  if (!costs.begins && strategy.stage_starts.empty()) SIBYL_CHECK(check_stages(whole, strategy));
+  SIBYL_TRY(plan.schedule, make_schedule(strategy.schedule, shape));
   SIBYL_TRY(const std::vector<std::size_t> begins,
             costs.begins                      ? Result<std::vector<std::size_t>>(*costs.begins)
             : strategy.stage_starts.empty() ? balanced(whole, strategy, plan.schedule, costs)

@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "oracle/plan/pipeline/balance.h"
 #include "oracle/plan/pipeline/cut.h"
@@ -198,6 +199,82 @@ TEST(Cut, NoStageHoldsMoreThanADevice) {
   const auto bound = make_plan(graph, pipelined(2, 4), costs);
   ASSERT_TRUE(bound.has_value());
   EXPECT_THAT(operations(graph, bound->stages[1]), ElementsAre("fc3", "fc3.relu", "fc4", "loss"));
+}
+
+// Every cut of a short program, by hand.
+class AllCuts {
+ public:
+  AllCuts(const Stage& whole, const std::vector<double>& times, double link, const std::vector<int>& in_flight, Bytes capacity)
+      : whole_(whole), times_(times), link_(link), in_flight_(in_flight), capacity_(capacity), memory_(whole, OptimizerKind::sgd, {}),
+        crossing_(whole), begins_(beginnings(whole)) {}
+
+  // Of one stage; infinite where it cannot be.
+  [[nodiscard]] double cost(std::size_t stage, std::size_t begin, std::size_t end) const {
+    bool trains = false;
+    double time = end < whole_.steps.size() ? link_ * crossing_.bytes(end).value() : 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      time += times_[i];
+      each_gradient(whole_, whole_.steps[i], [&](LocalTensorId) { trains = true; });
+    }
+    const bool holds = capacity_.value() <= 0 || memory_.of(begin, end, in_flight_[stage]) <= capacity_;
+    const bool starts = begin == 0 || begins_[begin].valid();
+    return trains && holds && starts ? time : infinite;
+  }
+  // The slowest stage of the best cut from here on.
+  [[nodiscard]] double best(std::size_t stage = 0, std::size_t begin = 0) const {
+    if (stage + 1 == in_flight_.size()) return begin < whole_.steps.size() ? cost(stage, begin, whole_.steps.size()) : infinite;
+    double least = infinite;
+    for (std::size_t end = begin + 1; end < whole_.steps.size(); ++end)
+      least = std::min(least, std::max(cost(stage, begin, end), best(stage + 1, end)));
+    return least;
+  }
+  [[nodiscard]] double slowest(const std::vector<std::size_t>& begins) const {
+    double most = 0;
+    for (std::size_t s = 0; s < in_flight_.size(); ++s)
+      most = std::max(most, cost(s, s == 0 ? 0 : begins[s - 1], s < begins.size() ? begins[s] : whole_.steps.size()));
+    return most;
+  }
+
+  static constexpr double infinite = std::numeric_limits<double>::infinity();
+
+ private:
+  const Stage& whole_;
+  const std::vector<double>& times_;
+  double link_;
+  const std::vector<int>& in_flight_;
+  Bytes capacity_;
+  MemoryEstimate memory_;
+  Crossing crossing_;
+  std::vector<OperationId> begins_;
+};
+
+RC_GTEST_PROP(Cut, IsNearTheBestOfAllCutsAndThereWhereAnyIs, ()) {
+  const auto any = [](int least, int most) { return *rc::gen::inRange(least, most + 1); };
+  const Graph graph = test::mlp(std::vector<std::int64_t>(static_cast<std::size_t>(any(3, 6)), 8), 2);
+  Strategy strategy;
+  strategy.global_batch = 2;
+  const Stage whole = make_program(graph, strategy).value();
+  std::vector<double> times;
+  for (std::size_t i = 0; i < whole.steps.size(); ++i) times.push_back(any(1, 100));
+  const double link = 0.01 * any(0, 20);
+  CutCosts costs;
+  costs.time = [&](const Stage& stage, const Step& step) {
+    return times[static_cast<std::size_t>(&step - stage.steps.data())];
+  };
+  costs.link = [&](Bytes bytes) { return link * bytes.value(); };
+  CutTable table(whole, Crossing(whole), OptimizerKind::sgd, costs);
+  for (int drawn = 0; drawn < 4; ++drawn) {
+    std::vector<int> in_flight;
+    for (int s = any(1, 4); s > 0; --s) in_flight.push_back(any(1, 4));
+    const Bytes all = MemoryEstimate(whole, OptimizerKind::sgd, {}).of(0, whole.steps.size(), in_flight.front());
+    const Bytes capacity = all * (0.01 * any(0, 100));
+    const AllCuts cuts(whole, times, link, in_flight, capacity);
+    const double best = cuts.best();
+    const std::vector<std::size_t> begins = table.cut(in_flight, capacity);
+    if (in_flight.size() == 1) continue;  // nothing to cut, and nothing says whether it fits
+    RC_ASSERT(begins.empty() == (best == AllCuts::infinite));
+    if (!begins.empty()) RC_ASSERT(cuts.slowest(begins) <= best * 1.022 + 1e-9);
+  }
 }
 
 TEST(Cut, TooManyStagesNamesTheMost) {

@@ -47,7 +47,7 @@ TEST(ProgramForm, IsNearTheSimulationOfRandomPlans) {
     if (strategy.devices() > cluster.devices()) return;
     KernelPrices kernels(cluster);
     const auto exact = Evaluator(graph, cluster).evaluate(strategy);
-    const auto made = closed::ProgramForm::make(graph, strategy, kernels);
+    const auto made = closed::ProgramForm::make(graph, nullptr, strategy, kernels);
     RC_ASSERT(made || !exact);
     if (!made) return;
     const auto form = (*made)->of(strategy);
@@ -78,7 +78,7 @@ RC_GTEST_PROP(ProgramForm, IsTheSimulationOfOneStageWhoseHostIsFast, ()) {
   KernelPrices kernels(cluster);
   const auto exact = Evaluator(graph, cluster).evaluate(strategy);
   if (!exact) return;
-  const closed::Form form = (*closed::ProgramForm::make(graph, strategy, kernels))->of(strategy).value();
+  const closed::Form form = (*closed::ProgramForm::make(graph, nullptr, strategy, kernels))->of(strategy).value();
   RC_ASSERT(std::abs(form.step_time / exact->step_time - 1) < 0.001);
 }
 
@@ -88,7 +88,7 @@ RC_GTEST_PROP(ProgramForm, AnswersDoNotDependOnWhatWasAskedBefore, ()) {
   const Cluster cluster = any_cluster();
   Strategy strategy = any_with_closed_form();
   KernelPrices kernels(cluster);
-  const auto shared = closed::ProgramForm::make(graph, strategy, kernels);
+  const auto shared = closed::ProgramForm::make(graph, nullptr, strategy, kernels);
   if (!shared) return;
   for (int drawn = 0; drawn < 6; ++drawn) {
     Strategy other = strategy;
@@ -100,7 +100,7 @@ RC_GTEST_PROP(ProgramForm, AnswersDoNotDependOnWhatWasAskedBefore, ()) {
       default: other.accumulation *= 2, other.global_batch *= 2; break;
     }
     if (closed::form_key(other, cluster) != closed::form_key(strategy, cluster)) continue;
-    const auto alone = closed::ProgramForm::make(graph, other, kernels);
+    const auto alone = closed::ProgramForm::make(graph, nullptr, other, kernels);
     RC_ASSERT(alone.has_value());
     const auto one = (*shared)->of(other), two = (*alone)->of(other);
     RC_ASSERT(one.has_value() == two.has_value());

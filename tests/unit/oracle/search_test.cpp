@@ -231,6 +231,20 @@ TEST_F(Searching, CancelledSaysWhatWasFoundByThen) {
   EXPECT_THAT(to_text(SearchReport{"m", "c", "sibyl predict m", result}, {}), HasSubstr("20 tried before it was cancelled"));
 }
 
+// Simulating takes longer than pricing by formula: it ends as well.
+TEST_F(Searching, CancelledWhileSimulatingEndsSoon) {
+  bool priced = false;
+  const SearchResult result = search(graph_, space(4, 64), cluster_,
+                                     {.keep = 100000,
+                                      .threads = 1,
+                                      .progress = [&](std::size_t done, std::size_t of) { priced = done == of; },
+                                      .cancelled = [&] { return priced; }})
+                                  .value();
+  EXPECT_EQ(result.tried, result.size);
+  EXPECT_LE(result.simulated, 32U);
+  EXPECT_FALSE(result.best.empty());
+}
+
 TEST_F(Searching, ProgressReachesTheEnd) {
   std::size_t last = 0, total = 0;
   const SearchSpace s = space(2, 4);

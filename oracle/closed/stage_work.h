@@ -1,0 +1,183 @@
+// What a stage computes and keeps, whatever its replicas exchange and share out: the same for all strategies that have
+// the stage and differ in that alone, and worked out once for them.
+//
+// Kernels are added up one by one, with the host's launches beside them. Stages of equal content
+// (ProgramTable::content()) are one, whichever of the program's steps they are.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "oracle/closed/memory_table.h"
+#include "oracle/closed/program_table.h"
+
+namespace sibyl::closed {
+
+struct Range {
+  std::size_t begin = 0, end = 0;
+};
+
+// What a stage is asked to do with its steps.
+struct Asked {
+  Recompute recompute = Recompute::none;
+  bool split = false;       // backward is taken in two parts
+  bool alone = false;       // there is no other stage
+  bool replicated = false;  // there are other replicas, which want every gradient
+  bool operator==(const Asked&) const = default;
+};
+
+// One pass over a micro-batch. `first`, `last`: of the stage's micro-batches.
+struct StagePass {
+  bool forward = true, inputs = true, weights = true, first = true, last = true;
+};
+
+// Backward passes by whether they are the first (+0) or not (+1), the last (+2) or not.
+inline constexpr std::size_t backward_slots = 4;
+constexpr std::size_t slot_of(bool first, bool last) { return (first ? 0U : 1U) + (last ? 2U : 0U); }
+constexpr bool is_last(std::size_t slot) { return slot >= slot_of(true, true); }
+
+class StageWork {
+ public:
+  StageWork(ProgramTable& table, MemoryTable& memory, Range range, Asked asked);
+
+  [[nodiscard]] Range range() const { return range_; }
+  [[nodiscard]] const Asked& asked() const { return asked_; }
+  [[nodiscard]] bool tied(const Parameter& parameter) const;  // do several stages hold it?
+  [[nodiscard]] bool exchanged(const Parameter& parameter) const;
+
+  // Of passes one after the other, the host running ahead from one into the next. Seconds.
+  struct Run {
+    double time = 0;    // until the last kernel has ended
+    double waited = 0;  // of that, for the host
+    double before = 0;  // computed before the last pass
+    // Enough to matter: then messages are laid beside kernels event by event.
+    [[nodiscard]] bool waits() const { return waited > negligible * (time - waited); }
+    static constexpr double negligible = 0.003;  // of what is computed
+  };
+  [[nodiscard]] const Run& forward() const { return forward_; }
+  [[nodiscard]] const Run& input() const { return input_; }
+  [[nodiscard]] const Run& backward(std::size_t slot) const { return backward_[slot]; }
+  // A whole step of so many micro-batches, `most_walked` at most, of one stage alone.
+  static constexpr std::int64_t most_walked = 4;
+  static std::vector<StagePass> passes(std::int64_t micro_batches);
+  const Run& step(std::int64_t micro_batches);
+  // Compute done when the last micro-batch's backward of each step is; by whether it is the first, too.
+  [[nodiscard]] const std::vector<double>& done_by(bool first) const { return done_by_[first ? 0 : 1]; }
+  [[nodiscard]] double alone() const { return alone_; }  // kernels by themselves, of a micro-batch
+
+  // Bytes, as StageForm has them, without what is gathered.
+  [[nodiscard]] double kept() const { return kept_; }
+  [[nodiscard]] double later() const { return later_; }
+  [[nodiscard]] double pass() const { return pass_; }
+  [[nodiscard]] double pass_and_gradients() const { return pass_and_gradients_; }
+
+  // Calls begun(step), then task(seconds, launches) for each thing the device does for it, then done(step), in the
+  // pass's order. The host launches an exchange as it does a kernel.
+  void each_task(const StagePass& pass, auto&& task, auto&& begun, auto&& done) const;
+
+ private:
+  // What a step's backward runs: in every pass; in all but the first; in the last.
+  struct Own {
+    Kernels kernels, sums, copies;
+    [[nodiscard]] Kernels in(bool first, bool last) const {
+      Kernels all = kernels;
+      if (!first) all.add(sums);
+      if (last) all.add(copies);
+      return all;
+    }
+  };
+  void forward_of(std::size_t step, auto&& task) const;
+  // As each_task(), with the step's own kernels apart: own(Own) instead of a task.
+  void backward(bool inputs, bool weights, auto&& task, auto&& own, auto&& begun, auto&& done) const;
+  [[nodiscard]] Run run(const std::vector<StagePass>& passes) const;
+  void run_backward();
+  void add_memory(MemoryTable& memory);
+
+  const ProgramTable& table_;
+  const std::vector<Row>& rows_;
+  Range range_;
+  Asked asked_;
+  double dispatch_;
+  std::vector<Segment> segments_;  // that run again
+  Run forward_, input_;
+  std::array<Run, backward_slots> backward_;
+  std::array<std::optional<Run>, most_walked + 1> steps_;  // by micro-batches
+  std::array<std::vector<double>, 2> done_by_;
+  double alone_ = 0, kept_ = 0, later_ = 0, pass_ = 0, pass_and_gradients_ = 0;
+};
+
+void StageWork::forward_of(std::size_t step, auto&& task) const {
+  const Row& row = rows_[step];
+  if (row.exchange_forward > 0) task(row.exchange_forward, 1);
+  if (row.forward.launches > 0) task(row.forward.seconds, row.forward.launches);
+}
+
+void StageWork::each_task(const StagePass& pass, auto&& task, auto&& begun, auto&& done) const {
+  if (!pass.forward) {
+    const auto all = [&](const Own& own) {
+      const Kernels sum = own.in(pass.first, pass.last);
+      if (sum.launches > 0) task(sum.seconds, sum.launches);
+    };
+    return backward(pass.inputs, pass.weights, task, all, begun, done);
+  }
+  for (std::size_t i = range_.begin; i < range_.end; ++i) {
+    begun(i);
+    forward_of(i, task);
+    done(i);
+  }
+}
+
+void StageWork::backward(bool inputs, bool weights, auto&& task, auto&& own, auto&& begun, auto&& done) const {
+  auto segment = segments_.rbegin();
+  for (std::size_t i = range_.end; i-- > range_.begin;) {
+    begun(i);
+    if (segment != segments_.rend() && segment->end == i + 1) {
+      for (std::size_t s = segment->begin; inputs && s < segment->end; ++s) forward_of(s, task);
+      ++segment;
+    }
+    const Row& row = rows_[i];
+    if (inputs && row.exchange_backward > 0) task(row.exchange_backward, 1);
+    Own of;
+    if (inputs) of.kernels.add(row.backward);
+    if (weights) of.kernels.add(row.backward_weight);
+    for (std::size_t u = table_.uses_from(i + 1); weights && u < table_.uses_from(i); ++u) {
+      const Use& use = table_.uses()[u];
+      const Parameter& parameter = table_.parameters()[use.parameter];
+      if (use.before > range_.begin) continue;
+      of.sums.add({parameter.sum, 1});
+      if (exchanged(parameter)) of.copies.add({parameter.copy, 1});
+    }
+    own(of);
+    done(i);
+  }
+}
+
+// The stages of one program that were asked for, by content.
+class StageWorks {
+ public:
+  // Both must outlive it.
+  StageWorks(ProgramTable& table, MemoryTable& memory) : table_(table), memory_(memory) {}
+  // Good as long as this. `content`: the range's.
+  StageWork& of(std::uint64_t content, Range range, const Asked& asked);
+
+ private:
+  struct Key {
+    std::uint64_t content = 0;
+    std::size_t length = 0;
+    Asked asked;
+    bool operator==(const Key&) const = default;
+  };
+  struct HashKey {
+    std::size_t operator()(const Key& key) const;
+  };
+
+  ProgramTable& table_;
+  MemoryTable& memory_;
+  std::unordered_map<Key, std::unique_ptr<StageWork>, HashKey> works_;
+};
+
+}  // namespace sibyl::closed

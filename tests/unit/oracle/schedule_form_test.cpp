@@ -1,0 +1,126 @@
+// Schedules in time without their turns beside the walk that has them all.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+
+#include "oracle/closed/schedule_form.h"
+#include "oracle/plan/pipeline/balance.h"
+#include "oracle/simulate/schedule_walk.h"
+#include "tests/support/any_plan.h"
+
+namespace sibyl {
+namespace {
+
+using closed::ScheduleForm, closed::ScheduleShape, closed::StageForm, closed::StageInPipeline;
+using test::any, test::one_of;
+using Kind = Turn::Kind;
+
+ScheduleShape any_shape(int most_rounds) {
+  ScheduleShape shape;
+  shape.schedule = one_of(PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward,
+                          PipelineSchedule::interleaved, PipelineSchedule::zero_bubble);
+  shape.coordinates = any(1, 7);
+  const bool interleaved = shape.schedule == PipelineSchedule::interleaved;
+  if (interleaved) shape.chunks = any(2, 4);
+  shape.micro_batches = interleaved ? shape.coordinates * any(1, most_rounds) : any(1, shape.coordinates * most_rounds);
+  return shape;
+}
+
+Turns turns_of(const ScheduleShape& shape) {
+  return make_schedule(shape.schedule, {shape.coordinates, shape.chunks, shape.micro_batches}).value();
+}
+
+// Stages about as long as each other, or not at all; links free, short or long.
+struct AnyStages {
+  explicit AnyStages(const ScheduleShape& shape) {
+    const double uneven = one_of(0.0, 0.1, 2.0), link = one_of(0.0, 0.2, 3.0);
+    const bool split = shape.schedule == PipelineSchedule::zero_bubble;
+    const auto around = [&](double middle) { return middle * (1 + uneven * 0.01 * any(0, 100)); };
+    const int count = shape.coordinates * shape.chunks;
+    forms.resize(static_cast<std::size_t>(count));
+    for (int s = 0; s < count; ++s) {
+      StageForm& form = forms[static_cast<std::size_t>(s)];
+      StageTimes& one = times.emplace_back();
+      form.forward.time = around(1);
+      form.input.time = around(1);
+      form.tail = around(0.5);
+      one.turns[StageTimes::slot(Kind::forward, {})].total = Seconds{form.forward.time};
+      one.turns[StageTimes::slot(Kind::backward_input, {})].total = Seconds{form.input.time};
+      one.tail.total = Seconds{form.tail};
+      for (const bool first : {true, false})
+        for (const bool last : {true, false}) {
+          StageForm::Turns& backward = form.backward[closed::slot_of(first, last)];
+          backward.time = around(split ? 1 : 2);
+          if (last) backward.messages = around(3);
+          TurnTimes& turn = one.turns[StageTimes::slot(split ? Kind::backward_weight : Kind::backward, {first, last})];
+          turn.total = Seconds{backward.time};
+          turn.messages = Seconds{backward.messages};
+        }
+      StageInPipeline stage{&form, 0, 0};
+      if (s + 1 < count) stage.send_forward = link * around(1);
+      if (s > 0) stage.send_backward = link * around(1);
+      one.send_forward = Seconds{stage.send_forward};
+      one.send_backward = Seconds{stage.send_backward};
+      stages.push_back(stage);
+    }
+    if (shape.coordinates == 1) return;
+    tied.push_back({{count - 1, 0}, 0.7});
+    for (const int s : tied.front().stages)
+      times[static_cast<std::size_t>(s)].tied.push_back({tied.front().stages, Seconds{tied.front().seconds}});
+  }
+
+  std::vector<StageForm> forms;
+  std::vector<StageInPipeline> stages;
+  std::vector<closed::TiedMessage> tied;
+  std::vector<StageTimes> times;
+};
+
+RC_GTEST_PROP(ScheduleForm, OfFewMicroBatchesIsTheWalkOfAllTurns, ()) {
+  const ScheduleShape shape = any_shape(3);
+  const AnyStages drawn(shape);
+  const ScheduleForm::Ends found = ScheduleForm{}.ends(shape, drawn.stages, drawn.tied);
+  const SimulatedPipeline walked = walk_schedule(turns_of(shape), drawn.times, shape.micro_batches);
+  RC_ASSERT(std::abs(found.time / walked.step.total.value() - 1) < 1e-9);
+  RC_ASSERT(std::abs(walked.coordinates[found.slowest].step.total / walked.step.total - 1) < 1e-9);
+}
+
+RC_GTEST_PROP(ScheduleForm, OfManyMicroBatchesIsNearIt, ()) {
+  const ScheduleShape shape = any_shape(40);
+  const AnyStages drawn(shape);
+  const double found = ScheduleForm{}.ends(shape, drawn.stages, drawn.tied).time;
+  const double walked = walk_schedule(turns_of(shape), drawn.times, shape.micro_batches).step.total.value();
+  RC_ASSERT(std::abs(found / walked - 1) < 0.002);
+}
+
+RC_GTEST_PROP(ScheduleForm, CountsWhatIsInFlightAsTheTurnsDo, ()) {
+  const ScheduleShape shape = any_shape(8);
+  const int stages = shape.coordinates * shape.chunks;
+  const Turns turns = turns_of(shape);
+  const closed::InFlight found = closed::in_flight(shape);
+  RC_ASSERT(found.all == in_flight(turns, stages));
+  std::vector<int> now(static_cast<std::size_t>(stages), 0), later = now;
+  for (const std::vector<Turn>& own : turns)
+    for (const Turn& turn : own) {
+      const auto stage = static_cast<std::size_t>(turn.stage);
+      if (turn.kind == Kind::backward_input) later[stage] = std::max(later[stage], ++now[stage]);
+      if (turn.kind == Kind::backward_weight) --now[stage];
+    }
+  RC_ASSERT(found.later == later);
+}
+
+// 64 stages and a million micro-batches: 128 million turns, of which none is kept.
+TEST(ScheduleForm, NeedsNoMemoryForMicroBatches) {
+  const ScheduleShape shape{PipelineSchedule::one_forward_one_backward, 64, 1, 1'000'000};
+  StageForm even;
+  even.forward.time = 1;
+  for (StageForm::Turns& backward : even.backward) backward.time = 2;
+  const std::vector<StageInPipeline> stages(64, StageInPipeline{&even, 0, 0});
+  ScheduleForm form;
+  EXPECT_NEAR(form.ends(shape, stages, {}).time, (1'000'000 + 63) * 3.0, 1e-3);
+  EXPECT_LE(form.passes_kept(), 4U * 64);
+  EXPECT_EQ(closed::in_flight(shape).all.front(), 64);
+}
+
+}  // namespace
+}  // namespace sibyl
