@@ -11,18 +11,18 @@ namespace {
 
 std::size_t granularity = 64;
 
-void release(void* bytes) {
+void give_up(void* bytes) {
   const auto* counted = static_cast<std::int64_t*>(bytes);
   MemoryMeter::give(*counted);
   delete counted;
 }
 
-// Real gradients are summed where one of them lies, those of the meta device in a third tensor: the peak must not see all
-// three.
+// Real gradients are summed where one of them lies, those of the meta device in a third tensor: the peak must not see
+// all three.
 c10::DataPtr counted(std::size_t size) {
   const auto bytes = static_cast<std::int64_t>((size + granularity - 1) / granularity * granularity);
   MemoryMeter::replace(bytes);
-  return {nullptr, new std::int64_t(bytes), &release, c10::Device(c10::DeviceType::Meta)};
+  return {nullptr, new std::int64_t(bytes), &give_up, c10::Device(c10::DeviceType::Meta)};
 }
 
 // As in aten/memory.cpp: each form overrides what the installed libtorch declares.
@@ -50,9 +50,8 @@ at::Tensor weightless(const Shape& shape, c10::ScalarType type) {
 }
 
 at::Tensor weightless_view(const at::Tensor& of, const Shape& shape) {
-  at::Tensor tensor =
-      at::detail::make_tensor<c10::TensorImpl>(c10::Storage(of.storage()), c10::DispatchKeySet(c10::DispatchKey::Meta),
-                                               of.dtype());
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(of.storage()),
+                                                               c10::DispatchKeySet(c10::DispatchKey::Meta), of.dtype());
   tensor.unsafeGetTensorImpl()->set_sizes_contiguous(shape);
   return tensor;
 }

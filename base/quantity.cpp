@@ -16,23 +16,25 @@ struct Suffix {
 };
 
 constexpr double ki = 1024.0;
-constexpr double most = 1e18;  // of any unit: beyond any machine, and within 64-bit integers
+constexpr double greatest = 1e18;  // of any unit: beyond any machine, and within 64-bit integers
 constexpr std::array bytes_suffixes = {
-    Suffix{"", 1},       Suffix{"B", 1},         Suffix{"kB", 1e3},          Suffix{"KB", 1e3},          Suffix{"MB", 1e6},
-    Suffix{"GB", 1e9},   Suffix{"TB", 1e12},     Suffix{"PB", 1e15},         Suffix{"KiB", ki},          Suffix{"MiB", ki * ki},
-    Suffix{"GiB", ki * ki * ki}, Suffix{"TiB", ki * ki * ki * ki}, Suffix{"k", 1e3}, Suffix{"M", 1e6}, Suffix{"G", 1e9}};
-constexpr std::array seconds_suffixes = {Suffix{"", 1},     Suffix{"s", 1},   Suffix{"ms", 1e-3}, Suffix{"us", 1e-6},
-                                         Suffix{"µs", 1e-6}, Suffix{"ns", 1e-9}, Suffix{"min", 60},  Suffix{"h", 3600},
-                                         Suffix{"d", 86400}};
-constexpr std::array rate_suffixes = {
-    Suffix{"", 1},         Suffix{"B/s", 1},      Suffix{"kB/s", 1e3},    Suffix{"MB/s", 1e6},     Suffix{"GB/s", 1e9},
-    Suffix{"TB/s", 1e12},  Suffix{"KiB/s", ki},   Suffix{"MiB/s", ki * ki}, Suffix{"GiB/s", ki * ki * ki},
-    Suffix{"b/s", 0.125},  Suffix{"kb/s", 125.0}, Suffix{"Mb/s", 125e3},  Suffix{"Gb/s", 125e6},   Suffix{"Tb/s", 125e9},
-    Suffix{"bit/s", 0.125}, Suffix{"kbit/s", 125.0}, Suffix{"Mbit/s", 125e3}, Suffix{"Gbit/s", 125e6}, Suffix{"Tbit/s", 125e9},
-    Suffix{"Gbps", 125e6}, Suffix{"Mbps", 125e3}};
-constexpr std::array flops_suffixes = {Suffix{"", 1},           Suffix{"FLOP/s", 1},     Suffix{"kFLOP/s", 1e3},
-                                       Suffix{"MFLOP/s", 1e6},  Suffix{"GFLOP/s", 1e9},  Suffix{"TFLOP/s", 1e12},
-                                       Suffix{"PFLOP/s", 1e15}, Suffix{"GFLOPS", 1e9},   Suffix{"TFLOPS", 1e12},
+    Suffix{"", 1},     Suffix{"B", 1},        Suffix{"kB", 1e3},         Suffix{"KB", 1e3},
+    Suffix{"MB", 1e6}, Suffix{"GB", 1e9},     Suffix{"TB", 1e12},        Suffix{"PB", 1e15},
+    Suffix{"KiB", ki}, Suffix{"MiB", ki* ki}, Suffix{"GiB", ki* ki* ki}, Suffix{"TiB", ki* ki* ki* ki},
+    Suffix{"k", 1e3},  Suffix{"M", 1e6},      Suffix{"G", 1e9}};
+constexpr std::array seconds_suffixes = {Suffix{"", 1},      Suffix{"s", 1},     Suffix{"ms", 1e-3},
+                                         Suffix{"us", 1e-6}, Suffix{"µs", 1e-6}, Suffix{"ns", 1e-9},
+                                         Suffix{"min", 60},  Suffix{"h", 3600},  Suffix{"d", 86400}};
+constexpr std::array rate_suffixes = {Suffix{"", 1},           Suffix{"B/s", 1},        Suffix{"kB/s", 1e3},
+                                      Suffix{"MB/s", 1e6},     Suffix{"GB/s", 1e9},     Suffix{"TB/s", 1e12},
+                                      Suffix{"KiB/s", ki},     Suffix{"MiB/s", ki* ki}, Suffix{"GiB/s", ki* ki* ki},
+                                      Suffix{"b/s", 0.125},    Suffix{"kb/s", 125.0},   Suffix{"Mb/s", 125e3},
+                                      Suffix{"Gb/s", 125e6},   Suffix{"Tb/s", 125e9},   Suffix{"bit/s", 0.125},
+                                      Suffix{"kbit/s", 125.0}, Suffix{"Mbit/s", 125e3}, Suffix{"Gbit/s", 125e6},
+                                      Suffix{"Tbit/s", 125e9}, Suffix{"Gbps", 125e6},   Suffix{"Mbps", 125e3}};
+constexpr std::array flops_suffixes = {Suffix{"", 1},           Suffix{"FLOP/s", 1},    Suffix{"kFLOP/s", 1e3},
+                                       Suffix{"MFLOP/s", 1e6},  Suffix{"GFLOP/s", 1e9}, Suffix{"TFLOP/s", 1e12},
+                                       Suffix{"PFLOP/s", 1e15}, Suffix{"GFLOPS", 1e9},  Suffix{"TFLOPS", 1e12},
                                        Suffix{"PFLOPS", 1e15}};
 
 std::string_view trimmed(std::string_view text) {
@@ -54,7 +56,7 @@ Result<double> parse(std::string_view text, std::span<const Suffix> suffixes, st
   for (const Suffix& s : suffixes)
     if (s.text == suffix) {
       const double value = number * s.factor;
-      if (value > most) return fail(fmt::format("'{}' is too large", text));
+      if (value > greatest) return fail(fmt::format("'{}' is too large", text));
       return value;
     }
   return bad();

@@ -83,9 +83,9 @@ at::Tensor moved(EmulatedDevice& device, const Transfer& transfer, const Emulate
   return in_place(transfer) ? aten::weightless_view(x, result.shape) : device.tensor(result.shape, result.dtype);
 }
 
-class ExchangeNode final : public Node {
+class EmulatedExchangeNode final : public Node {
  public:
-  ExchangeNode(EmulatedDevice& device, std::size_t step, Communicator& communicator, edge_list next)
+  EmulatedExchangeNode(EmulatedDevice& device, std::size_t step, Communicator& communicator, edge_list next)
       : Node(std::move(next)), device_(device), step_(step), communicator_(communicator) {}
 
   variable_list apply(variable_list&& gradients) override {
@@ -213,10 +213,10 @@ std::vector<at::Tensor> EmulatedDevice::run(std::size_t step, const std::vector<
 
 at::Tensor EmulatedDevice::exchange(std::size_t step, const at::Tensor& x, Communicator& communicator) {
   const auto& exchange = std::get<Exchange>(stage_.steps[step]);
-  std::shared_ptr<ExchangeNode> node;
+  std::shared_ptr<EmulatedExchangeNode> node;
   if (at::GradMode::is_enabled() && x.requires_grad())
-    node = std::shared_ptr<ExchangeNode>(
-        new ExchangeNode(*this, step, communicator, torch::autograd::collect_next_edges(x)),
+    node = std::shared_ptr<EmulatedExchangeNode>(
+        new EmulatedExchangeNode(*this, step, communicator, torch::autograd::collect_next_edges(x)),
         torch::autograd::deleteNode);
   const at::NoGradGuard no_grad;
   at::Tensor result =

@@ -60,8 +60,8 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
   json["accumulation"] = strategy.accumulation;
   json["precision"] = to_string(strategy.precision);
   json["optimizer"] = to_string(strategy.optimizer);
-  json["overlapped"] = strategy.exchange == GradientExchange::overlapped;
-  json["device"] = settings.emulated ? "emulated: " + device_name(*settings.emulated)
+  json["overlapped"] = strategy.exchange == sibyl::GradientExchange::overlapped;
+  json["device"] = settings.emulated         ? "emulated: " + device_name(*settings.emulated)
                    : settings.device.empty() ? "this machine"
                                              : settings.device;
   json["threads"] = threads;
@@ -109,13 +109,12 @@ std::string to_text(const Measurement& m, const Plan& plan, const TrainSettings&
   text += fmt::format("throughput  {:.4g} samples/s\n", throughput(m, plan));
   if (settings.device.empty())
     text += fmt::format("of which    forward {}, backward {}, exchange not hidden {}, optimizer {}\n",
-                      phase(&StepTimes::forward), phase(&StepTimes::backward), phase(&StepTimes::exchange),
-                      phase(&StepTimes::optimizer));
+                        phase(&StepTimes::forward), phase(&StepTimes::backward), phase(&StepTimes::exchange),
+                        phase(&StepTimes::optimizer));
   text += fmt::format("memory      {} at the peak: weights {}, optimizer {}, buckets {}\n", to_string(m.memory.peak),
                       to_string(m.memory.weights), to_string(m.memory.optimizer), to_string(m.memory.communication));
   if (plan.mesh.size() > 1)
-    text += fmt::format("sent        {} bytes a step by each rank at most\n",
-                        std::ranges::max(totals(m.bytes_sent)));
+    text += fmt::format("sent        {} bytes a step by each rank at most\n", std::ranges::max(totals(m.bytes_sent)));
   if (!m.losses.empty() && !settings.emulated)
     text += fmt::format("loss        {:.4f} -> {:.4f}\n", m.losses.front(), m.losses.back());
   if (!m.replicas_agree) text += "warning     the ranks' parameters differ\n";

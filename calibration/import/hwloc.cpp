@@ -17,7 +17,7 @@ struct PciDevice {
   bool open_fabrics = false;  // an adapter for RDMA
 };
 
-struct Found {
+struct HwlocDevices {
   std::vector<PciDevice> gpus, adapters;
   std::vector<int> gpus_of_bridge;  // by host bridge
   int packages = 0;
@@ -49,9 +49,9 @@ bool has_os_device(const Element& element, const std::string& number,
   return false;
 }
 
-class Reader {
+class HwlocReader {
  public:
-  Result<Found> read(const Element& root) {
+  Result<HwlocDevices> read(const Element& root) {
     SIBYL_CHECK(visit(root));
     if (found_.gpus.empty())
       return fail("no GPU among the PCI devices", root.where,
@@ -87,7 +87,7 @@ class Reader {
     return {};
   }
 
-  Found found_;
+  HwlocDevices found_;
 };
 
 BytesPerSecond slowest(const std::vector<PciDevice>& devices) {
@@ -98,7 +98,7 @@ BytesPerSecond slowest(const std::vector<PciDevice>& devices) {
 }
 
 // Host bridges of the packages, where devices are dealt out over them evenly.
-void set_inside(const Found& found, Part& part) {
+void set_inside(const HwlocDevices& found, Part& part) {
   const auto bridges = static_cast<int>(found.gpus_of_bridge.size());
   const int sockets = std::max(1, std::min(found.packages, bridges));
   const bool even = std::ranges::all_of(found.gpus_of_bridge, [&](int n) { return n == found.gpus_of_bridge.front(); });
@@ -111,7 +111,7 @@ void set_inside(const Found& found, Part& part) {
 Result<Part> read_hwloc(std::string_view text, const std::string& file) {
   SIBYL_TRY(const Element root, parse_xml(text, file));
   if (root.name != "topology") return fail(fmt::format("<{}> is no hwloc topology", root.name), root.where);
-  SIBYL_TRY(Found found, Reader().read(root));
+  SIBYL_TRY(HwlocDevices found, HwlocReader().read(root));
   Part part;
   part.format = "hwloc topology";
   part.devices_per_node = static_cast<int>(found.gpus.size());

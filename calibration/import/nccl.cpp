@@ -20,15 +20,15 @@ struct Gpu {
   BytesPerSecond pcie{};
 };
 
-struct Found {
+struct NcclDevices {
   std::vector<Gpu> gpus;
   std::vector<double> nets;                       // Mb/s
   std::vector<int> gpus_of_cpu, branches_of_cpu;  // branches: PCI bridges of the first level that lead to GPUs
 };
 
-class Reader {
+class NcclReader {
  public:
-  Result<Found> read(const Element& system) {
+  Result<NcclDevices> read(const Element& system) {
     for (const Element& cpu : system.children) {
       if (cpu.name != "cpu") continue;
       const std::size_t before = found_.gpus.size();
@@ -89,14 +89,14 @@ class Reader {
     return {};
   }
 
-  Found found_;
+  NcclDevices found_;
 };
 
 bool alike(const std::vector<int>& counts) {
   return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
 }
 
-void set_links(const Found& found, Part& part) {
+void set_links(const NcclDevices& found, Part& part) {
   const auto least = std::ranges::min_element(found.gpus, {}, &Gpu::nvlinks);
   const auto most = std::ranges::max_element(found.gpus, {}, &Gpu::nvlinks);
   const Gpu& gpu = *least;
@@ -124,7 +124,7 @@ void set_links(const Found& found, Part& part) {
     part.inside = fabric::CubeMesh{gpu.nvlinks};
 }
 
-void set_nics(const Found& found, Part& part) {
+void set_nics(const NcclDevices& found, Part& part) {
   if (found.nets.empty()) return;
   const double fastest = *std::ranges::max_element(found.nets);
   const auto count = std::ranges::count(found.nets, fastest);
@@ -139,7 +139,7 @@ void set_nics(const Found& found, Part& part) {
 Result<Part> read_nccl(std::string_view text, const std::string& file) {
   SIBYL_TRY(const Element system, parse_xml(text, file));
   if (system.name != "system") return fail(fmt::format("<{}> is no NCCL topology", system.name), system.where);
-  SIBYL_TRY(const Found found, Reader().read(system));
+  SIBYL_TRY(const NcclDevices found, NcclReader().read(system));
   Part part;
   part.format = "NCCL topology";
   part.devices_per_node = static_cast<int>(found.gpus.size());

@@ -9,9 +9,9 @@
 namespace sibyl::import {
 namespace {
 
-class Reader {
+class SlurmYamlReader {
  public:
-  explicit Reader(std::string file) : file_(std::move(file)) {}
+  explicit SlurmYamlReader(std::string file) : file_(std::move(file)) {}
 
   Result<Part> read(const YAML::Node& root) {
     if (!root.IsSequence() || root.size() == 0) return fail("must be a list of topologies", where(root));
@@ -73,7 +73,7 @@ class Reader {
 
 Result<Part> read_slurm_yaml(std::string_view text, const std::string& file) {
   try {
-    return Reader(file).read(YAML::Load(std::string(text)));
+    return SlurmYamlReader(file).read(YAML::Load(std::string(text)));
   } catch (const YAML::Exception& problem) {
     const std::string where = problem.mark.is_null() ? file : fmt::format("{}:{}", file, problem.mark.line + 1);
     return fail(fmt::format("not valid YAML: {}", problem.msg), where);

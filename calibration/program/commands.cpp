@@ -88,7 +88,7 @@ std::string general_help() {
          "Killed, it goes on where it was when run again. `sibyl-calibrate VERB --help` tells more.\n";
 }
 
-std::vector<std::string> split(const std::string& text) {
+std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
@@ -149,7 +149,7 @@ Result<void> read_kernel_options(const Arguments& arguments, int ranks, Request&
   SIBYL_TRY(wanted.batches, cli::parse_integer_list(*arguments.text("--batches"), "--batches"));
   const std::optional<int> devices = arguments.has("--parallel") ? std::nullopt : std::optional(ranks);
   SIBYL_TRY(wanted.strategy, cli::read_splitting(arguments, devices));
-  for (const std::string& name : split(*arguments.text("--optimizer"))) {
+  for (const std::string& name : words_of(*arguments.text("--optimizer"))) {
     SIBYL_TRY(const OptimizerKind kind, parse_optimizer(name));
     wanted.optimizers.push_back(kind);
   }

@@ -35,7 +35,7 @@ std::string joined(const std::vector<KernelKey>& keys) {
   return text;
 }
 
-Result<std::vector<KernelKey>> split(const std::string& text) {
+Result<std::vector<KernelKey>> keys_of(const std::string& text) {
   std::vector<KernelKey> keys;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
@@ -53,7 +53,7 @@ Result<std::vector<KernelKey>> missing(const Ranks& ranks, const Session& sessio
   if (ranks.first())
     std::copy_if(keys.begin(), keys.end(), std::back_inserter(wanted),
                  [&](const KernelKey& k) { return session.samples_of(k) < samples; });
-  return split(ranks.from_first(joined(wanted)));
+  return keys_of(ranks.from_first(joined(wanted)));
 }
 
 // What all ranks do next; the greatest holds.

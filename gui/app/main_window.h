@@ -27,6 +27,8 @@
 
 namespace sibyl::gui {
 
+inline constexpr int message_ms = 4000;  // how long the status bar shows one
+
 class MainWindow : public QMainWindow {
   Q_OBJECT
 

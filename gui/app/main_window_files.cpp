@@ -19,7 +19,6 @@
 namespace sibyl::gui {
 namespace {
 
-constexpr int message_ms = 4000;
 const QString window_state = QStringLiteral("window");
 
 enum class Kind { session, model, cluster };

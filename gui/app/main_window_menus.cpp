@@ -15,7 +15,6 @@
 namespace sibyl::gui {
 namespace {
 
-constexpr int message_ms = 4000;
 const QString theme_key = QStringLiteral("window/theme");
 
 }  // namespace

@@ -59,7 +59,7 @@ void put_varint(std::string& out, std::uint64_t value) {
 }
 
 // Name and raw_data of a tensor.
-struct Tensor {
+struct NamedPayload {
   std::string_view name, raw_data;
 };
 
@@ -67,7 +67,7 @@ bool copy(Message message, std::string_view in, std::string& out, int depth, Pay
   constexpr std::uint64_t tensor_name = 8, raw_data = 9;
   constexpr int depth_of_initializers = 2;
   if (depth > deepest) return false;
-  Tensor tensor;
+  NamedPayload tensor;
   while (!in.empty()) {
     const std::string_view start = in;
     const auto tag = take_varint(in);

@@ -8,15 +8,15 @@ namespace sibyl::zoo {
 
 namespace {
 
-constexpr double epsilon = 1e-12;
-constexpr double ratio = 0.1;  // of every dropout
+constexpr double bert_epsilon = 1e-12;
+constexpr double bert_dropout = 0.1;  // of every dropout
 
 Value gelu(Builder& b, const Value& x, const BertOptions& options) {
   return options.of_tensorflow ? gelu_tanh(b, x) : gelu_erf(b, x);
 }
 
 Value norm(Builder& b, const Value& x, const std::string& name, const BertOptions& options) {
-  return options.of_tensorflow ? layer_norm_of_moments(b, x, name, epsilon) : layer_norm(b, x, name, epsilon);
+  return options.of_tensorflow ? layer_norm_of_moments(b, x, name, bert_epsilon) : layer_norm(b, x, name, bert_epsilon);
 }
 
 Value encoder_layer(Builder& b, const Value& x, const std::string& path, const BertOptions& options,
@@ -25,11 +25,11 @@ Value encoder_layer(Builder& b, const Value& x, const std::string& path, const B
   const Value k = linear(b, x, path + ".attention.self.key", options.width);
   const Value v = linear(b, x, path + ".attention.self.value", options.width);
   Value y = attention(b, q, k, v, of_attention);
-  y = dropout(b, linear(b, y, path + ".attention.output.dense", options.width), ratio);
+  y = dropout(b, linear(b, y, path + ".attention.output.dense", options.width), bert_dropout);
   const Value middle = norm(b, add(b, y, x), path + ".attention.output.LayerNorm", options);
   const std::int64_t inner = options.ffn_width == 0 ? 4 * options.width : options.ffn_width;
   y = gelu(b, linear(b, middle, path + ".intermediate.dense", inner), options);
-  y = dropout(b, linear(b, y, path + ".output.dense", options.width), ratio);
+  y = dropout(b, linear(b, y, path + ".output.dense", options.width), bert_dropout);
   return norm(b, add(b, y, middle), path + ".output.LayerNorm", options);
 }
 
@@ -65,8 +65,8 @@ void bert(Builder& b, const BertOptions& options) {
   const Value type = embedding(b, b.parameter("embeddings.token_type_embeddings.weight", {2, width}), types);
   Value x = add(b, word, type);
   x = add(b, x, position_embedding(b, ids, "embeddings.position_embeddings.weight", options.positions, width));
-  x = dropout(b, norm(b, x, "embeddings.LayerNorm", options), ratio);
-  AttentionOptions of_attention = {.heads = options.heads, .dropout = ratio};
+  x = dropout(b, norm(b, x, "embeddings.LayerNorm", options), bert_dropout);
+  AttentionOptions of_attention = {.heads = options.heads, .dropout = bert_dropout};
   if (options.with_mask) of_attention.added_mask = b.input("attention_mask", {batch_extent, 1, 1, seq_extent});
   for (std::int64_t i = 0; i < options.layers; ++i)
     x = encoder_layer(b, x, "encoder.layer." + std::to_string(i), options, of_attention);

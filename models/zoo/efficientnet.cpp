@@ -12,13 +12,13 @@ namespace sibyl::zoo {
 
 namespace {
 
-constexpr double epsilon = 1e-3;
+constexpr double efficientnet_epsilon = 1e-3;
 
-struct Stage {
+struct EfficientStage {
   std::int64_t expansion, channels, repeats, stride, kernel;
 };
-constexpr Stage stages[] = {{1, 16, 1, 1, 3},  {6, 24, 2, 2, 3},  {6, 40, 2, 2, 5}, {6, 80, 3, 2, 3},
-                            {6, 112, 3, 1, 5}, {6, 192, 4, 2, 5}, {6, 320, 1, 1, 3}};
+constexpr EfficientStage efficient_stages[] = {{1, 16, 1, 1, 3},  {6, 24, 2, 2, 3},  {6, 40, 2, 2, 5}, {6, 80, 3, 2, 3},
+                                               {6, 112, 3, 1, 5}, {6, 192, 4, 2, 5}, {6, 320, 1, 1, 3}};
 
 // To a multiple of 8, and by no more than a tenth down.
 std::int64_t scaled_width(std::int64_t channels, double factor) {
@@ -32,12 +32,12 @@ Value conv_norm(Builder& b, const Value& x, const std::string& path, std::int64_
   const std::int64_t pad = kernel / 2;
   const ConvOptions options = {
       .kernel = {kernel, kernel}, .stride = stride, .pad = {pad, pad}, .groups = groups, .bias = false};
-  return batch_norm(b, conv(b, x, path + ".conv", channels, options), path + ".bn", epsilon);
+  return batch_norm(b, conv(b, x, path + ".conv", channels, options), path + ".bn", efficientnet_epsilon);
 }
 
 // Gates are squeezed from the expanded channels to a quarter of the block's own.
-Value mobile_block(Builder& b, const Value& x, const std::string& path, const Stage& stage, std::int64_t channels,
-                   std::int64_t stride) {
+Value mobile_block(Builder& b, const Value& x, const std::string& path, const EfficientStage& stage,
+                   std::int64_t channels, std::int64_t stride) {
   const std::int64_t hidden = x.shape[1] * stage.expansion;
   Value y = x;
   if (stage.expansion != 1) y = silu(b, conv_norm(b, y, path + ".expand", hidden, 1));
@@ -52,12 +52,13 @@ Value mobile_block(Builder& b, const Value& x, const std::string& path, const St
 void efficientnet(Builder& b, const EfficientNetOptions& options) {
   Value x = b.input("input", {batch_extent, 3, options.image, options.image});
   x = silu(b, conv_norm(b, x, "stem", scaled_width(32, options.width), 3, 2));
-  for (std::size_t s = 0; s < std::size(stages); ++s) {
-    const auto repeats = static_cast<std::int64_t>(std::ceil(static_cast<double>(stages[s].repeats) * options.depth));
+  for (std::size_t s = 0; s < std::size(efficient_stages); ++s) {
+    const auto repeats =
+        static_cast<std::int64_t>(std::ceil(static_cast<double>(efficient_stages[s].repeats) * options.depth));
     for (std::int64_t i = 0; i < repeats; ++i) {
       const std::string path = "layers." + std::to_string(s) + ".block" + std::to_string(i);
-      x = mobile_block(b, x, path, stages[s], scaled_width(stages[s].channels, options.width),
-                       i == 0 ? stages[s].stride : 1);
+      x = mobile_block(b, x, path, efficient_stages[s], scaled_width(efficient_stages[s].channels, options.width),
+                       i == 0 ? efficient_stages[s].stride : 1);
     }
   }
   x = silu(b, conv_norm(b, x, "features", scaled_width(1280, options.width), 1));

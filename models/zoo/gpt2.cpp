@@ -8,14 +8,14 @@ namespace sibyl::zoo {
 
 namespace {
 
-constexpr double epsilon = 1e-5;
+constexpr double gpt2_epsilon = 1e-5;
 Value block(Builder& b, Value x, const std::string& path, const AttentionOptions& attention,
             const Gpt2Options& options) {
   const std::int64_t width = options.width, inner = options.ffn_width == 0 ? 4 * width : options.ffn_width;
   const double ratio = options.dropout;
-  Value y = self_attention(b, layer_norm(b, x, path + ".ln_1", epsilon), path + ".attn.c_attn", attention);
+  Value y = self_attention(b, layer_norm(b, x, path + ".ln_1", gpt2_epsilon), path + ".attn.c_attn", attention);
   x = add(b, x, dropout(b, linear(b, y, path + ".attn.c_proj", width), ratio));
-  y = gelu_tanh(b, linear(b, layer_norm(b, x, path + ".ln_2", epsilon), path + ".mlp.c_fc", inner));
+  y = gelu_tanh(b, linear(b, layer_norm(b, x, path + ".ln_2", gpt2_epsilon), path + ".mlp.c_fc", inner));
   return add(b, x, dropout(b, linear(b, y, path + ".mlp.c_proj", width), ratio));
 }
 
@@ -32,7 +32,7 @@ void gpt2(Builder& b, const Gpt2Options& options) {
       .heads = options.heads, .dropout = options.dropout, .fused_softmax = options.fused_softmax};
   if (!options.fused_softmax) attention.mask = causal_mask(b, ids);
   for (std::int64_t i = 0; i < options.layers; ++i) x = block(b, x, "h." + std::to_string(i), attention, options);
-  b.output(tied_projection(b, layer_norm(b, x, "ln_f", epsilon), words));
+  b.output(tied_projection(b, layer_norm(b, x, "ln_f", gpt2_epsilon), words));
 }
 
 }  // namespace sibyl::zoo

@@ -11,7 +11,7 @@ namespace sibyl::zoo {
 
 namespace {
 
-constexpr std::int64_t embedding = 512;
+constexpr std::int64_t embedding_width = 512;
 
 Value plain_conv(Builder& b, const Value& x, const std::string& name, std::int64_t channels, std::int64_t kernel,
                  std::int64_t stride, std::int64_t groups = 1) {
@@ -23,7 +23,7 @@ Value plain_conv(Builder& b, const Value& x, const std::string& name, std::int64
 Value input(Builder& b) { return b.input("input", {batch_extent, 3, 112, 112}); }
 
 void classify(Builder& b, const Value& x, std::int64_t classes) {
-  const Value features = fully_connected(b, flatten(b, x), "pre_fc1", embedding);
+  const Value features = fully_connected(b, flatten(b, x), "pre_fc1", embedding_width);
   b.output(fully_connected(b, fixed_scale_batch_norm(b, features, "fc1", 2e-5), "fc7", classes, false));
 }
 

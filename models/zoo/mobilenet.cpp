@@ -6,11 +6,11 @@ namespace sibyl::zoo {
 
 namespace {
 
-struct Stage {
+struct MobileStage {
   std::int64_t expansion, channels, repeats, stride;
 };
-constexpr Stage stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
-                            {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
+constexpr MobileStage mobile_stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
+                                         {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
 
 // Convolution and batch-norm; names end in .0 and .1 as in the Sequential they form.
 Value conv_norm(Builder& b, const Value& x, const std::string& name, std::int64_t channels, ConvOptions options) {
@@ -18,7 +18,8 @@ Value conv_norm(Builder& b, const Value& x, const std::string& name, std::int64_
   return batch_norm(b, conv(b, x, name + ".0", channels, options), name + ".1");
 }
 
-Value inverted_residual(Builder& b, const Value& x, const std::string& path, const Stage& stage, std::int64_t stride) {
+Value inverted_residual(Builder& b, const Value& x, const std::string& path, const MobileStage& stage,
+                        std::int64_t stride) {
   const std::int64_t hidden = x.shape[1] * stage.expansion;
   Value y = x;
   if (stage.expansion != 1) y = relu6(b, conv_norm(b, y, path + ".expand", hidden, {.kernel = {1, 1}}));
@@ -34,7 +35,7 @@ void mobilenet_v2(Builder& b) {
   Value x = b.input("input", {batch_extent, 3, 224, 224});
   x = relu6(b, conv_norm(b, x, "features.0", 32, {.kernel = {3, 3}, .stride = 2, .pad = {1, 1}}));
   int block = 1;
-  for (const Stage& stage : stages)
+  for (const MobileStage& stage : mobile_stages)
     for (std::int64_t i = 0; i < stage.repeats; ++i)
       x = inverted_residual(b, x, "features." + std::to_string(block++), stage, i == 0 ? stage.stride : 1);
   x = relu6(b, conv_norm(b, x, "features.18", 1280, {.kernel = {1, 1}}));

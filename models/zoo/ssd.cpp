@@ -14,7 +14,7 @@ namespace sibyl::zoo {
 
 namespace {
 
-constexpr std::int64_t coordinates = 4, classes = 81;
+constexpr std::int64_t coordinates = 4, coco_classes = 81;
 
 // 1 x 1 to fewer channels, then 3 x 3: halving the extents, or without padding.
 Value extra_block(Builder& b, const Value& x, const std::string& path, std::int64_t inner, std::int64_t channels,
@@ -51,7 +51,7 @@ void ssd300(Builder& b, const SsdOptions& options) {
   std::vector<Value> where, what;
   for (std::size_t i = 0; i < features.size(); ++i) {
     where.push_back(head(b, features[i], "loc." + std::to_string(i), boxes[i], coordinates));
-    what.push_back(head(b, features[i], "conf." + std::to_string(i), boxes[i], classes));
+    what.push_back(head(b, features[i], "conf." + std::to_string(i), boxes[i], coco_classes));
   }
   const Value locations = concat(b, where, 2);
   const Value scores = concat(b, what, 2);

@@ -12,8 +12,8 @@ namespace sibyl::zoo {
 
 namespace {
 
-constexpr double epsilon = 1e-6;
-constexpr double ratio = 0.1;  // of every dropout
+constexpr double t5_epsilon = 1e-6;
+constexpr double t5_dropout = 0.1;  // of every dropout
 constexpr std::int64_t buckets = 32;
 constexpr std::int64_t farthest = 128;  // distances from here on share a bucket
 
@@ -74,24 +74,24 @@ Value attend(Builder& b, const Value& x, const Value& memory, const std::string&
 
 Value feed_forward(Builder& b, const Value& x, const std::string& path, std::int64_t inner) {
   const Value wide = relu(b, linear_without_bias(b, x, path + ".wi", inner));
-  return linear_without_bias(b, dropout(b, wide, ratio), path + ".wo", x.shape.back());
+  return linear_without_bias(b, dropout(b, wide, t5_dropout), path + ".wo", x.shape.back());
 }
 
 // `encoded`: for a decoder, what the encoder made of its own tokens.
 Value stack(Builder& b, const Value& ids, const Value& words, const std::string& name, const T5Options& options,
             const Value* encoded) {
-  AttentionOptions own = {.heads = options.heads, .dropout = ratio, .scaled = false};
+  AttentionOptions own = {.heads = options.heads, .dropout = t5_dropout, .scaled = false};
   const AttentionOptions across = own;
   own.added_mask = position_bias(b, ids, name, options.heads, encoded != nullptr);
-  Value x = dropout(b, embedding(b, words, ids), ratio);
+  Value x = dropout(b, embedding(b, words, ids), t5_dropout);
   for (std::int64_t i = 0; i < options.layers; ++i) {
     int part = 0;
     const std::string block = name + ".block." + std::to_string(i) + ".layer.";
     // x + dropout(f(norm(x)))
     const auto add_part = [&](const std::string& kind, auto&& f) {
       const std::string path = block + std::to_string(part++);
-      const Value y = f(rms_norm(b, x, path + ".layer_norm", epsilon), path + kind);
-      x = add(b, x, dropout(b, y, ratio));
+      const Value y = f(rms_norm(b, x, path + ".layer_norm", t5_epsilon), path + kind);
+      x = add(b, x, dropout(b, y, t5_dropout));
     };
     add_part(".SelfAttention", [&](const Value& y, const std::string& path) { return attend(b, y, y, path, own); });
     if (encoded)
@@ -100,7 +100,7 @@ Value stack(Builder& b, const Value& ids, const Value& words, const std::string&
     add_part(".DenseReluDense",
              [&](const Value& y, const std::string& path) { return feed_forward(b, y, path, options.ffn_width); });
   }
-  return dropout(b, rms_norm(b, x, name + ".final_layer_norm", epsilon), ratio);
+  return dropout(b, rms_norm(b, x, name + ".final_layer_norm", t5_epsilon), t5_dropout);
 }
 
 }  // namespace

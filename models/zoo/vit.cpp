@@ -8,7 +8,7 @@ namespace sibyl::zoo {
 
 namespace {
 
-constexpr double epsilon = 1e-6;
+constexpr double vit_epsilon = 1e-6;
 
 // [B, 3, 224, 224] -> [B, 1 + patches, width], the class token first.
 Value tokens(Builder& b, const Value& image, const VitOptions& options) {
@@ -29,10 +29,10 @@ Value tokens(Builder& b, const Value& image, const VitOptions& options) {
 }
 
 Value block(Builder& b, Value x, const std::string& path, const VitOptions& options) {
-  const Value normed = layer_norm(b, x, path + ".ln_1", epsilon);
+  const Value normed = layer_norm(b, x, path + ".ln_1", vit_epsilon);
   const Value mixed = self_attention(b, normed, path + ".self_attention.in_proj", {.heads = options.heads});
   x = add(b, x, linear(b, mixed, path + ".self_attention.out_proj", options.width));
-  const Value wide = linear(b, layer_norm(b, x, path + ".ln_2", epsilon), path + ".mlp.0", 4 * options.width);
+  const Value wide = linear(b, layer_norm(b, x, path + ".ln_2", vit_epsilon), path + ".mlp.0", 4 * options.width);
   return add(b, x, linear(b, gelu_erf(b, wide), path + ".mlp.3", options.width));
 }
 
@@ -43,7 +43,7 @@ void vit(Builder& b, const VitOptions& options) {
   Value x = tokens(b, image, options);
   x = add(b, x, b.parameter("encoder.pos_embedding", {1, x.shape[1], options.width}));
   for (std::int64_t i = 0; i < options.layers; ++i) x = block(b, x, "encoder.layers." + std::to_string(i), options);
-  x = layer_norm(b, x, "encoder.ln", epsilon);
+  x = layer_norm(b, x, "encoder.ln", vit_epsilon);
   x = b.apply("Gather", {}, {x, b.scalar(std::int64_t{0})}, {batch_extent, options.width}, {{"axis", 1}});
   b.output(fully_connected(b, x, "heads.head", 1000));
 }

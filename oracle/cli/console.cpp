@@ -11,9 +11,7 @@ namespace sibyl::cli {
 
 void say(const std::string& text) { fmt::print(stderr, "{}\n", text); }
 
-Result<std::string> read_text(const std::string& path) {
-  return path == "-" ? read_standard_input() : read_file(path);
-}
+Result<std::string> read_text(const std::string& path) { return path == "-" ? read_standard_input() : read_file(path); }
 
 Result<void> write_file(const std::string& path, const std::string& bytes, bool overwrite) {
   if (path == "-") return print(bytes);
@@ -42,6 +40,16 @@ Result<OutputFormat> output_format(const Arguments& arguments) {
   if (static_cast<int>(json) + static_cast<int>(csv) + static_cast<int>(markdown) > 1)
     return fail(ErrorCode::usage, "only one of --json, --csv and --markdown can be printed");
   return json ? OutputFormat::json : csv ? OutputFormat::csv : markdown ? OutputFormat::markdown : OutputFormat::text;
+}
+
+Result<void> print_table(const Table& table, const std::string& json, OutputFormat format) {
+  switch (format) {
+    case OutputFormat::json: return print(json);
+    case OutputFormat::csv: return print(csv(table));
+    case OutputFormat::markdown: return print(markdown(table));
+    case OutputFormat::text: break;
+  }
+  return print(aligned_text(table));
 }
 
 }  // namespace sibyl::cli

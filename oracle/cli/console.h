@@ -29,5 +29,7 @@ enum class OutputFormat { text, json, csv, markdown };
 std::vector<Option> table_options();  // --csv and --markdown
 // Of --json, --csv and --markdown at most one may be given.
 Result<OutputFormat> output_format(const Arguments& arguments);
+// A table that is all there is to say, in any format; `json` is its own.
+Result<void> print_table(const Table& table, const std::string& json, OutputFormat format);
 
 }  // namespace sibyl::cli

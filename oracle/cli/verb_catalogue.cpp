@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/quantity.h"
 #include "calibration/cluster.h"
@@ -11,33 +10,20 @@
 #include "oracle/cli/options.h"
 #include "oracle/cli/verbs.h"
 #include "oracle/report/format.h"
+#include "oracle/report/table_json.h"
 
 namespace sibyl::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Result<void> print_table(const Table& table, const Json& json, OutputFormat format) {
-  switch (format) {
-    case OutputFormat::json: return print(json.dump(2) + "\n");
-    case OutputFormat::csv: return print(csv(table));
-    case OutputFormat::markdown: return print(markdown(table));
-    case OutputFormat::text: break;
-  }
-  return print(aligned_text(table));
-}
 
 Result<void> list_zoo(OutputFormat format) {
   using enum Column::Align;
   Table table{.columns = {{"name", "name", left}, {"parameters", "parameters"}, {"description", "description", left}},
               .rows = {}};
-  Json json = Json::array();
   for (const ZooModel& model : zoo_models()) {
     table.rows.push_back(
         {model.name, Cell(grouped(model.parameters), fmt::format("{}", model.parameters)), model.description});
-    json.push_back({{"name", model.name}, {"parameters", model.parameters}, {"description", model.description}});
   }
-  return print_table(table, {{"schema", "sibyl-zoo"}, {"version", 1}, {"models", json}}, format);
+  return print_table(table, table_json(table, "sibyl-zoo", "models"), format);
 }
 
 Result<void> write_zoo(const Arguments& arguments, const std::string& name) {
@@ -77,7 +63,6 @@ Result<int> run_clusters(const Arguments& arguments) {
                           {"memory", "memory_bytes"},
                           {"samples", "kernel_samples"}},
               .rows = {}};
-  Json json = Json::array();
   for (const std::string& name : shipped_clusters()) {
     SIBYL_TRY(const Cluster cluster, load_cluster(name));
     const Device& device = cluster.kernels.device();
@@ -85,14 +70,8 @@ Result<int> run_clusters(const Arguments& arguments) {
                           fmt::format("{}", cluster.devices_per_node),
                           Cell(to_string(device.memory), plain_number(device.memory.value())),
                           fmt::format("{}", cluster.kernels.size())});
-    json.push_back({{"name", name},
-                    {"device", device.name},
-                    {"nodes", cluster.nodes},
-                    {"devices_per_node", cluster.devices_per_node},
-                    {"memory_bytes", static_cast<std::int64_t>(device.memory.value())},
-                    {"kernel_samples", cluster.kernels.size()}});
   }
-  SIBYL_CHECK(print_table(table, {{"schema", "sibyl-clusters"}, {"version", 1}, {"clusters", json}}, format));
+  SIBYL_CHECK(print_table(table, table_json(table, "sibyl-clusters", "clusters"), format));
   return 0;
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "base/quantity.h"
@@ -14,46 +13,27 @@
 #include "oracle/cli/options.h"
 #include "oracle/cli/verbs.h"
 #include "oracle/report/format.h"
+#include "oracle/report/table_json.h"
 #include "oracle/validate/published/collectives.h"
 
 namespace sibyl::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using enum Column::Align;
 
-struct Page {
-  Table table;
-  Json rows = Json::array();
-};
-
-Result<void> print_page(const Page& page, OutputFormat format) {
-  switch (format) {
-    case OutputFormat::json:
-      return print(Json{{"schema", "sibyl-collectives"}, {"version", 1}, {"rows", page.rows}}.dump(2) + "\n");
-    case OutputFormat::csv: return print(csv(page.table));
-    case OutputFormat::markdown: return print(markdown(page.table));
-    case OutputFormat::text: break;
-  }
-  return print(aligned_text(page.table));
-}
-
-Cell share(double fraction) { return {fmt::format("{:.1f}", 100 * fraction), plain_number(fraction)}; }
-Cell count(std::size_t n) { return {grouped(static_cast<std::int64_t>(n)), fmt::format("{}", n)}; }
-
 // One line for each collective, algorithm and placement.
-void add_measured(Page& page, const std::string& name, const Calibration& calibration) {
-  page.table.columns = {{"calibration", "calibration", left},
-                        {"collective", "collective", left},
-                        {"algorithm", "algorithm", left},
-                        {"ranks", "ranks_per_node"},
-                        {"nodes", "nodes"},
-                        {"groups", "groups_per_node"},
-                        {"samples", "samples"},
-                        {"from", "from_bytes"},
-                        {"to", "to_bytes"},
-                        {"in", "shortest_s"},
-                        {"to", "longest_s"}};
+void add_measured(Table& table, const std::string& name, const Calibration& calibration) {
+  table.columns = {{"calibration", "calibration", left},
+                   {"collective", "collective", left},
+                   {"algorithm", "algorithm", left},
+                   {"ranks", "ranks_per_node"},
+                   {"nodes", "nodes"},
+                   {"groups", "groups_per_node"},
+                   {"samples", "samples"},
+                   {"from", "from_bytes"},
+                   {"to", "to_bytes"},
+                   {"in", "shortest_s"},
+                   {"to", "longest_s"}};
   std::map<std::tuple<Collective, Algorithm, GroupPlacement>, std::vector<const CollectiveSample*>> lines;
   for (const CollectiveSample& s : calibration.collectives)
     lines[{s.collective, s.algorithm, s.placement}].push_back(&s);
@@ -61,83 +41,58 @@ void add_measured(Page& page, const std::string& name, const Calibration& calibr
     const auto& [collective, algorithm, placement] = line;
     const auto [least, most] = std::ranges::minmax_element(samples, {}, &CollectiveSample::bytes);
     const auto cell = [](const auto& quantity) { return Cell(to_string(quantity), plain_number(quantity.value())); };
-    page.table.rows.push_back({name, std::string(to_string(collective)), std::string(to_string(algorithm)),
-                               std::to_string(placement.ranks_per_node), std::to_string(placement.nodes),
-                               std::to_string(placement.groups_per_node), count(samples.size()), cell((*least)->bytes),
-                               cell((*most)->bytes), cell((*least)->time), cell((*most)->time)});
-    page.rows.push_back({{"calibration", name},
-                         {"collective", to_string(collective)},
-                         {"algorithm", to_string(algorithm)},
-                         {"ranks_per_node", placement.ranks_per_node},
-                         {"nodes", placement.nodes},
-                         {"groups_per_node", placement.groups_per_node},
-                         {"samples", samples.size()},
-                         {"from_bytes", (*least)->bytes.value()},
-                         {"to_bytes", (*most)->bytes.value()},
-                         {"shortest_s", (*least)->time.value()},
-                         {"longest_s", (*most)->time.value()}});
+    table.rows.push_back({name, std::string(to_string(collective)), std::string(to_string(algorithm)),
+                          std::to_string(placement.ranks_per_node), std::to_string(placement.nodes),
+                          std::to_string(placement.groups_per_node), count_cell(samples.size()), cell((*least)->bytes),
+                          cell((*most)->bytes), cell((*least)->time), cell((*most)->time)});
   }
 }
 
-void add_errors(Page& page, const std::string& name, const Calibration& calibration) {
-  page.table.columns = {{"calibration", "calibration", left},
-                        {"left out", "left_out", left},
-                        {"collective", "collective", left},
-                        {"samples", "samples"},
-                        {"mean %", "mean_error"},
-                        {"median %", "median_error"},
-                        {"p90 %", "p90_error"},
-                        {"bias %", "bias"},
-                        {"< 1 sd %", "within_one_sd"},
-                        {"< 2 sd %", "within_two_sd"}};
+void add_errors(Table& table, const std::string& name, const Calibration& calibration) {
+  table.columns = {{"calibration", "calibration", left},
+                   {"left out", "left_out", left},
+                   {"collective", "collective", left},
+                   {"samples", "samples"},
+                   {"mean %", "mean_error"},
+                   {"median %", "median_error"},
+                   {"p90 %", "p90_error"},
+                   {"bias %", "bias"},
+                   {"< 1 sd %", "within_one_sd"},
+                   {"< 2 sd %", "within_two_sd"}};
   for (const CollectiveErrors& e : left_out_collectives(calibration)) {
-    page.table.rows.push_back({name, std::string(to_string(e.left_out)), std::string(to_string(e.collective)),
-                               count(e.count), share(e.mean), share(e.median), share(e.p90), share(e.bias),
-                               share(e.within_one), share(e.within_two)});
-    page.rows.push_back({{"calibration", name},
-                         {"left_out", to_string(e.left_out)},
-                         {"collective", to_string(e.collective)},
-                         {"samples", e.count},
-                         {"mean_error", e.mean},
-                         {"median_error", e.median},
-                         {"p90_error", e.p90},
-                         {"bias", e.bias},
-                         {"within_one_sd", e.within_one},
-                         {"within_two_sd", e.within_two}});
+    table.rows.push_back({name, std::string(to_string(e.left_out)), std::string(to_string(e.collective)),
+                          count_cell(e.count), percent_cell(e.mean), percent_cell(e.median), percent_cell(e.p90),
+                          percent_cell(e.bias), percent_cell(e.within_one), percent_cell(e.within_two)});
   }
 }
 
-Result<int> compare_published(const Arguments& arguments, const std::string& file, OutputFormat format) {
+Result<void> compare_published(const Arguments& arguments, const std::string& file, OutputFormat format) {
   if (arguments.has("--leave-out") || !arguments.operands().empty())
     return fail(ErrorCode::usage, "published timings are compared by themselves", "--published");
   SIBYL_TRY(const std::string text, read_text(file));
   SIBYL_TRY(const auto rows, published::read_collective_rows(text, file == "-" ? "standard input" : file));
   const auto verdicts = published::judge_collectives(rows);
-  if (format == OutputFormat::json) {
-    SIBYL_CHECK(print(published::collectives_json(verdicts)));
-    return 0;
-  }
   const Table table =
       arguments.has("--rows") ? published::collective_rows_table(verdicts) : published::collectives_table(verdicts);
-  SIBYL_CHECK(print(format == OutputFormat::csv        ? csv(table)
-                    : format == OutputFormat::markdown ? markdown(table)
-                                                       : aligned_text(table)));
-  return 0;
+  return print_table(table, published::collectives_json(verdicts), format);
 }
 
-Result<int> run(const Arguments& arguments) {
+Result<int> run_collectives(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
-  if (const auto file = arguments.text("--published")) return compare_published(arguments, *file, format);
+  if (const auto file = arguments.text("--published")) {
+    SIBYL_CHECK(compare_published(arguments, *file, format));
+    return 0;
+  }
   if (arguments.has("--rows")) return fail(ErrorCode::usage, "has no effect but on published timings", "--rows");
   const std::vector<std::string> names = arguments.operands().empty() ? shipped_calibrations() : arguments.operands();
-  Page page;
+  Table table;
   for (const std::string& name : names) {
     SIBYL_TRY(const Calibration calibration,
               name.ends_with(".json") ? load_calibration(name) : shipped_calibration(name));
     const std::string known = shipped_device(name).value_or(name);
-    arguments.has("--leave-out") ? add_errors(page, known, calibration) : add_measured(page, known, calibration);
+    arguments.has("--leave-out") ? add_errors(table, known, calibration) : add_measured(table, known, calibration);
   }
-  SIBYL_CHECK(print_page(page, format));
+  SIBYL_CHECK(print_table(table, table_json(table, "sibyl-collectives"), format));
   return 0;
 }
 
@@ -167,7 +122,7 @@ Verb collectives_verb() {
       "Without DEVICE, all that are shipped. Errors are of |predicted / measured - 1|; bias is the median of predicted "
       "/ measured, less 1; sd is the standard deviation that the prediction states, inside which 68 % (two: 95 %) "
       "should lie.";
-  return {std::move(c), run};
+  return {std::move(c), run_collectives};
 }
 
 }  // namespace sibyl::cli

@@ -31,8 +31,7 @@ struct Check {
 Check program_check(const std::string& verb, const std::string& program, const std::string& needs) {
   const auto found = find_program(program);
   if (found) return {verb, true, found->string()};
-  return {verb, false,
-          fmt::format("{} is not here: tools/setup.sh all installs {}, then build again", program, needs)};
+  return {verb, false, fmt::format("{} is not here: tools/setup.sh all installs {}, then build again", program, needs)};
 }
 
 Check path_check(const std::string& name, const std::vector<std::string>& programs, const std::string& otherwise) {
@@ -126,7 +125,7 @@ Json coverage_of(const Shipped& one) {
           {"families", std::move(families)}};
 }
 
-Result<int> run(const Arguments& arguments) {
+Result<int> run_doctor(const Arguments& arguments) {
   if (!arguments.operands().empty()) {
     if (arguments.operands().front() != "network" || arguments.operands().size() != 2)
       return fail(ErrorCode::usage, fmt::format("'{}' cannot be examined", arguments.operands().front()), {},
@@ -164,10 +163,11 @@ Verb doctor_verb() {
   c.summary = "say what works on this machine and what to install for the rest";
   c.operands = "[network CLUSTER]";
   c.most_operands = 2;
-  c.examples = {{"sibyl doctor", "one line each"},
-                {"sibyl doctor network ours.json --rated 100Gb/s", "what limits the network that was measured, in words"}};
+  c.examples = {
+      {"sibyl doctor", "one line each"},
+      {"sibyl doctor network ours.json --rated 100Gb/s", "what limits the network that was measured, in words"}};
   c.options = concatenated({doctor_network_options(), output_options()});
-  return {std::move(c), run};
+  return {std::move(c), run_doctor};
 }
 
 }  // namespace sibyl::cli

@@ -205,7 +205,7 @@ std::string to_text(const Cluster& cluster, const Question& question, const Netw
                             to_string(slowest->gives), fmt::join(slowest->route, " -> "));
 }
 
-Result<int> run(const Arguments& arguments) {
+Result<int> run_explain(const Arguments& arguments) {
   if (arguments.operands().front() != "network")
     return fail(ErrorCode::usage, fmt::format("'{}' cannot be explained", arguments.operands().front()), {},
                 "sibyl explain network");
@@ -251,7 +251,7 @@ Verb explain_verb() {
          .help = "instead of what the library would choose",
          .fallback = "automatic"}},
        output_options()});
-  return {std::move(c), run};
+  return {std::move(c), run_explain};
 }
 
 }  // namespace sibyl::cli

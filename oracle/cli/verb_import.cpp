@@ -18,7 +18,7 @@ Result<ClusterFile> cluster_named(const std::string& name) {
   return parse_cluster_file(text, name);
 }
 
-Result<int> run(const Arguments& arguments) {
+Result<int> run_import(const Arguments& arguments) {
   import::Wanted wanted;
   wanted.name = arguments.text("--name").value_or("imported");
   wanted.calibration = arguments.text("--calibration").value_or("");
@@ -67,7 +67,7 @@ Verb import_verb() {
   c.notes =
       "What the files do not say is taken for granted and stands in comments at the head of the cluster file; see "
       "docs/formats/cluster.md.";
-  return {std::move(c), run};
+  return {std::move(c), run_import};
 }
 
 }  // namespace sibyl::cli

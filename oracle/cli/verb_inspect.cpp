@@ -6,7 +6,7 @@
 namespace sibyl::cli {
 namespace {
 
-Result<int> run(const Arguments& arguments) {
+Result<int> run_inspect(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   SIBYL_TRY(ImportOptions options, read_import_options(arguments));
   SIBYL_TRY(options.batch, arguments.integer("--batch", 1));
@@ -52,7 +52,7 @@ Verb inspect_verb() {
                     table_options(),
                     output_options()});
   c.notes = "MODEL is a path to an ONNX file, - for standard input, or zoo:NAME (`sibyl zoo` lists them).";
-  return {std::move(c), run};
+  return {std::move(c), run_inspect};
 }
 
 }  // namespace sibyl::cli

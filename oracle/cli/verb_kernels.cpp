@@ -2,8 +2,6 @@
 // not hold.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/quantity.h"
 #include "calibration/device_names.h"
 #include "calibration/leave_out.h"
@@ -11,101 +9,59 @@
 #include "oracle/cli/options.h"
 #include "oracle/cli/verbs.h"
 #include "oracle/report/format.h"
+#include "oracle/report/table_json.h"
 
 namespace sibyl::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using enum Column::Align;
 
-Cell percent(double fraction) { return {fmt::format("{:.1f}", 100 * fraction), plain_number(fraction)}; }
-Cell count(std::size_t n) { return {grouped(static_cast<std::int64_t>(n)), fmt::format("{}", n)}; }
 Cell time(Seconds t) { return {to_string(t), plain_number(t.value())}; }
-
-struct Page {
-  Table table;
-  Json rows = Json::array();
-};
-
-Result<void> print_page(const Page& page, OutputFormat format) {
-  switch (format) {
-    case OutputFormat::json:
-      return print(Json{{"schema", "sibyl-kernels"}, {"version", 1}, {"rows", page.rows}}.dump(2) + "\n");
-    case OutputFormat::csv: return print(csv(page.table));
-    case OutputFormat::markdown: return print(markdown(page.table));
-    case OutputFormat::text: break;
-  }
-  return print(aligned_text(page.table));
-}
 
 Result<Calibration> calibration_named(const std::string& name) {
   return name.ends_with(".json") ? load_calibration(name) : shipped_calibration(name);
 }
 
-Page covered(const std::string& name, const Calibration& calibration) {
-  Page page;
-  page.table.columns = {{"calibration", "calibration", left},
-                        {"kernels", "kernels", left},
-                        {"type", "type", left},
-                        {"samples", "samples"},
-                        {"from", "fastest_s"},
-                        {"to", "slowest_s"},
-                        {"median error %", "median_error"},
-                        {"p90 %", "p90_error"}};
+Table covered(const std::string& name, const Calibration& calibration) {
+  Table table;
+  table.columns = {{"calibration", "calibration", left},
+                   {"kernels", "kernels", left},
+                   {"type", "type", left},
+                   {"samples", "samples"},
+                   {"from", "fastest_s"},
+                   {"to", "slowest_s"},
+                   {"median error %", "median_error"},
+                   {"p90 %", "p90_error"}};
   for (const FamilyCoverage& f : kernel_table(calibration).coverage()) {
     const bool judged = f.samples >= 3;
-    page.table.rows.push_back({name, f.name, std::string(to_string(f.dtype)), count(f.samples), time(f.fastest),
-                               time(f.slowest), judged ? percent(f.median_error) : Cell(""),
-                               judged ? percent(f.p90_error) : Cell("")});
-    page.rows.push_back({{"calibration", name},
-                         {"kernels", f.name},
-                         {"type", to_string(f.dtype)},
-                         {"samples", f.samples},
-                         {"fastest_s", f.fastest.value()},
-                         {"slowest_s", f.slowest.value()},
-                         {"median_error", judged ? Json(f.median_error) : Json()},
-                         {"p90_error", judged ? Json(f.p90_error) : Json()}});
+    table.rows.push_back({name, f.name, std::string(to_string(f.dtype)), count_cell(f.samples), time(f.fastest),
+                          time(f.slowest), judged ? percent_cell(f.median_error) : Cell(""),
+                          judged ? percent_cell(f.p90_error) : Cell("")});
   }
-  return page;
+  return table;
 }
 
-Page judged(const std::string& name, const std::vector<KernelErrors>& errors) {
-  Page page;
-  page.table.columns = {{"calibration", "calibration", left},
-                        {"kernels", "kernels", left},
-                        {"type", "type", left},
-                        {"samples", "samples"},
-                        {"median %", "median_error"},
-                        {"mean %", "mean_error"},
-                        {"p90 %", "p90_error"},
-                        {"bias %", "bias"},
-                        {"< 1 sd %", "within_one_sd"},
-                        {"< 2 sd %", "within_two_sd"}};
+Table judged(const std::string& name, const std::vector<KernelErrors>& errors) {
+  Table table;
+  table.columns = {{"calibration", "calibration", left},
+                   {"kernels", "kernels", left},
+                   {"type", "type", left},
+                   {"samples", "samples"},
+                   {"median %", "median_error"},
+                   {"mean %", "mean_error"},
+                   {"p90 %", "p90_error"},
+                   {"bias %", "bias"},
+                   {"< 1 sd %", "within_one_sd"},
+                   {"< 2 sd %", "within_two_sd"}};
   for (const KernelErrors& e : errors) {
-    page.table.rows.push_back({name, e.kernels, std::string(to_string(e.dtype)), count(e.count), percent(e.median),
-                               percent(e.mean), percent(e.p90), percent(e.bias), percent(e.within_one),
-                               percent(e.within_two)});
-    page.rows.push_back({{"calibration", name},
-                         {"kernels", e.kernels},
-                         {"type", to_string(e.dtype)},
-                         {"samples", e.count},
-                         {"median_error", e.median},
-                         {"mean_error", e.mean},
-                         {"p90_error", e.p90},
-                         {"bias", e.bias},
-                         {"within_one_sd", e.within_one},
-                         {"within_two_sd", e.within_two}});
+    table.rows.push_back({name, e.kernels, std::string(to_string(e.dtype)), count_cell(e.count), percent_cell(e.median),
+                          percent_cell(e.mean), percent_cell(e.p90), percent_cell(e.bias), percent_cell(e.within_one),
+                          percent_cell(e.within_two)});
   }
-  return page;
+  return table;
 }
 
-void append(Page& all, Page page) {
-  all.table.columns = std::move(page.table.columns);
-  std::ranges::move(page.table.rows, std::back_inserter(all.table.rows));
-  for (Json& row : page.rows) all.rows.push_back(std::move(row));
-}
-
-Result<Page> examined(const Arguments& arguments, const std::string& given) {
+Result<Table> examined(const Arguments& arguments, const std::string& given) {
   SIBYL_TRY(const Calibration calibration, calibration_named(given));
   const std::string name = shipped_device(given).value_or(given);
   if (arguments.has("--leave-out")) return judged(name, left_out(calibration));
@@ -118,7 +74,7 @@ Result<Page> examined(const Arguments& arguments, const std::string& given) {
   return covered(name, calibration);
 }
 
-Result<int> run(const Arguments& arguments) {
+Result<int> run_kernels(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   int ways = 0;
   for (const char* way : {"--leave-out", "--hide", "--hide-architecture", "--truth"})
@@ -126,12 +82,13 @@ Result<int> run(const Arguments& arguments) {
   if (ways > 1)
     return fail(ErrorCode::usage, "--leave-out, --hide, --hide-architecture and --truth: one of them at a time");
   const std::vector<std::string> names = arguments.operands().empty() ? shipped_calibrations() : arguments.operands();
-  Page all;
+  Table all;
   for (const std::string& name : names) {
-    SIBYL_TRY(Page page, examined(arguments, name));
-    append(all, std::move(page));
+    SIBYL_TRY(Table table, examined(arguments, name));
+    all.columns = std::move(table.columns);
+    std::ranges::move(table.rows, std::back_inserter(all.rows));
   }
-  SIBYL_CHECK(print_page(all, format));
+  SIBYL_CHECK(print_table(all, table_json(all, "sibyl-kernels"), format));
   return 0;
 }
 
@@ -160,7 +117,7 @@ Verb kernels_verb() {
       "/ "
       "measured, less 1; sd is the standard deviation that the prediction states, inside which 68 % (two: 95 %) should "
       "lie.";
-  return {std::move(c), run};
+  return {std::move(c), run_kernels};
 }
 
 }  // namespace sibyl::cli

@@ -10,7 +10,7 @@
 namespace sibyl::cli {
 namespace {
 
-Result<int> run(const Arguments& arguments) {
+Result<int> run_predict(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   SIBYL_TRY(Cluster cluster, read_cluster(arguments));
   SIBYL_TRY(const Strategy strategy, read_strategy_for(arguments, cluster));
@@ -53,7 +53,7 @@ Verb predict_verb() {
       "MODEL is a path to an ONNX file, - for standard input, or zoo:NAME. Exit code 4: it does not fit, or cannot be "
       "split so.\n"
       "Every figure is defined in docs/commands.md; JSON keys in docs/formats/prediction.md.";
-  return {std::move(c), run};
+  return {std::move(c), run_predict};
 }
 
 }  // namespace sibyl::cli

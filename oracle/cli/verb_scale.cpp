@@ -36,7 +36,7 @@ int exit_code_of(const ScaleReport& report) {
   return exit_code(first ? ErrorCode::infeasible : first.error().code);
 }
 
-Result<int> run(const Arguments& arguments) {
+Result<int> run_scale(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   const auto devices = arguments.text("--devices");
   if (!devices)
@@ -88,7 +88,7 @@ Verb scale_verb() {
                     table_options(),
                     output_options()});
   c.notes = "Device counts beyond the cluster's size are priced as more nodes of the same kind.";
-  return {std::move(c), run};
+  return {std::move(c), run_scale};
 }
 
 }  // namespace sibyl::cli

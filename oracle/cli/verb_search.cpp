@@ -21,8 +21,9 @@ constexpr int most_kept = 10000;
 std::vector<Option> fixed_options() {
   std::vector<Option> options = strategy_options();
   std::erase_if(options, [](const Option& option) {
-    return std::ranges::count(std::array{"--parallel", "--micro-batches", "--schedule", "--stages", "--zero", "--recompute"},
-                              option.name) > 0;
+    return std::ranges::count(
+               std::array{"--parallel", "--micro-batches", "--schedule", "--stages", "--zero", "--recompute"},
+               option.name) > 0;
   });
   return options;
 }
@@ -44,7 +45,8 @@ Result<SearchSpace> read_space(const Arguments& arguments, const Cluster& cluste
   const auto said_and_varied = [&](bool varies, const char* option) { return varies && arguments.has(option); };
   if (said_and_varied(space.orders, "--order") || said_and_varied(!space.buckets.empty(), "--bucket") ||
       said_and_varied(!space.buckets.empty(), "--no-overlap"))
-    return fail(ErrorCode::usage, "what is varied cannot be said as well", "--vary", "leave out --order, --bucket and --no-overlap");
+    return fail(ErrorCode::usage, "what is varied cannot be said as well", "--vary",
+                "leave out --order, --bucket and --no-overlap");
   if (const auto sizes = arguments.text("--micro-batch-sizes")) {
     SIBYL_TRY(space.micro_batches, parse_integer_list(*sizes, "--micro-batch-sizes"));
   }
@@ -64,7 +66,7 @@ std::string command_for(const Arguments& arguments, std::int64_t batch, const Cl
   return command + fmt::format(" --batch={}", batch);
 }
 
-Result<int> run(const Arguments& arguments) {
+Result<int> run_search(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   SIBYL_TRY(const Cluster cluster, read_cluster(arguments));
   SIBYL_TRY(const SearchSpace space, read_space(arguments, cluster));
@@ -76,8 +78,9 @@ Result<int> run(const Arguments& arguments) {
   options.exhaustive = arguments.has("--exhaustive");
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, 1));
   const int per_node = cluster.devices_per_node, most = space.devices.back();
-  SIBYL_TRY(const Cluster room, most <= cluster.devices() ? Result<Cluster>(cluster)
-                                                          : resized(cluster, (most + per_node - 1) / per_node, per_node));
+  SIBYL_TRY(const Cluster room, most <= cluster.devices()
+                                    ? Result<Cluster>(cluster)
+                                    : resized(cluster, (most + per_node - 1) / per_node, per_node));
   outlive_interruption();
   options.cancelled = was_interrupted;
   SearchReport report{model_name(arguments.operands().front()), cluster.name, {}, {}};
@@ -108,26 +111,42 @@ Verb search_verb() {
   c.summary = "find the fastest ways to split a model over a cluster, and say why the others lose";
   c.operands = "MODEL";
   c.least_operands = c.most_operands = 1;
-  c.examples = {{"sibyl search zoo:gpt2-xl --cluster dgx-a100 --devices 8 --batch 64 --dim seq=1024 --precision bf16 --optimizer adamw",
-                 "all meshes, schedules, micro-batches, ZeRO and recomputing for one node"},
-                {"sibyl search zoo:resnet50 --cluster abci-v100 --devices 4,8,16 --batch 512 --axes data,spatial,filter",
-                 "three device counts, and the ways to split images and filters"}};
-  c.options = concatenated({{cluster_option(),
-                             {.name = "--devices", .value = "LIST", .help = "1,2,8 or 1..64 (doubling) or 4..16:4 (in steps); the whole cluster unless given"},
-                             {.name = "--axes", .value = "AXIS,…", .help = "what may be split: data, tensor, sequence, context, expert, filter, channel, spatial, pipeline; data, tensor, sequence and pipeline unless given"},
-                             {.name = "--micro-batch-sizes", .value = "N,…", .help = "samples that a replica may take at once; 1, 2, 4 … 1024 and all of them unless given"},
-                             {.name = "--vary", .value = "WHAT,…", .help = "try several of these, too: order (of ranks), bucket (of gradients: 5, 25 and 100 MiB, or one message at the end)"},
-                             {.name = "--memory", .value = "SIZE", .help = "of a device that may be used; all it has unless given"},
-                             {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"},
-                             {.name = "--exhaustive", .help = "simulate every strategy, not only those that a formula finds fast or small: the same answer, later"}},
-                            fixed_options(),
-                            {data_option(), framework_option()},
-                            model_options(),
-                            table_options(),
-                            output_options()});
-  c.notes = "Ctrl-C ends the search and shows what was found by then. Device counts beyond the cluster's size are priced as more nodes of the\n"
-            "same kind. docs/search.md tells what is tried and how it is judged; JSON keys in docs/formats/search.md.";
-  return {std::move(c), run};
+  c.examples = {
+      {"sibyl search zoo:gpt2-xl --cluster dgx-a100 --devices 8 --batch 64 --dim seq=1024 --precision bf16 --optimizer "
+       "adamw",
+       "all meshes, schedules, micro-batches, ZeRO and recomputing for one node"},
+      {"sibyl search zoo:resnet50 --cluster abci-v100 --devices 4,8,16 --batch 512 --axes data,spatial,filter",
+       "three device counts, and the ways to split images and filters"}};
+  c.options = concatenated(
+      {{cluster_option(),
+        {.name = "--devices",
+         .value = "LIST",
+         .help = "1,2,8 or 1..64 (doubling) or 4..16:4 (in steps); the whole cluster unless given"},
+        {.name = "--axes",
+         .value = "AXIS,…",
+         .help = "what may be split: data, tensor, sequence, context, expert, filter, channel, spatial, pipeline; "
+                 "data, tensor, sequence and pipeline unless given"},
+        {.name = "--micro-batch-sizes",
+         .value = "N,…",
+         .help = "samples that a replica may take at once; 1, 2, 4 … 1024 and all of them unless given"},
+        {.name = "--vary",
+         .value = "WHAT,…",
+         .help = "try several of these, too: order (of ranks), bucket (of gradients: 5, 25 and 100 MiB, or one message "
+                 "at the end)"},
+        {.name = "--memory", .value = "SIZE", .help = "of a device that may be used; all it has unless given"},
+        {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"},
+        {.name = "--exhaustive",
+         .help = "simulate every strategy, not only those that a formula finds fast or small: the same answer, later"}},
+       fixed_options(),
+       {data_option(), framework_option()},
+       model_options(),
+       table_options(),
+       output_options()});
+  c.notes =
+      "Ctrl-C ends the search and shows what was found by then. Device counts beyond the cluster's size are priced as "
+      "more nodes of the\n"
+      "same kind. docs/search.md tells what is tried and how it is judged; JSON keys in docs/formats/search.md.";
+  return {std::move(c), run_search};
 }
 
 }  // namespace sibyl::cli

@@ -24,7 +24,7 @@ Result<std::string> events_of(const std::string& path) {
   return events;
 }
 
-Result<int> run(const Arguments& arguments) {
+Result<int> run_trace(const Arguments& arguments) {
   SIBYL_TRY(const Cluster cluster, read_cluster(arguments));
   SIBYL_TRY(const Strategy strategy, read_strategy_for(arguments, cluster));
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, micro_batch_of(strategy)));
@@ -72,7 +72,7 @@ Verb trace_verb() {
         {.name = "--force", .help = "replace FILE if it exists"},
         {.name = "--json", .help = "what is written is JSON anyway"}}});
   c.notes = "Tracks and spans are described in docs/formats/trace.md.";
-  return {std::move(c), run};
+  return {std::move(c), run_trace};
 }
 
 }  // namespace sibyl::cli

@@ -143,7 +143,7 @@ Result<void> check_teaching(const Arguments& arguments, const Bench& bench) {
   return {};
 }
 
-Result<int> run(const Arguments& arguments) {
+Result<int> run_validate(const Arguments& arguments) {
   if (arguments.has("--published")) return validate_published(arguments);
   for (const char* option : {"--source", "--rows"})
     if (arguments.has(option))
@@ -225,7 +225,7 @@ Verb validate_verb() {
       "or "
       "--record.\n"
       "Exit code 5: bytes sent differ from those predicted, or a step time is off by more than --max-error.";
-  return {std::move(c), run, {}};
+  return {std::move(c), run_validate, {}};
 }
 
 }  // namespace sibyl::cli

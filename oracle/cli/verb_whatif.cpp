@@ -134,12 +134,13 @@ Result<int> run_sensitivity(const Arguments& arguments, OutputFormat format) {
   return 0;
 }
 
-Result<int> run(const Arguments& arguments) {
+Result<int> run_whatif(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   if (arguments.has("--sensitivity")) return run_sensitivity(arguments, format);
   if (!arguments.has("--set"))
     return fail(ErrorCode::usage, "--set is missing: what should be different?", {},
-                "write --set devices=128, --set cluster=dgx-h100 or --set nic.bandwidth=2x; or --sensitivity for what each input is worth");
+                "write --set devices=128, --set cluster=dgx-h100 or --set nic.bandwidth=2x; or --sensitivity for what "
+                "each input is worth");
   SIBYL_TRY(const Arguments second, scenario(arguments));
   SIBYL_TRY(const PredictionReport before, priced(arguments, std::nullopt));
   SIBYL_TRY(const PredictionReport after, priced(second, cluster_changes(arguments)));
@@ -170,16 +171,15 @@ Verb whatif_verb() {
                  "the same machine with faster NICs and larger GPUs"},
                 {"sibyl whatif zoo:gpt2-xl --cluster dgx-a100 --devices 16 --batch 8/device --sensitivity",
                  "what each part of the machine is worth, twice and half as good"}};
-  c.options =
-      concatenated({study_options(),
-                    {{.name = "--set",
-                      .value = "NAME=VALUE",
-                      .help = "what is different in the second prediction: a part of the cluster, or any option here",
-                      .repeatable = true},
-                     {.name = "--sensitivity",
-                      .help = "instead of one change, each input alone twice and half as good, by effect"}},
-                    table_options(),
-                    output_options()});
+  c.options = concatenated(
+      {study_options(),
+       {{.name = "--set",
+         .value = "NAME=VALUE",
+         .help = "what is different in the second prediction: a part of the cluster, or any option here",
+         .repeatable = true},
+        {.name = "--sensitivity", .help = "instead of one change, each input alone twice and half as good, by effect"}},
+       table_options(),
+       output_options()});
   c.notes =
       "--set takes every option above without its dashes (devices=128, precision=bf16), model=, and these parts of "
       "the cluster,\nas a value or as a factor (2x, 0.5x):\n";
@@ -189,7 +189,7 @@ Verb whatif_verb() {
       "What was measured is carried to the changed part by the models' formulas (docs/commands.md), and no longer "
       "called "
       "measured.";
-  return {std::move(c), run};
+  return {std::move(c), run_whatif};
 }
 
 }  // namespace sibyl::cli

@@ -9,12 +9,6 @@
 #include "oracle/plan/recompute.h"
 
 namespace sibyl::closed {
-namespace {
-
-constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-
-}  // namespace
-
 MemoryTable::MemoryTable(ProgramTable& table, const Strategy& strategy)
     : table_(table),
       frees_sent_(frees_sent(strategy)),
@@ -96,7 +90,7 @@ void MemoryTable::find_wanted(const Strategy& strategy) {
     const auto& compute = std::get<Compute>(program.steps[i]);
     if (compute.gradients == 0) continue;
     for (const Saved& saved : facts(i).rule.saved) {
-      if (saved.what == Saved::What::extra) wanted_[i].push_back({none, rounded(saved.bytes.value())});
+      if (saved.what == Saved::What::extra) wanted_[i].push_back({absent, rounded(saved.bytes.value())});
       if (saved.what == Saved::What::input && saved.index < compute.inputs.size()) want(compute.inputs[saved.index]);
       if (saved.what == Saved::What::output && saved.index < compute.outputs.size()) want(compute.outputs[saved.index]);
     }
@@ -108,7 +102,7 @@ void MemoryTable::find_wanted(const Strategy& strategy) {
 void MemoryTable::find_working() {
   const Stage& program = table_.program();
   const std::size_t steps = program.steps.size();
-  std::vector<std::size_t> made(program.tensors.size(), none), last(program.tensors.size(), none);
+  std::vector<std::size_t> made(program.tensors.size(), absent), last(program.tensors.size(), absent);
   std::vector<bool> own(program.tensors.size(), false);
   std::vector<double> change(steps + 1, 0.0);
   working_.assign(steps, 0.0);
@@ -126,13 +120,14 @@ void MemoryTable::find_working() {
     for (std::size_t in = 0; in < compute->inputs.size(); ++in) {
       if ((compute->gradients >> in & 1U) == 0) continue;
       const std::size_t tensor = compute->inputs[in].index();
-      own[tensor] = own[tensor] || last[tensor] != none || (facts(i).passed_through >> in & 1U) == 0;
+      own[tensor] = own[tensor] || last[tensor] != absent || (facts(i).passed_through >> in & 1U) == 0;
       last[tensor] = i;
     }
     working_[i] = facts(i).workspace;
   }
   for (std::size_t t = 0; t < program.tensors.size(); ++t) {
-    if (made[t] == none || last[t] == none || !own[t] || program.tensors[t].kind != TensorKind::activation) continue;
+    if (made[t] == absent || last[t] == absent || !own[t] || program.tensors[t].kind != TensorKind::activation)
+      continue;
     const double bytes = rounded(bytes_of(LocalTensorId{t}));
     change[made[t]] += bytes;
     change[last[t] + 1] -= bytes;
@@ -156,7 +151,7 @@ Kept MemoryTable::kept(std::size_t begin, std::size_t end, const std::vector<Seg
   known_.resize(program.tensors.size(), 0);
   ++call_;
   const auto take = [&](const Wanted& wanted) {
-    if (wanted.storage == none) return wanted.bytes;
+    if (wanted.storage == absent) return wanted.bytes;
     const bool again = known_[wanted.storage] == call_;
     known_[wanted.storage] = call_;
     return again ? 0.0 : wanted.bytes;

@@ -13,8 +13,6 @@
 namespace sibyl::closed {
 namespace {
 
-constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-
 // The program as one stage that accumulates and exchanges all of its gradients, so that every kernel a stage may run is
 // among its own.
 Stage with_everything(Stage stage, bool split) {
@@ -98,7 +96,7 @@ std::vector<Row> ProgramTable::make_rows(bool split) {
 }
 
 void ProgramTable::find_parameters() {
-  std::vector<std::size_t> parameter_of(whole_.tensors.size(), none);
+  std::vector<std::size_t> parameter_of(whole_.tensors.size(), absent);
   std::vector<std::size_t> last(whole_.tensors.size(), 0);  // 1 + step
   std::vector<std::vector<Use>> of_step(steps());
   for (std::size_t i = 0; i < steps(); ++i) {
@@ -106,7 +104,7 @@ void ProgramTable::find_parameters() {
       const LocalTensor& tensor = whole_[id];
       if (tensor.kind != TensorKind::parameter || last[id.index()] == i + 1) return;
       std::size_t& index = parameter_of[id.index()];
-      if (index == none) {
+      if (index == absent) {
         index = parameters_.size();
         std::vector<MeshAxis> axes = tensor.summed_over;
         std::sort(axes.begin(), axes.end());

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -17,6 +19,9 @@
 #include "oracle/plan/plan.h"
 
 namespace sibyl::closed {
+
+// For an index: there is none.
+inline constexpr std::size_t absent = std::numeric_limits<std::size_t>::max();
 
 // Kernels of one pass over one step.
 struct Kernels {

@@ -59,22 +59,23 @@ std::string kinds_section(const Inspection& i, Paint paint) {
 }
 
 // Layers of one kind, shape and size, as those of a repeated block are.
-struct Alike {
+struct AlikeOperations {
   const InspectedOperation* first = nullptr;
   std::int64_t count = 0;
 
   [[nodiscard]] Flops total() const { return static_cast<double>(count) * (first->forward + first->backward); }
 };
 
-std::vector<Alike> largest_groups(const std::vector<InspectedOperation>& operations) {
-  std::vector<Alike> groups;
+std::vector<AlikeOperations> largest_groups(const std::vector<InspectedOperation>& operations) {
+  std::vector<AlikeOperations> groups;
   std::map<std::tuple<std::string, std::string, std::int64_t, Flops, Flops>, std::size_t> index;
   for (const InspectedOperation& o : operations) {
     const auto [at, added] = index.try_emplace({o.kind, o.output, o.parameters, o.forward, o.backward}, groups.size());
     if (added) groups.push_back({&o, 0});
     ++groups[at->second].count;
   }
-  std::ranges::stable_sort(groups, [](const Alike& a, const Alike& b) { return a.total() > b.total(); });
+  std::ranges::stable_sort(groups,
+                           [](const AlikeOperations& a, const AlikeOperations& b) { return a.total() > b.total(); });
   groups.resize(std::min(groups.size(), shown_layers));
   return groups;
 }
@@ -91,7 +92,7 @@ std::string layers_section(const Inspection& i, Paint paint) {
                           {"share of all", ""}},
               .rows = {}};
   const Flops all = i.flops_forward + i.flops_backward;
-  for (const Alike& group : largest_groups(i.operations)) {
+  for (const AlikeOperations& group : largest_groups(i.operations)) {
     const InspectedOperation& o = *group.first;
     table.rows.push_back({o.name, o.kind, o.output, grouped(group.count), grouped(o.parameters), to_string(o.forward),
                           to_string(o.backward), all.value() > 0 ? percent(group.total() / all) : ""});

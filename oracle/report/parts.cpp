@@ -48,6 +48,9 @@ std::string signed_percent(double fraction) {
   return fmt::format("{:+.{}f} %", p, p < 9.95 && p > -9.95 ? 1 : 0);
 }
 
+Cell percent_cell(double fraction) { return {fmt::format("{:.1f}", 100 * fraction), plain_number(fraction)}; }
+Cell count_cell(std::size_t count) { return {grouped(static_cast<std::int64_t>(count)), fmt::format("{}", count)}; }
+
 std::string grouped(std::int64_t value) {
   const std::string digits = fmt::format("{}", value);
   std::string text;

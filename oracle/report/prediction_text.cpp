@@ -145,7 +145,7 @@ Provenance worse_provenance(const OperationCost& operation) {
 }
 
 // Operations of one kind that take the same time, as the layers of a repeated block do.
-struct Alike {
+struct AlikeCosts {
   const OperationCost* first = nullptr;
   std::int64_t count = 0;
 
@@ -154,15 +154,15 @@ struct Alike {
   }
 };
 
-std::vector<Alike> longest_groups(const std::vector<OperationCost>& operations) {
-  std::vector<Alike> groups;
+std::vector<AlikeCosts> longest_groups(const std::vector<OperationCost>& operations) {
+  std::vector<AlikeCosts> groups;
   std::map<std::tuple<std::string, Seconds, Seconds>, std::size_t> index;
   for (const OperationCost& o : operations) {
     const auto [at, added] = index.try_emplace({o.kind, o.forward.time, o.backward.time}, groups.size());
     if (added) groups.push_back({&o, 0});
     ++groups[at->second].count;
   }
-  std::ranges::stable_sort(groups, [](const Alike& a, const Alike& b) { return a.total() > b.total(); });
+  std::ranges::stable_sort(groups, [](const AlikeCosts& a, const AlikeCosts& b) { return a.total() > b.total(); });
   groups.resize(std::min(groups.size(), shown_operations));
   return groups;
 }
@@ -178,7 +178,7 @@ std::string operations_section(const Prediction& p, Paint paint) {
                           {"all", ""},
                           {"known", "", left}},
               .rows = {}};
-  for (const Alike& group : longest_groups(p.operations)) {
+  for (const AlikeCosts& group : longest_groups(p.operations)) {
     const OperationCost& o = *group.first;
     table.rows.push_back({o.name, o.kind, grouped(group.count), to_string(o.forward.time), to_string(o.backward.time),
                           to_string(group.total()), std::string(to_string(worse_provenance(o)))});

@@ -10,7 +10,7 @@
 namespace sibyl {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 // A JSON value and where it stands, for messages. The first mistake is kept; reading goes on with harmless defaults,
 // and the reader's caller asks once at the end.

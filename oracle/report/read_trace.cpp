@@ -13,7 +13,7 @@
 namespace sibyl {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr double longest = 1e12;  // microseconds: eleven days, beyond any step
 

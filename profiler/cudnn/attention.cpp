@@ -32,8 +32,6 @@ enum Id : std::int64_t {
 };
 
 const Shape scalar_shape{1, 1, 1, 1};
-Shape row_major(const Shape& shape) { return strides_of(shape, Layout::nchw); }
-
 // A graph under construction: operations, and the tensors that lie between them.
 class Graph {
  public:

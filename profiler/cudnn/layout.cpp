@@ -27,8 +27,6 @@ Strides strides(const Shape& extents, const Shape& a, const Shape& b) {
   return s;
 }
 
-Shape row_major(const Shape& shape) { return strides_of(shape, Layout::nchw); }
-
 // A part of a whole tensor, copied out of it or into it.
 void copy_part(Program& p, Type type, std::size_t x, std::size_t y, const Shape& part, const Shape& whole, bool into) {
   const Shape of_part = row_major(part), of_whole = row_major(whole);

@@ -10,7 +10,7 @@
 namespace sibyl {
 namespace {
 
-constexpr double shortest = 1e-7;  // events resolve half a microsecond
+constexpr double shortest_between_events = 1e-7;  // events resolve half a microsecond
 
 // Half a gigabyte: over all caches, and a tenth of a millisecond or more of work.
 void pass_over_memory() {
@@ -33,7 +33,7 @@ double seconds_on_cuda(const std::function<void()>& warm, const std::function<vo
     pass_over_memory();
     warm();
   };
-  return std::max(shortest, aten::cuda::seconds_of(ahead, run) - nothing);
+  return std::max(shortest_between_events, aten::cuda::seconds_of(ahead, run) - nothing);
 }
 
 }  // namespace sibyl

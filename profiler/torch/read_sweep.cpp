@@ -2,24 +2,23 @@
 
 #include <algorithm>
 #include <barrier>
-#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <thread>
+
+#include "profiler/torch/timing.h"
 
 namespace sibyl {
 namespace {
 
 constexpr int rounds = 3;
-constexpr double slice = 0.015;    // seconds at least for each size in a round: a disturbance lasts shorter
-constexpr double shortest = 1e-4;  // of what the clock is read around
+constexpr double slice = 0.015;            // seconds at least for each size in a round: a disturbance lasts shorter
+constexpr double shortest_reading = 1e-4;  // of what the clock is read around
 
 // One word of a line is read: a whole line moves all the same, and no processor is too slow to see the cache's rate.
 struct alignas(64) Line {
   volatile std::uint64_t word = 0;
 };
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 void read(std::span<const Line> lines) {
   std::uint64_t sum = 0;
@@ -27,13 +26,13 @@ void read(std::span<const Line> lines) {
   static_cast<void>(sum);  // the reads are volatile
 }
 
-// The shortest pass over these lines, a pass being so many readings that the clock resolves it. One pass brings in what
-// fits, so what may fit takes two at least, however long they are.
+// The shortest pass over these lines, a pass being so many readings that the clock resolves it. One pass brings
+// in what fits, so what may fit takes two at least, however long they are.
 double best_pass(std::span<const Line> lines, int passes) {
   const double start = now();
   read(lines);
   double best = now() - start;
-  const int readings = 1 + static_cast<int>(shortest / std::max(best, 1e-7));
+  const int readings = 1 + static_cast<int>(shortest_reading / std::max(best, 1e-7));
   for (int done = 1; done < passes || now() - start < slice; ++done) {
     const double before = now();
     for (int i = 0; i < readings; ++i) read(lines);

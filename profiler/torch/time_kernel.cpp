@@ -16,7 +16,7 @@ namespace sibyl {
 namespace {
 
 // No run is shorter than the clock resolves.
-constexpr double shortest = 5e-8;
+constexpr double shortest_kernel = 5e-8;
 
 struct Memory {
   Bytes workspace, kept;
@@ -138,7 +138,7 @@ Result<KernelTiming> time_kernel(const KernelKey& key, const TimingOptions& give
 
   KernelTiming timing{
       {key, {}, 0.0, static_cast<int>(times->size()), prepared.memory.workspace, prepared.memory.kept, {}}, rotation};
-  const double middle = std::max(median(*times), shortest);
+  const double middle = std::max(median(*times), shortest_kernel);
   timing.sample.time = Seconds{middle};
   timing.sample.spread = relative_spread(*times, middle);
   return timing;

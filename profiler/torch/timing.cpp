@@ -16,8 +16,6 @@
 namespace sibyl {
 namespace {
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
 // Walks through a buffer of its own, a cache line at a time, going on where it stopped. It writes: a training step
 // leaves the cache full of modified lines, whose eviction the next kernel pays for.
 class Padding {
@@ -80,6 +78,8 @@ bool median_is_known(std::span<const double> values, double precision) {
   const auto high = std::min(sorted.size() - 1, static_cast<std::size_t>(std::ceil(n / 2 + reach)));
   return sorted[high] - sorted[low] <= 2.0 * precision * median(sorted);
 }
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 std::int64_t page_faults() {
   rusage usage{};

@@ -28,7 +28,7 @@ struct TimingOptions {
   Bytes cache;              // last-level cache to defeat; 0 asks the machine
   Bytes most_memory{2e9};   // all copies together stay below this, if one copy does
   int most_copies = 16;
-  bool others = true;       // other kernels run before each run (others.h); none on a GPU
+  bool others = true;  // other kernels run before each run (others.h); none on a GPU
   // Combines the votes of the ranks that time together; returns when all have called it, so it is their barrier too.
   // Empty: this process times alone.
   std::function<Vote(Vote)> agree;
@@ -56,12 +56,13 @@ struct TimedWork {
   std::function<void()> others = {};   // before each, after padding; may be empty
 };
 
+double now();  // seconds on a clock that never goes back
 // Minor faults of this process so far.
 std::int64_t page_faults();
 
-// Laps to warm up, until one page-faults no more; then laps until known or out of budget. A run that page-faults is not one
-// of a steady step, where memory lies where the step before left it: it counts only where nearly all do. An exception of
-// `measure` on any rank is an Error on all.
+// Laps to warm up, until one page-faults no more; then laps until known or out of budget. A run that page-faults is not
+// one of a steady step, where memory lies where the step before left it: it counts only where nearly all do. An
+// exception of `measure` on any rank is an Error on all.
 Result<std::vector<double>> time_laps(const TimedWork& work, const Rotation& rotation, const TimingOptions& options);
 
 }  // namespace sibyl

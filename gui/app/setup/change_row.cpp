@@ -20,7 +20,7 @@ std::vector<double> factors() {
 }
 
 // As short as can be.
-QString titleOf(const std::string& key) {
+QString inputTitle(const std::string& key) {
   static const std::map<std::string, QString> titles = {{"link.bandwidth", ChangeRow::tr("Link rate")},
                                                         {"link.latency", ChangeRow::tr("Link latency")},
                                                         {"nic.bandwidth", ChangeRow::tr("NIC rate")},
@@ -49,7 +49,7 @@ ChangeRow::ChangeRow(const ClusterKey& key, Document& document, QGridLayout& gri
     : QObject(parent),
       key_(key.name),
       document_(document),
-      label_(new QLabel(titleOf(key_), parent)),
+      label_(new QLabel(inputTitle(key_), parent)),
       slider_(new SteppedSlider(factors(), parent)),
       box_(new QLineEdit(parent)),
       reset_(new QToolButton(parent)),
@@ -57,15 +57,15 @@ ChangeRow::ChangeRow(const ClusterKey& key, Document& document, QGridLayout& gri
                .arg(text(key.name), text(key.says), text(key.takes))) {
   label_->setBuddy(box_);
   slider_->setObjectName("slider " + text(key_));
-  slider_->setAccessibleName(tr("%1, factor").arg(titleOf(key_)));
+  slider_->setAccessibleName(tr("%1, factor").arg(inputTitle(key_)));
   slider_->setTickPosition(QSlider::NoTicks);
   box_->setObjectName("--set " + text(key_));
-  box_->setAccessibleName(titleOf(key_));
+  box_->setAccessibleName(inputTitle(key_));
   box_->setMinimumWidth(52);
   reset_->setText(QStringLiteral("×"));
   reset_->setAutoRaise(true);
   reset_->setToolTip(tr("Take this change back"));
-  reset_->setAccessibleName(tr("Take back: %1").arg(titleOf(key_)));
+  reset_->setAccessibleName(tr("Take back: %1").arg(inputTitle(key_)));
   const int row = grid.rowCount();
   grid.addWidget(label_, row, 0);
   grid.addWidget(slider_, row, 1);

@@ -14,7 +14,7 @@
 namespace sibyl::gui {
 namespace {
 
-constexpr int most_nodes = 1'000'000, narrow = 5;
+constexpr int most_nodes = 1'000'000, narrow_box = 5;
 
 // "8 nodes of 8 A100-SXM4-80GB, 80.0 GiB each; NVSwitch 300 GB/s, 8 NICs of 25.0 GB/s".
 QString description(const Cluster& cluster) {
@@ -64,7 +64,7 @@ ClusterSection::ClusterSection(Document& document, QWidget* parent)
   nodes_->setAccessibleName(tr("Nodes"));
   nodes_->setToolTip(tip(predictOption("--nodes")));
   nodes_->setSpecialValueText(tr("as it has"));
-  nodes_->setMinimumWidth(narrow * fontMetrics().height());
+  nodes_->setMinimumWidth(narrow_box * fontMetrics().height());
   guardWheel(nodes_);
   auto* form = new QFormLayout;
   form->setContentsMargins(0, 0, 0, 0);

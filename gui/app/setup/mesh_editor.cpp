@@ -12,7 +12,7 @@
 namespace sibyl::gui {
 namespace {
 
-constexpr int most = 1 << 24, narrow = 4;
+constexpr int most = 1 << 24, narrow_field = 4;
 
 // The axes as they are said; those of a scenario that cannot be read are all 1.
 Strategy meshOf(const Scenario& scenario) {
@@ -43,7 +43,7 @@ std::string wordsOf(Strategy mesh) {
 FactorBox::FactorBox(QWidget* parent) : QSpinBox(parent) {
   setRange(1, most);
   setKeyboardTracking(false);
-  setMinimumWidth(narrow * fontMetrics().height());
+  setMinimumWidth(narrow_field * fontMetrics().height());
   guardWheel(this);
 }
 
@@ -77,7 +77,7 @@ MeshEditor::MeshEditor(Document& document, QWidget* parent)
   grid->setColumnStretch(3, 1);
   devices_->setRange(1, most);
   devices_->setKeyboardTracking(false);
-  devices_->setMinimumWidth(narrow * fontMetrics().height());
+  devices_->setMinimumWidth(narrow_field * fontMetrics().height());
   devices_->setObjectName(QStringLiteral("--devices"));
   devices_->setAccessibleName(tr("Devices"));
   devices_->setToolTip(tip(predictOption("--devices")));

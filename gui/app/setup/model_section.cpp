@@ -28,7 +28,7 @@ std::optional<int> given_size(const Scenario& scenario, const std::string& name)
   return std::nullopt;
 }
 
-QString titleOf(const std::string& model) {
+QString modelTitle(const std::string& model) {
   return text(model).startsWith(QLatin1String("zoo:")) ? text(model) : QFileInfo(text(model)).fileName();
 }
 
@@ -94,7 +94,7 @@ void ModelSection::showScenario(const Scenario& scenario) {
   const QSignalBlocker quiet(models_);
   const QString model = text(scenario.model);
   if (!model.isEmpty() && models_->findData(model) < 0) {
-    models_->insertItem(0, titleOf(scenario.model), model);
+    models_->insertItem(0, modelTitle(scenario.model), model);
     models_->setItemData(0, model, Qt::ToolTipRole);
   }
   models_->setCurrentIndex(model.isEmpty() ? -1 : models_->findData(model));

@@ -14,8 +14,8 @@ namespace {
 
 constexpr double least_scale = 0.02, most_scale = 4;
 constexpr double readable = 0.7;  // below it names cannot be read
-constexpr double key_zoom = 1.3, wheel_zoom = 1.15;
-constexpr double margin = 24;
+constexpr double key_factor = 1.3, wheel_factor = 1.15;
+constexpr double border = 24;
 constexpr double step = 80;  // pixels for one key or notch
 constexpr std::size_t nobody = static_cast<std::size_t>(-1);
 
@@ -91,19 +91,19 @@ void GraphCanvas::place(double scale, const QPointF& origin) {
 
 // All that can be read at once, from the top.
 void GraphCanvas::begin() {
-  if (!model_ || width() < 2 * margin) return;
+  if (!model_ || width() < 2 * border) return;
   const double wide = scene_.layout.width, high = scene_.layout.height;
   const double all =
-      std::min((width() - 2 * margin) / std::max(1.0, wide), (height() - 3.5 * margin) / std::max(1.0, high));
+      std::min((width() - 2 * border) / std::max(1.0, wide), (height() - 3.5 * border) / std::max(1.0, high));
   const double scale = std::clamp(all, readable, 1.0);
-  place(scale, {(width() - wide * scale) / 2, std::max(2.2 * margin * scale, (height() - high * scale) / 2)});
+  place(scale, {(width() - wide * scale) / 2, std::max(2.2 * border * scale, (height() - high * scale) / 2)});
   begun_ = false;
 }
 
 void GraphCanvas::fit() {
   if (!model_) return;
   const double wide = std::max(1.0, scene_.layout.width), high = std::max(1.0, scene_.layout.height);
-  const double scale = std::min({(width() - 2 * margin) / wide, (height() - 3 * margin) / high, 1.5});
+  const double scale = std::min({(width() - 2 * border) / wide, (height() - 3 * border) / high, 1.5});
   const double used = std::clamp(scale, least_scale, most_scale);
   place(used, {(width() - wide * used) / 2, (height() - high * used) / 2});
 }
@@ -133,7 +133,7 @@ void GraphCanvas::draw(QPainter& painter, const QSize& size) const {
   painter.fillRect(QRect(QPoint(0, 0), size), palette().color(QPalette::Base));
   if (!model_) return;
   const double wide = std::max(1.0, scene_.layout.width), high = std::max(1.0, scene_.layout.height);
-  const double scale = std::min({(size.width() - 2 * margin) / wide, (size.height() - 3 * margin) / high, 1.5});
+  const double scale = std::min({(size.width() - 2 * border) / wide, (size.height() - 3 * border) / high, 1.5});
   painter.save();
   painter.translate((size.width() - wide * scale) / 2, (size.height() - high * scale) / 2);
   painter.scale(scale, scale);
@@ -177,7 +177,7 @@ void GraphCanvas::changeEvent(QEvent* event) {
 void GraphCanvas::wheelEvent(QWheelEvent* event) {
   const double x = event->angleDelta().x() / 120.0, y = event->angleDelta().y() / 120.0;
   if (event->modifiers() & Qt::ControlModifier)
-    zoom(std::pow(wheel_zoom, y), event->position());
+    zoom(std::pow(wheel_factor, y), event->position());
   else
     move(event->modifiers() & Qt::ShiftModifier ? QPointF(y + x, x) * step : QPointF(x, y) * step);
   event->accept();
@@ -188,9 +188,9 @@ void GraphCanvas::keyPressEvent(QKeyEvent* event) {
   const QPointF middle(width() / 2.0, height() / 2.0);
   switch (event->key()) {
     case Qt::Key_W:
-    case Qt::Key_Plus: return zoom(key_zoom, middle);
+    case Qt::Key_Plus: return zoom(key_factor, middle);
     case Qt::Key_S:
-    case Qt::Key_Minus: return zoom(1 / key_zoom, middle);
+    case Qt::Key_Minus: return zoom(1 / key_factor, middle);
     case Qt::Key_A:
     case Qt::Key_Left: return move({step, 0});
     case Qt::Key_D:

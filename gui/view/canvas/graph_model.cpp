@@ -9,8 +9,6 @@ namespace {
 
 constexpr std::size_t most_unfolded = 40;  // operations that are readable each by itself
 
-QString qt(const std::string& text) { return QString::fromStdString(text); }
-
 // The names' beginning up to a separator: "h.0" of "h.0.ln_1" and "h.0.attn.c_attn".
 std::string common_path(const std::vector<std::string>& names) {
   if (names.empty()) return {};

@@ -20,6 +20,8 @@
 
 namespace sibyl::gui {
 
+inline QString qt(const std::string& text) { return QString::fromStdString(text); }
+
 struct GraphNode {
   enum class Kind { operation, block, run, transfer } kind = Kind::operation;
   std::string key;  // of a block or run: what opens it

@@ -7,8 +7,6 @@
 namespace sibyl::gui {
 namespace {
 
-QString qt(const std::string& text) { return QString::fromStdString(text); }
-
 QString row(const QString& title, const QString& value) {
   if (value.isEmpty()) return {};
   return QString("<tr><td style='padding-right:10px'>%1</td><td>%2</td></tr>").arg(title, value.toHtmlEscaped());

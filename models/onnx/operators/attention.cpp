@@ -93,14 +93,15 @@ Result<Lowering> multi_head_attention(const Node& node) {
   return std::move(steps).result(join_heads(steps, y));
 }
 
-constexpr Operator table[] = {
-    {"Attention", attention, 3},
-    {"Attention", packed_attention, 2, "com.microsoft"},
-    {"MultiHeadAttention", multi_head_attention, 3, "com.microsoft"},
-};
-
 }  // namespace
 
-std::span<const Operator> attention_operators() { return table; }
+std::span<const Operator> attention_operators() {
+  static constexpr Operator table[] = {
+      {"Attention", attention, 3},
+      {"Attention", packed_attention, 2, "com.microsoft"},
+      {"MultiHeadAttention", multi_head_attention, 3, "com.microsoft"},
+  };
+  return table;
+}
 
 }  // namespace sibyl::onnx_import

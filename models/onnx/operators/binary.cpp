@@ -62,29 +62,30 @@ Result<Lowering> where(const Node& node) {
   return lowering;
 }
 
-constexpr Operator table[] = {
-    {"Add", binary, 2},
-    {"Sub", binary, 2},
-    {"Mul", binary, 2},
-    {"Div", binary, 2},
-    {"Pow", binary, 2},
-    {"Mod", binary, 2},
-    {"Equal", binary, 2},
-    {"Less", binary, 2},
-    {"LessOrEqual", binary, 2},
-    {"Greater", binary, 2},
-    {"GreaterOrEqual", binary, 2},
-    {"And", binary, 2},
-    {"Or", binary, 2},
-    {"Sum", variadic},
-    {"Mean", variadic},
-    {"Max", variadic},
-    {"Min", variadic},
-    {"Where", where, 3},
-};
-
 }  // namespace
 
-std::span<const Operator> binary_operators() { return table; }
+std::span<const Operator> binary_operators() {
+  static constexpr Operator table[] = {
+      {"Add", binary, 2},
+      {"Sub", binary, 2},
+      {"Mul", binary, 2},
+      {"Div", binary, 2},
+      {"Pow", binary, 2},
+      {"Mod", binary, 2},
+      {"Equal", binary, 2},
+      {"Less", binary, 2},
+      {"LessOrEqual", binary, 2},
+      {"Greater", binary, 2},
+      {"GreaterOrEqual", binary, 2},
+      {"And", binary, 2},
+      {"Or", binary, 2},
+      {"Sum", variadic},
+      {"Mean", variadic},
+      {"Max", variadic},
+      {"Min", variadic},
+      {"Where", where, 3},
+  };
+  return table;
+}
 
 }  // namespace sibyl::onnx_import

@@ -148,22 +148,23 @@ Result<Lowering> non_zero(const Node& node) {
   return constant({DType::i64, {node.rank(0), static_cast<std::int64_t>(found.size())}, known(std::move(values))});
 }
 
-constexpr Operator table[] = {
-    {"Constant", constant_node, 0},
-    {"Shape", shape_of},
-    {"Size", size_of},
-    {"ConstantOfShape", constant_of_shape},
-    {"Range", range, 3},
-    {"Trilu", trilu},
-    {"EyeLike", eye_like},
-    {"CumSum", cumulative_sum, 2},
-    {"NonZero", non_zero},
-    {"ScatterND", scatter, 3},
-    {"ScatterElements", scatter, 3},
-};
-
 }  // namespace
 
-std::span<const Operator> constant_operators() { return table; }
+std::span<const Operator> constant_operators() {
+  static constexpr Operator table[] = {
+      {"Constant", constant_node, 0},
+      {"Shape", shape_of},
+      {"Size", size_of},
+      {"ConstantOfShape", constant_of_shape},
+      {"Range", range, 3},
+      {"Trilu", trilu},
+      {"EyeLike", eye_like},
+      {"CumSum", cumulative_sum, 2},
+      {"NonZero", non_zero},
+      {"ScatterND", scatter, 3},
+      {"ScatterElements", scatter, 3},
+  };
+  return table;
+}
 
 }  // namespace sibyl::onnx_import

@@ -72,13 +72,14 @@ Result<Lowering> conv_transpose(const Node& node) {
   return single(node, std::move(attributes), {0, 1, 2}, std::move(y), node.dtype(0));
 }
 
-constexpr Operator table[] = {
-    {"Conv", conv, 2},
-    {"ConvTranspose", conv_transpose, 2},
-};
-
 }  // namespace
 
-std::span<const Operator> convolution_operators() { return table; }
+std::span<const Operator> convolution_operators() {
+  static constexpr Operator table[] = {
+      {"Conv", conv, 2},
+      {"ConvTranspose", conv_transpose, 2},
+  };
+  return table;
+}
 
 }  // namespace sibyl::onnx_import

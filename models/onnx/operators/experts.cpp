@@ -186,13 +186,14 @@ Result<Lowering> mixture(const Node& node) {
   return Mixture(node).lower();
 }
 
-constexpr Operator table[] = {
-    {"TopK", top_k},
-    {"MoE", mixture, 3, "com.microsoft"},
-};
-
 }  // namespace
 
-std::span<const Operator> expert_operators() { return table; }
+std::span<const Operator> expert_operators() {
+  static constexpr Operator table[] = {
+      {"TopK", top_k},
+      {"MoE", mixture, 3, "com.microsoft"},
+  };
+  return table;
+}
 
 }  // namespace sibyl::onnx_import

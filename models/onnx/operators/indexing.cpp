@@ -214,15 +214,16 @@ Result<Lowering> split(const Node& node) {
   return lowering;
 }
 
-constexpr Operator table[] = {
-    {"Slice", slice},
-    {"Gather", gather, 2},
-    {"Concat", concat},
-    {"Split", split},
-};
-
 }  // namespace
 
-std::span<const Operator> indexing_operators() { return table; }
+std::span<const Operator> indexing_operators() {
+  static constexpr Operator table[] = {
+      {"Slice", slice},
+      {"Gather", gather, 2},
+      {"Concat", concat},
+      {"Split", split},
+  };
+  return table;
+}
 
 }  // namespace sibyl::onnx_import

@@ -92,16 +92,17 @@ Result<Lowering> gemm(const Node& node) {
   return std::move(steps).result(result);
 }
 
-constexpr Operator table[] = {
-    {"MatMul", mat_mul, 2},
-    {"Gemm", gemm, 2},
-    {"Einsum", einsum, 1},
-    {"FusedMatMul", fused_mat_mul, 2, "com.microsoft"},
-    {"TransposeMatMul", fused_mat_mul, 2, "com.microsoft"},
-};
-
 }  // namespace
 
-std::span<const Operator> matrix_operators() { return table; }
+std::span<const Operator> matrix_operators() {
+  static constexpr Operator table[] = {
+      {"MatMul", mat_mul, 2},
+      {"Gemm", gemm, 2},
+      {"Einsum", einsum, 1},
+      {"FusedMatMul", fused_mat_mul, 2, "com.microsoft"},
+      {"TransposeMatMul", fused_mat_mul, 2, "com.microsoft"},
+  };
+  return table;
+}
 
 }  // namespace sibyl::onnx_import

@@ -76,22 +76,23 @@ Result<Lowering> skip_norm(const Node& node) {
   return std::move(steps).result(steps.add(attributes, std::move(operands), shape));
 }
 
-constexpr Operator table[] = {
-    {"BatchNormalization", batch_norm, 5},
-    {"InstanceNormalization", instance_norm, 3},
-    {"LayerNormalization", layer_norm, 2},
-    {"RMSNormalization", layer_norm, 2},
-    {"SimplifiedLayerNormalization", layer_norm, 2},
-    {"GroupNormalization", group_norm, 3},
-    {"LRN", local_response_norm, 1},
-    {"LayerNormalization", layer_norm, 2, "com.microsoft"},
-    {"SimplifiedLayerNormalization", layer_norm, 2, "com.microsoft"},
-    {"SkipLayerNormalization", skip_norm, 3, "com.microsoft"},
-    {"SkipSimplifiedLayerNormalization", skip_norm, 3, "com.microsoft"},
-};
-
 }  // namespace
 
-std::span<const Operator> normalization_operators() { return table; }
+std::span<const Operator> normalization_operators() {
+  static constexpr Operator table[] = {
+      {"BatchNormalization", batch_norm, 5},
+      {"InstanceNormalization", instance_norm, 3},
+      {"LayerNormalization", layer_norm, 2},
+      {"RMSNormalization", layer_norm, 2},
+      {"SimplifiedLayerNormalization", layer_norm, 2},
+      {"GroupNormalization", group_norm, 3},
+      {"LRN", local_response_norm, 1},
+      {"LayerNormalization", layer_norm, 2, "com.microsoft"},
+      {"SimplifiedLayerNormalization", layer_norm, 2, "com.microsoft"},
+      {"SkipLayerNormalization", skip_norm, 3, "com.microsoft"},
+      {"SkipSimplifiedLayerNormalization", skip_norm, 3, "com.microsoft"},
+  };
+  return table;
+}
 
 }  // namespace sibyl::onnx_import

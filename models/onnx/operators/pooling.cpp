@@ -35,15 +35,16 @@ Result<Lowering> global_pool(const Node& node) {
   return single(node, std::move(attributes), {0}, std::move(y), node.dtype(0));
 }
 
-constexpr Operator table[] = {
-    {"MaxPool", pool},
-    {"AveragePool", pool},
-    {"GlobalAveragePool", global_pool},
-    {"GlobalMaxPool", global_pool},
-};
-
 }  // namespace
 
-std::span<const Operator> pooling_operators() { return table; }
+std::span<const Operator> pooling_operators() {
+  static constexpr Operator table[] = {
+      {"MaxPool", pool},
+      {"AveragePool", pool},
+      {"GlobalAveragePool", global_pool},
+      {"GlobalMaxPool", global_pool},
+  };
+  return table;
+}
 
 }  // namespace sibyl::onnx_import

@@ -91,15 +91,16 @@ Result<Lowering> softmax(const Node& node) {
   return std::move(steps).result(steps.reshape(y, x));
 }
 
-constexpr Operator table[] = {
-    {"ReduceSum", reduce},    {"ReduceMean", reduce},      {"ReduceMax", reduce},   {"ReduceMin", reduce},
-    {"ReduceProd", reduce},   {"ReduceL1", reduce},        {"ReduceL2", reduce},    {"ReduceSumSquare", reduce},
-    {"ReduceLogSum", reduce}, {"ReduceLogSumExp", reduce}, {"ArgMax", arg_extreme}, {"ArgMin", arg_extreme},
-    {"Softmax", softmax},     {"LogSoftmax", softmax},
-};
-
 }  // namespace
 
-std::span<const Operator> reduction_operators() { return table; }
+std::span<const Operator> reduction_operators() {
+  static constexpr Operator table[] = {
+      {"ReduceSum", reduce},    {"ReduceMean", reduce},      {"ReduceMax", reduce},   {"ReduceMin", reduce},
+      {"ReduceProd", reduce},   {"ReduceL1", reduce},        {"ReduceL2", reduce},    {"ReduceSumSquare", reduce},
+      {"ReduceLogSum", reduce}, {"ReduceLogSumExp", reduce}, {"ArgMax", arg_extreme}, {"ArgMin", arg_extreme},
+      {"Softmax", softmax},     {"LogSoftmax", softmax},
+  };
+  return table;
+}
 
 }  // namespace sibyl::onnx_import

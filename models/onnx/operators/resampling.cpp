@@ -106,10 +106,11 @@ Result<Lowering> resize(const Node& node) {
   return single(node, Resize{kind}, {0}, std::move(y), node.dtype(0));
 }
 
-constexpr Operator table[] = {{"Pad", pad}, {"Resize", resize}, {"Upsample", resize}};
-
 }  // namespace
 
-std::span<const Operator> resampling_operators() { return table; }
+std::span<const Operator> resampling_operators() {
+  static constexpr Operator table[] = {{"Pad", pad}, {"Resize", resize}, {"Upsample", resize}};
+  return table;
+}
 
 }  // namespace sibyl::onnx_import

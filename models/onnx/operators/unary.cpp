@@ -141,46 +141,47 @@ Result<Lowering> cast(const Node& node) {
 
 Result<Lowering> cast_like(const Node& node) { return cast_to(node, node.dtype(1)); }
 
-constexpr Operator table[] = {
-    {"Relu", plain},
-    {"HardSwish", plain},
-    {"Sigmoid", plain},
-    {"Tanh", plain},
-    {"Softplus", plain},
-    {"Mish", plain},
-    {"Erf", plain},
-    {"Exp", plain},
-    {"Log", plain},
-    {"Sqrt", plain},
-    {"Reciprocal", plain},
-    {"Abs", plain},
-    {"Neg", plain},
-    {"Sin", plain},
-    {"Cos", plain},
-    {"Floor", plain},
-    {"Ceil", plain},
-    {"Round", plain},
-    {"Sign", plain},
-    {"Not", plain},
-    {"LeakyRelu", leaky_relu},
-    {"Elu", elu},
-    {"Selu", selu},
-    {"Softsign", softsign},
-    {"HardSigmoid", hard_sigmoid},
-    {"PRelu", prelu, 2},
-    {"Clip", clip},
-    {"Gelu", gelu},
-    {"Swish", swish},
-    {"Cast", cast},
-    {"CastLike", cast_like, 2},
-    {"Gelu", gelu_of_sum, 1, "com.microsoft"},
-    {"FastGelu", gelu_of_sum, 1, "com.microsoft"},
-    {"BiasGelu", gelu_of_sum, 2, "com.microsoft"},
-    {"QuickGelu", swish, 1, "com.microsoft"},
-};
-
 }  // namespace
 
-std::span<const Operator> unary_operators() { return table; }
+std::span<const Operator> unary_operators() {
+  static constexpr Operator table[] = {
+      {"Relu", plain},
+      {"HardSwish", plain},
+      {"Sigmoid", plain},
+      {"Tanh", plain},
+      {"Softplus", plain},
+      {"Mish", plain},
+      {"Erf", plain},
+      {"Exp", plain},
+      {"Log", plain},
+      {"Sqrt", plain},
+      {"Reciprocal", plain},
+      {"Abs", plain},
+      {"Neg", plain},
+      {"Sin", plain},
+      {"Cos", plain},
+      {"Floor", plain},
+      {"Ceil", plain},
+      {"Round", plain},
+      {"Sign", plain},
+      {"Not", plain},
+      {"LeakyRelu", leaky_relu},
+      {"Elu", elu},
+      {"Selu", selu},
+      {"Softsign", softsign},
+      {"HardSigmoid", hard_sigmoid},
+      {"PRelu", prelu, 2},
+      {"Clip", clip},
+      {"Gelu", gelu},
+      {"Swish", swish},
+      {"Cast", cast},
+      {"CastLike", cast_like, 2},
+      {"Gelu", gelu_of_sum, 1, "com.microsoft"},
+      {"FastGelu", gelu_of_sum, 1, "com.microsoft"},
+      {"BiasGelu", gelu_of_sum, 2, "com.microsoft"},
+      {"QuickGelu", swish, 1, "com.microsoft"},
+  };
+  return table;
+}
 
 }  // namespace sibyl::onnx_import

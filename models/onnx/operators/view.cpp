@@ -197,22 +197,23 @@ Result<Lowering> depth_to_space(const Node& node) {
   return std::move(steps).result(steps.reshape(y, {n, c * block * block, h / block, w / block}));
 }
 
-constexpr Operator table[] = {
-    {"Reshape", reshape},
-    {"Flatten", flatten},
-    {"Squeeze", squeeze},
-    {"Unsqueeze", unsqueeze},
-    {"Identity", identity},
-    {"Dropout", dropout},
-    {"Transpose", transpose},
-    {"Expand", expand, 2},
-    {"Tile", tile, 2},
-    {"DepthToSpace", depth_to_space},
-    {"SpaceToDepth", depth_to_space},
-};
-
 }  // namespace
 
-std::span<const Operator> view_operators() { return table; }
+std::span<const Operator> view_operators() {
+  static constexpr Operator table[] = {
+      {"Reshape", reshape},
+      {"Flatten", flatten},
+      {"Squeeze", squeeze},
+      {"Unsqueeze", unsqueeze},
+      {"Identity", identity},
+      {"Dropout", dropout},
+      {"Transpose", transpose},
+      {"Expand", expand, 2},
+      {"Tile", tile, 2},
+      {"DepthToSpace", depth_to_space},
+      {"SpaceToDepth", depth_to_space},
+  };
+  return table;
+}
 
 }  // namespace sibyl::onnx_import

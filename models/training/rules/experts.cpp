@@ -5,12 +5,6 @@
 #include "models/training/rules/rules.h"
 
 namespace sibyl::rules {
-namespace {
-
-double last_extent(const Shape& shape) { return shape.empty() ? 1.0 : static_cast<double>(shape.back()); }
-
-}  // namespace
-
 // A comparison an element. Backward writes the k gradients into zeros of x's size.
 TrainingRule rule(const TopK&, const Context& c) {
   const double e = c.element(), x = c.in(0), y = c.out(), indices = y * index_bytes;

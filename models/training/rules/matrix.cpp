@@ -1,4 +1,5 @@
-// Matrix products. y[M, N] = a[M, K] b[K, N]: 2 M N K FLOPs; each gradient is a product of the same size, and keeps the *other* operand.
+// Matrix products. y[M, N] = a[M, K] b[K, N]: 2 M N K FLOPs; each gradient is a product of the same size, and keeps the
+// *other* operand.
 #include "models/training/rules/rules.h"
 
 namespace sibyl::rules {
@@ -14,8 +15,6 @@ TrainingRule product(const Context& c, double flops) {
   if (c.wants(0)) r.saved.push_back(saved_input(1));
   return r;
 }
-
-double last_extent(const Shape& shape) { return shape.empty() ? 1.0 : static_cast<double>(shape.back()); }
 
 }  // namespace
 

@@ -2,8 +2,8 @@
 //
 // How work is counted: a multiply-add is 2 FLOPs; an addition, multiplication, comparison, division, square root or
 // transcendental function 1. A kernel reads each of its operands once and writes its results once; where the framework
-// runs several kernels for one operation (a convolution's two gradients, softmax and dropout inside composite attention), each
-// kernel's traffic counts. Indices are int64, masks bool, statistics at least f32.
+// runs several kernels for one operation (a convolution's two gradients, softmax and dropout inside composite
+// attention), each kernel's traffic counts. Indices are int64, masks bool, statistics at least f32.
 //
 // To add an operation: write its rule in a file here, declare it below, list the file in ../CMakeLists.txt.
 #pragma once
@@ -30,17 +30,17 @@ struct Context {
   [[nodiscard]] bool cpu() const { return backend == Backend::cpu; }
 };
 
-// Elements of operand 0 with its last dimensions padded: where the two ends differ the framework pads in a call of its own.
+// Elements of operand 0 with its last dimensions padded: where the two ends differ the framework pads in a call of its
+// own.
 double padded_elements(const Context& c, const Ints& begin, const Ints& end);
+inline double last_extent(const Shape& shape) { return shape.empty() ? 1.0 : static_cast<double>(shape.back()); }
 
 constexpr double index_bytes = 8;
 constexpr double mask_bytes = 1;
 
 // FLOPs, and bytes read and written.
 inline Work work(double flops, double read, double written) { return {Flops{flops}, Bytes{read}, Bytes{written}}; }
-inline Work operator+(Work a, const Work& b) {
-  return {a.flops + b.flops, a.read + b.read, a.written + b.written};
-}
+inline Work operator+(Work a, const Work& b) { return {a.flops + b.flops, a.read + b.read, a.written + b.written}; }
 
 inline Saved saved_input(std::size_t i) { return {Saved::What::input, i, {}}; }
 inline Saved saved_output(std::size_t i = 0) { return {Saved::What::output, i, {}}; }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "models/zoo/families.h"
+#include "oracle/validate/published/cells.h"
 #include "oracle/validate/published/frameworks.h"
 #include "oracle/validate/published/models.h"
 #include "oracle/validate/published/transformer_sizes.h"
@@ -24,8 +25,6 @@ std::int64_t usual_predictions(std::int64_t sequence) {
   if (sequence == 128) return 20;
   return sequence == 512 ? 80 : std::max<std::int64_t>(1, sequence * 3 / 20);
 }
-
-bool has(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
 }  // namespace
 

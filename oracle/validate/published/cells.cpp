@@ -25,6 +25,8 @@ bool is_not_stated(std::string_view cell) {
          text == "none stated";
 }
 
+bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
+
 std::string Cells::text(std::string_view column) const {
   const auto found = std::find(header_.begin(), header_.end(), column);
   if (found == header_.end()) return {};

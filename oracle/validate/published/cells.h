@@ -14,6 +14,7 @@
 namespace sibyl::published {
 
 bool is_not_stated(std::string_view cell);
+bool has(std::string_view text, std::string_view word);
 
 // All three must outlive it.
 class Cells {

@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <optional>
 
+#include "oracle/validate/published/cells.h"
+
 namespace sibyl::published {
 namespace {
-
-bool has(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
 bool is_silent(const std::string& text) {
   return text.empty() || text == "n/a" || text == "-" || text == "unknown" || text.starts_with("not stated") ||

@@ -31,7 +31,7 @@ Result<Collective> collective_named(const std::string& name, const std::string& 
   return fail(fmt::format("collective: '{}' is none", name), where, "all_reduce, all_gather, reduce_scatter…");
 }
 
-Result<std::optional<CollectiveRow>> read_row(const Cells& cells, int line) {
+Result<std::optional<CollectiveRow>> read_collective_row(const Cells& cells, int line) {
   SIBYL_TRY(const auto bytes, cells.number("message_bytes"));
   SIBYL_TRY(const auto time, cells.number("time_us"));
   if (!bytes || !time) return std::nullopt;
@@ -202,7 +202,7 @@ Result<std::vector<CollectiveRow>> read_collective_rows(std::string_view csv, co
       require_columns(table, {"source", "gpu", "n_gpus", "n_nodes", "collective", "message_bytes", "time_us"}, file));
   std::vector<CollectiveRow> rows;
   for (const CsvRecord& record : table.records) {
-    SIBYL_TRY(std::optional<CollectiveRow> row, read_row(Cells(table.header, record, file), record.line));
+    SIBYL_TRY(std::optional<CollectiveRow> row, read_collective_row(Cells(table.header, record, file), record.line));
     if (row) rows.push_back(std::move(*row));
   }
   return rows;

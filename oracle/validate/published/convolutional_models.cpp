@@ -82,8 +82,8 @@ constexpr auto entries = std::to_array<Entry>({
 std::string spelled(const std::string& name, const Row& row) {
   const std::string framework = normalized(row.framework);
   if (framework.find("tfcnnbenchmarks") != std::string::npos)
-    for (const std::string_view known : {"resnet50", "resnet152", "vgg16", "alexnet", "inceptionv3"})
-      if (name == known) return name + "tf";
+    for (const std::string_view tensorflow : {"resnet50", "resnet152", "vgg16", "alexnet", "inceptionv3"})
+      if (name == tensorflow) return name + "tf";
   if (framework == "mxnet") {
     if (name == "resnet50") return "resnet50v2";
     if (name == "alexnet" || name == "inceptionv3") return name + "mxnet";

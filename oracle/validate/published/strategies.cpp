@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "oracle/validate/published/cells.h"
+
 namespace sibyl::published {
 namespace {
-
-bool has(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
 // "tf32-or-fp32 (… TF32 on Ampere+)" is tf32 where the device has it.
 Result<void> set_precision(const Row& row, const FrameworkRecipe& framework, const Device& device,
@@ -19,7 +19,8 @@ Result<void> set_precision(const Row& row, const FrameworkRecipe& framework, con
     strategy.precision = Precision::fp8;
   } else if (has(text, "bf16") || has(text, "bfloat16")) {
     strategy.precision = Precision::bf16;
-  } else if (has(text, "fp16") || has(text, "float16") || has(text, "half") || has(text, "mixed") || says_word(text, "amp")) {
+  } else if (has(text, "fp16") || has(text, "float16") || has(text, "half") || has(text, "mixed") ||
+             says_word(text, "amp")) {
     strategy.precision = Precision::fp16;
   } else if (has(text, "tf32")) {
     strategy.precision = has_tf32 ? Precision::tf32 : Precision::fp32;
@@ -63,7 +64,8 @@ Result<void> set_batch(const Row& row, StrategyRecipe& recipe) {
   Strategy& strategy = recipe.strategy;
   if (!row.global_batch && !row.micro_batch) return fail("the source states no batch");
   if (row.global_batch && *row.global_batch < strategy.data)
-    return fail(fmt::format("a batch of {} leaves some of {} replicas without a sample", *row.global_batch, strategy.data));
+    return fail(
+        fmt::format("a batch of {} leaves some of {} replicas without a sample", *row.global_batch, strategy.data));
   const std::int64_t per_replica = row.global_batch ? *row.global_batch / strategy.data : *row.micro_batch;
   const std::int64_t micro = row.micro_batch.value_or(per_replica);
   strategy.global_batch = row.global_batch.value_or(micro * strategy.data);
@@ -88,7 +90,8 @@ Result<void> set_recompute(const Row& row, StrategyRecipe& recipe) {
   recipe.half_recomputed = has(text, "selective");
   recipe.assumed.push_back(
       recipe.half_recomputed
-          ? fmt::format("'{}' recomputing as half of every block run again: halfway between none and all", row.recompute)
+          ? fmt::format("'{}' recomputing as half of every block run again: halfway between none and all",
+                        row.recompute)
           : fmt::format("'{}' recomputing as every block run again", row.recompute));
   return {};
 }

@@ -7,9 +7,12 @@
 
 #include "calibration/codec.h"
 #include "example.h"
+#include "tests/support/text.h"
 
 namespace sibyl {
 namespace {
+
+using test::replaced;
 
 namespace fs = std::filesystem;
 
@@ -24,12 +27,6 @@ class CalibrationFile : public testing::Test {
 
   fs::path folder_;
 };
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
 
 Error error_of(const std::string& text) {
   const auto result = calibration_codec::read(text, "x.json");

@@ -9,9 +9,12 @@
 #include "calibration/measured_cluster.h"
 #include "example.h"
 #include "netmodel/topology.h"
+#include "tests/support/text.h"
 
 namespace sibyl {
 namespace {
+
+using test::replaced;
 
 namespace fs = std::filesystem;
 
@@ -30,12 +33,6 @@ overlap: {compute_slowdown: 1.1, communication_slowdown: 1.25}
 step_overhead_per_operation: 3us
 storage: {bandwidth: 2GB/s}
 )";
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
 
 TEST(ClusterFile, ANetworkMayBeAnotherCalibrations) {
   const std::string measured = "name: test\ncalibration: v100-sxm2-16gb\nnetwork: ours.json\n";

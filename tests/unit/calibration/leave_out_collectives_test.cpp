@@ -11,7 +11,7 @@ using LeftOut = CollectiveErrors::LeftOut;
 // sizes is made for.
 Seconds truth(double bytes, int ranks) { return Seconds{10e-6 * ranks + bytes * (1 - 1.0 / ranks) / 100e9}; }
 
-Calibration machine(double falsehood = 1.0) {
+Calibration gathering_machine(double falsehood = 1.0) {
   Calibration c;
   c.device.backend = Backend::cuda;
   for (const int ranks : {2, 4, 8})
@@ -36,7 +36,7 @@ const CollectiveErrors* of(const std::vector<CollectiveErrors>& all, LeftOut lef
 
 // Five sizes each of three counts; inside the sizes nothing is off, and the ends are carried by the formula.
 TEST(LeaveOutCollectives, FindsNoErrorWhereThereIsNone) {
-  const auto errors = left_out_collectives(machine());
+  const auto errors = left_out_collectives(gathering_machine());
   ASSERT_EQ(errors.size(), 3U);
   const CollectiveErrors *sizes = of(errors, LeftOut::sizes), *between = of(errors, LeftOut::count_between);
   ASSERT_TRUE(sizes && between && of(errors, LeftOut::most_ranks));
@@ -52,7 +52,7 @@ TEST(LeaveOutCollectives, FindsNoErrorWhereThereIsNone) {
 
 // Four ranks take 1.25 times what two and eight foretell: predicted / measured = 0.8 at every size.
 TEST(LeaveOutCollectives, SeesAnError) {
-  const auto errors = left_out_collectives(machine(1.25));
+  const auto errors = left_out_collectives(gathering_machine(1.25));
   const CollectiveErrors* between = of(errors, LeftOut::count_between);
   ASSERT_NE(between, nullptr);
   EXPECT_NEAR(between->mean, 0.2, 3e-3);

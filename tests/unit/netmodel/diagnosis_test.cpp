@@ -12,14 +12,15 @@ namespace {
 using testing::HasSubstr;
 using Kind = Finding::Kind;
 
-PointToPointSample message(bool same_node, int pairs, double bytes, double seconds) {
+PointToPointSample timed_message(bool same_node, int pairs, double bytes, double seconds) {
   return {same_node, pairs, Bytes{bytes}, Seconds{seconds}, 0.05};
 }
 
 // A ring of n nodes in 2 (n - 1) (10 us + m/n ns).
 CollectiveSample all_reduce(double bytes, int nodes, double factor = 1.0) {
   const double time = 2 * (nodes - 1) * (10e-6 + bytes / nodes * 1e-9);
-  return {Collective::all_reduce, Algorithm::automatic, {1, nodes, 1}, Bytes{bytes}, Seconds{time * factor}, 0.05, "test"};
+  return {
+      Collective::all_reduce, Algorithm::automatic, {1, nodes, 1}, Bytes{bytes}, Seconds{time * factor}, 0.05, "test"};
 }
 
 MeasuredNetwork healthy() {
@@ -27,9 +28,9 @@ MeasuredNetwork healthy() {
   network.machine = test::cpu_spec(4, 2);
   network.rated = BytesPerSecond{1.0e9};
   for (double bytes = 1; bytes <= 1e8; bytes *= 10) {
-    network.messages.push_back(message(true, 1, bytes, 1e-6 + bytes * 1e-10));
-    network.messages.push_back(message(false, 1, bytes, 10e-6 + bytes * 1e-9));
-    network.messages.push_back(message(false, 2, bytes, 10e-6 + 2 * bytes * 1e-9));
+    network.messages.push_back(timed_message(true, 1, bytes, 1e-6 + bytes * 1e-10));
+    network.messages.push_back(timed_message(false, 1, bytes, 10e-6 + bytes * 1e-9));
+    network.messages.push_back(timed_message(false, 2, bytes, 10e-6 + 2 * bytes * 1e-9));
   }
   network.collectives = {all_reduce(1e8, 4)};
   return network;
@@ -52,7 +53,7 @@ TEST(Diagnosis, AHealthyNetworkHasNoLimits) {
 // A shaped wire lets 16 KiB pass at once, twice as fast as it is; what 100 MB take says what it is.
 TEST(Diagnosis, ABurstIsNotTheRate) {
   MeasuredNetwork network = healthy();
-  network.messages.push_back(message(false, 1, 16384, 8e-6));
+  network.messages.push_back(timed_message(false, 1, 16384, 8e-6));
   for (const Finding& finding : diagnose(network)) EXPECT_THAT(finding.what, testing::Not(HasSubstr("2.05 GB/s")));
   for (const Finding& limit : limits_of(network)) ADD_FAILURE() << limit.what;
 }

@@ -63,7 +63,7 @@ TEST(Samples, CarriedToAnotherCount) {
   EXPECT_GT(estimate.relative_error, 0.10);
 }
 
-CollectiveSample inside(double bytes, double seconds, int ranks) {
+CollectiveSample gathered(double bytes, double seconds, int ranks) {
   return sample(bytes, seconds, Algorithm::automatic, {ranks, 1, 1});
 }
 
@@ -71,7 +71,7 @@ CollectiveSample inside(double bytes, double seconds, int ranks) {
 // 300 us of 2 and 450 us of 8 are straight in 1/p: a third of the way from 1/8 to 1/2 back is 450 - 150/3 = 400 us.
 TEST(Samples, BetweenMeasuredCountsOfANode) {
   const Network on =
-      network({inside(1e3, 10e-6, 2), inside(1e6, 310e-6, 2), inside(1e3, 40e-6, 8), inside(1e6, 490e-6, 8)});
+      network({gathered(1e3, 10e-6, 2), gathered(1e6, 310e-6, 2), gathered(1e3, 40e-6, 8), gathered(1e6, 490e-6, 8)});
   EXPECT_NEAR(ask(on, 1e3, {4, 1, 1}).time.value(), 20e-6, 1e-12);
   const Estimate estimate = ask(on, 1e6, {4, 1, 1});
   EXPECT_NEAR(estimate.time.value(), 420e-6, 1e-12);
@@ -83,14 +83,14 @@ TEST(Samples, BetweenMeasuredCountsOfANode) {
 // 100 us, of 8 7/8 in 700 us, of 4 3/4 in 3/4 * 400 us.
 TEST(Samples, BetweenMeasuredCountsThatShareAWay) {
   const Network on =
-      network({inside(1e3, 10e-6, 2), inside(1e6, 110e-6, 2), inside(1e3, 10e-6, 8), inside(1e6, 710e-6, 8)});
+      network({gathered(1e3, 10e-6, 2), gathered(1e6, 110e-6, 2), gathered(1e3, 10e-6, 8), gathered(1e6, 710e-6, 8)});
   EXPECT_NEAR(ask(on, 1e6, {4, 1, 1}).time.value(), 310e-6, 1e-12);
 }
 
 // Between sizes of one count lie those of the other: 5e5 is half-way from 1e3 (10 us) to 999e3 (30 us) among 2.
 TEST(Samples, BetweenCountsAtTheSizesOfBoth) {
-  const Network on = network({inside(1e3, 10e-6, 2), inside(999e3, 30e-6, 2), inside(1e3, 10e-6, 4),
-                              inside(5e5, 20e-6, 4), inside(999e3, 30e-6, 4)});
+  const Network on = network({gathered(1e3, 10e-6, 2), gathered(999e3, 30e-6, 2), gathered(1e3, 10e-6, 4),
+                              gathered(5e5, 20e-6, 4), gathered(999e3, 30e-6, 4)});
   EXPECT_NEAR(ask(on, 5e5, {3, 1, 1}).time.value(), 20e-6, 1e-12);
 }
 

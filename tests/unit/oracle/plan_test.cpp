@@ -6,23 +6,18 @@
 
 #include "oracle/plan/buckets.h"
 #include "tests/support/graphs.h"
+#include "tests/support/strategies.h"
 
 namespace sibyl {
 namespace {
 
+using test::data_parallel;
 using testing::ElementsAre;
 
 std::vector<std::string> names(const Graph& graph, const Stage& stage, const std::vector<LocalTensorId>& ids) {
   std::vector<std::string> result;
   for (const LocalTensorId id : ids) result.push_back(graph[stage[id].origin].name);
   return result;
-}
-
-Strategy data_parallel(int replicas, std::int64_t batch) {
-  Strategy strategy;
-  strategy.data = replicas;
-  strategy.global_batch = batch;
-  return strategy;
 }
 
 TEST(Mesh, GroupsDifferInOneDigit) {
@@ -120,10 +115,10 @@ TEST(Buckets, CloseWhenTheCapIsReached) {
   EXPECT_EQ(sync.buckets[0].bytes(), 108);
   EXPECT_THAT(names(graph, stage, sync.buckets[1].parameters), ElementsAre("fc1.bias", "fc1.weight"));
   EXPECT_EQ(sync.buckets[1].bytes(), 160);
-  // First step: caps in parameter order, then the list reversed: fc1.w 128 >= 100 | fc1.b 32, fc2.w -> 128, fc2.b -> 140.
+  // First step: caps in parameter order, then the list reversed: fc1.w 128 >= 100 | fc1.b 32, fc2.w -> 128, fc2.b ->
+  // 140.
   ASSERT_EQ(sync.first_buckets.size(), 2U);
-  EXPECT_THAT(names(graph, stage, sync.first_buckets[0].parameters),
-              ElementsAre("fc1.bias", "fc2.weight", "fc2.bias"));
+  EXPECT_THAT(names(graph, stage, sync.first_buckets[0].parameters), ElementsAre("fc1.bias", "fc2.weight", "fc2.bias"));
   EXPECT_THAT(names(graph, stage, sync.first_buckets[1].parameters), ElementsAre("fc1.weight"));
 }
 

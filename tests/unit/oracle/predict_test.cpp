@@ -11,17 +11,12 @@
 #include "oracle/simulate/step.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
+#include "tests/support/strategies.h"
 
 namespace sibyl {
 namespace {
 
-Strategy data_parallel(int replicas, std::int64_t batch) {
-  Strategy strategy;
-  strategy.data = replicas;
-  strategy.global_batch = batch;
-  return strategy;
-}
-
+using test::data_parallel;
 // Every kernel of the plan measured at 1 ms: the step is their number in milliseconds.
 std::vector<KernelSample> all_at_one_millisecond(const Graph& graph, const Strategy& strategy) {
   std::vector<KernelSample> samples;
@@ -35,7 +30,8 @@ std::vector<KernelSample> all_at_one_millisecond(const Graph& graph, const Strat
 TEST(Predict, SerialStepIsTheSumOfItsKernels) {
   const Graph graph = test::mlp({4, 8, 3}, 2);
   const Strategy strategy = data_parallel(1, 2);
-  const auto p = predict(graph, strategy, test::cluster(1, 1, BytesPerSecond{1e9}, all_at_one_millisecond(graph, strategy)));
+  const auto p =
+      predict(graph, strategy, test::cluster(1, 1, BytesPerSecond{1e9}, all_at_one_millisecond(graph, strategy)));
   ASSERT_TRUE(p.has_value());
   EXPECT_NEAR(p->step_time.value(), 12e-3, 1e-9);
   EXPECT_NEAR(p->breakdown.forward.value(), 4e-3, 1e-9);
@@ -73,7 +69,8 @@ TEST(Predict, ExchangesAreLaunchedLikeKernels) {
 TEST(Predict, ReplicasCopyAndSendTheirGradients) {
   const Graph graph = test::mlp({4, 8, 3}, 2);
   const Strategy strategy = data_parallel(2, 4);
-  const auto p = predict(graph, strategy, test::cluster(2, 1, BytesPerSecond{1e9}, all_at_one_millisecond(graph, strategy)));
+  const auto p =
+      predict(graph, strategy, test::cluster(2, 1, BytesPerSecond{1e9}, all_at_one_millisecond(graph, strategy)));
   ASSERT_TRUE(p.has_value());
   EXPECT_NEAR(p->breakdown.backward.value(), 8e-3, 1e-9);
   EXPECT_NEAR(p->breakdown.optimizer.value(), 8e-3, 1e-9);
@@ -120,8 +117,10 @@ RC_GTEST_PROP(Predict, MoreBandwidthIsNeverSlower, ()) {
   const Graph graph = any_mlp();
   const int replicas = *rc::gen::inRange(2, 9);
   const double rate = 1e6 * *rc::gen::inRange(1, 10000);
-  const auto slow = predict(graph, data_parallel(replicas, replicas * 4), test::cluster(replicas, 1, BytesPerSecond{rate}));
-  const auto fast = predict(graph, data_parallel(replicas, replicas * 4), test::cluster(replicas, 1, BytesPerSecond{2 * rate}));
+  const auto slow =
+      predict(graph, data_parallel(replicas, replicas * 4), test::cluster(replicas, 1, BytesPerSecond{rate}));
+  const auto fast =
+      predict(graph, data_parallel(replicas, replicas * 4), test::cluster(replicas, 1, BytesPerSecond{2 * rate}));
   RC_ASSERT(fast->step_time <= slow->step_time * (1 + 1e-12));
 }
 
@@ -132,13 +131,14 @@ RC_GTEST_PROP(Predict, OneReplicaIsSerial, ()) {
   RC_ASSERT(p->memory.communication.value() == 0.0);
 }
 
-// fc1, relu, fc2, its bias, relu, fc3, loss: 7 kernels forward, 7 backward, 6 updates; between them the sum of fc2's 2 x 6
-// results, for which everything waits. Of 12 x 4 bytes a ring of two sends all.
+// fc1, relu, fc2, its bias, relu, fc3, loss: 7 kernels forward, 7 backward, 6 updates; between them the sum of fc2's 2
+// x 6 results, for which everything waits. Of 12 x 4 bytes a ring of two sends all.
 TEST(Predict, ComputationWaitsForExchanges) {
   const Graph graph = test::mlp({4, 8, 6, 3}, 2);
   Strategy strategy = data_parallel(1, 2);
   strategy.tensor = 2;
-  const auto p = predict(graph, strategy, test::cluster(2, 1, BytesPerSecond{1e9}, all_at_one_millisecond(graph, strategy)));
+  const auto p =
+      predict(graph, strategy, test::cluster(2, 1, BytesPerSecond{1e9}, all_at_one_millisecond(graph, strategy)));
   ASSERT_TRUE(p.has_value());
   EXPECT_GT(p->breakdown.communication_total.value(), 0);
   EXPECT_EQ(p->breakdown.communication_exposed, p->breakdown.communication_total);
@@ -148,8 +148,8 @@ TEST(Predict, ComputationWaitsForExchanges) {
   EXPECT_EQ(p->bytes_sent, 48);
 }
 
-// Half of fc1 (4 x 4 + 4), half of fc2's rows and its bias (6 x 4 + 6), all of fc3 (3 x 6 + 3): 64, 16, 96, 24, 72 and 12
-// bytes, each rounded up to 64.
+// Half of fc1 (4 x 4 + 4), half of fc2's rows and its bias (6 x 4 + 6), all of fc3 (3 x 6 + 3): 64, 16, 96, 24, 72 and
+// 12 bytes, each rounded up to 64.
 TEST(Predict, RanksHoldTheirPartOfTheWeights) {
   const Graph graph = test::mlp({4, 8, 6, 3}, 2);
   Strategy strategy = data_parallel(1, 2);

@@ -8,18 +8,13 @@
 #include "oracle/cost/kernels.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
+#include "tests/support/strategies.h"
 
 namespace sibyl {
 namespace {
 
+using test::data_parallel;
 using testing::ElementsAre;
-
-Strategy data_parallel(int replicas, std::int64_t batch) {
-  Strategy strategy;
-  strategy.data = replicas;
-  strategy.global_batch = batch;
-  return strategy;
-}
 
 // Every kernel at 1 ms; networks are so fast that messages take microseconds.
 Cluster one_millisecond_each(const Graph& graph, const Strategy& strategy, Device device = test::cpu_device()) {
@@ -187,8 +182,8 @@ TEST(CriticalPath, SerialStepIsAllOfIt) {
   expect_chain(*trace);
 }
 
-// A network so slow that the message of fc3 outlasts what is left of backward: then the others are sent, and what was computed
-// beside them waits. Kernels before the last three (loss and fc3's backward with its copies) are on the path.
+// A network so slow that the message of fc3 outlasts what is left of backward: then the others are sent, and what was
+// computed beside them waits. Kernels before the last three (loss and fc3's backward with its copies) are on the path.
 TEST(CriticalPath, GoesThroughTheMessagesThatAreWaitedFor) {
   const Graph graph = test::mlp({4, 8, 8, 3}, 2);
   Strategy strategy = data_parallel(2, 4);
@@ -202,7 +197,9 @@ TEST(CriticalPath, GoesThroughTheMessagesThatAreWaitedFor) {
   ASSERT_GT(messages->spans.size(), 1U);
   for (const TraceSpan& message : messages->spans) EXPECT_TRUE(message.critical) << message.name;
   const TraceTrack* compute = track(trace->processes[0], "compute");
-  const auto named = [&](const std::string& name) { return *std::ranges::find(compute->spans, name, &TraceSpan::name); };
+  const auto named = [&](const std::string& name) {
+    return *std::ranges::find(compute->spans, name, &TraceSpan::name);
+  };
   EXPECT_TRUE(named("fc3 backward").critical);
   EXPECT_FALSE(named("fc2 backward").critical);
   EXPECT_FALSE(named("fc1 backward").critical);
@@ -220,8 +217,8 @@ TEST(CriticalPath, GoesThroughLaunches) {
   for (const TraceSpan& span : track(trace->processes[0], "host")->spans) EXPECT_TRUE(span.critical) << span.name;
 }
 
-// Two stages, fc1 of 1 ms a pass and all else of 3 ms. With GPipe's order the second stage is busy from when it gets the first
-// micro-batch: the path is the forward that it waits for, all its turns, and the backward that waits for it.
+// Two stages, fc1 of 1 ms a pass and all else of 3 ms. With GPipe's order the second stage is busy from when it gets
+// the first micro-batch: the path is the forward that it waits for, all its turns, and the backward that waits for it.
 TEST(CriticalPath, CrossesAPipeline) {
   const Graph graph = test::mlp({4, 8, 3}, 2);
   Strategy strategy = data_parallel(1, 4);

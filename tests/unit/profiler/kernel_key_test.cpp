@@ -4,17 +4,15 @@
 
 #include "profiler/interpolation/cost_key.h"
 
+#include "tests/unit/profiler/parsed_key.h"
+
 namespace sibyl {
 namespace {
 
+using test::key;
+
 const std::string convolution =
     "convolution(kernel=3x3,stride=1x1,dilation=1x1,pad_begin=1x1,pad_end=1x1)[8x64x56x56,64x64x3x3]->[8x64x56x56]:f32";
-
-KernelKey key(const std::string& text) {
-  auto parsed = parse_kernel_key(text);
-  EXPECT_TRUE(parsed) << to_string(parsed.error());
-  return parsed.value_or(KernelKey{});
-}
 
 TEST(KernelKey, TextFormRoundTrips) {
   for (const std::string& text : {"forward " + convolution, "backward:11 " + convolution, "backward:01 " + convolution})

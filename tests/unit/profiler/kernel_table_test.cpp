@@ -5,8 +5,12 @@
 #include <cmath>
 #include <random>
 
+#include "tests/unit/profiler/parsed_key.h"
+
 namespace sibyl {
 namespace {
+
+using test::key;
 
 // 10 TFLOP/s, 100 GB/s; on CUDA the roofline adds 2 us of start-up.
 Device device() {
@@ -16,12 +20,6 @@ Device device() {
   d.peak[DType::f16] = FlopsPerSecond{40e12};
   d.memory_bandwidth = BytesPerSecond{100e9};
   return d;
-}
-
-KernelKey key(const std::string& text) {
-  auto parsed = parse_kernel_key(text);
-  EXPECT_TRUE(parsed) << to_string(parsed.error());
-  return parsed.value_or(KernelKey{});
 }
 
 KernelSample sample(const std::string& text, double seconds) {

@@ -14,12 +14,12 @@ TEST(KernelTemplate, WritesSizesIntoItsShapes) {
 }
 
 TEST(KernelTemplate, KeepsWhatIsWrittenOut) {
-  const auto convolution = KernelTemplate::parse(
+  const auto backward = KernelTemplate::parse(
       "backward:01 convolution(kernel=3x3,stride=1x1,dilation=1x1,pad_begin=1x1,pad_end=1x1)"
       "[$0x$1x8x8,64x$1x3x3]->[$0x64x8x8]:f32");
-  ASSERT_TRUE(convolution);
+  ASSERT_TRUE(backward);
   const std::int64_t sizes[] = {2, 16};
-  EXPECT_EQ(to_string(convolution->with(sizes)),
+  EXPECT_EQ(to_string(backward->with(sizes)),
             "backward:01 convolution(kernel=3x3,stride=1x1,dilation=1x1,pad_begin=1x1,pad_end=1x1)"
             "[2x16x8x8,64x16x3x3]->[2x64x8x8]:f32");
 }

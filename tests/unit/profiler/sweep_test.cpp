@@ -10,14 +10,15 @@
 namespace sibyl {
 namespace {
 
-KernelKey relu(std::int64_t n) { return {{Unary{}, {{n}}, {{n}}, DType::f32}, Pass::forward, 0}; }
+KernelKey relu_key(std::int64_t n) { return {{Unary{}, {{n}}, {{n}}, DType::f32}, Pass::forward, 0}; }
 KernelKey addition(std::int64_t n) { return {{Binary{}, {{n}, {n}}, {{n}}, DType::f32}, Pass::forward, 0}; }
 
 SweepGrid line(double low, double high, double step, int every) {
-  return {"relu", {{low, high, step}}, [](const std::vector<std::int64_t>& s) { return SweepKeys{relu(s[0])}; }, every};
+  return {
+      "relu", {{low, high, step}}, [](const std::vector<std::int64_t>& s) { return SweepKeys{relu_key(s[0])}; }, every};
 }
 
-Device device() {
+Device made_up() {
   Device d;
   d.name = "made up";
   d.peak[DType::f32] = FlopsPerSecond{1e13};
@@ -56,35 +57,36 @@ TEST(SweepPlan, HasTheGridAndEveryNthMiddle) {
   // 2^17.
   const Sweep sweep = plan_sweep({line(10, 18, 2, 2)}, {});
   ASSERT_EQ(sweep.points.size(), 1u);
-  EXPECT_THAT(sweep.points[0], testing::ElementsAre(relu(1024), relu(4096), relu(16384), relu(65536), relu(262144)));
+  EXPECT_THAT(sweep.points[0],
+              testing::ElementsAre(relu_key(1024), relu_key(4096), relu_key(16384), relu_key(65536), relu_key(262144)));
   ASSERT_EQ(sweep.checks.size(), 2u);
-  EXPECT_THAT(sweep.checks[0].keys, testing::ElementsAre(relu(8192)));
-  EXPECT_THAT(sweep.checks[1].keys, testing::ElementsAre(relu(131072)));
+  EXPECT_THAT(sweep.checks[0].keys, testing::ElementsAre(relu_key(8192)));
+  EXPECT_THAT(sweep.checks[1].keys, testing::ElementsAre(relu_key(131072)));
 }
 
 TEST(SweepPlan, IsTheProductOfItsAxes) {
   // 3 x 2 points and 2 x 1 cells, of which each is checked: middles (2^5, 2^7), (2^7, 2^7).
   SweepGrid grid{"matrix",
                  {{4, 8, 2}, {6, 8, 2}},
-                 [](const std::vector<std::int64_t>& s) { return SweepKeys{relu(s[0] * 1000 + s[1])}; },
+                 [](const std::vector<std::int64_t>& s) { return SweepKeys{relu_key(s[0] * 1000 + s[1])}; },
                  1};
   const Sweep sweep = plan_sweep({grid}, {});
-  EXPECT_THAT(sweep.points[0],
-              testing::ElementsAre(relu(16064), relu(16256), relu(64064), relu(64256), relu(256064), relu(256256)));
+  EXPECT_THAT(sweep.points[0], testing::ElementsAre(relu_key(16064), relu_key(16256), relu_key(64064), relu_key(64256),
+                                                    relu_key(256064), relu_key(256256)));
   ASSERT_EQ(sweep.checks.size(), 2u);
-  EXPECT_THAT(sweep.checks[0].keys, testing::ElementsAre(relu(32128)));
-  EXPECT_THAT(sweep.checks[1].keys, testing::ElementsAre(relu(128128)));
+  EXPECT_THAT(sweep.checks[0].keys, testing::ElementsAre(relu_key(32128)));
+  EXPECT_THAT(sweep.checks[1].keys, testing::ElementsAre(relu_key(128128)));
 }
 
 TEST(SweepPlan, AnAxisOfOnePlaceHasNoCells) {
   SweepGrid grid{"row",
                  {{3, 3, 1}, {4, 6, 2}},
-                 [](const std::vector<std::int64_t>& s) { return SweepKeys{relu(s[0] * 100 + s[1])}; },
+                 [](const std::vector<std::int64_t>& s) { return SweepKeys{relu_key(s[0] * 100 + s[1])}; },
                  1};
   const Sweep sweep = plan_sweep({grid}, {});
-  EXPECT_THAT(sweep.points[0], testing::ElementsAre(relu(816), relu(864)));
+  EXPECT_THAT(sweep.points[0], testing::ElementsAre(relu_key(816), relu_key(864)));
   ASSERT_EQ(sweep.checks.size(), 1u);
-  EXPECT_THAT(sweep.checks[0].keys, testing::ElementsAre(relu(832)));  // 8 stays, 2^5 = 32
+  EXPECT_THAT(sweep.checks[0].keys, testing::ElementsAre(relu_key(832)));  // 8 stays, 2^5 = 32
 }
 
 TEST(SweepPlan, DropsWhatIsNotAcceptable) {
@@ -112,7 +114,7 @@ TEST(SweepKeys, AnyBeginningCoversAllFamilies) {
 
 TEST(SweepError, IsNothingWhereEfficiencyIsTheSameEverywhere) {
   const Sweep sweep = plan_sweep({line(22, 34, 1, 2)}, {});
-  const auto errors = check_error(sweep, device(), timed(sweep.keys(), half));
+  const auto errors = check_error(sweep, made_up(), timed(sweep.keys(), half));
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_EQ(errors[0].family, "relu");
   EXPECT_EQ(errors[0].points, 13u);
@@ -125,7 +127,7 @@ TEST(SweepError, ComesFromThePointsAloneAndSeesAKernelThatIsUnlikeItsNeighbours)
   // points, which know nothing of it, is a third of what was timed: |1/3 - 1| = 0.67.
   const Sweep sweep = plan_sweep({line(22, 34, 1, 2)}, {});
   const auto slow = [](double n) { return n > std::exp2(27.1) && n < std::exp2(27.9) ? 0.5 / 3 : 0.5; };
-  const auto errors = check_error(sweep, device(), timed(sweep.keys(), slow));
+  const auto errors = check_error(sweep, made_up(), timed(sweep.keys(), slow));
   EXPECT_NEAR(errors[0].greatest, 2.0 / 3, 0.03);
   EXPECT_LT(errors[0].median, 0.02);
   EXPECT_NEAR(errors[0].p90, errors[0].greatest, 1e-12);  // of 6, the ninth decile is the largest
@@ -133,7 +135,7 @@ TEST(SweepError, ComesFromThePointsAloneAndSeesAKernelThatIsUnlikeItsNeighbours)
 
 TEST(SweepError, SaysNothingOfWhatWasNotTimed) {
   const Sweep sweep = plan_sweep({line(22, 34, 1, 2)}, {});
-  const auto errors = check_error(sweep, device(), timed(sweep.points[0], half));
+  const auto errors = check_error(sweep, made_up(), timed(sweep.points[0], half));
   EXPECT_EQ(errors[0].points, 13u);
   EXPECT_EQ(errors[0].checks, 0u);
 }
@@ -142,13 +144,13 @@ TEST(SweepRefinement, CutsOnlyTheCellThatWasMissed) {
   Sweep sweep = plan_sweep({line(22, 34, 1, 2)}, {});
   const auto slow = [](double n) { return n > std::exp2(27.1) && n < std::exp2(27.9) ? 0.5 / 3 : 0.5; };
   const auto samples = timed(sweep.keys(), slow);
-  EXPECT_EQ(refine(sweep, device(), samples, 0.15, {}), 1u);
+  EXPECT_EQ(refine(sweep, made_up(), samples, 0.15, {}), 1u);
   // The check of the cell from 2^27 to 2^28 is a point now; its halves' middles are checked: 2^27.25 and 2^27.75.
-  EXPECT_EQ(sweep.points[0].back(), relu(sweep_size(27.5)));
+  EXPECT_EQ(sweep.points[0].back(), relu_key(sweep_size(27.5)));
   EXPECT_EQ(sweep.checks.size(), 5u + 2u);
-  EXPECT_THAT(sweep.checks[5].keys, testing::ElementsAre(relu(sweep_size(27.25))));
-  EXPECT_THAT(sweep.checks[6].keys, testing::ElementsAre(relu(sweep_size(27.75))));
-  EXPECT_EQ(refine(sweep, device(), timed(sweep.keys(), half), 0.15, {}), 0u);
+  EXPECT_THAT(sweep.checks[5].keys, testing::ElementsAre(relu_key(sweep_size(27.25))));
+  EXPECT_THAT(sweep.checks[6].keys, testing::ElementsAre(relu_key(sweep_size(27.75))));
+  EXPECT_EQ(refine(sweep, made_up(), timed(sweep.keys(), half), 0.15, {}), 0u);
 }
 
 }  // namespace

@@ -7,11 +7,10 @@
 #include <set>
 
 #include "tests/support/graphs.h"
+#include "tests/unit/trainer/alone.h"
 
 namespace sibyl::trainer {
 namespace {
-
-const MeshGroups alone;
 
 // A replica of the two-class perceptron on `batch` samples of three features.
 class DataTest : public ::testing::Test {

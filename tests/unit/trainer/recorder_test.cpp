@@ -4,13 +4,12 @@
 #include <gmock/gmock.h>
 
 #include "tests/support/graphs.h"
+#include "tests/unit/trainer/alone.h"
 #include "trainer/operation_spans.h"
 #include "trainer/replica.h"
 
 namespace sibyl::trainer {
 namespace {
-
-const MeshGroups alone;
 
 using testing::ElementsAre;
 

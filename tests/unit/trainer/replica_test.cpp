@@ -4,11 +4,10 @@
 
 #include "aten/memory.h"
 #include "tests/support/graphs.h"
+#include "tests/unit/trainer/alone.h"
 
 namespace sibyl::trainer {
 namespace {
-
-const MeshGroups alone;
 
 struct Built {
   Graph graph;

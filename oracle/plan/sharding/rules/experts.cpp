@@ -7,7 +7,7 @@
 namespace sibyl::sharding {
 namespace {
 
-constexpr std::size_t rows = 0, features = 1;             // of tokens [T, H]
+constexpr std::size_t token_axis = 0, features = 1;   // of tokens [T, H]
 constexpr std::size_t experts = 0, slots = 1, width = 2;  // of slots [E, C, H]
 
 // Whole groups on every rank.
@@ -46,10 +46,10 @@ Variants variants(const TopK& op, const Operands& o) {
 
 // Which features a rank has of a token does not matter to where the token goes.
 Variants variants(const Dispatch& op, const Operands& o) {
-  const std::int64_t tokens = o.inputs.at(0).at(rows);
+  const std::int64_t tokens = o.inputs.at(0).at(token_axis);
   return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
-    if (by_groups(layout, rows, o, tokens, op.tokens))
-      return Variant{{split(rows), split(rows)}, {Layout::split(slots), Layout::split(rows)}, op};
+    if (by_groups(layout, token_axis, o, tokens, op.tokens))
+      return Variant{{split(token_axis), split(token_axis)}, {Layout::split(slots), Layout::split(token_axis)}, op};
     if (operand != 0 || layout.dim != features) return std::nullopt;
     return Variant{{as(layout), whole()}, {layout.along(width), Layout::whole()}, op};
   });
@@ -57,10 +57,10 @@ Variants variants(const Dispatch& op, const Operands& o) {
 
 // Of some features a rank makes a summand of the gradient of a weight.
 Variants variants(const Combine& op, const Operands& o) {
-  const std::int64_t tokens = o.inputs.at(1).at(rows);
+  const std::int64_t tokens = o.inputs.at(1).at(token_axis);
   return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
-    if (by_groups(layout, operand == 0 ? slots : rows, o, tokens, op.tokens))
-      return Variant{{split(slots), split(rows), split(rows)}, {Layout::split(rows)}, op};
+    if (by_groups(layout, operand == 0 ? slots : token_axis, o, tokens, op.tokens))
+      return Variant{{split(slots), split(token_axis), split(token_axis)}, {Layout::split(token_axis)}, op};
     if (operand != 0 || layout.dim != width) return std::nullopt;
     return Variant{{as(layout), whole(), shared()}, {layout.along(features)}, op};
   });

@@ -2,20 +2,14 @@
 #include <cmath>
 #include <numbers>
 
-#include "models/canonical/canonical.h"
-#include "tests/unit/models/graph_builder.h"
+#include "tests/unit/models/canonical/canonical_test.h"
 
 namespace sibyl {
 namespace {
 
+using test::canonical;
 using test::GraphBuilder;
-using Names = std::vector<std::string>;
-
-Names canonical(GraphBuilder& b, std::vector<TensorId> outputs = {}) {
-  const auto graph = canonicalize(b.finish(std::move(outputs)));
-  EXPECT_TRUE(graph) << to_string(graph.error());
-  return graph ? test::operations_of(*graph) : Names{};
-}
+using test::Names;
 
 TEST(Gelu, AsTorchExportsIt) {  // Div, Erf, Add, Mul, Mul
   GraphBuilder b;
@@ -125,12 +119,12 @@ TEST(Mish, FromSoftplusAndTanh) {
 TEST(Scalars, BecomeUnary) {
   GraphBuilder b;
   TensorId x = b.input({2, 8});
-  x = b.sub(b.constant(1), x);                              // 1 - x
-  x = b.div(b.constant(1), x);                              // 1 / x
-  x = b.binary(BinaryKind::max, x, b.constant(0));          // relu
+  x = b.sub(b.constant(1), x);                      // 1 - x
+  x = b.div(b.constant(1), x);                      // 1 / x
+  x = b.binary(BinaryKind::max, x, b.constant(0));  // relu
   x = b.binary(BinaryKind::pow, x, b.constant(0.75));
   x = b.binary(BinaryKind::min, x, b.constant(6));
-  b.div(x, b.unary(UnaryKind::sqrt, b.constant(64)));       // / sqrt(64), folded
+  b.div(x, b.unary(UnaryKind::sqrt, b.constant(64)));  // / sqrt(64), folded
   EXPECT_EQ(canonical(b), (Names{"unary(kind=scale_shift,alpha=-1,beta=1)", "unary(kind=reciprocal)", "unary",
                                  "unary(kind=pow,alpha=0.75)", "unary(kind=clip,alpha=-inf,beta=6)",
                                  "unary(kind=scale_shift,alpha=0.125)"}));

@@ -1,28 +1,19 @@
 // Scaled dot-product attention: B = 2 samples, H = 4 heads, S = 6 tokens, D = 16 per head, scale 1/sqrt(16) = 0.25.
 #include <limits>
 
-#include "models/canonical/canonical.h"
-#include "tests/unit/models/graph_builder.h"
+#include "tests/unit/models/canonical/canonical_test.h"
 
 namespace sibyl {
 namespace {
 
 using test::GraphBuilder;
-using Names = std::vector<std::string>;
+using test::Names;
 
-struct Attentions : testing::Test {
-  GraphBuilder b;
-  Graph result;
+struct Attentions : test::CanonicalTest {
   TensorId q = b.input({2, 4, 6, 16}), v = b.input({2, 4, 6, 16});
   TensorId tokens = b.input({2, 6, 4, 16});  // k before its heads are split: [B, S, H, D]
 
   TensorId keys() { return b.transpose(tokens, {0, 2, 3, 1}); }  // [B, H, D, S]
-  Names canonical(std::vector<TensorId> outputs = {}) {
-    auto graph = canonicalize(b.finish(std::move(outputs)));
-    if (!graph) return {to_string(graph.error())};
-    result = std::move(*graph);
-    return test::operations_of(result);
-  }
   const Operation& last() { return result.operations().back(); }
 };
 

@@ -1,22 +1,12 @@
-#include "models/canonical/canonical.h"
-#include "tests/unit/models/graph_builder.h"
+#include "tests/unit/models/canonical/canonical_test.h"
 
 namespace sibyl {
 namespace {
 
 using test::GraphBuilder;
-using Names = std::vector<std::string>;
+using test::Names;
 
-struct Layers : testing::Test {
-  GraphBuilder b;
-  Graph result;
-  Names canonical(std::vector<TensorId> outputs = {}) {
-    auto graph = canonicalize(b.finish(std::move(outputs)));
-    if (!graph) return {to_string(graph.error())};
-    result = std::move(*graph);
-    return test::operations_of(result);
-  }
-};
+struct Layers : test::CanonicalTest {};
 
 TEST_F(Layers, MatMulAndAddBecomeLinear) {
   b.add(b.parameter({16}), b.matmul(b.input({2, 4, 8}), b.parameter({8, 16})));

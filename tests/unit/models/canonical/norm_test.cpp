@@ -1,27 +1,18 @@
-// LayerNorm and RMSNorm as PyTorch, TensorFlow and language models write them. x is [2, 4, 8]: means run over the last 8.
-#include "models/canonical/canonical.h"
-#include "tests/unit/models/graph_builder.h"
+// LayerNorm and RMSNorm as PyTorch, TensorFlow and language models write them. x is [2, 4, 8]: means run over the
+// last 8.
+#include "tests/unit/models/canonical/canonical_test.h"
 
 namespace sibyl {
 namespace {
 
 using test::GraphBuilder;
-using Names = std::vector<std::string>;
+using test::Names;
 
 const Names layer = {"normalization(kind=layer)"};
 const Names rms = {"normalization(kind=rms,epsilon=1e-06)"};
 
-struct Norms : testing::Test {
-  GraphBuilder b;
+struct Norms : test::CanonicalTest {
   TensorId x = b.input({2, 4, 8});
-
-  Names canonical(std::vector<TensorId> outputs = {}) {
-    auto graph = canonicalize(b.finish(std::move(outputs)));
-    if (!graph) return {to_string(graph.error())};
-    result = std::move(*graph);
-    return test::operations_of(result);
-  }
-  Graph result;
 
   TensorId standard_deviation(TensorId square, double epsilon = 1e-5) {
     return b.unary(UnaryKind::sqrt, b.add(b.mean_last(square), epsilon));
@@ -121,7 +112,8 @@ struct GroupNorms : Norms {
   TensorId image = b.input({2, 6, 3, 3});
   TensorId normalised(TensorId scale, TensorId shift) {
     const TensorId grouped = b.reshape(image, {2, 2, 27});
-    return b.reshape(b.op(Normalization{NormalizationKind::instance}, {grouped, scale, shift}, {2, 2, 27}), {2, 6, 3, 3});
+    return b.reshape(b.op(Normalization{NormalizationKind::instance}, {grouped, scale, shift}, {2, 2, 27}),
+                     {2, 6, 3, 3});
   }
 };
 

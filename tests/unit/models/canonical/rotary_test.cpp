@@ -1,14 +1,12 @@
 // Rotary embeddings of x[B = 2, H = 4, S = 6, D = 16], tables stored for 32 positions.
-#include "models/canonical/canonical.h"
-#include "tests/unit/models/graph_builder.h"
+#include "tests/unit/models/canonical/canonical_test.h"
 
 namespace sibyl {
 namespace {
 
 using test::GraphBuilder;
 
-struct Rotary : testing::Test {
-  GraphBuilder b;
+struct Rotary : test::CanonicalTest {
   TensorId x = b.input({2, 4, 6, 16});
 
   TensorId part(TensorId t, std::int64_t axis, std::int64_t start, std::int64_t end, Shape shape) {

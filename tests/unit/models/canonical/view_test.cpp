@@ -1,16 +1,11 @@
-#include "models/canonical/canonical.h"
-#include "tests/unit/models/graph_builder.h"
+#include "tests/unit/models/canonical/canonical_test.h"
 
 namespace sibyl {
 namespace {
 
+using test::canonical;
 using test::GraphBuilder;
-using Names = std::vector<std::string>;
-
-Names canonical(GraphBuilder& b, std::vector<TensorId> outputs = {}) {
-  const auto graph = canonicalize(b.finish(std::move(outputs)));
-  return graph ? test::operations_of(*graph) : Names{to_string(graph.error())};
-}
+using test::Names;
 
 TEST(Views, IdentitiesGo) {
   GraphBuilder b;

@@ -6,7 +6,7 @@
 namespace sibyl {
 namespace {
 
-using Ints = std::vector<int>;
+using Numbers = std::vector<int>;
 
 // A model of one node y = op(x, extra inputs...).
 ModelBuilder one(int opset, const std::string& op, const std::vector<Extent>& x,
@@ -22,7 +22,7 @@ ModelBuilder one(int opset, const std::string& op, const std::vector<Extent>& x,
 
 // (224 + 2*3 - 7) / 2 + 1 = 112.
 TEST(Convolutions, SevenBySevenStrideTwo) {
-  auto model = one(13, "Conv", {1, 3, 224, 224}, {"w"}, {{"strides", Ints{2, 2}}, {"pads", Ints{3, 3, 3, 3}}});
+  auto model = one(13, "Conv", {1, 3, 224, 224}, {"w"}, {{"strides", Numbers{2, 2}}, {"pads", Numbers{3, 3, 3, 3}}});
   model.weight("w", {64, 3, 7, 7});
   const auto imported = import(model);
   EXPECT_EQ(result_shape(imported), (Shape{1, 64, 112, 112}));
@@ -36,7 +36,7 @@ TEST(Convolutions, SevenBySevenStrideTwo) {
 TEST(Convolutions, AutoPadPutsTheOddPixelWhereItSays) {
   for (const bool upper : {true, false}) {
     auto model = one(11, "Conv", {1, 2, 10}, {"w"},
-                     {{"strides", Ints{3}}, {"auto_pad", std::string(upper ? "SAME_UPPER" : "SAME_LOWER")}});
+                     {{"strides", Numbers{3}}, {"auto_pad", std::string(upper ? "SAME_UPPER" : "SAME_LOWER")}});
     model.weight("w", {5, 2, 4});
     const auto imported = import(model);
     EXPECT_EQ(result_shape(imported), (Shape{1, 5, 4}));
@@ -50,11 +50,11 @@ TEST(Convolutions, AutoPadPutsTheOddPixelWhereItSays) {
 TEST(Convolutions, TransposedByPaddingAndByOutputShape) {
   auto padded =
       one(11, "ConvTranspose", {1, 6, 5, 5}, {"w"},
-          {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"output_padding", Ints{1, 1}}, {"group", 2}});
+          {{"strides", Numbers{2, 2}}, {"pads", Numbers{1, 1, 1, 1}}, {"output_padding", Numbers{1, 1}}, {"group", 2}});
   padded.weight("w", {6, 4, 3, 3});
   EXPECT_EQ(result_shape(import(padded)), (Shape{1, 8, 10, 10}));
   auto shaped =
-      one(11, "ConvTranspose", {1, 6, 5, 5}, {"w"}, {{"strides", Ints{2, 2}}, {"output_shape", Ints{10, 10}}});
+      one(11, "ConvTranspose", {1, 6, 5, 5}, {"w"}, {{"strides", Numbers{2, 2}}, {"output_shape", Numbers{10, 10}}});
   shaped.weight("w", {6, 4, 3, 3});  // whole: (5-1)*2 + 3 = 11, one pixel is cut
   const auto imported = import(shaped);
   EXPECT_EQ(result_shape(imported), (Shape{1, 4, 10, 10}));
@@ -68,7 +68,7 @@ TEST(Convolutions, TransposedByPaddingAndByOutputShape) {
 TEST(Pools, CeilModeLeavesOutWindowsBehindTheInput) {
   for (const auto& [in, out] : {std::pair{7, 3}, std::pair{6, 2}}) {
     const auto imported =
-        import(one(11, "MaxPool", {1, 1, in}, {}, {{"kernel_shape", Ints{2}}, {"strides", Ints{3}}, {"ceil_mode", 1}}));
+        import(one(11, "MaxPool", {1, 1, in}, {}, {{"kernel_shape", Numbers{2}}, {"strides", Numbers{3}}, {"ceil_mode", 1}}));
     EXPECT_EQ(result_shape(imported), (Shape{1, 1, out}));
   }
 }
@@ -157,10 +157,10 @@ TEST(Views, ReshapeFlattenSqueezeUnsqueezeInBothForms) {
   auto reshape = one(13, "Reshape", {2, 3, 4}, {"s"});
   EXPECT_EQ(result_shape(import(reshape.ints("s", {0, -1}))), (Shape{2, 12}));
   EXPECT_EQ(result_shape(import(one(9, "Flatten", {2, 3, 4}, {}, {{"axis", 2}}))), (Shape{6, 4}));
-  EXPECT_EQ(result_shape(import(one(11, "Squeeze", {2, 1, 3, 1}, {}, {{"axes", Ints{1}}}))), (Shape{2, 3, 1}));
+  EXPECT_EQ(result_shape(import(one(11, "Squeeze", {2, 1, 3, 1}, {}, {{"axes", Numbers{1}}}))), (Shape{2, 3, 1}));
   auto squeeze = one(13, "Squeeze", {2, 1, 3, 1}, {"axes"});
   EXPECT_EQ(result_shape(import(squeeze.ints("axes", {-1}))), (Shape{2, 1, 3}));
-  EXPECT_EQ(result_shape(import(one(11, "Unsqueeze", {2, 3}, {}, {{"axes", Ints{0, 3}}}))), (Shape{1, 2, 3, 1}));
+  EXPECT_EQ(result_shape(import(one(11, "Unsqueeze", {2, 3}, {}, {{"axes", Numbers{0, 3}}}))), (Shape{1, 2, 3, 1}));
   auto unsqueeze = one(13, "Unsqueeze", {2, 3}, {"axes"});
   EXPECT_EQ(result_shape(import(unsqueeze.ints("axes", {-1, 1}))), (Shape{2, 1, 3, 1}));
 }
@@ -178,7 +178,7 @@ TEST(Views, DepthToSpace) {
 // A negative step walks back: from 4 (clamped 9) down to 1 (exclusive 0) in twos: 4, 2.
 TEST(Parts, SliceByAttributesAndByInputs) {
   EXPECT_EQ(
-      result_shape(import(one(9, "Slice", {2, 10}, {}, {{"starts", Ints{1}}, {"ends", Ints{-2}}, {"axes", Ints{1}}}))),
+      result_shape(import(one(9, "Slice", {2, 10}, {}, {{"starts", Numbers{1}}, {"ends", Numbers{-2}}, {"axes", Numbers{1}}}))),
       (Shape{2, 7}));
   auto back = one(13, "Slice", {2, 5}, {"s", "e", "a", "t"});
   back.ints("s", {9}).ints("e", {0}).ints("a", {1}).ints("t", {-2});
@@ -192,7 +192,7 @@ TEST(Parts, SplitInItsThreeForms) {
   for (const int opset : {11, 13, 18}) {
     ModelBuilder model(opset);
     model.input("x", {2, 10});
-    if (opset == 11) model.node("Split", {"x"}, {"a", "b"}, {{"axis", 1}, {"split", Ints{7, 3}}});
+    if (opset == 11) model.node("Split", {"x"}, {"a", "b"}, {{"axis", 1}, {"split", Numbers{7, 3}}});
     if (opset == 13) model.ints("sizes", {7, 3}).node("Split", {"x", "sizes"}, {"a", "b"}, {{"axis", 1}});
     if (opset == 18) model.node("Split", {"x"}, {"a", "b"}, {{"axis", 1}, {"num_outputs", 2}});
     model.output("a").output("b");
@@ -216,7 +216,7 @@ TEST(Parts, GatherFromAWeightIsAnEmbedding) {
 }
 
 TEST(Parts, PadByAttributeInputAndAxes) {
-  EXPECT_EQ(result_shape(import(one(9, "Pad", {1, 2, 5, 5}, {}, {{"pads", Ints{0, 0, 1, 2, 0, 0, 3, 4}}}))),
+  EXPECT_EQ(result_shape(import(one(9, "Pad", {1, 2, 5, 5}, {}, {{"pads", Numbers{0, 0, 1, 2, 0, 0, 3, 4}}}))),
             (Shape{1, 2, 9, 11}));
   auto cut = one(13, "Pad", {1, 2, 5, 5}, {"p"});
   EXPECT_EQ(result_shape(import(cut.ints("p", {0, 0, -1, 0, 0, 0, -1, 2}))), (Shape{1, 2, 3, 7}));
@@ -225,7 +225,7 @@ TEST(Parts, PadByAttributeInputAndAxes) {
 }
 
 TEST(Reductions, AxesByAttributeAndByInput) {
-  EXPECT_EQ(result_shape(import(one(11, "ReduceMean", {2, 3, 4}, {}, {{"axes", Ints{-1}}, {"keepdims", 0}}))),
+  EXPECT_EQ(result_shape(import(one(11, "ReduceMean", {2, 3, 4}, {}, {{"axes", Numbers{-1}}, {"keepdims", 0}}))),
             (Shape{2, 3}));
   auto mean = one(18, "ReduceMean", {2, 3, 4}, {"axes"});
   EXPECT_EQ(result_shape(import(mean.ints("axes", {1, 2}))), (Shape{2, 1, 1}));
@@ -315,10 +315,10 @@ TEST(KerasStyle, TransposesAroundConvolutions) {
   ModelBuilder model(13);
   model.input("image", {"unk__6", 32, 32, 3}).weight("w", {8, 3, 3, 3}).weight("b", {8}).weight("dense", {2048, 10});
   model.ints("pads", {0, 0, 0, 0, 0, 0, 1, 1}).ints("flat", {-1, 2048});
-  model.node("Transpose", {"image"}, {"nchw"}, {{"perm", Ints{0, 3, 1, 2}}});
+  model.node("Transpose", {"image"}, {"nchw"}, {{"perm", Numbers{0, 3, 1, 2}}});
   model.node("Pad", {"nchw", "pads"}, {"padded"});
-  model.node("Conv", {"padded", "w", "b"}, {"conv"}, {{"strides", Ints{2, 2}}, {"auto_pad", std::string("VALID")}});
-  model.node("Relu", {"conv"}, {"relu"}).node("Transpose", {"relu"}, {"nhwc"}, {{"perm", Ints{0, 2, 3, 1}}});
+  model.node("Conv", {"padded", "w", "b"}, {"conv"}, {{"strides", Numbers{2, 2}}, {"auto_pad", std::string("VALID")}});
+  model.node("Relu", {"conv"}, {"relu"}).node("Transpose", {"relu"}, {"nhwc"}, {{"perm", Numbers{0, 2, 3, 1}}});
   model.node("Reshape", {"nhwc", "flat"}, {"rows"}).node("MatMul", {"rows", "dense"}, {"y"}).output("y");
   ImportOptions options;
   options.batch = 4;

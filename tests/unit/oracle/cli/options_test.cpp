@@ -8,7 +8,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Result<Arguments> parse(std::vector<std::string> words) {
+Result<Arguments> parse_prediction(std::vector<std::string> words) {
   Command c;
   c.program = "sibyl predict";
   c.options = concatenated({model_options(), strategy_options(), output_options()});
@@ -16,7 +16,7 @@ Result<Arguments> parse(std::vector<std::string> words) {
 }
 
 Result<Strategy> strategy(std::vector<std::string> words, std::optional<int> devices = std::nullopt) {
-  SIBYL_TRY(const Arguments arguments, parse(std::move(words)));
+  SIBYL_TRY(const Arguments arguments, parse_prediction(std::move(words)));
   return read_strategy(arguments, devices);
 }
 
@@ -71,7 +71,7 @@ TEST(StrategyOptions, ContradictionsAreRefused) {
 }
 
 TEST(ImportOptions, ReadsDimensionsAndLoss) {
-  const auto arguments = parse({"--dim", "seq=1024", "--dim", "width=3", "--loss", "mean-squared-error"});
+  const auto arguments = parse_prediction({"--dim", "seq=1024", "--dim", "width=3", "--loss", "mean-squared-error"});
   ASSERT_TRUE(arguments.has_value());
   const auto options = read_import_options(*arguments);
   ASSERT_TRUE(options.has_value());
@@ -79,8 +79,8 @@ TEST(ImportOptions, ReadsDimensionsAndLoss) {
   EXPECT_EQ(options->dims.at("width"), 3);
   EXPECT_EQ(options->loss, LossKind::mean_squared_error);
   for (const char* bad : {"seq", "=3", "seq=", "seq=0", "seq=x"})
-    EXPECT_FALSE(read_import_options(*parse({"--dim", bad})).has_value()) << bad;
-  EXPECT_FALSE(read_import_options(*parse({"--dim", "a=1", "--dim", "a=2"})).has_value());
+    EXPECT_FALSE(read_import_options(*parse_prediction({"--dim", bad})).has_value()) << bad;
+  EXPECT_FALSE(read_import_options(*parse_prediction({"--dim", "a=1", "--dim", "a=2"})).has_value());
 }
 
 TEST(LoadModel, AnUnknownZooModelIsSuggested) {

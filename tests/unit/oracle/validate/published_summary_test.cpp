@@ -58,19 +58,19 @@ TEST(PublishedSummary, JsonHasSourcesAndRows) {
   EXPECT_NEAR(json["rows"][0]["error"].get<double>(), 0.1, 1e-12);
 }
 
-constexpr const char* header =
+constexpr const char* columns =
     "source,model,arch_params,framework,precision,gpu,n_gpus,global_batch,micro_batch,seq_or_image,tp,metric,value,"
     "unit\n";
 
-std::vector<Verdict> judged(const std::string& rows) { return judge(*read_rows(header + rows, "rows")); }
+std::vector<Verdict> judged_rows(const std::string& rows) { return judge(*read_rows(columns + rows, "rows")); }
 
 // One plan, asked for in four ways: they must agree. Two devices on a batch of 8 sequences of 128 tokens.
 TEST(PublishedJudge, MetricsOfOnePlanAgree) {
   const std::string plan =
       R"(S,toy,"{""layers"": 2, ""hidden"": 256, ""heads"": 4, ""vocab"": 1024}",Megatron-LM,fp16,A100-SXM-80GB,2,8,4,128,1,)";
   const auto v =
-      judged(plan + "iteration_time,20,ms\n" + plan + "throughput,100,tokens/s\n" + plan +
-             "throughput_per_gpu,100,sequences/s/GPU\n" + plan + "fwd_bwd_time,10,ms\n" + plan + "memory,1,GiB\n");
+      judged_rows(plan + "iteration_time,20,ms\n" + plan + "throughput,100,tokens/s\n" + plan +
+                  "throughput_per_gpu,100,sequences/s/GPU\n" + plan + "fwd_bwd_time,10,ms\n" + plan + "memory,1,GiB\n");
   for (const Verdict& verdict : v) ASSERT_EQ(verdict.why_not, "");
   EXPECT_DOUBLE_EQ(v[0].measured, 0.02);
   EXPECT_NEAR(v[1].predicted * v[0].predicted, 8 * 128, 1e-6);
@@ -86,8 +86,8 @@ TEST(PublishedJudge, MetricsOfOnePlanAgree) {
 // The network is built for the images that the row states; the published size needs no word.
 TEST(PublishedJudge, ImagesAreOfTheStatedSize) {
   const std::string run = "S,ResNet-18,,PyTorch,fp32,A100-SXM-80GB,1,8,8,";
-  const auto v = judged(run + "224,1,iteration_time,10,ms\n" + run + "3x448x448,1,iteration_time,40,ms\n" + run +
-                        "1x224x224,1,iteration_time,10,ms\n" + run + "8,1,iteration_time,10,ms\n");
+  const auto v = judged_rows(run + "224,1,iteration_time,10,ms\n" + run + "3x448x448,1,iteration_time,40,ms\n" + run +
+                             "1x224x224,1,iteration_time,10,ms\n" + run + "8,1,iteration_time,10,ms\n");
   EXPECT_THAT(v[0].assumed, testing::Not(testing::Contains(HasSubstr("images of 224"))));
   EXPECT_THAT(v[1].assumed, testing::Contains("the network as it is for images of 224 x 224, on images of 448 x 448"));
   EXPECT_GT(v[1].predicted, 2 * v[0].predicted);  // four times the work
@@ -96,7 +96,7 @@ TEST(PublishedJudge, ImagesAreOfTheStatedSize) {
 }
 
 TEST(PublishedJudge, SaysWhyARowIsNotPriced) {
-  const auto v = judged(
+  const auto v = judged_rows(
       "S,toy,,X,fp32,A100-SXM-80GB,1,8,8,,1,iteration_time,1,s\n"
       "S,gpt2,,X,fp32,Abacus,1,8,8,,1,iteration_time,1,s\n"
       "S,gpt2,,X,fp32,A100-SXM-80GB,1,8,8,,1,loss,1,\n"
