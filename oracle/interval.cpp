@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/math/distributions/normal.hpp>
 #include <variant>
 
+#include "oracle/expected_maximum.h"
 #include "oracle/plan/zero.h"
 
 namespace sibyl {
-
-double expected_maximum(int p) {
-  return p <= 1 ? 0.0 : boost::math::quantile(boost::math::normal(), (p - 0.375) / (p + 0.25));
-}
-
 namespace {
 
 constexpr std::size_t provenances = 3;

@@ -26,7 +26,4 @@ Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, Seconds e
 Uncertainty uncertainty(const Plan& plan, const std::vector<PricedStage>& priced, std::size_t coordinate,
                         const SimulatedStep& times);
 
-// Expected maximum of p independent standard normal variables (Blom's approximation; 0 for one).
-double expected_maximum(int p);
-
 }  // namespace sibyl

@@ -54,6 +54,7 @@ Result<void> measure_network(const Ranks& ranks, Session& session, Seconds budge
   };
   NetworkProbeOptions options;
   options.budget = budget;
+  options.between = typical_work();
   Communicator world = Communicator::world();
   SIBYL_CHECK(ranks.agree(probe_network(world, options, sink)));
   return ranks.agree(saved);

@@ -27,8 +27,8 @@ std::vector<double> repeated(const std::function<void()>& once, const Done& done
 void append(std::vector<double>& to, const std::vector<double>& more) { to.insert(to.end(), more.begin(), more.end()); }
 
 // Times of `compute` beside so many messages, of which one takes what is added to `talking`.
-std::vector<double> beside(Communicator& world, const std::function<void()>& compute, const std::function<void()>& communicate,
-                           int messages, std::vector<double>& talking) {
+std::vector<double> beside(Communicator& world, const std::function<void()>& compute,
+                           const std::function<void()>& communicate, int messages, std::vector<double>& talking) {
   std::atomic<bool> finished{false};
   world.barrier();
   std::thread communication([&] {
@@ -46,6 +46,7 @@ std::vector<double> beside(Communicator& world, const std::function<void()>& com
 
 // Each of the three in turn: a machine's speed changes from second to second.
 constexpr int rounds = 3;
+constexpr int most_alone = 50;  // messages by themselves in a round
 
 }  // namespace
 
@@ -58,8 +59,9 @@ OverlapMeasurement probe_overlap(Communicator& world, const std::function<void()
     world.barrier();
     const double begin = probe::now();
     append(alone, repeated(compute, [&] { return probe::now() - begin > share; }));
-    quiet.push_back(probe::timed(world, communicate, share).seconds);
-    // All ranks must communicate equally often, so the count is fixed beforehand, and compute goes on until that is done.
+    quiet.push_back(probe::timed_apart(world, 0, compute, communicate, share, most_alone).seconds);
+    // All ranks must communicate equally often, so the count is fixed beforehand, and compute goes on until that is
+    // done.
     const int messages = std::clamp(static_cast<int>(share / std::max(quiet.front(), 1e-6)), 3, 10'000);
     append(together, beside(world, compute, communicate, messages, talking));
   }

@@ -93,8 +93,9 @@ std::string text_of(const Task& task) {
 
 class Probe {
  public:
-  Probe(Communicator& world, const GroupPlacement& placement, const NetworkProbeSink& sink, int batches)
-      : world_(world), placement_(placement), sink_(sink), batches_(batches) {
+  Probe(Communicator& world, const GroupPlacement& placement, const NetworkProbeOptions& options,
+        const NetworkProbeSink& sink)
+      : world_(world), placement_(placement), options_(options), sink_(sink) {
     for (const GroupPlacement& group : groups_of(placement)) groups_.emplace(group, world.subgroup(own(group)));
   }
 
@@ -106,13 +107,17 @@ class Probe {
   [[nodiscard]] std::pair<int, int> partner(const PointToPointSample& sample) const;
   probe::Timing time(const PointToPointSample& sample, double allowance);
   probe::Timing time(const CollectiveSample& sample, double allowance);
+  // `once` of the n-th copy of its buffers.
+  probe::Timing time(Bytes bytes, int group, std::size_t copies, const std::function<void(std::size_t)>& once,
+                     double allowance);
+  [[nodiscard]] std::size_t copies(Bytes of) const;
   void hand_out(const PointToPointSample& sample) const;
   void hand_out(const CollectiveSample& sample) const;
 
   Communicator& world_;
   GroupPlacement placement_;
+  const NetworkProbeOptions& options_;
   const NetworkProbeSink& sink_;
-  int batches_;
   std::map<GroupPlacement, Communicator> groups_;  // of this rank
 };
 
@@ -152,20 +157,46 @@ std::pair<int, int> Probe::partner(const PointToPointSample& sample) const {
   return {rank < ranks ? rank + ranks : rank - ranks, rank < ranks ? 0 : 1};
 }
 
+// Of buffers, so that when one has its turn again the caches have seen many times what a core's own hold.
+std::size_t Probe::copies(Bytes of) const {
+  constexpr double lap = 64 << 20;
+  constexpr std::size_t most = 16;
+  if (of.value() < static_cast<double>(options_.apart_from)) return 1;
+  return std::clamp<std::size_t>(static_cast<std::size_t>(lap / of.value()), 1, most);
+}
+
+probe::Timing Probe::time(Bytes bytes, int group, std::size_t copies, const std::function<void(std::size_t)>& once,
+                          double allowance) {
+  if (bytes.value() < static_cast<double>(options_.apart_from))
+    return probe::timed(
+        world_, [&] { once(0); }, allowance, options_.batches);
+  std::size_t next = 0;
+  const auto before = [&] {
+    if (options_.between) options_.between();
+    next = (next + 1) % copies;
+  };
+  return probe::timed_apart(
+      world_, group, before, [&] { once(next); }, allowance, options_.batches);
+}
+
 probe::Timing Probe::time(const PointToPointSample& sample, double allowance) {
-  std::vector<std::byte> buffer(static_cast<std::size_t>(sample.bytes.value()));
+  const auto bytes = static_cast<std::size_t>(sample.bytes.value());
+  const std::size_t copies = this->copies(sample.bytes);
+  // What is sent on is not what has just arrived.
+  std::vector<std::vector<std::byte>> out(copies, std::vector<std::byte>(bytes)), in = out;
   const auto [other, answers] = partner(sample);
-  const auto ping_pong = [&, other = other, answers = answers] {
+  const auto ping_pong = [&, other = other, answers = answers](std::size_t copy) {
     if (other < 0) return;
     if (answers == 0) {
-      world_.send(buffer, other);
-      world_.receive(buffer, other);
+      world_.send(out[copy], other);
+      world_.receive(in[copy], other);
     } else {
-      world_.receive(buffer, other);
-      world_.send(buffer, other);
+      world_.receive(in[copy], other);
+      world_.send(out[copy], other);
     }
   };
-  probe::Timing timing = probe::timed(world_, ping_pong, allowance, batches_);
+  const int group = other < 0 ? -1 : std::min(other, world_.rank());
+  probe::Timing timing = time(sample.bytes, group, copies, ping_pong, allowance);
   timing.seconds /= 2;  // one way
   return timing;
 }
@@ -188,26 +219,33 @@ void swap_with_neighbours(Communicator& ranks, std::span<const std::byte> out, s
 }
 
 probe::Timing Probe::time(const CollectiveSample& sample, double allowance) {
-  std::vector<float> data(static_cast<std::size_t>(sample.bytes.value()) / sizeof(float), 0.0F);
+  const std::size_t copies = this->copies(sample.bytes),
+                    elements = static_cast<std::size_t>(sample.bytes.value()) / sizeof(float);
   const bool other_results =
       sample.collective == Collective::all_to_all || sample.collective == Collective::send_receive;
-  std::vector<float> results(other_results ? data.size() : 0, 0.0F);
-  const auto out = std::as_bytes(std::span(data));
-  const auto in = std::as_writable_bytes(std::span(results));
-  Communicator& ranks = sample.placement == placement_ ? world_ : groups_.at(sample.placement);
-  return probe::timed(
-      world_,
-      [&] {
-        switch (sample.collective) {
-          case Collective::reduce_scatter: return ranks.reduce_scatter(data, sample.algorithm);
-          case Collective::all_gather: return ranks.all_gather(data, sample.algorithm);
-          case Collective::all_to_all: return ranks.all_to_all(parts(out, ranks), parts(in, ranks));
-          case Collective::send_receive: return swap_with_neighbours(ranks, out, in);
-          case Collective::broadcast: return ranks.broadcast(std::as_writable_bytes(std::span(data)), 0);
-          default: return ranks.all_reduce(data, sample.algorithm);
-        }
-      },
-      allowance, batches_);
+  std::vector<std::vector<float>> sent(copies, std::vector<float>(elements)),
+      results(copies, std::vector<float>(other_results ? elements : 0));
+  const bool of_world = sample.placement == placement_;
+  Communicator& ranks = of_world ? world_ : groups_.at(sample.placement);
+  const auto once = [&](std::size_t copy) {
+    std::span<float> data(sent[copy]);
+    const auto out = std::as_bytes(data);
+    const auto in = std::as_writable_bytes(std::span(results[copy]));
+    switch (sample.collective) {
+      case Collective::reduce_scatter: return ranks.reduce_scatter(data, sample.algorithm);
+      case Collective::all_gather: return ranks.all_gather(data, sample.algorithm);
+      case Collective::all_to_all: return ranks.all_to_all(parts(out, ranks), parts(in, ranks));
+      case Collective::send_receive: return swap_with_neighbours(ranks, out, in);
+      case Collective::broadcast: return ranks.broadcast(std::as_writable_bytes(data), 0);
+      default: return ranks.all_reduce(data, sample.algorithm);
+    }
+  };
+  const int group = of_world ? 0 : own(sample.placement).front();
+  // Its root is done before the others have begun.
+  if (sample.collective == Collective::broadcast)
+    return probe::timed(
+        world_, [&] { once(0); }, allowance, options_.batches);
+  return time(sample.bytes, group, copies, once, allowance);
 }
 
 void Probe::hand_out(const PointToPointSample& sample) const {
@@ -283,7 +321,7 @@ Result<void> probe_network(Communicator& world, const NetworkProbeOptions& optio
   comm::run_promptly();  // as the threads that communicate in training
   std::vector<Task> tasks = message_tasks(placement, options);
   std::ranges::move(collective_tasks(placement, options), std::back_inserter(tasks));
-  Probe(world, placement, sink, options.batches).run(std::move(tasks), options.budget.value());
+  Probe(world, placement, options, sink).run(std::move(tasks), options.budget.value());
   return {};
 }
 

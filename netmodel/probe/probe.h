@@ -2,8 +2,10 @@
 // node and of those with one place on their nodes, through the very Communicator that trains.
 //
 // Call on every rank of MPI_COMM_WORLD with equal options. Samples are handed out on rank 0 as they come, so a killed
-// run loses none. Each is the median over batches of back-to-back repetitions, timed by the slowest rank; `spread` is
-// 1.4826 times the median absolute deviation, over the median.
+// run loses none. Each is a median, and `spread` 1.4826 times the median absolute deviation, over the median. Short
+// messages are timed in batches of back-to-back repetitions, by the slowest rank. From `apart_from` bytes on each is
+// sent by itself after `between` has run, from memory that no cache holds, as training sends it: what is repeated from
+// the same buffers comes out of the caches, several times as fast (docs/models/network.md).
 //
 // Placement is found by asking MPI which ranks share memory; every node must hold the same number of ranks,
 // consecutive in rank order (mpirun --map-by slot or node:PE does that), else an Error says so.
@@ -29,6 +31,8 @@ struct NetworkProbeOptions {
                                              4 << 20, 10 << 20, 25 << 20, 64 << 20, 128 << 20};
   int batches = 15;             // at most, of each sample; at least 3
   bool every_algorithm = true;  // beside the one that Communicator chooses by itself
+  std::int64_t apart_from = 16384;
+  std::function<void()> between;  // what ranks do between two messages, in training compute; may be empty
 };
 
 struct NetworkProbeSink {

@@ -22,4 +22,14 @@ double slowest(const Communicator& world, double value);  // the largest over ra
 // starting does not count. Every rank of `world` must call it; `once` may do nothing on some.
 Timing timed(Communicator& world, const std::function<void()>& once, double allowance, int most = 15);
 
+// What an exchange of groups took, all at once, by rank: of a group says its quickest rank, which began last, for none
+// is done before all have begun; of several groups the slowest counts. Negative groups look on.
+double time_of_groups(const std::vector<double>& groups, const std::vector<double>& took);
+
+// One at a time, as in a training step: `before` leaves nothing of the last run in the caches, all ranks meet, then
+// `once` is timed (time_of_groups). `group`: any number that this rank shares with the others of its group; negative
+// where it looks on. As many runs as fit into `allowance`: at least 5, at most `most`.
+Timing timed_apart(Communicator& world, int group, const std::function<void()>& before,
+                   const std::function<void()>& once, double allowance, int most);
+
 }  // namespace sibyl::probe

@@ -5,7 +5,7 @@
 #include "oracle/cost/framework.h"
 #include "oracle/cost/plan_for.h"
 #include "oracle/cost/price.h"
-#include "oracle/interval.h"
+#include "oracle/expected_maximum.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/pipeline/stages.h"
 

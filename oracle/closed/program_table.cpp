@@ -60,8 +60,9 @@ std::vector<Row> ProgramTable::make_rows(bool split) {
   const Cluster& cluster = kernels_->cluster();
   const Stage stage = with_everything(folded_ ? *folded_ : whole_, split);
   const StageKernels of = kernels_of(stage, cluster.kernels.device().backend);
-  std::vector<double> times;
-  for (const KernelKey& key : of.keys) times.push_back(kernels_->of(key, strategy_).estimate.time.time.value());
+  std::vector<PricedKernel> prices;
+  for (const KernelKey& key : of.keys) prices.push_back(kernels_->of(key, strategy_));
+  const std::vector<ExchangeWait> waits = exchange_waits(mesh_, stage, of, prices);
   const double factor = cluster.composition.factor;
   std::vector<Row> rows(stage.steps.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -69,9 +70,10 @@ std::vector<Row> ProgramTable::make_rows(bool split) {
     const StageKernels::OfStep& step = of.steps[i];
     const auto add = [&](Kernels& sum, const std::optional<StageKernels::Index>& key) {
       if (!key) return;
-      sum.seconds += times[*key] * factor;
+      const double time = prices[*key].estimate.time.time.value();
+      sum.seconds += time * factor;
       ++sum.launches;
-      row.alone += times[*key];
+      row.alone += time;
     };
     add(row.forward, step.forward);
     if (step.forward) row.forward.seconds += cluster.step_overhead_per_operation.value() * factor;
@@ -80,8 +82,8 @@ std::vector<Row> ProgramTable::make_rows(bool split) {
     add(row.backward_weight, step.backward_weight);
     if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i])) {
       const PricedExchange priced = price_exchange(mesh_, stage, *exchange, cluster);
-      if (priced.forward) row.exchange_forward = priced.forward->time.time.value();
-      if (priced.backward) row.exchange_backward = priced.backward->time.time.value();
+      if (priced.forward) row.exchange_forward = (waits[i].forward + priced.forward->time.time).value();
+      if (priced.backward) row.exchange_backward = (waits[i].backward + priced.backward->time.time).value();
     }
   }
   if (!folded_) return rows;

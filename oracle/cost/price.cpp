@@ -129,10 +129,14 @@ PricedExchange price_exchange(const Mesh& mesh, const Stage& stage, const Exchan
 namespace {
 
 void price_exchanges(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
+  const std::vector<ExchangeWait> waits = exchange_waits(plan.mesh, stage, priced.kernels, priced.prices);
   priced.exchanges.resize(stage.steps.size());
-  for (std::size_t i = 0; i < stage.steps.size(); ++i)
-    if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i]))
-      priced.exchanges[i] = price_exchange(plan.mesh, stage, *exchange, cluster);
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
+    if (!exchange) continue;
+    priced.exchanges[i] = price_exchange(plan.mesh, stage, *exchange, cluster);
+    priced.exchanges[i].wait = waits[i];
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "calibration/cluster.h"
 #include "oracle/cost/kernel_prices.h"
 #include "oracle/cost/kernels.h"
+#include "oracle/cost/waits.h"
 #include "oracle/plan/plan.h"
 
 namespace sibyl {
@@ -25,6 +26,7 @@ struct PricedMessage {
 // An exchange between operations: computation waits for it.
 struct PricedExchange {
   std::optional<CollectiveEstimate> forward, backward;
+  ExchangeWait wait = {};  // before either, for the slowest of the group
 };
 
 struct PricedStage {

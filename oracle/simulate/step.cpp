@@ -130,9 +130,9 @@ class ProgramBuilder {
   }
 
   // Computation waits for it as for a kernel of its own, and the host issues it as one.
-  void exchange(const std::optional<CollectiveEstimate>& transfer, std::size_t step, bool again = false) {
+  void exchange(const std::optional<CollectiveEstimate>& transfer, Seconds wait, std::size_t step, bool again = false) {
     if (!transfer) return;
-    const Seconds duration = transfer->time.time * relief_.network;
+    const Seconds duration = wait + transfer->time.time * relief_.network;
     program_.tasks.push_back({duration, priced_.dispatch * relief_.host, needed_});
     program_.origins.push_back({step, turn_, true, again});
     program_.exchanged += duration;
@@ -157,7 +157,7 @@ class ProgramBuilder {
   }
 
   void forward(std::size_t step, bool again) {
-    exchange(priced_.exchanges[step].forward, step, again);
+    exchange(priced_.exchanges[step].forward, priced_.exchanges[step].wait.forward, step, again);
     if (const auto kernel = priced_.kernels.steps[step].forward)
       add(time(*kernel) + priced_.overhead * relief_.host, 1, step, again);
   }
@@ -169,7 +169,7 @@ class ProgramBuilder {
         if (stage_.units[u].end == i + 1) enter(u, false);
       for (const Segment& segment : stage_.recomputed)
         for (std::size_t s = segment.begin; inputs && segment.end == i + 1 && s < segment.end; ++s) forward(s, true);
-      if (inputs) exchange(priced_.exchanges[i].backward, i);
+      if (inputs) exchange(priced_.exchanges[i].backward, priced_.exchanges[i].wait.backward, i);
       differentiate(i, place);
       for (std::size_t u = 0; u < stage_.units.size(); ++u)
         if (stage_.units[u].begin == i) leave(u);

@@ -8,6 +8,8 @@
 #include <set>
 #include <tuple>
 
+#include "netmodel/probe/timing.h"
+
 namespace sibyl {
 namespace {
 
@@ -68,6 +70,37 @@ TEST(NetworkProbe, HandsOutEverySampleOnRankZeroOnly) {
   if (!has_groups) return;
   EXPECT_EQ(samples[within], 20);
   EXPECT_EQ(samples[across], 20);
+}
+
+// One size of each kind is sent by itself: at least once to make connections, once to see how long it takes, and five
+// times.
+TEST(NetworkProbe, ComputesBetweenLongMessages) {
+  Communicator world = Communicator::world();
+  NetworkProbeOptions options = few();
+  options.message_bytes = {4096, 65536};
+  options.collective_bytes = {4096, 65536};
+  int computed = 0;
+  options.between = [&] { ++computed; };
+  NetworkProbeSink sink;
+  sink.have_point_to_point = [](const PointToPointSample&) { return true; };
+  sink.have_collective = [](const CollectiveSample& sample) { return sample.collective != Collective::all_gather; };
+  ASSERT_TRUE(probe_network(world, options, sink).has_value());
+  if (world.size() == 1)
+    EXPECT_EQ(computed, 0);
+  else
+    EXPECT_GE(computed, 7);
+  const std::vector<double> all = world.gather_doubles(computed);
+  EXPECT_EQ(*std::ranges::min_element(all), *std::ranges::max_element(all));
+  options.apart_from = 1 << 20;
+  computed = 0;
+  ASSERT_TRUE(probe_network(world, options, sink).has_value());
+  EXPECT_EQ(computed, 0);
+}
+
+// Ranks 0 and 3 are one group and 1 and 2 another; rank 4 looks on. Of either the quickest counts, of both the slower.
+TEST(NetworkProbe, OfAGroupTheLastToArriveCounts) {
+  EXPECT_EQ(probe::time_of_groups({0, 1, 1, 0, -1}, {5, 4, 7, 3, 1}), 4.0);
+  EXPECT_EQ(probe::time_of_groups({-1, -1}, {5, 4}), 0.0);
 }
 
 TEST(NetworkProbe, LeavesOutWhatIsThere) {

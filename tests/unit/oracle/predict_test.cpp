@@ -6,7 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "oracle/cost/price.h"
-#include "oracle/interval.h"
+#include "oracle/expected_maximum.h"
 #include "oracle/plan/plan.h"
 #include "oracle/simulate/step.h"
 #include "tests/support/clusters.h"

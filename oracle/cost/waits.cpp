@@ -1,0 +1,55 @@
+#include "oracle/cost/waits.h"
+
+#include <cmath>
+
+#include "oracle/expected_maximum.h"
+
+namespace sibyl {
+namespace {
+
+// Of arrivals at the next exchange.
+class Scatter {
+ public:
+  explicit Scatter(const std::vector<PricedKernel>& prices) : prices_(prices) {}
+
+  void run(StageKernels::Index key) {
+    const KernelEstimate& estimate = prices_[key].estimate;
+    const double deviation = estimate.time.time.value() * estimate.spread;
+    variance_ += deviation * deviation;
+  }
+  Seconds meet(int ranks) {
+    const Seconds wait{expected_maximum(ranks) * std::sqrt(variance_)};
+    variance_ = 0;
+    return wait;
+  }
+
+ private:
+  const std::vector<PricedKernel>& prices_;
+  double variance_ = 0;  // s^2
+};
+
+bool meets(const Transfer& transfer) { return collective_of(transfer.motion).has_value(); }
+
+}  // namespace
+
+std::vector<ExchangeWait> exchange_waits(const Mesh& mesh, const Stage& stage, const StageKernels& kernels,
+                                         const std::vector<PricedKernel>& prices) {
+  std::vector<ExchangeWait> waits(stage.steps.size());
+  Scatter scatter(prices);
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
+    if (exchange && meets(exchange->forward)) waits[i].forward = scatter.meet(mesh.size(exchange->axis));
+    if (kernels.steps[i].forward) scatter.run(*kernels.steps[i].forward);
+  }
+  for (std::size_t i = stage.steps.size(); i-- > 0;) {
+    const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
+    if (exchange && meets(exchange->backward)) waits[i].backward = scatter.meet(mesh.size(exchange->axis));
+    const StageKernels::OfStep& step = kernels.steps[i];
+    for (const auto& kernel : {step.backward, step.backward_weight})
+      if (kernel) scatter.run(*kernel);
+    for (const auto key : step.sums) scatter.run(key);
+  }
+  return waits;
+}
+
+}  // namespace sibyl

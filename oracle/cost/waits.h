@@ -1,0 +1,25 @@
+// How long ranks wait for each other at an exchange in the middle of a pass.
+//
+// An exchange begins when the slowest of its group arrives. Kernels take a little more or less each time they run, on each rank
+// by itself: with kernels of time t_k and relative spread s_k since the group last met, arrivals are spread by
+// sqrt(sum (t_k s_k)^2), and the last of p is expected E_p of that after the mean (E_p: oracle/expected_maximum.h). What
+// makes a whole step of a rank slow is not of this kind: it is the spread of steps, counted once (oracle/interval.h).
+#pragma once
+
+#include <vector>
+
+#include "oracle/cost/kernel_prices.h"
+#include "oracle/cost/kernels.h"
+#include "oracle/plan/plan.h"
+
+namespace sibyl {
+
+struct ExchangeWait {
+  Seconds forward, backward;
+};
+
+// By step; nothing but exchanges has any. `prices`: parallel to kernels.keys.
+std::vector<ExchangeWait> exchange_waits(const Mesh& mesh, const Stage& stage, const StageKernels& kernels,
+                                         const std::vector<PricedKernel>& prices);
+
+}  // namespace sibyl

@@ -1,0 +1,74 @@
+// Waiting for the slowest at exchanges in the middle of a pass.
+#include "oracle/cost/waits.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "oracle/cost/price.h"
+#include "oracle/predict.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+constexpr double expected_of_two = 0.5895;  // Phi^-1(1.625 / 2.25)
+
+// Every kernel takes 1 ms, give or take `spread`.
+Cluster even_cluster(const Plan& plan, double spread) {
+  const Device device = test::cpu_device();
+  std::vector<KernelSample> samples;
+  for (KernelKey& key : kernels_of(plan, device.backend)) {
+    KernelSample& sample = samples.emplace_back();
+    sample.key = std::move(key);
+    sample.time = Seconds{1e-3};
+    sample.spread = spread;
+    sample.runs = 100;
+  }
+  return test::cluster(2, 1, BytesPerSecond{1e9}, std::move(samples), device);
+}
+
+// fc1 and fc3 by columns, fc2 and fc4 by rows: fc1, relu, fc2, [sum], bias, relu, [split], fc3, relu, fc4, [sum], bias,
+// loss. Forward meets at the sums, after 3 kernels and after 5 more; backward where fc3's input was taken, after those
+// of loss, bias (its sum over samples), fc4, relu and fc3: 5. Independent spreads of 0.1 ms add up as squares.
+TEST(Waits, GrowWithTheRootOfWhatRanSinceTheLastMeeting) {
+  const Graph graph = test::mlp({4, 8, 6, 8, 6}, 2);
+  Strategy strategy;
+  strategy.global_batch = 2;
+  strategy.tensor = 2;
+  const Plan plan = *make_plan(graph, strategy);
+  const Stage& stage = plan.stages[0];
+  const PricedStage priced = price(plan, stage, even_cluster(plan, 0.1));
+  std::vector<double> forward, backward;
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    const ExchangeWait& wait = priced.exchanges[i].wait;
+    if (priced.exchanges[i].forward) forward.push_back(wait.forward.value());
+    if (priced.exchanges[i].backward) backward.push_back(wait.backward.value());
+  }
+  const double once = expected_of_two * 0.1e-3;
+  ASSERT_EQ(forward.size(), 2U);
+  EXPECT_NEAR(forward[0], once * std::sqrt(3.0), 1e-3 * once);
+  EXPECT_NEAR(forward[1], once * std::sqrt(5.0), 1e-3 * once);
+  ASSERT_EQ(backward.size(), 1U);
+  EXPECT_NEAR(backward[0], once * std::sqrt(5.0), 1e-3 * once);
+
+  // The step is later by just that, and nobody waits for kernels that always take the same.
+  const double later = predict(graph, strategy, even_cluster(plan, 0.1))->step_time.value(),
+               even = predict(graph, strategy, even_cluster(plan, 0.0))->step_time.value();
+  EXPECT_NEAR(later - even, once * (std::sqrt(3.0) + 2 * std::sqrt(5.0)), 1e-3 * once);
+}
+
+// Replicas exchange nothing in the middle of a pass.
+TEST(Waits, ReplicasDoNotMeet) {
+  const Graph graph = test::mlp({4, 8, 6}, 2);
+  Strategy strategy;
+  strategy.global_batch = 2;
+  strategy.data = 2;
+  const Plan plan = *make_plan(graph, strategy);
+  EXPECT_EQ(predict(graph, strategy, even_cluster(plan, 0.1))->step_time,
+            predict(graph, strategy, even_cluster(plan, 0.0))->step_time);
+}
+
+}  // namespace
+}  // namespace sibyl
