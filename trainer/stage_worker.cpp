@@ -12,7 +12,7 @@
 namespace sibyl::trainer {
 namespace {
 
-Bytes bytes_of(Replica& replica, const std::vector<LocalTensorId>& ids) {
+Bytes bytes_held(Replica& replica, const std::vector<LocalTensorId>& ids) {
   double bytes = 0.0;
   for (const LocalTensorId id : ids) bytes += static_cast<double>((replica[id].nbytes() + 63) / 64 * 64);
   return Bytes{bytes};
@@ -71,8 +71,8 @@ Result<std::unique_ptr<StageWorker>> StageWorker::prepare(const Graph& graph, co
   worker->updates_ =
       std::make_unique<Updates>(*worker->replica_, number, worker->shards_, worker->optimizer_, groups.parts(number));
   worker->memory_.optimizer = Bytes{static_cast<double>(aten::live_bytes() - before)};
-  worker->memory_.buffers = bytes_of(*worker->replica_, worker->replica_->buffers());
-  worker->memory_.inputs = bytes_of(*worker->replica_, worker->replica_->inputs());
+  worker->memory_.buffers = bytes_held(*worker->replica_, worker->replica_->buffers());
+  worker->memory_.inputs = bytes_held(*worker->replica_, worker->replica_->inputs());
   return worker;
 }
 
@@ -84,7 +84,7 @@ void StageWorker::open_syncs() {
   const std::vector<bool> sharded = sharded_parameters(stage());
   std::vector<LocalTensorId> whole = replica_->parameters();
   std::erase_if(whole, [&](LocalTensorId id) { return sharded[id.index()]; });
-  memory_.weights = bytes_of(*replica_, whole);
+  memory_.weights = bytes_held(*replica_, whole);
   shards_.resize(stage().gradients.size());
   for (std::size_t i = 0; i < stage().gradients.size(); ++i) {
     const GradientSync& sync = stage().gradients[i];

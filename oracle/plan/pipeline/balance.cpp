@@ -22,10 +22,6 @@ double flops(const Stage& stage, const Step& step) {
   return rule.forward.flops.value() + (compute->gradients != 0 ? rule.backward.flops.value() : 0.0);
 }
 
-Bytes bytes_of(const LocalTensor& tensor) {
-  return Bytes{static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype)};
-}
-
 bool trains(const Stage& whole, const Step& step) {
   bool any = false;
   each_gradient(whole, step, [&](LocalTensorId) { any = true; });
@@ -55,12 +51,12 @@ MemoryEstimate::MemoryEstimate(const Stage& whole, OptimizerKind optimizer, cons
     for (const LocalTensorId in : inputs_of(step)) {
       if (!in.valid() || whole[in].kind != TensorKind::parameter || counted[in.index()]) continue;
       counted[in.index()] = true;
-      fixed += bytes_of(whole[in]) * copies;
+      fixed += tensor_bytes(whole[in]) * copies;
     }
     const auto keep = [&](LocalTensorId id) {
       if (!id.valid() || whole[id].kind != TensorKind::activation || kept[id.index()]) return;
       kept[id.index()] = true;
-      saved += bytes_of(whole[id]);
+      saved += tensor_bytes(whole[id]);
     };
     if (const auto* compute = std::get_if<Compute>(&step); compute && compute->gradients != 0) {
       if (same == i) saved_by[i] = training_rule(signature(whole, *compute), compute->gradients, Backend::cpu).saved;

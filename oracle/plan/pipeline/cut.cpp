@@ -17,10 +17,6 @@ bool may_repeat(const Compute& compute) {
                                     std::holds_alternative<Where>(op));
 }
 
-Bytes bytes_of(const LocalTensor& tensor) {
-  return Bytes{static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype)};
-}
-
 // The step that makes each tensor; the number of steps for those that none makes.
 std::vector<std::size_t> producers(const Stage& whole) {
   std::vector<std::size_t> result(whole.tensors.size(), whole.steps.size());
@@ -31,6 +27,10 @@ std::vector<std::size_t> producers(const Stage& whole) {
 }
 
 }  // namespace
+
+Bytes tensor_bytes(const LocalTensor& tensor) {
+  return Bytes{static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype)};
+}
 
 std::vector<bool> repeatable_steps(const Stage& whole) {
   const std::vector<std::size_t> producer = producers(whole);
@@ -77,7 +77,7 @@ Crossing::Crossing(const Stage& whole)
   // Differences first, then their sums.
   for (std::size_t t = 0; t < made_.size(); ++t) {
     if (made_[t] == 0) continue;
-    const Bytes bytes = bytes_of(whole.tensors[t]);
+    const Bytes bytes = tensor_bytes(whole.tensors[t]);
     const auto add = [&](std::size_t last) {
       if (last <= made_[t]) return;
       bytes_[made_[t]] += bytes;

@@ -15,6 +15,8 @@
 
 namespace sibyl {
 
+Bytes tensor_bytes(const LocalTensor& tensor);
+
 // By step: made again by every stage that wants its results.
 std::vector<bool> repeatable_steps(const Stage& whole);
 

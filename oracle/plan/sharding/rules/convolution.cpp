@@ -5,8 +5,6 @@
 namespace sibyl::sharding {
 namespace {
 
-constexpr std::size_t channels = 1;
-
 // A weight is [K, C/groups, …]; a transposed convolution's is [C, K/groups, …].
 std::size_t filters_of_weight(const Convolution& op) { return op.transposed ? 1 : 0; }
 

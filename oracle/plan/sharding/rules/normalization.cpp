@@ -13,8 +13,6 @@ Variant with_operands(const Normalization& op, const Operands& o, const Layout& 
 
 }  // namespace
 
-constexpr std::size_t channels = 1;
-
 // The mean over equal parts is the mean of their means. Statistics are [2, C].
 Variants variants(const BatchStatistics& op, const Operands& o) {
   return follow(o, [&](std::size_t, const Layout& layout) -> std::optional<Variant> {

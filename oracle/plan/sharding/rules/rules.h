@@ -15,6 +15,8 @@ namespace sibyl::sharding {
 
 using Variants = std::vector<Variant>;
 
+inline constexpr std::size_t channels = 1;  // the dimension along which an image has them
+
 Variants variants(const Convolution& op, const Operands& o);
 Variants variants(const Linear& op, const Operands& o);
 Variants variants(const MatMul& op, const Operands& o);
