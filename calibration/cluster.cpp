@@ -39,9 +39,14 @@ Result<Cluster> build(std::string name, const Links& links, Algorithm algorithm,
   const TopologySpec& spec = links.spec;
   Composition composition = composition_of(calibration.steps);
   std::vector<OverlapSample> by_message = overlap_by_message(calibration);
-  return Cluster{std::move(name),        spec.nodes, spec.devices_per_node, kernel_table(std::move(calibration)),
-                 std::move(network),     overlap,    overlap_with_gloo,     step_overhead,
-                 std::move(composition), storage,    std::move(by_message)};
+  const BytesPerSecond written = writing_rate(calibration);
+  const bool measured = storage.value() > 0 && storage == reading_rate(calibration);
+  Cluster cluster{std::move(name),        spec.nodes, spec.devices_per_node, kernel_table(std::move(calibration)),
+                  std::move(network),     overlap,    overlap_with_gloo,     step_overhead,
+                  std::move(composition), storage,    std::move(by_message)};
+  cluster.storage_write = written;
+  cluster.storage_measured = measured;
+  return cluster;
 }
 
 Result<Calibration> named_calibration(const ClusterFile& file, const std::filesystem::path& folder) {
@@ -71,6 +76,7 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
   SIBYL_TRY(Cluster cluster, build(described.name, links, described.algorithm, std::move(calibration), overlap, with_gloo,
                                    overhead, storage));
   if (described.overlap) cluster.overlap_by_message.clear();
+  if (described.host_link) cluster.host_link = *described.host_link;
   return cluster;
 }
 

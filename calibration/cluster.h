@@ -28,6 +28,9 @@ struct Cluster {
   Composition composition;
   BytesPerSecond storage_read{};  // of one node, all its ranks together; 0 where it is not known
   std::vector<OverlapSample> overlap_by_message = {};  // what `overlap` is for messages of other lengths, the shortest first
+  BytesPerSecond storage_write{};                      // as storage_read; 0 where it is not known
+  bool storage_measured = false;                       // both, by calibration; else said by hand
+  BytesPerSecond host_link{};  // of one device, to or from its host's memory; 0 where it is not known
 
   [[nodiscard]] int devices() const { return nodes * devices_per_node; }
 };

@@ -191,7 +191,13 @@ Result<Cluster> changed(const Cluster& cluster, std::span<const std::string> cha
     other.network = std::move(*network);
   }
   other.kernels = cluster.kernels.on(std::move(draft.device));
-  other.storage_read = draft.storage;
+  if (!(draft.storage == cluster.storage_read)) {
+    // Who reads twice as fast writes twice as fast.
+    if (cluster.storage_read.value() > 0)
+      other.storage_write = cluster.storage_write * (draft.storage / cluster.storage_read);
+    other.storage_read = draft.storage;
+    other.storage_measured = false;
+  }
   if (!changes.empty()) other.name = fmt::format("{} with {}", cluster.name, fmt::join(changes, ", "));
   return other;
 }

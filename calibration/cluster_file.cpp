@@ -64,15 +64,15 @@ Result<void> without_nics(ClusterFile& c) {
 Result<ClusterFile> read_root(const YAML::Node& root, const std::string& file) {
   ClusterFile c;
   YamlMapping top(file, "the cluster"), link(file, "device_link"), nics(file, "nic"), switched(file, "switch"),
-      both(file, "overlap"),
-      disks(file, "storage");
+      both(file, "overlap"), disks(file, "storage"), hosts(file, "host_link");
   OverlapSample slow;
   device_link(link, c.topology.device_link);
   nic(nics, c.topology);
   switches(switched, c.topology);
   overlap(both, slow);
   Seconds step_overhead{-1};
-  BytesPerSecond storage;
+  BytesPerSecond storage, to_host;
+  hosts.scalar("bandwidth", to_host, parse_bytes_per_second, true);
   disks.scalar("bandwidth", storage, parse_bytes_per_second, true);
 
   top.scalar("name", c.name, parse_text, true);
@@ -105,12 +105,14 @@ Result<ClusterFile> read_root(const YAML::Node& root, const std::string& file) {
   });
   top.scalar("step_overhead_per_operation", step_overhead, parse_seconds);
   top.key("storage", [&](const YAML::Node& node) { return disks.read(node); });
+  top.key("host_link", [&](const YAML::Node& node) { return hosts.read(node); });
   SIBYL_CHECK(top.read(root));
   SIBYL_CHECK(one_network(top, top.where(root)));
   if (top.given("network")) c.network = network;
   if (c.shape && !top.given("nic")) SIBYL_CHECK(without_nics(c));
   if (step_overhead.value() >= 0) c.step_overhead_per_operation = step_overhead;
   if (storage.value() > 0) c.storage_read = storage;
+  if (to_host.value() > 0) c.host_link = to_host;
   return c;
 }
 

@@ -82,11 +82,18 @@ std::vector<OverlapSample> overlap_by_message(const Calibration& c) {
   return samples;
 }
 
-BytesPerSecond reading_rate(const Calibration& c) {
+namespace {
+
+BytesPerSecond storage_rate(const Calibration& c, bool write) {
   const IoSample* largest = nullptr;
   for (const IoSample& s : c.io)
-    if (!s.write && s.time.value() > 0 && (largest == nullptr || s.bytes > largest->bytes)) largest = &s;
+    if (s.write == write && s.time.value() > 0 && (largest == nullptr || s.bytes > largest->bytes)) largest = &s;
   return largest == nullptr ? BytesPerSecond{} : largest->bytes / largest->time;
 }
+
+}  // namespace
+
+BytesPerSecond reading_rate(const Calibration& c) { return storage_rate(c, false); }
+BytesPerSecond writing_rate(const Calibration& c) { return storage_rate(c, true); }
 
 }  // namespace sibyl

@@ -18,5 +18,6 @@ std::vector<OverlapSample> overlap_by_message(const Calibration& calibration);
 
 // Of storage, reading its largest sample; 0 where none was taken.
 BytesPerSecond reading_rate(const Calibration& calibration);
+BytesPerSecond writing_rate(const Calibration& calibration);  // the same, writing
 
 }  // namespace sibyl

@@ -1,8 +1,10 @@
 #include "oracle/bottleneck.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace sibyl {
 namespace {
@@ -41,6 +43,18 @@ BoundTime time_bound_by(Bound bound, const Stage& stage, const PricedStage& pric
   return result;
 }
 
+// Where state lies outside the device. `relieved`: what a step would lose were copies twice as fast.
+void add_offload(const Stage& stage, double share, const std::function<double(Relief)>& relieved,
+                 std::vector<Bottleneck>& candidates) {
+  if (stage.copies.empty()) return;
+  candidates.push_back({stage.state_tier == Tier::nvme ? "storage: optimizer state" : "host link: optimizer state",
+                        share, relieved({.offload = 0.5})});
+}
+
+const Bottleneck& worst(const std::vector<Bottleneck>& candidates) {
+  return *std::ranges::max_element(candidates, {}, &Bottleneck::relief);
+}
+
 // Of what computation waits for between operations, over the whole step.
 Seconds exchange_time(const Stage& stage, const PricedStage& priced) {
   Seconds total;
@@ -60,7 +74,7 @@ Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdo
     return 1.0 - simulate_step(stage, priced, slowdown, relief).total / times.total;
   };
   auto share = [&](Seconds time) { return std::min(1.0, time / times.total); };
-  const Bottleneck candidates[] = {
+  std::vector<Bottleneck> candidates = {
       {"compute: " + arithmetic.largest(), share(arithmetic.total), relieved({.compute_bound = 0.5})},
       {"memory bandwidth: " + memory.largest(), share(memory.total), relieved({.memory_bound = 0.5})},
       {exchange_time(stage, priced) * 2.0 > times.breakdown.communication_exposed
@@ -69,8 +83,8 @@ Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdo
        share(times.breakdown.communication_exposed), relieved({.network = 0.5})},
       {"host dispatch", share(times.breakdown.host), relieved({.host = 0.5})},
   };
-  return *std::max_element(std::begin(candidates), std::end(candidates),
-                           [](const Bottleneck& a, const Bottleneck& b) { return a.relief < b.relief; });
+  add_offload(stage, share(times.breakdown.offload_exposed), relieved, candidates);
+  return worst(candidates);
 }
 
 Bottleneck find_bottleneck(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
@@ -95,7 +109,7 @@ Bottleneck find_bottleneck(const Plan& plan, const std::vector<PricedStage>& pri
                                    : sends * 2.0 > exposed   ? "between pipeline stages"
                                                              : "data all-reduce";
   // Idling that even stages would have too shrinks with more micro-batches: by half with twice as many.
-  const Bottleneck candidates[] = {
+  std::vector<Bottleneck> candidates = {
       {"compute: " + arithmetic.largest(), share(arithmetic.total), relieved({.compute_bound = 0.5})},
       {"memory bandwidth: " + memory.largest(), share(memory.total), relieved({.memory_bound = 0.5})},
       {"network: " + std::string(network), share(exposed), relieved({.network = 0.5})},
@@ -103,8 +117,8 @@ Bottleneck find_bottleneck(const Plan& plan, const std::vector<PricedStage>& pri
       {"pipeline imbalance: one stage takes longer than the others", share(waits.imbalance), share(waits.imbalance)},
       {"pipeline bubble: few micro-batches for as many stages", share(waits.bubble), share(waits.bubble / 2)},
   };
-  return *std::max_element(std::begin(candidates), std::end(candidates),
-                           [](const Bottleneck& a, const Bottleneck& b) { return a.relief < b.relief; });
+  add_offload(plan.stages[times.slowest], share(times.step.breakdown.offload_exposed), relieved, candidates);
+  return worst(candidates);
 }
 
 }  // namespace sibyl

@@ -45,18 +45,21 @@ class Errors {
     for (const PricedExchange& exchange : priced.exchanges)
       for (const auto& transfer : {exchange.forward, exchange.backward})
         if (transfer) add_transfer(transfer->time, micro_batches, exchanges_);
+    for (const PricedCopy& copy : priced.copies) add_transfer(copy.estimate, 1, copies_);
     composition_ = priced.composition;
   }
 
-  [[nodiscard]] Uncertainty result(Seconds exposed_communication, int ranks) const {
-    // Hidden communication cannot make the step late by its own error; only the exposed share counts.
-    const double exposed = messages_.time > 0 ? exposed_communication.value() / messages_.time : 0.0;
+  [[nodiscard]] Uncertainty result(const TimeBreakdown& times, int ranks) const {
+    // Hidden communication cannot make the step late by its own error; only the exposed share counts. The same of
+    // copies.
+    const double exposed = messages_.time > 0 ? times.communication_exposed.value() / messages_.time : 0.0;
+    const double copied = copies_.time > 0 ? times.offload_exposed.value() / copies_.time : 0.0;
     const double compute = (kernels_[0] + kernels_[1] + kernels_[2]) * composition_.factor;
     Uncertainty result;
     for (std::size_t cause = 0; cause < errors_.size(); ++cause)
       if (errors_[cause] > 0) result.error.shared.push_back({cause, Seconds{errors_[cause]}});
     result.error.shared.push_back({composition_cause, Seconds{compute * composition_.relative_error}});
-    result.error.own = Seconds{messages_.error * exposed + exchanges_.error};
+    result.error.own = Seconds{messages_.error * exposed + exchanges_.error + copies_.error * copied};
     result.slowest_rank = Seconds{compute * composition_.spread * expected_maximum(ranks)};
     result.provenance = shares();
     return result;
@@ -84,16 +87,16 @@ class Errors {
 
   std::array<double, composition_cause> errors_{};           // seconds, by cause
   std::array<double, provenances> kernels_{}, transfers_{};  // seconds, by provenance
-  Transfers messages_, exchanges_;
+  Transfers messages_, exchanges_, copies_;
   Composition composition_;
 };
 
 }  // namespace
 
-Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, Seconds exposed_communication, int ranks) {
+Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, const TimeBreakdown& times, int ranks) {
   Errors errors;
   errors.add(stage, priced);
-  return errors.result(exposed_communication, ranks);
+  return errors.result(times, ranks);
 }
 
 Uncertainty uncertainty(const Plan& plan, const std::vector<PricedStage>& priced, std::size_t coordinate,
@@ -101,7 +104,7 @@ Uncertainty uncertainty(const Plan& plan, const std::vector<PricedStage>& priced
   Errors errors;
   for (std::size_t s = coordinate; s < plan.stages.size(); s += plan.schedule.size())
     errors.add(plan.stages[s], priced[s]);
-  Uncertainty result = errors.result(times.breakdown.communication_exposed, plan.mesh.size());
+  Uncertainty result = errors.result(times.breakdown, plan.mesh.size());
   const Seconds busy = times.total - times.breakdown.bubble;
   if (busy.value() > 0) result.error *= times.total / busy;
   return result;

@@ -20,7 +20,7 @@ struct Uncertainty {
   ProvenanceShares provenance;
 };
 
-Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, Seconds exposed_communication, int ranks);
+Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, const TimeBreakdown& times, int ranks);
 // The same of a pipeline's coordinate, which has `stages` out of all, both parallel. What it idles through is as unsure as
 // what it does: the others' work.
 Uncertainty uncertainty(const Plan& plan, const std::vector<PricedStage>& priced, std::size_t coordinate,

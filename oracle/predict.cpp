@@ -8,6 +8,7 @@
 
 #include "oracle/bottleneck.h"
 #include "oracle/cost/framework.h"
+#include "oracle/cost/offload.h"
 #include "oracle/cost/price.h"
 #include "oracle/interval.h"
 #include "oracle/limits.h"
@@ -75,6 +76,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.optimizer = to_string(strategy.optimizer);
   prediction.zero = strategy.zero;
   prediction.zero_ranks = strategy.zero_ranks;
+  prediction.offload = offload_text(strategy);
   if (strategy.recompute != Recompute::none) prediction.recompute = recompute_text(strategy);
   prediction.order = order_text(strategy);
   prediction.clip = strategy.clip;
@@ -131,7 +133,7 @@ Uncertainty work_stage(Worked& worked, const Cluster& cluster) {
   const PricedStage& priced = worked.priced.front();
   worked.times = simulate_step(stage, priced, worked.slowdown);
   add_memory(worked, footprint(stage, priced, worked.plan.strategy, cluster.kernels.device()));
-  return uncertainty(stage, priced, worked.times.breakdown.communication_exposed, worked.plan.mesh.size());
+  return uncertainty(stage, priced, worked.times.breakdown, worked.plan.mesh.size());
 }
 
 Uncertainty work_pipeline(Worked& worked, const Cluster& cluster) {
@@ -160,6 +162,9 @@ Result<Worked> work(Plan plan, KernelPrices& kernels) {
   result.interval_low = std::max(Seconds{}, result.step_time - margin);
   result.interval_high = result.step_time + margin;
   result.throughput = static_cast<double>(strategy.global_batch) / result.step_time.value();
+  const OutsideBytes outside = outside_bytes(worked.plan, cluster);
+  result.host_memory = outside.host;
+  result.storage = outside.storage;
   result.memory_capacity = cluster.kernels.device().memory;
   const bool known = result.memory_capacity.value() > 0;
   result.fits = !worked.exhausted && !(known && result.memory.total > result.memory_capacity);

@@ -28,6 +28,8 @@ struct TimeBreakdown {
   Seconds communication_total;           // hidden or not
   Seconds bubble, host, io;              // pipeline idle; waiting for launches; waiting for data
   Seconds io_total;                      // reading samples from storage, hidden or not; 0 where they are in memory
+  Seconds offload_exposed;               // waiting for what lies outside the device
+  Seconds offload_total;                 // copying it, hidden or not
 };
 
 struct Bottleneck {
@@ -79,6 +81,7 @@ struct Evaluation {
   MemoryBreakdown memory;               // of the fullest device
   Bytes memory_capacity;
   bool fits = true;
+  Bytes host_memory, storage;  // of one node, for what lies outside its devices
   TimeBreakdown breakdown;
   ProvenanceShares provenance;
 };
@@ -98,7 +101,7 @@ struct Prediction : Evaluation {
   bool half_weights = false;  // of two bytes, beside fp32 masters
   int zero = 0, zero_ranks = 0;  // as in Strategy
   double clip = 0;
-  std::string recompute, order, batch_norm;  // where they are not as usual; else empty
+  std::string offload, recompute, order, batch_norm;   // where they are not as usual; else empty
   bool fused_norms = false, converted_images = false;  // plan/image_kernels.h
   std::string framework;                     // other than Sibyl's own trainer; else empty
   std::string schedule;                      // of a pipeline; else empty, as are its stages

@@ -44,6 +44,10 @@ enum class BatchNorm {
 // Where samples lie when a step wants them.
 enum class DataSource { memory, storage };
 
+// Where lies what a step does not use at the moment.
+enum class Tier { device, host, nvme };
+std::string_view to_string(Tier tier);
+
 // The axes along which devices share the work of a step. Each has a row in axes.cpp.
 enum class MeshAxis { tensor, filter, channel, depth, height, width, context, expert, data, pipeline };
 std::string_view to_string(MeshAxis axis);
@@ -73,6 +77,7 @@ struct Strategy {
   OptimizerKind optimizer = OptimizerKind::sgd;
   int zero = 0;  // of what replicas need not all hold each keeps its part: 1 optimizer state, 2 gradients, 3 parameters
   int zero_ranks = 0;  // neighbouring replicas that hold all parts together, and further ones again; 0: all replicas do
+  Tier optimizer_tier = Tier::device;  // of the optimizer's state (plan/offload.h)
   Recompute recompute = Recompute::none;
   int recompute_every = 1;     // full: of so many blocks in a row the last one; the others are kept
   int recompute_together = 1;  // full: so many blocks in a row as if they were one
@@ -107,6 +112,10 @@ Result<OptimizerKind> parse_optimizer(std::string_view text);
 // "2", "3:8": what is held by parts, and among how many replicas.
 std::string zero_text(const Strategy& strategy);
 Result<void> parse_zero(std::string_view text, Strategy& strategy);
+// "optimizer", "optimizer:nvme": what lies outside the device, in host memory unless a tier is named. Empty: nothing
+// does.
+std::string offload_text(const Strategy& strategy);
+Result<void> parse_offload(std::string_view text, Strategy& strategy);
 // "gpipe", "1f1b", "interleaved:2", "zero-bubble": schedule and chunks.
 std::string schedule_text(const Strategy& strategy);
 Result<void> parse_schedule(std::string_view text, Strategy& strategy);

@@ -59,6 +59,11 @@ class Writer {
         break;
       case launch: result.category = "wait"; break;
       case update: result.category = "optimizer"; break;
+      case copy:
+        result.category = "offload";
+        result.arguments.push_back({"bytes", priced_.copies[span.index].bytes.value()});
+        add_certainty(priced_.copies[span.index].estimate, result.arguments);
+        break;
     }
     return result;
   }
@@ -143,7 +148,8 @@ class ProcessWriter {
       : process_{TraceSource::predicted, rank, {}, {}}, number_(number), chain_(&chain) {
     process_.name = alike > 1 ? fmt::format("rank {} (and {} alike){}, predicted", rank, alike - 1, part)
                               : fmt::format("rank {}{}, predicted", rank, part);
-    for (const std::string_view track : {turns_track, sends_track, compute_track, communication_track, host_track})
+    for (const std::string_view track :
+         {turns_track, sends_track, compute_track, communication_track, copies_track, host_track})
       process_.tracks.push_back({std::string(track), {}});
   }
 

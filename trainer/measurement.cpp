@@ -38,6 +38,15 @@ nlohmann::ordered_json by_kind(const std::vector<BytesSent>& ranks) {
   return json;
 }
 
+nlohmann::ordered_json by_way(const std::vector<OffloadedBytes>& ranks) {
+  nlohmann::ordered_json json;
+  for (const OffloadedBytes& moved : ranks) {
+    json["in"].push_back(moved.in);
+    json["out"].push_back(moved.out);
+  }
+  return json;
+}
+
 }  // namespace
 
 Seconds Measurement::median(Seconds StepTimes::*phase) const { return Seconds{sibyl::median(of_phase(*this, phase))}; }
@@ -92,6 +101,11 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
   json["bytes_planned_per_step_by_rank"] = totals(m.bytes_planned);
   json["bytes_sent_per_step_by_kind"] = by_kind(m.bytes_sent);
   json["bytes_planned_per_step_by_kind"] = by_kind(m.bytes_planned);
+  if (strategy.optimizer_tier != Tier::device) {
+    json["offload"] = offload_text(strategy);
+    json["bytes_offloaded_per_step"] = by_way(m.offloaded);
+    json["bytes_offload_planned_per_step"] = by_way(m.offloaded_planned);
+  }
   if (!settings.emulated) json["losses"] = m.losses;
   json["replicas_agree"] = m.replicas_agree;
   if (m.accuracy) json["accuracy"] = *m.accuracy;
@@ -115,6 +129,9 @@ std::string to_text(const Measurement& m, const Plan& plan, const TrainSettings&
                       to_string(m.memory.weights), to_string(m.memory.optimizer), to_string(m.memory.communication));
   if (plan.mesh.size() > 1)
     text += fmt::format("sent        {} bytes a step by each rank at most\n", std::ranges::max(totals(m.bytes_sent)));
+  if (plan.strategy.optimizer_tier != Tier::device)
+    text += fmt::format("offloaded   {} bytes in and {} out a step by rank 0, in the time of the optimizer\n",
+                        m.offloaded.front().in, m.offloaded.front().out);
   if (!m.losses.empty() && !settings.emulated)
     text += fmt::format("loss        {:.4f} -> {:.4f}\n", m.losses.front(), m.losses.back());
   if (!m.replicas_agree) text += "warning     the ranks' parameters differ\n";

@@ -32,6 +32,7 @@ struct Measurement {
   MeasuredMemory memory;
   std::vector<BytesSent> bytes_sent;        // by each rank in the last step
   std::vector<BytesSent> bytes_planned;     // the same by the plan: bytes_by_kind()
+  std::vector<OffloadedBytes> offloaded, offloaded_planned;  // by each rank in the last step; bytes_offloaded()
   bool replicas_agree = true;               // all ranks hold the same parameters, bit for bit
   std::optional<double> accuracy;           // of the evaluation
   std::optional<Error> weights_error;       // why the weights could not be saved; nothing else is lost by it

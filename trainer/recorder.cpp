@@ -23,7 +23,8 @@ void Recorder::add(Track track, TraceSpan span) {
 }
 
 TraceProcess Recorder::process(int rank) const {
-  constexpr std::array names{turns_track, sends_track, compute_track, communication_track, host_track};  // by Track
+  constexpr std::array names{turns_track,         sends_track,  compute_track,
+                             communication_track, copies_track, host_track};  // by Track
   TraceProcess process{TraceSource::measured, rank, fmt::format("rank {}, measured", rank), {}};
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (spans_[i].empty()) continue;

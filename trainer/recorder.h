@@ -17,7 +17,7 @@ namespace sibyl::trainer {
 
 class Recorder {
  public:
-  enum class Track { turns, sends, compute, communication, host };
+  enum class Track { turns, sends, compute, communication, copies, host };
 
   // The step begins now. Nothing may be recorded by another thread meanwhile.
   void start();
@@ -31,7 +31,7 @@ class Recorder {
  private:
   std::chrono::steady_clock::time_point start_;
   std::mutex mutex_;
-  std::array<std::vector<TraceSpan>, 5> spans_;  // by Track
+  std::array<std::vector<TraceSpan>, 6> spans_;  // by Track
 };
 
 // Records its own lifetime; does nothing without a recorder.

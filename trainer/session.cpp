@@ -134,6 +134,12 @@ void Session::clip() {
 Session::Step Session::step(std::int64_t number) {
   Step result;
   const BytesSent sent_before = groups_->bytes_sent();
+  const auto offloaded = [&] {
+    OffloadedBytes sum;
+    for (const auto& worker : workers_) sum += worker->offloaded();
+    return sum;
+  };
+  const OffloadedBytes offloaded_before = offloaded();
   aten::reset_peak();
   const Clock::time_point start = Clock::now();
   filling_ = Seconds{};
@@ -159,6 +165,7 @@ Session::Step Session::step(std::int64_t number) {
     for (const auto& worker : workers_) result.loss += worker->late_losses();
   }
   result.bytes_sent = groups_->bytes_sent() - sent_before;
+  result.offloaded = offloaded() - offloaded_before;
   result.peak_bytes = aten::peak_bytes();
   return result;
 }

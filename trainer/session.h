@@ -22,6 +22,7 @@ class Session {
     StepTimes times;
     double loss = 0.0;  // the mean over this rank's samples; 0 where another stage computes it
     BytesSent bytes_sent;
+    OffloadedBytes offloaded;
     std::int64_t peak_bytes = 0;
   };
   Step step(std::int64_t number);

@@ -16,6 +16,7 @@ struct TrainSettings {
   double learning_rate = 0.01;
   std::uint64_t seed = 1;                             // of weights, synthetic data, shuffling and dropout
   std::int64_t log_every = 1;                         // steps between lines of loss on stderr; 0: none
+  std::filesystem::path offload_folder;               // for what is offloaded to storage; empty: a temporary one
   std::optional<std::filesystem::path> data;          // folder of npy files; synthetic without
   std::optional<std::filesystem::path> evaluate;      // folder of npy files to classify after training
   std::optional<std::filesystem::path> save_weights;  // safetensors, written by rank 0

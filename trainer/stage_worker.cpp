@@ -70,6 +70,7 @@ Result<std::unique_ptr<StageWorker>> StageWorker::prepare(const Graph& graph, co
   const std::int64_t before = aten::live_bytes();
   worker->updates_ =
       std::make_unique<Updates>(*worker->replica_, number, worker->shards_, worker->optimizer_, groups.parts(number));
+  SIBYL_CHECK(worker->updates_->offload(settings.offload_folder));
   worker->memory_.optimizer = Bytes{static_cast<double>(aten::live_bytes() - before)};
   worker->memory_.buffers = bytes_held(*worker->replica_, worker->replica_->buffers());
   worker->memory_.inputs = bytes_held(*worker->replica_, worker->replica_->inputs());
@@ -291,6 +292,7 @@ void StageWorker::record(Recorder* recorder) {
   for (const auto& exchange : exchanges_) exchange->record(recorder);
   for (const auto& shards : shards_)
     if (shards) shards->record(recorder);
+  updates_->record(recorder);
   if (emulated_) emulated_->wait_after_each(recorder != nullptr);
 }
 

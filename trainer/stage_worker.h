@@ -69,6 +69,7 @@ class StageWorker {
   // Records the steps to come; nullptr: no longer.
   void record(Recorder* recorder);
 
+  [[nodiscard]] OffloadedBytes offloaded() const { return updates_->offloaded(); }  // so far
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] const Stage& stage() const { return replica_->stage(); }
   [[nodiscard]] Replica& replica() { return *replica_; }

@@ -53,6 +53,15 @@ std::vector<BytesSent> of_all_ranks(const Communicator& communicator, const Byte
   return all;
 }
 
+std::vector<OffloadedBytes> of_all_ranks(const Communicator& communicator, const OffloadedBytes& own) {
+  const std::vector<double> in = communicator.gather_doubles(static_cast<double>(own.in));
+  const std::vector<double> out = communicator.gather_doubles(static_cast<double>(own.out));
+  std::vector<OffloadedBytes> all;
+  for (std::size_t rank = 0; rank < in.size(); ++rank)
+    all.push_back({static_cast<std::int64_t>(in[rank]), static_cast<std::int64_t>(out[rank])});
+  return all;
+}
+
 // Joins what the ranks measured. After the last step, so that gathering does not hold the ranks together between steps.
 Measurement gathered(const Communicator& communicator, const Plan& plan, const TrainSettings& settings,
                      const std::vector<Session::Step>& steps, MeasuredMemory memory) {
@@ -80,6 +89,8 @@ Measurement gathered(const Communicator& communicator, const Plan& plan, const T
   m.bytes_sent = of_all_ranks(communicator, steps.back().bytes_sent);
   for (int rank = 0; rank < communicator.size(); ++rank)
     m.bytes_planned.push_back(bytes_by_kind(plan, rank, Algorithm::ring));
+  m.offloaded = of_all_ranks(communicator, steps.back().offloaded);
+  for (int rank = 0; rank < communicator.size(); ++rank) m.offloaded_planned.push_back(bytes_offloaded(plan, rank));
   return m;
 }
 

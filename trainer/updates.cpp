@@ -13,14 +13,29 @@ Updates::Updates(Replica& replica, int stage, const std::vector<std::unique_ptr<
     : replica_(replica), stage_(replica.stage()), number_(stage), settings_(settings), parts_(parts) {
   const std::vector<bool> sharded = sharded_parameters(stage_);
   for (const Update& update : stage_.updates)
-    if (!sharded[update.parameter.index()]) add(update.parameter, {}, {});
-  for (const auto& sharded_sync : shards)
-    if (sharded_sync) add_parts(*sharded_sync);
+    if (!sharded[update.parameter.index()]) add(update.parameter, block_of(update.parameter), {}, {});
+  for (std::size_t s = 0; s < shards.size(); ++s)
+    if (shards[s]) add_parts(s, *shards[s]);
+}
+
+std::size_t Updates::block_of(LocalTensorId parameter) const {
+  const auto found = std::ranges::find_if(
+      stage_.blocks, [&](const StateBlock& block) { return std::ranges::count(block.parameters, parameter) > 0; });
+  return static_cast<std::size_t>(found - stage_.blocks.begin());
+}
+
+std::size_t Updates::block_of(const StateBlock::Part& part) const {
+  const auto found = std::ranges::find_if(
+      stage_.blocks, [&](const StateBlock& block) { return std::ranges::count(block.parts, part) > 0; });
+  return static_cast<std::size_t>(found - stage_.blocks.begin());
 }
 
 // Whole parts of buckets, unless parameters in one differ in what is done with them.
-void Updates::add_parts(const ShardedSync& shards) {
-  for (const ShardedSync::Part& part : shards.parts()) {
+void Updates::add_parts(std::size_t sync, const ShardedSync& shards) {
+  const std::vector<ShardedSync::Part> parts = shards.parts();
+  for (std::size_t b = 0; b < parts.size(); ++b) {
+    const ShardedSync::Part& part = parts[b];
+    const std::size_t block = block_of(StateBlock::Part{sync, b});
     const std::vector<Piece> found = pieces(stage_, *part.bucket, part.range.begin, part.range.end);
     if (found.empty()) continue;
     const bool first = clip_counts(found.front().parameter);
@@ -28,20 +43,22 @@ void Updates::add_parts(const ShardedSync& shards) {
     const bool apart =
         takes_norms(stage_.updates.front().optimizer.kind) || std::ranges::any_of(found, differs);
     if (!apart) {
-      add(found.front().parameter, part.parameters, part.gradients);
+      add(found.front().parameter, block, part.parameters, part.gradients);
       continue;
     }
     for (const Piece& piece : found) {
       const std::int64_t at = piece.place - part.range.begin;
-      add(piece.parameter, part.parameters.narrow(0, at, piece.elements), part.gradients.narrow(0, at, piece.elements));
+      add(piece.parameter, block, part.parameters.narrow(0, at, piece.elements),
+          part.gradients.narrow(0, at, piece.elements));
     }
   }
 }
 
-void Updates::add(LocalTensorId parameter, at::Tensor values, at::Tensor gradient) {
+void Updates::add(LocalTensorId parameter, std::size_t block, at::Tensor values, at::Tensor gradient) {
   const auto update = std::ranges::find(stage_.updates, parameter, &Update::parameter);
   Target target{parameter,
                 static_cast<std::size_t>(update - stage_.updates.begin()),
+                block,
                 std::move(values),
                 std::move(gradient),
                 {},
@@ -147,16 +164,40 @@ void Updates::emulate(EmulatedDevice& device) {
   device.wait();
 }
 
+void Updates::update(Target& target) {
+  at::Tensor w = values(target);
+  if (const at::Tensor g = gradient(target); g.defined())
+    aten::update_parameter(stage_.updates[target.tensor].optimizer, settings_, target.state, w, g);
+}
+
 void Updates::compute() {
-  if (!stage_.norm_axes.empty()) {
-    update_by_norms();
-  } else {
-    for (Target& target : targets_) {
-      at::Tensor w = values(target);
-      if (const at::Tensor g = gradient(target); g.defined())
-        aten::update_parameter(stage_.updates[target.tensor].optimizer, settings_, target.state, w, g);
-    }
+  if (!stage_.norm_axes.empty()) return update_by_norms();
+  if (!offloaded_) {
+    for (Target& target : targets_) update(target);
+    return;
   }
+  for (std::size_t block = 0; block < stage_.blocks.size(); ++block) {
+    offloaded_->bring(block);
+    for (Target& target : targets_)
+      if (target.block == block) update(target);
+  }
+  offloaded_->finish();
+}
+
+Result<void> Updates::offload(const std::filesystem::path& folder) {
+  if (stage_.blocks.empty()) return {};
+  if (replica_.emulated() != nullptr)
+    return fail(ErrorCode::usage, "an emulated device has no state that could be offloaded", "--offload");
+  std::vector<OffloadedState::Tensors> blocks(stage_.blocks.size());
+  for (Target& target : targets_)
+    for (at::Tensor* tensor : {&target.state.first, &target.state.second})
+      if (tensor->defined()) blocks[target.block].push_back(tensor);
+  SIBYL_TRY(offloaded_, OffloadedState::create(stage_, std::move(blocks), folder));
+  return {};
+}
+
+void Updates::record(Recorder* recorder) {
+  if (offloaded_) offloaded_->record(recorder);
 }
 
 void Updates::run() {

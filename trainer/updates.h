@@ -4,10 +4,12 @@
 #pragma once
 
 #include <torch/types.h>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "aten/optimizer.h"
+#include "trainer/offload.h"
 #include "trainer/replica.h"
 #include "trainer/zero.h"
 
@@ -20,6 +22,11 @@ class Updates {
   Updates(Replica& replica, int stage, const std::vector<std::unique_ptr<ShardedSync>>& shards,
           const aten::OptimizerSettings& settings, Communicator* parts);
 
+  // Where the plan says so, takes the state out of the device; before the first run.
+  Result<void> offload(const std::filesystem::path& folder);
+  [[nodiscard]] OffloadedBytes offloaded() const { return offloaded_ ? offloaded_->moved() : OffloadedBytes{}; }
+  void record(Recorder* recorder);
+
   // Of all gradients that no other rank or stage counts.
   double squares();
   // By the sum of everybody's squares.
@@ -31,12 +38,15 @@ class Updates {
   struct Target {
     LocalTensorId parameter;      // one of them, where it is a part of several
     std::size_t tensor = 0;       // its update
+    std::size_t block = 0;        // of state that lies outside
     at::Tensor values, gradient;  // of a part; else those of the replica
     aten::OptimizerState state;
     bool clip_counts = true, norm_counts = true;  // in the norm over all, and in its tensor's: no other rank counts it
   };
-  void add_parts(const ShardedSync& shards);
-  void add(LocalTensorId parameter, at::Tensor values, at::Tensor gradient);
+  void add_parts(std::size_t sync, const ShardedSync& shards);
+  void add(LocalTensorId parameter, std::size_t block, at::Tensor values, at::Tensor gradient);
+  [[nodiscard]] std::size_t block_of(LocalTensorId parameter) const;
+  [[nodiscard]] std::size_t block_of(const StateBlock::Part& part) const;
   at::Tensor values(const Target& target) {
     return target.values.defined() ? target.values : replica_[target.parameter];
   }
@@ -44,6 +54,7 @@ class Updates {
   [[nodiscard]] bool counts(LocalTensorId parameter, const std::vector<MeshAxis>& axes) const;
   [[nodiscard]] bool clip_counts(LocalTensorId parameter) const;
   void update_by_norms();
+  void update(Target& target);
   void compute();
   void emulate(EmulatedDevice& device);
 
@@ -53,6 +64,7 @@ class Updates {
   const aten::OptimizerSettings& settings_;
   Communicator* parts_;
   std::vector<Target> targets_;
+  std::unique_ptr<OffloadedState> offloaded_;  // none: state is here
 };
 
 }  // namespace sibyl::trainer

@@ -199,6 +199,10 @@ std::vector<Option> strategy_options() {
        .help = "replicas share optimizer state (1), gradients too (2), parameters too (3); all of them, or N "
                "neighbours at a time",
        .fallback = "0"},
+      {.name = "--offload",
+       .value = "WHAT",
+       .help = "what lies outside the device while nothing uses it: optimizer (its state), in host "
+               "memory; optimizer:nvme, in storage"},
       {.name = "--recompute",
        .value = "WHAT",
        .help = "results computed again for backward instead of kept: none, selective, full, every:K, groups:K, or kinds "
@@ -282,6 +286,7 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
     return fail(ErrorCode::usage, fmt::format("{} has no weights of two bytes", to_string(strategy.precision)),
                 "--half-weights", "--precision bf16, fp16 or fp8");
   SIBYL_CHECK(parse_zero(arguments.text("--zero").value_or("0"), strategy));
+  if (const auto offload = arguments.text("--offload")) SIBYL_CHECK(parse_offload(*offload, strategy));
   if (const auto recompute = arguments.text("--recompute")) {
     SIBYL_CHECK(parse_recompute(*recompute, strategy));
   }

@@ -14,7 +14,7 @@ namespace sibyl::closed {
 bool has_closed_form(const Strategy& s) {
   return s.framework == Framework::sibyl && s.zero_ranks == 0 && s.clip == 0 && !takes_norms(s.optimizer) &&
          s.recompute != Recompute::operations && s.recompute_every == 1 && s.recompute_together == 1 &&
-         s.stage_starts.empty() && s.data_source == DataSource::memory;
+         s.stage_starts.empty() && s.data_source == DataSource::memory && s.optimizer_tier == Tier::device;
 }
 
 FormKey form_key(const Strategy& strategy, const Cluster& cluster) {
@@ -123,8 +123,7 @@ const Result<ProgramForm::Cut>& ProgramForm::cut_of(const Strategy& strategy, co
 Result<ProgramForm::Cut> ProgramForm::cut(const Strategy& strategy, const std::vector<int>& in_flight) {
   std::unique_ptr<CutTable>& table = cut_tables_[stages_share_nodes(strategy, kernels_.cluster()) ? 1 : 0];
   const CutCosts costs = cut_costs(strategy, kernels_);
-  if (!table)
-    table = std::make_unique<CutTable>(table_.program(), table_.crossing(), strategy.optimizer, costs, table_.like());
+  if (!table) table = std::make_unique<CutTable>(table_.program(), table_.crossing(), strategy, costs, table_.like());
   Cut cut;
   SIBYL_TRY(cut.ends, balanced(*table, strategy, in_flight, costs.memory));
   cut.ends.push_back(table_.steps());

@@ -4,7 +4,7 @@
 
 #include "netmodel/collective/partition.h"
 #include "oracle/closed/stage_form.h"
-#include "oracle/memory/state.h"
+#include "oracle/plan/offload.h"
 #include "oracle/plan/precision.h"
 
 namespace sibyl::closed {

@@ -5,6 +5,7 @@
 
 #include "oracle/plan/image_kernels.h"
 #include "oracle/plan/norms.h"
+#include "oracle/plan/offload.h"
 #include "oracle/plan/zero.h"
 
 namespace sibyl {
@@ -125,9 +126,12 @@ class Collector {
       }
     }
     if (backend_ == Backend::cpu || shapes.empty()) return shapes;
+    return {in_one(shapes)};
+  }
+  static Shape in_one(const std::vector<Shape>& shapes) {
     std::int64_t elements = 0;
     for (const Shape& shape : shapes) elements += element_count(shape);
-    return {{elements}};
+    return {elements};
   }
 
   // Gradients of two bytes become those of the masters, and masters the parameters, once a step.
@@ -161,8 +165,23 @@ class Collector {
   void add_updates() {
     if (stage_.updates.empty()) return;
     const OptimizerUpdate update = stage_.updates.front().optimizer;
+    if (!stage_.blocks.empty()) return add_block_updates(update);
     for (Shape& shape : gradients(takes_norms(update.kind)))
       result_.updates.push_back(index_of({{update, {std::move(shape)}, {}, DType::f32}, Pass::forward, 0}));
+  }
+
+  void add_block_updates(const OptimizerUpdate& update) {
+    for (std::size_t b = 0; b < stage_.blocks.size(); ++b) {
+      std::vector<Shape> shapes;
+      for (const LocalTensorId id : stage_.blocks[b].parameters) shapes.push_back(stage_[id].shape);
+      for (const std::int64_t elements : updated_elements(stage_, {{}, stage_.blocks[b].parts}))
+        shapes.push_back({elements});
+      if (backend_ != Backend::cpu) shapes = {in_one(shapes)};
+      for (Shape& shape : shapes) {
+        result_.updates.push_back(index_of({{update, {std::move(shape)}, {}, DType::f32}, Pass::forward, 0}));
+        result_.updated_blocks.push_back(b);
+      }
+    }
   }
 
   void each_gradient_of(std::size_t step, auto&& visit) {

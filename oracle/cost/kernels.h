@@ -1,10 +1,11 @@
 // Which kernels a stage of a plan runs in one step, and how often: what calibration times and what pricing looks up.
 //
-// Beside each operation's forward and backward there are: the copies by which exchanges put what they send and receive in
-// order; the additions by which autograd sums the gradients of a tensor
-// used several times; the additions into parameters' gradients from the second micro-batch on; the copies of gradients
-// into and out of communication buckets; gradients unscaled, and clipped; casts between masters and what a model of two bytes computes with; the optimizer's updates (one kernel a parameter on the CPU, one over all
-// parameters on CUDA, where PyTorch uses its multi-tensor implementation). Of sharded buckets a rank updates its part: the
+// Beside each operation's forward and backward there are: the copies by which exchanges put what they send and receive
+// in order; the additions by which autograd sums the gradients of a tensor used several times; the additions into
+// parameters' gradients from the second micro-batch on; the copies of gradients into and out of communication buckets;
+// gradients unscaled, and clipped; casts between masters and what a model of two bytes computes with; the optimizer's
+// updates (one kernel a parameter on the CPU, one over all parameters on CUDA, where PyTorch uses its multi-tensor
+// implementation; over all of a block where state lies elsewhere). Of sharded buckets a rank updates its part: the
 // kernels are those of the first rank, whose parts are the largest.
 #pragma once
 
@@ -35,6 +36,7 @@ struct StageKernels {
   std::vector<Index> clips;    // gradients scaled by what the norm allows
   std::vector<Index> masters;  // casts of gradients to them, and of them to parameters (plan/precision.h)
   std::vector<Index> updates;
+  std::vector<std::size_t> updated_blocks;  // parallel to `updates`; empty where no state lies elsewhere
   std::vector<Index> copies_back;  // from buckets to gradients, once all are reduced
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "oracle/cost/framework.h"
+#include "oracle/cost/offload.h"
 #include "oracle/plan/message_bytes.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/zero.h"
@@ -203,6 +204,7 @@ PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels) {
   price_gathers(plan, stage, cluster, priced);
   price_broadcasts(plan, stage, cluster, priced);
   price_norms(plan, stage, cluster, priced);
+  priced.copies = price_copies(plan, stage, cluster);
   return priced;
 }
 

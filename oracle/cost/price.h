@@ -29,6 +29,12 @@ struct PricedExchange {
   ExchangeWait wait = {};  // before either, for the slowest of the group
 };
 
+// A copy between the device and where state lies outside it.
+struct PricedCopy {
+  Estimate estimate;
+  Bytes bytes;
+};
+
 struct PricedStage {
   StageKernels kernels;
   std::vector<PricedKernel> prices;     // parallel to kernels.keys
@@ -39,6 +45,7 @@ struct PricedStage {
   // parts is gathered. With the gathers: buffers that are broadcast, before the next forward.
   std::optional<CollectiveEstimate> clip_norm, tensor_norms;
   std::vector<PricedMessage> gathers;
+  std::vector<PricedCopy> copies;         // parallel to Stage::copies
   std::optional<Estimate> send_forward;   // of all it sends to the next stage for one micro-batch
   std::optional<Estimate> send_backward;  // to the one before
   Seconds dispatch;         // host time to launch one kernel

@@ -158,6 +158,7 @@ class Owners {
       case What::addend: return {"gradient to be added to that of " + tensor(owner), maker(owner)};
       case What::kept: return {fmt::format("of {}, kept for backward", at_step(owner)), at_step(owner)};
       case What::state: return {"optimizer state of " + tensor(owner), ""};
+      case What::block: return {fmt::format("optimizer state of block {}", owner.index), ""};
       case What::bucket: return {fmt::format("bucket {} of gradients", owner.index), ""};
       case What::shard: return {fmt::format("own part of bucket {}", owner.index), ""};
       case What::buffer: return {fmt::format("buffer {} for buckets", owner.index), ""};

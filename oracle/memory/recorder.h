@@ -31,6 +31,7 @@ struct MemoryOwner {
     addend,     // a gradient that is being added to another
     kept,       // that a step keeps for backward beside operands and results: masks, statistics
     state,      // of the optimizer, of a parameter
+    block,      // of such states, here for its update
     bucket,     // gradients on their way
     shard,      // the rank's part of a bucket's parameters, of its gradients, of its state
     buffer,     // that buckets take turns in

@@ -3,21 +3,10 @@
 #include <algorithm>
 
 #include "oracle/plan/norms.h"
+#include "oracle/plan/offload.h"
 #include "oracle/plan/zero.h"
 
 namespace sibyl {
-
-int optimizer_states(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::sgd: return 0;
-    case OptimizerKind::momentum:
-    case OptimizerKind::lars: return 1;
-    case OptimizerKind::adam:
-    case OptimizerKind::adamw:
-    case OptimizerKind::lamb: return 2;
-  }
-  return 0;
-}
 
 namespace {
 
@@ -58,8 +47,8 @@ class StateOf {
   [[nodiscard]] MemoryOwner owner(MemoryOwner::What what, std::size_t index) const { return {what, &stage_, index}; }
 
   void take_optimizer(std::int64_t elements, const MemoryOwner& whose) {
-    const int states = optimizer_states(strategy_.optimizer) + (stage_.masters ? 1 : 0);
-    for (int i = 0; i < states; ++i) ledger_.take(optimizer, 4.0 * static_cast<double>(elements), whose);
+    if (stage_.state_tier != Tier::device) return;
+    for (int i = 0; i < state_tensors(stage_); ++i) ledger_.take(optimizer, 4.0 * static_cast<double>(elements), whose);
   }
 
   // Of sharded buckets: the parameters, flat, or the rank's part of them; its part's state; gradients' buffers and parts.

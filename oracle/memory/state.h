@@ -8,9 +8,7 @@
 
 namespace sibyl {
 
-// f32 tensors of the parameter's shape that the optimizer keeps for it.
-int optimizer_states(OptimizerKind kind);
-
+// Of state that lies outside the device nothing: it comes for its update.
 void take_state(const Stage& stage, const Strategy& strategy, Ledger& ledger);
 
 // LAMB and LARS on parameters that ranks hold by parts: the directions of all updates, each known before the norms are.

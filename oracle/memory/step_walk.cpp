@@ -6,6 +6,7 @@
 #include "oracle/memory/regathered.h"
 #include "oracle/memory/state.h"
 #include "oracle/plan/norms.h"
+#include "oracle/plan/offload.h"
 #include "oracle/plan/precision.h"
 #include "oracle/plan/recompute.h"
 #include "oracle/plan/zero.h"
@@ -93,7 +94,32 @@ void StepWalk::update() {
   // Every direction is known before the norms of the whole tensors are.
   if (strategy_.optimizer == OptimizerKind::lamb && !stage_.norm_axes.empty())
     for (const double bytes : direction_bytes(stage_)) ledger_.take(optimizer, bytes, owner(What::direction, 0));
+  if (!stage_.blocks.empty()) return update_blocks();
   for (const std::size_t kernel : priced_.kernels.updates) with_workspace(kernel, [] {});
+}
+
+// State that lies elsewhere: beside the block at hand there are the next one and, until the one after that comes, the
+// last.
+void StepWalk::update_blocks() {
+  const auto each_tensor = [&](std::size_t block, auto&& visit) {
+    for (const std::int64_t elements : updated_elements(stage_, stage_.blocks[block]))
+      for (int i = 0; i < state_tensors(stage_); ++i)
+        visit(4.0 * static_cast<double>(elements), owner(What::block, block));
+  };
+  const auto take = [&](std::size_t block) {
+    each_tensor(block, [&](double bytes, const MemoryOwner& whose) { ledger_.take(optimizer, bytes, whose); });
+  };
+  const auto give = [&](std::size_t block) {
+    each_tensor(block, [&](double bytes, const MemoryOwner& whose) { ledger_.give(optimizer, bytes, whose); });
+  };
+  const std::size_t count = stage_.blocks.size();
+  for (std::size_t b = 0; b < count; ++b) {
+    if (b >= 2) give(b - 2);
+    for (std::size_t next = b == 0 ? 0 : b + 1; next < std::min(b + 2, count); ++next) take(next);
+    for (std::size_t u = 0; u < priced_.kernels.updates.size(); ++u)
+      if (priced_.kernels.updated_blocks[u] == b) with_workspace(priced_.kernels.updates[u], [] {});
+  }
+  for (std::size_t b = count < 2 ? 0 : count - 2; b < count; ++b) give(b);
 }
 
 StepWalk::Held& StepWalk::held() {

@@ -24,6 +24,7 @@ class StepWalk {
   void update();
 
  private:
+  void update_blocks();
   // Storages of a micro-batch that is on its way: what autograd keeps, by step; inputs of segments that run again; what
   // the rank itself holds until backward.
   struct Held {

@@ -33,4 +33,20 @@ inline constexpr std::array<BytesSentPart, 5> bytes_sent_parts = {{{"gradients",
                                                                    {"links", &BytesSent::links},
                                                                    {"norms", &BytesSent::norms}}};
 
+// What one rank copies in one step between its device and host memory or storage. Apart from what is sent: no other
+// rank sees it.
+struct OffloadedBytes {
+  std::int64_t in = 0, out = 0;  // to the device; from it
+
+  bool operator==(const OffloadedBytes&) const = default;
+  friend OffloadedBytes operator-(const OffloadedBytes& a, const OffloadedBytes& b) {
+    return {a.in - b.in, a.out - b.out};
+  }
+  OffloadedBytes& operator+=(const OffloadedBytes& other) {
+    in += other.in;
+    out += other.out;
+    return *this;
+  }
+};
+
 }  // namespace sibyl

@@ -32,4 +32,8 @@ std::string bucket_name(std::size_t index, bool scattered) {
 
 std::string unit_name(std::size_t index) { return fmt::format("all-gather unit {}", index); }
 
+std::string copy_name(const OffloadCopy& copy) {
+  return fmt::format("{} state {}", copy.way == OffloadCopy::Way::in ? "read" : "write", copy.block);
+}
+
 }  // namespace sibyl

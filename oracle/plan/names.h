@@ -14,6 +14,7 @@ inline constexpr std::string_view compute_track = "compute";
 inline constexpr std::string_view communication_track = "communication";
 inline constexpr std::string_view turns_track = "turns";  // of a pipeline
 inline constexpr std::string_view sends_track = "sends";  // to neighbours in it
+inline constexpr std::string_view copies_track = "copies";  // of state that lies outside the device
 inline constexpr std::string_view host_track = "host";    // what the device waits for: launches, data, other ranks
 
 std::string_view to_string(Turn::Kind kind);                                         // "forward"
@@ -24,6 +25,7 @@ std::string turn_name(const Turn& turn);  // "forward 3 of stage 1"
 std::string send_name(const Turn& turn);  // of what the turn ends with: "send forward 3 of stage 1"
 std::string bucket_name(std::size_t index, bool scattered = false);  // "all-reduce bucket 0"
 std::string unit_name(std::size_t index);                            // "all-gather unit 0"
+std::string copy_name(const OffloadCopy& copy);                      // "read state 0", "write state 0"
 inline constexpr std::string_view shared_parameters_name = "all-reduce shared parameters";  // of several stages
 inline constexpr std::string_view gradients_name = "exchange gradients";  // all that are after the last turn
 inline constexpr std::string_view gather_name = "gather what was updated";

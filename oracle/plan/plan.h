@@ -167,6 +167,26 @@ struct ParameterUnit {
   int ahead = 1;
 };
 
+// Optimizer state that lies outside the device and comes and goes together: that of whole parameters, and of the rank's
+// parts of sharded buckets.
+struct StateBlock {
+  struct Part {
+    std::size_t sync = 0, bucket = 0;
+    bool operator==(const Part&) const = default;
+  };
+  std::vector<LocalTensorId> parameters;
+  std::vector<Part> parts;
+};
+
+// A copy of a block between the device and where the block lies, on a stream of the device's own, which takes copies
+// one after the other. It may begin when so many blocks have been updated; a block's update waits until it is in.
+struct OffloadCopy {
+  enum class Way { in, out } way = Way::in;  // to the device; from it
+  std::size_t block = 0;
+  std::size_t after = 0;
+  bool operator==(const OffloadCopy&) const = default;
+};
+
 // One entry of a schedule: a pass of a stage over a micro-batch. A backward pass may come in two parts: the gradients of
 // what was received, for which the stage before waits, and later those of the parameters.
 struct Turn {
@@ -188,6 +208,11 @@ struct Stage {
   // Optimizers that take norms of whole tensors (LAMB, LARS): the ranks along these axes hold other parts of them.
   std::vector<MeshAxis> norm_axes;
   std::vector<Update> updates;
+  // Of state that lies elsewhere: blocks in the order of their updates, and copies in that of their stream. Empty: it
+  // is here.
+  Tier state_tier = Tier::device;
+  std::vector<StateBlock> blocks;
+  std::vector<OffloadCopy> copies;
   std::vector<Link> receives, sends;  // activations that no step makes; ones that the next stage wants. In one order
   std::vector<Turn> schedule;         // its own turns out of the Plan's
   std::vector<Segment> recomputed;    // ascending
@@ -272,5 +297,7 @@ std::int64_t link_bytes(const Stage& stage, Pass pass);
 // What a rank sends in one step, by kind and in all.
 BytesSent bytes_by_kind(const Plan& plan, int rank, Algorithm algorithm);
 std::int64_t bytes_sent_per_step(const Plan& plan, int rank, Algorithm algorithm);
+// What a rank copies to its device from where it lies outside, and back, in one step.
+OffloadedBytes bytes_offloaded(const Plan& plan, int rank);
 
 }  // namespace sibyl

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/quantity.h"
 #include "oracle/report/format.h"
@@ -72,6 +73,9 @@ std::string memory_html(const Prediction& p) {
   if (p.memory.reserved.value() > 0)
     legend += fmt::format("<tr><td>reserved: held by the process, with what its allocator keeps</td><td>{}</td></tr>\n",
                           to_string(p.memory.reserved));
+  for (const auto& [title, bytes] : {std::pair{"host memory of each node, for what is offloaded", p.host_memory},
+                                     std::pair{"storage of each node, for what is offloaded", p.storage}})
+    if (bytes.value() > 0) legend += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", title, to_string(bytes));
   return fmt::format("<h2>Memory</h2>\n<p>{} of {}, {}</p>\n<div class=\"bar\">{}</div>\n<table>\n{}</table>\n",
                      to_string(p.memory.total), to_string(p.memory_capacity),
                      p.fits ? "fits" : "<span class=\"alarm\">does not fit</span>", bar, legend);

@@ -31,7 +31,9 @@ const std::vector<TimePart>& time_parts() {
       {"bubble", "pipeline idle", &TimeBreakdown::bubble, true},
       {"host", "host dispatch, waited for", &TimeBreakdown::host, true},
       {"io", "data, waited for", &TimeBreakdown::io, true},
-      {"io_total", "data, reading in all", &TimeBreakdown::io_total, false}};
+      {"io_total", "data, reading in all", &TimeBreakdown::io_total, false},
+      {"offload_exposed", "offloaded, waited for", &TimeBreakdown::offload_exposed, true, false},
+      {"offload_total", "offloaded, copying in all", &TimeBreakdown::offload_total, false, false}};
   return parts;
 }
 
@@ -75,6 +77,7 @@ std::string splitting(const Prediction& p) {
   std::string text = p.parallel;
   if (p.zero > 0) text += fmt::format(", ZeRO {}", p.zero);
   if (p.zero_ranks > 0) text += fmt::format(" among {}", p.zero_ranks);
+  if (!p.offload.empty()) text += fmt::format(", offload {}", p.offload);
   if (!p.recompute.empty()) text += fmt::format(", recompute {}", p.recompute);
   if (!p.order.empty()) text += fmt::format(", order {}", p.order);
   if (!p.batch_norm.empty()) text += fmt::format(", batch-norm {}", p.batch_norm);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/quantity.h"
 #include "oracle/report/format.h"
@@ -72,6 +73,10 @@ std::string time_section(const Prediction& p, Paint paint) {
   if (const Seconds read = p.breakdown.io_total - p.breakdown.io; read > visible_share * p.step_time)
     text += fmt::format("  {:<26} {:>9}  of {} of reading samples\n", "hidden behind the step", to_string(read),
                         to_string(p.breakdown.io_total));
+  if (const Seconds copied = p.breakdown.offload_total - p.breakdown.offload_exposed;
+      copied > visible_share * p.step_time)
+    text += fmt::format("  {:<26} {:>9}  of {} of copying what is offloaded\n", "hidden behind updates",
+                        to_string(copied), to_string(p.breakdown.offload_total));
   return text + "\n";
 }
 
@@ -135,6 +140,11 @@ std::string memory_section(const Prediction& p, Paint paint) {
   if (p.memory.reserved.value() > 0)
     text += fmt::format("     {:<16} {:>9}  held by the process: its allocator keeps what is free\n", "reserved",
                         to_string(p.memory.reserved));
+  if (p.host_memory.value() > 0)
+    text += fmt::format("     {:<16} {:>9}  of each node's host, for what is offloaded\n", "host memory",
+                        to_string(p.host_memory));
+  if (p.storage.value() > 0)
+    text += fmt::format("     {:<16} {:>9}  of each node's, for what is offloaded\n", "storage", to_string(p.storage));
   return text + "\n";
 }
 
@@ -220,8 +230,9 @@ Table to_table(const PredictionReport& report) {
   row("interval_high_s", to_string(p.interval_high), plain_number(p.interval_high.value()));
   row("throughput_samples_per_s", samples_per_second(p.throughput), plain_number(p.throughput));
   for (const TimePart& part : time_parts())
-    row(fmt::format("breakdown_{}_s", part.key), to_string(p.breakdown.*part.value),
-        plain_number((p.breakdown.*part.value).value()));
+    if (part.always || (p.breakdown.*part.value).value() > 0)
+      row(fmt::format("breakdown_{}_s", part.key), to_string(p.breakdown.*part.value),
+          plain_number((p.breakdown.*part.value).value()));
   row("memory_total_bytes", to_string(p.memory.total), plain_number(p.memory.total.value()));
   for (const MemoryPart& part : memory_parts())
     row(fmt::format("memory_{}_bytes", part.key), to_string(p.memory.*part.value),
@@ -229,6 +240,9 @@ Table to_table(const PredictionReport& report) {
   if (p.memory.reserved.value() > 0)
     row("memory_reserved_bytes", to_string(p.memory.reserved), plain_number(p.memory.reserved.value()));
   row("memory_capacity_bytes", to_string(p.memory_capacity), plain_number(p.memory_capacity.value()));
+  for (const auto& [key, bytes] :
+       {std::pair{"host_memory_bytes", p.host_memory}, std::pair{"storage_bytes", p.storage}})
+    if (bytes.value() > 0) row(key, to_string(bytes), plain_number(bytes.value()));
   row("fits", p.fits ? "yes" : "no", p.fits ? "true" : "false");
   row("bottleneck", p.bottleneck.name, p.bottleneck.name);
   row("bottleneck_share", percent(p.bottleneck.share), plain_number(p.bottleneck.share));

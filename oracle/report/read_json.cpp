@@ -104,6 +104,7 @@ void read_more_of_plan(const Reader& r, Prediction& p) {
       p.bytes_by_kind.*part.value = r.at("bytes_sent").at(std::string(part.key)).integer(0);
   if (r.has("zero")) p.zero = r.at("zero").small_integer(0);
   if (r.has("zero_ranks")) p.zero_ranks = r.at("zero_ranks").small_integer(0);
+  if (r.has("offload")) p.offload = r.at("offload").text();
   if (r.has("recompute")) p.recompute = r.at("recompute").text();
   if (r.has("order")) p.order = r.at("order").text();
   if (r.has("clip")) p.clip = r.at("clip").number();
@@ -168,8 +169,10 @@ Prediction read_prediction(const Reader& r) {
   if (memory.has("reserved")) p.memory.reserved = bytes(memory.at("reserved"));
   p.memory_capacity = bytes(r.at("memory_capacity_bytes"));
   p.fits = r.at("fits").boolean();
+  if (r.has("host_memory_bytes")) p.host_memory = bytes(r.at("host_memory_bytes"));
+  if (r.has("storage_bytes")) p.storage = bytes(r.at("storage_bytes"));
   for (const TimePart& part : time_parts()) {
-    const bool later = part.key == "io_total";  // files written before it was there are still read
+    const bool later = part.key == "io_total" || !part.always;  // files written before it was there are still read
     if (const std::string key(part.key); !later || breakdown.has(key))
       p.breakdown.*part.value = seconds(breakdown.at(key));
   }

@@ -91,6 +91,7 @@ struct TimePart {
   std::string_view key, title;
   Seconds TimeBreakdown::*value;
   bool on_critical_path;  // adds to the step time
+  bool always = true;     // files have it also where it is 0
 };
 const std::vector<MemoryPart>& memory_parts();  // without the total
 const std::vector<TimePart>& time_parts();

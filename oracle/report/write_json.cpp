@@ -30,7 +30,8 @@ Json memory(const MemoryBreakdown& m) {
 
 Json breakdown(const TimeBreakdown& b) {
   Json json;
-  for (const TimePart& part : time_parts()) json[std::string(part.key)] = (b.*part.value).value();
+  for (const TimePart& part : time_parts())
+    if (part.always || (b.*part.value).value() > 0) json[std::string(part.key)] = (b.*part.value).value();
   return json;
 }
 
@@ -62,6 +63,7 @@ Json plan(const Prediction& p) {
   for (const BytesSentPart& part : bytes_sent_parts) json["bytes_sent"][std::string(part.key)] = p.bytes_by_kind.*part.value;
   if (p.zero > 0) json["zero"] = p.zero;
   if (p.zero_ranks > 0) json["zero_ranks"] = p.zero_ranks;
+  if (!p.offload.empty()) json["offload"] = p.offload;
   if (!p.recompute.empty()) json["recompute"] = p.recompute;
   if (!p.order.empty()) json["order"] = p.order;
   if (p.clip > 0) json["clip"] = p.clip;
@@ -90,6 +92,8 @@ Json to_value(const PredictionReport& report) {
   json["memory_bytes"] = memory(p.memory);
   json["memory_capacity_bytes"] = bytes(p.memory_capacity);
   json["fits"] = p.fits;
+  if (p.host_memory.value() > 0) json["host_memory_bytes"] = bytes(p.host_memory);
+  if (p.storage.value() > 0) json["storage_bytes"] = bytes(p.storage);
   json["breakdown_s"] = breakdown(p.breakdown);
   json["bottleneck"] = {{"name", p.bottleneck.name}, {"share", p.bottleneck.share}, {"relief", p.bottleneck.relief}};
   json["provenance"] = {{"measured", p.provenance.measured},

@@ -207,7 +207,8 @@ Excess excess_over(const Candidate& candidate, const Candidate& other) {
                           {"bubble", a.bubble - b.bubble},
                           {"updates", a.optimizer - b.optimizer},
                           {"host dispatch", a.host - b.host},
-                          {"data", a.io - b.io}};
+                          {"data", a.io - b.io},
+                          {"offloading", a.offload_exposed - b.offload_exposed}};
   Excess most;
   for (const Excess& part : parts)
     if (part.time > most.time) most = part;

@@ -188,7 +188,9 @@ class ScheduleWalk {
     own.step.total = end + then.total();
     for (std::size_t s = c; s < stages_.size(); s += coordinates_) {
       const TailTimes& tail = stages_[s].tail;
-      parts.optimizer += tail.total - tail.host - tail.messages;
+      parts.optimizer += tail.total - tail.host - tail.messages - tail.copies;
+      parts.offload_exposed += tail.copies;
+      parts.offload_total += tail.copies_all;
       parts.host += tail.host;
       parts.communication_exposed += tail.messages;
       parts.communication_total += tail.messages + stages_[s].messages;

@@ -27,6 +27,7 @@ struct Relief {
   double memory_bound = 1.0;   // kernels bound by memory
   double network = 1.0;
   double host = 1.0;
+  double offload = 1.0;  // copies between the device and where state lies outside it
 };
 
 SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief = {});
@@ -53,18 +54,20 @@ struct TailTimes {
   Seconds total;
   Seconds host;      // of which: waited for launches
   Seconds messages;  // of which: norms summed and updated parts gathered
+  Seconds copies = {};               // of which: waited for state that lies outside the device
+  Seconds copies_all = {};           // all its copies, hidden or not
   std::optional<Seconds> norm = {};  // of which: until gradients' norm over all stages can be summed, where they are clipped
 };
 TailTimes tail_times(const Stage& stage, const PricedStage& priced, const Relief& relief = {});
 
 // The simulated step as spans with names (oracle/plan/names.h), for timelines; those of a stream do not overlap.
 struct NamedSpan {
-  enum class Kind { forward, backward, exchange_forward, exchange_backward, message, gather, launch, update };
+  enum class Kind { forward, backward, exchange_forward, exchange_backward, message, gather, launch, update, copy };
   std::string name;
   std::string_view track;
   Span span;
   Kind kind = Kind::forward;
-  std::size_t index = 0;  // of the message or unit, or of the plan's step
+  std::size_t index = 0;  // of the message, unit or copy, or of the plan's step
   int micro_batch = 0;
   static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
   std::size_t after = nothing;  // the span of the same list that it waited for; nothing: it could begin at once

@@ -143,6 +143,7 @@ struct Case {
   double clip = 0.0;
   std::string order = {};
   int zero_ranks = 0;
+  std::string offload = {};
 };
 
 Case synchronised(std::string model, std::string parallel) {
@@ -168,6 +169,12 @@ Case repeated(Case one, int zero_ranks) {
   return one;
 }
 
+// State lies elsewhere; in blocks of several tensors, or of one that is large.
+Case offloaded(Case one, std::string what = "optimizer") {
+  one.offload = std::move(what);
+  return one;
+}
+
 Strategy strategy_of(const Case& one) {
   Strategy strategy;
   EXPECT_TRUE(parse_parallel(one.parallel, strategy).has_value());
@@ -179,6 +186,9 @@ Strategy strategy_of(const Case& one) {
   strategy.zero = one.zero;
   strategy.zero_ranks = one.zero_ranks;
   EXPECT_TRUE(parse_recompute(one.recompute, strategy).has_value());
+  if (!one.offload.empty()) {
+    EXPECT_TRUE(parse_offload(one.offload, strategy).has_value());
+  }
   strategy.optimizer = OptimizerKind::momentum;
   strategy.batch_norm = one.batch_norm;
   strategy.clip = one.clip;
@@ -201,6 +211,7 @@ struct Trained {
   std::map<std::string, at::Tensor> weights, buffers;
   std::vector<double> losses;
   BytesSent sent;     // in the last step
+  OffloadedBytes offloaded;  // the same
   double peak = 0.0;  // of this run's own tensors, in the last step
   bool agree = false;
 };
@@ -217,6 +228,7 @@ Trained trained(const Graph& graph, const Plan& plan, Communicator& ranks, doubl
     const Session::Step step = session.step(i);
     result.losses.push_back(step.loss);
     result.sent = step.bytes_sent;
+    result.offloaded = step.offloaded;
     result.peak = static_cast<double>(step.peak_bytes - before);
   }
   session.gather_parameters();
@@ -300,9 +312,14 @@ TEST_P(Sharded, TrainsAsOneRankDoes) {
 TEST_P(Sharded, SendsTheBytesOfItsPlan) {
   const Graph& graph = graph_of(GetParam().model);
   const Plan plan = *make_plan(graph, strategy_of(GetParam()));
-  const BytesSent sent = trained(graph, plan, world(), 0.01).sent;
+  const Trained run = trained(graph, plan, world(), 0.01);
+  const BytesSent& sent = run.sent;
   const BytesSent planned = bytes_by_kind(plan, world().rank(), Algorithm::ring);
   for (const BytesSentPart& part : bytes_sent_parts) EXPECT_EQ(sent.*part.value, planned.*part.value) << part.key;
+  const OffloadedBytes copied = bytes_offloaded(plan, world().rank());
+  EXPECT_EQ(run.offloaded.in, copied.in);
+  EXPECT_EQ(run.offloaded.out, copied.out);
+  EXPECT_EQ(copied.in > 0, !GetParam().offload.empty());
 }
 
 // Convolutions take workspace that only a calibration knows (a serial run of these takes a quarter more than its
@@ -330,6 +347,7 @@ std::string text_of(const Case& one) {
   if (one.clip > 0) text += " clipped";
   if (!one.order.empty()) text += " order " + one.order;
   if (one.recompute != "none") text += " recompute " + one.recompute;
+  if (!one.offload.empty()) text += " offload " + one.offload;
   return text;
 }
 
@@ -465,6 +483,23 @@ INSTANTIATE_TEST_SUITE_P(Repeated, Sharded,
                                          repeated({"gpt2", "data=4,sequence=2", 1, gpipe, 1, 3}, 2),
                                          clipped(repeated({"llama", "data=4,pipeline=2", 1, one_f_one_b, 1, 1}, 2))),
                          name_of);
+
+INSTANTIATE_TEST_SUITE_P(
+    Offloaded, Sharded,
+    testing::Values(offloaded({"gpt2", "data=2"}), offloaded({"gpt2", "data=2"}, "optimizer:nvme"),
+                    offloaded({"llama", "data=2", 1, gpipe, 1, 1}, "optimizer:nvme"),
+                    offloaded({"gpt2", "data=2", 2, gpipe, 1, 2}),
+                    offloaded({"llama", "data=2", 1, gpipe, 1, 3}, "optimizer:nvme"),
+                    offloaded({"gpt2", "data=2", 1, gpipe, 1, 1, "full"}), offloaded({"cnn", "data=2"}),
+                    offloaded({"bert", "tensor=2"}), offloaded({"gpt2", "context=2"}),
+                    offloaded({"gpt2", "pipeline=2", 4, one_f_one_b}),
+                    offloaded({"llama", "pipeline=2", 4, interleaved, 2}, "optimizer:nvme"),
+                    offloaded({"llama", "pipeline=2", 4, zero_bubble}),
+                    clipped(offloaded({"gpt2", "data=2,tensor=2", 1, gpipe, 1, 1}, "optimizer:nvme")),
+                    offloaded(repeated({"gpt2", "data=4", 1, gpipe, 1, 1}, 2)),
+                    offloaded({"gpt2", "data=2,pipeline=2", 2, one_f_one_b, 1, 1}),
+                    offloaded({"llama", "data=2,tensor=2", 2, gpipe, 1, 3}, "optimizer:nvme")),
+    name_of);
 
 INSTANTIATE_TEST_SUITE_P(
     Contexts, Sharded,

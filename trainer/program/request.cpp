@@ -42,6 +42,10 @@ Command train_command() {
         {.name = "--log-every", .value = "N", .help = "steps between lines of loss; 0: none", .fallback = "1"},
         {.name = "--data", .value = "FOLDER", .help = "npy files to train on; synthetic data unless given"},
         {.name = "--evaluate", .value = "FOLDER", .help = "npy files to classify after training"},
+        {.name = "--offload-folder",
+         .value = "FOLDER",
+         .help =
+             "where files of what is offloaded to storage are while training runs; a temporary folder unless given"},
         {.name = "--save-weights", .value = "FILE", .help = "write the trained weights as safetensors"},
         {.name = "--trace",
          .value = "FILE",
@@ -111,6 +115,7 @@ Result<TrainSettings> read_settings(const Arguments& arguments) {
   if (const auto folder = arguments.text("--data")) settings.data = *folder;
   // Noise cannot be learned, and larger steps soon lead to weights that are no numbers.
   settings.learning_rate = rate.value_or(settings.data ? 0.01 : 0.0001);
+  if (const auto folder = arguments.text("--offload-folder")) settings.offload_folder = *folder;
   if (const auto folder = arguments.text("--evaluate")) settings.evaluate = *folder;
   if (const auto file = arguments.text("--save-weights")) settings.save_weights = *file;
   if (const auto file = arguments.text("--trace")) settings.trace = *file;
@@ -145,6 +150,12 @@ Result<Request> read_request(const std::vector<std::string>& words, int processe
   SIBYL_CHECK(check_runnable(request.strategy));
   if (request.cuda && request.strategy.zero > 0)
     return fail(ErrorCode::usage, "sharded state is not trained on a GPU", "--zero");
+  const bool offloads = request.strategy.optimizer_tier != Tier::device;
+  if (offloads && (request.cuda || request.emulated))
+    return fail(ErrorCode::usage, "the trainer offloads from a processor's memory only", "--offload",
+                "--device real; `sibyl predict` prices other devices");
+  if (!request.settings.offload_folder.empty() && request.strategy.optimizer_tier != Tier::nvme)
+    return fail(ErrorCode::usage, "--offload-folder has no effect without --offload optimizer:nvme");
   if (request.cuda && request.settings.trace)
     return fail(ErrorCode::usage, "a GPU's step cannot be drawn: the host does not see its kernels end", "--trace");
   return request;

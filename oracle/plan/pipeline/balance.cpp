@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "models/training/training.h"
+#include "oracle/plan/offload.h"
 
 namespace sibyl {
 namespace {
@@ -28,20 +29,16 @@ bool trains(const Stage& whole, const Step& step) {
   return any;
 }
 
-// f32 tensors of a parameter's size: itself, its gradient, the optimizer's.
-double copies_of_weights(OptimizerKind optimizer) {
-  switch (optimizer) {
-    case OptimizerKind::sgd: return 2;
-    case OptimizerKind::momentum: return 3;
-    default: return 4;
-  }
+// f32 tensors of a parameter's size: itself, its gradient, the optimizer's unless they lie elsewhere.
+int copies_of_weights(const Strategy& strategy) {
+  return 2 + (strategy.optimizer_tier == Tier::device ? optimizer_states(strategy.optimizer) : 0);
 }
 
 }  // namespace
 
-MemoryEstimate::MemoryEstimate(const Stage& whole, OptimizerKind optimizer, const std::vector<std::size_t>& like)
+MemoryEstimate::MemoryEstimate(const Stage& whole, const Strategy& strategy, const std::vector<std::size_t>& like)
     : fixed_(1), kept_(1) {
-  const double copies = copies_of_weights(optimizer);
+  const double copies = copies_of_weights(strategy);
   std::vector<std::vector<Saved>> saved_by(whole.steps.size());
   std::vector<bool> counted(whole.tensors.size(), false), kept(whole.tensors.size(), false);
   for (std::size_t i = 0; i < whole.steps.size(); ++i) {
@@ -82,9 +79,9 @@ std::vector<int> in_flight(const Turns& turns, int stages) {
   return most;
 }
 
-CutTable::CutTable(const Stage& whole, const Crossing& crossing, OptimizerKind optimizer, const CutCosts& costs,
+CutTable::CutTable(const Stage& whole, const Crossing& crossing, const Strategy& strategy, const CutCosts& costs,
                    const std::vector<std::size_t>& like)
-    : steps_(whole.steps.size()), memory_(whole, optimizer, like), time_(1, 0.0), trains_(1, 0) {
+    : steps_(whole.steps.size()), memory_(whole, strategy, like), time_(1, 0.0), trains_(1, 0) {
   for (const OperationId id : beginnings(whole)) begins_.push_back(id.valid());
   for (std::size_t p = 0; p <= steps_; ++p) sent_.push_back(crossing.bytes(p));
   std::vector<double> times;
@@ -319,7 +316,7 @@ Result<std::vector<std::size_t>> balanced(CutTable& table, const Strategy& strat
 
 Result<std::vector<std::size_t>> balanced(const Stage& whole, const Strategy& strategy, const Turns& turns,
                                           const CutCosts& costs) {
-  CutTable table(whole, Crossing(whole), strategy.optimizer, costs);
+  CutTable table(whole, Crossing(whole), strategy, costs);
   return balanced(table, strategy, in_flight(turns, strategy.stages()), costs.memory);
 }
 

@@ -21,12 +21,12 @@ namespace sibyl {
 // The most micro-batches that each stage has taken forward and not yet wholly backward.
 std::vector<int> in_flight(const Turns& turns, int stages);
 
-// Of weights, gradients, optimizer state and what is kept for backward: what a stage of these steps needs about.
-// For choosing alone; oracle/memory walks the steps.
+// Of weights, gradients, optimizer state that lies on the device and what is kept for backward: what a stage of these
+// steps needs about. For choosing alone; oracle/memory walks the steps.
 class MemoryEstimate {
  public:
-  // `like`: as of Blocks.
-  MemoryEstimate(const Stage& whole, OptimizerKind optimizer, const std::vector<std::size_t>& like);
+  // `strategy`: any with this optimizer, and its state in this place. `like`: as of Blocks.
+  MemoryEstimate(const Stage& whole, const Strategy& strategy, const std::vector<std::size_t>& like);
   [[nodiscard]] Bytes of(std::size_t begin, std::size_t end, int micro_batches) const {
     return fixed_[end] - fixed_[begin] + static_cast<double>(micro_batches) * (kept_[end] - kept_[begin]);
   }
@@ -38,9 +38,9 @@ class MemoryEstimate {
 // What cutting one program looks at, whatever the number of stages: made once, asked for many cuts.
 class CutTable {
  public:
-  // `crossing`: the program's. `costs.begins` is not looked at. `like`: by step, an earlier one that runs the same, or
-  // itself; empty where that is not known.
-  CutTable(const Stage& whole, const Crossing& crossing, OptimizerKind optimizer, const CutCosts& costs,
+  // `crossing`: the program's. `strategy`: as of MemoryEstimate. `costs.begins` is not looked at. `like`: by step, an
+  // earlier one that runs the same, or itself; empty where that is not known.
+  CutTable(const Stage& whole, const Crossing& crossing, const Strategy& strategy, const CutCosts& costs,
            const std::vector<std::size_t>& like = {});
 
   // Where each stage after the first begins; empty where there is no such cut. `in_flight`: micro-batches, by stage;

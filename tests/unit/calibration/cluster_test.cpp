@@ -313,6 +313,7 @@ TEST(MeasuredTopology, ReadsStorageOffItsLargestReading) {
   Calibration c = example_calibration();
   c.io.push_back({false, Bytes{1e6}, Seconds{1.0}});
   EXPECT_EQ(reading_rate(c), BytesPerSecond{4e8});
+  EXPECT_EQ(writing_rate(c), BytesPerSecond{2e8});
   c.io.clear();
   EXPECT_EQ(reading_rate(c), BytesPerSecond{0});
 }

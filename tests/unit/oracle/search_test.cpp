@@ -153,6 +153,21 @@ TEST_F(Searching, TheBestIsTheFastestOfAllThatFit) {
   EXPECT_EQ(left_out, refused);
 }
 
+// No formula knows of copies: each strategy is simulated, with them.
+TEST_F(Searching, SimulatesAllOfWhatIsOffloaded) {
+  SearchSpace s = space(4, 64);
+  s.fixed.optimizer = OptimizerKind::adam;
+  s.fixed.optimizer_tier = Tier::host;
+  const SearchResult result = search(graph_, s, cluster_).value();
+  EXPECT_EQ(result.simulated, result.fitting + result.too_large);
+  ASSERT_FALSE(result.best.empty());
+  for (const Candidate& c : result.best) {
+    EXPECT_EQ(c.step_time, predict(graph_, c.strategy, cluster_)->step_time);
+    EXPECT_GT(c.breakdown.offload_total, Seconds{});
+    EXPECT_THAT(strategy_words(c.strategy), Not(HasSubstr("--offload"))) << "the command says it once for all";
+  }
+}
+
 TEST_F(Searching, IsTheSameOnAnyNumberOfThreads) {
   const SearchSpace s = space(4, 16);
   const auto json = [&](unsigned threads) {

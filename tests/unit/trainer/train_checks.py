@@ -117,6 +117,13 @@ def errors():
                 (["zoo:small-cnn", "--precision", "bf16"], 2, "--precision"),
                 (["zoo:small-cnn", "--fused-norms"], 2, "--fused-norms"),
                 (["zoo:small-cnn", "--converted-images"], 2, "--converted-images"),
+                (["zoo:small-cnn", "--offload", "optimizer"], 4, "sgd"),
+                (["zoo:small-cnn", "--offload", "parameters"], 2, "--offload"),
+                (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer", "--offload-folder", "."], 2, "no effect"),
+                (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer:nvme", "--offload-folder", "/no/such"], 3,
+                 "/no/such"),
+                (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer", "--device", "emulated:v100-sxm2-16gb"], 2,
+                 "--offload"),
                 (["zoo:small-cnn", "--batch", "7", "--micro-batches", 2], 4, "nearest")]:
             said = train(*words, ranks=ranks, expect=code).stderr
             lines = [line for line in said.splitlines() if line.startswith("sibyl")]
@@ -325,6 +332,31 @@ def zero():
         near(serial, found, f"{words} --zero 3 --micro-batches 2")
 
 
+def offload():
+    """State that lies elsewhere is the same state: bit for bit. It moves as planned, and nothing is left of it."""
+    cnn = ["zoo:small-cnn", "--batch", 16, "--bucket", "20KiB"]
+    cases = [(cnn, words, ranks, shared)
+             for words in (["--optimizer", "adamw", "--clip", 0.5], ["--optimizer", "momentum"])
+             for ranks, shared in ((1, []), (2, []), (2, ["--zero", 1]), (2, ["--zero", 3]))]
+    cases.append((["zoo:gpt2-mini", "--batch", 2, "--dim", "seq=16"], ["--optimizer", "adam"], 2, ["--zero", 1]))
+    folder = FOLDER / "offloaded"
+    folder.mkdir()
+    for model, words, ranks, shared in cases:
+        here, most = trained("here", *model, *words, *shared, ranks=ranks)
+        for where in (["host"], ["nvme", "--offload-folder", folder]):
+            found, result = trained("outside", *model, *words, *shared, f"--offload=optimizer:{where[0]}", *where[1:], ranks=ranks)
+            what = f"{model} {words} {shared} {where} on {ranks}"
+            near(here, found, what, bound=0)
+            check(not list(folder.iterdir()), f"{what} left {list(folder.iterdir())}")
+            moved = result["bytes_offloaded_per_step"]
+            check(moved == result["bytes_offload_planned_per_step"], f"{what}: {moved}")
+            if model is cnn:
+                whole = 38282 * 4 * (1 if "momentum" in words else 2) * (1 if shared else ranks)
+                check(sum(moved["in"]) == sum(moved["out"]) == whole, f"{what}: {moved}")
+            check(result["memory_bytes"]["optimizer"] == 0 < most["memory_bytes"]["optimizer"], what)
+            check(result["peak_memory_bytes"] < most["peak_memory_bytes"], f"{what} saved nothing")
+
+
 def zero_transformer():
     """Parts are summed and updated as the whole is: bit for bit on two ranks, where a sum has two summands."""
     common = ["zoo:gpt2-mini", "--batch", 2, "--dim", "seq=16", "--optimizer", "momentum"]  # with dropout, tied weights
@@ -416,6 +448,7 @@ def pipeline_trace():
 CHECKS = {
     "pipeline": pipeline,
     "zero": zero,
+    "offload": offload,
     "zero_transformer": zero_transformer,
     "recompute": recompute,
     "accumulation": accumulation,

@@ -74,6 +74,20 @@ TEST(PredictionText, SaysWhatIsSplitBesideTheModel) {
   EXPECT_THAT(to_text(report, {}), HasSubstr("data=64, ZeRO 1, recompute selective, batch 4,096"));
 }
 
+TEST(PredictionText, SaysWhatIsOffloaded) {
+  PredictionReport report = sample_prediction();
+  EXPECT_THAT(to_text(report, {}), Not(HasSubstr("offloaded")));
+  report.prediction.offload = "optimizer";
+  report.prediction.host_memory = Bytes{3e9};
+  report.prediction.breakdown.offload_exposed = Seconds{0.01};
+  report.prediction.breakdown.offload_total = Seconds{0.03};
+  const std::string text = to_text(report, {});
+  EXPECT_THAT(text, HasSubstr("data=64, offload optimizer, batch 4,096"));
+  EXPECT_THAT(text, HasSubstr("offloaded, waited for        10.0 ms"));
+  EXPECT_THAT(text, HasSubstr("20.0 ms  of 30.0 ms of copying what is offloaded"));
+  EXPECT_THAT(text, HasSubstr("host memory       2.79 GiB  of each node's host, for what is offloaded"));
+}
+
 TEST(PredictionText, ColourOnlyOnRequest) {
   EXPECT_THAT(to_text(sample_prediction(), {true}), HasSubstr("\033[1m400 ms\033[0m"));
 }
@@ -89,6 +103,11 @@ TEST(PredictionJson, ReadsBackTheSame) {
   report.prediction.fused_norms = report.prediction.converted_images = report.prediction.half_weights = true;
   report.prediction.recompute = "full";
   report.prediction.order = "data,tensor";
+  report.prediction.offload = "optimizer:nvme";
+  report.prediction.host_memory = Bytes{3e9};
+  report.prediction.storage = Bytes{7e9};
+  report.prediction.breakdown.offload_exposed = Seconds{0.01};
+  report.prediction.breakdown.offload_total = Seconds{0.03};
   const std::string json = to_json(report);
   const auto read = parse_prediction(json, "p.json");
   ASSERT_TRUE(read.has_value()) << to_string(read.error());

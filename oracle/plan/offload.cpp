@@ -1,0 +1,125 @@
+#include "oracle/plan/offload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "oracle/plan/norms.h"
+#include "oracle/plan/precision.h"
+#include "oracle/plan/zero.h"
+
+namespace sibyl {
+
+int optimizer_states(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::sgd: return 0;
+    case OptimizerKind::momentum:
+    case OptimizerKind::lars: return 1;
+    case OptimizerKind::adam:
+    case OptimizerKind::adamw:
+    case OptimizerKind::lamb: return 2;
+  }
+  return 0;
+}
+
+int state_tensors(const Stage& stage) {
+  if (stage.updates.empty()) return 0;
+  return optimizer_states(stage.updates.front().optimizer.kind) + (stage.masters ? 1 : 0);
+}
+
+Result<void> check_offload(const Strategy& strategy) {
+  if (strategy.optimizer_tier == Tier::device) return {};
+  const std::string where = "--offload " + offload_text(strategy);
+  if (takes_norms(strategy.optimizer))
+    return fail(ErrorCode::infeasible,
+                fmt::format("{} takes norms of whole tensors between its passes over the state, which would come twice",
+                            to_string(strategy.optimizer)),
+                where, "--optimizer adamw, or leave --offload out");
+  if (optimizer_states(strategy.optimizer) == 0 && !has_half_weights(strategy))
+    return fail(ErrorCode::infeasible,
+                fmt::format("{} keeps no state that could lie elsewhere", to_string(strategy.optimizer)), where,
+                "--optimizer momentum or adam, or leave --offload out");
+  return {};
+}
+
+std::vector<std::int64_t> updated_elements(const Stage& stage, const StateBlock& block, int place) {
+  std::vector<std::int64_t> elements;
+  for (const LocalTensorId id : block.parameters) elements.push_back(element_count(stage[id].shape));
+  for (const StateBlock::Part& part : block.parts) {
+    const GradientSync& sync = stage.gradients[part.sync];
+    elements.push_back(part_of(sync.buckets[part.bucket], sync.parts, place).size());
+  }
+  return elements;
+}
+
+std::int64_t state_bytes(const Stage& stage, const StateBlock& block, int place) {
+  std::int64_t elements = 0;
+  for (const std::int64_t one : updated_elements(stage, block, place)) elements += one;
+  return elements * state_tensors(stage) * static_cast<std::int64_t>(size_in_bytes(DType::f32));
+}
+
+namespace {
+
+// One block for each thing that is updated by itself, in the order in which they are.
+std::vector<StateBlock> single_blocks(const Stage& stage) {
+  const std::vector<bool> sharded = sharded_parameters(stage);
+  std::vector<StateBlock> blocks;
+  for (const Update& update : stage.updates)
+    if (!sharded[update.parameter.index()]) blocks.push_back({{update.parameter}, {}});
+  for (std::size_t s = 0; s < stage.gradients.size(); ++s)
+    for (std::size_t b = 0; stage.gradients[s].sharded() && b < stage.gradients[s].buckets.size(); ++b)
+      blocks.push_back({{}, {{s, b}}});
+  return blocks;
+}
+
+std::vector<StateBlock> joined_blocks(const Stage& stage, double least) {
+  std::vector<StateBlock> blocks;
+  for (StateBlock& single : single_blocks(stage)) {
+    if (blocks.empty() || static_cast<double>(state_bytes(stage, blocks.back())) >= least) {
+      blocks.push_back(std::move(single));
+      continue;
+    }
+    StateBlock& open = blocks.back();
+    open.parameters.insert(open.parameters.end(), single.parameters.begin(), single.parameters.end());
+    open.parts.insert(open.parts.end(), single.parts.begin(), single.parts.end());
+  }
+  return blocks;
+}
+
+}  // namespace
+
+void offload_state(Stage& stage, const Strategy& strategy) {
+  if (strategy.optimizer_tier == Tier::device || stage.updates.empty()) return;
+  using Way = OffloadCopy::Way;
+  stage.state_tier = strategy.optimizer_tier;
+  stage.blocks = joined_blocks(stage, strategy.bucket.value());
+  const std::size_t count = stage.blocks.size();
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, count); ++i) stage.copies.push_back({Way::in, i, 0});
+  for (std::size_t i = 0; i < count; ++i) {
+    stage.copies.push_back({Way::out, i, i + 1});
+    if (i + 2 < count) stage.copies.push_back({Way::in, i + 2, i + 1});
+  }
+}
+
+OffloadedBytes bytes_offloaded(const Plan& plan, int rank) {
+  OffloadedBytes moved;
+  const auto coordinates = static_cast<std::size_t>(plan.mesh.size(MeshAxis::pipeline));
+  for (auto s = static_cast<std::size_t>(plan.mesh.coordinate(rank, MeshAxis::pipeline)); s < plan.stages.size();
+       s += coordinates) {
+    const Stage& stage = plan.stages[s];
+    for (const OffloadCopy& copy : stage.copies) {
+      const StateBlock& block = stage.blocks[copy.block];
+      // Parts of different syncs are held among different ranks.
+      std::int64_t bytes = state_bytes(stage, {block.parameters, {}});
+      for (const StateBlock::Part& part : block.parts) {
+        const std::vector<int> holders = shard_group(plan, stage.gradients[part.sync], rank);
+        const auto place = static_cast<int>(std::ranges::find(holders, rank) - holders.begin());
+        bytes += state_bytes(stage, {{}, {part}}, place);
+      }
+      (copy.way == OffloadCopy::Way::in ? moved.in : moved.out) += bytes;
+    }
+  }
+  return moved;
+}
+
+}  // namespace sibyl

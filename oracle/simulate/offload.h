@@ -1,0 +1,25 @@
+// The updates of a stage whose optimizer state lies outside the device: blocks updated in turn, and copies beside them.
+//
+// Two streams (simulate/streams.h), of kernels and of copies. Nothing is known to slow the one beside the other: a
+// calibration measures that of messages alone.
+#pragma once
+
+#include <vector>
+
+#include "oracle/cost/price.h"
+#include "oracle/plan/plan.h"
+#include "oracle/simulate/step.h"
+
+namespace sibyl {
+
+struct OffloadedUpdates {
+  std::vector<Span> updates;  // by block
+  std::vector<Span> copies;   // by Stage::copies
+  Seconds end;                // from the first copy until the last
+  Seconds waited;             // of which: nothing was updated
+};
+
+// From when the first update may begin. Launches are not waited for: the tail counts them (TailTimes::host).
+OffloadedUpdates offloaded_updates(const Stage& stage, const PricedStage& priced, const Relief& relief);
+
+}  // namespace sibyl

@@ -1,0 +1,201 @@
+#include "oracle/simulate/step_program.h"
+
+#include <algorithm>
+
+#include "oracle/plan/zero.h"
+#include "oracle/simulate/offload.h"
+
+namespace sibyl {
+namespace {
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const Stage& stage, const PricedStage& priced, const Relief& relief)
+      : stage_(stage), priced_(priced), relief_(relief), gathered_(stage.units.size(), 0) {}
+
+  StepProgram build() {
+    const std::size_t turns = stage_.schedule.size();
+    for (std::size_t t = 0; t < turns; ++t)
+      add_turn(stage_.schedule[t], {stage_.schedule[t].micro_batch == 0, t + 1 == turns});
+    send_buckets(0);
+    add_tail();
+    return std::move(program_);
+  }
+
+  // Of one turn alone, with the messages that it hands out; no tail.
+  StepProgram build(Turn turn, Place place) {
+    add_turn(turn, place);
+    const bool closes = turn.kind == Turn::Kind::backward || turn.kind == Turn::Kind::backward_weight;
+    if (place.last && closes) send_buckets(0);
+    return std::move(program_);
+  }
+
+  StepProgram tail() {
+    add_tail();
+    return std::move(program_);
+  }
+
+ private:
+  [[nodiscard]] Seconds time(StageKernels::Index key) const {
+    const bool arithmetic = priced_.prices[key].bound == Bound::compute;
+    return priced_.time(key) * (arithmetic ? relief_.compute_bound : relief_.memory_bound);
+  }
+  [[nodiscard]] Seconds sum(const std::vector<StageKernels::Index>& keys) const {
+    Seconds total;
+    for (const auto key : keys) total += time(key);
+    return total;
+  }
+
+  void add_tail() {
+    const StageKernels& kernels = priced_.kernels;
+    program_.copies_back = sum(kernels.copies_back);
+    program_.tail_kernels = kernels.copies_back.size();
+    for (const auto* work : {&kernels.masters, &kernels.unscale, &kernels.norms, &kernels.clips, &kernels.updates}) {
+      program_.tail += sum(*work);
+      program_.tail_kernels += work->size();
+    }
+    program_.tail += program_.copies_back;
+    if (stage_.clip && std::ranges::count(stage_.clip->axes, MeshAxis::pipeline) > 0)
+      program_.norm = program_.copies_back + sum(kernels.unscale) + sum(kernels.norms);
+    for (const auto& norm : {priced_.clip_norm, priced_.tensor_norms})
+      if (norm) program_.tail_messages += norm->time.time;
+    for (const PricedMessage& gather : priced_.gathers) program_.tail_messages += gather.estimate.time.time;
+    program_.tail_messages *= relief_.network;
+    if (stage_.copies.empty()) return;
+    const OffloadedUpdates moved = offloaded_updates(stage_, priced_, relief_);
+    program_.copies_waited = moved.waited;
+    for (const PricedCopy& copy : priced_.copies) program_.tail_copies += copy.estimate.time * relief_.offload;
+  }
+
+  void send(const PricedMessage& message, StepProgram::Sent what) {
+    const std::size_t after = program_.tasks.empty() ? Message::at_once : program_.tasks.size() - 1;
+    program_.messages.push_back({message.estimate.time.time * relief_.network, after});
+    program_.sent.push_back(what);
+  }
+
+  // In their order, each as soon as the step before which it is complete has run backward; those that do not overlap at
+  // the end. Those of parameters that other stages hold too are not the stage's own to send.
+  void send_buckets(std::size_t step) {
+    const auto complete = [&](const PricedMessage& m) { return step == 0 || (m.overlapped && m.ready_after >= step); };
+    for (; next_bucket_ < priced_.messages.size() && complete(priced_.messages[next_bucket_]); ++next_bucket_)
+      if (priced_.messages[next_bucket_].stages.empty()) send(priced_.messages[next_bucket_], {false, next_bucket_});
+  }
+
+  void gather(std::size_t unit) {
+    if (unit >= stage_.units.size() || gathered_[unit] != 0) return;
+    send(priced_.unit_gathers[unit], {true, unit});
+    gathered_[unit] = program_.messages.size();
+  }
+
+  // The unit's first task waits until it is gathered; the next ones are then on their way.
+  void enter(std::size_t unit, bool forward) {
+    gather(unit);
+    needed_ = std::max(needed_, gathered_[unit]);
+    for (std::size_t n = 1; n <= static_cast<std::size_t>(stage_.units[unit].ahead); ++n)
+      if (forward || n <= unit) gather(forward ? unit + n : unit - n);
+  }
+
+  void leave(std::size_t unit) { gathered_[unit] = 0; }
+
+  void add(Seconds duration, std::size_t kernels, std::size_t step, bool again = false) {
+    program_.tasks.push_back({duration, priced_.dispatch * static_cast<double>(kernels) * relief_.host, needed_});
+    program_.waits = program_.waits || needed_ > 0;
+    program_.origins.push_back({step, turn_, false, again});
+    (turn_.kind == Turn::Kind::forward ? program_.forward : program_.backward) += duration;
+  }
+
+  // Computation waits for it as for a kernel of its own, and the host issues it as one.
+  void exchange(const std::optional<CollectiveEstimate>& transfer, Seconds wait, std::size_t step, bool again = false) {
+    if (!transfer) return;
+    const Seconds duration = wait + transfer->time.time * relief_.network;
+    program_.tasks.push_back({duration, priced_.dispatch * relief_.host, needed_});
+    program_.origins.push_back({step, turn_, true, again});
+    program_.exchanged += duration;
+  }
+
+  void add_turn(Turn turn, Place place) {
+    turn_ = turn;
+    if (turn.kind == Turn::Kind::forward)
+      forward();
+    else
+      backward(place);
+  }
+
+  void forward() {
+    for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
+      for (std::size_t u = 0; u < stage_.units.size(); ++u)
+        if (stage_.units[u].begin == i) enter(u, true);
+      forward(i, false);
+      for (std::size_t u = 0; u < stage_.units.size(); ++u)
+        if (stage_.units[u].end == i + 1 && !stays_gathered(stage_, stage_.units[u])) leave(u);
+    }
+  }
+
+  void forward(std::size_t step, bool again) {
+    exchange(priced_.exchanges[step].forward, priced_.exchanges[step].wait.forward, step, again);
+    if (const auto kernel = priced_.kernels.steps[step].forward)
+      add(time(*kernel) + priced_.overhead * relief_.host, 1, step, again);
+  }
+
+  void backward(Place place) {
+    const bool inputs = turn_.kind != Turn::Kind::backward_weight;
+    for (std::size_t i = stage_.steps.size(); i-- > 0;) {
+      for (std::size_t u = stage_.units.size(); u-- > 0;)
+        if (stage_.units[u].end == i + 1) enter(u, false);
+      for (const Segment& segment : stage_.recomputed)
+        for (std::size_t s = segment.begin; inputs && segment.end == i + 1 && s < segment.end; ++s) forward(s, true);
+      if (inputs) exchange(priced_.exchanges[i].backward, priced_.exchanges[i].wait.backward, i);
+      differentiate(i, place);
+      for (std::size_t u = 0; u < stage_.units.size(); ++u)
+        if (stage_.units[u].begin == i) leave(u);
+      if (place.last && i > 0 && turn_.kind != Turn::Kind::backward_input) send_buckets(i);
+    }
+  }
+
+  // A backward in one turn is both its parts.
+  void differentiate(std::size_t step, Place place) {
+    const StageKernels::OfStep& kernels = priced_.kernels.steps[step];
+    const bool inputs = turn_.kind != Turn::Kind::backward_weight, weights = turn_.kind != Turn::Kind::backward_input;
+    Seconds duration;
+    std::size_t count = 0;
+    const auto run = [&](const std::vector<StageKernels::Index>& keys) {
+      duration += sum(keys);
+      count += keys.size();
+    };
+    if (inputs) {
+      if (kernels.backward) duration += time(*kernels.backward), ++count;
+      run(kernels.sums);
+    }
+    if (weights) {
+      if (kernels.backward_weight) duration += time(*kernels.backward_weight), ++count;
+      if (!place.first) run(kernels.parameter_sums);
+      if (place.last) run(kernels.bucket_copies);
+    }
+    if (count > 0) add(duration, count, step);
+  }
+
+  const Stage& stage_;
+  const PricedStage& priced_;
+  Relief relief_;
+  Turn turn_;
+  std::size_t next_bucket_ = 0;
+  std::vector<std::size_t> gathered_;  // by unit: the number of messages sent with it; 0: it is not gathered
+  std::size_t needed_ = 0;             // messages that tasks to come wait for
+  StepProgram program_;
+};
+
+}  // namespace
+
+StepProgram step_program(const Stage& stage, const PricedStage& priced, const Relief& relief) {
+  return ProgramBuilder(stage, priced, relief).build();
+}
+
+StepProgram turn_program(const Stage& stage, const PricedStage& priced, const Relief& relief, Turn turn, Place place) {
+  return ProgramBuilder(stage, priced, relief).build(turn, place);
+}
+
+StepProgram tail_program(const Stage& stage, const PricedStage& priced, const Relief& relief) {
+  return ProgramBuilder(stage, priced, relief).tail();
+}
+
+}  // namespace sibyl

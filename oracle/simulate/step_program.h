@@ -1,0 +1,48 @@
+// A stage's step, or a turn of it, as tasks and messages for two streams (simulate/streams.h), and what they stand for.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "oracle/cost/price.h"
+#include "oracle/plan/plan.h"
+#include "oracle/simulate/step.h"
+#include "oracle/simulate/streams.h"
+
+namespace sibyl {
+
+// The tasks of a step in order, and where its parts end.
+struct StepProgram {
+  std::vector<Task> tasks;
+  std::vector<Message> messages;
+  struct Origin {
+    std::size_t step = 0;
+    Turn turn;
+    bool exchange = false;
+    bool again = false;  // forward, for backward's sake
+  };
+  std::vector<Origin> origins;  // of each task
+  struct Sent {
+    bool unit = false;  // gathered; else a bucket
+    std::size_t index = 0;
+  };
+  std::vector<Sent> sent;  // of each message
+  std::size_t forward_tasks = 0;
+  Seconds forward, backward, tail;  // compute only; tail: after all messages (copies back and updates)
+  Seconds exchanged;                // waited for between operations
+  Seconds copies_back;
+  std::optional<Seconds> norm;  // of the tail: until that over all stages can be summed
+  Seconds tail_messages;
+  Seconds tail_copies, copies_waited;  // of the tail: state that is moved; and what it waits for that
+  std::size_t tail_kernels = 0;
+  bool waits = false;  // some task needs a message
+};
+
+StepProgram step_program(const Stage& stage, const PricedStage& priced, const Relief& relief);
+// Of one turn alone, with the messages that it hands out; no tail.
+StepProgram turn_program(const Stage& stage, const PricedStage& priced, const Relief& relief, Turn turn, Place place);
+// What is done once all messages are there.
+StepProgram tail_program(const Stage& stage, const PricedStage& priced, const Relief& relief);
+
+}  // namespace sibyl
