@@ -46,9 +46,13 @@ BoundTime time_bound_by(Bound bound, const Stage& stage, const PricedStage& pric
 // Where state lies outside the device. `relieved`: what a step would lose were copies twice as fast.
 void add_offload(const Stage& stage, double share, const std::function<double(Relief)>& relieved,
                  std::vector<Bottleneck>& candidates) {
-  if (stage.copies.empty()) return;
-  candidates.push_back({stage.state_tier == Tier::nvme ? "storage: optimizer state" : "host link: optimizer state",
-                        share, relieved({.offload = 0.5})});
+  if (stage.copies.empty() && stage.kept_outside.empty()) return;
+  const bool storage = stage.state_tier == Tier::nvme || stage.kept_tier == Tier::nvme;
+  const std::string_view what = stage.kept_outside.empty() ? "optimizer state"
+                                : stage.copies.empty()     ? "activations"
+                                                           : "optimizer state and activations";
+  candidates.push_back(
+      {(storage ? "storage: " : "host link: ") + std::string(what), share, relieved({.offload = 0.5})});
 }
 
 const Bottleneck& worst(const std::vector<Bottleneck>& candidates) {

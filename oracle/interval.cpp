@@ -46,6 +46,8 @@ class Errors {
       for (const auto& transfer : {exchange.forward, exchange.backward})
         if (transfer) add_transfer(transfer->time, micro_batches, exchanges_);
     for (const PricedCopy& copy : priced.copies) add_transfer(copy.estimate, 1, copies_);
+    for (const PricedStage::Kept& kept : priced.kept)
+      for (const PricedCopy* copy : {&kept.out, &kept.in}) add_transfer(copy->estimate, micro_batches, copies_);
     composition_ = priced.composition;
   }
 

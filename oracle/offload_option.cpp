@@ -10,33 +10,59 @@ namespace sibyl {
 namespace {
 
 constexpr std::array<std::string_view, 3> tier_names = {"device", "host", "nvme"};
-constexpr const char* spelling = "optimizer, optimizer:host or optimizer:nvme";
+constexpr const char* spelling =
+    "optimizer, activations or both, each followed by :host or :nvme; as optimizer:nvme,activations";
+
+struct Part {
+  std::string_view name;
+  Tier Strategy::*tier;
+};
+constexpr std::array<Part, 2> offloadable = {
+    {{"optimizer", &Strategy::optimizer_tier}, {"activations", &Strategy::activation_tier}}};
+
+Result<void> parse_part(std::string_view text, Strategy& strategy) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const std::string_view what = text.substr(0, colon);
+  if (what == "parameters")
+    return fail(ErrorCode::usage, "parameters do not lie outside their devices", "--offload",
+                "--zero 3 shares them among replicas; optimizer and activations can lie outside");
+  const auto part = std::ranges::find(offloadable, what, &Part::name);
+  if (part == offloadable.end())
+    return fail(ErrorCode::usage, fmt::format("'{}' is nothing that can lie outside the device", what), "--offload",
+                spelling);
+  const std::string_view tier = colon == text.size() ? tier_names[1] : text.substr(colon + 1);
+  if (tier != tier_names[1] && tier != tier_names[2])
+    return fail(ErrorCode::usage, fmt::format("'{}' is no place outside the device", tier), "--offload", spelling);
+  if (strategy.*part->tier != Tier::device)
+    return fail(ErrorCode::usage, fmt::format("'{}' is said twice", what), "--offload", spelling);
+  strategy.*part->tier = tier == tier_names[1] ? Tier::host : Tier::nvme;
+  return {};
+}
 
 }  // namespace
 
 std::string_view to_string(Tier tier) { return tier_names[static_cast<std::size_t>(tier)]; }
 
 std::string offload_text(const Strategy& strategy) {
-  if (strategy.optimizer_tier == Tier::device) return {};
-  return strategy.optimizer_tier == Tier::host ? "optimizer"
-                                               : fmt::format("optimizer:{}", to_string(strategy.optimizer_tier));
+  std::string text;
+  for (const Part& part : offloadable) {
+    const Tier tier = strategy.*part.tier;
+    if (tier == Tier::device) continue;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", part.name);
+    if (tier != Tier::host) text += fmt::format(":{}", to_string(tier));
+  }
+  return text;
 }
 
 Result<void> parse_offload(std::string_view text, Strategy& strategy) {
-  const std::size_t colon = std::min(text.find(':'), text.size());
-  const std::string_view what = text.substr(0, colon);
-  if (what != "optimizer") {
-    const bool known = what.find("parameters") != what.npos || what.find("activations") != what.npos;
-    return fail(ErrorCode::usage,
-                known ? fmt::format("'{}': of these only the optimizer's state can lie outside the device", what)
-                      : fmt::format("'{}' is nothing that can lie outside the device", what),
-                "--offload",
-                known ? fmt::format("{}; --zero 3 and --recompute save device memory, too", spelling) : spelling);
+  Strategy read = strategy;
+  for (const Part& part : offloadable) read.*part.tier = Tier::device;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    SIBYL_CHECK(parse_part(text.substr(begin, end - begin), read));
+    begin = end + 1;
   }
-  const std::string_view tier = colon == text.size() ? tier_names[1] : text.substr(colon + 1);
-  if (tier != tier_names[1] && tier != tier_names[2])
-    return fail(ErrorCode::usage, fmt::format("'{}' is no place outside the device", tier), "--offload", spelling);
-  strategy.optimizer_tier = tier == tier_names[1] ? Tier::host : Tier::nvme;
+  strategy = std::move(read);
   return {};
 }
 

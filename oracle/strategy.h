@@ -77,7 +77,8 @@ struct Strategy {
   OptimizerKind optimizer = OptimizerKind::sgd;
   int zero = 0;  // of what replicas need not all hold each keeps its part: 1 optimizer state, 2 gradients, 3 parameters
   int zero_ranks = 0;  // neighbouring replicas that hold all parts together, and further ones again; 0: all replicas do
-  Tier optimizer_tier = Tier::device;  // of the optimizer's state (plan/offload.h)
+  Tier optimizer_tier = Tier::device;   // of the optimizer's state (plan/offload.h)
+  Tier activation_tier = Tier::device;  // of what blocks that run again keep (plan/offload_activations.h)
   Recompute recompute = Recompute::none;
   int recompute_every = 1;     // full: of so many blocks in a row the last one; the others are kept
   int recompute_together = 1;  // full: so many blocks in a row as if they were one
@@ -97,6 +98,8 @@ struct Strategy {
   [[nodiscard]] int devices() const { return data * devices_per_replica(); }
   [[nodiscard]] int devices_per_replica() const;
   [[nodiscard]] int stages() const { return pipeline * chunks; }
+  [[nodiscard]] bool offloads() const { return optimizer_tier != Tier::device || activation_tier != Tier::device; }
+  [[nodiscard]] bool offloads_to(Tier tier) const { return optimizer_tier == tier || activation_tier == tier; }
 };
 
 DType compute_type(Precision precision);
@@ -112,8 +115,8 @@ Result<OptimizerKind> parse_optimizer(std::string_view text);
 // "2", "3:8": what is held by parts, and among how many replicas.
 std::string zero_text(const Strategy& strategy);
 Result<void> parse_zero(std::string_view text, Strategy& strategy);
-// "optimizer", "optimizer:nvme": what lies outside the device, in host memory unless a tier is named. Empty: nothing
-// does.
+// "optimizer", "optimizer:nvme,activations": what lies outside the device, in host memory unless a tier is named.
+// Empty: nothing does.
 std::string offload_text(const Strategy& strategy);
 Result<void> parse_offload(std::string_view text, Strategy& strategy);
 // "gpipe", "1f1b", "interleaved:2", "zero-bubble": schedule and chunks.

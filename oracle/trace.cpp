@@ -61,8 +61,13 @@ class Writer {
       case update: result.category = "optimizer"; break;
       case copy:
         result.category = "offload";
-        result.arguments.push_back({"bytes", priced_.copies[span.index].bytes.value()});
-        add_certainty(priced_.copies[span.index].estimate, result.arguments);
+        describe(priced_.copies[span.index], result.arguments);
+        break;
+      case leave_kept:
+      case bring_kept:
+        result.category = "offload";
+        describe(span.kind == bring_kept ? priced_.kept[span.index].in : priced_.kept[span.index].out,
+                 result.arguments);
         break;
     }
     return result;
@@ -91,6 +96,11 @@ class Writer {
     arguments.push_back({"bytes", message.bytes.value()});
     arguments.push_back({"algorithm", std::string(to_string(message.estimate.algorithm))});
     add_certainty(message.estimate.time, arguments);
+  }
+
+  static void describe(const PricedCopy& copy, Arguments& arguments) {
+    arguments.push_back({"bytes", copy.bytes.value()});
+    add_certainty(copy.estimate, arguments);
   }
 
   const Stage& stage_;

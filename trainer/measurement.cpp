@@ -101,7 +101,7 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
   json["bytes_planned_per_step_by_rank"] = totals(m.bytes_planned);
   json["bytes_sent_per_step_by_kind"] = by_kind(m.bytes_sent);
   json["bytes_planned_per_step_by_kind"] = by_kind(m.bytes_planned);
-  if (strategy.optimizer_tier != Tier::device) {
+  if (strategy.offloads()) {
     json["offload"] = offload_text(strategy);
     json["bytes_offloaded_per_step"] = by_way(m.offloaded);
     json["bytes_offload_planned_per_step"] = by_way(m.offloaded_planned);
@@ -129,9 +129,9 @@ std::string to_text(const Measurement& m, const Plan& plan, const TrainSettings&
                       to_string(m.memory.weights), to_string(m.memory.optimizer), to_string(m.memory.communication));
   if (plan.mesh.size() > 1)
     text += fmt::format("sent        {} bytes a step by each rank at most\n", std::ranges::max(totals(m.bytes_sent)));
-  if (plan.strategy.optimizer_tier != Tier::device)
-    text += fmt::format("offloaded   {} bytes in and {} out a step by rank 0, in the time of the optimizer\n",
-                        m.offloaded.front().in, m.offloaded.front().out);
+  if (plan.strategy.offloads())
+    text += fmt::format("offloaded   {} bytes in and {} out a step by rank 0\n", m.offloaded.front().in,
+                        m.offloaded.front().out);
   if (!m.losses.empty() && !settings.emulated)
     text += fmt::format("loss        {:.4f} -> {:.4f}\n", m.losses.front(), m.losses.back());
   if (!m.replicas_agree) text += "warning     the ranks' parameters differ\n";

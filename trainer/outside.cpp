@@ -52,7 +52,7 @@ Result<Outside> Outside::make(Tier tier, std::int64_t bytes, const std::filesyst
       outside.memory_.resize(static_cast<std::size_t>(bytes));
     } catch (const std::exception&) {
       return fail(ErrorCode::infeasible, fmt::format("the host has no {} bytes for what is offloaded", bytes),
-                  "--offload", "--offload optimizer:nvme");
+                  "--offload", "nvme in place of host");
     }
     return outside;
   }

@@ -15,6 +15,12 @@ namespace sibyl::trainer {
 // What the steps make of what they read. `again`: for backward; all else must be as the first time.
 using Rerun = std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>& inputs, bool again)>;
 
-std::vector<at::Tensor> run_recomputed(Rerun run, const std::vector<at::Tensor>& inputs);
+// What lies elsewhere until backward: the inputs numbered so (ascending) are not kept, but fetched for it, all at once.
+struct Elsewhere {
+  std::vector<std::size_t> inputs;
+  std::function<std::vector<at::Tensor>()> fetch;
+};
+
+std::vector<at::Tensor> run_recomputed(Rerun run, const std::vector<at::Tensor>& inputs, Elsewhere elsewhere = {});
 
 }  // namespace sibyl::trainer

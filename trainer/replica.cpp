@@ -14,6 +14,7 @@
 #include "trainer/emulated_device.h"
 #include "trainer/exchange.h"
 #include "trainer/initialize.h"
+#include "trainer/offload_activations.h"
 #include "trainer/operation_spans.h"
 #include "trainer/random.h"
 #include "trainer/recompute.h"
@@ -238,6 +239,21 @@ std::vector<at::Tensor> Replica::run_again(const Segment& segment, const std::ve
   return results;
 }
 
+// What of a segment's inputs lies elsewhere until its backward begins to go there.
+Elsewhere Replica::leave(std::size_t segment, const std::vector<at::Tensor>& inputs) {
+  if (outside_ == nullptr || stage_->kept_outside[segment].empty()) return {};
+  const std::vector<LocalTensorId> ids = inputs_of(*stage_, stage_->recomputed[segment]);
+  Elsewhere elsewhere;
+  std::vector<at::Tensor> leaving;
+  for (const LocalTensorId id : stage_->kept_outside[segment]) {
+    elsewhere.inputs.push_back(static_cast<std::size_t>(std::ranges::find(ids, id) - ids.begin()));
+    leaving.push_back(inputs[elsewhere.inputs.back()]);
+  }
+  outside_->leave(segment, std::move(leaving));
+  elsewhere.fetch = [outside = outside_, segment] { return outside->fetch(segment); };
+  return elsewhere;
+}
+
 void Replica::run_segment(const Segment& segment) {
   const std::vector<LocalTensorId> outputs = outputs_of(*stage_, segment);
   std::vector<at::Tensor> inputs;
@@ -259,7 +275,11 @@ void Replica::run_segment(const Segment& segment) {
     later_ = own_later;
     return results;
   };
-  std::vector<at::Tensor> results = run_recomputed(run, inputs);
+  const auto number = static_cast<std::size_t>(&segment - stage_->recomputed.data());
+  Elsewhere elsewhere = leave(number, inputs);
+  const bool leaves = !elsewhere.inputs.empty();
+  std::vector<at::Tensor> results = run_recomputed(run, inputs, std::move(elsewhere));
+  if (leaves) outside_->left(number);
   for (std::size_t i = 0; i < outputs.size(); ++i) tensors_[outputs[i].index()] = std::move(results[i]);
 }
 

@@ -17,10 +17,12 @@
 #include "oracle/plan/plan.h"
 #include "trainer/later_gradients.h"
 #include "trainer/mesh_groups.h"
+#include "trainer/recompute.h"
 
 namespace sibyl::trainer {
 
 class EmulatedDevice;
+class OffloadedActivations;
 class OperationSpans;
 
 // Told of each step that runs, so that its parameters are there: of `before_backward` also where steps run again.
@@ -42,6 +44,9 @@ class Replica {
   void begin(std::int64_t step, int micro_batch, std::shared_ptr<LaterGradients> later = nullptr);
 
   void watch(StepWatch watch) { watch_ = std::move(watch); }
+
+  // Where segments that run again keep what lies outside, if it does; must outlive it.
+  void keep_outside(OffloadedActivations* outside) { outside_ = outside; }
 
   // Runs the forward program on what lies in the inputs; the result is the scalar loss, its graph recorded; undefined
   // where a later stage computes it. With `spans` each operation is timed.
@@ -75,6 +80,7 @@ class Replica {
   std::vector<at::Tensor> operands(const Compute& compute) const;
   void run_step(std::size_t index, bool training);
   void run_segment(const Segment& segment);
+  Elsewhere leave(std::size_t segment, const std::vector<at::Tensor>& inputs);
   std::vector<at::Tensor> run_again(const Segment& segment, const std::vector<at::Tensor>& inputs);
   void run_training(std::size_t index);
   void watch_backward(std::size_t index);
@@ -89,6 +95,7 @@ class Replica {
   const Stage* stage_;
   const MeshGroups* groups_;
   EmulatedDevice* emulated_;
+  OffloadedActivations* outside_ = nullptr;
   StepWatch watch_;
   OperationSpans* spans_ = nullptr;
   bool records_ = true;  // else what is computed is computed again for backward

@@ -19,7 +19,9 @@ Bytes bytes_held(Replica& replica, const std::vector<LocalTensorId>& ids) {
 }
 
 // What needs values.
-Result<void> check_emulated(const TrainSettings& settings) {
+Result<void> check_emulated(const TrainSettings& settings, const Strategy& strategy) {
+  if (strategy.offloads())
+    return fail(ErrorCode::usage, "an emulated device has nothing that could be offloaded", "--offload");
   for (const auto& [given, option] : {std::pair{settings.data, "--data"}, std::pair{settings.evaluate, "--evaluate"},
                                       std::pair{settings.save_weights, "--save-weights"}})
     if (given) return fail(ErrorCode::usage, "an emulated device computes nothing that could be read or kept", option);
@@ -50,7 +52,7 @@ Result<std::unique_ptr<StageWorker>> StageWorker::prepare(const Graph& graph, co
   const auto index = static_cast<std::size_t>(number);
   const Stage& stage = plan.stages[index];
   if (settings.emulated) {
-    SIBYL_CHECK(check_emulated(settings));
+    SIBYL_CHECK(check_emulated(settings, plan.strategy));
     worker->emulated_ =
         std::make_unique<EmulatedDevice>(stage, settings.emulated->stages[index], settings.emulated->backend);
     if (settings.emulated->vary)
@@ -71,6 +73,10 @@ Result<std::unique_ptr<StageWorker>> StageWorker::prepare(const Graph& graph, co
   worker->updates_ =
       std::make_unique<Updates>(*worker->replica_, number, worker->shards_, worker->optimizer_, groups.parts(number));
   SIBYL_CHECK(worker->updates_->offload(settings.offload_folder));
+  if (!stage.kept_outside.empty()) {
+    SIBYL_TRY(worker->outside_, OffloadedActivations::create(stage, settings.offload_folder));
+    worker->replica_->keep_outside(worker->outside_.get());
+  }
   worker->memory_.optimizer = Bytes{static_cast<double>(aten::live_bytes() - before)};
   worker->memory_.buffers = bytes_held(*worker->replica_, worker->replica_->buffers());
   worker->memory_.inputs = bytes_held(*worker->replica_, worker->replica_->inputs());
@@ -186,6 +192,7 @@ std::vector<at::Tensor> StageWorker::backward(const Turn& turn, std::vector<at::
   for (const auto& shards : shards_)
     if (shards) shards->begin_backward();
   if (last) begin_exchange();
+  if (outside_) outside_->begin_backward();
   if (spans_) spans_->begin_turn(turn);
   Pass& pass = passes_[turn.micro_batch];
   std::vector<at::Tensor> back;
@@ -276,6 +283,12 @@ at::Tensor StageWorker::predict(Data& data, std::int64_t first, std::vector<at::
   return answers;
 }
 
+OffloadedBytes StageWorker::offloaded() const {
+  OffloadedBytes moved = updates_->offloaded();
+  if (outside_) moved += outside_->moved();
+  return moved;
+}
+
 void StageWorker::gather_parameters() {
   for (const auto& shards : shards_)
     if (shards) shards->gather_all();
@@ -293,6 +306,7 @@ void StageWorker::record(Recorder* recorder) {
   for (const auto& shards : shards_)
     if (shards) shards->record(recorder);
   updates_->record(recorder);
+  if (outside_) outside_->record(recorder);
   if (emulated_) emulated_->wait_after_each(recorder != nullptr);
 }
 

@@ -15,6 +15,7 @@
 #include "trainer/emulated_device.h"
 #include "trainer/gradient_exchange.h"
 #include "trainer/measurement.h"
+#include "trainer/offload_activations.h"
 #include "trainer/operation_spans.h"
 #include "trainer/replica.h"
 #include "trainer/updates.h"
@@ -69,7 +70,7 @@ class StageWorker {
   // Records the steps to come; nullptr: no longer.
   void record(Recorder* recorder);
 
-  [[nodiscard]] OffloadedBytes offloaded() const { return updates_->offloaded(); }  // so far
+  [[nodiscard]] OffloadedBytes offloaded() const;  // so far; between steps
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] const Stage& stage() const { return replica_->stage(); }
   [[nodiscard]] Replica& replica() { return *replica_; }
@@ -96,6 +97,7 @@ class StageWorker {
   const TrainSettings* settings_;
   const MeshGroups* groups_;
   std::unique_ptr<EmulatedDevice> emulated_;  // none: this machine's own
+  std::unique_ptr<OffloadedActivations> outside_;  // none: activations are here
   std::unique_ptr<Replica> replica_;          // where the exchanges' hooks find it
   std::unique_ptr<Data> data_;
   std::vector<std::unique_ptr<GradientExchange>> exchanges_;  // by GradientSync

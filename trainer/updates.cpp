@@ -186,8 +186,6 @@ void Updates::compute() {
 
 Result<void> Updates::offload(const std::filesystem::path& folder) {
   if (stage_.blocks.empty()) return {};
-  if (replica_.emulated() != nullptr)
-    return fail(ErrorCode::usage, "an emulated device has no state that could be offloaded", "--offload");
   std::vector<OffloadedState::Tensors> blocks(stage_.blocks.size());
   for (Target& target : targets_)
     for (at::Tensor* tensor : {&target.state.first, &target.state.second})

@@ -201,8 +201,8 @@ std::vector<Option> strategy_options() {
        .fallback = "0"},
       {.name = "--offload",
        .value = "WHAT",
-       .help = "what lies outside the device while nothing uses it: optimizer (its state), in host "
-               "memory; optimizer:nvme, in storage"},
+       .help = "what lies outside the device while nothing uses it: optimizer (its state), activations (that "
+               "recomputed blocks keep), in host memory; or in storage, as optimizer:nvme,activations:nvme"},
       {.name = "--recompute",
        .value = "WHAT",
        .help = "results computed again for backward instead of kept: none, selective, full, every:K, groups:K, or kinds "

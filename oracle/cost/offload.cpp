@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "oracle/plan/offload.h"
+#include "oracle/plan/offload_activations.h"
 
 namespace sibyl {
 namespace {
@@ -58,36 +59,62 @@ int ranks_of_a_node(const Plan& plan, const Cluster& cluster) {
   return std::min(plan.strategy.devices(), cluster.devices_per_node);
 }
 
+PricedCopy price_copy(std::int64_t bytes, Tier tier, OffloadCopy::Way way, int ranks, const Cluster& cluster) {
+  const Bytes size{static_cast<double>(bytes)};
+  return {tier == Tier::host ? to_host(size, cluster) : to_storage(size, way == OffloadCopy::Way::out, ranks, cluster),
+          size};
+}
+
 }  // namespace
 
 std::vector<PricedCopy> price_copies(const Plan& plan, const Stage& stage, const Cluster& cluster) {
   std::vector<PricedCopy> priced;
-  for (const OffloadCopy& copy : stage.copies) {
-    const Bytes bytes{static_cast<double>(state_bytes(stage, stage.blocks[copy.block]))};
-    const bool write = copy.way == OffloadCopy::Way::out;
-    priced.push_back({stage.state_tier == Tier::host
-                          ? to_host(bytes, cluster)
-                          : to_storage(bytes, write, ranks_of_a_node(plan, cluster), cluster),
-                      bytes});
+  for (const OffloadCopy& copy : stage.copies)
+    priced.push_back(price_copy(state_bytes(stage, stage.blocks[copy.block]), stage.state_tier, copy.way,
+                                ranks_of_a_node(plan, cluster), cluster));
+  return priced;
+}
+
+std::vector<PricedStage::Kept> price_kept(const Plan& plan, const Stage& stage, const Cluster& cluster) {
+  std::vector<PricedStage::Kept> priced;
+  const int ranks = ranks_of_a_node(plan, cluster);
+  for (std::size_t s = 0; s < stage.kept_outside.size(); ++s) {
+    const std::int64_t bytes = kept_outside_bytes(stage, s);
+    priced.push_back({price_copy(bytes, stage.kept_tier, OffloadCopy::Way::out, ranks, cluster),
+                      price_copy(bytes, stage.kept_tier, OffloadCopy::Way::in, ranks, cluster)});
   }
   return priced;
 }
+
+namespace {
+
+void add(std::int64_t bytes, Bytes& all, Bytes& largest) {
+  const Bytes own{static_cast<double>(bytes)};
+  all += own;
+  largest = std::max(largest, own);
+}
+
+}  // namespace
 
 OutsideBytes outside_bytes(const Plan& plan, const Cluster& cluster) {
   OutsideBytes fullest;
   const bool staged = cluster.kernels.device().backend != Backend::cpu;
   for (std::size_t c = 0; c < plan.schedule.size(); ++c) {
-    Bytes all, largest;
-    for (std::size_t s = c; s < plan.stages.size(); s += plan.schedule.size())
-      for (const StateBlock& block : plan.stages[s].blocks) {
-        const Bytes bytes{static_cast<double>(state_bytes(plan.stages[s], block))};
-        all += bytes;
-        largest = std::max(largest, bytes);
-      }
-    const bool files = plan.strategy.optimizer_tier == Tier::nvme;
-    const Bytes on_its_way = staged ? std::min(all, largest * static_cast<double>(blocks_at_once)) : Bytes{};
-    fullest.host = std::max(fullest.host, files ? on_its_way : all);
-    fullest.storage = std::max(fullest.storage, files ? all : Bytes{});
+    Bytes state, largest_block, kept, largest_kept;
+    for (std::size_t s = c; s < plan.stages.size(); s += plan.schedule.size()) {
+      const Stage& stage = plan.stages[s];
+      for (const StateBlock& block : stage.blocks) add(state_bytes(stage, block), state, largest_block);
+      for (std::size_t k = 0; k < stage.kept_outside.size(); ++k) add(kept_outside_bytes(stage, k), kept, largest_kept);
+    }
+    OutsideBytes own;
+    const auto lie = [&](Tier tier, Bytes all, Bytes most_on_their_way) {
+      own.host += tier == Tier::nvme ? std::min(all, staged ? most_on_their_way : Bytes{}) : all;
+      own.storage += tier == Tier::nvme ? all : Bytes{};
+    };
+    lie(plan.strategy.optimizer_tier, state, largest_block * static_cast<double>(blocks_at_once));
+    lie(plan.strategy.activation_tier, kept, largest_kept * 2.0);
+    fullest.host = std::max(fullest.host, own.host);
+    fullest.storage = std::max(fullest.storage, own.storage);
   }
   // As if every rank of the node had the fullest one's.
   const auto ranks = static_cast<double>(ranks_of_a_node(plan, cluster));

@@ -19,6 +19,9 @@ namespace sibyl {
 // Of the stage's copies, in their order; the first rank's, whose parts are the largest.
 std::vector<PricedCopy> price_copies(const Plan& plan, const Stage& stage, const Cluster& cluster);
 
+// Of what each segment keeps outside.
+std::vector<PricedStage::Kept> price_kept(const Plan& plan, const Stage& stage, const Cluster& cluster);
+
 // What lies outside the devices of one node, the fullest: in the host's memory, and in storage. Of what lies in storage
 // a host of GPUs holds as much as is on its way.
 struct OutsideBytes {

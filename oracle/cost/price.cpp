@@ -205,6 +205,7 @@ PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels) {
   price_broadcasts(plan, stage, cluster, priced);
   price_norms(plan, stage, cluster, priced);
   priced.copies = price_copies(plan, stage, cluster);
+  priced.kept = price_kept(plan, stage, cluster);
   return priced;
 }
 

@@ -45,7 +45,11 @@ struct PricedStage {
   // parts is gathered. With the gathers: buffers that are broadcast, before the next forward.
   std::optional<CollectiveEstimate> clip_norm, tensor_norms;
   std::vector<PricedMessage> gathers;
-  std::vector<PricedCopy> copies;         // parallel to Stage::copies
+  std::vector<PricedCopy> copies;  // parallel to Stage::copies
+  struct Kept {
+    PricedCopy out, in;
+  };
+  std::vector<Kept> kept;                 // parallel to Stage::kept_outside; of a micro-batch
   std::optional<Estimate> send_forward;   // of all it sends to the next stage for one micro-batch
   std::optional<Estimate> send_backward;  // to the one before
   Seconds dispatch;         // host time to launch one kernel

@@ -7,6 +7,7 @@
 #include "oracle/memory/state.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload.h"
+#include "oracle/plan/offload_activations.h"
 #include "oracle/plan/precision.h"
 #include "oracle/plan/recompute.h"
 #include "oracle/plan/zero.h"
@@ -166,6 +167,8 @@ void StepWalk::forward() {
     for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
       if (stage_.recomputed[s].begin == i) keep_inputs(s);
     run(i, uses, !again_[i]);
+    for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
+      if (stage_.recomputed[s].end == i + 1) leave_inputs(s);
     for (std::size_t u = 0; u < stage_.units.size(); ++u)
       if (stage_.units[u].end == i + 1 && !stays_gathered(stage_, stage_.units[u])) leave(u);
   }
@@ -263,6 +266,31 @@ void StepWalk::keep_inputs(std::size_t segment) {
   for (const LocalTensorId in : segments_[segment].inputs) {
     hold(storage_of_[in.index()]);
     held().segments[segment].push_back(storage_of_[in.index()]);
+  }
+}
+
+bool StepWalk::lies_outside(std::size_t segment, LocalTensorId id) const {
+  return !stage_.kept_outside.empty() && std::ranges::count(stage_.kept_outside[segment], id) > 0;
+}
+
+// Which of a segment's inputs go out: they are copied while it runs.
+void StepWalk::leave_inputs(std::size_t segment) {
+  for (std::size_t n = 0; n < segments_[segment].inputs.size(); ++n) {
+    if (!lies_outside(segment, segments_[segment].inputs[n])) continue;
+    release(held().segments[segment][n]);
+    held().segments[segment][n] = Storages::none;
+  }
+}
+
+// And come again, for the nearest segment before this one.
+void StepWalk::bring_before(std::size_t segment) {
+  const std::size_t s = outside_before(stage_, segment);
+  if (s == segment) return;
+  for (std::size_t n = 0; n < segments_[s].inputs.size(); ++n) {
+    const LocalTensorId in = segments_[s].inputs[n];
+    if (!lies_outside(s, in)) continue;
+    held().segments[s][n] = allocate(bytes_of(in), activations, owner(What::tensor, in));
+    hold(held().segments[s][n]);
   }
 }
 

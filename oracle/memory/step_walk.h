@@ -81,6 +81,9 @@ class StepWalk {
   void pack(const Exchange& exchange, const Transfer& transfer, LocalTensorId from, LocalTensorId to);
   // Segments that run again, and units of parameters that are gathered.
   void keep_inputs(std::size_t segment);
+  [[nodiscard]] bool lies_outside(std::size_t segment, LocalTensorId id) const;
+  void leave_inputs(std::size_t segment);
+  void bring_before(std::size_t segment);
   void replay(std::size_t segment);
   void end_segment(std::size_t segment);
   void gather(std::size_t unit);

@@ -13,13 +13,17 @@ void StepWalk::backward(Turn::Kind kind, bool last) {
   const bool later = kind == Turn::Kind::backward_weight;
   if (!stage_.steps.empty()) enter(kind, stage_.steps.size() - 1);
   if (!later) receive_gradients();
+  if (!later) bring_before(stage_.recomputed.size());
   std::vector<int> to_come = to_come_;
   for (std::size_t i = stage_.steps.size(); i-- > 0;) {
     enter(kind, i);
     for (std::size_t u = stage_.units.size(); u-- > 0;)
       if (stage_.units[u].end == i + 1) enter_unit(u, false);
     for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
-      if (!later && stage_.recomputed[s].end == i + 1) replay(s);
+      if (!later && stage_.recomputed[s].end == i + 1) {
+        if (!stage_.kept_outside.empty() && !stage_.kept_outside[s].empty()) bring_before(s);
+        replay(s);
+      }
     if (later)
       catch_up(i);
     else

@@ -22,7 +22,7 @@ Result<void> check_framework(const Strategy& strategy) {
   if (strategy.devices_per_replica() > 1 || strategy.stages() > 1) return refuse("split replicas", "--parallel");
   if (strategy.zero > 0) return refuse("sharded state", "--zero");
   if (strategy.exchange != GradientExchange::overlapped) return refuse("exchange after backward", "--no-overlap");
-  if (strategy.optimizer_tier != Tier::device) return refuse("state outside its device", "--offload");
+  if (strategy.offloads()) return refuse("state outside its device", "--offload");
   return {};
 }
 

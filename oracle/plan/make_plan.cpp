@@ -11,6 +11,7 @@
 #include "oracle/plan/image_kernels.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload.h"
+#include "oracle/plan/offload_activations.h"
 #include "oracle/plan/pipeline/stages.h"
 #include "oracle/plan/plan.h"
 #include "oracle/plan/precision.h"
@@ -57,6 +58,7 @@ Result<void> check_strategy(const Graph& graph, const Strategy& strategy) {
   if (!graph.loss.valid()) return fail("the model has no loss to train", graph.name, "import it with a loss");
   SIBYL_CHECK(check_framework(strategy));
   SIBYL_CHECK(check_offload(strategy));
+  SIBYL_CHECK(check_activations(strategy));
   if (strategy.data < 1 || strategy.global_batch < 1 || strategy.accumulation < 1)
     return fail(ErrorCode::usage, "degrees of parallelism, batch and accumulation must be at least 1");
   if (strategy.zero_ranks > 0 && strategy.data % strategy.zero_ranks != 0)
@@ -113,6 +115,7 @@ void add_state(Stage& stage, const Strategy& strategy, const std::map<LocalTenso
   offload_state(stage, strategy);
   add_norms(stage, strategy);
   stage.recomputed = recomputed_segments(stage, strategy);
+  offload_activations(stage, strategy);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "oracle/plan/norms.h"
+#include "oracle/plan/offload_activations.h"
 #include "oracle/plan/precision.h"
 #include "oracle/plan/zero.h"
 
@@ -107,6 +108,8 @@ OffloadedBytes bytes_offloaded(const Plan& plan, int rank) {
   for (auto s = static_cast<std::size_t>(plan.mesh.coordinate(rank, MeshAxis::pipeline)); s < plan.stages.size();
        s += coordinates) {
     const Stage& stage = plan.stages[s];
+    const std::int64_t kept = plan.strategy.accumulation * kept_outside_bytes(stage);
+    moved += {kept, kept};
     for (const OffloadCopy& copy : stage.copies) {
       const StateBlock& block = stage.blocks[copy.block];
       // Parts of different syncs are held among different ranks.

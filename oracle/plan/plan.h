@@ -216,6 +216,10 @@ struct Stage {
   std::vector<Link> receives, sends;  // activations that no step makes; ones that the next stage wants. In one order
   std::vector<Turn> schedule;         // its own turns out of the Plan's
   std::vector<Segment> recomputed;    // ascending
+  // Of what each of them reads and keeps, what lies elsewhere from its forward to its backward; parallel. Empty:
+  // nothing does.
+  Tier kept_tier = Tier::device;
+  std::vector<std::vector<LocalTensorId>> kept_outside;
   std::vector<ParameterUnit> units;            // in order of `begin`
 
   [[nodiscard]] int micro_batches() const;

@@ -75,7 +75,7 @@ std::string time_section(const Prediction& p, Paint paint) {
                         to_string(p.breakdown.io_total));
   if (const Seconds copied = p.breakdown.offload_total - p.breakdown.offload_exposed;
       copied > visible_share * p.step_time)
-    text += fmt::format("  {:<26} {:>9}  of {} of copying what is offloaded\n", "hidden behind updates",
+    text += fmt::format("  {:<26} {:>9}  of {} of copying what is offloaded\n", "hidden beside kernels",
                         to_string(copied), to_string(p.breakdown.offload_total));
   return text + "\n";
 }

@@ -21,11 +21,10 @@ OffloadedUpdates offloaded_updates(const Stage& stage, const PricedStage& priced
     const OffloadCopy& copy = stage.copies[i];
     const std::size_t after = copy.after == 0 ? Message::at_once : copy.after - 1;
     copies.push_back({priced.copies[i].estimate.time * relief.offload, after});
-    if (copy.way == OffloadCopy::Way::in) tasks[copy.block].messages = i + 1;
+    if (copy.way == OffloadCopy::Way::in) tasks[copy.block].copies = i + 1;
   }
-  StreamsResult run = run_streams(tasks, copies, Slowdown{});
-  OffloadedUpdates result{
-      std::move(run.tasks), std::move(run.messages), std::max(run.compute_end, run.message_end), {}};
+  StreamsResult run = run_streams(tasks, {}, Slowdown{}, copies);
+  OffloadedUpdates result{std::move(run.tasks), std::move(run.copies), std::max(run.compute_end, run.copy_end), {}};
   result.waited = result.end - busy;
   return result;
 }

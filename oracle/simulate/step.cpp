@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "oracle/plan/names.h"
 #include "oracle/simulate/offload.h"
@@ -12,19 +13,25 @@
 namespace sibyl {
 namespace {
 
-SimulatedStep times_of(const StepProgram& program, Seconds compute_end, Seconds message_end, Seconds host_wait,
-                       Seconds message_wait, Seconds tail_wait) {
+// Where the streams of a step end, and what the device waited for.
+struct StepEnds {
+  Seconds compute, messages, host_wait, message_wait = {}, copy_wait = {};
+};
+
+SimulatedStep times_of(const StepProgram& program, const StepEnds& ends, Seconds tail_wait) {
+  const auto& [compute_end, message_end, host_wait, message_wait, copy_wait] = ends;
   SimulatedStep times;
   times.breakdown.forward = program.forward;
-  times.breakdown.backward = compute_end - program.forward - program.exchanged - host_wait - message_wait;
+  times.breakdown.backward = compute_end - program.forward - program.exchanged - host_wait - message_wait - copy_wait;
   times.breakdown.optimizer = program.tail;
   for (const Message& message : program.messages) times.breakdown.communication_total += message.duration;
   times.breakdown.communication_total += program.exchanged + program.tail_messages;
   times.breakdown.communication_exposed =
       std::max(Seconds{}, message_end - compute_end) + program.exchanged + message_wait + program.tail_messages;
   times.breakdown.host = host_wait + tail_wait;
-  times.breakdown.offload_exposed = program.copies_waited;
+  times.breakdown.offload_exposed = program.copies_waited + copy_wait;
   times.breakdown.offload_total = program.tail_copies;
+  for (const Message& copy : program.copies) times.breakdown.offload_total += copy.duration;
   times.total =
       std::max(compute_end, message_end) + program.tail + tail_wait + program.copies_waited + program.tail_messages;
   return times;
@@ -42,8 +49,8 @@ namespace {
 
 SimulatedStep simulated(const StepProgram& program, const PricedStage& priced, Slowdown slowdown,
                         const Relief& relief) {
-  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
-  return times_of(program, run.compute_end, run.message_end, run.host_wait, run.message_wait,
+  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, program.copies);
+  return times_of(program, {run.compute_end, run.message_end, run.host_wait, run.message_wait, run.copy_wait},
                   tail_wait(program, priced, relief.host));
 }
 
@@ -64,7 +71,7 @@ struct Ends {
 // be neglected.
 std::optional<Ends> closed_ends(const StepProgram& program, Slowdown slowdown) {
   constexpr double negligible = 0.003;
-  if (program.waits) return std::nullopt;
+  if (program.waits || !program.copies.empty()) return std::nullopt;
   std::vector<Seconds> ready, durations;
   Seconds done;
   std::size_t next = 0;
@@ -96,7 +103,7 @@ SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdow
   const StepProgram program = step_program(stage, priced, {});
   const auto ends = closed_ends(program, slowdown);
   if (!ends) return simulated(program, priced, slowdown, {});
-  return times_of(program, ends->compute, ends->messages, ends->host_wait, Seconds{}, tail_wait(program, priced, 1.0));
+  return times_of(program, {ends->compute, ends->messages, ends->host_wait}, tail_wait(program, priced, 1.0));
 }
 
 TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place,
@@ -141,10 +148,13 @@ class SpanWriter {
     for (std::size_t i = 0; i < program_.tasks.size(); ++i) add_task(i);
     const std::size_t first = spans_.size();
     for (std::size_t i = 0; i < program_.messages.size(); ++i) add_message(i);
+    const std::size_t first_copy = spans_.size();
+    for (std::size_t i = 0; i < program_.copies.size(); ++i) add_copy(i, first_copy);
     for (std::size_t i = 0; i < program_.tasks.size(); ++i) {
       NamedSpan& task = spans_[of_task_[i]];
-      const std::size_t needed = program_.tasks[i].messages;
-      if (needed > 0 && spans_[first + needed - 1].span.end >= task.span.start) task.after = first + needed - 1;
+      for (const auto& [begin, needed] :
+           {std::pair{first, program_.tasks[i].messages}, std::pair{first_copy, program_.tasks[i].copies}})
+        if (needed > 0 && spans_[begin + needed - 1].span.end >= task.span.start) task.after = begin + needed - 1;
     }
     return std::move(spans_);
   }
@@ -181,6 +191,15 @@ class SpanWriter {
                       later(spans_, ready, before)});
   }
 
+  void add_copy(std::size_t i, std::size_t first) {
+    const auto& [segment, way] = program_.moved[i];
+    const std::size_t task = program_.copies[i].after;
+    const std::size_t ready = task == Message::at_once ? NamedSpan::nothing : of_task_[task];
+    spans_.push_back({kept_name(segment, way), copies_track, run_.copies[i],
+                      way == OffloadCopy::Way::in ? Kind::bring_kept : Kind::leave_kept, segment, 0,
+                      later(spans_, ready, i == 0 ? NamedSpan::nothing : first + i - 1)});
+  }
+
   const Graph& graph_;
   const Stage& stage_;
   const PricedStage& priced_;
@@ -195,14 +214,14 @@ class SpanWriter {
 std::vector<NamedSpan> turn_timeline(const Graph& graph, const Stage& stage, const PricedStage& priced,
                                      Slowdown slowdown, Turn turn, Place place) {
   const StepProgram program = turn_program(stage, priced, {}, turn, place);
-  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
+  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, program.copies);
   return SpanWriter(graph, stage, priced, program, run).write();
 }
 
 std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
   using Kind = NamedSpan::Kind;
   const StepProgram program = step_program(stage, priced, {});
-  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
+  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, program.copies);
   std::vector<NamedSpan> spans = SpanWriter(graph, stage, priced, program, run).write();
   std::size_t last = NamedSpan::nothing;
   for (std::size_t i = 0; i < spans.size(); ++i) last = later(spans, last, i);

@@ -62,12 +62,24 @@ TailTimes tail_times(const Stage& stage, const PricedStage& priced, const Relief
 
 // The simulated step as spans with names (oracle/plan/names.h), for timelines; those of a stream do not overlap.
 struct NamedSpan {
-  enum class Kind { forward, backward, exchange_forward, exchange_backward, message, gather, launch, update, copy };
+  enum class Kind {
+    forward,
+    backward,
+    exchange_forward,
+    exchange_backward,
+    message,
+    gather,
+    launch,
+    update,
+    copy,
+    leave_kept,
+    bring_kept
+  };
   std::string name;
   std::string_view track;
   Span span;
   Kind kind = Kind::forward;
-  std::size_t index = 0;  // of the message, unit or copy, or of the plan's step
+  std::size_t index = 0;  // of the message, unit, copy or segment, or of the plan's step
   int micro_batch = 0;
   static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
   std::size_t after = nothing;  // the span of the same list that it waited for; nothing: it could begin at once

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "oracle/plan/offload_activations.h"
 #include "oracle/plan/zero.h"
 #include "oracle/simulate/offload.h"
 
@@ -11,7 +12,11 @@ namespace {
 class ProgramBuilder {
  public:
   ProgramBuilder(const Stage& stage, const PricedStage& priced, const Relief& relief)
-      : stage_(stage), priced_(priced), relief_(relief), gathered_(stage.units.size(), 0) {}
+      : stage_(stage),
+        priced_(priced),
+        relief_(relief),
+        gathered_(stage.units.size(), 0),
+        brought_(stage.recomputed.size(), 0) {}
 
   StepProgram build() {
     const std::size_t turns = stage_.schedule.size();
@@ -97,8 +102,35 @@ class ProgramBuilder {
 
   void leave(std::size_t unit) { gathered_[unit] = 0; }
 
+  // The number of copies so far, with it.
+  std::size_t copy(std::size_t segment, OffloadCopy::Way way) {
+    const PricedStage::Kept& kept = priced_.kept[segment];
+    const PricedCopy& priced = way == OffloadCopy::Way::out ? kept.out : kept.in;
+    const std::size_t after = program_.tasks.empty() ? Message::at_once : program_.tasks.size() - 1;
+    program_.copies.push_back({priced.estimate.time * relief_.offload, after});
+    program_.moved.push_back({segment, way});
+    return program_.copies.size();
+  }
+  // The nearest before `segment` is on its way from here on.
+  void bring_before(std::size_t segment) {
+    if (const std::size_t s = outside_before(stage_, segment); s != segment)
+      brought_[s] = copy(s, OffloadCopy::Way::in);
+  }
+  [[nodiscard]] bool lies_outside(std::size_t segment) const {
+    return !stage_.kept_outside.empty() && !stage_.kept_outside[segment].empty();
+  }
+  // What a segment keeps leaves while it runs; nothing behind it runs before that is out.
+  void leave_kept(std::size_t step, bool begins) {
+    for (std::size_t s = 0; s < stage_.recomputed.size(); ++s) {
+      if (!lies_outside(s)) continue;
+      if (begins && stage_.recomputed[s].begin == step) leaving_ = copy(s, OffloadCopy::Way::out);
+      if (!begins && stage_.recomputed[s].end == step + 1) needed_copies_ = leaving_;
+    }
+  }
+
   void add(Seconds duration, std::size_t kernels, std::size_t step, bool again = false) {
-    program_.tasks.push_back({duration, priced_.dispatch * static_cast<double>(kernels) * relief_.host, needed_});
+    program_.tasks.push_back(
+        {duration, priced_.dispatch * static_cast<double>(kernels) * relief_.host, needed_, needed_copies_});
     program_.waits = program_.waits || needed_ > 0;
     program_.origins.push_back({step, turn_, false, again});
     (turn_.kind == Turn::Kind::forward ? program_.forward : program_.backward) += duration;
@@ -108,7 +140,7 @@ class ProgramBuilder {
   void exchange(const std::optional<CollectiveEstimate>& transfer, Seconds wait, std::size_t step, bool again = false) {
     if (!transfer) return;
     const Seconds duration = wait + transfer->time.time * relief_.network;
-    program_.tasks.push_back({duration, priced_.dispatch * relief_.host, needed_});
+    program_.tasks.push_back({duration, priced_.dispatch * relief_.host, needed_, needed_copies_});
     program_.origins.push_back({step, turn_, true, again});
     program_.exchanged += duration;
   }
@@ -125,7 +157,9 @@ class ProgramBuilder {
     for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
       for (std::size_t u = 0; u < stage_.units.size(); ++u)
         if (stage_.units[u].begin == i) enter(u, true);
+      leave_kept(i, true);
       forward(i, false);
+      leave_kept(i, false);
       for (std::size_t u = 0; u < stage_.units.size(); ++u)
         if (stage_.units[u].end == i + 1 && !stays_gathered(stage_, stage_.units[u])) leave(u);
     }
@@ -139,17 +173,26 @@ class ProgramBuilder {
 
   void backward(Place place) {
     const bool inputs = turn_.kind != Turn::Kind::backward_weight;
+    bring_before(stage_.recomputed.size());
     for (std::size_t i = stage_.steps.size(); i-- > 0;) {
       for (std::size_t u = stage_.units.size(); u-- > 0;)
         if (stage_.units[u].end == i + 1) enter(u, false);
-      for (const Segment& segment : stage_.recomputed)
-        for (std::size_t s = segment.begin; inputs && segment.end == i + 1 && s < segment.end; ++s) forward(s, true);
+      for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
+        if (inputs && stage_.recomputed[s].end == i + 1) run_again(s);
       if (inputs) exchange(priced_.exchanges[i].backward, priced_.exchanges[i].wait.backward, i);
       differentiate(i, place);
       for (std::size_t u = 0; u < stage_.units.size(); ++u)
         if (stage_.units[u].begin == i) leave(u);
       if (place.last && i > 0 && turn_.kind != Turn::Kind::backward_input) send_buckets(i);
     }
+  }
+
+  void run_again(std::size_t segment) {
+    if (lies_outside(segment)) {
+      needed_copies_ = brought_[segment];
+      bring_before(segment);
+    }
+    for (std::size_t s = stage_.recomputed[segment].begin; s < stage_.recomputed[segment].end; ++s) forward(s, true);
   }
 
   // A backward in one turn is both its parts.
@@ -181,6 +224,8 @@ class ProgramBuilder {
   std::size_t next_bucket_ = 0;
   std::vector<std::size_t> gathered_;  // by unit: the number of messages sent with it; 0: it is not gathered
   std::size_t needed_ = 0;             // messages that tasks to come wait for
+  std::vector<std::size_t> brought_;   // by segment: the number of copies with that which brings what it keeps
+  std::size_t leaving_ = 0, needed_copies_ = 0;  // the number with the last one out; that tasks to come wait for
   StepProgram program_;
 };
 

@@ -1,4 +1,5 @@
-// A stage's step, or a turn of it, as tasks and messages for two streams (simulate/streams.h), and what they stand for.
+// A stage's step, or a turn of it, as tasks, messages and copies for a device's streams (simulate/streams.h), and what
+// they stand for.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace sibyl {
 
-// The tasks of a step in order, and where its parts end.
+// The tasks of a step in order, what goes on beside them, and where its parts end.
 struct StepProgram {
   std::vector<Task> tasks;
   std::vector<Message> messages;
@@ -27,7 +28,13 @@ struct StepProgram {
     bool unit = false;  // gathered; else a bucket
     std::size_t index = 0;
   };
-  std::vector<Sent> sent;  // of each message
+  std::vector<Sent> sent;       // of each message
+  std::vector<Message> copies;  // of what segments keep outside
+  struct Moved {
+    std::size_t segment = 0;
+    OffloadCopy::Way way = OffloadCopy::Way::out;
+  };
+  std::vector<Moved> moved;  // of each copy
   std::size_t forward_tasks = 0;
   Seconds forward, backward, tail;  // compute only; tail: after all messages (copies back and updates)
   Seconds exchanged;                // waited for between operations

@@ -11,14 +11,16 @@ constexpr double never = std::numeric_limits<double>::infinity();
 
 class Streams {
  public:
-  Streams(std::span<const Task> tasks, std::span<const Message> messages, const Slowdown& slowdown)
-      : tasks_(tasks), messages_(messages), slowdown_(slowdown) {
+  Streams(std::span<const Task> tasks, std::span<const Message> messages, std::span<const Message> copies,
+          const Slowdown& slowdown)
+      : tasks_(tasks), messages_(messages), copies_(copies), slowdown_(slowdown) {
     result_.tasks.resize(tasks.size());
     result_.messages.resize(messages.size());
+    result_.copies.resize(copies.size());
   }
 
   StreamsResult run() {
-    while (task_ < tasks_.size() || message_ < messages_.size()) {
+    while (task_ < tasks_.size() || message_ < messages_.size() || copy_ < copies_.size()) {
       start_what_can();
       advance();
     }
@@ -29,7 +31,7 @@ class Streams {
   void start_what_can() {
     if (!task_runs_ && task_ < tasks_.size()) {
       if (!issued_) issue_end_ += tasks_[task_].issue.value(), issued_ = true;
-      if (now_ >= issue_end_ && !lacks_message()) {
+      if (now_ >= issue_end_ && !lacks_message() && !lacks_copy()) {
         task_runs_ = true;
         task_left_ = tasks_[task_].duration.value();
         result_.tasks[task_].start = Seconds{now_};
@@ -42,9 +44,15 @@ class Streams {
       beside_ = slowdown_.beside(messages_[message_].duration);
       result_.messages[message_].start = Seconds{now_};
     }
+    if (!copy_runs_ && copy_ < copies_.size() && copies_[copy_].after + 1 <= task_) {
+      copy_runs_ = true;
+      copy_left_ = copies_[copy_].duration.value();
+      result_.copies[copy_].start = Seconds{now_};
+    }
   }
 
   [[nodiscard]] bool lacks_message() const { return tasks_[task_].messages > message_; }
+  [[nodiscard]] bool lacks_copy() const { return tasks_[task_].copies > copy_; }
 
   // To the next event: a task or a message ends, or the host issues the task the device waits for.
   void advance() {
@@ -56,13 +64,14 @@ class Streams {
     const double to_message = message_runs_ ? message_left_ / message_rate : never;
     const bool launches = waits && now_ < issue_end_;
     const double to_issue = launches ? issue_end_ - now_ : never;
-    const double step = std::min({to_task, to_message, to_issue});
+    const double to_copy = copy_runs_ ? copy_left_ : never;
+    const double step = std::min({to_task, to_message, to_copy, to_issue});
     now_ += step;
     if (launches) {
       result_.host_wait += Seconds{step};
       if (to_issue <= step) now_ = std::max(now_, issue_end_);
     } else if (waits) {
-      result_.message_wait += Seconds{step};
+      (lacks_message() ? result_.message_wait : result_.copy_wait) += Seconds{step};
     }
     if (task_runs_) {
       task_left_ -= step * task_rate;
@@ -71,6 +80,10 @@ class Streams {
     if (message_runs_) {
       message_left_ -= step * message_rate;
       if (to_message <= step) end_message();
+    }
+    if (copy_runs_) {
+      copy_left_ -= step;
+      if (to_copy <= step) end_copy();
     }
   }
 
@@ -84,15 +97,20 @@ class Streams {
     message_runs_ = false;
     ++message_;
   }
+  void end_copy() {
+    result_.copies[copy_].end = result_.copy_end = Seconds{now_};
+    copy_runs_ = false;
+    ++copy_;
+  }
 
   std::span<const Task> tasks_;
-  std::span<const Message> messages_;
+  std::span<const Message> messages_, copies_;
   const Slowdown& slowdown_;
   Slowdown::Measured beside_;  // the message that is under way
   StreamsResult result_;
-  double now_ = 0, issue_end_ = 0, task_left_ = 0, message_left_ = 0;
-  std::size_t task_ = 0, message_ = 0;
-  bool task_runs_ = false, message_runs_ = false, issued_ = false;
+  double now_ = 0, issue_end_ = 0, task_left_ = 0, message_left_ = 0, copy_left_ = 0;
+  std::size_t task_ = 0, message_ = 0, copy_ = 0;
+  bool task_runs_ = false, message_runs_ = false, copy_runs_ = false, issued_ = false;
 };
 
 }  // namespace
@@ -108,8 +126,9 @@ Slowdown::Measured Slowdown::beside(Seconds message) const {
   return {message, a.compute + share * (b.compute - a.compute), a.communication + share * (b.communication - a.communication)};
 }
 
-StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, const Slowdown& slowdown) {
-  return Streams(tasks, messages, slowdown).run();
+StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, const Slowdown& slowdown,
+                          std::span<const Message> copies) {
+  return Streams(tasks, messages, copies, slowdown).run();
 }
 
 // Between messages compute advances at full speed. During message k it advances at 1/s_c while it lasts, and the message at

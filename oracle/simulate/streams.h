@@ -1,8 +1,10 @@
-// Two streams of one device: kernels in order, and messages in order beside them.
+// Streams of one device: kernels in order, messages in order beside them, and copies to and from its host in order
+// beside both.
 //
-// A kernel starts when the one before it has ended, the host has issued it, and the messages it needs have arrived. A message starts when the message before
-// it has ended and its kernel has completed. While both streams are busy each is slowed by its measured factor: the
-// simulation is a fluid one, exact between events. Time O(kernels + messages).
+// A kernel starts when the one before it has ended, the host has issued it, and the messages and copies it needs are
+// there. A message, or a copy, starts when the one before it has ended and its kernel has completed. While kernels and
+// messages are both under way each is slowed by its measured factor: the simulation is a fluid one, exact between
+// events. Copies slow nothing, as far as is known. Time O(kernels + messages + copies).
 #pragma once
 
 #include <array>
@@ -18,6 +20,7 @@ struct Task {
   Seconds duration;
   Seconds issue;  // host time spent to launch it, before it can start
   std::size_t messages = 0;  // so many of the first messages must be done before it starts
+  std::size_t copies = 0;    // and so many of the first copies
 };
 
 struct Message {
@@ -53,9 +56,13 @@ struct StreamsResult {
   Seconds message_end;   // of the last message; 0 without any
   Seconds host_wait;     // the device waited for a launch
   Seconds message_wait;  // and for a message
+  std::vector<Span> copies;
+  Seconds copy_end;   // of the last copy; 0 without any
+  Seconds copy_wait;  // the device waited for a copy, and for no message
 };
 
-StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, const Slowdown& slowdown);
+StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, const Slowdown& slowdown,
+                          std::span<const Message> copies = {});
 
 // Where both streams end, by formula, from the messages alone: `ready[k]` is the compute done (sum of durations) before
 // message k may start, `compute` the whole of it. Exact where the host never waits; O(messages), so that a strategy is

@@ -150,12 +150,11 @@ Result<Request> read_request(const std::vector<std::string>& words, int processe
   SIBYL_CHECK(check_runnable(request.strategy));
   if (request.cuda && request.strategy.zero > 0)
     return fail(ErrorCode::usage, "sharded state is not trained on a GPU", "--zero");
-  const bool offloads = request.strategy.optimizer_tier != Tier::device;
-  if (offloads && (request.cuda || request.emulated))
+  if (request.strategy.offloads() && (request.cuda || request.emulated))
     return fail(ErrorCode::usage, "the trainer offloads from a processor's memory only", "--offload",
                 "--device real; `sibyl predict` prices other devices");
-  if (!request.settings.offload_folder.empty() && request.strategy.optimizer_tier != Tier::nvme)
-    return fail(ErrorCode::usage, "--offload-folder has no effect without --offload optimizer:nvme");
+  if (!request.settings.offload_folder.empty() && !request.strategy.offloads_to(Tier::nvme))
+    return fail(ErrorCode::usage, "--offload-folder has no effect where nothing is offloaded to nvme");
   if (request.cuda && request.settings.trace)
     return fail(ErrorCode::usage, "a GPU's step cannot be drawn: the host does not see its kernels end", "--trace");
   return request;

@@ -31,27 +31,35 @@ Strategy offloaded(Tier tier = Tier::host, int replicas = 1) {
 Cluster with_device(Device device) { return test::cluster(1, 2, BytesPerSecond{1e9}, {}, std::move(device)); }
 
 TEST(OffloadOption, SaysWhatLiesWhere) {
+  using enum Tier;
   Strategy strategy;
   EXPECT_EQ(offload_text(strategy), "");
-  for (const auto& [text, tier, back] :
-       {std::tuple{"optimizer", Tier::host, "optimizer"}, std::tuple{"optimizer:host", Tier::host, "optimizer"},
-        std::tuple{"optimizer:nvme", Tier::nvme, "optimizer:nvme"}}) {
-    ASSERT_TRUE(parse_offload(text, strategy)) << text;
-    EXPECT_EQ(strategy.optimizer_tier, tier) << text;
-    EXPECT_EQ(offload_text(strategy), back);
+  struct Said {
+    const char* text;
+    Tier optimizer, activations;
+    const char* back;
+  };
+  for (const Said& said :
+       {Said{"optimizer", host, device, "optimizer"}, Said{"optimizer:host", host, device, "optimizer"},
+        Said{"optimizer:nvme", nvme, device, "optimizer:nvme"}, Said{"activations", device, host, "activations"},
+        Said{"activations:nvme,optimizer", host, nvme, "optimizer,activations:nvme"}}) {
+    ASSERT_TRUE(parse_offload(said.text, strategy)) << said.text;
+    EXPECT_EQ(strategy.optimizer_tier, said.optimizer) << said.text;
+    EXPECT_EQ(strategy.activation_tier, said.activations) << said.text;
+    EXPECT_EQ(offload_text(strategy), said.back);
   }
 }
 
 TEST(OffloadOption, RefusesWhatItCannotDo) {
   Strategy strategy;
   for (const char* text : {"", "weights", "optimizer:", "optimizer:device", "optimizer:tape", "parameters",
-                           "activations:host", "optimizer,activations"}) {
+                           "optimizer,", "optimizer,optimizer:nvme", "optimizer,parameters:host"}) {
     const auto refused = parse_offload(text, strategy);
     ASSERT_FALSE(refused) << text;
     EXPECT_EQ(refused.error().code, ErrorCode::usage) << text;
-    EXPECT_THAT(refused.error().hint, testing::HasSubstr("optimizer:nvme")) << text;
+    EXPECT_THAT(refused.error().hint, testing::HasSubstr("activations")) << text;
   }
-  EXPECT_EQ(strategy.optimizer_tier, Tier::device);
+  EXPECT_FALSE(strategy.offloads());
 }
 
 TEST(Offload, IsRefusedWhereNothingLiesElsewhereOrNormsAreTaken) {
@@ -321,6 +329,11 @@ TEST(Offload, IsToldByThePrediction) {
 TEST(Offload, HasNoClosedForm) {
   EXPECT_TRUE(closed::has_closed_form(offloaded(Tier::device)));
   EXPECT_FALSE(closed::has_closed_form(offloaded(Tier::host)));
+  Strategy activations;
+  activations.recompute = Recompute::full;
+  EXPECT_TRUE(closed::has_closed_form(activations));
+  activations.activation_tier = Tier::nvme;
+  EXPECT_FALSE(closed::has_closed_form(activations));
 }
 
 }  // namespace

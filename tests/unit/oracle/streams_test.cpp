@@ -36,6 +36,22 @@ TEST(Streams, OverlapSlowsBoth) {
   EXPECT_DOUBLE_EQ(run.compute_end.value(), 6.0);
 }
 
+// Tasks of 1 s, a message of 2 s and a copy of 3 s after the first: they go on beside each other, and slow nothing. The
+// second task waits for the message until 3, and then for the copy until 4.
+TEST(Streams, CopiesHaveAStreamOfTheirOwn) {
+  const Task tasks[] = {{Seconds{1}, {}}, {Seconds{1}, {}, 1, 1}};
+  const Message messages[] = {{Seconds{2}, 0}}, copies[] = {{Seconds{3}, 0}, {Seconds{1}, Message::at_once}};
+  const StreamsResult run = run_streams(tasks, messages, {2.0, 4.0}, copies);
+  EXPECT_DOUBLE_EQ(run.messages[0].end.value(), 3.0);
+  EXPECT_DOUBLE_EQ(run.copies[0].start.value(), 1.0);
+  EXPECT_DOUBLE_EQ(run.copies[0].end.value(), 4.0);
+  EXPECT_DOUBLE_EQ(run.copies[1].end.value(), 5.0) << "one after the other";
+  EXPECT_DOUBLE_EQ(run.copy_end.value(), 5.0);
+  EXPECT_DOUBLE_EQ(run.message_wait.value(), 2.0);
+  EXPECT_DOUBLE_EQ(run.copy_wait.value(), 1.0);
+  EXPECT_DOUBLE_EQ(run.compute_end.value(), 5.0);
+}
+
 // Measured beside messages of 1 s (2, 4) and of 100 s (1, 2): of 10 s, half way in the logarithm, (1.5, 3); beyond them as the nearest.
 TEST(Slowdown, IsInterpolatedByTheLengthOfAMessage) {
   Slowdown slowdown{9.0, 9.0};

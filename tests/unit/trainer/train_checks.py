@@ -357,6 +357,19 @@ def offload():
             check(result["peak_memory_bytes"] < most["peak_memory_bytes"], f"{what} saved nothing")
 
 
+def offload_activations():
+    """What blocks keep to run again is the same when it comes back: bit for bit, for each micro-batch."""
+    for model in (["zoo:deit-tiny", "--batch", 4], ["zoo:gpt2-mini", "--batch", 4, "--dim", "seq=16"]):
+        for words in ([], ["--micro-batches", 2, "--zero", 3]):
+            common = [*model, "--recompute", "full", "--optimizer", "momentum", *words]
+            here, _ = trained("here", *common, ranks=2)
+            for where in ("host", "nvme"):
+                found, result = trained("outside", *common, "--offload", f"activations:{where}", ranks=2)
+                near(here, found, f"{common} {where}", bound=0)
+                moved = result["bytes_offloaded_per_step"]
+                check(moved == result["bytes_offload_planned_per_step"] and min(moved["in"]) > 0, f"{common} {where}: {moved}")
+
+
 def zero_transformer():
     """Parts are summed and updated as the whole is: bit for bit on two ranks, where a sum has two summands."""
     common = ["zoo:gpt2-mini", "--batch", 2, "--dim", "seq=16", "--optimizer", "momentum"]  # with dropout, tied weights
@@ -449,6 +462,7 @@ CHECKS = {
     "pipeline": pipeline,
     "zero": zero,
     "offload": offload,
+    "offload_activations": offload_activations,
     "zero_transformer": zero_transformer,
     "recompute": recompute,
     "accumulation": accumulation,

@@ -1,0 +1,88 @@
+#include "oracle/plan/offload_activations.h"
+
+#include <algorithm>
+
+#include "oracle/plan/recompute.h"
+
+namespace sibyl {
+namespace {
+
+// By tensor: whether its maker writes it anew and keeps nothing of it. A maker that runs again keeps nothing.
+std::vector<bool> made_apart(const Stage& stage) {
+  const std::vector<bool> again = recomputed_steps(stage);
+  std::vector<bool> result(stage.tensors.size(), false);
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i])) {
+      result[exchange->output.index()] = !in_place(exchange->forward);
+      continue;
+    }
+    const auto& compute = std::get<Compute>(stage.steps[i]);
+    const TrainingRule rule = training_rule(signature(stage, compute), compute.gradients, Backend::cpu);
+    for (std::size_t out = 0; out < compute.outputs.size(); ++out) {
+      const bool kept = !again[i] && compute.gradients != 0 && std::ranges::any_of(rule.saved, [&](const Saved& saved) {
+        return saved.what == Saved::What::output && saved.index == out;
+      });
+      if (compute.outputs[out].valid()) result[compute.outputs[out].index()] = !rule.view && !kept;
+    }
+  }
+  return result;
+}
+
+// By tensor: how many steps read it.
+std::vector<int> readers(const Stage& stage, std::size_t begin, std::size_t end) {
+  std::vector<int> result(stage.tensors.size(), 0);
+  for (std::size_t i = begin; i < end; ++i)
+    for (const LocalTensorId in : inputs_of(stage.steps[i]))
+      if (in.valid()) ++result[in.index()];
+  return result;
+}
+
+}  // namespace
+
+Result<void> check_activations(const Strategy& strategy) {
+  if (strategy.activation_tier == Tier::device) return {};
+  const std::string where = "--offload " + offload_text(strategy);
+  if (strategy.recompute != Recompute::full)
+    return fail(ErrorCode::infeasible, "of activations those lie outside the device that blocks keep to run again",
+                where, "give --recompute full, every:K or groups:K, too");
+  if (strategy.stages() > 1)
+    return fail(ErrorCode::infeasible, "a pipeline's activations do not lie outside its devices", where,
+                "--offload optimizer, or no pipeline");
+  return {};
+}
+
+void offload_activations(Stage& stage, const Strategy& strategy) {
+  if (strategy.activation_tier == Tier::device) return;
+  stage.kept_tier = strategy.activation_tier;
+  const std::vector<bool> apart = made_apart(stage);
+  const std::vector<int> all = readers(stage, 0, stage.steps.size());
+  for (const Segment& segment : stage.recomputed) {
+    const std::vector<int> own = readers(stage, segment.begin, segment.end);
+    std::vector<LocalTensorId> outside = inputs_of(stage, segment);
+    std::erase_if(outside, [&](LocalTensorId id) {
+      return stage[id].kind != TensorKind::activation || !apart[id.index()] || own[id.index()] != all[id.index()];
+    });
+    stage.kept_outside.push_back(std::move(outside));
+  }
+}
+
+std::int64_t kept_outside_bytes(const Stage& stage, std::size_t segment) {
+  std::int64_t bytes = 0;
+  for (const LocalTensorId id : stage.kept_outside[segment])
+    bytes += element_count(stage[id].shape) * static_cast<std::int64_t>(size_in_bytes(stage[id].dtype));
+  return bytes;
+}
+
+std::int64_t kept_outside_bytes(const Stage& stage) {
+  std::int64_t bytes = 0;
+  for (std::size_t s = 0; s < stage.kept_outside.size(); ++s) bytes += kept_outside_bytes(stage, s);
+  return bytes;
+}
+
+std::size_t outside_before(const Stage& stage, std::size_t segment) {
+  for (std::size_t s = segment; s-- > 0;)
+    if (!stage.kept_outside.empty() && !stage.kept_outside[s].empty()) return s;
+  return segment;
+}
+
+}  // namespace sibyl

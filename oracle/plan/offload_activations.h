@@ -1,0 +1,29 @@
+// What blocks that run again keep for it, in the memory of the host or in storage (DeepSpeed's cpu_checkpointing:
+// Rajbhandari et al., "ZeRO-Infinity", SC 2021, section 5.1.2).
+//
+// A segment's inputs are copied out while it runs, and leave the device at its end. They come back for its backward:
+// the last segment's from when backward begins, each other's from when the backward of the one behind it begins. So of
+// two segments there is something on the device at a time. The copies have the device's stream of copies, one after the
+// other.
+//
+// Only what nobody else wants lies outside: activations that this segment's steps alone read, that are no views, and
+// that no step keeps. What several blocks read (an encoder's result) stays.
+#pragma once
+
+#include "oracle/plan/plan.h"
+
+namespace sibyl {
+
+Result<void> check_activations(const Strategy& strategy);
+
+// After it is known what runs again.
+void offload_activations(Stage& stage, const Strategy& strategy);
+
+// Of one micro-batch: of one segment, and of all.
+std::int64_t kept_outside_bytes(const Stage& stage, std::size_t segment);
+std::int64_t kept_outside_bytes(const Stage& stage);
+// The nearest segment before this one of which something lies outside; `segment` itself where there is none.
+// Stage::recomputed's size stands for the end.
+std::size_t outside_before(const Stage& stage, std::size_t segment);
+
+}  // namespace sibyl

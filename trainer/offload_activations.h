@@ -1,0 +1,58 @@
+// What segments that run again keep, outside the device from their forward to their backward
+// (oracle/plan/offload_activations.h): the plan's copies, run by a thread.
+//
+// A slot outside is that of one micro-batch, for the next one's forward comes after the backward of the one before.
+#pragma once
+
+#include <torch/types.h>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "oracle/plan/plan.h"
+#include "trainer/copy_thread.h"
+#include "trainer/outside.h"
+#include "trainer/recorder.h"
+
+namespace sibyl::trainer {
+
+class OffloadedActivations {
+ public:
+  // The stage must outlive it.
+  static Result<std::unique_ptr<OffloadedActivations>> create(const Stage& stage, const std::filesystem::path& folder);
+  OffloadedActivations(const OffloadedActivations&) = delete;
+  OffloadedActivations& operator=(const OffloadedActivations&) = delete;
+
+  // Before a segment runs: what it reads of Stage::kept_outside[segment], in that order, begins to leave. After it: it
+  // has left.
+  void leave(std::size_t segment, std::vector<at::Tensor> kept);
+  void left(std::size_t segment);
+  // Before a backward: the last segment's begins to come. When a segment's is wanted: it is there, and that of the one
+  // before begins to come.
+  void begin_backward();
+  std::vector<at::Tensor> fetch(std::size_t segment);
+
+  [[nodiscard]] OffloadedBytes moved() const { return moved_; }  // so far; between steps
+  // Records the copies of the steps to come; nullptr: no longer.
+  void record(Recorder* recorder) { recorder_ = recorder; }
+
+ private:
+  struct Kept {
+    std::vector<at::Tensor> tensors;    // that are here
+    std::int64_t place = 0, bytes = 0;  // where they lie
+    std::size_t copy = 0;               // number of the last one
+  };
+  OffloadedActivations(const Stage& stage, Outside outside) : stage_(stage), outside_(std::move(outside)) {}
+  void bring_before(std::size_t segment);
+  void begin_copy(std::size_t segment, OffloadCopy::Way way);
+
+  const Stage& stage_;
+  Outside outside_;
+  std::vector<Kept> kept_;  // by segment
+  OffloadedBytes moved_;
+  Recorder* recorder_ = nullptr;
+  CopyThread thread_;  // last: what it runs uses the others
+};
+
+}  // namespace sibyl::trainer
