@@ -57,6 +57,7 @@ class Writer {
         result.category = "communication";
         describe(priced_.unit_gathers[span.index], result.arguments);
         break;
+      case unit_copy: result.category = "communication"; break;
       case launch: result.category = "wait"; break;
       case update: result.category = "optimizer"; break;
       case copy:

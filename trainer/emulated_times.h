@@ -28,6 +28,7 @@ struct EmulatedStage {
   };
   std::vector<OfStep> steps;  // parallel to Stage::steps
   EmulatedWork copies_back;   // from buckets
+  std::vector<EmulatedWork> unit_copies;  // parallel to Stage::units: the rank's part, before each is gathered
   EmulatedWork norms, clips;  // of gradients that are clipped
   EmulatedWork updates;
 };

@@ -50,7 +50,10 @@ class StageWorker {
   // After the last turn, in this order. copy_back() only where it is told so; squares() and clip() where gradients are
   // clipped by a norm (trainer/updates.h).
   void finish_exchange();
-  [[nodiscard]] bool copies_back() const { return !exchanges_.empty(); }
+  // Parts are copied when their buffers are wanted again; an emulated device does it once.
+  [[nodiscard]] bool copies_back() const {
+    return !exchanges_.empty() || (emulated_ && emulated_->times().copies_back.duration.value() > 0);
+  }
   void copy_back();
   double squares();
   void clip(double squares);
@@ -96,15 +99,15 @@ class StageWorker {
   int number_;
   const TrainSettings* settings_;
   const MeshGroups* groups_;
-  std::unique_ptr<EmulatedDevice> emulated_;  // none: this machine's own
+  std::unique_ptr<EmulatedDevice> emulated_;       // none: this machine's own
   std::unique_ptr<OffloadedActivations> outside_;  // none: activations are here
-  std::unique_ptr<Replica> replica_;          // where the exchanges' hooks find it
+  std::unique_ptr<Replica> replica_;               // where the exchanges' hooks find it
   std::unique_ptr<Data> data_;
   std::vector<std::unique_ptr<GradientExchange>> exchanges_;  // by GradientSync
   std::vector<std::unique_ptr<ShardedSync>> shards_;          // the same; each sync is one or the other
   aten::OptimizerSettings optimizer_;
   std::unique_ptr<Updates> updates_;
-  std::vector<LocalTensorId> now_;            // parameters whose gradients are never put off, where others' are
+  std::vector<LocalTensorId> now_;  // parameters whose gradients are never put off, where others' are
   MeasuredMemory memory_;
 
   std::int64_t step_ = 0;

@@ -15,7 +15,6 @@
 namespace sibyl::trainer {
 namespace {
 
-
 struct Shard {
   const Bucket* bucket = nullptr;
   BucketPart range;
@@ -271,7 +270,8 @@ class ShardedSync::Impl {
       shard.sending = thread_.begin(Collective::reduce_scatter, on_wire(shard.buffer, shard.bucket->elements),
                                     bucket_name(next_, true));
       if (copies_ == nullptr) continue;
-      const auto begin = static_cast<std::size_t>(shard.range.begin), size = static_cast<std::size_t>(shard.range.size());
+      const auto begin = static_cast<std::size_t>(shard.range.begin),
+                 size = static_cast<std::size_t>(shard.range.size());
       const std::span<float> part = on_wire(shard.buffer, shard.bucket->elements).subspan(begin, size);
       shard.sending = thread_.begin(Collective::all_reduce, part, bucket_name(next_), copies_);
     }
@@ -279,7 +279,11 @@ class ShardedSync::Impl {
 
   void gather(Shard& shard) {
     if (shard.gathered) return;
-    if (emulated_) emulated_->wait();  // not before what was launched has run
+    if (emulated_) {
+      const std::vector<EmulatedWork>& copies = emulated_->times().unit_copies;
+      if (!copies.empty()) emulated_->run(copies[shard.unit_index]);
+      emulated_->wait();  // not before what was launched has run
+    }
     const at::NoGradGuard no_grad;
     resize(shard, shard.bucket->elements);
     shard.flat.narrow(0, shard.range.begin, shard.range.size()).copy_(shard.own);
@@ -316,8 +320,8 @@ class ShardedSync::Impl {
     if (emulated_) emulated_->host_waited();
   }
 
-  // An emulated device has no memory to send from: all messages, one after the other, go through one buffer, which counts
-  // for nothing.
+  // An emulated device has no memory to send from: all messages, one after the other, go through one buffer, which
+  // counts for nothing.
   void make_wire() {
     const aten::MemoryMeter::Pause uncounted;
     wire_ = at::zeros({largest_bucket()}, at::kFloat);
@@ -331,8 +335,8 @@ class ShardedSync::Impl {
   const GradientSync& sync_;
   Communicator& communicator_;  // of the ranks that hold all parts
   Communicator* copies_;        // of those that hold the same part; none: this one alone
-  EmulatedDevice* emulated_;  // none: this machine itself
-  at::TensorOptions memory_;  // its
+  EmulatedDevice* emulated_;    // none: this machine itself
+  at::TensorOptions memory_;    // its
   at::Tensor wire_;
   std::vector<Shard> shards_;       // by bucket
   std::vector<std::size_t> units_;  // their buckets, in the units' order

@@ -106,6 +106,7 @@ class ProgramTable {
   // Of what the steps [begin, end) are, and of what crosses either end.
   std::uint64_t content(std::size_t begin, std::size_t end);
   KernelPrices& kernels() { return *kernels_; }
+  double copy_seconds(std::int64_t elements, DType dtype);  // of as many in a row
 
  private:
   std::vector<Row> make_rows(bool split);

@@ -62,6 +62,13 @@ void StageFormula::add_whole(const Parameter& parameter) {
   ++copied_back_;
 }
 
+bool StageFormula::on_cpu() const { return table_.kernels().cluster().kernels.device().backend == Backend::cpu; }
+
+// As StageKernels has them.
+double StageFormula::part_copy_seconds(std::int64_t elements, DType dtype) const {
+  return on_cpu() ? table_.copy_seconds(elements, dtype) : 0.0;
+}
+
 // As make_buckets() and zero.h's make_units() have them.
 void StageFormula::add_group(const Summed& summed) {
   const Strategy& strategy = replicas_.strategy();
@@ -81,7 +88,11 @@ void StageFormula::add_group(const Summed& summed) {
     const double own = static_cast<double>(part);
     update({part});
     optimizer_ += states * own;
-    if (strategy.zero > 1) buffers_ += own * size;
+    if (strategy.zero > 1) {
+      buffers_ += own * size;
+      copies_back_ += part_copy_seconds(part, bucket.dtype);
+      copied_back_ += on_cpu() ? 1 : 0;
+    }
     const double gather = replicas_.seconds(Collective::all_gather, bytes, axes);
     if (!gathered) {
       gathers_ += gather;
@@ -90,7 +101,7 @@ void StageFormula::add_group(const Summed& summed) {
     weights_ += own * size - bytes;
     const Segment steps =
         bucket.stretch < stretches_.size() ? stretches_[bucket.stretch] : Segment{range.begin, range.end};
-    units_.push_back({steps, gather, bytes});
+    units_.push_back({steps, gather, bytes, part_copy_seconds(part, bucket.dtype)});
   }
   if (sharded && strategy.zero > 1) buffers_ += 2 * largest;
   freed_ = freed_ || (sharded && strategy.exchange == GradientExchange::overlapped);

@@ -79,13 +79,14 @@ class Streams {
     messages_.push_back({Seconds{seconds}, tasks_.empty() ? Message::at_once : tasks_.size() - 1});
   }
   // Tasks from here on wait for the unit; the next one is then on its way.
-  void enter(std::size_t unit, double gather) {
+  void enter(std::size_t unit, double copy, double gather) {
     close();
-    ask(unit, gather);
+    ask(unit, copy, gather);
     needed_ = std::max(needed_, gathered_[unit]);
   }
-  void ask(std::size_t unit, double gather) {
+  void ask(std::size_t unit, double copy, double gather) {
     if (there_[unit] != 0) return;
+    if (copy > 0) task(copy, 1);
     send(gather);
     gathered_[unit] = messages_.size();
     there_[unit] = 1;
@@ -131,9 +132,9 @@ StageForm::Turns StageFormula::streams(std::span<const StagePass> passes, bool o
       for (std::size_t n = 0; n < units_.size(); ++n) {
         const std::size_t u = pass.forward ? n : units_.size() - 1 - n;
         if (pass.forward ? units_[u].steps.begin != i : units_[u].steps.end != i + 1) continue;
-        streams.enter(u, units_[u].gather);
+        streams.enter(u, units_[u].copy, units_[u].gather);
         const std::size_t then = pass.forward ? u + 1 : u - 1;  // of the first none
-        if (then < units_.size()) streams.ask(then, units_[then].gather);
+        if (then < units_.size()) streams.ask(then, units_[then].copy, units_[then].gather);
       }
     };
     const auto done = [&](std::size_t i) {

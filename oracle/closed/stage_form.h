@@ -88,6 +88,8 @@ class StageFormula {
   [[nodiscard]] std::vector<Bucket> by_unit(const Arrivals& arrivals);
   void find_stretches();
   void add_whole(const Parameter& parameter);
+  [[nodiscard]] bool on_cpu() const;
+  [[nodiscard]] double part_copy_seconds(std::int64_t elements, DType dtype) const;
   void update(const Shape& shape);
   void add_memory(StageForm& form);
   void add_tail(StageForm& form);
@@ -115,6 +117,7 @@ class StageFormula {
   struct Unit {
     Segment steps;
     double gather = 0, bytes = 0;
+    double copy = 0;  // the kernel that copies the rank's part into it
   };
   std::vector<Unit> units_;          // in order of their first step
   std::vector<bool> begins_, ends_;  // by step of the stage: some unit does there

@@ -28,6 +28,7 @@ class Collector {
         add_copies(std::get<Exchange>(stage_.steps[i]), result_.steps[i]);
     }
     add_gradient_work();
+    add_parts();
     add_masters();
     add_preparation();
     add_updates();
@@ -107,6 +108,22 @@ class Collector {
         result_.steps[step].bucket_copies.push_back(index_of(copy(tensor)));
         if (!sharded_[id.index()]) result_.copies_back.push_back(index_of(copy(tensor)));
       });
+  }
+
+  // What rank 0 copies of its parts, the largest.
+  void add_parts() {
+    if (backend_ != Backend::cpu) return;
+    const auto part = [&](const GradientSync& sync, const Bucket& bucket) {
+      const Shape shape{part_of(bucket, sync.parts, 0).size()};
+      return index_of({{Copy{}, {shape}, {shape}, bucket.dtype}, Pass::forward, 0});
+    };
+    for (const ParameterUnit& unit : stage_.units) {
+      const GradientSync& sync = stage_.gradients[unit.sync];
+      result_.unit_copies.push_back(part(sync, sync.buckets[unit.bucket]));
+    }
+    for (const GradientSync& sync : stage_.gradients)
+      for (std::size_t b = 0; sync.sharded() && sync.buffers > 0 && b < sync.buckets.size(); ++b)
+        result_.copies_back.push_back(part(sync, sync.buckets[b]));
   }
 
   // The gradients as one kernel each finds them when they have been summed over ranks: whole parameters', and of

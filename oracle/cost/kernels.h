@@ -37,7 +37,11 @@ struct StageKernels {
   std::vector<Index> masters;  // casts of gradients to them, and of them to parameters (plan/precision.h)
   std::vector<Index> updates;
   std::vector<std::size_t> updated_blocks;  // parallel to `updates`; empty where no state lies elsewhere
-  std::vector<Index> copies_back;  // from buckets to gradients, once all are reduced
+  // From buckets to gradients, once all are reduced: whole ones, and where ranks keep parts in buffers that go round, parts.
+  std::vector<Index> copies_back;
+  // Parallel to Stage::units: the rank's part into what is gathered. None on CUDA, where NCCL does it, and hands out parts of
+  // sums, as it sends.
+  std::vector<Index> unit_copies;
 };
 
 StageKernels kernels_of(const Stage& stage, Backend backend);

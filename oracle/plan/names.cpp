@@ -31,6 +31,7 @@ std::string bucket_name(std::size_t index, bool scattered) {
 }
 
 std::string unit_name(std::size_t index) { return fmt::format("all-gather unit {}", index); }
+std::string unit_copy_name(std::size_t index) { return fmt::format("copy part of unit {}", index); }
 
 std::string copy_name(const OffloadCopy& copy) {
   return fmt::format("{} state {}", copy.way == OffloadCopy::Way::in ? "read" : "write", copy.block);

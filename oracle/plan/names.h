@@ -25,6 +25,7 @@ std::string turn_name(const Turn& turn);  // "forward 3 of stage 1"
 std::string send_name(const Turn& turn);  // of what the turn ends with: "send forward 3 of stage 1"
 std::string bucket_name(std::size_t index, bool scattered = false);  // "all-reduce bucket 0"
 std::string unit_name(std::size_t index);                            // "all-gather unit 0"
+std::string unit_copy_name(std::size_t index);                       // "copy part of unit 0"
 std::string copy_name(const OffloadCopy& copy);                      // "read state 0", "write state 0"
 std::string kept_name(std::size_t segment, OffloadCopy::Way way);    // "read kept 0", "write kept 0"
 inline constexpr std::string_view shared_parameters_name = "all-reduce shared parameters";  // of several stages

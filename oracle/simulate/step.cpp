@@ -67,8 +67,8 @@ struct Ends {
   Seconds compute, messages, host_wait;
 };
 
-// None where each stream waits for the other, or where messages go on while the device waits for its host, longer than can
-// be neglected.
+// None where each stream waits for the other, or where messages go on while the device waits for its host, longer than
+// can be neglected.
 std::optional<Ends> closed_ends(const StepProgram& program, Slowdown slowdown) {
   constexpr double negligible = 0.003;
   if (program.waits || !program.copies.empty()) return std::nullopt;
@@ -82,7 +82,8 @@ std::optional<Ends> closed_ends(const StepProgram& program, Slowdown slowdown) {
   }
   const Seconds busy = program.forward + program.backward + program.exchanged;
   const StreamEnds ends = closed_streams(busy, ready, durations, slowdown);
-  // The host runs ahead of the device; where it cannot, the device ends after the slowest launch and all that follows it.
+  // The host runs ahead of the device; where it cannot, the device ends after the slowest launch and all that follows
+  // it.
   Seconds issued, device;
   for (const Task& task : program.tasks) {
     issued += task.issue;
@@ -164,10 +165,11 @@ class SpanWriter {
 
   // Before it, where the device has nothing to do until it begins, its launch.
   void add_task(std::size_t i) {
-    const auto& [step, turn, exchange, again] = program_.origins[i];
+    const auto& [step, turn, exchange, again, unit] = program_.origins[i];
     const Turn::Kind pass = again ? Turn::Kind::forward : turn.kind;
     const bool forward = pass == Turn::Kind::forward;
-    const std::string name = (again ? "recompute " : "") + pass_name(graph_, stage_, stage_.steps[step], pass);
+    const std::string name = unit ? unit_copy_name(*unit)
+                                  : (again ? "recompute " : "") + pass_name(graph_, stage_, stage_.steps[step], pass);
     const Span& span = run_.tasks[i];
     std::size_t after = i == 0 ? NamedSpan::nothing : of_task_.back();
     const Seconds free = i == 0 ? Seconds{} : run_.tasks[i - 1].end;
@@ -176,8 +178,9 @@ class SpanWriter {
       after = spans_.size() - 1;
     }
     of_task_.push_back(spans_.size());
-    const Kind kind = exchange ? (forward ? Kind::exchange_forward : Kind::exchange_backward)
-                               : (forward ? Kind::forward : Kind::backward);
+    const Kind kind = unit       ? Kind::unit_copy
+                      : exchange ? (forward ? Kind::exchange_forward : Kind::exchange_backward)
+                                 : (forward ? Kind::forward : Kind::backward);
     spans_.push_back({name, exchange ? communication_track : compute_track, span, kind, step, turn.micro_batch, after});
   }
 

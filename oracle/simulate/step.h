@@ -69,6 +69,7 @@ struct NamedSpan {
     exchange_backward,
     message,
     gather,
+    unit_copy,
     launch,
     update,
     copy,

@@ -88,6 +88,10 @@ class ProgramBuilder {
 
   void gather(std::size_t unit) {
     if (unit >= stage_.units.size() || gathered_[unit] != 0) return;
+    if (!priced_.kernels.unit_copies.empty()) {
+      add(time(priced_.kernels.unit_copies[unit]), 1, stage_.units[unit].begin);
+      program_.origins.back().unit = unit;
+    }
     send(priced_.unit_gathers[unit], {true, unit});
     gathered_[unit] = program_.messages.size();
   }

@@ -22,6 +22,7 @@ struct StepProgram {
     Turn turn;
     bool exchange = false;
     bool again = false;  // forward, for backward's sake
+    std::optional<std::size_t> unit = {};  // the rank's part is copied into what is gathered of it
   };
   std::vector<Origin> origins;  // of each task
   struct Sent {

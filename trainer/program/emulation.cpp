@@ -26,6 +26,7 @@ class Pricer {
       result.steps.push_back(step);
     }
     result.copies_back = work(priced_.kernels.copies_back);
+    for (const StageKernels::Index copy : priced_.kernels.unit_copies) result.unit_copies.push_back(work({copy}));
     result.norms = work(priced_.kernels.norms);
     result.clips = work(priced_.kernels.clips);
     result.updates = work(priced_.kernels.updates);

@@ -68,8 +68,30 @@ TEST(Zero, ThreeGathersEachUnitTwice) {
   EXPECT_EQ(bytes_sent_per_step(*plan, 1, Algorithm::ring), 4 * (20 + 14 + 2 * (20 + 13)));
 }
 
-// Two stages of two replicas, three micro-batches: ranks 0 and 1 hold 20 each of the first linear layer's 40 parameters, rank 2 holds 14
-// and rank 3 holds 13 of the second's 27. Gathered for each pass over each micro-batch, scattered once, after the last.
+// Rank 0 copies its 20 and 14 elements into what is gathered, and as many of gradients out of the buffers that serve
+// all buckets in turn; stage 1 has a buffer for each bucket, and updates from there.
+TEST(Zero, RanksCopyTheirParts) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const auto copies = [&](int zero, auto which) {
+    const Plan plan = *make_plan(graph, sharded(zero));
+    const StageKernels kernels = kernels_of(plan.stages[0], Backend::cpu);
+    std::vector<std::string> texts;
+    for (const auto key : which(kernels)) texts.push_back(to_string(kernels.keys[key]));
+    return texts;
+  };
+  const auto units = [](const StageKernels& k) { return k.unit_copies; };
+  const auto back = [](const StageKernels& k) { return k.copies_back; };
+  const auto of = [](const std::string& n) { return "forward copy[" + n + "]->[" + n + "]:f32"; };
+  EXPECT_THAT(copies(3, units), testing::ElementsAre(of("20"), of("14")));
+  EXPECT_THAT(copies(3, back), testing::UnorderedElementsAre(of("20"), of("14")));
+  EXPECT_THAT(copies(2, back), testing::ElementsAre(of("34")));
+  EXPECT_THAT(copies(2, units), testing::IsEmpty());
+  EXPECT_THAT(copies(1, back), testing::IsEmpty());
+}
+
+// Two stages of two replicas, three micro-batches: ranks 0 and 1 hold 20 each of the first linear layer's 40
+// parameters, rank 2 holds 14 and rank 3 holds 13 of the second's 27. Gathered for each pass over each micro-batch,
+// scattered once, after the last.
 TEST(Zero, ThreeGathersForEveryMicroBatchOfAPipeline) {
   const Graph graph = test::mlp({4, 8, 3}, 2);
   Strategy strategy = two_stages();
@@ -85,7 +107,8 @@ TEST(Zero, ThreeGathersForEveryMicroBatchOfAPipeline) {
   EXPECT_EQ(sent(3).parameters, 4 * 3 * 2 * 13);
 }
 
-// Of three micro-batches, each way: units gathered, the later ones in part hidden, and what goes to the neighbour; and its buckets once.
+// Of three micro-batches, each way: units gathered, the later ones in part hidden, and what goes to the neighbour; and
+// its buckets once.
 TEST(Zero, GathersOfAPipelineAreCommunication) {
   const Plan plan = make_plan(test::mlp(std::vector<std::int64_t>(9, 256), 2), two_stages()).value();
   const std::vector<PricedStage> priced = price(plan, test::cluster(4, 1));
@@ -178,12 +201,12 @@ TEST(Zero, ThreePricesItsGathers) {
   const auto plan = make_plan(graph, sharded(3));
   const PricedStage priced = price(*plan, plan->stages[0], cluster);
   const Slowdown none{};
-  EXPECT_NEAR(closed_step(plan->stages[0], priced, none).total / simulate_step(plan->stages[0], priced, none).total, 1.0,
-              1e-9);
+  EXPECT_NEAR(closed_step(plan->stages[0], priced, none).total / simulate_step(plan->stages[0], priced, none).total,
+              1.0, 1e-9);
 }
 
-// 67 parameters, four replicas: two hold all parts, the other two again. A ring of two scatters and gathers 67 elements each
-// for a pair of ranks, and each part's sum, 34 and 33 elements, is all-reduced between the two that hold it.
+// 67 parameters, four replicas: two hold all parts, the other two again. A ring of two scatters and gathers 67 elements
+// each for a pair of ranks, and each part's sum, 34 and 33 elements, is all-reduced between the two that hold it.
 TEST(Zero, MayBeSharedByNeighboursAndRepeated) {
   const Graph graph = test::mlp({4, 8, 3}, 2);
   Strategy strategy = sharded(1);
