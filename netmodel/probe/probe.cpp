@@ -272,7 +272,7 @@ void Probe::run(std::vector<Task> tasks, double budget) {
     const double left = budget - probe::slowest(world_, probe::now() - begin);
     if (sink_.progress && world_.rank() == 0)
       sink_.progress(static_cast<int>(i), static_cast<int>(tasks.size()), text_of(tasks[i]));
-    constexpr int least_repeats = 7;  // warm-up, pilot and three batches
+    constexpr int least_repeats = 7;  // warm-up, pilot, and five runs apart or three batches
     if (left < 0 || last_rate * bytes_of(tasks[i]) * least_repeats > left) break;
     const double allowance = left / static_cast<double>(tasks.size() - i);
     std::visit(
