@@ -10,6 +10,7 @@ run as PyTorch starts them.
 """
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -24,6 +25,9 @@ KIB, MIB = 1024, 1024 * 1024
 REDUCED = [4, KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 10 * MIB, 25 * MIB, 64 * MIB, 128 * MIB, 400 * MIB]
 SPREAD_OUT = [8, KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB]
 BUCKET = 25 * MIB
+# From here on a message is sent by itself after some computing, from memory that no cache holds, as training sends it; back to
+# back it would come out of the caches (docs/models/network.md, Measuring).
+APART_FROM, ROTATED = 16 * KIB, 64 * MIB
 
 
 def timed(once, allowance, most=15):
@@ -43,9 +47,48 @@ def timed(once, allowance, most=15):
     return ranks.median_and_spread([batch(repeats) for _ in range(batches)])
 
 
+def computation():
+    """What a backward pass is made of: elementwise, normalisation, convolution, products (profiler/torch/limits.h, typical_work)."""
+    aten = torch.ops.aten
+    image, filters = torch.rand(2, 128, 28, 28), torch.rand(128, 128, 3, 3)
+    mean, one = torch.zeros(128), torch.ones(128)
+    words, weight = torch.rand(64, 1024), torch.rand(1024, 1024)
+
+    def compute():
+        begin = time.perf_counter()
+        active = aten.threshold_backward(image, image, 0)
+        normal = aten.native_batch_norm_backward(active, image, one, None, None, mean, one, True, 1e-5, [True] * 3)[0]
+        aten.convolution_backward(normal, image, filters, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, True, False])
+        torch.mm(words, weight)
+        torch.mm(words.t(), words)
+        return time.perf_counter() - begin
+
+    return compute
+
+
+def timed_apart(once, compute, allowance, most=15):
+    """As `timed`, each run after `compute`. Of the ranks the quickest counts: it arrived last."""
+
+    def run():
+        compute()
+        dist.barrier()
+        begin = time.perf_counter()
+        once()
+        return ranks.quickest([time.perf_counter() - begin])[0]
+
+    run()  # connections are made, memory is touched
+    begin = time.perf_counter()
+    run()
+    pilot = max(1e-7, ranks.slowest([time.perf_counter() - begin])[0])
+    runs = min(max(int(allowance / pilot), 5), most)
+    return ranks.median_and_spread([run() for _ in range(runs)])
+
+
 def all_reduce(size):
-    data = torch.zeros(size // 4)
-    return lambda: dist.all_reduce(data)
+    """Of buffers that take turns, where messages are sent apart."""
+    copies = max(1, ROTATED // size) if size >= APART_FROM else 1
+    turns = itertools.cycle([torch.zeros(size // 4) for _ in range(copies)])
+    return lambda: dist.all_reduce(next(turns))
 
 
 def broadcast(size):
@@ -62,13 +105,17 @@ def broadcast(size):
 def probe_collectives(placement, budget):
     tasks = [("all_reduce", size) for size in REDUCED] + [("broadcast", size) for size in SPREAD_OUT]
     tasks.sort(key=lambda task: task[1])  # what the budget cuts off is what formulas extend best
-    samples, begin, rate = [], time.perf_counter(), 0.0
+    samples, begin, rate, compute = [], time.perf_counter(), 0.0, computation()
     for number, (kind, size) in enumerate(tasks):
         left = budget - ranks.slowest([time.perf_counter() - begin])[0]
         if left < 0 or 7 * rate * size > left:
             break
         make, halves = (all_reduce, 1) if kind == "all_reduce" else (broadcast, 2)
-        seconds, spread = timed(make(size), left / (len(tasks) - number))
+        allowance = left / (len(tasks) - number)
+        if kind == "all_reduce" and size >= APART_FROM:
+            seconds, spread = timed_apart(make(size), compute, allowance)
+        else:
+            seconds, spread = timed(make(size), allowance)
         samples.append(
             {"collective": kind, "algorithm": "gloo", **placement, "bytes": size, "time_s": seconds / halves, "spread": spread}
         )
@@ -78,23 +125,14 @@ def probe_collectives(placement, budget):
 
 
 def probe_overlap(budget):
-    """Computation, half of it bound by arithmetic and half by memory, beside one all-reduce after the other."""
-    a, b = torch.ones(512, 512), torch.ones(512, 512)
-    x, y = torch.ones(4 * MIB), torch.ones(4 * MIB)
-
-    def compute():
-        begin = time.perf_counter()
-        torch.mm(a, b)
-        torch.add(x, y)
-        return time.perf_counter() - begin
-
-    share = budget / 3
+    """Computation beside one all-reduce after the other, against each by itself."""
+    share, compute = budget / 3, computation()
     compute()
     dist.barrier()
     begin, alone = time.perf_counter(), []
     while len(alone) < 3 or time.perf_counter() - begin < share:
         alone.append(compute())
-    quiet, _ = timed(all_reduce(BUCKET), share)
+    quiet, _ = timed_apart(all_reduce(BUCKET), compute, share)
     messages = min(max(int(share / quiet), 3), 10_000)
     message, talked = all_reduce(BUCKET), []
 

@@ -69,11 +69,20 @@ def join():
     return rank, ranks, nodes
 
 
+def over_ranks(values, operation):
+    result = torch.tensor(values, dtype=torch.float64)
+    dist.all_reduce(result, operation)
+    return result.tolist()
+
+
 def slowest(values):
     """Element by element, the largest over ranks."""
-    result = torch.tensor(values, dtype=torch.float64)
-    dist.all_reduce(result, dist.ReduceOp.MAX)
-    return result.tolist()
+    return over_ranks(values, dist.ReduceOp.MAX)
+
+
+def quickest(values):
+    """Element by element, the smallest over ranks."""
+    return over_ranks(values, dist.ReduceOp.MIN)
 
 
 def median_and_spread(values):

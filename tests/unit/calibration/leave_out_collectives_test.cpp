@@ -62,7 +62,7 @@ TEST(LeaveOutCollectives, SeesAnError) {
 
 TEST(LeaveOutCollectives, NothingToLeaveOut) { EXPECT_TRUE(left_out_collectives(Calibration{}).empty()); }
 
-// What docs/validation.md says of the shipped devices on NVLink: the goal is 5 %, with a margin for the noise of new
+// What docs/validation/collectives.md says of the shipped devices on NVLink: the goal is 5 %, with a margin for the noise of new
 // data.
 TEST(LeaveOutCollectives, ShippedDevices) {
   double sizes = 0.0, samples = 0.0;

@@ -68,7 +68,7 @@ TEST(PublishedCollectives, ALongSeriesSetsItsLatencyAndForetellsItself) {
   }
 }
 
-// The file of docs/validation.md: between nodes 10 % is the goal from other sizes, and what the links alone give is
+// The file of docs/validation/collectives.md: between nodes 10 % is the goal from other sizes, and what the links alone give is
 // watched.
 TEST(PublishedCollectives, TheShippedTable) {
   std::ifstream file(SIBYL_SOURCE_DIR "/tests/data/published_collectives.csv");
