@@ -1,0 +1,41 @@
+// One way of sharing one of the small models, and the fixture whose tests every such case must pass.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <iosfwd>
+#include <string>
+
+#include "oracle/plan/strategy.h"
+
+namespace sibyl::trainer {
+
+struct Case {
+  std::string model, parallel;
+  int micro_batches = 1;
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  int chunks = 1;
+  int zero = 0;
+  std::string recompute = "none";
+  BatchNorm batch_norm = BatchNorm::replica;
+  double clip = 0.0;
+  std::string order = {};
+  int zero_ranks = 0;
+  std::string offload = {};
+};
+
+Case synchronised(std::string model, std::string parallel);
+Case clipped(Case one);                     // by a norm that gradients exceed
+Case ordered(Case one, std::string order);  // along which axis neighbouring ranks lie
+Case repeated(Case one, int zero_ranks);
+Case offloaded(Case one, std::string what = "optimizer");  // in blocks of several tensors, or of one that is large
+
+Strategy strategy_of(const Case& one);
+void PrintTo(const Case& one, std::ostream* out);
+
+class Sharded : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override;  // skips what needs another number of ranks
+};
+
+}  // namespace sibyl::trainer
