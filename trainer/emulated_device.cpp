@@ -54,6 +54,7 @@ class OperationNode final : public Node {
                         input.kind != TensorKind::parameter;
       results[i] = same ? aten::weightless_view(incoming, input.shape) : gradient_of(device_, input);
     }
+    device_.take_scratch_of_backward(step_);
     return results;
   }
   void release_variables() override { kept_.clear(); }
@@ -144,12 +145,25 @@ void EmulatedDevice::begin_backward(Turn::Kind kind, bool first, bool last) {
 }
 
 void EmulatedDevice::run(const EmulatedWork& work) {
+  spend(work);
+  take_scratch(work);
+}
+
+void EmulatedDevice::spend(const EmulatedWork& work) {
   issued_ += ticks(work.issue);
   ended_ = std::max(ended_, issued_) + ticks(work.duration * (step_factor_ * drawn(work.spread)));
+  if (wait_after_each_) wait();
+}
+
+void EmulatedDevice::take_scratch(const EmulatedWork& work) {
   const auto scratch = static_cast<std::int64_t>(work.workspace.value());
   aten::MemoryMeter::take(scratch);
   aten::MemoryMeter::give(scratch);
-  if (wait_after_each_) wait();
+}
+
+void EmulatedDevice::take_scratch_of_backward(std::size_t step) {
+  if (kind_ != Turn::Kind::backward_weight) take_scratch(times_.steps[step].backward);
+  if (kind_ != Turn::Kind::backward_input) take_scratch(times_.steps[step].backward_weight);
 }
 
 void EmulatedDevice::wait() {
@@ -162,8 +176,8 @@ void EmulatedDevice::host_waited() { issued_ = ended_ = std::max(ended_, Clock::
 // In a turn for inputs alone the steps that put nothing off do all but hand their gradients to buckets.
 void EmulatedDevice::run_backward(std::size_t step) {
   const EmulatedStage::OfStep& work = times_.steps[step];
-  if (kind_ != Turn::Kind::backward_weight) run(work.backward);
-  if (kind_ != Turn::Kind::backward_input) run(work.backward_weight);
+  if (kind_ != Turn::Kind::backward_weight) spend(work.backward);
+  if (kind_ != Turn::Kind::backward_input) spend(work.backward_weight);
   const bool puts_off = kind_ == Turn::Kind::backward_input && later_[step] != 0;
   if (!first_ && !puts_off) run(work.parameter_sums);
   if (!last_) return;
@@ -175,7 +189,7 @@ void EmulatedDevice::run_backward(std::size_t step) {
 std::vector<at::Tensor> EmulatedDevice::run(std::size_t step, const std::vector<at::Tensor>& inputs) {
   const auto& compute = std::get<Compute>(stage_.steps[step]);
   const TrainingRule& rule = rules_[step];
-  run(times_.steps[step].forward);
+  spend(times_.steps[step].forward);
   std::shared_ptr<OperationNode> node;
   if (at::GradMode::is_enabled() && compute.gradients != 0)
     node = std::shared_ptr<OperationNode>(new OperationNode(*this, step, torch::autograd::collect_next_edges(inputs)),
@@ -194,6 +208,7 @@ std::vector<at::Tensor> EmulatedDevice::run(std::size_t step, const std::vector<
       outputs.push_back(rule.view ? aten::weightless_view(inputs.front(), local.shape)
                                   : tensor(local.shape, local.dtype));
   }
+  take_scratch(times_.steps[step].forward);
   if (!node) return outputs;
   for (const Saved& saved : rule.saved) switch (saved.what) {
       case Saved::What::input:

@@ -39,7 +39,7 @@ class EmulatedDevice {
   std::vector<at::Tensor> run(std::size_t step, const std::vector<at::Tensor>& inputs);
   // One exchange between operations, its messages sent for real.
   at::Tensor exchange(std::size_t step, const at::Tensor& x, Communicator& communicator);
-  void run(const EmulatedWork& work);
+  void run(const EmulatedWork& work);  // with its workspace, and no results
 
   void wait();         // until all that was launched has run
   void host_waited();  // for something else (messages): what is launched next starts now
@@ -49,10 +49,14 @@ class EmulatedDevice {
   [[nodiscard]] const EmulatedStage& times() const { return times_; }
   [[nodiscard]] const TrainingRule& rule(std::size_t step) const { return rules_[step]; }
   void run_backward(std::size_t step);
+  // A kernel has its workspace while its results are there already: to be called when they have been made.
+  void take_scratch_of_backward(std::size_t step);
 
  private:
   using Clock = std::chrono::steady_clock;
   double drawn(double spread);
+  void spend(const EmulatedWork& work);
+  static void take_scratch(const EmulatedWork& work);
 
   const Stage& stage_;
   const EmulatedStage& times_;

@@ -35,6 +35,10 @@ void StageFormula::prepare(const StageWork& work) {
   if (replicas_.strategy().zero == 3) find_stretches();
   for (const std::size_t index : order_)
     if (!summed_[index].arrivals.empty()) add_group(summed_[index]);
+  // No group waits for another.
+  const auto earlier = [](const Message& a, const Message& b) { return a.sent > b.sent; };
+  if (!std::is_sorted(messages_.begin(), messages_.end(), earlier))
+    std::stable_sort(messages_.begin(), messages_.end(), earlier);
   std::stable_sort(units_.begin(), units_.end(), [](const Unit& a, const Unit& b) {
     return a.steps.begin != b.steps.begin ? a.steps.begin < b.steps.begin : a.steps.end > b.steps.end;
   });
@@ -76,11 +80,13 @@ void StageFormula::add_group(const Summed& summed) {
   const Range range = work_->range();
   const bool sharded = parts > 1, gathered = sharded && strategy.zero == 3;
   const double states = 4.0 * (optimizer_states(strategy.optimizer) + (has_half_weights(strategy) ? 1 : 0));
+  const bool overlapped = strategy.exchange == GradientExchange::overlapped;
   double largest = 0;
+  std::size_t sent = overlapped ? range.end : 0;
   for (const Bucket& bucket : gathered ? by_unit(arrivals) : in_turn(arrivals)) {
     const double size = size_in_bytes(bucket.dtype), bytes = static_cast<double>(bucket.elements) * size;
     messages_.push_back({replicas_.seconds(sharded ? Collective::reduce_scatter : Collective::all_reduce, bytes, axes),
-                         bucket.step, strategy.exchange == GradientExchange::overlapped});
+                         bucket.step, overlapped, sent = std::min(sent, bucket.step)});
     largest = std::max(largest, bytes);
     if (!sharded || strategy.zero == 1) buffers_ += bytes;
     if (!sharded) continue;
@@ -104,7 +110,7 @@ void StageFormula::add_group(const Summed& summed) {
     units_.push_back({steps, gather, bytes, part_copy_seconds(part, bucket.dtype)});
   }
   if (sharded && strategy.zero > 1) buffers_ += 2 * largest;
-  freed_ = freed_ || (sharded && strategy.exchange == GradientExchange::overlapped);
+  freed_ = freed_ || (sharded && overlapped);
 }
 
 std::vector<StageFormula::Bucket> StageFormula::in_turn(const Arrivals& arrivals) const {

@@ -66,6 +66,7 @@ class StageFormula {
     double seconds = 0;
     std::size_t step = 0;  // it is complete when backward has done this step
     bool overlapped = true;
+    std::size_t sent = 0;  // as soon as backward has done this step: those before it in its group are complete, too
   };
   struct Bucket {
     std::int64_t elements = 0;

@@ -16,7 +16,13 @@ class ProgramBuilder {
         priced_(priced),
         relief_(relief),
         gathered_(stage.units.size(), 0),
-        brought_(stage.recomputed.size(), 0) {}
+        brought_(stage.recomputed.size(), 0) {
+    std::size_t first = 0;
+    for (const GradientSync& sync : stage.gradients) {
+      buckets_.push_back({first, first + sync.buckets.size()});
+      first += sync.buckets.size();
+    }
+  }
 
   StepProgram build() {
     const std::size_t turns = stage_.schedule.size();
@@ -78,12 +84,14 @@ class ProgramBuilder {
     program_.sent.push_back(what);
   }
 
-  // In their order, each as soon as the step before which it is complete has run backward; those that do not overlap at
-  // the end. Those of parameters that other stages hold too are not the stage's own to send.
+  // Each as soon as the step before which it is complete has run backward, those of one group in their order (a bucket
+  // of one group does not wait for another's: they have communicators of their own); those that do not overlap at the
+  // end. Those of parameters that other stages hold too are not the stage's own to send.
   void send_buckets(std::size_t step) {
     const auto complete = [&](const PricedMessage& m) { return step == 0 || (m.overlapped && m.ready_after >= step); };
-    for (; next_bucket_ < priced_.messages.size() && complete(priced_.messages[next_bucket_]); ++next_bucket_)
-      if (priced_.messages[next_bucket_].stages.empty()) send(priced_.messages[next_bucket_], {false, next_bucket_});
+    for (auto& [next, end] : buckets_)
+      for (; next < end && complete(priced_.messages[next]); ++next)
+        if (priced_.messages[next].stages.empty()) send(priced_.messages[next], {false, next});
   }
 
   void gather(std::size_t unit) {
@@ -225,7 +233,10 @@ class ProgramBuilder {
   const PricedStage& priced_;
   Relief relief_;
   Turn turn_;
-  std::size_t next_bucket_ = 0;
+  struct Buckets {
+    std::size_t next, end;  // of priced_.messages
+  };
+  std::vector<Buckets> buckets_;       // of each group that gradients are summed over
   std::vector<std::size_t> gathered_;  // by unit: the number of messages sent with it; 0: it is not gathered
   std::size_t needed_ = 0;             // messages that tasks to come wait for
   std::vector<std::size_t> brought_;   // by segment: the number of copies with that which brings what it keeps

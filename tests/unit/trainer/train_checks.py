@@ -96,35 +96,40 @@ def alone():
 
 
 def errors():
-    for ranks in (1, 2):
-        for words, code, message in [
-                (["no-such-file.onnx"], 3, "no-such-file.onnx"),
-                (["zoo:no-such-model"], 3, "no-such-model"),
-                (["zoo:small-cnn", "--data", "/no/such/folder"], 3, "/no/such/folder"),
-                # Before training, not after it.
-                (["zoo:small-cnn", "--evaluate", "/no/such/folder"], 3, "/no/such/folder"),
-                (["zoo:small-cnn", "--save-weights", "/no/such/folder/file"], 3, "/no/such/folder/file"),
-                (["zoo:small-cnn", "--batch", "zero"], 2, "--batch"),
-                (["zoo:small-cnn", "--lr", "-1"], 2, "--lr"),
-                (["zoo:small-cnn", "--threads", 10**10], 2, "--threads"),
-                (["zoo:small-cnn", "--steps", 10**19], 2, "--steps"),
-                (["zoo:small-cnn", "--devices", 3], 2, "mpirun"),
-                # Nowhere are there so many GPUs, and with a CPU libtorch none at all.
-                (["zoo:small-cnn", "--device", "cuda:999"], 3, "--device"),
-                (["zoo:small-cnn", "--device", "gpu"], 2, "'gpu' is no device"),
-                (["zoo:small-cnn", "--device", "cuda", "--zero", 1], 2, "--zero"),
-                (["zoo:small-cnn", "--device", "cuda", "--precision", "fp16"], 2, "--precision"),
-                (["zoo:small-cnn", "--precision", "bf16"], 2, "--precision"),
-                (["zoo:small-cnn", "--fused-norms"], 2, "--fused-norms"),
-                (["zoo:small-cnn", "--converted-images"], 2, "--converted-images"),
-                (["zoo:small-cnn", "--offload", "optimizer"], 4, "sgd"),
-                (["zoo:small-cnn", "--offload", "parameters"], 2, "--offload"),
-                (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer", "--offload-folder", "."], 2, "no effect"),
-                (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer:nvme", "--offload-folder", "/no/such"], 3,
-                 "/no/such"),
-                (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer", "--device", "emulated:v100-sxm2-16gb"], 2,
-                 "--offload"),
-                (["zoo:small-cnn", "--batch", "7", "--micro-batches", 2], 4, "nearest")]:
+    """One line, the exit code, and nothing trained; by several ranks as by one where they share a file or must agree."""
+    by_one = [
+        (["zoo:no-such-model"], 3, "no-such-model"),
+        (["zoo:small-cnn", "--batch", "zero"], 2, "--batch"),
+        (["zoo:small-cnn", "--lr", "-1"], 2, "--lr"),
+        (["zoo:small-cnn", "--threads", 10**10], 2, "--threads"),
+        (["zoo:small-cnn", "--steps", 10**19], 2, "--steps"),
+        (["zoo:small-cnn", "--device", "gpu"], 2, "'gpu' is no device"),
+        (["zoo:small-cnn", "--device", "cuda", "--zero", 1], 2, "--zero"),
+        (["zoo:small-cnn", "--device", "cuda", "--precision", "fp16"], 2, "--precision"),
+        (["zoo:small-cnn", "--precision", "bf16"], 2, "--precision"),
+        (["zoo:small-cnn", "--fused-norms"], 2, "--fused-norms"),
+        (["zoo:small-cnn", "--converted-images"], 2, "--converted-images"),
+        (["zoo:small-cnn", "--offload", "optimizer"], 4, "sgd"),
+        (["zoo:small-cnn", "--offload", "parameters"], 2, "--offload"),
+        (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer", "--offload-folder", "."], 2, "no effect"),
+        (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer", "--device", "emulated:v100-sxm2-16gb"], 2,
+         "--offload"),
+    ]
+    by_either = [
+        (["no-such-file.onnx"], 3, "no-such-file.onnx"),
+        (["zoo:small-cnn", "--data", "/no/such/folder"], 3, "/no/such/folder"),
+        # Before training, not after it.
+        (["zoo:small-cnn", "--evaluate", "/no/such/folder"], 3, "/no/such/folder"),
+        (["zoo:small-cnn", "--save-weights", "/no/such/folder/file"], 3, "/no/such/folder/file"),
+        (["zoo:small-cnn", "--devices", 3], 2, "mpirun"),
+        # Nowhere are there so many GPUs, and with a CPU libtorch none at all.
+        (["zoo:small-cnn", "--device", "cuda:999"], 3, "--device"),
+        (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer:nvme", "--offload-folder", "/no/such"], 3,
+         "/no/such"),
+        (["zoo:small-cnn", "--batch", "7", "--micro-batches", 2], 4, "nearest"),
+    ]
+    for ranks, refused in ((1, by_one + by_either), (2, by_either)):
+        for words, code, message in refused:
             said = train(*words, ranks=ranks, expect=code).stderr
             lines = [line for line in said.splitlines() if line.startswith("sibyl")]
             check(len(lines) == 1 and message in lines[0], f"{words} on {ranks} said:\n{said}")
@@ -242,9 +247,9 @@ def emulated_run(case, ranks=1, cluster="dgx1-v100", suffix="", steps=3):
     return run, predicted, compute
 
 
-def emulated_as_predicted(case, ranks):
+def emulated_as_predicted(case, ranks, cluster="dgx1-v100"):
     """A device that only takes its time holds what is predicted for it, sends what is planned, and is never faster."""
-    run, predicted, compute = emulated_run(case, ranks)
+    run, predicted, compute = emulated_run(case, ranks, cluster)
     memory = run["peak_memory_bytes"] / predicted["memory_bytes"]["total"] - 1
     check(abs(memory) < 0.01, f"{case}: memory is off by {memory:+.2%}")
     check(run["bytes_sent_per_step_by_rank"] == run["bytes_planned_per_step_by_rank"], f"{case}: bytes")
@@ -274,6 +279,20 @@ def emulated_sharded():
                          (["--zero", 3, "--clip", 1], 2)]:
         emulated_as_predicted([*gpt2, *words], ranks)
     emulated_as_predicted(["zoo:resnet18", "--batch", 8, "--recompute", "full", "--zero", 2], 2)
+
+
+def emulated_workspace():
+    """Scratch memory counts beside what a kernel makes: with kernels of this machine, as if they took much more of it."""
+    path = FOLDER / "own.json"
+    case = ["zoo:resnet18", "--batch", 2]
+    subprocess.run([pathlib.Path(TRAIN).with_name("sibyl-calibrate"), "compute", "--for", *case[:1], "--batches", "2",
+                    "--kernel-budget", "0.001s", "-o", path], check=True, capture_output=True)
+    own = json.loads(path.read_text())
+    for kernel in own["kernels"]:
+        kernel["workspace_bytes"] = 20 * kernel.get("workspace_bytes", 0)
+    path.write_text(json.dumps(own))
+    emulated_as_predicted(case, 1, path)
+    emulated_as_predicted([*case, "--micro-batches", 2], 1, path)
 
 
 def emulated_spread():
@@ -335,9 +354,9 @@ def zero():
 def offload():
     """State that lies elsewhere is the same state: bit for bit. It moves as planned, and nothing is left of it."""
     cnn = ["zoo:small-cnn", "--batch", 16, "--bucket", "20KiB"]
-    cases = [(cnn, words, ranks, shared)
-             for words in (["--optimizer", "adamw", "--clip", 0.5], ["--optimizer", "momentum"])
-             for ranks, shared in ((1, []), (2, []), (2, ["--zero", 1]), (2, ["--zero", 3]))]
+    adam, momentum = ["--optimizer", "adamw", "--clip", 0.5], ["--optimizer", "momentum"]
+    cases = [(cnn, adam, ranks, shared) for ranks, shared in ((1, []), (2, []), (2, ["--zero", 1]), (2, ["--zero", 3]))]
+    cases.append((cnn, momentum, 2, ["--zero", 1]))
     cases.append((["zoo:gpt2-mini", "--batch", 2, "--dim", "seq=16"], ["--optimizer", "adam"], 2, ["--zero", 1]))
     folder = FOLDER / "offloaded"
     folder.mkdir()
@@ -359,15 +378,14 @@ def offload():
 
 def offload_activations():
     """What blocks keep to run again is the same when it comes back: bit for bit, for each micro-batch."""
-    for model in (["zoo:deit-tiny", "--batch", 4], ["zoo:gpt2-mini", "--batch", 4, "--dim", "seq=16"]):
-        for words in ([], ["--micro-batches", 2, "--zero", 3]):
-            common = [*model, "--recompute", "full", "--optimizer", "momentum", *words]
-            here, _ = trained("here", *common, ranks=2)
-            for where in ("host", "nvme"):
-                found, result = trained("outside", *common, "--offload", f"activations:{where}", ranks=2)
-                near(here, found, f"{common} {where}", bound=0)
-                moved = result["bytes_offloaded_per_step"]
-                check(moved == result["bytes_offload_planned_per_step"] and min(moved["in"]) > 0, f"{common} {where}: {moved}")
+    for model in (["zoo:deit-tiny", "--batch", 4], ["zoo:gpt2-mini", "--batch", 4, "--dim", "seq=16", "--micro-batches", 2, "--zero", 3]):
+        common = [*model, "--recompute", "full", "--optimizer", "momentum"]
+        here, _ = trained("here", *common, ranks=2)
+        for where in ("host", "nvme"):
+            found, result = trained("outside", *common, "--offload", f"activations:{where}", ranks=2)
+            near(here, found, f"{common} {where}", bound=0)
+            moved = result["bytes_offloaded_per_step"]
+            check(moved == result["bytes_offload_planned_per_step"] and min(moved["in"]) > 0, f"{common} {where}: {moved}")
 
 
 def zero_transformer():
@@ -471,6 +489,7 @@ CHECKS = {
     "emulated": emulated,
     "emulated_sharded": emulated_sharded,
     "emulated_spread": emulated_spread,
+    "emulated_workspace": emulated_workspace,
     "errors": errors,
     "full_disk": full_disk,
     "bytes": bytes_sent,
