@@ -10,7 +10,6 @@
 #include "aten/weightless.h"
 #include "comm/prompt_thread.h"
 #include "models/training/gradient_aliasing.h"
-#include "trainer/exchange.h"
 
 namespace sibyl::trainer {
 namespace {
@@ -66,17 +65,11 @@ class OperationNode final : public Node {
   std::vector<at::Tensor> kept_;
 };
 
-// The same bytes over the wire, through memory that counts for nothing: the tensors that count are the weightless ones.
-void send(const Transfer& transfer, const at::Tensor& x, Communicator& communicator) {
-  const aten::MemoryMeter::Pause uncounted;
-  perform(transfer, at::empty(x.sizes(), x.options().device(at::kCPU).requires_grad(false)), communicator, true);
-}
-
 at::Tensor moved(EmulatedDevice& device, const Transfer& transfer, const EmulatedWork& copies, const at::Tensor& x,
                  const LocalTensor& result, Communicator& communicator) {
   if (collective_of(transfer.motion)) {
     device.wait();
-    send(transfer, x, communicator);
+    device.send(transfer, x, communicator);
     device.host_waited();
   }
   device.run(copies);
@@ -142,6 +135,10 @@ void EmulatedDevice::begin_backward(Turn::Kind kind, bool first, bool last) {
   if (kind != Turn::Kind::backward_weight || !last) return;
   for (std::size_t step = times_.steps.size(); step-- > 0;)
     if (later_[step] == 0) run(times_.steps[step].bucket_copies);
+}
+
+void EmulatedDevice::send(const Transfer& transfer, const at::Tensor& x, Communicator& communicator) {
+  messages_.send(transfer, x.sizes().vec(), x.itemsize(), communicator);
 }
 
 void EmulatedDevice::run(const EmulatedWork& work) {

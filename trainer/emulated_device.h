@@ -16,6 +16,7 @@
 
 #include "comm/communicator.h"
 #include "oracle/plan/plan.h"
+#include "trainer/bare_messages.h"
 #include "trainer/emulated_times.h"
 #include "trainer/random.h"
 
@@ -39,6 +40,8 @@ class EmulatedDevice {
   std::vector<at::Tensor> run(std::size_t step, const std::vector<at::Tensor>& inputs);
   // One exchange between operations, its messages sent for real.
   at::Tensor exchange(std::size_t step, const at::Tensor& x, Communicator& communicator);
+  // Its messages alone: the copies around them are kernels.
+  void send(const Transfer& transfer, const at::Tensor& x, Communicator& communicator);
   void run(const EmulatedWork& work);  // with its workspace, and no results
 
   void wait();         // until all that was launched has run
@@ -67,6 +70,7 @@ class EmulatedDevice {
   bool first_ = true, last_ = true, wait_after_each_ = false;
   std::optional<RandomStream> draws_;  // none: nothing varies
   double step_spread_ = 0, step_factor_ = 1;
+  BareMessages messages_;
 };
 
 }  // namespace sibyl::trainer

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "trainer/bare_messages.h"
 #include "trainer/parts.h"
 
 namespace sibyl::trainer {
@@ -44,6 +45,9 @@ at::Tensor moved(const Transfer& transfer, const at::Tensor& x) {
               bytes_sent(*collective, Algorithm::ring, elements, static_cast<std::int64_t>(x.itemsize()),
                          ranks().size(), ranks().rank()));
   }
+  const std::int64_t sent = ranks().bytes_sent() - before;
+  BareMessages().send(transfer, x.sizes().vec(), x.itemsize(), ranks());
+  EXPECT_EQ(ranks().bytes_sent() - before, 2 * sent) << "an emulated device sends as much";
   return y;
 }
 
