@@ -16,6 +16,7 @@ void device_link(YamlMapping& m, LinkSpec& link) {
   m.scalar("kind", link.kind, parse_link_kind, true);
   m.scalar("bandwidth", link.bandwidth, parse_bytes_per_second, true);
   m.scalar("latency", link.latency, parse_seconds, true);
+  m.scalar("reduces", link.reduces, parse_yes_or_no);
 }
 
 void nic(YamlMapping& m, TopologySpec& t) {
@@ -29,6 +30,7 @@ void switches(YamlMapping& m, TopologySpec& t) {
   m.scalar("levels", t.levels, parse_count);
   m.scalar("nodes_per_switch", t.nodes_per_switch, parse_count);
   m.scalar("oversubscription", t.oversubscription, parse_factor);
+  m.scalar("reduces", t.switches_reduce, parse_yes_or_no);
 }
 
 void overlap(YamlMapping& m, OverlapSample& o) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "netmodel/fabric/costs.h"
 #include "netmodel/network_model.h"
 
@@ -55,25 +57,30 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
   const double size = std::max(0.0, bytes.value());
   const Algorithm runs = result.estimate.algorithm;
   const Algorithm wanted = asked == Algorithm::automatic ? model.algorithm : asked;
-  for (const Algorithm other : {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner,
-                                Algorithm::tree, Algorithm::hierarchical})
-    if (collective::runs(collective, other))
+  for (const Algorithm other :
+       {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner, Algorithm::tree,
+        Algorithm::hierarchical, Algorithm::multi_dimensional, Algorithm::in_network})
+    if (collective::runs(collective, other) && (other != Algorithm::in_network || model.switches_add()))
       result.candidates.emplace_back(other, Seconds{model.formula(collective, other, size, placement)});
   result.launch = Seconds{model.launch};
   result.by_formula = Seconds{model.formula(collective, runs, size, placement)};
 
   const bool only_one = result.candidates.size() <= 1;
   const bool library_measured = model.table.has(collective, Algorithm::automatic);
+  const std::string_view best =
+      model.switches_add() ? "the fastest of ring, tree and switches that add" : "the faster of ring and tree";
   if (only_one)
     result.why = "it is the only one for this collective";
+  else if (wanted != Algorithm::automatic && wanted != runs && collective::runs(collective, wanted))
+    result.why = "what was asked for needs switches that add";
   else if (wanted != Algorithm::automatic)
     result.why = wanted == runs ? "it was asked for" : "what was asked for does not offer this collective";
   else if (library_measured)
-    result.why = "the library chose when it was measured; by formula this one is the faster of ring and tree";
+    result.why = fmt::format("the library chose when it was measured; by formula this one is {}", best);
   else if (model.any(collective))
     result.why = "it is the fastest of those that were measured";
   else
-    result.why = model.gpus() ? "it is the faster of ring and tree, as a GPU library chooses"
+    result.why = model.gpus() ? fmt::format("it is {}, as a GPU library chooses", best)
                               : "the communicator between CPUs chooses so by the size";
 
   const Algorithm of_samples = wanted == Algorithm::automatic && library_measured ? Algorithm::automatic : runs;
@@ -99,7 +106,7 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
     result.distances.push_back({std::move(what), path.links, path.latency, path.bandwidth,
                                 Seconds{model.point_to_point.seconds(1 << 20, {level, 1})}});
   };
-  if (model.fabric_answers(placement.nodes == 1)) {
+  if (model.fabric_answers(placement.nodes == 1) && runs != Algorithm::in_network) {
     const fabric::Costs& costs = *model.costs;
     const fabric::Schedule schedule = costs.schedule_of(collective, runs, placement);
     for (const fabric::RoundCost& cost : fabric::round_costs(*costs.fabric(), costs.capacities(), schedule))

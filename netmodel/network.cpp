@@ -24,13 +24,15 @@ constexpr std::array<std::pair<Collective, std::string_view>, 7> collective_name
      {Collective::all_to_all, "all_to_all"},
      {Collective::send_receive, "send_receive"}}};
 
-constexpr std::array<std::pair<Algorithm, std::string_view>, 7> algorithm_names{
+constexpr std::array<std::pair<Algorithm, std::string_view>, 9> algorithm_names{
     {{Algorithm::automatic, "automatic"},
      {Algorithm::ring, "ring"},
      {Algorithm::recursive_doubling, "recursive_doubling"},
      {Algorithm::rabenseifner, "rabenseifner"},
      {Algorithm::tree, "tree"},
      {Algorithm::hierarchical, "hierarchical"},
+     {Algorithm::multi_dimensional, "multi_dimensional"},
+     {Algorithm::in_network, "in_network"},
      {Algorithm::gloo, "gloo"}}};
 
 // Error (one standard deviation, relative) of links twice as fast as those that were measured.
@@ -54,7 +56,7 @@ Result<Algorithm> parse_algorithm(std::string_view text) {
   for (const auto& [algorithm, name] : algorithm_names)
     if (name == text) return algorithm;
   return fail(fmt::format("unknown collective algorithm '{}'", text), {},
-              "automatic, ring, recursive_doubling, rabenseifner, tree or hierarchical");
+              "automatic, ring, recursive_doubling, rabenseifner, tree, hierarchical, multi_dimensional or in_network");
 }
 
 namespace {
@@ -193,8 +195,7 @@ CollectiveEstimate Network::measured_collective(Collective collective, Bytes byt
   const double size = std::max(0.0, bytes.value());
   if (placement.size() <= 1) return {{Seconds{0.0}, 0.0, Provenance::measured}, Algorithm::ring};
   if (asked == Algorithm::automatic) asked = model.algorithm;
-  if (asked != Algorithm::automatic)
-    asked = collective::resolve(collective, asked, static_cast<std::int64_t>(size), placement.size());
+  if (asked != Algorithm::automatic) asked = model.resolved(collective, asked, size, placement);
   if (asked != Algorithm::automatic) return {model.estimate(collective, asked, size, placement), asked};
   // The library's own choice, where it was measured; else the algorithm that is fastest.
   if (model.table.has(collective, asked) || !model.any(collective))

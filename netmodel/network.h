@@ -3,8 +3,8 @@
 // A Network is a Topology (devices, NICs, switches, links) plus what was measured on it: point-to-point times by link
 // class and message size, and collectives themselves. Asked for a collective, it answers from the nearest
 // measurements of that collective and group shape, carried by the algorithm's formula to other sizes and counts;
-// without any, from the formula over the point-to-point fit. Where the machine is described as a Fabric (netmodel/fabric),
-// what no sample answers comes from the ways over its links. Pure and thread-safe once built.
+// without any, from the formula over the point-to-point fit. Where the machine is described as a Fabric
+// (netmodel/fabric), what no sample answers comes from the ways over its links. Pure and thread-safe once built.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,18 @@ enum class Collective { all_reduce, reduce_scatter, all_gather, broadcast, reduc
 std::string_view to_string(Collective collective);
 
 // gloo: what that library runs, whose times are its own; all others are sibyl::Communicator's or a GPU library's.
-enum class Algorithm { automatic, ring, recursive_doubling, rabenseifner, tree, hierarchical, gloo };
+// multi_dimensional: along one dimension of the machine after the other. in_network: switches add.
+enum class Algorithm {
+  automatic,
+  ring,
+  recursive_doubling,
+  rabenseifner,
+  tree,
+  hierarchical,
+  multi_dimensional,
+  in_network,
+  gloo
+};
 std::string_view to_string(Algorithm algorithm);
 Result<Algorithm> parse_algorithm(std::string_view text);
 
@@ -90,8 +101,8 @@ class Network {
 
   [[nodiscard]] const Topology& topology() const;
   [[nodiscard]] const fabric::Fabric* links() const;  // of a fabric; null where the topology answers
-  // The same measurements on the same machine with another number of nodes or of devices in a node; a fabric keeps its links
-  // and is used in part, so it has room for no more than it was made with.
+  // The same measurements on the same machine with another number of nodes or of devices in a node; a fabric keeps its
+  // links and is used in part, so it has room for no more than it was made with.
   [[nodiscard]] Result<Network> resized(int nodes, int devices_per_node) const;
   // The same machine with other links, NICs or switches (what-if): what was measured is carried by the formulas' ratio,
   // is no longer called measured, and its error grows with the change. `spec` must have the same kind of device link.

@@ -11,8 +11,9 @@ namespace sibyl {
 namespace {
 
 // All but gloo, which is never chosen.
-constexpr std::array<Algorithm, 6> measurable{Algorithm::automatic,    Algorithm::ring, Algorithm::recursive_doubling,
-                                              Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical};
+constexpr std::array<Algorithm, 8> measurable{
+    Algorithm::automatic, Algorithm::ring,         Algorithm::recursive_doubling, Algorithm::rabenseifner,
+    Algorithm::tree,      Algorithm::hierarchical, Algorithm::multi_dimensional,  Algorithm::in_network};
 
 // Errors (one standard deviation, relative) that no sample tells: see docs/models/network.md.
 constexpr double error_per_octave_of_gap = 0.02;    // interpolating between sizes
@@ -44,18 +45,20 @@ Network::Model::Model(Topology machine, std::vector<PointToPointSample> messages
 
 // Where collectives were timed inside a node but no message was, they tell what a device link gives. Small ones take
 // launch + steps * latency, in steps of a ring (fitted over collectives and counts); the largest all-reduce of the
-// largest group moves 2 (p - 1)/p m.
+// largest group moves 2 (p - 1)/p m. Where switches add it may be theirs: there the largest all-gather tells, of (p -
+// 1)/p m.
 void Network::Model::infer_device_link() {
   double n = 0, s = 0, ss = 0, t = 0, st = 0;
   const MeasuredPlacement* largest = nullptr;
+  const Collective around_a_ring =
+      topology.spec().device_link.reduces ? Collective::all_gather : Collective::all_reduce;
   for (const Collective kind : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather})
     for (const MeasuredPlacement& measured : table.placements(kind, Algorithm::automatic)) {
       if (measured.placement.nodes != 1 || measured.points.size() < 2) continue;
       const double steps = (kind == Collective::all_reduce ? 2.0 : 1.0) * (measured.placement.size() - 1);
       const double smallest = measured.points.front().seconds;
       n += 1, s += steps, ss += steps * steps, t += smallest, st += steps * smallest;
-      if (kind == Collective::all_reduce && (largest == nullptr || largest->placement < measured.placement))
-        largest = &measured;
+      if (kind == around_a_ring && (largest == nullptr || largest->placement < measured.placement)) largest = &measured;
     }
   if (largest == nullptr || largest->placement.size() < 2) return;
   const double spread = n * ss - s * s;
@@ -66,19 +69,35 @@ void Network::Model::infer_device_link() {
   if (launch == 0.0) latency = st / ss;
   const CurvePoint &small = largest->points.front(), &large = largest->points.back();
   const double size = largest->placement.size();
-  const double moved = 2 * (size - 1) / size * (large.bytes - small.bytes);
+  const double times = around_a_ring == Collective::all_reduce ? 2 : 1;
+  const double moved = times * (size - 1) / size * (large.bytes - small.bytes);
   if (large.seconds <= small.seconds || moved <= 0) return;
   constexpr double read_as_ring_error = 0.20;
   point_to_point.set_device_link(Seconds{latency}, BytesPerSecond{moved / (large.seconds - small.seconds)},
                                  read_as_ring_error);
 }
 
-// GPU libraries choose among rings and trees; sibyl::Communicator, between CPU ranks, has its own rule.
+// GPU libraries choose among rings, trees and switches that add; sibyl::Communicator, between CPU ranks, has its own
+// rule.
 Algorithm Network::Model::fastest(Collective collective, double bytes, const GroupPlacement& placement) const {
   if (collective != Collective::all_reduce || !gpus())
     return collective::resolve(collective, Algorithm::automatic, static_cast<std::int64_t>(bytes), placement.size());
-  const double tree = seconds(collective, Algorithm::tree, bytes, placement);
-  return tree < seconds(collective, Algorithm::ring, bytes, placement) ? Algorithm::tree : Algorithm::ring;
+  Algorithm best = Algorithm::ring;
+  double least = seconds(collective, best, bytes, placement);
+  const auto consider = [&](Algorithm other) {
+    const double time = seconds(collective, other, bytes, placement);
+    if (time < least) best = other, least = time;
+  };
+  consider(Algorithm::tree);
+  if (switches_add()) consider(Algorithm::in_network);
+  return best;
+}
+
+// Where nothing adds (and nothing that did was measured), in_network is a ring.
+Algorithm Network::Model::resolved(Collective collective, Algorithm asked, double bytes,
+                                   const GroupPlacement& placement) const {
+  if (asked == Algorithm::in_network && !switches_add() && !table.has(collective, asked)) asked = Algorithm::ring;
+  return collective::resolve(collective, asked, static_cast<std::int64_t>(bytes), placement.size());
 }
 
 bool Network::Model::fabric_answers(bool same_node) const {
@@ -94,9 +113,18 @@ void Network::Model::use(std::shared_ptr<const fabric::Fabric> fabric) {
 
 double Network::Model::on_the_wire(Collective collective, Algorithm runs, double bytes,
                                    const GroupPlacement& placement) const {
-  if (placement.size() > 1 && fabric_answers(placement.nodes == 1))
-    return costs->seconds(collective, runs, bytes, placement);
-  return collective::seconds({collective, bytes, placement}, runs, {topology, point_to_point});
+  const collective::Job job{collective, bytes, placement};
+  const collective::Wire wire(topology, point_to_point);
+  if (placement.size() <= 1 || !fabric_answers(placement.nodes == 1)) return collective::seconds(job, runs, wire);
+  if (runs != Algorithm::in_network || !switches_add()) return costs->seconds(collective, runs, bytes, placement);
+  // A fabric's own switches only pass on, but those of its nodes may add.
+  if (placement.nodes == 1) return collective::seconds(job, runs, wire);
+  const collective::Job share = collective::share_between_nodes(job);
+  const auto by_ranks = [&](double size) {
+    return std::min(costs->seconds(collective, Algorithm::ring, size, share.placement),
+                    costs->seconds(collective, Algorithm::tree, size, share.placement));
+  };
+  return collective::in_network_seconds(job, wire, {by_ranks(0.0), by_ranks(share.bytes)});
 }
 
 // The formulas let all bytes of a tree stream behind the first chunk. GPU libraries wait for each chunk at every hop:

@@ -27,6 +27,9 @@ struct Network::Model {
   [[nodiscard]] double formula(Collective collective, Algorithm algorithm, double bytes,
                                const GroupPlacement& placement) const;
   [[nodiscard]] Algorithm fastest(Collective collective, double bytes, const GroupPlacement& placement) const;
+  // What runs when that (not automatic) is asked for.
+  [[nodiscard]] Algorithm resolved(Collective collective, Algorithm asked, double bytes,
+                                   const GroupPlacement& placement) const;
   [[nodiscard]] Estimate estimate(Collective collective, Algorithm algorithm, double bytes,
                                   const GroupPlacement& placement) const;
   [[nodiscard]] Estimate from_points(const MeasuredPlacement& points, Collective collective, Algorithm algorithm,
@@ -35,6 +38,10 @@ struct Network::Model {
                                           const GroupPlacement& to) const;
   [[nodiscard]] bool any(Collective collective) const;
   [[nodiscard]] bool gpus() const { return topology.spec().device_link.kind != LinkKind::shared_memory; }
+  // Any switches, inside a node or between nodes.
+  [[nodiscard]] bool switches_add() const {
+    return topology.spec().device_link.reduces || topology.spec().switches_reduce;
+  }
   void infer_device_link();
   // Inside a node the topology says as much, and knows the measured rate, unless the fabric gives the node a shape.
   [[nodiscard]] bool fabric_answers(bool same_node) const;

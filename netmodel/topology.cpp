@@ -23,9 +23,9 @@ using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS
 using Vertex = Graph::vertex_descriptor;
 
 constexpr std::array<std::pair<LinkKind, std::string_view>, 4> link_kinds{{{LinkKind::nvswitch, "nvswitch"},
-                                                                          {LinkKind::nvlink_mesh, "nvlink mesh"},
-                                                                          {LinkKind::pcie, "pcie"},
-                                                                          {LinkKind::shared_memory, "shared memory"}}};
+                                                                           {LinkKind::nvlink_mesh, "nvlink mesh"},
+                                                                           {LinkKind::pcie, "pcie"},
+                                                                           {LinkKind::shared_memory, "shared memory"}}};
 
 constexpr int most_in_a_node = 1 << 16;  // devices, or NICs: the graph holds each
 // Within these, times of messages can be added and multiplied without end.
@@ -42,9 +42,9 @@ Result<void> check(const TopologySpec& spec) {
   if (spec.devices_per_node > most_in_a_node || spec.nics_per_node > most_in_a_node)
     return fail(fmt::format("a node has at most {} devices and as many NICs", most_in_a_node), "topology");
   if (spec.nodes > most_devices / spec.devices_per_node)
-    return fail(fmt::format("{} nodes of {} devices are more than {} devices", spec.nodes, spec.devices_per_node,
-                            most_devices),
-                "topology");
+    return fail(
+        fmt::format("{} nodes of {} devices are more than {} devices", spec.nodes, spec.devices_per_node, most_devices),
+        "topology");
   if (spec.levels > 8) return fail(fmt::format("{} levels of switches: at most 8 are known", spec.levels), "topology");
   if (spec.nodes_per_switch < 0) return fail("nodes_per_switch must not be negative", "topology");
   if (!is_bandwidth(spec.device_link.bandwidth) || !is_bandwidth(spec.nic_bandwidth))
@@ -53,6 +53,9 @@ Result<void> check(const TopologySpec& spec) {
     return fail("a latency must be from 0 to 3600 s", "topology");
   if (!(spec.oversubscription >= 1.0 && spec.oversubscription <= 1e6))
     return fail("oversubscription must be from 1 to 1e6", "topology", "bandwidth down divided by bandwidth up");
+  if (spec.device_link.reduces && spec.device_link.kind != LinkKind::nvswitch)
+    return fail(fmt::format("{} adds nothing that passes it", to_string(spec.device_link.kind)), "topology",
+                "'reduces' is for the kind nvswitch");
   return {};
 }
 
@@ -180,6 +183,18 @@ int Topology::span(int nodes) const {
 const Path& Topology::path(int level) const {
   const auto last = structure_->paths.size() - 1;
   return structure_->paths[std::min(last, static_cast<std::size_t>(std::max(0, level)))];
+}
+
+std::vector<int> Topology::extents(int nodes) const {
+  std::vector<int> result;
+  int left = nodes;
+  for (int level = 1; level < spec_.levels && spec_.nodes_per_switch > 1 && left > spec_.nodes_per_switch; ++level) {
+    if (left % spec_.nodes_per_switch != 0) return {nodes};
+    result.push_back(spec_.nodes_per_switch);
+    left /= spec_.nodes_per_switch;
+  }
+  result.push_back(left);
+  return result;
 }
 
 const Path& Topology::worst_path(const GroupPlacement& placement) const { return path(span(placement.nodes)); }

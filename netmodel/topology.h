@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -31,6 +32,7 @@ struct LinkSpec {
   LinkKind kind = LinkKind::pcie;
   BytesPerSecond bandwidth{16e9};  // of one device, per direction, all its links together
   Seconds latency{5e-6};           // device to device
+  bool reduces = false;            // its switches add what passes (NVLink SHARP)
 
   bool operator==(const LinkSpec&) const = default;
 };
@@ -46,6 +48,7 @@ struct TopologySpec {
   int levels = 1;                        // levels of switches; 2 = leaf and spine
   int nodes_per_switch = 0;              // nodes (or switches) under each switch but the top one; 0 = any number
   double oversubscription = 1.0;         // bandwidth down over bandwidth up, of each switch but the top one
+  bool switches_reduce = false;          // switches between nodes add what passes (SHARP)
 
   bool operator==(const TopologySpec&) const = default;
 };
@@ -59,8 +62,8 @@ struct Path {
 
 class Topology {
  public:
-  // Counts must be at least 1, devices most_devices at most; bandwidths from 1 to 1e18 B/s, latencies from 0 to an hour,
-  // oversubscription from 1 to 1e6. The top level has room for any number of nodes.
+  // Counts must be at least 1, devices most_devices at most; bandwidths from 1 to 1e18 B/s, latencies from 0 to an
+  // hour, oversubscription from 1 to 1e6. The top level has room for any number of nodes.
   static Result<Topology> make(const TopologySpec& spec);
 
   [[nodiscard]] const TopologySpec& spec() const { return spec_; }
@@ -68,6 +71,9 @@ class Topology {
 
   // The level of distance that a group over this many consecutive nodes spans.
   [[nodiscard]] int span(int nodes) const;
+  // How consecutive nodes lie under switches, from the leaves upwards: nodes of a leaf, leaves of the switch above, …;
+  // their product is `nodes`. All in one where they do not fill their switches evenly.
+  [[nodiscard]] std::vector<int> extents(int nodes) const;
   // Of two devices at that distance, alone on the network.
   [[nodiscard]] const Path& path(int level) const;
   // Between the farthest two ranks of a group.

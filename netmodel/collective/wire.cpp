@@ -13,6 +13,12 @@ double Wire::across(double bytes, int flows, int nodes, bool far) const {
   return messages_.seconds(bytes, {level, std::max(1, static_cast<int>(std::ceil(sharing - 1e-9)))});
 }
 
+std::vector<int> Wire::extents(int nodes) const { return topology_.extents(nodes); }
+
+bool Wire::reduces_inside() const { return topology_.spec().device_link.reduces; }
+
+bool Wire::reduces_across() const { return topology_.spec().switches_reduce; }
+
 bool Wire::chains() const { return topology_.spec().device_link.kind != LinkKind::shared_memory; }
 
 int Wire::stripes(int ranks) const {

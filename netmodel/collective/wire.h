@@ -2,6 +2,8 @@
 // how many messages leave the node at once.
 #pragma once
 
+#include <vector>
+
 #include "netmodel/network.h"
 #include "netmodel/point_to_point.h"
 #include "netmodel/topology.h"
@@ -23,6 +25,12 @@ class Wire {
   // NICs that `ranks` ranks of a node can use for one flow in parallel rings: one each, or its share where a node has
   // more NICs than devices.
   [[nodiscard]] int stripes(int ranks) const;
+
+  // Topology::extents.
+  [[nodiscard]] std::vector<int> extents(int nodes) const;
+  // Do switches add what passes them, inside a node and between nodes?
+  [[nodiscard]] bool reduces_inside() const;
+  [[nodiscard]] bool reduces_across() const;
 
   // Does the library pass a tree's bytes through a node's ranks one after another? Those of GPUs do.
   [[nodiscard]] bool chains() const;

@@ -27,7 +27,7 @@ nic:
   per_node: 2
   bandwidth: 100Gb/s
   latency: 2us
-switch: {latency: 90ns, levels: 2, nodes_per_switch: 34, oversubscription: 3}
+switch: {latency: 90ns, levels: 2, nodes_per_switch: 34, oversubscription: 3, reduces: true}
 algorithm: ring
 overlap: {compute_slowdown: 1.1, communication_slowdown: 1.25}
 step_overhead_per_operation: 3us
@@ -63,6 +63,10 @@ TEST(ClusterFile, ReadsEveryField) {
   EXPECT_EQ(c->topology.levels, 2);
   EXPECT_EQ(c->topology.nodes_per_switch, 34);
   EXPECT_EQ(c->topology.oversubscription, 3.0);
+  EXPECT_TRUE(c->topology.switches_reduce);
+  EXPECT_FALSE(c->topology.device_link.reduces);
+  EXPECT_TRUE(parse_cluster_file(replaced(good, "nvlink mesh,", "nvswitch, reduces: true,"), "c.yaml")
+                  ->topology.device_link.reduces);
   EXPECT_EQ(c->algorithm, Algorithm::ring);
   EXPECT_EQ(c->overlap->communication_slowdown, 1.25);
   EXPECT_NEAR(c->step_overhead_per_operation->value(), 3e-6, 1e-15);
@@ -178,6 +182,7 @@ TEST(ClusterFile, NamesTheLineOfAnError) {
       {"  bandwidth: 100Gb/s\n", "  bandwidth: fast\n", "c.yaml:8"},
       {"oversubscription: 3", "oversubscription: 0.5", "c.yaml:10"},
       {"oversubscription: 3", "oversubscription: 1e300", "c.yaml:10"},
+      {"reduces: true", "reduces: maybe", "c.yaml:10"},
       {"latency: 1.5us", "latency: 1e300us", "c.yaml:5"},
       {"algorithm: ring", "algorithm: square", "c.yaml:11"},
       {"compute_slowdown: 1.1", "compute_slowdown: 0.9", "c.yaml:12"},
@@ -213,12 +218,12 @@ TEST(Fabrics, MakeClusters) {
     std::ofstream(file) << head << fabric;
     return load_cluster(file.string());
   };
-  for (const char* fabric : {"  kind: torus\n  dimensions: [2, 2]\n", "  kind: ring\n  size: 4\n", "  kind: fat tree\n  ports: 4\n",
-                             "  kind: fat tree\n  down: [4, 2]\n  up: 2\n  oversubscription: 3\n",
-                             "  kind: leaf spine\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n",
-                             "  kind: rail optimised\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n",
-                             "  kind: dragonfly\n  groups: 2\n  routers: 2\n  hosts: 2\n  global_links: 1\n",
-                             "  kind: fully connected\n"}) {
+  for (const char* fabric :
+       {"  kind: torus\n  dimensions: [2, 2]\n", "  kind: ring\n  size: 4\n", "  kind: fat tree\n  ports: 4\n",
+        "  kind: fat tree\n  down: [4, 2]\n  up: 2\n  oversubscription: 3\n",
+        "  kind: leaf spine\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n",
+        "  kind: rail optimised\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n",
+        "  kind: dragonfly\n  groups: 2\n  routers: 2\n  hosts: 2\n  global_links: 1\n", "  kind: fully connected\n"}) {
     const auto cluster = made(fabric);
     ASSERT_TRUE(cluster) << fabric << to_string(cluster.error());
     const auto time = cluster->network.collective(Collective::all_reduce, Bytes{1e6}, {2, 4, 1}).time;

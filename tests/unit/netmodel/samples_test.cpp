@@ -171,8 +171,9 @@ TEST(Network, ResizedKeepsItsMeasurements) {
 }
 
 TEST(Algorithms, NamesReadBack) {
-  for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::ring, Algorithm::recursive_doubling,
-                                    Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical})
+  for (const Algorithm algorithm :
+       {Algorithm::automatic, Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner, Algorithm::tree,
+        Algorithm::hierarchical, Algorithm::multi_dimensional, Algorithm::in_network})
     EXPECT_EQ(parse_algorithm(to_string(algorithm)).value(), algorithm);
   EXPECT_FALSE(parse_algorithm("carrier pigeon").has_value());
 }
