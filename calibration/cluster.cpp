@@ -73,8 +73,9 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
   }
   const Links links{topology, described.shape ? &*described.shape : nullptr,
                     described.shape ? described.shape_where : file};
-  SIBYL_TRY(Cluster cluster, build(described.name, links, described.algorithm, std::move(calibration), overlap, with_gloo,
-                                   overhead, storage));
+  SIBYL_TRY(Cluster cluster, build(described.name, links, described.algorithm, std::move(calibration), overlap,
+                                   with_gloo, overhead, storage));
+  cluster.network = cluster.network.speaking(described.protocol);
   if (described.overlap) cluster.overlap_by_message.clear();
   if (described.host_link) cluster.host_link = *described.host_link;
   return cluster;
@@ -90,8 +91,8 @@ Result<Cluster> measured_cluster(Calibration calibration, std::string name, cons
   const OverlapSample with_gloo = typical_overlap(calibration, Algorithm::gloo);
   const Seconds overhead = calibration.step_overhead_per_operation;
   const BytesPerSecond storage = reading_rate(calibration);
-  return build(std::move(name), {spec, nullptr, where}, Algorithm::automatic, std::move(calibration), overlap, with_gloo,
-               overhead, storage);
+  return build(std::move(name), {spec, nullptr, where}, Algorithm::automatic, std::move(calibration), overlap,
+               with_gloo, overhead, storage);
 }
 
 Result<Cluster> cluster_of(Calibration calibration, std::string name, const TopologySpec& topology,

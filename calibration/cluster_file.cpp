@@ -100,6 +100,7 @@ Result<ClusterFile> read_root(const YAML::Node& root, const std::string& file) {
     return {};
   });
   top.scalar("algorithm", c.algorithm, parse_algorithm);
+  top.scalar("protocol", c.protocol, parse_protocol);
   top.key("overlap", [&](const YAML::Node& node) -> Result<void> {
     SIBYL_CHECK(both.read(node));
     c.overlap = slow;

@@ -11,18 +11,19 @@ namespace sibyl {
 namespace {
 
 NetworkExplanation::Round explained(const fabric::Fabric& links, const std::vector<double>& capacities,
-                                    const fabric::RoundCost& cost, double amount) {
+                                    const fabric::RoundCost& cost, double amount,
+                                    const collective::ProtocolCost& spoken) {
   NetworkExplanation::Round round;
   round.what = cost.what;
   round.times = cost.times;
   round.messages = static_cast<int>(cost.messages);
   round.message = Bytes{cost.over_busiest.bytes * amount};
-  round.latency = Seconds{cost.latency};
-  round.transfer = Seconds{cost.per_byte * amount};
+  round.latency = Seconds{cost.latency + cost.inside * spoken.inside + cost.across * spoken.across};
+  round.transfer = Seconds{cost.per_byte * amount / spoken.share};
   if (cost.busiest_load <= 0) return round;
   round.busiest_link = links.channel_name(cost.busiest);
   round.over_busiest_link = Bytes{cost.busiest_load * amount};
-  round.gives = BytesPerSecond{capacities[cost.busiest]};
+  round.gives = BytesPerSecond{capacities[cost.busiest] * spoken.share};
   std::vector<fabric::Step> steps;
   links.route(cost.over_busiest.from, cost.over_busiest.to, 0, steps);
   // Where a message is split, steps of several ways follow one another: those that go on from the last are one way.
@@ -62,7 +63,16 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
         Algorithm::hierarchical, Algorithm::multi_dimensional, Algorithm::in_network})
     if (collective::runs(collective, other) && (other != Algorithm::in_network || model.switches_add()))
       result.candidates.emplace_back(other, Seconds{model.formula(collective, other, size, placement)});
-  result.launch = Seconds{model.launch};
+  collective::ProtocolCost spoken;
+  if (const Protocol quickest = model.quickest(collective, runs, size, placement).first;
+      quickest != Protocol::automatic) {
+    result.protocol = quickest;
+    spoken = collective::cost_of(quickest, collective, runs, model.topology.spec().device_link.kind, placement);
+    for (const Protocol other : model.protocols(collective, runs))
+      result.protocols.emplace_back(other,
+                                    Seconds{model.launch + model.spoken(collective, runs, size, placement, other)});
+  }
+  result.launch = Seconds{model.launch + spoken.launch};
   result.by_formula = Seconds{model.formula(collective, runs, size, placement)};
 
   const bool only_one = result.candidates.size() <= 1;
@@ -110,8 +120,9 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
     const fabric::Costs& costs = *model.costs;
     const fabric::Schedule schedule = costs.schedule_of(collective, runs, placement);
     for (const fabric::RoundCost& cost : fabric::round_costs(*costs.fabric(), costs.capacities(), schedule))
-      result.rounds.push_back(explained(*costs.fabric(), costs.capacities(), cost, schedule.amount(cost.of, size)));
-    if (const double waits = model.waits(collective, runs, size, placement); waits > 0) {
+      result.rounds.push_back(
+          explained(*costs.fabric(), costs.capacities(), cost, schedule.amount(cost.of, size), spoken));
+    if (const double waits = model.waits(collective, runs, size, placement, spoken); waits > 0) {
       NetworkExplanation::Round& round = result.rounds.emplace_back();
       round.what = "chunks wait at each hop";
       round.latency = Seconds{waits};

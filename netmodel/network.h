@@ -36,6 +36,11 @@ enum class Algorithm {
 std::string_view to_string(Algorithm algorithm);
 Result<Algorithm> parse_algorithm(std::string_view text);
 
+// NCCL's protocols (netmodel/collective/protocol.h), named as NCCL_PROTO does.
+enum class Protocol { automatic, ll, ll128, simple };
+std::string_view to_string(Protocol protocol);
+Result<Protocol> parse_protocol(std::string_view text);
+
 // How the ranks of one communication group lie on the machine, and how many such groups talk at once.
 // In one machine: beyond any, and far from overflow when multiplied by what a device does.
 inline constexpr int most_devices = 1 << 24;
@@ -107,6 +112,10 @@ class Network {
   // The same machine with other links, NICs or switches (what-if): what was measured is carried by the formulas' ratio,
   // is no longer called measured, and its error grows with the change. `spec` must have the same kind of device link.
   [[nodiscard]] Result<Network> with_links(const TopologySpec& spec) const;
+  // The same machine whose GPU library is told to speak that protocol (NCCL_PROTO) wherever it knows it: formulas take
+  // no other, and samples are carried by their ratio and no longer called measured. Where messages were measured
+  // nothing changes.
+  [[nodiscard]] Network speaking(Protocol protocol) const;
   // `pairs`: messages of one node at once.
   [[nodiscard]] Estimate point_to_point(Bytes bytes, bool same_node, int pairs = 1) const;
   // `asked`: what the caller runs, where that is not the network's own choice.

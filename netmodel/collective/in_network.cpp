@@ -4,8 +4,8 @@
 // sum stored to all of them at once: over each link, one way, go all g parts that others sum and the one that is
 // stored, m (1 + 1/g), in two latencies, where a ring moves 2 m (g - 1)/g in 2 (g - 1). Between nodes (SHARP) each of a
 // node's ranks sends its m/g up the tree of switches once and gets the sum back: one message from end to end, whatever
-// the nodes, and no more above a switch than below one of its ports. Where only one of the two adds, rings do it in the
-// other place, or a tree between nodes, whichever is faster; where neither does, all of it is a ring. Chunks stream
+// the nodes, and no more above a switch than below one of its ports. Where only one of the two adds, a ring does it in
+// the node, or a tree between nodes (as NCCL's NVLSTree); where neither does, all of it is a ring. Chunks stream
 // through both: latencies add up, bytes go at the pace of the slower.
 //
 // A link gives less so than in a ring: NCCL counts on 0.85 of it on Hopper and 0.74 on Blackwell (`nvlsEfficiency`).
@@ -21,11 +21,11 @@ namespace {
 
 constexpr double share_of_a_rings_rate = 0.80;
 
-struct Way {
+struct Pipelined {
   double latency = 0.0, stream = 0.0;
 };
 
-Way inside_a_node(const Job& job, const Wire& wire) {
+Pipelined inside_a_node(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   if (ranks == 1) return {};
   if (wire.reduces_inside()) {
@@ -46,7 +46,7 @@ Job share_between_nodes(const Job& job) {
 
 double in_network_seconds(const Job& job, const Wire& wire, const BetweenNodes& by_ranks) {
   const auto [ranks, nodes, groups] = job.placement;
-  const Way inside = inside_a_node(job, wire);
+  const Pipelined inside = inside_a_node(job, wire);
   if (nodes == 1) return inside.latency + inside.stream;
   BetweenNodes between = by_ranks;
   if (wire.reduces_across()) {
@@ -60,9 +60,9 @@ double in_network_seconds(const Job& job, const Wire& wire) {
   if (!wire.reduces_inside() && !wire.reduces_across()) return ring_seconds(job, wire);
   if (job.placement.nodes == 1) return in_network_seconds(job, wire, {});
   Job share = share_between_nodes(job);
-  const double whole = std::min(ring_seconds(share, wire), tree_seconds(share, wire));
+  const double whole = tree_seconds(share, wire);
   share.bytes = 0.0;
-  return in_network_seconds(job, wire, {std::min(ring_seconds(share, wire), tree_seconds(share, wire)), whole});
+  return in_network_seconds(job, wire, {tree_seconds(share, wire), whole});
 }
 
 }  // namespace sibyl::collective

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "netmodel/collective/protocol.h"
 #include "netmodel/network.h"
 #include "netmodel/point_to_point.h"
 #include "netmodel/topology.h"
@@ -12,10 +13,13 @@ namespace sibyl::collective {
 
 class Wire {
  public:
-  Wire(const Topology& topology, const PointToPoint& point_to_point) : topology_(topology), messages_(point_to_point) {}
+  Wire(const Topology& topology, const PointToPoint& point_to_point, const ProtocolCost& cost = {})
+      : topology_(topology), messages_(point_to_point), cost_(cost) {}
 
   // Between ranks of one node, `at_once` of them sending.
-  [[nodiscard]] double inside(double bytes, int at_once) const { return messages_.seconds(bytes, {0, at_once}); }
+  [[nodiscard]] double inside(double bytes, int at_once) const {
+    return messages_.seconds(bytes / cost_.share, {0, at_once}) + cost_.inside;
+  }
 
   // Between nodes of a group spanning `nodes` of them, `flows` messages leaving every node at once. Flows spread over
   // the NICs. `far`: all of them climb to the top of that span, so each level's oversubscription narrows them; else
@@ -38,6 +42,7 @@ class Wire {
  private:
   const Topology& topology_;
   const PointToPoint& messages_;
+  ProtocolCost cost_;
 };
 
 }  // namespace sibyl::collective

@@ -29,6 +29,7 @@ nic:
   latency: 2us
 switch: {latency: 90ns, levels: 2, nodes_per_switch: 34, oversubscription: 3, reduces: true}
 algorithm: ring
+protocol: LL128
 overlap: {compute_slowdown: 1.1, communication_slowdown: 1.25}
 step_overhead_per_operation: 3us
 storage: {bandwidth: 2GB/s}
@@ -68,6 +69,7 @@ TEST(ClusterFile, ReadsEveryField) {
   EXPECT_TRUE(parse_cluster_file(replaced(good, "nvlink mesh,", "nvswitch, reduces: true,"), "c.yaml")
                   ->topology.device_link.reduces);
   EXPECT_EQ(c->algorithm, Algorithm::ring);
+  EXPECT_EQ(c->protocol, Protocol::ll128);
   EXPECT_EQ(c->overlap->communication_slowdown, 1.25);
   EXPECT_NEAR(c->step_overhead_per_operation->value(), 3e-6, 1e-15);
   EXPECT_EQ(c->storage_read, BytesPerSecond{2e9});
@@ -185,7 +187,8 @@ TEST(ClusterFile, NamesTheLineOfAnError) {
       {"reduces: true", "reduces: maybe", "c.yaml:10"},
       {"latency: 1.5us", "latency: 1e300us", "c.yaml:5"},
       {"algorithm: ring", "algorithm: square", "c.yaml:11"},
-      {"compute_slowdown: 1.1", "compute_slowdown: 0.9", "c.yaml:12"},
+      {"protocol: LL128", "protocol: LL256", "c.yaml:12"},
+      {"compute_slowdown: 1.1", "compute_slowdown: 0.9", "c.yaml:13"},
       {"calibration: v100-sxm2-16gb", "calibration: [a]", "c.yaml:2"},
       {"nic:\n", "nic: 7\nnics:\n", "c.yaml:6"},
   };
@@ -340,6 +343,18 @@ TEST(Cluster, UnknownNamesListTheKnown) {
   EXPECT_FALSE(load_cluster("/no/such.yaml"));
   EXPECT_FALSE(load_cluster("/no/such.json"));
   EXPECT_FALSE(load_cluster(""));
+}
+
+// Sixteen V100 on four nodes, of which nobody measured messages: all bytes at half the rate.
+TEST_F(ClusterFolder, SpeaksTheProtocolItNames) {
+  const auto seconds = [&](const std::string& protocol) {
+    std::ofstream(folder_ / "c.yaml") << replaced(replaced(good, "nodes: 3", "nodes: 4"), "LL128", protocol);
+    const auto cluster = load_cluster((folder_ / "c.yaml").string());
+    EXPECT_TRUE(cluster) << to_string(cluster.error());
+    return cluster->network.collective(Collective::all_reduce, Bytes{1e9}, {4, 4, 1}).time.time.value();
+  };
+  EXPECT_NEAR(seconds("LL") / seconds("Simple"), 2.0, 0.02);
+  EXPECT_DOUBLE_EQ(seconds("automatic"), seconds("Simple"));
 }
 
 TEST(Cluster, ResizesAndKeepsTheRest) {

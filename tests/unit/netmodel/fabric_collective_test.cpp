@@ -306,7 +306,10 @@ TEST(Explanation, NamesAlgorithmRouteAndBusiestLink) {
 }
 
 // Devices of a node whose switch adds, on a fabric whose switches do not: between nodes both devices of each sum m/2 in
-// rings, 6 (10 us + 2 m/8 over 92 MB/s), beside 7 us to launch and 2 us in the node, whose 19 ms stream meanwhile.
+// trees, each half of it in one chunk of m/4. Into a tree's inner rank go two, and those of both devices: 4 m/4 over 92
+// MB/s, then half as much to its root, and back: 3 m/92 MB/s and four hops of 10 us. NCCL counts on 15.9 us more for
+// each, on 17.2 us more than 7 us to launch; with 2 us in the node, of which 19 ms stream meanwhile, that is the
+// latency of which chunks wait for half.
 TEST(Explanation, SaysWhereSwitchesAdd) {
   TopologySpec spec = test::cpu_spec(4, 2);
   spec.device_link.kind = LinkKind::nvswitch;
@@ -321,7 +324,7 @@ TEST(Explanation, SaysWhereSwitchesAdd) {
   EXPECT_EQ(e.why, "it was asked for");
   EXPECT_EQ(e.estimate.algorithm, Algorithm::in_network);
   EXPECT_EQ(e.candidates.back().first, Algorithm::in_network);
-  EXPECT_NEAR(e.estimate.time.time.value(), 9e-6 + 6 * (10e-6 + m / 4 / 92e6), 1e-8);
+  EXPECT_NEAR(e.estimate.time.time.value(), 24.2e-6 + 1.5 * (2e-6 + 4 * 25.9e-6) + 3 * m / 92e6, 1e-8);
 }
 
 }  // namespace

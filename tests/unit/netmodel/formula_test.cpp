@@ -156,10 +156,11 @@ TEST(InNetworkTime, SwitchesAdd) {
   EXPECT_MS(added(spec, {2, 2, 1}), 0.007 + 0.002 + 0.010 + 7.5);
 }
 
-// Without such switches between nodes both ranks all-reduce m/2 at once over one NIC, as in HierarchicalTime: 40.020
-// ms; without them in the node a ring sums there: 2 (1 us + m/2 b').
+// Without such switches between nodes both ranks all-reduce m/2 at once over one NIC, in trees: 2 (10 us + 2 m/4 b) =
+// 40.020 ms, whose chunks wait for half of 22 us of latency; without them in the node a ring sums there: 2 (1 us + m/2
+// b').
 TEST(InNetworkTime, SwitchesAddInOnePlace) {
-  EXPECT_MS(added(with_adding_node(2, 2), {2, 2, 1}), 0.007 + 0.002 + 40.020);
+  EXPECT_MS(added(with_adding_node(2, 2), {2, 2, 1}), 0.007 + 0.002 + 40.020 + 0.011);
   TopologySpec outside = test::cpu_spec(2, 2);
   outside.switches_reduce = true;
   EXPECT_MS(added(outside, {2, 2, 1}), 0.002 + 40.010);
