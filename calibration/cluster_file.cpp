@@ -17,12 +17,14 @@ void device_link(YamlMapping& m, LinkSpec& link) {
   m.scalar("bandwidth", link.bandwidth, parse_bytes_per_second, true);
   m.scalar("latency", link.latency, parse_seconds, true);
   m.scalar("reduces", link.reduces, parse_yes_or_no);
+  m.scalar("background", link.background, parse_share);
 }
 
 void nic(YamlMapping& m, TopologySpec& t) {
   m.scalar("per_node", t.nics_per_node, parse_count, true);
   m.scalar("bandwidth", t.nic_bandwidth, parse_bytes_per_second, true);
   m.scalar("latency", t.nic_latency, parse_seconds, true);
+  m.scalar("background", t.nic_background, parse_share);
 }
 
 void switches(YamlMapping& m, TopologySpec& t) {

@@ -53,6 +53,8 @@ Result<void> check(const TopologySpec& spec) {
     return fail("a latency must be from 0 to 3600 s", "topology");
   if (!(spec.oversubscription >= 1.0 && spec.oversubscription <= 1e6))
     return fail("oversubscription must be from 1 to 1e6", "topology", "bandwidth down divided by bandwidth up");
+  for (const double share : {spec.device_link.background, spec.nic_background})
+    if (!(share >= 0.0 && share <= 0.99)) return fail("background must be from 0 to 0.99", "topology");
   if (spec.device_link.reduces && spec.device_link.kind != LinkKind::nvswitch)
     return fail(fmt::format("{} adds nothing that passes it", to_string(spec.device_link.kind)), "topology",
                 "'reduces' is for the kind nvswitch");
@@ -64,7 +66,7 @@ std::vector<Vertex> add_node(Graph& graph, const TopologySpec& spec) {
   const auto devices_in_node = static_cast<std::size_t>(spec.devices_per_node);
   std::vector<Vertex> devices;
   for (std::size_t i = 0; i < devices_in_node; ++i) devices.push_back(add_vertex(graph));
-  const double bandwidth = spec.device_link.bandwidth.value();
+  const double bandwidth = spec.device_link.left().value();
   const double latency = spec.device_link.latency.value();
   if (spec.device_link.kind == LinkKind::nvlink_mesh) {
     // A representative pair is enough: all pairs are alike.
@@ -81,9 +83,8 @@ void add_nic(Graph& graph, const TopologySpec& spec, Vertex device, Vertex leaf)
   const Vertex nic = add_vertex(graph);
   const bool through_device_link =
       spec.device_link.kind == LinkKind::pcie || spec.device_link.kind == LinkKind::shared_memory;
-  const double bandwidth = through_device_link
-                               ? std::min(spec.nic_bandwidth.value(), spec.device_link.bandwidth.value())
-                               : spec.nic_bandwidth.value();
+  const double own = spec.nic_left().value();
+  const double bandwidth = through_device_link ? std::min(own, spec.device_link.left().value()) : own;
   add_edge(device, nic, Link{spec.nic_latency.value(), bandwidth}, graph);
   add_edge(nic, leaf, Link{spec.switch_latency.value() / 2, spec.nic_bandwidth.value()}, graph);
 }
@@ -132,7 +133,7 @@ Result<Topology> Topology::make(const TopologySpec& spec) {
   Graph& graph = structure->graph;
   const std::vector<Vertex> devices = add_node(graph, spec);
   // Before there are NICs: messages of a node stay in it, even where two NICs and a switch would be the quicker way.
-  structure->paths.push_back(devices.size() == 1 ? Path{spec.device_link.latency, spec.device_link.bandwidth, 0}
+  structure->paths.push_back(devices.size() == 1 ? Path{spec.device_link.latency, spec.device_link.left(), 0}
                                                  : shortest(graph, devices.front(), devices.back()));
 
   // Upwards from the whole node: switch i joins what lies under it; an uplink carries at least one NIC's rate.
@@ -201,7 +202,7 @@ const Path& Topology::worst_path(const GroupPlacement& placement) const { return
 
 BytesPerSecond Topology::node_bandwidth(int level) const {
   const double narrowing = std::pow(spec_.oversubscription, std::max(0, level - 1));
-  return spec_.nic_bandwidth * (spec_.nics_per_node / narrowing);
+  return spec_.nic_left() * (spec_.nics_per_node / narrowing);
 }
 
 int Topology::vertices() const { return static_cast<int>(num_vertices(structure_->graph)); }

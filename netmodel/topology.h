@@ -33,7 +33,9 @@ struct LinkSpec {
   BytesPerSecond bandwidth{16e9};  // of one device, per direction, all its links together
   Seconds latency{5e-6};           // device to device
   bool reduces = false;            // its switches add what passes (NVLink SHARP)
+  double background = 0.0;         // share that others use, below 1
 
+  [[nodiscard]] BytesPerSecond left() const { return bandwidth * (1.0 - background); }
   bool operator==(const LinkSpec&) const = default;
 };
 
@@ -49,7 +51,9 @@ struct TopologySpec {
   int nodes_per_switch = 0;              // nodes (or switches) under each switch but the top one; 0 = any number
   double oversubscription = 1.0;         // bandwidth down over bandwidth up, of each switch but the top one
   bool switches_reduce = false;          // switches between nodes add what passes (SHARP)
+  double nic_background = 0.0;           // share of each NIC that others use, below 1
 
+  [[nodiscard]] BytesPerSecond nic_left() const { return nic_bandwidth * (1.0 - nic_background); }
   bool operator==(const TopologySpec&) const = default;
 };
 
@@ -63,7 +67,7 @@ struct Path {
 class Topology {
  public:
   // Counts must be at least 1, devices most_devices at most; bandwidths from 1 to 1e18 B/s, latencies from 0 to an
-  // hour, oversubscription from 1 to 1e6. The top level has room for any number of nodes.
+  // hour, oversubscription from 1 to 1e6, background from 0 to 0.99. The top level has room for any number of nodes.
   static Result<Topology> make(const TopologySpec& spec);
 
   [[nodiscard]] const TopologySpec& spec() const { return spec_; }

@@ -90,8 +90,8 @@ void write_clusters(const std::filesystem::path& folder) {
     write(folder / (name + ".yaml"), *shipped::find(shipped::Kind::cluster, name));
   const std::string head =
       "name: f\ncalibration: v100-sxm2-16gb\nnodes: 4\ndevices_per_node: 8\n"
-      "device_link: {kind: nvswitch, bandwidth: 100GB/s, latency: 2us, reduces: true}\n"
-      "nic: {per_node: 2, bandwidth: 100Gb/s, latency: 2us}\nprotocol: LL128\n"
+      "device_link: {kind: nvswitch, bandwidth: 100GB/s, latency: 2us, reduces: true, background: 0.2}\n"
+      "nic: {per_node: 2, bandwidth: 100Gb/s, latency: 2us, background: 0.1}\nprotocol: LL128\n"
       "fabric:\n  background: 0.1\n  ecmp: hash\n";
   int number = 0;
   for (const char* fabric :

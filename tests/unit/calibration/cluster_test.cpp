@@ -65,6 +65,14 @@ TEST(ClusterFile, ReadsEveryField) {
   EXPECT_EQ(c->topology.nodes_per_switch, 34);
   EXPECT_EQ(c->topology.oversubscription, 3.0);
   EXPECT_TRUE(c->topology.switches_reduce);
+  EXPECT_EQ(c->topology.nic_background, 0.0);
+  EXPECT_EQ(parse_cluster_file(replaced(good, "  bandwidth: 100Gb/s\n", "  bandwidth: 100Gb/s\n  background: 0.25\n"),
+                               "c.yaml")
+                ->topology.nic_background,
+            0.25);
+  EXPECT_EQ(parse_cluster_file(replaced(good, "latency: 1.5us}", "latency: 1.5us, background: 0.5}"), "c.yaml")
+                ->topology.device_link.background,
+            0.5);
   EXPECT_FALSE(c->topology.device_link.reduces);
   EXPECT_TRUE(parse_cluster_file(replaced(good, "nvlink mesh,", "nvswitch, reduces: true,"), "c.yaml")
                   ->topology.device_link.reduces);
@@ -185,6 +193,7 @@ TEST(ClusterFile, NamesTheLineOfAnError) {
       {"oversubscription: 3", "oversubscription: 0.5", "c.yaml:10"},
       {"oversubscription: 3", "oversubscription: 1e300", "c.yaml:10"},
       {"reduces: true", "reduces: maybe", "c.yaml:10"},
+      {"latency: 1.5us}", "latency: 1.5us, background: 2}", "c.yaml:5"},
       {"latency: 1.5us", "latency: 1e300us", "c.yaml:5"},
       {"algorithm: ring", "algorithm: square", "c.yaml:11"},
       {"protocol: LL128", "protocol: LL256", "c.yaml:12"},
@@ -255,6 +264,34 @@ TEST_F(ClusterFolder, FindsTheCalibrationBesideTheFile) {
   EXPECT_EQ(cluster->kernels.size(), 2U);
   EXPECT_EQ(cluster->devices(), 12);
   EXPECT_EQ(cluster->overlap.compute_slowdown, 1.1);
+}
+
+// Three quarters of the NICs are others': messages between nodes take longer and are no longer called measured; inside
+// a node nothing changes.
+TEST_F(ClusterFolder, CarriesWhatWasMeasuredToBusyNics) {
+  Calibration calibration = example_calibration();
+  calibration.point_to_point.push_back({false, 1, Bytes{1e6}, Seconds{1e-2}, 0.1});
+  ASSERT_TRUE(save_calibration(calibration, folder_ / "mine.json"));
+  const std::string quiet = replaced(good, "v100-sxm2-16gb", "mine.json");
+  const auto loaded = [&](const std::string& text) {
+    std::ofstream(folder_ / "c.yaml") << text;
+    return load_cluster((folder_ / "c.yaml").string());
+  };
+  const auto before = loaded(quiet),
+             after = loaded(replaced(quiet, "latency: 2us\n", "latency: 2us\n  background: 0.75\n"));
+  ASSERT_TRUE(before && after) << to_string(after.error());
+  const auto message = [](const Cluster& cluster, bool same_node) {
+    return cluster.network.point_to_point(Bytes{1e6}, same_node);
+  };
+  EXPECT_EQ(message(*after, true).time, message(*before, true).time);
+  EXPECT_EQ(message(*after, true).provenance, message(*before, true).provenance);
+  EXPECT_GT(message(*after, false).time / message(*before, false).time, 3.0);
+  EXPECT_LE(message(*after, false).time / message(*before, false).time, 4.0);
+  EXPECT_NE(message(*after, false).provenance, Provenance::measured);
+  EXPECT_EQ(after->overlap.compute_slowdown, before->overlap.compute_slowdown);
+  const auto all = loaded(replaced(quiet, "latency: 2us\n", "latency: 2us\n  background: 1\n"));
+  ASSERT_FALSE(all);
+  EXPECT_NE(all.error().message.find("background"), std::string::npos);
 }
 
 TEST_F(ClusterFolder, PointsAtTheLineThatNamesAnUnknownCalibration) {
