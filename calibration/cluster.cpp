@@ -18,7 +18,7 @@ struct Links {
   std::string where;
 };
 
-Result<Network> network_of(const Links& links, Algorithm algorithm, Calibration& calibration) {
+Result<Network> quiet_network_of(const Links& links, Algorithm algorithm, Calibration& calibration) {
   std::vector<PointToPointSample>& messages = calibration.point_to_point;
   std::vector<CollectiveSample>& collectives = calibration.collectives;
   if (links.shape != nullptr) {
@@ -30,6 +30,17 @@ Result<Network> network_of(const Links& links, Algorithm algorithm, Calibration&
   auto topology = Topology::make(links.spec);
   if (!topology) return fail(topology.error().message, links.where, topology.error().hint);
   return Network(std::move(*topology), std::move(messages), std::move(collectives), algorithm);
+}
+
+// What was measured was measured on quiet links: it is carried to those that others use, too.
+Result<Network> network_of(const Links& links, Algorithm algorithm, Calibration& calibration) {
+  Links quiet = links;
+  quiet.spec.device_link.background = quiet.spec.nic_background = 0.0;
+  auto network = quiet_network_of(quiet, algorithm, calibration);
+  if (!network || quiet.spec == links.spec) return network;
+  auto busy = network->with_links(links.spec);
+  if (!busy) return fail(busy.error().message, links.where, busy.error().hint);
+  return busy;
 }
 
 Result<Cluster> build(std::string name, const Links& links, Algorithm algorithm, Calibration calibration,
@@ -73,8 +84,9 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
   }
   const Links links{topology, described.shape ? &*described.shape : nullptr,
                     described.shape ? described.shape_where : file};
-  SIBYL_TRY(Cluster cluster, build(described.name, links, described.algorithm, std::move(calibration), overlap, with_gloo,
-                                   overhead, storage));
+  SIBYL_TRY(Cluster cluster, build(described.name, links, described.algorithm, std::move(calibration), overlap,
+                                   with_gloo, overhead, storage));
+  cluster.network = cluster.network.speaking(described.protocol);
   if (described.overlap) cluster.overlap_by_message.clear();
   if (described.host_link) cluster.host_link = *described.host_link;
   return cluster;
@@ -90,8 +102,8 @@ Result<Cluster> measured_cluster(Calibration calibration, std::string name, cons
   const OverlapSample with_gloo = typical_overlap(calibration, Algorithm::gloo);
   const Seconds overhead = calibration.step_overhead_per_operation;
   const BytesPerSecond storage = reading_rate(calibration);
-  return build(std::move(name), {spec, nullptr, where}, Algorithm::automatic, std::move(calibration), overlap, with_gloo,
-               overhead, storage);
+  return build(std::move(name), {spec, nullptr, where}, Algorithm::automatic, std::move(calibration), overlap,
+               with_gloo, overhead, storage);
 }
 
 Result<Cluster> cluster_of(Calibration calibration, std::string name, const TopologySpec& topology,

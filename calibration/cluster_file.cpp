@@ -16,12 +16,15 @@ void device_link(YamlMapping& m, LinkSpec& link) {
   m.scalar("kind", link.kind, parse_link_kind, true);
   m.scalar("bandwidth", link.bandwidth, parse_bytes_per_second, true);
   m.scalar("latency", link.latency, parse_seconds, true);
+  m.scalar("reduces", link.reduces, parse_yes_or_no);
+  m.scalar("background", link.background, parse_share);
 }
 
 void nic(YamlMapping& m, TopologySpec& t) {
   m.scalar("per_node", t.nics_per_node, parse_count, true);
   m.scalar("bandwidth", t.nic_bandwidth, parse_bytes_per_second, true);
   m.scalar("latency", t.nic_latency, parse_seconds, true);
+  m.scalar("background", t.nic_background, parse_share);
 }
 
 void switches(YamlMapping& m, TopologySpec& t) {
@@ -29,6 +32,7 @@ void switches(YamlMapping& m, TopologySpec& t) {
   m.scalar("levels", t.levels, parse_count);
   m.scalar("nodes_per_switch", t.nodes_per_switch, parse_count);
   m.scalar("oversubscription", t.oversubscription, parse_factor);
+  m.scalar("reduces", t.switches_reduce, parse_yes_or_no);
 }
 
 void overlap(YamlMapping& m, OverlapSample& o) {
@@ -98,6 +102,7 @@ Result<ClusterFile> read_root(const YAML::Node& root, const std::string& file) {
     return {};
   });
   top.scalar("algorithm", c.algorithm, parse_algorithm);
+  top.scalar("protocol", c.protocol, parse_protocol);
   top.key("overlap", [&](const YAML::Node& node) -> Result<void> {
     SIBYL_CHECK(both.read(node));
     c.overlap = slow;

@@ -15,13 +15,14 @@ namespace sibyl {
 
 struct ClusterFile {
   std::string name;
-  std::string calibration;        // a shipped calibration's name, or a path relative to this file
-  std::string calibration_where;  // file:line, for errors about it
+  std::string calibration;             // a shipped calibration's name, or a path relative to this file
+  std::string calibration_where;       // file:line, for errors about it
   std::optional<std::string> network;  // the path of a calibration whose network it is; then there is no topology
   TopologySpec topology;
   std::optional<fabric::FabricSpec> shape;  // of a fabric, whose counts and rates are in `topology`
   std::string shape_where;                  // file:line, for errors about it
   Algorithm algorithm = Algorithm::automatic;
+  Protocol protocol = Protocol::automatic;
   std::optional<OverlapSample> overlap;                // else from the calibration
   std::optional<Seconds> step_overhead_per_operation;  // else from the calibration
   std::optional<BytesPerSecond> storage_read;          // else from the calibration

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "netmodel/fabric/costs.h"
 #include "netmodel/network_model.h"
 
@@ -9,18 +11,19 @@ namespace sibyl {
 namespace {
 
 NetworkExplanation::Round explained(const fabric::Fabric& links, const std::vector<double>& capacities,
-                                    const fabric::RoundCost& cost, double amount) {
+                                    const fabric::RoundCost& cost, double amount,
+                                    const collective::ProtocolCost& spoken) {
   NetworkExplanation::Round round;
   round.what = cost.what;
   round.times = cost.times;
   round.messages = static_cast<int>(cost.messages);
   round.message = Bytes{cost.over_busiest.bytes * amount};
-  round.latency = Seconds{cost.latency};
-  round.transfer = Seconds{cost.per_byte * amount};
+  round.latency = Seconds{cost.latency + cost.inside * spoken.inside + cost.across * spoken.across};
+  round.transfer = Seconds{cost.per_byte * amount / spoken.share};
   if (cost.busiest_load <= 0) return round;
   round.busiest_link = links.channel_name(cost.busiest);
   round.over_busiest_link = Bytes{cost.busiest_load * amount};
-  round.gives = BytesPerSecond{capacities[cost.busiest]};
+  round.gives = BytesPerSecond{capacities[cost.busiest] * spoken.share};
   std::vector<fabric::Step> steps;
   links.route(cost.over_busiest.from, cost.over_busiest.to, 0, steps);
   // Where a message is split, steps of several ways follow one another: those that go on from the last are one way.
@@ -55,25 +58,39 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
   const double size = std::max(0.0, bytes.value());
   const Algorithm runs = result.estimate.algorithm;
   const Algorithm wanted = asked == Algorithm::automatic ? model.algorithm : asked;
-  for (const Algorithm other : {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner,
-                                Algorithm::tree, Algorithm::hierarchical})
-    if (collective::runs(collective, other))
+  for (const Algorithm other :
+       {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner, Algorithm::tree,
+        Algorithm::hierarchical, Algorithm::multi_dimensional, Algorithm::in_network})
+    if (collective::runs(collective, other) && (other != Algorithm::in_network || model.switches_add()))
       result.candidates.emplace_back(other, Seconds{model.formula(collective, other, size, placement)});
-  result.launch = Seconds{model.launch};
+  collective::ProtocolCost spoken;
+  if (const Protocol quickest = model.quickest(collective, runs, size, placement).first;
+      quickest != Protocol::automatic) {
+    result.protocol = quickest;
+    spoken = collective::cost_of(quickest, collective, runs, model.topology.spec().device_link.kind, placement);
+    for (const Protocol other : model.protocols(collective, runs))
+      result.protocols.emplace_back(other,
+                                    Seconds{model.launch + model.spoken(collective, runs, size, placement, other)});
+  }
+  result.launch = Seconds{model.launch + spoken.launch};
   result.by_formula = Seconds{model.formula(collective, runs, size, placement)};
 
   const bool only_one = result.candidates.size() <= 1;
   const bool library_measured = model.table.has(collective, Algorithm::automatic);
+  const std::string_view best =
+      model.switches_add() ? "the fastest of ring, tree and switches that add" : "the faster of ring and tree";
   if (only_one)
     result.why = "it is the only one for this collective";
+  else if (wanted != Algorithm::automatic && wanted != runs && collective::runs(collective, wanted))
+    result.why = "what was asked for needs switches that add";
   else if (wanted != Algorithm::automatic)
     result.why = wanted == runs ? "it was asked for" : "what was asked for does not offer this collective";
   else if (library_measured)
-    result.why = "the library chose when it was measured; by formula this one is the faster of ring and tree";
+    result.why = fmt::format("the library chose when it was measured; by formula this one is {}", best);
   else if (model.any(collective))
     result.why = "it is the fastest of those that were measured";
   else
-    result.why = model.gpus() ? "it is the faster of ring and tree, as a GPU library chooses"
+    result.why = model.gpus() ? fmt::format("it is {}, as a GPU library chooses", best)
                               : "the communicator between CPUs chooses so by the size";
 
   const Algorithm of_samples = wanted == Algorithm::automatic && library_measured ? Algorithm::automatic : runs;
@@ -99,12 +116,13 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
     result.distances.push_back({std::move(what), path.links, path.latency, path.bandwidth,
                                 Seconds{model.point_to_point.seconds(1 << 20, {level, 1})}});
   };
-  if (model.fabric_answers(placement.nodes == 1)) {
+  if (model.fabric_answers(placement.nodes == 1) && runs != Algorithm::in_network) {
     const fabric::Costs& costs = *model.costs;
     const fabric::Schedule schedule = costs.schedule_of(collective, runs, placement);
     for (const fabric::RoundCost& cost : fabric::round_costs(*costs.fabric(), costs.capacities(), schedule))
-      result.rounds.push_back(explained(*costs.fabric(), costs.capacities(), cost, schedule.amount(cost.of, size)));
-    if (const double waits = model.waits(collective, runs, size, placement); waits > 0) {
+      result.rounds.push_back(
+          explained(*costs.fabric(), costs.capacities(), cost, schedule.amount(cost.of, size), spoken));
+    if (const double waits = model.waits(collective, runs, size, placement, spoken); waits > 0) {
       NetworkExplanation::Round& round = result.rounds.emplace_back();
       round.what = "chunks wait at each hop";
       round.latency = Seconds{waits};

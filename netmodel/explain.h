@@ -43,6 +43,8 @@ struct NetworkExplanation {
   CollectiveEstimate estimate;
   std::string why;                                        // this algorithm
   std::vector<std::pair<Algorithm, Seconds>> candidates;  // what others would take, by formula
+  std::optional<Protocol> protocol;                       // of a GPU library, by formula
+  std::vector<std::pair<Protocol, Seconds>> protocols;    // what it would take in each, by formula
   std::string answered_by;  // "samples of this placement", "the formula over the fabric's links"…
   std::optional<Samples> samples;
   Seconds launch;

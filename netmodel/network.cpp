@@ -24,17 +24,26 @@ constexpr std::array<std::pair<Collective, std::string_view>, 7> collective_name
      {Collective::all_to_all, "all_to_all"},
      {Collective::send_receive, "send_receive"}}};
 
-constexpr std::array<std::pair<Algorithm, std::string_view>, 7> algorithm_names{
+constexpr std::array<std::pair<Algorithm, std::string_view>, 9> algorithm_names{
     {{Algorithm::automatic, "automatic"},
      {Algorithm::ring, "ring"},
      {Algorithm::recursive_doubling, "recursive_doubling"},
      {Algorithm::rabenseifner, "rabenseifner"},
      {Algorithm::tree, "tree"},
      {Algorithm::hierarchical, "hierarchical"},
+     {Algorithm::multi_dimensional, "multi_dimensional"},
+     {Algorithm::in_network, "in_network"},
      {Algorithm::gloo, "gloo"}}};
+
+constexpr std::array<std::pair<Protocol, std::string_view>, 4> protocol_names{{{Protocol::automatic, "automatic"},
+                                                                               {Protocol::ll, "LL"},
+                                                                               {Protocol::ll128, "LL128"},
+                                                                               {Protocol::simple, "Simple"}}};
 
 // Error (one standard deviation, relative) of links twice as fast as those that were measured.
 constexpr double error_per_octave_of_change = 0.10;
+// Of a protocol that was not measured, carried from what the library chose.
+constexpr double error_of_protocol = 0.10;
 
 }  // namespace
 
@@ -54,7 +63,19 @@ Result<Algorithm> parse_algorithm(std::string_view text) {
   for (const auto& [algorithm, name] : algorithm_names)
     if (name == text) return algorithm;
   return fail(fmt::format("unknown collective algorithm '{}'", text), {},
-              "automatic, ring, recursive_doubling, rabenseifner, tree or hierarchical");
+              "automatic, ring, recursive_doubling, rabenseifner, tree, hierarchical, multi_dimensional or in_network");
+}
+
+std::string_view to_string(Protocol protocol) {
+  for (const auto& [known, name] : protocol_names)
+    if (known == protocol) return name;
+  return "unknown";
+}
+
+Result<Protocol> parse_protocol(std::string_view text) {
+  for (const auto& [protocol, name] : protocol_names)
+    if (name == text) return protocol;
+  return fail(fmt::format("unknown protocol '{}'", text), {}, "automatic, LL, LL128 or Simple");
 }
 
 namespace {
@@ -140,6 +161,7 @@ Result<Network> Network::resized(int nodes, int devices_per_node) const {
   auto model = std::make_shared<Model>(std::move(topology), model_->point_to_point_samples, model_->collective_samples,
                                        model_->algorithm);
   if (model_->costs) model->use(model_->costs->fabric());
+  model->protocol = model_->protocol;
   model->octaves_inside = model_->octaves_inside;
   model->octaves_across = model_->octaves_across;
   return Network(std::move(model));
@@ -151,6 +173,7 @@ Result<Network> Network::with_links(const TopologySpec& spec) const {
   auto model = std::make_shared<Model>(topology, carried(model_->point_to_point_samples, inside, across),
                                        std::vector<CollectiveSample>{}, model_->algorithm);
   model->launch = model_->launch;
+  model->protocol = model_->protocol;
   model->point_to_point.set_device_link(model_->point_to_point, inside.latency, inside.bandwidth);
   if (const fabric::Fabric* whole = links()) {
     // Of the counts only those of NICs can change here; a fabric in part use keeps its room.
@@ -163,6 +186,14 @@ Result<Network> Network::with_links(const TopologySpec& spec) const {
   model->take_collectives(*model_);
   model->octaves_inside = model_->octaves_inside + std::max(octaves(inside.latency), octaves(inside.bandwidth));
   model->octaves_across = model_->octaves_across + octaves_across(topology, model_->topology);
+  return Network(std::move(model));
+}
+
+Network Network::speaking(Protocol protocol) const {
+  if (protocol == model_->protocol) return *this;
+  auto model = std::make_shared<Model>(*model_);
+  model->protocol = protocol;
+  model->take_collectives(*model_, Model::Talk::in_protocol);
   return Network(std::move(model));
 }
 
@@ -184,6 +215,11 @@ CollectiveEstimate Network::collective(Collective collective, Bytes bytes, Group
   const double inside = placement.ranks_per_node > 1 ? model_->octaves_inside : 0.0;
   const double across = placement.nodes > 1 ? model_->octaves_across : 0.0;
   result.time = on_other_links(result.time, std::max(inside, across));
+  if (model_->protocol != Protocol::automatic && result.time.provenance == Provenance::measured &&
+      placement.size() > 1) {
+    result.time.provenance = Provenance::interpolated;
+    result.time.relative_error = std::hypot(result.time.relative_error, error_of_protocol);
+  }
   return result;
 }
 
@@ -193,8 +229,7 @@ CollectiveEstimate Network::measured_collective(Collective collective, Bytes byt
   const double size = std::max(0.0, bytes.value());
   if (placement.size() <= 1) return {{Seconds{0.0}, 0.0, Provenance::measured}, Algorithm::ring};
   if (asked == Algorithm::automatic) asked = model.algorithm;
-  if (asked != Algorithm::automatic)
-    asked = collective::resolve(collective, asked, static_cast<std::int64_t>(size), placement.size());
+  if (asked != Algorithm::automatic) asked = model.resolved(collective, asked, size, placement);
   if (asked != Algorithm::automatic) return {model.estimate(collective, asked, size, placement), asked};
   // The library's own choice, where it was measured; else the algorithm that is fastest.
   if (model.table.has(collective, asked) || !model.any(collective))

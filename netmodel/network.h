@@ -3,8 +3,8 @@
 // A Network is a Topology (devices, NICs, switches, links) plus what was measured on it: point-to-point times by link
 // class and message size, and collectives themselves. Asked for a collective, it answers from the nearest
 // measurements of that collective and group shape, carried by the algorithm's formula to other sizes and counts;
-// without any, from the formula over the point-to-point fit. Where the machine is described as a Fabric (netmodel/fabric),
-// what no sample answers comes from the ways over its links. Pure and thread-safe once built.
+// without any, from the formula over the point-to-point fit. Where the machine is described as a Fabric
+// (netmodel/fabric), what no sample answers comes from the ways over its links. Pure and thread-safe once built.
 #pragma once
 
 #include <memory>
@@ -21,9 +21,25 @@ enum class Collective { all_reduce, reduce_scatter, all_gather, broadcast, reduc
 std::string_view to_string(Collective collective);
 
 // gloo: what that library runs, whose times are its own; all others are sibyl::Communicator's or a GPU library's.
-enum class Algorithm { automatic, ring, recursive_doubling, rabenseifner, tree, hierarchical, gloo };
+// multi_dimensional: along one dimension of the machine after the other. in_network: switches add.
+enum class Algorithm {
+  automatic,
+  ring,
+  recursive_doubling,
+  rabenseifner,
+  tree,
+  hierarchical,
+  multi_dimensional,
+  in_network,
+  gloo
+};
 std::string_view to_string(Algorithm algorithm);
 Result<Algorithm> parse_algorithm(std::string_view text);
+
+// NCCL's protocols (netmodel/collective/protocol.h), named as NCCL_PROTO does.
+enum class Protocol { automatic, ll, ll128, simple };
+std::string_view to_string(Protocol protocol);
+Result<Protocol> parse_protocol(std::string_view text);
 
 // How the ranks of one communication group lie on the machine, and how many such groups talk at once.
 // In one machine: beyond any, and far from overflow when multiplied by what a device does.
@@ -90,12 +106,16 @@ class Network {
 
   [[nodiscard]] const Topology& topology() const;
   [[nodiscard]] const fabric::Fabric* links() const;  // of a fabric; null where the topology answers
-  // The same measurements on the same machine with another number of nodes or of devices in a node; a fabric keeps its links
-  // and is used in part, so it has room for no more than it was made with.
+  // The same measurements on the same machine with another number of nodes or of devices in a node; a fabric keeps its
+  // links and is used in part, so it has room for no more than it was made with.
   [[nodiscard]] Result<Network> resized(int nodes, int devices_per_node) const;
   // The same machine with other links, NICs or switches (what-if): what was measured is carried by the formulas' ratio,
   // is no longer called measured, and its error grows with the change. `spec` must have the same kind of device link.
   [[nodiscard]] Result<Network> with_links(const TopologySpec& spec) const;
+  // The same machine whose GPU library is told to speak that protocol (NCCL_PROTO) wherever it knows it: formulas take
+  // no other, and samples are carried by their ratio and no longer called measured. Where messages were measured
+  // nothing changes.
+  [[nodiscard]] Network speaking(Protocol protocol) const;
   // `pairs`: messages of one node at once.
   [[nodiscard]] Estimate point_to_point(Bytes bytes, bool same_node, int pairs = 1) const;
   // `asked`: what the caller runs, where that is not the network's own choice.

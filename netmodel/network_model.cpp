@@ -11,8 +11,9 @@ namespace sibyl {
 namespace {
 
 // All but gloo, which is never chosen.
-constexpr std::array<Algorithm, 6> measurable{Algorithm::automatic,    Algorithm::ring, Algorithm::recursive_doubling,
-                                              Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical};
+constexpr std::array<Algorithm, 8> measurable{
+    Algorithm::automatic, Algorithm::ring,         Algorithm::recursive_doubling, Algorithm::rabenseifner,
+    Algorithm::tree,      Algorithm::hierarchical, Algorithm::multi_dimensional,  Algorithm::in_network};
 
 // Errors (one standard deviation, relative) that no sample tells: see docs/models/network.md.
 constexpr double error_per_octave_of_gap = 0.02;    // interpolating between sizes
@@ -44,18 +45,20 @@ Network::Model::Model(Topology machine, std::vector<PointToPointSample> messages
 
 // Where collectives were timed inside a node but no message was, they tell what a device link gives. Small ones take
 // launch + steps * latency, in steps of a ring (fitted over collectives and counts); the largest all-reduce of the
-// largest group moves 2 (p - 1)/p m.
+// largest group moves 2 (p - 1)/p m. Where switches add it may be theirs: there the largest all-gather tells, of (p -
+// 1)/p m.
 void Network::Model::infer_device_link() {
   double n = 0, s = 0, ss = 0, t = 0, st = 0;
   const MeasuredPlacement* largest = nullptr;
+  const Collective around_a_ring =
+      topology.spec().device_link.reduces ? Collective::all_gather : Collective::all_reduce;
   for (const Collective kind : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather})
     for (const MeasuredPlacement& measured : table.placements(kind, Algorithm::automatic)) {
       if (measured.placement.nodes != 1 || measured.points.size() < 2) continue;
       const double steps = (kind == Collective::all_reduce ? 2.0 : 1.0) * (measured.placement.size() - 1);
       const double smallest = measured.points.front().seconds;
       n += 1, s += steps, ss += steps * steps, t += smallest, st += steps * smallest;
-      if (kind == Collective::all_reduce && (largest == nullptr || largest->placement < measured.placement))
-        largest = &measured;
+      if (kind == around_a_ring && (largest == nullptr || largest->placement < measured.placement)) largest = &measured;
     }
   if (largest == nullptr || largest->placement.size() < 2) return;
   const double spread = n * ss - s * s;
@@ -66,19 +69,36 @@ void Network::Model::infer_device_link() {
   if (launch == 0.0) latency = st / ss;
   const CurvePoint &small = largest->points.front(), &large = largest->points.back();
   const double size = largest->placement.size();
-  const double moved = 2 * (size - 1) / size * (large.bytes - small.bytes);
+  const double times = around_a_ring == Collective::all_reduce ? 2 : 1;
+  const double moved = times * (size - 1) / size * (large.bytes - small.bytes);
   if (large.seconds <= small.seconds || moved <= 0) return;
   constexpr double read_as_ring_error = 0.20;
   point_to_point.set_device_link(Seconds{latency}, BytesPerSecond{moved / (large.seconds - small.seconds)},
                                  read_as_ring_error);
 }
 
-// GPU libraries choose among rings and trees; sibyl::Communicator, between CPU ranks, has its own rule.
-Algorithm Network::Model::fastest(Collective collective, double bytes, const GroupPlacement& placement) const {
+// GPU libraries choose among rings, trees and switches that add; sibyl::Communicator, between CPU ranks, has its own
+// rule.
+Algorithm Network::Model::fastest(Collective collective, double bytes, const GroupPlacement& placement,
+                                  Talk talk) const {
   if (collective != Collective::all_reduce || !gpus())
     return collective::resolve(collective, Algorithm::automatic, static_cast<std::int64_t>(bytes), placement.size());
-  const double tree = seconds(collective, Algorithm::tree, bytes, placement);
-  return tree < seconds(collective, Algorithm::ring, bytes, placement) ? Algorithm::tree : Algorithm::ring;
+  Algorithm best = Algorithm::ring;
+  double least = seconds(collective, best, bytes, placement, talk);
+  const auto consider = [&](Algorithm other) {
+    const double time = seconds(collective, other, bytes, placement, talk);
+    if (time < least) best = other, least = time;
+  };
+  consider(Algorithm::tree);
+  if (switches_add()) consider(Algorithm::in_network);
+  return best;
+}
+
+// Where nothing adds (and nothing that did was measured), in_network is a ring.
+Algorithm Network::Model::resolved(Collective collective, Algorithm asked, double bytes,
+                                   const GroupPlacement& placement) const {
+  if (asked == Algorithm::in_network && !switches_add() && !table.has(collective, asked)) asked = Algorithm::ring;
+  return collective::resolve(collective, asked, static_cast<std::int64_t>(bytes), placement.size());
 }
 
 bool Network::Model::fabric_answers(bool same_node) const {
@@ -92,40 +112,80 @@ void Network::Model::use(std::shared_ptr<const fabric::Fabric> fabric) {
       std::move(fabric), fabric::Use{topology.spec().nodes, inside, PointToPoint::nic_efficiency, gpus()});
 }
 
-double Network::Model::on_the_wire(Collective collective, Algorithm runs, double bytes,
-                                   const GroupPlacement& placement) const {
-  if (placement.size() > 1 && fabric_answers(placement.nodes == 1))
-    return costs->seconds(collective, runs, bytes, placement);
-  return collective::seconds({collective, bytes, placement}, runs, {topology, point_to_point});
+double Network::Model::on_the_wire(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
+                                   const collective::ProtocolCost& cost) const {
+  const collective::Job job{collective, bytes, placement};
+  const collective::Wire wire(topology, point_to_point, cost);
+  if (placement.size() <= 1 || !fabric_answers(placement.nodes == 1)) return collective::seconds(job, runs, wire);
+  if (runs != Algorithm::in_network || !switches_add()) return costs->seconds(collective, runs, bytes, placement, cost);
+  // A fabric's own switches only pass on, but those of its nodes may add.
+  if (placement.nodes == 1) return collective::seconds(job, runs, wire);
+  const collective::Job share = collective::share_between_nodes(job);
+  const auto by_ranks = [&](double size) {
+    return costs->seconds(collective, Algorithm::tree, size, share.placement, cost);
+  };
+  return collective::in_network_seconds(job, wire, {by_ranks(0.0), by_ranks(share.bytes)});
 }
 
 // The formulas let all bytes of a tree stream behind the first chunk. GPU libraries wait for each chunk at every hop:
 // with n chunks over a way of latency a and transfer t that is n a/h + h t/n more for h hops, 2 sqrt(a t) with the best
 // n. No more than half of the latency was seen (docs/models/network.md).
-double Network::Model::waits(Collective collective, Algorithm runs, double bytes,
-                             const GroupPlacement& placement) const {
-  if (collective != Collective::all_reduce || runs != Algorithm::tree || placement.nodes == 1 || !gpus()) return 0.0;
-  const double latency = on_the_wire(collective, runs, 0.0, placement);
-  const double transfer = on_the_wire(collective, runs, bytes, placement) - latency;
+double Network::Model::waits(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
+                             const collective::ProtocolCost& cost) const {
+  const bool tree = runs == Algorithm::tree || (runs == Algorithm::in_network && !topology.spec().switches_reduce);
+  if (collective != Collective::all_reduce || !tree || placement.nodes == 1 || !gpus()) return 0.0;
+  const double latency = on_the_wire(collective, runs, 0.0, placement, cost);
+  const double transfer = on_the_wire(collective, runs, bytes, placement, cost) - latency;
   return std::min(2 * std::sqrt(latency * std::max(0.0, transfer)), latency / 2);
 }
 
-double Network::Model::seconds(Collective collective, Algorithm runs, double bytes,
-                               const GroupPlacement& placement) const {
-  return on_the_wire(collective, runs, bytes, placement) + waits(collective, runs, bytes, placement);
+std::span<const Protocol> Network::Model::protocols(Collective collective, Algorithm runs) const {
+  if (point_to_point.measured(true) || point_to_point.measured(false)) return {};
+  return collective::protocols_of(collective, runs, topology.spec().device_link.kind);
 }
 
-double Network::Model::formula(Collective collective, Algorithm chosen, double bytes,
-                               const GroupPlacement& placement) const {
-  const auto time = [&](Algorithm runs, double size) { return launch + seconds(collective, runs, size, placement); };
+double Network::Model::spoken(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
+                              Protocol speaks) const {
+  collective::ProtocolCost cost;
+  if (speaks != Protocol::automatic)
+    cost = collective::cost_of(speaks, collective, runs, topology.spec().device_link.kind, placement);
+  return cost.launch + on_the_wire(collective, runs, bytes, placement, cost) +
+         waits(collective, runs, bytes, placement, cost);
+}
+
+std::pair<Protocol, double> Network::Model::quickest(Collective collective, Algorithm runs, double bytes,
+                                                     const GroupPlacement& placement) const {
+  const std::span<const Protocol> known = protocols(collective, runs);
+  const bool told = std::ranges::find(known, protocol) != known.end();
+  std::pair best{Protocol::automatic, 0.0};
+  for (const Protocol speaks : known) {
+    if (told && speaks != protocol) continue;
+    const double time = spoken(collective, runs, bytes, placement, speaks);
+    if (best.first == Protocol::automatic || time < best.second) best = {speaks, time};
+  }
+  if (known.empty()) best.second = spoken(collective, runs, bytes, placement, Protocol::automatic);
+  return best;
+}
+
+double Network::Model::seconds(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
+                               Talk talk) const {
+  return talk == Talk::none ? spoken(collective, runs, bytes, placement, Protocol::automatic)
+                            : quickest(collective, runs, bytes, placement).second;
+}
+
+double Network::Model::formula(Collective collective, Algorithm chosen, double bytes, const GroupPlacement& placement,
+                               Talk talk) const {
+  const auto time = [&](Algorithm runs, double size) {
+    return launch + seconds(collective, runs, size, placement, talk);
+  };
   if (chosen != Algorithm::automatic) return time(chosen, bytes);
-  double result = time(fastest(collective, bytes, placement), bytes);
+  double result = time(fastest(collective, bytes, placement, talk), bytes);
   if (collective != Collective::all_reduce) return result;
   // A choice by size alone may be late: where the next algorithm is faster, the time before the change is held.
   if (!gpus())
     for (const std::int64_t change : collective::choice_changes(placement.size()))
       if (const auto size = static_cast<double>(change); size < bytes)
-        result = std::max(result, time(fastest(collective, size, placement), size));
+        result = std::max(result, time(fastest(collective, size, placement, talk), size));
   return result;
 }
 
@@ -140,8 +200,8 @@ Estimate Network::Model::from_points(const MeasuredPlacement& measured, Collecti
   Estimate result{Seconds{interpolated(points, bytes)}, measured.error, Provenance::interpolated};
   if (bytes < points.front().bytes || bytes > points.back().bytes) {
     const CurvePoint& end = bytes < points.front().bytes ? points.front() : points.back();
-    const double at_end = formula(collective, chosen, end.bytes, measured.placement);
-    const double here = formula(collective, chosen, bytes, measured.placement);
+    const double at_end = formula(collective, chosen, end.bytes, measured.placement, Talk::none);
+    const double here = formula(collective, chosen, bytes, measured.placement, Talk::none);
     result.time = Seconds{at_end > 0 ? end.seconds * here / at_end : end.seconds};
     if (near(end)) {
       result.provenance = Provenance::measured;
@@ -167,9 +227,9 @@ MeasuredPlacement Network::Model::carried(const MeasuredPlacement& from, Collect
   MeasuredPlacement result{to, from.points, from.error};
   for (CurvePoint& point : result.points) {
     // One algorithm for both: a change of choice between placements is no change of the machine.
-    const Algorithm runs = chosen == Algorithm::automatic ? fastest(collective, point.bytes, to) : chosen;
-    const double here = formula(collective, runs, point.bytes, from.placement);
-    if (here > 0) point.seconds *= formula(collective, runs, point.bytes, to) / here;
+    const Algorithm runs = chosen == Algorithm::automatic ? fastest(collective, point.bytes, to, Talk::none) : chosen;
+    const double here = formula(collective, runs, point.bytes, from.placement, Talk::none);
+    if (here > 0) point.seconds *= formula(collective, runs, point.bytes, to, Talk::none) / here;
   }
   never_falling(result.points);
   return result;
@@ -204,16 +264,16 @@ bool Network::Model::any(Collective collective) const {
   return std::ranges::any_of(measurable, [&](Algorithm known) { return table.has(collective, known); });
 }
 
-void Network::Model::take_collectives(const Model& from) {
+void Network::Model::take_collectives(const Model& from, Talk talk) {
   collective_samples = from.collective_samples;
   for (CollectiveSample& sample : collective_samples) {
     const double bytes = sample.bytes.value();
     // One algorithm for both, as in carried().
     const Algorithm runs = sample.algorithm == Algorithm::automatic
-                               ? from.fastest(sample.collective, bytes, sample.placement)
+                               ? from.fastest(sample.collective, bytes, sample.placement, talk)
                                : sample.algorithm;
-    const double there = from.formula(sample.collective, runs, bytes, sample.placement);
-    if (there > 0) sample.time *= formula(sample.collective, runs, bytes, sample.placement) / there;
+    const double there = from.formula(sample.collective, runs, bytes, sample.placement, talk);
+    if (there > 0) sample.time *= formula(sample.collective, runs, bytes, sample.placement, talk) / there;
   }
   table = CollectiveTable(collective_samples);
 }

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "netmodel/collective/algorithms.h"
+#include "netmodel/collective/protocol.h"
 #include "netmodel/collective_table.h"
 #include "netmodel/fabric/costs.h"
 #include "netmodel/network.h"
@@ -18,15 +21,29 @@ struct Network::Model {
         Algorithm chosen);
 
   // Without launch; of one algorithm (not automatic). On the wire alone, and what a library waits beside it.
-  [[nodiscard]] double on_the_wire(Collective collective, Algorithm runs, double bytes,
-                                   const GroupPlacement& placement) const;
-  [[nodiscard]] double waits(Collective collective, Algorithm runs, double bytes,
-                             const GroupPlacement& placement) const;
-  [[nodiscard]] double seconds(Collective collective, Algorithm runs, double bytes,
-                               const GroupPlacement& placement) const;
+  [[nodiscard]] double on_the_wire(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
+                                   const collective::ProtocolCost& cost = {}) const;
+  [[nodiscard]] double waits(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
+                             const collective::ProtocolCost& cost = {}) const;
+  // What a GPU library may speak; none where messages were measured, which are what they are.
+  [[nodiscard]] std::span<const Protocol> protocols(Collective collective, Algorithm runs) const;
+  // In one of them, or (automatic) none.
+  [[nodiscard]] double spoken(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
+                              Protocol speaks) const;
+  // The quickest of those it may speak; automatic where it speaks none.
+  [[nodiscard]] std::pair<Protocol, double> quickest(Collective collective, Algorithm runs, double bytes,
+                                                     const GroupPlacement& placement) const;
+  // Without protocols: by which samples are carried, which hold the library's own.
+  enum class Talk { in_protocol, none };
+  [[nodiscard]] double seconds(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
+                               Talk talk = Talk::in_protocol) const;
   [[nodiscard]] double formula(Collective collective, Algorithm algorithm, double bytes,
-                               const GroupPlacement& placement) const;
-  [[nodiscard]] Algorithm fastest(Collective collective, double bytes, const GroupPlacement& placement) const;
+                               const GroupPlacement& placement, Talk talk = Talk::in_protocol) const;
+  [[nodiscard]] Algorithm fastest(Collective collective, double bytes, const GroupPlacement& placement,
+                                  Talk talk = Talk::in_protocol) const;
+  // What runs when that (not automatic) is asked for.
+  [[nodiscard]] Algorithm resolved(Collective collective, Algorithm asked, double bytes,
+                                   const GroupPlacement& placement) const;
   [[nodiscard]] Estimate estimate(Collective collective, Algorithm algorithm, double bytes,
                                   const GroupPlacement& placement) const;
   [[nodiscard]] Estimate from_points(const MeasuredPlacement& points, Collective collective, Algorithm algorithm,
@@ -35,17 +52,22 @@ struct Network::Model {
                                           const GroupPlacement& to) const;
   [[nodiscard]] bool any(Collective collective) const;
   [[nodiscard]] bool gpus() const { return topology.spec().device_link.kind != LinkKind::shared_memory; }
+  // Any switches, inside a node or between nodes.
+  [[nodiscard]] bool switches_add() const {
+    return topology.spec().device_link.reduces || topology.spec().switches_reduce;
+  }
   void infer_device_link();
   // Inside a node the topology says as much, and knows the measured rate, unless the fabric gives the node a shape.
   [[nodiscard]] bool fabric_answers(bool same_node) const;
   void use(std::shared_ptr<const fabric::Fabric> fabric);
   // Samples taken on `from`, carried to this machine.
-  void take_collectives(const Model& from);
+  void take_collectives(const Model& from, Talk talk = Talk::none);
 
   Topology topology;
   std::vector<PointToPointSample> point_to_point_samples;
   std::vector<CollectiveSample> collective_samples;
   Algorithm algorithm;
+  Protocol protocol = Protocol::automatic;  // that the library is told to speak
   PointToPoint point_to_point;
   CollectiveTable table;
   double launch = 0.0;

@@ -24,7 +24,7 @@ PointToPoint::PointToPoint(const Topology& topology, std::span<const PointToPoin
     : topology_(topology), inside_(fit_all(samples, true)), across_(fit_all(samples, false)) {
   // A ring uses all of a device's links, so the rate is that of the device, not of one pair of a mesh.
   inside_latency_ = topology.path(0).latency.value();
-  inside_rate_ = topology.spec().device_link.bandwidth.value() * device_link_efficiency;
+  inside_rate_ = topology.spec().device_link.left().value() * device_link_efficiency;
 }
 
 void PointToPoint::set_device_link(Seconds latency, BytesPerSecond rate, double relative_error) {
@@ -95,7 +95,7 @@ Estimate PointToPoint::time(Bytes bytes, Way way) const {
   if (measured.empty()) {
     // One message alone has only its own links of a mesh.
     if (way.level == 0) {
-      const double share = topology_.path(0).bandwidth / topology_.spec().device_link.bandwidth;
+      const double share = topology_.path(0).bandwidth / topology_.spec().device_link.left();
       estimate.time = Seconds{inside_latency_ + bytes.value() / (inside_rate_ * share)};
     }
     return estimate;

@@ -23,9 +23,9 @@ using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS
 using Vertex = Graph::vertex_descriptor;
 
 constexpr std::array<std::pair<LinkKind, std::string_view>, 4> link_kinds{{{LinkKind::nvswitch, "nvswitch"},
-                                                                          {LinkKind::nvlink_mesh, "nvlink mesh"},
-                                                                          {LinkKind::pcie, "pcie"},
-                                                                          {LinkKind::shared_memory, "shared memory"}}};
+                                                                           {LinkKind::nvlink_mesh, "nvlink mesh"},
+                                                                           {LinkKind::pcie, "pcie"},
+                                                                           {LinkKind::shared_memory, "shared memory"}}};
 
 constexpr int most_in_a_node = 1 << 16;  // devices, or NICs: the graph holds each
 // Within these, times of messages can be added and multiplied without end.
@@ -42,9 +42,9 @@ Result<void> check(const TopologySpec& spec) {
   if (spec.devices_per_node > most_in_a_node || spec.nics_per_node > most_in_a_node)
     return fail(fmt::format("a node has at most {} devices and as many NICs", most_in_a_node), "topology");
   if (spec.nodes > most_devices / spec.devices_per_node)
-    return fail(fmt::format("{} nodes of {} devices are more than {} devices", spec.nodes, spec.devices_per_node,
-                            most_devices),
-                "topology");
+    return fail(
+        fmt::format("{} nodes of {} devices are more than {} devices", spec.nodes, spec.devices_per_node, most_devices),
+        "topology");
   if (spec.levels > 8) return fail(fmt::format("{} levels of switches: at most 8 are known", spec.levels), "topology");
   if (spec.nodes_per_switch < 0) return fail("nodes_per_switch must not be negative", "topology");
   if (!is_bandwidth(spec.device_link.bandwidth) || !is_bandwidth(spec.nic_bandwidth))
@@ -53,6 +53,11 @@ Result<void> check(const TopologySpec& spec) {
     return fail("a latency must be from 0 to 3600 s", "topology");
   if (!(spec.oversubscription >= 1.0 && spec.oversubscription <= 1e6))
     return fail("oversubscription must be from 1 to 1e6", "topology", "bandwidth down divided by bandwidth up");
+  for (const double share : {spec.device_link.background, spec.nic_background})
+    if (!(share >= 0.0 && share <= 0.99)) return fail("background must be from 0 to 0.99", "topology");
+  if (spec.device_link.reduces && spec.device_link.kind != LinkKind::nvswitch)
+    return fail(fmt::format("{} adds nothing that passes it", to_string(spec.device_link.kind)), "topology",
+                "'reduces' is for the kind nvswitch");
   return {};
 }
 
@@ -61,7 +66,7 @@ std::vector<Vertex> add_node(Graph& graph, const TopologySpec& spec) {
   const auto devices_in_node = static_cast<std::size_t>(spec.devices_per_node);
   std::vector<Vertex> devices;
   for (std::size_t i = 0; i < devices_in_node; ++i) devices.push_back(add_vertex(graph));
-  const double bandwidth = spec.device_link.bandwidth.value();
+  const double bandwidth = spec.device_link.left().value();
   const double latency = spec.device_link.latency.value();
   if (spec.device_link.kind == LinkKind::nvlink_mesh) {
     // A representative pair is enough: all pairs are alike.
@@ -78,9 +83,8 @@ void add_nic(Graph& graph, const TopologySpec& spec, Vertex device, Vertex leaf)
   const Vertex nic = add_vertex(graph);
   const bool through_device_link =
       spec.device_link.kind == LinkKind::pcie || spec.device_link.kind == LinkKind::shared_memory;
-  const double bandwidth = through_device_link
-                               ? std::min(spec.nic_bandwidth.value(), spec.device_link.bandwidth.value())
-                               : spec.nic_bandwidth.value();
+  const double own = spec.nic_left().value();
+  const double bandwidth = through_device_link ? std::min(own, spec.device_link.left().value()) : own;
   add_edge(device, nic, Link{spec.nic_latency.value(), bandwidth}, graph);
   add_edge(nic, leaf, Link{spec.switch_latency.value() / 2, spec.nic_bandwidth.value()}, graph);
 }
@@ -129,7 +133,7 @@ Result<Topology> Topology::make(const TopologySpec& spec) {
   Graph& graph = structure->graph;
   const std::vector<Vertex> devices = add_node(graph, spec);
   // Before there are NICs: messages of a node stay in it, even where two NICs and a switch would be the quicker way.
-  structure->paths.push_back(devices.size() == 1 ? Path{spec.device_link.latency, spec.device_link.bandwidth, 0}
+  structure->paths.push_back(devices.size() == 1 ? Path{spec.device_link.latency, spec.device_link.left(), 0}
                                                  : shortest(graph, devices.front(), devices.back()));
 
   // Upwards from the whole node: switch i joins what lies under it; an uplink carries at least one NIC's rate.
@@ -182,11 +186,23 @@ const Path& Topology::path(int level) const {
   return structure_->paths[std::min(last, static_cast<std::size_t>(std::max(0, level)))];
 }
 
+std::vector<int> Topology::extents(int nodes) const {
+  std::vector<int> result;
+  int left = nodes;
+  for (int level = 1; level < spec_.levels && spec_.nodes_per_switch > 1 && left > spec_.nodes_per_switch; ++level) {
+    if (left % spec_.nodes_per_switch != 0) return {nodes};
+    result.push_back(spec_.nodes_per_switch);
+    left /= spec_.nodes_per_switch;
+  }
+  result.push_back(left);
+  return result;
+}
+
 const Path& Topology::worst_path(const GroupPlacement& placement) const { return path(span(placement.nodes)); }
 
 BytesPerSecond Topology::node_bandwidth(int level) const {
   const double narrowing = std::pow(spec_.oversubscription, std::max(0, level - 1));
-  return spec_.nic_bandwidth * (spec_.nics_per_node / narrowing);
+  return spec_.nic_left() * (spec_.nics_per_node / narrowing);
 }
 
 int Topology::vertices() const { return static_cast<int>(num_vertices(structure_->graph)); }

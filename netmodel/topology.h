@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -31,7 +32,10 @@ struct LinkSpec {
   LinkKind kind = LinkKind::pcie;
   BytesPerSecond bandwidth{16e9};  // of one device, per direction, all its links together
   Seconds latency{5e-6};           // device to device
+  bool reduces = false;            // its switches add what passes (NVLink SHARP)
+  double background = 0.0;         // share that others use, below 1
 
+  [[nodiscard]] BytesPerSecond left() const { return bandwidth * (1.0 - background); }
   bool operator==(const LinkSpec&) const = default;
 };
 
@@ -46,7 +50,10 @@ struct TopologySpec {
   int levels = 1;                        // levels of switches; 2 = leaf and spine
   int nodes_per_switch = 0;              // nodes (or switches) under each switch but the top one; 0 = any number
   double oversubscription = 1.0;         // bandwidth down over bandwidth up, of each switch but the top one
+  bool switches_reduce = false;          // switches between nodes add what passes (SHARP)
+  double nic_background = 0.0;           // share of each NIC that others use, below 1
 
+  [[nodiscard]] BytesPerSecond nic_left() const { return nic_bandwidth * (1.0 - nic_background); }
   bool operator==(const TopologySpec&) const = default;
 };
 
@@ -59,8 +66,8 @@ struct Path {
 
 class Topology {
  public:
-  // Counts must be at least 1, devices most_devices at most; bandwidths from 1 to 1e18 B/s, latencies from 0 to an hour,
-  // oversubscription from 1 to 1e6. The top level has room for any number of nodes.
+  // Counts must be at least 1, devices most_devices at most; bandwidths from 1 to 1e18 B/s, latencies from 0 to an
+  // hour, oversubscription from 1 to 1e6, background from 0 to 0.99. The top level has room for any number of nodes.
   static Result<Topology> make(const TopologySpec& spec);
 
   [[nodiscard]] const TopologySpec& spec() const { return spec_; }
@@ -68,6 +75,9 @@ class Topology {
 
   // The level of distance that a group over this many consecutive nodes spans.
   [[nodiscard]] int span(int nodes) const;
+  // How consecutive nodes lie under switches, from the leaves upwards: nodes of a leaf, leaves of the switch above, …;
+  // their product is `nodes`. All in one where they do not fill their switches evenly.
+  [[nodiscard]] std::vector<int> extents(int nodes) const;
   // Of two devices at that distance, alone on the network.
   [[nodiscard]] const Path& path(int level) const;
   // Between the farthest two ranks of a group.

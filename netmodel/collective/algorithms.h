@@ -32,14 +32,26 @@ double recursive_doubling_seconds(const Job& job, const Wire& wire);
 double rabenseifner_seconds(const Job& job, const Wire& wire);
 double tree_seconds(const Job& job, const Wire& wire);
 double hierarchical_seconds(const Job& job, const Wire& wire);
+double multi_dimensional_seconds(const Job& job, const Wire& wire);
+double in_network_seconds(const Job& job, const Wire& wire);
 double gloo_seconds(const Job& job, const Wire& wire);
 double pairwise_seconds(const Job& job, const Wire& wire);  // all_to_all, send_receive
+
+// What each of a node's ranks all-reduces with those of its place on other nodes when all are summed in the node first;
+// and how long the ranks take for that where switches between nodes do not add: of no bytes, and of that share.
+Job share_between_nodes(const Job& job);
+struct BetweenNodes {
+  double empty = 0.0, share = 0.0;
+};
+// As above, with times between nodes from elsewhere (a fabric).
+double in_network_seconds(const Job& job, const Wire& wire, const BetweenNodes& by_ranks);
 
 std::int64_t ring_elements(Collective collective, std::int64_t elements, int size, int rank);
 std::int64_t recursive_doubling_elements(std::int64_t elements, int size, int rank);
 std::int64_t rabenseifner_elements(std::int64_t elements, int size, int rank);
 std::int64_t tree_elements(Collective collective, std::int64_t elements, int size, int rank);
-std::int64_t gloo_elements(Collective collective, std::int64_t elements, std::int64_t element_bytes, int size, int rank);
+std::int64_t gloo_elements(Collective collective, std::int64_t elements, std::int64_t element_bytes, int size,
+                           int rank);
 
 // What runs when `algorithm` is asked for: itself where it offers the collective, ring or tree where not; and for
 // automatic what sibyl::Communicator chooses by size:

@@ -19,7 +19,9 @@ bool runs(Collective collective, Algorithm algorithm) {
   switch (collective) {
     case Collective::all_reduce: return algorithm != Algorithm::automatic;
     case Collective::reduce_scatter:
-    case Collective::all_gather: return algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
+    case Collective::all_gather:
+      return algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical ||
+             algorithm == Algorithm::multi_dimensional;
     case Collective::broadcast: return algorithm == Algorithm::tree || algorithm == Algorithm::gloo;
     case Collective::reduce: return algorithm == Algorithm::tree;
     case Collective::all_to_all:
@@ -37,6 +39,8 @@ double seconds(const Job& job, Algorithm algorithm, const Wire& wire) {
     case Algorithm::rabenseifner: return rabenseifner_seconds(job, wire);
     case Algorithm::tree: return tree_seconds(job, wire);
     case Algorithm::hierarchical: return hierarchical_seconds(job, wire);
+    case Algorithm::multi_dimensional: return multi_dimensional_seconds(job, wire);
+    case Algorithm::in_network: return in_network_seconds(job, wire);
     case Algorithm::gloo: return gloo_seconds(job, wire);
     case Algorithm::ring:
     case Algorithm::automatic: break;
@@ -74,7 +78,8 @@ std::int64_t bytes_sent(Collective collective, Algorithm algorithm, std::int64_t
     case Algorithm::tree: return c::tree_elements(collective, elements, group_size, rank) * element_bytes;
     case Algorithm::gloo:
       return c::gloo_elements(collective, elements, element_bytes, group_size, rank) * element_bytes;
-    // Hierarchical too: a byte count knows no placement, and the communicator runs a ring when asked for it.
+    // Those that follow the machine, too: a byte count knows no placement, and the communicator runs a ring when asked
+    // for them.
     default: return c::ring_elements(collective, elements, group_size, rank) * element_bytes;
   }
 }

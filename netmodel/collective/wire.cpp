@@ -10,8 +10,15 @@ double Wire::across(double bytes, int flows, int nodes, bool far) const {
   const int level = std::max(1, topology_.span(nodes));
   double sharing = static_cast<double>(flows) / spec.nics_per_node;
   if (far) sharing *= std::pow(spec.oversubscription, level - 1);
-  return messages_.seconds(bytes, {level, std::max(1, static_cast<int>(std::ceil(sharing - 1e-9)))});
+  const Way way{level, std::max(1, static_cast<int>(std::ceil(sharing - 1e-9)))};
+  return messages_.seconds(bytes / cost_.share, way) + cost_.across;
 }
+
+std::vector<int> Wire::extents(int nodes) const { return topology_.extents(nodes); }
+
+bool Wire::reduces_inside() const { return topology_.spec().device_link.reduces; }
+
+bool Wire::reduces_across() const { return topology_.spec().switches_reduce; }
 
 bool Wire::chains() const { return topology_.spec().device_link.kind != LinkKind::shared_memory; }
 

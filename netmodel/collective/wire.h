@@ -2,6 +2,9 @@
 // how many messages leave the node at once.
 #pragma once
 
+#include <vector>
+
+#include "netmodel/collective/protocol.h"
 #include "netmodel/network.h"
 #include "netmodel/point_to_point.h"
 #include "netmodel/topology.h"
@@ -10,10 +13,13 @@ namespace sibyl::collective {
 
 class Wire {
  public:
-  Wire(const Topology& topology, const PointToPoint& point_to_point) : topology_(topology), messages_(point_to_point) {}
+  Wire(const Topology& topology, const PointToPoint& point_to_point, const ProtocolCost& cost = {})
+      : topology_(topology), messages_(point_to_point), cost_(cost) {}
 
   // Between ranks of one node, `at_once` of them sending.
-  [[nodiscard]] double inside(double bytes, int at_once) const { return messages_.seconds(bytes, {0, at_once}); }
+  [[nodiscard]] double inside(double bytes, int at_once) const {
+    return messages_.seconds(bytes / cost_.share, {0, at_once}) + cost_.inside;
+  }
 
   // Between nodes of a group spanning `nodes` of them, `flows` messages leaving every node at once. Flows spread over
   // the NICs. `far`: all of them climb to the top of that span, so each level's oversubscription narrows them; else
@@ -24,12 +30,19 @@ class Wire {
   // more NICs than devices.
   [[nodiscard]] int stripes(int ranks) const;
 
+  // Topology::extents.
+  [[nodiscard]] std::vector<int> extents(int nodes) const;
+  // Do switches add what passes them, inside a node and between nodes?
+  [[nodiscard]] bool reduces_inside() const;
+  [[nodiscard]] bool reduces_across() const;
+
   // Does the library pass a tree's bytes through a node's ranks one after another? Those of GPUs do.
   [[nodiscard]] bool chains() const;
 
  private:
   const Topology& topology_;
   const PointToPoint& messages_;
+  ProtocolCost cost_;
 };
 
 }  // namespace sibyl::collective

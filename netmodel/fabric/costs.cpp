@@ -39,8 +39,12 @@ class Pricer {
       : fabric_(fabric), capacities_(capacities), loads_(capacities.size()) {}
 
   RoundCost price(const Round& round, bool with_example) {
-    RoundCost cost{round.what, round.times, round.of, 0.0, 0.0, round.messages.size(), 0, 0.0, {}};
-    double sum = 0.0, most = 0.0;
+    RoundCost cost;
+    cost.what = round.what;
+    cost.times = round.times;
+    cost.of = round.of;
+    cost.messages = round.messages.size();
+    double sum = 0.0, most = 0.0, crossings = 0.0;
     for (std::size_t i = 0; i < round.messages.size(); ++i) {
       route(round, i);
       for (const Step& step : steps_)
@@ -48,10 +52,13 @@ class Pricer {
       const double latency = fabric_.latency(steps_);
       sum += latency;
       most = std::max(most, latency);
+      crossings += crosses(round.messages[i]) ? 1.0 : 0.0;
     }
-    if (round.kind == Round::Kind::exchange) cost.latency = most;
-    if (round.kind == Round::Kind::pipelined && !round.messages.empty())
-      cost.latency = sum / static_cast<double>(round.messages.size());
+    const bool waits = round.kind != Round::Kind::stream && !round.messages.empty();
+    const auto count = static_cast<double>(std::max<std::size_t>(1, round.messages.size()));
+    if (waits && round.kind == Round::Kind::exchange) cost.latency = most, cost.across = crossings > 0 ? 1.0 : 0.0;
+    if (waits && round.kind == Round::Kind::pipelined) cost.latency = sum / count, cost.across = crossings / count;
+    if (waits) cost.inside = 1.0 - cost.across;
     cost.busiest = loads_.busiest(capacities_);
     cost.busiest_load = loads_[cost.busiest];
     cost.per_byte = cost.busiest_load / capacities_[cost.busiest];
@@ -64,6 +71,10 @@ class Pricer {
   void route(const Round& round, std::size_t i) {
     steps_.clear();
     fabric_.route(round.messages[i].from, round.messages[i].to, i, steps_);
+  }
+
+  [[nodiscard]] bool crosses(const Message& message) const {
+    return message.from / fabric_.devices_per_node() != message.to / fabric_.devices_per_node();
   }
 
   Message example(const Round& round, ChannelId busiest) {
@@ -88,6 +99,8 @@ Compiled::Line line_of(const Fabric& fabric, const std::vector<double>& capaciti
   for (const Round& round : schedule.rounds) {
     const RoundCost cost = pricer.price(round, false);
     line.fixed += cost.times * cost.latency;
+    line.inside += cost.times * cost.inside;
+    line.across += cost.times * cost.across;
     const double slope = cost.times * cost.per_byte;
     switch (round.of) {
       case Round::Of::whole: line.per_byte += slope; break;
@@ -108,9 +121,12 @@ std::vector<RoundCost> round_costs(const Fabric& fabric, const std::vector<doubl
   return result;
 }
 
-double Compiled::seconds(double bytes) const {
+double Compiled::seconds(double bytes, const collective::ProtocolCost& cost) const {
   const double first = std::min(tree_share * bytes, chunk);
-  const auto time = [&](const Line& line) { return line.fixed + line.per_byte * bytes + line.per_chunk * first; };
+  const auto time = [&](const Line& line) {
+    return line.fixed + line.inside * cost.inside + line.across * cost.across +
+           (line.per_byte * bytes + line.per_chunk * first) / cost.share;
+  };
   return std::min(time(ways[0]), time(ways[1]));
 }
 
@@ -159,8 +175,9 @@ Compiled Costs::compiled(Collective collective, Algorithm algorithm, const Group
   return remembered(key, [&] { return compile(key); });
 }
 
-double Costs::seconds(Collective collective, Algorithm algorithm, double bytes, const GroupPlacement& placement) const {
-  return compiled(collective, algorithm, placement).seconds(bytes);
+double Costs::seconds(Collective collective, Algorithm algorithm, double bytes, const GroupPlacement& placement,
+                      const collective::ProtocolCost& cost) const {
+  return compiled(collective, algorithm, placement).seconds(bytes, cost);
 }
 
 Schedule Costs::messages(bool same_node, int pairs) const {

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "netmodel/collective/protocol.h"
 #include "netmodel/fabric/schedule.h"
 
 namespace sibyl::fabric {
@@ -22,8 +23,9 @@ struct RoundCost {
   std::string what;
   int times = 1;
   Round::Of of = Round::Of::whole;
-  double latency = 0.0;   // of one time
-  double per_byte = 0.0;  // of the round's amount
+  double latency = 0.0;               // of one time
+  double inside = 0.0, across = 0.0;  // of that latency's hop: the share in a node, and between nodes
+  double per_byte = 0.0;              // of the round's amount
   std::size_t messages = 0;
   ChannelId busiest = 0;
   double busiest_load = 0.0;  // per byte of the amount
@@ -34,15 +36,16 @@ struct RoundCost {
 std::vector<RoundCost> round_costs(const Fabric& fabric, const std::vector<double>& capacities,
                                    const Schedule& schedule);
 
-// fixed + per_byte × bytes + per_chunk × first chunk; of two ways the faster.
+// fixed + hops' latencies + per_byte × bytes + per_chunk × first chunk; of two ways the faster.
 struct Compiled {
   struct Line {
-    double fixed = 0.0, per_byte = 0.0, per_chunk = 0.0;
+    double fixed = 0.0, inside = 0.0, across = 0.0;  // seconds; hops in a node, and between nodes
+    double per_byte = 0.0, per_chunk = 0.0;
   };
   std::array<Line, 2> ways;
   double tree_share = 1.0, chunk = 0.0;
 
-  [[nodiscard]] double seconds(double bytes) const;
+  [[nodiscard]] double seconds(double bytes, const collective::ProtocolCost& cost = {}) const;
 };
 
 // How a Fabric is used: by whom, and how much of what links promise they give.
@@ -63,9 +66,9 @@ class Costs {
   [[nodiscard]] Schedule schedule_of(Collective collective, Algorithm algorithm, const GroupPlacement& placement,
                                      Algorithm between = Algorithm::ring) const;
 
-  // Not automatic, and offered for the collective.
+  // Not automatic, and offered for the collective. Without the protocol's launch.
   [[nodiscard]] double seconds(Collective collective, Algorithm algorithm, double bytes,
-                               const GroupPlacement& placement) const;
+                               const GroupPlacement& placement, const collective::ProtocolCost& cost = {}) const;
   [[nodiscard]] Compiled compiled(Collective collective, Algorithm algorithm, const GroupPlacement& placement) const;
   // Of a message to the next node while every node sends `pairs` of them; or to the next device of the node.
   [[nodiscard]] double message_seconds(double bytes, bool same_node, int pairs) const;

@@ -15,6 +15,7 @@ Result<void> check(const TopologySpec& topology, const FabricSpec& spec) {
   if (!(spec.background >= 0.0 && spec.background <= 0.99)) return fail("background must be from 0 to 0.99");
   if (spec.direct && topology.devices_per_node != 1)
     return fail("without NICs the links end at devices, so a node has one device", {}, "give the cluster a nic");
+  if (spec.direct && topology.nic_background > 0) return fail("there are no NICs that others could use");
   return {};
 }
 

@@ -251,6 +251,38 @@ void hierarchical(Rounds& rounds, Collective collective, const Layout& layout, i
   }
 }
 
+// A ring along each dimension after the other, with what is left of the bytes; and back again over the same links.
+void multi_dimensional(Rounds& rounds, Collective collective, const Layout& layout, int group) {
+  const int ranks = layout.placement().ranks_per_node, nodes = layout.placement().nodes;
+  const auto along = [&](const std::string& what, int extent, double share, auto&& each_line) {
+    if (extent < 2) return;
+    Round& round = rounds.add(std::string(halves(collective)) + what,
+                              (extent - 1) * (collective == Collective::all_reduce ? 2 : 1), Round::Kind::pipelined);
+    each_line([&](int from, int to, double part) { round.messages.push_back({from, to, share / extent * part}); });
+  };
+  along(" of a node", ranks, 1.0, [&](auto&& send) {
+    const auto& orders = layout.orders();
+    for (int node = 0; node < nodes; ++node)
+      for (const std::vector<int>& order : orders)
+        for (std::size_t i = 0; i < order.size(); ++i)
+          send(layout.device(group, node, order[i]), layout.device(group, node, order[(i + 1) % order.size()]),
+               1.0 / static_cast<double>(orders.size()));
+  });
+  double share = 1.0 / ranks;
+  int stride = 1, number = 0;
+  for (const int extent : layout.extents()) {
+    along(" of dimension " + std::to_string(++number), extent, share, [&](auto&& send) {
+      for (int node = 0; node < nodes; ++node) {
+        const int at = node / stride % extent, next = at + 1 < extent ? node + stride : node - at * stride;
+        for (int local = 0; local < ranks; ++local)
+          send(layout.device(group, node, local), layout.device(group, next, local), 1.0);
+      }
+    });
+    share /= extent;
+    stride *= extent;
+  }
+}
+
 // m/p to each other rank, all at once. Of a large group some shifts (to the rank so much further on) stand for all.
 void all_to_all(Rounds& rounds, int size, const At& at, int groups) {
   Round& round = rounds.add("a part to each other rank, all at once");
@@ -278,6 +310,38 @@ double Schedule::amount(Round::Of of, double bytes) const {
   return of == Round::Of::whole ? bytes : of == Round::Of::chunk ? first : through_tree - first;
 }
 
+namespace {
+
+// How many nodes, or groups of them, lie side by side: from the nearest outwards.
+std::vector<int> levels_of(const Outside& network, int nics) {
+  if (const auto* torus = std::get_if<Torus>(&network)) return torus->dimensions;
+  if (const auto* tree = std::get_if<LeafSpine>(&network)) return {tree->nodes_per_leaf, tree->leaves};
+  if (const auto* rails = std::get_if<RailOptimised>(&network)) return {rails->nodes_per_leaf, rails->leaves};
+  if (const auto* tree = std::get_if<FatTree>(&network); tree != nullptr && tree->down.front() % nics == 0) {
+    std::vector<int> levels = tree->down;
+    levels.front() /= nics;
+    return levels;
+  }
+  if (const auto* fly = std::get_if<Dragonfly>(&network); fly != nullptr && fly->hosts % nics == 0)
+    return {fly->hosts / nics, fly->routers, fly->groups};
+  return {};
+}
+
+// Whole levels, and a divisor of the next; else all in one.
+std::vector<int> extents_of(const std::vector<int>& levels, int nodes) {
+  std::vector<int> extents;
+  int left = nodes;
+  for (const int level : levels) {
+    const int extent = std::min(left, level);
+    if (left % extent != 0) return {nodes};
+    if (extent > 1) extents.push_back(extent);
+    left /= extent;
+  }
+  return left == 1 ? extents : std::vector<int>{nodes};
+}
+
+}  // namespace
+
 Layout::Layout(const Fabric& fabric, const GroupPlacement& placement, int nodes_in_use)
     : placement_(placement), nodes_(fabric.nodes()), per_node_(fabric.devices_per_node()) {
   const double of_block = static_cast<double>(placement.size()) * placement.groups_per_node;
@@ -286,6 +350,7 @@ Layout::Layout(const Fabric& fabric, const GroupPlacement& placement, int nodes_
   const int nics = fabric.spec().direct ? 1 : fabric.node().nics();
   stripes_ = std::clamp(nics, 1, placement.ranks_per_node);
   orders_ = fabric.node().rings(0, placement.ranks_per_node);
+  extents_ = extents_of(levels_of(fabric.spec().network, nics), placement.nodes);
 }
 
 // A group that is larger than what there is goes round it once more: samples of larger machines are carried so.
@@ -312,6 +377,8 @@ Schedule schedule(Collective collective, Algorithm algorithm, const Layout& layo
       tree(rounds, collective, layout, group, chains);
     else if (algorithm == Algorithm::hierarchical)
       hierarchical(rounds, collective, layout, group, between);
+    else if (algorithm == Algorithm::multi_dimensional)
+      multi_dimensional(rounds, collective, layout, group);
     else if (algorithm == Algorithm::gloo && collective == Collective::broadcast)
       binomial_broadcast(rounds, size, at);
     else

@@ -57,6 +57,9 @@ class Layout {
   [[nodiscard]] int device(int group, int node, int local) const;
   // Parallel rings or trees: one for each NIC that the ranks can use.
   [[nodiscard]] int stripes() const { return stripes_; }
+  // Along which a group's nodes lie: a torus's dimensions, a tree's switches, a dragonfly's routers and groups, as far
+  // as they fill them evenly; else all in one. Their product is the nodes, the first varies fastest.
+  [[nodiscard]] const std::vector<int>& extents() const { return extents_; }
   // Orders of a group's ranks in a node: Node::rings.
   [[nodiscard]] const std::vector<std::vector<int>>& orders() const { return orders_; }
 
@@ -65,6 +68,7 @@ class Layout {
   GroupPlacement placement_;
   int nodes_ = 1, per_node_ = 1, blocks_ = 1, stripes_ = 1;
   std::vector<std::vector<int>> orders_;
+  std::vector<int> extents_;
 };
 
 // What `algorithm` (not automatic) runs for the collective. `chains`: a tree's bytes pass through a node's ranks one

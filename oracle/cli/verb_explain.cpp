@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/quantity.h"
 #include "netmodel/explain.h"
@@ -27,6 +28,7 @@ struct Question {
   Bytes bytes;
   GroupPlacement placement;
   Algorithm asked = Algorithm::automatic;
+  std::optional<Protocol> protocol;  // else the cluster's
 };
 
 constexpr std::array collectives{Collective::all_reduce,  Collective::reduce_scatter, Collective::all_gather,
@@ -82,6 +84,9 @@ Result<Question> read_question(const Arguments& arguments, const Cluster& cluste
   const auto asked = parse_algorithm(algorithm);
   if (!asked) return fail(ErrorCode::usage, "--algorithm: " + asked.error().message, {}, asked.error().hint);
   question.asked = *asked;
+  if (const auto name = arguments.text("--protocol")) {
+    SIBYL_TRY(question.protocol, parse_protocol(*name));
+  }
   return question;
 }
 
@@ -106,7 +111,7 @@ Json round_json(const NetworkExplanation::Round& round) {
 }
 
 Json to_json(const Cluster& cluster, const Question& question, const NetworkExplanation& e) {
-  Json candidates = Json::array(), distances = Json::array(), rounds = Json::array();
+  Json candidates = Json::array(), protocols = Json::array(), distances = Json::array(), rounds = Json::array();
   for (const auto& [algorithm, time] : e.candidates)
     candidates.push_back({{"algorithm", to_string(algorithm)}, {"time_s", time.value()}});
   for (const auto& d : e.distances)
@@ -115,6 +120,8 @@ Json to_json(const Cluster& cluster, const Question& question, const NetworkExpl
                          {"latency_s", d.latency.value()},
                          {"bandwidth", d.bandwidth.value()},
                          {"mebibyte_s", d.message.value()}});
+  for (const auto& [protocol, time] : e.protocols)
+    protocols.push_back({{"protocol", to_string(protocol)}, {"time_s", time.value()}});
   for (const auto& round : e.rounds) rounds.push_back(round_json(round));
   Json samples;
   if (e.samples)
@@ -138,6 +145,8 @@ Json to_json(const Cluster& cluster, const Question& question, const NetworkExpl
           {"formula_s", e.by_formula.value()},
           {"launch_s", e.launch.value()},
           {"candidates_by_formula", candidates},
+          {"protocol", e.protocol ? Json(to_string(*e.protocol)) : Json()},
+          {"protocols_by_formula", protocols},
           {"distances", distances},
           {"rounds", rounds}};
 }
@@ -195,6 +204,11 @@ std::string to_text(const Cluster& cluster, const Question& question, const Netw
   for (const auto& [algorithm, seconds] : e.candidates)
     others.push_back(fmt::format("{} {}", spelt(to_string(algorithm)), to_string(seconds)));
   if (others.size() > 1) text += fmt::format("by formula    {}\n", fmt::join(others, ", "));
+  std::vector<std::string> spoken;
+  for (const auto& [protocol, seconds] : e.protocols)
+    spoken.push_back(fmt::format("{} {}", to_string(protocol), to_string(seconds)));
+  if (e.protocol)
+    text += fmt::format("protocol      {} by formula, of {}\n", to_string(*e.protocol), fmt::join(spoken, ", "));
   if (!e.distances.empty()) text += "\n" + aligned_text(distances_table(e));
   if (e.rounds.empty()) return text;
   text += "\n" + aligned_text(rounds_table(e));
@@ -211,8 +225,9 @@ Result<int> run_explain(const Arguments& arguments) {
                 "sibyl explain network");
   SIBYL_TRY(const Cluster cluster, read_cluster(arguments));
   SIBYL_TRY(const Question question, read_question(arguments, cluster));
+  const Network network = question.protocol ? cluster.network.speaking(*question.protocol) : cluster.network;
   const NetworkExplanation explanation =
-      cluster.network.explain(question.collective, question.bytes, question.placement, question.asked);
+      network.explain(question.collective, question.bytes, question.placement, question.asked);
   SIBYL_CHECK(print(arguments.has("--json") ? to_json(cluster, question, explanation).dump(2) + "\n"
                                             : to_text(cluster, question, explanation)));
   return 0;
@@ -249,7 +264,11 @@ Verb explain_verb() {
         {.name = "--algorithm",
          .value = "NAME",
          .help = "instead of what the library would choose",
-         .fallback = "automatic"}},
+         .fallback = "automatic"},
+        {.name = "--protocol",
+         .value = "NAME",
+         .help = "NCCL's, instead of the quickest; the cluster's unless given",
+         .choices = {"automatic", "LL", "LL128", "Simple"}}},
        output_options()});
   return {std::move(c), run_explain};
 }

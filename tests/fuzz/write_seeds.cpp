@@ -90,8 +90,9 @@ void write_clusters(const std::filesystem::path& folder) {
     write(folder / (name + ".yaml"), *shipped::find(shipped::Kind::cluster, name));
   const std::string head =
       "name: f\ncalibration: v100-sxm2-16gb\nnodes: 4\ndevices_per_node: 8\n"
-      "device_link: {kind: nvswitch, bandwidth: 100GB/s, latency: 2us}\n"
-      "nic: {per_node: 2, bandwidth: 100Gb/s, latency: 2us}\nfabric:\n  background: 0.1\n  ecmp: hash\n";
+      "device_link: {kind: nvswitch, bandwidth: 100GB/s, latency: 2us, reduces: true, background: 0.2}\n"
+      "nic: {per_node: 2, bandwidth: 100Gb/s, latency: 2us, background: 0.1}\nprotocol: LL128\n"
+      "fabric:\n  background: 0.1\n  ecmp: hash\n";
   int number = 0;
   for (const char* fabric :
        {"  kind: torus\n  dimensions: [2, 2]\n  inside: {kind: hybrid cube mesh, links: 6}\n",

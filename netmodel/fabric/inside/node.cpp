@@ -82,7 +82,7 @@ Result<Node> Node::make(const TopologySpec& spec, const Inside& shape) {
   node.meshed_ = ports.meshed;
   const bool narrow = std::holds_alternative<OneHub>(shape) &&
                       (spec.device_link.kind == LinkKind::pcie || spec.device_link.kind == LinkKind::shared_memory);
-  const BytesPerSecond to_nic = narrow ? std::min(spec.nic_bandwidth, spec.device_link.bandwidth) : spec.nic_bandwidth;
+  const BytesPerSecond to_nic = narrow ? std::min(spec.nic_left(), spec.device_link.left()) : spec.nic_left();
   for (int nic = 0; nic < node.nics_; ++nic) {
     const auto at =
         ports.of_nic.empty() ? owners(nic, node.nics_, node.devices_) : ports.of_nic[static_cast<std::size_t>(nic)];

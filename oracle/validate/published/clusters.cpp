@@ -57,6 +57,7 @@ void set_device_links(const Row& row, MachineRecipe& machine) {
     link = {LinkKind::nvlink_mesh, BytesPerSecond{1e9 * (bandwidth > 0 ? bandwidth : 40)}, nvlink_latency};
     const bool many = row.gpus_per_node.value_or(8) > 4 || row.gpus > 4;
     if (has(text, "nvswitch") || (facts.nvswitch && (many || !has(text, "mesh")))) link.kind = LinkKind::nvswitch;
+    link.reduces = link.kind == LinkKind::nvswitch && facts.switches_add;
   } else {
     constexpr double per_generation[] = {0, 3, 6, 12, 24, 48, 96};
     const int stated = generation(text, "pcie");

@@ -75,6 +75,7 @@ std::optional<Algorithm> algorithm_of(const std::string& name) {
   if (text.starts_with("nccl default") || is_not_stated(text)) return Algorithm::automatic;
   if (text.starts_with("ring")) return Algorithm::ring;
   if (text.starts_with("tree")) return Algorithm::tree;
+  if (text.starts_with("nvls")) return Algorithm::in_network;
   return std::nullopt;
 }
 
@@ -108,6 +109,11 @@ class Series {
   }
 
   void judge() {
+    if (algorithm_ == Algorithm::in_network && !topology_.device_link.reduces) {
+      for (CollectiveVerdict* verdict : rows_)
+        verdict->why_not = fmt::format("the algorithm '{}' needs switches that add", verdict->row.algorithm);
+      return;
+    }
     const std::size_t unjudged = read_latency();
     const std::optional<Network> network = on(topology_, inside_);
     for (std::size_t i = 0; i < rows_.size(); ++i) {

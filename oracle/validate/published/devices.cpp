@@ -48,18 +48,18 @@ struct ChipRow {
 
 // Links at the rates that NCCL counts with (src/graph/topo.h: 18 GB/s a link of Pascal, 20 of Volta and Ampere, 20.6 of
 // Hopper, 40.1 of Blackwell; PCIe x16 of generation 3: 12, 4: 24, 5: 48); NICs of DGX-1 (P100, V100), DGX A100, H100,
-// B200.
+// B200. Switches add from those of Hopper on.
 constexpr auto chips = std::to_array<ChipRow>({
     {"p100", {72, false, 12, 4, 12.5}},
     {"v100", {120, false, 12, 4, 12.5}},
     {"a100", {240, true, 24, 8, 25}},
     {"a800", {160, true, 24, 8, 25}},
-    {"h100", {370.8, true, 48, 8, 50}},
-    {"h200", {370.8, true, 48, 8, 50}},
-    {"h20", {370.8, true, 48, 8, 50}},
-    {"h800", {164.8, true, 48, 8, 50}},
-    {"b200", {721.8, true, 48, 8, 50}},
-    {"gb200", {721.8, true, 48, 4, 50}},
+    {"h100", {370.8, true, 48, 8, 50, true}},
+    {"h200", {370.8, true, 48, 8, 50, true}},
+    {"h20", {370.8, true, 48, 8, 50, true}},
+    {"h800", {164.8, true, 48, 8, 50, true}},
+    {"b200", {721.8, true, 48, 8, 50, true}},
+    {"gb200", {721.8, true, 48, 4, 50, true}},
     {"a10", {0, false, 24}},
     {"a30", {0, false, 24}},
     {"a40", {0, false, 24}},
@@ -103,7 +103,8 @@ DeviceName parse_device_name(std::string_view name) {
 }
 
 Result<DeviceMatch> match_device(const std::string& gpu, const std::vector<std::string>& shipped) {
-  if (const auto named = shipped_device(gpu); named && std::find(shipped.begin(), shipped.end(), *named) != shipped.end())
+  if (const auto named = shipped_device(gpu);
+      named && std::find(shipped.begin(), shipped.end(), *named) != shipped.end())
     return DeviceMatch{*named, {}};
   const DeviceName wanted = parse_device_name(gpu);
   const std::string* best = nullptr;

@@ -36,6 +36,7 @@ struct ChipFacts {
   double pcie_gb_per_s = 12;   // as NCCL counts
   int nics = 1;                // of the maker's own machine of eight
   double nic_gb_per_s = 12.5;
+  bool switches_add = false;  // NVLink SHARP
 };
 ChipFacts facts_of(const DeviceName& device);
 

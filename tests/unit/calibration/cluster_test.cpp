@@ -27,8 +27,9 @@ nic:
   per_node: 2
   bandwidth: 100Gb/s
   latency: 2us
-switch: {latency: 90ns, levels: 2, nodes_per_switch: 34, oversubscription: 3}
+switch: {latency: 90ns, levels: 2, nodes_per_switch: 34, oversubscription: 3, reduces: true}
 algorithm: ring
+protocol: LL128
 overlap: {compute_slowdown: 1.1, communication_slowdown: 1.25}
 step_overhead_per_operation: 3us
 storage: {bandwidth: 2GB/s}
@@ -63,7 +64,20 @@ TEST(ClusterFile, ReadsEveryField) {
   EXPECT_EQ(c->topology.levels, 2);
   EXPECT_EQ(c->topology.nodes_per_switch, 34);
   EXPECT_EQ(c->topology.oversubscription, 3.0);
+  EXPECT_TRUE(c->topology.switches_reduce);
+  EXPECT_EQ(c->topology.nic_background, 0.0);
+  EXPECT_EQ(parse_cluster_file(replaced(good, "  bandwidth: 100Gb/s\n", "  bandwidth: 100Gb/s\n  background: 0.25\n"),
+                               "c.yaml")
+                ->topology.nic_background,
+            0.25);
+  EXPECT_EQ(parse_cluster_file(replaced(good, "latency: 1.5us}", "latency: 1.5us, background: 0.5}"), "c.yaml")
+                ->topology.device_link.background,
+            0.5);
+  EXPECT_FALSE(c->topology.device_link.reduces);
+  EXPECT_TRUE(parse_cluster_file(replaced(good, "nvlink mesh,", "nvswitch, reduces: true,"), "c.yaml")
+                  ->topology.device_link.reduces);
   EXPECT_EQ(c->algorithm, Algorithm::ring);
+  EXPECT_EQ(c->protocol, Protocol::ll128);
   EXPECT_EQ(c->overlap->communication_slowdown, 1.25);
   EXPECT_NEAR(c->step_overhead_per_operation->value(), 3e-6, 1e-15);
   EXPECT_EQ(c->storage_read, BytesPerSecond{2e9});
@@ -178,9 +192,12 @@ TEST(ClusterFile, NamesTheLineOfAnError) {
       {"  bandwidth: 100Gb/s\n", "  bandwidth: fast\n", "c.yaml:8"},
       {"oversubscription: 3", "oversubscription: 0.5", "c.yaml:10"},
       {"oversubscription: 3", "oversubscription: 1e300", "c.yaml:10"},
+      {"reduces: true", "reduces: maybe", "c.yaml:10"},
+      {"latency: 1.5us}", "latency: 1.5us, background: 2}", "c.yaml:5"},
       {"latency: 1.5us", "latency: 1e300us", "c.yaml:5"},
       {"algorithm: ring", "algorithm: square", "c.yaml:11"},
-      {"compute_slowdown: 1.1", "compute_slowdown: 0.9", "c.yaml:12"},
+      {"protocol: LL128", "protocol: LL256", "c.yaml:12"},
+      {"compute_slowdown: 1.1", "compute_slowdown: 0.9", "c.yaml:13"},
       {"calibration: v100-sxm2-16gb", "calibration: [a]", "c.yaml:2"},
       {"nic:\n", "nic: 7\nnics:\n", "c.yaml:6"},
   };
@@ -213,12 +230,12 @@ TEST(Fabrics, MakeClusters) {
     std::ofstream(file) << head << fabric;
     return load_cluster(file.string());
   };
-  for (const char* fabric : {"  kind: torus\n  dimensions: [2, 2]\n", "  kind: ring\n  size: 4\n", "  kind: fat tree\n  ports: 4\n",
-                             "  kind: fat tree\n  down: [4, 2]\n  up: 2\n  oversubscription: 3\n",
-                             "  kind: leaf spine\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n",
-                             "  kind: rail optimised\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n",
-                             "  kind: dragonfly\n  groups: 2\n  routers: 2\n  hosts: 2\n  global_links: 1\n",
-                             "  kind: fully connected\n"}) {
+  for (const char* fabric :
+       {"  kind: torus\n  dimensions: [2, 2]\n", "  kind: ring\n  size: 4\n", "  kind: fat tree\n  ports: 4\n",
+        "  kind: fat tree\n  down: [4, 2]\n  up: 2\n  oversubscription: 3\n",
+        "  kind: leaf spine\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n",
+        "  kind: rail optimised\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n",
+        "  kind: dragonfly\n  groups: 2\n  routers: 2\n  hosts: 2\n  global_links: 1\n", "  kind: fully connected\n"}) {
     const auto cluster = made(fabric);
     ASSERT_TRUE(cluster) << fabric << to_string(cluster.error());
     const auto time = cluster->network.collective(Collective::all_reduce, Bytes{1e6}, {2, 4, 1}).time;
@@ -247,6 +264,34 @@ TEST_F(ClusterFolder, FindsTheCalibrationBesideTheFile) {
   EXPECT_EQ(cluster->kernels.size(), 2U);
   EXPECT_EQ(cluster->devices(), 12);
   EXPECT_EQ(cluster->overlap.compute_slowdown, 1.1);
+}
+
+// Three quarters of the NICs are others': messages between nodes take longer and are no longer called measured; inside
+// a node nothing changes.
+TEST_F(ClusterFolder, CarriesWhatWasMeasuredToBusyNics) {
+  Calibration calibration = example_calibration();
+  calibration.point_to_point.push_back({false, 1, Bytes{1e6}, Seconds{1e-2}, 0.1});
+  ASSERT_TRUE(save_calibration(calibration, folder_ / "mine.json"));
+  const std::string quiet = replaced(good, "v100-sxm2-16gb", "mine.json");
+  const auto loaded = [&](const std::string& text) {
+    std::ofstream(folder_ / "c.yaml") << text;
+    return load_cluster((folder_ / "c.yaml").string());
+  };
+  const auto before = loaded(quiet),
+             after = loaded(replaced(quiet, "latency: 2us\n", "latency: 2us\n  background: 0.75\n"));
+  ASSERT_TRUE(before && after) << to_string(after.error());
+  const auto message = [](const Cluster& cluster, bool same_node) {
+    return cluster.network.point_to_point(Bytes{1e6}, same_node);
+  };
+  EXPECT_EQ(message(*after, true).time, message(*before, true).time);
+  EXPECT_EQ(message(*after, true).provenance, message(*before, true).provenance);
+  EXPECT_GT(message(*after, false).time / message(*before, false).time, 3.0);
+  EXPECT_LE(message(*after, false).time / message(*before, false).time, 4.0);
+  EXPECT_NE(message(*after, false).provenance, Provenance::measured);
+  EXPECT_EQ(after->overlap.compute_slowdown, before->overlap.compute_slowdown);
+  const auto all = loaded(replaced(quiet, "latency: 2us\n", "latency: 2us\n  background: 1\n"));
+  ASSERT_FALSE(all);
+  EXPECT_NE(all.error().message.find("background"), std::string::npos);
 }
 
 TEST_F(ClusterFolder, PointsAtTheLineThatNamesAnUnknownCalibration) {
@@ -335,6 +380,18 @@ TEST(Cluster, UnknownNamesListTheKnown) {
   EXPECT_FALSE(load_cluster("/no/such.yaml"));
   EXPECT_FALSE(load_cluster("/no/such.json"));
   EXPECT_FALSE(load_cluster(""));
+}
+
+// Sixteen V100 on four nodes, of which nobody measured messages: all bytes at half the rate.
+TEST_F(ClusterFolder, SpeaksTheProtocolItNames) {
+  const auto seconds = [&](const std::string& protocol) {
+    std::ofstream(folder_ / "c.yaml") << replaced(replaced(good, "nodes: 3", "nodes: 4"), "LL128", protocol);
+    const auto cluster = load_cluster((folder_ / "c.yaml").string());
+    EXPECT_TRUE(cluster) << to_string(cluster.error());
+    return cluster->network.collective(Collective::all_reduce, Bytes{1e9}, {4, 4, 1}).time.time.value();
+  };
+  EXPECT_NEAR(seconds("LL") / seconds("Simple"), 2.0, 0.02);
+  EXPECT_DOUBLE_EQ(seconds("automatic"), seconds("Simple"));
 }
 
 TEST(Cluster, ResizesAndKeepsTheRest) {

@@ -107,6 +107,49 @@ TEST(CollectiveOnFabric, RanksSendWhatBytesSentSays) {
   }
 }
 
+// Along 4 x 4 nodes: m/4 to the next of the row, then m/16 of the column, 3 steps each and both ways round again: 2 * 3
+// * 1 us and 2 * 3 (m/4 + m/16) / rate, where a ring takes 30 us and 30 m/16 / rate.
+TEST(CollectiveOnFabric, DimensionsOfATorus) {
+  const Fabric torus = test::direct(Torus{{4, 4}}, 16);
+  EXPECT_NEAR(seconds_on(torus, Collective::all_reduce, Algorithm::multi_dimensional, {1, 16, 1}),
+              2 * (6e-6 + 3 * (m / 4 + m / 16) / test::rate), 1e-9);
+  // A row alone is a ring of 4.
+  EXPECT_NEAR(seconds_on(torus, Collective::all_gather, Algorithm::multi_dimensional, {1, 4, 1}),
+              3 * (1e-6 + m / 4 / test::rate), 1e-9);
+}
+
+// Under leaves of two nodes m/2 goes round in each, then m/4 between them: 2 (10 us + 40 ms) + 2 (10 us + 20 ms);
+// uplinks that carry half make the second twice as long.
+TEST(CollectiveOnFabric, DimensionsOfLeaves) {
+  const LeafSpine leaves{2, 2, 1};
+  const auto time = [](const Fabric& fabric) {
+    return seconds_on(fabric, Collective::all_reduce, Algorithm::multi_dimensional, {1, 4, 1});
+  };
+  EXPECT_NEAR(time(test::with_nics(leaves, 4)), 2 * (10e-6 + 0.040) + 2 * (10e-6 + 0.020), 1e-9);
+  EXPECT_NEAR(time(test::with_nics(leaves, 4, 1, Ecmp::split, 2.0)), 2 * (10e-6 + 0.040) + 2 * (10e-6 + 0.040), 1e-9);
+}
+
+// Along 4 x 3 nodes of 2 devices each rank sends and gets 2 m 23/24, as in a ring: m/2 and m/2 in the node, then 3/8 m,
+// then 2/3 m/8, and back.
+TEST(CollectiveOnFabric, DimensionsMoveWhatARingMoves) {
+  const Fabric torus = test::with_nics(Torus{{4, 3}}, 12, 2);
+  const Schedule all = schedule_on(torus, Collective::all_reduce, Algorithm::multi_dimensional, {2, 12, 1});
+  ASSERT_EQ(all.rounds.size(), 3U);
+  std::vector<double> sent(24, 0.0), got(24, 0.0);
+  for (const Round& round : all.rounds)
+    for (const Message& message : round.messages) {
+      sent[static_cast<std::size_t>(message.from)] += message.bytes * round.times;
+      got[static_cast<std::size_t>(message.to)] += message.bytes * round.times;
+    }
+  const auto elements = std::int64_t{24} << 20;
+  for (int rank = 0; rank < 24; ++rank) {
+    const auto ring =
+        static_cast<double>(bytes_sent(Collective::all_reduce, Algorithm::multi_dimensional, elements, 1, 24, rank));
+    EXPECT_NEAR(sent[static_cast<std::size_t>(rank)] * static_cast<double>(elements), ring, 1e-3);
+    EXPECT_NEAR(got[static_cast<std::size_t>(rank)] * static_cast<double>(elements), ring, 1e-3);
+  }
+}
+
 // A tree's first chunk and its rest go over the same branches: both trees' up and down are what a rank sends.
 TEST(CollectiveOnFabric, TreesSendWhatBytesSentSays) {
   constexpr int size = 8;
@@ -138,7 +181,7 @@ TEST(CollectiveOnFabric, ClosedFormIsTheSimulation) {
       for (const GroupPlacement& placement :
            {GroupPlacement{2, 16, 1}, GroupPlacement{1, 6, 2}, GroupPlacement{2, 3, 1}})
         for (const Algorithm algorithm : {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner,
-                                          Algorithm::tree, Algorithm::hierarchical}) {
+                                          Algorithm::tree, Algorithm::hierarchical, Algorithm::multi_dimensional}) {
           const Schedule all = costs.schedule_of(Collective::all_reduce, algorithm, placement);
           const double simulated = simulated_seconds(*fabric, costs.capacities(), all, m);
           double closed = 0.0;
@@ -259,7 +302,29 @@ TEST(Explanation, NamesAlgorithmRouteAndBusiestLink) {
   EXPECT_EQ(f.estimate.algorithm, Algorithm::recursive_doubling);
   EXPECT_EQ(f.distances.size(), 2U);
   EXPECT_TRUE(f.rounds.empty());
-  EXPECT_EQ(f.candidates.size(), 5U);
+  EXPECT_EQ(f.candidates.size(), 6U);  // all but switches that add
+}
+
+// Devices of a node whose switch adds, on a fabric whose switches do not: between nodes both devices of each sum m/2 in
+// trees, each half of it in one chunk of m/4. Into a tree's inner rank go two, and those of both devices: 4 m/4 over 92
+// MB/s, then half as much to its root, and back: 3 m/92 MB/s and four hops of 10 us. NCCL counts on 15.9 us more for
+// each, on 17.2 us more than 7 us to launch; with 2 us in the node, of which 19 ms stream meanwhile, that is the
+// latency of which chunks wait for half.
+TEST(Explanation, SaysWhereSwitchesAdd) {
+  TopologySpec spec = test::cpu_spec(4, 2);
+  spec.device_link.kind = LinkKind::nvswitch;
+  const auto asked = [&] {
+    return Network::on_fabric(spec, test::shape(LeafSpine{4, 1, 1}), {}, {})
+        ->explain(Collective::all_reduce, Bytes{m}, {2, 4, 1}, Algorithm::in_network);
+  };
+  EXPECT_EQ(asked().why, "what was asked for needs switches that add");
+  EXPECT_EQ(asked().estimate.algorithm, Algorithm::ring);
+  spec.device_link.reduces = true;
+  const NetworkExplanation e = asked();
+  EXPECT_EQ(e.why, "it was asked for");
+  EXPECT_EQ(e.estimate.algorithm, Algorithm::in_network);
+  EXPECT_EQ(e.candidates.back().first, Algorithm::in_network);
+  EXPECT_NEAR(e.estimate.time.time.value(), 24.2e-6 + 1.5 * (2e-6 + 4 * 25.9e-6) + 3 * m / 92e6, 1e-8);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ double time_of(Algorithm algorithm, GroupPlacement placement, Collective collect
   return estimate.time.time.value();
 }
 
-#define EXPECT_MS(expression, milliseconds) EXPECT_NEAR(expression, (milliseconds) * 1e-3, (milliseconds) * 1e-8)
+#define EXPECT_MS(expression, milliseconds) EXPECT_NEAR(expression, (milliseconds)*1e-3, (milliseconds)*1e-8)
 
 // 2 (p - 1) (a + m/p b)
 TEST(RingTime, BetweenNodes) {
@@ -107,11 +107,109 @@ TEST(TreeTime, Broadcast) {
 
 // Reduce-scatter and all-gather in the node: 2 (1 us + m/2 b') = 4.002 ms. Between: both ranks all-reduce m/2 at once
 // over one NIC: 2 (10 us + m/4 * 2 b) = 40.020 ms.
-TEST(HierarchicalTime, InsideThenBetween) {
-  EXPECT_MS(time_of(Algorithm::hierarchical, {2, 2, 1}), 4.002 + 40.020);
+TEST(HierarchicalTime, InsideThenBetween) { EXPECT_MS(time_of(Algorithm::hierarchical, {2, 2, 1}), 4.002 + 40.020); }
+
+// Two devices a node, two nodes a leaf, two leaves: reduce-scatter and all-gather in the node, 2 (1 us + m/2 b')
+// = 4.002 ms; among two nodes both devices' m/4 at once over one NIC, 2 (10 us + 2 * 10 ms); among two leaves m/8 each,
+// of which both of a node and an oversubscription of 3 make 6, 2 (10 us + 6 * 5 ms).
+TEST(MultiDimensionalTime, NodeLeafAndLeaves) {
+  TopologySpec spec = test::cpu_spec(4, 2);
+  spec.levels = 2;
+  spec.nodes_per_switch = 2;
+  spec.oversubscription = 3;
+  const Network network(Topology::make(spec).value(), test::straight_lines(), {}, Algorithm::multi_dimensional);
+  const auto time = [&](Collective collective, GroupPlacement placement) {
+    return network.collective(collective, Bytes{m}, placement).time.time.value();
+  };
+  EXPECT_MS(time(Collective::all_reduce, {2, 4, 1}), 4.002 + 2 * 20.010 + 2 * 30.010);
+  EXPECT_MS(time(Collective::all_gather, {2, 4, 1}), 2.001 + 20.010 + 30.010);
+  // Three nodes fill no switches evenly: one dimension of 3, over the top, m/6 each: 4 (10 us + 2 * 20/3 ms).
+  EXPECT_MS(time(Collective::all_reduce, {2, 3, 1}), 4.002 + 4 * (0.010 + 40.0 / 3));
 }
 
-// An all-reduce is a ring. Of a broadcast each rank that has it sends all of it to one that has not: 2 rounds make 4 ranks.
+Network adding(const TopologySpec& spec) {
+  return {Topology::make(spec).value(), test::straight_lines(), {}, Algorithm::in_network};
+}
+
+double added(const TopologySpec& spec, GroupPlacement placement) {
+  return adding(spec).collective(Collective::all_reduce, Bytes{m}, placement).time.time.value();
+}
+
+TopologySpec with_adding_node(int nodes, int devices_per_node) {
+  TopologySpec spec = test::cpu_spec(nodes, devices_per_node);
+  spec.device_link.kind = LinkKind::nvswitch;
+  spec.device_link.reduces = true;
+  return spec;
+}
+
+// Inside: two latencies of 1 us and 3/2 m at 0.8 of the rate, 7.5 ms. Between: both devices of a node send m/2 once,
+// over one NIC: 10 us + 2 * 20 ms, whatever the nodes; what the node does streams meanwhile. A GPU library launches in
+// 7 us.
+TEST(InNetworkTime, SwitchesAdd) {
+  TopologySpec spec = with_adding_node(8, 2);
+  spec.switches_reduce = true;
+  EXPECT_MS(added(spec, {2, 1, 1}), 0.007 + 0.002 + 7.5);
+  EXPECT_MS(added(spec, {2, 2, 1}), 0.007 + 0.002 + 40.010);
+  EXPECT_MS(added(spec, {2, 8, 1}), 0.007 + 0.002 + 40.010);
+  // Eight NICs, four for each device: m/8 over each takes 10 us + 5 ms, less than the node.
+  spec.nics_per_node = 8;
+  EXPECT_MS(added(spec, {2, 2, 1}), 0.007 + 0.002 + 0.010 + 7.5);
+}
+
+// Without such switches between nodes both ranks all-reduce m/2 at once over one NIC, in trees: 2 (10 us + 2 m/4 b) =
+// 40.020 ms, whose chunks wait for half of 22 us of latency; without them in the node a ring sums there: 2 (1 us + m/2
+// b').
+TEST(InNetworkTime, SwitchesAddInOnePlace) {
+  EXPECT_MS(added(with_adding_node(2, 2), {2, 2, 1}), 0.007 + 0.002 + 40.020 + 0.011);
+  TopologySpec outside = test::cpu_spec(2, 2);
+  outside.switches_reduce = true;
+  EXPECT_MS(added(outside, {2, 2, 1}), 0.002 + 40.010);
+}
+
+// Where no switch adds it is a ring.
+TEST(InNetworkTime, WithoutSuchSwitches) {
+  const Network network = adding(test::cpu_spec(2, 2));
+  EXPECT_MS(added(test::cpu_spec(2, 2), {2, 2, 1}), 6 * (0.0055 + 10.0));
+  EXPECT_EQ(network.collective(Collective::all_reduce, Bytes{m}, {2, 2, 1}).algorithm, Algorithm::ring);
+}
+
+// A GPU library takes it where switches add and it is fastest, and never where they do not: of 8 devices a ring takes
+// 14 (1 us
+// + m/8 b') = 7.014 ms, switches that add 2 us + 9/8 m b'/0.8 = 5.627 ms.
+TEST(InNetworkTime, IsChosenWhereSwitchesAdd) {
+  TopologySpec spec = with_adding_node(2, 8);
+  const auto chosen = [&] {
+    return Network(Topology::make(spec).value(), test::straight_lines(), {})
+        .collective(Collective::all_reduce, Bytes{m}, {8, 1, 1})
+        .algorithm;
+  };
+  EXPECT_EQ(chosen(), Algorithm::in_network);
+  spec.device_link.reduces = false;
+  EXPECT_EQ(chosen(), Algorithm::ring);
+}
+
+// What a device link gives is read off the largest all-reduce, of which 3/2 m go round among 4: 600 MB in 4 ms. Where
+// switches add it is theirs, and the all-gather tells: 3/4 m, 300 MB in 3 ms. A ring of all 400 MB moves 600 MB.
+TEST(InNetworkTime, LinksAreReadOffAllGathersWhereSwitchesAdd) {
+  const auto sample = [](Collective collective, double bytes, double seconds) {
+    return CollectiveSample{collective, Algorithm::automatic, {4, 1, 1}, Bytes{bytes}, Seconds{seconds}, 0.0, {}};
+  };
+  const std::vector<CollectiveSample> samples{
+      sample(Collective::all_reduce, 1e3, 13e-6), sample(Collective::all_reduce, 4e8, 13e-6 + 4e-3),
+      sample(Collective::all_gather, 1e3, 10e-6), sample(Collective::all_gather, 4e8, 10e-6 + 3e-3)};
+  TopologySpec spec = with_adding_node(1, 4);
+  const auto ring = [&] {
+    return Network(Topology::make(spec).value(), {}, samples)
+        .collective(Collective::all_reduce, Bytes{4e8}, {4, 1, 1}, Algorithm::ring)
+        .time.time.value();
+  };
+  EXPECT_NEAR(ring(), 6e-3, 0.05e-3);
+  spec.device_link.reduces = false;
+  EXPECT_NEAR(ring(), 4e-3, 0.05e-3);
+}
+
+// An all-reduce is a ring. Of a broadcast each rank that has it sends all of it to one that has not: 2 rounds make 4
+// ranks.
 TEST(GlooTime, RingAndBinomialTree) {
   EXPECT_MS(time_of(Algorithm::gloo, {1, 4, 1}), 6 * (0.010 + 10.0));
   EXPECT_MS(time_of(Algorithm::gloo, {1, 4, 1}, Collective::broadcast), 2 * 40.010);

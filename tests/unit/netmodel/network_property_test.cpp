@@ -21,6 +21,8 @@ TopologySpec any_spec() {
   spec.device_link = {
       *rc::gen::element(LinkKind::nvswitch, LinkKind::nvlink_mesh, LinkKind::pcie, LinkKind::shared_memory),
       BytesPerSecond{any_real(8, 12)}, Seconds{any_real(-7, -4)}};
+  spec.device_link.reduces = spec.device_link.kind == LinkKind::nvswitch && *rc::gen::arbitrary<bool>();
+  spec.switches_reduce = *rc::gen::arbitrary<bool>();
   spec.nics_per_node = *rc::gen::inRange(1, 9);
   spec.nic_bandwidth = BytesPerSecond{any_real(7, 11)};
   spec.nic_latency = Seconds{any_real(-7, -4)};
@@ -40,7 +42,8 @@ Collective any_collective() {
 
 Algorithm any_algorithm() {
   return *rc::gen::element(Algorithm::automatic, Algorithm::ring, Algorithm::recursive_doubling,
-                           Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical);
+                           Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical,
+                           Algorithm::multi_dimensional, Algorithm::in_network);
 }
 
 std::vector<PointToPointSample> any_messages() {

@@ -114,6 +114,31 @@ TEST(Topology, RefusesMoreThanAnyMachineHas) {
   EXPECT_FALSE(Topology::make(spec).has_value());
 }
 
+TEST(Topology, OnlySwitchesAdd) {
+  TopologySpec spec = dgx();
+  spec.device_link.reduces = true;
+  spec.device_link.kind = LinkKind::nvswitch;
+  EXPECT_TRUE(Topology::make(spec).has_value());
+  for (const LinkKind kind : {LinkKind::nvlink_mesh, LinkKind::pcie, LinkKind::shared_memory}) {
+    spec.device_link.kind = kind;
+    EXPECT_FALSE(Topology::make(spec).has_value());
+  }
+}
+
+// Nodes under a leaf, leaves under a switch above: 12 nodes fill 3 leaves of 4, 32 two switches of 4 leaves; the top
+// one has room for any; 10 fill none evenly.
+TEST(Topology, NodesLieInDimensions) {
+  TopologySpec spec = dgx();
+  spec.levels = 3;
+  spec.nodes_per_switch = 4;
+  const Topology topology = Topology::make(spec).value();
+  EXPECT_EQ(topology.extents(3), (std::vector<int>{3}));
+  EXPECT_EQ(topology.extents(12), (std::vector<int>{4, 3}));
+  EXPECT_EQ(topology.extents(32), (std::vector<int>{4, 4, 2}));
+  EXPECT_EQ(topology.extents(256), (std::vector<int>{4, 4, 16}));
+  EXPECT_EQ(topology.extents(10), (std::vector<int>{10}));
+}
+
 TEST(Topology, NamesOfLinksReadBack) {
   for (const LinkKind kind : {LinkKind::nvswitch, LinkKind::nvlink_mesh, LinkKind::pcie, LinkKind::shared_memory})
     EXPECT_EQ(parse_link_kind(to_string(kind)).value(), kind);

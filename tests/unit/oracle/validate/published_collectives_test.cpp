@@ -42,6 +42,8 @@ TEST(PublishedCollectives, MistakesNameTheirLine) {
 
 TEST(PublishedCollectives, SaysWhyARowIsNotPriced) {
   EXPECT_THAT(judged("S,A100-SXM,8,1,,,all_reduce,NVLS,8,1,,A\n")[0].why_not, HasSubstr("NVLS"));
+  EXPECT_TRUE(judged("S,H200-SXM,8,1,,,all_reduce,NVLS,8,1,,A\n")[0].priced());
+  EXPECT_THAT(judged("S,A100-SXM,8,1,,,all_reduce,sonar,8,1,,A\n")[0].why_not, HasSubstr("sonar"));
   EXPECT_THAT(judged("S,A100-SXM,8,1,,,all_reduce,,8,1,,C\n")[0].why_not, HasSubstr("vouch"));
   EXPECT_THAT(judged("S,A100-SXM,16,2,,not stated,all_reduce,,8,1,,A\n")[0].why_not, HasSubstr("joins"));
   EXPECT_THAT(judged("S,Abacus,8,1,,,all_reduce,,8,1,,A\n")[0].why_not, HasSubstr("Abacus"));

@@ -1,0 +1,94 @@
+// Links and NICs of which others use a share: what is left is slower, and nothing else changes.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/unit/netmodel/fabric_machine.h"
+
+namespace sibyl {
+namespace {
+
+constexpr GroupPlacement in_a_node{4, 1, 1}, over_nodes{1, 4, 1};
+
+TopologySpec shared_with_others(double of_nics, double of_devices) {
+  TopologySpec spec = test::cpu_spec(4, 4);
+  spec.nic_background = of_nics;
+  spec.device_link.background = of_devices;
+  return spec;
+}
+
+Network without_samples(const TopologySpec& spec) { return {Topology::make(spec).value(), {}, {}, Algorithm::ring}; }
+
+Network on_leaf(const TopologySpec& spec, const fabric::Inside& node = fabric::OneHub{}) {
+  fabric::FabricSpec shape = test::shape(fabric::LeafSpine{4, 1, 1});
+  shape.inside = node;
+  return Network::on_fabric(spec, shape, {}, {}, Algorithm::ring).value();
+}
+
+double gathering(const Network& network, GroupPlacement placement, double bytes = 8e6) {
+  return network.collective(Collective::all_gather, Bytes{bytes}, placement).time.time.value();
+}
+
+// What bytes take; latencies stay.
+void expect_slower(const Network& now, const Network& before, GroupPlacement placement, double factor) {
+  EXPECT_DOUBLE_EQ(gathering(now, placement, 0), gathering(before, placement, 0));
+  const double stream = gathering(before, placement) - gathering(before, placement, 0);
+  EXPECT_NEAR((gathering(now, placement) - gathering(now, placement, 0)) / stream, factor, 1e-9);
+}
+
+// A quarter of a NIC is left: four times as long; half of a device's links: twice.
+TEST(Background, LeavesTheRest) {
+  expect_slower(without_samples(shared_with_others(0.75, 0)), without_samples(shared_with_others(0, 0)), over_nodes,
+                4.0);
+  expect_slower(without_samples(shared_with_others(0, 0.5)), without_samples(shared_with_others(0, 0)), in_a_node, 2.0);
+  EXPECT_DOUBLE_EQ(gathering(without_samples(shared_with_others(0.75, 0)), in_a_node),
+                   gathering(without_samples(shared_with_others(0, 0)), in_a_node));
+  EXPECT_DOUBLE_EQ(gathering(without_samples(shared_with_others(0, 0.5)), over_nodes),
+                   gathering(without_samples(shared_with_others(0, 0)), over_nodes));
+  const Topology half = Topology::make(shared_with_others(0.5, 0)).value();
+  EXPECT_DOUBLE_EQ(half.path(1).bandwidth.value(), 50e6);
+  EXPECT_DOUBLE_EQ(half.node_bandwidth(1).value(), 50e6);
+}
+
+TEST(Background, IsTheSameOnFabrics) {
+  expect_slower(on_leaf(shared_with_others(0.75, 0)), on_leaf(shared_with_others(0, 0)), over_nodes, 4.0);
+  EXPECT_DOUBLE_EQ(gathering(on_leaf(shared_with_others(0.75, 0)), in_a_node),
+                   gathering(on_leaf(shared_with_others(0, 0)), in_a_node));
+  for (const fabric::Inside& node : {fabric::Inside{fabric::OneHub{}}, fabric::Inside{fabric::Mesh{}}}) {
+    expect_slower(on_leaf(shared_with_others(0, 0.5), node), on_leaf(shared_with_others(0, 0), node), in_a_node, 2.0);
+    EXPECT_DOUBLE_EQ(gathering(on_leaf(shared_with_others(0, 0.5), node), over_nodes),
+                     gathering(on_leaf(shared_with_others(0, 0), node), over_nodes));
+  }
+}
+
+// Measured messages of 10 us + bytes / (100 MB/s) between nodes: what the shortest takes stays, the rest takes four
+// times as long. Those inside a node stay as they were measured.
+TEST(Background, CarriesWhatWasMeasured) {
+  const Network quiet = test::straight_network(4, 4, Algorithm::ring);
+  const Network loaded = quiet.with_links(shared_with_others(0.75, 0)).value();
+  const Bytes message{1 << 20};
+  EXPECT_NEAR(loaded.point_to_point(message, false).time.value(), 10e-6 + 4 * message.value() / 100e6, 1e-6);
+  EXPECT_NE(loaded.point_to_point(message, false).provenance, Provenance::measured);
+  const Estimate before = quiet.point_to_point(message, true), now = loaded.point_to_point(message, true);
+  EXPECT_EQ(now.time, before.time);
+  EXPECT_EQ(now.relative_error, before.relative_error);
+  EXPECT_EQ(now.provenance, before.provenance);
+  EXPECT_DOUBLE_EQ(gathering(loaded, in_a_node), gathering(quiet, in_a_node));
+}
+
+TEST(Background, IsAShareBelowOne) {
+  for (const double share : {-0.1, 1.0, 2.0, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_FALSE(Topology::make(shared_with_others(share, 0)).has_value()) << share;
+    EXPECT_FALSE(Topology::make(shared_with_others(0, share)).has_value()) << share;
+  }
+  EXPECT_TRUE(Topology::make(shared_with_others(0.99, 0.99)).has_value());
+  fabric::FabricSpec torus = test::shape(fabric::Torus{{4}});
+  torus.direct = true;
+  TopologySpec spec = test::cpu_spec(4, 1);
+  EXPECT_TRUE(fabric::Fabric::make(spec, torus).has_value());
+  spec.nic_background = 0.5;
+  EXPECT_FALSE(fabric::Fabric::make(spec, torus).has_value());
+}
+
+}  // namespace
+}  // namespace sibyl
