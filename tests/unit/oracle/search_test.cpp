@@ -289,5 +289,23 @@ TEST(SearchReport, SaysTheCommandThatPredictsTheRecommendedOne) {
   EXPECT_EQ(to_table(report).rows.size(), report.result.best.size());
 }
 
+// 36,000 samples are 4,500 steps of 8; a device-hour costs 3.
+TEST(SearchReport, SaysWhatSamplesCostWhereTheyAreGiven) {
+  const Graph graph = test::mlp({64, 64, 8}, 1);
+  const Cluster cluster = test::cluster(1, 2);
+  SearchReport report{"m.onnx", "test", "sibyl predict", search(graph, space(2, 8), cluster).value()};
+  const std::size_t columns = to_table(report).columns.size();
+  report.samples = 36'000;
+  EXPECT_EQ(to_table(report).columns.size(), columns + 1);
+  report.device_hour_price = 3;
+  const Table table = to_table(report);
+  ASSERT_EQ(table.columns.size(), columns + 2);
+  const Candidate& best = report.result.best.front();
+  const double hours = 4500 * best.step_time.value() * best.strategy.devices() / 3600;
+  EXPECT_EQ(table.columns.back().key, "cost");
+  EXPECT_NEAR(std::stod(table.rows.front()[columns].value), hours, 1e-12 * hours);
+  EXPECT_NEAR(std::stod(table.rows.front()[columns + 1].value), 3 * hours, 1e-12 * hours);
+}
+
 }  // namespace
 }  // namespace sibyl
