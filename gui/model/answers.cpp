@@ -1,5 +1,6 @@
 #include "gui/model/answers.h"
 
+#include <QMetaMethod>
 #include <exception>
 #include <list>
 
@@ -76,7 +77,29 @@ struct Answers::Worker {
   }
 };
 
-Answers::Answers(QObject* parent) : QObject(parent), worker_(std::make_shared<Worker>()), work_(this) {
+// By formula, on the graph and the cluster of one study.
+struct Answers::Foresight {
+  std::shared_ptr<const Study> study;
+  std::unique_ptr<closed::FirstAnswers> formulas;
+
+  std::optional<Foreseen> foresee(const std::shared_ptr<const Study>& on, const Scenario& scenario) {
+    const auto strategy = strategy_on(*on, scenario);
+    if (!strategy) return std::nullopt;
+    if (!study || study->graph != on->graph || study->cluster != on->cluster) {
+      formulas = std::make_unique<closed::FirstAnswers>(*on->graph, *on->cluster);
+      study = on;
+    }
+    const auto answer = formulas->of(*strategy);
+    return answer ? std::optional(Foreseen{scenario, *strategy, *answer}) : std::nullopt;
+  }
+};
+
+Answers::Answers(QObject* parent)
+    : QObject(parent),
+      worker_(std::make_shared<Worker>()),
+      work_(this),
+      foresight_(std::make_shared<Foresight>()),
+      first_(this) {
   qRegisterMetaType<AnswerPointer>();
 }
 
@@ -85,12 +108,30 @@ Answers::~Answers() = default;
 void Answers::ask(const Scenario& current, const std::optional<Scenario>& baseline) {
   Request request{current, baseline};
   setStale(true);
+  foresee(current);
   if (work_.busy()) {
     waiting_ = std::move(request);
   } else {
     waiting_.reset();
     start(request);
   }
+}
+
+// An exact answer that is there first needs no other.
+void Answers::foresee(const Scenario& scenario) {
+  static const QMetaMethod told = QMetaMethod::fromSignal(&Answers::foreseen);
+  if (!last_ || !isSignalConnected(told)) return;
+  first_.ask(
+      [foresight = foresight_, study = last_, scenario](const Ticket&) -> std::optional<Foreseen> {
+        try {
+          return foresight->foresee(study, scenario);
+        } catch (const std::exception&) {
+          return std::nullopt;  // a bug that the exact answer tells
+        }
+      },
+      [this](const std::optional<Foreseen>& first) {
+        if (first && stale_) emit foreseen(*first);
+      });
 }
 
 void Answers::start(const Request& request) {
@@ -107,6 +148,7 @@ void Answers::start(const Request& request) {
 void Answers::deliver(const Pair& pair) {
   const bool near = !waiting_ || (waiting_->current.model == running_.current.model &&
                                   waiting_->current.cluster == running_.current.cluster && pair.first->report);
+  if (pair.first->study) last_ = pair.first->study;
   if (!waiting_) setStale(false);
   if (near) emit answered(pair.first, pair.second);
   if (!waiting_ || work_.busy()) return;  // who is told may have asked again
@@ -121,6 +163,7 @@ void Answers::setStale(bool stale) {
 void Answers::forget() {
   // A job that is at work keeps its own.
   worker_ = std::make_shared<Worker>();
+  last_.reset();
 }
 
 }  // namespace sibyl::gui
