@@ -135,6 +135,9 @@ AnswerBar::AnswerBar(QWidget* parent)
     button->hide();
     offers->addWidget(button);
   }
+  more_micro_batches_->setAccessibleName(tr("More micro-batches, which fit"));
+  smaller_batch_->setAccessibleName(tr("A smaller batch, which fits"));
+  for (QPushButton* button : {more_micro_batches_, smaller_batch_}) button->setToolTip(button->accessibleName());
   more_micro_batches_->setObjectName(QStringLiteral("more micro-batches"));
   smaller_batch_->setObjectName(QStringLiteral("smaller batch"));
   below->addWidget(provenance_);

@@ -81,7 +81,10 @@ MainWindow::MainWindow()
   follow();
 }
 
-MainWindow::~MainWindow() = default;
+// Views end their jobs when they are destroyed, which is after everything here.
+MainWindow::~MainWindow() {
+  for (View* view : views_) disconnect(view, nullptr, this, nullptr);
+}
 
 void MainWindow::makeViews() {
   views_ = chartViews(tabs_);

@@ -30,7 +30,9 @@ class FirstAnswers {
   const Cluster& cluster_;
   std::optional<Folding> folding_;
   KernelPrices kernels_;
-  std::optional<FormKey> key_;  // of form_
+  // What form_ was made from.
+  FormKey key_;
+  Strategy made_from_;
   std::unique_ptr<ProgramForm> form_;
 };
 

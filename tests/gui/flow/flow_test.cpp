@@ -334,6 +334,19 @@ class FlowTest : public QObject {
              window_->answer()->report->prediction.step_time.value());
   }
 
+  void aWindowIsClosedWhileItWorks() {
+    auto other = std::make_unique<MainWindow>();
+    QSignalSpy answered(other.get(), &MainWindow::answered);
+    QVERIFY(other->open(folder_.filePath("session.json")).has_value());
+    other->showView("scaling");
+    other->QWidget::show();
+    QVERIFY(answered.wait(patience_ms));
+    if (other->settled()) other->document().change("batch", [](Scenario& s) { s.set("--batch", "40/device"); });
+    QVERIFY(!other->settled());
+    other.reset();
+    QApplication::processEvents();
+  }
+
   void theBestIsFound() {
     document().change("fewer", [](Scenario& s) {
       s.set("--devices", "2");

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <set>
 
+#include "oracle/closed/first_answer.h"
 #include "oracle/predict.h"
 #include "oracle/report/search_report.h"
 #include "tests/support/clusters.h"
@@ -276,6 +277,29 @@ TEST(SearchExcess, IsThePartThatIsTheMostLonger) {
   EXPECT_EQ(excess_over(a, b).time, Seconds{1});
   EXPECT_EQ(excess_over(b, a).part, "exposed communication");
   EXPECT_EQ(excess_over(a, a).time, Seconds{0});
+}
+
+// One that was asked about other strategies before says what a new one says.
+TEST(FirstAnswers, DependOnTheStrategyAlone) {
+  const Graph graph = test::mlp({64, 64, 8}, 1);
+  const Cluster cluster = test::cluster(1, 2);
+  closed::FirstAnswers kept(graph, cluster);
+  Strategy s;
+  s.data = 2;
+  for (const std::int64_t batch : {8, 8, 16, 16})
+    for (const OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::adam})
+      for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+        s.global_batch = batch, s.optimizer = optimizer, s.precision = precision;
+        const auto first = kept.of(s), fresh = closed::FirstAnswers(graph, cluster).of(s);
+        ASSERT_TRUE(first && fresh);
+        EXPECT_EQ(first->step_time, fresh->step_time);
+        EXPECT_EQ(first->memory, fresh->memory);
+        EXPECT_NEAR(first->step_time / predict(graph, s, cluster)->step_time, 1, 0.1);
+      }
+  s.clip = 1;
+  EXPECT_FALSE(kept.of(s));  // there is no formula
+  s.clip = 0, s.data = 4;
+  EXPECT_FALSE(kept.of(s));  // there are two devices
 }
 
 TEST(SearchReport, SaysTheCommandThatPredictsTheRecommendedOne) {
