@@ -134,8 +134,8 @@ void MainWindow::stopWork() {
 
 // Whatever of the document changed: all of it is shown again, which is little.
 void MainWindow::follow() {
+  answers_.ask(document_.current(), document_.state().baseline);  // in other threads, while this one shows the rest
   setup_->showScenario(document_.current());
-  answers_.ask(document_.current(), document_.state().baseline);
   showTitle();
 }
 

@@ -105,22 +105,27 @@ Answers::Answers(QObject* parent)
 
 Answers::~Answers() = default;
 
+// The formula first, by itself: the simulation would take half of the processors from it.
 void Answers::ask(const Scenario& current, const std::optional<Scenario>& baseline) {
-  Request request{current, baseline};
   setStale(true);
-  foresee(current);
-  if (work_.busy()) {
-    waiting_ = std::move(request);
-  } else {
-    waiting_.reset();
-    start(request);
-  }
+  waiting_ = Request{current, baseline};
+  if (!foresee(current)) startWaiting();
 }
 
-// An exact answer that is there first needs no other.
-void Answers::foresee(const Scenario& scenario) {
+void Answers::startWaiting() {
+  if (!waiting_ || work_.busy()) return;
+  const Request next = *std::exchange(waiting_, std::nullopt);
+  start(next);
+}
+
+// What is at work is not given up for a newer one: figures would stand still while a slider does not.
+bool Answers::foresee(const Scenario& scenario) {
   static const QMetaMethod told = QMetaMethod::fromSignal(&Answers::foreseen);
-  if (!last_ || !isSignalConnected(told)) return;
+  if (!last_ || !isSignalConnected(told)) return false;
+  if (first_.busy()) {
+    to_foresee_ = scenario;
+    return true;
+  }
   first_.ask(
       [foresight = foresight_, study = last_, scenario](const Ticket&) -> std::optional<Foreseen> {
         try {
@@ -131,7 +136,10 @@ void Answers::foresee(const Scenario& scenario) {
       },
       [this](const std::optional<Foreseen>& first) {
         if (first && stale_) emit foreseen(*first);
+        startWaiting();
+        if (to_foresee_) foresee(*std::exchange(to_foresee_, std::nullopt));
       });
+  return true;
 }
 
 void Answers::start(const Request& request) {
@@ -151,9 +159,7 @@ void Answers::deliver(const Pair& pair) {
   if (pair.first->study) last_ = pair.first->study;
   if (!waiting_) setStale(false);
   if (near) emit answered(pair.first, pair.second);
-  if (!waiting_ || work_.busy()) return;  // who is told may have asked again
-  const Request next = *std::exchange(waiting_, std::nullopt);
-  start(next);
+  startWaiting();  // who is told may have asked again
 }
 
 void Answers::setStale(bool stale) {

@@ -52,7 +52,8 @@ class Answers : public QObject {
   struct Foresight;
   using Pair = std::pair<AnswerPointer, AnswerPointer>;
 
-  void foresee(const Scenario& scenario);
+  bool foresee(const Scenario& scenario);  // is a formula asked?
+  void startWaiting();
   void start(const Request& request);
   void deliver(const Pair& pair);
   void setStale(bool stale);
@@ -64,6 +65,7 @@ class Answers : public QObject {
   Latest<Pair> work_;
   std::shared_ptr<Foresight> foresight_;  // used by one job at a time
   std::shared_ptr<const Study> last_;     // of the last answer that has one
+  std::optional<Scenario> to_foresee_;    // while a formula is at work on another
   Latest<std::optional<Foreseen>> first_;
 };
 
