@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "calibration/cluster_file.h"
+#include "calibration/device_names.h"
 #include "calibration/measured_cluster.h"
 #include "calibration/shipped.h"
 
@@ -139,6 +140,18 @@ Cluster on_network(Cluster devices, const Cluster& network) {
   devices.devices_per_node = network.devices_per_node;
   devices.network = network.network;
   return devices;
+}
+
+Result<Cluster> with_devices(const Cluster& cluster, const std::string& calibration) {
+  SIBYL_TRY(Calibration shipped, shipped_calibration(calibration));
+  const std::string name = shipped_device(calibration).value_or(calibration);
+  SIBYL_TRY(Cluster devices, measured_cluster(std::move(shipped), name, name));
+  Cluster other = on_network(std::move(devices), cluster);
+  other.storage_read = cluster.storage_read;
+  other.storage_write = cluster.storage_write;
+  other.storage_measured = cluster.storage_measured;
+  other.host_link = cluster.host_link;
+  return other;
 }
 
 Result<Cluster> resized(const Cluster& cluster, int nodes, int devices_per_node) {

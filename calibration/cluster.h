@@ -49,6 +49,10 @@ Result<Cluster> cluster_of(Calibration calibration, std::string name, const Topo
 // Those devices on the network of `network`, which says how many they are.
 Cluster on_network(Cluster devices, const Cluster& network);
 
+// The same machine with other devices in its nodes: those of a shipped calibration ("h100-sxm"). Their kernels and what
+// is known of their steps come with them; nodes, network and storage stay as they are and as they were measured.
+Result<Cluster> with_devices(const Cluster& cluster, const std::string& calibration);
+
 // The same machine with another number of nodes (and, for one node or less, devices), for scaling studies.
 Result<Cluster> resized(const Cluster& cluster, int nodes, int devices_per_node);
 

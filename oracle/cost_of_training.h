@@ -25,5 +25,8 @@ struct TrainingCost {
 
 // Samples below 0 count as none.
 TrainingCost cost_of_training(const Prediction& prediction, std::int64_t samples, double device_hour_price);
+// Of a step that so many devices make of a batch of so many samples.
+TrainingCost cost_of_training(const Evaluation& step, std::int64_t global_batch, int devices, std::int64_t samples,
+                              double device_hour_price);
 
 }  // namespace sibyl

@@ -8,6 +8,7 @@
 #include "base/quantity.h"
 #include "gui/app/text.h"
 #include "gui/view/colours.h"
+#include "gui/view/flow_layout.h"
 #include "oracle/cost_of_training.h"
 #include "oracle/report/format.h"
 #include "oracle/report/report.h"
@@ -27,6 +28,14 @@ QString duration(Seconds time) {
   if (t < 2 * hour) return AnswerBar::tr("%1 min").arg(t / minute, 0, 'f', t < 100 * minute ? 1 : 0);
   if (t < 3 * day) return AnswerBar::tr("%1 h").arg(t / hour, 0, 'f', 1);
   return AnswerBar::tr("%1 days").arg(t / day, 0, 'f', t < 100 * day ? 1 : 0);
+}
+
+// What nodes hold beside their devices, for `--offload`.
+QString elsewhere(const Prediction& p) {
+  QString all;
+  if (p.host_memory.value() > 0) all += AnswerBar::tr(", %1 of each host").arg(text(to_string(p.host_memory)));
+  if (p.storage.value() > 0) all += AnswerBar::tr(", %1 of each node's storage").arg(text(to_string(p.storage)));
+  return all;
 }
 
 }  // namespace
@@ -75,7 +84,7 @@ void Figure::display(const QString& value, const QString& note) {
 
 void Figure::showChange(double ratio, bool lessIsBetter) {
   const bool same = !std::isfinite(ratio) || std::abs(ratio - 1) < 5e-4;
-  change_->setText(same ? QString() : text(signed_percent(ratio - 1)));
+  change_->setText(same ? QString() : text(ratio_text(ratio)));
   change_->setToolTip(tr("Against the pinned baseline"));
   QPalette colours = palette();
   constexpr int worse = 1, better = 2;
@@ -87,7 +96,8 @@ AnswerBar::AnswerBar(QWidget* parent)
     : QWidget(parent),
       step_(
           new Figure(tr("Step time"), tr("One optimizer step of the whole job, and half of its 90 % interval"), this)),
-      throughput_(new Figure(tr("Throughput"), tr("Samples of all devices in a second"), this)),
+      throughput_(
+          new Figure(tr("Throughput"), tr("Samples of all devices in a second: their number × what each makes"), this)),
       epoch_(new Figure(
           tr("Epoch"), tr("Time and price of the samples that the setup names; start-up and checkpoints are not in it"),
           this)),
@@ -101,13 +111,14 @@ AnswerBar::AnswerBar(QWidget* parent)
       dimmed_(new QGraphicsOpacityEffect(this)) {
   setObjectName(QStringLiteral("answer"));
   memory_->addBelow(memory_bar_);
-  auto* figures = new QHBoxLayout;
-  constexpr int gap = 28;
-  figures->setSpacing(gap);
-  figures->addWidget(step_, 0, Qt::AlignTop);
-  figures->addWidget(throughput_, 0, Qt::AlignTop);
-  figures->addWidget(epoch_, 0, Qt::AlignTop);
-  figures->addWidget(memory_, 1, Qt::AlignTop);
+  auto* figures = new FlowLayout;
+  constexpr int gap = 20;
+  figures->setGaps(gap, gap / 4);
+  for (Figure* figure : {step_, throughput_, epoch_, memory_}) {
+    figure->setSizePolicy(figure == memory_ ? QSizePolicy::Expanding : QSizePolicy::Maximum, QSizePolicy::Maximum);
+    figures->addWidget(figure);
+    figures->setAlignment(figure, Qt::AlignTop);
+  }
   sentence_->setWordWrap(true);
   sentence_->setTextFormat(Qt::PlainText);
   sentence_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -119,10 +130,14 @@ AnswerBar::AnswerBar(QWidget* parent)
   auto* below = new QHBoxLayout;
   below->setSpacing(gap);
   below->addWidget(sentence_, 1);
+  auto* offers = new FlowLayout;
   for (QPushButton* button : {more_micro_batches_, smaller_batch_}) {
     button->hide();
-    below->addWidget(button, 0, Qt::AlignTop);
+    offers->addWidget(button);
   }
+  more_micro_batches_->setAccessibleName(tr("More micro-batches, which fit"));
+  smaller_batch_->setAccessibleName(tr("A smaller batch, which fits"));
+  for (QPushButton* button : {more_micro_batches_, smaller_batch_}) button->setToolTip(button->accessibleName());
   more_micro_batches_->setObjectName(QStringLiteral("more micro-batches"));
   smaller_batch_->setObjectName(QStringLiteral("smaller batch"));
   below->addWidget(provenance_);
@@ -131,10 +146,11 @@ AnswerBar::AnswerBar(QWidget* parent)
   layout->setSpacing(6);
   layout->addLayout(figures);
   layout->addLayout(below);
+  layout->addLayout(offers);
   auto* all = new QVBoxLayout(this);
   all->setContentsMargins(0, 0, 0, 0);
   all->addWidget(content_);
-  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Maximum);
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   dimmed_->setOpacity(dim);
   dimmed_->setEnabled(false);
   content_->setGraphicsEffect(dimmed_);
@@ -154,31 +170,26 @@ void AnswerBar::setStale(bool stale) {
 
 void AnswerBar::showAnswer(const AnswerPointer& current, const AnswerPointer& baseline) {
   if (!current) return;
+  baseline_ = baseline;
+  setForeseen(false);
   more_micro_batches_->hide();
   smaller_batch_->hide();
   if (!current->report) return showError(*current);
   const Prediction& prediction = current->report->prediction;
   showPrediction(prediction);
-  showCost(*current, prediction);
+  showCost(current->scenario, prediction, prediction.global_batch, prediction.devices);
   showChanges(prediction, current->scenario.epoch_samples, baseline);
 }
 
 void AnswerBar::showPrediction(const Prediction& p) {
   const Seconds half = (p.interval_high - p.interval_low) / 2;
   step_->display(text(to_string(p.step_time)), tr("± %1").arg(text(to_string(half))));
-  throughput_->display(text(samples_per_second(p.throughput)),
-                       p.devices > 1
-                           ? tr("%1 of each of %2 devices")
-                                 .arg(text(samples_per_second(p.throughput / p.devices)), text(grouped(p.devices)))
-                           : tr("of one device"));
-  const double share = p.memory_capacity.value() > 0 ? p.memory.needed() / p.memory_capacity : 0;
-  memory_->display(text(to_string(p.memory.needed())),
-                   p.fits ? tr("%1 of %2").arg(text(percent(share)), text(to_string(p.memory_capacity)))
-                          : tr("does not fit: %1 of %2").arg(text(percent(share)), text(to_string(p.memory_capacity))));
+  throughput_->display(
+      text(samples_per_second(p.throughput)),
+      p.devices > 1 ? tr("%1 × %2").arg(text(grouped(p.devices)), text(samples_per_second(p.throughput / p.devices)))
+                    : tr("of one device"));
+  showMemory(p.memory.needed(), p.memory_capacity, p.fits, elsewhere(p));
   memory_bar_->display(p.memory, p.memory_capacity);
-  QPalette colours = palette();
-  if (!p.fits) colours.setColor(QPalette::WindowText, seriesColour(1, palette()));
-  memory_->setPalette(colours);
   sentence_->setPalette(palette());
   QString sentence = text(bottleneck_sentence(p.bottleneck));
   if (!sentence.isEmpty()) sentence[0] = sentence[0].toUpper();
@@ -190,6 +201,47 @@ void AnswerBar::showPrediction(const Prediction& p) {
          "neighbours of the\n"
          "same kind, or from a roofline or datasheet: a guess. `sibyl calibrate` replaces guesses by measurements.")
           .arg(text(provenance_sentence(p.provenance))));
+}
+
+void AnswerBar::showMemory(Bytes needed, Bytes capacity, bool fits, const QString& beside) {
+  const double share = capacity.value() > 0 ? needed / capacity : 0;
+  memory_->display(
+      text(to_string(needed)),
+      (fits ? tr("%1 of %2") : tr("does not fit: %1 of %2")).arg(text(percent(share)), text(to_string(capacity))) +
+          beside);
+  QPalette colours = palette();
+  if (!fits) colours.setColor(QPalette::WindowText, seriesColour(1, palette()));
+  memory_->setPalette(colours);
+}
+
+// What a formula does not say is of the answer before, and looks so.
+void AnswerBar::setForeseen(bool foreseen) {
+  for (QWidget* old :
+       {static_cast<QWidget*>(sentence_), static_cast<QWidget*>(provenance_), static_cast<QWidget*>(memory_bar_)})
+    old->setEnabled(!foreseen);
+}
+
+void AnswerBar::foresee(const Foreseen& foreseen) {
+  const closed::FirstAnswer& first = foreseen.answer;
+  soon_.stop();
+  dimmed_->setEnabled(false);
+  setForeseen(true);
+  more_micro_batches_->hide();
+  smaller_batch_->hide();
+  const QString note = tr("by formula");
+  step_->display(text(to_string(first.step_time)), note);
+  throughput_->display(text(samples_per_second(first.throughput)), note);
+  const bool fits = first.memory_capacity.value() <= 0 || first.memory <= first.memory_capacity;
+  showMemory(first.memory, first.memory_capacity, fits, {});
+  Evaluation step;
+  step.step_time = first.step_time;
+  showCost(foreseen.scenario, step, foreseen.strategy.global_batch, foreseen.strategy.devices());
+  if (!baseline_ || !baseline_->report) return;
+  const Prediction& then = baseline_->report->prediction;
+  step_->showChange(first.step_time / then.step_time, true);
+  throughput_->showChange(first.throughput / then.throughput, false);
+  memory_->showChange(first.memory / then.memory.total, true);
+  epoch_->showChange(1, true);
 }
 
 void AnswerBar::offer(const NearestFit& fit, const Strategy& strategy) {
@@ -217,10 +269,9 @@ void AnswerBar::offerOne(QPushButton* button, const QString& words, const QStrin
   button->show();
 }
 
-void AnswerBar::showCost(const Answer& answer, const Prediction& prediction) {
-  const Scenario& scenario = answer.scenario;
-  if (scenario.epoch_samples <= 0) return epoch_->display(nothing, tr("samples are not given"));
-  const TrainingCost cost = cost_of_training(prediction, scenario.epoch_samples, scenario.device_hour_price);
+void AnswerBar::showCost(const Scenario& scenario, const Evaluation& step, std::int64_t batch, int devices) {
+  if (scenario.epoch_samples <= 0) return epoch_->display(nothing, tr("samples not given"));
+  const TrainingCost cost = cost_of_training(step, batch, devices, scenario.epoch_samples, scenario.device_hour_price);
   const QString hours = tr("%1 device-hours").arg(text(with_prefix(cost.device_hours, "")).trimmed());
   epoch_->display(duration(cost.time),
                   scenario.device_hour_price > 0

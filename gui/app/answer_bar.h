@@ -10,6 +10,7 @@
 #include <QWidget>
 
 #include "gui/app/memory_bar.h"
+#include "gui/model/answers.h"
 #include "gui/model/study.h"
 #include "oracle/nearest_fit.h"
 
@@ -39,6 +40,8 @@ class AnswerBar : public QWidget {
   explicit AnswerBar(QWidget* parent);
 
   void showAnswer(const AnswerPointer& current, const AnswerPointer& baseline);
+  // What a formula says until the answer comes: its figures, and nothing of what holds the step back.
+  void foresee(const Foreseen& foreseen);
   // What would fit, of an answer that does not.
   void offer(const NearestFit& fit, const Strategy& strategy);
   void setStale(bool stale);
@@ -52,7 +55,9 @@ class AnswerBar : public QWidget {
 
  private:
   void showPrediction(const Prediction& prediction);
-  void showCost(const Answer& answer, const Prediction& prediction);
+  void showCost(const Scenario& scenario, const Evaluation& step, std::int64_t batch, int devices);
+  void showMemory(Bytes needed, Bytes capacity, bool fits, const QString& elsewhere);
+  void setForeseen(bool foreseen);
   void showChanges(const Prediction& now, std::int64_t samples, const AnswerPointer& baseline);
   void showError(const Answer& answer);
   void offerOne(QPushButton* button, const QString& words, const QString& option, const QString& value);
@@ -63,6 +68,7 @@ class AnswerBar : public QWidget {
   QPushButton *more_micro_batches_, *smaller_batch_;  // hidden where there is nothing to offer
   QWidget* content_;
   QGraphicsOpacityEffect* dimmed_;
+  AnswerPointer baseline_;
   QTimer soon_;  // an answer that comes at once does not flicker
 };
 

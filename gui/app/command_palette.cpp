@@ -1,6 +1,8 @@
 #include "gui/app/command_palette.h"
 
 #include <QKeyEvent>
+#include <QPainter>
+#include <QStyledItemDelegate>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <vector>
@@ -8,6 +10,32 @@
 #include "gui/model/fuzzy.h"
 
 namespace sibyl::gui {
+namespace {
+
+constexpr int keys_role = Qt::UserRole + 1;
+
+// A command at the left, its keys at the right.
+class CommandLine : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    QStyledItemDelegate::paint(painter, option, index);
+    const bool picked = option.state & QStyle::State_Selected;
+    painter->setPen(option.palette.color(picked ? QPalette::HighlightedText : QPalette::PlaceholderText));
+    painter->setFont(option.font);
+    painter->drawText(option.rect.adjusted(0, 0, -padding, 0), Qt::AlignRight | Qt::AlignVCenter,
+                      index.data(keys_role).toString());
+  }
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    return QStyledItemDelegate::sizeHint(option, index) + QSize(0, padding);
+  }
+
+ private:
+  static constexpr int padding = 8;
+};
+
+}  // namespace
 
 QString plainText(const QAction& action) { return action.text().remove('&'); }
 
@@ -33,6 +61,7 @@ CommandPalette::CommandPalette(QWidget& window)
   list_->setFrameShape(QFrame::NoFrame);
   list_->setUniformItemSizes(true);
   list_->setFocusPolicy(Qt::NoFocus);
+  list_->setItemDelegate(new CommandLine(list_));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(6, 6, 6, 6);
   layout->addWidget(line_);
@@ -55,8 +84,8 @@ void CommandPalette::fill(const QString& pattern) {
     std::ranges::stable_sort(found, [](const auto& a, const auto& b) { return a.first > b.first; });
   list_->clear();
   for (const auto& [score, action] : found) {
-    const QString keys = action->shortcut().toString(QKeySequence::NativeText);
-    auto* item = new QListWidgetItem(keys.isEmpty() ? plainText(*action) : plainText(*action) + "\t" + keys, list_);
+    auto* item = new QListWidgetItem(plainText(*action), list_);
+    item->setData(keys_role, action->shortcut().toString(QKeySequence::NativeText));
     item->setData(Qt::UserRole, QVariant::fromValue(action));
   }
   list_->setCurrentRow(0);

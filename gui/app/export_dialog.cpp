@@ -28,6 +28,11 @@ ExportDialog::ExportDialog(const std::vector<View*>& views, const View* current,
   }
   list_->setAccessibleName(tr("Views"));
   list_->setToolTip(tr("The views that are exported"));
+  png_->setToolTip(tr("Each view as a picture of the size below, with two pixels each way for one"));
+  svg_->setToolTip(tr("Each view as a drawing that can be enlarged"));
+  pdf_->setToolTip(tr("Each view as a page of the size below"));
+  csv_->setToolTip(tr("Each view's numbers in SI units, a column each"));
+  html_->setToolTip(tr("A page of the prediction that stands alone, as `sibyl export` writes it"));
   png_->setChecked(true);
   csv_->setChecked(true);
   const ExportRequest usual{};
@@ -40,7 +45,11 @@ ExportDialog::ExportDialog(const std::vector<View*>& views, const View* current,
   width_->setAccessibleName(tr("Width"));
   height_->setAccessibleName(tr("Height"));
   folder_->setAccessibleName(tr("Folder"));
+  width_->setToolTip(tr("Of each figure, in logical pixels"));
+  height_->setToolTip(width_->toolTip());
+  folder_->setToolTip(tr("Where the files are written; it is made where it is missing"));
   auto* choose = new QPushButton(tr("Choose…"), this);
+  choose->setToolTip(tr("Choose a folder"));
   connect(choose, &QPushButton::clicked, this, [this] {
     const QString chosen = QFileDialog::getExistingDirectory(this, tr("Export to"), folder_->text());
     if (!chosen.isEmpty()) folder_->setText(chosen);

@@ -51,6 +51,7 @@ MainWindow::MainWindow()
   makeHelpMenu();
   makeToolBar();
   statusBar()->setSizeGripEnabled(false);
+  makeStop();
   resize(1280, 800);
   constexpr int setup_width = 350, setup_height = 560, scenarios_height = 150;
   resizeDocks({setup_}, {setup_width}, Qt::Horizontal);
@@ -71,6 +72,7 @@ MainWindow::MainWindow()
   connect(&document_, &Document::changed, this, &MainWindow::follow);
   connect(&document_.undoStack(), &QUndoStack::cleanChanged, this, &MainWindow::showTitle);
   connect(&document_.undoStack(), &QUndoStack::indexChanged, this, &MainWindow::rememberUnsaved);
+  connect(&answers_, &Answers::foreseen, answer_bar_, &AnswerBar::foresee);
   connect(&answers_, &Answers::answered, this, &MainWindow::display);
   connect(&answers_, &Answers::staleChanged, this, [this](bool stale) {
     answer_bar_->setStale(stale);
@@ -79,7 +81,10 @@ MainWindow::MainWindow()
   follow();
 }
 
-MainWindow::~MainWindow() = default;
+// Views end their jobs when they are destroyed, which is after everything here.
+MainWindow::~MainWindow() {
+  for (View* view : views_) disconnect(view, nullptr, this, nullptr);
+}
 
 void MainWindow::makeViews() {
   views_ = chartViews(tabs_);
@@ -96,10 +101,41 @@ void MainWindow::makeViews() {
   }
 }
 
+void MainWindow::makeStop() {
+  stop_ = new QToolButton(this);
+  stop_->setObjectName(QStringLiteral("stop"));
+  stop_->setText(tr("Stop"));
+  stop_->setAutoRaise(true);
+  stop_->setToolTip(tr("Give up what is being worked out (Ctrl+.)"));
+  stop_->setAccessibleName(tr("Stop what is being worked out"));
+  statusBar()->addPermanentWidget(stop_);
+  stop_->hide();
+  constexpr int long_ms = 400;  // what is done before that needs no button
+  stop_soon_.setSingleShot(true);
+  stop_soon_.setInterval(long_ms);
+  connect(&stop_soon_, &QTimer::timeout, stop_, &QWidget::show);
+  connect(stop_, &QToolButton::clicked, this, &MainWindow::stopWork);
+  for (const View* view : views_) connect(view, &View::busyChanged, this, &MainWindow::showWork);
+}
+
+void MainWindow::showWork() {
+  if (std::ranges::any_of(views_, [](const View* view) { return view->busy(); })) {
+    if (!stop_soon_.isActive()) stop_soon_.start();
+    return;
+  }
+  stop_soon_.stop();
+  stop_->hide();
+}
+
+void MainWindow::stopWork() {
+  for (View* view : views_) view->stop();
+  if (setup_->strategy().searching()) setup_->strategy().findBest();
+}
+
 // Whatever of the document changed: all of it is shown again, which is little.
 void MainWindow::follow() {
+  answers_.ask(document_.current(), document_.state().baseline);  // in other threads, while this one shows the rest
   setup_->showScenario(document_.current());
-  answers_.ask(document_.current(), document_.state().baseline);
   showTitle();
 }
 

@@ -10,6 +10,8 @@
 #include <QMainWindow>
 #include <QMenu>
 #include <QTabWidget>
+#include <QTimer>
+#include <QToolButton>
 #include <memory>
 #include <vector>
 
@@ -72,6 +74,9 @@ class MainWindow : public QMainWindow {
   void rememberUnsaved();
   void display(const AnswerPointer& current, const AnswerPointer& baseline);
   void askWhatFits();
+  void makeStop();
+  void showWork();
+  void stopWork();  // of all views, and of the search for the best
   [[nodiscard]] View* currentView() const;
 
   // main_window_menus.cpp
@@ -116,6 +121,8 @@ class MainWindow : public QMainWindow {
   std::vector<View*> views_;
   QTabWidget* tabs_;
   AnswerBar* answer_bar_;
+  QToolButton* stop_ = nullptr;  // there while something takes long
+  QTimer stop_soon_;
   Notice* notice_;
   SetupDock* setup_ = nullptr;
   ScenarioDock* scenarios_ = nullptr;

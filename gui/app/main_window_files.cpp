@@ -103,7 +103,12 @@ void MainWindow::setCluster(const QString& cluster) {
   const bool file = isPath(cluster.toStdString());
   const QString whole = file ? absolute(cluster) : cluster;
   if (file) RecentFiles(QStringLiteral("recent/clusters")).add(whole);
-  document_.change(tr("Change cluster"), [&](Scenario& scenario) { scenario.cluster = whole.toStdString(); });
+  document_.change(tr("Change cluster"), [&](Scenario& scenario) {
+    if (scenario.cluster == whole.toStdString()) return;
+    scenario.cluster = whole.toStdString();
+    scenario.clear("--devices-per-node");  // the other cluster's
+    scenario.clear("--device-type");
+  });
 }
 
 void MainWindow::tell(const Result<void>& result) {

@@ -120,6 +120,7 @@ void MainWindow::makeViewMenu() {
   command(menu, tr("Restore &default layout"), {}, [this] { restoreLayout(); });
   menu.addSeparator();
   makeThemes(*menu.addMenu(tr("&Colours")));
+  command(menu, tr("&Stop what is being worked out"), {QKeySequence(tr("Ctrl+."))}, [this] { stopWork(); });
   command(menu, tr("&Full screen"), {QKeySequence(Qt::Key_F11)},
           [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
 }

@@ -18,9 +18,10 @@ QString errorText(const Error& error) {
 
 bool concernsStrategy(const Error& error) {
   const std::string all = error.where + " " + error.message;
-  return std::ranges::any_of(std::vector<std::string>{"--parallel", "--order", "--stages", "--schedule",
-                                                      "--micro-batches", "--zero", "--recompute", "devices"},
-                             [&](const std::string& word) { return all.find(word) != std::string::npos; });
+  return std::ranges::any_of(
+      std::vector<std::string>{"--parallel", "--order", "--stages", "--schedule", "--micro-batches", "--zero",
+                               "--offload", "--recompute", "devices"},
+      [&](const std::string& word) { return all.find(word) != std::string::npos; });
 }
 
 QString tip(const cli::Option& option) {

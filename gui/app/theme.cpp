@@ -52,11 +52,11 @@ QPalette paletteOf(const Surfaces& s) {
 
 void applyTheme(QApplication& application, Theme theme) {
   application.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
-  const QPalette palette = theme == Theme::light  ? paletteOf(light_surfaces)
-                           : theme == Theme::dark ? paletteOf(dark_surfaces)
-                                                  : application.style()->standardPalette();
-  application.setPalette(palette);
-  QToolTip::setPalette(palette);
+  // An empty one is the desktop's own, and follows it when that changes.
+  application.setPalette(theme == Theme::light  ? paletteOf(light_surfaces)
+                         : theme == Theme::dark ? paletteOf(dark_surfaces)
+                                                : QPalette());
+  QToolTip::setPalette(QApplication::palette());
 }
 
 }  // namespace sibyl::gui

@@ -1,5 +1,6 @@
 #include "gui/model/answers.h"
 
+#include <QMetaMethod>
 #include <exception>
 #include <list>
 
@@ -76,21 +77,69 @@ struct Answers::Worker {
   }
 };
 
-Answers::Answers(QObject* parent) : QObject(parent), worker_(std::make_shared<Worker>()), work_(this) {
+// By formula, on the graph and the cluster of one study.
+struct Answers::Foresight {
+  std::shared_ptr<const Study> study;
+  std::unique_ptr<closed::FirstAnswers> formulas;
+
+  std::optional<Foreseen> foresee(const std::shared_ptr<const Study>& on, const Scenario& scenario) {
+    const auto strategy = strategy_on(*on, scenario);
+    if (!strategy) return std::nullopt;
+    if (!study || study->graph != on->graph || study->cluster != on->cluster) {
+      formulas = std::make_unique<closed::FirstAnswers>(*on->graph, *on->cluster);
+      study = on;
+    }
+    const auto answer = formulas->of(*strategy);
+    return answer ? std::optional(Foreseen{scenario, *strategy, *answer}) : std::nullopt;
+  }
+};
+
+Answers::Answers(QObject* parent)
+    : QObject(parent),
+      worker_(std::make_shared<Worker>()),
+      work_(this),
+      foresight_(std::make_shared<Foresight>()),
+      first_(this) {
   qRegisterMetaType<AnswerPointer>();
 }
 
 Answers::~Answers() = default;
 
+// The formula first, by itself: the simulation would take half of the processors from it.
 void Answers::ask(const Scenario& current, const std::optional<Scenario>& baseline) {
-  Request request{current, baseline};
   setStale(true);
-  if (work_.busy()) {
-    waiting_ = std::move(request);
-  } else {
-    waiting_.reset();
-    start(request);
+  waiting_ = Request{current, baseline};
+  if (!foresee(current)) startWaiting();
+}
+
+void Answers::startWaiting() {
+  if (!waiting_ || work_.busy()) return;
+  const Request next = *std::exchange(waiting_, std::nullopt);
+  start(next);
+}
+
+// What is at work is not given up for a newer one: figures would stand still while a slider does not.
+bool Answers::foresee(const Scenario& scenario) {
+  static const QMetaMethod told = QMetaMethod::fromSignal(&Answers::foreseen);
+  if (!last_ || !isSignalConnected(told)) return false;
+  if (first_.busy()) {
+    to_foresee_ = scenario;
+    return true;
   }
+  first_.ask(
+      [foresight = foresight_, study = last_, scenario](const Ticket&) -> std::optional<Foreseen> {
+        try {
+          return foresight->foresee(study, scenario);
+        } catch (const std::exception&) {
+          return std::nullopt;  // a bug that the exact answer tells
+        }
+      },
+      [this](const std::optional<Foreseen>& first) {
+        if (first && stale_) emit foreseen(*first);
+        startWaiting();
+        if (to_foresee_) foresee(*std::exchange(to_foresee_, std::nullopt));
+      });
+  return true;
 }
 
 void Answers::start(const Request& request) {
@@ -107,11 +156,10 @@ void Answers::start(const Request& request) {
 void Answers::deliver(const Pair& pair) {
   const bool near = !waiting_ || (waiting_->current.model == running_.current.model &&
                                   waiting_->current.cluster == running_.current.cluster && pair.first->report);
+  if (pair.first->study) last_ = pair.first->study;
   if (!waiting_) setStale(false);
   if (near) emit answered(pair.first, pair.second);
-  if (!waiting_ || work_.busy()) return;  // who is told may have asked again
-  const Request next = *std::exchange(waiting_, std::nullopt);
-  start(next);
+  startWaiting();  // who is told may have asked again
 }
 
 void Answers::setStale(bool stale) {
@@ -121,6 +169,7 @@ void Answers::setStale(bool stale) {
 void Answers::forget() {
   // A job that is at work keeps its own.
   worker_ = std::make_shared<Worker>();
+  last_.reset();
 }
 
 }  // namespace sibyl::gui

@@ -2,7 +2,8 @@
 //
 // Of requests that come faster than answers the newest counts: while one is at work, only the last of those behind it
 // is kept. An answer of the same model and cluster that is on its way is shown when it comes, though a newer question
-// waits: so that figures follow a slider that does not stand still.
+// waits: so that figures follow a slider that does not stand still. Before it comes a formula's, where there is one for
+// a strategy on the graph and the cluster of the last answer: within a frame.
 #pragma once
 
 #include <QObject>
@@ -12,8 +13,16 @@
 
 #include "gui/model/latest.h"
 #include "gui/model/study.h"
+#include "oracle/closed/first_answer.h"
 
 namespace sibyl::gui {
+
+// What an answer is about to be.
+struct Foreseen {
+  Scenario scenario;
+  Strategy strategy;
+  closed::FirstAnswer answer;
+};
 
 class Answers : public QObject {
   Q_OBJECT
@@ -29,6 +38,7 @@ class Answers : public QObject {
   void forget();
 
  signals:
+  void foreseen(const sibyl::gui::Foreseen& foreseen);
   void answered(const sibyl::gui::AnswerPointer& current, const sibyl::gui::AnswerPointer& baseline);
   void staleChanged(bool stale);
 
@@ -39,8 +49,11 @@ class Answers : public QObject {
     bool operator==(const Request&) const = default;
   };
   struct Worker;
+  struct Foresight;
   using Pair = std::pair<AnswerPointer, AnswerPointer>;
 
+  bool foresee(const Scenario& scenario);  // is a formula asked?
+  void startWaiting();
   void start(const Request& request);
   void deliver(const Pair& pair);
   void setStale(bool stale);
@@ -50,6 +63,10 @@ class Answers : public QObject {
   std::optional<Request> waiting_;
   bool stale_ = false;
   Latest<Pair> work_;
+  std::shared_ptr<Foresight> foresight_;  // used by one job at a time
+  std::shared_ptr<const Study> last_;     // of the last answer that has one
+  std::optional<Scenario> to_foresee_;    // while a formula is at work on another
+  Latest<std::optional<Foreseen>> first_;
 };
 
 }  // namespace sibyl::gui

@@ -56,13 +56,33 @@ cli::Command question() {
   return command;
 }
 
+// Which cluster.
+std::vector<cli::Option> cluster_options() {
+  return cli::concatenated({{cli::cluster_option(), cli::nodes_option()}, cli::machine_options()});
+}
+
 }  // namespace
+
+std::optional<Strategy> strategy_on(const Study& study, const Scenario& scenario) {
+  const Scenario& known = study.scenario;
+  if (scenario.model != known.model || scenario.changes != known.changes) return std::nullopt;
+  const auto now = cli::Arguments::parse(question(), words(scenario));
+  const auto then = cli::Arguments::parse(question(), words(known));
+  if (!now || !then) return std::nullopt;
+  const std::vector<cli::Option> same = cli::concatenated({cluster_options(), cli::model_options()});
+  if (cli::given_words(*now, same) != cli::given_words(*then, same)) return std::nullopt;
+  auto strategy = cli::read_strategy_for(*now, *study.cluster);
+  if (!strategy) return std::nullopt;
+  // What a change says may depend on the type that is computed in.
+  const bool same_type = compute_type(strategy->precision) == compute_type(study.strategy.precision);
+  return scenario.changes.empty() || same_type ? std::optional(*strategy) : std::nullopt;
+}
 
 struct StudyReader::Memo {
   using ModelKey = std::pair<std::string, FileTime>;
   // Not the micro-batch: a graph holds for any batch (models/graph.h), the one that it is imported with is only its first.
   using GraphKey = std::pair<ModelKey, std::vector<std::string>>;
-  using ClusterKey = std::tuple<std::string, FileTime, std::string, std::vector<std::string>, DType>;
+  using ClusterKey = std::tuple<FileTime, std::vector<std::string>, std::vector<std::string>, DType>;
 
   Recent<ModelKey, std::vector<OpenDimension>> models{most_models};
   Recent<GraphKey, std::shared_ptr<const Graph>> graphs{most_graphs};
@@ -94,8 +114,8 @@ Result<void> StudyReader::Memo::read_dimensions(const std::string& model) {
 Result<std::shared_ptr<const Cluster>> StudyReader::Memo::read_cluster(const cli::Arguments& arguments,
                                                                        const std::vector<std::string>& changes,
                                                                        const Strategy& strategy) {
-  const std::string name = arguments.text("--cluster").value_or("");
-  const ClusterKey key{name, file_time(name), arguments.text("--nodes").value_or(""), changes,
+  const ClusterKey key{file_time(arguments.text("--cluster").value_or("")),
+                       cli::given_words(arguments, cluster_options()), changes,
                        changes.empty() ? DType::f32 : compute_type(strategy.precision)};
   if (const auto* known = clusters.find(key)) return *known;
   if (changes.empty()) {

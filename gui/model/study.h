@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -42,6 +43,10 @@ class StudyReader {
   struct Memo;
   std::unique_ptr<Memo> memo_;
 };
+
+// The strategy of a scenario that is about a study's own graph and cluster; nothing where it is about others, or cannot
+// be read. So quick that a slider can ask for it.
+std::optional<Strategy> strategy_on(const Study& study, const Scenario& scenario);
 
 // What the library says of a scenario. `study` is null where the scenario could not be read; then `report` is the
 // Error.

@@ -11,10 +11,26 @@ constexpr std::array<QRgb, 8> on_dark = {0xff4aa3df, 0xffff8a4c, 0xff35c79a, 0xf
 
 // Which of the eight a kind has. What means the same in time and in memory has the same.
 int place(const QString& key) {
-  static const QHash<QString, int> places = {
-      {"forward", 0},  {"backward", 5},      {"optimizer", 3}, {"communication", 1}, {"communication_exposed", 1}, {"communication_total", 4},
-      {"bubble", 7},   {"idle", 7},          {"host", 6},      {"io", 2},            {"weights", 0},               {"gradients", 5},
-      {"activations", 2}, {"workspace", 4},  {"framework", 7}, {"measured", 2},      {"interpolated", 4},          {"estimated", 1}};
+  static const QHash<QString, int> places = {{"forward", 0},
+                                             {"backward", 5},
+                                             {"optimizer", 3},
+                                             {"communication", 1},
+                                             {"communication_exposed", 1},
+                                             {"communication_total", 4},
+                                             {"bubble", 7},
+                                             {"idle", 7},
+                                             {"host", 6},
+                                             {"io", 2},
+                                             {"weights", 0},
+                                             {"gradients", 5},
+                                             {"activations", 2},
+                                             {"workspace", 4},
+                                             {"framework", 7},
+                                             {"offload", 4},
+                                             {"offload_exposed", 4},
+                                             {"measured", 2},
+                                             {"interpolated", 4},
+                                             {"estimated", 1}};
   if (const auto found = places.find(key); found != places.end()) return *found;
   int sum = 0;
   for (const QChar c : key) sum = (sum * 31 + c.unicode()) % 8191;

@@ -27,6 +27,8 @@ class View : public QWidget {
   virtual void setStale(bool stale) = 0;
   // Is a job of this view's still at work? settled() is emitted when none is any more.
   [[nodiscard]] virtual bool busy() const { return false; }
+  // Gives up what is at work; the view says so, and works on when there is a newer answer.
+  virtual void stop() {}
   // Does the work now that would be done when the view is shown (headless export).
   virtual void prepare() {}
 
@@ -38,8 +40,13 @@ class View : public QWidget {
   [[nodiscard]] virtual QJsonObject viewState() const { return {}; }
   virtual void restoreViewState(const QJsonObject&) {}
 
+ protected:
+  // What is said then.
+  static QString stoppedText() { return tr("Stopped. The next change asks again, and so does reloading (F5)."); }
+
  signals:
   void settled();
+  void busyChanged();
   void viewStateChanged();
   // A click that asks for another question: the window makes it the current one, undoably. `why` names the change.
   void scenarioProposed(const sibyl::gui::Scenario& scenario, const QString& why);

@@ -20,13 +20,32 @@ Result<Cluster> read_cluster(const Arguments& arguments) {
     return fail(ErrorCode::usage, "--cluster is missing", {},
                 "`sibyl clusters` lists the shipped ones; `sibyl calibrate` measures yours");
   SIBYL_TRY(Cluster cluster, load_cluster(*name));
+  if (const auto type = arguments.text("--device-type")) {
+    auto other = with_devices(cluster, *type);
+    if (!other) return fail(other.error().code, other.error().message, "--device-type", other.error().hint);
+    cluster = std::move(*other);
+  }
+  constexpr int most_in_a_node = 1 << 16;
   SIBYL_TRY(const auto nodes, arguments.integer("--nodes", 1, 1'000'000));
-  if (!nodes) return cluster;
-  return resized(cluster, static_cast<int>(*nodes), cluster.devices_per_node);
+  SIBYL_TRY(const auto each, arguments.integer("--devices-per-node", 1, most_in_a_node));
+  if (!nodes && !each) return cluster;
+  return resized(cluster, static_cast<int>(nodes.value_or(cluster.nodes)),
+                 static_cast<int>(each.value_or(cluster.devices_per_node)));
 }
 
 Option nodes_option() {
   return {.name = "--nodes", .value = "N", .help = "so many nodes of the cluster's kind; as many as it has unless given"};
+}
+
+std::vector<Option> machine_options() {
+  return {
+      {.name = "--devices-per-node",
+       .value = "N",
+       .help = "so many devices in each node, on its links and NICs; as many as it has unless given"},
+      {.name = "--device-type",
+       .value = "NAME",
+       .help = "other devices in its nodes, on its network: a shipped calibration, as h100-sxm (`sibyl doctor` lists "
+               "them)"}};
 }
 
 Option data_option() {
@@ -47,9 +66,9 @@ Option framework_option() {
 
 std::vector<Option> study_options() {
   return concatenated(
-      {{cluster_option(),
-        nodes_option(),
-        {.name = "--devices", .value = "N", .help = "how many devices; all of the cluster unless given"}},
+      {{cluster_option(), nodes_option()},
+       machine_options(),
+       {{.name = "--devices", .value = "N", .help = "how many devices; all of the cluster unless given"}},
        strategy_options(),
        {data_option(), framework_option()},
        model_options()});

@@ -14,6 +14,7 @@ namespace sibyl::cli {
 
 Option cluster_option();  // --cluster, which must be given
 Option nodes_option();    // --nodes, which changes how many there are
+std::vector<Option> machine_options();  // --devices-per-node, --device-type, which change what they are
 Result<Cluster> read_cluster(const Arguments& arguments);
 
 Option data_option();  // --data-from

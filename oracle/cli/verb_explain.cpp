@@ -247,9 +247,9 @@ Verb explain_verb() {
                 {"sibyl explain network --cluster torus.yaml --collective all-to-all --bytes 16MiB --ranks 64 --json",
                  "for programs"}};
   c.options = concatenated(
-      {{cluster_option(),
-        nodes_option(),
-        {.name = "--collective",
+      {{cluster_option(), nodes_option()},
+       machine_options(),
+       {{.name = "--collective",
          .value = "NAME",
          .help = "what is exchanged",
          .fallback = "all-reduce",

@@ -78,8 +78,9 @@ Verb scale_verb() {
   std::vector<Option> strategy = strategy_options();
   std::erase_if(strategy, [](const Option& option) { return option.name == "--parallel"; });
   c.options =
-      concatenated({{cluster_option(),
-                     {.name = "--devices", .value = "LIST", .help = "1,2,8 or 1..64 (doubling) or 4..16:4 (in steps)"},
+      concatenated({{cluster_option()},
+                    machine_options(),
+                    {{.name = "--devices", .value = "LIST", .help = "1,2,8 or 1..64 (doubling) or 4..16:4 (in steps)"},
                      {.name = "--weak", .help = "each device keeps its batch (implied by --batch N/device)"},
                      {.name = "--strong", .help = "the step keeps its batch (implied by --batch N)"}},
                     std::move(strategy),

@@ -55,8 +55,8 @@ Result<SearchSpace> read_space(const Arguments& arguments, const Cluster& cluste
 
 // All of `sibyl predict` but the strategy's own words. The batch is that of the step, whatever the devices.
 std::string command_for(const Arguments& arguments, std::int64_t batch, const Cluster& cluster, const Cluster& room) {
-  std::vector<Option> options =
-      concatenated({{cluster_option()}, fixed_options(), {data_option(), framework_option()}, model_options()});
+  std::vector<Option> options = concatenated(
+      {{cluster_option()}, machine_options(), fixed_options(), {data_option(), framework_option()}, model_options()});
   std::erase_if(options, [](const Option& option) {  // said anew, or with the strategy
     return std::ranges::count(std::array{"--batch", "--order", "--bucket", "--no-overlap"}, option.name) > 0;
   });
@@ -118,8 +118,9 @@ Verb search_verb() {
       {"sibyl search zoo:resnet50 --cluster abci-v100 --devices 4,8,16 --batch 512 --axes data,spatial,filter",
        "three device counts, and the ways to split images and filters"}};
   c.options = concatenated(
-      {{cluster_option(),
-        {.name = "--devices",
+      {{cluster_option()},
+       machine_options(),
+       {{.name = "--devices",
          .value = "LIST",
          .help = "1,2,8 or 1..64 (doubling) or 4..16:4 (in steps); the whole cluster unless given"},
         {.name = "--axes",

@@ -15,7 +15,7 @@ namespace {
 std::string change_text(double before, double after) {
   if (std::abs(after - before) <= 1e-9 * std::abs(before)) return "same";
   if (before == 0) return "new";
-  return signed_percent(after / before - 1);
+  return ratio_text(after / before);
 }
 
 bool intervals_overlap(const Prediction& a, const Prediction& b) {
@@ -30,8 +30,11 @@ std::string comparison_verdict(const PredictionReport& first, const PredictionRe
   const bool faster = after.step_time < before.step_time;
   const double ratio = faster ? before.step_time / after.step_time : after.step_time / before.step_time;
   if (ratio < 1.0005) return "Both steps take the same time, to 0.05 %.";
-  std::string text =
-      fmt::format("The second step is {:.{}f} times {}", ratio, ratio < 1.095 ? 3 : 2, faster ? "faster" : "slower");
+  std::string text = fmt::format("The second step is {:.{}f} times {}", ratio,
+                                 ratio < 1.095   ? 3
+                                 : ratio < 99.95 ? 2
+                                                 : 0,
+                                 faster ? "faster" : "slower");
   return text + (intervals_overlap(before, after)
                      ? "; the intervals overlap: errors that the two do not share could outweigh it."
                      : ".");

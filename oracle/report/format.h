@@ -13,6 +13,7 @@ namespace sibyl {
 
 std::string percent(double fraction);         // 0.342 -> "34 %", 0.0342 -> "3.4 %"
 std::string signed_percent(double fraction);  // "+12 %", "-3.4 %", "0 %"
+std::string ratio_text(double ratio);         // 1.12 -> "+12 %", 0.88 -> "-12 %", 23 -> "× 23", 1/2308 -> "÷ 2,308"
 std::string grouped(std::int64_t value);      // 25557032 -> "25,557,032"
 std::string samples_per_second(double throughput);
 Cell percent_cell(double fraction);  // 0.342 -> "34.2", for columns whose title says %

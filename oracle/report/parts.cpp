@@ -1,6 +1,8 @@
 // Words and lists that every spelling of a report shares.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/quantity.h"
 #include "oracle/report/format.h"
 #include "oracle/report/report.h"
@@ -48,6 +50,14 @@ std::string signed_percent(double fraction) {
   const double p = 100 * fraction;
   if (p > -0.05 && p < 0.05) return "0 %";
   return fmt::format("{:+.{}f} %", p, p < 9.95 && p > -9.95 ? 1 : 0);
+}
+
+std::string ratio_text(double ratio) {
+  constexpr double many = 10;  // from here on a percentage says little
+  if (!(ratio < 1e15 && ratio > 1e-15)) return signed_percent(ratio - 1);
+  if (ratio >= many) return fmt::format("× {}", grouped(std::llround(ratio)));
+  if (ratio > 0 && ratio <= 1 / many) return fmt::format("÷ {}", grouped(std::llround(1 / ratio)));
+  return signed_percent(ratio - 1);
 }
 
 Cell percent_cell(double fraction) { return {fmt::format("{:.1f}", 100 * fraction), plain_number(fraction)}; }

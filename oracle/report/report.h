@@ -45,6 +45,9 @@ std::string comparison_text(const PredictionReport& before, const PredictionRepo
 
 // One quantity a row.
 Table to_table(const PredictionReport& report);
+// One operation a row, in the order they run: name, kind, how it is known, forward, backward, share of all operations'
+// time, error, FLOPs, bytes.
+Table layer_table(const Prediction& prediction);
 // One device count a row; counts that cannot be run say why.
 Table to_table(const ScaleReport& report);
 // One quantity a row: before, after, change.

@@ -55,6 +55,24 @@ Table table_of(const std::vector<Candidate>& candidates, const Candidate& fastes
   return table;
 }
 
+// "0.0123", "12.3", "12,345".
+std::string amount(double value) {
+  return value < 1000 ? fmt::format("{:.3g}", value) : grouped(static_cast<std::int64_t>(value + 0.5));
+}
+
+// Device-hours and, where the price of one is known, what they cost.
+void add_cost(Table& table, const SearchReport& report) {
+  if (report.samples <= 0) return;
+  const bool priced = report.device_hour_price > 0;
+  table.columns.push_back({"device-hours", "device_hours"});
+  if (priced) table.columns.push_back({"cost", "cost"});
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const TrainingCost cost = cost_of(report, report.result.best[row]);
+    table.rows[row].emplace_back(amount(cost.device_hours), plain_number(cost.device_hours));
+    if (priced) table.rows[row].emplace_back(amount(cost.price), plain_number(cost.price));
+  }
+}
+
 std::string counts_text(const SearchResult& r) {
   std::string text = fmt::format("{} strategies", grouped(static_cast<std::int64_t>(r.size)));
   if (r.tried < r.size) text += fmt::format(", {} tried before it was cancelled", grouped(static_cast<std::int64_t>(r.tried)));
@@ -107,7 +125,18 @@ Json list_json(const SearchReport& report, const std::vector<Candidate>& candida
 
 Table to_table(const SearchReport& report) {
   const std::vector<Candidate>& best = report.result.best;
-  return table_of(best, best.empty() ? Candidate{} : best.front());
+  Table table = table_of(best, best.empty() ? Candidate{} : best.front());
+  add_cost(table, report);
+  return table;
+}
+
+TrainingCost cost_of(const SearchReport& report, const Candidate& candidate) {
+  Evaluation step;
+  step.step_time = candidate.step_time;
+  step.interval_low = candidate.interval_low;
+  step.interval_high = candidate.interval_high;
+  return cost_of_training(step, candidate.strategy.global_batch, candidate.strategy.devices(), report.samples,
+                          report.device_hour_price);
 }
 
 std::string to_text(const SearchReport& report, TextStyle style) {

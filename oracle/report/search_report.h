@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "oracle/cost_of_training.h"
 #include "oracle/report/report.h"
 #include "oracle/search/search.h"
 
@@ -13,7 +14,12 @@ struct SearchReport {
   std::string cluster;
   std::string command;  // what comes before the words of a strategy: "sibyl predict zoo:gpt2 --cluster dgx-a100 --batch 64"
   SearchResult result;
+  std::int64_t samples = 0;      // that the table says the cost of, too; 0: it does not
+  double device_hour_price = 0;  // 0: not known, and cost is device-hours alone
 };
+
+// Of training on the report's samples.
+TrainingCost cost_of(const SearchReport& report, const Candidate& candidate);
 
 std::string to_text(const SearchReport& report, TextStyle style);
 Table to_table(const SearchReport& report);  // the best, one a row

@@ -29,6 +29,8 @@ ALLOWED = {
     # The trainer runs plans; it predicts nothing.
     "trainer": ["base", "models", "comm", "aten", "oracle/plan", "oracle/strategy.h"],
     "gui": ["base", "models", "profiler", "netmodel", "calibration", "oracle"],
+    "gui/model": ["base", "models", "profiler", "netmodel", "calibration", "oracle"],
+    "gui/view": ["base", "models", "profiler", "netmodel", "calibration", "oracle", "gui/model"],
     # Programs put the rooms together.
     "calibration/program": ROOMS[:-1],
     "oracle/cli": ROOMS[:-1],
@@ -42,6 +44,10 @@ LIBRARIES = {
     "protobuf": (r"(google/protobuf/.*|.*\.pb\.h)", ["models/onnx", "models/zoo"]),
     "ONNX": (r"onnx/.*", ["models/onnx", "models/zoo"]),
     "Qt": (r"(Q[A-Z]\w*|Qt\w+/.*|qcustomplot\.h)", ["gui"]),
+    "Qt Widgets": (r"(QtWidgets(/.*)?|qcustomplot\.h|Q(Application|Widget|MainWindow|Splitter|Completer|ToolTip|Shortcut|"
+                   r"Style\w*|Frame|Dialog|Label|Menu|Slider|(Table|List|Tree|AbstractItem)View|"
+                   r"\w+(Dialog|Widget|Box|Button|Layout|Bar|Edit|Delegate|ScrollArea|Browser|Effect)))",
+                   ["gui/view", "gui/app"]),
     "CUDA": (r"(cuda|cudnn|cublas|nccl).*\.h", ["profiler/cudnn", "profiler/torch", "aten", "comm", "trainer"]),
     "JSON": (r"nlohmann/.*", ["calibration", "oracle", "profiler", "trainer"]),
     "YAML": (r"yaml-cpp/.*", ["calibration", "oracle"]),
@@ -120,6 +126,10 @@ PLANTED = [
     ("models/canonical/a.cpp", "#include <onnx/onnx_pb.h>"),
     ("oracle/e.cpp", "#include <google/protobuf/message.h>"),
     ("oracle/f.cpp", "#include <QWidget>"),
+    ("gui/model/a.cpp", "#include <QLabel>"),
+    ("gui/model/b.h", "#include <QComboBox>"),
+    ("gui/model/c.cpp", '#include "gui/view/view.h"'),
+    ("gui/view/a.cpp", '#include "gui/app/theme.h"'),
     ("calibration/a.h", "#include <nlohmann/json.hpp>"),
     ("calibration/b.h", "#include <yaml-cpp/yaml.h>"),
     ("oracle/g.cpp", "#include <cuda_runtime.h>"),
@@ -134,6 +144,8 @@ CLEAN = [
     ("oracle/cli/main.cpp", '#include "models/zoo/zoo.h"\n#include "trainer/launch.h"'),
     ("netmodel/probe/a.cpp", '#include "comm/communicator.h"'),
     ("calibration/c.cpp", "#include <nlohmann/json.hpp>"),
+    ("gui/model/d.cpp", '#include "gui/model/study.h"\n#include <QStringView>\n#include <QUndoStack>'),
+    ("gui/view/b.cpp", '#include "gui/model/study.h"\n#include <QLabel>'),
 ]
 
 
@@ -149,7 +161,7 @@ def self_check():
             folder.mkdir(exist_ok=True)
             (folder / "README.md").touch()
         silent = {line.split(":")[0] for line in unexplained(root)}
-        return sorted(wrong | silent ^ {"aten", "calibration", "calibration/import", "models/onnx", "netmodel", "netmodel/probe", "oracle", "oracle/cli",
+        return sorted(wrong | silent ^ {"aten", "calibration", "calibration/import", "gui/model", "gui/view", "models/onnx", "netmodel", "netmodel/probe", "oracle", "oracle/cli",
                                         "oracle/plan", "profiler", "profiler/torch", "trainer"})
 
 

@@ -14,7 +14,8 @@
 namespace sibyl::gui {
 namespace {
 
-constexpr int most_nodes = 1'000'000, narrow_box = 5;
+constexpr int most_nodes = 1'000'000, most_in_a_node = 1 << 16;
+const std::string type_option = "--device-type";
 
 // "8 nodes of 8 A100-SXM4-80GB, 80.0 GiB each; NVSwitch 300 GB/s, 8 NICs of 25.0 GB/s".
 QString description(const Cluster& cluster) {
@@ -37,7 +38,9 @@ ClusterSection::ClusterSection(Document& document, QWidget* parent)
     : ScenarioSection(tr("Cluster"), document, parent),
       clusters_(new QComboBox(this)),
       about_(new QLabel(this)),
-      nodes_(new QSpinBox(this)) {
+      nodes_(new CountBox(most_nodes, this)),
+      each_(new CountBox(most_in_a_node, this)),
+      types_(new QComboBox(this)) {
   clusters_->setObjectName(QStringLiteral("cluster"));
   clusters_->setAccessibleName(tr("Cluster"));
   clusters_->setToolTip(tr("The machine that trains: one that is shipped, a cluster.yaml, or a calibration.json"));
@@ -57,35 +60,58 @@ ClusterSection::ClusterSection(Document& document, QWidget* parent)
   row->addWidget(open);
   about_->setWordWrap(true);
   about_->setForegroundRole(QPalette::PlaceholderText);
-  nodes_->setRange(0, most_nodes);
-  nodes_->setKeyboardTracking(false);
-  nodes_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
-  nodes_->setObjectName(QStringLiteral("--nodes"));
-  nodes_->setAccessibleName(tr("Nodes"));
-  nodes_->setToolTip(tip(predictOption("--nodes")));
-  nodes_->setSpecialValueText(tr("as it has"));
-  nodes_->setMinimumWidth(narrow_box * fontMetrics().height());
-  guardWheel(nodes_);
-  auto* form = new QFormLayout;
-  form->setContentsMargins(0, 0, 0, 0);
-  form->addRow(tr("Nodes"), nodes_);
   body().addLayout(row);
   body().addWidget(about_);
-  body().addLayout(form);
+  body().addLayout(makeMachine());
   body().addWidget(makeChanges());
   connect(open, &QPushButton::clicked, this, &ClusterSection::openRequested);
   connect(clusters_, &QComboBox::activated, this,
           [this](int index) { emit clusterChosen(clusters_->itemData(index).toString()); });
-  connect(nodes_, &QSpinBox::valueChanged, this, [this](int nodes) {
-    this->document().change(
-        tr("Change nodes"),
+}
+
+QLayout* ClusterSection::makeMachine() {
+  makeCount(nodes_, "--nodes", tr("Nodes"), tr("Change nodes"));
+  makeCount(each_, "--devices-per-node", tr("Devices of a node"), tr("Change devices of a node"));
+  types_->setObjectName(text(type_option));
+  types_->setAccessibleName(tr("Kind of device"));
+  types_->setToolTip(tip(predictOption(type_option)));
+  types_->setMinimumContentsLength(12);
+  types_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  types_->addItem(tr("as it has"), QString());
+  for (const std::string& name : shipped_calibrations()) types_->addItem(text(name), text(name));
+  guardWheel(types_);
+  connect(types_, &QComboBox::activated, this, [this](int index) {
+    const std::string type = types_->itemData(index).toString().toStdString();
+    document().change(tr("Change kind of device"), [&](Scenario& scenario) {
+      if (type.empty())
+        scenario.clear(type_option);
+      else
+        scenario.set(type_option, type);
+    });
+  });
+  auto* form = new QFormLayout;
+  form->setContentsMargins(0, 0, 0, 0);
+  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  form->addRow(tr("Nodes"), nodes_);
+  form->addRow(tr("Devices of each"), each_);
+  form->addRow(tr("Kind of device"), types_);
+  return form;
+}
+
+void ClusterSection::makeCount(CountBox* box, const char* option, const QString& name, const QString& why) {
+  box->setObjectName(QString::fromLatin1(option));
+  box->setAccessibleName(name);
+  box->setToolTip(tip(predictOption(option)));
+  connect(box, &QSpinBox::valueChanged, this, [this, option, why](int count) {
+    document().change(
+        why,
         [&](Scenario& scenario) {
-          if (nodes > 0)
-            scenario.set("--nodes", std::to_string(nodes));
+          if (count > 0)
+            scenario.set(option, std::to_string(count));
           else
-            scenario.clear("--nodes");
+            scenario.clear(option);
         },
-        QStringLiteral("nodes"));
+        QString::fromLatin1(option));
   });
 }
 
@@ -108,12 +134,17 @@ QWidget* ClusterSection::makeChanges() {
 }
 
 void ClusterSection::showScenario(const Scenario& scenario) {
-  const QSignalBlocker quiet(clusters_), still(nodes_);
+  const QSignalBlocker quiet(clusters_), still(types_);
   const QString cluster = text(scenario.cluster);
   if (!cluster.isEmpty() && clusters_->findData(cluster) < 0)
     clusters_->addItem(QFileInfo(cluster).fileName(), cluster);
   clusters_->setCurrentIndex(cluster.isEmpty() ? -1 : clusters_->findData(cluster));
-  nodes_->setValue(text(scenario.option("--nodes").value_or("0")).toInt());
+  nodes_->showValue(text(scenario.option("--nodes").value_or("0")).toInt());
+  each_->showValue(text(scenario.option("--devices-per-node").value_or("0")).toInt());
+  const QString type = text(scenario.option(type_option).value_or(""));
+  // What is no choice (a session written by hand) is shown all the same; the message says what is wrong with it.
+  if (types_->findData(type) < 0) types_->addItem(type, type);
+  types_->setCurrentIndex(types_->findData(type));
   for (ChangeRow* row : changes_) row->showScenario(scenario);
   if (!scenario.changes.empty() && !more_->isOpen()) more_->setOpen(true);
 }
@@ -126,8 +157,18 @@ void ClusterSection::showAnswer(const Answer& answer) {
     return;
   }
   about_->setText(description(*answer.unchanged_cluster));
+  showUsual(answer.scenario, *answer.unchanged_cluster);
   const DType computed_in = answer.study ? compute_type(answer.study->strategy.precision) : DType::f32;
   for (ChangeRow* row : changes_) row->showValue(text(value_text(*answer.unchanged_cluster, row->key(), computed_in)));
+}
+
+// What holds where nothing else is said: known once the cluster was read so.
+void ClusterSection::showUsual(const Scenario& scenario, const Cluster& cluster) {
+  const QString own = tr("%1 (the cluster's)");
+  if (!scenario.option("--nodes")) nodes_->setUsual(cluster.nodes, own.arg(cluster.nodes));
+  if (!scenario.option("--devices-per-node"))
+    each_->setUsual(cluster.devices_per_node, own.arg(cluster.devices_per_node));
+  if (!scenario.option(type_option)) types_->setItemText(0, text(cluster.kernels.device().name));
 }
 
 }  // namespace sibyl::gui

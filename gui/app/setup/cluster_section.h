@@ -1,12 +1,13 @@
-// Which cluster: one that is shipped or a file, how many nodes of it, and what of it is different.
+// Which cluster: one that is shipped or a file, how many nodes of how many devices and of which kind, and what else of
+// it is different.
 #pragma once
 
 #include <QComboBox>
 #include <QLabel>
-#include <QSpinBox>
 #include <vector>
 
 #include "gui/app/setup/change_row.h"
+#include "gui/app/setup/count_box.h"
 #include "gui/app/setup/section.h"
 
 namespace sibyl::gui {
@@ -25,11 +26,16 @@ class ClusterSection : public ScenarioSection {
   void clusterChosen(const QString& cluster);
 
  private:
+  QLayout* makeMachine();
+  void makeCount(CountBox* box, const char* option, const QString& name, const QString& why);
   QWidget* makeChanges();
+  void showUsual(const Scenario& scenario, const Cluster& cluster);
 
   QComboBox* clusters_;
   QLabel* about_;
-  QSpinBox* nodes_;
+  CountBox* nodes_;
+  CountBox* each_;    // devices of a node
+  QComboBox* types_;  // of device
   Disclosure* more_ = nullptr;
   std::vector<ChangeRow*> changes_;
 };

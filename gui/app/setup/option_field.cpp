@@ -12,8 +12,8 @@
 namespace sibyl::gui {
 
 OptionField::OptionField(const cli::Option& option, const QString& label, Document& document, QWidget* parent,
-                         const QStringList& suggestions)
-    : QWidget(parent), option_(option), label_(label), document_(document) {
+                         const QStringList& suggestions, const QString& usual)
+    : QWidget(parent), option_(option), label_(label), usual_(usual), document_(document) {
   QStringList choices;
   for (const std::string& choice : option_.choices) choices.append(text(choice));
   if (option_.value.empty())
@@ -38,7 +38,8 @@ void OptionField::adopt(QWidget* control) {
 void OptionField::take(const QString& value) {
   const std::string wanted = value.trimmed().toStdString();
   document_.change(tr("Change %1").arg(label_), [&](Scenario& scenario) {
-    if (wanted.empty() || (wanted == option_.fallback && !option_.value.empty()))
+    const bool as_usual = wanted == option_.fallback || wanted == usual_.toStdString();
+    if (wanted.empty() || (as_usual && !option_.value.empty()))
       scenario.clear(option_.name);
     else
       scenario.set(option_.name, wanted);
@@ -64,10 +65,11 @@ void OptionField::makeFlag() {
 
 void OptionField::makeChoice(const QStringList& choices, bool editable) {
   auto* box = new QComboBox(this);
+  if (!usual_.isEmpty()) box->addItem(usual_);
   box->addItems(choices);
   box->setEditable(editable);
   box->setInsertPolicy(QComboBox::NoInsert);
-  if (editable) box->lineEdit()->setPlaceholderText(text(option_.value));
+  if (editable) box->lineEdit()->setPlaceholderText(placeholder());
   adopt(box);
   connect(box, &QComboBox::textActivated, this, &OptionField::take);
   if (editable)
@@ -88,9 +90,14 @@ void OptionField::makeChoice(const QStringList& choices, bool editable) {
   };
 }
 
+// What holds as it is, or how it is written.
+QString OptionField::placeholder() const {
+  return !usual_.isEmpty() ? usual_ : text(option_.fallback.empty() ? option_.value : option_.fallback);
+}
+
 void OptionField::makeLine() {
   auto* line = new QLineEdit(this);
-  line->setPlaceholderText(option_.fallback.empty() ? text(option_.value) : text(option_.fallback));
+  line->setPlaceholderText(placeholder());
   line->setMinimumWidth(60);
   adopt(line);
   connect(line, &QLineEdit::editingFinished, this, [this, line] {

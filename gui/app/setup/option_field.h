@@ -16,9 +16,10 @@ class OptionField : public QWidget {
   Q_OBJECT
 
  public:
-  // `label`: as the form calls it. The control gets the accessible name.
+  // `label`: as the form calls it. The control gets the accessible name. `usual`: what holds without the option, where
+  // the command line has no word for it.
   OptionField(const cli::Option& option, const QString& label, Document& document, QWidget* parent,
-              const QStringList& suggestions = {});
+              const QStringList& suggestions = {}, const QString& usual = {});
 
   void showScenario(const Scenario& scenario) { show_(scenario); }
   [[nodiscard]] QString label() const { return label_; }
@@ -27,11 +28,12 @@ class OptionField : public QWidget {
   void makeFlag();
   void makeChoice(const QStringList& choices, bool editable);
   void makeLine();
+  [[nodiscard]] QString placeholder() const;
   void take(const QString& value);  // empty, or what holds anyway: the option goes
   void adopt(QWidget* control);
 
   cli::Option option_;
-  QString label_;
+  QString label_, usual_;
   Document& document_;
   std::function<void(const Scenario&)> show_;
 };

@@ -37,17 +37,20 @@ StrategySection::StrategySection(Document& document, QWidget* parent)
   auto* form = new QFormLayout;
   form->setContentsMargins(0, 0, 0, 0);
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-  const auto add = [&](const char* name, const QString& label, const QStringList& suggestions = {}) {
-    fields_.push_back(new OptionField(predictOption(name), label, document, this, suggestions));
+  const auto add = [&](const char* name, const QString& label, const QStringList& suggestions = {},
+                       const QString& usual = {}) {
+    fields_.push_back(new OptionField(predictOption(name), label, document, this, suggestions, usual));
     form->addRow(label, fields_.back());
     return fields_.back();
   };
   add("--micro-batches", tr("Micro-batches"), {"1", "2", "4", "8", "16", "32", "64"});
-  schedule_ = add("--schedule", tr("Schedule"), {"1f1b", "gpipe", "interleaved:2", "interleaved:4", "zero-bubble"});
+  schedule_ = add("--schedule", tr("Schedule"), {"gpipe", "interleaved:2", "interleaved:4", "zero-bubble"}, "1f1b");
   add("--zero", tr("ZeRO"), {"0", "1", "2", "3"});
   add("--recompute", tr("Recompute"), {"none", "selective", "full", "every:2", "groups:2"});
-  add("--order", tr("Order of axes"));
-  add("--stages", tr("Stages begin at"));
+  add("--offload", tr("Offload"),
+      {"optimizer", "optimizer:nvme", "activations", "activations:nvme", "optimizer,activations"}, tr("nothing"));
+  add("--order", tr("Order of axes"), {}, tr("as usual"));
+  add("--stages", tr("Stages begin at"), {}, tr("balanced"));
   body().addLayout(makeAuto());
   body().addWidget(mesh_);
   body().addLayout(form);

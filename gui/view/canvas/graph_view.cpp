@@ -44,6 +44,7 @@ GraphView::GraphView(QWidget* parent) : View(parent) {
   layout->addWidget(message_, 1);
   layout->addWidget(splitter_, 1);
   splitter_->hide();
+  connect(&work_, &LatestSignals::busyChanged, this, &View::busyChanged);
   connect(canvas_, &GraphCanvas::hoveredChanged, this, &GraphView::showNode);
   connect(canvas_, &GraphCanvas::placeChanged, this, &View::viewStateChanged);
   connect(canvas_, &GraphCanvas::selectedChanged, this, [this] {
@@ -86,6 +87,12 @@ GraphView::Outcome GraphView::study(const AnswerPointer& answer) {
 void GraphView::work() {
   pending_ = false;
   work_.ask([answer = answer_](const Ticket&) { return study(answer); }, [this](Outcome outcome) { deliver(outcome); });
+}
+
+void GraphView::stop() {
+  if (!work_.busy()) return;
+  work_.cancel();
+  deliver({nullptr, stoppedText()});
 }
 
 void GraphView::deliver(const Outcome& outcome) {

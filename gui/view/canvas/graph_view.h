@@ -22,6 +22,7 @@ class GraphView : public View {
   void showAnswer(const AnswerPointer& current, const AnswerPointer& baseline) override;
   void setStale(bool stale) override { canvas_->setStale(stale); }
   [[nodiscard]] bool busy() const override { return work_.busy(); }
+  void stop() override;
   void prepare() override;
   void renderFigure(QPainter& painter, const QSize& size) override;
   [[nodiscard]] std::optional<Table> table() const override;  // an operation a row

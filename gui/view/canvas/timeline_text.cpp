@@ -39,6 +39,7 @@ QString categoryTitle(const std::string& category) {
       {"communication", QT_TRANSLATE_NOOP("Timeline", "Communication")},
       {"wait", QT_TRANSLATE_NOOP("Timeline", "Waiting")},
       {"data", QT_TRANSLATE_NOOP("Timeline", "Reading samples")},
+      {"offload", QT_TRANSLATE_NOOP("Timeline", "Offload")},
       {"turn", QT_TRANSLATE_NOOP("Timeline", "Pipeline turn")},
       {"", QT_TRANSLATE_NOOP("Timeline", "Other")},
   };

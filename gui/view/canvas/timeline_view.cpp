@@ -12,6 +12,7 @@
 #include <QVBoxLayout>
 
 #include "gui/view/canvas/timeline_text.h"
+#include "gui/view/flow_layout.h"
 #include "oracle/report/read_trace.h"
 #include "oracle/trace.h"
 
@@ -66,11 +67,13 @@ TimelineView::TimelineView(QWidget* parent) : View(parent), canvas_(new Timeline
   layout->addWidget(warning_);
   layout->addWidget(message_, 1);
   layout->addWidget(canvas_, 1);
-  auto* words = new QHBoxLayout;
-  words->addWidget(span_, 1);
+  span_->setMinimumWidth(fontMetrics().horizontalAdvance(hintText()) + 2 * span_->margin());
+  auto* words = new FlowLayout;
+  words->addWidget(span_);
   words->addWidget(legend_);
   layout->addLayout(words);
   layout->addWidget(totals_);
+  connect(&work_, &LatestSignals::busyChanged, this, &View::busyChanged);
   connect(canvas_, &TimelineCanvas::hoveredChanged, this, &TimelineView::showSpan);
   connect(canvas_, &TimelineCanvas::areaChanged, this, &TimelineView::showTotals);
   connect(canvas_, &TimelineCanvas::windowChanged, this, &View::viewStateChanged);
@@ -86,9 +89,11 @@ TimelineView::TimelineView(QWidget* parent) : View(parent), canvas_(new Timeline
   message_->setText(tr("Open a model to see its step."));
 }
 
+QString TimelineView::hintText() { return tr("W S zoom · A D move · Shift+drag selects an area · ? lists more"); }
+
 QWidget* TimelineView::makeTools() {
   auto* bar = new QWidget(this);
-  auto* row = new QHBoxLayout(bar);
+  auto* row = new FlowLayout(bar);
   row->setContentsMargins(6, 4, 6, 4);
   search_ = new QLineEdit(bar);
   search_->setPlaceholderText(tr("Search spans"));
@@ -111,7 +116,7 @@ QWidget* TimelineView::makeTools() {
        {static_cast<QWidget*>(search_), static_cast<QWidget*>(expression_), static_cast<QWidget*>(previous_),
         static_cast<QWidget*>(next_), static_cast<QWidget*>(count_)})
     row->addWidget(widget);
-  row->addStretch(1);
+  row->addStretch();
   for (QToolButton* widget : {critical_, real_, all}) row->addWidget(widget);
   auto* soon = new QTimer(this);
   soon->setSingleShot(true);
@@ -188,6 +193,12 @@ void TimelineView::work() {
   const AnswerPointer answer = answer_ && answer_->report ? answer_ : nullptr;
   work_.ask([answer, path = measured_path_, known](const Ticket&) { return trace(answer, path, known); },
             [this](Traces traces) { deliver(std::move(traces)); });
+}
+
+void TimelineView::stop() {
+  if (!work_.busy()) return;
+  work_.cancel();
+  deliver({nullptr, traces_.measured, nullptr, stoppedText(), {}});
 }
 
 void TimelineView::deliver(Traces traces) {
@@ -309,7 +320,7 @@ void TimelineView::showSpan() {
   if (canvas_->timeline() && shown)
     span_->setText(spanSentence(*canvas_->timeline(), *shown));
   else
-    span_->setText(tr("Ctrl+wheel or W S zoom · drag or A D move · Shift+drag selects an area · F shows all"));
+    span_->setText(hintText());
 }
 
 void TimelineView::showTotals() {

@@ -24,6 +24,7 @@ class TimelineView : public View {
   void showAnswer(const AnswerPointer& current, const AnswerPointer& baseline) override;
   void setStale(bool stale) override { canvas_->setStale(stale); }
   [[nodiscard]] bool busy() const override { return work_.busy(); }
+  void stop() override;
   void prepare() override;
   void renderFigure(QPainter& painter, const QSize& size) override;
   [[nodiscard]] std::optional<Table> table() const override;  // a span a row
@@ -53,6 +54,7 @@ class TimelineView : public View {
   };
   static Traces trace(const AnswerPointer& answer, const QString& path, Traces known);
 
+  static QString hintText();
   QWidget* makeTools();
   void work();
   void deliver(Traces traces);

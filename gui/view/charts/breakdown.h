@@ -1,4 +1,4 @@
-// What a step's time is made of, as bars and as a table of layers; from a prediction alone, without widgets.
+// What a step's time is made of, as bars; from a prediction alone, without widgets.
 #pragma once
 
 #include <QString>
@@ -14,9 +14,6 @@ namespace sibyl::gui {
 // compute.
 BarRow breakdownRow(const QString& name, const Prediction& prediction);
 
-// One operation a row, in the order they run: name, kind, how it is known, forward, backward, share of all operations'
-// time, error, FLOPs, bytes.
-Table layerTable(const Prediction& prediction);
-inline constexpr int layer_name_column = 0;
+inline constexpr int layer_name_column = 0;  // of layer_table() (oracle/report/report.h)
 
 }  // namespace sibyl::gui

@@ -1,12 +1,30 @@
 #include "gui/view/charts/breakdown_view.h"
 
+#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QItemSelectionModel>
+#include <QJsonArray>
 #include <QSplitter>
+
+#include "oracle/report/report.h"
 
 namespace sibyl::gui {
 
 BreakdownView::BreakdownView(QWidget* parent) : ChartView(parent) {
+  compare_ = new StrategyMenu(this);
+  notes_ = new QLabel(this);
+  notes_->setWordWrap(true);
+  notes_->setTextFormat(Qt::PlainText);
+  auto* above = new QHBoxLayout;
+  above->addWidget(compare_);
+  above->addWidget(notes_, 1);
+  body()->addLayout(above);
+  connect(&job_, &LatestSignals::busyChanged, this, &BreakdownView::setWorking);
+  connect(&job_, &LatestSignals::busyChanged, this, &View::busyChanged);
+  connect(compare_, &StrategyMenu::chosenChanged, this, [this] {
+    emit viewStateChanged();
+    refreshAgain();
+  });
   auto* splitter = new QSplitter(Qt::Vertical, this);
   bars_ = new Plot(splitter);
   bars_->setAccessibleName(tr("What the time of a step is made of"));
@@ -16,6 +34,7 @@ BreakdownView::BreakdownView(QWidget* parent) : ChartView(parent) {
   filter_ = new QLineEdit(lower);
   filter_->setPlaceholderText(tr("Filter layers by name or kind"));
   filter_->setAccessibleName(tr("Filter of the layer table"));
+  filter_->setToolTip(tr("Only layers whose name or kind holds this text"));
   filter_->setClearButtonEnabled(true);
   shown_.setSourceModel(&layers_);
   shown_.setSortRole(TableModel::ValueRole);
@@ -29,7 +48,7 @@ BreakdownView::BreakdownView(QWidget* parent) : ChartView(parent) {
   layout->addWidget(table_, 1);
   splitter->setChildrenCollapsible(false);
   splitter->setSizes({2000, 3000});
-  body()->addWidget(splitter);
+  body()->addWidget(splitter, 1);
 
   connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
     shown_.setFilterFixedString(text);
@@ -42,18 +61,76 @@ BreakdownView::BreakdownView(QWidget* parent) : ChartView(parent) {
 std::vector<BarRow> BreakdownView::rows() const {
   std::vector<BarRow> rows = {breakdownRow(baseline() ? tr("Current") : tr("Step"), prediction())};
   if (baseline()) rows.push_back(breakdownRow(tr("Baseline"), baseline()->report->prediction));
+  for (const Compared& other : compared_)
+    if (other.prediction) rows.push_back(breakdownRow(other.title, *other.prediction));
   return rows;
 }
 
+// The same step, that is the same batch, on as many devices.
+std::vector<SimpleStrategy> BreakdownView::offered() const {
+  std::vector<SimpleStrategy> all = simpleStrategies(*current().study, Scaling::strong);
+  std::erase_if(all, [this](const SimpleStrategy& simple) {
+    return simple.strategy.devices() != current().study->strategy.devices();
+  });
+  return all;
+}
+
+void BreakdownView::askCompared() {
+  std::vector<SimpleStrategy> all = offered();
+  compare_->offer(all);
+  std::erase_if(all, [this](const SimpleStrategy& simple) { return !compare_->chosen().contains(simple.key); });
+  stopped_ = false;
+  if (all.empty()) {
+    job_.cancel();
+    compared_.clear();
+    return;
+  }
+  job_.ask(
+      [study = current().study, all](const Ticket& ticket) {
+        std::vector<Compared> compared;
+        for (const SimpleStrategy& simple : all)
+          if (!ticket.dropped())
+            compared.push_back({simple.title, predict(*study->graph, simple.strategy, *study->cluster)});
+        return compared;
+      },
+      [this](std::vector<Compared> compared) {
+        compared_ = std::move(compared);
+        redraw();
+        emit settled();
+      });
+}
+
+void BreakdownView::stop() {
+  if (!job_.busy()) return;
+  job_.cancel();
+  stopped_ = true;
+  redraw();
+  emit settled();
+}
+
+QString BreakdownView::notes() const {
+  QStringList lines;
+  for (const Compared& other : compared_) {
+    if (!other.prediction)
+      lines << tr("× %1: %2").arg(other.title, sentence(other.prediction.error()));
+    else if (!other.prediction->fits)
+      lines << tr("○ %1 does not fit in memory").arg(other.title);
+  }
+  if (stopped_) lines << stoppedText();
+  return lines.join('\n');
+}
+
 void BreakdownView::refresh() {
-  layers_.setTable(layerTable(prediction()));
+  layers_.setTable(layer_table(prediction()));
   if (!fitted_ && !prediction().operations.empty()) fitColumns(table_), fitted_ = true;
+  askCompared();
   redraw();
 }
 
 void BreakdownView::redraw() {
   drawStackedBars(*bars_, rows(), Measure::seconds);
   bars_->replot(QCustomPlot::rpQueuedReplot);
+  notes_->setText(notes());
 }
 
 void BreakdownView::renderCharts(QPainter& painter, const QSize& size) {
@@ -62,7 +139,7 @@ void BreakdownView::renderCharts(QPainter& painter, const QSize& size) {
 
 std::optional<Table> BreakdownView::table() const {
   if (!answered()) return {};
-  return layerTable(prediction());
+  return layer_table(prediction());
 }
 
 void BreakdownView::pointAtCurrentRow(const QModelIndex& index) {
@@ -81,12 +158,14 @@ void BreakdownView::pointAtOperation(const QString& operation) {
 }
 
 QJsonObject BreakdownView::viewState() const {
-  return {{"filter", filter_->text()},
+  return {{"compared", QJsonArray::fromStringList(compare_->chosen())},
+          {"filter", filter_->text()},
           {"sorted_by", table_->horizontalHeader()->sortIndicatorSection()},
           {"descending", table_->horizontalHeader()->sortIndicatorOrder() == Qt::DescendingOrder}};
 }
 
 void BreakdownView::restoreViewState(const QJsonObject& state) {
+  compare_->choose(state["compared"].toVariant().toStringList());
   filter_->setText(state["filter"].toString());
   const int column = state["sorted_by"].toInt(-1);
   table_->sortByColumn(column < layers_.columnCount() || layers_.columnCount() == 0 ? column : -1,

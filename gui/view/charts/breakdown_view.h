@@ -4,9 +4,11 @@
 #include <QLineEdit>
 #include <QSortFilterProxyModel>
 
+#include "gui/model/latest.h"
 #include "gui/model/table_model.h"
 #include "gui/view/charts/breakdown.h"
 #include "gui/view/charts/chart_view.h"
+#include "gui/view/charts/strategy_menu.h"
 
 namespace sibyl::gui {
 
@@ -18,6 +20,8 @@ class BreakdownView : public ChartView {
 
   [[nodiscard]] QString key() const override { return "breakdown"; }
   [[nodiscard]] QString title() const override { return tr("Breakdown"); }
+  [[nodiscard]] bool busy() const override { return job_.busy(); }
+  void stop() override;
   [[nodiscard]] std::optional<Table> table() const override;
   [[nodiscard]] QJsonObject viewState() const override;
   void restoreViewState(const QJsonObject& state) override;
@@ -29,9 +33,22 @@ class BreakdownView : public ChartView {
   void renderCharts(QPainter& painter, const QSize& size) override;
 
  private:
+  // A simple strategy beside the scenario's own.
+  struct Compared {
+    QString title;
+    Result<Prediction> prediction;
+  };
+  [[nodiscard]] std::vector<SimpleStrategy> offered() const;
+  void askCompared();
+  [[nodiscard]] QString notes() const;
   [[nodiscard]] std::vector<BarRow> rows() const;
   void pointAtCurrentRow(const QModelIndex& index);
 
+  StrategyMenu* compare_;
+  QLabel* notes_;
+  std::vector<Compared> compared_;
+  bool stopped_ = false;
+  Latest<std::vector<Compared>> job_;
   Plot* bars_;
   QLineEdit* filter_;
   TableModel layers_;

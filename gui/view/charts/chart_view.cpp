@@ -28,13 +28,20 @@ class ChartView::Veil : public QWidget {
 ChartView::ChartView(QWidget* parent)
     : View(parent),
       message_(new QLabel(this)),
+      scroll_(new QScrollArea(this)),
       content_(new QWidget(this)),
       body_(new QVBoxLayout(content_)),
       veil_(new Veil(this)) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(message_, 1);
-  layout->addWidget(content_, 1);
+  layout->addWidget(scroll_, 1);
+  scroll_->setWidget(content_);
+  scroll_->setWidgetResizable(true);
+  scroll_->setFrameShape(QFrame::NoFrame);
+  scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll_->setFocusPolicy(Qt::NoFocus);
+  content_->installEventFilter(this);
   body_->setContentsMargins(8, 8, 8, 8);
   message_->setAlignment(Qt::AlignCenter);
   message_->setWordWrap(true);
@@ -42,7 +49,7 @@ ChartView::ChartView(QWidget* parent)
   message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   message_->setMargin(24);
   message_->setText(tr("No model is open yet."));
-  content_->hide();
+  scroll_->hide();
 }
 
 const Answer* ChartView::baseline() const { return baseline_ && baseline_->report ? baseline_.get() : nullptr; }
@@ -61,7 +68,7 @@ void ChartView::refreshAgain() {
 void ChartView::refreshIfNeeded() {
   if (!needed_) return;
   needed_ = false;
-  content_->setVisible(answered());
+  scroll_->setVisible(answered());
   message_->setVisible(!answered());
   if (answered())
     refresh();
@@ -115,6 +122,19 @@ void ChartView::changeEvent(QEvent* event) {
 void ChartView::resizeEvent(QResizeEvent* event) {
   View::resizeEvent(event);
   veil_->setGeometry(rect());
+  makeRoom();
+}
+
+// Controls that go on in a further line need more height, of which the layout tells nobody.
+void ChartView::makeRoom() {
+  const int width = scroll_->viewport()->width();
+  scroll_->setMinimumWidth(content_->minimumSizeHint().width());
+  content_->setMinimumHeight(std::max(0, content_->layout()->totalMinimumHeightForWidth(width)));
+}
+
+bool ChartView::eventFilter(QObject* object, QEvent* event) {
+  if (event->type() == QEvent::LayoutRequest) makeRoom();
+  return View::eventFilter(object, event);
 }
 
 QProgressBar* makeProgress(LatestSignals& job, const QString& accessibleName, QWidget* parent) {

@@ -4,6 +4,7 @@
 
 #include <QLabel>
 #include <QProgressBar>
+#include <QScrollArea>
 #include <QTableView>
 #include <QVBoxLayout>
 
@@ -46,13 +47,17 @@ class ChartView : public View {
   void showEvent(QShowEvent* event) override;
   void changeEvent(QEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
+  bool eventFilter(QObject* object, QEvent* event) override;
 
  private:
   class Veil;
   void refreshIfNeeded();
 
   AnswerPointer current_, baseline_;
+  void makeRoom();
+
   QLabel* message_;
+  QScrollArea* scroll_;  // where the window is too small for all of it
   QWidget* content_;
   QVBoxLayout* body_;
   Veil* veil_;

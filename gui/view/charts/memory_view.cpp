@@ -34,6 +34,7 @@ MemoryView::MemoryView(QWidget* parent) : ChartView(parent) {
   device_ = new QComboBox(middle);
   device_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   device_->setAccessibleName(tr("Device of the pipeline whose memory is shown over time"));
+  device_->setToolTip(tr("The device of the pipeline whose memory is shown over time"));
   peak_ = new QLabel(middle);
   peak_->setWordWrap(true);
   line->addWidget(device_);
@@ -57,6 +58,7 @@ MemoryView::MemoryView(QWidget* parent) : ChartView(parent) {
   connect(&job_, &LatestSignals::busyChanged, this, [this](bool busy) {
     peak_->setEnabled(!busy);
     table_->setEnabled(!busy);
+    emit busyChanged();
   });
   connect(device_, &QComboBox::activated, this, [this](int index) { ask(static_cast<std::size_t>(index)); });
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
@@ -75,6 +77,12 @@ void MemoryView::ask(std::optional<std::size_t> coordinate) {
   job_.ask([study = asked_, coordinate](
                const Ticket&) { return step_memory(*study->graph, study->strategy, *study->cluster, coordinate); },
            [this](Result<StepMemory> memory) { deliver(std::move(memory)); });
+}
+
+void MemoryView::stop() {
+  if (!job_.busy()) return;
+  job_.cancel();
+  deliver(fail(stoppedText().toStdString()));
 }
 
 void MemoryView::deliver(Result<StepMemory> memory) {
@@ -117,9 +125,12 @@ void MemoryView::redraw() {
 void MemoryView::drawBars() {
   const Bytes capacity = prediction().memory_capacity;
   const QColor colour = seriesColour(1, palette());
+  const std::vector<BarRow> bars = rows();
+  double longest = 0;
+  for (const BarRow& row : bars) longest = std::max(longest, lengthOf(row));
   // A capacity that is many times as much would leave nothing to be seen of the bars.
-  const bool far = capacity > far_capacity * prediction().memory.total;
-  drawStackedBars(*bars_, rows(), Measure::bytes, far ? 0 : capacity.value() * 1.04);
+  const bool far = capacity.value() > far_capacity * longest;
+  drawStackedBars(*bars_, bars, Measure::bytes, far ? 0 : capacity.value() * 1.04);
   if (far)
     bars_->addCorner(tr("capacity %1 →").arg(shown(capacity)), colour);
   else if (capacity.value() > 0)
@@ -171,7 +182,18 @@ void MemoryView::drawHistory() {
   history_->explainElsewhere([this](const QPointF& pixel) { return explanationAt(pixel); });
   history_->replot(QCustomPlot::rpQueuedReplot);
   peak_->setText(
-      tr("Most is alive in %1: %2.").arg(QString::fromStdString(history.where(history.peak)), shown(peak.most.total)));
+      tr("Most is alive in %1: %2.").arg(QString::fromStdString(history.where(history.peak)), shown(peak.most.total)) +
+      outside());
+}
+
+// What lies elsewhere instead: `--offload`.
+QString MemoryView::outside() const {
+  QString all;
+  if (prediction().host_memory.value() > 0)
+    all += tr(" Each host holds %1 for its devices.").arg(shown(prediction().host_memory));
+  if (prediction().storage.value() > 0)
+    all += tr(" The storage of each node holds %1 for its devices.").arg(shown(prediction().storage));
+  return all;
 }
 
 QString MemoryView::explanationAt(const QPointF& pixel) const {

@@ -21,6 +21,7 @@ class MemoryView : public ChartView {
   [[nodiscard]] QString key() const override { return "memory"; }
   [[nodiscard]] QString title() const override { return tr("Memory"); }
   [[nodiscard]] bool busy() const override { return job_.busy(); }
+  void stop() override;
   [[nodiscard]] std::optional<Table> table() const override;
 
  protected:
@@ -35,6 +36,7 @@ class MemoryView : public ChartView {
   void drawBars();
   void drawHistory();
   [[nodiscard]] std::vector<BarRow> rows() const;
+  [[nodiscard]] QString outside() const;
   [[nodiscard]] QString explanationAt(const QPointF& pixel) const;
 
   Plot* bars_;

@@ -78,6 +78,7 @@ QString quantityText(Measure measure, double value) {
     case Measure::share: return text(percent(value));
     case Measure::change: return text(signed_percent(value));
     case Measure::devices: return text(grouped(std::llround(value)));
+    case Measure::amount: return value < 1000 ? QString::number(value, 'g', 3) : text(grouped(std::llround(value)));
   }
   return {};
 }
@@ -85,7 +86,7 @@ QString quantityText(Measure measure, double value) {
 Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
   setAutoAddPlottableToLegend(false);
   setMouseTracking(true);
-  setMinimumSize(160, 90);
+  setMinimumSize(160, 8 * fontMetrics().height());
   // The legend above what it names.
   axisRect()->insetLayout()->take(legend);
   plotLayout()->insertRow(0);
@@ -178,8 +179,14 @@ void Plot::addLimit(QCPAxis* axis, double value, const QString& name, const QCol
   line->start->setCoords(across ? 0 : value, across ? value : 0);
   line->end->setCoords(across ? 1 : value, across ? value : 1);
   line->setPen(QPen(colour, 1.5, Qt::DashLine));
-  QCPItemText* text =
-      addText(0, 0, name, (across ? Qt::AlignRight | Qt::AlignBottom : Qt::AlignRight | Qt::AlignTop), colour);
+  // To its left, unless there is no room.
+  constexpr double room = 0.25;  // of the axis
+  const bool at_the_left = !across && value - axis->range().lower < room * axis->range().size();
+  QCPItemText* text = addText(0, 0, name,
+                              across        ? Qt::AlignRight | Qt::AlignBottom
+                              : at_the_left ? Qt::AlignLeft | Qt::AlignTop
+                                            : Qt::AlignRight | Qt::AlignTop,
+                              colour);
   text->position->setTypeX(across ? QCPItemPosition::ptAxisRectRatio : QCPItemPosition::ptPlotCoords);
   text->position->setTypeY(across ? QCPItemPosition::ptPlotCoords : QCPItemPosition::ptAxisRectRatio);
   text->position->setCoords(across ? 1 : value, across ? value : 0);

@@ -17,7 +17,7 @@
 namespace sibyl::gui {
 
 // What an axis measures, and how a value of it is written (base/quantity.h).
-enum class Measure { seconds, bytes, samples_per_second, share, change, devices };
+enum class Measure { seconds, bytes, samples_per_second, share, change, devices, amount };
 QString quantityText(Measure measure, double value);  // "12.3 ms"
 
 class Plot : public QCustomPlot {

@@ -75,32 +75,13 @@ std::vector<int> scalingCounts(const Study& study, int most) {
   return counts;
 }
 
-Measure measureOf(ScalingQuantity quantity) {
+Measure measureOf(ScaleQuantity quantity) {
   switch (quantity) {
-    case ScalingQuantity::throughput: return Measure::samples_per_second;
-    case ScalingQuantity::step_time: return Measure::seconds;
-    case ScalingQuantity::efficiency: return Measure::share;
+    case ScaleQuantity::throughput: return Measure::samples_per_second;
+    case ScaleQuantity::step_time: return Measure::seconds;
+    case ScaleQuantity::efficiency: return Measure::share;
   }
   return Measure::share;
-}
-
-Ranged rangedOf(const ScalePoint& point, ScalingQuantity quantity) {
-  const Prediction& p = *point.prediction;
-  const double time = p.step_time.value(), low = p.interval_low.value(), high = p.interval_high.value();
-  if (quantity == ScalingQuantity::step_time) return {time, low, high};
-  const double value = quantity == ScalingQuantity::throughput ? p.throughput : point.efficiency;
-  return {value, value * time / high, low > 0 ? value * time / low : value};
-}
-
-double idealOf(const ScalePoint& first, int devices, Scaling scaling, ScalingQuantity quantity) {
-  const double times = static_cast<double>(devices) / first.devices;
-  switch (quantity) {
-    case ScalingQuantity::throughput: return first.prediction->throughput * times;
-    case ScalingQuantity::step_time:
-      return first.prediction->step_time.value() / (scaling == Scaling::weak ? 1.0 : times);
-    case ScalingQuantity::efficiency: return 1;
-  }
-  return 0;
 }
 
 Table scalingTable(const std::vector<ScalingSeries>& series, Scaling scaling) {

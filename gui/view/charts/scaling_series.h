@@ -10,6 +10,7 @@
 #include "gui/model/study.h"
 #include "gui/view/charts/plot.h"
 #include "oracle/predict.h"
+#include "oracle/scale_quantity.h"
 
 namespace sibyl::gui {
 
@@ -31,15 +32,7 @@ struct ScalingSeries {
   std::vector<ScalePoint> points;
 };
 
-enum class ScalingQuantity { throughput, step_time, efficiency };
-Measure measureOf(ScalingQuantity quantity);
-// A value and its 90 % interval.
-struct Ranged {
-  double value = 0, low = 0, high = 0;
-};
-Ranged rangedOf(const ScalePoint& point, ScalingQuantity quantity);
-// What `devices` would give if nothing were lost from the first point on.
-double idealOf(const ScalePoint& first, int devices, Scaling scaling, ScalingQuantity quantity);
+Measure measureOf(ScaleQuantity quantity);
 
 // Every point of every curve, one a row.
 Table scalingTable(const std::vector<ScalingSeries>& series, Scaling scaling);

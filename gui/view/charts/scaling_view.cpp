@@ -1,15 +1,14 @@
 #include "gui/view/charts/scaling_view.h"
 
 #include <QFileDialog>
-#include <QHBoxLayout>
 #include <QJsonArray>
-#include <QMenu>
 #include <algorithm>
 #include <cmath>
 
 #include "base/files.h"
 #include "base/quantity.h"
 #include "gui/view/colours.h"
+#include "gui/view/flow_layout.h"
 #include "oracle/report/format.h"
 
 namespace sibyl::gui {
@@ -52,12 +51,12 @@ ScalingView::ScalingView(QWidget* parent) : ChartView(parent) {
   body()->addWidget(makeProgress(job_, tr("Progress of the curves"), this));
   body()->addWidget(plot_, 1);
   body()->addWidget(notes_);
+  connect(&job_, &LatestSignals::busyChanged, this, &View::busyChanged);
 }
 
 QWidget* ScalingView::makeControls() {
   auto* box = new QWidget(this);
-  auto* line = new QHBoxLayout(box);
-  line->setContentsMargins(0, 0, 0, 0);
+  auto* line = new FlowLayout(box);
   const auto choice = [&](const QString& name, const QStringList& entries) {
     auto* combo = new QComboBox(box);
     combo->addItems(entries);
@@ -73,11 +72,7 @@ QWidget* ScalingView::makeControls() {
   for (int n = 8; n <= 65536; n *= 2) counts << tr("up to %1 devices").arg(quantityText(Measure::devices, n));
   most_ = choice(tr("How far the curves go"), counts);
   most_->setCurrentIndex(5);  // 256
-  compare_ = new QToolButton(box);
-  compare_->setText(tr("Compare with"));
-  compare_->setPopupMode(QToolButton::InstantPopup);
-  compare_->setMenu(new QMenu(compare_));
-  compare_->setToolTip(tr("Simple strategies beside the scenario's own"));
+  compare_ = new StrategyMenu(box);
   line->addWidget(compare_);
   const auto check = [&](const QString& name, const QString& hint, bool on) {
     auto* button = new QCheckBox(name, box);
@@ -93,7 +88,10 @@ QWidget* ScalingView::makeControls() {
   measured_button_ = new QPushButton(tr("Measured…"), box);
   measured_button_->setToolTip(tr("Points of a file of `sibyl validate --save`"));
   line->addWidget(measured_button_);
-  line->addStretch(1);
+  connect(compare_, &StrategyMenu::chosenChanged, this, [this] {
+    emit viewStateChanged();
+    refreshAgain();
+  });
   connect(measured_button_, &QPushButton::clicked, this, &ScalingView::chooseMeasured);
   connect(quantity_, &QComboBox::currentIndexChanged, this, &ScalingView::lookedAtOtherwise);
   for (QComboBox* combo : {scaling_, most_})
@@ -110,36 +108,20 @@ void ScalingView::lookedAtOtherwise() {
 }
 
 Scaling ScalingView::scaling() const { return scaling_->currentIndex() == 0 ? Scaling::weak : Scaling::strong; }
-ScalingQuantity ScalingView::quantity() const { return static_cast<ScalingQuantity>(quantity_->currentIndex()); }
-
-void ScalingView::offerCompared() {
-  QMenu* menu = compare_->menu();
-  menu->clear();
-  for (const SimpleStrategy& simple : simpleStrategies(*current().study, scaling())) {
-    QAction* action = menu->addAction(simple.title);
-    action->setCheckable(true);
-    action->setChecked(compared_.contains(simple.key));
-    connect(action, &QAction::toggled, this, [this, key = simple.key](bool on) {
-      compared_.removeAll(key);
-      if (on) compared_ << key;
-      emit viewStateChanged();
-      refreshAgain();
-    });
-  }
-}
+ScaleQuantity ScalingView::quantity() const { return static_cast<ScaleQuantity>(quantity_->currentIndex()); }
 
 std::vector<ScalingSeries> ScalingView::wanted() const {
   std::vector<ScalingSeries> series = {{tr("Current"), current().study, current().study->strategy, {}}};
   if (baseline() && baseline()->study)
     series.push_back({tr("Baseline"), baseline()->study, baseline()->study->strategy, {}});
   for (SimpleStrategy& simple : simpleStrategies(*current().study, scaling()))
-    if (compared_.contains(simple.key))
+    if (compare_->chosen().contains(simple.key))
       series.push_back({simple.title, current().study, std::move(simple.strategy), {}});
   return series;
 }
 
 void ScalingView::refresh() {
-  offerCompared();
+  compare_->offer(simpleStrategies(*current().study, scaling()));
   readMeasured();
   askAll();
 }
@@ -149,8 +131,19 @@ void ScalingView::askAll() {
   std::vector<ScalingSeries> series = wanted();
   to_come_.assign(std::make_move_iterator(series.begin()), std::make_move_iterator(series.end()));
   all_ = to_come_.size();
+  stopped_ = false;
   setWorking(true);
   askNext();
+}
+
+void ScalingView::stop() {
+  if (!job_.busy()) return;
+  job_.cancel();
+  to_come_.clear();
+  stopped_ = true;
+  setWorking(false);
+  redraw();
+  emit settled();
 }
 
 void ScalingView::askNext() {
@@ -184,7 +177,7 @@ void ScalingView::addIdeal(const ScalingSeries& series) {
   if (!first) return;
   QVector<double> devices, values;
   for (const ScalePoint& point : series.points)
-    devices << point.devices, values << idealOf(*first, point.devices, scaling(), quantity());
+    devices << point.devices, values << ideal_value(*first, point.devices, scaling(), quantity());
   QCPGraph* graph = plot_->addGraph();
   graph->setData(devices, values, true);
   graph->setPen(QPen(plot_->quietColour(), 1, Qt::DashLine));
@@ -197,7 +190,7 @@ void ScalingView::addBand(const ScalingSeries& series, const QColor& colour) {
   QVector<double> devices, low, high;
   for (const ScalePoint& point : series.points) {
     if (!point.prediction) continue;
-    const Ranged r = rangedOf(point, quantity());
+    const Ranged r = value_of(point, quantity());
     devices << point.devices, low << r.low, high << r.high;
   }
   QCPGraph *lower = plot_->addGraph(), *upper = plot_->addGraph();
@@ -215,7 +208,7 @@ void ScalingView::addCurve(const ScalingSeries& series, const QColor& colour) {
   std::vector<const ScalePoint*> shown;
   for (const ScalePoint& point : series.points) {
     if (!point.prediction) continue;
-    devices << point.devices, values << rangedOf(point, quantity()).value;
+    devices << point.devices, values << value_of(point, quantity()).value;
     shown.push_back(&point);
   }
   QCPGraph* graph = plot_->addGraph();
@@ -235,7 +228,7 @@ void ScalingView::addFailures(const ScalingSeries& series, const QColor& colour)
     if (!point.prediction)
       devices << point.devices, values << plot_->yAxis->range().lower, failed.push_back(&point);
     else if (!point.prediction->fits)
-      too_large << point.devices, there << rangedOf(point, quantity()).value, large.push_back(&point);
+      too_large << point.devices, there << value_of(point, quantity()).value, large.push_back(&point);
   }
   const auto add = [&](const QVector<double>& x, const QVector<double>& y, QCPScatterStyle::ScatterShape shape,
                        double size, const std::vector<const ScalePoint*>& points) {
@@ -252,13 +245,13 @@ void ScalingView::addFailures(const ScalingSeries& series, const QColor& colour)
 }
 
 void ScalingView::addMeasured() {
-  if (!measured_ || measured_->empty() || quantity() == ScalingQuantity::efficiency) return;
+  if (!measured_ || measured_->empty() || quantity() == ScaleQuantity::efficiency) return;
   QVector<double> devices, values;
   std::vector<MeasuredPoint> points = *measured_;
   std::ranges::stable_sort(points, {}, &MeasuredPoint::devices);
   for (const MeasuredPoint& p : points) {
     devices << p.devices;
-    values << (quantity() == ScalingQuantity::step_time ? p.step_time.value() : p.samples / p.step_time.value());
+    values << (quantity() == ScaleQuantity::step_time ? p.step_time.value() : p.samples / p.step_time.value());
   }
   QCPGraph* graph = plot_->addGraph();
   graph->setData(devices, values, true);
@@ -278,7 +271,7 @@ void ScalingView::redraw() {
   plot_->clear();
   plot_->setMeasure(plot_->xAxis, Measure::devices, log_devices_->isChecked());
   plot_->setMeasure(plot_->yAxis, measureOf(quantity()),
-                    log_values_->isChecked() && quantity() != ScalingQuantity::efficiency);
+                    log_values_->isChecked() && quantity() != ScaleQuantity::efficiency);
   plot_->xAxis->setLabel(tr("Devices"));
   plot_->yAxis->setLabel(quantity_->currentText());
   const auto colour = [this](std::size_t n) {
@@ -324,6 +317,7 @@ QString ScalingView::notes() const {
     if (!large.isEmpty()) lines << tr("○ %1 does not fit in memory on %2").arg(series.name, large.join(", "));
   }
   if (!measured_) lines << sentence(measured_.error());
+  if (stopped_) lines << stoppedText();
   return lines.join('\n');
 }
 
@@ -359,14 +353,13 @@ std::optional<Table> ScalingView::table() const {
 
 QJsonObject ScalingView::viewState() const {
   return {{"strong", scaling_->currentIndex() == 1},  {"quantity", quantity_->currentIndex()},
-          {"most", 8 << most_->currentIndex()},       {"compared", QJsonArray::fromStringList(compared_)},
+          {"most", 8 << most_->currentIndex()},       {"compared", QJsonArray::fromStringList(compare_->chosen())},
           {"log_devices", log_devices_->isChecked()}, {"log_values", log_values_->isChecked()},
           {"intervals", intervals_->isChecked()},     {"measured", measured_file_}};
 }
 
 void ScalingView::restoreViewState(const QJsonObject& state) {
-  compared_.clear();
-  for (const QJsonValue& key : state["compared"].toArray()) compared_ << key.toString();
+  compare_->choose(state["compared"].toVariant().toStringList());
   measured_file_ = state["measured"].toString();
   scaling_->setCurrentIndex(state["strong"].toBool() ? 1 : 0);
   quantity_->setCurrentIndex(std::clamp(state["quantity"].toInt(), 0, quantity_->count() - 1));

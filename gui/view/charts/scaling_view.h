@@ -2,16 +2,15 @@
 // weak or strong; with intervals, the ideal, and points that were measured.
 #pragma once
 
-#include <QAction>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QPushButton>
-#include <QToolButton>
 #include <deque>
 
 #include "gui/model/latest.h"
 #include "gui/view/charts/chart_view.h"
 #include "gui/view/charts/scaling_series.h"
+#include "gui/view/charts/strategy_menu.h"
 
 namespace sibyl::gui {
 
@@ -24,6 +23,7 @@ class ScalingView : public ChartView {
   [[nodiscard]] QString key() const override { return "scaling"; }
   [[nodiscard]] QString title() const override { return tr("Scaling"); }
   [[nodiscard]] bool busy() const override { return job_.busy(); }
+  void stop() override;
   [[nodiscard]] std::optional<Table> table() const override;
   [[nodiscard]] QJsonObject viewState() const override;
   void restoreViewState(const QJsonObject& state) override;
@@ -38,10 +38,9 @@ class ScalingView : public ChartView {
 
  private:
   QWidget* makeControls();
-  void offerCompared();
   void lookedAtOtherwise();
   [[nodiscard]] Scaling scaling() const;
-  [[nodiscard]] ScalingQuantity quantity() const;
+  [[nodiscard]] ScaleQuantity quantity() const;
   [[nodiscard]] std::vector<ScalingSeries> wanted() const;
   void askAll();
   void askNext();
@@ -57,17 +56,17 @@ class ScalingView : public ChartView {
   QComboBox* scaling_;
   QComboBox* quantity_;
   QComboBox* most_;
-  QToolButton* compare_;
+  StrategyMenu* compare_;
   QCheckBox *log_devices_, *log_values_, *intervals_;
   QPushButton* measured_button_;
   Plot* plot_;
   QLabel* notes_;
-  QStringList compared_;  // keys of simple strategies
   QString measured_file_;
   Result<std::vector<MeasuredPoint>> measured_ = std::vector<MeasuredPoint>{};
   std::vector<ScalingSeries> series_;  // done
   std::deque<ScalingSeries> to_come_;
   std::size_t all_ = 0;  // series asked for
+  bool stopped_ = false;
   Latest<std::vector<ScalePoint>> job_;
 };
 

@@ -1,6 +1,5 @@
 #include "gui/view/charts/search_view.h"
 
-#include <QHBoxLayout>
 #include <QItemSelectionModel>
 #include <QJsonArray>
 #include <QSplitter>
@@ -9,11 +8,13 @@
 
 #include "base/quantity.h"
 #include "gui/view/colours.h"
+#include "gui/view/flow_layout.h"
 
 namespace sibyl::gui {
 namespace {
 
 constexpr double slowest_shown = 3;  // times the fastest
+constexpr std::int64_t usual_samples = 1'000'000;  // whose cost is said where no epoch is
 
 QString wordsOf(const Candidate& candidate) {
   QString words = QString::fromStdString(strategy_words(candidate.strategy));
@@ -46,7 +47,7 @@ SearchView::SearchView(QWidget* parent) : ChartView(parent) {
   auto* splitter = new QSplitter(Qt::Vertical, this);
   splitter->setChildrenCollapsible(false);
   front_ = new Plot(splitter);
-  front_->setAccessibleName(tr("Step time against memory of the strategies that nothing else beats in both"));
+  front_->setAccessibleName(tr("Step time against memory or cost of the strategies that nothing else beats in all"));
   sorted_.setSourceModel(&best_);
   sorted_.setSortRole(TableModel::ValueRole);
   table_ = makeTable(&sorted_, true, tr("The fastest strategies"), splitter);
@@ -62,6 +63,7 @@ SearchView::SearchView(QWidget* parent) : ChartView(parent) {
   connect(cancel_, &QPushButton::clicked, this, &SearchView::cancel);
   connect(apply_, &QPushButton::clicked, this, &SearchView::apply);
   connect(&job_, &LatestSignals::busyChanged, this, [this](bool busy) {
+    emit busyChanged();
     start_->setEnabled(!busy);
     cancel_->setEnabled(busy);
   });
@@ -77,8 +79,8 @@ QWidget* SearchView::makeControls() {
   auto* box = new QWidget(this);
   auto* rows = new QVBoxLayout(box);
   rows->setContentsMargins(0, 0, 0, 0);
-  auto* upper = new QHBoxLayout;
-  auto* lower = new QHBoxLayout;
+  auto* upper = new FlowLayout;
+  auto* lower = new FlowLayout;
   rows->addLayout(upper);
   rows->addLayout(lower);
   upper->addWidget(new QLabel(tr("Split over"), box));
@@ -87,11 +89,11 @@ QWidget* SearchView::makeControls() {
     auto* check = new QCheckBox(axis, box);
     check->setChecked(usual.contains(axis));
     check->setAccessibleName(tr("Search may split over %1").arg(axis));
+    check->setToolTip(check->accessibleName());
     connect(check, &QCheckBox::toggled, this, &View::viewStateChanged);
     axes_ << check;
     upper->addWidget(check);
   }
-  upper->addStretch(1);
   const auto edit = [&](const QString& name, const QString& hint, const QString& placeholder) {
     auto* label = new QLabel(name, box);
     auto* field = new QLineEdit(box);
@@ -111,13 +113,28 @@ QWidget* SearchView::makeControls() {
   keep_->setRange(1, 1000);
   keep_->setValue(SearchControls{}.keep);
   keep_->setAccessibleName(tr("How many strategies are listed"));
+  keep_->setToolTip(keep_->accessibleName());
   connect(keep_, &QSpinBox::valueChanged, this, &View::viewStateChanged);
+  quantity_ = new QComboBox(box);
+  quantity_->addItems({tr("Time and memory"), tr("Time and cost")});
+  quantity_->setAccessibleName(tr("What the chart shows"));
+  quantity_->setToolTip(tr(
+      "What less memory costs in time; or what less time costs in device-hours and money.\nCost is that of the epoch "
+      "that the setup names, else of a million samples."));
+  connect(quantity_, &QComboBox::currentIndexChanged, this, [this] {
+    emit viewStateChanged();
+    drawFront();
+  });
   lower->addWidget(new QLabel(tr("Listed"), box));
   lower->addWidget(keep_);
-  lower->addStretch(1);
+  upper->addStretch();
+  upper->addWidget(quantity_);
+  lower->addStretch();
   start_ = new QPushButton(tr("Search"), box);
   cancel_ = new QPushButton(tr("Cancel"), box);
   apply_ = new QPushButton(tr("Use this strategy"), box);
+  start_->setToolTip(tr("Price every strategy of these axes"));
+  cancel_->setToolTip(tr("Stop, and show what was found until now"));
   apply_->setToolTip(tr("Make the picked strategy the scenario's own"));
   for (QPushButton* button : {start_, cancel_, apply_}) lower->addWidget(button);
   return box;
@@ -136,7 +153,33 @@ void SearchView::refresh() {
   if (other && found_->report)
     says_->setText(tr("Found for the scenario as it was: search again for the present one. ") +
                    searchSummary(found_->report->result));
+  takePrices();
   redraw();
+}
+
+// Cost is of the setup as it is now: other prices are no other search.
+void SearchView::takePrices() {
+  if (!found_ || !found_->report) return;
+  const Scenario& scenario = current().scenario;
+  found_->report->samples = scenario.epoch_samples > 0 ? scenario.epoch_samples : usual_samples;
+  found_->report->device_hour_price = scenario.device_hour_price;
+  Table table = searchTable(*found_->report);
+  if (table.columns.size() != best_.table().columns.size() || table.rows != best_.table().rows)
+    best_.setTable(std::move(table));
+}
+
+bool SearchView::showsCost() const { return quantity_->currentIndex() == 1; }
+
+QString SearchView::costTitle() const {
+  const bool epoch = current().scenario.epoch_samples > 0, priced = current().scenario.device_hour_price > 0;
+  if (priced) return epoch ? tr("Cost of an epoch") : tr("Cost of a million samples");
+  return epoch ? tr("Device-hours of an epoch") : tr("Device-hours of a million samples");
+}
+
+double SearchView::heightOf(const Candidate& candidate) const {
+  if (!showsCost()) return candidate.memory.value();
+  const TrainingCost cost = cost_of(*found_->report, candidate);
+  return found_->report->device_hour_price > 0 ? cost.price : cost.device_hours;
 }
 
 void SearchView::prepare() {
@@ -160,7 +203,7 @@ void SearchView::start() {
         const auto progress = [&](std::size_t done, std::size_t total) { ticket.progress(done, total); };
         const auto cancelled = [&, dropped = ticket.cancelled()] { return dropped() || stop->load(); };
         return Found{question.study, answer(question, progress, cancelled).map([&](SearchResult result) {
-                       return SearchReport{model, cluster, "sibyl predict", std::move(result)};
+                       return SearchReport{model, cluster, "sibyl predict", std::move(result), 0, 0};
                      })};
       },
       [this](Found found) { deliver(std::move(found)); });
@@ -176,7 +219,7 @@ void SearchView::deliver(Found found) {
   picked_.reset();
   apply_->setEnabled(false);
   if (found_->report) {
-    best_.setTable(searchTable(*found_->report));
+    takePrices();
     says_->setText(searchSummary(found_->report->result));
     if (!fitted_ && best_.rowCount() > 0) fitColumns(table_), fitted_ = true;
   } else {
@@ -201,10 +244,10 @@ void SearchView::apply() {
 void SearchView::redraw() { drawFront(); }
 
 void SearchView::addPoints(int devices, const std::vector<const Candidate*>& points, int series) {
-  QVector<double> times, memory;
-  for (const Candidate* c : points) times << c->step_time.value(), memory << c->memory.value();
+  QVector<double> times, heights;
+  for (const Candidate* c : points) times << c->step_time.value(), heights << heightOf(*c);
   QCPGraph* graph = front_->addGraph();
-  graph->setData(times, memory, true);
+  graph->setData(times, heights, true);
   graph->setLineStyle(QCPGraph::lsLine);
   const QColor colour = seriesColour(series, palette());
   graph->setPen(QPen(mixed(palette().color(QPalette::Base), colour, 0.6), 1.5));
@@ -213,7 +256,11 @@ void SearchView::addPoints(int devices, const std::vector<const Candidate*>& poi
   graph->addToLegend();
   points_.insert(graph, points);
   front_->explain(graph, [this, points](int n) {
-    return explanation(*points[static_cast<std::size_t>(n)], found_->report->result.best.front());
+    const Candidate& candidate = *points[static_cast<std::size_t>(n)];
+    const double cost = found_->report->device_hour_price > 0 ? cost_of(*found_->report, candidate).price
+                                                              : cost_of(*found_->report, candidate).device_hours;
+    return explanation(candidate, found_->report->result.best.front()) + "\n" + costTitle() + ": " +
+           quantityText(Measure::amount, cost);
   });
 }
 
@@ -221,9 +268,9 @@ void SearchView::drawFront() {
   points_.clear();
   front_->clear();
   front_->setMeasure(front_->xAxis, Measure::seconds);
-  front_->setMeasure(front_->yAxis, Measure::bytes);
+  front_->setMeasure(front_->yAxis, showsCost() ? Measure::amount : Measure::bytes);
   front_->xAxis->setLabel(tr("Step time"));
-  front_->yAxis->setLabel(tr("Memory"));
+  front_->yAxis->setLabel(!showsCost() ? tr("Memory") : answered() ? costTitle() : tr("Cost"));
   if (found_ && found_->report && !found_->report->result.front.empty()) {
     const SearchResult& result = found_->report->result;
     std::map<int, std::vector<const Candidate*>> by_devices;
@@ -237,10 +284,10 @@ void SearchView::drawFront() {
     front_->xAxis->setRange(fastest - 0.06 * slowest, 1.06 * slowest);
     front_->yAxis->setRange(0, front_->yAxis->range().upper * 1.2);
     const Candidate& best = result.recommended;
-    front_->addText(best.step_time.value(), best.memory.value(), tr("★ recommended"), Qt::AlignLeft | Qt::AlignBottom,
+    front_->addText(best.step_time.value(), heightOf(best), tr("★ recommended"), Qt::AlignLeft | Qt::AlignBottom,
                     front_->textColour());
     if (picked_)
-      front_->addText(picked_->step_time.value(), picked_->memory.value(), tr("picked: %1").arg(wordsOf(*picked_)),
+      front_->addText(picked_->step_time.value(), heightOf(*picked_), tr("picked: %1").arg(wordsOf(*picked_)),
                       Qt::AlignLeft | Qt::AlignTop, seriesColour(1, palette()));
   }
   front_->replot(QCustomPlot::rpQueuedReplot);
@@ -264,7 +311,11 @@ std::optional<Table> SearchView::table() const {
 
 QJsonObject SearchView::viewState() const {
   const SearchControls c = controls();
-  return {{"axes", QJsonArray::fromStringList(c.axes)}, {"devices", c.devices}, {"memory", c.memory}, {"keep", c.keep}};
+  return {{"axes", QJsonArray::fromStringList(c.axes)},
+          {"devices", c.devices},
+          {"memory", c.memory},
+          {"keep", c.keep},
+          {"cost", showsCost()}};
 }
 
 void SearchView::restoreViewState(const QJsonObject& state) {
@@ -273,6 +324,7 @@ void SearchView::restoreViewState(const QJsonObject& state) {
   devices_->setText(state["devices"].toString());
   memory_->setText(state["memory"].toString());
   keep_->setValue(state["keep"].toInt(SearchControls{}.keep));
+  quantity_->setCurrentIndex(state["cost"].toBool() ? 1 : 0);
 }
 
 }  // namespace sibyl::gui

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QCheckBox>
+#include <QComboBox>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSortFilterProxyModel>
@@ -25,6 +26,7 @@ class SearchView : public ChartView {
   [[nodiscard]] QString key() const override { return "search"; }
   [[nodiscard]] QString title() const override { return tr("Search"); }
   [[nodiscard]] bool busy() const override { return job_.busy(); }
+  void stop() override { cancel(); }
   void prepare() override;  // searches, where nothing was found for this scenario yet
   [[nodiscard]] std::optional<Table> table() const override;
   [[nodiscard]] QJsonObject viewState() const override;
@@ -50,6 +52,10 @@ class SearchView : public ChartView {
   void deliver(Found found);
   void pick(const Candidate& candidate);
   void apply();
+  void takePrices();
+  [[nodiscard]] bool showsCost() const;
+  [[nodiscard]] QString costTitle() const;
+  [[nodiscard]] double heightOf(const Candidate& candidate) const;  // along the chart's second axis
   void drawFront();
   void addPoints(int devices, const std::vector<const Candidate*>& points, int series);
   void pickPoint(QCPAbstractPlottable* plottable, int n);
@@ -58,6 +64,7 @@ class SearchView : public ChartView {
   QLineEdit* devices_;
   QLineEdit* memory_;
   QSpinBox* keep_;
+  QComboBox* quantity_;  // what stands against time
   QPushButton* start_;
   QPushButton* cancel_;
   QPushButton* apply_;

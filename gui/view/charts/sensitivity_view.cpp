@@ -50,6 +50,7 @@ SensitivityView::SensitivityView(QWidget* parent) : ChartView(parent) {
   body()->addWidget(plot_, 1);
   body()->addWidget(rest_);
   connect(&job_, &LatestSignals::busyChanged, this, &SensitivityView::setWorking);
+  connect(&job_, &LatestSignals::busyChanged, this, &View::busyChanged);
 }
 
 void SensitivityView::refresh() {
@@ -64,6 +65,12 @@ void SensitivityView::refresh() {
             });
       },
       [this](Result<SensitivityReport> report) { deliver(std::move(report)); });
+}
+
+void SensitivityView::stop() {
+  if (!job_.busy()) return;
+  job_.cancel();
+  deliver(fail(stoppedText().toStdString()));
 }
 
 void SensitivityView::deliver(Result<SensitivityReport> report) {

@@ -24,6 +24,7 @@ class SensitivityView : public ChartView {
   [[nodiscard]] QString key() const override { return "sensitivity"; }
   [[nodiscard]] QString title() const override { return tr("Sensitivity"); }
   [[nodiscard]] bool busy() const override { return job_.busy(); }
+  void stop() override;
   [[nodiscard]] std::optional<Table> table() const override;
 
  protected:

@@ -12,16 +12,10 @@ constexpr double height = 0.56, thin = 0.14, thin_offset = 0.4;  // of a row
 constexpr double room_for_notes = 1.32;                          // of the longest
 constexpr double worth_naming = 0.07;                            // of the axis
 
-double sum(const std::vector<BarPart>& parts) {
-  double total = 0;
-  for (const BarPart& part : parts) total += part.value;
-  return total;
-}
-
 QString part_text(const BarRow& row, const BarPart& part, Measure measure, bool beside) {
   QString text = row.name + "\n" + part.title + ": " + quantityText(measure, part.value);
-  if (!beside && sum(row.parts) > 0)
-    text += QObject::tr(" (%1 of all)").arg(quantityText(Measure::share, part.value / sum(row.parts)));
+  if (!beside && lengthOf(row) > 0)
+    text += QObject::tr(" (%1 of all)").arg(quantityText(Measure::share, part.value / lengthOf(row)));
   return text;
 }
 
@@ -31,7 +25,7 @@ class Drawing {
       : plot_(plot), rows_(rows), measure_(measure), reach_(std::max(reach, 1e-12)) {}
 
   void draw() {
-    for (const BarRow& row : rows_) reach_ = std::max(reach_, sum(row.parts) * room_for_notes);
+    for (const BarRow& row : rows_) reach_ = std::max(reach_, lengthOf(row) * room_for_notes);
     for (std::size_t r = 0; r < rows_.size(); ++r) {
       const double y = -static_cast<double>(r);
       double at = 0;
@@ -90,6 +84,12 @@ class Drawing {
 };
 
 }  // namespace
+
+double lengthOf(const BarRow& row) {
+  double total = 0;
+  for (const BarPart& part : row.parts) total += part.value;
+  return total;
+}
 
 void drawStackedBars(Plot& plot, const std::vector<BarRow>& rows, Measure measure, double reach) {
   plot.clear();

@@ -22,6 +22,8 @@ struct BarRow {
   std::vector<BarPart> beside = {};
 };
 
+double lengthOf(const BarRow& row);  // of its parts together
+
 // The first row is the uppermost. Parts of one title are one entry of the legend. The axis reaches at least to `reach`.
 void drawStackedBars(Plot& plot, const std::vector<BarRow>& rows, Measure measure, double reach = 0);
 

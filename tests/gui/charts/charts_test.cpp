@@ -87,7 +87,7 @@ class ChartsTest : public QObject {
       share += model->index(row, 5).data(TableModel::ValueRole).toDouble();
     }
     QVERIFY(std::abs(share - 1) < 1e-9);
-    QCOMPARE(view.table()->rows, layerTable(p).rows);
+    QCOMPARE(view.table()->rows, layer_table(p).rows);
   }
 
   void layersSortByValueAndAreFiltered() {
@@ -158,6 +158,109 @@ class ChartsTest : public QObject {
     }
   }
 
+  // 80 GiB are a line beside bars that reach past them, however little the other bar is.
+  void capacityIsALineWhereAnyBarComesNearIt() {
+    const AnswerPointer large = answered(scenario("zoo:gpt2-mini", {{"--devices", "8"}, {"--batch", "16384/device"}}));
+    QVERIFY(large->report && !large->report->prediction.fits);
+    MemoryView view(nullptr);
+    for (const AnswerPointer& baseline : {AnswerPointer(), large}) {
+      settle(view, lenet_, baseline);
+      QStringList words;
+      for (int n = 0; n < view.findChild<Plot*>()->itemCount(); ++n)
+        if (auto* item = qobject_cast<QCPItemText*>(view.findChild<Plot*>()->item(n))) words << item->text();
+      const QString capacity =
+          "capacity " + QString::fromStdString(to_string(lenet_->report->prediction.memory_capacity));
+      QVERIFY2(words.contains(baseline ? capacity : capacity + " →"), qPrintable(words.join('\n')));
+    }
+  }
+
+  // The step of other strategies is what predict() says of them; the scenario's own batch, on as many devices.
+  void otherStrategiesStandBesideTheStep() {
+    BreakdownView view(nullptr);
+    view.restoreViewState({{"compared", QJsonArray{"zero1", "pipeline"}}});
+    settle(view, lenet_);
+    const std::vector<SimpleStrategy> all = simpleStrategies(*lenet_->study, Scaling::strong);
+    const auto zero = std::ranges::find(all, "zero1", &SimpleStrategy::key);
+    const auto priced = predict(*lenet_->study->graph, zero->strategy, *lenet_->study->cluster);
+    QVERIFY(priced);
+    QStringList notes;
+    for (int n = 0; n < view.findChild<Plot*>()->itemCount(); ++n)
+      if (auto* item = qobject_cast<QCPItemText*>(view.findChild<Plot*>()->item(n))) notes << item->text();
+    QVERIFY2(notes.contains(breakdownRow("", *priced).note), qPrintable(notes.join('\n')));
+    QVERIFY2(said(view).contains("Pipeline in a node") || notes.size() > 2, qPrintable(said(view)));
+    QCOMPARE(view.viewState()["compared"].toArray(), (QJsonArray{"zero1", "pipeline"}));
+    view.restoreViewState({});
+    settle(view, pipeline_);
+    QCOMPARE(view.viewState()["compared"].toArray().size(), 0);
+  }
+
+  // Device-hours of the epoch that the scenario names; what a device-hour costs makes them money. No new search.
+  void theSearchSaysWhatEachStrategyCosts() {
+    Scenario asked = lenet();
+    asked.epoch_samples = 51'200;  // 100 steps of 512
+    const AnswerPointer epoch = answered(asked);
+    SearchView view(nullptr);
+    settle(view, epoch);
+    const auto column = [&](const std::string& key) {
+      const std::vector<Column> columns = view.table()->columns;
+      return static_cast<std::size_t>(std::ranges::find(columns, key, &Column::key) - columns.begin());
+    };
+    const SearchResult found = *answer(*searchQuestion(epoch->study, {}), {}, {});
+    const double hours = 100 * found.best[0].step_time.value() * 8 / 3600;
+    const std::size_t of_hours = column("device_hours");
+    QVERIFY(of_hours < view.table()->columns.size());
+    QVERIFY(std::abs(std::stod(view.table()->rows[0][of_hours].value) - hours) < 1e-9 * hours);
+    QCOMPARE(column("cost"), view.table()->columns.size());
+    asked.device_hour_price = 2;
+    view.showAnswer(answered(asked), nullptr);
+    QVERIFY(!view.busy());
+    view.restoreViewState({{"cost", true}});
+    view.resize(900, 600);
+    QVERIFY(coloursOf(view, {800, 500}) > 8);
+    const std::size_t of_cost = column("cost");
+    QVERIFY(of_cost < view.table()->columns.size());
+    QVERIFY(std::abs(std::stod(view.table()->rows[0][of_cost].value) - 2 * hours) < 1e-9 * hours);
+    Plot* plot = view.findChild<Plot*>();
+    QCOMPARE(plot->yAxis->label(), QString("Cost of an epoch"));
+    const auto first = plot->graph(plot->graphCount() - 1)->data()->constBegin();
+    QVERIFY(std::abs(first->value - 2 * 100 * first->key * 8 / 3600) < 1e-9);
+  }
+
+  void workIsGivenUpAndTheViewSaysSo() {
+    const AnswerPointer other = answered(pipeline());  // of the same scenario, but asked anew
+    for (View* view : chartViews(nullptr)) {
+      const std::unique_ptr<View> owned(view);
+      view->restoreViewState({{"compared", QJsonArray{"zero1"}}});
+      QSignalSpy told(view, &View::busyChanged);
+      view->showAnswer(other, nullptr);
+      view->prepare();
+      QVERIFY2(view->busy(), qPrintable(view->key()));
+      QVERIFY(!told.isEmpty());
+      view->stop();
+      QTRY_VERIFY_WITH_TIMEOUT(!view->busy(), 120000);
+      if (view->key() == "search") continue;  // shows what it found until then
+      QVERIFY2(said(*view).contains("Stopped"), qPrintable(view->key() + ": " + said(*view)));
+      settle(*view, pipeline_);
+      QVERIFY2(!said(*view).contains("Stopped"), qPrintable(view->key()));
+    }
+  }
+
+  void controlsGoOnInTheNextLineWhereThereIsNoRoom() {
+    for (View* view : chartViews(nullptr)) {
+      const std::unique_ptr<View> owned(view);
+      settle(*view, lenet_);
+      QVERIFY2(view->minimumSizeHint().width() <= 560, qPrintable(view->key()));
+      view->resize(560, 500);
+      view->show();
+      QTest::qWait(1);
+      for (const QAbstractButton* button : view->findChildren<QAbstractButton*>()) {
+        if (!button->isVisible() || qobject_cast<QTableView*>(button->parentWidget())) continue;
+        QVERIFY2(button->mapTo(view, button->rect().bottomRight()).x() < view->width(), qPrintable(button->text()));
+        QVERIFY2(button->width() >= button->minimumSizeHint().width(), qPrintable(button->text()));
+      }
+    }
+  }
+
   void curvesAreWhatScaleSays() {
     ScalingView view(nullptr);
     QJsonObject state = view.viewState();
@@ -178,12 +281,12 @@ class ChartsTest : public QObject {
     // A pipeline of two cannot run on one device, and says so.
     QVERIFY2(said(view).contains("1 device"), qPrintable(said(view)));
     const ScalingSeries series{"", lenet_->study, lenet_->study->strategy, expected};
-    const Ranged time = rangedOf(expected[3], ScalingQuantity::step_time);
+    const Ranged time = value_of(expected[3], ScaleQuantity::step_time);
     QCOMPARE(time.value, expected[3].prediction->step_time.value());
     QCOMPARE(time.low, expected[3].prediction->interval_low.value());
-    QCOMPARE(idealOf(expected[0], 4, Scaling::strong, ScalingQuantity::step_time),
+    QCOMPARE(ideal_value(expected[0], 4, Scaling::strong, ScaleQuantity::step_time),
              expected[0].prediction->step_time.value() / 4);
-    QCOMPARE(idealOf(expected[0], 4, Scaling::weak, ScalingQuantity::throughput),
+    QCOMPARE(ideal_value(expected[0], 4, Scaling::weak, ScaleQuantity::throughput),
              expected[0].prediction->throughput * 4);
   }
 
@@ -229,7 +332,7 @@ class ChartsTest : public QObject {
     settle(view, lenet_);
     const SearchQuestion question = *searchQuestion(lenet_->study, {});
     const SearchResult result = *answer(question, {}, {});
-    const SearchReport report{"", "", "", result};
+    const SearchReport report{"", "", "", result, 1'000'000, 0};
     QCOMPARE(view.table()->rows, searchTable(report).rows);
     QVERIFY(said(view).contains(searchSummary(result)));
     QAbstractItemModel* model = tableOf(view)->model();

@@ -2,6 +2,7 @@
 #include <QSemaphore>
 #include <QSignalSpy>
 #include <QTest>
+#include <cmath>
 
 #include "gui/model/answers.h"
 #include "oracle/predict.h"
@@ -64,6 +65,43 @@ class AnswersTest : public QObject {
     const auto of_fresh = predict(*(*fresh)->graph, (*fresh)->strategy, *(*fresh)->cluster);
     QCOMPARE(of_kept->step_time.value(), of_fresh->step_time.value());
     QCOMPARE(of_kept->memory.needed().value(), of_fresh->memory.needed().value());
+  }
+
+  // A formula's answer comes before the exact one, and is near it; where there is no formula, or the question is about
+  // another graph or cluster, there is none.
+  void aFormulaAnswersFirst() {
+    Answers answers;
+    std::vector<double> first, exact;
+    connect(&answers, &Answers::foreseen, this, [&](const Foreseen& f) {
+      first.push_back(f.answer.step_time.value());
+      QCOMPARE(f.answer.throughput, static_cast<double>(f.strategy.global_batch) / first.back());
+    });
+    connect(&answers, &Answers::answered, this,
+            [&](const AnswerPointer& c) { exact.push_back(c->report->prediction.step_time.value()); });
+    const auto ask = [&](const Scenario& scenario) {
+      answers.ask(scenario, std::nullopt);
+      QTRY_VERIFY_WITH_TIMEOUT(!answers.stale(), patience_ms);
+    };
+    ask(mlp("64/device"));
+    QCOMPARE(first.size(), std::size_t{0});  // nothing is known to answer on
+    Scenario without = mlp("64/device");
+    without.set("--clip", "1");
+    ask(without);
+    Scenario elsewhere = mlp("64/device");
+    elsewhere.cluster = "abci-v100";
+    ask(elsewhere);
+    Scenario changed = mlp("64/device");
+    changed.changes = {"device.flops=2x"};
+    ask(changed);
+    QCOMPARE(first.size(), std::size_t{0});
+    QCOMPARE(exact.size(), std::size_t{4});
+    changed.set("--batch", "96/device");
+    for (int tries = 0; tries < 20 && first.empty(); ++tries) {  // the exact answer may win
+      changed.set("--batch", std::to_string(96 + 8 * tries) + "/device");
+      ask(changed);
+    }
+    QVERIFY(!first.empty());
+    QVERIFY(std::abs(first.back() / exact.back() - 1) < 0.1);
   }
 
   void theNewestWins() {

@@ -406,5 +406,18 @@ TEST(Cluster, ResizesAndKeepsTheRest) {
   EXPECT_FALSE(resized(*cluster, 0, 4));
 }
 
+// Kernels are the other device's, everything between devices is as it was.
+TEST(Cluster, TakesOtherDevicesAndKeepsTheRest) {
+  const auto cluster = load_cluster("abci-v100"), of_its_own = load_cluster("dgx-h100");
+  const auto other = with_devices(*cluster, "h100-sxm");
+  ASSERT_TRUE(other) << to_string(other.error());
+  EXPECT_EQ(other->devices(), cluster->devices());
+  EXPECT_EQ(other->network.topology().spec(), cluster->network.topology().spec());
+  EXPECT_EQ(other->storage_read, cluster->storage_read);
+  EXPECT_EQ(other->kernels.device().name, of_its_own->kernels.device().name);
+  EXPECT_EQ(other->kernels.size(), of_its_own->kernels.size());
+  EXPECT_FALSE(with_devices(*cluster, "abci-v100"));
+}
+
 }  // namespace
 }  // namespace sibyl

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <set>
 
+#include "oracle/closed/first_answer.h"
 #include "oracle/predict.h"
 #include "oracle/report/search_report.h"
 #include "tests/support/clusters.h"
@@ -278,6 +279,29 @@ TEST(SearchExcess, IsThePartThatIsTheMostLonger) {
   EXPECT_EQ(excess_over(a, a).time, Seconds{0});
 }
 
+// One that was asked about other strategies before says what a new one says.
+TEST(FirstAnswers, DependOnTheStrategyAlone) {
+  const Graph graph = test::mlp({64, 64, 8}, 1);
+  const Cluster cluster = test::cluster(1, 2);
+  closed::FirstAnswers kept(graph, cluster);
+  Strategy s;
+  s.data = 2;
+  for (const std::int64_t batch : {8, 8, 16, 16})
+    for (const OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::adam})
+      for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+        s.global_batch = batch, s.optimizer = optimizer, s.precision = precision;
+        const auto first = kept.of(s), fresh = closed::FirstAnswers(graph, cluster).of(s);
+        ASSERT_TRUE(first && fresh);
+        EXPECT_EQ(first->step_time, fresh->step_time);
+        EXPECT_EQ(first->memory, fresh->memory);
+        EXPECT_NEAR(first->step_time / predict(graph, s, cluster)->step_time, 1, 0.1);
+      }
+  s.clip = 1;
+  EXPECT_FALSE(kept.of(s));  // there is no formula
+  s.clip = 0, s.data = 4;
+  EXPECT_FALSE(kept.of(s));  // there are two devices
+}
+
 TEST(SearchReport, SaysTheCommandThatPredictsTheRecommendedOne) {
   const Graph graph = test::mlp({64, 64, 8}, 1);
   const Cluster cluster = test::cluster(1, 2);
@@ -287,6 +311,24 @@ TEST(SearchReport, SaysTheCommandThatPredictsTheRecommendedOne) {
   EXPECT_THAT(text, HasSubstr("sibyl predict m.onnx --cluster=test --batch=8 " + strategy_words(report.result.recommended.strategy)));
   EXPECT_THAT(text, Not(HasSubstr("cancelled")));
   EXPECT_EQ(to_table(report).rows.size(), report.result.best.size());
+}
+
+// 36,000 samples are 4,500 steps of 8; a device-hour costs 3.
+TEST(SearchReport, SaysWhatSamplesCostWhereTheyAreGiven) {
+  const Graph graph = test::mlp({64, 64, 8}, 1);
+  const Cluster cluster = test::cluster(1, 2);
+  SearchReport report{"m.onnx", "test", "sibyl predict", search(graph, space(2, 8), cluster).value()};
+  const std::size_t columns = to_table(report).columns.size();
+  report.samples = 36'000;
+  EXPECT_EQ(to_table(report).columns.size(), columns + 1);
+  report.device_hour_price = 3;
+  const Table table = to_table(report);
+  ASSERT_EQ(table.columns.size(), columns + 2);
+  const Candidate& best = report.result.best.front();
+  const double hours = 4500 * best.step_time.value() * best.strategy.devices() / 3600;
+  EXPECT_EQ(table.columns.back().key, "cost");
+  EXPECT_NEAR(std::stod(table.rows.front()[columns].value), hours, 1e-12 * hours);
+  EXPECT_NEAR(std::stod(table.rows.front()[columns + 1].value), 3 * hours, 1e-12 * hours);
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include "netmodel/topology.h"
 #include "oracle/cli/options.h"
 
 namespace sibyl::cli {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 Result<Arguments> parse(const std::vector<std::string>& words) {
@@ -44,6 +46,36 @@ TEST(ChangedCluster, AnUnknownPartIsAnErrorOfUsage) {
   ASSERT_FALSE(wrong.has_value());
   EXPECT_EQ(wrong.error().code, ErrorCode::usage);
   EXPECT_THAT(wrong.error().message, HasSubstr("banana"));
+}
+
+Result<Cluster> read_with(const std::vector<std::string>& options) {
+  std::vector<std::string> words = {"zoo:lenet", "--cluster=dgx-a100"};
+  words.insert(words.end(), options.begin(), options.end());
+  SIBYL_TRY(const Arguments arguments, parse(words));
+  return read_cluster(arguments);
+}
+
+// 3 nodes of 4 devices, and of 4 of another kind: links and NICs are still those of a DGX A100.
+TEST(ReadCluster, NodesMayHoldOtherNumbersAndKindsOfDevices) {
+  const auto before = load_cluster("dgx-a100"), other = load_cluster("dgx-h100");
+  const auto after = read_with({"--nodes=3", "--devices-per-node=4", "--device-type=h100-sxm"});
+  ASSERT_TRUE(after.has_value()) << to_string(after.error());
+  EXPECT_EQ(after->devices(), 12);
+  const TopologySpec &own = after->network.topology().spec(), &spec = before->network.topology().spec();
+  EXPECT_EQ(own.devices_per_node, 4);
+  EXPECT_EQ(own.device_link, spec.device_link);
+  EXPECT_EQ(own.nics_per_node, spec.nics_per_node);
+  EXPECT_EQ(after->kernels.device().name, other->kernels.device().name);
+  EXPECT_THAT(after->name, AllOf(HasSubstr("h100-sxm"), HasSubstr("dgx-a100")));
+  EXPECT_EQ(read_with({"--devices-per-node=4"})->nodes, before->nodes);
+}
+
+TEST(ReadCluster, AnUnknownKindOfDeviceIsSaid) {
+  const auto wrong = read_with({"--device-type=h1000"});
+  ASSERT_FALSE(wrong.has_value());
+  EXPECT_EQ(wrong.error().where, "--device-type");
+  EXPECT_THAT(wrong.error().hint, HasSubstr("h100-sxm"));
+  EXPECT_EQ(read_with({"--devices-per-node=0"}).error().code, ErrorCode::usage);
 }
 
 TEST(LoadDimensions, OfTheZoo) {

@@ -4,6 +4,7 @@
 
 #include <clocale>
 
+#include "oracle/report/format.h"
 #include "tests/unit/oracle/report/sample_prediction.h"
 
 namespace sibyl {
@@ -152,6 +153,15 @@ TEST(PredictionJson, ErrorsNameFileAndPath) {
               HasSubstr("$.operations[0].backward.provenance"));
   for (const char* bad : {"", "{", "[]", "{}", "null", "{\"schema\": 3}", "{\"schema\": \"sibyl-scale\"}"})
     EXPECT_EQ(parse_prediction(bad, "p.json").error().code, ErrorCode::bad_input) << bad;
+}
+
+// From ten times on, times say more than percent: 8.99 s against 3.89 ms are 2,311 times.
+TEST(RatioText, SaysManyTimesAsTimes) {
+  EXPECT_EQ(ratio_text(1.12), "+12 %");
+  EXPECT_EQ(ratio_text(0.88), "-12 %");
+  EXPECT_EQ(ratio_text(1), "0 %");
+  EXPECT_EQ(ratio_text(23.4), "× 23");
+  EXPECT_EQ(ratio_text(3.89e-3 / 8.99), "÷ 2,311");
 }
 
 TEST(ScaleReportSpellings, OneRowPerCount) {
