@@ -1,0 +1,158 @@
+// Norms, activations and layouts of Keras and TensorFlow as tf2onnx writes them, from the file: Rsqrt as Sqrt and
+// Reciprocal, squares as products, transpositions around convolutions. What they become is what PyTorch's exports of
+// the same layers become.
+#include <algorithm>
+
+#include "tests/unit/models/onnx/tensorflow_file.h"
+
+namespace sibyl {
+namespace {
+
+using testing::ElementsAre;
+
+// --- norms over the last 8 of x [N, 4, 8]
+// -----------------------------------------------------------------------------
+
+enum class Root { sqrt_and_reciprocal, power, sqrt_and_one_over };
+
+struct TensorFlowNorms : TensorFlowFile, testing::WithParamInterface<Root> {
+  std::string x = input({"N", 4, 8});
+
+  std::string inverse_root(const std::string& square) { return inverse_root_of(mean(square, {2})); }
+  std::string inverse_root_of(const std::string& variance) {
+    const std::string shifted = op("Add", {variance, number(1e-3)});
+    switch (GetParam()) {
+      case Root::sqrt_and_reciprocal: return op("Reciprocal", {op("Sqrt", {shifted})});
+      case Root::power: return op("Pow", {shifted, number(-0.5)});
+      default: return op("Div", {number(1), op("Sqrt", {shifted})});
+    }
+  }
+  // tf.nn.moments: the squared difference has a difference of its own.
+  std::string inverse_deviation(const std::string& centre) {
+    const std::string d = op("Sub", {x, centre});
+    return inverse_root(op("Mul", {d, d}));
+  }
+  void expect_norm(const std::string& y, NormalizationKind kind, std::size_t operands) {
+    const auto found = operations(y);
+    ASSERT_THAT(found, ElementsAre(testing::StartsWith("normalization")));
+    const auto& norm = std::get<Normalization>(last().attributes);
+    EXPECT_EQ(norm.kind, kind);
+    EXPECT_EQ(norm.axes, 1);
+    EXPECT_NEAR(norm.epsilon, 1e-3, 1e-9);
+    EXPECT_EQ(last().inputs.size(), operands);
+    EXPECT_EQ(graph.parameter_count(), 8 * (static_cast<std::int64_t>(operands) - 1));
+  }
+};
+
+TEST_P(TensorFlowNorms, ScaleAndShiftFoldedIn) {  // x inv + (shift - m inv), inv = rsqrt(v + e) scale
+  const std::string centre = mean(x, {2});
+  const std::string inverse = op("Mul", {inverse_deviation(centre), weight({8})});
+  const std::string shift = op("Sub", {weight({8}), op("Mul", {centre, inverse})});
+  expect_norm(op("Add", {op("Mul", {x, inverse}), shift}), NormalizationKind::layer, 3);
+}
+
+TEST_P(TensorFlowNorms, ShiftAddedToTheCentre) {  // Keras 3: x inv + ((-m) inv + shift)
+  const std::string centre = mean(x, {2});
+  const std::string inverse = op("Mul", {inverse_deviation(centre), weight({8})});
+  const std::string shift = op("Add", {op("Mul", {op("Neg", {centre}), inverse}), weight({8})});
+  expect_norm(op("Add", {op("Mul", {x, inverse}), shift}), NormalizationKind::layer, 3);
+}
+
+TEST_P(TensorFlowNorms, VarianceAsADifferenceOfMoments) {  // Flax: max(mean(x^2) - m^2, 0), then (x - m) inv + shift
+  const std::string centre = mean(x, {2});
+  const std::string moments = op("Sub", {mean(op("Mul", {x, x}), {2}), op("Mul", {centre, centre})});
+  const std::string root = inverse_root_of(op("Max", {moments, number(0)}));
+  const std::string inverse = op("Mul", {root, weight({8})});
+  expect_norm(op("Add", {op("Mul", {op("Sub", {x, centre}), inverse}), weight({8})}), NormalizationKind::layer, 3);
+}
+
+TEST_P(TensorFlowNorms, ADifferenceOfOtherMomentsIsNoVariance) {  // of y's mean
+  const std::string y = mean(input({"N", 4, 8}), {2});
+  const std::string moments = op("Sub", {mean(op("Mul", {x, x}), {2}), op("Mul", {y, y})});
+  const auto found = operations(op("Mul", {op("Sub", {x, mean(x, {2})}), inverse_root_of(moments)}));
+  EXPECT_THAT(found, testing::Not(testing::Contains(testing::HasSubstr("normalization"))));
+}
+
+TEST_P(TensorFlowNorms, ScaleFoldedInWithoutShift) {  // x inv + (-m) inv
+  const std::string centre = mean(x, {2});
+  const std::string inverse = op("Mul", {inverse_deviation(centre), weight({8})});
+  const std::string shift = op("Mul", {op("Neg", {centre}), inverse});
+  expect_norm(op("Add", {op("Mul", {x, inverse}), shift}), NormalizationKind::layer, 2);
+}
+
+TEST_P(TensorFlowNorms, WithoutAffine) {  // x inv - m inv
+  const std::string centre = mean(x, {2});
+  const std::string inverse = inverse_deviation(centre);
+  expect_norm(op("Sub", {op("Mul", {x, inverse}), op("Mul", {centre, inverse})}), NormalizationKind::layer, 1);
+}
+
+TEST_P(TensorFlowNorms, ScaleFoldedIntoTheFactorOfTheDifference) {  // (x - m) inv + shift, as Flax writes it
+  const std::string centre = mean(x, {2});
+  const std::string inverse = op("Mul", {inverse_deviation(centre), weight({8})});
+  expect_norm(op("Add", {op("Mul", {op("Sub", {x, centre}), inverse}), weight({8})}), NormalizationKind::layer, 3);
+}
+
+TEST_P(TensorFlowNorms, DifferenceTimesTheReciprocalRoot) {
+  const std::string centre = mean(x, {2});
+  const std::string y = op("Mul", {op("Sub", {x, centre}), inverse_deviation(centre)});
+  expect_norm(op("Add", {op("Mul", {y, weight({8})}), weight({8})}), NormalizationKind::layer, 3);
+}
+
+TEST_P(TensorFlowNorms, ADifferenceTheWrongWayRoundIsNoNorm) {  // m inv - x inv
+  const std::string centre = mean(x, {2});
+  const std::string inverse = inverse_deviation(centre);
+  const auto found = operations(op("Sub", {op("Mul", {centre, inverse}), op("Mul", {x, inverse})}));
+  EXPECT_THAT(found, testing::Not(testing::Contains(testing::HasSubstr("kind=layer"))));
+}
+
+TEST_P(TensorFlowNorms, RmsWithTheScaleAfterwards) {
+  expect_norm(op("Mul", {weight({8}), op("Mul", {x, inverse_root(op("Mul", {x, x}))})}), NormalizationKind::rms, 2);
+}
+
+TEST_P(TensorFlowNorms, RmsWithTheScaleFoldedIn) {
+  expect_norm(op("Mul", {x, op("Mul", {inverse_root(op("Mul", {x, x})), weight({8})})}), NormalizationKind::rms, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Roots, TensorFlowNorms,
+                         testing::Values(Root::sqrt_and_reciprocal, Root::power, Root::sqrt_and_one_over));
+
+// Keras's own way where epsilon is its default: rows as channels of one sample through a batch-norm, whose statistics
+// tf2onnx writes out, since ONNX's takes none from the batch.
+struct KerasNorms : TensorFlowFile {
+  std::string x = input({"N", 4, 8});
+  std::string shape = op("Shape", {x});
+  std::string rows() {
+    const auto extent = [&](int i) { return op("Slice", {shape, ints({i}), ints({i + 1}), ints({0})}); };
+    return op("Mul", {extent(0), extent(1)});
+  }
+  std::string filled(const std::string& extent, double value) { return op("Expand", {number(value), extent}); }
+};
+
+TEST_F(KerasNorms, RowsAsChannelsOfABatchNorm) {
+  const std::string n = rows();
+  const std::string tall = op("Reshape", {x, op("Concat", {ints({1}), n, ints({8}), ints({1})}, {{"axis", 0}})});
+  const std::string centre = mean(tall, {0, 2, 3});
+  const std::string squares =
+      op("ReduceSumSquare", {op("Sub", {tall, centre})}, {{"axes", std::vector<int>{0, 2, 3}}, {"keepdims", 0}});
+  const std::string variance = op("Div", {squares, number(8)});
+  const std::string y =
+      op("BatchNormalization", {tall, filled(n, 1), filled(n, 0), op("Squeeze", {centre, ints({0, 2, 3})}), variance},
+         {{"epsilon", 1e-3}});
+  const std::string z = op("Reshape", {y, shape});
+  ASSERT_THAT(operations(op("Add", {op("Mul", {z, weight({8})}), weight({8})})),
+              ElementsAre(testing::StartsWith("normalization(kind=layer,epsilon=0.001")));
+  EXPECT_EQ(last().inputs.size(), 3u);
+  EXPECT_EQ(shape_of(last().inputs[0]), (Shape{2, 4, 8}));
+  EXPECT_EQ(graph.parameter_count(), 16);
+}
+
+TEST_F(KerasNorms, ABatchNormWithStoredStatisticsStays) {
+  const std::string tall = op("Reshape", {x, ints({-1, 8, 1})});
+  const std::string y =
+      op("BatchNormalization", {tall, weight({8}), weight({8}), weight({8}), weight({8})}, {{"epsilon", 1e-3}});
+  EXPECT_THAT(operations(op("Reshape", {y, shape})),
+              ElementsAre("reshape", testing::StartsWith("normalization(epsilon"), "reshape"));
+}
+
+}  // namespace
+}  // namespace sibyl
