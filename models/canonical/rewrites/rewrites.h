@@ -8,6 +8,9 @@ namespace sibyl::rewrites {
 // x + c, x * c, x / c, c - x, x ** c, max(x, c)… with a scalar constant c -> Unary. Floating point only.
 void scalar_operands(Editor& editor);
 
+// Relu of Clip and the like -> one Clip: ReLU6 as max(0, x), then min(6, x).
+void limits(Editor& editor);
+
 // Parameters that only comparisons and conditions read (masks: files do not tell them from weights) -> buffers.
 void constants(Editor& editor);
 

@@ -154,5 +154,62 @@ TEST_F(KerasNorms, ABatchNormWithStoredStatisticsStays) {
               ElementsAre("reshape", testing::StartsWith("normalization(epsilon"), "reshape"));
 }
 
+// --- activations
+// ------------------------------------------------------------------------------------------------------
+
+struct HardActivations : TensorFlowFile {
+  std::string x = op("Neg", {input({"N", 8})});
+  std::string clipped(const std::string& t, double high) { return op("Clip", {t, number(0), number(high)}); }
+};
+
+TEST_F(HardActivations, HardSwishWithReluAndMin) {
+  const std::string relu6 = op("Min", {op("Relu", {op("Add", {x, number(3)})}), number(6)});
+  EXPECT_THAT(operations(op("Mul", {x, op("Mul", {relu6, number(1.0 / 6)})})),
+              ElementsAre("unary(kind=neg)", "unary(kind=hard_swish)"));
+}
+
+TEST_F(HardActivations, HardSwishWithClipAndDivision) {
+  const std::string relu6 = clipped(op("Add", {x, number(3)}), 6);
+  EXPECT_THAT(operations(op("Mul", {x, op("Div", {relu6, number(6)})})),
+              ElementsAre("unary(kind=neg)", "unary(kind=hard_swish)"));
+}
+
+TEST_F(HardActivations, HardSwishDividedBefore) {  // x clip(x / 6 + 1/2, 0, 1)
+  const std::string inner = op("Add", {op("Div", {x, number(6)}), number(0.5)});
+  EXPECT_THAT(operations(op("Mul", {clipped(inner, 1), x})), ElementsAre("unary(kind=neg)", "unary(kind=hard_swish)"));
+}
+
+TEST_F(HardActivations, HardSigmoidAlone) {
+  const std::string relu6 = op("Min", {op("Relu", {op("Add", {x, number(3)})}), number(6)});
+  const auto found = operations(op("Mul", {relu6, number(1.0 / 6)}));
+  ASSERT_EQ(found.size(), 2u) << testing::PrintToString(found);
+  const auto& gate = std::get<Unary>(last().attributes);
+  EXPECT_EQ(gate.kind, UnaryKind::hard_sigmoid);
+  EXPECT_EQ(gate.alpha, 1.0 / 6);
+  EXPECT_EQ(gate.beta, 0.5);
+}
+
+TEST_F(HardActivations, HardSigmoidOfKeras2) {  // clip(0.2 x + 0.5, 0, 1)
+  const std::string inner = op("Add", {op("Mul", {x, number(0.2)}), number(0.5)});
+  EXPECT_THAT(operations(op("Min", {op("Relu", {inner}), number(1)})),
+              ElementsAre("unary(kind=neg)", "unary(kind=hard_sigmoid,alpha=0.2,beta=0.5)"));
+}
+
+TEST_F(HardActivations, ReluAndMinAreOneClip) {
+  EXPECT_THAT(operations(op("Min", {op("Relu", {x}), number(6)})),
+              ElementsAre("unary(kind=neg)", "unary(kind=clip,beta=6)"));
+}
+
+TEST_F(HardActivations, AReluThatIsReadTwiceStays) {
+  const std::string relu = op("Relu", {x});
+  EXPECT_THAT(operations(op("Sub", {op("Min", {relu, number(6)}), relu})),
+              ElementsAre("unary(kind=neg)", "unary", "unary(kind=clip,alpha=-inf,beta=6)", "binary(kind=sub)"));
+}
+
+TEST_F(HardActivations, NotWithAnotherShift) {
+  const std::string relu6 = clipped(op("Add", {x, number(2)}), 6);
+  EXPECT_EQ(operations(op("Mul", {x, op("Mul", {relu6, number(1.0 / 6)})})).size(), 5u);
+}
+
 }  // namespace
 }  // namespace sibyl
