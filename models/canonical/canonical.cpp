@@ -8,6 +8,7 @@ namespace sibyl {
 Result<Graph> canonicalize(Graph raw, const Apart& apart) {
   Editor editor(raw);
   rewrites::views(editor);
+  editor.remove_unused();
   rewrites::constants(editor);
   rewrites::scalar_operands(editor);
   rewrites::limits(editor);
@@ -17,6 +18,7 @@ Result<Graph> canonicalize(Graph raw, const Apart& apart) {
   if (!apart.layer_norm) rewrites::norms(editor);
   rewrites::group_norms(editor);
   if (!apart.attention) rewrites::attentions(editor);
+  rewrites::layouts(editor);
   rewrites::linears(editor);
   rewrites::biases(editor);
   rewrites::views(editor);  // reshapes that the rewrites brought together

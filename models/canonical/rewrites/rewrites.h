@@ -18,7 +18,7 @@ void constants(Editor& editor);
 void rotary_tables(Editor& editor);
 
 // Identities, casts to the same type, expansions and transposes that change nothing; Transpose of Transpose; Reshape of
-// Reshape.
+// Reshape; transposes that only move axes of one element -> Reshape.
 void views(Editor& editor);
 
 // Gather at one constant position (x[:, 0]) -> Slice and Reshape, as indexing runs.
@@ -35,6 +35,9 @@ void group_norms(Editor& editor);
 
 // softmax(scale q k^T + mask) v -> Attention.
 void attentions(Editor& editor);
+
+// Channels last -> channels first between two transpositions around convolutions, which go.
+void layouts(Editor& editor);
 
 // MatMul with a two-dimensional parameter -> Linear.
 void linears(Editor& editor);

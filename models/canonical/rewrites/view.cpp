@@ -1,5 +1,4 @@
-#include <numeric>
-
+#include "models/canonical/match.h"
 #include "models/canonical/rewrites/rewrites.h"
 
 namespace sibyl::rewrites {
@@ -9,6 +8,18 @@ bool is_identity(const Ints& permutation) {
   for (std::size_t i = 0; i < permutation.size(); ++i)
     if (permutation[i] != static_cast<std::int64_t>(i)) return false;
   return true;
+}
+
+// N C H W -> N H W C or back: layouts() may move such ones first.
+bool moves_channels(const Ints& permutation) {
+  const std::size_t rank = permutation.size();
+  if (rank < 4 || permutation[0] != 0) return false;
+  Ints last(rank), first(rank);
+  for (std::size_t i = 1; i < rank; ++i) {
+    last[i] = static_cast<std::int64_t>(i + 1 < rank ? i + 1 : 1);
+    first[i] = static_cast<std::int64_t>(i > 1 ? i - 1 : rank - 1);
+  }
+  return permutation == last || permutation == first;
 }
 
 // At any batch: at a batch of 1 a class token's expansion to the batch looks as if it did nothing.
@@ -38,16 +49,18 @@ void views(Editor& editor) {
       editor.fuse(id, {}, Reshape{}, {editor.operand(x, 0)});
       if (same_extents(editor[editor.operand(y, 0)], editor[y])) editor.redirect(y, editor.operand(y, 0));
     } else if (const auto* outer = std::get_if<Transpose>(&op.attributes)) {
-      const auto* inner = editor.produced_by<Transpose>(x);
-      if (!inner) continue;
-      Ints composed;
-      for (const std::int64_t axis : outer->permutation)
-        composed.push_back(inner->permutation[static_cast<std::size_t>(axis)]);
-      const TensorId source = editor.operand(x, 0);
-      if (is_identity(composed))
+      Ints permutation = outer->permutation;
+      TensorId source = x;
+      if (const auto* inner = editor.produced_by<Transpose>(x)) {
+        for (std::int64_t& axis : permutation) axis = inner->permutation[static_cast<std::size_t>(axis)];
+        source = editor.operand(x, 0);
+      }
+      if (is_identity(permutation))
         editor.redirect(y, source);
-      else
-        editor.fuse(id, {}, Transpose{composed}, {source});
+      else if (keeps_order(editor[source], permutation) && !moves_channels(permutation))
+        editor.fuse(id, {}, Reshape{}, {source});
+      else if (source != x)
+        editor.fuse(id, {}, Transpose{permutation}, {source});
     }
   }
 }

@@ -211,5 +211,96 @@ TEST_F(HardActivations, NotWithAnotherShift) {
   EXPECT_EQ(operations(op("Mul", {x, op("Mul", {relu6, number(1.0 / 6)})})).size(), 5u);
 }
 
+// --- layouts
+// ----------------------------------------------------------------------------------------------------------
+
+struct Layouts : TensorFlowFile {
+  // Of [N, H, W, C], with a transposition on either side.
+  std::string convolution(const std::string& x, std::int64_t from, std::int64_t to) {
+    const std::vector<Attribute> attributes = {{"kernel_shape", std::vector<int>{3, 3}},
+                                               {"pads", std::vector<int>{1, 1, 1, 1}}};
+    return transpose(op("Conv", {transpose(x, {0, 3, 1, 2}), weight({to, from, 3, 3})}, attributes), {0, 2, 3, 1});
+  }
+  std::string image = input({"N", 5, 5, 3});
+};
+
+// The transposition of the input is all that is left: the model is fed so.
+TEST_F(Layouts, BetweenConvolutionsTranspositionsGo) {
+  const std::string first = op("Relu", {op("Add", {convolution(image, 3, 8), weight({8})})});
+  const std::string second = op("Add", {convolution(first, 8, 8), first});
+  const std::string pooled = mean(second, {1, 2}, false);
+  const auto found = operations(op("MatMul", {pooled, weight({8, 10})}));
+  ASSERT_THAT(found, ElementsAre("transpose(permutation=0x3x1x2)", testing::StartsWith("convolution"), "unary",
+                                 testing::StartsWith("convolution"), "binary", "reduce(axes=2x3,keep_dims=0)",
+                                 "linear(weight_kn=1)"));
+  const Operation& biased = graph.operations()[1];
+  ASSERT_EQ(biased.inputs.size(), 3u);
+  EXPECT_EQ(shape_of(biased.inputs[2]), Shape{8});
+  EXPECT_EQ(shape_of(graph.operations()[2].outputs[0]), (Shape{2, 8, 5, 5}));
+  EXPECT_EQ(graph[graph.operations()[2].outputs[0]].batch_axis, 0u);
+}
+
+TEST_F(Layouts, ChannelsScaledOneByOne) {  // a parameter [C] becomes [C, 1, 1]
+  const std::string y = op("Mul", {convolution(image, 3, 8), weight({8})});
+  operations(mean(op("Relu", {y}), {1, 2}, false));
+  EXPECT_EQ(count<Transpose>(graph), 1);
+  const auto& product = *std::find_if(graph.operations().begin(), graph.operations().end(), [](const Operation& op) {
+    return std::holds_alternative<Binary>(op.attributes);
+  });
+  EXPECT_EQ(shape_of(product.inputs[1]), (Shape{8, 1, 1}));
+}
+
+TEST_F(Layouts, SqueezeAndExcitation) {
+  const std::string x = op("Relu", {convolution(image, 3, 8)});
+  std::string gate = op("Reshape", {mean(x, {1, 2}, false), ints({-1, 1, 1, 8})});
+  gate = op("Sigmoid", {convolution(op("Relu", {convolution(gate, 8, 2)}), 2, 8)});
+  const auto found = operations(mean(op("Mul", {x, gate}), {1, 2}, false));
+  EXPECT_EQ(count<Transpose>(graph), 1) << testing::PrintToString(found);
+  EXPECT_EQ(count<Convolution>(graph), 3);
+  EXPECT_EQ(count<Reshape>(graph), 1);  // [N, 8] -> [N, 8, 1, 1]
+  EXPECT_EQ(count<Binary>(graph), 1);
+}
+
+TEST_F(Layouts, BranchesConcatenatedAndPadded) {
+  const std::string a = convolution(image, 3, 8), b = convolution(image, 3, 4);
+  const std::string both = op("Concat", {a, b}, {{"axis", -1}});
+  const std::string wide = op("Pad", {both, ints({0, 1, 2, 0, 0, 1, 2, 0})});
+  operations(mean(convolution(wide, 12, 4), {1, 2}, false));
+  EXPECT_EQ(count<Transpose>(graph), 2);  // of the input, for each branch
+  ASSERT_NE(first<Concat>(graph), nullptr);
+  EXPECT_EQ(first<Concat>(graph)->axis, 1);
+  ASSERT_NE(first<Pad>(graph), nullptr);
+  EXPECT_EQ(first<Pad>(graph)->begin, (Ints{0, 0, 1, 2}));
+}
+
+TEST_F(Layouts, ANormOverChannelsKeepsItsTranspositions) {  // ConvNeXt
+  const std::string x = convolution(image, 3, 8), centre = mean(x, {3});
+  const std::string d = op("Sub", {x, centre});
+  const std::string variance = op("Add", {mean(op("Mul", {d, d}), {3}), number(1e-6)});
+  operations(convolution(op("Div", {d, op("Sqrt", {variance})}), 8, 8));
+  EXPECT_EQ(count<Normalization>(graph), 1);
+  EXPECT_EQ(count<Transpose>(graph), 4);
+}
+
+TEST_F(Layouts, ATranspositionThatIsReadOtherwiseStays) {  // its rows are flattened, too
+  const std::string x = convolution(image, 3, 8);
+  const std::string flat = op("MatMul", {op("Reshape", {x, ints({-1, 200})}), weight({200, 8})});
+  const std::string pooled = mean(op("Relu", {x}), {1, 2}, false);
+  operations(op("Add", {flat, pooled}));
+  EXPECT_EQ(count<Transpose>(graph), 2);
+  EXPECT_EQ(first<Reduce>(graph)->axes, (Ints{1, 2}));
+}
+
+TEST_F(Layouts, TransposesThatOnlyMoveOnesAreViews) {  // [N, 1, 1, C]
+  const std::string y = transpose(op("Reshape", {input({"N", 8}), ints({-1, 1, 1, 8})}), {0, 3, 1, 2});
+  const std::string z = transpose(op("Relu", {y}), {0, 2, 3, 1});
+  EXPECT_THAT(operations(z, 1), ElementsAre("reshape", "unary", "reshape"));
+}
+
+TEST_F(Layouts, AtABatchOfOneABatchIsNoOne) {  // [N, 8, 4] -> [8, N, 4] moves elements at any other batch
+  EXPECT_THAT(operations(op("Relu", {transpose(input({"N", 8, 4}), {1, 0, 2})}), 1),
+              ElementsAre("transpose(permutation=1x0x2)", "unary"));
+}
+
 }  // namespace
 }  // namespace sibyl
