@@ -21,6 +21,13 @@ void rotary_tables(Editor& editor);
 // Reshape; transposes that only move axes of one element -> Reshape.
 void views(Editor& editor);
 
+// Transposes whose operand a reshape gave axes of one element (einsum taken apart) -> transposes of the other axes.
+void unit_axes(Editor& editor);
+
+// The transpose of a reshape that folds heads into the batch, of a transpose: before the reshape, where it joins the
+// other.
+void folded_transposes(Editor& editor);
+
 // Gather at one constant position (x[:, 0]) -> Slice and Reshape, as indexing runs.
 void selects(Editor& editor);
 
@@ -39,10 +46,17 @@ void attentions(Editor& editor);
 // Channels last -> channels first between two transpositions around convolutions, which go.
 void layouts(Editor& editor);
 
+// Parameters that are only read reshaped or transposed -> stored as they are read.
+void stored_views(Editor& editor);
+
 // MatMul with a two-dimensional parameter -> Linear.
 void linears(Editor& editor);
 
-// Linear or Convolution without bias, then Add of a parameter over its channels -> the same with that bias.
+// Linear between reshapes of [B, S, K] to rows and of rows to [B, S, N] -> Linear without them.
+void kept_rows(Editor& editor);
+
+// Linear or Convolution without bias, then Add of a parameter over its channels -> the same with that bias; also where
+// a Linear's channels are reshaped in between, to heads for instance.
 void biases(Editor& editor);
 
 }  // namespace sibyl::rewrites

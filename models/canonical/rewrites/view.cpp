@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <utility>
+
 #include "models/canonical/match.h"
 #include "models/canonical/rewrites/rewrites.h"
 
@@ -63,6 +66,59 @@ void views(Editor& editor) {
         editor.fuse(id, {}, Transpose{permutation}, {source});
     }
   }
+}
+
+void unit_axes(Editor& editor) {
+  for (const OperationId id : editor.order()) {
+    const auto* op = std::get_if<Transpose>(&editor[id].attributes);
+    if (!op || !editor.produced_by<Reshape>(editor[id].inputs[0])) continue;
+    const TensorId x = editor[id].inputs[0];
+    Tensor narrow = editor[x], turned = editor[editor[id].outputs[0]];
+    Ints place, permutation;  // where each axis of x is in the narrow tensor; -1: nowhere
+    narrow.shape.clear();
+    for (std::size_t axis = 0; axis < editor[x].shape.size(); ++axis) {
+      const bool kept = editor[x].shape[axis] != 1 || editor[x].batch_axis == axis;
+      place.push_back(kept ? static_cast<std::int64_t>(narrow.shape.size()) : -1);
+      if (editor[x].batch_axis == axis) narrow.batch_axis = narrow.shape.size();
+      if (kept) narrow.shape.push_back(editor[x].shape[axis]);
+    }
+    if (narrow.shape.size() == place.size()) continue;
+    turned.shape.clear();
+    for (const std::int64_t axis : op->permutation) {
+      const std::int64_t from = place[static_cast<std::size_t>(axis)];
+      if (from < 0) continue;
+      if (narrow.batch_axis == static_cast<std::size_t>(from)) turned.batch_axis = permutation.size();
+      permutation.push_back(from);
+      turned.shape.push_back(narrow.shape[static_cast<std::size_t>(from)]);
+    }
+    if (std::is_sorted(permutation.begin(), permutation.end())) continue;
+    narrow.name = turned.name + "/squeezed";
+    turned.name += "/turned";
+    const TensorId squeezed = editor.insert_before(id, Reshape{}, {x}, std::move(narrow));
+    const TensorId y = editor.insert_before(id, Transpose{permutation}, {squeezed}, std::move(turned));
+    editor.fuse(id, {}, Reshape{}, {y});
+  }
+  views(editor);
+}
+
+void folded_transposes(Editor& editor) {
+  for (const OperationId id : editor.order()) {
+    const auto* op = std::get_if<Transpose>(&editor[id].attributes);
+    if (!op || op->permutation != Ints{0, 2, 1}) continue;
+    const TensorId folded = editor[id].inputs[0];
+    if (!editor.produced_by<Reshape>(folded)) continue;
+    const TensorId x = editor.operand(folded, 0);
+    const Shape shape = editor[x].shape;
+    if (shape.size() != 4 || !editor.produced_by<Transpose>(x)) continue;
+    if (editor[folded].shape != Shape{shape[0] * shape[1], shape[2], shape[3]}) continue;
+    if (editor[x].batch_axis && *editor[x].batch_axis > 1) continue;
+    Tensor turned = editor[x];
+    std::swap(turned.shape[2], turned.shape[3]);
+    turned.name = editor[editor[id].outputs[0]].name + "/unfolded";
+    const TensorId y = editor.insert_before(id, Transpose{{0, 1, 3, 2}}, {x}, std::move(turned));
+    editor.fuse(id, {}, Reshape{}, {y});
+  }
+  views(editor);
 }
 
 }  // namespace sibyl::rewrites
