@@ -8,17 +8,26 @@ namespace sibyl {
 Result<Graph> canonicalize(Graph raw, const Apart& apart) {
   Editor editor(raw);
   rewrites::views(editor);
+  rewrites::unit_axes(editor);
+  editor.remove_unused();
   rewrites::constants(editor);
   rewrites::scalar_operands(editor);
+  rewrites::limits(editor);
   rewrites::selects(editor);
   rewrites::rotary_tables(editor);
   rewrites::gated_activations(editor, apart.gelu_tanh);
   if (!apart.layer_norm) rewrites::norms(editor);
   rewrites::group_norms(editor);
   if (!apart.attention) rewrites::attentions(editor);
+  rewrites::folded_transposes(editor);
+  rewrites::layouts(editor);
+  rewrites::stored_views(editor);
   rewrites::linears(editor);
+  rewrites::kept_rows(editor);
+  editor.remove_unused();
   rewrites::biases(editor);
-  rewrites::views(editor);  // reshapes that the rewrites brought together
+  rewrites::kept_rows(editor);  // where the bias stood before the reshape
+  rewrites::views(editor);      // reshapes that the rewrites brought together
   return editor.finish();
 }
 

@@ -10,6 +10,9 @@
 // `values`, Identity is a Reshape of equal shapes. `graph.outputs` lists what must survive (empty: every tensor that
 // is produced and not consumed). Out: a finished graph without dead operations or unused tensors. TensorIds change.
 //
+// Layouts: PyTorch's. Images that a file of TensorFlow's transposes to channels last and back between two convolutions
+// stay channels first; weights that are only read in another shape are stored in that shape.
+//
 // Facts of training: batch-norm always runs in training mode. A file exported for inference may have folded
 // its batch-norm into the convolution; that cannot be seen, and the convolution (with its bias) is trained as it stands. Dropout is
 // kept where the file has it.

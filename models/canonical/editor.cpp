@@ -99,8 +99,8 @@ bool Editor::fuse(OperationId root, std::vector<OperationId> absorbed, Attribute
     }
   }
 
-  Operation replacement{operations_[root.index()].name, std::move(attributes), std::move(inputs),
-                        operations_[root.index()].outputs, {}};
+  Operation replacement{
+      operations_[root.index()].name, std::move(attributes), std::move(inputs), operations_[root.index()].outputs, {}};
   for (const OperationId id : absorbed) {
     const Operation& old = operations_[id.index()];
     if (old.fused.empty())
@@ -132,6 +132,20 @@ void Editor::redirect(TensorId from, TensorId to) {
   }
   std::replace(outputs.begin(), outputs.end(), from, to);
   if (loss == from) loss = to;
+}
+
+void Editor::remove_unused() {
+  std::vector<OperationId> ids = order();
+  std::reverse(ids.begin(), ids.end());
+  for (const OperationId id : ids) {
+    const auto& results = operations_[id.index()].outputs;
+    const bool used = std::any_of(results.begin(), results.end(), [&](TensorId out) {
+      return out.valid() && (!consumers_[out.index()].empty() || is_output(out));
+    });
+    if (used) continue;
+    unlink(id);
+    alive_[id.index()] = false;
+  }
 }
 
 void Editor::link(OperationId id) {

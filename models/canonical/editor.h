@@ -1,5 +1,5 @@
-// A graph while it is being rewritten: operations can be replaced, inserted and left to die. Operations keep their place in
-// the order, so what comes out runs in the order of the file. Ids are stable until finish().
+// A graph while it is being rewritten: operations can be replaced, inserted and left to die. Operations keep their
+// place in the order, so what comes out runs in the order of the file. Ids are stable until finish().
 #pragma once
 
 #include <span>
@@ -37,7 +37,9 @@ class Editor {
     return op.valid() ? std::get_if<Op>(&operations_[op.index()].attributes) : nullptr;
   }
   // The i-th operand of the tensor's producer.
-  [[nodiscard]] TensorId operand(TensorId id, std::size_t i) const { return operations_[producer(id).index()].inputs[i]; }
+  [[nodiscard]] TensorId operand(TensorId id, std::size_t i) const {
+    return operations_[producer(id).index()].inputs[i];
+  }
 
   TensorId add(Tensor tensor);
   OperationId append(Operation operation);  // after all others
@@ -52,6 +54,8 @@ class Editor {
   void hand_over_fused(OperationId from, OperationId to);
   // Everything that used `from` uses `to`; so do the graph's outputs.
   void redirect(TensorId from, TensorId to);
+  // Removes operations whose results nothing uses: to a pattern they would look like a second use of a value inside it.
+  void remove_unused();
 
   // Without operations that no output needs and tensors that no operation uses.
   Result<Graph> finish() const;

@@ -120,6 +120,17 @@ TensorId other_operand(const Operation& operation, TensorId id) {
   return operation.inputs[operation.inputs[0] == id ? 1 : 0];
 }
 
+bool keeps_order(const Tensor& x, const Ints& permutation) {
+  std::int64_t last = -1;
+  for (const std::int64_t axis : permutation) {
+    const auto from = static_cast<std::size_t>(axis);
+    if (x.shape[from] == 1 && x.batch_axis != from) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
 const Unary* unary(const Editor& editor, TensorId id, UnaryKind kind) {
   const auto* op = editor.produced_by<Unary>(id);
   return op && op->kind == kind ? op : nullptr;

@@ -26,6 +26,9 @@ bool is_stored(const Editor& editor, TensorId id);
 // The other operand of a two-operand operation.
 TensorId other_operand(const Operation& operation, TensorId id);
 
+// True if a transposition of x only moves axes of one element: the elements keep their order, at any batch.
+bool keeps_order(const Tensor& x, const Ints& permutation);
+
 const Unary* unary(const Editor& editor, TensorId id, UnaryKind kind);  // the producer, if it is of that kind
 const Binary* binary(const Editor& editor, TensorId id, BinaryKind kind);
 

@@ -1,11 +1,13 @@
 // y = dropout(softmax(scale q k^T + mask)) v                                        Vaswani et al., 2017
 //
-// The scale may stand on the scores, on q, on k, or its root on both. A mask is added, selected by a condition, or
-// multiplied (GPT-2's first form: scores mask - c (1 - mask)). A stored S x S mask without heads or batch is taken to
-// be the causal one: its values are not looked at (exporters store them as a large buffer, or as if they were a
-// weight). k's transposition is undone (or merged into the transposition that split its heads). Where k and v were
-// expanded to more heads (grouped queries), the expansion is dropped. Products over [B*H, S, D] become one head each of
-// [B*H, 1, S, D].
+// The scale may stand on the scores, on q, on k, or its root on both, there also before their heads are split. A number
+// added to all scores changes nothing (Hugging Face's TensorFlow models add 1e-9). The product may be (k q^T)^T. A mask
+// is added, selected by a condition, or multiplied (GPT-2's first form: scores mask - c (1 - mask)). A stored S x S mask
+// without heads or batch is taken to be the causal one: its values are not looked at (exporters store them as a large
+// buffer, or as if they were a weight). k's transposition is undone (or merged into the transposition that split its
+// heads). Where k and v were expanded to more heads (grouped queries), the expansion is dropped. Products over
+// [B*H, S, D] become one over [B, H, S, D] where a reshape of the scores says how many heads there are, and else have
+// one head each, [B*H, 1, S, D].
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -19,11 +21,15 @@ namespace {
 struct Match {
   OperationId root;  // the product with v
   TensorId q, keys, v, mask;
-  TensorId condition;  // of a selecting mask; keeps scores where it is true
+  bool mask_over_heads = false;  // added to scores with an axis of heads
+  bool turned = false;           // the product is k q^T; `q` and `keys` stand for k and q^T
+  std::int64_t heads = 1;        // of scores [B*H, S, T] that are reshaped to [B, H, S, T]
+  TensorId condition;            // of a selecting mask; keeps scores where it is true
   bool keeps_where_true = true;
   double masked = 0;  // what a selecting mask puts elsewhere
   Attention attributes;
   std::vector<OperationId> used;
+  std::vector<OperationId> skipped;  // scales before what moves q or k, which stays
 };
 
 // Steps back over multiplications by a constant.
@@ -37,22 +43,73 @@ TensorId unscaled(const Editor& editor, TensorId t, Match& m) {
   }
 }
 
+// Steps back over reshapes of the scores that fold heads into the batch, or back.
+TensorId refolded(const Editor& editor, TensorId t, Match& m) {
+  while (editor.produced_by<Reshape>(t)) {
+    const Shape &to = editor[t].shape, &from = editor[editor.operand(t, 0)].shape;
+    const bool folds = (to.size() == 3 && from.size() == 4) || (to.size() == 4 && from.size() == 3);
+    if (!folds || !std::equal(to.end() - 2, to.end(), from.end() - 2)) return t;
+    m.heads = (to.size() == 4 ? to : from)[1];
+    m.used.push_back(editor.producer(t));
+    t = editor.operand(t, 0);
+  }
+  return t;
+}
+
+bool exchanges_last_two(const Transpose& transpose) {
+  Ints permutation = transpose.permutation;
+  if (permutation.size() < 2) return false;
+  std::swap(permutation.back(), permutation[permutation.size() - 2]);
+  return std::is_sorted(permutation.begin(), permutation.end());
+}
+
+// Steps back over what is done to all scores alike: scales, a constant added, which falls out of the softmax, and the
+// transposition of (k q^T)^T = q k^T.
+TensorId bare_scores(const Editor& editor, TensorId t, Match& m) {
+  while (true) {
+    t = refolded(editor, t, m);
+    if (const auto* scale = unary(editor, t, UnaryKind::scale_shift))
+      m.attributes.scale *= scale->alpha;
+    else if (const auto* turn = editor.produced_by<Transpose>(t); turn && exchanges_last_two(*turn))
+      m.turned = !m.turned;
+    else
+      return t;
+    m.used.push_back(editor.producer(t));
+    t = editor.operand(t, 0);
+  }
+}
+
+// A scale of q or k may stand before their heads are split, that is before operations that only move elements.
+void take_early_scale(const Editor& editor, TensorId t, Match& m) {
+  while (editor.sole_consumer(t).valid()) {
+    if (const auto* scale = unary(editor, t, UnaryKind::scale_shift)) {
+      if (scale->beta != 0) return;
+      m.attributes.scale *= scale->alpha;
+      m.skipped.push_back(editor.producer(t));
+    } else if (!editor.produced_by<Reshape>(t) && !editor.produced_by<Transpose>(t)) {
+      return;
+    }
+    t = editor.operand(t, 0);
+  }
+}
+
 bool is_causal_shape(const Editor& editor, TensorId mask) {
   const Shape& s = editor[mask].shape;
   return s.size() >= 2 && s.back() > 1 && s[s.size() - 2] == s.back() && element_count(s) == s.back() * s.back();
 }
 
-void add_mask(const Editor& editor, TensorId mask, Match& m, bool& valid) {
+void add_mask(const Editor& editor, TensorId mask, bool over_heads, Match& m, bool& valid) {
   if (is_causal_shape(editor, mask) && is_stored(editor, mask)) {
     m.attributes.causal = true;
     return;
   }
   valid = valid && !m.mask.valid() && !m.condition.valid();
   m.mask = mask;
+  m.mask_over_heads = over_heads;
 }
 
-void add_condition(const Editor& editor, TensorId condition, bool keeps_where_true, double masked, Match& m,
-                   bool& valid) {
+void add_condition(const Editor& editor, TensorId condition, bool keeps_where_true, double masked, bool over_heads,
+                   Match& m, bool& valid) {
   if (is_causal_shape(editor, condition) && is_stored(editor, condition)) {
     m.attributes.causal = true;
     return;
@@ -61,6 +118,7 @@ void add_condition(const Editor& editor, TensorId condition, bool keeps_where_tr
   m.condition = condition;
   m.keeps_where_true = keeps_where_true;
   m.masked = masked;
+  m.mask_over_heads = over_heads;
 }
 
 // The scores of scores mask - c (1 - mask), or an invalid id.
@@ -81,13 +139,14 @@ TensorId unmultiplied(const Editor& editor, OperationId difference, Match& m) {
 // Steps back over one mask and returns the scores it was put on; an invalid id where `t` is not a masked tensor.
 TensorId unmasked(const Editor& editor, TensorId t, Match& m, bool& valid) {
   const OperationId id = editor.producer(t);
-  if (!id.valid()) return {};
+  if (!id.valid() || m.turned) return {};
   const auto& in = editor[id].inputs;
+  const bool over_heads = editor[t].shape.size() == 4;
   if (std::holds_alternative<Where>(editor[id].attributes)) {
     for (const std::size_t scores : {1U, 2U}) {
       const auto masked = scalar_value(editor, in[3 - scores]);
       if (!masked || *masked > -1e3 || editor[in[scores]].shape != editor[t].shape) continue;
-      add_condition(editor, in[0], scores == 1, *masked, m, valid);
+      add_condition(editor, in[0], scores == 1, *masked, over_heads, m, valid);
       m.used.push_back(id);
       return in[scores];
     }
@@ -103,9 +162,9 @@ TensorId unmasked(const Editor& editor, TensorId t, Match& m, bool& valid) {
     TensorId s = in[scores];
     if (editor[s].shape != editor[t].shape) continue;
     for (int step = 0; step < 3 && s.valid(); ++step) {
-      s = unscaled(editor, s, trial);
+      s = bare_scores(editor, s, trial);
       if (editor.produced_by<MatMul>(s)) {
-        add_mask(editor, in[1 - scores], m, valid);
+        add_mask(editor, in[1 - scores], over_heads, m, valid);
         m.used.push_back(id);
         return in[scores];
       }
@@ -121,10 +180,11 @@ std::optional<Match> match(const Editor& editor, OperationId root) {
   m.root = root;
   TensorId t = editor[root].inputs[0];
   m.v = editor[root].inputs[1];
+  t = refolded(editor, t, m);
   if (const auto* dropout = editor.produced_by<Dropout>(t)) {
     m.attributes.dropout = dropout->ratio;
     m.used.push_back(editor.producer(t));
-    t = editor.operand(t, 0);
+    t = refolded(editor, editor.operand(t, 0), m);
   }
   const auto* softmax = editor.produced_by<Softmax>(t);
   const auto rank = static_cast<std::int64_t>(editor[t].shape.size());
@@ -133,7 +193,7 @@ std::optional<Match> match(const Editor& editor, OperationId root) {
   t = editor.operand(t, 0);
 
   bool valid = true;
-  for (TensorId next = t; next.valid(); next = unmasked(editor, t, m, valid)) t = unscaled(editor, next, m);
+  for (TensorId next = t; next.valid(); next = unmasked(editor, t, m, valid)) t = bare_scores(editor, next, m);
   if (!valid || !editor.produced_by<MatMul>(t)) return std::nullopt;
   m.used.push_back(editor.producer(t));
   m.q = unscaled(editor, editor.operand(t, 0), m);
@@ -145,6 +205,9 @@ std::optional<Match> match(const Editor& editor, OperationId root) {
     if (editor[m.q].shape[i] != editor[m.keys].shape[i] || editor[m.q].shape[i] != editor[m.v].shape[i])
       return std::nullopt;
   if (editor[m.q].shape.back() != editor[m.v].shape.back()) return std::nullopt;
+  if (dims == 4 && (m.mask.valid() || m.condition.valid()) && !m.mask_over_heads) return std::nullopt;
+  take_early_scale(editor, m.q, m);
+  take_early_scale(editor, m.keys, m);
   return m;
 }
 
@@ -214,17 +277,19 @@ TensorId additive_mask(Editor& editor, const Match& m) {
   return editor.insert_before(m.root, Where{}, inputs, std::move(mask));
 }
 
-// [B*H, S, D] -> [B*H, 1, S, D].
-Tensor with_head_axis(Tensor t) {
-  t.shape.insert(t.shape.begin() + 1, 1);
+// [B*H, S, D] -> [B, H, S, D]; a mask for all of them, [1, S, T] -> [1, 1, S, T].
+Tensor with_head_axis(Tensor t, std::int64_t heads) {
+  if (t.shape[0] == 1) heads = 1;
+  t.shape[0] /= heads;
+  t.shape.insert(t.shape.begin() + 1, heads);
   if (t.batch_axis && *t.batch_axis > 0) ++*t.batch_axis;
   t.name += "/heads";
   return t;
 }
 
-TensorId with_head(Editor& editor, OperationId place, TensorId t) {
+TensorId with_head(Editor& editor, OperationId place, TensorId t, std::int64_t heads) {
   if (editor[t].shape.size() != 3) return t;  // a mask without batch
-  return editor.insert_before(place, Reshape{}, {t}, with_head_axis(editor[t]));
+  return editor.insert_before(place, Reshape{}, {t}, with_head_axis(editor[t], heads));
 }
 
 // Refuses before anything is inserted: what would vanish is used elsewhere.
@@ -240,22 +305,28 @@ bool is_private(const Editor& editor, const Match& m) {
 
 void rewrite(Editor& editor, Match m) {
   const bool flat = editor[m.q].shape.size() == 3;
-  TensorId k = untransposed_keys(editor, m), v = m.v;
+  for (const OperationId scale : m.skipped) {
+    editor.redirect(editor[scale].outputs[0], editor[scale].inputs[0]);
+    m.used.push_back(scale);
+  }
+  TensorId q = m.q, k = untransposed_keys(editor, m), v = m.v;
+  if (m.turned) std::swap(q, k);
   const auto k_shape = shape_before_repeat(editor, k), v_shape = shape_before_repeat(editor, v);
   if (k_shape && k_shape == v_shape)
     k = unrepeated(editor, m.root, k, *k_shape), v = unrepeated(editor, m.root, v, *v_shape);
   if (m.condition.valid()) m.mask = additive_mask(editor, m);
 
-  std::vector<TensorId> inputs = {m.q, k, v};
+  std::vector<TensorId> inputs = {q, k, v};
   if (m.mask.valid()) inputs.push_back(m.mask);
   if (!flat) {
     editor.fuse(m.root, m.used, m.attributes, std::move(inputs));
     return;
   }
   // The attention runs on four axes; a reshape takes the product's place.
-  for (TensorId& in : inputs) in = with_head(editor, m.root, in);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (i < 3 || !m.mask_over_heads) inputs[i] = with_head(editor, m.root, inputs[i], m.heads);
   const Operation product = editor[m.root];
-  Tensor tall = with_head_axis(editor[product.outputs[0]]);
+  Tensor tall = with_head_axis(editor[product.outputs[0]], m.heads);
   tall.kind = TensorKind::activation;
   const TensorId attended = editor.add(std::move(tall));
   const OperationId attention =

@@ -23,21 +23,57 @@ bool lies_along_channels(const Shape& bias, const Shape& result, std::size_t fro
   return bias[axis] == result[result.size() - 1 - from_back] && element_count(bias) == bias[axis];
 }
 
+// The bias of a Linear whose channels were reshaped, to heads or to nothing new, before it was added: it runs along the
+// last axes of y, which are together the channels.
+bool spans_channels(const Shape& bias, const Shape& y, std::int64_t channels) {
+  const auto extents = std::find_if(bias.begin(), bias.end(), [](std::int64_t extent) { return extent != 1; });
+  const auto axes = bias.end() - extents;
+  return bias.size() <= y.size() && element_count(bias) == channels &&
+         std::equal(extents, bias.end(), y.end() - axes, y.end());
+}
+
+bool fuse_through_reshape(Editor& editor, OperationId add, TensorId y, TensorId bias) {
+  if (!editor.produced_by<Reshape>(y) || editor.sole_consumer(y) != add) return false;
+  const OperationId reshape = editor.producer(y);
+  const TensorId product = editor.operand(y, 0);
+  const OperationId linear = editor.producer(product);
+  if (!editor.produced_by<Linear>(product) || editor.sole_consumer(product) != reshape || !lacks_bias(editor[linear]))
+    return false;
+  if (editor[bias].kind != TensorKind::parameter || editor[editor[add].outputs[0]].shape != editor[y].shape ||
+      !spans_channels(editor[bias].shape, editor[y].shape, editor[product].shape.back()) ||
+      (editor[bias].shape.size() != 1 && editor.consumers(bias).size() != 1))
+    return false;
+  Operation biased = editor[linear];
+  biased.inputs = {biased.inputs[0], biased.inputs[1], bias};
+  Tensor sum = editor[product];
+  sum.name += "/biased";
+  biased.outputs = {editor.add(std::move(sum))};
+  const OperationId layer = editor.insert_before(linear, std::move(biased));
+  const TensorId result = editor[layer].outputs[0];
+  if (!editor.fuse(add, {reshape, linear}, Reshape{}, {result})) return false;
+  editor.hand_over_fused(add, layer);
+  editor.at(bias).shape = {element_count(editor[bias].shape)};
+  return true;
+}
+
 }  // namespace
 
 void biases(Editor& editor) {
   for (const OperationId id : editor.order()) {
     const auto* add = std::get_if<Binary>(&editor[id].attributes);
     if (!add || add->kind != BinaryKind::add) continue;
+    if (fuse_through_reshape(editor, id, editor[id].inputs[0], editor[id].inputs[1]) ||
+        fuse_through_reshape(editor, id, editor[id].inputs[1], editor[id].inputs[0]))
+      continue;
     for (const std::size_t side : {0U, 1U}) {
       const TensorId y = editor[id].inputs[side], bias = editor[id].inputs[1 - side];
       const OperationId producer = editor.producer(y);
       if (!producer.valid() || !takes_bias(editor[producer]) || !lacks_bias(editor[producer])) continue;
       const Shape& result = editor[y].shape;
-      if (editor[bias].kind != TensorKind::parameter || result.empty() ||
-          editor[editor[id].outputs[0]].shape != result)
+      if (editor[bias].kind != TensorKind::parameter || result.empty() || editor[editor[id].outputs[0]].shape != result)
         continue;
-      const bool along = lies_along_channels(editor[bias].shape, result, channels_from_back(editor[producer], result.size()));
+      const bool along =
+          lies_along_channels(editor[bias].shape, result, channels_from_back(editor[producer], result.size()));
       // Taking the ones out of its shape must not be seen by anyone else.
       if (!along || (editor[bias].shape.size() != 1 && editor.consumers(bias).size() != 1)) continue;
       const Operation& op = editor[producer];

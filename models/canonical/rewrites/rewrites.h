@@ -8,6 +8,9 @@ namespace sibyl::rewrites {
 // x + c, x * c, x / c, c - x, x ** c, max(x, c)… with a scalar constant c -> Unary. Floating point only.
 void scalar_operands(Editor& editor);
 
+// Relu of Clip and the like -> one Clip: ReLU6 as max(0, x), then min(6, x).
+void limits(Editor& editor);
+
 // Parameters that only comparisons and conditions read (masks: files do not tell them from weights) -> buffers.
 void constants(Editor& editor);
 
@@ -15,8 +18,15 @@ void constants(Editor& editor);
 void rotary_tables(Editor& editor);
 
 // Identities, casts to the same type, expansions and transposes that change nothing; Transpose of Transpose; Reshape of
-// Reshape.
+// Reshape; transposes that only move axes of one element -> Reshape.
 void views(Editor& editor);
+
+// Transposes whose operand a reshape gave axes of one element (einsum taken apart) -> transposes of the other axes.
+void unit_axes(Editor& editor);
+
+// The transpose of a reshape that folds heads into the batch, of a transpose: before the reshape, where it joins the
+// other.
+void folded_transposes(Editor& editor);
 
 // Gather at one constant position (x[:, 0]) -> Slice and Reshape, as indexing runs.
 void selects(Editor& editor);
@@ -33,10 +43,20 @@ void group_norms(Editor& editor);
 // softmax(scale q k^T + mask) v -> Attention.
 void attentions(Editor& editor);
 
+// Channels last -> channels first between two transpositions around convolutions, which go.
+void layouts(Editor& editor);
+
+// Parameters that are only read reshaped or transposed -> stored as they are read.
+void stored_views(Editor& editor);
+
 // MatMul with a two-dimensional parameter -> Linear.
 void linears(Editor& editor);
 
-// Linear or Convolution without bias, then Add of a parameter over its channels -> the same with that bias.
+// Linear between reshapes of [B, S, K] to rows and of rows to [B, S, N] -> Linear without them.
+void kept_rows(Editor& editor);
+
+// Linear or Convolution without bias, then Add of a parameter over its channels -> the same with that bias; also where
+// a Linear's channels are reshaped in between, to heads for instance.
 void biases(Editor& editor);
 
 }  // namespace sibyl::rewrites

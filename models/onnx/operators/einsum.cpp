@@ -1,6 +1,7 @@
 #include "models/onnx/operators/einsum.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -74,6 +75,29 @@ std::optional<Roles> roles_of(const std::string& a, const std::string& b, const 
   return roles;
 }
 
+struct Arrangement {
+  Roles roles;
+  std::size_t first;  // which operand stands on the left
+  std::string order;  // labels of the product
+};
+
+// The operands change places where that spares a transposition of the result (keys before queries, as Keras writes its
+// attention). A weight alone stands on the right.
+std::optional<Arrangement> arrangement_of(const std::vector<std::string>& operands, const std::string& result,
+                                          std::array<bool, 2> weight) {
+  std::optional<Arrangement> best;
+  for (const std::size_t first : {0U, 1U}) {
+    if (weight[first] && !weight[1 - first]) continue;
+    auto roles = roles_of(operands[first], operands[1 - first], result);
+    if (!roles) return std::nullopt;
+    std::sort(roles->batch.begin(), roles->batch.end(),
+              [&](char a, char b) { return result.find(a) < result.find(b); });
+    const std::string order = roles->batch + roles->rows + roles->columns;
+    if (!best || (best->order != result && order == result)) best = Arrangement{*roles, first, order};
+  }
+  return best;
+}
+
 }  // namespace
 
 Result<Lowering> einsum(const Node& node) {
@@ -103,27 +127,30 @@ Result<Lowering> einsum(const Node& node) {
     if (result.size() != a.size()) return unsupported("the equation '" + text + "'");
     return std::move(steps).result(steps.transpose(steps.input(0), permutation(a, result)));
   }
-  const std::string& b = equation->operands[1];
-  const auto roles = roles_of(a, b, result);
-  if (!roles) return unsupported("the equation '" + text + "'");
+  const auto chosen = arrangement_of(equation->operands, result, {node.is_weight(0), node.is_weight(1)});
+  if (!chosen) return unsupported("the equation '" + text + "'");
+  const auto& [roles, first, order] = *chosen;
+  const std::string &p = equation->operands[first], &q = equation->operands[1 - first];
 
   const auto extents = [&](const std::string& labels) {
     Shape shape;
     for (const char c : labels) shape.push_back(extent[c]);
     return shape;
   };
-  Shape left = extents(roles->batch), right = left, product_shape = left;
-  const std::int64_t m = product(extents(roles->rows)), k = product(extents(roles->summed)),
-                     n = product(extents(roles->columns));
-  left.insert(left.end(), {m, k});
-  right.insert(right.end(), {k, n});
-  product_shape.insert(product_shape.end(), {m, n});
-  const Operand x =
-      steps.reshape(steps.transpose(steps.input(0), permutation(a, roles->batch + roles->rows + roles->summed)), left);
-  const Operand y = steps.reshape(
-      steps.transpose(steps.input(1), permutation(b, roles->batch + roles->summed + roles->columns)), right);
-  const std::string order = roles->batch + roles->rows + roles->columns;
   if (!is_sane(extents(order))) return fail("the result has more than 2^62 elements");
+  const std::int64_t m = product(extents(roles.rows)), k = product(extents(roles.summed)),
+                     n = product(extents(roles.columns));
+  // A linear layer takes rows along any number of axes; a product of activations takes them along one.
+  const bool layer = roles.batch.empty() && node.is_weight(1 - first) && !roles.rows.empty();
+  Shape left = extents(layer ? roles.rows : roles.batch), right = extents(roles.batch), product_shape = left;
+  if (!layer) left.push_back(m), product_shape.push_back(m);
+  left.push_back(k);
+  right.insert(right.end(), {k, n});
+  product_shape.push_back(n);
+  const Operand x =
+      steps.reshape(steps.transpose(steps.input(first), permutation(p, roles.batch + roles.rows + roles.summed)), left);
+  const Operand y = steps.reshape(
+      steps.transpose(steps.input(1 - first), permutation(q, roles.batch + roles.summed + roles.columns)), right);
   const Operand z = steps.reshape(steps.add(MatMul{}, {x, y}, product_shape), extents(order));
   return std::move(steps).result(steps.transpose(z, permutation(order, result)));
 }

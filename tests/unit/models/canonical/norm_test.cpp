@@ -51,9 +51,9 @@ TEST_F(Norms, TheDifferenceTakenTwice) {
   EXPECT_EQ(canonical(), layer);
 }
 
-TEST_F(Norms, TensorFlowFoldsTheScaleIn) {  // inv = rsqrt(v + e) g;  x inv + (s - m inv)
+TEST_F(Norms, TensorFlowFoldsTheScaleIn) {  // inv = 1 / sqrt(v + e) g;  x inv + (s - m inv)
   const TensorId mean = b.mean_last(x), d = b.sub(x, mean);
-  const TensorId root = b.unary(UnaryKind::rsqrt, b.add(b.mean_last(b.mul(d, d)), 1e-5));
+  const TensorId root = b.unary(UnaryKind::reciprocal, standard_deviation(b.mul(d, d)));
   const TensorId inverse = b.mul(root, b.parameter({8}));
   b.add(b.mul(x, inverse), b.sub(b.parameter({8}), b.mul(mean, inverse)));
   ASSERT_EQ(canonical(), layer);
