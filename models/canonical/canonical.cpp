@@ -7,6 +7,7 @@ namespace sibyl {
 
 Result<Graph> canonicalize(Graph raw, const Apart& apart) {
   Editor editor(raw);
+  rewrites::folded_batch_norms(editor);
   rewrites::views(editor);
   rewrites::constants(editor);
   rewrites::scalar_operands(editor);

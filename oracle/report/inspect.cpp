@@ -101,6 +101,7 @@ Inspection inspect(const Import& import, std::string model, DType dtype, Backend
   result.opset = import.opset;
   result.batch = graph.batch();
   result.parameters = graph.parameter_count();
+  result.assumed = graph.assumed;
   result.unsupported = import.unsupported;
   count_active(graph, result);
   for (const Tensor& tensor : graph.tensors())

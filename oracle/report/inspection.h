@@ -39,6 +39,7 @@ struct Inspection {
   Bytes parameter_bytes;
   Bytes activation_bytes;
   std::vector<InspectedOperation> operations;  // in the order they run
+  std::vector<std::string> assumed;  // as Graph's
   std::vector<Unsupported> unsupported;
 };
 

@@ -121,6 +121,13 @@ std::string fused_section(const Inspection& i, Paint paint) {
   return text + "\n";
 }
 
+std::string assumed_section(const Inspection& i, Paint paint) {
+  if (i.assumed.empty()) return "";
+  std::string text = paint.heading("Assumed") + "\n";
+  for (const std::string& line : i.assumed) text += "  - " + line + "\n";
+  return text + "\n";
+}
+
 std::string unsupported_section(const Inspection& i, Paint paint) {
   if (i.unsupported.empty()) return "Every operation can be priced.\n";
   Table table{.columns = {{"node", "", Column::Align::left},
@@ -139,7 +146,7 @@ std::string to_text(const Inspection& inspection, TextStyle style) {
   const Paint paint(style);
   std::string text = heading(inspection, paint);
   if (!inspection.operations.empty()) text += kinds_section(inspection, paint) + layers_section(inspection, paint);
-  return text + fused_section(inspection, paint) + unsupported_section(inspection, paint);
+  return text + fused_section(inspection, paint) + assumed_section(inspection, paint) + unsupported_section(inspection, paint);
 }
 
 Table to_table(const Inspection& inspection) {
@@ -197,6 +204,7 @@ std::string to_json(const Inspection& i) {
                                   {"flops_backward", whole(o.backward.value())},
                                   {"activation_bytes", whole(o.kept.value())},
                                   {"fused", o.fused}});
+  json["assumed"] = i.assumed;
   json["unsupported"] = Json::array();
   for (const Unsupported& u : i.unsupported)
     json["unsupported"].push_back({{"node", u.node}, {"op_type", u.op_type}, {"reason", u.reason}});

@@ -5,6 +5,10 @@
 
 namespace sibyl::rewrites {
 
+// Convolutions (and Linears) into which an export for inference folded a batch-norm -> the same without bias, and the
+// batch-norm. They are known by the names that exporters give what they fold, so this goes first.
+void folded_batch_norms(Editor& editor);
+
 // x + c, x * c, x / c, c - x, x ** c, max(x, c)… with a scalar constant c -> Unary. Floating point only.
 void scalar_operands(Editor& editor);
 
