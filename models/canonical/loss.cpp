@@ -116,6 +116,16 @@ TensorId with_auxiliary(Editor& editor, TensorId total, TensorId output, TensorI
   return sum;
 }
 
+Failure nothing_to_train(const Graph& graph) {
+  for (const TensorKind kind : {TensorKind::input, TensorKind::parameter, TensorKind::buffer, TensorKind::activation})
+    for (const Tensor& tensor : graph.tensors())
+      if (tensor.kind == kind && element_count(tensor.shape) == 0)
+        return fail(fmt::format("the tensor has an extent of 0 (its shape is {}), so there is nothing to train",
+                                to_string(tensor.shape)),
+                    tensor.name);
+  return fail("no output of the model is computed from a trained parameter, so there is nothing to train", graph.name);
+}
+
 }  // namespace
 
 Result<Graph> attach_loss(Graph graph, LossKind kind) {
@@ -124,9 +134,7 @@ Result<Graph> attach_loss(Graph graph, LossKind kind) {
   std::vector<TensorId> trainable;
   for (const TensorId id : editor.outputs)
     if (is_floating(graph[id].dtype) && graph.requires_gradient(id) && graph.producer(id).valid()) trainable.push_back(id);
-  if (trainable.empty())
-    return fail("no output of the model is computed from a trained parameter, so there is nothing to train", graph.name);
-
+  if (trainable.empty()) return nothing_to_train(graph);
   TensorId& output = trainable.front();
   std::optional<std::size_t> classes;
   if (kind != LossKind::mean_squared_error) classes = class_axis(editor, output, kind == LossKind::cross_entropy);
