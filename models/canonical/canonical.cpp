@@ -11,6 +11,7 @@ Result<Graph> canonicalize(Graph raw, const Apart& apart) {
   rewrites::views(editor);
   rewrites::constants(editor);
   rewrites::scalar_operands(editor);
+  rewrites::spelled_dropouts(editor);
   rewrites::selects(editor);
   rewrites::rotary_tables(editor);
   rewrites::gated_activations(editor, apart.gelu_tanh);

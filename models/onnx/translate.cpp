@@ -343,7 +343,7 @@ bool is_vector(const Shape& shape) {
 Done Translator::settle(const NodeData& node, Scope& scope, const std::vector<Value*>& inputs,
                         const std::array<Lowering, 2>& lowered) {
   bool constant = lowered[0].of_shapes;
-  if (!constant && !inputs.empty()) {
+  if (!constant && !lowered[0].drawn && !inputs.empty()) {
     constant = true;
     for (const Value* input : inputs) constant = constant && (input == nullptr || input->source == Source::constant);
   }

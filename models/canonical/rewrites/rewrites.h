@@ -25,6 +25,9 @@ void views(Editor& editor);
 // Gather at one constant position (x[:, 0]) -> Slice and Reshape, as indexing runs.
 void selects(Editor& editor);
 
+// A draw compared, cast and scaled, as exporters spell Bernoulli's -> Dropout of ones.
+void spelled_dropouts(Editor& editor);
+
 // GELU (erf and, unless it stays apart, tanh), SiLU, HardSwish, Mish from the arithmetic that spells them.
 void gated_activations(Editor& editor, bool gelu_tanh_apart = false);
 
