@@ -62,6 +62,8 @@ class Graph {
   TensorId loss;
   // What the model returns, in the file's order. Empty: every tensor that is produced and that nothing consumes.
   std::vector<TensorId> outputs;
+  // What the file does not say and is taken for granted, a sentence each: reports repeat it.
+  std::vector<std::string> assumed;
 
   TensorId add(Tensor tensor);
   OperationId add(Operation operation);  // any order; finish() sorts

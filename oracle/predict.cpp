@@ -228,6 +228,7 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy) {
   Prediction prediction;
   static_cast<Evaluation&>(prediction) = worked.evaluation;
   prediction.stages = stage_costs(*graph_, worked);
+  prediction.assumed = graph_->assumed;
   if (worked.pipeline) prediction.schedule = schedule_text(strategy);
   const PipelineWaits waits =
       worked.pipeline ? waits_of(worked.plan, worked.priced, worked.slowdown, *worked.pipeline) : PipelineWaits{};

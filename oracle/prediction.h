@@ -106,6 +106,7 @@ struct Prediction : Evaluation {
   std::string framework;                     // other than Sibyl's own trainer; else empty
   std::string schedule;                      // of a pipeline; else empty, as are its stages
   std::vector<StageCost> stages;
+  std::vector<std::string> assumed;  // of the model, as Graph's
 };
 
 }  // namespace sibyl

@@ -7,12 +7,14 @@ namespace sibyl {
 
 Result<Graph> canonicalize(Graph raw, const Apart& apart) {
   Editor editor(raw);
+  rewrites::folded_batch_norms(editor);
   rewrites::views(editor);
   rewrites::unit_axes(editor);
   editor.remove_unused();
   rewrites::constants(editor);
   rewrites::scalar_operands(editor);
   rewrites::limits(editor);
+  rewrites::spelled_dropouts(editor);
   rewrites::selects(editor);
   rewrites::rotary_tables(editor);
   rewrites::gated_activations(editor, apart.gelu_tanh);

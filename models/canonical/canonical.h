@@ -13,9 +13,9 @@
 // Layouts: PyTorch's. Images that a file of TensorFlow's transposes to channels last and back between two convolutions
 // stay channels first; weights that are only read in another shape are stored in that shape.
 //
-// Facts of training: batch-norm always runs in training mode. A file exported for inference may have folded
-// its batch-norm into the convolution; that cannot be seen, and the convolution (with its bias) is trained as it stands. Dropout is
-// kept where the file has it.
+// Facts of training: batch-norm always runs in training mode. A file exported for inference has its batch-norms folded
+// into the convolutions before them; they are put back where names show it (rewrites/folded_batch_norm.cpp), and
+// Graph::assumed says so. Dropout is kept where the file has it.
 #pragma once
 
 #include "base/result.h"

@@ -15,6 +15,7 @@ bool contains(const std::vector<T>& values, const T& value) {
 Editor::Editor(const Graph& graph)
     : outputs(graph.outputs),
       loss(graph.loss),
+      assumed(graph.assumed),
       name_(graph.name),
       batch_(graph.batch()),
       tensors_(graph.tensors().begin(), graph.tensors().end()),
@@ -117,6 +118,8 @@ bool Editor::fuse(OperationId root, std::vector<OperationId> absorbed, Attribute
   return true;
 }
 
+void Editor::rename(OperationId id, std::string name) { operations_[id.index()].name = std::move(name); }
+
 void Editor::hand_over_fused(OperationId from, OperationId to) {
   operations_[to.index()].fused = std::move(operations_[from.index()].fused);
   operations_[from.index()].fused.clear();
@@ -198,6 +201,7 @@ Result<Graph> Editor::finish() const {
   }
   for (const TensorId id : outputs) graph.outputs.push_back(rename(id));
   graph.loss = rename(loss);
+  graph.assumed = assumed;
   SIBYL_CHECK(graph.finish(batch_));
   return graph;
 }

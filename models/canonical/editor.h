@@ -15,6 +15,7 @@ class Editor {
 
   std::vector<TensorId> outputs;  // what the graph returns
   TensorId loss;
+  std::vector<std::string> assumed;  // as Graph's
 
   [[nodiscard]] const Tensor& operator[](TensorId id) const { return tensors_[id.index()]; }
   [[nodiscard]] const Operation& operator[](OperationId id) const { return operations_[id.index()]; }
@@ -50,6 +51,7 @@ class Editor {
   // Puts (attributes, inputs) in the place of `root`, whose results it takes over, and removes `absorbed`. Does nothing
   // and returns false if anything outside uses a value that would vanish.
   bool fuse(OperationId root, std::vector<OperationId> absorbed, Attributes attributes, std::vector<TensorId> inputs);
+  void rename(OperationId id, std::string name);
   // After fuse(): the names of what was fused belong to `to`, not to `from`.
   void hand_over_fused(OperationId from, OperationId to);
   // Everything that used `from` uses `to`; so do the graph's outputs.

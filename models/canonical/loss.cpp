@@ -116,6 +116,34 @@ TensorId with_auxiliary(Editor& editor, TensorId total, TensorId output, TensorI
   return sum;
 }
 
+// One number for the whole batch: a model that ends in its loss.
+bool is_loss(const Tensor& output) { return element_count(output.shape) == 1 && !output.batch_axis; }
+
+Result<Graph> with_own_loss(Editor editor, TensorId loss) {
+  // Cross-entropy takes logits, and a log-softmax leaves log-probabilities as they are.
+  for (const OperationId id : editor.order()) {
+    if (!std::holds_alternative<CrossEntropy>(editor[id].attributes)) continue;
+    const TensorId scores = editor[id].inputs[0];
+    const auto* softmax = editor.produced_by<Softmax>(scores);
+    if (softmax && softmax->log && editor.sole_consumer(scores).valid())
+      editor.redirect(scores, editor.operand(scores, 0));
+  }
+  editor.loss = loss;
+  editor.outputs = {loss};
+  editor.assumed.push_back(fmt::format("the model ends in its own loss, {}", editor[loss].name));
+  return editor.finish();
+}
+
+Failure nothing_to_train(const Graph& graph) {
+  for (const TensorKind kind : {TensorKind::input, TensorKind::parameter, TensorKind::buffer, TensorKind::activation})
+    for (const Tensor& tensor : graph.tensors())
+      if (tensor.kind == kind && element_count(tensor.shape) == 0)
+        return fail(fmt::format("the tensor has an extent of 0 (its shape is {}), so there is nothing to train",
+                                to_string(tensor.shape)),
+                    tensor.name);
+  return fail("no output of the model is computed from a trained parameter, so there is nothing to train", graph.name);
+}
+
 }  // namespace
 
 Result<Graph> attach_loss(Graph graph, LossKind kind) {
@@ -124,10 +152,9 @@ Result<Graph> attach_loss(Graph graph, LossKind kind) {
   std::vector<TensorId> trainable;
   for (const TensorId id : editor.outputs)
     if (is_floating(graph[id].dtype) && graph.requires_gradient(id) && graph.producer(id).valid()) trainable.push_back(id);
-  if (trainable.empty())
-    return fail("no output of the model is computed from a trained parameter, so there is nothing to train", graph.name);
-
+  if (trainable.empty()) return nothing_to_train(graph);
   TensorId& output = trainable.front();
+  if (kind == LossKind::automatic && is_loss(graph[output])) return with_own_loss(std::move(editor), output);
   std::optional<std::size_t> classes;
   if (kind != LossKind::mean_squared_error) classes = class_axis(editor, output, kind == LossKind::cross_entropy);
   if (kind == LossKind::cross_entropy && !classes)

@@ -7,7 +7,7 @@
 namespace sibyl {
 
 enum class LossKind {
-  automatic,      // cross-entropy over classes or tokens by the output's shape; mean squared error for the rest
+  automatic,      // the model's own, else by the output's shape cross-entropy over classes or tokens or squared error
   cross_entropy,
   mean_squared_error,
   none,           // leave the model as it is: no backward
@@ -22,7 +22,8 @@ enum class LossKind {
 //   anything else                                 -> mean squared error, targets of the output's shape
 // Under cross-entropy, a Softmax, LogSoftmax or Sigmoid that ends the model is dropped: the loss takes logits.
 // Further [N, C] outputs of the first's shape are auxiliary classifiers (GoogLeNet, Inception) and train with weight 0.3; what only
-// other outputs need is removed. LossKind::none returns the graph as it is.
+// other outputs need is removed. Where that first output is one number for the whole batch, the model ends in its own
+// loss: `automatic` takes it, and Graph::assumed says so. LossKind::none returns the graph as it is.
 //
 // Errors: no output depends on a parameter, or cross-entropy is asked of an output without an axis of classes.
 Result<Graph> attach_loss(Graph graph, LossKind kind);

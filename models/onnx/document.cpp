@@ -150,6 +150,9 @@ Result<NodeData> convert(const onnx::NodeProto& node) {
   return result;
 }
 
+// How writers leave an extent open that do not know ONNX's way: -1, and for the batch 0, too.
+bool is_open(std::int64_t extent, std::size_t axis) { return extent == -1 || (extent == 0 && axis == 0); }
+
 ValueData convert(const onnx::ValueInfoProto& value) {
   ValueData result{value.name(), std::nullopt, std::nullopt};
   if (!value.type().has_tensor_type()) return result;
@@ -158,7 +161,7 @@ ValueData convert(const onnx::ValueInfoProto& value) {
   result.shape.emplace();
   for (const auto& dim : value.type().tensor_type().shape().dim()) {
     Dimension dimension{std::nullopt, dim.dim_param()};
-    if (dim.has_dim_value()) dimension.value = dim.dim_value();
+    if (dim.has_dim_value() && !is_open(dim.dim_value(), result.shape->size())) dimension.value = dim.dim_value();
     result.shape->push_back(std::move(dimension));
   }
   return result;

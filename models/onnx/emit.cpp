@@ -125,6 +125,8 @@ void Emitter::write(const Step& step, std::string name, Node& node) {
   for (const Operand& operand : step.outputs) operation.outputs.push_back(tensor_of(operand, node));
   if (std::holds_alternative<Embedding>(step.attributes))
     bound_indices(operation.inputs[1], graph[operation.inputs[0]].shape[0]);
+  if (const auto* loss = std::get_if<CrossEntropy>(&step.attributes))
+    bound_indices(operation.inputs[1], graph[operation.inputs[0]].shape[static_cast<std::size_t>(loss->class_axis)]);
   if (keeps_ids(step.attributes) && operation.outputs[0].valid())
     first_operand_[operation.outputs[0].index()] = operation.inputs[0];
   graph.add(std::move(operation));

@@ -12,6 +12,7 @@ namespace {
 using namespace onnx_import;
 
 constexpr std::int64_t oldest_opset = 7;
+constexpr std::int64_t newest_opset = 25;  // whose operators were looked at
 
 // The error a caller sees: for a node that only works at the baked-in batch, with what to do.
 Error explained(const TranslationError& error, const Binding& binding) {
@@ -85,7 +86,10 @@ Result<Import> import_model(const ModelData& model, const std::string& name, con
     return fail(fmt::format("opset {} is older than Sibyl reads ({})", opset->second, oldest_opset), name,
                 "convert the model with onnx.version_converter");
   SIBYL_TRY(Translation translation, translate_model(model, options));
-  Import result{{}, std::move(translation.unsupported), opset->second, model.producer};
+  if (opset->second > newest_opset)
+    translation.graph.assumed.push_back(fmt::format(
+        "opset {} is newer than Sibyl knows: operators mean what they meant in opset {}", opset->second, newest_opset));
+  Import result{{}, std::move(translation.unsupported), translation.unseen, opset->second, model.producer};
   if (translation.graph.name.empty()) translation.graph.name = name;
   if (translation.graph.outputs.empty() && result.unsupported.empty())
     return fail("none of the model's outputs depends on its inputs", name);

@@ -36,6 +36,7 @@ struct Unsupported {
 struct Import {
   Graph graph;
   std::vector<Unsupported> unsupported;  // with any, graph is not usable for prediction, but can be inspected
+  std::int64_t unseen = 0;  // nodes that read what unsupported ones would have made: the graph lacks them, too
   std::int64_t opset = 0;
   std::string producer;
 };
@@ -47,7 +48,8 @@ struct OpenDimension {
   bool operator==(const OpenDimension&) const = default;
 };
 
-// Everything that can be imported is; unsupported nodes are listed. import_onnx fails only where there is no graph to show.
+// Everything that can be imported is; unsupported nodes are listed. import_onnx fails only where there is no graph to
+// show.
 Result<Import> inspect_onnx(const std::filesystem::path& path, const ImportOptions& options);
 // The same, and an Error naming the first unsupported node if there is one.
 Result<Graph> import_onnx(const std::filesystem::path& path, const ImportOptions& options);

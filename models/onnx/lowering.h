@@ -36,6 +36,7 @@ struct Lowering {
   std::vector<Fact> constants;       // tables that the operator's meaning holds
   std::optional<std::size_t> alias;  // output 0 is this input itself
   bool of_shapes = false;            // the result depends on its operands' shapes only: a constant
+  bool drawn = false;                // at random: no constant, whatever its operands are
   std::string unsupported;           // why Sibyl cannot train this node; then there are no steps
 };
 

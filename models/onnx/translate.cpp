@@ -84,6 +84,7 @@ class Translator {
   std::deque<Value> values_;
   Emitter emitter_;
   std::vector<Unsupported> unsupported_;
+  std::int64_t unseen_ = 0;            // nodes that read what an unsupported one would have made
   std::set<std::string_view> tables_;  // what a Gather of the main graph takes rows from
   std::set<std::string_view> biases_;  // of its layers
   bool doubtful_ = false;
@@ -149,7 +150,7 @@ tl::expected<Translation, TranslationError> Translator::run() {
   emitter_.graph.name = model_.graph.name;
   if (auto finished = emitter_.graph.finish(binding_.batch()); !finished)
     return wrong(finished.error(), model_.graph.name);
-  return Translation{std::move(emitter_.graph), std::move(unsupported_), doubtful_};
+  return Translation{std::move(emitter_.graph), std::move(unsupported_), unseen_, doubtful_};
 }
 
 Done Translator::run_nodes(const std::vector<NodeData>& nodes, const std::set<std::string>& given, Scope& scope) {
@@ -178,13 +179,17 @@ Done Translator::run_node(const NodeData& node, Scope& scope) {
   if (node.outputs.empty()) return {};
   auto inputs = operands(node, scope);
   if (!inputs) return tl::unexpected(inputs.error());
-  for (const Value* input : *inputs)
-    if (input != nullptr && input->source == Source::unknown) return give_up(node, scope, {}), Done{};
+  const bool blind = std::any_of(inputs->begin(), inputs->end(), [](const Value* input) {
+    return input != nullptr && input->source == Source::unknown;
+  });
+  // Known operators behind one that is not: nothing can be said of them.
+  const auto pass_by = [&] { return ++unseen_, give_up(node, scope, {}), Done{}; };
   const bool standard = node.domain.empty();
-  if (standard && node.op_type == "If") return run_branch(node, scope, *inputs);
+  if (standard && node.op_type == "If") return blind ? pass_by() : run_branch(node, scope, *inputs);
   if (standard && (node.op_type == "Loop" || node.op_type == "Scan"))
     return give_up(node, scope, "control flow cannot be trained through"), Done{};
-  if (const Operator* rule = find_operator(node.domain, node.op_type)) return run_operator(node, *rule, scope, *inputs);
+  if (const Operator* rule = find_operator(node.domain, node.op_type))
+    return blind ? pass_by() : run_operator(node, *rule, scope, *inputs);
   if (const auto function = functions_.find({node.domain, node.op_type}); function != functions_.end())
     return run_function(node, *function->second, scope, *inputs);
   give_up(node, scope,
@@ -338,7 +343,7 @@ bool is_vector(const Shape& shape) {
 Done Translator::settle(const NodeData& node, Scope& scope, const std::vector<Value*>& inputs,
                         const std::array<Lowering, 2>& lowered) {
   bool constant = lowered[0].of_shapes;
-  if (!constant && !inputs.empty()) {
+  if (!constant && !lowered[0].drawn && !inputs.empty()) {
     constant = true;
     for (const Value* input : inputs) constant = constant && (input == nullptr || input->source == Source::constant);
   }

@@ -10,6 +10,7 @@ namespace sibyl::onnx_import {
 struct Translation {
   Graph graph;  // finished
   std::vector<Unsupported> unsupported;
+  std::int64_t unseen = 0;  // as Import's
   // A guess about where the batch is baked in is likely wrong: a result of the model, or one on the way, does not grow
   // with the batch as it should.
   bool doubtful = false;

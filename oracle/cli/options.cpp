@@ -328,7 +328,7 @@ Result<Graph> load_graph(const std::string& model, const ImportOptions& options)
     const Unsupported& first = import.unsupported.front();
     const std::size_t others = import.unsupported.size() - 1;
     return fail(fmt::format("{} cannot be priced: {}{}", first.op_type, first.reason,
-                            others > 0 ? fmt::format("; {} more like it", others) : ""),
+                            others > 0 ? fmt::format("; {} more cannot be priced", others) : ""),
                 first.node, fmt::format("`sibyl inspect {}` lists every such node", model));
   }
   return std::move(import.graph);

@@ -101,7 +101,9 @@ Inspection inspect(const Import& import, std::string model, DType dtype, Backend
   result.opset = import.opset;
   result.batch = graph.batch();
   result.parameters = graph.parameter_count();
+  result.assumed = graph.assumed;
   result.unsupported = import.unsupported;
+  result.unseen = import.unseen;
   count_active(graph, result);
   for (const Tensor& tensor : graph.tensors())
     if (tensor.kind == TensorKind::parameter)

@@ -39,7 +39,11 @@ struct Inspection {
   Bytes parameter_bytes;
   Bytes activation_bytes;
   std::vector<InspectedOperation> operations;  // in the order they run
-  std::vector<Unsupported> unsupported;
+  std::vector<std::string> assumed;            // as Graph's
+  std::vector<Unsupported> unsupported;        // with any, all numbers are of a part of the model
+  std::int64_t unseen = 0;                     // nodes behind them
+
+  [[nodiscard]] bool partial() const { return !unsupported.empty(); }
 };
 
 // `dtype` is what floating tensors are computed and kept in.

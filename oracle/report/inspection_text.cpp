@@ -20,7 +20,11 @@ std::string heading(const Inspection& i, Paint paint) {
   std::string text = paint.bold(i.model);
   text += fmt::format("   opset {}", i.opset);
   if (!i.producer.empty()) text += fmt::format(", written by {}", i.producer);
-  text += fmt::format("\n\n  parameters   {}   ({} in the file's types)\n", grouped(i.parameters),
+  text += "\n\n";
+  if (i.partial())
+    text += "  " + paint.alarm("partial") +
+            "      what follows counts only what could be read; the end says what could not\n";
+  text += fmt::format("  parameters   {}   ({} in the file's types)\n", grouped(i.parameters),
                       to_string(i.parameter_bytes));
   if (!i.chosen.empty())
     text += fmt::format("  active       {}   for a token: {}\n", grouped(i.active_parameters), i.chosen);
@@ -121,6 +125,13 @@ std::string fused_section(const Inspection& i, Paint paint) {
   return text + "\n";
 }
 
+std::string assumed_section(const Inspection& i, Paint paint) {
+  if (i.assumed.empty()) return "";
+  std::string text = paint.heading("Assumed") + "\n";
+  for (const std::string& line : i.assumed) text += "  - " + line + "\n";
+  return text + "\n";
+}
+
 std::string unsupported_section(const Inspection& i, Paint paint) {
   if (i.unsupported.empty()) return "Every operation can be priced.\n";
   Table table{.columns = {{"node", "", Column::Align::left},
@@ -128,9 +139,10 @@ std::string unsupported_section(const Inspection& i, Paint paint) {
                           {"why", "", Column::Align::left}},
               .rows = {}};
   for (const Unsupported& u : i.unsupported) table.rows.push_back({u.node, u.op_type, u.reason});
-  return paint.alarm(
-             fmt::format("{} cannot be priced", plural(static_cast<std::int64_t>(i.unsupported.size()), "node"))) +
-         "\n" + indented(aligned_text(table));
+  std::string text =
+      paint.alarm(fmt::format("{} cannot be priced", plural(static_cast<std::int64_t>(i.unsupported.size()), "node")));
+  if (i.unseen > 0) text += fmt::format(", and {} behind could not be looked at", plural(i.unseen, "node"));
+  return text + "\n" + indented(aligned_text(table));
 }
 
 }  // namespace
@@ -139,7 +151,8 @@ std::string to_text(const Inspection& inspection, TextStyle style) {
   const Paint paint(style);
   std::string text = heading(inspection, paint);
   if (!inspection.operations.empty()) text += kinds_section(inspection, paint) + layers_section(inspection, paint);
-  return text + fused_section(inspection, paint) + unsupported_section(inspection, paint);
+  return text + fused_section(inspection, paint) + assumed_section(inspection, paint) +
+         unsupported_section(inspection, paint);
 }
 
 Table to_table(const Inspection& inspection) {
@@ -197,6 +210,9 @@ std::string to_json(const Inspection& i) {
                                   {"flops_backward", whole(o.backward.value())},
                                   {"activation_bytes", whole(o.kept.value())},
                                   {"fused", o.fused}});
+  json["assumed"] = i.assumed;
+  json["partial"] = i.partial();
+  json["unseen_nodes"] = i.unseen;
   json["unsupported"] = Json::array();
   for (const Unsupported& u : i.unsupported)
     json["unsupported"].push_back({{"node", u.node}, {"op_type", u.op_type}, {"reason", u.reason}});

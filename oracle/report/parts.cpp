@@ -137,7 +137,7 @@ Table limits_table(const Prediction& prediction) {
 }
 
 std::vector<std::string> assumptions(const Prediction& p) {
-  std::vector<std::string> list;
+  std::vector<std::string> list = p.assumed;
   if (p.breakdown.io_total.value() == 0)
     list.emplace_back("training data are at hand: reading and preparing them costs no step time");
   else

@@ -180,6 +180,8 @@ Prediction read_prediction(const Reader& r) {
   p.bottleneck = {bottleneck.at("name").text(), bottleneck.at("share").share(), bottleneck.at("relief").number()};
   p.provenance = {provenance.at("measured").share(), provenance.at("interpolated").share(),
                   provenance.at("estimated").share()};
+  if (r.has("assumed"))
+    for (std::size_t i = 0; i < r.at("assumed").array_size(); ++i) p.assumed.push_back(r.at("assumed").at(i).text());
   read_limits(r, p);
   read_plan(r.at("plan"), p);
   const Reader operations = r.at("operations");

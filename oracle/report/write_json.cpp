@@ -101,6 +101,7 @@ Json to_value(const PredictionReport& report) {
                         {"estimated", p.provenance.estimated}};
   json["plan"] = plan(p);
   json["options"] = report.options;
+  if (!p.assumed.empty()) json["assumed"] = p.assumed;
   json["limits"] = Json::array();
   for (const Limit& l : p.limits)
     json["limits"].push_back({{"name", l.name},

@@ -216,6 +216,7 @@ CASES = [
     ("mobilenet_v2", torchvision.models.mobilenet_v2, lambda b: image(b, 64), 9, EVAL, 1, True),
     ("mobilenet_v3", torchvision.models.mobilenet_v3_small, lambda b: image(b, 64), 14, TRAIN, 2, True),
     ("densenet121", torchvision.models.densenet121, lambda b: image(b, 64), 11, TRAIN, 2, False),
+    ("densenet121", torchvision.models.densenet121, lambda b: image(b, 64), 17, EVAL, 1, True),
     ("shufflenet", torchvision.models.shufflenet_v2_x0_5, lambda b: image(b, 64), 13, TRAIN, 1, False),
     *[("vit", small_vit, lambda b: image(b, 32), opset, training, batch, dynamic)
       for opset, training, batch, dynamic in [

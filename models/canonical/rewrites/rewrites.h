@@ -5,6 +5,10 @@
 
 namespace sibyl::rewrites {
 
+// Convolutions (and Linears) into which an export for inference folded a batch-norm -> the same without bias, and the
+// batch-norm. They are known by the names that exporters give what they fold, so this goes first.
+void folded_batch_norms(Editor& editor);
+
 // x + c, x * c, x / c, c - x, x ** c, max(x, c)… with a scalar constant c -> Unary. Floating point only.
 void scalar_operands(Editor& editor);
 
@@ -30,6 +34,9 @@ void folded_transposes(Editor& editor);
 
 // Gather at one constant position (x[:, 0]) -> Slice and Reshape, as indexing runs.
 void selects(Editor& editor);
+
+// A draw compared, cast and scaled, as exporters spell Bernoulli's -> Dropout of ones.
+void spelled_dropouts(Editor& editor);
 
 // GELU (erf and, unless it stays apart, tanh), SiLU, HardSwish, Mish from the arithmetic that spells them.
 void gated_activations(Editor& editor, bool gelu_tanh_apart = false);

@@ -54,6 +54,68 @@ Result<Lowering> attention(const Node& node) {
   return std::move(steps).result(y);
 }
 
+// Rows of a table of cosines or sines as they broadcast to x[B, H, S, D]: [S, R], or [B, 1, S, R].
+Operand angles(Steps& steps, const Node& node, std::size_t table) {
+  Operand rows = steps.statistic(table);  // a table, though it is a floating initializer
+  if (node.has(3)) {
+    Shape shape = node.shape(3);
+    shape.push_back(node.shape(table).back());
+    rows = steps.add(Gather{0}, {rows, steps.input(3)}, std::move(shape));
+  }
+  Shape shape = steps.fact(rows).shape;
+  if (shape.size() == 3) shape.insert(shape.begin() + 1, 1);
+  return steps.reshape(rows, std::move(shape));
+}
+
+// The first (or every even) element of a pair times the cosine minus the second times the sine, and crosswise.
+Result<Operand> turned(Steps& steps, Operand x, Operand cosines, Operand sines, bool pairs) {
+  const Shape whole = steps.fact(x).shape;
+  Shape half = whole, split = whole;
+  half.back() /= 2;
+  if (pairs) split.back() /= 2, split.push_back(2);
+  const auto axis = static_cast<std::int64_t>(split.size()) - 1;
+  const std::int64_t middle = split.back() / 2;
+  x = steps.reshape(x, split);
+  const auto part = [&](std::int64_t start) {
+    Shape shape = split;
+    shape.back() = middle;
+    return steps.reshape(steps.add(Slice{{axis}, {start}, {start + middle}, {1}}, {x}, shape), half);
+  };
+  const Operand a = part(0), b = part(middle);
+  SIBYL_TRY(const Operand ac, steps.binary(BinaryKind::mul, a, cosines));
+  SIBYL_TRY(const Operand bs, steps.binary(BinaryKind::mul, b, sines));
+  SIBYL_TRY(const Operand as, steps.binary(BinaryKind::mul, a, sines));
+  SIBYL_TRY(const Operand bc, steps.binary(BinaryKind::mul, b, cosines));
+  SIBYL_TRY(Operand first, steps.binary(BinaryKind::sub, ac, bs));
+  SIBYL_TRY(Operand second, steps.binary(BinaryKind::add, as, bc));
+  if (steps.fact(first).shape != half) return fail("its tables do not fit " + to_string(whole));
+  if (pairs) half.push_back(1);
+  return steps.reshape(steps.add(Concat{axis}, {steps.reshape(first, half), steps.reshape(second, half)}, split),
+                       whole);
+}
+
+// Opset 23's, over all of a head's features or the first ones.
+Result<Lowering> rotary_embedding(const Node& node) {
+  Steps steps(node);
+  SIBYL_TRY(Operand x, split_heads(steps, steps.input(0), node.integer("num_heads", 0)));
+  const Shape shape = steps.fact(x).shape;
+  const std::int64_t all = shape.back(), given = node.integer("rotary_embedding_dim", 0),
+                     some = given == 0 ? all : given;
+  if (some < 2 || some > all || some % 2 != 0) return fail(fmt::format("it turns {} of {} features", some, all));
+  if (node.rank(1) < 1 || node.shape(1) != node.shape(2) || node.shape(1).back() != some / 2)
+    return fail("its tables are " + to_string(node.shape(1)) + " and " + to_string(node.shape(2)));
+  const Operand cosines = angles(steps, node, 1), sines = angles(steps, node, 2);
+  const auto part = [&](std::int64_t start, std::int64_t end) {
+    Shape narrow = shape;
+    narrow.back() = end - start;
+    return start == 0 && end == all ? x : steps.add(Slice{{3}, {start}, {end}, {1}}, {x}, std::move(narrow));
+  };
+  SIBYL_TRY(Operand y, turned(steps, part(0, some), cosines, sines, node.integer("interleaved", 0) != 0));
+  if (some < all) y = steps.add(Concat{3}, {y, part(some, all)}, shape);
+  if (node.rank(0) == 3) y = join_heads(steps, y);
+  return std::move(steps).result(y);
+}
+
 // com.microsoft's Attention holds the projection of its input to q, k and v.
 Result<Lowering> packed_attention(const Node& node) {
   if (node.has(4)) return unsupported("it keeps past keys and values, which training does not");
@@ -98,6 +160,7 @@ Result<Lowering> multi_head_attention(const Node& node) {
 std::span<const Operator> attention_operators() {
   static constexpr Operator table[] = {
       {"Attention", attention, 3},
+      {"RotaryEmbedding", rotary_embedding, 3},
       {"Attention", packed_attention, 2, "com.microsoft"},
       {"MultiHeadAttention", multi_head_attention, 3, "com.microsoft"},
   };

@@ -20,5 +20,7 @@ std::span<const Operator> constant_operators();
 std::span<const Operator> resampling_operators();
 std::span<const Operator> attention_operators();
 std::span<const Operator> expert_operators();
+std::span<const Operator> random_operators();
+std::span<const Operator> loss_operators();
 
 }  // namespace sibyl::onnx_import

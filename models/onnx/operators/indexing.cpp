@@ -87,7 +87,11 @@ Result<Lowering> gather(const Node& node) {
   if (wanted)
     for (std::int64_t& i : *wanted) {
       if (i < -x[axis] || i >= x[axis])
-        return fail(fmt::format("index {} is outside axis {} of {}", i, axis, to_string(x)));
+        return fail(
+            fmt::format("index {} is outside axis {} of {}", i, axis, to_string(x)), {},
+            node.is_weight(0) && axis == 0
+                ? fmt::format("its table has {} rows: of positions, the longest sequence (--dim) it takes", x[0])
+                : "");
       if (i < 0) i += x[axis];
     }
   if (node.is_weight(0) && axis == 0 && x.size() == 2 && !indices.empty())

@@ -53,6 +53,18 @@ Result<Lowering> prelu(const Node& node) {
   return single(node, Unary{UnaryKind::prelu}, {0, 1}, shape, node.dtype(0));
 }
 
+// alpha (exp(x / alpha) - 1) below zero, x above.
+Result<Lowering> celu(const Node& node) {
+  const double alpha = node.number("alpha", 1.0);
+  if (alpha == 0.0) return fail("its alpha is 0");
+  if (alpha == 1.0) return unary(node, UnaryKind::elu, 1.0);
+  Steps steps(node);
+  SIBYL_TRY(Operand x, steps.binary(BinaryKind::div, steps.input(0), steps.scalar(alpha, node.dtype(0))));
+  x = steps.add(Unary{UnaryKind::elu, 1.0}, {x}, node.shape(0));
+  SIBYL_TRY(x, steps.binary(BinaryKind::mul, x, steps.scalar(alpha, node.dtype(0))));
+  return std::move(steps).result(x);
+}
+
 // alpha (exp(x) - 1) below zero, x above, all times gamma.
 Result<Lowering> selu(const Node& node) {
   Steps steps(node);
@@ -168,6 +180,7 @@ std::span<const Operator> unary_operators() {
       {"LeakyRelu", leaky_relu},
       {"Elu", elu},
       {"Selu", selu},
+      {"Celu", celu},
       {"Softsign", softsign},
       {"HardSigmoid", hard_sigmoid},
       {"PRelu", prelu, 2},

@@ -46,6 +46,8 @@ Result<Window> read_window(const Node& node, const Shape& input, const Ints& ker
     }
     return window;
   }
+  if (!auto_pad.empty() && auto_pad != "NOTSET" && auto_pad != "VALID")
+    return fail(fmt::format("auto_pad is '{}', not NOTSET, SAME_UPPER, SAME_LOWER or VALID", auto_pad));
   Ints pads = auto_pad == "VALID" ? Ints(2 * rank, 0) : node.integers("pads").value_or(Ints(2 * rank, 0));
   SIBYL_CHECK(check(pads, "pads", 2 * rank, 0));
   const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(rank);

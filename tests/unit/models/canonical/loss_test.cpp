@@ -104,6 +104,22 @@ TEST_F(Losses, AnOutputOfAnotherShapeDoesNotTrain) {
   EXPECT_EQ(attach(LossKind::automatic, {main, features}), (Names{"linear", "cross_entropy"}));
 }
 
+// ((x w - y)^2).mean(), as a model that holds its loss is exported.
+TEST_F(Losses, OneNumberForTheBatchIsTheModelsOwn) {
+  const TensorId z = linear(b.input({2, 8}), 10), d = b.sub(z, b.input({2, 10}));
+  const TensorId mean = b.op(Reduce{ReduceKind::mean, {0, 1}, false}, {b.mul(d, d)}, {});
+  EXPECT_EQ(attach().back(), "reduce(axes=0x1,keep_dims=0)");
+  EXPECT_EQ(result[result.loss].name, b.graph[mean].name);
+  ASSERT_EQ(result.assumed.size(), 1U);
+  EXPECT_NE(result.assumed[0].find("its own loss"), std::string::npos);
+}
+
+TEST_F(Losses, AnotherThanTheModelsOwnIsAttachedWhereItIsAskedFor) {
+  b.op(Reduce{ReduceKind::mean, {0, 1}, false}, {linear(b.input({2, 8}), 10)}, {});
+  EXPECT_EQ(attach(LossKind::mean_squared_error).back(), "mean_squared_error");
+  EXPECT_TRUE(result.assumed.empty());
+}
+
 TEST_F(Losses, NoneLeavesTheGraph) {
   linear(b.input({2, 8}), 10);
   EXPECT_EQ(attach(LossKind::none), Names{"linear"});

@@ -133,6 +133,24 @@ TEST(Batch, SymbolsThatStandInFrontOnlyAreTheBatch) {
   EXPECT_EQ(result_shape(import(model, batch_of(8))), (Shape{8, 6}));
 }
 
+// TensorFlow's way of leaving an extent open is -1, some zoos' for the batch is 0.
+TEST(Batch, ZeroOrMinusOneInFrontIsOpen) {
+  for (const int open : {0, -1}) {
+    ModelBuilder model(9);
+    model.input("data", {open, 6}).node("Relu", {"data"}, {"y"}).output("y");
+    EXPECT_EQ(result_shape(import(model)), (Shape{1, 6})) << open;
+    EXPECT_EQ(result_shape(import(model, batch_of(8))), (Shape{8, 6})) << open;
+  }
+}
+
+TEST(Dimensions, MinusOneElsewhereIsOpenToo) {
+  ModelBuilder model(13);
+  model.input("x", {"batch", -1}).node("Relu", {"x"}, {"y"}).output("y");
+  const auto unbound = import(model);
+  ASSERT_FALSE(unbound);
+  EXPECT_THAT(unbound.error().hint, testing::HasSubstr("--dim x.1=VALUE"));
+}
+
 TEST(Dimensions, AreBoundByOptionThenByMetadata) {
   ModelBuilder model(13);
   model.input("x", {"batch", "seq"}).node("Relu", {"x"}, {"y"}).output("y");

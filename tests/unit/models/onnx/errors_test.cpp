@@ -155,6 +155,88 @@ TEST(Errors, UnknownOperatorsAndDomainsAreListedWithTheirNodes) {
   EXPECT_THAT(imported->unsupported[1].reason, testing::HasSubstr("org.example"));
 }
 
+// One unknown operator hides neither the next of its kind nor how much lies behind it.
+TEST(Errors, UnknownOperatorsBehindUnknownOnesAreListedToo) {
+  auto model = good();
+  model.node("Frobnicate", {"y"}, {"z"}).node("Relu", {"z"}, {"r"}).node("Frobnicate", {"r"}, {"s"});
+  model.node("Add", {"s", "c"}, {"t"}).node("Loop", {"t"}, {"u"}).node("Sigmoid", {"y"}, {"seen"});
+  const auto imported = import(model);
+  ASSERT_TRUE(imported);
+  ASSERT_EQ(imported->unsupported.size(), 3u);
+  EXPECT_EQ(imported->unsupported[0].node, "z");
+  EXPECT_EQ(imported->unsupported[1].node, "s");
+  EXPECT_EQ(imported->unsupported[2].node, "u");
+  EXPECT_EQ(imported->unseen, 2);  // Relu and Add
+}
+
+TEST(Errors, UnknownOperatorsInFunctionsBehindUnknownOnesAreListed) {
+  auto model = good();
+  model.opset("mine", 1).node("Frobnicate", {"y"}, {"z"}).node("F", {"z"}, {"f"}, {}, "mine");
+  auto* function = model.model().add_functions();
+  function->set_name("F");
+  function->set_domain("mine");
+  function->add_input("in");
+  function->add_output("out");
+  auto* node = function->add_node();
+  node->set_op_type("Unheard");
+  node->set_name("inside");
+  node->add_input("in");
+  node->add_output("out");
+  const auto imported = import(model);
+  ASSERT_TRUE(imported);
+  ASSERT_EQ(imported->unsupported.size(), 2u);
+  EXPECT_EQ(imported->unsupported[1].node, "f/inside");
+}
+
+TEST(Errors, APaddingThatOnnxDoesNotKnow) {
+  ModelBuilder model(13);
+  model.input("x", {2, 3, 8, 8}).weight("w", {4, 3, 3, 3});
+  model.node("Conv", {"x", "w"}, {"c"}, {{"auto_pad", std::string("FOO")}}).output("c");
+  const Error error = error_of(model);
+  EXPECT_EQ(error.where, "c");
+  EXPECT_THAT(error.message, testing::HasSubstr("'FOO'"));
+}
+
+// The importer's other tests leave the loss away; without one there is nothing to train that could be missing.
+TEST(Errors, AnExtentOfZeroIsNamed) {
+  ModelBuilder model(13);
+  model.input("x", {4, 0}).weight("w", {0, 10}).node("MatMul", {"x", "w"}, {"y"}).output("y");
+  const auto imported = inspect_onnx_bytes(model.bytes(), "zero.onnx", {});
+  ASSERT_FALSE(imported);
+  EXPECT_EQ(imported.error().where, "x");
+  EXPECT_THAT(imported.error().message, testing::HasSubstr("extent of 0"));
+}
+
+TEST(Errors, APositionBehindTheTableSaysHowLongSequencesAre) {
+  ModelBuilder model(13);
+  model.input("ids", {"batch", "seq"}, onnx::TensorProto::INT64)
+      .weight("tokens", {100, 8})
+      .weight("positions", {16, 8});
+  model.node("Shape", {"ids"}, {"shape"}).ints("one", {1});
+  model.node("Gather", {"shape", "one"}, {"length"}).node("Squeeze", {"length"}, {"limit"});
+  model.node("Constant", {}, {"start"}, {{"value_int", 0}}).node("Constant", {}, {"step"}, {{"value_int", 1}});
+  model.node("Range", {"start", "limit", "step"}, {"places"}).node("Gather", {"positions", "places"}, {"p"});
+  model.node("Gather", {"tokens", "ids"}, {"t"}).node("Add", {"t", "p"}, {"y"}).output("y");
+  ImportOptions options;
+  options.dims["seq"] = 16;
+  EXPECT_TRUE(import(model, options));
+  options.dims["seq"] = 17;
+  const auto longer = import(model, options);
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().where, "p");
+  EXPECT_THAT(longer.error().hint, testing::HasSubstr("16 rows"));
+}
+
+TEST(Errors, AnOpsetThatIsNewerThanSibylIsSaid) {
+  for (const int opset : {24, 99}) {
+    ModelBuilder model(opset);
+    model.input("x", {2, 3}).node("Relu", {"x"}, {"y"}).output("y");
+    const auto imported = import(model);
+    ASSERT_TRUE(imported);
+    EXPECT_EQ(imported->graph.assumed.size(), opset == 99 ? 1U : 0U);
+  }
+}
+
 TEST(Errors, OperandsThatAreMissing) {
   ModelBuilder model(13);
   model.input("x", {2, 3, 8, 8}).node("Conv", {"x"}, {"c"}).output("c");

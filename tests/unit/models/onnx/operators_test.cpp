@@ -67,8 +67,8 @@ TEST(Convolutions, TransposedByPaddingAndByOutputShape) {
 // outside: 2.
 TEST(Pools, CeilModeLeavesOutWindowsBehindTheInput) {
   for (const auto& [in, out] : {std::pair{7, 3}, std::pair{6, 2}}) {
-    const auto imported =
-        import(one(11, "MaxPool", {1, 1, in}, {}, {{"kernel_shape", Numbers{2}}, {"strides", Numbers{3}}, {"ceil_mode", 1}}));
+    const auto imported = import(
+        one(11, "MaxPool", {1, 1, in}, {}, {{"kernel_shape", Numbers{2}}, {"strides", Numbers{3}}, {"ceil_mode", 1}}));
     EXPECT_EQ(result_shape(imported), (Shape{1, 1, out}));
   }
 }
@@ -177,9 +177,9 @@ TEST(Views, DepthToSpace) {
 
 // A negative step walks back: from 4 (clamped 9) down to 1 (exclusive 0) in twos: 4, 2.
 TEST(Parts, SliceByAttributesAndByInputs) {
-  EXPECT_EQ(
-      result_shape(import(one(9, "Slice", {2, 10}, {}, {{"starts", Numbers{1}}, {"ends", Numbers{-2}}, {"axes", Numbers{1}}}))),
-      (Shape{2, 7}));
+  EXPECT_EQ(result_shape(import(
+                one(9, "Slice", {2, 10}, {}, {{"starts", Numbers{1}}, {"ends", Numbers{-2}}, {"axes", Numbers{1}}}))),
+            (Shape{2, 7}));
   auto back = one(13, "Slice", {2, 5}, {"s", "e", "a", "t"});
   back.ints("s", {9}).ints("e", {0}).ints("a", {1}).ints("t", {-2});
   EXPECT_EQ(result_shape(import(back)), (Shape{2, 2}));
@@ -325,6 +325,87 @@ TEST(KerasStyle, TransposesAroundConvolutions) {
   const auto imported = import(model, options);
   EXPECT_EQ(result_shape(imported), (Shape{4, 10}));  // (33 - 3) / 2 + 1 = 16; 16*16*8 = 2048
   EXPECT_EQ(imported->graph.parameter_count(), 8 * 27 + 8 + 20480);
+}
+
+TEST(Losses, SoftmaxCrossEntropyIsTheModelsOwn) {
+  for (const bool probabilities : {false, true}) {  // as a second result
+    ModelBuilder model(13);
+    model.input("x", {"batch", 8}).input("labels", {"batch"}, onnx::TensorProto::INT64).weight("w", {8, 10});
+    model.node("MatMul", {"x", "w"}, {"z"});
+    model.node("SoftmaxCrossEntropyLoss", {"z", "labels"},
+               probabilities ? std::vector<std::string>{"loss", "p"} : std::vector<std::string>{"loss"});
+    model.output("loss");
+    ImportOptions options;
+    options.batch = 4;
+    const auto imported = inspect_onnx_bytes(model.bytes(), "loss.onnx", options);
+    ASSERT_TRUE(imported) << to_string(imported.error());
+    const Graph& graph = imported->graph;
+    ASSERT_TRUE(graph.loss.valid());
+    EXPECT_EQ(graph[graph.loss].name, "loss");
+    EXPECT_EQ(count<CrossEntropy>(graph), 1);
+    EXPECT_EQ(count<MeanSquaredError>(graph), 0);
+    EXPECT_EQ(find_tensor(graph, "labels")->index_bound, 10);
+    EXPECT_EQ(graph.operations().size(), 2U);
+    ASSERT_EQ(graph.assumed.size(), 1U);
+  }
+}
+
+TEST(Losses, NegativeLogLikelihoodOfALogSoftmaxIsCrossEntropy) {
+  ModelBuilder model(13);
+  model.input("x", {"batch", 10, 4, 4}).input("labels", {"batch", 4, 4}, onnx::TensorProto::INT64);
+  model.weight("w", {10, 10, 1, 1}).node("Conv", {"x", "w"}, {"z"}).node("LogSoftmax", {"z"}, {"p"}, {{"axis", 1}});
+  model.node("NegativeLogLikelihoodLoss", {"p", "labels"}, {"loss"}).output("loss");
+  const auto imported = inspect_onnx_bytes(model.bytes(), "loss.onnx", {});
+  ASSERT_TRUE(imported) << to_string(imported.error());
+  EXPECT_EQ(count<Softmax>(imported->graph), 0);
+  EXPECT_EQ(count<CrossEntropy>(imported->graph), 1);
+}
+
+TEST(Losses, SumsAndWeightsAreUnsupported) {
+  for (const char* reduction : {"sum", "none"}) {
+    ModelBuilder model(13);
+    model.input("x", {2, 10}).input("labels", {2}, onnx::TensorProto::INT64);
+    model.node("SoftmaxCrossEntropyLoss", {"x", "labels"}, {"y"}, {{"reduction", std::string(reduction)}}).output("y");
+    const auto imported = import(model);
+    ASSERT_TRUE(imported);
+    EXPECT_EQ(imported->unsupported.size(), 1U) << reduction;
+  }
+}
+
+// cos and sin are tables of 16 positions by half a head; of 4 heads of 32, or of the first 16 features of each.
+TEST(Attentions, RotaryEmbedding) {
+  for (const bool pairs : {false, true})
+    for (const int some : {0, 16}) {
+      auto model = one(23, "RotaryEmbedding", {"batch", 4, 16, 32}, {"cos", "sin"},
+                       {{"interleaved", pairs ? 1 : 0}, {"rotary_embedding_dim", some}});
+      const std::int64_t half = some == 0 ? 16 : 8;
+      model.weight("cos", {16, half}).weight("sin", {16, half});
+      const auto imported = import(model);
+      EXPECT_EQ(result_shape(imported), (Shape{1, 4, 16, 32}));
+      ASSERT_TRUE(imported);
+      EXPECT_EQ(imported->graph.parameter_count(), 0);  // tables are not trained
+      EXPECT_EQ(count<Binary>(imported->graph), 6);
+      EXPECT_EQ(count<Concat>(imported->graph), some == 0 ? 1 : 2);
+    }
+}
+
+TEST(Attentions, RotaryEmbeddingOfTokensByPosition) {
+  auto model = one(23, "RotaryEmbedding", {"batch", 16, 128}, {"cos", "sin", "places"}, {{"num_heads", 4}});
+  model.input("places", {"batch", 16}, onnx::TensorProto::INT64).weight("cos", {64, 16}).weight("sin", {64, 16});
+  const auto imported = import(model);
+  EXPECT_EQ(result_shape(imported), (Shape{1, 16, 128}));
+  ASSERT_TRUE(imported);
+  EXPECT_EQ(count<Gather>(imported->graph), 2);
+  EXPECT_EQ(imported->graph.parameter_count(), 0);
+  auto wide = one(23, "RotaryEmbedding", {"batch", 4, 16, 32}, {"cos", "sin"});
+  EXPECT_FALSE(import(wide.weight("cos", {16, 12}).weight("sin", {16, 12})));
+}
+
+TEST(Unaries, CeluIsEluOfAScaledOperand) {
+  EXPECT_EQ(first<Unary>(import(one(13, "Celu", {2, 3}))->graph)->kind, UnaryKind::elu);
+  const auto imported = import(one(13, "Celu", {2, 3}, {}, {{"alpha", 2.0}}));
+  EXPECT_EQ(result_shape(imported), (Shape{2, 3}));
+  EXPECT_EQ(count<Unary>(imported->graph), 3);  // x / 2, elu, times 2
 }
 
 }  // namespace

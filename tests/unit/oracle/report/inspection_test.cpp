@@ -76,6 +76,26 @@ TEST(Inspection, TextShowsLayersFusionsAndUnsupportedNodes) {
   EXPECT_THAT(text, Not(HasSubstr("Every operation")));
 }
 
+TEST(Inspection, WhatIsAssumedIsSaid) {
+  Import import = two_layers();
+  EXPECT_THAT(to_text(inspect(import, "m.onnx", DType::f32, Backend::cpu), {}), Not(HasSubstr("Assumed")));
+  import.graph.assumed = {"it has two layers"};
+  const Inspection i = inspect(import, "m.onnx", DType::f32, Backend::cpu);
+  EXPECT_THAT(to_text(i, {}), HasSubstr("Assumed\n  - it has two layers\n"));
+  EXPECT_THAT(to_json(i), HasSubstr("\"assumed\": [\n    \"it has two layers\"\n  ]"));
+}
+
+TEST(Inspection, APartOfAModelIsSaidToBeOne) {
+  Import import = two_layers();
+  EXPECT_THAT(to_text(inspect(import, "m.onnx", DType::f32, Backend::cpu), {}), Not(HasSubstr("partial")));
+  import.unsupported.push_back({"Loop_7", "Loop", "control flow is not supported"});
+  import.unseen = 12;
+  const Inspection i = inspect(import, "m.onnx", DType::f32, Backend::cpu);
+  EXPECT_THAT(to_text(i, {}), HasSubstr("partial"));
+  EXPECT_THAT(to_text(i, {}), HasSubstr("1 node cannot be priced, and 12 nodes behind could not be looked at"));
+  EXPECT_THAT(to_json(i), HasSubstr("\"partial\": true,\n  \"unseen_nodes\": 12"));
+}
+
 // Two of eight experts: of the 45,097,156,608 parameters of experts a quarter (12.9 B in all by the model's authors).
 TEST(Inspection, CountsTheParametersThatATokenMeets) {
   const Inspection i = inspect(*inspect_onnx_bytes(*zoo_model_bytes("mixtral-8x7b"), "mixtral", {}), "mixtral",

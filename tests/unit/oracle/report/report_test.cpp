@@ -89,6 +89,13 @@ TEST(PredictionText, SaysWhatIsOffloaded) {
   EXPECT_THAT(text, HasSubstr("host memory       2.79 GiB  of each node's host, for what is offloaded"));
 }
 
+TEST(PredictionText, SaysWhatIsAssumedOfTheModel) {
+  PredictionReport report = sample_prediction();
+  report.prediction.assumed = {"its batch-norms are put back"};
+  EXPECT_THAT(to_text(report, {}), HasSubstr("Assumed\n  - its batch-norms are put back\n"));
+  EXPECT_THAT(to_html(report), HasSubstr("<li>its batch-norms are put back</li>"));
+}
+
 TEST(PredictionText, ColourOnlyOnRequest) {
   EXPECT_THAT(to_text(sample_prediction(), {true}), HasSubstr("\033[1m400 ms\033[0m"));
 }
@@ -109,6 +116,7 @@ TEST(PredictionJson, ReadsBackTheSame) {
   report.prediction.storage = Bytes{7e9};
   report.prediction.breakdown.offload_exposed = Seconds{0.01};
   report.prediction.breakdown.offload_total = Seconds{0.03};
+  report.prediction.assumed = {"it has a name", "and another"};
   const std::string json = to_json(report);
   const auto read = parse_prediction(json, "p.json");
   ASSERT_TRUE(read.has_value()) << to_string(read.error());
