@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "oracle/plan/pipeline/balance.h"
 #include "oracle/plan/pipeline/schedules.h"
 #include "oracle/plan/plan.h"
 
