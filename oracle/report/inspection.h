@@ -36,6 +36,7 @@ struct Inspection {
   std::int64_t active_parameters = 0;  // those that one token meets: of a mixture's experts the chosen ones'
   std::string chosen;                  // "2 of 8 experts"; empty where all parameters are met
   Flops flops_forward, flops_backward;
+  Flops products_forward, products_backward;  // of which convolutions and matrix products
   Bytes parameter_bytes;
   Bytes activation_bytes;
   std::vector<InspectedOperation> operations;  // in the order they run

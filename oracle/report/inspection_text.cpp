@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,19 @@ namespace {
 
 constexpr std::size_t shown_layers = 10;
 
+// "601.6 MFLOP", and "300.8 M multiply-adds": published counts have four digits.
+std::string products(Flops flops) {
+  constexpr std::array<std::string_view, 6> prefixes = {"", "k", "M", "G", "T", "P"};
+  const auto text = [&](double value, std::string_view apart, std::string_view unit) {
+    std::size_t i = 0;
+    while (i + 1 < prefixes.size() && value >= 999.95) value /= 1000, ++i;
+    const int digits = value < 9.9995 ? 3 : value < 99.995 ? 2 : 1;
+    return fmt::format("{:.{}f} {}{}{}", value, i == 0 ? 0 : digits, prefixes[i], i == 0 ? "" : apart, unit);
+  };
+  return fmt::format("{:<11}  in convolutions and matrix products: {}", text(flops.value(), "", "FLOP"),
+                     text(flops.value() / 2, " ", "multiply-adds"));
+}
+
 std::string heading(const Inspection& i, Paint paint) {
   std::string text = paint.bold(i.model);
   text += fmt::format("   opset {}", i.opset);
@@ -26,7 +40,10 @@ std::string heading(const Inspection& i, Paint paint) {
     text += fmt::format("  active       {}   for a token: {}\n", grouped(i.active_parameters), i.chosen);
   text += fmt::format("  operations   {}\n", grouped(static_cast<std::int64_t>(i.operations.size())));
   text += fmt::format("  forward      {}   for a batch of {}\n", to_string(i.flops_forward), grouped(i.batch));
+  if (i.products_forward.value() > 0)
+    text += fmt::format("    of which   {}, as published counts are\n", products(i.products_forward));
   text += fmt::format("  backward     {}\n", to_string(i.flops_backward));
+  if (i.products_backward.value() > 0) text += fmt::format("    of which   {}\n", products(i.products_backward));
   text += fmt::format("  activations  {}   kept for backward\n\n", to_string(i.activation_bytes));
   return text;
 }
@@ -185,6 +202,8 @@ std::string to_json(const Inspection& i) {
   json["parameters"] = i.parameters;
   json["flops_forward"] = whole(i.flops_forward.value());
   json["flops_backward"] = whole(i.flops_backward.value());
+  json["flops_forward_products"] = whole(i.products_forward.value());
+  json["flops_backward_products"] = whole(i.products_backward.value());
   json["activation_bytes"] = whole(i.activation_bytes.value());
   json["active_parameters"] = i.active_parameters;
   json["operations"] = Json::array();
