@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/quantity.h"
 #include "oracle/bottleneck.h"
 #include "oracle/cost/framework.h"
 #include "oracle/cost/offload.h"
@@ -106,6 +107,17 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
     prediction.bytes_sent = sent.total();
     prediction.bytes_by_kind = sent;
   }
+}
+
+std::vector<std::string> assumed_of(const KernelTable& kernels) {
+  std::vector<std::string> list;
+  const Device& device = kernels.device();
+  if (device.framework_assumed && device.framework_base.value() > 0)
+    list.push_back(fmt::format("the framework holds {} of a device before the model is there: not measured",
+                               to_string(device.framework_base)));
+  if (device.backend == Backend::cuda && !kernels.knows_workspace())
+    list.emplace_back("kernels need no workspace: none was measured on this device, so memory may be short of it");
+  return list;
 }
 
 // A plan and what its step comes to.
@@ -236,6 +248,7 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy) {
     add_operation_costs(*graph_, worked.plan.stages[s], worked.priced[s], cluster.kernels.device().backend,
                         prediction.operations);
   describe_plan(worked.plan, worked.priced, cluster, prediction);
+  prediction.assumed = assumed_of(cluster.kernels);
   const std::size_t slowest = worked.pipeline ? worked.pipeline->slowest : 0;
   prediction.limits = find_limits({*graph_, worked.plan, worked.priced, slowest, waits, prediction});
   return prediction;

@@ -139,6 +139,7 @@ std::vector<std::string> assumptions(const Prediction& p) {
     list.push_back(
         fmt::format("{} of compute and communication time is a roofline or datasheet estimate, not a measurement",
                     percent(p.provenance.estimated)));
+  list.insert(list.end(), p.assumed.begin(), p.assumed.end());
   return list;
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -153,6 +154,17 @@ void read_limits(const Reader& r, Prediction& p) {
   }
 }
 
+// What the other keys do not tell. Files written before they were listed are still read.
+void read_assumed(const Reader& r, Prediction& p) {
+  if (!r.has("assumed")) return;
+  const std::vector<std::string> told = assumptions(p);
+  const Reader list = r.at("assumed");
+  for (std::size_t i = 0; i < list.array_size(); ++i) {
+    std::string sentence = list.at(i).text();
+    if (std::ranges::find(told, sentence) == told.end()) p.assumed.push_back(std::move(sentence));
+  }
+}
+
 Prediction read_prediction(const Reader& r) {
   Prediction p;
   p.step_time = seconds(r.at("step_time_s"));
@@ -188,6 +200,7 @@ Prediction read_prediction(const Reader& r) {
     p.operations.push_back(
         {o.at("name").text(), o.at("kind").text(), estimate(o.at("forward")), estimate(o.at("backward"))});
   }
+  read_assumed(r, p);
   return p;
 }
 

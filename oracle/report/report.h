@@ -70,7 +70,7 @@ Result<ScaleReport> parse_scale(std::string_view json, const std::string& file);
 enum class ReportKind { prediction, scale };
 Result<ReportKind> report_kind(std::string_view json, const std::string& file);  // from its "schema"
 
-// What the prediction takes for granted, in sentences; shown in text and HTML.
+// What the prediction takes for granted, in sentences; shown in text, HTML and JSON.
 std::vector<std::string> assumptions(const Prediction& prediction);
 // "compute: convolution is 71 % of the step; twice as fast, the step would be 34 % shorter"
 std::string bottleneck_sentence(const Bottleneck& bottleneck);

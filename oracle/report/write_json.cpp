@@ -99,6 +99,7 @@ Json to_value(const PredictionReport& report) {
   json["provenance"] = {{"measured", p.provenance.measured},
                         {"interpolated", p.provenance.interpolated},
                         {"estimated", p.provenance.estimated}};
+  json["assumed"] = assumptions(p);
   json["plan"] = plan(p);
   json["options"] = report.options;
   json["limits"] = Json::array();

@@ -124,6 +124,29 @@ RC_GTEST_PROP(Predict, MoreBandwidthIsNeverSlower, ()) {
   RC_ASSERT(fast->step_time <= slow->step_time * (1 + 1e-12));
 }
 
+// Of a device whose context was measured, with kernels that were timed here, nothing is taken for granted; nor on a
+// processor, where memory is the tensors'.
+TEST(Predict, SaysWhatOfTheDeviceWasNotMeasured) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const auto assumed = [&](const Device& device, std::vector<KernelSample> samples) {
+    return predict(graph, data_parallel(1, 2), test::cluster(1, 1, BytesPerSecond{1e9}, std::move(samples), device))
+        ->assumed;
+  };
+  std::vector<KernelSample> here = all_at_one_millisecond(graph, data_parallel(1, 2)), published = here;
+  for (KernelSample& sample : published) sample.source = "a paper";
+  Device device = test::cpu_device();
+  EXPECT_TRUE(assumed(device, published).empty());
+  device.backend = Backend::cuda;
+  device.framework_base = Bytes{512.0 * 1024 * 1024};
+  EXPECT_TRUE(assumed(device, here).empty());
+  EXPECT_THAT(assumed(device, published), testing::ElementsAre(testing::HasSubstr("workspace")));
+  EXPECT_THAT(assumed(device, {}), testing::ElementsAre(testing::HasSubstr("workspace")));
+  published.front().workspace = Bytes{1};
+  EXPECT_TRUE(assumed(device, published).empty());
+  device.framework_assumed = true;
+  EXPECT_THAT(assumed(device, here), testing::ElementsAre(testing::HasSubstr("the framework holds 512 MiB")));
+}
+
 RC_GTEST_PROP(Predict, OneReplicaIsSerial, ()) {
   const Graph graph = any_mlp();
   const auto p = predict(graph, data_parallel(1, 4), test::cluster(1, 1));
