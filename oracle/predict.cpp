@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "models/untrained.h"
 #include "oracle/bottleneck.h"
 #include "oracle/cost/framework.h"
 #include "oracle/cost/offload.h"
@@ -109,7 +110,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   }
 }
 
-std::vector<std::string> assumed_of(const KernelTable& kernels) {
+std::vector<std::string> assumed_of(const Graph& graph, const KernelTable& kernels) {
   std::vector<std::string> list;
   const Device& device = kernels.device();
   if (device.framework_assumed && device.framework_base.value() > 0)
@@ -117,6 +118,8 @@ std::vector<std::string> assumed_of(const KernelTable& kernels) {
                                to_string(device.framework_base)));
   if (device.backend == Backend::cuda && !kernels.knows_workspace())
     list.emplace_back("kernels need no workspace: none was measured on this device, so memory may be short of it");
+  for (const UntrainedOutput& left : graph.untrained)
+    list.push_back(untrained_sentence(left) + ": neither trained nor held in memory");
   return list;
 }
 
@@ -248,7 +251,7 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy) {
     add_operation_costs(*graph_, worked.plan.stages[s], worked.priced[s], cluster.kernels.device().backend,
                         prediction.operations);
   describe_plan(worked.plan, worked.priced, cluster, prediction);
-  prediction.assumed = assumed_of(cluster.kernels);
+  prediction.assumed = assumed_of(*graph_, cluster.kernels);
   const std::size_t slowest = worked.pipeline ? worked.pipeline->slowest : 0;
   prediction.limits = find_limits({*graph_, worked.plan, worked.priced, slowest, waits, prediction});
   return prediction;

@@ -103,6 +103,7 @@ Inspection inspect(const Import& import, std::string model, DType dtype, Backend
   result.batch = graph.batch();
   result.parameters = graph.parameter_count();
   result.unsupported = import.unsupported;
+  result.untrained = graph.untrained;
   count_active(graph, result);
   for (const Tensor& tensor : graph.tensors())
     if (tensor.kind == TensorKind::parameter)

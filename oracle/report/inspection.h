@@ -41,6 +41,7 @@ struct Inspection {
   Bytes activation_bytes;
   std::vector<InspectedOperation> operations;  // in the order they run
   std::vector<Unsupported> unsupported;
+  std::vector<UntrainedOutput> untrained;  // what is in the file, and in nothing of the above
 };
 
 // `dtype` is what floating tensors are computed and kept in.

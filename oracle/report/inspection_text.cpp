@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/quantity.h"
+#include "models/untrained.h"
 #include "oracle/report/format.h"
 #include "oracle/report/inspection.h"
 #include "oracle/report/paint.h"
@@ -38,6 +39,7 @@ std::string heading(const Inspection& i, Paint paint) {
                       to_string(i.parameter_bytes));
   if (!i.chosen.empty())
     text += fmt::format("  active       {}   for a token: {}\n", grouped(i.active_parameters), i.chosen);
+  for (const UntrainedOutput& left : i.untrained) text += fmt::format("  left out     {}\n", untrained_sentence(left));
   text += fmt::format("  operations   {}\n", grouped(static_cast<std::int64_t>(i.operations.size())));
   text += fmt::format("  forward      {}   for a batch of {}\n", to_string(i.flops_forward), grouped(i.batch));
   if (i.products_forward.value() > 0)
@@ -219,6 +221,10 @@ std::string to_json(const Inspection& i) {
   json["unsupported"] = Json::array();
   for (const Unsupported& u : i.unsupported)
     json["unsupported"].push_back({{"node", u.node}, {"op_type", u.op_type}, {"reason", u.reason}});
+  json["untrained"] = Json::array();
+  for (const UntrainedOutput& left : i.untrained)
+    json["untrained"].push_back(
+        {{"output", left.output}, {"parameters", left.parameters}, {"elements", left.elements}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -147,6 +147,15 @@ TEST(Predict, SaysWhatOfTheDeviceWasNotMeasured) {
   EXPECT_THAT(assumed(device, here), testing::ElementsAre(testing::HasSubstr("the framework holds 512 MiB")));
 }
 
+TEST(Predict, SaysWhatNoLossReaches) {
+  Graph graph = test::mlp({4, 8, 3}, 2);
+  graph.untrained = {{"pooled", 1, 64}};
+  EXPECT_THAT(
+      predict(graph, data_parallel(1, 2), test::cluster(1, 1))->assumed,
+      testing::ElementsAre("1 parameter of 64 elements only reaches output pooled, which no loss is attached to: "
+                           "neither trained nor held in memory"));
+}
+
 RC_GTEST_PROP(Predict, OneReplicaIsSerial, ()) {
   const Graph graph = any_mlp();
   const auto p = predict(graph, data_parallel(1, 4), test::cluster(1, 1));

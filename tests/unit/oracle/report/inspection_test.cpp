@@ -124,10 +124,21 @@ TEST(Inspection, CountsTheProductsOfAttention) {
   EXPECT_EQ(product_work(s, 0, Backend::cpu).backward, Flops{});
 }
 
+TEST(Inspection, SaysWhatNoLossReaches) {
+  Import import = two_layers();
+  EXPECT_THAT(to_text(inspect(import, "m.onnx", DType::f32, Backend::cpu), {}), Not(HasSubstr("left out")));
+  import.graph.untrained = {{ "pooled", 2, 590592 }};
+  const Inspection i = inspect(import, "m.onnx", DType::f32, Backend::cpu);
+  EXPECT_THAT(to_text(i, {}),
+              HasSubstr("  left out     2 parameters of 590592 elements only reach output pooled, which no "
+                        "loss is attached to\n"));
+  EXPECT_THAT(to_json(i), HasSubstr("\"output\": \"pooled\""));
+}
+
 TEST(Inspection, JsonHasTheDocumentedKeys) {
   const std::string json = to_json(inspect(two_layers(), "m.onnx", DType::f32, Backend::cpu));
   for (const char* key :
-       {"parameters", "flops_forward", "flops_backward", "activation_bytes", "operations", "unsupported"})
+       {"parameters", "flops_forward", "flops_backward", "activation_bytes", "operations", "unsupported", "untrained"})
     EXPECT_THAT(json, HasSubstr('"' + std::string(key) + "\": "));
 }
 
