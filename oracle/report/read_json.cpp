@@ -204,6 +204,13 @@ Prediction read_prediction(const Reader& r) {
   return p;
 }
 
+std::optional<NearestSetting> read_nearest(const Reader& r) {
+  if (!r.has("nearest")) return std::nullopt;
+  const Reader n = r.at("nearest");
+  return NearestSetting{n.at("words").text(), n.at("devices").small_integer(1), n.at("global_batch").integer(1),
+                        bytes(n.at("memory_bytes"))};
+}
+
 Result<Json> parse(std::string_view text, const std::string& file) {
   try {
     return Json::parse(text);
@@ -254,6 +261,7 @@ Result<PredictionReport> parse_prediction(std::string_view text, const std::stri
     const Reader options = r.at("options");
     for (std::size_t i = 0; i < options.array_size(); ++i) report.options.push_back(options.at(i).text());
   }
+  report.nearest = read_nearest(r);
   if (!first.message.empty()) return with_file(std::move(first), file);
   return report;
 }
@@ -280,6 +288,7 @@ Result<ScaleReport> parse_scale(std::string_view text, const std::string& file) 
       read.efficiency = point.at("efficiency").share();
     }
   }
+  report.nearest = read_nearest(r);
   if (!first.message.empty()) return with_file(std::move(first), file);
   return report;
 }

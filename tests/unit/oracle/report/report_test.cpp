@@ -141,6 +141,20 @@ TEST(PredictionJson, KeepsWhatIsAssumed) {
   EXPECT_EQ(to_json(*read), json);
 }
 
+TEST(PredictionJson, KeepsWhatWouldFit) {
+  PredictionReport report = sample_prediction();
+  EXPECT_THAT(to_json(report), Not(HasSubstr("nearest")));
+  report.nearest = {"--zero 3", 64, 4096, Bytes{14e9}};
+  const std::string json = to_json(report);
+  EXPECT_THAT(json, HasSubstr("\"words\": \"--zero 3\",\n    \"devices\": 64,\n    \"global_batch\": 4096,\n    "
+                              "\"memory_bytes\": 14000000000"));
+  EXPECT_EQ(to_json(parse_prediction(json, "p.json").value()), json);
+  ScaleReport scale = sample_scale();
+  scale.nearest = report.nearest;
+  EXPECT_EQ(to_json(parse_scale(to_json(scale), "s.json").value()), to_json(scale));
+  EXPECT_THAT(to_json(scale), HasSubstr("\"words\": \"--zero 3\""));
+}
+
 TEST(PredictionJson, HoldsSiNumbersUnderTheDocumentedKeys) {
   const std::string json = to_json(sample_prediction());
   EXPECT_THAT(json, HasSubstr("\"step_time_s\": 0.4,"));
