@@ -221,6 +221,7 @@ Calibration calibration(const JsonValue& root) {
   c.ranks_per_node = root.integer_or("ranks_per_node", 1, 1);
   c.threads = root.integer_or("threads", 1, 1);
   root.object("device", [&](const JsonValue& v) { c.device = device(v); });
+  c.device.framework_assumed = !c.source.empty();  // no datasheet states it, and no published measurement
   c.step_overhead_per_operation = Seconds{root.number_or("step_overhead_per_operation_s", Sign::not_negative, 0)};
   root.each("reads", [&](const JsonValue& v) {
     v.only({"bytes", "time_s"});

@@ -53,6 +53,13 @@ struct Operation {
   std::vector<std::string> fused;  // the ONNX nodes this stands for, when more than one
 };
 
+// Parameters that reach this output alone, which no loss is attached to: training never sees them (models/untrained.h).
+struct UntrainedOutput {
+  std::string output;
+  std::int64_t parameters = 0, elements = 0;
+  bool operator==(const UntrainedOutput&) const = default;
+};
+
 class Graph {
  public:
   using Dependencies = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS>;
@@ -64,6 +71,7 @@ class Graph {
   std::vector<TensorId> outputs;
   // What the file does not say and is taken for granted, a sentence each: reports repeat it.
   std::vector<std::string> assumed;
+  std::vector<UntrainedOutput> untrained;  // what was left out when the loss was attached
 
   TensorId add(Tensor tensor);
   OperationId add(Operation operation);  // any order; finish() sorts

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/quantity.h"
+#include "models/untrained.h"
 #include "oracle/bottleneck.h"
 #include "oracle/cost/framework.h"
 #include "oracle/cost/offload.h"
@@ -106,6 +108,19 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
     prediction.bytes_sent = sent.total();
     prediction.bytes_by_kind = sent;
   }
+}
+
+std::vector<std::string> assumed_of(const Graph& graph, const KernelTable& kernels) {
+  std::vector<std::string> list = graph.assumed;
+  const Device& device = kernels.device();
+  if (device.framework_assumed && device.framework_base.value() > 0)
+    list.push_back(fmt::format("the framework holds {} of a device before the model is there: not measured",
+                               to_string(device.framework_base)));
+  if (device.backend == Backend::cuda && !kernels.knows_workspace())
+    list.emplace_back("kernels need no workspace: none was measured on this device, so memory may be short of it");
+  for (const UntrainedOutput& left : graph.untrained)
+    list.push_back(untrained_sentence(left) + ": neither trained nor held in memory");
+  return list;
 }
 
 // A plan and what its step comes to.
@@ -228,7 +243,6 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy) {
   Prediction prediction;
   static_cast<Evaluation&>(prediction) = worked.evaluation;
   prediction.stages = stage_costs(*graph_, worked);
-  prediction.assumed = graph_->assumed;
   if (worked.pipeline) prediction.schedule = schedule_text(strategy);
   const PipelineWaits waits =
       worked.pipeline ? waits_of(worked.plan, worked.priced, worked.slowdown, *worked.pipeline) : PipelineWaits{};
@@ -237,6 +251,7 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy) {
     add_operation_costs(*graph_, worked.plan.stages[s], worked.priced[s], cluster.kernels.device().backend,
                         prediction.operations);
   describe_plan(worked.plan, worked.priced, cluster, prediction);
+  prediction.assumed = assumed_of(*graph_, cluster.kernels);
   const std::size_t slowest = worked.pipeline ? worked.pipeline->slowest : 0;
   prediction.limits = find_limits({*graph_, worked.plan, worked.priced, slowest, waits, prediction});
   return prediction;

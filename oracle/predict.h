@@ -46,6 +46,10 @@ struct ScalePoint {
   Result<Prediction> prediction;
   double efficiency = 0;  // throughput per device against the first point's
 };
+// The strategy of one of its points, and the cluster with room for it: the same nodes, as many as needed; a part of one
+// for fewer.
+Strategy strategy_at(const Strategy& strategy, int devices, Scaling scaling);
+Result<Cluster> sized_for(const Cluster& cluster, int devices);
 // `each` is called after every point, and ends the work where it says false.
 std::vector<ScalePoint> scale(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
                               const std::vector<int>& device_counts, Scaling scaling,

@@ -106,7 +106,9 @@ struct Prediction : Evaluation {
   std::string framework;                     // other than Sibyl's own trainer; else empty
   std::string schedule;                      // of a pipeline; else empty, as are its stages
   std::vector<StageCost> stages;
-  std::vector<std::string> assumed;  // of the model, as Graph's
+  // What of the device and the model is taken for granted, in sentences, beside what the rest shows (assumptions() in
+  // report/report.h).
+  std::vector<std::string> assumed;
 };
 
 }  // namespace sibyl

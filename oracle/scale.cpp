@@ -7,12 +7,6 @@
 namespace sibyl {
 namespace {
 
-// A cluster with room for `devices`: the same nodes, as many as needed; a part of one node for fewer.
-Result<Cluster> sized_for(const Cluster& cluster, int devices) {
-  const int per_node = std::min(devices, cluster.devices_per_node);
-  return resized(cluster, (devices + per_node - 1) / per_node, per_node);
-}
-
 Result<Prediction> predict_on(const Graph& graph, const Strategy& strategy, const Cluster& cluster, int devices) {
   if (strategy.devices() == devices) return predict(graph, strategy, cluster);
   return fail(ErrorCode::infeasible,
@@ -22,16 +16,26 @@ Result<Prediction> predict_on(const Graph& graph, const Strategy& strategy, cons
 
 }  // namespace
 
+Result<Cluster> sized_for(const Cluster& cluster, int devices) {
+  const int per_node = std::min(devices, cluster.devices_per_node);
+  return resized(cluster, (devices + per_node - 1) / per_node, per_node);
+}
+
+Strategy strategy_at(const Strategy& strategy, int devices, Scaling scaling) {
+  Strategy at = strategy;
+  at.data = std::max(1, devices / strategy.devices_per_replica());
+  if (scaling == Scaling::weak)
+    at.global_batch = std::max<std::int64_t>(1, strategy.global_batch / strategy.devices()) * devices;
+  return at;
+}
+
 std::vector<ScalePoint> scale(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
                               const std::vector<int>& device_counts, Scaling scaling,
                               const std::function<bool(const ScalePoint&)>& each) {
-  const std::int64_t per_device = std::max<std::int64_t>(1, strategy.global_batch / strategy.devices());
   std::vector<ScalePoint> points;
   double reference = 0;  // samples per second and device of the first point
   for (const int devices : device_counts) {
-    Strategy at = strategy;
-    at.data = std::max(1, devices / strategy.devices_per_replica());
-    if (scaling == Scaling::weak) at.global_batch = per_device * devices;
+    const Strategy at = strategy_at(strategy, devices, scaling);
     Result<Prediction> prediction = sized_for(cluster, devices).and_then([&](const Cluster& sized) {
       return predict_on(graph, at, sized, devices);
     });

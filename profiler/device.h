@@ -20,6 +20,7 @@ struct Device {
   Bytes memory;
   Bytes cache;           // last-level cache
   Bytes framework_base;  // what a process holds before the model: context, libraries
+  bool framework_assumed = false;  // framework_base was not measured
   Seconds dispatch;      // host time to launch one operation; 0 where kernels run on the host itself
 };
 

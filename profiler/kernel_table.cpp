@@ -1,5 +1,6 @@
 #include "profiler/kernel_table.h"
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <utility>
@@ -152,6 +153,8 @@ KernelEstimate KernelTable::Index::estimate(const KernelKey& given) const {
 
 KernelTable::KernelTable(Device device, std::vector<KernelSample> samples, Donors donors)
     : device_(std::move(device)),
+      knows_workspace_(std::any_of(samples.begin(), samples.end(),
+                                   [](const KernelSample& s) { return s.source.empty() || s.workspace.value() > 0; })),
       index_(std::make_shared<const Index>(device_, std::move(samples), std::move(donors))) {}
 
 KernelTable::~KernelTable() = default;

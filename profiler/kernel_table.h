@@ -61,6 +61,9 @@ class KernelTable {
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] KernelEstimate estimate(const KernelKey& key) const;
   [[nodiscard]] std::vector<FamilyCoverage> coverage() const;
+  // Was it measured what kernels hold beyond operands and results? Where it was not, it counts as nothing. Whoever
+  // times kernels here measures it; published times come without.
+  [[nodiscard]] bool knows_workspace() const { return knows_workspace_; }
 
   // The same kernels on a device that is not there: each takes its time here times the ratio of what the two devices
   // could do at best (interpolation/ideal.h), so a kernel gains from what binds it. No such time is called measured;
@@ -70,6 +73,7 @@ class KernelTable {
  private:
   struct Index;
   Device device_;  // the index keeps the one that was measured
+  bool knows_workspace_ = false;
   std::shared_ptr<const Index> index_;
 };
 

@@ -45,7 +45,8 @@ std::vector<Option> options_of(const Verb& verb) {
                      .help = "the calibration to write or to add to",
                      .fallback = "calibration.json",
                      .letter = 'o'},
-                    {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"}});
+                    {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
+                    json_option()});
   if (verb.compute) groups.push_back(kernel_options());
   if (verb.compute)
     groups.push_back({{.name = "--backend",
@@ -113,6 +114,8 @@ Result<void> read_device(const std::string& text, Request& request) {
 }
 
 }  // namespace
+
+Option json_option() { return {.name = "--json", .help = "print what was measured as JSON, in SI units"}; }
 
 std::vector<Option> kernel_options() {
   std::vector<Option> own{
@@ -185,6 +188,7 @@ Result<Request> read_request(const std::vector<std::string>& words, int ranks) {
   request.compute = verb->compute, request.network = verb->network;
   request.overlap = verb->overlap, request.io = verb->io;
   request.output = *arguments.text("--output");
+  request.json = arguments.has("--json");
   SIBYL_TRY(const std::optional<std::int64_t> threads, arguments.integer("--threads", 1, cli::most_threads));
   request.threads = static_cast<int>(*threads);
   if (verb->compute) {

@@ -25,6 +25,7 @@ struct Request {
   bool cuda = false;       // libtorch computes on a GPU: each process of a node on its own…
   std::optional<int> gpu;  // …unless it is named
   std::filesystem::path output;
+  bool json = false;  // what was measured, in place of the file's name
   std::filesystem::path io_folder;
   Bytes io_size;
   std::optional<std::string> help;  // asked for: the text to print, and nothing to do
@@ -33,6 +34,7 @@ struct Request {
 // What every program that times kernels is asked alike: --for, --batches, --optimizer, --sweep, --budget,
 // --kernel-budget, --samples, how the model will be split, and what its dimensions are.
 std::vector<cli::Option> kernel_options();
+cli::Option json_option();
 Result<void> read_kernel_options(const cli::Arguments& arguments, int ranks, Request& request);
 
 // `ranks`: of this job, the data-parallel degree where --parallel does not say.

@@ -14,6 +14,7 @@
 #include "calibration/program/cudnn_request.h"
 #include "calibration/program/interruption.h"
 #include "calibration/program/session.h"
+#include "calibration/summary.h"
 
 namespace sibyl {
 namespace {
@@ -117,7 +118,9 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   }
   SIBYL_TRY(const cudnn::Gpu gpu, cudnn::Gpu::open(request.settings));
   const Setup setup{machine_of(gpu, request.settings.best), gpu.libraries(), 1, Backend::cuda};
+  const auto start = std::chrono::steady_clock::now();
   SIBYL_TRY(Session session, Session::open(ranks, request.common.output, setup));
+  const SampleCounts before = count_samples(session.calibration());
   Calibrator calibrator(ranks, request, gpu, session);
   SIBYL_CHECK(calibrator.facts());
   if (!request.facts_only) {
@@ -125,7 +128,9 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
     SIBYL_CHECK(session.save());
     SIBYL_CHECK(measured);
   }
-  return print(session.path().string() + "\n");
+  const Seconds elapsed{std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+  const std::string file = session.path().string();
+  return print(request.common.json ? summary_json(file, before, session.calibration(), elapsed) : file + "\n");
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ Command compute_command() {
          .help = "error of interpolation above which the sweep is cut finer",
          .fallback = "0.15"},
         {.name = "--rounds", .value = "N", .help = "how often it is cut finer, at most", .fallback = "0"},
-        {.name = "--facts", .help = "peak, bandwidth, memory, context and launches only, no kernels"}},
+        {.name = "--facts", .help = "peak, bandwidth, memory, context and launches only, no kernels"},
+        json_option()},
        kernel_options()});
   return c;
 }
@@ -83,6 +84,7 @@ Result<CudnnRequest> read_cudnn_request(const std::vector<std::string>& words) {
   }
   request.common.compute = true;
   request.common.output = *arguments.text("--output");
+  request.common.json = arguments.has("--json");
   request.common.wanted.backend = Backend::cuda;
   SIBYL_CHECK(read_kernel_options(arguments, 1, request.common));
   SIBYL_TRY(const auto gpu, arguments.integer("--gpu", 0, 1023));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <exception>
 
 #include "aten/device.h"
@@ -17,6 +18,7 @@
 #include "calibration/program/step_overhead.h"
 #include "calibration/program/storage.h"
 #include "calibration/program/torch_device.h"
+#include "calibration/summary.h"
 #include "profiler/sweep/gpu_grids.h"
 #include "profiler/torch/time_kernel.h"
 
@@ -86,7 +88,9 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   SIBYL_TRY(const std::vector<KernelKey> keys, choose_kernels(ranks, request));  // bad input is told before measuring
   aten::prepare_process(request.threads);
   if (request.cuda) SIBYL_CHECK(ranks.agree(aten::use_cuda(request.gpu.value_or(ranks.on_node()))));
+  const auto start = std::chrono::steady_clock::now();
   SIBYL_TRY(Session session, Session::open(ranks, request.output, setup_of(request)));
+  const SampleCounts before = count_samples(session.calibration());
   const auto go_on = [&]() -> Result<void> {
     if (ranks.greatest(interrupted() ? 1 : 0) == 0) return {};
     return fail(ErrorCode::interrupted, "interrupted; a further run goes on from here");
@@ -109,7 +113,10 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   SIBYL_CHECK(go_on());
   if (request.compute) SIBYL_CHECK(compute(ranks, session, request, options, keys));
   SIBYL_CHECK(session.save());
-  if (ranks.first()) SIBYL_CHECK(print(session.path().string() + "\n"));
+  const Seconds elapsed{std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+  const std::string file = session.path().string();
+  if (ranks.first())
+    SIBYL_CHECK(print(request.json ? summary_json(file, before, session.calibration(), elapsed) : file + "\n"));
   return go_on();
 }
 

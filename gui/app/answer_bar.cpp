@@ -254,7 +254,7 @@ void AnswerBar::offer(const NearestFit& fit, const Strategy& strategy) {
     offerOne(smaller_batch_, tr("Fits with a batch of %1").arg(batch), QStringLiteral("--batch"), batch);
   }
   if (!fit.micro_batches && !fit.global_batch) {
-    QString sentence = text(to_text(fit, strategy));
+    QString sentence = text(to_text(fit));
     if (!sentence.isEmpty()) sentence[0] = sentence[0].toUpper();
     sentence_->setText(sentence + ".");
   }

@@ -5,6 +5,7 @@
 #include "models/canonical/canonical.h"
 #include "models/onnx/batch.h"
 #include "models/onnx/translate.h"
+#include "models/untrained.h"
 
 namespace sibyl {
 namespace {
@@ -99,7 +100,12 @@ Result<Import> import_model(const ModelData& model, const std::string& name, con
     return result;
   }
   SIBYL_TRY(Graph canonical, canonicalize(std::move(translation.graph), options.apart));
-  SIBYL_TRY(result.graph, attach_loss(std::move(canonical), loss_of(model, options.loss)));
+  if (canonical.outputs.size() < 2) {
+    SIBYL_TRY(result.graph, attach_loss(std::move(canonical), loss_of(model, options.loss)));
+    return result;
+  }
+  SIBYL_TRY(result.graph, attach_loss(canonical, loss_of(model, options.loss)));
+  result.graph.untrained = untrained_outputs(canonical, result.graph);
   return result;
 }
 

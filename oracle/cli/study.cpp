@@ -114,6 +114,12 @@ Result<Strategy> read_strategy_for(const Arguments& arguments, const Cluster& cl
   return strategy;
 }
 
+std::optional<NearestSetting> nearest_setting(const NearestFit& fit) {
+  if (fit.settings.empty()) return std::nullopt;
+  const FittingSetting& first = fit.settings.front();
+  return NearestSetting{first.words, first.strategy.devices(), first.strategy.global_batch, first.memory};
+}
+
 std::int64_t micro_batch_of(const Strategy& strategy) {
   return std::max<std::int64_t>(1, strategy.global_batch / strategy.data / strategy.accumulation);
 }

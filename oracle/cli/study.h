@@ -8,6 +8,8 @@
 #include "calibration/cluster.h"
 #include "models/graph.h"
 #include "oracle/cli/arguments.h"
+#include "oracle/nearest_fit.h"
+#include "oracle/report/report.h"
 #include "oracle/strategy.h"
 
 namespace sibyl::cli {
@@ -35,6 +37,9 @@ Result<Cluster> with_changes(const Arguments& arguments, Cluster cluster, const 
 
 // The model imported with the batch that one device runs at once.
 Result<Graph> load_graph_for(const Arguments& arguments, std::int64_t micro_batch);
+// The first of what was found, as reports show it.
+std::optional<NearestSetting> nearest_setting(const NearestFit& fit);
+
 std::int64_t micro_batch_of(const Strategy& strategy);
 
 }  // namespace sibyl::cli

@@ -17,8 +17,13 @@ Result<int> run_predict(const Arguments& arguments) {
   SIBYL_TRY(cluster, with_changes(arguments, std::move(cluster), strategy));
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, micro_batch_of(strategy)));
   SIBYL_TRY(Prediction prediction, predict(graph, strategy, cluster));
-  const PredictionReport report{model_name(arguments.operands().front()), cluster.name, std::move(prediction),
-                                given_words(arguments, concatenated({strategy_options(), model_options()}))};
+  PredictionReport report{model_name(arguments.operands().front()), cluster.name, std::move(prediction),
+                          given_words(arguments, concatenated({strategy_options(), model_options()}))};
+  NearestFit nearest;
+  if (!report.prediction.fits) {
+    nearest = nearest_fit(graph, strategy, cluster);
+    report.nearest = nearest_setting(nearest);
+  }
   switch (format) {
     case OutputFormat::json: SIBYL_CHECK(print(to_json(report))); break;
     case OutputFormat::csv: SIBYL_CHECK(print(csv(to_table(report)))); break;
@@ -30,7 +35,7 @@ Result<int> run_predict(const Arguments& arguments) {
   return fail(
       ErrorCode::infeasible,
       fmt::format("does not fit: {} of {} on each device", to_string(p.memory.needed()), to_string(p.memory_capacity)),
-      report.model, to_text(nearest_fit(graph, strategy, cluster), strategy));
+      report.model, to_text(nearest));
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/quantity.h"
 #include "oracle/cli/console.h"
 #include "oracle/cli/options.h"
 #include "oracle/cli/study.h"
 #include "oracle/cli/verbs.h"
+#include "oracle/nearest_fit.h"
 
 namespace sibyl::cli {
 namespace {
@@ -28,12 +32,43 @@ std::optional<Error> common_failure(const ScaleReport& report) {
   return first.error();
 }
 
-// 0 if any count can be run; else the first reason decides.
-int exit_code_of(const ScaleReport& report) {
-  for (const ScalePoint& point : report.points)
-    if (point.prediction && point.prediction->fits) return 0;
-  const Result<Prediction>& first = report.points.front().prediction;
-  return exit_code(first ? ErrorCode::infeasible : first.error().code);
+// The point nearest to fitting: where devices share most.
+const ScalePoint* last_priced(const ScaleReport& report) {
+  const auto priced = std::ranges::find_if(report.points.rbegin(), report.points.rend(),
+                                           [](const ScalePoint& point) { return point.prediction.has_value(); });
+  return priced == report.points.rend() ? nullptr : &*priced;
+}
+
+bool any_fits(const ScaleReport& report) {
+  return std::ranges::any_of(report.points, [](const ScalePoint& p) { return p.prediction && p.prediction->fits; });
+}
+
+// Where no count fits: what would, and the Error that says so. Options of `sibyl scale` first; another way of splitting
+// replicas, or more devices, are options of `sibyl predict` alone.
+std::optional<Error> find_nearest(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
+                                  ScaleReport& report) {
+  const ScalePoint* point = last_priced(report);
+  if (any_fits(report)) return std::nullopt;
+  if (!point) return report.points.front().prediction.error();
+  const Strategy asked = strategy_at(strategy, point->devices, report.scaling);
+  const bool strong = report.scaling == Scaling::strong;
+  const auto sized = sized_for(cluster, point->devices);
+  if (!sized) return sized.error();
+  NearestFit nearest = nearest_fit(graph, asked, *sized, {}, {.split = false, .whole_batch = strong});
+  const bool by_predict = nearest.settings.empty();
+  if (by_predict) nearest = nearest_fit(graph, asked, cluster, {}, {.split = true, .whole_batch = strong});
+  report.nearest = nearest_setting(nearest);
+  if (by_predict && report.nearest) {
+    // `sibyl predict` has to be told how many devices there are where nothing else says so.
+    if (report.nearest->devices == point->devices)
+      report.nearest->words = fmt::format("--devices {} {}", point->devices, report.nearest->words);
+    nearest.settings.front().words = "`sibyl predict` with " + report.nearest->words;
+  }
+  const Prediction& p = *point->prediction;
+  return Error{ErrorCode::infeasible,
+               fmt::format("no number of devices fits: of {}, each needs {} of {}", point->devices,
+                           to_string(p.memory.needed()), to_string(p.memory_capacity)),
+               report.model, to_text(nearest)};
 }
 
 Result<int> run_scale(const Arguments& arguments) {
@@ -49,16 +84,18 @@ Result<int> run_scale(const Arguments& arguments) {
   read_data_source(arguments, strategy);
   SIBYL_CHECK(read_framework(arguments, strategy));
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, micro_batch_of(strategy)));
-  const ScaleReport report{model_name(arguments.operands().front()), cluster.name, scaling,
-                           scale(graph, strategy, cluster, counts, scaling)};
+  ScaleReport report{model_name(arguments.operands().front()), cluster.name, scaling,
+                     scale(graph, strategy, cluster, counts, scaling)};
   if (auto failure = common_failure(report)) return Failure(std::move(*failure));
+  auto unfit = find_nearest(graph, strategy, cluster, report);
   switch (format) {
     case OutputFormat::json: SIBYL_CHECK(print(to_json(report))); break;
     case OutputFormat::csv: SIBYL_CHECK(print(csv(to_table(report)))); break;
     case OutputFormat::markdown: SIBYL_CHECK(print(markdown(to_table(report)))); break;
     case OutputFormat::text: SIBYL_CHECK(print(to_text(report, text_style(arguments)))); break;
   }
-  return exit_code_of(report);
+  if (unfit) return Failure(std::move(*unfit));
+  return 0;
 }
 
 }  // namespace

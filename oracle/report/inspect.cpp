@@ -4,6 +4,7 @@
 #include <set>
 
 #include "models/signature.h"
+#include "models/training/products.h"
 #include "oracle/report/inspection.h"
 
 namespace sibyl {
@@ -104,6 +105,7 @@ Inspection inspect(const Import& import, std::string model, DType dtype, Backend
   result.assumed = graph.assumed;
   result.unsupported = import.unsupported;
   result.unseen = import.unseen;
+  result.untrained = graph.untrained;
   count_active(graph, result);
   for (const Tensor& tensor : graph.tensors())
     if (tensor.kind == TensorKind::parameter)
@@ -113,7 +115,11 @@ Inspection inspect(const Import& import, std::string model, DType dtype, Backend
   for (std::size_t i = 0; i < graph.operations().size(); ++i) {
     const Operation& operation = graph.operations()[i];
     const std::uint32_t mask = gradient_mask(graph, operation);
-    const TrainingRule rule = training_rule(signature(graph, OperationId{i}, graph.batch(), dtype), mask, backend);
+    const Signature s = signature(graph, OperationId{i}, graph.batch(), dtype);
+    const TrainingRule rule = training_rule(s, mask, backend);
+    const ProductWork products = product_work(s, mask, backend);
+    result.products_forward += products.forward;
+    if (mask != 0) result.products_backward += products.backward;
     InspectedOperation row{operation.name,     std::string(name_of(operation.attributes)), "",      0,
                            rule.forward.flops, mask != 0 ? rule.backward.flops : Flops{},  Bytes{}, operation.fused};
     if (!operation.outputs.empty()) row.output = to_string(graph[operation.outputs[0]].shape);

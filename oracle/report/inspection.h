@@ -36,12 +36,14 @@ struct Inspection {
   std::int64_t active_parameters = 0;  // those that one token meets: of a mixture's experts the chosen ones'
   std::string chosen;                  // "2 of 8 experts"; empty where all parameters are met
   Flops flops_forward, flops_backward;
+  Flops products_forward, products_backward;  // of which convolutions and matrix products
   Bytes parameter_bytes;
   Bytes activation_bytes;
   std::vector<InspectedOperation> operations;  // in the order they run
   std::vector<std::string> assumed;            // as Graph's
   std::vector<Unsupported> unsupported;        // with any, all numbers are of a part of the model
   std::int64_t unseen = 0;                     // nodes behind them
+  std::vector<UntrainedOutput> untrained;      // what is in the file, and in nothing of the above
 
   [[nodiscard]] bool partial() const { return !unsupported.empty(); }
 };

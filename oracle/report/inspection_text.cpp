@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "base/quantity.h"
+#include "models/untrained.h"
 #include "oracle/report/format.h"
 #include "oracle/report/inspection.h"
 #include "oracle/report/paint.h"
@@ -15,6 +17,19 @@ namespace sibyl {
 namespace {
 
 constexpr std::size_t shown_layers = 10;
+
+// "601.6 MFLOP", and "300.8 M multiply-adds": published counts have four digits.
+std::string products(Flops flops) {
+  constexpr std::array<std::string_view, 6> prefixes = {"", "k", "M", "G", "T", "P"};
+  const auto text = [&](double value, std::string_view apart, std::string_view unit) {
+    std::size_t i = 0;
+    while (i + 1 < prefixes.size() && value >= 999.95) value /= 1000, ++i;
+    const int digits = value < 9.9995 ? 3 : value < 99.995 ? 2 : 1;
+    return fmt::format("{:.{}f} {}{}{}", value, i == 0 ? 0 : digits, prefixes[i], i == 0 ? "" : apart, unit);
+  };
+  return fmt::format("{:<11}  in convolutions and matrix products: {}", text(flops.value(), "", "FLOP"),
+                     text(flops.value() / 2, " ", "multiply-adds"));
+}
 
 std::string heading(const Inspection& i, Paint paint) {
   std::string text = paint.bold(i.model);
@@ -28,9 +43,13 @@ std::string heading(const Inspection& i, Paint paint) {
                       to_string(i.parameter_bytes));
   if (!i.chosen.empty())
     text += fmt::format("  active       {}   for a token: {}\n", grouped(i.active_parameters), i.chosen);
+  for (const UntrainedOutput& left : i.untrained) text += fmt::format("  left out     {}\n", untrained_sentence(left));
   text += fmt::format("  operations   {}\n", grouped(static_cast<std::int64_t>(i.operations.size())));
   text += fmt::format("  forward      {}   for a batch of {}\n", to_string(i.flops_forward), grouped(i.batch));
+  if (i.products_forward.value() > 0)
+    text += fmt::format("    of which   {}, as published counts are\n", products(i.products_forward));
   text += fmt::format("  backward     {}\n", to_string(i.flops_backward));
+  if (i.products_backward.value() > 0) text += fmt::format("    of which   {}\n", products(i.products_backward));
   text += fmt::format("  activations  {}   kept for backward\n\n", to_string(i.activation_bytes));
   return text;
 }
@@ -198,6 +217,8 @@ std::string to_json(const Inspection& i) {
   json["parameters"] = i.parameters;
   json["flops_forward"] = whole(i.flops_forward.value());
   json["flops_backward"] = whole(i.flops_backward.value());
+  json["flops_forward_products"] = whole(i.products_forward.value());
+  json["flops_backward_products"] = whole(i.products_backward.value());
   json["activation_bytes"] = whole(i.activation_bytes.value());
   json["active_parameters"] = i.active_parameters;
   json["operations"] = Json::array();
@@ -216,6 +237,10 @@ std::string to_json(const Inspection& i) {
   json["unsupported"] = Json::array();
   for (const Unsupported& u : i.unsupported)
     json["unsupported"].push_back({{"node", u.node}, {"op_type", u.op_type}, {"reason", u.reason}});
+  json["untrained"] = Json::array();
+  for (const UntrainedOutput& left : i.untrained)
+    json["untrained"].push_back(
+        {{"output", left.output}, {"parameters", left.parameters}, {"elements", left.elements}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -153,6 +154,17 @@ void read_limits(const Reader& r, Prediction& p) {
   }
 }
 
+// What the other keys do not tell. Files written before they were listed are still read.
+void read_assumed(const Reader& r, Prediction& p) {
+  if (!r.has("assumed")) return;
+  const std::vector<std::string> told = assumptions(p);
+  const Reader list = r.at("assumed");
+  for (std::size_t i = 0; i < list.array_size(); ++i) {
+    std::string sentence = list.at(i).text();
+    if (std::ranges::find(told, sentence) == told.end()) p.assumed.push_back(std::move(sentence));
+  }
+}
+
 Prediction read_prediction(const Reader& r) {
   Prediction p;
   p.step_time = seconds(r.at("step_time_s"));
@@ -180,8 +192,6 @@ Prediction read_prediction(const Reader& r) {
   p.bottleneck = {bottleneck.at("name").text(), bottleneck.at("share").share(), bottleneck.at("relief").number()};
   p.provenance = {provenance.at("measured").share(), provenance.at("interpolated").share(),
                   provenance.at("estimated").share()};
-  if (r.has("assumed"))
-    for (std::size_t i = 0; i < r.at("assumed").array_size(); ++i) p.assumed.push_back(r.at("assumed").at(i).text());
   read_limits(r, p);
   read_plan(r.at("plan"), p);
   const Reader operations = r.at("operations");
@@ -190,7 +200,15 @@ Prediction read_prediction(const Reader& r) {
     p.operations.push_back(
         {o.at("name").text(), o.at("kind").text(), estimate(o.at("forward")), estimate(o.at("backward"))});
   }
+  read_assumed(r, p);
   return p;
+}
+
+std::optional<NearestSetting> read_nearest(const Reader& r) {
+  if (!r.has("nearest")) return std::nullopt;
+  const Reader n = r.at("nearest");
+  return NearestSetting{n.at("words").text(), n.at("devices").small_integer(1), n.at("global_batch").integer(1),
+                        bytes(n.at("memory_bytes"))};
 }
 
 Result<Json> parse(std::string_view text, const std::string& file) {
@@ -243,6 +261,7 @@ Result<PredictionReport> parse_prediction(std::string_view text, const std::stri
     const Reader options = r.at("options");
     for (std::size_t i = 0; i < options.array_size(); ++i) report.options.push_back(options.at(i).text());
   }
+  report.nearest = read_nearest(r);
   if (!first.message.empty()) return with_file(std::move(first), file);
   return report;
 }
@@ -269,6 +288,7 @@ Result<ScaleReport> parse_scale(std::string_view text, const std::string& file) 
       read.efficiency = point.at("efficiency").share();
     }
   }
+  report.nearest = read_nearest(r);
   if (!first.message.empty()) return with_file(std::move(first), file);
   return report;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,12 +18,21 @@
 
 namespace sibyl {
 
+// What fits instead of a plan that does not (oracle/nearest_fit.h).
+struct NearestSetting {
+  std::string words;  // options that differ: "--zero 3"
+  int devices = 1;
+  std::int64_t global_batch = 1;
+  Bytes memory;  // of the fullest device
+};
+
 struct PredictionReport {
   std::string model;  // as the user named it
   std::string cluster;
   Prediction prediction;
   // What was said of the plan on the command line, as --name=value words: what `sibyl train` needs to run it.
   std::vector<std::string> options = {};
+  std::optional<NearestSetting> nearest = {};  // of a plan that does not fit, where one was found
 };
 
 struct ScaleReport {
@@ -30,6 +40,7 @@ struct ScaleReport {
   std::string cluster;
   Scaling scaling = Scaling::weak;
   std::vector<ScalePoint> points;  // ascending in devices
+  std::optional<NearestSetting> nearest = {};  // where no point fits, and a setting was found that does
 };
 
 std::string_view to_string(Scaling scaling);  // "weak"
@@ -73,7 +84,7 @@ Result<ScaleReport> parse_scale(std::string_view json, const std::string& file);
 enum class ReportKind { prediction, scale };
 Result<ReportKind> report_kind(std::string_view json, const std::string& file);  // from its "schema"
 
-// What the prediction takes for granted, in sentences; shown in text and HTML.
+// What the prediction takes for granted, in sentences; shown in text, HTML and JSON.
 std::vector<std::string> assumptions(const Prediction& prediction);
 // "compute: convolution is 71 % of the step; twice as fast, the step would be 34 % shorter"
 std::string bottleneck_sentence(const Bottleneck& bottleneck);

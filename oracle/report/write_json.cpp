@@ -79,6 +79,11 @@ Json plan(const Prediction& p) {
   return json;
 }
 
+Json nearest(const NearestSetting& n) {
+  return {
+      {"words", n.words}, {"devices", n.devices}, {"global_batch", n.global_batch}, {"memory_bytes", bytes(n.memory)}};
+}
+
 Json to_value(const PredictionReport& report) {
   const Prediction& p = report.prediction;
   Json json;
@@ -92,6 +97,7 @@ Json to_value(const PredictionReport& report) {
   json["memory_bytes"] = memory(p.memory);
   json["memory_capacity_bytes"] = bytes(p.memory_capacity);
   json["fits"] = p.fits;
+  if (report.nearest) json["nearest"] = nearest(*report.nearest);
   if (p.host_memory.value() > 0) json["host_memory_bytes"] = bytes(p.host_memory);
   if (p.storage.value() > 0) json["storage_bytes"] = bytes(p.storage);
   json["breakdown_s"] = breakdown(p.breakdown);
@@ -99,9 +105,9 @@ Json to_value(const PredictionReport& report) {
   json["provenance"] = {{"measured", p.provenance.measured},
                         {"interpolated", p.provenance.interpolated},
                         {"estimated", p.provenance.estimated}};
+  json["assumed"] = assumptions(p);
   json["plan"] = plan(p);
   json["options"] = report.options;
-  if (!p.assumed.empty()) json["assumed"] = p.assumed;
   json["limits"] = Json::array();
   for (const Limit& l : p.limits)
     json["limits"].push_back({{"name", l.name},
@@ -143,6 +149,7 @@ std::string to_json(const ScaleReport& report) {
     }
     json["points"].push_back(std::move(entry));
   }
+  if (report.nearest) json["nearest"] = nearest(*report.nearest);
   return written(json);
 }
 

@@ -6,24 +6,10 @@
 #include <memory>
 #include <thread>
 
-#include "oracle/plan/offload.h"
-#include "oracle/plan/precision.h"
+#include "oracle/memory/least_state.h"
 
 namespace sibyl {
 namespace {
-
-// What the fullest device holds at the least, whatever is run: a step's share of weights, gradients and optimizer
-// state.
-Bytes least_state(double parameters_of_model, const Strategy& s) {
-  const double replica = static_cast<double>(s.devices_per_replica()) / (s.depth * s.height * s.width);
-  const double parameters = parameters_of_model / replica;
-  const bool half = has_half_weights(s);
-  const bool here = s.optimizer_tier == Tier::device;
-  const double weight = half ? 2 : 4, state = here ? 4.0 * optimizer_states(s.optimizer) + (half ? 4 : 0) : 0.0;
-  const double share = 1.0 / (s.zero_ranks > 0 ? s.zero_ranks : s.data);
-  return Bytes{parameters * (weight * (s.zero > 2 ? share : 1.0) + weight * (s.zero > 1 ? share : 1.0) +
-                             state * (s.zero > 0 ? share : 1.0))};
-}
 
 // Calls visit(worker, i) for every i below `count`: each thread makes a worker of its own, and whoever is free takes
 // the next.

@@ -28,6 +28,16 @@ TEST(Shipped, CalibrationsAreSoundAndCited) {
   EXPECT_FALSE(shipped_calibration("abacus"));
 }
 
+// Nobody published what a context holds, nor what workspaces kernels were given.
+TEST(Shipped, DevicesSayWhatWasNotMeasured) {
+  for (const std::string& name : shipped_clusters()) {
+    const auto cluster = load_cluster(name);
+    ASSERT_TRUE(cluster) << name;
+    EXPECT_TRUE(cluster->kernels.device().framework_assumed) << name;
+    EXPECT_FALSE(cluster->kernels.knows_workspace()) << name;
+  }
+}
+
 double tensor_bytes(const KernelKey& key) {
   double elements = 0;
   for (const auto* shapes : {&key.signature.inputs, &key.signature.outputs})

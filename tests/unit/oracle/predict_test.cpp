@@ -9,6 +9,7 @@
 #include "oracle/expected_maximum.h"
 #include "oracle/plan/plan.h"
 #include "oracle/simulate/step.h"
+#include "tests/support/any_plan.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
 #include "tests/support/strategies.h"
@@ -124,11 +125,90 @@ RC_GTEST_PROP(Predict, MoreBandwidthIsNeverSlower, ()) {
   RC_ASSERT(fast->step_time <= slow->step_time * (1 + 1e-12));
 }
 
+// Of a device whose context was measured, with kernels that were timed here, nothing is taken for granted; nor on a
+// processor, where memory is the tensors'.
+TEST(Predict, SaysWhatOfTheDeviceWasNotMeasured) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const auto assumed = [&](const Device& device, std::vector<KernelSample> samples) {
+    return predict(graph, data_parallel(1, 2), test::cluster(1, 1, BytesPerSecond{1e9}, std::move(samples), device))
+        ->assumed;
+  };
+  std::vector<KernelSample> here = all_at_one_millisecond(graph, data_parallel(1, 2)), published = here;
+  for (KernelSample& sample : published) sample.source = "a paper";
+  Device device = test::cpu_device();
+  EXPECT_TRUE(assumed(device, published).empty());
+  device.backend = Backend::cuda;
+  device.framework_base = Bytes{512.0 * 1024 * 1024};
+  EXPECT_TRUE(assumed(device, here).empty());
+  EXPECT_THAT(assumed(device, published), testing::ElementsAre(testing::HasSubstr("workspace")));
+  EXPECT_THAT(assumed(device, {}), testing::ElementsAre(testing::HasSubstr("workspace")));
+  published.front().workspace = Bytes{1};
+  EXPECT_TRUE(assumed(device, published).empty());
+  device.framework_assumed = true;
+  EXPECT_THAT(assumed(device, here), testing::ElementsAre(testing::HasSubstr("the framework holds 512 MiB")));
+}
+
+TEST(Predict, SaysWhatNoLossReaches) {
+  Graph graph = test::mlp({4, 8, 3}, 2);
+  graph.untrained = {{"pooled", 1, 64}};
+  EXPECT_THAT(
+      predict(graph, data_parallel(1, 2), test::cluster(1, 1))->assumed,
+      testing::ElementsAre("1 parameter of 64 elements only reaches output pooled, which no loss is attached to: "
+                           "neither trained nor held in memory"));
+}
+
+std::vector<double> times_of(const Prediction& p) {
+  const TimeBreakdown& t = p.breakdown;
+  std::vector<double> all = {
+      p.throughput,       p.provenance.measured, p.provenance.interpolated,        p.provenance.estimated,
+      p.bottleneck.share, p.bottleneck.relief,   static_cast<double>(p.bytes_sent)};
+  for (const Seconds s :
+       {p.step_time, p.interval_low, p.interval_high, t.forward, t.backward, t.optimizer, t.communication_exposed,
+        t.communication_total, t.bubble, t.host, t.io, t.io_total, t.offload_exposed, t.offload_total})
+    all.push_back(s.value());
+  for (const OperationCost& o : p.operations)
+    for (const Estimate& e : {o.forward, o.backward}) all.insert(all.end(), {e.time.value(), e.relative_error});
+  return all;
+}
+
+std::vector<double> bytes_of(const Prediction& p) {
+  const MemoryBreakdown& m = p.memory;
+  std::vector<double> all;
+  for (const Bytes b : {m.total, m.weights, m.gradients, m.optimizer, m.activations, m.workspace, m.communication,
+                        m.framework, m.reserved, p.memory_capacity, p.host_memory, p.storage})
+    all.push_back(b.value());
+  return all;
+}
+
+// One replica has nobody to exchange anything with: however gradients would be exchanged and state be shared, on
+// whatever network, all of its prediction is that of one device that has no network at all.
 RC_GTEST_PROP(Predict, OneReplicaIsSerial, ()) {
-  const Graph graph = any_mlp();
-  const auto p = predict(graph, data_parallel(1, 4), test::cluster(1, 1));
+  const Graph graph = test::any_model();
+  Cluster many = test::any_cluster();
+  many.storage_read = BytesPerSecond{1e6 * test::any(1, 1000)};
+  Strategy serial;
+  serial.accumulation = test::any(1, 4);
+  serial.global_batch = serial.accumulation * test::any(1, 8);
+  serial.precision = test::one_of(Precision::fp32, Precision::fp16, Precision::bf16);
+  serial.optimizer = test::one_of(OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::adam);
+  serial.recompute = test::one_of(Recompute::none, Recompute::selective, Recompute::full);
+  serial.data_source = test::one_of(DataSource::memory, DataSource::storage);
+  Strategy replica = serial;
+  replica.data = 1;
+  replica.zero = test::any(0, 3);
+  replica.exchange = test::one_of(GradientExchange::overlapped, GradientExchange::at_end);
+  replica.bucket = Bytes{1024.0 * test::any(1, 4000)};
+  replica.first_bucket = replica.bucket / 4;
+  replica.order = {MeshAxis::pipeline, MeshAxis::data};
+  replica.batch_norm = test::one_of(BatchNorm::replica, BatchNorm::synchronised);
+  const auto expected = predict(graph, serial, *resized(many, 1, 1)), p = predict(graph, replica, many);
+  RC_ASSERT(expected.has_value() && p.has_value());
   RC_ASSERT(p->breakdown.communication_total.value() == 0.0);
   RC_ASSERT(p->memory.communication.value() == 0.0);
+  RC_ASSERT(times_of(*p) == times_of(*expected));
+  RC_ASSERT(bytes_of(*p) == bytes_of(*expected));
+  RC_ASSERT(p->fits == expected->fits);
+  RC_ASSERT(p->bottleneck.name == expected->bottleneck.name);
 }
 
 // fc1, relu, fc2, its bias, relu, fc3, loss: 7 kernels forward, 7 backward, 6 updates; between them the sum of fc2's 2

@@ -87,6 +87,25 @@ class Calibrate : public testing::Test {
   mutable siginfo_t info_{};
 };
 
+// The first run adds all that the file then holds, a second one nothing.
+TEST_F(Calibrate, TellsAsJsonWhatItMeasured) {
+  std::vector<std::string> words = small();
+  words.emplace_back("--json");
+  ASSERT_EQ(run(words), 0) << said();
+  const auto told = [&](std::size_t added, std::size_t held) {
+    const std::string text = said("stdout"), kernels = "\"kernels\": ";
+    EXPECT_EQ(text.find('{'), 0U) << text;
+    EXPECT_NE(text.find("\"schema\": \"sibyl-calibrated\""), std::string::npos) << text;
+    EXPECT_NE(text.find("\"added\": {\n    " + kernels + std::to_string(added) + ","), std::string::npos) << text;
+    EXPECT_NE(text.find("\"samples\": {\n    " + kernels + std::to_string(held) + ","), std::string::npos) << text;
+  };
+  const std::size_t held = load_calibration(file_)->kernels.size();
+  EXPECT_GT(held, 0U);
+  told(held, held);
+  ASSERT_EQ(run(words), 0) << said();
+  told(0, held);
+}
+
 TEST_F(Calibrate, times_the_kernels_of_a_model_and_writes_a_file_that_loads) {
   ASSERT_EQ(run(small()), 0) << said();
   const auto calibration = load_calibration(file_);

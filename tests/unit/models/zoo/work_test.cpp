@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "models/onnx/import.h"
-#include "models/training/training.h"
+#include "models/training/products.h"
 #include "models/zoo/zoo.h"
 
 namespace sibyl {
@@ -45,6 +45,13 @@ constexpr double stable_diffusion() {
                     transformer(n / 4, 640) * 3 + n * 9 * 640 * 640 + residual(n, 960, 320) +
                     residual(n, 640, 320) * 2 + transformer(n, 320) * 3;
   return ends + down + middle + up;
+}
+
+// GPT-2 of so many layers and such a width on 1024 tokens: 12 e^2 a token and layer (q, k, v 3, what joins heads 1, the
+// feed-forward 8), scores and their products with v, and the head.
+constexpr double gpt2(double layers, double e) {
+  const double s = 1024, vocabulary = 50257;
+  return layers * (12 * e * e * s + 2 * s * s * e) + s * e * vocabulary;
 }
 
 struct Published {
@@ -113,7 +120,11 @@ const Published models[] = {
 };
 
 const Published derived[] = {
-    {"mt-nlg-530b", 529600819200, 105 * (12 * 20480.0 * 20480 * 2048 + 2 * 2048.0 * 2048 * 20480) + 2048 * 20480 * 51200.0},
+    {"gpt2-medium", 354823168, gpt2(24, 1024)},
+    {"gpt2-large", 774030080, gpt2(36, 1280)},
+    {"gpt2-xl", 1557611200, gpt2(48, 1600)},
+    {"mt-nlg-530b", 529600819200,
+     105 * (12 * 20480.0 * 20480 * 2048 + 2 * 2048.0 * 2048 * 20480) + 2048 * 20480 * 51200.0},
     {"gpt-1t", 1008038758400, 128 * (12 * 25600.0 * 25600 * 2048 + 2 * 2048.0 * 2048 * 25600) + 2048 * 25600 * 51200.0},
     {"t5-small", 60506624, t5(6, 512, 2048)},
     {"t5-base", 222903552, t5(12, 768, 3072)},
@@ -121,23 +132,15 @@ const Published derived[] = {
     {"sd1.5-unet", 859520964, stable_diffusion()},
     {"dlrm-terabyte", 24036595969,
      13 * 512 + 512 * 256 + 256 * 128 + 27 * 27 * 128 + 479 * 1024 + 1024 * 1024 + 1024 * 512 + 512 * 256 + 256},
-    {"dlrm-kaggle", 540677217,
-     13 * 512 + 512 * 256 + 256 * 64 + 64 * 16 + 27 * 27 * 16 + 367 * 512 + 512 * 256 + 256},
+    {"dlrm-kaggle", 540677217, 13 * 512 + 512 * 256 + 256 * 64 + 64 * 16 + 27 * 27 * 16 + 367 * 512 + 512 * 256 + 256},
 };
 
 // torchvision and the others count convolutions and matrix products only.
-bool multiplies_matrices(const Attributes& attributes) {
-  return std::holds_alternative<Convolution>(attributes) || std::holds_alternative<Linear>(attributes) ||
-         std::holds_alternative<MatMul>(attributes) || std::holds_alternative<Attention>(attributes) ||
-         std::holds_alternative<GroupedLinear>(attributes);
-}
-
 double matrix_flops(const Graph& graph) {
   double flops = 0;
   for (std::size_t i = 0; i < graph.operations().size(); ++i) {
-    if (!multiplies_matrices(graph.operations()[i].attributes)) continue;
     const Signature operation = signature(graph, OperationId(i), graph.batch(), DType::f32);
-    flops += training_rule(operation, 0, Backend::cuda).forward.flops.value();
+    flops += product_work(operation, 0, Backend::cuda).forward.value();
   }
   return flops;
 }

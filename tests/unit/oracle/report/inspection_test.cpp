@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "models/training/products.h"
 #include "models/zoo/zoo.h"
 
 namespace sibyl {
@@ -107,10 +108,57 @@ TEST(Inspection, CountsTheParametersThatATokenMeets) {
   EXPECT_THAT(to_text(dense, {}), Not(HasSubstr("for a token")));
 }
 
+// fc1 (its bias and the ReLU are no products): 2 x 3 x 4 multiply-adds, backward as many for its weight. fc2: 2 x 5 x
+// 3, backward twice as many.
+TEST(Inspection, TellsProductsFromTheRest) {
+  const Inspection i = inspect(two_layers(), "m.onnx", DType::f32, Backend::cpu);
+  EXPECT_EQ(i.products_forward, Flops{48 + 60});
+  EXPECT_EQ(i.products_backward, Flops{48 + 120});
+  EXPECT_LT(i.products_forward, i.flops_forward);
+  EXPECT_THAT(to_text(i, {}),
+              HasSubstr("    of which   108 FLOP     in convolutions and matrix products: 54 multiply-adds, as "
+                        "published counts are\n"));
+  const std::string json = to_json(i);
+  EXPECT_THAT(json, HasSubstr("\"flops_forward_products\": 108,"));
+  EXPECT_THAT(json, HasSubstr("\"flops_backward_products\": 168,"));
+}
+
+// Published: 300.8 M multiply-adds (fvcore's count, to four digits), 1.28 M of them the classifier's.
+TEST(Inspection, ReadsAsPublished) {
+  ImportOptions one;
+  one.batch = 1;
+  const Inspection i =
+      inspect(*inspect_onnx_bytes(*zoo_model_bytes("mobilenet-v2"), "m", one), "m", DType::f32, Backend::cuda);
+  EXPECT_EQ(i.products_forward, Flops{2.0 * 300'774'272});
+  EXPECT_THAT(to_text(i, {}), HasSubstr("601.5 MFLOP"));
+  EXPECT_THAT(to_text(i, {}), HasSubstr("300.8 M multiply-adds"));
+}
+
+// Attention of 2 heads, 3 queries, 5 keys, 7 wide: two products of 2 x 2 x 3 x 5 x 7 FLOPs; backward four, and where
+// the kernel keeps no probabilities, one of forward's again.
+TEST(Inspection, CountsTheProductsOfAttention) {
+  const Signature s{Attention{}, {{1, 2, 3, 7}, {1, 2, 5, 7}, {1, 2, 5, 7}}, {{1, 2, 3, 7}}, DType::f32};
+  EXPECT_EQ(product_work(s, 7, Backend::cuda).forward, Flops{2 * 420});
+  EXPECT_EQ(product_work(s, 7, Backend::cuda).backward, Flops{5 * 420});
+  EXPECT_EQ(product_work(s, 7, Backend::cpu).backward, Flops{4 * 420});
+  EXPECT_EQ(product_work(s, 0, Backend::cpu).backward, Flops{});
+}
+
+TEST(Inspection, SaysWhatNoLossReaches) {
+  Import import = two_layers();
+  EXPECT_THAT(to_text(inspect(import, "m.onnx", DType::f32, Backend::cpu), {}), Not(HasSubstr("left out")));
+  import.graph.untrained = {{ "pooled", 2, 590592 }};
+  const Inspection i = inspect(import, "m.onnx", DType::f32, Backend::cpu);
+  EXPECT_THAT(to_text(i, {}),
+              HasSubstr("  left out     2 parameters of 590592 elements only reach output pooled, which no "
+                        "loss is attached to\n"));
+  EXPECT_THAT(to_json(i), HasSubstr("\"output\": \"pooled\""));
+}
+
 TEST(Inspection, JsonHasTheDocumentedKeys) {
   const std::string json = to_json(inspect(two_layers(), "m.onnx", DType::f32, Backend::cpu));
   for (const char* key :
-       {"parameters", "flops_forward", "flops_backward", "activation_bytes", "operations", "unsupported"})
+       {"parameters", "flops_forward", "flops_backward", "activation_bytes", "operations", "unsupported", "untrained"})
     EXPECT_THAT(json, HasSubstr('"' + std::string(key) + "\": "));
 }
 

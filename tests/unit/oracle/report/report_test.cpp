@@ -134,6 +134,36 @@ TEST(PredictionJson, ReadsFilesFromBeforeAKeyWasAdded) {
   EXPECT_EQ(to_json(parse_prediction(json, "p.json").value()), to_json(sample_prediction()));
 }
 
+// What the device and the model have taken for granted stands beside what every prediction does, in each spelling.
+TEST(PredictionJson, KeepsWhatIsAssumed) {
+  PredictionReport report = sample_prediction();
+  const std::size_t always = assumptions(report.prediction).size();
+  report.prediction.assumed = {"the framework holds 477 MiB", "kernels need no workspace"};
+  const std::string json = to_json(report);
+  EXPECT_THAT(json, HasSubstr("    \"kernels need no workspace\"\n  ],"));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("  - the framework holds 477 MiB\n  - kernels need no workspace\n"));
+  EXPECT_THAT(to_html(report), HasSubstr("<li>kernels need no workspace</li>"));
+  const auto read = parse_prediction(json, "p.json");
+  ASSERT_TRUE(read.has_value()) << to_string(read.error());
+  EXPECT_EQ(read->prediction.assumed, report.prediction.assumed);
+  EXPECT_EQ(assumptions(read->prediction).size(), always + 2);
+  EXPECT_EQ(to_json(*read), json);
+}
+
+TEST(PredictionJson, KeepsWhatWouldFit) {
+  PredictionReport report = sample_prediction();
+  EXPECT_THAT(to_json(report), Not(HasSubstr("nearest")));
+  report.nearest = {"--zero 3", 64, 4096, Bytes{14e9}};
+  const std::string json = to_json(report);
+  EXPECT_THAT(json, HasSubstr("\"words\": \"--zero 3\",\n    \"devices\": 64,\n    \"global_batch\": 4096,\n    "
+                              "\"memory_bytes\": 14000000000"));
+  EXPECT_EQ(to_json(parse_prediction(json, "p.json").value()), json);
+  ScaleReport scale = sample_scale();
+  scale.nearest = report.nearest;
+  EXPECT_EQ(to_json(parse_scale(to_json(scale), "s.json").value()), to_json(scale));
+  EXPECT_THAT(to_json(scale), HasSubstr("\"words\": \"--zero 3\""));
+}
+
 TEST(PredictionJson, HoldsSiNumbersUnderTheDocumentedKeys) {
   const std::string json = to_json(sample_prediction());
   EXPECT_THAT(json, HasSubstr("\"step_time_s\": 0.4,"));
