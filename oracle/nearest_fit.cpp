@@ -16,7 +16,7 @@ constexpr std::int64_t most_parts = 1 << 16;  // nobody trains with more, and th
 constexpr int most_larger_batches = 32;       // looked at beyond the one that halving finds
 // What pricing plans may come to, a plan without a pipeline being 1: on the devices that were asked for, and on each
 // larger number of them; and on all of these.
-constexpr int most_work = 200, most_work_beyond = 600, most_work_in_all = 1200;
+constexpr int most_work = 200, most_work_beyond = 300, most_work_in_all = 500;
 constexpr int most_stages = 64;     // of a pipeline that was not asked for
 constexpr int most_doublings = 12;  // of the devices
 
