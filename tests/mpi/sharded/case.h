@@ -6,7 +6,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "oracle/plan/strategy.h"
+#include "oracle/plan/plan.h"
 
 namespace sibyl::trainer {
 
