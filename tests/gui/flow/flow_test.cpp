@@ -344,7 +344,8 @@ class FlowTest : public QObject {
     if (other->settled()) other->document().change("batch", [](Scenario& s) { s.set("--batch", "40/device"); });
     QVERIFY(!other->settled());
     other.reset();
-    QApplication::processEvents();
+    window_->activateWindow();  // no window manager does, and shortcuts are the active window's
+    QVERIFY(QTest::qWaitForWindowActive(window_.get()));
   }
 
   void theBestIsFound() {

@@ -140,7 +140,7 @@ TEST(PredictionJson, KeepsWhatIsAssumed) {
   const std::size_t always = assumptions(report.prediction).size();
   report.prediction.assumed = {"the framework holds 477 MiB", "kernels need no workspace"};
   const std::string json = to_json(report);
-  EXPECT_THAT(json, HasSubstr("    \"kernels need no workspace\"\n  ],"));
+  EXPECT_THAT(json, HasSubstr("  \"assumed\": [\n    \"the framework holds 477 MiB\",\n    \"kernels need no workspace\",\n"));
   EXPECT_THAT(to_text(report, {}), HasSubstr("  - the framework holds 477 MiB\n  - kernels need no workspace\n"));
   EXPECT_THAT(to_html(report), HasSubstr("<li>kernels need no workspace</li>"));
   const auto read = parse_prediction(json, "p.json");
