@@ -284,7 +284,7 @@ def emulated_sharded():
 def emulated_workspace():
     """Scratch memory counts beside what a kernel makes: with kernels of this machine, as if they took much more of it."""
     path = FOLDER / "own.json"
-    case = ["zoo:resnet18", "--batch", 2]
+    case = ["zoo:squeezenet1.1", "--batch", 2]
     subprocess.run([pathlib.Path(TRAIN).with_name("sibyl-calibrate"), "compute", "--for", *case[:1], "--batches", "2",
                     "--kernel-budget", "0.001s", "-o", path], check=True, capture_output=True)
     own = json.loads(path.read_text())
