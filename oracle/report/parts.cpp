@@ -144,7 +144,6 @@ std::vector<std::string> assumptions(const Prediction& p) {
     list.emplace_back("samples lie in storage as the model takes them; a loader prefetches, and decoding is free");
   if (p.devices > 1 && !p.algorithm.empty())
     list.push_back(fmt::format("the library runs {} for the gradients' all-reduce", p.algorithm));
-  if (p.devices > 1) list.emplace_back("all devices are alike and nothing else uses the machine or its network");
   if (p.provenance.estimated > 0)
     list.push_back(
         fmt::format("{} of compute and communication time is a roofline or datasheet estimate, not a measurement",
