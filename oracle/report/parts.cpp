@@ -1,9 +1,11 @@
 // Words and lists that every spelling of a report shares.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/quantity.h"
+#include "oracle/closed/first_answer.h"
 #include "oracle/report/format.h"
 #include "oracle/report/report.h"
 
@@ -103,6 +105,22 @@ Seconds slowest_rank_wait(const Prediction& p) {
     if (part.on_critical_path) rest -= p.breakdown.*part.value;
   constexpr double rounding = 1e-6;
   return p.devices > 1 && rest > rounding * p.step_time ? rest : Seconds{};
+}
+
+Seconds half_interval(const Evaluation& evaluation) { return (evaluation.interval_high - evaluation.interval_low) / 2; }
+
+Seconds hidden_communication(const Prediction& p) {
+  return std::max(Seconds{}, p.breakdown.communication_total - p.breakdown.communication_exposed);
+}
+
+double throughput_per_device(const Prediction& p) { return p.throughput / p.devices; }
+
+Ratios ratios(const Evaluation& now, const Evaluation& then) {
+  return {now.step_time / then.step_time, now.throughput / then.throughput, now.memory.needed() / then.memory.needed()};
+}
+
+Ratios ratios(const closed::FirstAnswer& now, const Evaluation& then) {
+  return {now.step_time / then.step_time, now.throughput / then.throughput, now.memory / then.memory.total};
 }
 
 std::string bottleneck_sentence(const Bottleneck& bottleneck) {
