@@ -31,12 +31,17 @@ struct Change {
   }
 };
 
-Result<double> parse_positive(std::string_view text) {
+std::optional<double> finite_number(std::string_view text) {
   double value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) || value <= 0)
-    return fail(fmt::format("'{}' is not a number above 0", text));
+  if (status != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
   return value;
+}
+
+Result<double> parse_positive(std::string_view text) {
+  const std::optional<double> value = finite_number(text);
+  if (!value || *value <= 0) return fail(fmt::format("'{}' is not a number above 0", text));
+  return *value;
 }
 
 // "2x" -> 2; nothing where the value is no factor.
@@ -78,6 +83,17 @@ Result<void> set_count(int& target, const Change& change) {
   return {};
 }
 
+// 0 is a value like others.
+Result<void> set_share(double& target, const Change& change) {
+  SIBYL_TRY(const std::optional<double> factor, factor_of(change));
+  if (factor && target == 0) return change.wrong("it is 0 here, so it cannot be multiplied", "give a share instead");
+  const std::optional<double> value = factor ? target * *factor : finite_number(change.value);
+  if (!value || !(*value >= 0 && *value <= most_share))
+    return change.wrong(fmt::format("a background is a share from 0 to {}", most_share), "write it like 0.3");
+  target = *value;
+  return {};
+}
+
 Result<void> set_flops(Draft& draft, const Change& change) {
   auto own = draft.device.peak.find(draft.computed_in);
   if (own == draft.device.peak.end()) own = draft.device.peak.find(DType::f32);  // as the roofline takes it
@@ -105,7 +121,12 @@ struct Entry {
   ClusterKey key;
   Result<void> (*apply)(Draft&, const Change&);
   std::string (*read)(const Draft&);
+  double (*share)(const Draft&) = nullptr;
 };
+
+Draft draft_of(const Cluster& cluster, DType computed_in) {
+  return {cluster.network.topology().spec(), cluster.kernels.device(), cluster.storage_read, computed_in};
+}
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all = {
@@ -115,6 +136,10 @@ const std::vector<Entry>& entries() {
       {{"link.latency", "between devices of a node", "2us"},
        [](Draft& d, const Change& c) { return set(d.links.device_link.latency, c, parse_seconds); },
        [](const Draft& d) { return text_of(d.links.device_link.latency); }},
+      {{"link.background", "share of a node's links that others use", "0.3", true},
+       [](Draft& d, const Change& c) { return set_share(d.links.device_link.background, c); },
+       [](const Draft& d) { return fmt::format("{:.3g}", d.links.device_link.background); },
+       [](const Draft& d) { return d.links.device_link.background; }},
       {{"nic.bandwidth", "of one NIC", "200Gb/s"},
        [](Draft& d, const Change& c) { return set(d.links.nic_bandwidth, c, parse_bytes_per_second); },
        [](const Draft& d) { return text_of(d.links.nic_bandwidth); }},
@@ -124,6 +149,10 @@ const std::vector<Entry>& entries() {
       {{"nic.per_node", "NICs of a node", "8"},
        [](Draft& d, const Change& c) { return set_count(d.links.nics_per_node, c); },
        [](const Draft& d) { return fmt::format("{}", d.links.nics_per_node); }},
+      {{"nic.background", "share of each NIC that others use", "0.3", true},
+       [](Draft& d, const Change& c) { return set_share(d.links.nic_background, c); },
+       [](const Draft& d) { return fmt::format("{:.3g}", d.links.nic_background); },
+       [](const Draft& d) { return d.links.nic_background; }},
       {{"switch.latency", "of one switch", "300ns"},
        [](Draft& d, const Change& c) { return set(d.links.switch_latency, c, parse_seconds); },
        [](const Draft& d) { return text_of(d.links.switch_latency); }},
@@ -147,12 +176,16 @@ const std::vector<Entry>& entries() {
   return all;
 }
 
+const Entry* find_entry(std::string_view key) {
+  const auto entry = std::ranges::find(entries(), key, [](const Entry& e) { return e.key.name; });
+  return entry == entries().end() ? nullptr : &*entry;
+}
+
 Result<void> apply(Draft& draft, const std::string& text) {
   const std::size_t equals = std::min(text.find('='), text.size());
   const Change change{std::string_view(text).substr(0, equals),
                       std::string_view(text).substr(std::min(equals + 1, text.size()))};
-  const auto entry = std::ranges::find(entries(), change.key, [](const Entry& e) { return e.key.name; });
-  if (entry != entries().end()) return entry->apply(draft, change);
+  if (const Entry* entry = find_entry(change.key)) return entry->apply(draft, change);
   std::vector<std::string_view> known;
   for (const ClusterKey& key : cluster_keys()) known.push_back(key.name);
   return fail(ErrorCode::usage, fmt::format("a cluster has no '{}' to change", change.key), {},
@@ -170,19 +203,21 @@ const std::vector<ClusterKey>& cluster_keys() {
   return keys;
 }
 
-bool is_cluster_key(std::string_view name) {
-  return std::ranges::any_of(cluster_keys(), [&](const ClusterKey& key) { return key.name == name; });
-}
+bool is_cluster_key(std::string_view name) { return find_entry(name) != nullptr; }
 
 std::string value_text(const Cluster& cluster, std::string_view key, DType computed_in) {
-  const auto entry = std::ranges::find(entries(), key, [](const Entry& e) { return e.key.name; });
-  if (entry == entries().end()) return {};
-  return entry->read({cluster.network.topology().spec(), cluster.kernels.device(), cluster.storage_read, computed_in});
+  const Entry* entry = find_entry(key);
+  return entry == nullptr ? std::string() : entry->read(draft_of(cluster, computed_in));
+}
+
+double share_of(const Cluster& cluster, std::string_view key) {
+  const Entry* entry = find_entry(key);
+  return entry == nullptr || entry->share == nullptr ? 0 : entry->share(draft_of(cluster, DType::f32));
 }
 
 Result<Cluster> changed(const Cluster& cluster, std::span<const std::string> changes, DType computed_in) {
   const TopologySpec& before = cluster.network.topology().spec();
-  Draft draft{before, cluster.kernels.device(), cluster.storage_read, computed_in};
+  Draft draft = draft_of(cluster, computed_in);
   for (const std::string& change : changes) SIBYL_CHECK(apply(draft, change));
   Cluster other = cluster;
   if (!(draft.links == before)) {

@@ -1,6 +1,7 @@
 #include "oracle/predict.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "base/quantity.h"
 #include "models/untrained.h"
+#include "netmodel/fabric/fabric.h"
 #include "oracle/bottleneck.h"
 #include "oracle/cost/framework.h"
 #include "oracle/cost/offload.h"
@@ -110,7 +112,23 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   }
 }
 
-std::vector<std::string> assumed_of(const Graph& graph, const KernelTable& kernels) {
+// Others on the network are as the cluster says; beside them the job is alone.
+std::string company_of(const Network& network) {
+  const TopologySpec& links = network.topology().spec();
+  const fabric::Fabric* fabric = network.links();
+  std::vector<std::string> used;
+  for (const auto& [share, what] :
+       {std::pair{links.nic_background, "each NIC"},
+        std::pair{fabric != nullptr ? fabric->spec().background : 0.0, "each link between nodes"},
+        std::pair{links.device_link.background, "the links inside each node"}})
+    if (share > 0) used.push_back(fmt::format("{:.3g} % of {}", 100 * share, what));
+  if (used.empty()) return "all devices are alike and nothing else uses the machine or its network";
+  return fmt::format("all devices are alike; others use {}, all the time, and nothing else of the machine",
+                     fmt::join(used, " and "));
+}
+
+std::vector<std::string> assumed_of(const Graph& graph, const Strategy& strategy, const Cluster& cluster) {
+  const KernelTable& kernels = cluster.kernels;
   std::vector<std::string> list = graph.assumed;
   const Device& device = kernels.device();
   if (device.framework_assumed && device.framework_base.value() > 0)
@@ -120,6 +138,7 @@ std::vector<std::string> assumed_of(const Graph& graph, const KernelTable& kerne
     list.emplace_back("kernels need no workspace: none was measured on this device, so memory may be short of it");
   for (const UntrainedOutput& left : graph.untrained)
     list.push_back(untrained_sentence(left) + ": neither trained nor held in memory");
+  if (strategy.devices() > 1) list.push_back(company_of(cluster.network));
   return list;
 }
 
@@ -251,7 +270,7 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy) {
     add_operation_costs(*graph_, worked.plan.stages[s], worked.priced[s], cluster.kernels.device().backend,
                         prediction.operations);
   describe_plan(worked.plan, worked.priced, cluster, prediction);
-  prediction.assumed = assumed_of(*graph_, cluster.kernels);
+  prediction.assumed = assumed_of(*graph_, strategy, cluster);
   const std::size_t slowest = worked.pipeline ? worked.pipeline->slowest : 0;
   prediction.limits = find_limits({*graph_, worked.plan, worked.priced, slowest, waits, prediction});
   return prediction;

@@ -10,6 +10,15 @@ Ranged value_of(const ScalePoint& point, ScaleQuantity quantity) {
   return {value, value * time / high, low > 0 ? value * time / low : value};
 }
 
+double measured_value(Seconds step_time, double samples, ScaleQuantity quantity) {
+  switch (quantity) {
+    case ScaleQuantity::throughput: return samples / step_time.value();
+    case ScaleQuantity::step_time: return step_time.value();
+    case ScaleQuantity::efficiency: break;
+  }
+  return 0;
+}
+
 double ideal_value(const ScalePoint& first, int devices, Scaling scaling, ScaleQuantity quantity) {
   const double times = static_cast<double>(devices) / first.devices;
   switch (quantity) {

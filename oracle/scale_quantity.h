@@ -14,6 +14,9 @@ struct Ranged {
 };
 Ranged value_of(const ScalePoint& point, ScaleQuantity quantity);  // of one that has a prediction
 
+// Of a step that was measured, of so many samples; it has a time or a throughput.
+double measured_value(Seconds step_time, double samples, ScaleQuantity quantity);
+
 // What `devices` would give if nothing were lost from the first point on, which has a prediction.
 double ideal_value(const ScalePoint& first, int devices, Scaling scaling, ScaleQuantity quantity);
 

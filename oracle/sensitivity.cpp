@@ -16,7 +16,15 @@ namespace sibyl {
 namespace {
 
 bool less_is_better(std::string_view key) {
-  return key.ends_with(".latency") || key.ends_with(".dispatch") || key.ends_with(".oversubscription");
+  return key.ends_with(".latency") || key.ends_with(".dispatch") || key.ends_with(".oversubscription") ||
+         key.ends_with(".background");
+}
+
+// Of a link that nobody else uses there is no background to vary: what is left of it varies with its bandwidth.
+std::vector<ClusterKey> parts_of(const Cluster& cluster) {
+  std::vector<ClusterKey> parts = cluster_keys();
+  std::erase_if(parts, [&](const ClusterKey& key) { return key.share && share_of(cluster, key.name) == 0; });
+  return parts;
 }
 
 // What a setting becomes, in words and in the strategy.
@@ -63,13 +71,18 @@ constexpr Setting settings[] = {{"batch", "samples of one step", other_batch},
 class Study {
  public:
   Study(const Graph& graph, const Strategy& strategy, const Cluster& cluster, const SensitivityOptions& options)
-      : graph_(graph), strategy_(strategy), cluster_(cluster), options_(options), evaluator_(graph, cluster) {}
+      : graph_(graph),
+        strategy_(strategy),
+        cluster_(cluster),
+        options_(options),
+        parts_(parts_of(cluster)),
+        evaluator_(graph, cluster) {}
 
   Result<Sensitivities> run() {
     Sensitivities all;
     SIBYL_TRY(all.now, evaluator_.evaluate(strategy_));
     per_sample_ = per_sample(all.now, strategy_);
-    for (const ClusterKey& key : cluster_keys()) {
+    for (const ClusterKey& key : parts_) {
       all.inputs.push_back(
           {std::string(key.name), std::string(key.says), true, resource(key, true), resource(key, false)});
       if (!advance()) return interrupted();
@@ -90,7 +103,7 @@ class Study {
   static Failure interrupted() { return fail(ErrorCode::interrupted, "interrupted"); }
 
   bool advance() {
-    if (options_.progress) options_.progress(++done_, cluster_keys().size() + std::size(settings));
+    if (options_.progress) options_.progress(++done_, parts_.size() + std::size(settings));
     return !(options_.cancelled && options_.cancelled());
   }
 
@@ -117,6 +130,7 @@ class Study {
   const Strategy& strategy_;
   const Cluster& cluster_;
   const SensitivityOptions& options_;
+  std::vector<ClusterKey> parts_;
   Evaluator evaluator_;  // of the cluster as it is
   double per_sample_ = 0;
   std::size_t done_ = 0;

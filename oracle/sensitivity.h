@@ -2,8 +2,9 @@
 // settings that are turned most, batch, micro-batches and buckets, twice and half as large.
 //
 // Each is changed alone, as `sibyl whatif --set` changes it, and the step predicted anew. Twice as good is twice the
-// bandwidth, rate, capacity or number, and half the latency, launch time or oversubscription. Compared is the time of a
-// sample: where the cluster is changed that is the step's, but a step of another batch is another step.
+// bandwidth, rate, capacity or number, and half the latency, launch time, oversubscription or background; a link that
+// nobody else uses has no background to vary. Compared is the time of a sample: where the cluster is changed that is
+// the step's, but a step of another batch is another step.
 #pragma once
 
 #include <cstddef>

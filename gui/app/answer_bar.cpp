@@ -182,11 +182,10 @@ void AnswerBar::showAnswer(const AnswerPointer& current, const AnswerPointer& ba
 }
 
 void AnswerBar::showPrediction(const Prediction& p) {
-  const Seconds half = (p.interval_high - p.interval_low) / 2;
-  step_->display(text(to_string(p.step_time)), tr("± %1").arg(text(to_string(half))));
+  step_->display(text(to_string(p.step_time)), tr("± %1").arg(text(to_string(half_interval(p)))));
   throughput_->display(
       text(samples_per_second(p.throughput)),
-      p.devices > 1 ? tr("%1 × %2").arg(text(grouped(p.devices)), text(samples_per_second(p.throughput / p.devices)))
+      p.devices > 1 ? tr("%1 × %2").arg(text(grouped(p.devices)), text(samples_per_second(throughput_per_device(p))))
                     : tr("of one device"));
   showMemory(p.memory.needed(), p.memory_capacity, p.fits, elsewhere(p));
   memory_bar_->display(p.memory, p.memory_capacity);
@@ -231,23 +230,21 @@ void AnswerBar::foresee(const Foreseen& foreseen) {
   const QString note = tr("by formula");
   step_->display(text(to_string(first.step_time)), note);
   throughput_->display(text(samples_per_second(first.throughput)), note);
-  const bool fits = first.memory_capacity.value() <= 0 || first.memory <= first.memory_capacity;
-  showMemory(first.memory, first.memory_capacity, fits, {});
+  showMemory(first.memory, first.memory_capacity, first.fits(), {});
   Evaluation step;
   step.step_time = first.step_time;
   showCost(foreseen.scenario, step, foreseen.strategy.global_batch, foreseen.strategy.devices());
   if (!baseline_ || !baseline_->report) return;
-  const Prediction& then = baseline_->report->prediction;
-  step_->showChange(first.step_time / then.step_time, true);
-  throughput_->showChange(first.throughput / then.throughput, false);
-  memory_->showChange(first.memory / then.memory.total, true);
+  const Evaluation& then = baseline_->report->prediction;
+  showRatios(ratios(first, then));
   epoch_->showChange(1, true);
 }
 
 void AnswerBar::offer(const NearestFit& fit, const Strategy& strategy) {
   if (fit.micro_batches) {
     const QString number = QString::number(*fit.micro_batches);
-    offerOne(more_micro_batches_, tr("Fits in %1 micro-batches").arg(number), QStringLiteral("--micro-batches"), number);
+    offerOne(more_micro_batches_, tr("Fits in %1 micro-batches").arg(number), QStringLiteral("--micro-batches"),
+             number);
   }
   if (fit.global_batch) {
     const QString batch = text(batch_text(strategy, *fit.global_batch));
@@ -279,12 +276,16 @@ void AnswerBar::showCost(const Scenario& scenario, const Evaluation& step, std::
                       : hours);
 }
 
+void AnswerBar::showRatios(const Ratios& against) {
+  step_->showChange(against.step_time, true);
+  throughput_->showChange(against.throughput, false);
+  memory_->showChange(against.memory, true);
+}
+
 void AnswerBar::showChanges(const Prediction& now, std::int64_t samples, const AnswerPointer& baseline) {
   const bool comparable = baseline && baseline->report;
   const Prediction& then = comparable ? baseline->report->prediction : now;
-  step_->showChange(now.step_time / then.step_time, true);
-  throughput_->showChange(now.throughput / then.throughput, false);
-  memory_->showChange(now.memory.needed() / then.memory.needed(), true);
+  showRatios(ratios(now, then));
   const auto time = [samples](const Prediction& p) { return cost_of_training(p, samples, 0).time; };
   epoch_->showChange(samples > 0 ? time(now) / time(then) : 1, true);
 }

@@ -58,6 +58,7 @@ class AnswerBar : public QWidget {
   void showCost(const Scenario& scenario, const Evaluation& step, std::int64_t batch, int devices);
   void showMemory(Bytes needed, Bytes capacity, bool fits, const QString& elsewhere);
   void setForeseen(bool foreseen);
+  void showRatios(const Ratios& against);
   void showChanges(const Prediction& now, std::int64_t samples, const AnswerPointer& baseline);
   void showError(const Answer& answer);
   void offerOne(QPushButton* button, const QString& words, const QString& option, const QString& value);

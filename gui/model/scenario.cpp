@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 #include <string_view>
 
@@ -20,6 +21,10 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+auto is_of(const std::string& key) {
+  return [start = key + "="](const std::string& change) { return change.starts_with(start); };
+}
+
 }  // namespace
 
 std::optional<std::string> Scenario::option(const std::string& option_name) const {
@@ -31,6 +36,22 @@ std::optional<std::string> Scenario::option(const std::string& option_name) cons
 void Scenario::set(const std::string& option_name, const std::string& value) { options[option_name] = {value}; }
 
 void Scenario::clear(const std::string& option_name) { options.erase(option_name); }
+
+std::optional<std::string> Scenario::change(const std::string& key) const {
+  const auto found = std::ranges::find_if(changes, is_of(key));
+  if (found == changes.end()) return std::nullopt;
+  return found->substr(key.size() + 1);
+}
+
+void Scenario::set_change(const std::string& key, const std::string& value) {
+  const auto place = std::ranges::find_if(changes, is_of(key));
+  if (value.empty())
+    std::erase_if(changes, is_of(key));
+  else if (place != changes.end())
+    *place = key + "=" + value;
+  else
+    changes.push_back(key + "=" + value);
+}
 
 std::vector<std::string> words(const Scenario& scenario) {
   std::vector<std::string> all;

@@ -29,6 +29,10 @@ struct Scenario {
   [[nodiscard]] std::optional<std::string> option(const std::string& name) const;  // the last value given
   void set(const std::string& name, const std::string& value);                     // in place of all earlier ones
   void clear(const std::string& name);
+  // Of `changes`: the value given for a part, "2x" of "nic.bandwidth"; where it was, or last; an empty one takes it
+  // back.
+  [[nodiscard]] std::optional<std::string> change(const std::string& key) const;
+  void set_change(const std::string& key, const std::string& value);
 
   bool operator==(const Scenario&) const = default;
 };

@@ -12,7 +12,9 @@ namespace sibyl::closed {
 struct FirstAnswer {
   Seconds step_time;
   double throughput = 0;          // samples per second, over all devices
-  Bytes memory, memory_capacity;  // of the fullest device, about; of each
+  Bytes memory, memory_capacity;  // of the fullest device, about; of each, 0 where it is not known
+
+  [[nodiscard]] bool fits() const { return memory_capacity.value() <= 0 || memory <= memory_capacity; }
 };
 
 // Not for several threads at once.

@@ -1,9 +1,11 @@
 // Words and lists that every spelling of a report shares.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/quantity.h"
+#include "oracle/closed/first_answer.h"
 #include "oracle/report/format.h"
 #include "oracle/report/report.h"
 
@@ -105,6 +107,22 @@ Seconds slowest_rank_wait(const Prediction& p) {
   return p.devices > 1 && rest > rounding * p.step_time ? rest : Seconds{};
 }
 
+Seconds half_interval(const Evaluation& evaluation) { return (evaluation.interval_high - evaluation.interval_low) / 2; }
+
+Seconds hidden_communication(const Prediction& p) {
+  return std::max(Seconds{}, p.breakdown.communication_total - p.breakdown.communication_exposed);
+}
+
+double throughput_per_device(const Prediction& p) { return p.throughput / p.devices; }
+
+Ratios ratios(const Evaluation& now, const Evaluation& then) {
+  return {now.step_time / then.step_time, now.throughput / then.throughput, now.memory.needed() / then.memory.needed()};
+}
+
+Ratios ratios(const closed::FirstAnswer& now, const Evaluation& then) {
+  return {now.step_time / then.step_time, now.throughput / then.throughput, now.memory / then.memory.total};
+}
+
 std::string bottleneck_sentence(const Bottleneck& bottleneck) {
   if (bottleneck.name.empty()) return "none found";
   return fmt::format("{} is {} of the step; twice as fast, the step would be {} shorter", bottleneck.name,
@@ -144,7 +162,6 @@ std::vector<std::string> assumptions(const Prediction& p) {
     list.emplace_back("samples lie in storage as the model takes them; a loader prefetches, and decoding is free");
   if (p.devices > 1 && !p.algorithm.empty())
     list.push_back(fmt::format("the library runs {} for the gradients' all-reduce", p.algorithm));
-  if (p.devices > 1) list.emplace_back("all devices are alike and nothing else uses the machine or its network");
   if (p.provenance.estimated > 0)
     list.push_back(
         fmt::format("{} of compute and communication time is a roofline or datasheet estimate, not a measurement",

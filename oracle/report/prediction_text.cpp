@@ -39,11 +39,10 @@ std::string heading(const PredictionReport& r, Paint paint) {
 }
 
 std::string answer(const Prediction& p, Paint paint) {
-  const Seconds half = (p.interval_high - p.interval_low) / 2;
   std::string text = fmt::format("  step time   {} ± {}   (90 %: {} to {})\n", paint.bold(to_string(p.step_time)),
-                                 to_string(half), to_string(p.interval_low), to_string(p.interval_high));
+                                 to_string(half_interval(p)), to_string(p.interval_low), to_string(p.interval_high));
   text += fmt::format("  throughput  {}", paint.bold(samples_per_second(p.throughput)));
-  if (p.devices > 1) text += fmt::format("   ({} per device)", samples_per_second(p.throughput / p.devices));
+  if (p.devices > 1) text += fmt::format("   ({} per device)", samples_per_second(throughput_per_device(p)));
   return text + "\n\n";
 }
 
@@ -66,8 +65,7 @@ std::string time_section(const Prediction& p, Paint paint) {
       text += time_row(part.title, p.breakdown.*part.value, p.step_time, paint);
   if (const Seconds wait = slowest_rank_wait(p); wait.value() > 0)
     text += time_row("slowest rank, waited for", wait, p.step_time, paint);
-  const Seconds hidden = p.breakdown.communication_total - p.breakdown.communication_exposed;
-  if (hidden > visible_share * p.step_time)
+  if (const Seconds hidden = hidden_communication(p); hidden > visible_share * p.step_time)
     text += fmt::format("  {:<26} {:>9}  of {} of communication\n", "hidden behind compute", to_string(hidden),
                         to_string(p.breakdown.communication_total));
   if (const Seconds read = p.breakdown.io_total - p.breakdown.io; read > visible_share * p.step_time)

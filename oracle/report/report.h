@@ -18,6 +18,11 @@
 
 namespace sibyl {
 
+struct MemoryHistory;  // oracle/memory/history.h
+namespace closed {
+struct FirstAnswer;  // oracle/closed/first_answer.h
+}
+
 // What fits instead of a plan that does not (oracle/nearest_fit.h).
 struct NearestSetting {
   std::string words;  // options that differ: "--zero 3"
@@ -39,7 +44,7 @@ struct ScaleReport {
   std::string model;
   std::string cluster;
   Scaling scaling = Scaling::weak;
-  std::vector<ScalePoint> points;  // ascending in devices
+  std::vector<ScalePoint> points;              // ascending in devices
   std::optional<NearestSetting> nearest = {};  // where no point fits, and a setting was found that does
 };
 
@@ -59,6 +64,8 @@ Table to_table(const PredictionReport& report);
 // One operation a row, in the order they run: name, kind, how it is known, forward, backward, share of all operations'
 // time, error, FLOPs, bytes.
 Table layer_table(const Prediction& prediction);
+// What is alive at the peak, the largest first: name and how many, kind, the operation it belongs to, bytes, share.
+Table alive_table(const MemoryHistory& history);
 // One device count a row; counts that cannot be run say why.
 Table to_table(const ScaleReport& report);
 // One quantity a row: before, after, change.
@@ -94,6 +101,19 @@ std::string provenance_sentence(const ProvenanceShares& provenance);
 // What the parts of the breakdown leave of the step time: one rank's typical step is shorter than that of the slowest
 // of many.
 Seconds slowest_rank_wait(const Prediction& prediction);
+// What stands after "±": half of the 90 % interval.
+Seconds half_interval(const Evaluation& evaluation);
+// Communication that nobody waits for.
+Seconds hidden_communication(const Prediction& prediction);
+double throughput_per_device(const Prediction& prediction);  // samples per second
+
+// Now over then.
+struct Ratios {
+  double step_time = 1, throughput = 1, memory = 1;
+};
+Ratios ratios(const Evaluation& now, const Evaluation& then);
+// A formula knows nothing of what a caching allocator keeps: that is left out of both.
+Ratios ratios(const closed::FirstAnswer& now, const Evaluation& then);
 
 // The parts of MemoryBreakdown and TimeBreakdown with their JSON keys and titles, in the order they are shown.
 struct MemoryPart {

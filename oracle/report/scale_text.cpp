@@ -10,7 +10,7 @@ namespace {
 
 std::vector<Cell> priced_row(const ScalePoint& point) {
   const Prediction& p = *point.prediction;
-  const Seconds half = (p.interval_high - p.interval_low) / 2;
+  const Seconds half = half_interval(p);
   const auto seconds = [](Seconds t) { return Cell(to_string(t), plain_number(t.value())); };
   return {fmt::format("{}", point.devices),
           Cell(grouped(p.global_batch), fmt::format("{}", p.global_batch)),

@@ -13,8 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Seconds half_interval(const Candidate& c) { return (c.interval_high - c.interval_low) / 2; }
-
 std::string words_of(const Candidate& c) {
   std::string words = strategy_words(c.strategy);
   return words.substr(std::string_view("--parallel ").size());
@@ -22,7 +20,7 @@ std::string words_of(const Candidate& c) {
 
 // "+12 %, bubble +80 ms"
 std::string loss_against(const Candidate& c, const Candidate& fastest) {
-  const double longer = c.step_time / fastest.step_time - 1;
+  const double longer = longer_than(c, fastest);
   if (longer <= 0) return "";
   const Excess excess = excess_over(c, fastest);
   if (excess.time.value() <= 0) return signed_percent(longer);
@@ -43,14 +41,11 @@ Table table_of(const std::vector<Candidate>& candidates, const Candidate& fastes
               .rows = {}};
   const auto seconds = [](Seconds t) { return Cell(to_string(t), plain_number(t.value())); };
   for (const Candidate& c : candidates)
-    table.rows.push_back({words_of(c),
-                          fmt::format("{}", c.strategy.devices()),
-                          seconds(c.step_time),
+    table.rows.push_back({words_of(c), fmt::format("{}", c.strategy.devices()), seconds(c.step_time),
                           Cell("± " + to_string(half_interval(c)), plain_number(half_interval(c).value())),
                           Cell(grouped(static_cast<std::int64_t>(c.throughput + 0.5)), plain_number(c.throughput)),
                           Cell(to_string(c.memory), plain_number(c.memory.value())),
-                          Cell(c.equal ? "yes" : "", c.equal ? "true" : "false"),
-                          c.bottleneck.name,
+                          Cell(c.equal ? "yes" : "", c.equal ? "true" : "false"), c.bottleneck.name,
                           loss_against(c, fastest)});
   return table;
 }
@@ -75,11 +70,13 @@ void add_cost(Table& table, const SearchReport& report) {
 
 std::string counts_text(const SearchResult& r) {
   std::string text = fmt::format("{} strategies", grouped(static_cast<std::int64_t>(r.size)));
-  if (r.tried < r.size) text += fmt::format(", {} tried before it was cancelled", grouped(static_cast<std::int64_t>(r.tried)));
+  if (r.tried < r.size)
+    text += fmt::format(", {} tried before it was cancelled", grouped(static_cast<std::int64_t>(r.tried)));
   text += fmt::format(": {} can be run, {} are too large", grouped(static_cast<std::int64_t>(r.fitting)),
                       grouped(static_cast<std::int64_t>(r.too_large)));
   if (r.simulated == 0 || r.simulated == r.tried) return text;
-  return text + fmt::format("; {} simulated, the others priced by formula", grouped(static_cast<std::int64_t>(r.simulated)));
+  return text +
+         fmt::format("; {} simulated, the others priced by formula", grouped(static_cast<std::int64_t>(r.simulated)));
 }
 
 // What takes many times as long is for programs to read.
@@ -103,16 +100,17 @@ std::string left_out_text(const SearchResult& r, const Paint& paint) {
 Json candidate_json(const SearchReport& report, const Candidate& c) {
   Json parts;
   for (const TimePart& part : time_parts()) parts[std::string(part.key)] = (c.breakdown.*part.value).value();
-  return {{"parallel", parallel_text(c.strategy)},
-          {"devices", c.strategy.devices()},
-          {"command", report.command + " " + strategy_words(c.strategy)},
-          {"step_time_s", c.step_time.value()},
-          {"interval_s", {c.interval_low.value(), c.interval_high.value()}},
-          {"throughput_samples_per_s", c.throughput},
-          {"memory_bytes", c.memory.value()},
-          {"equal", c.equal},
-          {"breakdown_s", std::move(parts)},
-          {"bottleneck", {{"name", c.bottleneck.name}, {"share", c.bottleneck.share}, {"relief", c.bottleneck.relief}}}};
+  return {
+      {"parallel", parallel_text(c.strategy)},
+      {"devices", c.strategy.devices()},
+      {"command", report.command + " " + strategy_words(c.strategy)},
+      {"step_time_s", c.step_time.value()},
+      {"interval_s", {c.interval_low.value(), c.interval_high.value()}},
+      {"throughput_samples_per_s", c.throughput},
+      {"memory_bytes", c.memory.value()},
+      {"equal", c.equal},
+      {"breakdown_s", std::move(parts)},
+      {"bottleneck", {{"name", c.bottleneck.name}, {"share", c.bottleneck.share}, {"relief", c.bottleneck.relief}}}};
 }
 
 Json list_json(const SearchReport& report, const std::vector<Candidate>& candidates) {
@@ -128,6 +126,12 @@ Table to_table(const SearchReport& report) {
   Table table = table_of(best, best.empty() ? Candidate{} : best.front());
   add_cost(table, report);
   return table;
+}
+
+Seconds half_interval(const Candidate& c) { return (c.interval_high - c.interval_low) / 2; }
+
+double longer_than(const Candidate& candidate, const Candidate& other) {
+  return candidate.step_time / other.step_time - 1;
 }
 
 TrainingCost cost_of(const SearchReport& report, const Candidate& candidate) {
@@ -148,19 +152,28 @@ std::string to_text(const SearchReport& report, TextStyle style) {
   text += fmt::format("\n{}  {} ± {}, {}\n", paint.heading("Recommended"), to_string(r.recommended.step_time),
                       to_string(half_interval(r.recommended)), words_of(r.recommended));
   if (r.equal > 1)
-    text += fmt::format("  the simplest of {} that are as fast, as far as is known: they differ by less than what their difference is unsure by\n",
-                        grouped(static_cast<std::int64_t>(r.equal)));
+    text += fmt::format(
+        "  the simplest of {} that are as fast, as far as is known: they differ by less than what their difference is "
+        "unsure by\n",
+        grouped(static_cast<std::int64_t>(r.equal)));
   text += fmt::format("  {} {}\n", report.command, strategy_words(r.recommended.strategy));
   text += "\n" + paint.heading("Fastest") + "\n" + indented(aligned_text(table_of(r.best, fastest)));
-  text += "\n" + paint.heading("For less memory, or fewer devices") + "\n" + indented(aligned_text(table_of(shown_of(r.front), fastest)));
+  text += "\n" + paint.heading("For less memory, or fewer devices") + "\n" +
+          indented(aligned_text(table_of(shown_of(r.front), fastest)));
   return text + left_out_text(r, paint);
 }
 
 std::string to_json(const SearchReport& report) {
   const SearchResult& r = report.result;
-  Json json = {{"schema", "sibyl.search/1"}, {"model", report.model}, {"cluster", report.cluster},
-               {"size", r.size},             {"tried", r.tried},      {"simulated", r.simulated}, {"fitting", r.fitting},
-               {"too_large", r.too_large},   {"equal", r.equal}};
+  Json json = {{"schema", "sibyl.search/1"},
+               {"model", report.model},
+               {"cluster", report.cluster},
+               {"size", r.size},
+               {"tried", r.tried},
+               {"simulated", r.simulated},
+               {"fitting", r.fitting},
+               {"too_large", r.too_large},
+               {"equal", r.equal}};
   json["recommended"] = r.best.empty() ? Json() : candidate_json(report, r.recommended);
   json["best"] = list_json(report, r.best);
   json["front"] = list_json(report, r.front);

@@ -12,12 +12,17 @@ namespace sibyl {
 struct SearchReport {
   std::string model;
   std::string cluster;
-  std::string command;  // what comes before the words of a strategy: "sibyl predict zoo:gpt2 --cluster dgx-a100 --batch 64"
+  std::string
+      command;  // what comes before the words of a strategy: "sibyl predict zoo:gpt2 --cluster dgx-a100 --batch 64"
   SearchResult result;
   std::int64_t samples = 0;      // that the table says the cost of, too; 0: it does not
   double device_hour_price = 0;  // 0: not known, and cost is device-hours alone
 };
 
+// What stands after "±": half of the 90 % interval.
+Seconds half_interval(const Candidate& candidate);
+// By what share a step takes longer than another's: 0.12 is 12 %.
+double longer_than(const Candidate& candidate, const Candidate& other);
 // Of training on the report's samples.
 TrainingCost cost_of(const SearchReport& report, const Candidate& candidate);
 

@@ -14,8 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Seconds half_interval(const Evaluation& e) { return (e.interval_high - e.interval_low) / 2; }
-
 // What differs by rounding alone is the same.
 std::string change_text(double change) { return std::abs(change) <= 1e-9 ? "same" : signed_percent(change); }
 

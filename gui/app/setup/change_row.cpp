@@ -1,9 +1,7 @@
 #include "gui/app/setup/change_row.h"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 
 #include "gui/app/text.h"
 
@@ -35,12 +33,6 @@ QString inputTitle(const std::string& key) {
                                                         {"storage.bandwidth", ChangeRow::tr("Storage rate")}};
   const auto found = titles.find(key);
   return found == titles.end() ? text(key) : found->second;
-}
-
-std::optional<QString> changeOf(const Scenario& scenario, const std::string& key) {
-  for (const std::string& change : scenario.changes)
-    if (change.starts_with(key + "=")) return text(change).section('=', 1);
-  return std::nullopt;
 }
 
 }  // namespace
@@ -76,8 +68,7 @@ ChangeRow::ChangeRow(const ClusterKey& key, Document& document, QGridLayout& gri
           [this](double factor) { take(QString::number(factor, 'g', 3) + "x", "set " + text(key_)); });
   connect(slider_, &QSlider::sliderReleased, &document_, &Document::endGesture);
   connect(box_, &QLineEdit::editingFinished, this, [this] {
-    if (box_->text().trimmed() != changeOf(document_.current(), key_).value_or(QString()))
-      take(box_->text().trimmed(), {});
+    if (box_->text().trimmed() != text(document_.current().change(key_).value_or(""))) take(box_->text().trimmed(), {});
   });
   connect(reset_, &QToolButton::clicked, this, [this] { take({}, {}); });
 }
@@ -86,27 +77,20 @@ void ChangeRow::take(const QString& value, const QString& gesture) {
   document_.change(
       tr("Change %1").arg(text(key_)),
       [&](Scenario& scenario) {
-        const auto same = [&](const std::string& change) { return change.starts_with(key_ + "="); };
-        const auto place = std::ranges::find_if(scenario.changes, same);
-        const std::string word = key_ + "=" + value.toStdString();
-        if (value.isEmpty() || value == QLatin1String("1x"))
-          std::erase_if(scenario.changes, same);
-        else if (place != scenario.changes.end())
-          *place = word;
-        else
-          scenario.changes.push_back(word);
+        scenario.set_change(key_, value == QLatin1String("1x") ? std::string() : value.toStdString());
       },
       gesture);
 }
 
 void ChangeRow::showScenario(const Scenario& scenario) {
-  const auto change = changeOf(scenario, key_);
-  box_->setText(change.value_or(QString()));
-  const double factor = change && change->endsWith('x') ? change->chopped(1).toDouble() : 1;
+  const bool changed = scenario.change(key_).has_value();
+  const QString change = text(scenario.change(key_).value_or(""));
+  box_->setText(change);
+  const double factor = change.endsWith('x') ? change.chopped(1).toDouble() : 1;
   slider_->showValue(factor > 0 ? factor : 1);
-  reset_->setEnabled(change.has_value());
+  reset_->setEnabled(changed);
   QFont font = label_->font();
-  font.setBold(change.has_value());
+  font.setBold(changed);
   label_->setFont(font);
 }
 

@@ -22,6 +22,7 @@ class ChangeRow : public QObject {
   void showScenario(const Scenario& scenario);
   void showValue(const QString& value);  // what it is without a change
   [[nodiscard]] const std::string& key() const { return key_; }
+  [[nodiscard]] bool isChanged() const { return reset_->isEnabled(); }
 
  private:
   void take(const QString& value, const QString& gesture);

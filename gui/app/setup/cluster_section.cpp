@@ -5,6 +5,7 @@
 #include <QHBoxLayout>
 #include <QPushButton>
 #include <QSignalBlocker>
+#include <algorithm>
 
 #include "base/quantity.h"
 #include "gui/app/text.h"
@@ -40,7 +41,11 @@ ClusterSection::ClusterSection(Document& document, QWidget* parent)
       about_(new QLabel(this)),
       nodes_(new CountBox(most_nodes, this)),
       each_(new CountBox(most_in_a_node, this)),
-      types_(new QComboBox(this)) {
+      types_(new QComboBox(this)),
+      between_(new BackgroundBox("nic.background", tr("Background load between nodes, percent"),
+                                 tr("Background load of each NIC"), document, this)),
+      inside_(new BackgroundBox("link.background", tr("Background load inside a node, percent"),
+                                tr("Background load of the links between a node's devices"), document, this)) {
   clusters_->setObjectName(QStringLiteral("cluster"));
   clusters_->setAccessibleName(tr("Cluster"));
   clusters_->setToolTip(tr("The machine that trains: one that is shipped, a cluster.yaml, or a calibration.json"));
@@ -95,6 +100,8 @@ QLayout* ClusterSection::makeMachine() {
   form->addRow(tr("Nodes"), nodes_);
   form->addRow(tr("Devices of each"), each_);
   form->addRow(tr("Kind of device"), types_);
+  form->addRow(tr("Load between nodes"), between_);
+  form->addRow(tr("Load inside a node"), inside_);
   return form;
 }
 
@@ -125,7 +132,8 @@ QWidget* ClusterSection::makeChanges() {
   grid->setVerticalSpacing(2);
   grid->setColumnStretch(1, 3);
   grid->setColumnStretch(2, 2);
-  for (const ClusterKey& key : cluster_keys()) changes_.push_back(new ChangeRow(key, document(), *grid, rows));
+  for (const ClusterKey& key : cluster_keys())
+    if (!key.share) changes_.push_back(new ChangeRow(key, document(), *grid, rows));
   more_ = new Disclosure(tr("What if its parts were different"), rows, all);
   more_->setOpen(false);
   layout->addWidget(more_);
@@ -145,8 +153,9 @@ void ClusterSection::showScenario(const Scenario& scenario) {
   // What is no choice (a session written by hand) is shown all the same; the message says what is wrong with it.
   if (types_->findData(type) < 0) types_->addItem(type, type);
   types_->setCurrentIndex(types_->findData(type));
+  for (BackgroundBox* box : {between_, inside_}) box->showScenario(scenario);
   for (ChangeRow* row : changes_) row->showScenario(scenario);
-  if (!scenario.changes.empty() && !more_->isOpen()) more_->setOpen(true);
+  if (std::ranges::any_of(changes_, &ChangeRow::isChanged) && !more_->isOpen()) more_->setOpen(true);
 }
 
 void ClusterSection::showAnswer(const Answer& answer) {
@@ -168,6 +177,8 @@ void ClusterSection::showUsual(const Scenario& scenario, const Cluster& cluster)
   if (!scenario.option("--nodes")) nodes_->setUsual(cluster.nodes, own.arg(cluster.nodes));
   if (!scenario.option("--devices-per-node"))
     each_->setUsual(cluster.devices_per_node, own.arg(cluster.devices_per_node));
+  between_->setUsual(share_of(cluster, between_->key()), cluster.nodes > 1);
+  inside_->setUsual(share_of(cluster, inside_->key()), cluster.devices_per_node > 1);
   if (!scenario.option(type_option)) types_->setItemText(0, text(cluster.kernels.device().name));
 }
 

@@ -1,11 +1,12 @@
-// Which cluster: one that is shipped or a file, how many nodes of how many devices and of which kind, and what else of
-// it is different.
+// Which cluster: one that is shipped or a file, how many nodes of how many devices and of which kind, how much of its
+// network others use, and what else of it is different.
 #pragma once
 
 #include <QComboBox>
 #include <QLabel>
 #include <vector>
 
+#include "gui/app/setup/background_box.h"
 #include "gui/app/setup/change_row.h"
 #include "gui/app/setup/count_box.h"
 #include "gui/app/setup/section.h"
@@ -34,8 +35,10 @@ class ClusterSection : public ScenarioSection {
   QComboBox* clusters_;
   QLabel* about_;
   CountBox* nodes_;
-  CountBox* each_;    // devices of a node
-  QComboBox* types_;  // of device
+  CountBox* each_;          // devices of a node
+  QComboBox* types_;        // of device
+  BackgroundBox* between_;  // nodes
+  BackgroundBox* inside_;   // a node
   Disclosure* more_ = nullptr;
   std::vector<ChangeRow*> changes_;
 };

@@ -51,15 +51,8 @@ GraphModel::GraphModel(std::shared_ptr<const Answer> answer, Wiring wiring)
     : answer_(std::move(answer)), wiring_(std::move(wiring)) {
   const auto operations = graph().operations();
   folds_ = operations.size() > most_unfolded && !wiring_.blocks.empty();
-  forward_.resize(operations.size());
-  backward_.resize(operations.size());
+  times_ = pass_times(graph(), prediction());
   for (std::size_t i = 0; i < operations.size(); ++i) by_name_.emplace(operations[i].name, OperationId{i});
-  for (const OperationCost& cost : prediction().operations) {
-    const OperationId id = find(cost.name);
-    if (!id.valid()) continue;
-    forward_[id.index()] += cost.forward.time;
-    backward_[id.index()] += cost.backward.time;
-  }
 }
 
 OperationId GraphModel::find(const std::string& name) const {
@@ -149,31 +142,27 @@ QString GraphModel::block_name(std::size_t begin, std::size_t end) const {
   return qt(owners.front() + " – " + owners.back());
 }
 
-Seconds GraphModel::time(const std::vector<OperationId>& operations, Pass pass) const {
-  Seconds sum;
-  for (const OperationId id : operations) sum += (pass == Pass::forward ? forward_ : backward_)[id.index()];
-  return sum;
+PartSum GraphModel::sum(const std::vector<OperationId>& operations) const {
+  return sum_of_part(wiring_, times_, operations);
 }
 
 GraphNode GraphModel::node(const Unit& unit) const {
   GraphNode result;
   result.kind = unit.kind;
   result.key = unit.key;
-  std::int64_t parameters = 0;
   for (std::size_t i = unit.begin; i < unit.end; ++i) {
     const OperationId id = wiring_.order[i];
     const WiredOperation& wired = wiring_.operations[id.index()];
     result.operations.push_back(id);
     result.stage = wired.stage;
-    parameters += wired.parameters;
     for (const OperationSplit& split : wired.splits) {
       const auto known = std::find_if(result.splits.begin(), result.splits.end(),
                                       [&](const OperationSplit& other) { return other.axis == split.axis; });
       if (known == result.splits.end()) result.splits.push_back(split);
     }
   }
-  const Seconds both = time(result.operations, Pass::forward) + time(result.operations, Pass::backward);
-  const QString took = both.value() > 0 ? " · " + qt(to_string(both)) : QString();
+  const PartSum all = sum(result.operations);
+  const QString took = all.time.both().value() > 0 ? " · " + qt(to_string(all.time.both())) : QString();
   if (unit.kind == GraphNode::Kind::operation) {
     const OperationId id = result.operations.front();
     result.title = qt(graph()[id].name);
@@ -182,8 +171,8 @@ GraphNode GraphModel::node(const Unit& unit) const {
     result.subtitle.replace('_', ' ');
     return result;
   }
-  const QString size = parameters > 0 ? qt(with_prefix(static_cast<double>(parameters), "")) + tr(" parameters")
-                                      : tr("%1 operations").arg(result.operations.size());
+  const QString size = all.parameters > 0 ? qt(with_prefix(static_cast<double>(all.parameters), "")) + tr(" parameters")
+                                          : tr("%1 operations").arg(result.operations.size());
   result.subtitle = size + took;
   const std::size_t each = (unit.end - unit.begin) / unit.blocks;
   result.title = block_name(unit.begin, unit.begin + each) + (unit.whole ? QString() : tr(" (part)"));
@@ -273,29 +262,17 @@ GraphScene GraphModel::scene(const std::set<std::string>& opened, double em) con
 }
 
 QString GraphModel::transfer_text(const std::vector<std::size_t>& wires, bool brief) const {
-  struct Sum {
-    int count = 0;
-    Bytes bytes;
-  };
-  std::map<std::pair<Pass, std::string>, Sum> sums;
-  for (const std::size_t w : wires)
-    for (const WireTransfer& transfer : wiring_.wires[w].transfers) {
-      Sum& sum = sums[{transfer.pass, transfer.kind}];
-      ++sum.count;
-      sum.bytes += transfer.bytes;
-    }
-  if (sums.empty()) return {};
   if (brief) {
-    Sum all;
-    for (const auto& [what, sum] : sums) all.count += sum.count, all.bytes += sum.bytes;
-    const QString words = all.count == 1 ? tr("%1 message inside, %2") : tr("%1 messages inside, %2");
-    return words.arg(all.count).arg(qt(to_string(all.bytes)));
+    const Sent all = sent_in_all(wiring_, wires);
+    if (all.messages == 0) return {};
+    const QString words = all.messages == 1 ? tr("%1 message inside, %2") : tr("%1 messages inside, %2");
+    return words.arg(all.messages).arg(qt(to_string(all.bytes)));
   }
   QStringList lines;
-  for (const auto& [what, sum] : sums) {
-    const QString arrow = what.first == Pass::forward ? QStringLiteral("↓ ") : QStringLiteral("↑ ");
-    const QString times = sum.count > 1 ? QString("%1 × ").arg(sum.count) : QString();
-    lines += arrow + times + qt(what.second) + " " + qt(to_string(sum.bytes));
+  for (const SentByKind& each : sent_by_kind(wiring_, wires)) {
+    const QString arrow = each.pass == Pass::forward ? QStringLiteral("↓ ") : QStringLiteral("↑ ");
+    const QString times = each.sent.messages > 1 ? QString("%1 × ").arg(each.sent.messages) : QString();
+    lines += arrow + times + qt(each.kind) + " " + qt(to_string(each.sent.bytes));
   }
   return lines.join('\n');
 }

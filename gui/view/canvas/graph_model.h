@@ -16,7 +16,7 @@
 #include "base/table.h"
 #include "gui/model/study.h"
 #include "gui/view/canvas/graph_layout.h"
-#include "oracle/wiring.h"
+#include "oracle/wiring_sums.h"
 
 namespace sibyl::gui {
 
@@ -78,14 +78,14 @@ class GraphModel {
   [[nodiscard]] QString block_name(std::size_t begin, std::size_t end) const;
   [[nodiscard]] GraphNode node(const Unit& unit) const;
   void add_wires(GraphScene& scene, const std::vector<std::size_t>& node_of) const;
-  [[nodiscard]] Seconds time(const std::vector<OperationId>& operations, Pass pass) const;
+  [[nodiscard]] PartSum sum(const std::vector<OperationId>& operations) const;
   [[nodiscard]] QString transfer_text(const std::vector<std::size_t>& wires, bool brief) const;
   [[nodiscard]] QString operation_details(OperationId operation) const;
 
   std::shared_ptr<const Answer> answer_;
   Wiring wiring_;
   bool folds_ = false;
-  std::vector<Seconds> forward_, backward_;  // by operation, of one micro-batch
+  std::vector<PassTimes> times_;
   std::map<std::string, OperationId> by_name_;
 };
 

@@ -45,14 +45,12 @@ QString GraphModel::summary() const {
                .arg(qt(with_prefix(static_cast<double>(graph().parameter_count()), "")));
   lines += qt(prediction().parallel);
   if (!wiring_.gradients.empty()) {
-    Bytes bytes;
-    for (const GradientMessage& message : wiring_.gradients) bytes += message.bytes;
     const GradientMessage& first = wiring_.gradients.front();
     lines += tr("Gradients: %1 × %2 over %3 of %4 ranks, %5 in all")
                  .arg(wiring_.gradients.size())
                  .arg(qt(first.kind), qt(axes_text(first.axes)))
                  .arg(first.ranks)
-                 .arg(qt(to_string(bytes)));
+                 .arg(qt(to_string(gradient_bytes(wiring_))));
   }
   return lines.join("<br>");
 }
@@ -77,24 +75,15 @@ QString GraphModel::operation_details(OperationId id) const {
 QString GraphModel::details(const GraphNode& node) const {
   QString rows;
   if (node.operations.size() == 1) rows += operation_details(node.operations.front());
-  std::int64_t parameters = 0;
-  Flops forward, backward;
-  std::set<std::size_t> messages;
-  for (const OperationId id : node.operations) {
-    const WiredOperation& wired = wiring_.operations[id.index()];
-    parameters += wired.parameters;
-    forward += wired.forward;
-    backward += wired.backward;
-    messages.insert(wired.gradients.begin(), wired.gradients.end());
-  }
+  const PartSum all = sum(node.operations);
   if (!node.operations.empty()) {
     if (node.operations.size() > 1) rows += row(tr("Operations"), QString::number(node.operations.size()));
     if (wiring_.stages > 1) rows += row(tr("Stage"), tr("%1 of %2").arg(node.stage + 1).arg(wiring_.stages));
-    if (parameters > 0) rows += row(tr("Parameters"), QString("%L1").arg(parameters));
-    rows += row(tr("Arithmetic forward"), qt(to_string(forward)));
-    rows += row(tr("Arithmetic backward"), qt(to_string(backward)));
-    rows += row(tr("Time forward"), qt(to_string(time(node.operations, Pass::forward))));
-    rows += row(tr("Time backward"), qt(to_string(time(node.operations, Pass::backward))));
+    if (all.parameters > 0) rows += row(tr("Parameters"), QString("%L1").arg(all.parameters));
+    rows += row(tr("Arithmetic forward"), qt(to_string(all.forward)));
+    rows += row(tr("Arithmetic backward"), qt(to_string(all.backward)));
+    rows += row(tr("Time forward"), qt(to_string(all.time.forward)));
+    rows += row(tr("Time backward"), qt(to_string(all.time.backward)));
   }
   for (const OperationSplit& split : node.splits)
     rows +=
@@ -109,16 +98,16 @@ QString GraphModel::details(const GraphNode& node) const {
                       .arg(transfer.ranks)
                       .arg(qt(to_string(transfer.time))));
   if (shown < node.wires.size()) rows += row(QString(" "), tr("and %1 more").arg(node.wires.size() - shown));
-  for (const std::size_t m : messages) {
+  for (const std::size_t m : all.gradients) {
     const GradientMessage& message = wiring_.gradients[m];
-    if (messages.size() > 4 && m != *messages.begin()) continue;
-    rows +=
-        row(tr("Gradients"), tr("%1 %2 of %3, %4 of %5 ranks%6")
-                                 .arg(qt(message.kind))
-                                 .arg(m)
-                                 .arg(qt(to_string(message.bytes)), qt(axes_text(message.axes)))
-                                 .arg(message.ranks)
-                                 .arg(messages.size() > 4 ? tr(", and %1 more").arg(messages.size() - 1) : QString()));
+    if (all.gradients.size() > 4 && m != all.gradients.front()) continue;
+    rows += row(tr("Gradients"),
+                tr("%1 %2 of %3, %4 of %5 ranks%6")
+                    .arg(qt(message.kind))
+                    .arg(m)
+                    .arg(qt(to_string(message.bytes)), qt(axes_text(message.axes)))
+                    .arg(message.ranks)
+                    .arg(all.gradients.size() > 4 ? tr(", and %1 more").arg(all.gradients.size() - 1) : QString()));
   }
   const QString title = node.kind == GraphNode::Kind::transfer ? tr("Sent between ranks") : node.title;
   const QString note = node.operations.empty() ? QString() : tr("Of one rank and one micro-batch.");
@@ -141,7 +130,7 @@ Table GraphModel::table() const {
               {}};
   for (const OperationId id : wiring_.order) {
     const WiredOperation& wired = wiring_.operations[id.index()];
-    const Seconds forward = forward_[id.index()], backward = backward_[id.index()];
+    const auto& [forward, backward] = times_[id.index()];
     table.rows.push_back({graph()[id].name, std::string(name_of(graph()[id].attributes)), std::to_string(wired.stage),
                           splits_text(wired), wired.output, wired.local_output, std::to_string(wired.parameters),
                           Cell(to_string(wired.forward), plain_number(wired.forward.value())),

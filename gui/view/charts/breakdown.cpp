@@ -1,7 +1,5 @@
 #include "gui/view/charts/breakdown.h"
 
-#include <algorithm>
-
 #include "base/quantity.h"
 #include "gui/view/charts/words.h"
 #include "oracle/report/format.h"
@@ -16,11 +14,9 @@ BarRow breakdownRow(const QString& name, const Prediction& prediction) {
       row.parts.push_back({QString::fromUtf8(part.key.data(), static_cast<qsizetype>(part.key.size())),
                            titled(part.title), (prediction.breakdown.*part.value).value()});
   row.parts.push_back({"idle", QObject::tr("Slowest rank, waited for"), slowest_rank_wait(prediction).value()});
-  const Seconds hidden = prediction.breakdown.communication_total - prediction.breakdown.communication_exposed;
   row.beside.push_back(
-      {"communication", QObject::tr("Communication, hidden behind compute"), std::max(0.0, hidden.value())});
-  const Seconds half = (prediction.interval_high - prediction.interval_low) / 2;
-  row.note = QString::fromStdString(to_string(prediction.step_time) + " ± " + to_string(half));
+      {"communication", QObject::tr("Communication, hidden behind compute"), hidden_communication(prediction).value()});
+  row.note = QString::fromStdString(to_string(prediction.step_time) + " ± " + to_string(half_interval(prediction)));
   return row;
 }
 

@@ -1,10 +1,9 @@
 #include "gui/view/charts/memory_series.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "base/quantity.h"
 #include "gui/view/charts/words.h"
-#include "oracle/report/format.h"
 #include "oracle/report/report.h"
 
 namespace sibyl::gui {
@@ -30,24 +29,6 @@ std::vector<std::size_t> highestMoments(const MemoryHistory& history, std::size_
     column = own;
   }
   return highest;
-}
-
-Table aliveTable(const MemoryHistory& history) {
-  using enum Column::Align;
-  Table table{.columns = {{"Alive at the peak", "name", left},
-                          {"Kind", "kind", left},
-                          {"Layer", "operation", left},
-                          {"Memory", "bytes"},
-                          {"Share", "share"}},
-              .rows = {}};
-  const Bytes all = history.footprint.peak.total;
-  for (const AliveMemory& alive : history.alive) {
-    const std::string name = alive.count == 1 ? alive.name : fmt::format("{} × {}", alive.count, alive.name);
-    table.rows.push_back({name, std::string(to_string(alive.kind)), alive.operation,
-                          Cell(to_string(alive.bytes), plain_number(alive.bytes.value())),
-                          Cell(percent(alive.bytes / all), plain_number(alive.bytes / all))});
-  }
-  return table;
 }
 
 }  // namespace sibyl::gui

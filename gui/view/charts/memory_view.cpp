@@ -88,7 +88,7 @@ void MemoryView::stop() {
 void MemoryView::deliver(Result<StepMemory> memory) {
   memory_ = std::move(memory);
   offerDevices();
-  alive_.setTable(memory_ ? aliveTable(memory_->history) : Table{});
+  alive_.setTable(memory_ ? alive_table(memory_->history) : Table{});
   if (memory_ && !fitted_) fitColumns(table_), fitted_ = true;
   redraw();
   emit settled();
@@ -219,7 +219,7 @@ void MemoryView::renderCharts(QPainter& painter, const QSize& size) {
 
 std::optional<Table> MemoryView::table() const {
   if (!answered()) return {};
-  return memory_ ? aliveTable(memory_->history) : to_table(*current().report);
+  return memory_ ? alive_table(memory_->history) : to_table(*current().report);
 }
 
 }  // namespace sibyl::gui

@@ -10,6 +10,7 @@
 #include "gui/view/colours.h"
 #include "gui/view/flow_layout.h"
 #include "oracle/report/format.h"
+#include "oracle/report/report.h"
 
 namespace sibyl::gui {
 namespace {
@@ -20,9 +21,9 @@ QString explanation(const ScalingSeries& series, const ScalePoint& point) {
   QString text = series.name + ", " + QString::fromStdString(plural(point.devices, "device"));
   if (!point.prediction) return text + "\n" + sentence(point.prediction.error());
   const Prediction& p = *point.prediction;
-  const Seconds half = (p.interval_high - p.interval_low) / 2;
   text += "\n" + QObject::tr("step time %1 ± %2, %3\nefficiency %4, batch %5\nheld back by %6")
-                     .arg(QString::fromStdString(to_string(p.step_time)), QString::fromStdString(to_string(half)),
+                     .arg(QString::fromStdString(to_string(p.step_time)),
+                          QString::fromStdString(to_string(half_interval(p))),
                           quantityText(Measure::samples_per_second, p.throughput),
                           quantityText(Measure::share, point.efficiency),
                           QString::fromStdString(grouped(p.global_batch)), QString::fromStdString(p.bottleneck.name));
@@ -251,7 +252,7 @@ void ScalingView::addMeasured() {
   std::ranges::stable_sort(points, {}, &MeasuredPoint::devices);
   for (const MeasuredPoint& p : points) {
     devices << p.devices;
-    values << (quantity() == ScaleQuantity::step_time ? p.step_time.value() : p.samples / p.step_time.value());
+    values << measured_value(p.step_time, p.samples, quantity());
   }
   QCPGraph* graph = plot_->addGraph();
   graph->setData(devices, values, true);

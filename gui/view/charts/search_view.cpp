@@ -13,7 +13,7 @@
 namespace sibyl::gui {
 namespace {
 
-constexpr double slowest_shown = 3;  // times the fastest
+constexpr double slowest_shown = 3;                // times the fastest
 constexpr std::int64_t usual_samples = 1'000'000;  // whose cost is said where no epoch is
 
 QString wordsOf(const Candidate& candidate) {
@@ -23,15 +23,15 @@ QString wordsOf(const Candidate& candidate) {
 
 // "128 ms ± 4 ms, 12.3 GiB, waits for …"
 QString explanation(const Candidate& candidate, const Candidate& fastest) {
-  const Seconds half = (candidate.interval_high - candidate.interval_low) / 2;
   QString text = wordsOf(candidate) + "\n" +
                  QObject::tr("step time %1 ± %2, memory %3")
                      .arg(QString::fromStdString(to_string(candidate.step_time)),
-                          QString::fromStdString(to_string(half)), QString::fromStdString(to_string(candidate.memory)));
+                          QString::fromStdString(to_string(half_interval(candidate))),
+                          QString::fromStdString(to_string(candidate.memory)));
   const Excess excess = excess_over(candidate, fastest);
   if (candidate.step_time > fastest.step_time && excess.time.value() > 0)
     text += "\n" + QObject::tr("%1 longer than the fastest: %2 more of %3")
-                       .arg(quantityText(Measure::change, candidate.step_time / fastest.step_time - 1),
+                       .arg(quantityText(Measure::change, longer_than(candidate, fastest)),
                             QString::fromStdString(to_string(excess.time)), QString::fromStdString(excess.part));
   return text;
 }

@@ -16,9 +16,8 @@ QString explanation(const Sensitivity& input, const Variation& variation, const 
   QString text = QString::fromStdString(input.name + ", " + input.says + "\n" + variation.setting + ": ");
   if (!variation.evaluation) return text + sentence(variation.evaluation.error());
   const Evaluation& e = *variation.evaluation;
-  const Seconds half = (e.interval_high - e.interval_low) / 2;
   text += QObject::tr("step time %1 ± %2 instead of %3, %4 for a sample")
-              .arg(QString::fromStdString(to_string(e.step_time)), QString::fromStdString(to_string(half)),
+              .arg(QString::fromStdString(to_string(e.step_time)), QString::fromStdString(to_string(half_interval(e))),
                    QString::fromStdString(to_string(now.step_time)), quantityText(Measure::change, variation.change));
   return e.fits ? text : text + "\n" + QObject::tr("Does not fit in memory.");
 }

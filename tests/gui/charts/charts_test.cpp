@@ -136,7 +136,7 @@ class ChartsTest : public QObject {
     settle(view, pipeline_);
     const auto memory = step_memory(*pipeline_->study->graph, pipeline_->study->strategy, *pipeline_->study->cluster);
     QVERIFY(memory);
-    QCOMPARE(view.table()->rows, aliveTable(memory->history).rows);
+    QCOMPARE(view.table()->rows, alive_table(memory->history).rows);
     double bytes = 0;
     QAbstractItemModel* model = tableOf(view)->model();
     QAbstractItemModelTester tester(model, QAbstractItemModelTester::FailureReportingMode::QtTest);
@@ -288,6 +288,8 @@ class ChartsTest : public QObject {
              expected[0].prediction->step_time.value() / 4);
     QCOMPARE(ideal_value(expected[0], 4, Scaling::weak, ScaleQuantity::throughput),
              expected[0].prediction->throughput * 4);
+    QCOMPARE(measured_value(Seconds{0.5}, 64, ScaleQuantity::throughput), 128.0);
+    QCOMPARE(measured_value(Seconds{0.5}, 64, ScaleQuantity::step_time), 0.5);
   }
 
   void simpleStrategiesDoTheSameWork() {

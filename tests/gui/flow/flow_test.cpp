@@ -1,44 +1,29 @@
 // What a person does, in a real window: open a model, change the strategy, drag a slider, pin, compare, undo, save,
-// reopen, export. The command line that the window gives is run, and must answer the same. Screenshots: screenshots/ in
-// the build folder.
-#include <QAbstractItemView>
-#include <QAccessible>
+// reopen, export. The command line that the window gives is run, and must answer the same.
 #include <QApplication>
 #include <QClipboard>
-#include <QDialogButtonBox>
-#include <QDir>
-#include <QHeaderView>
+#include <QComboBox>
 #include <QJsonDocument>
 #include <QJsonObject>
-#include <QListWidget>
+#include <QLabel>
 #include <QMimeData>
 #include <QProcess>
 #include <QPushButton>
-#include <QScrollArea>
-#include <QScrollBar>
-#include <QSettings>
 #include <QSignalSpy>
 #include <QSpinBox>
-#include <QStandardPaths>
 #include <QStyleOptionSlider>
-#include <QTemporaryDir>
-#include <QTest>
+#include <QToolButton>
 
 #include "base/quantity.h"
-#include "gui/app/command_palette.h"
-#include "gui/app/export_dialog.h"
 #include "gui/app/exporter.h"
-#include "gui/app/main_window.h"
-#include "gui/app/shortcuts_dialog.h"
 #include "gui/view/compare/compare_view.h"
-#include "models/zoo/zoo.h"
+#include "tests/gui/flow/driven_window.h"
 
 using namespace sibyl;
 using namespace sibyl::gui;
+using namespace sibyl::gui::test;
 
 namespace {
-
-constexpr int patience_ms = 300'000;
 
 QPoint handleOf(const QSlider& slider) {
   QStyleOptionSlider option;
@@ -51,51 +36,16 @@ QPoint handleOf(const QSlider& slider) {
   return slider.style()->subControlRect(QStyle::CC_Slider, &option, QStyle::SC_SliderHandle, &slider).center();
 }
 
-template <class... Kinds>
-bool isOneOf(const QWidget* widget) {
-  return ((qobject_cast<const Kinds*>(widget) != nullptr) || ...);
-}
-
-// What a person works with, and not what Qt makes it of.
-bool isControl(const QWidget& widget) {
-  if (widget.objectName().startsWith("qt_")) return false;
-  if (isOneOf<QScrollBar, QHeaderView>(&widget)) return false;
-  if (isOneOf<QAbstractSpinBox, QComboBox, QLineEdit, QTabBar, QAbstractItemView, QDialogButtonBox>(
-          widget.parentWidget()))
-    return false;
-  return isOneOf<QAbstractSpinBox, QComboBox, QLineEdit, QAbstractButton, QAbstractSlider, QAbstractItemView>(&widget);
-}
-
-void keys(QWidget& window, Qt::Key key, Qt::KeyboardModifiers modifiers) { QTest::keyClick(&window, key, modifiers); }
-
 }  // namespace
 
-class FlowTest : public QObject {
+class FlowTest : public DrivenWindow {
   Q_OBJECT
 
  private slots:
-  void initTestCase() {
-    QVERIFY(folder_.isValid());
-    QStandardPaths::setTestModeEnabled(true);
-    QSettings::setDefaultFormat(QSettings::IniFormat);
-    QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, folder_.path());
-    QApplication::setOrganizationName("sibyl");
-    QApplication::setApplicationName("sibyl-gui-test");
-    applyTheme(*qApp, Theme::light);
-    window_ = std::make_unique<MainWindow>();
-    window_->resize(1280, 800);
-    window_->QWidget::show();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-    QApplication::setActiveWindow(window_.get());  // where no window manager does, keys find it all the same
-  }
+  void initTestCase() { openWindow(); }
 
   void openAModel() {
-    const QString path = folder_.filePath("gpt2-mini.onnx");
-    QVERIFY(write_zoo_model("gpt2-mini", path.toStdString()).has_value());
-    QVERIFY(window_->open(path).has_value());
-    settle();
-    QVERIFY(window_->answer()->report.has_value());
-    QCOMPARE(document().current().model, path.toStdString());
+    openModel("gpt2-mini");
     QCOMPARE(document().current().cluster, std::string("dgx-a100"));
   }
 
@@ -111,8 +61,7 @@ class FlowTest : public QObject {
     QDropEvent drop(QPointF(300, 300), Qt::CopyAction, &file, Qt::LeftButton, Qt::NoModifier);
     QApplication::sendEvent(window_.get(), &drop);
     QCOMPARE(document().current().model, path.toStdString());
-    while (document().undoStack().index() > steps) document().undoStack().undo();
-    settle();
+    undoTo(steps);
   }
 
   void whatIsWrongIsSaidAndNothingIsLost() {
@@ -161,8 +110,7 @@ class FlowTest : public QObject {
     settle();
     QVERIFY(window_->answer()->report->prediction.fits);
     QVERIFY(!button.isVisible());
-    while (document().undoStack().index() > steps) document().undoStack().undo();
-    settle();
+    undoTo(steps);
   }
 
   void dragASlider() {
@@ -201,8 +149,7 @@ class FlowTest : public QObject {
     QCOMPARE(shown, said);
     QCOMPARE(window_->answerBar().stepTime(),
              QString::fromStdString(to_string(window_->answer()->report->prediction.step_time)));
-    while (document().undoStack().index() > steps) document().undoStack().undo();
-    settle();
+    undoTo(steps);
   }
 
   void nodesOfOtherSizesAndDevices() {
@@ -225,10 +172,48 @@ class FlowTest : public QObject {
     QVERIFY(QString::fromStdString(command_line(document().current())).contains("--device-type=h100-sxm"));
     window_->setCluster("dgx-h100");  // its own size, its own devices
     QVERIFY(!document().current().option("--device-type") && !document().current().option("--devices-per-node"));
-    while (document().undoStack().index() > steps) document().undoStack().undo();
-    settle();
+    undoTo(steps);
     QCOMPARE(each.value(), 0);
     QCOMPARE(kind.currentIndex(), 0);
+  }
+
+  // Eight devices of one node sum over its links alone.
+  void othersOnTheNetwork() {
+    const int steps = document().undoStack().index();
+    auto& between = control<QDoubleSpinBox>("--set nic.background");
+    auto& inside = control<QDoubleSpinBox>("--set link.background");
+    QVERIFY2(inside.text().startsWith("0 % "), qPrintable(inside.text()));  // what the cluster has
+    const double before = window_->answer()->report->prediction.step_time.value();
+    inside.setFocus();
+    QTest::keyClick(&inside, Qt::Key_Up);
+    QCOMPARE(inside.value(), 5.0);
+    inside.setValue(90);
+    settle();
+    QCOMPARE(document().undoStack().index(), steps + 1);
+    QCOMPARE(document().current().change("link.background"), std::optional<std::string>("0.9"));
+    QVERIFY(window_->answer()->report->prediction.step_time.value() > before);
+    QVERIFY(QString::fromStdString(command_line(document().current())).contains("--set=link.background=0.9"));
+    QVERIFY2(inside.toolTip().contains("90 %"), qPrintable(inside.toolTip()));
+    between.setValue(33.5);
+    settle();
+    QCOMPARE(between.text(), QStringLiteral("33.5 %"));
+    QCOMPARE(window_->answer()->study->cluster->network.topology().spec().nic_background, 0.335);
+    between.setValue(3);
+    between.setFocus();
+    QTest::keyClick(&between, Qt::Key_Down);
+    QCOMPARE(document().current().change("nic.background"), std::optional<std::string>("0"));
+    QTest::keyClick(&between, Qt::Key_Down);
+    QVERIFY(!document().current().change("nic.background"));
+    document().change("one node", [](Scenario& s) { s.set("--nodes", "1"); });
+    settle();
+    QVERIFY(inside.isEnabled() && !between.isEnabled());
+    document().change("by hand", [](Scenario& s) { s.set_change("nic.background", "much"); });
+    settle();
+    QVERIFY(between.isEnabled());
+    QCOMPARE(between.text(), QStringLiteral("much"));
+    QVERIFY(!window_->answer()->report.has_value());
+    undoTo(steps);
+    QVERIFY2(inside.text().startsWith("0 % "), qPrintable(inside.text()));
   }
 
   void stateThatLiesElsewhereIsSaid() {
@@ -250,8 +235,7 @@ class FlowTest : public QObject {
     QVERIFY2(words.join('\n').contains("parameters do not lie outside"), qPrintable(words.join('\n')));
     emit offload.textActivated("nothing");
     QVERIFY(!document().current().option("--offload"));
-    while (document().undoStack().index() > steps) document().undoStack().undo();
-    settle();
+    undoTo(steps);
   }
 
   void whatTakesLongIsStopped() {
@@ -276,8 +260,7 @@ class FlowTest : public QObject {
     QStringList words;
     for (const QLabel* label : scaling->findChildren<QLabel*>()) words << label->text();
     QVERIFY2(words.join('\n').contains("Stopped"), qPrintable(words.join('\n')));
-    while (document().undoStack().index() > steps) document().undoStack().undo();
-    settle();
+    undoTo(steps);
   }
 
   void pinAndCompare() {
@@ -297,7 +280,9 @@ class FlowTest : public QObject {
 
   // The command line reproduces what the window shows, with a part of the cluster changed.
   void theCommandLineAnswersTheSame() {
-    document().change("nic", [](Scenario& s) { s.changes = {"nic.bandwidth=2x", "device.memory=60GB"}; });
+    document().change("nic", [](Scenario& s) {
+      s.changes = {"nic.bandwidth=2x", "device.memory=60GB", "link.background=0.5"};
+    });
     settle();
     keys(*window_, Qt::Key_C, Qt::ControlModifier | Qt::ShiftModifier);
     const QString command = QApplication::clipboard()->text();
@@ -376,97 +361,7 @@ class FlowTest : public QObject {
     QVERIFY(!exportAll(window_->views(), *window_->answer(), request).has_value());
   }
 
-  void commandsAreFoundAndRun() {
-    keys(*window_, Qt::Key_K, Qt::ControlModifier);
-    auto* palette = window_->findChild<CommandPalette*>();
-    QVERIFY(palette != nullptr && palette->isVisible());
-    auto* line = palette->findChild<QLineEdit*>();
-    auto* list = palette->findChild<QListWidget*>();
-    QTest::keyClicks(line, "res");
-    QVERIFY(list->item(0)->text().startsWith("Restore default layout"));
-    picture(*palette, "commands");
-    line->clear();
-    QTest::keyClicks(line, "keys");
-    QTest::keyClick(line, Qt::Key_Return);
-    auto* shortcuts = window_->findChild<ShortcutsDialog*>();
-    QVERIFY(shortcuts != nullptr && shortcuts->isVisible());
-    picture(*shortcuts, "keys");
-    shortcuts->close();
-    ExportDialog dialog(window_->views(), window_->views().front(), "export", window_.get());
-    dialog.show();
-    picture(dialog, "export");
-  }
-
-  void everyControlHasANameAndATooltip() {
-    ExportDialog dialog(window_->views(), nullptr, "export", window_.get());
-    int controls = 0;
-    for (const QWidget* root : {static_cast<QWidget*>(window_.get()), static_cast<QWidget*>(&dialog)})
-      for (QWidget* widget : root->findChildren<QWidget*>()) {
-        if (widget->window() != root || !isControl(*widget)) continue;
-        ++controls;
-        const QString which = QStringLiteral("%1 '%2' in %3 '%4'")
-                                  .arg(widget->metaObject()->className(), widget->objectName(),
-                                       widget->parentWidget()->metaObject()->className(), widget->accessibleName());
-        const QAccessibleInterface* told = QAccessible::queryAccessibleInterface(widget);
-        QVERIFY2(told != nullptr && !told->text(QAccessible::Name).isEmpty(), qPrintable(which));
-        if (!isOneOf<QAbstractItemView>(widget)) QVERIFY2(!widget->toolTip().isEmpty(), qPrintable(which));
-      }
-    QVERIFY2(controls > 100, qPrintable(QString::number(controls)));
-  }
-
-  // The desktop's own colours are not replaced by others, and so go on to follow it.
-  void coloursOfTheDesktopAreItsOwn() {
-    applyTheme(*qApp, Theme::dark);
-    QVERIFY(QCoreApplication::testAttribute(Qt::AA_SetPalette));
-    QVERIFY(QApplication::palette().color(QPalette::Window).lightnessF() < 0.5);
-    applyTheme(*qApp, Theme::system);
-    QVERIFY(!QCoreApplication::testAttribute(Qt::AA_SetPalette));
-    applyTheme(*qApp, Theme::light);
-  }
-
-  void pictures() {
-    const bool large = window_->devicePixelRatioF() > 1;  // letters of twice the size on the same screens
-    const QSize small = large ? QSize(960, 540) : QSize(1280, 800), wide = large ? QSize(1280, 800) : QSize(1920, 1080);
-    for (const auto& [theme, name] : {std::pair{Theme::light, "light"}, {Theme::dark, "dark"}}) {
-      applyTheme(*qApp, theme);
-      for (const QSize size : {small, wide}) {
-        window_->resize(size);
-        for (View* view : window_->views()) {
-          window_->showView(view->key());
-          settle();
-          QTest::qWait(50);
-          QCOMPARE(window_->size(), size);  // all of it has room
-          picture(*window_, QStringLiteral("%1-%2-%3").arg(view->key(), name).arg(size.width()));
-        }
-      }
-      picture(*window_->setup().findChild<QScrollArea*>()->widget(), QStringLiteral("setup-%1").arg(name));
-    }
-  }
-
   void cleanupTestCase() { window_.reset(); }
-
- private:
-  Document& document() { return window_->document(); }
-  void settle() {
-    QTest::qWait(1);
-    QVERIFY(QTest::qWaitFor([this] { return window_->settled() && window_->answer(); }, patience_ms));
-  }
-  static QString pictureFolder() { return QStringLiteral(SIBYL_BINARY_DIR "/screenshots"); }
-  void picture(QWidget& widget, const QString& name) {
-    QVERIFY(QDir().mkpath(pictureFolder()));
-    QTest::qWait(50);
-    const QString twice = widget.devicePixelRatioF() > 1 ? QStringLiteral("-2x") : QString();
-    QVERIFY(widget.grab().save(QStringLiteral("%1/%2%3.png").arg(pictureFolder(), name, twice)));
-  }
-  template <class Control>
-  Control& control(const char* name) {
-    auto* found = window_->findChild<Control*>(QString::fromLatin1(name));
-    if (found == nullptr) qFatal("there is no control called %s", name);
-    return *found;
-  }
-
-  QTemporaryDir folder_;
-  std::unique_ptr<MainWindow> window_;
 };
 
 QTEST_MAIN(FlowTest)

@@ -37,6 +37,37 @@ class ScenarioTest : public QObject {
     QVERIFY(words(s) == expected);
   }
 
+  void aPartOfTheClusterIsChangedInItsPlace() {
+    Scenario s = resnet();
+    s.changes = {"nic.bandwidth=2x", "nic.background=0.3"};
+    s.set_change("nic.bandwidth", "4x");
+    s.set_change("link.background", "0.1");
+    QVERIFY(s.changes == (std::vector<std::string>{"nic.bandwidth=4x", "nic.background=0.3", "link.background=0.1"}));
+    QCOMPARE(s.change("nic.background"), std::optional<std::string>("0.3"));
+    QVERIFY(!s.change("nic"));  // a part of a name is no name
+    s.set_change("nic.background", "");
+    s.set_change("nic.latency", "");
+    QVERIFY(s.changes == (std::vector<std::string>{"nic.bandwidth=4x", "link.background=0.1"}));
+    QVERIFY(!s.change("nic.background"));
+  }
+
+  // Others on the network are a change like others: the cluster without it is kept, and read once.
+  void aBackgroundIsOfTheCluster() {
+    StudyReader reader;
+    Scenario s = resnet();
+    const auto quiet = *reader.read(s);
+    s.set_change("nic.background", "0.3");
+    const auto busy = *reader.read(s);
+    QCOMPARE(busy->cluster->network.topology().spec().nic_background, 0.3);
+    QCOMPARE(reader.unchanged_cluster()->network.topology().spec().nic_background, 0.0);
+    QVERIFY(!strategy_on(*quiet, s));  // a formula for the quiet one says nothing of it
+    s.set_change("nic.background", "1");
+    const auto wrong = reader.read(s);
+    QVERIFY(!wrong.has_value());
+    QVERIFY(reader.wrong() == Part::cluster);
+    QCOMPARE(wrong.error().message, std::string("a background is a share from 0 to 0.99"));
+  }
+
   void whatAShellWouldReadOtherwiseIsQuoted() {
     Scenario s;
     s.model = "/tmp/it's a model.onnx";

@@ -19,7 +19,7 @@ Session example(const QString& folder) {
   first.model = (folder + "/models/m.onnx").toStdString();
   first.cluster = "dgx-a100";
   first.options = {{"--batch", {"64/device"}}, {"--dim", {"seq=128", "width=3"}}, {"--no-overlap", {""}}};
-  first.changes = {"nic.bandwidth=2x"};
+  first.changes = {"nic.bandwidth=2x", "link.background=0.3"};
   first.device_hour_price = 2.5;
   first.epoch_samples = 1'281'167;
   Scenario second;

@@ -1,6 +1,7 @@
 // Every key changes what it should and nothing else.
 #include "calibration/cluster_change.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +13,10 @@ namespace {
 
 Cluster cluster() {
   Cluster c = test::cluster(4, 2);
+  TopologySpec links = c.network.topology().spec();
+  links.device_link.background = 0.2;
+  links.nic_background = 0.4;
+  c.network = Network(*Topology::make(links), {}, {});
   c.storage_read = BytesPerSecond{1e9};
   Device device = test::cpu_device();
   device.dispatch = Seconds{4e-6};
@@ -37,9 +42,11 @@ double value_of(const Cluster& c, std::string_view key) {
   const Device& d = c.kernels.device();
   if (key == "link.bandwidth") return t.device_link.bandwidth.value();
   if (key == "link.latency") return t.device_link.latency.value();
+  if (key == "link.background") return t.device_link.background;
   if (key == "nic.bandwidth") return t.nic_bandwidth.value();
   if (key == "nic.latency") return t.nic_latency.value();
   if (key == "nic.per_node") return t.nics_per_node;
+  if (key == "nic.background") return t.nic_background;
   if (key == "switch.latency") return t.switch_latency.value();
   if (key == "switch.oversubscription") return t.oversubscription;
   if (key == "device.flops") return d.peak.at(DType::f32).value();
@@ -63,7 +70,7 @@ TEST(ClusterChange, EveryKeyMultipliesItsOwnValueAlone) {
 }
 
 TEST(ClusterChange, EveryKeyTakesItsExample) {
-  const double expected[] = {300e9, 2e-6, 25e9, 2e-6, 8, 300e-9, 1, 300e12, 80e9, 3e12, 4e-6, 10e9};
+  const double expected[] = {300e9, 2e-6, 0.3, 25e9, 2e-6, 8, 0.3, 300e-9, 1, 300e12, 80e9, 3e12, 4e-6, 10e9};
   std::size_t i = 0;
   for (const ClusterKey& key : cluster_keys()) {
     const Cluster after = with({std::string(key.name) + "=" + std::string(key.takes)});
@@ -103,6 +110,37 @@ TEST(ClusterChange, ValuesThatCannotBeAreRefused) {
     EXPECT_EQ(refused(change).code, ErrorCode::usage) << change;
 }
 
+// Of what others use a rest is left, and 0 is nothing special.
+TEST(ClusterChange, ABackgroundIsAShare) {
+  for (const std::string key : {"link.background", "nic.background"}) {
+    for (const double share : {0.0, 0.25, 0.99})
+      EXPECT_DOUBLE_EQ(value_of(with({fmt::format("{}={}", key, share)}), key), share) << key;
+    for (const char* value : {"1", "0.991", "-0.1", "30", "30%", "nan", "", "0.3GB/s", "10x"}) {
+      const Error error = refused(key + "=" + value);
+      EXPECT_EQ(error.code, ErrorCode::usage) << value;
+      EXPECT_EQ(error.message, "a background is a share from 0 to 0.99") << value;
+      EXPECT_EQ(error.where, key + "=" + value);
+    }
+    EXPECT_EQ(changed(with({key + "=0"}), std::vector{key + "=2x"}, DType::f32).error().message,
+              "it is 0 here, so it cannot be multiplied");
+  }
+}
+
+// 60 % of a NIC's 1 GB/s were ours, and then 25 %; inside a node nothing changes.
+TEST(ClusterChange, ABackgroundLeavesTheRestOfItsOwnLinks) {
+  const Topology before = cluster().network.topology(), after = with({"nic.background=0.75"}).network.topology();
+  EXPECT_DOUBLE_EQ(before.path(1).bandwidth.value(), 0.6e9);
+  EXPECT_DOUBLE_EQ(after.path(1).bandwidth.value(), 0.25e9);
+  EXPECT_EQ(after.path(0).bandwidth, before.path(0).bandwidth);
+}
+
+TEST(ClusterChange, SharesAreTold) {
+  EXPECT_DOUBLE_EQ(share_of(cluster(), "link.background"), 0.2);
+  EXPECT_DOUBLE_EQ(share_of(cluster(), "nic.background"), 0.4);
+  EXPECT_EQ(share_of(cluster(), "nic.bandwidth"), 0);
+  for (const ClusterKey& key : cluster_keys()) EXPECT_EQ(key.share, share_of(cluster(), key.name) > 0) << key.name;
+}
+
 // What is not known cannot be doubled, but can be given.
 TEST(ClusterChange, TheUnknownIsGivenNotMultiplied) {
   Cluster unknown = cluster();
@@ -114,11 +152,13 @@ TEST(ClusterChange, TheUnknownIsGivenNotMultiplied) {
 
 // What is shown of a value is what was set.
 TEST(ClusterChange, ValuesAreReadAsTheyAreSet) {
-  const Cluster c = with({"nic.bandwidth=12.5GB/s", "device.memory=64GiB", "nic.per_node=3", "switch.oversubscription=2"});
+  const Cluster c =
+      with({"nic.bandwidth=12.5GB/s", "device.memory=64GiB", "nic.per_node=3", "switch.oversubscription=2"});
   EXPECT_EQ(value_text(c, "nic.bandwidth", DType::f32), "12.5 GB/s");
   EXPECT_EQ(value_text(c, "device.memory", DType::f32), "64.0 GiB");
   EXPECT_EQ(value_text(c, "nic.per_node", DType::f32), "3");
   EXPECT_EQ(value_text(c, "switch.oversubscription", DType::f32), "2");
+  EXPECT_EQ(value_text(c, "nic.background", DType::f32), "0.4");
   EXPECT_EQ(value_text(c, "banana", DType::f32), "");
   for (const ClusterKey& key : cluster_keys()) EXPECT_NE(value_text(c, key.name, DType::f32), "") << key.name;
 }

@@ -284,6 +284,29 @@ TEST(Predict, EveryInputMatters) {
   EXPECT_NE(answer(base, test::cluster(4, 1, BytesPerSecond{5e8})).step_time, reference.step_time);
 }
 
+// What others use is no assumption of the model's but the cluster's; without them the job is alone.
+TEST(Predict, SaysWhoElseIsOnTheNetwork) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const auto assumed = [&](double of_nics, double of_links, int replicas) {
+    Cluster cluster = test::cluster(2, 1);
+    TopologySpec links = cluster.network.topology().spec();
+    links.nic_background = of_nics;
+    links.device_link.background = of_links;
+    cluster.network = Network(*Topology::make(links), {}, {});
+    return predict(graph, data_parallel(replicas, 4), cluster)->assumed;
+  };
+  using testing::Contains;
+  EXPECT_THAT(assumed(0, 0, 2), Contains("all devices are alike and nothing else uses the machine or its network"));
+  EXPECT_THAT(
+      assumed(0.3, 0, 2),
+      Contains("all devices are alike; others use 30 % of each NIC, all the time, and nothing else of the machine"));
+  EXPECT_THAT(
+      assumed(0.335, 0.07, 2),
+      Contains("all devices are alike; others use 33.5 % of each NIC and 7 % of the links inside each node, all "
+               "the time, and nothing else of the machine"));
+  EXPECT_THAT(assumed(0.3, 0, 1), testing::Not(Contains(testing::HasSubstr("others use"))));
+}
+
 TEST(Scale, WeakKeepsTheBatchOfADeviceAndStrongThatOfAll) {
   const Graph graph = test::mlp({64, 64, 8}, 2);
   const Cluster cluster = test::cluster(8, 1);

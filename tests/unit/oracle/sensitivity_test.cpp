@@ -132,6 +132,34 @@ TEST(Sensitivity, OversubscriptionCountsBetweenSwitches) {
   EXPECT_FALSE(parts_that_count(flat).contains("switch.oversubscription"));
 }
 
+// Half of what others use leaves more, twice leaves less; only on links that messages cross.
+TEST(Sensitivity, WhatOthersUseCountsOnTheLinksThatAreCrossed) {
+  TopologySpec across = links(2, 1), inside = links(1, 2);
+  across.nic_background = across.device_link.background = 0.4;
+  inside.nic_background = inside.device_link.background = 0.4;
+  const Sensitivities of_nics = of(replicas(2), machine(across)), of_links = of(replicas(2), machine(inside));
+  expect_better_is_faster(of_nics, "nic.background");
+  EXPECT_FALSE(parts_that_count(of_nics).contains("link.background"));
+  expect_better_is_faster(of_links, "link.background");
+  EXPECT_FALSE(parts_that_count(of_links).contains("nic.background"));
+  EXPECT_EQ(input(of_nics, "nic.background").twice.setting, "nic.background=0.5x");
+}
+
+// Nor can more than all of it be used.
+TEST(Sensitivity, WhereNobodyElseIsThereIsNoBackgroundToVary) {
+  const Sensitivities quiet = of(replicas(2), machine(2, 1));
+  for (const char* name : {"link.background", "nic.background"})
+    EXPECT_EQ(std::ranges::count(quiet.inputs, name, &Sensitivity::name), 0) << name;
+  TopologySpec busy = links(2, 1);
+  busy.nic_background = 0.6;
+  const Sensitivities all = of(replicas(2), machine(busy));
+  const Sensitivity& background = input(all, "nic.background");
+  EXPECT_LT(background.twice.change, 0);
+  ASSERT_FALSE(background.half.evaluation) << "120 %";
+  EXPECT_EQ(background.half.evaluation.error().message, "a background is a share from 0 to 0.99");
+  EXPECT_EQ(all.inputs.size(), quiet.inputs.size() + 1);
+}
+
 // A step reads 64 x 1024 f32 and 64 i64 from storage that gives 1 MB/s: a quarter of a second, which nothing else
 // shortens.
 TEST(Sensitivity, WhereSamplesAreWaitedForOnlyStorageCounts) {
@@ -156,7 +184,9 @@ TEST(Sensitivity, MemoryDecidesWhatFitsAndNothingElse) {
 
 TEST(Sensitivity, SaysOfEveryPartWhatSetWouldSayOfIt) {
   const Graph graph = model();
-  const Cluster cluster = machine(2, 2);
+  TopologySpec spec = links(2, 2);
+  spec.nic_background = spec.device_link.background = 0.1;
+  const Cluster cluster = machine(spec);
   const Strategy strategy = replicas(4);
   const Sensitivities all = of(strategy, cluster);
   EXPECT_EQ(all.inputs.size(), cluster_keys().size() + 3);

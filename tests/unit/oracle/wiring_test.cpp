@@ -1,4 +1,4 @@
-#include "oracle/wiring.h"
+#include "oracle/wiring_sums.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,6 +63,46 @@ TEST(Wiring, StagesAreJoinedBySends) {
   EXPECT_EQ(wire.transfers[0].bytes.value(), 2 * 8 * 4);
   EXPECT_EQ(wire.transfers[1].pass, Pass::backward);
   EXPECT_EQ(wire.transfers[1].bytes.value(), 2 * 8 * 4);
+}
+
+// By hand: fc1 has 4 x 8 + 8 parameters, fc2 8 x 3 + 3; what the stages send is one message each way.
+TEST(Wiring, PartsAreSummed) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy{.data = 1, .pipeline = 2, .stage_starts = {"fc2"}, .global_batch = 4, .accumulation = 2};
+  const Wiring wired = wiring(graph, strategy, test::cluster(2, 1)).value();
+  Prediction prediction;
+  prediction.operations = {{"fc1", "", {Seconds{1}}, {Seconds{2}}},
+                           {"fc2", "", {Seconds{4}}, {Seconds{8}}},
+                           {"fc2", "", {Seconds{16}}, {Seconds{}}},
+                           {"of another model", "", {Seconds{32}}, {Seconds{32}}}};
+  const std::vector<PassTimes> times = pass_times(graph, prediction);
+  ASSERT_EQ(times.size(), graph.operations().size());
+  const std::vector<OperationId> both{OperationId{0}, OperationId{2}};
+  const PartSum sum = sum_of_part(wired, times, both);
+  EXPECT_EQ(sum.parameters, 4 * 8 + 8 + 8 * 3 + 3);
+  EXPECT_EQ(sum.forward, wired.operations[0].forward + wired.operations[2].forward);
+  EXPECT_EQ(sum.backward, wired.operations[0].backward + wired.operations[2].backward);
+  EXPECT_EQ(sum.time.forward.value(), 1 + 4 + 16);
+  EXPECT_EQ(sum.time.both().value(), 21 + 2 + 8);
+  const std::vector<std::size_t> all{0};
+  const std::vector<SentByKind> kinds = sent_by_kind(wired, all);
+  ASSERT_EQ(kinds.size(), 2U);
+  EXPECT_EQ(kinds[0].pass, Pass::forward);
+  EXPECT_EQ(kinds[1].pass, Pass::backward);
+  EXPECT_EQ(kinds[1].kind, "send");
+  EXPECT_EQ(kinds[0].sent.bytes.value(), 2 * 8 * 4);
+  EXPECT_EQ(sent_in_all(wired, all).messages, 2);
+  EXPECT_EQ(sent_in_all(wired, all).bytes.value(), 2 * 2 * 8 * 4);
+  EXPECT_EQ(sent_in_all(wired, {}).messages, 0);
+}
+
+// One message of the 67 parameters' gradients carries those of both layers.
+TEST(Wiring, MessagesOfAPartAreCountedOnce) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const Wiring wired = wiring(graph, {.data = 2, .global_batch = 4}, test::cluster(2, 1)).value();
+  EXPECT_EQ(gradient_bytes(wired).value(), 67 * 4);
+  const std::vector<PassTimes> times(wired.operations.size());
+  EXPECT_THAT(sum_of_part(wired, times, wired.order).gradients, testing::ElementsAre(0U));
 }
 
 // Per layer attention and MLP each sum their ranks' shares forward, and their input's gradients backward (Megatron-LM):

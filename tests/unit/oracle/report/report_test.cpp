@@ -4,6 +4,8 @@
 
 #include <clocale>
 
+#include "oracle/closed/first_answer.h"
+#include "oracle/memory/history.h"
 #include "oracle/report/format.h"
 #include "tests/unit/oracle/report/sample_prediction.h"
 
@@ -22,6 +24,43 @@ ScaleReport sample_scale() {
   report.points.push_back(
       {4096, fail(ErrorCode::infeasible, "abci-v100 has 4352 devices, | not more", "", "use fewer"), 0});
   return report;
+}
+
+// Of made-up steps: 100 to 140 ms; 30 ms of communication, of which 12 are waited for; 800 samples/s of 8 devices.
+TEST(Figures, AreWhatTheirNamesSay) {
+  Prediction p;
+  p.interval_low = Seconds{0.1}, p.interval_high = Seconds{0.14};
+  p.breakdown.communication_total = Seconds{0.03}, p.breakdown.communication_exposed = Seconds{0.012};
+  p.throughput = 800, p.devices = 8;
+  EXPECT_NEAR(half_interval(p).value(), 0.02, 1e-15);
+  EXPECT_NEAR(hidden_communication(p).value(), 0.018, 1e-15);
+  EXPECT_DOUBLE_EQ(throughput_per_device(p), 100);
+  p.breakdown.communication_exposed = Seconds{0.03 + 1e-12};  // rounding
+  EXPECT_EQ(hidden_communication(p).value(), 0);
+}
+
+// What a caching allocator keeps counts between two predictions, and not against a formula, which has none of it.
+TEST(Figures, RatiosCompareLikeWithLike) {
+  Evaluation then, now;
+  then.step_time = Seconds{0.1}, then.throughput = 100, then.memory.total = Bytes{8e9},
+  then.memory.reserved = Bytes{10e9};
+  now.step_time = Seconds{0.2}, now.throughput = 50, now.memory.total = Bytes{2e9}, now.memory.reserved = Bytes{5e9};
+  const Ratios both = ratios(now, then);
+  EXPECT_DOUBLE_EQ(both.step_time, 2);
+  EXPECT_DOUBLE_EQ(both.throughput, 0.5);
+  EXPECT_DOUBLE_EQ(both.memory, 0.5);
+  EXPECT_DOUBLE_EQ(ratios(closed::FirstAnswer{Seconds{0.05}, 200, Bytes{2e9}, {}}, then).memory, 0.25);
+  EXPECT_DOUBLE_EQ(ratios(closed::FirstAnswer{Seconds{0.05}, 200, Bytes{2e9}, {}}, then).step_time, 0.5);
+}
+
+TEST(Figures, WhatIsAliveIsAShareOfThePeak) {
+  MemoryHistory history;
+  history.footprint.peak.total = Bytes{4000};
+  history.alive = {{"fc1.weight", MemoryKind::weights, Bytes{3000}, 1, "fc1"},
+                   {"moments", MemoryKind::optimizer, Bytes{1000}, 2, ""}};
+  const Table table = alive_table(history);
+  EXPECT_EQ(csv(table),
+            "name,kind,operation,bytes,share\nfc1.weight,weights,fc1,3000,0.75\n2 × moments,optimizer,,1000,0.25\n");
 }
 
 TEST(PredictionText, ShowsWhatAPersonAsks) {
@@ -140,7 +179,8 @@ TEST(PredictionJson, KeepsWhatIsAssumed) {
   const std::size_t always = assumptions(report.prediction).size();
   report.prediction.assumed = {"the framework holds 477 MiB", "kernels need no workspace"};
   const std::string json = to_json(report);
-  EXPECT_THAT(json, HasSubstr("  \"assumed\": [\n    \"the framework holds 477 MiB\",\n    \"kernels need no workspace\",\n"));
+  EXPECT_THAT(
+      json, HasSubstr("  \"assumed\": [\n    \"the framework holds 477 MiB\",\n    \"kernels need no workspace\",\n"));
   EXPECT_THAT(to_text(report, {}), HasSubstr("  - the framework holds 477 MiB\n  - kernels need no workspace\n"));
   EXPECT_THAT(to_html(report), HasSubstr("<li>kernels need no workspace</li>"));
   const auto read = parse_prediction(json, "p.json");
