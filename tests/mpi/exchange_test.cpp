@@ -136,6 +136,21 @@ TEST(Exchange, PutsHalosBesideTheOwnRows) {
   }
 }
 
+// Each rank has 3 rows and its halos, (r + 1) times what all count: rows that several ranks have are added, and beyond the rim
+// nobody has any.
+TEST(Exchange, AddsHalosToTheirOwners) {
+  const std::int64_t p = ranks().size(), r = ranks().rank();
+  for (const Halo& halo : {Halo{1, 1, 0.0}, Halo{2, 0, 0.0}, Halo{0, 1, 0.0}, Halo{1, 2, 0.0}}) {
+    const std::int64_t rows = 3 + halo.before + halo.after;
+    const at::Tensor counts = counted({2, rows, 2}) + 1;
+    at::Tensor sum = at::zeros({2, 3 * p + halo.before + halo.after, 2});
+    for (std::int64_t rank = 0; rank < p; ++rank) sum.narrow(1, 3 * rank, rows).add_(counts * (rank + 1));
+    const Transfer transfer{Motion::halo_sum, 1, 0, {}, {}, halo};
+    EXPECT_TRUE(at::equal(moved(transfer, counts * (r + 1)), sum.narrow(1, 3 * r + halo.before, 3)))
+        << halo.before << " and " << halo.after;
+  }
+}
+
 double total(double own) {
   double sum = 0.0;
   for (const double value : ranks().gather_doubles(own)) sum += value;

@@ -19,7 +19,7 @@ Part part_of(std::string_view text) {
   return part ? std::move(*part) : Part{};
 }
 
-Error error_of(std::string_view text) {
+Error import_error(std::string_view text) {
   const auto part = read_part(text, "f");
   EXPECT_FALSE(part);
   return part ? Error{} : part.error();
@@ -68,17 +68,17 @@ TEST(ImportNccl, ANodeOnPcie) {
 }
 
 TEST(ImportNccl, MistakesNameLineAndElement) {
-  EXPECT_EQ(error_of("<system>\n  <cpu>\n    <pci>\n      <gpu dev=\"0\"/>\n</pci></cpu></system>").where, "f:4");
-  const Error speed = error_of("<system>\n<cpu>\n<nic><net name=\"x\" speed=\"fast\"/></nic></cpu></system>");
+  EXPECT_EQ(import_error("<system>\n  <cpu>\n    <pci>\n      <gpu dev=\"0\"/>\n</pci></cpu></system>").where, "f:4");
+  const Error speed = import_error("<system>\n<cpu>\n<nic><net name=\"x\" speed=\"fast\"/></nic></cpu></system>");
   EXPECT_EQ(speed.where, "f:3");
   EXPECT_THAT(speed.message, HasSubstr("<net>: speed is 'fast'"));
-  EXPECT_THAT(error_of("<system/>").message, HasSubstr("<gpu>"));
-  EXPECT_EQ(error_of("<system>\n<cpu>\n").where.substr(0, 2), "f:");
-  EXPECT_THAT(error_of("<system>\n<cpu>\n").message, HasSubstr("XML"));
+  EXPECT_THAT(import_error("<system/>").message, HasSubstr("<gpu>"));
+  EXPECT_EQ(import_error("<system>\n<cpu>\n").where.substr(0, 2), "f:");
+  EXPECT_THAT(import_error("<system>\n<cpu>\n").message, HasSubstr("XML"));
   std::string deep;
   for (int i = 0; i < 1000; ++i) deep += "<cpu>";
   for (int i = 0; i < 1000; ++i) deep += "</cpu>";
-  EXPECT_THAT(error_of("<system>" + deep + "</system>").message, HasSubstr("too deep"));
+  EXPECT_THAT(import_error("<system>" + deep + "</system>").message, HasSubstr("too deep"));
 }
 
 // hwloc's 31.507692 GB/s is what NCCL counts as 24.
@@ -92,8 +92,8 @@ TEST(ImportHwloc, GpusAndAdaptersByPciClass) {
   const auto* tree = std::get_if<fabric::PcieTree>(&*part.inside);
   ASSERT_NE(tree, nullptr);
   EXPECT_EQ(tree->sockets, 2);
-  EXPECT_THAT(error_of("<topology><object type=\"Machine\"/></topology>").message, HasSubstr("GPU"));
-  EXPECT_THAT(error_of("<topology>\n<object type=\"PCIDev\"/></topology>").where, "f:2");
+  EXPECT_THAT(import_error("<topology><object type=\"Machine\"/></topology>").message, HasSubstr("GPU"));
+  EXPECT_THAT(import_error("<topology>\n<object type=\"PCIDev\"/></topology>").where, "f:2");
 }
 
 TEST(ImportSlurm, HostLists) {
@@ -133,9 +133,9 @@ TEST(ImportSlurm, BlocksAndYaml) {
 }
 
 TEST(ImportSlurm, MistakesNameTheirLine) {
-  EXPECT_EQ(error_of("SwitchName=a Nodes=n[1-3]\nSwitchName=b Hosts=n4\n").where, "f:2");
-  EXPECT_EQ(error_of("SwitchName=a Nodes=n1\n\nNodes=n2\n").where, "f:3");
-  EXPECT_EQ(error_of("- topology: t\n  tree:\n    switches:\n      - nodes: n1\n").where, "f:4");
+  EXPECT_EQ(import_error("SwitchName=a Nodes=n[1-3]\nSwitchName=b Hosts=n4\n").where, "f:2");
+  EXPECT_EQ(import_error("SwitchName=a Nodes=n1\n\nNodes=n2\n").where, "f:3");
+  EXPECT_EQ(import_error("- topology: t\n  tree:\n    switches:\n      - nodes: n1\n").where, "f:4");
   const auto laid = [](const char* text) {
     const auto made = cluster_text({{"n", part_of(test::nccl_nvswitch)}, {"f", part_of(text)}}, {"x", "t4", {}, {}});
     EXPECT_FALSE(made) << text;
@@ -172,19 +172,19 @@ TEST(ImportAstraSim, OtherBlocks) {
       {"topology: [FullyConnected, Switch]\nnpus_count: [3, 4]\nbandwidth: [50, 25]\nlatency: [500, 500]\n"});
   EXPECT_DOUBLE_EQ(mesh.topology.device_link.bandwidth.value(), 100e9);
   EXPECT_THAT(std::get<fabric::FatTree>(mesh.shape->network).down, ElementsAre(12));
-  EXPECT_EQ(error_of("topology: [Ring]\nnpus_count: [6]\nbandwidth: [-1]\nlatency: [500]\n").where, "f:3");
-  EXPECT_THAT(error_of("topology: [Torus]\nnpus_count: [6]\nbandwidth: [1]\nlatency: [5]\n").message,
+  EXPECT_EQ(import_error("topology: [Ring]\nnpus_count: [6]\nbandwidth: [-1]\nlatency: [500]\n").where, "f:3");
+  EXPECT_THAT(import_error("topology: [Torus]\nnpus_count: [6]\nbandwidth: [1]\nlatency: [5]\n").message,
               HasSubstr("Torus"));
-  EXPECT_THAT(error_of("topology: [Ring, Ring]\nnpus_count: [6]\nbandwidth: [1]\nlatency: [5]\n").message,
+  EXPECT_THAT(import_error("topology: [Ring, Ring]\nnpus_count: [6]\nbandwidth: [1]\nlatency: [5]\n").message,
               HasSubstr("same length"));
   EXPECT_THAT(
-      error_of("topology: [Ring, Ring, Switch]\nnpus_count: [2, 2, 2]\nbandwidth: [1, 1, 1]\nlatency: [5, 5, 5]\n")
+      import_error("topology: [Ring, Ring, Switch]\nnpus_count: [2, 2, 2]\nbandwidth: [1, 1, 1]\nlatency: [5, 5, 5]\n")
           .message,
       HasSubstr("different topologies"));
 }
 
 TEST(Import, WhatIsMissingOrSaidTwice) {
-  EXPECT_THAT(error_of("hello world\n").hint, HasSubstr("NCCL"));
+  EXPECT_THAT(import_error("hello world\n").hint, HasSubstr("NCCL"));
   const Part node = part_of(test::nccl_nvswitch);
   EXPECT_THAT(cluster_text({{"a", node}, {"b", node}}, {"x", "t4", {}, {}}).error().message, HasSubstr("both say"));
   EXPECT_THAT(cluster_text({{"a", part_of(test::slurm_conf)}}, {"x", "t4", {}, {}}).error().hint, HasSubstr("--like"));

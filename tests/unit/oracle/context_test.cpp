@@ -8,6 +8,7 @@
 #include "models/zoo/zoo.h"
 #include "oracle/plan/attention_cores.h"
 #include "oracle/plan/plan.h"
+#include "tests/support/stages.h"
 #include "tests/support/transformers.h"
 
 namespace sibyl {
@@ -16,6 +17,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using test::count;
+using test::exchanges;
+using test::local;
 
 Graph graph_of(const std::function<void(zoo::Builder&)>& build, std::int64_t batch = 2) {
   zoo::Builder builder("model");
@@ -37,38 +41,16 @@ Graph small_llama() {
   return graph_of([](zoo::Builder& b) { zoo::llama(b, {2, 64, 4, 2, 128, 16, 50}); });
 }
 
-Result<Plan> plan_of(const Graph& graph, std::string_view parallel) {
+Result<Plan> try_plan(const Graph& graph, std::string_view parallel) {
   Strategy strategy;
   EXPECT_TRUE(parse_parallel(parallel, strategy).has_value());
   strategy.global_batch = graph.batch() * strategy.data;
   return make_plan(graph, strategy);
 }
 
-// "forward/backward" of each exchange of the axis, in order.
-std::vector<std::string> exchanges(const Stage& stage, MeshAxis axis = MeshAxis::context) {
-  std::vector<std::string> result;
-  for (const Step& step : stage.steps)
-    if (const auto* e = std::get_if<Exchange>(&step); e && e->axis == axis)
-      result.push_back(std::string(to_string(e->forward.motion)) + "/" + std::string(to_string(e->backward.motion)));
-  return result;
-}
+std::vector<std::string> context_exchanges(const Stage& stage) { return exchanges(stage, MeshAxis::context); }
 
-std::ptrdiff_t count(const std::vector<std::string>& list, std::string_view entry) {
-  return std::count(list.begin(), list.end(), entry);
-}
-
-// The signature of the first computation of the operation with this name, shapes only.
-std::string local(const Graph& graph, const Stage& stage, std::string_view name) {
-  for (const Step& step : stage.steps)
-    if (const auto* compute = std::get_if<Compute>(&step); compute && graph[compute->operation].name == name) {
-      Signature s = signature(stage, *compute);
-      s.attributes = Copy{};
-      return to_string(s).substr(4);
-    }
-  return "absent";
-}
-
-// Those of all computations that are of one kind.
+// The signatures of all computations that are of one kind.
 template <class Op>
 std::vector<std::string> locals(const Stage& stage) {
   std::vector<std::string> result;
@@ -89,7 +71,7 @@ const LocalTensor& source(const Graph& graph, const Stage& stage, std::string_vi
 }
 
 Error refusal(const Graph& graph, std::string_view parallel) {
-  const auto plan = plan_of(graph, parallel);
+  const auto plan = try_plan(graph, parallel);
   EXPECT_FALSE(plan.has_value()) << parallel;
   const Error error = plan ? Error{} : plan.error();
   EXPECT_EQ(error.code, ErrorCode::infeasible) << parallel;
@@ -104,9 +86,9 @@ TEST(Context, SharesTokensOfGpt2AndHeadsOfItsAttention) {
   ImportOptions options;
   options.batch = 2;
   const Graph graph = inspect_onnx_bytes(*zoo_model_bytes("gpt2"), "gpt2", options)->graph;
-  const Plan plan = *plan_of(graph, "context=4");
+  const Plan plan = *try_plan(graph, "context=4");
   const Stage& stage = plan.stages[0];
-  const std::vector<std::string> all = exchanges(stage);
+  const std::vector<std::string> all = context_exchanges(stage);
   EXPECT_EQ(count(all, "all-to-all/all-to-all"), 12 * 4);
   EXPECT_EQ(count(all, "all-reduce/none"), 1);
   EXPECT_EQ(all.size(), 12U * 4 + 1);
@@ -127,7 +109,7 @@ TEST(Context, BytesOfGpt2) {
   ImportOptions options;
   options.batch = 2;
   const Graph graph = inspect_onnx_bytes(*zoo_model_bytes("gpt2"), "gpt2", options)->graph;
-  const Plan plan = *plan_of(graph, "context=4");
+  const Plan plan = *try_plan(graph, "context=4");
   const std::int64_t tensor = 2 * 12 * 256 * 64 * 4,
                      loss = bytes_sent(Collective::all_reduce, Algorithm::ring, 1, 4, 4, 1);
   const BytesSent sent = bytes_by_kind(plan, 1, Algorithm::ring);
@@ -147,8 +129,8 @@ TEST(Context, BytesOfGpt2) {
 // the same everywhere, and its weights have nothing to sum.
 TEST(Context, BertGathersItsFirstToken) {
   const Graph graph = small_bert();
-  const Stage stage = plan_of(graph, "context=2")->stages[0];
-  const std::vector<std::string> all = exchanges(stage);
+  const Stage stage = try_plan(graph, "context=2")->stages[0];
+  const std::vector<std::string> all = context_exchanges(stage);
   EXPECT_EQ(count(all, "all-to-all/all-to-all"), 2 * 4);
   EXPECT_EQ(count(all, "all-gather/slice"), 1);
   EXPECT_EQ(all.size(), 9U);
@@ -160,8 +142,8 @@ TEST(Context, BertGathersItsFirstToken) {
 // A mask of samples and keys is read whole by every rank's heads: it is an input, and nothing is sent for it.
 TEST(Context, MasksOfSamplesAreWhole) {
   const Graph graph = small_bert(zoo::BertHead::masked_language_model, true);
-  const Stage stage = plan_of(graph, "context=2")->stages[0];
-  const std::vector<std::string> all = exchanges(stage);
+  const Stage stage = try_plan(graph, "context=2")->stages[0];
+  const std::vector<std::string> all = context_exchanges(stage);
   EXPECT_EQ(count(all, "all-to-all/all-to-all"), 2 * 4);
   EXPECT_EQ(count(all, "all-reduce/none"), 1);
   EXPECT_EQ(all.size(), 9U);
@@ -172,10 +154,10 @@ TEST(Context, MasksOfSamplesAreWhole) {
 // places.
 TEST(Context, GroupedQueriesShareTheirKeys) {
   const Graph graph = small_llama();
-  const Stage stage = plan_of(graph, "context=2")->stages[0];
+  const Stage stage = try_plan(graph, "context=2")->stages[0];
   EXPECT_EQ(locals<Attention>(stage), std::vector<std::string>(2, "[2x2x16x16,2x1x16x16,2x1x16x16]->[2x2x16x16]:f32"));
-  EXPECT_EQ(count(exchanges(stage), "all-to-all/all-to-all"), 2 * 4);
-  EXPECT_EQ(exchanges(stage).size(), 9U);
+  EXPECT_EQ(count(context_exchanges(stage), "all-to-all/all-to-all"), 2 * 4);
+  EXPECT_EQ(context_exchanges(stage).size(), 9U);
 }
 
 // Products, mask and softmax of their own: scores of half of the heads, with the causal mask whole, and half of the
@@ -183,18 +165,18 @@ TEST(Context, GroupedQueriesShareTheirKeys) {
 TEST(Context, AttentionThatIsTakenApart) {
   for (const bool features : {false, true}) {
     const Graph graph = graph_of([&](zoo::Builder& b) { test::apart(b, {.features = features}); });
-    const Stage stage = plan_of(graph, "context=2")->stages[0];
+    const Stage stage = try_plan(graph, "context=2")->stages[0];
     EXPECT_EQ(locals<MatMul>(stage), std::vector<std::string>(4, "[2x2x16x16,2x2x16x16]->[2x2x16x16]:f32"));
     EXPECT_EQ(locals<Softmax>(stage), std::vector<std::string>(2, "[2x2x16x16]->[2x2x16x16]:f32"));
-    EXPECT_EQ(count(exchanges(stage), "all-to-all/all-to-all"), 2 * 4);
-    EXPECT_EQ(exchanges(stage).size(), 9U);
+    EXPECT_EQ(count(context_exchanges(stage), "all-to-all/all-to-all"), 2 * 4);
+    EXPECT_EQ(context_exchanges(stage).size(), 9U);
     EXPECT_EQ(local(graph, stage, "layer.1.norm"), "[2x8x64,64,64]->[2x8x64]:f32");
   }
 }
 
 TEST(Context, FindsTheCoresOfAttentionThatIsTakenApart) {
   const Graph graph = graph_of([](zoo::Builder& b) { test::apart(b); });
-  const Stage stage = plan_of(graph, "data=1")->stages[0];
+  const Stage stage = try_plan(graph, "data=1")->stages[0];
   std::vector<std::string> names;
   for (const AttentionCore& core : attention_cores(stage))
     for (const std::size_t step : {core.scores, core.mix})
@@ -207,7 +189,7 @@ TEST(Context, FindsTheCoresOfAttentionThatIsTakenApart) {
 // context.
 TEST(Context, SharesTheHeadsThatTensorLeaves) {
   const Graph graph = small_gpt2();
-  const Plan plan = *plan_of(graph, "context=2,tensor=2");
+  const Plan plan = *try_plan(graph, "context=2,tensor=2");
   const Stage& stage = plan.stages[0];
   EXPECT_EQ(locals<Attention>(stage), std::vector<std::string>(2, "[2x1x16x16,2x1x16x16,2x1x16x16]->[2x1x16x16]:f32"));
   const LocalTensor& joint = source(graph, stage, "h.1.attn.c_attn.weight");
@@ -215,26 +197,26 @@ TEST(Context, SharesTheHeadsThatTensorLeaves) {
   EXPECT_THAT(joint.summed_over, ElementsAre(MeshAxis::context));
   EXPECT_EQ(plan.mesh.group(0, MeshAxis::tensor), (std::vector<int>{0, 1})) << "tensor's ranks are nearest";
   EXPECT_EQ(plan.mesh.group(0, MeshAxis::context), (std::vector<int>{0, 2}));
-  EXPECT_EQ(exchanges(stage, MeshAxis::tensor), exchanges(plan_of(graph, "tensor=2")->stages[0], MeshAxis::tensor));
+  EXPECT_EQ(exchanges(stage, MeshAxis::tensor), exchanges(try_plan(graph, "tensor=2")->stages[0], MeshAxis::tensor));
 }
 
 // One head of two samples: each of two ranks has it of one.
 TEST(Context, SharesSamplesWhereARankHasOneHead) {
-  const Stage stage = plan_of(small_gpt2(), "context=2,tensor=4")->stages[0];
+  const Stage stage = try_plan(small_gpt2(), "context=2,tensor=4")->stages[0];
   EXPECT_EQ(locals<Attention>(stage), std::vector<std::string>(2, "[1x1x16x16,1x1x16x16,1x1x16x16]->[1x1x16x16]:f32"));
-  EXPECT_EQ(count(exchanges(stage), "all-to-all/all-to-all"), 2 * 4);
+  EXPECT_EQ(count(context_exchanges(stage), "all-to-all/all-to-all"), 2 * 4);
 }
 
 // Between weights tensor's ranks split the tokens that a rank of context has: 4 of 8 of 16. Nothing else is sent than
 // by either alone: context's ranks never put the sequence together.
 TEST(Context, TensorSplitsTheSequenceWithin) {
   const Graph graph = small_gpt2();
-  const Stage stage = plan_of(graph, "context=2,sequence=2")->stages[0];
+  const Stage stage = try_plan(graph, "context=2,sequence=2")->stages[0];
   EXPECT_EQ(local(graph, stage, "h.1.ln_1"), "[2x4x64,64,64]->[2x4x64]:f32");
-  EXPECT_EQ(exchanges(stage, MeshAxis::tensor), exchanges(plan_of(graph, "sequence=2")->stages[0], MeshAxis::tensor));
-  EXPECT_EQ(count(exchanges(stage), "all-to-all/all-to-all"), 2 * 4);
-  EXPECT_EQ(count(exchanges(stage), "all-gather/slice"), 0);
-  EXPECT_EQ(count(exchanges(stage), "all-gather/reduce-scatter"), 0);
+  EXPECT_EQ(exchanges(stage, MeshAxis::tensor), exchanges(try_plan(graph, "sequence=2")->stages[0], MeshAxis::tensor));
+  EXPECT_EQ(count(context_exchanges(stage), "all-to-all/all-to-all"), 2 * 4);
+  EXPECT_EQ(count(context_exchanges(stage), "all-gather/slice"), 0);
+  EXPECT_EQ(count(context_exchanges(stage), "all-gather/reduce-scatter"), 0);
 }
 
 // 16 tokens in 2 pieces, each shared by the ranks of another axis: one of two ranks has one piece, and there it is one.
@@ -271,9 +253,9 @@ TEST(Context, OnlyAttentionMixesPositions) {
     return graph_of([&](zoo::Builder& b) { test::apart(b, {.layers = layers, .mixes_tokens = true}); });
   };
   EXPECT_THAT(refusal(mixing(2), "context=2").message, HasSubstr("layer.0.mixer"));
-  const auto last = plan_of(mixing(1), "context=2");
+  const auto last = try_plan(mixing(1), "context=2");
   ASSERT_TRUE(last.has_value()) << to_string(last.error());
-  EXPECT_EQ(count(exchanges(last->stages[0]), "all-to-all/all-to-all"), 4);
+  EXPECT_EQ(count(context_exchanges(last->stages[0]), "all-to-all/all-to-all"), 4);
 }
 
 #ifdef SIBYL_EXPORTED_MODELS
@@ -287,9 +269,9 @@ TEST(Context, FindsTheSequenceInExportedFiles) {
     options.batch = 4;
     const auto imported = inspect_onnx(std::string(SIBYL_EXPORTED_MODELS) + "/" + name + ".onnx", options);
     ASSERT_TRUE(imported) << name;
-    const auto plan = plan_of(imported->graph, "context=2");
+    const auto plan = try_plan(imported->graph, "context=2");
     ASSERT_TRUE(plan) << name << ": " << to_string(plan.error());
-    std::vector<std::string> all = exchanges(plan->stages[0]);
+    std::vector<std::string> all = context_exchanges(plan->stages[0]);
     std::erase(all, "slice/none");  // of masks and rotary tables: nothing is sent
     EXPECT_EQ(count(all, "all-to-all/all-to-all"), 2 * 4) << name;
     EXPECT_EQ(all.size(), 9U) << name << " sends more than its attention and its loss or first token want: "

@@ -5,19 +5,13 @@
 
 #include "models/training/gradient_aliasing.h"
 #include "tests/support/clusters.h"
+#include "tests/support/footprints.h"
 #include "tests/support/graphs.h"
 
 namespace sibyl {
 namespace {
 
-Footprint footprint_of(const Graph& graph, const Strategy& strategy, Bytes workspace = {}) {
-  const Cluster cluster = test::cluster(strategy.data, 1);
-  const auto plan = make_plan(graph, strategy);
-  const Stage& stage = plan->stages.at(0);
-  PricedStage priced = price(*plan, stage, cluster);
-  for (PricedKernel& kernel : priced.prices) kernel.estimate.workspace = workspace;
-  return footprint(stage, priced, strategy, cluster.kernels.device());
-}
+using test::footprint_of;
 
 // Blocks of 64 B. Static: weights fc1 128 + 32->64, fc2 96->128 + 12->64 = 384; batch x 32->64, targets 16->64 = 128.
 // Forward keeps relu.out (64, for itself and fc2) and the loss's log-probabilities (24->64).

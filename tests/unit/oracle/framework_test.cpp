@@ -4,24 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/onnx/import.h"
-#include "models/zoo/zoo.h"
 #include "oracle/cost/framework.h"
 #include "oracle/predict.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
+#include "tests/support/zoo.h"
 
 namespace sibyl {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-Graph zoo(const std::string& name) {
-  ImportOptions options;
-  options.batch = 2;
-  return inspect_onnx_bytes(zoo_model_bytes(name).value(), name, options).value().graph;
-}
+using test::zoo;
 
 Strategy pytorch(int replicas) {
   Strategy strategy;

@@ -4,20 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/onnx/import.h"
-#include "models/zoo/zoo.h"
 #include "oracle/predict.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
+#include "tests/support/zoo.h"
 
 namespace sibyl {
 namespace {
 
-Graph zoo(const std::string& name, std::int64_t batch) {
-  ImportOptions options;
-  options.batch = batch;
-  return inspect_onnx_bytes(*zoo_model_bytes(name), name, options)->graph;
-}
+using test::zoo;
 
 struct Limits : testing::Test {
   Prediction prediction;

@@ -7,22 +7,15 @@
 #include <algorithm>
 #include <map>
 
-#include "oracle/cli/options.h"
 #include "oracle/predict.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
+#include "tests/support/zoo.h"
 
 namespace sibyl {
 namespace {
 
-Graph zoo(const std::string& name, std::int64_t batch, std::map<std::string, std::int64_t> dims = {}) {
-  ImportOptions options;
-  options.batch = batch;
-  options.dims = std::move(dims);
-  auto graph = cli::load_graph("zoo:" + name, options);
-  EXPECT_TRUE(graph) << to_string(graph.error());
-  return graph ? std::move(*graph) : Graph{};
-}
+using test::zoo;
 
 void expect_same(const MemoryBreakdown& a, const MemoryBreakdown& b) {
   EXPECT_EQ(a.total, b.total);

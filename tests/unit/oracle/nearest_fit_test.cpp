@@ -5,10 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "calibration/cluster_change.h"
-#include "models/onnx/import.h"
-#include "models/zoo/zoo.h"
 #include "oracle/predict.h"
 #include "oracle/smaller_plans.h"
+#include "tests/support/zoo.h"
 
 namespace sibyl {
 namespace {
@@ -16,18 +15,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Graph zoo_graph(const std::string& name) {
-  ImportOptions options;
-  options.batch = 1;
-  return inspect_onnx_bytes(*zoo_model_bytes(name), name, options).value().graph;
-}
-
 const Graph& gpt2_xl() {
-  static const Graph graph = zoo_graph("gpt2-xl");
+  static const Graph graph = test::zoo("gpt2-xl", 1);
   return graph;
 }
 const Graph& resnet50() {
-  static const Graph graph = zoo_graph("resnet50");
+  static const Graph graph = test::zoo("resnet50", 1);
   return graph;
 }
 
@@ -163,7 +156,7 @@ TEST(NearestFit, NamesMicroBatchesAndTheLargestBatch) {
 // On a device of 1.3625 GiB 38 samples of ResNet-18 do not fit and 39 do: what is reserved does not grow with every
 // sample. Asked for 40, halving tries 20, 30, 35, 37 and 38, and would say 37.
 TEST(NearestFit, LooksBeyondABatchThatDoesNotFit) {
-  const Graph graph = zoo_graph("resnet18");
+  const Graph graph = test::zoo("resnet18", 1);
   const Cluster cluster = changed(v100(), std::vector<std::string>{"device.memory=1.3625GiB"}, DType::f32).value();
   Strategy s;
   const auto with = [&](std::int64_t batch) {

@@ -4,25 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/onnx/import.h"
-#include "models/zoo/zoo.h"
 #include "oracle/memory/footprint.h"
 #include "oracle/plan/blocks.h"
 #include "oracle/predict.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
+#include "tests/support/zoo.h"
 
 namespace sibyl {
 namespace {
 
 using testing::ElementsAre;
-
-Graph zoo(const std::string& name, std::int64_t batch = 2, std::map<std::string, std::int64_t> dims = {}) {
-  ImportOptions options;
-  options.batch = batch;
-  options.dims.insert(dims.begin(), dims.end());
-  return inspect_onnx_bytes(*zoo_model_bytes(name), name, options)->graph;
-}
+using test::zoo;
 
 Plan plan_of(const Graph& graph, Recompute recompute, std::int64_t batch = 2) {
   Strategy strategy;

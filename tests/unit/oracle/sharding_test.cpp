@@ -5,22 +5,20 @@
 
 #include <numeric>
 
-#include "models/onnx/import.h"
-#include "models/zoo/zoo.h"
 #include "oracle/plan/plan.h"
 #include "tests/support/graphs.h"
+#include "tests/support/stages.h"
+#include "tests/support/zoo.h"
 
 namespace sibyl {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-Graph zoo(const std::string& name, std::int64_t batch) {
-  ImportOptions options;
-  options.batch = batch;
-  return inspect_onnx_bytes(*zoo_model_bytes(name), name, options)->graph;
-}
+using test::count;
+using test::exchanges;
+using test::local;
+using test::zoo;
 
 Plan plan_of(const Graph& graph, std::string_view parallel) {
   Strategy strategy;
@@ -30,30 +28,6 @@ Plan plan_of(const Graph& graph, std::string_view parallel) {
   const auto plan = make_plan(graph, strategy);
   EXPECT_TRUE(plan.has_value()) << (plan ? "" : to_string(plan.error()));
   return plan ? *plan : Plan{{}, {}, 1, {Stage{}}, {}};
-}
-
-// "forward/backward" of each exchange, in order.
-std::vector<std::string> exchanges(const Stage& stage) {
-  std::vector<std::string> result;
-  for (const Step& step : stage.steps)
-    if (const auto* e = std::get_if<Exchange>(&step))
-      result.push_back(std::string(to_string(e->forward.motion)) + "/" + std::string(to_string(e->backward.motion)));
-  return result;
-}
-
-std::ptrdiff_t count(const std::vector<std::string>& list, std::string_view entry) {
-  return std::count(list.begin(), list.end(), entry);
-}
-
-// The signature of the first computation of the operation with this name.
-std::string local(const Graph& graph, const Stage& stage, std::string_view name) {
-  for (const Step& step : stage.steps)
-    if (const auto* compute = std::get_if<Compute>(&step); compute && graph[compute->operation].name == name) {
-      Signature s = signature(stage, *compute);
-      s.attributes = Copy{};  // shapes only
-      return to_string(s).substr(4);
-    }
-  return "absent";
 }
 
 const LocalTensor& parameter(const Graph& graph, const Stage& stage, std::string_view name) {

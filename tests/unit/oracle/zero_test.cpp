@@ -10,10 +10,13 @@
 #include "oracle/simulate/pipeline.h"
 #include "oracle/simulate/step.h"
 #include "tests/support/clusters.h"
+#include "tests/support/footprints.h"
 #include "tests/support/graphs.h"
 
 namespace sibyl {
 namespace {
+
+using test::footprint_of;
 
 Strategy sharded(int zero, int replicas = 2) {
   Strategy strategy;
@@ -31,14 +34,6 @@ Strategy two_stages() {
   strategy.accumulation = 3;
   strategy.global_batch = 12;
   return strategy;
-}
-
-Footprint footprint_of(const Graph& graph, const Strategy& strategy) {
-  const Cluster cluster = test::cluster(strategy.data, 1);
-  const auto plan = make_plan(graph, strategy);
-  PricedStage priced = price(*plan, plan->stages[0], cluster);
-  for (PricedKernel& kernel : priced.prices) kernel.estimate.workspace = Bytes{};
-  return footprint(plan->stages[0], priced, strategy, cluster.kernels.device());
 }
 
 // 67 parameters in one bucket: parts of 34 and 33. Over a ring of two a reduce-scatter sends the other's part, an

@@ -11,7 +11,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-Result<Arguments> parse(const std::vector<std::string>& words) {
+Result<Arguments> parse_predict(const std::vector<std::string>& words) {
   Command command;
   command.program = "sibyl predict";
   command.operands = "MODEL";
@@ -23,7 +23,7 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
 Result<Cluster> changed_by(const std::vector<std::string>& changes) {
   std::vector<std::string> words = {"zoo:lenet", "--cluster=dgx-a100", "--devices=8"};
   for (const std::string& change : changes) words.push_back("--set=" + change);
-  SIBYL_TRY(const Arguments arguments, parse(words));
+  SIBYL_TRY(const Arguments arguments, parse_predict(words));
   SIBYL_TRY(Cluster cluster, read_cluster(arguments));
   SIBYL_TRY(const Strategy strategy, read_strategy_for(arguments, cluster));
   return with_changes(arguments, std::move(cluster), strategy);
@@ -51,7 +51,7 @@ TEST(ChangedCluster, AnUnknownPartIsAnErrorOfUsage) {
 Result<Cluster> read_with(const std::vector<std::string>& options) {
   std::vector<std::string> words = {"zoo:lenet", "--cluster=dgx-a100"};
   words.insert(words.end(), options.begin(), options.end());
-  SIBYL_TRY(const Arguments arguments, parse(words));
+  SIBYL_TRY(const Arguments arguments, parse_predict(words));
   return read_cluster(arguments);
 }
 
