@@ -178,10 +178,12 @@ ScheduleForm::Ends ScheduleForm::ends(const ScheduleShape& shape, const std::vec
   // A round fills the pipeline, one settles it (a chunk more of an interleaved one fills it half a round longer), and
   // those after it are compared.
   for (int rounds = 3; even && (rounds + 1) * round + rest < shape.micro_batches; rounds *= 2) {
+    // As many are left as lie between the two states, or a multiple: only those do the differences bound.
+    const int spaced = rounds - 2, all = shape.micro_batches / round, left = (all - rounds) / spaced * spaced;
+    if (left == 0) break;
     ScheduleShape shorter = shape;
-    shorter.micro_batches = rounds * round + rest;
-    const int left = (shape.micro_batches - shorter.micro_batches) / round;
-    walk(shorter, rounds - 2);
+    shorter.micro_batches = (all - left) * round + rest;
+    walk(shorter, spaced);
     Ends end = finish(stages, tied);
     if ((most_ - least_) * left > agreement * (end.time + least_ * left)) continue;
     end.time += (least_ + most_) / 2 * left;

@@ -153,7 +153,7 @@ std::string to_text(const SearchReport& report, TextStyle style) {
                       to_string(half_interval(r.recommended)), words_of(r.recommended));
   if (r.equal > 1)
     text += fmt::format(
-        "  the simplest of {} that are as fast, as far as is known: they differ by less than what their difference is "
+        "  the simplest of at least {} that are as fast, as far as is known: they differ by less than what their difference is "
         "unsure by\n",
         grouped(static_cast<std::int64_t>(r.equal)));
   text += fmt::format("  {} {}\n", report.command, strategy_words(r.recommended.strategy));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -94,8 +95,9 @@ bool may_fit(const Trial& trial, Bytes memory) {
   return trial.fits || (!trial.candidate && !(trial.form->memory * (1 - memory_slack) > memory));
 }
 
-// Simulates the fastest by formula in their order, until nothing that is left can be among the `keep` fastest, and none
-// of the last ones was equal to the fastest. Once cancelled the first of them are enough.
+// Simulates the fastest by formula in their order, until nothing that is left can be among the `keep` fastest. From
+// then on only what is simpler than all that are equal to the fastest can change the answer, by being equal, too: of
+// these, until none of the last ones was. Once cancelled the first of them are enough.
 void simulate_fastest(Trials& trials, std::size_t keep) {
   std::vector<std::size_t> next;
   for (std::size_t i = 0; i < trials.all().size(); ++i)
@@ -103,35 +105,52 @@ void simulate_fastest(Trials& trials, std::size_t keep) {
   std::ranges::stable_sort(next, {}, [&](std::size_t i) { return trials.all()[i].form->step_time; });
   std::vector<const Candidate*> known;  // that fit, ascending in time
   const auto note = [&](const Trial& trial) {
-    if (!trial.candidate || !trial.fits) return false;
+    if (!trial.candidate || !trial.fits) return;
     known.insert(std::ranges::upper_bound(known, trial.candidate->step_time, {}, &Candidate::step_time),
                  &*trial.candidate);
-    return equally_fast(*trial.candidate, *known.front());
+  };
+  const auto is_equal = [&](const Candidate* candidate) { return equally_fast(*candidate, *known.front()); };
+  const auto simplest_equal = [&] {
+    int least = std::numeric_limits<int>::max();
+    for (const Candidate* candidate : known)
+      if (is_equal(candidate)) least = std::min(least, complexity(candidate->strategy));
+    return least;
+  };
+  // Have the `keep` fastest been found, those that come out the same taken as one?
+  const auto all_faster_than = [&](Seconds time) {
+    std::size_t found = 0;
+    for (std::size_t k = 0; k < known.size() && known[k]->step_time < time && found < keep; ++k)
+      if (k == 0 || !alike(*known[k - 1], *known[k])) ++found;
+    return found >= keep;
   };
   for (const Trial& trial : trials.all()) note(trial);
-  for (std::size_t done = 0; done < next.size();) {
-    if (done > 0 && trials.cancelled()) return;
-    const std::span batch(next.begin() + static_cast<std::ptrdiff_t>(done), std::min(at_once, next.size() - done));
-    if (known.size() >= keep && trials.all()[batch.front()].time() * (1 - slack) > known[keep - 1]->step_time) {
-      const std::size_t last = done - std::min(done, at_once);
-      if (std::none_of(next.begin() + static_cast<std::ptrdiff_t>(last),
-                       next.begin() + static_cast<std::ptrdiff_t>(done), [&](std::size_t i) {
-                         const Trial& trial = trials.all()[i];
-                         return trial.candidate && trial.fits && equally_fast(*trial.candidate, *known.front());
-                       }))
-        return;
+  bool fastest_known = false;
+  std::vector<std::size_t> last;
+  while (!next.empty()) {
+    if (!last.empty() && trials.cancelled()) return;
+    fastest_known = fastest_known || all_faster_than(trials.all()[next.front()].time() * (1 - slack));
+    if (fastest_known) {
+      const auto equal = [&](std::size_t i) {
+        const Trial& trial = trials.all()[i];
+        return trial.candidate && trial.fits && is_equal(&*trial.candidate);
+      };
+      if (!last.empty() && std::ranges::none_of(last, equal)) return;
+      std::erase_if(
+          next, [&, simplest = simplest_equal()](std::size_t i) { return complexity(trials.strategy(i)) >= simplest; });
     }
-    trials.simulate(batch);
-    for (const std::size_t i : batch) note(trials.all()[i]);
-    done += batch.size();
+    const auto end = next.begin() + static_cast<std::ptrdiff_t>(std::min(at_once, next.size()));
+    last.assign(next.begin(), end);
+    next.erase(next.begin(), end);
+    trials.simulate(last);
+    for (const std::size_t i : last) note(trials.all()[i]);
   }
 }
 
-// What is not simulated may turn out better than the formula has it.
-Point hopeful_point(const Trial& trial, int devices) {
+// What is not simulated may turn out better than the formula has it. What the framework takes by itself both know.
+Point hopeful_point(const Trial& trial, int devices, Bytes framework) {
   constexpr double time = 0.005, memory = 0.05;  // most are not further apart than this
-  const bool known = trial.candidate.has_value();
-  return {trial.time() * (known ? 1.0 : 1.0 - time), trial.memory() * (known ? 1.0 : 1.0 - memory), devices};
+  if (trial.candidate) return {trial.time(), trial.memory(), devices};
+  return {trial.time() * (1.0 - time), framework + (trial.memory() - framework) * (1.0 - memory), devices};
 }
 
 // Simulates what is on the front as far as is known, until all of it is, or it is cancelled.
@@ -143,7 +162,7 @@ void simulate_front(Trials& trials) {
       if (may_fit(all[i], trials.memory())) order.push_back(i);
     std::ranges::stable_sort(order, {}, [&](std::size_t i) { return all[i].time(); });
     std::vector<std::size_t> front =
-        front_of(order, [&](std::size_t i) { return hopeful_point(all[i], trials.devices(i)); });
+        front_of(order, [&](std::size_t i) { return hopeful_point(all[i], trials.devices(i), trials.framework()); });
     std::erase_if(front, [&](std::size_t i) { return all[i].candidate.has_value(); });
     if (front.empty()) return;
     trials.simulate(front);

@@ -44,8 +44,10 @@ class Trials {
 
   [[nodiscard]] bool cancelled() const { return options_.cancelled && options_.cancelled(); }
   [[nodiscard]] const std::vector<Trial>& all() const { return trials_; }
+  [[nodiscard]] const Strategy& strategy(std::size_t i) const { return strategies_[i]; }
   [[nodiscard]] int devices(std::size_t i) const { return strategies_[i].devices(); }
   [[nodiscard]] Bytes memory() const { return memory_; }  // of a device; 0: not known
+  [[nodiscard]] Bytes framework() const { return cluster_.kernels.device().framework_base; }  // of that
 
  private:
   void by_formula(std::span<const std::size_t> group, KernelPrices& kernels, Evaluator& evaluator,

@@ -83,7 +83,7 @@ QString searchSummary(const SearchResult& r) {
   text += QObject::tr(": %1 can be run, %2 are too large").arg(count(r.fitting), count(r.too_large));
   if (r.equal > 1)
     text +=
-        QObject::tr("; %1 are as fast as the fastest, as far as is known (≈): the simplest of them is recommended (★)")
+        QObject::tr("; at least %1 are as fast as the fastest, as far as is known (≈): the simplest of them is recommended (★)")
             .arg(count(r.equal));
   if (r.best.empty() && !r.left_out.empty()) text += ". " + QString::fromStdString(r.left_out.front().why);
   return text + '.';

@@ -90,7 +90,7 @@ RC_GTEST_PROP(ScheduleForm, OfManyMicroBatchesIsNearIt, ()) {
   const AnyStages drawn(shape);
   const double found = ScheduleForm{}.ends(shape, drawn.stages, drawn.tied).time;
   const double walked = walk_schedule(turns_of(shape), drawn.times, shape.micro_batches).step.total.value();
-  RC_ASSERT(std::abs(found / walked - 1) < 0.002);
+  RC_ASSERT(std::abs(found / walked - 1) <= 0.001);  // half of what the two bounds may differ by
 }
 
 RC_GTEST_PROP(ScheduleForm, CountsWhatIsInFlightAsTheTurnsDo, ()) {
