@@ -85,7 +85,7 @@ Result<void> Graph::finish(std::int64_t batch) {
   operations_ = std::move(sorted);
   SIBYL_TRY(links, link(tensors_, operations_));
   producers_ = std::move(links.producers);
-  dependencies_ = std::move(links.dependencies);
+  dependencies_ = links.dependencies;  // Boost.Graph copies
 
   consumers_.assign(tensors_.size(), {});
   requires_gradient_.assign(tensors_.size(), false);
