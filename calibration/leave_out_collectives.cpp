@@ -75,6 +75,7 @@ std::string_view to_string(LeftOut left_out) {
     case LeftOut::sizes: return "every other size";
     case LeftOut::count_between: return "a count between others";
     case LeftOut::most_ranks: return "the most ranks";
+    case LeftOut::all: return "all but messages";
   }
   return "unknown";
 }
@@ -93,6 +94,7 @@ std::vector<CollectiveErrors> left_out_collectives(const Calibration& calibratio
     const auto of_count = [count](const CollectiveSample& s) { return s.placement == GroupPlacement{count, 1, 1}; };
     judge.predict(count == *counts.rbegin() ? LeftOut::most_ranks : LeftOut::count_between, of_count);
   }
+  if (!calibration.point_to_point.empty()) judge.predict(LeftOut::all, [](const CollectiveSample&) { return true; });
   return judge.errors();
 }
 

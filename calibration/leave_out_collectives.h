@@ -14,6 +14,7 @@ struct CollectiveErrors : ErrorSummary {
     sizes,          // every other size of each placement, predicted from the sizes between; twice, so that all are
     count_between,  // all of a number of ranks in one node, predicted from fewer and from more
     most_ranks,     // all of the largest number of ranks in one node, predicted from fewer
+    all,            // every collective, predicted from messages between pairs alone; where there are such
   };
   Collective collective = Collective::all_reduce;
   LeftOut left_out = LeftOut::sizes;

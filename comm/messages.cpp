@@ -13,7 +13,7 @@ constexpr int polls_of_small = 200;
 constexpr int polls_of_large = 2;
 constexpr std::chrono::microseconds first_sleep{20};
 constexpr std::chrono::microseconds longest_sleep{50};
-constexpr std::size_t in_flight = 4;  // chunks of one payload, each way
+constexpr std::size_t in_flight = 16;  // chunks of one payload, each way
 
 std::size_t chunks(std::size_t bytes) { return (bytes + chunk_bytes - 1) / chunk_bytes; }
 

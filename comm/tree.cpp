@@ -13,7 +13,7 @@ namespace {
 
 using collective::TreePlace;
 
-constexpr std::size_t chunk_floats = chunk_bytes / sizeof(float);
+constexpr std::size_t most_bytes = collective::tree_chunk_bytes, chunk_floats = most_bytes / sizeof(float);
 
 struct Half {
   std::span<float> data;
@@ -92,8 +92,8 @@ void tree_broadcast(const Group& group, std::span<std::byte> data, int root) {
   const auto actual = [&](int relative) { return relative < 0 ? -1 : (relative + root) % group.size; };
   TreePlace place = TreePlace::of(group.size, (group.rank - root + group.size) % group.size);
   Pending sends(group.messages, data.size());
-  for (std::size_t begin = 0; begin < data.size(); begin += chunk_bytes) {
-    const std::span<std::byte> chunk = data.subspan(begin, std::min(chunk_bytes, data.size() - begin));
+  for (std::size_t begin = 0; begin < data.size(); begin += most_bytes) {
+    const std::span<std::byte> chunk = data.subspan(begin, std::min(most_bytes, data.size() - begin));
     if (place.parent >= 0) {
       MPI_Request request = group.messages.post_receive(chunk, actual(place.parent));
       group.messages.wait(request, data.size());

@@ -14,9 +14,6 @@
 namespace sibyl::collective {
 namespace {
 
-constexpr double chunk_bytes = 256.0 * 1024;           // of sibyl::Communicator
-constexpr double gpu_chunk_bytes = 4.0 * 1024 * 1024;  // NCCL's default buffer: docs/models/network.md
-
 int levels(int count) { return std::bit_width(static_cast<unsigned>(count - 1)); }
 
 TreePlace in_order(int size, int rank) {
@@ -58,7 +55,7 @@ double tree_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   const bool both_ways = job.collective == Collective::all_reduce;
   const double per_tree = both_ways ? job.bytes / 2 : job.bytes;
-  const double chunk = std::min(per_tree, wire.chains() ? gpu_chunk_bytes : chunk_bytes);
+  const double chunk = std::min(per_tree, static_cast<double>(wire.chains() ? gpu_tree_chunk_bytes : tree_chunk_bytes));
   double climb = 0.0, pace = 0.0;  // of one chunk; of all bytes that a rank passes on, one way
   // Both trees together carry m through a rank one way; one tree carries m twice through an inner rank.
   const auto through_each = [&](int count) {

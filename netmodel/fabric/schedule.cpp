@@ -10,8 +10,6 @@
 namespace sibyl::fabric {
 namespace {
 
-constexpr double chunk_of_communicator = 256.0 * 1024;
-constexpr double chunk_of_gpu_library = 4.0 * 1024 * 1024;
 constexpr int most_messages = 1 << 19;  // of an all-to-all; beyond, some of its shifts stand for all
 
 // Rounds of one group; the others' are alike and join them.
@@ -384,7 +382,8 @@ Schedule schedule(Collective collective, Algorithm algorithm, const Layout& layo
     else
       ring(rounds, collective, layout, group);
   }
-  Schedule result{std::move(rounds.rounds), 1.0, chains ? chunk_of_gpu_library : chunk_of_communicator};
+  Schedule result{std::move(rounds.rounds), 1.0,
+                  static_cast<double>(chains ? collective::gpu_tree_chunk_bytes : collective::tree_chunk_bytes)};
   if (collective == Collective::all_reduce) result.tree_share = 0.5;
   return result;
 }

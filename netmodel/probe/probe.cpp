@@ -40,12 +40,16 @@ std::vector<Task> message_tasks(const GroupPlacement& world, const NetworkProbeO
 
 // Ranks of a node, all nodes at once; and those that have the same place on their nodes, all places at once: the groups
 // of models that are split within nodes, and replicated across them. And pairs of those, who send each other all they
-// have, as no two ranks of a longer ring do. Only what is neither the world nor one rank.
+// have, as no two ranks of a longer ring do, and all ranks of two nodes: groups that a ring of the whole world, which
+// shares each wire among as many but is longer, tells little of. Only what is neither the world nor one rank.
 std::vector<GroupPlacement> groups_of(const GroupPlacement& world) {
   std::vector<GroupPlacement> groups;
   if (world.nodes > 1 && world.ranks_per_node > 1)
     groups = {{world.ranks_per_node, 1, 1}, {1, world.nodes, world.ranks_per_node}};
-  if (world.nodes > 2 && world.nodes % 2 == 0) groups.push_back({1, 2, world.ranks_per_node});
+  if (world.nodes > 2 && world.nodes % 2 == 0) {
+    groups.push_back({1, 2, world.ranks_per_node});
+    if (world.ranks_per_node > 1) groups.push_back({world.ranks_per_node, 2, 1});
+  }
   return groups;
 }
 
@@ -124,11 +128,11 @@ class Probe {
 // The ranks of this rank's group.
 std::vector<int> Probe::own(const GroupPlacement& group) const {
   const int node = world_.rank() / placement_.ranks_per_node, place = world_.rank() % placement_.ranks_per_node;
-  const int first = node - node % group.nodes;
+  const int first = node - node % group.nodes, place_of_first = place - place % group.ranks_per_node;
   std::vector<int> ranks;
   for (int i = 0; i < group.size(); ++i)
-    ranks.push_back(group.nodes == 1 ? node * placement_.ranks_per_node + i
-                                     : (first + i) * placement_.ranks_per_node + place);
+    ranks.push_back((first + i / group.ranks_per_node) * placement_.ranks_per_node + place_of_first +
+                    i % group.ranks_per_node);
   return ranks;
 }
 

@@ -3,9 +3,9 @@
 //
 // Call on every rank of MPI_COMM_WORLD with equal options. Samples are handed out on rank 0 as they come, so a killed
 // run loses none. Each is a median, and `spread` 1.4826 times the median absolute deviation, over the median. Short
-// messages, and broadcasts of any size, are timed in batches of back-to-back repetitions, by the slowest rank. Others are
-// sent by themselves from `apart_from` bytes on, after `between` has run, from memory that no cache holds, as training
-// sends them: repeated from the same buffers they come out of the caches, 1.1 to 2.5 times as fast
+// messages, and broadcasts of any size, are timed in batches of back-to-back repetitions, by the slowest rank. Others
+// are sent by themselves from `apart_from` bytes on, after `between` has run, from memory that no cache holds, as
+// training sends them: repeated from the same buffers they come out of the caches, 1.1 to 2.5 times as fast
 // (docs/models/network.md).
 //
 // Placement is found by asking MPI which ranks share memory; every node must hold the same number of ranks,

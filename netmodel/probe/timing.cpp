@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <map>
+#include <span>
+#include <thread>
 
 #include "base/statistics.h"
 
@@ -40,30 +43,65 @@ Timing timed(Communicator& world, const std::function<void()>& once, double allo
   return summary(times);
 }
 
-double time_of_groups(const std::vector<double>& groups, const std::vector<double>& took) {
-  std::map<double, double> quickest;
-  for (std::size_t rank = 0; rank < took.size(); ++rank)
+double offset_to_first(Communicator& world, const std::function<double()>& clock) {
+  constexpr int questions = 8;
+  const auto bytes_of = [](double& value) { return std::as_writable_bytes(std::span(&value, 1)); };
+  double offset = 0.0;
+  for (int known = 1; known < world.size(); known *= 2) {
+    const int answers = world.rank() + known, asks = world.rank() - known;
+    double time = 0.0, shortest = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < questions; ++i)
+      if (world.rank() < known && answers < world.size()) {
+        world.receive(bytes_of(time), answers);
+        time = clock() + offset;
+        world.send(bytes_of(time), answers);
+      } else if (asks >= 0 && asks < known) {
+        const double asked = clock();
+        world.send(bytes_of(time), asks);
+        world.receive(bytes_of(time), asks);
+        const double took = clock() - asked;
+        if (took >= shortest) continue;
+        shortest = took;
+        offset = time - (asked + took / 2);
+      }
+  }
+  return offset;
+}
+
+double time_of_groups(const std::vector<double>& groups, const std::vector<Interval>& ranks) {
+  std::map<double, Interval> last;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     if (groups[rank] >= 0) {
-      const auto [of_group, first] = quickest.try_emplace(groups[rank], took[rank]);
-      if (!first) of_group->second = std::min(of_group->second, took[rank]);
+      Interval& of_group = last.try_emplace(groups[rank], ranks[rank]).first->second;
+      of_group.begin = std::max(of_group.begin, ranks[rank].begin);
+      of_group.end = std::max(of_group.end, ranks[rank].end);
     }
   double longest = 0;
-  for (const auto& [group, seconds] : quickest) longest = std::max(longest, seconds);
+  for (const auto& [group, interval] : last) longest = std::max(longest, interval.end - interval.begin);
   return longest;
 }
 
 Timing timed_apart(Communicator& world, int group, const std::function<void()>& before,
                    const std::function<void()>& once, double allowance, int most) {
   constexpr int fewest = 5;
+  // What tells the last of many ranks to begin must be there before the first one's data, behind which it would wait.
+  constexpr double ahead = 2e-3;
   const std::vector<double> groups = world.gather_doubles(group);
+  double offset = 0.0;
   const auto run = [&] {
     before();
-    world.barrier();
-    const double begin = now();
+    const double start = std::ranges::max(world.gather_doubles(now() + offset)) + ahead;
+    while (now() + offset < start) std::this_thread::yield();
+    const double begin = now() + offset;
     once();
-    return time_of_groups(groups, world.gather_doubles(now() - begin));
+    const double end = now() + offset;
+    const std::vector<double> begins = world.gather_doubles(begin), ends = world.gather_doubles(end);
+    std::vector<Interval> ranks;
+    for (std::size_t rank = 0; rank < begins.size(); ++rank) ranks.push_back({begins[rank], ends[rank]});
+    return time_of_groups(groups, ranks);
   };
   run();  // connections are made
+  offset = offset_to_first(world);
   const double start = now();
   run();
   const double pilot = std::max(1e-7, slowest(world, now() - start));

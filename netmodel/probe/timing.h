@@ -22,13 +22,21 @@ double slowest(const Communicator& world, double value);  // the largest over ra
 // starting does not count. Every rank of `world` must call it; `once` may do nothing on some.
 Timing timed(Communicator& world, const std::function<void()>& once, double allowance, int most = 15);
 
-// What an exchange of groups took, all at once, by rank: of a group says its quickest rank, which began last, for none
-// is done before all have begun; of several groups the slowest counts. Negative groups look on.
-double time_of_groups(const std::vector<double>& groups, const std::vector<double>& took);
+// What to add to this rank's clock to have rank 0's: each rank asks one that knows, the shortest of some questions
+// there and back tells, log2 p rounds. Good to some microseconds, for as long as clocks do not drift apart.
+double offset_to_first(Communicator& world, const std::function<double()>& clock = now);
 
-// One at a time, as in a training step: `before` leaves nothing of the last run in the caches, all ranks meet, then
-// `once` is timed (time_of_groups). `group`: any number that this rank shares with the others of its group; negative
-// where it looks on. As many runs as fit into `allowance`: at least 5, at most `most`.
+// What an exchange of groups took, all at once, from when each rank began until it was done by one clock: of a group
+// from its last beginning (before, some only wait) to its last end, for a rank may be done while others' data are still
+// on the wire; of several groups the slowest counts. Negative groups look on.
+struct Interval {
+  double begin = 0.0, end = 0.0;
+};
+double time_of_groups(const std::vector<double>& groups, const std::vector<Interval>& ranks);
+
+// One at a time, as in a training step: `before` leaves nothing of the last run in the caches, all ranks agree on a
+// time to begin, then `once` is timed (time_of_groups). `group`: any number that this rank shares with the others of
+// its group; negative where it looks on. As many runs as fit into `allowance`: at least 5, at most `most`.
 Timing timed_apart(Communicator& world, int group, const std::function<void()>& before,
                    const std::function<void()>& once, double allowance, int most);
 

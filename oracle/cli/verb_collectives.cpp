@@ -107,11 +107,13 @@ Verb collectives_verb() {
   c.most_operands = 1000;
   c.examples = {{"sibyl collectives h100-sxm", "what was measured: collectives, ranks, sizes"},
                 {"sibyl collectives --leave-out", "sizes and counts of ranks predicted from the others, by device"},
+                {"sibyl collectives mine.json --leave-out", "how far messages foretell collectives on this network"},
                 {"sibyl collectives --published tests/data/published_collectives.csv",
                  "against timings that others published, by source"}};
   c.options = concatenated(
       {{{.name = "--leave-out",
-         .help = "predict every other size from the rest, and each count of ranks from the others; show the errors"},
+         .help = "predict every other size from the rest, each count of ranks from the others, and all from messages "
+                 "alone; show the errors"},
         {.name = "--published",
          .value = "FILE",
          .help = "predict published timings, a CSV file of them (docs/formats/published.md), and show the errors"},

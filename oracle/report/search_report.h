@@ -12,8 +12,7 @@ namespace sibyl {
 struct SearchReport {
   std::string model;
   std::string cluster;
-  std::string
-      command;  // what comes before the words of a strategy: "sibyl predict zoo:gpt2 --cluster dgx-a100 --batch 64"
+  std::string command;  // before the words of a strategy: "sibyl predict zoo:gpt2 --cluster dgx-a100"
   SearchResult result;
   std::int64_t samples = 0;      // that the table says the cost of, too; 0: it does not
   double device_hour_price = 0;  // 0: not known, and cost is device-hours alone

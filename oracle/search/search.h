@@ -52,7 +52,7 @@ struct SearchResult {
   std::size_t too_large = 0;  // that memory does not hold; likewise
   // Of those that come out the same, in time, memory and devices, the simplest stands for all from here on.
   std::size_t equal = 0;  // simulated ones that fit and are not known to be slower than the fastest, itself among them;
-                          // of the others none is simpler than all of these
+                          // of the others hardly one is simpler than all of these
   std::vector<Candidate> best;  // fitting ones, fastest first; at most as many as asked for
   Candidate recommended;        // where `best` is not empty
   // Nothing else is as fast with as little memory (but for what is negligible) on as few devices; ascending in time.

@@ -53,11 +53,13 @@ TEST(NetworkProbe, HandsOutEverySampleOnRankZeroOnly) {
   // Both sizes: all_reduce as chosen (handed out twice: as automatic and by name) and by the three other algorithms,
   // reduce_scatter, all_gather, broadcast, all_to_all and send_receive as chosen (twice each): 2 + 3 + 10 = 15.
   // Where there are several nodes with several ranks, five of them among the ranks of a node, and among those with one
-  // place on their nodes: 2 x 2 x 10. On four nodes five of them also among pairs of those.
+  // place on their nodes: 2 x 2 x 10. On four nodes five of them also among pairs of those, and among all ranks of two
+  // nodes.
   const GroupPlacement within{placement.ranks_per_node, 1, 1}, across{1, placement.nodes, placement.ranks_per_node};
   const GroupPlacement pairs{1, 2, placement.ranks_per_node};
   const bool has_groups = placement.nodes > 1 && placement.ranks_per_node > 1, has_pairs = placement.nodes == 4;
-  EXPECT_EQ(collectives.size(), (world.size() > 1 ? 30U : 0U) + (has_groups ? 40U : 0U) + (has_pairs ? 20U : 0U));
+  EXPECT_EQ(collectives.size(), (world.size() > 1 ? 30U : 0U) + (has_groups ? 40U : 0U) + (has_pairs ? 20U : 0U) +
+                                    (has_groups && has_pairs ? 20U : 0U));
   std::map<GroupPlacement, int> samples;
   for (const CollectiveSample& sample : collectives) {
     ++samples[sample.placement];
@@ -70,6 +72,10 @@ TEST(NetworkProbe, HandsOutEverySampleOnRankZeroOnly) {
   if (!has_groups) return;
   EXPECT_EQ(samples[within], 20);
   EXPECT_EQ(samples[across], 20);
+  const GroupPlacement whole_nodes{placement.ranks_per_node, 2, 1};
+  if (has_pairs) {
+    EXPECT_EQ(samples[whole_nodes], 20);
+  }
 }
 
 // One size of each kind is sent by itself: at least once to make connections, once to see how long it takes, and five
@@ -97,10 +103,18 @@ TEST(NetworkProbe, ComputesBetweenLongMessages) {
   EXPECT_EQ(computed, 0);
 }
 
-// Ranks 0 and 3 are one group and 1 and 2 another; rank 4 looks on. Of either the quickest counts, of both the slower.
-TEST(NetworkProbe, OfAGroupTheLastToArriveCounts) {
-  EXPECT_EQ(probe::time_of_groups({0, 1, 1, 0, -1}, {5, 4, 7, 3, 1}), 4.0);
-  EXPECT_EQ(probe::time_of_groups({-1, -1}, {5, 4}), 0.0);
+// Ranks 0 and 3 are one group, which begins with 3 at 2 and is done with 0 at 5; 1 and 2 another, from 4 to 8; rank 4
+// looks on. The slower counts.
+TEST(NetworkProbe, OfAGroupFromTheLastBeginningToTheLastEnd) {
+  EXPECT_EQ(probe::time_of_groups({0, 1, 1, 0, -1}, {{1, 5}, {4, 6}, {3, 8}, {2, 4}, {0, 20}}), 4.0);
+  EXPECT_EQ(probe::time_of_groups({-1, -1}, {{1, 5}, {1, 4}}), 0.0);
+}
+
+// Each rank's clock is 100 s before the next one's.
+TEST(NetworkProbe, FindsWhatClocksDiffer) {
+  Communicator world = Communicator::world();
+  const double ahead = 100.0 * world.rank();
+  EXPECT_NEAR(probe::offset_to_first(world, [&] { return probe::now() + ahead; }), -ahead, 0.05);
 }
 
 TEST(NetworkProbe, LeavesOutWhatIsThere) {
