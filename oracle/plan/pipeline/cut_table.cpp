@@ -65,29 +65,50 @@ MemoryEstimate::MemoryEstimate(const Stage& whole, const Strategy& strategy, con
   }
 }
 
+MemoryEstimate MemoryEstimate::at(const std::vector<std::size_t>& positions) const {
+  MemoryEstimate there;
+  for (const std::size_t position : positions) {
+    there.fixed_.push_back(fixed_[position]);
+    there.kept_.push_back(kept_[position]);
+  }
+  return there;
+}
+
+namespace {
+
+// Where a stage may begin, and the program's end.
+std::vector<std::size_t> places_of(const Stage& whole) {
+  std::vector<std::size_t> places;
+  const std::vector<OperationId> operations = beginnings(whole);
+  for (std::size_t i = 0; i <= whole.steps.size(); ++i)
+    if (i == whole.steps.size() || operations[i].valid()) places.push_back(i);
+  return places;
+}
+
+}  // namespace
+
 CutTable::CutTable(const Stage& whole, const Crossing& crossing, const Strategy& strategy, const CutCosts& costs,
                    const std::vector<std::size_t>& like)
-    : memory_(whole, strategy, like) {
+    : position_(places_of(whole)), memory_(MemoryEstimate(whole, strategy, like).at(position_)) {
   const std::size_t steps = whole.steps.size();
-  std::unordered_map<double, double> links;  // by bytes: at most places the same
-  const auto link = [&](Bytes bytes) {
+  std::unordered_map<double, double> links;  // by bytes: at most positions the same
+  const auto link = [&](std::size_t position) {
+    if (!costs.link || position == 0 || position == steps) return 0.0;
+    const Bytes bytes = crossing.bytes(position);
     const auto [known, added] = links.try_emplace(bytes.value(), 0.0);
     if (added) known->second = costs.link(bytes);
     return known->second;
   };
-  const std::vector<OperationId> operations = beginnings(whole);
   std::vector<double> times;
   double time = 0;
   int trained = 0;
   for (std::size_t i = 0; i <= steps; ++i) {
-    if (costs.link && i > 0 && i < steps) longest_link_ = std::max(longest_link_, link(crossing.bytes(i)));
-    if (operations[i].valid() || i == steps) {
-      const Bytes sent = crossing.bytes(i);
-      position_.push_back(i);
-      sent_.push_back(sent.value());
+    longest_link_ = std::max(longest_link_, link(i));
+    if (position_[time_.size()] == i) {
+      sent_.push_back(crossing.bytes(i).value());
       time_.push_back(time);
       trains_.push_back(trained);
-      link_.push_back(costs.link && i > 0 && i < steps ? link(sent) : 0.0);
+      link_.push_back(link(i));
     }
     if (i == steps) break;
     const Step& step = whole.steps[i];
@@ -141,7 +162,7 @@ class CutTable::Search {
     return table_.trains_[begin] < table_.trains_[end];
   }
   [[nodiscard]] bool holds(std::size_t stage, std::size_t begin, std::size_t end, double tolerance = 0) const {
-    return capacity_.value() <= 0 || table_.memory(begin, end, in_flight_[stage]) <= capacity_ * (1 + tolerance);
+    return capacity_.value() <= 0 || table_.memory_.of(begin, end, in_flight_[stage]) <= capacity_ * (1 + tolerance);
   }
   [[nodiscard]] bool within(std::size_t stage, std::size_t begin, std::size_t end, double limit) const {
     return table_.cost(begin, end) <= limit && holds(stage, begin, end);
@@ -191,6 +212,7 @@ class CutTable::Search {
   // How far a stage goes; to its begin where there is no end within limits.
   [[nodiscard]] std::size_t furthest(std::size_t stage, std::size_t begin, double limit, double tolerance = 0) const {
     std::size_t end = begin, beyond = last_done_by(table_.time_[begin] + limit) + 1;
+    while (beyond <= end_ && table_.time_[beyond] - table_.time_[begin] <= limit) ++beyond;  // rounding
     if (holds(stage, begin, beyond - 1, tolerance)) end = beyond - 1;
     while (end + 1 < beyond) {
       const std::size_t middle = (end + beyond) / 2;
@@ -284,31 +306,36 @@ class CutTable::Search {
   [[nodiscard]] std::vector<std::size_t> narrowest(double limit, const std::vector<Ends>& ends) const {
     std::vector<std::vector<std::size_t>> from(stages_);                // by stage, and place from its first on
     std::vector<double> before(table_.places()), now(table_.places());  // bytes; good where they were reached
+    const std::vector<double>& time = table_.time_;
     before[0] = 0;
     Ends reached{0, 0};
     std::vector<std::size_t> best;  // of the places before, those that send less than all later ones
     for (std::size_t s = 0; s < stages_; ++s) {
       const auto [first, last] = ends[s];
+      bool any = false;
       best.clear();
-      std::size_t scanned = reached.first, in_time = scanned, in_memory = scanned;
+      std::size_t scanned = reached.first, kept = 0;
       for (std::size_t end = first; end <= last; ++end) {
         for (; scanned < end && scanned <= reached.last && trains(scanned, end); ++scanned) {
           if (before[scanned] == infinite) continue;
-          while (!best.empty() && before[best.back()] >= before[scanned]) best.pop_back();
+          while (best.size() > kept && before[best.back()] >= before[scanned]) best.pop_back();
           best.push_back(scanned);
         }
-        while (table_.time_[end] - table_.time_[in_time] > limit) ++in_time;
-        while (in_memory < end && !holds(s, in_memory, end)) ++in_memory;
-        std::size_t earliest = std::max(in_time, in_memory);
-        while (earliest < end && table_.cost(earliest, end) > limit) ++earliest;
-        const auto begin = std::lower_bound(best.begin(), best.end(), earliest);
-        now[end] = begin == best.end() ? infinite : before[*begin] + table_.sent_[end];
-        from[s].push_back(begin == best.end() ? 0 : *begin);
+        const auto too_far = [&](std::size_t begin) {
+          return time[end] - time[begin] > limit || !holds(s, begin, end);
+        };
+        while (kept < best.size() && too_far(best[kept])) ++kept;
+        std::size_t from_here = kept;
+        while (from_here < best.size() && table_.cost(best[from_here], end) > limit) ++from_here;
+        const bool stands = from_here < best.size();
+        now[end] = stands ? before[best[from_here]] + table_.sent_[end] : infinite;
+        from[s].push_back(stands ? best[from_here] : 0);
+        any = any || stands;
       }
+      if (!any) return {};
       reached = ends[s];
       std::swap(before, now);
     }
-    if (before[end_] == infinite) return {};
     std::vector<std::size_t> begins(stages_ - 1);
     std::size_t end = end_;
     for (std::size_t s = stages_; s-- > 1;) begins[s - 1] = end = from[s][end - ends[s].first];
@@ -335,7 +362,7 @@ std::vector<std::size_t> CutTable::cut(const std::vector<int>& in_flight, Bytes 
 bool CutTable::fits(const std::vector<std::size_t>& begins, const std::vector<int>& in_flight, Bytes capacity) const {
   for (std::size_t s = 0; s < in_flight.size(); ++s) {
     const std::size_t begin = s == 0 ? 0 : begins[s - 1], end = s < begins.size() ? begins[s] : places() - 1;
-    if (memory(begin, end, in_flight[s]) > capacity) return false;
+    if (memory_.of(begin, end, in_flight[s]) > capacity) return false;
   }
   return true;
 }

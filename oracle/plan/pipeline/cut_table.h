@@ -32,8 +32,12 @@ class MemoryEstimate {
   [[nodiscard]] Bytes of(std::size_t begin, std::size_t end, int micro_batches) const {
     return fixed_[end] - fixed_[begin] + static_cast<double>(micro_batches) * (kept_[end] - kept_[begin]);
   }
+  // Of stages that begin and end at these positions: asked for by their indices.
+  [[nodiscard]] MemoryEstimate at(const std::vector<std::size_t>& positions) const;
 
  private:
+  MemoryEstimate() = default;
+
   std::vector<Bytes> fixed_, kept_;  // sums over the steps before a position
 };
 
@@ -55,21 +59,18 @@ class CutTable {
   class Search;
   [[nodiscard]] std::size_t places() const { return position_.size(); }
   [[nodiscard]] double cost(std::size_t begin, std::size_t end) const { return time_[end] - time_[begin] + link_[end]; }
-  [[nodiscard]] Bytes memory(std::size_t begin, std::size_t end, int micro_batches) const {
-    return memory_.of(position_[begin], position_[end], micro_batches);
-  }
   [[nodiscard]] bool fits(const std::vector<std::size_t>& begins, const std::vector<int>& in_flight,
                           Bytes capacity) const;
 
-  MemoryEstimate memory_;
   // By place, where a stage may begin, and at last the program's end:
   std::vector<std::size_t> position_;
+  MemoryEstimate memory_;
   std::vector<double> sent_;  // bytes that cross it, both ways
   std::vector<double> time_;  // of the steps before
   std::vector<int> trains_;   // of these, such with a backward
   std::vector<double> link_;
-  std::vector<double> done_;  // the least of time and link of the places from there on
-  double longest_link_ = 0;
+  std::vector<double> done_;                                   // the least of time and link of the places from there on
+  double longest_link_ = 0;                                    // of all positions
   std::map<std::size_t, std::vector<std::size_t>> unlimited_;  // places, by stages
 };
 
