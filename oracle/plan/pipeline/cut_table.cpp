@@ -121,9 +121,8 @@ CutTable::CutTable(const Stage& whole, const Crossing& crossing, const Strategy&
   for (std::size_t p = places() - 1; p-- > 0;) done_[p] = std::min(done_[p + 1], time_[p] + link_[p]);
 }
 
-// One cut. A stage may hold as much as ends latest: the later those before it end, the later it may itself. So stages
-// laid from the front, each as far as it goes, tell how late each of them can end, and stages laid from the back, how
-// early.
+// One cut. The later a stage begins, the later it may end. So stages laid from the front, each as far as it goes, tell
+// how late each of them can end, and stages laid from the back how early.
 class CutTable::Search {
  public:
   Search(const CutTable& table, const std::vector<int>& in_flight, Bytes capacity)
