@@ -75,7 +75,7 @@ ProgramForm::Group& ProgramForm::group_of(const Strategy& s) {
   std::unique_ptr<Group>& group =
       groups_[{{s.data, s.pipeline, s.order}, s.zero, s.exchange, s.bucket.value(), s.accumulation == 1}];
   if (group) return *group;
-  group = std::make_unique<Group>(s, table_, memory_, updates_, slowdown_);
+  group = std::make_unique<Group>(s, table_, updates_, slowdown_);
   group->links = &links_of(s);
   return *group;
 }

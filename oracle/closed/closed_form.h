@@ -59,8 +59,8 @@ class ProgramForm {
   using MeshKey = std::tuple<int, int, std::vector<MeshAxis>>;  // of strategies that split operations alike
   // Strategies whose replicas exchange the same.
   struct Group {
-    Group(const Strategy& strategy, ProgramTable& table, MemoryTable& memory, UpdatePrices& updates, Slowdown slowdown)
-        : replicas(strategy, table.kernels().cluster()), formula(table, memory, updates, replicas, slowdown) {}
+    Group(const Strategy& strategy, ProgramTable& table, UpdatePrices& updates, Slowdown slowdown)
+        : replicas(strategy, table.kernels().cluster()), formula(table, updates, replicas, slowdown) {}
 
     Replicas replicas;
     StageFormula formula;

@@ -1,6 +1,7 @@
 // What a stage's ranks exchange for its parameters, in which buckets, and what each of them holds of these.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "netmodel/collective/partition.h"
 #include "oracle/closed/stage_form.h"
@@ -10,22 +11,22 @@
 namespace sibyl::closed {
 
 void StageFormula::prepare(const StageWork& work) {
+  if (work_ == &work) return;
   work_ = &work;
   const Range range = work.range();
   messages_.clear();
   units_.clear();
   updated_.clear();
   elements_ = 0;
-  gathers_ = copies_back_ = optimizer_ = buffers_ = gradients_ = 0;
+  gathers_ = copies_back_ = optimizer_ = buffers_ = 0;
   copied_back_ = 0;
   freed_ = false;
-  weights_ = memory_.weights(range.begin, range.end);
+  weights_ = work.weights();
   for (Summed& summed : summed_) summed.arrivals.clear();
   for (std::size_t u = table_.uses_from(range.end); u < table_.uses_from(range.begin); ++u) {
     const Use& use = table_.uses()[u];
     const Parameter& parameter = table_.parameters()[use.parameter];
     if (use.before > range.begin) continue;
-    gradients_ += memory_.rounded(parameter.bytes());
     Summed& summed = summed_[parameter.summed];
     const bool tied = work.tied(parameter);
     if (summed.parts == 1 || tied) add_whole(parameter);
@@ -42,10 +43,9 @@ void StageFormula::prepare(const StageWork& work) {
   std::stable_sort(units_.begin(), units_.end(), [](const Unit& a, const Unit& b) {
     return a.steps.begin != b.steps.begin ? a.steps.begin < b.steps.begin : a.steps.end > b.steps.end;
   });
-  begins_.assign(range.end - range.begin, false);
-  ends_ = begins_;
-  for (const Unit& unit : units_)
-    begins_[unit.steps.begin - range.begin] = ends_[unit.steps.end - 1 - range.begin] = true;
+  by_end_.resize(units_.size());
+  std::iota(by_end_.begin(), by_end_.end(), std::size_t{0});
+  std::ranges::stable_sort(by_end_, {}, [&](std::size_t u) { return units_[u].steps.end; });
 }
 
 void StageFormula::update(const Shape& shape) {

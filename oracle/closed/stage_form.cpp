@@ -4,10 +4,8 @@
 
 namespace sibyl::closed {
 
-StageFormula::StageFormula(ProgramTable& table, MemoryTable& memory, UpdatePrices& updates, Replicas& replicas,
-                           Slowdown slowdown)
+StageFormula::StageFormula(ProgramTable& table, UpdatePrices& updates, Replicas& replicas, Slowdown slowdown)
     : table_(table),
-      memory_(memory),
       updates_(updates),
       replicas_(replicas),
       slowdown_(slowdown),
@@ -126,22 +124,23 @@ StageForm::Turns StageFormula::streams(std::span<const StagePass> passes, bool o
   for (std::size_t u = 0; !passes.front().forward && u < units_.size(); ++u)
     if (stays(units_[u])) streams.has(u);
   for (const StagePass& pass : passes) {
-    std::size_t next = 0;
+    const std::size_t units = units_.size();
+    std::size_t next = 0, entered = 0, left = 0;
     const auto begun = [&](std::size_t i) {
-      if (pass.forward ? !begins_[i - range.begin] : !ends_[i - range.begin]) return;
-      for (std::size_t n = 0; n < units_.size(); ++n) {
-        const std::size_t u = pass.forward ? n : units_.size() - 1 - n;
-        if (pass.forward ? units_[u].steps.begin != i : units_[u].steps.end != i + 1) continue;
+      for (; entered < units; ++entered) {
+        const std::size_t u = pass.forward ? entered : by_end_[units - 1 - entered];
+        if (pass.forward ? units_[u].steps.begin != i : units_[u].steps.end != i + 1) return;
         streams.enter(u, units_[u].copy, units_[u].gather);
         const std::size_t then = pass.forward ? u + 1 : u - 1;  // of the first none
-        if (then < units_.size()) streams.ask(then, units_[then].copy, units_[then].gather);
+        if (then < units) streams.ask(then, units_[then].copy, units_[then].gather);
       }
     };
     const auto done = [&](std::size_t i) {
-      const bool over = pass.forward ? ends_[i - range.begin] : begins_[i - range.begin];
-      for (std::size_t u = 0; over && u < units_.size(); ++u)
-        if (pass.forward ? units_[u].steps.end == i + 1 && !stays(units_[u]) : units_[u].steps.begin == i)
-          streams.leave(u);
+      for (; left < units; ++left) {
+        const std::size_t u = pass.forward ? by_end_[left] : units - 1 - left;
+        if (pass.forward ? units_[u].steps.end != i + 1 : units_[u].steps.begin != i) break;
+        if (!pass.forward || !stays(units_[u])) streams.leave(u);
+      }
       if (pass.forward || !pass.weights || !pass.last) return;
       const auto complete = [&](const Message& m) { return i == range.begin || (m.overlapped && m.step >= i); };
       for (; next < messages_.size() && complete(messages_[next]); ++next) streams.send(messages_[next].seconds);

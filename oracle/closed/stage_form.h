@@ -55,7 +55,7 @@ class UpdatePrices {
 
 class StageFormula {
  public:
-  StageFormula(ProgramTable& table, MemoryTable& memory, UpdatePrices& updates, Replicas& replicas, Slowdown slowdown);
+  StageFormula(ProgramTable& table, UpdatePrices& updates, Replicas& replicas, Slowdown slowdown);
 
   StageForm stage(const StageWork& work);
   // The whole of a step of one stage alone, before its tail: the host runs ahead from one turn into the next.
@@ -83,7 +83,7 @@ class StageFormula {
     Arrivals arrivals;
   };
 
-  void prepare(const StageWork& work);
+  void prepare(const StageWork& work);  // once for several questions about one stage
   void add_group(const Summed& summed);
   [[nodiscard]] std::vector<Bucket> in_turn(const Arrivals& arrivals) const;
   [[nodiscard]] std::vector<Bucket> by_unit(const Arrivals& arrivals);
@@ -92,7 +92,7 @@ class StageFormula {
   [[nodiscard]] bool on_cpu() const;
   [[nodiscard]] double part_copy_seconds(std::int64_t elements, DType dtype) const;
   void update(const Shape& shape);
-  void add_memory(StageForm& form);
+  void add_memory(StageForm& form) const;
   void add_tail(StageForm& form);
 
   StageForm::Turns turn(const StagePass& pass, const StageWork::Run& run);
@@ -103,7 +103,6 @@ class StageFormula {
   StageForm::Turns passes(StageWork& work, std::int64_t micro_batches);  // of a stage alone
 
   ProgramTable& table_;
-  MemoryTable& memory_;
   UpdatePrices& updates_;
   Replicas& replicas_;
   Slowdown slowdown_;
@@ -121,12 +120,12 @@ class StageFormula {
     double copy = 0;  // the kernel that copies the rank's part into it
   };
   std::vector<Unit> units_;          // in order of their first step
-  std::vector<bool> begins_, ends_;  // by step of the stage: some unit does there
+  std::vector<std::size_t> by_end_;  // these, in order of their last step
   std::vector<Shape> updated_;       // as the optimizer finds gradients, one by one
   std::int64_t elements_ = 0;        // and together
   double gathers_ = 0, copies_back_ = 0;
   int copied_back_ = 0;
-  double weights_ = 0, optimizer_ = 0, buffers_ = 0, gradients_ = 0;
+  double weights_ = 0, optimizer_ = 0, buffers_ = 0;
   bool freed_ = false;  // gradients, once they are in their bucket
   std::vector<Seconds> ready_, durations_;
 };

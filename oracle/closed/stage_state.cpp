@@ -45,9 +45,9 @@ void StageFormula::add_tail(StageForm& form) {
   form.tail = std::max(busy, dispatch_ * launches) + gathers_;
 }
 
-void StageFormula::add_memory(StageForm& form) {
+void StageFormula::add_memory(StageForm& form) const {
   form.state = weights_ + optimizer_ + buffers_;
-  form.gradients = gradients_;
+  form.gradients = work_->gradients();
   form.kept = work_->kept();
   form.later = work_->later();
   double gathered = 0, before = 0;  // two units are there at once
@@ -56,7 +56,7 @@ void StageFormula::add_memory(StageForm& form) {
     before = unit.bytes;
   }
   form.pass = work_->pass() + gathered;
-  form.pass_and_gradients = freed_ ? form.pass : std::max(work_->pass_and_gradients() + gathered, gradients_);
+  form.pass_and_gradients = freed_ ? form.pass : std::max(work_->pass_and_gradients() + gathered, form.gradients);
 }
 
 }  // namespace sibyl::closed

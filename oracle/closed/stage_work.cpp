@@ -96,6 +96,7 @@ const StageWork::Run& StageWork::step(std::int64_t micro_batches) {
 
 void StageWork::add_memory(MemoryTable& memory) {
   const Kept kept = memory.kept(range_.begin, range_.end, segments_);
+  weights_ = memory.weights(range_.begin, range_.end);
   kept_ = kept.all;
   later_ = kept.later;
   const double sent = kept.all - kept.until.back();
@@ -104,8 +105,11 @@ void StageWork::add_memory(MemoryTable& memory) {
     const std::size_t at = i - range_.begin;
     const double pass = kept.until[at] + sent + kept.again[at] + memory.working()[i];
     for (std::size_t u = table_.uses_from(i + 1); u < table_.uses_from(i); ++u) {
-      const Parameter& parameter = table_.parameters()[table_.uses()[u].parameter];
-      if (parameter.last_use == i || parameter.last_use >= range_.end) gradients += memory.rounded(parameter.bytes());
+      const Use& use = table_.uses()[u];
+      const Parameter& parameter = table_.parameters()[use.parameter];
+      const double bytes = memory.rounded(parameter.bytes());
+      if (use.before <= range_.begin) gradients_ += bytes;
+      if (parameter.last_use == i || parameter.last_use >= range_.end) gradients += bytes;
     }
     pass_ = std::max(pass_, pass);
     pass_and_gradients_ = std::max(pass_and_gradients_, pass + gradients);

@@ -69,7 +69,9 @@ class StageWork {
   [[nodiscard]] const std::vector<double>& done_by(bool first) const { return done_by_[first ? 0 : 1]; }
   [[nodiscard]] double alone() const { return alone_; }  // kernels by themselves, of a micro-batch
 
-  // Bytes, as StageForm has them, without what is gathered.
+  // Bytes, as StageForm has them, without what is gathered; of weights those that it reads.
+  [[nodiscard]] double weights() const { return weights_; }
+  [[nodiscard]] double gradients() const { return gradients_; }
   [[nodiscard]] double kept() const { return kept_; }
   [[nodiscard]] double later() const { return later_; }
   [[nodiscard]] double pass() const { return pass_; }
@@ -107,7 +109,7 @@ class StageWork {
   std::array<Run, backward_slots> backward_;
   std::array<std::optional<Run>, most_walked + 1> steps_;  // by micro-batches
   std::array<std::vector<double>, 2> done_by_;
-  double alone_ = 0, kept_ = 0, later_ = 0, pass_ = 0, pass_and_gradients_ = 0;
+  double alone_ = 0, weights_ = 0, gradients_ = 0, kept_ = 0, later_ = 0, pass_ = 0, pass_and_gradients_ = 0;
 };
 
 void StageWork::forward_of(std::size_t step, auto&& task) const {
