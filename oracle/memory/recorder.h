@@ -35,6 +35,9 @@ struct MemoryOwner {
     bucket,     // gradients on their way
     shard,      // the rank's part of a bucket's parameters, of its gradients, of its state
     buffer,     // that buckets take turns in
+    residual,     // what a bucket did not send, for the next step
+    compressed,   // a bucket in the form it travels in; of such buffers one
+    compressing,  // room for a bucket while it is compressed
     unit,       // parameters gathered
     packing,    // what an exchange puts in order
     message,    // room for what a neighbour sends
