@@ -164,7 +164,7 @@ std::vector<std::string> assumptions(const Prediction& p) {
   if (p.devices > 1 && !p.algorithm.empty())
     list.push_back(fmt::format("the library runs {} for the gradients' {}", p.algorithm,
                                p.compress.empty() ? "all-reduce" : "exchange"));
-  if (!p.compress.empty()) list.emplace_back("gradients are compressed in every step, and training goes on as well with it");
+  if (!p.compress.empty()) list.emplace_back("gradients are compressed in every step; that training then needs more steps is not counted");
   if (p.provenance.estimated > 0)
     list.push_back(
         fmt::format("{} of compute and communication time is a roofline or datasheet estimate, not a measurement",

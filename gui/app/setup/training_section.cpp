@@ -124,7 +124,6 @@ QWidget* TrainingSection::makeMore() {
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   for (const auto& [name, label] :
        std::vector<std::pair<const char*, QString>>{{"--bucket", tr("Bucket")},
-                                                    {"--compress", tr("Gradients travel as")},
                                                     {"--clip", tr("Clip norm")},
                                                     {"--batch-norm", tr("Batch-norm over")},
                                                     {"--data-from", tr("Data from")},

@@ -254,7 +254,7 @@ TEST_F(OfOneMillisecond, AnswersSayWhatItTakes) {
   EXPECT_EQ(std::ranges::find(plain.limits, "gradient compression", &Limit::name), plain.limits.end());
   EXPECT_EQ(plain.compress, "");
   const Prediction guessed = predict(small(), sending_as("topk:0.1"), cluster).value();  // only the plain plan's are measured
-  EXPECT_LT(guessed.provenance.measured, plain.provenance.measured - 0.01);
+  EXPECT_LT(guessed.provenance.measured, plain.provenance.measured);
 }
 
 // The bucket of 268 bytes takes 320 of an allocator of 64. A cast needs 134 bytes more. Of two ranks with levels of one bit
