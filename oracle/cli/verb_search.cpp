@@ -59,7 +59,8 @@ std::string command_for(const Arguments& arguments, std::int64_t batch, const Cl
   std::vector<Option> options = concatenated(
       {{cluster_option()}, machine_options(), fixed_options(), {data_option(), framework_option()}, model_options()});
   std::erase_if(options, [](const Option& option) {  // said anew, or with the strategy
-    return std::ranges::count(std::array{"--batch", "--order", "--bucket", "--no-overlap", "--compress"}, option.name) > 0;
+    constexpr std::array again = {"--batch", "--order", "--bucket", "--no-overlap", "--compress"};
+    return std::ranges::count(again, option.name) > 0;
   });
   std::string command = "sibyl predict " + arguments.operands().front();
   for (const std::string& word : given_words(arguments, options)) command += " " + word;

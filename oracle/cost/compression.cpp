@@ -56,8 +56,8 @@ CompressionKernels levelling(const GradientSync& sync, const Bucket& bucket) {
   return kernels;
 }
 
-// As DGC: what was kept is added, sizes are looked through, and the greatest are taken out, so that they are kept no longer.
-// Everyone's values are divided by the ranks and added to zeros where they stand.
+// As DGC: what was kept is added, sizes are looked through, and the greatest are taken out, so that they are kept no
+// longer. Everyone's values are divided by the ranks and added to zeros where they stand.
 CompressionKernels choosing(const GradientSync& sync, const Bucket& bucket) {
   const DType dtype = bucket.dtype;
   const std::int64_t all = bucket.elements, chosen = chosen_values(sync, bucket), gathered = chosen * sync.senders;

@@ -1,6 +1,6 @@
-// The kernels that turn a bucket of gradients into what travels, and back (plan/compression.h). Their order is that of a
-// bucket: `before` on its way out, once it is complete; `after` when its messages are there. Those that stand between two
-// messages of one bucket, where sums of levels become levels, are counted with `after`.
+// The kernels that turn a bucket of gradients into what travels, and back (plan/compression.h). Their order is that of
+// a bucket: `before` on its way out, once it is complete; `after` when its messages are there. Those that stand between
+// two messages of one bucket, where sums of levels become levels, are counted with `after`.
 #pragma once
 
 #include <vector>

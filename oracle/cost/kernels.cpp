@@ -96,7 +96,7 @@ class Collector {
     each_gradient([&](std::size_t, LocalTensorId tensor) { ++uses[tensor.index()]; });
     const bool accumulates = stage_.micro_batches() > 1;
     std::vector<bool> seen(stage_.tensors.size(), false), exchanged(stage_.tensors.size(), false);
-    std::vector<std::size_t> completing(stage_.tensors.size(), 0);  // of parameters: the step whose backward is the last
+    std::vector<std::size_t> completing(stage_.tensors.size(), 0);  // the step whose backward is a gradient's last
     for (const GradientSync& sync : stage_.gradients)
       for (const Bucket& bucket : sync.buckets)
         for (const LocalTensorId parameter : bucket.parameters) exchanged[parameter.index()] = true;

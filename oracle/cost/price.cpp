@@ -40,17 +40,14 @@ void add(const Estimate& further, Estimate& sum) {
 
 void price_bucket(const GradientSync& sync, const Bucket& bucket, const GroupPlacement& group, Algorithm library,
                   const Cluster& cluster, PricedMessage& message) {
-  bool first = true;
-  for (const BucketMessage& one : bucket_messages(sync, bucket)) {
-    const Bytes bytes{static_cast<double>(one.elements) * size_in_bytes(one.dtype)};
-    const CollectiveEstimate estimate = cluster.network.collective(one.collective, bytes, group, library);
-    if (first)
-      message.estimate = estimate, message.bytes = bytes;
-    else
-      add(estimate.time, message.estimate.time), message.estimate.algorithm = estimate.algorithm;
-    first = false;
-  }
   message.exchange = exchange_name(sync);
+  message.estimate.time.provenance = Provenance::measured;  // until something less sure is added
+  for (const BucketMessage& one : bucket_messages(sync, bucket)) {
+    message.bytes = Bytes{static_cast<double>(one.elements) * size_in_bytes(one.dtype)};
+    const CollectiveEstimate estimate = cluster.network.collective(one.collective, message.bytes, group, library);
+    add(estimate.time, message.estimate.time);
+    message.estimate.algorithm = estimate.algorithm;
+  }
 }
 
 // Then a part's sum over those who hold the same part.

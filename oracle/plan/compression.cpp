@@ -11,9 +11,7 @@ namespace {
 
 using Kind = Compression::Kind;
 
-bool casts(const Compression& compression) {
-  return compression.kind == Kind::fp16 || compression.kind == Kind::bf16;
-}
+bool casts(const Compression& compression) { return compression.kind == Kind::fp16 || compression.kind == Kind::bf16; }
 
 std::int64_t width(DType type) { return static_cast<std::int64_t>(size_in_bytes(type)); }
 
@@ -39,8 +37,9 @@ Result<void> check_compression(const Strategy& strategy) {
                 "leave out --compress, or --half-weights");
   const bool shares = strategy.zero > 0 && (strategy.data > 1 || strategy.expert > 1);
   if (shares && !casts(compression))
-    return fail(ErrorCode::infeasible, "ranks that share state keep parts of sums, and so compressed gradients are summed whole",
-                where, "--zero 0; or --compress fp16 or bf16, of which parts can be summed");
+    return fail(ErrorCode::infeasible,
+                "ranks that share state keep parts of sums, and so compressed gradients are summed whole", where,
+                "--zero 0; or --compress fp16 or bf16, of which parts can be summed");
   return {};
 }
 
@@ -49,7 +48,6 @@ void compress_gradients(Stage& stage, const Strategy& strategy) {
     if (!sync.stages.empty()) continue;
     sync.compression = strategy.compression;
     for (const MeshAxis axis : sync.axes) sync.senders *= strategy.degree(axis);
-    sync.senders /= sync.copies;
   }
 }
 
@@ -102,7 +100,8 @@ CompressionMemory compression_memory(const GradientSync& sync, const Bucket& buc
     return {bucket.bytes(), own * (1 + sync.senders), bucket.bytes()};  // their sizes without signs are looked through
   }
   const std::int64_t lost = (bucket.elements + elements_of_part(sync, bucket)) * width(bucket.dtype);
-  return {lost, 2 * sync.senders * bytes_of_part(sync, bucket), bucket.elements};  // a byte for each level, before it is packed
+  const std::int64_t unpacked = bucket.elements;  // a byte for each level
+  return {lost, 2 * sync.senders * bytes_of_part(sync, bucket), unpacked};
 }
 
 }  // namespace sibyl

@@ -1,16 +1,17 @@
-// Gradients that travel in another form than they are summed in: which messages carry a bucket, and what its form needs.
-// n elements of e bytes, summed over p ranks that each hold all of the sum (docs/compression.md derives all numbers).
+// Gradients that travel in another form than they are summed in: which messages carry a bucket, and what its form
+// needs. n elements of e bytes, summed over p ranks that each hold all of the sum; docs/compression.md has all numbers.
 //
 //   fp16, bf16   the bucket is cast, all-reduced in two bytes and cast back (PyTorch's fp16_compress_hook and
 //                bf16_compress_hook). Where ranks keep parts of the sum (plan/zero.h) it is reduce-scattered so.
-//   1bit, 2bit   levels cannot be summed. So each rank is given its part of everyone's levels (all-to-all), adds what they
-//                stand for, turns the sum into levels anew and hands these to all (all-gather): DeepSpeed's compressed_allreduce
-//                (Tang et al., "1-bit Adam", ICML 2021, section 4). Parts are of ceil(n / p) elements and begin at bytes; a
-//                scale of f32 goes with each. What levels lose is kept and added to the next gradients, by who sends and by who
-//                sums. 1bit: the sign; 2bit: -1, 0 or 1 (Strom, 2015; MXNet's kvstore).
-//   topk:SHARE   the greatest k = SHARE n values, rounded and at least one, with where they stand, all-gathered and added up by
-//                everyone; the others are kept and added to the next gradients (Lin et al., "Deep Gradient Compression",
-//                ICLR 2018). An index takes 4 bytes; 8 in buckets of 2^31 elements and more.
+//   1bit, 2bit   levels cannot be summed. So each rank is given its part of everyone's levels (all-to-all), adds
+//                what they stand for, turns the sum into levels anew and hands these to all (all-gather):
+//                DeepSpeed's compressed_allreduce (Tang et al., "1-bit Adam", ICML 2021, section 4). Parts are of
+//                ceil(n / p) elements and begin at bytes; a scale of f32 goes with each. What levels lose is kept
+//                and added to the next gradients, by who sends and by who sums. 1bit: the sign; 2bit: -1, 0 or 1
+//                (Strom, 2015; MXNet's kvstore).
+//   topk:SHARE   the greatest k = SHARE n values, rounded and at least one, with where they stand, all-gathered and
+//                added up by everyone; the others are kept and added to the next gradients (Lin et al., "Deep
+//                Gradient Compression", ICLR 2018). An index takes 4 bytes; 8 in buckets of 2^31 elements and more.
 //
 // Parameters that several stages of a pipeline hold are exchanged as they are: once, after backward.
 #pragma once

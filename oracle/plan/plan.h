@@ -125,7 +125,7 @@ struct GradientSync {
   int copies = 1;
   int buffers = 0;  // of the largest bucket's size, which serve all buckets in turn; 0: each has its own
   Compression compression = {};  // of every bucket (plan/compression.h)
-  int senders = 1;               // where they are compressed: the ranks that hold all parts together
+  int senders = 1;               // the ranks whose gradients are summed, where what they send grows with them
   std::vector<Bucket> first_buckets;  // of the first step, before arrival order is known
   std::vector<Bucket> buckets;        // of every later step, in the order they are sent
 

@@ -46,7 +46,8 @@ TEST(Compression, IsReadAndWritten) {
   for (const char* text : {"none", "fp16", "bf16", "1bit", "2bit", "topk:0.01", "topk:1", "topk:1e-05"})
     EXPECT_EQ(compression_text(form(text)), text);
   EXPECT_EQ(form("topk:0.25"), (Compression{Compression::Kind::top_k, 0.25}));
-  for (const char* bad : {"", "3bit", "fp16:2", "1bit:", "topk", "topk:", "topk:0", "topk:-0.1", "topk:1.01", "topk:1%", "topk:nan"}) {
+  for (const char* bad :
+       {"", "3bit", "fp16:2", "1bit:", "topk", "topk:", "topk:0", "topk:-0.1", "topk:1.01", "topk:1%", "topk:nan"}) {
     const auto read = parse_compression(bad);
     ASSERT_FALSE(read) << bad;
     EXPECT_EQ(read.error().code, ErrorCode::usage);
@@ -95,8 +96,8 @@ TEST(Compression, IndicesAreAsLongAsTheyMustBe) {
   EXPECT_EQ(bytes(std::int64_t{1} << 31), 2 * (4 + 8));
 }
 
-// With ZeRO rank 0 scatters the other's 33 elements and gathers its own 34, the latter in f32. Of four replicas in pairs
-// it then sums its part with one other rank.
+// With ZeRO rank 0 scatters the other's 33 elements and gathers its own 34, the latter in f32. Of four replicas in
+// pairs it then sums its part with one other rank.
 TEST(Compression, SumsByPartsAreCastToo) {
   for (const int zero : {1, 2, 3}) {
     Strategy strategy = sending_as("bf16"), whole = sending_as("none");
@@ -159,8 +160,8 @@ Work work_of(const Strategy& strategy) {
 
 TEST(Compression, CastsRunTheHooksKernels) {
   const Work work = work_of(sending_as("fp16"));
-  EXPECT_THAT(work.before, ElementsAre("forward cast(to=f16)[67]->[67]:f32",
-                                       "forward binary(kind=mul)[67,scalar]->[67]:f16"));
+  EXPECT_THAT(work.before,
+              ElementsAre("forward cast(to=f16)[67]->[67]:f32", "forward binary(kind=mul)[67,scalar]->[67]:f16"));
   EXPECT_THAT(work.after, ElementsAre("forward cast[67]->[67]:f16"));
   Strategy sharded = sending_as("fp16");
   sharded.zero = 1;
@@ -186,20 +187,23 @@ TEST(Compression, LevelsAreMadeTwiceAndReadTwice) {
 // Everyone adds up what p ranks chose: p times as much.
 TEST(Compression, ChosenValuesOfAllRanksAreAddedUp) {
   const Work work = work_of(sending_as("topk:0.1", 4));
-  EXPECT_THAT(work.before,
-              ElementsAre("forward binary[67,67]->[67]:f32", "forward unary(kind=abs)[67]->[67]:f32",
-                          "forward top_k(k=7)[67]->[7,7]:f32", "forward gather[67,7]->[7]:f32",
-                          "forward gather[67,7]->[7]:f32"));
-  EXPECT_THAT(work.after, ElementsAre("forward binary(kind=mul)[28,scalar]->[28]:f32", "backward:10 gather[67,28]->[28]:f32"));
+  EXPECT_THAT(work.before, ElementsAre("forward binary[67,67]->[67]:f32", "forward unary(kind=abs)[67]->[67]:f32",
+                                       "forward top_k(k=7)[67]->[7,7]:f32", "forward gather[67,7]->[7]:f32",
+                                       "forward gather[67,7]->[7]:f32"));
+  EXPECT_THAT(work.after,
+              ElementsAre("forward binary(kind=mul)[28,scalar]->[28]:f32", "backward:10 gather[67,28]->[28]:f32"));
 }
 
-// Four buckets, one for each parameter: those of fc2 when its backward, of step 2, has run, those of fc1 after step 0's.
+// Four buckets, one for each parameter: those of fc2 when its backward, of step 2, has run, those of fc1 after step
+// 0's.
 TEST(Compression, ABucketIsCompressedWhenItIsComplete) {
   Strategy strategy = sending_as("fp16");
   strategy.bucket = strategy.first_bucket = Bytes{1};
   const StageKernels kernels = kernels_of(make_plan(small(), strategy)->stages[0], Backend::cpu);
-  EXPECT_THAT(texts(kernels, kernels.steps[2].compressions), ElementsAre(HasSubstr("[3]"), HasSubstr("[3]"), HasSubstr("[24]"), HasSubstr("[24]")));
-  EXPECT_THAT(texts(kernels, kernels.steps[0].compressions), ElementsAre(HasSubstr("[8]"), HasSubstr("[8]"), HasSubstr("[32]"), HasSubstr("[32]")));
+  EXPECT_THAT(texts(kernels, kernels.steps[2].compressions),
+              ElementsAre(HasSubstr("[3]"), HasSubstr("[3]"), HasSubstr("[24]"), HasSubstr("[24]")));
+  EXPECT_THAT(texts(kernels, kernels.steps[0].compressions),
+              ElementsAre(HasSubstr("[8]"), HasSubstr("[8]"), HasSubstr("[32]"), HasSubstr("[32]")));
   EXPECT_THAT(kernels.steps[1].compressions, IsEmpty());
   EXPECT_EQ(kernels.decompressions.size(), 4U);
 }
@@ -220,8 +224,9 @@ struct OfOneMillisecond : testing::Test {
   }
 };
 
-// As it is: forward 4 ms, backward 4, 4 copies into the bucket; then 4 back and 4 updates. Cast and division belong to backward,
-// and so does what is done to levels and chosen values before they are sent; what is done then to the copies back.
+// As it is: forward 4 ms, backward 4, 4 copies into the bucket; then 4 back and 4 updates. Cast and division belong to
+// backward, and so does what is done to levels and chosen values before they are sent; what is done then to the copies
+// back.
 TEST_F(OfOneMillisecond, KernelsAndMessagesAddUp) {
   const auto times = [&](std::string_view text, double before, double after, auto... messages) {
     const Prediction p = predicted(text);
@@ -253,19 +258,24 @@ TEST_F(OfOneMillisecond, AnswersSayWhatItTakes) {
   const Prediction plain = predicted("none");
   EXPECT_EQ(std::ranges::find(plain.limits, "gradient compression", &Limit::name), plain.limits.end());
   EXPECT_EQ(plain.compress, "");
-  const Prediction guessed = predict(small(), sending_as("topk:0.1"), cluster).value();  // only the plain plan's are measured
+  const Prediction guessed =
+      predict(small(), sending_as("topk:0.1"), cluster).value();  // only the plain plan's are measured
   EXPECT_LT(guessed.provenance.measured, plain.provenance.measured);
 }
 
-// The bucket of 268 bytes takes 320 of an allocator of 64. A cast needs 134 bytes more. Of two ranks with levels of one bit
-// each keeps what 67 and 34 of them lost, sends and receives 18 bytes, and has a byte for each level. Of chosen values: 67 for
-// those not sent, 56 bytes of its own and 112 of both, and 67 sizes.
+// The bucket of 268 bytes takes 320 of an allocator of 64. A cast needs 134 bytes more. Of two ranks with levels of one
+// bit each keeps what 67 and 34 of them lost, sends and receives 18 bytes, and has a byte for each level. Of chosen
+// values: 67 for those not sent, 56 bytes of its own and 112 of both, and 67 sizes.
 TEST(Compression, MemoryIsThatOfItsBuffers) {
-  const auto of = [](std::string_view text) { return test::footprint_of(small(), sending_as(text)).peak.communication.value(); };
+  const auto of = [](std::string_view text) {
+    return test::footprint_of(small(), sending_as(text)).peak.communication.value();
+  };
   EXPECT_EQ(of("none"), 320);
   EXPECT_EQ(of("fp16"), 320 + 192);
   EXPECT_EQ(of("1bit"), 320 + 448 + 64 + 128);
   EXPECT_EQ(of("topk:0.1"), 320 + 320 + 192 + 320);
+  const GradientSync sync = make_plan(small(), sending_as("1bit"))->stages[0].gradients.at(0);
+  EXPECT_EQ(compression_memory(sync, sync.buckets.at(0)).sent, 2 * 18);
 }
 
 // Two buffers of the larger unit, of 40 elements, serve both in turn; so do two of two bytes.
@@ -354,7 +364,8 @@ RC_GTEST_PROP(Compression, MoreBandwidthIsNeverSlower, ()) {
   strategy.compression = form(test::one_of("fp16", "1bit", "2bit", "topk:0.01"));
   const Plan plan = make_plan(drawn->first, strategy).value();
   const auto time = [&](double bandwidth) {
-    const std::vector<PricedStage> priced = price(plan, test::cluster(strategy.devices(), 1, BytesPerSecond{bandwidth}));
+    const std::vector<PricedStage> priced =
+        price(plan, test::cluster(strategy.devices(), 1, BytesPerSecond{bandwidth}));
     return simulate_step(plan.stages[0], priced[0], {1.3, 1.6}).total;
   };
   const double slow = 1e6 * test::any(1, 10000);
