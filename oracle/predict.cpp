@@ -85,7 +85,8 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.order = order_text(strategy);
   prediction.clip = strategy.clip;
   if (strategy.batch_norm != BatchNorm::replica) prediction.batch_norm = to_string(strategy.batch_norm);
-  if (strategy.compression.kind != Compression::Kind::none) prediction.compress = compression_text(strategy.compression);
+  if (strategy.compression.kind != Compression::Kind::none)
+    prediction.compress = compression_text(strategy.compression);
   prediction.fused_norms = strategy.fused_norms;
   prediction.converted_images = strategy.converted_images;
   if (strategy.framework != Framework::sibyl) prediction.framework = to_string(strategy.framework);

@@ -50,7 +50,8 @@ std::vector<Strategy> strategies(const SearchSpace& space);
 // "data,tensor,sequence,pipeline": which axes may be split. An unknown one is an Error of code usage.
 Result<void> parse_axes(std::string_view text, SearchSpace& space);
 
-// "order,bucket,compress": what is tried in several ways that usually is not. An unknown word is an Error of code usage.
+// "order,bucket,compress": what is tried in several ways that usually is not. An unknown word is an Error of code
+// usage.
 Result<void> parse_varied(std::string_view text, SearchSpace& space);
 
 // The options of `sibyl predict` that tell the strategy from others of its space: "--parallel data=8,tensor=2 --zero
