@@ -1,5 +1,7 @@
 #include "oracle/bottleneck.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -39,7 +41,8 @@ BoundTime time_bound_by(Bound bound, const Stage& stage, const PricedStage& pric
   }
   for (auto& [family, time] : result.families) time *= micro_batches;
   result.total *= micro_batches;
-  for (const auto key : priced.kernels.updates) add(key);
+  for (const StageKernels::OfStep& step : priced.kernels.steps) std::ranges::for_each(step.compressions, add);
+  for (const auto* once : {&priced.kernels.decompressions, &priced.kernels.updates}) std::ranges::for_each(*once, add);
   return result;
 }
 
@@ -68,6 +71,12 @@ Seconds exchange_time(const Stage& stage, const PricedStage& priced) {
   return total * static_cast<double>(stage.micro_batches());
 }
 
+// How its gradients are exchanged. A reduce-scatter is the better half of an all-reduce, and called one.
+std::string gradient_exchange(const PricedStage& priced) {
+  const bool scattered = priced.messages.empty() || priced.messages.front().exchange == "reduce-scatter";
+  return fmt::format("data {}", scattered ? "all-reduce" : priced.messages.front().exchange);
+}
+
 }  // namespace
 
 Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdown slowdown,
@@ -83,7 +92,7 @@ Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdo
       {"memory bandwidth: " + memory.largest(), share(memory.total), relieved({.memory_bound = 0.5})},
       {exchange_time(stage, priced) * 2.0 > times.breakdown.communication_exposed
            ? "network: exchanges between operations"
-           : "network: data all-reduce",
+           : "network: " + gradient_exchange(priced),
        share(times.breakdown.communication_exposed), relieved({.network = 0.5})},
       {"host dispatch", share(times.breakdown.host), relieved({.host = 0.5})},
   };
@@ -109,14 +118,14 @@ Bottleneck find_bottleneck(const Plan& plan, const std::vector<PricedStage>& pri
     return 1.0 - simulate_pipeline(plan, priced, slowdown, relief).step.total / total;
   };
   const auto share = [&](Seconds time) { return std::clamp(time / total, 0.0, 1.0); };
-  const std::string_view network = exchanges * 2.0 > exposed ? "exchanges between operations"
-                                   : sends * 2.0 > exposed   ? "between pipeline stages"
-                                                             : "data all-reduce";
+  const std::string network = exchanges * 2.0 > exposed ? "exchanges between operations"
+                              : sends * 2.0 > exposed   ? "between pipeline stages"
+                                                        : gradient_exchange(priced[times.slowest]);
   // Idling that even stages would have too shrinks with more micro-batches: by half with twice as many.
   std::vector<Bottleneck> candidates = {
       {"compute: " + arithmetic.largest(), share(arithmetic.total), relieved({.compute_bound = 0.5})},
       {"memory bandwidth: " + memory.largest(), share(memory.total), relieved({.memory_bound = 0.5})},
-      {"network: " + std::string(network), share(exposed), relieved({.network = 0.5})},
+      {"network: " + network, share(exposed), relieved({.network = 0.5})},
       {"host dispatch", share(times.step.breakdown.host), relieved({.host = 0.5})},
       {"pipeline imbalance: one stage takes longer than the others", share(waits.imbalance), share(waits.imbalance)},
       {"pipeline bubble: few micro-batches for as many stages", share(waits.bubble), share(waits.bubble / 2)},

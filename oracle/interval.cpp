@@ -31,7 +31,9 @@ class Errors {
       for (const auto& kernel : {step.forward, step.backward, step.backward_weight})
         if (kernel) add_kernel(*kernel, micro_batches);
       for (const auto key : step.sums) add_kernel(key, micro_batches);
+      for (const auto key : step.compressions) add_kernel(key, 1);
     }
+    for (const auto key : priced.kernels.decompressions) add_kernel(key, 1);
     for (const auto key : priced.kernels.updates) add_kernel(key, 1);
     for (const auto* sent : {&priced.messages, &priced.gathers})
       for (const PricedMessage& message : *sent) add_transfer(message.estimate.time, 1, messages_);

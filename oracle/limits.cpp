@@ -295,6 +295,17 @@ void communication(const Found& f, Limits& limits) {
            limits);
 }
 
+void compression(const Found& f, Limits& limits) {
+  Seconds time;
+  f.each_slowest([&](const Stage&, const PricedStage& priced) {
+    for (const StageKernels::OfStep& step : priced.kernels.steps)
+      for (const auto key : step.compressions) time += priced.time(key);
+    for (const auto key : priced.kernels.decompressions) time += priced.time(key);
+  });
+  add_cost(f, time, "gradient compression", compression_text(f.plan.strategy.compression),
+           "a form that takes less work (fp16, bf16); a faster network, which needs none", limits);
+}
+
 void update(const Found& f, Limits& limits) {
   add_cost(f, f.prediction.breakdown.optimizer, "weight update", "",
            "split weights; larger batches; a lighter optimizer", limits);
@@ -314,7 +325,7 @@ std::vector<Limit> find_limits(const PricedPlan& plan) {
   const Found found{plan};
   Limits limits;
   for (const auto find : {batch, layers, micro_batches, weights, experts, heads, sequence, tokens, images, memory,
-                          repeated_work, repeated_state, recomputation, idling, communication, update})
+                          repeated_work, repeated_state, recomputation, idling, communication, compression, update})
     find(found, limits);
   return limits;
 }

@@ -85,17 +85,20 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.order = order_text(strategy);
   prediction.clip = strategy.clip;
   if (strategy.batch_norm != BatchNorm::replica) prediction.batch_norm = to_string(strategy.batch_norm);
+  if (strategy.compression.kind != Compression::Kind::none)
+    prediction.compress = compression_text(strategy.compression);
   prediction.fused_norms = strategy.fused_norms;
   prediction.converted_images = strategy.converted_images;
   if (strategy.framework != Framework::sibyl) prediction.framework = to_string(strategy.framework);
   const PricedMessage* last = nullptr;
   bool exchanges = false;  // between operations
+  for (const Stage& stage : plan.stages) {
+    std::vector<std::int64_t> bytes;
+    for (const GradientSync& sync : stage.gradients)
+      for (const Bucket& bucket : sync.buckets) bytes.push_back(bucket.bytes());
+    if (bytes.size() > prediction.bucket_bytes.size()) prediction.bucket_bytes = std::move(bytes);
+  }
   for (const PricedStage& stage : priced) {
-    if (stage.messages.size() > prediction.bucket_bytes.size()) {
-      prediction.bucket_bytes.clear();
-      for (const PricedMessage& message : stage.messages)
-        prediction.bucket_bytes.push_back(static_cast<std::int64_t>(message.bytes.value()));
-    }
     if (!stage.messages.empty()) last = &stage.messages.back();
     exchanges = exchanges || std::any_of(stage.exchanges.begin(), stage.exchanges.end(),
                                          [](const PricedExchange& e) { return e.forward || e.backward; });

@@ -96,12 +96,12 @@ struct Prediction : Evaluation {
   int devices = 1, nodes = 1;
   std::int64_t global_batch = 1, micro_batch = 1, micro_batches = 1;
   int buckets = 0;
-  std::vector<std::int64_t> bucket_bytes;  // in the order they are sent
+  std::vector<std::int64_t> bucket_bytes;  // of gradients as they are summed, in the order they are sent
   std::string parallel, precision, optimizer, algorithm;
   bool half_weights = false;  // of two bytes, beside fp32 masters
   int zero = 0, zero_ranks = 0;  // as in Strategy
   double clip = 0;
-  std::string offload, recompute, order, batch_norm;   // where they are not as usual; else empty
+  std::string offload, recompute, order, batch_norm, compress;  // where they are not as usual; else empty
   bool fused_norms = false, converted_images = false;  // plan/image_kernels.h
   std::string framework;                     // other than Sibyl's own trainer; else empty
   std::string schedule;                      // of a pipeline; else empty, as are its stages

@@ -23,6 +23,14 @@ enum class GradientExchange {
   at_end,      // one message after backward
 };
 
+// In what form gradients travel between the ranks that sum them (plan/compression.h).
+struct Compression {
+  enum class Kind { none, fp16, bf16, one_bit, two_bit, top_k } kind = Kind::none;
+  double share = 1;  // top_k: of a bucket's values, the greatest that are sent; above 0, at most 1
+
+  bool operator==(const Compression&) const = default;
+};
+
 // Which results are not kept for backward but computed again before it.
 enum class Recompute {
   none,
@@ -91,6 +99,7 @@ struct Strategy {
   GradientExchange exchange = GradientExchange::overlapped;
   Bytes bucket{25.0 * 1024 * 1024};
   Bytes first_bucket{1024.0 * 1024};
+  Compression compression = {};
   DataSource data_source = DataSource::memory;
   Framework framework = Framework::sibyl;
 
@@ -119,6 +128,9 @@ Result<void> parse_zero(std::string_view text, Strategy& strategy);
 // Empty: nothing does.
 std::string offload_text(const Strategy& strategy);
 Result<void> parse_offload(std::string_view text, Strategy& strategy);
+// "none", "fp16", "bf16", "1bit", "2bit", "topk:0.01": the form that gradients travel in.
+std::string compression_text(const Compression& compression);
+Result<Compression> parse_compression(std::string_view text);
 // "gpipe", "1f1b", "interleaved:2", "zero-bubble": schedule and chunks.
 std::string schedule_text(const Strategy& strategy);
 Result<void> parse_schedule(std::string_view text, Strategy& strategy);

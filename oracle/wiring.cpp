@@ -249,7 +249,7 @@ class Wirer {
         std::vector<MeshAxis> axes = sync.axes;
         if (!sync.stages.empty()) axes.push_back(MeshAxis::pipeline);
         for (const LocalTensorId parameter : bucket.parameters) add_gradient(stage[parameter].origin);
-        result_.gradients.push_back({priced.scattered ? "reduce-scatter" : "all-reduce", static_cast<int>(s),
+        result_.gradients.push_back({std::string(priced.exchange), static_cast<int>(s),
                                      std::move(axes), ranks, priced.bytes, priced.estimate.time.time});
       }
   }

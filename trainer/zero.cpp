@@ -268,7 +268,7 @@ class ShardedSync::Impl {
     for (; next_ < shards_.size() && shards_[next_].count == shards_[next_].place.size(); ++next_) {
       Shard& shard = shards_[next_];
       shard.sending = thread_.begin(Collective::reduce_scatter, on_wire(shard.buffer, shard.bucket->elements),
-                                    bucket_name(next_, true));
+                                    bucket_name(next_, "reduce-scatter"));
       if (copies_ == nullptr) continue;
       const auto begin = static_cast<std::size_t>(shard.range.begin),
                  size = static_cast<std::size_t>(shard.range.size());

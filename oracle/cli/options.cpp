@@ -76,6 +76,7 @@ Result<std::string> load_zoo(const std::string& name) {
 }
 
 Result<void> read_exchange(const Arguments& arguments, Strategy& strategy) {
+  SIBYL_TRY(strategy.compression, parse_compression(arguments.text("--compress").value_or("none")));
   if (arguments.has("--no-overlap")) {
     if (arguments.has("--bucket"))
       return fail(ErrorCode::usage, "--bucket has no effect with --no-overlap", {}, "leave one of them out");
@@ -221,6 +222,10 @@ std::vector<Option> strategy_options() {
        .value = "SIZE",
        .help = "gradients are exchanged in buckets of this size, 25MiB unless given"},
       {.name = "--no-overlap", .help = "exchange gradients in one message after backward"},
+      {.name = "--compress",
+       .value = "FORM",
+       .help = "what gradients travel between replicas as: fp16, bf16, 1bit, 2bit, or topk:SHARE of their values",
+       .fallback = "none"},
   };
 }
 

@@ -44,9 +44,10 @@ Result<SearchSpace> read_space(const Arguments& arguments, const Cluster& cluste
   if (const auto varied = arguments.text("--vary")) SIBYL_CHECK(parse_varied(*varied, space));
   const auto said_and_varied = [&](bool varies, const char* option) { return varies && arguments.has(option); };
   if (said_and_varied(space.orders, "--order") || said_and_varied(!space.buckets.empty(), "--bucket") ||
-      said_and_varied(!space.buckets.empty(), "--no-overlap"))
+      said_and_varied(!space.buckets.empty(), "--no-overlap") ||
+      said_and_varied(!space.compressions.empty(), "--compress"))
     return fail(ErrorCode::usage, "what is varied cannot be said as well", "--vary",
-                "leave out --order, --bucket and --no-overlap");
+                "leave out --order, --bucket, --no-overlap and --compress");
   if (const auto sizes = arguments.text("--micro-batch-sizes")) {
     SIBYL_TRY(space.micro_batches, parse_integer_list(*sizes, "--micro-batch-sizes"));
   }
@@ -58,7 +59,8 @@ std::string command_for(const Arguments& arguments, std::int64_t batch, const Cl
   std::vector<Option> options = concatenated(
       {{cluster_option()}, machine_options(), fixed_options(), {data_option(), framework_option()}, model_options()});
   std::erase_if(options, [](const Option& option) {  // said anew, or with the strategy
-    return std::ranges::count(std::array{"--batch", "--order", "--bucket", "--no-overlap"}, option.name) > 0;
+    constexpr std::array again = {"--batch", "--order", "--bucket", "--no-overlap", "--compress"};
+    return std::ranges::count(again, option.name) > 0;
   });
   std::string command = "sibyl predict " + arguments.operands().front();
   for (const std::string& word : given_words(arguments, options)) command += " " + word;
@@ -133,7 +135,7 @@ Verb search_verb() {
         {.name = "--vary",
          .value = "WHAT,…",
          .help = "try several of these, too: order (of ranks), bucket (of gradients: 5, 25 and 100 MiB, or one message "
-                 "at the end)"},
+                 "at the end), compress (gradients as they are, bf16, 1bit, 2bit, topk:0.01)"},
         {.name = "--memory", .value = "SIZE", .help = "of a device that may be used; all it has unless given"},
         {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"},
         {.name = "--exhaustive",

@@ -1,8 +1,10 @@
 #include "oracle/cost/kernels.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "oracle/cost/compression.h"
 #include "oracle/plan/image_kernels.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload.h"
@@ -94,6 +96,7 @@ class Collector {
     each_gradient([&](std::size_t, LocalTensorId tensor) { ++uses[tensor.index()]; });
     const bool accumulates = stage_.micro_batches() > 1;
     std::vector<bool> seen(stage_.tensors.size(), false), exchanged(stage_.tensors.size(), false);
+    std::vector<std::size_t> completing(stage_.tensors.size(), 0);  // the step whose backward is a gradient's last
     for (const GradientSync& sync : stage_.gradients)
       for (const Bucket& bucket : sync.buckets)
         for (const LocalTensorId parameter : bucket.parameters) exchanged[parameter.index()] = true;
@@ -104,10 +107,24 @@ class Collector {
         seen[id.index()] = true;
         if (tensor.kind != TensorKind::parameter || --uses[id.index()] > 0) return;
         if (accumulates) result_.steps[step].parameter_sums.push_back(index_of(addition(tensor)));
+        completing[id.index()] = step;
         if (!exchanged[id.index()]) return;
         result_.steps[step].bucket_copies.push_back(index_of(copy(tensor)));
         if (!sharded_[id.index()]) result_.copies_back.push_back(index_of(copy(tensor)));
       });
+    add_compression(completing);
+  }
+
+  // A bucket is complete when its last gradient is.
+  void add_compression(const std::vector<std::size_t>& completing) {
+    for (const GradientSync& sync : stage_.gradients)
+      for (const Bucket& bucket : sync.buckets) {
+        std::size_t last = stage_.steps.size() - 1;
+        for (const LocalTensorId parameter : bucket.parameters) last = std::min(last, completing[parameter.index()]);
+        CompressionKernels kernels = compression_kernels(sync, bucket);
+        for (KernelKey& key : kernels.before) result_.steps[last].compressions.push_back(index_of(std::move(key)));
+        for (KernelKey& key : kernels.after) result_.decompressions.push_back(index_of(std::move(key)));
+      }
   }
 
   // What rank 0 copies of its parts, the largest.
@@ -121,8 +138,11 @@ class Collector {
       const GradientSync& sync = stage_.gradients[unit.sync];
       result_.unit_copies.push_back(part(sync, sync.buckets[unit.bucket]));
     }
+    const auto copies_parts = [](const GradientSync& sync) {  // a cast puts them in their place
+      return sync.sharded() && sync.buffers > 0 && sync.compression.kind == Compression::Kind::none;
+    };
     for (const GradientSync& sync : stage_.gradients)
-      for (std::size_t b = 0; sync.sharded() && sync.buffers > 0 && b < sync.buckets.size(); ++b)
+      for (std::size_t b = 0; copies_parts(sync) && b < sync.buckets.size(); ++b)
         result_.copies_back.push_back(part(sync, sync.buckets[b]));
   }
 

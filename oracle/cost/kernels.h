@@ -3,6 +3,7 @@
 // Beside each operation's forward and backward there are: the copies by which exchanges put what they send and receive
 // in order; the additions by which autograd sums the gradients of a tensor used several times; the additions into
 // parameters' gradients from the second micro-batch on; the copies of gradients into and out of communication buckets;
+// what gives them another form for their way, and back;
 // gradients unscaled, and clipped; casts between masters and what a model of two bytes computes with; the optimizer's
 // updates (one kernel a parameter on the CPU, one over all parameters on CUDA, where PyTorch uses its multi-tensor
 // implementation; over all of a block where state lies elsewhere). Of sharded buckets a rank updates its part: the
@@ -27,6 +28,7 @@ struct StageKernels {
     std::vector<Index> sums;             // gradient additions when this step's backward has run
     std::vector<Index> parameter_sums;   // the same into parameters' gradients, from the second micro-batch on
     std::vector<Index> bucket_copies;    // gradients copied into a bucket, on the last micro-batch
+    std::vector<Index> compressions;     // of buckets that are then complete (cost/compression.h)
   };
 
   std::vector<KernelKey> keys;  // distinct
@@ -39,6 +41,7 @@ struct StageKernels {
   std::vector<std::size_t> updated_blocks;  // parallel to `updates`; empty where no state lies elsewhere
   // From buckets to gradients, once all are reduced: whole ones, and where ranks keep parts in buffers that go round, parts.
   std::vector<Index> copies_back;
+  std::vector<Index> decompressions;  // before these
   // Parallel to Stage::units: the rank's part into what is gathered. None on CUDA, where NCCL does it, and hands out parts of
   // sums, as it sends.
   std::vector<Index> unit_copies;

@@ -4,6 +4,7 @@
 
 #include "oracle/cost/framework.h"
 #include "oracle/cost/offload.h"
+#include "oracle/plan/compression.h"
 #include "oracle/plan/message_bytes.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/zero.h"
@@ -28,6 +29,27 @@ GroupPlacement shard_placement(const Plan& plan, const GradientSync& sync, const
                           : placement(plan.mesh, shard_group(plan, sync, 0), cluster.devices_per_node);
 }
 
+// One message after the other.
+void add(const Estimate& further, Estimate& sum) {
+  const Seconds total = sum.time + further.time;
+  if (total.value() > 0)
+    sum.relative_error = (sum.time * sum.relative_error + further.time * further.relative_error) / total;
+  sum.time = total;
+  sum.provenance = std::max(sum.provenance, further.provenance);
+}
+
+void price_bucket(const GradientSync& sync, const Bucket& bucket, const GroupPlacement& group, Algorithm library,
+                  const Cluster& cluster, PricedMessage& message) {
+  message.exchange = exchange_name(sync);
+  message.estimate.time.provenance = Provenance::measured;  // until something less sure is added
+  for (const BucketMessage& one : bucket_messages(sync, bucket)) {
+    message.bytes = Bytes{static_cast<double>(one.elements) * size_in_bytes(one.dtype)};
+    const CollectiveEstimate estimate = cluster.network.collective(one.collective, message.bytes, group, library);
+    add(estimate.time, message.estimate.time);
+    message.estimate.algorithm = estimate.algorithm;
+  }
+}
+
 // Then a part's sum over those who hold the same part.
 void add_copies(const Plan& plan, const GradientSync& sync, const Cluster& cluster, PricedMessage& message) {
   if (sync.copies == 1) return;
@@ -35,12 +57,7 @@ void add_copies(const Plan& plan, const GradientSync& sync, const Cluster& clust
                                .collective(Collective::all_reduce, message.bytes / sync.parts,
                                            placement(plan.mesh, copies_group(plan, sync, 0), cluster.devices_per_node))
                                .time;
-  Estimate& sum = message.estimate.time;
-  const Seconds total = sum.time + further.time;
-  if (total.value() > 0)
-    sum.relative_error = (sum.time * sum.relative_error + further.time * further.relative_error) / total;
-  sum.time = total;
-  sum.provenance = std::max(sum.provenance, further.provenance);
+  add(further, message.estimate.time);
 }
 
 void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
@@ -53,11 +70,8 @@ void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster
                                         cluster.devices_per_node);
     for (const Bucket& bucket : sync.buckets) {
       PricedMessage message;
-      message.bytes = Bytes{static_cast<double>(bucket.bytes())};
-      const Collective collective = sync.sharded() ? Collective::reduce_scatter : Collective::all_reduce;
-      message.estimate = cluster.network.collective(collective, message.bytes, group, library);
+      price_bucket(sync, bucket, group, library, cluster, message);
       add_copies(plan, sync, cluster, message);
-      message.scattered = sync.sharded();
       message.overlapped = sync.overlapped;
       message.stages = sync.stages;
       message.ready_after = stage.steps.size();

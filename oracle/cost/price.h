@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "calibration/cluster.h"
@@ -17,8 +18,8 @@ namespace sibyl {
 struct PricedMessage {
   CollectiveEstimate estimate;
   std::size_t ready_after = 0;  // index of the step whose backward completes the bucket
-  Bytes bytes;
-  bool scattered = false;  // a reduce-scatter, not an all-reduce
+  Bytes bytes;                  // as CollectiveSample counts them; where two follow each other, of each
+  std::string_view exchange = "all-reduce";  // "reduce-scatter"
   bool overlapped = true;      // else it is sent when backward has ended
   std::vector<int> stages = {};  // of a parameter that several stages hold: sent when all of them have ended
 };

@@ -162,6 +162,9 @@ class Owners {
       case What::bucket: return {fmt::format("bucket {} of gradients", owner.index), ""};
       case What::shard: return {fmt::format("own part of bucket {}", owner.index), ""};
       case What::buffer: return {fmt::format("buffer {} for buckets", owner.index), ""};
+      case What::residual: return {fmt::format("what bucket {} has not sent", owner.index), ""};
+      case What::compressed: return {fmt::format("bucket {}, compressed", owner.index), ""};
+      case What::compressing: return {"room to compress a bucket", ""};
       case What::unit: return {fmt::format("gathered parameters of unit {}", owner.index), ""};
       case What::packing: return {"packed for exchange: " + tensor(owner), ""};
       case What::message: return {fmt::format("room for what stage {} is sent", walked_.index_of(owner.stage)), ""};

@@ -25,21 +25,24 @@ std::string_view to_string(MemoryKind kind);         // as prediction.md's keys:
 // Whose a piece of memory is. `index`: of the stage's tensor, step, unit or bucket.
 struct MemoryOwner {
   enum class What {
-    framework,  // what the process holds before the model
-    tensor,     // of the program
-    gradient,   // of a tensor
-    addend,     // a gradient that is being added to another
-    kept,       // that a step keeps for backward beside operands and results: masks, statistics
-    state,      // of the optimizer, of a parameter
-    block,      // of such states, here for its update
-    bucket,     // gradients on their way
-    shard,      // the rank's part of a bucket's parameters, of its gradients, of its state
-    buffer,     // that buckets take turns in
-    unit,       // parameters gathered
-    packing,    // what an exchange puts in order
-    message,    // room for what a neighbour sends
-    direction,  // of an update, before it is scaled
-    workspace,  // of a kernel
+    framework,    // what the process holds before the model
+    tensor,       // of the program
+    gradient,     // of a tensor
+    addend,       // a gradient that is being added to another
+    kept,         // that a step keeps for backward beside operands and results: masks, statistics
+    state,        // of the optimizer, of a parameter
+    block,        // of such states, here for its update
+    bucket,       // gradients on their way
+    shard,        // the rank's part of a bucket's parameters, of its gradients, of its state
+    buffer,       // that buckets take turns in
+    residual,     // what a bucket did not send, for the next step
+    compressed,   // a bucket in the form it travels in; of such buffers one
+    compressing,  // room for a bucket while it is compressed
+    unit,         // parameters gathered
+    packing,      // what an exchange puts in order
+    message,      // room for what a neighbour sends
+    direction,    // of an update, before it is scaled
+    workspace,    // of a kernel
   } what = What::framework;
   const Stage* stage = nullptr;
   std::size_t index = 0;

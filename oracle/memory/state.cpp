@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "oracle/plan/compression.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload.h"
 #include "oracle/plan/zero.h"
@@ -40,6 +41,7 @@ class StateOf {
         for (std::size_t b = 0; b < stage_.gradients[s].buckets.size(); ++b)
           ledger_.take(communication, static_cast<double>(stage_.gradients[s].buckets[b].bytes()),
                        owner(What::bucket, b));
+      take_compressed(stage_.gradients[s]);
     }
   }
 
@@ -75,6 +77,24 @@ class StateOf {
     for (int i = 0; i < std::min<int>(sync.buffers, static_cast<int>(sync.buckets.size())); ++i)
       ledger_.take(communication, static_cast<double>(largest),
                    owner(What::buffer, static_cast<std::size_t>(i)));
+  }
+
+  // Buckets that take turns in buffers do so in compressed ones, too.
+  void take_compressed(const GradientSync& sync) {
+    CompressionMemory largest;
+    const auto take = [&](std::int64_t bytes, MemoryOwner::What what, std::size_t index) {
+      if (bytes > 0) ledger_.take(communication, static_cast<double>(bytes), owner(what, index));
+    };
+    for (std::size_t b = 0; b < sync.buckets.size(); ++b) {
+      const CompressionMemory own = compression_memory(sync, sync.buckets[b]);
+      take(own.residual, What::residual, b);
+      if (sync.buffers == 0) take(own.sent, What::compressed, b);
+      largest.sent = std::max(largest.sent, own.sent);
+      largest.scratch = std::max(largest.scratch, own.scratch);
+    }
+    for (std::size_t i = 0; i < std::min(static_cast<std::size_t>(sync.buffers), sync.buckets.size()); ++i)
+      take(largest.sent, What::compressed, i);
+    take(largest.scratch, What::compressing, 0);
   }
 
   const Stage& stage_;

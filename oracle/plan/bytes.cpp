@@ -1,6 +1,7 @@
 // What a rank sends in a step, counted as the communicator counts it.
 #include <algorithm>
 
+#include "oracle/plan/compression.h"
 #include "oracle/plan/message_bytes.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/plan.h"
@@ -53,19 +54,15 @@ void add_sync(const Stage& stage, std::size_t index, const Group& group, BytesSe
   const std::vector<int> ranks = shard_group(group.plan, sync, group.rank);
   const std::vector<int> copies = copies_group(group.plan, sync, group.rank);
   const auto place = static_cast<int>(std::ranges::find(ranks, group.rank) - ranks.begin());
-  const auto sends = [&](Collective collective, const Bucket& bucket) {
-    return group.sends(ranks, collective, bucket.elements, bucket.dtype);
-  };
   for (std::size_t b = 0; b < sync.buckets.size(); ++b) {
     const Bucket& bucket = sync.buckets[b];
-    if (!sync.sharded()) {
-      sent.gradients += sends(Collective::all_reduce, bucket);
-      continue;
-    }
-    sent.gradients += sends(Collective::reduce_scatter, bucket);
-    sent.gradients +=
-        group.sends(copies, Collective::all_reduce, part_of(bucket, sync.parts, place).size(), bucket.dtype);
-    if (!has_unit(stage, index, b)) sent.parameters += sends(Collective::all_gather, bucket);
+    for (const BucketMessage& message : bucket_messages(sync, bucket))
+      sent.gradients += group.sends(ranks, message.collective, message.elements, message.dtype);
+    if (!sync.sharded()) continue;
+    sent.gradients += group.sends(copies, Collective::all_reduce, part_of(bucket, sync.parts, place).size(),
+                                  travelling_type(sync, bucket));
+    if (!has_unit(stage, index, b))
+      sent.parameters += group.sends(ranks, Collective::all_gather, bucket.elements, bucket.dtype);
   }
 }
 

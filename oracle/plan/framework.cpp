@@ -23,6 +23,8 @@ Result<void> check_framework(const Strategy& strategy) {
   if (strategy.zero > 0) return refuse("sharded state", "--zero");
   if (strategy.exchange != GradientExchange::overlapped) return refuse("exchange after backward", "--no-overlap");
   if (strategy.offloads()) return refuse("state outside its device", "--offload");
+  const bool hooked = strategy.compression.kind <= Compression::Kind::bf16;  // comes with such hooks
+  if (!hooked) return refuse("hook for such gradients", "--compress " + compression_text(strategy.compression));
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "oracle/plan/buckets.h"
+#include "oracle/plan/compression.h"
 #include "oracle/plan/context.h"
 #include "oracle/plan/framework.h"
 #include "oracle/plan/image_kernels.h"
@@ -59,6 +60,7 @@ Result<void> check_strategy(const Graph& graph, const Strategy& strategy) {
   SIBYL_CHECK(check_framework(strategy));
   SIBYL_CHECK(check_offload(strategy));
   SIBYL_CHECK(check_activations(strategy));
+  SIBYL_CHECK(check_compression(strategy));
   if (strategy.data < 1 || strategy.global_batch < 1 || strategy.accumulation < 1)
     return fail(ErrorCode::usage, "degrees of parallelism, batch and accumulation must be at least 1");
   if (strategy.zero_ranks > 0 && strategy.data % strategy.zero_ranks != 0)
@@ -112,6 +114,7 @@ void add_state(Stage& stage, const Strategy& strategy, const std::map<LocalTenso
   stage.gradients = gradient_syncs(stage, strategy, ties);
   stage.buffer_broadcasts = buffer_broadcasts(stage, strategy);
   shard_state(stage, strategy);
+  compress_gradients(stage, strategy);
   offload_state(stage, strategy);
   add_norms(stage, strategy);
   stage.recomputed = recomputed_segments(stage, strategy);

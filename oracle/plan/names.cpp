@@ -26,8 +26,8 @@ std::string turn_name(const Turn& turn) {
 
 std::string send_name(const Turn& turn) { return "send " + turn_name(turn); }
 
-std::string bucket_name(std::size_t index, bool scattered) {
-  return fmt::format("{} bucket {}", scattered ? "reduce-scatter" : "all-reduce", index);
+std::string bucket_name(std::size_t index, std::string_view exchange) {
+  return fmt::format("{} bucket {}", exchange, index);
 }
 
 std::string unit_name(std::size_t index) { return fmt::format("all-gather unit {}", index); }

@@ -23,7 +23,7 @@ std::string pass_name(const Graph& graph, const Compute& compute, Turn::Kind kin
 std::string pass_name(const Graph& graph, const Stage& stage, const Step& step, Turn::Kind kind);
 std::string turn_name(const Turn& turn);  // "forward 3 of stage 1"
 std::string send_name(const Turn& turn);  // of what the turn ends with: "send forward 3 of stage 1"
-std::string bucket_name(std::size_t index, bool scattered = false);  // "all-reduce bucket 0"
+std::string bucket_name(std::size_t index, std::string_view exchange = "all-reduce");  // "all-reduce bucket 0"
 std::string unit_name(std::size_t index);                            // "all-gather unit 0"
 std::string unit_copy_name(std::size_t index);                       // "copy part of unit 0"
 std::string copy_name(const OffloadCopy& copy);                      // "read state 0", "write state 0"
@@ -31,7 +31,8 @@ std::string kept_name(std::size_t segment, OffloadCopy::Way way);    // "read ke
 inline constexpr std::string_view shared_parameters_name = "all-reduce shared parameters";  // of several stages
 inline constexpr std::string_view gradients_name = "exchange gradients";  // all that are after the last turn
 inline constexpr std::string_view gather_name = "gather what was updated";
-inline constexpr std::string_view copies_back_name = "copy gradients back";  // from buckets, once all are reduced
+// From buckets, once all are reduced; before that out of the form in which they came.
+inline constexpr std::string_view copies_back_name = "copy gradients back";
 inline constexpr std::string_view optimizer_name = "optimizer";
 
 }  // namespace sibyl

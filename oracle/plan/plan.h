@@ -124,6 +124,8 @@ struct GradientSync {
   // sum is then summed over those who hold the same.
   int copies = 1;
   int buffers = 0;  // of the largest bucket's size, which serve all buckets in turn; 0: each has its own
+  Compression compression = {};       // of every bucket (plan/compression.h)
+  int senders = 1;                    // where they are compressed: the ranks whose gradients are summed
   std::vector<Bucket> first_buckets;  // of the first step, before arrival order is known
   std::vector<Bucket> buckets;        // of every later step, in the order they are sent
 

@@ -93,6 +93,7 @@ std::string splitting(const Prediction& p) {
   if (!p.recompute.empty()) text += fmt::format(", recompute {}", p.recompute);
   if (!p.order.empty()) text += fmt::format(", order {}", p.order);
   if (!p.batch_norm.empty()) text += fmt::format(", batch-norm {}", p.batch_norm);
+  if (!p.compress.empty()) text += fmt::format(", gradients as {}", p.compress);
   if (p.half_weights) text += ", weights of two bytes";
   if (p.fused_norms) text += ", fused norms";
   if (p.converted_images) text += ", converted images";
@@ -161,7 +162,9 @@ std::vector<std::string> assumptions(const Prediction& p) {
   else
     list.emplace_back("samples lie in storage as the model takes them; a loader prefetches, and decoding is free");
   if (p.devices > 1 && !p.algorithm.empty())
-    list.push_back(fmt::format("the library runs {} for the gradients' all-reduce", p.algorithm));
+    list.push_back(fmt::format("the library runs {} for the gradients' {}", p.algorithm,
+                               p.compress.empty() ? "all-reduce" : "exchange"));
+  if (!p.compress.empty()) list.emplace_back("gradients are compressed in every step; that training then needs more steps is not counted");
   if (p.provenance.estimated > 0)
     list.push_back(
         fmt::format("{} of compute and communication time is a roofline or datasheet estimate, not a measurement",

@@ -110,6 +110,7 @@ void read_more_of_plan(const Reader& r, Prediction& p) {
   if (r.has("order")) p.order = r.at("order").text();
   if (r.has("clip")) p.clip = r.at("clip").number();
   if (r.has("batch_norm")) p.batch_norm = r.at("batch_norm").text();
+  if (r.has("compress")) p.compress = r.at("compress").text();
   if (r.has("half_weights")) p.half_weights = r.at("half_weights").boolean();
   if (r.has("fused_norms")) p.fused_norms = r.at("fused_norms").boolean();
   if (r.has("converted_images")) p.converted_images = r.at("converted_images").boolean();

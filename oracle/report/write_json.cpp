@@ -68,6 +68,7 @@ Json plan(const Prediction& p) {
   if (!p.order.empty()) json["order"] = p.order;
   if (p.clip > 0) json["clip"] = p.clip;
   if (!p.batch_norm.empty()) json["batch_norm"] = p.batch_norm;
+  if (!p.compress.empty()) json["compress"] = p.compress;
   if (p.half_weights) json["half_weights"] = true;
   if (p.fused_norms) json["fused_norms"] = true;
   if (p.converted_images) json["converted_images"] = true;

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "oracle/axes.h"
+#include "oracle/plan/compression.h"
 
 namespace sibyl {
 namespace {
@@ -85,6 +86,15 @@ void each_bucket(const SearchSpace& space, Strategy strategy, const Visit& visit
   }
 }
 
+// Casts alone sum by parts; of two bytes a cast makes nothing less.
+void each_compression(const SearchSpace& space, Strategy strategy, const Visit& visit) {
+  if (space.compressions.empty() || !exchanges_gradients(strategy)) return visit(strategy);
+  for (const Compression& compression : space.compressions) {
+    strategy.compression = compression;
+    if (check_compression(strategy)) visit(strategy);
+  }
+}
+
 // Orders that differ from the usual one, each once.
 void each_order(const SearchSpace& space, Strategy strategy, const Visit& visit) {
   visit(strategy);
@@ -126,7 +136,8 @@ std::vector<Strategy> strategies(const SearchSpace& space) {
   for (const int devices : space.devices) {
     Strategy start = unsplit(space.fixed);
     using Choices = void (*)(const SearchSpace&, Strategy, const Visit&);
-    constexpr std::array<Choices, 6> choices = {each_sequence, each_micro_batch, each_schedule, each_state, each_order, each_bucket};
+    constexpr std::array<Choices, 7> choices = {each_sequence, each_micro_batch, each_schedule,   each_state,
+                                                each_order,    each_bucket,      each_compression};
     const std::function<void(const Strategy&, std::size_t)> choose = [&](const Strategy& strategy, std::size_t next) {
       if (next == choices.size()) return all.push_back(strategy);
       choices[next](space, strategy, [&](const Strategy& chosen) { choose(chosen, next + 1); });
@@ -180,8 +191,10 @@ Result<void> parse_varied(std::string_view text, SearchSpace& space) {
       space.orders = true;
     } else if (name == "bucket") {
       space.buckets = usual_buckets;
+    } else if (name == "compress") {
+      space.compressions = usual_compressions;
     } else {
-      return fail(ErrorCode::usage, fmt::format("'{}' is nothing to vary", name), "--vary", "order, bucket, or both with a comma between");
+      return fail(ErrorCode::usage, fmt::format("'{}' is nothing to vary", name), "--vary", "order, bucket and compress, with commas between");
     }
     if (comma == std::string_view::npos) return {};
     text.remove_prefix(comma + 1);
@@ -210,6 +223,7 @@ std::string strategy_words(const Strategy& s) {
     words += " --no-overlap";
   else if (s.bucket != usual.bucket)
     words += fmt::format(" --bucket {}", size_text(s.bucket));
+  if (s.compression.kind != Compression::Kind::none) words += " --compress " + compression_text(s.compression);
   return words;
 }
 
@@ -225,6 +239,7 @@ int complexity(const Strategy& s) {
   if (s.accumulation > 1 && s.pipeline == 1) sum += level;
   if (!order_text(s).empty()) sum += level;
   if (s.exchange == GradientExchange::overlapped && s.bucket != Strategy{}.bucket) sum += level;
+  if (s.compression.kind != Compression::Kind::none) sum += option;
   return sum;
 }
 

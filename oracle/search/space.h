@@ -33,9 +33,16 @@ struct SearchSpace {
   bool orders = false;
   // Of gradients, where they are exchanged; 0: one message after backward. Empty: as `fixed` has it.
   std::vector<Bytes> buckets = {};
+  // In which forms gradients travel. Empty: as `fixed` has it.
+  std::vector<Compression> compressions = {};
 };
 inline const std::vector<Bytes> usual_buckets = {Bytes{25.0 * 1024 * 1024}, Bytes{5.0 * 1024 * 1024},
                                                  Bytes{100.0 * 1024 * 1024}, Bytes{}};
+inline const std::vector<Compression> usual_compressions = {{},
+                                                            {Compression::Kind::bf16},
+                                                            {Compression::Kind::one_bit},
+                                                            {Compression::Kind::two_bit},
+                                                            {Compression::Kind::top_k, 0.01}};
 
 // Ascending in devices; otherwise from the simplest on: in an order that depends on the space alone.
 std::vector<Strategy> strategies(const SearchSpace& space);
@@ -43,7 +50,8 @@ std::vector<Strategy> strategies(const SearchSpace& space);
 // "data,tensor,sequence,pipeline": which axes may be split. An unknown one is an Error of code usage.
 Result<void> parse_axes(std::string_view text, SearchSpace& space);
 
-// "order,bucket": what is tried in several ways that usually is not. An unknown word is an Error of code usage.
+// "order,bucket,compress": what is tried in several ways that usually is not. An unknown word is an Error of code
+// usage.
 Result<void> parse_varied(std::string_view text, SearchSpace& space);
 
 // The options of `sibyl predict` that tell the strategy from others of its space: "--parallel data=8,tensor=2 --zero

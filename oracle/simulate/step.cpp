@@ -186,7 +186,7 @@ class SpanWriter {
 
   void add_message(std::size_t i) {
     const auto& [unit, index] = program_.sent[i];
-    const std::string name = unit ? unit_name(index) : bucket_name(index, priced_.messages[index].scattered);
+    const std::string name = unit ? unit_name(index) : bucket_name(index, priced_.messages[index].exchange);
     const std::size_t before = i == 0 ? NamedSpan::nothing : spans_.size() - 1;
     const std::size_t task = program_.messages[i].after;
     const std::size_t ready = task == Message::at_once ? NamedSpan::nothing : of_task_[task];

@@ -59,8 +59,8 @@ class ProgramBuilder {
 
   void add_tail() {
     const StageKernels& kernels = priced_.kernels;
-    program_.copies_back = sum(kernels.copies_back);
-    program_.tail_kernels = kernels.copies_back.size();
+    program_.copies_back = sum(kernels.decompressions) + sum(kernels.copies_back);
+    program_.tail_kernels = kernels.decompressions.size() + kernels.copies_back.size();
     for (const auto* work : {&kernels.masters, &kernels.unscale, &kernels.norms, &kernels.clips, &kernels.updates}) {
       program_.tail += sum(*work);
       program_.tail_kernels += work->size();
@@ -224,7 +224,7 @@ class ProgramBuilder {
     if (weights) {
       if (kernels.backward_weight) duration += time(*kernels.backward_weight), ++count;
       if (!place.first) run(kernels.parameter_sums);
-      if (place.last) run(kernels.bucket_copies);
+      if (place.last) run(kernels.bucket_copies), run(kernels.compressions);
     }
     if (count > 0) add(duration, count, step);
   }

@@ -88,6 +88,10 @@ inline Strategy any_strategy() {
   if (any(0, 3) == 0) s.exchange = GradientExchange::at_end;
   s.bucket = Bytes{1024.0 * any(1, 4000)};
   s.first_bucket = s.bucket / 4;
+  using Kind = Compression::Kind;
+  if (any(0, 2) == 0)
+    s.compression = s.zero > 0 ? Compression{one_of(Kind::fp16, Kind::bf16)}
+                               : Compression{one_of(Kind::fp16, Kind::one_bit, Kind::two_bit, Kind::top_k), 0.001 * any(1, 1000)};
   if (any(0, 1) == 1) s.order = {MeshAxis::pipeline, MeshAxis::data};
   return s;
 }

@@ -20,6 +20,7 @@ import ranks
 import torch
 import torch.distributed as dist
 import torchvision
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 
 
@@ -31,6 +32,7 @@ def parse(words):
     p.add_argument("--optimizer", default="sgd", choices=["sgd", "momentum", "adam", "adamw"])
     p.add_argument("--lr", type=float, default=0.0001)
     p.add_argument("--bucket", default="25MiB", help="bucket_cap_mb, as 25MiB")
+    p.add_argument("--compress", default="none", choices=["none", "fp16"], help="Gloo sums no bf16")
     p.add_argument("--framework", default="pytorch-ddp", choices=["pytorch-ddp"])
     p.add_argument("--steps", type=int, default=20)
     p.add_argument("--warmup", type=int, default=3)
@@ -85,6 +87,8 @@ class Trainer:
         self.model = module
         if self.distributed:
             self.model = DistributedDataParallel(module, bucket_cap_mb=options.bucket_mib)
+            if options.compress == "fp16":
+                self.model.register_comm_hook(None, default_hooks.fp16_compress_hook)
         self.optimizer = optimizer_of(options.optimizer, self.model.parameters(), options.lr)
 
     def note_gradient(self, _):

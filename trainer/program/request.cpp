@@ -96,6 +96,7 @@ Result<void> check_runnable(const Strategy& strategy) {
   };
   if (strategy.half_weights) return refused("weights of two bytes", "--half-weights");
   if (strategy.fused_norms) return refused("fused norms", "--fused-norms");
+  if (strategy.compression.kind != Compression::Kind::none) return refused("compressed gradients", "--compress");
   if (strategy.converted_images) return refused("conversions of images of its own", "--converted-images");
   return {};
 }

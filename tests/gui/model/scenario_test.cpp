@@ -84,6 +84,7 @@ class ScenarioTest : public QObject {
     found.accumulation = 2;
     found.zero = 1;
     found.exchange = GradientExchange::at_end;
+    found.compression = {Compression::Kind::top_k, 0.01};
     found.global_batch = 512;
     Scenario s = resnet();
     s.set("--recompute", "full");
@@ -92,6 +93,7 @@ class ScenarioTest : public QObject {
     QCOMPARE(s.option("--micro-batches"), std::optional<std::string>("2"));
     QCOMPARE(s.option("--zero"), std::optional<std::string>("1"));
     QCOMPARE(s.option("--no-overlap"), std::optional<std::string>(""));
+    QCOMPARE(s.option("--compress"), std::optional<std::string>("topk:0.01"));
     QVERIFY(!s.option("--recompute"));
     QVERIFY(!s.option("--schedule"));
     QCOMPARE(s.option("--batch"), std::optional<std::string>("64/device"));

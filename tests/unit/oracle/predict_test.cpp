@@ -200,6 +200,8 @@ RC_GTEST_PROP(Predict, OneReplicaIsSerial, ()) {
   replica.bucket = Bytes{1024.0 * test::any(1, 4000)};
   replica.first_bucket = replica.bucket / 4;
   replica.order = {MeshAxis::pipeline, MeshAxis::data};
+  replica.compression = test::one_of(Compression{}, Compression{Compression::Kind::bf16}, Compression{Compression::Kind::one_bit},
+                                     Compression{Compression::Kind::top_k, 0.1});
   replica.batch_norm = test::one_of(BatchNorm::replica, BatchNorm::synchronised);
   const auto expected = predict(graph, serial, *resized(many, 1, 1)), p = predict(graph, replica, many);
   RC_ASSERT(expected.has_value() && p.has_value());

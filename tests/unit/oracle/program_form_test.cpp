@@ -20,6 +20,7 @@ using test::any_cluster, test::any_model, test::any_strategy;
 Strategy any_with_closed_form() {
   Strategy s = any_strategy();
   s.clip = 0;
+  s.compression = {};
   s.optimizer = test::one_of(OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::adamw);
   s.recompute = test::one_of(Recompute::none, Recompute::selective, Recompute::full);
   s.recompute_every = s.recompute_together = 1;

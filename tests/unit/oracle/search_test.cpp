@@ -81,6 +81,19 @@ TEST(SearchSpace, VariesOrdersAndBuckets) {
   EXPECT_EQ(parse_varied("", s).error().code, ErrorCode::usage);
 }
 
+// Two replicas, with their state whole or shared: levels and chosen values where it is whole alone. One has nobody to send to.
+TEST(SearchSpace, VariesTheFormOfGradientsWhereAsked) {
+  SearchSpace s = space(2, 2);
+  s.zero = {0, 1}, s.recompute = {Recompute::none}, s.micro_batches = {};
+  ASSERT_TRUE(parse_axes("data,tensor", s).has_value());
+  EXPECT_THAT(words(s), testing::UnorderedElementsAre("--parallel data=2", "--parallel data=2 --zero 1", "--parallel data=1,tensor=2"));
+  ASSERT_TRUE(parse_varied("compress", s).has_value());
+  EXPECT_THAT(words(s), testing::UnorderedElementsAre(
+                            "--parallel data=2", "--parallel data=2 --compress bf16", "--parallel data=2 --compress 1bit",
+                            "--parallel data=2 --compress 2bit", "--parallel data=2 --compress topk:0.01", "--parallel data=2 --zero 1",
+                            "--parallel data=2 --zero 1 --compress bf16", "--parallel data=1,tensor=2"));
+}
+
 TEST(SearchSpace, SharesStateOnlyAmongReplicasAndInterleavesOnlyWholeRounds) {
   for (const Strategy& s : strategies(space(8, 16))) {
     EXPECT_TRUE(s.zero == 0 || s.data > 1);
@@ -298,7 +311,9 @@ TEST(FirstAnswers, DependOnTheStrategyAlone) {
       }
   s.clip = 1;
   EXPECT_FALSE(kept.of(s));  // there is no formula
-  s.clip = 0, s.data = 4;
+  s.clip = 0, s.compression = {Compression::Kind::bf16};
+  EXPECT_FALSE(kept.of(s));
+  s.compression = {}, s.data = 4;
   EXPECT_FALSE(kept.of(s));  // there are two devices
 }
 

@@ -109,6 +109,7 @@ def errors():
         (["zoo:small-cnn", "--precision", "bf16"], 2, "--precision"),
         (["zoo:small-cnn", "--fused-norms"], 2, "--fused-norms"),
         (["zoo:small-cnn", "--converted-images"], 2, "--converted-images"),
+        (["zoo:small-cnn", "--compress", "fp16"], 2, "--compress"),
         (["zoo:small-cnn", "--offload", "optimizer"], 4, "sgd"),
         (["zoo:small-cnn", "--offload", "parameters"], 2, "--offload"),
         (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer", "--offload-folder", "."], 2, "no effect"),

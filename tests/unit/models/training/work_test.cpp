@@ -78,6 +78,13 @@ TEST(CombineWork, WeighsWhatWasChosen) {
   EXPECT_EQ(r.backward, work(48 + 96, (24 + 12) * 4 + 12 * 8 + (48 + 24) * 4 + 12 * 8, 60 * 4 + 12 * 4));
 }
 
+// Of 20,000 and more the k-th is found in four passes, and then all are gone through once more.
+TEST(TopKWork, ReadsLongRowsFiveTimes) {
+  const auto read = [](const std::string& row) { return rule_of("top_k(k=7)[" + row + "]->[7,7]:f32", 0).forward.read; };
+  EXPECT_EQ(read("19999"), Bytes{19'999 * 4});
+  EXPECT_EQ(read("20000"), Bytes{5 * 20'000 * 4});
+}
+
 TEST(TopKWork, ReadsAllWritesFew) {  // of 6 x 8 the 2 greatest: 12, and where they were
   const auto r = rule_of("top_k(k=2)[6x8]->[6x2,6x2]:f32", first);
   EXPECT_EQ(r.forward, work(48, 48 * 4, 12 * 4 + 12 * 8));

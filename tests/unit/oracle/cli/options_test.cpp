@@ -60,6 +60,8 @@ TEST(StrategyOptions, DefaultsAndSettings) {
   EXPECT_EQ(set->optimizer, OptimizerKind::adam);
   EXPECT_EQ(set->bucket, Bytes{512.0 * 1024});
   EXPECT_EQ(set->first_bucket, Bytes{512.0 * 1024});  // 1 MiB would be larger than the others
+  EXPECT_EQ(plain->compression, Compression{});
+  EXPECT_EQ(strategy({"--compress", "topk:0.5"})->compression, (Compression{Compression::Kind::top_k, 0.5}));
   EXPECT_EQ(order_text(*strategy({"--parallel", "data=2,tensor=2", "--order", "data"})), "data,tensor");
 }
 
@@ -68,6 +70,7 @@ TEST(StrategyOptions, ContradictionsAreRefused) {
   EXPECT_EQ(strategy({"--parallel", "data=2", "--order", "rows"}).error().code, ErrorCode::usage);
   EXPECT_THAT(strategy({"--no-overlap", "--bucket", "25MiB"}, 4).error().message, HasSubstr("no effect"));
   EXPECT_FALSE(strategy({"--bucket", "0"}, 4).has_value());
+  EXPECT_EQ(strategy({"--compress", "zip"}).error().where, "--compress");
 }
 
 TEST(ImportOptions, ReadsDimensionsAndLoss) {

@@ -147,6 +147,7 @@ TEST(PredictionJson, ReadsBackTheSame) {
   report.prediction.zero_ranks = 8;
   report.prediction.clip = 0.5;
   report.prediction.batch_norm = "synchronised";
+  report.prediction.compress = "topk:0.01";
   report.prediction.fused_norms = report.prediction.converted_images = report.prediction.half_weights = true;
   report.prediction.recompute = "full";
   report.prediction.order = "data,tensor";
