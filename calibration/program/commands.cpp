@@ -38,6 +38,20 @@ std::vector<Option> splitting_options() {
   return options;
 }
 
+Option cache_option() {
+  return {.name = "--cache",
+          .value = "SIZE",
+          .help =
+              "a processor's last-level cache, in which no kernel finds its operands; found by reading unless given (a "
+              "GPU tells its own), which takes twice its size of each rank's memory"};
+}
+
+Result<void> read_cache(const Arguments& arguments, Request& request) {
+  SIBYL_TRY(const std::optional<Bytes> cache, arguments.bytes("--cache"));
+  request.cache = cache.value_or(Bytes{});
+  return {};
+}
+
 std::vector<Option> options_of(const Verb& verb) {
   std::vector<std::vector<Option>> groups;
   groups.push_back({{.name = "--output",
@@ -47,7 +61,7 @@ std::vector<Option> options_of(const Verb& verb) {
                      .letter = 'o'},
                     {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
                     json_option()});
-  if (verb.compute) groups.push_back(kernel_options());
+  groups.push_back(verb.compute ? kernel_options() : std::vector{cache_option()});
   if (verb.compute)
     groups.push_back({{.name = "--backend",
                        .value = "NAME",
@@ -132,11 +146,7 @@ std::vector<Option> kernel_options() {
        .choices = {"quick", "full"}},
       {.name = "--budget", .value = "TIME", .help = "stop timing kernels after so long; default: when all are done"},
       {.name = "--kernel-budget", .value = "TIME", .help = "the most time for one kernel", .fallback = "0.4 s"},
-      {.name = "--cache",
-       .value = "SIZE",
-       .help =
-           "a processor's last-level cache, in which no kernel finds its operands; found by reading unless given (a "
-           "GPU tells its own)"},
+      cache_option(),
       {.name = "--samples",
        .value = "N",
        .help = "time a kernel once more unless the file has N samples of it: run again later, this shows how the "
@@ -160,8 +170,7 @@ Result<void> read_kernel_options(const Arguments& arguments, int ranks, Request&
   SIBYL_TRY(request.limit, arguments.seconds("--budget"));
   SIBYL_TRY(const std::optional<Seconds> kernel_budget, arguments.seconds("--kernel-budget"));
   request.kernel_budget = *kernel_budget;
-  SIBYL_TRY(const std::optional<Bytes> cache, arguments.bytes("--cache"));
-  request.cache = cache.value_or(Bytes{});
+  SIBYL_CHECK(read_cache(arguments, request));
   SIBYL_TRY(const auto samples, arguments.integer("--samples", 1));
   request.samples = static_cast<int>(*samples);
   return {};
@@ -191,6 +200,7 @@ Result<Request> read_request(const std::vector<std::string>& words, int ranks) {
   request.json = arguments.has("--json");
   SIBYL_TRY(const std::optional<std::int64_t> threads, arguments.integer("--threads", 1, cli::most_threads));
   request.threads = static_cast<int>(*threads);
+  if (!verb->compute) SIBYL_CHECK(read_cache(arguments, request));
   if (verb->compute) {
     SIBYL_CHECK(read_device(*arguments.text("--device"), request));
     SIBYL_CHECK(read_kernel_options(arguments, ranks, request));
