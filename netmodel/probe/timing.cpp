@@ -87,7 +87,7 @@ Timing timed_apart(Communicator& world, int group, const std::function<void()>& 
   // What tells the last of many ranks to begin must be there before the first one's data, behind which it would wait.
   constexpr double ahead = 2e-3;
   const std::vector<double> groups = world.gather_doubles(group);
-  double offset = 0.0;
+  const double offset = offset_to_first(world);
   const auto run = [&] {
     before();
     const double start = std::ranges::max(world.gather_doubles(now() + offset)) + ahead;
@@ -101,7 +101,6 @@ Timing timed_apart(Communicator& world, int group, const std::function<void()>& 
     return time_of_groups(groups, ranks);
   };
   run();  // connections are made
-  offset = offset_to_first(world);
   const double start = now();
   run();
   const double pilot = std::max(1e-7, slowest(world, now() - start));

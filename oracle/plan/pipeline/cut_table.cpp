@@ -134,7 +134,7 @@ class CutTable::Search {
 
   // Places where stages after the first begin.
   [[nodiscard]] std::vector<std::size_t> run() const {
-    if (static_cast<int>(stages_) > table_.trained_steps()) return {};
+    if (stages_ > end_ || static_cast<int>(stages_) > table_.trained_steps()) return {};
     const double best = slowest();
     return best < infinite ? narrowest(best * near_best) : std::vector<std::size_t>{};
   }
