@@ -82,19 +82,20 @@ double time_of_groups(const std::vector<double>& groups, const std::vector<Inter
 }
 
 Timing timed_apart(Communicator& world, int group, const std::function<void()>& before,
-                   const std::function<void()>& once, double allowance, int most) {
+                   const std::function<void()>& once, double allowance, int most,
+                   const std::function<double()>& clock) {
   constexpr int fewest = 5;
   // What tells the last of many ranks to begin must be there before the first one's data, behind which it would wait.
   constexpr double ahead = 2e-3;
   const std::vector<double> groups = world.gather_doubles(group);
-  const double offset = offset_to_first(world);
+  const double offset = offset_to_first(world, clock);
   const auto run = [&] {
     before();
-    const double start = std::ranges::max(world.gather_doubles(now() + offset)) + ahead;
-    while (now() + offset < start) std::this_thread::yield();
-    const double begin = now() + offset;
+    const double start = std::ranges::max(world.gather_doubles(clock() + offset)) + ahead;
+    while (clock() + offset < start) std::this_thread::yield();
+    const double begin = clock() + offset;
     once();
-    const double end = now() + offset;
+    const double end = clock() + offset;
     const std::vector<double> begins = world.gather_doubles(begin), ends = world.gather_doubles(end);
     std::vector<Interval> ranks;
     for (std::size_t rank = 0; rank < begins.size(); ++rank) ranks.push_back({begins[rank], ends[rank]});

@@ -38,6 +38,7 @@ double time_of_groups(const std::vector<double>& groups, const std::vector<Inter
 // time to begin, then `once` is timed (time_of_groups). `group`: any number that this rank shares with the others of
 // its group; negative where it looks on. As many runs as fit into `allowance`: at least 5, at most `most`.
 Timing timed_apart(Communicator& world, int group, const std::function<void()>& before,
-                   const std::function<void()>& once, double allowance, int most);
+                   const std::function<void()>& once, double allowance, int most,
+                   const std::function<double()>& clock = now);
 
 }  // namespace sibyl::probe

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -115,6 +116,17 @@ TEST(NetworkProbe, FindsWhatClocksDiffer) {
   Communicator world = Communicator::world();
   const double ahead = 100.0 * world.rank();
   EXPECT_NEAR(probe::offset_to_first(world, [&] { return probe::now() + ahead; }), -ahead, 0.05);
+}
+
+// Clocks of hosts that were started at other times: nobody waits for another's, and no time is counted by two of them.
+TEST(NetworkProbe, TimesByOneClock) {
+  Communicator world = Communicator::world();
+  const double ahead = 100.0 * world.rank(), began = probe::now();
+  const auto nothing = [] {};
+  const auto clock = [&] { return probe::now() + ahead; };
+  const probe::Timing timing = probe::timed_apart(world, 0, nothing, nothing, 0.0, 5, clock);
+  EXPECT_LT(std::abs(timing.seconds), 1.0);
+  EXPECT_LT(probe::now() - began, 50.0);
 }
 
 TEST(NetworkProbe, LeavesOutWhatIsThere) {
