@@ -74,7 +74,7 @@ std::string counts_text(const SearchResult& r) {
     text += fmt::format(", {} tried before it was cancelled", grouped(static_cast<std::int64_t>(r.tried)));
   text += fmt::format(": {} can be run, {} are too large", grouped(static_cast<std::int64_t>(r.fitting)),
                       grouped(static_cast<std::int64_t>(r.too_large)));
-  if (r.simulated == 0 || r.simulated == r.tried) return text;
+  if (r.simulated == 0 || r.by_formula == 0) return text;
   return text +
          fmt::format("; {} simulated, the others priced by formula", grouped(static_cast<std::int64_t>(r.simulated)));
 }

@@ -189,7 +189,10 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
   for (const Trial& trial : trials.all()) {
     if (!trial.tried()) continue;
     ++result.tried;
-    if (trial.candidate) ++result.simulated;
+    if (trial.candidate)
+      ++result.simulated;
+    else if (trial.form)
+      ++result.by_formula;
     if (!trial.why_not.empty())
       ++reasons[without_numbers(trial.why_not)];
     else if (trial.too_large || !trial.fits)

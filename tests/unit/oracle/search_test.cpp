@@ -174,6 +174,7 @@ TEST_F(Searching, SimulatesAllOfWhatIsOffloaded) {
   s.fixed.optimizer_tier = Tier::host;
   const SearchResult result = search(graph_, s, cluster_).value();
   EXPECT_EQ(result.simulated, result.fitting + result.too_large);
+  EXPECT_EQ(result.by_formula, 0U);
   ASSERT_FALSE(result.best.empty());
   for (const Candidate& c : result.best) {
     EXPECT_EQ(c.step_time, predict(graph_, c.strategy, cluster_)->step_time);
