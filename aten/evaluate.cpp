@@ -13,7 +13,7 @@ std::vector<torch::Tensor> run_for_evaluation(const Attributes& attributes, cons
     without.dropout = 0.0;
     return run_operation(without, inputs, output_shapes);
   }
-  if (const auto* shared = std::get_if<BatchNormalize>(&attributes); shared && operand(inputs, 5).defined())
+  if (const auto* shared = std::get_if<ApplyNorm>(&attributes); shared && operand(inputs, 5).defined())
     return {at::batch_norm(inputs.at(0), optional_operand(inputs, 2), optional_operand(inputs, 3), inputs[4], inputs[5],
                            false, shared->momentum, shared->epsilon, true)};
   const auto* normalization = std::get_if<Normalization>(&attributes);

@@ -125,7 +125,7 @@ bool draws(const Attributes& attributes) {
 // Running statistics have taken this batch in when it was first seen.
 Attributes without_statistics(Attributes attributes) {
   if (auto* normalization = std::get_if<Normalization>(&attributes)) normalization->momentum = 0.0;
-  if (auto* normalize = std::get_if<BatchNormalize>(&attributes)) normalize->momentum = 0.0;
+  if (auto* normalize = std::get_if<ApplyNorm>(&attributes)) normalize->momentum = 0.0;
   return attributes;
 }
 

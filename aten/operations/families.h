@@ -56,8 +56,8 @@ at::Tensor run(const MeanSquaredError& op, const Tensors& in);
 // shared.cpp
 at::Tensor partial_embedding(const at::Tensor& table, const at::Tensor& ids);  // rows of zeros for ids of -1
 Tensors run(const ClassStatistics& op, const Tensors& in);
-at::Tensor run(const BatchStatistics& op, const Tensors& in);
-at::Tensor run(const BatchNormalize& op, const Tensors& in);
+at::Tensor run(const NormStatistics& op, const Tensors& in);
+at::Tensor run(const ApplyNorm& op, const Tensors& in);
 
 // experts.cpp
 Tensors run(const TopK& op, const Tensors& in);

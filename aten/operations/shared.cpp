@@ -56,6 +56,9 @@ at::Tensor by_channel(const at::Tensor& values, const at::Tensor& x) {
 
 double per_channel(const at::Tensor& x) { return static_cast<double>(x.numel() / x.size(1)); }
 
+// What is normalised by itself, each sample's groups of channels, as channels of one sample.
+at::Tensor as_one_sample(const at::Tensor& x, std::int64_t groups) { return x.reshape({1, x.size(0) * groups, -1}); }
+
 struct ChannelMoments : Function<ChannelMoments> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x) {
     context->save_for_backward({x});
@@ -122,18 +125,29 @@ Tensors run(const ClassStatistics& op, const Tensors& in) {
   return ClassSums::apply(in.at(0), in.at(1).to(at::kLong), in.at(2), op.class_axis);
 }
 
-at::Tensor run(const BatchStatistics&, const Tensors& in) { return ChannelMoments::apply(in.at(0)); }
+at::Tensor run(const NormStatistics& op, const Tensors& in) {
+  const at::Tensor& x = in.at(0);
+  if (op.groups == 0) return ChannelMoments::apply(x);
+  return ChannelMoments::apply(as_one_sample(x, op.groups)).reshape({2, x.size(0), op.groups});
+}
 
-at::Tensor run(const BatchNormalize& op, const Tensors& in) {
+at::Tensor run(const ApplyNorm& op, const Tensors& in) {
   const at::Tensor &x = in.at(0), &statistics = in.at(1);
+  const std::int64_t samples = x.size(0), channels = x.size(1);
   const auto given_or = [&](std::size_t index, double value) {
     const at::Tensor given = operand(in, index);
-    return given.defined() ? given : at::full({x.size(1)}, value, statistics.options().requires_grad(false));
+    return given.defined() ? given : at::full({channels}, value, statistics.options().requires_grad(false));
   };
+  const at::Tensor scale = given_or(2, 1.0), shift = given_or(3, 0.0);
   if (operand(in, 4).defined() && op.momentum > 0.0)
     take_in(moments_of(statistics.detach()), per_channel(x) * static_cast<double>(op.parts), op.momentum, in.at(4),
             in.at(5));
-  return NormalizeChannels::apply(x, statistics, given_or(2, 1.0), given_or(3, 0.0), op.epsilon);
+  if (op.groups == 0) return NormalizeChannels::apply(x, statistics, scale, shift, op.epsilon);
+  const at::Tensor spread =
+      statistics.unsqueeze(-1).expand({2, samples, op.groups, channels / op.groups}).reshape({2, samples * channels});
+  return NormalizeChannels::apply(as_one_sample(x, channels), spread, scale.repeat({samples}), shift.repeat({samples}),
+                                  op.epsilon)
+      .reshape(x.sizes());
 }
 
 }  // namespace sibyl::aten

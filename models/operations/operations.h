@@ -283,23 +283,27 @@ struct ClassStatistics {
   static void fields(auto& self, auto&& visit) { visit("class_axis", self.class_axis); }
   bool operator==(const ClassStatistics&) const = default;
 };
-// Of batch-norm over samples that ranks share. x[N, C, ...] -> [2, C]: each channel's mean, and the mean of its squares.
-struct BatchStatistics {
-  static constexpr std::string_view name = "batch_statistics";
-  static void fields(auto&, auto&&) {}
-  bool operator==(const BatchStatistics&) const = default;
+// Of a norm whose samples or images ranks share. x[N, C, ...] -> the means of values and of their squares: [2, C], of
+// each channel over all samples (batch-norm's, `groups` 0); or [2, N, groups], of each sample's groups of channels.
+struct NormStatistics {
+  static constexpr std::string_view name = "norm_statistics";
+  std::int64_t groups = 0;
+  static void fields(auto& self, auto&& visit) { visit("groups", self.groups); }
+  bool operator==(const NormStatistics&) const = default;
 };
-// x, statistics[2, C] as above over all `parts` equal parts of the batch, [scale], [shift], [running mean],
-// [running variance] -> y.
-struct BatchNormalize {
-  static constexpr std::string_view name = "batch_normalize";
+// x, statistics as above over all `parts` equal parts of what they are of, [scale], [shift], [running mean],
+// [running variance] (the last two: batch-norm's only) -> y.
+struct ApplyNorm {
+  static constexpr std::string_view name = "apply_norm";
+  std::int64_t groups = 0;
   std::int64_t parts = 1;
   double epsilon = 1e-5;
   double momentum = 0.1;  // as Normalization's
   static void fields(auto& self, auto&& visit) {
-    visit("parts", self.parts), visit("epsilon", self.epsilon), visit("momentum", self.momentum);
+    visit("groups", self.groups), visit("parts", self.parts), visit("epsilon", self.epsilon);
+    visit("momentum", self.momentum);
   }
-  bool operator==(const BatchNormalize&) const = default;
+  bool operator==(const ApplyNorm&) const = default;
 };
 
 // Not part of a model: the optimizer's update of one parameter tensor (pass `forward`). inputs: the parameter.
@@ -315,7 +319,7 @@ struct OptimizerUpdate {
 using Attributes =
     std::variant<Convolution, Linear, MatMul, Attention, Normalization, Pool, Unary, Binary, Where, Softmax, Dropout,
                  Embedding, Reduce, Reshape, Transpose, Concat, Slice, Split, Gather, Pad, Expand, Resize, Cast, Copy,
-                 LocalResponseNorm, CrossEntropy, MeanSquaredError, ClassStatistics, BatchStatistics, BatchNormalize,
+                 LocalResponseNorm, CrossEntropy, MeanSquaredError, ClassStatistics, NormStatistics, ApplyNorm,
                  OptimizerUpdate, TopK, Dispatch, Combine, GroupedLinear>;
 
 std::string_view name_of(const Attributes& attributes);  // "convolution"

@@ -12,6 +12,8 @@ bool is_any(const Attributes& attributes) {
 
 bool computes_in_full(const Attributes& attributes) {
   if (const auto* norm = std::get_if<Normalization>(&attributes)) return norm->kind != NormalizationKind::batch;
+  if (const auto* statistics = std::get_if<NormStatistics>(&attributes)) return statistics->groups > 0;
+  if (const auto* apply = std::get_if<ApplyNorm>(&attributes)) return apply->groups > 0;
   return is_any<Softmax, CrossEntropy, ClassStatistics, MeanSquaredError, LocalResponseNorm, OptimizerUpdate>(
       attributes);
 }

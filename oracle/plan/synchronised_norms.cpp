@@ -11,22 +11,13 @@ const Normalization* batch_norm(const Step& step) {
   return norm && norm->kind == NormalizationKind::batch ? norm : nullptr;
 }
 
-// The mean over all replicas of what each has: a sum of shares. Each replica uses it for its own samples, so that its
-// gradient comes in summands, too.
-LocalTensorId mean_over_replicas(Emitter& emit, LocalTensorId own, const Shape& shape, int replicas) {
-  if (replicas == 1) return own;
-  const LocalTensorId share = emit.compute(Unary{UnaryKind::scale_shift, 1.0 / replicas, 0.0}, {own}, shape);
-  return emit.exchange(share, Motion::all_reduce, Motion::all_reduce);
-}
-
 void add_synchronised(Stage& stage, const Compute& compute, const Normalization& norm, int replicas) {
   const LocalTensorId x = compute.inputs[0];
   Emitter emit(stage, MeshAxis::data, compute.operation, compute.dtype, stage[x]);
-  const Shape shape = {2, stage[x].shape.at(1)};
-  const LocalTensorId own = emit.compute(BatchStatistics{}, {x}, shape);
+  const LocalTensorId own = emit.compute(NormStatistics{}, {x}, Shape{2, stage[x].shape.at(1)});
   Compute normalize = compute;
-  normalize.attributes = BatchNormalize{replicas, norm.epsilon, norm.momentum};
-  normalize.inputs.insert(normalize.inputs.begin() + 1, mean_over_replicas(emit, own, shape, replicas));
+  normalize.attributes = ApplyNorm{0, replicas, norm.epsilon, norm.momentum};
+  normalize.inputs.insert(normalize.inputs.begin() + 1, emit.mean(own, replicas));
   constexpr std::uint32_t of_x = 1;
   const std::uint32_t others = compute.gradients & ~of_x;
   normalize.gradients = (compute.gradients & of_x) | others << 1;

@@ -80,7 +80,7 @@ class Caster {
     for (LocalTensorId& out : compute.outputs) {
       out = local(out);
       LocalTensor& result = result_.tensors[out.index()];
-      if (is_floating(result.dtype) && !std::holds_alternative<BatchStatistics>(before.attributes))
+      if (is_floating(result.dtype) && !std::holds_alternative<NormStatistics>(before.attributes))
         result.dtype = result_type(compute.dtype);
       if (const auto* to = std::get_if<Cast>(&before.attributes)) result.dtype = to->to;
     }
@@ -103,9 +103,7 @@ class Caster {
   }
 
   // Its other operands are statistics.
-  static bool keeps_statistics(const Attributes& attributes) {
-    return std::holds_alternative<BatchNormalize>(attributes);
-  }
+  static bool keeps_statistics(const Attributes& attributes) { return std::holds_alternative<ApplyNorm>(attributes); }
 
   const Stage& stage_;
   Precision precision_;

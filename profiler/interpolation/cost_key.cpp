@@ -33,7 +33,7 @@ void neutralise(LocalResponseNorm& op) {
   op.beta = 0.75;
   op.k = 1.0;
 }
-void neutralise(BatchNormalize& op) { op = BatchNormalize{}; }
+void neutralise(ApplyNorm& op) { op = ApplyNorm{.groups = op.groups}; }
 void neutralise(auto&) {}
 
 Shape flat(const Shape& shape) { return {element_count(shape)}; }

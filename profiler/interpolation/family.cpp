@@ -190,8 +190,14 @@ void set_place(const Normalization& op, const KernelKey& key, Place& p) {
   }
 }
 
-void set_place(const BatchStatistics&, const KernelKey& key, Place& p) { set_channels(key, p); }
-void set_place(const BatchNormalize&, const KernelKey& key, Place& p) { set_channels(key, p); }
+void set_place(const NormStatistics& op, const KernelKey& key, Place& p) {
+  p.family.category = op.groups > 0 ? 1 : 0;
+  set_channels(key, p);
+}
+void set_place(const ApplyNorm& op, const KernelKey& key, Place& p) {
+  p.family.category = op.groups > 0 ? 1 : 0;
+  set_channels(key, p);
+}
 
 void set_place(const Pool& op, const KernelKey& key, Place& p) {
   const Shape &x = shape_of(key.signature.inputs, 0), &y = shape_of(key.signature.outputs, 0);

@@ -85,15 +85,17 @@ std::optional<Relative> shared_operation(const Attributes& attributes, Place p) 
   constexpr double error = 0.4;
   constexpr std::uint8_t all_gradients = 7;
   const auto* embedding = std::get_if<Embedding>(&attributes);
-  p.family.category = 0;
+  const std::uint32_t category = std::exchange(p.family.category, 0U);
   if (embedding && embedding->partial) return Relative{p, 1.0, error};
   if (std::holds_alternative<ClassStatistics>(attributes)) {
     p.family.operation = index_of<CrossEntropy>();
     return Relative{p, 1.0, error};
   }
-  if (std::holds_alternative<BatchStatistics>(attributes) || std::holds_alternative<BatchNormalize>(attributes)) {
+  if (std::holds_alternative<NormStatistics>(attributes) || std::holds_alternative<ApplyNorm>(attributes)) {
+    // Those of each sample run as a batch-norm of so many more channels, as an instance norm does.
+    const auto kind = category == 0 ? NormalizationKind::batch : NormalizationKind::instance;
     p.family.operation = index_of<Normalization>();
-    p.family.category = static_cast<std::uint32_t>(NormalizationKind::batch);
+    p.family.category = static_cast<std::uint32_t>(kind);
     if (p.family.pass == Pass::backward) p.family.gradients = all_gradients;
     return Relative{p, 1.0, error};
   }

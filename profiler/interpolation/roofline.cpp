@@ -39,7 +39,7 @@ double usual_slowdown(const Attributes& attributes) {
         else if constexpr (is_one_of<Op, Convolution, Attention>)
           return 2.5;
         else if constexpr (is_one_of<Op, Normalization, Softmax, CrossEntropy, LocalResponseNorm, Pool, ClassStatistics,
-                                     BatchStatistics, BatchNormalize>)
+                                     NormStatistics, ApplyNorm>)
           return 1.8;
         else if constexpr (is_one_of<Op, Unary, Binary, Where, Dropout, Cast, Copy, OptimizerUpdate>)
           return 1.2;

@@ -42,7 +42,7 @@ OperandRole role_of(const Signature& signature, std::size_t operand) {
     return operand == 0 ? OperandRole::activation : OperandRole::weight;
   if (std::holds_alternative<Normalization>(attributes))
     return operand == 0 ? OperandRole::activation : operand < 3 ? OperandRole::weight : OperandRole::buffer;
-  if (std::holds_alternative<BatchNormalize>(attributes))
+  if (std::holds_alternative<ApplyNorm>(attributes))
     return operand < 2 ? OperandRole::activation : operand < 4 ? OperandRole::weight : OperandRole::buffer;
   if (std::holds_alternative<ClassStatistics>(attributes))
     return operand == 0 ? OperandRole::activation : operand == 1 ? OperandRole::ids : OperandRole::buffer;

@@ -46,9 +46,11 @@ TrainingRule rule(const Normalization& op, const Context& c) {
   return r;
 }
 
-// Synchronised batch-norm in its two halves. Mean and variance (4 FLOPs an element, in one reading); backward
-// a + b x. Then y = a x + b with a and b of each channel; backward two reductions and dy a. Both keep x.
-TrainingRule rule(const BatchStatistics&, const Context& c) {
+// A norm whose samples or images ranks share, in its two halves. Mean and variance (4 FLOPs an element, in one
+// reading); backward a + b x. Then y = a x + b with a and b of each channel; backward two reductions and dy a. Both
+// keep x. One of each sample's groups runs as a batch-norm of N C channels, for which statistics and scale are spread
+// out.
+TrainingRule rule(const NormStatistics&, const Context& c) {
   const double e = c.element(), x = c.in(0), statistics = c.out() * c.statistic();
   TrainingRule r;
   r.forward = work(4 * x, x * e, statistics);
@@ -57,7 +59,7 @@ TrainingRule rule(const BatchStatistics&, const Context& c) {
   return r;
 }
 
-TrainingRule rule(const BatchNormalize&, const Context& c) {
+TrainingRule rule(const ApplyNorm& op, const Context& c) {
   const double e = c.element(), x = c.in(0), statistics = c.in(1) * c.statistic(), affine = c.in(2) + c.in(3);
   const double running = (c.in(4) + c.in(5)) * c.statistic();
   TrainingRule r;
@@ -65,8 +67,10 @@ TrainingRule rule(const BatchNormalize&, const Context& c) {
   const double affine_gradients = (c.wants(2) ? c.in(2) : 0) + (c.wants(3) ? c.in(3) : 0);
   r.backward = work(6 * x, (2 * x + c.in(2)) * e + statistics,
                     ((c.wants(0) ? x : 0) + affine_gradients) * e + (c.wants(1) ? statistics : 0));
-  r.saved = {saved_input(0), saved_input(1)};
-  if (c.has(2)) r.saved.push_back(saved_input(2));
+  r.saved = {saved_input(0)};
+  const double channels = static_cast<double>(c.input_shape(0)[0]) * static_cast<double>(c.input_shape(0)[1]);
+  r.saved.push_back(op.groups > 0 ? saved_extra(2 * channels * c.statistic()) : saved_input(1));
+  if (c.has(2)) r.saved.push_back(op.groups > 0 ? saved_extra(channels * e) : saved_input(2));
   return r;
 }
 

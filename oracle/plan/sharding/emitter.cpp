@@ -34,6 +34,13 @@ LocalTensorId Emitter::exchange(LocalTensorId input, const Conversion& conversio
   return output;
 }
 
+LocalTensorId Emitter::mean(LocalTensorId own, int ways) {
+  if (ways == 1) return own;
+  const Shape shape = stage_[own].shape;
+  const LocalTensorId share = compute(Unary{UnaryKind::scale_shift, 1.0 / ways, 0.0}, {own}, shape);
+  return exchange(share, Motion::all_reduce, Motion::all_reduce);
+}
+
 void Emitter::mark(LocalTensorId made, const Layout& layout) {
   std::vector<PartOf>& cuts = stage_.tensors[made.index()].cuts;
   cuts = like_.cuts;

@@ -23,6 +23,9 @@ class Emitter {
   // Between the ranks of the axis.
   LocalTensorId exchange(LocalTensorId input, Motion forward, Motion backward);
   LocalTensorId exchange(LocalTensorId input, const Conversion& conversion, int ways);
+  // The mean of what each of `ways` ranks has: a sum of shares. Each rank uses it for its own part of the work, so that
+  // its gradient comes in summands, too. Of one rank: what it has.
+  LocalTensorId mean(LocalTensorId own, int ways);
   // What was made is a rank's part of what the operation makes.
   void mark(LocalTensorId made, const Layout& layout);
 

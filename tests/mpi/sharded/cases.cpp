@@ -38,6 +38,16 @@ INSTANTIATE_TEST_SUITE_P(
                     synchronised("cnn_bn", "data=2,tensor=2"), synchronised("cnn_bn", "spatial=2x2")),
     name_of);
 
+INSTANTIATE_TEST_SUITE_P(Volumes, Sharded,
+                         testing::Values(Case{"unet", "spatial=2x1x1"}, Case{"unet", "spatial=1x1x2", 2},
+                                         Case{"unet", "filter=2"}, Case{"unet", "tensor=2"},
+                                         Case{"unet", "spatial=1x2x1", 1, gpipe, 1, 0, "full"},
+                                         Case{"unet", "spatial=1x2x2"}, Case{"unet", "data=2,spatial=2x1x1"},
+                                         Case{"unet", "filter=2,spatial=2x1x1"}, Case{"unet", "tensor=2,spatial=1x1x2"},
+                                         Case{"unet", "spatial=2x1x1,pipeline=2", 2, one_f_one_b},
+                                         Case{"unet", "spatial=2x2x2"}, Case{"unet", "data=2,spatial=2x1x2"}),
+                         name_of);
+
 INSTANTIATE_TEST_SUITE_P(TwoInputs, Sharded,
                          testing::Values(Case{"t5", "tensor=2"}, Case{"t5", "sequence=2"},
                                          Case{"t5", "data=2,tensor=2"}, Case{"t5", "pipeline=2", 2, one_f_one_b},

@@ -37,11 +37,36 @@ void volume_cnn(zoo::Builder& b) {
   b.output(fully_connected(b, flatten(b, global_average_pool(b, x)), "fc", 10));
 }
 
+// A U-Net of two levels: norms of each sample's own statistics, a convolution with stride 2 and a pool on the way down;
+// up by a transposed convolution that needs no neighbours (kernel 2) and one that does (kernel 3).
+void volume_unet(zoo::Builder& b) {
+  using namespace zoo;
+  const auto layer = [&](const Value& x, const std::string& name, std::int64_t channels, std::int64_t stride = 1) {
+    return conv(b, x, name, channels, {.kernel = {3, 3, 3}, .stride = stride, .pad = {1, 1, 1}, .bias = false});
+  };
+  const auto instance = [&](const Value& x, const std::string& name) {
+    return leaky_relu(b, instance_norm(b, x, name), 0.01);
+  };
+  const auto grouped = [&](const Value& x, const std::string& name) {
+    return relu(b, group_norm(b, x, name, 2, 1e-5));
+  };
+  const Value image = b.input("input", {batch_extent, 2, 16, 16, 16});
+  const Value first = instance(layer(image, "down0", 4), "down0.norm");
+  const Value second = grouped(layer(first, "down1", 6, 2), "down1.norm");
+  Value x = instance(layer(max_pool(b, second, {}), "bottom", 8), "bottom.norm");
+  x = concat(b, {up_convolution(b, x, "up1", 6, true), second}, 1);
+  x = grouped(layer(x, "up1.conv", 6), "up1.norm");
+  x = concat(b, {up_convolution(b, x, "up0", 4, true, 3), first}, 1);
+  x = instance(layer(x, "up0.conv", 4), "up0.norm");
+  b.output(conv(b, x, "output", 3, {.kernel = {1, 1, 1}}));
+}
+
 const std::map<std::string, void (*)(zoo::Builder&)>& models() {
   static const std::map<std::string, void (*)(zoo::Builder&)> all = {
       {"cnn", [](zoo::Builder& b) { residual_cnn(b, false); }},
       {"cnn_bn", [](zoo::Builder& b) { residual_cnn(b, true); }},
       {"volumes", volume_cnn},
+      {"unet", volume_unet},
       {"gpt2",
        [](zoo::Builder& b) {
          zoo::gpt2(b, {2, 64, 4, 16, 16, 50});

@@ -57,12 +57,12 @@ TEST(PartialEmbedding, parts_sum_to_the_whole_look_up) {
 }
 
 // Squares of 1 and 3: mean 5.
-TEST(BatchStatistics, are_the_means_of_values_and_squares) {
-  expect_values(run_one(BatchStatistics{}, {tensor({1, 3}, {2, 1, 1, 1})}), {2, 1}, {2, 5});
+TEST(NormStatistics, are_the_means_of_values_and_squares) {
+  expect_values(run_one(NormStatistics{}, {tensor({1, 3}, {2, 1, 1, 1})}), {2, 1}, {2, 5});
 }
 
 // Two parts of a batch of 6, with statistics that are means over both.
-TEST(BatchNormalize, of_parts_is_batch_norm_of_all) {
+TEST(ApplyNorm, of_parts_is_batch_norm_of_all) {
   at::manual_seed(2);
   const at::Tensor x = at::randn({6, 3, 4, 5}) * 2 + 1, dy = at::randn({6, 3, 4, 5});
   const auto parameter = [](const at::Tensor& values) { return values.clone().requires_grad_(); };
@@ -76,9 +76,8 @@ TEST(BatchNormalize, of_parts_is_batch_norm_of_all) {
   at::Tensor b = parameter(x), scale2 = parameter(scale_values), shift2 = parameter(shift_values);
   at::Tensor mean2 = at::zeros({3}), variance2 = at::ones({3});
   const at::Tensor upper = b.slice(0, 0, 3), lower = b.slice(0, 3, 6);
-  const at::Tensor statistics =
-      (run_one(BatchStatistics{}, {upper}) + run_one(BatchStatistics{}, {lower})) * 0.5;
-  const BatchNormalize op{2};
+  const at::Tensor statistics = (run_one(NormStatistics{}, {upper}) + run_one(NormStatistics{}, {lower})) * 0.5;
+  const ApplyNorm op{.parts = 2};
   const at::Tensor y = at::cat({run_one(op, {upper, statistics, scale2, shift2, mean2, variance2}),
                                 run_one(op, {lower, statistics, scale2, shift2})});
   expect_close(y, want, "result");
@@ -88,6 +87,41 @@ TEST(BatchNormalize, of_parts_is_batch_norm_of_all) {
   EXPECT_TRUE(at::allclose(shift2.grad(), shift.grad(), 1e-4, 1e-4));
   expect_close(mean2, mean, "running mean");
   expect_close(variance2, variance, "running variance, unbiased over both parts");
+}
+
+// Of two samples the two halves of an image 4 rows high; statistics are means over both.
+void expect_parts_make(const Normalization& whole_norm, std::int64_t groups) {
+  at::manual_seed(3);
+  const at::Tensor x = at::randn({2, 4, 4, 3, 5}) * 2 + 1, dy = at::randn({2, 4, 4, 3, 5});
+  const auto parameter = [](const at::Tensor& values) { return values.clone().requires_grad_(); };
+  const at::Tensor scale_values = at::rand({4}) + 0.5, shift_values = at::randn({4});
+
+  at::Tensor a = parameter(x), scale = parameter(scale_values), shift = parameter(shift_values);
+  const at::Tensor want = run_one(whole_norm, {a, scale, shift});
+  want.backward(dy);
+
+  at::Tensor b = parameter(x), scale2 = parameter(scale_values), shift2 = parameter(shift_values);
+  const at::Tensor upper = b.slice(2, 0, 2), lower = b.slice(2, 2, 4);
+  const NormStatistics statistics_of{groups};
+  const at::Tensor statistics = (run_one(statistics_of, {upper}) + run_one(statistics_of, {lower})) * 0.5;
+  EXPECT_EQ(statistics.sizes().vec(), (Shape{2, 2, groups}));
+  const ApplyNorm op{.groups = groups, .parts = 2};
+  const at::Tensor y =
+      at::cat({run_one(op, {upper, statistics, scale2, shift2}), run_one(op, {lower, statistics, scale2, shift2})}, 2);
+  expect_close(y, want, "result");
+  y.backward(dy);
+  EXPECT_TRUE(at::allclose(b.grad(), a.grad(), 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(scale2.grad(), scale.grad(), 1e-4, 1e-4));
+  EXPECT_TRUE(at::allclose(shift2.grad(), shift.grad(), 1e-4, 1e-4));
+}
+
+TEST(ApplyNorm, of_parts_of_images_is_instance_norm_of_all) { expect_parts_make({NormalizationKind::instance}, 4); }
+
+TEST(ApplyNorm, of_parts_of_images_is_group_norm_of_all) { expect_parts_make({NormalizationKind::group, 1, 2}, 2); }
+
+// Two samples of two channels in one group: 1 3 0 0 and 2 2 2 2 have the means 1 and 2, of squares 10 / 4 and 4.
+TEST(NormStatistics, of_groups_are_each_samples_own) {
+  expect_values(run_one(NormStatistics{1}, {tensor({1, 3, 0, 0, 2, 2, 2, 2}, {2, 2, 2})}), {2, 2, 1}, {1, 2, 2.5, 4});
 }
 
 }  // namespace

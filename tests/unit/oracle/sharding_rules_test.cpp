@@ -22,6 +22,20 @@ TEST(Window, HaloOfConvolutionsAndPools) {
   EXPECT_EQ(halo_of({3, 1, 1, 1, 1}, 7, 7, 2, 0.0), std::nullopt);         // odd
 }
 
+// Kernel 2 and stride 2 make two rows of each: no halo. 3 and 2, padded by 1 (and 1 more at the end): results 2 i - 1
+// to 2 i + 1 of row i, so that the last own result needs the row after. 4 and 2, padded by 1: 2 i - 1 to 2 i + 2, so
+// that the first needs the row before, too. Unpadded, 4 and 2 need the row before alone: 2 i to 2 i + 3.
+TEST(Window, HaloOfTransposedConvolutions) {
+  using sharding::halo_of_transposed;
+  EXPECT_EQ(halo_of_transposed({2, 2, 1, 0, 0}, 8, 16, 4), (Halo{}));
+  EXPECT_EQ(halo_of_transposed({3, 2, 1, 1, 1}, 8, 16, 4), (Halo{0, 1}));
+  EXPECT_EQ(halo_of_transposed({4, 2, 1, 1, 1}, 8, 16, 4), (Halo{1, 1}));
+  EXPECT_EQ(halo_of_transposed({4, 2, 1, 0, 2}, 8, 16, 4), (Halo{1, 0}));
+  EXPECT_EQ(halo_of_transposed({3, 2, 1, 0, 0}, 8, 17, 4), std::nullopt) << "results are not twice the rows";
+  EXPECT_EQ(halo_of_transposed({2, 2, 1, 0, 0}, 7, 14, 2), std::nullopt) << "odd";
+  EXPECT_EQ(halo_of_transposed({9, 2, 1, 1, 8}, 8, 16, 4), std::nullopt) << "needs 3 rows, the neighbour has 2";
+}
+
 // Each row of the table in conversion.h.
 TEST(Conversion, BackwardIsTheTransposeOfForward) {
   const auto motions = [](const Layout& have, const Need& need) {
@@ -141,6 +155,61 @@ TEST_F(Rules, NormalisationsWantTheirStatisticsWhole) {
   EXPECT_THAT(outputs(layer, {{2, 4, 8}, {8}, {8}}, {{2, 4, 8}}, {third_, whole_, whole_}), IsEmpty());
   EXPECT_THAT(outputs(Normalization{}, {{2, 4, 8, 8}, {4}, {4}}, {{2, 4, 8, 8}}, {second_, whole_, whole_}),
               ElementsAre("split 1, split 0, split 0, -> split 1"));
+}
+
+// Of a sample's own statistics those of its image are shared; samples and whole groups are independent.
+TEST_F(Rules, InstanceAndGroupNormsShareTheirStatistics) {
+  const std::vector<Shape> in = {{2, 4, 6, 8}, {4}, {4}}, out = {{2, 4, 6, 8}};
+  const Normalization instance{NormalizationKind::instance}, groups{NormalizationKind::group, 1, 2},
+      odd{NormalizationKind::group, 1, 1};
+  const auto by_channel = ElementsAre("split 1, split 0, split 0, -> split 1");
+  const auto by_image = ElementsAre("split 2, whole*, whole*, -> split 2");
+  EXPECT_THAT(outputs(instance, in, out, {third_, whole_, whole_}), by_image);
+  EXPECT_THAT(outputs(groups, in, out, {third_, whole_, whole_}), by_image);
+  EXPECT_THAT(outputs(groups, in, out, {first_, whole_, whole_}), ElementsAre("split 0, whole*, whole*, -> split 0"));
+  EXPECT_THAT(outputs(instance, in, out, {second_, whole_, whole_}), by_channel);
+  EXPECT_THAT(outputs(groups, in, out, {second_, whole_, whole_}), by_channel);
+  EXPECT_THAT(outputs(odd, in, out, {second_, whole_, whole_}), IsEmpty()) << "half of a group";
+}
+
+// The halves of a norm that an axis has shared, shared by another one.
+TEST_F(Rules, HalvesOfANormAreSharedAgain) {
+  const std::vector<Shape> x = {{2, 4, 6, 8}}, statistics = {{2, 2, 4}}, in = {x[0], statistics[0], {4}, {4}};
+  EXPECT_THAT(outputs(NormStatistics{4}, x, statistics, {third_}), ElementsAre("split 2, -> partial"));
+  EXPECT_THAT(outputs(NormStatistics{4}, x, statistics, {second_}), ElementsAre("split 1, -> split 2"));
+  EXPECT_THAT(outputs(NormStatistics{4}, x, statistics, {first_}), ElementsAre("split 0, -> split 1"));
+  EXPECT_THAT(outputs(NormStatistics{}, x, {{2, 4}}, {first_}), ElementsAre("split 0, -> partial"));
+  EXPECT_THAT(outputs(NormStatistics{}, x, {{2, 4}}, {second_}), ElementsAre("split 1, -> split 1"));
+  EXPECT_THAT(outputs(NormStatistics{1}, x, {{2, 2, 1}}, {second_}), IsEmpty()) << "half of a group";
+  const ApplyNorm instance{.groups = 4};
+  EXPECT_THAT(outputs(instance, in, x, {third_, whole_, whole_, whole_}),
+              ElementsAre("split 2, whole*, whole*, whole*, -> split 2"));
+  EXPECT_THAT(outputs(instance, in, x, {second_, third_, whole_, whole_}),
+              ElementsAre("split 1, split 2, split 0, split 0, -> split 1"));
+  EXPECT_THAT(outputs(instance, in, x, {first_, second_, whole_, whole_}),
+              ElementsAre("split 0, split 1, whole*, whole*, -> split 0"));
+}
+
+// What a rank's convolution crops of its results are those of its neighbours: kernel 4, stride 2, padded by 1, makes of
+// (1 + 4 + 1) rows (6 - 1) 2 + 4 = 14, of which 3 at either end are theirs; kernel 3, of 4 + 1 rows 4 2 + 3 = 11, of
+// which one before and two after.
+TEST_F(Rules, TransposedConvolutionsCropTheirHalo) {
+  const auto cropped = [&](std::int64_t kernel, Ints output_pad) {
+    const Convolution op{{kernel, kernel}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1, true, std::move(output_pad)};
+    const std::vector<Shape> in = {{2, 3, 8, 8}, {3, 5, kernel, kernel}}, out = {{2, 5, 16, 16}};
+    const std::vector<std::optional<Layout>> arriving = {third_, std::nullopt};
+    const Operands o{in, out, arriving, 2, {}, {true, true}};
+    for (const Variant& v : sharding::variants(op, o))
+      if (v.cut == Cut::along && v.outputs[0].is_split(2)) return std::get<Convolution>(v.attributes);
+    ADD_FAILURE() << "not shared along the image";
+    return op;
+  };
+  const Convolution four = cropped(4, {}), three = cropped(3, {1, 1});
+  EXPECT_THAT(four.pad_begin, ElementsAre(3, 1));
+  EXPECT_THAT(four.pad_end, ElementsAre(3, 1));
+  EXPECT_THAT(three.pad_begin, ElementsAre(1, 1));
+  EXPECT_THAT(three.pad_end, ElementsAre(2, 1));
+  EXPECT_THAT(three.output_pad, ElementsAre(0, 1));
 }
 
 // Each group of a depthwise convolution is a channel of its own.

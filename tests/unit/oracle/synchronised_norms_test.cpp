@@ -53,7 +53,7 @@ TEST(SynchronisedNorms, KnowOverHowManyParts) {
   std::vector<std::int64_t> parts;
   for (const Step& step : stage.steps)
     if (const auto* compute = std::get_if<Compute>(&step))
-      if (const auto* norm = std::get_if<BatchNormalize>(&compute->attributes)) parts.push_back(norm->parts);
+      if (const auto* norm = std::get_if<ApplyNorm>(&compute->attributes)) parts.push_back(norm->parts);
   ASSERT_EQ(parts.size(), 53U);
   EXPECT_EQ(parts.front(), 4);
   EXPECT_EQ(parts.back(), 2) << "by then the image has been gathered";
@@ -69,7 +69,7 @@ TEST(SynchronisedNorms, ALoneRankHasNothingToSynchronise) {
   const Stage stage = plan_of(resnet(4), "tensor=2", BatchNorm::synchronised).stages[0];
   for (const Step& step : stage.steps) {
     const auto* compute = std::get_if<Compute>(&step);
-    EXPECT_FALSE(compute && std::holds_alternative<BatchNormalize>(compute->attributes));
+    EXPECT_FALSE(compute && std::holds_alternative<ApplyNorm>(compute->attributes));
   }
 }
 

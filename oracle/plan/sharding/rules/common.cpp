@@ -55,4 +55,17 @@ std::optional<Halo> halo_of(const Window& w, std::int64_t input, std::int64_t ou
   return halo.empty() ? Halo{} : halo;
 }
 
+// Row i of the input reaches results i stride - pad_begin + t dilation, 0 <= t < kernel. Rank r makes results [r n, (r
+// + 1) n) of `output` = ways n and has rows [r m, (r + 1) m) of `input` = ways m, with n = m stride. The first result
+// is reached by rows from r m - floor(((kernel - 1) dilation - pad_begin) / stride), the last by rows to (r + 1) m - 1
+// + ceil(pad_begin / stride).
+std::optional<Halo> halo_of_transposed(const Window& w, std::int64_t input, std::int64_t output, std::int64_t ways) {
+  if (input <= 0 || input % ways != 0 || output != input * w.stride) return std::nullopt;
+  const std::int64_t reach = (w.kernel - 1) * w.dilation - w.pad_begin;
+  const Halo halo{std::max<std::int64_t>(0, reach) / w.stride, (w.pad_begin + w.stride - 1) / w.stride};
+  const std::int64_t own = input / ways;
+  if (halo.before > own || halo.after > own) return std::nullopt;
+  return halo;
+}
+
 }  // namespace sibyl::sharding

@@ -37,14 +37,37 @@ Variant by_groups(const Convolution& op, const Operands& o) {
   return v;
 }
 
+// Along a split dimension of the image: what a rank needs beside its own rows, and how the local operation pads.
+struct PartOfImage {
+  Halo halo;
+  std::int64_t pad_begin = 0, pad_end = 0;
+};
+
+std::optional<PartOfImage> part_of_image(const Convolution& op, const Window& window, std::int64_t input,
+                                         std::int64_t output, std::int64_t ways) {
+  const std::optional<Halo> halo =
+      op.transposed ? halo_of_transposed(window, input, output, ways) : halo_of(window, input, output, ways, 0.0);
+  if (!halo) return std::nullopt;
+  if (!op.transposed) return PartOfImage{*halo};  // the halo holds the padding
+  // The first row, of the halo, begins `before` strides ahead of the own results; with the last one's the local results
+  // are (own + before + after - 1) stride + (kernel - 1) dilation + 1. What is not the rank's own is cropped.
+  const std::int64_t begin = halo->before * window.stride + window.pad_begin;
+  const std::int64_t end =
+      (halo->after - 1) * window.stride + (window.kernel - 1) * window.dilation + 1 - window.pad_begin;
+  if (end < 0) return std::nullopt;
+  return PartOfImage{*halo, begin, end};
+}
+
 std::optional<Variant> along(const Convolution& op, const Operands& o, std::size_t dim) {
   const std::size_t i = dim - 2;
   const Window window{op.kernel[i], op.stride[i], op.dilation[i], op.pad_begin[i], op.pad_end[i]};
-  const std::optional<Halo> halo = halo_of(window, o.inputs[0][dim], o.outputs[0][dim], o.ways, 0.0);
-  if (!halo) return std::nullopt;
+  const std::optional<PartOfImage> part = part_of_image(op, window, o.inputs[0][dim], o.outputs[0][dim], o.ways);
+  if (!part) return std::nullopt;
   Convolution local = op;
-  local.pad_begin[i] = local.pad_end[i] = 0;  // the halo holds the padding
-  Variant v{{{Layout::split(dim), false, *halo}, shared()}, {Layout::split(dim)}, local, Cut::along};
+  local.pad_begin[i] = part->pad_begin;
+  local.pad_end[i] = part->pad_end;
+  if (!local.output_pad.empty()) local.output_pad[i] = 0;
+  Variant v{{{Layout::split(dim), false, part->halo}, shared()}, {Layout::split(dim)}, local, Cut::along};
   if (o.has(2)) v.inputs.push_back(shared());
   return v;
 }
@@ -58,7 +81,7 @@ Variants variants(const Convolution& op, const Operands& o) {
     result.push_back(by_filters(op, o));
     result.push_back(by_channels(op, o));
   }
-  for (std::size_t dim = 2; dim < o.inputs.at(0).size() && !op.transposed; ++dim)
+  for (std::size_t dim = 2; dim < o.inputs.at(0).size(); ++dim)
     if (auto v = along(op, o, dim)) result.push_back(std::move(*v));
   return result;
 }

@@ -45,8 +45,8 @@ Variants variants(const LocalResponseNorm& op, const Operands& o);
 Variants variants(const CrossEntropy& op, const Operands& o);
 Variants variants(const MeanSquaredError& op, const Operands& o);
 Variants variants(const ClassStatistics& op, const Operands& o);
-Variants variants(const BatchStatistics& op, const Operands& o);
-Variants variants(const BatchNormalize& op, const Operands& o);
+Variants variants(const NormStatistics& op, const Operands& o);
+Variants variants(const ApplyNorm& op, const Operands& o);
 Variants variants(const OptimizerUpdate& op, const Operands& o);
 Variants variants(const TopK& op, const Operands& o);
 Variants variants(const Dispatch& op, const Operands& o);
@@ -87,5 +87,8 @@ struct Window {
 };
 std::optional<Halo> halo_of(const Window& window, std::int64_t input, std::int64_t output, std::int64_t ways,
                             double fill);
+// The same of a transposed convolution; what lies beyond the image's rim is 0.
+std::optional<Halo> halo_of_transposed(const Window& window, std::int64_t input, std::int64_t output,
+                                       std::int64_t ways);
 
 }  // namespace sibyl::sharding
