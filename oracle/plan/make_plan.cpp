@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "oracle/axes.h"
 #include "oracle/plan/buckets.h"
 #include "oracle/plan/compression.h"
 #include "oracle/plan/context.h"
@@ -135,9 +136,10 @@ bool synchronises(const Strategy& strategy) {
 
 // What make_program reads of a strategy.
 ProgramKey program_key(const Strategy& s) {
-  return {micro_batch_of(s), s.tensor,  s.filter,   s.channel,   s.depth,             s.height,      s.width,
-          s.context,         s.expert,  s.sequence, s.precision, has_half_weights(s), s.fused_norms, synchronises(s),
-          synchronises(s) ? s.data : 1};
+  std::vector<int> degrees;
+  for (const MeshAxis axis : axes_of_a_program()) degrees.push_back(s.degree(axis));
+  return {micro_batch_of(s),   std::move(degrees), s.sequence,      s.precision,
+          has_half_weights(s), s.fused_norms,      synchronises(s), synchronises(s) ? s.data : 1};
 }
 
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {

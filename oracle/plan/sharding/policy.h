@@ -24,8 +24,8 @@ struct Policy {
   std::int64_t sequence_parts = 1;
 };
 
-// The axes that share one replica's work, in the order they are applied. To add a strategy: add its axis to MeshAxis
-// and to Strategy, and its line to policy.cpp.
+// The axes that share one replica's work, in the order they are applied. To add a strategy: its line in policy.cpp; its
+// axis in MeshAxis and Strategy, and its row in axes.cpp, from which all who go through axes have it (docs/adding.md).
 std::vector<Policy> policies(const Strategy& strategy);
 
 }  // namespace sibyl
