@@ -83,6 +83,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.offload = offload_text(strategy);
   if (strategy.recompute != Recompute::none) prediction.recompute = recompute_text(strategy);
   prediction.order = order_text(strategy);
+  prediction.split_until = strategy.split_until;
   prediction.clip = strategy.clip;
   if (strategy.batch_norm != BatchNorm::replica) prediction.batch_norm = to_string(strategy.batch_norm);
   if (strategy.compression.kind != Compression::Kind::none)
@@ -267,7 +268,8 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy) {
   describe_plan(worked.plan, worked.priced, cluster, prediction);
   prediction.assumed = assumed_of(*graph_, strategy, cluster);
   const std::size_t slowest = worked.pipeline ? worked.pipeline->slowest : 0;
-  prediction.limits = find_limits({*graph_, cluster, worked.plan, worked.priced, slowest, waits, worked.times.total, prediction});
+  prediction.limits =
+      find_limits({*graph_, cluster, worked.plan, worked.priced, slowest, waits, worked.times.total, prediction});
   return prediction;
 }
 

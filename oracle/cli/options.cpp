@@ -182,6 +182,9 @@ std::vector<Option> strategy_options() {
       {.name = "--order",
        .value = "AXIS,…",
        .help = "axes from the one along which neighbouring ranks lie: " + usual_order() + " unless given"},
+      {.name = "--split-until",
+       .value = "NAME",
+       .help = "the last operation that filter, channel and spatial split; they go as far as they can unless given"},
       {.name = "--micro-batches",
        .value = "N",
        .help = "parts of a device's batch that run one after the other, gradients summed",
@@ -289,6 +292,7 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
     strategy.data = *devices;
   }
   if (const auto order = arguments.text("--order")) SIBYL_CHECK(parse_order(*order, strategy));
+  strategy.split_until = arguments.text("--split-until").value_or("");
   SIBYL_TRY(const BatchSize batch, parse_batch(arguments.text("--batch").value_or("32/device")));
   strategy.global_batch = batch.global(strategy.devices());
   SIBYL_TRY(const auto micro_batches, arguments.integer("--micro-batches", 1));

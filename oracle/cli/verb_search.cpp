@@ -22,9 +22,9 @@ constexpr int most_kept = 10000;
 std::vector<Option> fixed_options() {
   std::vector<Option> options = strategy_options();
   std::erase_if(options, [](const Option& option) {
-    return std::ranges::count(
-               std::array{"--parallel", "--micro-batches", "--schedule", "--stages", "--zero", "--recompute"},
-               option.name) > 0;
+    return std::ranges::count(std::array{"--parallel", "--split-until", "--micro-batches", "--schedule", "--stages",
+                                         "--zero", "--recompute"},
+                              option.name) > 0;
   });
   return options;
 }

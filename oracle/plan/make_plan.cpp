@@ -20,6 +20,7 @@
 #include "oracle/plan/recompute.h"
 #include "oracle/plan/sharding/policy.h"
 #include "oracle/plan/sharding/shard.h"
+#include "oracle/plan/sharding/split_point.h"
 #include "oracle/plan/synchronised_norms.h"
 #include "oracle/plan/whole_program.h"
 #include "oracle/plan/zero.h"
@@ -99,8 +100,8 @@ bool shares_samples(const Strategy& s) {
 
 }  // namespace
 
-// Ranks that talk most are nearest, unless the strategy says otherwise: those that share operations, then replicas, then
-// a pipeline's stages.
+// Ranks that talk most are nearest, unless the strategy says otherwise: those that share operations, then replicas,
+// then a pipeline's stages.
 Mesh mesh_of(const Strategy& strategy) {
   Mesh mesh;
   for (const MeshAxis axis : rank_order(strategy))
@@ -138,15 +139,18 @@ bool synchronises(const Strategy& strategy) {
 ProgramKey program_key(const Strategy& s) {
   std::vector<int> degrees;
   for (const MeshAxis axis : axes_of_a_program()) degrees.push_back(s.degree(axis));
-  return {micro_batch_of(s),   std::move(degrees), s.sequence,      s.precision,
-          has_half_weights(s), s.fused_norms,      synchronises(s), synchronises(s) ? s.data : 1};
+  return {micro_batch_of(s), std::move(degrees), s.sequence,
+          s.split_until,     s.precision,        has_half_weights(s),
+          s.fused_norms,     synchronises(s),    synchronises(s) ? s.data : 1};
 }
 
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {
   SIBYL_CHECK(check_strategy(graph, strategy));
   Stage stage = whole_program(graph, micro_batch_of(strategy));
   if (synchronises(strategy)) stage = with_synchronised_norms(stage, strategy);
-  for (const Policy& policy : policies(strategy)) {
+  SIBYL_TRY(const OperationId last, split_point(graph, stage, strategy));
+  for (Policy policy : policies(strategy)) {
+    if (ends_anywhere(policy)) policy.until = last;
     const bool tokens = policy.axis == MeshAxis::context;
     if (tokens) SIBYL_CHECK(check_sequence(graph, stage, strategy.context));
     SIBYL_TRY(stage, shard(stage, policy, strategy.degree(policy.axis)));

@@ -126,6 +126,7 @@ Strategy unsplit(Strategy strategy) {
   strategy.accumulation = 1;
   strategy.schedule = PipelineSchedule::one_forward_one_backward;
   strategy.stage_starts.clear();
+  strategy.split_until.clear();
   return strategy;
 }
 
@@ -180,7 +181,8 @@ Result<void> parse_varied(std::string_view text, SearchSpace& space) {
     } else if (name == "compress") {
       space.compressions = usual_compressions;
     } else {
-      return fail(ErrorCode::usage, fmt::format("'{}' is nothing to vary", name), "--vary", "order, bucket and compress, with commas between");
+      return fail(ErrorCode::usage, fmt::format("'{}' is nothing to vary", name), "--vary",
+                  "order, bucket and compress, with commas between");
     }
     if (comma == std::string_view::npos) return {};
     text.remove_prefix(comma + 1);
