@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <utility>
 
 #include "netmodel/fabric/costs.h"
 #include "netmodel/network_model.h"
@@ -49,6 +50,7 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
                                     Algorithm asked) const {
   const Model& model = *model_;
   NetworkExplanation result;
+  if (!model.shared) placement.groups_per_node = 1;
   result.estimate = this->collective(collective, bytes, placement, asked);
   if (placement.size() <= 1) {
     result.why = "one rank has nothing to send";
@@ -136,6 +138,18 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
                  level);
   }
   return result;
+}
+
+std::string used_by_others(const Network& network) {
+  const TopologySpec& links = network.topology().spec();
+  const fabric::Fabric* fabric = network.links();
+  std::string text;
+  for (const auto& [share, what] :
+       {std::pair{links.nic_background, "each NIC"},
+        std::pair{fabric != nullptr ? fabric->spec().background : 0.0, "each link between nodes"},
+        std::pair{links.device_link.background, "the links inside each node"}})
+    if (share > 0) text += fmt::format("{}{:.3g} % of {}", text.empty() ? "" : " and ", 100 * share, what);
+  return text;
 }
 
 }  // namespace sibyl

@@ -53,4 +53,7 @@ struct NetworkExplanation {
   std::vector<Round> rounds;  // of a fabric
 };
 
+// What others use of its links, all the time: "30 % of each NIC and 5 % of each link between nodes". Empty: nothing.
+std::string used_by_others(const Network& network);
+
 }  // namespace sibyl

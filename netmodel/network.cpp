@@ -164,10 +164,12 @@ Result<Network> Network::resized(int nodes, int devices_per_node) const {
   model->protocol = model_->protocol;
   model->octaves_inside = model_->octaves_inside;
   model->octaves_across = model_->octaves_across;
+  model->shared = model_->shared;
   return Network(std::move(model));
 }
 
-Result<Network> Network::with_links(const TopologySpec& spec) const {
+Result<std::shared_ptr<Network::Model>> Network::carried_to(const TopologySpec& spec,
+                                                            const fabric::FabricSpec* shape) const {
   SIBYL_TRY(Topology topology, Topology::make(spec));
   const Difference inside(topology, model_->topology, 0), across(topology, model_->topology, 1);
   auto model = std::make_shared<Model>(topology, carried(model_->point_to_point_samples, inside, across),
@@ -180,12 +182,33 @@ Result<Network> Network::with_links(const TopologySpec& spec) const {
     TopologySpec room = spec;
     room.devices_per_node = whole->devices_per_node();
     room.nodes = whole->nodes();
-    SIBYL_TRY(fabric::Fabric changed, fabric::Fabric::make(room, whole->spec()));
+    SIBYL_TRY(fabric::Fabric changed, fabric::Fabric::make(room, *shape));
     model->use(std::make_shared<const fabric::Fabric>(std::move(changed)));
   }
   model->take_collectives(*model_);
   model->octaves_inside = model_->octaves_inside + std::max(octaves(inside.latency), octaves(inside.bandwidth));
   model->octaves_across = model_->octaves_across + octaves_across(topology, model_->topology);
+  model->shared = model_->shared;
+  return model;
+}
+
+Result<Network> Network::with_links(const TopologySpec& spec) const {
+  SIBYL_TRY(std::shared_ptr<Model> model, carried_to(spec, links() ? &links()->spec() : nullptr));
+  return Network(std::move(model));
+}
+
+Result<Network> Network::uncontended() const {
+  TopologySpec spec = model_->topology.spec();
+  spec.device_link.background = spec.nic_background = 0.0;
+  std::optional<fabric::FabricSpec> shape;
+  if (links() != nullptr) shape = links()->spec();
+  const bool others = spec != model_->topology.spec() || (shape && shape->background > 0);
+  if (shape) shape->background = 0.0;
+  auto model = std::make_shared<Model>(*model_);
+  if (others) {
+    SIBYL_TRY(model, carried_to(spec, shape ? &*shape : nullptr));
+  }
+  model->shared = false;
   return Network(std::move(model));
 }
 
@@ -198,6 +221,7 @@ Network Network::speaking(Protocol protocol) const {
 }
 
 Estimate Network::point_to_point(Bytes bytes, bool same_node, int pairs) const {
+  if (!model_->shared) pairs = 1;
   if (model_->fabric_answers(same_node) && !model_->point_to_point.measured(same_node)) {
     const double seconds = model_->costs->message_seconds(bytes.value(), same_node, std::max(1, pairs));
     return on_other_links({Seconds{seconds}, PointToPoint::unmeasured_error, Provenance::estimated},
@@ -211,6 +235,7 @@ Estimate Network::point_to_point(Bytes bytes, bool same_node, int pairs) const {
 
 CollectiveEstimate Network::collective(Collective collective, Bytes bytes, GroupPlacement placement,
                                        Algorithm asked) const {
+  if (!model_->shared) placement.groups_per_node = 1;
   CollectiveEstimate result = measured_collective(collective, bytes, placement, asked);
   const double inside = placement.ranks_per_node > 1 ? model_->octaves_inside : 0.0;
   const double across = placement.nodes > 1 ? model_->octaves_across : 0.0;

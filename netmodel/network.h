@@ -116,6 +116,9 @@ class Network {
   // no other, and samples are carried by their ratio and no longer called measured. Where messages were measured
   // nothing changes.
   [[nodiscard]] Network speaking(Protocol protocol) const;
+  // The same machine where whoever asks is alone: nobody else uses its links (background), and of several groups or
+  // messages at once each has them as if it were the only one. What a group's own messages share they still share.
+  [[nodiscard]] Result<Network> uncontended() const;
   // `pairs`: messages of one node at once.
   [[nodiscard]] Estimate point_to_point(Bytes bytes, bool same_node, int pairs = 1) const;
   // `asked`: what the caller runs, where that is not the network's own choice.
@@ -130,6 +133,9 @@ class Network {
   explicit Network(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
   [[nodiscard]] CollectiveEstimate measured_collective(Collective collective, Bytes bytes, GroupPlacement placement,
                                                        Algorithm asked) const;
+  // As with_links(); `shape`: of a fabric, else null.
+  [[nodiscard]] Result<std::shared_ptr<Model>> carried_to(const TopologySpec& spec,
+                                                          const fabric::FabricSpec* shape) const;
   std::shared_ptr<const Model> model_;
 };
 

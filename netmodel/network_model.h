@@ -72,6 +72,7 @@ struct Network::Model {
   CollectiveTable table;
   double launch = 0.0;
   std::shared_ptr<const fabric::Costs> costs;  // of the fabric, where there is one
+  bool shared = true;                          // groups and messages at once slow each other down
   // By how much links differ from those that were measured; 0 but for what-ifs.
   double octaves_inside = 0.0, octaves_across = 0.0;
 };

@@ -1,14 +1,13 @@
 // The axes of parallelism: how users say how far each is taken, and in which order ranks lie along them. A further axis
 // is a row here, beside its enumerator and its field (strategy.h).
+#include "oracle/axes.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
-#include <vector>
-
-#include "oracle/axes.h"
 
 namespace sibyl {
 namespace {
@@ -17,36 +16,71 @@ struct AxisRow {
   MeshAxis axis;
   std::string_view name;
   int Strategy::* degree;
-  bool of_images = false;  // said together, as spatial=DxHxW
+  // What its ranks share: operations on the same samples; the same, and the axis is one of those that users say together,
+  // as spatial=DxHxW; samples; operations, one after the other.
+  enum class Shares { work, images, samples, stages } shares = Shares::work;
 };
+using Shares = AxisRow::Shares;
 
 // From the one along which neighbouring ranks lie, where users do not say otherwise.
 constexpr std::array axis_rows = {AxisRow{MeshAxis::tensor, "tensor", &Strategy::tensor},
                                   AxisRow{MeshAxis::filter, "filter", &Strategy::filter},
                                   AxisRow{MeshAxis::channel, "channel", &Strategy::channel},
-                                  AxisRow{MeshAxis::width, "width", &Strategy::width, true},
-                                  AxisRow{MeshAxis::height, "height", &Strategy::height, true},
-                                  AxisRow{MeshAxis::depth, "depth", &Strategy::depth, true},
+                                  AxisRow{MeshAxis::width, "width", &Strategy::width, Shares::images},
+                                  AxisRow{MeshAxis::height, "height", &Strategy::height, Shares::images},
+                                  AxisRow{MeshAxis::depth, "depth", &Strategy::depth, Shares::images},
                                   AxisRow{MeshAxis::context, "context", &Strategy::context},
-                                  AxisRow{MeshAxis::expert, "expert", &Strategy::expert},
-                                  AxisRow{MeshAxis::data, "data", &Strategy::data},
-                                  AxisRow{MeshAxis::pipeline, "pipeline", &Strategy::pipeline}};
+                                  AxisRow{MeshAxis::expert, "expert", &Strategy::expert, Shares::samples},
+                                  AxisRow{MeshAxis::data, "data", &Strategy::data, Shares::samples},
+                                  AxisRow{MeshAxis::pipeline, "pipeline", &Strategy::pipeline, Shares::stages}};
+constexpr std::string_view images_word = "spatial", sequence_word = "sequence";
 
 const AxisRow& row_of(MeshAxis axis) { return *std::ranges::find(axis_rows, axis, &AxisRow::axis); }
+bool of_images(const AxisRow& row) { return row.shares == Shares::images; }
 
-// What users write: each axis, tensor's other name, and one name for those of images.
+template <class Counts>
+std::vector<MeshAxis> axes_that(const Counts& counts) {
+  std::vector<MeshAxis> axes;
+  for (const AxisRow& row : axis_rows)
+    if (counts(row)) axes.push_back(row.axis);
+  return axes;
+}
+
+}  // namespace
+
+std::vector<std::string_view> axis_words() {
+  std::vector<std::string_view> words;
+  for (const AxisRow& row : axis_rows) {
+    if (!of_images(row)) words.push_back(row.name);
+    if (row.axis == MeshAxis::tensor) words.push_back(sequence_word);
+    if (row.axis == MeshAxis::width) words.push_back(images_word);
+  }
+  return words;
+}
+
 std::string axis_choices(std::string_view degree, std::string_view extents) {
   std::string text;
-  const auto add = [&](std::string_view name, std::string_view value) {
-    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", name, value);
-  };
-  for (const AxisRow& row : axis_rows) {
-    if (!row.of_images) add(row.name, degree);
-    if (row.axis == MeshAxis::tensor) add("sequence", degree);
-    if (row.axis == MeshAxis::width) add("spatial", extents);
-  }
+  for (const std::string_view word : axis_words())
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", word, word == images_word ? extents : degree);
   return text;
 }
+
+std::vector<MeshAxis> axes_said(std::string_view word) {
+  if (word == sequence_word) return {MeshAxis::tensor};
+  return axes_that([&](const AxisRow& row) { return of_images(row) ? word == images_word : word == row.name; });
+}
+
+std::vector<MeshAxis> axes_of_a_program() {
+  return axes_that([](const AxisRow& row) { return row.axis != MeshAxis::data && row.shares != Shares::stages; });
+}
+
+std::vector<MeshAxis> axes_within_samples() {
+  return axes_that([](const AxisRow& row) { return row.shares == Shares::work || of_images(row); });
+}
+
+bool is_of_images(MeshAxis axis) { return of_images(row_of(axis)); }
+
+namespace {
 
 Result<int> parse_degree(std::string_view text, std::string_view entry) {
   int degree = 0;
@@ -74,20 +108,20 @@ Result<void> parse_spatial(std::string_view text, std::string_view entry, Strate
 }
 
 Result<void> parse_axis(std::string_view name, std::string_view text, std::string_view entry, Strategy& strategy) {
-  if (name == "spatial") return parse_spatial(text, entry, strategy);
-  const std::string_view of_ranks = name == "sequence" ? "tensor" : name;
+  if (name == images_word) return parse_spatial(text, entry, strategy);
+  const std::string_view of_ranks = name == sequence_word ? "tensor" : name;
   const auto row = std::ranges::find(axis_rows, of_ranks, &AxisRow::name);
-  if (row == axis_rows.end() || row->of_images)
+  if (row == axis_rows.end() || of_images(*row))
     return fail(ErrorCode::usage, fmt::format("'{}' is not an axis of parallelism", name), "--parallel",
                 axis_choices("=N", "=HxW"));
   SIBYL_TRY(const int degree, parse_degree(text, entry));
   int& known = strategy.*row->degree;
-  const bool again = name == "sequence" || (name == "tensor" && strategy.sequence);
+  const bool again = name == sequence_word || (name == "tensor" && strategy.sequence);
   if (again && known > 1 && known != degree)
     return fail(ErrorCode::usage, "the sequence is split over the ranks of the tensor axis: their degrees are one",
                 "--parallel", "tensor=4,sequence=4");
   known = degree;
-  if (name == "sequence") strategy.sequence = degree > 1;
+  if (name == sequence_word) strategy.sequence = degree > 1;
   return {};
 }
 
@@ -113,7 +147,7 @@ std::string parallel_text(const Strategy& strategy) {
       text += strategy.depth > 1
                   ? fmt::format(",spatial={}x{}x{}", strategy.depth, strategy.height, strategy.width)
                   : fmt::format(",spatial={}x{}", strategy.height, strategy.width);
-    if (row.of_images || row.axis == MeshAxis::data || degree == 1) continue;
+    if (of_images(row) || row.axis == MeshAxis::data || degree == 1) continue;
     text += fmt::format(",{}={}", row.name, degree);
     if (row.axis == MeshAxis::tensor && strategy.sequence) text += fmt::format(",sequence={}", degree);
   }
@@ -142,12 +176,10 @@ std::vector<MeshAxis> rank_order(const Strategy& strategy) {
 
 namespace {
 
-std::vector<MeshAxis> axes_named(std::string_view name) {
-  std::vector<MeshAxis> axes;
-  for (const AxisRow& row : axis_rows)
-    if (row.name == (name == "sequence" ? "tensor" : name) || (row.of_images && name == "spatial"))
-      axes.push_back(row.axis);
-  return axes;
+// As order_text() names them, too: those of images one by one.
+std::vector<MeshAxis> axes_in_order(std::string_view name) {
+  std::vector<MeshAxis> axes = axes_said(name);
+  return axes.empty() ? axes_that([&](const AxisRow& row) { return row.name == name; }) : axes;
 }
 
 std::vector<MeshAxis> split_axes(const Strategy& strategy) {
@@ -164,7 +196,7 @@ Result<void> parse_order(std::string_view text, Strategy& strategy) {
     const std::size_t comma = text.find(',');
     const std::string_view name = text.substr(0, comma);
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
-    const std::vector<MeshAxis> named = axes_named(name);
+    const std::vector<MeshAxis> named = axes_in_order(name);
     if (named.empty())
       return fail(ErrorCode::usage, fmt::format("'{}' is not an axis of parallelism", name), "--order",
                   axis_choices("", ""));

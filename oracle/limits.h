@@ -1,14 +1,14 @@
 // What keeps this plan from going faster, or onto more devices, each by name: after Table V of Kahira et al., "An
 // oracle for guiding large-scale model/hybrid parallel training of convolutional neural networks" (HPDC 2021).
 //
-// An extent bounds the degree of an axis: batch, layers, features, filters, channels, heads, sequence, images. A cost takes
-// time or memory that grows, or stays, as devices are added: what ranks repeat, idle through, exchange, what each updates.
-// docs/limits.md derives each number. A strategy brings its own: one function in limits.cpp and its line in
-// find_limits.
+// An extent bounds the degree of an axis: batch, layers, features, filters, channels, heads, sequence, images. A cost
+// takes time or memory that grows, or stays, as devices are added: what ranks repeat, idle through, exchange, what each
+// updates. docs/limits.md derives each number; oracle/limits/ has a file for each kind, and says how to add one.
 #pragma once
 
 #include <vector>
 
+#include "calibration/cluster.h"
 #include "models/graph.h"
 #include "oracle/cost/price.h"
 #include "oracle/plan/plan.h"
@@ -20,10 +20,12 @@ namespace sibyl {
 // A plan and what is known of its step.
 struct PricedPlan {
   const Graph& graph;
+  const Cluster& cluster;
   const Plan& plan;
   const std::vector<PricedStage>& priced;  // parallel to plan.stages
   std::size_t slowest = 0;                 // the pipeline's coordinate that ends last, and
   const PipelineWaits& waits;              // what it waits for
+  Seconds simulated;                       // the step, but for waiting for the slowest rank and for samples
   const Prediction& prediction;            // times, memory, and stages where there are several
 };
 

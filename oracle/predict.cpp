@@ -1,15 +1,15 @@
 #include "oracle/predict.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/quantity.h"
 #include "models/untrained.h"
-#include "netmodel/fabric/fabric.h"
+#include "netmodel/explain.h"
 #include "oracle/bottleneck.h"
 #include "oracle/cost/framework.h"
 #include "oracle/cost/offload.h"
@@ -83,6 +83,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.offload = offload_text(strategy);
   if (strategy.recompute != Recompute::none) prediction.recompute = recompute_text(strategy);
   prediction.order = order_text(strategy);
+  prediction.split_until = strategy.split_until;
   prediction.clip = strategy.clip;
   if (strategy.batch_norm != BatchNorm::replica) prediction.batch_norm = to_string(strategy.batch_norm);
   if (strategy.compression.kind != Compression::Kind::none)
@@ -117,17 +118,9 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
 
 // Others on the network are as the cluster says; beside them the job is alone.
 std::string company_of(const Network& network) {
-  const TopologySpec& links = network.topology().spec();
-  const fabric::Fabric* fabric = network.links();
-  std::vector<std::string> used;
-  for (const auto& [share, what] :
-       {std::pair{links.nic_background, "each NIC"},
-        std::pair{fabric != nullptr ? fabric->spec().background : 0.0, "each link between nodes"},
-        std::pair{links.device_link.background, "the links inside each node"}})
-    if (share > 0) used.push_back(fmt::format("{:.3g} % of {}", 100 * share, what));
+  const std::string used = used_by_others(network);
   if (used.empty()) return "all devices are alike and nothing else uses the machine or its network";
-  return fmt::format("all devices are alike; others use {}, all the time, and nothing else of the machine",
-                     fmt::join(used, " and "));
+  return fmt::format("all devices are alike; others use {}, all the time, and nothing else of the machine", used);
 }
 
 std::vector<std::string> assumed_of(const Graph& graph, const Strategy& strategy, const Cluster& cluster) {
@@ -275,7 +268,8 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy) {
   describe_plan(worked.plan, worked.priced, cluster, prediction);
   prediction.assumed = assumed_of(*graph_, strategy, cluster);
   const std::size_t slowest = worked.pipeline ? worked.pipeline->slowest : 0;
-  prediction.limits = find_limits({*graph_, worked.plan, worked.priced, slowest, waits, prediction});
+  prediction.limits =
+      find_limits({*graph_, cluster, worked.plan, worked.priced, slowest, waits, worked.times.total, prediction});
   return prediction;
 }
 

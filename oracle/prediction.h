@@ -101,7 +101,7 @@ struct Prediction : Evaluation {
   bool half_weights = false;  // of two bytes, beside fp32 masters
   int zero = 0, zero_ranks = 0;  // as in Strategy
   double clip = 0;
-  std::string offload, recompute, order, batch_norm, compress;  // where they are not as usual; else empty
+  std::string offload, recompute, order, split_until, batch_norm, compress;  // where they are not as usual; else empty
   bool fused_norms = false, converted_images = false;  // plan/image_kernels.h
   std::string framework;                     // other than Sibyl's own trainer; else empty
   std::string schedule;                      // of a pipeline; else empty, as are its stages

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "models/zoo/zoo.h"
 #include "netmodel/network.h"
+#include "oracle/axes.h"
 
 namespace sibyl::cli {
 namespace {
@@ -158,6 +159,16 @@ std::vector<Option> model_options() {
            .choices = {"automatic", "cross-entropy", "mean-squared-error"}}};
 }
 
+namespace {
+
+std::string usual_order() {
+  std::string text;
+  for (const MeshAxis axis : rank_order(Strategy{})) text += fmt::format("{}{}", text.empty() ? "" : ", ", to_string(axis));
+  return text;
+}
+
+}  // namespace
+
 std::vector<Option> strategy_options() {
   return {
       {.name = "--batch",
@@ -166,11 +177,14 @@ std::vector<Option> strategy_options() {
        .fallback = "32/device"},
       {.name = "--parallel",
        .value = "AXIS=N",
-       .help = "how the model is split: data=64; tensor, sequence, context, filter, channel, expert, pipeline=N; spatial=HxW",
+       .help = "how the model is split: " + axis_choices("=N", "=HxW or DxHxW"),
        .fallback = {}},
       {.name = "--order",
        .value = "AXIS,…",
-       .help = "axes from the one along which neighbouring ranks lie: tensor, …, data, pipeline unless given"},
+       .help = "axes from the one along which neighbouring ranks lie: " + usual_order() + " unless given"},
+      {.name = "--split-until",
+       .value = "NAME",
+       .help = "the last operation that filter, channel and spatial split; they go as far as they can unless given"},
       {.name = "--micro-batches",
        .value = "N",
        .help = "parts of a device's batch that run one after the other, gradients summed",
@@ -278,6 +292,7 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
     strategy.data = *devices;
   }
   if (const auto order = arguments.text("--order")) SIBYL_CHECK(parse_order(*order, strategy));
+  strategy.split_until = arguments.text("--split-until").value_or("");
   SIBYL_TRY(const BatchSize batch, parse_batch(arguments.text("--batch").value_or("32/device")));
   strategy.global_batch = batch.global(strategy.devices());
   SIBYL_TRY(const auto micro_batches, arguments.integer("--micro-batches", 1));

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/progress.h"
+#include "oracle/axes.h"
 #include "oracle/cli/console.h"
 #include "oracle/cli/options.h"
 #include "oracle/cli/study.h"
@@ -21,9 +22,9 @@ constexpr int most_kept = 10000;
 std::vector<Option> fixed_options() {
   std::vector<Option> options = strategy_options();
   std::erase_if(options, [](const Option& option) {
-    return std::ranges::count(
-               std::array{"--parallel", "--micro-batches", "--schedule", "--stages", "--zero", "--recompute"},
-               option.name) > 0;
+    return std::ranges::count(std::array{"--parallel", "--split-until", "--micro-batches", "--schedule", "--stages",
+                                         "--zero", "--recompute"},
+                              option.name) > 0;
   });
   return options;
 }
@@ -127,8 +128,7 @@ Verb search_verb() {
          .help = "1,2,8 or 1..64 (doubling) or 4..16:4 (in steps); the whole cluster unless given"},
         {.name = "--axes",
          .value = "AXIS,…",
-         .help = "what may be split: data, tensor, sequence, context, expert, filter, channel, spatial, pipeline; "
-                 "data, tensor, sequence and pipeline unless given"},
+         .help = "what may be split: " + axis_choices("", "") + "; data, tensor, sequence and pipeline unless given"},
         {.name = "--micro-batch-sizes",
          .value = "N,…",
          .help = "samples that a replica may take at once; 1, 2, 4 … 1024 and all of them unless given"},

@@ -200,6 +200,15 @@ void price_links(const Plan& plan, const Stage& stage, const Cluster& cluster, P
     priced.send_backward = price_send(plan, stage, stage.receives, true, stage.receives.front().peer + 1, cluster);
 }
 
+void price_network(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
+  price_messages(plan, stage, cluster, priced);
+  price_exchanges(plan, stage, cluster, priced);
+  price_links(plan, stage, cluster, priced);
+  price_gathers(plan, stage, cluster, priced);
+  price_broadcasts(plan, stage, cluster, priced);
+  price_norms(plan, stage, cluster, priced);
+}
+
 }  // namespace
 
 PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels) {
@@ -212,12 +221,7 @@ PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels) {
   priced.dispatch = device.dispatch;
   priced.composition = cluster.composition;
   priced.overhead = cluster.step_overhead_per_operation * cluster.composition.factor;
-  price_messages(plan, stage, cluster, priced);
-  price_exchanges(plan, stage, cluster, priced);
-  price_links(plan, stage, cluster, priced);
-  price_gathers(plan, stage, cluster, priced);
-  price_broadcasts(plan, stage, cluster, priced);
-  price_norms(plan, stage, cluster, priced);
+  price_network(plan, stage, cluster, priced);
   priced.copies = price_copies(plan, stage, cluster);
   priced.kept = price_kept(plan, stage, cluster);
   return priced;
@@ -237,6 +241,16 @@ PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster) 
 std::vector<PricedStage> price(const Plan& plan, const Cluster& cluster) {
   KernelPrices kernels(cluster);
   return price(plan, kernels);
+}
+
+PricedStage with_network_of(const Cluster& cluster, const Plan& plan, const Stage& stage, PricedStage priced) {
+  priced.messages.clear();
+  priced.exchanges.clear();
+  priced.unit_gathers.clear();
+  priced.gathers.clear();
+  priced.bucket_bytes = {};
+  price_network(plan, stage, cluster, priced);
+  return priced;
 }
 
 }  // namespace sibyl

@@ -77,5 +77,7 @@ std::vector<PricedStage> price(const Plan& plan, KernelPrices& kernels);  // of 
 // Where nothing else is to be priced.
 PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster);
 std::vector<PricedStage> price(const Plan& plan, const Cluster& cluster);
+// What was priced, with messages as another network of the same nodes carries them: kernels and copies stay.
+PricedStage with_network_of(const Cluster& cluster, const Plan& plan, const Stage& stage, PricedStage priced);
 
 }  // namespace sibyl

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "oracle/axes.h"
 #include "oracle/plan/buckets.h"
 #include "oracle/plan/compression.h"
 #include "oracle/plan/context.h"
@@ -19,6 +20,7 @@
 #include "oracle/plan/recompute.h"
 #include "oracle/plan/sharding/policy.h"
 #include "oracle/plan/sharding/shard.h"
+#include "oracle/plan/sharding/split_point.h"
 #include "oracle/plan/synchronised_norms.h"
 #include "oracle/plan/whole_program.h"
 #include "oracle/plan/zero.h"
@@ -98,8 +100,8 @@ bool shares_samples(const Strategy& s) {
 
 }  // namespace
 
-// Ranks that talk most are nearest, unless the strategy says otherwise: those that share operations, then replicas, then
-// a pipeline's stages.
+// Ranks that talk most are nearest, unless the strategy says otherwise: those that share operations, then replicas,
+// then a pipeline's stages.
 Mesh mesh_of(const Strategy& strategy) {
   Mesh mesh;
   for (const MeshAxis axis : rank_order(strategy))
@@ -135,16 +137,20 @@ bool synchronises(const Strategy& strategy) {
 
 // What make_program reads of a strategy.
 ProgramKey program_key(const Strategy& s) {
-  return {micro_batch_of(s), s.tensor,  s.filter,   s.channel,   s.depth,             s.height,      s.width,
-          s.context,         s.expert,  s.sequence, s.precision, has_half_weights(s), s.fused_norms, synchronises(s),
-          synchronises(s) ? s.data : 1};
+  std::vector<int> degrees;
+  for (const MeshAxis axis : axes_of_a_program()) degrees.push_back(s.degree(axis));
+  return {micro_batch_of(s), std::move(degrees), s.sequence,
+          s.split_until,     s.precision,        has_half_weights(s),
+          s.fused_norms,     synchronises(s),    synchronises(s) ? s.data : 1};
 }
 
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {
   SIBYL_CHECK(check_strategy(graph, strategy));
   Stage stage = whole_program(graph, micro_batch_of(strategy));
   if (synchronises(strategy)) stage = with_synchronised_norms(stage, strategy);
-  for (const Policy& policy : policies(strategy)) {
+  SIBYL_TRY(const OperationId last, split_point(graph, stage, strategy));
+  for (Policy policy : policies(strategy)) {
+    if (ends_anywhere(policy)) policy.until = last;
     const bool tokens = policy.axis == MeshAxis::context;
     if (tokens) SIBYL_CHECK(check_sequence(graph, stage, strategy.context));
     SIBYL_TRY(stage, shard(stage, policy, strategy.degree(policy.axis)));

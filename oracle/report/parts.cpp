@@ -92,6 +92,7 @@ std::string splitting(const Prediction& p) {
   if (!p.offload.empty()) text += fmt::format(", offload {}", p.offload);
   if (!p.recompute.empty()) text += fmt::format(", recompute {}", p.recompute);
   if (!p.order.empty()) text += fmt::format(", order {}", p.order);
+  if (!p.split_until.empty()) text += fmt::format(", split until {}", p.split_until);
   if (!p.batch_norm.empty()) text += fmt::format(", batch-norm {}", p.batch_norm);
   if (!p.compress.empty()) text += fmt::format(", gradients as {}", p.compress);
   if (p.half_weights) text += ", weights of two bytes";

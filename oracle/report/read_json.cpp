@@ -108,6 +108,7 @@ void read_more_of_plan(const Reader& r, Prediction& p) {
   if (r.has("offload")) p.offload = r.at("offload").text();
   if (r.has("recompute")) p.recompute = r.at("recompute").text();
   if (r.has("order")) p.order = r.at("order").text();
+  if (r.has("split_until")) p.split_until = r.at("split_until").text();
   if (r.has("clip")) p.clip = r.at("clip").number();
   if (r.has("batch_norm")) p.batch_norm = r.at("batch_norm").text();
   if (r.has("compress")) p.compress = r.at("compress").text();

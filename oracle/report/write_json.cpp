@@ -66,6 +66,7 @@ Json plan(const Prediction& p) {
   if (!p.offload.empty()) json["offload"] = p.offload;
   if (!p.recompute.empty()) json["recompute"] = p.recompute;
   if (!p.order.empty()) json["order"] = p.order;
+  if (!p.split_until.empty()) json["split_until"] = p.split_until;
   if (p.clip > 0) json["clip"] = p.clip;
   if (!p.batch_norm.empty()) json["batch_norm"] = p.batch_norm;
   if (!p.compress.empty()) json["compress"] = p.compress;

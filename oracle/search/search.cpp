@@ -146,6 +146,19 @@ void simulate_fastest(Trials& trials, std::size_t keep) {
   }
 }
 
+// "spatial" means all axes of images. Those of flat ones have no depth to split: no such strategy is tried.
+bool has_volumes(const Graph& graph) {
+  constexpr std::size_t volume = 5;  // samples, channels, depth, height, width
+  return std::ranges::any_of(graph.tensors(), [](const Tensor& tensor) {
+    return tensor.kind == TensorKind::input && is_floating(tensor.dtype) && tensor.shape.size() >= volume;
+  });
+}
+
+SearchSpace without_depth(SearchSpace space) {
+  std::erase(space.axes, MeshAxis::depth);
+  return space;
+}
+
 // What is not simulated may turn out better than the formula has it. What the framework takes by itself both know.
 Point hopeful_point(const Trial& trial, int devices, Bytes framework) {
   constexpr double time = 0.005, memory = 0.05;  // most are not further apart than this
@@ -173,7 +186,7 @@ void simulate_front(Trials& trials) {
 
 Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const Cluster& cluster,
                             const SearchOptions& options) {
-  const std::vector<Strategy> all = strategies(space);
+  const std::vector<Strategy> all = strategies(has_volumes(graph) ? space : without_depth(space));
   if (all.empty())
     return fail(ErrorCode::infeasible, "no strategy is to be tried", "--axes",
                 "allow data, tensor, sequence or pipeline");

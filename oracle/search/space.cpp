@@ -126,6 +126,7 @@ Strategy unsplit(Strategy strategy) {
   strategy.accumulation = 1;
   strategy.schedule = PipelineSchedule::one_forward_one_backward;
   strategy.stage_starts.clear();
+  strategy.split_until.clear();
   return strategy;
 }
 
@@ -150,33 +151,19 @@ std::vector<Strategy> strategies(const SearchSpace& space) {
 Result<void> parse_axes(std::string_view text, SearchSpace& space) {
   space.axes.clear();
   space.data = space.sequence = false;
-  const auto allow = [&](MeshAxis axis) {
-    if (std::ranges::find(space.axes, axis) == space.axes.end()) space.axes.push_back(axis);
-  };
   while (true) {
     const std::size_t comma = text.find(',');
-    const std::string_view name = text.substr(0, comma);
-    if (name == "data") {
-      space.data = true;
-    } else if (name == "tensor" || name == "sequence") {
-      allow(MeshAxis::tensor);
-      space.sequence = space.sequence || name == "sequence";
-    } else if (name == "context") {
-      allow(MeshAxis::context);
-    } else if (name == "expert") {
-      allow(MeshAxis::expert);
-    } else if (name == "pipeline") {
-      allow(MeshAxis::pipeline);
-    } else if (name == "filter") {
-      allow(MeshAxis::filter);
-    } else if (name == "channel") {
-      allow(MeshAxis::channel);
-    } else if (name == "spatial") {
-      allow(MeshAxis::height);
-      allow(MeshAxis::width);
-    } else {
-      return fail(ErrorCode::usage, fmt::format("'{}' is not an axis to search", name), "--axes",
-                  "of data, tensor, sequence, context, expert, filter, channel, spatial and pipeline, with commas between");
+    const std::string_view word = text.substr(0, comma);
+    const std::vector<MeshAxis> said = axes_said(word);
+    if (said.empty())
+      return fail(ErrorCode::usage, fmt::format("'{}' is not an axis to search", word), "--axes",
+                  fmt::format("of {}, with commas between", axis_choices("", "")));
+    space.sequence = space.sequence || word == "sequence";
+    for (const MeshAxis axis : said) {
+      if (axis == MeshAxis::data)
+        space.data = true;
+      else if (std::ranges::find(space.axes, axis) == space.axes.end())
+        space.axes.push_back(axis);
     }
     if (comma == std::string_view::npos) return {};
     text.remove_prefix(comma + 1);
@@ -194,7 +181,8 @@ Result<void> parse_varied(std::string_view text, SearchSpace& space) {
     } else if (name == "compress") {
       space.compressions = usual_compressions;
     } else {
-      return fail(ErrorCode::usage, fmt::format("'{}' is nothing to vary", name), "--vary", "order, bucket and compress, with commas between");
+      return fail(ErrorCode::usage, fmt::format("'{}' is nothing to vary", name), "--vary",
+                  "order, bucket and compress, with commas between");
     }
     if (comma == std::string_view::npos) return {};
     text.remove_prefix(comma + 1);

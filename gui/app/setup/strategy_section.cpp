@@ -52,6 +52,7 @@ StrategySection::StrategySection(Document& document, QWidget* parent)
   add("--compress", tr("Gradients travel as"), {"none", "fp16", "bf16", "1bit", "2bit", "topk:0.01"});
   add("--order", tr("Order of axes"), {}, tr("as usual"));
   add("--stages", tr("Stages begin at"), {}, tr("balanced"));
+  add("--split-until", tr("Split until"), {}, tr("as far as it goes"));
   body().addLayout(makeAuto());
   body().addWidget(mesh_);
   body().addLayout(form);

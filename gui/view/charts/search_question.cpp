@@ -5,14 +5,19 @@
 
 #include "base/quantity.h"
 #include "gui/view/charts/words.h"
+#include "oracle/axes.h"
 #include "oracle/cli/options.h"
 #include "oracle/report/format.h"
 
 namespace sibyl::gui {
 
 const QStringList& searchableAxes() {
-  static const QStringList axes = {"data",   "tensor", "sequence", "pipeline", "context",
-                                   "expert", "filter", "channel",  "spatial"};
+  static const QStringList axes = [] {
+    QStringList words;
+    for (const std::string_view word : axis_words())
+      words << QString::fromUtf8(word.data(), static_cast<int>(word.size()));
+    return words;
+  }();
   return axes;
 }
 
@@ -83,7 +88,8 @@ QString searchSummary(const SearchResult& r) {
   text += QObject::tr(": %1 can be run, %2 are too large").arg(count(r.fitting), count(r.too_large));
   if (r.equal > 1)
     text +=
-        QObject::tr("; at least %1 are as fast as the fastest, as far as is known (≈): the simplest of them is recommended (★)")
+        QObject::tr(
+            "; at least %1 are as fast as the fastest, as far as is known (≈): the simplest of them is recommended (★)")
             .arg(count(r.equal));
   if (r.best.empty() && !r.left_out.empty()) text += ". " + QString::fromStdString(r.left_out.front().why);
   return text + '.';

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
+
+#include "oracle/plan/sharding/split_point.h"
 
 namespace sibyl {
 
@@ -53,11 +54,6 @@ Result<std::vector<std::size_t>> balanced(const Stage& whole, const Strategy& st
 }
 
 Result<std::vector<std::size_t>> by_name(const Graph& graph, const Stage& whole, const Strategy& strategy) {
-  const auto means = [](std::string_view operation, std::string_view name) {
-    constexpr std::string_view separators = "/._:";
-    return operation.size() > name.size() && operation.starts_with(name) &&
-           separators.find(operation[name.size()]) != std::string_view::npos;
-  };
   const std::vector<OperationId> operations = beginnings(whole);
   const auto find = [&](const auto& fits) {
     const auto found = std::find_if(operations.begin(), operations.end(),
@@ -67,7 +63,7 @@ Result<std::vector<std::size_t>> by_name(const Graph& graph, const Stage& whole,
   std::vector<std::size_t> begins;
   for (const std::string& name : strategy.stage_starts) {
     std::size_t at = find([&](const std::string& operation) { return operation == name; });
-    if (at == operations.size()) at = find([&](const std::string& operation) { return means(operation, name); });
+    if (at == operations.size()) at = find([&](const std::string& operation) { return is_meant(operation, name); });
     if (at == operations.size())
       return fail(ErrorCode::usage, fmt::format("the model has no operation '{}'", name), "--stages",
                   "`sibyl inspect` lists them");

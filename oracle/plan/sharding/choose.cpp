@@ -33,7 +33,12 @@ std::vector<Variant> variants_of(const Exchange& exchange, const Operands& o) {
 class Chooser {
  public:
   Chooser(const Stage& stage, const Policy& policy, int ways)
-      : stage_(stage), policy_(policy), ways_(ways), produced_(stage.tensors.size(), false), ahead_(stage, ways) {
+      : stage_(stage),
+        policy_(policy),
+        ways_(ways),
+        produced_(stage.tensors.size(), false),
+        end_(end_of(stage, policy.until)),
+        ahead_(stage, ways) {
     result_.layouts.resize(stage.tensors.size());
     result_.partial_gradient.resize(stage.tensors.size(), true);
     for (const Step& step : stage.steps)
@@ -46,7 +51,7 @@ class Chooser {
   Choices run() {
     for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
       const Step& step = stage_.steps[i];
-      Variant variant = choose_for(step, role_of(i));
+      Variant variant = i < end_ ? choose_for(step, role_of(i)) : whole_of(step);
       settle(step, variant);
       result_.variants.push_back(std::move(variant));
     }
@@ -54,6 +59,19 @@ class Chooser {
   }
 
  private:
+  // Steps from here on are whole.
+  static std::size_t end_of(const Stage& stage, OperationId until) {
+    for (std::size_t i = stage.steps.size(); until.valid() && i-- > 0;)
+      if (const auto* compute = std::get_if<Compute>(&stage.steps[i]); compute && compute->operation == until)
+        return i + 1;
+    return stage.steps.size();
+  }
+
+  static Variant whole_of(const Step& step) {
+    return {std::vector<Need>(inputs_of(step).size()), std::vector<Layout>(outputs_of(step).size()),
+            attributes_of(step)};
+  }
+
   // The model's images arrive split; whatever can follow does.
   void split_images() {
     for (std::size_t i = 0; i < stage_.tensors.size(); ++i) {
@@ -125,11 +143,10 @@ class Chooser {
     const Attributes attributes = attributes_of(step);
     std::vector<Variant> possible = possible_variants(step, role, operands);
     std::erase_if(possible, [&](const Variant& v) { return !fits(v, operands); });
-    Variant whole{std::vector<Need>(inputs.size()), std::vector<Layout>(outputs.size()), attributes};
-    if (multiplies_by_weight(attributes)) return by_policy(possible, operands, std::move(whole));
+    if (multiplies_by_weight(attributes)) return by_policy(possible, operands, whole_of(step));
     const bool mixes = role != Tokens::Role::any && role != Tokens::Role::lookup;
     if (mixes && !possible.empty()) return std::move(possible.front());
-    possible.push_back(std::move(whole));
+    possible.push_back(whole_of(step));
     return cheapest(step, std::move(possible));
   }
 
@@ -254,6 +271,7 @@ class Chooser {
   int ways_;
   Choices result_;
   std::vector<bool> produced_;
+  std::size_t end_;
   std::set<std::pair<LocalTensorId, Need>> converted_;
   LookAhead ahead_;
   std::optional<Tokens> tokens_;

@@ -22,10 +22,11 @@ struct Policy {
   // Home::sequence: an axis after this one divides the sequence into so many parts, of each of which this one's ranks
   // hold theirs.
   std::int64_t sequence_parts = 1;
+  OperationId until = {};  // the last operation that it splits; invalid: it goes as far as it can
 };
 
-// The axes that share one replica's work, in the order they are applied. To add a strategy: add its axis to MeshAxis
-// and to Strategy, and its line to policy.cpp.
+// The axes that share one replica's work, in the order they are applied. To add a strategy: its line in policy.cpp; its
+// axis in MeshAxis and Strategy, and its row in axes.cpp, from which all who go through axes have it (docs/adding.md).
 std::vector<Policy> policies(const Strategy& strategy);
 
 }  // namespace sibyl

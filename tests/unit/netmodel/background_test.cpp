@@ -76,6 +76,24 @@ TEST(Background, CarriesWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(gathering(loaded, in_a_node), gathering(quiet, in_a_node));
 }
 
+// Four groups in each of four nodes have a NIC each, and nobody else uses it or the links behind it.
+TEST(Background, IsNotThereForOneAlone) {
+  const GroupPlacement alone = over_nodes, crowded{1, 4, 4};
+  const Network quiet = on_leaf(shared_with_others(0, 0)), shared = on_leaf(shared_with_others(0.75, 0.5));
+  EXPECT_GT(gathering(quiet, crowded), gathering(quiet, alone));
+  EXPECT_DOUBLE_EQ(gathering(quiet.uncontended().value(), crowded), gathering(quiet, alone));
+  EXPECT_DOUBLE_EQ(gathering(shared.uncontended().value(), crowded), gathering(quiet, alone));
+  EXPECT_DOUBLE_EQ(gathering(shared.uncontended().value(), in_a_node), gathering(quiet, in_a_node));
+  fabric::FabricSpec used = test::shape(fabric::LeafSpine{4, 1, 1});
+  used.background = 0.5;
+  const Network links = Network::on_fabric(shared_with_others(0, 0), used, {}, {}, Algorithm::ring).value();
+  EXPECT_GT(gathering(links, alone), gathering(quiet, alone));
+  EXPECT_DOUBLE_EQ(gathering(links.uncontended().value(), alone), gathering(quiet, alone));
+  const Bytes message{1e6};
+  EXPECT_EQ(quiet.uncontended().value().point_to_point(message, false, 4).time,
+            quiet.point_to_point(message, false, 1).time);
+}
+
 TEST(Background, IsAShareBelowOne) {
   for (const double share : {-0.1, 1.0, 2.0, std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_FALSE(Topology::make(shared_with_others(share, 0)).has_value()) << share;

@@ -25,9 +25,15 @@ struct Limits : testing::Test {
     if (timed)
       for (KernelKey& key : kernels_of(*make_plan(graph, strategy), Backend::cpu))
         samples.push_back({std::move(key), Seconds{1e-3}, 0.0, 100, {}, {}, {}});
-    const auto p = predict(graph, strategy, test::cluster(8, 1, BytesPerSecond{1e9}, std::move(samples)));
+    predict_on(graph, test::cluster(8, 1, BytesPerSecond{1e9}, std::move(samples)));
+  }
+  void predict_on(const Graph& graph, const Cluster& cluster) {
+    const auto p = predict(graph, strategy, cluster);
     ASSERT_TRUE(p.has_value()) << to_string(p.error());
     prediction = *p;
+  }
+  [[nodiscard]] Bytes state() const {
+    return prediction.memory.weights + prediction.memory.gradients + prediction.memory.optimizer;
   }
   const Limit* find(std::string_view name) const {
     for (const Limit& limit : prediction.limits)
@@ -107,6 +113,7 @@ TEST_F(Limits, RowsOfImages) {
   EXPECT_DOUBLE_EQ(at("spatial extent").share, 0.5);
   EXPECT_GT(at("halo exchange").value, 0);
   EXPECT_GT(at("layer-wise collectives").value, 0);  // the gather before flattening
+  EXPECT_EQ(at("gradient exchange").where, "height");
   EXPECT_NEAR(at("halo exchange").value + at("layer-wise collectives").value + at("gradient exchange").value,
               prediction.breakdown.communication_exposed.value(), 1e-9);
 }
@@ -118,6 +125,42 @@ TEST_F(Limits, ShardedStateIsNotRepeated) {
   predict_for(test::mlp({4, 8, 3}, 2), "data=2");
   const MemoryBreakdown& m = prediction.memory;
   EXPECT_DOUBLE_EQ(at("redundant memory").value, (m.weights + m.gradients).value());
+}
+
+// small-cnn, a half of each image on each of two ranks, twice. Weights of the convolutions, 160 + 4640 of 38,282, have gradients of
+// all four ranks: ZeRO 1 gives each a quarter of their Adam state, and nobody else has it. Those of what comes after the
+// flattening, 32,832 + 650, are summed over replicas alone: a half each, which the other half of the image has, too.
+TEST_F(Limits, StateIsShardedOverAllThatSumItsGradient) {
+  const Graph graph = zoo("small-cnn", 2);
+  constexpr double images = (160.0 + 4640.0) / 4, whole = (32832.0 + 650.0) / 2, again = whole / (images + whole);
+  strategy.optimizer = OptimizerKind::adam;
+  strategy.zero = 1;
+  predict_for(graph, "data=2,spatial=2x1");
+  const MemoryBreakdown& m = prediction.memory;
+  EXPECT_NEAR(at("redundant memory").value, (m.weights + m.gradients + m.optimizer * again).value(), 1e-6);
+  EXPECT_EQ(at("redundant memory").where, "2 to 4 copies of weights and state");
+  EXPECT_EQ(at("redundant memory").relief, "split weights (tensor, filter); sharded state (--zero)");
+  EXPECT_EQ(at("gradient exchange").where, "height, data");
+  strategy.zero = 3;
+  predict_for(graph, "data=2,spatial=2x1");
+  EXPECT_NEAR(at("redundant memory").value, state().value() * again, 1e-6);
+  EXPECT_EQ(at("redundant memory").where, "2 copies of weights and state");
+  EXPECT_EQ(at("redundant memory").relief, "split weights (tensor, filter)");
+}
+
+// Parts of an image share no state: there are no replicas to do so.
+TEST_F(Limits, PartsOfAnImageAloneRepeatAllState) {
+  strategy.zero = 3;
+  predict_for(zoo("small-cnn", 2), "spatial=2x1");
+  EXPECT_NEAR(at("redundant memory").value, state().value(), 1e-6);
+  EXPECT_EQ(at("redundant memory").where, "2 copies of weights and state");
+  EXPECT_EQ(at("redundant memory").relief, "split weights (tensor, filter)");
+}
+
+// fc1 is cut by columns, fc2 by rows: its bias alone, 3 of 4 x 4 + 4 + 3 x 4 + 3 elements, is on both ranks.
+TEST_F(Limits, WeightsThatAnAxisLeavesWholeAreRepeated) {
+  predict_for(test::mlp({4, 8, 3}, 2), "tensor=2");
+  EXPECT_NEAR(at("redundant memory").value, state().value() * 3 / 35, 1e-6);
 }
 
 // Compute grows by what runs again.
@@ -161,6 +204,140 @@ TEST_F(Limits, ExtentsOfAllStages) {
   predict_for(test::mlp({8, 8, 4, 3}, 2), "pipeline=2,filter=2");
   EXPECT_EQ(at("number of filters").where, "fc2.weight");
   EXPECT_EQ(at("number of filters").value, 4);
+}
+
+TEST_F(Limits, RanksWithExpertsSumGradientsAmongThem) {
+  predict_for(zoo("mixtral-mini", 4), "expert=2");
+  EXPECT_EQ(at("gradient exchange").where, "expert");
+  EXPECT_EQ(at("batch").where, "expert");
+}
+
+// 128 slices, halved by each of five poolings: 4 are split last, 2 on each of two ranks.
+TEST_F(Limits, SlicesOfVolumes) {
+  predict_for(zoo("cosmoflow", 1), "spatial=2x1x1");
+  EXPECT_EQ(at("spatial extent").value, 4);
+  EXPECT_EQ(at("spatial extent").unit, "slices");
+  EXPECT_DOUBLE_EQ(at("spatial extent").share, 0.5);
+  EXPECT_EQ(at("spatial extent").relief, "larger images; another dimension split as well");
+  EXPECT_EQ(at("gradient exchange").where, "depth");
+}
+
+// One bucket of four gradients: a cast and a division on their way, a cast back; then four copies out of the bucket and
+// four updates.
+TEST_F(Limits, DecompressionIsNoUpdate) {
+  strategy.compression = {Compression::Kind::bf16};
+  predict_for(test::mlp({4, 8, 3}, 2), "data=2", true);
+  EXPECT_NEAR(at("gradient compression").value, 3e-3, 1e-9);
+  EXPECT_NEAR(at("weight update").value, 8e-3, 1e-9);
+  EXPECT_NEAR(prediction.breakdown.optimizer.value(), 9e-3, 1e-9);
+}
+
+// The squares of both ranks' gradients: one number, between two nodes. No gradient is exchanged.
+TEST_F(Limits, NormsAreNoGradients) {
+  strategy.clip = 1;
+  predict_for(test::mlp({4, 8, 3}, 2), "tensor=2");
+  const Network network = test::cluster(8, 1, BytesPerSecond{1e9}).network;
+  EXPECT_NEAR(at("norms of gradients").value,
+              network.collective(Collective::all_reduce, Bytes{4}, {1, 2, 1}).time.time.value(), 1e-12);
+  EXPECT_EQ(at("norms of gradients").where, "tensor");
+  EXPECT_EQ(find("gradient exchange"), nullptr);
+}
+
+// Two tensor ranks in each of two nodes: both exchange their gradients, (64 + 1) x 128 + (128 + 0) x 16 + 16 elements, through
+// the NIC of their node at once.
+TEST_F(Limits, GroupsShareNics) {
+  const Graph graph = test::mlp({64, 256, 16}, 2);
+  const Cluster cluster = test::cluster(2, 2);
+  strategy.exchange = GradientExchange::at_end;
+  strategy.global_batch = 4;
+  ASSERT_TRUE(parse_parallel("data=2,tensor=2", strategy).has_value());
+  predict_on(graph, cluster);
+  const Bytes gradients{4.0 * (65 * 128 + 128 * 16 + 16)};
+  const auto exchange = [&](int groups) {
+    return cluster.network.collective(Collective::all_reduce, gradients, {1, 2, groups}).time.time.value();
+  };
+  EXPECT_GT(exchange(2), exchange(1));
+  EXPECT_NEAR(at("network congestion").value, exchange(2) - exchange(1), 1e-12);
+  EXPECT_EQ(at("network congestion").where, "2 groups of data on a node's NICs");
+  EXPECT_THAT(at("network congestion").relief, testing::HasSubstr("--order"));
+  strategy.tensor = 1;
+  strategy.global_batch = 2;
+  predict_on(graph, test::cluster(2, 1));
+  EXPECT_EQ(find("network congestion"), nullptr);
+}
+
+TEST_F(Limits, OthersSlowAPlanDown) {
+  TopologySpec spec = test::cluster(2, 1).network.topology().spec();
+  Cluster quiet = test::cluster(2, 1), busy = quiet;
+  spec.nic_background = 0.5;
+  busy.network = Network(*Topology::make(spec), {}, {});
+  strategy.exchange = GradientExchange::at_end;
+  strategy.data = 2;
+  strategy.global_batch = 4;
+  const Graph graph = test::mlp({64, 256, 16}, 2);
+  predict_on(graph, quiet);
+  const Seconds alone = prediction.step_time;
+  predict_on(graph, busy);
+  EXPECT_NEAR(at("network congestion").value, (prediction.step_time - alone).value(), 1e-12);
+  EXPECT_EQ(at("network congestion").where, "others use 50 % of each NIC");
+}
+
+// 2 x 4 features and 2 targets: 32 + 16 bytes at 48 B/s take a second, beside which the step runs.
+TEST_F(Limits, SamplesAreWaitedFor) {
+  Cluster cluster = test::cluster(1, 1);
+  cluster.storage_read = BytesPerSecond{48};
+  strategy.global_batch = 2;
+  predict_on(test::mlp({4, 8, 3}, 2), cluster);
+  const Seconds step = prediction.step_time;
+  strategy.data_source = DataSource::storage;
+  predict_on(test::mlp({4, 8, 3}, 2), cluster);
+  EXPECT_NEAR(at("reading samples").value, 1.0 - step.value(), 1e-9);
+  EXPECT_THAT(at("reading samples").relief, testing::HasSubstr("--data-from memory"));
+}
+
+TEST_F(Limits, StateThatLiesElsewhereIsWaitedFor) {
+  strategy.optimizer = OptimizerKind::adam;
+  strategy.optimizer_tier = Tier::host;
+  predict_for(test::mlp({64, 256, 16}, 2), "data=1");
+  EXPECT_GT(at("offloading").value, 0);
+  EXPECT_DOUBLE_EQ(at("offloading").value, prediction.breakdown.offload_exposed.value());
+  EXPECT_EQ(at("offloading").where, "optimizer");
+}
+
+// A few hundred bytes out of one segment of 2 MiB.
+TEST_F(Limits, AnAllocatorHoldsMoreThanIsAlive) {
+  Device device = test::cpu_device();
+  device.backend = Backend::cuda;
+  device.framework_base = Bytes{512e6};
+  strategy.global_batch = 2;
+  predict_on(test::mlp({4, 8, 3}, 2), test::cluster(1, 1, BytesPerSecond{1e9}, {}, device));
+  const Bytes alive = prediction.memory.total - prediction.memory.framework, segment{2.0 * 1024 * 1024};
+  EXPECT_LT(alive, Bytes{100e3});
+  EXPECT_DOUBLE_EQ(at("memory fragmentation").value, (segment - alive).value());
+  EXPECT_DOUBLE_EQ(at("memory fragmentation").share, (segment - alive) / (segment + prediction.memory.framework));
+}
+
+// Each of these would help, and says so in the words of the command line.
+TEST_F(Limits, EachSaysWhatWouldRelieveIt) {
+  const auto relief = [&](std::string_view name) { return at(name).relief; };
+  predict_for(zoo("gpt2", 1), "data=2,tensor=4");
+  EXPECT_EQ(relief("batch"), "a larger batch; replicas of more devices");
+  EXPECT_EQ(relief("number of heads"), "more heads; another axis beside it");
+  EXPECT_EQ(relief("redundant work"), "extents that 4 divides; sequence=; a lower degree");
+  for (const Limit& limit : prediction.limits) EXPECT_NE(limit.relief, "") << limit.name;
+  strategy = {};
+  predict_for(test::mlp({4, 8, 3}, 2), "filter=2", true);
+  EXPECT_EQ(relief("redundant work"), "extents that 2 divides; a lower degree");
+  EXPECT_EQ(relief("memory"), "split weights; a lighter optimizer");
+  strategy = {};
+  predict_for(test::mlp({4, 8, 3}, 1024), "data=1");
+  EXPECT_EQ(relief("memory"), "smaller micro-batches; replicas of more devices");
+  strategy = {};
+  strategy.recompute = Recompute::full;
+  predict_for(zoo("gpt2", 1), "pipeline=2");
+  EXPECT_THAT(relief("pipeline bubble"), testing::HasSubstr("--schedule"));
+  EXPECT_THAT(relief("recomputation"), testing::HasSubstr("smaller micro-batches"));
+  for (const Limit& limit : prediction.limits) EXPECT_NE(limit.relief, "") << limit.name;
 }
 
 TEST_F(Limits, OneDeviceRepeatsNothing) {

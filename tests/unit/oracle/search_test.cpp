@@ -8,11 +8,13 @@
 #include <atomic>
 #include <set>
 
+#include "oracle/axes.h"
 #include "oracle/closed/first_answer.h"
 #include "oracle/predict.h"
 #include "oracle/report/search_report.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
+#include "tests/support/zoo.h"
 
 namespace sibyl {
 namespace {
@@ -122,7 +124,7 @@ TEST(SearchSpace, AxesAreReadByName) {
   ASSERT_TRUE(parse_axes("data,spatial", s));
   EXPECT_TRUE(s.data);
   EXPECT_FALSE(s.sequence);
-  EXPECT_THAT(s.axes, testing::ElementsAre(MeshAxis::height, MeshAxis::width));
+  EXPECT_THAT(s.axes, testing::ElementsAre(MeshAxis::width, MeshAxis::height, MeshAxis::depth));
   ASSERT_TRUE(parse_axes("context,expert", s));
   EXPECT_THAT(s.axes, testing::ElementsAre(MeshAxis::context, MeshAxis::expert));
   ASSERT_TRUE(parse_axes("sequence,tensor", s));
@@ -130,7 +132,31 @@ TEST(SearchSpace, AxesAreReadByName) {
   EXPECT_TRUE(s.sequence);
   EXPECT_THAT(s.axes, testing::ElementsAre(MeshAxis::tensor));
   EXPECT_THAT(parse_axes("data,time", s).error().message, HasSubstr("'time'"));
+  EXPECT_THAT(parse_axes("data,depth", s).error().hint, HasSubstr("spatial")) << "those of images are said together";
   EXPECT_EQ(parse_axes("", s).error().code, ErrorCode::usage);
+}
+
+// A further row of axes.cpp is read everywhere, and counted where it belongs.
+TEST(Axes, AreReadByTheNamesTheyHave) {
+  EXPECT_THAT(axis_words(), testing::ElementsAre("tensor", "sequence", "filter", "channel", "spatial", "context", "expert",
+                                                 "data", "pipeline"));
+  for (const std::string_view word : axis_words()) {
+    Strategy strategy;
+    SearchSpace searched;
+    const std::string entry = std::string(word) + (word == "spatial" ? "=1x2" : "=2");
+    EXPECT_TRUE(parse_parallel(entry, strategy).has_value()) << word;
+    EXPECT_EQ(strategy.devices(), 2) << word;
+    EXPECT_TRUE(parse_order(word, strategy).has_value()) << word;
+    EXPECT_EQ(strategy.order, axes_said(word)) << word;
+    ASSERT_TRUE(parse_axes(word, searched).has_value()) << word;
+    if (word != "data") {
+      EXPECT_EQ(searched.axes, axes_said(word)) << word;
+    }
+  }
+  std::vector<MeshAxis> within = axes_within_samples();
+  EXPECT_EQ(within.size(), 7U);
+  within.push_back(MeshAxis::expert);
+  EXPECT_EQ(within, axes_of_a_program());
 }
 
 class Searching : public testing::Test {
@@ -139,6 +165,21 @@ class Searching : public testing::Test {
   Graph graph_ = test::mlp({256, 1024, 1024, 1024, 16}, 1);
   Cluster cluster_ = test::cluster(1, 4, BytesPerSecond{1e10});
 };
+
+// Two ranks can share an image by its columns or its rows, and a volume by its slices, too.
+TEST_F(Searching, VolumesAreSplitAlongTheirDepthToo) {
+  SearchSpace s = space(2, 2);
+  ASSERT_TRUE(parse_axes("spatial", s).has_value());
+  s.zero = {0}, s.recompute = {Recompute::none}, s.micro_batches = {};
+  const SearchResult flat = search(test::zoo("small-cnn", 2), s, cluster_).value();
+  EXPECT_EQ(flat.size, 2U);
+  const SearchResult volumes = search(test::zoo("cosmoflow", 2), s, cluster_).value();
+  EXPECT_EQ(volumes.size, 3U);
+  EXPECT_THAT(volumes.left_out, testing::IsEmpty());
+  std::vector<std::string> found;
+  for (const Candidate& c : volumes.best) found.push_back(strategy_words(c.strategy));
+  EXPECT_THAT(found, testing::Contains("--parallel data=1,spatial=2x1x1"));
+}
 
 // Against predicting each strategy by hand.
 TEST_F(Searching, TheBestIsTheFastestOfAllThatFit) {

@@ -20,8 +20,9 @@ using test::exchanges;
 using test::local;
 using test::zoo;
 
-Plan plan_of(const Graph& graph, std::string_view parallel) {
+Plan plan_of(const Graph& graph, std::string_view parallel, const std::string& until = {}) {
   Strategy strategy;
+  strategy.split_until = until;
   strategy.global_batch = graph.batch();
   EXPECT_TRUE(parse_parallel(parallel, strategy).has_value());
   strategy.global_batch *= strategy.data;
@@ -72,6 +73,58 @@ TEST(Sharding, FilterGathersEveryLayersResult) {
   EXPECT_EQ(local(graph, stage, "fc2"), "[2x8,3x8,3]->[2x3]:f32");
   EXPECT_THAT(exchanges(stage),
               ElementsAre("all-gather/reduce-scatter", "all-gather/reduce-scatter", "all-gather/slice"));
+}
+
+// Only fc1 and its ReLU by halves: each of two ranks sends the other 2 x 4 floats, and has the gradient of all 2 x 8. Without an end
+// the three layers send 2 x 4, 2 x 3 and 2 x 2 forward, and the first two as many backward.
+TEST(Sharding, EndsWhereTheUserSaysSo) {
+  const Graph graph = test::mlp({4, 8, 6, 4}, 2);
+  EXPECT_EQ(bytes_sent_per_step(plan_of(graph, "filter=2"), 0, Algorithm::ring), 4 * 2 * (4 + 3 + 2 + 4 + 3));
+  const Plan plan = plan_of(graph, "filter=2", "fc1");
+  const Stage& stage = plan.stages[0];
+  EXPECT_EQ(local(graph, stage, "fc1"), "[2x4,4x4,4]->[2x4]:f32");
+  EXPECT_EQ(local(graph, stage, "fc1.relu"), "[2x4]->[2x4]:f32");
+  EXPECT_EQ(local(graph, stage, "fc2"), "[2x8,6x8,6]->[2x6]:f32");
+  EXPECT_THAT(exchanges(stage), ElementsAre("all-gather/slice"));
+  EXPECT_EQ(bytes_sent_per_step(plan, 0, Algorithm::ring), 4 * 2 * 4);
+}
+
+// conv1 alone by halves of 4 rows: one row of 2 x 8 floats each way for it, 2 x 16 x 4 x 8 for what it makes, and the gradients
+// of its 160 parameters, a half of them twice.
+TEST(Sharding, ImagesAreWholeBehindTheSplitPoint) {
+  const Graph graph = zoo("small-cnn", 2);
+  const Plan plan = plan_of(graph, "spatial=2x1", "conv1");
+  const Stage& stage = plan.stages[0];
+  EXPECT_EQ(local(graph, stage, "conv1"), "[2x1x6x8,16x1x3x3,16]->[2x16x4x8]:f32");
+  EXPECT_EQ(local(graph, stage, "conv2"), "[2x16x8x8,32x16x3x3,32]->[2x32x8x8]:f32");
+  EXPECT_THAT(exchanges(stage), ElementsAre("halo/none", "all-gather/slice"));
+  EXPECT_THAT(parameter(graph, stage, "conv1.weight").summed_over, ElementsAre(MeshAxis::height));
+  EXPECT_THAT(parameter(graph, stage, "conv2.weight").summed_over, IsEmpty());
+  EXPECT_EQ(bytes_sent_per_step(plan, 0, Algorithm::ring), 4 * (2 * 8 + 2 * 16 * 4 * 8 + 160));
+}
+
+// In two dimensions both end there; and channels beside them.
+TEST(Sharding, AllAxesEndAtTheSplitPoint) {
+  const Graph graph = zoo("small-cnn", 2);
+  const Stage stage = plan_of(graph, "channel=2,spatial=2x2", "conv2").stages[0];
+  EXPECT_EQ(local(graph, stage, "conv2"), "[2x8x6x6,32x8x3x3]->[2x32x4x4]:f32");
+  EXPECT_EQ(local(graph, stage, "fc1"), "[2x512,64x512,64]->[2x64]:f32");
+}
+
+TEST(Sharding, ASplitPointIsAnOperationOfAnAxisThatCanEnd) {
+  const Graph graph = test::mlp({4, 8, 6, 4}, 2);
+  const auto error = [&](std::string_view parallel, std::string name) {
+    Strategy strategy;
+    strategy.global_batch = 2;
+    strategy.split_until = std::move(name);
+    EXPECT_TRUE(parse_parallel(parallel, strategy).has_value());
+    const auto plan = make_plan(graph, strategy);
+    EXPECT_FALSE(plan.has_value());
+    return plan ? std::string() : to_string(plan.error());
+  };
+  EXPECT_THAT(error("filter=2", "fc"), testing::HasSubstr("no operation 'fc'"));
+  EXPECT_THAT(error("tensor=2", "fc1"), testing::HasSubstr("nothing is split that could end there"));
+  EXPECT_THAT(error("data=1", "fc1"), testing::HasSubstr("--split-until"));
 }
 
 // Its transpose: every layer takes half of its input features, and sums are scattered for the next.

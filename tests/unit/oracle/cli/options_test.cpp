@@ -49,13 +49,15 @@ TEST(StrategyOptions, DefaultsAndSettings) {
   EXPECT_EQ(plain->data, 4);
   EXPECT_EQ(plain->global_batch, 128);  // 32 of each of 4 devices
   EXPECT_EQ(plain->exchange, GradientExchange::overlapped);
+  EXPECT_EQ(plain->split_until, "");
 
   const auto set = strategy({"--parallel", "data=8", "--batch", "64/device", "--accumulation", "2", "--precision",
-                             "bf16", "--optimizer", "adam", "--bucket", "512KiB"});
+                             "bf16", "--optimizer", "adam", "--bucket", "512KiB", "--split-until", "layer2"});
   ASSERT_TRUE(set.has_value());
   EXPECT_EQ(set->data, 8);
   EXPECT_EQ(set->global_batch, 512);
   EXPECT_EQ(set->accumulation, 2);
+  EXPECT_EQ(set->split_until, "layer2");
   EXPECT_EQ(set->precision, Precision::bf16);
   EXPECT_EQ(set->optimizer, OptimizerKind::adam);
   EXPECT_EQ(set->bucket, Bytes{512.0 * 1024});

@@ -151,6 +151,7 @@ TEST(PredictionJson, ReadsBackTheSame) {
   report.prediction.fused_norms = report.prediction.converted_images = report.prediction.half_weights = true;
   report.prediction.recompute = "full";
   report.prediction.order = "data,tensor";
+  report.prediction.split_until = "layer2";
   report.prediction.offload = "optimizer:nvme";
   report.prediction.host_memory = Bytes{3e9};
   report.prediction.storage = Bytes{7e9};

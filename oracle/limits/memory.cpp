@@ -1,0 +1,23 @@
+// What a device can hold, and what of it nothing fills.
+#include "oracle/limits/finders.h"
+
+namespace sibyl::limits {
+
+void memory(const Found& f, Limits& limits) {
+  const Prediction& p = f.prediction;
+  if (p.memory_capacity.value() <= 0) return;
+  const bool state = p.memory.weights + p.memory.gradients + p.memory.optimizer > p.memory.activations;
+  limits.push_back({"memory", "", p.memory_capacity.value(), "bytes", p.memory.total / p.memory_capacity,
+                    state ? "split weights; a lighter optimizer" : "smaller micro-batches; replicas of more devices"});
+}
+
+// What a caching allocator holds of the device at most, beyond what is alive at the peak.
+void fragmentation(const Found& f, Limits& limits) {
+  const MemoryBreakdown& m = f.prediction.memory;
+  if (m.reserved <= m.total) return;
+  limits.push_back({"memory fragmentation", "free segments of the allocator", (m.reserved - m.total).value(), "bytes",
+                    (m.reserved - m.total) / m.reserved,
+                    "segments that grow (PyTorch's expandable_segments); smaller micro-batches"});
+}
+
+}  // namespace sibyl::limits

@@ -1,0 +1,33 @@
+// What is done with gradients beside exchanging them.
+#include "oracle/limits/finders.h"
+
+namespace sibyl::limits {
+namespace {
+
+// Once all messages are there: part of what a step spends after backward.
+Seconds decompression(const Found& f) {
+  Seconds time;
+  f.each_slowest([&](const Stage&, const PricedStage& priced) {
+    for (const auto key : priced.kernels.decompressions) time += priced.time(key);
+  });
+  return time;
+}
+
+}  // namespace
+
+void compression(const Found& f, Limits& limits) {
+  Seconds time = decompression(f);
+  f.each_slowest([&](const Stage&, const PricedStage& priced) {
+    for (const StageKernels::OfStep& step : priced.kernels.steps)
+      for (const auto key : step.compressions) time += priced.time(key);
+  });
+  add_cost(f, time, "gradient compression", compression_text(f.plan.strategy.compression),
+           "a form that takes less work (fp16, bf16); a faster network, which needs none", limits);
+}
+
+void update(const Found& f, Limits& limits) {
+  add_cost(f, f.prediction.breakdown.optimizer - decompression(f), "weight update", "",
+           "split weights; larger batches; a lighter optimizer", limits);
+}
+
+}  // namespace sibyl::limits

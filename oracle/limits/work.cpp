@@ -1,0 +1,71 @@
+// Work that is done more than once: by every rank of an axis, or twice by the same.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "oracle/axes.h"
+#include "oracle/limits/finders.h"
+#include "oracle/plan/recompute.h"
+
+namespace sibyl::limits {
+namespace {
+
+bool is_cut(const Stage& stage, LocalTensorId id, MeshAxis axis) {
+  if (!id.valid()) return false;
+  const auto& cuts = stage[id].cuts;
+  return std::any_of(cuts.begin(), cuts.end(), [&](const PartOf& part) { return part.axis == axis; });
+}
+
+// Operations none of whose operands and results an axis cuts run alike on all its ranks.
+bool is_repeated(const Stage& stage, const Compute& compute, MeshAxis axis) {
+  const auto cut = [&](LocalTensorId id) { return is_cut(stage, id, axis); };
+  return std::none_of(compute.inputs.begin(), compute.inputs.end(), cut) &&
+         std::none_of(compute.outputs.begin(), compute.outputs.end(), cut);
+}
+
+Seconds kernel_times(const PricedStage& priced, std::size_t step) {
+  const StageKernels::OfStep& kernels = priced.kernels.steps[step];
+  Seconds time;
+  for (const auto& kernel : {kernels.forward, kernels.backward, kernels.backward_weight})
+    if (kernel) time += priced.time(*kernel);
+  return time;
+}
+
+}  // namespace
+
+void repeated_work(const Found& f, Limits& limits) {
+  for (const MeshAxis axis : axes_within_samples()) {
+    if (f.degree(axis) == 1) continue;
+    Seconds all, longest;
+    std::string name;
+    f.each_slowest([&](const Stage& stage, const PricedStage& priced) {
+      for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+        const auto* compute = std::get_if<Compute>(&stage.steps[i]);
+        if (!compute || !is_repeated(stage, *compute, axis)) continue;
+        const Seconds time = kernel_times(priced, i);
+        all += time;
+        if (time <= longest) continue;
+        longest = time;
+        name = f.graph[compute->operation].name;
+      }
+    });
+    const bool norms = axis == MeshAxis::tensor && !f.plan.strategy.sequence;
+    add_cost(f, all * f.micro_batches(), "redundant work", fmt::format("{}, longest {}", to_string(axis), name),
+             fmt::format("extents that {} divides; {}a lower degree", f.degree(axis), norms ? "sequence=; " : ""),
+             limits);
+  }
+}
+
+void recomputation(const Found& f, Limits& limits) {
+  Seconds time;
+  f.each_slowest([&](const Stage& stage, const PricedStage& priced) {
+    const std::vector<bool> again = recomputed_steps(stage);
+    for (std::size_t i = 0; i < stage.steps.size(); ++i)
+      if (const auto& forward = priced.kernels.steps[i].forward; forward && again[i]) time += priced.time(*forward);
+  });
+  add_cost(f, time * f.micro_batches(), "recomputation", "", "smaller micro-batches, whose results can be kept",
+           limits);
+}
+
+}  // namespace sibyl::limits
