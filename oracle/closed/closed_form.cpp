@@ -18,11 +18,13 @@ bool has_closed_form(const Strategy& s) {
          s.compression.kind == Compression::Kind::none;
 }
 
+// Replicas exchange something between operations where they normalise together.
 FormKey form_key(const Strategy& strategy, const Cluster& cluster) {
   FormKey key{program_key(strategy), {}};
   const Mesh mesh = mesh_of(strategy);
+  const bool replicas = strategy.batch_norm == BatchNorm::synchronised;
   for (const Mesh::Extent& extent : mesh.extents)
-    if (extent.axis != MeshAxis::data && extent.axis != MeshAxis::pipeline)
+    if (extent.axis != MeshAxis::pipeline && (replicas || extent.axis != MeshAxis::data))
       key.second.push_back(placement(mesh, extent.axis, cluster.devices_per_node));
   return key;
 }

@@ -39,7 +39,8 @@ ProgramTable::ProgramTable(Program program, const Strategy& strategy, KernelPric
       kernels_(&kernels),
       crossing_(whole_),
       crossed_(whole_.steps.size() + 1),
-      blocks_(whole_, like_) {
+      blocks_(whole_, like_),
+      made_again_(whole_) {
   for (const Step& step : whole_.steps) {
     trained_.push_back(false);
     each_gradient(whole_, step, [&](LocalTensorId) { trained_.back() = true; });
@@ -116,7 +117,9 @@ void ProgramTable::find_parameters() {
         parameters_.push_back({id, tensor.shape, element_count(tensor.shape), tensor.dtype, summed, i, i, 0, 0});
       }
       parameters_[index].last_use = i;
-      of_step[i].push_back({index, i, last[id.index()]});
+      const std::size_t before = last[id.index()];
+      if (before > 0) std::ranges::find(of_step[before - 1], index, &Use::parameter)->after = i + 1;
+      of_step[i].push_back({index, i, before, 0});
       last[id.index()] = i + 1;
     });
     const auto* compute = std::get_if<Compute>(&whole_.steps[i]);
@@ -202,6 +205,8 @@ void ProgramTable::hash_steps() {
 std::uint64_t ProgramTable::content(std::size_t begin, std::size_t end) {
   Hash hash;
   hash.add(hashes_[end] - hashes_[begin] * powers_[end - begin]);
+  for (const auto& [reader, step] : made_again_.of(begin, end))
+    hash.add(reader - begin).add(hashes_[step + 1] - hashes_[step] * powers_[1]);
   for (const std::size_t position : {begin, end}) {
     const Crossed& crossed = this->crossed(position);
     hash.add(crossed.forward.size());

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "oracle/closed/made_again.h"
 #include "oracle/cost/kernel_prices.h"
 #include "oracle/plan/blocks.h"
 #include "oracle/plan/pipeline/cut.h"
@@ -54,12 +55,13 @@ struct Parameter {
 // A step's backward gives a parameter its gradient, or a part of it. In the order in which backward does so.
 struct Use {
   std::size_t parameter = 0, step = 0;
-  std::size_t before = 0;  // 1 + the last step before this one that does, too; 0: none
+  // 1 + the last step before this one that does, too, and the next one behind it; 0: none.
+  std::size_t before = 0, after = 0;
 };
 
 // A step reads a parameter or a buffer.
 struct Reading {
-  std::size_t step = 0, before = 0;  // as above
+  std::size_t step = 0, before = 0;  // as of Use
   double bytes = 0;
 };
 
@@ -85,7 +87,7 @@ class ProgramTable {
   [[nodiscard]] const Stage& program() const { return whole_; }
   [[nodiscard]] const std::vector<std::size_t>& like() const { return like_; }
   [[nodiscard]] std::size_t steps() const { return whole_.steps.size(); }
-  // `split`: backward is taken in two parts.
+  // `split`: backward is taken in two parts. Gradients are summed over all uses in the program.
   const std::vector<Row>& rows(bool split);
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
   // Sets of axes, each ascending: along them ranks of one replica hold summands of a parameter's gradient.
@@ -103,7 +105,8 @@ class ProgramTable {
     return blocks_.within(begin, end);
   }
   std::vector<Segment> recomputed(Recompute recompute, std::size_t begin, std::size_t end);
-  // Of what the steps [begin, end) are, and of what crosses either end.
+  [[nodiscard]] const MadeAgain& made_again() const { return made_again_; }
+  // Of what the steps [begin, end) are, what they want made again, and what crosses either end.
   std::uint64_t content(std::size_t begin, std::size_t end);
   KernelPrices& kernels() { return *kernels_; }
   double copy_seconds(std::int64_t elements, DType dtype);  // of as many in a row
@@ -131,6 +134,7 @@ class ProgramTable {
   std::vector<Reading> readings_;
   std::vector<std::optional<Crossed>> crossed_;  // by position
   Blocks blocks_;
+  MadeAgain made_again_;
   std::vector<bool> trained_;                  // by step: its backward does something
   std::optional<std::vector<Segment>> cores_;  // of attention
   std::vector<std::uint64_t> hashes_, powers_;

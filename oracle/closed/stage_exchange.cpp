@@ -157,25 +157,25 @@ void StageFormula::find_stretches() {
   fill(at, range.end);
 }
 
-// The last stretch first, what several read last.
+// The last stretch first, what several read last; of each element type one.
 std::vector<StageFormula::Bucket> StageFormula::by_unit(const Arrivals& arrivals) {
   const auto stretch_of = [&](std::size_t step) {
     const auto after = std::upper_bound(stretches_.begin(), stretches_.end(), step,
                                         [](std::size_t s, const Segment& stretch) { return s < stretch.end; });
     return static_cast<std::size_t>(after - stretches_.begin());
   };
-  std::map<std::size_t, Bucket> units;
+  std::map<std::pair<std::size_t, DType>, Bucket> units;
   for (const auto& [index, step] : arrivals) {
     const Parameter& parameter = table_.parameters()[index];
     const std::size_t first = stretch_of(parameter.first_use);
     const std::size_t stretch = first == stretch_of(parameter.last_use) ? first : stretches_.size();
     const std::size_t order = stretch == stretches_.size() ? stretch : stretches_.size() - 1 - stretch;
-    const auto [entry, added] = units.try_emplace(order, Bucket{0, parameter.dtype, step, stretch});
+    const auto [entry, added] = units.try_emplace({order, parameter.dtype}, Bucket{0, parameter.dtype, step, stretch});
     entry->second.elements += parameter.elements;
     entry->second.step = std::min(entry->second.step, step);
   }
   std::vector<Bucket> buckets;
-  for (const auto& [order, bucket] : units) buckets.push_back(bucket);
+  for (const auto& [key, bucket] : units) buckets.push_back(bucket);
   return buckets;
 }
 

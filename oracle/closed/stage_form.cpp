@@ -24,39 +24,48 @@ StageForm StageFormula::stage(const StageWork& work) {
   prepare(work);
   const Asked& asked = work.asked();
   StageForm form;
-  form.forward = turn({.forward = true}, work.forward());
-  if (asked.split) form.input = turn({.forward = false, .weights = false}, work.input());
-  for (const bool first : {true, false})
-    for (const bool last : {true, false}) {
-      // The first is the last where it is the only one.
-      if ((first && last) != (replicas_.strategy().accumulation == 1)) continue;
-      const StagePass pass{.forward = false, .inputs = !asked.split, .weights = true, .first = first, .last = last};
-      const std::size_t slot = slot_of(first, last);
-      form.backward[slot] = turn(pass, work.backward(slot));
-    }
+  if (!asked.alone) add_turns(form);
   form.alone = work.alone();
   add_tail(form);
   add_memory(form);
   return form;
 }
 
-StageForm::Turns StageFormula::turn(const StagePass& pass, const StageWork::Run& run) {
-  if (!units_.empty()) return streams(std::span(&pass, 1), run.waits());
-  if (pass.forward || !pass.weights || !pass.last || messages_.empty()) return {run.time, 0};
-  return run.waits() ? streams(std::span(&pass, 1), true) : with_messages(pass, run);
+void StageFormula::add_turns(StageForm& form) {
+  const Asked& asked = work_->asked();
+  form.forward = turn({.forward = true}, work_->forward());
+  if (asked.split) form.input = turn({.forward = false, .weights = false}, work_->input());
+  for (const bool first : {true, false})
+    for (const bool last : {true, false}) {
+      // The first is the last where it is the only one.
+      if ((first && last) != (replicas_.strategy().accumulation == 1)) continue;
+      const StagePass pass{.forward = false, .inputs = !asked.split, .weights = true, .first = first, .last = last};
+      const std::size_t slot = slot_of(first, last);
+      form.backward[slot] = turn(pass, work_->backward(slot));
+    }
 }
 
-StageForm::Turns StageFormula::with_messages(const StagePass& last, const StageWork::Run& run) {
-  const double busy = run.time - run.waited;
+StageForm::Turns StageFormula::turn(const StagePass& pass, const Run& run) {
+  return units_.empty() ? behind({}, pass, run) : streams({}, std::span(&pass, 1), run.waits());
+}
+
+StageForm::Turns StageFormula::behind(const Run& others, const StagePass& pass, const Run& run) {
+  const Run all = others.then(run);
+  if (pass.forward || !pass.weights || !pass.last || messages_.empty()) return {all.time, 0};
+  return all.waits() ? streams(others, std::span(&pass, 1), true) : with_messages(others, pass, all);
+}
+
+StageForm::Turns StageFormula::with_messages(const Run& others, const StagePass& last, const Run& all) {
   const std::vector<double>& done_by = work_->done_by(last.first);
   ready_.clear();
   durations_.clear();
   for (const Message& message : messages_) {
-    ready_.emplace_back(message.overlapped ? run.before + done_by[message.step - work_->range().begin] : busy);
+    const double own = done_by[message.step - work_->range().begin];
+    ready_.emplace_back(message.overlapped ? others.compute + own : all.compute);
     durations_.emplace_back(message.seconds);
   }
-  const StreamEnds ends = closed_streams(Seconds{busy}, ready_, durations_, slowdown_);
-  return {ends.compute.value() + run.waited, durations_.empty() ? 0 : ends.messages.value() + run.waited};
+  const StreamEnds ends = closed_streams(Seconds{all.compute}, ready_, durations_, slowdown_);
+  return {ends.compute.value() + all.waited(), ends.messages.value() + all.waited()};
 }
 
 namespace {
@@ -64,12 +73,15 @@ namespace {
 // Tasks and messages of one stage after the other; tasks between two events may be one.
 class Streams {
  public:
-  Streams(double dispatch, bool one_by_one, std::size_t units)
-      : dispatch_(dispatch), one_by_one_(one_by_one), gathered_(units, 0), there_(units, 0) {}
+  // Behind others, which have run for so long, and which the host has issued.
+  Streams(const Run& others, double dispatch, bool one_by_one, std::size_t units)
+      : dispatch_(dispatch), issued_(others.issue), one_by_one_(one_by_one), gathered_(units, 0), there_(units, 0) {
+    if (others.time > 0) tasks_.push_back({Seconds{others.time}, Seconds{}});
+  }
 
   void task(double seconds, int launches) {
     open_ += seconds;
-    issue_ += dispatch_ * launches;
+    launches_ += launches;
     if (one_by_one_) close();
   }
   void send(double seconds) {
@@ -90,7 +102,6 @@ class Streams {
     there_[unit] = 1;
   }
   void leave(std::size_t unit) { there_[unit] = 0; }
-  void has(std::size_t unit) { there_[unit] = 1; }
 
   StreamsResult run(Slowdown slowdown) {
     close();
@@ -99,11 +110,17 @@ class Streams {
 
  private:
   void close() {
-    if (open_ > 0 || issue_ > 0) tasks_.push_back({Seconds{open_}, Seconds{one_by_one_ ? issue_ : 0.0}, needed_});
-    open_ = issue_ = 0;
+    if (launches_ == 0) return;
+    issued_ += dispatch_ * launches_;
+    tasks_.push_back({Seconds{open_}, Seconds{one_by_one_ ? issued_ : 0.0}, needed_});
+    open_ = issued_ = 0;
+    launches_ = 0;
   }
 
-  double dispatch_, open_ = 0, issue_ = 0;
+  double dispatch_;
+  double issued_;  // by the host, before the task that is open
+  double open_ = 0;
+  int launches_ = 0;
   bool one_by_one_;
   std::vector<Task> tasks_;
   std::vector<Message> messages_;
@@ -114,15 +131,13 @@ class Streams {
 
 }  // namespace
 
-StageForm::Turns StageFormula::streams(std::span<const StagePass> passes, bool one_by_one) {
-  Streams streams(dispatch_, one_by_one, units_.size());
+StageForm::Turns StageFormula::streams(const Run& others, std::span<const StagePass> passes, bool one_by_one) {
+  Streams streams(others, dispatch_, one_by_one, units_.size());
   const Range range = work_->range();
   // What every step reads stays from forward to backward where no other stage comes between (zero.h, stays_gathered).
   const auto stays = [&](const Unit& unit) {
     return work_->asked().alone && unit.steps.begin == range.begin && unit.steps.end == range.end;
   };
-  for (std::size_t u = 0; !passes.front().forward && u < units_.size(); ++u)
-    if (stays(units_[u])) streams.has(u);
   for (const StagePass& pass : passes) {
     const std::size_t units = units_.size();
     std::size_t next = 0, entered = 0, left = 0;
@@ -152,20 +167,28 @@ StageForm::Turns StageFormula::streams(std::span<const StagePass> passes, bool o
   return {result.compute_end.value(), result.message_end.value()};
 }
 
-StageForm::Turns StageFormula::step(StageWork& work, std::int64_t micro_batches) {
-  constexpr std::int64_t walked = StageWork::most_walked;  // later ones are like the one before
+StageForm::Turns StageFormula::step(const StageWork& work, std::int64_t micro_batches) {
   prepare(work);
-  const StageForm::Turns most = passes(work, std::min(micro_batches, walked));
-  if (micro_batches <= walked) return most;
-  const double more = (most.time - passes(work, walked - 1).time) * static_cast<double>(micro_batches - walked);
-  return {most.time + more, most.messages + more};
+  const StagePass last{.forward = false, .first = micro_batches == 1, .last = true};
+  const Run before = work.before_last(micro_batches);
+  const Run& own = work.backward(slot_of(last.first, last.last));
+  return units_.empty() ? behind(before, last, own) : gathering(micro_batches, before.then(own).waits());
 }
 
-StageForm::Turns StageFormula::passes(StageWork& work, std::int64_t micro_batches) {
-  const StageWork::Run& run = work.step(micro_batches);
-  const std::vector<StagePass> all = StageWork::passes(micro_batches);
-  if (!units_.empty() || (run.waits() && !messages_.empty())) return streams(all, run.waits());
-  return with_messages(all.back(), run);
+StageForm::Turns StageFormula::gathering(std::int64_t micro_batches, bool one_by_one) {
+  constexpr std::int64_t walked = 4;  // later ones are like the one before
+  const auto first_ones = [&](std::int64_t count) {
+    std::vector<StagePass> passes;
+    for (std::int64_t m = 0; m < count; ++m) {
+      passes.push_back({.forward = true});
+      passes.push_back({.forward = false, .first = m == 0, .last = m + 1 == count});
+    }
+    return streams({}, passes, one_by_one);
+  };
+  const StageForm::Turns most = first_ones(std::min(micro_batches, walked));
+  if (micro_batches <= walked) return most;
+  const double more = (most.time - first_ones(walked - 1).time) * static_cast<double>(micro_batches - walked);
+  return {most.time + more, most.messages + more};
 }
 
 }  // namespace sibyl::closed

@@ -59,7 +59,7 @@ class StageFormula {
 
   StageForm stage(const StageWork& work);
   // The whole of a step of one stage alone, before its tail: the host runs ahead from one turn into the next.
-  StageForm::Turns step(StageWork& work, std::int64_t micro_batches);
+  StageForm::Turns step(const StageWork& work, std::int64_t micro_batches);
 
  private:
   struct Message {
@@ -94,13 +94,17 @@ class StageFormula {
   void update(const Shape& shape);
   void add_memory(StageForm& form) const;
   void add_tail(StageForm& form);
+  void add_turns(StageForm& form);
 
-  StageForm::Turns turn(const StagePass& pass, const StageWork::Run& run);
+  StageForm::Turns turn(const StagePass& pass, const Run& run);
+  // A pass behind others that have no messages, from where those begin.
+  StageForm::Turns behind(const Run& others, const StagePass& pass, const Run& run);
+  // By formula: all of them, and the messages of the last one.
+  StageForm::Turns with_messages(const Run& others, const StagePass& last, const Run& all);
   // Messages and kernels event by event; these one by one where the host holds them up.
-  StageForm::Turns streams(std::span<const StagePass> passes, bool one_by_one);
-  // By formula, beside the last pass of those run.
-  StageForm::Turns with_messages(const StagePass& last, const StageWork::Run& run);
-  StageForm::Turns passes(StageWork& work, std::int64_t micro_batches);  // of a stage alone
+  StageForm::Turns streams(const Run& others, std::span<const StagePass> passes, bool one_by_one);
+  // A step of a stage alone that gathers its parameters.
+  StageForm::Turns gathering(std::int64_t micro_batches, bool one_by_one);
 
   ProgramTable& table_;
   UpdatePrices& updates_;

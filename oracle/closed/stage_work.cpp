@@ -10,11 +10,16 @@ StageWork::StageWork(ProgramTable& table, MemoryTable& memory, Range range, Aske
       range_(range),
       asked_(asked),
       dispatch_(table.kernels().cluster().kernels.device().dispatch.value()),
-      segments_(table.recomputed(asked.recompute, range.begin, range.end)) {
-  forward_ = run({{.forward = true}});
-  if (asked.split) input_ = run({{.forward = false, .weights = false}});
+      segments_(table.recomputed(asked.recompute, range.begin, range.end)),
+      again_(table.made_again().of(range.begin, range.end)) {
+  forward_ = run({.forward = true});
+  if (asked.split) input_ = run({.forward = false, .weights = false});
   run_backward();
   for (std::size_t i = range.begin; i < range.end; ++i) alone_ += rows_[i].alone;
+  for (const MadeAgain::Repeated& again : again_) alone_ += rows_[again.step].alone;
+  const double factor = table.kernels().cluster().composition.factor;
+  for (std::size_t u = table.uses_from(range.end); u < table.uses_from(range.begin); ++u)
+    if (added_elsewhere(table.uses()[u])) alone_ -= table.parameters()[table.uses()[u].parameter].sum / factor;
   add_memory(memory);
 }
 
@@ -28,70 +33,46 @@ bool StageWork::exchanged(const Parameter& parameter) const {
 
 namespace {
 
-// A device that runs what its host issues.
-struct Clock {
-  double issued = 0, device = 0, busy = 0;  // by the host; done; computed
-
-  void run(double seconds, double issue) {
-    issued += issue;
-    device = std::max(device, issued) + seconds;
-    busy += seconds;
-  }
-};
-
 constexpr auto nothing = [](std::size_t) {};
 
 }  // namespace
 
-StageWork::Run StageWork::run(const std::vector<StagePass>& passes) const {
-  Clock clock;
-  double before = 0;
-  for (const StagePass& pass : passes) {
-    before = clock.busy;
-    each_task(
-        pass, [&](double seconds, int launches) { clock.run(seconds, dispatch_ * launches); }, nothing, nothing);
-  }
-  return {clock.device, clock.device - clock.busy, before};
+Run StageWork::run(const StagePass& pass) const {
+  Run all;
+  each_task(
+      pass, [&](double seconds, int launches) { all.add(seconds, dispatch_ * launches); }, nothing, nothing);
+  return all;
 }
 
 // All four passes at once: they differ in sums and copies alone.
 void StageWork::run_backward() {
-  std::array<Clock, backward_slots> clocks;
   for (std::vector<double>& done_by : done_by_) done_by.resize(range_.end - range_.begin);
   backward(
       !asked_.split, true,
       [&](double seconds, int launches) {
-        for (Clock& clock : clocks) clock.run(seconds, dispatch_ * launches);
+        for (Run& slot : backward_) slot.add(seconds, dispatch_ * launches);
       },
       [&](const Own& own) {
         for (const bool first : {true, false})
           for (const bool last : {true, false}) {
             const Kernels kernels = own.in(first, last);
-            if (kernels.launches > 0) clocks[slot_of(first, last)].run(kernels.seconds, dispatch_ * kernels.launches);
+            if (kernels.launches > 0)
+              backward_[slot_of(first, last)].add(kernels.seconds, dispatch_ * kernels.launches);
           }
       },
       nothing,
       [&](std::size_t i) {
         for (const bool first : {true, false})
-          done_by_[first ? 0 : 1][i - range_.begin] = clocks[slot_of(first, true)].busy;
+          done_by_[first ? 0 : 1][i - range_.begin] = backward_[slot_of(first, true)].compute;
       });
-  for (std::size_t slot = 0; slot < backward_slots; ++slot)
-    backward_[slot] = {clocks[slot].device, clocks[slot].device - clocks[slot].busy, 0};
 }
 
-std::vector<StagePass> StageWork::passes(std::int64_t micro_batches) {
-  std::vector<StagePass> all;
-  for (std::int64_t m = 0; m < micro_batches; ++m) {
-    all.push_back({.forward = true});
-    all.push_back({.forward = false, .first = m == 0, .last = m + 1 == micro_batches});
-  }
-  return all;
-}
-
-const StageWork::Run& StageWork::step(std::int64_t micro_batches) {
-  std::optional<Run>& known = steps_[static_cast<std::size_t>(micro_batches)];
-  if (!known) known = run(passes(micro_batches));
-  return *known;
+Run StageWork::before_last(std::int64_t micro_batches) const {
+  if (micro_batches == 1) return forward_;
+  const Run first = forward_.then(backward_[slot_of(true, false)]);
+  if (micro_batches == 2) return first.then(forward_);
+  const Run further = forward_.then(backward_[slot_of(false, false)]);
+  return first.then(further.times(micro_batches - 2)).then(forward_);
 }
 
 void StageWork::add_memory(MemoryTable& memory) {

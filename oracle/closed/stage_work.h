@@ -5,15 +5,16 @@
 // (ProgramTable::content()) are one, whichever of the program's steps they are.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "oracle/closed/memory_table.h"
 #include "oracle/closed/program_table.h"
+#include "oracle/closed/run.h"
 
 namespace sibyl::closed {
 
@@ -48,23 +49,14 @@ class StageWork {
   [[nodiscard]] const Asked& asked() const { return asked_; }
   [[nodiscard]] bool tied(const Parameter& parameter) const;  // do several stages hold it?
   [[nodiscard]] bool exchanged(const Parameter& parameter) const;
+  // What the program adds this use's gradient to is made in a later stage, which has a copy of its own.
+  [[nodiscard]] bool added_elsewhere(const Use& use) const { return use.after > range_.end; }
 
-  // Of passes one after the other, the host running ahead from one into the next. Seconds.
-  struct Run {
-    double time = 0;    // until the last kernel has ended
-    double waited = 0;  // of that, for the host
-    double before = 0;  // computed before the last pass
-    // Enough to matter: then messages are laid beside kernels event by event.
-    [[nodiscard]] bool waits() const { return waited > negligible * (time - waited); }
-    static constexpr double negligible = 0.003;  // of what is computed
-  };
   [[nodiscard]] const Run& forward() const { return forward_; }
   [[nodiscard]] const Run& input() const { return input_; }
   [[nodiscard]] const Run& backward(std::size_t slot) const { return backward_[slot]; }
-  // A whole step of so many micro-batches, `most_walked` at most, of one stage alone.
-  static constexpr std::int64_t most_walked = 4;
-  static std::vector<StagePass> passes(std::int64_t micro_batches);
-  const Run& step(std::int64_t micro_batches);
+  // All of a step of so many micro-batches that comes before its last backward, of one stage alone.
+  [[nodiscard]] Run before_last(std::int64_t micro_batches) const;
   // Compute done when the last micro-batch's backward of each step is; by whether it is the first, too.
   [[nodiscard]] const std::vector<double>& done_by(bool first) const { return done_by_[first ? 0 : 1]; }
   [[nodiscard]] double alone() const { return alone_; }  // kernels by themselves, of a micro-batch
@@ -92,10 +84,12 @@ class StageWork {
       return all;
     }
   };
+  // Calls visit(step) for those made again for its sake.
+  void each_again(std::size_t step, auto&& visit) const;
   void forward_of(std::size_t step, auto&& task) const;
   // As each_task(), with the step's own kernels apart: own(Own) instead of a task.
   void backward(bool inputs, bool weights, auto&& task, auto&& own, auto&& begun, auto&& done) const;
-  [[nodiscard]] Run run(const std::vector<StagePass>& passes) const;
+  [[nodiscard]] Run run(const StagePass& pass) const;
   void run_backward();
   void add_memory(MemoryTable& memory);
 
@@ -104,15 +98,23 @@ class StageWork {
   Range range_;
   Asked asked_;
   double dispatch_;
-  std::vector<Segment> segments_;  // that run again
+  std::vector<Segment> segments_;           // that run again
+  std::vector<MadeAgain::Repeated> again_;  // ascending in readers
   Run forward_, input_;
   std::array<Run, backward_slots> backward_;
-  std::array<std::optional<Run>, most_walked + 1> steps_;  // by micro-batches
   std::array<std::vector<double>, 2> done_by_;
   double alone_ = 0, weights_ = 0, gradients_ = 0, kept_ = 0, later_ = 0, pass_ = 0, pass_and_gradients_ = 0;
 };
 
+void StageWork::each_again(std::size_t step, auto&& visit) const {
+  for (auto one = std::ranges::lower_bound(again_, step, {}, &MadeAgain::Repeated::reader);
+       one != again_.end() && one->reader == step; ++one)
+    visit(one->step);
+}
+
 void StageWork::forward_of(std::size_t step, auto&& task) const {
+  each_again(step, [&](std::size_t again) { forward_of(again, task); });
+  if (!asked_.alone && !table_.made_again().runs(step, range_.end)) return;
   const Row& row = rows_[step];
   if (row.exchange_forward > 0) task(row.exchange_forward, 1);
   if (row.forward.launches > 0) task(row.forward.seconds, row.forward.launches);
@@ -146,10 +148,15 @@ void StageWork::backward(bool inputs, bool weights, auto&& task, auto&& own, aut
     Own of;
     if (inputs) of.kernels.add(row.backward);
     if (weights) of.kernels.add(row.backward_weight);
-    for (std::size_t u = table_.uses_from(i + 1); weights && u < table_.uses_from(i); ++u) {
+    each_again(i, [&](std::size_t again) {
+      if (inputs) of.kernels.add(rows_[again].backward);
+      if (weights) of.kernels.add(rows_[again].backward_weight);
+    });
+    for (std::size_t u = table_.uses_from(i + 1); u < table_.uses_from(i); ++u) {
       const Use& use = table_.uses()[u];
       const Parameter& parameter = table_.parameters()[use.parameter];
-      if (use.before > range_.begin) continue;
+      if (inputs && added_elsewhere(use)) of.kernels.add({-parameter.sum, -1});
+      if (!weights || use.before > range_.begin) continue;
       of.sums.add({parameter.sum, 1});
       if (exchanged(parameter)) of.copies.add({parameter.copy, 1});
     }

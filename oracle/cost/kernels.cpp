@@ -90,13 +90,15 @@ class Collector {
     return {{Copy{}, {tensor.shape}, {tensor.shape}, tensor.dtype}, Pass::forward, 0};
   }
 
-  // Walks backward as autograd does: the first gradient of a tensor is taken as it is, each later one is added.
+  // Walks backward as autograd does: the first gradient of a tensor is taken as it is, each later one is added. That of
+  // what is sent may have come back from the next stage before any.
   void add_gradient_work() {
     std::vector<int> uses(stage_.tensors.size(), 0);
     each_gradient([&](std::size_t, LocalTensorId tensor) { ++uses[tensor.index()]; });
     const bool accumulates = stage_.micro_batches() > 1;
     std::vector<bool> seen(stage_.tensors.size(), false), exchanged(stage_.tensors.size(), false);
     std::vector<std::size_t> completing(stage_.tensors.size(), 0);  // the step whose backward is a gradient's last
+    for (const Link& sent : stage_.sends) seen[sent.tensor.index()] = sent.gradient;
     for (const GradientSync& sync : stage_.gradients)
       for (const Bucket& bucket : sync.buckets)
         for (const LocalTensorId parameter : bucket.parameters) exchanged[parameter.index()] = true;

@@ -47,28 +47,34 @@ std::size_t loss_step(const Stage& stage) {
   return stage.steps.size();
 }
 
-// Positions between steps where at most one tensor with a gradient is alive.
-std::vector<std::size_t> narrow_positions(const Stage& stage) {
+// What only later stages read goes there as soon as it is made, and is not alive in this one.
+std::vector<Blocks::Narrow> narrow_positions(const Stage& stage) {
   const std::vector<bool> carries = carried(stage);
-  std::vector<std::size_t> made(stage.tensors.size(), 0), last(stage.tensors.size(), 0);
-  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
-    for (const LocalTensorId out : outputs_of(stage.steps[i]))
-      if (out.valid()) made[out.index()] = last[out.index()] = i + 1;
-    for (const LocalTensorId in : inputs_of(stage.steps[i]))
-      if (in.valid()) last[in.index()] = i + 1;
-  }
-  std::vector<int> change(stage.steps.size() + 2, 0);
-  for (std::size_t t = 0; t < stage.tensors.size(); ++t) {
-    const LocalTensor& tensor = stage.tensors[t];
-    if (tensor.kind != TensorKind::activation || !tensor.requires_gradient || !carries[t]) continue;
-    ++change[made[t]];  // alive at positions [made, last)
-    --change[last[t]];
-  }
-  std::vector<std::size_t> result;
-  int alive = change[0];
-  for (std::size_t at = 1; at < stage.steps.size(); ++at)
+  const auto counts = [&](LocalTensorId id) {
+    return id.valid() && stage[id].kind == TensorKind::activation && stage[id].requires_gradient && carries[id.index()];
+  };
+  struct Alive {
+    LocalTensorId tensor;
+    std::size_t read = 0;  // next by this step
+  };
+  std::vector<Alive> alive;  // the one that is read next comes last
+  const auto forget = [&](LocalTensorId id) {
+    if (counts(id)) std::erase_if(alive, [&](const Alive& a) { return a.tensor == id; });
+  };
+  std::vector<Blocks::Narrow> result;
+  for (std::size_t at = stage.steps.size(); at-- > 1;) {
+    const Step& step = stage.steps[at];
+    for (const LocalTensorId out : outputs_of(step)) forget(out);
+    for (const LocalTensorId in : inputs_of(step)) {
+      forget(in);
+      if (counts(in)) alive.push_back({in, at});
+    }
     // What an exchange sums may be summed where it lies: it must not be what a block keeps.
-    if ((alive += change[at]) <= 1 && !std::holds_alternative<Exchange>(stage.steps[at])) result.push_back(at);
+    if (std::holds_alternative<Exchange>(step)) continue;
+    const std::size_t until = alive.size() > 1 ? alive[alive.size() - 2].read : stage.steps.size();
+    if (until > at) result.push_back({at, until});
+  }
+  std::ranges::reverse(result);
   return result;
 }
 
@@ -137,8 +143,8 @@ Blocks::Blocks(const Stage& stage, const std::vector<std::size_t>& like)
     kinds_.push_back(like.empty() || like[i] == i ? kind_of(stage, stage.steps[i]) : kinds_[like[i]]);
 }
 
-std::vector<Segment> Blocks::within(std::size_t begin, std::size_t end) const {
-  end = std::min(end, loss_);
+std::vector<Segment> Blocks::within(std::size_t begin, std::size_t stage_end) const {
+  const std::size_t end = std::min(stage_end, loss_);
   std::vector<Region> all;
   const auto add = [&](std::size_t to) {
     if (begin == to) return;
@@ -147,8 +153,8 @@ std::vector<Segment> Blocks::within(std::size_t begin, std::size_t end) const {
     all.push_back({{begin, to}, kind.value()});
     begin = to;
   };
-  for (auto cut = std::upper_bound(cuts_.begin(), cuts_.end(), begin); cut != cuts_.end() && *cut < end; ++cut)
-    add(*cut);
+  for (auto cut = std::ranges::upper_bound(cuts_, begin, {}, &Narrow::at); cut != cuts_.end() && cut->at < end; ++cut)
+    if (cut->until >= stage_end) add(cut->at);
   if (begin < end) add(end);
   std::vector<Segment> result;
   for (std::size_t i = 0; i < all.size();) {

@@ -21,14 +21,20 @@ class Blocks {
   // known.
   explicit Blocks(const Stage& stage, const std::vector<std::size_t>& like = {});
 
-  // Of steps [begin, end): what find_blocks() finds of a stage that is these steps. Ascending and apart; the loss is in
-  // none.
-  [[nodiscard]] std::vector<Segment> within(std::size_t begin, std::size_t end) const;
+  // A position between steps. It is narrow for a stage that ends at `until` or before: of the tensors with a gradient
+  // that are made before it, the stage reads one behind it at most.
+  struct Narrow {
+    std::size_t at = 0, until = 0;
+  };
+
+  // Of steps [begin, stage_end): what find_blocks() finds of a stage that is these steps. Ascending and apart; the loss
+  // is in none.
+  [[nodiscard]] std::vector<Segment> within(std::size_t begin, std::size_t stage_end) const;
 
  private:
   const Stage& stage_;
   std::size_t loss_;                  // its step
-  std::vector<std::size_t> cuts_;     // positions, ascending
+  std::vector<Narrow> cuts_;          // ascending
   std::vector<std::uint64_t> kinds_;  // by step: equal ones run the same
 };
 

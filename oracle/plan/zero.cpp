@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "netmodel/collective/partition.h"
 #include "oracle/plan/blocks.h"
@@ -51,7 +52,8 @@ std::vector<std::size_t> readers(const Stage& stage, const std::vector<Segment>&
   return reader;
 }
 
-// Buckets of one unit each, in the order in which backward completes them: the last unit first, the shared one last.
+// Buckets of one unit and element type each, in the order in which backward completes them: the last unit first, the
+// shared one last.
 void make_units(Stage& stage, const Strategy& strategy) {
   const std::vector<Segment> all = stretches(stage, strategy.bucket.value());
   const std::vector<std::size_t> reader = readers(stage, all);
@@ -59,17 +61,20 @@ void make_units(Stage& stage, const Strategy& strategy) {
     GradientSync& sync = stage.gradients[s];
     if (!sync.sharded()) continue;
     // The shared unit has the greatest number and is to come last.
-    std::map<std::size_t, Bucket> by_stretch;
+    std::map<std::pair<std::size_t, DType>, Bucket> by_stretch;
     for (const Bucket& bucket : sync.buckets)
       for (const LocalTensorId parameter : bucket.parameters) {
         const std::size_t r = reader[parameter.index()];
-        Bucket& unit = by_stretch[r == all.size() ? r : all.size() - 1 - r];
+        const DType dtype = stage[parameter].dtype;
+        Bucket& unit = by_stretch[{r == all.size() ? r : all.size() - 1 - r, dtype}];
+        unit.dtype = dtype;
         unit.parameters.push_back(parameter);
         unit.elements += element_count(stage[parameter].shape);
       }
     sync.buckets.clear();
     for (auto& [key, bucket] : by_stretch) {
-      const Segment steps = key == all.size() ? Segment{0, stage.steps.size()} : all[all.size() - 1 - key];
+      const std::size_t at = key.first;
+      const Segment steps = at == all.size() ? Segment{0, stage.steps.size()} : all[all.size() - 1 - at];
       stage.units.push_back({steps.begin, steps.end, s, sync.buckets.size(), 1});
       sync.buckets.push_back(std::move(bucket));
     }

@@ -4,9 +4,6 @@
 // Ranks of one coordinate are alike, so one of each is followed. What a stage sends goes out when its turn has ended, one
 // transfer at a time between two coordinates in each direction; nobody computes it away. Gradients go as in one stage
 // alone; those of parameters that several stages hold when all of these have ended.
-//
-// closed_pipeline prices turns by formula and leaves out the micro-batches that only repeat what others did: O(stages^2), hardly
-// ever more, whatever the number of kernels and micro-batches; within 1 % (docs/pipeline.md).
 #pragma once
 
 #include <vector>
@@ -49,7 +46,6 @@ struct SimulatedPipeline {
 // `priced` is parallel to plan.stages.
 SimulatedPipeline simulate_pipeline(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
                                     const Relief& relief = {});
-Seconds closed_pipeline(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown);
 
 // Why a pipeline's step takes longer than the work of one device.
 struct PipelineWaits {

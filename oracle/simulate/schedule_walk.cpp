@@ -42,7 +42,10 @@ StageTimes stage_times(const Stage& stage, const PricedStage& priced, const Reli
   return times;
 }
 
-// Each of those who hold the parameter lists the exchange.
+namespace {
+
+// When each coordinate's last message is there, if its turns and its own messages end so: parameters that several
+// stages hold are exchanged when all of these have ended. Each of those who hold the parameter lists the exchange.
 std::vector<Seconds> after_ties(const std::vector<StageTimes>& stages, const std::vector<Seconds>& ends) {
   std::vector<Seconds> after = ends;
   for (std::size_t s = 0; s < stages.size(); ++s)
@@ -69,8 +72,6 @@ std::vector<CoordinateTail> tails(const std::vector<StageTimes>& stages, const s
   for (std::size_t c = 0; c < ends.size(); ++c) result[c].wait = all - ends[c] - result[c].before;
   return result;
 }
-
-namespace {
 
 class ScheduleWalk {
  public:
@@ -200,10 +201,10 @@ class ScheduleWalk {
   const Turns& turns_;
   const std::vector<StageTimes>& stages_;
   std::size_t coordinates_;
-  std::vector<Seconds> free_;                              // by coordinate
-  std::vector<Arrival> forward_, backward_;                // by micro-batch and stage that sends
+  std::vector<Seconds> free_;                                // by coordinate
+  std::vector<Arrival> forward_, backward_;                  // by micro-batch and stage that sends
   std::vector<Seconds> channel_forward_, channel_backward_;  // by coordinate that sends: free from here on
-  std::vector<int> left_;                                  // by stage: backward turns to come
+  std::vector<int> left_;                                    // by stage: backward turns to come
   std::vector<bool> begun_;
   SimulatedPipeline result_;
 };

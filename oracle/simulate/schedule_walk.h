@@ -34,9 +34,4 @@ StageTimes stage_times(const Stage& stage, const PricedStage& priced, const Reli
 
 SimulatedPipeline walk_schedule(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches);
 
-// When each coordinate's last message is there, if its turns and its own messages end so: parameters that several stages
-// hold are exchanged when all of these have ended.
-std::vector<Seconds> after_ties(const std::vector<StageTimes>& stages, const std::vector<Seconds>& ends);
-std::vector<CoordinateTail> tails(const std::vector<StageTimes>& stages, const std::vector<Seconds>& ends);
-
 }  // namespace sibyl

@@ -13,27 +13,22 @@
 namespace sibyl {
 namespace {
 
-// Where the streams of a step end, and what the device waited for.
-struct StepEnds {
-  Seconds compute, messages, host_wait, message_wait = {}, copy_wait = {};
-};
-
-SimulatedStep times_of(const StepProgram& program, const StepEnds& ends, Seconds tail_wait) {
-  const auto& [compute_end, message_end, host_wait, message_wait, copy_wait] = ends;
+SimulatedStep times_of(const StepProgram& program, const StreamsResult& run, Seconds tail_wait) {
+  const Seconds waited = run.host_wait + run.message_wait + run.copy_wait;
   SimulatedStep times;
   times.breakdown.forward = program.forward;
-  times.breakdown.backward = compute_end - program.forward - program.exchanged - host_wait - message_wait - copy_wait;
+  times.breakdown.backward = run.compute_end - program.forward - program.exchanged - waited;
   times.breakdown.optimizer = program.tail;
   for (const Message& message : program.messages) times.breakdown.communication_total += message.duration;
   times.breakdown.communication_total += program.exchanged + program.tail_messages;
-  times.breakdown.communication_exposed =
-      std::max(Seconds{}, message_end - compute_end) + program.exchanged + message_wait + program.tail_messages;
-  times.breakdown.host = host_wait + tail_wait;
-  times.breakdown.offload_exposed = program.copies_waited + copy_wait;
+  times.breakdown.communication_exposed = std::max(Seconds{}, run.message_end - run.compute_end) + program.exchanged +
+                                          run.message_wait + program.tail_messages;
+  times.breakdown.host = run.host_wait + tail_wait;
+  times.breakdown.offload_exposed = program.copies_waited + run.copy_wait;
   times.breakdown.offload_total = program.tail_copies;
   for (const Message& copy : program.copies) times.breakdown.offload_total += copy.duration;
-  times.total =
-      std::max(compute_end, message_end) + program.tail + tail_wait + program.copies_waited + program.tail_messages;
+  times.total = std::max(run.compute_end, run.message_end) + program.tail + tail_wait + program.copies_waited +
+                program.tail_messages;
   return times;
 }
 
@@ -45,79 +40,17 @@ Seconds tail_wait(const StepProgram& program, const PricedStage& priced, double 
 
 }  // namespace
 
-namespace {
-
-SimulatedStep simulated(const StepProgram& program, const PricedStage& priced, Slowdown slowdown,
-                        const Relief& relief) {
-  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, program.copies);
-  return times_of(program, {run.compute_end, run.message_end, run.host_wait, run.message_wait, run.copy_wait},
-                  tail_wait(program, priced, relief.host));
-}
-
-}  // namespace
-
 SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief) {
-  return simulated(step_program(stage, priced, relief), priced, slowdown, relief);
-}
-
-namespace {
-
-// Where both streams end, by formula.
-struct Ends {
-  Seconds compute, messages, host_wait;
-};
-
-// None where each stream waits for the other, or where messages go on while the device waits for its host, longer than
-// can be neglected.
-std::optional<Ends> closed_ends(const StepProgram& program, Slowdown slowdown) {
-  constexpr double negligible = 0.003;
-  if (program.waits || !program.copies.empty()) return std::nullopt;
-  std::vector<Seconds> ready, durations;
-  Seconds done;
-  std::size_t next = 0;
-  for (const Message& message : program.messages) {
-    for (; next <= message.after; ++next) done += program.tasks[next].duration;
-    ready.push_back(done);
-    durations.push_back(message.duration);
-  }
-  const Seconds busy = program.forward + program.backward + program.exchanged;
-  const StreamEnds ends = closed_streams(busy, ready, durations, slowdown);
-  // The host runs ahead of the device; where it cannot, the device ends after the slowest launch and all that follows
-  // it.
-  Seconds issued, device;
-  for (const Task& task : program.tasks) {
-    issued += task.issue;
-    device = std::max(device, issued) + task.duration;
-  }
-  const Seconds host_wait = device - busy;
-  if (!program.messages.empty() && host_wait > negligible * ends.compute) return std::nullopt;
-  return Ends{ends.compute + host_wait, ends.messages.value() > 0 ? ends.messages + host_wait : Seconds{}, host_wait};
-}
-
-TurnTimes turn_times(const StepProgram& program, const StreamsResult& run) {
-  return {run.compute_end, program.exchanged + run.message_wait, run.host_wait, run.message_end, run.message_wait};
-}
-
-}  // namespace
-
-SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
-  const StepProgram program = step_program(stage, priced, {});
-  const auto ends = closed_ends(program, slowdown);
-  if (!ends) return simulated(program, priced, slowdown, {});
-  return times_of(program, {ends->compute, ends->messages, ends->host_wait}, tail_wait(program, priced, 1.0));
+  const StepProgram program = step_program(stage, priced, relief);
+  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, program.copies);
+  return times_of(program, run, tail_wait(program, priced, relief.host));
 }
 
 TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place,
                         const Relief& relief) {
   const StepProgram program = turn_program(stage, priced, relief, turn, place);
-  return turn_times(program, run_streams(program.tasks, program.messages, slowdown));
-}
-
-TurnTimes closed_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place) {
-  const StepProgram program = turn_program(stage, priced, {}, turn, place);
-  const auto ends = closed_ends(program, slowdown);
-  if (!ends) return turn_times(program, run_streams(program.tasks, program.messages, slowdown));
-  return {ends->compute, program.exchanged, ends->host_wait, ends->messages};
+  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
+  return {run.compute_end, program.exchanged + run.message_wait, run.host_wait, run.message_end, run.message_wait};
 }
 
 TailTimes tail_times(const Stage& stage, const PricedStage& priced, const Relief& relief) {

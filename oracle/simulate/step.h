@@ -1,8 +1,6 @@
 // One training step of one rank in time: compute and communication laid beside each other.
 //
-// simulate_step expands every kernel and every message (simulate/streams.h). closed_step gives the same by formula
-// (closed_streams); it is exact where the host never waits. Where messages go on while the device waits for its host, or each
-// stream waits for the other, there is no formula, and it simulates. The two are tested against each other.
+// Every kernel and every message is expanded (simulate/streams.h). What is known without that is in oracle/closed.
 #pragma once
 
 #include <optional>
@@ -31,7 +29,6 @@ struct Relief {
 };
 
 SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief = {});
-SimulatedStep closed_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown);
 
 // One turn of a stage by itself, from when its rank is free and what it waits for is there.
 struct TurnTimes {
@@ -47,7 +44,6 @@ struct Place {
 };
 TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place,
                         const Relief& relief = {});
-TurnTimes closed_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place);
 
 // What a rank does once all its messages are there: copies back and updates.
 struct TailTimes {

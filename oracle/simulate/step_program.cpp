@@ -143,7 +143,6 @@ class ProgramBuilder {
   void add(Seconds duration, std::size_t kernels, std::size_t step, bool again = false) {
     program_.tasks.push_back(
         {duration, priced_.dispatch * static_cast<double>(kernels) * relief_.host, needed_, needed_copies_});
-    program_.waits = program_.waits || needed_ > 0;
     program_.origins.push_back({step, turn_, false, again});
     (turn_.kind == Turn::Kind::forward ? program_.forward : program_.backward) += duration;
   }

@@ -44,7 +44,6 @@ struct StepProgram {
   Seconds tail_messages;
   Seconds tail_copies, copies_waited;  // of the tail: state that is moved; and what it waits for that
   std::size_t tail_kernels = 0;
-  bool waits = false;  // some task needs a message
 };
 
 StepProgram step_program(const Stage& stage, const PricedStage& priced, const Relief& relief);

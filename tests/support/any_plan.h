@@ -3,11 +3,14 @@
 
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <array>
 #include <type_traits>
+#include <variant>
 
 #include "oracle/strategy.h"
 #include "tests/support/clusters.h"
+#include "tests/support/experts.h"
 #include "tests/support/graphs.h"
 #include "tests/support/networks.h"
 
@@ -23,9 +26,14 @@ auto one_of(T... values) {
 // Extents are multiples of few primes, so that many degrees divide them.
 inline Graph any_model() {
   const int depth = any(1, 3), scale = one_of(1, 2, 8);
-  switch (any(0, 2)) {
-    case 0: return mlp(std::vector<std::int64_t>(static_cast<std::size_t>(depth) * 2 + 2, 24 * scale), 4);
-    case 1: return residual_network(depth, 12 * scale, one_of(16, 32), 4);
+  switch (any(0, 8)) {
+    case 0:
+    case 1: return mlp(std::vector<std::int64_t>(static_cast<std::size_t>(depth) * 2 + 2, 24 * scale), 4);
+    case 2:
+    case 3: return residual_network(depth, 12 * scale, one_of(16, 32), 4);
+    case 4: return residual_network(depth, 12, 8, 4, 3);
+    case 5: return mixture_of_experts(depth);
+    case 6: return transformer(depth, 24 * scale, 12, one_of(16, 64), 4, true);
     default: return transformer(depth, 24 * scale, 12, one_of(16, 64), 4);
   }
 }
@@ -48,17 +56,24 @@ inline Cluster any_cluster() {
   return cluster;
 }
 
-inline void split_replica(Strategy& s) {
+// A replica split in one more way, or left as it is.
+inline void split_once(Strategy& s) {
   const int degree = one_of(2, 3, 4);
-  switch (any(0, 7)) {
+  switch (any(0, 8)) {
     case 0: s.tensor = degree; break;
     case 1: s.tensor = degree, s.sequence = true; break;
     case 2: s.filter = degree; break;
     case 3: s.channel = degree; break;
     case 4: s.height = 2, s.width = one_of(1, 2); break;
-    case 5: s.context = degree; break;
+    case 5: s.depth = 2, s.height = one_of(1, 2), s.width = one_of(1, 2); break;
+    case 6: s.context = degree; break;
     default: break;  // whole
   }
+}
+
+inline void split_replica(Strategy& s) {
+  split_once(s);
+  if (any(0, 3) == 0) split_once(s);
 }
 
 inline void put_in_stages(Strategy& s) {
@@ -80,6 +95,8 @@ inline Strategy any_strategy() {
   s.optimizer = one_of(OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::adam, OptimizerKind::adamw,
                        OptimizerKind::lamb, OptimizerKind::lars);
   s.zero = any(0, s.schedule == PipelineSchedule::zero_bubble ? 1 : 3);
+  if (s.zero > 0 && s.data == 4 && any(0, 2) == 0) s.zero_ranks = 2;
+  if (any(0, 3) == 0) s.batch_norm = BatchNorm::synchronised;
   s.recompute = one_of(Recompute::none, Recompute::selective, Recompute::full, Recompute::operations);
   if (s.recompute == Recompute::operations) s.recompute_kinds = {"normalization", "gelu", "relu"};
   if (s.recompute == Recompute::full) s.recompute_every = any(1, 3);
@@ -93,6 +110,17 @@ inline Strategy any_strategy() {
     s.compression = s.zero > 0 ? Compression{one_of(Kind::fp16, Kind::bf16)}
                                : Compression{one_of(Kind::fp16, Kind::one_bit, Kind::two_bit, Kind::top_k), 0.001 * any(1, 1000)};
   if (any(0, 1) == 1) s.order = {MeshAxis::pipeline, MeshAxis::data};
+  return s;
+}
+
+// Experts are dealt out where the model has some.
+inline Strategy any_strategy(const Graph& model) {
+  Strategy s = any_strategy();
+  const auto deals = [](const Operation& operation) {
+    return std::holds_alternative<GroupedLinear>(operation.attributes);
+  };
+  if (any(0, 1) == 1 && std::ranges::any_of(model.operations(), deals)) s.expert = one_of(2, 4);
+  s.global_batch *= s.expert;
   return s;
 }
 

@@ -41,11 +41,15 @@ class Network {
     const TensorId scale = parameter({width}), shift = parameter({width});
     return apply(Normalization{NormalizationKind::layer}, {x, scale, shift}, shape(x));
   }
+  // Of 3 in each direction that an image has, with batch-norm and ReLU.
   TensorId convolution(TensorId x, std::int64_t filters) {
     Shape y = shape(x);
-    const TensorId weight = parameter({filters, y[1], 3, 3});
+    const Ints three(y.size() - 2, 3), one(y.size() - 2, 1);
+    Shape kernel = {filters, y[1]};
+    kernel.insert(kernel.end(), three.begin(), three.end());
+    const TensorId weight = parameter(std::move(kernel));
     y[1] = filters;
-    x = apply(Convolution{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1, false, {}}, {x, weight}, y);
+    x = apply(Convolution{three, one, one, one, one, 1, false, {}}, {x, weight}, y);
     const TensorId scale = parameter({filters}), shift = parameter({filters});
     const TensorId mean = buffer({filters}), variance = buffer({filters});
     x = apply(Normalization{}, {x, scale, shift, mean, variance}, y);
@@ -72,23 +76,34 @@ class Network {
   int count_ = 0;
 };
 
-// Blocks of two 3 x 3 convolutions with batch-norm, the second's result added to the first's; images halved after each.
-inline Graph residual_network(int blocks, std::int64_t filters, std::int64_t extent, std::int64_t batch) {
-  Network net("residual", batch);
-  TensorId x = net.input({batch, 4, extent, extent});
+// Blocks of two convolutions with batch-norm, the second's result added to the first's; images, or volumes of three
+// `directions`, are halved after each.
+inline Graph residual_network(int blocks, std::int64_t filters, std::int64_t extent, std::int64_t batch,
+                              std::size_t directions = 2) {
+  Network net(directions == 2 ? "residual" : "volumes", batch);
+  const auto image = [&](std::int64_t channels) {
+    Shape shape(directions + 2, extent);
+    shape[0] = batch, shape[1] = channels;
+    return shape;
+  };
+  const Ints two(directions, 2), one(directions, 1), none(directions, 0);
+  TensorId x = net.input(image(4));
   for (int i = 0; i < blocks; ++i) {
     x = net.convolution(x, filters);
     x = net.add(x, net.convolution(x, filters));
     extent /= 2;
-    x = net.apply(Pool{PoolKind::max, false, {2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}}, {x}, {batch, filters, extent, extent});
+    x = net.apply(Pool{PoolKind::max, false, two, two, one, none, none}, {x}, image(filters));
   }
-  x = net.apply(Pool{PoolKind::average, true, {}, {}, {}, {}, {}}, {x}, {batch, filters, 1, 1});
+  extent = 1;
+  x = net.apply(Pool{PoolKind::average, true, {}, {}, {}, {}, {}}, {x}, image(filters));
   x = net.apply(Reshape{}, {x}, {batch, filters});
   return net.finish(net.linear(x, 12), 1);
 }
 
-// A decoder: embedding, blocks of attention and two linear layers with layer-norm before each, a head that is not tied.
-inline Graph transformer(int blocks, std::int64_t width, std::int64_t heads, std::int64_t length, std::int64_t batch) {
+// A decoder: embedding, blocks of attention and two linear layers with layer-norm before each, a head whose weight is
+// that of the embedding where it is `tied`.
+inline Graph transformer(int blocks, std::int64_t width, std::int64_t heads, std::int64_t length, std::int64_t batch,
+                         bool tied = false) {
   constexpr std::int64_t vocabulary = 96;
   Network net("transformer", batch);
   const TensorId ids = net.input({batch, length}, DType::i64, vocabulary);
@@ -107,7 +122,8 @@ inline Graph transformer(int blocks, std::int64_t width, std::int64_t heads, std
     const TensorId wide = net.linear(net.layer_norm(x), 4 * width);
     x = net.add(x, net.linear(net.apply(Unary{UnaryKind::gelu}, {wide}, {batch, length, 4 * width}), width));
   }
-  return net.finish(net.linear(net.layer_norm(x), vocabulary), 2);
+  x = net.layer_norm(x);
+  return net.finish(tied ? net.apply(Linear{}, {x, table}, {batch, length, vocabulary}) : net.linear(x, vocabulary), 2);
 }
 
 }  // namespace sibyl::test

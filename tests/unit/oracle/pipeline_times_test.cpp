@@ -1,5 +1,4 @@
-// Pipelines in time and memory: idle time by the papers' formulas, the closed form against the simulation, what is in
-// flight.
+// Pipelines in time and memory: idle time by the papers' formulas, what is in flight.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -11,6 +10,7 @@
 #include "oracle/simulate/pipeline.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
+#include "tests/support/networks.h"
 
 namespace sibyl {
 namespace {
@@ -89,7 +89,23 @@ TEST(PipelineTimes, ClippingWaitsForTheNormsOfAllStages) {
   EXPECT_NEAR(clipped.coordinates[0].step.total.value(), 15 + 0.5 + 0.25 + 1, 1e-9);
   EXPECT_NEAR(clipped.coordinates[1].step.total.value(), 15 + 0.5 + 0.25 + 1, 1e-9);
   EXPECT_NEAR(clipped.coordinates[1].tail.wait.value(), 2, 1e-9);
-  EXPECT_NEAR(closed_pipeline(plan, priced, {}).value(), clipped.step.total.value(), 1e-9);
+}
+
+// The first stage makes a and b of it, the second adds both: what comes back for a is added to what b's backward makes.
+TEST(PipelineTimes, WhatComesBackIsAddedToAStagesOwn) {
+  test::Network net("skip", 2);
+  const TensorId a = net.linear(net.input({2, 8}), 8), b = net.linear(a, 8);
+  const Graph graph = net.finish(net.linear(net.add(a, b), 8), 1);
+  Strategy strategy = pipelined(2, 4);
+  strategy.stage_starts = {graph.operations()[2].name};
+  const Plan plan = make_plan(graph, strategy).value();
+  const auto sums = [&](std::size_t stage) {
+    std::size_t count = 0;
+    for (const StageKernels::OfStep& step : kernels_of(plan.stages[stage], Backend::cpu).steps) count += step.sums.size();
+    return count;
+  };
+  EXPECT_EQ(sums(0), 1U);
+  EXPECT_EQ(sums(1), 0U);
 }
 
 // (m + S - 1)(f + b): GPipe, Huang et al., section 2.3: (S - 1) / (m + S - 1) of the time is idle.
@@ -132,9 +148,8 @@ TEST(PipelineTimes, LinksAreWaitedFor) {
   EXPECT_NEAR((parts.forward + parts.backward + parts.bubble + parts.communication_exposed).value(), 33.6, 1e-9);
 }
 
-// Whatever the strategy, the parts add up to the whole, and each coordinate's turns follow one another. Kernels and links
-// are within 5 %, 40 % or five times of each other: paces that nearly agree, and ones that do not.
-RC_GTEST_PROP(PipelineTimes, ClosedFormIsWithinOnePercentOfTheSimulation, ()) {
+// Whatever the strategy, the parts add up to the whole, and each coordinate's turns follow one another.
+RC_GTEST_PROP(PipelineTimes, PartsAddUpToTheWhole, ()) {
   const auto schedule = *rc::gen::element(PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward,
                                           PipelineSchedule::interleaved, PipelineSchedule::zero_bubble);
   const int stages = *rc::gen::inRange(2, 7);
@@ -151,7 +166,6 @@ RC_GTEST_PROP(PipelineTimes, ClosedFormIsWithinOnePercentOfTheSimulation, ()) {
     if (stage.send_backward) vary(stage.send_backward->time);
   }
   const SimulatedPipeline exact = simulate_pipeline(plan, priced, {});
-  RC_ASSERT(std::abs(closed_pipeline(plan, priced, {}) / exact.step.total - 1) < 0.01);
   for (const CoordinateTimes& c : exact.coordinates) {
     const TimeBreakdown& b = c.step.breakdown;
     const Seconds sum = b.forward + b.backward + b.optimizer + b.communication_exposed + b.bubble + b.host;
@@ -159,35 +173,6 @@ RC_GTEST_PROP(PipelineTimes, ClosedFormIsWithinOnePercentOfTheSimulation, ()) {
     for (std::size_t i = 1; i < c.turns.size(); ++i)
       RC_ASSERT(c.turns[i].span.start >= c.turns[i - 1].span.end - Seconds{1e-12});
   }
-}
-
-// (m + S - 1)(f + b) of even stages, whatever m: 10^7 micro-batches are not walked.
-TEST(PipelineTimes, ClosedFormPricesAnyNumberOfMicroBatches) {
-  for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward}) {
-    const Graph graph = even_mlp(4);
-    Plan plan = plan_of(graph, pipelined(4, 8, schedule), 4);
-    plan.strategy.accumulation = 10'000'000;
-    EXPECT_NEAR(closed_pipeline(plan, even_prices(plan, 1, 2, 0, 0), {}).value(), (1e7 + 3) * 3, 1e-3);
-  }
-}
-
-// Kernels, buckets and hosts and all, on random models and clusters.
-RC_GTEST_PROP(PipelineTimes, ClosedFormHoldsOfWholePlans, ()) {
-  const int stages = *rc::gen::inRange(2, 5), replicas = *rc::gen::inRange(1, 4);
-  Strategy strategy = pipelined(stages, *rc::gen::inRange(1, 60));
-  strategy.data = replicas;
-  strategy.global_batch *= replicas;
-  strategy.schedule = *rc::gen::element(PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward,
-                                        PipelineSchedule::zero_bubble);
-  const auto layers = static_cast<std::size_t>(*rc::gen::inRange(6, 12));
-  const auto width = *rc::gen::inRange<std::int64_t>(16, 300);
-  const Graph graph = test::mlp(std::vector<std::int64_t>(layers, width), 2);
-  const Cluster cluster = test::cluster(stages * replicas, 1);
-  const Plan plan = make_plan(graph, strategy).value();
-  const std::vector<PricedStage> priced = price(plan, cluster);
-  const Slowdown slowdown{1.3, 1.6};
-  const Seconds exact = simulate_pipeline(plan, priced, slowdown).step.total;
-  RC_ASSERT(std::abs(closed_pipeline(plan, priced, slowdown) / exact - 1) < 0.01);
 }
 
 // Two equal stages, m micro-batches of one sample: 1F1B holds two of them on the first device and one on the second,

@@ -241,26 +241,6 @@ TEST(Predict, RanksHoldTheirPartOfTheWeights) {
   EXPECT_EQ(p->memory.weights.value(), 64 + 64 + 128 + 64 + 128 + 64);
 }
 
-// Formula and simulation of the same step agree; exactly, where kernels need no launch.
-RC_GTEST_PROP(Predict, ClosedFormEqualsSimulation, ()) {
-  const Graph graph = any_mlp();
-  const int replicas = *rc::gen::inRange(1, 9);
-  Strategy strategy = data_parallel(replicas, replicas * 4);
-  strategy.bucket = Bytes{1024.0 * *rc::gen::inRange(1, 2000)};
-  strategy.first_bucket = strategy.bucket / 4;
-  strategy.accumulation = *rc::gen::element(1, 2, 4);
-  if (*rc::gen::arbitrary<bool>()) strategy.tensor = 2;
-  if (*rc::gen::arbitrary<bool>()) strategy.exchange = GradientExchange::at_end;
-  const Cluster cluster = test::cluster(replicas, 1);
-  const auto plan = make_plan(graph, strategy);
-  RC_PRE(plan.has_value());  // not where every width is odd
-  const PricedStage priced = price(*plan, plan->stages[0], cluster);
-  const Slowdown slowdown{1.3, 1.6};
-  const double simulated = simulate_step(plan->stages[0], priced, slowdown).total.value();
-  const double closed = closed_step(plan->stages[0], priced, slowdown).total.value();
-  RC_ASSERT(std::abs(simulated / closed - 1) < 1e-9);
-}
-
 // Each of these inputs changes the answer it should.
 TEST(Predict, EveryInputMatters) {
   const Graph graph = test::mlp({256, 512, 64}, 2);

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 
 #include "oracle/closed/closed_form.h"
 #include "oracle/predict.h"
 #include "oracle/search/search.h"
+#include "oracle/search/space.h"
 #include "tests/support/any_plan.h"
 
 namespace sibyl {
@@ -17,8 +17,12 @@ namespace {
 
 using test::any_cluster, test::any_model, test::any_strategy;
 
-Strategy any_with_closed_form() {
-  Strategy s = any_strategy();
+// One in eight may have what no formula knows.
+Strategy any_with_closed_form(const Graph& model) {
+  Strategy s = any_strategy(model);
+  s.half_weights = test::any(0, 3) == 0;
+  if (test::any(0, 7) == 0) return s;
+  s.zero_ranks = 0;
   s.clip = 0;
   s.compression = {};
   s.optimizer = test::one_of(OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::adamw);
@@ -27,67 +31,111 @@ Strategy any_with_closed_form() {
   return s;
 }
 
-// Of many random strategies, by how much the formula's step times and memory differ from the simulation's.
-struct Differences {
-  std::vector<double> time, memory;
+// Kernels and messages slow each other down, steps and ranks are not all alike.
+Cluster any_busy_cluster() {
+  Cluster cluster = any_cluster();
+  cluster.overlap.compute_slowdown = 1 + 0.01 * test::any(0, 100);
+  cluster.overlap.communication_slowdown = 1 + 0.01 * test::any(0, 200);
+  cluster.composition.factor = 0.01 * test::any(90, 130);
+  cluster.composition.spread = 0.01 * test::any(0, 5);
+  return cluster;
+}
+
+// Of all that was drawn.
+struct Drawn {
+  std::vector<double> time, memory;  // by how much the formula is off, where there is one
+  int without_formula = 0;
 
   static double quantile(std::vector<double> all, double share) {
     std::ranges::sort(all);
-    return all[static_cast<std::size_t>(share * static_cast<double>(all.size() - 1))];
+    return all.at(static_cast<std::size_t>(share * static_cast<double>(all.size() - 1)));
   }
 };
 
-// Random models are small and their stages a few steps: what is hard for a formula is common here (docs/search.md has
-// real models).
-TEST(ProgramForm, IsNearTheSimulationOfRandomPlans) {
-  Differences all;
-  EXPECT_TRUE(rc::check([&all] {
-    const Graph graph = any_model();
-    const Cluster cluster = any_cluster();
-    const Strategy strategy = any_with_closed_form();
-    if (strategy.devices() > cluster.devices()) return;
-    KernelPrices kernels(cluster);
-    const auto exact = Evaluator(graph, cluster).evaluate(strategy);
-    const auto made = closed::ProgramForm::make(graph, nullptr, strategy, kernels);
-    RC_ASSERT(made || !exact);
-    if (!made) return;
-    const auto form = (*made)->of(strategy);
-    RC_ASSERT(form.has_value() == exact.has_value());
-    if (!form) {
-      RC_ASSERT(form.error().message == exact.error().message);
-      return;
-    }
-    all.time.push_back(std::abs(form->step_time / exact->step_time - 1));
-    all.memory.push_back(std::abs(form->memory / exact->memory.total - 1));
-    RC_ASSERT(all.time.back() < 0.25);
-  }));
-  ASSERT_GT(all.time.size(), 50U);
-  EXPECT_LT(Differences::quantile(all.time, 0.5), 0.001);
-  EXPECT_LT(Differences::quantile(all.time, 0.8), 0.01);
-  EXPECT_LT(Differences::quantile(all.memory, 0.5), 0.1);
+void compare(const Graph& graph, const Cluster& cluster, const Strategy& strategy, const Evaluation& exact,
+             Drawn& drawn) {
+  if (!closed::has_closed_form(strategy)) {
+    ++drawn.without_formula;
+    return;
+  }
+  KernelPrices kernels(cluster);
+  const auto form = (*closed::ProgramForm::make(graph, nullptr, strategy, kernels))->of(strategy);
+  RC_ASSERT(form.has_value());
+  drawn.memory.push_back(std::abs(form->memory / exact.memory.total - 1));
+  const double off = form->step_time / exact.step_time - 1;
+  drawn.time.push_back(std::abs(off));
+  if (std::abs(off) >= 0.01)
+    RC_LOG() << graph.name << " of " << graph.operations().size() << " operations, " << strategy_words(strategy) << ", "
+             << to_string(strategy.precision) << ", bucket " << strategy.bucket.value() << ": " << 100 * off << " %\n";
+  RC_ASSERT(std::abs(off) < 0.01);
 }
 
-// Without a pipeline and units of parameters there is nothing to guess: every kernel and message is there.
-RC_GTEST_PROP(ProgramForm, IsTheSimulationOfOneStageWhoseHostIsFast, ()) {
+// What a search and the desktop are answered by, on random models, clusters and strategies: ten strategies for each of
+// a hundred models; those that a model cannot be split by are drawn again.
+TEST(ProgramForm, IsWithinOnePercentOfTheSimulation) {
+  Drawn drawn;
+  EXPECT_TRUE(rc::check([&drawn] {
+    const Graph graph = any_model();
+    const Cluster cluster = any_busy_cluster();
+    Evaluator evaluator(graph, cluster);
+    int compared = 0;
+    for (int tries = 0; compared < 10 && tries < 100; ++tries) {
+      const Strategy strategy = any_with_closed_form(graph);
+      if (const auto exact = evaluator.evaluate(strategy)) {
+        compare(graph, cluster, strategy, *exact, drawn);
+        ++compared;
+      }
+    }
+    RC_ASSERT(compared == 10);
+  }));
+  const auto answered = static_cast<int>(drawn.time.size());
+  EXPECT_GE(answered + drawn.without_formula, 1000);
+  EXPECT_GT(answered, 8 * drawn.without_formula);
+  EXPECT_LT(Drawn::quantile(drawn.time, 0.99), 0.002);
+  EXPECT_LT(Drawn::quantile(drawn.memory, 0.5), 0.1);
+}
+
+// What cannot be split so has no formula either, for the same reason.
+RC_GTEST_PROP(ProgramForm, RefusesWhatTheSimulationRefuses, ()) {
   const Graph graph = any_model();
-  Cluster cluster = any_cluster();
-  Strategy strategy = any_with_closed_form();
+  const Cluster cluster = any_cluster();
+  const Strategy strategy = any_with_closed_form(graph);
+  if (strategy.devices() > cluster.devices() || !closed::has_closed_form(strategy)) return;
+  KernelPrices kernels(cluster);
+  const auto exact = Evaluator(graph, cluster).evaluate(strategy);
+  const auto made = closed::ProgramForm::make(graph, nullptr, strategy, kernels);
+  RC_ASSERT(made || !exact);
+  if (!made) return;
+  const auto form = (*made)->of(strategy);
+  RC_ASSERT(form.has_value() == exact.has_value());
+  if (!form) RC_ASSERT(form.error().message == exact.error().message);
+}
+
+// Without a pipeline and units of parameters there is nothing to guess: every kernel and message is there. Waits for
+// the host are there, too; only messages beside less than 0.3 % of them are laid by formula (oracle/closed/run.h).
+RC_GTEST_PROP(ProgramForm, IsTheSimulationOfOneStage, ()) {
+  const Graph graph = any_model();
+  const Cluster cluster = any_busy_cluster();
+  Strategy strategy = any_with_closed_form(graph);
   strategy.pipeline = strategy.chunks = 1;
   strategy.schedule = PipelineSchedule::one_forward_one_backward;
   strategy.zero = std::min(strategy.zero, 2);
-  if (cluster.kernels.device().dispatch.value() > 0 || strategy.devices() > cluster.devices()) return;
+  strategy.accumulation = test::any(1, 40);
+  strategy.global_batch = strategy.data * strategy.expert * strategy.accumulation * test::any(1, 4);
+  if (!closed::has_closed_form(strategy)) return;
   KernelPrices kernels(cluster);
   const auto exact = Evaluator(graph, cluster).evaluate(strategy);
   if (!exact) return;
   const closed::Form form = (*closed::ProgramForm::make(graph, nullptr, strategy, kernels))->of(strategy).value();
-  RC_ASSERT(std::abs(form.step_time / exact->step_time - 1) < 0.001);
+  RC_ASSERT(std::abs(form.step_time / exact->step_time - 1) < 0.004);
 }
 
 // What one form was asked before changes nothing.
 RC_GTEST_PROP(ProgramForm, AnswersDoNotDependOnWhatWasAskedBefore, ()) {
   const Graph graph = any_model();
   const Cluster cluster = any_cluster();
-  Strategy strategy = any_with_closed_form();
+  Strategy strategy = any_with_closed_form(graph);
+  if (!closed::has_closed_form(strategy)) return;
   KernelPrices kernels(cluster);
   const auto shared = closed::ProgramForm::make(graph, nullptr, strategy, kernels);
   if (!shared) return;

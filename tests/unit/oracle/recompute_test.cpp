@@ -3,10 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include "oracle/memory/footprint.h"
 #include "oracle/plan/blocks.h"
+#include "oracle/plan/pipeline/cut.h"
 #include "oracle/predict.h"
+#include "tests/support/any_plan.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
 #include "tests/support/zoo.h"
@@ -40,6 +43,29 @@ TEST(Blocks, AreTransformerLayersAndResidualBlocks) {
   EXPECT_EQ(blocks(zoo("deit-tiny", 1)), 12U);
   EXPECT_EQ(blocks(zoo("resnet50", 1)), 16U);
   EXPECT_EQ(blocks(zoo("resnet18", 1)), 8U);
+}
+
+// What a stage does not read itself does not join its steps: blocks are not those of the program that lie within it.
+RC_GTEST_PROP(Blocks, OfARangeAreThoseOfAStageOfItsSteps, ()) {
+  const Graph graph = test::any_model();
+  Strategy strategy = test::any_strategy(graph);
+  strategy.precision = Precision::fp32;  // casts may stand in another order in a stage
+  const auto program = make_program(graph, strategy);
+  if (!program) return;
+  std::vector<std::size_t> places;
+  const std::vector<OperationId> operations = beginnings(*program);
+  for (std::size_t i = 1; i < operations.size(); ++i)
+    if (operations[i].valid()) places.push_back(i);
+  const int last = static_cast<int>(places.size()) - 1;
+  RC_ASSERT(last > 0);
+  const int first = test::any(0, last - 1);
+  const std::size_t begin = places[static_cast<std::size_t>(first)];
+  const std::size_t end = places[static_cast<std::size_t>(test::any(first + 1, last))];
+  const Stage stage = cut(*program, {begin, end}).stages[1];
+  if (stage.steps.size() != end - begin) return;  // it makes something again
+  std::vector<Segment> expected = find_blocks(stage);
+  for (Segment& block : expected) block.begin += begin, block.end += begin;
+  RC_ASSERT(Blocks(*program).within(begin, end) == expected);
 }
 
 TEST(Recompute, SelectiveTakesTheCoreOfEachAttention) {
