@@ -335,6 +335,32 @@ def calibrated(model, batch, path):
     return json.loads(path.read_text())
 
 
+def memory_cnn():
+    """Once its kernels' scratch memory is known, a convolutional network takes what is predicted."""
+    model, batch = "zoo:lenet", 8
+    own = calibrated(model, batch, FOLDER / "own.json")
+    cluster = FOLDER / "own.yaml"
+    cluster.write_text("name: own\ncalibration: own.json\nnodes: 1\ndevices_per_node: 2\n"
+                       "device_link: {kind: shared memory, bandwidth: 5GB/s, latency: 5us}\n")
+
+    def predicted(ranks):
+        done = subprocess.run([pathlib.Path(TRAIN).with_name("sibyl"), "predict", model, "--batch", f"{batch}/device", "--devices",
+                               str(ranks), "--cluster", cluster, "--json"], capture_output=True, text=True)
+        check(done.returncode == 0, done.stderr)
+        return json.loads(done.stdout)
+
+    runs = {ranks: measured(model, "--batch", f"{batch}/device", "--steps", 2, "--warmup", 2, ranks=ranks) for ranks in (1, 2)}
+    for ranks, run in runs.items():
+        error = run["peak_memory_bytes"] / predicted(ranks)["memory_bytes"]["total"] - 1
+        check(abs(error) < 0.03, f"{ranks} ranks: memory is off by {error:+.2%}")
+    for kernel in own["kernels"]:
+        kernel["workspace_bytes"] = 0
+    (FOLDER / "own.json").write_text(json.dumps(own))
+    for ranks, run in runs.items():
+        error = run["peak_memory_bytes"] / predicted(ranks)["memory_bytes"]["total"] - 1
+        check(error > 0.03, f"{ranks} ranks: scratch memory is {error:.2%} of all, which proves nothing")
+
+
 def emulated_workspace():
     """Scratch memory counts beside what a kernel makes: with kernels of this machine, as if they took much more of it."""
     path = FOLDER / "own.json"
@@ -556,6 +582,7 @@ CHECKS = {
     "alone": alone,
     "emulated": emulated,
     "emulated_halves": emulated_halves,
+    "memory_cnn": memory_cnn,
     "emulated_sharded": emulated_sharded,
     "emulated_spread": emulated_spread,
     "emulated_workspace": emulated_workspace,
