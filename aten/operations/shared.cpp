@@ -59,7 +59,9 @@ double per_channel(const at::Tensor& x) { return static_cast<double>(x.numel() /
 struct ChannelMoments : Function<ChannelMoments> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x) {
     context->save_for_backward({x});
-    const auto [mean, variance] = at::batch_norm_update_stats(x, nothing, nothing, 0.0);
+    // Of bf16 the CPU would round them to bf16.
+    const at::Tensor values = x.is_cpu() ? x.to(at::kFloat) : x;
+    const auto [mean, variance] = at::batch_norm_update_stats(values, nothing, nothing, 0.0);
     return at::stack({mean, variance + mean * mean});
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
