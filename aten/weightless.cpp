@@ -50,8 +50,12 @@ at::Tensor weightless(const Shape& shape, c10::ScalarType type) {
 }
 
 at::Tensor weightless_view(const at::Tensor& of, const Shape& shape) {
-  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(of.storage()),
-                                                               c10::DispatchKeySet(c10::DispatchKey::Meta), of.dtype());
+  return weightless_view(of, shape, of.scalar_type());
+}
+
+at::Tensor weightless_view(const at::Tensor& of, const Shape& shape, c10::ScalarType type) {
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(of.storage()), c10::DispatchKeySet(c10::DispatchKey::Meta), c10::scalarTypeToTypeMeta(type));
   tensor.unsafeGetTensorImpl()->set_sizes_contiguous(shape);
   return tensor;
 }

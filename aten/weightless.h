@@ -16,6 +16,7 @@ void count_weightless(std::size_t granularity);
 at::Tensor weightless(const Shape& shape, c10::ScalarType type);
 // Of the same storage, with another shape, be it larger (an expanded view).
 at::Tensor weightless_view(const at::Tensor& of, const Shape& shape);
+at::Tensor weightless_view(const at::Tensor& of, const Shape& shape, c10::ScalarType type);  // as if of another type
 // The storage of `of`, and of all views of it, now counts as so many bytes. The sizes stay what they are.
 void resize_weightless(const at::Tensor& of, std::size_t bytes);
 

@@ -45,22 +45,22 @@ std::pair<std::int64_t, std::int64_t> Communicator::part(std::int64_t elements, 
   return {range.begin, range.end};
 }
 
-void Communicator::all_reduce(std::span<float> data, Algorithm algorithm, Reduction reduction) {
+void Communicator::all_reduce(const Elements& data, Algorithm algorithm, Reduction reduction) {
   if (size() == 1) return;
   const comm::Group group = state_->group(reduction);
-  const auto bytes = static_cast<std::int64_t>(data.size_bytes());
+  const auto bytes = static_cast<std::int64_t>(data.bytes.size());
   switch (collective::resolve(Collective::all_reduce, algorithm, bytes, size())) {
     case Algorithm::recursive_doubling: return comm::recursive_doubling_all_reduce(group, data);
     case Algorithm::rabenseifner: return comm::rabenseifner_all_reduce(group, data);
     case Algorithm::tree: return comm::tree_all_reduce(group, data);
     default:
       comm::ring_reduce_scatter(group, data);
-      comm::ring_all_gather(group, std::as_writable_bytes(data), sizeof(float));
+      comm::ring_all_gather(group, data.bytes, width_of(data.type));
   }
 }
 
 // These two know one algorithm, the ring, whatever is asked for (collective::resolve).
-void Communicator::reduce_scatter(std::span<float> data, Algorithm /*algorithm*/) {
+void Communicator::reduce_scatter(const Elements& data, Algorithm /*algorithm*/) {
   if (size() > 1) comm::ring_reduce_scatter(state_->group(), data);
 }
 

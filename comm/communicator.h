@@ -5,7 +5,7 @@
 // here over MPI_Isend/MPI_Irecv with the very partition that sibyl::bytes_sent() predicts, and waiting yields the
 // processor.
 //
-// A Communicator is used by one thread at a time. f32 sums; buffers are the caller's.
+// A Communicator is used by one thread at a time; buffers are the caller's.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "comm/elements.h"
 #include "netmodel/network.h"
 
 namespace sibyl {
@@ -34,9 +35,14 @@ class Communicator {
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
 
-  void all_reduce(std::span<float> data, Algorithm algorithm, Reduction reduction = Reduction::sum);
-  void reduce_scatter(std::span<float> data, Algorithm algorithm);  // own part of `data` holds the sum
-  void all_gather(std::span<float> data, Algorithm algorithm);      // own part is sent, the rest filled
+  // Sums of two-byte numbers are rounded to their type at each addition.
+  void all_reduce(const Elements& data, Algorithm algorithm, Reduction reduction = Reduction::sum);
+  void all_reduce(std::span<float> data, Algorithm algorithm, Reduction reduction = Reduction::sum) {
+    all_reduce(elements(data), algorithm, reduction);
+  }
+  void reduce_scatter(const Elements& data, Algorithm algorithm);  // own part of `data` holds the sum
+  void reduce_scatter(std::span<float> data, Algorithm algorithm) { reduce_scatter(elements(data), algorithm); }
+  void all_gather(std::span<float> data, Algorithm algorithm);  // own part is sent, the rest filled
   // The same of elements of any type, `width` bytes each.
   void all_gather(std::span<std::byte> data, std::size_t width);
   // Part i of `out` goes to rank i, part i of `in` comes from it; all parts have one size.

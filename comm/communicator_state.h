@@ -22,9 +22,7 @@ struct Communicator::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  [[nodiscard]] comm::Group group(Reduction reduction = Reduction::sum) {
-    return {messages, rank, size, reduction == Reduction::sum ? comm::add : comm::keep_greater};
-  }
+  [[nodiscard]] comm::Group group(Reduction reduction = Reduction::sum) { return {messages, rank, size, reduction}; }
 
   MPI_Comm handle;
   comm::Messages messages;

@@ -13,16 +13,16 @@ namespace {
 
 using collective::TreePlace;
 
-constexpr std::size_t most_bytes = collective::tree_chunk_bytes, chunk_floats = most_bytes / sizeof(float);
+constexpr std::size_t most_bytes = collective::tree_chunk_bytes;
 
 struct Half {
-  std::span<float> data;
+  Elements data;
   TreePlace place;
 
-  [[nodiscard]] std::size_t chunks() const { return (data.size() + chunk_floats - 1) / chunk_floats; }
-  [[nodiscard]] std::span<float> chunk(std::size_t index) const {
-    const std::size_t begin = index * chunk_floats;
-    return data.subspan(begin, std::min(chunk_floats, data.size() - begin));
+  [[nodiscard]] std::size_t chunks() const { return (data.bytes.size() + most_bytes - 1) / most_bytes; }
+  [[nodiscard]] std::span<std::byte> chunk(std::size_t index) const {
+    const std::size_t begin = index * most_bytes;
+    return data.bytes.subspan(begin, std::min(most_bytes, data.bytes.size() - begin));
   }
 };
 
@@ -46,39 +46,41 @@ class Pending {
 };
 
 void up(const Group& group, const Half& half, std::size_t index, Pending& sends) {
-  const std::span<float> chunk = half.chunk(index);
+  const Reduce reduce = reduce_of(half.data.type, group.reduction);
+  const std::span<std::byte> chunk = half.chunk(index);
   std::array<MPI_Request, 2> receives{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   std::array<std::span<std::byte>, 2> arrived;
   for (std::size_t i = 0; i < 2; ++i) {
     if (half.place.children[i] < 0) continue;
-    arrived[i] = group.messages.scratch(chunk.size_bytes(), i);
+    arrived[i] = group.messages.scratch(chunk.size(), i);
     receives[i] = group.messages.post_receive(arrived[i], half.place.children[i]);
   }
   for (std::size_t i = 0; i < 2; ++i) {
     if (half.place.children[i] < 0) continue;
-    group.messages.wait(receives[i], half.data.size_bytes());
-    group.reduce(chunk, arrived[i]);
+    group.messages.wait(receives[i], half.data.bytes.size());
+    reduce(chunk, arrived[i]);
   }
-  if (half.place.parent >= 0) sends.send(std::as_bytes(chunk), half.place.parent);
+  if (half.place.parent >= 0) sends.send(chunk, half.place.parent);
 }
 
 void down(const Group& group, const Half& half, std::size_t index, Pending& sends) {
-  const std::span<float> chunk = half.chunk(index);
+  const std::span<std::byte> chunk = half.chunk(index);
   if (half.place.parent >= 0) {
-    MPI_Request request = group.messages.post_receive(std::as_writable_bytes(chunk), half.place.parent);
-    group.messages.wait(request, half.data.size_bytes());
+    MPI_Request request = group.messages.post_receive(chunk, half.place.parent);
+    group.messages.wait(request, half.data.bytes.size());
   }
   for (const int child : half.place.children)
-    if (child >= 0) sends.send(std::as_bytes(chunk), child);
+    if (child >= 0) sends.send(chunk, child);
 }
 
 }  // namespace
 
-void tree_all_reduce(const Group& group, std::span<float> data) {
+void tree_all_reduce(const Group& group, const Elements& data) {
   const std::size_t middle = (data.size() + 1) / 2;
-  const std::array<Half, 2> halves{Half{data.first(middle), TreePlace::of(group.size, group.rank)},
-                                   Half{data.subspan(middle), TreePlace::mirrored(group.size, group.rank)}};
-  Pending sends(group.messages, data.size_bytes());
+  const std::array<Half, 2> halves{
+      Half{data.part(0, middle), TreePlace::of(group.size, group.rank)},
+      Half{data.part(middle, data.size() - middle), TreePlace::mirrored(group.size, group.rank)}};
+  Pending sends(group.messages, data.bytes.size());
   const std::size_t chunks = halves[0].chunks();
   for (const auto way : {up, down}) {
     for (std::size_t index = 0; index < chunks; ++index)

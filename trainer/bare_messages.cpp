@@ -51,17 +51,17 @@ void BareMessages::send(const Transfer& transfer, const Shape& shape, std::size_
     make_room(size);
     return next(size);
   };
-  const auto floats = [&](std::size_t size) {
-    const std::span<std::byte> part = room(size);
-    return std::span(reinterpret_cast<float*>(part.data()), part.size() / sizeof(float));  // as memory_ has them
+  // Zeros are zeros in every type of that width.
+  const auto summands = [&](std::size_t size) {
+    return Elements{room(size), width == width_of(Element::bf16) ? Element::bf16 : Element::f32};
   };
   switch (transfer.motion) {
     case Motion::all_gather: ranks.all_gather(room(bytes(shape) * ways), width); break;
-    case Motion::all_reduce: ranks.all_reduce(floats(bytes(shape)), Algorithm::ring); break;
-    case Motion::maximum: ranks.all_reduce(floats(bytes(shape)), Algorithm::ring, Reduction::maximum); break;
+    case Motion::all_reduce: ranks.all_reduce(summands(bytes(shape)), Algorithm::ring); break;
+    case Motion::maximum: ranks.all_reduce(summands(bytes(shape)), Algorithm::ring, Reduction::maximum); break;
     case Motion::reduce_scatter: {
       const Division division{transfer.dim, transfer.pieces, ranks.size(), transfer.surplus};
-      ranks.reduce_scatter(floats(bytes(division.part_shape(shape)) * ways), Algorithm::ring);
+      ranks.reduce_scatter(summands(bytes(division.part_shape(shape)) * ways), Algorithm::ring);
       break;
     }
     case Motion::all_to_all: {

@@ -17,9 +17,9 @@ CommunicationThread::~CommunicationThread() {
   thread_.join();
 }
 
-void CommunicationThread::all_reduce(std::span<float> buffer) { begin(Collective::all_reduce, buffer, {}); }
+void CommunicationThread::all_reduce(const Elements& buffer) { begin(Collective::all_reduce, buffer, {}); }
 
-std::size_t CommunicationThread::begin(Collective collective, std::span<float> buffer, std::string name,
+std::size_t CommunicationThread::begin(Collective collective, const Elements& buffer, std::string name,
                                        Communicator* among) {
   std::size_t number = 0;
   {
@@ -51,7 +51,7 @@ void CommunicationThread::perform(const Item& item) {
   const Seconds start = recorder_ != nullptr ? recorder_->now() : Seconds{};
   switch (item.collective) {
     case Collective::reduce_scatter: item.among->reduce_scatter(item.buffer, algorithm_); break;
-    case Collective::all_gather: item.among->all_gather(item.buffer, algorithm_); break;
+    case Collective::all_gather: item.among->all_gather(item.buffer.bytes, width_of(item.buffer.type)); break;
     default: item.among->all_reduce(item.buffer, algorithm_);
   }
   if (recorder_ != nullptr)
@@ -59,7 +59,7 @@ void CommunicationThread::perform(const Item& item) {
                                                     "communication",
                                                     start,
                                                     recorder_->now(),
-                                                    {{"bytes", static_cast<std::int64_t>(item.buffer.size_bytes())},
+                                                    {{"bytes", static_cast<std::int64_t>(item.buffer.bytes.size())},
                                                      {"algorithm", std::string(to_string(algorithm_))}}});
 }
 

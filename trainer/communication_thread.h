@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <queue>
-#include <span>
 #include <string>
 #include <thread>
 
@@ -22,10 +21,10 @@ class CommunicationThread {
   CommunicationThread& operator=(const CommunicationThread&) = delete;
 
   // The buffer must stay until wait() has returned.
-  void all_reduce(std::span<float> buffer);
-  // The same, of any collective of floats, and among other ranks where they are given; the result is the number of what was
+  void all_reduce(const Elements& buffer);
+  // The same, of any collective, and among other ranks where they are given; the result is the number of what was
   // handed in, from 1 on.
-  std::size_t begin(Collective collective, std::span<float> buffer, std::string name, Communicator* among = nullptr);
+  std::size_t begin(Collective collective, const Elements& buffer, std::string name, Communicator* among = nullptr);
   void wait();                    // until all is done
   void wait(std::size_t number);  // until this one is, and all before it
   // From here on each all-reduce is recorded; nullptr: no longer. Only while nothing is under way.
@@ -34,7 +33,7 @@ class CommunicationThread {
  private:
   struct Item {
     Collective collective = Collective::all_reduce;
-    std::span<float> buffer;
+    Elements buffer;
     std::string name;  // in timelines; empty: the next bucket's
     Communicator* among = nullptr;
   };

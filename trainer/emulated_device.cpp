@@ -124,6 +124,7 @@ void EmulatedDevice::vary(RandomStream draws, double step_spread) { draws_ = dra
 
 void EmulatedDevice::begin_step() {
   step_factor_ = drawn(step_spread_);
+  busy_ = {};
   issued_ = ended_ = Clock::now();
 }
 
@@ -148,7 +149,9 @@ void EmulatedDevice::run(const EmulatedWork& work) {
 
 void EmulatedDevice::spend(const EmulatedWork& work) {
   issued_ += ticks(work.issue);
-  ended_ = std::max(ended_, issued_) + ticks(work.duration * (step_factor_ * drawn(work.spread)));
+  const Clock::duration duration = ticks(work.duration * (step_factor_ * drawn(work.spread)));
+  ended_ = std::max(ended_, issued_) + duration;
+  busy_ += duration;
   if (wait_after_each_) wait();
 }
 
@@ -202,7 +205,7 @@ std::vector<at::Tensor> EmulatedDevice::run(std::size_t step, const std::vector<
     if (is_number(local))
       outputs.push_back(at::zeros({}, at::kFloat));  // a loss, which backward starts from
     else
-      outputs.push_back(rule.view ? aten::weightless_view(inputs.front(), local.shape)
+      outputs.push_back(rule.view ? aten::weightless_view(inputs.front(), local.shape, aten::scalar_type(local.dtype))
                                   : tensor(local.shape, local.dtype));
   }
   take_scratch(times_.steps[step].forward);

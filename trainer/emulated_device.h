@@ -48,6 +48,9 @@ class EmulatedDevice {
   void host_waited();  // for something else (messages): what is launched next starts now
   void wait_after_each(bool yes) { wait_after_each_ = yes; }  // so that spans taken by the host are the device's
 
+  // What the kernels of the step were to take, one after the other; what was slept for in between does not count.
+  [[nodiscard]] Seconds busy() const { return Seconds{std::chrono::duration<double>(busy_).count()}; }
+
   [[nodiscard]] const Stage& stage() const { return stage_; }
   [[nodiscard]] const EmulatedStage& times() const { return times_; }
   [[nodiscard]] const TrainingRule& rule(std::size_t step) const { return rules_[step]; }
@@ -65,6 +68,7 @@ class EmulatedDevice {
   const EmulatedStage& times_;
   std::vector<TrainingRule> rules_;  // by step
   Clock::time_point issued_, ended_;
+  Clock::duration busy_{};
   std::vector<std::uint32_t> later_;  // by step: gradients that a backward_weight turn computes
   Turn::Kind kind_ = Turn::Kind::backward;
   bool first_ = true, last_ = true, wait_after_each_ = false;

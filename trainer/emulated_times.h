@@ -29,7 +29,9 @@ struct EmulatedStage {
   std::vector<OfStep> steps;  // parallel to Stage::steps
   EmulatedWork copies_back;   // from buckets
   std::vector<EmulatedWork> unit_copies;  // parallel to Stage::units: the rank's part, before each is gathered
+  EmulatedWork unscale;       // of gradients of a loss that was scaled
   EmulatedWork norms, clips;  // of gradients that are clipped
+  EmulatedWork masters;       // casts to masters of parameters of two bytes, and from them
   EmulatedWork updates;
 };
 

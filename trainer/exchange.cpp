@@ -13,11 +13,6 @@
 namespace sibyl::trainer {
 namespace {
 
-std::span<float> floats_of(const at::Tensor& tensor) {
-  TORCH_CHECK(tensor.scalar_type() == at::kFloat, "only f32 is summed over ranks");
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
-}
-
 // Room for the parts of all ranks, one after the other.
 at::Tensor room_for_parts(Shape part, int ways, const at::Tensor& like) {
   part.insert(part.begin(), ways);
@@ -45,7 +40,7 @@ at::Tensor writable(const at::Tensor& x, bool overwrite) {
 
 at::Tensor all_reduce(const at::Tensor& x, Communicator& ranks, bool overwrite, Reduction reduction) {
   at::Tensor result = writable(x, overwrite);
-  ranks.all_reduce(floats_of(result), Algorithm::ring, reduction);
+  ranks.all_reduce(elements_of(result), Algorithm::ring, reduction);
   return result;
 }
 
@@ -58,7 +53,7 @@ at::Tensor reduce_scatter(const Transfer& t, const at::Tensor& x, Communicator& 
   const bool here = overwrite && x.is_contiguous() && in_a_row(t, whole);
   at::Tensor parts = here ? x.variable_data().view(rows) : room_for_parts(part, ranks.size(), x);
   if (!here) take_apart(x, division, parts);
-  ranks.reduce_scatter(floats_of(parts), Algorithm::ring);
+  ranks.reduce_scatter(elements_of(parts), Algorithm::ring);
   return parts[ranks.rank()].clone();
 }
 

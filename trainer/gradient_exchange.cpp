@@ -3,8 +3,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "aten/dtype.h"
 #include "trainer/accumulation_hooks.h"
 #include "trainer/communication_thread.h"
+#include "trainer/tensor_bytes.h"
 
 namespace sibyl::trainer {
 namespace {
@@ -83,7 +85,7 @@ class GradientExchange::Impl {
     buckets_.clear();
     place_of_.clear();
     for (const Bucket& bucket : wanted) {
-      FlatBucket flat{at::zeros({bucket.elements}, at::kFloat), {}, 0};
+      FlatBucket flat{at::zeros({bucket.elements}, aten::scalar_type(bucket.dtype)), {}, 0};
       std::int64_t at = 0;
       for (const LocalTensorId id : bucket.parameters) {
         const Shape& shape = replica_.stage()[id].shape;
@@ -119,10 +121,8 @@ class GradientExchange::Impl {
 
   // In order: all ranks must hand the same bucket to the same all-reduce.
   void send_ready() {
-    for (; next_ < buckets_.size() && buckets_[next_].filled == buckets_[next_].places.size(); ++next_) {
-      const at::Tensor& buffer = buckets_[next_].buffer;
-      thread_.all_reduce({buffer.data_ptr<float>(), static_cast<std::size_t>(buffer.numel())});
-    }
+    for (; next_ < buckets_.size() && buckets_[next_].filled == buckets_[next_].places.size(); ++next_)
+      thread_.all_reduce(elements_of(buckets_[next_].buffer));
   }
 
   Replica& replica_;

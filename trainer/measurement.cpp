@@ -56,6 +56,11 @@ double Measurement::spread() const {
   return relative_spread(times, sibyl::median(times));
 }
 
+std::string device_text(const TrainSettings& settings) {
+  if (settings.emulated) return "emulated: " + device_name(*settings.emulated);
+  return settings.device.empty() ? "this machine" : settings.device;
+}
+
 std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings& settings, const std::string& model,
                     int threads) {
   const Strategy& strategy = plan.strategy;
@@ -70,9 +75,7 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
   json["precision"] = to_string(strategy.precision);
   json["optimizer"] = to_string(strategy.optimizer);
   json["overlapped"] = strategy.exchange == sibyl::GradientExchange::overlapped;
-  json["device"] = settings.emulated         ? "emulated: " + device_name(*settings.emulated)
-                   : settings.device.empty() ? "this machine"
-                                             : settings.device;
+  json["device"] = device_text(settings);
   json["threads"] = threads;
   json["seed"] = settings.seed;
   json["data"] = settings.data ? settings.data->string() : "synthetic";
@@ -106,7 +109,11 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
     json["bytes_offloaded_per_step"] = by_way(m.offloaded);
     json["bytes_offload_planned_per_step"] = by_way(m.offloaded_planned);
   }
-  if (!settings.emulated) json["losses"] = m.losses;
+  if (settings.emulated) {
+    for (const Seconds kernels : m.kernels) json["kernels_s_by_rank"].push_back(kernels.value());
+  } else {
+    json["losses"] = m.losses;
+  }
   json["replicas_agree"] = m.replicas_agree;
   if (m.accuracy) json["accuracy"] = *m.accuracy;
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

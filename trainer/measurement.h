@@ -34,6 +34,7 @@ struct Measurement {
   std::vector<BytesSent> bytes_planned;     // the same by the plan: bytes_by_kind()
   std::vector<OffloadedBytes> offloaded, offloaded_planned;  // by each rank in the last step; bytes_offloaded()
   bool replicas_agree = true;               // all ranks hold the same parameters, bit for bit
+  std::vector<Seconds> kernels;             // of an emulated device: what those of the last step were to take, by rank
   std::optional<double> accuracy;           // of the evaluation
   std::optional<Error> weights_error;       // why the weights could not be saved; nothing else is lost by it
 
@@ -41,6 +42,9 @@ struct Measurement {
   // Of the step times: 1.4826 times the median distance from the median, over the median.
   [[nodiscard]] double spread() const;
 };
+
+// What computed, or "emulated: " and whose times were taken.
+std::string device_text(const TrainSettings& settings);
 
 // One JSON object, or a few lines for people.
 std::string to_json(const Measurement& measurement, const Plan& plan, const TrainSettings& settings,

@@ -22,10 +22,10 @@ void Recorder::add(Track track, TraceSpan span) {
   spans_[static_cast<std::size_t>(track)].push_back(std::move(span));
 }
 
-TraceProcess Recorder::process(int rank) const {
+TraceProcess Recorder::process(int rank, std::string_view source) const {
   constexpr std::array names{turns_track,         sends_track,  compute_track,
                              communication_track, copies_track, host_track};  // by Track
-  TraceProcess process{TraceSource::measured, rank, fmt::format("rank {}, measured", rank), {}};
+  TraceProcess process{TraceSource::measured, rank, fmt::format("rank {}, {}", rank, source), {}};
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (spans_[i].empty()) continue;
     std::vector<TraceSpan> spans = spans_[i];

@@ -25,8 +25,8 @@ class Recorder {
   // By any thread.
   void add(Track track, TraceSpan span);
 
-  // What was recorded, once no thread records; each track in order of start.
-  [[nodiscard]] TraceProcess process(int rank) const;
+  // What was recorded, once no thread records; each track in order of start. `source` stands beside the rank.
+  [[nodiscard]] TraceProcess process(int rank, std::string_view source = "measured") const;
 
  private:
   std::chrono::steady_clock::time_point start_;

@@ -150,6 +150,7 @@ Session::Step Session::step(std::int64_t number) {
   result.times.exchange += watch.lap();
   for (const auto& worker : workers_)
     if (worker->copies_back()) worker->copy_back();
+  for (const auto& worker : workers_) worker->unscale();
   clip();
   for (const auto& worker : workers_) worker->update();
   result.times.optimizer = watch.lap();
@@ -167,10 +168,11 @@ Session::Step Session::step(std::int64_t number) {
   result.bytes_sent = groups_->bytes_sent() - sent_before;
   result.offloaded = offloaded() - offloaded_before;
   result.peak_bytes = aten::peak_bytes();
+  for (const auto& worker : workers_) result.busy += worker->busy();
   return result;
 }
 
-TraceProcess Session::traced_step(std::int64_t number) {
+TraceProcess Session::traced_step(std::int64_t number, std::string_view source) {
   recorder_ = std::make_unique<Recorder>();
   // Twice, the second counts: recording moves what steps allocate to pages that the first one is the first to touch.
   for (std::int64_t i = 0; i < 2; ++i) {
@@ -183,7 +185,7 @@ TraceProcess Session::traced_step(std::int64_t number) {
   for (const auto& worker : workers_) worker->record(nullptr);
   links_.record(nullptr);
   const std::unique_ptr<Recorder> recorded = std::move(recorder_);
-  return recorded->process(communicator_->rank());
+  return recorded->process(communicator_->rank(), source);
 }
 
 Result<void> Session::check_data() {

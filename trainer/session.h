@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "trainer/links.h"
@@ -24,10 +25,11 @@ class Session {
     BytesSent bytes_sent;
     OffloadedBytes offloaded;
     std::int64_t peak_bytes = 0;
+    Seconds busy;  // of an emulated device: what its kernels were to take
   };
   Step step(std::int64_t number);
-  // One more step, as a timeline. All ranks begin it together.
-  TraceProcess traced_step(std::int64_t number);
+  // One more step, as a timeline. All ranks begin it together. `source` says what is shown: "measured", or emulated.
+  TraceProcess traced_step(std::int64_t number, std::string_view source);
 
   // By all ranks together. Fails where files of samples that different stages read do not fit each other.
   Result<void> check_data();

@@ -254,6 +254,12 @@ void StageWorker::copy_back() {
   for (const auto& exchange : exchanges_) exchange->copy_back();
 }
 
+void StageWorker::unscale() {
+  if (!stage().scaled) return;
+  const Recording recording(recorder_, Recorder::Track::compute, optimizer_name, "optimizer");
+  updates_->unscale();
+}
+
 double StageWorker::squares() {
   const Recording recording(recorder_, Recorder::Track::compute, optimizer_name, "optimizer");
   return updates_->squares();

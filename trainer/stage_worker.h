@@ -47,14 +47,15 @@ class StageWorker {
   // Of a device beside the host, where forward() gives 0: the step's losses, once the device is done.
   double late_losses();
 
-  // After the last turn, in this order. copy_back() only where it is told so; squares() and clip() where gradients are
-  // clipped by a norm (trainer/updates.h).
+  // After the last turn, in this order. copy_back() only where it is told so; unscale() does something where the loss
+  // was scaled; squares() and clip() where gradients are clipped by a norm (trainer/updates.h).
   void finish_exchange();
   // Parts are copied when their buffers are wanted again; an emulated device does it once.
   [[nodiscard]] bool copies_back() const {
     return !exchanges_.empty() || (emulated_ && emulated_->times().copies_back.duration.value() > 0);
   }
   void copy_back();
+  void unscale();
   double squares();
   void clip(double squares);
   void update();
@@ -74,6 +75,8 @@ class StageWorker {
   void record(Recorder* recorder);
 
   [[nodiscard]] OffloadedBytes offloaded() const;  // so far; between steps
+  // Of an emulated device: what the kernels of the step were to take.
+  [[nodiscard]] Seconds busy() const { return emulated_ ? emulated_->busy() : Seconds{}; }
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] const Stage& stage() const { return replica_->stage(); }
   [[nodiscard]] Replica& replica() { return *replica_; }

@@ -89,6 +89,8 @@ Measurement gathered(const Communicator& communicator, const Plan& plan, const T
   m.bytes_sent = of_all_ranks(communicator, steps.back().bytes_sent);
   for (int rank = 0; rank < communicator.size(); ++rank)
     m.bytes_planned.push_back(bytes_by_kind(plan, rank, Algorithm::ring));
+  if (settings.emulated)
+    for (const double kernels : communicator.gather_doubles(steps.back().busy.value())) m.kernels.emplace_back(kernels);
   m.offloaded = of_all_ranks(communicator, steps.back().offloaded);
   for (int rank = 0; rank < communicator.size(); ++rank) m.offloaded_planned.push_back(bytes_offloaded(plan, rank));
   return m;
@@ -111,13 +113,17 @@ void warn_if_diverged(const std::vector<Session::Step>& steps) {
 // Of a step after all that is measured, evaluated and saved.
 Result<void> write_timeline(Session& session, const Plan& plan, const TrainSettings& settings,
                             Communicator& communicator) {
-  const TraceProcess own = session.traced_step(settings.warmup + settings.steps);
+  const std::string device = device_text(settings);
+  const TraceProcess own =
+      session.traced_step(settings.warmup + settings.steps, settings.emulated ? device : "measured");
   Seconds end;
   for (const TraceTrack& track : own.tracks)
     for (const TraceSpan& span : track.spans) end = std::max(end, span.end);
   const std::vector<TraceArgument> about = {{"model", session.graph().name},
+                                            {"device", device},
                                             {"parallel", parallel_text(plan.strategy)},
                                             {"global_batch", plan.strategy.global_batch},
+                                            {"precision", std::string(to_string(plan.strategy.precision))},
                                             {"optimizer", std::string(to_string(plan.strategy.optimizer))},
                                             {"step_time_s", end.value()}};
   return agree(communicator, write_trace(communicator, own, about, *settings.trace));

@@ -62,9 +62,12 @@ void Updates::add(LocalTensorId parameter, std::size_t block, at::Tensor values,
                 std::move(values),
                 std::move(gradient),
                 {},
+                {},
                 clip_counts(parameter),
                 counts(parameter, stage_.norm_axes)};
-  target.state = aten::make_optimizer_state(update->optimizer, this->values(target));
+  const at::Tensor own = this->values(target);
+  if (stage_.masters) target.master = at::empty(own.sizes(), own.options().dtype(at::kFloat));
+  target.state = aten::make_optimizer_state(update->optimizer, stage_.masters ? target.master : own);
   targets_.push_back(std::move(target));
 }
 
@@ -92,6 +95,10 @@ bool Updates::clip_counts(LocalTensorId parameter) const { return !stage_.clip |
 
 at::Tensor Updates::gradient(const Target& target) {
   return target.gradient.defined() ? target.gradient : replica_[target.parameter].grad();
+}
+
+void Updates::unscale() {
+  if (EmulatedDevice* device = replica_.emulated()) device->run(device->times().unscale);
 }
 
 double Updates::squares() {
@@ -151,6 +158,7 @@ void Updates::update_by_norms() {
 void Updates::emulate(EmulatedDevice& device) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> directions;
+  device.run(device.times().masters);
   if (!stage_.norm_axes.empty()) {
     for (const Target& target : targets_)
       if (stage_.updates[target.tensor].optimizer.kind == OptimizerKind::lamb)

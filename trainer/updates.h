@@ -27,6 +27,8 @@ class Updates {
   [[nodiscard]] OffloadedBytes offloaded() const { return offloaded_ ? offloaded_->moved() : OffloadedBytes{}; }
   void record(Recorder* recorder);
 
+  // Of gradients of a loss that was scaled, which only an emulated device runs: the pass that divides them again.
+  void unscale();
   // Of all gradients that no other rank or stage counts.
   double squares();
   // By the sum of everybody's squares.
@@ -40,6 +42,7 @@ class Updates {
     std::size_t tensor = 0;       // its update
     std::size_t block = 0;        // of state that lies outside
     at::Tensor values, gradient;  // of a part; else those of the replica
+    at::Tensor master;            // of two-byte values, which only an emulated device updates
     aten::OptimizerState state;
     bool clip_counts = true, norm_counts = true;  // in the norm over all, and in its tensor's: no other rank counts it
   };

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "aten/dtype.h"
 #include "aten/memory.h"
 #include "aten/weightless.h"
 #include "oracle/plan/names.h"
 #include "trainer/accumulation_hooks.h"
 #include "trainer/communication_thread.h"
 #include "trainer/emulated_device.h"
+#include "trainer/tensor_bytes.h"
 
 namespace sibyl::trainer {
 namespace {
@@ -24,6 +26,7 @@ struct Shard {
   bool gathered = true;
   std::size_t gathering = 0;        // number of the gathering to wait for
   at::Tensor buffer, gradient;      // of gradients, and the rank's part of them
+  at::Tensor room;                  // that the buffer lies in, where it is one of those that go round
   std::vector<std::int64_t> place;  // of each parameter
   std::vector<bool> filled;
   std::size_t count = 0;    // filled
@@ -45,7 +48,7 @@ class ShardedSync::Impl {
         communicator_(communicator),
         copies_(copies),
         emulated_(replica.emulated()),
-        memory_(at::TensorOptions(emulated_ ? at::kMeta : at::kCPU).dtype(at::kFloat)),
+        memory_(emulated_ ? at::kMeta : at::kCPU),
         thread_(communicator, algorithm),
         share_(at::scalar_tensor(1.0 / replicas, at::kFloat)) {
     shards_.resize(sync_.buckets.size());
@@ -53,10 +56,9 @@ class ShardedSync::Impl {
     for (std::size_t b = 0; b < shards_.size(); ++b) lay_out(b);
     for (std::size_t u = 0; u < stage_.units.size(); ++u)
       if (stage_.units[u].sync == index) units_.push_back(stage_.units[u].bucket), own_unit(u);
-    const std::int64_t largest = largest_bucket();
     for (int i = 0; i < std::min<int>(sync_.buffers, static_cast<int>(shards_.size())); ++i)
-      free_.push_back(at::empty({largest}, memory_));
-    buffer_bytes_ = static_cast<double>(free_.size()) * static_cast<double>(largest) * sizeof(float);
+      free_.push_back(new_room());
+    buffer_bytes_ = static_cast<double>(free_.size()) * static_cast<double>(largest_bucket());
     for (Shard& shard : shards_) make_gradient(shard);
     add_hooks();
   }
@@ -162,12 +164,17 @@ class ShardedSync::Impl {
   Bytes communication() const { return Bytes{buffer_bytes_}; }
 
  private:
+  [[nodiscard]] static c10::ScalarType type_of(const Shard& shard) { return aten::scalar_type(shard.bucket->dtype); }
+  at::Tensor made(const Shard& shard, std::int64_t elements) const {
+    return at::empty({elements}, memory_.dtype(type_of(shard)));
+  }
+
   void lay_out(std::size_t index) {
     const at::NoGradGuard no_grad;
     Shard& shard = shards_[index];
     shard.bucket = &sync_.buckets[index];
     shard.range = part_of(*shard.bucket, communicator_.size(), communicator_.rank());
-    shard.flat = at::empty({shard.bucket->elements}, memory_);
+    shard.flat = made(shard, shard.bucket->elements);
     std::int64_t at = 0;
     for (const LocalTensorId id : shard.bucket->parameters) {
       at::Tensor& parameter = replica_[id];
@@ -193,10 +200,10 @@ class ShardedSync::Impl {
 
   void make_gradient(Shard& shard) {
     if (sync_.buffers > 0) {
-      shard.gradient = at::empty({shard.range.size()}, memory_);
+      shard.gradient = made(shard, shard.range.size());
       return;
     }
-    shard.buffer = at::empty({shard.bucket->elements}, memory_);
+    shard.buffer = made(shard, shard.bucket->elements);
     shard.gradient = shard.buffer.narrow(0, shard.range.begin, shard.range.size());
     buffer_bytes_ += static_cast<double>(shard.bucket->bytes());
   }
@@ -221,7 +228,10 @@ class ShardedSync::Impl {
   }
 
   void fill(Shard& shard, std::size_t slot) {
-    if (!shard.buffer.defined()) shard.buffer = claim();
+    if (!shard.buffer.defined()) {
+      shard.room = claim();
+      shard.buffer = shard.room.narrow(0, 0, shard.bucket->bytes()).view(type_of(shard));
+    }
     at::Tensor& parameter = replica_[shard.bucket->parameters[slot]];
     at::Tensor& gradient = parameter.mutable_grad();
     const std::int64_t elements = element_count(stage_[shard.bucket->parameters[slot]].shape);
@@ -240,17 +250,18 @@ class ShardedSync::Impl {
     if (free_.empty()) {
       const auto oldest = std::find_if(shards_.begin(), shards_.end(),
                                        [](const Shard& shard) { return shard.sending > 0 && !shard.harvested; });
-      if (oldest == shards_.end()) return at::empty({largest_bucket()}, memory_);
+      if (oldest == shards_.end()) return new_room();
       wait_for(oldest->sending);
       harvest(*oldest);
     }
-    const at::Tensor buffer = std::move(free_.back());
+    at::Tensor room = std::move(free_.back());
     free_.pop_back();
-    return buffer;
+    return room;
   }
-  [[nodiscard]] std::int64_t largest_bucket() const {
+  at::Tensor new_room() const { return at::empty({largest_bucket()}, memory_.dtype(at::kByte)); }
+  [[nodiscard]] std::int64_t largest_bucket() const {  // bytes
     std::int64_t largest = 0;
-    for (const Bucket& bucket : sync_.buckets) largest = std::max(largest, bucket.elements);
+    for (const Bucket& bucket : sync_.buckets) largest = std::max(largest, bucket.bytes());
     return largest;
   }
 
@@ -258,8 +269,8 @@ class ShardedSync::Impl {
     if (shard.harvested || sync_.buffers == 0) return;
     const at::NoGradGuard no_grad;
     shard.gradient.copy_(shard.buffer.narrow(0, shard.range.begin, shard.range.size()));
-    free_.push_back(std::move(shard.buffer));
-    shard.buffer = at::Tensor();
+    free_.push_back(std::move(shard.room));
+    shard.buffer = shard.room = at::Tensor();
     shard.harvested = true;
   }
 
@@ -272,7 +283,7 @@ class ShardedSync::Impl {
       if (copies_ == nullptr) continue;
       const auto begin = static_cast<std::size_t>(shard.range.begin),
                  size = static_cast<std::size_t>(shard.range.size());
-      const std::span<float> part = on_wire(shard.buffer, shard.bucket->elements).subspan(begin, size);
+      const Elements part = on_wire(shard.buffer, shard.bucket->elements).part(begin, size);
       shard.sending = thread_.begin(Collective::all_reduce, part, bucket_name(next_), copies_);
     }
   }
@@ -308,7 +319,7 @@ class ShardedSync::Impl {
 
   // The views stay what they are; they can be read while the memory is there.
   void resize(Shard& shard, std::int64_t elements) const {
-    const auto bytes = static_cast<std::size_t>(elements) * sizeof(float);
+    const auto bytes = static_cast<std::size_t>(elements) * shard.flat.itemsize();
     if (emulated_)
       aten::resize_weightless(shard.flat, bytes);
     else
@@ -324,10 +335,11 @@ class ShardedSync::Impl {
   // counts for nothing.
   void make_wire() {
     const aten::MemoryMeter::Pause uncounted;
-    wire_ = at::zeros({largest_bucket()}, at::kFloat);
+    wire_ = at::zeros({largest_bucket()}, at::kByte);
   }
-  std::span<float> on_wire(const at::Tensor& tensor, std::int64_t elements) {
-    return {(emulated_ ? wire_ : tensor).data_ptr<float>(), static_cast<std::size_t>(elements)};
+  Elements on_wire(const at::Tensor& tensor, std::int64_t elements) {
+    const auto bytes = static_cast<std::size_t>(elements) * tensor.itemsize();
+    return {bytes_of(emulated_ ? wire_ : tensor).first(bytes), element_of(tensor.scalar_type())};
   }
 
   Replica& replica_;
@@ -342,7 +354,7 @@ class ShardedSync::Impl {
   std::vector<std::size_t> units_;  // their buckets, in the units' order
   std::unordered_map<LocalTensorId, std::pair<std::size_t, std::size_t>> place_of_;
   AccumulationHooks hooks_;
-  std::vector<at::Tensor> free_;  // buffers
+  std::vector<at::Tensor> free_;  // bytes for buffers
   double buffer_bytes_ = 0;
   std::size_t next_ = 0;  // bucket to send
   bool armed_ = false;

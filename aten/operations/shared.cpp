@@ -62,7 +62,9 @@ at::Tensor as_one_sample(const at::Tensor& x, std::int64_t groups) { return x.re
 struct ChannelMoments : Function<ChannelMoments> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x) {
     context->save_for_backward({x});
-    const auto [mean, variance] = at::batch_norm_update_stats(x, nothing, nothing, 0.0);
+    // Of bf16 the CPU would round them to bf16.
+    const at::Tensor values = x.is_cpu() ? x.to(at::kFloat) : x;
+    const auto [mean, variance] = at::batch_norm_update_stats(values, nothing, nothing, 0.0);
     return at::stack({mean, variance + mean * mean});
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {

@@ -5,9 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <string>
 #include <vector>
+
+#include "comm/half.h"
 
 namespace sibyl {
 namespace {
@@ -51,6 +56,32 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, AllReduce,
                                          Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical),
                          [](const auto& tested) { return std::string(to_string(tested.param)); });
 
+// The same in two bytes: whole numbers to 256 are exact in both types, and the greatest is 15 * 13.
+TEST_P(AllReduce, SumsNumbersOfTwoBytes) {
+  Communicator world = Communicator::world();
+  const float factor = static_cast<float>(world.size() * (world.size() + 1)) / 2.0F;
+  for (const Element type : {Element::bf16, Element::f16})
+    for (const std::int64_t elements : sizes) {
+      const auto stored = [&](float value) { return type == Element::bf16 ? comm::to_bf16(value) : comm::to_f16(value); };
+      std::vector<std::uint16_t> data;
+      for (const float value : mine(elements, world.rank())) data.push_back(stored(value));
+      std::vector<std::uint16_t> greatest = data;
+      const std::int64_t before = world.bytes_sent();
+      world.all_reduce(Elements{std::as_writable_bytes(std::span(data)), type}, GetParam());
+      EXPECT_EQ(world.bytes_sent() - before,
+                bytes_sent(Collective::all_reduce, GetParam(), elements, 2, world.size(), world.rank()));
+      world.all_reduce(Elements{std::as_writable_bytes(std::span(greatest)), type}, GetParam(), Reduction::maximum);
+      std::int64_t wrong = 0;
+      for (std::int64_t i = 0; i < elements; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        if (data[at] != stored(factor * pattern(i)) ||
+            greatest[at] != stored(static_cast<float>(world.size()) * pattern(i)))
+          ++wrong;
+      }
+      EXPECT_EQ(wrong, 0) << elements << " elements, rank " << world.rank();
+    }
+}
+
 // At every place some rank has the greatest of p numbers, p - 101, whatever the place.
 TEST_P(AllReduce, KeepsTheGreatest) {
   Communicator world = Communicator::world();
@@ -63,6 +94,37 @@ TEST_P(AllReduce, KeepsTheGreatest) {
                                     [&](float value) { return value != static_cast<float>(world.size()) - 101.0F; });
     EXPECT_EQ(wrong, data.end()) << elements << " elements, rank " << world.rank();
   }
+}
+
+// After 1 comes 1 + 2^-7 in bf16 (0x3f81) and 1 + 2^-10 in f16 (0x3c01); what is halfway goes to the even one. The largest of f16 is
+// 65504 (0x7bff), the least 2^-24, the least with all its digits 2^-14.
+TEST(Half, RoundsToTheNearest) {
+  EXPECT_EQ(comm::to_bf16(1 + 0x1p-8F), 0x3f80);
+  EXPECT_EQ(comm::to_bf16(1 + 0x1p-8F + 0x1p-20F), 0x3f81);
+  EXPECT_EQ(comm::to_bf16(1 + 0x1p-7F + 0x1p-8F), 0x3f82);
+  EXPECT_EQ(comm::to_bf16(-3.4e38F), 0xff80) << "minus infinity";
+  EXPECT_EQ(comm::to_f16(1 + 0x1p-11F), 0x3c00);
+  EXPECT_EQ(comm::to_f16(1 + 3 * 0x1p-11F), 0x3c02);
+  EXPECT_EQ(comm::to_f16(65519.0F), 0x7bff);
+  EXPECT_EQ(comm::to_f16(65520.0F), 0x7c00) << "infinity";
+  EXPECT_EQ(comm::to_f16(-0x1p-24F), 0x8001);
+  EXPECT_EQ(comm::to_f16(0x1p-25F), 0x0000);
+  EXPECT_EQ(comm::to_f16(3 * 0x1p-25F), 0x0002);
+  EXPECT_EQ(comm::to_f16(0x1p-14F), 0x0400);
+  EXPECT_TRUE(std::isnan(comm::from_bf16(comm::to_bf16(NAN))) && std::isnan(comm::from_f16(comm::to_f16(NAN))));
+}
+
+TEST(Half, IsItselfInF32) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    if (!std::isnan(comm::from_bf16(half))) {
+      ASSERT_EQ(comm::to_bf16(comm::from_bf16(half)), half);
+    }
+    if (!std::isnan(comm::from_f16(half))) {
+      ASSERT_EQ(comm::to_f16(comm::from_f16(half)), half);
+    }
+  }
+  EXPECT_EQ(comm::from_f16(0x3555), 0x1.554p-2F);  // the nearest to a third
 }
 
 TEST(Communicator, ReduceScatterLeavesTheSumInTheOwnPart) {

@@ -114,6 +114,20 @@ TEST(Exchange, SumsAndScatters) {
   }
 }
 
+// Of small numbers, which sums in two bytes are exact of.
+TEST(Exchange, SumsNumbersOfTwoBytes) {
+  const int p = ranks().size();
+  for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
+    const at::Tensor whole = counted({2, 3 * p, 3}).remainder(4).to(type);
+    const at::Tensor summand = whole * (ranks().rank() + 1), sum = whole * (p * (p + 1) / 2);
+    EXPECT_TRUE(at::equal(moved({Motion::all_reduce, 0, 0, {}, {}, {}}, summand), sum));
+    EXPECT_TRUE(at::equal(moved({Motion::reduce_scatter, 1, 0, {}, {}, {}}, summand), part(sum, 1)));
+    EXPECT_TRUE(at::equal(moved({Motion::maximum, 0, 0, {}, {}, {}}, summand), whole * p));
+    const at::Tensor odd = counted({7}).remainder(4).to(type);  // of two bytes each rank has other parts than of four
+    EXPECT_TRUE(at::equal(moved({Motion::all_reduce, 0, 0, {}, {}, {}}, odd), odd * p));
+  }
+}
+
 // [2 p, 3 p]: rows split, then columns split, in two pieces of 2 p and p.
 TEST(Exchange, TransposesASplit) {
   const int p = ranks().size();

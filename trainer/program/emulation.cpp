@@ -27,8 +27,10 @@ class Pricer {
     }
     result.copies_back = work(priced_.kernels.copies_back);
     for (const StageKernels::Index copy : priced_.kernels.unit_copies) result.unit_copies.push_back(work({copy}));
+    result.unscale = work(priced_.kernels.unscale);
     result.norms = work(priced_.kernels.norms);
     result.clips = work(priced_.kernels.clips);
+    result.masters = work(priced_.kernels.masters);
     result.updates = work(priced_.kernels.updates);
     return result;
   }

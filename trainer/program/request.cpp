@@ -52,8 +52,8 @@ Command train_command() {
          .help = "write one more step as a timeline for Perfetto, as `sibyl trace`"},
         {.name = "--json", .help = "print JSON, in SI units"}}});
   c.notes =
-      "MODEL is a path to an ONNX file or zoo:NAME. Computes in fp32; on a GPU in tf32 and bf16, too. docs/trainer.md "
-      "tells how it trains.";
+      "MODEL is a path to an ONNX file or zoo:NAME. Computes in fp32 and bf16, on a GPU in tf32, too; an emulated device "
+      "takes the times of any precision but fp8. docs/trainer.md tells how it trains.";
   return c;
 }
 
@@ -79,22 +79,30 @@ Result<void> read_device(const std::string& text, Request& request) {
               "real, cuda, cuda:N, emulated, emulated:FILE, or emulated:FILE,spread");
 }
 
-// Messages are f32, and losses are not scaled.
+// Losses are not scaled; an emulated device computes none.
 Result<void> check_precision(const Request& request) {
+  const auto refused = [](std::string_view why) {
+    return fail(ErrorCode::usage, std::string(why), "--precision", "`sibyl predict` prices it");
+  };
   const Precision precision = request.strategy.precision;
-  if (precision == Precision::fp32) return {};
-  if (!request.cuda) return fail(ErrorCode::usage, "on a processor the trainer computes in fp32 only", "--precision");
-  if (precision == Precision::fp16)
-    return fail(ErrorCode::usage, "the trainer does not scale losses, as fp16 needs; bf16 does not", "--precision");
+  if (precision == Precision::fp8) return refused("the trainer has no numbers of one byte");
+  if (request.emulated) return {};
+  if (precision == Precision::fp16) return refused("the trainer does not scale losses, as fp16 needs; bf16 does not");
+  if (precision == Precision::tf32 && !request.cuda) return refused("a processor has no tf32");
   return {};
 }
 
 // What predictions know and the trainer does not run.
-Result<void> check_runnable(const Strategy& strategy) {
+Result<void> check_runnable(const Request& request) {
+  const Strategy& strategy = request.strategy;
   const auto refused = [](std::string_view what, const char* option) {
-    return fail(ErrorCode::usage, fmt::format("the trainer does not run {}", what), option, "`sibyl predict` prices it");
+    return fail(ErrorCode::usage, fmt::format("the trainer does not run {}", what), option,
+                "`sibyl predict` prices it");
   };
-  if (strategy.half_weights) return refused("weights of two bytes", "--half-weights");
+  if (strategy.half_weights && !request.emulated)
+    return refused("weights of two bytes, except on an emulated device", "--half-weights");
+  if (strategy.half_weights && strategy.zero == 3)
+    return refused("weights of two bytes that are gathered for use", "--half-weights");
   if (strategy.fused_norms) return refused("fused norms", "--fused-norms");
   if (strategy.compression.kind != Compression::Kind::none) return refused("compressed gradients", "--compress");
   if (strategy.converted_images) return refused("conversions of images of its own", "--converted-images");
@@ -148,7 +156,7 @@ Result<Request> read_request(const std::vector<std::string>& words, int processe
   request.json = arguments.has("--json");
   SIBYL_CHECK(read_device(*arguments.text("--device"), request));
   SIBYL_CHECK(check_precision(request));
-  SIBYL_CHECK(check_runnable(request.strategy));
+  SIBYL_CHECK(check_runnable(request));
   if (request.cuda && request.strategy.zero > 0)
     return fail(ErrorCode::usage, "sharded state is not trained on a GPU", "--zero");
   if (request.strategy.offloads() && (request.cuda || request.emulated))

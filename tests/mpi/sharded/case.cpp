@@ -19,14 +19,29 @@ std::string text_of(const Case& one) {
   if (!one.order.empty()) text += " order " + one.order;
   if (one.recompute != "none") text += " recompute " + one.recompute;
   if (!one.offload.empty()) text += " offload " + one.offload;
+  if (one.optimizer != OptimizerKind::momentum) text += fmt::format(" by {}", to_string(one.optimizer));
+  if (one.precision != Precision::fp32) text += fmt::format(" in {}", to_string(one.precision));
   return text;
 }
 
 }  // namespace
 
 Case synchronised(std::string model, std::string parallel) {
-  Case one{std::move(model), std::move(parallel)};
+  return synchronised(Case{std::move(model), std::move(parallel)});
+}
+
+Case synchronised(Case one) {
   one.batch_norm = BatchNorm::synchronised;
+  return one;
+}
+
+Case updated(Case one, OptimizerKind by) {
+  one.optimizer = by;
+  return one;
+}
+
+Case halved(Case one) {
+  one.precision = Precision::bf16;
   return one;
 }
 
@@ -64,11 +79,28 @@ Strategy strategy_of(const Case& one) {
   if (!one.offload.empty()) {
     EXPECT_TRUE(parse_offload(one.offload, strategy).has_value());
   }
-  strategy.optimizer = OptimizerKind::momentum;
+  strategy.optimizer = one.optimizer;
+  strategy.precision = one.precision;
   strategy.batch_norm = one.batch_norm;
   strategy.clip = one.clip;
   strategy.bucket = strategy.first_bucket = Bytes{2048};  // several buckets, of several tensors each
   return strategy;
+}
+
+Case serial(const Case& one) {
+  Case alone{one.model, "data=1", one.micro_batches};
+  alone.clip = one.clip;
+  alone.optimizer = one.optimizer;
+  alone.precision = one.precision;
+  return alone;
+}
+
+double learning_rate(const Case& one) {
+  switch (one.optimizer) {
+    case OptimizerKind::lamb: return 0.01;  // of a weight's norm, each step
+    case OptimizerKind::lars: return 1.0;   // a thousandth of it
+    default: return one.clip > 0 ? 0.2 : 0.05;
+  }
 }
 
 void PrintTo(const Case& one, std::ostream* out) { *out << text_of(one); }

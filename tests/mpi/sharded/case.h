@@ -22,15 +22,24 @@ struct Case {
   std::string order = {};
   int zero_ranks = 0;
   std::string offload = {};
+  OptimizerKind optimizer = OptimizerKind::momentum;
+  Precision precision = Precision::fp32;
 };
 
 Case synchronised(std::string model, std::string parallel);
+Case synchronised(Case one);
+Case updated(Case one, OptimizerKind by);
+Case halved(Case one);                      // computes in bf16
 Case clipped(Case one);                     // by a norm that gradients exceed
 Case ordered(Case one, std::string order);  // along which axis neighbouring ranks lie
 Case repeated(Case one, int zero_ranks);
 Case offloaded(Case one, std::string what = "optimizer");  // in blocks of several tensors, or of one that is large
 
 Strategy strategy_of(const Case& one);
+// The case on one rank, with as many samples at a time, so that batch-norm sees the same.
+Case serial(const Case& one);
+// Clipped steps are short, and those by norms as long as the weights let them.
+double learning_rate(const Case& one);
 void PrintTo(const Case& one, std::ostream* out);
 
 class Sharded : public testing::TestWithParam<Case> {

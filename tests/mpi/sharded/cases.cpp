@@ -202,5 +202,30 @@ INSTANTIATE_TEST_SUITE_P(State, Sharded,
                                          Case{"cnn", "data=2,filter=2", 2, one_f_one_b, 1, 2}),
                          name_of);
 
+// Axes beside each other on a convolutional network; norms of gradients and of tensors whose parts lie apart;
+// statistics that are shared while samples come in parts or by stages. (LAMB gives a gradient that is nothing but
+// rounding a direction: a transformer has such.)
+INSTANTIATE_TEST_SUITE_P(Together, Sharded,
+                         testing::Values(Case{"cnn", "tensor=2,pipeline=2", 2, one_f_one_b},
+                                         Case{"cnn", "data=2,tensor=2,pipeline=2", 2, one_f_one_b},
+                                         Case{"cnn", "spatial=2x1,channel=2"}, Case{"cnn", "data=2,spatial=2x2"},
+                                         clipped({"cnn", "spatial=2x1"}), clipped({"cnn", "filter=2"}),
+                                         synchronised({"cnn_bn", "spatial=2x1", 2}),
+                                         synchronised({"cnn_bn", "spatial=2x1,pipeline=2", 2, one_f_one_b}),
+                                         synchronised({"cnn_bn", "data=2,pipeline=2", 1, one_f_one_b}),
+                                         updated({"cnn", "tensor=2"}, OptimizerKind::lamb),
+                                         updated({"cnn", "tensor=2"}, OptimizerKind::lars),
+                                         updated({"llama", "tensor=2"}, OptimizerKind::lars),
+                                         updated({"cnn", "data=2,tensor=2", 1, gpipe, 1, 1}, OptimizerKind::lamb)),
+                         name_of);
+
+INSTANTIATE_TEST_SUITE_P(Halves, Sharded,
+                         testing::Values(halved({"gpt2", "data=2"}), halved({"gpt2", "tensor=2"}),
+                                         halved({"llama", "sequence=2"}), halved({"cnn", "tensor=2"}),
+                                         halved({"cnn", "spatial=2x1"}), halved(synchronised("cnn_bn", "data=2")),
+                                         halved({"gpt2", "pipeline=2", 4, zero_bubble}),
+                                         halved({"llama", "data=2,tensor=2", 1, gpipe, 1, 3})),
+                         name_of);
+
 }  // namespace
 }  // namespace sibyl::trainer

@@ -2,12 +2,15 @@
 //
 // After three steps of momentum SGD the weights, put together, are those of a serial run. Sums of the same numbers in
 // another order differ by rounding: f32 has 6e-8 relative; a few hundred terms and three steps stay far below 1e-5 of a
-// tensor's largest value (3e-7 was seen). Each rank must have sent exactly the bytes of its plan, and taken the memory
-// that is predicted.#include <gtest/gtest.h>
+// tensor's largest value (3e-7 was seen). bf16 has 4e-3, each operation rounds to it, and what that does to a gradient
+// moves weights elsewhere by some per cent of how far they go: they must not end further than a fifth of that from
+// where a serial run in bf16 leads. Each rank must have sent exactly the bytes of its plan, and taken the memory that
+// is predicted.
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <utility>
 
 #include "aten/memory.h"
 #include "oracle/predict.h"
@@ -19,7 +22,7 @@
 namespace sibyl::trainer {
 namespace {
 
-constexpr double rounding = 1e-5;
+constexpr double rounding = 1e-5, share_in_halves = 0.2;
 constexpr std::int64_t steps = 3;
 
 Communicator& world() {
@@ -75,16 +78,14 @@ Trained trained(const Graph& graph, const Plan& plan, Communicator& ranks, doubl
   return result;
 }
 
-// With as many samples at a time, so that batch-norm sees the same.
 const Trained& serially(const Case& one, double rate) {
-  static std::map<std::tuple<std::string, int, double, double>, Trained> known;
-  Trained& result = known[{one.model, one.micro_batches, one.clip, rate}];
+  static std::map<std::pair<std::string, double>, Trained> known;
+  const Case alone = serial(one);
+  Trained& result = known[{testing::PrintToString(alone), rate}];
   if (result.weights.empty()) {
-    Communicator alone = world().subgroup({world().rank()});
-    Case serial{one.model, "data=1", one.micro_batches};
-    serial.clip = one.clip;
-    const Plan plan = *make_plan(graph_of(one.model), strategy_of(serial));
-    result = trained(graph_of(one.model), without_dropout(plan), alone, rate);
+    Communicator self = world().subgroup({world().rank()});
+    const Plan plan = *make_plan(graph_of(one.model), strategy_of(alone));
+    result = trained(graph_of(one.model), without_dropout(plan), self, rate);
   }
   return result;
 }
@@ -100,37 +101,53 @@ double everywhere(double value) {
   return sum;
 }
 
+// Each rank, or another one of its own pipeline, holds each of them. Asked by all ranks together.
+void expect_all_held(const Plan& plan, const std::map<std::string, at::Tensor>& own,
+                     const std::map<std::string, at::Tensor>& all) {
+  for (const auto& [name, value] : all) {
+    const std::vector<double> held = world().gather_doubles(own.contains(name) ? 1.0 : 0.0);
+    for (int rank = 0; rank < world().size(); ++rank) {
+      const std::vector<int> line = plan.mesh.group(rank, MeshAxis::pipeline);
+      EXPECT_TRUE(std::ranges::any_of(line, [&](int r) { return held[static_cast<std::size_t>(r)] > 0.0; }))
+          << name << " is trained by nobody of rank " << rank << "'s pipeline";
+    }
+  }
+}
+
 TEST_P(Sharded, TrainsAsOneRankDoes) {
   const Graph& graph = graph_of(GetParam().model);
   const auto plan = make_plan(graph, strategy_of(GetParam()));
   ASSERT_TRUE(plan.has_value()) << to_string(plan.error());
-  const double rate = GetParam().clip > 0 ? 0.2 : 0.05;
+  const double rate = learning_rate(GetParam());
+  const bool halves = GetParam().precision != Precision::fp32;
   const Trained& one = serially(GetParam(), rate);
   const Trained& start = serially(GetParam(), 0.0);
   const Trained many = trained(graph, without_dropout(*plan), world(), rate);
   EXPECT_TRUE(many.agree) << "ranks that hold the same weights differ";
   double moved = 0.0;
-  ASSERT_GE(everywhere(static_cast<double>(many.weights.size())), static_cast<double>(one.weights.size()))
-      << "some weights are trained by nobody";
-  for (const auto& [name, weight] : one.weights) {
-    if (plan->stages.size() > 1 && !many.weights.contains(name)) continue;  // of another stage
-    ASSERT_EQ(many.weights.at(name).sizes(), weight.sizes()) << name;
+  expect_all_held(*plan, many.weights, one.weights);
+  for (const auto& [name, own] : many.weights) {
+    const at::Tensor weight = one.weights.at(name);
+    ASSERT_EQ(own.sizes(), weight.sizes()) << name;
     if (name.ends_with(".key.bias")) {  // adds the same to all scores of a query: its gradient is nothing but rounding
-      EXPECT_LT(many.weights.at(name).abs().max().item<double>(), rounding) << name;
+      EXPECT_LT(own.abs().max().item<double>(), halves ? 100 * rounding : rounding) << name;
       continue;
     }
-    EXPECT_LT(difference(many.weights.at(name), weight), rounding) << name;
-    moved = std::max(moved, difference(start.weights.at(name), weight));
+    const double way = difference(start.weights.at(name), weight);
+    EXPECT_LT(difference(own, weight), halves ? share_in_halves * way : rounding) << name;
+    EXPECT_GT(way, 2 * rounding) << name << " moves so little that it need not be trained";
+    moved = std::max(moved, way);
   }
   if (GetParam().batch_norm == BatchNorm::synchronised) {
-    for (const auto& [name, buffer] : one.buffers)
-      EXPECT_LT(difference(many.buffers.at(name), buffer), rounding) << name;
+    expect_all_held(*plan, many.buffers, one.buffers);
+    for (const auto& [name, own] : many.buffers)
+      EXPECT_LT(difference(own, one.buffers.at(name)), halves ? 1000 * rounding : rounding) << name;
   }
   const std::vector<double> moves = world().gather_doubles(moved);
   EXPECT_GT(std::ranges::max(moves), 1000 * rounding) << "training moved no weight";
   // Of a pipeline's ranks only those of the last stage have a loss.
   const int losses = world().size() / plan->mesh.size(MeshAxis::pipeline);
-  EXPECT_NEAR(everywhere(many.losses.back()) / losses, one.losses.back(), 1e-4);
+  EXPECT_NEAR(everywhere(many.losses.back()) / losses, one.losses.back(), halves ? 0.02 * one.losses.back() : 1e-4);
 }
 
 TEST_P(Sharded, SendsTheBytesOfItsPlan) {
@@ -154,6 +171,7 @@ TEST_P(Sharded, TakesTheMemoryPredicted) {
   const std::vector<std::string> predictable = {"gpt2", "gpt2_51",    "llama", "experts", "experts_dropped",
                                                 "bert", "bert_words", "apart"};
   if (std::ranges::count(predictable, model) == 0) GTEST_SKIP() << "takes workspace, or a third table";
+  if (GetParam().precision != Precision::fp32) GTEST_SKIP() << "predictions take a plan's casts for views";
   const Graph& graph = graph_of(GetParam().model);
   Strategy strategy = strategy_of(GetParam());
   const Plan plan = *make_plan(graph, strategy);
@@ -191,6 +209,20 @@ TEST(Clipping, ChangesTheWeights) {
     double most = 0.0;
     for (const auto& [name, weight] : free.weights) most = std::max(most, difference(held.weights.at(name), weight));
     EXPECT_GT(most, 1000 * rounding) << model;
+  }
+}
+
+// Else the cases in bf16 would prove nothing.
+TEST(Halves, TrainToOtherWeights) {
+  for (const std::string model : {"gpt2", "llama", "cnn"}) {
+    const Trained& full = serially({model, ""}, 0.05);
+    const Trained& half = serially(halved({model, ""}), 0.05);
+    double most = 0.0;
+    for (const auto& [name, weight] : full.weights) {
+      EXPECT_EQ(half.weights.at(name).scalar_type(), at::kFloat) << name << " is a master";
+      most = std::max(most, difference(half.weights.at(name), weight));
+    }
+    EXPECT_GT(most, 10 * rounding) << model;
   }
 }
 

@@ -106,7 +106,13 @@ def errors():
         (["zoo:small-cnn", "--device", "gpu"], 2, "'gpu' is no device"),
         (["zoo:small-cnn", "--device", "cuda", "--zero", 1], 2, "--zero"),
         (["zoo:small-cnn", "--device", "cuda", "--precision", "fp16"], 2, "--precision"),
-        (["zoo:small-cnn", "--precision", "bf16"], 2, "--precision"),
+        (["zoo:small-cnn", "--device", "cuda", "--precision", "fp8"], 2, "--precision"),
+        (["zoo:small-cnn", "--device", "emulated:dgx1-v100", "--precision", "fp8"], 2, "--precision"),
+        (["zoo:small-cnn", "--precision", "fp16"], 2, "--precision"),
+        (["zoo:small-cnn", "--precision", "tf32"], 2, "--precision"),
+        (["zoo:small-cnn", "--precision", "bf16", "--half-weights"], 2, "--half-weights"),
+        (["zoo:small-cnn", "--device", "emulated:dgx1-v100", "--precision", "bf16", "--half-weights", "--zero", 3], 2,
+         "--half-weights"),
         (["zoo:small-cnn", "--fused-norms"], 2, "--fused-norms"),
         (["zoo:small-cnn", "--converted-images"], 2, "--converted-images"),
         (["zoo:small-cnn", "--compress", "fp16"], 2, "--compress"),
@@ -178,6 +184,7 @@ def trace():
     check(len(traced["step_times_s"]) == 2, "the traced step was counted")
     check((FOLDER / "plain").read_bytes() == (FOLDER / "traced").read_bytes(), "tracing changed the weights")
     file = json.loads(path.read_text())
+    check(file["otherData"]["device"] == "this machine", f"{file['otherData']}")
     events = file["traceEvents"]
     named = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
     check(named == {1: "rank 0, measured", 3: "rank 1, measured"}, f"processes: {named}")
@@ -248,13 +255,29 @@ def emulated_run(case, ranks=1, cluster="dgx1-v100", suffix="", steps=3):
     return run, predicted, compute
 
 
+def memory_error(run, predicted):
+    """Without what the framework itself takes, which would hide the rest."""
+    base = predicted["memory_bytes"]["framework"]
+    return (run["peak_memory_bytes"] - base) / (predicted["memory_bytes"]["total"] - base) - 1
+
+
+def kernels_as_predicted(run, compute, what):
+    """What each rank's device was to spend on kernels, not what it took to sleep: nanoseconds of each are rounded off."""
+    for rank, kernels in enumerate(run["kernels_s_by_rank"]):
+        check(abs(kernels / compute - 1) < 1e-3, f"{what}: {kernels} s of kernels on rank {rank}, but {compute} s are predicted")
+
+
 def emulated_as_predicted(case, ranks, cluster="dgx1-v100"):
-    """A device that only takes its time holds what is predicted for it, sends what is planned, and is never faster."""
+    """A device that only takes its time holds what is predicted for it, sends what is planned, takes the time of its kernels
+    and is never faster."""
     run, predicted, compute = emulated_run(case, ranks, cluster)
-    memory = run["peak_memory_bytes"] / predicted["memory_bytes"]["total"] - 1
+    memory = memory_error(run, predicted)
     check(abs(memory) < 0.01, f"{case}: memory is off by {memory:+.2%}")
     check(run["bytes_sent_per_step_by_rank"] == run["bytes_planned_per_step_by_rank"], f"{case}: bytes")
     check(min(run["step_times_s"]) >= 0.98 * compute, f"{case}: {min(run['step_times_s'])} s, but its kernels take {compute} s")
+    if "stages" not in predicted["plan"]:  # else each rank has its own
+        kernels_as_predicted(run, compute, case)
+    return run
 
 
 def emulated():
@@ -268,6 +291,29 @@ def emulated():
     for words, code in [(["--device", "emulate"], 2), (["--device", "emulated:"], 2), (["--device", "emulated:no-such"], 3),
                         (["--device", "emulated:dgx1-v100", "--save-weights", FOLDER / "w"], 2)]:
         train("zoo:small-cnn", "--batch", 4, "--steps", 1, *words, expect=code)
+    # Its timeline must say what it shows.
+    path = FOLDER / "emulated.json"
+    measured("zoo:small-cnn", "--batch", 4, "--steps", 1, "--device", "emulated:dgx1-v100", "--trace", path, ranks=2)
+    file = json.loads(path.read_text())
+    named = [e["args"]["name"] for e in file["traceEvents"] if e["name"] == "process_name"]
+    check(named == [f"rank {rank}, emulated: dgx1-v100" for rank in (0, 1)], f"processes: {named}")
+    check(file["otherData"]["device"] == "emulated: dgx1-v100", f"{file['otherData']}")
+
+
+def emulated_halves():
+    """Numbers of two bytes: casts, masters and the pass of fp16's loss scaler take their time; memory and messages their bytes."""
+    gpt2, cnn = ["zoo:gpt2-mini", "--batch", 4, "--dim", "seq=64"], ["zoo:small-cnn-bn", "--batch", 32]
+    for model, precision, words in [(gpt2, "bf16", ["--optimizer", "adam"]), (gpt2, "fp16", ["--parallel", "tensor=2", "--clip", 1]),
+                                    (gpt2, "fp16", ["--zero", 3]),
+                                    (gpt2, "bf16", ["--half-weights", "--zero", 2, "--optimizer", "adam"]),
+                                    (gpt2, "fp16", ["--half-weights", "--parallel", "tensor=2", "--optimizer", "adam"]),
+                                    (cnn, "fp16", []), (cnn, "bf16", ["--parallel", "tensor=2"]),
+                                    (cnn, "bf16", ["--half-weights", "--zero", 2, "--optimizer", "momentum"])]:
+        emulated_as_predicted([*model, "--precision", precision, *words], 2, "dgx-a100")
+    # 38,282 gradients of two bytes where the weights have two, else of four; see bytes_sent().
+    for words, width in [(["--half-weights"], 2), ([], 4)]:
+        run = emulated_as_predicted(["zoo:small-cnn", "--batch", 8, "--precision", "bf16", *words], 2, "dgx-a100")
+        check(run["bytes_sent_per_step_by_rank"] == [38282 * width] * 2, f"{words}: {run['bytes_sent_per_step_by_rank']}")
 
 
 def emulated_sharded():
@@ -282,13 +328,44 @@ def emulated_sharded():
     emulated_as_predicted(["zoo:resnet18", "--batch", 8, "--recompute", "full", "--zero", 2], 2)
 
 
+def calibrated(model, batch, path):
+    """Times and scratch memory of the kernels of this machine that a model runs."""
+    subprocess.run([pathlib.Path(TRAIN).with_name("sibyl-calibrate"), "compute", "--for", model, "--batches", str(batch),
+                    "--kernel-budget", "0.001s", "-o", path], check=True, capture_output=True)
+    return json.loads(path.read_text())
+
+
+def memory_cnn():
+    """Once its kernels' scratch memory is known, a convolutional network takes what is predicted."""
+    model, batch = "zoo:lenet", 8
+    own = calibrated(model, batch, FOLDER / "own.json")
+    cluster = FOLDER / "own.yaml"
+    cluster.write_text("name: own\ncalibration: own.json\nnodes: 1\ndevices_per_node: 2\n"
+                       "device_link: {kind: shared memory, bandwidth: 5GB/s, latency: 5us}\n")
+
+    def predicted(ranks):
+        done = subprocess.run([pathlib.Path(TRAIN).with_name("sibyl"), "predict", model, "--batch", f"{batch}/device", "--devices",
+                               str(ranks), "--cluster", cluster, "--json"], capture_output=True, text=True)
+        check(done.returncode == 0, done.stderr)
+        return json.loads(done.stdout)
+
+    runs = {ranks: measured(model, "--batch", f"{batch}/device", "--steps", 2, "--warmup", 2, ranks=ranks) for ranks in (1, 2)}
+    for ranks, run in runs.items():
+        error = run["peak_memory_bytes"] / predicted(ranks)["memory_bytes"]["total"] - 1
+        check(abs(error) < 0.03, f"{ranks} ranks: memory is off by {error:+.2%}")
+    for kernel in own["kernels"]:
+        kernel["workspace_bytes"] = 0
+    (FOLDER / "own.json").write_text(json.dumps(own))
+    for ranks, run in runs.items():
+        error = run["peak_memory_bytes"] / predicted(ranks)["memory_bytes"]["total"] - 1
+        check(error > 0.03, f"{ranks} ranks: scratch memory is {error:.2%} of all, which proves nothing")
+
+
 def emulated_workspace():
     """Scratch memory counts beside what a kernel makes: with kernels of this machine, as if they took much more of it."""
     path = FOLDER / "own.json"
     case = ["zoo:squeezenet1.1", "--batch", 2]
-    subprocess.run([pathlib.Path(TRAIN).with_name("sibyl-calibrate"), "compute", "--for", *case[:1], "--batches", "2",
-                    "--kernel-budget", "0.001s", "-o", path], check=True, capture_output=True)
-    own = json.loads(path.read_text())
+    own = calibrated(*case[::2], path)
 
     def taking(bytes_of):
         for kernel in own["kernels"]:
@@ -323,6 +400,12 @@ def emulated_spread():
     for cluster, suffix in [("wide.json", ""), ("narrow.json", ",spread")]:  # not asked for; nothing to draw from
         even, _, compute = emulated_run(case, cluster=device(cluster, 0.5 if suffix == "" else 0.0), suffix=suffix)
         check(min(even["step_times_s"]) >= 0.98 * compute, f"{cluster}: {even['step_times_s']} against {compute}")
+        kernels_as_predicted(even, compute, cluster)
+    # Each rank draws for itself, and the same again where it is run again.
+    words = [*case, "--device", f"emulated:{device('wide.json', 0.5)},spread", "--steps", 1, "--warmup", 1]
+    drawn = [measured(*words, ranks=2)["kernels_s_by_rank"] for _ in range(2)]
+    check(drawn[0] == drawn[1], f"drawn at random: {drawn}")
+    check(abs(drawn[0][0] / drawn[0][1] - 1) > 0.01, f"two ranks drew the same: {drawn[0]}")
 
 
 def trained(name, *words, ranks=1):
@@ -498,6 +581,8 @@ CHECKS = {
     "clipping": clipping,
     "alone": alone,
     "emulated": emulated,
+    "emulated_halves": emulated_halves,
+    "memory_cnn": memory_cnn,
     "emulated_sharded": emulated_sharded,
     "emulated_spread": emulated_spread,
     "emulated_workspace": emulated_workspace,
