@@ -10,7 +10,8 @@ namespace {
 Result<Prediction> predict_on(const Graph& graph, const Strategy& strategy, const Cluster& cluster, int devices) {
   if (strategy.devices() == devices) return predict(graph, strategy, cluster);
   return fail(ErrorCode::infeasible,
-              fmt::format("{} devices cannot be divided into replicas of {}", devices, strategy.devices_per_replica()),
+              fmt::format("{} device{} cannot be divided into replicas of {}", devices, devices == 1 ? "" : "s",
+                          strategy.devices_per_replica()),
               "--parallel");
 }
 

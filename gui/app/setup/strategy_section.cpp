@@ -49,7 +49,7 @@ StrategySection::StrategySection(Document& document, QWidget* parent)
   add("--recompute", tr("Recompute"), {"none", "selective", "full", "every:2", "groups:2"});
   add("--offload", tr("Offload"),
       {"optimizer", "optimizer:nvme", "activations", "activations:nvme", "optimizer,activations"}, tr("nothing"));
-  add("--compress", tr("Gradients travel as"), {"none", "fp16", "bf16", "1bit", "2bit", "topk:0.01"});
+  add("--compress", tr("Compress gradients"), {"none", "fp16", "bf16", "1bit", "2bit", "topk:0.01"});
   add("--order", tr("Order of axes"), {}, tr("as usual"));
   add("--stages", tr("Stages begin at"), {}, tr("balanced"));
   add("--split-until", tr("Split until"), {}, tr("as far as it goes"));
