@@ -50,7 +50,10 @@ class Caster {
     copy.dtype = type;
     copy.kind = TensorKind::activation;
     known = push(std::move(copy));
-    result_.steps.push_back(Compute{user, Cast{type}, {id}, {known}, type, result_[id].requires_gradient ? 1U : 0U});
+    // Of the type it reads, as any Cast is: one whose types are equal is a view. So are those to fp8, which libraries
+    // write from the kernel before (Transformer Engine's norms and activations).
+    const DType read = size_in_bytes(type) < 2 ? type : result_[id].dtype;
+    result_.steps.push_back(Compute{user, Cast{type}, {id}, {known}, read, result_[id].requires_gradient ? 1U : 0U});
     return known;
   }
 

@@ -89,6 +89,19 @@ void set_nvidia_bert(const Row& row, FrameworkRecipe& recipe) {
   recipe.assumed.emplace_back("gradients exchanged after backward");
 }
 
+// The same examples' apex, with which run_squad.py trains in fp16 (and run_pretraining.py up to 20.03), at its level
+// O2: the model in two bytes, and a copy of its weights in f32 for the optimizer. Later pre-training is
+// torch.autocast's.
+bool by_apex(const Row& row) {
+  return says(row.model, "bert") && says(row.precision, "fp16") &&
+         (!pre_trains_bert(row) || says(row.framework, "20.03"));
+}
+
+void set_apex(FrameworkRecipe& recipe) {
+  recipe.half_weights = true;
+  recipe.assumed.emplace_back("weights of two bytes with f32 masters (apex O2)");
+}
+
 // ChainerMN's multi-node optimizer averages all gradients, packed into one message, between backward and update
 // (optimizers.py; double buffering, which is the exception, trains with gradients of the step before).
 void set_chainer(FrameworkRecipe& recipe) {
@@ -127,8 +140,10 @@ FrameworkRecipe framework_of(const Row& row) {
       recipe.apart = {.attention = true};
       if (row.framework.empty()) recipe.assumed.push_back("a framework that overlaps exchanges with backward");
       if (says(row.framework, "chainer")) set_chainer(recipe);
-      if (says(row.framework, "pytorch") && says(row.framework, "ngc") && pre_trains_bert(row))
-        set_nvidia_bert(row, recipe);
+      if (says(row.framework, "pytorch") && says(row.framework, "ngc")) {
+        if (pre_trains_bert(row)) set_nvidia_bert(row, recipe);
+        if (by_apex(row)) set_apex(recipe);
+      }
       break;
   }
   return recipe;
