@@ -248,6 +248,12 @@ CollectiveEstimate Network::collective(Collective collective, Bytes bytes, Group
   return result;
 }
 
+WireUse Network::wire_use(Collective collective, Seconds time, GroupPlacement placement, Algorithm asked) const {
+  if (placement.size() <= 1 || time.value() <= 0) return {};
+  const Seconds empty = this->collective(collective, Bytes{1}, placement, asked).time.time;
+  return {placement.nodes > 1, std::clamp(1.0 - empty / time, 0.0, 1.0)};
+}
+
 CollectiveEstimate Network::measured_collective(Collective collective, Bytes bytes, GroupPlacement placement,
                                                 Algorithm asked) const {
   const Model& model = *model_;

@@ -81,6 +81,14 @@ struct CollectiveEstimate {
   Algorithm algorithm = Algorithm::ring;  // what is assumed to run
 };
 
+// What a message keeps busy while it lasts: the links inside nodes or those between them, and for how much of its time;
+// the rest it takes to set out and to arrive. Of a group that spans nodes only the links between them count: they are
+// the slower ones.
+struct WireUse {
+  bool between_nodes = false;
+  double busy = 0.0;  // 0 to 1
+};
+
 class Topology;
 struct TopologySpec;
 struct NetworkExplanation;
@@ -124,6 +132,9 @@ class Network {
   // `asked`: what the caller runs, where that is not the network's own choice.
   [[nodiscard]] CollectiveEstimate collective(Collective collective, Bytes bytes, GroupPlacement placement,
                                               Algorithm asked = Algorithm::automatic) const;
+  // `time`: what collective() answers; one of no bytes keeps nothing busy.
+  [[nodiscard]] WireUse wire_use(Collective collective, Seconds time, GroupPlacement placement,
+                                 Algorithm asked = Algorithm::automatic) const;
   // What collective() answers, and why (netmodel/explain.h).
   [[nodiscard]] NetworkExplanation explain(Collective collective, Bytes bytes, GroupPlacement placement,
                                            Algorithm asked = Algorithm::automatic) const;

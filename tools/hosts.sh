@@ -37,6 +37,8 @@ bytes_per_second() {
 
 # The token bucket holds a quarter of a millisecond (4 KiB at least): what passes at once after a pause, which no real wire lets
 # pass. The kernel keeps up with so small a bucket only if the packets that it hands down whole are smaller still.
+# What waits for the wire has 2.5 MB, as a port of a switch may have, whatever the rate: where packets are dropped, how TCP
+# recovers is measured, and not the wire.
 shape() {  # NAMESPACE DEVICE RATE
   [ -n "$3" ] || return 0
   bucket=$(($(bytes_per_second "$3") / 4000))
@@ -44,7 +46,7 @@ shape() {  # NAMESPACE DEVICE RATE
   packet=$((bucket / 2))
   [ "$packet" -le 65536 ] || packet=65536
   ip netns exec "$1" ip link set "$2" gso_max_size "$packet" &&
-    ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3" burst "$bucket" latency 20ms
+    ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3" burst "$bucket" limit 2500000
 }
 
 # Reno, which every kernel has and permits: BBR, some machines' default, paces each packet by a timer and costs half as

@@ -9,6 +9,7 @@
 #include "oracle/cost/kernels.h"
 #include "oracle/cost/price.h"
 #include "oracle/plan/recompute.h"
+#include "oracle/simulate/streams.h"
 
 namespace sibyl::closed {
 namespace {
@@ -83,8 +84,11 @@ std::vector<Row> ProgramTable::make_rows(bool split) {
     add(row.backward_weight, step.backward_weight);
     if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i])) {
       const PricedExchange priced = price_exchange(mesh_, stage, *exchange, cluster);
-      if (priced.forward) row.exchange_forward = (waits[i].forward + priced.forward->time.time).value();
-      if (priced.backward) row.exchange_backward = (waits[i].backward + priced.backward->time.time).value();
+      const auto exchanged = [](const CollectiveEstimate& sent, const WireUse& wire, Seconds wait) {
+        return Exchanged{(wait + sent.time.time).value(), behind_wait(wire, sent.time.time, wait)};
+      };
+      if (priced.forward) row.exchange_forward = exchanged(*priced.forward, priced.forward_wire, waits[i].forward);
+      if (priced.backward) row.exchange_backward = exchanged(*priced.backward, priced.backward_wire, waits[i].backward);
     }
   }
   if (!folded_) return rows;

@@ -31,11 +31,17 @@ struct Kernels {
   void add(const Kernels& other) { seconds += other.seconds, launches += other.launches; }
 };
 
+// What computation waits for in one pass before a step.
+struct Exchanged {
+  double seconds = 0;  // 0: nothing
+  WireUse wire;
+};
+
 struct Row {
   Kernels forward;          // with the host's time per operation
   Kernels backward;         // and the sums of gradients; where backward is taken in two parts, the first
   Kernels backward_weight;  // where it is, the second
-  double exchange_forward = 0, exchange_backward = 0;
+  Exchanged exchange_forward, exchange_backward;
   double alone = 0;  // its kernels in one micro-batch, by themselves
 };
 

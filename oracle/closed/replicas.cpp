@@ -21,19 +21,21 @@ int Replicas::parts(const std::vector<MeshAxis>& axes) const {
   return parts;
 }
 
-double Replicas::seconds(Collective collective, double bytes, const std::vector<MeshAxis>& axes) {
+const Replicas::Sent& Replicas::sent(Collective collective, double bytes, const std::vector<MeshAxis>& axes) {
   const auto [entry, added] = known_.try_emplace(axes);
   Known& known = entry->second;
   if (added) known.placement = placement(mesh_, axes, cluster_->devices_per_node);
-  return seconds(collective, bytes, known);
+  return sent(collective, bytes, known);
 }
 
-double Replicas::seconds(Collective collective, double bytes, Known& group) const {
+const Replicas::Sent& Replicas::sent(Collective collective, double bytes, Known& group) const {
   Hash hash;
   hash.add(std::bit_cast<std::uint64_t>(bytes)).add(static_cast<std::uint64_t>(collective));
-  const auto [time, first] = group.seconds.try_emplace(hash.value(), 0.0);
-  if (first) time->second = cluster_->network.collective(collective, Bytes{bytes}, group.placement).time.time.value();
-  return time->second;
+  const auto [known, first] = group.sent.try_emplace(hash.value());
+  if (!first) return known->second;
+  const Network& network = cluster_->network;
+  const Seconds time = network.collective(collective, Bytes{bytes}, group.placement).time.time;
+  return known->second = {time.value(), network.wire_use(collective, time, group.placement)};
 }
 
 double Replicas::tied_seconds(double bytes, const std::vector<MeshAxis>& axes, const std::vector<int>& stages) {
@@ -48,7 +50,7 @@ double Replicas::tied_seconds(double bytes, const std::vector<MeshAxis>& axes, c
     const int first = stages.front() % mesh_.size(MeshAxis::pipeline) * mesh_.stride(MeshAxis::pipeline);
     entry->second.placement = placement(mesh_, sync_group(plan, sync, first), cluster_->devices_per_node);
   }
-  return seconds(Collective::all_reduce, bytes, entry->second);
+  return sent(Collective::all_reduce, bytes, entry->second).seconds;
 }
 
 }  // namespace sibyl::closed

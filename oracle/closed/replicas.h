@@ -22,7 +22,11 @@ class Replicas {
   // The axes along which ranks hold summands of a parameter's gradient, given those of a replica.
   [[nodiscard]] std::vector<MeshAxis> axes(const std::vector<MeshAxis>& summed_over) const;
   [[nodiscard]] int parts(const std::vector<MeshAxis>& axes) const;  // among which state is shared out; 1: it is not
-  double seconds(Collective collective, double bytes, const std::vector<MeshAxis>& axes);
+  struct Sent {
+    double seconds = 0;
+    WireUse wire;
+  };
+  const Sent& sent(Collective collective, double bytes, const std::vector<MeshAxis>& axes);
   // Of the ranks that hold a parameter of these stages.
   double tied_seconds(double bytes, const std::vector<MeshAxis>& axes, const std::vector<int>& stages);
 
@@ -32,9 +36,9 @@ class Replicas {
   const Cluster* cluster_;
   struct Known {
     GroupPlacement placement;
-    std::unordered_map<std::uint64_t, double> seconds;  // by the hash of collective and bytes
+    std::unordered_map<std::uint64_t, Sent> sent;  // by the hash of collective and bytes
   };
-  double seconds(Collective collective, double bytes, Known& group) const;
+  const Sent& sent(Collective collective, double bytes, Known& group) const;
   std::map<std::vector<MeshAxis>, Known> known_;
   std::map<std::pair<std::vector<MeshAxis>, std::vector<int>>, Known> tied_;
 };

@@ -85,7 +85,7 @@ void StageFormula::add_group(const Summed& summed) {
   std::size_t sent = overlapped ? range.end : 0;
   for (const Bucket& bucket : gathered ? by_unit(arrivals) : in_turn(arrivals)) {
     const double size = size_in_bytes(bucket.dtype), bytes = static_cast<double>(bucket.elements) * size;
-    messages_.push_back({replicas_.seconds(sharded ? Collective::reduce_scatter : Collective::all_reduce, bytes, axes),
+    messages_.push_back({replicas_.sent(sharded ? Collective::reduce_scatter : Collective::all_reduce, bytes, axes),
                          bucket.step, overlapped, sent = std::min(sent, bucket.step)});
     largest = std::max(largest, bytes);
     if (!sharded || strategy.zero == 1) buffers_ += bytes;
@@ -99,9 +99,9 @@ void StageFormula::add_group(const Summed& summed) {
       copies_back_ += part_copy_seconds(part, bucket.dtype);
       copied_back_ += on_cpu() ? 1 : 0;
     }
-    const double gather = replicas_.seconds(Collective::all_gather, bytes, axes);
+    const Replicas::Sent& gather = replicas_.sent(Collective::all_gather, bytes, axes);
     if (!gathered) {
-      gathers_ += gather;
+      gathers_ += gather.seconds;
       continue;
     }
     weights_ += own * size - bytes;

@@ -58,13 +58,13 @@ StageForm::Turns StageFormula::behind(const Run& others, const StagePass& pass, 
 StageForm::Turns StageFormula::with_messages(const Run& others, const StagePass& last, const Run& all) {
   const std::vector<double>& done_by = work_->done_by(last.first);
   ready_.clear();
-  durations_.clear();
   for (const Message& message : messages_) {
     const double own = done_by[message.step - work_->range().begin];
-    ready_.emplace_back(message.overlapped ? others.compute + own : all.compute);
-    durations_.emplace_back(message.seconds);
+    ready_.push_back({Seconds{message.overlapped ? others.compute + own : all.compute},
+                      Seconds{message.sent_as.seconds}, message.sent_as.wire});
   }
-  const StreamEnds ends = closed_streams(Seconds{all.compute}, ready_, durations_, slowdown_);
+  const StreamEnds ends =
+      closed_streams(Seconds{all.compute}, ready_, slowdown_, work_->stretches(last.first), Seconds{others.compute});
   return {ends.compute.value() + all.waited(), ends.messages.value() + all.waited()};
 }
 
@@ -84,17 +84,24 @@ class Streams {
     launches_ += launches;
     if (one_by_one_) close();
   }
-  void send(double seconds) {
+  void exchange(const Exchanged& exchange) {
     close();
-    messages_.push_back({Seconds{seconds}, tasks_.empty() ? Message::at_once : tasks_.size() - 1});
+    open_ = exchange.seconds;
+    launches_ = 1;
+    close();
+    tasks_.back().wire = exchange.wire;
+  }
+  void send(const Replicas::Sent& sent) {
+    close();
+    messages_.push_back({Seconds{sent.seconds}, tasks_.empty() ? Message::at_once : tasks_.size() - 1, sent.wire});
   }
   // Tasks from here on wait for the unit; the next one is then on its way.
-  void enter(std::size_t unit, double copy, double gather) {
+  void enter(std::size_t unit, double copy, const Replicas::Sent& gather) {
     close();
     ask(unit, copy, gather);
     needed_ = std::max(needed_, gathered_[unit]);
   }
-  void ask(std::size_t unit, double copy, double gather) {
+  void ask(std::size_t unit, double copy, const Replicas::Sent& gather) {
     if (there_[unit] != 0) return;
     if (copy > 0) task(copy, 1);
     send(gather);
@@ -158,10 +165,11 @@ StageForm::Turns StageFormula::streams(const Run& others, std::span<const StageP
       }
       if (pass.forward || !pass.weights || !pass.last) return;
       const auto complete = [&](const Message& m) { return i == range.begin || (m.overlapped && m.step >= i); };
-      for (; next < messages_.size() && complete(messages_[next]); ++next) streams.send(messages_[next].seconds);
+      for (; next < messages_.size() && complete(messages_[next]); ++next) streams.send(messages_[next].sent_as);
     };
     work_->each_task(
-        pass, [&](double seconds, int launches) { streams.task(seconds, launches); }, begun, done);
+        pass, [&](double seconds, int launches) { streams.task(seconds, launches); },
+        [&](const Exchanged& exchange) { streams.exchange(exchange); }, begun, done);
   }
   const StreamsResult result = streams.run(slowdown_);
   return {result.compute_end.value(), result.message_end.value()};

@@ -63,7 +63,7 @@ class StageFormula {
 
  private:
   struct Message {
-    double seconds = 0;
+    Replicas::Sent sent_as;
     std::size_t step = 0;  // it is complete when backward has done this step
     bool overlapped = true;
     std::size_t sent = 0;  // as soon as backward has done this step: those before it in its group are complete, too
@@ -120,7 +120,8 @@ class StageFormula {
   std::vector<Segment> stretches_;  // of steps that share a bucket where parameters are gathered before use
   struct Unit {
     Segment steps;
-    double gather = 0, bytes = 0;
+    Replicas::Sent gather;
+    double bytes = 0;
     double copy = 0;  // the kernel that copies the rank's part into it
   };
   std::vector<Unit> units_;          // in order of their first step
@@ -131,7 +132,7 @@ class StageFormula {
   int copied_back_ = 0;
   double weights_ = 0, optimizer_ = 0, buffers_ = 0;
   bool freed_ = false;  // gradients, once they are in their bucket
-  std::vector<Seconds> ready_, durations_;
+  std::vector<ReadyMessage> ready_;
 };
 
 }  // namespace sibyl::closed

@@ -40,7 +40,8 @@ constexpr auto nothing = [](std::size_t) {};
 Run StageWork::run(const StagePass& pass) const {
   Run all;
   each_task(
-      pass, [&](double seconds, int launches) { all.add(seconds, dispatch_ * launches); }, nothing, nothing);
+      pass, [&](double seconds, int launches) { all.add(seconds, dispatch_ * launches); },
+      [&](const Exchanged& exchange) { all.add(exchange.seconds, dispatch_); }, nothing, nothing);
   return all;
 }
 
@@ -51,6 +52,15 @@ void StageWork::run_backward() {
       !asked_.split, true,
       [&](double seconds, int launches) {
         for (Run& slot : backward_) slot.add(seconds, dispatch_ * launches);
+      },
+      [&](const Exchanged& exchange) {
+        for (const bool first : {true, false}) {
+          const double before = backward_[slot_of(first, true)].compute;
+          std::vector<Stretch>& all = stretches_[first ? 0 : 1];
+          all.push_back({Seconds{before}});
+          all.push_back({Seconds{before + exchange.seconds}, exchange.wire});
+        }
+        for (Run& slot : backward_) slot.add(exchange.seconds, dispatch_);
       },
       [&](const Own& own) {
         for (const bool first : {true, false})

@@ -15,6 +15,7 @@
 #include "oracle/closed/memory_table.h"
 #include "oracle/closed/program_table.h"
 #include "oracle/closed/run.h"
+#include "oracle/simulate/streams.h"
 
 namespace sibyl::closed {
 
@@ -69,9 +70,11 @@ class StageWork {
   [[nodiscard]] double pass() const { return pass_; }
   [[nodiscard]] double pass_and_gradients() const { return pass_and_gradients_; }
 
-  // Calls begun(step), then task(seconds, launches) for each thing the device does for it, then done(step), in the
-  // pass's order. The host launches an exchange as it does a kernel.
-  void each_task(const StagePass& pass, auto&& task, auto&& begun, auto&& done) const;
+  // The last micro-batch's backward; empty where nothing is exchanged between its operations.
+  [[nodiscard]] const std::vector<Stretch>& stretches(bool first) const { return stretches_[first ? 0 : 1]; }
+  // Calls begun(step), then task(seconds, launches) or exchange(Exchanged) for each thing the device does for it, then
+  // done(step), in the pass's order. The host launches an exchange as it does a kernel.
+  void each_task(const StagePass& pass, auto&& task, auto&& exchange, auto&& begun, auto&& done) const;
 
  private:
   // What a step's backward runs: in every pass; in all but the first; in the last.
@@ -86,9 +89,9 @@ class StageWork {
   };
   // Calls visit(step) for those made again for its sake.
   void each_again(std::size_t step, auto&& visit) const;
-  void forward_of(std::size_t step, auto&& task) const;
+  void forward_of(std::size_t step, auto&& task, auto&& exchange) const;
   // As each_task(), with the step's own kernels apart: own(Own) instead of a task.
-  void backward(bool inputs, bool weights, auto&& task, auto&& own, auto&& begun, auto&& done) const;
+  void backward(bool inputs, bool weights, auto&& task, auto&& exchange, auto&& own, auto&& begun, auto&& done) const;
   [[nodiscard]] Run run(const StagePass& pass) const;
   void run_backward();
   void add_memory(MemoryTable& memory);
@@ -103,6 +106,7 @@ class StageWork {
   Run forward_, input_;
   std::array<Run, backward_slots> backward_;
   std::array<std::vector<double>, 2> done_by_;
+  std::array<std::vector<Stretch>, 2> stretches_;
   double alone_ = 0, weights_ = 0, gradients_ = 0, kept_ = 0, later_ = 0, pass_ = 0, pass_and_gradients_ = 0;
 };
 
@@ -112,39 +116,40 @@ void StageWork::each_again(std::size_t step, auto&& visit) const {
     visit(one->step);
 }
 
-void StageWork::forward_of(std::size_t step, auto&& task) const {
-  each_again(step, [&](std::size_t again) { forward_of(again, task); });
+void StageWork::forward_of(std::size_t step, auto&& task, auto&& exchange) const {
+  each_again(step, [&](std::size_t again) { forward_of(again, task, exchange); });
   if (!asked_.alone && !table_.made_again().runs(step, range_.end)) return;
   const Row& row = rows_[step];
-  if (row.exchange_forward > 0) task(row.exchange_forward, 1);
+  if (row.exchange_forward.seconds > 0) exchange(row.exchange_forward);
   if (row.forward.launches > 0) task(row.forward.seconds, row.forward.launches);
 }
 
-void StageWork::each_task(const StagePass& pass, auto&& task, auto&& begun, auto&& done) const {
+void StageWork::each_task(const StagePass& pass, auto&& task, auto&& exchange, auto&& begun, auto&& done) const {
   if (!pass.forward) {
     const auto all = [&](const Own& own) {
       const Kernels sum = own.in(pass.first, pass.last);
       if (sum.launches > 0) task(sum.seconds, sum.launches);
     };
-    return backward(pass.inputs, pass.weights, task, all, begun, done);
+    return backward(pass.inputs, pass.weights, task, exchange, all, begun, done);
   }
   for (std::size_t i = range_.begin; i < range_.end; ++i) {
     begun(i);
-    forward_of(i, task);
+    forward_of(i, task, exchange);
     done(i);
   }
 }
 
-void StageWork::backward(bool inputs, bool weights, auto&& task, auto&& own, auto&& begun, auto&& done) const {
+void StageWork::backward(bool inputs, bool weights, auto&& task, auto&& exchange, auto&& own, auto&& begun,
+                         auto&& done) const {
   auto segment = segments_.rbegin();
   for (std::size_t i = range_.end; i-- > range_.begin;) {
     begun(i);
     if (segment != segments_.rend() && segment->end == i + 1) {
-      for (std::size_t s = segment->begin; inputs && s < segment->end; ++s) forward_of(s, task);
+      for (std::size_t s = segment->begin; inputs && s < segment->end; ++s) forward_of(s, task, exchange);
       ++segment;
     }
     const Row& row = rows_[i];
-    if (inputs && row.exchange_backward > 0) task(row.exchange_backward, 1);
+    if (inputs && row.exchange_backward.seconds > 0) exchange(row.exchange_backward);
     Own of;
     if (inputs) of.kernels.add(row.backward);
     if (weights) of.kernels.add(row.backward_weight);

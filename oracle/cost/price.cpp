@@ -38,6 +38,19 @@ void add(const Estimate& further, Estimate& sum) {
   sum.provenance = std::max(sum.provenance, further.provenance);
 }
 
+// Of messages one after the other, which took `before` so far: the slower wires, and for how much of all their time.
+void add(const WireUse& further, Seconds time, Seconds before, WireUse& use) {
+  if (further.between_nodes && !use.between_nodes) use = {true, 0.0};
+  const Seconds busy =
+      before * use.busy + (further.between_nodes == use.between_nodes ? time * further.busy : Seconds{});
+  if (const Seconds all = before + time; all.value() > 0) use.busy = busy / all;
+}
+
+void add(const CollectiveEstimate& further, const WireUse& wire, PricedMessage& message) {
+  add(wire, further.time.time, message.estimate.time.time, message.wire);
+  add(further.time, message.estimate.time);
+}
+
 void price_bucket(const GradientSync& sync, const Bucket& bucket, const GroupPlacement& group, Algorithm library,
                   const Cluster& cluster, PricedMessage& message) {
   message.exchange = exchange_name(sync);
@@ -45,7 +58,7 @@ void price_bucket(const GradientSync& sync, const Bucket& bucket, const GroupPla
   for (const BucketMessage& one : bucket_messages(sync, bucket)) {
     message.bytes = Bytes{static_cast<double>(one.elements) * size_in_bytes(one.dtype)};
     const CollectiveEstimate estimate = cluster.network.collective(one.collective, message.bytes, group, library);
-    add(estimate.time, message.estimate.time);
+    add(estimate, cluster.network.wire_use(one.collective, estimate.time.time, group, library), message);
     message.estimate.algorithm = estimate.algorithm;
   }
 }
@@ -53,11 +66,10 @@ void price_bucket(const GradientSync& sync, const Bucket& bucket, const GroupPla
 // Then a part's sum over those who hold the same part.
 void add_copies(const Plan& plan, const GradientSync& sync, const Cluster& cluster, PricedMessage& message) {
   if (sync.copies == 1) return;
-  const Estimate further = cluster.network
-                               .collective(Collective::all_reduce, message.bytes / sync.parts,
-                                           placement(plan.mesh, copies_group(plan, sync, 0), cluster.devices_per_node))
-                               .time;
-  add(further, message.estimate.time);
+  const GroupPlacement group = placement(plan.mesh, copies_group(plan, sync, 0), cluster.devices_per_node);
+  const CollectiveEstimate further =
+      cluster.network.collective(Collective::all_reduce, message.bytes / sync.parts, group);
+  add(further, cluster.network.wire_use(Collective::all_reduce, further.time.time, group), message);
 }
 
 void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
@@ -88,6 +100,7 @@ PricedMessage price_gather(const Plan& plan, const GradientSync& sync, const Buc
   const GroupPlacement group = shard_placement(plan, sync, cluster);
   PricedMessage gather;
   gather.estimate = cluster.network.collective(Collective::all_gather, bytes, group);
+  gather.wire = cluster.network.wire_use(Collective::all_gather, gather.estimate.time.time, group);
   gather.bytes = bytes;
   return gather;
 }
@@ -125,10 +138,13 @@ void price_norms(const Plan& plan, const Stage& stage, const Cluster& cluster, P
 }
 
 std::optional<CollectiveEstimate> price_transfer(const Transfer& transfer, const LocalTensor& from, const Shape& to,
-                                                 const Network& network, const GroupPlacement& group) {
+                                                 const Network& network, const GroupPlacement& group, WireUse& wire) {
   const std::optional<Collective> collective = collective_of(transfer.motion);
   if (!collective) return std::nullopt;
-  return network.collective(*collective, message_bytes(transfer, from, to, group.size()), group);
+  const CollectiveEstimate estimate =
+      network.collective(*collective, message_bytes(transfer, from, to, group.size()), group);
+  wire = network.wire_use(*collective, estimate.time.time, group);
+  return estimate;
 }
 
 }  // namespace
@@ -137,8 +153,10 @@ PricedExchange price_exchange(const Mesh& mesh, const Stage& stage, const Exchan
   const GroupPlacement group = placement(mesh, exchange.axis, cluster.devices_per_node);
   const LocalTensor& in = stage[exchange.input];
   const LocalTensor& out = stage[exchange.output];
-  return {price_transfer(exchange.forward, in, out.shape, cluster.network, group),
-          price_transfer(exchange.backward, out, in.shape, cluster.network, group)};
+  PricedExchange priced;
+  priced.forward = price_transfer(exchange.forward, in, out.shape, cluster.network, group, priced.forward_wire);
+  priced.backward = price_transfer(exchange.backward, out, in.shape, cluster.network, group, priced.backward_wire);
+  return priced;
 }
 
 namespace {

@@ -17,17 +17,19 @@ namespace sibyl {
 
 struct PricedMessage {
   CollectiveEstimate estimate;
-  std::size_t ready_after = 0;  // index of the step whose backward completes the bucket
-  Bytes bytes;                  // as CollectiveSample counts them; where two follow each other, of each
+  std::size_t ready_after = 0;               // index of the step whose backward completes the bucket
+  Bytes bytes;                               // as CollectiveSample counts them; where two follow each other, of each
   std::string_view exchange = "all-reduce";  // "reduce-scatter"
-  bool overlapped = true;      // else it is sent when backward has ended
+  WireUse wire = {};
+  bool overlapped = true;        // else it is sent when backward has ended
   std::vector<int> stages = {};  // of a parameter that several stages hold: sent when all of them have ended
 };
 
 // An exchange between operations: computation waits for it.
 struct PricedExchange {
   std::optional<CollectiveEstimate> forward, backward;
-  ExchangeWait wait = {};  // before either, for the slowest of the group
+  WireUse forward_wire = {}, backward_wire = {};  // of each by itself
+  ExchangeWait wait = {};                         // before either, for the slowest of the group
 };
 
 // A copy between the device and where state lies outside it.
@@ -38,9 +40,9 @@ struct PricedCopy {
 
 struct PricedStage {
   StageKernels kernels;
-  std::vector<PricedKernel> prices;     // parallel to kernels.keys
-  std::vector<PricedMessage> messages;  // in the order they are sent
-  std::vector<PricedExchange> exchanges;  // parallel to Stage::steps; of computations empty
+  std::vector<PricedKernel> prices;         // parallel to kernels.keys
+  std::vector<PricedMessage> messages;      // in the order they are sent
+  std::vector<PricedExchange> exchanges;    // parallel to Stage::steps; of computations empty
   std::vector<PricedMessage> unit_gathers;  // parallel to Stage::units
   // After backward, each waited for: the norm that gradients are clipped by, norms of tensors, and what was updated by
   // parts is gathered. With the gathers: buffers that are broadcast, before the next forward.
@@ -53,10 +55,10 @@ struct PricedStage {
   std::vector<Kept> kept;                 // parallel to Stage::kept_outside; of a micro-batch
   std::optional<Estimate> send_forward;   // of all it sends to the next stage for one micro-batch
   std::optional<Estimate> send_backward;  // to the one before
-  Seconds dispatch;         // host time to launch one kernel
-  Seconds overhead;         // host time per operation that no kernel contains
-  Composition composition;  // how kernels in a row differ from kernels alone
-  Bytes bucket_bytes;       // communication buffers
+  Seconds dispatch;                       // host time to launch one kernel
+  Seconds overhead;                       // host time per operation that no kernel contains
+  Composition composition;                // how kernels in a row differ from kernels alone
+  Bytes bucket_bytes;                     // communication buffers
 
   [[nodiscard]] Seconds time(StageKernels::Index key) const {
     return prices[key].estimate.time.time * composition.factor;

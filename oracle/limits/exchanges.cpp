@@ -18,10 +18,11 @@ Seconds between_operations(const Found& f, bool halos) {
     for (std::size_t i = 0; i < priced.exchanges.size(); ++i) {
       const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
       if (!exchange) continue;
-      const auto& [forward, backward, wait] = priced.exchanges[i];
-      if (forward && is_halo(exchange->forward.motion) == halos)
-        time += (wait.forward + forward->time.time) * (again[i] ? 2.0 : 1.0);
-      if (backward && is_halo(exchange->backward.motion) == halos) time += wait.backward + backward->time.time;
+      const PricedExchange& own = priced.exchanges[i];
+      if (own.forward && is_halo(exchange->forward.motion) == halos)
+        time += (own.wait.forward + own.forward->time.time) * (again[i] ? 2.0 : 1.0);
+      if (own.backward && is_halo(exchange->backward.motion) == halos)
+        time += own.wait.backward + own.backward->time.time;
     }
   });
   return time * f.micro_batches();

@@ -80,7 +80,7 @@ class ProgramBuilder {
 
   void send(const PricedMessage& message, StepProgram::Sent what) {
     const std::size_t after = program_.tasks.empty() ? Message::at_once : program_.tasks.size() - 1;
-    program_.messages.push_back({message.estimate.time.time * relief_.network, after});
+    program_.messages.push_back({message.estimate.time.time * relief_.network, after, message.wire});
     program_.sent.push_back(what);
   }
 
@@ -148,12 +148,13 @@ class ProgramBuilder {
   }
 
   // Computation waits for it as for a kernel of its own, and the host issues it as one.
-  void exchange(const std::optional<CollectiveEstimate>& transfer, Seconds wait, std::size_t step, bool again = false) {
+  void exchange(const std::optional<CollectiveEstimate>& transfer, const WireUse& wire, Seconds wait, std::size_t step,
+                bool again = false) {
     if (!transfer) return;
-    const Seconds duration = wait + transfer->time.time * relief_.network;
-    program_.tasks.push_back({duration, priced_.dispatch * relief_.host, needed_, needed_copies_});
+    const Seconds sent = transfer->time.time * relief_.network;
+    program_.tasks.push_back(
+        {wait + sent, priced_.dispatch * relief_.host, needed_, needed_copies_, behind_wait(wire, sent, wait)});
     program_.origins.push_back({step, turn_, true, again});
-    program_.exchanged += duration;
   }
 
   void add_turn(Turn turn, Place place) {
@@ -177,7 +178,8 @@ class ProgramBuilder {
   }
 
   void forward(std::size_t step, bool again) {
-    exchange(priced_.exchanges[step].forward, priced_.exchanges[step].wait.forward, step, again);
+    const PricedExchange& own = priced_.exchanges[step];
+    exchange(own.forward, own.forward_wire, own.wait.forward, step, again);
     if (const auto kernel = priced_.kernels.steps[step].forward)
       add(time(*kernel) + priced_.overhead * relief_.host, 1, step, again);
   }
@@ -190,7 +192,8 @@ class ProgramBuilder {
         if (stage_.units[u].end == i + 1) enter(u, false);
       for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
         if (inputs && stage_.recomputed[s].end == i + 1) run_again(s);
-      if (inputs) exchange(priced_.exchanges[i].backward, priced_.exchanges[i].wait.backward, i);
+      const PricedExchange& own = priced_.exchanges[i];
+      if (inputs) exchange(own.backward, own.backward_wire, own.wait.backward, i);
       differentiate(i, place);
       for (std::size_t u = 0; u < stage_.units.size(); ++u)
         if (stage_.units[u].begin == i) leave(u);

