@@ -11,12 +11,14 @@ namespace {
 
 constexpr int polls_of_small = 200;
 constexpr int polls_of_large = 2;
-// A sleep lasts a part of what was waited before it: what a wait is prolonged by is small beside it, and ranks that share processors
-// do not keep these busy with looking (sixteen ranks over slow wires took all of two processors for it).
+// A sleep lasts a part of what was waited before it: what a wait is prolonged by is small beside it, and ranks that
+// share processors do not keep these busy with looking (sixteen ranks over slow wires took all of two processors for
+// it).
 constexpr std::chrono::microseconds shortest_sleep{20}, longest_sleep{200};
 constexpr int part_of_wait = 16;
-// Chunks of one payload, each way: enough to keep a wire busy, and no more, for what computation waits for queues behind them. With
-// 16 instead of 4 halos beside an all-reduce made steps over 100 Mb/s up to 4 % longer, and nothing was faster.
+// Chunks of one payload, each way: enough to keep a wire busy, and no more, for what computation waits for queues
+// behind them. With 16 instead of 4 halos beside an all-reduce made steps over 100 Mb/s up to 4 % longer, and nothing
+// was faster.
 constexpr std::size_t in_flight = 4;
 
 std::size_t chunks(std::size_t bytes) { return (bytes + chunk_bytes - 1) / chunk_bytes; }

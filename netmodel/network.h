@@ -132,9 +132,9 @@ class Network {
   // `asked`: what the caller runs, where that is not the network's own choice.
   [[nodiscard]] CollectiveEstimate collective(Collective collective, Bytes bytes, GroupPlacement placement,
                                               Algorithm asked = Algorithm::automatic) const;
-  // `time`: what collective() answers; one of no bytes keeps nothing busy.
-  [[nodiscard]] WireUse wire_use(Collective collective, Seconds time, GroupPlacement placement,
-                                 Algorithm asked = Algorithm::automatic) const;
+  // `answered`: by collective(). What an empty message takes, sent in the same way, keeps no wire busy.
+  [[nodiscard]] WireUse wire_use(Collective collective, const CollectiveEstimate& answered,
+                                 GroupPlacement placement) const;
   // What collective() answers, and why (netmodel/explain.h).
   [[nodiscard]] NetworkExplanation explain(Collective collective, Bytes bytes, GroupPlacement placement,
                                            Algorithm asked = Algorithm::automatic) const;

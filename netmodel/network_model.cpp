@@ -235,8 +235,20 @@ MeasuredPlacement Network::Model::carried(const MeasuredPlacement& from, Collect
   return result;
 }
 
+// Beyond what was measured of the communicator's own choice it may choose another algorithm, of which there may be
+// samples.
+Algorithm Network::Model::known_beyond(Collective collective, double bytes, const GroupPlacement& placement) const {
+  const MeasuredPlacement* chosen = table.nearest(collective, Algorithm::automatic, placement);
+  if (gpus() || chosen == nullptr || bytes <= chosen->points.back().bytes) return Algorithm::automatic;
+  const Algorithm runs = fastest(collective, bytes, placement);
+  if (runs == fastest(collective, chosen->points.back().bytes, chosen->placement)) return Algorithm::automatic;
+  const MeasuredPlacement* own = table.nearest(collective, runs, placement);
+  return own != nullptr && own->placement == chosen->placement ? runs : Algorithm::automatic;
+}
+
 Estimate Network::Model::estimate(Collective collective, Algorithm chosen, double bytes,
                                   const GroupPlacement& placement) const {
+  if (chosen == Algorithm::automatic) chosen = known_beyond(collective, bytes, placement);
   if (const MeasuredPlacement* nearest = table.nearest(collective, chosen, placement)) {
     if (nearest->placement == placement) return from_points(*nearest, collective, chosen, bytes);
     if (const auto around = table.around(collective, chosen, placement)) {

@@ -44,6 +44,7 @@ struct Network::Model {
   // What runs when that (not automatic) is asked for.
   [[nodiscard]] Algorithm resolved(Collective collective, Algorithm asked, double bytes,
                                    const GroupPlacement& placement) const;
+  [[nodiscard]] Algorithm known_beyond(Collective collective, double bytes, const GroupPlacement& placement) const;
   [[nodiscard]] Estimate estimate(Collective collective, Algorithm algorithm, double bytes,
                                   const GroupPlacement& placement) const;
   [[nodiscard]] Estimate from_points(const MeasuredPlacement& points, Collective collective, Algorithm algorithm,

@@ -56,7 +56,8 @@ class Errors {
   [[nodiscard]] Uncertainty result(const TimeBreakdown& times, int ranks) const {
     // Hidden communication cannot make the step late by its own error; only the exposed share counts. The same of
     // copies.
-    const double exposed = messages_.time > 0 ? times.communication_exposed.value() / messages_.time : 0.0;
+    const double waited = times.communication_exposed.value() - exchanges_.time;  // which are waited for in full
+    const double exposed = messages_.time > 0 ? std::clamp(waited / messages_.time, 0.0, 1.0) : 0.0;
     const double copied = copies_.time > 0 ? times.offload_exposed.value() / copies_.time : 0.0;
     const double compute = (kernels_[0] + kernels_[1] + kernels_[2]) * composition_.factor;
     Uncertainty result;

@@ -9,7 +9,6 @@
 #include "oracle/cost/kernels.h"
 #include "oracle/cost/price.h"
 #include "oracle/plan/recompute.h"
-#include "oracle/simulate/streams.h"
 
 namespace sibyl::closed {
 namespace {
@@ -85,7 +84,7 @@ std::vector<Row> ProgramTable::make_rows(bool split) {
     if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i])) {
       const PricedExchange priced = price_exchange(mesh_, stage, *exchange, cluster);
       const auto exchanged = [](const CollectiveEstimate& sent, const WireUse& wire, Seconds wait) {
-        return Exchanged{(wait + sent.time.time).value(), behind_wait(wire, sent.time.time, wait)};
+        return Exchanged{(wait + sent.time.time).value(), wait.value(), wire};
       };
       if (priced.forward) row.exchange_forward = exchanged(*priced.forward, priced.forward_wire, waits[i].forward);
       if (priced.backward) row.exchange_backward = exchanged(*priced.backward, priced.backward_wire, waits[i].backward);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "netmodel/network.h"
 #include "oracle/closed/made_again.h"
 #include "oracle/cost/kernel_prices.h"
 #include "oracle/plan/blocks.h"
@@ -34,6 +35,7 @@ struct Kernels {
 // What computation waits for in one pass before a step.
 struct Exchanged {
   double seconds = 0;  // 0: nothing
+  double wait = 0;     // of these, at the beginning: for the others
   WireUse wire;
 };
 

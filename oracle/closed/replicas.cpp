@@ -34,8 +34,8 @@ const Replicas::Sent& Replicas::sent(Collective collective, double bytes, Known&
   const auto [known, first] = group.sent.try_emplace(hash.value());
   if (!first) return known->second;
   const Network& network = cluster_->network;
-  const Seconds time = network.collective(collective, Bytes{bytes}, group.placement).time.time;
-  return known->second = {time.value(), network.wire_use(collective, time, group.placement)};
+  const CollectiveEstimate estimate = network.collective(collective, Bytes{bytes}, group.placement);
+  return known->second = {estimate.time.time.value(), network.wire_use(collective, estimate, group.placement)};
 }
 
 double Replicas::tied_seconds(double bytes, const std::vector<MeshAxis>& axes, const std::vector<int>& stages) {

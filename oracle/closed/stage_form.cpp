@@ -90,6 +90,7 @@ class Streams {
     launches_ = 1;
     close();
     tasks_.back().wire = exchange.wire;
+    tasks_.back().wait = Seconds{exchange.wait};
   }
   void send(const Replicas::Sent& sent) {
     close();

@@ -57,7 +57,8 @@ void StageWork::run_backward() {
         for (const bool first : {true, false}) {
           const double before = backward_[slot_of(first, true)].compute;
           std::vector<Stretch>& all = stretches_[first ? 0 : 1];
-          all.push_back({Seconds{before}});
+          if (all.empty() || all.back().until < Seconds{before}) all.push_back({Seconds{before}});
+          if (exchange.wait > 0) all.push_back({Seconds{before + exchange.wait}, WireUse{}});
           all.push_back({Seconds{before + exchange.seconds}, exchange.wire});
         }
         for (Run& slot : backward_) slot.add(exchange.seconds, dispatch_);

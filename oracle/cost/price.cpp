@@ -38,16 +38,13 @@ void add(const Estimate& further, Estimate& sum) {
   sum.provenance = std::max(sum.provenance, further.provenance);
 }
 
-// Of messages one after the other, which took `before` so far: the slower wires, and for how much of all their time.
-void add(const WireUse& further, Seconds time, Seconds before, WireUse& use) {
-  if (further.between_nodes && !use.between_nodes) use = {true, 0.0};
-  const Seconds busy =
-      before * use.busy + (further.between_nodes == use.between_nodes ? time * further.busy : Seconds{});
-  if (const Seconds all = before + time; all.value() > 0) use.busy = busy / all;
-}
-
+// One message after the other; of those on several wires the busier ones count.
 void add(const CollectiveEstimate& further, const WireUse& wire, PricedMessage& message) {
-  add(wire, further.time.time, message.estimate.time.time, message.wire);
+  const Seconds before = message.estimate.time.time, time = further.time.time, all = before + time;
+  const bool same = wire.between_nodes == message.wire.between_nodes;
+  const Seconds was = before * message.wire.busy, is = time * wire.busy;
+  if (is > was) message.wire.between_nodes = wire.between_nodes;
+  if (all.value() > 0) message.wire.busy = (same ? was + is : std::max(was, is)) / all;
   add(further.time, message.estimate.time);
 }
 
@@ -58,7 +55,7 @@ void price_bucket(const GradientSync& sync, const Bucket& bucket, const GroupPla
   for (const BucketMessage& one : bucket_messages(sync, bucket)) {
     message.bytes = Bytes{static_cast<double>(one.elements) * size_in_bytes(one.dtype)};
     const CollectiveEstimate estimate = cluster.network.collective(one.collective, message.bytes, group, library);
-    add(estimate, cluster.network.wire_use(one.collective, estimate.time.time, group, library), message);
+    add(estimate, cluster.network.wire_use(one.collective, estimate, group), message);
     message.estimate.algorithm = estimate.algorithm;
   }
 }
@@ -69,7 +66,7 @@ void add_copies(const Plan& plan, const GradientSync& sync, const Cluster& clust
   const GroupPlacement group = placement(plan.mesh, copies_group(plan, sync, 0), cluster.devices_per_node);
   const CollectiveEstimate further =
       cluster.network.collective(Collective::all_reduce, message.bytes / sync.parts, group);
-  add(further, cluster.network.wire_use(Collective::all_reduce, further.time.time, group), message);
+  add(further, cluster.network.wire_use(Collective::all_reduce, further, group), message);
 }
 
 void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
@@ -100,7 +97,7 @@ PricedMessage price_gather(const Plan& plan, const GradientSync& sync, const Buc
   const GroupPlacement group = shard_placement(plan, sync, cluster);
   PricedMessage gather;
   gather.estimate = cluster.network.collective(Collective::all_gather, bytes, group);
-  gather.wire = cluster.network.wire_use(Collective::all_gather, gather.estimate.time.time, group);
+  gather.wire = cluster.network.wire_use(Collective::all_gather, gather.estimate, group);
   gather.bytes = bytes;
   return gather;
 }
@@ -143,7 +140,7 @@ std::optional<CollectiveEstimate> price_transfer(const Transfer& transfer, const
   if (!collective) return std::nullopt;
   const CollectiveEstimate estimate =
       network.collective(*collective, message_bytes(transfer, from, to, group.size()), group);
-  wire = network.wire_use(*collective, estimate.time.time, group);
+  wire = network.wire_use(*collective, estimate, group);
   return estimate;
 }
 

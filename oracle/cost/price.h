@@ -20,8 +20,8 @@ struct PricedMessage {
   std::size_t ready_after = 0;               // index of the step whose backward completes the bucket
   Bytes bytes;                               // as CollectiveSample counts them; where two follow each other, of each
   std::string_view exchange = "all-reduce";  // "reduce-scatter"
-  WireUse wire = {};
-  bool overlapped = true;        // else it is sent when backward has ended
+  WireUse wire = {};                         // of its parts, where there are several, the busier ones
+  bool overlapped = true;                    // else it is sent when backward has ended
   std::vector<int> stages = {};  // of a parameter that several stages hold: sent when all of them have ended
 };
 

@@ -33,7 +33,7 @@ void add(TurnTimes& sum, const TurnTimes& one, double share) {
   sum.exchanged += one.exchanged * share;
   sum.host += one.host * share;
   sum.messages += one.messages * share;
-  sum.gathered += one.gathered * share;
+  sum.exchanges += one.exchanges * share;
 }
 
 // The step if every stage took what they take on average.

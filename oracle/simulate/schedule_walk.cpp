@@ -125,7 +125,7 @@ class ScheduleWalk {
     (turn.kind == Kind::forward ? parts.forward : parts.backward) += times.total - times.exchanged - times.host;
     parts.host += times.host;
     parts.communication_exposed += times.exchanged;
-    parts.communication_total += times.exchanged - times.gathered + stages_[stage].gathers;
+    parts.communication_total += times.exchanges + stages_[stage].gathers;
     if (times.messages.value() > 0) own.messages_end = std::max(own.messages_end, start + times.messages);
     free_[c] = end;
     own.turns.push_back({turn, place, {start, end}, send(turn, end, parts)});

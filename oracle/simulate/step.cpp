@@ -13,24 +13,25 @@
 namespace sibyl {
 namespace {
 
-// All that computation waits for exchanges, which are longer beside messages.
-Seconds exchanged(const StepProgram& program, const StreamsResult& run) {
+// All exchanges by themselves.
+Seconds exchanges(const StepProgram& program) {
   Seconds time;
   for (std::size_t i = 0; i < program.tasks.size(); ++i)
-    if (program.origins[i].exchange) time += run.tasks[i].end - run.tasks[i].start;
+    if (program.origins[i].exchange) time += program.tasks[i].duration;
   return time;
 }
 
 SimulatedStep times_of(const StepProgram& program, const StreamsResult& run, Seconds tail_wait) {
-  const Seconds waited = run.host_wait + run.message_wait + run.copy_wait, exchanges = exchanged(program, run);
+  const Seconds waited = run.host_wait + run.message_wait + run.copy_wait;
+  const Seconds alone = exchanges(program), exchanged = alone + run.exchange_delay;
   SimulatedStep times;
   times.breakdown.forward = program.forward;
-  times.breakdown.backward = run.compute_end - program.forward - exchanges - waited;
+  times.breakdown.backward = run.compute_end - program.forward - exchanged - waited;
   times.breakdown.optimizer = program.tail;
   for (const Message& message : program.messages) times.breakdown.communication_total += message.duration;
-  times.breakdown.communication_total += exchanges + program.tail_messages;
+  times.breakdown.communication_total += alone + program.tail_messages;
   times.breakdown.communication_exposed =
-      std::max(Seconds{}, run.message_end - run.compute_end) + exchanges + run.message_wait + program.tail_messages;
+      std::max(Seconds{}, run.message_end - run.compute_end) + exchanged + run.message_wait + program.tail_messages;
   times.breakdown.host = run.host_wait + tail_wait;
   times.breakdown.offload_exposed = program.copies_waited + run.copy_wait;
   times.breakdown.offload_total = program.tail_copies;
@@ -58,8 +59,8 @@ TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown 
                         const Relief& relief) {
   const StepProgram program = turn_program(stage, priced, relief, turn, place);
   const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
-  return {run.compute_end, exchanged(program, run) + run.message_wait, run.host_wait, run.message_end,
-          run.message_wait};
+  const Seconds alone = exchanges(program), exchanged = alone + run.exchange_delay;
+  return {run.compute_end, exchanged + run.message_wait, run.host_wait, run.message_end, alone};
 }
 
 TailTimes tail_times(const Stage& stage, const PricedStage& priced, const Relief& relief) {

@@ -33,10 +33,10 @@ SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowd
 // One turn of a stage by itself, from when its rank is free and what it waits for is there.
 struct TurnTimes {
   Seconds total;      // until the rank is free again
-  Seconds exchanged;  // of which: waited for between operations
+  Seconds exchanged;  // of which: waited for between operations, and for parameters to be gathered
   Seconds host;       // of which: waited for launches
   Seconds messages;   // when the last message that it hands to the network has ended; 0 without any
-  Seconds gathered = {};  // of `exchanged`: waited for parameters to be gathered
+  Seconds exchanges = {};  // between operations, had they the wires to themselves
 };
 // A stage's first backward turn writes parameters' gradients, later ones add to them, and the last one exchanges them.
 struct Place {

@@ -152,8 +152,7 @@ class ProgramBuilder {
                 bool again = false) {
     if (!transfer) return;
     const Seconds sent = transfer->time.time * relief_.network;
-    program_.tasks.push_back(
-        {wait + sent, priced_.dispatch * relief_.host, needed_, needed_copies_, behind_wait(wire, sent, wait)});
+    program_.tasks.push_back({wait + sent, priced_.dispatch * relief_.host, needed_, needed_copies_, wire, wait});
     program_.origins.push_back({step, turn_, true, again});
   }
 

@@ -34,6 +34,7 @@ class Streams {
       if (now_ >= issue_end_ && !lacks_message() && !lacks_copy()) {
         task_runs_ = true;
         task_left_ = tasks_[task_].duration.value();
+        wait_left_ = tasks_[task_].wait.value();
         result_.tasks[task_].start = Seconds{now_};
       }
     }
@@ -55,7 +56,7 @@ class Streams {
   [[nodiscard]] bool lacks_copy() const { return tasks_[task_].copies > copy_; }
 
   [[nodiscard]] Rates rates() const {
-    if (!task_runs_ || !message_runs_) return {};
+    if (!task_runs_ || !message_runs_ || wait_left_ > 0) return {};
     if (const std::optional<WireUse>& wire = tasks_[task_].wire) return shared_wire(*wire, messages_[message_].wire);
     return {1.0 / beside_.compute, 1.0 / beside_.communication};
   }
@@ -65,11 +66,12 @@ class Streams {
     const auto [task_rate, message_rate] = rates();
     const bool waits = !task_runs_ && task_ < tasks_.size();
     const double to_task = task_runs_ ? task_left_ / task_rate : never;
+    const double to_exchange = task_runs_ && wait_left_ > 0 ? wait_left_ : never;
     const double to_message = message_runs_ ? message_left_ / message_rate : never;
     const bool launches = waits && now_ < issue_end_;
     const double to_issue = launches ? issue_end_ - now_ : never;
     const double to_copy = copy_runs_ ? copy_left_ : never;
-    const double step = std::min({to_task, to_message, to_copy, to_issue});
+    const double step = std::min({to_task, to_exchange, to_message, to_copy, to_issue});
     now_ += step;
     if (launches) {
       result_.host_wait += Seconds{step};
@@ -78,6 +80,8 @@ class Streams {
       (lacks_message() ? result_.message_wait : result_.copy_wait) += Seconds{step};
     }
     if (task_runs_) {
+      if (tasks_[task_].wire) result_.exchange_delay += Seconds{step * (1.0 - task_rate)};
+      wait_left_ = to_exchange <= step ? 0.0 : wait_left_ - step;
       task_left_ -= step * task_rate;
       if (to_task <= step) end_task();
     }
@@ -112,7 +116,7 @@ class Streams {
   const Slowdown& slowdown_;
   Slowdown::Measured beside_;  // the message that is under way
   StreamsResult result_;
-  double now_ = 0, issue_end_ = 0, task_left_ = 0, message_left_ = 0, copy_left_ = 0;
+  double now_ = 0, issue_end_ = 0, task_left_ = 0, wait_left_ = 0, message_left_ = 0, copy_left_ = 0;
   std::size_t task_ = 0, message_ = 0, copy_ = 0;
   bool task_runs_ = false, message_runs_ = false, copy_runs_ = false, issued_ = false;
 };
@@ -159,10 +163,14 @@ StreamEnds closed_streams(Seconds tasks, std::span<const ReadyMessage> messages,
     Seconds left = message.duration;
     while (left.value() > 0 && done < tasks) {
       while (at < stretches.size() && before + stretches[at].until <= done) ++at;
-      const bool last = at >= stretches.size();
-      const Seconds end = last ? tasks : std::min(before + stretches[at].until, tasks);
       Rates rates{1.0 / slowed.compute, 1.0 / slowed.communication};
-      if (!last && stretches[at].exchange) rates = shared_wire(*stretches[at].exchange, message.wire);
+      Seconds end = tasks;
+      if (done < before && before < tasks) {
+        end = before;
+      } else if (at < stretches.size()) {
+        end = std::min(before + stretches[at].until, tasks);
+        if (stretches[at].exchange) rates = shared_wire(*stretches[at].exchange, message.wire);
+      }
       const Seconds all = (end - done) / rates.first, sent = left / rates.second;
       const bool outlasts = sent > all;
       now += outlasts ? all : sent;

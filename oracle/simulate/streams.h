@@ -25,6 +25,7 @@ struct Task {
   std::size_t messages = 0;          // so many of the first messages must be done before it starts
   std::size_t copies = 0;            // and so many of the first copies
   std::optional<WireUse> wire = {};  // of an exchange; none: a kernel
+  Seconds wait = {};  // of `duration`, at its beginning: an exchange waits for the others, and slows nothing
 };
 
 struct Message {
@@ -59,11 +60,6 @@ struct Rates {
 // (max-min fairness). On different wires they are alone.
 Rates shared_wire(const WireUse& first, const WireUse& second);
 
-// Of an exchange that lasts `time`, with what it waits for the others before.
-constexpr WireUse behind_wait(const WireUse& wire, Seconds time, Seconds wait) {
-  return {wire.between_nodes, wait.value() > 0 ? wire.busy * (time / (wait + time)) : wire.busy};
-}
-
 struct Span {
   Seconds start, end;
 };
@@ -71,10 +67,11 @@ struct Span {
 struct StreamsResult {
   std::vector<Span> tasks;
   std::vector<Span> messages;
-  Seconds compute_end;   // of the last task
-  Seconds message_end;   // of the last message; 0 without any
-  Seconds host_wait;     // the device waited for a launch
-  Seconds message_wait;  // and for a message
+  Seconds compute_end;     // of the last task
+  Seconds message_end;     // of the last message; 0 without any
+  Seconds host_wait;       // the device waited for a launch
+  Seconds message_wait;    // and for a message
+  Seconds exchange_delay;  // exchanges took longer by as much, beside messages
   std::vector<Span> copies;
   Seconds copy_end;   // of the last copy; 0 without any
   Seconds copy_wait;  // the device waited for a copy, and for no message

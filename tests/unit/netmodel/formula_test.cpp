@@ -252,5 +252,30 @@ TEST(AnyTime, OfOneRankIsNothing) {
     EXPECT_EQ(network.collective(collective, Bytes{m}, {1, 1, 1}).time.time.value(), 0.0);
 }
 
+// A ring of two: 2 (10 us + 1000 B b) = 40 us, and 20.01 us of one byte, which keeps no wire busy.
+TEST(WireUse, IsWhatAMessageTakesBeyondAnEmptyOne) {
+  const Network network = test::straight_network(2, 2, Algorithm::ring);
+  const auto use = [&](GroupPlacement placement, double bytes) {
+    return network.wire_use(Collective::all_reduce, network.collective(Collective::all_reduce, Bytes{bytes}, placement),
+                            placement);
+  };
+  EXPECT_NEAR(use({1, 2, 1}, 2000).busy, 1 - 20.01 / 40, 1e-9);
+  EXPECT_TRUE(use({1, 2, 1}, 2000).between_nodes);
+  EXPECT_NEAR(use({2, 1, 1}, 2000).busy, 1 - 2.001 / 4, 1e-9) << "2 (1 us + 1000 B at 1 GB/s)";
+  EXPECT_FALSE(use({2, 1, 1}, 2000).between_nodes);
+  EXPECT_TRUE(use({2, 2, 1}, 2000).between_nodes);
+  EXPECT_EQ(use({1, 2, 1}, 0).busy, 0);
+  EXPECT_EQ(use({1, 1, 1}, 2000).busy, 0);
+}
+
+// Left to itself it sends one byte by recursive doubling, 3 x 10 us between eight ranks; 4 MB go round a ring, whose 14
+// messages take 140 us if they are empty.
+TEST(WireUse, ComparesWithTheSameAlgorithm) {
+  const Network network = test::straight_network(8, 1, Algorithm::automatic);
+  const CollectiveEstimate whole = network.collective(Collective::all_reduce, Bytes{m}, {1, 8, 1});
+  ASSERT_EQ(whole.algorithm, Algorithm::ring);
+  EXPECT_NEAR(network.wire_use(Collective::all_reduce, whole, {1, 8, 1}).busy, 1 - 140.0 / 70140, 1e-5);
+}
+
 }  // namespace
 }  // namespace sibyl

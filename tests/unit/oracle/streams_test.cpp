@@ -61,6 +61,7 @@ TEST(Streams, ExchangeSharesTheWireWithAMessage) {
   const Message messages[] = {{Seconds{3}, 0, whole_wire}};
   const StreamsResult run = run_streams(tasks, messages, {2.0, 4.0});
   EXPECT_DOUBLE_EQ(run.tasks[1].end.value(), 3.0);
+  EXPECT_DOUBLE_EQ(run.exchange_delay.value(), 1.0);
   EXPECT_DOUBLE_EQ(run.compute_end.value(), 5.0);
   EXPECT_DOUBLE_EQ(run.message_end.value(), 6.5);
   // The same by formula.
@@ -69,6 +70,16 @@ TEST(Streams, ExchangeSharesTheWireWithAMessage) {
   const StreamEnds ends = closed_streams(Seconds{3}, ready, {2.0, 4.0}, stretches);
   EXPECT_DOUBLE_EQ(ends.compute.value(), 5.0);
   EXPECT_DOUBLE_EQ(ends.messages.value(), 6.5);
+}
+
+// An exchange waits 1 s for the others, in which a message of 3 s has the wire to itself; from 1 on each has half,
+// until the exchange ends at 3; the last second of the message is then left.
+TEST(Streams, WaitingForTheOthersTakesNoWire) {
+  const Task tasks[] = {{Seconds{2}, {}, 0, 0, whole_wire, Seconds{1}}};
+  const Message messages[] = {{Seconds{3}, Message::at_once, whole_wire}};
+  const StreamsResult run = run_streams(tasks, messages, {2.0, 4.0});
+  EXPECT_DOUBLE_EQ(run.compute_end.value(), 3.0);
+  EXPECT_DOUBLE_EQ(run.message_end.value(), 4.0);
 }
 
 TEST(Streams, ExchangeOnOtherWiresIsAlone) {
@@ -133,21 +144,33 @@ RC_GTEST_PROP(Streams, FormulaEqualsSimulation, ()) {
   for (std::size_t i = 0; i < slowdown.count; ++i)
     slowdown.measured[i] = {Seconds{0.1 + static_cast<double>(i)}, 1.0 + 0.01 * *rc::gen::inRange(0, 200),
                             1.0 + 0.01 * *rc::gen::inRange(0, 200)};
-  // Every other task an exchange, perhaps; each task is a stretch of its own.
+  // Perhaps every other task an exchange, which waits for a part of its time; the first few are kernels in any case.
   const bool exchanges = *rc::gen::arbitrary<bool>();
   const auto any_wire = [] { return WireUse{*rc::gen::arbitrary<bool>(), 0.01 * *rc::gen::inRange(0, 101)}; };
   std::vector<Task> tasks;
   std::vector<Stretch> stretches;
   Seconds total;
   std::vector<Seconds> done;
+  const std::size_t first = *rc::gen::inRange(std::size_t{0}, durations.size() + 1);
+  Seconds before;
   for (const int d : durations) {
-    tasks.push_back({Seconds{d * 1e-3}, {}});
-    total += tasks.back().duration;
+    const Seconds duration{d * 1e-3};
+    tasks.push_back({duration, {}});
+    total += duration;
     done.push_back(total);
-    stretches.push_back({total});
-    if (!exchanges || tasks.size() % 2 == 0) continue;
+    if (tasks.size() <= first) {
+      before = total;
+      continue;
+    }
+    const Seconds until = total - before;
+    if (!exchanges || tasks.size() % 2 == 0) {
+      stretches.push_back({until});
+      continue;
+    }
     tasks.back().wire = any_wire();
-    stretches.back().exchange = tasks.back().wire;
+    tasks.back().wait = duration * (0.01 * *rc::gen::inRange(0, 100));
+    stretches.push_back({until - duration + tasks.back().wait, WireUse{}});
+    stretches.push_back({until, tasks.back().wire});
   }
   std::vector<Message> messages;
   std::vector<ReadyMessage> ready;
@@ -158,8 +181,8 @@ RC_GTEST_PROP(Streams, FormulaEqualsSimulation, ()) {
     ready.push_back({done[after], messages.back().duration, messages.back().wire});
   }
   const StreamsResult run = run_streams(tasks, messages, slowdown);
-  const StreamEnds ends = closed_streams(total, ready, slowdown,
-                                         exchanges ? std::span<const Stretch>(stretches) : std::span<const Stretch>{});
+  const StreamEnds ends =
+      exchanges ? closed_streams(total, ready, slowdown, stretches, before) : closed_streams(total, ready, slowdown);
   RC_ASSERT(std::abs(run.compute_end / ends.compute - 1) < 1e-9);
   if (!messages.empty()) RC_ASSERT(std::abs(run.message_end / ends.messages - 1) < 1e-9);
 }

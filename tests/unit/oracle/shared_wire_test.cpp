@@ -1,0 +1,85 @@
+// Exchanges of a pass beside gradients of its replicas: on which wires both are, and what that costs the step.
+#include <gtest/gtest.h>
+
+#include "oracle/cost/price.h"
+#include "oracle/simulate/step.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+// Filters in pairs, replicas of those; each layer's gradients are sent as soon as they are there.
+Plan pairs_of_filters() {
+  Strategy strategy;
+  strategy.global_batch = 128;
+  strategy.data = strategy.filter = 2;
+  strategy.first_bucket = strategy.bucket = Bytes{1};
+  return *make_plan(test::mlp({512, 512, 512, 512, 512}, 64), strategy);
+}
+
+struct Priced {
+  Plan plan;
+  PricedStage stage;
+  [[nodiscard]] Seconds step() const { return simulate_step(plan.stages[0], stage, {}).total; }
+};
+
+Priced priced_on(const Cluster& cluster) {
+  Plan plan = pairs_of_filters();
+  PricedStage stage = price(plan, plan.stages[0], cluster);
+  return {std::move(plan), std::move(stage)};
+}
+
+Priced as_if_alone(Priced priced) {
+  for (PricedExchange& exchange : priced.stage.exchanges) exchange.forward_wire = exchange.backward_wire = {};
+  return priced;
+}
+
+TEST(SharedWireInAPlan, BothCrossNodes) {
+  const Priced priced = priced_on(test::cluster(4, 1, BytesPerSecond{1e8}));
+  int exchanges = 0;
+  for (const PricedExchange& exchange : priced.stage.exchanges) {
+    if (!exchange.backward) continue;
+    ++exchanges;
+    EXPECT_TRUE(exchange.backward_wire.between_nodes);
+    EXPECT_GT(exchange.backward_wire.busy, 0.5);
+    EXPECT_LE(exchange.backward_wire.busy, 1.0);
+  }
+  EXPECT_GT(exchanges, 0);
+  for (const PricedMessage& message : priced.stage.messages) EXPECT_TRUE(message.wire.between_nodes);
+  EXPECT_GT(priced.step(), as_if_alone(priced).step() * 1.01);
+}
+
+// Filters lie inside nodes, replicas on two of them.
+TEST(SharedWireInAPlan, EachHasItsOwn) {
+  const Priced priced = priced_on(test::cluster(2, 2, BytesPerSecond{1e8}));
+  for (const PricedExchange& exchange : priced.stage.exchanges)
+    EXPECT_FALSE(exchange.backward_wire.between_nodes);
+  for (const PricedMessage& message : priced.stage.messages) EXPECT_TRUE(message.wire.between_nodes);
+  EXPECT_EQ(priced.step(), as_if_alone(priced).step());
+}
+
+// All that is sent takes the wire at least as long as it takes by itself, and the step no longer than all in a row.
+TEST(SharedWireInAPlan, NothingIsLostOrWonOnTheWire) {
+  const Priced priced = priced_on(test::cluster(4, 1, BytesPerSecond{1e7}));
+  Seconds sent, all;
+  for (const PricedMessage& message : priced.stage.messages) sent += message.estimate.time.time * message.wire.busy;
+  for (const PricedMessage& message : priced.stage.messages) all += message.estimate.time.time;
+  for (const PricedExchange& exchange : priced.stage.exchanges) {
+    if (exchange.forward) all += exchange.wait.forward + exchange.forward->time.time;
+    if (exchange.backward) all += exchange.wait.backward + exchange.backward->time.time;
+    if (exchange.forward) sent += exchange.forward->time.time * exchange.forward_wire.busy;
+    if (exchange.backward) sent += exchange.backward->time.time * exchange.backward_wire.busy;
+  }
+  const SimulatedStep step = simulate_step(priced.plan.stages[0], priced.stage, {});
+  EXPECT_GE(step.total, sent);
+  EXPECT_LE(step.total, all + step.breakdown.forward + step.breakdown.backward + step.breakdown.optimizer);
+  EXPECT_LE(step.breakdown.communication_exposed, step.total);
+  // What is sent is the same whoever shares the wire.
+  EXPECT_EQ(step.breakdown.communication_total,
+            simulate_step(priced.plan.stages[0], as_if_alone(priced).stage, {}).breakdown.communication_total);
+  EXPECT_GE(step.breakdown.communication_total, step.breakdown.communication_exposed);
+}
+
+}  // namespace
+}  // namespace sibyl
