@@ -21,6 +21,7 @@ std::string text_of(const Case& one) {
   if (!one.offload.empty()) text += " offload " + one.offload;
   if (one.optimizer != OptimizerKind::momentum) text += fmt::format(" by {}", to_string(one.optimizer));
   if (one.precision != Precision::fp32) text += fmt::format(" in {}", to_string(one.precision));
+  if (!one.split_until.empty()) text += " until " + one.split_until;
   return text;
 }
 
@@ -42,6 +43,11 @@ Case updated(Case one, OptimizerKind by) {
 
 Case halved(Case one) {
   one.precision = Precision::bf16;
+  return one;
+}
+
+Case until(Case one, std::string operation) {
+  one.split_until = std::move(operation);
   return one;
 }
 
@@ -81,6 +87,7 @@ Strategy strategy_of(const Case& one) {
   }
   strategy.optimizer = one.optimizer;
   strategy.precision = one.precision;
+  strategy.split_until = one.split_until;
   strategy.batch_norm = one.batch_norm;
   strategy.clip = one.clip;
   strategy.bucket = strategy.first_bucket = Bytes{2048};  // several buckets, of several tensors each

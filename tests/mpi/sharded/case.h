@@ -24,14 +24,16 @@ struct Case {
   std::string offload = {};
   OptimizerKind optimizer = OptimizerKind::momentum;
   Precision precision = Precision::fp32;
+  std::string split_until = {};
 };
 
 Case synchronised(std::string model, std::string parallel);
 Case synchronised(Case one);
 Case updated(Case one, OptimizerKind by);
-Case halved(Case one);                      // computes in bf16
-Case clipped(Case one);                     // by a norm that gradients exceed
-Case ordered(Case one, std::string order);  // along which axis neighbouring ranks lie
+Case halved(Case one);                        // computes in bf16
+Case until(Case one, std::string operation);  // the last that is split
+Case clipped(Case one);                       // by a norm that gradients exceed
+Case ordered(Case one, std::string order);    // along which axis neighbouring ranks lie
 Case repeated(Case one, int zero_ranks);
 Case offloaded(Case one, std::string what = "optimizer");  // in blocks of several tensors, or of one that is large
 

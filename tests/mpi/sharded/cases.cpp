@@ -219,6 +219,14 @@ INSTANTIATE_TEST_SUITE_P(Together, Sharded,
                                          updated({"cnn", "data=2,tensor=2", 1, gpipe, 1, 1}, OptimizerKind::lamb)),
                          name_of);
 
+// Split no farther than the user says: what follows is whole on every rank.
+INSTANTIATE_TEST_SUITE_P(Until, Sharded,
+                         testing::Values(until({"cnn", "spatial=2x1"}, "conv2"), until({"cnn", "filter=2"}, "conv4"),
+                                         until({"cnn", "channel=2"}, "conv1"), until({"cnn", "spatial=2x2"}, "conv4"),
+                                         until({"cnn", "data=2,filter=2", 1, gpipe, 1, 2}, "conv3"),
+                                         until({"unet", "spatial=2x1x1"}, "down1")),
+                         name_of);
+
 INSTANTIATE_TEST_SUITE_P(Halves, Sharded,
                          testing::Values(halved({"gpt2", "data=2"}), halved({"gpt2", "tensor=2"}),
                                          halved({"llama", "sequence=2"}), halved({"cnn", "tensor=2"}),
