@@ -11,15 +11,32 @@ namespace {
 
 constexpr int polls_of_small = 200;
 constexpr int polls_of_large = 2;
-// A sleep lasts a part of what was waited before it: what a wait is prolonged by is small beside it, and ranks that
-// share processors do not keep these busy with looking (sixteen ranks over slow wires took all of two processors for
-// it).
-constexpr std::chrono::microseconds shortest_sleep{20}, longest_sleep{200};
+// Sleeps become longer up to 50 us, and then with what was waited: what a wait is prolonged by is small beside it, and
+// ranks that share processors do not keep these busy with looking (sixteen ranks over slow wires took all of two
+// processors for it).
+constexpr std::chrono::microseconds first_sleep{20}, short_sleep{50}, longest_sleep{200};
 constexpr int part_of_wait = 16;
-// Chunks of one payload, each way: enough to keep a wire busy, and no more, for what computation waits for queues
-// behind them. With 16 instead of 4 halos beside an all-reduce made steps over 100 Mb/s up to 4 % longer, and nothing
-// was faster.
-constexpr std::size_t in_flight = 4;
+// Chunks of one payload, each way: as many as the wire carries in `longest_queue`, and no more, for what computation
+// waits for queues behind them. With 16 everywhere, halos beside an all-reduce made steps over 100 Mb/s up to 4 %
+// longer; with 4 everywhere, steps over a wire as fast as memory were 4 % longer.
+constexpr std::size_t fewest_in_flight = 4, in_flight = 16;
+constexpr double longest_queue = 2e-3;  // seconds
+
+// How many, by how fast they have been arriving.
+class Window {
+ public:
+  [[nodiscard]] std::size_t after(std::size_t arrived) {
+    const auto now = std::chrono::steady_clock::now();
+    if (arrived == 1) first_ = now;
+    const double seconds = std::chrono::duration<double>(now - first_).count();
+    const double in_time = static_cast<double>(arrived - 1) * longest_queue;
+    if (in_time >= static_cast<double>(in_flight) * seconds) return arrived == 1 ? fewest_in_flight : in_flight;
+    return std::max(fewest_in_flight, static_cast<std::size_t>(in_time / seconds));
+  }
+
+ private:
+  std::chrono::steady_clock::time_point first_;
+};
 
 std::size_t chunks(std::size_t bytes) { return (bytes + chunk_bytes - 1) / chunk_bytes; }
 
@@ -47,16 +64,17 @@ MPI_Request Messages::post_receive(std::span<std::byte> payload, int from) {
 void Messages::wait(std::span<MPI_Request> requests, std::size_t bytes) {
   precise_sleeps();
   const int polls_before_sleep = bytes <= eager_bytes ? polls_of_small : polls_of_large;
-  std::chrono::steady_clock::time_point begin;
+  const auto begin = std::chrono::steady_clock::now();
+  std::chrono::microseconds pause = first_sleep;
   for (int polls = 0;; ++polls) {
     int done = 0;
     MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
     if (done != 0) return;
     if (polls < polls_before_sleep) continue;
-    const auto now = std::chrono::steady_clock::now();
-    if (polls == polls_before_sleep) begin = now;
-    const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(now - begin);
-    std::this_thread::sleep_for(std::clamp(waited / part_of_wait, shortest_sleep, longest_sleep));
+    std::this_thread::sleep_for(pause);
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    const auto part = std::chrono::duration_cast<std::chrono::microseconds>(waited) / part_of_wait;
+    pause = std::max(std::min(pause + pause / 4, short_sleep), std::min(part, longest_sleep));
   }
 }
 
@@ -100,24 +118,24 @@ void Messages::exchange_chunks(std::span<const std::byte> out, int to, std::size
     receives[slot] = post_receive(place(i, slot), from);
   };
   for (std::size_t i = 0; i < receives.size(); ++i) post(i);
-  for (std::size_t i = 0; i < sends.size(); ++i) sends[i] = post_send(chunk(out, i), to);
-  std::size_t next_send = sends.size();
+  std::size_t next_send = 0;
+  const auto send_until = [&](std::size_t end) {
+    for (; next_send < std::min(end, outgoing); ++next_send) {
+      MPI_Request& free = sends[next_send % sends.size()];
+      wait(free, bytes);
+      free = post_send(chunk(out, next_send), to);
+    }
+  };
+  send_until(fewest_in_flight);
+  Window window;
   for (std::size_t i = 0; i < incoming; ++i) {
     const std::size_t slot = i % receives.size();
     wait(receives[slot], bytes);
-    if (next_send < outgoing) {
-      MPI_Request& free = sends[next_send % sends.size()];
-      wait(free, bytes);
-      free = post_send(chunk(out, next_send++), to);
-    }
+    send_until(i + 1 + window.after(i + 1));
     arrived(i * chunk_bytes, place(i, slot));
     if (i + receives.size() < incoming) post(i + receives.size());
   }
-  for (; next_send < outgoing; ++next_send) {
-    MPI_Request& free = sends[next_send % sends.size()];
-    wait(free, bytes);
-    free = post_send(chunk(out, next_send), to);
-  }
+  send_until(outgoing);
   wait(sends, bytes);
 }
 
