@@ -12,8 +12,7 @@ namespace {
 constexpr int polls_of_small = 200;
 constexpr int polls_of_large = 2;
 // Sleeps become longer up to 50 us, and then with what was waited: what a wait is prolonged by is small beside it, and
-// ranks that share processors do not keep these busy with looking (sixteen ranks over slow wires took all of two
-// processors for it).
+// ranks that share processors keep these less busy with looking (four over 100 Mb/s 38 instead of 47 % of two).
 constexpr std::chrono::microseconds first_sleep{20}, short_sleep{50}, longest_sleep{200};
 constexpr int part_of_wait = 16;
 // Chunks of one payload, each way: as many as the wire carries in `longest_queue`, and no more, for what computation

@@ -251,7 +251,8 @@ CollectiveEstimate Network::collective(Collective collective, Bytes bytes, Group
 WireUse Network::wire_use(Collective collective, const CollectiveEstimate& answered, GroupPlacement placement) const {
   const Seconds time = answered.time.time;
   if (placement.size() <= 1 || time.value() <= 0) return {};
-  const bool chosen_by_library = model_->table.has(collective, Algorithm::automatic);
+  const bool chosen_by_library =
+      answered.algorithm != Algorithm::gloo && model_->table.has(collective, Algorithm::automatic);
   const Algorithm runs = chosen_by_library ? Algorithm::automatic : answered.algorithm;
   const Seconds empty = this->collective(collective, Bytes{1}, placement, runs).time.time;
   return {placement.nodes > 1, std::clamp(1.0 - empty / time, 0.0, 1.0)};

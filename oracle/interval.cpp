@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <variant>
+#include <vector>
 
 #include "oracle/expected_maximum.h"
+#include "oracle/plan/recompute.h"
 #include "oracle/plan/zero.h"
 
 namespace sibyl {
@@ -44,9 +47,12 @@ class Errors {
       if (norm) add_transfer(norm->time, 1, messages_);
     for (const auto& send : {priced.send_forward, priced.send_backward})
       if (send) add_transfer(*send, micro_batches, messages_);
-    for (const PricedExchange& exchange : priced.exchanges)
-      for (const auto& transfer : {exchange.forward, exchange.backward})
-        if (transfer) add_transfer(transfer->time, micro_batches, exchanges_);
+    const std::vector<bool> again = recomputed_steps(stage);
+    for (std::size_t i = 0; i < priced.exchanges.size(); ++i) {
+      const auto& [forward, backward] = std::tie(priced.exchanges[i].forward, priced.exchanges[i].backward);
+      if (forward) add_transfer(forward->time, micro_batches * (again[i] ? 2 : 1), exchanges_);
+      if (backward) add_transfer(backward->time, micro_batches, exchanges_);
+    }
     for (const PricedCopy& copy : priced.copies) add_transfer(copy.estimate, 1, copies_);
     for (const PricedStage::Kept& kept : priced.kept)
       for (const PricedCopy* copy : {&kept.out, &kept.in}) add_transfer(copy->estimate, micro_batches, copies_);

@@ -36,7 +36,6 @@ struct StepProgram {
     OffloadCopy::Way way = OffloadCopy::Way::out;
   };
   std::vector<Moved> moved;  // of each copy
-  std::size_t forward_tasks = 0;
   Seconds forward, backward, tail;  // compute only; tail: after all messages (copies back and updates)
   Seconds copies_back;
   std::optional<Seconds> norm;  // of the tail: until that over all stages can be summed

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "oracle/cost/price.h"
+#include "oracle/interval.h"
 #include "oracle/simulate/step.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
@@ -53,8 +54,7 @@ TEST(SharedWireInAPlan, BothCrossNodes) {
 // Filters lie inside nodes, replicas on two of them.
 TEST(SharedWireInAPlan, EachHasItsOwn) {
   const Priced priced = priced_on(test::cluster(2, 2, BytesPerSecond{1e8}));
-  for (const PricedExchange& exchange : priced.stage.exchanges)
-    EXPECT_FALSE(exchange.backward_wire.between_nodes);
+  for (const PricedExchange& exchange : priced.stage.exchanges) EXPECT_FALSE(exchange.backward_wire.between_nodes);
   for (const PricedMessage& message : priced.stage.messages) EXPECT_TRUE(message.wire.between_nodes);
   EXPECT_EQ(priced.step(), as_if_alone(priced).step());
 }
@@ -79,6 +79,26 @@ TEST(SharedWireInAPlan, NothingIsLostOrWonOnTheWire) {
   EXPECT_EQ(step.breakdown.communication_total,
             simulate_step(priced.plan.stages[0], as_if_alone(priced).stage, {}).breakdown.communication_total);
   EXPECT_GE(step.breakdown.communication_total, step.breakdown.communication_exposed);
+}
+
+// What is sent errs by what it is off, each message once: exchanges, which are all waited for, do not make gradients'
+// error count for more than all of theirs.
+TEST(SharedWireInAPlan, EachMessageErrsOnce) {
+  const Priced priced = priced_on(test::cluster(4, 1, BytesPerSecond{1e7}));
+  double exchanges = 0, gradients = 0, waited = 0;
+  for (const PricedExchange& exchange : priced.stage.exchanges)
+    for (const auto& transfer : {exchange.forward, exchange.backward}) {
+      if (!transfer) continue;
+      exchanges += transfer->time.time.value() * transfer->time.relative_error;
+      waited += transfer->time.time.value();
+    }
+  for (const PricedMessage& message : priced.stage.messages)
+    gradients += message.estimate.time.time.value() * message.estimate.time.relative_error;
+  const SimulatedStep step = simulate_step(priced.plan.stages[0], priced.stage, {});
+  ASSERT_GT(waited, 0);
+  const double own = uncertainty(priced.plan.stages[0], priced.stage, step.breakdown, 4).error.own.value();
+  EXPECT_GE(own, exchanges * (1 - 1e-9));
+  EXPECT_LE(own, (exchanges + gradients) * (1 + 1e-9));
 }
 
 }  // namespace
