@@ -49,6 +49,14 @@ shape() {  # NAMESPACE DEVICE RATE
     ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$3" burst "$bucket" limit 2500000
 }
 
+# Connections that leave a host share its wire evenly, as fair queueing (fq_codel, the default of systemd's machines) has it. Not
+# every kernel has that, and in a common queue a connection gets the more of the wire the more of its packets wait there, and may
+# have the more packets wait the more it gets: of two rings one had nine tenths. So each has half a millisecond of the wire wait.
+fair() {  # NAMESPACE RATE
+  [ -n "$2" ] || return 0
+  ip netns exec "$1" sh -c "echo $(($(bytes_per_second "$2") / 2000 + 2048)) > /proc/sys/net/ipv4/tcp_limit_output_bytes"
+}
+
 # Reno, which every kernel has and permits: BBR, some machines' default, paces each packet by a timer and costs half as
 # much processor again.
 plain_tcp() {  # NAMESPACE
@@ -69,7 +77,7 @@ make_hosts() {  # NAME N RATE; 'set -e' does not hold in a condition, hence the 
       ip netns exec "$h" ip addr add "10.77.0.$k/24" dev eth0 &&
       ip netns exec "$h" ip link set eth0 up &&
       ip netns exec "$h" ip link set lo up &&
-      plain_tcp "$h" &&
+      plain_tcp "$h" && fair "$h" "$rate" &&
       shape "$h" eth0 "$rate" &&         # what leaves the host
       shape "$name-sw" "p$k" "$rate" ||  # what reaches it: many senders share one receiver's wire
       return 1
