@@ -45,6 +45,7 @@ struct Calibration {
   std::string source;                            // citation, for shipped calibrations
   int ranks_per_node = 1;                        // ranks that were busy at once while kernels were timed
   int threads = 1;                               // compute threads of each
+  bool one_machine = false;  // its nodes are namespaces or containers of one: all ranks share its memory
   Device device;
   std::vector<std::string> donors;  // shipped calibrations whose kernels stand in for those that are not here
   // Host time per operation that no kernel sample contains: interpreter and autograd bookkeeping of a real step.

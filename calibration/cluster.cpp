@@ -52,12 +52,14 @@ Result<Cluster> build(std::string name, const Links& links, Algorithm algorithm,
   Composition composition = composition_of(calibration.steps);
   std::vector<OverlapSample> by_message = overlap_by_message(calibration);
   const BytesPerSecond written = writing_rate(calibration);
+  const bool one_machine = calibration.one_machine;
   const bool measured = storage.value() > 0 && storage == reading_rate(calibration);
   Cluster cluster{std::move(name),        spec.nodes, spec.devices_per_node, kernel_table(std::move(calibration)),
                   std::move(network),     overlap,    overlap_with_gloo,     step_overhead,
                   std::move(composition), storage,    std::move(by_message)};
   cluster.storage_write = written;
   cluster.storage_measured = measured;
+  cluster.one_machine = one_machine;
   return cluster;
 }
 

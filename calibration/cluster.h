@@ -1,6 +1,6 @@
-// A Cluster is what a plan is priced on: how many nodes of how many devices, what each device does with a kernel, and what
-// the network does with a message. Read from cluster.yaml (docs/formats/cluster.md), which names a calibration (shipped, or a
-// file beside it) and describes the topology; or straight from a calibration measured on that cluster.
+// A Cluster is what a plan is priced on: how many nodes of how many devices, what each device does with a kernel, and
+// what the network does with a message. Read from cluster.yaml (docs/formats/cluster.md), which names a calibration
+// (shipped, or a file beside it) and describes the topology; or straight from a calibration measured on that cluster.
 #pragma once
 
 #include <filesystem>
@@ -27,10 +27,12 @@ struct Cluster {
   Seconds step_overhead_per_operation;
   Composition composition;
   BytesPerSecond storage_read{};  // of one node, all its ranks together; 0 where it is not known
-  std::vector<OverlapSample> overlap_by_message = {};  // what `overlap` is for messages of other lengths, the shortest first
-  BytesPerSecond storage_write{};                      // as storage_read; 0 where it is not known
-  bool storage_measured = false;                       // both, by calibration; else said by hand
-  BytesPerSecond host_link{};  // of one device, to or from its host's memory; 0 where it is not known
+  std::vector<OverlapSample> overlap_by_message =
+      {};                          // what `overlap` is for messages of other lengths, the shortest first
+  BytesPerSecond storage_write{};  // as storage_read; 0 where it is not known
+  bool storage_measured = false;   // both, by calibration; else said by hand
+  bool one_machine = false;        // all nodes are: ranks of any of them share its memory
+  BytesPerSecond host_link{};      // of one device, to or from its host's memory; 0 where it is not known
 
   [[nodiscard]] int devices() const { return nodes * devices_per_node; }
 };

@@ -41,6 +41,7 @@ Line kernel_line(const KernelSample& sample) {
   if (sample.runs > 0) line["runs"] = sample.runs;
   if (sample.workspace.value() > 0) line["workspace_bytes"] = sample.workspace.value();
   if (sample.kept.value() > 0) line["kept_bytes"] = sample.kept.value();
+  if (sample.alone.value() > 0) line["alone_s"] = sample.alone.value();
   return line;
 }
 
@@ -116,7 +117,7 @@ T unwrap(Result<T> result, const JsonValue& value, std::string_view key, T other
 }
 
 KernelSample kernel(const JsonValue& v, const std::vector<std::string>& sources) {
-  v.only({"key", "time_s", "spread", "runs", "workspace_bytes", "kept_bytes", "source"});
+  v.only({"key", "time_s", "spread", "runs", "workspace_bytes", "kept_bytes", "alone_s", "source"});
   KernelSample sample;
   if (const std::string key = v.text("key"); !key.empty())
     sample.key = unwrap(parse_kernel_key(key), v, "key", KernelKey{});
@@ -125,6 +126,8 @@ KernelSample kernel(const JsonValue& v, const std::vector<std::string>& sources)
   sample.runs = v.integer_or("runs", 0, 0);
   sample.workspace = Bytes{v.number_or("workspace_bytes", Sign::not_negative, 0)};
   sample.kept = Bytes{v.number_or("kept_bytes", Sign::not_negative, 0)};
+  sample.alone = Seconds{v.number_or("alone_s", Sign::positive, 0)};
+  if (sample.alone > sample.time) v.reject("is more than with all ranks at the kernel, time_s", "alone_s");
   sample.source = source_of(v, sources);
   return sample;
 }
@@ -210,9 +213,26 @@ std::map<std::string, std::string> texts(const JsonValue& root, std::string_view
 }
 
 Calibration calibration(const JsonValue& root) {
-  root.only({"schema", "date", "source", "machine", "libraries", "ranks_per_node", "threads", "device", "donors",
-             "step_overhead_per_operation_s", "reads", "sources", "kernels", "kernel_tables", "point_to_point",
-             "collectives", "overlap", "io", "steps"});
+  root.only({"schema",
+             "date",
+             "source",
+             "machine",
+             "libraries",
+             "ranks_per_node",
+             "threads",
+             "one_machine",
+             "device",
+             "donors",
+             "step_overhead_per_operation_s",
+             "reads",
+             "sources",
+             "kernels",
+             "kernel_tables",
+             "point_to_point",
+             "collectives",
+             "overlap",
+             "io",
+             "steps"});
   Calibration c;
   c.machine = texts(root, "machine");
   c.libraries = texts(root, "libraries");
@@ -220,6 +240,7 @@ Calibration calibration(const JsonValue& root) {
   c.source = root.text_or("source", {});
   c.ranks_per_node = root.integer_or("ranks_per_node", 1, 1);
   c.threads = root.integer_or("threads", 1, 1);
+  c.one_machine = root.has("one_machine") && root.boolean("one_machine");
   root.object("device", [&](const JsonValue& v) { c.device = device(v); });
   c.device.framework_assumed = !c.source.empty();  // no datasheet states it, and no published measurement
   c.step_overhead_per_operation = Seconds{root.number_or("step_overhead_per_operation_s", Sign::not_negative, 0)};
@@ -278,6 +299,7 @@ std::string write(const Calibration& c) {
   member("libraries", Line(c.libraries));
   member("ranks_per_node", c.ranks_per_node);
   member("threads", c.threads);
+  if (c.one_machine) member("one_machine", true);
   member("device", device_line(c.device));
   if (!c.donors.empty()) member("donors", Line(c.donors));
   member("step_overhead_per_operation_s", c.step_overhead_per_operation.value());

@@ -155,6 +155,7 @@ KernelTable::KernelTable(Device device, std::vector<KernelSample> samples, Donor
     : device_(std::move(device)),
       knows_workspace_(std::any_of(samples.begin(), samples.end(),
                                    [](const KernelSample& s) { return s.source.empty() || s.workspace.value() > 0; })),
+      knows_alone_(std::ranges::any_of(samples, interpolation::faster_alone)),
       index_(std::make_shared<const Index>(device_, std::move(samples), std::move(donors))) {}
 
 KernelTable::~KernelTable() = default;
@@ -167,10 +168,10 @@ std::vector<FamilyCoverage> KernelTable::coverage() const { return index_->sampl
 static bool runs_nothing(const Work& work, Backend backend) { return backend == Backend::cuda && work == Work{}; }
 
 KernelEstimate KernelTable::estimate(const KernelKey& key) const {
-  if (runs_nothing(work_of(key, device_.backend), device_.backend))
-    return {{{}, 0.0, Provenance::measured}, {}, {}, 0.0};
+  if (runs_nothing(work_of(key, device_.backend), device_.backend)) return {{{}, 0.0, Provenance::measured}, {}, {}};
   KernelEstimate result = index_->estimate(key);
   result.spread = index_->samples.spread(key);
+  if (!knows_alone_) result.alone = 1.0;
   const double ratio = ideal_time(device_, key) / ideal_time(index_->device(), key);
   if (ratio == 1.0) return result;
   result.time.time *= ratio;
@@ -182,6 +183,12 @@ KernelEstimate KernelTable::estimate(const KernelKey& key) const {
 KernelTable KernelTable::on(Device device) const {
   KernelTable other = *this;
   other.device_ = std::move(device);
+  return other;
+}
+
+KernelTable KernelTable::all_at_once() const {
+  KernelTable other = *this;
+  other.knows_alone_ = false;
   return other;
 }
 

@@ -26,6 +26,8 @@ struct KernelSample {
   Bytes workspace;      // most memory held during the run beyond operands and results
   Bytes kept;           // memory autograd keeps after forward beyond operands and results
   std::string source;   // "measured here" is empty; else the citation
+  // Of one rank while the others rest, at most `time`, which is with all ranks at this kernel; 0: not known.
+  Seconds alone = {};
 };
 
 struct KernelEstimate {
@@ -33,6 +35,7 @@ struct KernelEstimate {
   Bytes workspace;
   Bytes kept;
   double spread = 0.0;  // of one run from the next, relative: the sample's, or the median of all samples that state one
+  double alone = 1.0;   // the share of `time` that it takes while other ranks rest; `time` is with all at this kernel
 };
 
 // What a table holds of one family, and how well the samples there predict each other (leave-one-out, of up to 300).
@@ -64,16 +67,20 @@ class KernelTable {
   // Was it measured what kernels hold beyond operands and results? Where it was not, it counts as nothing. Whoever
   // times kernels here measures it; published times come without.
   [[nodiscard]] bool knows_workspace() const { return knows_workspace_; }
+  // Of any kernel, that ranks slow each other?
+  [[nodiscard]] bool knows_alone() const { return knows_alone_; }
 
   // The same kernels on a device that is not there: each takes its time here times the ratio of what the two devices
   // could do at best (interpolation/ideal.h), so a kernel gains from what binds it. No such time is called measured;
   // its error grows with the ratio.
   [[nodiscard]] KernelTable on(Device device) const;
+  // The same, whatever other ranks do: as with all of them at the kernel.
+  [[nodiscard]] KernelTable all_at_once() const;
 
  private:
   struct Index;
   Device device_;  // the index keeps the one that was measured
-  bool knows_workspace_ = false;
+  bool knows_workspace_ = false, knows_alone_ = false;
   std::shared_ptr<const Index> index_;
 };
 

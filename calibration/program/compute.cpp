@@ -29,6 +29,24 @@ KernelSample combine(const Ranks& ranks, KernelSample sample) {
   return sample;
 }
 
+// Less of the memory's rate than this, and ranks do not wait for each other's memory.
+constexpr double uses_memory = 0.25;
+
+// Of rank 0, which has the device. What all ranks took together is in `sample`, and what this one did then in `own`.
+Seconds time_alone(const Ranks& ranks, const Device& device, const KernelSample& sample, Seconds own,
+                   const TimeKernel& time) {
+  const Work work = work_of(sample.key, device.backend);
+  const bool matters = work.read + work.written > uses_memory * device.memory_bandwidth * sample.time;
+  if (ranks.greatest(ranks.first() && matters ? 1 : 0) == 0) return {};
+  Seconds alone;
+  if (ranks.first()) {
+    const auto timed = time(sample.key);
+    if (timed) alone = sample.time * std::min(1.0, timed->time / own);
+  }
+  ranks.rest();
+  return alone;
+}
+
 std::string joined(const std::vector<KernelKey>& keys) {
   std::string text;
   for (const KernelKey& key : keys) text += to_string(key) + "\n";
@@ -67,7 +85,7 @@ Next agree_on_next(const Ranks& ranks, Seconds elapsed, std::optional<Seconds> l
 }  // namespace
 
 Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::vector<KernelKey>& keys,
-                             const TimeKernel& time, int samples, std::optional<Seconds> limit) {
+                             const KernelTimers& timers, int samples, std::optional<Seconds> limit) {
   SIBYL_TRY(const std::vector<KernelKey> todo, missing(ranks, session, keys, samples));
   if (ranks.first() && todo.size() < keys.size())
     fmt::print(stderr, "{} of {} kernels are in {} already\n", keys.size() - todo.size(), keys.size(),
@@ -85,12 +103,13 @@ Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::ve
     if (next == Next::out_of_time) break;
     if (progress) progress->report(done, name_of(todo[done].signature.attributes));
 
-    const auto timed = time(todo[done]);
+    const auto timed = timers.together(todo[done]);
     if (!timed) {
       refused.push_back(timed.error());
       continue;
     }
-    const KernelSample sample = combine(ranks, *timed);
+    KernelSample sample = combine(ranks, *timed);
+    if (timers.alone) sample.alone = time_alone(ranks, session.calibration().device, sample, timed->time, timers.alone);
     const Result<void> added = ranks.first() ? session.add(sample) : Result<void>{};
     SIBYL_CHECK(ranks.agree(added));
   }

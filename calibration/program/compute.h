@@ -1,4 +1,5 @@
-// Times kernels on all ranks at once and puts them into the session, whatever times them.
+// Times kernels on all ranks at once, and those that ranks may slow for each other on one alone, too, and puts them
+// into the session, whatever times them.
 #pragma once
 
 #include <functional>
@@ -14,10 +15,16 @@ namespace sibyl {
 // Times one kernel on this rank; called by all ranks together, and fails on all of them or on none.
 using TimeKernel = std::function<Result<KernelSample>(const KernelKey&)>;
 
+struct KernelTimers {
+  TimeKernel together;
+  TimeKernel alone =
+      {};  // on this rank, while the others wait; empty where ranks have nothing in common, or there is one
+};
+
 // `keys` is rank 0's. Each is timed once, but those of which the session has `samples` are skipped. Stops early,
 // without error, when `limit` is spent. A key that cannot be timed does not stop the others: it is the Error at the
 // end. Code interrupted after Ctrl-C.
 Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::vector<KernelKey>& keys,
-                             const TimeKernel& time, int samples, std::optional<Seconds> limit);
+                             const KernelTimers& timers, int samples, std::optional<Seconds> limit);
 
 }  // namespace sibyl

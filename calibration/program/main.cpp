@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 
@@ -57,15 +58,31 @@ Result<std::vector<KernelKey>> choose_kernels(const Ranks& ranks, const Request&
   return keys;
 }
 
+// How many ranks share the first one's memory.
+int ranks_on_machine(const Ranks& ranks) {
+  const std::vector<double> machines = ranks.gather(machine_number());
+  if (machines.front() == 0) return ranks.per_node();
+  return static_cast<int>(std::ranges::count(machines, machines.front()));
+}
+
 Result<void> compute(const Ranks& ranks, Session& session, const Request& request, const TimingOptions& options,
                      const std::vector<KernelKey>& keys) {
   SIBYL_CHECK(measure_step_overhead(ranks, session, options));
   SIBYL_CHECK(session.save());
-  const auto time = [&](const KernelKey& key) -> Result<KernelSample> {
-    SIBYL_TRY(const KernelTiming timing, time_kernel(key, options));  // fails on all ranks or on none
-    return timing.sample;
+  const auto timed_with = [](TimingOptions with) {
+    return [with = std::move(with)](const KernelKey& key) -> Result<KernelSample> {
+      SIBYL_TRY(const KernelTiming timing, time_kernel(key, with));  // fails on all ranks or on none
+      return timing.sample;
+    };
   };
-  const Result<void> measured = measure_kernels(ranks, session, keys, time, request.samples, request.limit);
+  KernelTimers timers{timed_with(options)};
+  if (const int sharing = ranks_on_machine(ranks); sharing > 1 && !request.cuda) {  // a GPU's memory is its own
+    session.calibration().one_machine = sharing > ranks.per_node();
+    TimingOptions alone = options;
+    alone.agree = {};
+    timers.alone = timed_with(std::move(alone));
+  }
+  const Result<void> measured = measure_kernels(ranks, session, keys, timers, request.samples, request.limit);
   SIBYL_CHECK(session.save());
   return measured;
 }

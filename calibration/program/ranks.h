@@ -25,6 +25,7 @@ class Ranks {
 
   // Each is called by all ranks together.
   void barrier() const;
+  void rest() const;  // the same, leaving the processor alone meanwhile
   [[nodiscard]] int greatest(int value) const;
   [[nodiscard]] std::vector<double> gather(double value) const;  // by rank, on every rank
   [[nodiscard]] std::string from_first(const std::string& text) const;

@@ -43,7 +43,8 @@ std::string way_of(const Arguments& arguments, const Strategy& strategy) {
   if (text.starts_with(alone)) text.erase(0, alone.size());
   std::vector<Option> options = strategy_options();
   std::erase_if(options, [](const Option& o) {
-    constexpr std::array<std::string_view, 5> said = {"--batch", "--parallel", "--stages", "--optimizer", "--precision"};
+    constexpr std::array<std::string_view, 5> said = {"--batch", "--parallel", "--stages", "--optimizer",
+                                                      "--precision"};
     return std::ranges::count(said, o.name) > 0;
   });
   for (const std::string& word : given_words(arguments, options)) text += " " + word.substr(2);
@@ -181,7 +182,8 @@ Result<Prediction> Bench::prediction(const Case& one) const {
   return predict(graph, one.strategy, cluster);
 }
 
-// Messages do not slow down a device that does not compute, nor is a rank slower than another unless times vary.
+// Neither messages nor other ranks slow down a device that does not compute, and no rank is slower than another unless
+// times vary.
 Result<Cluster> Bench::cluster() const {
   if (!emulated_) return load_cluster(calibration_);
   SIBYL_TRY(const Cluster wire, load_cluster(calibration_));
@@ -189,6 +191,7 @@ Result<Cluster> Bench::cluster() const {
   if (!varies_) devices.composition.spread = 0;
   devices.overlap = {};
   devices.overlap_by_message.clear();
+  devices.kernels = devices.kernels.all_at_once();
   return on_network(std::move(devices), wire);
 }
 

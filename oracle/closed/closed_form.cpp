@@ -5,13 +5,16 @@
 #include "oracle/cost/framework.h"
 #include "oracle/cost/plan_for.h"
 #include "oracle/cost/price.h"
+#include "oracle/cost/shared_memory.h"
 #include "oracle/expected_maximum.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/pipeline/stages.h"
 
 namespace sibyl::closed {
 
-bool has_closed_form(const Strategy& s) {
+// Where ranks share memory, what a stage takes depends on the others.
+bool has_closed_form(const Strategy& s, const Cluster& cluster) {
+  if (stages_share_memory(s, cluster)) return false;
   return s.framework == Framework::sibyl && s.zero_ranks == 0 && s.clip == 0 && !takes_norms(s.optimizer) &&
          s.recompute != Recompute::operations && s.recompute_every == 1 && s.recompute_together == 1 &&
          s.stage_starts.empty() && s.split_until.empty() && s.data_source == DataSource::memory && !s.offloads() &&

@@ -33,7 +33,7 @@ struct Form {
   Bytes memory;  // of the fullest device, about; without what a caching allocator keeps
 };
 
-bool has_closed_form(const Strategy& strategy);
+bool has_closed_form(const Strategy& strategy, const Cluster& cluster);
 
 // Strategies with equal ones share a ProgramForm.
 using FormKey = std::pair<ProgramKey, std::vector<GroupPlacement>>;

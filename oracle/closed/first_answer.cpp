@@ -17,7 +17,7 @@ FirstAnswers::FirstAnswers(const Graph& graph, const Cluster& cluster)
     : graph_(graph), cluster_(cluster), folding_(fold(graph)), kernels_(cluster) {}
 
 std::optional<FirstAnswer> FirstAnswers::of(const Strategy& strategy) {
-  if (!has_closed_form(strategy) || strategy.devices() > cluster_.devices()) return std::nullopt;
+  if (!has_closed_form(strategy, cluster_) || strategy.devices() > cluster_.devices()) return std::nullopt;
   FormKey key = form_key(strategy, cluster_);
   if (!form_ || key_ != key || held(made_from_) != held(strategy)) {
     form_.reset();

@@ -4,6 +4,7 @@
 
 #include "oracle/cost/framework.h"
 #include "oracle/cost/offload.h"
+#include "oracle/cost/shared_memory.h"
 #include "oracle/plan/compression.h"
 #include "oracle/plan/message_bytes.h"
 #include "oracle/plan/norms.h"
@@ -226,7 +227,10 @@ void price_network(const Plan& plan, const Stage& stage, const Cluster& cluster,
 
 }  // namespace
 
-PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels) {
+namespace {
+
+// All but messages.
+PricedStage price_compute(const Plan& plan, const Stage& stage, KernelPrices& kernels) {
   const Cluster& cluster = kernels.cluster();
   const Device& device = cluster.kernels.device();
   PricedStage priced;
@@ -236,15 +240,24 @@ PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels) {
   priced.dispatch = device.dispatch;
   priced.composition = cluster.composition;
   priced.overhead = cluster.step_overhead_per_operation * cluster.composition.factor;
-  price_network(plan, stage, cluster, priced);
   priced.copies = price_copies(plan, stage, cluster);
   priced.kept = price_kept(plan, stage, cluster);
   return priced;
 }
 
+}  // namespace
+
+PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels) {
+  PricedStage priced = price_compute(plan, stage, kernels);
+  price_network(plan, stage, kernels.cluster(), priced);
+  return priced;
+}
+
 std::vector<PricedStage> price(const Plan& plan, KernelPrices& kernels) {
   std::vector<PricedStage> priced;
-  for (const Stage& stage : plan.stages) priced.push_back(price(plan, stage, kernels));
+  for (const Stage& stage : plan.stages) priced.push_back(price_compute(plan, stage, kernels));
+  share_memory(plan, kernels.cluster(), priced);
+  for (std::size_t s = 0; s < priced.size(); ++s) price_network(plan, plan.stages[s], kernels.cluster(), priced[s]);
   return priced;
 }
 

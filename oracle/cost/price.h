@@ -74,8 +74,8 @@ struct Pairs {
 Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node);
 
 PricedExchange price_exchange(const Mesh& mesh, const Stage& stage, const Exchange& exchange, const Cluster& cluster);
-PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels);
-std::vector<PricedStage> price(const Plan& plan, KernelPrices& kernels);  // of each stage
+PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels);  // as if all ranks ran this stage
+std::vector<PricedStage> price(const Plan& plan, KernelPrices& kernels);         // each beside the others
 // Where nothing else is to be priced.
 PricedStage price(const Plan& plan, const Stage& stage, const Cluster& cluster);
 std::vector<PricedStage> price(const Plan& plan, const Cluster& cluster);

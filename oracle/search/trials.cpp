@@ -76,7 +76,8 @@ void Trials::by_formula(std::span<const std::size_t> group, KernelPrices& kernel
     const Strategy& strategy = strategies_[i];
     if (memory_.value() > 0 && least_state(parameters_, strategy) > memory_) {
       trial.too_large = true;
-    } else if (options_.exhaustive || !closed::has_closed_form(strategy) || strategy.devices() > cluster_.devices()) {
+    } else if (options_.exhaustive || !closed::has_closed_form(strategy, cluster_) ||
+               strategy.devices() > cluster_.devices()) {
       simulate(i, evaluator);
     } else {
       if (form && !*form) form = closed::ProgramForm::make(graph_, folding_ ? &*folding_ : nullptr, strategy, kernels);

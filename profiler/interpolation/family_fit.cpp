@@ -54,6 +54,7 @@ FamilyFit::FamilyFit(std::vector<FitPoint> points) {
     y_.push_back(p.y);
     workspace_.push_back(p.workspace);
     kept_.push_back(p.kept);
+    alone_.push_back(p.alone);
   }
   points_ = NearestSites(std::move(sites), variant_gap);
 
@@ -83,7 +84,7 @@ FitAnswer FamilyFit::answer(const Site& query, std::uint32_t skip) const {
 
   Matrix a{};
   Vector b{};
-  double weight_sum = 0.0, mean = 0.0, low = y_[near.front().index], high = low;
+  double weight_sum = 0.0, alone = 0.0, mean = 0.0, low = y_[near.front().index], high = low;
   for (const Neighbour& n : near) {
     const double w = 1.0 / (n.squared_distance + softening);
     const double y = y_[n.index];
@@ -93,10 +94,12 @@ FitAnswer FamilyFit::answer(const Site& query, std::uint32_t skip) const {
     high = std::max(high, y);
     result.workspace += w * workspace_[n.index];
     result.kept += w * kept_[n.index];
+    alone += w * alone_[n.index];
   }
   mean /= weight_sum;
   result.workspace /= weight_sum;
   result.kept /= weight_sum;
+  result.alone = alone / weight_sum;
   for (const Neighbour& n : near) {
     const double w = 1.0 / (n.squared_distance + softening) / weight_sum;
     Vector row{1.0};

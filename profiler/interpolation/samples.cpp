@@ -16,6 +16,7 @@ namespace {
 
 constexpr double unstated_spread = 0.03;   // of samples whose source gives none
 constexpr double alone_or_in_step = 0.02;  // between a kernel timed alone and the same kernel in a step
+constexpr double clearly_less = 0.95;      // of two timings of one kernel, alone and with other ranks at it
 constexpr std::uint32_t all_operands = 3;  // masks of decomposable operations: x, weight, [bias]
 
 // All samples of one kernel.
@@ -24,6 +25,7 @@ struct Exact {
   double spread = 0.0;        // of one sample's timings, the widest
   double runs = 0;
   Bytes workspace, kept;
+  std::vector<double> alone;  // shares of times
 
   void add(const KernelSample& sample) {
     times.push_back(sample.time.value());
@@ -31,9 +33,16 @@ struct Exact {
     runs += sample.runs;
     workspace = std::max(workspace, sample.workspace);
     kept = std::max(kept, sample.kept);
+    if (sample.alone.value() > 0) alone.push_back(sample.alone / sample.time);
   }
   // Of samples taken at different times the mean, so that kernels add up to the mean step.
   [[nodiscard]] Seconds time() const { return Seconds{mean_of_usual(times)}; }
+  // Of kernels that were not timed alone, because they need little of the memory's rate or because nobody did, all of
+  // it.
+  [[nodiscard]] double alone_share() const {
+    const double share = alone.empty() ? 1.0 : median(alone);
+    return share < clearly_less ? share : 1.0;
+  }
   // How far the samples, taken at different times, differ: the standard error of their mean by their range, which
   // for few samples is all there is.
   [[nodiscard]] double drift() const {
@@ -75,6 +84,10 @@ std::string family_name(const Family& family, const KernelKey& key) {
 
 }  // namespace
 
+bool faster_alone(const KernelSample& sample) {
+  return sample.alone.value() > 0 && sample.alone < clearly_less * sample.time;
+}
+
 bool better(const KernelEstimate& a, const KernelEstimate& b) {
   return std::pair(a.time.provenance, a.time.relative_error) < std::pair(b.time.provenance, b.time.relative_error);
 }
@@ -82,13 +95,15 @@ bool better(const KernelEstimate& a, const KernelEstimate& b) {
 KernelEstimate sum(const std::vector<KernelEstimate>& parts) {
   KernelEstimate total;
   total.time.provenance = Provenance::measured;
-  double error = 0.0;
+  double error = 0.0, alone = 0.0;
   for (const KernelEstimate& part : parts) {
     total.time.time += part.time.time;
     error += part.time.relative_error * part.time.time.value();
     total.workspace = std::max(total.workspace, part.workspace);
     total.kept = std::max(total.kept, part.kept);
+    alone += part.alone * part.time.time.value();
   }
+  if (total.time.time.value() > 0) total.alone = alone / total.time.time.value();
   constexpr double matters = 0.05;
   for (const KernelEstimate& part : parts)
     if (part.time.time > matters * total.time.time)
@@ -136,7 +151,8 @@ void Samples::Bucket::build(const Device& device, const std::vector<KernelSample
     points[p.family].push_back({{p.features, p.variant},
                                 std::log(e.time() / roofline_time(device, key)),
                                 e.workspace.value() / bytes,
-                                e.kept.value() / bytes});
+                                e.kept.value() / bytes,
+                                e.alone_share()});
   }
   for (auto& [family, of_family] : points) families.try_emplace(family, std::move(of_family));
 }
@@ -176,7 +192,7 @@ std::optional<KernelEstimate> Samples::measured(const KernelKey& key) const {
   // The median of n timings is known to about 1.25 spread / sqrt(n).
   const double own = e.spread > 0 ? 1.25 * e.spread / std::sqrt(std::max(1.0, e.runs)) : unstated_spread;
   const double error = std::hypot(own, e.drift(), alone_or_in_step);
-  return KernelEstimate{{e.time(), error, Provenance::measured}, e.workspace, e.kept};
+  return KernelEstimate{{e.time(), error, Provenance::measured}, e.workspace, e.kept, 0.0, e.alone_share()};
 }
 
 // All gradients = the sum of single ones; one gradient = all of them less the others.
@@ -209,7 +225,9 @@ std::optional<KernelEstimate> Samples::within(const Place& place, const KernelKe
   const Seconds time = roofline_time(device_, key) * std::exp(answer.y);
   return KernelEstimate{{time, answer.error, answer.inside ? Provenance::interpolated : Provenance::estimated},
                         Bytes{answer.workspace * bytes},
-                        Bytes{answer.kept * bytes}};
+                        Bytes{answer.kept * bytes},
+                        0.0,
+                        answer.alone};
 }
 
 std::vector<FamilyCoverage> Samples::coverage() const {

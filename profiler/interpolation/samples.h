@@ -44,6 +44,9 @@ class Samples {
   std::unique_ptr<Bucket[]> buckets_;
 };
 
+// By more than timings differ anyway.
+bool faster_alone(const KernelSample& sample);
+
 // The better founded first; then the smaller error.
 bool better(const KernelEstimate& a, const KernelEstimate& b);
 

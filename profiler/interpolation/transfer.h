@@ -1,8 +1,8 @@
 // Carrying a kernel's time from the device it was measured on to one where it was not.
 //
 // time there = time here * ideal time there / ideal time here (ideal.h). How far off that is was measured by hiding
-// each device of the shipped calibrations and predicting its samples from the others (docs/validation/kernels.md, Kernels of
-// hidden devices); between devices of one architecture, and of different ones.
+// each device of the shipped calibrations and predicting its samples from the others (docs/validation/kernels.md,
+// Kernels of hidden devices); between devices of one architecture, and of different ones.
 #pragma once
 
 #include "profiler/kernel_table.h"

@@ -137,7 +137,8 @@ Result<KernelTiming> time_kernel(const KernelKey& key, const TimingOptions& give
   if (!times) return fail(first_line(times.error().message), to_string(key));
 
   KernelTiming timing{
-      {key, {}, 0.0, static_cast<int>(times->size()), prepared.memory.workspace, prepared.memory.kept, {}}, rotation};
+      {key, {}, 0.0, static_cast<int>(times->size()), prepared.memory.workspace, prepared.memory.kept, {}, {}},
+      rotation};
   const double middle = std::max(median(*times), shortest_kernel);
   timing.sample.time = Seconds{middle};
   timing.sample.spread = relative_spread(*times, middle);

@@ -54,6 +54,9 @@ TEST_F(CalibrationFile, ComesBackAsItWas) {
   ASSERT_EQ(read->kernels.size(), 2U);
   EXPECT_EQ(read->kernels[0].key, c.kernels[0].key);
   EXPECT_EQ(read->kernels[0].time, c.kernels[0].time);
+  EXPECT_EQ(read->kernels[0].alone, c.kernels[0].alone);
+  EXPECT_EQ(read->kernels[1].alone, Seconds{});
+  EXPECT_TRUE(read->one_machine);
   EXPECT_EQ(read->kernels[0].source, "");
   EXPECT_EQ(read->kernels[1].source, "a paper");
   EXPECT_EQ(read->collectives[0].source, "another paper");
@@ -101,6 +104,8 @@ TEST(CalibrationText, NamesThePlaceOfAnError) {
       {"\"time_s\":0.3333333333333333", "\"time_s\":1e-19", "x.json: $.kernels[0].time_s"},
       {"\"time_s\":0.3333333333333333", "\"time_s\":\"fast\"", "x.json: $.kernels[0].time_s"},
       {"\"time_s\":0.3333333333333333,", "", "x.json: $.kernels[0].time_s"},
+      {"\"alone_s\":0.25", "\"alone_s\":0.5", "x.json: $.kernels[0].alone_s"},
+      {"\"alone_s\":0.25", "\"alone_s\":0", "x.json: $.kernels[0].alone_s"},
       {"\"runs\":11", "\"runs\":1.5", "x.json: $.kernels[0].runs"},
       {"\"runs\":11", "\"rums\":11", "x.json: $.kernels[0].rums"},
       {"\"source\":0", "\"source\":7", "x.json: $.kernels[1].source"},

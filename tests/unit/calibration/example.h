@@ -13,6 +13,7 @@ inline Calibration example_calibration() {
   c.source = "an \"example\"";
   c.ranks_per_node = 2;
   c.threads = 3;
+  c.one_machine = true;
   c.device.name = "Example CPU";
   c.device.backend = Backend::cpu;
   c.device.peak = {{DType::f32, FlopsPerSecond{1.5e11}}, {DType::f64, FlopsPerSecond{7e10}}};
@@ -30,7 +31,9 @@ inline Calibration example_calibration() {
   kernel.runs = 11;
   kernel.workspace = Bytes{1024};
   kernel.kept = Bytes{512};
+  kernel.alone = Seconds{0.25};
   c.kernels.push_back(kernel);
+  kernel.alone = {};
   kernel.key = *parse_kernel_key("forward unary[64]->[64]:f32");
   kernel.source = "a paper";
   c.kernels.push_back(kernel);

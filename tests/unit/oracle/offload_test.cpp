@@ -325,13 +325,14 @@ TEST(Offload, IsToldByThePrediction) {
 }
 
 TEST(Offload, HasNoClosedForm) {
-  EXPECT_TRUE(closed::has_closed_form(offloaded(Tier::device)));
-  EXPECT_FALSE(closed::has_closed_form(offloaded(Tier::host)));
+  const Cluster cluster = test::cluster(1, 1);
+  EXPECT_TRUE(closed::has_closed_form(offloaded(Tier::device), cluster));
+  EXPECT_FALSE(closed::has_closed_form(offloaded(Tier::host), cluster));
   Strategy activations;
   activations.recompute = Recompute::full;
-  EXPECT_TRUE(closed::has_closed_form(activations));
+  EXPECT_TRUE(closed::has_closed_form(activations, cluster));
   activations.activation_tier = Tier::nvme;
-  EXPECT_FALSE(closed::has_closed_form(activations));
+  EXPECT_FALSE(closed::has_closed_form(activations, cluster));
 }
 
 }  // namespace

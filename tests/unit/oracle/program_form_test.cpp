@@ -54,7 +54,7 @@ struct Drawn {
 
 void compare(const Graph& graph, const Cluster& cluster, const Strategy& strategy, const Evaluation& exact,
              Drawn& drawn) {
-  if (!closed::has_closed_form(strategy)) {
+  if (!closed::has_closed_form(strategy, cluster)) {
     ++drawn.without_formula;
     return;
   }
@@ -100,7 +100,7 @@ RC_GTEST_PROP(ProgramForm, RefusesWhatTheSimulationRefuses, ()) {
   const Graph graph = any_model();
   const Cluster cluster = any_cluster();
   const Strategy strategy = any_with_closed_form(graph);
-  if (strategy.devices() > cluster.devices() || !closed::has_closed_form(strategy)) return;
+  if (strategy.devices() > cluster.devices() || !closed::has_closed_form(strategy, cluster)) return;
   KernelPrices kernels(cluster);
   const auto exact = Evaluator(graph, cluster).evaluate(strategy);
   const auto made = closed::ProgramForm::make(graph, nullptr, strategy, kernels);
@@ -122,7 +122,7 @@ RC_GTEST_PROP(ProgramForm, IsTheSimulationOfOneStage, ()) {
   strategy.zero = std::min(strategy.zero, 2);
   strategy.accumulation = test::any(1, 40);
   strategy.global_batch = strategy.data * strategy.expert * strategy.accumulation * test::any(1, 4);
-  if (!closed::has_closed_form(strategy)) return;
+  if (!closed::has_closed_form(strategy, cluster)) return;
   KernelPrices kernels(cluster);
   const auto exact = Evaluator(graph, cluster).evaluate(strategy);
   if (!exact) return;
@@ -135,7 +135,7 @@ RC_GTEST_PROP(ProgramForm, AnswersDoNotDependOnWhatWasAskedBefore, ()) {
   const Graph graph = any_model();
   const Cluster cluster = any_cluster();
   Strategy strategy = any_with_closed_form(graph);
-  if (!closed::has_closed_form(strategy)) return;
+  if (!closed::has_closed_form(strategy, cluster)) return;
   KernelPrices kernels(cluster);
   const auto shared = closed::ProgramForm::make(graph, nullptr, strategy, kernels);
   if (!shared) return;

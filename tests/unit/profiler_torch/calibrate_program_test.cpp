@@ -112,7 +112,10 @@ TEST_F(Calibrate, times_the_kernels_of_a_model_and_writes_a_file_that_loads) {
   ASSERT_TRUE(calibration) << to_string(calibration.error());
   EXPECT_GT(calibration->kernels.size(), 10U);
   EXPECT_EQ(times(*calibration).size(), calibration->kernels.size()) << "no key twice";
-  for (const KernelSample& sample : calibration->kernels) EXPECT_GT(sample.time.value(), 0) << to_string(sample.key);
+  for (const KernelSample& sample : calibration->kernels) {
+    EXPECT_GT(sample.time.value(), 0) << to_string(sample.key);
+    EXPECT_EQ(sample.alone.value(), 0) << "it is alone anyway";
+  }
   EXPECT_GT(calibration->device.peak.at(DType::f32).value(), 0);
   EXPECT_GT(calibration->device.memory_bandwidth.value(), 0);
   EXPECT_GT(calibration->device.memory.value(), 0);
@@ -189,6 +192,9 @@ TEST_F(Calibrate, two_ranks_measure_together_and_one_writes) {
   EXPECT_TRUE(std::any_of(found.begin(), found.end(),
                           [](const auto& entry) { return entry.first.starts_with("forward copy"); }));
   for (const auto& [key, time] : found) EXPECT_GT(time, 0) << key;
+  // They share a memory, and kernels that move more than they compute are timed on one of them alone, too.
+  EXPECT_TRUE(std::ranges::any_of(calibration->kernels, [](const KernelSample& s) { return s.alone.value() > 0; }));
+  for (const KernelSample& sample : calibration->kernels) EXPECT_LE(sample.alone, sample.time) << to_string(sample.key);
 }
 
 TEST_F(Calibrate, bad_input_on_two_ranks_is_one_line_and_no_hang) {
