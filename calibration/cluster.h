@@ -27,8 +27,8 @@ struct Cluster {
   Seconds step_overhead_per_operation;
   Composition composition;
   BytesPerSecond storage_read{};  // of one node, all its ranks together; 0 where it is not known
-  std::vector<OverlapSample> overlap_by_message =
-      {};                          // what `overlap` is for messages of other lengths, the shortest first
+  // What `overlap` is for messages of other lengths, the shortest first.
+  std::vector<OverlapSample> overlap_by_message = {};
   BytesPerSecond storage_write{};  // as storage_read; 0 where it is not known
   bool storage_measured = false;   // both, by calibration; else said by hand
   bool one_machine = false;        // all nodes are: ranks of any of them share its memory
