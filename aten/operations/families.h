@@ -1,5 +1,6 @@
-// One overload per operation, defined in the file of its family. Operands and results as in run_operation.h; operands
-// are valid for the operation (the importer checked them): ATen throws c10::Error where they are not.
+// One overload per operation, defined in the file of its family, or in the operation's own. Operands and results as in
+// run_operation.h; operands are valid for the operation (the importer checked them): ATen throws c10::Error where they
+// are not.
 #pragma once
 
 #include <torch/types.h>
@@ -71,5 +72,15 @@ inline Optional<at::Tensor> optional_operand(const Tensors& in, std::size_t inde
   const at::Tensor tensor = operand(in, index);
   return tensor.defined() ? Optional<at::Tensor>(tensor) : nothing;
 }
+
+// As an operation's own file sees them (models/operations/README.md).
+struct OwnOperands {
+  const Tensors& in;
+  const at::Tensor& operator[](std::size_t i) const { return in.at(i); }
+  [[nodiscard]] at::Tensor indices(std::size_t i) const { return in.at(i).to(at::kLong); }  // ATen takes no others
+};
+template <class Op>
+requires requires(const Op& op, const OwnOperands& in) { op.run(in); }
+at::Tensor run(const Op& op, const Tensors& in) { return op.run(OwnOperands{in}); }
 
 }  // namespace sibyl::aten

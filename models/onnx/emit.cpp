@@ -127,6 +127,9 @@ void Emitter::write(const Step& step, std::string name, Node& node) {
     bound_indices(operation.inputs[1], graph[operation.inputs[0]].shape[0]);
   if (const auto* loss = std::get_if<CrossEntropy>(&step.attributes))
     bound_indices(operation.inputs[1], graph[operation.inputs[0]].shape[static_cast<std::size_t>(loss->class_axis)]);
+  for (std::size_t i = 1; i < operation.inputs.size(); ++i)
+    if (const auto axis = index_into(step.attributes, i))
+      bound_indices(operation.inputs[i], graph[operation.inputs[0]].shape[*axis]);
   if (keeps_ids(step.attributes) && operation.outputs[0].valid())
     first_operand_[operation.outputs[0].index()] = operation.inputs[0];
   graph.add(std::move(operation));

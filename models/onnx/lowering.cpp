@@ -99,7 +99,7 @@ Lowering Steps::split(Operand x, std::size_t axis, Ints sizes) && {
   return std::move(lowering_);
 }
 
-Lowering single(const Node& node, Attributes attributes, std::initializer_list<std::size_t> inputs, Shape shape,
+Lowering single(const Node& node, Attributes attributes, const std::vector<std::size_t>& inputs, Shape shape,
                 DType dtype) {
   Lowering lowering;
   lowering.outputs = {{dtype, std::move(shape), {}}};

@@ -1,7 +1,8 @@
 // What a node becomes: the facts of its results and the elementary operations that compute them.
 //
 // Each ONNX operator has a rule, a function from Node to Lowering; operators/ holds them, a file per family, each with
-// its table. To add an operator: write its rule and one line in the table of its family.
+// its table. To add an operator: write its rule and one line in the table of its family. One that is an operation, no
+// more and no less, may stand in that operation's own file (own_file.h).
 #pragma once
 
 #include <span>
@@ -85,7 +86,7 @@ class Steps {
 };
 
 // One operation on the inputs listed (absent ones stay absent).
-Lowering single(const Node& node, Attributes attributes, std::initializer_list<std::size_t> inputs, Shape shape,
+Lowering single(const Node& node, Attributes attributes, const std::vector<std::size_t>& inputs, Shape shape,
                 DType dtype);
 Lowering same_as(std::size_t input, const Node& node);  // output 0 is the input
 Lowering constant(Fact fact);                           // no step: folded

@@ -30,6 +30,8 @@ Result<std::size_t> front_axis(std::int64_t axis, std::int64_t rank) {
   return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
 }
 
+Result<std::size_t> Node::front_axis(std::int64_t axis) const { return onnx_import::front_axis(axis, rank(0)); }
+
 std::optional<std::size_t> Node::batch_axis(std::size_t i) const {
   return differing_axis(inputs_[i]->at[0].shape, inputs_[i]->at[1].shape);
 }

@@ -67,6 +67,8 @@ class Node {
   // The axis on which the operand's shape differs between the two batches, if it is exactly one.
   [[nodiscard]] std::optional<std::size_t> batch_axis(std::size_t i) const;
 
+  [[nodiscard]] Result<std::size_t> front_axis(std::int64_t axis) const;  // of operand 0, as the function below
+
   // The elements of an operand, where they are known.
   [[nodiscard]] std::optional<Ints> ints(std::size_t i) const { return ints_at(i, side_); }
   [[nodiscard]] std::optional<Ints> ints_at(std::size_t i, std::size_t side) const;

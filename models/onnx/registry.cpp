@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "models/onnx/operators/families.h"
+#include "models/onnx/own_file.h"
 
 namespace sibyl::onnx_import {
 
@@ -14,6 +15,8 @@ const Operator* find_operator(std::string_view domain, std::string_view op_type)
                              view_operators(), indexing_operators(), constant_operators(), resampling_operators(),
                              attention_operators(), expert_operators(), random_operators(), loss_operators()})
       for (const Operator& row : table) all.emplace(Key{row.domain, row.name}, &row);
+    static const std::vector<Operator> own = own_file_operators(static_cast<const Attributes*>(nullptr));
+    for (const Operator& row : own) all.emplace(Key{row.domain, row.name}, &row);
     return all;
   }();
   const auto found = operators.find({domain, op_type});

@@ -5,7 +5,8 @@
 // [x] may be absent. What an operation costs and what autograd keeps for it stand in models/training/.
 //
 // Layouts are PyTorch's: images N C (D) H W; weights of a convolution K C/groups (D) R S; tokens B S E.
-// To add an operation: add its struct here, one line to `Attributes`, and its rule in models/training/rules/.
+// To add an operation: write its own file, as running_sum.h is, and its name at the end of `Attributes` (docs/adding.md).
+// Those here, older or with more to say, have their rules in the rooms' folders.
 #pragma once
 
 #include <array>
@@ -16,6 +17,8 @@
 
 #include "models/dtype.h"
 #include "models/operations/experts.h"
+#include "models/operations/gather_elements.h"
+#include "models/operations/running_sum.h"
 
 namespace sibyl {
 
@@ -320,9 +323,11 @@ using Attributes =
     std::variant<Convolution, Linear, MatMul, Attention, Normalization, Pool, Unary, Binary, Where, Softmax, Dropout,
                  Embedding, Reduce, Reshape, Transpose, Concat, Slice, Split, Gather, Pad, Expand, Resize, Cast, Copy,
                  LocalResponseNorm, CrossEntropy, MeanSquaredError, ClassStatistics, NormStatistics, ApplyNorm,
-                 OptimizerUpdate, TopK, Dispatch, Combine, GroupedLinear>;
+                 OptimizerUpdate, TopK, Dispatch, Combine, GroupedLinear, RunningSum, GatherElements>;
 
 std::string_view name_of(const Attributes& attributes);  // "convolution"
+// What an operation's own file says (own_file.h); nothing of others.
+std::optional<std::size_t> index_into(const Attributes& attributes, std::size_t operand);
 std::vector<std::string_view> operation_names();          // of all of them
 
 // The spellings of each enumeration, in order of its values.

@@ -14,8 +14,14 @@ bool computes_in_full(const Attributes& attributes) {
   if (const auto* norm = std::get_if<Normalization>(&attributes)) return norm->kind != NormalizationKind::batch;
   if (const auto* statistics = std::get_if<NormStatistics>(&attributes)) return statistics->groups > 0;
   if (const auto* apply = std::get_if<ApplyNorm>(&attributes)) return apply->groups > 0;
-  return is_any<Softmax, CrossEntropy, ClassStatistics, MeanSquaredError, LocalResponseNorm, OptimizerUpdate>(
+  const bool by_its_file = std::visit(
+      [](const auto& op) {
+        return requires { op.in_full; };
+      },
       attributes);
+  return by_its_file ||
+         is_any<Softmax, CrossEntropy, ClassStatistics, MeanSquaredError, LocalResponseNorm, OptimizerUpdate>(
+             attributes);
 }
 
 bool is_half(Precision precision) {

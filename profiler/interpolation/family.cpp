@@ -199,6 +199,13 @@ void set_place(const ApplyNorm& op, const KernelKey& key, Place& p) {
   set_channels(key, p);
 }
 
+// Turned around, or with a subtraction behind it, it is several kernels.
+void set_place(const RunningSum& op, const KernelKey& key, Place& p) {
+  const Shape& x = shape_of(key.signature.inputs, 0);
+  p.family.category = (op.reverse ? 1U : 0U) | (op.exclusive ? 2U : 0U);
+  p.features = features({static_cast<double>(element_count(x)), extent(x, static_cast<std::size_t>(op.axis))});
+}
+
 void set_place(const Pool& op, const KernelKey& key, Place& p) {
   const Shape &x = shape_of(key.signature.inputs, 0), &y = shape_of(key.signature.outputs, 0);
   const double window = op.global ? static_cast<double>(product(x, 2, x.size()))

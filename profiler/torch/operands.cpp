@@ -57,14 +57,15 @@ OperandRole role_of(const Signature& signature, std::size_t operand) {
   if (std::holds_alternative<MeanSquaredError>(attributes))
     return operand == 0 ? OperandRole::activation : OperandRole::buffer;
   if (std::holds_alternative<OptimizerUpdate>(attributes)) return OperandRole::weight;
+  if (index_into(attributes, operand)) return OperandRole::ids;
   return OperandRole::activation;
 }
 
-std::int64_t id_bound(const Signature& signature, std::size_t) {
+std::int64_t id_bound(const Signature& signature, std::size_t operand) {
   const Shape& values = signature.inputs.front();
   if (std::holds_alternative<Dispatch>(signature.attributes)) return signature.outputs.front().front();  // experts
   if (const auto* back = std::get_if<Combine>(&signature.attributes)) return values.front() * back->capacity;  // places
-  std::size_t axis = 0;  // an embedding's rows
+  std::size_t axis = index_into(signature.attributes, operand).value_or(0);  // an embedding's rows
   if (const auto* gather = std::get_if<Gather>(&signature.attributes)) axis = static_cast<std::size_t>(gather->axis);
   if (const auto* classes = std::get_if<ClassStatistics>(&signature.attributes))
     axis = static_cast<std::size_t>(classes->class_axis);

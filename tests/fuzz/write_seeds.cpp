@@ -55,6 +55,7 @@ ModelBuilder tokens() {
       .ints("target", {0, 4, 2, 4})
       .ints("r", {1, 2, 1})
       .ints("parts", {8, 8, 8});
+  m.input("ids3", {"batch", 4, 2}, onnx::TensorProto::INT64);
   m.node("Gather", {"table", "ids"}, {"e"})
       .node("LayerNormalization", {"e", "g", "g"}, {"n"})
       .node("MatMul", {"n", "w"}, {"q"});
@@ -71,9 +72,13 @@ ModelBuilder tokens() {
       .node("CumSum", {"z", "zero"}, {"s"});
   m.node("Where", {"p", "t", "o"}, {"v"})
       .node("Range", {"zero", "two", "two"}, {"rng"})
+      .node("CumSum", {"q", "two"}, {"sums"})
+      .node("GatherElements", {"e", "ids3"}, {"picked"}, {{"axis", 2}})
       .node("Dropout", {"u"}, {"y"})
       .output("y")
-      .output("v");
+      .output("v")
+      .output("sums")
+      .output("picked");
   return m;
 }
 

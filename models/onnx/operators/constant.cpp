@@ -6,6 +6,7 @@
 
 #include "models/onnx/evaluate.h"
 #include "models/onnx/operators/families.h"
+#include "models/onnx/own_file.h"
 
 namespace sibyl::onnx_import {
 namespace {
@@ -105,15 +106,13 @@ Result<Lowering> eye_like(const Node& node) {
   return constant({node.dtype(0), node.shape(0), {}});
 }
 
-// Running sums of constants give positions; of computed values they are not in Sibyl's vocabulary.
+// Running sums of constants give positions.
 Result<Lowering> cumulative_sum(const Node& node) {
-  if (!node.is_constant(0)) return unsupported("a running sum over values that the model computes");
-  SIBYL_TRY(const auto axes, node.listed("axis", 1));
-  if (!axes || axes->size() != 1) return fail("it has no axis");
-  SIBYL_TRY(const std::size_t axis, front_axis(axes->front(), node.rank(0)));
+  if (!node.is_constant(0)) return from_own_file<RunningSum>(node);
+  SIBYL_TRY(const RunningSum sum, RunningSum::from(node));
+  const auto axis = static_cast<std::size_t>(sum.axis);
   Fact result = node.fact(0);
-  const bool plain = node.integer("exclusive", 0) == 0 && node.integer("reverse", 0) == 0;
-  if (result.values && plain) {
+  if (result.values && !sum.exclusive && !sum.reverse) {
     auto sums = std::make_shared<Values>(*result.values);
     for_each_index(result.shape, [&](Index index) {
       if (index[axis] == 0) return;

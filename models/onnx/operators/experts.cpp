@@ -13,7 +13,7 @@ namespace sibyl::onnx_import {
 namespace {
 
 Result<Lowering> top_k(const Node& node) {
-  SIBYL_TRY(const std::size_t axis, front_axis(node.integer("axis", -1), node.rank(0)));
+  SIBYL_TRY(const std::size_t axis, node.front_axis(node.integer("axis", -1)));
   SIBYL_TRY(const auto listed, node.listed("k", 1));
   Ints k = listed.value_or(Ints{node.integer("k", 1)});
   if (axis + 1 != node.shape(0).size()) return unsupported("it looks along another axis than the last");

@@ -66,7 +66,7 @@ Result<Lowering> slice(const Node& node) {
   std::vector<std::size_t> fronts;
   std::vector<Range> ranges;
   for (std::size_t i = 0; i < starts->size(); ++i) {
-    SIBYL_TRY(const std::size_t axis, front_axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), node.rank(0)));
+    SIBYL_TRY(const std::size_t axis, node.front_axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i)));
     if (std::find(fronts.begin(), fronts.end(), axis) != fronts.end()) return fail("its axes repeat");
     const std::int64_t step = steps ? (*steps)[i] : 1;
     if (step == 0) return fail("a step is 0");
@@ -78,7 +78,7 @@ Result<Lowering> slice(const Node& node) {
 
 // x[..., i, ...] with a constant i is a view; a table's rows by ids are an embedding; the rest copies.
 Result<Lowering> gather(const Node& node) {
-  SIBYL_TRY(const std::size_t axis, front_axis(node.integer("axis", 0), node.rank(0)));
+  SIBYL_TRY(const std::size_t axis, node.front_axis(node.integer("axis", 0)));
   const Shape &x = node.shape(0), &indices = node.shape(1);
   Shape y(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(axis));
   y.insert(y.end(), indices.begin(), indices.end());
@@ -148,7 +148,7 @@ Parts parts_of(const Node& node, std::size_t axis) {
 Result<Lowering> concat(const Node& node) {
   for (std::size_t i = 0; i < node.input_count(); ++i)
     if (!node.has(i)) return fail("an operand is missing");
-  SIBYL_TRY(const std::size_t axis, front_axis(node.integer("axis", 0), node.rank(0)));
+  SIBYL_TRY(const std::size_t axis, node.front_axis(node.integer("axis", 0)));
   const auto [shapes, expanded] = parts_of(node, axis);
   Shape y = shapes[0];
   y[axis] = 0;
@@ -186,7 +186,7 @@ Result<Lowering> concat(const Node& node) {
 }
 
 Result<Lowering> split(const Node& node) {
-  SIBYL_TRY(const std::size_t axis, front_axis(node.integer("axis", 0), node.rank(0)));
+  SIBYL_TRY(const std::size_t axis, node.front_axis(node.integer("axis", 0)));
   SIBYL_TRY(auto sizes, node.listed("split", 1));
   const std::int64_t extent = node.shape(0)[axis];
   const auto parts = static_cast<std::int64_t>(node.output_count());

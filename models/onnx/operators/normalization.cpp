@@ -33,7 +33,7 @@ Result<Lowering> instance_norm(const Node& node) {
 }
 
 Result<Lowering> layer_norm(const Node& node) {
-  SIBYL_TRY(const std::size_t axis, front_axis(node.integer("axis", -1), node.rank(0)));
+  SIBYL_TRY(const std::size_t axis, node.front_axis(node.integer("axis", -1)));
   const bool rms = node.op_type() != "LayerNormalization";
   Normalization attributes{rms ? NormalizationKind::rms : NormalizationKind::layer,
                            node.rank(0) - static_cast<std::int64_t>(axis), 1, node.number("epsilon", 1e-5), 0.1};

@@ -18,7 +18,7 @@ Result<Plan> plan_of(const Node& node, Ints axes) {
   Plan plan{{}, node.integer("keepdims", 1) != 0, {}};
   std::set<std::size_t> chosen;
   for (const std::int64_t axis : axes) {
-    SIBYL_TRY(const std::size_t front, front_axis(axis, node.rank(0)));
+    SIBYL_TRY(const std::size_t front, node.front_axis(axis));
     chosen.insert(front);
   }
   for (std::size_t i = 0; i < node.shape(0).size(); ++i) {
@@ -79,8 +79,7 @@ Result<Lowering> arg_extreme(const Node& node) {
 Result<Lowering> softmax(const Node& node) {
   const bool flattens = node.opset() < 13;
   const Shape& x = node.shape(0);
-  SIBYL_TRY(const std::size_t axis,
-            front_axis(node.integer("axis", flattens && node.rank(0) > 1 ? 1 : -1), node.rank(0)));
+  SIBYL_TRY(const std::size_t axis, node.front_axis(node.integer("axis", flattens && node.rank(0) > 1 ? 1 : -1)));
   const Softmax attributes{static_cast<std::int64_t>(axis), node.op_type() == "LogSoftmax"};
   const bool last = axis + 1 >= x.size() || product(std::span(x).subspan(axis + 1)) == 1;
   if (!flattens || last) return single(node, attributes, {0}, x, node.dtype(0));

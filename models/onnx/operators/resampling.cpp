@@ -20,7 +20,7 @@ Result<std::pair<Ints, Ints>> read_pads(const Node& node) {
   for (std::size_t i = 0; i < listed; ++i) {
     std::size_t axis = i;
     if (axes) {
-      SIBYL_TRY(axis, front_axis((*axes)[i], node.rank(0)));
+      SIBYL_TRY(axis, node.front_axis((*axes)[i]));
     }
     constexpr std::int64_t most = std::int64_t{1} << 40;
     if (std::abs((*pads)[i]) > most || std::abs((*pads)[listed + i]) > most) return fail("its pads are too large");
@@ -64,7 +64,7 @@ Result<Shape> resized_shape(const Node& node, std::size_t scales_at, std::size_t
   std::vector<std::size_t> axes;
   if (const auto listed = node.integers("axes")) {
     for (const std::int64_t axis : *listed) {
-      SIBYL_TRY(const std::size_t front, front_axis(axis, node.rank(0)));
+      SIBYL_TRY(const std::size_t front, node.front_axis(axis));
       axes.push_back(front);
     }
   } else {

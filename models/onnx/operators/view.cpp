@@ -42,7 +42,7 @@ Result<Lowering> squeeze(const Node& node) {
   std::set<std::size_t> dropped;
   if (axes)
     for (const std::int64_t axis : *axes) {
-      SIBYL_TRY(const std::size_t front, front_axis(axis, node.rank(0)));
+      SIBYL_TRY(const std::size_t front, node.front_axis(axis));
       if (node.shape(0)[front] != 1)
         return fail(fmt::format("axis {} of {} is not 1 and cannot be squeezed", axis, to_string(node.shape(0))));
       dropped.insert(front);

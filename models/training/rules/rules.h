@@ -5,7 +5,7 @@
 // runs several kernels for one operation (a convolution's two gradients, softmax and dropout inside composite
 // attention), each kernel's traffic counts. Indices are int64, masks bool, statistics at least f32.
 //
-// To add an operation: write its rule in a file here, declare it below, list the file in ../CMakeLists.txt.
+// A rule stands in the operation's own file (models/operations/README.md), or in a file here and is declared below.
 #pragma once
 
 #include <algorithm>
@@ -34,17 +34,6 @@ struct Context {
 // own.
 double padded_elements(const Context& c, const Ints& begin, const Ints& end);
 inline double last_extent(const Shape& shape) { return shape.empty() ? 1.0 : static_cast<double>(shape.back()); }
-
-constexpr double index_bytes = 8;
-constexpr double mask_bytes = 1;
-
-// FLOPs, and bytes read and written.
-inline Work work(double flops, double read, double written) { return {Flops{flops}, Bytes{read}, Bytes{written}}; }
-inline Work operator+(Work a, const Work& b) { return {a.flops + b.flops, a.read + b.read, a.written + b.written}; }
-
-inline Saved saved_input(std::size_t i) { return {Saved::What::input, i, {}}; }
-inline Saved saved_output(std::size_t i = 0) { return {Saved::What::output, i, {}}; }
-inline Saved saved_extra(double bytes) { return {Saved::What::extra, 0, Bytes{bytes}}; }
 
 TrainingRule rule(const Convolution& op, const Context& c);
 TrainingRule rule(const Linear& op, const Context& c);
@@ -81,5 +70,10 @@ TrainingRule rule(const TopK& op, const Context& c);
 TrainingRule rule(const Dispatch& op, const Context& c);
 TrainingRule rule(const Combine& op, const Context& c);
 TrainingRule rule(const GroupedLinear& op, const Context& c);
+
+// Of an operation whose own file says it.
+template <class Op>
+requires requires(const Op& op, const Context& c) { op.training(c); }
+TrainingRule rule(const Op& op, const Context& c) { return op.training(c); }
 
 }  // namespace sibyl::rules

@@ -128,6 +128,25 @@ TEST(Layout, gathers_and_embeds) {
   expect_values(run_one(Embedding{}, {x, ids({2, 0}, {1, 2})}), {1, 2, 2}, {4, 5, 0, 1});
 }
 
+// ONNX's own examples: 1 2 3 4 5 summed up both ways, with and without themselves.
+TEST(RunningSum, both_ways) {
+  const at::Tensor x = tensor({1, 2, 3, 4, 5}, {5});
+  expect_values(run_one(RunningSum{0}, {x}), {5}, {1, 3, 6, 10, 15});
+  expect_values(run_one(RunningSum{0, false, true}, {x}), {5}, {0, 1, 3, 6, 10});
+  expect_values(run_one(RunningSum{0, true, false}, {x}), {5}, {15, 14, 12, 9, 5});
+  expect_values(run_one(RunningSum{0, true, true}, {x}), {5}, {14, 12, 9, 5, 0});
+  expect_values(run_one(RunningSum{1}, {counting({2, 3})}), {2, 3}, {0, 1, 3, 3, 7, 12});
+  const at::Tensor whole = run_one(RunningSum{0}, {ids({0, 1, 1}, {3}).to(at::kInt)});
+  EXPECT_EQ(whole.scalar_type(), at::kInt);
+  expect_values(whole.to(at::kFloat), {3}, {0, 1, 2});
+}
+
+TEST(GatherElements, picks_one_by_one) {
+  const at::Tensor x = counting({2, 3});
+  expect_values(run_one(GatherElements{1}, {x, ids({2, 0, 1, 1}, {2, 2})}), {2, 2}, {2, 0, 4, 4});
+  expect_values(run_one(GatherElements{0}, {x, ids({1, 0, 1}, {1, 3}).to(at::kInt)}), {1, 3}, {3, 1, 5});
+}
+
 TEST(Reduce, each_kind) {
   using enum ReduceKind;
   const at::Tensor x = tensor({1, -2, 3, 4, 5, -6}, {2, 3});

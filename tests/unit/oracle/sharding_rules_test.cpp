@@ -129,6 +129,16 @@ TEST_F(Rules, SplitComesApartWhereItsPiecesDo) {
   EXPECT_THAT(outputs(Split{1, {4, 6}}, {{2, 10}}, out, {second_}), IsEmpty());
 }
 
+// Of operations whose own files say where ranks need nothing of each other: all operands alike, and none that is longer.
+TEST_F(Rules, OwnFilesSayWhichDimensionsAreIndependent) {
+  EXPECT_THAT(outputs(RunningSum{1}, {{2, 4}}, {{2, 4}}, {first_}), ElementsAre("split 0, -> split 0"));
+  EXPECT_THAT(outputs(RunningSum{1}, {{2, 4}}, {{2, 4}}, {second_}), IsEmpty());
+  EXPECT_THAT(outputs(GatherElements{1}, {{2, 4}, {2, 3}}, {{2, 3}}, {first_, whole_}),
+              ElementsAre("split 0, split 0, -> split 0"));
+  EXPECT_THAT(outputs(GatherElements{1}, {{2, 4}, {2, 3}}, {{2, 3}}, {whole_, second_}), IsEmpty());
+  EXPECT_THAT(outputs(GatherElements{1}, {{6, 4}, {2, 3}}, {{2, 3}}, {whole_, first_}), IsEmpty());
+}
+
 TEST_F(Rules, ContractedDimensionsLeaveSummands) {
   EXPECT_THAT(outputs(MatMul{}, {{2, 3, 4}, {2, 4, 6}}, {{2, 3, 6}}, {third_, whole_}),
               ElementsAre("split 2, split 1, -> partial"));

@@ -42,6 +42,17 @@ Variants dimensionwise(const Attributes& op, const Operands& o, const std::funct
   });
 }
 
+Variants alongside(const Attributes& op, const Operands& o, const std::function<bool(std::size_t)>& free) {
+  const Shape& result = o.outputs.at(0);
+  return follow(o, [&](std::size_t, const Layout& layout) -> std::optional<Variant> {
+    const auto has_it = [&](const Shape& shape) {
+      return shape.size() == result.size() && shape[layout.dim] == result[layout.dim];
+    };
+    if (!free(layout.dim) || !std::all_of(o.inputs.begin(), o.inputs.end(), has_it)) return std::nullopt;
+    return Variant{std::vector<Need>(o.inputs.size(), as(layout)), {layout}, op};
+  });
+}
+
 // Rank r makes results [r n, (r + 1) n) of `output` = ways n. The first needs rows from r n stride - pad_begin; the
 // last rows to ((r + 1) n - 1) stride - pad_begin + (kernel - 1) dilation. The own rows are [r m, (r + 1) m) of `input`
 // = ways m, so with m = n stride the surplus is the same for all r: pad_begin before, (kernel - 1) dilation + 1 -

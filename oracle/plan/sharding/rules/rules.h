@@ -4,7 +4,7 @@
 // split. Only a multiplication by a weight, and a window over an image, have variants of their own. A rule need not
 // check that extents divide; shard() drops variants that do not.
 //
-// To add an operation: write its rule in a file here, declare it below, list the file in oracle/CMakeLists.txt.
+// A rule stands in the operation's own file (models/operations/README.md), or in a file here and is declared below.
 #pragma once
 
 #include <functional>
@@ -79,6 +79,18 @@ Variants elementwise(const Attributes& op, const Operands& o);
 
 // One operand, one result of the same dimensions; any dimension may be split for which `free(dim)`.
 Variants dimensionwise(const Attributes& op, const Operands& o, const std::function<bool(std::size_t)>& free);
+
+// The same of several operands, of which each is split where any is, and has the result's extent there.
+Variants alongside(const Attributes& op, const Operands& o, const std::function<bool(std::size_t)>& free);
+
+// Of an operation with a file of its own: along the dimensions that it names; none, and it is never split.
+template <class Op>
+requires(Op::own_file) Variants variants([[maybe_unused]] const Op& op, [[maybe_unused]] const Operands& o) {
+  if constexpr (requires { op.independent_along(std::size_t{}); })
+    return alongside(op, o, [&](std::size_t dim) { return op.independent_along(dim); });
+  else
+    return {};
+}
 
 // A window over dimension `dim` of an image: what a rank needs beside its own rows so that it makes its own part of the
 // results. None where the parts do not line up, or a neighbour has too few rows.

@@ -401,6 +401,46 @@ TEST(Attentions, RotaryEmbeddingOfTokensByPosition) {
   EXPECT_FALSE(import(wide.weight("cos", {16, 12}).weight("sin", {16, 12})));
 }
 
+// RoBERTa's positions: 1 + the number of tokens so far that are no padding.
+TEST(RunningSums, NumberTokens) {
+  ModelBuilder model(13);
+  model.input("ids", {"batch", 8}, onnx::TensorProto::INT64).weight("table", {40, 16});
+  model.ints("pad", {1}).ints("axis", {1}).ints("reverse", {0});
+  model.node("Equal", {"ids", "pad"}, {"is_pad"}).node("Not", {"is_pad"}, {"is_token"});
+  model.node("Cast", {"is_token"}, {"mask"}, {{"to", static_cast<int>(onnx::TensorProto::INT32)}});
+  model.node("CumSum", {"mask", "axis"}, {"count"}).node("Mul", {"count", "mask"}, {"places"});
+  model.node("Cast", {"places"}, {"wide"}, {{"to", static_cast<int>(onnx::TensorProto::INT64)}});
+  model.node("Add", {"wide", "pad"}, {"positions"}).node("Gather", {"table", "positions"}, {"y"}).output("y");
+  const auto imported = import(model);
+  EXPECT_EQ(result_shape(imported).back(), 16);
+  const auto* sum = first<RunningSum>(imported->graph);
+  ASSERT_NE(sum, nullptr);
+  EXPECT_EQ(*sum, (RunningSum{1, false, false}));
+  EXPECT_EQ(count<Embedding>(imported->graph), 1);
+}
+
+TEST(RunningSums, FromTheOtherEndWithoutThemselves) {
+  auto model = one(14, "CumSum", {2, 3, 4}, {"axis"}, {{"reverse", 1}, {"exclusive", 1}});
+  const auto imported = import(model.ints("axis", {-1}));
+  EXPECT_EQ(result_shape(imported), (Shape{2, 3, 4}));
+  EXPECT_EQ(*first<RunningSum>(imported->graph), (RunningSum{2, true, true}));
+  auto outside = one(14, "CumSum", {2, 3}, {"axis"});
+  EXPECT_FALSE(import(outside.ints("axis", {2})));
+}
+
+TEST(GatheredElements, HaveTheIndicesShapeAndBoundThem) {
+  auto model = one(13, "GatherElements", {"batch", 12, 9}, {"places"}, {{"axis", -1}});
+  model.input("places", {"batch", 12, 4}, onnx::TensorProto::INT64);
+  ImportOptions options;
+  options.batch = 6;
+  const auto imported = import(model, options);
+  EXPECT_EQ(result_shape(imported), (Shape{6, 12, 4}));
+  EXPECT_EQ(*first<GatherElements>(imported->graph), GatherElements{2});
+  EXPECT_EQ(find_tensor(imported->graph, "places")->index_bound, 9);
+  auto longer = one(13, "GatherElements", {2, 3}, {"places"}, {{"axis", 1}});
+  EXPECT_FALSE(import(longer.input("places", {3, 3}, onnx::TensorProto::INT64)));
+}
+
 TEST(Unaries, CeluIsEluOfAScaledOperand) {
   EXPECT_EQ(first<Unary>(import(one(13, "Celu", {2, 3}))->graph)->kind, UnaryKind::elu);
   const auto imported = import(one(13, "Celu", {2, 3}, {}, {{"alpha", 2.0}}));

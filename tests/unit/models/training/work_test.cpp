@@ -56,6 +56,24 @@ TEST(MatMulWork, Batched) {  // 2 x 3 matrices: 2 * (2*3*4*5) * 6 = 1,440
   EXPECT_EQ(r.backward.flops, Flops{2'880});
 }
 
+// 12 elements of 4 bytes. Summed: an addition each, read and written once. Backward turns, sums and turns back. From the
+// other end forward turns twice as well, and to leave out the element itself it is subtracted, backward from sums.
+TEST(RunningSumWork, ByItsDirections) {
+  const auto plain = rule_of("running_sum(axis=1)[3x4]->[3x4]:f32", first);
+  EXPECT_EQ(plain.forward, work(12, 48, 48));
+  EXPECT_EQ(plain.backward, work(12, 3 * 48, 3 * 48));
+  const auto all = rule_of("running_sum(axis=1,reverse=1,exclusive=1)[3x4]->[3x4]:f32", first);
+  EXPECT_EQ(all.forward, work(24, 48 + 2 * 48 + 2 * 48, 48 + 2 * 48 + 48));
+  EXPECT_EQ(all.backward, work(24 + 12, 5 * 48 + 2 * 48 + 48, 4 * 48 + 2 * 48 + 48));
+}
+
+// 2 x 3 of 2 x 5: 6 numbers of 8 bytes and 6 elements of 4 are read, and backward the zeros of x's size written.
+TEST(GatherElementsWork, ReadsIndices) {
+  const auto r = rule_of("gather_elements(axis=1)[2x5,2x3]->[2x3]:f32", first);
+  EXPECT_EQ(r.forward, work(0, 24 + 48, 24));
+  EXPECT_EQ(r.backward, work(6, 24 + 48, 40));
+}
+
 // Three experts with 5 slots each: 2 * 15 * 4 * 6 = 720, and 90 for the biases.
 TEST(GroupedLinearWork, AProductForEachExpert) {
   const auto r = rule_of("grouped_linear[3x5x4,3x6x4,3x6]->[3x5x6]:f32", first | second | third);
