@@ -7,6 +7,8 @@
 
 #include "comm/collectives.h"
 #include "comm/communicator_state.h"
+#include "comm/processors.h"
+#include "comm/waiting.h"
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/collective/partition.h"
 
@@ -21,6 +23,7 @@ Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator Communicator::world() {
   MPI_Comm own = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &own);
+  comm::let_ranks_look(comm::processor_each(own));
   return Communicator(std::make_unique<State>(own));
 }
 
@@ -53,9 +56,7 @@ void Communicator::all_reduce(const Elements& data, Algorithm algorithm, Reducti
     case Algorithm::recursive_doubling: return comm::recursive_doubling_all_reduce(group, data);
     case Algorithm::rabenseifner: return comm::rabenseifner_all_reduce(group, data);
     case Algorithm::tree: return comm::tree_all_reduce(group, data);
-    default:
-      comm::ring_reduce_scatter(group, data);
-      comm::ring_all_gather(group, data.bytes, width_of(data.type));
+    default: comm::ring_reduce_scatter(group, data); comm::ring_all_gather(group, data.bytes, width_of(data.type));
   }
 }
 

@@ -2,8 +2,8 @@
 //
 // Why not MPI_Allreduce: Sibyl must know exactly which bytes a rank sends and by which algorithm, and communication
 // must run beside compute without a spinning core. So the ring, recursive-doubling and tree algorithms are written
-// here over MPI_Isend/MPI_Irecv with the very partition that sibyl::bytes_sent() predicts, and waiting yields the
-// processor.
+// here over MPI_Isend/MPI_Irecv with the very partition that sibyl::bytes_sent() predicts, and waiting leaves the
+// processor to compute (waiting.h).
 //
 // A Communicator is used by one thread at a time; buffers are the caller's.
 #pragma once

@@ -1,8 +1,8 @@
 // Messages between neighbours that travel while the caller computes: one thread hands them all to MPI and watches over
 // them.
 //
-// The thread sleeps between looks: longer while nobody waits, so that it takes little from compute; it wakes at once
-// when something is handed in.
+// While somebody waits the thread looks for messages as waiting.h says; while nobody does it sleeps longer between
+// looks, so that it takes little from compute. It wakes at once when something is handed in.
 #pragma once
 
 #include <condition_variable>

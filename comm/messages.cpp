@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "comm/prompt_thread.h"
+#include "comm/waiting.h"
 
 namespace sibyl::comm {
 namespace {
@@ -64,15 +65,22 @@ void Messages::wait(std::span<MPI_Request> requests, std::size_t bytes) {
   precise_sleeps();
   const int polls_before_sleep = bytes <= eager_bytes ? polls_of_small : polls_of_large;
   const auto begin = std::chrono::steady_clock::now();
+  auto asleep_until = begin;  // from here on it may look
   std::chrono::microseconds pause = first_sleep;
   for (int polls = 0;; ++polls) {
     int done = 0;
     MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
     if (done != 0) return;
     if (polls < polls_before_sleep) continue;
+    const auto now = std::chrono::steady_clock::now();
+    if (!may_look()) {
+      asleep_until = now;
+    } else if (now - asleep_until < longest_look) {
+      std::this_thread::yield();  // to the rank's other threads
+      continue;
+    }
     std::this_thread::sleep_for(pause);
-    const auto waited = std::chrono::steady_clock::now() - begin;
-    const auto part = std::chrono::duration_cast<std::chrono::microseconds>(waited) / part_of_wait;
+    const auto part = std::chrono::duration_cast<std::chrono::microseconds>(now - begin) / part_of_wait;
     pause = std::max(std::min(pause + pause / 4, short_sleep), std::min(part, longest_sleep));
   }
 }

@@ -1,4 +1,4 @@
-// Nonblocking messages over one MPI communicator, cut into chunks, counted, and waited for without spinning.
+// Nonblocking messages over one MPI communicator, cut into chunks, counted, and waited for.
 //
 // Payloads are cut into chunks of at most chunk_bytes: an int counts them whatever the payload's size, and the first
 // chunk can be worked on while the next is in flight. Messages between two ranks with one tag keep their order (MPI's
@@ -8,8 +8,8 @@
 // header). A longer one waits for an answer, and the answer for the data that queues before it on its way back: a ring
 // whose ranks had fallen out of step used a wire of 1 Gb/s one way at a time, and took 1.8 times as long.
 //
-// Waiting sleeps between polls, so that ranks sharing a core with compute do not take it from them. Only for a
-// payload of at most eager_bytes does it poll for a while first: such a message over TCP is there within some 10 us.
+// Waiting sleeps between polls where somebody else computes on the processor (waiting.h). Only for a payload of at most
+// eager_bytes does it poll for a while first even there: such a message over TCP is there within some 10 us.
 #pragma once
 
 #include <mpi.h>

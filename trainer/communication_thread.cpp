@@ -1,6 +1,7 @@
 #include "trainer/communication_thread.h"
 
 #include "comm/prompt_thread.h"
+#include "comm/waiting.h"
 #include "oracle/plan/names.h"
 
 namespace sibyl::trainer {
@@ -31,14 +32,20 @@ std::size_t CommunicationThread::begin(Collective collective, const Elements& bu
   return number;
 }
 
-void CommunicationThread::wait(std::size_t number) {
+template <class Done>
+void CommunicationThread::wait_until(const Done& done) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return done_ >= number; });
+  compute_runs_ = false;
+  changed_.wait(lock, done);
+  compute_runs_ = true;
+}
+
+void CommunicationThread::wait(std::size_t number) {
+  wait_until([&] { return done_ >= number; });
 }
 
 void CommunicationThread::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return waiting_.empty() && !busy_; });
+  wait_until([this] { return waiting_.empty() && !busy_; });
 }
 
 void CommunicationThread::record(Recorder* recorder) {
@@ -65,6 +72,7 @@ void CommunicationThread::perform(const Item& item) {
 
 void CommunicationThread::run() {
   comm::run_promptly();
+  comm::wait_beside(compute_runs_);
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return closing_ || !waiting_.empty(); });

@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <queue>
@@ -39,6 +40,9 @@ class CommunicationThread {
   };
   void run();
   void perform(const Item& item);
+  // The caller has nothing to do meanwhile, so that the thread may look for messages without a pause (comm/waiting.h).
+  template <class Done>
+  void wait_until(const Done& done);
 
   Communicator& communicator_;
   Algorithm algorithm_;
@@ -47,6 +51,7 @@ class CommunicationThread {
   std::queue<Item> waiting_;
   std::size_t taken_ = 0, done_ = 0;  // items so far
   bool busy_ = false, closing_ = false;
+  std::atomic<bool> compute_runs_ = true;
   Recorder* recorder_ = nullptr;
   std::size_t recorded_ = 0;  // all-reduces since record()
   std::thread thread_;        // last: it uses the others

@@ -4,9 +4,6 @@
 #include <hwloc.h>
 #include <sys/utsname.h>
 
-#include <cstdint>
-#include <fstream>
-#include <functional>
 #include <memory>
 
 #include "calibration/program/ranks.h"
@@ -77,12 +74,5 @@ std::map<std::string, std::string> library_versions() {
 }
 
 Bytes machine_memory() { return Bytes{Hardware().memory()}; }
-
-// Linux draws an id at each boot.
-double machine_number() {
-  std::string id;
-  if (std::ifstream file("/proc/sys/kernel/random/boot_id"); !std::getline(file, id)) return 0;
-  return static_cast<double>(std::hash<std::string>{}(id) % (std::uint64_t{1} << 53));
-}
 
 }  // namespace sibyl

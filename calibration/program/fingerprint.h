@@ -13,8 +13,4 @@ std::map<std::string, std::string> library_versions();     // libtorch, mpi, bla
 
 Bytes machine_memory();
 
-// The same in processes whose memory is that of one machine, whatever they call their hosts (containers, namespaces); 0
-// where nothing tells.
-double machine_number();
-
 }  // namespace sibyl

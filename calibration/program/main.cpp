@@ -20,6 +20,7 @@
 #include "calibration/program/storage.h"
 #include "calibration/program/torch_device.h"
 #include "calibration/summary.h"
+#include "comm/machine.h"
 #include "profiler/sweep/gpu_grids.h"
 #include "profiler/torch/time_kernel.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/prompt_thread.h"
+#include "comm/waiting.h"
 #include "netmodel/probe/probe.h"
 #include "netmodel/probe/timing.h"
 
@@ -30,9 +31,11 @@ void append(std::vector<double>& to, const std::vector<double>& more) { to.inser
 std::vector<double> beside(Communicator& world, const std::function<void()>& compute,
                            const std::function<void()>& communicate, int messages, std::vector<double>& talking) {
   std::atomic<bool> finished{false};
+  const std::atomic<bool> compute_runs{true};
   world.barrier();
   std::thread communication([&] {
     comm::run_promptly();  // as the trainer's
+    comm::wait_beside(compute_runs);
     const double start = probe::now();
     for (int i = 0; i < messages; ++i) communicate();
     talking.push_back((probe::now() - start) / messages);

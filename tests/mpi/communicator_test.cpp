@@ -3,16 +3,21 @@
 #include "comm/communicator.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "comm/half.h"
+#include "comm/processors.h"
+#include "comm/waiting.h"
 
 namespace sibyl {
 namespace {
@@ -62,7 +67,9 @@ TEST_P(AllReduce, SumsNumbersOfTwoBytes) {
   const float factor = static_cast<float>(world.size() * (world.size() + 1)) / 2.0F;
   for (const Element type : {Element::bf16, Element::f16})
     for (const std::int64_t elements : sizes) {
-      const auto stored = [&](float value) { return type == Element::bf16 ? comm::to_bf16(value) : comm::to_f16(value); };
+      const auto stored = [&](float value) {
+        return type == Element::bf16 ? comm::to_bf16(value) : comm::to_f16(value);
+      };
       std::vector<std::uint16_t> data;
       for (const float value : mine(elements, world.rank())) data.push_back(stored(value));
       std::vector<std::uint16_t> greatest = data;
@@ -96,8 +103,8 @@ TEST_P(AllReduce, KeepsTheGreatest) {
   }
 }
 
-// After 1 comes 1 + 2^-7 in bf16 (0x3f81) and 1 + 2^-10 in f16 (0x3c01); what is halfway goes to the even one. The largest of f16 is
-// 65504 (0x7bff), the least 2^-24, the least with all its digits 2^-14.
+// After 1 comes 1 + 2^-7 in bf16 (0x3f81) and 1 + 2^-10 in f16 (0x3c01); what is halfway goes to the even one. The
+// largest of f16 is 65504 (0x7bff), the least 2^-24, the least with all its digits 2^-14.
 TEST(Half, RoundsToTheNearest) {
   EXPECT_EQ(comm::to_bf16(1 + 0x1p-8F), 0x3f80);
   EXPECT_EQ(comm::to_bf16(1 + 0x1p-8F + 0x1p-20F), 0x3f81);
@@ -261,6 +268,58 @@ TEST(Communicator, GathersDoublesInRankOrderUncounted) {
   for (int rank = 0; rank < world.size(); ++rank) EXPECT_EQ(all[static_cast<std::size_t>(rank)], 10.0 * rank);
   world.barrier();
   EXPECT_EQ(world.bytes_sent(), 0);
+}
+
+// Held to one processor, those that share it have none of their own; each held to another, all have.
+TEST(Waiting, KnowsWhetherRanksHaveAProcessorEach) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  std::vector<std::size_t> processors;
+  for (std::size_t i = 0; i < CPU_SETSIZE; ++i)
+    if (CPU_ISSET(i, &before)) processors.push_back(i);
+  const auto held_to = [](std::size_t processor) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    return comm::processor_each(MPI_COMM_WORLD);
+  };
+  Communicator world = Communicator::world();
+  const auto first = static_cast<double>(processors.front());
+  const std::vector<double> firsts = world.gather_doubles(first);  // other ones on other hosts (tools/hosts.sh)
+  EXPECT_EQ(held_to(processors.front()), std::ranges::count(firsts, first) == 1);
+  const double fewest = std::ranges::min(world.gather_doubles(static_cast<double>(processors.size())));
+  if (fewest >= world.size()) {
+    EXPECT_TRUE(held_to(processors[static_cast<std::size_t>(world.rank())]));
+  }
+  sched_setaffinity(0, sizeof before, &before);
+}
+
+TEST(Waiting, LooksWhereNothingElseRuns) {
+  comm::let_ranks_look(true);
+  EXPECT_TRUE(comm::may_look());
+  std::atomic<bool> compute_runs = true;
+  std::thread([&] {
+    comm::wait_beside(compute_runs);
+    EXPECT_FALSE(comm::may_look());
+    compute_runs = false;
+    EXPECT_TRUE(comm::may_look());
+    comm::let_ranks_look(false);
+    EXPECT_FALSE(comm::may_look());
+  }).join();
+  EXPECT_FALSE(comm::may_look());
+}
+
+// The same sums whichever way ranks wait, and however far apart they begin.
+TEST(Waiting, ExchangesTheSameEitherWay) {
+  Communicator world = Communicator::world();
+  for (const bool look : {false, true}) {
+    comm::let_ranks_look(look);
+    std::vector<float> data = mine(150'000, world.rank());
+    std::this_thread::sleep_for(std::chrono::milliseconds(3 * world.rank()));
+    world.all_reduce(data, Algorithm::ring);
+    EXPECT_EQ(first_wrong(data, 0, 150'000, world.size()), -1) << look;
+  }
 }
 
 }  // namespace
