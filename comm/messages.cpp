@@ -48,9 +48,10 @@ std::span<Byte> chunk(std::span<Byte> payload, std::size_t index) {
 
 }  // namespace
 
-MPI_Request Messages::post_send(std::span<const std::byte> payload, int to) {
+MPI_Request Messages::post_send(std::span<const std::byte> payload, int to, Done done) {
   MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Isend(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, to, tag_, communicator_, &request);
+  const auto send = done == Done::taken ? MPI_Issend : MPI_Isend;
+  send(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, to, tag_, communicator_, &request);
   sent_ += static_cast<std::int64_t>(payload.size());
   return request;
 }
@@ -153,15 +154,15 @@ void Messages::swap(std::span<const Swap> swaps) {
     largest = std::max({largest, one.out.size(), one.in.size()});
     post({one.peer, {}, one.in}, requests);
   }
-  for (const Swap& one : swaps) post({one.peer, one.out, {}}, requests);
+  for (const Swap& one : swaps) post({one.peer, one.out, {}}, requests, Done::taken);
   wait(requests, largest);
 }
 
-void Messages::post(const Swap& swap, std::vector<MPI_Request>& requests) {
+void Messages::post(const Swap& swap, std::vector<MPI_Request>& requests, Done done) {
   for (std::size_t i = 0; i < chunks(swap.in.size()); ++i)
     requests.push_back(post_receive(chunk(swap.in, i), swap.peer));
-  for (std::size_t i = 0; i < chunks(swap.out.size()); ++i)
-    requests.push_back(post_send(chunk(swap.out, i), swap.peer));
+  for (std::size_t i = 0, count = chunks(swap.out.size()); i < count; ++i)
+    requests.push_back(post_send(chunk(swap.out, i), swap.peer, i > 0 && i + 1 == count ? done : Done::handed_over));
 }
 
 std::span<std::byte> Messages::scratch(std::size_t bytes, std::size_t slot) {
