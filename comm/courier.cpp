@@ -86,18 +86,23 @@ std::int64_t Courier::bytes_sent() {
   return sent_;
 }
 
-// Looks at each once; those that are done are taken out.
-void Courier::move_on(std::vector<Item>& under_way, Post& post) {
+// Looks at each once; those that are done are taken out. Whether any part of any was done.
+bool Courier::move_on(std::vector<Item>& under_way, Post& post) {
   std::vector<Ticket> finished;
+  std::vector<int> which;
+  bool moved = false;
   for (Item& item : under_way) {
     if (item.requests.empty()) post.lanes.at(item.lane).post(item.message, item.requests);
-    int done = 0;
-    MPI_Testall(static_cast<int>(item.requests.size()), item.requests.data(), &done, MPI_STATUSES_IGNORE);
-    if (done == 0) continue;
+    int done = 0;  // chunks, this time
+    which.resize(item.requests.size());
+    MPI_Testsome(static_cast<int>(item.requests.size()), item.requests.data(), &done, which.data(),
+                 MPI_STATUSES_IGNORE);
+    moved = moved || done > 0;
+    if (std::ranges::any_of(item.requests, [](MPI_Request one) { return one != MPI_REQUEST_NULL; })) continue;
     if (item.arrived) item.arrived();
     finished.push_back(item.ticket);
   }
-  if (finished.empty()) return;
+  if (finished.empty()) return moved;
   const auto is_finished = [&](const Item& item) { return std::ranges::count(finished, item.ticket) > 0; };
   std::erase_if(under_way, is_finished);
   {
@@ -105,6 +110,7 @@ void Courier::move_on(std::vector<Item>& under_way, Post& post) {
     for (const Ticket ticket : finished) open_.erase(ticket);
   }
   done_.notify_all();
+  return true;
 }
 
 void Courier::give_up(std::vector<Item>& under_way) {
@@ -142,11 +148,10 @@ void Courier::run() {
     if (closing_) return give_up(under_way);
     for (Item& item : new_) under_way.push_back(std::move(item));
     new_.clear();
-    const std::size_t before = under_way.size();
     lock.unlock();
-    move_on(under_way, post);
+    const bool any_moved = move_on(under_way, post);
     lock.lock();
-    if (under_way.size() < before) {
+    if (any_moved) {
       pause = first_pause;
       moved = std::chrono::steady_clock::now();
     }

@@ -44,7 +44,7 @@ class Courier {
   struct Post;
   Ticket hand_in(Item item);
   void run();
-  void move_on(std::vector<Item>& under_way, Post& post);
+  bool move_on(std::vector<Item>& under_way, Post& post);
   static void give_up(std::vector<Item>& under_way);
 
   Communicator group_;

@@ -30,6 +30,7 @@ class GradientExchange::Impl {
   Impl(Replica& replica, const GradientSync& sync, Communicator& communicator, int replicas, Algorithm algorithm)
       : replica_(replica),
         sync_(sync),
+        communicator_(communicator),
         thread_(communicator, algorithm),
         share_(at::scalar_tensor(1.0 / replicas, at::kFloat)) {
     if (sync.overlapped) add_hooks();
@@ -56,6 +57,8 @@ class GradientExchange::Impl {
   }
 
   void finish() {
+    // Of parameters that several stages hold: who is done first would send its part beside what others still exchange.
+    if (!sync_.stages.empty()) communicator_.barrier();
     send_ready();
     thread_.wait();
   }
@@ -127,6 +130,7 @@ class GradientExchange::Impl {
 
   Replica& replica_;
   const GradientSync& sync_;
+  Communicator& communicator_;
   AccumulationHooks hooks_;
   const std::vector<Bucket>* layout_ = nullptr;
   std::vector<FlatBucket> buckets_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "comm/half.h"
+#include "comm/messages.h"
 #include "comm/processors.h"
 #include "comm/waiting.h"
 
@@ -217,6 +219,27 @@ TEST(Communicator, SwapsWithBothNeighboursAtOnce) {
   }
   EXPECT_EQ(world.bytes_sent() - before,
             static_cast<std::int64_t>(4 * ((rank < last ? few : 0) + (rank > 0 ? many : 0))));
+}
+
+// By the one clock of the machine that all hosts are on. Over TCP the library would have taken both chunks at once.
+TEST(Communicator, SwapsOfMoreThanAChunkAreDoneWhenTheyAreTaken) {
+  Communicator world = Communicator::world();
+  if (world.size() < 2) GTEST_SKIP() << "needs two ranks";
+  const auto now = [] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+  std::vector<std::byte> data(2 * comm::chunk_bytes);
+  double given = 0, taken_from = 0;
+  world.barrier();
+  if (world.rank() == 0) {
+    world.swap(std::vector<Communicator::Swap>{{1, data, {}}});
+    given = now();
+  } else if (world.rank() == 1) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    taken_from = now();
+    world.swap(std::vector<Communicator::Swap>{{0, {}, data}});
+  }
+  EXPECT_GE(world.gather_doubles(given).front(), world.gather_doubles(taken_from).at(1));
 }
 
 TEST(Communicator, BroadcastReachesAllFromAnyRoot) {
