@@ -56,7 +56,9 @@ void Communicator::all_reduce(const Elements& data, Algorithm algorithm, Reducti
     case Algorithm::recursive_doubling: return comm::recursive_doubling_all_reduce(group, data);
     case Algorithm::rabenseifner: return comm::rabenseifner_all_reduce(group, data);
     case Algorithm::tree: return comm::tree_all_reduce(group, data);
-    default: comm::ring_reduce_scatter(group, data); comm::ring_all_gather(group, data.bytes, width_of(data.type));
+    default:
+      comm::ring_reduce_scatter(group, data);
+      comm::ring_all_gather(group, data.bytes, width_of(data.type));
   }
 }
 

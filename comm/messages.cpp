@@ -66,7 +66,7 @@ void Messages::wait(std::span<MPI_Request> requests, std::size_t bytes) {
   precise_sleeps();
   const int polls_before_sleep = bytes <= eager_bytes ? polls_of_small : polls_of_large;
   const auto begin = std::chrono::steady_clock::now();
-  auto asleep_until = begin;  // from here on it may look
+  auto may_look_since = begin;
   std::chrono::microseconds pause = first_sleep;
   for (int polls = 0;; ++polls) {
     int done = 0;
@@ -75,8 +75,8 @@ void Messages::wait(std::span<MPI_Request> requests, std::size_t bytes) {
     if (polls < polls_before_sleep) continue;
     const auto now = std::chrono::steady_clock::now();
     if (!may_look()) {
-      asleep_until = now;
-    } else if (now - asleep_until < longest_look) {
+      may_look_since = now;
+    } else if (now - may_look_since < longest_look) {
       std::this_thread::yield();  // to the rank's other threads
       continue;
     }
