@@ -9,7 +9,8 @@
 #   hosts.sh list                            names that are up
 #
 # `hosts.sh with 2 1gbit -- run -np 2 -- ./program` is the short way. RATE is what tc takes (1gbit, 100mbit); without
-# it the wire is as fast as the kernel. Each set of hosts has a bridge in a namespace of its own, so nothing appears
+# it the wire is as fast as the kernel. 1gbit:500mbit/4 is a tree of two levels: four hosts at a switch (the last may have
+# fewer), and each switch by 500 Mb/s at one above them. Each set of hosts has its switches in a namespace of its own, so nothing appears
 # in the machine's own network, addresses (10.77.0.k) exist only inside, and any number of sets live side by side.
 # Where there are processors enough, each host has its own share of them and its ranks stay there, as on machines apart.
 # Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN) and iproute2; without, exit code 77, which ctest takes as skipped.
@@ -63,17 +64,38 @@ plain_tcp() {  # NAMESPACE
   ip netns exec "$1" sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control'
 }
 
-make_hosts() {  # NAME N RATE; 'set -e' does not hold in a condition, hence the chain
-  name=$1 count=$2 rate=$3
+# Switches of one leaf each, every one joined to br0 by its uplink.
+make_leaves() {  # NAME LEAVES UPLINK
+  leaf=1
+  while [ "$leaf" -le "$2" ]; do
+    ip netns exec "$1-sw" ip link add "leaf$leaf" type bridge &&
+      ip netns exec "$1-sw" ip link set "leaf$leaf" up &&
+      ip netns exec "$1-sw" ip link add "up$leaf" type veth peer name "down$leaf" &&
+      ip netns exec "$1-sw" ip link set "up$leaf" master "leaf$leaf" up &&
+      ip netns exec "$1-sw" ip link set "down$leaf" master br0 up &&
+      shape "$1-sw" "up$leaf" "$3" && shape "$1-sw" "down$leaf" "$3" || return 1
+    leaf=$((leaf + 1))
+  done
+}
+
+make_hosts() {  # NAME N RATE[:UPLINK/HOSTS]; 'set -e' does not hold in a condition, hence the chain
+  name=$1 count=$2 rate=${3%%:*} bridge=br0 each=''
   ip netns exec "$name-sw" ip link set lo up &&
     ip netns exec "$name-sw" ip link add br0 type bridge &&
     ip netns exec "$name-sw" ip link set br0 up || return 1
+  case $3 in
+    *:*)
+      uplink=${3#*:} each=${3##*/}
+      make_leaves "$name" $(((count + each - 1) / each)) "${uplink%/*}" || return 1
+      ;;
+  esac
   k=1
   while [ "$k" -le "$count" ]; do
     h=$(host "$name" "$k")
+    [ -z "$each" ] || bridge=leaf$(((k + each - 1) / each))
     ip netns add "$h" &&
       ip link add eth0 netns "$h" type veth peer name "p$k" netns "$name-sw" &&
-      ip netns exec "$name-sw" ip link set "p$k" master br0 up &&
+      ip netns exec "$name-sw" ip link set "p$k" master "$bridge" up &&
       ip netns exec "$h" ip addr add "10.77.0.$k/24" dev eth0 &&
       ip netns exec "$h" ip link set eth0 up &&
       ip netns exec "$h" ip link set lo up &&
@@ -85,9 +107,17 @@ make_hosts() {  # NAME N RATE; 'set -e' does not hold in a condition, hence the 
   done
 }
 
+is_rate() {  # RATE[:UPLINK/HOSTS]
+  [ -n "$(bytes_per_second "${1%%:*}")" ] || return 1
+  case $1 in
+    *:*/*) tail=${1#*:} && [ -n "$(bytes_per_second "${tail%/*}")" ] && is_count "${tail##*/}" ;;
+    *:*) return 1 ;;
+  esac
+}
+
 up() {  # N [RATE]; sets `made`
   is_count "${1:-}" || die "how many hosts? 1 to 200"
-  [ -z "${2:-}" ] || [ -n "$(bytes_per_second "$2")" ] || die "rate '$2' is not like 1gbit, 100mbit"
+  [ -z "${2:-}" ] || is_rate "$2" || die "rate '$2' is not like 1gbit, 100mbit or 1gbit:500mbit/4"
   command -v ip >/dev/null && command -v tc >/dev/null || skip "iproute2 is not installed"
   n=0
   while :; do

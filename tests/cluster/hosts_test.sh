@@ -35,11 +35,18 @@ rm -f "$out"
 check "reaches the other" 0 "$("$hosts" with 2 -- sh -c 'ip netns exec "$SIBYL_HOSTS-h1" sh -c "command -v ping >/dev/null || exit 0; ping -qc1 -W2 10.77.0.2 >/dev/null"; echo $?')"
 check "rate" 1 "$("$hosts" with 2 100mbit -- sh -c 'ip netns exec "$SIBYL_HOSTS-h2" tc qdisc show dev eth0 | grep -c "rate 100Mbit"')"
 
+# Three hosts, two at a switch: two switches below one, by links of 50 Mb/s both ways, and all see each other.
+check "uplinks" 4 "$("$hosts" with 3 100mbit:50mbit/2 -- sh -c 'ip netns exec "$SIBYL_HOSTS-sw" tc qdisc show | grep -c "rate 50Mbit"')"
+check "a switch's hosts" 2 "$("$hosts" with 3 100mbit:50mbit/2 -- sh -c 'ip netns exec "$SIBYL_HOSTS-sw" ip link show master leaf1 | grep -c " p[0-9]*@"')"
+check "reaches another switch's" 0 "$("$hosts" with 3 100mbit:50mbit/2 -- sh -c 'ip netns exec "$SIBYL_HOSTS-h1" sh -c "command -v ping >/dev/null || exit 0; ping -qc1 -W2 10.77.0.3 >/dev/null"; echo $?')"
+
 # Wrong use is code 2.
 "$hosts" with 0 -- true 2>/dev/null
 check "no hosts" 2 $?
 "$hosts" with 2 fast -- true 2>/dev/null
 check "no rate" 2 $?
+"$hosts" with 2 1gbit:500mbit -- true 2>/dev/null
+check "an uplink of how many hosts" 2 $?
 "$hosts" down everything 2>/dev/null
 check "not a name" 2 $?
 
