@@ -62,11 +62,13 @@ Line device_line(const Device& device) {
 }
 
 Line point_to_point_line(const PointToPointSample& s) {
-  return {{"same_node", s.same_node},
-          {"pairs", s.pairs},
-          {"bytes", s.bytes.value()},
-          {"time_s", s.time.value()},
-          {"spread", s.spread}};
+  Line line = {{"same_node", s.same_node},
+               {"pairs", s.pairs},
+               {"bytes", s.bytes.value()},
+               {"time_s", s.time.value()},
+               {"spread", s.spread}};
+  if (s.both_ways) line["both_ways"] = true;
+  return line;
 }
 
 Line collective_line(const CollectiveSample& s) {
@@ -175,9 +177,13 @@ Device device(const JsonValue& v) {
 }
 
 PointToPointSample point_to_point(const JsonValue& v) {
-  v.only({"same_node", "pairs", "bytes", "time_s", "spread"});
-  return {v.boolean("same_node"), v.integer_or("pairs", 1, 1), Bytes{v.number("bytes", Sign::not_negative)},
-          Seconds{v.number("time_s", Sign::positive)}, v.number_or("spread", Sign::not_negative, 0)};
+  v.only({"same_node", "pairs", "bytes", "time_s", "spread", "both_ways"});
+  return {v.boolean("same_node"),
+          v.integer_or("pairs", 1, 1),
+          Bytes{v.number("bytes", Sign::not_negative)},
+          Seconds{v.number("time_s", Sign::positive)},
+          v.number_or("spread", Sign::not_negative, 0),
+          v.has("both_ways") && v.boolean("both_ways")};
 }
 
 Collective collective_named(const std::string& name, const JsonValue& v) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "calibration/measured_cluster.h"
 
@@ -13,41 +14,29 @@ namespace sibyl {
 namespace {
 
 using Samples = std::vector<CollectiveSample>;
-using LeftOut = CollectiveErrors::LeftOut;
 
 class Judge {
  public:
-  explicit Judge(const Calibration& calibration)
-      : topology_(Topology::make(measured_topology(calibration))),
-        messages_(calibration.point_to_point),
-        all_(calibration.collectives) {}
+  explicit Judge(const Network& network) : network_(network) {}
 
-  [[nodiscard]] const Samples& all() const { return all_; }
-  [[nodiscard]] bool works() const { return topology_.has_value() && !all_.empty(); }
+  [[nodiscard]] const Samples& all() const { return network_.collectives(); }
 
   // Those that are `hidden` from the others, which are not hidden.
   void predict(LeftOut what, const std::function<bool(const CollectiveSample&)>& hidden) {
     Samples seen;
-    std::ranges::copy_if(all_, std::back_inserter(seen), [&](const CollectiveSample& s) { return !hidden(s); });
-    const Network network(*topology_, messages_, seen);
-    for (const CollectiveSample& sample : all_) {
-      if (!hidden(sample)) continue;
-      const Estimate e = network.collective(sample.collective, sample.bytes, sample.placement, sample.algorithm).time;
-      outcomes_[{what, sample.collective}].push_back({e.time / sample.time, e.relative_error});
-    }
+    std::ranges::copy_if(all(), std::back_inserter(seen), [&](const CollectiveSample& s) { return !hidden(s); });
+    const Network network = network_.knowing(std::move(seen));
+    for (const CollectiveSample& sample : all())
+      if (hidden(sample))
+        predicted_.push_back(
+            {what, sample, network.collective(sample.collective, sample.bytes, sample.placement, sample.algorithm)});
   }
 
-  [[nodiscard]] std::vector<CollectiveErrors> errors() const {
-    std::vector<CollectiveErrors> result;
-    for (const auto& [which, outcomes] : outcomes_) result.push_back({summary_of(outcomes), which.second, which.first});
-    return result;
-  }
+  std::vector<LeftOutCollective> predicted() { return std::move(predicted_); }
 
  private:
-  Result<Topology> topology_;
-  std::vector<PointToPointSample> messages_;
-  Samples all_;
-  std::map<std::pair<LeftOut, Collective>, std::vector<Outcome>> outcomes_;
+  const Network& network_;
+  std::vector<LeftOutCollective> predicted_;
 };
 
 using Line = std::tuple<Collective, Algorithm, GroupPlacement>;
@@ -80,9 +69,8 @@ std::string_view to_string(LeftOut left_out) {
   return "unknown";
 }
 
-std::vector<CollectiveErrors> left_out_collectives(const Calibration& calibration) {
-  Judge judge(calibration);
-  if (!judge.works()) return {};
+std::vector<LeftOutCollective> left_out_collectives(const Network& network) {
+  Judge judge(network);
   const Order order(judge.all());
   for (const int half : {0, 1})
     judge.predict(LeftOut::sizes, [&](const CollectiveSample& s) { return order.of(s) % 2 == half; });
@@ -94,8 +82,23 @@ std::vector<CollectiveErrors> left_out_collectives(const Calibration& calibratio
     const auto of_count = [count](const CollectiveSample& s) { return s.placement == GroupPlacement{count, 1, 1}; };
     judge.predict(count == *counts.rbegin() ? LeftOut::most_ranks : LeftOut::count_between, of_count);
   }
-  if (!calibration.point_to_point.empty()) judge.predict(LeftOut::all, [](const CollectiveSample&) { return true; });
-  return judge.errors();
+  if (!network.messages().empty()) judge.predict(LeftOut::all, [](const CollectiveSample&) { return true; });
+  return judge.predicted();
+}
+
+std::vector<LeftOutCollective> left_out_collectives(const Calibration& calibration) {
+  Result<Topology> topology = Topology::make(measured_topology(calibration));
+  if (!topology) return {};
+  return left_out_collectives(Network(std::move(*topology), calibration.point_to_point, calibration.collectives));
+}
+
+std::vector<CollectiveErrors> errors_of(const std::vector<LeftOutCollective>& predicted) {
+  std::map<std::pair<LeftOut, Collective>, std::vector<Outcome>> outcomes;
+  for (const auto& [left_out, sample, estimate] : predicted)
+    outcomes[{left_out, sample.collective}].push_back({estimate.time.time / sample.time, estimate.time.relative_error});
+  std::vector<CollectiveErrors> result;
+  for (const auto& [which, all] : outcomes) result.push_back({summary_of(all), which.second, which.first});
+  return result;
 }
 
 }  // namespace sibyl

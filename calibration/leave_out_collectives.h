@@ -9,19 +9,31 @@
 
 namespace sibyl {
 
+enum class LeftOut {
+  sizes,          // every other size of each placement, predicted from the sizes between; twice, so that all are
+  count_between,  // all of a number of ranks in one node, predicted from fewer and from more
+  most_ranks,     // all of the largest number of ranks in one node, predicted from fewer
+  all,            // every collective, predicted from messages between pairs alone; where there are such
+};
+std::string_view to_string(LeftOut left_out);  // "every other size"
+
+// One that was left out; `sample` as measured.
+struct LeftOutCollective {
+  LeftOut left_out = LeftOut::sizes;
+  CollectiveSample sample;
+  CollectiveEstimate predicted;
+};
+
+// Each sample is asked for by the algorithm that it names. What cannot be left out (a single count) has no entry. Of a
+// calibration: on the machine that it was taken on, as far as it tells.
+std::vector<LeftOutCollective> left_out_collectives(const Network& network);
+std::vector<LeftOutCollective> left_out_collectives(const Calibration& calibration);
+
+// Of one collective.
 struct CollectiveErrors : ErrorSummary {
-  enum class LeftOut {
-    sizes,          // every other size of each placement, predicted from the sizes between; twice, so that all are
-    count_between,  // all of a number of ranks in one node, predicted from fewer and from more
-    most_ranks,     // all of the largest number of ranks in one node, predicted from fewer
-    all,            // every collective, predicted from messages between pairs alone; where there are such
-  };
   Collective collective = Collective::all_reduce;
   LeftOut left_out = LeftOut::sizes;
 };
-std::string_view to_string(CollectiveErrors::LeftOut left_out);  // "every other size"
-
-// Each sample is asked for by the algorithm that it names. What cannot be left out (a single count) has no line.
-std::vector<CollectiveErrors> left_out_collectives(const Calibration& calibration);
+std::vector<CollectiveErrors> errors_of(const std::vector<LeftOutCollective>& predicted);
 
 }  // namespace sibyl

@@ -14,11 +14,11 @@ struct Line {
   BytesPerSecond bandwidth;
 };
 
-// What single messages of one link class showed: the least time, and the greatest rate.
+// What messages one way of one link class showed: the least time, and the greatest rate.
 std::optional<Line> line_of(const std::vector<PointToPointSample>& samples, bool same_node) {
   std::optional<Line> line;
   for (const PointToPointSample& s : samples) {
-    if (s.same_node != same_node) continue;
+    if (s.same_node != same_node || s.both_ways) continue;
     const BytesPerSecond rate = s.bytes * static_cast<double>(s.pairs) / s.time;
     if (!line) line = Line{s.time, rate};
     line->latency = std::min(line->latency, s.time);

@@ -24,10 +24,11 @@ constexpr double long_message = 1 << 20;
 
 std::string share(double fraction) { return fmt::format("{:.0f} %", 100 * fraction); }
 
-// Of messages at one distance, `pairs` at once.
+// Of messages one way at one distance, `pairs` at once.
 struct Line {
-  BytesPerSecond rate{};  // the best of long ones, all pairs together: short ones may pass in a burst that no wire keeps up
-  Seconds latency{1e9};   // the least
+  // The best of long ones, all pairs together: short ones may pass in a burst that no wire keeps up.
+  BytesPerSecond rate{};
+  Seconds latency{1e9};  // the least
 };
 
 std::map<int, Line> lines_of(const std::vector<PointToPointSample>& samples, bool same_node) {
@@ -35,7 +36,7 @@ std::map<int, Line> lines_of(const std::vector<PointToPointSample>& samples, boo
   const auto longest = std::ranges::max_element(samples, {}, &PointToPointSample::bytes);
   const Bytes enough{longest == samples.end() ? 0 : std::min(long_message, longest->bytes.value())};
   for (const PointToPointSample& s : samples) {
-    if (s.same_node != same_node || s.time.value() <= 0 || s.pairs < 1) continue;
+    if (s.same_node != same_node || s.both_ways || s.time.value() <= 0 || s.pairs < 1) continue;
     Line& line = lines[s.pairs];
     if (s.bytes >= enough) line.rate = std::max(line.rate, s.bytes * static_cast<double>(s.pairs) / s.time);
     line.latency = std::min(line.latency, s.time);
@@ -134,17 +135,20 @@ class Doctor {
       say(Kind::fine, what, "");
   }
 
-  // Long all-reduces over all nodes, as the library runs them, against what messages between two of them foretell: every
-  // node sends and receives as fast as it can.
+  // Long all-reduces over all nodes, as the library runs them, against what messages between two of them foretell:
+  // every node sends and receives as fast as it can.
   void over_many_nodes() {
     if (across_.empty()) return;
     auto topology = Topology::make(network_.machine);
     if (!topology) return;
-    const Network by_messages(std::move(*topology), network_.messages, {});
+    std::vector<PointToPointSample> one_way = network_.messages;
+    std::erase_if(one_way, [](const PointToPointSample& s) { return s.both_ways; });
+    const Network by_messages(std::move(*topology), std::move(one_way), {});
     const CollectiveSample* worst = nullptr;
     double most = 0.0;
     for (const CollectiveSample& s : network_.collectives) {
-      if (s.placement.nodes < 2 || s.bytes.value() < long_message || s.collective != Collective::all_reduce || s.algorithm != Algorithm::automatic)
+      if (s.placement.nodes < 2 || s.bytes.value() < long_message || s.collective != Collective::all_reduce ||
+          s.algorithm != Algorithm::automatic)
         continue;
       const double factor = s.time / by_messages.collective(s.collective, s.bytes, s.placement, s.algorithm).time.time;
       if (factor > most) most = factor, worst = &s;

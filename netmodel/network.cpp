@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "netmodel/explain.h"
@@ -106,13 +107,13 @@ double octaves_across(const Topology& now, const Topology& before) {
 // The shortest message of each kind tells the latency, what others take beyond it the rate.
 std::vector<PointToPointSample> carried(std::vector<PointToPointSample> samples, const Difference& inside,
                                         const Difference& across) {
-  std::map<std::pair<bool, int>, Seconds> latency;
+  std::map<std::tuple<bool, bool, int>, Seconds> latency;
   for (const PointToPointSample& s : samples) {
-    const auto [least, is_new] = latency.try_emplace({s.same_node, s.pairs}, s.time);
+    const auto [least, is_new] = latency.try_emplace({s.same_node, s.both_ways, s.pairs}, s.time);
     if (!is_new) least->second = std::min(least->second, s.time);
   }
   for (PointToPointSample& s : samples) {
-    const Seconds least = latency.at({s.same_node, s.pairs});
+    const Seconds least = latency.at({s.same_node, s.both_ways, s.pairs});
     const Difference& way = s.same_node ? inside : across;
     s.time = least * way.latency + (s.time - least) / way.bandwidth;
   }
@@ -151,6 +152,10 @@ const Topology& Network::topology() const { return model_->topology; }
 
 const fabric::Fabric* Network::links() const { return model_->costs ? model_->costs->fabric().get() : nullptr; }
 
+const std::vector<PointToPointSample>& Network::messages() const { return model_->point_to_point_samples; }
+
+const std::vector<CollectiveSample>& Network::collectives() const { return model_->collective_samples; }
+
 Result<Network> Network::resized(int nodes, int devices_per_node) const {
   SIBYL_TRY(Topology topology, model_->topology.resized(nodes, devices_per_node));
   if (const fabric::Fabric* whole = links();
@@ -158,14 +163,7 @@ Result<Network> Network::resized(int nodes, int devices_per_node) const {
     return fail(fmt::format("the fabric has room for {} nodes of {} devices, not for {} of {}", whole->nodes(),
                             whole->devices_per_node(), nodes, devices_per_node),
                 "fabric", "describe a larger one in the cluster file");
-  auto model = std::make_shared<Model>(std::move(topology), model_->point_to_point_samples, model_->collective_samples,
-                                       model_->algorithm);
-  if (model_->costs) model->use(model_->costs->fabric());
-  model->protocol = model_->protocol;
-  model->octaves_inside = model_->octaves_inside;
-  model->octaves_across = model_->octaves_across;
-  model->shared = model_->shared;
-  return Network(std::move(model));
+  return Network(model_->with(std::move(topology), model_->collective_samples));
 }
 
 Result<std::shared_ptr<Network::Model>> Network::carried_to(const TopologySpec& spec,
@@ -195,6 +193,10 @@ Result<std::shared_ptr<Network::Model>> Network::carried_to(const TopologySpec& 
 Result<Network> Network::with_links(const TopologySpec& spec) const {
   SIBYL_TRY(std::shared_ptr<Model> model, carried_to(spec, links() ? &links()->spec() : nullptr));
   return Network(std::move(model));
+}
+
+Network Network::knowing(std::vector<CollectiveSample> collectives) const {
+  return Network(model_->with(model_->topology, std::move(collectives)));
 }
 
 Result<Network> Network::uncontended() const {

@@ -70,10 +70,11 @@ struct CollectiveSample {
 
 struct PointToPointSample {
   bool same_node = false;
-  int pairs = 1;  // pairs of ranks talking at once through the same NIC
+  int pairs = 1;  // pairs of ranks talking at once through the same NIC (inside a node: in it)
   Bytes bytes;
   Seconds time;  // one way
   double spread = 0.0;
+  bool both_ways = false;  // both ranks of a pair send each other as much at once, and so do pairs of all other nodes
 };
 
 struct CollectiveEstimate {
@@ -113,6 +114,9 @@ class Network {
   Network& operator=(Network&&) noexcept = default;
 
   [[nodiscard]] const Topology& topology() const;
+  // What was measured on it, or carried to it from where it was.
+  [[nodiscard]] const std::vector<PointToPointSample>& messages() const;
+  [[nodiscard]] const std::vector<CollectiveSample>& collectives() const;
   [[nodiscard]] const fabric::Fabric* links() const;  // of a fabric; null where the topology answers
   // The same measurements on the same machine with another number of nodes or of devices in a node; a fabric keeps its
   // links and is used in part, so it has room for no more than it was made with.
@@ -124,6 +128,8 @@ class Network {
   // no other, and samples are carried by their ratio and no longer called measured. Where messages were measured
   // nothing changes.
   [[nodiscard]] Network speaking(Protocol protocol) const;
+  // The same machine, of whose collectives these have been measured and no others.
+  [[nodiscard]] Network knowing(std::vector<CollectiveSample> collectives) const;
   // The same machine where whoever asks is alone: nobody else uses its links (background), and of several groups or
   // messages at once each has them as if it were the only one. What a group's own messages share they still share.
   [[nodiscard]] Result<Network> uncontended() const;

@@ -43,6 +43,16 @@ Network::Model::Model(Topology machine, std::vector<PointToPointSample> messages
   if (!point_to_point.measured(true)) infer_device_link();
 }
 
+std::shared_ptr<Network::Model> Network::Model::with(Topology machine, std::vector<CollectiveSample> timed) const {
+  auto model = std::make_shared<Model>(std::move(machine), point_to_point_samples, std::move(timed), algorithm);
+  if (costs) model->use(costs->fabric());
+  model->protocol = protocol;
+  model->octaves_inside = octaves_inside;
+  model->octaves_across = octaves_across;
+  model->shared = shared;
+  return model;
+}
+
 // Where collectives were timed inside a node but no message was, they tell what a device link gives. Small ones take
 // launch + steps * latency, in steps of a ring (fitted over collectives and counts); the largest all-reduce of the
 // largest group moves 2 (p - 1)/p m. Where switches add it may be theirs: there the largest all-gather tells, of (p -

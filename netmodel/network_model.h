@@ -57,6 +57,8 @@ struct Network::Model {
   [[nodiscard]] bool switches_add() const {
     return topology.spec().device_link.reduces || topology.spec().switches_reduce;
   }
+  // As this one, of another size or with other samples.
+  [[nodiscard]] std::shared_ptr<Model> with(Topology machine, std::vector<CollectiveSample> timed) const;
   void infer_device_link();
   // Inside a node the topology says as much, and knows the measured rate, unless the fabric gives the node a shape.
   [[nodiscard]] bool fabric_answers(bool same_node) const;

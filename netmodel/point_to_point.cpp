@@ -5,23 +5,26 @@
 #include <map>
 
 namespace sibyl {
-namespace {
-
-std::vector<std::pair<int, Curve>> fit_all(std::span<const PointToPointSample> samples, bool same_node) {
-  std::map<int, std::vector<CurvePoint>> by_pairs;
-  for (const PointToPointSample& sample : samples)
-    if (sample.same_node == same_node && sample.pairs >= 1)
-      by_pairs[sample.pairs].push_back({sample.bytes.value(), sample.time.value(), sample.spread});
-  std::vector<std::pair<int, Curve>> curves;
-  for (auto& [pairs, points] : by_pairs)
-    if (Curve curve = Curve::fit(std::move(points)); !curve.empty()) curves.emplace_back(pairs, std::move(curve));
-  return curves;
+// Of a pair in one node that send each other both messages are the node's.
+PointToPoint::Measured PointToPoint::fit(std::span<const PointToPointSample> samples, bool same_node) {
+  std::map<int, std::vector<CurvePoint>> one_way, both_ways;
+  for (const PointToPointSample& sample : samples) {
+    if (sample.same_node != same_node || sample.pairs < 1) continue;
+    const int at_once = sample.both_ways && same_node ? 2 * sample.pairs : sample.pairs;
+    (sample.both_ways ? both_ways : one_way)[at_once].push_back(
+        {sample.bytes.value(), sample.time.value(), sample.spread});
+  }
+  const auto fitted = [](std::map<int, std::vector<CurvePoint>>& by_count) {
+    Curves curves;
+    for (auto& [count, points] : by_count)
+      if (Curve curve = Curve::fit(std::move(points)); !curve.empty()) curves.emplace_back(count, std::move(curve));
+    return curves;
+  };
+  return {fitted(one_way), fitted(both_ways)};
 }
 
-}  // namespace
-
 PointToPoint::PointToPoint(const Topology& topology, std::span<const PointToPointSample> samples)
-    : topology_(topology), inside_(fit_all(samples, true)), across_(fit_all(samples, false)) {
+    : topology_(topology), inside_(fit(samples, true)), across_(fit(samples, false)) {
   // A ring uses all of a device's links, so the rate is that of the device, not of one pair of a mesh.
   inside_latency_ = topology.path(0).latency.value();
   inside_rate_ = topology.spec().device_link.left().value() * device_link_efficiency;
@@ -69,7 +72,7 @@ double PointToPoint::from_topology(double bytes, Way way) const {
 
 double PointToPoint::seconds(double bytes, Way way) const {
   const bool same_node = way.level == 0;
-  const Curves& measured = curves(same_node);
+  const Curves& measured = curves(way);
   double result = measured.empty() ? from_topology(bytes, way) : from_samples(measured, bytes, way.pairs, !same_node);
   // What was measured under one switch goes farther: more switches.
   if (!measured.empty() && way.level > 1)
@@ -78,7 +81,7 @@ double PointToPoint::seconds(double bytes, Way way) const {
 }
 
 double PointToPoint::error(Way way) const {
-  const Curves& measured = curves(way.level == 0);
+  const Curves& measured = curves(way);
   if (measured.empty()) return way.level == 0 ? inside_error_ : unmeasured_error;
   double worst = 0.0;
   bool known_pairs = false;
@@ -91,7 +94,7 @@ double PointToPoint::error(Way way) const {
 
 Estimate PointToPoint::time(Bytes bytes, Way way) const {
   Estimate estimate{Seconds{seconds(bytes.value(), way)}, error(way), Provenance::estimated};
-  const Curves& measured = curves(way.level == 0);
+  const Curves& measured = curves(way);
   if (measured.empty()) {
     // One message alone has only its own links of a mesh.
     if (way.level == 0) {

@@ -1,6 +1,8 @@
-// Time of one message between two ranks, by distance and by how many messages share the way.
+// Time of one message between two ranks, by distance, by how many messages share the way, and by whether as many come
+// back at once.
 //
-// From samples where there are any: one Curve per (same node or not, pairs at once). Between measured numbers of
+// From samples where there are any: one Curve per (same node or not, both ways or not, pairs at once). Without samples
+// of both ways, those of one way stand for them. Between measured numbers of
 // pairs times are interpolated; beyond, and where only one pair was measured, messages through one NIC share its rate
 // fairly: the part of the time that grows with bytes is multiplied by the pairs. Without samples: latency + bytes /
 // (bandwidth * efficiency) of the topology's path, marked estimated. Never falls with bytes or pairs.
@@ -18,9 +20,11 @@
 namespace sibyl {
 
 // Where a message goes: level of distance (Topology), and how many messages share one NIC (or, at level 0, the node).
+// Both ways: whoever sends receives as much at once, as in every round of a collective.
 struct Way {
   int level = 0;
   int pairs = 1;
+  bool both_ways = false;
 };
 
 class PointToPoint {
@@ -43,16 +47,23 @@ class PointToPoint {
   [[nodiscard]] double seconds(double bytes, Way way) const;
   [[nodiscard]] double error(Way way) const;
   [[nodiscard]] Estimate time(Bytes bytes, Way way) const;
-  [[nodiscard]] bool measured(bool same_node) const { return !curves(same_node).empty(); }
+  [[nodiscard]] bool measured(bool same_node) const { return !(same_node ? inside_ : across_).one_way.empty(); }
 
  private:
-  using Curves = std::vector<std::pair<int, Curve>>;  // by pairs, ascending
-  [[nodiscard]] const Curves& curves(bool same_node) const { return same_node ? inside_ : across_; }
+  using Curves = std::vector<std::pair<int, Curve>>;  // by messages at once, ascending
+  struct Measured {
+    Curves one_way, both_ways;
+  };
+  static Measured fit(std::span<const PointToPointSample> samples, bool same_node);
+  [[nodiscard]] const Curves& curves(Way way) const {
+    const Measured& measured = way.level == 0 ? inside_ : across_;
+    return way.both_ways && !measured.both_ways.empty() ? measured.both_ways : measured.one_way;
+  }
   [[nodiscard]] double from_samples(const Curves& measured, double bytes, int pairs, bool shared) const;
   [[nodiscard]] double from_topology(double bytes, Way way) const;
 
   Topology topology_;
-  Curves inside_, across_;
+  Measured inside_, across_;
   double inside_latency_ = 0.0, inside_rate_ = 0.0, inside_error_ = unmeasured_error;
 };
 

@@ -15,7 +15,7 @@ namespace sibyl {
 namespace {
 
 bool same(const PointToPointSample& a, const PointToPointSample& b) {
-  return a.same_node == b.same_node && a.pairs == b.pairs && a.bytes == b.bytes;
+  return a.same_node == b.same_node && a.both_ways == b.both_ways && a.pairs == b.pairs && a.bytes == b.bytes;
 }
 bool same(const CollectiveSample& a, const CollectiveSample& b) {
   return a.collective == b.collective && a.algorithm == b.algorithm && a.placement == b.placement && a.bytes == b.bytes;
@@ -63,7 +63,8 @@ Result<void> measure_network(const Ranks& ranks, Session& session, Seconds budge
 Result<void> measure_overlap(const Ranks& ranks, Session& session) {
   if (alone(ranks, "overlap")) return {};
   const auto& samples = session.calibration().overlap;
-  const bool have = std::ranges::any_of(samples, [](const OverlapSample& s) { return s.algorithm == Algorithm::automatic; });
+  const bool have =
+      std::ranges::any_of(samples, [](const OverlapSample& s) { return s.algorithm == Algorithm::automatic; });
   if (ranks.greatest(have ? 1 : 0) == 1) return {};
   Communicator world = Communicator::world();
   std::vector<int> everyone(static_cast<std::size_t>(ranks.size()));

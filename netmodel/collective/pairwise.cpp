@@ -1,16 +1,30 @@
-// All-to-all: part m/p to each other rank, all posted at once, and a single message. Of a rank's partners g - 1 are
-// in its node; to the others all ranks of the node send at once. Both ways are busy together, so the slower one
-// counts.
+// All-to-all: part m/p to each other rank, all posted at once. Of a rank's partners g - 1 are in its node; to the
+// others all ranks of the node send at once. Both ways are busy together, so the slower one counts.
+//
+// Halos: ranks in a line, each with its neighbours: all m to the only one, m/2 to each of two. A node sends what its
+// first and its last rank have for others, to one node or to two.
 #include <algorithm>
 
 #include "netmodel/collective/algorithms.h"
 
 namespace sibyl::collective {
 
+namespace {
+
+double halo_seconds(const Job& job, const Wire& wire) {
+  const auto [ranks, nodes, groups] = job.placement;
+  const double inside = ranks > 1 ? wire.inside(job.bytes, ranks * groups) : 0.0;
+  if (nodes == 1) return inside;
+  const double each = job.placement.size() > 2 ? job.bytes / 2 : job.bytes;
+  const int neighbours = nodes > 2 ? 2 : 1;
+  return std::max(inside, wire.across(each, neighbours * groups, nodes, false));
+}
+
+}  // namespace
+
 double pairwise_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
-  if (job.collective == Collective::send_receive)
-    return nodes > 1 ? wire.across(job.bytes, groups, nodes, false) : wire.inside(job.bytes, groups);
+  if (job.collective == Collective::send_receive) return halo_seconds(job, wire);
   const int size = job.placement.size();
   const double message = job.bytes / size;
   double latency = 0.0, stream = 0.0;

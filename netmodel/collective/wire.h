@@ -1,5 +1,5 @@
 // What the formulas of collectives ask of the network: the time of one round's message, by where the partner sits and
-// how many messages leave the node at once.
+// how many messages leave the node at once. In a round who sends receives, too.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@ class Wire {
 
   // Between ranks of one node, `at_once` of them sending.
   [[nodiscard]] double inside(double bytes, int at_once) const {
-    return messages_.seconds(bytes / cost_.share, {0, at_once}) + cost_.inside;
+    return messages_.seconds(bytes / cost_.share, {0, at_once, true}) + cost_.inside;
   }
 
   // Between nodes of a group spanning `nodes` of them, `flows` messages leaving every node at once. Flows spread over

@@ -25,13 +25,15 @@ constexpr std::array among_groups{Collective::all_reduce, Collective::reduce_sca
 
 constexpr std::int64_t largest_of_whole_vectors = 4 << 20;  // recursive doubling sends the whole vector in each round
 
-// One pair, and as many as a node can have; both kinds where both exist.
+// One pair, and as many as a node can have; inside nodes and between them, one way and both, where there are such.
 std::vector<Task> message_tasks(const GroupPlacement& world, const NetworkProbeOptions& options) {
   std::vector<Task> tasks;
   const auto add = [&](bool same_node, int most) {
     for (int pairs = 1; pairs <= most; pairs = pairs < most ? std::min(pairs * 2, most) : pairs + 1)
       for (const std::int64_t bytes : options.message_bytes)
-        tasks.emplace_back(PointToPointSample{same_node, pairs, Bytes{static_cast<double>(bytes)}, Seconds{}, 0.0});
+        for (const bool both_ways : {false, true})
+          tasks.emplace_back(
+              PointToPointSample{same_node, pairs, Bytes{static_cast<double>(bytes)}, Seconds{}, 0.0, both_ways});
   };
   add(true, world.ranks_per_node / 2);
   add(false, world.nodes > 1 ? world.ranks_per_node : 0);
@@ -88,8 +90,9 @@ double bytes_of(const Task& task) {
 
 std::string text_of(const Task& task) {
   if (const auto* message = std::get_if<PointToPointSample>(&task))
-    return fmt::format("messages of {} {}, {} at once", to_string(message->bytes),
-                       message->same_node ? "within a node" : "between nodes", message->pairs);
+    return fmt::format("messages of {} {}{}, {} at once", to_string(message->bytes),
+                       message->same_node ? "within a node" : "between nodes", message->both_ways ? " both ways" : "",
+                       message->pairs);
   const auto& sample = std::get<CollectiveSample>(task);
   return fmt::format("{} of {} ({}) on {} x {} ranks", to_string(sample.collective), to_string(sample.bytes),
                      to_string(sample.algorithm), sample.placement.nodes, sample.placement.ranks_per_node);
@@ -150,15 +153,18 @@ bool Probe::have(const Task& task) const {
 }
 
 // {the rank this one talks with, 0 if it starts or 1 if it answers}; {-1, 0} where it only looks on. Pairs inside a
-// node are neighbours on the first node; pairs between nodes join ranks of the first two nodes.
+// node are neighbours; pairs between nodes join ranks of one place on two nodes. Of one way on the first node, or the
+// first two; both ways on all nodes, as they all are busy in a collective (but for the last of an odd number).
 std::pair<int, int> Probe::partner(const PointToPointSample& sample) const {
   const int rank = world_.rank(), ranks = placement_.ranks_per_node;
+  const int node = rank / ranks, place = rank % ranks;
+  const std::pair<int, int> looks_on{-1, 0};
   if (sample.same_node) {
-    if (rank >= 2 * sample.pairs) return {-1, 0};
-    return {rank ^ 1, rank % 2};
+    if (place >= 2 * sample.pairs || (node > 0 && !sample.both_ways)) return looks_on;
+    return {place % 2 == 0 ? rank + 1 : rank - 1, place % 2};
   }
-  if (rank % ranks >= sample.pairs || rank >= 2 * ranks) return {-1, 0};
-  return {rank < ranks ? rank + ranks : rank - ranks, rank < ranks ? 0 : 1};
+  if (place >= sample.pairs || (node > 1 && !sample.both_ways) || (node ^ 1) >= placement_.nodes) return looks_on;
+  return {node % 2 == 0 ? rank + ranks : rank - ranks, node % 2};
 }
 
 // Of buffers, so that when one has its turn again the caches have seen many times what a core's own hold.
@@ -189,9 +195,12 @@ probe::Timing Probe::time(const PointToPointSample& sample, double allowance) {
   // What is sent on is not what has just arrived.
   std::vector<std::vector<std::byte>> out(copies, std::vector<std::byte>(bytes)), in = out;
   const auto [other, answers] = partner(sample);
-  const auto ping_pong = [&, other = other, answers = answers](std::size_t copy) {
+  const auto exchange = [&, other = other, answers = answers](std::size_t copy) {
     if (other < 0) return;
-    if (answers == 0) {
+    if (sample.both_ways) {
+      const Communicator::Swap swap{other, out[copy], in[copy]};
+      world_.swap({&swap, 1});
+    } else if (answers == 0) {
       world_.send(out[copy], other);
       world_.receive(in[copy], other);
     } else {
@@ -200,8 +209,8 @@ probe::Timing Probe::time(const PointToPointSample& sample, double allowance) {
     }
   };
   const int group = other < 0 ? -1 : std::min(other, world_.rank());
-  probe::Timing timing = time(sample.bytes, group, copies, ping_pong, allowance);
-  timing.seconds /= 2;  // one way
+  probe::Timing timing = time(sample.bytes, group, copies, exchange, allowance);
+  if (!sample.both_ways) timing.seconds /= 2;  // there and back
   return timing;
 }
 

@@ -1,5 +1,5 @@
-// Measures the network that an MPI job runs on: messages between pairs, and collectives of all ranks, of those of each
-// node and of those with one place on their nodes, through the very Communicator that trains.
+// Measures the network that an MPI job runs on: messages between pairs, one way and both, and collectives of all ranks,
+// of those of each node and of those with one place on their nodes, through the very Communicator that trains.
 //
 // Call on every rank of MPI_COMM_WORLD with equal options. Samples are handed out on rank 0 as they come, so a killed
 // run loses none. Each is a median, and `spread` 1.4826 times the median absolute deviation, over the median. Short

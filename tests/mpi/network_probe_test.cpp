@@ -38,14 +38,17 @@ TEST(NetworkProbe, HandsOutEverySampleOnRankZeroOnly) {
     EXPECT_TRUE(collectives.empty());
     return;
   }
-  std::set<std::tuple<bool, int, double>> kinds;
+  std::set<std::tuple<bool, bool, int, double>> kinds;
   for (const PointToPointSample& sample : messages) {
     EXPECT_GT(sample.time.value(), 0.0);
     EXPECT_GE(sample.spread, 0.0);
-    kinds.emplace(sample.same_node, sample.pairs, sample.bytes.value());
+    kinds.emplace(sample.same_node, sample.both_ways, sample.pairs, sample.bytes.value());
   }
   EXPECT_EQ(kinds.size(), messages.size()) << "a kind of message was timed twice";
-  const auto has = [&](bool same_node, int pairs) { return kinds.contains({same_node, pairs, 4096.0}); };
+  const auto has = [&](bool same_node, int pairs) {
+    EXPECT_EQ(kinds.contains({same_node, false, pairs, 4096.0}), kinds.contains({same_node, true, pairs, 4096.0}));
+    return kinds.contains({same_node, false, pairs, 4096.0});
+  };
   EXPECT_EQ(has(true, 1), placement.ranks_per_node >= 2);
   EXPECT_EQ(has(true, 2), placement.ranks_per_node >= 4);
   EXPECT_EQ(has(false, 1), placement.nodes >= 2);

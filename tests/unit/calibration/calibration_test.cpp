@@ -61,7 +61,9 @@ TEST_F(CalibrationFile, ComesBackAsItWas) {
   EXPECT_EQ(read->kernels[1].source, "a paper");
   EXPECT_EQ(read->collectives[0].source, "another paper");
   EXPECT_EQ(read->collectives[0].placement, (GroupPlacement{2, 2, 1}));
-  EXPECT_EQ(read->point_to_point.size(), 4U);
+  ASSERT_EQ(read->point_to_point.size(), 5U);
+  EXPECT_FALSE(read->point_to_point[3].both_ways);
+  EXPECT_TRUE(read->point_to_point[4].both_ways);
   EXPECT_EQ(read->overlap.size(), 3U);
   EXPECT_TRUE(read->io[0].write);
   // All that is kept is in the text: writing again gives the same bytes.
@@ -119,6 +121,7 @@ TEST(CalibrationText, NamesThePlaceOfAnError) {
       {"\"nodes\":2,", "\"nodes\":8388609,", "x.json: $.collectives[0]"},  // of 2 ranks: 2^24 and 2 more
       {"\"time_s\":0.005", "\"time_s\":0", "x.json: $.reads[1].time_s"},
       {"\"same_node\":true", "\"same_node\":1", "x.json: $.point_to_point[0].same_node"},
+      {"\"both_ways\":true", "\"both_ways\":2", "x.json: $.point_to_point[4].both_ways"},
       {"\"threads\": 3", "\"threads\": 99999999999", "x.json: $.threads"},
       {"\"cores\":\"2\"", "\"cores\":2", "x.json: $.machine.cores"},
       {"sibyl.calibration/1", "sibyl.calibration/2", "x.json: $.schema"},

@@ -5,8 +5,6 @@
 namespace sibyl {
 namespace {
 
-using LeftOut = CollectiveErrors::LeftOut;
-
 // 10 us a rank, and beyond it what m bytes take at 100 GB/s, of which (p - 1)/p move: what the model between counts and
 // sizes is made for.
 Seconds truth(double bytes, int ranks) { return Seconds{10e-6 * ranks + bytes * (1 - 1.0 / ranks) / 100e9}; }
@@ -36,7 +34,7 @@ const CollectiveErrors* of(const std::vector<CollectiveErrors>& all, LeftOut lef
 
 // Five sizes each of three counts; inside the sizes nothing is off, and the ends are carried by the formula.
 TEST(LeaveOutCollectives, FindsNoErrorWhereThereIsNone) {
-  const auto errors = left_out_collectives(gathering_machine());
+  const auto errors = errors_of(left_out_collectives(gathering_machine()));
   ASSERT_EQ(errors.size(), 3U);
   const CollectiveErrors *sizes = of(errors, LeftOut::sizes), *between = of(errors, LeftOut::count_between);
   ASSERT_TRUE(sizes && between && of(errors, LeftOut::most_ranks));
@@ -52,7 +50,7 @@ TEST(LeaveOutCollectives, FindsNoErrorWhereThereIsNone) {
 
 // Four ranks take 1.25 times what two and eight foretell: predicted / measured = 0.8 at every size.
 TEST(LeaveOutCollectives, SeesAnError) {
-  const auto errors = left_out_collectives(gathering_machine(1.25));
+  const auto errors = errors_of(left_out_collectives(gathering_machine(1.25)));
   const CollectiveErrors* between = of(errors, LeftOut::count_between);
   ASSERT_NE(between, nullptr);
   EXPECT_NEAR(between->mean, 0.2, 3e-3);
@@ -74,13 +72,13 @@ TEST(LeaveOutCollectives, AllFromMessages) {
                              Seconds{1.25 * bytes / 2 / 1e9},
                              0.0,
                              "test"});
-  const auto errors = left_out_collectives(c);
+  const auto errors = errors_of(left_out_collectives(c));
   const CollectiveErrors* all = of(errors, LeftOut::all);
   ASSERT_NE(all, nullptr);
   EXPECT_EQ(all->count, 2U);
   EXPECT_NEAR(all->mean, 0.2, 1e-2);  // and some microseconds of latency, as of any node
   EXPECT_NEAR(all->bias, -0.2, 1e-2);
-  EXPECT_EQ(of(left_out_collectives(gathering_machine()), LeftOut::all), nullptr);  // no messages
+  EXPECT_EQ(of(errors_of(left_out_collectives(gathering_machine())), LeftOut::all), nullptr);  // no messages
 }
 
 TEST(LeaveOutCollectives, NothingToLeaveOut) { EXPECT_TRUE(left_out_collectives(Calibration{}).empty()); }
@@ -92,7 +90,7 @@ TEST(LeaveOutCollectives, ShippedDevices) {
   for (const char* name : {"a100-sxm-80gb", "h100-sxm", "h200-sxm", "b200-sxm", "gb200"}) {
     const auto calibration = shipped_calibration(name);
     ASSERT_TRUE(calibration) << name;
-    for (const CollectiveErrors& e : left_out_collectives(*calibration)) {
+    for (const CollectiveErrors& e : errors_of(left_out_collectives(*calibration))) {
       if (e.left_out == LeftOut::sizes) sizes += e.mean * static_cast<double>(e.count);
       if (e.left_out == LeftOut::sizes) samples += static_cast<double>(e.count);
       if (e.left_out == LeftOut::count_between) {

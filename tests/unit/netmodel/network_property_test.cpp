@@ -50,7 +50,7 @@ std::vector<PointToPointSample> any_messages() {
   std::vector<PointToPointSample> samples;
   for (int count = *rc::gen::inRange(0, 12); count > 0; --count)
     samples.push_back({*rc::gen::arbitrary<bool>(), *rc::gen::inRange(1, 4), Bytes{std::floor(any_real(0, 8))},
-                       Seconds{any_real(-6, 0)}, 0.01});
+                       Seconds{any_real(-6, 0)}, 0.01, *rc::gen::arbitrary<bool>()});
   return samples;
 }
 
