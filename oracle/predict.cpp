@@ -107,9 +107,12 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.buckets = static_cast<int>(prediction.bucket_bytes.size());
   const Algorithm algorithm = last ? last->estimate.algorithm : Algorithm::ring;
   if (last || exchanges) prediction.algorithm = to_string(algorithm);
+  // Between CPUs each message goes as the trainer sends it, by its own size.
+  const bool cpu = cluster.kernels.device().backend == Backend::cpu;
+  const Algorithm counted = cpu ? exchange_algorithm(strategy, cluster) : algorithm;
   for (int coordinate = 0; coordinate < plan.mesh.size(MeshAxis::pipeline); ++coordinate) {
     const int rank = coordinate * plan.mesh.stride(MeshAxis::pipeline);
-    const BytesSent sent = bytes_by_kind(plan, rank, algorithm);
+    const BytesSent sent = bytes_by_kind(plan, rank, counted);
     if (sent.total() <= prediction.bytes_sent) continue;
     prediction.bytes_sent = sent.total();
     prediction.bytes_by_kind = sent;

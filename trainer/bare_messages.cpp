@@ -57,11 +57,11 @@ void BareMessages::send(const Transfer& transfer, const Shape& shape, std::size_
   };
   switch (transfer.motion) {
     case Motion::all_gather: ranks.all_gather(room(bytes(shape) * ways), width); break;
-    case Motion::all_reduce: ranks.all_reduce(summands(bytes(shape)), Algorithm::ring); break;
-    case Motion::maximum: ranks.all_reduce(summands(bytes(shape)), Algorithm::ring, Reduction::maximum); break;
+    case Motion::all_reduce: ranks.all_reduce(summands(bytes(shape)), Algorithm::automatic); break;
+    case Motion::maximum: ranks.all_reduce(summands(bytes(shape)), Algorithm::automatic, Reduction::maximum); break;
     case Motion::reduce_scatter: {
       const Division division{transfer.dim, transfer.pieces, ranks.size(), transfer.surplus};
-      ranks.reduce_scatter(summands(bytes(division.part_shape(shape)) * ways), Algorithm::ring);
+      ranks.reduce_scatter(summands(bytes(division.part_shape(shape)) * ways), Algorithm::automatic);
       break;
     }
     case Motion::all_to_all: {

@@ -2,12 +2,13 @@
 
 #include "comm/prompt_thread.h"
 #include "comm/waiting.h"
+#include "netmodel/collective/algorithms.h"
 #include "oracle/plan/names.h"
 
 namespace sibyl::trainer {
 
-CommunicationThread::CommunicationThread(Communicator& communicator, Algorithm algorithm)
-    : communicator_(communicator), algorithm_(algorithm), thread_([this] { run(); }) {}
+CommunicationThread::CommunicationThread(Communicator& communicator)
+    : communicator_(communicator), thread_([this] { run(); }) {}
 
 CommunicationThread::~CommunicationThread() {
   {
@@ -57,17 +58,18 @@ void CommunicationThread::record(Recorder* recorder) {
 void CommunicationThread::perform(const Item& item) {
   const Seconds start = recorder_ != nullptr ? recorder_->now() : Seconds{};
   switch (item.collective) {
-    case Collective::reduce_scatter: item.among->reduce_scatter(item.buffer, algorithm_); break;
+    case Collective::reduce_scatter: item.among->reduce_scatter(item.buffer, Algorithm::automatic); break;
     case Collective::all_gather: item.among->all_gather(item.buffer.bytes, width_of(item.buffer.type)); break;
-    default: item.among->all_reduce(item.buffer, algorithm_);
+    default: item.among->all_reduce(item.buffer, Algorithm::automatic);
   }
-  if (recorder_ != nullptr)
-    recorder_->add(Recorder::Track::communication, {item.name.empty() ? bucket_name(recorded_++) : item.name,
-                                                    "communication",
-                                                    start,
-                                                    recorder_->now(),
-                                                    {{"bytes", static_cast<std::int64_t>(item.buffer.bytes.size())},
-                                                     {"algorithm", std::string(to_string(algorithm_))}}});
+  if (recorder_ == nullptr) return;
+  const auto bytes = static_cast<std::int64_t>(item.buffer.bytes.size());
+  const Algorithm runs = collective::resolve(item.collective, Algorithm::automatic, bytes, item.among->size());
+  recorder_->add(Recorder::Track::communication, {item.name.empty() ? bucket_name(recorded_++) : item.name,
+                                                  "communication",
+                                                  start,
+                                                  recorder_->now(),
+                                                  {{"bytes", bytes}, {"algorithm", std::string(to_string(runs))}}});
 }
 
 void CommunicationThread::run() {

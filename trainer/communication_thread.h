@@ -16,7 +16,7 @@ namespace sibyl::trainer {
 
 class CommunicationThread {
  public:
-  CommunicationThread(Communicator& communicator, Algorithm algorithm);
+  explicit CommunicationThread(Communicator& communicator);
   ~CommunicationThread();  // after what was handed in is done
   CommunicationThread(const CommunicationThread&) = delete;
   CommunicationThread& operator=(const CommunicationThread&) = delete;
@@ -45,7 +45,6 @@ class CommunicationThread {
   void wait_until(const Done& done);
 
   Communicator& communicator_;
-  Algorithm algorithm_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::queue<Item> waiting_;

@@ -40,7 +40,7 @@ at::Tensor writable(const at::Tensor& x, bool overwrite) {
 
 at::Tensor all_reduce(const at::Tensor& x, Communicator& ranks, bool overwrite, Reduction reduction) {
   at::Tensor result = writable(x, overwrite);
-  ranks.all_reduce(elements_of(result), Algorithm::ring, reduction);
+  ranks.all_reduce(elements_of(result), Algorithm::automatic, reduction);
   return result;
 }
 
@@ -53,7 +53,7 @@ at::Tensor reduce_scatter(const Transfer& t, const at::Tensor& x, Communicator& 
   const bool here = overwrite && x.is_contiguous() && in_a_row(t, whole);
   at::Tensor parts = here ? x.variable_data().view(rows) : room_for_parts(part, ranks.size(), x);
   if (!here) take_apart(x, division, parts);
-  ranks.reduce_scatter(elements_of(parts), Algorithm::ring);
+  ranks.reduce_scatter(elements_of(parts), Algorithm::automatic);
   return parts[ranks.rank()].clone();
 }
 

@@ -27,11 +27,11 @@ struct FlatBucket {
 
 class GradientExchange::Impl {
  public:
-  Impl(Replica& replica, const GradientSync& sync, Communicator& communicator, int replicas, Algorithm algorithm)
+  Impl(Replica& replica, const GradientSync& sync, Communicator& communicator, int replicas)
       : replica_(replica),
         sync_(sync),
         communicator_(communicator),
-        thread_(communicator, algorithm),
+        thread_(communicator),
         share_(at::scalar_tensor(1.0 / replicas, at::kFloat)) {
     if (sync.overlapped) add_hooks();
   }
@@ -141,9 +141,8 @@ class GradientExchange::Impl {
   at::Tensor share_;
 };
 
-GradientExchange::GradientExchange(Replica& replica, const GradientSync& sync, Communicator& communicator, int replicas,
-                                   Algorithm algorithm)
-    : impl_(std::make_unique<Impl>(replica, sync, communicator, replicas, algorithm)) {}
+GradientExchange::GradientExchange(Replica& replica, const GradientSync& sync, Communicator& communicator, int replicas)
+    : impl_(std::make_unique<Impl>(replica, sync, communicator, replicas)) {}
 GradientExchange::~GradientExchange() = default;
 void GradientExchange::begin(bool first_step, const std::vector<LocalTensorId>& complete) {
   impl_->begin(first_step, complete);

@@ -21,8 +21,7 @@ class GradientExchange {
  public:
   // Gradients are summed over the communicator's ranks, of which `replicas` have samples of their own: the mean is
   // taken over those. The arguments must outlive it; from begin() to finish() the communicator is the thread's.
-  GradientExchange(Replica& replica, const GradientSync& sync, Communicator& communicator, int replicas,
-                   Algorithm algorithm);
+  GradientExchange(Replica& replica, const GradientSync& sync, Communicator& communicator, int replicas);
   ~GradientExchange();
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;

@@ -127,7 +127,7 @@ void Session::clip() {
   double own = 0.0;
   for (const auto& worker : workers_) own += worker->squares();
   auto all = static_cast<float>(own);
-  if (groups_->clip() != nullptr) groups_->clip()->all_reduce({&all, 1}, Algorithm::ring);
+  if (groups_->clip() != nullptr) groups_->clip()->all_reduce({&all, 1}, Algorithm::automatic);
   for (const auto& worker : workers_) worker->clip(static_cast<double>(all));
 }
 

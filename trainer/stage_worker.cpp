@@ -98,13 +98,12 @@ void StageWorker::open_syncs() {
     Communicator& ranks = groups_->sync(number_, i);
     const int replicas = std::ranges::count(sync.axes, MeshAxis::data) > 0 ? plan_->mesh.size(MeshAxis::data) : 1;
     if (sync.sharded()) {
-      shards_[i] = std::make_unique<ShardedSync>(*replica_, i, ranks, groups_->copies(number_, i), replicas,
-                                                 Algorithm::ring);
+      shards_[i] = std::make_unique<ShardedSync>(*replica_, i, ranks, groups_->copies(number_, i), replicas);
       memory_.weights += shards_[i]->weights();
       memory_.communication += shards_[i]->communication();
       continue;
     }
-    exchanges_.push_back(std::make_unique<GradientExchange>(*replica_, sync, ranks, replicas, Algorithm::ring));
+    exchanges_.push_back(std::make_unique<GradientExchange>(*replica_, sync, ranks, replicas));
     for (const Bucket& bucket : sync.buckets) memory_.communication += Bytes{static_cast<double>(bucket.bytes())};
   }
   if (stage().units.empty()) return;

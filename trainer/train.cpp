@@ -88,7 +88,7 @@ Measurement gathered(const Communicator& communicator, const Plan& plan, const T
   }
   m.bytes_sent = of_all_ranks(communicator, steps.back().bytes_sent);
   for (int rank = 0; rank < communicator.size(); ++rank)
-    m.bytes_planned.push_back(bytes_by_kind(plan, rank, Algorithm::ring));
+    m.bytes_planned.push_back(bytes_by_kind(plan, rank, Algorithm::automatic));
   if (settings.emulated)
     for (const double kernels : communicator.gather_doubles(steps.back().busy.value())) m.kernels.emplace_back(kernels);
   m.offloaded = of_all_ranks(communicator, steps.back().offloaded);

@@ -144,7 +144,7 @@ void Updates::update_by_norms() {
     squares[2 * target.tensor] += static_cast<float>(own.parameter);
     squares[2 * target.tensor + 1] += static_cast<float>(own.step);
   }
-  parts_->all_reduce(squares, Algorithm::ring);
+  parts_->all_reduce(squares, Algorithm::automatic);
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     Target& target = targets_[i];
     at::Tensor w = values(target);
@@ -165,7 +165,7 @@ void Updates::emulate(EmulatedDevice& device) {
         directions.push_back(at::empty_like(values(target)));
     device.wait();
     std::vector<float> zeros(2 * stage_.updates.size(), 0.0F);
-    parts_->all_reduce(zeros, Algorithm::ring);
+    parts_->all_reduce(zeros, Algorithm::automatic);
     device.host_waited();
   }
   device.run(device.times().updates);

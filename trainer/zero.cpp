@@ -40,8 +40,7 @@ struct Shard {
 
 class ShardedSync::Impl {
  public:
-  Impl(Replica& replica, std::size_t index, Communicator& communicator, Communicator* copies, int replicas,
-       Algorithm algorithm)
+  Impl(Replica& replica, std::size_t index, Communicator& communicator, Communicator* copies, int replicas)
       : replica_(replica),
         stage_(replica.stage()),
         sync_(stage_.gradients[index]),
@@ -49,7 +48,7 @@ class ShardedSync::Impl {
         copies_(copies),
         emulated_(replica.emulated()),
         memory_(emulated_ ? at::kMeta : at::kCPU),
-        thread_(communicator, algorithm),
+        thread_(communicator),
         share_(at::scalar_tensor(1.0 / replicas, at::kFloat)) {
     shards_.resize(sync_.buckets.size());
     if (emulated_) make_wire();
@@ -363,8 +362,8 @@ class ShardedSync::Impl {
 };
 
 ShardedSync::ShardedSync(Replica& replica, std::size_t index, Communicator& communicator, Communicator* copies,
-                         int replicas, Algorithm algorithm)
-    : impl_(std::make_unique<Impl>(replica, index, communicator, copies, replicas, algorithm)) {}
+                         int replicas)
+    : impl_(std::make_unique<Impl>(replica, index, communicator, copies, replicas)) {}
 ShardedSync::~ShardedSync() = default;
 void ShardedSync::begin(const std::vector<LocalTensorId>& complete) { impl_->begin(complete); }
 void ShardedSync::pack() { impl_->pack(); }

@@ -20,11 +20,10 @@ namespace sibyl::trainer {
 
 class ShardedSync {
  public:
-  // Of Stage::gradients[index], over the communicator's ranks, which hold all parts, and `copies`, which hold this rank's part;
-  // null where nobody else does. Of all of them `replicas` have samples of their own. Makes the replica's parameters
-  // views. The arguments must outlive it.
-  ShardedSync(Replica& replica, std::size_t index, Communicator& communicator, Communicator* copies, int replicas,
-              Algorithm algorithm);
+  // Of Stage::gradients[index], over the communicator's ranks, which hold all parts, and `copies`, which hold this
+  // rank's part; null where nobody else does. Of all of them `replicas` have samples of their own. Makes the replica's
+  // parameters views. The arguments must outlive it.
+  ShardedSync(Replica& replica, std::size_t index, Communicator& communicator, Communicator* copies, int replicas);
   ~ShardedSync();
   ShardedSync(const ShardedSync&) = delete;
   ShardedSync& operator=(const ShardedSync&) = delete;

@@ -29,7 +29,7 @@ TEST(GradientExchange, OfSeveralStagesBeginsWhenAllAreReady) {
   GradientSync sync = plan.stages.front().gradients.front();
   sync.stages = {0, 1};
   sync.overlapped = false;
-  GradientExchange exchange(replica, sync, world, world.size(), Algorithm::ring);
+  GradientExchange exchange(replica, sync, world, world.size());
   Recorder recorder;
   exchange.record(&recorder);
   exchange.begin(true, {});
