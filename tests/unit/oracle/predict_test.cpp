@@ -230,6 +230,19 @@ TEST(Predict, ComputationWaitsForExchanges) {
   EXPECT_EQ(p->bytes_sent, 48);
 }
 
+// As the trainer sends them: 4096 x 6 x 4 bytes between operations, more than 16 KiB, round a ring of four (3/2 of them),
+// and the gradients, a quarter of fc1 (2 x 4 + 2), of fc2's rows and its bias (6 x 2 + 6) and all of fc3 (3 x 6 + 3), by
+// recursive doubling among four (twice).
+TEST(Predict, EachMessageIsCountedByItsOwnSize) {
+  const Graph graph = test::mlp({4, 8, 6, 3}, 2);
+  Strategy strategy = data_parallel(4, 4 * 4096);
+  strategy.tensor = 4;
+  const auto p = predict(graph, strategy, test::cluster(16, 1));
+  ASSERT_TRUE(p.has_value());
+  EXPECT_EQ(p->bytes_by_kind.exchanges, 4096 * 6 * 4 * 3 / 2);
+  EXPECT_EQ(p->bytes_by_kind.gradients, 2 * (10 + 18 + 21) * 4);
+}
+
 // Half of fc1 (4 x 4 + 4), half of fc2's rows and its bias (6 x 4 + 6), all of fc3 (3 x 6 + 3): 64, 16, 96, 24, 72 and
 // 12 bytes, each rounded up to 64.
 TEST(Predict, RanksHoldTheirPartOfTheWeights) {
