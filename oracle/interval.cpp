@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -16,6 +15,15 @@ namespace {
 constexpr std::size_t provenances = 3;
 // What errs alike: kernels by family and provenance, then the sum of kernels.
 constexpr std::size_t composition_cause = std::variant_size_v<Attributes> * provenances;
+// Then messages, by algorithm, links and provenance: what a formula or the samples of a ring are wrong about, all rings
+// over these links are. Sends of pipelines are one more kind.
+constexpr std::size_t first_message_cause = composition_cause + 1;
+constexpr std::size_t sends = 0;
+constexpr std::size_t kinds_of_messages = 1 + 2 * (static_cast<std::size_t>(Algorithm::gloo) + 1);
+
+std::size_t kind_of(const CollectiveEstimate& estimate, bool between_nodes) {
+  return 1 + 2 * static_cast<std::size_t>(estimate.algorithm) + (between_nodes ? 1 : 0);
+}
 
 // Sums over one rank's step.
 class Errors {
@@ -39,23 +47,23 @@ class Errors {
     for (const auto key : priced.kernels.decompressions) add_kernel(key, 1);
     for (const auto key : priced.kernels.updates) add_kernel(key, 1);
     for (const auto* sent : {&priced.messages, &priced.gathers})
-      for (const PricedMessage& message : *sent) add_transfer(message.estimate.time, 1, messages_);
+      for (const PricedMessage& message : *sent) add_message(message.estimate, message.wire, 1, messages_);
     for (std::size_t u = 0; u < stage.units.size(); ++u)
-      add_transfer(priced.unit_gathers[u].estimate.time,
-                   micro_batches * (stays_gathered(stage, stage.units[u]) ? 1 : 2), messages_);
+      add_message(priced.unit_gathers[u].estimate, priced.unit_gathers[u].wire,
+                  micro_batches * (stays_gathered(stage, stage.units[u]) ? 1 : 2), messages_);
     for (const auto& norm : {priced.clip_norm, priced.tensor_norms})
-      if (norm) add_transfer(norm->time, 1, messages_);
+      if (norm) add_message(*norm, {}, 1, messages_);
     for (const auto& send : {priced.send_forward, priced.send_backward})
-      if (send) add_transfer(*send, micro_batches, messages_);
+      if (send) add_transfer(*send, sends, micro_batches, messages_);
     const std::vector<bool> again = recomputed_steps(stage);
     for (std::size_t i = 0; i < priced.exchanges.size(); ++i) {
-      const auto& [forward, backward] = std::tie(priced.exchanges[i].forward, priced.exchanges[i].backward);
-      if (forward) add_transfer(forward->time, micro_batches * (again[i] ? 2 : 1), exchanges_);
-      if (backward) add_transfer(backward->time, micro_batches, exchanges_);
+      const PricedExchange& e = priced.exchanges[i];
+      if (e.forward) add_message(*e.forward, e.forward_wire, micro_batches * (again[i] ? 2 : 1), exchanges_);
+      if (e.backward) add_message(*e.backward, e.backward_wire, micro_batches, exchanges_);
     }
-    for (const PricedCopy& copy : priced.copies) add_transfer(copy.estimate, 1, copies_);
+    for (const PricedCopy& copy : priced.copies) add_copy(copy, 1);
     for (const PricedStage::Kept& kept : priced.kept)
-      for (const PricedCopy* copy : {&kept.out, &kept.in}) add_transfer(copy->estimate, micro_batches, copies_);
+      for (const PricedCopy* copy : {&kept.out, &kept.in}) add_copy(*copy, micro_batches);
     composition_ = priced.composition;
   }
 
@@ -70,7 +78,11 @@ class Errors {
     for (std::size_t cause = 0; cause < errors_.size(); ++cause)
       if (errors_[cause] > 0) result.error.shared.push_back({cause, Seconds{errors_[cause]}});
     result.error.shared.push_back({composition_cause, Seconds{compute * composition_.relative_error}});
-    result.error.own = Seconds{messages_.error * exposed + exchanges_.error + copies_.error * copied};
+    for (std::size_t cause = 0; cause < messages_.errors.size(); ++cause) {
+      const double error = messages_.errors[cause] * exposed + exchanges_.errors[cause];
+      if (error > 0) result.error.shared.push_back({first_message_cause + cause, Seconds{error}});
+    }
+    result.error.own = Seconds{copies_.error * copied};
     result.slowest_rank = Seconds{compute * composition_.spread * expected_maximum(ranks)};
     result.provenance = shares();
     return result;
@@ -78,14 +90,30 @@ class Errors {
 
  private:
   struct Transfers {
+    double time = 0;
+    std::array<double, kinds_of_messages * provenances> errors{};  // seconds
+  };
+  struct Copies {
     double time = 0, error = 0;
   };
 
-  void add_transfer(const Estimate& estimate, int times, Transfers& kind) {
+  void add_message(const CollectiveEstimate& estimate, const WireUse& wire, int times, Transfers& to) {
+    add_transfer(estimate.time, kind_of(estimate, wire.between_nodes), times, to);
+  }
+
+  void add_transfer(const Estimate& estimate, std::size_t kind, int times, Transfers& to) {
     const double time = estimate.time.value() * times;
-    kind.time += time;
-    kind.error += time * estimate.relative_error;
-    transfers_[static_cast<std::size_t>(estimate.provenance)] += time;
+    const auto provenance = static_cast<std::size_t>(estimate.provenance);
+    to.time += time;
+    to.errors[kind * provenances + provenance] += time * estimate.relative_error;
+    transfers_[provenance] += time;
+  }
+
+  void add_copy(const PricedCopy& copy, int times) {
+    const double time = copy.estimate.time.value() * times;
+    copies_.time += time;
+    copies_.error += time * copy.estimate.relative_error;
+    transfers_[static_cast<std::size_t>(copy.estimate.provenance)] += time;
   }
 
   [[nodiscard]] ProvenanceShares shares() const {
@@ -98,7 +126,8 @@ class Errors {
 
   std::array<double, composition_cause> errors_{};           // seconds, by cause
   std::array<double, provenances> kernels_{}, transfers_{};  // seconds, by provenance
-  Transfers messages_, exchanges_, copies_;
+  Transfers messages_, exchanges_;
+  Copies copies_;
   Composition composition_;
 };
 

@@ -1,9 +1,9 @@
 // How sure a prediction is.
 //
 // Errors of kernels of one family and one provenance are taken as fully correlated (an interpolation that is off is off
-// for all its neighbours), errors of different families and of communication as independent; on top comes the error of
-// adding kernels up to a step, learnt from reference steps (calibration/composition.h). The step waits for its slowest
-// rank: with steps of one rank spread by sigma, the expected maximum over p ranks is mean + sigma E_p.
+// for all its neighbours), errors of different families as independent; so are messages of one algorithm over the same
+// links with one provenance, and others. On top comes the error of adding kernels up to a step, learnt from reference
+// steps (calibration/composition.h). The step waits for its slowest rank: with steps of one rank spread by sigma, the expected maximum over p ranks is mean + sigma E_p.
 #pragma once
 
 #include "base/units.h"

@@ -1,8 +1,9 @@
 // What a step time may be off by, cause by cause, so that two predictions can be compared: what both are wrong about in
 // the same way does not make one of them the faster.
 //
-// Kernels of one family and one provenance err alike (an interpolation that is off is off for all its neighbours), and
-// so does adding kernels up to a step; different causes, and communication, err independently of each other.
+// Kernels of one family and one provenance err alike (an interpolation that is off is off for all its neighbours), so do
+// messages of one algorithm over the same links, and so does adding kernels up to a step; different causes err
+// independently of each other.
 #pragma once
 
 #include <cstddef>
