@@ -48,6 +48,10 @@ std::pair<std::int64_t, std::int64_t> Communicator::part(std::int64_t elements, 
   return {range.begin, range.end};
 }
 
+Algorithm Communicator::chosen(std::int64_t bytes) const {
+  return collective::resolve(Collective::all_reduce, Algorithm::automatic, bytes, size());
+}
+
 void Communicator::all_reduce(const Elements& data, Algorithm algorithm, Reduction reduction) {
   if (size() == 1) return;
   const comm::Group group = state_->group(reduction);

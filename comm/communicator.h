@@ -57,6 +57,8 @@ class Communicator {
   void swap(std::span<const Swap> swaps);
   void send(std::span<const std::byte> data, int to);
   void receive(std::span<std::byte> data, int from);
+  // Which algorithm automatic is for an all-reduce of so many bytes.
+  [[nodiscard]] Algorithm chosen(std::int64_t bytes) const;
   void barrier();                                                        // not counted
   [[nodiscard]] std::vector<double> gather_doubles(double value) const;  // on every rank; not counted
 

@@ -9,6 +9,8 @@
 #   strategies  every other way of splitting a model over the two unshaped hosts
 #   emulated    hybrids of them on 4, 8 and 16 emulated ranks (docs/trainer.md), on 2 to 8 hosts of 1 Gb/s and 100 Mb/s;
 #               emulated:RANKS:HOSTS:RATE is one of these
+#   network     what messages foretell of collectives, and those of some sizes of the others, on hosts behind one switch and behind two levels
+#               of them; network:RANKS:HOSTS:RATE[:UPLINK/HOSTS] is one of these
 #   search      what `sibyl search` finds for five models on 8 emulated ranks, 4 hosts of 1 Gb/s: its best, and ten others of each, are run
 #
 # OUT_DIR gets the calibrations (SETTING.json) and a table of each setting (*.md, *.results.json). What is measured already is not
@@ -104,6 +106,31 @@ emulated_ranks() {  # RANKS NAME
   cat "$out/$2.md"
 }
 
+# Inside `hosts.sh with`. Behind two levels of switches a cluster file says how these join what was measured.
+network_of_hosts() {  # RANKS NAME HOSTS RATE
+  grep -q '"same_node"' "$out/$2.json" 2>/dev/null ||
+    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 180s --cache 32MB -o "$out/$2.json"
+  judged=$2.json
+  case $4 in
+    *:*)
+      tree=${4#*:} each=${4##*/} judged=$2.yaml
+      bits() { echo "$1" | sed 's/gbit/Gb/;s/mbit/Mb/'; }
+      printf '%s\n' "name: $2" "calibration: $2.json" "nodes: $3" "devices_per_node: $(($1 / $3))" \
+        'device_link: {kind: shared memory, bandwidth: 10GB/s, latency: 5us}' \
+        "nic: {per_node: 1, bandwidth: $(bits "${4%%:*}")/s, latency: 10us}" \
+        "fabric: {kind: leaf spine, nodes_per_leaf: $each, leaves: $((($3 + each - 1) / each)), spines: 1, link: {bandwidth: $(bits "${tree%/*}")/s}, switch_latency: 2us}" \
+        > "$out/$2.yaml" ;;
+  esac
+  (cd "$out" && "$bin/sibyl" collectives "$judged" --leave-out --sizes 1KiB:64MiB --markdown) > "$out/$2.md"
+  cat "$out/$2.md"
+}
+
+network() {  # RANKS HOSTS RATE
+  name=network-$1-ranks-$2-hosts-$(echo "$3" | tr ':/' '--')
+  echo "## $name"
+  lenient "$here/hosts.sh" with "$2" "$3" -- "$0" "$bin" "$out" --inside network "$1" "$name" "$2" "$3"
+}
+
 # Inside `hosts.sh with`. The cluster that is searched has the emulated device's kernels and the wire as it was measured.
 searched() {  # RANKS NAME
   device=${SIBYL_EMULATED:-$out/pair.json}
@@ -130,6 +157,7 @@ emulated() {  # RANKS HOSTS RATE
 if [ "${1:-}" = --inside ]; then
   case $2 in
     emulated) emulated_ranks "$3" "$4" ;;
+    network) network_of_hosts "$3" "$4" "$5" "$6" ;;
     search) searched "$3" "$4" ;;
     *) two_hosts "$2" ;;
   esac
@@ -155,7 +183,22 @@ for setting in "${@:-one pair gigabit strategies emulated}"; do
 $s
 END
         emulated "$ranks" "$hosts" "$rate" ;;
-      *) echo "validate.sh: '$s' is not one, pair, gigabit, strategies, emulated, emulated:RANKS:HOSTS:RATE or search" >&2; exit 2 ;;
+      network)
+        network 2 2 1gbit
+        network 4 4 1gbit
+        network 4 4 100mbit
+        network 8 4 1gbit
+        network 8 8 300mbit
+        network 16 8 100mbit
+        network 4 4 1gbit:500mbit/2
+        network 8 8 300mbit:200mbit/4 ;;
+      network:*:*:*)
+        IFS=: read -r _ ranks hosts rate <<END
+$s
+END
+        network "$ranks" "$hosts" "$rate" ;;
+      *) echo "validate.sh: '$s' is not one, pair, gigabit, strategies, emulated, emulated:RANKS:HOSTS:RATE, network, network:RANKS:HOSTS:RATE or search" >&2
+        exit 2 ;;
     esac
   done
 done

@@ -2,7 +2,6 @@
 
 #include "comm/prompt_thread.h"
 #include "comm/waiting.h"
-#include "netmodel/collective/algorithms.h"
 #include "oracle/plan/names.h"
 
 namespace sibyl::trainer {
@@ -64,7 +63,8 @@ void CommunicationThread::perform(const Item& item) {
   }
   if (recorder_ == nullptr) return;
   const auto bytes = static_cast<std::int64_t>(item.buffer.bytes.size());
-  const Algorithm runs = collective::resolve(item.collective, Algorithm::automatic, bytes, item.among->size());
+  const bool reduced = item.collective == Collective::all_reduce;
+  const Algorithm runs = reduced ? item.among->chosen(bytes) : Algorithm::ring;
   recorder_->add(Recorder::Track::communication, {item.name.empty() ? bucket_name(recorded_++) : item.name,
                                                   "communication",
                                                   start,
