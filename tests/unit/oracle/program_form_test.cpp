@@ -208,6 +208,7 @@ RC_GTEST_PROP(ClosedSearch, FindsTheBestOfAll, ()) {
   for (std::size_t i = 0; i < all.best.size(); ++i)
     RC_ASSERT(quick.best[i].step_time.value() == all.best[i].step_time.value());
   RC_ASSERT(quick.simulated <= all.simulated);
+  RC_ASSERT(all.too_slow == 0U);
   if (!all.best.empty()) RC_ASSERT(complexity(quick.recommended.strategy) == complexity(all.recommended.strategy));
   for (const Candidate& wanted : all.front)
     RC_ASSERT(std::ranges::any_of(quick.front, [&](const Candidate& found) {
