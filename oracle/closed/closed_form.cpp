@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "oracle/closed/least_time.h"
 #include "oracle/cost/framework.h"
 #include "oracle/cost/plan_for.h"
 #include "oracle/cost/price.h"
@@ -43,15 +44,12 @@ Strategy keeping_everything(Strategy strategy) {
 
 Result<std::unique_ptr<ProgramForm>> ProgramForm::make(const Graph& graph, const Folding* folding,
                                                        const Strategy& strategy, KernelPrices& kernels) {
-  if (folding) {
-    SIBYL_TRY(Stage folded, make_program(folding->graph, strategy));
-    if (std::optional<Unfolded> unfolded = unfold(*folding, folded)) {
-      Program program{std::move(unfolded->program), std::move(folded), std::move(unfolded->like)};
-      return std::unique_ptr<ProgramForm>(new ProgramForm(folding->graph, std::move(program), strategy, kernels));
-    }
-  }
-  SIBYL_TRY(Stage whole, make_program(graph, strategy));
-  return std::unique_ptr<ProgramForm>(new ProgramForm(graph, {std::move(whole)}, strategy, kernels));
+  SIBYL_TRY(FoldedProgram program, FoldedProgram::make(graph, folding, strategy));
+  if (program.times == 0)
+    return std::unique_ptr<ProgramForm>(new ProgramForm(graph, {std::move(program.steps)}, strategy, kernels));
+  Unfolded unfolded = *unfold(*folding, program.steps);
+  Program whole{std::move(unfolded.program), std::move(program.steps), std::move(unfolded.like)};
+  return std::unique_ptr<ProgramForm>(new ProgramForm(folding->graph, std::move(whole), strategy, kernels));
 }
 
 ProgramForm::ProgramForm(const Graph& graph, Program program, const Strategy& strategy, KernelPrices& kernels)
@@ -99,9 +97,9 @@ double ProgramForm::late(double alone_kernels, const Strategy& strategy) {
   return alone_kernels * composition.factor * composition.spread * latest->second;
 }
 
-Result<Form> ProgramForm::of(const Strategy& strategy) {
+Result<Form> ProgramForm::of(const Strategy& strategy, const Wanted& wanted) {
   SIBYL_CHECK(check_strategy(graph_, strategy));
-  return strategy.stages() == 1 ? alone(strategy) : pipeline(strategy);
+  return strategy.stages() == 1 ? alone(strategy) : pipeline(strategy, wanted);
 }
 
 Result<Form> ProgramForm::alone(const Strategy& strategy) {
@@ -183,7 +181,7 @@ const ProgramForm::Sent& ProgramForm::sent(std::size_t position, const Pairs& pa
   return known.emplace_back(Sent{pairs, seconds(crossed.forward), seconds(crossed.backward)});
 }
 
-Result<Form> ProgramForm::pipeline(const Strategy& strategy) {
+Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wanted) {
   SIBYL_CHECK(check_state(strategy));
   const ScheduleShape shape{strategy.schedule, strategy.pipeline, strategy.chunks,
                             static_cast<int>(strategy.accumulation)};
@@ -202,12 +200,7 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy) {
     if (s + 1 < stages_.size()) own.send_forward = sent(cut->ends[s], group.links->forward[s % coordinates]).forward;
     if (s > 0) own.send_backward = sent(begin, group.links->backward[s % coordinates]).backward;
   }
-  std::vector<TiedMessage> tied;
-  for (const Cut::Tie& tie : cut->ties)
-    tied.push_back({tie.stages, group.replicas.tied_seconds(
-                                    tie.bytes, group.replicas.axes(table_.summed_over()[tie.summed]), tie.stages)});
-  const ScheduleForm::Ends end = schedule_.ends(shape, stages_, tied);
-  double alone = 0, memory = 0;
+  double memory = 0;
   for (std::size_t c = 0; c < coordinates; ++c) {
     double state = 0, kept = 0, pass = 0;
     for (std::size_t s = c; s < stages_.size(); s += coordinates) {
@@ -216,11 +209,22 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy) {
       const double later = in_flight.later[s];
       kept += form.kept * (in_flight.all[s] - later) + form.later * later;
       pass = std::max(pass, form.pass - form.kept);
-      if (c == end.slowest) alone += form.alone * static_cast<double>(strategy.accumulation) + form.alone_once;
     }
     memory = std::max(memory, state + kept + pass);
   }
   memory += kernels_.cluster().kernels.device().framework_base.value();
+  const Form at_least{Seconds{ScheduleForm::at_least(shape, stages_)}, Bytes{memory}, false};
+  if (!wanted(at_least)) return at_least;
+  std::vector<TiedMessage> tied;
+  for (const Cut::Tie& tie : cut->ties)
+    tied.push_back({tie.stages, group.replicas.tied_seconds(
+                                    tie.bytes, group.replicas.axes(table_.summed_over()[tie.summed]), tie.stages)});
+  const ScheduleForm::Ends end = schedule_.ends(shape, stages_, tied);
+  double alone = 0;
+  for (std::size_t s = end.slowest; s < stages_.size(); s += coordinates) {
+    const StageForm& form = *stages_[s].form;
+    alone += form.alone * static_cast<double>(strategy.accumulation) + form.alone_once;
+  }
   return Form{Seconds{end.time + late(alone, strategy)}, Bytes{memory}};
 }
 

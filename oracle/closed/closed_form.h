@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,7 +31,8 @@ namespace sibyl::closed {
 
 struct Form {
   Seconds step_time;
-  Bytes memory;  // of the fullest device, about; without what a caching allocator keeps
+  Bytes memory;        // of the fullest device, about; without what a caching allocator keeps
+  bool walked = true;  // else the step takes this time at the least
 };
 
 bool has_closed_form(const Strategy& strategy, const Cluster& cluster);
@@ -46,8 +48,12 @@ class ProgramForm {
   static Result<std::unique_ptr<ProgramForm>> make(const Graph& graph, const Folding* folding, const Strategy& strategy,
                                                    KernelPrices& kernels);
 
-  // Fails as predict() does where the model cannot be split so.
-  Result<Form> of(const Strategy& strategy);
+  // Asked once all is known of a pipeline but how long it takes: is it worth finding that out?
+  using Wanted = std::function<bool(const Form& at_least)>;
+
+  // Fails as predict() does where the model cannot be split so. Where it is not wanted what was known is given back.
+  Result<Form> of(
+      const Strategy& strategy, const Wanted& wanted = [](const Form&) { return true; });
 
  private:
   ProgramForm(const Graph& graph, Program program, const Strategy& strategy, KernelPrices& kernels);
@@ -94,7 +100,7 @@ class ProgramForm {
   Result<void> find_ties(const Strategy& strategy, Cut& cut);
   const Sent& sent(std::size_t position, const Pairs& pairs);
   Result<Form> alone(const Strategy& strategy);
-  Result<Form> pipeline(const Strategy& strategy);
+  Result<Form> pipeline(const Strategy& strategy, const Wanted& wanted);
   double late(double alone_kernels, const Strategy& strategy);  // the slowest rank
 
   const Graph& graph_;

@@ -30,12 +30,48 @@ Stage with_everything(Stage stage, bool split) {
 
 }  // namespace
 
+std::vector<Row> priced_rows(const Stage& program, const Strategy& strategy, KernelPrices& kernels, bool split) {
+  const Cluster& cluster = kernels.cluster();
+  const Mesh mesh = mesh_of(strategy);
+  const Stage stage = with_everything(program, split);
+  const StageKernels of = kernels_of(stage, cluster.kernels.device().backend);
+  std::vector<PricedKernel> prices;
+  for (const KernelKey& key : of.keys) prices.push_back(kernels.of(key, strategy));
+  const std::vector<ExchangeWait> waits = exchange_waits(mesh, stage, of, prices);
+  const double factor = cluster.composition.factor;
+  std::vector<Row> rows(stage.steps.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row& row = rows[i];
+    const StageKernels::OfStep& step = of.steps[i];
+    const auto add = [&](Kernels& sum, const std::optional<StageKernels::Index>& key) {
+      if (!key) return;
+      const double time = prices[*key].estimate.time.time.value();
+      sum.seconds += time * factor;
+      ++sum.launches;
+      row.alone += time;
+    };
+    add(row.forward, step.forward);
+    if (step.forward) row.forward.seconds += cluster.step_overhead_per_operation.value() * factor;
+    add(row.backward, step.backward);
+    for (const auto key : step.sums) add(row.backward, key);
+    add(row.backward_weight, step.backward_weight);
+    if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i])) {
+      const PricedExchange priced = price_exchange(mesh, stage, *exchange, cluster);
+      const auto exchanged = [](const CollectiveEstimate& sent, const WireUse& wire, Seconds wait) {
+        return Exchanged{(wait + sent.time.time).value(), wait.value(), wire};
+      };
+      if (priced.forward) row.exchange_forward = exchanged(*priced.forward, priced.forward_wire, waits[i].forward);
+      if (priced.backward) row.exchange_backward = exchanged(*priced.backward, priced.backward_wire, waits[i].backward);
+    }
+  }
+  return rows;
+}
+
 ProgramTable::ProgramTable(Program program, const Strategy& strategy, KernelPrices& kernels)
     : whole_(std::move(program.whole)),
       folded_(std::move(program.folded)),
       like_(std::move(program.like)),
       strategy_(strategy),
-      mesh_(mesh_of(strategy)),
       kernels_(&kernels),
       crossing_(whole_),
       crossed_(whole_.steps.size() + 1),
@@ -58,38 +94,7 @@ const std::vector<Row>& ProgramTable::rows(bool split) {
 }
 
 std::vector<Row> ProgramTable::make_rows(bool split) {
-  const Cluster& cluster = kernels_->cluster();
-  const Stage stage = with_everything(folded_ ? *folded_ : whole_, split);
-  const StageKernels of = kernels_of(stage, cluster.kernels.device().backend);
-  std::vector<PricedKernel> prices;
-  for (const KernelKey& key : of.keys) prices.push_back(kernels_->of(key, strategy_));
-  const std::vector<ExchangeWait> waits = exchange_waits(mesh_, stage, of, prices);
-  const double factor = cluster.composition.factor;
-  std::vector<Row> rows(stage.steps.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    Row& row = rows[i];
-    const StageKernels::OfStep& step = of.steps[i];
-    const auto add = [&](Kernels& sum, const std::optional<StageKernels::Index>& key) {
-      if (!key) return;
-      const double time = prices[*key].estimate.time.time.value();
-      sum.seconds += time * factor;
-      ++sum.launches;
-      row.alone += time;
-    };
-    add(row.forward, step.forward);
-    if (step.forward) row.forward.seconds += cluster.step_overhead_per_operation.value() * factor;
-    add(row.backward, step.backward);
-    for (const auto key : step.sums) add(row.backward, key);
-    add(row.backward_weight, step.backward_weight);
-    if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i])) {
-      const PricedExchange priced = price_exchange(mesh_, stage, *exchange, cluster);
-      const auto exchanged = [](const CollectiveEstimate& sent, const WireUse& wire, Seconds wait) {
-        return Exchanged{(wait + sent.time.time).value(), wait.value(), wire};
-      };
-      if (priced.forward) row.exchange_forward = exchanged(*priced.forward, priced.forward_wire, waits[i].forward);
-      if (priced.backward) row.exchange_backward = exchanged(*priced.backward, priced.backward_wire, waits[i].backward);
-    }
-  }
+  std::vector<Row> rows = priced_rows(folded_ ? *folded_ : whole_, strategy_, *kernels_, split);
   if (!folded_) return rows;
   std::vector<Row> all;
   std::size_t own = 0;  // steps of the whole that are of the folded program, in its order

@@ -47,6 +47,10 @@ struct Row {
   double alone = 0;  // its kernels in one micro-batch, by themselves
 };
 
+// Of a program's steps, whichever stages they are in; exchanges with the waits that a rank of this strategy has.
+// `split`: backward is taken in two parts.
+std::vector<Row> priced_rows(const Stage& program, const Strategy& strategy, KernelPrices& kernels, bool split);
+
 struct Parameter {
   LocalTensorId tensor;  // of the program
   Shape shape;
@@ -130,7 +134,6 @@ class ProgramTable {
   std::optional<Stage> folded_;
   std::vector<std::size_t> like_;
   Strategy strategy_;
-  Mesh mesh_;
   KernelPrices* kernels_;
   Crossing crossing_;
   std::array<std::vector<Row>, 2> rows_;

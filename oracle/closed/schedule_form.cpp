@@ -168,9 +168,36 @@ ScheduleForm::Ends ScheduleForm::finish(const std::vector<StageInPipeline>& stag
   return {*slowest, static_cast<std::size_t>(slowest - messages_.begin())};
 }
 
+double ScheduleForm::at_least(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages) {
+  const bool split = shape.schedule == PipelineSchedule::zero_bubble;
+  const int micro_batches = shape.micro_batches;
+  const auto coordinates = static_cast<std::size_t>(shape.coordinates);
+  const std::size_t last = slot_of(micro_batches == 1, true);
+  const auto backward = [&](const StageForm& form) {  // of all micro-batches
+    double sum = form.backward[last].time;
+    if (micro_batches > 1) sum += form.backward[slot_of(true, false)].time;
+    if (micro_batches > 2) sum += form.backward[slot_of(false, false)].time * (micro_batches - 2);
+    return sum;
+  };
+  double least = 0, before = 0, after = 0;
+  for (std::size_t c = 0; c < coordinates; ++c) {
+    double own = 0, tail = 0;
+    for (std::size_t s = c; s < stages.size(); s += coordinates) {
+      const StageForm& form = *stages[s].form;
+      own += (form.forward.time + (split ? form.input.time : 0.0)) * micro_batches + backward(form);
+      tail += form.tail;
+    }
+    least = std::max({least, before + own + tail, before + own + after});
+    before += stages[c].form->forward.time + stages[c].send_forward;
+    if (!split) after += stages[c].form->backward[last].time;
+  }
+  constexpr double rounding = 1e-9;
+  return least * (1 - not_walked - rounding);
+}
+
 ScheduleForm::Ends ScheduleForm::ends(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
                                       const std::vector<TiedMessage>& tied) {
-  constexpr double agreement = 0.002;  // of the step
+  constexpr double agreement = 2 * not_walked;  // of the step
   const int round = shape.coordinates, rest = shape.micro_batches % round;
   prepare(shape, stages);
   // gpipe is never full of passes of both kinds, and a line of one coordinate is never apart from its ends.

@@ -50,6 +50,11 @@ class ScheduleForm {
   };
   Ends ends(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
             const std::vector<TiedMessage>& tied);
+  // No more than that, without a walk: what a coordinate runs, and what runs before its first pass forward and after
+  // its last backward whoever waits for whom.
+  static double at_least(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages);
+  // Of many micro-batches the last ones are not walked: by so much of the step the time may be too low.
+  static constexpr double not_walked = 0.001;
   [[nodiscard]] std::size_t passes_kept() const { return passes_.capacity(); }  // all that grows with micro-batches
 
  private:

@@ -152,8 +152,13 @@ class Unfolding {
  public:
   Unfolding(const Folding& folding, const Stage& folded) : folding_(folding), folded_(folded) {}
 
-  std::optional<Unfolded> run() {
+  std::optional<Segment> layer() {
     if (!find_layers() || !match()) return std::nullopt;
+    return Segment{begins_[2], begins_[3]};
+  }
+
+  std::optional<Unfolded> run() {
+    if (!layer()) return std::nullopt;
     Unfolded result;
     Stage& whole = result.program = folded_;
     whole.steps.clear();
@@ -262,6 +267,10 @@ class Unfolding {
 };
 
 }  // namespace
+
+std::optional<Segment> repeated_layer(const Folding& folding, const Stage& folded) {
+  return Unfolding(folding, folded).layer();
+}
 
 std::optional<Unfolded> unfold(const Folding& folding, const Stage& folded) { return Unfolding(folding, folded).run(); }
 

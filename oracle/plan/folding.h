@@ -27,12 +27,16 @@ struct Folding {
 // None where fewer than six layers in a row repeat.
 std::optional<Folding> fold(const Graph& graph);
 
+// Of the program of the folding's graph, however it was split: the steps that stand for those of the layers left out,
+// too. None where it cannot be unfolded.
+std::optional<Segment> repeated_layer(const Folding& folding, const Stage& folded);
+
 struct Unfolded {
   Stage program;
   std::vector<std::size_t> like;  // by step: the first step that runs the same, one that was not put in; itself, too
 };
 
-// `folded`: the program of the folding's graph, however it was split.
+// `folded`: as above.
 std::optional<Unfolded> unfold(const Folding& folding, const Stage& folded);
 
 }  // namespace sibyl

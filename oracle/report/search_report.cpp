@@ -74,18 +74,12 @@ std::string counts_text(const SearchResult& r) {
     text += fmt::format(", {} tried before it was cancelled", grouped(static_cast<std::int64_t>(r.tried)));
   text += fmt::format(": {} can be run, {} are too large", grouped(static_cast<std::int64_t>(r.fitting)),
                       grouped(static_cast<std::int64_t>(r.too_large)));
+  if (r.too_slow > 0)
+    text += fmt::format(", {} take over {:g} times the fastest's device time",
+                        grouped(static_cast<std::int64_t>(r.too_slow)), most_device_time);
   if (r.simulated == 0 || r.by_formula == 0) return text;
   return text +
          fmt::format("; {} simulated, the others priced by formula", grouped(static_cast<std::int64_t>(r.simulated)));
-}
-
-// What takes many times as long is for programs to read.
-std::vector<Candidate> shown_of(const std::vector<Candidate>& front) {
-  constexpr double slowest = 3.0;
-  std::vector<Candidate> shown;
-  for (const Candidate& c : front)
-    if (c.step_time <= slowest * front.front().step_time) shown.push_back(c);
-  return shown;
 }
 
 std::string left_out_text(const SearchResult& r, const Paint& paint) {
@@ -159,7 +153,7 @@ std::string to_text(const SearchReport& report, TextStyle style) {
   text += fmt::format("  {} {}\n", report.command, strategy_words(r.recommended.strategy));
   text += "\n" + paint.heading("Fastest") + "\n" + indented(aligned_text(table_of(r.best, fastest)));
   text += "\n" + paint.heading("For less memory, or fewer devices") + "\n" +
-          indented(aligned_text(table_of(shown_of(r.front), fastest)));
+          indented(aligned_text(table_of(r.front, fastest)));
   return text + left_out_text(r, paint);
 }
 
@@ -173,6 +167,7 @@ std::string to_json(const SearchReport& report) {
                {"simulated", r.simulated},
                {"fitting", r.fitting},
                {"too_large", r.too_large},
+               {"too_slow", r.too_slow},
                {"equal", r.equal}};
   json["recommended"] = r.best.empty() ? Json() : candidate_json(report, r.recommended);
   json["best"] = list_json(report, r.best);

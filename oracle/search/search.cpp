@@ -46,13 +46,6 @@ bool alike(const Candidate& a, const Candidate& b) {
   return a.step_time == b.step_time && a.memory == b.memory && a.strategy.devices() == b.strategy.devices();
 }
 
-// What the front is judged by.
-struct Point {
-  Seconds time;
-  Bytes memory;
-  int devices = 1;
-};
-
 bool at_least_as_good(const Point& a, const Point& b) {
   return a.time <= b.time && a.memory <= (1.0 + negligible_memory) * b.memory && a.devices <= b.devices;
 }
@@ -85,14 +78,38 @@ void add_bottlenecks(const Trials& trials, SearchResult& result) {
 
 // Formula and simulation are not further apart than this where it matters (docs/search.md).
 constexpr double slack = 0.03;
-constexpr double memory_slack = 0.3;
 constexpr std::size_t at_once =
     32;  // are simulated before it is looked again which are next: whatever the number of processors
 
 // May it turn out to fit, and as what is asked for?
-bool may_fit(const Trial& trial, Bytes memory) {
-  if (!trial.form && !trial.candidate) return false;
-  return trial.fits || (!trial.candidate && !(trial.form->memory * (1 - memory_slack) > memory));
+bool may_fit(const Trials& trials, std::size_t i) {
+  const Trial& trial = trials.all()[i];
+  if (trial.candidate) return trial.fits;
+  return trial.form ? trials.may_fit(trial.form->memory) : trial.ruled_out();
+}
+
+void sort_by_time(const Trials& trials, std::vector<std::size_t>& which) {
+  std::ranges::stable_sort(which, {}, [&](std::size_t i) { return trials.all()[i].time(); });
+}
+
+// Times what was ruled out and yet may come among the first to be simulated, as far as `next`, which is in order,
+// tells; some at a time. Was there any?
+bool time_first(Trials& trials, std::vector<std::size_t>& next) {
+  constexpr std::size_t most = 1024;
+  std::vector<std::size_t> ruled_out;
+  std::size_t timed = 0;
+  for (const std::size_t i : next) {
+    if (timed == at_once || ruled_out.size() == most) break;
+    if (trials.all()[i].timed())
+      ++timed;
+    else
+      ruled_out.push_back(i);
+  }
+  if (ruled_out.empty()) return false;
+  trials.by_formula(ruled_out);
+  std::erase_if(next, [&](std::size_t i) { return !may_fit(trials, i); });
+  sort_by_time(trials, next);
+  return true;
 }
 
 // Simulates the fastest by formula in their order, until nothing that is left can be among the `keep` fastest. From
@@ -101,8 +118,7 @@ bool may_fit(const Trial& trial, Bytes memory) {
 void simulate_fastest(Trials& trials, std::size_t keep) {
   std::vector<std::size_t> next;
   for (std::size_t i = 0; i < trials.all().size(); ++i)
-    if (!trials.all()[i].candidate && may_fit(trials.all()[i], trials.memory())) next.push_back(i);
-  std::ranges::stable_sort(next, {}, [&](std::size_t i) { return trials.all()[i].form->step_time; });
+    if (!trials.all()[i].candidate && may_fit(trials, i)) next.push_back(i);
   std::vector<const Candidate*> known;  // that fit, ascending in time
   const auto note = [&](const Trial& trial) {
     if (!trial.candidate || !trial.fits) return;
@@ -126,6 +142,7 @@ void simulate_fastest(Trials& trials, std::size_t keep) {
   for (const Trial& trial : trials.all()) note(trial);
   bool fastest_known = false;
   std::vector<std::size_t> last;
+  sort_by_time(trials, next);
   while (!next.empty()) {
     if (!last.empty() && trials.cancelled()) return;
     fastest_known = fastest_known || all_faster_than(trials.all()[next.front()].time() * (1 - slack));
@@ -138,6 +155,7 @@ void simulate_fastest(Trials& trials, std::size_t keep) {
       std::erase_if(
           next, [&, simplest = simplest_equal()](std::size_t i) { return complexity(trials.strategy(i)) >= simplest; });
     }
+    if (!trials.cancelled() && time_first(trials, next)) continue;
     const auto end = next.begin() + static_cast<std::ptrdiff_t>(std::min(at_once, next.size()));
     last.assign(next.begin(), end);
     next.erase(next.begin(), end);
@@ -166,19 +184,29 @@ Point hopeful_point(const Trial& trial, int devices, Bytes framework) {
   return {trial.time() * (1.0 - time), framework + (trial.memory() - framework) * (1.0 - memory), devices};
 }
 
-// Simulates what is on the front as far as is known, until all of it is, or it is cancelled.
+// Simulates what is on the front as far as is known, until all of it is, or it is cancelled. What was ruled out and is
+// not that slow after all is timed first.
 void simulate_front(Trials& trials) {
   const std::vector<Trial>& all = trials.all();
   while (!trials.cancelled()) {
+    Rivals known;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (all[i].candidate && all[i].fits) known.note({all[i].time(), all[i].memory(), trials.devices(i)});
+    const auto point_of = [&](std::size_t i) { return hopeful_point(all[i], trials.devices(i), trials.framework()); };
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < all.size(); ++i)
-      if (may_fit(all[i], trials.memory())) order.push_back(i);
-    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return all[i].time(); });
-    std::vector<std::size_t> front =
-        front_of(order, [&](std::size_t i) { return hopeful_point(all[i], trials.devices(i), trials.framework()); });
-    std::erase_if(front, [&](std::size_t i) { return all[i].candidate.has_value(); });
+      if (may_fit(trials, i) && !known.too_slow(point_of(i).time, trials.devices(i), most_device_time))
+        order.push_back(i);
+    sort_by_time(trials, order);
+    std::vector<std::size_t> front = front_of(order, point_of);
+    std::erase_if(front, [&](std::size_t i) { return all[i].candidate != nullptr; });
     if (front.empty()) return;
-    trials.simulate(front);
+    std::vector<std::size_t> ruled_out;
+    std::ranges::copy_if(front, std::back_inserter(ruled_out), [&](std::size_t i) { return !all[i].timed(); });
+    if (ruled_out.empty())
+      trials.simulate(front);
+    else
+      trials.by_formula(ruled_out);
   }
 }
 
@@ -191,7 +219,7 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
     return fail(ErrorCode::infeasible, "no strategy is to be tried", "--axes",
                 "allow data, tensor, sequence or pipeline");
   Trials trials(graph, cluster, all, options);
-  trials.by_formula();
+  trials.by_formula(most_device_time);
   simulate_fastest(trials, options.keep);
   simulate_front(trials);
 
@@ -208,6 +236,8 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
       ++result.by_formula;
     if (!trial.why_not.empty())
       ++reasons[without_numbers(trial.why_not)];
+    else if (trial.ruled_out())
+      ++result.too_slow;
     else if (trial.too_large || !trial.fits)
       ++result.too_large;
     else
@@ -226,8 +256,12 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
   result.recommended = fitting.front();
   for (const Candidate& candidate : fitting)
     if (candidate.equal && simpler(candidate, result.recommended)) result.recommended = candidate;
-  result.front = front_of(fitting, [](const Candidate& c) {
-    return Point{c.step_time, c.memory, c.strategy.devices()};
+  const auto point_of = [](const Candidate& c) { return Point{c.step_time, c.memory, c.strategy.devices()}; };
+  result.front = front_of(fitting, point_of);
+  Rivals fastest;
+  fastest.note(point_of(fitting.front()));
+  std::erase_if(result.front, [&](const Candidate& c) {
+    return fastest.too_slow(c.step_time, c.strategy.devices(), most_device_time);
   });
   fitting.resize(std::min(fitting.size(), options.keep));
   result.best = std::move(fitting);

@@ -1,10 +1,10 @@
 // Which strategy trains this model fastest on that cluster?
 //
-// Every strategy of the space is priced by formula (oracle/closed), on all processors, and the fastest of them, and
-// those that may be on the front, are simulated as predict() does it: what is given back has predict()'s numbers. One
-// whose weights, gradients and optimizer state alone are more than a device holds is left out before it is planned. The
-// answer depends on the arguments alone, not on threads, unless it is cancelled: then it is that of what was tried by
-// then.
+// Strategies of the space are priced by formula (oracle/closed), on all processors, and the fastest of them, and those
+// that may be on the front, are simulated as predict() does it: what is given back has predict()'s numbers. One whose
+// weights, gradients and optimizer state alone are more than a device holds is left out before it is planned, and one
+// that takes too long to be either, wherever it is cut, before it is priced. The answer depends on the arguments alone,
+// not on threads, unless it is cancelled: then it is that of what was tried by then.
 //
 // Strategies that are slower than the fastest by less than the 90 % interval of the difference are named equal to it:
 // nothing that was measured tells which of them is faster. What both are wrong about alike, the kernels that they share
@@ -36,9 +36,12 @@ struct Candidate {
   bool equal = false;     // to the fastest, as far as is known
 };
 
-// Strategies that were not predicted, by reason.
 inline constexpr double negligible_memory = 0.01;  // less than so much saved is nothing
+// The front goes as far as so many times the device time (a step's time by devices) of the fastest: what takes more is
+// no choice, whatever memory it saves.
+inline constexpr double most_device_time = 3.0;
 
+// Strategies that were not predicted, by reason.
 struct LeftOut {
   std::string why;
   std::size_t count = 0;
@@ -48,15 +51,17 @@ struct SearchResult {
   std::size_t size = 0;        // strategies in the space
   std::size_t tried = 0;       // looked at: all, unless cancelled
   std::size_t simulated = 0;   // of these, as predict() does it
-  std::size_t by_formula = 0;  // of these, by formula alone; the rest were left out or are too large at once
+  std::size_t by_formula = 0;  // of these, by formula alone; the rest were left out, or are too large or slow at once
   std::size_t fitting = 0;     // that can be run; of those not simulated, as far as the formula tells
   std::size_t too_large = 0;   // that memory does not hold; likewise
+  std::size_t too_slow = 0;    // that take more device time than any on the front in any case, whether they fit or not
   // Of those that come out the same, in time, memory and devices, the simplest stands for all from here on.
   std::size_t equal = 0;  // simulated ones that fit and are not known to be slower than the fastest, itself among them;
                           // of the others hardly one is simpler than all of these
   std::vector<Candidate> best;  // fitting ones, fastest first; at most as many as asked for
   Candidate recommended;        // where `best` is not empty
-  // Nothing else is as fast with as little memory (but for what is negligible) on as few devices; ascending in time.
+  // Nothing else is as fast with as little memory (but for what is negligible) on as few devices; ascending in time, as
+  // far as most_device_time.
   std::vector<Candidate> front;
   std::vector<LeftOut> left_out;  // the most frequent first
 };

@@ -2,37 +2,43 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <thread>
+#include <tuple>
+#include <utility>
 
+#include "oracle/closed/least_time.h"
 #include "oracle/memory/least_state.h"
 
 namespace sibyl {
 namespace {
 
-// Calls visit(worker, i) for every i below `count`: each thread makes a worker of its own, and whoever is free takes
-// the next.
-template <class Make, class Visit>
-void in_parallel(unsigned threads, std::size_t count, const Make& make, const Visit& visit) {
+// Calls visit(worker, i) for every i below `count`: a thread for each worker, and whoever is free takes the next.
+template <class Workers, class Visit>
+void in_parallel(const Workers& workers, std::size_t count, const Visit& visit) {
   std::atomic<std::size_t> next{0};
-  const auto work = [&](bool calling) {
-    auto worker = make();
-    for (std::size_t i = next++; i < count; i = next++) visit(*worker, i, calling);
+  const auto work = [&](std::size_t worker) {
+    for (std::size_t i = next++; i < count; i = next++) visit(*workers[worker], i, worker == 0);
   };
   std::vector<std::thread> helpers;
-  for (unsigned t = 1; t < threads && t < count; ++t) helpers.emplace_back(work, false);
-  work(true);
+  for (std::size_t t = 1; t < workers.size() && t < count; ++t) helpers.emplace_back(work, t);
+  work(0);
   for (std::thread& helper : helpers) helper.join();
 }
 
-struct Worker {
+constexpr Seconds not_known{std::numeric_limits<double>::infinity()};
+
+}  // namespace
+
+struct Trials::Worker {
   Worker(const Graph& graph, const Cluster& cluster) : kernels(cluster), evaluator(graph, cluster) {}
   KernelPrices kernels;
   Evaluator evaluator;
 };
-
-}  // namespace
 
 Trials::Trials(const Graph& graph, const Cluster& cluster, const std::vector<Strategy>& all,
                const SearchOptions& options)
@@ -43,59 +49,145 @@ Trials::Trials(const Graph& graph, const Cluster& cluster, const std::vector<Str
       folding_(fold(graph)),
       parameters_(static_cast<double>(graph.parameter_count())),
       threads_(options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency())),
+      at_least_(all.size(), not_known),
       trials_(all.size()) {
   const Bytes capacity = cluster.kernels.device().memory;
   memory_ =
       options.memory.value() > 0 && (capacity.value() <= 0 || options.memory < capacity) ? options.memory : capacity;
 }
 
-void Trials::by_formula() {
-  std::map<closed::FormKey, std::vector<std::size_t>> by_program;
-  for (std::size_t i = 0; i < strategies_.size(); ++i)
-    by_program[closed::form_key(strategies_[i], cluster_)].push_back(i);
-  std::vector<std::vector<std::size_t>> groups;
+std::vector<std::unique_ptr<Trials::Worker>> Trials::workers() const {
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (unsigned t = 0; t < threads_; ++t) workers.push_back(std::make_unique<Worker>(graph_, cluster_));
+  return workers;
+}
+
+namespace {
+
+// Of one space: do they share all that form_key() reads?
+bool shared_program(const Strategy& a, const Strategy& b) {
+  const auto read = [](const Strategy& s) {
+    return std::tie(s.accumulation, s.data, s.pipeline, s.tensor, s.sequence, s.filter, s.channel, s.depth, s.height,
+                    s.width, s.context, s.expert, s.order);
+  };
+  return read(a) == read(b);
+}
+
+}  // namespace
+
+// Neighbours in a space mostly share their program.
+std::vector<Trials::Group> Trials::groups_of(std::span<const std::size_t> which) const {
+  std::map<closed::FormKey, Group> by_program;
+  Group* last = nullptr;
+  for (const std::size_t i : which) {
+    if (!last || !shared_program(strategies_[i], strategies_[last->back()]))
+      last = &by_program[closed::form_key(strategies_[i], cluster_)];
+    last->push_back(i);
+  }
+  std::vector<Group> groups;
   for (auto& [key, group] : by_program) groups.push_back(std::move(group));
+  return groups;
+}
+
+// Where the best may be is looked first: a fast strategy that is soon known rules out many. What is ruled out depends
+// on the groups before, not on who is done first: twice as many are tried at a time, each knowing of those before.
+void Trials::by_formula(double most) {
+  Group every(strategies_.size());
+  std::iota(every.begin(), every.end(), std::size_t{0});
+  std::vector<Group> groups = groups_of(every);
+  const auto workers = this->workers();
+  in_parallel(workers, groups.size(), [&](Worker& worker, std::size_t g, bool) { find_least(groups[g], worker); });
+  std::ranges::stable_sort(groups, {}, [&](const Group& group) { return at_least_[group.front()]; });
   std::atomic<std::size_t> done{0};
-  in_parallel(
-      threads_, groups.size(), [&] { return std::make_unique<Worker>(graph_, cluster_); },
-      [&](Worker& worker, std::size_t g, bool calling) {
-        by_formula(groups[g], worker.kernels, worker.evaluator, [&] {
-          const std::size_t so_far = ++done;
-          if (calling && options_.progress) options_.progress(so_far, strategies_.size());
-        });
+  Rivals rivals;
+  for (std::size_t begin = 0, at_once = 8; begin < groups.size(); begin += at_once, at_once *= 2) {
+    std::vector<Rivals> found(std::min(at_once, groups.size() - begin));
+    in_parallel(workers, found.size(), [&](Worker& worker, std::size_t g, bool calling) {
+      found[g] = by_formula(groups[begin + g], worker, rivals, most, [&] {
+        const std::size_t so_far = ++done;
+        if (calling && options_.progress) options_.progress(so_far, strategies_.size());
       });
+    });
+    for (const Rivals& others : found) rivals.note(others);
+  }
   if (options_.progress) options_.progress(done, strategies_.size());
 }
 
-void Trials::by_formula(std::span<const std::size_t> group, KernelPrices& kernels, Evaluator& evaluator,
-                        const std::function<void()>& tried) {
-  Result<std::unique_ptr<closed::ProgramForm>> form{nullptr};
+void Trials::by_formula(std::span<const std::size_t> which) {
+  const std::vector<Group> groups = groups_of(which);
+  in_parallel(workers(), groups.size(), [&](Worker& worker, std::size_t g, bool) {
+    by_formula(groups[g], worker, {}, std::numeric_limits<double>::infinity(), [] {});
+  });
+}
+
+// What each takes at the least, where it is worth a formula and has one; puts the group in that order.
+void Trials::find_least(Group& group, Worker& worker) {
+  std::optional<Result<closed::FoldedProgram>> program;
+  std::optional<closed::LeastTime> least;
   for (const std::size_t i : group) {
     if (cancelled()) return;
+    const Strategy& strategy = strategies_[i];
+    trials_[i].too_large = memory_.value() > 0 && least_state(parameters_, strategy) > memory_;
+    if (trials_[i].too_large || !has_formula(i)) continue;
+    if (!program) {
+      program = closed::FoldedProgram::make(graph_, folding_ ? &*folding_ : nullptr, strategy);
+      if (*program) least.emplace(**program, strategy, worker.kernels);
+    }
+    if (least) at_least_[i] = least->of(strategy);
+  }
+  std::ranges::stable_sort(group, {}, [&](std::size_t i) { return at_least_[i]; });
+}
+
+Rivals Trials::by_formula(std::span<const std::size_t> group, Worker& worker, Rivals rivals, double most,
+                          const std::function<void()>& tried) {
+  Result<std::unique_ptr<closed::ProgramForm>> form{nullptr};
+  for (const std::size_t i : group) {
+    if (cancelled()) return rivals;
     Trial& trial = trials_[i];
     const Strategy& strategy = strategies_[i];
-    if (memory_.value() > 0 && least_state(parameters_, strategy) > memory_) {
-      trial.too_large = true;
-    } else if (options_.exhaustive || !closed::has_closed_form(strategy, cluster_) ||
-               strategy.devices() > cluster_.devices()) {
-      simulate(i, evaluator);
-    } else {
-      if (form && !*form) form = closed::ProgramForm::make(graph_, folding_ ? &*folding_ : nullptr, strategy, kernels);
-      const Result<closed::Form> found = form ? (*form)->of(strategy) : tl::unexpected(form.error());
-      if (found)
-        trial.form = *found;
-      else
-        trial.why_not = found.error().message;
-      trial.fits = found && !(memory_.value() > 0 && found->memory > memory_);
+    const int devices = strategy.devices();
+    const auto wanted = [&](const closed::Form& at_least) {
+      if (most == std::numeric_limits<double>::infinity()) return true;
+      return !rivals.too_slow(at_least.step_time, devices, most) && may_fit(at_least.memory) &&
+             !rivals.beat({at_least.step_time, at_least.memory, devices});
+    };
+    if (!trial.too_large && !has_formula(i)) {
+      simulate(i, worker.evaluator);
+    } else if (at_least_[i] < not_known && rivals.too_slow(at_least_[i], devices, most)) {
+      trial.at_least = at_least_[i];
+    } else if (!trial.too_large) {
+      if (form && !*form)
+        form = closed::ProgramForm::make(graph_, folding_ ? &*folding_ : nullptr, strategy, worker.kernels);
+      price(i, form ? (*form)->of(strategy, wanted) : tl::unexpected(form.error()));
     }
+    if (trial.fits && trial.timed()) rivals.note({trial.time(), trial.memory(), devices});
     tried();
   }
+  return rivals;
+}
+
+bool Trials::has_formula(std::size_t i) const {
+  return !options_.exhaustive && closed::has_closed_form(strategies_[i], cluster_) &&
+         strategies_[i].devices() <= cluster_.devices();
+}
+
+bool Trials::may_fit(Bytes by_formula) const {
+  constexpr double slack = 0.3;  // formula and simulation are not further apart than this (docs/search.md)
+  return memory_.value() <= 0 || !(by_formula * (1 - slack) > memory_);
+}
+
+void Trials::price(std::size_t i, const Result<closed::Form>& found) {
+  Trial& trial = trials_[i];
+  if (found)
+    trial.form = *found;
+  else
+    trial.why_not = found.error().message;
+  trial.fits = found && !(memory_.value() > 0 && found->memory > memory_);
 }
 
 void Trials::simulate(std::span<const std::size_t> which) {
-  in_parallel(
-      threads_, which.size(), [&] { return std::make_unique<Worker>(graph_, cluster_); },
-      [&](Worker& worker, std::size_t i, bool) { simulate(which[i], worker.evaluator); });
+  in_parallel(workers(), which.size(),
+              [&](Worker& worker, std::size_t i, bool) { simulate(which[i], worker.evaluator); });
 }
 
 void Trials::simulate(std::size_t index, Evaluator& evaluator) {
@@ -108,26 +200,24 @@ void Trials::simulate(std::size_t index, Evaluator& evaluator) {
   }
   const Bytes needed = p->memory.needed();
   trial.fits = p->fits && !(memory_.value() > 0 && needed > memory_);
-  trial.candidate = Candidate{strategies_[index],
-                              p->step_time,
-                              p->interval_low,
-                              p->interval_high,
-                              p->throughput,
-                              needed,
-                              p->breakdown,
-                              p->error,
-                              {},
-                              false};
+  trial.candidate = std::make_unique<Candidate>(Candidate{strategies_[index],
+                                                          p->step_time,
+                                                          p->interval_low,
+                                                          p->interval_high,
+                                                          p->throughput,
+                                                          needed,
+                                                          p->breakdown,
+                                                          p->error,
+                                                          {},
+                                                          false});
 }
 
 // Of what is given back alone: it takes as long as simulating a strategy several times.
 void Trials::add_bottlenecks(std::span<const std::vector<Candidate*>> alike) const {
-  in_parallel(
-      threads_, alike.size(), [&] { return std::make_unique<Worker>(graph_, cluster_); },
-      [&](Worker& worker, std::size_t i, bool) {
-        const Bottleneck bottleneck = worker.evaluator.predict(alike[i].front()->strategy)->bottleneck;
-        for (Candidate* candidate : alike[i]) candidate->bottleneck = bottleneck;
-      });
+  in_parallel(workers(), alike.size(), [&](Worker& worker, std::size_t i, bool) {
+    const Bottleneck bottleneck = worker.evaluator.predict(alike[i].front()->strategy)->bottleneck;
+    for (Candidate* candidate : alike[i]) candidate->bottleneck = bottleneck;
+  });
 }
 
 }  // namespace sibyl

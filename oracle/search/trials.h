@@ -1,9 +1,11 @@
-// The strategies of a search, tried in two ways: all of them by formula (oracle/closed), and the few that matter by
-// simulation, as predict() does it. On all processors; what is found does not depend on how many there are.
+// The strategies of a search, tried in three ways: by what a step takes at the least, which rules out those that are
+// too slow in any case; the others by formula (both oracle/closed); and the few that matter by simulation, as predict()
+// does it. On all processors; what is found does not depend on how many there are.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,21 +16,26 @@
 #include "oracle/closed/closed_form.h"
 #include "oracle/plan/folding.h"
 #include "oracle/predict.h"
+#include "oracle/search/rivals.h"
 #include "oracle/search/search.h"
 
 namespace sibyl {
 
 struct Trial {
-  std::optional<closed::Form> form;    // by formula, where there is one
-  std::optional<Candidate> candidate;  // simulated
-  bool fits = false;                   // of a simulated one; else as far as the formula tells
-  bool too_large = false;              // its state alone is more than a device holds
-  std::string why_not;                 // it cannot be planned
+  Seconds at_least;                      // its step takes, where it was ruled out for that; 0: it was not
+  std::optional<closed::Form> form;      // by formula, where there is one; not walked where others beat it
+  std::unique_ptr<Candidate> candidate;  // simulated
+  bool fits = false;                     // of a simulated one; else as far as the formula tells
+  bool too_large = false;                // its state alone is more than a device holds
+  std::string why_not;                   // it cannot be planned
 
-  [[nodiscard]] bool tried() const { return form || candidate || too_large || !why_not.empty(); }
-  // As far as is known.
-  [[nodiscard]] Seconds time() const { return candidate ? candidate->step_time : form->step_time; }
-  [[nodiscard]] Bytes memory() const { return candidate ? candidate->memory : form->memory; }
+  // A step's time is known.
+  [[nodiscard]] bool timed() const { return candidate || (form && form->walked); }
+  [[nodiscard]] bool ruled_out() const { return at_least.value() > 0 && !form && !candidate && why_not.empty(); }
+  [[nodiscard]] bool tried() const { return form || candidate || too_large || ruled_out() || !why_not.empty(); }
+  // As far as is known: of what was ruled out no more than there is.
+  [[nodiscard]] Seconds time() const { return candidate ? candidate->step_time : form ? form->step_time : at_least; }
+  [[nodiscard]] Bytes memory() const { return candidate ? candidate->memory : form ? form->memory : Bytes{}; }
 };
 
 class Trials {
@@ -36,8 +43,12 @@ class Trials {
   // All must outlive it.
   Trials(const Graph& graph, const Cluster& cluster, const std::vector<Strategy>& all, const SearchOptions& options);
 
-  // Each strategy once; those without a closed form are simulated. Until it is cancelled.
-  void by_formula();
+  // Each strategy once, until it is cancelled; those without a closed form are simulated. Of the others such are ruled
+  // out as take more than `most` times the device time of the fastest that fits by formula, and of those that others
+  // beat no more is found than that.
+  void by_formula(double most);
+  // These, whatever they are ruled out by.
+  void by_formula(std::span<const std::size_t> which);
   void simulate(std::span<const std::size_t> which);
   // Each entry: candidates of one strategy.
   void add_bottlenecks(std::span<const std::vector<Candidate*>> alike) const;
@@ -47,11 +58,20 @@ class Trials {
   [[nodiscard]] const Strategy& strategy(std::size_t i) const { return strategies_[i]; }
   [[nodiscard]] int devices(std::size_t i) const { return strategies_[i].devices(); }
   [[nodiscard]] Bytes memory() const { return memory_; }  // of a device; 0: not known
+  [[nodiscard]] bool may_fit(Bytes by_formula) const;     // what this is the memory of, by formula
   [[nodiscard]] Bytes framework() const { return cluster_.kernels.device().framework_base; }  // of that
 
  private:
-  void by_formula(std::span<const std::size_t> group, KernelPrices& kernels, Evaluator& evaluator,
-                  const std::function<void()>& tried);
+  struct Worker;
+  using Group = std::vector<std::size_t>;  // strategies of one program
+  std::vector<Group> groups_of(std::span<const std::size_t> which) const;
+  std::vector<std::unique_ptr<Worker>> workers() const;
+  void find_least(Group& group, Worker& worker);
+  // Those of one group, given what was tried before; with what is known then. `most` infinite: all of them.
+  Rivals by_formula(std::span<const std::size_t> group, Worker& worker, Rivals rivals, double most,
+                    const std::function<void()>& tried);
+  [[nodiscard]] bool has_formula(std::size_t index) const;
+  void price(std::size_t index, const Result<closed::Form>& found);
   void simulate(std::size_t index, Evaluator& evaluator);
 
   const Graph& graph_;
@@ -62,6 +82,7 @@ class Trials {
   std::optional<Folding> folding_;
   double parameters_;  // of the model
   unsigned threads_;
+  std::vector<Seconds> at_least_;  // that a step takes; infinite: not known
   std::vector<Trial> trials_;
 };
 

@@ -2,16 +2,21 @@
 // exhaustive search is published for (GPT-3 175B on 64; Isaev et al., "Calculon: a methodology and tool for high-level
 // co-design of systems and large language models", SC 2023), and smaller ones. Of its options, those that Sibyl has:
 // tensor, pipeline and data degrees, micro-batches, interleaving, recomputing, a sharded optimizer, the sequence split,
-// overlap of gradients. Then large clusters by formula alone, and what a strategy takes that shares all it needs with
-// others that were priced. docs/search.md has the tables.
+// overlap of gradients; and once more with all that Sibyl's search varies: which axis lies nearest (Calculon: which
+// network each is given), sizes of buckets, ZeRO 2 and 3, zero-bubble schedules. Calculon's other options (how
+// tensor-parallel exchanges are done and overlapped, fused activations, offloading) have no formula here, or are not
+// options. Then large clusters by formula alone, and what a strategy takes that shares all it needs with others that
+// were priced. Words on the command line: only models whose row holds one of them. docs/search.md has the tables.
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/onnx/import.h"
@@ -30,9 +35,17 @@ struct Case {
   std::int64_t batch = 1, sequence = 0;
   std::vector<int> chunks = {2, 4, 8};
   bool simulated = true;  // those that matter, as a search does; else by formula alone
+  bool wide = false;      // all that the search varies
 };
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Of all threads: what a busy machine changes least.
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 double resident_gigabytes() {
   rusage usage{};
@@ -51,6 +64,11 @@ SearchSpace space_of(const Case& c) {
   space.chunks = c.chunks;
   space.schedules = {PipelineSchedule::one_forward_one_backward, PipelineSchedule::interleaved};
   space.buckets = {Bytes{25.0 * 1024 * 1024}, Bytes{}};  // overlapped or not
+  if (!c.wide) return space;
+  space.zero = {0, 1, 2, 3};
+  space.schedules = SearchSpace{}.schedules;
+  space.buckets = usual_buckets;
+  space.orders = true;
   return space;
 }
 
@@ -79,7 +97,7 @@ void report_again(const Graph& graph, const Cluster& cluster, const std::vector<
   fmt::print(
       "|   its largest program: {:.2f} ms; {} strategies, the first time {:.1f} us each; again {:.1f} (median), {:.1f} "
       "(90 %), "
-      "{:.1f} (most) | | | | | | | | | |\n",
+      "{:.1f} (most) | | | | | | | | | | | | |\n",
       (made - begin) * 1e3, priced, (once - made) * 1e6 / static_cast<double>(most.size()), again[again.size() / 2],
       again[again.size() * 9 / 10], again.back());
 }
@@ -92,17 +110,22 @@ void report(const Case& c) {
   const int nodes = (c.devices + one.devices_per_node - 1) / one.devices_per_node;
   const Cluster cluster = resized(one, nodes, one.devices_per_node).value();
   const SearchSpace space = space_of(c);
+  const double begin = now(), worked = processor_seconds();
   const std::vector<Strategy> all = strategies(space);
-  const double begin = now();
   const SearchOptions plain;
   Trials trials(graph, cluster, all, plain);
-  trials.by_formula();
-  const double formula = now() - begin;
-  std::size_t too_large = 0, refused = 0;
-  for (const Trial& trial : trials.all())
-    too_large += trial.too_large ? 1 : 0, refused += trial.why_not.empty() ? 0 : 1;
-  fmt::print("| {} on {} of {} | {} | {} | {} | {:.2f} | {:.0f} |", c.zoo, c.devices, c.cluster, all.size(), too_large,
-             refused, formula, static_cast<double>(all.size()) / formula);
+  trials.by_formula(most_device_time);
+  const double formula = now() - begin, work = processor_seconds() - worked;
+  std::size_t too_large = 0, too_slow = 0, refused = 0, walked = 0;
+  for (const Trial& trial : trials.all()) {
+    too_large += trial.too_large ? 1 : 0;
+    too_slow += trial.ruled_out() ? 1 : 0;
+    refused += trial.why_not.empty() ? 0 : 1;
+    walked += trial.timed() ? 1 : 0;
+  }
+  fmt::print("| {} on {} of {}{} | {} | {} | {} | {} | {} |", c.zoo, c.devices, c.cluster, c.wide ? ", all varied" : "",
+             all.size(), too_large, too_slow, refused, walked);
+  fmt::print(" {:.2f} | {:.2f} | {:.0f} |", formula, work, static_cast<double>(all.size()) / formula);
   if (!c.simulated) {
     fmt::print(" | | {:.1f} | |\n", resident_gigabytes());
     return report_again(graph, cluster, all);
@@ -120,16 +143,22 @@ void report(const Case& c) {
 }  // namespace
 }  // namespace sibyl
 
-int main() {
+int main(int argc, char** argv) {
   using namespace sibyl;
   fmt::print(
-      "| | strategies | too large at once | cannot be split so | formula s | strategies/s | simulated | search s | GB "
-      "| best |\n"
-      "|---|---:|---:|---:|---:|---:|---:|---:|---:|---|\n");
+      "| | strategies | too large at once | too slow at once | cannot be split so | walked | formula s | of processors "
+      "| strategies/s | simulated | search s | GB | best |\n"
+      "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|\n");
   const std::vector<int> divisors = {2, 3, 4, 6, 8, 12, 16, 24, 48};
   for (const Case& c : {Case{"resnet50", "dgx1-v100", 8, 512, 0}, Case{"gpt2-xl", "dgx-a100", 8, 64, 1024},
                         Case{"gpt3-175b", "dgx-a100", 64, 64, 2048, divisors},
+                        Case{"gpt3-175b", "dgx-a100", 64, 64, 2048, divisors, true, true},
                         Case{"gpt3-175b", "dgx-a100", 4096, 1536, 2048, {2, 4, 8}, false},
-                        Case{"mt-nlg-530b", "dgx-a100", 5128, 1920, 2048, {2, 4, 8}, false}})
-    report(c);
+                        Case{"gpt3-175b", "dgx-a100", 4096, 1536, 2048, {2, 4, 8}, false, true},
+                        Case{"mt-nlg-530b", "dgx-a100", 5128, 1920, 2048, {2, 4, 8}, false}}) {
+    const auto meant = [&](std::string_view word) {
+      return std::string_view(c.zoo).find(word) != std::string_view::npos;
+    };
+    if (argc == 1 || std::any_of(argv + 1, argv + argc, meant)) report(c);
+  }
 }

@@ -86,6 +86,7 @@ QString searchSummary(const SearchResult& r) {
   QString text = QObject::tr("%1 strategies").arg(count(r.size));
   if (r.tried < r.size) text += QObject::tr(", %1 tried").arg(count(r.tried));
   text += QObject::tr(": %1 can be run, %2 are too large").arg(count(r.fitting), count(r.too_large));
+  if (r.too_slow > 0) text += QObject::tr(", %1 too slow to matter").arg(count(r.too_slow));
   if (r.equal > 1)
     text +=
         QObject::tr(

@@ -7,7 +7,9 @@
 #include <optional>
 
 #include "oracle/closed/closed_form.h"
+#include "oracle/closed/least_time.h"
 #include "oracle/predict.h"
+#include "oracle/report/search_report.h"
 #include "oracle/search/search.h"
 #include "oracle/search/space.h"
 #include "tests/support/any_plan.h"
@@ -43,7 +45,9 @@ Cluster any_busy_cluster() {
 
 // Of all that was drawn.
 struct Drawn {
-  std::vector<double> time, memory;  // by how much the formula is off, where there is one
+  std::vector<double> time, memory;     // by how much the formula is off, where there is one
+  std::vector<double> uncut, unwalked;  // shares of the time that are known before a program is cut, and of pipelines
+                                        // before their schedule is walked
   int without_formula = 0;
 
   static double quantile(std::vector<double> all, double share) {
@@ -59,8 +63,24 @@ void compare(const Graph& graph, const Cluster& cluster, const Strategy& strateg
     return;
   }
   KernelPrices kernels(cluster);
-  const auto form = (*closed::ProgramForm::make(graph, nullptr, strategy, kernels))->of(strategy);
+  const auto program = closed::ProgramForm::make(graph, nullptr, strategy, kernels);
+  const auto form = (*program)->of(strategy);
   RC_ASSERT(form.has_value());
+  const auto unwalked = (*program)->of(strategy, [](const closed::Form&) { return false; });
+  RC_ASSERT(unwalked->memory == form->memory);
+  RC_ASSERT(unwalked->walked == (strategy.stages() == 1));
+  const std::optional<Folding> folding = test::any(0, 1) == 0 ? fold(graph) : std::nullopt;
+  const auto folded = closed::FoldedProgram::make(graph, folding ? &*folding : nullptr, strategy);
+  const Seconds uncut = closed::LeastTime(*folded, strategy, kernels).of(strategy);
+  for (const Seconds at_least : {uncut, unwalked->walked ? uncut : unwalked->step_time}) {
+    if (at_least > form->step_time || at_least > exact.step_time)
+      RC_LOG() << graph.name << ", " << strategy_words(strategy) << ": at least " << at_least.value()
+               << " s, by formula " << form->step_time.value() << ", simulated " << exact.step_time.value() << "\n";
+    RC_ASSERT(at_least <= form->step_time);
+    RC_ASSERT(at_least <= exact.step_time);
+  }
+  drawn.uncut.push_back(uncut / exact.step_time);
+  if (!unwalked->walked) drawn.unwalked.push_back(unwalked->step_time / exact.step_time);
   drawn.memory.push_back(std::abs(form->memory / exact.memory.total - 1));
   const double off = form->step_time / exact.step_time - 1;
   drawn.time.push_back(std::abs(off));
@@ -93,6 +113,8 @@ TEST(ProgramForm, IsWithinOnePercentOfTheSimulation) {
   EXPECT_GT(answered, 5 * drawn.without_formula);  // about a tenth has none
   EXPECT_LT(Drawn::quantile(drawn.time, 0.99), 0.002);
   EXPECT_LT(Drawn::quantile(drawn.memory, 0.5), 0.1);
+  EXPECT_GT(Drawn::quantile(drawn.uncut, 0.5), 0.4);
+  EXPECT_GT(Drawn::quantile(drawn.unwalked, 0.5), 0.8);
 }
 
 // What cannot be split so has no formula either, for the same reason.
@@ -175,12 +197,18 @@ RC_GTEST_PROP(ClosedSearch, FindsTheBestOfAll, ()) {
   space.chunks = {2};
   if (test::any(0, 2) == 0) space.orders = true, space.zero = {0};
   if (test::any(0, 2) == 0) space.buckets = {Bytes{25.0 * 1024 * 1024}, Bytes{1e5}, Bytes{}}, space.zero = {0};
-  const SearchResult quick = search(graph, space, cluster, {.keep = 3, .threads = 1}).value();
-  const SearchResult all = search(graph, space, cluster, {.keep = 3, .exhaustive = true, .threads = 1}).value();
+  const std::size_t keep = test::one_of(1, 3, 1000);
+  const SearchResult quick = search(graph, space, cluster, {.keep = keep, .threads = 1}).value();
+  const SearchResult all = search(graph, space, cluster, {.keep = keep, .exhaustive = true, .threads = 1}).value();
+  const auto json = [](const SearchResult& result) {
+    return to_json(SearchReport{"model", "cluster", "sibyl", result});
+  };
+  RC_ASSERT(json(quick) == json(search(graph, space, cluster, {.keep = keep, .threads = 3}).value()));
   RC_ASSERT(quick.best.size() == all.best.size());
   for (std::size_t i = 0; i < all.best.size(); ++i)
     RC_ASSERT(quick.best[i].step_time.value() == all.best[i].step_time.value());
   RC_ASSERT(quick.simulated <= all.simulated);
+  RC_ASSERT(all.too_slow == 0U);
   if (!all.best.empty()) RC_ASSERT(complexity(quick.recommended.strategy) == complexity(all.recommended.strategy));
   for (const Candidate& wanted : all.front)
     RC_ASSERT(std::ranges::any_of(quick.front, [&](const Candidate& found) {
