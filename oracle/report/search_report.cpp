@@ -147,9 +147,10 @@ std::string to_text(const SearchReport& report, TextStyle style) {
                       to_string(half_interval(r.recommended)), words_of(r.recommended));
   if (r.equal > 1)
     text += fmt::format(
-        "  the simplest of at least {} that are as fast, as far as is known: they differ by less than what their difference is "
-        "unsure by\n",
-        grouped(static_cast<std::int64_t>(r.equal)));
+        "  the simplest that takes at most {:.0f} % longer than the fastest; at least {} are as fast, as far as is "
+        "known: they "
+        "differ by less than what their difference is unsure by\n",
+        worth_of_simplicity * 100, grouped(static_cast<std::int64_t>(r.equal)));
   text += fmt::format("  {} {}\n", report.command, strategy_words(r.recommended.strategy));
   text += "\n" + paint.heading("Fastest") + "\n" + indented(aligned_text(table_of(r.best, fastest)));
   text += "\n" + paint.heading("For less memory, or fewer devices") + "\n" +
@@ -159,16 +160,10 @@ std::string to_text(const SearchReport& report, TextStyle style) {
 
 std::string to_json(const SearchReport& report) {
   const SearchResult& r = report.result;
-  Json json = {{"schema", "sibyl.search/1"},
-               {"model", report.model},
-               {"cluster", report.cluster},
-               {"size", r.size},
-               {"tried", r.tried},
-               {"simulated", r.simulated},
-               {"fitting", r.fitting},
-               {"too_large", r.too_large},
-               {"too_slow", r.too_slow},
-               {"equal", r.equal}};
+  Json json = {
+      {"schema", "sibyl.search/1"}, {"model", report.model},    {"cluster", report.cluster}, {"size", r.size},
+      {"tried", r.tried},           {"simulated", r.simulated}, {"fitting", r.fitting},      {"too_large", r.too_large},
+      {"too_slow", r.too_slow},     {"equal", r.equal}};
   json["recommended"] = r.best.empty() ? Json() : candidate_json(report, r.recommended);
   json["best"] = list_json(report, r.best);
   json["front"] = list_json(report, r.front);

@@ -65,6 +65,12 @@ bool equally_fast(const Candidate& candidate, const Candidate& fastest) {
          deviation_of_difference(candidate.error, fastest.error) * ninety_percent;
 }
 
+// For its simplicity, which is worth little: what is expected to take a fifth longer is no good choice, however unsure
+// it is that it does.
+bool as_good(const Candidate& candidate, const Candidate& fastest) {
+  return equally_fast(candidate, fastest) && candidate.step_time <= fastest.step_time * (1.0 + worth_of_simplicity);
+}
+
 void add_bottlenecks(const Trials& trials, SearchResult& result) {
   std::map<std::pair<int, std::string>, std::vector<Candidate*>> alike;  // by strategy
   const auto add = [&](Candidate& c) { alike[{c.strategy.devices(), strategy_words(c.strategy)}].push_back(&c); };
@@ -113,8 +119,8 @@ bool time_first(Trials& trials, std::vector<std::size_t>& next) {
 }
 
 // Simulates the fastest by formula in their order, until nothing that is left can be among the `keep` fastest. From
-// then on only what is simpler than all that are equal to the fastest can change the answer, by being equal, too: of
-// these, until none of the last ones was. Once cancelled the first of them are enough.
+// then on only what is simpler than all that are as good as the fastest can change the answer, by being as good, too:
+// of these, until none of the last ones was. Once cancelled the first of them are enough.
 void simulate_fastest(Trials& trials, std::size_t keep) {
   std::vector<std::size_t> next;
   for (std::size_t i = 0; i < trials.all().size(); ++i)
@@ -125,11 +131,11 @@ void simulate_fastest(Trials& trials, std::size_t keep) {
     known.insert(std::ranges::upper_bound(known, trial.candidate->step_time, {}, &Candidate::step_time),
                  &*trial.candidate);
   };
-  const auto is_equal = [&](const Candidate* candidate) { return equally_fast(*candidate, *known.front()); };
-  const auto simplest_equal = [&] {
+  const auto may_be_recommended = [&](const Candidate* candidate) { return as_good(*candidate, *known.front()); };
+  const auto simplest = [&] {
     int least = std::numeric_limits<int>::max();
     for (const Candidate* candidate : known)
-      if (is_equal(candidate)) least = std::min(least, complexity(candidate->strategy));
+      if (may_be_recommended(candidate)) least = std::min(least, complexity(candidate->strategy));
     return least;
   };
   // Have the `keep` fastest been found, those that come out the same taken as one?
@@ -147,13 +153,12 @@ void simulate_fastest(Trials& trials, std::size_t keep) {
     if (!last.empty() && trials.cancelled()) return;
     fastest_known = fastest_known || all_faster_than(trials.all()[next.front()].time() * (1 - slack));
     if (fastest_known) {
-      const auto equal = [&](std::size_t i) {
+      const auto good = [&](std::size_t i) {
         const Trial& trial = trials.all()[i];
-        return trial.candidate && trial.fits && is_equal(&*trial.candidate);
+        return trial.candidate && trial.fits && may_be_recommended(&*trial.candidate);
       };
-      if (!last.empty() && std::ranges::none_of(last, equal)) return;
-      std::erase_if(
-          next, [&, simplest = simplest_equal()](std::size_t i) { return complexity(trials.strategy(i)) >= simplest; });
+      if (!last.empty() && std::ranges::none_of(last, good)) return;
+      std::erase_if(next, [&, least = simplest()](std::size_t i) { return complexity(trials.strategy(i)) >= least; });
     }
     if (!trials.cancelled() && time_first(trials, next)) continue;
     const auto end = next.begin() + static_cast<std::ptrdiff_t>(std::min(at_once, next.size()));
@@ -255,7 +260,7 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
   result.equal = static_cast<std::size_t>(std::ranges::count_if(fitting, equals));
   result.recommended = fitting.front();
   for (const Candidate& candidate : fitting)
-    if (candidate.equal && simpler(candidate, result.recommended)) result.recommended = candidate;
+    if (as_good(candidate, fitting.front()) && simpler(candidate, result.recommended)) result.recommended = candidate;
   const auto point_of = [](const Candidate& c) { return Point{c.step_time, c.memory, c.strategy.devices()}; };
   result.front = front_of(fitting, point_of);
   Rivals fastest;

@@ -8,8 +8,8 @@
 //
 // Strategies that are slower than the fastest by less than the 90 % interval of the difference are named equal to it:
 // nothing that was measured tells which of them is faster. What both are wrong about alike, the kernels that they share
-// above all, does not count (step_error.h). The simplest of them, and of those that are as simple the fastest, is
-// recommended.
+// above all, does not count (step_error.h). The simplest of those that take at most 2 % longer than the
+// fastest (worth_of_simplicity), and of those that are as simple the fastest, is recommended.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +36,8 @@ struct Candidate {
   bool equal = false;     // to the fastest, as far as is known
 };
 
+// Of a step's time: for so much more a simpler strategy is recommended, if it is equal.
+inline constexpr double worth_of_simplicity = 0.02;
 inline constexpr double negligible_memory = 0.01;  // less than so much saved is nothing
 // The front goes as far as so many times the device time (a step's time by devices) of the fastest: what takes more is
 // no choice, whatever memory it saves.
