@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <optional>
+
 #include "base/files.h"
 #include "calibration/cluster_file.h"
 #include "calibration/device_names.h"
@@ -37,9 +39,17 @@ Result<Network> quiet_network_of(const Links& links, Algorithm algorithm, Calibr
 Result<Network> network_of(const Links& links, Algorithm algorithm, Calibration& calibration) {
   Links quiet = links;
   quiet.spec.device_link.background = quiet.spec.nic_background = 0.0;
+  std::optional<fabric::FabricSpec> quiet_shape;
+  std::optional<double> used;  // of a fabric's links
+  if (links.shape != nullptr) {
+    used = links.shape->background;
+    quiet_shape = *links.shape;
+    quiet_shape->background = 0.0;
+    quiet.shape = &*quiet_shape;
+  }
   auto network = quiet_network_of(quiet, algorithm, calibration);
-  if (!network || quiet.spec == links.spec) return network;
-  auto busy = network->with_links(links.spec);
+  if (!network || (quiet.spec == links.spec && used.value_or(0.0) == 0.0)) return network;
+  auto busy = network->with_links(links.spec, used);
   if (!busy) return fail(busy.error().message, links.where, busy.error().hint);
   return busy;
 }

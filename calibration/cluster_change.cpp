@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/quantity.h"
+#include "netmodel/fabric/fabric.h"
 #include "netmodel/topology.h"
 
 namespace sibyl {
@@ -21,6 +22,7 @@ struct Draft {
   Device device;
   BytesPerSecond storage;
   DType computed_in = DType::f32;
+  std::optional<double> fabric_background = {};  // none where there is no fabric
 };
 
 struct Change {
@@ -94,6 +96,12 @@ Result<void> set_share(double& target, const Change& change) {
   return {};
 }
 
+Result<void> set_fabric_background(Draft& draft, const Change& change) {
+  if (!draft.fabric_background)
+    return change.wrong("the cluster has no fabric", "nic.background is the share of each NIC that others use");
+  return set_share(*draft.fabric_background, change);
+}
+
 Result<void> set_flops(Draft& draft, const Change& change) {
   auto own = draft.device.peak.find(draft.computed_in);
   if (own == draft.device.peak.end()) own = draft.device.peak.find(DType::f32);  // as the roofline takes it
@@ -124,8 +132,14 @@ struct Entry {
   double (*share)(const Draft&) = nullptr;
 };
 
+std::optional<double> fabric_background(const Cluster& cluster) {
+  const fabric::Fabric* fabric = cluster.network.links();
+  return fabric == nullptr ? std::nullopt : std::optional(fabric->spec().background);
+}
+
 Draft draft_of(const Cluster& cluster, DType computed_in) {
-  return {cluster.network.topology().spec(), cluster.kernels.device(), cluster.storage_read, computed_in};
+  return {cluster.network.topology().spec(), cluster.kernels.device(), cluster.storage_read, computed_in,
+          fabric_background(cluster)};
 }
 
 const std::vector<Entry>& entries() {
@@ -153,6 +167,10 @@ const std::vector<Entry>& entries() {
        [](Draft& d, const Change& c) { return set_share(d.links.nic_background, c); },
        [](const Draft& d) { return fmt::format("{:.3g}", d.links.nic_background); },
        [](const Draft& d) { return d.links.nic_background; }},
+      {{"fabric.background", "share of a fabric's links between nodes that others use", "0.3", true},
+       set_fabric_background,
+       [](const Draft& d) { return d.fabric_background ? fmt::format("{:.3g}", *d.fabric_background) : ""; },
+       [](const Draft& d) { return d.fabric_background.value_or(0); }},
       {{"switch.latency", "of one switch", "300ns"},
        [](Draft& d, const Change& c) { return set(d.links.switch_latency, c, parse_seconds); },
        [](const Draft& d) { return text_of(d.links.switch_latency); }},
@@ -220,8 +238,8 @@ Result<Cluster> changed(const Cluster& cluster, std::span<const std::string> cha
   Draft draft = draft_of(cluster, computed_in);
   for (const std::string& change : changes) SIBYL_CHECK(apply(draft, change));
   Cluster other = cluster;
-  if (!(draft.links == before)) {
-    auto network = cluster.network.with_links(draft.links);
+  if (!(draft.links == before) || draft.fabric_background != fabric_background(cluster)) {
+    auto network = cluster.network.with_links(draft.links, draft.fabric_background);
     if (!network) return fail(ErrorCode::usage, network.error().message, network.error().where, network.error().hint);
     other.network = std::move(*network);
   }

@@ -92,6 +92,11 @@ struct Difference {
         bandwidth(ratio(now.path(level).bandwidth.value(), before.path(level).bandwidth.value())) {}
 };
 
+// Of what others leave of a NIC: what a fabric's links pass, NICs' cables among them, of which others use `background`.
+double passed(const TopologySpec& spec, double background) {
+  return std::min(1.0, (1.0 - background) / (1.0 - spec.nic_background));
+}
+
 double octaves(double factor) { return std::abs(std::log2(factor)); }
 
 double octaves_across(const Topology& now, const Topology& before) {
@@ -169,29 +174,41 @@ Result<Network> Network::resized(int nodes, int devices_per_node) const {
 Result<std::shared_ptr<Network::Model>> Network::carried_to(const TopologySpec& spec,
                                                             const fabric::FabricSpec* shape) const {
   SIBYL_TRY(Topology topology, Topology::make(spec));
-  const Difference inside(topology, model_->topology, 0), across(topology, model_->topology, 1);
-  auto model = std::make_shared<Model>(topology, carried(model_->point_to_point_samples, inside, across),
-                                       std::vector<CollectiveSample>{}, model_->algorithm);
-  model->launch = model_->launch;
-  model->protocol = model_->protocol;
-  model->point_to_point.set_device_link(model_->point_to_point, inside.latency, inside.bandwidth);
+  const Difference inside(topology, model_->topology, 0);
+  Difference across(topology, model_->topology, 1);
+  std::shared_ptr<const fabric::Fabric> changed;
+  double left = 1.0;  // of what a fabric's links passed: the topology does not say
   if (const fabric::Fabric* whole = links()) {
     // Of the counts only those of NICs can change here; a fabric in part use keeps its room.
     TopologySpec room = spec;
     room.devices_per_node = whole->devices_per_node();
     room.nodes = whole->nodes();
-    SIBYL_TRY(fabric::Fabric changed, fabric::Fabric::make(room, *shape));
-    model->use(std::make_shared<const fabric::Fabric>(std::move(changed)));
+    SIBYL_TRY(fabric::Fabric made, fabric::Fabric::make(room, *shape));
+    changed = std::make_shared<const fabric::Fabric>(std::move(made));
+    left = passed(spec, shape->background) / passed(model_->topology.spec(), whole->spec().background);
   }
+  across.bandwidth *= left;
+  auto model = std::make_shared<Model>(topology, carried(model_->point_to_point_samples, inside, across),
+                                       std::vector<CollectiveSample>{}, model_->algorithm);
+  model->launch = model_->launch;
+  model->protocol = model_->protocol;
+  model->point_to_point.set_device_link(model_->point_to_point, inside.latency, inside.bandwidth);
+  if (changed) model->use(std::move(changed));
   model->take_collectives(*model_);
   model->octaves_inside = model_->octaves_inside + std::max(octaves(inside.latency), octaves(inside.bandwidth));
-  model->octaves_across = model_->octaves_across + octaves_across(topology, model_->topology);
+  model->octaves_across = model_->octaves_across + octaves_across(topology, model_->topology) + octaves(left);
   model->shared = model_->shared;
   return model;
 }
 
-Result<Network> Network::with_links(const TopologySpec& spec) const {
-  SIBYL_TRY(std::shared_ptr<Model> model, carried_to(spec, links() ? &links()->spec() : nullptr));
+Result<Network> Network::with_links(const TopologySpec& spec, std::optional<double> fabric_background) const {
+  std::optional<fabric::FabricSpec> shape;
+  if (links() != nullptr) shape = links()->spec();
+  if (fabric_background) {
+    if (!shape) return fail("there is no fabric whose links others could use", "fabric");
+    shape->background = *fabric_background;
+  }
+  SIBYL_TRY(std::shared_ptr<Model> model, carried_to(spec, shape ? &*shape : nullptr));
   return Network(std::move(model));
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -123,7 +124,10 @@ class Network {
   [[nodiscard]] Result<Network> resized(int nodes, int devices_per_node) const;
   // The same machine with other links, NICs or switches (what-if): what was measured is carried by the formulas' ratio,
   // is no longer called measured, and its error grows with the change. `spec` must have the same kind of device link.
-  [[nodiscard]] Result<Network> with_links(const TopologySpec& spec) const;
+  // `fabric_background`: the share of a fabric's links between nodes that others use, where that changes, too; an error
+  // without a fabric.
+  [[nodiscard]] Result<Network> with_links(const TopologySpec& spec,
+                                           std::optional<double> fabric_background = {}) const;
   // The same machine whose GPU library is told to speak that protocol (NCCL_PROTO) wherever it knows it: formulas take
   // no other, and samples are carried by their ratio and no longer called measured. Where messages were measured
   // nothing changes.

@@ -24,4 +24,9 @@ TrainingCost cost_of_training(const Prediction& prediction, std::int64_t samples
   return cost_of_training(prediction, prediction.global_batch, prediction.devices, samples, device_hour_price);
 }
 
+CostRatios ratios(const TrainingCost& now, const TrainingCost& then) {
+  const bool priced = now.price > 0 && then.price > 0;
+  return {now.time / then.time, priced ? now.price / then.price : now.device_hours / then.device_hours};
+}
+
 }  // namespace sibyl

@@ -23,10 +23,19 @@ struct TrainingCost {
   double price = 0;  // in the currency of device_hour_price; 0 where that is
 };
 
+// Whose cost is said where nobody says how many are to be seen.
+inline constexpr std::int64_t usual_samples = 1'000'000;
+
 // Samples below 0 count as none.
 TrainingCost cost_of_training(const Prediction& prediction, std::int64_t samples, double device_hour_price);
 // Of a step that so many devices make of a batch of so many samples.
 TrainingCost cost_of_training(const Evaluation& step, std::int64_t global_batch, int devices, std::int64_t samples,
                               double device_hour_price);
+
+// Of `now` to `then`. Money is compared where both have a price, else device-hours.
+struct CostRatios {
+  double time = 1, cost = 1;
+};
+CostRatios ratios(const TrainingCost& now, const TrainingCost& then);
 
 }  // namespace sibyl

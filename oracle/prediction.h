@@ -20,6 +20,7 @@ struct MemoryBreakdown {
   Bytes reserved = {};
 
   [[nodiscard]] Bytes needed() const { return std::max(total, reserved); }
+  [[nodiscard]] Bytes cached() const { return needed() - total; }  // that the allocator holds and nothing lives in
 };
 
 struct TimeBreakdown {
@@ -98,13 +99,13 @@ struct Prediction : Evaluation {
   int buckets = 0;
   std::vector<std::int64_t> bucket_bytes;  // of gradients as they are summed, in the order they are sent
   std::string parallel, precision, optimizer, algorithm;
-  bool half_weights = false;  // of two bytes, beside fp32 masters
+  bool half_weights = false;     // of two bytes, beside fp32 masters
   int zero = 0, zero_ranks = 0;  // as in Strategy
   double clip = 0;
   std::string offload, recompute, order, split_until, batch_norm, compress;  // where they are not as usual; else empty
-  bool fused_norms = false, converted_images = false;  // plan/image_kernels.h
-  std::string framework;                     // other than Sibyl's own trainer; else empty
-  std::string schedule;                      // of a pipeline; else empty, as are its stages
+  bool fused_norms = false, converted_images = false;                        // plan/image_kernels.h
+  std::string framework;  // other than Sibyl's own trainer; else empty
+  std::string schedule;   // of a pipeline; else empty, as are its stages
   std::vector<StageCost> stages;
   // What of the device and the model is taken for granted, in sentences, beside what the rest shows (assumptions() in
   // report/report.h).

@@ -43,10 +43,11 @@ QString elsewhere(const Prediction& p) {
 Figure::Figure(const QString& caption, const QString& meaning, QWidget* parent)
     : QWidget(parent),
       meaning_(meaning),
-      caption_(new QLabel(caption, this)),
+      caption_(new QLabel(this)),
       value_(new QLabel(nothing, this)),
       note_(new QLabel(this)),
-      change_(new QLabel(this)) {
+      change_(new QLabel(this)),
+      note_change_(new QLabel(this)) {
   caption_->setForegroundRole(QPalette::PlaceholderText);
   note_->setForegroundRole(QPalette::PlaceholderText);
   QFont font = value_->font();
@@ -55,7 +56,7 @@ Figure::Figure(const QString& caption, const QString& meaning, QWidget* parent)
   font.setBold(true);
   value_->setFont(font);
   value_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  value_->setAccessibleName(caption);
+  setCaption(caption);
   auto* top = new QHBoxLayout;
   top->setContentsMargins(0, 0, 0, 0);
   constexpr int apart = 8;
@@ -63,13 +64,24 @@ Figure::Figure(const QString& caption, const QString& meaning, QWidget* parent)
   top->addWidget(value_);
   top->addWidget(change_, 0, Qt::AlignBottom);
   top->addStretch(1);
+  auto* below = new QHBoxLayout;
+  below->setContentsMargins(0, 0, 0, 0);
+  below->setSpacing(apart);
+  below->addWidget(note_);
+  below->addWidget(note_change_);
+  below->addStretch(1);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(1);
   layout->addWidget(caption_);
   layout->addLayout(top);
-  layout->addWidget(note_);
+  layout->addLayout(below);
   setToolTip(meaning_);
+}
+
+void Figure::setCaption(const QString& caption) {
+  caption_->setText(caption);
+  value_->setAccessibleName(caption);
 }
 
 void Figure::addBelow(QWidget* widget) { static_cast<QVBoxLayout*>(layout())->addWidget(widget); }
@@ -82,14 +94,14 @@ void Figure::display(const QString& value, const QString& note) {
   setAccessibleDescription(value + " " + note);
 }
 
-void Figure::showChange(double ratio, bool lessIsBetter) {
+void Figure::mark(QLabel& change, double ratio, bool lessIsBetter) const {
   const bool same = !std::isfinite(ratio) || std::abs(ratio - 1) < 5e-4;
-  change_->setText(same ? QString() : text(ratio_text(ratio)));
-  change_->setToolTip(tr("Against the pinned baseline"));
+  change.setText(same ? QString() : text(ratio_text(ratio)));
+  change.setToolTip(tr("Against the pinned baseline"));
   QPalette colours = palette();
   constexpr int worse = 1, better = 2;
   colours.setColor(QPalette::WindowText, seriesColour((ratio < 1) == lessIsBetter ? better : worse, palette()));
-  change_->setPalette(colours);
+  change.setPalette(colours);
 }
 
 AnswerBar::AnswerBar(QWidget* parent)
@@ -99,7 +111,9 @@ AnswerBar::AnswerBar(QWidget* parent)
       throughput_(
           new Figure(tr("Throughput"), tr("Samples of all devices in a second: their number × what each makes"), this)),
       epoch_(new Figure(
-          tr("Epoch"), tr("Time and price of the samples that the setup names; start-up and checkpoints are not in it"),
+          tr("Epoch"),
+          tr("Time and price of the samples that the setup names as an epoch, else of a million; start-up and "
+             "checkpoints are not in it"),
           this)),
       memory_(new Figure(tr("Memory"), tr("Peak of the fullest device, against what it has"), this)),
       memory_bar_(new MemoryBar(this)),
@@ -178,7 +192,7 @@ void AnswerBar::showAnswer(const AnswerPointer& current, const AnswerPointer& ba
   const Prediction& prediction = current->report->prediction;
   showPrediction(prediction);
   showCost(current->scenario, prediction, prediction.global_batch, prediction.devices);
-  showChanges(prediction, current->scenario.epoch_samples, baseline);
+  showRatios(pinned() == nullptr ? Ratios{} : ratios(prediction, *pinned()));
 }
 
 void AnswerBar::showPrediction(const Prediction& p) {
@@ -230,14 +244,11 @@ void AnswerBar::foresee(const Foreseen& foreseen) {
   const QString note = tr("by formula");
   step_->display(text(to_string(first.step_time)), note);
   throughput_->display(text(samples_per_second(first.throughput)), note);
-  showMemory(first.memory, first.memory_capacity, first.fits(), {});
+  showMemory(first.memory, first.memory_capacity, first.fits(), ", " + note);
   Evaluation step;
   step.step_time = first.step_time;
   showCost(foreseen.scenario, step, foreseen.strategy.global_batch, foreseen.strategy.devices());
-  if (!baseline_ || !baseline_->report) return;
-  const Evaluation& then = baseline_->report->prediction;
-  showRatios(ratios(first, then));
-  epoch_->showChange(1, true);
+  if (pinned() != nullptr) showRatios(ratios(first, *pinned()));
 }
 
 void AnswerBar::offer(const NearestFit& fit, const Strategy& strategy) {
@@ -267,13 +278,24 @@ void AnswerBar::offerOne(QPushButton* button, const QString& words, const QStrin
 }
 
 void AnswerBar::showCost(const Scenario& scenario, const Evaluation& step, std::int64_t batch, int devices) {
-  if (scenario.epoch_samples <= 0) return epoch_->display(nothing, tr("samples not given"));
-  const TrainingCost cost = cost_of_training(step, batch, devices, scenario.epoch_samples, scenario.device_hour_price);
+  const bool epoch = scenario.epoch_samples > 0;
+  const std::int64_t samples = epoch ? scenario.epoch_samples : usual_samples;
+  const TrainingCost cost = cost_of_training(step, batch, devices, samples, scenario.device_hour_price);
   const QString hours = tr("%1 device-hours").arg(text(with_prefix(cost.device_hours, "")).trimmed());
+  epoch_->setCaption((epoch ? tr("Epoch of %1") : tr("%1 samples")).arg(text(grouped(samples))));
   epoch_->display(duration(cost.time),
                   scenario.device_hour_price > 0
                       ? tr("costs %L1 in %2").arg(cost.price, 0, 'f', cost.price < 100 ? 2 : 0).arg(hours)
                       : hours);
+  CostRatios against;
+  if (pinned() != nullptr)
+    against = ratios(cost, cost_of_training(*pinned(), samples, baseline_->scenario.device_hour_price));
+  epoch_->showChange(against.time, true);
+  epoch_->showNoteChange(against.cost, true);
+}
+
+const Prediction* AnswerBar::pinned() const {
+  return baseline_ && baseline_->report ? &baseline_->report->prediction : nullptr;
 }
 
 void AnswerBar::showRatios(const Ratios& against) {
@@ -282,18 +304,11 @@ void AnswerBar::showRatios(const Ratios& against) {
   memory_->showChange(against.memory, true);
 }
 
-void AnswerBar::showChanges(const Prediction& now, std::int64_t samples, const AnswerPointer& baseline) {
-  const bool comparable = baseline && baseline->report;
-  const Prediction& then = comparable ? baseline->report->prediction : now;
-  showRatios(ratios(now, then));
-  const auto time = [samples](const Prediction& p) { return cost_of_training(p, samples, 0).time; };
-  epoch_->showChange(samples > 0 ? time(now) / time(then) : 1, true);
-}
-
 void AnswerBar::showError(const Answer& answer) {
   for (Figure* figure : {step_, throughput_, epoch_, memory_}) {
     figure->display(nothing, {});
     figure->showChange(1, true);
+    figure->showNoteChange(1, true);
     figure->setPalette(palette());
   }
   memory_bar_->clear();

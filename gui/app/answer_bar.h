@@ -22,15 +22,20 @@ class Figure : public QWidget {
 
  public:
   Figure(const QString& caption, const QString& meaning, QWidget* parent);
+  void setCaption(const QString& caption);
   void display(const QString& value, const QString& note);
-  // `ratio`: to the baseline; 1: none is shown. `lessIsBetter` decides the colour.
-  void showChange(double ratio, bool lessIsBetter);
+  // `ratio`: to the baseline; 1: none is shown. `lessIsBetter` decides the colour. Beside the value, and beside the
+  // note.
+  void showChange(double ratio, bool lessIsBetter) { mark(*change_, ratio, lessIsBetter); }
+  void showNoteChange(double ratio, bool lessIsBetter) { mark(*note_change_, ratio, lessIsBetter); }
   void addBelow(QWidget* widget);
   [[nodiscard]] QString value() const { return value_->text(); }
 
  private:
+  void mark(QLabel& change, double ratio, bool lessIsBetter) const;
+
   QString meaning_;
-  QLabel *caption_, *value_, *note_, *change_;
+  QLabel *caption_, *value_, *note_, *change_, *note_change_;
 };
 
 class AnswerBar : public QWidget {
@@ -59,7 +64,8 @@ class AnswerBar : public QWidget {
   void showMemory(Bytes needed, Bytes capacity, bool fits, const QString& elsewhere);
   void setForeseen(bool foreseen);
   void showRatios(const Ratios& against);
-  void showChanges(const Prediction& now, std::int64_t samples, const AnswerPointer& baseline);
+  // Null where nothing is pinned, or it cannot be predicted.
+  [[nodiscard]] const Prediction* pinned() const;
   void showError(const Answer& answer);
   void offerOne(QPushButton* button, const QString& words, const QString& option, const QString& value);
 

@@ -136,6 +136,9 @@ void MainWindow::stopWork() {
 void MainWindow::follow() {
   answers_.ask(document_.current(), document_.state().baseline);  // in other threads, while this one shows the rest
   setup_->showScenario(document_.current());
+  std::vector<Scenario> others = document_.state().scenarios;
+  others.erase(others.begin() + document_.state().current);
+  for (View* view : views_) view->showOthers(others);
   showTitle();
 }
 
@@ -169,7 +172,8 @@ void MainWindow::askWhatFits() {
 }
 
 bool MainWindow::settled() const {
-  return !answers_.stale() && !fit_.busy() && std::ranges::none_of(views_, [](const View* view) { return view->busy(); });
+  return !answers_.stale() && !fit_.busy() &&
+         std::ranges::none_of(views_, [](const View* view) { return view->busy(); });
 }
 
 View* MainWindow::currentView() const { return qobject_cast<View*>(tabs_->currentWidget()); }

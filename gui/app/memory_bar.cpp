@@ -27,8 +27,7 @@ void MemoryBar::display(const MemoryBreakdown& memory, Bytes capacity) {
   for (const MemoryPart& part : memory_parts())
     if ((memory.*part.value).value() > 0)
       tip_text += QStringLiteral("\n%1: %2").arg(text(part.title), text(to_string(memory.*part.value)));
-  if (memory.reserved > memory.total)
-    tip_text += "\n" + tr("held by the allocator: %1").arg(text(to_string(memory.reserved)));
+  if (memory.cached().value() > 0) tip_text += "\n" + tr("allocator's cache: %1").arg(text(to_string(memory.cached())));
   setToolTip(tip_text + "\n" + tr("of %1").arg(text(to_string(capacity))));
   update();
 }
@@ -57,7 +56,7 @@ void MemoryBar::paintEvent(QPaintEvent*) {
     const double held = frame.left() + memory_.needed().value() * scale;
     if (held > x)
       painter.fillRect(QRectF(x, frame.top(), held - x, frame.height()),
-                       QBrush(palette().color(QPalette::Mid), Qt::Dense4Pattern));
+                       QBrush(colourOf(QStringLiteral("cached"), palette()), Qt::BDiagPattern));
     if (memory_.needed() > capacity_) {
       const double end = frame.left() + capacity_.value() * scale;
       painter.setPen(QPen(palette().color(QPalette::WindowText), 2));

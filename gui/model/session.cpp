@@ -77,6 +77,15 @@ std::string absolute(const QString& path, const QString& folder) {
   return QDir::cleanPath(QDir(folder).absoluteFilePath(path)).toStdString();
 }
 
+// Of a view's state: the file whose runs or real step it shows, which travels with the folder as models do.
+const QString shown_file = QStringLiteral("measured");
+
+template <class Convert>
+QJsonObject withFile(QJsonObject view, Convert convert) {
+  if (const QString file = view[shown_file].toString(); !file.isEmpty()) view[shown_file] = convert(file);
+  return view;
+}
+
 QJsonObject to_json(const Scenario& scenario, const QString& folder) {
   QJsonObject options;
   for (const auto& [name, values] : scenario.options) options[QString::fromStdString(name)] = array_of(values);
@@ -156,7 +165,7 @@ QByteArray sessionBytes(const Session& session, const QString& folder) {
   for (const Scenario& scenario : session.state.scenarios) scenarios.append(to_json(scenario, folder));
   QJsonObject views;
   for (auto view = session.viewStates.begin(); view != session.viewStates.end(); ++view)
-    views[view.key()] = view.value();
+    views[view.key()] = withFile(view.value(), [&](const QString& f) { return relative(f.toStdString(), folder); });
   QJsonObject root{{"schema", schema},
                    {"version", version},
                    {"scenarios", scenarios},
@@ -183,7 +192,9 @@ Result<Session> parseSession(const QByteArray& bytes, const QString& folder, con
   Session session;
   SIBYL_TRY(session.state, state_of(root, folder, place));
   const QJsonObject views = root["views"].toObject();
-  for (auto view = views.begin(); view != views.end(); ++view) session.viewStates[view.key()] = view.value().toObject();
+  for (auto view = views.begin(); view != views.end(); ++view)
+    session.viewStates[view.key()] = withFile(
+        view.value().toObject(), [&](const QString& shown) { return QString::fromStdString(absolute(shown, folder)); });
   return session;
 }
 

@@ -42,7 +42,10 @@ QVariant TableModel::headerData(int section, Qt::Orientation orientation, int ro
   if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) return {};
   const Column& column = table_.columns[static_cast<std::size_t>(section)];
   if (role == Qt::TextAlignmentRole) return alignment(column);
-  return role == Qt::DisplayRole ? QVariant(QString::fromStdString(column.title)) : QVariant();
+  if (role != Qt::DisplayRole) return {};
+  QString title = QString::fromStdString(column.title);
+  if (!title.isEmpty()) title[0] = title[0].toUpper();
+  return title;
 }
 
 }  // namespace sibyl::gui

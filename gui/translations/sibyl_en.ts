@@ -11,4 +11,21 @@
         </translation>
     </message>
 </context>
+<context>
+    <name>sibyl::gui::TimelineTotals</name>
+    <message numerus="yes">
+        <source>%1 to %2, %3 of %n stream(s)</source>
+        <translation>
+            <numerusform>%1 to %2, %3 of %n stream</numerusform>
+            <numerusform>%1 to %2, %3 of %n streams</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>All %n stream(s)</source>
+        <translation>
+            <numerusform>All %n stream</numerusform>
+            <numerusform>All %n streams</numerusform>
+        </translation>
+    </message>
+</context>
 </TS>

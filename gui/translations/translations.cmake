@@ -19,7 +19,7 @@ foreach(language ${languages})
     set(plurals -pluralonly)
   endif()
   add_custom_command(TARGET gui_translations
-                     COMMAND ${SIBYL_LUPDATE} ${plurals} -no-obsolete -locations none ${PROJECT_SOURCE_DIR}/gui -ts ${texts} VERBATIM)
+                     COMMAND ${SIBYL_LUPDATE} ${plurals} -no-obsolete -locations none -I ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/gui -ts ${texts} VERBATIM)
   add_custom_command(OUTPUT ${compiled} COMMAND ${SIBYL_LRELEASE} -silent ${texts} -qm ${compiled} DEPENDS ${texts} VERBATIM)
   set_source_files_properties(${compiled} PROPERTIES QT_RESOURCE_ALIAS sibyl_${language}.qm)
   list(APPEND all ${compiled})

@@ -6,8 +6,10 @@
 namespace sibyl::gui {
 namespace {
 
-constexpr std::array<QRgb, 8> on_light = {0xff0072b2, 0xffd55e00, 0xff009e73, 0xffcc79a7, 0xffe69f00, 0xff56b4e9, 0xff8c6d31, 0xff7f7f7f};
-constexpr std::array<QRgb, 8> on_dark = {0xff4aa3df, 0xffff8a4c, 0xff35c79a, 0xffe39ac2, 0xffffbf3f, 0xff8ccdf3, 0xffc4a468, 0xffa8a8a8};
+constexpr std::array<QRgb, 8> on_light = {0xff0072b2, 0xffd55e00, 0xff009e73, 0xffcc79a7,
+                                          0xffe69f00, 0xff56b4e9, 0xff8c6d31, 0xff7f7f7f};
+constexpr std::array<QRgb, 8> on_dark = {0xff4aa3df, 0xffff8a4c, 0xff35c79a, 0xffe39ac2,
+                                         0xffffbf3f, 0xff8ccdf3, 0xffc4a468, 0xffa8a8a8};
 
 // Which of the eight a kind has. What means the same in time and in memory has the same.
 int place(const QString& key) {
@@ -26,6 +28,7 @@ int place(const QString& key) {
                                              {"activations", 2},
                                              {"workspace", 4},
                                              {"framework", 7},
+                                             {"cached", 6},
                                              {"offload", 4},
                                              {"offload_exposed", 4},
                                              {"measured", 2},
@@ -56,7 +59,8 @@ QColor mixed(const QColor& from, const QColor& to, double share) {
 QColor textOn(const QColor& background) {
   // Relative luminance (WCAG 2.1), with a plain square for its gamma.
   const auto linear = [](double c) { return c * c; };
-  const double luminance = 0.2126 * linear(background.redF()) + 0.7152 * linear(background.greenF()) + 0.0722 * linear(background.blueF());
+  const double luminance =
+      0.2126 * linear(background.redF()) + 0.7152 * linear(background.greenF()) + 0.0722 * linear(background.blueF());
   return luminance > 0.18 ? QColor(Qt::black) : QColor(Qt::white);
 }
 

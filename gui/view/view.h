@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <QWidget>
 #include <optional>
+#include <vector>
 
 #include "base/table.h"
 #include "gui/model/study.h"
@@ -20,9 +21,11 @@ class View : public QWidget {
   [[nodiscard]] virtual QString key() const = 0;    // "timeline": in sessions and names of exported files; no spaces
   [[nodiscard]] virtual QString title() const = 0;  // tr("Timeline")
 
-  // The newest answer and that of the pinned baseline (null: nothing is pinned). Called on every change; a view that is hidden
-  // may wait with its work until it is shown. Heavy work goes through a Latest.
+  // The newest answer and that of the pinned baseline (null: nothing is pinned). Called on every change; a view that is
+  // hidden may wait with its work until it is shown. Heavy work goes through a Latest.
   virtual void showAnswer(const AnswerPointer& current, const AnswerPointer& baseline) = 0;
+  // The other scenarios of the session, for views that offer them. Called on every change, before it is answered.
+  virtual void showOthers(const std::vector<Scenario>&) {}
   // A newer answer is on its way: what is shown is dimmed until it comes.
   virtual void setStale(bool stale) = 0;
   // Is a job of this view's still at work? settled() is emitted when none is any more.
@@ -32,7 +35,8 @@ class View : public QWidget {
   // Does the work now that would be done when the view is shown (headless export).
   virtual void prepare() {}
 
-  // For export. The figure is drawn into a rectangle of this size from the origin (logical pixels); table: what CSV gets.
+  // For export. The figure is drawn into a rectangle of this size from the origin (logical pixels); table: what CSV
+  // gets.
   virtual void renderFigure(QPainter& painter, const QSize& size) = 0;
   [[nodiscard]] virtual std::optional<Table> table() const { return {}; }
 

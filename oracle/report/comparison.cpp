@@ -71,9 +71,10 @@ Table comparison_table(const PredictionReport& before, const PredictionReport& a
   for (const TimePart& part : time_parts()) quantity(part.title, a.breakdown.*part.value, b.breakdown.*part.value);
   quantity("slowest rank, waited for", slowest_rank_wait(a), slowest_rank_wait(b));
   if (a.memory_capacity != b.memory_capacity) quantity("memory of a device", a.memory_capacity, b.memory_capacity);
-  quantity("memory", a.memory.total, b.memory.total);
+  quantity("memory", a.memory.needed(), b.memory.needed());
   for (const MemoryPart& part : memory_parts())
     quantity(fmt::format("memory: {}", part.title), a.memory.*part.value, b.memory.*part.value);
+  quantity("memory: allocator's cache", a.memory.cached(), b.memory.cached());
   words("bottleneck", a.bottleneck.name, b.bottleneck.name);
   words("fits", a.fits ? "yes" : "no", b.fits ? "yes" : "no");
   return table;
@@ -94,7 +95,7 @@ std::string comparison_json(const PredictionReport& before, const PredictionRepo
   json["second"] = Json::parse(to_json(after));
   json["step_time_ratio"] = a.step_time.value() > 0 ? Json(b.step_time / a.step_time) : Json();
   json["throughput_ratio"] = a.throughput > 0 ? Json(b.throughput / a.throughput) : Json();
-  json["memory_ratio"] = a.memory.total.value() > 0 ? Json(b.memory.total / a.memory.total) : Json();
+  json["memory_ratio"] = a.memory.needed().value() > 0 ? Json(ratios(b, a).memory) : Json();
   json["intervals_overlap"] = intervals_overlap(a, b);
   return json.dump(2) + "\n";
 }

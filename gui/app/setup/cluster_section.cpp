@@ -10,6 +10,7 @@
 #include "base/quantity.h"
 #include "gui/app/text.h"
 #include "gui/model/recent_files.h"
+#include "netmodel/fabric/fabric.h"
 #include "oracle/report/format.h"
 
 namespace sibyl::gui {
@@ -45,7 +46,11 @@ ClusterSection::ClusterSection(Document& document, QWidget* parent)
       between_(new BackgroundBox("nic.background", tr("Background load between nodes, percent"),
                                  tr("Background load of each NIC"), document, this)),
       inside_(new BackgroundBox("link.background", tr("Background load inside a node, percent"),
-                                tr("Background load of the links between a node's devices"), document, this)) {
+                                tr("Background load of the links between a node's devices"), document, this)),
+      fabric_(new BackgroundBox("fabric.background", tr("Background load of the fabric, percent"),
+                                tr("Background load of the fabric's links between nodes, beside that of NICs"),
+                                document, this)),
+      machine_(new QFormLayout) {
   clusters_->setObjectName(QStringLiteral("cluster"));
   clusters_->setAccessibleName(tr("Cluster"));
   clusters_->setToolTip(tr("The machine that trains: one that is shipped, a cluster.yaml, or a calibration.json"));
@@ -67,14 +72,15 @@ ClusterSection::ClusterSection(Document& document, QWidget* parent)
   about_->setForegroundRole(QPalette::PlaceholderText);
   body().addLayout(row);
   body().addWidget(about_);
-  body().addLayout(makeMachine());
+  makeMachine();
+  body().addLayout(machine_);
   body().addWidget(makeChanges());
   connect(open, &QPushButton::clicked, this, &ClusterSection::openRequested);
   connect(clusters_, &QComboBox::activated, this,
           [this](int index) { emit clusterChosen(clusters_->itemData(index).toString()); });
 }
 
-QLayout* ClusterSection::makeMachine() {
+void ClusterSection::makeMachine() {
   makeCount(nodes_, "--nodes", tr("Nodes"), tr("Change nodes"));
   makeCount(each_, "--devices-per-node", tr("Devices of a node"), tr("Change devices of a node"));
   types_->setObjectName(text(type_option));
@@ -94,15 +100,15 @@ QLayout* ClusterSection::makeMachine() {
         scenario.set(type_option, type);
     });
   });
-  auto* form = new QFormLayout;
-  form->setContentsMargins(0, 0, 0, 0);
-  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-  form->addRow(tr("Nodes"), nodes_);
-  form->addRow(tr("Devices of each"), each_);
-  form->addRow(tr("Kind of device"), types_);
-  form->addRow(tr("Load between nodes"), between_);
-  form->addRow(tr("Load inside a node"), inside_);
-  return form;
+  machine_->setContentsMargins(0, 0, 0, 0);
+  machine_->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  machine_->addRow(tr("Nodes"), nodes_);
+  machine_->addRow(tr("Devices of each"), each_);
+  machine_->addRow(tr("Kind of device"), types_);
+  machine_->addRow(tr("Load between nodes"), between_);
+  machine_->addRow(tr("Load of the fabric"), fabric_);
+  machine_->addRow(tr("Load inside a node"), inside_);
+  machine_->setRowVisible(fabric_, false);
 }
 
 void ClusterSection::makeCount(CountBox* box, const char* option, const QString& name, const QString& why) {
@@ -153,7 +159,7 @@ void ClusterSection::showScenario(const Scenario& scenario) {
   // What is no choice (a session written by hand) is shown all the same; the message says what is wrong with it.
   if (types_->findData(type) < 0) types_->addItem(type, type);
   types_->setCurrentIndex(types_->findData(type));
-  for (BackgroundBox* box : {between_, inside_}) box->showScenario(scenario);
+  for (BackgroundBox* box : {between_, inside_, fabric_}) box->showScenario(scenario);
   for (ChangeRow* row : changes_) row->showScenario(scenario);
   if (std::ranges::any_of(changes_, &ChangeRow::isChanged) && !more_->isOpen()) more_->setOpen(true);
 }
@@ -177,7 +183,12 @@ void ClusterSection::showUsual(const Scenario& scenario, const Cluster& cluster)
   if (!scenario.option("--nodes")) nodes_->setUsual(cluster.nodes, own.arg(cluster.nodes));
   if (!scenario.option("--devices-per-node"))
     each_->setUsual(cluster.devices_per_node, own.arg(cluster.devices_per_node));
-  between_->setUsual(share_of(cluster, between_->key()), cluster.nodes > 1);
+  const fabric::Fabric* fabric = cluster.network.links();
+  const bool has_nics = fabric == nullptr || !fabric->spec().direct;
+  between_->setUsual(share_of(cluster, between_->key()), cluster.nodes > 1 && has_nics);
+  fabric_->setUsual(share_of(cluster, fabric_->key()), cluster.nodes > 1 && fabric != nullptr);
+  // Where a scenario changes what is not there, the change can be taken back.
+  machine_->setRowVisible(fabric_, fabric != nullptr || scenario.change(fabric_->key()).has_value());
   inside_->setUsual(share_of(cluster, inside_->key()), cluster.devices_per_node > 1);
   if (!scenario.option(type_option)) types_->setItemText(0, text(cluster.kernels.device().name));
 }

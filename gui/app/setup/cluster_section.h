@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QComboBox>
+#include <QFormLayout>
 #include <QLabel>
 #include <vector>
 
@@ -27,7 +28,7 @@ class ClusterSection : public ScenarioSection {
   void clusterChosen(const QString& cluster);
 
  private:
-  QLayout* makeMachine();
+  void makeMachine();
   void makeCount(CountBox* box, const char* option, const QString& name, const QString& why);
   QWidget* makeChanges();
   void showUsual(const Scenario& scenario, const Cluster& cluster);
@@ -39,6 +40,8 @@ class ClusterSection : public ScenarioSection {
   QComboBox* types_;        // of device
   BackgroundBox* between_;  // nodes
   BackgroundBox* inside_;   // a node
+  BackgroundBox* fabric_;   // its links; shown where the cluster has one
+  QFormLayout* machine_;
   Disclosure* more_ = nullptr;
   std::vector<ChangeRow*> changes_;
 };

@@ -1,4 +1,5 @@
 // The graph in words: details of a node, the plan's summary, the table.
+#include <QFileInfo>
 #include <algorithm>
 
 #include "base/quantity.h"
@@ -39,7 +40,7 @@ QString GraphModel::stageTitle(int stage) const {
 }
 
 QString GraphModel::summary() const {
-  QStringList lines = {QString("<b>%1</b>").arg(qt(answer_->report->model).toHtmlEscaped())};
+  QStringList lines = {QString("<b>%1</b>").arg(QFileInfo(qt(answer_->report->model)).fileName().toHtmlEscaped())};
   lines += tr("%L1 operations, %2 parameters")
                .arg(graph().operations().size())
                .arg(qt(with_prefix(static_cast<double>(graph().parameter_count()), "")));

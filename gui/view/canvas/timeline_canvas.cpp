@@ -58,6 +58,20 @@ void TimelineCanvas::setCriticalLit(bool lit) {
   viewport()->update();
 }
 
+void TimelineCanvas::setSelecting(bool selecting) {
+  selecting_ = selecting;
+  showCursor();
+}
+
+void TimelineCanvas::showCursor() {
+  if (drag_ == Drag::moves)
+    viewport()->setCursor(Qt::ClosedHandCursor);
+  else if (selecting_)
+    viewport()->setCursor(Qt::CrossCursor);
+  else
+    viewport()->unsetCursor();
+}
+
 void TimelineCanvas::setMatches(std::optional<SpanMatches> matches) {
   matches_ = std::move(matches);
   look_.matches = matches_ ? &*matches_ : nullptr;
@@ -229,8 +243,8 @@ void TimelineCanvas::mouseMoveEvent(QMouseEvent* event) {
   if (drag_ == Drag::none) return hover(event->position(), event->globalPosition().toPoint());
   leave();
   if (drag_ == Drag::pressed && (event->position() - from_).manhattanLength() >= QApplication::startDragDistance()) {
-    drag_ = Drag::moves;
-    viewport()->setCursor(Qt::ClosedHandCursor);
+    drag_ = selecting_ ? Drag::selects : Drag::moves;
+    showCursor();
   }
   if (drag_ == Drag::moves) dragTo(event->position());
   if (drag_ == Drag::selects) selectTo(event->position());
@@ -238,8 +252,8 @@ void TimelineCanvas::mouseMoveEvent(QMouseEvent* event) {
 
 void TimelineCanvas::mouseReleaseEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return;
-  viewport()->unsetCursor();
   const bool click = std::exchange(drag_, Drag::none) == Drag::pressed;
+  showCursor();
   if (!click) return;
   look_.selected = spanAt(event->position());
   emit selectedChanged();
@@ -275,8 +289,10 @@ void TimelineCanvas::dragTo(const QPointF& at) {
 
 void TimelineCanvas::selectTo(const QPointF& at) {
   const TimeScale seen = scale();
-  const double a = std::max(seen.time(std::max<double>(from_.x(), rows_.gutter())), 0.0);
-  const double b = std::max(seen.time(std::max<double>(at.x(), rows_.gutter())), 0.0);
+  const auto time = [&](const QPointF& point) {
+    return std::clamp(seen.time(std::max<double>(point.x(), rows_.gutter())), 0.0, timeline_->end());
+  };
+  const double a = time(from_), b = time(at);
   const int shift = look_.scroll - rows_.axis();
   const std::size_t first = rows_.nearestRow(static_cast<int>(std::min(from_.y(), at.y())) + shift);
   const std::size_t last = rows_.nearestRow(static_cast<int>(std::max(from_.y(), at.y())) + shift);

@@ -1,7 +1,7 @@
 // The timeline's surface: zoomed and moved by wheel, keys and drag; says what lies under the pointer.
 //
 // Ctrl+wheel, W and S zoom; the wheel scrolls, with Shift along time; A, D and the arrows move; dragging moves,
-// Shift+drag selects an area; F shows all; Esc gives the selection up.
+// Shift+drag selects an area, and so does dragging while setSelecting(true); F shows all; Esc gives the selection up.
 #pragma once
 
 #include <QAbstractScrollArea>
@@ -24,6 +24,7 @@ class TimelineCanvas : public QAbstractScrollArea {
   [[nodiscard]] const Timeline* timeline() const { return timeline_.get(); }
   void setStale(bool stale);
   void setCriticalLit(bool lit);
+  void setSelecting(bool selecting);
   void setMatches(std::optional<SpanMatches> matches);  // none: nothing is searched for
   [[nodiscard]] const SpanMatches* matches() const { return matches_ ? &*matches_ : nullptr; }
 
@@ -66,6 +67,7 @@ class TimelineCanvas : public QAbstractScrollArea {
   void leave();
   void dragTo(const QPointF& at);
   void selectTo(const QPointF& at);
+  void showCursor();
   void arrange();
 
   std::shared_ptr<const Timeline> timeline_;
@@ -73,6 +75,7 @@ class TimelineCanvas : public QAbstractScrollArea {
   TimelineRows rows_;
   TimelineLook look_;
   bool stale_ = false;
+  bool selecting_ = false;
   Drag drag_ = Drag::none;
   QPointF from_, at_;         // of the drag; the pointer
   TimeWindow window_before_;  // the drag

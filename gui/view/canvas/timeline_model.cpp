@@ -41,7 +41,7 @@ TimeTicks ticks_of(const TimeWindow& window, int most) {
     double seconds;
     const char* name;
   };
-  constexpr std::array<Unit, 4> units = {{{1.0, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}}};
+  constexpr std::array<Unit, 4> units = {{{1.0, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}};
   const double largest = std::max(std::abs(window.begin), std::abs(window.end));
   const auto unit = std::find_if(units.begin(), units.end() - 1, [&](const Unit& u) { return largest >= u.seconds; });
   const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(ticks.step / unit->seconds) - 1e-9)));

@@ -1,17 +1,16 @@
 #include "gui/view/canvas/timeline_view.h"
 
 #include <QFileDialog>
-#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QRegularExpression>
 #include <QShortcut>
-#include <QTableWidget>
 #include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
 
 #include "gui/view/canvas/timeline_text.h"
+#include "gui/view/canvas/timeline_totals.h"
 #include "gui/view/flow_layout.h"
 #include "oracle/report/read_trace.h"
 #include "oracle/trace.h"
@@ -50,16 +49,7 @@ TimelineView::TimelineView(QWidget* parent) : View(parent), canvas_(new Timeline
   warning_->setWordWrap(true);
   warning_->setMargin(6);
   warning_->hide();
-  totals_ = new QTableWidget(0, 4, this);
-  totals_->setAccessibleName(tr("Totals of the selected area"));
-  totals_->setHorizontalHeaderLabels({tr("Category"), tr("Time"), tr("Share"), tr("Spans")});
-  totals_->horizontalHeaderItem(2)->setToolTip(tr("Of the area: its duration times its streams"));
-  totals_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
-  totals_->verticalHeader()->hide();
-  totals_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
-  totals_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  totals_->setFrameShape(QFrame::NoFrame);
-  totals_->hide();
+  totals_ = new TimelineTotals(this);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
@@ -75,7 +65,9 @@ TimelineView::TimelineView(QWidget* parent) : View(parent), canvas_(new Timeline
   layout->addWidget(totals_);
   connect(&work_, &LatestSignals::busyChanged, this, &View::busyChanged);
   connect(canvas_, &TimelineCanvas::hoveredChanged, this, &TimelineView::showSpan);
-  connect(canvas_, &TimelineCanvas::areaChanged, this, &TimelineView::showTotals);
+  connect(canvas_, &TimelineCanvas::areaChanged, this,
+          [this] { totals_->display(canvas_->timeline(), canvas_->look().area); });
+  connect(totals_, &TimelineTotals::closed, canvas_, &TimelineCanvas::clearArea);
   connect(canvas_, &TimelineCanvas::windowChanged, this, &View::viewStateChanged);
   connect(canvas_, &TimelineCanvas::selectedChanged, this, [this] {
     showSpan();
@@ -109,6 +101,10 @@ QWidget* TimelineView::makeTools() {
   count_ = new QLabel(bar);
   critical_ = button(bar, tr("Critical path"), tr("Light what the step's length depends on"));
   critical_->setCheckable(true);
+  select_ = button(bar, tr("Select an area"),
+                   tr("Dragging then selects an area, whose totals by kind and stream stand below (or Shift+drag)"));
+  select_->setObjectName(QStringLiteral("select an area"));
+  select_->setCheckable(true);
   real_ =
       button(bar, tr("Compare with a real step…"), tr("Show a trace that sibyl train --trace wrote, on the same axis"));
   auto* all = button(bar, tr("Show all"), tr("Show the whole step (F)"));
@@ -117,7 +113,7 @@ QWidget* TimelineView::makeTools() {
         static_cast<QWidget*>(next_), static_cast<QWidget*>(count_)})
     row->addWidget(widget);
   row->addStretch();
-  for (QToolButton* widget : {critical_, real_, all}) row->addWidget(widget);
+  for (QToolButton* widget : {critical_, select_, real_, all}) row->addWidget(widget);
   auto* soon = new QTimer(this);
   soon->setSingleShot(true);
   soon->setInterval(120);
@@ -131,6 +127,7 @@ QWidget* TimelineView::makeTools() {
     canvas_->setCriticalLit(on);
     emit viewStateChanged();
   });
+  connect(select_, &QToolButton::toggled, canvas_, &TimelineCanvas::setSelecting);
   connect(real_, &QToolButton::clicked, this, &TimelineView::chooseMeasured);
   connect(all, &QToolButton::clicked, canvas_, &TimelineCanvas::fit);
   const auto shortcut = [this](const QKeySequence& keys, auto&& act) {
@@ -321,31 +318,6 @@ void TimelineView::showSpan() {
     span_->setText(spanSentence(*canvas_->timeline(), *shown));
   else
     span_->setText(hintText());
-}
-
-void TimelineView::showTotals() {
-  const auto& area = canvas_->look().area;
-  totals_->setVisible(canvas_->timeline() && area);
-  if (!canvas_->timeline() || !area) return;
-  const std::vector<CategoryTotal> all = canvas_->timeline()->totals(*area);
-  const double whole = area->window.width() * static_cast<double>(area->last_row - area->first_row + 1);
-  totals_->setRowCount(static_cast<int>(all.size()));
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::string& category = canvas_->timeline()->categories()[all[i].category];
-    auto* name = new QTableWidgetItem(categoryTitle(category));
-    name->setData(Qt::DecorationRole, spanColour(category, {}, palette()));
-    const QStringList numbers = {timeText(all[i].seconds), QString("%1 %").arg(100 * all[i].seconds / whole, 0, 'f', 1),
-                                 QString("%L1").arg(all[i].spans)};
-    totals_->setItem(static_cast<int>(i), 0, name);
-    for (int c = 0; c < numbers.size(); ++c) {
-      auto* item = new QTableWidgetItem(numbers[c]);
-      item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-      totals_->setItem(static_cast<int>(i), c + 1, item);
-    }
-  }
-  const int rows = std::min<int>(totals_->rowCount(), 6);
-  totals_->setFixedHeight(totals_->horizontalHeader()->sizeHint().height() +
-                          rows * totals_->verticalHeader()->defaultSectionSize() + 4);
 }
 
 void TimelineView::pointAtOperation(const QString& operation) {

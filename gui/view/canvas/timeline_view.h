@@ -8,10 +8,11 @@
 
 class QLabel;
 class QLineEdit;
-class QTableWidget;
 class QToolButton;
 
 namespace sibyl::gui {
+
+class TimelineTotals;
 
 class TimelineView : public View {
   Q_OBJECT
@@ -65,7 +66,6 @@ class TimelineView : public View {
   void showCount();
   void showLegend();
   void showSpan();
-  void showTotals();
 
   AnswerPointer answer_;
   bool pending_ = false;
@@ -81,12 +81,13 @@ class TimelineView : public View {
   QToolButton* previous_ = nullptr;
   QToolButton* next_ = nullptr;
   QToolButton* critical_ = nullptr;
+  QToolButton* select_ = nullptr;
   QToolButton* real_ = nullptr;
   QLabel* count_ = nullptr;
   QLabel* span_ = nullptr;
   QLabel* legend_ = nullptr;
   QLabel* warning_ = nullptr;
-  QTableWidget* totals_ = nullptr;
+  TimelineTotals* totals_ = nullptr;
   Latest<Traces> work_;
 };
 

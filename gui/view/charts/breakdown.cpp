@@ -1,7 +1,7 @@
 #include "gui/view/charts/breakdown.h"
 
 #include "base/quantity.h"
-#include "gui/view/charts/words.h"
+#include "gui/view/words.h"
 #include "oracle/report/format.h"
 #include "oracle/report/report.h"
 

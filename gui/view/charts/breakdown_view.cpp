@@ -11,7 +11,7 @@
 namespace sibyl::gui {
 
 BreakdownView::BreakdownView(QWidget* parent) : ChartView(parent) {
-  compare_ = new StrategyMenu(this);
+  compare_ = new StrategyMenu(tr("Compare with"), tr("Simple strategies beside the scenario's own"), this);
   notes_ = new QLabel(this);
   notes_->setWordWrap(true);
   notes_->setTextFormat(Qt::PlainText);
@@ -77,8 +77,10 @@ std::vector<SimpleStrategy> BreakdownView::offered() const {
 
 void BreakdownView::askCompared() {
   std::vector<SimpleStrategy> all = offered();
-  compare_->offer(all);
-  std::erase_if(all, [this](const SimpleStrategy& simple) { return !compare_->chosen().contains(simple.key); });
+  std::vector<StrategyMenu::Entry> entries;
+  for (const SimpleStrategy& simple : all) entries.push_back({simple.key, simple.title});
+  compare_->offer(entries);
+  std::erase_if(all, [this](const SimpleStrategy& simple) { return !compare_->has(simple.key); });
   stopped_ = false;
   if (all.empty()) {
     job_.cancel();

@@ -8,6 +8,7 @@
 #include "gui/model/table_model.h"
 #include "gui/view/charts/breakdown.h"
 #include "gui/view/charts/chart_view.h"
+#include "gui/view/charts/scaling_series.h"
 #include "gui/view/charts/strategy_menu.h"
 
 namespace sibyl::gui {

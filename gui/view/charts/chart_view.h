@@ -9,8 +9,8 @@
 #include <QVBoxLayout>
 
 #include "gui/model/latest.h"
-#include "gui/view/charts/words.h"
 #include "gui/view/view.h"
+#include "gui/view/words.h"
 
 namespace sibyl::gui {
 

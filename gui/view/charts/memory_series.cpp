@@ -1,18 +1,20 @@
 #include "gui/view/charts/memory_series.h"
 
+#include <QObject>
 #include <algorithm>
 
 #include "base/quantity.h"
-#include "gui/view/charts/words.h"
+#include "gui/view/words.h"
 #include "oracle/report/report.h"
 
 namespace sibyl::gui {
 
 BarRow memoryRow(const QString& name, const MemoryBreakdown& memory) {
-  BarRow row{name, {}, QString::fromStdString(to_string(memory.total)), {}};
+  BarRow row{name, {}, QString::fromStdString(to_string(memory.needed())), {}};
   for (const MemoryPart& part : memory_parts())
     row.parts.push_back({QString::fromUtf8(part.key.data(), static_cast<qsizetype>(part.key.size())),
                          titled(part.title), (memory.*part.value).value()});
+  row.parts.push_back({"cached", QObject::tr("Allocator's cache"), memory.cached().value(), true});
   return row;
 }
 

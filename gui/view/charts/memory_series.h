@@ -9,6 +9,7 @@
 
 namespace sibyl::gui {
 
+// What a device must have: what lives in its memory, and what its allocator keeps beside it.
 BarRow memoryRow(const QString& name, const MemoryBreakdown& memory);
 
 // The highest moment of each of at most `columns` equally long parts of the step, by index into history.moments.

@@ -109,7 +109,7 @@ std::vector<BarRow> MemoryView::rows() const {
   if (!memory_ || job_.busy() || memory_->devices.size() < 2) return rows;
   std::vector<std::size_t> order;
   for (std::size_t d = 0; d < memory_->devices.size(); ++d) order.push_back(d);
-  const auto total = [&](std::size_t d) { return memory_->devices[d].peak.total; };
+  const auto total = [&](std::size_t d) { return memory_->devices[d].peak.needed(); };
   std::ranges::stable_sort(order, std::greater{}, total);
   order.resize(std::min(order.size(), most_rows));
   std::ranges::sort(order);

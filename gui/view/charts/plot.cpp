@@ -5,6 +5,7 @@
 #include <QToolTip>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/quantity.h"
 #include "gui/view/colours.h"
@@ -95,9 +96,14 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
   legend->setVisible(true);
   legend->setBorderPen(Qt::NoPen);
   legend->setMargins({0, 0, 0, 4});
+  constexpr int apart = 16;
+  legend->setColumnSpacing(apart);
   // Of its own it is no wider than its entries, and without any would leave the axes no room either.
   legend->setMaximumSize(100000, 100000);
-  connect(this, &QCustomPlot::beforeReplot, this, [this] { wrapLegend(width()); });
+  connect(this, &QCustomPlot::beforeReplot, this, [this] {
+    wrapLegend(width());
+    makeRoom();
+  });
   restyle();
 }
 
@@ -193,22 +199,42 @@ void Plot::addLimit(QCPAxis* axis, double value, const QString& name, const QCol
 }
 
 void Plot::addCorner(const QString& text, const QColor& colour) {
-  QCPItemText* item = addText(0, 0, text, Qt::AlignRight | Qt::AlignTop, colour);
+  QCPItemText* item = addText(0, 0, text, Qt::AlignRight | Qt::AlignBottom, colour);
+  item->setClipToAxisRect(false);
   item->position->setType(QCPItemPosition::ptAxisRectRatio);
   item->position->setCoords(1, 0);
 }
 
-// As many names side by side as there is room for.
+// As many names side by side as there is room for, each column as wide as its widest.
 void Plot::wrapLegend(int width) {
   const QFontMetrics metrics(legend->font());
-  int widest = 1;
+  QVector<int> names;
   for (int i = 0; i < legend->itemCount(); ++i)
     if (auto* item = qobject_cast<QCPPlottableLegendItem*>(legend->item(i)))
-      widest = std::max(widest, metrics.horizontalAdvance(item->plottable()->name()));
-  const int each = widest + legend->iconSize().width() + legend->iconTextPadding() + legend->columnSpacing();
+      names << metrics.horizontalAdvance(item->plottable()->name());
+  const int beside = legend->iconSize().width() + legend->iconTextPadding() + legend->columnSpacing();
+  const auto fits = [&](int columns) {
+    QVector<int> widest(columns, 0);
+    for (int i = 0; i < names.size(); ++i) widest[i % columns] = std::max(widest[i % columns], names[i]);
+    constexpr int margins = 40;
+    return std::accumulate(widest.begin(), widest.end(), columns * beside) <= width - margins;
+  };
+  int columns = std::max<int>(1, static_cast<int>(names.size()));
+  while (columns > 1 && !fits(columns)) --columns;
   legend->setVisible(legend->itemCount() > 0);
-  legend->setWrap(std::max(1, (width - 40) / each));
+  legend->setWrap(columns);
   legend->setFillOrder(QCPLayoutGrid::foColumnsFirst, true);
+  // Side by side from the left: what is left over is the last column's.
+  for (int column = 0; column < legend->columnCount(); ++column)
+    legend->setColumnStretchFactor(column, column + 1 < legend->columnCount() ? 1e-3 : 1);
+}
+
+// A plot that is too low would cut the legend's letters, and bars would be thinner than what is written on them.
+void Plot::makeRoom() {
+  constexpr double of_a_row = 1.8, of_axes = 3, least = 5;  // lines of text
+  const double line = QFontMetrics(legend->font()).height();
+  const double legend_height = legend->itemCount() > 0 ? legend->minimumOuterSizeHint().height() : 0;
+  setMinimumHeight(static_cast<int>(legend_height + line * (of_axes + std::max(least, of_a_row * rows_))));
 }
 
 void Plot::render(QPainter& painter, const QRect& rectangle) {

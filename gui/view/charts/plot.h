@@ -42,7 +42,10 @@ class Plot : public QCustomPlot {
   // A line across the whole height (or width) at a value of the x (or y) axis, with its name.
   void addLimit(QCPAxis* axis, double value, const QString& name, const QColor& colour);
 
-  void addCorner(const QString& text, const QColor& colour);  // at the upper right
+  // So many bars lie one under the other, each with room for a line of text: the plot is made no lower than that.
+  void setRows(int rows) { rows_ = rows; }
+
+  void addCorner(const QString& text, const QColor& colour);  // above the axes, at the right
 
   [[nodiscard]] QColor textColour() const { return palette().color(QPalette::Text); }
   [[nodiscard]] QColor quietColour() const;
@@ -58,6 +61,9 @@ class Plot : public QCustomPlot {
  private:
   void styleAxis(QCPAxis* axis, const QFont& font);
   void wrapLegend(int width);
+  void makeRoom();
+
+  int rows_ = 0;
 
   QHash<QCPAbstractPlottable*, std::function<QString(int)>> explained_;
   std::function<QString(const QPointF&)> elsewhere_;

@@ -5,7 +5,7 @@
 #include <QObject>
 #include <algorithm>
 
-#include "gui/view/charts/words.h"
+#include "gui/view/words.h"
 #include "oracle/cli/options.h"
 #include "oracle/report/report.h"
 #include "oracle/validate/process.h"
@@ -75,6 +75,24 @@ std::vector<int> scalingCounts(const Study& study, int most) {
   return counts;
 }
 
+ScalingSeries worked_out(ScalingSeries series, StudyReader& reader, int most, Scaling scaling,
+                         const std::function<bool(std::size_t, std::size_t)>& told) {
+  if (!series.study) {
+    auto study = reader.read(series.scenario);
+    if (!study) {
+      series.failure = std::move(study).error();
+      return series;
+    }
+    series.study = std::move(*study);
+    series.strategy = series.study->strategy;
+  }
+  const std::vector<int> counts = scalingCounts(*series.study, most);
+  std::size_t done = 0;
+  series.points = scale(*series.study->graph, series.strategy, *series.study->cluster, counts, scaling,
+                        [&](const ScalePoint&) { return told(++done, counts.size()); });
+  return series;
+}
+
 Measure measureOf(ScaleQuantity quantity) {
   switch (quantity) {
     case ScaleQuantity::throughput: return Measure::samples_per_second;
@@ -124,7 +142,8 @@ Result<std::vector<MeasuredPoint>> measuredPoints(const std::string& json, const
     // Each rank tells what it sent.
     const int devices = std::max<int>(1, static_cast<int>(run.bytes_sent.size()));
     SIBYL_TRY(const double samples, samples_of(words, devices));
-    points.push_back({QString::fromStdString(name), devices, samples, run.step_time, run.spread});
+    points.push_back({QString::fromStdString(name), QString::fromStdString(run.emulated), devices, samples,
+                      run.step_time, run.spread});
   }
   if (points.empty()) return fail(fmt::format("none of its cases trains {}", model), file);
   return points;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <QString>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,12 +27,21 @@ std::vector<SimpleStrategy> simpleStrategies(const Study& study, Scaling scaling
 // 1, 2, 4 … `most`, and the study's own count.
 std::vector<int> scalingCounts(const Study& study, int most);
 
+// A curve: of a study and a strategy, or of a scenario of the session, which is read when its points are worked out.
 struct ScalingSeries {
+  QString key;  // "current", "baseline", "zero1", "scenario:NAME": in sessions
   QString name;
+  int colour = 0;     // the same, whichever others are shown
+  bool band = false;  // its interval is shown
+  Scenario scenario;
   std::shared_ptr<const Study> study;
   Strategy strategy;
   std::vector<ScalePoint> points;
+  std::optional<Error> failure;  // where the scenario cannot be read
 };
+// Of 1, 2, 4 … `most` devices and the study's own count. `told(done, all)` of them; false: give up.
+ScalingSeries worked_out(ScalingSeries series, StudyReader& reader, int most, Scaling scaling,
+                         const std::function<bool(std::size_t, std::size_t)>& told);
 
 Measure measureOf(ScaleQuantity quantity);
 
@@ -39,7 +50,8 @@ Table scalingTable(const std::vector<ScalingSeries>& series, Scaling scaling);
 
 // A training run of `sibyl validate --save`.
 struct MeasuredPoint {
-  QString name;  // the case
+  QString name;      // the case
+  QString emulated;  // whose device was emulated, computing nothing; empty: it was measured
   int devices = 1;
   double samples = 0;  // of a step
   Seconds step_time;

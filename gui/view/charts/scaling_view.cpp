@@ -3,41 +3,15 @@
 #include <QFileDialog>
 #include <QJsonArray>
 #include <algorithm>
-#include <cmath>
 
 #include "base/files.h"
-#include "base/quantity.h"
-#include "gui/view/colours.h"
+#include "gui/view/charts/scaling_chart.h"
 #include "gui/view/flow_layout.h"
-#include "oracle/report/format.h"
-#include "oracle/report/report.h"
 
 namespace sibyl::gui {
 namespace {
 
-constexpr int measured_colour = 1;
-
-QString explanation(const ScalingSeries& series, const ScalePoint& point) {
-  QString text = series.name + ", " + QString::fromStdString(plural(point.devices, "device"));
-  if (!point.prediction) return text + "\n" + sentence(point.prediction.error());
-  const Prediction& p = *point.prediction;
-  text += "\n" + QObject::tr("step time %1 ± %2, %3\nefficiency %4, batch %5\nheld back by %6")
-                     .arg(QString::fromStdString(to_string(p.step_time)),
-                          QString::fromStdString(to_string(half_interval(p))),
-                          quantityText(Measure::samples_per_second, p.throughput),
-                          quantityText(Measure::share, point.efficiency),
-                          QString::fromStdString(grouped(p.global_batch)), QString::fromStdString(p.bottleneck.name));
-  if (!p.fits)
-    text += "\n" + QObject::tr("Does not fit: it needs %1 of %2")
-                       .arg(QString::fromStdString(to_string(p.memory.needed())),
-                            QString::fromStdString(to_string(p.memory_capacity)));
-  return text;
-}
-
-const ScalePoint* first_of(const ScalingSeries& series) {
-  const auto found = std::ranges::find_if(series.points, [](const ScalePoint& p) { return p.prediction.has_value(); });
-  return found == series.points.end() ? nullptr : &*found;
-}
+const QString current_key = QStringLiteral("current"), baseline_key = QStringLiteral("baseline");
 
 }  // namespace
 
@@ -73,8 +47,14 @@ QWidget* ScalingView::makeControls() {
   for (int n = 8; n <= 65536; n *= 2) counts << tr("up to %1 devices").arg(quantityText(Measure::devices, n));
   most_ = choice(tr("How far the curves go"), counts);
   most_->setCurrentIndex(5);  // 256
-  compare_ = new StrategyMenu(box);
-  line->addWidget(compare_);
+  curves_ =
+      new StrategyMenu(tr("Curves"),
+                       tr("Which curves are shown: the scenario, the baseline, other scenarios of the session, and "
+                          "simple strategies"),
+                       box);
+  curves_->setObjectName(QStringLiteral("curves"));
+  curves_->choose({current_key, baseline_key});
+  line->addWidget(curves_);
   const auto check = [&](const QString& name, const QString& hint, bool on) {
     auto* button = new QCheckBox(name, box);
     button->setChecked(on);
@@ -87,9 +67,10 @@ QWidget* ScalingView::makeControls() {
   log_values_ = check(tr("log values"), tr("Values along a logarithmic axis"), true);
   intervals_ = check(tr("intervals"), tr("Bands of 90 % around the scenario and the baseline"), true);
   measured_button_ = new QPushButton(tr("Measured…"), box);
-  measured_button_->setToolTip(tr("Points of a file of `sibyl validate --save`"));
+  measured_button_->setToolTip(
+      tr("Points of a file of `sibyl validate --save`; those of emulated devices are called so"));
   line->addWidget(measured_button_);
-  connect(compare_, &StrategyMenu::chosenChanged, this, [this] {
+  connect(curves_, &StrategyMenu::chosenChanged, this, [this] {
     emit viewStateChanged();
     refreshAgain();
   });
@@ -111,28 +92,60 @@ void ScalingView::lookedAtOtherwise() {
 Scaling ScalingView::scaling() const { return scaling_->currentIndex() == 0 ? Scaling::weak : Scaling::strong; }
 ScaleQuantity ScalingView::quantity() const { return static_cast<ScaleQuantity>(quantity_->currentIndex()); }
 
-std::vector<ScalingSeries> ScalingView::wanted() const {
-  std::vector<ScalingSeries> series = {{tr("Current"), current().study, current().study->strategy, {}}};
-  if (baseline() && baseline()->study)
-    series.push_back({tr("Baseline"), baseline()->study, baseline()->study->strategy, {}});
+// All that can be shown, in the order of the menu.
+std::vector<ScalingSeries> ScalingView::offered() const {
+  std::vector<ScalingSeries> all;
+  const auto add = [&](const QString& key, const QString& name, bool band) -> ScalingSeries& {
+    ScalingSeries series;
+    series.key = key;
+    series.name = name;
+    series.colour = static_cast<int>(all.size());
+    series.band = band;
+    return all.emplace_back(std::move(series));
+  };
+  const auto of_study = [](ScalingSeries& series, const std::shared_ptr<const Study>& study, const Strategy& strategy) {
+    series.study = study;
+    series.strategy = strategy;
+  };
+  of_study(add(current_key, tr("Current"), true), current().study, current().study->strategy);
+  // Has its place whether something is pinned or not, so that no colour changes then.
+  ScalingSeries& pinned = add(baseline_key, tr("Baseline"), true);
+  if (baseline() && baseline()->study) of_study(pinned, baseline()->study, baseline()->study->strategy);
   for (SimpleStrategy& simple : simpleStrategies(*current().study, scaling()))
-    if (compare_->chosen().contains(simple.key))
-      series.push_back({simple.title, current().study, std::move(simple.strategy), {}});
-  return series;
+    of_study(add(simple.key, simple.title, false), current().study, simple.strategy);
+  for (const Scenario& other : others_) {
+    const QString name = QString::fromStdString(other.name);
+    add("scenario:" + name, name, false).scenario = other;
+  }
+  if (!all[1].study) all.erase(all.begin() + 1);
+  return all;
 }
 
 void ScalingView::refresh() {
-  compare_->offer(simpleStrategies(*current().study, scaling()));
   readMeasured();
   askAll();
 }
 
 // One curve after the other, each shown when it is there. What was shown stays until the first has come.
 void ScalingView::askAll() {
-  std::vector<ScalingSeries> series = wanted();
-  to_come_.assign(std::make_move_iterator(series.begin()), std::make_move_iterator(series.end()));
+  std::vector<ScalingSeries> all = offered();
+  // The scenario and its baseline, simple strategies, other scenarios.
+  const auto group = [](const ScalingSeries& series) { return series.band ? 0 : series.study ? 1 : 2; };
+  std::vector<StrategyMenu::Entry> entries;
+  for (std::size_t n = 0; n < all.size(); ++n)
+    entries.push_back({all[n].key, all[n].name, n > 0 && group(all[n]) != group(all[n - 1])});
+  curves_->offer(entries);
+  std::erase_if(all, [this](const ScalingSeries& series) { return !curves_->has(series.key); });
+  to_come_.assign(std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
   all_ = to_come_.size();
   stopped_ = false;
+  if (to_come_.empty()) {
+    job_.cancel();
+    series_.clear();
+    setWorking(false);
+    redraw();
+    return;
+  }
   setWorking(true);
   askNext();
 }
@@ -148,21 +161,18 @@ void ScalingView::stop() {
 }
 
 void ScalingView::askNext() {
-  const ScalingSeries& next = to_come_.front();
-  const std::vector<int> counts = scalingCounts(*next.study, 8 << most_->currentIndex());
-  const std::size_t before = (all_ - to_come_.size()) * counts.size(), total = all_ * counts.size();
+  const std::size_t before = all_ - to_come_.size();
   job_.ask(
-      [study = next.study, strategy = next.strategy, counts, kind = scaling(), before, total](const Ticket& ticket) {
-        std::size_t done = before;
-        return scale(*study->graph, strategy, *study->cluster, counts, kind, [&](const ScalePoint&) {
-          ticket.progress(++done, total);
+      [series = to_come_.front(), reader = reader_, most = 8 << most_->currentIndex(), kind = scaling(), before,
+       all = all_](const Ticket& ticket) {
+        return worked_out(series, *reader, most, kind, [&](std::size_t done, std::size_t counts) {
+          ticket.progress(before * counts + done, all * counts);
           return !ticket.dropped();
         });
       },
-      [this](std::vector<ScalePoint> points) {
+      [this](ScalingSeries series) {
         if (to_come_.size() == all_) series_.clear();
-        series_.push_back(std::move(to_come_.front()));
-        series_.back().points = std::move(points);
+        series_.push_back(std::move(series));
         to_come_.pop_front();
         setWorking(false);
         redraw();
@@ -173,151 +183,20 @@ void ScalingView::askNext() {
       });
 }
 
-void ScalingView::addIdeal(const ScalingSeries& series) {
-  const ScalePoint* first = first_of(series);
-  if (!first) return;
-  QVector<double> devices, values;
-  for (const ScalePoint& point : series.points)
-    devices << point.devices, values << ideal_value(*first, point.devices, scaling(), quantity());
-  QCPGraph* graph = plot_->addGraph();
-  graph->setData(devices, values, true);
-  graph->setPen(QPen(plot_->quietColour(), 1, Qt::DashLine));
-  graph->setName(tr("Ideal"));
-  graph->addToLegend();
-  plot_->explain(graph, [](int) { return tr("As if nothing were lost from the first point on"); });
-}
-
-void ScalingView::addBand(const ScalingSeries& series, const QColor& colour) {
-  QVector<double> devices, low, high;
-  for (const ScalePoint& point : series.points) {
-    if (!point.prediction) continue;
-    const Ranged r = value_of(point, quantity());
-    devices << point.devices, low << r.low, high << r.high;
-  }
-  QCPGraph *lower = plot_->addGraph(), *upper = plot_->addGraph();
-  lower->setData(devices, low, true);
-  upper->setData(devices, high, true);
-  QColor fill = colour;
-  fill.setAlpha(48);
-  for (QCPGraph* graph : {lower, upper}) graph->setPen(Qt::NoPen), graph->setSelectable(QCP::stNone);
-  upper->setBrush(fill);
-  upper->setChannelFillGraph(lower);
-}
-
-void ScalingView::addCurve(const ScalingSeries& series, const QColor& colour) {
-  QVector<double> devices, values;
-  std::vector<const ScalePoint*> shown;
-  for (const ScalePoint& point : series.points) {
-    if (!point.prediction) continue;
-    devices << point.devices, values << value_of(point, quantity()).value;
-    shown.push_back(&point);
-  }
-  QCPGraph* graph = plot_->addGraph();
-  graph->setData(devices, values, true);
-  graph->setPen(QPen(colour, 2));
-  graph->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, colour, colour, 6));
-  graph->setName(series.name);
-  graph->addToLegend();
-  plot_->explain(graph, [shown, series](int n) { return explanation(series, *shown[static_cast<std::size_t>(n)]); });
-}
-
-// At the lower edge: counts that cannot be run; around their point: those that memory does not hold.
-void ScalingView::addFailures(const ScalingSeries& series, const QColor& colour) {
-  QVector<double> devices, values, too_large, there;
-  std::vector<const ScalePoint*> failed, large;
-  for (const ScalePoint& point : series.points) {
-    if (!point.prediction)
-      devices << point.devices, values << plot_->yAxis->range().lower, failed.push_back(&point);
-    else if (!point.prediction->fits)
-      too_large << point.devices, there << value_of(point, quantity()).value, large.push_back(&point);
-  }
-  const auto add = [&](const QVector<double>& x, const QVector<double>& y, QCPScatterStyle::ScatterShape shape,
-                       double size, const std::vector<const ScalePoint*>& points) {
-    if (points.empty()) return;
-    QCPGraph* graph = plot_->addGraph();
-    graph->setData(x, y, true);
-    graph->setLineStyle(QCPGraph::lsNone);
-    graph->setScatterStyle(QCPScatterStyle(shape, QPen(colour, 2), Qt::NoBrush, size));
-    plot_->explain(graph,
-                   [points, series](int n) { return explanation(series, *points[static_cast<std::size_t>(n)]); });
-  };
-  add(devices, values, QCPScatterStyle::ssCross, 9, failed);
-  add(too_large, there, QCPScatterStyle::ssCircle, 13, large);
-}
-
-void ScalingView::addMeasured() {
-  if (!measured_ || measured_->empty() || quantity() == ScaleQuantity::efficiency) return;
-  QVector<double> devices, values;
-  std::vector<MeasuredPoint> points = *measured_;
-  std::ranges::stable_sort(points, {}, &MeasuredPoint::devices);
-  for (const MeasuredPoint& p : points) {
-    devices << p.devices;
-    values << measured_value(p.step_time, p.samples, quantity());
-  }
-  QCPGraph* graph = plot_->addGraph();
-  graph->setData(devices, values, true);
-  graph->setLineStyle(QCPGraph::lsNone);
-  const QColor colour = seriesColour(measured_colour, palette());
-  graph->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDiamond, QPen(colour, 2), Qt::NoBrush, 9));
-  graph->setName(tr("Measured"));
-  graph->addToLegend();
-  plot_->explain(graph, [points](int n) {
-    const MeasuredPoint& p = points[static_cast<std::size_t>(n)];
-    return tr("Measured: %1\nstep time %2, spread %3")
-        .arg(p.name, QString::fromStdString(to_string(p.step_time)), quantityText(Measure::share, p.spread));
-  });
-}
-
 void ScalingView::redraw() {
-  plot_->clear();
-  plot_->setMeasure(plot_->xAxis, Measure::devices, log_devices_->isChecked());
-  plot_->setMeasure(plot_->yAxis, measureOf(quantity()),
-                    log_values_->isChecked() && quantity() != ScaleQuantity::efficiency);
+  const ScalingLook look{scaling(), quantity(), log_devices_->isChecked(), log_values_->isChecked(),
+                         intervals_->isChecked()};
   plot_->xAxis->setLabel(tr("Devices"));
   plot_->yAxis->setLabel(quantity_->currentText());
-  const auto colour = [this](std::size_t n) {
-    return seriesColour(static_cast<int>(n < measured_colour ? n : n + 1), palette());
-  };
-  if (!series_.empty()) addIdeal(series_.front());
-  for (std::size_t n = 0; n < series_.size(); ++n) {
-    if (intervals_->isChecked() && n < 2) addBand(series_[n], colour(n));
-    addCurve(series_[n], colour(n));
-  }
-  addMeasured();
-  plot_->rescaleAxes();
-  if (plot_->xAxis->scaleType() == QCPAxis::stLogarithmic)
-    plot_->xAxis->setRange(plot_->xAxis->range().lower / 1.15, plot_->xAxis->range().upper * 1.15);
-  if (plot_->yAxis->scaleType() == QCPAxis::stLogarithmic)
-    plot_->yAxis->setRange(plot_->yAxis->range().lower / 1.3, plot_->yAxis->range().upper * 1.3);
-  else
-    plot_->yAxis->setRange(0, plot_->yAxis->range().upper * 1.08);
-  for (std::size_t n = 0; n < series_.size(); ++n) addFailures(series_[n], colour(n));
+  ScalingChart(*plot_, look).draw(series_, measured_.value_or(std::vector<MeasuredPoint>{}));
   notes_->setText(notes());
   notes_->setVisible(!notes_->text().isEmpty());
-  plot_->replot(QCustomPlot::rpQueuedReplot);
 }
 
-// Of each curve that has holes: where, and why the first.
 QString ScalingView::notes() const {
-  QStringList lines;
-  for (const ScalingSeries& series : series_) {
-    QStringList failed, large;
-    const Error* why = nullptr;
-    for (const ScalePoint& point : series.points) {
-      const QString count = quantityText(Measure::devices, point.devices);
-      if (!point.prediction) {
-        failed << count;
-        if (!why) why = &point.prediction.error();
-      } else if (!point.prediction->fits) {
-        large << count;
-      }
-    }
-    if (why)
-      lines
-          << tr("× %1 cannot run on %2: %3").arg(series.name, failed.join(", "), QString::fromStdString(why->message));
-    if (!large.isEmpty()) lines << tr("○ %1 does not fit in memory on %2").arg(series.name, large.join(", "));
-  }
+  QStringList lines = ScalingChart::notes(series_);
   if (!measured_) lines << sentence(measured_.error());
+  if (all_ == 0) lines << tr("No curve is chosen: tick some under Curves.");
   if (stopped_) lines << stoppedText();
   return lines.join('\n');
 }
@@ -354,13 +233,15 @@ std::optional<Table> ScalingView::table() const {
 
 QJsonObject ScalingView::viewState() const {
   return {{"strong", scaling_->currentIndex() == 1},  {"quantity", quantity_->currentIndex()},
-          {"most", 8 << most_->currentIndex()},       {"compared", QJsonArray::fromStringList(compare_->chosen())},
+          {"most", 8 << most_->currentIndex()},       {"curves", QJsonArray::fromStringList(curves_->chosen())},
           {"log_devices", log_devices_->isChecked()}, {"log_values", log_values_->isChecked()},
           {"intervals", intervals_->isChecked()},     {"measured", measured_file_}};
 }
 
 void ScalingView::restoreViewState(const QJsonObject& state) {
-  compare_->choose(state["compared"].toVariant().toStringList());
+  // Sessions from before there was a choice name what is beside the scenario and the baseline.
+  const QStringList usual = QStringList{current_key, baseline_key} + state["compared"].toVariant().toStringList();
+  curves_->choose(state.contains("curves") ? state["curves"].toVariant().toStringList() : usual);
   measured_file_ = state["measured"].toString();
   scaling_->setCurrentIndex(state["strong"].toBool() ? 1 : 0);
   quantity_->setCurrentIndex(std::clamp(state["quantity"].toInt(), 0, quantity_->count() - 1));

@@ -1,5 +1,6 @@
-// How it scales: throughput, step time or efficiency over devices, of the scenario, the baseline and simple strategies;
-// weak or strong; with intervals, the ideal, and points that were measured.
+// How it scales: throughput, step time or efficiency over devices, of the scenario, the baseline, others of the session
+// and simple strategies, whichever are ticked; weak or strong; with intervals, the ideal, and points that were
+// measured.
 #pragma once
 
 #include <QCheckBox>
@@ -24,6 +25,7 @@ class ScalingView : public ChartView {
   [[nodiscard]] QString title() const override { return tr("Scaling"); }
   [[nodiscard]] bool busy() const override { return job_.busy(); }
   void stop() override;
+  void showOthers(const std::vector<Scenario>& scenarios) override { others_ = scenarios; }
   [[nodiscard]] std::optional<Table> table() const override;
   [[nodiscard]] QJsonObject viewState() const override;
   void restoreViewState(const QJsonObject& state) override;
@@ -41,22 +43,17 @@ class ScalingView : public ChartView {
   void lookedAtOtherwise();
   [[nodiscard]] Scaling scaling() const;
   [[nodiscard]] ScaleQuantity quantity() const;
-  [[nodiscard]] std::vector<ScalingSeries> wanted() const;
+  [[nodiscard]] std::vector<ScalingSeries> offered() const;
   void askAll();
   void askNext();
   void readMeasured();
   void chooseMeasured();
-  void addIdeal(const ScalingSeries& series);
-  void addBand(const ScalingSeries& series, const QColor& colour);
-  void addCurve(const ScalingSeries& series, const QColor& colour);
-  void addFailures(const ScalingSeries& series, const QColor& colour);
-  void addMeasured();
   [[nodiscard]] QString notes() const;
 
   QComboBox* scaling_;
   QComboBox* quantity_;
   QComboBox* most_;
-  StrategyMenu* compare_;
+  StrategyMenu* curves_;
   QCheckBox *log_devices_, *log_values_, *intervals_;
   QPushButton* measured_button_;
   Plot* plot_;
@@ -66,8 +63,10 @@ class ScalingView : public ChartView {
   std::vector<ScalingSeries> series_;  // done
   std::deque<ScalingSeries> to_come_;
   std::size_t all_ = 0;  // series asked for
+  std::vector<Scenario> others_;
+  std::shared_ptr<StudyReader> reader_ = std::make_shared<StudyReader>();  // of others; the job's alone
   bool stopped_ = false;
-  Latest<std::vector<ScalePoint>> job_;
+  Latest<ScalingSeries> job_;
 };
 
 }  // namespace sibyl::gui

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/quantity.h"
-#include "gui/view/charts/words.h"
+#include "gui/view/words.h"
 #include "oracle/axes.h"
 #include "oracle/cli/options.h"
 #include "oracle/report/format.h"

@@ -9,12 +9,12 @@
 #include "base/quantity.h"
 #include "gui/view/colours.h"
 #include "gui/view/flow_layout.h"
+#include "oracle/cost_of_training.h"
 
 namespace sibyl::gui {
 namespace {
 
-constexpr double slowest_shown = 3;                // times the fastest
-constexpr std::int64_t usual_samples = 1'000'000;  // whose cost is said where no epoch is
+constexpr double slowest_shown = 3;  // times the fastest
 
 QString wordsOf(const Candidate& candidate) {
   QString words = QString::fromStdString(strategy_words(candidate.strategy));
@@ -45,6 +45,7 @@ SearchView::SearchView(QWidget* parent) : ChartView(parent) {
   says_->setWordWrap(true);
   body()->addWidget(says_);
   auto* splitter = new QSplitter(Qt::Vertical, this);
+  results_ = splitter;
   splitter->setChildrenCollapsible(false);
   front_ = new Plot(splitter);
   front_->setAccessibleName(tr("Step time against memory or cost of the strategies that nothing else beats in all"));
@@ -56,6 +57,7 @@ SearchView::SearchView(QWidget* parent) : ChartView(parent) {
   splitter->setSizes({2000, 2000});
   front_->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
   body()->addWidget(splitter, 1);
+  body()->addStretch(0);
   cancel_->setEnabled(false);
   apply_->setEnabled(false);
 
@@ -149,7 +151,10 @@ SearchControls SearchView::controls() const {
 
 void SearchView::refresh() {
   const bool other = found_ && found_->study != current().study;
-  if (!found_ && !job_.busy()) says_->setText(tr("Nothing was searched yet."));
+  if (!found_ && !job_.busy())
+    says_->setText(
+        tr("Nothing was searched yet. A search prices every way to split the step over the axes that are ticked, and "
+           "lists the fastest; \"Find the best\" in the setup takes what it recommends."));
   if (other && found_->report)
     says_->setText(tr("Found for the scenario as it was: search again for the present one. ") +
                    searchSummary(found_->report->result));
@@ -265,6 +270,7 @@ void SearchView::addPoints(int devices, const std::vector<const Candidate*>& poi
 }
 
 void SearchView::drawFront() {
+  results_->setVisible(found_ && found_->report && !found_->report->result.best.empty());
   points_.clear();
   front_->clear();
   front_->setMeasure(front_->xAxis, Measure::seconds);

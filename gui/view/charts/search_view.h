@@ -69,6 +69,7 @@ class SearchView : public ChartView {
   QPushButton* cancel_;
   QPushButton* apply_;
   QLabel* says_;
+  QWidget* results_;  // the chart and the table, once there is something in them
   Plot* front_;
   TableModel best_;
   QSortFilterProxyModel sorted_;

@@ -103,6 +103,7 @@ void SensitivityView::redraw() {
     return;
   }
   const Tornado tornado = tornadoOf(report_->result);
+  plot_->setRows(static_cast<int>(tornado.shown.size()));
   auto names = QSharedPointer<QCPAxisTickerText>::create();
   double least = 0, most = 0;
   for (std::size_t n = 0; n < tornado.shown.size(); ++n) {

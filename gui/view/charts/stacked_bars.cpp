@@ -54,13 +54,15 @@ class Drawing {
     bars->setData({y}, {part.value}, true);
     bars->setName(part.title);
     bars->setPen(QPen(plot_.palette().color(QPalette::Base), 1));
-    bars->setBrush(beside ? QBrush(colour, Qt::BDiagPattern) : QBrush(colour));
-    if (beside) bars->setPen(QPen(colour, 1));
+    const bool hatched = beside || part.hatched;
+    bars->setBrush(hatched ? QBrush(colour, Qt::BDiagPattern) : QBrush(colour));
+    if (hatched) bars->setPen(QPen(colour, 1));
     const QString text = part_text(rows_[row], part, measure_, beside);
     plot_.explain(bars, [text](int) { return text; });
     if (named_.insert(part.title).second) bars->addToLegend();
     if (!beside && part.value > worth_naming * reach_)
-      plot_.addText(from + part.value / 2, y, quantityText(measure_, part.value), Qt::AlignCenter, textOn(colour));
+      plot_.addText(from + part.value / 2, y, quantityText(measure_, part.value), Qt::AlignCenter,
+                    part.hatched ? plot_.textColour() : textOn(colour));
   }
 
   void axes() {
@@ -93,6 +95,7 @@ double lengthOf(const BarRow& row) {
 
 void drawStackedBars(Plot& plot, const std::vector<BarRow>& rows, Measure measure, double reach) {
   plot.clear();
+  plot.setRows(static_cast<int>(rows.size()));
   Drawing(plot, rows, measure, reach).draw();
 }
 

@@ -12,6 +12,7 @@ struct BarPart {
   QString key;    // its colour (view/colours.h)
   QString title;  // as it is called
   double value = 0;
+  bool hatched = false;  // held, but not used
 };
 
 struct BarRow {

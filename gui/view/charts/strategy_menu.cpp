@@ -4,18 +4,20 @@
 
 namespace sibyl::gui {
 
-StrategyMenu::StrategyMenu(QWidget* parent) : QPushButton(tr("Compare with"), parent) {
+StrategyMenu::StrategyMenu(const QString& title, const QString& tip, QWidget* parent) : QPushButton(title, parent) {
   setMenu(new QMenu(this));
-  setToolTip(tr("Simple strategies beside the scenario's own"));
+  setToolTip(tip);
 }
 
-void StrategyMenu::offer(const std::vector<SimpleStrategy>& strategies) {
+void StrategyMenu::offer(const std::vector<Entry>& entries) {
   menu()->clear();
-  for (const SimpleStrategy& simple : strategies) {
-    QAction* action = menu()->addAction(simple.title);
+  for (const Entry& entry : entries) {
+    if (entry.begins_group) menu()->addSeparator();
+    // What somebody called "R&D" is no mnemonic.
+    QAction* action = menu()->addAction(QString(entry.title).replace('&', "&&"));
     action->setCheckable(true);
-    action->setChecked(chosen_.contains(simple.key));
-    connect(action, &QAction::toggled, this, [this, key = simple.key](bool on) {
+    action->setChecked(has(entry.key));
+    connect(action, &QAction::toggled, this, [this, key = entry.key](bool on) {
       chosen_.removeAll(key);
       if (on) chosen_ << key;
       emit chosenChanged();

@@ -1,10 +1,10 @@
-// A button whose menu ticks simple strategies that are to be shown beside the scenario's own.
+// A button whose menu ticks what is to be shown: simple strategies beside the scenario's own, and where a view says so
+// the scenario itself, the baseline, and others of the session.
 #pragma once
 
 #include <QPushButton>
 #include <QStringList>
-
-#include "gui/view/charts/scaling_series.h"
+#include <vector>
 
 namespace sibyl::gui {
 
@@ -12,11 +12,17 @@ class StrategyMenu : public QPushButton {
   Q_OBJECT
 
  public:
-  explicit StrategyMenu(QWidget* parent);
+  struct Entry {
+    QString key, title;
+    bool begins_group = false;  // a line above it
+  };
 
-  void offer(const std::vector<SimpleStrategy>& strategies);
+  StrategyMenu(const QString& title, const QString& tip, QWidget* parent);
+
+  void offer(const std::vector<Entry>& entries);
   [[nodiscard]] const QStringList& chosen() const { return chosen_; }  // their keys
-  void choose(const QStringList& keys) { chosen_ = keys; }             // tells nobody
+  [[nodiscard]] bool has(const QString& key) const { return chosen_.contains(key); }
+  void choose(const QStringList& keys) { chosen_ = keys; }  // tells nobody
 
  signals:
   void chosenChanged();

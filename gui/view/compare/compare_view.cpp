@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "gui/view/words.h"
 #include "oracle/report/report.h"
 
 namespace sibyl::gui {
@@ -143,6 +144,7 @@ void CompareView::display(const AnswerPointer& second, const AnswerPointer& firs
   Table table = comparison_table(*first->report, *second->report);
   table.columns[1].title = titleOf(*first_, *first);
   table.columns[2].title = titleOf(*second_, *second);
+  for (std::vector<Cell>& row : table.rows) row[0].text = titled(row[0].text).toStdString();
   model_->setTable(std::move(table));
   table_->show();
   QHeaderView& header = *table_->horizontalHeader();

@@ -114,6 +114,7 @@ class WindowLooksTest : public DrivenWindow {
         window_->resize(size);
         for (View* view : window_->views()) {
           window_->showView(view->key());
+          view->prepare();
           settle();
           QTest::qWait(50);
           QCOMPARE(window_->size(), size);  // all of it has room

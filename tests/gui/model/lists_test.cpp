@@ -44,7 +44,7 @@ class ListsTest : public QObject {
     QCOMPARE(model.data(model.index(0, 1), Qt::DisplayRole).toString(), QString("12 ms"));
     QCOMPARE(model.data(model.index(0, 1), TableModel::ValueRole).toDouble(), 0.012);
     QCOMPARE(model.data(model.index(1, 0), TableModel::ValueRole).toString(), QString("b"));
-    QCOMPARE(model.headerData(1, Qt::Horizontal, Qt::DisplayRole).toString(), QString("time"));
+    QCOMPARE(model.headerData(1, Qt::Horizontal, Qt::DisplayRole).toString(), QString("Time"));
     model.setTable({});
     QCOMPARE(model.rowCount(), 0);
   }

@@ -30,7 +30,8 @@ Session example(const QString& folder) {
   session.state.scenarios = {first, second};
   session.state.current = 1;
   session.state.baseline = first;
-  session.viewStates["scaling"] = {{"log", true}};
+  session.viewStates["scaling"] = {{"log", true}, {"measured", folder + "/runs/a.results.json"}};
+  session.viewStates["timeline"] = {{"measured", ""}};
   return session;
 }
 
@@ -62,6 +63,8 @@ class SessionTest : public QObject {
     QCOMPARE(moved->state.scenarios[0].cluster, std::string("dgx-a100"));
     QCOMPARE(moved->state.scenarios[1].model, std::string("zoo:resnet50"));
     QCOMPARE(moved->state.scenarios[1].cluster, std::string("/elsewhere/c.yaml"));
+    QCOMPARE(moved->viewStates["scaling"]["measured"].toString(), QString("/elsewhere/runs/a.results.json"));
+    QCOMPARE(moved->viewStates["timeline"]["measured"].toString(), QString());
   }
 
   void aBadFileSaysWhere_data() {

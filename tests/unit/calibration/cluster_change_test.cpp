@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "netmodel/fabric/fabric.h"
 #include "netmodel/topology.h"
 #include "tests/support/clusters.h"
 
@@ -16,7 +17,10 @@ Cluster cluster() {
   TopologySpec links = c.network.topology().spec();
   links.device_link.background = 0.2;
   links.nic_background = 0.4;
-  c.network = Network(*Topology::make(links), {}, {});
+  fabric::FabricSpec leaf;
+  leaf.network = fabric::LeafSpine{4, 1, 1};
+  leaf.background = 0.1;
+  c.network = *Network::on_fabric(links, leaf, {}, {});
   c.storage_read = BytesPerSecond{1e9};
   Device device = test::cpu_device();
   device.dispatch = Seconds{4e-6};
@@ -47,6 +51,7 @@ double value_of(const Cluster& c, std::string_view key) {
   if (key == "nic.latency") return t.nic_latency.value();
   if (key == "nic.per_node") return t.nics_per_node;
   if (key == "nic.background") return t.nic_background;
+  if (key == "fabric.background") return c.network.links()->spec().background;
   if (key == "switch.latency") return t.switch_latency.value();
   if (key == "switch.oversubscription") return t.oversubscription;
   if (key == "device.flops") return d.peak.at(DType::f32).value();
@@ -70,7 +75,7 @@ TEST(ClusterChange, EveryKeyMultipliesItsOwnValueAlone) {
 }
 
 TEST(ClusterChange, EveryKeyTakesItsExample) {
-  const double expected[] = {300e9, 2e-6, 0.3, 25e9, 2e-6, 8, 0.3, 300e-9, 1, 300e12, 80e9, 3e12, 4e-6, 10e9};
+  const double expected[] = {300e9, 2e-6, 0.3, 25e9, 2e-6, 8, 0.3, 0.3, 300e-9, 1, 300e12, 80e9, 3e12, 4e-6, 10e9};
   std::size_t i = 0;
   for (const ClusterKey& key : cluster_keys()) {
     const Cluster after = with({std::string(key.name) + "=" + std::string(key.takes)});
@@ -112,7 +117,7 @@ TEST(ClusterChange, ValuesThatCannotBeAreRefused) {
 
 // Of what others use a rest is left, and 0 is nothing special.
 TEST(ClusterChange, ABackgroundIsAShare) {
-  for (const std::string key : {"link.background", "nic.background"}) {
+  for (const std::string key : {"link.background", "nic.background", "fabric.background"}) {
     for (const double share : {0.0, 0.25, 0.99})
       EXPECT_DOUBLE_EQ(value_of(with({fmt::format("{}={}", key, share)}), key), share) << key;
     for (const char* value : {"1", "0.991", "-0.1", "30", "30%", "nan", "", "0.3GB/s", "10x"}) {
@@ -134,9 +139,21 @@ TEST(ClusterChange, ABackgroundLeavesTheRestOfItsOwnLinks) {
   EXPECT_EQ(after.path(0).bandwidth, before.path(0).bandwidth);
 }
 
+TEST(ClusterChange, OnlyAFabricHasLinksOfItsOwn) {
+  const Cluster without = test::cluster(4, 2);
+  const std::vector<std::string> used{"fabric.background=0.3"};
+  const auto refused_there = changed(without, used, DType::f32);
+  ASSERT_FALSE(refused_there.has_value());
+  EXPECT_EQ(refused_there.error().message, "the cluster has no fabric");
+  EXPECT_EQ(refused_there.error().code, ErrorCode::usage);
+  EXPECT_EQ(share_of(without, "fabric.background"), 0);
+  EXPECT_EQ(value_text(without, "fabric.background", DType::f32), "");
+}
+
 TEST(ClusterChange, SharesAreTold) {
   EXPECT_DOUBLE_EQ(share_of(cluster(), "link.background"), 0.2);
   EXPECT_DOUBLE_EQ(share_of(cluster(), "nic.background"), 0.4);
+  EXPECT_DOUBLE_EQ(share_of(cluster(), "fabric.background"), 0.1);
   EXPECT_EQ(share_of(cluster(), "nic.bandwidth"), 0);
   for (const ClusterKey& key : cluster_keys()) EXPECT_EQ(key.share, share_of(cluster(), key.name) > 0) << key.name;
 }

@@ -76,6 +76,42 @@ TEST(Background, CarriesWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(gathering(loaded, in_a_node), gathering(quiet, in_a_node));
 }
 
+// Of a fabric's links a quarter is left, over which a collective takes as long as if the fabric had been made so.
+TEST(Background, OfAFabricIsChanged) {
+  const TopologySpec same = test::cpu_spec(4, 4);
+  const auto without = [](double used) {
+    fabric::FabricSpec shape = test::shape(fabric::LeafSpine{4, 1, 1});
+    shape.background = used;
+    return Network::on_fabric(test::cpu_spec(4, 4), shape, {}, {}, Algorithm::ring).value();
+  };
+  const Network quiet = without(0), changed = quiet.with_links(same, 0.75).value();
+  EXPECT_GT(gathering(changed, over_nodes), 1.5 * gathering(quiet, over_nodes));
+  EXPECT_DOUBLE_EQ(gathering(changed, over_nodes), gathering(without(0.75), over_nodes));
+  EXPECT_DOUBLE_EQ(gathering(changed, in_a_node), gathering(quiet, in_a_node));
+  EXPECT_DOUBLE_EQ(gathering(changed.with_links(same, 0.0).value(), over_nodes), gathering(quiet, over_nodes));
+  EXPECT_DOUBLE_EQ(gathering(changed.with_links(same).value(), over_nodes), gathering(changed, over_nodes));
+  EXPECT_FALSE(quiet.with_links(same, 1.0).has_value());
+  EXPECT_FALSE(test::straight_network(4, 4, Algorithm::ring).with_links(same, 0.5).has_value());
+}
+
+// Of the links a quarter is left: what a measured message takes beyond the shortest takes four times as long; and half
+// of that where half is left instead. Where others use as much of the NICs, too, that is all one.
+TEST(Background, OfAFabricCarriesWhatWasMeasured) {
+  const Bytes message{1 << 20};
+  const TopologySpec same = test::cpu_spec(4, 4);
+  const Network quiet =
+      Network::on_fabric(same, test::shape(fabric::LeafSpine{4, 1, 1}), test::straight_lines(), {}, Algorithm::ring)
+          .value();
+  const Network quarter = quiet.with_links(same, 0.75).value(), half = quarter.with_links(same, 0.5).value();
+  EXPECT_NEAR(quarter.point_to_point(message, false).time.value(), 10e-6 + 4 * message.value() / 100e6, 1e-6);
+  EXPECT_NEAR(half.point_to_point(message, false).time.value(), 10e-6 + 2 * message.value() / 100e6, 1e-6);
+  const Network nics = quarter.with_links(shared_with_others(0.75, 0)).value();
+  EXPECT_NEAR(nics.point_to_point(message, false).time.value(), 10e-6 + 4 * message.value() / 100e6, 1e-6);
+  EXPECT_NE(quarter.point_to_point(message, false).provenance, Provenance::measured);
+  EXPECT_EQ(quarter.point_to_point(message, true).time, quiet.point_to_point(message, true).time);
+  EXPECT_EQ(quarter.point_to_point(message, true).provenance, quiet.point_to_point(message, true).provenance);
+}
+
 // Four groups in each of four nodes have a NIC each, and nobody else uses it or the links behind it.
 TEST(Background, IsNotThereForOneAlone) {
   const GroupPlacement alone = over_nodes, crowded{1, 4, 4};

@@ -32,6 +32,18 @@ TEST(CostOfTraining, AFullLastStepIsNotRoundedUp) {
   EXPECT_EQ(cost_of_training(half_a_second(), 3000, 0).price, 0);
 }
 
+// Twice the devices in half the time are as many device-hours; at three times the price they cost thrice. Where one has
+// no price hours are compared.
+TEST(CostOfTraining, RatiosOfTimeAndMoney) {
+  Prediction faster = half_a_second();
+  faster.step_time = Seconds{0.25};
+  faster.devices = 16;
+  const TrainingCost then = cost_of_training(half_a_second(), 1'000'000, 1);
+  EXPECT_DOUBLE_EQ(ratios(cost_of_training(faster, 1'000'000, 3), then).time, 0.5);
+  EXPECT_DOUBLE_EQ(ratios(cost_of_training(faster, 1'000'000, 3), then).cost, 3);
+  EXPECT_DOUBLE_EQ(ratios(cost_of_training(faster, 1'000'000, 0), then).cost, 1);
+}
+
 TEST(CostOfTraining, NoSamplesTakeNothing) {
   for (const std::int64_t samples : {std::int64_t{0}, std::int64_t{-5}}) {
     EXPECT_EQ(cost_of_training(half_a_second(), samples, 1).steps, 0);

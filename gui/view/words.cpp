@@ -1,4 +1,4 @@
-#include "gui/view/charts/words.h"
+#include "gui/view/words.h"
 
 namespace sibyl::gui {
 

@@ -1,14 +1,14 @@
-// Both views as they are used: pointed at, zoomed, searched, exported.
-#include <QImage>
-#include <QPainter>
+// The timeline as it is used: pointed at, zoomed, searched, an area of it totalled, exported.
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTableWidget>
 #include <QTemporaryDir>
-#include <QTextBrowser>
+#include <QToolButton>
 #include <fstream>
+#include <map>
 
-#include "gui/view/canvas/graph_view.h"
+#include "gui/view/canvas/timeline_text.h"
+#include "gui/view/canvas/timeline_totals.h"
 #include "gui/view/canvas/timeline_view.h"
 #include "gui/view/canvas/views.h"
 #include "oracle/trace.h"
@@ -17,38 +17,14 @@
 namespace sibyl::gui {
 namespace {
 
-using test::answer;
-using test::settle;
+using namespace test;
 
-AnswerPointer data_parallel() {
-  static const AnswerPointer made = answer("small-cnn", {{"--devices", "8"}, {"--batch", "8/device"}});
-  return made;
-}
-AnswerPointer pipeline() {
-  static const AnswerPointer made = answer("gpt2", {{"--devices", "4"},
-                                                    {"--parallel", "pipeline=4"},
-                                                    {"--batch", "8"},
-                                                    {"--micro-batches", "8"},
-                                                    {"--dim", "seq=128"}});
-  return made;
-}
-
-void wheel(QWidget* widget, const QPointF& at, int notches, Qt::KeyboardModifiers keys) {
-  QWheelEvent event(at, widget->mapToGlobal(at), {}, {0, 120 * notches}, Qt::NoButton, keys, Qt::NoScrollPhase, false);
-  QApplication::sendEvent(widget, &event);
-}
-
-// A figure is not of one colour.
-bool paintsSomething(View& view) {
-  QImage image(600, 400, QImage::Format_ARGB32_Premultiplied);
-  image.fill(Qt::transparent);
-  QPainter painter(&image);
-  view.renderFigure(painter, image.size());
-  painter.end();
-  std::set<QRgb> colours;
-  for (int y = 0; y < image.height(); y += 3)
-    for (int x = 0; x < image.width(); x += 3) colours.insert(image.pixel(x, y));
-  return colours.size() > 5;
+// From one point of the canvas to another.
+void drag(TimelineCanvas& canvas, const QPoint& from, const QPoint& to, Qt::KeyboardModifiers keys) {
+  QTest::mousePress(canvas.viewport(), Qt::LeftButton, keys, from);
+  QMouseEvent move(QEvent::MouseMove, to, canvas.viewport()->mapToGlobal(to), Qt::NoButton, Qt::LeftButton, keys);
+  QApplication::sendEvent(canvas.viewport(), &move);
+  QTest::mouseRelease(canvas.viewport(), Qt::LeftButton, keys, to);
 }
 
 double seconds(const Timeline& timeline, const TimelineArea& area, const std::string& category) {
@@ -59,7 +35,7 @@ double seconds(const Timeline& timeline, const TimelineArea& area, const std::st
 
 }  // namespace
 
-class CanvasViewsTest : public QObject {
+class TimelineViewTest : public QObject {
   Q_OBJECT
 
  private slots:
@@ -173,16 +149,61 @@ class CanvasViewsTest : public QObject {
     auto* totals = view.findChild<QTableWidget*>();
     QVERIFY(!totals->isVisible());
     const int top = canvas->pointOf({0, 0}).y();
-    QTest::mousePress(canvas->viewport(), Qt::LeftButton, Qt::ShiftModifier, {200, top});
-    QMouseEvent move(QEvent::MouseMove, QPointF(900, top), canvas->viewport()->mapToGlobal(QPointF(900, top)),
-                     Qt::NoButton, Qt::LeftButton, Qt::ShiftModifier);
-    QApplication::sendEvent(canvas->viewport(), &move);
-    QTest::mouseRelease(canvas->viewport(), Qt::LeftButton, Qt::ShiftModifier, {900, top});
+    drag(*canvas, {200, top}, {900, top}, Qt::ShiftModifier);
     QVERIFY(canvas->look().area.has_value());
     QCOMPARE(canvas->look().area->first_row, canvas->look().area->last_row);
     QVERIFY(totals->isVisible() && totals->rowCount() >= 2);
     QTest::keyClick(canvas, Qt::Key_Escape);
     QVERIFY(!totals->isVisible());
+  }
+
+  // Whoever does not know of Shift finds the button; and what was selected is let go of with another.
+  void dragSelectsWhereTheButtonSaysSo() {
+    TimelineView view;
+    view.resize(1000, 500);
+    view.show();
+    settle(view, data_parallel());
+    TimelineCanvas* canvas = view.canvas();
+    const TimeWindow before = canvas->window();
+    auto* select = view.findChild<QToolButton*>("select an area");
+    select->click();
+    const int top = canvas->pointOf({0, 0}).y();
+    drag(*canvas, {200, top}, {900, top}, Qt::NoModifier);
+    QVERIFY(canvas->look().area.has_value());
+    QCOMPARE(canvas->window(), before);
+    view.findChild<TimelineTotals*>()->findChild<QToolButton*>()->click();
+    QVERIFY(!canvas->look().area.has_value());
+    select->click();
+    canvas->setWindow({0, canvas->timeline()->end() / 4});
+    drag(*canvas, {700, top}, {500, top}, Qt::NoModifier);
+    QVERIFY(!canvas->look().area.has_value());
+  }
+
+  // Of all streams together and of each; all times of an area and what is left of it are its duration times its
+  // streams.
+  void anAreaIsTotalledByStreamAndCategory() {
+    TimelineTotals totals(nullptr);
+    TimelineView view;
+    settle(view, data_parallel());
+    const Timeline& timeline = *view.canvas()->timeline();
+    const TimelineArea area{{timeline.end() / 4, timeline.end() / 2}, 0, 1};
+    totals.display(&timeline, area);
+    auto* table = totals.findChild<QTableWidget*>();
+    std::map<QString, double> shares;
+    QString stream;  // stands in the first of its rows
+    for (int row = 0; row < table->rowCount(); ++row) {
+      if (const QString named = table->item(row, 0)->text(); !named.isEmpty()) stream = named;
+      shares[stream] += table->item(row, 3)->text().chopped(2).toDouble();
+    }
+    QCOMPARE(shares.size(), std::size_t{3});
+    for (const auto& [name, share] : shares)
+      QVERIFY2(std::abs(share - 100) < 0.5, qPrintable(QString("%1: %2").arg(name).arg(share)));
+    QVERIFY(shares.contains(QString::fromStdString(timeline.groups()[0].title + ", " + timeline.rows()[1].title)));
+    const CategoryTotal most = timeline.totals(area)[0];
+    QCOMPARE(table->item(0, 1)->text(), categoryTitle(timeline.categories()[most.category]));
+    QCOMPARE(table->item(0, 2)->text(), timeText(most.seconds));
+    totals.display(&timeline, {});
+    QVERIFY(totals.isHidden());
   }
 
   void searchLightsAndSteps() {
@@ -257,98 +278,6 @@ class CanvasViewsTest : public QObject {
     QCOMPARE(other.canvas()->matches()->places().size(), view.canvas()->matches()->places().size());
   }
 
-  void errorsAreSentences() {
-    const AnswerPointer wrong = answer("small-cnn", {{"--devices", "4096"}, {"--batch", "4096"}});
-    QVERIFY(!wrong->report);
-    TimelineView timeline;
-    settle(timeline, wrong);
-    QVERIFY(timeline.message().contains("4096"));
-    GraphView graph;
-    settle(graph, wrong);
-    QVERIFY(graph.message().contains("4096"));
-    QVERIFY(!graph.table().has_value());
-  }
-
-  void everyOperationIsInTheGraphOnce() {
-    GraphView view;
-    settle(view, pipeline());
-    const std::size_t operations = pipeline()->study->graph->operations().size();
-    const auto count = [&] {
-      std::multiset<OperationId> seen;
-      for (const GraphNode& node : view.canvas()->scene().nodes)
-        seen.insert(node.operations.begin(), node.operations.end());
-      return std::pair(seen.size(), std::set<OperationId>(seen.begin(), seen.end()).size());
-    };
-    QCOMPARE(count(), std::pair(operations, operations));
-    QVERIFY(view.canvas()->scene().nodes.size() < operations / 3);  // folded
-    view.pointAtOperation(QString::fromStdString(view.canvas()->model()->name(OperationId{operations / 2})));
-    QCOMPARE(count(), std::pair(operations, operations));
-  }
-
-  // Four stages are joined by three sends.
-  void stagesAreJoinedBySends() {
-    GraphView view;
-    settle(view, pipeline());
-    std::set<int> stages;
-    int sends = 0;
-    for (const GraphNode& node : view.canvas()->scene().nodes) {
-      stages.insert(node.stage);
-      sends += node.kind == GraphNode::Kind::transfer ? 1 : 0;
-    }
-    QCOMPARE(stages, (std::set<int>{0, 1, 2, 3}));
-    QCOMPARE(sends, 3);
-    for (const LayoutEdge& edge : view.canvas()->scene().edges) QVERIFY(edge.from < edge.to);
-  }
-
-  void doubleClickOpensABlock() {
-    GraphView view;
-    view.resize(1000, 600);
-    view.show();
-    settle(view, pipeline());
-    GraphCanvas* canvas = view.canvas();
-    const std::size_t nodes = canvas->scene().nodes.size();
-    std::size_t block = 0;
-    while (!canvas->scene().nodes[block].opens()) ++block;
-    canvas->select(block);
-    const OperationId inside = canvas->scene().nodes[block].operations.front();
-    QTest::mouseDClick(canvas, Qt::LeftButton, {}, canvas->pointOf(block).toPoint());
-    QVERIFY(canvas->scene().nodes.size() > nodes);
-    while (canvas->scene().nodes[canvas->scene().node_of(inside)].opens()) QTest::keyClick(canvas, Qt::Key_Return);
-    QSignalSpy pointed(&view, &View::operationPointedAt);
-    const QPoint at = canvas->pointOf(canvas->scene().node_of(inside)).toPoint();
-    QTest::mouseClick(canvas, Qt::LeftButton, {}, at);
-    QCOMPARE(pointed.count(), 1);
-    QCOMPARE(pointed[0][0].toString().toStdString(), canvas->model()->name(inside));
-    QVERIFY(view.findChild<QTextBrowser*>()->toPlainText().contains(pointed[0][0].toString()));
-  }
-
-  void graphZoomsAtThePointer() {
-    GraphView view;
-    view.resize(1000, 600);
-    view.show();
-    settle(view, pipeline());
-    GraphCanvas* canvas = view.canvas();
-    const QPointF at(300, 200);
-    const QPointF under = (at - canvas->origin()) / canvas->scale();
-    const double before = canvas->scale();
-    wheel(canvas, at, 1, Qt::ControlModifier);
-    QVERIFY(canvas->scale() > before);
-    const QPointF now = (at - canvas->origin()) / canvas->scale();
-    QVERIFY((now - under).manhattanLength() < 1e-6);
-    QTest::keyClick(canvas, Qt::Key_F);
-    for (std::size_t n = 0; n < canvas->scene().nodes.size(); ++n)
-      QVERIFY(QRectF(canvas->rect()).contains(canvas->pointOf(n)));
-  }
-
-  void graphIsExported() {
-    GraphView view;
-    settle(view, pipeline());
-    QVERIFY(paintsSomething(view));
-    const auto table = view.table();
-    QCOMPARE(table->rows.size(), pipeline()->study->graph->operations().size());
-    QCOMPARE(table->rows[0].size(), table->columns.size());
-  }
-
   void hiddenViewsWait() {
     TimelineView timeline;
     timeline.showAnswer(data_parallel(), nullptr);
@@ -356,9 +285,17 @@ class CanvasViewsTest : public QObject {
     timeline.show();
     QTRY_VERIFY(timeline.canvas()->timeline());
   }
+
+  void errorsAreSentences() {
+    const AnswerPointer wrong = answer("small-cnn", {{"--devices", "4096"}, {"--batch", "4096"}});
+    QVERIFY(!wrong->report);
+    TimelineView timeline;
+    settle(timeline, wrong);
+    QVERIFY(timeline.message().contains("4096"));
+  }
 };
 
 }  // namespace sibyl::gui
 
-QTEST_MAIN(sibyl::gui::CanvasViewsTest)
-#include "canvas_views_test.moc"
+QTEST_MAIN(sibyl::gui::TimelineViewTest)
+#include "timeline_view_test.moc"

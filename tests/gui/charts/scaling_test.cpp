@@ -1,0 +1,191 @@
+// Curves over devices: what scale() says of the strategies that are chosen, and points of runs beside them.
+#include <fmt/format.h>
+
+#include <QMenu>
+#include <QPushButton>
+#include <QTemporaryDir>
+
+#include "base/files.h"
+#include "gui/view/charts/scaling_view.h"
+#include "tests/gui/charts/helpers.h"
+#include "tests/gui/charts/tests.h"
+
+using namespace sibyl;
+using namespace sibyl::gui;
+using namespace sibyl::gui::test;
+
+namespace {
+
+QStringList namesIn(const View& view) {
+  QStringList names;
+  auto* plot = view.findChild<Plot*>();
+  for (int n = 0; n < plot->plottableCount(); ++n)
+    if (!plot->plottable(n)->name().isEmpty()) names << plot->plottable(n)->name();
+  return names;
+}
+
+// The curves, by their names in the legend.
+QStringList shownBy(const View& view) {
+  QStringList names;
+  auto* plot = view.findChild<Plot*>();
+  for (int n = 0; n < plot->legend->itemCount(); ++n)
+    if (auto* item = qobject_cast<QCPPlottableLegendItem*>(plot->legend->item(n)))
+      if (item->plottable()->name() != "Ideal") names << item->plottable()->name();
+  return names;
+}
+
+void tick(View& view, const QString& title, bool on) {
+  for (QAction* action : view.findChild<QPushButton*>("curves")->menu()->actions())
+    if (action->text() == title) return action->setChecked(on);
+  QFAIL(qPrintable("there is no curve called " + title));
+}
+
+}  // namespace
+
+class ScalingTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    for (const AnswerPointer& answer : {lenet_, pipeline_})
+      QVERIFY2(answer->report, answer->report ? "" : to_string(answer->report.error()).c_str());
+  }
+
+  void curvesAreWhatScaleSays() {
+    ScalingView view(nullptr);
+    QJsonObject state = view.viewState();
+    state["most"] = 16;
+    state["curves"] = QJsonArray{"current", "baseline", "zero1"};
+    view.restoreViewState(state);
+    settle(view, lenet_, pipeline_);
+    const auto expected =
+        scale(*lenet_->study->graph, lenet_->study->strategy, *lenet_->study->cluster, {1, 2, 4, 8, 16}, Scaling::weak);
+    const Table table = *view.table();
+    QCOMPARE(table.columns[1].key, std::string("devices"));
+    QCOMPARE(table.rows.size(), std::size_t{15});  // current, baseline, ZeRO 1
+    const Table own = to_table(ScaleReport{"", "", Scaling::weak, expected});
+    for (std::size_t row = 0; row < own.rows.size(); ++row) {
+      QCOMPARE(table.rows[row][0].text, std::string("Current"));
+      QVERIFY(std::equal(own.rows[row].begin(), own.rows[row].end(), table.rows[row].begin() + 1));
+    }
+    // A pipeline of two cannot run on one device, and says so.
+    QVERIFY2(said(view).contains("1 device"), qPrintable(said(view)));
+    const Ranged time = value_of(expected[3], ScaleQuantity::step_time);
+    QCOMPARE(time.value, expected[3].prediction->step_time.value());
+    QCOMPARE(time.low, expected[3].prediction->interval_low.value());
+    QCOMPARE(ideal_value(expected[0], 4, Scaling::strong, ScaleQuantity::step_time),
+             expected[0].prediction->step_time.value() / 4);
+    QCOMPARE(ideal_value(expected[0], 4, Scaling::weak, ScaleQuantity::throughput),
+             expected[0].prediction->throughput * 4);
+    QCOMPARE(measured_value(Seconds{0.5}, 64, ScaleQuantity::throughput), 128.0);
+    QCOMPARE(measured_value(Seconds{0.5}, 64, ScaleQuantity::step_time), 0.5);
+  }
+
+  // The scenario and its baseline until somebody chooses; then what is ticked, and others of the session are read.
+  void whichCurvesAreShownIsChosen() {
+    ScalingView view(nullptr);
+    view.restoreViewState({{"most", 8}});
+    Scenario other = pipeline(), broken = lenet();
+    other.name = "R&D";
+    broken.name = "broken";
+    broken.set("--parallel", "tensor=3");
+    view.showOthers({other, broken});
+    settle(view, lenet_, pipeline_);
+    QCOMPARE(shownBy(view), (QStringList{"Current", "Baseline"}));
+    tick(view, "Baseline", false);
+    tick(view, "R&&D", true);
+    tick(view, "broken", true);
+    settle(view, lenet_, pipeline_);
+    QCOMPARE(shownBy(view), (QStringList{"Current", "R&D"}));
+    QVERIFY2(said(view).contains("broken cannot be read"), qPrintable(said(view)));
+    const Table table = *view.table();
+    const std::vector<ScalePoint> own =
+        scale(*pipeline_->study->graph, pipeline_->study->strategy, *pipeline_->study->cluster, {8}, Scaling::weak);
+    const Table expected = to_table(ScaleReport{"", "", Scaling::weak, own});
+    QCOMPARE(table.rows.back()[0].text, std::string("R&D"));
+    QCOMPARE(table.rows.back()[3].value, expected.rows[0][2].value);  // step time on eight devices
+    const QJsonObject state = view.viewState();
+    QCOMPARE(state["curves"].toArray(), (QJsonArray{"current", "scenario:R&D", "scenario:broken"}));
+    tick(view, "Current", false);
+    tick(view, "R&&D", false);
+    tick(view, "broken", false);
+    settle(view, lenet_, pipeline_);
+    QVERIFY2(said(view).contains("No curve is chosen"), qPrintable(said(view)));
+    QVERIFY(!view.table());
+    view.restoreViewState(state);
+    settle(view, lenet_, pipeline_);
+    QCOMPARE(shownBy(view), (QStringList{"Current", "R&D"}));
+  }
+
+  // The same colours, whatever else is shown.
+  void aCurveKeepsItsColour() {
+    const auto colourOfZero = [this](const QJsonArray& curves) {
+      ScalingView view(nullptr);
+      view.restoreViewState({{"most", 8}, {"curves", curves}});
+      settle(view, lenet_);
+      auto* plot = view.findChild<Plot*>();
+      for (int n = 0; n < plot->plottableCount(); ++n)
+        if (plot->plottable(n)->name() == "Data parallel, ZeRO 1") return plot->plottable(n)->pen().color();
+      return QColor();
+    };
+    const QColor alone = colourOfZero({"zero1"});
+    QVERIFY(alone.isValid());
+    QCOMPARE(colourOfZero({"current", "data", "zero1"}), alone);
+  }
+
+  void simpleStrategiesDoTheSameWork() {
+    for (const Scaling scaling : {Scaling::weak, Scaling::strong})
+      for (const SimpleStrategy& simple : simpleStrategies(*lenet_->study, scaling)) {
+        QCOMPARE(simple.strategy.devices(), 8);
+        QCOMPARE(simple.strategy.global_batch, std::int64_t{512});
+      }
+  }
+
+  // Of runs of emulated ranks nothing is called measured.
+  void pointsOfRunsStandBesideTheCurves() {
+    const auto run = [](const std::string& name, const std::string& device) {
+      return fmt::format(R"({{"case": "{}", "device": "{}", "measured_s": 0.5, "spread": 0.01, "steps": 10,
+        "memory_measured_bytes": 1, "bytes_sent": 7, "bytes_sent_by_rank": [7, 7],
+        "breakdown_measured_s": {{"forward": 0.1, "backward": 0.2, "optimizer": 0.1, "communication_exposed": 0.1}}}})",
+                         name, device);
+    };
+    const auto file_of = [](const std::string& cases) {
+      return fmt::format(R"({{"schema": "sibyl-validation", "cases": [{}]}})", cases);
+    };
+    const std::string real = run("zoo:lenet --batch 16/device", "this machine"),
+                      emulated = run("zoo:lenet --batch 8/device", "emulated: V100"),
+                      json = file_of(real + "," + run("zoo:alexnet --batch 16", "this machine"));
+    const auto points = measuredPoints(json, "f.json", "zoo:lenet");
+    QVERIFY2(points, points ? "" : to_string(points.error()).c_str());
+    QCOMPARE(points->size(), std::size_t{1});
+    QCOMPARE(points->front().devices, 2);
+    QCOMPARE(points->front().samples, 32.0);
+    QCOMPARE(points->front().emulated, QString());
+    QVERIFY(!measuredPoints(json, "f.json", "zoo:vgg11"));
+    QVERIFY(!measuredPoints("{}", "f.json", "zoo:lenet"));
+
+    QTemporaryDir folder;
+    ScalingView view(nullptr);
+    settle(view, lenet_);
+    const auto load = [&](const std::string& cases) {
+      const QString file = folder.filePath("one.results.json");
+      QVERIFY(replace_file(file.toStdString(), file_of(cases)));
+      view.loadMeasured(file);
+    };
+    load(real);
+    QVERIFY(namesIn(view).contains("Measured") && !namesIn(view).contains("Emulated devices"));
+    load(emulated);
+    QVERIFY(!namesIn(view).contains("Measured") && namesIn(view).contains("Emulated devices"));
+    load(real + "," + emulated);
+    QVERIFY(namesIn(view).contains("Measured") && namesIn(view).contains("Emulated devices"));
+    view.loadMeasured(folder.filePath("none.json"));
+    QVERIFY(said(view).contains("none.json"));
+  }
+
+ private:
+  AnswerPointer lenet_ = lenetAnswer(), pipeline_ = pipelineAnswer();
+};
+
+std::unique_ptr<QObject> scalingTest() { return std::make_unique<ScalingTest>(); }
+
+#include "scaling_test.moc"

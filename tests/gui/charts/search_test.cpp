@@ -1,0 +1,113 @@
+// Search and sensitivity: the library's own results, what they cost, and what is clicked is told.
+#include <QPushButton>
+
+#include "gui/view/charts/search_view.h"
+#include "gui/view/charts/sensitivity_view.h"
+#include "tests/gui/charts/helpers.h"
+#include "tests/gui/charts/tests.h"
+
+using namespace sibyl;
+using namespace sibyl::gui;
+using namespace sibyl::gui::test;
+
+class SearchTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    for (const AnswerPointer& answer : {lenet_, pipeline_})
+      QVERIFY2(answer->report, answer->report ? "" : to_string(answer->report.error()).c_str());
+  }
+
+  void theSearchIsTheLibrarysAndIsUsed() {
+    SearchView view(nullptr);
+    settle(view, lenet_);
+    const SearchQuestion question = *searchQuestion(lenet_->study, {});
+    const SearchResult result = *answer(question, {}, {});
+    const SearchReport report{"", "", "", result, 1'000'000, 0};
+    QCOMPARE(view.table()->rows, searchTable(report).rows);
+    QVERIFY(said(view).contains(searchSummary(result)));
+    QAbstractItemModel* model = tableOf(view)->model();
+    QCOMPARE(model->rowCount(), static_cast<int>(result.best.size()));
+
+    QSignalSpy proposed(&view, &View::scenarioProposed);
+    tableOf(view)->setCurrentIndex(model->index(1, 0));
+    for (QPushButton* button : view.findChildren<QPushButton*>())
+      if (button->text() == "Use this strategy") button->click();
+    QCOMPARE(proposed.size(), 1);
+    const AnswerPointer used = answered(proposed[0][0].value<Scenario>());
+    QVERIFY2(used->report, used->report ? "" : to_string(used->report.error()).c_str());
+    QCOMPARE(used->report->prediction.step_time, result.best[1].step_time);
+  }
+
+  void theSearchIsLimitedAndSaysWhatIsWrong() {
+    SearchControls controls;
+    controls.memory = "1kB";
+    QCOMPARE(answer(*searchQuestion(lenet_->study, controls), {}, {})->best.size(), std::size_t{0});
+    controls.memory = "lots";
+    QVERIFY(!searchQuestion(lenet_->study, controls));
+    controls = {};
+    controls.axes = QStringList{"data"};
+    controls.devices = "2,4";
+    const SearchResult replicas = *answer(*searchQuestion(lenet_->study, controls), {}, {});
+    QVERIFY(!replicas.best.empty());
+    for (const Candidate& c : replicas.best) QCOMPARE(c.strategy.devices(), c.strategy.data);
+    SearchView view(nullptr);
+    view.restoreViewState({{"memory", "lots"}});
+    settle(view, lenet_);
+    QVERIFY(said(view).contains("lots"));
+  }
+
+  // Device-hours of the epoch that the scenario names; what a device-hour costs makes them money. No new search.
+  void theSearchSaysWhatEachStrategyCosts() {
+    Scenario asked = lenet();
+    asked.epoch_samples = 51'200;  // 100 steps of 512
+    const AnswerPointer epoch = answered(asked);
+    SearchView view(nullptr);
+    settle(view, epoch);
+    const auto column = [&](const std::string& key) {
+      const std::vector<Column> columns = view.table()->columns;
+      return static_cast<std::size_t>(std::ranges::find(columns, key, &Column::key) - columns.begin());
+    };
+    const SearchResult found = *answer(*searchQuestion(epoch->study, {}), {}, {});
+    const double hours = 100 * found.best[0].step_time.value() * 8 / 3600;
+    const std::size_t of_hours = column("device_hours");
+    QVERIFY(of_hours < view.table()->columns.size());
+    QVERIFY(std::abs(std::stod(view.table()->rows[0][of_hours].value) - hours) < 1e-9 * hours);
+    QCOMPARE(column("cost"), view.table()->columns.size());
+    asked.device_hour_price = 2;
+    view.showAnswer(answered(asked), nullptr);
+    QVERIFY(!view.busy());
+    view.restoreViewState({{"cost", true}});
+    view.resize(900, 600);
+    QVERIFY(coloursOf(view, {800, 500}) > 8);
+    const std::size_t of_cost = column("cost");
+    QVERIFY(of_cost < view.table()->columns.size());
+    QVERIFY(std::abs(std::stod(view.table()->rows[0][of_cost].value) - 2 * hours) < 1e-9 * hours);
+    Plot* plot = view.findChild<Plot*>();
+    QCOMPARE(plot->yAxis->label(), QString("Cost of an epoch"));
+    const auto first = plot->graph(plot->graphCount() - 1)->data()->constBegin();
+    QVERIFY(std::abs(first->value - 2 * 100 * first->key * 8 / 3600) < 1e-9);
+  }
+
+  void theTornadoIsTheLibrarys() {
+    SensitivityView view(nullptr);
+    settle(view, lenet_);
+    const auto expected = sensitivities(*lenet_->study->graph, lenet_->study->strategy, *lenet_->study->cluster);
+    QVERIFY(expected);
+    QCOMPARE(view.table()->rows, to_table(SensitivityReport{"", "", *expected}).rows);
+    const Tornado tornado = tornadoOf(*expected);
+    QCOMPARE(tornado.shown.size() + tornado.without_effect.size(), expected->inputs.size());
+    QVERIFY(!tornado.shown.empty());
+    Plot* plot = view.findChild<Plot*>();
+    QCOMPARE(plot->plottableCount(), static_cast<int>(2 * tornado.shown.size()));
+    QVERIFY(said(view).contains(QString::fromStdString(tornado.without_effect.front())));
+  }
+
+ private:
+  AnswerPointer lenet_ = lenetAnswer(), pipeline_ = pipelineAnswer();
+};
+
+std::unique_ptr<QObject> searchTest() { return std::make_unique<SearchTest>(); }
+
+#include "search_test.moc"

@@ -1,0 +1,99 @@
+// What all views made of charts have in common: figures, names, errors, giving up, room.
+#include <QAbstractButton>
+
+#include "gui/view/charts/plot.h"
+#include "gui/view/charts/views.h"
+#include "tests/gui/charts/helpers.h"
+#include "tests/gui/charts/tests.h"
+
+using namespace sibyl;
+using namespace sibyl::gui;
+using namespace sibyl::gui::test;
+
+class ChartViewsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    for (const AnswerPointer& answer : {lenet_, pipeline_})
+      QVERIFY2(answer->report, answer->report ? "" : to_string(answer->report.error()).c_str());
+  }
+
+  void workIsGivenUpAndTheViewSaysSo() {
+    const AnswerPointer other = answered(pipeline());  // of the same scenario, but asked anew
+    for (View* view : chartViews(nullptr)) {
+      const std::unique_ptr<View> owned(view);
+      view->restoreViewState({{"compared", QJsonArray{"zero1"}}});
+      QSignalSpy told(view, &View::busyChanged);
+      view->showAnswer(other, nullptr);
+      view->prepare();
+      QVERIFY2(view->busy(), qPrintable(view->key()));
+      QVERIFY(!told.isEmpty());
+      view->stop();
+      QTRY_VERIFY_WITH_TIMEOUT(!view->busy(), 120000);
+      if (view->key() == "search") continue;  // shows what it found until then
+      QVERIFY2(said(*view).contains("Stopped"), qPrintable(view->key() + ": " + said(*view)));
+      settle(*view, pipeline_);
+      QVERIFY2(!said(*view).contains("Stopped"), qPrintable(view->key()));
+    }
+  }
+
+  void controlsGoOnInTheNextLineWhereThereIsNoRoom() {
+    for (View* view : chartViews(nullptr)) {
+      const std::unique_ptr<View> owned(view);
+      settle(*view, lenet_);
+      QVERIFY2(view->minimumSizeHint().width() <= 560, qPrintable(view->key()));
+      view->resize(560, 500);
+      view->show();
+      QTest::qWait(1);
+      for (const QAbstractButton* button : view->findChildren<QAbstractButton*>()) {
+        if (!button->isVisible() || qobject_cast<QTableView*>(button->parentWidget())) continue;
+        QVERIFY2(button->mapTo(view, button->rect().bottomRight()).x() < view->width(), qPrintable(button->text()));
+        QVERIFY2(button->width() >= button->minimumSizeHint().width(), qPrintable(button->text()));
+      }
+    }
+  }
+
+  void everyViewHasAFigureATableAndAName() {
+    for (View* view : chartViews(nullptr)) {
+      const std::unique_ptr<View> owned(view);
+      view->resize(900, 600);
+      settle(*view, pipeline_, lenet_);
+      QVERIFY2(coloursOf(*view, {800, 500}) > 8, qPrintable(view->key()));
+      QVERIFY(view->table().has_value());
+      QVERIFY(!view->table()->rows.empty());
+      QVERIFY(!view->title().isEmpty());
+      for (const Plot* plot : view->findChildren<Plot*>()) QVERIFY(!plot->accessibleName().isEmpty());
+      for (const QTableView* table : view->findChildren<QTableView*>()) QVERIFY(!table->accessibleName().isEmpty());
+    }
+  }
+
+  void anErrorIsSaidInTheView() {
+    const AnswerPointer wrong = answered(scenario("zoo:lenet", {{"--devices", "8"}, {"--batch", "7"}}));
+    QVERIFY(!wrong->report);
+    for (View* view : chartViews(nullptr)) {
+      const std::unique_ptr<View> owned(view);
+      settle(*view, wrong);
+      QVERIFY2(said(*view).contains(sentence(wrong->report.error())), qPrintable(view->key()));
+      QVERIFY(coloursOf(*view, {400, 300}) > 1);
+      settle(*view, lenet_);
+      QVERIFY(!said(*view).contains(sentence(wrong->report.error())));
+    }
+  }
+
+  void hiddenViewsDoNothing() {
+    for (View* view : chartViews(nullptr)) {
+      const std::unique_ptr<View> owned(view);
+      view->showAnswer(lenet_, nullptr);
+      QVERIFY(!view->busy());
+      QVERIFY(view->findChildren<Plot*>().front()->plottableCount() == 0);
+    }
+  }
+
+ private:
+  AnswerPointer lenet_ = lenetAnswer(), pipeline_ = pipelineAnswer();
+};
+
+std::unique_ptr<QObject> chartViewsTest() { return std::make_unique<ChartViewsTest>(); }
+
+#include "views_test.moc"

@@ -1,0 +1,143 @@
+// Parts of the window by themselves: the answer bar, and the cluster's form.
+#include <QAbstractButton>
+#include <QLabel>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QUndoStack>
+#include <fstream>
+
+#include "base/quantity.h"
+#include "gui/app/answer_bar.h"
+#include "gui/app/setup/cluster_section.h"
+#include "oracle/cost_of_training.h"
+#include "oracle/report/format.h"
+
+using namespace sibyl;
+using namespace sibyl::gui;
+
+namespace {
+
+Scenario resnet(const std::string& devices) {
+  Scenario scenario;
+  scenario.model = "zoo:resnet18";
+  scenario.cluster = "dgx-a100";
+  scenario.set("--devices", devices);
+  scenario.set("--batch", "64/device");
+  return scenario;
+}
+
+AnswerPointer answered(const Scenario& scenario) {
+  StudyReader reader;
+  auto study = reader.read(scenario);
+  if (!study) return std::make_shared<const Answer>(Answer{scenario, nullptr, Failure(study.error())});
+  auto report = predict(*(*study)->graph, (*study)->strategy, *(*study)->cluster).map([&](Prediction p) {
+    return PredictionReport{scenario.model, (*study)->cluster->name, std::move(p)};
+  });
+  Answer answer{scenario, *study, std::move(report)};
+  answer.unchanged_cluster = (*study)->cluster;
+  return std::make_shared<const Answer>(std::move(answer));
+}
+
+QString text(const std::string& utf8) { return QString::fromStdString(utf8); }
+
+QStringList wordsOf(const QWidget& widget) {
+  QStringList all;
+  for (const QLabel* label : widget.findChildren<QLabel*>()) all << label->text();
+  return all;
+}
+
+}  // namespace
+
+class PartsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  // Twice the devices need half the time for an epoch, and as many device-hours at three times the price.
+  void anEpochIsHeldAgainstThePinnedOne() {
+    Scenario then = resnet("8"), now = resnet("16");
+    then.device_hour_price = 1;
+    now.device_hour_price = 3;
+    now.epoch_samples = 1'281'167;
+    const AnswerPointer before = answered(then), current = answered(now);
+    QVERIFY(before->report && current->report);
+    AnswerBar bar(nullptr);
+    bar.showAnswer(current, before);
+    const TrainingCost cost = cost_of_training(current->report->prediction, now.epoch_samples, 3);
+    const CostRatios against = ratios(cost, cost_of_training(before->report->prediction, now.epoch_samples, 1));
+    QVERIFY(against.time < 0.6 && against.cost > 2.5);
+    const QStringList words = wordsOf(bar);
+    QVERIFY2(words.contains("Epoch of 1,281,167"), qPrintable(words.join('\n')));
+    QVERIFY2(words.contains(text(ratio_text(against.time))), qPrintable(words.join('\n')));
+    QVERIFY2(words.contains(text(ratio_text(against.cost))), qPrintable(words.join('\n')));
+    bar.showAnswer(current, nullptr);
+    QVERIFY(!wordsOf(bar).contains(text(ratio_text(against.cost))));
+  }
+
+  // Where no epoch is named, of a million samples.
+  void samplesThatNobodyNamesAreAMillion() {
+    const AnswerPointer current = answered(resnet("8"));
+    AnswerBar bar(nullptr);
+    bar.showAnswer(current, nullptr);
+    const TrainingCost cost = cost_of_training(current->report->prediction, 1'000'000, 0);
+    const QStringList words = wordsOf(bar);
+    QVERIFY2(words.contains("1,000,000 samples"), qPrintable(words.join('\n')));
+    QVERIFY2(words.contains(text(to_string(cost.time))), qPrintable(words.join('\n')));
+  }
+
+  // What a device must have, and its share of what there is: the same that Compare shows.
+  void memoryIsWhatCompareSays() {
+    const AnswerPointer current = answered(resnet("8"));
+    const Prediction& p = current->report->prediction;
+    QVERIFY(p.memory.reserved > p.memory.total);
+    AnswerBar bar(nullptr);
+    bar.showAnswer(current, nullptr);
+    const QString needed = text(to_string(p.memory.needed()));
+    QVERIFY(wordsOf(bar).contains(needed));
+    QVERIFY(wordsOf(bar).contains(
+        QString("%1 of %2")
+            .arg(text(percent(p.memory.needed() / p.memory_capacity)), text(to_string(p.memory_capacity)))));
+    QString compared;
+    for (const auto& row : comparison_table(*current->report, *current->report).rows)
+      if (row[0].text == "memory") compared = text(row[1].text);
+    QCOMPARE(compared, needed);
+  }
+
+  // The load of a fabric's links is asked for where there is a fabric.
+  void aFabricsLinksHaveALoad() {
+    QTemporaryDir folder;
+    const std::string file = folder.filePath("ring.yaml").toStdString();
+    std::ofstream(file) << "name: ring\ncalibration: a100-sxm-80gb\nnodes: 8\ndevices_per_node: 1\n"
+                           "device_link: {kind: pcie, bandwidth: 25GB/s, latency: 1us}\n"
+                           "fabric: {kind: ring, size: 8, background: 0.1, link: {bandwidth: 1GB/s, latency: 1us}}\n";
+    Document document;
+    ClusterSection section(document, nullptr);
+    section.show();
+    auto* load = section.findChild<BackgroundBox*>("--set fabric.background");
+    auto* nics = section.findChild<BackgroundBox*>("--set nic.background");
+    const auto show = [&] {
+      section.showScenario(document.current());
+      section.showAnswer(*answered(document.current()));
+    };
+    document.change("", [](Scenario& s) { s = resnet("8"); });
+    show();
+    QVERIFY(!load->isVisible() && nics->isEnabled() == (answered(document.current())->study->cluster->nodes > 1));
+    document.change("", [&](Scenario& s) { s.cluster = file; });
+    show();
+    const AnswerPointer quiet = answered(document.current());
+    QVERIFY2(quiet->report, quiet->report ? "" : to_string(quiet->report.error()).c_str());
+    QVERIFY(load->isVisible() && load->isEnabled());
+    QVERIFY(!nics->isEnabled());  // its links end at the devices
+    QVERIFY2(load->text().startsWith("10 % "), qPrintable(load->text()));
+    load->setValue(90);
+    QCOMPARE(document.current().change("fabric.background"), std::optional<std::string>("0.9"));
+    const AnswerPointer busy = answered(document.current());
+    QVERIFY2(busy->report, busy->report ? "" : to_string(busy->report.error()).c_str());
+    QVERIFY(busy->report->prediction.step_time > quiet->report->prediction.step_time);
+    document.change("", [](Scenario& s) { s.cluster = "dgx-a100"; });  // where it can be taken back
+    section.showScenario(document.current());
+    QVERIFY(load->isVisible());
+  }
+};
+
+QTEST_MAIN(PartsTest)
+#include "parts_test.moc"
