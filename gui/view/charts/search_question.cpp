@@ -88,10 +88,11 @@ QString searchSummary(const SearchResult& r) {
   text += QObject::tr(": %1 can be run, %2 are too large").arg(count(r.fitting), count(r.too_large));
   if (r.too_slow > 0) text += QObject::tr(", %1 too slow to matter").arg(count(r.too_slow));
   if (r.equal > 1)
-    text +=
-        QObject::tr(
-            "; at least %1 are as fast as the fastest, as far as is known (≈): the simplest of them is recommended (★)")
-            .arg(count(r.equal));
+    text += QObject::tr(
+                "; at least %1 are as fast as the fastest, as far as is known (≈): of those that take at most 2 % "
+                "longer the "
+                "simplest is recommended (★)")
+                .arg(count(r.equal));
   if (r.best.empty() && !r.left_out.empty()) text += ". " + QString::fromStdString(r.left_out.front().why);
   return text + '.';
 }
