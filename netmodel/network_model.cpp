@@ -123,9 +123,9 @@ void Network::Model::use(std::shared_ptr<const fabric::Fabric> fabric) {
 }
 
 double Network::Model::on_the_wire(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
-                                   const collective::ProtocolCost& cost) const {
+                                   const collective::ProtocolCost& cost, collective::Ways ways) const {
   const collective::Job job{collective, bytes, placement};
-  const collective::Wire wire(topology, point_to_point, cost);
+  const collective::Wire wire(topology, point_to_point, cost, ways);
   if (placement.size() <= 1 || !fabric_answers(placement.nodes == 1)) return collective::seconds(job, runs, wire);
   if (runs != Algorithm::in_network || !switches_add()) return costs->seconds(collective, runs, bytes, placement, cost);
   // A fabric's own switches only pass on, but those of its nodes may add.
@@ -155,11 +155,11 @@ std::span<const Protocol> Network::Model::protocols(Collective collective, Algor
 }
 
 double Network::Model::spoken(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
-                              Protocol speaks) const {
+                              Protocol speaks, collective::Ways ways) const {
   collective::ProtocolCost cost;
   if (speaks != Protocol::automatic)
     cost = collective::cost_of(speaks, collective, runs, topology.spec().device_link.kind, placement);
-  return cost.launch + on_the_wire(collective, runs, bytes, placement, cost) +
+  return cost.launch + on_the_wire(collective, runs, bytes, placement, cost, ways) +
          waits(collective, runs, bytes, placement, cost);
 }
 
@@ -179,7 +179,7 @@ std::pair<Protocol, double> Network::Model::quickest(Collective collective, Algo
 
 double Network::Model::seconds(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
                                Talk talk) const {
-  return talk == Talk::none ? spoken(collective, runs, bytes, placement, Protocol::automatic)
+  return talk == Talk::none ? spoken(collective, runs, bytes, placement, Protocol::automatic, collective::Ways::one)
                             : quickest(collective, runs, bytes, placement).second;
 }
 

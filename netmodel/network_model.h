@@ -21,19 +21,23 @@ struct Network::Model {
         Algorithm chosen);
 
   // Without launch; of one algorithm (not automatic). On the wire alone, and what a library waits beside it.
+  // `ways`: how the messages are asked for that its rounds consist of.
   [[nodiscard]] double on_the_wire(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
-                                   const collective::ProtocolCost& cost = {}) const;
+                                   const collective::ProtocolCost& cost = {},
+                                   collective::Ways ways = collective::Ways::both) const;
   [[nodiscard]] double waits(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
                              const collective::ProtocolCost& cost = {}) const;
   // What a GPU library may speak; none where messages were measured, which are what they are.
   [[nodiscard]] std::span<const Protocol> protocols(Collective collective, Algorithm runs) const;
   // In one of them, or (automatic) none.
   [[nodiscard]] double spoken(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
-                              Protocol speaks) const;
+                              Protocol speaks, collective::Ways ways = collective::Ways::both) const;
   // The quickest of those it may speak; automatic where it speaks none.
   [[nodiscard]] std::pair<Protocol, double> quickest(Collective collective, Algorithm runs, double bytes,
                                                      const GroupPlacement& placement) const;
-  // Without protocols: by which samples are carried, which hold the library's own.
+  // Without protocols, and with messages one way: by which samples are carried, which hold the library's own and what
+  // both ways cost. Of messages both ways, as all ranks' processors have them, the short ones tell little of how much
+  // longer ones take longer.
   enum class Talk { in_protocol, none };
   [[nodiscard]] double seconds(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
                                Talk talk = Talk::in_protocol) const;

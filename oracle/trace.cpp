@@ -229,7 +229,8 @@ std::vector<TraceProcess> trace_stage(const Graph& graph, const Plan& plan, cons
   return processes;
 }
 
-// A process for each coordinate: beside its kernels and messages the turns themselves, and what it sends to its neighbours.
+// A process for each coordinate: beside its kernels and messages the turns themselves, and what it sends to its
+// neighbours.
 class PipelineWriter {
  public:
   // `kernels`: of turns what they are made of is shown, too.
@@ -298,9 +299,10 @@ class PipelineWriter {
     std::vector<NamedSpan> spans =
         turn_timeline(graph_, plan_.stages[s], priced_[s], slowdown_, timed.turn, timed.place);
     for (NamedSpan& span : spans) {
+      const Seconds from = timed.span.start + (span.kind == NamedSpan::Kind::message ? timed.behind : Seconds{});
       span.micro_batch = timed.turn.micro_batch;
-      span.span.start += timed.span.start;
-      span.span.end += timed.span.start;
+      span.span.start += from;
+      span.span.end += from;
     }
     const std::vector<std::size_t> links = add_all(spans, writer, begin, processes_[c], chain_);
     std::size_t free = begin;
@@ -318,8 +320,8 @@ class PipelineWriter {
     return found == sent_.end() ? Chain::none : found->second;
   }
 
-  // Gradients of parameters that several stages hold, exchanged when all of these have theirs; without kernels, all that are
-  // exchanged after the last turn.
+  // Gradients of parameters that several stages hold, exchanged when all of these have theirs; without kernels, all
+  // that are exchanged after the last turn.
   void add_shared_parameters() {
     const std::vector<std::size_t> ended = done_;
     for (std::size_t s = 0; s < priced_.size(); ++s) {
@@ -385,12 +387,12 @@ Result<PredictedTrace> trace_step(const Graph& graph, const Strategy& strategy, 
   SIBYL_TRY(const Plan plan, plan_for(graph, strategy, cluster));
   const std::size_t kernels = kernels_in(plan);
   if (plan.stages.size() == 1 && kernels > most)
-    return fail(ErrorCode::infeasible, fmt::format("the step has {} kernels, and at most {} can be shown", kernels, most),
-                "", "fewer micro-batches are a shorter step of the same kind");
+    return fail(ErrorCode::infeasible,
+                fmt::format("the step has {} kernels, and at most {} can be shown", kernels, most), "",
+                "fewer micro-batches are a shorter step of the same kind");
   PredictedTrace trace;
-  trace.processes = plan.stages.size() == 1
-                        ? trace_stage(graph, plan, cluster, prediction)
-                        : PipelineWriter(graph, plan, cluster, kernels <= most).write(prediction);
+  trace.processes = plan.stages.size() == 1 ? trace_stage(graph, plan, cluster, prediction)
+                                            : PipelineWriter(graph, plan, cluster, kernels <= most).write(prediction);
   erase_empty_tracks(trace.processes);
   trace.prediction = std::move(prediction);
   return trace;

@@ -10,7 +10,7 @@ double Wire::across(double bytes, int flows, int nodes, bool far) const {
   const int level = std::max(1, topology_.span(nodes));
   double sharing = static_cast<double>(flows) / spec.nics_per_node;
   if (far) sharing *= std::pow(spec.oversubscription, level - 1);
-  const Way way{level, std::max(1, static_cast<int>(std::ceil(sharing - 1e-9))), true};
+  const Way way{level, std::max(1, static_cast<int>(std::ceil(sharing - 1e-9))), both_ways_};
   return messages_.seconds(bytes / cost_.share, way) + cost_.across;
 }
 

@@ -11,14 +11,18 @@
 
 namespace sibyl::collective {
 
+// How a message was timed that a round is taken to consist of.
+enum class Ways { one, both };
+
 class Wire {
  public:
-  Wire(const Topology& topology, const PointToPoint& point_to_point, const ProtocolCost& cost = {})
-      : topology_(topology), messages_(point_to_point), cost_(cost) {}
+  Wire(const Topology& topology, const PointToPoint& point_to_point, const ProtocolCost& cost = {},
+       Ways ways = Ways::both)
+      : topology_(topology), messages_(point_to_point), cost_(cost), both_ways_(ways == Ways::both) {}
 
   // Between ranks of one node, `at_once` of them sending.
   [[nodiscard]] double inside(double bytes, int at_once) const {
-    return messages_.seconds(bytes / cost_.share, {0, at_once, true}) + cost_.inside;
+    return messages_.seconds(bytes / cost_.share, {0, at_once, both_ways_}) + cost_.inside;
   }
 
   // Between nodes of a group spanning `nodes` of them, `flows` messages leaving every node at once. Flows spread over
@@ -43,6 +47,7 @@ class Wire {
   const Topology& topology_;
   const PointToPoint& messages_;
   ProtocolCost cost_;
+  bool both_ways_;
 };
 
 }  // namespace sibyl::collective

@@ -58,7 +58,8 @@ void ScheduleForm::prepare(const ScheduleShape& shape, const std::vector<StageIn
   split_ = shape.schedule == PipelineSchedule::zero_bubble;
   stages_.clear();
   for (const StageInPipeline& s : stages)
-    stages_.push_back({s.form->forward.time, s.send_forward, s.send_backward, s.form->input.time, s.form->backward});
+    stages_.push_back({s.form->forward.time, s.send_forward, s.send_backward, s.form->input.time, s.form->messages,
+                       s.form->backward});
 }
 
 void ScheduleForm::walk(const ScheduleShape& shape, int spaced) {
@@ -140,14 +141,20 @@ void ScheduleForm::backward_pass(std::size_t coordinate, std::size_t pass, doubl
   if (split_) {
     if (pass >= coordinate) weight_pass(coordinate, pass - coordinate);
   } else if (is_last(of.slot)) {
-    messages_[coordinate] = std::max(messages_[coordinate], start + turns.messages);
+    exchange(coordinate, stage, start + turns.messages);
   }
 }
 
+// As the walk has it: the wire is the coordinate's.
+void ScheduleForm::exchange(std::size_t coordinate, const Stage& stage, double alone) {
+  double& end = messages_[coordinate];
+  end = stage.messages > 0 ? std::max(end + stage.messages, alone) : std::max(end, alone);
+}
+
 void ScheduleForm::weight_pass(std::size_t coordinate, std::size_t pass) {
-  const StageForm::Turns& turns = stages_[coordinate].backward[passes_[pass].slot];
-  if (is_last(passes_[pass].slot))
-    messages_[coordinate] = std::max(messages_[coordinate], free_[coordinate] + turns.messages);
+  const Stage& stage = stages_[coordinate];
+  const StageForm::Turns& turns = stage.backward[passes_[pass].slot];
+  if (is_last(passes_[pass].slot)) exchange(coordinate, stage, free_[coordinate] + turns.messages);
   free_[coordinate] += turns.time;
 }
 

@@ -59,7 +59,7 @@ class ScheduleForm {
 
  private:
   struct Stage {
-    double forward = 0, send_forward = 0, send_backward = 0, input = 0;  // seconds
+    double forward = 0, send_forward = 0, send_backward = 0, input = 0, messages = 0;  // seconds
     std::array<StageForm::Turns, backward_slots> backward;
   };
   // What every pass of one number is, on whichever coordinate.
@@ -78,6 +78,7 @@ class ScheduleForm {
   void backward_passes(int round);
   void backward_pass(std::size_t coordinate, std::size_t pass, double arrival);
   void weight_pass(std::size_t coordinate, std::size_t pass);
+  void exchange(std::size_t coordinate, const Stage& stage, double alone);  // its gradients, by itself until then
   Ends finish(const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied);
 
   std::vector<Stage> stages_;

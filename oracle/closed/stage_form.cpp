@@ -25,6 +25,7 @@ StageForm StageFormula::stage(const StageWork& work) {
   const Asked& asked = work.asked();
   StageForm form;
   if (!asked.alone) add_turns(form);
+  for (const Message& message : messages_) form.messages += message.sent_as.seconds;
   form.alone = work.alone();
   add_tail(form);
   add_memory(form);

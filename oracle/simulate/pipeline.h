@@ -1,9 +1,9 @@
-// One training step of a pipeline in time. Two levels: each turn of each stage by itself (simulate/step.h), and above it
-// the turns of all coordinates, each starting when its coordinate is free and what it waits for has arrived.
+// One training step of a pipeline in time. Two levels: each turn of each stage by itself (simulate/step.h), and above
+// it the turns of all coordinates, each starting when its coordinate is free and what it waits for has arrived.
 //
-// Ranks of one coordinate are alike, so one of each is followed. What a stage sends goes out when its turn has ended, one
-// transfer at a time between two coordinates in each direction; nobody computes it away. Gradients go as in one stage
-// alone; those of parameters that several stages hold when all of these have ended.
+// Ranks of one coordinate are alike, so one of each is followed. What a stage sends goes out when its turn has ended,
+// one transfer at a time between two coordinates in each direction; nobody computes it away. Gradients go as in one
+// stage alone; those of parameters that several stages hold when all of these have ended.
 #pragma once
 
 #include <vector>
@@ -18,11 +18,12 @@ struct TimedTurn {
   Turn turn;
   Place place;
   Span span;
-  Span sent;  // the transfer to its neighbour; empty where it sends nothing
+  Span sent;       // the transfer to its neighbour; empty where it sends nothing
+  Seconds behind;  // so much later its gradients are there: other stages of its rank exchange theirs
 };
 
-// What a coordinate does after its last message: its share of the norm by which all gradients are clipped, waiting until all
-// have theirs, and the rest.
+// What a coordinate does after its last message: its share of the norm by which all gradients are clipped, waiting
+// until all have theirs, and the rest.
 struct CoordinateTail {
   Seconds before, wait, after;
 
@@ -34,7 +35,7 @@ struct CoordinateTimes {
   Seconds messages_end;  // of its last message; 0 without any
   Seconds links;         // waited for what its neighbours sent
   CoordinateTail tail;
-  SimulatedStep step;    // bubble: idle, but for what its links take
+  SimulatedStep step;  // bubble: idle, but for what its links take
 };
 
 struct SimulatedPipeline {

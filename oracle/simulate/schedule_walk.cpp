@@ -37,7 +37,10 @@ StageTimes stage_times(const Stage& stage, const PricedStage& priced, const Reli
   for (const PricedMessage& message : priced.messages) {
     const Seconds duration = message.estimate.time.time * relief.network;
     times.messages += duration;
-    if (!message.stages.empty()) times.tied.push_back({message.stages, duration});
+    if (message.stages.empty())
+      times.own_messages += duration;
+    else
+      times.tied.push_back({message.stages, duration});
   }
   return times;
 }
@@ -126,9 +129,15 @@ class ScheduleWalk {
     parts.host += times.host;
     parts.communication_exposed += times.exchanged;
     parts.communication_total += times.exchanges + stages_[stage].gathers;
-    if (times.messages.value() > 0) own.messages_end = std::max(own.messages_end, start + times.messages);
+    Seconds behind;
+    if (times.messages.value() > 0) {
+      // The wire is the coordinate's: what another of its stages still exchanges takes its share of it.
+      const Seconds alone = start + times.messages;
+      if (place.last) behind = std::max(Seconds{}, own.messages_end + stages_[stage].own_messages - alone);
+      own.messages_end = std::max(own.messages_end, alone + behind);
+    }
     free_[c] = end;
-    own.turns.push_back({turn, place, {start, end}, send(turn, end, parts)});
+    own.turns.push_back({turn, place, {start, end}, send(turn, end, parts), behind});
   }
 
   Place place_of(const Turn& turn) {

@@ -21,8 +21,9 @@ struct StageTimes {
     Seconds time;
   };
   std::vector<Tied> tied;
-  Seconds messages;  // in all
-  Seconds gathers;   // of parameters, in one turn
+  Seconds messages;      // in all, each by itself
+  Seconds own_messages;  // of these, those that it exchanges when it is ready, whatever other stages do
+  Seconds gathers;       // of parameters, in one turn
 
   [[nodiscard]] const TurnTimes& turn(Turn::Kind kind, Place place = {}) const { return turns[slot(kind, place)]; }
   [[nodiscard]] static std::size_t slot(Turn::Kind kind, Place place);

@@ -45,6 +45,8 @@ struct AnyStages {
       form.forward.time = around(1);
       form.input.time = around(1);
       form.tail = around(0.5);
+      form.messages = one_of(0.0, around(2));
+      one.own_messages = Seconds{form.messages};
       one.turns[StageTimes::slot(Kind::forward, {})].total = Seconds{form.forward.time};
       one.turns[StageTimes::slot(Kind::backward_input, {})].total = Seconds{form.input.time};
       one.tail.total = Seconds{form.tail};
@@ -107,6 +109,37 @@ RC_GTEST_PROP(ScheduleForm, CountsWhatIsInFlightAsTheTurnsDo, ()) {
       if (turn.kind == Kind::backward_weight) --now[stage];
     }
   RC_ASSERT(found.later == later);
+}
+
+// Two stages on each of two devices. The last pass of each takes 2, and its messages 10 more; the two stages' go over
+// one wire, so that the second one's are there 10 after the first one's, though its pass ends 4 later or less.
+TEST(ScheduleForm, StagesOfOneDeviceShareItsWire) {
+  const ScheduleShape shape{PipelineSchedule::interleaved, 2, 2, 2};
+  StageForm form;
+  form.forward.time = 1;
+  form.messages = 10;
+  StageTimes times;
+  times.own_messages = Seconds{form.messages};
+  times.turns[StageTimes::slot(Kind::forward, {})].total = Seconds{form.forward.time};
+  for (const bool first : {true, false})
+    for (const bool last : {true, false}) {
+      form.backward[closed::slot_of(first, last)] = {2.0, last ? 12.0 : 0.0};
+      TurnTimes& turn = times.turns[StageTimes::slot(Kind::backward, {first, last})];
+      turn.total = Seconds{2};
+      turn.messages = Seconds{last ? 12.0 : 0.0};
+    }
+  const SimulatedPipeline walked = walk_schedule(turns_of(shape), std::vector<StageTimes>(4, times), 2);
+  for (const CoordinateTimes& c : walked.coordinates) {
+    std::vector<Seconds> begun;  // the last pass of each stage
+    for (const TimedTurn& turn : c.turns)
+      if (turn.place.last && turn.turn.kind == Kind::backward) begun.push_back(turn.span.start);
+    ASSERT_EQ(begun.size(), 2U);
+    ASSERT_LE(begun[1] - begun[0], Seconds{4});
+    EXPECT_NEAR(c.messages_end.value(), begun[0].value() + 12 + 10, 1e-12);
+    EXPECT_NEAR(c.turns.back().behind.value(), (begun[0] - begun[1]).value() + 10, 1e-12);
+  }
+  const std::vector<StageInPipeline> stages(4, StageInPipeline{&form, 0, 0});
+  EXPECT_NEAR(ScheduleForm{}.ends(shape, stages, {}).time, walked.step.total.value(), 1e-12);
 }
 
 // 64 stages and a million micro-batches: 128 million turns, of which none is kept.
