@@ -23,6 +23,7 @@ using Task = std::variant<PointToPointSample, CollectiveSample>;
 constexpr std::array among_groups{Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                                   Collective::all_to_all, Collective::send_receive};
 
+constexpr std::int64_t largest_both_ways = 1 << 20;         // what longer ones take beyond, the wire tells
 constexpr std::int64_t largest_of_whole_vectors = 4 << 20;  // recursive doubling sends the whole vector in each round
 
 // One pair, and as many as a node can have; inside nodes and between them, one way and both, where there are such.
@@ -32,8 +33,9 @@ std::vector<Task> message_tasks(const GroupPlacement& world, const NetworkProbeO
     for (int pairs = 1; pairs <= most; pairs = pairs < most ? std::min(pairs * 2, most) : pairs + 1)
       for (const std::int64_t bytes : options.message_bytes)
         for (const bool both_ways : {false, true})
-          tasks.emplace_back(
-              PointToPointSample{same_node, pairs, Bytes{static_cast<double>(bytes)}, Seconds{}, 0.0, both_ways});
+          if (!both_ways || bytes <= largest_both_ways)
+            tasks.emplace_back(
+                PointToPointSample{same_node, pairs, Bytes{static_cast<double>(bytes)}, Seconds{}, 0.0, both_ways});
   };
   add(true, world.ranks_per_node / 2);
   add(false, world.nodes > 1 ? world.ranks_per_node : 0);
