@@ -56,6 +56,7 @@ CutCosts cut_costs(const Strategy& strategy, KernelPrices& kernels) {
     return 2 * cluster.network.point_to_point(both_ways / 2, same_node).time.value();
   };
   const Device& device = cluster.kernels.device();
+  costs.backend = device.backend;
   if (device.memory.value() > 0) costs.memory = std::max(Bytes{1}, device.memory - device.framework_base);
   return costs;
 }

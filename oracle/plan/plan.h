@@ -237,11 +237,13 @@ struct Plan {
 };
 
 // By what a model is cut into pipeline stages. `time`: of a step's passes, in any unit, FLOPs unless given; `link`: of
-// sending so many bytes to the next stage, both ways together, in the same unit; `memory`: of one device, 0 for no limit.
+// sending so many bytes to the next stage, both ways together, in the same unit; `memory`: of one device, 0 for no limit;
+// `backend`: by which it is known what is kept for backward.
 struct CutCosts {
   std::function<double(const Stage&, const Step&)> time = {};
   std::function<double(Bytes)> link = {};
   Bytes memory = {};
+  Backend backend = Backend::cpu;
   // Before which steps the stages after the first begin, where somebody has found that out already.
   std::optional<std::vector<std::size_t>> begins = {};
 };

@@ -33,7 +33,8 @@ bool trains(const Stage& whole, const Step& step) {
   return any;
 }
 
-MemoryEstimate::MemoryEstimate(const Stage& whole, const Strategy& strategy, const std::vector<std::size_t>& like)
+MemoryEstimate::MemoryEstimate(const Stage& whole, const Strategy& strategy, Backend backend,
+                               const std::vector<std::size_t>& like)
     : fixed_(1), kept_(1) {
   const double copies = copies_of_weights(strategy);
   std::vector<std::vector<Saved>> saved_by(whole.steps.size());
@@ -53,7 +54,7 @@ MemoryEstimate::MemoryEstimate(const Stage& whole, const Strategy& strategy, con
       saved += tensor_bytes(whole[id]);
     };
     if (const auto* compute = std::get_if<Compute>(&step); compute && compute->gradients != 0) {
-      if (same == i) saved_by[i] = training_rule(signature(whole, *compute), compute->gradients, Backend::cpu).saved;
+      if (same == i) saved_by[i] = training_rule(signature(whole, *compute), compute->gradients, backend).saved;
       for (const Saved& s : saved_by[same]) {
         if (s.what == Saved::What::extra) saved += s.bytes;
         if (s.what == Saved::What::input && s.index < compute->inputs.size()) keep(compute->inputs[s.index]);
@@ -89,7 +90,7 @@ std::vector<std::size_t> places_of(const Stage& whole) {
 
 CutTable::CutTable(const Stage& whole, const Crossing& crossing, const Strategy& strategy, const CutCosts& costs,
                    const std::vector<std::size_t>& like)
-    : position_(places_of(whole)), memory_(MemoryEstimate(whole, strategy, like).at(position_)) {
+    : position_(places_of(whole)), memory_(MemoryEstimate(whole, strategy, costs.backend, like).at(position_)) {
   const std::size_t steps = whole.steps.size();
   std::unordered_map<double, double> links;  // by bytes: at most positions the same
   const auto link = [&](std::size_t position) {

@@ -27,8 +27,9 @@ bool trains(const Stage& whole, const Step& step);
 // steps needs about. For choosing alone; oracle/memory walks the steps.
 class MemoryEstimate {
  public:
-  // `strategy`: any with this optimizer, and its state in this place. `like`: as of Blocks.
-  MemoryEstimate(const Stage& whole, const Strategy& strategy, const std::vector<std::size_t>& like);
+  // `strategy`: any with this optimizer, and its state in this place. `like`: as of Blocks. What is kept depends on the
+  // backend: fused attention keeps no scores.
+  MemoryEstimate(const Stage& whole, const Strategy& strategy, Backend backend, const std::vector<std::size_t>& like);
   [[nodiscard]] Bytes of(std::size_t begin, std::size_t end, int micro_batches) const {
     return fixed_[end] - fixed_[begin] + static_cast<double>(micro_batches) * (kept_[end] - kept_[begin]);
   }
