@@ -48,17 +48,17 @@ std::span<Byte> chunk(std::span<Byte> payload, std::size_t index) {
 
 }  // namespace
 
-MPI_Request Messages::post_send(std::span<const std::byte> payload, int to, Done done, int lane) {
+MPI_Request Messages::post_send(std::span<const std::byte> payload, int to, Done done) {
   MPI_Request request = MPI_REQUEST_NULL;
   const auto send = done == Done::taken ? MPI_Issend : MPI_Isend;
-  send(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, to, tag_ + lane, communicator_, &request);
+  send(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, to, tag_, communicator_, &request);
   sent_ += static_cast<std::int64_t>(payload.size());
   return request;
 }
 
-MPI_Request Messages::post_receive(std::span<std::byte> payload, int from, int lane) {
+MPI_Request Messages::post_receive(std::span<std::byte> payload, int from) {
   MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Irecv(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, from, tag_ + lane, communicator_, &request);
+  MPI_Irecv(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, from, tag_, communicator_, &request);
   return request;
 }
 

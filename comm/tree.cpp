@@ -1,15 +1,9 @@
 // Two trees, each carrying half of the vector in chunks: chunks alternate between the trees, first all the way up
-// with sums, then down with results. Within one tree messages of a pair keep their order; those of the two trees, which
-// may use the same pair of ranks in the same direction, have lanes of their own.
-//
-// Receives are posted some chunks ahead: a rank of one tree waits for chunks that wait for others' in the other tree,
-// and meanwhile its own are on their way. One at a time, trees took three times as long as their links.
+// with sums, then down with results. Within one tree messages of a pair keep their order; the two trees may use the
+// same pair of ranks in the same direction, and both ends then handle chunks in the same order (by chunk, first tree
+// first).
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <optional>
-#include <utility>
-#include <vector>
 
 #include "comm/collectives.h"
 #include "netmodel/collective/partition.h"
@@ -32,14 +26,12 @@ struct Half {
   }
 };
 
-int lane_of(std::size_t half) { return static_cast<int>(half); }
-
 class Pending {
  public:
   Pending(Messages& messages, std::size_t payload) : messages_(messages), bytes_(payload) {}
-  void send(std::span<const std::byte> chunk, int to, int lane = 0) {
+  void send(std::span<const std::byte> chunk, int to) {
     if (requests_.size() >= limit) finish();
-    requests_.push_back(messages_.post_send(chunk, to, Messages::Done::handed_over, lane));
+    requests_.push_back(messages_.post_send(chunk, to));
   }
   void finish() {
     messages_.wait(requests_, bytes_);
@@ -53,94 +45,49 @@ class Pending {
   std::vector<MPI_Request> requests_;
 };
 
-// Chunks from one rank, in order.
-class Arrivals {
- public:
-  static constexpr std::size_t ahead = 8;
-  // Where chunk i goes; the place of chunk i - `ahead` may be taken again.
-  using Place = std::function<std::span<std::byte>(std::size_t)>;
-
-  Arrivals(Messages& messages, const Half& half, int from, int lane, Place place)
-      : messages_(messages),
-        chunks_(half.chunks()),
-        bytes_(half.data.bytes.size()),
-        from_(from),
-        lane_(lane),
-        place_(std::move(place)) {
-    for (std::size_t i = 0; i < std::min(ahead, chunks_); ++i) post(i);
+void up(const Group& group, const Half& half, std::size_t index, Pending& sends) {
+  const Reduce reduce = reduce_of(half.data.type, group.reduction);
+  const std::span<std::byte> chunk = half.chunk(index);
+  std::array<MPI_Request, 2> receives{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  std::array<std::span<std::byte>, 2> arrived;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (half.place.children[i] < 0) continue;
+    arrived[i] = group.messages.scratch(chunk.size(), i);
+    receives[i] = group.messages.post_receive(arrived[i], half.place.children[i]);
   }
-
-  // The next one, until it is asked for again.
-  std::span<std::byte> next() {
-    if (taken_ > 0 && taken_ - 1 + ahead < chunks_) post(taken_ - 1 + ahead);
-    messages_.wait(requests_[taken_ % ahead], bytes_);
-    return place_(taken_++);
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (half.place.children[i] < 0) continue;
+    group.messages.wait(receives[i], half.data.bytes.size());
+    reduce(chunk, arrived[i]);
   }
-
- private:
-  void post(std::size_t index) { requests_[index % ahead] = messages_.post_receive(place_(index), from_, lane_); }
-
-  Messages& messages_;
-  std::size_t chunks_, bytes_, taken_ = 0;
-  int from_, lane_;
-  Place place_;
-  std::array<MPI_Request, ahead> requests_{};
-};
-
-using Halves = std::array<Half, 2>;
-
-// Calls visit(which half, chunk) in the order in which all ranks take them.
-template <class Visit>
-void by_chunk(const Halves& halves, const Visit& visit) {
-  for (std::size_t index = 0; index < halves[0].chunks(); ++index)
-    for (std::size_t h = 0; h < halves.size(); ++h)
-      if (index < halves[h].chunks()) visit(h, index);
+  if (half.place.parent >= 0) sends.send(chunk, half.place.parent);
 }
 
-void up(const Group& group, const Halves& halves, Pending& sends) {
-  std::array<std::vector<Arrivals>, 2> from_children;
-  std::size_t slot = 0;
-  for (std::size_t h = 0; h < halves.size(); ++h)
-    for (const int child : halves[h].place.children) {
-      if (child < 0) continue;
-      const Half& half = halves[h];
-      const auto scratch = group.messages.scratch(Arrivals::ahead * most_bytes, slot++);
-      from_children[h].emplace_back(group.messages, half, child, lane_of(h), [&half, scratch](std::size_t index) {
-        return scratch.subspan(index % Arrivals::ahead * most_bytes, half.chunk(index).size());
-      });
-    }
-  by_chunk(halves, [&](std::size_t h, std::size_t index) {
-    const Half& half = halves[h];
-    const Reduce reduce = reduce_of(half.data.type, group.reduction);
-    for (Arrivals& arrivals : from_children[h]) reduce(half.chunk(index), arrivals.next());
-    if (half.place.parent >= 0) sends.send(half.chunk(index), half.place.parent, lane_of(h));
-  });
-  sends.finish();  // on the way down a chunk is received over what was sent up
-}
-
-void down(const Group& group, const Halves& halves, Pending& sends) {
-  std::array<std::optional<Arrivals>, 2> from_parent;
-  for (std::size_t h = 0; h < halves.size(); ++h)
-    if (const Half& half = halves[h]; half.place.parent >= 0)
-      from_parent[h].emplace(group.messages, half, half.place.parent, lane_of(h),
-                             [&half](std::size_t index) { return half.chunk(index); });
-  by_chunk(halves, [&](std::size_t h, std::size_t index) {
-    if (from_parent[h]) from_parent[h]->next();
-    for (const int child : halves[h].place.children)
-      if (child >= 0) sends.send(halves[h].chunk(index), child, lane_of(h));
-  });
-  sends.finish();
+void down(const Group& group, const Half& half, std::size_t index, Pending& sends) {
+  const std::span<std::byte> chunk = half.chunk(index);
+  if (half.place.parent >= 0) {
+    MPI_Request request = group.messages.post_receive(chunk, half.place.parent);
+    group.messages.wait(request, half.data.bytes.size());
+  }
+  for (const int child : half.place.children)
+    if (child >= 0) sends.send(chunk, child);
 }
 
 }  // namespace
 
 void tree_all_reduce(const Group& group, const Elements& data) {
   const std::size_t middle = (data.size() + 1) / 2;
-  const Halves halves{Half{data.part(0, middle), TreePlace::of(group.size, group.rank)},
-                      Half{data.part(middle, data.size() - middle), TreePlace::mirrored(group.size, group.rank)}};
+  const std::array<Half, 2> halves{
+      Half{data.part(0, middle), TreePlace::of(group.size, group.rank)},
+      Half{data.part(middle, data.size() - middle), TreePlace::mirrored(group.size, group.rank)}};
   Pending sends(group.messages, data.bytes.size());
-  up(group, halves, sends);
-  down(group, halves, sends);
+  const std::size_t chunks = halves[0].chunks();
+  for (const auto way : {up, down}) {
+    for (std::size_t index = 0; index < chunks; ++index)
+      for (const Half& half : halves)
+        if (index < half.chunks()) way(group, half, index, sends);
+    sends.finish();  // on the way down a chunk is received over what was sent up
+  }
 }
 
 void tree_broadcast(const Group& group, std::span<std::byte> data, int root) {
