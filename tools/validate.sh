@@ -100,7 +100,7 @@ emulated_ranks() {  # RANKS NAME
   device=${SIBYL_EMULATED:-$out/pair.json}
   [ -n "${SIBYL_EMULATED:-}" ] || [ -e "$device" ] || device=dgx1-v100
   grep -q '"same_node"' "$out/$2.json" 2>/dev/null ||
-    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 180s --cache 32MB -o "$out/$2.json"
+    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 400s --cache 32MB -o "$out/$2.json"
   lenient "$bin/sibyl" validate "$cases" --calibration "$out/$2.json" --device "emulated:$device" --launcher \
     "$here/hosts.sh run -np {ranks} --" --rounds 2 --steps 3 --warmup 1 --markdown --save "$out/$2.results.json" > "$out/$2.md"
   cat "$out/$2.md"
@@ -109,7 +109,7 @@ emulated_ranks() {  # RANKS NAME
 # Inside `hosts.sh with`. Behind two levels of switches a cluster file says how these join what was measured.
 network_of_hosts() {  # RANKS NAME HOSTS RATE
   grep -q '"same_node"' "$out/$2.json" 2>/dev/null ||
-    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 180s --cache 32MB -o "$out/$2.json"
+    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 400s --cache 32MB -o "$out/$2.json"
   judged=$2.json
   case $4 in
     *:*)
