@@ -46,32 +46,15 @@ std::span<Byte> chunk(std::span<Byte> payload, std::size_t index) {
   return payload.subspan(begin, std::min(chunk_bytes, payload.size() - begin));
 }
 
-}  // namespace
-
-MPI_Request Messages::post_send(std::span<const std::byte> payload, int to, Done done) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  const auto send = done == Done::taken ? MPI_Issend : MPI_Isend;
-  send(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, to, tag_, communicator_, &request);
-  sent_ += static_cast<std::int64_t>(payload.size());
-  return request;
-}
-
-MPI_Request Messages::post_receive(std::span<std::byte> payload, int from) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Irecv(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, from, tag_, communicator_, &request);
-  return request;
-}
-
-void Messages::wait(std::span<MPI_Request> requests, std::size_t bytes) {
+// Looks until `done`, for messages of a payload of `bytes`.
+template <class Look>
+void wait_until(std::size_t bytes, const Look& done) {
   precise_sleeps();
   const int polls_before_sleep = bytes <= eager_bytes ? polls_of_small : polls_of_large;
   const auto begin = std::chrono::steady_clock::now();
   auto may_look_since = begin;
   std::chrono::microseconds pause = first_sleep;
-  for (int polls = 0;; ++polls) {
-    int done = 0;
-    MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
-    if (done != 0) return;
+  for (int polls = 0; !done(); ++polls) {
     if (polls < polls_before_sleep) continue;
     const auto now = std::chrono::steady_clock::now();
     if (!may_look()) {
@@ -84,6 +67,39 @@ void Messages::wait(std::span<MPI_Request> requests, std::size_t bytes) {
     const auto part = std::chrono::duration_cast<std::chrono::microseconds>(now - begin) / part_of_wait;
     pause = std::max(std::min(pause + pause / 4, short_sleep), std::min(part, longest_sleep));
   }
+}
+
+}  // namespace
+
+MPI_Request Messages::post_send(std::span<const std::byte> payload, int to, Done done, int lane) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const auto send = done == Done::taken ? MPI_Issend : MPI_Isend;
+  send(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, to, tag_ + lane, communicator_, &request);
+  sent_ += static_cast<std::int64_t>(payload.size());
+  return request;
+}
+
+MPI_Request Messages::post_receive(std::span<std::byte> payload, int from, int lane) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Irecv(payload.data(), static_cast<int>(payload.size()), MPI_BYTE, from, tag_ + lane, communicator_, &request);
+  return request;
+}
+
+void Messages::wait(std::span<MPI_Request> requests, std::size_t bytes) {
+  wait_until(bytes, [&] {
+    int done = 0;
+    MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+    return done != 0;
+  });
+}
+
+void Messages::wait_for_some(std::span<MPI_Request> requests, std::size_t bytes) {
+  std::vector<int> which(requests.size());
+  wait_until(bytes, [&] {
+    int done = 0;
+    MPI_Testsome(static_cast<int>(requests.size()), requests.data(), &done, which.data(), MPI_STATUSES_IGNORE);
+    return done != 0;
+  });
 }
 
 void Messages::send(std::span<const std::byte> payload, int to) {

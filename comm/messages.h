@@ -33,12 +33,14 @@ class Messages {
   // When a send is done: once the library has the bytes, or once the receiver takes them.
   enum class Done { handed_over, taken };
 
-  // One message each.
-  MPI_Request post_send(std::span<const std::byte> chunk, int to, Done done = Done::handed_over);
-  MPI_Request post_receive(std::span<std::byte> chunk, int from);
+  // One message each. Those of different lanes do not meet.
+  MPI_Request post_send(std::span<const std::byte> chunk, int to, Done done = Done::handed_over, int lane = 0);
+  MPI_Request post_receive(std::span<std::byte> chunk, int from, int lane = 0);
   // `bytes`: of the payload they belong to.
   void wait(std::span<MPI_Request> requests, std::size_t bytes);
   void wait(MPI_Request& request, std::size_t bytes) { wait(std::span(&request, 1), bytes); }
+  // Until some are done; those are null then.
+  void wait_for_some(std::span<MPI_Request> requests, std::size_t bytes);
 
   // Whole payloads.
   void send(std::span<const std::byte> payload, int to);

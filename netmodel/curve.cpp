@@ -22,8 +22,8 @@ double huber(double residual) {
   return size <= huber_width ? residual * residual : huber_width * (2 * size - huber_width);
 }
 
-// Least squares of w (alpha + beta x - t)^2 with alpha, beta >= 0.
-Line weighted_line(std::span<const CurvePoint> points, std::span<const double> weights) {
+// Least squares of w (alpha + beta x - t)^2 with beta >= 0, and alpha >= 0 where messages may be short.
+Line weighted_line(std::span<const CurvePoint> points, std::span<const double> weights, bool from_zero) {
   double sum = 0, sx = 0, sxx = 0, st = 0, sxt = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const double w = weights[i], x = points[i].bytes, t = points[i].seconds;
@@ -35,17 +35,17 @@ Line weighted_line(std::span<const CurvePoint> points, std::span<const double> w
     line.beta = (sum * sxt - sx * st) / determinant;
     line.alpha = (st - line.beta * sx) / sum;
     if (line.beta < 0) line = Line{st / sum, 0.0, 0.0};
-    if (line.alpha < 0) line = Line{0.0, sxt / sxx, 0.0};
+    if (line.alpha < 0 && from_zero) line = Line{0.0, sxt / sxx, 0.0};
   }
   return line;
 }
 
-Line robust_line(std::span<const CurvePoint> points) {
+Line robust_line(std::span<const CurvePoint> points, bool from_zero) {
   std::vector<double> weights(points.size());
   for (std::size_t i = 0; i < points.size(); ++i) weights[i] = 1.0 / (points[i].seconds * points[i].seconds);
   Line line;
   for (int pass = 0; pass < 8; ++pass) {
-    line = weighted_line(points, weights);
+    line = weighted_line(points, weights, from_zero);
     for (std::size_t i = 0; i < points.size(); ++i) {
       const double t = points[i].seconds;
       const double residual = std::abs(line.alpha + line.beta * points[i].bytes - t) / t;
@@ -71,15 +71,16 @@ double total(const std::vector<Cut>& cuts) {
 std::vector<Cut> best_cuts(const std::vector<CurvePoint>& points) {
   const std::span<const CurvePoint> all(points);
   const std::size_t n = points.size();
-  std::vector<Cut> one{{0, robust_line(all)}};
+  std::vector<Cut> one{{0, robust_line(all, true)}};
   std::vector<Cut> two, three;
   double two_cost = std::numeric_limits<double>::infinity(), three_cost = two_cost;
   for (std::size_t i = least_points; i + least_points <= n; ++i) {
-    const Line head = robust_line(all.first(i));
-    std::vector<Cut> split{{0, head}, {i, robust_line(all.subspan(i))}};
+    const Line head = robust_line(all.first(i), true);
+    std::vector<Cut> split{{0, head}, {i, robust_line(all.subspan(i), false)}};
     if (total(split) < two_cost) two_cost = total(split), two = split;
     for (std::size_t j = i + least_points; j + least_points <= n; ++j) {
-      std::vector<Cut> thrice{{0, head}, {i, robust_line(all.subspan(i, j - i))}, {j, robust_line(all.subspan(j))}};
+      std::vector<Cut> thrice{
+          {0, head}, {i, robust_line(all.subspan(i, j - i), false)}, {j, robust_line(all.subspan(j), false)}};
       if (total(thrice) < three_cost) three_cost = total(thrice), three = std::move(thrice);
     }
   }

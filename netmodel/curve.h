@@ -1,10 +1,12 @@
 // Time of a message against its size, fitted to samples.
 //
 // A message costs a latency and a time per byte, and both change where the library changes its protocol (eager,
-// rendezvous). The fit is at most three segments t = alpha + beta * bytes, alpha, beta >= 0, each by least squares of
+// rendezvous). The fit is at most three segments t = alpha + beta * bytes, beta >= 0, each by least squares of
 // the relative error with outliers down-weighted (Huber); where segments meet is found by trying every place, and a
-// further segment must earn its two parameters. The curve never falls: where a later segment starts below the end of
-// an earlier one it is held at that height.
+// further segment must earn its two parameters. alpha of the first is a latency and >= 0. Later ones' may be below:
+// what comes after the first bytes may take longer than these (a port that holds some bytes, a cache), and the slope
+// is what longer messages follow. The curve never falls: where a later segment starts below the end of an earlier one
+// it is held at that height.
 #pragma once
 
 #include <vector>

@@ -22,7 +22,7 @@ constexpr Range part(std::int64_t elements, int parts, int index) {
 }
 
 // What goes up or down a tree at once: of sibyl::Communicator, and NCCL's default buffer (docs/models/network.md).
-constexpr std::int64_t tree_chunk_bytes = 256 << 10, gpu_tree_chunk_bytes = 4 << 20;
+constexpr std::int64_t tree_chunk_bytes = 60 << 10, gpu_tree_chunk_bytes = 4 << 20;
 
 // Recursive doubling and halving want a power of two: of p ranks the first 2 * extra fold in pairs (an even one gives
 // its vector to the odd one above it and waits), and `core` ranks go on.

@@ -23,7 +23,7 @@ using Task = std::variant<PointToPointSample, CollectiveSample>;
 constexpr std::array among_groups{Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                                   Collective::all_to_all, Collective::send_receive};
 
-constexpr std::int64_t largest_both_ways = 1 << 20;         // what longer ones take beyond, the wire tells
+constexpr std::int64_t largest_both_ways = 4 << 20;         // what longer ones take beyond, the wire tells
 constexpr std::int64_t largest_of_whole_vectors = 4 << 20;  // recursive doubling sends the whole vector in each round
 
 // One pair, and as many as a node can have; inside nodes and between them, one way and both, where there are such.
@@ -256,10 +256,6 @@ probe::Timing Probe::time(const CollectiveSample& sample, double allowance) {
     }
   };
   const int group = of_world ? 0 : own(sample.placement).front();
-  // Its root is done before the others have begun.
-  if (sample.collective == Collective::broadcast)
-    return probe::timed(
-        world_, [&] { once(0); }, allowance, options_.batches);
   return time(sample.bytes, group, copies, once, allowance);
 }
 

@@ -3,10 +3,9 @@
 //
 // Call on every rank of MPI_COMM_WORLD with equal options. Samples are handed out on rank 0 as they come, so a killed
 // run loses none. Each is a median, and `spread` 1.4826 times the median absolute deviation, over the median. Short
-// messages, and broadcasts of any size, are timed in batches of back-to-back repetitions, by the slowest rank. Others
-// are sent by themselves from `apart_from` bytes on, after `between` has run, from memory that no cache holds, as
-// training sends them: repeated from the same buffers they come out of the caches, 1.1 to 2.5 times as fast
-// (docs/models/network.md).
+// messages are timed in batches of back-to-back repetitions, by the slowest rank. Others are sent by themselves from
+// `apart_from` bytes on, after `between` has run, from memory that no cache holds, as training sends them: repeated
+// from the same buffers they come out of the caches, 1.1 to 2.5 times as fast (docs/models/network.md).
 //
 // Placement is found by asking MPI which ranks share memory; every node must hold the same number of ranks,
 // consecutive in rank order (mpirun --map-by slot or node:PE does that), else an Error says so.
@@ -26,10 +25,11 @@ namespace sibyl {
 
 struct NetworkProbeOptions {
   Seconds budget{60.0};  // what would go beyond is left out, the largest sizes first
-  std::vector<std::int64_t> message_bytes{1,      64,     1024,    4096,    16384,    65536,   131072,
-                                          262144, 524288, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
-  std::vector<std::int64_t> collective_bytes{4,       1024,     16384,    65536,    262144,   1 << 20,
-                                             4 << 20, 10 << 20, 25 << 20, 64 << 20, 128 << 20};
+  std::vector<std::int64_t> message_bytes{1,       64,      1024,    4096,    16384,   32768,    65536,   131072,
+                                          1 << 18, 1 << 19, 1 << 20, 2 << 20, 4 << 20, 16 << 20, 64 << 20};
+  std::vector<std::int64_t> collective_bytes{4,        1024,     4096,     16384,    32768,   65536,
+                                             131072,   1 << 18,  1 << 19,  1 << 20,  2 << 20, 4 << 20,
+                                             10 << 20, 25 << 20, 64 << 20, 128 << 20};
   int batches = 15;             // at most, of each sample; at least 3
   bool every_algorithm = true;  // beside the one that Communicator chooses by itself
   std::int64_t apart_from = 16384;

@@ -245,13 +245,13 @@ TEST(Communicator, SwapsOfMoreThanAChunkAreDoneWhenTheyAreTaken) {
 TEST(Communicator, BroadcastReachesAllFromAnyRoot) {
   Communicator world = Communicator::world();
   for (int root = 0; root < world.size(); ++root) {
-    std::vector<float> data = world.rank() == root ? mine(100'003, 0) : std::vector<float>(100'003);
+    std::vector<float> data = world.rank() == root ? mine(300'007, 0) : std::vector<float>(300'007);
     const std::int64_t before = world.bytes_sent();
     world.broadcast(std::as_writable_bytes(std::span(data)), root);
-    EXPECT_EQ(first_wrong(data, 0, 100'003, 1), -1) << "root " << root;
+    EXPECT_EQ(first_wrong(data, 0, 300'007, 1), -1) << "root " << root;
     const int relative = (world.rank() - root + world.size()) % world.size();
     EXPECT_EQ(world.bytes_sent() - before,
-              bytes_sent(Collective::broadcast, Algorithm::tree, 100'003, 4, world.size(), relative));
+              bytes_sent(Collective::broadcast, Algorithm::tree, 300'007, 4, world.size(), relative));
   }
 }
 

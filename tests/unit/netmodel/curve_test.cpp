@@ -35,6 +35,17 @@ TEST(Curve, FindsWhereTheProtocolSwitches) {
   EXPECT_NEAR(curve.seconds(1 << 20), 60e-6 + (1 << 20) * 0.5e-9, 1e-8);
 }
 
+// A port that holds 32 KiB lets these pass in 20 us, and what is longer at 8 ns a byte: 20 us + 8 ns (bytes - 32 KiB),
+// a line that meets the axis below 0. Messages 64 times as long as any sampled follow its slope.
+TEST(Curve, WhatAPortHoldsDoesNotBendTheSlopeOfLongMessages) {
+  std::vector<CurvePoint> points = sampled(20e-6, 0.0, 64, 32768);
+  for (const CurvePoint& point : sampled(20e-6 - 32768 * 8e-9, 8e-9, 65536, 1 << 20)) points.push_back(point);
+  const Curve curve = Curve::fit(points);
+  EXPECT_NEAR(curve.seconds(1 << 26) / (20e-6 + ((1 << 26) - 32768) * 8e-9), 1.0, 1e-3);
+  EXPECT_NEAR(curve.seconds(65536) / (20e-6 + 32768 * 8e-9), 1.0, 1e-3);
+  EXPECT_GE(curve.seconds(0), 20e-6 * 0.99);
+}
+
 TEST(Curve, IsNotMovedByOneOutlier) {
   std::vector<CurvePoint> points = sampled(10e-6, 1e-8, 1, 1 << 24);
   points[12].seconds *= 5;  // someone else used the machine

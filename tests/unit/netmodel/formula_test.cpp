@@ -65,10 +65,10 @@ TEST(RabenseifnerTime, LongMessagesStayInside) {
   EXPECT_MS(time_of(Algorithm::rabenseifner, {2, 2, 1}), 2 * (2.001 + 20.010));
 }
 
-// Two ways, each: levels * (a + c b) for the first chunk of c = 256 KiB (2.62144 ms), then (m - c) b; of two ranks
+// Two ways, each: levels * (a + c b) for the first chunk of c = 60 KiB (0.6144 ms), then (m - c) b; of two ranks
 // (m/2 - c) b.
 TEST(TreeTime, BetweenNodes) {
-  const double chunk = 2.62144, rest = 40.0 - chunk;
+  const double chunk = 0.6144, rest = 40.0 - chunk;
   EXPECT_MS(time_of(Algorithm::tree, {1, 2, 1}), 2 * (0.010 + 20.0));
   EXPECT_MS(time_of(Algorithm::tree, {1, 3, 1}), 2 * (2 * (0.010 + chunk) + rest));
   EXPECT_MS(time_of(Algorithm::tree, {1, 4, 1}), 2 * (2 * (0.010 + chunk) + rest));
@@ -100,7 +100,7 @@ TEST(RingTime, SpreadsOverTheNicsOfADevice) {
 
 // One tree, one way; an inner rank sends each byte to two children, so 2 m - c follow the first chunk.
 TEST(TreeTime, Broadcast) {
-  const double chunk = 2.62144;
+  const double chunk = 0.6144;
   EXPECT_MS(time_of(Algorithm::tree, {1, 4, 1}, Collective::broadcast), 2 * (0.010 + chunk) + (80.0 - chunk));
   EXPECT_MS(time_of(Algorithm::tree, {1, 2, 1}, Collective::broadcast), 40.010);  // nobody has two children
 }
