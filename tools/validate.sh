@@ -86,7 +86,7 @@ two_hosts() {  # SETTING
   esac
   lists "$1" "$lists" ' --devices 2' ' --no-overlap'
   if ! grep -q '"same_node"' "$out/$1.json" 2>/dev/null; then
-    "$here/hosts.sh" run -np 2 -- "$bin/sibyl-calibrate" network --network-budget 60s -o "$out/$1.json"
+    "$here/hosts.sh" run -np 2 -- "$bin/sibyl-calibrate" network --network-budget 120s -o "$out/$1.json"
     "$here/hosts.sh" run -np 2 -- "$bin/sibyl-calibrate" overlap -o "$out/$1.json"
   fi
   judge "$1" --launcher "$launch"

@@ -74,7 +74,7 @@ std::vector<Option> options_of(const Verb& verb) {
                        .fallback = "cpu"}});
   if (verb.network)
     groups.push_back(
-        {{.name = "--network-budget", .value = "TIME", .help = "the most time for the network", .fallback = "60 s"}});
+        {{.name = "--network-budget", .value = "TIME", .help = "the most time for the network", .fallback = "120 s"}});
   if (verb.io)
     groups.push_back({{.name = "--directory", .value = "FOLDER", .help = "whose storage; default: the output's folder"},
                       {.name = "--size", .value = "BYTES", .help = "of the largest file", .fallback = "256MiB"}});

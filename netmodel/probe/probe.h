@@ -24,7 +24,7 @@
 namespace sibyl {
 
 struct NetworkProbeOptions {
-  Seconds budget{60.0};  // what would go beyond is left out, the largest sizes first
+  Seconds budget{120.0};  // what would go beyond is left out, the largest sizes first
   std::vector<std::int64_t> message_bytes{1,       64,      1024,    4096,    16384,   32768,    65536,   131072,
                                           1 << 18, 1 << 19, 1 << 20, 2 << 20, 4 << 20, 16 << 20, 64 << 20};
   std::vector<std::int64_t> collective_bytes{4,        1024,     4096,     16384,    32768,   65536,
