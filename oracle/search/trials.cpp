@@ -67,26 +67,27 @@ bool shared_program(const Strategy& a, const Strategy& b) {
 
 // Neighbours in a space mostly share their program.
 std::vector<Trials::Group> Trials::groups_of(std::span<const std::size_t> which) const {
-  std::map<closed::FormKey, Group> by_program;
-  Group* last = nullptr;
+  using Members = std::vector<std::size_t>;
+  std::map<closed::FormKey, Members> by_program;
+  Members* last = nullptr;
   for (const std::size_t i : which) {
     if (!last || !shared_program(strategies_[i], strategies_[last->back()]))
       last = &by_program[closed::form_key(strategies_[i], cluster_)];
     last->push_back(i);
   }
   std::vector<Group> groups;
-  for (auto& [key, group] : by_program) groups.push_back(std::move(group));
+  for (auto& [key, members] : by_program) groups.push_back({std::move(members)});
   return groups;
 }
 
 // Where the best may be is looked first: a fast strategy that is soon known rules out many. What is ruled out depends
 // on the groups before, not on who is done first: twice as many are tried at a time, each knowing of those before.
 void Trials::by_formula(double most) {
-  Group every(strategies_.size());
+  std::vector<std::size_t> every(strategies_.size());
   std::iota(every.begin(), every.end(), std::size_t{0});
   std::vector<Group> groups = groups_of(every);
   in_parallel(evaluators_, groups.size(), [&](Evaluator&, std::size_t g, bool) { find_least(groups[g]); });
-  std::ranges::stable_sort(groups, {}, [&](const Group& group) { return at_least_[group.front()]; });
+  std::ranges::stable_sort(groups, {}, [&](const Group& group) { return at_least_[group.members.front()]; });
   std::atomic<std::size_t> done{0};
   Rivals rivals;
   for (std::size_t begin = 0, at_once = 8; begin < groups.size(); begin += at_once, at_once *= 2) {
@@ -103,7 +104,7 @@ void Trials::by_formula(double most) {
 }
 
 void Trials::by_formula(std::span<const std::size_t> which) {
-  const std::vector<Group> groups = groups_of(which);
+  std::vector<Group> groups = groups_of(which);
   in_parallel(evaluators_, groups.size(), [&](Evaluator& evaluator, std::size_t g, bool) {
     by_formula(groups[g], evaluator, {}, std::numeric_limits<double>::infinity(), [] {});
   });
@@ -113,7 +114,7 @@ void Trials::by_formula(std::span<const std::size_t> which) {
 void Trials::find_least(Group& group) {
   std::optional<Result<closed::FoldedProgram>> program;
   std::optional<closed::LeastTime> least;
-  for (const std::size_t i : group) {
+  for (const std::size_t i : group.members) {
     if (cancelled()) return;
     const Strategy& strategy = strategies_[i];
     trials_[i].too_large = memory_.value() > 0 && least_state(parameters_, strategy) > memory_;
@@ -124,13 +125,14 @@ void Trials::find_least(Group& group) {
     }
     if (least) at_least_[i] = least->of(strategy);
   }
-  std::ranges::stable_sort(group, {}, [&](std::size_t i) { return at_least_[i]; });
+  std::ranges::stable_sort(group.members, {}, [&](std::size_t i) { return at_least_[i]; });
+  if (program && *program && (*program)->times > 0) group.program = std::move(**program);  // of a few layers alone
 }
 
-Rivals Trials::by_formula(std::span<const std::size_t> group, Evaluator& evaluator, Rivals rivals, double most,
+Rivals Trials::by_formula(Group& group, Evaluator& evaluator, Rivals rivals, double most,
                           const std::function<void()>& tried) {
   Result<std::unique_ptr<closed::ProgramForm>> form{nullptr};
-  for (const std::size_t i : group) {
+  for (const std::size_t i : group.members) {
     if (cancelled()) return rivals;
     Trial& trial = trials_[i];
     const Strategy& strategy = strategies_[i];
@@ -145,13 +147,21 @@ Rivals Trials::by_formula(std::span<const std::size_t> group, Evaluator& evaluat
     } else if (at_least_[i] < not_known && rivals.too_slow(at_least_[i], devices, most)) {
       trial.at_least = at_least_[i];
     } else if (!trial.too_large) {
-      if (form && !*form) form = closed::ProgramForm::make(graph_, folding_ ? &*folding_ : nullptr, strategy, kernels_);
+      if (form && !*form) form = make_form(group, strategy);
       price(i, form ? (*form)->of(strategy, wanted) : tl::unexpected(form.error()));
     }
     if (trial.fits && trial.timed()) rivals.note({trial.time(), trial.memory(), devices});
     tried();
   }
   return rivals;
+}
+
+Result<std::unique_ptr<closed::ProgramForm>> Trials::make_form(Group& group, const Strategy& strategy) {
+  const Folding* folding = folding_ ? &*folding_ : nullptr;
+  if (!group.program) return closed::ProgramForm::make(graph_, folding, strategy, kernels_);
+  auto form = closed::ProgramForm::of(graph_, folding, std::move(*group.program), strategy, kernels_);
+  group.program.reset();
+  return form;
 }
 
 bool Trials::has_formula(std::size_t i) const {

@@ -62,12 +62,16 @@ class Trials {
   [[nodiscard]] Bytes framework() const { return cluster_.kernels.device().framework_base; }  // of that
 
  private:
-  using Group = std::vector<std::size_t>;  // strategies of one program
+  // Strategies of one program; that, where it was made already and is small.
+  struct Group {
+    std::vector<std::size_t> members;
+    std::optional<closed::FoldedProgram> program = {};
+  };
   std::vector<Group> groups_of(std::span<const std::size_t> which) const;
   void find_least(Group& group);
   // Those of one group, given what was tried before; with what is known then. `most` infinite: all of them.
-  Rivals by_formula(std::span<const std::size_t> group, Evaluator& evaluator, Rivals rivals, double most,
-                    const std::function<void()>& tried);
+  Rivals by_formula(Group& group, Evaluator& evaluator, Rivals rivals, double most, const std::function<void()>& tried);
+  Result<std::unique_ptr<closed::ProgramForm>> make_form(Group& group, const Strategy& strategy);
   [[nodiscard]] bool has_formula(std::size_t index) const;
   void price(std::size_t index, const Result<closed::Form>& found);
   void simulate(std::size_t index, Evaluator& evaluator);
