@@ -247,17 +247,17 @@ Bottleneck bottleneck_of(const Worked& worked, const PipelineWaits& waits) {
 }  // namespace
 
 Result<Evaluation> Evaluator::evaluate(const Strategy& strategy) {
-  SIBYL_CHECK(check_devices(strategy, kernels_.cluster()));
+  SIBYL_CHECK(check_devices(strategy, kernels_->cluster()));
   SIBYL_TRY(Plan plan, planner_.plan(strategy));
-  SIBYL_TRY(Worked worked, work(std::move(plan), kernels_));
+  SIBYL_TRY(Worked worked, work(std::move(plan), *kernels_));
   return std::move(worked.evaluation);
 }
 
 Result<Prediction> Evaluator::predict(const Strategy& strategy) {
-  const Cluster& cluster = kernels_.cluster();
+  const Cluster& cluster = kernels_->cluster();
   SIBYL_CHECK(check_devices(strategy, cluster));
   SIBYL_TRY(Plan plan, planner_.plan(strategy));
-  SIBYL_TRY(const Worked worked, work(std::move(plan), kernels_));
+  SIBYL_TRY(const Worked worked, work(std::move(plan), *kernels_));
   Prediction prediction;
   static_cast<Evaluation&>(prediction) = worked.evaluation;
   prediction.stages = stage_costs(*graph_, worked);

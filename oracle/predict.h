@@ -1,11 +1,12 @@
 // The one question: how does this graph train with this strategy on this cluster?
 //
-// Pure: no clocks, no globals; the same answer for the same arguments on any number of threads. A plan that does not fit
-// in memory is still priced (`fits` is false); one that cannot be split so, or needs more devices than there are, is an
-// Error of code infeasible.
+// Pure: no clocks, no globals; the same answer for the same arguments on any number of threads. A plan that does not
+// fit in memory is still priced (`fits` is false); one that cannot be split so, or needs more devices than there are,
+// is an Error of code infeasible.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/result.h"
@@ -20,12 +21,17 @@ namespace sibyl {
 
 Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const Cluster& cluster);
 
-// The same for many strategies: what they have in common, programs and what kernels take, is worked out once. The answers are the same
-// as predict()'s. For one thread at a time; a thread of its own has one of its own.
+// The same for many strategies: what they have in common, programs and what kernels take, is worked out once. The
+// answers are the same as predict()'s. For one thread at a time; a thread of its own has one of its own.
 class Evaluator {
  public:
-  // Both must outlive it.
-  Evaluator(const Graph& graph, const Cluster& cluster) : graph_(&graph), kernels_(cluster), planner_(graph, kernels_) {}
+  // All must outlive it. Several may share what kernels take.
+  Evaluator(const Graph& graph, const Cluster& cluster)
+      : graph_(&graph),
+        own_(std::make_unique<KernelPrices>(cluster)),
+        kernels_(own_.get()),
+        planner_(graph, *kernels_) {}
+  Evaluator(const Graph& graph, KernelPrices& kernels) : graph_(&graph), kernels_(&kernels), planner_(graph, kernels) {}
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
@@ -35,7 +41,8 @@ class Evaluator {
 
  private:
   const Graph* graph_;
-  KernelPrices kernels_;
+  std::unique_ptr<KernelPrices> own_;
+  KernelPrices* kernels_;
   Planner planner_;
 };
 

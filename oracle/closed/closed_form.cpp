@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "oracle/closed/least_time.h"
 #include "oracle/cost/framework.h"
 #include "oracle/cost/plan_for.h"
 #include "oracle/cost/price.h"
@@ -45,10 +44,21 @@ Strategy keeping_everything(Strategy strategy) {
 Result<std::unique_ptr<ProgramForm>> ProgramForm::make(const Graph& graph, const Folding* folding,
                                                        const Strategy& strategy, KernelPrices& kernels) {
   SIBYL_TRY(FoldedProgram program, FoldedProgram::make(graph, folding, strategy));
-  if (program.times == 0)
-    return std::unique_ptr<ProgramForm>(new ProgramForm(graph, {std::move(program.steps)}, strategy, kernels));
+  return of(graph, folding, std::move(program), strategy, kernels);
+}
+
+std::unique_ptr<ProgramForm> ProgramForm::of(const Graph& graph, const Folding* folding, FoldedProgram program,
+                                             const Strategy& strategy, KernelPrices& kernels) {
+  Program whole;
+  whole.rows = std::move(program.rows);
+  if (program.times == 0) {
+    whole.whole = std::move(program.steps);
+    return std::unique_ptr<ProgramForm>(new ProgramForm(graph, std::move(whole), strategy, kernels));
+  }
   Unfolded unfolded = *unfold(*folding, program.steps);
-  Program whole{std::move(unfolded.program), std::move(program.steps), std::move(unfolded.like)};
+  whole.whole = std::move(unfolded.program);
+  whole.folded = std::move(program.steps);
+  whole.like = std::move(unfolded.like);
   return std::unique_ptr<ProgramForm>(new ProgramForm(folding->graph, std::move(whole), strategy, kernels));
 }
 

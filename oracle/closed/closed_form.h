@@ -21,6 +21,7 @@
 #include "base/result.h"
 #include "calibration/cluster.h"
 #include "models/graph.h"
+#include "oracle/closed/least_time.h"
 #include "oracle/closed/schedule_form.h"
 #include "oracle/closed/stage_form.h"
 #include "oracle/cost/price.h"
@@ -47,6 +48,9 @@ class ProgramForm {
   // must outlive it.
   static Result<std::unique_ptr<ProgramForm>> make(const Graph& graph, const Folding* folding, const Strategy& strategy,
                                                    KernelPrices& kernels);
+  // The same of a program that was made so before.
+  static std::unique_ptr<ProgramForm> of(const Graph& graph, const Folding* folding, FoldedProgram program,
+                                         const Strategy& strategy, KernelPrices& kernels);
 
   // Asked once all is known of a pipeline but how long it takes: is it worth finding that out?
   using Wanted = std::function<bool(const Form& at_least)>;

@@ -44,9 +44,10 @@ std::vector<bool> adds_gradients(const Stage& program) {
 }  // namespace
 
 // A row of kernels takes at least what they take on the device, and what the host takes to issue them.
-LeastTime::Work LeastTime::add_up(bool split) const {
+LeastTime::Work LeastTime::add_up(bool split) {
   const Stage& program = program_.steps;
-  const std::vector<Row> rows = priced_rows(program, strategy_, kernels_, split);
+  std::vector<Row>& rows = program_.rows[split ? 1 : 0];
+  if (rows.empty()) rows = priced_rows(program, strategy_, kernels_, split);
   const std::vector<OperationId> begins = beginnings(program);
   const std::vector<bool> made_again = repeatable_steps(program), adds = adds_gradients(program);
   Kernels all, of_stages;

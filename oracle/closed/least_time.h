@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "oracle/closed/program_table.h"
 #include "oracle/cost/kernel_prices.h"
 #include "oracle/plan/folding.h"
 #include "oracle/plan/plan.h"
@@ -36,6 +37,7 @@ struct FoldedProgram {
   Stage steps;
   Segment again = {};     // of which these stand for so many layers more
   std::size_t times = 0;  // 0: it is whole
+  PricedRows rows = {};   // of `steps`, as far as anyone has asked
 
   // `folding`: the graph's, or null.
   static Result<FoldedProgram> make(const Graph& graph, const Folding* folding, const Strategy& strategy);
@@ -45,7 +47,7 @@ struct FoldedProgram {
 class LeastTime {
  public:
   // All must outlive it. `strategy`: any of those that share the program, whose ranks lie on nodes alike.
-  LeastTime(const FoldedProgram& program, const Strategy& strategy, KernelPrices& kernels)
+  LeastTime(FoldedProgram& program, const Strategy& strategy, KernelPrices& kernels)
       : program_(program), strategy_(strategy), kernels_(kernels) {}
 
   Seconds of(const Strategy& strategy);
@@ -57,11 +59,11 @@ class LeastTime {
     double whole = 0;            // what is left to no place is in it as well
   };
   const Work& work(bool split);
-  [[nodiscard]] Work add_up(bool split) const;
+  [[nodiscard]] Work add_up(bool split);
   double longest_stage(int stages, bool split);
   double of_stages(const Strategy& strategy);
 
-  const FoldedProgram& program_;
+  FoldedProgram& program_;
   const Strategy& strategy_;
   KernelPrices& kernels_;
   std::array<std::optional<Work>, 2> work_;         // by whether backward is taken in two parts

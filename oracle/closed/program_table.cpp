@@ -71,6 +71,7 @@ ProgramTable::ProgramTable(Program program, const Strategy& strategy, KernelPric
     : whole_(std::move(program.whole)),
       folded_(std::move(program.folded)),
       like_(std::move(program.like)),
+      folded_rows_(std::move(program.rows)),
       strategy_(strategy),
       kernels_(&kernels),
       crossing_(whole_),
@@ -94,7 +95,8 @@ const std::vector<Row>& ProgramTable::rows(bool split) {
 }
 
 std::vector<Row> ProgramTable::make_rows(bool split) {
-  std::vector<Row> rows = priced_rows(folded_ ? *folded_ : whole_, strategy_, *kernels_, split);
+  std::vector<Row> rows = std::move(folded_rows_[split ? 1 : 0]);
+  if (rows.empty()) rows = priced_rows(folded_ ? *folded_ : whole_, strategy_, *kernels_, split);
   if (!folded_) return rows;
   std::vector<Row> all;
   std::size_t own = 0;  // steps of the whole that are of the folded program, in its order

@@ -50,6 +50,7 @@ struct Row {
 // Of a program's steps, whichever stages they are in; exchanges with the waits that a rank of this strategy has.
 // `split`: backward is taken in two parts.
 std::vector<Row> priced_rows(const Stage& program, const Strategy& strategy, KernelPrices& kernels, bool split);
+using PricedRows = std::array<std::vector<Row>, 2>;  // by that; empty where they are not known
 
 struct Parameter {
   LocalTensorId tensor;  // of the program
@@ -88,6 +89,7 @@ struct Program {
   Stage whole;
   std::optional<Stage> folded = {};
   std::vector<std::size_t> like = {};  // by step: the first that runs the same; itself where it was not put in
+  PricedRows rows = {};                // of what it was made of
 };
 
 class ProgramTable {
@@ -133,10 +135,11 @@ class ProgramTable {
   Stage whole_;
   std::optional<Stage> folded_;
   std::vector<std::size_t> like_;
+  PricedRows folded_rows_;
   Strategy strategy_;
   KernelPrices* kernels_;
   Crossing crossing_;
-  std::array<std::vector<Row>, 2> rows_;
+  PricedRows rows_;
   std::vector<Parameter> parameters_;
   std::vector<std::vector<MeshAxis>> summed_over_;
   std::vector<Use> uses_;

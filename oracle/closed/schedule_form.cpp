@@ -60,6 +60,13 @@ void ScheduleForm::prepare(const ScheduleShape& shape, const std::vector<StageIn
   for (const StageInPipeline& s : stages)
     stages_.push_back({s.form->forward.time, s.send_forward, s.send_backward, s.form->input.time, s.form->messages,
                        s.form->backward});
+  for (auto* times : {&forward_times_, &backward_times_, &forward_sends_, &backward_sends_}) times->clear();
+  for (const Stage& stage : stages_) {
+    forward_times_.push_back(stage.forward);
+    backward_times_.push_back(stage.backward[slot_of(false, false)].time);
+    forward_sends_.push_back(stage.send_forward);
+    backward_sends_.push_back(stage.send_backward);
+  }
 }
 
 void ScheduleForm::walk(const ScheduleShape& shape, int spaced) {
@@ -99,36 +106,58 @@ void ScheduleForm::compare(int rounds) {
     }
 }
 
-// From the last coordinate on: each finds what the one before it sent a round ago.
+// From the last coordinate on: each finds what the one before it sent a round ago. Coordinates whose passes go through
+// one chunk follow each other, and so do their stages.
 void ScheduleForm::forward_passes(int round) {
   const int passes = static_cast<int>(passes_.size()), coordinates = static_cast<int>(coordinates_);
   const double around = forwards_.back();  // to the first coordinate's next chunk
-  for (int i = std::min(coordinates - 1, round); i >= std::max(0, round - passes + 1); --i) {
-    const auto at = static_cast<std::size_t>(i);
-    const std::size_t s = passes_[static_cast<std::size_t>(round - i)].forward + at;
-    const Stage& stage = stages_[s];
-    const double arrival = at > 0 ? forwards_[at - 1] : s > 0 ? around : 0.0;
-    const double end = std::max(free_[at], arrival) + stage.forward;
-    free_[at] = end;
-    forwards_[at] = std::max(forwards_[at], end) + stage.send_forward;
+  const int last = std::max(0, round - passes + 1);
+  for (int i = std::min(coordinates - 1, round); i >= last;) {
+    const int pass = round - i, end = std::max(last, i - (coordinates - 1 - pass % coordinates));
+    const std::size_t chunk = passes_[static_cast<std::size_t>(pass)].forward;
+    const double *times = &forward_times_[chunk], *sends = &forward_sends_[chunk];
+    double *free = free_.data(), *sent = forwards_.data();
+    for (; i >= std::max(end, 1); --i) {
+      free[i] = std::max(free[i], sent[i - 1]) + times[i];
+      sent[i] = std::max(sent[i], free[i]) + sends[i];
+    }
+    if (i != 0 || end != 0) continue;
+    free[0] = std::max(free[0], chunk > 0 ? around : 0.0) + times[0];
+    sent[0] = std::max(sent[0], free[0]) + sends[0];
+    --i;
   }
 }
 
 void ScheduleForm::backward_passes(int round) {
   const int passes = static_cast<int>(passes_.size()), coordinates = static_cast<int>(coordinates_);
   const int first = round - lead_;  // the pass of the first coordinate
-  if (interleaved_) {               // what the next coordinate sent a round ago
-    const double around = backwards_.front();
-    for (int i = std::max(0, -first); i <= std::min(coordinates - 1, passes - 1 - first); ++i) {
-      const auto at = static_cast<std::size_t>(i), pass = static_cast<std::size_t>(first + i);
-      const bool last = passes_[pass].backward + at + 1 == stages_.size();
-      backward_pass(at, pass, at + 1 < coordinates_ ? backwards_[at + 1] : last ? 0.0 : around);
-    }
-    return;
-  }
+  if (interleaved_) return interleaved_backward_passes(first);
   if (first < 0 || first >= passes) return;
   for (std::size_t at = coordinates_; at-- > 0;)  // and in this one
     backward_pass(at, static_cast<std::size_t>(first), at + 1 < coordinates_ ? backwards_[at + 1] : 0.0);
+}
+
+// Each finds what the next coordinate sent a round ago. Neither the first micro-batch's passes nor the last one's, nor
+// what comes around, are among those that are taken in a row.
+void ScheduleForm::interleaved_backward_passes(int first) {
+  const int passes = static_cast<int>(passes_.size()), coordinates = static_cast<int>(coordinates_);
+  const double around = backwards_.front();
+  const int last = std::min(coordinates - 1, passes - 1 - first);
+  double *free = free_.data(), *sent = backwards_.data();
+  for (int i = std::max(0, -first); i <= last; ++i) {
+    const int pass = first + i, of_chunk = pass % coordinates;
+    const std::size_t chunk = passes_[static_cast<std::size_t>(pass)].backward;
+    const double *times = &backward_times_[chunk], *sends = &backward_sends_[chunk];
+    const int end = of_chunk == 0 ? i : std::min({last + 1, coordinates - 1, i + coordinates - 1 - of_chunk});
+    for (; i < end; ++i) {
+      free[i] = std::max(free[i], sent[i + 1]) + times[i];
+      sent[i] = std::max(sent[i], free[i]) + sends[i];
+    }
+    if (i > last) return;
+    const auto at = static_cast<std::size_t>(i), now = static_cast<std::size_t>(first + i);
+    const bool ends = passes_[now].backward + at + 1 == stages_.size();
+    backward_pass(at, now, at + 1 < coordinates_ ? sent[at + 1] : ends ? 0.0 : around);
+  }
 }
 
 void ScheduleForm::backward_pass(std::size_t coordinate, std::size_t pass, double arrival) {

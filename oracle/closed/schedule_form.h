@@ -76,12 +76,15 @@ class ScheduleForm {
   void compare(int rounds);  // the state with `before_`, so many rounds ago
   void forward_passes(int round);
   void backward_passes(int round);
+  void interleaved_backward_passes(int first);
   void backward_pass(std::size_t coordinate, std::size_t pass, double arrival);
   void weight_pass(std::size_t coordinate, std::size_t pass);
   void exchange(std::size_t coordinate, const Stage& stage, double alone);  // its gradients, by itself until then
   Ends finish(const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied);
 
   std::vector<Stage> stages_;
+  // Of these once more, what most passes ask for, so that passes in a row read them in a row.
+  std::vector<double> forward_times_, forward_sends_, backward_times_, backward_sends_;
   // Of the walk at hand:
   std::vector<PassOf> passes_;
   std::size_t coordinates_ = 1;

@@ -15,13 +15,19 @@ Bound bound_of(const KernelKey& key, const Device& device) {
 
 }  // namespace
 
+// Two threads may work out the same: one of the two answers, which are the same, is kept.
 const PricedKernel& KernelPrices::of(const KernelKey& key, const Strategy& strategy) {
-  auto& known = known_[strategy.converted_images ? 1 : 0];
-  const auto found = known.find(key);
-  if (found != known.end()) return found->second;
+  const Asked asked{key, hash_value(key)};
+  Part& part = known_[strategy.converted_images ? 1 : 0][asked.hash % parts];
+  {
+    const std::lock_guard lock(part.mutex);
+    const auto found = part.known.find(asked);
+    if (found != part.known.end()) return found->second;
+  }
   const KernelTable& kernels = cluster_->kernels;
-  return known.emplace(key, PricedKernel{estimate(kernels, key, strategy), bound_of(key, kernels.device())})
-      .first->second;
+  const PricedKernel priced{estimate(kernels, key, strategy), bound_of(key, kernels.device())};
+  const std::lock_guard lock(part.mutex);
+  return part.known.try_emplace(Held{key, asked.hash}, priced).first->second;
 }
 
 }  // namespace sibyl

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <mutex>
 #include <unordered_map>
 
 #include "calibration/cluster.h"
@@ -18,19 +20,43 @@ struct PricedKernel {
   Bound bound = Bound::compute;
 };
 
-// Not for several threads at once.
+// For several threads at once: what one of them asked for the others find.
 class KernelPrices {
  public:
   // The cluster must outlive it.
   explicit KernelPrices(const Cluster& cluster) : cluster_(&cluster) {}
 
-  // With what the strategy's library of kernels does around it (cost/conversions.h). Good until the next call.
+  // With what the strategy's library of kernels does around it (cost/conversions.h). Good as long as this.
   const PricedKernel& of(const KernelKey& key, const Strategy& strategy);
   [[nodiscard]] const Cluster& cluster() const { return *cluster_; }
 
  private:
+  // A key that was hashed once: to find its part, and within that.
+  struct Asked {
+    const KernelKey& key;
+    std::size_t hash = 0;
+  };
+  struct Held {
+    KernelKey key;
+    std::size_t hash = 0;
+  };
+  struct HashOf {
+    using is_transparent = void;
+    std::size_t operator()(const auto& one) const { return one.hash; }
+  };
+  struct Equal {
+    using is_transparent = void;
+    bool operator()(const auto& a, const auto& b) const { return a.hash == b.hash && a.key == b.key; }
+  };
+  // Threads that ask for different kernels seldom wait for each other.
+  struct Part {
+    std::mutex mutex;
+    std::unordered_map<Held, PricedKernel, HashOf, Equal> known;
+  };
+  static constexpr std::size_t parts = 32;
+
   const Cluster* cluster_;
-  std::array<std::unordered_map<KernelKey, PricedKernel>, 2> known_;  // images as they lie, and converted
+  std::array<std::array<Part, parts>, 2> known_;  // images as they lie, and converted
 };
 
 }  // namespace sibyl

@@ -14,11 +14,14 @@ namespace {
 class StepTime {
  public:
   StepTime(const Strategy& strategy, KernelPrices& kernels)
-      : mesh_(mesh_of(strategy)), strategy_(strategy), kernels_(kernels), cluster_(kernels.cluster()) {}
+      : exchanges_(mesh_of(strategy), kernels.cluster()),
+        strategy_(strategy),
+        kernels_(kernels),
+        cluster_(kernels.cluster()) {}
 
-  double operator()(const Stage& stage, const Step& step) const {
+  double operator()(const Stage& stage, const Step& step) {
     if (const auto* exchange = std::get_if<Exchange>(&step)) {
-      const PricedExchange priced = price_exchange(mesh_, stage, *exchange, cluster_);
+      const PricedExchange& priced = exchanges_.of(stage, *exchange);
       double time = 0;
       for (const auto& transfer : {priced.forward, priced.backward})
         if (transfer) time += transfer->time.time.value();
@@ -36,7 +39,7 @@ class StepTime {
     return kernels_.of(key, strategy_).estimate.time.time.value() * cluster_.composition.factor;
   }
 
-  Mesh mesh_;
+  ExchangePrices exchanges_;
   const Strategy& strategy_;
   KernelPrices& kernels_;
   const Cluster& cluster_;
@@ -63,8 +66,9 @@ CutCosts cut_costs(const Strategy& strategy, KernelPrices& kernels) {
 
 Planner::Known& Planner::program_of(const Strategy& strategy) {
   constexpr std::size_t most = 32;  // a large model's program is some MB
-  const auto found = std::find_if(programs_.begin(), programs_.end(),
-                                  [&](const Known& known) { return program_key(known.strategy) == program_key(strategy); });
+  const auto found = std::find_if(programs_.begin(), programs_.end(), [&](const Known& known) {
+    return program_key(known.strategy) == program_key(strategy);
+  });
   if (found != programs_.end()) {
     programs_.splice(programs_.begin(), programs_, found);
   } else {

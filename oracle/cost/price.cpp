@@ -157,15 +157,27 @@ PricedExchange price_exchange(const Mesh& mesh, const Stage& stage, const Exchan
   return priced;
 }
 
+const PricedExchange& ExchangePrices::of(const Stage& stage, const Exchange& exchange) {
+  const LocalTensor &in = stage[exchange.input], &out = stage[exchange.output];
+  const auto found = std::ranges::find_if(known_, [&](const Known& known) {
+    return known.exchange.axis == exchange.axis && known.exchange.forward == exchange.forward &&
+           known.exchange.backward == exchange.backward && known.in == in.shape && known.out == out.shape &&
+           known.in_type == in.dtype && known.out_type == out.dtype;
+  });
+  if (found != known_.end()) return found->priced;
+  const PricedExchange priced = price_exchange(mesh_, stage, exchange, *cluster_);
+  return known_.emplace_back(Known{exchange, in.shape, out.shape, in.dtype, out.dtype, priced}).priced;
+}
+
 namespace {
 
-void price_exchanges(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
+void price_exchanges(const Plan& plan, const Stage& stage, ExchangePrices& exchanges, PricedStage& priced) {
   const std::vector<ExchangeWait> waits = exchange_waits(plan.mesh, stage, priced.kernels, priced.prices);
   priced.exchanges.resize(stage.steps.size());
   for (std::size_t i = 0; i < stage.steps.size(); ++i) {
     const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
     if (!exchange) continue;
-    priced.exchanges[i] = price_exchange(plan.mesh, stage, *exchange, cluster);
+    priced.exchanges[i] = exchanges.of(stage, *exchange);
     priced.exchanges[i].wait = waits[i];
   }
 }
@@ -216,9 +228,10 @@ void price_links(const Plan& plan, const Stage& stage, const Cluster& cluster, P
     priced.send_backward = price_send(plan, stage, stage.receives, true, stage.receives.front().peer + 1, cluster);
 }
 
-void price_network(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
+void price_network(const Plan& plan, const Stage& stage, const Cluster& cluster, ExchangePrices& exchanges,
+                   PricedStage& priced) {
   price_messages(plan, stage, cluster, priced);
-  price_exchanges(plan, stage, cluster, priced);
+  price_exchanges(plan, stage, exchanges, priced);
   price_links(plan, stage, cluster, priced);
   price_gathers(plan, stage, cluster, priced);
   price_broadcasts(plan, stage, cluster, priced);
@@ -249,7 +262,8 @@ PricedStage price_compute(const Plan& plan, const Stage& stage, KernelPrices& ke
 
 PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels) {
   PricedStage priced = price_compute(plan, stage, kernels);
-  price_network(plan, stage, kernels.cluster(), priced);
+  ExchangePrices exchanges(plan.mesh, kernels.cluster());
+  price_network(plan, stage, kernels.cluster(), exchanges, priced);
   return priced;
 }
 
@@ -257,7 +271,9 @@ std::vector<PricedStage> price(const Plan& plan, KernelPrices& kernels) {
   std::vector<PricedStage> priced;
   for (const Stage& stage : plan.stages) priced.push_back(price_compute(plan, stage, kernels));
   share_memory(plan, kernels.cluster(), priced);
-  for (std::size_t s = 0; s < priced.size(); ++s) price_network(plan, plan.stages[s], kernels.cluster(), priced[s]);
+  ExchangePrices exchanges(plan.mesh, kernels.cluster());
+  for (std::size_t s = 0; s < priced.size(); ++s)
+    price_network(plan, plan.stages[s], kernels.cluster(), exchanges, priced[s]);
   return priced;
 }
 
@@ -277,7 +293,8 @@ PricedStage with_network_of(const Cluster& cluster, const Plan& plan, const Stag
   priced.unit_gathers.clear();
   priced.gathers.clear();
   priced.bucket_bytes = {};
-  price_network(plan, stage, cluster, priced);
+  ExchangePrices exchanges(plan.mesh, cluster);
+  price_network(plan, stage, cluster, exchanges, priced);
   return priced;
 }
 

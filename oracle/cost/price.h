@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "calibration/cluster.h"
@@ -74,6 +75,26 @@ struct Pairs {
 Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node);
 
 PricedExchange price_exchange(const Mesh& mesh, const Stage& stage, const Exchange& exchange, const Cluster& cluster);
+
+// The same of many: layers exchange tensors of the same shapes in the same ways, and each of these is priced once.
+class ExchangePrices {
+ public:
+  // The cluster must outlive it.
+  ExchangePrices(Mesh mesh, const Cluster& cluster) : mesh_(std::move(mesh)), cluster_(&cluster) {}
+  const PricedExchange& of(const Stage& stage, const Exchange& exchange);  // good until the next call
+
+ private:
+  struct Known {
+    Exchange exchange;
+    Shape in, out;
+    DType in_type = DType::f32, out_type = DType::f32;
+    PricedExchange priced;
+  };
+  Mesh mesh_;
+  const Cluster* cluster_;
+  std::vector<Known> known_;  // a few
+};
+
 PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels);  // as if all ranks ran this stage
 std::vector<PricedStage> price(const Plan& plan, KernelPrices& kernels);         // each beside the others
 // Where nothing else is to be priced.

@@ -26,7 +26,7 @@ CachingAllocator::Block CachingAllocator::take(std::int64_t bytes) {
   bytes = std::max(granule, rounded_up(bytes, granule));
   const bool small = bytes <= largest_small;
   Pool& free = pool(small);
-  const auto fitting = free.lower_bound({bytes, 0});
+  const auto fitting = std::ranges::lower_bound(free, std::pair{bytes, Block{0}});
   Block block = none;
   if (fitting != free.end()) {
     block = fitting->second;
@@ -44,16 +44,27 @@ void CachingAllocator::give(Block block) {
   allocated_ -= pieces_[block].bytes;
   const auto is_free = [&](Block neighbour) { return neighbour != none && pieces_[neighbour].free; };
   if (const Block after = pieces_[block].after; is_free(after)) {
-    pool(pieces_[after].small).erase({pieces_[after].bytes, after});
+    take_out(after);
     join(block, after);
   }
   if (const Block before = pieces_[block].before; is_free(before)) {
-    pool(pieces_[before].small).erase({pieces_[before].bytes, before});
+    take_out(before);
     join(before, block);
     block = before;
   }
   pieces_[block].free = true;
-  pool(pieces_[block].small).emplace(pieces_[block].bytes, block);
+  put_in(block);
+}
+
+void CachingAllocator::put_in(Block block) {
+  Pool& free = pool(pieces_[block].small);
+  const std::pair piece{pieces_[block].bytes, block};
+  free.insert(std::ranges::lower_bound(free, piece), piece);
+}
+
+void CachingAllocator::take_out(Block block) {
+  Pool& free = pool(pieces_[block].small);
+  free.erase(std::ranges::lower_bound(free, std::pair{pieces_[block].bytes, block}));
 }
 
 CachingAllocator::Block CachingAllocator::add(const Piece& piece) {
@@ -78,16 +89,13 @@ CachingAllocator::Block CachingAllocator::from_segment(std::int64_t bytes, bool 
 
 void CachingAllocator::release_free_segments() {
   for (Pool* free : {&small_, &large_})
-    for (auto entry = free->begin(); entry != free->end();) {
-      const Piece& piece = pieces_[entry->second];
-      if (piece.before != none || piece.after != none) {
-        ++entry;
-        continue;
-      }
+    std::erase_if(*free, [&](const auto& entry) {
+      const Piece& piece = pieces_[entry.second];
+      if (piece.before != none || piece.after != none) return false;
       reserved_ -= piece.bytes;
-      unused_.push_back(entry->second);
-      entry = free->erase(entry);
-    }
+      unused_.push_back(entry.second);
+      return true;
+    });
 }
 
 // What `block` has beyond `bytes` becomes a free piece of its own.
@@ -100,7 +108,7 @@ void CachingAllocator::split(Block block, std::int64_t bytes) {
   if (after != none) pieces_[after].before = rest;
   pieces_[block].after = rest;
   pieces_[block].bytes = bytes;
-  pool(small).emplace(left, rest);
+  put_in(rest);
 }
 
 void CachingAllocator::join(Block block, Block after) {

@@ -1,10 +1,11 @@
 // Live bytes of a device by kind, the most there ever were, and storages that several tensors hold.
 #pragma once
 
-#include <cmath>
+#include <array>
 #include <cstddef>
-#include <map>
+#include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,7 @@ class Ledger {
   // `framework`: what is there before anything is asked for. Through `allocator`, if there is one, goes all the rest.
   // `recorder`, if there is one, hears of everything.
   Ledger(double granularity, Bytes framework, std::optional<CachingAllocator> allocator, MemoryRecorder* recorder)
-      : granularity_(granularity), allocator_(std::move(allocator)), recorder_(recorder) {
+      : granularity_(granularity), per_byte_(1 / granularity), allocator_(std::move(allocator)), recorder_(recorder) {
     change(MemoryKind::framework, rounded(framework.value()), {});
     note();
   }
@@ -27,13 +28,13 @@ class Ledger {
   void take(MemoryKind kind, double bytes, const MemoryOwner& owner) {
     change(kind, rounded(bytes), owner);
     note();
-    if (allocator_ && bytes > 0) blocks_[{kind, bytes}].push_back(allocator_->take(static_cast<std::int64_t>(bytes)));
+    if (allocator_ && bytes > 0) blocks(kind)[bytes].push_back(allocator_->take(static_cast<std::int64_t>(bytes)));
   }
   void give(MemoryKind kind, double bytes, const MemoryOwner& owner) {
     change(kind, -rounded(bytes), owner);
     if (!allocator_ || bytes <= 0) return;
     // Which of several alike goes is not said: the last, as backward gives back what forward took.
-    std::vector<CachingAllocator::Block>& alike = blocks_.at({kind, bytes});
+    std::vector<CachingAllocator::Block>& alike = blocks(kind).at(bytes);
     allocator_->give(alike.back());
     alike.pop_back();
   }
@@ -52,7 +53,11 @@ class Ledger {
   }
 
  private:
-  [[nodiscard]] double rounded(double bytes) const { return std::ceil(bytes / granularity_) * granularity_; }
+  // Up; std::ceil() is a call.
+  [[nodiscard]] double rounded(double bytes) const {
+    const double granules = bytes * per_byte_, whole = static_cast<double>(static_cast<std::int64_t>(granules));
+    return (whole < granules ? whole + 1 : whole) * granularity_;
+  }
   void change(MemoryKind kind, double bytes, const MemoryOwner& owner) {
     live_[static_cast<std::size_t>(kind)] += bytes;
     if (recorder_) recorder_->changed(kind, bytes, owner, live_);
@@ -67,10 +72,13 @@ class Ledger {
     peak_phase_ = phase_;
   }
 
-  double granularity_;
+  using BlocksBySize = std::unordered_map<double, std::vector<CachingAllocator::Block>>;
+  BlocksBySize& blocks(MemoryKind kind) { return blocks_[static_cast<std::size_t>(kind)]; }
+
+  double granularity_, per_byte_;  // a power of two, so that both are exact
   std::optional<CachingAllocator> allocator_;
   MemoryRecorder* recorder_;
-  std::map<std::pair<MemoryKind, double>, std::vector<CachingAllocator::Block>> blocks_;  // by kind and size
+  std::array<BlocksBySize, memory_kinds> blocks_;
   LiveBytes live_{}, peak_{};
   double peak_total_ = 0;
   const char* phase_ = "forward";

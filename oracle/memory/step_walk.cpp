@@ -47,8 +47,14 @@ StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy
       gathered_(stage.units.size(), false),
       backward_turns_(backward_turns) {
   for (const Step& step : stage.steps) facts_.push_back(facts_of(stage, step, device.backend));
-  for (const Segment& segment : stage.recomputed)
+  segment_begun_.assign(stage.steps.size() + 1, none);
+  segment_ended_ = segment_begun_;
+  for (const Segment& segment : stage.recomputed) {
+    segment_begun_[segment.begin] = segment_ended_[segment.end] = segments_.size();
     segments_.push_back({inputs_of(stage, segment), outputs_of(stage, segment)});
+  }
+  for (const LocalTensor& tensor : stage.tensors)
+    bytes_.push_back(static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype));
   uses_.assign(stage.tensors.size(), 0);
   to_come_ = uses_;
   for (const StepFacts& facts : facts_) {
@@ -82,6 +88,7 @@ void StepWalk::take_static() {
 
 void StepWalk::take(const Turn& turn) {
   micro_batch_ = turn.micro_batch;
+  begin_micro_batch();
   if (turn.kind == Turn::Kind::forward)
     forward();
   else
@@ -123,17 +130,25 @@ void StepWalk::update_blocks() {
   for (std::size_t b = count < 2 ? 0 : count - 2; b < count; ++b) give(b);
 }
 
-StepWalk::Held& StepWalk::held() {
-  Held& result = held_[micro_batch_];
-  if (result.saved.empty()) {
-    result.saved.resize(stage_.steps.size());
-    result.segments.resize(stage_.recomputed.size());
+void StepWalk::begin_micro_batch() {
+  const auto [entry, added] = held_.try_emplace(micro_batch_);
+  held_now_ = &entry->second;
+  if (!added) return;
+  if (!given_up_.empty()) {
+    *held_now_ = std::move(given_up_.back());
+    given_up_.pop_back();
   }
-  return result;
+  held_now_->saved.resize(stage_.steps.size());
+  held_now_->segments.resize(stage_.recomputed.size());
 }
 
-double StepWalk::bytes_of(LocalTensorId id) const {
-  return static_cast<double>(element_count(stage_[id].shape)) * size_in_bytes(stage_[id].dtype);
+void StepWalk::end_micro_batch() {
+  Held& ended = held();
+  for (std::vector<std::size_t>& saved : ended.saved) saved.clear();
+  for (std::vector<std::size_t>& kept : ended.segments) kept.clear();
+  ended.own.clear();
+  given_up_.push_back(std::move(ended));
+  held_.erase(micro_batch_);
 }
 
 // What comes from outside for this micro-batch.
@@ -145,7 +160,8 @@ void StepWalk::receive() {
     release(last);
   }
   for (const Link& link : stage_.receives) {
-    hold(storage_of_[link.tensor.index()] = allocate(bytes_of(link.tensor), activations, owner(What::tensor, link.tensor)));
+    hold(storage_of_[link.tensor.index()] =
+             allocate(bytes_of(link.tensor), activations, owner(What::tensor, link.tensor)));
     keep(link.tensor);
   }
 }
@@ -164,11 +180,9 @@ void StepWalk::forward() {
     enter(Turn::Kind::forward, i);
     for (std::size_t u = 0; u < stage_.units.size(); ++u)
       if (stage_.units[u].begin == i) enter_unit(u, true);
-    for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
-      if (stage_.recomputed[s].begin == i) keep_inputs(s);
+    if (segment_begun_[i] != none) keep_inputs(segment_begun_[i]);
     run(i, uses, !again_[i]);
-    for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
-      if (stage_.recomputed[s].end == i + 1) leave_inputs(s);
+    if (segment_ended_[i + 1] != none) leave_inputs(segment_ended_[i + 1]);
     for (std::size_t u = 0; u < stage_.units.size(); ++u)
       if (stage_.units[u].end == i + 1 && !stays_gathered(stage_, stage_.units[u])) leave(u);
   }
@@ -220,8 +234,9 @@ void StepWalk::run(std::size_t i, std::vector<int>& uses, bool saves) {
 
 void StepWalk::move(const Exchange& exchange) {
   std::size_t& storage = storage_of_[exchange.output.index()];
-  storage = in_place(exchange.forward) ? storage_of_[exchange.input.index()]
-                                       : allocate(bytes_of(exchange.output), activations, owner(What::tensor, exchange.output));
+  storage = in_place(exchange.forward)
+                ? storage_of_[exchange.input.index()]
+                : allocate(bytes_of(exchange.output), activations, owner(What::tensor, exchange.output));
   hold(storage);
   if (regathered_[exchange.output.index()]) keep(exchange.input);
   pack(exchange, exchange.forward, exchange.input, exchange.output);
@@ -240,7 +255,8 @@ void StepWalk::produce(const Compute& compute, const TrainingRule& rule) {
   for (const LocalTensorId out : compute.outputs) {
     // A view of a parameter or an input allocates nothing and holds nothing that could be freed.
     std::size_t& storage = storage_of_[out.index()];
-    storage = view ? storage_of_[compute.inputs[0].index()] : allocate(bytes_of(out), activations, owner(What::tensor, out));
+    storage =
+        view ? storage_of_[compute.inputs[0].index()] : allocate(bytes_of(out), activations, owner(What::tensor, out));
     hold(storage);
   }
 }

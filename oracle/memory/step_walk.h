@@ -16,14 +16,15 @@ namespace sibyl {
 class StepWalk {
  public:
   // Over so many backward turns, of which the last one's gradients are exchanged.
-  StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device, Ledger& ledger,
-           int backward_turns);
+  StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
+           Ledger& ledger, int backward_turns);
 
   void take_static();           // what is there before the step and stays, this step's batch with it
   void take(const Turn& turn);  // each turn, in the order of the schedule
   void update();
 
  private:
+  static constexpr std::size_t none = Storages::none;  // of anything that has a number
   void update_blocks();
   // Storages of a micro-batch that is on its way: what autograd keeps, by step; inputs of segments that run again; what
   // the rank itself holds until backward.
@@ -43,8 +44,10 @@ class StepWalk {
   struct SegmentFacts {
     std::vector<LocalTensorId> inputs, outputs;
   };
-  Held& held();
-  [[nodiscard]] double bytes_of(LocalTensorId id) const;
+  Held& held() { return *held_now_; }
+  void begin_micro_batch();
+  void end_micro_batch();
+  [[nodiscard]] double bytes_of(LocalTensorId id) const { return bytes_[id.index()]; }
   [[nodiscard]] MemoryOwner owner(MemoryOwner::What what, std::size_t index) const { return {what, &stage_, index}; }
   [[nodiscard]] MemoryOwner owner(MemoryOwner::What what, LocalTensorId id) const { return owner(what, id.index()); }
   std::size_t allocate(double bytes, MemoryKind kind, const MemoryOwner& whose) {
@@ -101,7 +104,8 @@ class StepWalk {
   void forget_gradients(std::size_t i);
   [[nodiscard]] std::size_t incoming(const Compute& compute) const;
   void give_to_bucket(LocalTensorId id);
-  void differentiate(std::size_t step, std::uint32_t mask, std::size_t incoming, const std::optional<std::size_t>& kernel);
+  void differentiate(std::size_t step, std::uint32_t mask, std::size_t incoming,
+                     const std::optional<std::size_t>& kernel);
   void move_back(const Exchange& exchange);
   void receive_gradient(LocalTensorId id, std::size_t incoming, bool passed_through);
   void first_gradient(LocalTensorId id, std::size_t incoming, bool passed_through);
@@ -113,19 +117,23 @@ class StepWalk {
   const Strategy& strategy_;
   Ledger& ledger_;
   Storages storages_;
-  std::vector<StepFacts> facts_;           // by step
-  std::vector<SegmentFacts> segments_;     // of stage_.recomputed
-  std::vector<int> uses_, to_come_;        // by tensor: consumers in forward, gradients in backward
-  std::vector<std::size_t> storage_of_, gradient_of_;  // by LocalTensorId
-  std::map<int, Held> held_;                           // by micro-batch
-  std::vector<bool> again_;                            // by step: it runs again before its backward
-  std::vector<bool> regathered_;                       // by tensor: gathered once more for backward, not kept
-  std::vector<std::uint32_t> later_;                   // by step: gradients that a backward_weight turn computes
-  bool linked_;                                        // one of several stages
-  std::vector<bool> sharded_;                          // by tensor: a parameter of which ranks hold parts
-  std::vector<bool> gathered_;                         // by unit
-  int micro_batch_ = 0;                                // the one at hand
-  int backward_turns_, backwards_ = 0;                 // in all; taken
+  std::vector<StepFacts> facts_;                            // by step
+  std::vector<SegmentFacts> segments_;                      // of stage_.recomputed
+  std::vector<std::size_t> segment_begun_, segment_ended_;  // by position: which begins or ends there, or none
+  std::vector<int> uses_, to_come_;                         // by tensor: consumers in forward, gradients in backward
+  std::vector<std::size_t> storage_of_, gradient_of_;       // by LocalTensorId
+  std::vector<double> bytes_;                               // by tensor
+  std::map<int, Held> held_;                                // by micro-batch
+  Held* held_now_ = nullptr;                                // of the one at hand
+  std::vector<Held> given_up_;                              // empty ones, to be used again
+  std::vector<bool> again_;                                 // by step: it runs again before its backward
+  std::vector<bool> regathered_;                            // by tensor: gathered once more for backward, not kept
+  std::vector<std::uint32_t> later_;                        // by step: gradients that a backward_weight turn computes
+  bool linked_;                                             // one of several stages
+  std::vector<bool> sharded_;                               // by tensor: a parameter of which ranks hold parts
+  std::vector<bool> gathered_;                              // by unit
+  int micro_batch_ = 0;                                     // the one at hand
+  int backward_turns_, backwards_ = 0;                      // in all; taken
 };
 
 }  // namespace sibyl

@@ -19,24 +19,22 @@ void StepWalk::backward(Turn::Kind kind, bool last) {
     enter(kind, i);
     for (std::size_t u = stage_.units.size(); u-- > 0;)
       if (stage_.units[u].end == i + 1) enter_unit(u, false);
-    for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
-      if (!later && stage_.recomputed[s].end == i + 1) {
-        if (!stage_.kept_outside.empty() && !stage_.kept_outside[s].empty()) bring_before(s);
-        replay(s);
-      }
+    if (const std::size_t s = segment_ended_[i + 1]; !later && s != none) {
+      if (!stage_.kept_outside.empty() && !stage_.kept_outside[s].empty()) bring_before(s);
+      replay(s);
+    }
     if (later)
       catch_up(i);
     else
       backward(i);
     for (const LocalTensorId id : facts_[i].gradients)
       if (--to_come[id.index()] == 0 && last) give_to_bucket(id);
-    for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
-      if (!later && stage_.recomputed[s].begin == i) end_segment(s);
+    if (!later && segment_begun_[i] != none) end_segment(segment_begun_[i]);
     for (std::size_t u = 0; u < stage_.units.size(); ++u)
       if (stage_.units[u].begin == i) leave(u);
   }
   if (!later) send_gradients();
-  if (kind != Turn::Kind::backward_input) held_.erase(micro_batch_);
+  if (kind != Turn::Kind::backward_input) end_micro_batch();
 }
 
 void StepWalk::receive_gradients() {
@@ -149,9 +147,7 @@ void StepWalk::first_gradient(LocalTensorId id, std::size_t incoming, bool passe
   std::size_t& gradient = gradient_of_[id.index()];
   // Leaves, parameters and what was received, have a gradient of their own.
   const bool shared = incoming != Storages::none && passed_through && !parameter && !is_received(id);
-  gradient = shared ? incoming
-                    : allocate(bytes_of(id), parameter ? gradients : activations,
-                               owner(What::gradient, id));
+  gradient = shared ? incoming : allocate(bytes_of(id), parameter ? gradients : activations, owner(What::gradient, id));
   hold(gradient);
 }
 

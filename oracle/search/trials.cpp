@@ -34,12 +34,6 @@ constexpr Seconds not_known{std::numeric_limits<double>::infinity()};
 
 }  // namespace
 
-struct Trials::Worker {
-  Worker(const Graph& graph, const Cluster& cluster) : kernels(cluster), evaluator(graph, cluster) {}
-  KernelPrices kernels;
-  Evaluator evaluator;
-};
-
 Trials::Trials(const Graph& graph, const Cluster& cluster, const std::vector<Strategy>& all,
                const SearchOptions& options)
     : graph_(graph),
@@ -47,19 +41,15 @@ Trials::Trials(const Graph& graph, const Cluster& cluster, const std::vector<Str
       strategies_(all),
       options_(options),
       folding_(fold(graph)),
+      kernels_(cluster),
       parameters_(static_cast<double>(graph.parameter_count())),
-      threads_(options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency())),
       at_least_(all.size(), not_known),
       trials_(all.size()) {
   const Bytes capacity = cluster.kernels.device().memory;
   memory_ =
       options.memory.value() > 0 && (capacity.value() <= 0 || options.memory < capacity) ? options.memory : capacity;
-}
-
-std::vector<std::unique_ptr<Trials::Worker>> Trials::workers() const {
-  std::vector<std::unique_ptr<Worker>> workers;
-  for (unsigned t = 0; t < threads_; ++t) workers.push_back(std::make_unique<Worker>(graph_, cluster_));
-  return workers;
+  const unsigned threads = options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  for (unsigned t = 0; t < threads; ++t) evaluators_.push_back(std::make_unique<Evaluator>(graph_, kernels_));
 }
 
 namespace {
@@ -77,33 +67,33 @@ bool shared_program(const Strategy& a, const Strategy& b) {
 
 // Neighbours in a space mostly share their program.
 std::vector<Trials::Group> Trials::groups_of(std::span<const std::size_t> which) const {
-  std::map<closed::FormKey, Group> by_program;
-  Group* last = nullptr;
+  using Members = std::vector<std::size_t>;
+  std::map<closed::FormKey, Members> by_program;
+  Members* last = nullptr;
   for (const std::size_t i : which) {
     if (!last || !shared_program(strategies_[i], strategies_[last->back()]))
       last = &by_program[closed::form_key(strategies_[i], cluster_)];
     last->push_back(i);
   }
   std::vector<Group> groups;
-  for (auto& [key, group] : by_program) groups.push_back(std::move(group));
+  for (auto& [key, members] : by_program) groups.push_back({std::move(members)});
   return groups;
 }
 
 // Where the best may be is looked first: a fast strategy that is soon known rules out many. What is ruled out depends
 // on the groups before, not on who is done first: twice as many are tried at a time, each knowing of those before.
 void Trials::by_formula(double most) {
-  Group every(strategies_.size());
+  std::vector<std::size_t> every(strategies_.size());
   std::iota(every.begin(), every.end(), std::size_t{0});
   std::vector<Group> groups = groups_of(every);
-  const auto workers = this->workers();
-  in_parallel(workers, groups.size(), [&](Worker& worker, std::size_t g, bool) { find_least(groups[g], worker); });
-  std::ranges::stable_sort(groups, {}, [&](const Group& group) { return at_least_[group.front()]; });
+  in_parallel(evaluators_, groups.size(), [&](Evaluator&, std::size_t g, bool) { find_least(groups[g]); });
+  std::ranges::stable_sort(groups, {}, [&](const Group& group) { return at_least_[group.members.front()]; });
   std::atomic<std::size_t> done{0};
   Rivals rivals;
   for (std::size_t begin = 0, at_once = 8; begin < groups.size(); begin += at_once, at_once *= 2) {
     std::vector<Rivals> found(std::min(at_once, groups.size() - begin));
-    in_parallel(workers, found.size(), [&](Worker& worker, std::size_t g, bool calling) {
-      found[g] = by_formula(groups[begin + g], worker, rivals, most, [&] {
+    in_parallel(evaluators_, found.size(), [&](Evaluator& evaluator, std::size_t g, bool calling) {
+      found[g] = by_formula(groups[begin + g], evaluator, rivals, most, [&] {
         const std::size_t so_far = ++done;
         if (calling && options_.progress) options_.progress(so_far, strategies_.size());
       });
@@ -114,34 +104,35 @@ void Trials::by_formula(double most) {
 }
 
 void Trials::by_formula(std::span<const std::size_t> which) {
-  const std::vector<Group> groups = groups_of(which);
-  in_parallel(workers(), groups.size(), [&](Worker& worker, std::size_t g, bool) {
-    by_formula(groups[g], worker, {}, std::numeric_limits<double>::infinity(), [] {});
+  std::vector<Group> groups = groups_of(which);
+  in_parallel(evaluators_, groups.size(), [&](Evaluator& evaluator, std::size_t g, bool) {
+    by_formula(groups[g], evaluator, {}, std::numeric_limits<double>::infinity(), [] {});
   });
 }
 
 // What each takes at the least, where it is worth a formula and has one; puts the group in that order.
-void Trials::find_least(Group& group, Worker& worker) {
+void Trials::find_least(Group& group) {
   std::optional<Result<closed::FoldedProgram>> program;
   std::optional<closed::LeastTime> least;
-  for (const std::size_t i : group) {
+  for (const std::size_t i : group.members) {
     if (cancelled()) return;
     const Strategy& strategy = strategies_[i];
     trials_[i].too_large = memory_.value() > 0 && least_state(parameters_, strategy) > memory_;
     if (trials_[i].too_large || !has_formula(i)) continue;
     if (!program) {
       program = closed::FoldedProgram::make(graph_, folding_ ? &*folding_ : nullptr, strategy);
-      if (*program) least.emplace(**program, strategy, worker.kernels);
+      if (*program) least.emplace(**program, strategy, kernels_);
     }
     if (least) at_least_[i] = least->of(strategy);
   }
-  std::ranges::stable_sort(group, {}, [&](std::size_t i) { return at_least_[i]; });
+  std::ranges::stable_sort(group.members, {}, [&](std::size_t i) { return at_least_[i]; });
+  if (program && *program && (*program)->times > 0) group.program = std::move(**program);  // of a few layers alone
 }
 
-Rivals Trials::by_formula(std::span<const std::size_t> group, Worker& worker, Rivals rivals, double most,
+Rivals Trials::by_formula(Group& group, Evaluator& evaluator, Rivals rivals, double most,
                           const std::function<void()>& tried) {
   Result<std::unique_ptr<closed::ProgramForm>> form{nullptr};
-  for (const std::size_t i : group) {
+  for (const std::size_t i : group.members) {
     if (cancelled()) return rivals;
     Trial& trial = trials_[i];
     const Strategy& strategy = strategies_[i];
@@ -152,18 +143,25 @@ Rivals Trials::by_formula(std::span<const std::size_t> group, Worker& worker, Ri
              !rivals.beat({at_least.step_time, at_least.memory, devices});
     };
     if (!trial.too_large && !has_formula(i)) {
-      simulate(i, worker.evaluator);
+      simulate(i, evaluator);
     } else if (at_least_[i] < not_known && rivals.too_slow(at_least_[i], devices, most)) {
       trial.at_least = at_least_[i];
     } else if (!trial.too_large) {
-      if (form && !*form)
-        form = closed::ProgramForm::make(graph_, folding_ ? &*folding_ : nullptr, strategy, worker.kernels);
+      if (form && !*form) form = make_form(group, strategy);
       price(i, form ? (*form)->of(strategy, wanted) : tl::unexpected(form.error()));
     }
     if (trial.fits && trial.timed()) rivals.note({trial.time(), trial.memory(), devices});
     tried();
   }
   return rivals;
+}
+
+Result<std::unique_ptr<closed::ProgramForm>> Trials::make_form(Group& group, const Strategy& strategy) {
+  const Folding* folding = folding_ ? &*folding_ : nullptr;
+  if (!group.program) return closed::ProgramForm::make(graph_, folding, strategy, kernels_);
+  auto form = closed::ProgramForm::of(graph_, folding, std::move(*group.program), strategy, kernels_);
+  group.program.reset();
+  return form;
 }
 
 bool Trials::has_formula(std::size_t i) const {
@@ -186,8 +184,8 @@ void Trials::price(std::size_t i, const Result<closed::Form>& found) {
 }
 
 void Trials::simulate(std::span<const std::size_t> which) {
-  in_parallel(workers(), which.size(),
-              [&](Worker& worker, std::size_t i, bool) { simulate(which[i], worker.evaluator); });
+  in_parallel(evaluators_, which.size(),
+              [&](Evaluator& evaluator, std::size_t i, bool) { simulate(which[i], evaluator); });
 }
 
 void Trials::simulate(std::size_t index, Evaluator& evaluator) {
@@ -214,8 +212,8 @@ void Trials::simulate(std::size_t index, Evaluator& evaluator) {
 
 // Of what is given back alone: it takes as long as simulating a strategy several times.
 void Trials::add_bottlenecks(std::span<const std::vector<Candidate*>> alike) const {
-  in_parallel(workers(), alike.size(), [&](Worker& worker, std::size_t i, bool) {
-    const Bottleneck bottleneck = worker.evaluator.predict(alike[i].front()->strategy)->bottleneck;
+  in_parallel(evaluators_, alike.size(), [&](Evaluator& evaluator, std::size_t i, bool) {
+    const Bottleneck bottleneck = evaluator.predict(alike[i].front()->strategy)->bottleneck;
     for (Candidate* candidate : alike[i]) candidate->bottleneck = bottleneck;
   });
 }

@@ -62,14 +62,16 @@ class Trials {
   [[nodiscard]] Bytes framework() const { return cluster_.kernels.device().framework_base; }  // of that
 
  private:
-  struct Worker;
-  using Group = std::vector<std::size_t>;  // strategies of one program
+  // Strategies of one program; that, where it was made already and is small.
+  struct Group {
+    std::vector<std::size_t> members;
+    std::optional<closed::FoldedProgram> program = {};
+  };
   std::vector<Group> groups_of(std::span<const std::size_t> which) const;
-  std::vector<std::unique_ptr<Worker>> workers() const;
-  void find_least(Group& group, Worker& worker);
+  void find_least(Group& group);
   // Those of one group, given what was tried before; with what is known then. `most` infinite: all of them.
-  Rivals by_formula(std::span<const std::size_t> group, Worker& worker, Rivals rivals, double most,
-                    const std::function<void()>& tried);
+  Rivals by_formula(Group& group, Evaluator& evaluator, Rivals rivals, double most, const std::function<void()>& tried);
+  Result<std::unique_ptr<closed::ProgramForm>> make_form(Group& group, const Strategy& strategy);
   [[nodiscard]] bool has_formula(std::size_t index) const;
   void price(std::size_t index, const Result<closed::Form>& found);
   void simulate(std::size_t index, Evaluator& evaluator);
@@ -80,9 +82,10 @@ class Trials {
   const SearchOptions& options_;
   Bytes memory_;
   std::optional<Folding> folding_;
-  double parameters_;  // of the model
-  unsigned threads_;
-  std::vector<Seconds> at_least_;  // that a step takes; infinite: not known
+  KernelPrices kernels_;
+  double parameters_;                                   // of the model
+  std::vector<std::unique_ptr<Evaluator>> evaluators_;  // by thread
+  std::vector<Seconds> at_least_;                       // that a step takes; infinite: not known
   std::vector<Trial> trials_;
 };
 

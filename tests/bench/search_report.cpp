@@ -6,7 +6,8 @@
 // network each is given), sizes of buckets, ZeRO 2 and 3, zero-bubble schedules. Calculon's other options (how
 // tensor-parallel exchanges are done and overlapped, fused activations, offloading) have no formula here, or are not
 // options. Then large clusters by formula alone, and what a strategy takes that shares all it needs with others that
-// were priced. Words on the command line: only models whose row holds one of them. docs/search.md has the tables.
+// were priced. Words on the command line: only rows that begin with one of them ("gpt3-175b on 4096"). docs/search.md
+// has the tables.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -36,6 +37,10 @@ struct Case {
   std::vector<int> chunks = {2, 4, 8};
   bool simulated = true;  // those that matter, as a search does; else by formula alone
   bool wide = false;      // all that the search varies
+
+  [[nodiscard]] std::string name() const {
+    return fmt::format("{} on {} of {}{}", zoo, devices, cluster, wide ? ", all varied" : "");
+  }
 };
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -123,8 +128,7 @@ void report(const Case& c) {
     refused += trial.why_not.empty() ? 0 : 1;
     walked += trial.timed() ? 1 : 0;
   }
-  fmt::print("| {} on {} of {}{} | {} | {} | {} | {} | {} |", c.zoo, c.devices, c.cluster, c.wide ? ", all varied" : "",
-             all.size(), too_large, too_slow, refused, walked);
+  fmt::print("| {} | {} | {} | {} | {} | {} |", c.name(), all.size(), too_large, too_slow, refused, walked);
   fmt::print(" {:.2f} | {:.2f} | {:.0f} |", formula, work, static_cast<double>(all.size()) / formula);
   if (!c.simulated) {
     fmt::print(" | | {:.1f} | |\n", resident_gigabytes());
@@ -156,9 +160,7 @@ int main(int argc, char** argv) {
                         Case{"gpt3-175b", "dgx-a100", 4096, 1536, 2048, {2, 4, 8}, false},
                         Case{"gpt3-175b", "dgx-a100", 4096, 1536, 2048, {2, 4, 8}, false, true},
                         Case{"mt-nlg-530b", "dgx-a100", 5128, 1920, 2048, {2, 4, 8}, false}}) {
-    const auto meant = [&](std::string_view word) {
-      return std::string_view(c.zoo).find(word) != std::string_view::npos;
-    };
+    const auto meant = [name = c.name()](std::string_view word) { return name.starts_with(word); };
     if (argc == 1 || std::any_of(argv + 1, argv + argc, meant)) report(c);
   }
 }

@@ -70,7 +70,7 @@ void compare(const Graph& graph, const Cluster& cluster, const Strategy& strateg
   RC_ASSERT(unwalked->memory == form->memory);
   RC_ASSERT(unwalked->walked == (strategy.stages() == 1));
   const std::optional<Folding> folding = test::any(0, 1) == 0 ? fold(graph) : std::nullopt;
-  const auto folded = closed::FoldedProgram::make(graph, folding ? &*folding : nullptr, strategy);
+  auto folded = closed::FoldedProgram::make(graph, folding ? &*folding : nullptr, strategy);
   const Seconds uncut = closed::LeastTime(*folded, strategy, kernels).of(strategy);
   for (const Seconds at_least : {uncut, unwalked->walked ? uncut : unwalked->step_time}) {
     if (at_least > form->step_time || at_least > exact.step_time)
