@@ -306,8 +306,8 @@ def print_whole(rows):
     print(f"{len(both)} fit by both, {verdicts.count((True, False))} by Sibyl alone, {verdicts.count((False, True))} "
           f"by Calculon alone. Sibyl's times over Calculon's: {percent(quantile(ratios, 0.5))} in the median, from "
           f"{percent(min(ratios))} to {percent(max(ratios))}; apart by {100 * quantile(apart, 0.5):.1f} % in the "
-          f"median, {100 * quantile(apart, 0.9):.1f} % at the 90 % quantile, by more than 5 % in {100 * far:.0f} % of them. "
-          f"Rank correlation {order:.3f}.")
+          f"median, {100 * quantile(apart, 0.9):.1f} % at the 90 % quantile, by more than 5 % in {100 * far:.0f} % of "
+          f"them. Rank correlation {order:.3f}.")
 
 
 def print_shares(rows):
