@@ -5,6 +5,7 @@
 
 #include "netmodel/collective/partition.h"
 #include "oracle/closed/stage_form.h"
+#include "oracle/memory/regathered.h"
 #include "oracle/plan/offload.h"
 #include "oracle/plan/precision.h"
 
@@ -30,7 +31,7 @@ void StageFormula::prepare(const StageWork& work) {
     Summed& summed = summed_[parameter.summed];
     const bool tied = work.tied(parameter);
     if (summed.parts == 1 || tied) add_whole(parameter);
-    if (tied) buffers_ += parameter.bytes();
+    if (tied && !gradients_in_buckets(replicas_.strategy())) buffers_ += parameter.bytes();
     if (!summed.axes.empty() && !tied) summed.arrivals.emplace_back(use.parameter, use.step);
   }
   if (replicas_.strategy().zero == 3) find_stretches();
@@ -81,6 +82,7 @@ void StageFormula::add_group(const Summed& summed) {
   const bool sharded = parts > 1, gathered = sharded && strategy.zero == 3;
   const double states = 4.0 * (optimizer_states(strategy.optimizer) + (has_half_weights(strategy) ? 1 : 0));
   const bool overlapped = strategy.exchange == GradientExchange::overlapped;
+  const bool in_buckets = gradients_in_buckets(strategy);
   double largest = 0;
   std::size_t sent = overlapped ? range.end : 0;
   for (const Bucket& bucket : gathered ? by_unit(arrivals) : in_turn(arrivals)) {
@@ -88,7 +90,7 @@ void StageFormula::add_group(const Summed& summed) {
     messages_.push_back({replicas_.sent(sharded ? Collective::reduce_scatter : Collective::all_reduce, bytes, axes),
                          bucket.step, overlapped, sent = std::min(sent, bucket.step)});
     largest = std::max(largest, bytes);
-    if (!sharded || strategy.zero == 1) buffers_ += bytes;
+    if ((!sharded || strategy.zero == 1) && !in_buckets) buffers_ += bytes;
     if (!sharded) continue;
     const std::int64_t part = collective::part(bucket.elements, parts, 0).size();
     const double own = static_cast<double>(part);
@@ -110,7 +112,7 @@ void StageFormula::add_group(const Summed& summed) {
     units_.push_back({steps, gather, bytes, part_copy_seconds(part, bucket.dtype)});
   }
   if (sharded && strategy.zero > 1) buffers_ += 2 * largest;
-  freed_ = freed_ || (sharded && overlapped);
+  freed_ = freed_ || (sharded && overlapped && !in_buckets);
 }
 
 std::vector<StageFormula::Bucket> StageFormula::in_turn(const Arrivals& arrivals) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "oracle/memory/regathered.h"
 #include "oracle/plan/compression.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload.h"
@@ -38,9 +39,7 @@ class StateOf {
       if (stage_.gradients[s].sharded())
         take_shards(s);
       else
-        for (std::size_t b = 0; b < stage_.gradients[s].buckets.size(); ++b)
-          ledger_.take(communication, static_cast<double>(stage_.gradients[s].buckets[b].bytes()),
-                       owner(What::bucket, b));
+        for (std::size_t b = 0; b < stage_.gradients[s].buckets.size(); ++b) take_bucket(stage_.gradients[s], b);
       take_compressed(stage_.gradients[s]);
     }
   }
@@ -51,6 +50,11 @@ class StateOf {
   void take_optimizer(std::int64_t elements, const MemoryOwner& whose) {
     if (stage_.state_tier != Tier::device) return;
     for (int i = 0; i < state_tensors(stage_); ++i) ledger_.take(optimizer, 4.0 * static_cast<double>(elements), whose);
+  }
+
+  void take_bucket(const GradientSync& sync, std::size_t index) {
+    if (gradients_in_buckets(strategy_)) return;
+    ledger_.take(communication, static_cast<double>(sync.buckets[index].bytes()), owner(What::bucket, index));
   }
 
   // Of sharded buckets: the parameters, flat, or the rank's part of them; its part's state; gradients' buffers and parts.
@@ -72,7 +76,7 @@ class StateOf {
       if (sync.buffers > 0)
         ledger_.take(gradients, part, shard);
       else
-        ledger_.take(communication, whole, owner(What::bucket, b));
+        take_bucket(sync, b);
     }
     for (int i = 0; i < std::min<int>(sync.buffers, static_cast<int>(sync.buckets.size())); ++i)
       ledger_.take(communication, static_cast<double>(largest),

@@ -29,6 +29,7 @@ std::vector<bool> regathered_tensors(const Stage& stage, const Strategy& strateg
 }
 
 bool frees_sent(const Strategy& strategy) { return has_half_weights(strategy); }
+bool gradients_in_buckets(const Strategy& strategy) { return has_half_weights(strategy) && strategy.zero < 2; }
 
 StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
                    Ledger& ledger, int backward_turns)

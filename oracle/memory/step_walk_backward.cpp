@@ -1,6 +1,7 @@
 // The backward half of StepWalk.
 #include <algorithm>
 
+#include "oracle/memory/regathered.h"
 #include "oracle/memory/step_walk.h"
 
 namespace sibyl {
@@ -100,6 +101,7 @@ std::size_t StepWalk::incoming(const Compute& compute) const {
 // Of a sharded bucket the copy in its buffer is all that is wanted of a gradient.
 void StepWalk::give_to_bucket(LocalTensorId id) {
   if (!sharded_[id.index()] || strategy_.exchange != GradientExchange::overlapped) return;
+  if (gradients_in_buckets(strategy_)) return;
   release(gradient_of_[id.index()]);
   gradient_of_[id.index()] = Storages::none;
 }

@@ -66,6 +66,20 @@ Cell quantity(const Verdict& v, double value) {
 Cell share(double value) { return {percent(value), plain_number(value)}; }
 Cell signed_share(double value) { return {signed_percent(value), plain_number(value)}; }
 
+// Of one micro-batch, over all stages of a pipeline.
+Json times_by_kind(const std::vector<OperationCost>& operations) {
+  std::map<std::string, std::pair<Seconds, Seconds>> kinds;
+  for (const OperationCost& o : operations) {
+    auto& [forward, backward] = kinds[o.kind];
+    forward += o.forward.time;
+    backward += o.backward.time;
+  }
+  Json json = Json::object();
+  for (const auto& [kind, times] : kinds)
+    json[kind] = {{"forward", times.first.value()}, {"backward", times.second.value()}};
+  return json;
+}
+
 Json json_of(const Verdict& v) {
   Json json = {{"line", v.row.line},
                {"source", v.row.source},
@@ -88,9 +102,14 @@ Json json_of(const Verdict& v) {
   json["memory_bytes"]["total"] = p.memory.total.value();
   for (const MemoryPart& part : memory_parts())
     json["memory_bytes"][std::string(part.key)] = (p.memory.*part.value).value();
+  json["fits"] = p.fits;
   json["provenance"] = {{"measured", p.provenance.measured},
                         {"interpolated", p.provenance.interpolated},
                         {"estimated", p.provenance.estimated}};
+  json["limits"] = Json::array();
+  for (const Limit& l : p.limits)
+    json["limits"].push_back({{"name", l.name}, {"where", l.where}, {"value", l.value}, {"unit", l.unit}});
+  json["operations_s"] = times_by_kind(p.operations);
   return json;
 }
 

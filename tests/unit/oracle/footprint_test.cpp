@@ -42,6 +42,27 @@ TEST(Footprint, AdamAndBucketsAddTheirOwn) {
   EXPECT_DOUBLE_EQ(f.peak.optimizer.value(), 2 * (128 + 64 + 128 + 64));  // 32, 8, 24, 3 elements: 128, 32, 96, 12 B, rounded
 }
 
+// A model held in two bytes: its gradients have no second copy, whether the exchange goes on beside backward or after
+// it, summed whole or by parts. With ZeRO 2 they leave for the one buffer: 67 * 2 = 134 -> 192.
+TEST(Footprint, GradientsOfTwoBytesLieInTheirBuckets) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy;
+  strategy.global_batch = 4;
+  strategy.data = 2;
+  strategy.optimizer = OptimizerKind::adam;
+  strategy.precision = Precision::bf16;
+  strategy.half_weights = true;
+  for (const GradientExchange exchange : {GradientExchange::overlapped, GradientExchange::at_end})
+    for (strategy.zero = 0; strategy.zero < 2; ++strategy.zero) {
+      strategy.exchange = exchange;
+      const Footprint f = footprint_of(graph, strategy);
+      EXPECT_DOUBLE_EQ(f.peak.communication.value(), 0) << strategy.zero;
+      EXPECT_DOUBLE_EQ(f.peak.gradients.value(), 64 + 64 + 64 + 64) << strategy.zero;  // 64, 16, 48 and 6 B, rounded
+    }
+  strategy.zero = 2;
+  EXPECT_DOUBLE_EQ(footprint_of(graph, strategy).peak.communication.value(), 192);
+}
+
 // The second micro-batch's gradients of weights are added to the first one's. At fc2's backward there are, beside weights and
 // gradients of 384 each and the inputs: relu.out, d fc2.y and d relu of 64 each, and what is to be added, 128 + 64; the
 // kernel's workspace comes on top of all of it, for its results are there before it ends.

@@ -58,6 +58,23 @@ TEST(PublishedSummary, JsonHasSourcesAndRows) {
   EXPECT_NEAR(json["rows"][0]["error"].get<double>(), 0.1, 1e-12);
 }
 
+TEST(PublishedSummary, JsonAddsOperationsUpByKindAndKeepsLimits) {
+  std::vector<Verdict> verdicts = {made("A", 1, 1.1)};
+  Prediction& p = verdicts[0].prediction;
+  const auto took = [](double seconds) { return Estimate{.time = Seconds{seconds}}; };
+  p.operations = {{.name = "a", .kind = "linear", .forward = took(1), .backward = took(2)},
+                  {.name = "b", .kind = "softmax", .forward = took(4), .backward = took(8)},
+                  {.name = "c", .kind = "linear", .forward = took(16), .backward = took(32)}};
+  p.limits = {{"layer-wise collectives", "", 0.25, "s", 0.1, ""}};
+  const auto row = nlohmann::json::parse(to_json(verdicts))["rows"][0];
+  EXPECT_DOUBLE_EQ(row["operations_s"]["linear"]["forward"], 17);
+  EXPECT_DOUBLE_EQ(row["operations_s"]["linear"]["backward"], 34);
+  EXPECT_DOUBLE_EQ(row["operations_s"]["softmax"]["backward"], 8);
+  EXPECT_EQ(row["limits"][0]["name"], "layer-wise collectives");
+  EXPECT_DOUBLE_EQ(row["limits"][0]["value"], 0.25);
+  EXPECT_TRUE(row["fits"]);
+}
+
 constexpr const char* columns =
     "source,model,arch_params,framework,precision,gpu,n_gpus,global_batch,micro_batch,seq_or_image,tp,metric,value,"
     "unit\n";
