@@ -43,9 +43,10 @@ TEST(Footprint, AdamAndBucketsAddTheirOwn) {
 }
 
 // A model held in two bytes: its gradients have no second copy, whether the exchange goes on beside backward or after
-// it, summed whole or by parts. With ZeRO 2 they leave for the one buffer: 67 * 2 = 134 -> 192.
+// it, summed whole or by parts. Of 2048, 64, 192 and 3 parameters they take 4096, 128, 384 and 6 -> 64 B. With ZeRO 2 they
+// leave for the one buffer: 2307 * 2 = 4614 -> 4672.
 TEST(Footprint, GradientsOfTwoBytesLieInTheirBuckets) {
-  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const Graph graph = test::mlp({32, 64, 3}, 2);
   Strategy strategy;
   strategy.global_batch = 4;
   strategy.data = 2;
@@ -57,10 +58,10 @@ TEST(Footprint, GradientsOfTwoBytesLieInTheirBuckets) {
       strategy.exchange = exchange;
       const Footprint f = footprint_of(graph, strategy);
       EXPECT_DOUBLE_EQ(f.peak.communication.value(), 0) << strategy.zero;
-      EXPECT_DOUBLE_EQ(f.peak.gradients.value(), 64 + 64 + 64 + 64) << strategy.zero;  // 64, 16, 48 and 6 B, rounded
+      EXPECT_DOUBLE_EQ(f.peak.gradients.value(), 4096 + 128 + 384 + 64) << strategy.zero;
     }
   strategy.zero = 2;
-  EXPECT_DOUBLE_EQ(footprint_of(graph, strategy).peak.communication.value(), 192);
+  EXPECT_DOUBLE_EQ(footprint_of(graph, strategy).peak.communication.value(), 4672);
 }
 
 // The second micro-batch's gradients of weights are added to the first one's. At fc2's backward there are, beside weights and

@@ -26,7 +26,8 @@ MemoryBreakdown peak(const Graph& graph, const Strategy& strategy) {
   return footprint(stage, priced, strategy, cluster.kernels.device()).peak;
 }
 
-// The same layer (2112 parameters) held in two bytes: weights and bucket of 2 B each, Adam's two tensors and the master of 4 B each.
+// The same layer (2112 parameters) held in two bytes: weights and gradients, which lie in the bucket, of 2 B each; Adam's
+// two tensors and the master of 4 B each.
 TEST(Precision, HalfWeightsLieBesideTheirMasters) {
   const Graph graph = test::mlp({32, 64}, 2);
   for (const Precision precision : {Precision::fp16, Precision::bf16}) {
@@ -35,7 +36,8 @@ TEST(Precision, HalfWeightsLieBesideTheirMasters) {
     const MemoryBreakdown memory = peak(graph, strategy);
     EXPECT_DOUBLE_EQ(memory.weights.value(), 2 * 2112) << to_string(precision);
     EXPECT_DOUBLE_EQ(memory.optimizer.value(), 3 * 4 * 2112);
-    EXPECT_DOUBLE_EQ(memory.communication.value(), 2 * 2112);
+    EXPECT_DOUBLE_EQ(memory.gradients.value(), 2 * 2112);
+    EXPECT_DOUBLE_EQ(memory.communication.value(), 0);
   }
 }
 
