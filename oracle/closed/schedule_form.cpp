@@ -129,8 +129,7 @@ void ScheduleForm::forward_passes(int round) {
 }
 
 void ScheduleForm::backward_passes(int round) {
-  const int passes = static_cast<int>(passes_.size());
-  const int first = round - lead_;  // the pass of the first coordinate
+  const int passes = static_cast<int>(passes_.size()), first = round - lead_;  // the pass of the first coordinate
   if (interleaved_) return interleaved_backward_passes(first);
   if (first < 0 || first >= passes) return;
   for (std::size_t at = coordinates_; at-- > 0;)  // and in this one

@@ -26,10 +26,10 @@ CachingAllocator::Block CachingAllocator::take(std::int64_t bytes) {
   bytes = std::max(granule, rounded_up(bytes, granule));
   const bool small = bytes <= largest_small;
   Pool& free = pool(small);
-  const auto fitting = std::ranges::lower_bound(free, std::pair{bytes, Block{0}});
+  const auto fitting = std::ranges::lower_bound(free, FreePiece{bytes, 0});
   Block block = none;
   if (fitting != free.end()) {
-    block = fitting->second;
+    block = fitting->block;
     free.erase(fitting);
   } else {
     block = from_segment(bytes, small);
@@ -58,13 +58,13 @@ void CachingAllocator::give(Block block) {
 
 void CachingAllocator::put_in(Block block) {
   Pool& free = pool(pieces_[block].small);
-  const std::pair piece{pieces_[block].bytes, block};
+  const FreePiece piece{pieces_[block].bytes, block};
   free.insert(std::ranges::lower_bound(free, piece), piece);
 }
 
 void CachingAllocator::take_out(Block block) {
   Pool& free = pool(pieces_[block].small);
-  free.erase(std::ranges::lower_bound(free, std::pair{pieces_[block].bytes, block}));
+  free.erase(std::ranges::lower_bound(free, FreePiece{pieces_[block].bytes, block}));
 }
 
 CachingAllocator::Block CachingAllocator::add(const Piece& piece) {
@@ -89,11 +89,11 @@ CachingAllocator::Block CachingAllocator::from_segment(std::int64_t bytes, bool 
 
 void CachingAllocator::release_free_segments() {
   for (Pool* free : {&small_, &large_})
-    std::erase_if(*free, [&](const auto& entry) {
-      const Piece& piece = pieces_[entry.second];
+    std::erase_if(*free, [&](const FreePiece& entry) {
+      const Piece& piece = pieces_[entry.block];
       if (piece.before != none || piece.after != none) return false;
       reserved_ -= piece.bytes;
-      unused_.push_back(entry.second);
+      unused_.push_back(entry.block);
       return true;
     });
 }

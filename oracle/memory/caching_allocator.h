@@ -9,9 +9,9 @@
 // are free as a whole go back to it first.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace sibyl {
@@ -39,7 +39,12 @@ class CachingAllocator {
     bool small = false, free = false;
     Block before = none, after = none;  // in its segment
   };
-  using Pool = std::vector<std::pair<std::int64_t, Block>>;  // free pieces, the smallest first: seldom a hundred
+  struct FreePiece {  // moved as bytes, as a std::pair is not
+    std::int64_t bytes = 0;
+    Block block = none;
+    auto operator<=>(const FreePiece&) const = default;
+  };
+  using Pool = std::vector<FreePiece>;  // the smallest first
 
   void put_in(Block block);
   void take_out(Block block);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -72,7 +73,12 @@ class Ledger {
     peak_phase_ = phase_;
   }
 
-  using BlocksBySize = std::unordered_map<double, std::vector<CachingAllocator::Block>>;
+  struct HashOfSize {
+    std::size_t operator()(double bytes) const {
+      return (std::bit_cast<std::uint64_t>(bytes) * 0x9E3779B97F4A7C15U) >> 32U;
+    }
+  };
+  using BlocksBySize = std::unordered_map<double, std::vector<CachingAllocator::Block>, HashOfSize>;
   BlocksBySize& blocks(MemoryKind kind) { return blocks_[static_cast<std::size_t>(kind)]; }
 
   double granularity_, per_byte_;  // a power of two, so that both are exact
