@@ -144,7 +144,7 @@ Draft draft_of(const Cluster& cluster, DType computed_in) {
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all = {
-      {{"link.bandwidth", "link bandwidth", "of one device, to the others of its node", "300GB/s"},
+      {{"link.bandwidth", "link bandwidth", "of one device to the others of its node", "300GB/s"},
        [](Draft& d, const Change& c) { return set(d.links.device_link.bandwidth, c, parse_bytes_per_second); },
        [](const Draft& d) { return text_of(d.links.device_link.bandwidth); }},
       {{"link.latency", "link latency", "of a message between devices of a node", "2us"},
@@ -154,10 +154,10 @@ const std::vector<Entry>& entries() {
        [](Draft& d, const Change& c) { return set_share(d.links.device_link.background, c); },
        [](const Draft& d) { return fmt::format("{:.3g}", d.links.device_link.background); },
        [](const Draft& d) { return d.links.device_link.background; }},
-      {{"nic.bandwidth", "NIC bandwidth", "of one network adapter, between nodes", "200Gb/s"},
+      {{"nic.bandwidth", "NIC bandwidth", "of one network adapter", "200Gb/s"},
        [](Draft& d, const Change& c) { return set(d.links.nic_bandwidth, c, parse_bytes_per_second); },
        [](const Draft& d) { return text_of(d.links.nic_bandwidth); }},
-      {{"nic.latency", "NIC latency", "of a message between nodes, without its switches", "2us"},
+      {{"nic.latency", "NIC latency", "of a message between nodes without its switches", "2us"},
        [](Draft& d, const Change& c) { return set(d.links.nic_latency, c, parse_seconds); },
        [](const Draft& d) { return text_of(d.links.nic_latency); }},
       {{"nic.per_node", "NICs per node", "network adapters of a node", "8"},
@@ -177,7 +177,7 @@ const std::vector<Entry>& entries() {
       {{"switch.oversubscription", "oversubscription", "of switches: bandwidth down over bandwidth up", "1"},
        [](Draft& d, const Change& c) { return set(d.links.oversubscription, c, parse_positive); },
        [](const Draft& d) { return fmt::format("{:.3g}", d.links.oversubscription); }},
-      {{"device.flops", "compute peak", "of one device, in the type computed in", "300TFLOP/s"}, set_flops, peak_text},
+      {{"device.flops", "compute peak", "of one device in the type computed in", "300TFLOP/s"}, set_flops, peak_text},
       {{"device.memory", "memory capacity", "of one device", "80GB"},
        [](Draft& d, const Change& c) { return set(d.device.memory, c, parse_bytes); },
        [](const Draft& d) { return text_of(d.device.memory); }},
@@ -187,7 +187,7 @@ const std::vector<Entry>& entries() {
       {{"device.dispatch", "launch time", "host time to launch a kernel", "4us"},
        [](Draft& d, const Change& c) { return set(d.device.dispatch, c, parse_seconds); },
        [](const Draft& d) { return text_of(d.device.dispatch); }},
-      {{"storage.bandwidth", "storage bandwidth", "of a node, reading", "10GB/s"},
+      {{"storage.bandwidth", "storage bandwidth", "of a node when reading", "10GB/s"},
        [](Draft& d, const Change& c) { return set(d.storage, c, parse_bytes_per_second); },
        [](const Draft& d) { return text_of(d.storage); }},
   };
