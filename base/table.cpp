@@ -18,19 +18,6 @@ std::vector<std::size_t> widths(const Table& table) {
   return result;
 }
 
-// Without the columns that have nothing to show (they are for programs).
-Table visible(const Table& table) {
-  Table result{{}, std::vector<std::vector<Cell>>(table.rows.size())};
-  for (std::size_t c = 0; c < table.columns.size(); ++c) {
-    const bool shown = !table.columns[c].title.empty() ||
-                       std::ranges::any_of(table.rows, [c](const auto& row) { return !row[c].text.empty(); });
-    if (!shown) continue;
-    result.columns.push_back(table.columns[c]);
-    for (std::size_t r = 0; r < table.rows.size(); ++r) result.rows[r].push_back(table.rows[r][c]);
-  }
-  return result;
-}
-
 std::string padded(const std::string& text, std::size_t width, Column::Align align) {
   const std::string space(width - std::min(width, display_width(text)), ' ');
   return align == Column::Align::left ? text + space : space + text;
@@ -62,6 +49,18 @@ std::string markdown_field(const std::string& text) {
 }
 
 }  // namespace
+
+Table visible(const Table& table) {
+  Table result{{}, std::vector<std::vector<Cell>>(table.rows.size())};
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    const bool shown = !table.columns[c].title.empty() ||
+                       std::ranges::any_of(table.rows, [c](const auto& row) { return !row[c].text.empty(); });
+    if (!shown) continue;
+    result.columns.push_back(table.columns[c]);
+    for (std::size_t r = 0; r < table.rows.size(); ++r) result.rows[r].push_back(table.rows[r][c]);
+  }
+  return result;
+}
 
 std::string aligned_text(const Table& whole) {
   const Table table = visible(whole);

@@ -34,6 +34,9 @@ struct Table {
   std::vector<std::vector<Cell>> rows;  // each as long as `columns`
 };
 
+// Without the columns that are for programs: with no title, and no text in any row.
+Table visible(const Table& table);
+
 std::string aligned_text(const Table& table);
 std::string markdown(const Table& table);
 std::string csv(const Table& table);

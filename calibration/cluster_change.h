@@ -17,6 +17,7 @@ namespace sibyl {
 
 struct ClusterKey {
   std::string_view name;   // "link.bandwidth"
+  std::string_view title;  // as people call it: "link bandwidth"
   std::string_view says;   // what it is, in a few words
   std::string_view takes;  // an absolute value as an example
   bool share = false;      // of something: 0, the usual value, to most_share

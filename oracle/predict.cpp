@@ -158,7 +158,7 @@ void add_memory(Worked& worked, const Footprint& used) {
   worked.memory.push_back(used.peak);
   worked.exhausted = worked.exhausted || used.exhausted;
   MemoryBreakdown& fullest = worked.evaluation.memory;
-  if (worked.memory.size() == 1 || used.peak.total > fullest.total) fullest = used.peak;
+  if (worked.memory.size() == 1 || used.peak.needed() > fullest.needed()) fullest = used.peak;
 }
 
 Uncertainty work_stage(Worked& worked, const Cluster& cluster) {
@@ -200,7 +200,7 @@ Result<Worked> work(Plan plan, KernelPrices& kernels) {
   result.storage = outside.storage;
   result.memory_capacity = cluster.kernels.device().memory;
   const bool known = result.memory_capacity.value() > 0;
-  result.fits = !worked.exhausted && !(known && result.memory.total > result.memory_capacity);
+  result.fits = !worked.exhausted && !(known && result.memory.needed() > result.memory_capacity);
   result.breakdown = worked.times.breakdown;
   result.breakdown.io = result.step_time - worked.alone;
   result.breakdown.io_total = worked.reading;
@@ -229,7 +229,7 @@ std::vector<StageCost> stage_costs(const Graph& graph, const Worked& worked) {
   for (std::size_t s = 0; worked.pipeline && s < worked.plan.stages.size(); ++s) {
     costs.push_back(stage_cost(graph, worked.plan, worked.priced[s], s, worked.slowdown));
     const std::size_t c = s % worked.plan.schedule.size();
-    costs.back().memory = worked.memory[c].total;
+    costs.back().memory = worked.memory[c].needed();
     costs.back().bubble = worked.pipeline->coordinates[c].step.breakdown.bubble;
   }
   return costs;

@@ -19,6 +19,8 @@ struct MemoryBreakdown {
   // What the process holds of the device at most, with what its caching allocator keeps for later; 0 where it has none.
   Bytes reserved = {};
 
+  // What the device must have: `total`, and what the allocator keeps. Everywhere this is meant where memory is one
+  // figure.
   [[nodiscard]] Bytes needed() const { return std::max(total, reserved); }
   [[nodiscard]] Bytes cached() const { return needed() - total; }  // that the allocator holds and nothing lives in
 };
@@ -69,7 +71,7 @@ struct StageCost {
   int coordinate = 0;           // in the pipeline: which device of a replica
   Seconds forward, backward;    // of one micro-batch, exchanges within the stage included
   std::int64_t bytes_sent = 0;  // to its neighbours for one micro-batch, both ways
-  Bytes memory;                 // of its device at the peak
+  Bytes memory;                 // that its device must have: needed()
   Seconds bubble;               // of its device in the step
 };
 
@@ -79,7 +81,7 @@ struct Evaluation {
   Seconds interval_low, interval_high;  // 90 % confidence
   StepError error;                      // what the interval is made of
   double throughput = 0;                // samples per second, over all devices
-  MemoryBreakdown memory;               // of the fullest device
+  MemoryBreakdown memory;               // of the fullest device: that which must have most
   Bytes memory_capacity;
   bool fits = true;
   Bytes host_memory, storage;  // of one node, for what lies outside its devices

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/quantity.h"
 #include "calibration/cluster_change.h"
 #include "oracle/predict.h"
 
@@ -60,13 +61,23 @@ Change other_bucket(const Strategy& strategy, bool twice) {
   return std::pair(fmt::format("bucket={:.9g}MiB", other.bucket.value() / (1024 * 1024)), std::move(other));
 }
 
+std::string batch_now(const Strategy& strategy) {
+  return fmt::format("{} sample{}", strategy.global_batch, strategy.global_batch == 1 ? "" : "s");
+}
+std::string micro_batches_now(const Strategy& strategy) { return fmt::format("{}", strategy.accumulation); }
+std::string bucket_now(const Strategy& strategy) {
+  return strategy.exchange == GradientExchange::overlapped ? to_string(strategy.bucket) : std::string();
+}
+
 struct Setting {
-  std::string_view name, says;
+  std::string_view name, title, says;
   Change (*change)(const Strategy& strategy, bool twice);
+  std::string (*now)(const Strategy& strategy);
 };
-constexpr Setting settings[] = {{"batch", "samples of one step", other_batch},
-                                {"micro-batches", "parts of a device's batch", other_micro_batches},
-                                {"bucket", "gradients exchanged in one message", other_bucket}};
+constexpr Setting settings[] = {
+    {"batch", "batch", "samples of one step", other_batch, batch_now},
+    {"micro-batches", "micro-batches", "parts of a replica's batch", other_micro_batches, micro_batches_now},
+    {"bucket", "gradient bucket", "gradients exchanged in one message", other_bucket, bucket_now}};
 
 class Study {
  public:
@@ -83,13 +94,14 @@ class Study {
     SIBYL_TRY(all.now, evaluator_.evaluate(strategy_));
     per_sample_ = per_sample(all.now, strategy_);
     for (const ClusterKey& key : parts_) {
-      all.inputs.push_back(
-          {std::string(key.name), std::string(key.says), true, resource(key, true), resource(key, false)});
+      all.inputs.push_back({std::string(key.name), std::string(key.title), std::string(key.says),
+                            value_text(cluster_, key.name, compute_type(strategy_.precision)), true,
+                            resource(key, true), resource(key, false)});
       if (!advance()) return interrupted();
     }
     for (const Setting& each : settings) {
-      all.inputs.push_back(
-          {std::string(each.name), std::string(each.says), false, setting(each, true), setting(each, false)});
+      all.inputs.push_back({std::string(each.name), std::string(each.title), std::string(each.says),
+                            each.now(strategy_), false, setting(each, true), setting(each, false)});
       if (!advance()) return interrupted();
     }
     std::ranges::stable_sort(all.inputs, std::greater{}, &Sensitivity::effect);

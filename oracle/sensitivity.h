@@ -29,7 +29,9 @@ struct Variation {
 
 struct Sensitivity {
   std::string name;      // as --set knows it
+  std::string title;     // as people call it
   std::string says;      // what it is, in a few words
+  std::string now;       // what it is here, with its unit: "25.0 GB/s"; empty where that is not known
   bool resource = true;  // a part of the cluster; else a setting of the training
   Variation twice;       // as good, or as large
   Variation half;

@@ -115,7 +115,10 @@ AnswerBar::AnswerBar(QWidget* parent)
           tr("Time and price of the samples that the setup names as an epoch, else of a million; start-up and "
              "checkpoints are not in it"),
           this)),
-      memory_(new Figure(tr("Memory"), tr("Peak of the fullest device, against what it has"), this)),
+      memory_(new Figure(tr("Memory"),
+                         tr("What the fullest device must have: the peak of what is alive in it, and what its "
+                            "allocator keeps; against what it has"),
+                         this)),
       memory_bar_(new MemoryBar(this)),
       sentence_(new QLabel(this)),
       provenance_(new QLabel(this)),
@@ -244,7 +247,7 @@ void AnswerBar::foresee(const Foreseen& foreseen) {
   const QString note = tr("by formula");
   step_->display(text(to_string(first.step_time)), note);
   throughput_->display(text(samples_per_second(first.throughput)), note);
-  showMemory(first.memory, first.memory_capacity, first.fits(), ", " + note);
+  showMemory(first.memory, first.memory_capacity, first.fits(), ", " + note + tr(", without the allocator's cache"));
   Evaluation step;
   step.step_time = first.step_time;
   showCost(foreseen.scenario, step, foreseen.strategy.global_batch, foreseen.strategy.devices());

@@ -52,11 +52,7 @@ Theme themeOf(const cli::Arguments& arguments) {
 
 int runWindow(QApplication& application, const cli::Arguments& arguments) {
   MainWindow window;
-  window.keepUnsaved(Autosave::usualFolder());
-  if (!arguments.operands().empty()) {
-    const auto opened = window.open(text(arguments.operands().front()));
-    if (!opened) window.notice().say(errorText(opened.error()), true);
-  }
+  window.begin(Autosave::usualFolder(), arguments.operands().empty() ? QString() : text(arguments.operands().front()));
   window.QWidget::show();
   return application.exec();
 }

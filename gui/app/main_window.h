@@ -52,8 +52,9 @@ class MainWindow : public QMainWindow {
   void setModel(const QString& model);      // of the current scenario
   void setCluster(const QString& cluster);  // likewise
 
-  // What is unsaved is kept in that folder from now on; what a crash left there is taken up.
-  void keepUnsaved(const QString& folder);
+  // What is unsaved is kept in that folder from now on; what a crash left there is taken up, and then `path` (as of
+  // open(); it may be empty) is not opened in its place: nobody has saved it.
+  void begin(const QString& folder, const QString& path);
   // Nothing is being worked out.
   [[nodiscard]] bool settled() const;
   void showView(const QString& key);
@@ -100,6 +101,7 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] Session session() const;
   Result<void> openSession(const QString& path);
   void load(Session session, const QString& path, bool unsaved);
+  bool restore();
   void newSession();
   void chooseFile();
   void chooseModel();

@@ -214,16 +214,24 @@ void MainWindow::showTitle() {
   setWindowModified(unsaved());
 }
 
-void MainWindow::keepUnsaved(const QString& folder) {
-  autosave_ = std::make_unique<Autosave>(folder);
+bool MainWindow::restore() {
   auto leftover = autosave_->takeLeftover();
-  if (!leftover) return;
+  if (!leftover) return false;
   load(std::move(leftover->session), leftover->path, true);
   rememberUnsaved();
-  notice_->say(leftover->path.isEmpty()
-                   ? tr("Sibyl ended unexpectedly. What was not saved is here again.")
-                   : tr("Sibyl ended unexpectedly. What was not saved of %1 is here again.").arg(leftover->path),
-               false);
+  return true;
+}
+
+void MainWindow::begin(const QString& folder, const QString& path) {
+  autosave_ = std::make_unique<Autosave>(folder);
+  if (!restore()) {
+    if (!path.isEmpty()) tell(open(path));
+    return;
+  }
+  QString words = path_.isEmpty() ? tr("Sibyl ended unexpectedly. What was not saved is here again.")
+                                  : tr("Sibyl ended unexpectedly. What was not saved of %1 is here again.").arg(path_);
+  if (!path.isEmpty() && absolute(path) != path_) words += tr(" %1 was not opened in its place.").arg(path);
+  notice_->say(words, false);
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

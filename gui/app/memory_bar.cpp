@@ -23,12 +23,12 @@ QSize MemoryBar::sizeHint() const {
 void MemoryBar::display(const MemoryBreakdown& memory, Bytes capacity) {
   memory_ = memory;
   capacity_ = capacity;
-  QString tip_text = tr("Memory of the fullest device at its peak:");
-  for (const MemoryPart& part : memory_parts())
-    if ((memory.*part.value).value() > 0)
-      tip_text += QStringLiteral("\n%1: %2").arg(text(part.title), text(to_string(memory.*part.value)));
-  if (memory.cached().value() > 0) tip_text += "\n" + tr("allocator's cache: %1").arg(text(to_string(memory.cached())));
-  setToolTip(tip_text + "\n" + tr("of %1").arg(text(to_string(capacity))));
+  QString tip_text = tr("Memory of the fullest device at its peak: %1 of %2")
+                         .arg(text(to_string(memory.needed())), text(to_string(capacity)));
+  for (const MemorySlice& slice : memory_slices(memory))
+    tip_text += QStringLiteral("\n%1: %2").arg(text(slice.title), text(to_string(slice.value)));
+  if (memory.cached().value() > 0) tip_text += "\n" + tr("The cache: %1").arg(text(cache_meaning));
+  setToolTip(tip_text);
   update();
 }
 
@@ -47,16 +47,14 @@ void MemoryBar::paintEvent(QPaintEvent*) {
   if (whole > 0) {
     const double scale = frame.width() / whole;
     double x = frame.left();
-    for (const MemoryPart& part : memory_parts()) {
-      const double width = (memory_.*part.value).value() * scale;
-      painter.fillRect(QRectF(x, frame.top(), width, frame.height()), colourOf(text(part.key), palette()));
+    for (const MemorySlice& slice : memory_slices(memory_)) {
+      const double width = slice.value.value() * scale;
+      // Held, but not used: hatched.
+      const Qt::BrushStyle style = slice.key == cache_key ? Qt::BDiagPattern : Qt::SolidPattern;
+      painter.fillRect(QRectF(x, frame.top(), width, frame.height()),
+                       QBrush(colourOf(text(slice.key), palette()), style));
       x += width;
     }
-    // What the allocator holds beside what is used.
-    const double held = frame.left() + memory_.needed().value() * scale;
-    if (held > x)
-      painter.fillRect(QRectF(x, frame.top(), held - x, frame.height()),
-                       QBrush(colourOf(QStringLiteral("cached"), palette()), Qt::BDiagPattern));
     if (memory_.needed() > capacity_) {
       const double end = frame.left() + capacity_.value() * scale;
       painter.setPen(QPen(palette().color(QPalette::WindowText), 2));

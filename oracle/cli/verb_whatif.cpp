@@ -184,7 +184,7 @@ Verb whatif_verb() {
       "--set takes every option above without its dashes (devices=128, precision=bf16), model=, and these parts of "
       "the cluster,\nas a value or as a factor (2x, 0.5x):\n";
   for (const ClusterKey& key : cluster_keys())
-    c.notes += fmt::format("  {:<26}{}, as {}\n", key.name, key.says, key.takes);
+    c.notes += fmt::format("  {:<26}{}: {}, as {}\n", key.name, key.title, key.says, key.takes);
   c.notes +=
       "What was measured is carried to the changed part by the models' formulas (docs/commands.md), and no longer "
       "called "

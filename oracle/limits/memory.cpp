@@ -7,16 +7,16 @@ void memory(const Found& f, Limits& limits) {
   const Prediction& p = f.prediction;
   if (p.memory_capacity.value() <= 0) return;
   const bool state = p.memory.weights + p.memory.gradients + p.memory.optimizer > p.memory.activations;
-  limits.push_back({"memory", "", p.memory_capacity.value(), "bytes", p.memory.total / p.memory_capacity,
+  limits.push_back({"memory", "", p.memory_capacity.value(), "bytes", p.memory.needed() / p.memory_capacity,
                     state ? "split weights; a lighter optimizer" : "smaller micro-batches; replicas of more devices"});
 }
 
 // What a caching allocator holds of the device at most, beyond what is alive at the peak.
 void fragmentation(const Found& f, Limits& limits) {
   const MemoryBreakdown& m = f.prediction.memory;
-  if (m.reserved <= m.total) return;
-  limits.push_back({"memory fragmentation", "free segments of the allocator", (m.reserved - m.total).value(), "bytes",
-                    (m.reserved - m.total) / m.reserved,
+  if (m.cached().value() <= 0) return;
+  limits.push_back({"memory fragmentation", "free segments of the allocator", m.cached().value(), "bytes",
+                    m.cached() / m.reserved,
                     "segments that grow (PyTorch's expandable_segments); smaller micro-batches"});
 }
 

@@ -96,8 +96,10 @@ class Clock {
 MemoryBreakdown breakdown_of(const MemoryRecorder::Most& most) {
   using enum MemoryKind;
   const auto b = [&](MemoryKind kind) { return Bytes{most.live[static_cast<std::size_t>(kind)]}; };
-  return {Bytes{most.total}, b(weights),   b(gradients),     b(optimizer),
-          b(activations),    b(workspace), b(communication), b(framework)};
+  MemoryBreakdown breakdown{Bytes{most.total}, b(weights),   b(gradients),     b(optimizer),
+                            b(activations),    b(workspace), b(communication), b(framework)};
+  if (most.reserved > 0) breakdown.reserved = breakdown.framework + Bytes{most.reserved};
+  return breakdown;
 }
 
 class Names {
@@ -233,7 +235,7 @@ Result<StepMemory> step_memory(const Graph& graph, const Strategy& strategy, con
   StepMemory memory;
   for (std::size_t c = 0; c < plan.schedule.size(); ++c) {
     memory.devices.push_back(walked.walk(c, MicroBatches::enough, nullptr));
-    if (memory.devices[c].peak.total > memory.devices[memory.coordinate].peak.total) memory.coordinate = c;
+    if (memory.devices[c].peak.needed() > memory.devices[memory.coordinate].peak.needed()) memory.coordinate = c;
   }
   if (coordinate) memory.coordinate = std::min(*coordinate, plan.schedule.size() - 1);
   memory.history = history_of(walked, memory.coordinate);

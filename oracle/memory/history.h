@@ -2,7 +2,8 @@
 //
 // The walk of footprint(), told place by place: for each pass over each operation the most there is from when it starts
 // until the next one does. When it starts is simulated (simulate/step.h, simulate/pipeline.h). The highest place is
-// footprint()'s peak to the byte, and what is alive there adds up to it.
+// footprint()'s peak to the byte, and what is alive there adds up to it. What a caching allocator holds grows to what
+// footprint() says is reserved, which may be at another place.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@ struct MemoryMoment {
   Seconds start;
   std::size_t name = 0;  // of MemoryHistory::names: what runs
   int micro_batch = -1;  // none: before the step, or in the update
-  MemoryBreakdown most;  // `reserved` is not told
+  MemoryBreakdown most;  // `reserved`: the most that the process holds from then until the next, with its context
 };
 
 struct AliveMemory {

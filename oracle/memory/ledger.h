@@ -29,7 +29,10 @@ class Ledger {
   void take(MemoryKind kind, double bytes, const MemoryOwner& owner) {
     change(kind, rounded(bytes), owner);
     note();
-    if (allocator_ && bytes > 0) blocks(kind)[bytes].push_back(allocator_->take(static_cast<std::int64_t>(bytes)));
+    if (!allocator_ || bytes <= 0) return;
+    blocks(kind)[bytes].push_back(allocator_->take(static_cast<std::int64_t>(bytes)));
+    // Only what is taken changes what is held: what is given back is kept.
+    if (recorder_) recorder_->reserved(static_cast<double>(allocator_->reserved()));
   }
   void give(MemoryKind kind, double bytes, const MemoryOwner& owner) {
     change(kind, -rounded(bytes), owner);

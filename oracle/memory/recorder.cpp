@@ -1,5 +1,6 @@
 #include "oracle/memory/recorder.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -33,6 +34,12 @@ void MemoryRecorder::changed(MemoryKind kind, double bytes, const MemoryOwner& o
   peak_ = now_.total;
   peak_change_ = changes_;
   peak_place_ = places_.size() - 1;
+}
+
+void MemoryRecorder::reserved(double bytes) {
+  if (places_.empty()) begin({});
+  now_.reserved = bytes;
+  places_.back().reserved = std::max(places_.back().reserved, bytes);
 }
 
 }  // namespace sibyl

@@ -70,6 +70,7 @@ class MemoryRecorder {
     StepPlace place;
     LiveBytes live{};
     double total = 0;
+    double reserved = 0;  // by a caching allocator, which may be most at another moment of the place; 0 without one
   };
   using Alive = std::map<std::tuple<MemoryKind, MemoryOwner, double>, int>;  // kind, owner and bytes; how many
 
@@ -83,6 +84,8 @@ class MemoryRecorder {
   }
   // `bytes` are more, or fewer where they are negative; `live` is what there is then.
   void changed(MemoryKind kind, double bytes, const MemoryOwner& owner, const LiveBytes& live);
+  // So much a caching allocator holds of the device by now.
+  void reserved(double bytes);
 
   [[nodiscard]] const std::vector<Most>& places() const { return places_; }
   [[nodiscard]] std::size_t peak_place() const { return peak_place_; }

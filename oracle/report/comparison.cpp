@@ -30,11 +30,10 @@ std::string comparison_verdict(const PredictionReport& first, const PredictionRe
   const bool faster = after.step_time < before.step_time;
   const double ratio = faster ? before.step_time / after.step_time : after.step_time / before.step_time;
   if (ratio < 1.0005) return "Both steps take the same time, to 0.05 %.";
-  std::string text = fmt::format("The second step is {:.{}f} times {}", ratio,
-                                 ratio < 1.095   ? 3
-                                 : ratio < 99.95 ? 2
-                                                 : 0,
-                                 faster ? "faster" : "slower");
+  constexpr double little = 1.095;  // "1.018 times" is hard to read
+  const std::string much = ratio < little ? fmt::format("{:.1f} %", 100 * (ratio - 1))
+                                          : fmt::format("{:.{}f} times", ratio, ratio < 99.95 ? 2 : 0);
+  std::string text = fmt::format("The second step is {} {}", much, faster ? "faster" : "slower");
   return text + (intervals_overlap(before, after)
                      ? "; the intervals overlap: errors that the two do not share could outweigh it."
                      : ".");

@@ -21,6 +21,7 @@ td:first-child, th:first-child, .left { text-align: left; }
 .bar { display: flex; height: 1.4rem; background: #8883; } .bar span { display: block; }
 .w { background: #4477aa; } .g { background: #66ccee; } .o { background: #aa3377; } .a { background: #228833; }
 .s { background: #ccbb44; } .c { background: #ee6677; } .f { background: #999999; }
+.cache { background: repeating-linear-gradient(135deg, #8a6d3b 0 2px, transparent 2px 5px); }
 .key { display: inline-block; width: .8rem; height: .8rem; }
 )";
 
@@ -43,7 +44,8 @@ std::string page(const std::string& title, const std::string& body) {
       escaped(title), style, body);
 }
 
-std::string html_table(const Table& table) {
+std::string html_table(const Table& whole) {
+  const Table table = visible(whole);
   const auto cell = [&](std::string_view tag, std::size_t column, const std::string& text) {
     const bool left = table.columns[column].align == Column::Align::left;
     return fmt::format("<{0}{1}>{2}</{0}>", tag, left ? " class=\"left\"" : "", escaped(text));
@@ -60,24 +62,22 @@ std::string html_table(const Table& table) {
 }
 
 std::string memory_html(const Prediction& p) {
-  const double scale = std::max(p.memory_capacity.value(), p.memory.total.value());
+  const double scale = std::max(p.memory_capacity.value(), p.memory.needed().value());
   std::string bar, legend;
-  for (const MemoryPart& part : memory_parts()) {
-    const Bytes bytes = p.memory.*part.value;
-    if (bytes.value() <= 0 || scale <= 0) continue;
-    bar += fmt::format("<span class=\"{}\" style=\"width:{:.3f}%\" title=\"{}: {}\"></span>", part.letter,
-                       100 * bytes.value() / scale, part.title, to_string(bytes));
-    legend += fmt::format("<tr><td><span class=\"key {}\"></span> {}</td><td>{}</td></tr>\n", part.letter, part.title,
-                          to_string(bytes));
+  for (const MemorySlice& part : memory_slices(p.memory)) {
+    const bool cache = part.key == cache_key;
+    const std::string kind = cache ? "cache" : std::string(1, part.letter);
+    bar += fmt::format("<span class=\"{}\" style=\"width:{:.3f}%\" title=\"{}: {}\"></span>", kind,
+                       100 * part.value.value() / scale, part.title, to_string(part.value));
+    legend += fmt::format("<tr><td><span class=\"key {}\"></span> {}{}</td><td>{}</td></tr>\n", kind, part.title,
+                          cache ? fmt::format(" <span class=\"soft\">({})</span>", cache_meaning) : "",
+                          to_string(part.value));
   }
-  if (p.memory.reserved.value() > 0)
-    legend += fmt::format("<tr><td>reserved: held by the process, with what its allocator keeps</td><td>{}</td></tr>\n",
-                          to_string(p.memory.reserved));
   for (const auto& [title, bytes] : {std::pair{"host memory of each node, for what is offloaded", p.host_memory},
                                      std::pair{"storage of each node, for what is offloaded", p.storage}})
     if (bytes.value() > 0) legend += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", title, to_string(bytes));
   return fmt::format("<h2>Memory</h2>\n<p>{} of {}, {}</p>\n<div class=\"bar\">{}</div>\n<table>\n{}</table>\n",
-                     to_string(p.memory.total), to_string(p.memory_capacity),
+                     to_string(p.memory.needed()), to_string(p.memory_capacity),
                      p.fits ? "fits" : "<span class=\"alarm\">does not fit</span>", bar, legend);
 }
 
@@ -136,8 +136,8 @@ std::string to_html(const PredictionReport& report) {
   std::string body = fmt::format(
       "<p class=\"soft\">{}, batch {}, {}, {}</p>\n<p><span class=\"big\">{}</span> a step "
       "<span class=\"soft\">(90 %: {} to {})</span><br><span class=\"big\">{}</span></p>\n",
-      escaped(splitting(p)), grouped(p.global_batch), escaped(p.precision), escaped(p.optimizer), to_string(p.step_time),
-      to_string(p.interval_low), to_string(p.interval_high), samples_per_second(p.throughput));
+      escaped(splitting(p)), grouped(p.global_batch), escaped(p.precision), escaped(p.optimizer),
+      to_string(p.step_time), to_string(p.interval_low), to_string(p.interval_high), samples_per_second(p.throughput));
   body += time_html(p) + memory_html(p);
   body += fmt::format(
       "<h2>Bottleneck</h2>\n<p>{}</p>\n<h2>Limits</h2>\n{}<h2>Where the time comes from</h2>\n<p>{}</p>\n"

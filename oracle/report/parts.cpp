@@ -25,6 +25,16 @@ const std::vector<MemoryPart>& memory_parts() {
   return parts;
 }
 
+std::vector<MemorySlice> memory_slices(const MemoryBreakdown& memory) {
+  std::vector<MemorySlice> slices;
+  for (const MemoryPart& part : memory_parts())
+    if (const Bytes bytes = memory.*part.value; bytes.value() > 0)
+      slices.push_back({part.key, part.title, bytes, part.letter});
+  if (const Bytes cached = memory.cached(); cached.value() > 0)
+    slices.push_back({cache_key, "allocator's cache", cached, '/'});
+  return slices;
+}
+
 const std::vector<TimePart>& time_parts() {
   static const std::vector<TimePart> parts = {
       {"forward", "forward", &TimeBreakdown::forward, true},
@@ -165,7 +175,8 @@ std::vector<std::string> assumptions(const Prediction& p) {
   if (p.devices > 1 && !p.algorithm.empty())
     list.push_back(fmt::format("the library runs {} for the gradients' {}", p.algorithm,
                                p.compress.empty() ? "all-reduce" : "exchange"));
-  if (!p.compress.empty()) list.emplace_back("gradients are compressed in every step; that training then needs more steps is not counted");
+  if (!p.compress.empty())
+    list.emplace_back("gradients are compressed in every step; that training then needs more steps is not counted");
   if (p.provenance.estimated > 0)
     list.push_back(
         fmt::format("{} of compute and communication time is a roofline or datasheet estimate, not a measurement",

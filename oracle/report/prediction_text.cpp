@@ -108,13 +108,13 @@ std::string stages_section(const Prediction& p, Paint paint) {
 
 // One cell a 48th of the capacity; a kind that is there at all gets no cell unless it fills half of one.
 std::string memory_bar(const Prediction& p, Paint paint) {
-  const double scale = std::max(p.memory_capacity.value(), p.memory.total.value());
+  const double scale = std::max(p.memory_capacity.value(), p.memory.needed().value());
   if (scale <= 0) return "";
   std::string bar;
   double sum = 0;
   std::size_t drawn = 0;
-  for (const MemoryPart& part : memory_parts()) {
-    sum += (p.memory.*part.value).value();
+  for (const MemorySlice& part : memory_slices(p.memory)) {
+    sum += part.value.value();
     const auto end = std::min(bar_cells, static_cast<std::size_t>(std::lround(sum / scale * bar_cells)));
     if (end > drawn) bar += paint.kind(part.letter, std::string(end - drawn, part.letter));
     drawn = std::max(drawn, end);
@@ -124,25 +124,20 @@ std::string memory_bar(const Prediction& p, Paint paint) {
 
 std::string memory_section(const Prediction& p, Paint paint) {
   const bool known = p.memory_capacity.value() > 0;
-  std::string text = paint.heading("Memory") + fmt::format("  {}", to_string(p.memory.total));
-  if (known)
-    text += fmt::format(" of {} ({})", to_string(p.memory_capacity), percent(p.memory.total / p.memory_capacity));
+  const Bytes needed = p.memory.needed();
+  std::string text = paint.heading("Memory") + fmt::format("  {}", to_string(needed));
+  if (known) text += fmt::format(" of {} ({})", to_string(p.memory_capacity), percent(needed / p.memory_capacity));
   text += p.fits ? ", fits\n" : ", " + paint.alarm("does not fit") + "\n";
   if (known) text += memory_bar(p, paint);
-  for (const MemoryPart& part : memory_parts()) {
-    const Bytes bytes = p.memory.*part.value;
-    if (bytes.value() == 0) continue;
-    text += fmt::format("  {}  {:<16} {:>9}  {:>6}\n", paint.kind(part.letter, std::string(1, part.letter)), part.title,
-                        to_string(bytes), percent(bytes / p.memory.total));
-  }
-  if (p.memory.reserved.value() > 0)
-    text += fmt::format("     {:<16} {:>9}  held by the process: its allocator keeps what is free\n", "reserved",
-                        to_string(p.memory.reserved));
+  for (const MemorySlice& part : memory_slices(p.memory))
+    text += fmt::format("  {}  {:<17} {:>9}  {:>6}{}\n", paint.kind(part.letter, std::string(1, part.letter)),
+                        part.title, to_string(part.value), percent(part.value / needed),
+                        part.key == cache_key ? "  held and free: by the process, for what comes next" : "");
   if (p.host_memory.value() > 0)
-    text += fmt::format("     {:<16} {:>9}  of each node's host, for what is offloaded\n", "host memory",
+    text += fmt::format("     {:<17} {:>9}  of each node's host, for what is offloaded\n", "host memory",
                         to_string(p.host_memory));
   if (p.storage.value() > 0)
-    text += fmt::format("     {:<16} {:>9}  of each node's, for what is offloaded\n", "storage", to_string(p.storage));
+    text += fmt::format("     {:<17} {:>9}  of each node's, for what is offloaded\n", "storage", to_string(p.storage));
   return text + "\n";
 }
 
@@ -231,6 +226,7 @@ Table to_table(const PredictionReport& report) {
     if (part.always || (p.breakdown.*part.value).value() > 0)
       row(fmt::format("breakdown_{}_s", part.key), to_string(p.breakdown.*part.value),
           plain_number((p.breakdown.*part.value).value()));
+  row("memory_needed_bytes", to_string(p.memory.needed()), plain_number(p.memory.needed().value()));
   row("memory_total_bytes", to_string(p.memory.total), plain_number(p.memory.total.value()));
   for (const MemoryPart& part : memory_parts())
     row(fmt::format("memory_{}_bytes", part.key), to_string(p.memory.*part.value),

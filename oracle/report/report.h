@@ -130,4 +130,16 @@ struct TimePart {
 const std::vector<MemoryPart>& memory_parts();  // without the total
 const std::vector<TimePart>& time_parts();
 
+// What a device must have (MemoryBreakdown::needed()) as what adds up to it: the parts that are not 0, and what the
+// allocator keeps beside them.
+struct MemorySlice {
+  std::string_view key, title;
+  Bytes value;
+  char letter;
+};
+std::vector<MemorySlice> memory_slices(const MemoryBreakdown& memory);
+inline constexpr std::string_view cache_key = "cached";
+inline constexpr std::string_view cache_meaning =
+    "free blocks that the allocator keeps for what comes next, and fragments: held by the process, and by no tensor";
+
 }  // namespace sibyl

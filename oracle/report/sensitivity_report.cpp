@@ -46,6 +46,7 @@ Json variation_json(const Variation& v) {
           {"throughput_samples_per_s", e.throughput},
           {"change", v.change},
           {"memory_total_bytes", e.memory.total.value()},
+          {"memory_needed_bytes", e.memory.needed().value()},
           {"fits", e.fits}};
 }
 
@@ -53,21 +54,25 @@ Json variation_json(const Variation& v) {
 
 Table to_table(const SensitivityReport& report) {
   using enum Column::Align;
+  // Programs read the key where people read what it is called.
   Table table{.columns = {{"input", "input", left},
-                          {"", "says", left},
+                          {"as --set names it", "says", left},
+                          {"now", "now"},
                           {"twice as good", "twice_step_time_s"},
                           {"", "twice_interval_half_s"},
                           {"change", "twice_change"},
                           {"half as good", "half_step_time_s"},
                           {"", "half_interval_half_s"},
                           {"change", "half_change"},
-                          {"", "note", left}},
+                          {"", "note", left},
+                          {"", "title", left}},
               .rows = {}};
   for (const Sensitivity& input : report.result.inputs) {
-    std::vector<Cell> row = {input.name, input.says};
+    std::vector<Cell> row = {Cell(input.title, input.name), Cell(input.name, input.says), input.now};
     add_cells(input.twice, row);
     add_cells(input.half, row);
     row.emplace_back(note(input));
+    row.emplace_back("", input.title);
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -96,7 +101,9 @@ std::string to_json(const SensitivityReport& report) {
   json["inputs"] = Json::array();
   for (const Sensitivity& input : report.result.inputs)
     json["inputs"].push_back({{"name", input.name},
+                              {"title", input.title},
                               {"says", input.says},
+                              {"now", input.now},
                               {"kind", input.resource ? "resource" : "setting"},
                               {"effect", input.effect()},
                               {"twice", variation_json(input.twice)},

@@ -30,8 +30,12 @@ QString description(const Cluster& cluster) {
   if (cluster.devices_per_node > 1)
     all += ClusterSection::tr("; %1 %2").arg(text(to_string(links.device_link.kind)),
                                              text(to_string(links.device_link.bandwidth)));
-  return all + ClusterSection::tr("; %1 of %2")
-                   .arg(text(plural(links.nics_per_node, "NIC")), text(to_string(links.nic_bandwidth)));
+  all += ClusterSection::tr("; %1 of %2")
+             .arg(text(plural(links.nics_per_node, "NIC")), text(to_string(links.nic_bandwidth)));
+  // No line breaks inside "12.5 GB/s".
+  return all.replace(QLatin1String(" GB"), QStringLiteral("\u00a0GB"))
+      .replace(QLatin1String(" GiB"), QStringLiteral("\u00a0GiB"))
+      .replace('/', QStringLiteral("/\u2060"));
 }
 
 }  // namespace

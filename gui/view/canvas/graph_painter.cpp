@@ -193,7 +193,11 @@ QColor stageColour(int stage, int stages, const QPalette& palette) {
   return stages > 1 ? seriesColour(stage, palette) : colourOf("forward", palette);
 }
 
-QColor axisColour(MeshAxis axis, const QPalette& palette) { return seriesColour(static_cast<int>(axis) + 2, palette); }
+// None is that of what is sent, or of a model in one piece.
+QColor axisColour(MeshAxis axis, const QPalette& palette) {
+  constexpr int taken = 2, colours = 8;
+  return seriesColour(taken + static_cast<int>(axis) % (colours - taken), palette);
+}
 
 void paintGraph(QPainter& painter, const GraphModel& model, const GraphScene& scene, const GraphLook& look,
                 const QRectF& seen, const QPalette& palette, const QFont& font) {

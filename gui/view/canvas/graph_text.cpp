@@ -31,11 +31,11 @@ std::string splits_text(const WiredOperation& operation) {
 QString GraphModel::stageTitle(int stage) const {
   const auto& stages = prediction().stages;
   const auto s = static_cast<std::size_t>(stage);
-  QString title = tr("Stage %1 of %2").arg(stage + 1).arg(wiring_.stages);
+  const QString title = tr("Stage %1").arg(stage);
   if (s >= stages.size()) return title;
   return title +
-         tr(" · device %1 of the pipeline · forward %2 · backward %3 · %4")
-             .arg(stages[s].coordinate + 1)
+         tr(" · pipeline device %1 · forward %2 · backward %3 · %4")
+             .arg(stages[s].coordinate)
              .arg(qt(to_string(stages[s].forward)), qt(to_string(stages[s].backward)), qt(to_string(stages[s].memory)));
 }
 
@@ -79,7 +79,7 @@ QString GraphModel::details(const GraphNode& node) const {
   const PartSum all = sum(node.operations);
   if (!node.operations.empty()) {
     if (node.operations.size() > 1) rows += row(tr("Operations"), QString::number(node.operations.size()));
-    if (wiring_.stages > 1) rows += row(tr("Stage"), tr("%1 of %2").arg(node.stage + 1).arg(wiring_.stages));
+    if (wiring_.stages > 1) rows += row(tr("Stage"), tr("%1, of %2").arg(node.stage).arg(wiring_.stages));
     if (all.parameters > 0) rows += row(tr("Parameters"), QString("%L1").arg(all.parameters));
     rows += row(tr("Arithmetic forward"), qt(to_string(all.forward)));
     rows += row(tr("Arithmetic backward"), qt(to_string(all.backward)));

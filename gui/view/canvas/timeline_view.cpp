@@ -303,11 +303,23 @@ void TimelineView::showLegend() {
   for (const Timeline::Row& row : shown.rows())
     for (const std::uint8_t category : row.categories) there[category] = true;
   QStringList entries;
-  for (std::size_t c = 0; c < there.size(); ++c)
-    if (there[c] && shown.categories()[c] != "turn")
-      entries += QString("<span style='color:%1'>■</span>&nbsp;%2")
-                     .arg(spanColour(shown.categories()[c], {}, palette()).name(),
-                          categoryTitle(shown.categories()[c]).toHtmlEscaped().replace(' ', "&nbsp;"));
+  const auto add = [&](const QColor& colour, const QString& title) {
+    entries += QString("<span style='color:%1'>■</span>&nbsp;%2")
+                   .arg(colour.name(), title.toHtmlEscaped().replace(' ', "&nbsp;"));
+  };
+  for (std::size_t c = 0; c < there.size(); ++c) {
+    const std::string& category = shown.categories()[c];
+    if (!there[c]) continue;
+    if (category != "turn") {
+      add(spanColour(category, {}, palette()), categoryTitle(category));
+      continue;
+    }
+    // Of two colours, as what they run; told where nothing else says so.
+    if (std::ranges::any_of(entries, [](const QString& entry) { return entry.contains(categoryTitle("forward")); }))
+      continue;
+    add(spanColour(category, "forward", palette()), tr("Forward turn"));
+    add(spanColour(category, "backward", palette()), tr("Backward turn"));
+  }
   constexpr int most = 6;  // a file may have any number
   legend_->setText(entries.mid(0, most).join("&nbsp;&nbsp; "));
 }

@@ -40,7 +40,7 @@ BreakdownView::BreakdownView(QWidget* parent) : ChartView(parent) {
   shown_.setSortRole(TableModel::ValueRole);
   shown_.setFilterCaseSensitivity(Qt::CaseInsensitive);
   shown_.setFilterKeyColumn(-1);
-  table_ = makeTable(&shown_, true, tr("Layers"), lower);
+  table_ = new WideTable(&shown_, true, tr("Layers"), lower);
   table_->setToolTip(
       tr("Each layer on one device: forward and backward over one micro-batch, its share of all layers' time, "
          "how sure that is, how it is known; what both passes compute, and the least they move"));
@@ -124,7 +124,7 @@ QString BreakdownView::notes() const {
 
 void BreakdownView::refresh() {
   layers_.setTable(layer_table(prediction()));
-  if (!fitted_ && !prediction().operations.empty()) fitColumns(table_), fitted_ = true;
+  table_->fit();
   askCompared();
   redraw();
 }

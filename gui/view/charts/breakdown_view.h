@@ -54,8 +54,7 @@ class BreakdownView : public ChartView {
   QLineEdit* filter_;
   TableModel layers_;
   QSortFilterProxyModel shown_;
-  QTableView* table_;
-  bool fitted_ = false;
+  WideTable* table_;
   bool pointed_at_ = false;  // the row is picked by another view
 };
 

@@ -1,7 +1,6 @@
 #include "gui/view/charts/chart_view.h"
 
 #include <QEvent>
-#include <QHeaderView>
 #include <QTimer>
 #include <algorithm>
 
@@ -157,33 +156,6 @@ QProgressBar* makeProgress(LatestSignals& job, const QString& accessibleName, QW
     bar->setValue(total == 0 ? 0 : static_cast<int>(done * steps / total));
   });
   return bar;
-}
-
-QTableView* makeTable(QAbstractItemModel* model, bool sortable, const QString& accessibleName, QWidget* parent) {
-  auto* table = new QTableView(parent);
-  table->setModel(model);
-  table->horizontalHeader()->setSortIndicator(-1,
-                                              Qt::AscendingOrder);  // as the model has them, until a header is clicked
-  table->setSortingEnabled(sortable);
-  table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table->setSelectionMode(QAbstractItemView::SingleSelection);
-  table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table->setAlternatingRowColors(true);
-  table->setShowGrid(false);
-  table->setWordWrap(false);
-  table->verticalHeader()->hide();
-  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
-  table->horizontalHeader()->setHighlightSections(false);
-  table->setAccessibleName(accessibleName);
-  return table;
-}
-
-void fitColumns(QTableView* table) {
-  constexpr int widest = 420, room = 8;
-  for (int column = 0; column < table->model()->columnCount(); ++column) {
-    table->resizeColumnToContents(column);
-    table->setColumnWidth(column, std::min(widest, table->columnWidth(column) + room));
-  }
 }
 
 }  // namespace sibyl::gui

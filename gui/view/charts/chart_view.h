@@ -5,11 +5,11 @@
 #include <QLabel>
 #include <QProgressBar>
 #include <QScrollArea>
-#include <QTableView>
 #include <QVBoxLayout>
 
 #include "gui/model/latest.h"
 #include "gui/view/view.h"
+#include "gui/view/wide_table.h"
 #include "gui/view/words.h"
 
 namespace sibyl::gui {
@@ -67,9 +67,5 @@ class ChartView : public View {
 
 // A thin line that says how far a job is, and is not seen while there is none.
 QProgressBar* makeProgress(LatestSignals& job, const QString& accessibleName, QWidget* parent);
-// How tables look here: whole rows are picked, columns sort where `sortable`, no grid.
-QTableView* makeTable(QAbstractItemModel* model, bool sortable, const QString& accessibleName, QWidget* parent);
-// As wide as what stands in them, once there is something.
-void fitColumns(QTableView* table);
 
 }  // namespace sibyl::gui

@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t most_rows = 10;  // devices of a pipeline that are shown
 constexpr std::size_t columns = 1500;  // of the history: no screen shows more
 constexpr double room_at_the_top = 1.15;
-constexpr double far_capacity = 8;  // times what is used
+constexpr double near_capacity = 1.4;  // times what is needed
+constexpr double far_capacity = 8;     // times what is used
 
 QString shown(Bytes bytes) { return QString::fromStdString(to_string(bytes)); }
 
@@ -50,7 +51,7 @@ MemoryView::MemoryView(QWidget* parent) : ChartView(parent) {
 
   sorted_.setSourceModel(&alive_);
   sorted_.setSortRole(TableModel::ValueRole);
-  table_ = makeTable(&sorted_, true, tr("What is alive at the peak"), splitter);
+  table_ = new WideTable(&sorted_, true, tr("What is alive at the peak"), splitter);
   splitter->addWidget(table_);
   splitter->setSizes({3000, 3500, 3000});
   body()->addWidget(splitter);
@@ -89,7 +90,7 @@ void MemoryView::deliver(Result<StepMemory> memory) {
   memory_ = std::move(memory);
   offerDevices();
   alive_.setTable(memory_ ? alive_table(memory_->history) : Table{});
-  if (memory_ && !fitted_) fitColumns(table_), fitted_ = true;
+  table_->fit();
   redraw();
   emit settled();
 }
@@ -138,7 +139,41 @@ void MemoryView::drawBars() {
   bars_->replot(QCustomPlot::rpQueuedReplot);
 }
 
-// One level above the other, each from the sum of those below it up.
+// One level above the other, each from the sum of those below it up; the allocator's cache above what is alive.
+void MemoryView::drawLevels(const MemoryHistory& history) {
+  const std::vector<HighestMoment> moments = highestMoments(history, columns);
+  QVector<double> times, level(static_cast<qsizetype>(moments.size()) + 1, 0.0);
+  for (const HighestMoment& m : moments) times << history.moments[m.moment].start.value();
+  times << history.end.value();
+  QCPGraph* below = nullptr;
+  const auto add = [&](const QString& title, std::string_view key, Qt::BrushStyle style, const auto& bytes_of) {
+    double most = 0;
+    for (std::size_t n = 0; n < moments.size(); ++n) {
+      const double bytes = bytes_of(moments[n]).value();
+      level[static_cast<qsizetype>(n)] += bytes;
+      most = std::max(most, bytes);
+    }
+    if (most == 0) return;
+    level.last() = level[level.size() - 2];
+    QCPGraph* graph = history_->addGraph();
+    graph->setLineStyle(QCPGraph::lsStepLeft);
+    graph->setAdaptiveSampling(false);
+    graph->setData(times, level, true);
+    graph->setName(title);
+    const QColor colour = colourOf(colourKey(key), palette());
+    graph->setPen(QPen(colour, 1));
+    graph->setBrush(style == Qt::SolidPattern ? QBrush(mixed(palette().color(QPalette::Base), colour, 0.85))
+                                              : QBrush(colour, style));
+    if (below) graph->setChannelFillGraph(below);
+    below = graph;
+  };
+  for (const MemoryPart& part : memory_parts())
+    add(titled(part.title), part.key, Qt::SolidPattern,
+        [&](const HighestMoment& m) { return history.moments[m.moment].most.*part.value; });
+  add(tr("Allocator's cache"), cache_key, hatching,
+      [&](const HighestMoment& m) { return m.needed - history.moments[m.moment].most.total; });
+}
+
 void MemoryView::drawHistory() {
   history_->clear();
   if (!memory_) {
@@ -146,44 +181,27 @@ void MemoryView::drawHistory() {
     return history_->replot(QCustomPlot::rpQueuedReplot);
   }
   const MemoryHistory& history = memory_->history;
-  const std::vector<std::size_t> moments = highestMoments(history, columns);
-  QVector<double> times, level(static_cast<qsizetype>(moments.size()) + 1, 0.0);
-  for (const std::size_t m : moments) times << history.moments[m].start.value();
-  times << history.end.value();
-  QCPGraph* below = nullptr;
-  for (const MemoryPart& part : memory_parts()) {
-    double most = 0;
-    for (std::size_t n = 0; n < moments.size(); ++n) {
-      const double bytes = (history.moments[moments[n]].most.*part.value).value();
-      level[static_cast<qsizetype>(n)] += bytes;
-      most = std::max(most, bytes);
-    }
-    if (most == 0) continue;
-    level.last() = level[level.size() - 2];
-    QCPGraph* graph = history_->addGraph();
-    graph->setLineStyle(QCPGraph::lsStepLeft);
-    graph->setAdaptiveSampling(false);
-    graph->setData(times, level, true);
-    graph->setName(titled(part.title));
-    const QColor colour =
-        colourOf(QString::fromUtf8(part.key.data(), static_cast<qsizetype>(part.key.size())), palette());
-    graph->setPen(QPen(colour, 1));
-    graph->setBrush(mixed(palette().color(QPalette::Base), colour, 0.85));
-    if (below) graph->setChannelFillGraph(below);
-    below = graph;
-  }
+  drawLevels(history);
   const MemoryMoment& peak = history.moments[history.peak];
+  const Bytes needed = history.footprint.peak.needed(), capacity = prediction().memory_capacity;
+  // What is near is shown with them.
+  const bool near = capacity.value() > 0 && capacity.value() < near_capacity * needed.value();
   history_->setMeasure(history_->xAxis, Measure::seconds);
   history_->setMeasure(history_->yAxis, Measure::bytes);
   history_->xAxis->setRange(0, history.end.value());
-  history_->yAxis->setRange(0, peak.most.total.value() * room_at_the_top);
-  history_->addLimit(history_->xAxis, peak.start.value(), tr("peak %1").arg(shown(peak.most.total)),
+  history_->yAxis->setRange(0, (near ? std::max(capacity, needed) : needed).value() * room_at_the_top);
+  history_->addLimit(history_->xAxis, peak.start.value(), tr("most alive: %1").arg(shown(peak.most.total)),
                      history_->textColour());
+  if (near)
+    history_->addLimit(history_->yAxis, capacity.value(), tr("capacity %1").arg(shown(capacity)),
+                       seriesColour(1, palette()));
   history_->explainElsewhere([this](const QPointF& pixel) { return explanationAt(pixel); });
   history_->replot(QCustomPlot::rpQueuedReplot);
-  peak_->setText(
-      tr("Most is alive in %1: %2.").arg(QString::fromStdString(history.where(history.peak)), shown(peak.most.total)) +
-      outside());
+  QString sentence =
+      tr("Most is alive in %1: %2.").arg(QString::fromStdString(history.where(history.peak)), shown(peak.most.total));
+  if (needed > peak.most.total)
+    sentence += tr(" With its allocator's cache the device holds up to %1.").arg(shown(needed));
+  peak_->setText(sentence + outside());
 }
 
 // What lies elsewhere instead: `--offload`.
@@ -205,10 +223,10 @@ QString MemoryView::explanationAt(const QPointF& pixel) const {
   const auto moment = static_cast<std::size_t>(after - history.moments.begin()) - 1;
   const MemoryBreakdown& most = history.moments[moment].most;
   QString text = QString::fromStdString(to_string(time) + ", " + history.where(moment)) + "\n" +
-                 tr("In all: %1").arg(shown(most.total));
-  for (const MemoryPart& part : memory_parts())
-    if ((most.*part.value).value() > 0) text += "\n" + titled(part.title) + ": " + shown(most.*part.value);
-  return text;
+                 tr("In all: %1").arg(shown(most.needed()));
+  for (const MemorySlice& slice : memory_slices(most)) text += "\n" + titled(slice.title) + ": " + shown(slice.value);
+  return most.cached().value() > 0 ? text + "\n" + tr("The cache: %1").arg(QString::fromUtf8(cache_meaning.data()))
+                                   : text;
 }
 
 void MemoryView::renderCharts(QPainter& painter, const QSize& size) {

@@ -35,6 +35,7 @@ class MemoryView : public ChartView {
   void offerDevices();
   void drawBars();
   void drawHistory();
+  void drawLevels(const MemoryHistory& history);
   [[nodiscard]] std::vector<BarRow> rows() const;
   [[nodiscard]] QString outside() const;
   [[nodiscard]] QString explanationAt(const QPointF& pixel) const;
@@ -45,8 +46,7 @@ class MemoryView : public ChartView {
   Plot* history_;
   TableModel alive_;
   QSortFilterProxyModel sorted_;
-  QTableView* table_;
-  bool fitted_ = false;
+  WideTable* table_;
   std::shared_ptr<const Study> asked_;
   Result<StepMemory> memory_ = fail("");
   Latest<Result<StepMemory>> job_;

@@ -185,14 +185,12 @@ void Plot::addLimit(QCPAxis* axis, double value, const QString& name, const QCol
   line->start->setCoords(across ? 0 : value, across ? value : 0);
   line->end->setCoords(across ? 1 : value, across ? value : 1);
   line->setPen(QPen(colour, 1.5, Qt::DashLine));
-  // To its left, unless there is no room.
+  // Above the axes, where it covers nothing, and to the line's left unless there is no room.
   constexpr double room = 0.25;  // of the axis
   const bool at_the_left = !across && value - axis->range().lower < room * axis->range().size();
-  QCPItemText* text = addText(0, 0, name,
-                              across        ? Qt::AlignRight | Qt::AlignBottom
-                              : at_the_left ? Qt::AlignLeft | Qt::AlignTop
-                                            : Qt::AlignRight | Qt::AlignTop,
-                              colour);
+  QCPItemText* text =
+      addText(0, 0, name, (across || !at_the_left ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignBottom, colour);
+  text->setClipToAxisRect(false);
   text->position->setTypeX(across ? QCPItemPosition::ptAxisRectRatio : QCPItemPosition::ptPlotCoords);
   text->position->setTypeY(across ? QCPItemPosition::ptPlotCoords : QCPItemPosition::ptAxisRectRatio);
   text->position->setCoords(across ? 1 : value, across ? value : 0);
@@ -219,8 +217,12 @@ void Plot::wrapLegend(int width) {
     constexpr int margins = 40;
     return std::accumulate(widest.begin(), widest.end(), columns * beside) <= width - margins;
   };
-  int columns = std::max<int>(1, static_cast<int>(names.size()));
+  const int count = std::max<int>(1, static_cast<int>(names.size()));
+  int columns = count;
   while (columns > 1 && !fits(columns)) --columns;
+  // In as many lines, lines of the same length, or a long name in the second would spread the first.
+  const int lines = (count + columns - 1) / columns, even = (count + lines - 1) / lines;
+  if (fits(even)) columns = even;
   legend->setVisible(legend->itemCount() > 0);
   legend->setWrap(columns);
   legend->setFillOrder(QCPLayoutGrid::foColumnsFirst, true);
@@ -260,6 +262,19 @@ void Plot::mouseMoveEvent(QMouseEvent* event) {
 void Plot::leaveEvent(QEvent* event) {
   QToolTip::hideText();
   QCustomPlot::leaveEvent(event);
+  emit left();
+}
+
+void Plot::mousePressEvent(QMouseEvent* event) {
+  pressed_at_ = event->position().toPoint();
+  QCustomPlot::mousePressEvent(event);
+}
+
+void Plot::mouseReleaseEvent(QMouseEvent* event) {
+  QCustomPlot::mouseReleaseEvent(event);
+  constexpr int still = 4;
+  const QPoint at = event->position().toPoint();
+  if (event->button() == Qt::LeftButton && (at - pressed_at_).manhattanLength() <= still) emit clicked(at);
 }
 
 }  // namespace sibyl::gui

@@ -23,6 +23,10 @@ QString quantityText(Measure measure, double value);  // "12.3 ms"
 class Plot : public QCustomPlot {
   Q_OBJECT
 
+ signals:
+  void left();                        // the pointer is elsewhere
+  void clicked(const QPoint& pixel);  // and not dragged
+
  public:
   explicit Plot(QWidget* parent = nullptr);
 
@@ -57,6 +61,8 @@ class Plot : public QCustomPlot {
  protected:
   void mouseMoveEvent(QMouseEvent* event) override;
   void leaveEvent(QEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
 
  private:
   void styleAxis(QCPAxis* axis, const QFont& font);
@@ -64,6 +70,7 @@ class Plot : public QCustomPlot {
   void makeRoom();
 
   int rows_ = 0;
+  QPoint pressed_at_;
 
   QHash<QCPAbstractPlottable*, std::function<QString(int)>> explained_;
   std::function<QString(const QPointF&)> elsewhere_;

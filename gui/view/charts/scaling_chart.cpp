@@ -15,16 +15,21 @@ namespace {
 
 constexpr int measured_colour = 1;
 
+QString rangeText(const ScalePoint& point, ScaleQuantity quantity) {
+  const Ranged r = value_of(point, quantity);
+  const Measure measure = measureOf(quantity);
+  return ScalingChart::tr("%1 (90 %: %2 to %3)")
+      .arg(quantityText(measure, r.value), quantityText(measure, r.low), quantityText(measure, r.high));
+}
+
 QString explanation(const ScalingSeries& series, const ScalePoint& point) {
   QString text = series.name + ", " + QString::fromStdString(plural(point.devices, "device"));
   if (!point.prediction) return text + "\n" + sentence(point.prediction.error());
   const Prediction& p = *point.prediction;
-  text += "\n" + ScalingChart::tr("step time %1 ± %2, %3\nefficiency %4, batch %5\nheld back by %6")
-                     .arg(QString::fromStdString(to_string(p.step_time)),
-                          QString::fromStdString(to_string(half_interval(p))),
-                          quantityText(Measure::samples_per_second, p.throughput),
-                          quantityText(Measure::share, point.efficiency),
-                          QString::fromStdString(grouped(p.global_batch)), QString::fromStdString(p.bottleneck.name));
+  text += "\n" + ScalingChart::tr("step time %1\nthroughput %2\nefficiency %3\nbatch %4, held back by %5")
+                     .arg(rangeText(point, ScaleQuantity::step_time), rangeText(point, ScaleQuantity::throughput),
+                          rangeText(point, ScaleQuantity::efficiency), QString::fromStdString(grouped(p.global_batch)),
+                          QString::fromStdString(p.bottleneck.name));
   if (!p.fits)
     text += "\n" + ScalingChart::tr("Does not fit: it needs %1 of %2")
                        .arg(QString::fromStdString(to_string(p.memory.needed())),
@@ -37,9 +42,39 @@ const ScalePoint* first_of(const ScalingSeries& series) {
   return found == series.points.end() ? nullptr : &*found;
 }
 
+const QString top_layer = QStringLiteral("emphasis");
+
+void fillBand(const DrawnCurve& curve, int fill, int edge) {
+  if (curve.high == nullptr) return;
+  QColor inside = curve.colour, outline = curve.colour;
+  inside.setAlpha(fill);
+  outline.setAlpha(edge);
+  curve.high->setBrush(inside);
+  for (QCPGraph* graph : {curve.low, curve.high}) graph->setPen(edge > 0 ? QPen(outline, 1) : QPen(Qt::NoPen));
+}
+
 }  // namespace
 
-ScalingChart::ScalingChart(Plot& plot, const ScalingLook& look) : plot_(plot), look_(look) {}
+// The first curve, which is the scenario's own where it is shown, lies above the others while none is emphasised.
+void emphasise(Plot& plot, const std::vector<DrawnCurve>& curves, const QString& key) {
+  constexpr int own = 44, other = 20, behind = 10, emphasised = 72, edge = 170;  // of 255
+  for (const DrawnCurve& curve : curves) {
+    const bool chosen = curve.key == key, top = key.isEmpty() ? &curve == &curves.front() : chosen;
+    QPen pen = curve.line->pen();
+    pen.setWidthF(chosen ? 3 : 2);
+    curve.line->setPen(pen);
+    curve.line->setLayer(top ? top_layer : QStringLiteral("main"));
+    if (key.isEmpty())
+      fillBand(curve, curve.own ? own : other, 0);
+    else
+      fillBand(curve, chosen ? emphasised : behind, chosen ? edge : 0);
+  }
+  plot.replot(QCustomPlot::rpQueuedReplot);
+}
+
+ScalingChart::ScalingChart(Plot& plot, const ScalingLook& look) : plot_(plot), look_(look) {
+  if (plot_.layer(top_layer) == nullptr) plot_.addLayer(top_layer, plot_.layer(QStringLiteral("main")));
+}
 
 // Seven colours, for one is that of measured points; then again, of which lines are dashed.
 QPen ScalingChart::penOf(const ScalingSeries& series) const {
@@ -49,22 +84,21 @@ QPen ScalingChart::penOf(const ScalingSeries& series) const {
           series.colour < colours ? Qt::SolidLine : Qt::DashDotLine};
 }
 
-void ScalingChart::draw(const std::vector<ScalingSeries>& series, const std::vector<MeasuredPoint>& measured) {
+std::vector<DrawnCurve> ScalingChart::draw(const std::vector<ScalingSeries>& series,
+                                           const std::vector<MeasuredPoint>& measured) {
   plot_.clear();
   plot_.setMeasure(plot_.xAxis, Measure::devices, look_.log_devices);
   plot_.setMeasure(plot_.yAxis, measureOf(look_.quantity),
                    look_.log_values && look_.quantity != ScaleQuantity::efficiency);
   const auto first = std::ranges::find_if(series, [](const ScalingSeries& s) { return first_of(s) != nullptr; });
   if (first != series.end()) addIdeal(*first);
-  for (const ScalingSeries& each : series) {
-    if (each.failure) continue;
-    if (look_.intervals && each.band) addBand(each);
-    addCurve(each);
-  }
+  std::vector<DrawnCurve> curves;
+  for (const ScalingSeries& each : series)
+    if (!each.failure) curves.push_back(addCurve(each));
   if (look_.quantity != ScaleQuantity::efficiency) addMeasured(measured);
   setRanges();
   for (const ScalingSeries& each : series) addFailures(each);
-  plot_.replot(QCustomPlot::rpQueuedReplot);
+  return curves;
 }
 
 void ScalingChart::setRanges() {
@@ -91,24 +125,32 @@ void ScalingChart::addIdeal(const ScalingSeries& series) {
   plot_.explain(graph, [](int) { return tr("As if nothing were lost from the first point on"); });
 }
 
-void ScalingChart::addBand(const ScalingSeries& series) {
+void ScalingChart::explain(QCPGraph* graph, const ScalingSeries& series, std::vector<const ScalePoint*> points) {
+  plot_.explain(graph, [points = std::move(points), series](int n) {
+    return explanation(series, *points[static_cast<std::size_t>(n)]);
+  });
+}
+
+void ScalingChart::addBand(const ScalingSeries& series, DrawnCurve& curve) {
   QVector<double> devices, low, high;
+  std::vector<const ScalePoint*> shown;
   for (const ScalePoint& point : series.points) {
     if (!point.prediction) continue;
     const Ranged r = value_of(point, look_.quantity);
     devices << point.devices, low << r.low, high << r.high;
+    shown.push_back(&point);
   }
-  QCPGraph *lower = plot_.addGraph(), *upper = plot_.addGraph();
-  lower->setData(devices, low, true);
-  upper->setData(devices, high, true);
-  QColor fill = penOf(series).color();
-  fill.setAlpha(48);
-  for (QCPGraph* graph : {lower, upper}) graph->setPen(Qt::NoPen), graph->setSelectable(QCP::stNone);
-  upper->setBrush(fill);
-  upper->setChannelFillGraph(lower);
+  curve.low = plot_.addGraph();
+  curve.high = plot_.addGraph();
+  curve.low->setData(devices, low, true);
+  curve.high->setData(devices, high, true);
+  curve.high->setChannelFillGraph(curve.low);
+  for (QCPGraph* graph : {curve.low, curve.high}) explain(graph, series, shown);
 }
 
-void ScalingChart::addCurve(const ScalingSeries& series) {
+DrawnCurve ScalingChart::addCurve(const ScalingSeries& series) {
+  DrawnCurve curve{series.key, series.own, penOf(series).color()};
+  if (look_.intervals) addBand(series, curve);
   QVector<double> devices, values;
   std::vector<const ScalePoint*> shown;
   for (const ScalePoint& point : series.points) {
@@ -123,7 +165,9 @@ void ScalingChart::addCurve(const ScalingSeries& series) {
   graph->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, pen.color(), pen.color(), 6));
   graph->setName(series.name);
   graph->addToLegend();
-  plot_.explain(graph, [shown, series](int n) { return explanation(series, *shown[static_cast<std::size_t>(n)]); });
+  explain(graph, series, std::move(shown));
+  curve.line = graph;
+  return curve;
 }
 
 // A little above the lower edge, which would cut a cross in two.
@@ -152,7 +196,7 @@ void ScalingChart::addFailures(const ScalingSeries& series) {
     graph->setData(x, y, true);
     graph->setLineStyle(QCPGraph::lsNone);
     graph->setScatterStyle(QCPScatterStyle(shape, QPen(penOf(series).color(), 2), Qt::NoBrush, size));
-    plot_.explain(graph, [points, series](int n) { return explanation(series, *points[static_cast<std::size_t>(n)]); });
+    explain(graph, series, points);
   };
   add(devices, values, QCPScatterStyle::ssCross, 9, failed);
   add(too_large, there, QCPScatterStyle::ssCircle, 13, large);

@@ -31,8 +31,8 @@ std::vector<int> scalingCounts(const Study& study, int most);
 struct ScalingSeries {
   QString key;  // "current", "baseline", "zero1", "scenario:NAME": in sessions
   QString name;
-  int colour = 0;     // the same, whichever others are shown
-  bool band = false;  // its interval is shown
+  int colour = 0;    // the same, whichever others are shown
+  bool own = false;  // of the scenario or its baseline, not of what is put beside them
   Scenario scenario;
   std::shared_ptr<const Study> study;
   Strategy strategy;

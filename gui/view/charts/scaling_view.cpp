@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/files.h"
-#include "gui/view/charts/scaling_chart.h"
 #include "gui/view/flow_layout.h"
 
 namespace sibyl::gui {
@@ -27,6 +26,37 @@ ScalingView::ScalingView(QWidget* parent) : ChartView(parent) {
   body()->addWidget(plot_, 1);
   body()->addWidget(notes_);
   connect(&job_, &LatestSignals::busyChanged, this, &View::busyChanged);
+  followPointer();
+}
+
+// The curve, or the name of it in the legend, that the pointer rests on is emphasised, or else the one clicked on.
+void ScalingView::followPointer() {
+  connect(plot_, &QCustomPlot::mouseMove, this, [this](const QMouseEvent* event) {
+    if (event->buttons() == Qt::NoButton) emphasise(curveAt(event->position().toPoint()));
+  });
+  connect(plot_, &Plot::left, this, [this] { emphasise({}); });
+  connect(plot_, &Plot::clicked, this, [this](const QPoint& pixel) {
+    const QString clicked = curveAt(pixel);
+    picked_ = clicked == picked_ ? QString() : clicked;
+    gui::emphasise(*plot_, curves_drawn_, hovered_.isEmpty() ? picked_ : hovered_);
+  });
+}
+
+QString ScalingView::curveAt(const QPoint& pixel) const {
+  const QCPAbstractPlottable* there = plot_->plottableAt(pixel);
+  for (int n = 0; n < plot_->legend->itemCount(); ++n)
+    if (auto* item = qobject_cast<QCPPlottableLegendItem*>(plot_->legend->item(n)))
+      if (item->rect().contains(pixel)) there = item->plottable();
+  const auto found = std::ranges::find_if(curves_drawn_, [there](const DrawnCurve& curve) {
+    return there != nullptr && (there == curve.line || there == curve.low || there == curve.high);
+  });
+  return found == curves_drawn_.end() ? QString() : found->key;
+}
+
+void ScalingView::emphasise(const QString& hovered) {
+  if (hovered == hovered_) return;
+  hovered_ = hovered;
+  gui::emphasise(*plot_, curves_drawn_, hovered_.isEmpty() ? picked_ : hovered_);
 }
 
 QWidget* ScalingView::makeControls() {
@@ -65,7 +95,10 @@ QWidget* ScalingView::makeControls() {
   };
   log_devices_ = check(tr("log devices"), tr("Devices along a logarithmic axis"), true);
   log_values_ = check(tr("log values"), tr("Values along a logarithmic axis"), true);
-  intervals_ = check(tr("intervals"), tr("Bands of 90 % around the scenario and the baseline"), true);
+  intervals_ = check(tr("intervals"),
+                     tr("The band around each curve in which nine of ten such steps lie. Rest the "
+                        "pointer on a curve, or click on it, to lift its band out of the others"),
+                     true);
   measured_button_ = new QPushButton(tr("Measured…"), box);
   measured_button_->setToolTip(
       tr("Points of a file of `sibyl validate --save`; those of emulated devices are called so"));
@@ -95,12 +128,12 @@ ScaleQuantity ScalingView::quantity() const { return static_cast<ScaleQuantity>(
 // All that can be shown, in the order of the menu.
 std::vector<ScalingSeries> ScalingView::offered() const {
   std::vector<ScalingSeries> all;
-  const auto add = [&](const QString& key, const QString& name, bool band) -> ScalingSeries& {
+  const auto add = [&](const QString& key, const QString& name, bool own) -> ScalingSeries& {
     ScalingSeries series;
     series.key = key;
     series.name = name;
     series.colour = static_cast<int>(all.size());
-    series.band = band;
+    series.own = own;
     return all.emplace_back(std::move(series));
   };
   const auto of_study = [](ScalingSeries& series, const std::shared_ptr<const Study>& study, const Strategy& strategy) {
@@ -130,7 +163,7 @@ void ScalingView::refresh() {
 void ScalingView::askAll() {
   std::vector<ScalingSeries> all = offered();
   // The scenario and its baseline, simple strategies, other scenarios.
-  const auto group = [](const ScalingSeries& series) { return series.band ? 0 : series.study ? 1 : 2; };
+  const auto group = [](const ScalingSeries& series) { return series.own ? 0 : series.study ? 1 : 2; };
   std::vector<StrategyMenu::Entry> entries;
   for (std::size_t n = 0; n < all.size(); ++n)
     entries.push_back({all[n].key, all[n].name, n > 0 && group(all[n]) != group(all[n - 1])});
@@ -188,7 +221,13 @@ void ScalingView::redraw() {
                          intervals_->isChecked()};
   plot_->xAxis->setLabel(tr("Devices"));
   plot_->yAxis->setLabel(quantity_->currentText());
-  ScalingChart(*plot_, look).draw(series_, measured_.value_or(std::vector<MeasuredPoint>{}));
+  curves_drawn_ = ScalingChart(*plot_, look).draw(series_, measured_.value_or(std::vector<MeasuredPoint>{}));
+  const auto drawn = [this](const QString& key) {
+    return std::ranges::any_of(curves_drawn_, [&key](const DrawnCurve& curve) { return curve.key == key; });
+  };
+  hovered_.clear();
+  if (!drawn(picked_)) picked_.clear();
+  gui::emphasise(*plot_, curves_drawn_, picked_);
   notes_->setText(notes());
   notes_->setVisible(!notes_->text().isEmpty());
 }

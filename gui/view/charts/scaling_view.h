@@ -10,6 +10,7 @@
 
 #include "gui/model/latest.h"
 #include "gui/view/charts/chart_view.h"
+#include "gui/view/charts/scaling_chart.h"
 #include "gui/view/charts/scaling_series.h"
 #include "gui/view/charts/strategy_menu.h"
 
@@ -41,6 +42,9 @@ class ScalingView : public ChartView {
  private:
   QWidget* makeControls();
   void lookedAtOtherwise();
+  void followPointer();
+  [[nodiscard]] QString curveAt(const QPoint& pixel) const;
+  void emphasise(const QString& hovered);
   [[nodiscard]] Scaling scaling() const;
   [[nodiscard]] ScaleQuantity quantity() const;
   [[nodiscard]] std::vector<ScalingSeries> offered() const;
@@ -61,6 +65,8 @@ class ScalingView : public ChartView {
   QString measured_file_;
   Result<std::vector<MeasuredPoint>> measured_ = std::vector<MeasuredPoint>{};
   std::vector<ScalingSeries> series_;  // done
+  std::vector<DrawnCurve> curves_drawn_;
+  QString hovered_, picked_;  // keys of curves; picked: by a click, until the next
   std::deque<ScalingSeries> to_come_;
   std::size_t all_ = 0;  // series asked for
   std::vector<Scenario> others_;

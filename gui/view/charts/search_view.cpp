@@ -51,7 +51,7 @@ SearchView::SearchView(QWidget* parent) : ChartView(parent) {
   front_->setAccessibleName(tr("Step time against memory or cost of the strategies that nothing else beats in all"));
   sorted_.setSourceModel(&best_);
   sorted_.setSortRole(TableModel::ValueRole);
-  table_ = makeTable(&sorted_, true, tr("The fastest strategies"), splitter);
+  table_ = new WideTable(&sorted_, true, tr("The fastest strategies"), splitter);
   table_->setToolTip(tr("Double click: make it the scenario's own"));
   splitter->addWidget(table_);
   splitter->setSizes({2000, 2000});
@@ -226,7 +226,7 @@ void SearchView::deliver(Found found) {
   if (found_->report) {
     takePrices();
     says_->setText(searchSummary(found_->report->result));
-    if (!fitted_ && best_.rowCount() > 0) fitColumns(table_), fitted_ = true;
+    table_->fit();
   } else {
     best_.setTable({});
     says_->setText(sentence(found_->report.error()));

@@ -73,8 +73,7 @@ class SearchView : public ChartView {
   Plot* front_;
   TableModel best_;
   QSortFilterProxyModel sorted_;
-  QTableView* table_;
-  bool fitted_ = false;
+  WideTable* table_;
   std::optional<Found> found_;
   std::optional<Candidate> picked_;
   std::shared_ptr<std::atomic<bool>> stop_;  // the search under way ends, and shows what it has

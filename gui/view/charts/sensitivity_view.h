@@ -8,10 +8,10 @@
 
 namespace sibyl::gui {
 
-// Those of which something can be seen, the largest effect first; and the names of the others.
+// Those of which something can be seen, the largest effect first; and the others: what changes nothing, and what cannot
+// be varied here.
 struct Tornado {
-  std::vector<const Sensitivity*> shown;
-  std::vector<std::string> without_effect;
+  std::vector<const Sensitivity*> shown, without_effect, not_varied;
 };
 Tornado tornadoOf(const Sensitivities& all);
 
@@ -36,12 +36,16 @@ class SensitivityView : public ChartView {
   void deliver(Result<SensitivityReport> report);
   void addBar(double y, const Sensitivity& input, const Variation& variation, const QString& name,
               const QColor& colour);
+  void drawBars();
+  [[nodiscard]] QString restText() const;
+  [[nodiscard]] QString explanationAt(const QPointF& pixel) const;
 
   QLabel* says_;
   Plot* plot_;
   QLabel* rest_;
   std::shared_ptr<const Study> asked_;
   Result<SensitivityReport> report_ = fail("");
+  Tornado tornado_;  // of report_
   Latest<Result<SensitivityReport>> job_;
 };
 

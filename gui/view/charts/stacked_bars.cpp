@@ -16,7 +16,7 @@ QString part_text(const BarRow& row, const BarPart& part, Measure measure, bool 
   QString text = row.name + "\n" + part.title + ": " + quantityText(measure, part.value);
   if (!beside && lengthOf(row) > 0)
     text += QObject::tr(" (%1 of all)").arg(quantityText(Measure::share, part.value / lengthOf(row)));
-  return text;
+  return part.meaning.isEmpty() ? text : text + "\n" + part.meaning;
 }
 
 class Drawing {
@@ -33,8 +33,7 @@ class Drawing {
         bar(r, part, y, at, height, false);
         at += part.value;
       }
-      if (!rows_[r].note.isEmpty())
-        plot_.addText(at, y, rows_[r].note, Qt::AlignLeft | Qt::AlignVCenter, plot_.textColour());
+      if (!rows_[r].note.isEmpty()) addNote(at, y, rows_[r].note);
       at = 0;
       for (const BarPart& part : rows_[r].beside) {
         bar(r, part, y - thin_offset, at, thin, true);
@@ -45,6 +44,13 @@ class Drawing {
   }
 
  private:
+  // Above a limit's line, which may run through it.
+  void addNote(double at, double y, const QString& note) {
+    QCPItemText* text = plot_.addText(at, y, note, Qt::AlignLeft | Qt::AlignVCenter, plot_.textColour());
+    text->setBrush(plot_.palette().color(QPalette::Base));
+    text->setLayer(QStringLiteral("axes"));
+  }
+
   void bar(std::size_t row, const BarPart& part, double y, double from, double width, bool beside) {
     if (part.value <= 0) return;
     const QColor colour = colourOf(part.key, plot_.palette());
@@ -55,7 +61,7 @@ class Drawing {
     bars->setName(part.title);
     bars->setPen(QPen(plot_.palette().color(QPalette::Base), 1));
     const bool hatched = beside || part.hatched;
-    bars->setBrush(hatched ? QBrush(colour, Qt::BDiagPattern) : QBrush(colour));
+    bars->setBrush(hatched ? QBrush(colour, hatching) : QBrush(colour));
     if (hatched) bars->setPen(QPen(colour, 1));
     const QString text = part_text(rows_[row], part, measure_, beside);
     plot_.explain(bars, [text](int) { return text; });

@@ -13,6 +13,7 @@ struct BarPart {
   QString title;  // as it is called
   double value = 0;
   bool hatched = false;  // held, but not used
+  QString meaning = {};  // where the title does not say it all
 };
 
 struct BarRow {
@@ -27,5 +28,7 @@ double lengthOf(const BarRow& row);  // of its parts together
 
 // The first row is the uppermost. Parts of one title are one entry of the legend. The axis reaches at least to `reach`.
 void drawStackedBars(Plot& plot, const std::vector<BarRow>& rows, Measure measure, double reach = 0);
+
+inline constexpr Qt::BrushStyle hatching = Qt::BDiagPattern;  // of what is held, but not used
 
 }  // namespace sibyl::gui

@@ -9,6 +9,11 @@ StrategyMenu::StrategyMenu(const QString& title, const QString& tip, QWidget* pa
   setToolTip(tip);
 }
 
+// The style's own leaves no room between the words and the arrow.
+QSize StrategyMenu::sizeHint() const {
+  return QPushButton::sizeHint() + QSize(fontMetrics().averageCharWidth() * 2, 0);
+}
+
 void StrategyMenu::offer(const std::vector<Entry>& entries) {
   menu()->clear();
   for (const Entry& entry : entries) {

@@ -23,6 +23,7 @@ class StrategyMenu : public QPushButton {
   [[nodiscard]] const QStringList& chosen() const { return chosen_; }  // their keys
   [[nodiscard]] bool has(const QString& key) const { return chosen_.contains(key); }
   void choose(const QStringList& keys) { chosen_ = keys; }  // tells nobody
+  [[nodiscard]] QSize sizeHint() const override;
 
  signals:
   void chosenChanged();

@@ -26,25 +26,16 @@ CompareView::CompareView(Document& document, QWidget* parent)
       second_(makeChoice(tr("Second scenario"), tr("The current one"))),
       verdict_(new QLabel(this)),
       model_(new TableModel(this)),
-      table_(new QTableView(this)),
+      table_(new WideTable(model_, false, tr("Differences"), this)),
       answers_(this) {
   verdict_->setWordWrap(true);
   verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   QFont font = verdict_->font();
   font.setBold(true);
   verdict_->setFont(font);
-  table_->setModel(model_);
-  table_->setAccessibleName(tr("Differences"));
-  table_->verticalHeader()->hide();
-  table_->setShowGrid(false);
-  table_->setAlternatingRowColors(true);
-  table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table_->setWordWrap(false);
   table_->setFrameShape(QFrame::NoFrame);
   constexpr double airy = 1.6;
   table_->verticalHeader()->setDefaultSectionSize(static_cast<int>(airy * fontMetrics().height()));
-  table_->horizontalHeader()->setHighlightSections(false);
   auto* choices = new QHBoxLayout;
   choices->addWidget(first_, 1);
   choices->addWidget(new QLabel(tr("against"), this));
@@ -147,9 +138,7 @@ void CompareView::display(const AnswerPointer& second, const AnswerPointer& firs
   for (std::vector<Cell>& row : table.rows) row[0].text = titled(row[0].text).toStdString();
   model_->setTable(std::move(table));
   table_->show();
-  QHeaderView& header = *table_->horizontalHeader();
-  header.setSectionResizeMode(QHeaderView::Stretch);
-  header.setSectionResizeMode(0, QHeaderView::ResizeToContents);
+  table_->fit();
   verdict_->setText(text(comparison_verdict(*first->report, *second->report)));
 }
 

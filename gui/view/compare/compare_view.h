@@ -3,12 +3,12 @@
 
 #include <QComboBox>
 #include <QLabel>
-#include <QTableView>
 
 #include "gui/model/answers.h"
 #include "gui/model/document.h"
 #include "gui/model/table_model.h"
 #include "gui/view/view.h"
+#include "gui/view/wide_table.h"
 
 namespace sibyl::gui {
 
@@ -48,7 +48,7 @@ class CompareView : public View {
   QComboBox *first_, *second_;
   QLabel* verdict_;
   TableModel* model_;
-  QTableView* table_;
+  WideTable* table_;
   Answers answers_;
   bool waiting_ = true;  // to be shown
 };

@@ -45,15 +45,41 @@ class MemoryTest : public QObject {
     QCOMPARE(row.parts.back().value, memory.cached().value());
   }
 
+  // What is stacked over the step's time ends where the headline does, and its last layer is the allocator's cache.
+  void theHistoryReachesTheHeadline() {
+    MemoryView view(nullptr);
+    view.resize(900, 700);
+    view.show();
+    settle(view, pipeline_);
+    Plot* history = nullptr;
+    for (Plot* plot : view.findChildren<Plot*>())
+      if (plot->graphCount() > 0) history = plot;
+    QVERIFY(history != nullptr);
+    history->replot();
+    const QCPGraph* top = history->graph(history->graphCount() - 1);
+    QCOMPARE(top->name(), QStringLiteral("Allocator's cache"));
+    double most = 0;
+    for (const QCPGraphData& point : *top->data()) most = std::max(most, point.value);
+    QCOMPARE(most, pipeline_->report->prediction.memory.needed().value());
+    const QRect axes = history->axisRect()->rect();
+    QVERIFY2(history->explanationAt(axes.center()).contains("Allocator's cache"),
+             qPrintable(history->explanationAt(axes.center())));
+  }
+
   void theHistoryIsThinnedWithoutLosingThePeak() {
     const auto memory = step_memory(*pipeline_->study->graph, pipeline_->study->strategy, *pipeline_->study->cluster);
     for (const std::size_t columns : {std::size_t{1}, std::size_t{7}, std::size_t{100000}}) {
-      const std::vector<std::size_t> shown = highestMoments(memory->history, columns);
+      const std::vector<HighestMoment> shown = highestMoments(memory->history, columns);
       QVERIFY(shown.size() <= columns);
-      QVERIFY(std::ranges::is_sorted(shown));
-      double most = 0;
-      for (const std::size_t m : shown) most = std::max(most, memory->history.moments[m].most.total.value());
-      QCOMPARE(most, memory->history.footprint.peak.total.value());
+      QVERIFY(std::ranges::is_sorted(shown, {}, &HighestMoment::moment));
+      Bytes alive, needed;
+      for (const HighestMoment& m : shown) {
+        alive = std::max(alive, memory->history.moments[m.moment].most.total);
+        needed = std::max(needed, m.needed);
+        QVERIFY(m.needed >= memory->history.moments[m.moment].most.total);
+      }
+      QCOMPARE(alive, memory->history.footprint.peak.total);
+      QCOMPARE(needed, memory->history.footprint.peak.needed());
     }
   }
 

@@ -1,6 +1,7 @@
 // Curves over devices: what scale() says of the strategies that are chosen, and points of runs beside them.
 #include <fmt/format.h>
 
+#include <QCheckBox>
 #include <QMenu>
 #include <QPushButton>
 #include <QTemporaryDir>
@@ -131,6 +132,57 @@ class ScalingTest : public QObject {
     const QColor alone = colourOfZero({"zero1"});
     QVERIFY(alone.isValid());
     QCOMPARE(colourOfZero({"current", "data", "zero1"}), alone);
+  }
+
+  // Of chosen strategies as of the scenario; its ends are in the table, and the curve pointed at stands out.
+  void everyCurveHasItsBand() {
+    ScalingView view(nullptr);
+    view.restoreViewState({{"most", 8}, {"curves", QJsonArray{"current", "zero1", "tensor"}}});
+    view.resize(900, 600);
+    view.show();
+    settle(view, lenet_);
+    auto* plot = view.findChild<Plot*>();
+    const auto bands = [plot] {
+      std::vector<QCPGraph*> found;
+      for (int n = 0; n < plot->graphCount(); ++n)
+        if (plot->graph(n)->channelFillGraph() != nullptr) found.push_back(plot->graph(n));
+      return found;
+    };
+    QCOMPARE(bands().size(), std::size_t{3});
+    const std::vector<ScalePoint> points =
+        scale(*lenet_->study->graph, lenet_->study->strategy, *lenet_->study->cluster, {1, 2, 4, 8}, Scaling::weak);
+    const Ranged last = value_of(points.back(), ScaleQuantity::throughput);
+    QCOMPARE((bands().front()->data()->constEnd() - 1)->value, last.high);
+    QCOMPARE((bands().front()->channelFillGraph()->data()->constEnd() - 1)->value, last.low);
+    const Table table = *view.table();
+    const auto column = [&table](const std::string& key) {
+      return std::ranges::find(table.columns, key, &Column::key) - table.columns.begin();
+    };
+    QCOMPARE(table.rows[3][static_cast<std::size_t>(column("throughput_low_samples_per_s"))].value,
+             plain_number(last.low));
+    QCOMPARE(table.rows[3][static_cast<std::size_t>(column("throughput_high_samples_per_s"))].value,
+             plain_number(last.high));
+
+    const auto alphas = [&bands] {
+      std::vector<int> all;
+      for (const QCPGraph* band : bands()) all.push_back(band->brush().color().alpha());
+      return all;
+    };
+    const std::vector<int> usual = alphas();
+    QVERIFY(usual[0] > usual[1] && usual[1] == usual[2] && usual[1] > 0);
+    QTRY_VERIFY(plot->legend->item(2)->rect().height() > 0);  // after the ideal and the scenario
+    const QPoint name = plot->legend->item(2)->rect().center();
+    QTest::mouseMove(plot, name);
+    QTRY_VERIFY(alphas()[1] > alphas()[0]);
+    QVERIFY(alphas()[1] > usual[1] && alphas()[2] < usual[2]);
+    QTest::mouseMove(plot, QPoint(1, plot->height() - 1));
+    QTRY_COMPARE(alphas(), usual);
+    QTest::mouseClick(plot, Qt::LeftButton, {}, name);  // stays
+    QTest::mouseMove(plot, QPoint(1, plot->height() - 1));
+    QTRY_VERIFY(alphas()[1] > usual[1]);
+    for (auto* box : view.findChildren<QCheckBox*>())
+      if (box->text() == "intervals") box->setChecked(false);
+    QVERIFY(bands().empty());
   }
 
   void simpleStrategiesDoTheSameWork() {

@@ -97,11 +97,25 @@ class SearchTest : public QObject {
     QVERIFY(expected);
     QCOMPARE(view.table()->rows, to_table(SensitivityReport{"", "", *expected}).rows);
     const Tornado tornado = tornadoOf(*expected);
-    QCOMPARE(tornado.shown.size() + tornado.without_effect.size(), expected->inputs.size());
+    QCOMPARE(tornado.shown.size() + tornado.without_effect.size() + tornado.not_varied.size(), expected->inputs.size());
     QVERIFY(!tornado.shown.empty());
     Plot* plot = view.findChild<Plot*>();
     QCOMPARE(plot->plottableCount(), static_cast<int>(2 * tornado.shown.size()));
-    QVERIFY(said(view).contains(QString::fromStdString(tornado.without_effect.front())));
+    QVERIFY(said(view).contains(QString::fromStdString(tornado.without_effect.front()->title)));
+    // Beside its bars an input stands as people call it, with what it is here; the pointer tells how --set does.
+    view.resize(900, 600);
+    view.show();
+    plot->replot();
+    const auto names = plot->yAxis->ticker().dynamicCast<QCPAxisTickerText>()->ticks();
+    QCOMPARE(static_cast<std::size_t>(names.size()), tornado.shown.size());
+    for (std::size_t n = 0; n < tornado.shown.size(); ++n) {
+      const Sensitivity& input = *tornado.shown[n];
+      const double y = -static_cast<double>(n);
+      QVERIFY(!input.title.empty() && !input.now.empty());
+      QVERIFY2(names[y].contains(QString::fromStdString(input.now)), qPrintable(names[y]));
+      const QString told = plot->explanationAt({2, plot->yAxis->coordToPixel(y)});
+      QVERIFY2(told.contains("--set " + QString::fromStdString(input.name)), qPrintable(told));
+    }
   }
 
  private:

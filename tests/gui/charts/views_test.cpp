@@ -1,5 +1,6 @@
 // What all views made of charts have in common: figures, names, errors, giving up, room.
 #include <QAbstractButton>
+#include <QHeaderView>
 
 #include "gui/view/charts/plot.h"
 #include "gui/view/charts/views.h"
@@ -51,6 +52,29 @@ class ChartViewsTest : public QObject {
         QVERIFY2(button->mapTo(view, button->rect().bottomRight()).x() < view->width(), qPrintable(button->text()));
         QVERIFY2(button->width() >= button->minimumSizeHint().width(), qPrintable(button->text()));
       }
+    }
+  }
+
+  void columnsFillTheirTable() {
+    QCOMPARE(columnWidths({100, 300}, 160, 800), (std::vector<int>{200, 600}));
+    QCOMPARE(columnWidths({100, 300}, 160, 399), (std::vector<int>{100, 299}));  // the widest is cut
+    QCOMPARE(columnWidths({100, 300, 250}, 160, 500), (std::vector<int>{100, 200, 200}));
+    QCOMPARE(columnWidths({100, 300}, 160, 50), (std::vector<int>{100, 160}));  // and scrolled
+    for (View* view : chartViews(nullptr)) {
+      const std::unique_ptr<View> owned(view);
+      view->resize(1500, 800);
+      view->show();
+      settle(*view, pipeline_);
+      for (const WideTable* table : view->findChildren<WideTable*>())
+        for (const int width : {1500, 1900}) {
+          view->resize(width, 800);
+          QTest::qWait(1);
+          QVERIFY2(table->horizontalHeader()->length() == table->viewport()->width(),
+                   qPrintable(QString("%1: %2 of %3")
+                                  .arg(view->key())
+                                  .arg(table->horizontalHeader()->length())
+                                  .arg(table->viewport()->width())));
+        }
     }
   }
 

@@ -325,6 +325,35 @@ class FlowTest : public DrivenWindow {
              window_->answer()->report->prediction.step_time.value());
   }
 
+  // Who starts again with the same file has what was not saved of it; another file does not take its place.
+  void whatACrashLeftIsKept() {
+    const QString path = folder_.filePath("session.json");
+    Session left{document().state(), {}};
+    left.state.scenarios.front().name = "not saved";
+    for (const QString& asked : {path, QStringLiteral("zoo:lenet"), QString()}) {
+      const QTemporaryDir unsaved;
+      {
+        Autosave crashed(unsaved.path());
+        crashed.touch([&] { return Leftover{left, path}; });
+        crashed.flush();
+        const QStringList files = QDir(unsaved.path()).entryList({"*.json"});
+        QCOMPARE(files.size(), 1);
+        QVERIFY(QFile::copy(QDir(unsaved.path()).filePath(files[0]), unsaved.filePath("left.json")));
+      }
+      MainWindow again;
+      again.begin(unsaved.path(), asked);
+      QCOMPARE(QString::fromStdString(again.document().state().scenarios.front().name), QStringLiteral("not saved"));
+      QVERIFY(again.document().state() == left.state);
+      QVERIFY(again.isWindowModified());
+      QCOMPARE(again.path(), path);
+    }
+    const QTemporaryDir nothing;
+    MainWindow fresh;
+    fresh.begin(nothing.path(), path);
+    QVERIFY(fresh.document().state() == document().state());
+    QVERIFY(!fresh.isWindowModified());
+  }
+
   void aWindowIsClosedWhileItWorks() {
     auto other = std::make_unique<MainWindow>();
     QSignalSpy answered(other.get(), &MainWindow::answered);

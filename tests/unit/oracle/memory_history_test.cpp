@@ -61,14 +61,43 @@ void check(const Graph& graph, const Strategy& strategy, const Cluster& cluster)
     EXPECT_EQ(memory->coordinate, c);
     expect_same(history.footprint.peak, memory->devices[c].peak);
     ASSERT_LT(history.peak, history.moments.size());
-    MemoryBreakdown highest = history.footprint.peak;
-    highest.reserved = {};
+    const MemoryBreakdown& highest = history.footprint.peak;
     expect_same(history.moments[history.peak].most, highest);
-    for (const MemoryMoment& moment : history.moments) EXPECT_LE(moment.most.total, highest.total);
+    Bytes needed;
+    for (const MemoryMoment& moment : history.moments) {
+      EXPECT_LE(moment.most.total, highest.total);
+      EXPECT_GE(moment.most.needed(), moment.most.total);
+      needed = std::max(needed, moment.most.needed());
+    }
+    EXPECT_EQ(needed, highest.needed());
     EXPECT_TRUE(std::ranges::is_sorted(history.moments, {}, &MemoryMoment::start));
     EXPECT_LE(history.moments.back().start, history.end);
     EXPECT_LE(history.end, prediction->step_time);
     expect_adds_up(history);
+  }
+}
+
+// On a device with a caching allocator, what it holds beside what is alive is told, too, until needed() is reached;
+// what is given back it keeps.
+TEST(MemoryHistory, OfACachingAllocator) {
+  Device device = test::cpu_device();
+  device.backend = Backend::cuda;
+  device.framework_base = Bytes{512e6};
+  const Cluster cluster = test::cluster(1, 2, BytesPerSecond{1e9}, {}, device);
+  const Graph graph = zoo("resnet18", 2);
+  Strategy strategy;
+  strategy.global_batch = 16;
+  strategy.accumulation = 4;
+  for (const int stages : {1, 2}) {
+    strategy.pipeline = stages;
+    check(graph, strategy, cluster);
+    const auto memory = step_memory(graph, strategy, cluster);
+    ASSERT_TRUE(memory);
+    const MemoryBreakdown& first = memory->history.moments.front().most;
+    const MemoryBreakdown& last = memory->history.moments.back().most;
+    EXPECT_GE(first.reserved, first.total);
+    EXPECT_GT(last.cached(), Bytes{1e6});
+    EXPECT_EQ(last.needed(), memory->history.footprint.peak.needed());
   }
 }
 

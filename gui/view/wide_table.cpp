@@ -1,0 +1,86 @@
+#include "gui/view/wide_table.h"
+
+#include <QHeaderView>
+#include <QHelpEvent>
+#include <QToolTip>
+#include <algorithm>
+#include <numeric>
+
+namespace sibyl::gui {
+
+std::vector<int> columnWidths(const std::vector<int>& wanted, int least, int room) {
+  if (wanted.empty()) return {};
+  std::vector<int> widths = wanted;
+  const auto sum = [&widths] { return std::accumulate(widths.begin(), widths.end(), 0); };
+  for (int most = *std::ranges::max_element(wanted); sum() > room && most > least; --most)
+    for (int& width : widths) width = std::min(width, most - 1);
+  int left = room - sum(), rest = sum();
+  // Column by column of what is left then, so that rounding leaves nothing over.
+  for (int& width : widths) {
+    if (left <= 0) break;
+    const int own = width, more = static_cast<int>(static_cast<std::int64_t>(left) * own / rest);
+    width += more;
+    left -= more;
+    rest -= own;
+  }
+  return widths;
+}
+
+WideTable::WideTable(QAbstractItemModel* model, bool sortable, const QString& accessibleName, QWidget* parent)
+    : QTableView(parent) {
+  setModel(model);
+  horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+  setSortingEnabled(sortable);
+  setSelectionBehavior(QAbstractItemView::SelectRows);
+  setSelectionMode(QAbstractItemView::SingleSelection);
+  setEditTriggers(QAbstractItemView::NoEditTriggers);
+  setAlternatingRowColors(true);
+  setShowGrid(false);
+  setWordWrap(false);
+  verticalHeader()->hide();
+  verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
+  horizontalHeader()->setHighlightSections(false);
+  setAccessibleName(accessibleName);
+  connect(horizontalHeader(), &QHeaderView::sectionResized, this, [this] {
+    if (!filling_ && isVisible()) by_hand_ = true;
+  });
+}
+
+void WideTable::fit() {
+  const int columns = model()->columnCount();
+  if (model()->rowCount() == 0 || columns == static_cast<int>(wanted_.size())) return;
+  constexpr int room = 8;
+  wanted_.clear();
+  for (int c = 0; c < columns; ++c)
+    wanted_.push_back(std::max(sizeHintForColumn(c), horizontalHeader()->sectionSizeHint(c)) + room);
+  by_hand_ = false;
+  fill();
+}
+
+void WideTable::fill() {
+  if (by_hand_ || wanted_.empty() || static_cast<int>(wanted_.size()) != model()->columnCount()) return;
+  constexpr int readable = 160;
+  const std::vector<int> widths = columnWidths(wanted_, readable, viewport()->width());
+  filling_ = true;
+  for (std::size_t c = 0; c < widths.size(); ++c) setColumnWidth(static_cast<int>(c), widths[c]);
+  filling_ = false;
+}
+
+void WideTable::resizeEvent(QResizeEvent* event) {
+  QTableView::resizeEvent(event);
+  fill();
+}
+
+bool WideTable::viewportEvent(QEvent* event) {
+  if (event->type() == QEvent::ToolTip) {
+    const auto* help = static_cast<const QHelpEvent*>(event);
+    const QModelIndex index = indexAt(help->pos());
+    if (index.isValid() && sizeHintForIndex(index).width() > columnWidth(index.column())) {
+      QToolTip::showText(help->globalPos(), index.data().toString(), viewport());
+      return true;
+    }
+  }
+  return QTableView::viewportEvent(event);
+}
+
+}  // namespace sibyl::gui
