@@ -1,10 +1,8 @@
 #include "profiler/kernel_table.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "profiler/interpolation/cost_key.h"
@@ -33,33 +31,6 @@ void keep_better(KernelEstimate& best, const KernelEstimate& other) {
   if (better(other, best)) best = other;
 }
 
-// What was worked out, by cost_key: kernels that differ in what costs nothing, and plans that split operations
-// differently, ask for the same again.
-class Remembered {
- public:
-  [[nodiscard]] std::optional<KernelEstimate> find(const KernelKey& key) {
-    Part& part = part_of(key);
-    const std::lock_guard lock(part.mutex);
-    const auto found = part.known.find(key);
-    return found == part.known.end() ? std::nullopt : std::optional(found->second);
-  }
-  void note(const KernelKey& key, const KernelEstimate& estimate) {
-    Part& part = part_of(key);
-    const std::lock_guard lock(part.mutex);
-    if (part.known.size() < most) part.known.try_emplace(key, estimate);
-  }
-
- private:
-  static constexpr std::size_t parts = 16, most = 4096;  // of each part; about 0.5 kB an entry
-  struct Part {
-    std::mutex mutex;
-    std::unordered_map<KernelKey, KernelEstimate> known;
-  };
-  Part& part_of(const KernelKey& key) { return parts_[hash_value(key) % parts]; }
-
-  std::array<Part, parts> parts_;
-};
-
 }  // namespace
 
 struct KernelTable::Index {
@@ -67,7 +38,6 @@ struct KernelTable::Index {
   Donors load_donors;
   mutable std::once_flag donors_loaded;
   mutable std::vector<KernelTable> donors_;
-  mutable Remembered remembered;
 
   Index(Device device, std::vector<KernelSample> of, Donors load)
       : samples(std::move(device), std::move(of)), load_donors(std::move(load)) {}
@@ -80,7 +50,6 @@ struct KernelTable::Index {
   [[nodiscard]] std::optional<KernelEstimate> from_donors(const KernelKey& key) const;
   [[nodiscard]] KernelEstimate guess(const KernelKey& key, std::optional<KernelEstimate> own) const;
   [[nodiscard]] KernelEstimate single(const KernelKey& key) const;
-  [[nodiscard]] KernelEstimate worked_out(const KernelKey& key) const;
   [[nodiscard]] KernelEstimate estimate(const KernelKey& key) const;
 };
 
@@ -168,8 +137,8 @@ KernelEstimate KernelTable::Index::single(const KernelKey& key) const {
   return guess(key, own);
 }
 
-// `key`: a cost_key.
-KernelEstimate KernelTable::Index::worked_out(const KernelKey& key) const {
+KernelEstimate KernelTable::Index::estimate(const KernelKey& given) const {
+  const KernelKey key = cost_key(given);
   if (const auto found = samples.measured(key)) return *found;
   if (const auto found = samples.measured_in_parts(key)) return *found;
   const KernelEstimate whole = single(key);
@@ -180,14 +149,6 @@ KernelEstimate KernelTable::Index::worked_out(const KernelKey& key) const {
   for (const std::uint32_t bit : bits) parts.push_back(single(interpolation::with_gradients(key, bit)));
   const KernelEstimate in_parts = interpolation::sum(parts);
   return better(in_parts, whole) ? in_parts : whole;
-}
-
-KernelEstimate KernelTable::Index::estimate(const KernelKey& given) const {
-  const KernelKey key = cost_key(given);
-  if (const auto known = remembered.find(key)) return *known;
-  const KernelEstimate result = worked_out(key);
-  remembered.note(key, result);
-  return result;
 }
 
 KernelTable::KernelTable(Device device, std::vector<KernelSample> samples, Donors donors)

@@ -224,34 +224,6 @@ TEST(KernelTable, IsTheSameWhateverTheOrderOfSamples) {
   }
 }
 
-// Answers are remembered: kernels that differ in what costs something must not share one, on whichever device.
-TEST(KernelTable, AnswersAlikeWhateverWasAskedBefore) {
-  const std::vector<KernelSample> samples = {
-      sample(relu(1 << 20), 1e-4), sample(relu(1 << 22), 4.1e-4),
-      sample("forward linear[4096x1024,1024x1024]->[4096x1024]:f32", 2e-3),
-      sample("backward:11 linear[4096x1024,1024x1024]->[4096x1024]:f32", 4.4e-3)};
-  const std::string product = " linear[512x1024,1024x4096]->[512x4096]:";
-  const std::vector<std::string> asked = {relu(1 << 21),
-                                          relu(1 << 21, "f16"),
-                                          relu(3 << 20),
-                                          "backward:1 unary[2097152]->[2097152]:f32",
-                                          "forward" + product + "f32",
-                                          "forward" + product + "f16",
-                                          "backward:11" + product + "f32",
-                                          "backward:10" + product + "f32"};
-  Device twice = device();
-  twice.memory_bandwidth = BytesPerSecond{200e9};
-  const KernelTable one(device(), samples), elsewhere = one.on(twice);
-  for (const std::string& text : asked) {
-    EXPECT_EQ(one.estimate(key(text)).time.time, KernelTable(device(), samples).estimate(key(text)).time.time) << text;
-    EXPECT_EQ(elsewhere.estimate(key(text)).time.time,
-              KernelTable(device(), samples).on(twice).estimate(key(text)).time.time)
-        << text;
-  }
-  const auto time = [&](std::size_t i) { return one.estimate(key(asked[i])).time.time; };
-  for (std::size_t i = 1; i < asked.size(); ++i) EXPECT_NE(time(i), time(i - 1)) << asked[i];
-}
-
 TEST(KernelTable, InterpolatesMemoryAsAFractionOfTraffic) {
   // Workspace of a tenth of the traffic (8 bytes an element) on both sides.
   std::vector<KernelSample> samples = {sample(relu(1 << 20), 1e-3), sample(relu(1 << 22), 4e-3)};
