@@ -1,9 +1,11 @@
 #include "trainer/gradient_exchange.h"
 
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "aten/dtype.h"
+#include "aten/memory.h"
 #include "trainer/accumulation_hooks.h"
 #include "trainer/communication_thread.h"
 #include "trainer/tensor_bytes.h"
@@ -88,6 +90,9 @@ class GradientExchange::Impl {
     buckets_.clear();
     place_of_.clear();
     for (const Bucket& bucket : wanted) {
+      // Gradients of two bytes lie in their bucket; those of an emulated device count where they are made.
+      std::optional<aten::MemoryMeter::Pause> uncounted;
+      if (replica_.emulated() != nullptr && size_in_bytes(bucket.dtype) == 2) uncounted.emplace();
       FlatBucket flat{at::zeros({bucket.elements}, aten::scalar_type(bucket.dtype)), {}, 0};
       std::int64_t at = 0;
       for (const LocalTensorId id : bucket.parameters) {

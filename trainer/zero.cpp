@@ -204,7 +204,15 @@ class ShardedSync::Impl {
     }
     shard.buffer = made(shard, shard.bucket->elements);
     shard.gradient = shard.buffer.narrow(0, shard.range.begin, shard.range.size());
-    buffer_bytes_ += static_cast<double>(shard.bucket->bytes());
+    if (gradients_lie_in(shard))
+      aten::resize_weightless(shard.buffer, 0);
+    else
+      buffer_bytes_ += static_cast<double>(shard.bucket->bytes());
+  }
+  // Gradients of two bytes lie in their bucket, if it is theirs alone; those of an emulated device count where they
+  // are made.
+  [[nodiscard]] bool gradients_lie_in(const Shard& shard) const {
+    return emulated_ != nullptr && sync_.buffers == 0 && size_in_bytes(shard.bucket->dtype) == 2;
   }
 
   void add_hooks() {
@@ -239,7 +247,7 @@ class ShardedSync::Impl {
       at::mul_out(place, gradient.reshape({-1}), share_);
     else
       place.zero_();
-    gradient.reset();
+    if (!gradients_lie_in(shard)) gradient.reset();
     shard.filled[slot] = true;
     ++shard.count;
   }

@@ -305,6 +305,8 @@ def emulated_halves():
     gpt2, cnn = ["zoo:gpt2-mini", "--batch", 4, "--dim", "seq=64"], ["zoo:small-cnn-bn", "--batch", 32]
     for model, precision, words in [(gpt2, "bf16", ["--optimizer", "adam"]), (gpt2, "fp16", ["--parallel", "tensor=2", "--clip", 1]),
                                     (gpt2, "fp16", ["--zero", 3]),
+                                    (gpt2, "bf16", ["--half-weights", "--optimizer", "adam"]),
+                                    (gpt2, "bf16", ["--half-weights", "--zero", 1, "--optimizer", "adam"]),
                                     (gpt2, "bf16", ["--half-weights", "--zero", 2, "--optimizer", "adam"]),
                                     (gpt2, "fp16", ["--half-weights", "--parallel", "tensor=2", "--optimizer", "adam"]),
                                     (cnn, "fp16", []), (cnn, "bf16", ["--parallel", "tensor=2"]),

@@ -125,7 +125,7 @@ TEST(PredictionText, SaysWhatIsOffloaded) {
   EXPECT_THAT(text, HasSubstr("data=64, offload optimizer, batch 4,096"));
   EXPECT_THAT(text, HasSubstr("offloaded, waited for        10.0 ms"));
   EXPECT_THAT(text, HasSubstr("20.0 ms  of 30.0 ms of copying what is offloaded"));
-  EXPECT_THAT(text, HasSubstr("host memory       2.79 GiB  of each node's host, for what is offloaded"));
+  EXPECT_THAT(text, HasSubstr("host memory        2.79 GiB  of each node's host, for what is offloaded"));
 }
 
 TEST(PredictionText, SaysWhatIsAssumedOfTheModel) {
@@ -253,7 +253,7 @@ TEST(ScaleReportSpellings, OneRowPerCount) {
   const std::string spreadsheet = csv(to_table(report));
   EXPECT_THAT(spreadsheet, HasSubstr("devices,global_batch,step_time_s,interval_half_s,"));
   EXPECT_THAT(spreadsheet, HasSubstr("\n64,4096,0.4,"));
-  EXPECT_THAT(spreadsheet, HasSubstr("\n4096,,,,,,,,,,,\"abci-v100 has 4352 devices, | not more\"\n"));
+  EXPECT_THAT(spreadsheet, HasSubstr("\n4096,,,,,,,,,,,\"abci-v100 has 4352 devices, | not more\",,,,,\n"));
   EXPECT_THAT(markdown(to_table(report)), HasSubstr("devices, \\| not more"));
 }
 
