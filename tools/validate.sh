@@ -109,7 +109,7 @@ emulated_ranks() {  # RANKS NAME
 # Inside `hosts.sh with`. Behind two levels of switches a cluster file says how these join what was measured.
 network_of_hosts() {  # RANKS NAME HOSTS RATE
   grep -q '"same_node"' "$out/$2.json" 2>/dev/null ||
-    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 400s --cache 32MB -o "$out/$2.json"
+    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 180s --cache 32MB -o "$out/$2.json"
   judged=$2.json
   case $4 in
     *:*)
