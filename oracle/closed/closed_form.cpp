@@ -70,6 +70,8 @@ ProgramForm::ProgramForm(const Graph& graph, Program program, const Strategy& st
       memory_(table_, keeping_everything(strategy)),
       updates_(kernels, strategy),
       works_(table_, memory_),
+      places_(table_.program()),
+      stage_memories_(memory_.backward(), places_, table_.like()),
       sent_(table_.steps() + 1) {}
 
 const ProgramForm::Links& ProgramForm::links_of(const Strategy& s) {
@@ -127,19 +129,33 @@ Result<Form> ProgramForm::alone(const Strategy& strategy) {
   return Form{Seconds{time + late(form.alone * micro_batches + form.alone_once, strategy)}, Bytes{memory}};
 }
 
-const Result<ProgramForm::Cut>& ProgramForm::cut_of(const Strategy& strategy, const std::vector<int>& in_flight) {
-  CutKey key{in_flight, stages_share_nodes(strategy, kernels_.cluster()), strategy.chunks};
-  const auto known = cuts_.find(key);
-  if (known != cuts_.end()) return known->second;
-  return cuts_.emplace(std::move(key), cut(strategy, in_flight)).first->second;
+const Result<ProgramForm::Cut>& ProgramForm::cut_of(const Strategy& strategy, const InFlight& in_flight) {
+  const bool share_nodes = stages_share_nodes(strategy, kernels_.cluster());
+  const Result<Cut>*& known =
+      cuts_of_[{in_flight.all, in_flight.later, share_nodes, strategy.chunks, memory_key(strategy)}];
+  if (!known) known = &find_cut(strategy, in_flight);
+  return *known;
 }
 
-Result<ProgramForm::Cut> ProgramForm::cut(const Strategy& strategy, const std::vector<int>& in_flight) {
+// Few cuts serve many strategies.
+const Result<ProgramForm::Cut>& ProgramForm::find_cut(const Strategy& strategy, const InFlight& in_flight) {
   std::unique_ptr<CutTable>& table = cut_tables_[stages_share_nodes(strategy, kernels_.cluster()) ? 1 : 0];
   const CutCosts costs = cut_costs(strategy, kernels_);
-  if (!table) table = std::make_unique<CutTable>(table_.program(), table_.crossing(), strategy, costs, table_.like());
+  if (!table)
+    table = std::make_unique<CutTable>(table_.program(), places_, table_.crossing(), costs, table_.like());
+  Result<std::vector<std::size_t>> begins = balanced(*table, stage_memories_, strategy, in_flight, costs.memory);
+  // Where there is none, so many stages are all there is to tell.
+  Begins key{begins ? *begins : std::vector<std::size_t>{in_flight.all.size()},
+             begins ? strategy.pipeline : -strategy.chunks};
+  const auto known = cuts_.find(key);
+  if (known != cuts_.end()) return known->second;
+  Result<Cut> made = begins ? cut(strategy, *begins) : Result<Cut>(tl::unexpected(begins.error()));
+  return cuts_.emplace(std::move(key), std::move(made)).first->second;
+}
+
+Result<ProgramForm::Cut> ProgramForm::cut(const Strategy& strategy, const std::vector<std::size_t>& begins) {
   Cut cut;
-  SIBYL_TRY(cut.ends, balanced(*table, strategy, in_flight, costs.memory));
+  cut.ends = begins;
   cut.ends.push_back(table_.steps());
   std::size_t begin = 0;
   for (const std::size_t end : cut.ends) {
@@ -197,7 +213,7 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wante
                             static_cast<int>(strategy.accumulation)};
   SIBYL_CHECK(check_shape(strategy.schedule, {shape.coordinates, shape.chunks, shape.micro_batches}));
   const InFlight in_flight = closed::in_flight(shape);
-  const Result<Cut>& cut = cut_of(strategy, in_flight.all);
+  const Result<Cut>& cut = cut_of(strategy, in_flight);
   if (!cut) return tl::unexpected(cut.error());
   Group& group = group_of(strategy);
   const Asked asked{strategy.recompute, strategy.schedule == PipelineSchedule::zero_bubble, false, strategy.data > 1};

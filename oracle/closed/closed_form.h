@@ -89,7 +89,9 @@ class ProgramForm {
     };
     std::vector<Tie> ties;
   };
-  using CutKey = std::tuple<std::vector<int>, bool, int>;
+  // What where stages are cut depends on; and what a cut is.
+  using CutKey = std::tuple<std::vector<int>, std::vector<int>, bool, int, MemoryKey>;
+  using Begins = std::pair<std::vector<std::size_t>, int>;
   // What crosses a position takes to be sent.
   struct Sent {
     Pairs pairs;
@@ -99,8 +101,9 @@ class ProgramForm {
   Group& group_of(const Strategy& strategy);
   const Links& links_of(const Strategy& strategy);
   StageForm& stage(Group& group, StageWork& work);
-  const Result<Cut>& cut_of(const Strategy& strategy, const std::vector<int>& in_flight);
-  Result<Cut> cut(const Strategy& strategy, const std::vector<int>& in_flight);
+  const Result<Cut>& cut_of(const Strategy& strategy, const InFlight& in_flight);
+  const Result<Cut>& find_cut(const Strategy& strategy, const InFlight& in_flight);
+  Result<Cut> cut(const Strategy& strategy, const std::vector<std::size_t>& begins);
   Result<void> find_ties(const Strategy& strategy, Cut& cut);
   const Sent& sent(std::size_t position, const Pairs& pairs);
   Result<Form> alone(const Strategy& strategy);
@@ -117,8 +120,11 @@ class ProgramForm {
   ScheduleForm schedule_;
   std::map<MeshKey, Links> links_;
   std::map<GroupKey, std::unique_ptr<Group>> groups_;
+  Places places_;
+  StageMemories stage_memories_;
   std::array<std::unique_ptr<CutTable>, 2> cut_tables_;  // by whether neighbours share a node
-  std::map<CutKey, Result<Cut>> cuts_;
+  std::map<Begins, Result<Cut>> cuts_;
+  std::map<CutKey, const Result<Cut>*> cuts_of_;
   std::vector<std::vector<Sent>> sent_;  // by position
   std::map<int, double> latest_;         // by ranks
   std::vector<StageInPipeline> stages_;  // of the strategy at hand

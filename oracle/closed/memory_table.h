@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "oracle/closed/program_table.h"
+#include "oracle/plan/backward_memory.h"
 
 namespace sibyl::closed {
 
@@ -26,41 +27,16 @@ class MemoryTable {
   Kept kept(std::size_t begin, std::size_t end, const std::vector<Segment>& segments);
   // What the stage reads of parameters and buffers.
   [[nodiscard]] double weights(std::size_t begin, std::size_t end) const;
-  // By step, while its backward runs: gradients of activations, and the kernel's workspace.
-  [[nodiscard]] const std::vector<double>& working() const { return working_; }
-  [[nodiscard]] double rounded(double bytes) const;
+  // By step, as of BackwardMemory.
+  [[nodiscard]] const std::vector<double>& working() const { return backward_.working(); }
+  [[nodiscard]] double rounded(double bytes) const { return backward_.rounded(bytes); }
   [[nodiscard]] double inputs() const { return inputs_; }  // of one micro-batch
+  [[nodiscard]] const BackwardMemory& backward() const { return backward_; }
 
  private:
-  // A storage that a step's backward wants, by its tensor; an extra has none.
-  struct Wanted {
-    std::size_t storage = 0;
-    double bytes = 0;
-  };
-  // Of one step, whichever it is of those that run the same.
-  struct Facts {
-    TrainingRule rule;
-    double workspace = 0;              // of its backward
-    std::uint32_t passed_through = 0;  // operands to which it hands the gradient that comes in
-  };
-  void find_facts(const Strategy& strategy);
-  [[nodiscard]] const Facts& facts(std::size_t step) const { return facts_[like_.empty() ? step : like_[step]]; }
-  void find_storages();
-  void find_wanted(const Strategy& strategy);
-  void find_later();
-  void find_working();
-  [[nodiscard]] double bytes_of(LocalTensorId id) const;
-
   ProgramTable& table_;
+  BackwardMemory backward_;
   bool frees_sent_;
-  const std::vector<std::size_t>& like_;
-  Backend backend_;
-  double granularity_;
-  std::vector<Facts> facts_;
-  std::vector<std::size_t> storage_;         // by tensor: the tensor whose memory it shares
-  std::vector<std::vector<Wanted>> wanted_;  // by step
-  std::vector<double> working_;
-  std::vector<double> later_;  // by step: the gradient that came in, where that of a weight is put off
   double inputs_ = 0;
   std::vector<std::uint32_t> known_;  // by tensor: in which call it was kept
   std::uint32_t call_ = 0;

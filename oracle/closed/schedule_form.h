@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "oracle/closed/stage_form.h"
+#include "oracle/plan/pipeline/balance.h"
 #include "oracle/plan/pipeline/schedules.h"
 
 namespace sibyl::closed {
@@ -36,10 +37,7 @@ struct ScheduleShape {
   int coordinates = 1, chunks = 1, micro_batches = 1;
 };
 
-// By stage, at most: micro-batches on their way; of these, such whose backward's second part is still to come.
-struct InFlight {
-  std::vector<int> all, later;
-};
+// As that of its turns (plan/pipeline/balance.h).
 InFlight in_flight(const ScheduleShape& shape);
 
 class ScheduleForm {

@@ -5,9 +5,9 @@
 
 #include "netmodel/collective/partition.h"
 #include "oracle/closed/stage_form.h"
-#include "oracle/memory/regathered.h"
 #include "oracle/plan/offload.h"
 #include "oracle/plan/precision.h"
+#include "oracle/plan/regathered.h"
 
 namespace sibyl::closed {
 

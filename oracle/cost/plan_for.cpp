@@ -6,6 +6,7 @@
 #include "oracle/cost/price.h"
 #include "oracle/plan/pipeline/balance.h"
 #include "oracle/plan/pipeline/schedules.h"
+#include "oracle/plan/pipeline/stage_memory.h"
 
 namespace sibyl {
 namespace {
@@ -60,6 +61,9 @@ CutCosts cut_costs(const Strategy& strategy, KernelPrices& kernels) {
   };
   const Device& device = cluster.kernels.device();
   costs.backend = device.backend;
+  costs.workspace = [&strategy, &kernels](const Signature& s, std::uint32_t gradients) {
+    return kernels.of({s, Pass::backward, gradients}, strategy).estimate.workspace;
+  };
   if (device.memory.value() > 0) costs.memory = std::max(Bytes{1}, device.memory - device.framework_base);
   return costs;
 }
@@ -83,8 +87,7 @@ namespace {
 // What cutting a program by costs looks at: how many stages of how much memory, and where their ranks lie.
 bool same_cut(const Strategy& a, const Strategy& b) {
   const auto core = [](const Strategy& s) {
-    return std::tuple(s.pipeline, s.chunks, s.schedule, s.accumulation, s.data, s.optimizer, s.converted_images,
-                      s.optimizer_tier);
+    return std::tuple(s.pipeline, s.chunks, s.schedule, s.accumulation, s.data, s.converted_images, memory_key(s));
   };
   return core(a) == core(b) && a.order == b.order;
 }

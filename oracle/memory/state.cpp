@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "oracle/memory/regathered.h"
 #include "oracle/plan/compression.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload.h"
+#include "oracle/plan/regathered.h"
 #include "oracle/plan/zero.h"
 
 namespace sibyl {
@@ -33,8 +33,7 @@ class StateOf {
     }
     for (const Update& update : stage_.updates)
       if (!sharded[update.parameter.index()])
-        take_optimizer(element_count(stage_[update.parameter].shape),
-                       owner(What::state, update.parameter.index()));
+        take_optimizer(element_count(stage_[update.parameter].shape), owner(What::state, update.parameter.index()));
     for (std::size_t s = 0; s < stage_.gradients.size(); ++s) {
       if (stage_.gradients[s].sharded())
         take_shards(s);
@@ -57,7 +56,8 @@ class StateOf {
     ledger_.take(communication, static_cast<double>(sync.buckets[index].bytes()), owner(What::bucket, index));
   }
 
-  // Of sharded buckets: the parameters, flat, or the rank's part of them; its part's state; gradients' buffers and parts.
+  // Of sharded buckets: the parameters, flat, or the rank's part of them; its part's state; gradients' buffers and
+  // parts.
   void take_shards(std::size_t index) {
     const GradientSync& sync = stage_.gradients[index];
     std::int64_t largest = 0;
@@ -79,8 +79,7 @@ class StateOf {
         take_bucket(sync, b);
     }
     for (int i = 0; i < std::min<int>(sync.buffers, static_cast<int>(sync.buckets.size())); ++i)
-      ledger_.take(communication, static_cast<double>(largest),
-                   owner(What::buffer, static_cast<std::size_t>(i)));
+      ledger_.take(communication, static_cast<double>(largest), owner(What::buffer, static_cast<std::size_t>(i)));
   }
 
   // Buckets that take turns in buffers do so in compressed ones, too.

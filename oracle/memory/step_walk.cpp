@@ -3,33 +3,19 @@
 #include <algorithm>
 
 #include "models/training/gradient_aliasing.h"
-#include "oracle/memory/regathered.h"
 #include "oracle/memory/state.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload.h"
 #include "oracle/plan/offload_activations.h"
 #include "oracle/plan/precision.h"
 #include "oracle/plan/recompute.h"
+#include "oracle/plan/regathered.h"
 #include "oracle/plan/zero.h"
 
 namespace sibyl {
 
 using enum MemoryKind;
 using What = MemoryOwner::What;
-
-std::vector<bool> regathered_tensors(const Stage& stage, const Strategy& strategy) {
-  std::vector<bool> result(stage.tensors.size(), false);
-  if (!strategy.sequence || !has_half_weights(strategy)) return result;
-  const std::vector<bool> again = recomputed_steps(stage);
-  for (std::size_t i = 0; i < stage.steps.size(); ++i)
-    if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i]); exchange && !again[i])
-      result[exchange->output.index()] =
-          exchange->axis == MeshAxis::tensor && exchange->forward.motion == Motion::all_gather;
-  return result;
-}
-
-bool frees_sent(const Strategy& strategy) { return has_half_weights(strategy); }
-bool gradients_in_buckets(const Strategy& strategy) { return has_half_weights(strategy) && strategy.zero < 2; }
 
 StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
                    Ledger& ledger, int backward_turns)

@@ -1,8 +1,8 @@
 // The backward half of StepWalk.
 #include <algorithm>
 
-#include "oracle/memory/regathered.h"
 #include "oracle/memory/step_walk.h"
+#include "oracle/plan/regathered.h"
 
 namespace sibyl {
 

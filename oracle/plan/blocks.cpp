@@ -174,6 +174,8 @@ std::vector<Segment> Blocks::within(std::size_t begin, std::size_t stage_end) co
   return result.empty() ? chain(all) : result;
 }
 
-std::vector<Segment> find_blocks(const Stage& stage) { return Blocks(stage).within(0, stage.steps.size()); }
+std::vector<Segment> find_blocks(const Stage& stage, const std::vector<std::size_t>& like) {
+  return Blocks(stage, like).within(0, stage.steps.size());
+}
 
 }  // namespace sibyl

@@ -38,6 +38,6 @@ class Blocks {
   std::vector<std::uint64_t> kinds_;  // by step: equal ones run the same
 };
 
-std::vector<Segment> find_blocks(const Stage& stage);
+std::vector<Segment> find_blocks(const Stage& stage, const std::vector<std::size_t>& like = {});
 
 }  // namespace sibyl

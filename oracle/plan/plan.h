@@ -236,14 +236,18 @@ struct Plan {
   std::vector<std::vector<Turn>> schedule;  // by pipeline coordinate
 };
 
+// What the kernel of an operation's backward works in.
+using WorkspaceOf = std::function<Bytes(const Signature&, std::uint32_t gradients)>;
+
 // By what a model is cut into pipeline stages. `time`: of a step's passes, in any unit, FLOPs unless given; `link`: of
 // sending so many bytes to the next stage, both ways together, in the same unit; `memory`: of one device, 0 for no limit;
-// `backend`: by which it is known what is kept for backward.
+// `backend`: by which it is known what is kept for backward; `workspace`: beside that, none unless given.
 struct CutCosts {
   std::function<double(const Stage&, const Step&)> time = {};
   std::function<double(Bytes)> link = {};
   Bytes memory = {};
   Backend backend = Backend::cpu;
+  WorkspaceOf workspace = {};
   // Before which steps the stages after the first begin, where somebody has found that out already.
   std::optional<std::vector<std::size_t>> begins = {};
 };

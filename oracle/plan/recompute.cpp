@@ -85,13 +85,14 @@ bool has_backward(const Stage& stage, const Segment& segment) {
 
 }  // namespace
 
-std::vector<Segment> recomputed_segments(const Stage& stage, const Strategy& strategy) {
+std::vector<Segment> recomputed_segments(const Stage& stage, const Strategy& strategy,
+                                         const std::vector<std::size_t>& like) {
   std::vector<Segment> result;
   switch (strategy.recompute) {
     case Recompute::none: break;
     case Recompute::selective: result = core_segments(stage); break;
     case Recompute::full:
-      result = joined(some_blocks(find_blocks(stage), strategy.recompute_every), strategy.recompute_together);
+      result = joined(some_blocks(find_blocks(stage, like), strategy.recompute_every), strategy.recompute_together);
       break;
     case Recompute::operations: result = of_kinds(stage, strategy.recompute_kinds); break;
   }

@@ -15,7 +15,9 @@
 
 namespace sibyl {
 
-std::vector<Segment> recomputed_segments(const Stage& stage, const Strategy& strategy);
+// `like`: as of Blocks.
+std::vector<Segment> recomputed_segments(const Stage& stage, const Strategy& strategy,
+                                         const std::vector<std::size_t>& like = {});
 
 // By step: whether it lies in one of the stage's segments.
 std::vector<bool> recomputed_steps(const Stage& stage);

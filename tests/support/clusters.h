@@ -27,4 +27,12 @@ inline Cluster cluster(int nodes, int devices_per_node, BytesPerSecond nic = Byt
           Network(*Topology::make(spec), {}, {}), {},    {},      {},    {}};
 }
 
+// With devices of so much; their kernels are not measured.
+inline Cluster with_memory(Cluster cluster, Bytes memory) {
+  Device device = cluster.kernels.device();
+  device.memory = memory;
+  cluster.kernels = KernelTable(std::move(device), {});
+  return cluster;
+}
+
 }  // namespace sibyl::test

@@ -8,12 +8,15 @@
 
 namespace sibyl {
 
-std::vector<int> in_flight(const Turns& turns, int stages) {
-  std::vector<int> now(static_cast<std::size_t>(stages), 0), most = now;
+InFlight in_flight(const Turns& turns, int stages) {
+  std::vector<int> now(static_cast<std::size_t>(stages), 0), waiting = now;
+  InFlight most{now, now};
   for (const std::vector<Turn>& own : turns)
     for (const Turn& turn : own) {
       const auto stage = static_cast<std::size_t>(turn.stage);
-      if (turn.kind == Turn::Kind::forward) most[stage] = std::max(most[stage], ++now[stage]);
+      if (turn.kind == Turn::Kind::forward) most.all[stage] = std::max(most.all[stage], ++now[stage]);
+      if (turn.kind == Turn::Kind::backward_input) most.later[stage] = std::max(most.later[stage], ++waiting[stage]);
+      if (turn.kind == Turn::Kind::backward_weight) --waiting[stage];
       if (turn.kind == Turn::Kind::backward || turn.kind == Turn::Kind::backward_weight) --now[stage];
     }
   return most;
@@ -38,19 +41,31 @@ Result<void> check_stages(const Stage& whole, const Strategy& strategy) {
   return {};
 }
 
-Result<std::vector<std::size_t>> balanced(CutTable& table, const Strategy& strategy, const std::vector<int>& in_flight,
-                                          Bytes memory) {
-  std::vector<std::size_t> begins = table.cut(in_flight, memory / static_cast<double>(strategy.chunks));
+Result<std::vector<std::size_t>> balanced(CutTable& table, StageMemories& memories, const Strategy& strategy,
+                                          const InFlight& in_flight, Bytes memory) {
+  const std::size_t stages = in_flight.all.size();
+  std::vector<std::size_t> begins;
+  if (memory.value() > 0) {
+    std::vector<OnTheWay> micro_batches;
+    for (std::size_t s = 0; s < stages; ++s)
+      micro_batches.push_back({static_cast<double>(in_flight.all[s]), static_cast<double>(in_flight.later[s])});
+    const MemoryLimit limit{memories.of(strategy), micro_batches, static_cast<std::size_t>(strategy.pipeline), memory};
+    begins = table.cut(stages, &limit);
+  }
   // What does not fit however it is cut is still priced, and reported as such.
-  if (begins.empty() && memory.value() > 0) begins = table.cut(in_flight, Bytes{});
+  if (begins.empty()) begins = table.cut(stages);
   if (!begins.empty()) return begins;
   return too_few(table.trained_steps(), strategy);
 }
 
 Result<std::vector<std::size_t>> balanced(const Stage& whole, const Strategy& strategy, const Turns& turns,
                                           const CutCosts& costs) {
-  CutTable table(whole, Crossing(whole), strategy, costs);
-  return balanced(table, strategy, in_flight(turns, strategy.stages()), costs.memory);
+  const Places places(whole);
+  const BackwardMemory backward(whole, strategy, costs.backend, {}, costs.workspace);
+  CutTable table(whole, places, Crossing(whole), costs);
+  const std::vector<std::size_t> not_known;
+  StageMemories memories(backward, places, not_known);
+  return balanced(table, memories, strategy, in_flight(turns, strategy.stages()), costs.memory);
 }
 
 Result<std::vector<std::size_t>> by_name(const Graph& graph, const Stage& whole, const Strategy& strategy) {

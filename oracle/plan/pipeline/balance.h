@@ -11,17 +11,21 @@
 
 namespace sibyl {
 
-// The most micro-batches that each stage has taken forward and not yet wholly backward.
-std::vector<int> in_flight(const Turns& turns, int stages);
+// By stage, at most: micro-batches that it has taken forward and not yet wholly backward; of these, such whose
+// backward's second part is still to come.
+struct InFlight {
+  std::vector<int> all, later;
+};
+InFlight in_flight(const Turns& turns, int stages);
 
 // Fails, code infeasible, where there are fewer steps to train than stages: before their schedule is made, which may be
 // long.
 Result<void> check_stages(const Stage& whole, const Strategy& strategy);
 
-// Of a strategy's stages: within memory where that can be. Fails, code infeasible, where there are fewer steps to train
-// than stages.
-Result<std::vector<std::size_t>> balanced(CutTable& table, const Strategy& strategy, const std::vector<int>& in_flight,
-                                          Bytes memory);
+// Of a strategy's stages: within memory, 0 for no limit, where that can be. Fails, code infeasible, where there are
+// fewer steps to train than stages.
+Result<std::vector<std::size_t>> balanced(CutTable& table, StageMemories& memories, const Strategy& strategy,
+                                          const InFlight& in_flight, Bytes memory);
 Result<std::vector<std::size_t>> balanced(const Stage& whole, const Strategy& strategy, const Turns& turns,
                                           const CutCosts& costs);
 

@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "models/training/training.h"
-#include "oracle/plan/offload.h"
 
 namespace sibyl {
 namespace {
@@ -20,11 +19,6 @@ double flops(const Stage& stage, const Step& step) {
   return rule.forward.flops.value() + (compute->gradients != 0 ? rule.backward.flops.value() : 0.0);
 }
 
-// f32 tensors of a parameter's size: itself, its gradient, the optimizer's unless they lie elsewhere.
-int copies_of_weights(const Strategy& strategy) {
-  return 2 + (strategy.optimizer_tier == Tier::device ? optimizer_states(strategy.optimizer) : 0);
-}
-
 }  // namespace
 
 bool trains(const Stage& whole, const Step& step) {
@@ -33,64 +27,9 @@ bool trains(const Stage& whole, const Step& step) {
   return any;
 }
 
-MemoryEstimate::MemoryEstimate(const Stage& whole, const Strategy& strategy, Backend backend,
-                               const std::vector<std::size_t>& like)
-    : fixed_(1), kept_(1) {
-  const double copies = copies_of_weights(strategy);
-  std::vector<std::vector<Saved>> saved_by(whole.steps.size());
-  std::vector<bool> counted(whole.tensors.size(), false), kept(whole.tensors.size(), false);
-  for (std::size_t i = 0; i < whole.steps.size(); ++i) {
-    const Step& step = whole.steps[i];
-    const std::size_t same = like.empty() ? i : like[i];
-    Bytes fixed = fixed_.back(), saved = kept_.back();
-    for (const LocalTensorId in : inputs_of(step)) {
-      if (!in.valid() || whole[in].kind != TensorKind::parameter || counted[in.index()]) continue;
-      counted[in.index()] = true;
-      fixed += tensor_bytes(whole[in]) * copies;
-    }
-    const auto keep = [&](LocalTensorId id) {
-      if (!id.valid() || whole[id].kind != TensorKind::activation || kept[id.index()]) return;
-      kept[id.index()] = true;
-      saved += tensor_bytes(whole[id]);
-    };
-    if (const auto* compute = std::get_if<Compute>(&step); compute && compute->gradients != 0) {
-      if (same == i) saved_by[i] = training_rule(signature(whole, *compute), compute->gradients, backend).saved;
-      for (const Saved& s : saved_by[same]) {
-        if (s.what == Saved::What::extra) saved += s.bytes;
-        if (s.what == Saved::What::input && s.index < compute->inputs.size()) keep(compute->inputs[s.index]);
-        if (s.what == Saved::What::output && s.index < compute->outputs.size()) keep(compute->outputs[s.index]);
-      }
-    }
-    fixed_.push_back(fixed);
-    kept_.push_back(saved);
-  }
-}
-
-MemoryEstimate MemoryEstimate::at(const std::vector<std::size_t>& positions) const {
-  MemoryEstimate there;
-  for (const std::size_t position : positions) {
-    there.fixed_.push_back(fixed_[position]);
-    there.kept_.push_back(kept_[position]);
-  }
-  return there;
-}
-
-namespace {
-
-// Where a stage may begin, and the program's end.
-std::vector<std::size_t> places_of(const Stage& whole) {
-  std::vector<std::size_t> places;
-  const std::vector<OperationId> operations = beginnings(whole);
-  for (std::size_t i = 0; i <= whole.steps.size(); ++i)
-    if (i == whole.steps.size() || operations[i].valid()) places.push_back(i);
-  return places;
-}
-
-}  // namespace
-
-CutTable::CutTable(const Stage& whole, const Crossing& crossing, const Strategy& strategy, const CutCosts& costs,
+CutTable::CutTable(const Stage& whole, const Places& places, const Crossing& crossing, const CutCosts& costs,
                    const std::vector<std::size_t>& like)
-    : position_(places_of(whole)), memory_(MemoryEstimate(whole, strategy, costs.backend, like).at(position_)) {
+    : places_(places) {
   const std::size_t steps = whole.steps.size();
   std::unordered_map<double, double> links;  // by bytes: at most positions the same
   const auto link = [&](std::size_t position) {
@@ -105,7 +44,7 @@ CutTable::CutTable(const Stage& whole, const Crossing& crossing, const Strategy&
   int trained = 0;
   for (std::size_t i = 0; i <= steps; ++i) {
     longest_link_ = std::max(longest_link_, link(i));
-    if (position_[time_.size()] == i) {
+    if (places.position(time_.size()) == i) {
       sent_.push_back(crossing.bytes(i).value());
       time_.push_back(time);
       trains_.push_back(trained);
@@ -118,20 +57,18 @@ CutTable::CutTable(const Stage& whole, const Crossing& crossing, const Strategy&
     time += times.back();
     trained += trains(whole, step) ? 1 : 0;
   }
-  done_.assign(places(), time);
-  for (std::size_t p = places() - 1; p-- > 0;) done_[p] = std::min(done_[p + 1], time_[p] + link_[p]);
+  done_.assign(time_.size(), time);
+  for (std::size_t p = time_.size() - 1; p-- > 0;) done_[p] = std::min(done_[p + 1], time_[p] + link_[p]);
 }
 
 // One cut. The later a stage begins, the later it may end. So stages laid from the front, each as far as it goes, tell
 // how late each of them can end, and stages laid from the back how early.
 class CutTable::Search {
  public:
-  Search(const CutTable& table, const std::vector<int>& in_flight, Bytes capacity)
-      : table_(table),
-        in_flight_(in_flight),
-        capacity_(capacity),
-        stages_(in_flight.size()),
-        end_(table.places() - 1) {}
+  Search(const CutTable& table, std::size_t stages, const MemoryLimit* limit)
+      : table_(table), limit_(limit), stages_(stages), end_(table.places() - 1) {
+    if (limit) share_devices();
+  }
 
   // Places where stages after the first begin.
   [[nodiscard]] std::vector<std::size_t> run() const {
@@ -142,6 +79,18 @@ class CutTable::Search {
 
  private:
   static constexpr double infinite = std::numeric_limits<double>::infinity();
+
+  // A device's stages fill it together: each has a share of it, and as many micro-batches as they have on average.
+  void share_devices() {
+    const std::size_t devices = limit_->devices, chunks = stages_ / devices;
+    share_ = 1.0 / static_cast<double>(chunks);
+    micro_batches_.assign(stages_, {0, 0});
+    for (std::size_t s = 0; s < stages_; ++s)
+      for (std::size_t other = s % devices; other < stages_; other += devices) {
+        micro_batches_[s].all += limit_->micro_batches[other].all * share_;
+        micro_batches_[s].later += limit_->micro_batches[other].later * share_;
+      }
+  }
 
   // The slowest stage where each ends as soon as its even share is done: what the best cut is at least as good as.
   [[nodiscard]] double of_even_shares() const {
@@ -162,7 +111,9 @@ class CutTable::Search {
     return table_.trains_[begin] < table_.trains_[end];
   }
   [[nodiscard]] bool holds(std::size_t stage, std::size_t begin, std::size_t end, double tolerance = 0) const {
-    return capacity_.value() <= 0 || table_.memory_.of(begin, end, in_flight_[stage]) <= capacity_ * (1 + tolerance);
+    if (!limit_) return true;
+    const StageMemory::Need need = limit_->memory.of(begin, end, micro_batches_[stage]);
+    return need.resting + need.passing * share_ <= limit_->each.value() * share_ * (1 + tolerance);
   }
   [[nodiscard]] bool within(std::size_t stage, std::size_t begin, std::size_t end, double limit) const {
     return table_.cost(begin, end) <= limit && holds(stage, begin, end);
@@ -343,26 +294,32 @@ class CutTable::Search {
   }
 
   const CutTable& table_;
-  const std::vector<int>& in_flight_;
-  Bytes capacity_;
+  const MemoryLimit* limit_;
+  std::vector<OnTheWay> micro_batches_;  // by stage, where there is a limit
+  double share_ = 1;                     // of a device, that a stage has
   std::size_t stages_;
   std::size_t end_;  // the last place
 };
 
-std::vector<std::size_t> CutTable::cut(const std::vector<int>& in_flight, Bytes capacity) {
-  const auto [unlimited, added] = unlimited_.try_emplace(in_flight.size());
-  if (added) unlimited->second = Search(*this, in_flight, Bytes{}).run();
+std::vector<std::size_t> CutTable::cut(std::size_t stages, const MemoryLimit* limit) {
+  const auto [unlimited, added] = unlimited_.try_emplace(stages);
+  if (added) unlimited->second = Search(*this, stages, nullptr).run();
   std::vector<std::size_t> begins = unlimited->second;
-  if (capacity.value() > 0 && !begins.empty() && !fits(begins, in_flight, capacity))
-    begins = Search(*this, in_flight, capacity).run();
-  for (std::size_t& begin : begins) begin = position_[begin];
+  if (limit && !begins.empty() && !fits(begins, *limit)) begins = Search(*this, stages, limit).run();
+  for (std::size_t& begin : begins) begin = places_.position(begin);
   return begins;
 }
 
-bool CutTable::fits(const std::vector<std::size_t>& begins, const std::vector<int>& in_flight, Bytes capacity) const {
-  for (std::size_t s = 0; s < in_flight.size(); ++s) {
-    const std::size_t begin = s == 0 ? 0 : begins[s - 1], end = s < begins.size() ? begins[s] : places() - 1;
-    if (memory_.of(begin, end, in_flight[s]) > capacity) return false;
+bool CutTable::fits(const std::vector<std::size_t>& begins, const MemoryLimit& limit) const {
+  for (std::size_t device = 0; device < limit.devices; ++device) {
+    StageMemory::Need all;
+    for (std::size_t s = device; s <= begins.size(); s += limit.devices) {
+      const std::size_t begin = s == 0 ? 0 : begins[s - 1], end = s < begins.size() ? begins[s] : places() - 1;
+      const StageMemory::Need own = limit.memory.of(begin, end, limit.micro_batches[s]);
+      all.resting += own.resting;
+      all.passing = std::max(all.passing, own.passing);
+    }
+    if (all.resting + all.passing > limit.each.value()) return false;
   }
   return true;
 }

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "oracle/plan/pipeline/cut.h"
+#include "oracle/plan/pipeline/places.h"
+#include "oracle/plan/pipeline/stage_memory.h"
 #include "oracle/plan/plan.h"
 
 namespace sibyl {
@@ -23,49 +25,36 @@ namespace sibyl {
 // Does a step's backward do anything?
 bool trains(const Stage& whole, const Step& step);
 
-// Of weights, gradients, optimizer state that lies on the device and what is kept for backward: what a stage of these
-// steps needs about. For choosing alone; oracle/memory walks the steps.
-class MemoryEstimate {
- public:
-  // `strategy`: any with this optimizer, and its state in this place. `like`: as of Blocks. What is kept depends on the
-  // backend: fused attention keeps no scores.
-  MemoryEstimate(const Stage& whole, const Strategy& strategy, Backend backend, const std::vector<std::size_t>& like);
-  [[nodiscard]] Bytes of(std::size_t begin, std::size_t end, int micro_batches) const {
-    return fixed_[end] - fixed_[begin] + static_cast<double>(micro_batches) * (kept_[end] - kept_[begin]);
-  }
-  // Of stages that begin and end at these positions: asked for by their indices.
-  [[nodiscard]] MemoryEstimate at(const std::vector<std::size_t>& positions) const;
-
- private:
-  MemoryEstimate() = default;
-
-  std::vector<Bytes> fixed_, kept_;  // sums over the steps before a position
+// Within what stages are to stay.
+struct MemoryLimit {
+  const StageMemory& memory;
+  const std::vector<OnTheWay>& micro_batches;  // by stage
+  std::size_t devices = 1;                     // stage i lies on device i modulo this
+  Bytes each;                                  // of which each has so much
 };
 
 // What cutting one program looks at, whatever the number of stages: made once, asked for many cuts.
 class CutTable {
  public:
-  // `crossing`: the program's. `strategy`: as of MemoryEstimate. `costs.begins` is not looked at. `like`: by step, an
-  // earlier one that runs the same, or itself; empty where that is not known.
-  CutTable(const Stage& whole, const Crossing& crossing, const Strategy& strategy, const CutCosts& costs,
+  // `places`: the program's, which must outlive this; `crossing`: likewise the program's. `costs.begins` is not looked
+  // at. `like`: by step, an earlier one that runs the same, or itself; empty where that is not known.
+  CutTable(const Stage& whole, const Places& places, const Crossing& crossing, const CutCosts& costs,
            const std::vector<std::size_t>& like = {});
 
-  // Where each stage after the first begins; empty where there is no such cut. `in_flight`: micro-batches, by stage;
-  // `capacity`: of one stage, 0 for no limit. The cut without a limit is kept: where it is within one it is the cut
-  // with it.
-  [[nodiscard]] std::vector<std::size_t> cut(const std::vector<int>& in_flight, Bytes capacity);
+  // Where each stage after the first begins; empty where there is no such cut. The cut without a limit is kept: where
+  // it is within one it is the cut with it. Of a device with several stages that have to stay within it together, each
+  // has an equal share where another cut is to be found.
+  [[nodiscard]] std::vector<std::size_t> cut(std::size_t stages, const MemoryLimit* limit = nullptr);
   [[nodiscard]] int trained_steps() const { return trains_.back(); }
 
  private:
   class Search;
-  [[nodiscard]] std::size_t places() const { return position_.size(); }
+  [[nodiscard]] std::size_t places() const { return time_.size(); }
   [[nodiscard]] double cost(std::size_t begin, std::size_t end) const { return time_[end] - time_[begin] + link_[end]; }
-  [[nodiscard]] bool fits(const std::vector<std::size_t>& begins, const std::vector<int>& in_flight,
-                          Bytes capacity) const;
+  [[nodiscard]] bool fits(const std::vector<std::size_t>& begins, const MemoryLimit& limit) const;
 
-  // By place, where a stage may begin, and at last the program's end:
-  std::vector<std::size_t> position_;
-  MemoryEstimate memory_;
+  const Places& places_;
+  // By place, and at last the program's end:
   std::vector<double> sent_;  // bytes that cross it, both ways
   std::vector<double> time_;  // of the steps before
   std::vector<int> trains_;   // of these, such with a backward

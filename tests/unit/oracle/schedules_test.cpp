@@ -33,7 +33,7 @@ TEST(Schedules, GPipeRunsAllForwardsFirst) {
   const Turns turns = gpipe({2, 1, 3});
   EXPECT_EQ(spelt(turns[0]), "F0 F1 F2 B0 B1 B2");
   EXPECT_EQ(spelt(turns[1]), "F0 F1 F2 B0 B1 B2");
-  EXPECT_THAT(in_flight(turns, 2), ElementsAre(3, 3));
+  EXPECT_THAT(in_flight(turns, 2).all, ElementsAre(3, 3));
 }
 
 // Stage i of S begins its first backward when S - i micro-batches are in flight.
@@ -42,7 +42,7 @@ TEST(Schedules, OneForwardOneBackwardKeepsAsManyInFlightAsStagesFollow) {
   EXPECT_EQ(spelt(turns[0]), "F0 F1 F2 B0 F3 B1 F4 B2 B3 B4");
   EXPECT_EQ(spelt(turns[1]), "F0 F1 B0 F2 B1 F3 B2 F4 B3 B4");
   EXPECT_EQ(spelt(turns[2]), "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4");
-  EXPECT_THAT(in_flight(turns, 3), ElementsAre(3, 2, 1));
+  EXPECT_THAT(in_flight(turns, 3).all, ElementsAre(3, 2, 1));
 }
 
 // Two coordinates of two stages, four micro-batches. Coordinate 0 warms up with 2 (2 - 0 - 1) + (2 - 1) 2 = 4 passes: micro-
@@ -61,7 +61,7 @@ TEST(Schedules, ZeroBubblePutsWeightsOff) {
   EXPECT_EQ(spelt(turns[0]), "F0 F1 F2 I0 W0 F3 I1 W1 I2 W2 I3 W3");
   EXPECT_EQ(spelt(turns[1]), "F0 F1 I0 F2 I1 W0 F3 I2 W1 I3 W2 W3");
   EXPECT_EQ(spelt(turns[2]), "F0 I0 F1 I1 F2 I2 W0 F3 I3 W1 W2 W3");
-  EXPECT_THAT(in_flight(turns, 3), ElementsAre(3, 3, 3));
+  EXPECT_THAT(in_flight(turns, 3).all, ElementsAre(3, 3, 3));
 }
 
 RC_GTEST_PROP(Schedules, AllObeyTheRules, ()) {

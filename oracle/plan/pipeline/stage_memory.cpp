@@ -1,0 +1,51 @@
+#include "oracle/plan/pipeline/stage_memory.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace sibyl {
+
+StageMemory::Need StageMemory::of(std::size_t begin, std::size_t end, const OnTheWay& micro_batches) const {
+  if (begin == end) return {};
+  const double kept = kept_->kept(begin, end);
+  // The one whose backward runs is whole.
+  const double later = std::min(micro_batches.later, micro_batches.all - 1);
+  Need need{held_.of(begin, end) + (micro_batches.all - later) * kept,
+            kept_->passing(begin, end) + held_.passing(begin, end)};
+  if (later > 0) need.resting += later * kept_->later(begin, end);
+  return need;
+}
+
+namespace {
+
+std::tuple<Recompute, int, int, std::vector<std::string>> runs_again(const Strategy& s) {
+  return {s.recompute, s.recompute_every, s.recompute_together, s.recompute_kinds};
+}
+
+}  // namespace
+
+MemoryKey memory_key(const Strategy& s) {
+  const bool by_replicas = s.zero > 0 || s.compression.kind != Compression::Kind::none;
+  const bool overlapped = s.exchange == GradientExchange::overlapped;
+  const double bucket = s.zero == 2 && !overlapped ? std::numeric_limits<double>::infinity() : s.bucket.value();
+  return {runs_again(s),
+          {s.optimizer, s.optimizer_tier, s.activation_tier},
+          {s.zero, by_replicas ? s.data : std::min(s.data, 2), by_replicas ? s.zero_ranks : 0,
+           by_replicas && s.zero != 1 ? bucket : 0.0},
+          {s.compression.kind, s.compression.share}};
+}
+
+StageMemories::StageMemories(const BackwardMemory& backward, const Places& places, const std::vector<std::size_t>& like)
+    : backward_(backward), places_(places), like_(like) {}
+
+const StageMemory& StageMemories::of(const Strategy& strategy) {
+  MemoryKey key = memory_key(strategy);
+  const auto known = known_.find(key);
+  if (known != known_.end()) return known->second;
+  std::shared_ptr<const KeptSums>& kept = kept_[{runs_again(strategy), strategy.activation_tier}];
+  if (!kept) kept = std::make_shared<const KeptSums>(backward_, places_, strategy, like_);
+  if (!parameters_) parameters_.emplace(backward_.program(), places_);
+  return known_.try_emplace(std::move(key), kept, parameters_->held(strategy, like_)).first->second;
+}
+
+}  // namespace sibyl

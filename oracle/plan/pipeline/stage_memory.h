@@ -1,0 +1,69 @@
+// About how much memory the stages of a pipeline take, wherever its program is cut: what cuts are chosen by.
+//
+// oracle/memory walks the steps of stages that are known; here any stage is answered for out of sums over the program's
+// places, and a stage of more places never takes less. How far it is from the walk is in docs/pipeline.md. Left out are
+// room for messages of neighbours, what a caching allocator keeps, and the update's own.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "oracle/plan/pipeline/kept_sums.h"
+#include "oracle/plan/pipeline/parameter_sums.h"
+
+namespace sibyl {
+
+// Micro-batches on their way through a stage, at most; of these, such whose backward's second part is still to come.
+struct OnTheWay {
+  double all = 1, later = 0;
+};
+
+// One strategy's.
+class StageMemory {
+ public:
+  StageMemory(std::shared_ptr<const KeptSums> kept, HeldState held) : kept_(std::move(kept)), held_(std::move(held)) {}
+
+  // Bytes. `passing`: of one micro-batch's backward, beyond what lies there anyway; of the stages of one device one at
+  // a time has it.
+  struct Need {
+    double resting = 0, passing = 0;
+  };
+  [[nodiscard]] Need of(std::size_t begin, std::size_t end, const OnTheWay& micro_batches) const;
+
+ private:
+  std::shared_ptr<const KeptSums> kept_;
+  HeldState held_;
+};
+
+// What of a strategy decides, beside its program: those with equal ones have the same StageMemory.
+using MemoryKey =
+    std::tuple<std::tuple<Recompute, int, int, std::vector<std::string>>, std::tuple<OptimizerKind, Tier, Tier>,
+               std::tuple<int, int, int, double>, std::tuple<Compression::Kind, double>>;
+MemoryKey memory_key(const Strategy& strategy);
+
+// Of all strategies that share a program.
+class StageMemories {
+ public:
+  // All must outlive it. `like`: as of BackwardMemory.
+  StageMemories(const BackwardMemory& backward, const Places& places, const std::vector<std::size_t>& like);
+
+  const StageMemory& of(const Strategy& strategy);  // good as long as this
+
+ private:
+  using KeptKey = std::pair<std::tuple<Recompute, int, int, std::vector<std::string>>, Tier>;
+
+  const BackwardMemory& backward_;
+  const Places& places_;
+  const std::vector<std::size_t>& like_;
+  std::optional<ParameterSums> parameters_;  // once asked
+  std::map<KeptKey, std::shared_ptr<const KeptSums>> kept_;
+  std::map<MemoryKey, StageMemory> known_;
+};
+
+}  // namespace sibyl
