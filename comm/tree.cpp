@@ -3,8 +3,8 @@
 // turns each tree went at the pace of the other's round trips, and both together took three times as long as their
 // links.
 #include <algorithm>
-#include <array>
 #include <functional>
+#include <vector>
 
 #include "comm/collectives.h"
 #include "netmodel/collective/partition.h"

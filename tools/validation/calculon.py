@@ -85,6 +85,8 @@ class Calculon:
     def __init__(self, checkout):
         for absent in ("pandas",):  # imported, not used
             sys.modules.setdefault(absent, types.ModuleType(absent))
+        if not os.path.isdir(os.path.join(checkout, "calculon", "llm")):
+            raise FileNotFoundError(f"{checkout}: no checkout of Calculon")
         sys.path.insert(0, checkout)
         import calculon
         self.llm = sys.modules["calculon.llm.llm"]
@@ -355,12 +357,22 @@ def compare(sibyl, path, vocabulary=VOCABULARY):
         print_shares(chosen)
 
 
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["make"] and len(sys.argv) == 4:
-        make(*sys.argv[2:])
-    elif sys.argv[1:2] == ["vary"] and len(sys.argv) == 3:
-        vary(sys.argv[2])
-    elif sys.argv[1:2] == ["compare"] and len(sys.argv) in (4, 5):
-        compare(*sys.argv[2:])
+def main(words):
+    if words[:1] == ["make"] and len(words) == 3:
+        make(*words[1:])
+    elif words[:1] == ["vary"] and len(words) == 2:
+        vary(words[1])
+    elif words[:1] == ["compare"] and len(words) in (3, 4):
+        compare(*words[1:])
     else:
-        sys.exit(__doc__)
+        print(__doc__, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (OSError, ModuleNotFoundError) as error:
+        print(f"calculon.py: {error}", file=sys.stderr)
+        sys.exit(3)
