@@ -52,6 +52,12 @@ class Order {
     const std::set<double>& sizes = sizes_.at(line_of(s));
     return std::distance(sizes.begin(), sizes.find(s.bytes.value()));
   }
+  // Of a line that has shorter ones.
+  [[nodiscard]] bool longest(const CollectiveSample& s) const {
+    const std::set<double>& sizes = sizes_.at(line_of(s));
+    const double least = *sizes.rbegin() / 16;
+    return *sizes.begin() <= least && s.bytes.value() > least;
+  }
 
  private:
   std::map<Line, std::set<double>> sizes_;
@@ -62,6 +68,7 @@ class Order {
 std::string_view to_string(LeftOut left_out) {
   switch (left_out) {
     case LeftOut::sizes: return "every other size";
+    case LeftOut::longest: return "the longest";
     case LeftOut::count_between: return "a count between others";
     case LeftOut::most_ranks: return "the most ranks";
     case LeftOut::all: return "all but messages";
@@ -74,6 +81,7 @@ std::vector<LeftOutCollective> left_out_collectives(const Network& network) {
   const Order order(judge.all());
   for (const int half : {0, 1})
     judge.predict(LeftOut::sizes, [&](const CollectiveSample& s) { return order.of(s) % 2 == half; });
+  judge.predict(LeftOut::longest, [&](const CollectiveSample& s) { return order.longest(s); });
   std::set<int> counts;
   for (const CollectiveSample& s : judge.all())
     if (s.placement.nodes == 1 && s.placement.groups_per_node == 1) counts.insert(s.placement.ranks_per_node);

@@ -11,6 +11,7 @@ namespace sibyl {
 
 enum class LeftOut {
   sizes,          // every other size of each placement, predicted from the sizes between; twice, so that all are
+  longest,        // sizes of more than a sixteenth of a placement's longest, predicted from the shorter ones
   count_between,  // all of a number of ranks in one node, predicted from fewer and from more
   most_ranks,     // all of the largest number of ranks in one node, predicted from fewer
   all,            // every collective, predicted from messages between pairs alone; where there are such

@@ -199,7 +199,30 @@ double Network::Model::formula(Collective collective, Algorithm chosen, double b
   return result;
 }
 
-// Inside the sampled sizes: between neighbours. Outside: the formula, scaled to meet the nearest sample.
+// Behind the longest sample: as much longer as the formula has it, at the pace of the last octave. A start that the
+// formula has too short, or several ends where it has one, would otherwise grow with the bytes. Two samples alone tell
+// a pace badly where they are disturbed, so it stays near that of the whole.
+double Network::Model::beyond(const MeasuredPlacement& measured, Collective collective, Algorithm chosen,
+                              double bytes) const {
+  constexpr double octave = 1.9, most = 1.5;
+  const std::vector<CurvePoint>& points = measured.points;
+  const CurvePoint& last = points.back();
+  const auto by_formula = [&](double size) {
+    return formula(collective, chosen, size, measured.placement, Talk::none);
+  };
+  const double at_last = by_formula(last.bytes);
+  if (!(at_last > 0)) return last.seconds;
+  const double whole = last.seconds / at_last;
+  double pace = whole;
+  const auto before = std::find_if(points.rbegin(), points.rend(),
+                                   [&](const CurvePoint& point) { return point.bytes * octave <= last.bytes; });
+  if (before != points.rend())
+    if (const double grown = at_last - by_formula(before->bytes); grown > 0)
+      pace = std::clamp((last.seconds - before->seconds) / grown, whole / most, whole * most);
+  return last.seconds + pace * (by_formula(bytes) - at_last);
+}
+
+// Inside the sampled sizes: between neighbours. Before the first: the formula, scaled to meet it.
 Estimate Network::Model::from_points(const MeasuredPlacement& measured, Collective collective, Algorithm chosen,
                                      double bytes) const {
   const std::vector<CurvePoint>& points = measured.points;
@@ -209,10 +232,15 @@ Estimate Network::Model::from_points(const MeasuredPlacement& measured, Collecti
   const auto near = [&](const CurvePoint& point) { return std::abs(point.bytes - bytes) <= 0.02 * point.bytes; };
   Estimate result{Seconds{interpolated(points, bytes)}, measured.error, Provenance::interpolated};
   if (bytes < points.front().bytes || bytes > points.back().bytes) {
-    const CurvePoint& end = bytes < points.front().bytes ? points.front() : points.back();
-    const double at_end = formula(collective, chosen, end.bytes, measured.placement, Talk::none);
-    const double here = formula(collective, chosen, bytes, measured.placement, Talk::none);
-    result.time = Seconds{at_end > 0 ? end.seconds * here / at_end : end.seconds};
+    const bool shorter = bytes < points.front().bytes;
+    const CurvePoint& end = shorter ? points.front() : points.back();
+    if (shorter) {
+      const double at_end = formula(collective, chosen, end.bytes, measured.placement, Talk::none);
+      const double here = formula(collective, chosen, bytes, measured.placement, Talk::none);
+      result.time = Seconds{at_end > 0 ? end.seconds * here / at_end : end.seconds};
+    } else {
+      result.time = Seconds{beyond(measured, collective, chosen, bytes)};
+    }
     if (near(end)) {
       result.provenance = Provenance::measured;
       return result;

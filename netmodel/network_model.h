@@ -53,6 +53,8 @@ struct Network::Model {
                                   const GroupPlacement& placement) const;
   [[nodiscard]] Estimate from_points(const MeasuredPlacement& points, Collective collective, Algorithm algorithm,
                                      double bytes) const;
+  [[nodiscard]] double beyond(const MeasuredPlacement& points, Collective collective, Algorithm algorithm,
+                              double bytes) const;
   [[nodiscard]] MeasuredPlacement carried(const MeasuredPlacement& from, Collective collective, Algorithm algorithm,
                                           const GroupPlacement& to) const;
   [[nodiscard]] bool any(Collective collective) const;

@@ -12,12 +12,13 @@
 #include "base/quantity.h"
 #include "comm/prompt_thread.h"
 #include "netmodel/collective/algorithms.h"
+#include "netmodel/probe/pace.h"
 #include "netmodel/probe/timing.h"
 
 namespace sibyl {
 namespace {
 
-using Task = std::variant<PointToPointSample, CollectiveSample>;
+using probe::Task;
 
 // What ranks that split one model's operations send each other.
 constexpr std::array among_groups{Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
@@ -84,10 +85,6 @@ std::vector<Task> collective_tasks(const GroupPlacement& world, const NetworkPro
     add(Collective::send_receive, Algorithm::automatic);
   }
   return tasks;
-}
-
-double bytes_of(const Task& task) {
-  return std::visit([](const auto& sample) { return sample.bytes.value(); }, task);
 }
 
 std::string text_of(const Task& task) {
@@ -276,15 +273,16 @@ void Probe::hand_out(const CollectiveSample& sample) const {
 void Probe::run(std::vector<Task> tasks, double budget) {
   std::erase_if(tasks, [&](const Task& task) { return have(task); });
   // Small before large, so that what the budget cuts off is what formulas extend best.
-  std::ranges::stable_sort(tasks, {}, bytes_of);
+  std::ranges::stable_sort(tasks, {}, probe::bytes_of);
   const double begin = probe::now();
-  double last_rate = 0.0;  // seconds per byte of the slowest task of the last size
+  probe::Pace pace;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const double left = budget - probe::slowest(world_, probe::now() - begin);
     if (sink_.progress && world_.rank() == 0)
       sink_.progress(static_cast<int>(i), static_cast<int>(tasks.size()), text_of(tasks[i]));
-    constexpr int least_repeats = 7;  // warm-up, pilot, and five runs apart or three batches
-    if (left < 0 || last_rate * bytes_of(tasks[i]) * least_repeats > left) break;
+    if (left < 0) break;
+    const double once = pace.foreseen(tasks[i]);
+    if (once * probe::least_runs(once) > left || pace.hopeless(tasks[i])) continue;
     const double allowance = left / static_cast<double>(tasks.size() - i);
     std::visit(
         [&](auto& sample) {
@@ -292,8 +290,7 @@ void Probe::run(std::vector<Task> tasks, double budget) {
           sample.time = Seconds{timing.seconds};
           sample.spread = timing.spread;
           // Equal on all ranks, for `timed` gives all the slowest rank's time.
-          if (sample.bytes.value() >= 65536)
-            last_rate = std::max(last_rate * 0.5, timing.seconds / sample.bytes.value());
+          pace.note(tasks[i], timing.seconds);
           if (world_.rank() == 0) hand_out(sample);
         },
         tasks[i]);

@@ -81,10 +81,11 @@ double time_of_groups(const std::vector<double>& groups, const std::vector<Inter
   return longest;
 }
 
+int least_runs(double seconds) { return seconds > 0.5 ? 5 : 7; }
+
 Timing timed_apart(Communicator& world, int group, const std::function<void()>& before,
                    const std::function<void()>& once, double allowance, int most,
                    const std::function<double()>& clock) {
-  constexpr int fewest = 5;
   // What tells the last of many ranks to begin must be there before the first one's data, behind which it would wait.
   constexpr double ahead = 2e-3;
   const std::vector<double> groups = world.gather_doubles(group);
@@ -105,6 +106,7 @@ Timing timed_apart(Communicator& world, int group, const std::function<void()>& 
   const double start = now();
   run();
   const double pilot = std::max(1e-7, slowest(world, now() - start));
+  const int fewest = least_runs(pilot) - 2;  // without the two before
   const int runs = std::clamp(static_cast<int>(allowance / pilot), fewest, std::max(most, fewest));
   std::vector<double> times;
   for (int i = 0; i < runs; ++i) times.push_back(run());

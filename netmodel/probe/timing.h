@@ -34,9 +34,14 @@ struct Interval {
 };
 double time_of_groups(const std::vector<double>& groups, const std::vector<Interval>& ranks);
 
+// Runs of what takes so long, seconds, until it is known: one that makes connections, one that shows how long it takes,
+// and 5; of what takes more than half a second, which shakes less, 3.
+int least_runs(double seconds);
+
 // One at a time, as in a training step: `before` leaves nothing of the last run in the caches, all ranks agree on a
 // time to begin, then `once` is timed (time_of_groups). `group`: any number that this rank shares with the others of
-// its group; negative where it looks on. As many runs as fit into `allowance`: at least 5, at most `most`.
+// its group; negative where it looks on. As many runs as fit into `allowance`: at least least_runs() with the two that
+// are not counted, at most `most`.
 Timing timed_apart(Communicator& world, int group, const std::function<void()>& before,
                    const std::function<void()>& once, double allowance, int most,
                    const std::function<double()>& clock = now);

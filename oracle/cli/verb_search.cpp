@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/progress.h"
 #include "oracle/axes.h"
@@ -89,8 +90,11 @@ Result<int> run_search(const Arguments& arguments) {
   SearchReport report{model_name(arguments.operands().front()), cluster.name, {}, {}};
   report.command = command_for(arguments, space.fixed.global_batch, cluster, room);
   {
-    Progress progress("searching", strategies(space).size());
-    options.progress = [&](std::size_t done, std::size_t) { progress.report(done); };
+    std::optional<Progress> progress;
+    options.progress = [&](std::size_t done, std::size_t total) {
+      if (!progress) progress.emplace("searching", total);
+      progress->report(done);
+    };
     SIBYL_TRY(report.result, search(graph, space, room, options));
   }
   switch (format) {

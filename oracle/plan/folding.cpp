@@ -75,6 +75,12 @@ class Repeats {
 
 }  // namespace
 
+// What the first one reads comes from elsewhere, so of it only a part repeats.
+int repeated_layers(const Graph& graph) {
+  const Repeats::Run run = Repeats(graph).longest();
+  return run.length == 0 ? 0 : static_cast<int>((run.covered() + run.length - 1) / run.length);
+}
+
 std::optional<Folding> fold(const Graph& graph) {
   const Repeats::Run run = Repeats(graph).longest();
   if (run.length == 0) return std::nullopt;

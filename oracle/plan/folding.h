@@ -27,6 +27,9 @@ struct Folding {
 // None where fewer than six layers in a row repeat.
 std::optional<Folding> fold(const Graph& graph);
 
+// How many layers in a row repeat; 0 where fewer than six do.
+int repeated_layers(const Graph& graph);
+
 // Of the program of the folding's graph, however it was split: the steps that stand for those of the layers left out,
 // too. None where it cannot be unfolded.
 std::optional<Segment> repeated_layer(const Folding& folding, const Stage& folded);

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "oracle/plan/folding.h"
 #include "oracle/search/trials.h"
 
 namespace sibyl {
@@ -177,8 +178,9 @@ bool has_volumes(const Graph& graph) {
   });
 }
 
-SearchSpace without_depth(SearchSpace space) {
-  std::erase(space.axes, MeshAxis::depth);
+SearchSpace suited_to(const Graph& graph, SearchSpace space) {
+  if (!has_volumes(graph)) std::erase(space.axes, MeshAxis::depth);
+  space.layers = repeated_layers(graph);
   return space;
 }
 
@@ -219,7 +221,7 @@ void simulate_front(Trials& trials) {
 
 Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const Cluster& cluster,
                             const SearchOptions& options) {
-  const std::vector<Strategy> all = strategies(has_volumes(graph) ? space : without_depth(space));
+  const std::vector<Strategy> all = strategies(suited_to(graph, space));
   if (all.empty())
     return fail(ErrorCode::infeasible, "no strategy is to be tried", "--axes",
                 "allow data, tensor, sequence or pipeline");

@@ -44,6 +44,16 @@ void each_micro_batch(const SearchSpace& space, Strategy strategy, const Visit& 
   }
 }
 
+std::vector<int> chunks_of(const SearchSpace& space, int pipeline) {
+  if (!space.chunks.empty()) return space.chunks;
+  std::vector<int> chunks = {2, 4, 8};
+  for (int each = 2; each * pipeline <= space.layers; ++each)
+    if (space.layers % (each * pipeline) == 0) chunks.push_back(each);
+  std::ranges::sort(chunks);
+  chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
+  return chunks;
+}
+
 void each_schedule(const SearchSpace& space, Strategy strategy, const Visit& visit) {
   if (strategy.pipeline == 1) return visit(strategy);
   for (const PipelineSchedule schedule : space.schedules) {
@@ -54,7 +64,7 @@ void each_schedule(const SearchSpace& space, Strategy strategy, const Visit& vis
       continue;
     }
     if (strategy.accumulation % strategy.pipeline != 0) continue;
-    for (const int chunks : space.chunks) {
+    for (const int chunks : chunks_of(space, strategy.pipeline)) {
       strategy.chunks = chunks;
       visit(strategy);
     }

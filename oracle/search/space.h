@@ -28,7 +28,9 @@ struct SearchSpace {
   std::vector<Recompute> recompute = {Recompute::none, Recompute::selective, Recompute::full};
   std::vector<PipelineSchedule> schedules = {PipelineSchedule::one_forward_one_backward, PipelineSchedule::interleaved,
                                              PipelineSchedule::zero_bubble};
-  std::vector<int> chunks = {2, 4, 8};  // of interleaved schedules
+  // Stages of a device in interleaved schedules. Empty: 2, 4 and 8, and every number that shares `layers` out evenly.
+  std::vector<int> chunks = {};
+  int layers = 0;  // of the model, that repeat; search() knows
   // Beside the usual order of ranks (axes.h): a pipeline's stages nearer than replicas, and replicas nearest of all.
   bool orders = false;
   // Of gradients, where they are exchanged; 0: one message after backward. Empty: as `fixed` has it.

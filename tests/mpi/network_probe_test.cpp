@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "netmodel/probe/pace.h"
 #include "netmodel/probe/timing.h"
 
 namespace sibyl {
@@ -105,6 +106,35 @@ TEST(NetworkProbe, ComputesBetweenLongMessages) {
   computed = 0;
   ASSERT_TRUE(probe_network(world, options, sink).has_value());
   EXPECT_EQ(computed, 0);
+}
+
+// A ring of 1 MiB that took 10 ms will take 40 of 4 MiB. Of what was never timed the slowest tells: broadcasts took 30
+// ms.
+TEST(NetworkProbe, ForeseesLongerMessagesFromShorterOnes) {
+  const auto task = [](Collective collective, Algorithm algorithm, double bytes) {
+    return probe::Task(CollectiveSample{collective, algorithm, {1, 4, 1}, Bytes{bytes}, Seconds{}, 0.0, "test"});
+  };
+  using enum Algorithm;
+  constexpr double mebibyte = 1 << 20;
+  const auto all_reduce = [&](Algorithm algorithm, double bytes) {
+    return task(Collective::all_reduce, algorithm, bytes);
+  };
+  probe::Pace pace;
+  EXPECT_EQ(pace.foreseen(all_reduce(ring, mebibyte)), 0.0);
+  pace.note(all_reduce(ring, 1024), 5.0);  // too short to tell
+  EXPECT_EQ(pace.foreseen(all_reduce(ring, mebibyte)), 0.0);
+  pace.note(all_reduce(ring, mebibyte), 0.010);
+  pace.note(task(Collective::broadcast, automatic, mebibyte), 0.030);
+  EXPECT_DOUBLE_EQ(pace.foreseen(all_reduce(ring, 4 * mebibyte)), 0.040);
+  EXPECT_DOUBLE_EQ(pace.foreseen(all_reduce(tree, 4 * mebibyte)), 0.120);
+  // Twice as slow as what the communicator chooses is as much as may yet be of use.
+  EXPECT_FALSE(pace.hopeless(all_reduce(ring, 4 * mebibyte)));
+  pace.note(all_reduce(automatic, mebibyte), 0.005);
+  EXPECT_FALSE(pace.hopeless(all_reduce(ring, 4 * mebibyte)));
+  EXPECT_FALSE(pace.hopeless(all_reduce(tree, 4 * mebibyte)));
+  pace.note(all_reduce(tree, mebibyte), 0.011);
+  EXPECT_TRUE(pace.hopeless(all_reduce(tree, 4 * mebibyte)));
+  EXPECT_FALSE(pace.hopeless(all_reduce(automatic, 4 * mebibyte)));
 }
 
 // Ranks 0 and 3 are one group, which begins with 3 at 2 and is done with 0 at 5; 1 and 2 another, from 4 to 8; rank 4

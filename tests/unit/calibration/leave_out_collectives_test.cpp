@@ -35,9 +35,11 @@ const CollectiveErrors* of(const std::vector<CollectiveErrors>& all, LeftOut lef
 // Five sizes each of three counts; inside the sizes nothing is off, and the ends are carried by the formula.
 TEST(LeaveOutCollectives, FindsNoErrorWhereThereIsNone) {
   const auto errors = errors_of(left_out_collectives(gathering_machine()));
-  ASSERT_EQ(errors.size(), 3U);
+  ASSERT_EQ(errors.size(), 4U);
   const CollectiveErrors *sizes = of(errors, LeftOut::sizes), *between = of(errors, LeftOut::count_between);
-  ASSERT_TRUE(sizes && between && of(errors, LeftOut::most_ranks));
+  const CollectiveErrors* longest = of(errors, LeftOut::longest);
+  ASSERT_TRUE(sizes && longest && between && of(errors, LeftOut::most_ranks));
+  EXPECT_EQ(longest->count, 6U);  // 1e8 and 1e9 of three counts
   EXPECT_EQ(sizes->count, 15U);
   EXPECT_LT(sizes->median, 1e-9);
   EXPECT_EQ(between->count, 5U);

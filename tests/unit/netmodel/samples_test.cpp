@@ -43,14 +43,38 @@ TEST(Samples, InterpolatedBetweenSizes) {
   EXPECT_NEAR(estimate.relative_error, 0.05, 1e-12);
 }
 
-// The ring of two ranks takes 2 (10 us + m/2 * 10 ns): 40.02 ms for 4e6, 80.02 ms for 8e6. The sample took 3 times as
-// long.
+// The ring of two ranks takes 2 (10 us + m/2 * 10 ns): 10.02 ms for 1e6, 40.02 for 4e6, 80.02 for 8e6. The samples took
+// 3 times as long.
 TEST(Samples, BeyondTheSizesTheFormulaIsScaled) {
-  const Network on = network({sample(1e6, 0.030), sample(4e6, 3 * 0.04002)});
+  const Network on = network({sample(1e6, 3 * 0.01002), sample(4e6, 3 * 0.04002)});
   const Estimate estimate = ask(on, 8e6);
   EXPECT_NEAR(estimate.time.value(), 3 * 0.08002, 1e-7);
   EXPECT_EQ(estimate.provenance, Provenance::interpolated);
   EXPECT_EQ(ask(on, 64e6).provenance, Provenance::estimated);  // four octaves beyond
+}
+
+// What the formula does not know of and is the same for all sizes, 5 ms here, stays as it is: from 2e6 to 4e6 samples
+// grow as the formula does, by 20 ms, and so by 40 more to 8e6.
+TEST(Samples, BeyondTheSizesAStartStaysAStart) {
+  const Network on = network({sample(2e6, 0.02502), sample(4e6, 0.04502)});
+  EXPECT_NEAR(ask(on, 8e6).time.value(), 0.08502, 1e-7);
+}
+
+// The pace is that of the last octave, whatever was timed within it and before: between 2.2e6 and 4e6 and below 2e6
+// anything may be.
+TEST(Samples, BeyondTheSizesTheLastOctaveTells) {
+  const Network on = network({sample(1e5, 0.001), sample(2e6, 0.02502), sample(3.9e6, 0.04501), sample(4e6, 0.04502)});
+  EXPECT_NEAR(ask(on, 8e6).time.value(), 0.08502, 1e-7);
+}
+
+// A pace of a twentieth of the formula's is a disturbed sample's: it is held at two thirds of what the longest says as
+// a whole. One of three times likewise at one and a half.
+TEST(Samples, BeyondTheSizesNoPaceFarFromTheWhole) {
+  const double whole = 0.041 / 0.04002;
+  EXPECT_NEAR(ask(network({sample(2e6, 0.040), sample(4e6, 0.041)}), 8e6).time.value(), 0.041 + whole / 1.5 * 0.040,
+              1e-7);
+  EXPECT_NEAR(ask(network({sample(2e6, 0.001), sample(4e6, 0.061)}), 8e6).time.value(),
+              0.061 + 0.061 / 0.04002 * 1.5 * 0.040, 1e-7);
 }
 
 // Of eight ranks, the communicator sends 256 KiB by Rabenseifner's algorithm, and 4 MB round a ring. What was measured

@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "models/onnx/import.h"
 #include "models/zoo/zoo.h"
@@ -119,6 +120,16 @@ TEST(Folding, KnowsTheLayersOfTransformers) {
       EXPECT_EQ(first_difference(unfolded->program, whole), "") << name;
     }
   }
+}
+
+// As their papers count them; what the first layer reads comes from elsewhere than what others read, and so does what is
+// read of the last.
+TEST(Folding, CountsTheLayers) {
+  const std::map<std::string, int> layers = {{"gpt2", 12},     {"gpt2-xl", 48},  {"gpt3-175b", 96}, {"bert-base", 12},
+                                             {"bert-large", 24}, {"llama3-8b", 32}, {"vit-b-16", 12},  {"mixtral-8x7b", 32},
+                                             {"alexnet", 0}};
+  for (const auto& [name, count] : layers)
+    EXPECT_EQ(repeated_layers(inspect_onnx_bytes(*zoo_model_bytes(name), name, {}).value().graph), count) << name;
 }
 
 // Layers of another width each: nothing repeats.

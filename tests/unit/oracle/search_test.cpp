@@ -108,6 +108,23 @@ TEST(SearchSpace, SharesStateOnlyAmongReplicasAndInterleavesOnlyWholeRounds) {
   }
 }
 
+// Twelve layers on two devices: 2, 4 and 8 stages a device, and 3 and 6, which share them out evenly.
+TEST(SearchSpace, InterleavesByWhatSharesLayersOutEvenly) {
+  SearchSpace s = space(2, 2);
+  s.axes = {MeshAxis::pipeline}, s.data = false, s.zero = {0}, s.recompute = {Recompute::none}, s.micro_batches = {1};
+  const auto interleaved = [&] {
+    std::set<int> chunks;
+    for (const Strategy& one : strategies(s))
+      if (one.schedule == PipelineSchedule::interleaved) chunks.insert(one.chunks);
+    return chunks;
+  };
+  EXPECT_EQ(interleaved(), (std::set{2, 4, 8}));
+  s.layers = 12;
+  EXPECT_EQ(interleaved(), (std::set{2, 3, 4, 6, 8}));
+  s.chunks = {5};
+  EXPECT_EQ(interleaved(), (std::set{5}));
+}
+
 // Four devices, eight samples: an expert axis of two leaves two replicas, whose ranks have two samples each.
 TEST(SearchSpace, RanksWithExpertsHaveSamplesOfTheirOwn) {
   SearchSpace s = space(4, 8);

@@ -1,0 +1,45 @@
+#include "netmodel/probe/pace.h"
+
+#include <algorithm>
+
+namespace sibyl::probe {
+namespace {
+
+constexpr double least_bytes = 65536, hopelessly_slow = 2.0;
+
+}  // namespace
+
+double bytes_of(const Task& task) {
+  return std::visit([](const auto& sample) { return sample.bytes.value(); }, task);
+}
+
+Pace::Line Pace::line_of(const Task& task) {
+  if (const auto* message = std::get_if<PointToPointSample>(&task))
+    return std::tuple(message->same_node, message->pairs, message->both_ways);
+  const auto& sample = std::get<CollectiveSample>(task);
+  return std::tuple(sample.collective, sample.algorithm, sample.placement);
+}
+
+void Pace::note(const Task& task, double seconds) {
+  if (bytes_of(task) >= least_bytes) seconds_per_byte_[line_of(task)] = seconds / bytes_of(task);
+}
+
+double Pace::foreseen(const Task& task) const {
+  const auto own = seconds_per_byte_.find(line_of(task));
+  if (own != seconds_per_byte_.end()) return own->second * bytes_of(task);
+  double slowest = 0.0;
+  for (const auto& [line, rate] : seconds_per_byte_) slowest = std::max(slowest, rate);
+  return slowest * bytes_of(task);
+}
+
+bool Pace::hopeless(const Task& task) const {
+  const auto* sample = std::get_if<CollectiveSample>(&task);
+  if (sample == nullptr || sample->algorithm == Algorithm::automatic) return false;
+  CollectiveSample chosen = *sample;
+  chosen.algorithm = Algorithm::automatic;
+  const auto own = seconds_per_byte_.find(line_of(task)), best = seconds_per_byte_.find(line_of(chosen));
+  return own != seconds_per_byte_.end() && best != seconds_per_byte_.end() &&
+         own->second > hopelessly_slow * best->second;
+}
+
+}  // namespace sibyl::probe
