@@ -216,7 +216,11 @@ double Network::Model::beyond(const MeasuredPlacement& measured, Collective coll
   double pace = whole;
   const auto before = std::find_if(points.rbegin(), points.rend(),
                                    [&](const CurvePoint& point) { return point.bytes * octave <= last.bytes; });
-  if (before != points.rend())
+  // A choice that changed between the two tells no pace.
+  const auto runs = [&](const CurvePoint& point) {
+    return chosen == Algorithm::automatic ? fastest(collective, point.bytes, measured.placement, Talk::none) : chosen;
+  };
+  if (before != points.rend() && runs(*before) == runs(last))
     if (const double grown = at_last - by_formula(before->bytes); grown > 0)
       pace = std::clamp((last.seconds - before->seconds) / grown, whole / most, whole * most);
   return last.seconds + pace * (by_formula(bytes) - at_last);
@@ -273,15 +277,16 @@ MeasuredPlacement Network::Model::carried(const MeasuredPlacement& from, Collect
   return result;
 }
 
-// Beyond what was measured of the communicator's own choice it may choose another algorithm, of which there may be
-// samples.
+// Beyond what was measured of the communicator's own choice it runs one algorithm, of which there may be samples: as
+// long ones, or of another than it chose last.
 Algorithm Network::Model::known_beyond(Collective collective, double bytes, const GroupPlacement& placement) const {
   const MeasuredPlacement* chosen = table.nearest(collective, Algorithm::automatic, placement);
   if (gpus() || chosen == nullptr || bytes <= chosen->points.back().bytes) return Algorithm::automatic;
   const Algorithm runs = fastest(collective, bytes, placement);
-  if (runs == fastest(collective, chosen->points.back().bytes, chosen->placement)) return Algorithm::automatic;
   const MeasuredPlacement* own = table.nearest(collective, runs, placement);
-  return own != nullptr && own->placement == chosen->placement ? runs : Algorithm::automatic;
+  if (own == nullptr || own->placement != chosen->placement) return Algorithm::automatic;
+  const bool chosen_last = runs == fastest(collective, chosen->points.back().bytes, chosen->placement);
+  return chosen_last && own->points.back().bytes < chosen->points.back().bytes ? Algorithm::automatic : runs;
 }
 
 Estimate Network::Model::estimate(Collective collective, Algorithm chosen, double bytes,

@@ -176,6 +176,7 @@ for setting in "${@:-one pair gigabit strategies emulated}"; do
         emulated 4 4 100mbit
         emulated 8 4 1gbit
         emulated 8 8 100mbit
+        emulated 16 4 1gbit
         emulated 16 4 100mbit
         emulated 16 8 1gbit ;;
       emulated:*:*:*)

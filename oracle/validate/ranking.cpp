@@ -20,6 +20,11 @@ bool differ(const TrainingRun& a, const TrainingRun& b) {
   return std::abs((a.step_time - b.step_time).value()) > 2 * std::hypot(standard_error(a), standard_error(b));
 }
 
+bool told_apart(const Prediction& a, const Prediction& b) {
+  return std::abs((a.step_time - b.step_time).value()) >
+         ninety_percent * deviation_of_difference(a.error, b.error).value();
+}
+
 std::vector<std::string> by(Group cases, auto&& time) {
   std::ranges::stable_sort(cases, {}, time);
   std::vector<std::string> ways;
@@ -29,11 +34,13 @@ std::vector<std::string> by(Group cases, auto&& time) {
 
 void compare(const Validated& fast, const Validated& slow, Ranking& ranking) {
   if (!differ(fast.measurement, slow.measurement)) return;
+  const bool right = fast.prediction.step_time < slow.prediction.step_time;
+  const bool told = told_apart(fast.prediction, slow.prediction);
   ++ranking.pairs;
-  if (fast.prediction.step_time < slow.prediction.step_time)
-    ++ranking.right;
-  else
-    ranking.wrong.push_back(fmt::format("{} before {}", slow.way, fast.way));
+  if (right) ++ranking.right;
+  if (told) ++ranking.told;
+  if (told && right) ++ranking.told_right;
+  if (!right) ranking.wrong.push_back(fmt::format("{} before {}{}", slow.way, fast.way, told ? "" : " (called equal)"));
 }
 
 Ranking ranking_of(const Group& cases) {
@@ -73,27 +80,29 @@ Table to_table(const std::vector<Ranking>& rankings) {
                {"as predicted", "predicted_order", Align::left},
                {"pairs right", "pairs_right", Align::right},
                {"of those that differ", "pairs", Align::right},
+               {"told apart", "told_apart", Align::right},
                {"wrong", "wrong", Align::left}},
               {}};
   for (const Ranking& r : rankings)
     table.rows.push_back({r.work, fmt::format("{}", fmt::join(r.measured, "; ")),
                           r.measured == r.predicted ? "the same" : fmt::format("{}", fmt::join(r.predicted, "; ")),
-                          std::to_string(r.right), std::to_string(r.pairs),
+                          std::to_string(r.right), std::to_string(r.pairs), std::to_string(r.told),
                           fmt::format("{}", fmt::join(r.wrong, "; "))});
   return table;
 }
 
 std::string summary_sentence(const std::vector<Ranking>& rankings) {
-  int pairs = 0, right = 0, models = 0, whole = 0;  // models whose strategies differ at all
+  int pairs = 0, right = 0, told = 0, told_right = 0, models = 0, whole = 0;  // models whose strategies differ at all
   for (const Ranking& r : rankings) {
     if (r.pairs == 0) continue;
-    pairs += r.pairs, right += r.right, ++models;
+    pairs += r.pairs, right += r.right, told += r.told, told_right += r.told_right, ++models;
     if (r.wrong.empty()) ++whole;
   }
   return fmt::format(
       "Order of strategies: right for {} of {} models; of {} pairs whose times differ by more than noise, {} are "
-      "predicted in their order.",
-      whole, models, pairs, right);
+      "predicted in their order. {} of them are told apart by more than the interval of their difference, {} of these "
+      "rightly.",
+      whole, models, pairs, right, told, told_right);
 }
 
 }  // namespace sibyl

@@ -3,6 +3,9 @@
 // Cases that train the same work by different strategies are compared two by two. Two runs differ where their medians
 // are farther apart than twice the standard error of the difference: of a median that is 1.25 spread / sqrt(steps), and
 // drift / sqrt(rounds), where runs at different times drift. Pairs that do not differ say nothing.
+//
+// A prediction tells two strategies apart where they differ by more than the 90 % interval of their difference, as a
+// search has it; others it calls equal, and puts them in an order that it does not vouch for.
 #pragma once
 
 #include <string>
@@ -18,6 +21,7 @@ struct Ranking {
   std::vector<std::string> measured, predicted;  // strategies, the fastest first
   int pairs = 0;                                 // that differ
   int right = 0;                                 // of these, those predicted in their order
+  int told = 0, told_right = 0;                  // of these, those told apart; and of those again
   std::vector<std::string> wrong;                // "data=2 before tensor=2": predicted so, measured the other way round
 };
 

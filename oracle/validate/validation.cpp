@@ -41,6 +41,7 @@ Cell none() { return {"", ""}; }
 }  // namespace
 
 TrainingRun mean_of(const std::vector<TrainingRun>& runs) {
+  if (runs.size() == 1) return runs.front();  // which may be a mean itself
   const auto of_all = [&](auto&& value) {
     std::vector<double> values;
     for (const TrainingRun& run : runs) values.push_back(value(run));
@@ -177,8 +178,14 @@ std::string emulation_sentence(const std::vector<Validated>& cases) {
 namespace {
 
 nlohmann::ordered_json to_json(const Ranking& ranking) {
-  return {{"work", ranking.work},   {"measured_order", ranking.measured}, {"predicted_order", ranking.predicted},
-          {"pairs", ranking.pairs}, {"pairs_right", ranking.right},       {"wrong", ranking.wrong}};
+  return {{"work", ranking.work},
+          {"measured_order", ranking.measured},
+          {"predicted_order", ranking.predicted},
+          {"pairs", ranking.pairs},
+          {"pairs_right", ranking.right},
+          {"told_apart", ranking.told},
+          {"told_apart_right", ranking.told_right},
+          {"wrong", ranking.wrong}};
 }
 
 }  // namespace

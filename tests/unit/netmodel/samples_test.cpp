@@ -91,6 +91,21 @@ TEST(Samples, BeyondTheSizesAnotherAlgorithmsOwnSamplesCount) {
   EXPECT_NEAR(ask(on, 4e6, eight).time.value(), 2 * ring(4e6), 1e-6);
 }
 
+// The communicator's own choice came to rings at its last size alone: with what it took before by another algorithm
+// that makes no pace. Where rings were timed before, too, theirs counts: 2 of the formula's and 5 ms that stay.
+TEST(Samples, BeyondTheSizesNoPaceFromOneAlgorithmToAnother) {
+  constexpr double before = 512 * 1024, last = 1024 * 1024;
+  constexpr GroupPlacement eight{1, 8, 1};
+  const auto ring = [](double bytes) { return 14 * (10e-6 + bytes / 8 * 10e-9); };
+  const auto timed = [&](double bytes) { return 2 * ring(bytes) + 0.005; };
+  std::vector<CollectiveSample> samples{sample(before, 0.001, Algorithm::automatic, eight),
+                                        sample(last, timed(last), Algorithm::automatic, eight)};
+  EXPECT_NEAR(ask(network(samples), 8e6, eight).time.value(), timed(last) * ring(8e6) / ring(last), 1e-6);
+  samples.push_back(sample(before, timed(before), Algorithm::ring, eight));
+  samples.push_back(sample(last, timed(last), Algorithm::ring, eight));
+  EXPECT_NEAR(ask(network(samples), 8e6, eight).time.value(), timed(8e6), 1e-6);
+}
+
 // Twice what the ring formula says on two nodes is taken for twice on four: 2 * 6 (10 us + 1e6 * 10 ns), with a wider
 // error.
 TEST(Samples, CarriedToAnotherCount) {

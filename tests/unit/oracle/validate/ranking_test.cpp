@@ -58,7 +58,30 @@ TEST(Ranking, TakesNoiseForNoOrder) {
 
 // The same time predicted for two that differ puts neither first.
 TEST(Ranking, ATieIsNoOrder) {
-  EXPECT_THAT(rankings({ran("cnn", "a", 1, 1), ran("cnn", "b", 1, 2)})[0].wrong, ElementsAre("b before a"));
+  EXPECT_THAT(rankings({ran("cnn", "a", 1, 1), ran("cnn", "b", 1, 2)})[0].wrong,
+              ElementsAre("b before a (called equal)"));
+}
+
+// Each is off by 3 ms of its own and by 100 ms that both have: of the difference sqrt(9 + 9) = 4.2 ms, 7.0 for 90 %. So
+// 1.000 and 1.008 s are told apart, 1.000 and 1.006 are not, whichever is measured to be the faster.
+TEST(Ranking, PairsWithinTheIntervalOfTheirDifferenceAreCalledEqual) {
+  const auto unsure = [](const std::string& way, double predicted, double measured) {
+    Validated v = ran("cnn", way, predicted, measured);
+    v.prediction.error = {{{7, Seconds{0.100}}}, Seconds{0.003}};
+    return v;
+  };
+  const auto apart = rankings({unsure("a", 1.000, 1), unsure("b", 1.008, 2)})[0];
+  EXPECT_EQ(apart.told, 1);
+  EXPECT_EQ(apart.told_right, 1);
+  const auto equal = rankings({unsure("a", 1.000, 2), unsure("b", 1.006, 1)});
+  EXPECT_EQ(equal[0].told, 0);
+  EXPECT_THAT(equal[0].wrong, ElementsAre("a before b (called equal)"));
+  EXPECT_THAT(summary_sentence(equal), HasSubstr("of 1 pairs"));
+  const auto wrong = rankings({unsure("a", 1.000, 2), unsure("b", 1.008, 1), unsure("c", 2, 4)});
+  EXPECT_EQ(wrong[0].told, 3);
+  EXPECT_EQ(wrong[0].told_right, 2);
+  EXPECT_THAT(summary_sentence(wrong),
+              HasSubstr("3 of them are told apart by more than the interval of their difference, 2 of these"));
 }
 
 TEST(Ranking, TableShowsOrdersOnce) {

@@ -80,6 +80,10 @@ TEST(Validation, TakesTheMeanOfRounds) {
   EXPECT_DOUBLE_EQ(alone.step_time.value(), 1.0);
   EXPECT_DOUBLE_EQ(alone.spread, 0.02);
   EXPECT_DOUBLE_EQ(alone.drift, 0.0);
+  // What was saved of several runs and is read again is the mean already.
+  const TrainingRun again = mean_of({m});
+  EXPECT_DOUBLE_EQ(again.drift, m.drift);
+  EXPECT_EQ(again.rounds, 3);
 }
 
 TEST(Validation, ReadsBackTheRunsItSaved) {
