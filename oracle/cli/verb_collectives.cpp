@@ -183,8 +183,8 @@ Verb collectives_verb() {
        "against timings that others published, by source"}};
   c.options = concatenated(
       {{{.name = "--leave-out",
-         .help = "predict every other size from the rest, each count of ranks from the others, and all from messages "
-                 "alone; show the errors"},
+         .help = "predict every other size from the rest, the longest from the shorter ones, each count of ranks from "
+                 "the others, and all from messages alone; show the errors"},
         {.name = "--published",
          .value = "FILE",
          .help = "predict published timings, a CSV file of them (docs/formats/published.md), and show the errors"},

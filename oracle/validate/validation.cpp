@@ -278,6 +278,7 @@ Result<TrainingRun> parse_training_run(const std::string& json, const std::strin
 
 Result<std::map<std::string, TrainingRun>> parse_measurements(const std::string& json, const std::string& file) {
   const auto document = nlohmann::json::parse(json, nullptr, false);
+  if (document.is_discarded()) return fail("is no JSON, or not all of it", file);
   std::map<std::string, TrainingRun> runs;
   try {
     if (document.at("schema") != "sibyl-validation") return fail("is no table of `sibyl validate --save`", file);

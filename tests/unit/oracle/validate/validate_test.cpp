@@ -106,6 +106,7 @@ TEST(Validation, ReadsBackTheRunsItSaved) {
   EXPECT_THAT(m.stages, ElementsAre("conv2"));
   EXPECT_EQ(m.emulated, "");
   EXPECT_FALSE(parse_measurements("[]", "f").has_value());
+  EXPECT_EQ(parse_measurements(R"({"schema":"sibyl-val)", "f").error().message, "is no JSON, or not all of it");
   EXPECT_FALSE(parse_measurements(R"({"schema":"sibyl-validation","cases":[{"case":1}]})", "f").has_value());
 }
 
