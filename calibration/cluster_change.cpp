@@ -110,6 +110,7 @@ Result<void> set_flops(Draft& draft, const Change& change) {
   SIBYL_CHECK(set(peak, change, parse_flops_per_second));
   const double factor = peak / own->second;
   for (auto& [dtype, of_type] : draft.device.peak) of_type *= factor;
+  for (AttentionSpeed& known : draft.device.attention_speeds) known.speed *= factor;
   return {};
 }
 

@@ -43,5 +43,6 @@ ${rows}  };
 
 }  // namespace sibyl::shipped
 ")
-  set_source_files_properties(${output} PROPERTIES OBJECT_DEPENDS "${inputs}")
+  # In a source that is merged with others the files would not be seen to change.
+  set_source_files_properties(${output} PROPERTIES OBJECT_DEPENDS "${inputs}" SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -90,6 +90,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
     prediction.compress = compression_text(strategy.compression);
   prediction.fused_norms = strategy.fused_norms;
   prediction.converted_images = strategy.converted_images;
+  if (strategy.attention != AttentionLibrary::flash2) prediction.attention = to_string(strategy.attention);
   if (strategy.framework != Framework::sibyl) prediction.framework = to_string(strategy.framework);
   const PricedMessage* last = nullptr;
   bool exchanges = false;  // between operations

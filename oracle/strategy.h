@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "models/dtype.h"
 #include "models/operations/operations.h"
+#include "profiler/attention_library.h"
 
 namespace sibyl {
 
@@ -98,6 +99,7 @@ struct Strategy {
   // What a library of kernels makes of images (plan/image_kernels.h).
   bool fused_norms = false;       // the kernel of a batch-norm adds the shortcut and takes the ReLU behind it
   bool converted_images = false;  // images lie channels first; tensor cores are given copies with channels last
+  AttentionLibrary attention = AttentionLibrary::flash2;  // whose kernels fused attention runs, where the device knows
   GradientExchange exchange = GradientExchange::overlapped;
   Bytes bucket{25.0 * 1024 * 1024};
   Bytes first_bucket{1024.0 * 1024};

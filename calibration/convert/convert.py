@@ -81,6 +81,10 @@ def calibration(name, folder, limit):
 
     source = "Published measurements, converted by calibration/convert; device figures from datasheets" if names else \
         "Datasheet; no kernel was measured"
+    if device["architecture"] == "hopper":
+        speeds = list(sources.attention_speeds(device["peak_flops_per_s"]["bf16"] / DEVICES["h100-sxm"][0]["peak_flops_per_s"]["bf16"]))
+        device = device | {"attention_speeds": speeds}
+        cited.append(sources.FLASH_ATTENTION_3)
     head = {"schema": "sibyl.calibration/1", "date": DATE, "source": source, "machine": {"gpu": device["name"]}, "libraries": {},
             "ranks_per_node": 1, "threads": 1, "device": device, "donors": donors(name), "step_overhead_per_operation_s": 0.0}
     text = "{" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in head.items())

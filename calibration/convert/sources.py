@@ -13,6 +13,8 @@ AICONFIGURATOR = "NVIDIA aiconfigurator (Apache-2.0), systems/data, read 2026-11
 NEUSIGHT = "NeuSight, ASPLOS 2025 (MIT), scripts/asplos/data/dataset: PyTorch 2.1, CUDA 12.1, fp32 without TF32, read 2026-11-21"
 DEEPBENCH = "Baidu DeepBench (Apache-2.0), results/train, read 2026-11-21: {}"
 CONVNET = ("soumith/convnet-benchmarks (MIT), README of 2015-03: cuDNN R2 through Torch, means of 10 runs in whole milliseconds, read 2026-11-22: {}")
+FLASH_ATTENTION_3 = ("Shah et al., FlashAttention-3 (arXiv:2407.08608), figures 5 and 6: H100 80GB SXM5, half precision, 16,384 tokens of 2,048 "
+                     "features, read 2026-11-24")
 # Beside this file: what MEASURED_FOLDER does not hold.
 PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "published")
 DEEPBENCH_NOTES = {"NV_V100": "NV_V100, a DGX-1, CUDA 10.1, cuDNN 7.6"}
@@ -141,3 +143,11 @@ def collective_samples(folder, device):
             yield {"collective": names[r["collective"]], "algorithm": "automatic", "ranks_per_node": int(r["gpus"]), "nodes": 1,
                    "groups_per_node": 1, "bytes": 2 * int(r["elements"]), "time_s": seconds(r["us"], 1e-6), "spread": 0,
                    "source": f"{AICONFIGURATOR}: NCCL {r['nccl']}"}
+
+
+def attention_speeds(faster=1.0):
+    """What libraries of attention reach on a Hopper SXM, times `faster`: a row for each library, pass and width of heads."""
+    for r in rows(PUBLISHED, "flash_attention_3.csv"):
+        lengths = [column for column in r if column.isdigit()]
+        yield {"library": r["library"], "pass": r["pass"], "causal": r["causal"] == "1", "head_dim": int(r["head_dim"]),
+               "sequences": [int(n) for n in lengths], "flops_per_s": [round(float(r[n]) * faster, 1) * 1e12 for n in lengths]}

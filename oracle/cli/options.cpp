@@ -232,6 +232,12 @@ std::vector<Option> strategy_options() {
       {.name = "--fused-norms", .help = "additions and ReLUs behind a batch-norm run in its kernel"},
       {.name = "--converted-images",
        .help = "images lie channels first, and are transposed for 16-bit convolutions on tensor cores"},
+      {.name = "--attention",
+       .value = "LIBRARY",
+       .help = "whose kernels fused attention runs, where the device knows several (Hopper): PyTorch's choice unless "
+               "given, Transformer Engine's is cudnn; what the calibration timed",
+       .fallback = "flash2",
+       .choices = attention_library_names()},
       {.name = "--bucket",
        .value = "SIZE",
        .help = "gradients are exchanged in buckets of this size, 25MiB unless given"},
@@ -315,6 +321,9 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
   }
   strategy.fused_norms = arguments.has("--fused-norms");
   strategy.converted_images = arguments.has("--converted-images");
+  if (const auto attention = arguments.text("--attention")) {
+    SIBYL_TRY(strategy.attention, parse_attention_library(*attention));
+  }
   SIBYL_TRY(const auto clip, arguments.number("--clip"));
   if (clip && *clip <= 0) return fail(ErrorCode::usage, "--clip must be above 0");
   strategy.clip = clip.value_or(0.0);

@@ -37,6 +37,8 @@ bool may_leave_tensor_cores(const Signature& signature) {
 }  // namespace
 
 KernelEstimate estimate(const KernelTable& kernels, const KernelKey& key, const Strategy& strategy) {
+  if (std::holds_alternative<Attention>(key.signature.attributes))
+    return attention_by(strategy.attention, kernels, key);
   if (!strategy.converted_images) return padded_estimate(kernels, key);
   KernelEstimate converted = converted_estimate(kernels, key);
   if (!may_leave_tensor_cores(key.signature)) return converted;

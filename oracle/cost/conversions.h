@@ -1,5 +1,6 @@
-// What a kernel takes with what cuDNN does around it: images transposed for tensor cores where they lie channels first,
-// and channels padded to what tensor cores load at once (plan/image_kernels.h).
+// What a kernel takes as the strategy's libraries run it: with what cuDNN does around it, images transposed for tensor
+// cores where they lie channels first, and channels padded to what tensor cores load at once (plan/image_kernels.h);
+// attention by the kernels of one library or another (profiler/attention_library.h).
 #pragma once
 
 #include "oracle/strategy.h"

@@ -18,7 +18,8 @@ Bound bound_of(const KernelKey& key, const Device& device) {
 // Two threads may work out the same: one of the two answers, which are the same, is kept.
 const PricedKernel& KernelPrices::of(const KernelKey& key, const Strategy& strategy) {
   const Asked asked{key, hash_value(key)};
-  Part& part = known_[strategy.converted_images ? 1 : 0][asked.hash % parts];
+  const std::size_t libraries = 2 * static_cast<std::size_t>(strategy.attention) + (strategy.converted_images ? 1 : 0);
+  Part& part = known_[libraries][asked.hash % parts];
   {
     const std::lock_guard lock(part.mutex);
     const auto found = part.known.find(asked);

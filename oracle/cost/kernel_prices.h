@@ -56,7 +56,8 @@ class KernelPrices {
   static constexpr std::size_t parts = 32;
 
   const Cluster* cluster_;
-  std::array<std::array<Part, parts>, 2> known_;  // images as they lie, and converted
+  // By what the strategy says of libraries: images as they lie or converted, and whose attention.
+  std::array<std::array<Part, parts>, 2 * attention_libraries> known_;
 };
 
 }  // namespace sibyl

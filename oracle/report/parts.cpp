@@ -108,6 +108,7 @@ std::string splitting(const Prediction& p) {
   if (p.half_weights) text += ", weights of two bytes";
   if (p.fused_norms) text += ", fused norms";
   if (p.converted_images) text += ", converted images";
+  if (!p.attention.empty()) text += fmt::format(", attention by {}", p.attention);
   return text;
 }
 

@@ -73,6 +73,7 @@ Json plan(const Prediction& p) {
   if (p.half_weights) json["half_weights"] = true;
   if (p.fused_norms) json["fused_norms"] = true;
   if (p.converted_images) json["converted_images"] = true;
+  if (!p.attention.empty()) json["attention"] = p.attention;
   if (!p.bucket_bytes.empty()) json["bucket_bytes"] = p.bucket_bytes;
   if (!p.framework.empty()) json["framework"] = p.framework;
   if (p.stages.empty()) return json;

@@ -105,6 +105,8 @@ Result<void> check_runnable(const Request& request) {
     return refused("weights of two bytes that are gathered for use", "--half-weights");
   if (strategy.fused_norms) return refused("fused norms", "--fused-norms");
   if (strategy.compression.kind != Compression::Kind::none) return refused("compressed gradients", "--compress");
+  if (strategy.attention != AttentionLibrary::flash2)
+    return refused("another library's attention than its own", "--attention");
   if (strategy.converted_images) return refused("conversions of images of its own", "--converted-images");
   return {};
 }

@@ -129,6 +129,7 @@ QWidget* TrainingSection::makeMore() {
                                                     {"--data-from", tr("Data from")},
                                                     {"--loss", tr("Loss")},
                                                     {"--capacity-factor", tr("Expert capacity")},
+                                                    {"--attention", tr("Attention's kernels")},
                                                     {"--half-weights", tr("Weights of two bytes")},
                                                     {"--no-overlap", tr("Exchange after backward")},
                                                     {"--fused-norms", tr("Fused norms")},

@@ -56,20 +56,27 @@ void set_megatron(FrameworkRecipe& recipe) {
                     "Adam, gradients clipped"};
 }
 
+// Transformer Engine takes cuDNN's attention on Hopper where it can (its documentation, "Attention", backends).
 void set_nemo(FrameworkRecipe& recipe) {
   recipe.name = "Megatron-Core";
+  recipe.attention = AttentionLibrary::cudnn;
   recipe.half_weights = true;
   recipe.clip = 1.0;
   recipe.assumed = {"fused attention", "weights of two bytes with f32 masters", "exchanges of gradients overlapped",
                     "Adam, gradients clipped"};
 }
 
-void set_fsdp(FrameworkRecipe& recipe) {
+// LLM Foundry's benchmarks run Triton's FlashAttention of before 2023-07 (attn_impl, scripts/train/benchmarking/
+// submit_benchmarks.py of v0.5).
+void set_fsdp(const Row& row, FrameworkRecipe& recipe) {
   recipe.name = "FSDP";
   recipe.half_weights = true;
   recipe.optimizer = OptimizerKind::adamw;
   recipe.clip = 1.0;
   recipe.assumed = {"fused attention", "parameters gathered in two bytes", "AdamW, gradients clipped"};
+  if (!says(row.framework, "foundry")) return;
+  recipe.attention = AttentionLibrary::flash1;
+  recipe.assumed.emplace_back("attention by Triton's kernels, as fast as FlashAttention's first");
 }
 
 void set_eager(FrameworkRecipe& recipe) {
@@ -131,7 +138,7 @@ FrameworkRecipe framework_of(const Row& row) {
   switch (recipe.kind) {
     case FrameworkKind::megatron: set_megatron(recipe); break;
     case FrameworkKind::nemo: set_nemo(recipe); break;
-    case FrameworkKind::fsdp: set_fsdp(recipe); break;
+    case FrameworkKind::fsdp: set_fsdp(row, recipe); break;
     case FrameworkKind::hugging_face: set_eager(recipe); break;
     case FrameworkKind::tensorflow: set_tensorflow(row, recipe); break;
     case FrameworkKind::pytorch:
