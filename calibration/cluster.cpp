@@ -62,7 +62,7 @@ Result<Cluster> build(std::string name, const Links& links, Algorithm algorithm,
   Composition composition = composition_of(calibration.steps);
   std::vector<OverlapSample> by_message = overlap_by_message(calibration);
   const BytesPerSecond written = writing_rate(calibration);
-  const bool one_machine = calibration.one_machine;
+  const bool one_machine = calibration.one_machine, overlap_known = !calibration.overlap.empty();
   const bool measured = storage.value() > 0 && storage == reading_rate(calibration);
   Cluster cluster{std::move(name),        spec.nodes, spec.devices_per_node, kernel_table(std::move(calibration)),
                   std::move(network),     overlap,    overlap_with_gloo,     step_overhead,
@@ -70,6 +70,7 @@ Result<Cluster> build(std::string name, const Links& links, Algorithm algorithm,
   cluster.storage_write = written;
   cluster.storage_measured = measured;
   cluster.one_machine = one_machine;
+  cluster.overlap_known = overlap_known;
   return cluster;
 }
 
@@ -101,6 +102,7 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
                                    with_gloo, overhead, storage));
   cluster.network = cluster.network.speaking(described.protocol);
   if (described.overlap) cluster.overlap_by_message.clear();
+  cluster.overlap_known = cluster.overlap_known || described.overlap.has_value();
   if (described.host_link) cluster.host_link = *described.host_link;
   return cluster;
 }

@@ -186,7 +186,10 @@ const std::vector<Entry>& entries() {
        [](Draft& d, const Change& c) { return set(d.device.memory_bandwidth, c, parse_bytes_per_second); },
        [](const Draft& d) { return text_of(d.device.memory_bandwidth); }},
       {{"device.dispatch", "launch time", "host time to launch a kernel", "4us"},
-       [](Draft& d, const Change& c) { return set(d.device.dispatch, c, parse_seconds); },
+       [](Draft& d, const Change& c) {
+         d.device.dispatch_error = 0;  // it is as said
+         return set(d.device.dispatch, c, parse_seconds);
+       },
        [](const Draft& d) { return text_of(d.device.dispatch); }},
       {{"storage.bandwidth", "storage bandwidth", "of a node when reading", "10GB/s"},
        [](Draft& d, const Change& c) { return set(d.storage, c, parse_bytes_per_second); },

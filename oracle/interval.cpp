@@ -21,6 +21,9 @@ constexpr std::size_t first_message_cause = composition_cause + 1;
 constexpr std::size_t sends = 0;
 constexpr std::size_t kinds_of_messages = 1 + 2 * (static_cast<std::size_t>(Algorithm::gloo) + 1);
 
+// Then launches.
+constexpr std::size_t host_cause = first_message_cause + kinds_of_messages * provenances;
+
 std::size_t kind_of(const CollectiveEstimate& estimate, bool between_nodes) {
   return 1 + 2 * static_cast<std::size_t>(estimate.algorithm) + (between_nodes ? 1 : 0);
 }
@@ -132,6 +135,10 @@ class Errors {
 };
 
 }  // namespace
+
+void add_host_error(StepError& error, Seconds size) {
+  if (size.value() > 0) error.shared.push_back({host_cause, size});
+}
 
 Uncertainty uncertainty(const Stage& stage, const PricedStage& priced, const TimeBreakdown& times, int ranks) {
   Errors errors;

@@ -14,6 +14,9 @@
 
 namespace sibyl {
 
+// What a step would take longer if the host's launches took longer by their error: it errs alike in all predictions for a device.
+void add_host_error(StepError& error, Seconds size);
+
 struct Uncertainty {
   StepError error;             // of the step time
   Seconds slowest_rank;        // expected excess of the slowest rank over the mean

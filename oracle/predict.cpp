@@ -178,6 +178,17 @@ Uncertainty work_pipeline(Worked& worked, const Cluster& cluster) {
   return uncertainty(worked.plan, worked.priced, worked.pipeline->slowest, worked.times);
 }
 
+// Where the device waits for its host at all: by how much the step would be longer if launches took longer by their error.
+Seconds host_error(const Worked& worked, const Device& device) {
+  constexpr double noticed = 1e-3;
+  if (device.dispatch_error <= 0 || worked.times.breakdown.host < noticed * worked.times.total) return {};
+  const Relief slower{.host = 1 + device.dispatch_error};
+  const Seconds total =
+      worked.pipeline ? simulate_pipeline(worked.plan, worked.priced, worked.slowdown, slower).step.total
+                      : simulate_step(worked.plan.stages.front(), worked.priced.front(), worked.slowdown, slower).total;
+  return total - worked.times.total;
+}
+
 Result<Worked> work(Plan plan, KernelPrices& kernels) {
   const Cluster& cluster = kernels.cluster();
   Worked worked;
@@ -186,6 +197,7 @@ Result<Worked> work(Plan plan, KernelPrices& kernels) {
   worked.priced = price(worked.plan, kernels);
   worked.slowdown = slowdown_of(strategy, cluster);
   Uncertainty sure = worked.plan.stages.size() == 1 ? work_stage(worked, cluster) : work_pipeline(worked, cluster);
+  add_host_error(sure.error, host_error(worked, cluster.kernels.device()));
   SIBYL_TRY(worked.reading, reading_time(worked.plan, cluster));
   worked.alone = worked.times.total + sure.slowest_rank;
 

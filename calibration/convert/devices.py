@@ -5,16 +5,16 @@ GA102, Ada, Hopper, Blackwell), AMD's datasheets and CDNA/Vega whitepapers, Inte
 cores' with f32 accumulation, as training needs it (half of the f16 rate on GeForce cards). Two cards run their kernels above their
 stated boost clock, so their peaks are at what they reach: GTX 1080 Ti 1.91 GHz, TITAN X (Maxwell) 1.19 GHz. A type without a peak is computed in f32.
 Memory: a data-centre "80 GB" is 80 GiB; 141, 180 and 186 GB are decimal.
-framework_base and dispatch are on no datasheet. A CUDA context with PyTorch's kernels of about 0.5 GB is an assumption. 8 us of host time for
-an operation of eager PyTorch were measured without a GPU (tools/host_dispatch.py, PyTorch 1.13, AMD EPYC, 2026-11-22, medians of three runs: layers
-of a transformer 9.7 us forward and 11.7 us backward, of a residual network 6.6 and 5.3 us).
+framework_base and dispatch are on no datasheet. A CUDA context with PyTorch's kernels of about 0.5 GB is an assumption. What a host needs to issue
+an operation of eager PyTorch is taken from runs that waited for nothing else, as others measured them (docs/models/step.md, The host): 103 us on a
+cloud's host of a T4, 64 on that of a V100, 28 on a desktop with a TITAN RTX; their geometric mean, and a factor of two of error.
 """
 
 import math
 
 GIB = 2**30
 FRAMEWORK_BASE = 0.5e9
-DISPATCH = 8e-6
+DISPATCH, DISPATCH_ERROR = 50e-6, 0.6
 
 
 def device(name, architecture, units, peak, bandwidth, memory_gib, cache_mib, backend="cuda"):
@@ -22,7 +22,8 @@ def device(name, architecture, units, peak, bandwidth, memory_gib, cache_mib, ba
     host = backend == "cpu"
     return {"name": name, "backend": backend, "architecture": architecture, "multiprocessors": units, "peak_flops_per_s": peak,
             "memory_bandwidth_bytes_per_s": bandwidth, "memory_bytes": memory_gib * GIB, "cache_bytes": cache_mib * 2**20,
-            "framework_base_bytes": 0.0 if host else FRAMEWORK_BASE, "dispatch_s": 0.0 if host else DISPATCH}
+            "framework_base_bytes": 0.0 if host else FRAMEWORK_BASE, "dispatch_s": 0.0 if host else DISPATCH,
+            "dispatch_error": 0.0 if host else DISPATCH_ERROR}
 
 
 def plain(f32, f64):

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "netmodel/channels.h"
+
 namespace sibyl {
 
 Algorithm exchange_algorithm(const Strategy& strategy, const Cluster& cluster) {
@@ -14,6 +16,11 @@ Slowdown slowdown_of(const Strategy& strategy, const Cluster& cluster) {
   const OverlapSample& beside = gloo ? cluster.overlap_with_gloo : cluster.overlap;
   Slowdown slowdown{beside.compute_slowdown, beside.communication_slowdown};
   if (gloo) return slowdown;
+  const Device& device = cluster.kernels.device();
+  if (!cluster.overlap_known && device.backend == Backend::cuda) {
+    slowdown.compute = slowdown_beside(nccl_channels(cluster.network.topology().spec()), device.multiprocessors);
+    return slowdown;
+  }
   // Of many, some that cover all lengths.
   const std::vector<OverlapSample>& all = cluster.overlap_by_message;
   slowdown.count = std::min(all.size(), Slowdown::most_measured);

@@ -11,6 +11,8 @@ namespace sibyl {
 // NCCL, as any other, between GPUs.
 Algorithm exchange_algorithm(const Strategy& strategy, const Cluster& cluster);
 
+// Measured, or said by the cluster; else between GPUs what NCCL's channels take of the multiprocessors
+// (netmodel/channels.h), and messages as if alone.
 Slowdown slowdown_of(const Strategy& strategy, const Cluster& cluster);
 
 }  // namespace sibyl

@@ -130,7 +130,12 @@ Result<void> price(Verdict& verdict, DeviceCatalogue& devices) {
   const FrameworkRecipe framework = framework_of(row);
   SIBYL_TRY(const DeviceMatch device, match_device(row.gpu, shipped_calibrations()));
   const MachineRecipe machine = machine_of(row);
-  SIBYL_TRY(const Cluster cluster, devices.cluster(device.calibration, machine.topology));
+  SIBYL_TRY(Cluster cluster, devices.cluster(device.calibration, machine.topology));
+  if (framework.dispatch) {
+    Device issued = cluster.kernels.device();
+    issued.dispatch = *framework.dispatch;
+    cluster.kernels = cluster.kernels.on(std::move(issued));
+  }
   SIBYL_TRY(const StrategyRecipe strategy, strategy_of(row, framework, model, cluster.kernels.device()));
   for (const auto* assumed : {&model.assumed, &framework.assumed, &device.assumed, &machine.assumed, &strategy.assumed})
     append(verdict.assumed, *assumed);
