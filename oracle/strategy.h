@@ -98,6 +98,7 @@ struct Strategy {
   BatchNorm batch_norm = BatchNorm::replica;
   // What a library of kernels makes of images (plan/image_kernels.h).
   bool fused_norms = false;       // the kernel of a batch-norm adds the shortcut and takes the ReLU behind it
+  bool fused_pointwise = false;   // elementwise operations in a row are one kernel (plan/pointwise.h)
   bool converted_images = false;  // images lie channels first; tensor cores are given copies with channels last
   AttentionLibrary attention = AttentionLibrary::flash2;  // whose kernels fused attention runs, where the device knows
   GradientExchange exchange = GradientExchange::overlapped;

@@ -230,6 +230,8 @@ std::vector<Option> strategy_options() {
        .fallback = "replica",
        .choices = {"replica", "synchronised"}},
       {.name = "--fused-norms", .help = "additions and ReLUs behind a batch-norm run in its kernel"},
+      {.name = "--fused-pointwise",
+       .help = "elementwise operations in a row run in one kernel, as torch.compile and XLA make them"},
       {.name = "--converted-images",
        .help = "images lie channels first, and are transposed for 16-bit convolutions on tensor cores"},
       {.name = "--attention",
@@ -320,6 +322,7 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
     SIBYL_TRY(strategy.batch_norm, parse_batch_norm(*batch_norm));
   }
   strategy.fused_norms = arguments.has("--fused-norms");
+  strategy.fused_pointwise = arguments.has("--fused-pointwise");
   strategy.converted_images = arguments.has("--converted-images");
   if (const auto attention = arguments.text("--attention")) {
     SIBYL_TRY(strategy.attention, parse_attention_library(*attention));

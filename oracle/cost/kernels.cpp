@@ -1,6 +1,7 @@
 #include "oracle/cost/kernels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -46,6 +47,7 @@ class Collector {
 
   void add_passes(const Compute& compute, std::uint32_t later, StageKernels::OfStep& step) {
     if (compute.fused) return add_moves(compute, step);
+    if (compute.moved.forward > 0) return add_group(compute, step);
     Signature s = signature(stage_, compute);
     step.forward = index_of({s, Pass::forward, 0});
     if (later != 0) step.backward_weight = index_of({s, Pass::backward, later});
@@ -58,6 +60,16 @@ class Collector {
     if (!moved) return;
     step.forward = index_of({*moved, Pass::forward, 0});
     if (compute.gradients != 0) step.backward = index_of({*moved, Pass::forward, 0});
+  }
+
+  void add_group(const Compute& compute, StageKernels::OfStep& step) {
+    const auto copy_of = [&](double bytes) {  // which reads and writes each element
+      const DType dtype = stage_[compute.outputs.front()].dtype;
+      const Shape shape = {std::max<std::int64_t>(1, std::llround(bytes / 2 / size_in_bytes(dtype)))};
+      return index_of({{Copy{}, {shape}, {shape}, dtype}, Pass::forward, 0});
+    };
+    step.forward = copy_of(compute.moved.forward);
+    if (compute.gradients != 0) step.backward = copy_of(compute.moved.backward);
   }
 
   void add_copies(const Exchange& exchange, StageKernels::OfStep& step) {
@@ -105,7 +117,10 @@ class Collector {
     for (std::size_t i = stage_.steps.size(); i-- > 0;)
       each_gradient_of(i, [&](std::size_t step, LocalTensorId id) {
         const LocalTensor& tensor = stage_[id];
-        if (seen[id.index()]) result_.steps[step].sums.push_back(index_of(addition(tensor)));
+        // What is fused adds up in its kernel.
+        const auto* compute = std::get_if<Compute>(&stage_.steps[step]);
+        if (seen[id.index()] && !(compute && compute->fused))
+          result_.steps[step].sums.push_back(index_of(addition(tensor)));
         seen[id.index()] = true;
         if (tensor.kind != TensorKind::parameter || --uses[id.index()] > 0) return;
         if (accumulates) result_.steps[step].parameter_sums.push_back(index_of(addition(tensor)));

@@ -11,6 +11,7 @@
 #include "oracle/plan/context.h"
 #include "oracle/plan/framework.h"
 #include "oracle/plan/image_kernels.h"
+#include "oracle/plan/pointwise.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload.h"
 #include "oracle/plan/offload_activations.h"
@@ -141,7 +142,8 @@ ProgramKey program_key(const Strategy& s) {
   for (const MeshAxis axis : axes_of_a_program()) degrees.push_back(s.degree(axis));
   return {micro_batch_of(s), std::move(degrees), s.sequence,
           s.split_until,     s.precision,        has_half_weights(s),
-          s.fused_norms,     synchronises(s),    synchronises(s) ? s.data : 1};
+          s.fused_norms,     s.fused_pointwise,  synchronises(s),
+          synchronises(s) ? s.data : 1};
 }
 
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {
@@ -158,6 +160,7 @@ Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {
   }
   stage = with_precision(stage, strategy.precision, has_half_weights(strategy));
   if (strategy.fused_norms) stage = with_fused_norms(stage);
+  if (strategy.fused_pointwise) stage = with_fused_pointwise(stage);
   return stage;
 }
 

@@ -87,7 +87,14 @@ struct Compute {
   std::vector<LocalTensorId> outputs;
   DType dtype = DType::f32;
   std::uint32_t gradients = 0;  // mask of inputs whose gradient backward computes; 0 = no backward
-  bool fused = false;           // the kernel of the batch-norm before it does this, too: it launches none of its own
+  bool fused = false;           // another operation's kernel does this, too: it launches none of its own
+  // Bytes that its kernel reads and writes in a pass for what is fused with it (plan/pointwise.h), in place of its own; 0:
+  // it runs by itself.
+  struct Moved {
+    double forward = 0, backward = 0;
+    bool operator==(const Moved&) const = default;
+  };
+  Moved moved = {};
 };
 
 // Between operations, what a tensor is changed from one layout to another by, forward, and its gradient backward.
@@ -261,7 +268,8 @@ Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCo
 // most work, and strategies have it in common whose program_key() is one.
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy);
 Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, Stage program, const CutCosts& costs = {});
-using ProgramKey = std::tuple<std::int64_t, std::vector<int>, bool, std::string, Precision, bool, bool, bool, int>;
+using ProgramKey =
+    std::tuple<std::int64_t, std::vector<int>, bool, std::string, Precision, bool, bool, bool, bool, int>;
 ProgramKey program_key(const Strategy& strategy);
 
 // The operations that begin the stages after the first, as --stages takes them.

@@ -114,6 +114,7 @@ void read_more_of_plan(const Reader& r, Prediction& p) {
   if (r.has("compress")) p.compress = r.at("compress").text();
   if (r.has("half_weights")) p.half_weights = r.at("half_weights").boolean();
   if (r.has("fused_norms")) p.fused_norms = r.at("fused_norms").boolean();
+  if (r.has("fused_pointwise")) p.fused_pointwise = r.at("fused_pointwise").boolean();
   if (r.has("converted_images")) p.converted_images = r.at("converted_images").boolean();
   if (r.has("attention")) p.attention = r.at("attention").text();
 }

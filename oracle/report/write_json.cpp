@@ -72,6 +72,7 @@ Json plan(const Prediction& p) {
   if (!p.compress.empty()) json["compress"] = p.compress;
   if (p.half_weights) json["half_weights"] = true;
   if (p.fused_norms) json["fused_norms"] = true;
+  if (p.fused_pointwise) json["fused_pointwise"] = true;
   if (p.converted_images) json["converted_images"] = true;
   if (!p.attention.empty()) json["attention"] = p.attention;
   if (!p.bucket_bytes.empty()) json["bucket_bytes"] = p.bucket_bytes;

@@ -104,6 +104,7 @@ Result<void> check_runnable(const Request& request) {
   if (strategy.half_weights && strategy.zero == 3)
     return refused("weights of two bytes that are gathered for use", "--half-weights");
   if (strategy.fused_norms) return refused("fused norms", "--fused-norms");
+  if (strategy.fused_pointwise) return refused("fused elementwise operations", "--fused-pointwise");
   if (strategy.compression.kind != Compression::Kind::none) return refused("compressed gradients", "--compress");
   if (strategy.attention != AttentionLibrary::flash2)
     return refused("another library's attention than its own", "--attention");

@@ -133,6 +133,7 @@ QWidget* TrainingSection::makeMore() {
                                                     {"--half-weights", tr("Weights of two bytes")},
                                                     {"--no-overlap", tr("Exchange after backward")},
                                                     {"--fused-norms", tr("Fused norms")},
+                                                    {"--fused-pointwise", tr("Fused elementwise")},
                                                     {"--converted-images", tr("Converted images")}}) {
     const cli::Option& option = predictOption(name);
     fields_.push_back(new OptionField(option, label, document(), rows));

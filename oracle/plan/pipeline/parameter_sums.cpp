@@ -85,7 +85,7 @@ ForAByte for_a_byte(const LocalTensor& parameter, const Strategy& strategy, bool
   return result;
 }
 
-bool alike(const LocalTensor& a, const LocalTensor& b) {
+bool like_each_other(const LocalTensor& a, const LocalTensor& b) {
   return a.dtype == b.dtype && is_trained(a) == is_trained(b) && a.summed_over == b.summed_over;
 }
 
@@ -130,7 +130,7 @@ void ParameterSums::add(const LocalTensor& tensor, const std::vector<std::size_t
     shared_.push_back({tensor, {places, bytes}});
     return;
   }
-  auto kind = std::ranges::find_if(kinds_, [&](const Kind& known) { return alike(known.first, tensor); });
+  auto kind = std::ranges::find_if(kinds_, [&](const Kind& known) { return like_each_other(known.first, tensor); });
   if (kind == kinds_.end()) {
     kinds_.push_back({tensor, std::vector<double>(count, 0.0)});
     kind = kinds_.end() - 1;

@@ -58,6 +58,7 @@ bool pre_trains_bert(const Row& row) { return says(row.model, "bert") && !says(r
 
 void set_megatron(FrameworkRecipe& recipe) {
   recipe.name = "Megatron-LM";
+  recipe.fused_pointwise = true;  // bias_dropout_add, bias_gelu (megatron/model)
   recipe.apart = {.attention = true};
   recipe.half_weights = true;
   recipe.exchange = GradientExchange::at_end;
@@ -71,6 +72,7 @@ void set_megatron(FrameworkRecipe& recipe) {
 void set_nemo(FrameworkRecipe& recipe) {
   recipe.name = "Megatron-Core";
   recipe.attention = AttentionLibrary::cudnn;
+  recipe.fused_pointwise = true;  // rotary positions, SwiGLU, bias_dropout_add (megatron/core/fusions)
   recipe.half_weights = true;
   recipe.clip = 1.0;
   recipe.assumed = {"fused attention", "weights of two bytes with f32 masters", "exchanges of gradients overlapped",

@@ -129,6 +129,7 @@ Result<StrategyRecipe> strategy_of(const Row& row, const FrameworkRecipe& framew
   SIBYL_CHECK(set_optimizer(row, framework, model, recipe));
   recipe.strategy.exchange = framework.exchange;
   recipe.strategy.attention = framework.attention;
+  recipe.strategy.fused_pointwise = framework.fused_pointwise;
   recipe.strategy.fused_norms = model.fused_norms;
   recipe.strategy.converted_images = model.converted_images;
   set_stages(model, recipe.strategy);

@@ -1,0 +1,100 @@
+#include "oracle/plan/pointwise.h"
+
+#include <algorithm>
+#include <map>
+
+namespace sibyl {
+namespace {
+
+bool is_pointwise(const Step& step) {
+  const auto* compute = std::get_if<Compute>(&step);
+  if (compute == nullptr || compute->fused || compute->outputs.size() != 1) return false;
+  const Attributes& a = compute->attributes;
+  return std::holds_alternative<Unary>(a) || std::holds_alternative<Binary>(a) || std::holds_alternative<Dropout>(a) ||
+         std::holds_alternative<Cast>(a) || std::holds_alternative<Slice>(a) || std::holds_alternative<Concat>(a);
+}
+
+// Its gradients are the incoming one, or parts of it, whatever came in.
+bool only_moves(const Attributes& attributes) {
+  const auto* binary = std::get_if<Binary>(&attributes);
+  if (binary != nullptr) return binary->kind == BinaryKind::add || binary->kind == BinaryKind::sub;
+  return !std::holds_alternative<Unary>(attributes);
+}
+
+class Grouper {
+ public:
+  explicit Grouper(const Stage& stage) : result_(stage), readers_(stage.tensors.size()), group_(stage.steps.size(), none) {
+    for (std::size_t i = 0; i < stage.steps.size(); ++i)
+      for (const LocalTensorId in : inputs_of(stage.steps[i]))
+        if (in.valid()) readers_[in.index()].push_back(i);
+    for (const Link& link : stage.sends) readers_[link.tensor.index()].push_back(none);
+  }
+
+  Stage run() {
+    for (std::size_t i = result_.steps.size(); i-- > 0;)
+      if (is_pointwise(result_.steps[i])) join(i);
+    for (const auto& [last, members] : members_)
+      if (members.size() > 1) mark(last, members);
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  // The group of all that read its result, if that is one; else one of its own, by its number.
+  void join(std::size_t step) {
+    const std::vector<std::size_t>& readers = readers_[compute(step).outputs.front().index()];
+    std::size_t group = readers.empty() || readers.front() == none ? none : group_[readers.front()];
+    for (const std::size_t reader : readers)
+      if (reader == none || group_[reader] != group) group = none;
+    group_[step] = group == none ? step : group;
+    members_[group_[step]].push_back(step);
+  }
+
+  void mark(std::size_t last, const std::vector<std::size_t>& members) {
+    std::map<std::size_t, double> outside;  // bytes read of a tensor
+    bool adds = true;
+    for (const std::size_t step : members) {
+      const Compute& one = compute(step);
+      adds = adds && only_moves(one.attributes);
+      for (const LocalTensorId in : one.inputs) {
+        if (!in.valid() || made_inside(in, last)) continue;
+        // Of a slice only what it takes.
+        const double read = bytes_of(std::holds_alternative<Slice>(one.attributes) ? one.outputs.front() : in);
+        double& known = outside[in.index()];
+        known = std::min(known + read, bytes_of(in));
+      }
+    }
+    double in = 0, differentiated = 0;
+    for (const auto& [tensor, bytes] : outside) {
+      in += bytes;
+      if (result_.tensors[tensor].requires_gradient) differentiated += bytes;
+    }
+    for (const std::size_t step : members) compute(step).fused = step != last;
+    Compute& kernel = compute(last);
+    const double out = bytes_of(kernel.outputs.front());
+    kernel.moved = {.forward = in + out, .backward = out + differentiated + (adds ? 0.0 : in)};
+  }
+
+  [[nodiscard]] bool made_inside(LocalTensorId tensor, std::size_t group) const {
+    return std::ranges::any_of(members_.at(group), [&](std::size_t step) {
+      return std::get<Compute>(result_.steps[step]).outputs.front() == tensor;
+    });
+  }
+  Compute& compute(std::size_t step) { return std::get<Compute>(result_.steps[step]); }
+  [[nodiscard]] double bytes_of(LocalTensorId id) const {
+    const LocalTensor& tensor = result_[id];
+    return static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype);
+  }
+
+  Stage result_;
+  std::vector<std::vector<std::size_t>> readers_;             // steps, by tensor; none: it is sent
+  std::vector<std::size_t> group_;                            // by step: the last step of its group
+  std::map<std::size_t, std::vector<std::size_t>> members_;  // by the last step
+};
+
+}  // namespace
+
+Stage with_fused_pointwise(const Stage& stage) { return Grouper(stage).run(); }
+
+}  // namespace sibyl

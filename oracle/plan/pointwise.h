@@ -1,0 +1,17 @@
+// Elementwise operations in a row as one kernel: what torch.compile, XLA and JAX make of them, and what Transformer
+// Engine and Megatron-LM write by hand (rotary positions, SwiGLU, bias, dropout and addition).
+//
+// A group is the operation whose result others read and all before it whose results nobody else does. Its kernel reads
+// what comes from outside once and writes one result; backward it reads the result's gradient and, unless the group only
+// adds, what came from outside, and writes the gradients of that. Both are priced as a copy of as many bytes. Memory is as
+// without: what a fused kernel need not keep between its operations is still counted.
+#pragma once
+
+#include "oracle/plan/plan.h"
+
+namespace sibyl {
+
+// The program with every group's last operation marked as its kernel and the others as launching none.
+Stage with_fused_pointwise(const Stage& stage);
+
+}  // namespace sibyl
