@@ -229,6 +229,9 @@ std::vector<Option> strategy_options() {
        .help = "samples whose statistics batch-norm takes: each replica's own, or all of them",
        .fallback = "replica",
        .choices = {"replica", "synchronised"}},
+      {.name = "--overlap-tensor",
+       .help = "sequence=N: gathers and sums between operations go on beside the products they feed or come from, as "
+               "Transformer Engine's user buffers and asynchronous tensor parallelism do it"},
       {.name = "--fused-norms", .help = "additions and ReLUs behind a batch-norm run in its kernel"},
       {.name = "--fused-pointwise",
        .help = "elementwise operations in a row run in one kernel, as torch.compile and XLA make them"},
@@ -323,6 +326,7 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
   }
   strategy.fused_norms = arguments.has("--fused-norms");
   strategy.fused_pointwise = arguments.has("--fused-pointwise");
+  strategy.overlap_tensor = arguments.has("--overlap-tensor");
   strategy.converted_images = arguments.has("--converted-images");
   if (const auto attention = arguments.text("--attention")) {
     SIBYL_TRY(strategy.attention, parse_attention_library(*attention));

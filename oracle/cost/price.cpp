@@ -5,6 +5,7 @@
 #include "oracle/cost/framework.h"
 #include "oracle/cost/offload.h"
 #include "oracle/cost/shared_memory.h"
+#include "oracle/cost/tensor_overlap.h"
 #include "oracle/plan/compression.h"
 #include "oracle/plan/message_bytes.h"
 #include "oracle/plan/norms.h"
@@ -180,6 +181,7 @@ void price_exchanges(const Plan& plan, const Stage& stage, ExchangePrices& excha
     priced.exchanges[i] = exchanges.of(stage, *exchange);
     priced.exchanges[i].wait = waits[i];
   }
+  if (plan.strategy.overlap_tensor) hide_behind_products(plan, stage, priced);
 }
 
 }  // namespace

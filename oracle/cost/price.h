@@ -26,11 +26,13 @@ struct PricedMessage {
   std::vector<int> stages = {};  // of a parameter that several stages hold: sent when all of them have ended
 };
 
-// An exchange between operations: computation waits for it.
+// An exchange between operations: computation waits for it, but for what products beside it hide (cost/tensor_overlap.h),
+// which the estimates are without.
 struct PricedExchange {
   std::optional<CollectiveEstimate> forward, backward;
   WireUse forward_wire = {}, backward_wire = {};  // of each by itself
   ExchangeWait wait = {};                         // before either, for the slowest of the group
+  Seconds hidden_forward = {}, hidden_backward = {};
 };
 
 // A copy between the device and where state lies outside it.

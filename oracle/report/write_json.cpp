@@ -71,6 +71,7 @@ Json plan(const Prediction& p) {
   if (!p.batch_norm.empty()) json["batch_norm"] = p.batch_norm;
   if (!p.compress.empty()) json["compress"] = p.compress;
   if (p.half_weights) json["half_weights"] = true;
+  if (p.overlap_tensor) json["overlap_tensor"] = true;
   if (p.fused_norms) json["fused_norms"] = true;
   if (p.fused_pointwise) json["fused_pointwise"] = true;
   if (p.converted_images) json["converted_images"] = true;

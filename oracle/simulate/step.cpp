@@ -29,7 +29,7 @@ SimulatedStep times_of(const StepProgram& program, const StreamsResult& run, Sec
   times.breakdown.backward = run.compute_end - program.forward - exchanged - waited;
   times.breakdown.optimizer = program.tail;
   for (const Message& message : program.messages) times.breakdown.communication_total += message.duration;
-  times.breakdown.communication_total += alone + program.tail_messages;
+  times.breakdown.communication_total += alone + program.hidden + program.tail_messages;
   times.breakdown.communication_exposed =
       std::max(Seconds{}, run.message_end - run.compute_end) + exchanged + run.message_wait + program.tail_messages;
   times.breakdown.host = run.host_wait + tail_wait;
@@ -60,7 +60,7 @@ TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown 
   const StepProgram program = turn_program(stage, priced, relief, turn, place);
   const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
   const Seconds alone = exchanges(program), exchanged = alone + run.exchange_delay;
-  return {run.compute_end, exchanged + run.message_wait, run.host_wait, run.message_end, alone};
+  return {run.compute_end, exchanged + run.message_wait, run.host_wait, run.message_end, alone + program.hidden};
 }
 
 TailTimes tail_times(const Stage& stage, const PricedStage& priced, const Relief& relief) {

@@ -148,9 +148,10 @@ class ProgramBuilder {
   }
 
   // Computation waits for it as for a kernel of its own, and the host issues it as one.
-  void exchange(const std::optional<CollectiveEstimate>& transfer, const WireUse& wire, Seconds wait, std::size_t step,
-                bool again = false) {
+  void exchange(const std::optional<CollectiveEstimate>& transfer, const WireUse& wire, Seconds wait, Seconds hidden,
+                std::size_t step, bool again = false) {
     if (!transfer) return;
+    program_.hidden += hidden * relief_.network;
     const Seconds sent = transfer->time.time * relief_.network;
     program_.tasks.push_back({wait + sent, priced_.dispatch * relief_.host, needed_, needed_copies_, wire, wait});
     program_.origins.push_back({step, turn_, true, again});
@@ -178,7 +179,7 @@ class ProgramBuilder {
 
   void forward(std::size_t step, bool again) {
     const PricedExchange& own = priced_.exchanges[step];
-    exchange(own.forward, own.forward_wire, own.wait.forward, step, again);
+    exchange(own.forward, own.forward_wire, own.wait.forward, own.hidden_forward, step, again);
     if (const auto kernel = priced_.kernels.steps[step].forward)
       add(time(*kernel) + priced_.overhead * relief_.host, 1, step, again);
   }
@@ -192,7 +193,7 @@ class ProgramBuilder {
       for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
         if (inputs && stage_.recomputed[s].end == i + 1) run_again(s);
       const PricedExchange& own = priced_.exchanges[i];
-      if (inputs) exchange(own.backward, own.backward_wire, own.wait.backward, i);
+      if (inputs) exchange(own.backward, own.backward_wire, own.wait.backward, own.hidden_backward, i);
       differentiate(i, place);
       for (std::size_t u = 0; u < stage_.units.size(); ++u)
         if (stage_.units[u].begin == i) leave(u);

@@ -38,6 +38,7 @@ struct StepProgram {
   std::vector<Moved> moved;  // of each copy
   Seconds forward, backward, tail;  // compute only; tail: after all messages (copies back and updates)
   Seconds copies_back;
+  Seconds hidden;               // of exchanges between operations: what products beside them hide
   std::optional<Seconds> norm;  // of the tail: until that over all stages can be summed
   Seconds tail_messages;
   Seconds tail_copies, copies_waited;  // of the tail: state that is moved; and what it waits for that

@@ -132,6 +132,7 @@ QWidget* TrainingSection::makeMore() {
                                                     {"--attention", tr("Attention's kernels")},
                                                     {"--half-weights", tr("Weights of two bytes")},
                                                     {"--no-overlap", tr("Exchange after backward")},
+                                                    {"--overlap-tensor", tr("Exchanges beside products")},
                                                     {"--fused-norms", tr("Fused norms")},
                                                     {"--fused-pointwise", tr("Fused elementwise")},
                                                     {"--converted-images", tr("Converted images")}}) {

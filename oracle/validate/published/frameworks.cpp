@@ -72,6 +72,7 @@ void set_megatron(FrameworkRecipe& recipe) {
 void set_nemo(FrameworkRecipe& recipe) {
   recipe.name = "Megatron-Core";
   recipe.attention = AttentionLibrary::cudnn;
+  recipe.overlap_tensor = true;   // ub_tp_comm_overlap of its performance configurations
   recipe.fused_pointwise = true;  // rotary positions, SwiGLU, bias_dropout_add (megatron/core/fusions)
   recipe.half_weights = true;
   recipe.clip = 1.0;
