@@ -87,6 +87,7 @@ struct Strategy {
   // optimizer updates (Megatron-LM, DeepSpeed, apex O2); else torch.autocast's way. The trainer does not run it.
   bool half_weights = false;
   OptimizerKind optimizer = OptimizerKind::sgd;
+  bool fused_update = false;  // on GPUs by one kernel (OptimizerUpdate::fused); else as torch.optim does
   int zero = 0;  // of what replicas need not all hold each keeps its part: 1 optimizer state, 2 gradients, 3 parameters
   int zero_ranks = 0;  // neighbouring replicas that hold all parts together, and further ones again; 0: all replicas do
   Tier optimizer_tier = Tier::device;   // of the optimizer's state (plan/offload.h)

@@ -315,7 +315,10 @@ struct OptimizerUpdate {
   static constexpr std::string_view name = "optimizer_update";
   OptimizerKind kind = OptimizerKind::sgd;
   bool weight_decay = false;
-  static void fields(auto& self, auto&& visit) { visit("kind", self.kind), visit("weight_decay", self.weight_decay); }
+  bool fused = false;  // one kernel (apex, torch.optim's fused=True); else on GPUs one for each step of the formula
+  static void fields(auto& self, auto&& visit) {
+    visit("kind", self.kind), visit("weight_decay", self.weight_decay), visit("fused", self.fused);
+  }
   bool operator==(const OptimizerUpdate&) const = default;
 };
 

@@ -232,6 +232,9 @@ std::vector<Option> strategy_options() {
       {.name = "--overlap-tensor",
        .help = "sequence=N: gathers and sums between operations go on beside the products they feed or come from, as "
                "Transformer Engine's user buffers and asynchronous tensor parallelism do it"},
+      {.name = "--fused-update",
+       .help = "on GPUs the optimizer's update is one kernel (apex, Megatron-LM, torch.optim's fused=True); else a "
+               "kernel for each step of its formula, as torch.optim runs it"},
       {.name = "--fused-norms", .help = "additions and ReLUs behind a batch-norm run in its kernel"},
       {.name = "--fused-pointwise",
        .help = "elementwise operations in a row run in one kernel, as torch.compile and XLA make them"},
@@ -325,6 +328,7 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
     SIBYL_TRY(strategy.batch_norm, parse_batch_norm(*batch_norm));
   }
   strategy.fused_norms = arguments.has("--fused-norms");
+  strategy.fused_update = arguments.has("--fused-update");
   strategy.fused_pointwise = arguments.has("--fused-pointwise");
   strategy.overlap_tensor = arguments.has("--overlap-tensor");
   strategy.converted_images = arguments.has("--converted-images");

@@ -107,6 +107,7 @@ std::string splitting(const Prediction& p) {
   if (!p.compress.empty()) text += fmt::format(", gradients as {}", p.compress);
   if (p.half_weights) text += ", weights of two bytes";
   if (p.overlap_tensor) text += ", exchanges beside products";
+  if (p.fused_update) text += ", fused update";
   if (p.fused_norms) text += ", fused norms";
   if (p.fused_pointwise) text += ", fused elementwise operations";
   if (p.converted_images) text += ", converted images";

@@ -133,6 +133,7 @@ QWidget* TrainingSection::makeMore() {
                                                     {"--half-weights", tr("Weights of two bytes")},
                                                     {"--no-overlap", tr("Exchange after backward")},
                                                     {"--overlap-tensor", tr("Exchanges beside products")},
+                                                    {"--fused-update", tr("Fused update")},
                                                     {"--fused-norms", tr("Fused norms")},
                                                     {"--fused-pointwise", tr("Fused elementwise")},
                                                     {"--converted-images", tr("Converted images")}}) {

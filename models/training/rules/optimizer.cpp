@@ -5,6 +5,9 @@
 //   adamw     the same after p *= 1 - lr wd                      13
 //   lamb      u = m^/(sqrt v^ + eps) + wd p; p -= lr |p|/|u| u: adam, decay and two norms, 18; p and u are read once more
 //   lars      m = mu m + lr ratio (g + wd p); p -= m, the ratio from two norms, 11; p and g are read once more
+// On a GPU torch.optim runs a kernel over all parameters for each line of the formula (its foreach functions: momentum
+// mul, add, add; adam lerp, mul, addcmul, sqrt, div, add, addcdiv; adamw mul before them) unless the update is fused;
+// what these read and write of p's size is counted below. lamb and lars, which torch.optim lacks, are apex's, fused.
 // Weight decay (all but adamw, lamb and lars, which have it built in) adds wd p to g: 2.
 #include "models/training/rules/rules.h"
 
@@ -23,8 +26,14 @@ TrainingRule rule(const OptimizerUpdate& op, const Context& c) {
   const bool decays = op.kind == OptimizerKind::adamw || op.kind == OptimizerKind::lamb || op.kind == OptimizerKind::lars;
   if (op.weight_decay && !decays) flops += 2;
   const double p = c.in(0), bytes = p * c.element();
+  double read = 2 + states + again, written = 1 + states;
+  if (c.backend == Backend::cuda && !op.fused) {
+    if (op.kind == OptimizerKind::momentum) read = 5, written = 3;
+    if (op.kind == OptimizerKind::adam) read = 11, written = 7;
+    if (op.kind == OptimizerKind::adamw) read = 12, written = 8;
+  }
   TrainingRule r;
-  r.forward = work(flops * p, (2 + states + again) * bytes, (1 + states) * bytes);
+  r.forward = work(flops * p, read * bytes, written * bytes);
   return r;
 }
 

@@ -95,6 +95,7 @@ void set_fsdp(const Row& row, FrameworkRecipe& recipe) {
 
 void set_eager(FrameworkRecipe& recipe) {
   recipe.name = "eager PyTorch";
+  recipe.fused_update = false;
   recipe.apart = {.attention = true, .gelu_tanh = true};
   recipe.optimizer = OptimizerKind::adamw;
   recipe.assumed = {"every operation of attention a kernel of its own"};
@@ -121,6 +122,16 @@ bool by_apex(const Row& row) {
 void set_apex(FrameworkRecipe& recipe) {
   recipe.half_weights = true;
   recipe.assumed.emplace_back("weights of two bytes with f32 masters (apex O2)");
+}
+
+// Their run_squad.py takes apex's fused Adam in fp16 and BertAdam (optimization.py) else, whose every line is a kernel.
+bool by_bert_adam(const Row& row) {
+  return says(row.model, "bert") && !pre_trains_bert(row) && !says(row.precision, "fp16");
+}
+
+void set_bert_adam(FrameworkRecipe& recipe) {
+  recipe.fused_update = false;
+  recipe.assumed.emplace_back("an update that is not fused (BertAdam)");
 }
 
 // ChainerMN's multi-node optimizer averages all gradients, packed into one message, between backward and update
@@ -165,6 +176,7 @@ FrameworkRecipe framework_of(const Row& row) {
       if (says(row.framework, "pytorch") && says(row.framework, "ngc")) {
         if (pre_trains_bert(row)) set_nvidia_bert(row, recipe);
         if (by_apex(row)) set_apex(recipe);
+        if (by_bert_adam(row)) set_bert_adam(recipe);
       }
       break;
   }
