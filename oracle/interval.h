@@ -14,7 +14,7 @@
 
 namespace sibyl {
 
-// What a step would take longer if the host's launches took longer by their error: it errs alike in all predictions for a device.
+// What the host's launches make the step off by: alike in all predictions for a device.
 void add_host_error(StepError& error, Seconds size);
 
 struct Uncertainty {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -181,15 +182,25 @@ Uncertainty work_pipeline(Worked& worked, const Cluster& cluster) {
   return uncertainty(worked.plan, worked.priced, worked.pipeline->slowest, worked.times);
 }
 
-// Where the device waits for its host at all: by how much the step would be longer if launches took longer by their error.
-Seconds host_error(const Worked& worked, const Device& device) {
-  constexpr double noticed = 1e-3;
-  if (device.dispatch_error <= 0 || worked.times.breakdown.host < noticed * worked.times.total) return {};
-  const Relief slower{.host = 1 + device.dispatch_error};
-  const Seconds total =
-      worked.pipeline ? simulate_pipeline(worked.plan, worked.priced, worked.slowdown, slower).step.total
-                      : simulate_step(worked.plan.stages.front(), worked.priced.front(), worked.slowdown, slower).total;
-  return total - worked.times.total;
+Seconds with_launches(const Worked& worked, double factor) {
+  const Relief relief{.host = factor};
+  return worked.pipeline ? simulate_pipeline(worked.plan, worked.priced, worked.slowdown, relief).step.total
+                         : simulate_step(worked.plan.stages.front(), worked.priced.front(), worked.slowdown, relief).total;
+}
+
+// By how much the step is off, in standard deviations, where launches take longer or shorter by a factor that they keep to
+// nine times out of ten. What a host takes errs by factors, and a step of which the device has its share cannot shrink as
+// much as it can grow.
+struct HostDoubt {
+  Seconds faster, slower;
+};
+HostDoubt host_doubt(const Worked& worked, const Device& device) {
+  if (device.dispatch_error <= 0) return {};
+  const double factor = std::pow(1 + device.dispatch_error, ninety_percent);
+  const Seconds total = worked.times.total;
+  HostDoubt doubt{.faster = {}, .slower = (with_launches(worked, factor) - total) / ninety_percent};
+  if (worked.times.breakdown.host > Seconds{}) doubt.faster = (total - with_launches(worked, 1 / factor)) / ninety_percent;
+  return doubt;
 }
 
 Result<Worked> work(Plan plan, KernelPrices& kernels) {
@@ -200,16 +211,19 @@ Result<Worked> work(Plan plan, KernelPrices& kernels) {
   worked.priced = price(worked.plan, kernels);
   worked.slowdown = slowdown_of(strategy, cluster);
   Uncertainty sure = worked.plan.stages.size() == 1 ? work_stage(worked, cluster) : work_pipeline(worked, cluster);
-  add_host_error(sure.error, host_error(worked, cluster.kernels.device()));
+  const HostDoubt doubt = host_doubt(worked, cluster.kernels.device());
+  StepError below = sure.error;
+  add_host_error(below, doubt.faster);
+  add_host_error(sure.error, doubt.slower);
   SIBYL_TRY(worked.reading, reading_time(worked.plan, cluster));
   worked.alone = worked.times.total + sure.slowest_rank;
 
   Evaluation& result = worked.evaluation;
   result.step_time = std::max(worked.alone, worked.reading);
-  result.error = worked.reading > worked.alone ? StepError{{}, worked.reading * reading_error} : std::move(sure.error);
-  const Seconds margin = standard_deviation(result.error) * ninety_percent;
-  result.interval_low = std::max(Seconds{}, result.step_time - margin);
-  result.interval_high = result.step_time + margin;
+  if (worked.reading > worked.alone) sure.error = below = {{}, worked.reading * reading_error};
+  result.error = std::move(sure.error);
+  result.interval_low = std::max(Seconds{}, result.step_time - standard_deviation(below) * ninety_percent);
+  result.interval_high = result.step_time + standard_deviation(result.error) * ninety_percent;
   result.throughput = static_cast<double>(strategy.global_batch) / result.step_time.value();
   const OutsideBytes outside = outside_bytes(worked.plan, cluster);
   result.host_memory = outside.host;

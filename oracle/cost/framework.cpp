@@ -17,7 +17,8 @@ Slowdown slowdown_of(const Strategy& strategy, const Cluster& cluster) {
   Slowdown slowdown{beside.compute_slowdown, beside.communication_slowdown};
   if (gloo) return slowdown;
   const Device& device = cluster.kernels.device();
-  if (!cluster.overlap_known && device.backend == Backend::cuda) {
+  const bool said = cluster.overlap_known || beside.compute_slowdown != 1.0 || beside.communication_slowdown != 1.0;
+  if (!said && device.backend == Backend::cuda) {
     slowdown.compute = slowdown_beside(nccl_channels(cluster.network.topology().spec()), device.multiprocessors);
     return slowdown;
   }

@@ -46,8 +46,8 @@ class Collector {
   }
 
   void add_passes(const Compute& compute, std::uint32_t later, StageKernels::OfStep& step) {
-    if (compute.fused) return add_moves(compute, step);
-    if (compute.moved.forward > 0) return add_group(compute, step);
+    if (compute.moved.forward > 0) return add_moved(compute, step);
+    if (compute.fused) return;
     Signature s = signature(stage_, compute);
     step.forward = index_of({s, Pass::forward, 0});
     if (later != 0) step.backward_weight = index_of({s, Pass::backward, later});
@@ -55,21 +55,14 @@ class Collector {
     if (now != 0) step.backward = index_of({std::move(s), Pass::backward, now});
   }
 
-  void add_moves(const Compute& compute, StageKernels::OfStep& step) {
-    const std::optional<Signature> moved = moved_when_fused(stage_, compute);
-    if (!moved) return;
-    step.forward = index_of({*moved, Pass::forward, 0});
-    if (compute.gradients != 0) step.backward = index_of({*moved, Pass::forward, 0});
-  }
-
-  void add_group(const Compute& compute, StageKernels::OfStep& step) {
+  void add_moved(const Compute& compute, StageKernels::OfStep& step) {
     const auto copy_of = [&](double bytes) {  // which reads and writes each element
       const DType dtype = stage_[compute.outputs.front()].dtype;
       const Shape shape = {std::max<std::int64_t>(1, std::llround(bytes / 2 / size_in_bytes(dtype)))};
       return index_of({{Copy{}, {shape}, {shape}, dtype}, Pass::forward, 0});
     };
     step.forward = copy_of(compute.moved.forward);
-    if (compute.gradients != 0) step.backward = copy_of(compute.moved.backward);
+    if (compute.moved.backward > 0) step.backward = copy_of(compute.moved.backward);
   }
 
   void add_copies(const Exchange& exchange, StageKernels::OfStep& step) {

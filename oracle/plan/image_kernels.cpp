@@ -52,6 +52,9 @@ class Fuser {
     Compute* relu = sole_user(next->outputs.front());
     if (relu == nullptr || !is_relu(*relu)) return;
     next->fused = relu->fused = true;
+    const LocalTensor& sum = result_[next->outputs.front()];  // beside the norm's kernel the shortcut is read, its gradient written
+    const double shortcut = static_cast<double>(element_count(sum.shape)) * size_in_bytes(sum.dtype);
+    next->moved = {shortcut, next->gradients != 0 ? shortcut : 0.0};
   }
 
   Stage result_;
@@ -68,13 +71,6 @@ std::int64_t padded(std::int64_t channels) {
 }  // namespace
 
 Stage with_fused_norms(const Stage& stage) { return Fuser(stage).run(); }
-
-std::optional<Signature> moved_when_fused(const Stage& stage, const Compute& compute) {
-  if (!std::holds_alternative<Binary>(compute.attributes)) return std::nullopt;
-  const LocalTensor& y = stage[compute.outputs.front()];
-  const Shape half = {std::max<std::int64_t>(1, element_count(y.shape) / 2)};
-  return Signature{Copy{}, {half}, {half}, y.dtype};
-}
 
 std::vector<Shape> converted_images(const Signature& signature, Pass pass, std::uint32_t gradients) {
   const auto* convolution = std::get_if<Convolution>(&signature.attributes);

@@ -27,9 +27,6 @@ namespace sibyl {
 // The program with every Compute marked `fused` that the strategy's kernels run with the batch-norm before it.
 Stage with_fused_norms(const Stage& stage);
 
-// What a fused operation still moves in a pass: half a copy's elements of it. None: nothing.
-std::optional<Signature> moved_when_fused(const Stage& stage, const Compute& compute);
-
 // The shapes of the images that are transposed for one pass of a convolution, each read and written once; empty where
 // the operation is none, or does not run on tensor cores.
 std::vector<Shape> converted_images(const Signature& signature, Pass pass, std::uint32_t gradients);

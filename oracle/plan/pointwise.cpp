@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "profiler/kernel_key.h"
+
 namespace sibyl {
 namespace {
 
@@ -54,9 +56,12 @@ class Grouper {
   void mark(std::size_t last, const std::vector<std::size_t>& members) {
     std::map<std::size_t, double> outside;  // bytes read of a tensor
     bool adds = true;
+    Compute::Moved apart;
     for (const std::size_t step : members) {
       const Compute& one = compute(step);
       adds = adds && only_moves(one.attributes);
+      apart.forward += moved_by(one, Pass::forward, 0);
+      if (one.gradients != 0) apart.backward += moved_by(one, Pass::backward, one.gradients);
       for (const LocalTensorId in : one.inputs) {
         if (!in.valid() || made_inside(in, last)) continue;
         // Of a slice only what it takes.
@@ -73,7 +78,13 @@ class Grouper {
     for (const std::size_t step : members) compute(step).fused = step != last;
     Compute& kernel = compute(last);
     const double out = bytes_of(kernel.outputs.front());
-    kernel.moved = {.forward = in + out, .backward = out + differentiated + (adds ? 0.0 : in)};
+    kernel.moved = {.forward = std::min(apart.forward, in + out),
+                    .backward = std::min(apart.backward, out + differentiated + (adds ? 0.0 : in))};
+  }
+
+  [[nodiscard]] double moved_by(const Compute& one, Pass pass, std::uint32_t gradients) const {
+    const Work work = work_of({signature(result_, one), pass, gradients}, Backend::cuda);
+    return (work.read + work.written).value();
   }
 
   [[nodiscard]] bool made_inside(LocalTensorId tensor, std::size_t group) const {

@@ -63,7 +63,8 @@ Result<void> check_modelled(const Row& row) {
   const bool experts = a.number("experts").value_or(0) > 1 || a.number("num_experts").value_or(0) > 1;
   if (experts || named("mixtral") || named("moe") || named("switch"))
     return fail("mixtures of experts are not modelled");
-  if (named("t5") || named("bart") || named("gnmt") || kind.find("encoder-decoder") != std::string::npos)
+  const bool t5 = named("t5") && !named("pt5");  // nor GPT-530B, nor OPT
+  if (t5 || named("bart") || named("gnmt") || kind.find("encoder-decoder") != std::string::npos)
     return fail("encoders with decoders are not modelled");
   if (name.starts_with("vit") || name.starts_with("deit") || named("swin") || a.has("patch"))
     return fail("no recipe for vision transformers");

@@ -82,5 +82,20 @@ TEST(PytorchDdp, IsPricedByWhatGlooTook) {
   EXPECT_DOUBLE_EQ(slowdown_of(strategy, cluster).communication, 3.0);
 }
 
+// 24 of an A100's 108 multiprocessors carry NCCL's channels, unless somebody measured or said otherwise; a CPU has none.
+TEST(Overlap, OfGpusIsWhatNcclTakes) {
+  const Strategy strategy;
+  Cluster cluster = load_cluster("dgx-a100").value();
+  cluster = resized(cluster, 1, 8).value();
+  EXPECT_DOUBLE_EQ(slowdown_of(strategy, cluster).compute, 108.0 / 84);
+  EXPECT_DOUBLE_EQ(slowdown_of(strategy, cluster).communication, 1.0);
+  cluster.overlap_known = true;
+  EXPECT_DOUBLE_EQ(slowdown_of(strategy, cluster).compute, 1.0);
+  cluster.overlap_known = false;
+  cluster.overlap.compute_slowdown = 1.1;
+  EXPECT_DOUBLE_EQ(slowdown_of(strategy, cluster).compute, 1.1);
+  EXPECT_DOUBLE_EQ(slowdown_of(strategy, test::cluster(2, 1)).compute, 1.0);
+}
+
 }  // namespace
 }  // namespace sibyl

@@ -70,10 +70,12 @@ TEST(Precision, TheCopyOfAWeightIsAnActivation) {
   EXPECT_DOUBLE_EQ(copies, 4096 + 128);
 }
 
-// An update reads p, g and two states of 4 bytes and writes p and the states: 28 B an element, in fp16 too.
+// A fused update reads p, g and two states of 4 bytes and writes p and the states: 28 B an element, in fp16 too.
 TEST(Precision, UpdatesMoveFullWords) {
   const Graph graph = test::mlp({32, 64}, 2);
-  const auto plan = make_plan(graph, adam_in(Precision::fp16));
+  Strategy fused = adam_in(Precision::fp16);
+  fused.fused_update = true;
+  const auto plan = make_plan(graph, fused);
   const StageKernels kernels = kernels_of(plan->stages.at(0), Backend::cuda);
   ASSERT_EQ(kernels.updates.size(), 1U);
   const Work work = work_of(kernels.keys[kernels.updates[0]], Backend::cuda);

@@ -195,6 +195,20 @@ TEST(OptimizerWork, ByStates) {  // 100 parameters
   EXPECT_EQ(rule_of("optimizer_update(kind=adam,weight_decay=1)[100]->[100]:f32").forward.flops, Flops{1'400});
 }
 
+// torch.optim on a GPU: adam's lerp (3 tensors), mul (2), addcmul (3, the gradient twice from the cache), sqrt, div and
+// add (2 each) and addcdiv (4) move 18 tensors of 400 bytes; adamw's mul before them 2 more; momentum's three kernels 8.
+TEST(OptimizerWork, OnAGpuByKernelsOfOneStepEach) {
+  const auto moved = [](const std::string& text) {
+    const Work w = training_rule(*parse_signature(text), 0, Backend::cuda).forward;
+    return (w.read + w.written).value();
+  };
+  EXPECT_EQ(moved("optimizer_update(kind=adam)[100]->[100]:f32"), 18 * 400);
+  EXPECT_EQ(moved("optimizer_update(kind=adamw)[100]->[100]:f32"), 20 * 400);
+  EXPECT_EQ(moved("optimizer_update(kind=momentum)[100]->[100]:f32"), 8 * 400);
+  EXPECT_EQ(moved("optimizer_update[100]->[100]:f32"), 3 * 400);
+  EXPECT_EQ(moved("optimizer_update(kind=adam,fused=1)[100]->[100]:f32"), 7 * 400);
+}
+
 TEST(Work, NoGradientNoBackward) {
   const auto r = rule_of(conv1, 0);
   EXPECT_EQ(r.backward, Work{});
