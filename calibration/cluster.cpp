@@ -90,9 +90,11 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
   const Seconds overhead = described.step_overhead_per_operation.value_or(calibration.step_overhead_per_operation);
   const BytesPerSecond storage = described.storage_read.value_or(reading_rate(calibration));
   TopologySpec topology = described.topology;
+  bool overlap_known = described.overlap.has_value();
   if (described.network) {
     SIBYL_TRY(Calibration other, load_calibration(folder / *described.network));
     topology = measured_topology(other);
+    overlap_known = overlap_known || other.device.backend == Backend::cpu;
     calibration.point_to_point = std::move(other.point_to_point);
     calibration.collectives = std::move(other.collectives);
   }
@@ -102,7 +104,7 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
                                    with_gloo, overhead, storage));
   cluster.network = cluster.network.speaking(described.protocol);
   if (described.overlap) cluster.overlap_by_message.clear();
-  cluster.overlap_known = cluster.overlap_known || described.overlap.has_value();
+  cluster.overlap_known = cluster.overlap_known || overlap_known;
   if (described.host_link) cluster.host_link = *described.host_link;
   return cluster;
 }

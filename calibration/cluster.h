@@ -33,7 +33,7 @@ struct Cluster {
   bool storage_measured = false;   // both, by calibration; else said by hand
   bool one_machine = false;        // all nodes are: ranks of any of them share its memory
   BytesPerSecond host_link{};      // of one device, to or from its host's memory; 0 where it is not known
-  bool overlap_known = false;      // `overlap` was measured, or said by hand
+  bool overlap_known = false;      // `overlap` was measured or said by hand, or messages are a CPU's
 
   [[nodiscard]] int devices() const { return nodes * devices_per_node; }
 };

@@ -177,11 +177,13 @@ void attention_speeds(const JsonValue& v, std::vector<AttentionSpeed>& speeds) {
   v.only({"library", "pass", "causal", "head_dim", "sequences", "flops_per_s"});
   AttentionSpeed s;
   s.library = unwrap(parse_attention_library(v.text("library")), v, "library", AttentionLibrary::timed);
+  if (s.library == AttentionLibrary::timed) v.reject("must be another library than the one that was timed", "library");
   const std::string pass = v.text("pass");
   if (pass != "forward" && pass != "backward") v.reject("must be \"forward\" or \"backward\"", "pass");
   s.pass = pass == "forward" ? Pass::forward : Pass::backward;
   s.causal = v.boolean("causal");
-  s.head_dim = v.integer_or("head_dim", 0, 1);
+  if (!v.has("head_dim")) v.reject("is missing", "head_dim");
+  s.head_dim = v.integer_or("head_dim", 1, 1);
   const auto numbers = [&](std::string_view key) {
     std::vector<double> all;
     v.each(key, [&](const JsonValue& number) { all.push_back(number.as_number(Sign::positive)); });

@@ -6,15 +6,15 @@
 A GPU's host has to issue every operation, and a small kernel is over before the next one comes. What the host takes is
 measured without a GPU: layers of a transformer and of a residual network, written as such models are, on tensors so
 small that nearly all of the time goes into Python, the dispatcher and autograd. What a CPU then computes stands for the
-launch of a CUDA kernel, which takes as long (1 to 3 us). Operations are counted as Sibyl counts them.
+launch of a CUDA kernel. Operations are counted as Sibyl counts them.
 
 A layer as Megatron-LM ran it until 2022 is timed, too: checkpointed, so that forward runs twice, with functions of its
 own around what ranks exchange, around layer norms and softmax, scripted functions for bias, GELU, dropout and addition,
 and states of the random generator saved, restored and forked. It is written after the descriptions of those releases; one
 rank, so nothing is exchanged.
 
-Prints the median over steps of forward and backward, for each operation. calibration/convert/devices.py has the figures
-that shipped devices take."""
+Prints the median over steps of forward and backward, for each operation: the least that a host takes. Hosts of GPUs take
+several times as long (docs/models/step.md), and shipped devices have what those were published to take."""
 import argparse
 import contextlib
 import statistics

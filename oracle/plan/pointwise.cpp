@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "profiler/kernel_key.h"
+#include "models/training/training.h"
 
 namespace sibyl {
 namespace {
@@ -60,8 +60,9 @@ class Grouper {
     for (const std::size_t step : members) {
       const Compute& one = compute(step);
       adds = adds && only_moves(one.attributes);
-      apart.forward += moved_by(one, Pass::forward, 0);
-      if (one.gradients != 0) apart.backward += moved_by(one, Pass::backward, one.gradients);
+      const TrainingRule rule = training_rule(signature(result_, one), one.gradients, Backend::cuda);
+      apart.forward += (rule.forward.read + rule.forward.written).value();
+      if (one.gradients != 0) apart.backward += (rule.backward.read + rule.backward.written).value();
       for (const LocalTensorId in : one.inputs) {
         if (!in.valid() || made_inside(in, last)) continue;
         // Of a slice only what it takes.
@@ -80,11 +81,6 @@ class Grouper {
     const double out = bytes_of(kernel.outputs.front());
     kernel.moved = {.forward = std::min(apart.forward, in + out),
                     .backward = std::min(apart.backward, out + differentiated + (adds ? 0.0 : in))};
-  }
-
-  [[nodiscard]] double moved_by(const Compute& one, Pass pass, std::uint32_t gradients) const {
-    const Work work = work_of({signature(result_, one), pass, gradients}, Backend::cuda);
-    return (work.read + work.written).value();
   }
 
   [[nodiscard]] bool made_inside(LocalTensorId tensor, std::size_t group) const {

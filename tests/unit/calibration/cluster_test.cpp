@@ -266,6 +266,17 @@ TEST_F(ClusterFolder, FindsTheCalibrationBesideTheFile) {
   EXPECT_EQ(cluster->overlap.compute_slowdown, 1.1);
 }
 
+// Messages that were timed between CPUs hold up no kernel of the GPU that is put beside them; NCCL's do.
+TEST_F(ClusterFolder, KnowsWhoseMessagesRunBesideAGpu) {
+  ASSERT_TRUE(save_calibration(example_calibration(), folder_ / "wire.json"));
+  std::ofstream(folder_ / "c.yaml") << "name: c\ncalibration: v100-sxm2-16gb\nnetwork: wire.json\n";
+  const auto cluster = load_cluster((folder_ / "c.yaml").string());
+  ASSERT_TRUE(cluster) << to_string(cluster.error());
+  EXPECT_TRUE(cluster->overlap_known);
+  EXPECT_EQ(cluster->overlap.compute_slowdown, 1.0);
+  EXPECT_FALSE(load_cluster("dgx1-v100")->overlap_known);
+}
+
 // Three quarters of the NICs are others': messages between nodes take longer and are no longer called measured; inside
 // a node nothing changes.
 TEST_F(ClusterFolder, CarriesWhatWasMeasuredToBusyNics) {
