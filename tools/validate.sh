@@ -178,6 +178,7 @@ for setting in "${@:-one pair gigabit strategies emulated}"; do
         emulated 8 8 100mbit
         emulated 16 4 1gbit
         emulated 16 4 100mbit
+        emulated 16 8 100mbit
         emulated 16 8 1gbit ;;
       emulated:*:*:*)
         IFS=: read -r _ ranks hosts rate <<END

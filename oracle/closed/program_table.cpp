@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/hash.h"
+#include "oracle/cost/framework.h"
 #include "oracle/cost/kernels.h"
 #include "oracle/cost/price.h"
 #include "oracle/plan/recompute.h"
@@ -38,22 +39,22 @@ std::vector<Row> priced_rows(const Stage& program, const Strategy& strategy, Ker
   std::vector<PricedKernel> prices;
   for (const KernelKey& key : of.keys) prices.push_back(kernels.of(key, strategy));
   const std::vector<ExchangeWait> waits = exchange_waits(mesh, stage, of, prices);
-  const double factor = cluster.composition.factor;
+  const double factor = cluster.composition.factor, bare = bare_launch(cluster.kernels.device());
   std::vector<Row> rows(stage.steps.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Row& row = rows[i];
     const StageKernels::OfStep& step = of.steps[i];
-    const auto add = [&](Kernels& sum, const std::optional<StageKernels::Index>& key) {
+    const auto add = [&](Kernels& sum, const std::optional<StageKernels::Index>& key, double launches = 1) {
       if (!key) return;
       const double time = prices[*key].estimate.time.time.value();
       sum.seconds += time * factor;
-      ++sum.launches;
+      sum.launches += launches;
       row.alone += time;
     };
     add(row.forward, step.forward);
     if (step.forward) row.forward.seconds += cluster.step_overhead_per_operation.value() * factor;
     add(row.backward, step.backward);
-    for (const auto key : step.sums) add(row.backward, key);
+    for (const auto key : step.sums) add(row.backward, key, bare);
     add(row.backward_weight, step.backward_weight);
     if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i])) {
       const PricedExchange priced = price_exchange(mesh, stage, *exchange, cluster);
@@ -189,6 +190,8 @@ void ProgramTable::hash_steps() {
     }
     if (const auto* compute = std::get_if<Compute>(&whole_.steps[i])) {
       of[i].add(hash_value(signature(whole_, *compute))).add(compute->gradients).add(compute->fused ? 1 : 0);
+      for (const double bytes : {compute->moved.forward, compute->moved.backward})
+        of[i].add(std::bit_cast<std::uint64_t>(bytes));
       continue;
     }
     const auto& exchange = std::get<Exchange>(whole_.steps[i]);

@@ -28,7 +28,7 @@ inline constexpr std::size_t absent = std::numeric_limits<std::size_t>::max();
 // Kernels of one pass over one step.
 struct Kernels {
   double seconds = 0;
-  int launches = 0;
+  double launches = 0;  // in dispatches: those of no operation are less than one (cost/framework.h)
   void add(const Kernels& other) { seconds += other.seconds, launches += other.launches; }
 };
 

@@ -80,7 +80,7 @@ class Streams {
     if (others.time > 0) tasks_.push_back({Seconds{others.time}, Seconds{}});
   }
 
-  void task(double seconds, int launches) {
+  void task(double seconds, double launches) {
     open_ += seconds;
     launches_ += launches;
     if (one_by_one_) close();
@@ -129,7 +129,7 @@ class Streams {
   double dispatch_;
   double issued_;  // by the host, before the task that is open
   double open_ = 0;
-  int launches_ = 0;
+  double launches_ = 0;
   bool one_by_one_;
   std::vector<Task> tasks_;
   std::vector<Message> messages_;
@@ -170,7 +170,7 @@ StageForm::Turns StageFormula::streams(const Run& others, std::span<const StageP
       for (; next < messages_.size() && complete(messages_[next]); ++next) streams.send(messages_[next].sent_as);
     };
     work_->each_task(
-        pass, [&](double seconds, int launches) { streams.task(seconds, launches); },
+        pass, [&](double seconds, double launches) { streams.task(seconds, launches); },
         [&](const Exchanged& exchange) { streams.exchange(exchange); }, begun, done);
   }
   const StreamsResult result = streams.run(slowdown_);

@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "oracle/closed/stage_form.h"
+#include "oracle/cost/framework.h"
 #include "oracle/plan/precision.h"
 
 namespace sibyl::closed {
@@ -33,7 +34,7 @@ const UpdatePrices::Price& UpdatePrices::of(const Shape& shape) {
 
 void StageFormula::add_tail(StageForm& form) {
   double busy = copies_back_;
-  int launches = copied_back_;
+  double launches = copied_back_ * bare_launch(table_.kernels().cluster().kernels.device());
   const auto add = [&](const Shape& shape) {
     const UpdatePrices::Price& price = updates_.of(shape);
     busy += price.seconds;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "oracle/cost/framework.h"
+
 namespace sibyl::closed {
 
 StageWork::StageWork(ProgramTable& table, MemoryTable& memory, Range range, Asked asked)
@@ -10,6 +12,7 @@ StageWork::StageWork(ProgramTable& table, MemoryTable& memory, Range range, Aske
       range_(range),
       asked_(asked),
       dispatch_(table.kernels().cluster().kernels.device().dispatch.value()),
+      bare_(bare_launch(table.kernels().cluster().kernels.device())),
       segments_(table.recomputed(asked.recompute, range.begin, range.end)),
       again_(table.made_again().of(range.begin, range.end)) {
   forward_ = run({.forward = true});
@@ -40,7 +43,7 @@ constexpr auto nothing = [](std::size_t) {};
 Run StageWork::run(const StagePass& pass) const {
   Run all;
   each_task(
-      pass, [&](double seconds, int launches) { all.add(seconds, dispatch_ * launches); },
+      pass, [&](double seconds, double launches) { all.add(seconds, dispatch_ * launches); },
       [&](const Exchanged& exchange) { all.add(exchange.seconds, dispatch_); }, nothing, nothing);
   return all;
 }
@@ -50,7 +53,7 @@ void StageWork::run_backward() {
   for (std::vector<double>& done_by : done_by_) done_by.resize(range_.end - range_.begin);
   backward(
       !asked_.split, true,
-      [&](double seconds, int launches) {
+      [&](double seconds, double launches) {
         for (Run& slot : backward_) slot.add(seconds, dispatch_ * launches);
       },
       [&](const Exchanged& exchange) {

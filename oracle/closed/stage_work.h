@@ -100,7 +100,7 @@ class StageWork {
   const std::vector<Row>& rows_;
   Range range_;
   Asked asked_;
-  double dispatch_;
+  double dispatch_, bare_;  // of launches of operations; of others, as a share of it
   std::vector<Segment> segments_;           // that run again
   std::vector<MadeAgain::Repeated> again_;  // ascending in readers
   Run forward_, input_;
@@ -160,10 +160,10 @@ void StageWork::backward(bool inputs, bool weights, auto&& task, auto&& exchange
     for (std::size_t u = table_.uses_from(i + 1); u < table_.uses_from(i); ++u) {
       const Use& use = table_.uses()[u];
       const Parameter& parameter = table_.parameters()[use.parameter];
-      if (inputs && added_elsewhere(use)) of.kernels.add({-parameter.sum, -1});
+      if (inputs && added_elsewhere(use)) of.kernels.add({-parameter.sum, -bare_});
       if (!weights || use.before > range_.begin) continue;
-      of.sums.add({parameter.sum, 1});
-      if (exchanged(parameter)) of.copies.add({parameter.copy, 1});
+      of.sums.add({parameter.sum, bare_});
+      if (exchanged(parameter)) of.copies.add({parameter.copy, bare_});
     }
     own(of);
     done(i);

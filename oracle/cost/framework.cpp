@@ -11,6 +11,11 @@ Algorithm exchange_algorithm(const Strategy& strategy, const Cluster& cluster) {
   return gloo ? Algorithm::gloo : Algorithm::automatic;
 }
 
+double bare_launch(const Device& device) {
+  constexpr Seconds least{5e-6};
+  return device.dispatch > least ? least / device.dispatch : 1.0;
+}
+
 Slowdown slowdown_of(const Strategy& strategy, const Cluster& cluster) {
   const bool gloo = exchange_algorithm(strategy, cluster) == Algorithm::gloo;
   const OverlapSample& beside = gloo ? cluster.overlap_with_gloo : cluster.overlap;

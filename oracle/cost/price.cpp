@@ -253,6 +253,7 @@ PricedStage price_compute(const Plan& plan, const Stage& stage, KernelPrices& ke
   priced.prices.reserve(priced.kernels.keys.size());
   for (const KernelKey& key : priced.kernels.keys) priced.prices.push_back(kernels.of(key, plan.strategy));
   priced.dispatch = device.dispatch;
+  priced.bare_launch = bare_launch(device);
   priced.composition = cluster.composition;
   priced.overhead = cluster.step_overhead_per_operation * cluster.composition.factor;
   priced.copies = price_copies(plan, stage, cluster);

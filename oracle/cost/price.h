@@ -58,7 +58,8 @@ struct PricedStage {
   std::vector<Kept> kept;                 // parallel to Stage::kept_outside; of a micro-batch
   std::optional<Estimate> send_forward;   // of all it sends to the next stage for one micro-batch
   std::optional<Estimate> send_backward;  // to the one before
-  Seconds dispatch;                       // host time to launch one kernel
+  Seconds dispatch;                       // host time to launch an operation's kernel
+  double bare_launch = 1.0;               // and one that is no operation's, as a share of it (cost/framework.h)
   Seconds overhead;                       // host time per operation that no kernel contains
   Composition composition;                // how kernels in a row differ from kernels alone
   Bytes bucket_bytes;                     // communication buffers

@@ -43,7 +43,7 @@ SimulatedStep times_of(const StepProgram& program, const StreamsResult& run, Sec
 
 // Launches of the tail's kernels that outlast them.
 Seconds tail_wait(const StepProgram& program, const PricedStage& priced, double relief) {
-  const Seconds issue = priced.dispatch * static_cast<double>(program.tail_kernels) * relief;
+  const Seconds issue = priced.dispatch * program.tail_launches * relief;
   return std::max(Seconds{}, issue - program.tail);
 }
 

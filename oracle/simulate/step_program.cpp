@@ -60,10 +60,11 @@ class ProgramBuilder {
   void add_tail() {
     const StageKernels& kernels = priced_.kernels;
     program_.copies_back = sum(kernels.decompressions) + sum(kernels.copies_back);
-    program_.tail_kernels = kernels.decompressions.size() + kernels.copies_back.size();
+    program_.tail_launches =
+        static_cast<double>(kernels.decompressions.size() + kernels.copies_back.size()) * priced_.bare_launch;
     for (const auto* work : {&kernels.masters, &kernels.unscale, &kernels.norms, &kernels.clips, &kernels.updates}) {
       program_.tail += sum(*work);
-      program_.tail_kernels += work->size();
+      program_.tail_launches += static_cast<double>(work->size());
     }
     program_.tail += program_.copies_back;
     if (stage_.clip && std::ranges::count(stage_.clip->axes, MeshAxis::pipeline) > 0)
@@ -140,9 +141,9 @@ class ProgramBuilder {
     }
   }
 
-  void add(Seconds duration, std::size_t kernels, std::size_t step, bool again = false) {
-    program_.tasks.push_back(
-        {duration, priced_.dispatch * static_cast<double>(kernels) * relief_.host, needed_, needed_copies_});
+  // `launches`: in dispatches.
+  void add(Seconds duration, double launches, std::size_t step, bool again = false) {
+    program_.tasks.push_back({duration, priced_.dispatch * launches * relief_.host, needed_, needed_copies_});
     program_.origins.push_back({step, turn_, false, again});
     (turn_.kind == Turn::Kind::forward ? program_.forward : program_.backward) += duration;
   }
@@ -214,21 +215,21 @@ class ProgramBuilder {
     const StageKernels::OfStep& kernels = priced_.kernels.steps[step];
     const bool inputs = turn_.kind != Turn::Kind::backward_weight, weights = turn_.kind != Turn::Kind::backward_input;
     Seconds duration;
-    std::size_t count = 0;
+    double launches = 0;
     const auto run = [&](const std::vector<StageKernels::Index>& keys) {
       duration += sum(keys);
-      count += keys.size();
+      launches += static_cast<double>(keys.size()) * priced_.bare_launch;
     };
     if (inputs) {
-      if (kernels.backward) duration += time(*kernels.backward), ++count;
+      if (kernels.backward) duration += time(*kernels.backward), ++launches;
       run(kernels.sums);
     }
     if (weights) {
-      if (kernels.backward_weight) duration += time(*kernels.backward_weight), ++count;
+      if (kernels.backward_weight) duration += time(*kernels.backward_weight), ++launches;
       if (!place.first) run(kernels.parameter_sums);
       if (place.last) run(kernels.bucket_copies), run(kernels.compressions);
     }
-    if (count > 0) add(duration, count, step);
+    if (launches > 0) add(duration, launches, step);
   }
 
   const Stage& stage_;

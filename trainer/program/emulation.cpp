@@ -19,13 +19,13 @@ class Pricer {
       step.forward = work(optional(kernels.forward));
       if (kernels.forward) step.forward.duration += priced_.overhead;
       step.backward = work(optional(kernels.backward));
-      add(step.backward, kernels.sums);
+      add(step.backward, kernels.sums, priced_.bare_launch);
       step.backward_weight = work(optional(kernels.backward_weight));
-      step.parameter_sums = work(kernels.parameter_sums);
-      step.bucket_copies = work(kernels.bucket_copies);
+      step.parameter_sums = work(kernels.parameter_sums, priced_.bare_launch);
+      step.bucket_copies = work(kernels.bucket_copies, priced_.bare_launch);
       result.steps.push_back(step);
     }
-    result.copies_back = work(priced_.kernels.copies_back);
+    result.copies_back = work(priced_.kernels.copies_back, priced_.bare_launch);
     for (const StageKernels::Index copy : priced_.kernels.unit_copies) result.unit_copies.push_back(work({copy}));
     result.unscale = work(priced_.kernels.unscale);
     result.norms = work(priced_.kernels.norms);
@@ -39,21 +39,21 @@ class Pricer {
   using Keys = std::vector<StageKernels::Index>;
 
   static Keys optional(const std::optional<StageKernels::Index>& key) { return key ? Keys{*key} : Keys{}; }
-  // Kernels vary by themselves: variances add up.
-  void add(EmulatedWork& work, const Keys& keys) const {
+  // Kernels vary by themselves: variances add up. `launches`: in dispatches, of each.
+  void add(EmulatedWork& work, const Keys& keys, double launches = 1) const {
     double variance = std::pow(work.spread * work.duration.value(), 2);
     for (const auto key : keys) {
       const KernelEstimate& estimate = priced_.prices[key].estimate;
       work.duration += priced_.time(key);
-      work.issue += priced_.dispatch;
+      work.issue += priced_.dispatch * launches;
       work.workspace = std::max(work.workspace, estimate.workspace);
       variance += std::pow(estimate.spread * priced_.time(key).value(), 2);
     }
     if (work.duration.value() > 0) work.spread = std::sqrt(variance) / work.duration.value();
   }
-  EmulatedWork work(const Keys& keys) const {
+  EmulatedWork work(const Keys& keys, double launches = 1) const {
     EmulatedWork result;
-    add(result, keys);
+    add(result, keys, launches);
     return result;
   }
 

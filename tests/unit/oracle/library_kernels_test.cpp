@@ -212,6 +212,23 @@ TEST(HostDispatch, MakesWhatWaitsForItUnsure) {
   EXPECT_NEAR(unsure.interval_low / unsure.step_time, 1 / 1.54, 0.03);
 }
 
+// A second replica adds copies into buckets and back, which a loop in C++ launches: 5 us each where an operation takes 50.
+// AlexNet's 16 gradients come back after the last message, so of a slow host's step that is 80 us more, not 800.
+TEST(HostDispatch, IsTakenByOperations) {
+  Device device = a100s().kernels.device();
+  device.peak[DType::f32] = FlopsPerSecond{1e18};  // nothing but launches
+  device.memory_bandwidth = BytesPerSecond{1e18};
+  device.dispatch = Seconds{50e-6};
+  const auto step = [&](int devices) {
+    const Cluster cluster = test::cluster(1, devices, BytesPerSecond{1e18}, {}, device);
+    Strategy s = training(2 * devices);
+    s.data = devices;
+    return predict(zoo("alexnet", 2), s, cluster)->breakdown;
+  };
+  const double copies = 2 * 16 * 5e-6;
+  EXPECT_NEAR((step(2).host - step(1).host).value(), copies, 0.3 * copies);
+}
+
 // However long launches take: doubting them widens the interval at both ends, but the step never gets quicker than with
 // launches that take no time.
 TEST(HostDispatch, LeavesTheDeviceItsShare) {
