@@ -54,7 +54,8 @@ Line attention_lines(const std::vector<AttentionSpeed>& speeds) {
               {"causal", s.causal},
               {"head_dim", s.head_dim}};
     const auto same = [&](const Line& line) {
-      return std::ranges::all_of(head.items(), [&](const auto& member) { return line[member.key()] == member.value(); });
+      return std::ranges::all_of(head.items(),
+                                 [&](const auto& member) { return line[member.key()] == member.value(); });
     };
     if (lines.empty() || !same(lines.back())) lines.push_back(std::move(head));
     lines.back()["sequences"].push_back(s.sequence);

@@ -184,13 +184,14 @@ Uncertainty work_pipeline(Worked& worked, const Cluster& cluster) {
 
 Seconds with_launches(const Worked& worked, double factor) {
   const Relief relief{.host = factor};
-  return worked.pipeline ? simulate_pipeline(worked.plan, worked.priced, worked.slowdown, relief).step.total
-                         : simulate_step(worked.plan.stages.front(), worked.priced.front(), worked.slowdown, relief).total;
+  return worked.pipeline
+             ? simulate_pipeline(worked.plan, worked.priced, worked.slowdown, relief).step.total
+             : simulate_step(worked.plan.stages.front(), worked.priced.front(), worked.slowdown, relief).total;
 }
 
-// By how much the step is off, in standard deviations, where launches take longer or shorter by a factor that they keep to
-// nine times out of ten. What a host takes errs by factors, and a step of which the device has its share cannot shrink as
-// much as it can grow.
+// By how much the step is off, in standard deviations, where launches take longer or shorter by a factor that they keep
+// to nine times out of ten. What a host takes errs by factors, and a step of which the device has its share cannot
+// shrink as much as it can grow.
 struct HostDoubt {
   Seconds faster, slower;
 };
@@ -199,7 +200,8 @@ HostDoubt host_doubt(const Worked& worked, const Device& device) {
   const double factor = std::pow(1 + device.dispatch_error, ninety_percent);
   const Seconds total = worked.times.total;
   HostDoubt doubt{.faster = {}, .slower = (with_launches(worked, factor) - total) / ninety_percent};
-  if (worked.times.breakdown.host > Seconds{}) doubt.faster = (total - with_launches(worked, 1 / factor)) / ninety_percent;
+  if (worked.times.breakdown.host > Seconds{})
+    doubt.faster = (total - with_launches(worked, 1 / factor)) / ninety_percent;
   return doubt;
 }
 

@@ -78,7 +78,8 @@ struct Strategy {
   std::vector<std::string> stage_starts = {};  // operations that begin the stages after the first; empty: balanced
   bool sequence = false;           // tensor: what lies between weights is split along the sequence
   bool overlap_tensor = false;     // and exchanged beside the products (cost/tensor_overlap.h)
-  // filter, channel, images: the last operation that is split, as --stages takes names; empty: they go as far as they can.
+  // filter, channel, images: the last operation that is split, as --stages takes names; empty: they go as far as they
+  // can.
   std::string split_until = {};
   std::int64_t global_batch = 1;   // samples of one step over all replicas
   std::int64_t accumulation = 1;   // micro-batches whose gradients are summed before the exchange

@@ -1,7 +1,8 @@
-// Whose kernels compute fused attention. Libraries differ by a factor of two on one device: FlashAttention-2 was written
-// for Ampere, and PyTorch takes it on Hopper, too, where cuDNN's and FlashAttention-3's use what is new. A device whose
-// attention was timed with one library may say how fast others are at a few shapes (Device::attention_speeds); other
-// shapes are carried over from what was timed, by the ratio of the two at a shape of the same length and width of heads:
+// Whose kernels compute fused attention. Libraries differ by a factor of two on one device: FlashAttention-2 was
+// written for Ampere, and PyTorch takes it on Hopper, too, where cuDNN's and FlashAttention-3's use what is new. A
+// device whose attention was timed with one library may say how fast others are at a few shapes
+// (Device::attention_speeds); other shapes are carried over from what was timed, by the ratio of the two at a shape of
+// the same length and width of heads:
 //
 //   time = timed forward x (timed speed / the library's speed, both at the reference shape) x FLOPs of the pass
 //
@@ -31,7 +32,7 @@ enum class AttentionLibrary {
   flash1,  // FlashAttention, and Triton's of its time: half as fast as flash2 (Dao, "FlashAttention-2", 2023)
   flash2,  // what PyTorch's scaled_dot_product_attention takes first
   flash3,
-  cudnn,   // what Transformer Engine takes on Hopper
+  cudnn,  // what Transformer Engine takes on Hopper
 };
 
 inline constexpr std::size_t attention_libraries = 5;

@@ -114,7 +114,6 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
   } else {
     json["losses"] = m.losses;
   }
-  if (m.processors_busy) json["processors_busy"] = *m.processors_busy;
   json["replicas_agree"] = m.replicas_agree;
   if (m.accuracy) json["accuracy"] = *m.accuracy;
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -140,8 +139,6 @@ std::string to_text(const Measurement& m, const Plan& plan, const TrainSettings&
   if (plan.strategy.offloads())
     text += fmt::format("offloaded   {} bytes in and {} out a step by rank 0\n", m.offloaded.front().in,
                         m.offloaded.front().out);
-  if (settings.emulated && m.processors_busy)
-    text += fmt::format("processors  {:.0f} % busy\n", *m.processors_busy * 100);
   if (!m.losses.empty() && !settings.emulated)
     text += fmt::format("loss        {:.4f} -> {:.4f}\n", m.losses.front(), m.losses.back());
   if (!m.replicas_agree) text += "warning     the ranks' parameters differ\n";

@@ -11,7 +11,6 @@
 #include "aten/device.h"
 #include "base/files.h"
 #include "trainer/agree.h"
-#include "trainer/processor_use.h"
 #include "trainer/session.h"
 #include "trainer/trace_file.h"
 #include "trainer/weights_file.h"
@@ -42,13 +41,6 @@ double mean(const Communicator& communicator, double own) {
   double sum = 0.0;
   for (const double value : communicator.gather_doubles(own)) sum += value;
   return sum / communicator.size();
-}
-
-// Of the ranks that know it; none where no rank does.
-std::optional<double> most_told(const Communicator& communicator, std::optional<double> own) {
-  const std::vector<double> all = communicator.gather_doubles(own.value_or(-1));
-  const double most = *std::max_element(all.begin(), all.end());
-  return most < 0 ? std::nullopt : std::optional(most);
 }
 
 std::vector<BytesSent> of_all_ranks(const Communicator& communicator, const BytesSent& own) {
@@ -139,16 +131,12 @@ Result<void> write_timeline(Session& session, const Plan& plan, const TrainSetti
 
 Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings& settings, Communicator& communicator) {
   std::vector<Session::Step> steps;
-  std::optional<ProcessorTime> begin;
   for (std::int64_t i = 0; i < settings.warmup + settings.steps; ++i) {
-    if (i == settings.warmup) begin = processor_time();
     steps.push_back(session.step(i));
     if (session.shows_loss()) log_loss(settings, i, steps.back().loss);
   }
-  const std::optional<double> busy = busy_share(begin, processor_time());
   if (session.shows_loss()) warn_if_diverged(steps);
   Measurement measurement = gathered(communicator, plan, settings, steps, session.memory());
-  measurement.processors_busy = most_told(communicator, busy);
   session.gather_parameters();
   measurement.replicas_agree = session.replicas_agree();
   session.release_parameters();

@@ -100,7 +100,7 @@ class StageWork {
   const std::vector<Row>& rows_;
   Range range_;
   Asked asked_;
-  double dispatch_, bare_;  // of launches of operations; of others, as a share of it
+  double dispatch_, bare_;                  // of launches of operations; of others, as a share of it
   std::vector<Segment> segments_;           // that run again
   std::vector<MadeAgain::Repeated> again_;  // ascending in readers
   Run forward_, input_;

@@ -11,9 +11,9 @@ namespace sibyl {
 // NCCL, as any other, between GPUs.
 Algorithm exchange_algorithm(const Strategy& strategy, const Cluster& cluster);
 
-// What it takes the host to launch a kernel that no operation of the model asks for, as a share of the device's dispatch:
-// sums of gradients, copies into buckets and back. A framework launches these from loops in C++: 5 us, of which CUDA's call
-// is 1 to 3; where operations take no longer than that, these take as long as they.
+// What it takes the host to launch a kernel that no operation of the model asks for, as a share of the device's
+// dispatch: sums of gradients, copies into buckets and back. A framework launches these from loops in C++: 5 us, of
+// which CUDA's call is 1 to 3; where operations take no longer than that, these take as long as they.
 double bare_launch(const Device& device);
 
 // Measured, or said by the cluster; else between GPUs what NCCL's channels take of the multiprocessors

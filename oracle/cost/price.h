@@ -26,8 +26,8 @@ struct PricedMessage {
   std::vector<int> stages = {};  // of a parameter that several stages hold: sent when all of them have ended
 };
 
-// An exchange between operations: computation waits for it, but for what products beside it hide (cost/tensor_overlap.h),
-// which the estimates are without.
+// An exchange between operations: computation waits for it, but for what products beside it hide
+// (cost/tensor_overlap.h), which the estimates are without.
 struct PricedExchange {
   std::optional<CollectiveEstimate> forward, backward;
   WireUse forward_wire = {}, backward_wire = {};  // of each by itself

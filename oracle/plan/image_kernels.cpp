@@ -52,7 +52,8 @@ class Fuser {
     Compute* relu = sole_user(next->outputs.front());
     if (relu == nullptr || !is_relu(*relu)) return;
     next->fused = relu->fused = true;
-    const LocalTensor& sum = result_[next->outputs.front()];  // beside the norm's kernel the shortcut is read, its gradient written
+    const LocalTensor& sum =
+        result_[next->outputs.front()];  // beside the norm's kernel the shortcut is read, its gradient written
     const double shortcut = static_cast<double>(element_count(sum.shape)) * size_in_bytes(sum.dtype);
     next->moved = {shortcut, next->gradients != 0 ? shortcut : 0.0};
   }

@@ -11,12 +11,12 @@
 #include "oracle/plan/context.h"
 #include "oracle/plan/framework.h"
 #include "oracle/plan/image_kernels.h"
-#include "oracle/plan/pointwise.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload.h"
 #include "oracle/plan/offload_activations.h"
 #include "oracle/plan/pipeline/stages.h"
 #include "oracle/plan/plan.h"
+#include "oracle/plan/pointwise.h"
 #include "oracle/plan/precision.h"
 #include "oracle/plan/recompute.h"
 #include "oracle/plan/sharding/policy.h"
@@ -140,10 +140,8 @@ bool synchronises(const Strategy& strategy) {
 ProgramKey program_key(const Strategy& s) {
   std::vector<int> degrees;
   for (const MeshAxis axis : axes_of_a_program()) degrees.push_back(s.degree(axis));
-  return {micro_batch_of(s), std::move(degrees), s.sequence,
-          s.split_until,     s.precision,        has_half_weights(s),
-          s.fused_norms,     s.fused_pointwise,  synchronises(s),
-          synchronises(s) ? s.data : 1};
+  return {micro_batch_of(s),   std::move(degrees), s.sequence,        s.split_until,   s.precision,
+          has_half_weights(s), s.fused_norms,      s.fused_pointwise, synchronises(s), synchronises(s) ? s.data : 1};
 }
 
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {

@@ -88,8 +88,8 @@ struct Compute {
   DType dtype = DType::f32;
   std::uint32_t gradients = 0;  // mask of inputs whose gradient backward computes; 0 = no backward
   bool fused = false;           // another operation's kernel does this, too
-  // What is priced in place of its own kernels where operations are fused (plan/image_kernels.h, plan/pointwise.h): a copy
-  // that reads and writes so many bytes. 0: of what is fused, nothing; of others, their own kernels.
+  // What is priced in place of its own kernels where operations are fused (plan/image_kernels.h, plan/pointwise.h): a
+  // copy that reads and writes so many bytes. 0: of what is fused, nothing; of others, their own kernels.
   struct Moved {
     double forward = 0, backward = 0;
     bool operator==(const Moved&) const = default;

@@ -25,7 +25,8 @@ bool only_moves(const Attributes& attributes) {
 
 class Grouper {
  public:
-  explicit Grouper(const Stage& stage) : result_(stage), readers_(stage.tensors.size()), group_(stage.steps.size(), none) {
+  explicit Grouper(const Stage& stage)
+      : result_(stage), readers_(stage.tensors.size()), group_(stage.steps.size(), none) {
     for (std::size_t i = 0; i < stage.steps.size(); ++i)
       for (const LocalTensorId in : inputs_of(stage.steps[i]))
         if (in.valid()) readers_[in.index()].push_back(i);
@@ -95,8 +96,8 @@ class Grouper {
   }
 
   Stage result_;
-  std::vector<std::vector<std::size_t>> readers_;             // steps, by tensor; none: it is sent
-  std::vector<std::size_t> group_;                            // by step: the last step of its group
+  std::vector<std::vector<std::size_t>> readers_;            // steps, by tensor; none: it is sent
+  std::vector<std::size_t> group_;                           // by step: the last step of its group
   std::map<std::size_t, std::vector<std::size_t>> members_;  // by the last step
 };
 

@@ -2,10 +2,10 @@
 // Engine and Megatron-LM write by hand (rotary positions, SwiGLU, bias, dropout and addition).
 //
 // A group is the operation whose result others read and all before it whose results nobody else does. Its kernel reads
-// what comes from outside once and writes one result; backward it reads the result's gradient and, unless the group only
-// adds, what came from outside, and writes the gradients of that; but no more than its operations move apart (behind a ReLU
-// the two gradients of a sum are one tensor). Both are priced as a copy of as many bytes. Memory is as without: what a
-// fused kernel need not keep between its operations is still counted.
+// what comes from outside once and writes one result; backward it reads the result's gradient and, unless the group
+// only adds, what came from outside, and writes the gradients of that; but no more than its operations move apart
+// (behind a ReLU the two gradients of a sum are one tensor). Both are priced as a copy of as many bytes. Memory is as
+// without: what a fused kernel need not keep between its operations is still counted.
 #pragma once
 
 #include "oracle/plan/plan.h"

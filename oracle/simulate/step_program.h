@@ -42,7 +42,7 @@ struct StepProgram {
   std::optional<Seconds> norm;  // of the tail: until that over all stages can be summed
   Seconds tail_messages;
   Seconds tail_copies, copies_waited;  // of the tail: state that is moved; and what it waits for that
-  double tail_launches = 0;  // in dispatches
+  double tail_launches = 0;            // in dispatches
 };
 
 StepProgram step_program(const Stage& stage, const PricedStage& priced, const Relief& relief);

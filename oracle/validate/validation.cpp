@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -58,7 +57,6 @@ TrainingRun mean_of(const std::vector<TrainingRun>& runs) {
   result.spread = median(of_all([](const TrainingRun& r) { return r.spread; }));
   result.drift =
       relative_spread(of_all([](const TrainingRun& r) { return r.step_time.value(); }), result.step_time.value());
-  result.processors_busy = mean([](const TrainingRun& r) { return r.processors_busy; });
   result.rounds = static_cast<int>(runs.size());
   result.steps = 0;
   for (const TrainingRun& run : runs) result.steps += run.steps;
@@ -75,17 +73,6 @@ bool Validated::bytes_agree() const {
 }
 bool Validated::inside_interval() const {
   return measurement.step_time >= prediction.interval_low && measurement.step_time <= prediction.interval_high;
-}
-
-bool Validated::overcommitted() const {
-  constexpr double most = 0.9;
-  return !measurement.emulated.empty() && measurement.processors_busy >= most;
-}
-
-std::vector<Validated> carried(const std::vector<Validated>& cases) {
-  std::vector<Validated> result;
-  std::ranges::copy_if(cases, std::back_inserter(result), [](const Validated& v) { return !v.overcommitted(); });
-  return result;
 }
 
 ValidationSummary summarize(const std::vector<Validated>& cases) {
@@ -150,9 +137,7 @@ Table to_table(const std::vector<Validated>& cases) {
                {"bytes sent", "bytes_sent", Align::right},
                {"as predicted", "bytes_agree", Align::left}},
               {}};
-  const bool tells_processors = any_emulated(cases);
-  if (tells_processors) table.columns.push_back({"processors busy", "processors_busy", Align::right});
-  for (const Validated& v : cases) {
+  for (const Validated& v : cases)
     table.rows.push_back(
         {v.name, time_cell(v.prediction.step_time),
          time_cell((v.prediction.interval_high - v.prediction.interval_low) / 2), time_cell(v.measurement.step_time),
@@ -162,10 +147,6 @@ Table to_table(const std::vector<Validated>& cases) {
          v.tells_memory() ? percent(v.memory_error(), true) : none(),
          v.tells_bytes() ? Cell(std::to_string(most_sent(v.measurement))) : none(),
          v.tells_bytes() ? Cell(v.bytes_agree() ? "yes" : "no") : none()});
-    if (tells_processors)
-      table.rows.back().push_back(v.measurement.processors_busy > 0 ? percent(v.measurement.processors_busy, false)
-                                                                    : none());
-  }
   return table;
 }
 
@@ -181,19 +162,6 @@ std::string summary_sentence(const ValidationSummary& s) {
   if (s.bytes_cases > 0)
     text += fmt::format("; bytes sent {}", s.bytes_agree ? "exactly as predicted" : "NOT as predicted");
   return text + ".";
-}
-
-std::string overcommitted_sentence(const std::vector<Validated>& cases) {
-  std::vector<std::string> names;
-  for (const Validated& v : cases)
-    if (v.overcommitted()) names.push_back(v.way.empty() ? v.name : v.way);
-  if (names.empty()) return {};
-  const std::string text = fmt::format(
-      "{} of them kept the processors busy for 90 % of the time and more, which emulated ranks should sleep through: "
-      "{}. Their times are this machine's, not the cluster's.",
-      names.size(), fmt::join(names, "; "));
-  const std::vector<Validated> rest = carried(cases);
-  return rest.empty() ? text : text + " Without them: " + summary_sentence(summarize(rest));
 }
 
 std::string emulation_sentence(const std::vector<Validated>& cases) {
@@ -249,8 +217,6 @@ std::string to_json(const std::vector<Validated>& cases) {
                     {"bytes_sent_by_rank", v.measurement.bytes_sent},
                     {"bytes_as_planned", v.measurement.bytes_as_planned},
                     {"bytes_predicted", v.prediction.bytes_sent},
-                    {"processors_busy", v.measurement.processors_busy},
-                    {"overcommitted", v.overcommitted()},
                     {"provenance",
                      {{"measured", v.prediction.provenance.measured},
                       {"interpolated", v.prediction.provenance.interpolated},
@@ -302,7 +268,6 @@ Result<TrainingRun> parse_training_run(const std::string& json, const std::strin
                                  document.value("bytes_sent_per_step_by_kind", nlohmann::json()) ==
                                      document.value("bytes_planned_per_step_by_kind", nlohmann::json()));
     m.emulated = emulated_device(document);
-    m.processors_busy = document.value("processors_busy", 0.0);
     read_parts(document.at("breakdown_s"), m);
   } catch (const nlohmann::json::exception& e) {
     return fail(fmt::format("cannot read the training run's JSON: {}", e.what()), what);
@@ -329,7 +294,6 @@ Result<std::map<std::string, TrainingRun>> parse_measurements(const std::string&
       if (m.bytes_sent.empty() && one.at("bytes_sent").is_number()) m.bytes_sent = {one.at("bytes_sent")};
       m.bytes_as_planned = one.value("bytes_as_planned", true);
       m.emulated = emulated_device(one);
-      m.processors_busy = one.value("processors_busy", 0.0);
       m.stages = one.value("stages", std::vector<std::string>{});
       read_parts(one.at("breakdown_measured_s"), m);
       if (!(m.step_time.value() > 0) || m.peak_memory.value() < 0)

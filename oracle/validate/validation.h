@@ -26,7 +26,6 @@ struct TrainingRun {
   Bytes peak_memory;                     // most bytes of tensors alive at once; 0: the trainer does not tell
   std::vector<std::int64_t> bytes_sent;  // by each rank in one step; none: the trainer does not count them
   bool bytes_as_planned = true;          // by all of them
-  double processors_busy = 0;            // share of the steps' time, 0 to 1; 0: the trainer does not tell
   Seconds forward, backward, communication_exposed, optimizer;  // medians of the step's parts
   std::vector<std::string> stages;                              // what begins a pipeline's stages, but the first
 };
@@ -46,9 +45,6 @@ struct Validated {
   [[nodiscard]] bool tells_memory() const { return measurement.peak_memory.value() > 0; }
   [[nodiscard]] double memory_error() const;  // 0 where it is not told
   [[nodiscard]] bool inside_interval() const;
-  // An emulated run that kept the processors busy for nine tenths of its steps and more: ranks that should have slept
-  // waited for each other's turn, which ranks with a processor each do not. Its step time says nothing of the model.
-  [[nodiscard]] bool overcommitted() const;
   // Each rank sent what its plan says, and one of them what is predicted.
   [[nodiscard]] bool bytes_agree() const;
 };
@@ -63,8 +59,6 @@ struct ValidationSummary {
   bool bytes_agree = true;     // in all of them
 };
 ValidationSummary summarize(const std::vector<Validated>& cases);
-// The cases that the machine did not carry are left out: overcommitted().
-std::vector<Validated> carried(const std::vector<Validated>& cases);
 
 // The cases as reference steps of a calibration. Compute alone: forward, backward and optimizer, as predicted without a
 // composition factor (`factor` is the one that was applied) and as measured.
@@ -73,8 +67,6 @@ std::vector<StepSample> as_step_samples(const std::vector<Validated>& cases, dou
 // What is measured on an emulated device is called emulated.
 Table to_table(const std::vector<Validated>& cases);
 std::string summary_sentence(const ValidationSummary& summary);
-// Names the cases that the machine did not carry, and says how far off the others are; empty where it carried all.
-std::string overcommitted_sentence(const std::vector<Validated>& cases);
 // Says what an emulated device is, and whose it was; empty where none was emulated.
 std::string emulation_sentence(const std::vector<Validated>& cases);
 std::string to_json(const std::vector<Validated>& cases);

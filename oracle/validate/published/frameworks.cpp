@@ -50,7 +50,8 @@ constexpr Seconds without_python{8e-6};
 constexpr auto executors = std::to_array<std::string_view>({"tensorflow", "mxnet", "oneflow", "paddle"});
 
 void set_dispatch(const Row& row, FrameworkRecipe& recipe) {
-  const bool executed = std::ranges::any_of(executors, [&](std::string_view word) { return says(row.framework, word); });
+  const bool executed =
+      std::ranges::any_of(executors, [&](std::string_view word) { return says(row.framework, word); });
   if (executed || says(row.source, "mlperf")) recipe.dispatch = without_python;
 }
 

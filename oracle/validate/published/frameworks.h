@@ -34,7 +34,7 @@ struct FrameworkRecipe {
   bool every_logit = false;                       // of a masked language model: logits where nothing is masked, too
   OptimizerKind optimizer = OptimizerKind::adam;  // of transformers; convolutional recipes name their own
   double clip = 0;
-  std::optional<Seconds> dispatch;                // of an operation, where it is not eager PyTorch's
+  std::optional<Seconds> dispatch;                        // of an operation, where it is not eager PyTorch's
   AttentionLibrary attention = AttentionLibrary::flash2;  // where attention is fused
   std::vector<std::string> assumed;
 };

@@ -24,8 +24,8 @@ inline Calibration example_calibration() {
   c.device.dispatch = Seconds{1e-6};
   c.device.dispatch_error = 0.5;
   for (const std::int64_t length : {1024, 2048})
-    c.device.attention_speeds.push_back(
-        {AttentionLibrary::flash2, Pass::backward, true, 64, length, FlopsPerSecond{1e9 * static_cast<double>(length)}});
+    c.device.attention_speeds.push_back({AttentionLibrary::flash2, Pass::backward, true, 64, length,
+                                         FlopsPerSecond{1e9 * static_cast<double>(length)}});
   c.step_overhead_per_operation = Seconds{2.5e-6};
   c.reads = {{Bytes{1048576}, Seconds{2e-5}}, {Bytes{6.6e7}, Seconds{5e-3}}};
   KernelSample kernel;

@@ -82,7 +82,8 @@ TEST(PytorchDdp, IsPricedByWhatGlooTook) {
   EXPECT_DOUBLE_EQ(slowdown_of(strategy, cluster).communication, 3.0);
 }
 
-// 24 of an A100's 108 multiprocessors carry NCCL's channels, unless somebody measured or said otherwise; a CPU has none.
+// 24 of an A100's 108 multiprocessors carry NCCL's channels, unless somebody measured or said otherwise; a CPU has
+// none.
 TEST(Overlap, OfGpusIsWhatNcclTakes) {
   const Strategy strategy;
   Cluster cluster = load_cluster("dgx-a100").value();

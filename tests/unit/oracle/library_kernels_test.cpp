@@ -68,14 +68,15 @@ TEST(FusedPointwise, SwiGluIsOneKernel) {
   EXPECT_EQ(seen, 4);
 }
 
-// Rotary positions of q and of k: x and the tables of sines and cosines in, as much as x out, whatever is sliced, negated,
-// put together, multiplied and added between.
+// Rotary positions of q and of k: x and the tables of sines and cosines in, as much as x out, whatever is sliced,
+// negated, put together, multiplied and added between.
 TEST(FusedPointwise, RotaryPositionsAreOneKernel) {
   const Stage stage = program("llama-mini", true);
   int seen = 0;
   for (const Compute* kernel : groups_of(stage).kernels) {
     const auto* binary = std::get_if<Binary>(&kernel->attributes);
-    if (binary == nullptr || binary->kind != BinaryKind::add || stage[kernel->outputs.front()].shape.size() != 4) continue;
+    if (binary == nullptr || binary->kind != BinaryKind::add || stage[kernel->outputs.front()].shape.size() != 4)
+      continue;
     ++seen;
     const double one = bytes_of(stage, kernel->outputs.front());
     EXPECT_GE(kernel->moved.forward, 2 * one);
@@ -169,7 +170,8 @@ TEST(OverlapTensor, HidesExchangesBehindProducts) {
   EXPECT_FALSE(closed::has_closed_form(s, a100s()));
 }
 
-// Of four ranks three quarters of the product behind a gather: c - min(c, 3/4 g), by hand for each gather that feeds one.
+// Of four ranks three quarters of the product behind a gather: c - min(c, 3/4 g), by hand for each gather that feeds
+// one.
 TEST(OverlapTensor, HidesAllButTheOwnPart) {
   const Graph graph = zoo("gpt2-mini", 8);
   Strategy s = training(8);
@@ -212,8 +214,9 @@ TEST(HostDispatch, MakesWhatWaitsForItUnsure) {
   EXPECT_NEAR(unsure.interval_low / unsure.step_time, 1 / 1.54, 0.03);
 }
 
-// A second replica adds copies into buckets and back, which a loop in C++ launches: 5 us each where an operation takes 50.
-// AlexNet's 16 gradients come back after the last message, so of a slow host's step that is 80 us more, not 800.
+// A second replica adds copies into buckets and back, which a loop in C++ launches: 5 us each where an operation
+// takes 50. AlexNet's 16 gradients come back after the last message: 80 us, not 800; those on their way out may be
+// hidden.
 TEST(HostDispatch, IsTakenByOperations) {
   Device device = a100s().kernels.device();
   device.peak[DType::f32] = FlopsPerSecond{1e18};  // nothing but launches
@@ -225,8 +228,9 @@ TEST(HostDispatch, IsTakenByOperations) {
     s.data = devices;
     return predict(zoo("alexnet", 2), s, cluster)->breakdown;
   };
-  const double copies = 2 * 16 * 5e-6;
-  EXPECT_NEAR((step(2).host - step(1).host).value(), copies, 0.3 * copies);
+  const double extra = (step(2).host - step(1).host).value();
+  EXPECT_GE(extra, 16 * 5e-6);
+  EXPECT_LE(extra, 2 * 16 * 5e-6 * 1.01);
 }
 
 // However long launches take: doubting them widens the interval at both ends, but the step never gets quicker than with

@@ -283,8 +283,8 @@ TEST(KernelTable, TakesATwinsMeasurementsAsItsOwn) {
   EXPECT_EQ(e.time.provenance, Provenance::measured);
 }
 
-// A fused update of Adam moves 7 * 4 bytes an element (p, g, m, v read; p, m, v written): nobody timed it, but a sum of two
-// tensors that moves as many bytes takes 3 times its roofline.
+// A fused update of Adam moves 7 * 4 bytes an element (p, g, m, v read; p, m, v written): nobody timed it, but a sum of
+// two tensors that moves as many bytes takes 3 times its roofline.
 TEST(KernelTable, PricesAnUpdateByTheBytesOfASum) {
   std::vector<KernelSample> samples;
   for (int i = 16; i < 26; ++i) {
@@ -292,8 +292,8 @@ TEST(KernelTable, PricesAnUpdateByTheBytesOfASum) {
     samples.push_back(
         sample("forward binary[" + n + "," + n + "]->[" + n + "]:f32", 3 * (12.0 * (1 << i) / 100e9 + 2e-6)));
   }
-  const auto e =
-      KernelTable(device(), samples).estimate(key("forward optimizer_update(kind=adam,fused=1)[1048576]->[1048576]:f32"));
+  const auto e = KernelTable(device(), samples)
+                     .estimate(key("forward optimizer_update(kind=adam,fused=1)[1048576]->[1048576]:f32"));
   EXPECT_NEAR(e.time.time.value(), 3 * (28.0 * (1 << 20) / 100e9 + 2e-6), 1e-8);
   EXPECT_EQ(e.time.provenance, Provenance::estimated);
 }

@@ -196,7 +196,8 @@ TEST(OptimizerWork, ByStates) {  // 100 parameters
 }
 
 // torch.optim on a GPU: adam's lerp (3 tensors), mul (2), addcmul (3, the gradient twice from the cache), sqrt, div and
-// add (2 each) and addcdiv (4) move 18 tensors of 400 bytes; adamw's mul before them 2 more; momentum's three kernels 8.
+// add (2 each) and addcdiv (4) move 18 tensors of 400 bytes; adamw's mul before them 2 more; momentum's three
+// kernels 8.
 TEST(OptimizerWork, OnAGpuByKernelsOfOneStepEach) {
   const auto moved = [](const std::string& text) {
     const Work w = training_rule(*parse_signature(text), 0, Backend::cuda).forward;

@@ -55,28 +55,6 @@ TEST(Validation, OneWrongByteIsSaid) {
   EXPECT_THAT(summary_sentence(summarize(cases)), HasSubstr("NOT as predicted"));
 }
 
-// Off by 20 % and 2 %; of the first one's time the processors were busy for 90 %.
-TEST(Validation, WhatTheMachineDidNotCarryIsToldApart) {
-  std::vector<Validated> cases = {made(0.8, 0.3, 1.0, 1, 1), made(1.02, 0.1, 1.0, 1, 1)};
-  cases[0].way = "data=16";
-  cases[0].measurement.processors_busy = 0.9;
-  cases[1].measurement.processors_busy = 0.89;
-  EXPECT_FALSE(cases[0].overcommitted());  // ranks that compute are to keep processors busy
-  EXPECT_EQ(overcommitted_sentence(cases), "");
-  for (Validated& v : cases) v.measurement.emulated = "dgx1-v100";
-  EXPECT_TRUE(cases[0].overcommitted());
-  EXPECT_FALSE(cases[1].overcommitted());
-  EXPECT_NEAR(summarize(cases).max_time_error, 0.20, 1e-12);
-  EXPECT_NEAR(summarize(carried(cases)).max_time_error, 0.02, 1e-12);
-  EXPECT_THAT(overcommitted_sentence(cases), AllOf(HasSubstr("1 of them"), HasSubstr("data=16"), HasSubstr("2.0 % at most")));
-  const Table table = to_table(cases);
-  EXPECT_EQ(table.columns.back().key, "processors_busy");
-  EXPECT_EQ(table.rows[1].back().text, "89.0 %");
-  const auto runs = parse_measurements(to_json(cases), "runs.json");
-  ASSERT_TRUE(runs);
-  EXPECT_EQ(runs->at("case").processors_busy, 0.89);
-}
-
 TrainingRun run_of(double step, double forward, double spread, int steps) {
   TrainingRun run;
   run.step_time = Seconds{step};
