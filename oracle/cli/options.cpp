@@ -220,9 +220,8 @@ std::vector<Option> strategy_options() {
                "recomputed blocks keep), in host memory; or in storage, as optimizer:nvme,activations:nvme"},
       {.name = "--recompute",
        .value = "WHAT",
-       .help =
-           "results computed again for backward instead of kept: none, selective, full, every:K, groups:K, or kinds "
-           "of operations",
+       .help = "results computed again for backward instead of kept: none, selective, full, every:K, groups:K, or kinds "
+               "of operations",
        .fallback = "none"},
       {.name = "--clip", .value = "NORM", .help = "scale gradients down to this norm over all parameters"},
       {.name = "--batch-norm",

@@ -3,8 +3,8 @@
 //   momentum  m = mu m + g; p -= lr m                            4, one state
 //   adam      m, v = moving averages of g, g^2; p -= lr m^/(sqrt v^ + eps)   12, two states
 //   adamw     the same after p *= 1 - lr wd                      13
-//   lamb      u = m^/(sqrt v^ + eps) + wd p; p -= lr |p|/|u| u: adam, decay and two norms, 18; p and u are read once
-//   more lars      m = mu m + lr ratio (g + wd p); p -= m, the ratio from two norms, 11; p and g are read once more
+//   lamb      u = m^/(sqrt v^ + eps) + wd p; p -= lr |p|/|u| u: adam, decay, two norms, 18; p and u are read once more
+//   lars      m = mu m + lr ratio (g + wd p); p -= m, the ratio from two norms, 11; p and g are read once more
 // On a GPU torch.optim runs a kernel over all parameters for each line of the formula (its foreach functions: momentum
 // mul, add, add; adam lerp, mul, addcmul, sqrt, div, add, addcdiv; adamw mul before them) unless the update is fused;
 // what these read and write of p's size is counted below. lamb and lars, which torch.optim lacks, are apex's, fused.

@@ -52,7 +52,9 @@ constexpr auto executors = std::to_array<std::string_view>({"tensorflow", "mxnet
 void set_dispatch(const Row& row, FrameworkRecipe& recipe) {
   const bool executed =
       std::ranges::any_of(executors, [&](std::string_view word) { return says(row.framework, word); });
-  if (executed || says(row.source, "mlperf")) recipe.dispatch = without_python;
+  if (!executed && !says(row.source, "mlperf")) return;
+  recipe.dispatch = without_python;
+  recipe.assumed.emplace_back("8 us of the host for an operation, of which none is Python's");
 }
 
 bool pre_trains_bert(const Row& row) { return says(row.model, "bert") && !says(row.model, "squad"); }
@@ -66,7 +68,7 @@ void set_megatron(FrameworkRecipe& recipe) {
   recipe.clip = 1.0;
   recipe.assumed = {"attention as two products and a softmax fused with scale and mask",
                     "weights of two bytes with f32 masters", "gradients exchanged after backward",
-                    "Adam, gradients clipped"};
+                    "Adam, gradients clipped", "elementwise operations in a row one kernel"};
 }
 
 // Transformer Engine takes cuDNN's attention on Hopper where it can (its documentation, "Attention", backends).
@@ -77,8 +79,12 @@ void set_nemo(FrameworkRecipe& recipe) {
   recipe.fused_pointwise = true;  // rotary positions, SwiGLU, bias_dropout_add (megatron/core/fusions)
   recipe.half_weights = true;
   recipe.clip = 1.0;
-  recipe.assumed = {"fused attention", "weights of two bytes with f32 masters", "exchanges of gradients overlapped",
-                    "Adam, gradients clipped"};
+  recipe.assumed = {"fused attention, cuDNN's",
+                    "weights of two bytes with f32 masters",
+                    "exchanges of gradients overlapped",
+                    "those of tensor parallelism beside products",
+                    "Adam, gradients clipped",
+                    "elementwise operations in a row one kernel"};
 }
 
 // LLM Foundry's benchmarks run Triton's FlashAttention of before 2023-07 (attn_impl, scripts/train/benchmarking/
@@ -161,7 +167,6 @@ void set_tensorflow(const Row& row, FrameworkRecipe& recipe) {
 FrameworkRecipe framework_of(const Row& row) {
   FrameworkRecipe recipe;
   recipe.kind = kind_of(row.framework);
-  set_dispatch(row, recipe);
   switch (recipe.kind) {
     case FrameworkKind::megatron: set_megatron(recipe); break;
     case FrameworkKind::nemo: set_nemo(recipe); break;
@@ -181,6 +186,7 @@ FrameworkRecipe framework_of(const Row& row) {
       }
       break;
   }
+  set_dispatch(row, recipe);
   return recipe;
 }
 

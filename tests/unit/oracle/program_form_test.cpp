@@ -23,6 +23,8 @@ using test::any_cluster, test::any_model, test::any_strategy;
 Strategy any_with_closed_form(const Graph& model) {
   Strategy s = any_strategy(model);
   s.half_weights = test::any(0, 3) == 0;
+  s.fused_pointwise = test::any(0, 3) == 0;
+  s.fused_update = test::any(0, 3) == 0;
   if (test::any(0, 7) == 0) return s;
   s.zero_ranks = 0;
   s.clip = 0;

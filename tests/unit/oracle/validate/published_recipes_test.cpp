@@ -230,6 +230,11 @@ TEST(PublishedModels, SizesComeFromTheRowOrFromTheName) {
   row.model = "mystery";
   row.family = "transformer";
   EXPECT_THAT(model_of(row).error().message, HasSubstr("layers"));
+  row.model = "T5-11B";
+  EXPECT_THAT(model_of(row).error().message, HasSubstr("decoders"));
+  row.model = "GPT-530B";
+  EXPECT_THAT(model_of(row).error().message, HasSubstr("layers"));
+  row.model = "mystery";
   row.family.clear();
   row.architecture = {};
   EXPECT_THAT(model_of(row).error().message, HasSubstr("no recipe"));
