@@ -102,7 +102,7 @@ emulated_ranks() {  # RANKS NAME
   grep -q '"same_node"' "$out/$2.json" 2>/dev/null ||
     "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 400s --cache 32MB -o "$out/$2.json"
   lenient "$bin/sibyl" validate "$cases" --calibration "$out/$2.json" --device "emulated:$device" --launcher \
-    "$here/hosts.sh run -np {ranks} --" --rounds 2 --steps 3 --warmup 1 --markdown --save "$out/$2.results.json" > "$out/$2.md"
+    "$here/hosts.sh run -np {ranks} --" --rounds 2 --steps 3 --warmup 3 --markdown --save "$out/$2.results.json" > "$out/$2.md"
   cat "$out/$2.md"
 }
 
@@ -142,7 +142,7 @@ searched() {  # RANKS NAME
     > "$out/cases.$2.bare.txt"
   sed "s/\$/ --devices $1/" "$out/cases.$2.bare.txt" > "$out/cases.$2.txt"
   lenient "$bin/sibyl" validate "$out/cases.$2.txt" --calibration "$out/$2.json" --device "emulated:$device" --launcher \
-    "$here/hosts.sh run -np {ranks} --" --rounds 2 --steps 3 --warmup 1 --markdown --save "$out/$2.results.json" > "$out/$2.md"
+    "$here/hosts.sh run -np {ranks} --" --rounds 2 --steps 3 --warmup 3 --markdown --save "$out/$2.results.json" > "$out/$2.md"
   python3 "$here/validation/search.py" judge "$out/$2.plan.json" "$out/$2.results.json" >> "$out/$2.md"
   cat "$out/$2.md"
 }

@@ -34,6 +34,10 @@ rm -f "$out"
 # Two hosts see each other and nobody else; a rate is heeded (tc reports it).
 check "reaches the other" 0 "$("$hosts" with 2 -- sh -c 'ip netns exec "$SIBYL_HOSTS-h1" sh -c "command -v ping >/dev/null || exit 0; ping -qc1 -W2 10.77.0.2 >/dev/null"; echo $?')"
 check "rate" 1 "$("$hosts" with 2 100mbit -- sh -c 'ip netns exec "$SIBYL_HOSTS-h2" tc qdisc show dev eth0 | grep -c "rate 100Mbit"')"
+check "waits once" "31125b 125000b" "$("$hosts" with 2 1gbit -- sh -c '
+  ip netns exec "$SIBYL_HOSTS-h1" tc qdisc show dev eth0
+  ip netns exec "$SIBYL_HOSTS-sw" tc qdisc show dev p1' | sed -n "s/.*burst \([^ ]*\).*/\1/p" | xargs)"
+check "filters" "" "$("$hosts" with 2 -- sh -c 'ip netns exec "$SIBYL_HOSTS-sw" sh -c "cat /proc/sys/net/bridge/bridge-nf-call-* 2>/dev/null" | grep -v "^0"')"
 
 # Three hosts, two at a switch: two switches below one, by links of 50 Mb/s both ways, and all see each other.
 check "uplinks" 4 "$("$hosts" with 3 100mbit:50mbit/2 -- sh -c 'ip netns exec "$SIBYL_HOSTS-sw" tc qdisc show | grep -c "rate 50Mbit"')"
