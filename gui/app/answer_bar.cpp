@@ -107,7 +107,7 @@ void Figure::mark(QLabel& change, double ratio, bool lessIsBetter) const {
 AnswerBar::AnswerBar(QWidget* parent)
     : QWidget(parent),
       step_(
-          new Figure(tr("Step time"), tr("One optimizer step of the whole job, and half of its 90 % interval"), this)),
+          new Figure(tr("Step time"), tr("One optimizer step of the whole job, and its 90 % interval"), this)),
       throughput_(
           new Figure(tr("Throughput"), tr("Samples of all devices in a second: their number × what each makes"), this)),
       epoch_(new Figure(
@@ -199,7 +199,7 @@ void AnswerBar::showAnswer(const AnswerPointer& current, const AnswerPointer& ba
 }
 
 void AnswerBar::showPrediction(const Prediction& p) {
-  step_->display(text(to_string(p.step_time)), tr("± %1").arg(text(to_string(half_interval(p)))));
+  step_->display(text(to_string(p.step_time)), text(interval_words(p)));
   throughput_->display(
       text(samples_per_second(p.throughput)),
       p.devices > 1 ? tr("%1 × %2").arg(text(grouped(p.devices)), text(samples_per_second(throughput_per_device(p))))

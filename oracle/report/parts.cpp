@@ -125,6 +125,28 @@ Seconds slowest_rank_wait(const Prediction& p) {
 
 Seconds half_interval(const Evaluation& evaluation) { return (evaluation.interval_high - evaluation.interval_low) / 2; }
 
+namespace {
+
+bool is_even(Seconds time, Seconds low, Seconds high) {
+  constexpr double even = 0.1;  // of the whole: what one side may be longer than the other
+  return std::abs((high + low - 2.0 * time).value()) <= even * (high - low).value();
+}
+
+}  // namespace
+
+std::string interval_words(Seconds time, Seconds low, Seconds high) {
+  return is_even(time, low, high) ? fmt::format("± {}", to_string((high - low) / 2))
+                                  : fmt::format("{} to {}", to_string(low), to_string(high));
+}
+
+std::string interval_words(const Evaluation& e) { return interval_words(e.step_time, e.interval_low, e.interval_high); }
+
+std::string time_words(const Evaluation& e) {
+  return is_even(e.step_time, e.interval_low, e.interval_high)
+             ? fmt::format("{} {}", to_string(e.step_time), interval_words(e))
+             : fmt::format("{} ({})", to_string(e.step_time), interval_words(e));
+}
+
 Seconds hidden_communication(const Prediction& p) {
   return std::max(Seconds{}, p.breakdown.communication_total - p.breakdown.communication_exposed);
 }

@@ -39,8 +39,10 @@ std::string heading(const PredictionReport& r, Paint paint) {
 }
 
 std::string answer(const Prediction& p, Paint paint) {
-  std::string text = fmt::format("  step time   {} ± {}   (90 %: {} to {})\n", paint.bold(to_string(p.step_time)),
-                                 to_string(half_interval(p)), to_string(p.interval_low), to_string(p.interval_high));
+  const std::string ends = fmt::format("{} to {}", to_string(p.interval_low), to_string(p.interval_high));
+  const std::string half = interval_words(p);
+  std::string text = fmt::format("  step time   {}{}   (90 %: {})\n", paint.bold(to_string(p.step_time)),
+                                 half == ends ? "" : " " + half, ends);
   text += fmt::format("  throughput  {}", paint.bold(samples_per_second(p.throughput)));
   if (p.devices > 1) text += fmt::format("   ({} per device)", samples_per_second(throughput_per_device(p)));
   return text + "\n\n";

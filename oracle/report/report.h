@@ -101,8 +101,12 @@ std::string provenance_sentence(const ProvenanceShares& provenance);
 // What the parts of the breakdown leave of the step time: one rank's typical step is shorter than that of the slowest
 // of many.
 Seconds slowest_rank_wait(const Prediction& prediction);
-// What stands after "±": half of the 90 % interval.
-Seconds half_interval(const Evaluation& evaluation);
+Seconds half_interval(const Evaluation& evaluation);  // of the 90 % one
+// What people read of an interval: "± 12.5 ms", half of it; "11.2 ms to 36.2 ms", its ends, where it reaches farther to
+// one side.
+std::string interval_words(Seconds time, Seconds low, Seconds high);
+std::string interval_words(const Evaluation& evaluation);
+std::string time_words(const Evaluation& evaluation);  // "18.5 ms ± 1.2 ms", "18.5 ms (11.2 ms to 36.2 ms)"
 // Communication that nobody waits for.
 Seconds hidden_communication(const Prediction& prediction);
 double throughput_per_device(const Prediction& prediction);  // samples per second

@@ -11,13 +11,12 @@ namespace {
 
 std::vector<Cell> priced_row(const ScalePoint& point) {
   const Prediction& p = *point.prediction;
-  const Seconds half = half_interval(p);
   const Ranged throughput = value_of(point, ScaleQuantity::throughput);
   const auto seconds = [](Seconds t) { return Cell(to_string(t), plain_number(t.value())); };
   return {fmt::format("{}", point.devices),
           Cell(grouped(p.global_batch), fmt::format("{}", p.global_batch)),
           seconds(p.step_time),
-          Cell("± " + to_string(half), plain_number(half.value())),
+          Cell(interval_words(p), plain_number(half_interval(p).value())),
           Cell(grouped(static_cast<std::int64_t>(p.throughput + 0.5)), plain_number(p.throughput)),
           Cell(percent(point.efficiency), plain_number(point.efficiency)),
           seconds(p.breakdown.communication_exposed),
@@ -81,7 +80,7 @@ std::string to_text(const ScaleReport& report, TextStyle style) {
       break;
     }
   text += "\n\n" + indented(aligned_text(to_table(report))) + "\n";
-  text += fmt::format("  step time ± half of the 90 % interval; efficiency: samples/s per device against {}\n",
+  text += fmt::format("  step time and its 90 % interval; efficiency: samples/s per device against {}\n",
                       report.points.empty() ? "the first row" : plural(report.points.front().devices, "device"));
   text += "  estimated: the share of time that no measurement stands behind\n";
   return text;

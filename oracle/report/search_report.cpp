@@ -42,7 +42,7 @@ Table table_of(const std::vector<Candidate>& candidates, const Candidate& fastes
   const auto seconds = [](Seconds t) { return Cell(to_string(t), plain_number(t.value())); };
   for (const Candidate& c : candidates)
     table.rows.push_back({words_of(c), fmt::format("{}", c.strategy.devices()), seconds(c.step_time),
-                          Cell("± " + to_string(half_interval(c)), plain_number(half_interval(c).value())),
+                          Cell(interval_words(c), plain_number(half_interval(c).value())),
                           Cell(grouped(static_cast<std::int64_t>(c.throughput + 0.5)), plain_number(c.throughput)),
                           Cell(to_string(c.memory), plain_number(c.memory.value())),
                           Cell(c.equal ? "yes" : "", c.equal ? "true" : "false"), c.bottleneck.name,
@@ -124,6 +124,8 @@ Table to_table(const SearchReport& report) {
 
 Seconds half_interval(const Candidate& c) { return (c.interval_high - c.interval_low) / 2; }
 
+std::string interval_words(const Candidate& c) { return interval_words(c.step_time, c.interval_low, c.interval_high); }
+
 double longer_than(const Candidate& candidate, const Candidate& other) {
   return candidate.step_time / other.step_time - 1;
 }
@@ -143,8 +145,8 @@ std::string to_text(const SearchReport& report, TextStyle style) {
   std::string text = paint.bold(fmt::format("{} on {}", report.model, report.cluster)) + "\n" + counts_text(r) + "\n";
   if (r.best.empty()) return text + left_out_text(r, paint);
   const Candidate& fastest = r.best.front();
-  text += fmt::format("\n{}  {} ± {}, {}\n", paint.heading("Recommended"), to_string(r.recommended.step_time),
-                      to_string(half_interval(r.recommended)), words_of(r.recommended));
+  text += fmt::format("\n{}  {}, {}, {}\n", paint.heading("Recommended"), to_string(r.recommended.step_time),
+                      interval_words(r.recommended), words_of(r.recommended));
   if (r.equal > 1)
     text += fmt::format(
         "  the simplest that takes at most {:.0f} % longer than the fastest; at least {} are as fast, as far as is "

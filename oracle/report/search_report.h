@@ -18,8 +18,8 @@ struct SearchReport {
   double device_hour_price = 0;  // 0: not known, and cost is device-hours alone
 };
 
-// What stands after "±": half of the 90 % interval.
-Seconds half_interval(const Candidate& candidate);
+Seconds half_interval(const Candidate& candidate);  // of the 90 % one
+std::string interval_words(const Candidate& candidate);
 // By what share a step takes longer than another's: 0.12 is 12 %.
 double longer_than(const Candidate& candidate, const Candidate& other);
 // Of training on the report's samples.

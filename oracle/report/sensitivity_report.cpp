@@ -24,7 +24,7 @@ void add_cells(const Variation& variation, std::vector<Cell>& row) {
   }
   const Evaluation& e = *variation.evaluation;
   row.emplace_back(to_string(e.step_time), plain_number(e.step_time.value()));
-  row.emplace_back("± " + to_string(half_interval(e)), plain_number(half_interval(e).value()));
+  row.emplace_back(interval_words(e), plain_number(half_interval(e).value()));
   row.emplace_back(change_text(variation.change), plain_number(variation.change));
 }
 
@@ -81,13 +81,12 @@ Table to_table(const SensitivityReport& report) {
 std::string to_text(const SensitivityReport& report, TextStyle style) {
   const Evaluation& now = report.result.now;
   std::string text = Paint(style).bold(fmt::format("{} on {}", report.model, report.cluster));
-  text += fmt::format("\nstep time {} ± {}, {}\n\n", to_string(now.step_time), to_string(half_interval(now)),
-                      samples_per_second(now.throughput));
+  text += fmt::format("\nstep time {}, {}\n\n", time_words(now), samples_per_second(now.throughput));
   text += indented(aligned_text(to_table(report))) + "\n";
   return text +
          "  Each alone, twice and half as good (half and twice the latency); batch, micro-batches and bucket twice and "
          "half as "
-         "large.\n  step time ± half of its 90 % interval; change: of the time that a sample takes\n";
+         "large.\n  step time and its 90 % interval; change: of the time that a sample takes\n";
 }
 
 std::string to_json(const SensitivityReport& report) {

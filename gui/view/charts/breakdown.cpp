@@ -16,7 +16,7 @@ BarRow breakdownRow(const QString& name, const Prediction& prediction) {
   row.parts.push_back({"idle", QObject::tr("Slowest rank, waited for"), slowest_rank_wait(prediction).value()});
   row.beside.push_back(
       {"communication", QObject::tr("Communication, hidden behind compute"), hidden_communication(prediction).value()});
-  row.note = QString::fromStdString(to_string(prediction.step_time) + " ± " + to_string(half_interval(prediction)));
+  row.note = QString::fromStdString(time_words(prediction));
   return row;
 }
 

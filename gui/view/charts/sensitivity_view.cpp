@@ -29,9 +29,9 @@ QString explanation(const Sensitivity& input, const Variation& variation, const 
   QString text = meaning(input) + "\n" + QString::fromStdString(variation.setting + ": ");
   if (!variation.evaluation) return text + sentence(variation.evaluation.error());
   const Evaluation& e = *variation.evaluation;
-  text += QObject::tr("step time %1 ± %2 instead of %3, %4 for a sample")
-              .arg(QString::fromStdString(to_string(e.step_time)), QString::fromStdString(to_string(half_interval(e))),
-                   QString::fromStdString(to_string(now.step_time)), quantityText(Measure::change, variation.change));
+  text += QObject::tr("step time %1 instead of %2, %3 for a sample")
+              .arg(QString::fromStdString(time_words(e)), QString::fromStdString(to_string(now.step_time)),
+                   quantityText(Measure::change, variation.change));
   return e.fits ? text : text + "\n" + QObject::tr("Does not fit in memory.");
 }
 

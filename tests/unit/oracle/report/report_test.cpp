@@ -33,6 +33,14 @@ TEST(Figures, AreWhatTheirNamesSay) {
   p.breakdown.communication_total = Seconds{0.03}, p.breakdown.communication_exposed = Seconds{0.012};
   p.throughput = 800, p.devices = 8;
   EXPECT_NEAR(half_interval(p).value(), 0.02, 1e-15);
+  p.step_time = Seconds{0.12};
+  EXPECT_EQ(interval_words(p), "± 20.0 ms");
+  EXPECT_EQ(time_words(p), "120 ms ± 20.0 ms");
+  p.step_time = Seconds{0.119};  // 19 and 21 ms: nearly even
+  EXPECT_EQ(interval_words(p), "± 20.0 ms");
+  p.step_time = Seconds{0.11};
+  EXPECT_EQ(interval_words(p), "100 ms to 140 ms");
+  EXPECT_EQ(time_words(p), "110 ms (100 ms to 140 ms)");
   EXPECT_NEAR(hidden_communication(p).value(), 0.018, 1e-15);
   EXPECT_DOUBLE_EQ(throughput_per_device(p), 100);
   p.breakdown.communication_exposed = Seconds{0.03 + 1e-12};  // rounding
