@@ -1,7 +1,10 @@
 #include "gui/app/theme.h"
 
+#include <QPainter>
 #include <QPalette>
+#include <QProxyStyle>
 #include <QStyleFactory>
+#include <QStyleOption>
 #include <QToolTip>
 
 namespace sibyl::gui {
@@ -48,10 +51,32 @@ QPalette paletteOf(const Surfaces& s) {
   return p;
 }
 
+// Fusion draws outlines darker than the window: on a dark one a box that is not ticked, or a line to write in, is not
+// to be seen.
+class OutlinedStyle final : public QProxyStyle {
+ public:
+  using QProxyStyle::QProxyStyle;
+
+  void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                     const QWidget* widget) const override {
+    QProxyStyle::drawPrimitive(element, option, painter, widget);
+    const bool outlined = element == PE_IndicatorCheckBox || element == PE_FrameLineEdit;
+    const bool lit = option->state.testFlag(State_HasFocus) && element == PE_FrameLineEdit;
+    constexpr int dark = 128;
+    if (!outlined || lit || option->palette.color(QPalette::Window).lightness() >= dark) return;
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(option->palette.color(QPalette::Mid).lighter(125));
+    painter->setBrush(Qt::NoBrush);
+    painter->drawRoundedRect(QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5), 2, 2);
+    painter->restore();
+  }
+};
+
 }  // namespace
 
 void applyTheme(QApplication& application, Theme theme) {
-  application.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  application.setStyle(new OutlinedStyle(QStyleFactory::create(QStringLiteral("Fusion"))));
   // An empty one is the desktop's own, and follows it when that changes.
   application.setPalette(theme == Theme::light  ? paletteOf(light_surfaces)
                          : theme == Theme::dark ? paletteOf(dark_surfaces)
