@@ -141,11 +141,12 @@ std::string interval_words(Seconds time, Seconds low, Seconds high) {
 
 std::string interval_words(const Evaluation& e) { return interval_words(e.step_time, e.interval_low, e.interval_high); }
 
-std::string time_words(const Evaluation& e) {
-  return is_even(e.step_time, e.interval_low, e.interval_high)
-             ? fmt::format("{} {}", to_string(e.step_time), interval_words(e))
-             : fmt::format("{} ({})", to_string(e.step_time), interval_words(e));
+std::string time_words(Seconds time, Seconds low, Seconds high) {
+  const std::string interval = interval_words(time, low, high);
+  return to_string(time) + (is_even(time, low, high) ? " " + interval : " (" + interval + ")");
 }
+
+std::string time_words(const Evaluation& e) { return time_words(e.step_time, e.interval_low, e.interval_high); }
 
 Seconds hidden_communication(const Prediction& p) {
   return std::max(Seconds{}, p.breakdown.communication_total - p.breakdown.communication_exposed);

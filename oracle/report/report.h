@@ -106,7 +106,9 @@ Seconds half_interval(const Evaluation& evaluation);  // of the 90 % one
 // one side.
 std::string interval_words(Seconds time, Seconds low, Seconds high);
 std::string interval_words(const Evaluation& evaluation);
-std::string time_words(const Evaluation& evaluation);  // "18.5 ms ± 1.2 ms", "18.5 ms (11.2 ms to 36.2 ms)"
+// "18.5 ms ± 1.2 ms", "18.5 ms (11.2 ms to 36.2 ms)"
+std::string time_words(Seconds time, Seconds low, Seconds high);
+std::string time_words(const Evaluation& evaluation);
 // Communication that nobody waits for.
 Seconds hidden_communication(const Prediction& prediction);
 double throughput_per_device(const Prediction& prediction);  // samples per second

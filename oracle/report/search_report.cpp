@@ -126,6 +126,8 @@ Seconds half_interval(const Candidate& c) { return (c.interval_high - c.interval
 
 std::string interval_words(const Candidate& c) { return interval_words(c.step_time, c.interval_low, c.interval_high); }
 
+std::string time_words(const Candidate& c) { return time_words(c.step_time, c.interval_low, c.interval_high); }
+
 double longer_than(const Candidate& candidate, const Candidate& other) {
   return candidate.step_time / other.step_time - 1;
 }
@@ -145,8 +147,8 @@ std::string to_text(const SearchReport& report, TextStyle style) {
   std::string text = paint.bold(fmt::format("{} on {}", report.model, report.cluster)) + "\n" + counts_text(r) + "\n";
   if (r.best.empty()) return text + left_out_text(r, paint);
   const Candidate& fastest = r.best.front();
-  text += fmt::format("\n{}  {}, {}, {}\n", paint.heading("Recommended"), to_string(r.recommended.step_time),
-                      interval_words(r.recommended), words_of(r.recommended));
+  text +=
+      fmt::format("\n{}  {}, {}\n", paint.heading("Recommended"), time_words(r.recommended), words_of(r.recommended));
   if (r.equal > 1)
     text += fmt::format(
         "  the simplest that takes at most {:.0f} % longer than the fastest; at least {} are as fast, as far as is "

@@ -20,6 +20,7 @@ struct SearchReport {
 
 Seconds half_interval(const Candidate& candidate);  // of the 90 % one
 std::string interval_words(const Candidate& candidate);
+std::string time_words(const Candidate& candidate);
 // By what share a step takes longer than another's: 0.12 is 12 %.
 double longer_than(const Candidate& candidate, const Candidate& other);
 // Of training on the report's samples.

@@ -21,13 +21,12 @@ QString wordsOf(const Candidate& candidate) {
   return words.mid(QStringLiteral("--parallel ").size());
 }
 
-// "128 ms, ± 4 ms, 12.3 GiB, waits for …"
+// "128 ms ± 4 ms, 12.3 GiB, waits for …"
 QString explanation(const Candidate& candidate, const Candidate& fastest) {
   QString text =
       wordsOf(candidate) + "\n" +
-      QObject::tr("step time %1, %2, memory %3")
-          .arg(QString::fromStdString(to_string(candidate.step_time)),
-               QString::fromStdString(interval_words(candidate)), QString::fromStdString(to_string(candidate.memory)));
+      QObject::tr("step time %1, memory %2")
+          .arg(QString::fromStdString(time_words(candidate)), QString::fromStdString(to_string(candidate.memory)));
   const Excess excess = excess_over(candidate, fastest);
   if (candidate.step_time > fastest.step_time && excess.time.value() > 0)
     text += "\n" + QObject::tr("%1 longer than the fastest: %2 more of %3")
