@@ -2,7 +2,7 @@
 
 Sources: NVIDIA's datasheets and architecture whitepapers (Kepler GK210, Maxwell, Pascal GP100/GP102/GP104, Volta, Turing, Ampere GA100 and
 GA102, Ada, Hopper, Blackwell), AMD's datasheets and CDNA/Vega whitepapers, Intel ARK. Peaks are at the boost clock of the datasheet; tensor
-cores' with f32 accumulation, as training needs it (half of the f16 rate on GeForce cards, A10G and L40). A type without a peak is computed in f32.
+cores' with f32 accumulation, as training needs it (half of the f16 rate on GeForce cards). A type without a peak is computed in f32.
 Some cards run their kernels at another clock than the stated one, so their peaks are at what they reach. Above it: GTX 1080 Ti 1.91 GHz and TITAN X
 (Maxwell) 1.19 GHz by their kernels; RTX 3090 1.95 and RTX 4090 2.8 GHz, whose quickest bf16 products take 78.0 and 178.8 TFLOP/s
 (github.com/mag-/gpu_benchmark), more than the 71 and 165 of their boost clocks. Below it: a K80 goes up to 875 MHz, but under products its board
@@ -85,14 +85,11 @@ DEVICES = {
     "a100-pcie-80gb": (device("NVIDIA A100 PCIe 80GB", "ampere", 108, A100, 1935e9, 80, 40), {"neusight": "NVIDIA A100 80GB PCIe"}),
     "a30": (device("NVIDIA A30", "ampere", 56, ampere(5.2e12, 10.3e12, 82e12, 165e12), 933e9, 24, 24), {}),
     "a10": (device("NVIDIA A10", "ampere-ga102", 72, ampere(0.49e12, 31.2e12, 62.5e12, 125e12), 600e9, 24, 6), {}),
-    "a10g": (device("NVIDIA A10G", "ampere-ga102", 80, ampere(0.55e12, 35e12, 35e12, 70e12), 600e9, 24, 6), {}),
     "a40": (device("NVIDIA A40", "ampere-ga102", 84, ampere(0.58e12, 37.4e12, 74.8e12, 149.7e12), 696e9, 48, 6), {}),
     "rtx-a6000": (device("NVIDIA RTX A6000", "ampere-ga102", 84, ampere(0.6e12, 38.7e12, 77.4e12, 154.8e12), 768e9, 48, 6), {}),
-    "rtx-a5000": (device("NVIDIA RTX A5000", "ampere-ga102", 64, ampere(0.43e12, 27.8e12, 55.6e12, 111.1e12), 768e9, 24, 6), {}),
     "rtx-3090": (device("NVIDIA GeForce RTX 3090", "ampere-ga102", 82, ampere(0.64e12, 40.9e12, 40.9e12, 81.7e12), 936e9, 24, 6), {}),
     # Ada
     "l4": (device("NVIDIA L4", "ada", 58, fp8(0.47e12, 30.3e12, 60e12, 121e12), 300e9, 24, 48), {"neusight": "NVIDIA L4"}),
-    "l40": (device("NVIDIA L40", "ada", 142, fp8(1.4e12, 90.5e12, 90.5e12, 181e12), 864e9, 48, 96), {}),
     "l40s": (device("NVIDIA L40S", "ada", 142, fp8(1.4e12, 91.6e12, 183e12, 362.05e12), 864e9, 48, 96), {"aiconfigurator": "l40s"}),
     "rtx-4090": (device("NVIDIA GeForce RTX 4090", "ada", 128, fp8(1.43e12, 91.8e12, 91.8e12, 183.5e12), 1008e9, 24, 72), {}),
     "rtx-6000-ada": (device("NVIDIA RTX 6000 Ada", "ada", 142, fp8(1.4e12, 91.1e12, 182.1e12, 364.2e12), 960e9, 48, 96), {}),
@@ -100,8 +97,6 @@ DEVICES = {
     "h100-sxm": (device("NVIDIA H100 SXM 80GB", "hopper", 132, H100_SXM, 3350e9, 80, 50),
                  {"aiconfigurator": "h100_sxm", "neusight": "NVIDIA H100 80GB HBM3"}),
     "h100-pcie-80gb": (device("NVIDIA H100 PCIe 80GB", "hopper", 114, fp8(26e12, 51.2e12, 378e12, 756e12), 2039e9, 80, 50), {}),
-    "h100-nvl": (device("NVIDIA H100 NVL 94GB", "hopper", 132, fp8(30e12, 60e12, 417.5e12, 835e12), 3900e9, 94, 50), {}),
-    "gh200": (device("NVIDIA GH200 96GB (its GPU)", "hopper", 132, H100_SXM, 4000e9, 96, 50), {}),
     "h200-sxm": (device("NVIDIA H200 SXM 141GB", "hopper", 132, H100_SXM, 4800e9, 141e9 / GIB, 50), {"aiconfigurator": "h200_sxm"}),
     "b200-sxm": (device("NVIDIA B200 SXM 180GB", "blackwell", 148, fp8(37e12, 75e12, 1125e12, 2250e12), 7700e9, 180e9 / GIB, 126),
                  {"aiconfigurator": "b200_sxm"}),
