@@ -80,7 +80,7 @@ make_leaves() {  # NAME LEAVES UPLINK
   done
 }
 
-# A switch has no packet filters, and where the kernel runs them on bridges they cost a tenth of the processors' time.
+# A switch has no packet filters; some kernels run the machine's own on bridges, for every packet.
 no_filters() {  # NAMESPACE
   ip netns exec "$1" sh -c 'for f in /proc/sys/net/bridge/bridge-nf-call-*; do [ ! -e "$f" ] || echo 0 > "$f"; done'
 }

@@ -3,10 +3,10 @@
 Sources: NVIDIA's datasheets and architecture whitepapers (Kepler GK210, Maxwell, Pascal GP100/GP102/GP104, Volta, Turing, Ampere GA100 and
 GA102, Ada, Hopper, Blackwell), AMD's datasheets and CDNA/Vega whitepapers, Intel ARK. Peaks are at the boost clock of the datasheet; tensor
 cores' with f32 accumulation, as training needs it (half of the f16 rate on GeForce cards). A type without a peak is computed in f32.
-Some cards run their kernels at another clock than the stated one, so their peaks are at what they reach. Above it: GTX 1080 Ti 1.91 GHz and TITAN X
-(Maxwell) 1.19 GHz by their kernels; RTX 3090 1.95 and RTX 4090 2.8 GHz, whose quickest bf16 products take 78.0 and 178.8 TFLOP/s
-(github.com/mag-/gpu_benchmark), more than the 71 and 165 of their boost clocks. Below it: a K80 goes up to 875 MHz, but under products its board
-meets its power limit, and its clock stays between 692 and 810 (github.com/Microway/gpu-burn, issue 3; two programs); 750 here.
+Some cards run their kernels at another clock than the stated one, so their peaks are at what they reach. Above it, by their kernels: GTX 1080 Ti
+1.91 GHz, TITAN X (Maxwell) 1.19 GHz. Below it: a K80 goes up to 875 MHz, but under products its board meets its power limit. Of two programs that
+burn GPUs one runs without being throttled up to 692 MHz and is throttled at 758, the other 745 and 810 (github.com/Microway/gpu-burn, issue 3); 750, the
+middle of these, is a choice.
 K80's memory has its parity bits in the same GDDR5, 210 of 240 GB/s are left with ECC on, as it is delivered (BabelStream's results: 182 and 205 reached).
 Memory: a data-centre "80 GB" is 80 GiB; 141, 180 and 186 GB are decimal.
 framework_base and dispatch are on no datasheet. A CUDA context with PyTorch's kernels of about 0.5 GB is an assumption. What a host needs to issue
@@ -87,11 +87,11 @@ DEVICES = {
     "a10": (device("NVIDIA A10", "ampere-ga102", 72, ampere(0.49e12, 31.2e12, 62.5e12, 125e12), 600e9, 24, 6), {}),
     "a40": (device("NVIDIA A40", "ampere-ga102", 84, ampere(0.58e12, 37.4e12, 74.8e12, 149.7e12), 696e9, 48, 6), {}),
     "rtx-a6000": (device("NVIDIA RTX A6000", "ampere-ga102", 84, ampere(0.6e12, 38.7e12, 77.4e12, 154.8e12), 768e9, 48, 6), {}),
-    "rtx-3090": (device("NVIDIA GeForce RTX 3090", "ampere-ga102", 82, ampere(0.64e12, 40.9e12, 40.9e12, 81.7e12), 936e9, 24, 6), {}),
+    "rtx-3090": (device("NVIDIA GeForce RTX 3090", "ampere-ga102", 82, ampere(0.56e12, 35.6e12, 35.6e12, 71e12), 936e9, 24, 6), {}),
     # Ada
     "l4": (device("NVIDIA L4", "ada", 58, fp8(0.47e12, 30.3e12, 60e12, 121e12), 300e9, 24, 48), {"neusight": "NVIDIA L4"}),
     "l40s": (device("NVIDIA L40S", "ada", 142, fp8(1.4e12, 91.6e12, 183e12, 362.05e12), 864e9, 48, 96), {"aiconfigurator": "l40s"}),
-    "rtx-4090": (device("NVIDIA GeForce RTX 4090", "ada", 128, fp8(1.43e12, 91.8e12, 91.8e12, 183.5e12), 1008e9, 24, 72), {}),
+    "rtx-4090": (device("NVIDIA GeForce RTX 4090", "ada", 128, fp8(1.29e12, 82.6e12, 82.6e12, 165.2e12), 1008e9, 24, 72), {}),
     "rtx-6000-ada": (device("NVIDIA RTX 6000 Ada", "ada", 142, fp8(1.4e12, 91.1e12, 182.1e12, 364.2e12), 960e9, 48, 96), {}),
     # Hopper and Blackwell
     "h100-sxm": (device("NVIDIA H100 SXM 80GB", "hopper", 132, H100_SXM, 3350e9, 80, 50),
