@@ -93,14 +93,16 @@ Line point_to_point_line(const PointToPointSample& s) {
 }
 
 Line collective_line(const CollectiveSample& s) {
-  return {{"collective", to_string(s.collective)},
-          {"algorithm", to_string(s.algorithm)},
-          {"ranks_per_node", s.placement.ranks_per_node},
-          {"nodes", s.placement.nodes},
-          {"groups_per_node", s.placement.groups_per_node},
-          {"bytes", s.bytes.value()},
-          {"time_s", s.time.value()},
-          {"spread", s.spread}};
+  Line line{{"collective", to_string(s.collective)},
+            {"algorithm", to_string(s.algorithm)},
+            {"ranks_per_node", s.placement.ranks_per_node},
+            {"nodes", s.placement.nodes},
+            {"groups_per_node", s.placement.groups_per_node},
+            {"bytes", s.bytes.value()},
+            {"time_s", s.time.value()},
+            {"spread", s.spread}};
+  if (s.in_turn) line["in_turn"] = *s.in_turn;
+  return line;
 }
 
 Line overlap_line(const OverlapSample& s) {
@@ -245,8 +247,8 @@ Collective collective_named(const std::string& name, const JsonValue& v) {
 }
 
 CollectiveSample collective(const JsonValue& v, const std::vector<std::string>& sources) {
-  v.only(
-      {"collective", "algorithm", "ranks_per_node", "nodes", "groups_per_node", "bytes", "time_s", "spread", "source"});
+  v.only({"collective", "algorithm", "ranks_per_node", "nodes", "groups_per_node", "bytes", "time_s", "spread",
+          "in_turn", "source"});
   CollectiveSample s;
   s.collective = collective_named(v.text("collective"), v);
   s.algorithm = unwrap(parse_algorithm(v.text_or("algorithm", "automatic")), v, "algorithm", Algorithm::automatic);
@@ -257,6 +259,7 @@ CollectiveSample collective(const JsonValue& v, const std::vector<std::string>& 
   s.bytes = Bytes{v.number("bytes", Sign::not_negative)};
   s.time = Seconds{v.number("time_s", Sign::positive)};
   s.spread = v.number_or("spread", Sign::not_negative, 0);
+  if (v.has("in_turn")) s.in_turn = v.number("in_turn", Sign::positive);
   s.source = source_of(v, sources);
   return s;
 }

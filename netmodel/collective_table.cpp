@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+
+#include "base/statistics.h"
 
 namespace sibyl {
 namespace {
@@ -19,9 +22,22 @@ MeasuredPlacement prepared(const GroupPlacement& placement, std::vector<CurvePoi
   return result;
 }
 
+double share_between(const std::pair<const double, double>& below, const std::pair<const double, double>& above,
+                     double bytes) {
+  const double part = std::log(bytes / below.first) / std::log(above.first / below.first);
+  return std::lerp(below.second, above.second, part);
+}
+
 double log_ratio(int a, int b) { return std::abs(std::log2(static_cast<double>(a) / b)); }
 
 }  // namespace
+
+double MeasuredPlacement::share_in_turn(double bytes) const {
+  if (in_turn.empty() || bytes < in_turn.begin()->first) return 1.0;
+  const auto above = in_turn.lower_bound(bytes);
+  if (above == in_turn.end()) return std::prev(above)->second;
+  return above->first == bytes ? above->second : share_between(*std::prev(above), *above, bytes);
+}
 
 double distance(const GroupPlacement& a, const GroupPlacement& b) {
   return log_ratio(a.ranks_per_node, b.ranks_per_node) + log_ratio(a.nodes, b.nodes) +
@@ -59,16 +75,22 @@ double interpolated(std::span<const CurvePoint> points, double bytes) {
 
 CollectiveTable::CollectiveTable(std::span<const CollectiveSample> samples) {
   std::map<std::pair<Collective, Algorithm>, std::map<GroupPlacement, std::vector<CurvePoint>>> sorted;
+  std::map<std::tuple<Collective, Algorithm, GroupPlacement>, std::map<double, std::vector<double>>> in_turn;
   for (const CollectiveSample& sample : samples) {
     const GroupPlacement& at = sample.placement;
     if (at.ranks_per_node < 1 || at.nodes < 1 || at.groups_per_node < 1) continue;
     sorted[{sample.collective, sample.algorithm}][at].push_back(
         {sample.bytes.value(), sample.time.value(), sample.spread});
+    if (sample.in_turn)
+      in_turn[{sample.collective, sample.algorithm, at}][sample.bytes.value()].push_back(*sample.in_turn);
   }
   for (auto& [key, placements] : sorted)
     for (auto& [placement, points] : placements)
-      if (MeasuredPlacement ready = prepared(placement, std::move(points)); !ready.points.empty())
+      if (MeasuredPlacement ready = prepared(placement, std::move(points)); !ready.points.empty()) {
+        if (const auto shares = in_turn.find({key.first, key.second, placement}); shares != in_turn.end())
+          for (const auto& [bytes, all] : shares->second) ready.in_turn[bytes] = median(all);
         measured_[key].push_back(std::move(ready));
+      }
 }
 
 bool CollectiveTable::has(Collective collective, Algorithm algorithm) const {

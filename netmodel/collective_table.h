@@ -17,6 +17,10 @@ struct MeasuredPlacement {
   GroupPlacement placement;
   std::vector<CurvePoint> points;  // sorted by size, times never falling, at least one
   double error = 0.0;              // spread, and how far the samples lie from the never-falling line
+  std::map<double, double> in_turn = {};  // by bytes: CollectiveSample::in_turn, where it was timed
+
+  // Straight in the logarithm of bytes; of longer messages as of the longest, of shorter ones than any 1.
+  [[nodiscard]] double share_in_turn(double bytes) const;
 };
 
 class CollectiveTable {

@@ -101,7 +101,9 @@ std::vector<CurvePoint> merged(std::vector<CurvePoint> points) {
   std::vector<CurvePoint> result;
   for (std::size_t begin = 0, end = 0; begin < points.size(); begin = end) {
     while (end < points.size() && points[end].bytes == points[begin].bytes) ++end;
-    result.push_back(points[begin + (end - begin) / 2]);
+    const std::size_t middle = begin + (end - begin) / 2;
+    result.push_back(points[middle]);
+    if ((end - begin) % 2 == 0) result.back().seconds = (points[middle - 1].seconds + points[middle].seconds) / 2;
     const double range = (points[end - 1].seconds - points[begin].seconds) / result.back().seconds;
     result.back().spread = std::max(result.back().spread, end - begin > 1 ? range / 2 : 0.0);
   }

@@ -256,6 +256,9 @@ CollectiveEstimate Network::collective(Collective collective, Bytes bytes, Group
                                        Algorithm asked) const {
   if (!model_->shared) placement.groups_per_node = 1;
   CollectiveEstimate result = measured_collective(collective, bytes, placement, asked);
+  if (const Algorithm runs = asked == Algorithm::automatic ? model_->algorithm : asked;
+      const MeasuredPlacement* timed = model_->table.nearest(collective, runs, placement))
+    if (timed->placement == placement) result.in_turn = timed->share_in_turn(bytes.value());
   const double inside = placement.ranks_per_node > 1 ? model_->octaves_inside : 0.0;
   const double across = placement.nodes > 1 ? model_->octaves_across : 0.0;
   result.time = on_other_links(result.time, std::max(inside, across));

@@ -64,9 +64,12 @@ struct CollectiveSample {
   Algorithm algorithm = Algorithm::automatic;
   GroupPlacement placement;
   Bytes bytes;
-  Seconds time;
+  Seconds time;  // where all ranks begin together, until the last is done
   double spread = 0.0;
   std::string source;
+  // Of such exchanges in a row, each rank resting as long in between: what a rank spends on one, in the mean, as a
+  // share of `time`. Where ranks are not done at once, the first go on, and begin the next one earlier.
+  std::optional<double> in_turn = {};
 };
 
 struct PointToPointSample {
@@ -81,6 +84,7 @@ struct PointToPointSample {
 struct CollectiveEstimate {
   Estimate time;
   Algorithm algorithm = Algorithm::ring;  // what is assumed to run
+  double in_turn = 1.0;                   // as CollectiveSample has it; 1 where it was not timed
 };
 
 // What a message keeps busy while it lasts: the links inside nodes or those between them, and for how much of its time;

@@ -92,17 +92,15 @@ two_hosts() {  # SETTING
   judge "$1" --launcher "$launch"
 }
 
-# Inside `hosts.sh with`: as many ranks on each host. The wire is measured without training, as always.
-# Nothing is computed, so the cache need not be found: looking for it takes a gigabyte and more of each rank.
+# Inside `hosts.sh with`: as many ranks on each host. The wire is measured without training, as always, before each
+# round. Nothing is computed, so the cache need not be found: looking for it takes a gigabyte and more of each rank.
 emulated_ranks() {  # RANKS NAME
   cases=$out/cases.$2.txt
   sed "/^zoo:/s/\$/ --devices $1/" "$here/validation/emulated.$1.txt" > "$cases"
   device=${SIBYL_EMULATED:-$out/pair.json}
   [ -n "${SIBYL_EMULATED:-}" ] || [ -e "$device" ] || device=dgx1-v100
-  grep -q '"same_node"' "$out/$2.json" 2>/dev/null ||
-    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 400s --cache 32MB -o "$out/$2.json"
   lenient "$bin/sibyl" validate "$cases" --calibration "$out/$2.json" --device "emulated:$device" --launcher \
-    "$here/hosts.sh run -np {ranks} --" --rounds 2 --steps 3 --warmup 3 --markdown --save "$out/$2.results.json" > "$out/$2.md"
+    "$here/hosts.sh run -np {ranks} --" --rounds 2 --network-budget 200s --cache 32MB --steps 3 --warmup 3 --markdown --save "$out/$2.results.json" > "$out/$2.md"
   cat "$out/$2.md"
 }
 
@@ -136,13 +134,13 @@ searched() {  # RANKS NAME
   device=${SIBYL_EMULATED:-$out/pair.json}
   [ -n "${SIBYL_EMULATED:-}" ] || [ -e "$device" ] || device=dgx1-v100
   grep -q '"same_node"' "$out/$2.json" 2>/dev/null ||
-    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 180s -o "$out/$2.json"
+    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 180s --between-messages sleep -o "$out/$2.json"
   printf 'name: %s\ncalibration: %s\nnetwork: %s\n' "$2" "$device" "$out/$2.json" > "$out/$2.yaml"
   python3 "$here/validation/search.py" cases "$bin/sibyl" "$here/validation/search.txt" "$out/$2.yaml" "$1" "$out/$2.plan.json" \
     > "$out/cases.$2.bare.txt"
   sed "s/\$/ --devices $1/" "$out/cases.$2.bare.txt" > "$out/cases.$2.txt"
   lenient "$bin/sibyl" validate "$out/cases.$2.txt" --calibration "$out/$2.json" --device "emulated:$device" --launcher \
-    "$here/hosts.sh run -np {ranks} --" --rounds 2 --steps 3 --warmup 3 --markdown --save "$out/$2.results.json" > "$out/$2.md"
+    "$here/hosts.sh run -np {ranks} --" --rounds 2 --network-budget 180s --steps 3 --warmup 3 --markdown --save "$out/$2.results.json" > "$out/$2.md"
   python3 "$here/validation/search.py" judge "$out/$2.plan.json" "$out/$2.results.json" >> "$out/$2.md"
   cat "$out/$2.md"
 }

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "base/progress.h"
 #include "comm/communicator.h"
@@ -22,8 +24,8 @@ bool same(const CollectiveSample& a, const CollectiveSample& b) {
 }
 
 template <class Sample>
-bool contains(const std::vector<Sample>& samples, const Sample& sample) {
-  return std::any_of(samples.begin(), samples.end(), [&](const Sample& s) { return same(s, sample); });
+int samples_of(const std::vector<Sample>& samples, const Sample& sample) {
+  return static_cast<int>(std::ranges::count_if(samples, [&](const Sample& s) { return same(s, sample); }));
 }
 
 bool alone(const Ranks& ranks, std::string_view what) {
@@ -33,7 +35,7 @@ bool alone(const Ranks& ranks, std::string_view what) {
 
 }  // namespace
 
-Result<void> measure_network(const Ranks& ranks, Session& session, Seconds budget) {
+Result<void> measure_network(const Ranks& ranks, Session& session, const NetworkRequest& request) {
   if (alone(ranks, "network")) return {};
   Calibration& calibration = session.calibration();
   Result<void> saved;
@@ -44,8 +46,12 @@ Result<void> measure_network(const Ranks& ranks, Session& session, Seconds budge
   NetworkProbeSink sink;
   sink.point_to_point = [&](const PointToPointSample& sample) { keep(calibration.point_to_point, sample); };
   sink.collective = [&](const CollectiveSample& sample) { keep(calibration.collectives, sample); };
-  sink.have_point_to_point = [&](const PointToPointSample& s) { return contains(calibration.point_to_point, s); };
-  sink.have_collective = [&](const CollectiveSample& s) { return contains(calibration.collectives, s); };
+  sink.have_point_to_point = [&](const PointToPointSample& s) {
+    return samples_of(calibration.point_to_point, s) >= request.samples;
+  };
+  sink.have_collective = [&](const CollectiveSample& s) {
+    return samples_of(calibration.collectives, s) >= request.samples;
+  };
   std::optional<Progress> progress;
   sink.progress = [&](int done, int total, std::string_view what) {
     if (!ranks.first()) return;
@@ -53,8 +59,13 @@ Result<void> measure_network(const Ranks& ranks, Session& session, Seconds budge
     progress->report(static_cast<std::size_t>(done), what);
   };
   NetworkProbeOptions options;
-  options.budget = budget;
+  options.budget = request.budget;
   options.between = typical_work();
+  if (request.ranks_sleep) {
+    constexpr Seconds like_some_kernels{5e-3};
+    options.rest = [](Seconds time) { std::this_thread::sleep_for(std::chrono::duration<double>(time.value())); };
+    options.between = [rest = options.rest] { rest(like_some_kernels); };
+  }
   Communicator world = Communicator::world();
   SIBYL_CHECK(ranks.agree(probe_network(world, options, sink)));
   return ranks.agree(saved);

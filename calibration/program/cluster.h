@@ -7,8 +7,14 @@
 
 namespace sibyl {
 
-// Samples stand in the file as soon as each is taken; those that do already are not taken again. Nothing with one rank.
-Result<void> measure_network(const Ranks& ranks, Session& session, Seconds budget);
+struct NetworkRequest {
+  Seconds budget{120.0};
+  int samples = 1;           // of each message and collective: those that the file has so often are not timed again
+  bool ranks_sleep = false;  // between messages, as emulated ranks do, which do not compute
+};
+
+// Samples stand in the file as soon as each is taken. Nothing with one rank.
+Result<void> measure_network(const Ranks& ranks, Session& session, const NetworkRequest& request);
 Result<void> measure_overlap(const Ranks& ranks, Session& session);
 
 }  // namespace sibyl

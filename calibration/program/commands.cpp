@@ -74,7 +74,17 @@ std::vector<Option> options_of(const Verb& verb) {
                        .fallback = "cpu"}});
   if (verb.network)
     groups.push_back(
-        {{.name = "--network-budget", .value = "TIME", .help = "the most time for the network", .fallback = "120 s"}});
+        {{.name = "--network-budget", .value = "TIME", .help = "the most time for the network", .fallback = "120 s"},
+         {.name = "--network-samples",
+          .value = "N",
+          .help = "time a message once more unless the file has N samples of it: run again later, this shows how the "
+                  "network drifts",
+          .fallback = "1"},
+         {.name = "--between-messages",
+          .value = "WHAT",
+          .help = "what ranks do between two messages: compute as in training, or sleep as emulated ranks do",
+          .fallback = "compute",
+          .choices = {"compute", "sleep"}}});
   if (verb.io)
     groups.push_back({{.name = "--directory", .value = "FOLDER", .help = "whose storage; default: the output's folder"},
                       {.name = "--size", .value = "BYTES", .help = "of the largest file", .fallback = "256MiB"}});
@@ -207,7 +217,8 @@ Result<Request> read_request(const std::vector<std::string>& words, int ranks) {
   }
   if (verb->network) {
     SIBYL_TRY(const std::optional<Seconds> budget, arguments.seconds("--network-budget"));
-    request.network_budget = *budget;
+    SIBYL_TRY(const auto samples, arguments.integer("--network-samples", 1));
+    request.of_network = {*budget, static_cast<int>(*samples), arguments.text("--between-messages") == "sleep"};
   }
   if (verb->io) {
     SIBYL_TRY(const std::optional<Bytes> size, arguments.bytes("--size"));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "calibration/program/cluster.h"
 #include "calibration/program/wanted.h"
 #include "oracle/cli/arguments.h"
 
@@ -20,7 +21,7 @@ struct Request {
   Seconds kernel_budget{0.4};
   Bytes cache;      // 0: the file's, else what is found
   int samples = 1;  // of each kernel
-  Seconds network_budget{120.0};
+  NetworkRequest of_network;
   int threads = 1;
   bool cuda = false;       // libtorch computes on a GPU: each process of a node on its own…
   std::optional<int> gpu;  // …unless it is named

@@ -123,7 +123,7 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   SIBYL_CHECK(measure_device(ranks, session, options));  // no calibration is complete without
   SIBYL_CHECK(go_on());
   // Network first: it is short, and kernels may take long.
-  if (request.network) SIBYL_CHECK(measure_network(ranks, session, request.network_budget));
+  if (request.network) SIBYL_CHECK(measure_network(ranks, session, request.of_network));
   SIBYL_CHECK(go_on());
   if (request.overlap) SIBYL_CHECK(measure_overlap(ranks, session));
   SIBYL_CHECK(go_on());

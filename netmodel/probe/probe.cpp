@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -26,6 +27,19 @@ constexpr std::array among_groups{Collective::all_reduce, Collective::reduce_sca
 
 constexpr std::int64_t largest_both_ways = 4 << 20;         // what longer ones take beyond, the wire tells
 constexpr std::int64_t largest_of_whole_vectors = 4 << 20;  // recursive doubling sends the whole vector in each round
+
+// Exchanges between operations are timed in turn, too: what takes longer than this has the share of the longest.
+constexpr double longest_in_turn = 0.1;
+constexpr int runs_in_turn = 4;
+
+bool among_operations(const CollectiveSample& sample) {
+  return std::ranges::find(among_groups, sample.collective) != among_groups.end();
+}
+
+void keep_processor(Seconds time) {
+  const double until = probe::now() + time.value();
+  while (probe::now() < until) std::this_thread::yield();
+}
 
 // One pair, and as many as a node can have; inside nodes and between them, one way and both, where there are such.
 std::vector<Task> message_tasks(const GroupPlacement& world, const NetworkProbeOptions& options) {
@@ -112,7 +126,7 @@ class Probe {
   [[nodiscard]] std::vector<int> own(const GroupPlacement& group) const;
   [[nodiscard]] std::pair<int, int> partner(const PointToPointSample& sample) const;
   probe::Timing time(const PointToPointSample& sample, double allowance);
-  probe::Timing time(const CollectiveSample& sample, double allowance);
+  probe::Timing time(CollectiveSample& sample, double allowance);  // and its share in turn
   // `once` of the n-th copy of its buffers.
   probe::Timing time(Bytes bytes, int group, std::size_t copies, const std::function<void(std::size_t)>& once,
                      double allowance);
@@ -180,12 +194,12 @@ probe::Timing Probe::time(Bytes bytes, int group, std::size_t copies, const std:
     return probe::timed(
         world_, [&] { once(0); }, allowance, options_.batches);
   std::size_t next = 0;
-  const auto before = [&] {
+  const auto between = [&] {
     if (options_.between) options_.between();
     next = (next + 1) % copies;
   };
   return probe::timed_apart(
-      world_, group, before, [&] { once(next); }, allowance, options_.batches);
+      world_, group, between, [&] { once(next); }, allowance, options_.batches);
 }
 
 probe::Timing Probe::time(const PointToPointSample& sample, double allowance) {
@@ -230,7 +244,7 @@ void swap_with_neighbours(Communicator& ranks, std::span<const std::byte> out, s
   ranks.swap(swaps);
 }
 
-probe::Timing Probe::time(const CollectiveSample& sample, double allowance) {
+probe::Timing Probe::time(CollectiveSample& sample, double allowance) {
   const std::size_t copies = this->copies(sample.bytes),
                     elements = static_cast<std::size_t>(sample.bytes.value()) / sizeof(float);
   const bool other_results =
@@ -253,7 +267,16 @@ probe::Timing Probe::time(const CollectiveSample& sample, double allowance) {
     }
   };
   const int group = of_world ? 0 : own(sample.placement).front();
-  return time(sample.bytes, group, copies, once, allowance);
+  const probe::Timing timing = time(sample.bytes, group, copies, once, allowance);
+  const bool between_operations = among_operations(sample) && sample.algorithm == Algorithm::automatic;
+  if (between_operations && sample.bytes.value() >= static_cast<double>(options_.apart_from) &&
+      timing.seconds < longest_in_turn) {
+    std::size_t next = 0;
+    sample.in_turn = probe::share_in_turn(
+        world_, group, options_.rest ? options_.rest : keep_processor, [&] { once(next = (next + 1) % copies); },
+        timing.seconds, runs_in_turn);
+  }
+  return timing;
 }
 
 void Probe::hand_out(const PointToPointSample& sample) const {

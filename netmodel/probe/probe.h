@@ -34,6 +34,8 @@ struct NetworkProbeOptions {
   bool every_algorithm = true;  // beside the one that Communicator chooses by itself
   std::int64_t apart_from = 16384;
   std::function<void()> between;  // what ranks do between two messages, in training compute; may be empty
+  // How a rank lets time pass between exchanges that are timed in turn; empty: it keeps its processor.
+  std::function<void(Seconds)> rest;
 };
 
 struct NetworkProbeSink {

@@ -81,27 +81,68 @@ double time_of_groups(const std::vector<double>& groups, const std::vector<Inter
   return longest;
 }
 
+double mean_of_groups(const std::vector<double>& groups, const std::vector<double>& seconds) {
+  std::map<double, std::pair<double, int>> sums;
+  for (std::size_t rank = 0; rank < groups.size(); ++rank)
+    if (groups[rank] >= 0) {
+      auto& [sum, count] = sums[groups[rank]];
+      sum += seconds[rank];
+      ++count;
+    }
+  double longest = 0;
+  for (const auto& [group, of_group] : sums) longest = std::max(longest, of_group.first / of_group.second);
+  return longest;
+}
+
 int least_runs(double seconds) { return seconds > 0.5 ? 5 : 7; }
 
-Timing timed_apart(Communicator& world, int group, const std::function<void()>& before,
-                   const std::function<void()>& once, double allowance, int most,
-                   const std::function<double()>& clock) {
-  // What tells the last of many ranks to begin must be there before the first one's data, behind which it would wait.
-  constexpr double ahead = 2e-3;
-  const std::vector<double> groups = world.gather_doubles(group);
-  const double offset = offset_to_first(world, clock);
-  const auto run = [&] {
-    before();
-    const double start = std::ranges::max(world.gather_doubles(clock() + offset)) + ahead;
-    while (clock() + offset < start) std::this_thread::yield();
-    const double begin = clock() + offset;
+namespace {
+
+// The one clock of a series, and its common starts.
+class Together {
+ public:
+  Together(Communicator& world, int group, const std::function<double()>& clock)
+      : world_(world), clock_(clock), groups_(world.gather_doubles(group)), offset_(offset_to_first(world, clock)) {}
+
+  [[nodiscard]] double now() const { return clock_() + offset_; }
+  [[nodiscard]] const std::vector<double>& groups() const { return groups_; }
+  // `once`, begun by all ranks at an agreed time; when this rank began it and was done.
+  Interval begin(const std::function<void()>& once) const {
+    // What tells the last of many ranks to begin must be there before the first one's data, behind which it would wait.
+    constexpr double ahead = 2e-3;
+    const double start = std::ranges::max(world_.gather_doubles(now())) + ahead;
+    while (now() < start) std::this_thread::yield();
+    const double begin = now();
     once();
-    const double end = clock() + offset;
-    const std::vector<double> begins = world.gather_doubles(begin), ends = world.gather_doubles(end);
+    return {begin, now()};
+  }
+  [[nodiscard]] double took(const Interval& own) const {
+    const std::vector<double> begins = world_.gather_doubles(own.begin), ends = world_.gather_doubles(own.end);
     std::vector<Interval> ranks;
     for (std::size_t rank = 0; rank < begins.size(); ++rank) ranks.push_back({begins[rank], ends[rank]});
-    return time_of_groups(groups, ranks);
+    return time_of_groups(groups_, ranks);
+  }
+
+ private:
+  Communicator& world_;
+  const std::function<double()>& clock_;
+  std::vector<double> groups_;
+  double offset_;
+};
+
+}  // namespace
+
+Timing timed_apart(Communicator& world, int group, const std::function<void()>& between,
+                   const std::function<void()>& once, double allowance, int most,
+                   const std::function<double()>& clock) {
+  const Together together(world, group, clock);
+  // What follows an exchange in a step is no message, which would be in the way of ranks that are not done yet.
+  const auto run = [&] {
+    const Interval own = together.begin(once);
+    between();
+    return together.took(own);
   };
+  between();
   run();  // connections are made
   const double start = now();
   run();
@@ -111,6 +152,29 @@ Timing timed_apart(Communicator& world, int group, const std::function<void()>& 
   std::vector<double> times;
   for (int i = 0; i < runs; ++i) times.push_back(run());
   return summary(times);
+}
+
+double share_in_turn(Communicator& world, int group, const std::function<void(Seconds)>& rest,
+                     const std::function<void()>& once, double seconds, int runs,
+                     const std::function<double()>& clock) {
+  constexpr int in_a_row = 3;
+  const Together together(world, group, clock);
+  std::vector<double> alone, in_turn;
+  for (int run = 0; run < runs; ++run) {
+    rest(Seconds{seconds});
+    const Interval first = together.begin(once);
+    double spent = 0.0;
+    for (int i = 0; i < in_a_row; ++i) {
+      rest(Seconds{seconds});
+      const double begin = together.now();
+      once();
+      spent += together.now() - begin;
+    }
+    alone.push_back(together.took(first));
+    in_turn.push_back(mean_of_groups(together.groups(), world.gather_doubles(spent / in_a_row)));
+  }
+  const double whole = median(alone);
+  return whole > 0 ? median(in_turn) / whole : 1.0;
 }
 
 }  // namespace sibyl::probe

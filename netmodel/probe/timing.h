@@ -38,12 +38,22 @@ double time_of_groups(const std::vector<double>& groups, const std::vector<Inter
 // and 5; of what takes more than half a second, which shakes less, 3.
 int least_runs(double seconds);
 
-// One at a time, as in a training step: `before` leaves nothing of the last run in the caches, all ranks agree on a
-// time to begin, then `once` is timed (time_of_groups). `group`: any number that this rank shares with the others of
+// One at a time, as in a training step: all ranks agree on a time to begin, `once` is timed (time_of_groups), and
+// `between` leaves nothing of it in the caches. `group`: any number that this rank shares with the others of
 // its group; negative where it looks on. As many runs as fit into `allowance`: at least least_runs() with the two that
 // are not counted, at most `most`.
-Timing timed_apart(Communicator& world, int group, const std::function<void()>& before,
+Timing timed_apart(Communicator& world, int group, const std::function<void()>& between,
                    const std::function<void()>& once, double allowance, int most,
                    const std::function<double()>& clock = now);
+
+// What each rank spent on an exchange, in the mean of its group; of several groups the slowest counts. Negative groups
+// look on.
+double mean_of_groups(const std::vector<double>& groups, const std::vector<double>& seconds);
+
+// CollectiveSample::in_turn of `once`, which takes about `seconds`, by `runs` runs: one exchange that all ranks begin
+// together, then some in a row with a rest of `seconds` before each. `rest` lets that much time pass on this rank.
+double share_in_turn(Communicator& world, int group, const std::function<void(Seconds)>& rest,
+                     const std::function<void()>& once, double seconds, int runs,
+                     const std::function<double()>& clock = now);
 
 }  // namespace sibyl::probe

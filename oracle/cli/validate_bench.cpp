@@ -114,6 +114,10 @@ std::vector<Option> Bench::options() {
       {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
       {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
       {.name = "--kernel-budget", .value = "TIME", .help = "the most time to calibrate one kernel"},
+      {.name = "--network-budget",
+       .value = "TIME",
+       .help = "measure the network anew before each round, for so long at most, and take means; not at all unless "
+               "given"},
       {.name = "--cache",
        .value = "SIZE",
        .help = "the last-level cache to calibrate kernels outside of; found by reading unless given"},
@@ -125,6 +129,8 @@ Result<Bench> Bench::make(const Arguments& arguments) {
   bench.calibration_ = *arguments.text("--calibration");
   bench.calibrate_ = !arguments.has("--no-calibrate");
   bench.kernel_budget_ = arguments.text("--kernel-budget");
+  SIBYL_CHECK(arguments.seconds("--network-budget").map([](const auto&) {}));
+  bench.network_budget_ = arguments.text("--network-budget");
   bench.cache_ = arguments.text("--cache");
   if (const std::string device = *arguments.text("--device"); device != "real") {
     SIBYL_TRY(std::string file, emulated_file(device));
@@ -160,6 +166,17 @@ Result<Bench> Bench::make(const Arguments& arguments) {
     SIBYL_TRY(bench.trainer_, split_words(*words));
   }
   return bench;
+}
+
+Result<void> Bench::measure_network(int ranks, int round) const {
+  if (!network_budget_ || ranks < 2) return {};
+  std::vector<std::string> words = launched(ranks, {calibrator_});
+  words.insert(words.end(), {"network", "--network-budget", *network_budget_, "--network-samples",
+                             std::to_string(round), "--output", calibration_});
+  if (emulated_) words.insert(words.end(), {"--between-messages", "sleep"});
+  words.insert(words.end(), thread_words_.begin(), thread_words_.end());
+  if (cache_) words.insert(words.end(), {"--cache", *cache_});
+  return run_process(words).map([](const std::string&) {});
 }
 
 Result<TrainingRun> Bench::measure(Case& one, int round) const {

@@ -32,6 +32,8 @@ class Bench {
   static std::vector<Option> options();
   static Result<Bench> make(const Arguments& arguments);
 
+  // Messages and collectives of so many ranks, once more in each round, where it was asked for.
+  [[nodiscard]] Result<void> measure_network(int ranks, int round) const;
   // Trains once, its kernels timed just before: the machine may be another in an hour. A pipeline that is not placed
   // is cut where the prediction would cut it now, for good.
   [[nodiscard]] Result<TrainingRun> measure(Case& one, int round) const;
@@ -51,7 +53,7 @@ class Bench {
 
   std::string calibration_, calibrator_;
   std::vector<std::string> launcher_, trainer_, run_words_, thread_words_;
-  std::optional<std::string> kernel_budget_, cache_;
+  std::optional<std::string> kernel_budget_, network_budget_, cache_;
   std::optional<std::string> emulated_;  // whose device is emulated
   bool varies_ = false;                  // its times do
   bool calibrate_ = true;

@@ -64,8 +64,15 @@ struct Runs {
   std::vector<Error> failed;
 };
 
-// A case that cannot be run does not take the others with it; an interruption does, but for what was measured.
-Runs run_all(std::vector<Case>& cases, std::vector<Case>& references, const Bench& bench, int rounds) {
+int most_ranks(const std::vector<Case>& cases) {
+  int most = 0;
+  for (const Case& one : cases) most = std::max(most, one.strategy.devices());
+  return most;
+}
+
+// A case that cannot be run does not take the others with it; an interruption does, but for what was measured. Without
+// a network nothing can be predicted.
+Result<Runs> run_all(std::vector<Case>& cases, std::vector<Case>& references, const Bench& bench, int rounds) {
   Runs runs;
   runs.cases.resize(cases.size());
   runs.references.resize(references.size());
@@ -73,10 +80,16 @@ Runs run_all(std::vector<Case>& cases, std::vector<Case>& references, const Benc
   std::vector<bool> given_up(order.size(), false);
   const std::size_t all = order.size() * static_cast<std::size_t>(rounds);
   outlive_interruption();
+  const int ranks = std::max(most_ranks(cases), most_ranks(references));
   Progress progress("validating", all);
   for (std::size_t n = 0; n < all; ++n) {
     const std::size_t i = order[n % order.size()];
     const bool is_case = i < cases.size();
+    const int round = static_cast<int>(n / order.size()) + 1;
+    if (n % order.size() == 0) {
+      progress.report(n, "measuring the network");
+      SIBYL_CHECK(bench.measure_network(ranks, round));
+    }
     Case& one = is_case ? cases[i] : references[i - cases.size()];
     progress.report(n, one.text);
     if (was_interrupted()) {
@@ -84,7 +97,7 @@ Runs run_all(std::vector<Case>& cases, std::vector<Case>& references, const Benc
       break;
     }
     if (given_up[i]) continue;
-    Result<TrainingRun> run = bench.measure(one, static_cast<int>(n / order.size()) + 1);
+    Result<TrainingRun> run = bench.measure(one, round);
     if (run) {
       (is_case ? runs.cases[i] : runs.references[i - cases.size()]).push_back(std::move(*run));
       continue;
@@ -105,7 +118,7 @@ Result<Outcome> trained(std::vector<Case>& cases, const Bench& bench, const Argu
     SIBYL_TRY(references, read_cases(*file));
   }
   SIBYL_TRY(const auto rounds, arguments.integer("--rounds", 1, 1000));
-  Runs runs = run_all(cases, references, bench, static_cast<int>(*rounds));
+  SIBYL_TRY(Runs runs, run_all(cases, references, bench, static_cast<int>(*rounds)));
   // Some of them, because of an interruption, are no reason to forget what all of them taught earlier.
   const bool cut_short = std::ranges::any_of(runs.references, [](const auto& of_one) { return of_one.empty(); }) &&
                          runs.failed.back().code == ErrorCode::interrupted;

@@ -21,7 +21,7 @@ Result<FoldedProgram> FoldedProgram::make(const Graph& graph, const Folding* fol
 namespace {
 
 Kernels with(Kernels kernels, const Exchanged& exchange) {
-  if (exchange.seconds > 0) kernels.add({exchange.seconds, 1});
+  if (exchange.seconds > 0) kernels.add({exchange.least(), 1});
   return kernels;
 }
 

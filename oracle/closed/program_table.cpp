@@ -4,6 +4,7 @@
 #include <bit>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "base/hash.h"
 #include "oracle/cost/framework.h"
@@ -52,14 +53,16 @@ std::vector<Row> priced_rows(const Stage& program, const Strategy& strategy, Ker
       row.alone += time;
     };
     add(row.forward, step.forward);
+    row.computed_forward = row.alone * factor;
     if (step.forward) row.forward.seconds += cluster.step_overhead_per_operation.value() * factor;
     add(row.backward, step.backward);
     for (const auto key : step.sums) add(row.backward, key, bare);
     add(row.backward_weight, step.backward_weight);
+    row.computed_backward = row.alone * factor - row.computed_forward;
     if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i])) {
       const PricedExchange priced = price_exchange(mesh, stage, *exchange, cluster);
       const auto exchanged = [](const CollectiveEstimate& sent, const WireUse& wire, Seconds wait) {
-        return Exchanged{(wait + sent.time.time).value(), wait.value(), wire};
+        return Exchanged{(wait + sent.time.time).value(), wait.value(), wire, sent.in_turn};
       };
       if (priced.forward) row.exchange_forward = exchanged(*priced.forward, priced.forward_wire, waits[i].forward);
       if (priced.backward) row.exchange_backward = exchanged(*priced.backward, priced.backward_wire, waits[i].backward);
@@ -67,6 +70,49 @@ std::vector<Row> priced_rows(const Stage& program, const Strategy& strategy, Ker
   }
   return rows;
 }
+
+Exchanged Exchanged::after(double computing) const {
+  const double alone = seconds - wait;
+  if (in_turn == 1 || alone <= 0) return *this;
+  Exchanged result = *this;
+  const double time = time_in_turn(alone, in_turn, computing);
+  result.seconds = wait + time;
+  result.wire.busy = std::min(1.0, wire.busy * alone / time);
+  return result;
+}
+
+namespace {
+
+// Exchanges after each other, as oracle/cost/waits has those of a stage.
+void in_a_pass(std::vector<Row>& rows) {
+  constexpr double enough = std::numeric_limits<double>::infinity();
+  double computing = enough;
+  std::size_t met = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row& row = rows[i];
+    if (row.exchange_forward.seconds > 0) {
+      row.first_forward = row.exchange_forward.after(enough);
+      row.exchange_forward = row.exchange_forward.after(computing);
+      row.met_forward = std::exchange(met, i + 1);
+      computing = 0;
+    }
+    computing += row.computed_forward;
+  }
+  computing = enough;
+  met = absent;
+  for (std::size_t i = rows.size(); i-- > 0;) {
+    Row& row = rows[i];
+    if (row.exchange_backward.seconds > 0) {
+      row.first_backward = row.exchange_backward.after(enough);
+      row.exchange_backward = row.exchange_backward.after(computing);
+      row.met_backward = std::exchange(met, i);
+      computing = 0;
+    }
+    computing += row.computed_backward;
+  }
+}
+
+}  // namespace
 
 ProgramTable::ProgramTable(Program program, const Strategy& strategy, KernelPrices& kernels)
     : whole_(std::move(program.whole)),
@@ -91,7 +137,10 @@ ProgramTable::ProgramTable(Program program, const Strategy& strategy, KernelPric
 
 const std::vector<Row>& ProgramTable::rows(bool split) {
   std::vector<Row>& rows = rows_[split ? 1 : 0];
-  if (rows.empty()) rows = make_rows(split);
+  if (rows.empty()) {
+    rows = make_rows(split);
+    in_a_pass(rows);
+  }
   return rows;
 }
 

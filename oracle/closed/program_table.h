@@ -6,6 +6,7 @@
 // their hash and worked out once. Seconds and bytes are plain doubles: nothing but oracle/closed reads them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,10 @@ struct Exchanged {
   double seconds = 0;  // 0: nothing
   double wait = 0;     // of these, at the beginning: for the others
   WireUse wire;
+  double in_turn = 1;  // what of the rest it has at the least, if there is enough to compute before it (cost/waits.h)
+
+  [[nodiscard]] double least() const { return wait + (seconds - wait) * std::min(1.0, in_turn); }
+  [[nodiscard]] Exchanged after(double computing) const;  // seconds, since the one before
 };
 
 struct Row {
@@ -45,10 +50,21 @@ struct Row {
   Kernels backward_weight;  // where it is, the second
   Exchanged exchange_forward, exchange_backward;
   double alone = 0;  // its kernels in one micro-batch, by themselves
+  double computed_forward = 0, computed_backward = 0;  // of these, composed
+
+  // As a stage's first exchange of a pass; and which is the one before it, 1 + its step forward, its step backward.
+  Exchanged first_forward, first_backward;
+  std::size_t met_forward = 0, met_backward = absent;
+  [[nodiscard]] const Exchanged& forward_in(std::size_t begin) const {
+    return met_forward > begin ? exchange_forward : first_forward;
+  }
+  [[nodiscard]] const Exchanged& backward_in(std::size_t end) const {
+    return met_backward < end ? exchange_backward : first_backward;
+  }
 };
 
-// Of a program's steps, whichever stages they are in; exchanges with the waits that a rank of this strategy has.
-// `split`: backward is taken in two parts.
+// Of a program's steps, whichever stages they are in; exchanges with the waits that a rank of this strategy has, and
+// not yet after each other. `split`: backward is taken in two parts.
 std::vector<Row> priced_rows(const Stage& program, const Strategy& strategy, KernelPrices& kernels, bool split);
 using PricedRows = std::array<std::vector<Row>, 2>;  // by that; empty where they are not known
 

@@ -120,7 +120,7 @@ void StageWork::forward_of(std::size_t step, auto&& task, auto&& exchange) const
   each_again(step, [&](std::size_t again) { forward_of(again, task, exchange); });
   if (!asked_.alone && !table_.made_again().runs(step, range_.end)) return;
   const Row& row = rows_[step];
-  if (row.exchange_forward.seconds > 0) exchange(row.exchange_forward);
+  if (row.exchange_forward.seconds > 0) exchange(row.forward_in(range_.begin));
   if (row.forward.launches > 0) task(row.forward.seconds, row.forward.launches);
 }
 
@@ -149,7 +149,7 @@ void StageWork::backward(bool inputs, bool weights, auto&& task, auto&& exchange
       ++segment;
     }
     const Row& row = rows_[i];
-    if (inputs && row.exchange_backward.seconds > 0) exchange(row.exchange_backward);
+    if (inputs && row.exchange_backward.seconds > 0) exchange(row.backward_in(range_.end));
     Own of;
     if (inputs) of.kernels.add(row.backward);
     if (weights) of.kernels.add(row.backward_weight);

@@ -172,14 +172,32 @@ const PricedExchange& ExchangePrices::of(const Stage& stage, const Exchange& exc
 
 namespace {
 
+// While the last ranks of its group exchange, the first ones compute, if there is something to compute.
+void go_on(std::optional<CollectiveEstimate>& transfer, WireUse& wire, Seconds computing) {
+  if (!transfer || transfer->in_turn == 1.0) return;
+  const Seconds alone = transfer->time.time;
+  transfer->time.time = Seconds{time_in_turn(alone.value(), transfer->in_turn, computing.value())};
+  wire.busy = std::min(1.0, wire.busy * (alone / transfer->time.time));
+}
+
+}  // namespace
+
+PricedExchange in_a_pass(PricedExchange exchange, const ExchangeWait& wait, double factor) {
+  exchange.wait = wait;
+  go_on(exchange.forward, exchange.forward_wire, wait.computing_forward * factor);
+  go_on(exchange.backward, exchange.backward_wire, wait.computing_backward * factor);
+  return exchange;
+}
+
+namespace {
+
 void price_exchanges(const Plan& plan, const Stage& stage, ExchangePrices& exchanges, PricedStage& priced) {
   const std::vector<ExchangeWait> waits = exchange_waits(plan.mesh, stage, priced.kernels, priced.prices);
   priced.exchanges.resize(stage.steps.size());
   for (std::size_t i = 0; i < stage.steps.size(); ++i) {
     const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
     if (!exchange) continue;
-    priced.exchanges[i] = exchanges.of(stage, *exchange);
-    priced.exchanges[i].wait = waits[i];
+    priced.exchanges[i] = in_a_pass(exchanges.of(stage, *exchange), waits[i], priced.composition.factor);
   }
   if (plan.strategy.overlap_tensor) hide_behind_products(plan, stage, priced);
 }

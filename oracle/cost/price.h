@@ -77,7 +77,11 @@ struct Pairs {
 };
 Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node);
 
+// By itself.
 PricedExchange price_exchange(const Mesh& mesh, const Stage& stage, const Exchange& exchange, const Cluster& cluster);
+// The same as one of a pass: its ranks wait for the last of them, and who is done first goes on. `factor`: of kernels'
+// times (Composition).
+PricedExchange in_a_pass(PricedExchange exchange, const ExchangeWait& wait, double factor);
 
 // The same of many: layers exchange tensors of the same shapes in the same ways, and each of these is priced once.
 class ExchangePrices {

@@ -1,6 +1,7 @@
 #include "oracle/cost/waits.h"
 
 #include <cmath>
+#include <limits>
 
 #include "oracle/expected_maximum.h"
 
@@ -10,22 +11,26 @@ namespace {
 // Of arrivals at the next exchange.
 class Scatter {
  public:
-  explicit Scatter(const std::vector<PricedKernel>& prices) : prices_(prices) {}
+  explicit Scatter(const std::vector<PricedKernel>& prices) : prices_(prices) { begin_pass(); }
 
   void run(StageKernels::Index key) {
     const KernelEstimate& estimate = prices_[key].estimate;
     const double deviation = estimate.time.time.value() * estimate.spread;
     variance_ += deviation * deviation;
+    computing_ += estimate.time.time;
   }
-  Seconds meet(int ranks) {
-    const Seconds wait{expected_maximum(ranks) * std::sqrt(variance_)};
+  void begin_pass() { computing_ = Seconds{std::numeric_limits<double>::infinity()}; }
+  void meet(int ranks, Seconds& wait, Seconds& computing) {
+    wait = Seconds{expected_maximum(ranks) * std::sqrt(variance_)};
+    computing = computing_;
     variance_ = 0;
-    return wait;
+    computing_ = Seconds{};
   }
 
  private:
   const std::vector<PricedKernel>& prices_;
   double variance_ = 0;  // s^2
+  Seconds computing_;
 };
 
 bool meets(const Transfer& transfer) { return collective_of(transfer.motion).has_value(); }
@@ -38,12 +43,15 @@ std::vector<ExchangeWait> exchange_waits(const Mesh& mesh, const Stage& stage, c
   Scatter scatter(prices);
   for (std::size_t i = 0; i < stage.steps.size(); ++i) {
     const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
-    if (exchange && meets(exchange->forward)) waits[i].forward = scatter.meet(mesh.size(exchange->axis));
+    if (exchange && meets(exchange->forward))
+      scatter.meet(mesh.size(exchange->axis), waits[i].forward, waits[i].computing_forward);
     if (kernels.steps[i].forward) scatter.run(*kernels.steps[i].forward);
   }
+  scatter.begin_pass();
   for (std::size_t i = stage.steps.size(); i-- > 0;) {
     const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
-    if (exchange && meets(exchange->backward)) waits[i].backward = scatter.meet(mesh.size(exchange->axis));
+    if (exchange && meets(exchange->backward))
+      scatter.meet(mesh.size(exchange->axis), waits[i].backward, waits[i].computing_backward);
     const StageKernels::OfStep& step = kernels.steps[i];
     for (const auto& kernel : {step.backward, step.backward_weight})
       if (kernel) scatter.run(*kernel);

@@ -144,6 +144,60 @@ TEST(NetworkProbe, OfAGroupFromTheLastBeginningToTheLastEnd) {
   EXPECT_EQ(probe::time_of_groups({-1, -1}, {{1, 5}, {1, 4}}), 0.0);
 }
 
+// Ranks 0 and 3 are one group, and spend 4 in the mean; 1 and 2 spend 5; rank 4 looks on. The slower counts.
+TEST(NetworkProbe, OfGroupsInTheMean) {
+  EXPECT_EQ(probe::mean_of_groups({0, 1, 1, 0, -1}, {3, 4, 6, 5, 20}), 5.0);
+  EXPECT_EQ(probe::mean_of_groups({-1, -1}, {4, 3}), 0.0);
+}
+
+// By a clock that resting (7 s each) and an exchange move on (and each look by 1 ms): alone it takes the last rank as
+// many seconds as there are ranks; in a row a rank spends its own number plus 1, in the mean (p + 1)/2.
+TEST(NetworkProbe, InTurnWhatEachRankSpends) {
+  Communicator world = Communicator::world();
+  double time = 100.0;
+  int rests = 0;
+  const auto rest = [&](Seconds seconds) {
+    ++rests;
+    time += seconds.value();
+  };
+  const auto clock = [&] { return time += 1e-3; };
+  const double ranks = world.size();
+  const double share = probe::share_in_turn(
+      world, 0, rest, [&] { time += world.rank() + 1.0; }, 7.0, 2, clock);
+  EXPECT_EQ(rests, 2 * (1 + 3));
+  EXPECT_NEAR(share, (ranks + 1) / 2 / ranks, 0.02);
+}
+
+// What operations exchange is timed in turn, if it is sent by itself; all ranks rest as often.
+TEST(NetworkProbe, TimesInTurnWhatOperationsExchange) {
+  Communicator world = Communicator::world();
+  NetworkProbeOptions options = few();
+  options.collective_bytes = {1024, 65536};
+  int rests = 0;
+  options.rest = [&](Seconds) { ++rests; };
+  NetworkProbeSink sink;
+  std::vector<CollectiveSample> collectives;
+  sink.have_point_to_point = [](const PointToPointSample&) { return true; };
+  sink.collective = [&](const CollectiveSample& sample) { collectives.push_back(sample); };
+  ASSERT_TRUE(probe_network(world, options, sink).has_value());
+  int in_turn = 0;
+  for (const CollectiveSample& sample : collectives) {
+    if (sample.bytes < Bytes{16384} || sample.collective == Collective::broadcast) {
+      EXPECT_FALSE(sample.in_turn);
+    } else if (sample.algorithm == Algorithm::automatic) {
+      ++in_turn;
+      ASSERT_TRUE(sample.in_turn);
+      EXPECT_GT(*sample.in_turn, 0.0);
+    }
+  }
+  if (world.rank() == 0 && world.size() > 1) {
+    EXPECT_GE(in_turn, 5);
+  }
+  const std::vector<double> all = world.gather_doubles(rests);
+  EXPECT_EQ(*std::ranges::min_element(all), *std::ranges::max_element(all));
+  EXPECT_EQ(rests > 0, world.size() > 1);
+}
+
 // Each rank's clock is 100 s before the next one's.
 TEST(NetworkProbe, FindsWhatClocksDiffer) {
   Communicator world = Communicator::world();

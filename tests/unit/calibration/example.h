@@ -47,7 +47,7 @@ inline Calibration example_calibration() {
                       {false, 2, Bytes{1e6}, Seconds{1e-2}, 0.1},
                       {false, 1, Bytes{1e6}, Seconds{2e-2}, 0.1, true}};
   c.collectives = {
-      {Collective::all_gather, Algorithm::ring, {2, 2, 1}, Bytes{4096}, Seconds{1e-4}, 0.05, "another paper"}};
+      {Collective::all_gather, Algorithm::ring, {2, 2, 1}, Bytes{4096}, Seconds{1e-4}, 0.05, "another paper", 0.9}};
   c.overlap = {{1.1, 1.2, 0.01}, {1.3, 1.4, 0.02}, {1.2, 1.5, 0.03}};
   c.io = {{true, Bytes{1e8}, Seconds{0.5}}, {false, Bytes{1e8}, Seconds{0.25}}};
   return c;

@@ -53,6 +53,30 @@ TEST(Samples, BeyondTheSizesTheFormulaIsScaled) {
   EXPECT_EQ(ask(on, 64e6).provenance, Provenance::estimated);  // four octaves beyond
 }
 
+// 1e6 bytes take 0.8 of their time where each rank rests in between, 4e6 bytes 0.9: 2e6, in the middle by octaves,
+// 0.85. Longer ones as the longest; of shorter ones, and of other ranks, nothing is known.
+TEST(Samples, InTurnByTheOctave) {
+  std::vector<CollectiveSample> samples{sample(1e6, 0.030), sample(4e6, 0.120), sample(8e6, 0.240)};
+  samples[0].in_turn = 0.8;
+  samples[1].in_turn = 0.9;
+  const Network on = network(samples);
+  const auto share = [&](double bytes, GroupPlacement placement = two_nodes) {
+    return on.collective(Collective::all_reduce, Bytes{bytes}, placement).in_turn;
+  };
+  EXPECT_DOUBLE_EQ(share(1e6), 0.8);
+  EXPECT_NEAR(share(2e6), 0.85, 1e-12);
+  EXPECT_DOUBLE_EQ(share(4e6), 0.9);
+  EXPECT_DOUBLE_EQ(share(8e6), 0.9);
+  EXPECT_DOUBLE_EQ(share(0.9e6), 1.0);
+  EXPECT_DOUBLE_EQ(share(2e6, {1, 4, 1}), 1.0);
+  EXPECT_DOUBLE_EQ(on.collective(Collective::all_gather, Bytes{2e6}, two_nodes).in_turn, 1.0);
+  EXPECT_EQ(ask(on, 2e6).time, ask(network({sample(1e6, 0.030), sample(4e6, 0.120)}), 2e6).time);
+  // On a wire twice as fast the shares stay.
+  TopologySpec faster = on.topology().spec();
+  faster.nic_bandwidth *= 2;
+  EXPECT_NEAR(on.with_links(faster)->collective(Collective::all_reduce, Bytes{2e6}, two_nodes).in_turn, 0.85, 1e-12);
+}
+
 // What the formula does not know of and is the same for all sizes, 5 ms here, stays as it is: from 2e6 to 4e6 samples
 // grow as the formula does, by 20 ms, and so by 40 more to 8e6.
 TEST(Samples, BeyondTheSizesAStartStaysAStart) {

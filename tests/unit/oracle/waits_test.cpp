@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
+#include <vector>
 
 #include "oracle/cost/price.h"
 #include "oracle/predict.h"
@@ -57,6 +59,54 @@ TEST(Waits, GrowWithTheRootOfWhatRanSinceTheLastMeeting) {
   const double later = predict(graph, strategy, even_cluster(plan, 0.1))->step_time.value(),
                even = predict(graph, strategy, even_cluster(plan, 0.0))->step_time.value();
   EXPECT_NEAR(later - even, once * (std::sqrt(3.0) + std::sqrt(5.0) + std::sqrt(7.0)), 1e-3 * once);
+}
+
+// The same plan, every kernel 1 ms, every sum 10 ms and in turn 4. While others sum the first ranks compute, but what
+// is not there cannot be computed: between the two sums forward are 5 ms, which leaves 5. Before the first one of a
+// pass there is another pass.
+TEST(Waits, WhoIsDoneFirstGoesOn) {
+  const Graph graph = test::mlp({4, 8, 6, 8, 6}, 2);
+  Strategy strategy;
+  strategy.global_batch = 2;
+  strategy.tensor = 2;
+  const Plan plan = *make_plan(graph, strategy);
+  const auto cluster_with = [&](std::optional<double> in_turn) {
+    Cluster cluster = even_cluster(plan, 0.0);
+    std::vector<CollectiveSample> samples;
+    for (const double bytes : {16.0, 4096.0})
+      samples.push_back({Collective::all_reduce,
+                         Algorithm::automatic,
+                         {1, 2, 1},
+                         Bytes{bytes},
+                         Seconds{10e-3},
+                         0.0,
+                         "test",
+                         in_turn});
+    cluster.network = cluster.network.knowing(samples);
+    return cluster;
+  };
+  const PricedStage priced = price(plan, plan.stages[0], cluster_with(0.4));
+  std::vector<double> forward, backward;
+  for (const PricedExchange& exchange : priced.exchanges) {
+    if (exchange.forward) forward.push_back(exchange.forward->time.time.value());
+    if (exchange.backward) backward.push_back(exchange.backward->time.time.value());
+  }
+  ASSERT_EQ(forward.size(), 2U);
+  EXPECT_NEAR(forward[0], 4e-3, 1e-12);
+  EXPECT_NEAR(forward[1], 5e-3, 1e-12);
+  ASSERT_EQ(backward.size(), 1U);
+  EXPECT_NEAR(backward[0], 4e-3, 1e-12);
+  const auto step = [&](std::optional<double> in_turn) {
+    return predict(graph, strategy, cluster_with(in_turn))->step_time.value();
+  };
+  EXPECT_NEAR(step({}) - step(0.4), 17e-3, 1e-9);
+  EXPECT_EQ(step({}), step(1.0));
+  EXPECT_NEAR(step(1.2) - step({}), 6e-3, 1e-9);  // where ranks that begin at other times disturb each other
+  // Gradients of replicas are exchanged one after the other, with nothing to compute in between.
+  strategy.tensor = 1;
+  strategy.data = 2;
+  EXPECT_EQ(predict(graph, strategy, cluster_with(0.4))->step_time,
+            predict(graph, strategy, cluster_with({}))->step_time);
 }
 
 // Replicas exchange nothing in the middle of a pass.
