@@ -80,6 +80,20 @@ for words, code in [(("--reference", references, "--record"), 2), (("--reference
     assert len(said.strip().splitlines()) == 1, said
     assert kept() == steps, "a refused command loses nothing"
 
+# The network of the most ranks is measured before each round, and of two samples the mean counts; without the option it is not.
+wire = folder / "wire.json"
+two = write("two.txt", case + " --devices 2", case)
+networked = [two, "--calibration", wire, "--device", f"emulated:{calibration}", "--cache", "1MB", "--steps", 1, "--warmup", 1, "--json"]
+assert sibyl("validate", *networked, "--network-budget", "soon").returncode == 2 and not wire.exists()
+done = sibyl("validate", *networked, "--rounds", 2, "--network-budget", "1s")
+assert done.returncode == 0, done.stderr
+collectives = json.loads(wire.read_text())["collectives"]
+shortest = [c for c in collectives if c["collective"] == "all_gather" and c["algorithm"] == "automatic" and c["bytes"] == 4]
+assert len(shortest) == 2 and all(c["ranks_per_node"] == 2 for c in shortest), shortest
+before = wire.read_text()
+assert sibyl("validate", *networked, "--rounds", 2).returncode == 0
+assert wire.read_text() == before
+
 # Interrupted, it judges and keeps what it has. The trainer here answers from a file; at its second case it interrupts who called it, as
 # Ctrl-C on that process alone would (the case still counts), or as a batch system does (the case ends with it).
 answer = json.loads(sibyl("train", *case.split(), "--steps", 2, "--warmup", 1, "--json").stdout)

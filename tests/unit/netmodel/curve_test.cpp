@@ -64,6 +64,15 @@ TEST(Curve, TakesTheMedianOfOneSizeAndLeavesOutNonsense) {
   EXPECT_TRUE(Curve::fit({}).empty());
 }
 
+// Of two the mean, and half of what lies between them is a spread; of four the mean of the two in the middle.
+TEST(Curve, TakesTheMiddleOfAnEvenNumberOfOneSize) {
+  const std::vector<CurvePoint> two = merged({{100, 3.0, 0.0}, {100, 5.0, 0.01}});
+  ASSERT_EQ(two.size(), 1U);
+  EXPECT_DOUBLE_EQ(two[0].seconds, 4.0);
+  EXPECT_DOUBLE_EQ(two[0].spread, 0.25);
+  EXPECT_DOUBLE_EQ(merged({{100, 1.0, 0.0}, {100, 9.0, 0.0}, {100, 4.0, 0.0}, {100, 2.0, 0.0}})[0].seconds, 3.0);
+}
+
 TEST(Curve, NeverFallsWhateverTheSamples) {
   rc::check("more bytes are never faster", [] {
     const auto sizes = *rc::gen::container<std::vector<int>>(rc::gen::inRange(1, 1 << 22));
