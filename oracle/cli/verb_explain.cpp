@@ -140,6 +140,7 @@ Json to_json(const Cluster& cluster, const Question& question, const NetworkExpl
           {"time_s", e.estimate.time.time.value()},
           {"relative_error", e.estimate.time.relative_error},
           {"provenance", to_string(e.estimate.time.provenance)},
+          {"in_turn", e.estimate.in_turn},
           {"answered_by", e.answered_by},
           {"samples", samples},
           {"formula_s", e.by_formula.value()},
@@ -193,6 +194,9 @@ std::string to_text(const Cluster& cluster, const Question& question, const Netw
                                  to_string(question.bytes), cluster.name, placed(question.placement));
   text += fmt::format("time          {} ± {} ({})\n", to_string(time.time), percent(time.relative_error),
                       to_string(time.provenance));
+  if (e.estimate.in_turn != 1)
+    text += fmt::format("in turn       {}: one of several, with computing between\n",
+                        to_string(time.time * e.estimate.in_turn));
   text += fmt::format("algorithm     {}: {}\n", spelt(to_string(e.estimate.algorithm)), e.why);
   text += fmt::format("answered by   {}\n", e.answered_by);
   if (e.samples)
