@@ -199,31 +199,38 @@ double Network::Model::formula(Collective collective, Algorithm chosen, double b
   return result;
 }
 
-// Behind the longest sample: as much longer as the formula has it, at the pace of the last octave. A start that the
-// formula has too short, or several ends where it has one, would otherwise grow with the bytes. Two samples alone tell
-// a pace badly where they are disturbed, so it stays near that of the whole.
+// Behind the longest sample: straight on, as long exchanges keep their wires busy, at the pace of the last octave. A
+// start that the formula has too short, or several ends where it has one, would otherwise grow with the bytes. Two
+// samples alone tell a pace badly where they are disturbed. So it stays between two others that know nothing of their
+// difference: the formula's, and that scaled to the last sample. Where no messages were timed, the formula itself was
+// read from collectives, and the pace stays near the scaled one; which it is where no octave tells any.
 double Network::Model::beyond(const MeasuredPlacement& measured, Collective collective, Algorithm chosen,
                               double bytes) const {
   constexpr double octave = 1.9, most = 1.5;
   const std::vector<CurvePoint>& points = measured.points;
   const CurvePoint& last = points.back();
+  if (bytes <= last.bytes) return last.seconds;
   const auto by_formula = [&](double size) {
-    return formula(collective, chosen, size, measured.placement, Talk::none);
+    return formula(collective, chosen, size, measured.placement, gpus() ? Talk::none : Talk::in_protocol);
   };
   const double at_last = by_formula(last.bytes);
   if (!(at_last > 0)) return last.seconds;
-  const double whole = last.seconds / at_last;
-  double pace = whole;
+  const double plain = (by_formula(bytes) - at_last) / (bytes - last.bytes);
+  const double scaled = plain * last.seconds / at_last;
   const auto before = std::find_if(points.rbegin(), points.rend(),
                                    [&](const CurvePoint& point) { return point.bytes * octave <= last.bytes; });
   // A choice that changed between the two tells no pace.
   const auto runs = [&](const CurvePoint& point) {
     return chosen == Algorithm::automatic ? fastest(collective, point.bytes, measured.placement, Talk::none) : chosen;
   };
-  if (before != points.rend() && runs(*before) == runs(last))
-    if (const double grown = at_last - by_formula(before->bytes); grown > 0)
-      pace = std::clamp((last.seconds - before->seconds) / grown, whole / most, whole * most);
-  return last.seconds + pace * (by_formula(bytes) - at_last);
+  double pace = scaled;
+  if (before != points.rend() && runs(*before) == runs(last)) {
+    const double of_octave = (last.seconds - before->seconds) / (last.bytes - before->bytes);
+    pace = point_to_point.measured(measured.placement.nodes == 1)
+               ? std::clamp(of_octave, std::min(plain, scaled), std::max(plain, scaled))
+               : std::clamp(of_octave, scaled / most, scaled * most);
+  }
+  return last.seconds + pace * (bytes - last.bytes);
 }
 
 // Inside the sampled sizes: between neighbours. Before the first: the formula, scaled to meet it.
