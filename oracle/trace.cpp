@@ -299,10 +299,8 @@ class PipelineWriter {
     std::vector<NamedSpan> spans =
         turn_timeline(graph_, plan_.stages[s], priced_[s], slowdown_, timed.turn, timed.place);
     for (NamedSpan& span : spans) {
-      const Seconds from = timed.span.start + (span.kind == NamedSpan::Kind::message ? timed.behind : Seconds{});
       span.micro_batch = timed.turn.micro_batch;
-      span.span.start += from;
-      span.span.end += from;
+      span.span = in_step(timed, span);
     }
     const std::vector<std::size_t> links = add_all(spans, writer, begin, processes_[c], chain_);
     std::size_t free = begin;

@@ -204,7 +204,10 @@ const ProgramForm::Sent& ProgramForm::sent(std::size_t position, const Pairs& pa
     return sum;
   };
   const Crossed& crossed = table_.crossed(position);
-  return known.emplace_back(Sent{pairs, seconds(crossed.forward), seconds(crossed.backward)});
+  Sent sent{pairs, seconds(crossed.forward), seconds(crossed.backward), {}, {}};
+  sent.forward_wire = wire_use(pairs, sent.forward, crossed.forward.size(), kernels_.cluster().network);
+  sent.backward_wire = wire_use(pairs, sent.backward, crossed.backward.size(), kernels_.cluster().network);
+  return known.emplace_back(sent);
 }
 
 Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wanted) {
@@ -223,8 +226,14 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wante
   for (std::size_t s = 0; s < stages_.size(); begin = cut->ends[s++]) {
     StageInPipeline& own = stages_[s];
     own.form = &stage(group, works_.of(cut->contents[s], {begin, cut->ends[s]}, asked));
-    if (s + 1 < stages_.size()) own.send_forward = sent(cut->ends[s], group.links->forward[s % coordinates]).forward;
-    if (s > 0) own.send_backward = sent(begin, group.links->backward[s % coordinates]).backward;
+    if (s + 1 < stages_.size()) {
+      const Sent& sent = this->sent(cut->ends[s], group.links->forward[s % coordinates]);
+      own.send_forward = sent.forward, own.forward_wire = sent.forward_wire;
+    }
+    if (s > 0) {
+      const Sent& sent = this->sent(begin, group.links->backward[s % coordinates]);
+      own.send_backward = sent.backward, own.backward_wire = sent.backward_wire;
+    }
   }
   double memory = 0;
   for (std::size_t c = 0; c < coordinates; ++c) {

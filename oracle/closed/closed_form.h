@@ -96,6 +96,7 @@ class ProgramForm {
   struct Sent {
     Pairs pairs;
     double forward = 0, backward = 0;
+    WireUse forward_wire, backward_wire;
   };
 
   Group& group_of(const Strategy& strategy);

@@ -59,7 +59,9 @@ void ScheduleForm::prepare(const ScheduleShape& shape, const std::vector<StageIn
   stages_.clear();
   for (const StageInPipeline& s : stages)
     stages_.push_back({s.form->forward.time, s.send_forward, s.send_backward, s.form->input.time, s.form->messages,
-                       s.form->backward});
+                       s.form->backward, s.forward_wire, s.backward_wire, s.form->wires_forward,
+                       s.form->wires_backward});
+  sharing_ = share();
   for (auto* times : {&forward_times_, &backward_times_, &forward_sends_, &backward_sends_}) times->clear();
   for (const Stage& stage : stages_) {
     forward_times_.push_back(stage.forward);
@@ -83,6 +85,7 @@ void ScheduleForm::walk(const ScheduleShape& shape, int spaced) {
   if (interleaved_) lead_ = interleaved_warm_up(shape, 0);
   if (shape.schedule == PipelineSchedule::gpipe) lead_ += passes;
   for (auto* times : {&free_, &messages_, &forwards_, &backwards_}) times->assign(coordinates_, 0.0);
+  wires_.assign(coordinates_, {});
   for (int e = 0; e < passes + lead_; ++e) {
     forward_passes(e);
     backward_passes(e);
@@ -93,11 +96,19 @@ void ScheduleForm::walk(const ScheduleShape& shape, int spaced) {
     for (std::size_t n = passes_.size() - std::min(i, passes_.size()); n < passes_.size(); ++n) weight_pass(i, n);
 }
 
-// All that the next round looks at.
-std::array<std::vector<double>, 3> ScheduleForm::state() const { return {free_, forwards_, backwards_}; }
+// All that the next round looks at. A wire over which nothing was sent yet stays out of it.
+std::vector<std::vector<double>> ScheduleForm::state() const {
+  std::vector<std::vector<double>> all{free_, forwards_, backwards_};
+  for (std::size_t wire = 0; sharing_ && wire < wires_.front().size(); ++wire) {
+    all.push_back(free_);
+    for (std::size_t i = 0; i < coordinates_; ++i)
+      if (wires_[i][wire] > 0) all.back()[i] = wires_[i][wire];
+  }
+  return all;
+}
 
 void ScheduleForm::compare(int rounds) {
-  const std::array<std::vector<double>, 3> now = state();
+  const std::vector<std::vector<double>> now = state();
   least_ = most_ = (free_[0] - before_[0][0]) / rounds;
   for (std::size_t k = 0; k < now.size(); ++k)
     for (std::size_t i = 0; i < coordinates_; ++i) {
@@ -106,9 +117,69 @@ void ScheduleForm::compare(int rounds) {
     }
 }
 
+// Is there a coordinate that sends over a wire that its exchanges use, too?
+bool ScheduleForm::share() const {
+  for (std::size_t s = 0; s < stages_.size(); ++s)
+    for (std::size_t t = s % coordinates_; t < stages_.size(); t += coordinates_)
+      for (const auto& [send, wire] : {std::pair{stages_[t].send_forward, wire_of(stages_[t].forward_wire)},
+                                       std::pair{stages_[t].send_backward, wire_of(stages_[t].backward_wire)}})
+        if (send > 0 && (stages_[s].wires_forward[wire] > 0 || stages_[s].wires_backward[wire] > 0)) return true;
+  return false;
+}
+
+const ScheduleForm::Stage* ScheduleForm::forward_in(int round, std::size_t coordinate) const {
+  const int pass = round - static_cast<int>(coordinate);
+  if (pass < 0 || pass >= static_cast<int>(passes_.size())) return nullptr;
+  return &stages_[passes_[static_cast<std::size_t>(pass)].forward + coordinate];
+}
+
+std::optional<std::size_t> ScheduleForm::backward_in(int round, std::size_t coordinate) const {
+  const int pass = round - lead_ + (interleaved_ ? static_cast<int>(coordinate) : 0);
+  if (pass < 0 || pass >= static_cast<int>(passes_.size())) return std::nullopt;
+  return static_cast<std::size_t>(pass);
+}
+
+double ScheduleForm::backward_time(const Stage& stage, std::size_t pass) const {
+  return split_ ? stage.input : stage.backward[passes_[pass].slot].time;
+}
+
+void ScheduleForm::send(std::size_t coordinate, double alone, const WireUse& wire, const Beside& beside,
+                        double& channel) {
+  channel = std::max(channel, free_[coordinate]) + alone;
+  if (!sharing_ || alone == 0) return;
+  if (beside.wires != nullptr) channel += send_delay(alone * wire.busy, (*beside.wires)[wire_of(wire)], beside.time);
+  double& until = wires_[coordinate][wire_of(wire)];
+  until = std::max(until, channel - alone * (1 - wire.busy));
+}
+
+// Each finds what the one before it sent a round ago. Behind its last pass forward comes the first one backward,
+// however much later.
+void ScheduleForm::forward_passes_sharing(int round) {
+  const double around = forwards_.back();
+  for (std::size_t i = coordinates_; i-- > 0;) {
+    const Stage* stage = forward_in(round, i);
+    if (stage == nullptr) continue;
+    const bool enters = stage == stages_.data();
+    const double start = std::max(free_[i], i > 0 ? forwards_[i - 1] : enters ? 0.0 : around);
+    free_[i] = start + stage->forward + turn_delay(start, wires_[i], stage->wires_forward, stage->forward);
+    const Stage* next = forward_in(round + 1, i);
+    std::optional<std::size_t> backward = backward_in(round, i);
+    if (!backward && next == nullptr) backward = 0;
+    Beside beside;
+    if (backward) {
+      next = &stages_[passes_[*backward].backward + i];
+      beside = {&next->wires_backward, backward_time(*next, *backward)};
+    } else {
+      beside = {&next->wires_forward, next->forward};
+    }
+    send(i, stage->send_forward, stage->forward_wire, beside, forwards_[i]);
+  }
+}
+
 // From the last coordinate on: each finds what the one before it sent a round ago. Coordinates whose passes go through
 // one chunk follow each other, and so do their stages.
 void ScheduleForm::forward_passes(int round) {
+  if (sharing_) return forward_passes_sharing(round);
   const int passes = static_cast<int>(passes_.size()), coordinates = static_cast<int>(coordinates_);
   const double around = forwards_.back();  // to the first coordinate's next chunk
   const int last = std::max(0, round - passes + 1);
@@ -147,7 +218,8 @@ void ScheduleForm::interleaved_backward_passes(int first) {
     const int pass = first + i, of_chunk = pass % coordinates;
     const std::size_t chunk = passes_[static_cast<std::size_t>(pass)].backward;
     const double *times = &backward_times_[chunk], *sends = &backward_sends_[chunk];
-    const int end = of_chunk == 0 ? i : std::min({last + 1, coordinates - 1, i + coordinates - 1 - of_chunk});
+    const int end =
+        of_chunk == 0 || sharing_ ? i : std::min({last + 1, coordinates - 1, i + coordinates - 1 - of_chunk});
     for (; i < end; ++i) {
       free[i] = std::max(free[i], sent[i + 1]) + times[i];
       sent[i] = std::max(sent[i], free[i]) + sends[i];
@@ -163,13 +235,18 @@ void ScheduleForm::backward_pass(std::size_t coordinate, std::size_t pass, doubl
   const PassOf& of = passes_[pass];
   const Stage& stage = stages_[of.backward + coordinate];
   const StageForm::Turns& turns = stage.backward[of.slot];
-  const double start = std::max(free_[coordinate], arrival), end = start + (split_ ? stage.input : turns.time);
-  free_[coordinate] = end;
-  backwards_[coordinate] = std::max(backwards_[coordinate], end) + stage.send_backward;
+  const double time = backward_time(stage, pass), start = std::max(free_[coordinate], arrival);
+  const double delay = sharing_ ? turn_delay(start, wires_[coordinate], stage.wires_backward, time) : 0.0;
+  free_[coordinate] = start + time + delay;
+  Beside beside;  // behind backward passes alone each mostly waits for its neighbour first
+  const int round = static_cast<int>(pass) + lead_ - (interleaved_ ? static_cast<int>(coordinate) : 0);
+  const Stage* next = split_ && pass >= coordinate ? nullptr : forward_in(round + 1, coordinate);
+  if (next != nullptr) beside = {&next->wires_forward, next->forward};
+  send(coordinate, stage.send_backward, stage.backward_wire, beside, backwards_[coordinate]);
   if (split_) {
     if (pass >= coordinate) weight_pass(coordinate, pass - coordinate);
   } else if (is_last(of.slot)) {
-    exchange(coordinate, stage, start + turns.messages);
+    exchange(coordinate, stage, start + delay + turns.messages);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "oracle/closed/stage_form.h"
@@ -24,6 +25,7 @@ namespace sibyl::closed {
 struct StageInPipeline {
   const StageForm* form = nullptr;
   double send_forward = 0, send_backward = 0;  // seconds
+  WireUse forward_wire = {}, backward_wire = {};
 };
 
 // A parameter that several stages hold.
@@ -59,6 +61,8 @@ class ScheduleForm {
   struct Stage {
     double forward = 0, send_forward = 0, send_backward = 0, input = 0, messages = 0;  // seconds
     std::array<StageForm::Turns, backward_slots> backward;
+    WireUse forward_wire, backward_wire;
+    WireTime wires_forward, wires_backward;
   };
   // What every pass of one number is, on whichever coordinate.
   struct PassOf {
@@ -70,10 +74,20 @@ class ScheduleForm {
   // All passes, from nothing done. `spaced`: so many rounds of micro-batches before the last forward pass and at it,
   // `least_` and `most_` are taken.
   void walk(const ScheduleShape& shape, int spaced);
-  [[nodiscard]] std::array<std::vector<double>, 3> state() const;
+  [[nodiscard]] std::vector<std::vector<double>> state() const;
   void compare(int rounds);  // the state with `before_`, so many rounds ago
   void forward_passes(int round);
   void backward_passes(int round);
+  void forward_passes_sharing(int round);  // where exchanges share a wire with what is sent
+  [[nodiscard]] bool share() const;
+  [[nodiscard]] const Stage* forward_in(int round, std::size_t coordinate) const;                 // null: it takes none
+  [[nodiscard]] std::optional<std::size_t> backward_in(int round, std::size_t coordinate) const;  // the pass
+  [[nodiscard]] double backward_time(const Stage& stage, std::size_t pass) const;  // or of its first part
+  struct Beside {  // what the coordinate runs next; nothing: it waits
+    const WireTime* wires = nullptr;
+    double time = 0;
+  };
+  void send(std::size_t coordinate, double alone, const WireUse& wire, const Beside& beside, double& channel);
   void interleaved_backward_passes(int first);
   void backward_pass(std::size_t coordinate, std::size_t pass, double arrival);
   void weight_pass(std::size_t coordinate, std::size_t pass);
@@ -87,10 +101,11 @@ class ScheduleForm {
   std::vector<PassOf> passes_;
   std::size_t coordinates_ = 1;
   int lead_ = 0;  // of the first coordinate; of the others less by one for each where rounds are interleaved
-  bool interleaved_ = false, split_ = false;
+  bool interleaved_ = false, split_ = false, sharing_ = false;
   std::vector<double> free_, messages_;       // by coordinate: done so far; with its last message
   std::vector<double> forwards_, backwards_;  // by coordinate: its last transfer there
-  std::array<std::vector<double>, 3> before_;
+  std::vector<std::array<double, 2>> wires_;  // by coordinate: busy with what it sends until then
+  std::vector<std::vector<double>> before_;
   double least_ = 0, most_ = 0;  // seconds that a round adds
 };
 

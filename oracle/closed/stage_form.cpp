@@ -26,6 +26,8 @@ StageForm StageFormula::stage(const StageWork& work) {
   StageForm form;
   if (!asked.alone) add_turns(form);
   for (const Message& message : messages_) form.messages += message.sent_as.seconds;
+  form.wires_forward = work.wires_forward();
+  form.wires_backward = work.wires_backward();
   form.alone = work.alone();
   add_tail(form);
   add_memory(form);

@@ -15,8 +15,8 @@ StageWork::StageWork(ProgramTable& table, MemoryTable& memory, Range range, Aske
       bare_(bare_launch(table.kernels().cluster().kernels.device())),
       segments_(table.recomputed(asked.recompute, range.begin, range.end)),
       again_(table.made_again().of(range.begin, range.end)) {
-  forward_ = run({.forward = true});
-  if (asked.split) input_ = run({.forward = false, .weights = false});
+  forward_ = run({.forward = true}, wires_forward_);
+  if (asked.split) input_ = run({.forward = false, .weights = false}, wires_backward_);
   run_backward();
   for (std::size_t i = range.begin; i < range.end; ++i) alone_ += rows_[i].alone;
   for (const MadeAgain::Repeated& again : again_) alone_ += rows_[again.step].alone;
@@ -38,13 +38,21 @@ namespace {
 
 constexpr auto nothing = [](std::size_t) {};
 
+void add(const Exchanged& exchange, WireTime& wires) {
+  wires[wire_of(exchange.wire)] += (exchange.seconds - exchange.wait) * exchange.wire.busy;
+}
+
 }  // namespace
 
-Run StageWork::run(const StagePass& pass) const {
+Run StageWork::run(const StagePass& pass, WireTime& wires) const {
   Run all;
   each_task(
       pass, [&](double seconds, double launches) { all.add(seconds, dispatch_ * launches); },
-      [&](const Exchanged& exchange) { all.add(exchange.seconds, dispatch_); }, nothing, nothing);
+      [&](const Exchanged& exchange) {
+        all.add(exchange.seconds, dispatch_);
+        add(exchange, wires);
+      },
+      nothing, nothing);
   return all;
 }
 
@@ -65,6 +73,7 @@ void StageWork::run_backward() {
           all.push_back({Seconds{before + exchange.seconds}, exchange.wire});
         }
         for (Run& slot : backward_) slot.add(exchange.seconds, dispatch_);
+        add(exchange, wires_backward_);
       },
       [&](const Own& own) {
         for (const bool first : {true, false})

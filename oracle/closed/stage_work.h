@@ -15,6 +15,7 @@
 #include "oracle/closed/memory_table.h"
 #include "oracle/closed/program_table.h"
 #include "oracle/closed/run.h"
+#include "oracle/simulate/sends_beside_turns.h"
 #include "oracle/simulate/streams.h"
 
 namespace sibyl::closed {
@@ -60,6 +61,9 @@ class StageWork {
   [[nodiscard]] Run before_last(std::int64_t micro_batches) const;
   // Compute done when the last micro-batch's backward of each step is; by whether it is the first, too.
   [[nodiscard]] const std::vector<double>& done_by(bool first) const { return done_by_[first ? 0 : 1]; }
+  // For how long exchanges keep the wires busy: forward; of backward, or of its first part.
+  [[nodiscard]] const WireTime& wires_forward() const { return wires_forward_; }
+  [[nodiscard]] const WireTime& wires_backward() const { return wires_backward_; }
   [[nodiscard]] double alone() const { return alone_; }  // kernels by themselves, of a micro-batch
 
   // Bytes, as StageForm has them, without what is gathered; of weights those that it reads.
@@ -92,7 +96,7 @@ class StageWork {
   void forward_of(std::size_t step, auto&& task, auto&& exchange) const;
   // As each_task(), with the step's own kernels apart: own(Own) instead of a task.
   void backward(bool inputs, bool weights, auto&& task, auto&& exchange, auto&& own, auto&& begun, auto&& done) const;
-  [[nodiscard]] Run run(const StagePass& pass) const;
+  [[nodiscard]] Run run(const StagePass& pass, WireTime& wires) const;
   void run_backward();
   void add_memory(MemoryTable& memory);
 
@@ -107,6 +111,7 @@ class StageWork {
   std::array<Run, backward_slots> backward_;
   std::array<std::vector<double>, 2> done_by_;
   std::array<std::vector<Stretch>, 2> stretches_;
+  WireTime wires_forward_{}, wires_backward_{};
   double alone_ = 0, weights_ = 0, gradients_ = 0, kept_ = 0, later_ = 0, pass_ = 0, pass_and_gradients_ = 0;
 };
 

@@ -218,18 +218,26 @@ Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node) {
   return most_leaving == 0 ? Pairs{true, most_staying} : Pairs{false, most_leaving};
 }
 
+WireUse wire_use(const Pairs& pairs, double seconds, std::size_t messages, const Network& network) {
+  if (!(seconds > 0)) return {};
+  const double empty = network.point_to_point(Bytes{1}, pairs.same_node, pairs.sharing).time.value();
+  return {!pairs.same_node, std::clamp(1.0 - empty * static_cast<double>(messages) / seconds, 0.0, 1.0)};
+}
+
 namespace {
 
 // Across nodes if any pair is; those that leave a node share its NICs.
 Estimate price_send(const Plan& plan, const Stage& stage, const std::vector<Link>& links, bool gradients, int from,
-                    const Cluster& cluster) {
+                    const Cluster& cluster, WireUse& wire) {
   const int coordinates = plan.mesh.size(MeshAxis::pipeline);
   const Pairs pairs =
       pairs_of(plan.mesh, from % coordinates, links.front().peer % coordinates, cluster.devices_per_node);
   Estimate sum{{}, 0.0, Provenance::measured};
   double error = 0;
+  std::size_t messages = 0;
   for (const Link& link : links) {
     if (gradients && !link.gradient) continue;
+    ++messages;
     const LocalTensor& tensor = stage[link.tensor];
     const Bytes bytes{static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype)};
     const Estimate one = cluster.network.point_to_point(bytes, pairs.same_node, pairs.sharing);
@@ -238,14 +246,17 @@ Estimate price_send(const Plan& plan, const Stage& stage, const std::vector<Link
     sum.provenance = std::max(sum.provenance, one.provenance);
   }
   sum.relative_error = sum.time.value() > 0 ? error / sum.time.value() : 0.0;
+  wire = wire_use(pairs, sum.time.value(), messages, cluster.network);
   return sum;
 }
 
 void price_links(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
   if (!stage.sends.empty())
-    priced.send_forward = price_send(plan, stage, stage.sends, false, stage.sends.front().peer - 1, cluster);
+    priced.send_forward =
+        price_send(plan, stage, stage.sends, false, stage.sends.front().peer - 1, cluster, priced.forward_wire);
   if (!stage.receives.empty())
-    priced.send_backward = price_send(plan, stage, stage.receives, true, stage.receives.front().peer + 1, cluster);
+    priced.send_backward =
+        price_send(plan, stage, stage.receives, true, stage.receives.front().peer + 1, cluster, priced.backward_wire);
 }
 
 void price_network(const Plan& plan, const Stage& stage, const Cluster& cluster, ExchangePrices& exchanges,

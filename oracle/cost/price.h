@@ -58,6 +58,7 @@ struct PricedStage {
   std::vector<Kept> kept;                 // parallel to Stage::kept_outside; of a micro-batch
   std::optional<Estimate> send_forward;   // of all it sends to the next stage for one micro-batch
   std::optional<Estimate> send_backward;  // to the one before
+  WireUse forward_wire, backward_wire;    // of these
   Seconds dispatch;                       // host time to launch an operation's kernel
   double bare_launch = 1.0;               // and one that is no operation's, as a share of it (cost/framework.h)
   Seconds overhead;                       // host time per operation that no kernel contains
@@ -76,6 +77,8 @@ struct Pairs {
   bool operator==(const Pairs&) const = default;
 };
 Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node);
+// Of messages one after the other that take so long, and as many empty ones.
+WireUse wire_use(const Pairs& pairs, double seconds, std::size_t messages, const Network& network);
 
 // By itself.
 PricedExchange price_exchange(const Mesh& mesh, const Stage& stage, const Exchange& exchange, const Cluster& cluster);

@@ -83,8 +83,7 @@ class Clock {
       for (const NamedSpan& span :
            turn_timeline(walked.graph, walked.plan.stages[s], walked.priced[s], slowdown, timed.turn, timed.place))
         if (forward ? is_forward(span.kind) : is_backward(span.kind))
-          add(s, timed.turn.kind, timed.turn.micro_batch, span.index,
-              {timed.span.start + span.span.start, timed.span.start + span.span.end});
+          add(s, timed.turn.kind, timed.turn.micro_batch, span.index, in_step(timed, span));
     }
     end_ = std::max(busy_, pipeline.coordinates[coordinate].step.total);
   }

@@ -61,6 +61,10 @@ Result<std::string> to_sbatch(const PredictionReport& report, std::int64_t steps
                                     fmt::format("--micro-batches={}", p.micro_batches),
                                     "--precision=" + p.precision,
                                     "--optimizer=" + p.optimizer};
+  // The trainer has no prices to balance stages by.
+  std::vector<std::string_view> starts;
+  for (std::size_t s = 1; s < p.stages.size(); ++s) starts.push_back(p.stages[s].first);
+  if (!starts.empty()) words.push_back(fmt::format("--stages={}", fmt::join(starts, ",")));
   for (const std::string& option : report.options) {
     const std::string name = option.substr(0, option.find('=')) + "=";
     const bool said =

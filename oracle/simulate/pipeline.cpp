@@ -21,6 +21,16 @@ int micro_batches(const Plan& plan) { return static_cast<int>(plan.strategy.accu
 
 }  // namespace
 
+Span in_step(const TimedTurn& timed, const NamedSpan& span) {
+  if (span.kind == NamedSpan::Kind::message) {
+    const Seconds from = timed.span.start + timed.behind + timed.delay;
+    return {from + span.span.start, from + span.span.end};
+  }
+  const Seconds length = timed.span.end - timed.span.start;
+  const double longer = timed.delay.value() > 0 ? length / (length - timed.delay) : 1.0;
+  return {timed.span.start + span.span.start * longer, timed.span.start + span.span.end * longer};
+}
+
 SimulatedPipeline simulate_pipeline(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
                                     const Relief& relief) {
   return walk_schedule(plan.schedule, all_times(plan, priced, slowdown, relief), micro_batches(plan));
@@ -34,6 +44,7 @@ void add(TurnTimes& sum, const TurnTimes& one, double share) {
   sum.host += one.host * share;
   sum.messages += one.messages * share;
   sum.exchanges += one.exchanges * share;
+  for (std::size_t wire = 0; wire < sum.wires.size(); ++wire) sum.wires[wire] += one.wires[wire] * share;
 }
 
 // The step if every stage took what they take on average.
@@ -49,6 +60,8 @@ Seconds evened(const Plan& plan, const std::vector<PricedStage>& priced, Slowdow
   for (StageTimes& one : times) {
     mean.send_forward = one.send_forward;
     mean.send_backward = one.send_backward;
+    mean.forward_wire = one.forward_wire;
+    mean.backward_wire = one.backward_wire;
     mean.tied = one.tied;
     one = mean;
   }

@@ -18,9 +18,14 @@ struct TimedTurn {
   Turn turn;
   Place place;
   Span span;
+  Seconds delay;   // of that: its exchanges share the wire with what its rank sends
   Span sent;       // the transfer to its neighbour; empty where it sends nothing
   Seconds behind;  // so much later its gradients are there: other stages of its rank exchange theirs
 };
+
+// Where in the step something lies that turn_timeline() has of the turn by itself. By how much its exchanges are
+// delayed is spread over all of it.
+Span in_step(const TimedTurn& timed, const NamedSpan& span);
 
 // What a coordinate does after its last message: its share of the norm by which all gradients are clipped, waiting
 // until all have theirs, and the rest.

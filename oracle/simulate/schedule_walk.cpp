@@ -32,6 +32,8 @@ StageTimes stage_times(const Stage& stage, const PricedStage& priced, const Reli
   if (splits_backward(stage)) price(Kind::backward_input, {});
   if (priced.send_forward) times.send_forward = priced.send_forward->time * relief.network;
   if (priced.send_backward) times.send_backward = priced.send_backward->time * relief.network;
+  times.forward_wire = priced.forward_wire;
+  times.backward_wire = priced.backward_wire;
   times.tail = tail_times(stage, priced, relief);
   for (const PricedMessage& gather : priced.unit_gathers) times.gathers += gather.estimate.time.time * relief.network;
   for (const PricedMessage& message : priced.messages) {
@@ -87,6 +89,8 @@ class ScheduleWalk {
         backward_(forward_.size()),
         channel_forward_(turns.size()),
         channel_backward_(turns.size()),
+        taken_(turns.size(), 0),
+        wires_(turns.size()),
         left_(stages.size()),
         begun_(stages.size(), false) {
     result_.coordinates.resize(turns.size());
@@ -123,29 +127,41 @@ class ScheduleWalk {
     CoordinateTimes& own = result_.coordinates[c];
     TimeBreakdown& parts = own.step.breakdown;
     const Place place = place_of(turn);
+    if (closes(turn)) --left_[stage], begun_[stage] = true;
     const TurnTimes& times = stages_[stage].turn(turn.kind, place);
-    const Seconds start = wait(turn, c), end = start + times.total;
+    ++taken_[c];
+    const Seconds start = wait(turn, c);
+    const Seconds delay{turn_delay(start.value(), wires_[c], times.wires, times.total.value())};
+    const Seconds end = start + times.total + delay;
     (turn.kind == Kind::forward ? parts.forward : parts.backward) += times.total - times.exchanged - times.host;
     parts.host += times.host;
-    parts.communication_exposed += times.exchanged;
+    parts.communication_exposed += times.exchanged + delay;
     parts.communication_total += times.exchanges + stages_[stage].gathers;
     Seconds behind;
     if (times.messages.value() > 0) {
       // The wire is the coordinate's: what another of its stages still exchanges takes its share of it.
-      const Seconds alone = start + times.messages;
+      const Seconds alone = start + times.messages + delay;
       if (place.last) behind = std::max(Seconds{}, own.messages_end + stages_[stage].own_messages - alone);
       own.messages_end = std::max(own.messages_end, alone + behind);
     }
     free_[c] = end;
-    own.turns.push_back({turn, place, {start, end}, send(turn, end, parts), behind});
+    own.turns.push_back({turn, place, {start, end}, delay, send(turn, end, parts), behind});
   }
 
-  Place place_of(const Turn& turn) {
+  [[nodiscard]] Place place_of(const Turn& turn) const {
     if (!closes(turn)) return {};
     const auto stage = static_cast<std::size_t>(turn.stage);
-    const Place place{!begun_[stage], --left_[stage] == 0};
-    begun_[stage] = true;
-    return place;
+    return {!begun_[stage], left_[stage] == 1};
+  }
+
+  // What a message loses to the coordinate's next turn. Behind backward passes alone each mostly waits for its
+  // neighbour first.
+  [[nodiscard]] double lost(const Turn& turn, std::size_t c, Seconds time, const WireUse& wire) const {
+    if (taken_[c] == turns_[c].size()) return 0.0;
+    const Turn& next = turns_[c][taken_[c]];
+    if (turn.kind != Kind::forward && next.kind != Kind::forward) return 0.0;
+    const TurnTimes& beside = stages_[static_cast<std::size_t>(next.stage)].turn(next.kind, place_of(next));
+    return send_delay(time.value() * wire.busy, beside.wires[wire_of(wire)], beside.total.value());
   }
 
   // When the turn starts. Of the time until then the links take at most as long as the transfer did.
@@ -168,10 +184,17 @@ class ScheduleWalk {
     const auto stage = static_cast<std::size_t>(turn.stage);
     if (turn.kind == Kind::backward_weight) return {};
     const bool forward = turn.kind == Kind::forward;
-    const Seconds time = forward ? stages_[stage].send_forward : stages_[stage].send_backward;
-    Seconds& channel = (forward ? channel_forward_ : channel_backward_)[stage % coordinates_];
+    const std::size_t c = stage % coordinates_;
+    const Seconds alone = forward ? stages_[stage].send_forward : stages_[stage].send_backward;
+    const WireUse& wire = forward ? stages_[stage].forward_wire : stages_[stage].backward_wire;
+    const Seconds time = alone + Seconds{lost(turn, c, alone, wire)};
+    Seconds& channel = (forward ? channel_forward_ : channel_backward_)[c];
     const Seconds start = std::max(ready, channel);
     channel = start + time;
+    if (alone.value() > 0) {  // its latency takes no wire
+      double& until = wires_[c][wire_of(wire)];
+      until = std::max(until, (channel - alone * (1 - wire.busy)).value());
+    }
     (forward ? forward_ : backward_)[index(turn.stage, turn.micro_batch)] = {ready, channel};
     parts.communication_total += time;
     return time.value() > 0 ? Span{start, channel} : Span{};
@@ -213,6 +236,8 @@ class ScheduleWalk {
   std::vector<Seconds> free_;                                // by coordinate
   std::vector<Arrival> forward_, backward_;                  // by micro-batch and stage that sends
   std::vector<Seconds> channel_forward_, channel_backward_;  // by coordinate that sends: free from here on
+  std::vector<std::size_t> taken_;                           // turns, by coordinate
+  std::vector<std::array<double, 2>> wires_;                 // by coordinate: busy with what it sends until then
   std::vector<int> left_;                                    // by stage: backward turns to come
   std::vector<bool> begun_;
   SimulatedPipeline result_;

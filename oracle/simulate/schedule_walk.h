@@ -15,6 +15,7 @@ namespace sibyl {
 struct StageTimes {
   std::array<TurnTimes, 10> turns;  // by slot()
   Seconds send_forward, send_backward;
+  WireUse forward_wire, backward_wire;  // of these
   TailTimes tail;
   struct Tied {
     std::vector<int> stages;

@@ -21,6 +21,13 @@ Seconds exchanges(const StepProgram& program) {
   return time;
 }
 
+WireTime wires_of(const StepProgram& program) {
+  WireTime wires{};
+  for (const Task& task : program.tasks)
+    if (task.wire) wires[wire_of(*task.wire)] += (task.duration - task.wait).value() * task.wire->busy;
+  return wires;
+}
+
 SimulatedStep times_of(const StepProgram& program, const StreamsResult& run, Seconds tail_wait) {
   const Seconds waited = run.host_wait + run.message_wait + run.copy_wait;
   const Seconds alone = exchanges(program), exchanged = alone + run.exchange_delay;
@@ -60,7 +67,8 @@ TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown 
   const StepProgram program = turn_program(stage, priced, relief, turn, place);
   const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
   const Seconds alone = exchanges(program), exchanged = alone + run.exchange_delay;
-  return {run.compute_end, exchanged + run.message_wait, run.host_wait, run.message_end, alone + program.hidden};
+  return {run.compute_end, exchanged + run.message_wait, run.host_wait,
+          run.message_end, alone + program.hidden,       wires_of(program)};
 }
 
 TailTimes tail_times(const Stage& stage, const PricedStage& priced, const Relief& relief) {

@@ -10,6 +10,7 @@
 
 #include "oracle/cost/price.h"
 #include "oracle/prediction.h"
+#include "oracle/simulate/sends_beside_turns.h"
 #include "oracle/simulate/streams.h"
 
 namespace sibyl {
@@ -37,6 +38,7 @@ struct TurnTimes {
   Seconds host;       // of which: waited for launches
   Seconds messages;   // when the last message that it hands to the network has ended; 0 without any
   Seconds exchanges = {};  // between operations, had they the wires to themselves
+  WireTime wires = {};     // for how long these keep them busy
 };
 // A stage's first backward turn writes parameters' gradients, later ones add to them, and the last one exchanges them.
 struct Place {

@@ -94,8 +94,8 @@ void compare(const Graph& graph, const Cluster& cluster, const Strategy& strateg
   RC_ASSERT(std::abs(off) < 0.01);
 }
 
-// What a search and the desktop are answered by, on random models, clusters and strategies: ten strategies for each of
-// a hundred models; those that a model cannot be split by are drawn again.
+// What a search and the desktop are answered by, on random models, clusters and strategies: twelve strategies for each
+// of a hundred models; those that a model cannot be split by are drawn again.
 TEST(ProgramForm, IsWithinOnePercentOfTheSimulation) {
   Drawn drawn;
   EXPECT_TRUE(rc::check([&drawn] {
@@ -103,17 +103,17 @@ TEST(ProgramForm, IsWithinOnePercentOfTheSimulation) {
     const Cluster cluster = any_busy_cluster();
     Evaluator evaluator(graph, cluster);
     int compared = 0;
-    for (int tries = 0; compared < 10 && tries < 100; ++tries) {
+    for (int tries = 0; compared < 12 && tries < 120; ++tries) {
       const Strategy strategy = any_with_closed_form(graph);
       if (const auto exact = evaluator.evaluate(strategy)) {
         compare(graph, cluster, strategy, *exact, drawn);
         ++compared;
       }
     }
-    RC_ASSERT(compared == 10);
+    RC_ASSERT(compared == 12);
   }));
   const auto answered = static_cast<int>(drawn.time.size());
-  EXPECT_GE(answered + drawn.without_formula, 1000);
+  EXPECT_GE(answered, 1000);
   EXPECT_GT(answered, 5 * drawn.without_formula);  // about a tenth has none
   EXPECT_LT(Drawn::quantile(drawn.time, 0.99), 0.002);
   EXPECT_LT(Drawn::quantile(drawn.memory, 0.5), 0.1);

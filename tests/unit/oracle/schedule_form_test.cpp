@@ -31,11 +31,16 @@ Turns turns_of(const ScheduleShape& shape) {
   return make_schedule(shape.schedule, {shape.coordinates, shape.chunks, shape.micro_batches}).value();
 }
 
-// Stages about as long as each other, or not at all; links free, short or long.
+// Stages about as long as each other, or not at all; links free, short or long; exchanges that want no wire, or one or
+// both for some of a pass.
 struct AnyStages {
   explicit AnyStages(const ScheduleShape& shape) {
     const double uneven = one_of(0.0, 0.1, 2.0), link = one_of(0.0, 0.2, 3.0);
-    const bool split = shape.schedule == PipelineSchedule::zero_bubble;
+    const bool split = shape.schedule == PipelineSchedule::zero_bubble, sharing = any(0, 1) == 1;
+    const auto wires = [&](double pass) {
+      return sharing ? WireTime{one_of(0.0, 0.3, 0.6) * pass, one_of(0.0, 0.2, 0.4) * pass} : WireTime{};
+    };
+    const auto wire = [] { return WireUse{any(0, 1) == 1, 0.1 * any(0, 10)}; };
     const auto around = [&](double middle) { return middle * (1 + uneven * 0.01 * any(0, 100)); };
     const int count = shape.coordinates * shape.chunks;
     forms.resize(static_cast<std::size_t>(count));
@@ -49,6 +54,9 @@ struct AnyStages {
       one.own_messages = Seconds{form.messages};
       one.turns[StageTimes::slot(Kind::forward, {})].total = Seconds{form.forward.time};
       one.turns[StageTimes::slot(Kind::backward_input, {})].total = Seconds{form.input.time};
+      form.wires_forward = wires(1), form.wires_backward = wires(1);
+      one.turns[StageTimes::slot(Kind::forward, {})].wires = form.wires_forward;
+      one.turns[StageTimes::slot(Kind::backward_input, {})].wires = form.wires_backward;
       one.tail.total = Seconds{form.tail};
       for (const bool first : {true, false})
         for (const bool last : {true, false}) {
@@ -58,8 +66,11 @@ struct AnyStages {
           TurnTimes& turn = one.turns[StageTimes::slot(split ? Kind::backward_weight : Kind::backward, {first, last})];
           turn.total = Seconds{backward.time};
           turn.messages = Seconds{backward.messages};
+          if (!split) turn.wires = form.wires_backward;
         }
-      StageInPipeline stage{&form, 0, 0};
+      StageInPipeline stage{&form, 0, 0, wire(), wire()};
+      one.forward_wire = stage.forward_wire;
+      one.backward_wire = stage.backward_wire;
       if (s + 1 < count) stage.send_forward = link * around(1);
       if (s > 0) stage.send_backward = link * around(1);
       one.send_forward = Seconds{stage.send_forward};
@@ -102,6 +113,49 @@ RC_GTEST_PROP(ScheduleForm, CountsWhatIsInFlightAsTheTurnsDo, ()) {
   const InFlight found = closed::in_flight(shape), counted = in_flight(turns, stages);
   RC_ASSERT(found.all == counted.all);
   RC_ASSERT(found.later == counted.later);
+}
+
+// Two stages, two micro-batches; forward takes 4 and backward 8, and exchanges keep the wire between nodes busy for
+// half of either; a message takes 2, all of it on the wire. Each that has a pass beside it loses 2 x 1/2 and takes 3,
+// and so much of the pass, 1, waits for it:
+//
+//   first device   forward 0 - 4, sent until 7; forward 4 - 9, sent until 12;                     backward 22 - 30, 34
+//   - 42 second                                      forward 7 - 11, backward 11 - 19, sent until 22; forward 19 - 24,
+//                                               backward 24 - 32, sent, with nothing beside it, until 34
+//
+// With messages inside the node the first device's last pass is 32 - 40.
+TEST(ScheduleForm, SendsShareAWireWithExchanges) {
+  const ScheduleShape shape{PipelineSchedule::one_forward_one_backward, 2, 1, 2};
+  for (const bool between_nodes : {true, false}) {
+    StageForm form;
+    form.forward.time = 4;
+    form.wires_forward = {0, 2}, form.wires_backward = {0, 4};
+    StageTimes times;
+    times.turns[StageTimes::slot(Kind::forward, {})].total = Seconds{4};
+    times.turns[StageTimes::slot(Kind::forward, {})].wires = form.wires_forward;
+    for (const bool first : {true, false})
+      for (const bool last : {true, false}) {
+        form.backward[closed::slot_of(first, last)].time = 8;
+        TurnTimes& turn = times.turns[StageTimes::slot(Kind::backward, {first, last})];
+        turn.total = Seconds{8};
+        turn.wires = form.wires_backward;
+      }
+    std::vector<StageTimes> both(2, times);
+    std::vector<StageInPipeline> stages(2, {.form = &form});
+    both[0].forward_wire = both[1].backward_wire = {between_nodes, 1.0};
+    both[0].send_forward = both[1].send_backward = Seconds{2};
+    stages[0].forward_wire = stages[1].backward_wire = {between_nodes, 1.0};
+    stages[0].send_forward = stages[1].send_backward = 2;
+    const SimulatedPipeline walked = walk_schedule(turns_of(shape), both, 2);
+    EXPECT_NEAR(walked.step.total.value(), between_nodes ? 42 : 40, 1e-9);
+    EXPECT_NEAR(ScheduleForm{}.ends(shape, stages, {}).time, between_nodes ? 42 : 40, 1e-9);
+    EXPECT_NEAR(walked.coordinates[0].turns[1].delay.value(), between_nodes ? 1 : 0, 1e-9);
+    EXPECT_NEAR(walked.coordinates[0].turns[1].sent.end.value(), between_nodes ? 12 : 10, 1e-9);
+    // Where the turn's own kernels lie, drawn out by its delay.
+    NamedSpan all;
+    all.span = {Seconds{0}, Seconds{4}};
+    EXPECT_NEAR(in_step(walked.coordinates[0].turns[1], all).end.value(), between_nodes ? 9 : 8, 1e-9);
+  }
 }
 
 // Two stages on each of two devices. The last pass of each takes 2, and its messages 10 more; the two stages' go over

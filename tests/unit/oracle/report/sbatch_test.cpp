@@ -54,6 +54,17 @@ TEST_F(Job, RunsThePlan) {
                           "--dim=seq=128", "--dim=image=224", "--steps=20", "--threads=1", "--json"));
 }
 
+// A pipeline with the stages that were predicted, whoever chose them.
+TEST_F(Job, RunsThePredictedStages) {
+  PredictionReport report = sample_prediction();
+  for (const char* first : {"conv1", "layer2.0.conv1", "fc"}) report.prediction.stages.emplace_back().first = first;
+  report.options = {"--schedule=1f1b", "--stages=somewhere,else"};
+  const std::vector<std::string> words = words_of(report);
+  EXPECT_THAT(words, testing::Contains("--stages=layer2.0.conv1,fc").Times(1));
+  EXPECT_THAT(words, testing::Contains("--schedule=1f1b").Times(1));
+  EXPECT_THAT(words, testing::Not(testing::Contains("--stages=somewhere,else")));
+}
+
 // 64 devices on 16 nodes: 4 on each. Twice 23 steps of 0.4 s is 18.4 s; with ten minutes, 11 minutes begun.
 TEST_F(Job, AsksForTheRightMachine) {
   const std::string script = to_sbatch(sample_prediction(), 20).value();
