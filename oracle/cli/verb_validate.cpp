@@ -164,6 +164,7 @@ Result<int> run_validate(const Arguments& arguments) {
   if (arguments.operands().empty()) return fail(ErrorCode::usage, "CASES is missing", {}, "or give --published FILE");
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   SIBYL_TRY(const auto limit, arguments.number("--max-error"));
+  SIBYL_TRY(const auto mean_limit, arguments.number("--max-mean-error"));
   const auto file = arguments.text("--save");
   if (file) SIBYL_CHECK(check_writable(*file));
   SIBYL_TRY(std::vector<Case> cases, read_cases(arguments.operands().front()));
@@ -184,6 +185,10 @@ Result<int> run_validate(const Arguments& arguments) {
   if (limit && summary.max_time_error > *limit)
     return fail(ErrorCode::validation_failed, fmt::format("a step time is off by {:.1f} %, more than {:.1f} %",
                                                           summary.max_time_error * 100, *limit * 100));
+  if (mean_limit && summary.mean_time_error > *mean_limit)
+    return fail(ErrorCode::validation_failed,
+                fmt::format("step times are off by {:.1f} % in the mean, more than {:.1f} %",
+                            summary.mean_time_error * 100, *mean_limit * 100));
   if (!summary.bytes_agree) return fail(ErrorCode::validation_failed, "bytes sent differ from bytes predicted");
   return 0;
 }
@@ -226,7 +231,8 @@ Verb validate_verb() {
                               "predicted"},
                      {.name = "--max-error",
                       .value = "FRACTION",
-                      .help = "fail with exit code 5 if a step time is off by more, as 0.2"}},
+                      .help = "fail with exit code 5 if a step time is off by more, as 0.2"},
+                     {.name = "--max-mean-error", .value = "FRACTION", .help = "the same of the mean over all cases"}},
                     published_options(),
                     table_options(),
                     output_options()});
@@ -237,7 +243,8 @@ Verb validate_verb() {
       "Calibrating times kernels; keep the models that you validate on out of the reference steps given to --reference "
       "or "
       "--record.\n"
-      "Exit code 5: bytes sent differ from those predicted, or a step time is off by more than --max-error.";
+      "Exit code 5: bytes sent differ from those predicted, or step times are off by more than --max-error or "
+      "--max-mean-error.";
   return {std::move(c), run_validate, {}};
 }
 

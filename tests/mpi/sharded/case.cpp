@@ -106,6 +106,8 @@ double learning_rate(const Case& one) {
   switch (one.optimizer) {
     case OptimizerKind::lamb: return 0.01;  // of a weight's norm, each step
     case OptimizerKind::lars: return 1.0;   // a thousandth of it
+    case OptimizerKind::adam:
+    case OptimizerKind::adamw: return 0.002;  // of 1, each step, whatever the gradient
     default: return one.clip > 0 ? 0.2 : 0.05;
   }
 }

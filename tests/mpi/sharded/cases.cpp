@@ -216,7 +216,14 @@ INSTANTIATE_TEST_SUITE_P(Together, Sharded,
                                          updated({"cnn", "tensor=2"}, OptimizerKind::lamb),
                                          updated({"cnn", "tensor=2"}, OptimizerKind::lars),
                                          updated({"llama", "tensor=2"}, OptimizerKind::lars),
-                                         updated({"cnn", "data=2,tensor=2", 1, gpipe, 1, 1}, OptimizerKind::lamb)),
+                                         updated({"cnn", "data=2,tensor=2", 1, gpipe, 1, 1}, OptimizerKind::lamb),
+                                         updated({"cnn", "tensor=2"}, OptimizerKind::adam),
+                                         updated({"cnn", "spatial=2x1"}, OptimizerKind::adamw),
+                                         updated({"cnn", "data=2", 1, gpipe, 1, 1}, OptimizerKind::adamw),
+                                         updated({"llama", "tensor=2"}, OptimizerKind::adamw),
+                                         updated({"llama", "pipeline=2", 2, one_f_one_b}, OptimizerKind::adamw),
+                                         updated({"llama", "data=2", 1, gpipe, 1, 3}, OptimizerKind::adam),
+                                         updated({"llama", "data=2,tensor=2", 1, gpipe, 1, 2}, OptimizerKind::adamw)),
                          name_of);
 
 // Split no farther than the user says: what follows is whole on every rank.
