@@ -18,6 +18,8 @@ endforeach()
 
 if(TARGET sibyl-gui)
   install(FILES ${PROJECT_SOURCE_DIR}/gui/app/sibyl-gui.desktop DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/applications)
+  # As a built program it is under GPL-3 (docs/gui.md).
+  install(FILES ${PROJECT_SOURCE_DIR}/gui/LICENSE.GPL-3 DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(FILES ${PROJECT_SOURCE_DIR}/gui/app/sibyl-gui.svg DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/icons/hicolor/scalable/apps)
 endif()
 

@@ -9,6 +9,7 @@
 #include "gui/app/text.h"
 #include "gui/view/colours.h"
 #include "gui/view/flow_layout.h"
+#include "gui/view/words.h"
 #include "oracle/cost_of_training.h"
 #include "oracle/report/format.h"
 #include "oracle/report/report.h"
@@ -35,6 +36,28 @@ QString elsewhere(const Prediction& p) {
   QString all;
   if (p.host_memory.value() > 0) all += AnswerBar::tr(", %1 of each host").arg(text(to_string(p.host_memory)));
   if (p.storage.value() > 0) all += AnswerBar::tr(", %1 of each node's storage").arg(text(to_string(p.storage)));
+  return all;
+}
+
+// Of what a step costs beside the model's own work, the largest part and what would relieve it; empty where that is
+// little.
+QString reliefSentence(const Prediction& p) {
+  constexpr double much = 0.05;  // of the step
+  const Limit* largest = nullptr;
+  for (const Limit& limit : p.limits)
+    if (limit.unit == "s" && limit.share >= much && (largest == nullptr || limit.share > largest->share))
+      largest = &limit;
+  if (largest == nullptr) return {};
+  return AnswerBar::tr("%1 (%2) would be relieved by: %3.")
+      .arg(titled(largest->name), text(percent(largest->share)), text(largest->relief));
+}
+
+// The limits of the plan, a line each: what, how much of it is used, what would relieve it.
+QString limitLines(const Prediction& p) {
+  constexpr std::size_t name = 0, used = 2, relief = 4;  // columns
+  QString all;
+  for (const std::vector<Cell>& row : limits_table(p).rows)
+    all += "\n" + AnswerBar::tr("%1, %2: %3").arg(titled(row[name].text), text(row[used].text), text(row[relief].text));
   return all;
 }
 
@@ -209,8 +232,12 @@ void AnswerBar::showPrediction(const Prediction& p) {
   sentence_->setPalette(palette());
   QString sentence = text(bottleneck_sentence(p.bottleneck));
   if (!sentence.isEmpty()) sentence[0] = sentence[0].toUpper();
-  sentence_->setText(sentence + ".");
-  sentence_->setToolTip(tr("What most of the step waits for, and what twice its speed would give"));
+  const QString relief = reliefSentence(p);
+  sentence_->setText(relief.isEmpty() ? sentence + "." : sentence + ". " + relief);
+  sentence_->setToolTip(
+      tr("What most of the step waits for, and what twice its speed would give.\nWhat limits the plan, "
+         "how much of it is used, and what would relieve it:%1")
+          .arg(limitLines(p)));
   provenance_->setText(tr("%1 estimated").arg(text(percent(p.provenance.estimated))));
   provenance_->setToolTip(
       tr("%1.\nHow much of the time comes from kernels and messages that were timed on this machine, from measured "

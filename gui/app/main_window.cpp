@@ -81,8 +81,10 @@ MainWindow::MainWindow()
   follow();
 }
 
-// Views end their jobs when they are destroyed, which is after everything here.
+// Views end their jobs when they are destroyed, which is after everything here; and the document clears its steps after
+// what keeps them aside is gone.
 MainWindow::~MainWindow() {
+  document_.undoStack().disconnect(this);
   for (View* view : views_) disconnect(view, nullptr, this, nullptr);
 }
 
@@ -94,6 +96,15 @@ void MainWindow::makeViews() {
     tabs_->addTab(view, view->title());
     connect(view, &View::scenarioProposed, this,
             [this](const Scenario& scenario, const QString& why) { document_.propose(scenario, why); });
+    connect(view, &View::viewStateChanged, this, [this] {
+      views_changed_ = true;
+      showTitle();
+      rememberUnsaved();
+    });
+    // By itself it is nothing to come back to after a crash, but it goes with what is.
+    connect(view, &View::lookedElsewhere, this, [this] {
+      if (unsaved()) rememberUnsaved();
+    });
     connect(view, &View::operationPointedAt, this, [this, view](const QString& operation) {
       for (View* other : views_)
         if (other != view) other->pointAtOperation(operation);
@@ -168,7 +179,8 @@ void MainWindow::askWhatFits() {
       [study = answer_->study](const Ticket& ticket) {
         return nearest_fit(*study->graph, study->strategy, *study->cluster, ticket.cancelled());
       },
-      [this, study = answer_->study](const NearestFit& fit) { answer_bar_->offer(fit, study->strategy); });
+      [this, study = answer_->study](const NearestFit& fit) { answer_bar_->offer(fit, study->strategy); },
+      [this](const Error& error) { notice_->say(errorText(error), true); });
 }
 
 bool MainWindow::settled() const {

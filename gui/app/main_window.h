@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "gui/app/answer_bar.h"
+#include "gui/app/exporter.h"
 #include "gui/app/notice.h"
 #include "gui/app/scenario_dock.h"
 #include "gui/app/setup/setup_dock.h"
@@ -24,7 +25,6 @@
 #include "gui/model/autosave.h"
 #include "gui/model/document.h"
 #include "gui/model/latest.h"
-#include "gui/model/recent_files.h"
 #include "gui/view/view.h"
 
 namespace sibyl::gui {
@@ -47,6 +47,7 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] QString path() const { return path_; }
 
   // A session, a model (a path or zoo:NAME) or a cluster, by what it is. What cannot be opened leaves all as it was.
+  // From begin() on it is remembered among the recent ones: a window that only exports has none.
   Result<void> open(const QString& path);
   Result<void> saveTo(const QString& path);
   void setModel(const QString& model);      // of the current scenario
@@ -57,6 +58,10 @@ class MainWindow : public QMainWindow {
   void begin(const QString& folder, const QString& path);
   // Nothing is being worked out.
   [[nodiscard]] bool settled() const;
+  // Writes these views (exporter.h), those that were never shown, too: what they show is worked out first, while the
+  // window goes on. An Error with code interrupted where `cancelled` says so meanwhile; nothing is written then.
+  Result<QStringList> exportTo(const std::vector<View*>& views, const ExportRequest& request,
+                               const std::function<bool()>& cancelled);
   void showView(const QString& key);
 
  signals:
@@ -101,7 +106,8 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] Session session() const;
   Result<void> openSession(const QString& path);
   void load(Session session, const QString& path, bool unsaved);
-  bool restore();
+  void restore(Leftover leftover);
+  void remember(const QString& key, const QString& path) const;
   void newSession();
   void chooseFile();
   void chooseModel();
@@ -114,7 +120,7 @@ class MainWindow : public QMainWindow {
   void fillRecent();
   void tell(const Result<void>& result);
   void showTitle();
-  [[nodiscard]] bool unsaved() const { return unsaved_ || !document_.clean(); }
+  [[nodiscard]] bool unsaved() const { return unsaved_ || views_changed_ || !document_.clean(); }
 
   Document document_;
   Answers answers_;
@@ -133,8 +139,8 @@ class MainWindow : public QMainWindow {
   QByteArray usual_layout_;
   QString path_;          // of the session; empty: it has none yet
   bool unsaved_ = false;  // was restored after a crash
+  bool views_changed_ = false;  // since it was saved: what they show, not where one looks
   std::unique_ptr<Autosave> autosave_;
-  RecentFiles recent_{QStringLiteral("recent/sessions")};
 };
 
 }  // namespace sibyl::gui

@@ -7,6 +7,7 @@
 #include <QFileInfo>
 #include <QMessageBox>
 #include <QMimeData>
+#include <QProgressDialog>
 #include <QSettings>
 #include <QStatusBar>
 #include <algorithm>
@@ -15,11 +16,13 @@
 #include "gui/app/export_dialog.h"
 #include "gui/app/main_window.h"
 #include "gui/app/text.h"
+#include "gui/app/wait.h"
+#include "gui/model/recent_files.h"
 
 namespace sibyl::gui {
 namespace {
 
-const QString window_state = QStringLiteral("window");
+const QString window_state = QStringLiteral("window"), recent_sessions = QStringLiteral("recent/sessions");
 
 enum class Kind { session, model, cluster };
 
@@ -61,13 +64,19 @@ void MainWindow::load(Session session, const QString& path, bool unsaved) {
   document_.load(std::move(session.state), std::move(session.viewStates));
   for (View* view : views_) view->restoreViewState(states.value(view->key()));
   showView(states.value(window_state)[QLatin1String("view")].toString());
+  views_changed_ = false;
+  rememberUnsaved();
   showTitle();
+}
+
+void MainWindow::remember(const QString& key, const QString& path) const {
+  if (autosave_) RecentFiles(key).add(path);
 }
 
 Result<void> MainWindow::openSession(const QString& path) {
   SIBYL_TRY(Session session, readSession(path));
   load(std::move(session), path, false);
-  recent_.add(path);
+  remember(recent_sessions, path);
   return {};
 }
 
@@ -88,7 +97,7 @@ Result<void> MainWindow::open(const QString& path) {
 void MainWindow::setModel(const QString& model) {
   if (model.isEmpty()) return;
   const QString whole = model.startsWith(QLatin1String("zoo:")) ? model : absolute(model);
-  if (whole != model || isPath(model.toStdString())) RecentFiles(QStringLiteral("recent/models")).add(whole);
+  if (whole != model || isPath(model.toStdString())) remember(QStringLiteral("recent/models"), whole);
   document_.change(tr("Open model"), [&](Scenario& scenario) {
     if (scenario.model == whole.toStdString()) return;
     scenario.model = whole.toStdString();
@@ -102,7 +111,7 @@ void MainWindow::setCluster(const QString& cluster) {
   if (cluster.isEmpty()) return;
   const bool file = isPath(cluster.toStdString());
   const QString whole = file ? absolute(cluster) : cluster;
-  if (file) RecentFiles(QStringLiteral("recent/clusters")).add(whole);
+  if (file) remember(QStringLiteral("recent/clusters"), whole);
   document_.change(tr("Change cluster"), [&](Scenario& scenario) {
     if (scenario.cluster == whole.toStdString()) return;
     scenario.cluster = whole.toStdString();
@@ -142,10 +151,10 @@ void MainWindow::chooseCluster() {
 Result<void> MainWindow::saveTo(const QString& path) {
   SIBYL_CHECK(writeSession(session(), path));
   path_ = absolute(path);
-  unsaved_ = false;
+  unsaved_ = views_changed_ = false;
   document_.undoStack().setClean();
   if (autosave_) autosave_->clear();
-  recent_.add(path_);
+  remember(recent_sessions, path_);
   showTitle();
   statusBar()->showMessage(tr("Saved %1").arg(path_), message_ms);
   return {};
@@ -184,11 +193,31 @@ void MainWindow::exportViews() {
   ExportDialog dialog(views_, currentView(), absolute(folder), this);
   if (dialog.exec() != QDialog::Accepted) return;
   const ExportRequest request = dialog.request();
-  const auto written = exportAll(dialog.views(), *answer_, request);
+  // Stands before the window from the first moment: what is exported is not to change meanwhile.
+  QProgressDialog progress(tr("What is exported is worked out…"), tr("Cancel"), 0, 0, this);
+  progress.setWindowTitle(tr("Export"));
+  progress.setWindowModality(Qt::WindowModal);
+  progress.show();
+  const auto written = exportTo(dialog.views(), request, [&progress] { return progress.wasCanceled(); });
+  progress.hide();
   if (!written)
-    notice_->say(errorText(written.error()), true);
+    notice_->say(errorText(written.error()), written.error().code != ErrorCode::interrupted);
   else
     notice_->say(tr("%n file(s) written to %1", nullptr, static_cast<int>(written->size())).arg(request.folder), false);
+}
+
+Result<QStringList> MainWindow::exportTo(const std::vector<View*>& views, const ExportRequest& request,
+                                         const std::function<bool()>& cancelled) {
+  const auto busy = [](const View* view) { return view->busy(); };
+  const auto given_up = [] { return fail(ErrorCode::interrupted, tr("the export was cancelled").toStdString()); };
+  if (!waitUntil([this] { return answer_ && !answers_.stale(); }, cancelled)) return given_up();
+  for (View* view : views) view->prepare();
+  if (!waitUntil([&] { return std::ranges::none_of(views, busy); }, cancelled)) {
+    for (View* view : views)
+      if (view->busy()) view->stop();
+    return given_up();
+  }
+  return exportAll(views, *answer_, request);
 }
 
 void MainWindow::reload() {
@@ -198,7 +227,7 @@ void MainWindow::reload() {
 
 void MainWindow::fillRecent() {
   recent_menu_->clear();
-  for (const QString& path : recent_.list()) {
+  for (const QString& path : RecentFiles(recent_sessions).list()) {
     QAction* action = recent_menu_->addAction(QFileInfo(path).fileName(), this, [this, path] {
       if (mayDiscard()) tell(openSession(path));
     });
@@ -214,24 +243,31 @@ void MainWindow::showTitle() {
   setWindowModified(unsaved());
 }
 
-bool MainWindow::restore() {
-  auto leftover = autosave_->takeLeftover();
-  if (!leftover) return false;
-  load(std::move(leftover->session), leftover->path, true);
-  rememberUnsaved();
-  return true;
+// Written at once as this program's own: what was left goes only then.
+void MainWindow::restore(Leftover leftover) {
+  load(std::move(leftover.session), leftover.path, true);
+  autosave_->flush();
 }
 
 void MainWindow::begin(const QString& folder, const QString& path) {
   autosave_ = std::make_unique<Autosave>(folder);
-  if (!restore()) {
-    if (!path.isEmpty()) tell(open(path));
-    return;
+  Leftovers left = autosave_->takeLeftovers();
+  QStringList words;
+  bool wrong = !left.unreadable.empty();
+  if (left.newest) {
+    restore(std::move(*left.newest));
+    words << (path_.isEmpty() ? tr("Sibyl ended unexpectedly. What was not saved is here again.")
+                              : tr("Sibyl ended unexpectedly. What was not saved of %1 is here again.").arg(path_));
+    if (!path.isEmpty() && absolute(path) != path_) words << tr("%1 was not opened in its place.").arg(path);
+  } else if (!path.isEmpty()) {
+    const auto opened = open(path);
+    if (!opened) words << errorText(opened.error());
+    wrong = wrong || !opened;
   }
-  QString words = path_.isEmpty() ? tr("Sibyl ended unexpectedly. What was not saved is here again.")
-                                  : tr("Sibyl ended unexpectedly. What was not saved of %1 is here again.").arg(path_);
-  if (!path.isEmpty() && absolute(path) != path_) words += tr(" %1 was not opened in its place.").arg(path);
-  notice_->say(words, false);
+  for (const Error& error : left.unreadable)
+    words << tr("Sibyl ended unexpectedly before, and what was not saved cannot be read. It stays where it is: %1")
+                 .arg(errorText(error));
+  if (!words.isEmpty()) notice_->say(words.join('\n'), wrong);
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

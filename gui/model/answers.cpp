@@ -40,7 +40,7 @@ auto guarded(Work work) -> decltype(work()) {
   try {
     return work();
   } catch (const std::exception& bug) {
-    return fail(std::string("this is a bug in Sibyl: ") + bug.what());
+    return Failure(errorOf(bug));
   }
 }
 
@@ -112,6 +112,14 @@ void Answers::ask(const Scenario& current, const std::optional<Scenario>& baseli
   if (!foresee(current)) startWaiting();
 }
 
+void Answers::drop() {
+  waiting_.reset();
+  to_foresee_.reset();
+  work_.cancel();
+  first_.cancel();
+  setStale(false);
+}
+
 void Answers::startWaiting() {
   if (!waiting_ || work_.busy()) return;
   const Request next = *std::exchange(waiting_, std::nullopt);
@@ -126,19 +134,14 @@ bool Answers::foresee(const Scenario& scenario) {
     to_foresee_ = scenario;
     return true;
   }
+  const auto go_on = [this](const std::optional<Foreseen>& first) {
+    if (first && stale_) emit foreseen(*first);
+    startWaiting();
+    if (to_foresee_) foresee(*std::exchange(to_foresee_, std::nullopt));
+  };
   first_.ask(
-      [foresight = foresight_, study = last_, scenario](const Ticket&) -> std::optional<Foreseen> {
-        try {
-          return foresight->foresee(study, scenario);
-        } catch (const std::exception&) {
-          return std::nullopt;  // a bug that the exact answer tells
-        }
-      },
-      [this](const std::optional<Foreseen>& first) {
-        if (first && stale_) emit foreseen(*first);
-        startWaiting();
-        if (to_foresee_) foresee(*std::exchange(to_foresee_, std::nullopt));
-      });
+      [foresight = foresight_, study = last_, scenario](const Ticket&) { return foresight->foresee(study, scenario); },
+      go_on, [go_on](const Error&) { go_on(std::nullopt); });  // the exact answer tells what is wrong
   return true;
 }
 
@@ -150,7 +153,11 @@ void Answers::start(const Request& request) {
         const AnswerPointer baseline = worker->baseline_answer(request.baseline);
         return Pair{worker->answer(request.current), baseline};
       },
-      [this](const Pair& pair) { deliver(pair); });
+      [this](const Pair& pair) { deliver(pair); },
+      [this](const Error& error) {
+        deliver({std::make_shared<const Answer>(Answer{running_.current, nullptr, Failure(error), Part::prediction}),
+                 nullptr});
+      });
 }
 
 void Answers::deliver(const Pair& pair) {

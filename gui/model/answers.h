@@ -32,6 +32,8 @@ class Answers : public QObject {
   ~Answers() override;
 
   void ask(const Scenario& current, const std::optional<Scenario>& baseline);
+  // What was asked is not wanted any more: it is not answered.
+  void drop();
   // Is a newer answer on its way?
   [[nodiscard]] bool stale() const { return stale_; }
   // Files are read again, though their time of writing is the same (a calibration that a cluster file names).

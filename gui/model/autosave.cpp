@@ -20,13 +20,15 @@ QByteArray bytes_of(const Leftover& leftover) {
   return QJsonDocument(QJsonObject{{"path", leftover.path}, {"session", session}}).toJson();
 }
 
-std::optional<Leftover> read(const QString& path) {
+Result<Leftover> read(const QString& path) {
   QFile file(path);
-  if (!file.open(QIODevice::ReadOnly)) return std::nullopt;
-  const QJsonObject root = QJsonDocument::fromJson(file.readAll()).object();
-  auto session = parseSession(QJsonDocument(root["session"].toObject()).toJson(), {}, path);
-  if (!session) return std::nullopt;
-  return Leftover{std::move(*session), root["path"].toString()};
+  if (!file.open(QIODevice::ReadOnly))
+    return fail("cannot be read: " + file.errorString().toStdString(), path.toStdString());
+  QJsonParseError problem;
+  const QJsonObject root = QJsonDocument::fromJson(file.readAll(), &problem).object();
+  if (problem.error != QJsonParseError::NoError) return fail(problem.errorString().toStdString(), path.toStdString());
+  SIBYL_TRY(Session session, parseSession(QJsonDocument(root["session"].toObject()).toJson(), {}, path));
+  return Leftover{std::move(session), root["path"].toString()};
 }
 
 }  // namespace
@@ -49,21 +51,28 @@ Autosave::Autosave(const QString& folder, QObject* parent)
   connect(&timer_, &QTimer::timeout, this, &Autosave::flush);
 }
 
-Autosave::~Autosave() { clear(); }
+Autosave::~Autosave() { forgetOwn(); }
 
-std::optional<Leftover> Autosave::takeLeftover() {
+Leftovers Autosave::takeLeftovers() {
+  Leftovers found;
   const QStringList files = QDir(folder_).entryList({"*" + session_ending}, QDir::Files, QDir::Time);
   for (const QString& file : files) {
     const QString name = file.chopped(session_ending.size());
     if (name == own_) continue;
-    QLockFile lock(fileOf(name + lock_ending));
-    lock.setStaleLockTime(0);
-    if (!lock.tryLock(0)) continue;  // its program runs
+    auto lock = std::make_unique<QLockFile>(fileOf(name + lock_ending));
+    lock->setStaleLockTime(0);
+    if (!lock->tryLock(0)) continue;             // its program runs
+    if (!QFile::exists(fileOf(file))) continue;  // another one has just taken it
     auto leftover = read(fileOf(file));
-    QFile::remove(fileOf(file));
-    if (leftover) return leftover;
+    if (!leftover) {
+      found.unreadable.push_back(std::move(leftover).error());
+    } else if (!found.newest) {
+      found.newest = std::move(*leftover);
+      taken_ = name;
+      taken_lock_ = std::move(lock);
+    }
   }
-  return std::nullopt;
+  return found;
 }
 
 void Autosave::touch(std::function<Leftover()> content) {
@@ -78,13 +87,25 @@ void Autosave::flush() {
   content_ = nullptr;
   QSaveFile file(fileOf(own_ + session_ending));
   // What cannot be kept aside is still in the window; there is nobody to tell who could do more than save it.
-  if (file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size()) file.commit();
+  if (file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size() && file.commit()) removeTaken();
 }
 
 void Autosave::clear() {
+  forgetOwn();
+  removeTaken();
+}
+
+void Autosave::forgetOwn() {
   timer_.stop();
   content_ = nullptr;
   QFile::remove(fileOf(own_ + session_ending));
+}
+
+void Autosave::removeTaken() {
+  if (taken_.isEmpty()) return;
+  QFile::remove(fileOf(taken_ + session_ending));
+  taken_.clear();
+  taken_lock_.reset();
 }
 
 }  // namespace sibyl::gui

@@ -6,6 +6,23 @@
 #include <utility>
 
 namespace sibyl::gui {
+namespace {
+
+constexpr int pause_ms = 1000;  // between two changes of one gesture at most
+
+std::string unusedName(const std::string& name, const std::vector<Scenario>& others) {
+  const auto used = [&](const std::string& candidate) {
+    return std::ranges::any_of(others, [&](const Scenario& s) { return s.name == candidate; });
+  };
+  if (!name.empty() && !used(name)) return name;
+  std::string stem =
+      name.empty() ? Document::tr("Scenario").toStdString() : name.substr(0, name.find_last_not_of("0123456789 ") + 1);
+  if (stem.empty()) stem = name;  // "8"
+  for (std::size_t n = others.size() + (name.empty() ? 0 : 1);; ++n)
+    if (std::string candidate = fmt::format("{} {}", stem, n); !used(candidate)) return candidate;
+}
+
+}  // namespace
 
 class Document::Step : public QUndoCommand {
  public:
@@ -34,6 +51,9 @@ class Document::Step : public QUndoCommand {
 };
 
 Document::Document(QObject* parent) : QObject(parent) {
+  pause_.setSingleShot(true);
+  pause_.setInterval(pause_ms);
+  connect(&pause_, &QTimer::timeout, this, &Document::endGesture);
   constexpr int most_steps = 500;
   stack_.setUndoLimit(most_steps);
   load({}, {});
@@ -50,9 +70,19 @@ void Document::edit(const QString& why, const std::function<void(State&)>& edit,
   if (after == state_) return;
   stack_.push(new Step(*this, state_, std::move(after), why,
                        gesture.isEmpty() ? QString() : QStringLiteral("%1#%2").arg(gesture).arg(series_)));
+  if (!held_) pause_.start();
 }
 
-void Document::endGesture() { ++series_; }
+void Document::endGesture() {
+  ++series_;
+  held_ = false;
+  pause_.stop();
+}
+
+void Document::holdGesture() {
+  endGesture();
+  held_ = true;
+}
 
 void Document::change(const QString& why, const std::function<void(Scenario&)>& make, const QString& gesture) {
   edit(
@@ -66,21 +96,11 @@ void Document::propose(const Scenario& scenario, const QString& why) {
   });
 }
 
-std::string Document::unusedName(const std::string& name) const {
-  const auto used = [&](const std::string& candidate) {
-    return std::ranges::any_of(state_.scenarios, [&](const Scenario& s) { return s.name == candidate; });
-  };
-  if (!name.empty() && !used(name)) return name;
-  const std::string stem =
-      name.empty() ? tr("Scenario").toStdString() : name.substr(0, name.find_last_not_of("0123456789 ") + 1);
-  for (int n = count() + (name.empty() ? 0 : 1);; ++n)
-    if (std::string candidate = fmt::format("{} {}", stem, n); !used(candidate)) return candidate;
-}
-
 void Document::add(const Scenario& scenario, const QString& why) {
   edit(why, [&](State& state) {
+    const std::string name = unusedName(scenario.name, state.scenarios);
     state.scenarios.push_back(scenario);
-    state.scenarios.back().name = unusedName(scenario.name);
+    state.scenarios.back().name = name;
     state.current = static_cast<int>(state.scenarios.size()) - 1;
   });
 }
@@ -91,8 +111,11 @@ void Document::duplicate(int index) {
 
 void Document::rename(int index, const QString& name) {
   if (!has(index) || name.trimmed().isEmpty()) return;
-  edit(tr("Rename scenario"),
-       [&](State& state) { state.scenarios[static_cast<std::size_t>(index)].name = name.trimmed().toStdString(); });
+  edit(tr("Rename scenario"), [&](State& state) {
+    std::vector<Scenario> others = state.scenarios;
+    others.erase(others.begin() + index);
+    state.scenarios[static_cast<std::size_t>(index)].name = unusedName(name.trimmed().toStdString(), others);
+  });
 }
 
 void Document::remove(int index) {
@@ -122,16 +145,14 @@ void Document::unpin() {
 void Document::load(State state, QMap<QString, QJsonObject> viewStates) {
   stack_.clear();
   viewStates_ = std::move(viewStates);
-  for (std::size_t i = 0; i < state.scenarios.size(); ++i)
-    if (state.scenarios[i].name.empty()) state.scenarios[i].name = tr("Scenario %1").arg(i + 1).toStdString();
+  std::vector<Scenario> named;  // a file written by hand may call two of them the same
+  for (std::size_t i = 0; i < state.scenarios.size(); ++i) {
+    Scenario& scenario = state.scenarios[i];
+    if (scenario.name.empty()) scenario.name = tr("Scenario %1").arg(i + 1).toStdString();
+    scenario.name = unusedName(scenario.name, named);
+    named.push_back(scenario);
+  }
   apply(state);
-}
-
-void Document::setViewState(const QString& view, const QJsonObject& state) {
-  if (state.isEmpty())
-    viewStates_.remove(view);
-  else
-    viewStates_[view] = state;
 }
 
 }  // namespace sibyl::gui

@@ -1,15 +1,16 @@
 // The Document is all that a session is about: the scenarios, which of them is current, and the baseline they are held
 // against. Whatever changes it goes through it, and can be undone; widgets only show it.
 //
-// How things are looked at (axes, zoom) is kept here for the session, but is no change: undoing gives back what was
-// asked, not where one looked. Choosing the current scenario is none either; undoing a change goes to the scenario it
-// was made in.
+// How things are looked at (axes, zoom) is the views': undoing gives back what was asked, not where one looked. What a
+// session that was loaded says of it is kept here, with whatever no view knows. Choosing the current scenario is no
+// change either; undoing a change goes to the scenario it was made in.
 #pragma once
 
 #include <QJsonObject>
 #include <QMap>
 #include <QObject>
 #include <QString>
+#include <QTimer>
 #include <QUndoStack>
 #include <functional>
 #include <optional>
@@ -41,13 +42,16 @@ class Document : public QObject {
   // Changes the current scenario; `why` names the step of undo. Changes with the same gesture, not empty, that follow
   // each other are one step: a slider that is dragged. No change, no step.
   void change(const QString& why, const std::function<void(Scenario&)>& edit, const QString& gesture = {});
-  void endGesture();  // what follows is a step of its own, whatever its gesture
+  // What follows is a step of its own, whatever its gesture. So it is after a pause, but for a gesture that is held: a
+  // slider whose handle rests under the finger.
+  void endGesture();
+  void holdGesture();
   void propose(const Scenario& scenario, const QString& why);  // in place of the current one; its name stays
 
   void add(const Scenario& scenario,
            const QString& why);  // becomes the current one; its name is made unlike all others
   void duplicate(int index);
-  void rename(int index, const QString& name);
+  void rename(int index, const QString& name);  // the name is made unlike all others
   void remove(int index);  // not the last one
   void select(int index);
   void pin(int index);
@@ -56,7 +60,6 @@ class Document : public QObject {
   // In place of all there is, with nothing to undo.
   void load(State state, QMap<QString, QJsonObject> viewStates);
   [[nodiscard]] const QMap<QString, QJsonObject>& viewStates() const { return viewStates_; }
-  void setViewState(const QString& view, const QJsonObject& state);
 
  signals:
   void changed();  // anything of state()
@@ -65,13 +68,14 @@ class Document : public QObject {
   class Step;
   void edit(const QString& why, const std::function<void(State&)>& edit, const QString& gesture = {});
   void apply(const State& state);
-  [[nodiscard]] std::string unusedName(const std::string& name) const;
   [[nodiscard]] bool has(int index) const { return index >= 0 && index < count(); }
 
   State state_;
   QMap<QString, QJsonObject> viewStates_;
   QUndoStack stack_;
   quint64 series_ = 0;  // of gestures
+  bool held_ = false;   // the gesture lasts until it is ended
+  QTimer pause_{this};
 };
 
 }  // namespace sibyl::gui

@@ -1,11 +1,12 @@
 // Work in another thread of which only the newest request counts.
 //
 //   Latest<SearchResult> search_(this);
-//   search_.ask([study](const Ticket& ticket) { return sibyl::search(*study->graph, …, {.cancelled = ticket.cancelled(), …}); },
-//               [this](SearchResult result) { show(result); });
+//   search_.ask([study](const Ticket& ticket) { return search(*study->graph, …, {.cancelled = ticket.cancelled()}); },
+//               [this](SearchResult result) { show(result); }, [this](const Error& bug) { say(bug); });
 //
-// ask() tells the job before to stop, and drops what that still gives; `deliver` is called in the thread that asked. What is
-// running when the owner is destroyed is told to stop and waited for. A job must hold on to what it reads (shared_ptr).
+// ask() tells the job before to stop, and drops what that still gives; `deliver` is called in the thread that asked, or
+// `failed` where the job threw: that must not end the window, and what is unsaved with it. What is running when the
+// owner is destroyed is told to stop and waited for. A job must hold on to what it reads (shared_ptr).
 #pragma once
 
 #include <QCoreApplication>
@@ -13,11 +14,17 @@
 #include <QThreadPool>
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <utility>
 
+#include "base/result.h"
+
 namespace sibyl::gui {
+
+// What is said of an exception: not enough memory, else a bug.
+Error errorOf(const std::exception& thrown);
 
 // What a job knows of its request. Any thread.
 class Ticket {
@@ -67,23 +74,25 @@ class Latest : public LatestSignals {
     pool_.waitForDone();
   }
 
-  void ask(std::function<T(const Ticket&)> job, std::function<void(T)> deliver) {
+  void ask(std::function<T(const Ticket&)> job, std::function<void(T)> deliver,
+           std::function<void(const Error&)> failed) {
     cancel();
     dropped_ = std::make_shared<std::atomic<bool>>(false);
     setBusy(true);
-    pool_.start([this, dropped = dropped_, job = std::move(job), deliver = std::move(deliver)] {
+    pool_.start([this, dropped = dropped_, job = std::move(job), deliver = std::move(deliver),
+                 failed = std::move(failed)] {
       if (dropped->load()) return;
       const Ticket ticket(dropped, [this, dropped](std::size_t done, std::size_t total) {
         QMetaObject::invokeMethod(this, [this, dropped, done, total] {
           if (!dropped->load()) emit progressed(done, total);
         }, Qt::QueuedConnection);
       });
-      auto result = std::make_shared<T>(job(ticket));
-      QMetaObject::invokeMethod(this, [this, dropped, result, deliver] {
-        if (dropped->load()) return;
-        setBusy(false);
-        deliver(std::move(*result));
-      }, Qt::QueuedConnection);
+      try {
+        auto result = std::make_shared<T>(job(ticket));
+        finish(dropped, [result, deliver] { deliver(std::move(*result)); });
+      } catch (const std::exception& thrown) {
+        finish(dropped, [error = errorOf(thrown), failed] { failed(error); });
+      }
     });
   }
 
@@ -96,6 +105,18 @@ class Latest : public LatestSignals {
   }
 
  private:
+  // From the job's thread: `tell` in the owner's, unless the request was dropped by then.
+  void finish(const std::shared_ptr<std::atomic<bool>>& dropped, std::function<void()> tell) {
+    QMetaObject::invokeMethod(
+        this,
+        [this, dropped, tell = std::move(tell)] {
+          if (dropped->load()) return;
+          setBusy(false);
+          tell();
+        },
+        Qt::QueuedConnection);
+  }
+
   QThreadPool pool_;  // of its own: one thread, so that a job never runs beside a newer one of the same owner
   std::shared_ptr<std::atomic<bool>> dropped_;
 };

@@ -26,16 +26,18 @@ QVariant ScenarioList::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= document_.count()) return {};
   const State& state = document_.state();
   const Scenario& scenario = state.scenarios[static_cast<std::size_t>(index.row())];
+  const QString name = QString::fromStdString(scenario.name);
+  const bool pinned = state.baseline == scenario;
   switch (role) {
-    case Qt::DisplayRole:
-    case Qt::EditRole: return QString::fromStdString(scenario.name);
+    case Qt::DisplayRole: return pinned ? tr("%1 (pinned)").arg(name) : name;
+    case Qt::EditRole: return name;
     case Qt::ToolTipRole: return QString::fromStdString(command_line(scenario));
     case Qt::FontRole: {
       QFont font;
       font.setBold(index.row() == state.current);
       return font;
     }
-    case PinnedRole: return state.baseline == scenario;
+    case PinnedRole: return pinned;
     default: return {};
   }
 }

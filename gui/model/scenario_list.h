@@ -1,5 +1,5 @@
-// The document's scenarios as a Qt model: one a row, the name editable. Of the current one the font is bold;
-// Qt::UserRole tells whether a row is the one that is pinned, as it is now.
+// The document's scenarios as a Qt model: one a row, the name editable. Of the current one the font is bold; the one
+// that is pinned, as it is now, is called so beside its name, and Qt::UserRole tells it.
 #pragma once
 
 #include <QAbstractListModel>

@@ -46,16 +46,6 @@ class Recent {
 
 constexpr std::size_t most_graphs = 8, most_clusters = 8, most_models = 8;
 
-cli::Command question() {
-  cli::Command command;
-  command.name = "predict";
-  command.program = "sibyl predict";
-  command.operands = "MODEL";
-  command.options = cli::prediction_options();
-  command.least_operands = command.most_operands = 1;
-  return command;
-}
-
 // Which cluster.
 std::vector<cli::Option> cluster_options() {
   return cli::concatenated({{cli::cluster_option(), cli::nodes_option()}, cli::machine_options()});
@@ -63,11 +53,21 @@ std::vector<cli::Option> cluster_options() {
 
 }  // namespace
 
+Result<cli::Arguments> read_question(const std::vector<std::string>& words) {
+  cli::Command command;
+  command.name = "predict";
+  command.program = "sibyl predict";
+  command.operands = "MODEL";
+  command.options = cli::prediction_options();
+  command.least_operands = command.most_operands = 1;
+  return cli::Arguments::parse(std::move(command), words);
+}
+
 std::optional<Strategy> strategy_on(const Study& study, const Scenario& scenario) {
   const Scenario& known = study.scenario;
   if (scenario.model != known.model || scenario.changes != known.changes) return std::nullopt;
-  const auto now = cli::Arguments::parse(question(), words(scenario));
-  const auto then = cli::Arguments::parse(question(), words(known));
+  const auto now = read_question(words(scenario));
+  const auto then = read_question(words(known));
   if (!now || !then) return std::nullopt;
   const std::vector<cli::Option> same = cli::concatenated({cluster_options(), cli::model_options()});
   if (cli::given_words(*now, same) != cli::given_words(*then, same)) return std::nullopt;
@@ -147,7 +147,7 @@ Result<std::shared_ptr<const Study>> StudyReader::Memo::read(const Scenario& sce
                 "save the model as a file and open that");
   SIBYL_CHECK(read_dimensions(scenario.model));
   wrong = Part::training;
-  SIBYL_TRY(const cli::Arguments arguments, cli::Arguments::parse(question(), words(scenario)));
+  SIBYL_TRY(const cli::Arguments arguments, read_question(words(scenario)));
   wrong = Part::cluster;
   SIBYL_TRY(unchanged, read_cluster(arguments, {}, {}));
   wrong = Part::training;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -12,6 +13,7 @@
 #include "gui/model/scenario.h"
 #include "models/graph.h"
 #include "models/onnx/import.h"
+#include "oracle/cli/arguments.h"
 #include "oracle/report/report.h"
 #include "oracle/strategy.h"
 
@@ -43,6 +45,9 @@ class StudyReader {
   struct Memo;
   std::unique_ptr<Memo> memo_;
 };
+
+// What follows `sibyl predict`, read: of a scenario (words(), scenario.h), or of whatever else is said in these words.
+Result<cli::Arguments> read_question(const std::vector<std::string>& words);
 
 // The strategy of a scenario that is about a study's own graph and cluster; nothing where it is about others, or cannot
 // be read. So quick that a slider can ask for it.

@@ -51,7 +51,11 @@ class View : public QWidget {
  signals:
   void settled();
   void busyChanged();
+  // Something of viewState() was chosen (axes, curves, files): the session has changed.
   void viewStateChanged();
+  // Only where one looks has changed (zoom, place, sorting, what is searched for): kept when the session is saved, but
+  // nothing to ask about.
+  void lookedElsewhere();
   // A click that asks for another question: the window makes it the current one, undoably. `why` names the change.
   void scenarioProposed(const sibyl::gui::Scenario& scenario, const QString& why);
   // Point at an operation by name (a click in the layer table, the graph, the timeline): others light it up.

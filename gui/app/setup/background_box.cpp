@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "calibration/cluster_change.h"
+#include "gui/app/setup/gesture.h"
 #include "gui/app/setup/section.h"
 #include "gui/app/text.h"
 
@@ -31,6 +32,7 @@ BackgroundBox::BackgroundBox(std::string key, const QString& name, const QString
   setValue(not_given);
   showWords();
   connect(this, &QDoubleSpinBox::valueChanged, this, &BackgroundBox::take);
+  endGestures(*this, document_);
 }
 
 void BackgroundBox::take(double percent) {

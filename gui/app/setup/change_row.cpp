@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "gui/app/setup/gesture.h"
 #include "gui/app/text.h"
 
 namespace sibyl::gui {
@@ -66,7 +67,7 @@ ChangeRow::ChangeRow(const ClusterKey& key, Document& document, QGridLayout& gri
   showValue({});
   connect(slider_, &SteppedSlider::chosen, this,
           [this](double factor) { take(QString::number(factor, 'g', 3) + "x", "set " + text(key_)); });
-  connect(slider_, &QSlider::sliderReleased, &document_, &Document::endGesture);
+  endGestures(*slider_, document_);
   connect(box_, &QLineEdit::editingFinished, this, [this] {
     if (box_->text().trimmed() != text(document_.current().change(key_).value_or(""))) take(box_->text().trimmed(), {});
   });

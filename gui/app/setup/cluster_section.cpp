@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/quantity.h"
+#include "gui/app/setup/gesture.h"
 #include "gui/app/text.h"
 #include "gui/model/recent_files.h"
 #include "netmodel/fabric/fabric.h"
@@ -130,6 +131,7 @@ void ClusterSection::makeCount(CountBox* box, const char* option, const QString&
         },
         QString::fromLatin1(option));
   });
+  endGestures(*box, document());
 }
 
 QWidget* ClusterSection::makeChanges() {

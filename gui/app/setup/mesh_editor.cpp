@@ -4,6 +4,7 @@
 #include <QSignalBlocker>
 #include <algorithm>
 
+#include "gui/app/setup/gesture.h"
 #include "gui/app/setup/section.h"
 #include "gui/app/text.h"
 #include "gui/view/colours.h"
@@ -105,6 +106,7 @@ MeshEditor::MeshEditor(Document& document, QWidget* parent)
       tr("What lies between the tensor axis' weights is split along the sequence (sequence parallelism)"));
   grid->addWidget(sequence_, grid->rowCount() - 1, 2, 1, 2);
   connect(devices_, &QSpinBox::valueChanged, this, &MeshEditor::takeDevices);
+  endGestures(*devices_, document_);
   connect(sequence_, &QCheckBox::toggled, this, &MeshEditor::takeSequence);
 }
 
@@ -123,6 +125,7 @@ void MeshEditor::makeFactor(MeshAxis axis, const QString& label, const QString& 
   grid->addWidget(box, 1 + n / 2, 2 * (n % 2) + 1);
   factors_[axis] = box;
   connect(box, &QSpinBox::valueChanged, this, [this, axis](int factor) { takeFactor(axis, factor); });
+  endGestures(*box, document_);
 }
 
 void MeshEditor::setClusterDevices(int devices) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/quantity.h"
+#include "gui/app/setup/gesture.h"
 #include "gui/app/text.h"
 #include "gui/model/recent_files.h"
 #include "models/zoo/zoo.h"
@@ -138,6 +139,7 @@ void ModelSection::showDimensions(const std::vector<OpenDimension>& dimensions) 
     guardWheel(box);
     box->setValue(given_size(document().current(), dimension.name).value_or(0));
     connect(box, &QSpinBox::valueChanged, this, [this, name = dimension.name](int size) { setDimension(name, size); });
+    endGestures(*box, document());
     dimensions_form_->addRow(text(dimension.name), box);
     dimensions_[dimension.name] = box;
   }

@@ -99,7 +99,8 @@ void StrategySection::findBest() {
   if (!study_) return;
   const Scenario asked = document().current();
   search_.ask([study = study_](const Ticket& ticket) { return best_of(*study, ticket); },
-              [this, asked](const Result<SearchResult>& result) { take(asked, result); });
+              [this, asked](const Result<SearchResult>& result) { take(asked, result); },
+              [this, asked](const Error& error) { take(asked, Failure(error)); });
 }
 
 void StrategySection::take(const Scenario& asked, const Result<SearchResult>& result) {

@@ -4,8 +4,12 @@
 #include <QHBoxLayout>
 #include <QSignalBlocker>
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
+#include "gui/app/setup/gesture.h"
 #include "gui/app/text.h"
+#include "gui/view/colours.h"
 #include "oracle/cli/options.h"
 #include "oracle/report/format.h"
 
@@ -29,6 +33,17 @@ std::optional<cli::BatchSize> batchOf(const Scenario& scenario) {
   return batch ? std::optional(*batch) : std::nullopt;
 }
 
+// "1281167", "1,281,167", "300e9"; nothing: 0, which is not asked for.
+std::optional<std::int64_t> samplesOf(const QString& typed) {
+  constexpr double most = 1e18;
+  const QString digits = QString(typed).remove(',').remove(' ');
+  if (digits.isEmpty()) return 0;
+  bool number = false;
+  const double samples = digits.toDouble(&number);
+  if (!number || !(samples >= 0) || samples >= most || samples != std::floor(samples)) return std::nullopt;
+  return static_cast<std::int64_t>(samples);
+}
+
 }  // namespace
 
 TrainingSection::TrainingSection(Document& document, QWidget* parent)
@@ -37,6 +52,7 @@ TrainingSection::TrainingSection(Document& document, QWidget* parent)
       batch_(new QSpinBox(this)),
       batch_unit_(new QComboBox(this)),
       epoch_(new QLineEdit(this)),
+      epoch_wrong_(new QLabel(this)),
       price_(new QDoubleSpinBox(this)) {
   auto* form = new QFormLayout;
   form->setContentsMargins(0, 0, 0, 0);
@@ -47,13 +63,7 @@ TrainingSection::TrainingSection(Document& document, QWidget* parent)
     fields_.push_back(new OptionField(predictOption(name), label, document, this));
     form->addRow(label, fields_.back());
   }
-  epoch_->setObjectName(QStringLiteral("epoch"));
-  epoch_->setPlaceholderText(tr("samples, as 1281167 or 300e9"));
-  epoch_->setToolTip(
-      tr("So many samples is an epoch, or whatever is to be trained on.\nThe answer then tells how long it takes and "
-         "what it costs."));
-  epoch_->setAccessibleName(tr("Samples of an epoch"));
-  form->addRow(tr("Epoch"), epoch_);
+  form->addRow(tr("Epoch"), makeEpoch());
   price_->setRange(0, 1e6);
   price_->setDecimals(2);
   price_->setSpecialValueText(tr("not known"));
@@ -65,17 +75,11 @@ TrainingSection::TrainingSection(Document& document, QWidget* parent)
   form->addRow(tr("Device-hour"), price_);
   body().addLayout(form);
   body().addWidget(makeMore());
-  connect(epoch_, &QLineEdit::editingFinished, this, [this] {
-    const double samples = epoch_->text().remove(',').remove(' ').toDouble();
-    this->document().change(tr("Change epoch"), [&](Scenario& scenario) {
-      scenario.epoch_samples = samples >= 1 && samples < 1e18 ? static_cast<std::int64_t>(samples) : 0;
-    });
-    showScenario(this->document().current());
-  });
   connect(price_, &QDoubleSpinBox::valueChanged, this, [this](double price) {
     this->document().change(
         tr("Change price"), [&](Scenario& scenario) { scenario.device_hour_price = price; }, QStringLiteral("price"));
   });
+  endGestures(*price_, document);
 }
 
 QWidget* TrainingSection::makeBatch() {
@@ -107,10 +111,30 @@ QWidget* TrainingSection::makeBatch() {
   }
   connect(batch_slider_, &SteppedSlider::chosen, this,
           [this](double samples) { takeBatch(samples, QStringLiteral("batch")); });
-  connect(batch_slider_, &QSlider::sliderReleased, &document(), &Document::endGesture);
+  endGestures(*batch_slider_, document());
   connect(batch_, &QSpinBox::valueChanged, this,
           [this](int samples) { takeBatch(samples, QStringLiteral("batch box")); });
+  endGestures(*batch_, document());
   connect(batch_unit_, &QComboBox::activated, this, &TrainingSection::takeUnit);
+  return all;
+}
+
+QLayout* TrainingSection::makeEpoch() {
+  epoch_->setObjectName(QStringLiteral("epoch"));
+  epoch_->setPlaceholderText(tr("samples, as 1281167 or 300e9"));
+  epoch_->setToolTip(
+      tr("So many samples is an epoch, or whatever is to be trained on.\nThe answer then tells how long it takes and "
+         "what it costs."));
+  epoch_->setAccessibleName(tr("Samples of an epoch"));
+  epoch_wrong_->setObjectName(QStringLiteral("epoch is wrong"));
+  epoch_wrong_->setWordWrap(true);
+  epoch_wrong_->setTextFormat(Qt::PlainText);
+  epoch_wrong_->hide();
+  connect(epoch_, &QLineEdit::editingFinished, this, &TrainingSection::takeEpoch);
+  auto* all = new QVBoxLayout;
+  all->setSpacing(2);
+  all->addWidget(epoch_);
+  all->addWidget(epoch_wrong_);
   return all;
 }
 
@@ -161,6 +185,29 @@ void TrainingSection::takeBatch(double samples, const QString& gesture) {
       gesture);
 }
 
+void TrainingSection::takeEpoch() {
+  const auto samples = samplesOf(epoch_->text());
+  epoch_wrong_->setVisible(!samples);
+  if (!samples) {
+    QPalette colours = palette();
+    colours.setColor(QPalette::WindowText, seriesColour(1, palette()));
+    epoch_wrong_->setPalette(colours);
+    epoch_wrong_->setText(tr("This is no whole number of samples: write it as 1281167 or 300e9."));
+    return;
+  }
+  document().change(tr("Change epoch"), [&](Scenario& scenario) { scenario.epoch_samples = *samples; });
+  showEpoch(document().current());
+}
+
+// What cannot be read stays until it is corrected, or something else is to be shown.
+void TrainingSection::showEpoch(const Scenario& scenario) {
+  const std::pair shown(scenario.name, scenario.epoch_samples);
+  if (!epoch_wrong_->isHidden() && shown == epoch_shown_) return;
+  epoch_wrong_->hide();
+  epoch_shown_ = shown;
+  epoch_->setText(scenario.epoch_samples > 0 ? text(grouped(scenario.epoch_samples)) : QString());
+}
+
 // The same batch in the other unit, as far as it divides.
 void TrainingSection::takeUnit(int unit) {
   const auto batch = batchOf(document().current());
@@ -180,7 +227,7 @@ void TrainingSection::showScenario(const Scenario& scenario) {
     batch_unit_->setCurrentIndex(batch->per_device ? per_device : 1);
     batch_slider_->showValue(static_cast<double>(batch->samples));
   }
-  epoch_->setText(scenario.epoch_samples > 0 ? text(grouped(scenario.epoch_samples)) : QString());
+  showEpoch(scenario);
   const QSignalBlocker quiet(price_);
   price_->setValue(scenario.device_hour_price);
 }

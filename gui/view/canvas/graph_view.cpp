@@ -46,7 +46,7 @@ GraphView::GraphView(QWidget* parent) : View(parent) {
   splitter_->hide();
   connect(&work_, &LatestSignals::busyChanged, this, &View::busyChanged);
   connect(canvas_, &GraphCanvas::hoveredChanged, this, &GraphView::showNode);
-  connect(canvas_, &GraphCanvas::placeChanged, this, &View::viewStateChanged);
+  connect(canvas_, &GraphCanvas::placeChanged, this, &View::lookedElsewhere);
   connect(canvas_, &GraphCanvas::selectedChanged, this, [this] {
     showNode();
     const auto node = canvas_->selected();
@@ -86,7 +86,10 @@ GraphView::Outcome GraphView::study(const AnswerPointer& answer) {
 
 void GraphView::work() {
   pending_ = false;
-  work_.ask([answer = answer_](const Ticket&) { return study(answer); }, [this](Outcome outcome) { deliver(outcome); });
+  work_.ask([answer = answer_](const Ticket&) { return study(answer); }, [this](Outcome outcome) { deliver(outcome); },
+            [this](const Error& error) {
+              deliver({nullptr, errorSentence(error)});
+            });
 }
 
 void GraphView::stop() {
@@ -156,13 +159,15 @@ std::optional<Table> GraphView::table() const {
 QJsonObject GraphView::viewState() const {
   QJsonArray opened;
   for (const std::string& key : canvas_->opened()) opened.append(QString::fromStdString(key));
-  return {{"scale", canvas_->scale()}, {"x", canvas_->origin().x()}, {"y", canvas_->origin().y()}, {"opened", opened}};
+  const auto [scale, origin] = restored_.value_or(std::pair(canvas_->scale(), canvas_->origin()));
+  return {{"scale", scale}, {"x", origin.x()}, {"y", origin.y()}, {"opened", opened}};
 }
 
 void GraphView::restoreViewState(const QJsonObject& state) {
   std::set<std::string> opened;
   for (const QJsonValue& key : state["opened"].toArray()) opened.insert(key.toString().toStdString());
   canvas_->setOpened(std::move(opened));
+  restored_.reset();
   if (const double scale = state["scale"].toDouble(); scale > 0) {
     const QPointF origin(state["x"].toDouble(), state["y"].toDouble());
     if (canvas_->model())

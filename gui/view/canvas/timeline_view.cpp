@@ -68,7 +68,7 @@ TimelineView::TimelineView(QWidget* parent) : View(parent), canvas_(new Timeline
   connect(canvas_, &TimelineCanvas::areaChanged, this,
           [this] { totals_->display(canvas_->timeline(), canvas_->look().area); });
   connect(totals_, &TimelineTotals::closed, canvas_, &TimelineCanvas::clearArea);
-  connect(canvas_, &TimelineCanvas::windowChanged, this, &View::viewStateChanged);
+  connect(canvas_, &TimelineCanvas::windowChanged, this, &View::lookedElsewhere);
   connect(canvas_, &TimelineCanvas::selectedChanged, this, [this] {
     showSpan();
     if (const auto& selected = canvas_->look().selected)
@@ -119,6 +119,7 @@ QWidget* TimelineView::makeTools() {
   soon->setInterval(120);
   connect(soon, &QTimer::timeout, this, &TimelineView::searchAgain);
   connect(search_, &QLineEdit::textChanged, soon, qOverload<>(&QTimer::start));
+  connect(search_, &QLineEdit::textChanged, this, &View::lookedElsewhere);
   connect(search_, &QLineEdit::returnPressed, this, [this] { step(1); });
   connect(expression_, &QToolButton::toggled, this, &TimelineView::searchAgain);
   connect(previous_, &QToolButton::clicked, this, [this] { step(-1); });
@@ -189,7 +190,10 @@ void TimelineView::work() {
   if (answer_ && !answer_->report) known.failure = errorSentence(answer_->report.error());
   const AnswerPointer answer = answer_ && answer_->report ? answer_ : nullptr;
   work_.ask([answer, path = measured_path_, known](const Ticket&) { return trace(answer, path, known); },
-            [this](Traces traces) { deliver(std::move(traces)); });
+            [this](Traces traces) { deliver(std::move(traces)); },
+            [this](const Error& error) {
+              deliver({nullptr, traces_.measured, nullptr, errorSentence(error), {}});
+            });
 }
 
 void TimelineView::stop() {
@@ -361,16 +365,21 @@ QJsonObject TimelineView::viewState() const {
                     {"expression", expression_->isChecked()},
                     {"critical", critical_->isChecked()},
                     {"measured", measured_path_}};
-  if (canvas_->timeline() && !canvas_->showsAll()) {
-    state["begin"] = canvas_->window().begin;
-    state["end"] = canvas_->window().end;
-  }
+  const auto keep = [&state](const TimeWindow& window) {
+    state["begin"] = window.begin;
+    state["end"] = window.end;
+  };
+  if (restored_)
+    keep(*restored_);
+  else if (canvas_->timeline() && !canvas_->showsAll())
+    keep(canvas_->window());
   return state;
 }
 
 void TimelineView::restoreViewState(const QJsonObject& state) {
   critical_->setChecked(state["critical"].toBool());
   search(state["search"].toString(), state["expression"].toBool());
+  restored_.reset();
   const double begin = state["begin"].toDouble(), end = state["end"].toDouble();
   if (end > begin) {
     restored_ = TimeWindow{begin, end};

@@ -52,9 +52,9 @@ BreakdownView::BreakdownView(QWidget* parent) : ChartView(parent) {
 
   connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
     shown_.setFilterFixedString(text);
-    emit viewStateChanged();
+    emit lookedElsewhere();
   });
-  connect(table_->horizontalHeader(), &QHeaderView::sortIndicatorChanged, this, &View::viewStateChanged);
+  connect(table_->horizontalHeader(), &QHeaderView::sortIndicatorChanged, this, &View::lookedElsewhere);
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &BreakdownView::pointAtCurrentRow);
 }
 
@@ -81,7 +81,7 @@ void BreakdownView::askCompared() {
   for (const SimpleStrategy& simple : all) entries.push_back({simple.key, simple.title});
   compare_->offer(entries);
   std::erase_if(all, [this](const SimpleStrategy& simple) { return !compare_->has(simple.key); });
-  stopped_ = false;
+  given_up_.clear();
   if (all.empty()) {
     job_.cancel();
     compared_.clear();
@@ -99,13 +99,17 @@ void BreakdownView::askCompared() {
         compared_ = std::move(compared);
         redraw();
         emit settled();
-      });
+      },
+      [this](const Error& error) { giveUp(sentence(error)); });
 }
 
 void BreakdownView::stop() {
-  if (!job_.busy()) return;
+  if (job_.busy()) giveUp(stoppedText());
+}
+
+void BreakdownView::giveUp(const QString& why) {
   job_.cancel();
-  stopped_ = true;
+  given_up_ = why;
   redraw();
   emit settled();
 }
@@ -118,7 +122,7 @@ QString BreakdownView::notes() const {
     else if (!other.prediction->fits)
       lines << tr("○ %1 does not fit in memory").arg(other.title);
   }
-  if (stopped_) lines << stoppedText();
+  if (!given_up_.isEmpty()) lines << given_up_;
   return lines.join('\n');
 }
 

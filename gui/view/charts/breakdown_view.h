@@ -41,6 +41,7 @@ class BreakdownView : public ChartView {
   };
   [[nodiscard]] std::vector<SimpleStrategy> offered() const;
   void askCompared();
+  void giveUp(const QString& why);
   [[nodiscard]] QString notes() const;
   [[nodiscard]] std::vector<BarRow> rows() const;
   void pointAtCurrentRow(const QModelIndex& index);
@@ -48,7 +49,7 @@ class BreakdownView : public ChartView {
   StrategyMenu* compare_;
   QLabel* notes_;
   std::vector<Compared> compared_;
-  bool stopped_ = false;
+  QString given_up_;  // why; empty: it was not
   Latest<std::vector<Compared>> job_;
   Plot* bars_;
   QLineEdit* filter_;

@@ -77,7 +77,8 @@ void MemoryView::ask(std::optional<std::size_t> coordinate) {
   asked_ = current().study;
   job_.ask([study = asked_, coordinate](
                const Ticket&) { return step_memory(*study->graph, study->strategy, *study->cluster, coordinate); },
-           [this](Result<StepMemory> memory) { deliver(std::move(memory)); });
+           [this](Result<StepMemory> memory) { deliver(std::move(memory)); },
+           [this](const Error& error) { deliver(Failure(error)); });
 }
 
 void MemoryView::stop() {

@@ -229,9 +229,10 @@ void ScalingChart::addPoints(std::vector<MeasuredPoint> points, const QString& n
   graph->addToLegend();
   plot_.explain(graph, [points, name](int n) {
     const MeasuredPoint& p = points[static_cast<std::size_t>(n)];
-    const QString text =
+    QString text =
         tr("%1: %2\nstep time %3, spread %4")
             .arg(name, p.name, QString::fromStdString(to_string(p.step_time)), quantityText(Measure::share, p.spread));
+    if (!p.otherwise.isEmpty()) text += "\n" + tr("It trains otherwise than the scenario: %1").arg(p.otherwise);
     if (p.emulated.isEmpty()) return text;
     return text + "\n" +
            tr("The devices of %1 were emulated: they computed nothing and took their time; messages were real")

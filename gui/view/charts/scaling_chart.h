@@ -10,6 +10,7 @@
 #include <QStringList>
 #include <vector>
 
+#include "gui/view/charts/measured_runs.h"
 #include "gui/view/charts/plot.h"
 #include "gui/view/charts/scaling_series.h"
 

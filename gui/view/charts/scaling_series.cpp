@@ -1,15 +1,9 @@
 #include "gui/view/charts/scaling_series.h"
 
-#include <fmt/format.h>
-
 #include <QObject>
 #include <algorithm>
 
-#include "gui/view/words.h"
-#include "oracle/cli/options.h"
 #include "oracle/report/report.h"
-#include "oracle/validate/process.h"
-#include "oracle/validate/validation.h"
 
 namespace sibyl::gui {
 namespace {
@@ -116,37 +110,6 @@ Table scalingTable(const std::vector<ScalingSeries>& series, Scaling scaling) {
     }
   }
   return all;
-}
-
-namespace {
-
-// "zoo:resnet18 --batch 16 --optimizer momentum": its samples of a step over so many devices.
-Result<double> samples_of(const std::vector<std::string>& words, int devices) {
-  std::string batch = "32/device";
-  for (std::size_t w = 0; w < words.size(); ++w) {
-    if (words[w] == "--batch" && w + 1 < words.size()) batch = words[w + 1];
-    if (words[w].starts_with("--batch=")) batch = words[w].substr(std::string_view("--batch=").size());
-  }
-  return cli::parse_batch(batch).map([&](const cli::BatchSize& b) { return static_cast<double>(b.global(devices)); });
-}
-
-}  // namespace
-
-Result<std::vector<MeasuredPoint>> measuredPoints(const std::string& json, const std::string& file,
-                                                  const std::string& model) {
-  SIBYL_TRY(const auto runs, parse_measurements(json, file));
-  std::vector<MeasuredPoint> points;
-  for (const auto& [name, run] : runs) {
-    SIBYL_TRY(const std::vector<std::string> words, split_words(name));
-    if (words.empty() || words.front() != model) continue;
-    // Each rank tells what it sent.
-    const int devices = std::max<int>(1, static_cast<int>(run.bytes_sent.size()));
-    SIBYL_TRY(const double samples, samples_of(words, devices));
-    points.push_back({QString::fromStdString(name), QString::fromStdString(run.emulated), devices, samples,
-                      run.step_time, run.spread});
-  }
-  if (points.empty()) return fail(fmt::format("none of its cases trains {}", model), file);
-  return points;
 }
 
 }  // namespace sibyl::gui

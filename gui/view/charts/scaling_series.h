@@ -1,5 +1,5 @@
-// The curves of the scaling view, without widgets: which strategies are compared, over which counts of devices, what is
-// shown of a point, and points that were measured.
+// The curves of the scaling view, without widgets: which strategies are compared, over which counts of devices, and
+// what is shown of a point.
 #pragma once
 
 #include <QString>
@@ -47,18 +47,5 @@ Measure measureOf(ScaleQuantity quantity);
 
 // Every point of every curve, one a row.
 Table scalingTable(const std::vector<ScalingSeries>& series, Scaling scaling);
-
-// A training run of `sibyl validate --save`.
-struct MeasuredPoint {
-  QString name;      // the case
-  QString emulated;  // whose device was emulated, computing nothing; empty: it was measured
-  int devices = 1;
-  double samples = 0;  // of a step
-  Seconds step_time;
-  double spread = 0;
-};
-// Those of the file's cases that train `model`. Fails where the file is none, or has none of these.
-Result<std::vector<MeasuredPoint>> measuredPoints(const std::string& json, const std::string& file,
-                                                  const std::string& model);
 
 }  // namespace sibyl::gui

@@ -4,7 +4,6 @@
 #include <QJsonArray>
 #include <algorithm>
 
-#include "base/files.h"
 #include "gui/view/flow_layout.h"
 
 namespace sibyl::gui {
@@ -155,7 +154,7 @@ std::vector<ScalingSeries> ScalingView::offered() const {
 }
 
 void ScalingView::refresh() {
-  readMeasured();
+  measured_ = measured_file_.points(current().scenario);
   askAll();
 }
 
@@ -171,7 +170,7 @@ void ScalingView::askAll() {
   std::erase_if(all, [this](const ScalingSeries& series) { return !curves_->has(series.key); });
   to_come_.assign(std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
   all_ = to_come_.size();
-  stopped_ = false;
+  given_up_.clear();
   if (to_come_.empty()) {
     job_.cancel();
     series_.clear();
@@ -184,10 +183,14 @@ void ScalingView::askAll() {
 }
 
 void ScalingView::stop() {
-  if (!job_.busy()) return;
+  if (job_.busy()) giveUp(stoppedText());
+}
+
+// Curves that are there are shown all the same.
+void ScalingView::giveUp(const QString& why) {
   job_.cancel();
   to_come_.clear();
-  stopped_ = true;
+  given_up_ = why;
   setWorking(false);
   redraw();
   emit settled();
@@ -213,7 +216,8 @@ void ScalingView::askNext() {
           emit settled();
         else
           askNext();
-      });
+      },
+      [this](const Error& error) { giveUp(sentence(error)); });
 }
 
 void ScalingView::redraw() {
@@ -235,32 +239,33 @@ void ScalingView::redraw() {
 QString ScalingView::notes() const {
   QStringList lines = ScalingChart::notes(series_);
   if (!measured_) lines << sentence(measured_.error());
+  if (const QString others = otherTrainings(); !others.isEmpty())
+    lines << tr("Some of the runs train otherwise than the scenario: %1").arg(others);
   if (all_ == 0) lines << tr("No curve is chosen: tick some under Curves.");
-  if (stopped_) lines << stoppedText();
+  if (!given_up_.isEmpty()) lines << given_up_;
   return lines.join('\n');
+}
+
+QString ScalingView::otherTrainings() const {
+  QStringList all;
+  for (const MeasuredPoint& point : measured_.value_or(std::vector<MeasuredPoint>{}))
+    if (!point.otherwise.isEmpty() && !all.contains(point.otherwise)) all << point.otherwise;
+  return all.join("; ");
 }
 
 void ScalingView::chooseMeasured() {
   const QString file =
-      QFileDialog::getOpenFileName(this, tr("Measured runs"), measured_file_,
+      QFileDialog::getOpenFileName(this, tr("Measured runs"), measured_file_.path(),
                                    tr("Results of sibyl validate (*.results.json *.json);;All files (*)"));
   if (!file.isEmpty()) loadMeasured(file);
 }
 
 void ScalingView::loadMeasured(const QString& file) {
-  measured_file_ = file;
+  measured_file_.choose(file);
   emit viewStateChanged();
   if (!answered()) return;
-  readMeasured();
+  measured_ = measured_file_.points(current().scenario);
   redraw();
-}
-
-void ScalingView::readMeasured() {
-  measured_ = std::vector<MeasuredPoint>{};
-  if (measured_file_.isEmpty()) return;
-  const std::string file = measured_file_.toStdString();
-  measured_ = read_file(file).and_then(
-      [&](const std::string& json) { return measuredPoints(json, file, current().scenario.model); });
 }
 
 void ScalingView::renderCharts(QPainter& painter, const QSize& size) { plot_->render(painter, QRect(QPoint(), size)); }
@@ -274,14 +279,14 @@ QJsonObject ScalingView::viewState() const {
   return {{"strong", scaling_->currentIndex() == 1},  {"quantity", quantity_->currentIndex()},
           {"most", 8 << most_->currentIndex()},       {"curves", QJsonArray::fromStringList(curves_->chosen())},
           {"log_devices", log_devices_->isChecked()}, {"log_values", log_values_->isChecked()},
-          {"intervals", intervals_->isChecked()},     {"measured", measured_file_}};
+          {"intervals", intervals_->isChecked()},     {"measured", measured_file_.path()}};
 }
 
 void ScalingView::restoreViewState(const QJsonObject& state) {
   // Sessions from before there was a choice name what is beside the scenario and the baseline.
   const QStringList usual = QStringList{current_key, baseline_key} + state["compared"].toVariant().toStringList();
   curves_->choose(state.contains("curves") ? state["curves"].toVariant().toStringList() : usual);
-  measured_file_ = state["measured"].toString();
+  measured_file_.choose(state["measured"].toString());
   scaling_->setCurrentIndex(state["strong"].toBool() ? 1 : 0);
   quantity_->setCurrentIndex(std::clamp(state["quantity"].toInt(), 0, quantity_->count() - 1));
   int index = 0;

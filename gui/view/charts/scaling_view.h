@@ -10,6 +10,7 @@
 
 #include "gui/model/latest.h"
 #include "gui/view/charts/chart_view.h"
+#include "gui/view/charts/measured_runs.h"
 #include "gui/view/charts/scaling_chart.h"
 #include "gui/view/charts/scaling_series.h"
 #include "gui/view/charts/strategy_menu.h"
@@ -50,8 +51,9 @@ class ScalingView : public ChartView {
   [[nodiscard]] std::vector<ScalingSeries> offered() const;
   void askAll();
   void askNext();
-  void readMeasured();
+  void giveUp(const QString& why);
   void chooseMeasured();
+  [[nodiscard]] QString otherTrainings() const;
   [[nodiscard]] QString notes() const;
 
   QComboBox* scaling_;
@@ -62,7 +64,7 @@ class ScalingView : public ChartView {
   QPushButton* measured_button_;
   Plot* plot_;
   QLabel* notes_;
-  QString measured_file_;
+  MeasuredFile measured_file_;
   Result<std::vector<MeasuredPoint>> measured_ = std::vector<MeasuredPoint>{};
   std::vector<ScalingSeries> series_;  // done
   std::vector<DrawnCurve> curves_drawn_;
@@ -71,7 +73,7 @@ class ScalingView : public ChartView {
   std::size_t all_ = 0;  // series asked for
   std::vector<Scenario> others_;
   std::shared_ptr<StudyReader> reader_ = std::make_shared<StudyReader>();  // of others; the job's alone
-  bool stopped_ = false;
+  QString given_up_;                                                       // why; empty: it was not
   Latest<ScalingSeries> job_;
 };
 

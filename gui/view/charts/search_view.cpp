@@ -201,6 +201,7 @@ void SearchView::start() {
   }
   says_->setText(tr("Searching…"));
   stop_ = std::make_shared<std::atomic<bool>>(false);
+  const std::shared_ptr<const Study> study = question->study;
   job_.ask(
       [question = std::move(*question), stop = stop_, model = current().report->model,
        cluster = current().report->cluster](const Ticket& ticket) {
@@ -210,7 +211,10 @@ void SearchView::start() {
                        return SearchReport{model, cluster, "sibyl predict", std::move(result), 0, 0};
                      })};
       },
-      [this](Found found) { deliver(std::move(found)); });
+      [this](Found found) { deliver(std::move(found)); },
+      [this, study](const Error& error) {
+        deliver({study, Failure(error)});
+      });
 }
 
 // What was found until now is shown.

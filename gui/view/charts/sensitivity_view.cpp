@@ -78,7 +78,8 @@ void SensitivityView::refresh() {
               return SensitivityReport{model, cluster, std::move(result)};
             });
       },
-      [this](Result<SensitivityReport> report) { deliver(std::move(report)); });
+      [this](Result<SensitivityReport> report) { deliver(std::move(report)); },
+      [this](const Error& error) { deliver(Failure(error)); });
 }
 
 void SensitivityView::stop() {

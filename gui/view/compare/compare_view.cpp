@@ -66,14 +66,21 @@ QComboBox* CompareView::makeChoice(const QString& name, const QString& usual_tex
   return choice;
 }
 
-// The names there are now; what is chosen stays, where it is still there.
+// The names there are now. What is chosen stays, wherever it stands by now; of as many as before that one was renamed
+// which stands where it did.
 void CompareView::fill(QComboBox& choice) const {
   const QSignalBlocker quiet(&choice);
-  const int row = std::max(0, choice.currentIndex());
+  const int row = choice.currentData().toInt();
+  const QString name = choice.currentText();
+  const bool as_many = choice.count() == document_.count() + 1;
   while (choice.count() > 1) choice.removeItem(1);
-  for (int i = 0; i < document_.count(); ++i)
+  int now = usual;
+  for (int i = 0; i < document_.count(); ++i) {
     choice.addItem(text(document_.state().scenarios[static_cast<std::size_t>(i)].name), i);
-  choice.setCurrentIndex(row < choice.count() ? row : 0);
+    if (row != usual && choice.itemText(i + 1) == name) now = i;
+  }
+  if (row != usual && now == usual && as_many) now = row;
+  choice.setCurrentIndex(choice.findData(now));
 }
 
 const Scenario* CompareView::chosen(const QComboBox& choice) const {
@@ -106,6 +113,7 @@ void CompareView::ask() {
   waiting_ = false;
   const Scenario *first = chosen(*first_), *second = chosen(*second_);
   if (first == nullptr) {
+    answers_.drop();
     clear();
     verdict_->setText(tr("Nothing is pinned: choose a scenario on the left, or pin one as the baseline (Ctrl+B)."));
     return;

@@ -90,6 +90,18 @@ class GraphViewTest : public QObject {
       QVERIFY(QRectF(canvas->rect()).contains(canvas->pointOf(n)));
   }
 
+  void graphStateIsKept() {
+    GraphView view, other;
+    settle(view, pipeline());
+    view.canvas()->place(2, QPointF(-30, 40));
+    other.restoreViewState(view.viewState());
+    QCOMPARE(other.viewState(), view.viewState());  // though nobody has looked yet: a session may be saved then
+    settle(other, pipeline());
+    QCOMPARE(other.viewState(), view.viewState());
+    other.restoreViewState({});
+    QCOMPARE(other.canvas()->scale(), view.canvas()->scale());
+  }
+
   void graphIsExported() {
     GraphView view;
     settle(view, pipeline());

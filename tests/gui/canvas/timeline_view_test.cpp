@@ -273,6 +273,7 @@ class TimelineViewTest : public QObject {
     view.search("conv", false);
     view.canvas()->setWindow({0, view.canvas()->timeline()->end() / 3});
     other.restoreViewState(view.viewState());
+    QCOMPARE(other.viewState(), view.viewState());  // though nobody has looked yet: a session may be saved then
     settle(other, data_parallel());
     QCOMPARE(other.viewState(), view.viewState());
     QCOMPARE(other.canvas()->matches()->places().size(), view.canvas()->matches()->places().size());

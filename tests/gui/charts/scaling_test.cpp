@@ -5,6 +5,8 @@
 #include <QMenu>
 #include <QPushButton>
 #include <QTemporaryDir>
+#include <chrono>
+#include <filesystem>
 
 #include "base/files.h"
 #include "gui/view/charts/scaling_view.h"
@@ -39,6 +41,18 @@ void tick(View& view, const QString& title, bool on) {
   for (QAction* action : view.findChild<QPushButton*>("curves")->menu()->actions())
     if (action->text() == title) return action->setChecked(on);
   QFAIL(qPrintable("there is no curve called " + title));
+}
+
+// A case of a file of `sibyl validate --save`, of two ranks.
+std::string run(const std::string& name, const std::string& device) {
+  return fmt::format(R"({{"case": "{}", "device": "{}", "measured_s": 0.5, "spread": 0.01, "steps": 10,
+    "memory_measured_bytes": 1, "bytes_sent": 7, "bytes_sent_by_rank": [7, 7],
+    "breakdown_measured_s": {{"forward": 0.1, "backward": 0.2, "optimizer": 0.1, "communication_exposed": 0.1}}}})",
+                     name, device);
+}
+
+std::string fileOf(const std::string& cases) {
+  return fmt::format(R"({{"schema": "sibyl-validation", "cases": [{}]}})", cases);
 }
 
 }  // namespace
@@ -195,33 +209,26 @@ class ScalingTest : public QObject {
 
   // Of runs of emulated ranks nothing is called measured.
   void pointsOfRunsStandBesideTheCurves() {
-    const auto run = [](const std::string& name, const std::string& device) {
-      return fmt::format(R"({{"case": "{}", "device": "{}", "measured_s": 0.5, "spread": 0.01, "steps": 10,
-        "memory_measured_bytes": 1, "bytes_sent": 7, "bytes_sent_by_rank": [7, 7],
-        "breakdown_measured_s": {{"forward": 0.1, "backward": 0.2, "optimizer": 0.1, "communication_exposed": 0.1}}}})",
-                         name, device);
-    };
-    const auto file_of = [](const std::string& cases) {
-      return fmt::format(R"({{"schema": "sibyl-validation", "cases": [{}]}})", cases);
-    };
     const std::string real = run("zoo:lenet --batch 16/device", "this machine"),
                       emulated = run("zoo:lenet --batch 8/device", "emulated: V100"),
-                      json = file_of(real + "," + run("zoo:alexnet --batch 16", "this machine"));
-    const auto points = measuredPoints(json, "f.json", "zoo:lenet");
+                      json = fileOf(real + "," + run("zoo:alexnet --batch 16", "this machine"));
+    const auto runs = parse_measurements(json, "f.json");
+    QVERIFY2(runs, runs ? "" : to_string(runs.error()).c_str());
+    const auto points = measuredPoints(*runs, "f.json", lenet());
     QVERIFY2(points, points ? "" : to_string(points.error()).c_str());
     QCOMPARE(points->size(), std::size_t{1});
     QCOMPARE(points->front().devices, 2);
     QCOMPARE(points->front().samples, 32.0);
     QCOMPARE(points->front().emulated, QString());
-    QVERIFY(!measuredPoints(json, "f.json", "zoo:vgg11"));
-    QVERIFY(!measuredPoints("{}", "f.json", "zoo:lenet"));
+    QCOMPARE(points->front().otherwise, QString());
+    QVERIFY(!measuredPoints(*runs, "f.json", scenario("zoo:vgg11", {})));
 
     QTemporaryDir folder;
     ScalingView view(nullptr);
     settle(view, lenet_);
     const auto load = [&](const std::string& cases) {
       const QString file = folder.filePath("one.results.json");
-      QVERIFY(replace_file(file.toStdString(), file_of(cases)));
+      QVERIFY(replace_file(file.toStdString(), fileOf(cases)));
       view.loadMeasured(file);
     };
     load(real);
@@ -230,8 +237,64 @@ class ScalingTest : public QObject {
     QVERIFY(!namesIn(view).contains("Measured") && namesIn(view).contains("Emulated devices"));
     load(real + "," + emulated);
     QVERIFY(namesIn(view).contains("Measured") && namesIn(view).contains("Emulated devices"));
+    QVERIFY2(!said(view).contains("otherwise"), qPrintable(said(view)));
+    load(real + "," + run("zoo:lenet --optimizer=adam --batch 16/device", "this machine"));
+    QVERIFY2(said(view).contains("otherwise than the scenario: --optimizer adam"), qPrintable(said(view)));
+    load("{}");
+    QVERIFY2(said(view).contains("one.results.json"), qPrintable(said(view)));
     view.loadMeasured(folder.filePath("none.json"));
     QVERIFY(said(view).contains("none.json"));
+  }
+
+  // A scenario's model has its whole path; a case's is as somebody wrote it.
+  void runsOfAFileAreThoseOfItsPath() {
+    QTemporaryDir folder;
+    QVERIFY(QDir(folder.path()).mkpath("models") && QDir(folder.path()).mkpath("out"));
+    QVERIFY(QFile(folder.filePath("models/m.onnx")).open(QIODevice::WriteOnly));
+    const std::string file = folder.filePath("out/a.results.json").toStdString(),
+                      model = folder.filePath("models/m.onnx").toStdString();
+    const auto count = [&](const std::string& said) {
+      const auto runs = parse_measurements(fileOf(run(said + " --batch 4", "this machine")), file);
+      const auto points = measuredPoints(*runs, file, scenario(model, {}));
+      return points ? static_cast<int>(points->size()) : 0;
+    };
+    QCOMPARE(count(model), 1);
+    QCOMPARE(count("../models/m.onnx"), 1);  // from the file's folder
+    QCOMPARE(count("./../models/m.onnx"), 1);
+    QCOMPARE(count("models/m.onnx"), 0);  // from nowhere
+    QCOMPARE(count("../models/n.onnx"), 0);
+    const QString before = QDir::currentPath();
+    QVERIFY(QDir::setCurrent(folder.path()));
+    QCOMPARE(count("models/m.onnx"), 1);  // from here
+    QVERIFY(QDir::setCurrent(before));
+  }
+
+  void aFileOfRunsIsReadOnce() {
+    QTemporaryDir folder;
+    const QString path = folder.filePath("one.results.json");
+    const std::filesystem::path file = path.toStdString();
+    const auto write = [&](const std::string& batch) {
+      QVERIFY(replace_file(file.string(), fileOf(run("zoo:lenet --batch " + batch, "this machine"))));
+    };
+    MeasuredFile measured;
+    QVERIFY(measured.points(lenet())->empty());  // none is chosen
+    measured.choose(path);
+    const auto samples = [&] {
+      const auto points = measured.points(lenet());
+      return points && !points->empty() ? points->front().samples : 0;
+    };
+    write("16");
+    QCOMPARE(samples(), 16.0);
+    const auto time = std::filesystem::last_write_time(file);
+    write("32");
+    std::filesystem::last_write_time(file, time);
+    QCOMPARE(samples(), 16.0);  // nothing tells that it is another
+    std::filesystem::last_write_time(file, time + std::chrono::seconds(1));
+    QCOMPARE(samples(), 32.0);
+    QVERIFY(std::filesystem::remove(file));
+    QVERIFY(!measured.points(lenet()));
+    write("8");
+    QCOMPARE(samples(), 8.0);
   }
 
  private:

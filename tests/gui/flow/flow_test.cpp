@@ -41,6 +41,10 @@ QPoint handleOf(const QSlider& slider) {
 class FlowTest : public DrivenWindow {
   Q_OBJECT
 
+  [[nodiscard]] bool anyBusy() const {
+    return std::ranges::any_of(window_->views(), [](const View* view) { return view->busy(); });
+  }
+
  private slots:
   void initTestCase() { openWindow(); }
 
@@ -325,35 +329,6 @@ class FlowTest : public DrivenWindow {
              window_->answer()->report->prediction.step_time.value());
   }
 
-  // Who starts again with the same file has what was not saved of it; another file does not take its place.
-  void whatACrashLeftIsKept() {
-    const QString path = folder_.filePath("session.json");
-    Session left{document().state(), {}};
-    left.state.scenarios.front().name = "not saved";
-    for (const QString& asked : {path, QStringLiteral("zoo:lenet"), QString()}) {
-      const QTemporaryDir unsaved;
-      {
-        Autosave crashed(unsaved.path());
-        crashed.touch([&] { return Leftover{left, path}; });
-        crashed.flush();
-        const QStringList files = QDir(unsaved.path()).entryList({"*.json"});
-        QCOMPARE(files.size(), 1);
-        QVERIFY(QFile::copy(QDir(unsaved.path()).filePath(files[0]), unsaved.filePath("left.json")));
-      }
-      MainWindow again;
-      again.begin(unsaved.path(), asked);
-      QCOMPARE(QString::fromStdString(again.document().state().scenarios.front().name), QStringLiteral("not saved"));
-      QVERIFY(again.document().state() == left.state);
-      QVERIFY(again.isWindowModified());
-      QCOMPARE(again.path(), path);
-    }
-    const QTemporaryDir nothing;
-    MainWindow fresh;
-    fresh.begin(nothing.path(), path);
-    QVERIFY(fresh.document().state() == document().state());
-    QVERIFY(!fresh.isWindowModified());
-  }
-
   void aWindowIsClosedWhileItWorks() {
     auto other = std::make_unique<MainWindow>();
     QSignalSpy answered(other.get(), &MainWindow::answered);
@@ -382,18 +357,38 @@ class FlowTest : public DrivenWindow {
     QVERIFY(window_->answer()->report.has_value());
   }
 
+  // Of a question that most views have not seen yet.
   void exportEverything() {
-    for (View* view : window_->views()) view->prepare();
-    settle();
+    document().change("batch", [](Scenario& s) { s.set("--batch", "8"); });
     ExportRequest request;
     request.folder = folder_.filePath("out");
     request.figures = {FigureFormat::png, FigureFormat::svg, FigureFormat::pdf};
-    const auto written = exportAll(window_->views(), *window_->answer(), request);
+    const auto written = window_->exportTo(window_->views(), request, {});
     QVERIFY2(written.has_value(), written ? "" : to_string(written.error()).c_str());
     for (const QString& file : *written) QVERIFY2(QFileInfo(file).size() > 100, qPrintable(file));
     QVERIFY(written->contains(QDir(request.folder).filePath("report.html")));
+    for (const View* view : window_->views()) {
+      const bool compared = view->key() != "compare" || document().state().baseline;
+      if (compared)
+        QVERIFY2(written->contains(QDir(request.folder).filePath(view->key() + ".csv")), qPrintable(view->key()));
+    }
+    QCOMPARE(window_->answer()->scenario.option("--batch"), std::optional<std::string>("8"));
     request.folder = "/proc/nowhere";
-    QVERIFY(!exportAll(window_->views(), *window_->answer(), request).has_value());
+    QVERIFY(!window_->exportTo(window_->views(), request, {}).has_value());
+  }
+
+  void anExportIsCancelled() {
+    ExportRequest request;
+    request.folder = folder_.filePath("cancelled");
+    const auto is_cancelled = [&](const std::function<bool()>& cancelled) {
+      document().change("batch", [](Scenario& s) { s.set("--batch", s.option("--batch") == "8" ? "16" : "8"); });
+      const auto written = window_->exportTo(window_->views(), request, cancelled);
+      return !written && written.error().code == ErrorCode::interrupted;
+    };
+    QVERIFY(is_cancelled([] { return true; }));  // at once
+    QVERIFY(is_cancelled([this] { return anyBusy(); }));
+    QVERIFY(!QFileInfo::exists(request.folder));
+    settle();
   }
 
   void cleanupTestCase() { window_.reset(); }

@@ -1,14 +1,21 @@
-// Parts of the window by themselves: the answer bar, and the cluster's form.
+// Parts of the window by themselves: the answer bar, the forms of cluster and training, and the comparison.
 #include <QAbstractButton>
+#include <QComboBox>
 #include <QLabel>
+#include <QLineEdit>
+#include <QSlider>
+#include <QSpinBox>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTimer>
 #include <QUndoStack>
 #include <fstream>
 
 #include "base/quantity.h"
 #include "gui/app/answer_bar.h"
 #include "gui/app/setup/cluster_section.h"
+#include "gui/app/setup/training_section.h"
+#include "gui/view/compare/compare_view.h"
 #include "oracle/cost_of_training.h"
 #include "oracle/report/format.h"
 
@@ -100,6 +107,138 @@ class PartsTest : public QObject {
     for (const auto& row : comparison_table(*current->report, *current->report).rows)
       if (row[0].text == "memory") compared = text(row[1].text);
     QCOMPARE(compared, needed);
+  }
+
+  // In the library's words: the largest cost below what holds the step back, all limits in the tooltip.
+  void whatWouldRelieveItIsSaid() {
+    Scenario scenario = resnet("64");
+    scenario.set("--batch", "1/device");
+    scenario.set("--optimizer", "adam");
+    const AnswerPointer current = answered(scenario);
+    const Prediction& p = current->report->prediction;
+    const Limit* largest = nullptr;
+    for (const Limit& limit : p.limits)
+      if (limit.unit == "s" && (largest == nullptr || limit.share > largest->share)) largest = &limit;
+    QVERIFY(largest != nullptr && largest->share > 0.05);
+    AnswerBar bar(nullptr);
+    bar.showAnswer(current, nullptr);
+    QVERIFY2(bar.sentence().contains("relieved by: " + text(largest->relief)), qPrintable(bar.sentence()));
+    QVERIFY2(bar.sentence().contains(text(percent(largest->share))), qPrintable(bar.sentence()));
+    QString tip;
+    for (const QLabel* label : bar.findChildren<QLabel*>())
+      if (label->text() == bar.sentence()) tip = label->toolTip();
+    const Table limits = limits_table(p);
+    QVERIFY(limits.rows.size() > 1);
+    for (const auto& row : limits.rows) QVERIFY2(tip.contains(text(row[4].text)), qPrintable(tip));
+    bar.showAnswer(answered(resnet("1")), nullptr);
+    QVERIFY2(!bar.sentence().contains("relieved"), qPrintable(bar.sentence()));
+  }
+
+  // A box that was left, or in which Return was pressed, begins another step of undo; so does a slider after a pause.
+  void changesThatAreApartAreStepsOfTheirOwn() {
+    Document document;
+    TrainingSection section(document, nullptr);
+    section.show();
+    auto* pause = document.findChild<QTimer*>();
+    auto* batch = section.findChild<QSpinBox*>("--batch");
+    auto* slider = section.findChild<QSlider*>("batch slider");
+    const QUndoStack& steps = document.undoStack();
+    batch->setValue(64);
+    batch->setValue(65);
+    QCOMPARE(steps.count(), 1);
+    QTest::keyClick(batch, Qt::Key_Return);
+    batch->setValue(66);
+    QCOMPARE(steps.count(), 2);
+    pause->setInterval(0);
+    QTest::keyClick(slider, Qt::Key_Right);
+    QCOMPARE(steps.count(), 3);
+    QTRY_VERIFY(!pause->isActive());
+    QTest::keyClick(slider, Qt::Key_Right);
+    QCOMPARE(steps.count(), 4);
+    slider->setSliderDown(true);
+    slider->setValue(slider->value() + 1);
+    QVERIFY(!pause->isActive());  // however long it is held
+    slider->setValue(slider->value() + 1);
+    QCOMPARE(steps.count(), 5);
+    slider->setSliderDown(false);
+    QTest::keyClick(slider, Qt::Key_Left);
+    QCOMPARE(steps.count(), 6);
+  }
+
+  // Nothing is made of it, and it stays to be corrected, until another scenario is shown.
+  void anEpochThatCannotBeReadIsSaidAndStays() {
+    Document document;
+    TrainingSection section(document, nullptr);
+    connect(&document, &Document::changed, &section, [&] { section.showScenario(document.current()); });
+    section.show();
+    section.showScenario(document.current());
+    auto* epoch = section.findChild<QLineEdit*>("epoch");
+    const auto* wrong = section.findChild<QLabel*>("epoch is wrong");
+    const auto type = [&](const QString& typed) {
+      epoch->setText(typed);
+      QTest::keyClick(epoch, Qt::Key_Return);
+    };
+    type("1281167");
+    QVERIFY(wrong->isHidden());
+    QCOMPARE(document.current().epoch_samples, std::int64_t{1'281'167});
+    for (const char* typed : {"many", "-3", "1.5", "1e30"}) {
+      type(typed);
+      QVERIFY2(!wrong->isHidden() && wrong->text().contains("300e9"), typed);
+      QCOMPARE(document.current().epoch_samples, std::int64_t{1'281'167});
+      section.findChild<QSpinBox*>("--batch")->stepUp();
+      QCOMPARE(epoch->text(), QString(typed));
+      QVERIFY(!wrong->isHidden());
+    }
+    type("300e9");
+    QVERIFY(wrong->isHidden());
+    QCOMPARE(document.current().epoch_samples, std::int64_t{300'000'000'000});
+    QCOMPARE(epoch->text(), QString("300,000,000,000"));
+    type("many");
+    document.duplicate(0);
+    QVERIFY(wrong->isHidden());
+    QCOMPARE(epoch->text(), QString("300,000,000,000"));
+    type("");
+    QCOMPARE(document.current().epoch_samples, std::int64_t{0});
+  }
+
+  // Whatever becomes of the others, the one that was chosen is compared.
+  void aChoiceOfScenariosStays() {
+    Document document;
+    document.rename(0, "A");
+    for (const char* name : {"B", "C"}) {
+      Scenario scenario;
+      scenario.name = name;
+      document.add(scenario, "add");
+    }
+    CompareView view(document, nullptr);
+    QComboBox* second = nullptr;
+    for (auto* choice : view.findChildren<QComboBox*>())
+      if (choice->accessibleName() == "Second scenario") second = choice;
+    QVERIFY(second != nullptr);
+    second->setCurrentIndex(3);
+    QCOMPARE(second->currentText(), QString("C"));
+    document.remove(0);
+    QCOMPARE(second->currentText(), QString("C"));
+    QCOMPARE(view.viewState()["second"].toInt(), 1);
+    document.undoStack().undo();
+    QCOMPARE(second->currentText(), QString("C"));
+    document.rename(2, "D");
+    QCOMPARE(second->currentText(), QString("D"));
+    document.remove(2);
+    QCOMPARE(second->currentIndex(), 0);
+  }
+
+  void whatIsUnpinnedMeanwhileIsNotShown() {
+    Document document;
+    document.change("", [](Scenario& s) { s = resnet("8"); });
+    document.pin(0);
+    CompareView view(document, nullptr);
+    view.show();
+    QVERIFY(view.busy());
+    document.unpin();
+    QTRY_VERIFY_WITH_TIMEOUT(!view.busy(), 120'000);
+    QVERIFY2(view.verdict().contains("Nothing is pinned"), qPrintable(view.verdict()));
+    QVERIFY(!view.table());
   }
 
   // The load of a fabric's links is asked for where there is a fabric.

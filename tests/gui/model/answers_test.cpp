@@ -3,6 +3,8 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <cmath>
+#include <new>
+#include <stdexcept>
 
 #include "gui/model/answers.h"
 #include "oracle/predict.h"
@@ -142,13 +144,46 @@ class AnswersTest : public QObject {
           dropped = ticket.dropped();
           return 1;
         },
-        [&](int value) { delivered.push_back(value); });
+        [&](int value) { delivered.push_back(value); }, [](const Error&) {});
     begun.acquire();
-    latest.ask([](const Ticket&) { return 2; }, [&](int value) { delivered.push_back(value); });
+    latest.ask([](const Ticket&) { return 2; }, [&](int value) { delivered.push_back(value); }, [](const Error&) {});
     go.release();
     QTRY_VERIFY_WITH_TIMEOUT(!latest.busy(), patience_ms);
     QVERIFY(dropped);
     QVERIFY(delivered == std::vector<int>{2});
+  }
+
+  // It ends neither the program nor the thread: the next one is done.
+  void aJobThatThrowsIsAnError() {
+    Latest<int> latest;
+    QStringList said;
+    const auto told = [&](const Error& error) { said << QString::fromStdString(error.message); };
+    const auto wait = [&] { QTRY_VERIFY_WITH_TIMEOUT(!latest.busy(), patience_ms); };
+    latest.ask([](const Ticket&) -> int { throw std::bad_alloc(); }, [](int) { QFAIL("there is no result"); }, told);
+    wait();
+    latest.ask([](const Ticket&) -> int { throw std::out_of_range("at 7"); }, [](int) { QFAIL("none here"); }, told);
+    wait();
+    QCOMPARE(said.size(), 2);
+    QVERIFY2(said[0].contains("not enough memory"), qPrintable(said[0]));
+    QVERIFY2(said[1].contains("bug in Sibyl: at 7"), qPrintable(said[1]));
+    int delivered = 0;
+    latest.ask([](const Ticket&) { return 3; }, [&](int value) { delivered = value; }, told);
+    wait();
+    QCOMPARE(delivered, 3);
+  }
+
+  void whatIsNotWantedAnyMoreIsNotAnswered() {
+    Answers answers;
+    std::vector<AnswerPointer> got;
+    connect(&answers, &Answers::answered, this, [&](const AnswerPointer& c) { got.push_back(c); });
+    answers.ask(mlp("64/device"), std::nullopt);
+    answers.ask(mlp("32/device"), std::nullopt);
+    answers.drop();
+    QVERIFY(!answers.stale());
+    answers.ask(mlp("16/device"), std::nullopt);
+    QTRY_VERIFY_WITH_TIMEOUT(!answers.stale(), patience_ms);
+    QCOMPARE(got.size(), std::size_t{1});
+    QCOMPARE(got[0]->scenario.option("--batch"), std::optional<std::string>("16/device"));
   }
 };
 

@@ -1,6 +1,7 @@
 // Every change can be undone and redone, and a dragged slider is one step.
 #include <QSignalSpy>
 #include <QTest>
+#include <QTimer>
 
 #include "gui/model/document.h"
 #include "tests/gui/model/tests.h"
@@ -58,6 +59,38 @@ class DocumentTest : public QObject {
     QVERIFY(!batch(document));
   }
 
+  void aPauseEndsAGesture() {
+    Document document;
+    auto* pause = document.findChild<QTimer*>();
+    QVERIFY(pause->interval() >= 500);  // for fingers
+    pause->setInterval(0);
+    setBatch(document, "1", "box");
+    setBatch(document, "2", "box");
+    QVERIFY(pause->isActive());
+    QTRY_VERIFY(!pause->isActive());
+    setBatch(document, "3", "box");
+    QCOMPARE(document.undoStack().count(), 2);
+    document.undoStack().undo();
+    QCOMPARE(batch(document), std::optional<std::string>("2"));
+  }
+
+  // A slider whose handle is held is not let go by a pause.
+  void aHeldGestureLastsUntilItIsEnded() {
+    Document document;
+    auto* pause = document.findChild<QTimer*>();
+    pause->setInterval(0);
+    setBatch(document, "1", "slider");
+    document.holdGesture();
+    setBatch(document, "2", "slider");
+    QVERIFY(!pause->isActive());
+    setBatch(document, "3", "slider");
+    QCOMPARE(document.undoStack().count(), 2);
+    document.endGesture();
+    setBatch(document, "4", "slider");
+    QVERIFY(pause->isActive());
+    QCOMPARE(document.undoStack().count(), 3);
+  }
+
   void aGestureThatComesBackIsNone() {
     Document document;
     setBatch(document, "1");
@@ -85,6 +118,27 @@ class DocumentTest : public QObject {
     document.undoStack().undo();
     QCOMPARE(document.count(), 2);
     QCOMPARE(document.state().scenarios[0].name, first);
+  }
+
+  // Curves and choices of views name scenarios.
+  void noTwoScenariosHaveOneName() {
+    Document document;
+    document.rename(0, "A");
+    document.add({}, "add");
+    document.rename(1, " A ");
+    QCOMPARE(document.current().name, std::string("A 2"));
+    document.rename(1, "A 2");  // its own
+    QCOMPARE(document.current().name, std::string("A 2"));
+    document.rename(1, "8");
+    document.rename(0, "8");
+    QCOMPARE(document.state().scenarios[0].name, std::string("8 2"));
+    State byHand;
+    byHand.scenarios.resize(3);
+    byHand.scenarios[0].name = byHand.scenarios[1].name = "same";
+    document.load(byHand, {});
+    QCOMPARE(document.state().scenarios[0].name, std::string("same"));
+    QCOMPARE(document.state().scenarios[1].name, std::string("same 2"));
+    QCOMPARE(document.state().scenarios[2].name, std::string("Scenario 3"));
   }
 
   void undoingGoesWhereTheChangeWas() {

@@ -27,6 +27,12 @@ class ListsTest : public QObject {
     document.pin(0);
     QVERIFY(list.data(list.index(0), ScenarioList::PinnedRole).toBool());
     QVERIFY(!list.data(list.index(1), ScenarioList::PinnedRole).toBool());
+    QCOMPARE(list.data(list.index(0), Qt::DisplayRole).toString(), QString("mine (pinned)"));
+    QCOMPARE(list.data(list.index(0), Qt::EditRole).toString(), QString("mine"));
+    QVERIFY(!list.data(list.index(1), Qt::DisplayRole).toString().contains("pinned"));
+    document.select(0);
+    document.change("", [](Scenario& scenario) { scenario.set("--batch", "3"); });
+    QCOMPARE(list.data(list.index(0), Qt::DisplayRole).toString(), QString("mine"));  // no longer as it was pinned
     document.undoStack().setIndex(0);
     QCOMPARE(list.rowCount(), 1);
     document.undoStack().setIndex(document.undoStack().count());

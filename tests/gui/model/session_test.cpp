@@ -35,6 +35,18 @@ Session example(const QString& folder) {
   return session;
 }
 
+// As a program does that ended without being asked: its file lies there, and nobody holds it.
+QString leave(const QTemporaryDir& folder, const Session& session) {
+  const QString left = folder.filePath("left.json");
+  Autosave crashed(folder.path());
+  crashed.touch([&] { return Leftover{session, "/data/s.json"}; });
+  crashed.flush();
+  if (Autosave(folder.path()).takeLeftovers().newest) qFatal("it runs yet");
+  const QStringList files = QDir(folder.path()).entryList({"*.json"});
+  if (files.size() != 1 || !QFile::copy(folder.filePath(files[0]), left)) qFatal("nothing was left");
+  return left;
+}
+
 QByteArray valid() { return sessionBytes(example("/data"), "/data"); }
 
 }  // namespace
@@ -118,23 +130,64 @@ class SessionTest : public QObject {
   void whatACrashLeftIsFound() {
     const QTemporaryDir folder;
     const Session session = example("/data");
-    {
-      // A program that ended without being asked: its file lies there, nobody holds it.
-      Autosave crashed(folder.path());
-      crashed.touch([&] { return Leftover{session, "/data/s.json"}; });
-      crashed.flush();
-      Autosave beside(folder.path());
-      QVERIFY(!beside.takeLeftover());  // it runs yet
-      const QStringList files = QDir(folder.path()).entryList({"*.json"});
-      QCOMPARE(files.size(), 1);
-      QVERIFY(QFile::copy(folder.filePath(files[0]), folder.filePath("left.json")));
-    }
+    const QString left = leave(folder, session);
     Autosave next(folder.path());
-    const auto found = next.takeLeftover();
-    QVERIFY(found.has_value());
-    QVERIFY(found->session.state == session.state);
-    QCOMPARE(found->path, QString("/data/s.json"));
-    QVERIFY(!next.takeLeftover());  // once
+    const auto found = next.takeLeftovers();
+    QVERIFY(found.newest.has_value() && found.unreadable.empty());
+    QVERIFY(found.newest->session.state == session.state);
+    QCOMPARE(found.newest->path, QString("/data/s.json"));
+    QVERIFY(!Autosave(folder.path()).takeLeftovers().newest);  // once
+    // It is there until it is written anew, by whoever took it.
+    QVERIFY(QFile::exists(left));
+    next.touch([&] { return *found.newest; });
+    QVERIFY(QFile::exists(left));
+    next.flush();
+    QVERIFY(!QFile::exists(left));
+    QCOMPARE(QDir(folder.path()).entryList({"*.json"}).size(), 1);
+  }
+
+  void whatIsFoundStaysUntilItIsSafe() {
+    const QTemporaryDir folder;
+    const QString left = leave(folder, example("/data"));
+    {
+      Autosave next(folder.path());
+      const QString own = QFileInfo(QDir(folder.path()).entryList({"*.lock"}).value(0)).completeBaseName();
+      QVERIFY(QDir(folder.path()).mkpath(own + ".json/in the way"));
+      const auto found = next.takeLeftovers();
+      QVERIFY(found.newest.has_value());
+      next.touch([&] { return *found.newest; });
+      next.flush();  // cannot be written
+      QVERIFY(QFile::exists(left));
+    }
+    QVERIFY(QFile::exists(left));
+    Autosave after(folder.path());
+    QVERIFY(after.takeLeftovers().newest.has_value());
+    after.clear();  // nobody wants it
+    QVERIFY(!QFile::exists(left));
+  }
+
+  void whatCannotBeReadStays() {
+    const QTemporaryDir folder;
+    const QString newer = leave(folder, example("/data")), broken = folder.filePath("broken.json");
+    QFile file(newer);
+    QVERIFY(file.open(QIODevice::ReadWrite));
+    const QByteArray bytes = file.readAll().replace("\"version\": 1", "\"version\": 2");
+    QVERIFY(file.seek(0) && file.write(bytes) == bytes.size());
+    file.close();
+    QFile half(broken);
+    QVERIFY(half.open(QIODevice::WriteOnly) && half.write(bytes.left(100)) == 100);
+    half.close();
+    Autosave next(folder.path());
+    const auto found = next.takeLeftovers();
+    QVERIFY(!found.newest);
+    QCOMPARE(found.unreadable.size(), std::size_t{2});
+    QStringList where;
+    for (const Error& error : found.unreadable) where << QString::fromStdString(error.where);
+    QVERIFY2(where.join('\n').contains(newer) && where.join('\n').contains(broken), qPrintable(where.join('\n')));
+    next.touch([] { return Leftover{example("/data"), {}}; });
+    next.flush();
+    next.clear();
+    QVERIFY(QFile::exists(newer) && QFile::exists(broken));
   }
 };
 
