@@ -34,8 +34,8 @@ Result<void> check_alone(const Arguments& arguments) {
   if (!arguments.operands().empty())
     return fail(ErrorCode::usage, "either CASES are trained and compared, or published runs are: give one of them",
                 "--published");
-  for (const char* option :
-       {"--calibration", "--launcher", "--device", "--save", "--measured", "--record", "--reference"})
+  for (const char* option : {"--calibration", "--launcher", "--device", "--save", "--measured", "--record",
+                             "--reference", "--max-mean-error"})
     if (arguments.has(option)) return fail(ErrorCode::usage, "has no effect on published runs", option);
   return {};
 }

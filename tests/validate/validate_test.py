@@ -63,6 +63,10 @@ for name, step in kept().items():
 
 judged, _ = validate(cases, "--measured", folder / "results.json", "--no-calibrate")
 assert judged["cases"][0]["measured_s"] == found["cases"][0]["measured_s"]
+again = ("--measured", folder / "results.json", "--no-calibrate", "--max-mean-error")
+validate(cases, *again, 1000)
+_, said = validate(cases, *again, 1e-9, expect=5)
+assert "in the mean" in said, said
 
 # Three samples cannot be divided into two micro-batches: the other case is trained all the same.
 broken = write("broken.txt", "zoo:small-cnn-bn --batch 3 --micro-batches 2", case)

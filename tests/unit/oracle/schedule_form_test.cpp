@@ -117,13 +117,13 @@ RC_GTEST_PROP(ScheduleForm, CountsWhatIsInFlightAsTheTurnsDo, ()) {
 
 // Two stages, two micro-batches; forward takes 4 and backward 8, and exchanges keep the wire between nodes busy for
 // half of either; a message takes 2, all of it on the wire. Each that has a pass beside it loses 2 x 1/2 and takes 3,
-// and so much of the pass, 1, waits for it:
+// and so much of the pass, 1, waits for it.
 //
-//   first device   forward 0 - 4, sent until 7; forward 4 - 9, sent until 12;                     backward 22 - 30, 34
-//   - 42 second                                      forward 7 - 11, backward 11 - 19, sent until 22; forward 19 - 24,
-//                                               backward 24 - 32, sent, with nothing beside it, until 34
+// The first device goes forward until 4, sends until 7, goes forward until 9, sends until 12. The second goes forward
+// from 7 to 11 and backward until 19, sends until 22, goes forward until 24 and backward until 32, and sends, with
+// nothing beside it, until 34. The first goes backward from 22 to 30 and from 34 to 42.
 //
-// With messages inside the node the first device's last pass is 32 - 40.
+// With messages inside the node its last pass is from 32 to 40.
 TEST(ScheduleForm, SendsShareAWireWithExchanges) {
   const ScheduleShape shape{PipelineSchedule::one_forward_one_backward, 2, 1, 2};
   for (const bool between_nodes : {true, false}) {
