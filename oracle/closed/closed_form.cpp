@@ -111,28 +111,40 @@ double ProgramForm::late(double alone_kernels, const Strategy& strategy) {
 
 Result<Form> ProgramForm::of(const Strategy& strategy, const Wanted& wanted) {
   SIBYL_CHECK(check_strategy(graph_, strategy));
-  return strategy.stages() == 1 ? alone(strategy) : pipeline(strategy, wanted);
+  return strategy.stages() == 1 ? alone(strategy, wanted) : pipeline(strategy, wanted);
 }
 
-Result<Form> ProgramForm::alone(const Strategy& strategy) {
+Result<Form> ProgramForm::alone(const Strategy& strategy, const Wanted& wanted) {
   Group& group = group_of(strategy);
   const Range all{0, table_.steps()};
   StageWork& work =
       works_.of(table_.content(all.begin, all.end), all, {strategy.recompute, false, true, strategy.data > 1});
+  const double without = kernels_.cluster().kernels.device().framework_base.value() + memory_.inputs();
+  const StageForm least = group.formula.least(work);
+  const Form at_least{Seconds{group.formula.least_step(work, strategy.accumulation)},
+                      Bytes{without + least.state + least.pass + (strategy.accumulation == 1 ? 0.0 : least.gradients)},
+                      false};
+  if (!wanted(at_least)) return at_least;
   const StageForm& form = stage(group, work);
   const auto micro_batches = static_cast<double>(strategy.accumulation);
   const StageForm::Turns turns = group.formula.step(work, strategy.accumulation);
   const double time = std::max(turns.time, turns.messages) + form.tail;
   const double passes = strategy.accumulation == 1 ? form.pass_and_gradients : form.pass + form.gradients;
-  const double memory =
-      kernels_.cluster().kernels.device().framework_base.value() + memory_.inputs() + form.state + passes;
-  return Form{Seconds{time + late(form.alone * micro_batches + form.alone_once, strategy)}, Bytes{memory}};
+  return Form{Seconds{time + late(form.alone * micro_batches + form.alone_once, strategy)},
+              Bytes{without + form.state + passes}};
+}
+
+const InFlight& ProgramForm::in_flight_of(const ScheduleShape& shape) {
+  const InFlight*& known = in_flight_of_[{shape.schedule, shape.coordinates, shape.chunks, shape.micro_batches}];
+  if (known) return *known;
+  InFlight made = closed::in_flight(shape);
+  std::pair key{made.all, made.later};
+  return *(known = &in_flights_.try_emplace(std::move(key), std::move(made)).first->second);
 }
 
 const Result<ProgramForm::Cut>& ProgramForm::cut_of(const Strategy& strategy, const InFlight& in_flight) {
   const bool share_nodes = stages_share_nodes(strategy, kernels_.cluster());
-  const Result<Cut>*& known =
-      cuts_of_[{in_flight.all, in_flight.later, share_nodes, strategy.chunks, memory_key(strategy)}];
+  const Result<Cut>*& known = cuts_of_[{&in_flight, share_nodes, strategy.chunks, memory_key(strategy)}];
   if (!known) known = &find_cut(strategy, in_flight);
   return *known;
 }
@@ -143,7 +155,8 @@ const Result<ProgramForm::Cut>& ProgramForm::find_cut(const Strategy& strategy, 
   const CutCosts costs = cut_costs(strategy, kernels_);
   if (!table)
     table = std::make_unique<CutTable>(table_.program(), places_, table_.crossing(), costs, table_.like());
-  Result<std::vector<std::size_t>> begins = balanced(*table, stage_memories_, strategy, in_flight, costs.memory);
+  const Bytes memory = none_fits(*table, strategy, in_flight, costs.memory) ? Bytes{} : costs.memory;
+  Result<std::vector<std::size_t>> begins = balanced(*table, stage_memories_, strategy, in_flight, memory);
   // Where there is none, so many stages are all there is to tell.
   Begins key{begins ? *begins : std::vector<std::size_t>{in_flight.all.size()},
              begins ? strategy.pipeline : -strategy.chunks};
@@ -151,6 +164,15 @@ const Result<ProgramForm::Cut>& ProgramForm::find_cut(const Strategy& strategy, 
   if (known != cuts_.end()) return known->second;
   Result<Cut> made = begins ? cut(strategy, *begins) : Result<Cut>(tl::unexpected(begins.error()));
   return cuts_.emplace(std::move(key), std::move(made)).first->second;
+}
+
+// Most strategies that fit nowhere, however they are cut, do not for what they hold whatever their buckets.
+bool ProgramForm::none_fits(const CutTable& table, const Strategy& strategy, const InFlight& in_flight, Bytes memory) {
+  if (memory.value() <= 0) return false;
+  const auto [known, added] =
+      none_fits_.try_emplace({&in_flight, strategy.chunks, memory_key_without_buckets(strategy)}, false);
+  if (added) known->second = !possible(table, stage_memories_.without_buckets(strategy), strategy, in_flight, memory);
+  return known->second;
 }
 
 Result<ProgramForm::Cut> ProgramForm::cut(const Strategy& strategy, const std::vector<std::size_t>& begins) {
@@ -210,31 +232,12 @@ const ProgramForm::Sent& ProgramForm::sent(std::size_t position, const Pairs& pa
   return known.emplace_back(sent);
 }
 
-Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wanted) {
-  SIBYL_CHECK(check_state(strategy));
-  const ScheduleShape shape{strategy.schedule, strategy.pipeline, strategy.chunks,
-                            static_cast<int>(strategy.accumulation)};
-  SIBYL_CHECK(check_shape(strategy.schedule, {shape.coordinates, shape.chunks, shape.micro_batches}));
-  const InFlight in_flight = closed::in_flight(shape);
-  const Result<Cut>& cut = cut_of(strategy, in_flight);
-  if (!cut) return tl::unexpected(cut.error());
-  Group& group = group_of(strategy);
+StageWork& ProgramForm::work_of(const Cut& cut, std::size_t stage, const Strategy& strategy) {
   const Asked asked{strategy.recompute, strategy.schedule == PipelineSchedule::zero_bubble, false, strategy.data > 1};
-  const auto coordinates = static_cast<std::size_t>(strategy.pipeline);
-  stages_.assign(cut->ends.size(), {});
-  std::size_t begin = 0;
-  for (std::size_t s = 0; s < stages_.size(); begin = cut->ends[s++]) {
-    StageInPipeline& own = stages_[s];
-    own.form = &stage(group, works_.of(cut->contents[s], {begin, cut->ends[s]}, asked));
-    if (s + 1 < stages_.size()) {
-      const Sent& sent = this->sent(cut->ends[s], group.links->forward[s % coordinates]);
-      own.send_forward = sent.forward, own.forward_wire = sent.forward_wire;
-    }
-    if (s > 0) {
-      const Sent& sent = this->sent(begin, group.links->backward[s % coordinates]);
-      own.send_backward = sent.backward, own.backward_wire = sent.backward_wire;
-    }
-  }
+  return works_.of(cut.contents[stage], {stage == 0 ? 0 : cut.ends[stage - 1], cut.ends[stage]}, asked);
+}
+
+Bytes ProgramForm::memory_of(const InFlight& in_flight, std::size_t coordinates) const {
   double memory = 0;
   for (std::size_t c = 0; c < coordinates; ++c) {
     double state = 0, kept = 0, pass = 0;
@@ -247,8 +250,56 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wante
     }
     memory = std::max(memory, state + kept + pass);
   }
-  memory += kernels_.cluster().kernels.device().framework_base.value();
-  const Form at_least{Seconds{ScheduleForm::at_least(shape, stages_)}, Bytes{memory}, false};
+  return Bytes{memory} + kernels_.cluster().kernels.device().framework_base;
+}
+
+// Stages of equal content are one.
+const Form& ProgramForm::least(const Strategy& strategy, const ScheduleShape& shape, const InFlight& in_flight,
+                               const Result<Cut>& cut) {
+  const auto [known, added] = least_.try_emplace({&cut, strategy.recompute, strategy.schedule, strategy.pipeline,
+                                                  strategy.data, strategy.zero, shape.micro_batches});
+  Form& form = known->second;
+  if (!added) return form;
+  const StageFormula& formula = group_of(strategy).formula;
+  std::unordered_map<const StageWork*, StageForm> forms;
+  stages_.assign(cut->ends.size(), {});
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    const StageWork& work = work_of(*cut, s, strategy);
+    const auto [entry, is_new] = forms.try_emplace(&work);
+    if (is_new) entry->second = formula.least(work);
+    stages_[s].form = &entry->second;
+  }
+  form = {Seconds{ScheduleForm::at_least(shape, stages_)},
+          memory_of(in_flight, static_cast<std::size_t>(shape.coordinates)), false};
+  return form;
+}
+
+Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wanted) {
+  SIBYL_CHECK(check_state(strategy));
+  const ScheduleShape shape{strategy.schedule, strategy.pipeline, strategy.chunks,
+                            static_cast<int>(strategy.accumulation)};
+  SIBYL_CHECK(check_shape(strategy.schedule, {shape.coordinates, shape.chunks, shape.micro_batches}));
+  const InFlight& in_flight = in_flight_of(shape);
+  const Result<Cut>& cut = cut_of(strategy, in_flight);
+  if (!cut) return tl::unexpected(cut.error());
+  if (const Form& least = this->least(strategy, shape, in_flight, cut); !wanted(least)) return least;
+  Group& group = group_of(strategy);
+  const auto coordinates = static_cast<std::size_t>(strategy.pipeline);
+  stages_.assign(cut->ends.size(), {});
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    StageInPipeline& own = stages_[s];
+    own.form = &stage(group, work_of(*cut, s, strategy));
+    if (s + 1 < stages_.size()) {
+      const Sent& sent = this->sent(cut->ends[s], group.links->forward[s % coordinates]);
+      own.send_forward = sent.forward, own.forward_wire = sent.forward_wire;
+    }
+    if (s > 0) {
+      const Sent& sent = this->sent(cut->ends[s - 1], group.links->backward[s % coordinates]);
+      own.send_backward = sent.backward, own.backward_wire = sent.backward_wire;
+    }
+  }
+  const Bytes memory = memory_of(in_flight, coordinates);
+  const Form at_least{Seconds{ScheduleForm::at_least(shape, stages_)}, memory, false};
   if (!wanted(at_least)) return at_least;
   std::vector<TiedMessage> tied;
   for (const Cut::Tie& tie : cut->ties)
@@ -260,7 +311,7 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wante
     const StageForm& form = *stages_[s].form;
     alone += form.alone * static_cast<double>(strategy.accumulation) + form.alone_once;
   }
-  return Form{Seconds{end.time + late(alone, strategy)}, Bytes{memory}};
+  return Form{Seconds{end.time + late(alone, strategy)}, memory};
 }
 
 }  // namespace sibyl::closed

@@ -52,7 +52,8 @@ class ProgramForm {
   static std::unique_ptr<ProgramForm> of(const Graph& graph, const Folding* folding, FoldedProgram program,
                                          const Strategy& strategy, KernelPrices& kernels);
 
-  // Asked once all is known of a pipeline but how long it takes: is it worth finding that out?
+  // Asked once a strategy's stages are known, given no more than it takes: is it worth finding out more? And of a
+  // pipeline again once all is known but how long its schedule takes.
   using Wanted = std::function<bool(const Form& at_least)>;
 
   // Fails as predict() does where the model cannot be split so. Where it is not wanted what was known is given back.
@@ -89,8 +90,11 @@ class ProgramForm {
     };
     std::vector<Tie> ties;
   };
+  // What a schedule lets be on its way: one for all schedules that let as many. Good as long as this.
+  using ShapeKey = std::tuple<PipelineSchedule, int, int, int>;
+  const InFlight& in_flight_of(const ScheduleShape& shape);
   // What where stages are cut depends on; and what a cut is.
-  using CutKey = std::tuple<std::vector<int>, std::vector<int>, bool, int, MemoryKey>;
+  using CutKey = std::tuple<const InFlight*, bool, int, MemoryKey>;
   using Begins = std::pair<std::vector<std::size_t>, int>;
   // What crosses a position takes to be sent.
   struct Sent {
@@ -99,16 +103,25 @@ class ProgramForm {
     WireUse forward_wire, backward_wire;
   };
 
+  // What strategies have in common that differ in buckets and in how ranks are laid out alone.
+  using FamilyKey = std::tuple<const Result<Cut>*, Recompute, PipelineSchedule, int, int, int, int>;
+
   Group& group_of(const Strategy& strategy);
   const Links& links_of(const Strategy& strategy);
   StageForm& stage(Group& group, StageWork& work);
   const Result<Cut>& cut_of(const Strategy& strategy, const InFlight& in_flight);
   const Result<Cut>& find_cut(const Strategy& strategy, const InFlight& in_flight);
+  [[nodiscard]] bool none_fits(const CutTable& table, const Strategy& strategy, const InFlight& in_flight,
+                               Bytes memory);
   Result<Cut> cut(const Strategy& strategy, const std::vector<std::size_t>& begins);
   Result<void> find_ties(const Strategy& strategy, Cut& cut);
   const Sent& sent(std::size_t position, const Pairs& pairs);
-  Result<Form> alone(const Strategy& strategy);
+  Result<Form> alone(const Strategy& strategy, const Wanted& wanted);
   Result<Form> pipeline(const Strategy& strategy, const Wanted& wanted);
+  StageWork& work_of(const Cut& cut, std::size_t stage, const Strategy& strategy);
+  const Form& least(const Strategy& strategy, const ScheduleShape& shape, const InFlight& in_flight,
+                    const Result<Cut>& cut);
+  [[nodiscard]] Bytes memory_of(const InFlight& in_flight, std::size_t coordinates) const;  // of `stages_`
   double late(double alone_kernels, const Strategy& strategy);  // the slowest rank
 
   const Graph& graph_;
@@ -126,6 +139,10 @@ class ProgramForm {
   std::array<std::unique_ptr<CutTable>, 2> cut_tables_;  // by whether neighbours share a node
   std::map<Begins, Result<Cut>> cuts_;
   std::map<CutKey, const Result<Cut>*> cuts_of_;
+  std::map<std::pair<std::vector<int>, std::vector<int>>, InFlight> in_flights_;
+  std::map<ShapeKey, const InFlight*> in_flight_of_;
+  std::map<std::tuple<const InFlight*, int, MemoryKey>, bool> none_fits_;  // buckets apart
+  std::map<FamilyKey, Form> least_;
   std::vector<std::vector<Sent>> sent_;  // by position
   std::map<int, double> latest_;         // by ranks
   std::vector<StageInPipeline> stages_;  // of the strategy at hand

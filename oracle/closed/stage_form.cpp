@@ -187,6 +187,12 @@ StageForm::Turns StageFormula::step(const StageWork& work, std::int64_t micro_ba
   return units_.empty() ? behind(before, last, own) : gathering(micro_batches, before.then(own).waits());
 }
 
+double StageFormula::least_step(const StageWork& work, std::int64_t micro_batches) const {
+  const Run all = work.before_last(micro_batches).then(work.backward(slot_of(micro_batches == 1, true)));
+  constexpr double rounding = 1e-9;
+  return (all.waits() ? all.time : all.compute) * (1 - rounding);
+}
+
 StageForm::Turns StageFormula::gathering(std::int64_t micro_batches, bool one_by_one) {
   constexpr std::int64_t walked = 4;  // later ones are like the one before
   const auto first_ones = [&](std::int64_t count) {

@@ -60,6 +60,10 @@ class StageFormula {
   StageFormula(ProgramTable& table, UpdatePrices& updates, Replicas& replicas, Slowdown slowdown);
 
   StageForm stage(const StageWork& work);
+  // No more than that in any respect, whatever is exchanged in which buckets and where replicas lie: without messages,
+  // buffers and updates. As quick as a sum over parameters.
+  [[nodiscard]] StageForm least(const StageWork& work) const;
+  [[nodiscard]] double least_step(const StageWork& work, std::int64_t micro_batches) const;  // no more than step()
   // The whole of a step of one stage alone, before its tail: the host runs ahead from one turn into the next.
   StageForm::Turns step(const StageWork& work, std::int64_t micro_batches);
 

@@ -46,6 +46,33 @@ void StageFormula::add_tail(StageForm& form) {
   form.tail = std::max(busy, dispatch_ * launches) + gathers_;
 }
 
+StageForm StageFormula::least(const StageWork& work) const {
+  const Strategy& strategy = replicas_.strategy();
+  const double states = 4.0 * (optimizer_states(strategy.optimizer) + (has_half_weights(strategy) ? 1 : 0));
+  const Range range = work.range();
+  StageForm form;
+  form.state = work.weights();
+  for (std::size_t u = table_.uses_from(range.end); u < table_.uses_from(range.begin); ++u) {
+    const Use& use = table_.uses()[u];
+    if (use.before > range.begin) continue;
+    const Parameter& parameter = table_.parameters()[use.parameter];
+    const bool shared_out = !work.tied(parameter) && summed_[parameter.summed].parts > 1;
+    const double share = shared_out ? 1.0 / summed_[parameter.summed].parts : 1.0;
+    form.state += states * share * static_cast<double>(parameter.elements);
+    if (shared_out && strategy.zero == 3) form.state -= (1 - share) * parameter.bytes();
+  }
+  // Waits for the host that are too short to matter are left out beside messages.
+  const auto time = [](const Run& run) { return run.waits() ? run.time : run.compute; };
+  form.forward.time = time(work.forward());
+  form.input.time = time(work.input());
+  for (std::size_t slot = 0; slot < backward_slots; ++slot) form.backward[slot].time = time(work.backward(slot));
+  form.gradients = work.gradients();
+  form.kept = work.kept();
+  form.later = work.later();
+  form.pass = work.pass();
+  return form;
+}
+
 void StageFormula::add_memory(StageForm& form) const {
   form.state = weights_ + optimizer_ + buffers_;
   form.gradients = work_->gradients();

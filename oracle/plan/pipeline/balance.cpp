@@ -41,14 +41,30 @@ Result<void> check_stages(const Stage& whole, const Strategy& strategy) {
   return {};
 }
 
+namespace {
+
+std::vector<OnTheWay> on_the_way(const InFlight& in_flight) {
+  std::vector<OnTheWay> micro_batches;
+  for (std::size_t s = 0; s < in_flight.all.size(); ++s)
+    micro_batches.push_back({static_cast<double>(in_flight.all[s]), static_cast<double>(in_flight.later[s])});
+  return micro_batches;
+}
+
+}  // namespace
+
+bool possible(const CutTable& table, const StageMemory& memory, const Strategy& strategy, const InFlight& in_flight,
+              Bytes each) {
+  const std::vector<OnTheWay> micro_batches = on_the_way(in_flight);
+  return table.possible(in_flight.all.size(),
+                        {memory, micro_batches, static_cast<std::size_t>(strategy.pipeline), each});
+}
+
 Result<std::vector<std::size_t>> balanced(CutTable& table, StageMemories& memories, const Strategy& strategy,
                                           const InFlight& in_flight, Bytes memory) {
   const std::size_t stages = in_flight.all.size();
   std::vector<std::size_t> begins;
   if (memory.value() > 0) {
-    std::vector<OnTheWay> micro_batches;
-    for (std::size_t s = 0; s < stages; ++s)
-      micro_batches.push_back({static_cast<double>(in_flight.all[s]), static_cast<double>(in_flight.later[s])});
+    const std::vector<OnTheWay> micro_batches = on_the_way(in_flight);
     const MemoryLimit limit{memories.of(strategy), micro_batches, static_cast<std::size_t>(strategy.pipeline), memory};
     begins = table.cut(stages, &limit);
   }

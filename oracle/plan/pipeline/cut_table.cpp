@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <unordered_map>
 
@@ -76,6 +77,11 @@ class CutTable::Search {
     const double best = slowest();
     return best < infinite ? narrowest(best * near_best) : std::vector<std::size_t>{};
   }
+  // In any time.
+  [[nodiscard]] bool may_be() const {
+    return stages_ <= end_ && static_cast<int>(stages_) <= table_.trained_steps() &&
+           !ends(2 * (table_.time_.back() + table_.longest_link_)).empty();
+  }
 
  private:
   static constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -145,6 +151,11 @@ class CutTable::Search {
       ends[s].last = std::min(begin, ends[s].last);
       if (ends[s].last < ends[s].first) return {};
     }
+    // Where one comes no further than those before it, these have to leave it something.
+    for (std::size_t s = stages_; s-- > 1;) {
+      ends[s - 1].last = std::min(ends[s - 1].last, latest_begin(s, ends[s].last, limit));
+      if (ends[s - 1].last < ends[s - 1].first) return {};
+    }
     return ends;
   }
 
@@ -208,8 +219,26 @@ class CutTable::Search {
   [[nodiscard]] bool possible(double limit) const {
     const std::vector<Ends> ends = this->ends(limit);
     if (ends.empty()) return false;
-    if (stages_ == 1 || !laid(limit, ends, [](std::size_t, std::size_t) { return true; }).empty()) return true;
-    return !narrowest(limit, ends).empty();
+    return stages_ == 1 || reach_end(limit, ends) || !narrowest(limit, ends).empty();
+  }
+
+  // Do stages come to the end that are laid each as far as it goes, or a little less? Where a stage's last places send
+  // much, the one before it may have to leave it less. False does not say that there is no cut.
+  [[nodiscard]] bool reach_end(double limit, const std::vector<Ends>& ends) const {
+    constexpr std::size_t most = 8;
+    std::vector<std::size_t> begins{0}, reached;  // the last first
+    for (std::size_t s = 0; s < stages_; ++s) {
+      reached.clear();
+      std::size_t end = std::min(furthest(s, begins.front(), limit), ends[s].last);
+      for (; end >= ends[s].first && reached.size() < most; --end) {
+        const auto begin = std::ranges::find_if(begins, [&](std::size_t b) { return b < end && trains(b, end); });
+        if (begin == begins.end()) break;
+        if (within(s, *begin, end, limit)) reached.push_back(end);
+      }
+      if (reached.empty()) return false;
+      std::swap(begins, reached);
+    }
+    return true;
   }
 
   // The least time of the slowest stage.
@@ -255,9 +284,8 @@ class CutTable::Search {
   // Of any places within `ends`, stage after stage: a table over where the stages so far may end leads to that of one
   // stage more. Empty where no cut is within limits.
   [[nodiscard]] std::vector<std::size_t> narrowest(double limit, const std::vector<Ends>& ends) const {
-    std::vector<std::vector<std::size_t>> from(stages_);                // by stage, and place from its first on
+    std::vector<std::vector<std::uint32_t>> from(stages_);              // by stage, and place from its first on
     std::vector<double> before(table_.places()), now(table_.places());  // bytes; good where they were reached
-    const std::vector<double>& time = table_.time_;
     before[0] = 0;
     Ends reached{0, 0};
     std::vector<std::size_t> best;  // of the places before, those that send less than all later ones
@@ -265,22 +293,21 @@ class CutTable::Search {
       const auto [first, last] = ends[s];
       bool any = false;
       best.clear();
+      from[s].resize(last - first + 1);
       std::size_t scanned = reached.first, kept = 0;
+      Reach reach(*this, s, limit);
       for (std::size_t end = first; end <= last; ++end) {
         for (; scanned < end && scanned <= reached.last && trains(scanned, end); ++scanned) {
           if (before[scanned] == infinite) continue;
           while (best.size() > kept && before[best.back()] >= before[scanned]) best.pop_back();
           best.push_back(scanned);
         }
-        const auto too_far = [&](std::size_t begin) {
-          return time[end] - time[begin] > limit || !holds(s, begin, end);
-        };
-        while (kept < best.size() && too_far(best[kept])) ++kept;
-        std::size_t from_here = kept;
-        while (from_here < best.size() && table_.cost(best[from_here], end) > limit) ++from_here;
-        const bool stands = from_here < best.size();
-        now[end] = stands ? before[best[from_here]] + table_.sent_[end] : infinite;
-        from[s].push_back(stands ? best[from_here] : 0);
+        while (kept < best.size() && !reach.covers(best[kept], end)) ++kept;
+        const auto from_here = std::partition_point(best.begin() + static_cast<std::ptrdiff_t>(kept), best.end(),
+                                                    [&](std::size_t b) { return table_.cost(b, end) > limit; });
+        const bool stands = from_here != best.end();
+        now[end] = stands ? before[*from_here] + table_.sent_[end] : infinite;
+        from[s][end - first] = static_cast<std::uint32_t>(stands ? *from_here : 0);
         any = any || stands;
       }
       if (!any) return {};
@@ -293,6 +320,39 @@ class CutTable::Search {
     return begins;
   }
 
+  // How far a stage reaches without what it sends, of begins and ends that never fall: a later begin reaches no less.
+  // Memory is asked about in steps that double, for it takes the most of a cut's time.
+  class Reach {
+   public:
+    Reach(const Search& search, std::size_t stage, double limit)
+        : search_(search), stage_(stage), limit_(limit), beyond_(search.end_ + 1) {}
+
+    [[nodiscard]] bool covers(std::size_t begin, std::size_t end) {
+      const std::vector<double>& time = search_.table_.time_;
+      if (time[end] - time[begin] > limit_) return false;
+      if (end <= known_) return true;
+      if (begin == begin_ && end >= beyond_) return false;
+      if (begin != begin_) step_ = 1, begin_ = begin, beyond_ = search_.end_ + 1;
+      if (!search_.holds(stage_, begin, end)) {
+        beyond_ = end;
+        return false;
+      }
+      known_ = end;
+      for (std::size_t ahead = end + step_; ahead < beyond_ && search_.holds(stage_, begin, ahead); ahead += step_) {
+        known_ = ahead;
+        step_ *= 2;
+      }
+      return true;
+    }
+
+   private:
+    const Search& search_;
+    std::size_t stage_;
+    double limit_;
+    std::size_t begin_ = 0, known_ = 0;  // up to there it holds from `begin_`, and from any later one
+    std::size_t beyond_, step_ = 1;      // from there on it does not
+  };
+
   const CutTable& table_;
   const MemoryLimit* limit_;
   std::vector<OnTheWay> micro_batches_;  // by stage, where there is a limit
@@ -300,6 +360,10 @@ class CutTable::Search {
   std::size_t stages_;
   std::size_t end_;  // the last place
 };
+
+bool CutTable::possible(std::size_t stages, const MemoryLimit& limit) const {
+  return Search(*this, stages, &limit).may_be();
+}
 
 std::vector<std::size_t> CutTable::cut(std::size_t stages, const MemoryLimit* limit) {
   const auto [unlimited, added] = unlimited_.try_emplace(stages);

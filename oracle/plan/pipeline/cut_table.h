@@ -45,6 +45,8 @@ class CutTable {
   // it is within one it is the cut with it. Of a device with several stages that have to stay within it together, each
   // has an equal share where another cut is to be found.
   [[nodiscard]] std::vector<std::size_t> cut(std::size_t stages, const MemoryLimit* limit = nullptr);
+  // May there be a cut within the limit, however slow? False where there is none by far; it takes O(stages log n).
+  [[nodiscard]] bool possible(std::size_t stages, const MemoryLimit& limit) const;
   [[nodiscard]] int trained_steps() const { return trains_.back(); }
 
  private:

@@ -139,14 +139,13 @@ void ParameterSums::add(const LocalTensor& tensor, const std::vector<std::size_t
   if (is_trained(tensor)) largest_[places.front()] = std::max(largest_[places.front()], bytes);
 }
 
-HeldState ParameterSums::held(const Strategy& strategy, const std::vector<std::size_t>& like) const {
+HeldState ParameterSums::sums(const Strategy& strategy, Buffers& buffers) const {
   HeldState held;
   std::vector<double> all(places_.count(), 0.0), exchanged = all;
-  bool sharded = false;
   for (const Kind& kind : kinds_) {
     const ForAByte each = for_a_byte(kind.first, strategy, false);
-    held.buffers = std::max(held.buffers, each.buffers);
-    sharded = sharded || each.sharded;
+    buffers.for_a_byte = std::max(buffers.for_a_byte, each.buffers);
+    buffers.sharded = buffers.sharded || each.sharded;
     for (std::size_t p = 0; p < all.size(); ++p) {
       all[p] += kind.bytes[p] * each.held;
       if (each.buffers > 0 || each.sharded) exchanged[p] += kind.bytes[p];
@@ -158,8 +157,20 @@ HeldState ParameterSums::held(const Strategy& strategy, const std::vector<std::s
   }
   held.sums = sums_before(all);
   held.parameters = sums_before(exchanged);
-  if (sharded && strategy.zero == 3) {
-    add_buckets(held, strategy, like);
+  return held;
+}
+
+HeldState ParameterSums::without_buckets(const Strategy& strategy) const {
+  Buffers none;
+  return sums(strategy, none);
+}
+
+HeldState ParameterSums::held(const Strategy& strategy, const std::vector<std::size_t>& like) {
+  Buffers buffers;
+  HeldState held = sums(strategy, buffers);
+  held.buffers = buffers.for_a_byte;
+  if (buffers.sharded && strategy.zero == 3) {
+    add_units(held, strategy, like);
   } else if (held.buffers > 0) {
     const bool overlapped = strategy.exchange == GradientExchange::overlapped;
     held.smallest_bucket = overlapped ? strategy.bucket.value() : std::numeric_limits<double>::infinity();
@@ -170,7 +181,7 @@ HeldState ParameterSums::held(const Strategy& strategy, const std::vector<std::s
 
 // Of units: blocks, and between them as many places as have a bucket's size of parameters (plan/zero.h). Backward
 // gathers the one before beside each.
-void ParameterSums::add_buckets(HeldState& held, const Strategy& strategy, const std::vector<std::size_t>& like) const {
+void ParameterSums::add_units(HeldState& held, const Strategy& strategy, const std::vector<std::size_t>& like) {
   std::vector<double> size(places_.count(), 0.0), gathered = size;
   double before = 0;
   const auto unit = [&](std::size_t begin, std::size_t end) {
@@ -189,7 +200,8 @@ void ParameterSums::add_buckets(HeldState& held, const Strategy& strategy, const
         at = p + 1;
       }
   };
-  for (const Segment& block : find_blocks(whole_, like)) {
+  if (!blocks_) blocks_ = find_blocks(whole_, like);
+  for (const Segment& block : *blocks_) {
     const std::size_t begin = places_.of_step(block.begin), end = places_.of_step(block.end - 1) + 1;
     if (begin < at) continue;
     fill(begin);

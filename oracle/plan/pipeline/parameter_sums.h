@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "oracle/plan/pipeline/places.h"
@@ -34,7 +35,9 @@ class ParameterSums {
   // `whole` must outlive it.
   ParameterSums(const Stage& whole, const Places& places);
   // `like`: as of BackwardMemory.
-  [[nodiscard]] HeldState held(const Strategy& strategy, const std::vector<std::size_t>& like) const;
+  [[nodiscard]] HeldState held(const Strategy& strategy, const std::vector<std::size_t>& like);
+  // The same without buffers for buckets, and without what is gathered: whatever the size of buckets, no more.
+  [[nodiscard]] HeldState without_buckets(const Strategy& strategy) const;
 
  private:
   struct Kind {
@@ -46,13 +49,19 @@ class ParameterSums {
     WantedBySeveral wanted;
   };
   void add(const LocalTensor& tensor, const std::vector<std::size_t>& places, std::size_t count);
-  void add_buckets(HeldState& held, const Strategy& strategy, const std::vector<std::size_t>& like) const;
+  struct Buffers {
+    double for_a_byte = 0;  // of a bucket
+    bool sharded = false;   // does any kind share its state out?
+  };
+  [[nodiscard]] HeldState sums(const Strategy& strategy, Buffers& buffers) const;
+  void add_units(HeldState& held, const Strategy& strategy, const std::vector<std::size_t>& like);
 
   const Stage& whole_;
   const Places& places_;
   std::vector<Kind> kinds_;
   std::vector<Shared> shared_;
-  std::vector<double> largest_;  // by place: of one parameter
+  std::vector<double> largest_;                 // by place: of one parameter
+  std::optional<std::vector<Segment>> blocks_;  // once asked
 };
 
 }  // namespace sibyl

@@ -35,17 +35,35 @@ MemoryKey memory_key(const Strategy& s) {
           {s.compression.kind, s.compression.share}};
 }
 
+MemoryKey memory_key_without_buckets(const Strategy& strategy) {
+  MemoryKey key = memory_key(strategy);
+  std::get<double>(std::get<2>(key)) = 0;
+  return key;
+}
+
 StageMemories::StageMemories(const BackwardMemory& backward, const Places& places, const std::vector<std::size_t>& like)
     : backward_(backward), places_(places), like_(like) {}
+
+std::shared_ptr<const KeptSums> StageMemories::kept(const Strategy& strategy) {
+  std::shared_ptr<const KeptSums>& kept = kept_[{runs_again(strategy), strategy.activation_tier}];
+  if (!kept) kept = std::make_shared<const KeptSums>(backward_, places_, strategy, like_);
+  return kept;
+}
+
+ParameterSums& StageMemories::parameters() {
+  if (!parameters_) parameters_.emplace(backward_.program(), places_);
+  return *parameters_;
+}
 
 const StageMemory& StageMemories::of(const Strategy& strategy) {
   MemoryKey key = memory_key(strategy);
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
-  std::shared_ptr<const KeptSums>& kept = kept_[{runs_again(strategy), strategy.activation_tier}];
-  if (!kept) kept = std::make_shared<const KeptSums>(backward_, places_, strategy, like_);
-  if (!parameters_) parameters_.emplace(backward_.program(), places_);
-  return known_.try_emplace(std::move(key), kept, parameters_->held(strategy, like_)).first->second;
+  return known_.try_emplace(std::move(key), kept(strategy), parameters().held(strategy, like_)).first->second;
+}
+
+StageMemory StageMemories::without_buckets(const Strategy& strategy) {
+  return {kept(strategy), parameters().without_buckets(strategy)};
 }
 
 }  // namespace sibyl

@@ -46,6 +46,7 @@ using MemoryKey =
     std::tuple<std::tuple<Recompute, int, int, std::vector<std::string>>, std::tuple<OptimizerKind, Tier, Tier>,
                std::tuple<int, int, int, double>, std::tuple<Compression::Kind, double>>;
 MemoryKey memory_key(const Strategy& strategy);
+MemoryKey memory_key_without_buckets(const Strategy& strategy);
 
 // Of all strategies that share a program.
 class StageMemories {
@@ -54,9 +55,13 @@ class StageMemories {
   StageMemories(const BackwardMemory& backward, const Places& places, const std::vector<std::size_t>& like);
 
   const StageMemory& of(const Strategy& strategy);  // good as long as this
+  // No more than that, whatever the size of its buckets: without any.
+  StageMemory without_buckets(const Strategy& strategy);
 
  private:
   using KeptKey = std::pair<std::tuple<Recompute, int, int, std::vector<std::string>>, Tier>;
+  std::shared_ptr<const KeptSums> kept(const Strategy& strategy);
+  ParameterSums& parameters();
 
   const BackwardMemory& backward_;
   const Places& places_;

@@ -233,7 +233,7 @@ class AllCuts {
 
 RC_GTEST_PROP(Cut, IsTheNarrowestNearTheBestOfAllCutsAndThereWhereAnyIs, ()) {
   const auto any = [](int least, int most) { return *rc::gen::inRange(least, most + 1); };
-  std::vector<std::int64_t> widths(static_cast<std::size_t>(any(3, 6)));
+  std::vector<std::int64_t> widths(static_cast<std::size_t>(any(3, 9)));
   for (std::int64_t& width : widths) width = any(1, 3) * 8;
   const Graph graph = test::mlp(widths, 2);
   Strategy strategy;
@@ -254,18 +254,19 @@ RC_GTEST_PROP(Cut, IsTheNarrowestNearTheBestOfAllCutsAndThereWhereAnyIs, ()) {
   CutTable table(whole, places, Crossing(whole), costs);
   for (int drawn = 0; drawn < 4; ++drawn) {
     std::vector<int> in_flight;
-    for (int s = any(1, 4); s > 0; --s) in_flight.push_back(any(1, 4));
+    for (int s = any(1, 5); s > 0; --s) in_flight.push_back(any(1, 4));
     std::vector<OnTheWay> micro_batches;
     for (const int n : in_flight) micro_batches.push_back({static_cast<double>(n)});
     const StageMemory& memory = memories.of(strategy);
     const StageMemory::Need all = memory.of(0, places.count(), micro_batches.front());
-    const Bytes capacity{(all.resting + all.passing) * 0.01 * any(0, 100)};
+    const Bytes capacity{(all.resting + all.passing) * 0.01 * any(0, 200)};
     const MemoryLimit limit{memory, micro_batches, in_flight.size(), capacity};
     const AllCuts cuts(whole, times, link, in_flight, capacity);
     const double best = cuts.best();
     const std::vector<std::size_t> begins = table.cut(in_flight.size(), capacity.value() > 0 ? &limit : nullptr);
     if (in_flight.size() == 1) continue;  // nothing to cut, and nothing says whether it fits
     RC_ASSERT(begins.empty() == (best == AllCuts::infinite));
+    RC_ASSERT(begins.empty() || capacity.value() == 0 || table.possible(in_flight.size(), limit));
     if (begins.empty()) continue;
     RC_ASSERT(cuts.slowest(begins) <= best * 1.022 + 1e-9);
     RC_ASSERT(cuts.sent(begins) <= cuts.least_sent(best * 1.02 - 1e-9));

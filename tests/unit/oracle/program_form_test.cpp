@@ -50,8 +50,9 @@ Cluster any_busy_cluster() {
 // Of all that was drawn.
 struct Drawn {
   std::vector<double> time, memory;     // by how much the formula is off, where there is one
-  std::vector<double> uncut, unwalked;  // shares of the time that are known before a program is cut, and of pipelines
-                                        // before their schedule is walked
+  // Shares of the time that are known before a program is cut, of its stages whatever they exchange, and of pipelines
+  // before their schedule is walked; and of the memory, of stages whatever they exchange.
+  std::vector<double> uncut, least, unwalked, least_memory;
   int without_formula = 0;
 
   static double quantile(std::vector<double> all, double share) {
@@ -70,13 +71,20 @@ void compare(const Graph& graph, const Cluster& cluster, const Strategy& strateg
   const auto program = closed::ProgramForm::make(graph, nullptr, strategy, kernels);
   const auto form = (*program)->of(strategy);
   RC_ASSERT(form.has_value());
-  const auto unwalked = (*program)->of(strategy, [](const closed::Form&) { return false; });
-  RC_ASSERT(unwalked->memory == form->memory);
-  RC_ASSERT(unwalked->walked == (strategy.stages() == 1));
+  std::vector<closed::Form> asked;
+  const auto unwalked = (*program)->of(strategy, [&](const closed::Form& at_least) {
+    asked.push_back(at_least);
+    return strategy.stages() > 1 && asked.size() == 1;
+  });
+  RC_ASSERT(asked.size() == (strategy.stages() > 1 ? 2U : 1U));
+  RC_ASSERT(!unwalked->walked);
+  RC_ASSERT(unwalked->memory == asked.back().memory && unwalked->step_time == asked.back().step_time);
+  RC_ASSERT(strategy.stages() == 1 || unwalked->memory == form->memory);
+  RC_ASSERT(asked.front().memory <= form->memory * (1 + 1e-12));
   const std::optional<Folding> folding = test::any(0, 1) == 0 ? fold(graph) : std::nullopt;
   auto folded = closed::FoldedProgram::make(graph, folding ? &*folding : nullptr, strategy);
   const Seconds uncut = closed::LeastTime(*folded, strategy, kernels).of(strategy);
-  for (const Seconds at_least : {uncut, unwalked->walked ? uncut : unwalked->step_time}) {
+  for (const Seconds at_least : {uncut, asked.front().step_time, asked.back().step_time}) {
     if (at_least > form->step_time || at_least > exact.step_time)
       RC_LOG() << graph.name << ", " << strategy_words(strategy) << ": at least " << at_least.value()
                << " s, by formula " << form->step_time.value() << ", simulated " << exact.step_time.value() << "\n";
@@ -84,7 +92,9 @@ void compare(const Graph& graph, const Cluster& cluster, const Strategy& strateg
     RC_ASSERT(at_least <= exact.step_time);
   }
   drawn.uncut.push_back(uncut / exact.step_time);
-  if (!unwalked->walked) drawn.unwalked.push_back(unwalked->step_time / exact.step_time);
+  drawn.least.push_back(asked.front().step_time / exact.step_time);
+  drawn.least_memory.push_back(asked.front().memory / form->memory);
+  if (asked.size() == 2) drawn.unwalked.push_back(asked.back().step_time / exact.step_time);
   drawn.memory.push_back(std::abs(form->memory / exact.memory.total - 1));
   const double off = form->step_time / exact.step_time - 1;
   drawn.time.push_back(std::abs(off));
@@ -118,7 +128,9 @@ TEST(ProgramForm, IsWithinOnePercentOfTheSimulation) {
   EXPECT_LT(Drawn::quantile(drawn.time, 0.99), 0.002);
   EXPECT_LT(Drawn::quantile(drawn.memory, 0.5), 0.1);
   EXPECT_GT(Drawn::quantile(drawn.uncut, 0.5), 0.4);
+  EXPECT_GT(Drawn::quantile(drawn.least, 0.5), 0.4);
   EXPECT_GT(Drawn::quantile(drawn.unwalked, 0.5), 0.8);
+  EXPECT_GT(Drawn::quantile(drawn.least_memory, 0.5), 0.8);
 }
 
 // What cannot be split so has no formula either, for the same reason.

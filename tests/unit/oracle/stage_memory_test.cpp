@@ -34,6 +34,10 @@ class Pipeline {
       micro_batches_.push_back({static_cast<double>(found.all[s]), static_cast<double>(found.later[s])});
   }
 
+  std::size_t places() const { return places_.count(); }
+  StageMemories& memories() { return memories_; }
+  CutTable& table() { return table_; }
+  const std::vector<OnTheWay>& micro_batches() const { return micro_batches_; }
   std::vector<std::size_t> unlimited() { return table_.cut(micro_batches_.size()); }
   // Of a coordinate, beside what its framework takes.
   double needs(const std::vector<std::size_t>& begins, std::size_t coordinate) {
@@ -109,15 +113,42 @@ TEST(StageMemory, IsNearTheWalk) {
   EXPECT_LT(quantile(off, 0.9), 0.15);
 }
 
-std::vector<std::string> starts(const Drawn& drawn, const Cluster& cluster) {
-  return stage_starts(drawn.graph, plan_for(drawn.graph, drawn.strategy, cluster).value());
-}
 // What the fullest device takes beside its framework.
 double fullest(const StepMemory& memory) {
   double most = 0;
   for (const Footprint& device : memory.devices)
     most = std::max(most, (device.peak.total - device.peak.framework).value());
   return most;
+}
+
+// What strategies are ruled out by that differ in their buckets alone: no stage takes less than without any, and where
+// that leaves no cut there is none but the one without a limit.
+RC_GTEST_PROP(StageMemory, TakesNoLessWithBuckets, ()) {
+  std::optional<Drawn> drawn = any_pipeline();
+  RC_PRE(drawn.has_value());
+  Pipeline pipeline(drawn->graph, drawn->strategy, drawn->cluster);
+  const StageMemory without = pipeline.memories().without_buckets(drawn->strategy);
+  const StageMemory& with = pipeline.memories().of(drawn->strategy);
+  for (int n = 0; n < 20; ++n) {
+    const auto begin = static_cast<std::size_t>(any(0, static_cast<int>(pipeline.places()) - 1));
+    const auto end = begin + static_cast<std::size_t>(any(1, static_cast<int>(pipeline.places() - begin)));
+    const OnTheWay some = pipeline.micro_batches()[static_cast<std::size_t>(n) % pipeline.micro_batches().size()];
+    const StageMemory::Need least = without.of(begin, end, some), need = with.of(begin, end, some);
+    RC_ASSERT(least.resting <= need.resting && least.passing <= need.passing);
+  }
+  const auto devices = static_cast<std::size_t>(drawn->strategy.pipeline);
+  const Bytes room{fullest(drawn->walked) * std::exp2(0.25 * any(-12, 4))};
+  const std::size_t stages = pipeline.micro_batches().size();
+  const MemoryLimit limit{with, pipeline.micro_batches(), devices, room};
+  const std::vector<std::size_t> begins = pipeline.table().cut(stages, &limit);
+  const bool cut = !begins.empty() && begins != pipeline.unlimited();
+  const bool possible = pipeline.table().possible(stages, {without, pipeline.micro_batches(), devices, room});
+  RC_TAG(cut ? "cut" : possible ? "not ruled out" : "ruled out");
+  RC_ASSERT(possible || !cut);
+}
+
+std::vector<std::string> starts(const Drawn& drawn, const Cluster& cluster) {
+  return stage_starts(drawn.graph, plan_for(drawn.graph, drawn.strategy, cluster).value());
 }
 Cluster with_room(const Drawn& drawn, double bytes) {
   return with_memory(drawn.cluster, drawn.cluster.kernels.device().framework_base + Bytes{bytes});
