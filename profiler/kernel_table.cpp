@@ -7,7 +7,7 @@
 
 #include "profiler/interpolation/cost_key.h"
 #include "profiler/interpolation/ideal.h"
-#include "profiler/interpolation/relations.h"
+#include "profiler/interpolation/question.h"
 #include "profiler/interpolation/roofline.h"
 #include "profiler/interpolation/samples.h"
 #include "profiler/interpolation/transfer.h"
@@ -18,6 +18,7 @@ namespace {
 using interpolation::better;
 using interpolation::cost_key;
 using interpolation::ideal_time;
+using interpolation::Question;
 using interpolation::roofline_time;
 using interpolation::Samples;
 
@@ -45,12 +46,12 @@ struct KernelTable::Index {
   [[nodiscard]] const Device& device() const { return samples.device(); }
   [[nodiscard]] const std::vector<KernelTable>& donors() const;
   [[nodiscard]] KernelEstimate from_datasheet(const KernelKey& key) const;
-  [[nodiscard]] std::optional<KernelEstimate> from_relatives(const KernelKey& key) const;
-  [[nodiscard]] std::optional<KernelEstimate> from_another_type(const KernelKey& key) const;
-  [[nodiscard]] std::optional<KernelEstimate> from_donors(const KernelKey& key) const;
-  [[nodiscard]] KernelEstimate guess(const KernelKey& key, std::optional<KernelEstimate> own) const;
-  [[nodiscard]] KernelEstimate single(const KernelKey& key) const;
-  [[nodiscard]] KernelEstimate estimate(const KernelKey& key) const;
+  [[nodiscard]] std::optional<KernelEstimate> from_relatives(const Question& asked) const;
+  [[nodiscard]] std::optional<KernelEstimate> from_another_type(const Question& asked) const;
+  [[nodiscard]] std::optional<KernelEstimate> from_donors(const Question& asked) const;
+  [[nodiscard]] KernelEstimate guess(const Question& asked, std::optional<KernelEstimate> own) const;
+  [[nodiscard]] KernelEstimate single(const Question& asked) const;
+  [[nodiscard]] KernelEstimate estimate(const Question& asked) const;
 };
 
 const std::vector<KernelTable>& KernelTable::Index::donors() const {
@@ -67,9 +68,9 @@ KernelEstimate KernelTable::Index::from_datasheet(const KernelKey& key) const {
           Bytes{}};
 }
 
-std::optional<KernelEstimate> KernelTable::Index::from_relatives(const KernelKey& key) const {
-  for (const interpolation::Relative& relative : interpolation::related(key, device().backend))
-    if (auto found = samples.within(relative.place, key)) {
+std::optional<KernelEstimate> KernelTable::Index::from_relatives(const Question& asked) const {
+  for (const interpolation::Relative& relative : asked.relatives(device().backend))
+    if (auto found = samples.within(relative.place, asked.key())) {
       found->time.time *= relative.slowdown;
       found->time.provenance = Provenance::estimated;
       found->time.relative_error = std::hypot(found->time.relative_error, relative.error);
@@ -79,17 +80,15 @@ std::optional<KernelEstimate> KernelTable::Index::from_relatives(const KernelKey
 }
 
 // The same kernel in a type that runs alike takes as much more than it had to.
-std::optional<KernelEstimate> KernelTable::Index::from_another_type(const KernelKey& key) const {
-  for (const interpolation::Substitute& substitute : interpolation::substitutes(key)) {
-    KernelKey other = key;
-    other.signature.dtype = substitute.dtype;
+std::optional<KernelEstimate> KernelTable::Index::from_another_type(const Question& asked) const {
+  for (const auto& [other, error] : asked.substitutes()) {
     auto found = samples.measured(other);
-    if (!found) found = samples.within(interpolation::place(other), other);
+    if (!found) found = samples.within(other.place(), other.key());
     if (!found) found = from_relatives(other);
     if (!found) continue;
-    found->time.time *= roofline_time(device(), key) / roofline_time(device(), other);
+    found->time.time *= roofline_time(device(), asked.key()) / roofline_time(device(), other.key());
     found->time.provenance = Provenance::estimated;
-    found->time.relative_error = std::hypot(found->time.relative_error, substitute.error);
+    found->time.relative_error = std::hypot(found->time.relative_error, error);
     return found;
   }
   return std::nullopt;
@@ -97,19 +96,19 @@ std::optional<KernelEstimate> KernelTable::Index::from_another_type(const Kernel
 
 // What the donors say that know the kernel best, each as far as it is sure: devices differ in how much of their peaks
 // they reach, in both directions. They are wrong alike, so that several are no surer than the surest.
-std::optional<KernelEstimate> KernelTable::Index::from_donors(const KernelKey& key) const {
+std::optional<KernelEstimate> KernelTable::Index::from_donors(const Question& asked) const {
   std::optional<KernelEstimate> best;
   Provenance known = Provenance::estimated;  // on the donor, by the best of them so far
   double weights = 0.0, logarithms = 0.0;
   for (const KernelTable& donor : donors()) {
-    const KernelEstimate there = donor.estimate(key);
+    const KernelEstimate there = donor.answer(asked);
     if (there.time.provenance == Provenance::estimated && known != Provenance::estimated) continue;
     if (there.time.provenance != Provenance::estimated && known == Provenance::estimated) {
       known = there.time.provenance;
       best.reset();
       weights = logarithms = 0.0;
     }
-    const KernelEstimate one = interpolation::carried(there, key, donor.device(), device());
+    const KernelEstimate one = interpolation::carried(there, asked.key(), donor.device(), device());
     if (one.time.provenance != Provenance::estimated) return one;  // the same silicon
     const double weight = 1 / (one.time.relative_error * one.time.relative_error);
     weights += weight;
@@ -121,32 +120,29 @@ std::optional<KernelEstimate> KernelTable::Index::from_donors(const KernelKey& k
 }
 
 // Of all that can be said of a kernel that the samples do not answer, what is surest.
-KernelEstimate KernelTable::Index::guess(const KernelKey& key, std::optional<KernelEstimate> own) const {
-  KernelEstimate best = own ? *own : from_datasheet(key);
-  if (const auto found = from_relatives(key)) keep_better(best, *found);
-  if (const auto found = from_another_type(key)) keep_better(best, *found);
-  if (const auto found = from_donors(key)) keep_better(best, *found);
+KernelEstimate KernelTable::Index::guess(const Question& asked, std::optional<KernelEstimate> own) const {
+  KernelEstimate best = own ? *own : from_datasheet(asked.key());
+  if (const auto found = from_relatives(asked)) keep_better(best, *found);
+  if (const auto found = from_another_type(asked)) keep_better(best, *found);
+  if (const auto found = from_donors(asked)) keep_better(best, *found);
   return best;
 }
 
 // One kernel: what was measured, else its family, else a guess.
-KernelEstimate KernelTable::Index::single(const KernelKey& key) const {
-  if (const auto found = samples.measured(key)) return *found;
-  const auto own = samples.within(interpolation::place(key), key);
+KernelEstimate KernelTable::Index::single(const Question& asked) const {
+  if (const auto found = samples.measured(asked)) return *found;
+  const auto own = samples.within(asked.place(), asked.key());
   if (own && own->time.provenance == Provenance::interpolated) return *own;
-  return guess(key, own);
+  return guess(asked, own);
 }
 
-KernelEstimate KernelTable::Index::estimate(const KernelKey& given) const {
-  const KernelKey key = cost_key(given);
-  if (const auto found = samples.measured(key)) return *found;
-  if (const auto found = samples.measured_in_parts(key)) return *found;
-  const KernelEstimate whole = single(key);
-  const auto bits = interpolation::single_gradients(key.gradients);
-  if (bits.size() < 2 || !interpolation::one_kernel_per_gradient(key.signature.attributes)) return whole;
-
+KernelEstimate KernelTable::Index::estimate(const Question& asked) const {
+  if (const auto found = samples.measured(asked)) return *found;
+  if (const auto found = samples.measured_in_parts(asked)) return *found;
+  const KernelEstimate whole = single(asked);
+  if (asked.parts().empty()) return whole;
   std::vector<KernelEstimate> parts;
-  for (const std::uint32_t bit : bits) parts.push_back(single(interpolation::with_gradients(key, bit)));
+  for (const Question& part : asked.parts()) parts.push_back(single(part));
   const KernelEstimate in_parts = interpolation::sum(parts);
   return better(in_parts, whole) ? in_parts : whole;
 }
@@ -167,10 +163,13 @@ std::vector<FamilyCoverage> KernelTable::coverage() const { return index_->sampl
 // On a GPU a view is the host's doing alone.
 static bool runs_nothing(const Work& work, Backend backend) { return backend == Backend::cuda && work == Work{}; }
 
-KernelEstimate KernelTable::estimate(const KernelKey& key) const {
+KernelEstimate KernelTable::estimate(const KernelKey& key) const { return answer(Question(cost_key(key))); }
+
+KernelEstimate KernelTable::answer(const Question& asked) const {
+  const KernelKey& key = asked.key();
   if (runs_nothing(work_of(key, device_.backend), device_.backend)) return {{{}, 0.0, Provenance::measured}, {}, {}};
-  KernelEstimate result = index_->estimate(key);
-  result.spread = index_->samples.spread(key);
+  KernelEstimate result = index_->estimate(asked);
+  result.spread = index_->samples.spread(asked);
   if (!knows_alone_) result.alone = 1.0;
   const double ratio = ideal_time(device_, key) / ideal_time(index_->device(), key);
   if (ratio == 1.0) return result;

@@ -18,6 +18,10 @@
 
 namespace sibyl {
 
+namespace interpolation {
+class Question;
+}
+
 struct KernelSample {
   KernelKey key;
   Seconds time;         // median of one run
@@ -79,6 +83,8 @@ class KernelTable {
 
  private:
   struct Index;
+  [[nodiscard]] KernelEstimate answer(const interpolation::Question& asked) const;
+
   Device device_;  // the index keeps the one that was measured
   bool knows_workspace_ = false, knows_alone_ = false;
   std::shared_ptr<const Index> index_;

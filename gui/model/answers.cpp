@@ -97,9 +97,9 @@ struct Answers::Foresight {
 Answers::Answers(QObject* parent)
     : QObject(parent),
       worker_(std::make_shared<Worker>()),
-      work_(this),
+      work_(this, Urgency::soon),
       foresight_(std::make_shared<Foresight>()),
-      first_(this) {
+      first_(this, Urgency::first) {
   qRegisterMetaType<AnswerPointer>();
 }
 

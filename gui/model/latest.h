@@ -23,6 +23,12 @@
 
 namespace sibyl::gui {
 
+// Who goes first where processors are fewer than jobs: what a slider shows, before the exact answer, before what views
+// work out for themselves.
+enum class Urgency { first, soon, later };
+// The calling thread, from here on. Where the system does not know of threads' urgency nothing happens.
+void work(Urgency urgency);
+
 // What is said of an exception: not enough memory, else a bug.
 Error errorOf(const std::exception& thrown);
 
@@ -68,7 +74,10 @@ class LatestSignals : public QObject {
 template <class T>
 class Latest : public LatestSignals {
  public:
-  explicit Latest(QObject* parent = nullptr) : LatestSignals(parent) { pool_.setMaxThreadCount(1); }
+  explicit Latest(QObject* parent = nullptr, Urgency urgency = Urgency::later)
+      : LatestSignals(parent), urgency_(urgency) {
+    pool_.setMaxThreadCount(1);
+  }
   ~Latest() override {
     cancel();
     pool_.waitForDone();
@@ -82,6 +91,7 @@ class Latest : public LatestSignals {
     pool_.start([this, dropped = dropped_, job = std::move(job), deliver = std::move(deliver),
                  failed = std::move(failed)] {
       if (dropped->load()) return;
+      work(urgency_);
       const Ticket ticket(dropped, [this, dropped](std::size_t done, std::size_t total) {
         QMetaObject::invokeMethod(this, [this, dropped, done, total] {
           if (!dropped->load()) emit progressed(done, total);
@@ -117,6 +127,7 @@ class Latest : public LatestSignals {
         Qt::QueuedConnection);
   }
 
+  Urgency urgency_;
   QThreadPool pool_;  // of its own: one thread, so that a job never runs beside a newer one of the same owner
   std::shared_ptr<std::atomic<bool>> dropped_;
 };

@@ -119,10 +119,27 @@ std::vector<std::uint32_t> single_gradients(std::uint32_t mask) {
   return bits;
 }
 
+namespace {
+
+// A key is found by its hash where that is known.
+struct HashOfKey {
+  using is_transparent = void;
+  std::size_t operator()(const KernelKey& key) const { return hash_value(key); }
+  std::size_t operator()(const Question& asked) const { return asked.hash(); }
+};
+struct SameKey {
+  using is_transparent = void;
+  bool operator()(const KernelKey& a, const KernelKey& b) const { return a == b; }
+  bool operator()(const Question& a, const KernelKey& b) const { return a.key() == b; }
+  bool operator()(const KernelKey& a, const Question& b) const { return a == b.key(); }
+};
+
+}  // namespace
+
 struct Samples::Bucket {
   std::vector<std::uint32_t> members;  // indices of samples
   std::once_flag once;
-  std::unordered_map<KernelKey, Exact> exact;
+  std::unordered_map<KernelKey, Exact, HashOfKey, SameKey> exact;
   std::unordered_map<Family, FamilyFit> families;
   std::map<Family, Extent> extents;
 
@@ -178,15 +195,15 @@ const Samples::Bucket& Samples::bucket(std::size_t number) const {
   return b;
 }
 
-double Samples::spread(const KernelKey& key) const {
-  const Bucket& b = bucket(key.signature.attributes.index());
-  const auto found = b.exact.find(cost_key(key));
+double Samples::spread(const Question& asked) const {
+  const Bucket& b = bucket(asked.key().signature.attributes.index());
+  const auto found = b.exact.find(asked);
   return found != b.exact.end() && found->second.spread > 0 ? found->second.spread : typical_spread_;
 }
 
-std::optional<KernelEstimate> Samples::measured(const KernelKey& key) const {
-  const Bucket& b = bucket(key.signature.attributes.index());
-  const auto found = b.exact.find(key);
+std::optional<KernelEstimate> Samples::measured(const Question& asked) const {
+  const Bucket& b = bucket(asked.key().signature.attributes.index());
+  const auto found = b.exact.find(asked);
   if (found == b.exact.end()) return std::nullopt;
   const Exact& e = found->second;
   // The median of n timings is known to about 1.25 spread / sqrt(n).
@@ -196,17 +213,18 @@ std::optional<KernelEstimate> Samples::measured(const KernelKey& key) const {
 }
 
 // All gradients = the sum of single ones; one gradient = all of them less the others.
-std::optional<KernelEstimate> Samples::measured_in_parts(const KernelKey& key) const {
+std::optional<KernelEstimate> Samples::measured_in_parts(const Question& asked) const {
+  const KernelKey& key = asked.key();
   if (key.pass != Pass::backward || !one_kernel_per_gradient(key.signature.attributes)) return std::nullopt;
+  if (bucket(key.signature.attributes.index()).exact.empty()) return std::nullopt;
   std::vector<KernelEstimate> parts;
-  const auto bits = single_gradients(key.gradients);
-  for (const std::uint32_t bit : bits)
-    if (const auto part = measured(with_gradients(key, bit))) parts.push_back(*part);
-  if (parts.size() == bits.size()) return sum(parts);
+  for (const Question& of_one : asked.parts())
+    if (const auto part = measured(of_one)) parts.push_back(*part);
+  if (!parts.empty() && parts.size() == asked.parts().size()) return sum(parts);
   for (std::uint32_t others = 1; others <= all_operands; ++others) {
     if ((others & key.gradients) != 0) continue;
-    const auto all = measured(with_gradients(key, key.gradients | others));
-    const auto rest = measured(with_gradients(key, others));
+    const auto all = measured(Question(with_gradients(key, key.gradients | others)));
+    const auto rest = measured(Question(with_gradients(key, others)));
     if (!all || !rest || all->time.time <= 1.2 * rest->time.time) continue;
     KernelEstimate difference = *all;
     difference.time.time -= rest->time.time;

@@ -11,6 +11,7 @@
 
 #include "profiler/interpolation/family.h"
 #include "profiler/interpolation/family_fit.h"
+#include "profiler/interpolation/question.h"
 #include "profiler/kernel_table.h"
 
 namespace sibyl::interpolation {
@@ -23,14 +24,13 @@ class Samples {
   [[nodiscard]] const Device& device() const { return device_; }
   [[nodiscard]] std::size_t size() const { return samples_.size(); }
 
-  // `key` is a cost_key throughout.
-  [[nodiscard]] std::optional<KernelEstimate> measured(const KernelKey& key) const;
+  [[nodiscard]] std::optional<KernelEstimate> measured(const Question& asked) const;
   // A backward pass of several gradients from samples of single ones, or one gradient from several less the others.
-  [[nodiscard]] std::optional<KernelEstimate> measured_in_parts(const KernelKey& key) const;
-  // What the samples of the family at `place` say of `key`; nothing where there are none.
+  [[nodiscard]] std::optional<KernelEstimate> measured_in_parts(const Question& asked) const;
+  // What the samples of the family at `place` say of `key`, a cost_key; nothing where there are none.
   [[nodiscard]] std::optional<KernelEstimate> within(const Place& place, const KernelKey& key) const;
   // Of one run from the next, relative: the sample's own, or the median of all samples that state one.
-  [[nodiscard]] double spread(const KernelKey& key) const;
+  [[nodiscard]] double spread(const Question& asked) const;
   // Every family that has samples, in a fixed order.
   [[nodiscard]] std::vector<FamilyCoverage> coverage() const;
 

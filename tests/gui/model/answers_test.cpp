@@ -1,4 +1,8 @@
 // Answers come from the library, the newest request wins, and a bad scenario is an answer, too.
+#ifdef __linux__
+#include <sys/resource.h>
+#endif
+
 #include <QSemaphore>
 #include <QSignalSpy>
 #include <QTest>
@@ -151,6 +155,24 @@ class AnswersTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(!latest.busy(), patience_ms);
     QVERIFY(dropped);
     QVERIFY(delivered == std::vector<int>{2});
+  }
+
+  // The thread of the window stays as it was.
+  void whatIsLessUrgentLeavesTheProcessorsToOthers() {
+#ifdef __linux__
+    const int usual = getpriority(PRIO_PROCESS, 0);
+    std::vector<int> niceness;
+    for (const Urgency urgency : {Urgency::later, Urgency::first, Urgency::soon}) {
+      Latest<int> latest(nullptr, urgency);
+      latest.ask([](const Ticket&) { return getpriority(PRIO_PROCESS, 0); },
+                 [&](int value) { niceness.push_back(value - usual); }, [](const Error&){});
+      QTRY_VERIFY_WITH_TIMEOUT(!latest.busy(), patience_ms);
+    }
+    if (usual <= 9) QVERIFY(niceness == (std::vector<int>{10, 0, 5}));  // at most 19
+    QCOMPARE(getpriority(PRIO_PROCESS, 0), usual);
+#else
+    QSKIP("threads have no urgency of their own here");
+#endif
   }
 
   // It ends neither the program nor the thread: the next one is done.
