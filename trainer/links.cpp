@@ -25,6 +25,10 @@ void Links::begin_step() {
   for (Lane* lane : {&forward_, &backward_}) ask(*lane, lane->arrivals.begin());
 }
 
+void Links::let_go() {
+  while (!leaving_.empty() && courier_->done(leaving_.front().first)) leaving_.pop_front();
+}
+
 void Links::end_step() {
   for (; !leaving_.empty(); leaving_.pop_front()) courier_->wait(leaving_.front().first);
 }
@@ -49,12 +53,15 @@ void Links::ask(Lane& lane, const std::vector<Message>& messages) {
 }
 
 std::vector<at::Tensor> Links::receive(const Turn& turn) {
-  if (courier_ == nullptr || turn.kind == Turn::Kind::backward_weight) return {};
+  if (courier_ == nullptr) return {};
+  let_go();
+  if (turn.kind == Turn::Kind::backward_weight) return {};
   Lane& lane = this->lane(turn);
   if (arriving_tensors(plan_->stages[static_cast<std::size_t>(turn.stage)], lane.pass).empty()) return {};
   const Message wanted{turn.stage, turn.micro_batch};
   ask(lane, lane.arrivals.before(wanted));
   for (const Courier::Ticket ticket : lane.arriving[wanted].tickets) courier_->wait(ticket);
+  let_go();
   std::vector<at::Tensor> tensors = std::move(lane.arriving.extract(wanted).mapped().tensors);
   if (!make_)
     for (at::Tensor& tensor : tensors) tensor = aten::to_compute_device(tensor);
@@ -69,7 +76,7 @@ at::Tensor Links::message_of(const at::Tensor& tensor) const {
 }
 
 void Links::send(const Turn& turn, const std::vector<at::Tensor>& tensors) {
-  while (!leaving_.empty() && courier_->done(leaving_.front().first)) leaving_.pop_front();
+  let_go();
   const Lane& lane = this->lane(turn);
   for (const at::Tensor& tensor : tensors) {
     at::Tensor message = message_of(tensor);

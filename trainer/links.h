@@ -57,6 +57,7 @@ class Links {
   };
   Lane& lane(const Turn& turn) { return turn.kind == Turn::Kind::forward ? forward_ : backward_; }
   void ask(Lane& lane, const std::vector<Message>& messages);
+  void let_go();  // of what has gone: else it would lie there while the next turn computes
   [[nodiscard]] at::Tensor message_for(const LocalTensor& local) const;
   [[nodiscard]] at::Tensor message_of(const at::Tensor& tensor) const;
 

@@ -15,11 +15,15 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "aten/memory.h"
+#include "oracle/cost/kernels.h"
+#include "oracle/plan/pipeline/cut.h"
 #include "oracle/predict.h"
+#include "profiler/torch/time_kernel.h"
 #include "tests/mpi/sharded/case.h"
 #include "tests/mpi/sharded/models.h"
 #include "tests/support/clusters.h"
@@ -196,21 +200,57 @@ TEST_P(Sharded, SendsTheBytesOfItsPlan) {
   EXPECT_EQ(copied.in > 0, !GetParam().offload.empty());
 }
 
-// Convolutions take workspace that only a calibration knows (a serial run of these takes a quarter more than its
-// tensors). With many words and few tokens (gpt2_mini) the peak is where the two gradients of a tied table are summed:
-// autograd takes a third table for the sum, which is not predicted, on one rank as on several.
+// What the plan's kernels take of workspace, which only timing them tells: convolutions take a quarter of what a small
+// model does.
+std::vector<KernelSample> timed(const Plan& plan) {
+  TimingOptions once;
+  once.budget = Seconds{1e-4};
+  once.least_runs = once.most_warm_ups = once.most_copies = 1;
+  once.cache = Bytes{4096};
+  once.others = false;
+  static std::unordered_map<KernelKey, KernelSample> known;
+  std::vector<KernelSample> samples;
+  for (const KernelKey& key : kernels_of(plan, Backend::cpu)) {
+    const auto [entry, added] = known.try_emplace(key);
+    if (added) {
+      const auto timing = time_kernel(key, once);
+      EXPECT_TRUE(timing) << to_string(key);
+      if (timing) entry->second = timing->sample;
+    }
+    samples.push_back(entry->second);
+  }
+  return samples;
+}
+
+// What a stage sends is taken to be gone when the next turn computes. Turns of these models take less than a processor
+// that several ranks share lets one of them wait, so that some of it may still be there: at most a message each way for
+// each micro-batch and stage of a device. Only images are large enough beside these models to show it.
+double not_gone(const Plan& plan) {
+  double most = 0;
+  for (const Stage& stage : plan.stages) {
+    double bytes = 0;
+    for (const auto* links : {&stage.sends, &stage.receives})
+      for (const Link& link : *links) bytes += tensor_bytes(stage[link.tensor]).value();
+    most = std::max(most, bytes);
+  }
+  return most * plan.strategy.chunks * static_cast<double>(plan.strategy.accumulation);
+}
+
+// With many words and few tokens (gpt2_mini) the peak is where the two gradients of a tied table are summed: autograd
+// takes a third table for the sum, which is not predicted, on one rank as on several.
 TEST_P(Sharded, TakesTheMemoryPredicted) {
-  const std::string& model = GetParam().model;
-  const std::vector<std::string> predictable = {"gpt2", "gpt2_51",    "llama", "experts", "experts_dropped",
-                                                "bert", "bert_words", "apart"};
-  if (std::ranges::count(predictable, model) == 0) GTEST_SKIP() << "takes workspace, or a third table";
+  if (GetParam().model == "gpt2_mini") GTEST_SKIP() << "takes a third table";
   const Graph& graph = graph_of(GetParam().model);
   Strategy strategy = strategy_of(GetParam());
   const Plan plan = *make_plan(graph, strategy);
   strategy.stage_starts = stage_starts(graph, plan);  // a prediction balances by its own times
-  const double predicted = predict(graph, strategy, test::cluster(world().size(), 1))->memory.total.value();
+  const Cluster cluster = test::cluster(world().size(), 1, BytesPerSecond{1e9}, timed(plan));
+  const double predicted = predict(graph, strategy, cluster)->memory.total.value();
   const std::vector<double> peaks = world().gather_doubles(trained(graph, plan, world(), 0.01).peak);
-  EXPECT_NEAR(std::ranges::max(peaks) / predicted, 1.0, 0.03);
+  const std::string& model = GetParam().model;
+  const bool images = model == "cnn" || model == "cnn_bn" || model == "unet" || model == "volumes";
+  EXPECT_GE(std::ranges::max(peaks), 0.97 * predicted);
+  EXPECT_LE(std::ranges::max(peaks), 1.03 * predicted + (images ? not_gone(plan) : 0.0));
 }
 
 // Each process by itself: what its device no longer has is what was predicted to go, of activations and of state. (The
