@@ -31,6 +31,8 @@ double latency_of(const Round& round, const FlowSet& set) {
   return round.kind == Round::Kind::pipelined ? sum / static_cast<double>(set.size()) : most;
 }
 
+double needs(double left, double rate) { return left <= 0 ? 0.0 : rate > 0 ? left / rate : never; }
+
 // The flows that move now, and what is left of each.
 class Clock {
  public:
@@ -63,8 +65,6 @@ class Clock {
       waiting_.pop_back();
     }
   }
-
-  static double needs(double left, double rate) { return left <= 0 ? 0.0 : rate > 0 ? left / rate : never; }
 
   void advance(const std::vector<double>& rates) {
     span_ = waiting_.empty() ? never : begins_[waiting_.back()] - now_;
@@ -137,14 +137,15 @@ std::vector<double> simulated_together(const Fabric& fabric, std::span<const dou
   };
   for (std::size_t i = 0; i < all.size(); ++i) begin_round(i);
   while (std::ranges::any_of(all, [](const Progress& it) { return it.ended < 0; })) {
-    // Up to the next end of any collective's round or latency, all that move share.
+    // Up to the next end of any collective's round or latency, all that move share. The span counts, not the moment at
+    // its end: far from 0 that may be the same number as now, and what is left of a flow would never be over.
     std::vector<Flow> moving;
     std::vector<std::pair<std::size_t, std::size_t>> owner;
-    double until = never;
+    double next_latency = never;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].ended >= 0) continue;
       if (all[i].latency_until > now) {
-        until = std::min(until, all[i].latency_until);
+        next_latency = std::min(next_latency, all[i].latency_until);
         continue;
       }
       for (std::size_t f = 0; f < all[i].flows.size(); ++f)
@@ -152,14 +153,17 @@ std::vector<double> simulated_together(const Fabric& fabric, std::span<const dou
     }
     const FlowSet set(fabric, capacities, moving);
     const std::vector<double> rates = fair_rates(set);
-    for (std::size_t f = 0; f < moving.size(); ++f) until = std::min(until, now + moving[f].bytes / rates[f]);
-    if (until == never) until = now;
+    double span = never;
+    for (std::size_t f = 0; f < moving.size(); ++f) span = std::min(span, needs(moving[f].bytes, rates[f]));
+    const bool latency_first = next_latency - now <= span;
+    if (latency_first) span = next_latency - now;
+    if (span == never) span = 0.0;  // only rounds of no bytes
     for (std::size_t f = 0; f < moving.size(); ++f) {
       double& left = all[owner[f].first].flows[owner[f].second].bytes;
-      const bool over = moving[f].bytes / rates[f] <= (until - now) * (1 + same_moment);
-      left = over ? 0.0 : left - rates[f] * (until - now);
+      const bool over = needs(moving[f].bytes, rates[f]) <= span * (1 + same_moment);
+      left = over ? 0.0 : left - rates[f] * span;
     }
-    now = until;
+    now = latency_first && next_latency != never ? next_latency : now + span;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const bool moves = std::ranges::any_of(all[i].flows, [](const Flow& flow) { return flow.bytes > 0; });
       if (all[i].ended >= 0 || moves || all[i].latency_until > now) continue;

@@ -212,6 +212,16 @@ TEST(CollectivesAtOnce, ShareLinks) {
   EXPECT_NEAR(unequal[1], 3e-6 + 0.090, 1e-9);
 }
 
+// After 10^7 s a double knows 2 ns: what lasts 10 ps there still ends.
+TEST(CollectivesAtOnce, EndFarFromTheirStart) {
+  const Fabric ring = test::direct(Torus{{4}}, 4);
+  Schedule schedule;
+  for (const double share : {1.0, 1e-18})
+    schedule.rounds.push_back({"", 1, Round::Kind::stream, Round::Of::whole, {{0, 1, share}}});
+  const auto ends = simulated_together(ring, ring.capacities(), std::vector<Running>{{&schedule, 1e15}});
+  EXPECT_NEAR(ends[0], 1e7, 1e-3);
+}
+
 // Of a large all-to-all some shifts stand for all: on a torus the sample tells what all do within a few percent.
 TEST(CollectiveOnFabric, SampledShiftsStandForAll) {
   const Fabric torus = test::direct(Torus{{32, 32}}, 1024);

@@ -41,6 +41,15 @@ TEST(FlowsOverTime, BeginWhenTheirLatencyHasPassed) {
   EXPECT_EQ(finish_times(flows, bytes), (std::vector<double>{2.5, 4.0}));
 }
 
+// After 10^9 s a double knows 0.1 us: a flow that lasts 1 ns is over when it begins, and one of 1 s a second later.
+TEST(FlowsOverTime, EndFarFromTheirStart) {
+  const FlowSet flows({1.0}, {{{0, 1.0}}, {{0, 1.0}}}, {0, 0});
+  const std::vector<Flow> bytes{{0, 1, 1e-9, 1e9}, {0, 1, 1.0, 1e9}};
+  const std::vector<double> ends = finish_times(flows, bytes);
+  EXPECT_EQ(ends[0], 1e9);
+  EXPECT_NEAR(ends[1], 1e9 + 1.0, 1e-6);
+}
+
 TEST(FlowsOverTime, AFlowToItselfTakesNoTime) {
   const Fabric ring = test::direct(Torus{{3}}, 3);
   const std::vector<Flow> flows{{1, 1, 1e9, 0.0}, {0, 1, test::rate, 0.0}};
