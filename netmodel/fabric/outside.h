@@ -17,7 +17,8 @@ struct Site {
   int nodes = 1;  // asked for; a shape may have room for more, and makes them all
   int nics = 1;   // of a node
   BytesPerSecond nic_bandwidth;
-  LinkRate link;  // bandwidth 0: not said
+  LinkRate
+      link;  // of all cables of the network: those to NICs have its duplex, too, and a NIC's bandwidth; 0: not said
   double oversubscription = 1.0;
   Ecmp ecmp = Ecmp::split;
   bool direct = false;
@@ -42,7 +43,9 @@ Result<Wiring> build(const RailOptimised& shape, const Site& site, Graph& graph)
 Result<Wiring> build(const Dragonfly& shape, const Site& site, Graph& graph);
 Result<Wiring> build(const Custom& shape, const Site& site, Graph& graph);
 
-// A router for each node with the node's NICs; or, in direct fabrics, the nodes' devices.
+// A router for each node with the node's NICs; or, in direct fabrics, the nodes' devices. The router is the node's own:
+// no length of cable leads to it, so that of `link` counts once for each hop between nodes; its duplex holds there,
+// too.
 Wiring add_node_routers(const Site& site, int nodes, Graph& graph, Routers& routers);
 
 inline constexpr double most_cables = 4e6;  // of a fabric: about a gigabyte

@@ -41,7 +41,7 @@ Wiring add_node_routers(const Site& site, int nodes, Graph& graph, Routers& rout
   for (std::size_t i = 0; i < result.terminals.size(); ++i) {
     const VertexId router = routers.first + static_cast<VertexId>(i / static_cast<std::size_t>(site.nics));
     const EdgeId up =
-        graph.cable(result.terminals[i], router, {site.nic_bandwidth, Seconds{}, Duplex::full}, Reach::between);
+        graph.cable(result.terminals[i], router, {site.nic_bandwidth, Seconds{}, site.link.duplex}, Reach::between);
     routers.up.push_back(up);
     routers.down.push_back(up + 1);
   }

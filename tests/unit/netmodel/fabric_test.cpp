@@ -264,6 +264,37 @@ TEST(AnyFabric, BackgroundTakesItsShare) {
   EXPECT_NEAR(test::last_end(fabric, test::shift(fabric, 1)), 4.0, 1e-9);
 }
 
+// Every node sends to the next and receives from the one before: over different cables between nodes, but the same one
+// to its NIC, which both ways share if the network's links are half duplex.
+TEST(AnyFabric, HalfDuplexHoldsAtNicsToo) {
+  for (const Outside& network :
+       {Outside{Torus{{4}}}, Outside{Torus{{2, 2}}}, Outside{FullyConnected{}}, Outside{LeafSpine{4, 1, 1}},
+        Outside{FatTree{{4}, {}}}, Outside{RailOptimised{4, 1, 1}}, Outside{Dragonfly{1, 1, 4, 1}}}) {
+    FabricSpec half = test::shape(network);
+    const Fabric full = Fabric::make(test::cpu_spec(4, 1), half).value();
+    half.link.duplex = Duplex::half;
+    const Fabric shared = Fabric::make(test::cpu_spec(4, 1), half).value();
+    const std::vector<Flow> through_node_0{{0, 1, test::rate, 0.0}, {2, 0, test::rate, 0.0}};
+    EXPECT_NEAR(test::last_end(full, through_node_0), 1.0, 1e-9) << network.index();
+    EXPECT_NEAR(test::last_end(shared, through_node_0), 2.0, 1e-9) << network.index();
+  }
+}
+
+// Routers of a torus, and of nodes that are all joined, are the nodes' own: one cable's latency for a hop. To a leaf
+// there is one on either side.
+TEST(AnyFabric, LatencyOfLinksCountsOncePerCable) {
+  const auto latency = [](const Outside& network) {
+    FabricSpec shape = test::shape(network);
+    shape.link.latency = Seconds{1e-6};
+    const Fabric fabric = Fabric::make(test::cpu_spec(4, 1), shape).value();
+    return fabric.latency(test::way(fabric, 0, 1));
+  };
+  constexpr double both_nics = 10e-6;
+  EXPECT_NEAR(latency(Torus{{4}}), both_nics + 1e-6, 1e-12);
+  EXPECT_NEAR(latency(FullyConnected{}), both_nics + 1e-6, 1e-12);
+  EXPECT_NEAR(latency(LeafSpine{4, 1, 1}), both_nics + 2e-6, 1e-12);
+}
+
 // 65,536 devices: 8,192 nodes on rails, and a route over four levels.
 TEST(AnyFabric, OfManyDevices) {
   TopologySpec spec = test::cpu_spec(8192, 8);
