@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 
 #include "base/statistics.h"
@@ -14,18 +15,40 @@ struct Line {
   BytesPerSecond bandwidth;
 };
 
-// What messages one way of one link class showed: the least time, and the greatest rate.
-std::optional<Line> line_of(const std::vector<PointToPointSample>& samples, bool same_node) {
-  std::optional<Line> line;
-  for (const PointToPointSample& s : samples) {
-    if (s.same_node != same_node || s.both_ways) continue;
-    const BytesPerSecond rate = s.bytes * static_cast<double>(s.pairs) / s.time;
-    if (!line) line = Line{s.time, rate};
-    line->latency = std::min(line->latency, s.time);
-    line->bandwidth = std::max(line->bandwidth, rate);
+using OneWay = std::vector<const PointToPointSample*>;
+
+// Bytes/s that messages gain as they grow, all of their pairs together: the median over each two of different lengths,
+// so that neither latency, nor a burst that the wire does not keep up, nor one disturbed sample counts. Of one length
+// alone the median quotient.
+double rate_of(const OneWay& messages) {
+  std::vector<double> slopes, quotients;
+  for (const PointToPointSample* a : messages) {
+    quotients.push_back(a->bytes.value() * a->pairs / a->time.value());
+    for (const PointToPointSample* b : messages)
+      if (b->bytes > a->bytes && b->time > a->time)
+        slopes.push_back((b->bytes - a->bytes).value() * a->pairs / (b->time - a->time).value());
   }
-  if (line && !(line->bandwidth.value() > 0)) return std::nullopt;
-  return line;
+  return median(slopes.empty() ? quotients : slopes);
+}
+
+// What messages one way of one link class showed: the least time; and the rate of the longest ones, within three
+// octaves, of as many pairs at once as got most through.
+std::optional<Line> line_of(const std::vector<PointToPointSample>& samples, bool same_node) {
+  constexpr double long_enough = 1.0 / 8;
+  OneWay all;
+  for (const PointToPointSample& s : samples)
+    if (s.same_node == same_node && !s.both_ways && s.time.value() > 0) all.push_back(&s);
+  if (all.empty()) return std::nullopt;
+  const auto by_bytes = [](const PointToPointSample* a, const PointToPointSample* b) { return a->bytes < b->bytes; };
+  const auto by_time = [](const PointToPointSample* a, const PointToPointSample* b) { return a->time < b->time; };
+  const Bytes longest = (*std::ranges::max_element(all, by_bytes))->bytes;
+  std::map<int, OneWay> by_pairs;
+  for (const PointToPointSample* s : all)
+    if (s->bytes >= longest * long_enough) by_pairs[s->pairs].push_back(s);
+  double rate = 0.0;
+  for (const auto& [pairs, messages] : by_pairs) rate = std::max(rate, rate_of(messages));
+  if (!(rate > 0)) return std::nullopt;
+  return Line{(*std::ranges::min_element(all, by_time))->time, BytesPerSecond{rate}};
 }
 
 int stated(const Calibration& c, const std::string& key) {

@@ -364,6 +364,24 @@ TEST(MeasuredTopology, ReadsLinksOffMessages) {
   EXPECT_DOUBLE_EQ(spec.nic_bandwidth.value(), 2 * 1e6 / 1e-2);  // two pairs through one NIC
 }
 
+// A wire of 100 MB/s behind 10 us that lets the first 100 KB of a message pass in no time: 64 KiB take 10 us, 6.5 GB/s.
+// Of 1 to 8 MiB each further byte takes 10 ns, so one pair gets 100 MB/s, whatever one sample too fast says. Two pairs
+// share it; four were timed with short messages only, in the burst, and tell no rate.
+TEST(MeasuredTopology, TakesTheRateOfLongMessages) {
+  Calibration c;
+  constexpr double latency = 10e-6, per_byte = 10e-9, burst = 100e3;
+  const auto timed = [&](int pairs, double bytes, double disturbed = 1.0) {
+    const double time = latency + std::max(0.0, pairs * bytes - burst) * per_byte;
+    c.point_to_point.push_back({false, pairs, Bytes{bytes}, Seconds{time * disturbed}, 0.1});
+  };
+  for (const double bytes : {1.0, 65536.0, 1048576.0, 4194304.0, 8388608.0}) timed(1, bytes), timed(2, bytes);
+  timed(4, 16384);
+  timed(1, 2097152, 0.2);
+  const TopologySpec spec = measured_topology(c);
+  EXPECT_NEAR(spec.nic_bandwidth.value(), 100e6, 1.0);
+  EXPECT_DOUBLE_EQ(spec.nic_latency.value(), latency / 2);
+}
+
 // The example reads 100 MB in 0.25 s; a smaller sample and one that was written do not count.
 TEST(MeasuredTopology, ReadsStorageOffItsLargestReading) {
   Calibration c = example_calibration();
