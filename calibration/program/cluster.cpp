@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/progress.h"
+#include "calibration/program/interruption.h"
 #include "comm/communicator.h"
 #include "netmodel/probe/probe.h"
 #include "profiler/torch/limits.h"
@@ -61,6 +62,7 @@ Result<void> measure_network(const Ranks& ranks, Session& session, const Network
   NetworkProbeOptions options;
   options.budget = request.budget;
   options.between = typical_work();
+  options.stop = interrupted;
   if (request.ranks_sleep) {
     constexpr Seconds like_some_kernels{5e-3};
     options.rest = [](Seconds time) { std::this_thread::sleep_for(std::chrono::duration<double>(time.value())); };
@@ -83,17 +85,21 @@ Result<void> measure_overlap(const Ranks& ranks, Session& session) {
   Communicator beside = world.subgroup(everyone);
 
   const std::function<void()> work = typical_work();
+  std::vector<OverlapSample> measured;
   for (const std::size_t mebibytes : {25, 1, 128}) {  // DDP's buckets first; short ones; the gradient of a large layer
     std::vector<float> zeros(mebibytes * 1024 * 1024 / sizeof(float));  // sums of other sums would overflow
     const auto communicate = [&] { beside.all_reduce(zeros, Algorithm::automatic); };
     const OverlapMeasurement m = probe_overlap(world, work, communicate);
-    if (ranks.first())
-      session.calibration().overlap.push_back(
-          {m.compute_slowdown, m.communication_slowdown, m.spread, Algorithm::automatic, m.communication_alone});
+    measured.push_back(
+        {m.compute_slowdown, m.communication_slowdown, m.spread, Algorithm::automatic, m.communication_alone});
+    // All of them or none: who finds one in the file takes them for measured.
+    if (ranks.greatest(interrupted() ? 1 : 0) == 1)
+      return fail(ErrorCode::interrupted, "interrupted; a further run goes on from here");
     // Where the wire sets the pace, longer messages are slowed alike, and would take minutes.
     constexpr Seconds slow_wire{0.1};
     if (ranks.greatest(m.communication_alone > slow_wire ? 1 : 0) == 1) break;
   }
+  if (ranks.first()) std::ranges::copy(measured, std::back_inserter(session.calibration().overlap));
   return session.save();
 }
 

@@ -13,7 +13,8 @@ struct NetworkRequest {
   bool ranks_sleep = false;  // between messages, as emulated ranks do, which do not compute
 };
 
-// Samples stand in the file as soon as each is taken. Nothing with one rank.
+// Samples stand in the file as soon as each is taken, also of a run that is interrupted, which ends soon. Nothing with
+// one rank.
 Result<void> measure_network(const Ranks& ranks, Session& session, const NetworkRequest& request);
 Result<void> measure_overlap(const Ranks& ranks, Session& session);
 

@@ -199,7 +199,7 @@ probe::Timing Probe::time(Bytes bytes, int group, std::size_t copies, const std:
     next = (next + 1) % copies;
   };
   return probe::timed_apart(
-      world_, group, between, [&] { once(next); }, allowance, options_.batches);
+      world_, group, between, [&] { once(next); }, allowance, options_.batches, probe::now, options_.stop);
 }
 
 probe::Timing Probe::time(const PointToPointSample& sample, double allowance) {
@@ -301,7 +301,8 @@ void Probe::run(std::vector<Task> tasks, double budget) {
   std::ranges::stable_sort(tasks, {}, probe::bytes_of);
   const double begin = probe::now();
   probe::Pace pace;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
+  bool stopped = probe::any_stops(world_, options_.stop);
+  for (std::size_t i = 0; i < tasks.size() && !stopped; ++i) {
     const double left = budget - probe::slowest(world_, probe::now() - begin);
     if (sink_.progress && world_.rank() == 0)
       sink_.progress(static_cast<int>(i), static_cast<int>(tasks.size()), text_of(tasks[i]));
@@ -312,6 +313,8 @@ void Probe::run(std::vector<Task> tasks, double budget) {
     std::visit(
         [&](auto& sample) {
           const probe::Timing timing = time(sample, allowance);
+          stopped = probe::any_stops(world_, options_.stop);
+          if (stopped) return;  // of too few runs
           sample.time = Seconds{timing.seconds};
           sample.spread = timing.spread;
           // Equal on all ranks, for `timed` gives all the slowest rank's time.
@@ -320,7 +323,7 @@ void Probe::run(std::vector<Task> tasks, double budget) {
         },
         tasks[i]);
   }
-  if (sink_.progress && world_.rank() == 0)
+  if (sink_.progress && world_.rank() == 0 && !stopped)
     sink_.progress(static_cast<int>(tasks.size()), static_cast<int>(tasks.size()), "network measured");
 }
 

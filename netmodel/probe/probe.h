@@ -36,6 +36,9 @@ struct NetworkProbeOptions {
   std::function<void()> between;  // what ranks do between two messages, in training compute; may be empty
   // How a rank lets time pass between exchanges that are timed in turn; empty: it keeps its processor.
   std::function<void(Seconds)> rest;
+  // Asked by every rank between exchanges; true of any ends the probe for all, with what was handed out so far. May be
+  // empty.
+  std::function<bool()> stop;
 };
 
 struct NetworkProbeSink {

@@ -26,6 +26,10 @@ Timing summary(const std::vector<double>& values) {
 
 double slowest(const Communicator& world, double value) { return std::ranges::max(world.gather_doubles(value)); }
 
+bool any_stops(const Communicator& world, const std::function<bool()>& stop) {
+  return slowest(world, stop && stop() ? 1.0 : 0.0) > 0;
+}
+
 Timing timed(Communicator& world, const std::function<void()>& once, double allowance, int most) {
   const auto batch = [&](int repeats) {
     world.barrier();
@@ -133,8 +137,8 @@ class Together {
 }  // namespace
 
 Timing timed_apart(Communicator& world, int group, const std::function<void()>& between,
-                   const std::function<void()>& once, double allowance, int most,
-                   const std::function<double()>& clock) {
+                   const std::function<void()>& once, double allowance, int most, const std::function<double()>& clock,
+                   const std::function<bool()>& stop) {
   const Together together(world, group, clock);
   // What follows an exchange in a step is no message, which would be in the way of ranks that are not done yet.
   const auto run = [&] {
@@ -150,7 +154,7 @@ Timing timed_apart(Communicator& world, int group, const std::function<void()>& 
   const int fewest = least_runs(pilot) - 2;  // without the two before
   const int runs = std::clamp(static_cast<int>(allowance / pilot), fewest, std::max(most, fewest));
   std::vector<double> times;
-  for (int i = 0; i < runs; ++i) times.push_back(run());
+  for (int i = 0; i < runs && !any_stops(world, stop); ++i) times.push_back(run());
   return summary(times);
 }
 

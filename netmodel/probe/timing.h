@@ -42,9 +42,12 @@ int least_runs(double seconds);
 // `between` leaves nothing of it in the caches. `group`: any number that this rank shares with the others of
 // its group; negative where it looks on. As many runs as fit into `allowance`: at least least_runs() with the two that
 // are not counted, at most `most`.
+// After each run `stop` is asked, and true of any rank ends the series with what there is: long exchanges take minutes.
 Timing timed_apart(Communicator& world, int group, const std::function<void()>& between,
                    const std::function<void()>& once, double allowance, int most,
-                   const std::function<double()>& clock = now);
+                   const std::function<double()>& clock = now, const std::function<bool()>& stop = {});
+
+bool any_stops(const Communicator& world, const std::function<bool()>& stop);  // called by all ranks
 
 // What each rank spent on an exchange, in the mean of its group; of several groups the slowest counts. Negative groups
 // look on.

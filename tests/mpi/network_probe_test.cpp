@@ -108,6 +108,36 @@ TEST(NetworkProbe, ComputesBetweenLongMessages) {
   EXPECT_EQ(computed, 0);
 }
 
+// One rank is told to stop when it is asked for the fourth time: all end, with what was handed out until then.
+TEST(NetworkProbe, StopsWhereOneRankIsToldTo) {
+  Communicator world = Communicator::world();
+  const auto samples = [&](bool stops) {
+    int asked = 0, handed_out = 0;
+    NetworkProbeOptions options = few();
+    options.message_bytes = {1, 64, 1024, 4096};
+    options.collective_bytes = {};
+    if (stops && world.rank() + 1 == world.size()) options.stop = [&] { return ++asked > 3; };
+    NetworkProbeSink sink;
+    sink.point_to_point = [&](const PointToPointSample&) { ++handed_out; };
+    EXPECT_TRUE(probe_network(world, options, sink).has_value());
+    return handed_out;
+  };
+  const int stopped = samples(true), all = samples(false);
+  if (world.size() == 1 || world.rank() != 0) return;
+  EXPECT_EQ(stopped, 2);  // before the first, and after each: the third is not handed out
+  EXPECT_GE(all, 8);
+}
+
+// Of long messages a run alone may take seconds: the series ends between two of them.
+TEST(NetworkProbe, StopsBetweenRuns) {
+  Communicator world = Communicator::world();
+  int runs = 0;
+  const auto stop = [&] { return world.rank() == 0 && runs >= 4; };
+  probe::timed_apart(
+      world, 0, [] {}, [&] { ++runs; }, 1.0, 15, probe::now, stop);
+  EXPECT_EQ(runs, 4);
+}
+
 // A ring of 1 MiB that took 10 ms will take 40 of 4 MiB. Of what was never timed the slowest tells: broadcasts took 30
 // ms.
 TEST(NetworkProbe, ForeseesLongerMessagesFromShorterOnes) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -195,6 +196,41 @@ TEST_F(Calibrate, two_ranks_measure_together_and_one_writes) {
   // They share a memory, and kernels that move more than they compute are timed on one of them alone, too.
   EXPECT_TRUE(std::ranges::any_of(calibration->kernels, [](const KernelSample& s) { return s.alone.value() > 0; }));
   for (const KernelSample& sample : calibration->kernels) EXPECT_LE(sample.alone, sample.time) << to_string(sample.key);
+}
+
+// Processes that a process started.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    std::ifstream in(entry.path() / "stat");
+    std::string line;
+    if (!std::getline(in, line) || line.rfind(") ") == std::string::npos) continue;
+    std::istringstream rest(line.substr(line.rfind(") ") + 2));  // a name may hold anything
+    char state = 0;
+    pid_t own = 0;
+    if (rest >> state >> own && own == parent) children.push_back(std::stoi(entry.path().filename()));
+  }
+  return children;
+}
+
+// One of two ranks is interrupted while short messages are timed: both end before they come to long ones, and what was
+// measured is in the file.
+TEST_F(Calibrate, interrupted_in_the_network_it_keeps_what_it_has_and_exits_130) {
+  const pid_t mpirun = start({"mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", program, "network",
+                              "--cache", "1MB", "-o", file_.string()});
+  const auto messages = [&] {
+    const auto calibration = load_calibration(file_);
+    return calibration ? calibration->point_to_point : std::vector<PointToPointSample>{};
+  };
+  while (messages().empty() && ::waitid(P_PID, static_cast<id_t>(mpirun), &info_, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info_.si_pid == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const std::vector<pid_t> ranks = children_of(mpirun);
+  ASSERT_EQ(ranks.size(), 2U) << said();
+  ::kill(ranks.back(), SIGINT);
+  EXPECT_EQ(status_of(mpirun), 130) << said();
+  ASSERT_FALSE(messages().empty());
+  for (const PointToPointSample& sample : messages()) EXPECT_LT(sample.bytes, Bytes{1 << 20});
 }
 
 TEST_F(Calibrate, bad_input_on_two_ranks_is_one_line_and_no_hang) {
