@@ -87,7 +87,7 @@ two_hosts() {  # SETTING
   esac
   lists "$1" "$lists" ' --devices 2' ' --no-overlap'
   if ! grep -q '"same_node"' "$out/$1.json" 2>/dev/null; then
-    "$here/hosts.sh" run -np 2 -- "$bin/sibyl-calibrate" network --network-budget 120s -o "$out/$1.json"
+    "$here/hosts.sh" run -np 2 -- "$bin/sibyl-calibrate" network --budget 120s -o "$out/$1.json"
     "$here/hosts.sh" run -np 2 -- "$bin/sibyl-calibrate" overlap -o "$out/$1.json"
   fi
   judge "$1" --launcher "$launch"
@@ -108,7 +108,7 @@ emulated_ranks() {  # RANKS NAME
 # Inside `hosts.sh with`. Behind two levels of switches a cluster file says how these join what was measured.
 network_of_hosts() {  # RANKS NAME HOSTS RATE
   grep -q '"same_node"' "$out/$2.json" 2>/dev/null ||
-    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 180s --cache 32MB -o "$out/$2.json"
+    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --budget 180s --cache 32MB -o "$out/$2.json"
   judged=$2.json
   case $4 in
     *:*)
@@ -135,7 +135,7 @@ searched() {  # RANKS NAME
   device=${SIBYL_EMULATED:-$out/pair.json}
   [ -n "${SIBYL_EMULATED:-}" ] || [ -e "$device" ] || device=dgx1-v100
   grep -q '"same_node"' "$out/$2.json" 2>/dev/null ||
-    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --network-budget 180s --between-messages sleep -o "$out/$2.json"
+    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --budget 180s --between-messages sleep -o "$out/$2.json"
   printf 'name: %s\ncalibration: %s\nnetwork: %s\n' "$2" "$device" "$out/$2.json" > "$out/$2.yaml"
   python3 "$here/validation/search.py" cases "$bin/sibyl" "$here/validation/search.txt" "$out/$2.yaml" "$1" "$out/$2.plan.json" \
     > "$out/cases.$2.bare.txt"

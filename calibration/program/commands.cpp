@@ -52,6 +52,9 @@ Result<void> read_cache(const Arguments& arguments, Request& request) {
   return {};
 }
 
+// The time of what is measured is --budget, which is the kernels' where both are.
+std::string budget_of_network(const Verb& verb) { return verb.compute ? "--network-budget" : "--budget"; }
+
 std::vector<Option> options_of(const Verb& verb) {
   std::vector<std::vector<Option>> groups;
   groups.push_back({{.name = "--output",
@@ -74,7 +77,10 @@ std::vector<Option> options_of(const Verb& verb) {
                        .fallback = "cpu"}});
   if (verb.network)
     groups.push_back(
-        {{.name = "--network-budget", .value = "TIME", .help = "the most time for the network", .fallback = "120 s"},
+        {{.name = budget_of_network(verb),
+          .value = "TIME",
+          .help = "the most time for the network",
+          .fallback = "120 s"},
          {.name = "--network-samples",
           .value = "N",
           .help = "time a message once more unless the file has N samples of it: run again later, this shows how the "
@@ -216,7 +222,7 @@ Result<Request> read_request(const std::vector<std::string>& words, int ranks) {
     SIBYL_CHECK(read_kernel_options(arguments, ranks, request));
   }
   if (verb->network) {
-    SIBYL_TRY(const std::optional<Seconds> budget, arguments.seconds("--network-budget"));
+    SIBYL_TRY(const std::optional<Seconds> budget, arguments.seconds(budget_of_network(*verb)));
     SIBYL_TRY(const auto samples, arguments.integer("--network-samples", 1));
     request.of_network = {*budget, static_cast<int>(*samples), arguments.text("--between-messages") == "sleep"};
   }

@@ -171,8 +171,8 @@ Result<Bench> Bench::make(const Arguments& arguments) {
 Result<void> Bench::measure_network(int ranks, int round) const {
   if (!network_budget_ || ranks < 2) return {};
   std::vector<std::string> words = launched(ranks, {calibrator_});
-  words.insert(words.end(), {"network", "--network-budget", *network_budget_, "--network-samples",
-                             std::to_string(round), "--output", calibration_});
+  words.insert(words.end(), {"network", "--budget", *network_budget_, "--network-samples", std::to_string(round),
+                             "--output", calibration_});
   if (emulated_) words.insert(words.end(), {"--between-messages", "sleep"});
   words.insert(words.end(), thread_words_.begin(), thread_words_.end());
   if (cache_) words.insert(words.end(), {"--cache", *cache_});

@@ -29,7 +29,7 @@ measure() {
   # Reference steps are Sibyl's own trainer's, on other models, without overlap: nothing is learnt from DistributedDataParallel.
   if ! grep -q '"measured_s"' "$calibration" 2>/dev/null; then
     sed '/^zoo:/s/$/ --devices 2 --no-overlap/' "$tools/validation/reference.txt" > "$out/$name.reference.txt"
-    run "$bin/sibyl-calibrate" network --network-budget 40s -o "$calibration"
+    run "$bin/sibyl-calibrate" network --budget 40s -o "$calibration"
     "$bin/sibyl" validate "$out/$name.reference.txt" --calibration "$calibration" --rounds "$rounds" --steps "$steps" \
       --kernel-budget 0.08s --record --markdown --launcher "$launch" > "$out/$name.reference.md"
   fi

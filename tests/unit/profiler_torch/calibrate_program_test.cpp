@@ -325,5 +325,13 @@ TEST_F(Calibrate, unknown_words_are_usage_errors) {
   EXPECT_EQ(run({program, "compute", "--batches", "0"}), 2);
 }
 
+// --budget is the time of what is measured; where kernels are, too, the network has its own.
+TEST_F(Calibrate, the_budget_is_that_of_what_is_measured) {
+  EXPECT_EQ(run({program, "network", "--budget", "soon"}), 2);
+  EXPECT_EQ(run({program, "network", "--network-budget", "1s"}), 2);
+  EXPECT_EQ(run({program, "all", "--network-budget", "soon"}), 2);
+  EXPECT_EQ(run({program, "network", "--budget", "1s", "--cache", "1MB", "-o", file_.string()}), 0) << said();
+}
+
 }  // namespace
 }  // namespace sibyl
