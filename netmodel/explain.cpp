@@ -60,9 +60,9 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
   const double size = std::max(0.0, bytes.value());
   const Algorithm runs = result.estimate.algorithm;
   const Algorithm wanted = asked == Algorithm::automatic ? model.algorithm : asked;
-  for (const Algorithm other :
-       {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner, Algorithm::tree,
-        Algorithm::hierarchical, Algorithm::multi_dimensional, Algorithm::in_network})
+  for (const Algorithm other : {Algorithm::ring, Algorithm::bidirectional_ring, Algorithm::bruck,
+                                Algorithm::recursive_doubling, Algorithm::rabenseifner, Algorithm::tree,
+                                Algorithm::hierarchical, Algorithm::multi_dimensional, Algorithm::in_network})
     if (collective::runs(collective, other) && (other != Algorithm::in_network || model.switches_add()))
       result.candidates.emplace_back(other, Seconds{model.formula(collective, other, size, placement)});
   collective::ProtocolCost spoken;
@@ -87,6 +87,10 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
     result.why = "what was asked for needs switches that add";
   else if (wanted != Algorithm::automatic)
     result.why = wanted == runs ? "it was asked for" : "what was asked for does not offer this collective";
+  else if (collective != Collective::all_reduce && !model.any(collective))
+    result.why = "it is what the library runs for this collective";
+  else if (library_measured && collective != Collective::all_reduce)
+    result.why = "it is what the library ran when it was measured";
   else if (library_measured)
     result.why = fmt::format("the library chose when it was measured; by formula this one is {}", best);
   else if (model.any(collective))

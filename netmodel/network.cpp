@@ -25,9 +25,11 @@ constexpr std::array<std::pair<Collective, std::string_view>, 7> collective_name
      {Collective::all_to_all, "all_to_all"},
      {Collective::send_receive, "send_receive"}}};
 
-constexpr std::array<std::pair<Algorithm, std::string_view>, 9> algorithm_names{
+constexpr std::array<std::pair<Algorithm, std::string_view>, 11> algorithm_names{
     {{Algorithm::automatic, "automatic"},
      {Algorithm::ring, "ring"},
+     {Algorithm::bidirectional_ring, "bidirectional_ring"},
+     {Algorithm::bruck, "bruck"},
      {Algorithm::recursive_doubling, "recursive_doubling"},
      {Algorithm::rabenseifner, "rabenseifner"},
      {Algorithm::tree, "tree"},
@@ -64,7 +66,8 @@ Result<Algorithm> parse_algorithm(std::string_view text) {
   for (const auto& [algorithm, name] : algorithm_names)
     if (name == text) return algorithm;
   return fail(fmt::format("unknown collective algorithm '{}'", text), {},
-              "automatic, ring, recursive_doubling, rabenseifner, tree, hierarchical, multi_dimensional or in_network");
+              "automatic, ring, bidirectional_ring, bruck, recursive_doubling, rabenseifner, tree, hierarchical, "
+              "multi_dimensional or in_network");
 }
 
 std::string_view to_string(Protocol protocol) {
@@ -292,8 +295,8 @@ CollectiveEstimate Network::measured_collective(Collective collective, Bytes byt
   if (model.table.has(collective, asked) || !model.any(collective))
     return {model.estimate(collective, asked, size, placement), model.fastest(collective, size, placement)};
   std::optional<CollectiveEstimate> best;
-  for (const auto& [candidate, name] : algorithm_names) {
-    if (candidate == Algorithm::gloo || !model.table.has(collective, candidate)) continue;
+  for (const Algorithm candidate : Model::chosen_where_measured) {
+    if (!model.table.has(collective, candidate)) continue;
     const CollectiveEstimate here{model.estimate(collective, candidate, size, placement), candidate};
     if (!best || here.time.time < best->time.time) best = here;
   }

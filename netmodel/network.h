@@ -22,10 +22,14 @@ enum class Collective { all_reduce, reduce_scatter, all_gather, broadcast, reduc
 std::string_view to_string(Collective collective);
 
 // gloo: what that library runs, whose times are its own; all others are sibyl::Communicator's or a GPU library's.
-// multi_dimensional: along one dimension of the machine after the other. in_network: switches add.
+// multi_dimensional: along one dimension of the machine after the other. in_network: switches add. What is named ring
+// is, of an all-to-all, messages of all pairs at once. bruck and bidirectional_ring are formulas: sibyl::Communicator
+// runs a ring when it is asked for them, and nobody chooses them.
 enum class Algorithm {
   automatic,
   ring,
+  bidirectional_ring,
+  bruck,
   recursive_doubling,
   rabenseifner,
   tree,

@@ -1,7 +1,6 @@
 #include "netmodel/network_model.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <variant>
 
@@ -9,11 +8,6 @@
 
 namespace sibyl {
 namespace {
-
-// All but gloo, which is never chosen.
-constexpr std::array<Algorithm, 8> measurable{
-    Algorithm::automatic, Algorithm::ring,         Algorithm::recursive_doubling, Algorithm::rabenseifner,
-    Algorithm::tree,      Algorithm::hierarchical, Algorithm::multi_dimensional,  Algorithm::in_network};
 
 // Errors (one standard deviation, relative) that no sample tells: see docs/models/network.md.
 constexpr double error_per_octave_of_gap = 0.02;    // interpolating between sizes
@@ -323,7 +317,7 @@ Estimate Network::Model::estimate(Collective collective, Algorithm chosen, doubl
 }
 
 bool Network::Model::any(Collective collective) const {
-  return std::ranges::any_of(measurable, [&](Algorithm known) { return table.has(collective, known); });
+  return std::ranges::any_of(chosen_where_measured, [&](Algorithm known) { return table.has(collective, known); });
 }
 
 void Network::Model::take_collectives(const Model& from, Talk talk) {

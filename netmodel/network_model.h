@@ -1,6 +1,7 @@
 // What a Network holds and how it answers; shared by network.cpp and explain.cpp, for nobody else.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <utility>
@@ -17,6 +18,11 @@
 namespace sibyl {
 
 struct Network::Model {
+  // By their samples; the others are only asked for.
+  static constexpr std::array chosen_where_measured{
+      Algorithm::automatic, Algorithm::ring,         Algorithm::recursive_doubling, Algorithm::rabenseifner,
+      Algorithm::tree,      Algorithm::hierarchical, Algorithm::multi_dimensional,  Algorithm::in_network};
+
   Model(Topology machine, std::vector<PointToPointSample> messages, std::vector<CollectiveSample> timed,
         Algorithm chosen);
 

@@ -4,7 +4,7 @@
 // counts as CollectiveSample does. Where an algorithm does not offer a collective, runs() is false and the others
 // must not be asked. Derivations: docs/models/network.md. Sources: Thakur, Rabenseifner, Gropp, "Optimization of
 // Collective Communication Operations in MPICH" (2005); Sanders, Speck, Träff, "Two-tree algorithms for full
-// bandwidth broadcast, reduction and scan" (2009).
+// bandwidth broadcast, reduction and scan" (2009); those of one algorithm stand in its file.
 #pragma once
 
 #include <array>
@@ -28,6 +28,8 @@ bool runs(Collective collective, Algorithm algorithm);
 double seconds(const Job& job, Algorithm algorithm, const Wire& wire);
 
 double ring_seconds(const Job& job, const Wire& wire);
+double bidirectional_ring_seconds(const Job& job, const Wire& wire);
+double bruck_seconds(const Job& job, const Wire& wire);
 double recursive_doubling_seconds(const Job& job, const Wire& wire);
 double rabenseifner_seconds(const Job& job, const Wire& wire);
 double tree_seconds(const Job& job, const Wire& wire);
@@ -47,6 +49,8 @@ struct BetweenNodes {
 double in_network_seconds(const Job& job, const Wire& wire, const BetweenNodes& by_ranks);
 
 std::int64_t ring_elements(Collective collective, std::int64_t elements, int size, int rank);
+std::int64_t bidirectional_ring_elements(Collective collective, std::int64_t elements, int size, int rank);
+std::int64_t bruck_elements(Collective collective, std::int64_t elements, int size, int rank);
 std::int64_t recursive_doubling_elements(std::int64_t elements, int size, int rank);
 std::int64_t rabenseifner_elements(std::int64_t elements, int size, int rank);
 std::int64_t tree_elements(Collective collective, std::int64_t elements, int size, int rank);

@@ -17,14 +17,17 @@ Algorithm fallback(Collective collective) {
 
 bool runs(Collective collective, Algorithm algorithm) {
   switch (collective) {
-    case Collective::all_reduce: return algorithm != Algorithm::automatic;
-    case Collective::reduce_scatter:
+    case Collective::all_reduce: return algorithm != Algorithm::automatic && algorithm != Algorithm::bruck;
     case Collective::all_gather:
-      return algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical ||
-             algorithm == Algorithm::multi_dimensional;
+      if (algorithm == Algorithm::bruck) return true;
+      [[fallthrough]];
+    case Collective::reduce_scatter:
+      return algorithm == Algorithm::ring || algorithm == Algorithm::bidirectional_ring ||
+             algorithm == Algorithm::hierarchical || algorithm == Algorithm::multi_dimensional;
     case Collective::broadcast: return algorithm == Algorithm::tree || algorithm == Algorithm::gloo;
     case Collective::reduce: return algorithm == Algorithm::tree;
     case Collective::all_to_all:
+      return algorithm == Algorithm::ring || algorithm == Algorithm::bruck || algorithm == Algorithm::hierarchical;
     case Collective::send_receive: return algorithm == Algorithm::ring;
   }
   return false;
@@ -32,9 +35,11 @@ bool runs(Collective collective, Algorithm algorithm) {
 
 double seconds(const Job& job, Algorithm algorithm, const Wire& wire) {
   if (job.placement.size() <= 1) return 0.0;
-  if (job.collective == Collective::all_to_all || job.collective == Collective::send_receive)
-    return pairwise_seconds(job, wire);
+  const bool in_pairs = job.collective == Collective::all_to_all || job.collective == Collective::send_receive;
+  if (in_pairs && !runs(job.collective, algorithm)) return pairwise_seconds(job, wire);  // a sample may say anything
   switch (algorithm) {
+    case Algorithm::bidirectional_ring: return bidirectional_ring_seconds(job, wire);
+    case Algorithm::bruck: return bruck_seconds(job, wire);
     case Algorithm::recursive_doubling: return recursive_doubling_seconds(job, wire);
     case Algorithm::rabenseifner: return rabenseifner_seconds(job, wire);
     case Algorithm::tree: return tree_seconds(job, wire);
@@ -45,7 +50,7 @@ double seconds(const Job& job, Algorithm algorithm, const Wire& wire) {
     case Algorithm::ring:
     case Algorithm::automatic: break;
   }
-  return ring_seconds(job, wire);
+  return in_pairs ? pairwise_seconds(job, wire) : ring_seconds(job, wire);
 }
 
 Algorithm resolve(Collective collective, Algorithm algorithm, std::int64_t bytes, int group_size) {
@@ -69,9 +74,13 @@ std::int64_t bytes_sent(Collective collective, Algorithm algorithm, std::int64_t
   namespace c = sibyl::collective;
   if (group_size <= 1) return 0;
   if (collective == Collective::send_receive) return elements * element_bytes;
-  if (collective == Collective::all_to_all)
+  const Algorithm runs = c::resolve(collective, algorithm, elements * element_bytes, group_size);
+  if (collective == Collective::all_to_all && runs != Algorithm::bruck)
     return (elements - c::part(elements, group_size, rank).size()) * element_bytes;
-  switch (c::resolve(collective, algorithm, elements * element_bytes, group_size)) {
+  switch (runs) {
+    case Algorithm::bruck: return c::bruck_elements(collective, elements, group_size, rank) * element_bytes;
+    case Algorithm::bidirectional_ring:
+      return c::bidirectional_ring_elements(collective, elements, group_size, rank) * element_bytes;
     case Algorithm::recursive_doubling:
       return c::recursive_doubling_elements(elements, group_size, rank) * element_bytes;
     case Algorithm::rabenseifner: return c::rabenseifner_elements(elements, group_size, rank) * element_bytes;

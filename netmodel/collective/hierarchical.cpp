@@ -1,6 +1,10 @@
 // Hierarchical: a ring reduce-scatter inside each node, then every local rank runs its m/g through the nodes, all g at
 // once over the NICs, then a ring all-gather inside the node. Latency 2 (g - 1) inside and the faster of a ring
 // and Rabenseifner between nodes; bytes through a node's NICs 2 m (n - 1)/n.
+//
+// Of an all-to-all: in the node each rank gives each other one, in one message of m/g, what goes to that one's place on
+// any node; then the ranks of one place exchange what their nodes have for each other, m/n each. So n - 1 messages
+// leave a rank's node where pairs send g (n - 1), of g times the length; the bytes between nodes are the same.
 #include <algorithm>
 
 #include "netmodel/collective/algorithms.h"
@@ -12,6 +16,11 @@ double hierarchical_seconds(const Job& job, const Wire& wire) {
   const GroupPlacement local{ranks, 1, groups};
   const GroupPlacement between{1, nodes, ranks * groups};
   double total = 0.0;
+  if (job.collective == Collective::all_to_all) {
+    if (ranks > 1) total += pairwise_seconds({job.collective, job.bytes, local}, wire);
+    if (nodes > 1) total += pairwise_seconds({job.collective, job.bytes, between}, wire);
+    return total;
+  }
   if (ranks > 1) total += ring_seconds({job.collective, job.bytes, local}, wire);
   if (nodes > 1) {
     const Job share{job.collective, job.bytes / ranks, between};

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "netmodel/network.h"
+
 namespace sibyl::collective {
 
 struct Range {
@@ -60,6 +62,14 @@ constexpr Range elements_of(Range parts, std::int64_t elements, int count) {
   if (parts.size() == 0) return {0, 0};
   return {part(elements, count, static_cast<int>(parts.begin)).begin,
           part(elements, count, static_cast<int>(parts.end - 1)).end};
+}
+
+// Parts that a rank sends in Bruck's round at that distance (a power of two below `size`): of an all-gather as many as
+// it has, or as the other still lacks; of an all-to-all those whose way has that bit.
+constexpr int bruck_parts(Collective collective, int size, int distance) {
+  if (collective == Collective::all_gather) return distance < size - distance ? distance : size - distance;
+  const int rest = size % (2 * distance) - distance;
+  return size / (2 * distance) * distance + (rest > 0 ? rest : 0);
 }
 
 // A rank's place in the in-order binary tree over ranks 0..size-1 rooted at 0: low bits are near the leaves, so

@@ -34,6 +34,7 @@ std::span<const Protocol> protocols_of(Collective collective, Algorithm algorith
     return {};
   switch (algorithm) {
     case Algorithm::ring:
+    case Algorithm::bidirectional_ring:
     case Algorithm::tree:
     case Algorithm::hierarchical:
     case Algorithm::multi_dimensional: break;

@@ -169,8 +169,6 @@ Compiled Costs::remembered(const Key& key, Make make) const {
 }
 
 Compiled Costs::compiled(Collective collective, Algorithm algorithm, const GroupPlacement& placement) const {
-  // One way only to do these.
-  if (collective == Collective::all_to_all || collective == Collective::send_receive) algorithm = Algorithm::ring;
   const Key key{collective, algorithm, placement};
   return remembered(key, [&] { return compile(key); });
 }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <bit>
 #include <vector>
 
 #include "netmodel/collective/algorithms.h"
@@ -34,6 +35,26 @@ TEST(BytesSent, Ring) {
   EXPECT_EQ(sent(Collective::reduce_scatter, Algorithm::ring, 3), (Counts{4, 5, 5}));
   EXPECT_EQ(sent(Collective::all_gather, Algorithm::ring, 3), (Counts{5, 5, 4}));
   EXPECT_EQ(sent(Collective::all_reduce, Algorithm::ring, 2), (Counts{7, 7}));  // 14 - 4 - 3
+}
+
+// Parts of 3, 2 and 2 in halves of 2 + 1, 1 + 1 and 1 + 1. Scattered: all but the own part. Gathered: all but the first
+// half of the next rank's part and the second half of that before.
+TEST(BytesSent, BidirectionalRing) {
+  EXPECT_EQ(sent(Collective::reduce_scatter, Algorithm::bidirectional_ring, 3), (Counts{4, 5, 5}));
+  EXPECT_EQ(sent(Collective::all_gather, Algorithm::bidirectional_ring, 3), (Counts{5, 5, 4}));
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::bidirectional_ring, 3), (Counts{9, 10, 9}));
+}
+
+// Gathered by three: the own part twice, at distance 1 and, as only one is lacking then, at 2; by four (2, 2, 2, 1):
+// the own one, then that and the next rank's. To all, of three: the parts of ranks 1 and 2 further on, once each. Of
+// four: those 1 and 3 further on leave at distance 1; at distance 2 go the own part for the rank 2 further on, and that
+// which the rank before has for the rank 3 further on, which is the same one.
+TEST(BytesSent, Bruck) {
+  EXPECT_EQ(sent(Collective::all_gather, Algorithm::bruck, 3), (Counts{6, 4, 4}));
+  EXPECT_EQ(sent(Collective::all_gather, Algorithm::bruck, 4), (Counts{6, 6, 5, 4}));
+  EXPECT_EQ(sent(Collective::all_to_all, Algorithm::bruck, 3), (Counts{4, 5, 5}));
+  EXPECT_EQ(sent(Collective::all_to_all, Algorithm::bruck, 4), (Counts{7, 6, 7, 8}));
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::bruck, 3), (Counts{9, 10, 9}));  // offers none: the ring's
 }
 
 // Three ranks: 0 hands its vector to 1 and waits; 1 and 2 exchange; 1 hands the sum back.
@@ -74,6 +95,7 @@ TEST(BytesSent, Gloo) {
 
 TEST(BytesSent, Others) {
   EXPECT_EQ(sent(Collective::all_to_all, Algorithm::automatic, 3), (Counts{4, 5, 5}));
+  EXPECT_EQ(sent(Collective::all_to_all, Algorithm::hierarchical, 3), (Counts{4, 5, 5}));  // knows no placement
   EXPECT_EQ(bytes_sent(Collective::send_receive, Algorithm::automatic, 7, 4, 2, 0), 28);
   EXPECT_EQ(sent(Collective::all_reduce, Algorithm::ring, 1), (Counts{0}));
   EXPECT_EQ(bytes_sent(Collective::all_reduce, Algorithm::ring, 7, 4, 3, 1), 40);  // elements, not bytes, are cut
@@ -99,11 +121,26 @@ TEST(BytesSent, AddUpOverRanks) {
   rc::check("ring and trees move 2 (p - 1) m", [] {
     const int size = *rc::gen::inRange(1, 40);
     const std::int64_t elements = *rc::gen::inRange(0, 1000);
-    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree, Algorithm::gloo}) {
+    for (const Algorithm algorithm :
+         {Algorithm::ring, Algorithm::bidirectional_ring, Algorithm::tree, Algorithm::gloo}) {
       std::int64_t total = 0;
       for (const std::int64_t bytes : sent(Collective::all_reduce, algorithm, size, elements)) total += bytes;
       RC_ASSERT(total == 2 * (size - 1) * elements);
     }
+  });
+}
+
+// Each rank lacks all parts but its own; and a part that goes to the rank i further on travels as often as i has bits.
+TEST(BytesSent, OfBruckAddUpOverRanks) {
+  rc::check("(p - 1) m gathered, and every part its hops", [] {
+    const int size = *rc::gen::inRange(1, 70);
+    const std::int64_t elements = *rc::gen::inRange(0, 1000);
+    std::int64_t gathered = 0, exchanged = 0, hops = 0;
+    for (const std::int64_t bytes : sent(Collective::all_gather, Algorithm::bruck, size, elements)) gathered += bytes;
+    for (const std::int64_t bytes : sent(Collective::all_to_all, Algorithm::bruck, size, elements)) exchanged += bytes;
+    for (int i = 1; i < size; ++i) hops += std::popcount(static_cast<unsigned>(i));
+    RC_ASSERT(gathered == (size - 1) * elements);
+    RC_ASSERT(exchanged == hops * elements);
   });
 }
 

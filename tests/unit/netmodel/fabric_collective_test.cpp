@@ -1,6 +1,7 @@
 // Collectives as rounds of messages on fabrics: times by hand, what each rank sends, closed form against simulation.
 #include <gtest/gtest.h>
 
+#include "netmodel/collective/algorithms.h"
 #include "netmodel/explain.h"
 #include "tests/unit/netmodel/fabric_machine.h"
 
@@ -24,6 +25,54 @@ double seconds_on(const Fabric& fabric, Collective collective, Algorithm algorit
 TEST(CollectiveOnFabric, RingOnARing) {
   const Fabric ring = test::direct(Torus{{8}}, 8);
   EXPECT_NEAR(seconds_on(ring, Collective::all_reduce, Algorithm::ring, {1, 8, 1}), 14 * (1e-6 + 0.010), 1e-9);
+}
+
+// Half of the bytes each way: every cable carries both directions, each half as much.
+TEST(CollectiveOnFabric, BothWaysRoundARing) {
+  const Fabric ring = test::direct(Torus{{8}}, 8);
+  const auto time = [&](Collective collective) {
+    return seconds_on(ring, collective, Algorithm::bidirectional_ring, {1, 8, 1});
+  };
+  EXPECT_NEAR(time(Collective::all_reduce), 14 * (1e-6 + 0.005), 1e-9);
+  EXPECT_NEAR(time(Collective::reduce_scatter), 7 * (1e-6 + 0.005), 1e-9);
+  EXPECT_NEAR(time(Collective::all_gather), 7 * (1e-6 + 0.005), 1e-9);
+  // Where both directions share a cable nothing is gained.
+  FabricSpec half = test::shape(Torus{{8}});
+  half.direct = true;
+  half.link = {BytesPerSecond{}, Seconds{1e-6}, Duplex::half};
+  const Fabric shared = Fabric::make(test::cpu_spec(8, 1), half).value();
+  EXPECT_NEAR(seconds_on(shared, Collective::all_gather, Algorithm::bidirectional_ring, {1, 8, 1}), 7 * (1e-6 + 0.010),
+              1e-9);
+}
+
+// To the ranks 1, 2 and 4 before, with 1, 2 and 4 parts of m/8: 1, 2 and (both ways round) 4/2 messages cross each
+// cable one way. To all: 4 parts of m/8 each time, to the ranks after.
+TEST(CollectiveOnFabric, BruckOnARing) {
+  const Fabric ring = test::direct(Torus{{8}}, 8);
+  EXPECT_NEAR(seconds_on(ring, Collective::all_gather, Algorithm::bruck, {1, 8, 1}),
+              (1e-6 + 0.010) + (2e-6 + 2 * 0.020) + (4e-6 + 2 * 0.040), 1e-9);
+  EXPECT_NEAR(seconds_on(ring, Collective::all_to_all, Algorithm::bruck, {1, 8, 1}),
+              (1e-6 + 0.040) + (2e-6 + 2 * 0.040) + (4e-6 + 2 * 0.040), 1e-9);
+}
+
+// Four nodes of two under one switch: m/2 to the other device, by its 1 GB/s; then both devices of a node send m/4 to
+// each of three nodes over one NIC, 6 messages of m/4 where pairs send 12 of m/8.
+TEST(CollectiveOnFabric, HierarchicalAllToAll) {
+  const Fabric leaf = test::with_nics(LeafSpine{4, 1, 1}, 4, 2);
+  EXPECT_NEAR(seconds_on(leaf, Collective::all_to_all, Algorithm::hierarchical, {2, 4, 1}),
+              (1e-6 + 0.004) + (10e-6 + 6 * 0.020), 1e-9);
+  const Schedule all = schedule_on(leaf, Collective::all_to_all, Algorithm::hierarchical, {2, 4, 1});
+  ASSERT_EQ(all.rounds.size(), 2U);
+  EXPECT_EQ(all.rounds[0].messages.size(), 8U);
+  EXPECT_EQ(all.rounds[1].messages.size(), 24U);
+  const Schedule pairs = schedule_on(leaf, Collective::all_to_all, Algorithm::ring, {2, 4, 1});
+  const auto between_nodes = [](const Round& round) {
+    double bytes = 0.0;
+    for (const Message& message : round.messages)
+      if (message.from / 2 != message.to / 2) bytes += message.bytes;
+    return bytes;
+  };
+  EXPECT_NEAR(between_nodes(all.rounds[1]), between_nodes(pairs.rounds[0]), 1e-12);
 }
 
 // Partners at distance d on a ring: 2 d messages of a block of 2 d cross its middle, d each way; at half-way round each
@@ -82,12 +131,9 @@ TEST(CollectiveOnFabric, RanksSendWhatBytesSentSays) {
     for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                                         Collective::broadcast, Collective::reduce, Collective::all_to_all})
       for (const Algorithm algorithm :
-           {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner, Algorithm::tree}) {
-        const bool offered =
-            collective == Collective::all_reduce ||
-            ((collective == Collective::broadcast || collective == Collective::reduce) ? algorithm == Algorithm::tree
-                                                                                       : algorithm == Algorithm::ring);
-        if (!offered) continue;
+           {Algorithm::ring, Algorithm::bidirectional_ring, Algorithm::bruck, Algorithm::recursive_doubling,
+            Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical}) {
+        if (!collective::runs(collective, algorithm)) continue;
         // Divisible by every size and power of two here, so that no part is longer by an element.
         constexpr std::int64_t elements = 1 << 10 << 2 << 2;
         const std::int64_t count = elements * size;
@@ -193,6 +239,31 @@ TEST(CollectiveOnFabric, ClosedFormIsTheSimulation) {
           }
         }
     }
+}
+
+// The same of what only some collectives have.
+TEST(CollectiveOnFabric, ClosedFormIsTheSimulationOfOthers) {
+  TopologySpec spec = test::cpu_spec(16, 2);
+  spec.nics_per_node = 2;
+  using enum Collective;
+  for (const Outside& network : {Outside{Torus{{4, 4}}}, Outside{FatTree{{8, 4}, {3}}}, Outside{Dragonfly{4, 4, 2, 1}},
+                                 Outside{RailOptimised{4, 4, 2}}, Outside{FullyConnected{}}}) {
+    const auto fabric = std::make_shared<const Fabric>(Fabric::make(spec, test::shape(network)).value());
+    const Costs costs(fabric, {16, 1.0, 1.0, true});
+    for (const GroupPlacement& placement : {GroupPlacement{2, 16, 1}, GroupPlacement{1, 6, 2}, GroupPlacement{2, 3, 1}})
+      for (const auto& [collective, algorithm] : {std::pair{all_reduce, Algorithm::bidirectional_ring},
+                                                  {reduce_scatter, Algorithm::bidirectional_ring},
+                                                  {all_gather, Algorithm::bidirectional_ring},
+                                                  {all_gather, Algorithm::bruck},
+                                                  {all_to_all, Algorithm::bruck},
+                                                  {all_to_all, Algorithm::hierarchical}}) {
+        const Schedule all = costs.schedule_of(collective, algorithm, placement);
+        EXPECT_NEAR(
+            costs.seconds(collective, algorithm, m, placement) / simulated_seconds(*fabric, costs.capacities(), all, m),
+            1.0, 1e-6)
+            << network.index() << " " << to_string(collective) << " " << to_string(algorithm);
+      }
+  }
 }
 
 // Two rings over the same links take twice as long as one; one of half the bytes ends when 3/4 … of both have moved: it
@@ -305,14 +376,14 @@ TEST(Explanation, NamesAlgorithmRouteAndBusiestLink) {
   EXPECT_EQ(e.rounds[0].route.back().substr(e.rounds[0].route.back().size() - 8), "device 0");
   // All to all in a ring of 16: a router's cable carries more than a NIC.
   const NetworkExplanation a2a = on(Torus{{16}}, 16, 1).explain(Collective::all_to_all, Bytes{64e6}, {1, 16, 1});
-  EXPECT_EQ(a2a.why, "it is the only one for this collective");
+  EXPECT_EQ(a2a.why, "it is what the library runs for this collective");
   EXPECT_EQ(a2a.rounds.at(0).busiest_link.substr(0, 6), "router");
   const Network plain = test::straight_network(4, 2, Algorithm::automatic);
   const NetworkExplanation f = plain.explain(Collective::all_reduce, Bytes{1e3}, {2, 4, 1});
   EXPECT_EQ(f.estimate.algorithm, Algorithm::recursive_doubling);
   EXPECT_EQ(f.distances.size(), 2U);
   EXPECT_TRUE(f.rounds.empty());
-  EXPECT_EQ(f.candidates.size(), 6U);  // all but switches that add
+  EXPECT_EQ(f.candidates.size(), 7U);  // all but switches that add
 }
 
 // Devices of a node whose switch adds, on a fabric whose switches do not: between nodes both devices of each sum m/2 in

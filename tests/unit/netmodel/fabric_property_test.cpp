@@ -65,8 +65,9 @@ Case any_case() {
   if (c.placement.size() == 1) c.placement.nodes = 2;
   c.collective = *rc::gen::element(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                                    Collective::broadcast, Collective::all_to_all, Collective::send_receive);
-  c.algorithm = *rc::gen::element(Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner,
-                                  Algorithm::tree, Algorithm::hierarchical, Algorithm::multi_dimensional);
+  c.algorithm = *rc::gen::element(Algorithm::ring, Algorithm::bidirectional_ring, Algorithm::bruck,
+                                  Algorithm::recursive_doubling, Algorithm::rabenseifner, Algorithm::tree,
+                                  Algorithm::hierarchical, Algorithm::multi_dimensional);
   c.algorithm = collective::resolve(c.collective, c.algorithm, 1 << 20, c.placement.size());
   c.bytes = std::pow(10.0, from(0, 90) / 10.0);
   return c;

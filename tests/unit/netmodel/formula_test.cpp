@@ -39,6 +39,32 @@ TEST(RingTime, CrossesEachNodeOnce) { EXPECT_MS(time_of(Algorithm::ring, {2, 2, 
 // Two groups share the NIC: b doubles, the latency does not.
 TEST(RingTime, GroupsShareTheNic) { EXPECT_MS(time_of(Algorithm::ring, {1, 4, 2}), 6 * (0.010 + 20.0)); }
 
+// Behind a switch a rank that sends half of a part each way sends no less: two messages of m/8 share its NIC.
+TEST(BidirectionalRingTime, BehindASwitchIsARing) {
+  EXPECT_MS(time_of(Algorithm::bidirectional_ring, {1, 4, 1}), 6 * (0.010 + 2 * 5.0));
+  EXPECT_MS(time_of(Algorithm::bidirectional_ring, {2, 2, 1}), 6 * (0.0055 + 10.0));
+  EXPECT_MS(time_of(Algorithm::bidirectional_ring, {1, 4, 1}, Collective::all_gather), 3 * 10.010);
+  EXPECT_MS(time_of(Algorithm::bidirectional_ring, {1, 4, 2}, Collective::reduce_scatter), 3 * 20.010);
+}
+
+// One part of m/4, then two; of three ranks one part twice. Of two nodes of two: one part to the next rank, which is on
+// the other node for one of the two; then two parts to the other node, by both ranks of a node over one NIC.
+TEST(BruckTime, AllGather) {
+  EXPECT_MS(time_of(Algorithm::bruck, {1, 4, 1}, Collective::all_gather), 10.010 + 20.010);
+  EXPECT_MS(time_of(Algorithm::bruck, {1, 3, 1}, Collective::all_gather), 2 * (0.010 + 40.0 / 3));
+  EXPECT_MS(time_of(Algorithm::bruck, {4, 1, 1}, Collective::all_gather), 1.001 + 2.001);
+  EXPECT_MS(time_of(Algorithm::bruck, {2, 2, 1}, Collective::all_gather), 10.010 + 40.010);
+}
+
+// Of four ranks two parts of m/4 in each round: the ways 1 and 3 have the first bit, 2 and 3 the second. Of three ranks
+// one each; of five the ways 1 and 3, then 2 and 3, then 4.
+TEST(BruckTime, AllToAll) {
+  EXPECT_MS(time_of(Algorithm::bruck, {1, 4, 1}, Collective::all_to_all), 2 * 20.010);
+  EXPECT_MS(time_of(Algorithm::bruck, {1, 3, 1}, Collective::all_to_all), 2 * (0.010 + 40.0 / 3));
+  EXPECT_MS(time_of(Algorithm::bruck, {1, 5, 1}, Collective::all_to_all), 2 * 16.010 + 8.010);
+  EXPECT_MS(time_of(Algorithm::bruck, {2, 2, 1}, Collective::all_to_all), 20.010 + 40.010);
+}
+
 // log2 p (a + m b); of 3 ranks two fold first and unfold last: 3 messages of m.
 TEST(RecursiveDoublingTime, BetweenNodes) {
   EXPECT_MS(time_of(Algorithm::recursive_doubling, {1, 2, 1}), 40.010);
@@ -219,6 +245,14 @@ TEST(GlooTime, RingAndBinomialTree) {
 // Messages of m/4, all at once: one inside takes 1 ms; two between nodes, sent by two ranks each, 2 * 2 * 10 ms.
 TEST(PairwiseTime, AllToAll) {
   EXPECT_MS(time_of(Algorithm::automatic, {2, 2, 1}, Collective::all_to_all), 0.010 + 40.0);
+}
+
+// In the node m/2 to the other rank, 1 us + 2 ms; then m/2 to the other node by both ranks at once over one NIC. Of
+// four nodes m/4 to each of three others.
+TEST(HierarchicalTime, AllToAll) {
+  EXPECT_MS(time_of(Algorithm::hierarchical, {2, 2, 1}, Collective::all_to_all), 2.001 + 40.010);
+  EXPECT_MS(time_of(Algorithm::hierarchical, {2, 4, 1}, Collective::all_to_all), 2.001 + 0.010 + 3 * 20.0);
+  EXPECT_MS(time_of(Algorithm::hierarchical, {1, 2, 1}, Collective::all_to_all), 20.010);
 }
 
 // All to the only neighbour, half to each of two. Of four ranks on two nodes half of m crosses between the nodes; a node

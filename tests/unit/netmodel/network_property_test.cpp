@@ -41,9 +41,9 @@ Collective any_collective() {
 }
 
 Algorithm any_algorithm() {
-  return *rc::gen::element(Algorithm::automatic, Algorithm::ring, Algorithm::recursive_doubling,
-                           Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical,
-                           Algorithm::multi_dimensional, Algorithm::in_network);
+  return *rc::gen::element(Algorithm::automatic, Algorithm::ring, Algorithm::bidirectional_ring, Algorithm::bruck,
+                           Algorithm::recursive_doubling, Algorithm::rabenseifner, Algorithm::tree,
+                           Algorithm::hierarchical, Algorithm::multi_dimensional, Algorithm::in_network);
 }
 
 std::vector<PointToPointSample> any_messages() {

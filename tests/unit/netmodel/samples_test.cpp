@@ -24,6 +24,20 @@ Estimate ask(const Network& on, double bytes, GroupPlacement placement = two_nod
   return on.collective(Collective::all_reduce, Bytes{bytes}, placement).time;
 }
 
+// Samples of what nobody chooses answer who asks for it by name, and no others.
+TEST(Samples, OfWhatIsOnlyAskedForAreNotChosen) {
+  CollectiveSample timed = sample(4e6, 0.010, Algorithm::bruck);
+  timed.collective = Collective::all_gather;
+  const Network on = network({timed, sample(4e6, 0.010, Algorithm::bidirectional_ring)});
+  EXPECT_NEAR(ask(on, 4e6).time.value(), 0.04002, 1e-7);  // the ring's, by formula
+  EXPECT_NEAR(on.collective(Collective::all_gather, Bytes{4e6}, two_nodes).time.time.value(), 0.02001, 1e-7);
+  const auto named = [&](Collective collective, Algorithm algorithm) {
+    return on.collective(collective, Bytes{4e6}, two_nodes, algorithm).time;
+  };
+  EXPECT_DOUBLE_EQ(named(Collective::all_gather, Algorithm::bruck).time.value(), 0.010);
+  EXPECT_EQ(named(Collective::all_reduce, Algorithm::bidirectional_ring).provenance, Provenance::measured);
+}
+
 TEST(Samples, MeasuredWithinTwoPercentOfASize) {
   const Network on = network({sample(1e6, 0.030), sample(4e6, 0.120)});
   const Estimate exact = ask(on, 1e6);

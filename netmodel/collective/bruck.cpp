@@ -1,0 +1,47 @@
+// Bruck's algorithms: ceil(log2 p) rounds for any p, the k-th between ranks at distance 2^k round a circle.
+//
+// All-gather: what a rank holds doubles; it sends all of it, in the last round only what is lacking: p - 1 parts of m/p
+// in all, as a ring. All-to-all: part i of a rank (of p, for the rank i further on) travels the distances whose bits i
+// has, so each round moves about half of the buffer, (m/2) log2 p in all where pairs send m (p - 1)/p: few long
+// messages in place of many short ones.
+//
+// Source: Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient algorithms for all-to-all communications in multiport
+// message-passing systems" (1997).
+#include <algorithm>
+
+#include "netmodel/collective/algorithms.h"
+#include "netmodel/collective/partition.h"
+
+namespace sibyl::collective {
+
+double bruck_seconds(const Job& job, const Wire& wire) {
+  const auto [ranks, nodes, groups] = job.placement;
+  const int size = job.placement.size();
+  double total = 0.0;
+  for (int distance = 1; distance < size; distance *= 2) {
+    const double bytes = job.bytes / size * bruck_parts(job.collective, size, distance);
+    // Of a node's ranks, in a row, those within that distance of its end have their partners on another node.
+    const int leave = nodes > 1 ? std::min(distance, ranks) : 0;
+    double round = leave < ranks ? wire.inside(bytes, (ranks - leave) * groups) : 0.0;
+    if (leave > 0) round = std::max(round, wire.across(bytes, leave * groups, nodes, distance > ranks));
+    total += round;
+  }
+  return total;
+}
+
+// All-gather: to the rank before by `distance`, the first parts of those it has, its own and the next ranks'.
+// All-to-all: what this rank sends at distance d has the bits below d of its way behind it: it set out so much before,
+// and goes to rank + the rest, j, an odd multiple of d. There are d such ways for each j, as far as ways go.
+std::int64_t bruck_elements(Collective collective, std::int64_t elements, int size, int rank) {
+  const auto of = [&](int ahead) { return part(elements, size, (rank + ahead) % size).size(); };
+  std::int64_t sent = 0;
+  for (int distance = 1; distance < size; distance *= 2) {
+    if (collective == Collective::all_gather)
+      for (int i = 0; i < bruck_parts(collective, size, distance); ++i) sent += of(i);
+    else
+      for (int j = distance; j < size; j += 2 * distance) sent += std::min(distance, size - j) * of(j);
+  }
+  return sent;
+}
+
+}  // namespace sibyl::collective

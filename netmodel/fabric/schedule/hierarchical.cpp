@@ -1,0 +1,42 @@
+#include <algorithm>
+#include <iterator>
+
+#include "netmodel/fabric/schedule/rounds.h"
+
+namespace sibyl::fabric {
+
+void hierarchical(Rounds& rounds, Collective collective, const Layout& layout, int group, Algorithm between) {
+  const auto [ranks, nodes, groups] = layout.placement();
+  for (int node = 0; node < nodes; ++node) {
+    // All nodes at once: one round.
+    Rounds here;
+    flat_ring(
+        here, collective, 1.0, ranks, [&, node = node](int rank) { return layout.device(group, node, rank); },
+        layout.orders());
+    if (here.rounds.empty()) continue;
+    if (node == 0)
+      rounds.add(std::string(halves(collective)) + " of a node", here.rounds[0].times, here.rounds[0].kind);
+    std::ranges::copy(here.rounds[0].messages, std::back_inserter(rounds.last().messages));
+  }
+  std::vector<Round> joined;
+  for (int local = 0; local < ranks; ++local) {
+    const At at = [&, local = local](int node) { return layout.device(group, node, local); };
+    Rounds here;
+    if (between == Algorithm::rabenseifner && collective == Collective::all_reduce)
+      rabenseifner(here, 1.0 / ranks, nodes, at);
+    else
+      flat_ring(here, collective, 1.0 / ranks, nodes, at, {in_order(nodes)});
+    if (joined.empty()) {
+      joined = std::move(here.rounds);
+      continue;
+    }
+    for (std::size_t i = 0; i < joined.size(); ++i)
+      std::ranges::copy(here.rounds[i].messages, std::back_inserter(joined[i].messages));
+  }
+  for (const Round& round : joined) {
+    Round& mine = rounds.add("between nodes: " + round.what, round.times, round.kind);
+    std::ranges::copy(round.messages, std::back_inserter(mine.messages));
+  }
+}
+
+}  // namespace sibyl::fabric

@@ -1,0 +1,54 @@
+#include <algorithm>
+
+#include "netmodel/fabric/schedule/rounds.h"
+
+namespace sibyl::fabric {
+namespace {
+
+// Beyond so many messages of an all-to-all some shifts (to the rank so much further on) stand for all.
+constexpr int most_messages = 1 << 19;
+
+// A part of everything to each other rank. `at_once`: ranks that send, of all groups.
+void to_each_other(Round& round, int size, const At& at, int at_once) {
+  const int shifts = std::clamp(most_messages / std::max(1, at_once), std::min(8, size - 1), size - 1);
+  const double bytes = static_cast<double>(size - 1) / size / shifts;
+  for (int i = 0; i < shifts; ++i) {
+    const int shift = 1 + static_cast<int>((i + 0.5) * (size - 1) / shifts);
+    for (int rank = 0; rank < size; ++rank) round.messages.push_back({at(rank), at((rank + shift) % size), bytes});
+  }
+}
+
+}  // namespace
+
+void all_to_all(Rounds& rounds, int size, const At& at, int groups) {
+  to_each_other(rounds.add("a part to each other rank, all at once"), size, at, size * groups);
+}
+
+// In the node each rank collects what goes to its place on any node; then those of one place exchange it.
+void hierarchical_all_to_all(Rounds& rounds, const Layout& layout, int group) {
+  const int ranks = layout.placement().ranks_per_node, nodes = layout.placement().nodes;
+  const int at_once = ranks * nodes * layout.groups();
+  if (ranks > 1) {
+    Round& round = rounds.add("in a node, to each rank what goes to its place on any node");
+    for (int node = 0; node < nodes; ++node)
+      to_each_other(
+          round, ranks, [&](int local) { return layout.device(group, node, local); }, at_once);
+  }
+  if (nodes > 1) {
+    Round& round = rounds.add("between nodes, what each has for that rank");
+    for (int local = 0; local < ranks; ++local)
+      to_each_other(
+          round, nodes, [&](int node) { return layout.device(group, node, local); }, at_once);
+  }
+}
+
+// Ranks in a line: all to the only neighbour, or half to each of two.
+void with_neighbours(Rounds& rounds, int size, const At& at) {
+  Round& round = rounds.add("with the neighbours, both ways at once");
+  for (int rank = 0; rank + 1 < size; ++rank) {
+    round.messages.push_back({at(rank), at(rank + 1), size == 2 ? 1.0 : 0.5});
+    round.messages.push_back({at(rank + 1), at(rank), size == 2 ? 1.0 : 0.5});
+  }
+}
+
+}  // namespace sibyl::fabric
