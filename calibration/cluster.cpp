@@ -102,7 +102,7 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
                     described.shape ? described.shape_where : file};
   SIBYL_TRY(Cluster cluster, build(described.name, links, described.algorithm, std::move(calibration), overlap,
                                    with_gloo, overhead, storage));
-  cluster.network = cluster.network.speaking(described.protocol);
+  cluster.network = cluster.network.speaking(described.protocol).running(described.library);
   if (described.overlap) cluster.overlap_by_message.clear();
   cluster.overlap_known = cluster.overlap_known || overlap_known;
   if (described.host_link) cluster.host_link = *described.host_link;

@@ -7,6 +7,7 @@
 
 #include "base/quantity.h"
 #include "calibration/fabric_file.h"
+#include "calibration/library_file.h"
 #include "calibration/yaml_mapping.h"
 
 namespace sibyl {
@@ -103,6 +104,10 @@ Result<ClusterFile> read_root(const YAML::Node& root, const std::string& file) {
   });
   top.scalar("algorithm", c.algorithm, parse_algorithm);
   top.scalar("protocol", c.protocol, parse_protocol);
+  top.key("library", [&](const YAML::Node& node) -> Result<void> {
+    SIBYL_TRY(c.library, read_library(node, file));
+    return {};
+  });
   top.key("overlap", [&](const YAML::Node& node) -> Result<void> {
     SIBYL_CHECK(both.read(node));
     c.overlap = slow;

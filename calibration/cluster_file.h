@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "calibration/calibration.h"
 #include "netmodel/fabric/spec.h"
+#include "netmodel/library.h"
 #include "netmodel/topology.h"
 
 namespace sibyl {
@@ -23,6 +24,7 @@ struct ClusterFile {
   std::string shape_where;                  // file:line, for errors about it
   Algorithm algorithm = Algorithm::automatic;
   Protocol protocol = Protocol::automatic;
+  LibraryChoice library;
   std::optional<OverlapSample> overlap;                // else from the calibration
   std::optional<Seconds> step_overhead_per_operation;  // else from the calibration
   std::optional<BytesPerSecond> storage_read;          // else from the calibration

@@ -237,20 +237,11 @@ PointToPointSample point_to_point(const JsonValue& v) {
           v.has("both_ways") && v.boolean("both_ways")};
 }
 
-Collective collective_named(const std::string& name, const JsonValue& v) {
-  for (const Collective c :
-       {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather, Collective::broadcast,
-        Collective::reduce, Collective::all_to_all, Collective::send_receive})
-    if (to_string(c) == name) return c;
-  v.reject(fmt::format("no collective is called '{}'", name), "collective");
-  return Collective::all_reduce;
-}
-
 CollectiveSample collective(const JsonValue& v, const std::vector<std::string>& sources) {
   v.only({"collective", "algorithm", "ranks_per_node", "nodes", "groups_per_node", "bytes", "time_s", "spread",
           "in_turn", "source"});
   CollectiveSample s;
-  s.collective = collective_named(v.text("collective"), v);
+  s.collective = unwrap(parse_collective(v.text("collective")), v, "collective", Collective::all_reduce);
   s.algorithm = unwrap(parse_algorithm(v.text_or("algorithm", "automatic")), v, "algorithm", Algorithm::automatic);
   s.placement = {v.integer_or("ranks_per_node", 1, 1), v.integer_or("nodes", 1, 1),
                  v.integer_or("groups_per_node", 1, 1)};

@@ -10,7 +10,7 @@
 namespace sibyl {
 namespace {
 
-struct Line {
+struct LinkLine {
   Seconds latency;
   BytesPerSecond bandwidth;
 };
@@ -33,7 +33,7 @@ double rate_of(const OneWay& messages) {
 
 // What messages one way of one link class showed: the least time; and the rate of the longest ones, within three
 // octaves, of as many pairs at once as got most through.
-std::optional<Line> line_of(const std::vector<PointToPointSample>& samples, bool same_node) {
+std::optional<LinkLine> link_line(const std::vector<PointToPointSample>& samples, bool same_node) {
   constexpr double long_enough = 1.0 / 8;
   OneWay all;
   for (const PointToPointSample& s : samples)
@@ -48,7 +48,7 @@ std::optional<Line> line_of(const std::vector<PointToPointSample>& samples, bool
   double rate = 0.0;
   for (const auto& [pairs, messages] : by_pairs) rate = std::max(rate, rate_of(messages));
   if (!(rate > 0)) return std::nullopt;
-  return Line{(*std::ranges::min_element(all, by_time))->time, BytesPerSecond{rate}};
+  return LinkLine{(*std::ranges::min_element(all, by_time))->time, BytesPerSecond{rate}};
 }
 
 int stated(const Calibration& c, const std::string& key) {
@@ -70,11 +70,11 @@ TopologySpec measured_topology(const Calibration& c) {
     spec.devices_per_node = std::max(spec.devices_per_node, s.placement.ranks_per_node * s.placement.groups_per_node);
   }
   spec.device_link.kind = c.device.backend == Backend::cpu ? LinkKind::shared_memory : LinkKind::pcie;
-  if (const auto line = line_of(c.point_to_point, true)) {
+  if (const auto line = link_line(c.point_to_point, true)) {
     spec.device_link.latency = line->latency;
     spec.device_link.bandwidth = line->bandwidth;
   }
-  if (const auto line = line_of(c.point_to_point, false)) {
+  if (const auto line = link_line(c.point_to_point, false)) {
     spec.nodes = std::max(spec.nodes, 2);
     spec.nic_latency = line->latency / 2;  // a message crosses two
     spec.nic_bandwidth = line->bandwidth;

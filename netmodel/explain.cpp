@@ -60,9 +60,11 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
   const double size = std::max(0.0, bytes.value());
   const Algorithm runs = result.estimate.algorithm;
   const Algorithm wanted = asked == Algorithm::automatic ? model.algorithm : asked;
-  for (const Algorithm other : {Algorithm::ring, Algorithm::bidirectional_ring, Algorithm::bruck,
-                                Algorithm::recursive_doubling, Algorithm::rabenseifner, Algorithm::tree,
-                                Algorithm::hierarchical, Algorithm::multi_dimensional, Algorithm::in_network})
+  for (const Algorithm other :
+       {Algorithm::ring, Algorithm::bidirectional_ring, Algorithm::bruck, Algorithm::halving_doubling,
+        Algorithm::binomial, Algorithm::linear, Algorithm::pairwise, Algorithm::recursive_doubling,
+        Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical, Algorithm::multi_dimensional,
+        Algorithm::in_network})
     if (collective::runs(collective, other) && (other != Algorithm::in_network || model.switches_add()))
       result.candidates.emplace_back(other, Seconds{model.formula(collective, other, size, placement)});
   collective::ProtocolCost spoken;
@@ -78,7 +80,8 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
   result.by_formula = Seconds{model.formula(collective, runs, size, placement)};
 
   const bool only_one = result.candidates.size() <= 1;
-  const bool library_measured = model.table.has(collective, Algorithm::automatic);
+  const bool by_rules = wanted == Algorithm::automatic && model.by_rules();
+  const bool library_measured = !by_rules && model.table.has(collective, Algorithm::automatic);
   const std::string_view best =
       model.switches_add() ? "the fastest of ring, tree and switches that add" : "the faster of ring and tree";
   if (only_one)
@@ -87,6 +90,13 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
     result.why = "what was asked for needs switches that add";
   else if (wanted != Algorithm::automatic)
     result.why = wanted == runs ? "it was asked for" : "what was asked for does not offer this collective";
+  else if (by_rules)
+    result.why = model.library.library == Library::nccl
+                     ? fmt::format("it is {}, as NCCL chooses", best)
+                     : fmt::format("{} by the ranks and the size",
+                                   model.library.library == Library::table
+                                       ? "the cluster's table says so"
+                                       : fmt::format("{} chooses so", to_string(model.library.library)));
   else if (collective != Collective::all_reduce && !model.any(collective))
     result.why = "it is what the library runs for this collective";
   else if (library_measured && collective != Collective::all_reduce)

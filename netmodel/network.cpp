@@ -25,11 +25,15 @@ constexpr std::array<std::pair<Collective, std::string_view>, 7> collective_name
      {Collective::all_to_all, "all_to_all"},
      {Collective::send_receive, "send_receive"}}};
 
-constexpr std::array<std::pair<Algorithm, std::string_view>, 11> algorithm_names{
+constexpr std::array<std::pair<Algorithm, std::string_view>, 15> algorithm_names{
     {{Algorithm::automatic, "automatic"},
      {Algorithm::ring, "ring"},
      {Algorithm::bidirectional_ring, "bidirectional_ring"},
      {Algorithm::bruck, "bruck"},
+     {Algorithm::halving_doubling, "halving_doubling"},
+     {Algorithm::binomial, "binomial"},
+     {Algorithm::linear, "linear"},
+     {Algorithm::pairwise, "pairwise"},
      {Algorithm::recursive_doubling, "recursive_doubling"},
      {Algorithm::rabenseifner, "rabenseifner"},
      {Algorithm::tree, "tree"},
@@ -56,6 +60,13 @@ std::string_view to_string(Collective collective) {
   return "unknown";
 }
 
+Result<Collective> parse_collective(std::string_view text) {
+  for (const auto& [collective, name] : collective_names)
+    if (name == text) return collective;
+  return fail(fmt::format("no collective is called '{}'", text), {},
+              "all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all or send_receive");
+}
+
 std::string_view to_string(Algorithm algorithm) {
   for (const auto& [known, name] : algorithm_names)
     if (known == algorithm) return name;
@@ -66,8 +77,8 @@ Result<Algorithm> parse_algorithm(std::string_view text) {
   for (const auto& [algorithm, name] : algorithm_names)
     if (name == text) return algorithm;
   return fail(fmt::format("unknown collective algorithm '{}'", text), {},
-              "automatic, ring, bidirectional_ring, bruck, recursive_doubling, rabenseifner, tree, hierarchical, "
-              "multi_dimensional or in_network");
+              "automatic, ring, bidirectional_ring, bruck, halving_doubling, binomial, linear, pairwise, "
+              "recursive_doubling, rabenseifner, tree, hierarchical, multi_dimensional or in_network");
 }
 
 std::string_view to_string(Protocol protocol) {
@@ -195,6 +206,7 @@ Result<std::shared_ptr<Network::Model>> Network::carried_to(const TopologySpec& 
                                        std::vector<CollectiveSample>{}, model_->algorithm);
   model->launch = model_->launch;
   model->protocol = model_->protocol;
+  model->library = model_->library;
   model->point_to_point.set_device_link(model_->point_to_point, inside.latency, inside.bandwidth);
   if (changed) model->use(std::move(changed));
   model->take_collectives(*model_);
@@ -242,6 +254,12 @@ Network Network::speaking(Protocol protocol) const {
   return Network(std::move(model));
 }
 
+Network Network::running(LibraryChoice library) const {
+  auto model = std::make_shared<Model>(*model_);
+  model->library = std::move(library);
+  return Network(std::move(model));
+}
+
 Estimate Network::point_to_point(Bytes bytes, bool same_node, int pairs) const {
   if (!model_->shared) pairs = 1;
   if (model_->fabric_answers(same_node) && !model_->point_to_point.measured(same_node)) {
@@ -259,7 +277,7 @@ CollectiveEstimate Network::collective(Collective collective, Bytes bytes, Group
                                        Algorithm asked) const {
   if (!model_->shared) placement.groups_per_node = 1;
   CollectiveEstimate result = measured_collective(collective, bytes, placement, asked);
-  if (const Algorithm runs = asked == Algorithm::automatic ? model_->algorithm : asked;
+  if (const Algorithm runs = model_->of_samples(asked, result.algorithm);
       const MeasuredPlacement* timed = model_->table.nearest(collective, runs, placement))
     if (timed->placement == placement) result.in_turn = timed->share_in_turn(bytes.value());
   const double inside = placement.ranks_per_node > 1 ? model_->octaves_inside : 0.0;
@@ -276,8 +294,8 @@ CollectiveEstimate Network::collective(Collective collective, Bytes bytes, Group
 WireUse Network::wire_use(Collective collective, const CollectiveEstimate& answered, GroupPlacement placement) const {
   const Seconds time = answered.time.time;
   if (placement.size() <= 1 || time.value() <= 0) return {};
-  const bool chosen_by_library =
-      answered.algorithm != Algorithm::gloo && model_->table.has(collective, Algorithm::automatic);
+  const bool chosen_by_library = answered.algorithm != Algorithm::gloo && !model_->by_rules() &&
+                                 model_->table.has(collective, Algorithm::automatic);
   const Algorithm runs = chosen_by_library ? Algorithm::automatic : answered.algorithm;
   const Seconds empty = this->collective(collective, Bytes{1}, placement, runs).time.time;
   return {placement.nodes > 1, std::clamp(1.0 - empty / time, 0.0, 1.0)};
@@ -289,6 +307,7 @@ CollectiveEstimate Network::measured_collective(Collective collective, Bytes byt
   const double size = std::max(0.0, bytes.value());
   if (placement.size() <= 1) return {{Seconds{0.0}, 0.0, Provenance::measured}, Algorithm::ring};
   if (asked == Algorithm::automatic) asked = model.algorithm;
+  if (asked == Algorithm::automatic && model.by_rules()) return model.chosen_by_rules(collective, size, placement);
   if (asked != Algorithm::automatic) asked = model.resolved(collective, asked, size, placement);
   if (asked != Algorithm::automatic) return {model.estimate(collective, asked, size, placement), asked};
   // The library's own choice, where it was measured; else the algorithm that is fastest.

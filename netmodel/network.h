@@ -20,16 +20,22 @@ namespace sibyl {
 
 enum class Collective { all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all, send_receive };
 std::string_view to_string(Collective collective);
+Result<Collective> parse_collective(std::string_view text);
 
-// gloo: what that library runs, whose times are its own; all others are sibyl::Communicator's or a GPU library's.
-// multi_dimensional: along one dimension of the machine after the other. in_network: switches add. What is named ring
-// is, of an all-to-all, messages of all pairs at once. bruck and bidirectional_ring are formulas: sibyl::Communicator
-// runs a ring when it is asked for them, and nobody chooses them.
+// gloo: what that library runs, whose times are its own. multi_dimensional: along one dimension of the machine after
+// the other. in_network: switches add. What is named ring is, of an all-to-all, messages of all pairs at once.
+// sibyl::Communicator has ring, recursive_doubling, rabenseifner and tree, and runs a ring (of a broadcast the tree)
+// when it is asked for another; a GPU library has ring, tree and in_network; bidirectional_ring to pairwise are
+// formulas, which other libraries choose by their rules (netmodel/library.h).
 enum class Algorithm {
   automatic,
   ring,
   bidirectional_ring,
   bruck,
+  halving_doubling,
+  binomial,
+  linear,
+  pairwise,
   recursive_doubling,
   rabenseifner,
   tree,
@@ -102,6 +108,7 @@ struct WireUse {
 class Topology;
 struct TopologySpec;
 struct NetworkExplanation;
+struct LibraryChoice;
 namespace fabric {
 class Fabric;
 struct FabricSpec;
@@ -140,6 +147,9 @@ class Network {
   // no other, and samples are carried by their ratio and no longer called measured. Where messages were measured
   // nothing changes.
   [[nodiscard]] Network speaking(Protocol protocol) const;
+  // The same machine, whose collectives that library chooses by its rules. Samples of what another library chose by
+  // itself are not used then, those of algorithms by name are.
+  [[nodiscard]] Network running(LibraryChoice library) const;
   // The same machine, of whose collectives these have been measured and no others.
   [[nodiscard]] Network knowing(std::vector<CollectiveSample> collectives) const;
   // The same machine where whoever asks is alone: nobody else uses its links (background), and of several groups or

@@ -41,6 +41,7 @@ std::shared_ptr<Network::Model> Network::Model::with(Topology machine, std::vect
   auto model = std::make_shared<Model>(std::move(machine), point_to_point_samples, std::move(timed), algorithm);
   if (costs) model->use(costs->fabric());
   model->protocol = protocol;
+  model->library = library;
   model->octaves_inside = octaves_inside;
   model->octaves_across = octaves_across;
   model->shared = shared;
@@ -85,8 +86,13 @@ void Network::Model::infer_device_link() {
 // rule.
 Algorithm Network::Model::fastest(Collective collective, double bytes, const GroupPlacement& placement,
                                   Talk talk) const {
-  if (collective != Collective::all_reduce || !gpus())
-    return collective::resolve(collective, Algorithm::automatic, static_cast<std::int64_t>(bytes), placement.size());
+  const auto whole = static_cast<std::int64_t>(std::min(bytes, 1e18));
+  if (const Algorithm told = collective::choose(rules(), collective, whole, placement.size());
+      told != Algorithm::automatic)
+    return resolved(collective, told, bytes, placement);
+  const bool as_nccl = library.library == Library::nccl || (gpus() && library.library != Library::sibyl);
+  if (collective != Collective::all_reduce || !as_nccl)
+    return collective::resolve(collective, Algorithm::automatic, whole, placement.size());
   Algorithm best = Algorithm::ring;
   double least = seconds(collective, best, bytes, placement, talk);
   const auto consider = [&](Algorithm other) {
@@ -96,6 +102,37 @@ Algorithm Network::Model::fastest(Collective collective, double bytes, const Gro
   consider(Algorithm::tree);
   if (switches_add()) consider(Algorithm::in_network);
   return best;
+}
+
+bool Network::Model::by_rules() const {
+  switch (library.library) {
+    case Library::automatic: return false;
+    case Library::sibyl: return gpus();
+    case Library::nccl: return !gpus();
+    default: return true;
+  }
+}
+
+collective::Rules Network::Model::rules() const {
+  return library.library == Library::table ? collective::Rules(library.table) : collective::rules_of(library.library);
+}
+
+CollectiveEstimate Network::Model::chosen_by_rules(Collective collective, double bytes,
+                                                   const GroupPlacement& placement) const {
+  const auto at = [&](double size) {
+    const Algorithm runs = fastest(collective, size, placement);
+    // Of the fastest by formula samples of some must not be asked beside formulas of others.
+    return CollectiveEstimate{library.library == Library::nccl ? by_formula(collective, runs, size, placement)
+                                                               : estimate(collective, runs, size, placement),
+                              runs};
+  };
+  CollectiveEstimate result = at(bytes);
+  for (const ChoiceRule& rule : rules()) {
+    const auto last = static_cast<double>(collective::holds_up_to(rule, placement.size()));
+    if (!collective::concerns(rule, collective, placement.size()) || last >= bytes) continue;
+    result.time.time = std::max(result.time.time, at(last).time.time);
+  }
+  return result;
 }
 
 // Where nothing adds (and nothing that did was measured), in_network is a ring.
@@ -145,6 +182,7 @@ double Network::Model::waits(Collective collective, Algorithm runs, double bytes
 
 std::span<const Protocol> Network::Model::protocols(Collective collective, Algorithm runs) const {
   if (point_to_point.measured(true) || point_to_point.measured(false)) return {};
+  if (by_rules() && library.library != Library::nccl) return {};
   return collective::protocols_of(collective, runs, topology.spec().device_link.kind);
 }
 
@@ -187,9 +225,11 @@ double Network::Model::formula(Collective collective, Algorithm chosen, double b
   if (collective != Collective::all_reduce) return result;
   // A choice by size alone may be late: where the next algorithm is faster, the time before the change is held.
   if (!gpus())
-    for (const std::int64_t change : collective::choice_changes(placement.size()))
-      if (const auto size = static_cast<double>(change); size < bytes)
+    for (const ChoiceRule& rule : collective::sibyl_rules()) {
+      const auto size = static_cast<double>(collective::holds_up_to(rule, placement.size()));
+      if (collective::concerns(rule, collective, placement.size()) && size < bytes)
         result = std::max(result, time(fastest(collective, size, placement, talk), size));
+    }
   return result;
 }
 
@@ -309,6 +349,11 @@ Estimate Network::Model::estimate(Collective collective, Algorithm chosen, doubl
     if (octaves > 2) result.provenance = Provenance::estimated;
     return result;
   }
+  return by_formula(collective, chosen, bytes, placement);
+}
+
+Estimate Network::Model::by_formula(Collective collective, Algorithm chosen, double bytes,
+                                    const GroupPlacement& placement) const {
   const double across = placement.nodes > 1 ? point_to_point.error({topology.span(placement.nodes), 1}) : 0.0;
   const double inside = placement.ranks_per_node > 1 ? point_to_point.error({0, 1}) : 0.0;
   const double ramp = gpus() && placement.nodes > 1 && bytes < gpu_full_rate_bytes ? error_below_full_rate : 0.0;

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "netmodel/collective/algorithms.h"
+#include "netmodel/collective/choice/rules.h"
 #include "netmodel/collective/protocol.h"
 #include "netmodel/collective_table.h"
 #include "netmodel/fabric/costs.h"
+#include "netmodel/library.h"
 #include "netmodel/network.h"
 #include "netmodel/point_to_point.h"
 #include "netmodel/topology.h"
@@ -51,12 +53,25 @@ struct Network::Model {
                                const GroupPlacement& placement, Talk talk = Talk::in_protocol) const;
   [[nodiscard]] Algorithm fastest(Collective collective, double bytes, const GroupPlacement& placement,
                                   Talk talk = Talk::in_protocol) const;
+  // Does another library choose than the one whose own choice `automatic` is, and was measured?
+  [[nodiscard]] bool by_rules() const;
+  [[nodiscard]] collective::Rules rules() const;
+  // Never falls with the bytes: a choice may be late, and then the time before it is held.
+  [[nodiscard]] CollectiveEstimate chosen_by_rules(Collective collective, double bytes,
+                                                   const GroupPlacement& placement) const;
+  // Whose samples answer, where `asked` was answered with `runs`.
+  [[nodiscard]] Algorithm of_samples(Algorithm asked, Algorithm runs) const {
+    if (asked != Algorithm::automatic) return asked;
+    return by_rules() && algorithm == Algorithm::automatic ? runs : algorithm;
+  }
   // What runs when that (not automatic) is asked for.
   [[nodiscard]] Algorithm resolved(Collective collective, Algorithm asked, double bytes,
                                    const GroupPlacement& placement) const;
   [[nodiscard]] Algorithm known_beyond(Collective collective, double bytes, const GroupPlacement& placement) const;
   [[nodiscard]] Estimate estimate(Collective collective, Algorithm algorithm, double bytes,
                                   const GroupPlacement& placement) const;
+  [[nodiscard]] Estimate by_formula(Collective collective, Algorithm algorithm, double bytes,
+                                    const GroupPlacement& placement) const;
   [[nodiscard]] Estimate from_points(const MeasuredPlacement& points, Collective collective, Algorithm algorithm,
                                      double bytes) const;
   [[nodiscard]] double beyond(const MeasuredPlacement& points, Collective collective, Algorithm algorithm,
@@ -83,6 +98,7 @@ struct Network::Model {
   std::vector<CollectiveSample> collective_samples;
   Algorithm algorithm;
   Protocol protocol = Protocol::automatic;  // that the library is told to speak
+  LibraryChoice library;
   PointToPoint point_to_point;
   CollectiveTable table;
   double launch = 0.0;

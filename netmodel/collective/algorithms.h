@@ -7,7 +7,6 @@
 // bandwidth broadcast, reduction and scan" (2009); those of one algorithm stand in its file.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "netmodel/collective/wire.h"
@@ -30,6 +29,10 @@ double seconds(const Job& job, Algorithm algorithm, const Wire& wire);
 double ring_seconds(const Job& job, const Wire& wire);
 double bidirectional_ring_seconds(const Job& job, const Wire& wire);
 double bruck_seconds(const Job& job, const Wire& wire);
+double halving_doubling_seconds(const Job& job, const Wire& wire);
+double binomial_seconds(const Job& job, const Wire& wire);
+double linear_seconds(const Job& job, const Wire& wire);
+double pair_by_pair_seconds(const Job& job, const Wire& wire);
 double recursive_doubling_seconds(const Job& job, const Wire& wire);
 double rabenseifner_seconds(const Job& job, const Wire& wire);
 double tree_seconds(const Job& job, const Wire& wire);
@@ -37,7 +40,7 @@ double hierarchical_seconds(const Job& job, const Wire& wire);
 double multi_dimensional_seconds(const Job& job, const Wire& wire);
 double in_network_seconds(const Job& job, const Wire& wire);
 double gloo_seconds(const Job& job, const Wire& wire);
-double pairwise_seconds(const Job& job, const Wire& wire);  // all_to_all, send_receive
+double pairwise_seconds(const Job& job, const Wire& wire);  // all_to_all and send_receive, all at once
 
 // What each of a node's ranks all-reduces with those of its place on other nodes when all are summed in the node first;
 // and how long the ranks take for that where switches between nodes do not add: of no bytes, and of that share.
@@ -51,6 +54,9 @@ double in_network_seconds(const Job& job, const Wire& wire, const BetweenNodes& 
 std::int64_t ring_elements(Collective collective, std::int64_t elements, int size, int rank);
 std::int64_t bidirectional_ring_elements(Collective collective, std::int64_t elements, int size, int rank);
 std::int64_t bruck_elements(Collective collective, std::int64_t elements, int size, int rank);
+std::int64_t halving_doubling_elements(Collective collective, std::int64_t elements, int size, int rank);
+std::int64_t binomial_elements(Collective collective, std::int64_t elements, int size, int rank);
+std::int64_t linear_elements(Collective collective, std::int64_t elements, int size, int rank);
 std::int64_t recursive_doubling_elements(std::int64_t elements, int size, int rank);
 std::int64_t rabenseifner_elements(std::int64_t elements, int size, int rank);
 std::int64_t tree_elements(Collective collective, std::int64_t elements, int size, int rank);
@@ -58,12 +64,7 @@ std::int64_t gloo_elements(Collective collective, std::int64_t elements, std::in
                            int rank);
 
 // What runs when `algorithm` is asked for: itself where it offers the collective, ring or tree where not; and for
-// automatic what sibyl::Communicator chooses by size:
-//   all_reduce up to 16 KiB: recursive doubling; of more than 4 ranks and up to 64 KiB for each: Rabenseifner;
-//   else ring.
+// automatic what sibyl::Communicator chooses (choice/sibyl.cpp).
 Algorithm resolve(Collective collective, Algorithm algorithm, std::int64_t bytes, int group_size);
-
-// The largest sizes at which that choice is still the one before; ascending.
-std::array<std::int64_t, 2> choice_changes(int group_size);
 
 }  // namespace sibyl::collective

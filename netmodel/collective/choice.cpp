@@ -1,34 +1,42 @@
 #include "netmodel/collective/algorithms.h"
+#include "netmodel/collective/choice/rules.h"
 #include "netmodel/collective/partition.h"
 
 namespace sibyl::collective {
 namespace {
-
-constexpr std::int64_t small_vector = 16 * 1024;
-constexpr std::int64_t small_part = 64 * 1024;
-constexpr int few_ranks = 4;
 
 Algorithm fallback(Collective collective) {
   const bool one_root = collective == Collective::broadcast || collective == Collective::reduce;
   return one_root ? Algorithm::tree : Algorithm::ring;
 }
 
+bool is_sum_or_gather(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::reduce_scatter ||
+         collective == Collective::all_gather;
+}
+
 }  // namespace
 
 bool runs(Collective collective, Algorithm algorithm) {
-  switch (collective) {
-    case Collective::all_reduce: return algorithm != Algorithm::automatic && algorithm != Algorithm::bruck;
-    case Collective::all_gather:
-      if (algorithm == Algorithm::bruck) return true;
-      [[fallthrough]];
-    case Collective::reduce_scatter:
-      return algorithm == Algorithm::ring || algorithm == Algorithm::bidirectional_ring ||
-             algorithm == Algorithm::hierarchical || algorithm == Algorithm::multi_dimensional;
-    case Collective::broadcast: return algorithm == Algorithm::tree || algorithm == Algorithm::gloo;
-    case Collective::reduce: return algorithm == Algorithm::tree;
-    case Collective::all_to_all:
-      return algorithm == Algorithm::ring || algorithm == Algorithm::bruck || algorithm == Algorithm::hierarchical;
-    case Collective::send_receive: return algorithm == Algorithm::ring;
+  using enum Algorithm;
+  switch (algorithm) {
+    case automatic: return false;
+    case recursive_doubling:
+    case rabenseifner:
+    case in_network: return collective == Collective::all_reduce;
+    case gloo: return collective == Collective::all_reduce || collective == Collective::broadcast;
+    case tree:
+    case binomial:
+      return collective == Collective::all_reduce || collective == Collective::broadcast ||
+             collective == Collective::reduce;
+    case linear: return collective == Collective::broadcast || collective == Collective::reduce;
+    case bidirectional_ring:
+    case multi_dimensional: return is_sum_or_gather(collective);
+    case halving_doubling: return collective == Collective::reduce_scatter || collective == Collective::all_gather;
+    case bruck: return collective == Collective::all_gather || collective == Collective::all_to_all;
+    case pairwise: return collective == Collective::all_to_all;
+    case hierarchical: return is_sum_or_gather(collective) || collective == Collective::all_to_all;
+    case ring: return collective != Collective::broadcast && collective != Collective::reduce;
   }
   return false;
 }
@@ -40,6 +48,10 @@ double seconds(const Job& job, Algorithm algorithm, const Wire& wire) {
   switch (algorithm) {
     case Algorithm::bidirectional_ring: return bidirectional_ring_seconds(job, wire);
     case Algorithm::bruck: return bruck_seconds(job, wire);
+    case Algorithm::halving_doubling: return halving_doubling_seconds(job, wire);
+    case Algorithm::binomial: return binomial_seconds(job, wire);
+    case Algorithm::linear: return linear_seconds(job, wire);
+    case Algorithm::pairwise: return pair_by_pair_seconds(job, wire);
     case Algorithm::recursive_doubling: return recursive_doubling_seconds(job, wire);
     case Algorithm::rabenseifner: return rabenseifner_seconds(job, wire);
     case Algorithm::tree: return tree_seconds(job, wire);
@@ -54,15 +66,8 @@ double seconds(const Job& job, Algorithm algorithm, const Wire& wire) {
 }
 
 Algorithm resolve(Collective collective, Algorithm algorithm, std::int64_t bytes, int group_size) {
-  if (algorithm != Algorithm::automatic && runs(collective, algorithm)) return algorithm;
-  if (algorithm != Algorithm::automatic || collective != Collective::all_reduce) return fallback(collective);
-  if (bytes <= small_vector) return Algorithm::recursive_doubling;
-  const bool short_parts = bytes <= group_size * small_part;
-  return group_size > few_ranks && short_parts ? Algorithm::rabenseifner : Algorithm::ring;
-}
-
-std::array<std::int64_t, 2> choice_changes(int group_size) {
-  return {small_vector, group_size > few_ranks ? group_size * small_part : small_vector};
+  if (algorithm == Algorithm::automatic) return choose(sibyl_rules(), collective, bytes, group_size);
+  return runs(collective, algorithm) ? algorithm : fallback(collective);
 }
 
 }  // namespace sibyl::collective
@@ -81,6 +86,10 @@ std::int64_t bytes_sent(Collective collective, Algorithm algorithm, std::int64_t
     case Algorithm::bruck: return c::bruck_elements(collective, elements, group_size, rank) * element_bytes;
     case Algorithm::bidirectional_ring:
       return c::bidirectional_ring_elements(collective, elements, group_size, rank) * element_bytes;
+    case Algorithm::halving_doubling:
+      return c::halving_doubling_elements(collective, elements, group_size, rank) * element_bytes;
+    case Algorithm::binomial: return c::binomial_elements(collective, elements, group_size, rank) * element_bytes;
+    case Algorithm::linear: return c::linear_elements(collective, elements, group_size, rank) * element_bytes;
     case Algorithm::recursive_doubling:
       return c::recursive_doubling_elements(elements, group_size, rank) * element_bytes;
     case Algorithm::rabenseifner: return c::rabenseifner_elements(elements, group_size, rank) * element_bytes;

@@ -5,7 +5,6 @@
 //
 // Time: the ring's, and ceil(log2 p) messages one after the other. Source: gloo/allreduce.cc, gloo/broadcast.cc (2022).
 #include <algorithm>
-#include <bit>
 
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/collective/partition.h"
@@ -16,8 +15,6 @@ namespace {
 constexpr std::int64_t most_of_a_segment = 1 << 20;  // bytes
 
 std::int64_t divided(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-int rounds(int count) { return std::bit_width(static_cast<unsigned>(count - 1)); }
 
 // Every chunk is as many whole segments, so the last chunks may be short or empty.
 Range chunk(std::int64_t elements, std::int64_t element_bytes, int size, int index) {
@@ -32,22 +29,12 @@ Range chunk(std::int64_t elements, std::int64_t element_bytes, int size, int ind
 }  // namespace
 
 double gloo_seconds(const Job& job, const Wire& wire) {
-  if (job.collective != Collective::broadcast) return ring_seconds(job, wire);
-  const auto [ranks, nodes, groups] = job.placement;
-  double time = 0.0;
-  if (ranks > 1) time += rounds(ranks) * wire.inside(job.bytes, groups);
-  if (nodes > 1) time += rounds(nodes) * wire.across(job.bytes, groups, nodes, true);
-  return time;
+  return job.collective == Collective::broadcast ? binomial_seconds(job, wire) : ring_seconds(job, wire);
 }
 
 std::int64_t gloo_elements(Collective collective, std::int64_t elements, std::int64_t element_bytes, int size,
                            int rank) {
-  if (collective == Collective::broadcast) {
-    std::int64_t sends = 0;
-    for (int distance = 1; distance < size; distance *= 2)
-      if (rank < distance && rank + distance < size) ++sends;
-    return sends * elements;
-  }
+  if (collective == Collective::broadcast) return binomial_elements(collective, elements, size, rank);
   const auto of = [&](int index) { return chunk(elements, element_bytes, size, index % size).size(); };
   return 2 * elements - of(rank) - of(rank + size - 1);  // scattered: all but its own; gathered: all but the last one's
 }

@@ -64,6 +64,9 @@ constexpr Range elements_of(Range parts, std::int64_t elements, int count) {
           part(elements, count, static_cast<int>(parts.end - 1)).end};
 }
 
+// Does recursive halving come out even?
+constexpr bool halves_evenly(int size) { return (size & (size - 1)) == 0; }
+
 // Parts that a rank sends in Bruck's round at that distance (a power of two below `size`): of an all-gather as many as
 // it has, or as the other still lacks; of an all-to-all those whose way has that bit.
 constexpr int bruck_parts(Collective collective, int size, int distance) {

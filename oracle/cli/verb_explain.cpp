@@ -9,6 +9,7 @@
 
 #include "base/quantity.h"
 #include "netmodel/explain.h"
+#include "netmodel/library.h"
 #include "netmodel/topology.h"
 #include "oracle/cli/console.h"
 #include "oracle/cli/options.h"
@@ -29,6 +30,7 @@ struct Question {
   GroupPlacement placement;
   Algorithm asked = Algorithm::automatic;
   std::optional<Protocol> protocol;  // else the cluster's
+  std::optional<Library> library;    // else the cluster's
 };
 
 constexpr std::array collectives{Collective::all_reduce,  Collective::reduce_scatter, Collective::all_gather,
@@ -86,6 +88,11 @@ Result<Question> read_question(const Arguments& arguments, const Cluster& cluste
   question.asked = *asked;
   if (const auto name = arguments.text("--protocol")) {
     SIBYL_TRY(question.protocol, parse_protocol(*name));
+  }
+  if (const auto name = arguments.text("--library")) {
+    const auto library = parse_library(*name);
+    if (!library) return fail(ErrorCode::usage, "--library: " + library.error().message, {}, library.error().hint);
+    question.library = *library;
   }
   return question;
 }
@@ -229,7 +236,8 @@ Result<int> run_explain(const Arguments& arguments) {
                 "sibyl explain network");
   SIBYL_TRY(const Cluster cluster, read_cluster(arguments));
   SIBYL_TRY(const Question question, read_question(arguments, cluster));
-  const Network network = question.protocol ? cluster.network.speaking(*question.protocol) : cluster.network;
+  Network network = question.protocol ? cluster.network.speaking(*question.protocol) : cluster.network;
+  if (question.library) network = network.running({*question.library});
   const NetworkExplanation explanation =
       network.explain(question.collective, question.bytes, question.placement, question.asked);
   SIBYL_CHECK(print(arguments.has("--json") ? to_json(cluster, question, explanation).dump(2) + "\n"
@@ -272,7 +280,11 @@ Verb explain_verb() {
         {.name = "--protocol",
          .value = "NAME",
          .help = "NCCL's, instead of the quickest; the cluster's unless given",
-         .choices = {"automatic", "LL", "LL128", "Simple"}}},
+         .choices = {"automatic", "LL", "LL128", "Simple"}},
+        {.name = "--library",
+         .value = "NAME",
+         .help = "whose rules choose the algorithm; the cluster's unless given",
+         .choices = {"automatic", "sibyl", "nccl", "open mpi", "mpich", "gloo"}}},
        output_options()});
   return {std::move(c), run_explain};
 }

@@ -97,6 +97,8 @@ void write_clusters(const std::filesystem::path& folder) {
       "name: f\ncalibration: v100-sxm2-16gb\nnodes: 4\ndevices_per_node: 8\n"
       "device_link: {kind: nvswitch, bandwidth: 100GB/s, latency: 2us, reduces: true, background: 0.2}\n"
       "nic: {per_node: 2, bandwidth: 100Gb/s, latency: 2us, background: 0.1}\nprotocol: LL128\n"
+      "library:\n- {collective: all_reduce, ranks: 16, bytes: 4KiB, algorithm: ring}\n"
+      "- {collective: all_to_all, bytes_each: 256B, algorithm: bruck}\n"
       "fabric:\n  background: 0.1\n  ecmp: hash\n";
   int number = 0;
   for (const char* fabric :

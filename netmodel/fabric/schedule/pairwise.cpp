@@ -8,12 +8,19 @@ namespace {
 // Beyond so many messages of an all-to-all some shifts (to the rank so much further on) stand for all.
 constexpr int most_messages = 1 << 19;
 
-// A part of everything to each other rank. `at_once`: ranks that send, of all groups.
+// `at_once`: ranks that send, of all groups.
+int shifts_among(int size, int at_once) {
+  return std::clamp(most_messages / std::max(1, at_once), std::min(8, size - 1), size - 1);
+}
+
+int shift_of(int i, int shifts, int size) { return 1 + static_cast<int>((i + 0.5) * (size - 1) / shifts); }
+
+// A part of everything to each other rank.
 void to_each_other(Round& round, int size, const At& at, int at_once) {
-  const int shifts = std::clamp(most_messages / std::max(1, at_once), std::min(8, size - 1), size - 1);
+  const int shifts = shifts_among(size, at_once);
   const double bytes = static_cast<double>(size - 1) / size / shifts;
   for (int i = 0; i < shifts; ++i) {
-    const int shift = 1 + static_cast<int>((i + 0.5) * (size - 1) / shifts);
+    const int shift = shift_of(i, shifts, size);
     for (int rank = 0; rank < size; ++rank) round.messages.push_back({at(rank), at((rank + shift) % size), bytes});
   }
 }
@@ -22,6 +29,17 @@ void to_each_other(Round& round, int size, const At& at, int at_once) {
 
 void all_to_all(Rounds& rounds, int size, const At& at, int groups) {
   to_each_other(rounds.add("a part to each other rank, all at once"), size, at, size * groups);
+}
+
+// A round for each shift; where some stand for all, as many times as these.
+void pair_by_pair(Rounds& rounds, int size, const At& at, int groups) {
+  const int shifts = shifts_among(size, size * groups);
+  const auto before = [&](int i) { return static_cast<int>(static_cast<std::int64_t>(i) * (size - 1) / shifts); };
+  for (int i = 0; i < shifts; ++i) {
+    const int shift = shift_of(i, shifts, size);
+    Round& round = rounds.add("a part to the rank " + std::to_string(shift) + " further on", before(i + 1) - before(i));
+    for (int rank = 0; rank < size; ++rank) round.messages.push_back({at(rank), at((rank + shift) % size), 1.0 / size});
+  }
 }
 
 // In the node each rank collects what goes to its place on any node; then those of one place exchange it.

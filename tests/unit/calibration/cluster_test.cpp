@@ -150,6 +150,34 @@ TEST(ClusterFile, ReadsLinks) {
   EXPECT_EQ(cables[2].link.duplex, fabric::Duplex::half);
 }
 
+TEST(ClusterFile, ReadsWhoseRulesChoose) {
+  const std::string line = "protocol: LL128\n";
+  const auto with = [&](const std::string& library) {
+    return parse_cluster_file(replaced(good, line, line + "library: " + library + "\n"), "c.yaml");
+  };
+  EXPECT_EQ(parse_cluster_file(good, "c.yaml")->library.library, Library::automatic);
+  EXPECT_EQ(with("open mpi")->library.library, Library::open_mpi);
+  const auto own = with(
+      "\n- {collective: all_reduce, ranks: 16, bytes: 4KiB, algorithm: recursive_doubling}\n"
+      "- {collective: all_to_all, bytes_each: 256B, algorithm: bruck}\n- {collective: all_reduce, algorithm: ring}");
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_EQ(own->library.library, Library::table);
+  using enum Collective;
+  constexpr auto any_ranks = ChoiceRule::any_ranks;
+  EXPECT_EQ(own->library.table,
+            (std::vector<ChoiceRule>{{all_reduce, 16, 4096, Algorithm::recursive_doubling},
+                                     {all_to_all, any_ranks, 256, Algorithm::bruck, ChoiceRule::Of::part},
+                                     {all_reduce, any_ranks, ChoiceRule::any_size, Algorithm::ring}}));
+  for (const char* wrong :
+       {"mvapich", "{}", "\n- all_reduce", "\n- {collective: all_reduce}", "\n- {collective: sum, algorithm: ring}",
+        "\n- {collective: all_gather, algorithm: rabenseifner}", "\n- {collective: all_reduce, algorithm: automatic}",
+        "\n- {collective: all_reduce, bytes: 1, bytes_each: 1, algorithm: ring}"}) {
+    const auto refused = with(wrong);
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_EQ(refused.error().where, wrong[0] == '\n' ? "c.yaml:14" : "c.yaml:13") << wrong;
+  }
+}
+
 TEST(ClusterFile, NamesTheLineOfAFabricsError) {
   const struct {
     std::string text, from, to, where;

@@ -93,6 +93,21 @@ TEST(BytesSent, Gloo) {
   EXPECT_EQ(bytes_sent(Collective::all_reduce, Algorithm::gloo, 1310721, 4, 3, 0), 4 * (2 * 1310721 - 436908 - 436905));
 }
 
+// Of four ranks (2, 2, 2, 1): scattered all but the own part; gathered the own one, then that of the pair. To five
+// ranks as gloo's broadcast, summed the same way back. A root to all, and all to it.
+TEST(BytesSent, OfOtherLibraries) {
+  EXPECT_EQ(sent(Collective::reduce_scatter, Algorithm::halving_doubling, 4), (Counts{5, 5, 5, 6}));
+  EXPECT_EQ(sent(Collective::all_gather, Algorithm::halving_doubling, 4), (Counts{6, 6, 5, 4}));
+  EXPECT_EQ(sent(Collective::reduce_scatter, Algorithm::halving_doubling, 3), (Counts{4, 5, 5}));  // a ring
+  EXPECT_EQ(sent(Collective::all_gather, Algorithm::halving_doubling, 3), (Counts{6, 4, 4}));      // Bruck's
+  EXPECT_EQ(sent(Collective::broadcast, Algorithm::binomial, 5), (Counts{21, 7, 0, 0, 0}));
+  EXPECT_EQ(sent(Collective::reduce, Algorithm::binomial, 5), (Counts{0, 7, 7, 7, 7}));
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::binomial, 5), (Counts{21, 14, 7, 7, 7}));
+  EXPECT_EQ(sent(Collective::broadcast, Algorithm::linear, 3), (Counts{14, 0, 0}));
+  EXPECT_EQ(sent(Collective::reduce, Algorithm::linear, 3), (Counts{0, 7, 7}));
+  EXPECT_EQ(sent(Collective::all_to_all, Algorithm::pairwise, 3), (Counts{4, 5, 5}));
+}
+
 TEST(BytesSent, Others) {
   EXPECT_EQ(sent(Collective::all_to_all, Algorithm::automatic, 3), (Counts{4, 5, 5}));
   EXPECT_EQ(sent(Collective::all_to_all, Algorithm::hierarchical, 3), (Counts{4, 5, 5}));  // knows no placement

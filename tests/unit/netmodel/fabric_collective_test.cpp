@@ -131,7 +131,8 @@ TEST(CollectiveOnFabric, RanksSendWhatBytesSentSays) {
     for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                                         Collective::broadcast, Collective::reduce, Collective::all_to_all})
       for (const Algorithm algorithm :
-           {Algorithm::ring, Algorithm::bidirectional_ring, Algorithm::bruck, Algorithm::recursive_doubling,
+           {Algorithm::ring, Algorithm::bidirectional_ring, Algorithm::bruck, Algorithm::halving_doubling,
+            Algorithm::binomial, Algorithm::linear, Algorithm::pairwise, Algorithm::recursive_doubling,
             Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical}) {
         if (!collective::runs(collective, algorithm)) continue;
         // Divisible by every size and power of two here, so that no part is longer by an element.
@@ -256,6 +257,13 @@ TEST(CollectiveOnFabric, ClosedFormIsTheSimulationOfOthers) {
                                                   {all_gather, Algorithm::bidirectional_ring},
                                                   {all_gather, Algorithm::bruck},
                                                   {all_to_all, Algorithm::bruck},
+                                                  {all_gather, Algorithm::halving_doubling},
+                                                  {reduce_scatter, Algorithm::halving_doubling},
+                                                  {broadcast, Algorithm::binomial},
+                                                  {broadcast, Algorithm::linear},
+                                                  {reduce, Algorithm::linear},
+                                                  {all_reduce, Algorithm::binomial},
+                                                  {all_to_all, Algorithm::pairwise},
                                                   {all_to_all, Algorithm::hierarchical}}) {
         const Schedule all = costs.schedule_of(collective, algorithm, placement);
         EXPECT_NEAR(
@@ -383,7 +391,7 @@ TEST(Explanation, NamesAlgorithmRouteAndBusiestLink) {
   EXPECT_EQ(f.estimate.algorithm, Algorithm::recursive_doubling);
   EXPECT_EQ(f.distances.size(), 2U);
   EXPECT_TRUE(f.rounds.empty());
-  EXPECT_EQ(f.candidates.size(), 7U);  // all but switches that add
+  EXPECT_EQ(f.candidates.size(), 8U);  // all but switches that add
 }
 
 // Devices of a node whose switch adds, on a fabric whose switches do not: between nodes both devices of each sum m/2 in

@@ -66,8 +66,9 @@ Case any_case() {
   c.collective = *rc::gen::element(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                                    Collective::broadcast, Collective::all_to_all, Collective::send_receive);
   c.algorithm = *rc::gen::element(Algorithm::ring, Algorithm::bidirectional_ring, Algorithm::bruck,
-                                  Algorithm::recursive_doubling, Algorithm::rabenseifner, Algorithm::tree,
-                                  Algorithm::hierarchical, Algorithm::multi_dimensional);
+                                  Algorithm::halving_doubling, Algorithm::binomial, Algorithm::linear,
+                                  Algorithm::pairwise, Algorithm::recursive_doubling, Algorithm::rabenseifner,
+                                  Algorithm::tree, Algorithm::hierarchical, Algorithm::multi_dimensional);
   c.algorithm = collective::resolve(c.collective, c.algorithm, 1 << 20, c.placement.size());
   c.bytes = std::pow(10.0, from(0, 90) / 10.0);
   return c;

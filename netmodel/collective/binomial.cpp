@@ -1,0 +1,31 @@
+// Binomial trees, the whole vector in one message: in round i of a broadcast ranks below 2^i send to those 2^i above them,
+// of a reduction the same backwards; an all-reduce is a reduction and a broadcast. ceil(log2 p) (a + m b) each way.
+#include <bit>
+
+#include "netmodel/collective/algorithms.h"
+
+namespace sibyl::collective {
+namespace {
+
+int doublings(int count) { return std::bit_width(static_cast<unsigned>(count - 1)); }
+
+}  // namespace
+
+double binomial_seconds(const Job& job, const Wire& wire) {
+  const auto [ranks, nodes, groups] = job.placement;
+  double time = 0.0;
+  if (ranks > 1) time += doublings(ranks) * wire.inside(job.bytes, groups);
+  if (nodes > 1) time += doublings(nodes) * wire.across(job.bytes, groups, nodes, true);
+  return time * (job.collective == Collective::all_reduce ? 2 : 1);
+}
+
+std::int64_t binomial_elements(Collective collective, std::int64_t elements, int size, int rank) {
+  std::int64_t messages = 0;
+  if (collective != Collective::reduce)
+    for (int distance = 1; distance < size; distance *= 2)
+      if (rank < distance && rank + distance < size) ++messages;
+  if (collective != Collective::broadcast && rank > 0) ++messages;
+  return messages * elements;
+}
+
+}  // namespace sibyl::collective
