@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
+#include <functional>
 #include <map>
 
 #include "base/quantity.h"
@@ -59,6 +60,7 @@ struct Shapes {
   fabric::RailOptimised rails;
   fabric::Dragonfly dragonfly;
   std::string routing = "minimal";
+  fabric::DragonflyPlus plus;
   fabric::Custom custom;
 };
 
@@ -101,6 +103,14 @@ void dragonfly(YamlMapping& m, Shapes& s) {
   m.scalar("routing", s.routing, parse_routing);
 }
 
+void dragonfly_plus(YamlMapping& m, Shapes& s) {
+  m.scalar("groups", s.plus.groups, parse_count, true);
+  m.scalar("leaves", s.plus.leaves, parse_count, true);
+  m.scalar("spines", s.plus.spines, parse_count, true);
+  m.scalar("hosts", s.plus.hosts, parse_count, true);
+  m.scalar("global_links", s.plus.global_links, parse_count, true);
+}
+
 Result<void> read_cable(const YAML::Node& node, const std::string& file, Shapes& s) {
   YamlMapping m(file, "a link");
   fabric::Custom::Cable cable;
@@ -130,11 +140,13 @@ const std::map<std::string, Declare<Shapes>>& networks() {
                                                             {"leaf spine", leaf_spine},
                                                             {"rail optimised", rail_optimised},
                                                             {"dragonfly", dragonfly},
+                                                            {"dragonfly plus", dragonfly_plus},
                                                             {"custom", [](YamlMapping&, Shapes&) {}}};
   return kinds;
 }
 
 struct Insides {
+  fabric::InnerLinks custom;
   fabric::NvSwitch nvswitch;
   fabric::CubeMesh cube;
   fabric::PcieTree pcie;
@@ -148,12 +160,45 @@ void pcie_tree(YamlMapping& m, Insides& s) {
 
 const std::map<std::string, Declare<Insides>>& insides() {
   static const std::map<std::string, Declare<Insides>> kinds{
+      {"custom", [](YamlMapping&, Insides&) {}},
       {"nvswitch", [](YamlMapping& m, Insides& s) { m.scalar("switches", s.nvswitch.switches, parse_count); }},
       {"fully connected", [](YamlMapping&, Insides&) {}},
       {"ring", [](YamlMapping&, Insides&) {}},
       {"hybrid cube mesh", [](YamlMapping& m, Insides& s) { m.scalar("links", s.cube.links, parse_count); }},
       {"pcie tree", pcie_tree}};
   return kinds;
+}
+
+Result<void> read_inner_link(const YAML::Node& node, const std::string& file, fabric::InnerLinks& custom) {
+  YamlMapping m(file, "a link");
+  fabric::InnerLinks::Link link;
+  Seconds latency;
+  m.scalar("from", link.from, parse_text, true);
+  m.scalar("to", link.to, parse_text, true);
+  m.scalar("bandwidth", link.bandwidth, parse_bytes_per_second);
+  m.scalar("latency", latency, parse_seconds);
+  m.scalar("duplex", link.duplex, parse_duplex);
+  m.scalar("back", link.back, parse_bytes_per_second);
+  m.scalar("parallel", link.parallel, parse_count);
+  SIBYL_CHECK(m.read(node));
+  link.where = m.where(node);
+  if (m.given("latency")) link.latency = latency;
+  if (link.back.value() > 0 && link.duplex == Duplex::half)
+    return fail("a half-duplex link has one bandwidth for both ways", link.where);
+  custom.links.push_back(std::move(link));
+  return {};
+}
+
+// The key `links` of `name`: a list, each entry of which `read` takes.
+void list_of_links(YamlMapping& m, const std::string& file, std::function<Result<void>(const YAML::Node&)> read) {
+  m.key(
+      "links",
+      [file, read = std::move(read)](const YAML::Node& list) -> Result<void> {
+        if (!list.IsSequence()) return fail("links must be a list", YamlMapping(file, "links").where(list));
+        for (const YAML::Node& link : list) SIBYL_CHECK(read(link));
+        return {};
+      },
+      true);
 }
 
 Result<fabric::Inside> read_inside(const YAML::Node& node, const std::string& file) {
@@ -168,7 +213,10 @@ Result<fabric::Inside> read_inside(const YAML::Node& node, const std::string& fi
     rate(sockets, all.pcie.between_sockets, true);
     m.mapping("between_sockets", sockets);
   }
+  if (kind == "custom")
+    list_of_links(m, file, [&](const YAML::Node& link) { return read_inner_link(link, file, all.custom); });
   SIBYL_CHECK(m.read(node));
+  if (kind == "custom") return all.custom;
   if (kind == "nvswitch") return all.nvswitch;
   if (kind == "fully connected") return fabric::Mesh{};
   if (kind == "ring") return fabric::InnerRing{};
@@ -195,6 +243,7 @@ Result<void> choose(Shapes& s, const std::string& kind, const YamlMapping& m, co
   if (kind == "rail optimised") spec.network = s.rails;
   s.dragonfly.valiant = s.routing == "valiant";
   if (kind == "dragonfly") spec.network = s.dragonfly;
+  if (kind == "dragonfly plus") spec.network = s.plus;
   if (kind == "custom") spec.network = s.custom;
   return {};
 }
@@ -215,8 +264,8 @@ Result<FabricSpec> read_fabric(const YAML::Node& node, const std::string& file, 
   m.scalar("background", s.spec.background, parse_share);
   if (kind == "fat tree" || kind == "leaf spine" || kind == "rail optimised")
     m.scalar("oversubscription", topology.oversubscription, parse_factor);
-  if (kind == "dragonfly") {
-    rate(global_link, s.dragonfly.global_link, true);
+  if (kind == "dragonfly" || kind == "dragonfly plus") {
+    rate(global_link, kind == "dragonfly" ? s.dragonfly.global_link : s.plus.global_link, true);
     m.mapping("global_link", global_link);
   }
   m.key("inside", [&](const YAML::Node& inside) -> Result<void> {
@@ -224,20 +273,15 @@ Result<FabricSpec> read_fabric(const YAML::Node& node, const std::string& file, 
     return {};
   });
   declare(m, s);
-  std::optional<YAML::Node> links;
+  // Read after the other keys: those of `link` hold for all links that do not say otherwise.
+  std::vector<YAML::Node> links;
   if (kind == "custom")
-    m.key(
-        "links",
-        [&](const YAML::Node& list) -> Result<void> {
-          links.emplace(list);
-          return {};
-        },
-        true);
+    list_of_links(m, file, [&](const YAML::Node& cable) -> Result<void> {
+      links.push_back(cable);
+      return {};
+    });
   SIBYL_CHECK(m.read(node));
-  // After the other keys: those of `link` hold for all links that do not say otherwise.
-  if (links && !links->IsSequence()) return fail("links must be a list", m.where(*links));
-  if (links)
-    for (const YAML::Node& cable : *links) SIBYL_CHECK(read_cable(cable, file, s));
+  for (const YAML::Node& cable : links) SIBYL_CHECK(read_cable(cable, file, s));
   SIBYL_CHECK(choose(s, kind, m, m.where(node)));
   return std::move(s.spec);
 }

@@ -78,8 +78,8 @@ EdgeId Graph::cable(VertexId a, VertexId b, const LinkRate& link, Reach reach, d
 
 std::string Graph::name(VertexId v) const {
   const Vertex& it = vertex(v);
-  if (it.node < 0) return it.index < 0 ? word(v) : fmt::format("{} {}", word(v), it.index);
-  return fmt::format("node {} {} {}", it.node, word(v), it.index);
+  const std::string own = it.index < 0 ? word(v) : fmt::format("{} {}", word(v), it.index);
+  return it.node < 0 ? own : fmt::format("node {} {}", it.node, own);
 }
 
 std::size_t Graph::degree(VertexId v) const { return out_degree(v, adjacency_->graph); }

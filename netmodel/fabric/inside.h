@@ -17,7 +17,7 @@ namespace sibyl::fabric {
 // What a generator makes: its bridges and links between devices (the vertices 0, 1, …), and where each NIC is plugged
 // in.
 struct Ports {
-  std::vector<std::vector<VertexId>> of_nic;  // empty: at the devices that are its own by number
+  std::vector<std::vector<VertexId>> of_nic;  // empty, or none for a NIC: at the devices that are its own by number
   bool meshed = false;                        // links from device to device: a library lays a ring for each
 };
 
@@ -27,6 +27,8 @@ Result<Ports> join(const Mesh& shape, const TopologySpec& spec, Graph& graph);
 Result<Ports> join(const CubeMesh& shape, const TopologySpec& spec, Graph& graph);
 Result<Ports> join(const PcieTree& shape, const TopologySpec& spec, Graph& graph);
 Result<Ports> join(const InnerRing& shape, const TopologySpec& spec, Graph& graph);
+
+Result<Ports> join(const InnerLinks& shape, const TopologySpec& spec, Graph& graph);
 
 class Node {
  public:
@@ -46,6 +48,7 @@ class Node {
   [[nodiscard]] std::vector<std::vector<int>> rings(int first, int count) const;
 
  private:
+  [[nodiscard]] Result<void> check_ways() const;
   void find_ways();
   void find_nearest(const ShortestPath& rule);
 

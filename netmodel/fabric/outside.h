@@ -3,6 +3,7 @@
 // them.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "base/result.h"
@@ -41,12 +42,22 @@ Result<Wiring> build(const FatTree& shape, const Site& site, Graph& graph);
 Result<Wiring> build(const LeafSpine& shape, const Site& site, Graph& graph);
 Result<Wiring> build(const RailOptimised& shape, const Site& site, Graph& graph);
 Result<Wiring> build(const Dragonfly& shape, const Site& site, Graph& graph);
+Result<Wiring> build(const DragonflyPlus& shape, const Site& site, Graph& graph);
 Result<Wiring> build(const Custom& shape, const Site& site, Graph& graph);
 
 // A router for each node with the node's NICs; or, in direct fabrics, the nodes' devices. The router is the node's own:
 // no length of cable leads to it, so that of `link` counts once for each hop between nodes; its duplex holds there,
 // too.
 Wiring add_node_routers(const Site& site, int nodes, Graph& graph, Routers& routers);
+
+// Below `count` switches from `first` on: `each` NICs of the nodes, in order.
+void add_terminals(Routers& routers, Wiring& result, VertexId first, int count, int each, const Site& site,
+                   Graph& graph);
+// Groups, each with so many ports, by cables: port c (groups - 1) + o - 1 of a group is its c-th link to the group o
+// further on. Gives the edge out of each, [group][port], -1 where a port stays free, as those beyond the last full
+// round of groups do.
+std::vector<std::int64_t> join_groups(int groups, int ports, const std::function<VertexId(int group, int port)>& owner,
+                                      const LinkRate& link, Graph& graph);
 
 inline constexpr double most_cables = 4e6;  // of a fabric: about a gigabyte
 // At least 1 each, and room for `nodes`.

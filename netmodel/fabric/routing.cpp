@@ -91,6 +91,34 @@ void Minimal::next(const Graph& /*graph*/, VertexId at, VertexId target, std::ve
                                           static_cast<std::size_t>(there % routers_each)]));
 }
 
+template <class Use>
+void LeafSpineGroups::for_ports(int own, int group, Use use) const {
+  const int ports = spines_each * global_each;
+  for (int port = (group - own + groups) % groups - 1; port < ports; port += groups - 1)
+    if (const std::int64_t edge =
+            global[static_cast<std::size_t>(own) * static_cast<std::size_t>(ports) + static_cast<std::size_t>(port)];
+        edge >= 0)
+      use(port / global_each, static_cast<EdgeId>(edge));
+}
+
+void LeafSpineGroups::next(const Graph& /*graph*/, VertexId at, VertexId target, std::vector<EdgeId>& out) const {
+  const int there = routers.router_of(target), goal = there / leaves_each;
+  if (at >= first_spine && at < first_spine + static_cast<VertexId>(groups * spines_each)) {
+    const int spine = static_cast<int>(at - first_spine) % spines_each;
+    const int own = static_cast<int>(at - first_spine) / spines_each;
+    if (own == goal) return out.push_back(static_cast<EdgeId>(up(there, spine) + 1));
+    return for_ports(own, goal, [&](int owner, EdgeId edge) {
+      if (owner == spine) out.push_back(edge);
+    });
+  }
+  if (routers.at_edge_of_network(at, target, out)) return;
+  const int here = routers.router_of(at), own = here / leaves_each;
+  if (own == goal)
+    for (int spine = 0; spine < spines_each; ++spine) out.push_back(static_cast<EdgeId>(up(here, spine)));
+  else  // as often as the spine has such links
+    for_ports(own, goal, [&](int owner, EdgeId) { out.push_back(static_cast<EdgeId>(up(here, owner))); });
+}
+
 void ShortestPath::next(const Graph& graph, VertexId at, VertexId target, std::vector<EdgeId>& out) const {
   const std::vector<int>& left = hops.at(target);
   for (std::size_t i = 0; i < graph.degree(at); ++i) {

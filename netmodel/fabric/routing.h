@@ -66,6 +66,26 @@ struct Minimal {
   [[nodiscard]] int group_of(VertexId v) const { return routers.router_of(v) / routers_each; }
 };
 
+// Leaves with terminals below the spines of their group, which have the links to other groups: up to a spine that has
+// one to the group (in the group: to any), over it, and down.
+struct LeafSpineGroups {
+  Routers routers;  // the leaves
+  VertexId first_spine = 0;
+  int groups = 1, leaves_each = 1, spines_each = 1, global_each = 1;  // global_each: of a spine
+  std::vector<std::int64_t> local, global;                            // [leaf][spine of the group], [group][port]
+
+  void next(const Graph& graph, VertexId at, VertexId target, std::vector<EdgeId>& out) const;
+
+ private:
+  [[nodiscard]] std::int64_t up(int leaf, int spine) const {
+    return local[static_cast<std::size_t>(leaf) * static_cast<std::size_t>(spines_each) +
+                 static_cast<std::size_t>(spine)];
+  }
+  // The ports of a group that lead to another one, as port numbers.
+  template <class Use>
+  void for_ports(int own, int group, Use use) const;
+};
+
 // Fewest hops; from tables of the hops from everywhere to each target.
 struct ShortestPath {
   std::vector<bool> through;  // what may be passed
@@ -75,7 +95,7 @@ struct ShortestPath {
   void next(const Graph& graph, VertexId at, VertexId target, std::vector<EdgeId>& out) const;
 };
 
-using Routing = std::variant<UpDown, DimensionOrder, Neighbours, Minimal, ShortestPath>;
+using Routing = std::variant<UpDown, DimensionOrder, Neighbours, Minimal, LeafSpineGroups, ShortestPath>;
 
 struct Step {
   EdgeId edge = 0;

@@ -5,6 +5,7 @@
 // bandwidth is 0 it is that of a NIC.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -55,8 +56,20 @@ struct PcieTree {
   LinkRate between_sockets{BytesPerSecond{20e9}, Seconds{5e-7}, Duplex::full};
 };
 struct InnerRing {};  // each device to the next, half of its bandwidth on either side
+struct InnerLinks {   // link by link
+  struct Link {
+    std::string from, to;            // "device3", "nic1", or any other word: a bridge
+    BytesPerSecond bandwidth{};      // 0: a device's. A NIC is only plugged in: its link is as fast as it
+    std::optional<Seconds> latency;  // absent: a device link's, half of it where an end is a bridge
+    BytesPerSecond back{};           // 0: as there
+    Duplex duplex = Duplex::full;
+    int parallel = 1;
+    std::string where;  // for errors
+  };
+  std::vector<Link> links;
+};
 
-using Inside = std::variant<OneHub, NvSwitch, Mesh, CubeMesh, PcieTree, InnerRing>;
+using Inside = std::variant<OneHub, NvSwitch, Mesh, CubeMesh, PcieTree, InnerRing, InnerLinks>;
 
 // ---- between nodes ----
 
@@ -87,6 +100,12 @@ struct Dragonfly {
   bool valiant = false;                                      // by way of a third group
   LinkRate global_link{};                                    // bandwidth 0: as the others
 };
+// Shpiner et al., "Dragonfly+: low cost topology for scaling datacenters" (2017): of each group every leaf is joined to
+// every spine, and spines to those of other groups, their ports as a dragonfly's.
+struct DragonflyPlus {
+  int groups = 1, leaves = 1, spines = 1, hosts = 1, global_links = 1;  // of a group; NICs of a leaf; of a spine
+  LinkRate global_link{};                                               // bandwidth 0: as the others
+};
 struct Custom {
   struct Cable {
     std::string from, to;  // "node3", "node3.nic1", or any other word: a switch
@@ -98,7 +117,8 @@ struct Custom {
   std::vector<Cable> cables;
 };
 
-using Outside = std::variant<FullyConnected, Torus, FatTree, LeafSpine, RailOptimised, Dragonfly, Custom>;
+using Outside =
+    std::variant<FullyConnected, Torus, FatTree, LeafSpine, RailOptimised, Dragonfly, DragonflyPlus, Custom>;
 
 struct FabricSpec {
   Inside inside;

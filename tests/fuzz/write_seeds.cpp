@@ -109,6 +109,10 @@ void write_clusters(const std::filesystem::path& folder) {
         "  kind: leaf spine\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n",
         "  kind: rail optimised\n  nodes_per_leaf: 2\n  leaves: 2\n  spines: 2\n  cross_inside: false\n",
         "  kind: dragonfly\n  groups: 3\n  routers: 2\n  hosts: 2\n  global_links: 1\n  routing: valiant\n",
+        "  kind: dragonfly plus\n  groups: 3\n  leaves: 2\n  spines: 1\n  hosts: 2\n  global_links: 2\n",
+        "  kind: ring\n  size: 4\n  inside:\n    kind: custom\n    links:\n    - {from: device0, to: plx, latency: "
+        "1us}\n"
+        "    - {from: nic1, to: plx}\n    - {from: device1, to: plx, bandwidth: 1GB/s, duplex: half, parallel: 2}\n",
         "  kind: fully connected\n  inside: {kind: nvswitch, switches: 2}\n",
         "  kind: custom\n  links:\n  - {from: node0, to: s, bandwidth: 1GB/s, duplex: half}\n"
         "  - {from: node1.nic1, to: s, bandwidth: 1GB/s, back: 2GB/s, parallel: 2}\n"})

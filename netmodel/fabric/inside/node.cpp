@@ -84,12 +84,14 @@ Result<Node> Node::make(const TopologySpec& spec, const Inside& shape) {
                       (spec.device_link.kind == LinkKind::pcie || spec.device_link.kind == LinkKind::shared_memory);
   const BytesPerSecond to_nic = narrow ? std::min(spec.nic_left(), spec.device_link.left()) : spec.nic_left();
   for (int nic = 0; nic < node.nics_; ++nic) {
-    const auto at =
-        ports.of_nic.empty() ? owners(nic, node.nics_, node.devices_) : ports.of_nic[static_cast<std::size_t>(nic)];
+    const auto own = static_cast<std::size_t>(nic);
+    const bool said = own < ports.of_nic.size() && !ports.of_nic[own].empty();
+    const auto at = said ? ports.of_nic[own] : owners(nic, node.nics_, node.devices_);
     for (const VertexId port : at)
       node.graph_.cable(port, static_cast<VertexId>(node.devices_ + nic), {to_nic, spec.nic_latency, Duplex::full},
                         Reach::port);
   }
+  SIBYL_CHECK(node.check_ways());
   node.find_ways();
   return node;
 }
@@ -97,6 +99,18 @@ Result<Node> Node::make(const TopologySpec& spec, const Inside& shape) {
 const std::vector<Step>& Node::way(VertexId from, VertexId to) const {
   const auto ends = static_cast<std::size_t>(devices_ + nics_);
   return ways_[from * ends + to];
+}
+
+// Of links that a person gave some may be missing.
+Result<void> Node::check_ways() const {
+  std::vector<bool> through;
+  for (VertexId v = 0; v < graph_.vertices(); ++v) through.push_back(graph_.vertex(v).place != Place::nic);
+  const std::vector<int> hops = graph_.hops_from(0, through);
+  for (VertexId end = 0; end < static_cast<VertexId>(devices_ + nics_); ++end)
+    if (hops[end] < 0)
+      return fail(fmt::format("no way leads from device 0 to {} inside a node", graph_.name(end)), {},
+                  "links must join all devices and NICs");
+  return {};
 }
 
 void Node::find_ways() {

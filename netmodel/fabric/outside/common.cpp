@@ -48,4 +48,41 @@ Wiring add_node_routers(const Site& site, int nodes, Graph& graph, Routers& rout
   return result;
 }
 
+void add_terminals(Routers& routers, Wiring& result, VertexId first, int count, int each, const Site& site,
+                   Graph& graph) {
+  routers = {first, static_cast<VertexId>(graph.vertices()), count, each, {}, {}};
+  result.nodes = count * each / site.nics;
+  for (int t = 0; t < count * each; ++t)
+    result.terminals.push_back(graph.add(Place::nic, t / site.nics, t % site.nics, "NIC"));
+  LinkRate link = site.link;
+  link.bandwidth = site.nic_bandwidth;
+  for (int t = 0; t < count * each; ++t) {
+    const EdgeId up = graph.cable(result.terminals[static_cast<std::size_t>(t)],
+                                  first + static_cast<VertexId>(t / each), link, Reach::between);
+    routers.up.push_back(up);
+    routers.down.push_back(up + 1);
+  }
+}
+
+std::vector<std::int64_t> join_groups(int groups, int ports, const std::function<VertexId(int group, int port)>& owner,
+                                      const LinkRate& link, Graph& graph) {
+  std::vector<std::int64_t> edges(static_cast<std::size_t>(groups) * static_cast<std::size_t>(ports), -1);
+  const int others = groups - 1;
+  if (others < 1) return edges;
+  const auto slot = [&](int group, int port) -> std::int64_t& {
+    return edges[static_cast<std::size_t>(group) * static_cast<std::size_t>(ports) + static_cast<std::size_t>(port)];
+  };
+  for (int group = 0; group < groups; ++group)
+    for (int port = 0; port < ports / others * others; ++port) {
+      const int offset = port % others + 1, to = (group + offset) % groups;
+      if (to < group) continue;
+      // That group's port to here has the complement of the offset.
+      const int back = port / others * others + groups - offset - 1;
+      const EdgeId edge = graph.cable(owner(group, port), owner(to, back), link, Reach::between);
+      slot(group, port) = edge;
+      slot(to, back) = edge + 1;
+    }
+  return edges;
+}
+
 }  // namespace sibyl::fabric

@@ -17,6 +17,8 @@ std::vector<int> levels_of(const Outside& network, int nics) {
   }
   if (const auto* fly = std::get_if<Dragonfly>(&network); fly != nullptr && fly->hosts % nics == 0)
     return {fly->hosts / nics, fly->routers, fly->groups};
+  if (const auto* fly = std::get_if<DragonflyPlus>(&network); fly != nullptr && fly->hosts % nics == 0)
+    return {fly->hosts / nics, fly->leaves, fly->groups};
   return {};
 }
 

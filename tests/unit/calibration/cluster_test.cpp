@@ -178,6 +178,57 @@ TEST(ClusterFile, ReadsWhoseRulesChoose) {
   }
 }
 
+TEST(ClusterFile, ReadsDragonflyPlusAndLinksOfANode) {
+  const std::string text = R"(name: test
+calibration: v100-sxm2-16gb
+nodes: 16
+devices_per_node: 2
+device_link: {kind: pcie, bandwidth: 12GB/s, latency: 5us}
+nic: {per_node: 1, bandwidth: 100Gb/s, latency: 2us}
+fabric:
+  kind: dragonfly plus
+  groups: 5
+  leaves: 4
+  spines: 2
+  hosts: 4
+  global_links: 2
+  global_link: {bandwidth: 400Gb/s}
+  inside:
+    kind: custom
+    links:
+    - {from: device0, to: plx, bandwidth: 8GB/s, latency: 2us, duplex: half, parallel: 2}
+    - {from: plx, to: device1, back: 4GB/s}
+    - {from: nic0, to: plx}
+)";
+  const auto c = parse_cluster_file(text, "c.yaml");
+  ASSERT_TRUE(c) << c.error().message;
+  const auto& plus = std::get<fabric::DragonflyPlus>(c->shape->network);
+  EXPECT_EQ(plus.groups, 5);
+  EXPECT_EQ(plus.leaves, 4);
+  EXPECT_EQ(plus.spines, 2);
+  EXPECT_EQ(plus.hosts, 4);
+  EXPECT_EQ(plus.global_links, 2);
+  EXPECT_EQ(plus.global_link.bandwidth, BytesPerSecond{50e9});
+  const auto& links = std::get<fabric::InnerLinks>(c->shape->inside).links;
+  ASSERT_EQ(links.size(), 3U);
+  EXPECT_EQ(links[0].to, "plx");
+  EXPECT_EQ(links[0].bandwidth, BytesPerSecond{8e9});
+  EXPECT_NEAR(links[0].latency->value(), 2e-6, 1e-15);
+  EXPECT_EQ(links[0].duplex, fabric::Duplex::half);
+  EXPECT_EQ(links[0].parallel, 2);
+  EXPECT_EQ(links[0].where, "c.yaml:18");
+  EXPECT_EQ(links[1].back, BytesPerSecond{4e9});
+  EXPECT_FALSE(links[1].latency);
+  for (const auto& [from, to, where] : {std::tuple{"    - {from: nic0, to: plx}", "    - {from: nic0}", "c.yaml:20"},
+                                        {"to: plx, bandwidth: 8GB/s", "to: plx, rate: 8GB/s", "c.yaml:18"},
+                                        {"latency: 2us, duplex: half", "back: 1GB/s, duplex: half", "c.yaml:18"},
+                                        {"  spines: 2\n", "", "c.yaml:8"}}) {
+    const auto refused = parse_cluster_file(replaced(text, from, to), "c.yaml");
+    ASSERT_FALSE(refused) << to;
+    EXPECT_EQ(refused.error().where, where) << refused.error().message;
+  }
+}
+
 TEST(ClusterFile, NamesTheLineOfAFabricsError) {
   const struct {
     std::string text, from, to, where;

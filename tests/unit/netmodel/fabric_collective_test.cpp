@@ -220,8 +220,9 @@ TEST(CollectiveOnFabric, TreesSendWhatBytesSentSays) {
 TEST(CollectiveOnFabric, ClosedFormIsTheSimulation) {
   TopologySpec spec = test::cpu_spec(16, 2);
   spec.nics_per_node = 2;
-  for (const Outside& network : {Outside{Torus{{4, 4}}}, Outside{FatTree{{8, 4}, {3}}}, Outside{Dragonfly{4, 4, 2, 1}},
-                                 Outside{RailOptimised{4, 4, 2}}, Outside{FullyConnected{}}})
+  for (const Outside& network :
+       {Outside{Torus{{4, 4}}}, Outside{FatTree{{8, 4}, {3}}}, Outside{Dragonfly{4, 4, 2, 1}},
+        Outside{DragonflyPlus{4, 4, 2, 2, 2}}, Outside{RailOptimised{4, 4, 2}}, Outside{FullyConnected{}}})
     for (const bool chains : {false, true}) {
       const auto fabric = std::make_shared<const Fabric>(Fabric::make(spec, test::shape(network)).value());
       const Costs costs(fabric, {16, 1.0, 1.0, chains});
@@ -247,8 +248,9 @@ TEST(CollectiveOnFabric, ClosedFormIsTheSimulationOfOthers) {
   TopologySpec spec = test::cpu_spec(16, 2);
   spec.nics_per_node = 2;
   using enum Collective;
-  for (const Outside& network : {Outside{Torus{{4, 4}}}, Outside{FatTree{{8, 4}, {3}}}, Outside{Dragonfly{4, 4, 2, 1}},
-                                 Outside{RailOptimised{4, 4, 2}}, Outside{FullyConnected{}}}) {
+  for (const Outside& network :
+       {Outside{Torus{{4, 4}}}, Outside{FatTree{{8, 4}, {3}}}, Outside{Dragonfly{4, 4, 2, 1}},
+        Outside{DragonflyPlus{4, 4, 2, 2, 2}}, Outside{RailOptimised{4, 4, 2}}, Outside{FullyConnected{}}}) {
     const auto fabric = std::make_shared<const Fabric>(Fabric::make(spec, test::shape(network)).value());
     const Costs costs(fabric, {16, 1.0, 1.0, true});
     for (const GroupPlacement& placement : {GroupPlacement{2, 16, 1}, GroupPlacement{1, 6, 2}, GroupPlacement{2, 3, 1}})

@@ -31,14 +31,22 @@ Custom any_links(int nodes) {
   return custom;
 }
 
+InnerLinks all_behind_a_bridge(int devices) {
+  InnerLinks links;
+  for (int i = 0; i < devices; ++i)
+    links.links.push_back({"device" + std::to_string(i), "bridge", {}, {}, {}, Duplex::full, 1, ""});
+  return links;
+}
+
 Outside any_network(int nodes) {
-  switch (from(0, 6)) {
+  switch (from(0, 7)) {
     case 0: return Torus{{from(2, 4), nodes}, from(0, 1) == 1};
     case 1: return FatTree{{from(2, 6), from(2, 4), nodes}, {from(1, 3), from(1, 3)}};
     case 2: return LeafSpine{from(2, 5), nodes, from(1, 4)};
     case 3: return RailOptimised{from(2, 5), nodes, from(1, 3), from(0, 1) == 1};
     case 4: return Dragonfly{from(2, 5), from(2, 4), 2 * nodes, 2, from(0, 1) == 1};
     case 5: return FullyConnected{};
+    case 6: return DragonflyPlus{from(2, 5), from(2, 4), from(2, 3), 2 * nodes, 2};
     default: return any_links(nodes);
   }
 }
@@ -59,7 +67,9 @@ Case any_case() {
   c.spec.oversubscription = 1.0 + from(0, 4);
   c.shape = test::shape(any_network(c.spec.nodes));
   if (std::holds_alternative<Custom>(c.shape.network)) c.spec.nics_per_node = 1;  // links name no second one
-  if (from(0, 3) == 0) c.shape.inside = *rc::gen::element<Inside>(NvSwitch{2}, Mesh{}, InnerRing{}, PcieTree{});
+  if (from(0, 3) == 0)
+    c.shape.inside = *rc::gen::element<Inside>(NvSwitch{2}, Mesh{}, InnerRing{}, PcieTree{},
+                                               all_behind_a_bridge(c.spec.devices_per_node));
   c.shape.background = from(0, 5) / 10.0;
   c.placement = {from(1, c.spec.devices_per_node), from(1, c.spec.nodes), 1};
   if (c.placement.size() == 1) c.placement.nodes = 2;

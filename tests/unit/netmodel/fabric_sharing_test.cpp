@@ -63,8 +63,9 @@ TEST(FlowsOverTime, AFlowToItselfTakesNoTime) {
 TEST(LinkLoads, BytesAreConserved) {
   TopologySpec spec = test::cpu_spec(16, 2);
   spec.nics_per_node = 2;
-  for (const Outside& network : {Outside{Torus{{4, 4}}}, Outside{FatTree{{8, 4}, {3}}}, Outside{Dragonfly{4, 4, 2, 1}},
-                                 Outside{RailOptimised{4, 4, 2}}, Outside{FullyConnected{}}})
+  for (const Outside& network :
+       {Outside{Torus{{4, 4}}}, Outside{FatTree{{8, 4}, {3}}}, Outside{Dragonfly{4, 4, 2, 1}},
+        Outside{DragonflyPlus{4, 4, 2, 2, 2}}, Outside{RailOptimised{4, 4, 2}}, Outside{FullyConnected{}}})
     for (const Ecmp ecmp : {Ecmp::split, Ecmp::hash, Ecmp::destination}) {
       const Fabric fabric = Fabric::make(spec, test::shape(network, ecmp)).value();
       std::vector<double> balance(fabric.graph().vertices(), 0.0);

@@ -150,6 +150,36 @@ TEST(DragonflyFabric, ValiantSpreadsAdversarialTraffic) {
   EXPECT_LT(test::last_end(valiant, test::shift(valiant, 8)), 4.0);
 }
 
+// Three groups of two leaves and two spines with a link each: spine 0 of a group leads to the next group, spine 1 to
+// the one after. Cables: 6 leaves with a NIC and two spines, 3 global ones; and each device's to its hub and NIC.
+TEST(DragonflyPlusFabric, UpOverAndDown) {
+  const Fabric plus = test::with_nics(DragonflyPlus{3, 2, 2, 1, 1}, 6);
+  EXPECT_EQ(plus.nodes(), 6);
+  EXPECT_EQ(cables(plus), 6U + 12U + 3U + 12U);
+  EXPECT_THAT(test::names(plus, 0, 3),
+              ElementsAre("node 0 NIC 0", "leaf 0", "spine 0", "spine 3", "leaf 3", "node 3 NIC 0", "node 3 device 0"));
+  EXPECT_THAT(test::names(plus, 0, 4),
+              ElementsAre("node 0 NIC 0", "leaf 0", "spine 1", "spine 4", "leaf 4", "node 4 NIC 0", "node 4 device 0"));
+  // In a group half by each spine.
+  const auto inside = test::way(plus, 0, 1);
+  ASSERT_EQ(inside.size(), 8U);
+  for (std::size_t i = 2; i < 6; ++i) EXPECT_EQ(inside[i].share, 0.5);
+  // Two of a leaf stay at it.
+  EXPECT_EQ(test::names(test::with_nics(DragonflyPlus{3, 2, 2, 2, 1}, 12), 0, 1).size(), 4U);
+}
+
+// Five groups, two spines with four links each: two links to each other group, ports 0 and 4 to the next, one of either
+// spine. All eight of a group to the next group: 4 NICs' worth over each link; in the group everything passes.
+TEST(DragonflyPlusFabric, GlobalLinksAreShared) {
+  const Fabric plus = test::with_nics(DragonflyPlus{5, 4, 2, 2, 4}, 40);
+  EXPECT_NEAR(test::last_end(plus, test::shift(plus, 8)), 4.0, 1e-9);
+  EXPECT_NEAR(test::last_end(plus, test::shift(plus, 1)), 1.0, 1e-9);
+  FabricSpec faster = test::shape(DragonflyPlus{5, 4, 2, 2, 4, {BytesPerSecond{4 * test::rate}, Seconds{}}});
+  const Fabric fast = Fabric::make(test::cpu_spec(40, 1), faster).value();
+  // Up to a spine go two NICs' halves at most.
+  EXPECT_NEAR(test::last_end(fast, test::shift(fast, 8)), 1.0, 1e-9);
+}
+
 TEST(FullyConnectedFabric, EachPairHasItsCable) {
   const Fabric full = test::direct(FullyConnected{}, 5);
   EXPECT_EQ(cables(full), 10U);
@@ -194,52 +224,11 @@ TEST(AnyFabric, RefusesWhatCannotBe) {
   EXPECT_TRUE(fails(FatTree{{4, 4}, {}}));
   EXPECT_TRUE(fails(FatTree{{4, 4}, {1, 1}}));
   EXPECT_TRUE(fails(Dragonfly{10, 2, 1, 1}));  // two global links for nine other groups
+  EXPECT_TRUE(fails(DragonflyPlus{10, 4, 2, 1, 1}));  // likewise
+  EXPECT_TRUE(fails(DragonflyPlus{2, 1, 0, 1, 1}));
+  EXPECT_TRUE(fails(DragonflyPlus{2, 1, 1, 1, 1}, 3));  // room for two
   EXPECT_TRUE(fails(LeafSpine{0, 1, 1}));
   EXPECT_FALSE(fails(Torus{{4, 4}}, 16));
-}
-
-// Inside a node. The hybrid cube mesh has six rings for V100, four links or six, and no direct link from 0 to 5: half
-// by 1, half by 4.
-TEST(InsideOfANode, HybridCubeMesh) {
-  TopologySpec spec = test::cpu_spec(1, 8);
-  const Node six = Node::make(spec, CubeMesh{6}).value(), four = Node::make(spec, CubeMesh{4}).value();
-  EXPECT_EQ(six.rings(0, 8).size(), 6U);
-  EXPECT_GE(four.rings(0, 8).size(), 2U);
-  EXPECT_EQ(six.way(0, 5).size(), 4U);
-  for (const Step& step : six.way(0, 5)) EXPECT_EQ(step.share, 0.5);
-  spec.devices_per_node = 4;
-  EXPECT_FALSE(Node::make(spec, CubeMesh{6}));
-}
-
-TEST(InsideOfANode, PcieTreeWithSockets) {
-  TopologySpec spec = test::cpu_spec(1, 8);
-  spec.nics_per_node = 2;
-  PcieTree tree;
-  tree.switches_per_socket = 2;
-  tree.between_sockets.bandwidth = BytesPerSecond{0.5e9};
-  FabricSpec shape = test::shape(Torus{{1}});
-  shape.inside = tree;
-  const Fabric node = Fabric::make(spec, shape).value();
-  EXPECT_EQ(test::names(node, 0, 1).size(), 2U);  // one switch
-  EXPECT_EQ(test::names(node, 0, 2).size(), 4U);  // their socket
-  EXPECT_EQ(test::names(node, 0, 4).size(), 5U);  // both sockets
-  // Four devices of 1 GB/s to the other socket at 0.5 GB/s in all; two under a switch share its 1 GB/s.
-  std::vector<Flow> across;
-  for (int i = 0; i < 4; ++i) across.push_back({i, i + 4, 1e9, 0.0});
-  EXPECT_NEAR(test::last_end(node, across), 8.0, 1e-9);
-  EXPECT_NEAR(test::last_end(node, {{0, 2, 1e9, 0.0}, {1, 3, 1e9, 0.0}}), 2.0, 1e-9);
-  // Each socket's devices have its NIC.
-  EXPECT_THAT(node.node().nics_of(0), ElementsAre(0));
-  EXPECT_THAT(node.node().nics_of(7), ElementsAre(1));
-}
-
-TEST(InsideOfANode, MeshRingAndPlanes) {
-  const TopologySpec spec = test::cpu_spec(1, 4);
-  EXPECT_EQ(Node::make(spec, Mesh{}).value().graph().edges().size(), 2U * (6 + 4));  // and the NIC's
-  EXPECT_EQ(Node::make(spec, InnerRing{}).value().rings(0, 4).size(), 2U);           // both ways round
-  const Node planes = Node::make(spec, NvSwitch{4}).value();
-  EXPECT_EQ(planes.way(0, 1).size(), 8U);  // a quarter over each
-  EXPECT_EQ(planes.rings(0, 4).size(), 1U);
 }
 
 // Four devices behind one NIC share it; with four NICs each has its own.
@@ -269,7 +258,8 @@ TEST(AnyFabric, BackgroundTakesItsShare) {
 TEST(AnyFabric, HalfDuplexHoldsAtNicsToo) {
   for (const Outside& network :
        {Outside{Torus{{4}}}, Outside{Torus{{2, 2}}}, Outside{FullyConnected{}}, Outside{LeafSpine{4, 1, 1}},
-        Outside{FatTree{{4}, {}}}, Outside{RailOptimised{4, 1, 1}}, Outside{Dragonfly{1, 1, 4, 1}}}) {
+        Outside{FatTree{{4}, {}}}, Outside{RailOptimised{4, 1, 1}}, Outside{Dragonfly{1, 1, 4, 1}},
+        Outside{DragonflyPlus{1, 1, 1, 4, 1}}}) {
     FabricSpec half = test::shape(network);
     const Fabric full = Fabric::make(test::cpu_spec(4, 1), half).value();
     half.link.duplex = Duplex::half;

@@ -188,6 +188,11 @@ TEST(SimGrid, Dragonfly) {
   judge_all(test::with_nics(Dragonfly{9, 4, 2, 2, true}, 72, 1, Ecmp::hash), "valiant_72");
 }
 
+TEST(SimGrid, DragonflyPlus) {
+  judge_all(test::with_nics(DragonflyPlus{9, 4, 4, 2, 2}, 72, 1, Ecmp::hash), "plus_72");
+  judge_all(test::with_nics(DragonflyPlus{8, 8, 4, 4, 4}, 256, 1, Ecmp::destination), "plus_256");
+}
+
 // A link that both directions share.
 TEST(SimGrid, HalfDuplex) {
   Custom chain;
