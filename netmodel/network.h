@@ -108,6 +108,7 @@ struct WireUse {
 class Topology;
 struct TopologySpec;
 struct NetworkExplanation;
+struct SimulatedExchange;
 struct LibraryChoice;
 namespace fabric {
 class Fabric;
@@ -166,6 +167,10 @@ class Network {
   // What collective() answers, and why (netmodel/explain.h).
   [[nodiscard]] NetworkExplanation explain(Collective collective, Bytes bytes, GroupPlacement placement,
                                            Algorithm asked = Algorithm::automatic) const;
+
+  // These exchanges of a fabric, flow by flow (netmodel/simulate.h); the first is what is asked about, the others go on
+  // beside it. Errors: without a fabric, of switches that add, of too many messages.
+  [[nodiscard]] Result<std::vector<SimulatedExchange>> simulate(std::vector<SimulatedExchange> exchanges) const;
 
  private:
   struct Model;

@@ -1,4 +1,5 @@
-// What a Network holds and how it answers; shared by network.cpp and explain.cpp, for nobody else.
+// What a Network holds and how it answers; shared by network.cpp, explain.cpp and simulate.cpp, for nobody
+// else.
 #pragma once
 
 #include <array>

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/quantity.h"
 #include "netmodel/explain.h"
 #include "netmodel/library.h"
+#include "netmodel/simulate.h"
 #include "netmodel/topology.h"
 #include "oracle/cli/console.h"
 #include "oracle/cli/options.h"
@@ -31,6 +33,8 @@ struct Question {
   Algorithm asked = Algorithm::automatic;
   std::optional<Protocol> protocol;  // else the cluster's
   std::optional<Library> library;    // else the cluster's
+  bool simulate = false;
+  std::vector<SimulatedExchange> beside;  // at once
 };
 
 constexpr std::array collectives{Collective::all_reduce,  Collective::reduce_scatter, Collective::all_gather,
@@ -72,11 +76,31 @@ Result<GroupPlacement> read_placement(const Arguments& arguments, const Cluster&
   return placement;
 }
 
+Result<Collective> named_collective(const std::string& name) {
+  for (const Collective known : collectives)
+    if (spelt(to_string(known)) == name) return known;
+  return fail(ErrorCode::usage, fmt::format("no collective is called '{}'", name), {},
+              fmt::format("{}", fmt::join(collective_words(), ", ")));
+}
+
+// "all-gather:16MiB".
+Result<SimulatedExchange> read_beside(const std::string& text, const GroupPlacement& placement) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos)
+    return fail(ErrorCode::usage, fmt::format("--beside: '{}' is no COLLECTIVE:SIZE", text), {},
+                "write --beside all-gather:16MiB");
+  SimulatedExchange exchange;
+  exchange.placement = placement;
+  SIBYL_TRY(exchange.collective, named_collective(text.substr(0, colon)));
+  const auto bytes = parse_bytes(text.substr(colon + 1));
+  if (!bytes) return fail(ErrorCode::usage, "--beside: " + bytes.error().message, {}, bytes.error().hint);
+  exchange.bytes = *bytes;
+  return exchange;
+}
+
 Result<Question> read_question(const Arguments& arguments, const Cluster& cluster) {
   Question question;
-  const std::string collective = arguments.text("--collective").value_or("all-reduce");
-  for (const Collective known : collectives)
-    if (spelt(to_string(known)) == collective) question.collective = known;
+  SIBYL_TRY(question.collective, named_collective(arguments.text("--collective").value_or("all-reduce")));
   SIBYL_TRY(const auto bytes, arguments.bytes("--bytes"));
   if (!bytes) return fail(ErrorCode::usage, "--bytes is missing", {}, "write --bytes 64MiB");
   question.bytes = *bytes;
@@ -94,6 +118,11 @@ Result<Question> read_question(const Arguments& arguments, const Cluster& cluste
     if (!library) return fail(ErrorCode::usage, "--library: " + library.error().message, {}, library.error().hint);
     question.library = *library;
   }
+  for (const std::string& text : arguments.all("--beside")) {
+    SIBYL_TRY(SimulatedExchange exchange, read_beside(text, question.placement));
+    question.beside.push_back(exchange);
+  }
+  question.simulate = arguments.has("--simulate") || !question.beside.empty();
   return question;
 }
 
@@ -117,7 +146,22 @@ Json round_json(const NetworkExplanation::Round& round) {
           {"route", round.route}};
 }
 
-Json to_json(const Cluster& cluster, const Question& question, const NetworkExplanation& e) {
+using Simulated = std::vector<SimulatedExchange>;
+
+Json simulation_json(const Simulated& simulated) {
+  Json exchanges = Json::array();
+  for (const SimulatedExchange& it : simulated)
+    exchanges.push_back({{"collective", to_string(it.collective)},
+                         {"bytes", it.bytes.value()},
+                         {"algorithm", to_string(it.algorithm)},
+                         {"closed_form_s", it.closed_form.value()},
+                         {"alone_s", it.alone.value()},
+                         {"at_once_s", it.at_once.value()}});
+  return exchanges;
+}
+
+Json to_json(const Cluster& cluster, const Question& question, const NetworkExplanation& e,
+             const Simulated& simulated) {
   Json candidates = Json::array(), protocols = Json::array(), distances = Json::array(), rounds = Json::array();
   for (const auto& [algorithm, time] : e.candidates)
     candidates.push_back({{"algorithm", to_string(algorithm)}, {"time_s", time.value()}});
@@ -156,7 +200,8 @@ Json to_json(const Cluster& cluster, const Question& question, const NetworkExpl
           {"protocol", e.protocol ? Json(to_string(*e.protocol)) : Json()},
           {"protocols_by_formula", protocols},
           {"distances", distances},
-          {"rounds", rounds}};
+          {"rounds", rounds},
+          {"simulated", simulation_json(simulated)}};
 }
 
 Table rounds_table(const NetworkExplanation& e) {
@@ -195,7 +240,23 @@ std::string placed(const GroupPlacement& p) {
   return text;
 }
 
-std::string to_text(const Cluster& cluster, const Question& question, const NetworkExplanation& e) {
+std::string simulation_text(const Simulated& simulated) {
+  if (simulated.empty()) return {};
+  const SimulatedExchange& asked = simulated.front();
+  std::string text = fmt::format(
+      "simulated     {} flow by flow; {} by the closed form of the same links, both without what a library adds\n",
+      to_string(asked.alone), to_string(asked.closed_form));
+  if (simulated.size() == 1) return text;
+  text += fmt::format("at once       {} with those beside it\n", to_string(asked.at_once));
+  for (const SimulatedExchange& it : std::span(simulated).subspan(1))
+    text +=
+        fmt::format("beside        {} of {} ({}): {}, alone {}\n", spelt(to_string(it.collective)), to_string(it.bytes),
+                    spelt(to_string(it.algorithm)), to_string(it.at_once), to_string(it.alone));
+  return text;
+}
+
+std::string to_text(const Cluster& cluster, const Question& question, const NetworkExplanation& e,
+                    const Simulated& simulated) {
   const Estimate& time = e.estimate.time;
   std::string text = fmt::format("{} of {} on {}: {}\n\n", spelt(to_string(question.collective)),
                                  to_string(question.bytes), cluster.name, placed(question.placement));
@@ -211,6 +272,7 @@ std::string to_text(const Cluster& cluster, const Question& question, const Netw
                         to_string(e.samples->to), placed(e.samples->placement));
   if (e.by_formula.value() > 0)
     text += fmt::format("formula       {}, of which {} to launch\n", to_string(e.by_formula), to_string(e.launch));
+  text += simulation_text(simulated);
   std::vector<std::string> others;
   for (const auto& [algorithm, seconds] : e.candidates)
     others.push_back(fmt::format("{} {}", spelt(to_string(algorithm)), to_string(seconds)));
@@ -240,8 +302,14 @@ Result<int> run_explain(const Arguments& arguments) {
   if (question.library) network = network.running({*question.library});
   const NetworkExplanation explanation =
       network.explain(question.collective, question.bytes, question.placement, question.asked);
-  SIBYL_CHECK(print(arguments.has("--json") ? to_json(cluster, question, explanation).dump(2) + "\n"
-                                            : to_text(cluster, question, explanation)));
+  Simulated simulated;
+  if (question.simulate) {
+    simulated = {{question.collective, question.bytes, question.placement, question.asked, {}, {}, {}}};
+    std::ranges::copy(question.beside, std::back_inserter(simulated));
+    SIBYL_TRY(simulated, network.simulate(std::move(simulated)));
+  }
+  SIBYL_CHECK(print(arguments.has("--json") ? to_json(cluster, question, explanation, simulated).dump(2) + "\n"
+                                            : to_text(cluster, question, explanation, simulated)));
   return 0;
 }
 
@@ -284,7 +352,12 @@ Verb explain_verb() {
         {.name = "--library",
          .value = "NAME",
          .help = "whose rules choose the algorithm; the cluster's unless given",
-         .choices = {"automatic", "sibyl", "nccl", "open mpi", "mpich", "gloo"}}},
+         .choices = {"automatic", "sibyl", "nccl", "open mpi", "mpich", "gloo"}},
+        {.name = "--simulate", .help = "on a fabric also flow by flow, beside the closed form"},
+        {.name = "--beside",
+         .value = "COLLECTIVE:SIZE",
+         .help = "simulate that exchange of the same ranks at once",
+         .repeatable = true}},
        output_options()});
   return {std::move(c), run_explain};
 }
