@@ -153,12 +153,26 @@ void Network::Model::use(std::shared_ptr<const fabric::Fabric> fabric) {
       std::move(fabric), fabric::Use{topology.spec().nodes, inside, PointToPoint::nic_efficiency, gpus()});
 }
 
+// Bytes stream through hosts, NICs and the links behind them; the slowest sets the pace. Messages showed what hosts and
+// NICs take: they were timed between nodes that share a switch, as neighbours mostly do.
+double Network::Model::on_the_fabric(Collective collective, Algorithm runs, double bytes,
+                                     const GroupPlacement& placement, const collective::ProtocolCost& cost,
+                                     collective::Ways ways) const {
+  const double by_links = costs->seconds(collective, runs, bytes, placement, cost);
+  const bool inside_known = placement.ranks_per_node == 1 || !fabric_answers(true) || point_to_point.measured(true);
+  if (costs->fabric()->spec().direct || !point_to_point.measured(false) || !inside_known) return by_links;
+  const collective::Wire ends(topology, point_to_point, cost, ways);
+  return std::max(by_links, collective::seconds({collective, bytes, placement}, runs, ends));
+}
+
 double Network::Model::on_the_wire(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
                                    const collective::ProtocolCost& cost, collective::Ways ways) const {
   const collective::Job job{collective, bytes, placement};
   const collective::Wire wire(topology, point_to_point, cost, ways);
   if (placement.size() <= 1 || !fabric_answers(placement.nodes == 1)) return collective::seconds(job, runs, wire);
-  if (runs != Algorithm::in_network || !switches_add()) return costs->seconds(collective, runs, bytes, placement, cost);
+  if (runs != Algorithm::in_network || !switches_add())
+    return placement.nodes == 1 ? costs->seconds(collective, runs, bytes, placement, cost)
+                                : on_the_fabric(collective, runs, bytes, placement, cost, ways);
   // A fabric's own switches only pass on, but those of its nodes may add.
   if (placement.nodes == 1) return collective::seconds(job, runs, wire);
   const collective::Job share = collective::share_between_nodes(job);

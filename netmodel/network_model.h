@@ -34,6 +34,9 @@ struct Network::Model {
   [[nodiscard]] double on_the_wire(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
                                    const collective::ProtocolCost& cost = {},
                                    collective::Ways ways = collective::Ways::both) const;
+  [[nodiscard]] double on_the_fabric(Collective collective, Algorithm runs, double bytes,
+                                     const GroupPlacement& placement, const collective::ProtocolCost& cost,
+                                     collective::Ways ways) const;
   [[nodiscard]] double waits(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
                              const collective::ProtocolCost& cost = {}) const;
   // What a GPU library may speak; none where messages were measured, which are what they are.

@@ -1,11 +1,11 @@
-// Open MPI's `tuned` component with its fixed rules, of commutative sums (version 4.1,
-// ompi/mca/coll/tuned/coll_tuned_decision_fixed.c; averages over its developers' clusters): by ranks, and by bytes of the
-// buffer, of all-gathers and all-to-alls of a rank's part.
+// Open MPI's `tuned` component with its fixed rules, of commutative sums (as a tree of 2020/21 has them, from which 4.1
+// came, ompi/mca/coll/tuned/coll_tuned_decision_fixed.c; averages over its developers' clusters): by ranks, and by
+// bytes of the buffer, of all-gathers and all-to-alls of a rank's part.
 //
-// What it has and Sibyl has not is taken as the nearest that has: reduce and broadcast one after the other, and trees of
-// degree 4, as binomial; chains, pipelines, binary trees, and a scatter with an all-gather as the tree in chunks; rings in
-// segments, and exchanges with alternate neighbours, as rings; butterflies as halving; linear all-to-alls in any order as
-// all at once. `han` and other components, which a site may have chosen instead, have their own rules.
+// What it has and Sibyl has not is taken as the nearest that has: reduce and broadcast one after the other, and trees
+// of degree 4, as binomial; chains, pipelines, binary trees, and a scatter with an all-gather as the tree in chunks;
+// rings in segments, and exchanges with alternate neighbours, as rings; butterflies as halving; linear all-to-alls in
+// any order as all at once. `han` and other components, which a site may have chosen instead, have their own rules.
 #include <array>
 
 #include "netmodel/collective/choice/rules.h"

@@ -81,6 +81,28 @@ TEST(NetworkOnFabric, WhatIfChangesItsLinks) {
   EXPECT_NEAR(seconds(torus) / seconds(other), 2.0, 0.01);
 }
 
+// Messages between nodes were timed: 1 ms + bytes at 80 MB/s. Two leaves of two nodes, whose uplinks of 50 MB/s (46 of
+// which are carried) a ring crosses once each way: each of its 6 rounds of m/4 takes a message, or as long as the
+// uplink, whichever is longer. Short parts wait for hosts, long ones for the uplink; of neighbours under one leaf it is
+// the message alone.
+TEST(NetworkOnFabric, HostsAndLinksWhicheverIsSlower) {
+  std::vector<PointToPointSample> messages;
+  for (const double bytes : {1.0, 1e4, 1e5, 1e6, 1e7, 1e8})
+    for (const bool both_ways : {false, true})
+      messages.push_back({false, 1, Bytes{bytes}, Seconds{1e-3 + bytes / 80e6}, 0.0, both_ways});
+  FabricSpec tree = test::shape(LeafSpine{2, 2, 1});
+  tree.link = {BytesPerSecond{50e6}, Seconds{}, Duplex::full};
+  const auto ring = [&](const std::vector<PointToPointSample>& known, double bytes, int nodes) {
+    const Network network = Network::on_fabric(test::cpu_spec(4, 1), tree, known, {}, Algorithm::ring).value();
+    return network.collective(Collective::all_reduce, Bytes{bytes}, {1, nodes, 1}, Algorithm::ring).time.time.value();
+  };
+  const auto near = [](double expected, double found) { EXPECT_NEAR(found / expected, 1.0, 0.01); };
+  near(6 * (1e-3 + 1e4 / 80e6), ring(messages, 4e4, 4));
+  near(6 * 2e6 / 46e6, ring(messages, of_bytes, 4));
+  near(2 * (1e-3 + of_bytes / 2 / 80e6), ring(messages, of_bytes, 2));
+  near(6 * 1e4 / 46e6, ring({}, 4e4, 4) - 6 * 10e-6);
+}
+
 // Samples still answer where they were taken.
 TEST(NetworkOnFabric, SamplesComeFirst) {
   CollectiveSample sample;
