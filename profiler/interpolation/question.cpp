@@ -7,6 +7,11 @@
 
 namespace sibyl::interpolation {
 
+Question::Question(KernelKey key) : key_(std::move(key)), hash_(hash_value(key_)), place_(interpolation::place(key_)) {}
+Question::~Question() = default;
+Question::Question(const Question&) = default;
+Question::Question(Question&&) noexcept = default;
+
 const std::vector<Relative>& Question::relatives(Backend backend) const {
   const auto known = std::ranges::find(relatives_, backend, &std::pair<Backend, std::vector<Relative>>::first);
   if (known != relatives_.end()) return known->second;
@@ -14,14 +19,14 @@ const std::vector<Relative>& Question::relatives(Backend backend) const {
 }
 
 const std::vector<Question::InAnotherType>& Question::substitutes() const {
-  if (substitutes_) return *substitutes_;
-  substitutes_.emplace();
+  if (knows_substitutes_) return substitutes_;
+  knows_substitutes_ = true;
   for (const Substitute& substitute : interpolation::substitutes(key_)) {
     KernelKey other = key_;
     other.signature.dtype = substitute.dtype;
-    substitutes_->push_back({Question(std::move(other)), substitute.error});
+    substitutes_.push_back({Question(std::move(other)), substitute.error});
   }
-  return *substitutes_;
+  return substitutes_;
 }
 
 const std::vector<Question>& Question::parts() const {

@@ -16,7 +16,11 @@ namespace sibyl::interpolation {
 class Question {
  public:
   // `key`: a cost_key.
-  explicit Question(KernelKey key) : key_(std::move(key)), hash_(hash_value(key_)), place_(interpolation::place(key_)) {}
+  explicit Question(KernelKey key);
+  ~Question();
+  Question(const Question&);
+  Question(Question&&) noexcept;
+  Question& operator=(const Question&) = delete;
 
   [[nodiscard]] const KernelKey& key() const { return key_; }
   [[nodiscard]] std::size_t hash() const { return hash_; }
@@ -32,7 +36,8 @@ class Question {
   std::size_t hash_;
   Place place_;
   mutable std::vector<std::pair<Backend, std::vector<Relative>>> relatives_;
-  mutable std::optional<std::vector<InAnotherType>> substitutes_;
+  mutable std::vector<InAnotherType> substitutes_;
+  mutable bool knows_substitutes_ = false;
   mutable std::optional<std::vector<Question>> parts_;
 };
 
