@@ -261,6 +261,12 @@ std::map<std::string, std::string> texts(const JsonValue& root, std::string_view
   return map;
 }
 
+// Gradients are added up in place since 2.0 (pull request 90217).
+bool before_torch_2(const std::map<std::string, std::string>& libraries) {
+  const auto torch = libraries.find("libtorch");
+  return torch != libraries.end() && (torch->second.starts_with("0.") || torch->second.starts_with("1."));
+}
+
 Calibration calibration(const JsonValue& root) {
   root.only({"schema",
              "date",
@@ -291,6 +297,7 @@ Calibration calibration(const JsonValue& root) {
   c.threads = root.integer_or("threads", 1, 1);
   c.one_machine = root.has("one_machine") && root.boolean("one_machine");
   root.object("device", [&](const JsonValue& v) { c.device = device(v); });
+  c.device.sums_apart = before_torch_2(c.libraries);
   c.device.framework_assumed = !c.source.empty();  // no datasheet states it, and no published measurement
   c.step_overhead_per_operation = Seconds{root.number_or("step_overhead_per_operation_s", Sign::not_negative, 0)};
   root.each("reads", [&](const JsonValue& v) {

@@ -30,6 +30,7 @@ StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy
       regathered_(regathered_tensors(stage, strategy)),
       later_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>(stage.steps.size(), 0)),
       linked_(!stage.receives.empty() || !stage.sends.empty()),
+      sums_apart_(device.sums_apart),
       sharded_(sharded_parameters(stage)),
       gathered_(stage.units.size(), false),
       backward_turns_(backward_turns) {
@@ -48,6 +49,25 @@ StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy
     for (const LocalTensorId in : facts.inputs)
       if (in.valid()) ++uses_[in.index()];
     for (const LocalTensorId id : facts.gradients) ++to_come_[id.index()];
+  }
+  find_meetings();
+}
+
+// Each segment that runs again is a graph of its own, and so is what is put off to a turn for weights: there a
+// parameter's gradient is added to at once.
+void StepWalk::find_meetings() {
+  std::map<std::size_t, std::vector<std::pair<std::size_t, std::size_t>>> read;  // by parameter: step and operand
+  for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
+    const auto* compute = std::get_if<Compute>(&stage_.steps[i]);
+    if (!compute || again_[i]) continue;
+    for (std::size_t in = 0; in < compute->inputs.size(); ++in)
+      if ((compute->gradients & ~later_[i]) >> in & 1U && stage_[compute->inputs[in]].kind == TensorKind::parameter)
+        read[compute->inputs[in].index()].emplace_back(i, in);
+  }
+  for (const auto& [parameter, places] : read) {
+    if (places.size() < 2) continue;
+    meetings_[parameter].of = meetings_[parameter].to_come = static_cast<int>(places.size());
+    for (const auto& [step, operand] : places) facts_[step].met |= 1U << operand;
   }
 }
 

@@ -38,6 +38,12 @@ class StepWalk {
     std::vector<LocalTensorId> inputs, outputs;
     std::vector<LocalTensorId> gradients;  // of its operands, as each_gradient() tells them
     std::uint32_t passed_through = 0;      // operands whose gradient is the incoming one
+    std::uint32_t met = 0;                 // operands that other operations of the same graph give a gradient, too
+  };
+  // What several operations of one graph give a parameter waits for the last of them, beside the parameter's gradient.
+  struct Meeting {
+    int of = 0, to_come = 0;
+    std::size_t sum = Storages::none;  // of those that have come
   };
   [[nodiscard]] static StepFacts facts_of(const Stage& stage, const Step& step, Backend backend);
   // Of a segment that runs again.
@@ -108,9 +114,12 @@ class StepWalk {
                      const std::optional<std::size_t>& kernel);
   void move_back(const Exchange& exchange);
   void receive_gradient(LocalTensorId id, std::size_t incoming, bool passed_through);
-  void first_gradient(LocalTensorId id, std::size_t incoming, bool passed_through);
+  std::size_t first_gradient(LocalTensorId id, std::size_t incoming, bool passed_through);
   void take_addend(LocalTensorId id, bool passed_through);
-  void add_gradient(LocalTensorId id, bool passed_through);
+  void add_gradient(std::size_t& sum, LocalTensorId id, bool passed_through);
+  void find_meetings();
+  std::size_t& sum_of(std::size_t step, std::size_t operand);
+  void met(LocalTensorId id);
 
   const Stage& stage_;
   const PricedStage& priced_;
@@ -122,6 +131,7 @@ class StepWalk {
   std::vector<std::size_t> segment_begun_, segment_ended_;  // by position: which begins or ends there, or none
   std::vector<int> uses_, to_come_;                         // by tensor: consumers in forward, gradients in backward
   std::vector<std::size_t> storage_of_, gradient_of_;       // by LocalTensorId
+  std::map<std::size_t, Meeting> meetings_;                 // by tensor
   std::vector<double> bytes_;                               // by tensor
   std::map<int, Held> held_;                                // by micro-batch
   Held* held_now_ = nullptr;                                // of the one at hand
@@ -130,6 +140,7 @@ class StepWalk {
   std::vector<bool> regathered_;                            // by tensor: gathered once more for backward, not kept
   std::vector<std::uint32_t> later_;                        // by step: gradients that a backward_weight turn computes
   bool linked_;                                             // one of several stages
+  bool sums_apart_;                                         // of Device
   std::vector<bool> sharded_;                               // by tensor: a parameter of which ranks hold parts
   std::vector<bool> gathered_;                              // by unit
   int micro_batch_ = 0;                                     // the one at hand

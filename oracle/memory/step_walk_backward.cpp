@@ -1,5 +1,6 @@
 // The backward half of StepWalk.
 #include <algorithm>
+#include <utility>
 
 #include "oracle/memory/step_walk.h"
 #include "oracle/plan/regathered.h"
@@ -111,20 +112,42 @@ void StepWalk::differentiate(std::size_t step, std::uint32_t mask, std::size_t i
                              const std::optional<std::size_t>& kernel) {
   const StepFacts& facts = facts_[step];
   const auto passed_through = [&](std::size_t in) { return (facts.passed_through >> in & 1U) != 0; };
+  const auto each = [&](std::uint32_t wanted, auto&& visit) {
+    for (std::size_t in = 0; in < facts.inputs.size(); ++in)
+      if (wanted >> in & 1U) visit(in, facts.inputs[in]);
+  };
   std::uint32_t added = 0;
   with_workspace(kernel, [&] {
-    for (std::size_t in = 0; in < facts.inputs.size(); ++in) {
-      if ((mask >> in & 1U) == 0) continue;
-      if (gradient_of_[facts.inputs[in].index()] == Storages::none) {
-        first_gradient(facts.inputs[in], incoming, passed_through(in));
+    each(mask, [&](std::size_t in, LocalTensorId id) {
+      if (sum_of(step, in) == Storages::none) {
+        sum_of(step, in) = first_gradient(id, incoming, passed_through(in));
       } else {
-        take_addend(facts.inputs[in], passed_through(in));
+        take_addend(id, passed_through(in));
         added |= 1U << in;
       }
-    }
+    });
   });
-  for (std::size_t in = 0; in < facts.inputs.size(); ++in)
-    if (added >> in & 1U) add_gradient(facts.inputs[in], passed_through(in));
+  each(added, [&](std::size_t in, LocalTensorId id) { add_gradient(sum_of(step, in), id, passed_through(in)); });
+  each(mask & facts.met, [&](std::size_t, LocalTensorId id) { met(id); });
+}
+
+// Where an operand's gradient is summed.
+std::size_t& StepWalk::sum_of(std::size_t step, std::size_t operand) {
+  const std::size_t id = facts_[step].inputs[operand].index();
+  return facts_[step].met >> operand & 1U ? meetings_.at(id).sum : gradient_of_[id];
+}
+
+// One of those that meet has come: after the last, the parameter has their sum for its gradient, or added to it.
+void StepWalk::met(LocalTensorId id) {
+  Meeting& meeting = meetings_.at(id.index());
+  if (--meeting.to_come > 0) return;
+  meeting.to_come = meeting.of;
+  const std::size_t sum = std::exchange(meeting.sum, Storages::none);
+  std::size_t& gradient = gradient_of_[id.index()];
+  if (gradient == Storages::none)
+    gradient = sum;
+  else
+    release(sum);
 }
 
 void StepWalk::move_back(const Exchange& exchange) {
@@ -139,18 +162,23 @@ void StepWalk::move_back(const Exchange& exchange) {
 
 // A tensor's first gradient is taken as it is, or is the incoming one; each later one is added.
 void StepWalk::receive_gradient(LocalTensorId id, std::size_t incoming, bool passed_through) {
-  if (gradient_of_[id.index()] == Storages::none) return first_gradient(id, incoming, passed_through);
+  std::size_t& gradient = gradient_of_[id.index()];
+  if (gradient == Storages::none) {
+    gradient = first_gradient(id, incoming, passed_through);
+    return;
+  }
   take_addend(id, passed_through);
-  add_gradient(id, passed_through);
+  add_gradient(gradient, id, passed_through);
 }
 
-void StepWalk::first_gradient(LocalTensorId id, std::size_t incoming, bool passed_through) {
+std::size_t StepWalk::first_gradient(LocalTensorId id, std::size_t incoming, bool passed_through) {
   const bool parameter = stage_[id].kind == TensorKind::parameter;
-  std::size_t& gradient = gradient_of_[id.index()];
   // Leaves, parameters and what was received, have a gradient of their own.
   const bool shared = incoming != Storages::none && passed_through && !parameter && !is_received(id);
-  gradient = shared ? incoming : allocate(bytes_of(id), parameter ? gradients : activations, owner(What::gradient, id));
+  const std::size_t gradient =
+      shared ? incoming : allocate(bytes_of(id), parameter ? gradients : activations, owner(What::gradient, id));
   hold(gradient);
+  return gradient;
 }
 
 void StepWalk::take_addend(LocalTensorId id, bool passed_through) {
@@ -158,14 +186,15 @@ void StepWalk::take_addend(LocalTensorId id, bool passed_through) {
 }
 
 // A further gradient is summed in place into the first, unless somebody else holds that one too (a gradient passed
-// through to several operands): then the sum is a new tensor.
-void StepWalk::add_gradient(LocalTensorId id, bool passed_through) {
-  std::size_t& sum = gradient_of_[id.index()];
+// through to several operands), or autograd does so never: then the sum is a new tensor. To what a parameter has of
+// earlier graphs it is always added in place.
+void StepWalk::add_gradient(std::size_t& sum, LocalTensorId id, bool passed_through) {
   const double bytes = bytes_of(id);
-  if (storages_.is_shared(sum)) {
+  const bool earlier = stage_[id].kind == TensorKind::parameter && &sum == &gradient_of_[id.index()];
+  if (storages_.is_shared(sum) || (sums_apart_ && !earlier)) {
     const std::size_t apart = allocate(bytes, storages_.kind(sum), owner(What::gradient, id));
-    release(sum);
     hold(apart);
+    release(sum);
     sum = apart;
   }
   if (!passed_through) ledger_.give(activations, bytes, owner(What::addend, id));

@@ -70,6 +70,18 @@ TEST_F(CalibrationFile, ComesBackAsItWas) {
   EXPECT_EQ(calibration_codec::write(*read), calibration_codec::write(c));
 }
 
+TEST_F(CalibrationFile, TellsHowItsLibtorchAddsGradientsUp) {
+  Calibration c = example_calibration();
+  const auto apart = [&](const char* version) {
+    c.libraries["libtorch"] = version;
+    return calibration_codec::read(calibration_codec::write(c), "x.json")->device.sums_apart;
+  };
+  EXPECT_TRUE(apart("1.13.0"));
+  EXPECT_FALSE(apart("2.0.1"));
+  EXPECT_FALSE(apart("11.0"));
+  EXPECT_FALSE(calibration_codec::read(calibration_codec::write(example_calibration()), "x.json")->device.sums_apart);
+}
+
 TEST_F(CalibrationFile, HoldsOneSampleOnALine) {
   const std::string text = calibration_codec::write(example_calibration());
   EXPECT_NE(text.find("\n{\"key\":\"backward:11 linear[8x16,32x16]->[8x32]:f32\","), std::string::npos);

@@ -79,6 +79,46 @@ TEST(Footprint, WorkspaceIsThereBesideWhatIsToBeAdded) {
   EXPECT_DOUBLE_EQ(with.peak.workspace.value(), workspace.value());
 }
 
+// x -> W -> W -> loss, [2, 16] all along.
+Graph tied(std::int64_t batch) {
+  Graph graph;
+  graph.name = "tied";
+  const auto add = [&](const char* name, Shape shape, TensorKind kind) {
+    return graph.add(Tensor{name, std::move(shape), DType::f32, kind, {}, {}, 0});
+  };
+  const TensorId x = graph.add(Tensor{"x", {batch, 16}, DType::f32, TensorKind::input, 0, {}, 0});
+  const TensorId w = add("w", {16, 16}, TensorKind::parameter);
+  const TensorId y = add("y", {batch, 16}, TensorKind::activation), z = add("z", {batch, 16}, TensorKind::activation);
+  graph.add(Operation{"one", Linear{}, {x, w}, {y}, {}});
+  graph.add(Operation{"two", Linear{}, {y, w}, {z}, {}});
+  const TensorId targets = graph.add(Tensor{"targets", {batch}, DType::i64, TensorKind::input, 0, {}, 16});
+  graph.loss = add("loss", {}, TensorKind::activation);
+  graph.add(Operation{"loss", CrossEntropy{1}, {z, targets}, {graph.loss}, {}});
+  return graph.finish(batch) ? graph : Graph{};
+}
+
+// Weights 1024, x 128, targets 16 -> 64. Backward of `two` leaves d y, 128, and the first gradient of w, 1024. That of
+// `one` makes the second beside it: 1216 + 128 + 2 * 1024. Added in place that is all, in a third it is 1024 more; and
+// what an earlier micro-batch left, which the two are added to only when they have met, 1024.
+TEST(Footprint, GradientsOfATiedWeightMeetBesideWhatItHas) {
+  const Graph graph = tied(2);
+  const Cluster on = test::cluster(1, 1);
+  for (const bool apart : {false, true})
+    for (const int micro_batches : {1, 2}) {
+      Strategy strategy;
+      strategy.global_batch = 2 * micro_batches;
+      strategy.accumulation = micro_batches;
+      const Plan plan = make_plan(graph, strategy).value();
+      PricedStage priced = price(plan, plan.stages.at(0), on);
+      for (PricedKernel& kernel : priced.prices) kernel.estimate.workspace = {};
+      Device device = on.kernels.device();
+      device.sums_apart = apart;
+      const Footprint f = footprint(plan.stages.at(0), priced, strategy, device);
+      EXPECT_DOUBLE_EQ(f.peak.total.value(), 1216 + 128 + (2 + (apart ? 1 : 0) + micro_batches - 1) * 1024)
+          << apart << " " << micro_batches;
+    }
+}
+
 TEST(Footprint, MoreSamplesNeverTakeLess) {
   const Graph graph = test::mlp({4, 8, 8, 3}, 2);
   Bytes before;
