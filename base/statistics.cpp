@@ -14,6 +14,30 @@ double median(std::span<const double> values) {
   return sorted.size() % 2 == 1 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]);
 }
 
+Pooled pooled(std::span<const Known> values) {
+  Pooled result;
+  if (values.empty()) return result;
+  if (values.size() == 1) return {values[0].value, values[0].error, {1.0}};
+  const auto sum = [&](auto&& of) {
+    double total = 0.0;
+    for (const Known& known : values) total += of(known);
+    return total;
+  };
+  const auto square = [](double x) { return x * x; };
+  const auto weight = [&](const Known& known) { return 1 / square(known.error); };
+  const double weights = sum(weight), squares = sum([&](const Known&k) { return square(weight(k)); });
+  const double fixed = sum([&](const Known& k) { return weight(k) * k.value; }) / weights;
+  const double found = sum([&](const Known& k) { return weight(k) * square(k.value - fixed); });
+  const double foretold = static_cast<double>(values.size()) - 1, scale = weights - squares / weights;
+  const double between = found > foretold ? (found - foretold) / scale : 0.0;  // the variance of the thing itself
+  const auto of_both = [&](const Known& known) { return 1 / (square(known.error) + between); };
+  const double total = sum(of_both);
+  for (const Known& known : values) result.weights.push_back(of_both(known) / total);
+  result.mean = sum([&](const Known& k) { return of_both(k) * k.value; }) / total;
+  result.error = 1 / std::sqrt(total);
+  return result;
+}
+
 double mean_of_usual(std::span<const double> values) {
   const double most = 2.0 * median(values);
   double sum = 0.0;

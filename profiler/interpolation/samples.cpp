@@ -19,36 +19,55 @@ constexpr double alone_or_in_step = 0.02;  // between a kernel timed alone and t
 constexpr double clearly_less = 0.95;      // of two timings of one kernel, alone and with other ranks at it
 constexpr std::uint32_t all_operands = 3;  // masks of decomposable operations: x, weight, [bias]
 
-// All samples of one kernel.
-struct Exact {
-  std::vector<double> times;  // sorted once all are there
-  double spread = 0.0;        // of one sample's timings, the widest
-  double runs = 0;
-  Bytes workspace, kept;
-  std::vector<double> alone;  // shares of times
-
+// All samples of one kernel, taken at different times: of those up to twice their median, as well as each is known.
+class Exact {
+ public:
   void add(const KernelSample& sample) {
-    times.push_back(sample.time.value());
-    spread = std::max(spread, sample.spread);
-    runs += sample.runs;
+    timings_.push_back({sample.time.value(), sample.spread, sample.runs});
     workspace = std::max(workspace, sample.workspace);
     kept = std::max(kept, sample.kept);
-    if (sample.alone.value() > 0) alone.push_back(sample.alone / sample.time);
+    if (sample.alone.value() > 0) alone_.push_back(sample.alone / sample.time);
   }
-  // Of samples taken at different times the mean, so that kernels add up to the mean step.
-  [[nodiscard]] Seconds time() const { return Seconds{mean_of_usual(times)}; }
+  // Once all are there. The mean, so that kernels add up to the mean step.
+  void pool() {
+    std::vector<double> times;
+    for (const Timing& timing : timings_) times.push_back(timing.time);
+    const double middle = median(times);
+    std::erase_if(timings_, [&](const Timing& timing) { return timing.time > 2 * middle; });
+    std::vector<Known> known;
+    for (const Timing& timing : timings_) known.push_back({timing.time, middle * timing.unsure()});
+    const Pooled all = pooled(known);
+    time = Seconds{all.mean};
+    error = all.error / all.mean;
+    double square = 0;
+    for (std::size_t i = 0; i < timings_.size(); ++i)
+      square += all.weights[i] * timings_[i].spread * timings_[i].spread;
+    spread = std::sqrt(square);
+  }
+
+  Seconds time;
+  double error = 0.0;   // of the mean, relative: of each sample's timings, and of samples from each other
+  double spread = 0.0;  // of one run from the next, relative; 0 where no sample states it
+  Bytes workspace, kept;
+
   // Of kernels that were not timed alone, because they need little of the memory's rate or because nobody did, all of
   // it.
   [[nodiscard]] double alone_share() const {
-    const double share = alone.empty() ? 1.0 : median(alone);
+    const double share = alone_.empty() ? 1.0 : median(alone_);
     return share < clearly_less ? share : 1.0;
   }
-  // How far the samples, taken at different times, differ: the standard error of their mean by their range, which
-  // for few samples is all there is.
-  [[nodiscard]] double drift() const {
-    const double n = static_cast<double>(times.size());
-    return (times.back() - times.front()) / (2 * std::sqrt(n) * time().value());
-  }
+
+ private:
+  struct Timing {
+    double time = 0.0, spread = 0.0;
+    int runs = 0;
+    // The median of n timings is known to about 1.25 spread / sqrt(n).
+    [[nodiscard]] double unsure() const {
+      return spread > 0 ? 1.25 * spread / std::sqrt(std::max(1, runs)) : unstated_spread;
+    }
+  };
+  std::vector<Timing> timings_;
+  std::vector<double> alone_;  // shares of times
 };
 
 double traffic(const Work& work) { return std::max(1.0, (work.read + work.written).value()); }
@@ -155,18 +174,18 @@ void Samples::Bucket::build(const Device& device, const std::vector<KernelSample
     if (is_new) order.push_back(&*entry);
     entry->second.add(samples[i]);
   }
-  for (auto& [key, e] : exact) std::sort(e.times.begin(), e.times.end());
+  for (auto& [key, e] : exact) e.pool();
 
   std::unordered_map<Family, std::vector<FitPoint>> points;
   for (const auto* entry : order) {
     const auto& [key, e] = *entry;
     const Place p = place(key);
     const double bytes = traffic(work_of(key, device.backend));
-    const auto [extent, is_first] = extents.try_emplace(p.family, Extent{&key, e.time(), e.time()});
-    extent->second.fastest = std::min(extent->second.fastest, e.time());
-    extent->second.slowest = std::max(extent->second.slowest, e.time());
+    const auto [extent, is_first] = extents.try_emplace(p.family, Extent{&key, e.time, e.time});
+    extent->second.fastest = std::min(extent->second.fastest, e.time);
+    extent->second.slowest = std::max(extent->second.slowest, e.time);
     points[p.family].push_back({{p.features, p.variant},
-                                std::log(e.time() / roofline_time(device, key)),
+                                std::log(e.time / roofline_time(device, key)),
                                 e.workspace.value() / bytes,
                                 e.kept.value() / bytes,
                                 e.alone_share()});
@@ -206,10 +225,8 @@ std::optional<KernelEstimate> Samples::measured(const Question& asked) const {
   const auto found = b.exact.find(asked);
   if (found == b.exact.end()) return std::nullopt;
   const Exact& e = found->second;
-  // The median of n timings is known to about 1.25 spread / sqrt(n).
-  const double own = e.spread > 0 ? 1.25 * e.spread / std::sqrt(std::max(1.0, e.runs)) : unstated_spread;
-  const double error = std::hypot(own, e.drift(), alone_or_in_step);
-  return KernelEstimate{{e.time(), error, Provenance::measured}, e.workspace, e.kept, 0.0, e.alone_share()};
+  const double error = std::hypot(e.error, alone_or_in_step);
+  return KernelEstimate{{e.time, error, Provenance::measured}, e.workspace, e.kept, 0.0, e.alone_share()};
 }
 
 // All gradients = the sum of single ones; one gradient = all of them less the others.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 namespace sibyl {
@@ -22,7 +23,31 @@ TEST(Statistics, MeanLeavesOutWhatIsUnusual) {
   EXPECT_DOUBLE_EQ(mean_of_usual(std::vector<double>{7}), 7);
 }
 
+// 10 is known to 1 and to 2: weights 1 and 1/4, an error of 1 / sqrt(1.25).
+TEST(Statistics, PoolsWhatAgreesByHowWellItIsKnown) {
+  const Pooled same = pooled(std::vector<Known>{{10, 1}, {10, 2}});
+  EXPECT_DOUBLE_EQ(same.mean, 10);
+  EXPECT_DOUBLE_EQ(same.error, 1 / std::sqrt(1.25));
+  EXPECT_DOUBLE_EQ(same.weights[0], 0.8);
+  EXPECT_DOUBLE_EQ(same.weights[1], 0.2);
+  const Pooled one = pooled(std::vector<Known>{{7, 0.5}});
+  EXPECT_DOUBLE_EQ(one.mean, 7);
+  EXPECT_DOUBLE_EQ(one.error, 0.5);
+}
+
+// 1 and 3, each known to 1: both weigh 1, squares around 2 add up to 2 where 1 is foretold, over 2 - 2 / 2 = 1: a
+// variance of 1 is the thing's own. Each is then known to sqrt(2), the mean to 1. Of 0 and 12, known to 1 and 3:
+// weights 1 and 1/9, mean 1.2, squares 1.44 + 12.96 = 14.4, scale 10/9 - (82/81) / (10/9) = 0.2, variance
+// 13.4 / 0.2 = 67; weights 1/68 and 1/76, mean 12 * 68 / 144.
+TEST(Statistics, PoolsWhatHasChangedMoreAlike) {
+  const Pooled two = pooled(std::vector<Known>{{1, 1}, {3, 1}});
+  EXPECT_DOUBLE_EQ(two.mean, 2);
+  EXPECT_DOUBLE_EQ(two.error, 1);
+  EXPECT_NEAR(pooled(std::vector<Known>{{0, 1}, {12, 3}}).mean, 12.0 * 68 / 144, 1e-9);
+}
+
 TEST(Statistics, NothingHasNone) {
+  EXPECT_EQ(pooled({}).mean, 0);
   EXPECT_EQ(mean_of_usual({}), 0);
   EXPECT_EQ(median({}), 0);
   EXPECT_EQ(relative_spread({}, 3), 0);
