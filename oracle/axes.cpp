@@ -1,5 +1,4 @@
-// The axes of parallelism: how users say how far each is taken, and in which order ranks lie along them. A further axis
-// is a row here, beside its enumerator and its field (strategy.h).
+// The axes of parallelism (axis_list.h): how users say how far each is taken, and in which order ranks lie along them.
 #include "oracle/axes.h"
 
 #include <fmt/format.h>
@@ -15,24 +14,16 @@ namespace {
 struct AxisRow {
   MeshAxis axis;
   std::string_view name;
-  int Strategy::* degree;
-  // What its ranks share: operations on the same samples; the same, and the axis is one of those that users say together,
-  // as spatial=DxHxW; samples; operations, one after the other.
+  int Strategy::*degree;
   enum class Shares { work, images, samples, stages } shares = Shares::work;
 };
 using Shares = AxisRow::Shares;
 
-// From the one along which neighbouring ranks lie, where users do not say otherwise.
-constexpr std::array axis_rows = {AxisRow{MeshAxis::tensor, "tensor", &Strategy::tensor},
-                                  AxisRow{MeshAxis::filter, "filter", &Strategy::filter},
-                                  AxisRow{MeshAxis::channel, "channel", &Strategy::channel},
-                                  AxisRow{MeshAxis::width, "width", &Strategy::width, Shares::images},
-                                  AxisRow{MeshAxis::height, "height", &Strategy::height, Shares::images},
-                                  AxisRow{MeshAxis::depth, "depth", &Strategy::depth, Shares::images},
-                                  AxisRow{MeshAxis::context, "context", &Strategy::context},
-                                  AxisRow{MeshAxis::expert, "expert", &Strategy::expert, Shares::samples},
-                                  AxisRow{MeshAxis::data, "data", &Strategy::data, Shares::samples},
-                                  AxisRow{MeshAxis::pipeline, "pipeline", &Strategy::pipeline, Shares::stages}};
+constexpr std::array axis_rows = {
+#define SIBYL_ROW(name, shares, ...) AxisRow{MeshAxis::name, #name, &Strategy::name, Shares::shares},
+    SIBYL_AXES(SIBYL_ROW)
+#undef SIBYL_ROW
+};
 constexpr std::string_view images_word = "spatial", sequence_word = "sequence";
 
 const AxisRow& row_of(MeshAxis axis) { return *std::ranges::find(axis_rows, axis, &AxisRow::axis); }

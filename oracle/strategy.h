@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "models/dtype.h"
 #include "models/operations/operations.h"
+#include "oracle/axis_list.h"
 #include "profiler/attention_library.h"
 
 namespace sibyl {
@@ -57,22 +58,27 @@ enum class DataSource { memory, storage };
 enum class Tier { device, host, nvme };
 std::string_view to_string(Tier tier);
 
-// The axes along which devices share the work of a step. Each has a row in axes.cpp.
-enum class MeshAxis { tensor, filter, channel, depth, height, width, context, expert, data, pipeline };
+// The axes along which devices share the work of a step (axis_list.h), as MeshAxis::tensor.
+enum class MeshAxis {
+#define SIBYL_ENUMERATOR(name, ...) name,
+  SIBYL_AXES(SIBYL_ENUMERATOR)
+#undef SIBYL_ENUMERATOR
+};
 std::string_view to_string(MeshAxis axis);
 
 // The order of a pipeline's passes (plan/pipeline/schedules.h).
 enum class PipelineSchedule { gpipe, one_forward_one_backward, interleaved, zero_bubble };
 
 struct Strategy {
-  int data = 1;                    // replicas
-  // What one replica is split over. tensor: weights by columns and rows in turn; filter, channel: by one of the two;
-  // depth, height, width: images.
-  int tensor = 1, filter = 1, channel = 1, depth = 1, height = 1, width = 1;
-  int context = 1;                 // the tokens of a sequence, throughout the model
-  int expert = 1;  // ranks that each have their own samples of a replica's, and among which experts are dealt out
-  std::vector<MeshAxis> order = {};  // from the axis along which neighbouring ranks lie to the farthest; others follow as usual
-  int pipeline = 1;                // devices among which the model's stages are dealt out
+  // Devices along each axis, as `int tensor = 1`. data: replicas. pipeline: devices among which the model's stages are
+  // dealt out. What one replica is split over: tensor, weights by columns and rows in turn; filter, channel, by one of
+  // the two; depth, height, width, images; context, the tokens of a sequence, throughout the model; expert, ranks that
+  // each have their own samples of a replica's, and among which experts are dealt out.
+#define SIBYL_DEGREE(name, ...) int name = 1;
+  SIBYL_AXES(SIBYL_DEGREE)
+#undef SIBYL_DEGREE
+  std::vector<MeshAxis> order =
+      {};  // from the axis along which neighbouring ranks lie to the farthest; others follow as usual
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int chunks = 1;                  // stages of each of them; interleaved: at least 2
   std::vector<std::string> stage_starts = {};  // operations that begin the stages after the first; empty: balanced
@@ -147,7 +153,7 @@ Result<void> parse_schedule(std::string_view text, Strategy& strategy);
 Result<void> parse_parallel(std::string_view text, Strategy& strategy);
 std::string parallel_text(const Strategy& strategy);  // "data=8", "data=2,tensor=4"
 // Every axis, from the one along which neighbouring ranks lie: those of strategy.order, then the others as is usual:
-// tensor, filter, channel, width, height, depth, context, expert, data, pipeline.
+// axis_list.h.
 std::vector<MeshAxis> rank_order(const Strategy& strategy);
 // "data,tensor" into strategy.order; sequence means tensor, spatial the three of images. An unknown axis, or one named twice, is
 // an Error of code usage.

@@ -23,7 +23,7 @@ ALLOWED = {
     "netmodel/probe": ["base", "netmodel", "comm"],
     "calibration": ["base", "models", "profiler", "netmodel"],
     "oracle": ["base", "models", "profiler", "netmodel", "calibration"],
-    "oracle/plan": ["base", "models", "netmodel", "oracle/strategy.h", "oracle/axes.h"],
+    "oracle/plan": ["base", "models", "netmodel", "oracle/strategy.h", "oracle/axes.h", "oracle/axis_list.h"],
     "comm": ["base", "netmodel"],
     "aten": ["base", "models"],
     # The trainer runs plans; it predicts nothing.

@@ -100,6 +100,8 @@ MeshEditor::MeshEditor(Document& document, QWidget* parent)
   makeFactor(MeshAxis::height, tr("Height"), tr("rows of images"));
   makeFactor(MeshAxis::width, tr("Width"), tr("columns of images"));
   makeFactor(MeshAxis::depth, tr("Depth"), tr("slices of volumes"));
+  for (const MeshAxis axis : axes_of_a_program())  // those that no words are found for yet
+    if (!factors_.contains(axis)) makeFactor(axis, text(to_string(axis)), tr("a replica's work"));
   sequence_->setObjectName(QStringLiteral("sequence"));
   sequence_->setAccessibleName(tr("Split the sequence, too"));
   sequence_->setToolTip(

@@ -177,6 +177,7 @@ class Chooser {
       case Policy::Weights::image:
       case Policy::Weights::tokens: return {Cut::along};
       case Policy::Weights::experts: return {Cut::experts, Cut::along};
+      case Policy::Weights::none:
       case Policy::Weights::alternate: break;
     }
     const Layout* arriving = o.split(0);

@@ -1,21 +1,43 @@
 #include "oracle/plan/sharding/policy.h"
 
-namespace sibyl {
+#include <algorithm>
 
-std::vector<Policy> policies(const Strategy& s) {
+#include "oracle/axis_list.h"
+
+namespace sibyl {
+namespace {
+
+struct Row {
+  Policy policy;
+  int turn = 0;
+};
+
+std::vector<Row> in_their_turns() {
   using W = Policy::Weights;
   using H = Policy::Home;
-  const H tensor_home = s.sequence ? H::sequence : H::whole;
-  const std::vector<Policy> all = {
-      {W::experts, H::whole, MeshAxis::expert, 0},
-      {W::image, H::whole, MeshAxis::depth, 3},     {W::image, H::whole, MeshAxis::height, 2},
-      {W::image, H::whole, MeshAxis::width, 1},     {W::columns, H::whole, MeshAxis::filter, 0},
-      {W::rows, H::features, MeshAxis::channel, 0}, {W::alternate, tensor_home, MeshAxis::tensor, 0, s.context},
-      {W::tokens, H::whole, MeshAxis::context, 0},
+  std::vector<Row> rows = {
+#define SIBYL_POLICY(name, shares, weights, sums, image_dim, turn) \
+  Row{{W::weights, H::sums, MeshAxis::name, image_dim}, turn},
+      SIBYL_AXES(SIBYL_POLICY)
+#undef SIBYL_POLICY
   };
+  std::erase_if(rows, [](const Row& row) { return row.policy.weights == W::none; });
+  std::ranges::sort(rows, {}, &Row::turn);
+  return rows;
+}
+
+}  // namespace
+
+std::vector<Policy> policies(const Strategy& s) {
+  static const std::vector<Row> rows = in_their_turns();
   std::vector<Policy> used;
-  for (const Policy& policy : all)
-    if (s.degree(policy.axis) > 1) used.push_back(policy);
+  for (const Row& row : rows)
+    if (s.degree(row.policy.axis) > 1) used.push_back(row.policy);
+  for (Policy& policy : used) {
+    if (policy.axis != MeshAxis::tensor || !s.sequence) continue;
+    policy.home = Policy::Home::sequence;
+    policy.sequence_parts = s.context;
+  }
   return used;
 }
 

@@ -12,8 +12,9 @@ namespace sibyl {
 struct Policy {
   // How multiplications by weights are cut: the first possible of these. alternate: by rows where the operand arrives
   // with its features split, else by columns. image, tokens: whole; what is multiplied is split, and how it comes in.
-  // experts: each rank takes its samples through layers whose weights all ranks have, and experts are dealt out.
-  enum class Weights { alternate, columns, rows, image, tokens, experts } weights = Weights::alternate;
+  // experts: each rank takes its samples through layers whose weights all ranks have, and experts are dealt out. none:
+  // the axis splits no replica.
+  enum class Weights { none, alternate, columns, rows, image, tokens, experts } weights = Weights::alternate;
   // How summands are put together: on every rank, or split over ranks along the features or along the sequence
   // (dimension 1 of [batch, sequence, features]) where that divides.
   enum class Home { whole, features, sequence } home = Home::whole;
@@ -25,8 +26,8 @@ struct Policy {
   OperationId until = {};  // the last operation that it splits; invalid: it goes as far as it can
 };
 
-// The axes that share one replica's work, in the order they are applied. To add a strategy: its line in policy.cpp; its
-// axis in MeshAxis and Strategy, and its row in axes.cpp, from which all who go through axes have it (docs/adding.md).
+// The axes that share one replica's work, in the order they are applied. To add one: its line in axis_list.h
+// (docs/adding.md).
 std::vector<Policy> policies(const Strategy& strategy);
 
 }  // namespace sibyl

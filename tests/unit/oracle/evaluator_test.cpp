@@ -94,7 +94,7 @@ RC_GTEST_PROP(Evaluator, StrategiesOfOneProgramHaveIt, ()) {
 
 // What is not looked at: else little would be saved.
 TEST(Evaluator, ProgramsDoNotDependOnWhatComesAfterThem) {
-  const Strategy a{.data = 2, .tensor = 2, .global_batch = 16, .accumulation = 2, .precision = Precision::bf16};
+  const Strategy a{.tensor = 2, .data = 2, .global_batch = 16, .accumulation = 2, .precision = Precision::bf16};
   Strategy b = a;
   b.pipeline = 4, b.schedule = PipelineSchedule::interleaved, b.chunks = 2, b.zero = 3, b.recompute = Recompute::full;
   b.optimizer = OptimizerKind::adam, b.clip = 1, b.order = {MeshAxis::data}, b.bucket = Bytes{1};

@@ -82,7 +82,7 @@ TEST(ShardedImages, TwoDimensionsOfAnImageFetchCorners) {
   EXPECT_THAT(parameter(graph, stage, "fc.weight").summed_over, IsEmpty());
   // One exchange of gradients over image and replicas together, one over replicas for what follows the gather.
   ASSERT_EQ(stage.gradients.size(), 2U);
-  EXPECT_THAT(stage.gradients[0].axes, ElementsAre(MeshAxis::height, MeshAxis::width, MeshAxis::data));
+  EXPECT_THAT(stage.gradients[0].axes, ElementsAre(MeshAxis::width, MeshAxis::height, MeshAxis::data));
   EXPECT_THAT(stage.gradients[1].axes, ElementsAre(MeshAxis::data));
   EXPECT_EQ(plan.mesh.group(5, stage.gradients[0].axes), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
