@@ -10,6 +10,7 @@ namespace sibyl::aten {
 namespace {
 
 std::size_t granularity = 64;
+bool apart = false;
 
 void give_up(void* bytes) {
   const auto* counted = static_cast<std::int64_t*>(bytes);
@@ -17,11 +18,14 @@ void give_up(void* bytes) {
   delete counted;
 }
 
-// Real gradients are summed where one of them lies, those of the meta device in a third tensor: the peak must not see
-// all three.
+// Where gradients are summed where one of them lies, and those of the meta device in a third tensor, the peak must not
+// see all three.
 c10::DataPtr counted(std::size_t size) {
   const auto bytes = static_cast<std::int64_t>((size + granularity - 1) / granularity * granularity);
-  MemoryMeter::replace(bytes);
+  if (apart)
+    MemoryMeter::take(bytes);
+  else
+    MemoryMeter::replace(bytes);
   return {nullptr, new std::int64_t(bytes), &give_up, c10::Device(c10::DeviceType::Meta)};
 }
 
@@ -37,9 +41,10 @@ class WeightlessAllocator final : public c10::Allocator {
 
 }  // namespace
 
-void count_weightless(std::size_t to) {
+void count_weightless(std::size_t to, bool sums_apart) {
   static WeightlessAllocator allocator;
   granularity = to;
+  apart = sums_apart;
   c10::SetAllocator(c10::DeviceType::Meta, &allocator, 1);
 }
 

@@ -10,8 +10,9 @@
 
 namespace sibyl::aten {
 
-// From here on every storage of the meta device counts as its bytes rounded up to `granularity`.
-void count_weightless(std::size_t granularity);
+// From here on every storage of the meta device counts as its bytes rounded up to `granularity`. What the meta device adds
+// up in a third tensor, a device adds up in one of the two unless it `sums_apart`, too.
+void count_weightless(std::size_t granularity, bool sums_apart);
 
 at::Tensor weightless(const Shape& shape, c10::ScalarType type);
 // Of the same storage, with another shape, be it larger (an expanded view).

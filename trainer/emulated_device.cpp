@@ -102,11 +102,11 @@ class EmulatedExchangeNode final : public Node {
 
 }  // namespace
 
-EmulatedDevice::EmulatedDevice(const Stage& stage, const EmulatedStage& times, Backend backend)
+EmulatedDevice::EmulatedDevice(const Stage& stage, const EmulatedStage& times, Backend backend, bool sums_apart)
     : stage_(stage),
       times_(times),
       later_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>(stage.steps.size(), 0)) {
-  aten::count_weightless(backend == Backend::cpu ? 64 : 512);
+  aten::count_weightless(backend == Backend::cpu ? 64 : 512, sums_apart);
   for (const Step& step : stage.steps) {
     const auto* compute = std::get_if<Compute>(&step);
     rules_.push_back(compute ? training_rule(signature(stage, *compute), compute->gradients, backend) : TrainingRule{});

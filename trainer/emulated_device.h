@@ -25,7 +25,7 @@ namespace sibyl::trainer {
 class EmulatedDevice {
  public:
   // All must outlive it.
-  EmulatedDevice(const Stage& stage, const EmulatedStage& times, Backend backend);
+  EmulatedDevice(const Stage& stage, const EmulatedStage& times, Backend backend, bool sums_apart);
   // From here on times vary (EmulatedTimes::vary), log-normal and of the given mean; each work takes the next draw.
   void vary(RandomStream draws, double step_spread);
 

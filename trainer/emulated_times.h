@@ -38,6 +38,7 @@ struct EmulatedStage {
 struct EmulatedTimes {
   std::string name;  // of the device or the file that the times are from
   Backend backend = Backend::cpu;
+  bool sums_apart = false;  // of Device
   Bytes framework;  // what the framework itself takes of the device's memory
   // Times vary from run to run, each work's by its spread, and all of one step's by `step_spread`; else they are the same
   // in every step and on every rank.

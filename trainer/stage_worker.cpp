@@ -54,7 +54,8 @@ Result<std::unique_ptr<StageWorker>> StageWorker::prepare(const Graph& graph, co
   if (settings.emulated) {
     SIBYL_CHECK(check_emulated(settings, plan.strategy));
     worker->emulated_ =
-        std::make_unique<EmulatedDevice>(stage, settings.emulated->stages[index], settings.emulated->backend);
+        std::make_unique<EmulatedDevice>(stage, settings.emulated->stages[index], settings.emulated->backend,
+                                         settings.emulated->sums_apart);
     if (settings.emulated->vary)
       worker->emulated_->vary({settings.seed, "emulated device", static_cast<std::uint64_t>(groups.rank())},
                               settings.emulated->step_spread);

@@ -68,6 +68,7 @@ Result<EmulatedTimes> emulated_times(const Plan& plan, const std::string& calibr
   times.name = calibration;
   times.step_spread = cluster.composition.spread;
   times.backend = cluster.kernels.device().backend;
+  times.sums_apart = cluster.kernels.device().sums_apart;
   times.framework = cluster.kernels.device().framework_base;
   for (const Stage& stage : plan.stages) times.stages.push_back(Pricer(price(plan, stage, cluster)).stage());
   return times;

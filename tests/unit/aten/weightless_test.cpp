@@ -11,7 +11,7 @@ class Weightless : public testing::Test {
  protected:
   void SetUp() override {
     MemoryMeter::install();
-    count_weightless(512);
+    count_weightless(512, false);
     before_ = MemoryMeter::live();
   }
   std::int64_t counted() const { return MemoryMeter::live() - before_; }
@@ -58,6 +58,17 @@ TEST_F(Weightless, the_peak_does_not_see_a_sum_beside_its_summands) {
   MemoryMeter::take(0);
   EXPECT_EQ(counted(), 512);
   EXPECT_EQ(peak(), 2 * 512);
+}
+
+// Of a device that sums apart it sees all three.
+TEST_F(Weightless, the_peak_sees_a_sum_that_is_made_apart) {
+  count_weightless(512, true);
+  at::Tensor a = weightless({128}, at::kFloat), b = weightless({128}, at::kFloat);
+  MemoryMeter::reset_peak();
+  a = a + b;
+  b.reset();
+  EXPECT_EQ(counted(), 512);
+  EXPECT_EQ(peak(), 3 * 512);
 }
 
 // What autograd adds up for a tensor that is used twice.
