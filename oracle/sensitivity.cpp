@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/cancelled.h"
 #include "base/quantity.h"
 #include "calibration/cluster_change.h"
 #include "oracle/predict.h"
@@ -112,8 +113,6 @@ class Study {
   static double per_sample(const Evaluation& evaluation, const Strategy& strategy) {
     return evaluation.step_time.value() / static_cast<double>(strategy.global_batch);
   }
-  static Failure interrupted() { return fail(ErrorCode::interrupted, "interrupted"); }
-
   bool advance() {
     if (options_.progress) options_.progress(++done_, parts_.size() + std::size(settings));
     return !(options_.cancelled && options_.cancelled());

@@ -203,17 +203,21 @@ void erase_empty_tracks(std::vector<TraceProcess>& processes) {
 }
 
 // The spans with what they waited for, in the chain: each its link. What could begin at once follows `before`.
+// Cancelled: not all of them.
 std::vector<std::size_t> add_all(const std::vector<NamedSpan>& spans, const Writer& writer, std::size_t before,
-                                 ProcessWriter& process, Chain& chain) {
+                                 ProcessWriter& process, Chain& chain, const Cancelled& cancelled) {
   std::vector<std::size_t> links;
-  for (const NamedSpan& span : spans) links.push_back(process.add(span.track, writer.written(span), before));
+  for (const NamedSpan& span : spans) {
+    if (is_true(cancelled)) return links;
+    links.push_back(process.add(span.track, writer.written(span), before));
+  }
   for (std::size_t i = 0; i < spans.size(); ++i)
     if (spans[i].after != NamedSpan::nothing) chain.follow(links[i], links[spans[i].after]);
   return links;
 }
 
 std::vector<TraceProcess> trace_stage(const Graph& graph, const Plan& plan, const Cluster& cluster,
-                                      const Prediction& prediction) {
+                                      const Prediction& prediction, const Cancelled& cancelled) {
   const Stage& stage = plan.stages.front();
   const PricedStage priced = price(plan, stage, cluster);
   const Writer writer(stage, priced, cluster.kernels.device().backend);
@@ -221,7 +225,8 @@ std::vector<TraceProcess> trace_stage(const Graph& graph, const Plan& plan, cons
   ProcessWriter process(0, plan.mesh.size(), "", 0, chain);
   std::size_t last = Chain::none;
   const auto spans = timeline(graph, stage, priced, slowdown_of(plan.strategy, cluster));
-  for (const std::size_t link : add_all(spans, writer, Chain::none, process, chain)) last = chain.later(last, link);
+  for (const std::size_t link : add_all(spans, writer, Chain::none, process, chain, cancelled))
+    last = chain.later(last, link);
   last = process.add_waits(prediction, last);
   std::vector<TraceProcess> processes;
   processes.push_back(process.finish());
@@ -234,8 +239,9 @@ std::vector<TraceProcess> trace_stage(const Graph& graph, const Plan& plan, cons
 class PipelineWriter {
  public:
   // `kernels`: of turns what they are made of is shown, too.
-  PipelineWriter(const Graph& graph, const Plan& plan, const Cluster& cluster, bool kernels)
+  PipelineWriter(const Graph& graph, const Plan& plan, const Cluster& cluster, bool kernels, const Cancelled& cancelled)
       : kernels_(kernels),
+        cancelled_(cancelled),
         graph_(graph),
         plan_(plan),
         cluster_(cluster),
@@ -244,6 +250,7 @@ class PipelineWriter {
         pipeline_(simulate_pipeline(plan, priced_, slowdown_)),
         done_(pipeline_.coordinates.size(), Chain::none) {}
 
+  // Cancelled: nothing.
   std::vector<TraceProcess> write(const Prediction& prediction) {
     const int alike = plan_.mesh.size() / plan_.mesh.size(MeshAxis::pipeline);
     for (std::size_t c = 0; c < done_.size(); ++c) {
@@ -251,6 +258,7 @@ class PipelineWriter {
       processes_.emplace_back(rank, alike, fmt::format(", pipeline device {}", c), c, chain_);
       add_turns(c);
     }
+    if (is_true(cancelled_)) return {};
     for (const Begun& turn : begun_) chain_.follow(turn.link, chain_.later(turn.before, arrival(turn.turn)));
     add_shared_parameters();
     add_updates();
@@ -274,6 +282,7 @@ class PipelineWriter {
   void add_turns(std::size_t c) {
     std::size_t free = Chain::none, sent_forward = Chain::none, sent_backward = Chain::none;
     for (const TimedTurn& timed : pipeline_.coordinates[c].turns) {
+      if (is_true(cancelled_)) return;
       const bool forward = timed.turn.kind == Turn::Kind::forward;
       TraceSpan shown{turn_name(timed.turn), "turn", timed.span.start, timed.span.end, {}};
       const std::size_t begin = chain_.add(timed.span.start, free);
@@ -302,9 +311,9 @@ class PipelineWriter {
       span.micro_batch = timed.turn.micro_batch;
       span.span = in_step(timed, span);
     }
-    const std::vector<std::size_t> links = add_all(spans, writer, begin, processes_[c], chain_);
+    const std::vector<std::size_t> links = add_all(spans, writer, begin, processes_[c], chain_, cancelled_);
     std::size_t free = begin;
-    for (std::size_t i = 0; i < spans.size(); ++i) {
+    for (std::size_t i = 0; i < links.size(); ++i) {
       const bool message = spans[i].kind == NamedSpan::Kind::message || spans[i].kind == NamedSpan::Kind::gather;
       (message ? done_[c] : free) = chain_.later(message ? done_[c] : free, links[i]);
     }
@@ -357,6 +366,7 @@ class PipelineWriter {
   }
 
   bool kernels_;
+  const Cancelled& cancelled_;
   const Graph& graph_;
   const Plan& plan_;
   const Cluster& cluster_;
@@ -380,8 +390,9 @@ std::size_t kernels_in(const Plan& plan) {
 }  // namespace
 
 Result<PredictedTrace> trace_step(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
-                                  std::size_t most) {
+                                  std::size_t most, const Cancelled& cancelled) {
   SIBYL_TRY(Prediction prediction, predict(graph, strategy, cluster));
+  if (is_true(cancelled)) return interrupted();
   SIBYL_TRY(const Plan plan, plan_for(graph, strategy, cluster));
   const std::size_t kernels = kernels_in(plan);
   if (plan.stages.size() == 1 && kernels > most)
@@ -389,8 +400,10 @@ Result<PredictedTrace> trace_step(const Graph& graph, const Strategy& strategy, 
                 fmt::format("the step has {} kernels, and at most {} can be shown", kernels, most), "",
                 "fewer micro-batches are a shorter step of the same kind");
   PredictedTrace trace;
-  trace.processes = plan.stages.size() == 1 ? trace_stage(graph, plan, cluster, prediction)
-                                            : PipelineWriter(graph, plan, cluster, kernels <= most).write(prediction);
+  trace.processes = plan.stages.size() == 1
+                        ? trace_stage(graph, plan, cluster, prediction, cancelled)
+                        : PipelineWriter(graph, plan, cluster, kernels <= most, cancelled).write(prediction);
+  if (is_true(cancelled)) return interrupted();
   erase_empty_tracks(trace.processes);
   trace.prediction = std::move(prediction);
   return trace;

@@ -11,6 +11,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/result.h"
 #include "base/trace.h"
 #include "oracle/predict.h"
@@ -22,8 +23,10 @@ struct PredictedTrace {
   std::vector<TraceProcess> processes;
 };
 
-// `most`: kernels that can be shown. Of a pipeline that has more its turns alone are; another step that has more is an Error.
+// `most`: kernels that can be shown. Of a pipeline that has more its turns alone are; another step that has more is an
+// Error. So is one that `cancelled` ends (code interrupted).
 Result<PredictedTrace> trace_step(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
-                                  std::size_t most = std::numeric_limits<std::size_t>::max());
+                                  std::size_t most = std::numeric_limits<std::size_t>::max(),
+                                  const Cancelled& cancelled = {});
 
 }  // namespace sibyl

@@ -26,11 +26,15 @@ class Wirer {
     last_step_.resize(graph.operations().size());
   }
 
-  Wiring run(const Stage& program) {
-    for (std::size_t s = 0; s < plan_.stages.size(); ++s) visit_stage(s);
+  Result<Wiring> run(const Stage& program, const Cancelled& cancelled) {
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      if (is_true(cancelled)) return interrupted();
+      visit_stage(s);
+    }
     describe_operations();
     put_in_order();
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      if (is_true(cancelled)) return interrupted();
       add_exchanges(s);
       add_links(s);
       add_gradients(s);
@@ -274,10 +278,12 @@ class Wirer {
 
 }  // namespace
 
-Result<Wiring> wiring(const Graph& graph, const Strategy& strategy, const Cluster& cluster) {
+Result<Wiring> wiring(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
+                      const Cancelled& cancelled) {
   SIBYL_TRY(const Plan plan, plan_for(graph, strategy, cluster));
+  if (is_true(cancelled)) return interrupted();
   SIBYL_TRY(const Stage program, make_program(graph, strategy));
-  return Wirer(graph, plan, cluster).run(program);
+  return Wirer(graph, plan, cluster).run(program, cancelled);
 }
 
 }  // namespace sibyl

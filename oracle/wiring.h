@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/result.h"
 #include "calibration/cluster.h"
 #include "models/graph.h"
@@ -78,6 +79,8 @@ struct Wiring {
   int stages = 1;
 };
 
-Result<Wiring> wiring(const Graph& graph, const Strategy& strategy, const Cluster& cluster);
+// `cancelled` ends it, with an Error of code interrupted.
+Result<Wiring> wiring(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
+                      const Cancelled& cancelled = {});
 
 }  // namespace sibyl

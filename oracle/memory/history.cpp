@@ -24,6 +24,7 @@ struct Walked {
   const Plan& plan;
   const std::vector<PricedStage>& priced;
   const Cluster& cluster;
+  const Cancelled& cancelled;
 
   [[nodiscard]] bool pipelined() const { return plan.stages.size() > 1; }
   [[nodiscard]] const Device& device() const { return cluster.kernels.device(); }
@@ -36,7 +37,7 @@ struct Walked {
   }
 };
 
-// When each pass of a coordinate over each of its steps runs.
+// When each pass of a coordinate over each of its steps runs; cancelled: of some of them.
 class Clock {
  public:
   Clock(const Walked& walked, std::size_t coordinate) {
@@ -78,6 +79,7 @@ class Clock {
   void read_pipeline(const Walked& walked, std::size_t coordinate, Slowdown slowdown) {
     const SimulatedPipeline pipeline = simulate_pipeline(walked.plan, walked.priced, slowdown);
     for (const TimedTurn& timed : pipeline.coordinates[coordinate].turns) {
+      if (is_true(walked.cancelled)) return;
       const auto s = static_cast<std::size_t>(timed.turn.stage);
       const bool forward = timed.turn.kind == Turn::Kind::forward;
       for (const NamedSpan& span :
@@ -134,6 +136,7 @@ void tell_moments(const Walked& walked, const MemoryRecorder& recorder, std::siz
   Names names(walked);
   Seconds now;
   for (const MemoryRecorder::Most& most : recorder.places()) {
+    if (is_true(walked.cancelled)) return;
     const StepPlace& place = most.place;
     const bool pass = place.what == StepPlace::What::pass;
     const auto span = pass ? clock.of(walked.index_of(place.stage), place) : std::nullopt;
@@ -207,12 +210,14 @@ std::vector<AliveMemory> alive_of(const Walked& walked, const MemoryRecorder::Al
   return list;
 }
 
+// Cancelled: not all of it.
 MemoryHistory history_of(const Walked& walked, std::size_t coordinate) {
   MemoryHistory history;
   MemoryRecorder recorder;
   history.footprint = walked.walk(coordinate, MicroBatches::all, &recorder);
   history.peak = recorder.peak_place();
   tell_moments(walked, recorder, coordinate, history);
+  if (is_true(walked.cancelled)) return history;
   MemoryRecorder lister(recorder.peak_change());
   walked.walk(coordinate, MicroBatches::all, &lister);
   history.alive = alive_of(walked, lister.alive());
@@ -227,17 +232,19 @@ std::string MemoryHistory::where(std::size_t moment) const {
 }
 
 Result<StepMemory> step_memory(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
-                               std::optional<std::size_t> coordinate) {
+                               std::optional<std::size_t> coordinate, const Cancelled& cancelled) {
   SIBYL_TRY(const Plan plan, plan_for(graph, strategy, cluster));
   const std::vector<PricedStage> priced = price(plan, cluster);
-  const Walked walked{graph, plan, priced, cluster};
+  const Walked walked{graph, plan, priced, cluster, cancelled};
   StepMemory memory;
   for (std::size_t c = 0; c < plan.schedule.size(); ++c) {
+    if (is_true(cancelled)) return interrupted();
     memory.devices.push_back(walked.walk(c, MicroBatches::enough, nullptr));
     if (memory.devices[c].peak.needed() > memory.devices[memory.coordinate].peak.needed()) memory.coordinate = c;
   }
   if (coordinate) memory.coordinate = std::min(*coordinate, plan.schedule.size() - 1);
   memory.history = history_of(walked, memory.coordinate);
+  if (is_true(cancelled)) return interrupted();
   return memory;
 }
 

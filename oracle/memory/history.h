@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/result.h"
 #include "calibration/cluster.h"
 #include "models/graph.h"
@@ -52,8 +53,9 @@ struct StepMemory {
   MemoryHistory history;
 };
 
-// `coordinate`: of the pipeline; the fullest device unless given. Fails where the model cannot be split so.
+// `coordinate`: of the pipeline; the fullest device unless given. Fails where the model cannot be split so, and where
+// `cancelled` ends it (code interrupted).
 Result<StepMemory> step_memory(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
-                               std::optional<std::size_t> coordinate = {});
+                               std::optional<std::size_t> coordinate = {}, const Cancelled& cancelled = {});
 
 }  // namespace sibyl

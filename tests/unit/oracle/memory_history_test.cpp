@@ -8,6 +8,7 @@
 #include <map>
 
 #include "oracle/predict.h"
+#include "tests/support/cancelling.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
 #include "tests/support/zoo.h"
@@ -98,6 +99,18 @@ TEST(MemoryHistory, OfACachingAllocator) {
     EXPECT_GE(first.reserved, first.total);
     EXPECT_GT(last.cached(), Bytes{1e6});
     EXPECT_EQ(last.needed(), memory->history.footprint.peak.needed());
+  }
+}
+
+TEST(MemoryHistory, EndsWhenItIsCancelled) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  for (const int stages : {1, 2}) {
+    Strategy strategy;
+    strategy.pipeline = stages;
+    strategy.global_batch = 4;
+    strategy.accumulation = 2;
+    test::expect_ends_when_cancelled(
+        [&](const Cancelled& cancelled) { return step_memory(graph, strategy, test::cluster(2, 1), {}, cancelled); });
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "oracle/cost/kernels.h"
+#include "tests/support/cancelling.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
 #include "tests/support/strategies.h"
@@ -295,6 +296,17 @@ TEST(TraceStep, LongPipelinesShowTurnsAlone) {
   expect_chain(*few);
   strategy.pipeline = 1;
   EXPECT_EQ(trace_step(graph, strategy, test::cluster(2, 1), 10).error().code, ErrorCode::infeasible);
+}
+
+TEST(TraceStep, EndsWhenItIsCancelled) {
+  const Graph graph = test::mlp({64, 128, 10}, 4);
+  for (const int stages : {1, 2}) {
+    Strategy strategy = data_parallel(1, 8);
+    strategy.pipeline = stages;
+    strategy.accumulation = 2;
+    test::expect_ends_when_cancelled(
+        [&](const Cancelled& cancelled) { return trace_step(graph, strategy, test::cluster(2, 1), 1000, cancelled); });
+  }
 }
 
 TEST(TraceStep, WhatCannotBePricedCannotBeDrawn) {

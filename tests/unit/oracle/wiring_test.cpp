@@ -9,6 +9,7 @@
 #include "models/onnx/import.h"
 #include "models/zoo/zoo.h"
 #include "oracle/predict.h"
+#include "tests/support/cancelling.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
 
@@ -150,6 +151,13 @@ TEST(Wiring, LayersAreBlocks) {
     alike += block.kind == wired->blocks[1].kind ? 1 : 0;
   }
   EXPECT_GE(alike, 3U);
+}
+
+TEST(Wiring, EndsWhenItIsCancelled) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  test::expect_ends_when_cancelled([&](const Cancelled& cancelled) {
+    return wiring(graph, {.pipeline = 2, .global_batch = 2}, test::cluster(2, 1), cancelled);
+  });
 }
 
 TEST(Wiring, WhatCannotBeSplitHasNone) {
