@@ -21,6 +21,7 @@
 #include "oracle/plan/plan.h"
 #include "oracle/plan/precision.h"
 #include "oracle/reading.h"
+#include "oracle/remedies.h"
 #include "oracle/simulate/pipeline.h"
 #include "oracle/simulate/step.h"
 
@@ -303,8 +304,9 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy) {
   describe_plan(worked.plan, worked.priced, cluster, prediction);
   prediction.assumed = assumed_of(*graph_, strategy, cluster);
   const std::size_t slowest = worked.pipeline ? worked.pipeline->slowest : 0;
-  prediction.limits =
-      find_limits({*graph_, cluster, worked.plan, worked.priced, slowest, waits, worked.times.total, prediction});
+  const PricedPlan priced{*graph_, cluster, worked.plan, worked.priced, slowest, waits, worked.times.total, prediction};
+  prediction.limits = find_limits(priced);
+  prediction.bottleneck.relieved_by = remedies(prediction.bottleneck, priced, prediction.limits);
   return prediction;
 }
 

@@ -39,6 +39,8 @@ struct Bottleneck {
   std::string name;   // "compute: convolution", "network: data all-reduce", "memory bandwidth", "host dispatch"
   double share = 0;   // of the step time spent on its critical path
   double relief = 0;  // by what fraction the step shrinks if that resource were twice as fast
+  std::string relieved_by =
+      {};  // what would relieve it (oracle/remedies.h); empty where it was read from an older file
 };
 
 struct ProvenanceShares {

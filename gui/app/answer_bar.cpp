@@ -39,17 +39,11 @@ QString elsewhere(const Prediction& p) {
   return all;
 }
 
-// Of what a step costs beside the model's own work, the largest part and what would relieve it; empty where that is
-// little.
-QString reliefSentence(const Prediction& p) {
-  constexpr double much = 0.05;  // of the step
-  const Limit* largest = nullptr;
-  for (const Limit& limit : p.limits)
-    if (limit.unit == "s" && limit.share >= much && (largest == nullptr || limit.share > largest->share))
-      largest = &limit;
-  if (largest == nullptr) return {};
-  return AnswerBar::tr("%1 (%2) would be relieved by: %3.")
-      .arg(titled(largest->name), text(percent(largest->share)), text(largest->relief));
+// "Compute: linear is 53 % of the step; twice as fast, the step would be 26 % shorter; relieved by …."
+QString sentenceOf(const Bottleneck& bottleneck) {
+  QString sentence = titled(bottleneck_sentence(bottleneck));
+  if (const QString relief = text(relief_clause(bottleneck)); !relief.isEmpty()) sentence += "; " + relief;
+  return sentence + ".";
 }
 
 // The limits of the plan, a line each: what, how much of it is used, what would relieve it.
@@ -230,10 +224,7 @@ void AnswerBar::showPrediction(const Prediction& p) {
   showMemory(p.memory.needed(), p.memory_capacity, p.fits, elsewhere(p));
   memory_bar_->display(p.memory, p.memory_capacity);
   sentence_->setPalette(palette());
-  QString sentence = text(bottleneck_sentence(p.bottleneck));
-  if (!sentence.isEmpty()) sentence[0] = sentence[0].toUpper();
-  const QString relief = reliefSentence(p);
-  sentence_->setText(relief.isEmpty() ? sentence + "." : sentence + ". " + relief);
+  sentence_->setText(sentenceOf(p.bottleneck));
   sentence_->setToolTip(
       tr("What most of the step waits for, and what twice its speed would give.\nWhat limits the plan, "
          "how much of it is used, and what would relieve it:%1")

@@ -65,7 +65,7 @@ void exchanges(const Found& f, Limits& limits) {
   // for is gradients.
   const Seconds gradients = f.prediction.breakdown.communication_exposed - layers - halos - links - norms.time;
   add_cost(f, gradients, "gradient exchange", axes_text(f, axes_of_gradients(f)),
-           "more samples a device, to hide behind; a faster network", limits);
+           "more samples a device to hide behind; a faster network", limits);
   add_cost(f, norms.time, "norms of gradients", axes_text(f, norms.axes),
            "no --clip; an optimizer that takes no norms of tensors", limits);
   add_cost(f, layers, "layer-wise collectives", "", "a lower degree; ranks nearer to each other", limits);

@@ -17,7 +17,7 @@ void idling(const Found& f, Limits& limits) {
              "other cuts (--stages); fewer stages", limits);
   add_cost(f, f.waits.bubble, "pipeline bubble",
            fmt::format("{} micro-batches over {} stages", f.plan.strategy.accumulation, stages.size()),
-           "more micro-batches; fewer stages; --schedule interleaved or zero-bubble", limits);
+           "more micro-batches; fewer stages; another order of passes (--schedule interleaved:2, zero-bubble)", limits);
 }
 
 }  // namespace sibyl::limits

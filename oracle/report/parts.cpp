@@ -164,8 +164,22 @@ Ratios ratios(const closed::FirstAnswer& now, const Evaluation& then) {
 
 std::string bottleneck_sentence(const Bottleneck& bottleneck) {
   if (bottleneck.name.empty()) return "none found";
-  return fmt::format("{} is {} of the step; twice as fast, the step would be {} shorter", bottleneck.name,
-                     percent(bottleneck.share), percent(bottleneck.relief));
+  // What idles in a pipeline is no resource that could be twice as fast (oracle/bottleneck.h).
+  const std::string_view change = bottleneck.name.starts_with("pipeline imbalance") ? "with even stages"
+                                  : bottleneck.name.starts_with("pipeline bubble")  ? "with twice as many micro-batches"
+                                                                                    : "twice as fast";
+  return fmt::format("{} is {} of the step; {}, the step would be {} shorter", bottleneck.name,
+                     percent(bottleneck.share), change, percent(bottleneck.relief));
+}
+
+std::string relief_clause(const Bottleneck& bottleneck) {
+  constexpr std::string_view between = "; ";
+  std::string parts = bottleneck.relieved_by;
+  if (parts.empty()) return "";
+  std::size_t last = parts.rfind(between);
+  if (last != parts.npos) parts.replace(last, between.size(), " or ");
+  while ((last = parts.rfind(between)) != parts.npos) parts.replace(last, between.size(), ", ");
+  return "relieved by " + parts;
 }
 
 std::string provenance_sentence(const ProvenanceShares& provenance) {

@@ -193,7 +193,9 @@ std::string operations_section(const Prediction& p, Paint paint) {
 }
 
 std::string sureness_section(const Prediction& p, Paint paint) {
-  std::string text = paint.heading("Bottleneck") + "\n  " + bottleneck_sentence(p.bottleneck) + "\n\n";
+  std::string text = paint.heading("Bottleneck") + "\n  " + bottleneck_sentence(p.bottleneck) + "\n";
+  if (const std::string relief = relief_clause(p.bottleneck); !relief.empty()) text += "  " + relief + "\n";
+  text += "\n";
   if (const Table limits = limits_table(p); !limits.rows.empty())
     text += paint.heading("Limits") + "\n" + indented(aligned_text(limits)) + "\n";
   text += paint.heading("Where the time comes from") + "\n  " + provenance_sentence(p.provenance) + "\n";
@@ -243,6 +245,7 @@ Table to_table(const PredictionReport& report) {
   row("bottleneck", p.bottleneck.name, p.bottleneck.name);
   row("bottleneck_share", percent(p.bottleneck.share), plain_number(p.bottleneck.share));
   row("bottleneck_relief", percent(p.bottleneck.relief), plain_number(p.bottleneck.relief));
+  row("bottleneck_relieved_by", p.bottleneck.relieved_by, p.bottleneck.relieved_by);
   row("provenance_measured", percent(p.provenance.measured), plain_number(p.provenance.measured));
   row("provenance_interpolated", percent(p.provenance.interpolated), plain_number(p.provenance.interpolated));
   row("provenance_estimated", percent(p.provenance.estimated), plain_number(p.provenance.estimated));

@@ -196,6 +196,7 @@ Prediction read_prediction(const Reader& r) {
   }
   const Reader bottleneck = r.at("bottleneck");
   p.bottleneck = {bottleneck.at("name").text(), bottleneck.at("share").share(), bottleneck.at("relief").number()};
+  if (bottleneck.has("relieved_by")) p.bottleneck.relieved_by = bottleneck.at("relieved_by").text();
   p.provenance = {provenance.at("measured").share(), provenance.at("interpolated").share(),
                   provenance.at("estimated").share()};
   read_limits(r, p);

@@ -95,6 +95,9 @@ Result<ReportKind> report_kind(std::string_view json, const std::string& file); 
 std::vector<std::string> assumptions(const Prediction& prediction);
 // "compute: convolution is 71 % of the step; twice as fast, the step would be 34 % shorter"
 std::string bottleneck_sentence(const Bottleneck& bottleneck);
+// What follows it: "relieved by fewer bits (--precision bf16), devices that compute faster or the same batch on more
+// devices"; empty where nothing is known.
+std::string relief_clause(const Bottleneck& bottleneck);
 // "82 % measured, 15 % interpolated, 3 % estimated"
 std::string provenance_sentence(const ProvenanceShares& provenance);
 

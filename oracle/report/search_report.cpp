@@ -94,17 +94,20 @@ std::string left_out_text(const SearchResult& r, const Paint& paint) {
 Json candidate_json(const SearchReport& report, const Candidate& c) {
   Json parts;
   for (const TimePart& part : time_parts()) parts[std::string(part.key)] = (c.breakdown.*part.value).value();
-  return {
-      {"parallel", parallel_text(c.strategy)},
-      {"devices", c.strategy.devices()},
-      {"command", report.command + " " + strategy_words(c.strategy)},
-      {"step_time_s", c.step_time.value()},
-      {"interval_s", {c.interval_low.value(), c.interval_high.value()}},
-      {"throughput_samples_per_s", c.throughput},
-      {"memory_bytes", c.memory.value()},
-      {"equal", c.equal},
-      {"breakdown_s", std::move(parts)},
-      {"bottleneck", {{"name", c.bottleneck.name}, {"share", c.bottleneck.share}, {"relief", c.bottleneck.relief}}}};
+  return {{"parallel", parallel_text(c.strategy)},
+          {"devices", c.strategy.devices()},
+          {"command", report.command + " " + strategy_words(c.strategy)},
+          {"step_time_s", c.step_time.value()},
+          {"interval_s", {c.interval_low.value(), c.interval_high.value()}},
+          {"throughput_samples_per_s", c.throughput},
+          {"memory_bytes", c.memory.value()},
+          {"equal", c.equal},
+          {"breakdown_s", std::move(parts)},
+          {"bottleneck",
+           {{"name", c.bottleneck.name},
+            {"share", c.bottleneck.share},
+            {"relief", c.bottleneck.relief},
+            {"relieved_by", c.bottleneck.relieved_by}}}};
 }
 
 Json list_json(const SearchReport& report, const std::vector<Candidate>& candidates) {

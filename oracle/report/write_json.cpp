@@ -108,6 +108,7 @@ Json to_value(const PredictionReport& report) {
   if (p.storage.value() > 0) json["storage_bytes"] = bytes(p.storage);
   json["breakdown_s"] = breakdown(p.breakdown);
   json["bottleneck"] = {{"name", p.bottleneck.name}, {"share", p.bottleneck.share}, {"relief", p.bottleneck.relief}};
+  if (!p.bottleneck.relieved_by.empty()) json["bottleneck"]["relieved_by"] = p.bottleneck.relieved_by;
   json["provenance"] = {{"measured", p.provenance.measured},
                         {"interpolated", p.provenance.interpolated},
                         {"estimated", p.provenance.estimated}};

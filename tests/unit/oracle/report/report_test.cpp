@@ -82,6 +82,7 @@ TEST(PredictionText, ShowsWhatAPersonAsks) {
   EXPECT_THAT(text, HasSubstr("[wwwgggaaaaaaaaaaaacccfff........................]"));
   EXPECT_THAT(text,
               HasSubstr("compute: convolution is 71 % of the step; twice as fast, the step would be 34 % shorter"));
+  EXPECT_THAT(text, HasSubstr("\n  relieved by fewer bits, faster devices or a smaller batch\n"));
   EXPECT_THAT(text, HasSubstr("82 % measured, 15 % interpolated, 3.0 % estimated"));
   EXPECT_THAT(text, HasSubstr("hidden behind compute"));
   EXPECT_THAT(text, Not(HasSubstr("\033")));
@@ -221,6 +222,25 @@ TEST(PredictionJson, HoldsSiNumbersUnderTheDocumentedKeys) {
   EXPECT_THAT(json, HasSubstr("\"total\": 8589934592,"));
   EXPECT_THAT(json, HasSubstr("\"relief\": 0.342"));
   EXPECT_THAT(json, HasSubstr("\"communication_exposed\": 0.08"));
+}
+
+// Older files do not say what would relieve it; what idles is no resource of any speed.
+TEST(Report, OfABottleneckOnlyWhatIsSo) {
+  std::string json = to_json(sample_prediction());
+  const std::string relieved = ",\n    \"relieved_by\": \"fewer bits; faster devices; a smaller batch\"";
+  ASSERT_NE(json.find(relieved), std::string::npos);
+  const auto read = parse_prediction(json, "p.json");
+  EXPECT_EQ(read->prediction.bottleneck.relieved_by, sample_prediction().prediction.bottleneck.relieved_by);
+  json.erase(json.find(relieved), relieved.size());
+  const auto older = parse_prediction(json, "p.json");
+  ASSERT_TRUE(older.has_value());
+  EXPECT_EQ(relief_clause(older->prediction.bottleneck), "");
+  EXPECT_THAT(to_text(*older, {}), Not(HasSubstr("relieved by fewer")));
+  EXPECT_EQ(relief_clause({"host dispatch", 0.5, 0.2, "a faster host"}), "relieved by a faster host");
+  EXPECT_THAT(bottleneck_sentence({"pipeline bubble: few micro-batches for as many stages", 0.4, 0.2}),
+              HasSubstr("; with twice as many micro-batches, the step would be 20 % shorter"));
+  EXPECT_THAT(bottleneck_sentence({"pipeline imbalance: one stage takes longer than the others", 0.4, 0.4}),
+              HasSubstr("; with even stages, the step would be 40 % shorter"));
 }
 
 TEST(PredictionJson, ErrorsNameFileAndPath) {

@@ -21,7 +21,7 @@ inline PredictionReport sample_prediction() {
   p.breakdown.optimizer = Seconds{0.02};
   p.breakdown.communication_exposed = Seconds{0.08};
   p.breakdown.communication_total = Seconds{0.18};
-  p.bottleneck = {"compute: convolution", 0.71, 0.342};
+  p.bottleneck = {"compute: convolution", 0.71, 0.342, "fewer bits; faster devices; a smaller batch"};
   p.provenance = {0.82, 0.15, 0.03};
   p.bytes_sent = 201326592;
   p.limits = {{"batch", "data", 4096, "samples", 0.0156, "a larger batch"},
