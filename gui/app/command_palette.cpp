@@ -37,14 +37,16 @@ class CommandLine : public QStyledItemDelegate {
 
 }  // namespace
 
-QString plainText(const QAction& action) { return action.text().remove('&'); }
+QString plainText(const QAction& action) {
+  const QString whole = action.property(whole_name).toString();
+  return whole.isEmpty() ? action.text().remove('&') : whole;
+}
 
 QList<QAction*> commandsOf(const QWidget& window) {
   QList<QAction*> all;
   for (QAction* action : window.findChildren<QAction*>()) {
     const bool command = !action->isSeparator() && action->menu() == nullptr && !plainText(*action).isEmpty();
-    if (command && action->isEnabled() && action->isVisible() && action->property("command").toBool())
-      all.append(action);
+    if (command && action->isVisible() && action->property("command").toBool()) all.append(action);
   }
   return all;
 }
@@ -79,7 +81,8 @@ CommandPalette::CommandPalette(QWidget& window)
 void CommandPalette::fill(const QString& pattern) {
   std::vector<std::pair<int, QAction*>> found;
   for (QAction* action : commands_)
-    if (const auto score = fuzzyScore(pattern, plainText(*action))) found.emplace_back(*score, action);
+    if (const auto score = action->isEnabled() ? fuzzyScore(pattern, plainText(*action)) : std::nullopt)
+      found.emplace_back(*score, action);
   if (!pattern.isEmpty())
     std::ranges::stable_sort(found, [](const auto& a, const auto& b) { return a.first > b.first; });
   list_->clear();

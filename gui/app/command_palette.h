@@ -8,9 +8,11 @@
 
 namespace sibyl::gui {
 
-// The commands that can be given now, each once, in the order of the menus.
+// All commands, each once, in the order of the menus.
 QList<QAction*> commandsOf(const QWidget& window);
-// Without the mark of its shortcut letter.
+// A property of an action: what it is called where its menu does not say what it is about ("New scenario" for "New").
+inline constexpr char whole_name[] = "whole name";
+// That, or its text without the mark of its shortcut letter.
 QString plainText(const QAction& action);
 
 class CommandPalette : public QDialog {

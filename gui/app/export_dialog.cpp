@@ -73,11 +73,18 @@ ExportDialog::ExportDialog(const std::vector<View*>& views, const View* current,
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   connect(folder_, &QLineEdit::textChanged, this, &ExportDialog::check);
+  connect(list_, &QListWidget::itemChanged, this, &ExportDialog::check);
+  for (QCheckBox* box : {png_, svg_, pdf_, csv_, html_}) connect(box, &QCheckBox::toggled, this, &ExportDialog::check);
   form->addRow(buttons);
   check();
 }
 
-void ExportDialog::check() { export_->setEnabled(!folder_->text().trimmed().isEmpty()); }
+// Something must be chosen, and a place for it.
+void ExportDialog::check() {
+  const ExportRequest wanted = request();
+  const bool of_views = !views().empty() && (!wanted.figures.empty() || wanted.tables);
+  export_->setEnabled((of_views || wanted.report) && !wanted.folder.isEmpty());
+}
 
 std::vector<View*> ExportDialog::views() const {
   std::vector<View*> chosen;

@@ -69,6 +69,9 @@ MainWindow::MainWindow()
     document_.change(tr("Make it fit"),
                      [&](Scenario& scenario) { scenario.set(option.toStdString(), value.toStdString()); });
   });
+  connect(&document_, &Document::renamed, this, [this](const QString& before, const QString& after) {
+    for (View* view : views_) view->followRename(before, after);
+  });
   connect(&document_, &Document::changed, this, &MainWindow::follow);
   connect(&document_.undoStack(), &QUndoStack::cleanChanged, this, &MainWindow::showTitle);
   connect(&document_.undoStack(), &QUndoStack::indexChanged, this, &MainWindow::rememberUnsaved);

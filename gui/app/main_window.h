@@ -86,7 +86,9 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] View* currentView() const;
 
   // main_window_menus.cpp
-  QAction* command(QMenu& menu, const QString& text, const QList<QKeySequence>& keys, const std::function<void()>& run);
+  // `whole`: as it is called outside its menu (whole_name); empty: as in it.
+  QAction* command(QMenu& menu, const QString& text, const QList<QKeySequence>& keys, const std::function<void()>& run,
+                   const QString& whole = {});
   void makeFileMenu();
   void makeEditMenu();
   void makeScenarioMenu();

@@ -222,6 +222,7 @@ Result<QStringList> MainWindow::exportTo(const std::vector<View*>& views, const 
 
 void MainWindow::reload() {
   answers_.forget();
+  for (View* view : views_) view->forget();
   answers_.ask(document_.current(), document_.state().baseline);
 }
 

@@ -20,9 +20,10 @@ const QString theme_key = QStringLiteral("window/theme");
 }  // namespace
 
 QAction* MainWindow::command(QMenu& menu, const QString& text, const QList<QKeySequence>& keys,
-                             const std::function<void()>& run) {
+                             const std::function<void()>& run, const QString& whole) {
   auto* action = new QAction(text, this);
   action->setShortcuts(keys);
+  action->setProperty(whole_name, whole);
   action->setProperty("command", true);  // the palette finds it
   action->setToolTip(keys.isEmpty() ? plainText(*action)
                                     : QStringLiteral("%1 (%2)").arg(plainText(*action),
@@ -74,23 +75,35 @@ void MainWindow::makeEditMenu() {
 void MainWindow::makeScenarioMenu() {
   QMenu& menu = *menuBar()->addMenu(tr("&Scenario"));
   const auto current = [this] { return document_.state().current; };
-  QAction* fresh =
-      command(menu, tr("&New"), {QKeySequence(tr("Ctrl+Shift+N"))}, [this] { document_.add({}, tr("New scenario")); });
-  QAction* duplicate = command(menu, tr("D&uplicate"), {QKeySequence(tr("Ctrl+D"))},
-                               [this, current] { document_.duplicate(current()); });
-  QAction* rename = command(menu, tr("&Rename"), {QKeySequence(Qt::Key_F2)}, [this] { scenarios_->rename(); });
-  QAction* remove =
-      command(menu, tr("D&elete"), {QKeySequence(tr("Ctrl+Delete"))}, [this, current] { document_.remove(current()); });
+  QAction* fresh = command(
+      menu, tr("&New"), {QKeySequence(tr("Ctrl+Shift+N"))}, [this] { document_.add({}, tr("New scenario")); },
+      tr("New scenario"));
+  QAction* duplicate = command(
+      menu, tr("D&uplicate"), {QKeySequence(tr("Ctrl+D"))}, [this, current] { document_.duplicate(current()); },
+      tr("Duplicate scenario"));
+  QAction* rename = command(
+      menu, tr("&Rename"), {QKeySequence(Qt::Key_F2)}, [this] { scenarios_->rename(); }, tr("Rename scenario"));
+  QAction* remove = command(
+      menu, tr("D&elete"), {QKeySequence(tr("Ctrl+Delete"))}, [this, current] { document_.remove(current()); },
+      tr("Delete scenario"));
   menu.addSeparator();
-  QAction* pin = command(menu, tr("&Pin"), {QKeySequence(tr("Ctrl+B"))}, [this, current] { document_.pin(current()); });
+  QAction* pin = command(
+      menu, tr("&Pin"), {QKeySequence(tr("Ctrl+B"))}, [this, current] { document_.pin(current()); },
+      tr("Pin as the baseline"));
   pin->setToolTip(tr("Make this scenario, as it is now, the baseline that all are held against (Ctrl+B)"));
-  QAction* unpin = command(menu, tr("Unp&in"), {QKeySequence(tr("Ctrl+Shift+B"))}, [this] { document_.unpin(); });
-  QAction* compare =
-      command(menu, tr("&Compare"), {QKeySequence(tr("Ctrl+M"))}, [this] { showView(QStringLiteral("compare")); });
+  QAction* unpin = command(
+      menu, tr("Unp&in"), {QKeySequence(tr("Ctrl+Shift+B"))}, [this] { document_.unpin(); }, tr("Unpin the baseline"));
+  QAction* compare = command(
+      menu, tr("&Compare"), {QKeySequence(tr("Ctrl+M"))}, [this] { showView(QStringLiteral("compare")); },
+      tr("Compare scenarios"));
   tools_.append({nullptr, pin, compare});
   menu.addSeparator();
-  command(menu, tr("Next"), {QKeySequence(tr("Ctrl+PgDown"))}, [this, current] { document_.select(current() + 1); });
-  command(menu, tr("Previous"), {QKeySequence(tr("Ctrl+PgUp"))}, [this, current] { document_.select(current() - 1); });
+  command(
+      menu, tr("Next"), {QKeySequence(tr("Ctrl+PgDown"))}, [this, current] { document_.select(current() + 1); },
+      tr("Next scenario"));
+  command(
+      menu, tr("Previous"), {QKeySequence(tr("Ctrl+PgUp"))}, [this, current] { document_.select(current() - 1); },
+      tr("Previous scenario"));
   menu.addSeparator();
   command(menu, tr("&Find the best strategy"), {QKeySequence(tr("Ctrl+Shift+F"))},
           [this] { setup_->strategy().findBest(); });

@@ -16,7 +16,8 @@ ShortcutsDialog::ShortcutsDialog(QWidget& window) : QDialog(&window) {
   for (const QAction* action : commandsOf(window)) {
     QStringList keys;
     for (const QKeySequence& key : action->shortcuts()) keys.append(key.toString(QKeySequence::NativeText));
-    if (!keys.isEmpty()) rows.append({keys.join(tr(" or ")), action->iconText()});
+    const QString whole = action->property(whole_name).toString();
+    if (!keys.isEmpty()) rows.append({keys.join(tr(" or ")), whole.isEmpty() ? action->iconText() : whole});
   }
   rows.append({tr("W, S, Ctrl+wheel"), tr("In the timeline and the graph: nearer, farther")});
   rows.append({tr("A, D, wheel, drag"), tr("In the timeline: to the left, to the right")});

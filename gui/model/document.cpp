@@ -59,8 +59,12 @@ Document::Document(QObject* parent) : QObject(parent) {
   load({}, {});
 }
 
+// As many scenarios with another name at one place: nothing but rename() makes that.
 void Document::apply(const State& state) {
-  state_ = state;
+  const State before = std::exchange(state_, state);
+  const auto name = [](const State& of, std::size_t i) { return QString::fromStdString(of.scenarios[i].name); };
+  for (std::size_t i = 0; before.scenarios.size() == state.scenarios.size() && i < state.scenarios.size(); ++i)
+    if (name(before, i) != name(state, i)) emit renamed(name(before, i), name(state, i));
   emit changed();
 }
 
@@ -114,7 +118,10 @@ void Document::rename(int index, const QString& name) {
   edit(tr("Rename scenario"), [&](State& state) {
     std::vector<Scenario> others = state.scenarios;
     others.erase(others.begin() + index);
-    state.scenarios[static_cast<std::size_t>(index)].name = unusedName(name.trimmed().toStdString(), others);
+    Scenario& scenario = state.scenarios[static_cast<std::size_t>(index)];
+    const bool pinned = state.baseline == scenario;
+    scenario.name = unusedName(name.trimmed().toStdString(), others);
+    if (pinned) state.baseline = scenario;
   });
 }
 
@@ -152,7 +159,8 @@ void Document::load(State state, QMap<QString, QJsonObject> viewStates) {
     scenario.name = unusedName(scenario.name, named);
     named.push_back(scenario);
   }
-  apply(state);
+  state_ = std::move(state);
+  emit changed();
 }
 
 }  // namespace sibyl::gui

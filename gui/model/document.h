@@ -51,7 +51,8 @@ class Document : public QObject {
   void add(const Scenario& scenario,
            const QString& why);  // becomes the current one; its name is made unlike all others
   void duplicate(int index);
-  void rename(int index, const QString& name);  // the name is made unlike all others
+  // The name is made unlike all others. A baseline that is pinned as the scenario is now is renamed with it.
+  void rename(int index, const QString& name);
   void remove(int index);  // not the last one
   void select(int index);
   void pin(int index);
@@ -63,6 +64,7 @@ class Document : public QObject {
 
  signals:
   void changed();  // anything of state()
+  void renamed(const QString& before, const QString& after);  // a scenario, also by undoing; changed() follows
 
  private:
   class Step;

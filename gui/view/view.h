@@ -26,12 +26,16 @@ class View : public QWidget {
   virtual void showAnswer(const AnswerPointer& current, const AnswerPointer& baseline) = 0;
   // The other scenarios of the session, for views that offer them. Called on every change, before it is answered.
   virtual void showOthers(const std::vector<Scenario>&) {}
+  // One of the session has another name from now on.
+  virtual void followRename(const QString& /*before*/, const QString& /*after*/) {}
   // A newer answer is on its way: what is shown is dimmed until it comes.
   virtual void setStale(bool stale) = 0;
   // Is a job of this view's still at work? settled() is emitted when none is any more.
   [[nodiscard]] virtual bool busy() const { return false; }
   // Gives up what is at work; the view says so, and works on when there is a newer answer.
   virtual void stop() {}
+  // Files are to be read again, though their time of writing is the same; what hangs on them is asked anew.
+  virtual void forget() {}
   // Does the work now that would be done when the view is shown (headless export).
   virtual void prepare() {}
 

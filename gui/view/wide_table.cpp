@@ -12,8 +12,15 @@ std::vector<int> columnWidths(const std::vector<int>& wanted, int least, int roo
   if (wanted.empty()) return {};
   std::vector<int> widths = wanted;
   const auto sum = [&widths] { return std::accumulate(widths.begin(), widths.end(), 0); };
-  for (int most = *std::ranges::max_element(wanted); sum() > room && most > least; --most)
-    for (int& width : widths) width = std::min(width, most - 1);
+  const auto cut = [&widths](int most) {
+    for (int& width : widths) width = std::min(width, most);
+  };
+  for (int most = *std::ranges::max_element(wanted); sum() > room && most > least; --most) cut(most - 1);
+  if (sum() > room) {  // it is scrolled anyhow
+    widths = wanted;
+    cut(2 * least);
+    return widths;
+  }
   int left = room - sum(), rest = sum();
   // Column by column of what is left then, so that rounding leaves nothing over.
   for (int& width : widths) {

@@ -32,7 +32,8 @@ class WideTable : public QTableView {
 };
 
 // Widths of columns that want so much, where there is `room` for all: what is wider than the widest that there is room
-// for is cut to that, but not below `least`.
+// for is cut to that, but not below `least`; where all of it cannot be seen even so, only what is wider than twice that
+// is cut.
 std::vector<int> columnWidths(const std::vector<int>& wanted, int least, int room);
 
 }  // namespace sibyl::gui

@@ -8,6 +8,7 @@
 
 #include "gui/view/canvas/timeline_text.h"
 #include "gui/view/colours.h"
+#include "gui/view/progress_line.h"
 
 namespace sibyl::gui {
 
@@ -41,9 +42,12 @@ GraphView::GraphView(QWidget* parent) : View(parent) {
   splitter_->setSizes({780, 300});
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(makeProgress(work_, tr("Progress of the graph"), this));
   layout->addWidget(message_, 1);
   layout->addWidget(splitter_, 1);
   splitter_->hide();
+  connect(&work_, &LatestSignals::busyChanged, this, &GraphView::dim);
   connect(&work_, &LatestSignals::busyChanged, this, &View::busyChanged);
   connect(canvas_, &GraphCanvas::hoveredChanged, this, &GraphView::showNode);
   connect(canvas_, &GraphCanvas::placeChanged, this, &View::lookedElsewhere);
@@ -62,6 +66,14 @@ void GraphView::showAnswer(const AnswerPointer& current, const AnswerPointer&) {
   if (isVisible()) work();
 }
 
+void GraphView::setStale(bool stale) {
+  stale_ = stale;
+  dim();
+}
+
+// Until what is asked for has come, and until it is worked out here.
+void GraphView::dim() { canvas_->setStale(stale_ || work_.busy()); }
+
 void GraphView::showEvent(QShowEvent* event) {
   View::showEvent(event);
   prepare();
@@ -76,17 +88,18 @@ void GraphView::prepare() {
   if (pending_) work();
 }
 
-GraphView::Outcome GraphView::study(const AnswerPointer& answer) {
+GraphView::Outcome GraphView::study(const AnswerPointer& answer, const Cancelled& cancelled) {
   if (!answer) return {nullptr, tr("Open a model to see its graph.")};
   if (!answer->report) return {nullptr, errorSentence(answer->report.error())};
-  auto wired = wiring(*answer->study->graph, answer->study->strategy, *answer->study->cluster);
+  auto wired = wiring(*answer->study->graph, answer->study->strategy, *answer->study->cluster, cancelled);
   if (!wired) return {nullptr, errorSentence(wired.error())};
   return {std::make_shared<const GraphModel>(answer, std::move(*wired)), {}};
 }
 
 void GraphView::work() {
   pending_ = false;
-  work_.ask([answer = answer_](const Ticket&) { return study(answer); }, [this](Outcome outcome) { deliver(outcome); },
+  work_.ask([answer = answer_](const Ticket& ticket) { return study(answer, ticket.cancelled()); },
+            [this](Outcome outcome) { deliver(outcome); },
             [this](const Error& error) {
               deliver({nullptr, errorSentence(error)});
             });

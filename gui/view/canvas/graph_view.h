@@ -1,6 +1,7 @@
 // The model's graph under the plan: surface, and beside it what is known of the node that is pointed at.
 #pragma once
 
+#include "base/cancelled.h"
 #include "gui/model/latest.h"
 #include "gui/view/canvas/graph_canvas.h"
 #include "gui/view/view.h"
@@ -20,7 +21,7 @@ class GraphView : public View {
   [[nodiscard]] QString key() const override { return QStringLiteral("graph"); }
   [[nodiscard]] QString title() const override { return tr("Graph"); }
   void showAnswer(const AnswerPointer& current, const AnswerPointer& baseline) override;
-  void setStale(bool stale) override { canvas_->setStale(stale); }
+  void setStale(bool stale) override;
   [[nodiscard]] bool busy() const override { return work_.busy(); }
   void stop() override;
   void prepare() override;
@@ -45,14 +46,15 @@ class GraphView : public View {
     std::shared_ptr<const GraphModel> model;
     QString failure;
   };
-  static Outcome study(const AnswerPointer& answer);
+  static Outcome study(const AnswerPointer& answer, const Cancelled& cancelled);
   void work();
+  void dim();
   void deliver(const Outcome& outcome);
   void showNode();
   void showLegend();
 
   AnswerPointer answer_;
-  bool pending_ = false;
+  bool pending_ = false, stale_ = false;
   std::optional<std::pair<double, QPointF>> restored_;  // a session's place, until there is something to look at
 
   GraphCanvas* canvas_ = nullptr;

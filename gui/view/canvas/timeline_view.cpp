@@ -12,6 +12,7 @@
 #include "gui/view/canvas/timeline_text.h"
 #include "gui/view/canvas/timeline_totals.h"
 #include "gui/view/flow_layout.h"
+#include "gui/view/progress_line.h"
 #include "oracle/report/read_trace.h"
 #include "oracle/trace.h"
 
@@ -54,6 +55,7 @@ TimelineView::TimelineView(QWidget* parent) : View(parent), canvas_(new Timeline
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   layout->addWidget(makeTools());
+  layout->addWidget(makeProgress(work_, tr("Progress of the timeline"), this));
   layout->addWidget(warning_);
   layout->addWidget(message_, 1);
   layout->addWidget(canvas_, 1);
@@ -63,6 +65,7 @@ TimelineView::TimelineView(QWidget* parent) : View(parent), canvas_(new Timeline
   words->addWidget(legend_);
   layout->addLayout(words);
   layout->addWidget(totals_);
+  connect(&work_, &LatestSignals::busyChanged, this, &TimelineView::dim);
   connect(&work_, &LatestSignals::busyChanged, this, &View::busyChanged);
   connect(canvas_, &TimelineCanvas::hoveredChanged, this, &TimelineView::showSpan);
   connect(canvas_, &TimelineCanvas::areaChanged, this,
@@ -150,6 +153,14 @@ void TimelineView::showAnswer(const AnswerPointer& current, const AnswerPointer&
   if (isVisible()) work();
 }
 
+void TimelineView::setStale(bool stale) {
+  stale_ = stale;
+  dim();
+}
+
+// Until what is asked for has come, and until it is worked out here.
+void TimelineView::dim() { canvas_->setStale(stale_ || work_.busy()); }
+
 void TimelineView::showEvent(QShowEvent* event) {
   View::showEvent(event);
   prepare();
@@ -164,7 +175,8 @@ void TimelineView::prepare() {
   if (pending_) work();
 }
 
-TimelineView::Traces TimelineView::trace(const AnswerPointer& answer, const QString& path, Traces known) {
+TimelineView::Traces TimelineView::trace(const AnswerPointer& answer, const QString& path, Traces known,
+                                         const Cancelled& cancelled) {
   if (path.isEmpty()) known.measured = nullptr;
   if (!path.isEmpty() && !known.measured) {
     if (auto read = read_trace(path.toStdString()))
@@ -174,7 +186,7 @@ TimelineView::Traces TimelineView::trace(const AnswerPointer& answer, const QStr
   }
   if (!known.predicted && answer && answer->study) {
     const Study& study = *answer->study;
-    if (auto traced = trace_step(*study.graph, study.strategy, *study.cluster, most_kernels))
+    if (auto traced = trace_step(*study.graph, study.strategy, *study.cluster, most_kernels, cancelled))
       known.predicted = std::make_shared<const std::vector<TraceProcess>>(std::move(traced->processes));
     else
       known.failure = errorSentence(traced.error());
@@ -189,7 +201,8 @@ void TimelineView::work() {
   Traces known{traces_.predicted, traces_.measured, nullptr, {}, {}};
   if (answer_ && !answer_->report) known.failure = errorSentence(answer_->report.error());
   const AnswerPointer answer = answer_ && answer_->report ? answer_ : nullptr;
-  work_.ask([answer, path = measured_path_, known](const Ticket&) { return trace(answer, path, known); },
+  work_.ask([answer, path = measured_path_,
+             known](const Ticket& ticket) { return trace(answer, path, known, ticket.cancelled()); },
             [this](Traces traces) { deliver(std::move(traces)); },
             [this](const Error& error) {
               deliver({nullptr, traces_.measured, nullptr, errorSentence(error), {}});

@@ -2,6 +2,7 @@
 // surface, what lies under the pointer, the totals of a selected area.
 #pragma once
 
+#include "base/cancelled.h"
 #include "gui/model/latest.h"
 #include "gui/view/canvas/timeline_canvas.h"
 #include "gui/view/view.h"
@@ -23,7 +24,7 @@ class TimelineView : public View {
   [[nodiscard]] QString key() const override { return QStringLiteral("timeline"); }
   [[nodiscard]] QString title() const override { return tr("Timeline"); }
   void showAnswer(const AnswerPointer& current, const AnswerPointer& baseline) override;
-  void setStale(bool stale) override { canvas_->setStale(stale); }
+  void setStale(bool stale) override;
   [[nodiscard]] bool busy() const override { return work_.busy(); }
   void stop() override;
   void prepare() override;
@@ -53,11 +54,12 @@ class TimelineView : public View {
     std::shared_ptr<const Timeline> timeline;
     QString failure, measured_failure;
   };
-  static Traces trace(const AnswerPointer& answer, const QString& path, Traces known);
+  static Traces trace(const AnswerPointer& answer, const QString& path, Traces known, const Cancelled& cancelled);
 
   static QString hintText();
   QWidget* makeTools();
   void work();
+  void dim();
   void deliver(Traces traces);
   void chooseMeasured();
   void searchAgain();
@@ -68,7 +70,7 @@ class TimelineView : public View {
   void showSpan();
 
   AnswerPointer answer_;
-  bool pending_ = false;
+  bool pending_ = false, stale_ = false;
   QString measured_path_;
   Traces traces_;
   std::size_t match_ = 0;

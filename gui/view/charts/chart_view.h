@@ -3,11 +3,11 @@
 #pragma once
 
 #include <QLabel>
-#include <QProgressBar>
 #include <QScrollArea>
 #include <QVBoxLayout>
 
 #include "gui/model/latest.h"
+#include "gui/view/progress_line.h"
 #include "gui/view/view.h"
 #include "gui/view/wide_table.h"
 #include "gui/view/words.h"
@@ -64,8 +64,5 @@ class ChartView : public View {
   void dim();
   bool needed_ = true, stale_ = false, working_ = false;
 };
-
-// A thin line that says how far a job is, and is not seen while there is none.
-QProgressBar* makeProgress(LatestSignals& job, const QString& accessibleName, QWidget* parent);
 
 }  // namespace sibyl::gui

@@ -56,11 +56,8 @@ MemoryView::MemoryView(QWidget* parent) : ChartView(parent) {
   splitter->setSizes({3000, 3500, 3000});
   body()->addWidget(splitter);
 
-  connect(&job_, &LatestSignals::busyChanged, this, [this](bool busy) {
-    peak_->setEnabled(!busy);
-    table_->setEnabled(!busy);
-    emit busyChanged();
-  });
+  connect(&job_, &LatestSignals::busyChanged, this, &MemoryView::setWorking);
+  connect(&job_, &LatestSignals::busyChanged, this, &View::busyChanged);
   connect(device_, &QComboBox::activated, this, [this](int index) { ask(static_cast<std::size_t>(index)); });
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
     const QString operation = index.siblingAtColumn(alive_operation_column).data().toString();
@@ -75,10 +72,12 @@ void MemoryView::refresh() {
 
 void MemoryView::ask(std::optional<std::size_t> coordinate) {
   asked_ = current().study;
-  job_.ask([study = asked_, coordinate](
-               const Ticket&) { return step_memory(*study->graph, study->strategy, *study->cluster, coordinate); },
-           [this](Result<StepMemory> memory) { deliver(std::move(memory)); },
-           [this](const Error& error) { deliver(Failure(error)); });
+  job_.ask(
+      [study = asked_, coordinate](const Ticket& ticket) {
+        return step_memory(*study->graph, study->strategy, *study->cluster, coordinate, ticket.cancelled());
+      },
+      [this](Result<StepMemory> memory) { deliver(std::move(memory)); },
+      [this](const Error& error) { deliver(Failure(error)); });
 }
 
 void MemoryView::stop() {

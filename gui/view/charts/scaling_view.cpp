@@ -11,6 +11,9 @@ namespace {
 
 const QString current_key = QStringLiteral("current"), baseline_key = QStringLiteral("baseline");
 
+// Of another scenario of the session.
+QString keyOf(const QString& scenario) { return "scenario:" + scenario; }
+
 }  // namespace
 
 ScalingView::ScalingView(QWidget* parent) : ChartView(parent) {
@@ -147,10 +150,15 @@ std::vector<ScalingSeries> ScalingView::offered() const {
     of_study(add(simple.key, simple.title, false), current().study, simple.strategy);
   for (const Scenario& other : others_) {
     const QString name = QString::fromStdString(other.name);
-    add("scenario:" + name, name, false).scenario = other;
+    add(keyOf(name), name, false).scenario = other;
   }
   if (!all[1].study) all.erase(all.begin() + 1);
   return all;
+}
+
+void ScalingView::followRename(const QString& before, const QString& after) {
+  curves_->rename(keyOf(before), keyOf(after));
+  if (picked_ == keyOf(before)) picked_ = keyOf(after);
 }
 
 void ScalingView::refresh() {

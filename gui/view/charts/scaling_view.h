@@ -27,7 +27,9 @@ class ScalingView : public ChartView {
   [[nodiscard]] QString title() const override { return tr("Scaling"); }
   [[nodiscard]] bool busy() const override { return job_.busy(); }
   void stop() override;
+  void forget() override { reader_ = std::make_shared<StudyReader>(); }
   void showOthers(const std::vector<Scenario>& scenarios) override { others_ = scenarios; }
+  void followRename(const QString& before, const QString& after) override;
   [[nodiscard]] std::optional<Table> table() const override;
   [[nodiscard]] QJsonObject viewState() const override;
   void restoreViewState(const QJsonObject& state) override;

@@ -1,7 +1,7 @@
 #include "gui/view/charts/stacked_bars.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "gui/view/colours.h"
 
@@ -9,7 +9,7 @@ namespace sibyl::gui {
 namespace {
 
 constexpr double height = 0.56, thin = 0.14, thin_offset = 0.4;  // of a row
-constexpr double room_for_notes = 1.32;                          // of the longest
+constexpr double narrow_axis = 500;                              // pixels: in a window of 960
 constexpr double worth_naming = 0.07;                            // of the axis
 
 QString part_text(const BarRow& row, const BarPart& part, Measure measure, bool beside) {
@@ -25,7 +25,7 @@ class Drawing {
       : plot_(plot), rows_(rows), measure_(measure), reach_(std::max(reach, 1e-12)) {}
 
   void draw() {
-    for (const BarRow& row : rows_) reach_ = std::max(reach_, lengthOf(row) * room_for_notes);
+    for (const BarRow& row : rows_) reach_ = std::max(reach_, lengthOf(row) / (1 - shareOf(row.note)));
     for (std::size_t r = 0; r < rows_.size(); ++r) {
       const double y = -static_cast<double>(r);
       double at = 0;
@@ -41,9 +41,31 @@ class Drawing {
       }
     }
     axes();
+    for (const QString& title : titlesInOrder()) first_.at(title)->addToLegend();
   }
 
  private:
+  // Of the axis, that a note at a bar's end takes.
+  [[nodiscard]] double shareOf(const QString& note) const {
+    constexpr double most = 0.5;
+    return std::min(most, 0.02 + plot_.fontMetrics().horizontalAdvance(note) / narrow_axis);
+  }
+  // As parts follow each other in the rows, of which some have no part of a kind: each title after the one before it.
+  [[nodiscard]] std::vector<QString> titlesInOrder() const {
+    std::vector<QString> titles;
+    for (const BarRow& row : rows_) {
+      std::ptrdiff_t next = 0;
+      for (const auto* parts : {&row.parts, &row.beside})
+        for (const BarPart& part : *parts) {
+          if (part.value <= 0) continue;
+          auto place = std::ranges::find(titles, part.title);
+          if (place == titles.end()) place = titles.insert(titles.begin() + next, part.title);
+          next = place - titles.begin() + 1;
+        }
+    }
+    return titles;
+  }
+
   // Above a limit's line, which may run through it.
   void addNote(double at, double y, const QString& note) {
     QCPItemText* text = plot_.addText(at, y, note, Qt::AlignLeft | Qt::AlignVCenter, plot_.textColour());
@@ -65,7 +87,7 @@ class Drawing {
     if (hatched) bars->setPen(QPen(colour, 1));
     const QString text = part_text(rows_[row], part, measure_, beside);
     plot_.explain(bars, [text](int) { return text; });
-    if (named_.insert(part.title).second) bars->addToLegend();
+    first_.emplace(part.title, bars);
     if (!beside && part.value > worth_naming * reach_)
       plot_.addText(from + part.value / 2, y, quantityText(measure_, part.value), Qt::AlignCenter,
                     part.hatched ? plot_.textColour() : textOn(colour));
@@ -88,7 +110,7 @@ class Drawing {
   const std::vector<BarRow>& rows_;
   Measure measure_;
   double reach_;
-  std::set<QString> named_;
+  std::map<QString, QCPBars*> first_;  // of each title
 };
 
 }  // namespace

@@ -26,7 +26,8 @@ struct BarRow {
 
 double lengthOf(const BarRow& row);  // of its parts together
 
-// The first row is the uppermost. Parts of one title are one entry of the legend. The axis reaches at least to `reach`.
+// The first row is the uppermost. Parts of one title are one entry of the legend, in the order of
+// the parts. The axis reaches at least to `reach`.
 void drawStackedBars(Plot& plot, const std::vector<BarRow>& rows, Measure measure, double reach = 0);
 
 inline constexpr Qt::BrushStyle hatching = Qt::BDiagPattern;  // of what is held, but not used

@@ -14,6 +14,11 @@ QSize StrategyMenu::sizeHint() const {
   return QPushButton::sizeHint() + QSize(fontMetrics().averageCharWidth() * 2, 0);
 }
 
+void StrategyMenu::rename(const QString& key, const QString& now) {
+  chosen_.removeAll(now);  // of one that is no more
+  if (const qsizetype place = chosen_.indexOf(key); place >= 0) chosen_[place] = now;
+}
+
 void StrategyMenu::offer(const std::vector<Entry>& entries) {
   menu()->clear();
   for (const Entry& entry : entries) {

@@ -23,6 +23,7 @@ class StrategyMenu : public QPushButton {
   [[nodiscard]] const QStringList& chosen() const { return chosen_; }  // their keys
   [[nodiscard]] bool has(const QString& key) const { return chosen_.contains(key); }
   void choose(const QStringList& keys) { chosen_ = keys; }  // tells nobody
+  void rename(const QString& key, const QString& now);      // of what is offered; chosen or not as before
   [[nodiscard]] QSize sizeHint() const override;
 
  signals:

@@ -48,6 +48,7 @@ CompareView::CompareView(Document& document, QWidget* parent)
   connect(&answers_, &Answers::answered, this, &CompareView::display);
   connect(&answers_, &Answers::staleChanged, this, [this](bool stale) {
     table_->setEnabled(!stale);
+    emit busyChanged();
     if (!stale) emit settled();
   });
   connect(&document_, &Document::changed, this, &CompareView::follow);
@@ -107,6 +108,18 @@ void CompareView::showEvent(QShowEvent* event) {
 
 void CompareView::prepare() {
   if (waiting_) ask();
+}
+
+void CompareView::stop() {
+  if (!answers_.stale()) return;
+  answers_.drop();
+  clear();
+  verdict_->setText(stoppedText());
+}
+
+void CompareView::forget() {
+  answers_.forget();
+  follow();
 }
 
 void CompareView::ask() {

@@ -23,6 +23,8 @@ class CompareView : public View {
   void showAnswer(const AnswerPointer& current, const AnswerPointer& baseline) override;
   void setStale(bool stale) override;
   [[nodiscard]] bool busy() const override { return answers_.stale(); }
+  void stop() override;
+  void forget() override;
   void prepare() override;
   void renderFigure(QPainter& painter, const QSize& size) override;
   [[nodiscard]] std::optional<Table> table() const override;

@@ -121,6 +121,17 @@ class ScalingTest : public QObject {
     QCOMPARE(table.rows.back()[3].value, expected.rows[0][2].value);  // step time on eight devices
     const QJsonObject state = view.viewState();
     QCOMPARE(state["curves"].toArray(), (QJsonArray{"current", "scenario:R&D", "scenario:broken"}));
+    view.followRename("R&D", "lab");
+    view.followRename("of no curve", "nor this");
+    other.name = "lab";
+    view.showOthers({other, broken});
+    settle(view, lenet_, pipeline_);
+    QCOMPARE(shownBy(view), (QStringList{"Current", "lab"}));
+    view.followRename("lab", "R&D");
+    other.name = "R&D";
+    view.showOthers({other, broken});
+    settle(view, lenet_, pipeline_);
+    QVERIFY(view.viewState() == state);
     tick(view, "Current", false);
     tick(view, "R&&D", false);
     tick(view, "broken", false);

@@ -59,7 +59,9 @@ class ChartViewsTest : public QObject {
     QCOMPARE(columnWidths({100, 300}, 160, 800), (std::vector<int>{200, 600}));
     QCOMPARE(columnWidths({100, 300}, 160, 399), (std::vector<int>{100, 299}));  // the widest is cut
     QCOMPARE(columnWidths({100, 300, 250}, 160, 500), (std::vector<int>{100, 200, 200}));
-    QCOMPARE(columnWidths({100, 300}, 160, 50), (std::vector<int>{100, 160}));  // and scrolled
+    QCOMPARE(columnWidths({100, 300, 900}, 160, 400),
+             (std::vector<int>{100, 300, 320}));  // scrolled, and so hardly cut
+    QCOMPARE(columnWidths({100, 300, 900}, 160, 420), (std::vector<int>{100, 160, 160}));
     for (View* view : chartViews(nullptr)) {
       const std::unique_ptr<View> owned(view);
       view->resize(1500, 800);

@@ -4,6 +4,9 @@
 
 #include <QApplication>
 #include <QDir>
+#include <QDragEnterEvent>
+#include <QDropEvent>
+#include <QMimeData>
 #include <QSettings>
 #include <QStandardPaths>
 #include <QTemporaryDir>
@@ -21,6 +24,18 @@ inline void keys(QWidget& window, Qt::Key key, Qt::KeyboardModifiers modifiers) 
   QTest::keyClick(&window, key, modifiers);
 }
 
+// Is it taken?
+inline bool dragAndDrop(QWidget& window, const QString& path) {
+  QMimeData file;
+  file.setUrls({QUrl::fromLocalFile(path)});
+  const QPoint where(300, 300);
+  QDragEnterEvent enter(where, Qt::CopyAction, &file, Qt::LeftButton, Qt::NoModifier);
+  QApplication::sendEvent(&window, &enter);
+  QDropEvent drop(where, Qt::CopyAction, &file, Qt::LeftButton, Qt::NoModifier);
+  QApplication::sendEvent(&window, &drop);
+  return enter.isAccepted();
+}
+
 class DrivenWindow : public QObject {
  protected:
   void openWindow() {
@@ -35,7 +50,13 @@ class DrivenWindow : public QObject {
     window_->resize(1280, 800);
     window_->QWidget::show();
     QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-    QApplication::setActiveWindow(window_.get());  // where no window manager does, keys find it all the same
+    activate();
+  }
+  // Where no window manager does: keys are the active window's.
+  void activate() {
+    window_->activateWindow();
+    QApplication::setActiveWindow(window_.get());
+    QVERIFY(QTest::qWaitForWindowActive(window_.get()));
   }
   // Of a model of the zoo, which is written into the folder.
   void openModel(const QString& name) {

@@ -1,6 +1,9 @@
 // What becomes of files: what was not saved is found again after a crash, what views were given is kept, what is
 // exported is all there, and where nobody sees a window it is not remembered.
+#include <QAbstractButton>
 #include <QListWidget>
+#include <QMenu>
+#include <QMessageBox>
 #include <QTimer>
 
 #include "gui/app/export_dialog.h"
@@ -15,6 +18,15 @@ using namespace sibyl::gui::test;
 
 class FilesTest : public DrivenWindow {
   Q_OBJECT
+
+  // Of the question that what follows asks.
+  static void answerWith(QMessageBox::StandardButton button) {
+    QTimer::singleShot(0, qApp, [button] {
+      auto* question = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+      if (question == nullptr) return QTest::qFail("nothing was asked", __FILE__, __LINE__);
+      question->button(button)->click();
+    });
+  }
 
  private slots:
   void initTestCase() {
@@ -96,6 +108,68 @@ class FilesTest : public DrivenWindow {
     QVERIFY(!third.isWindowModified());
   }
 
+  void recentSessionsAreOpened() {
+    const QTemporaryDir unsaved;
+    const QString first = folder_.filePath("first.json"), second = folder_.filePath("second.json");
+    MainWindow window;
+    window.begin(unsaved.path(), {});
+    for (const QString& path : {first, second}) {
+      window.document().change("batch", [&](Scenario& s) { s.set("--batch", path == first ? "1" : "2"); });
+      QVERIFY(window.saveTo(path).has_value());
+    }
+    QMenu* recent = nullptr;
+    for (QMenu* menu : window.findChildren<QMenu*>())
+      if (menu->title() == "Open &recent") recent = menu;
+    QVERIFY(recent != nullptr);
+    const auto offered = [recent] {
+      emit recent->aboutToShow();
+      QStringList names;
+      for (const QAction* action : recent->actions()) names << action->text();
+      return names;
+    };
+    QCOMPARE(offered().mid(0, 2), (QStringList{"second.json", "first.json"}));
+    recent->actions()[1]->trigger();
+    QCOMPARE(window.path(), first);
+    QCOMPARE(window.document().current().option("--batch"), std::optional<std::string>("1"));
+    QCOMPARE(offered().mid(0, 2), (QStringList{"first.json", "second.json"}));
+    QVERIFY(QFile::remove(second));
+    QVERIFY(!offered().contains("second.json"));
+    // What is not saved is asked about first.
+    window.document().change("batch", [](Scenario& s) { s.set("--batch", "3"); });
+    emit recent->aboutToShow();
+    answerWith(QMessageBox::Cancel);
+    recent->actions()[0]->trigger();
+    QCOMPARE(window.document().current().option("--batch"), std::optional<std::string>("3"));
+    answerWith(QMessageBox::Discard);
+    recent->actions()[0]->trigger();
+    QCOMPARE(window.document().current().option("--batch"), std::optional<std::string>("1"));
+    RecentFiles("recent/sessions").clear();
+    QCOMPARE(offered(), QStringList{"None yet"});
+    QVERIFY(!recent->actions()[0]->isEnabled());
+  }
+
+  void aSessionIsDropped() {
+    const QString path = folder_.filePath("dropped.json");
+    Session session;
+    session.state.scenarios.resize(2);
+    session.state.scenarios[0].name = "dropped";
+    session.state.scenarios[1].name = "other";
+    QVERIFY(writeSession(session, path).has_value());
+    MainWindow window;
+    window.document().change("batch", [](Scenario& s) { s.set("--batch", "3"); });
+    answerWith(QMessageBox::Cancel);
+    QVERIFY(dragAndDrop(window, path));
+    QCOMPARE(window.document().count(), 1);
+    answerWith(QMessageBox::Discard);
+    QVERIFY(dragAndDrop(window, path));
+    QVERIFY(window.document().state() == session.state);
+    QCOMPARE(window.path(), path);
+    QVERIFY(!window.isWindowModified());
+    QVERIFY(dragAndDrop(window, folder_.filePath("nothing.json")));
+    QVERIFY2(window.notice().message().contains("nothing.json"), qPrintable(window.notice().message()));
+    QVERIFY(window.document().state() == session.state);
+  }
+
   // What is done without anybody is nobody's to find among the recent ones.
   void anExportWithoutAWindowIsNotRemembered() {
     Session session;
@@ -114,6 +188,7 @@ class FilesTest : public DrivenWindow {
 
   // Views that nobody has looked at are worked out first.
   void viewsAreExportedFromTheMenu() {
+    activate();
     QTimer::singleShot(0, window_.get(), [this] {
       auto* dialog = window_->findChild<ExportDialog*>();
       auto* views = dialog->findChild<QListWidget*>();

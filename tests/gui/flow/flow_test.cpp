@@ -6,7 +6,6 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QLabel>
-#include <QMimeData>
 #include <QProcess>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -57,13 +56,7 @@ class FlowTest : public DrivenWindow {
     const int steps = document().undoStack().index();
     const QString path = folder_.filePath("lenet.onnx");
     QVERIFY(write_zoo_model("lenet", path.toStdString()).has_value());
-    QMimeData file;
-    file.setUrls({QUrl::fromLocalFile(path)});
-    QDragEnterEvent enter(QPoint(300, 300), Qt::CopyAction, &file, Qt::LeftButton, Qt::NoModifier);
-    QApplication::sendEvent(window_.get(), &enter);
-    QVERIFY(enter.isAccepted());
-    QDropEvent drop(QPointF(300, 300), Qt::CopyAction, &file, Qt::LeftButton, Qt::NoModifier);
-    QApplication::sendEvent(window_.get(), &drop);
+    QVERIFY(dragAndDrop(*window_, path));
     QCOMPARE(document().current().model, path.toStdString());
     undoTo(steps);
   }
@@ -248,29 +241,37 @@ class FlowTest : public DrivenWindow {
     undoTo(steps);
   }
 
+  // By its button and by its key, whichever view is at work; the next question is answered again.
   void whatTakesLongIsStopped() {
-    window_->showView("scaling");
-    settle();
-    View* scaling = nullptr;
-    for (View* view : window_->views())
-      if (view->key() == "scaling") scaling = view;
-    bool stopped = false;
-    // The views have begun when the window has shown the answer, and none has ended.
-    const auto once = connect(window_.get(), &MainWindow::answered, this, [&] {
-      if (std::exchange(stopped, true)) return;
-      QVERIFY(scaling->busy());
-      window_->findChild<QToolButton*>("stop")->click();
-      QVERIFY(!scaling->busy());
-    });
-    const int steps = document().undoStack().index();
-    document().change("batch", [](Scenario& s) { s.set("--batch", "24/device"); });
-    settle();
-    disconnect(once);
-    QVERIFY(stopped);
-    QStringList words;
-    for (const QLabel* label : scaling->findChildren<QLabel*>()) words << label->text();
-    QVERIFY2(words.join('\n').contains("Stopped"), qPrintable(words.join('\n')));
-    undoTo(steps);
+    for (const char* key : {"scaling", "memory", "timeline", "graph"}) {
+      window_->showView(key);
+      settle();
+      const auto found = std::ranges::find(window_->views(), QLatin1String(key), &View::key);
+      View* view = *found;
+      const auto says = [view](const char* word) {
+        return std::ranges::any_of(view->findChildren<QLabel*>(),
+                                   [word](const QLabel* label) { return label->text().contains(QLatin1String(word)); });
+      };
+      bool stopped = false;
+      // The views have begun when the window has shown the answer, and none has ended.
+      const auto once = connect(window_.get(), &MainWindow::answered, this, [&] {
+        if (std::exchange(stopped, true)) return;
+        QVERIFY(view->busy());
+        if (view->key() == "scaling")
+          control<QToolButton>("stop").click();
+        else
+          keys(*window_, Qt::Key_Period, Qt::ControlModifier);
+        QVERIFY(!view->busy());
+      });
+      const int steps = document().undoStack().index();
+      document().change("batch", [](Scenario& s) { s.set("--batch", "24/device"); });
+      settle();
+      disconnect(once);
+      QVERIFY(stopped);
+      QVERIFY2(says("Stopped"), key);
+      undoTo(steps);
+      QVERIFY2(!says("Stopped"), key);
+    }
   }
 
   void pinAndCompare() {
@@ -339,8 +340,7 @@ class FlowTest : public DrivenWindow {
     if (other->settled()) other->document().change("batch", [](Scenario& s) { s.set("--batch", "40/device"); });
     QVERIFY(!other->settled());
     other.reset();
-    window_->activateWindow();  // no window manager does, and shortcuts are the active window's
-    QVERIFY(QTest::qWaitForWindowActive(window_.get()));
+    activate();
   }
 
   void theBestIsFound() {

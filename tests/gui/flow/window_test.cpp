@@ -3,11 +3,14 @@
 #include <QAccessible>
 #include <QApplication>
 #include <QDialogButtonBox>
+#include <QDockWidget>
 #include <QHeaderView>
+#include <QListView>
 #include <QListWidget>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QSpinBox>
+#include <QTableWidget>
 
 #include "gui/app/command_palette.h"
 #include "gui/app/export_dialog.h"
@@ -63,7 +66,7 @@ class WindowLooksTest : public DrivenWindow {
     QVERIFY(palette != nullptr && palette->isVisible());
     auto* line = palette->findChild<QLineEdit*>();
     auto* list = palette->findChild<QListWidget*>();
-    QTest::keyClicks(line, "res");
+    QTest::keyClicks(line, "rest");
     QVERIFY(list->item(0)->text().startsWith("Restore default layout"));
     picture(*palette, "commands");
     line->clear();
@@ -76,6 +79,91 @@ class WindowLooksTest : public DrivenWindow {
     ExportDialog dialog(window_->views(), window_->views().front(), "export", window_.get());
     dialog.show();
     picture(dialog, "export");
+  }
+
+  void aQuestionMarkListsTheKeys() {
+    const auto shown = [this] {
+      const auto* dialog = window_->findChild<ShortcutsDialog*>();
+      return dialog != nullptr && dialog->isVisible();
+    };
+    QTRY_VERIFY(!shown());  // the one before is gone
+    activate();
+    QTest::keyClick(window_.get(), Qt::Key_Question);
+    QVERIFY(shown());
+    QStringList words;
+    const auto* table = window_->findChild<ShortcutsDialog*>()->findChild<QTableWidget*>();
+    for (int row = 0; row < table->rowCount(); ++row)
+      words << table->item(row, 0)->text() + ": " + table->item(row, 1)->text();
+    QVERIFY2(words.contains("Ctrl+B: Pin as the baseline") && words.contains("? or F1: Keys") &&
+                 words.contains("Ctrl+Shift+Z or Ctrl+Y: Redo"),
+             qPrintable(words.join('\n')));
+    window_->findChild<ShortcutsDialog*>()->close();
+    QTRY_VERIFY(!shown());
+  }
+
+  void aScenarioIsRenamed() {
+    activate();
+    auto& list = control<QListView>("scenario list");
+    const int steps = document().undoStack().index();
+    const auto type = [&](const QString& name, Qt::Key end) {
+      keys(*window_, Qt::Key_F2, Qt::NoModifier);
+      auto* editor = list.findChild<QLineEdit*>();
+      QVERIFY(editor != nullptr && editor->isVisible());
+      QTest::keyClicks(editor, name);
+      QTest::keyClick(editor, end);
+      QTRY_VERIFY(list.findChild<QLineEdit*>() == nullptr);
+    };
+    const std::string before = document().current().name;
+    type("half precision", Qt::Key_Return);
+    QCOMPARE(document().current().name, std::string("half precision"));
+    type("nothing", Qt::Key_Escape);
+    QCOMPARE(document().current().name, std::string("half precision"));
+    keys(*window_, Qt::Key_Z, Qt::ControlModifier);
+    QCOMPARE(document().current().name, before);
+    QCOMPARE(document().undoStack().index(), steps);
+    settle();
+  }
+
+  // As it was left when the program starts again; by the menu, as it was at first.
+  void theLayoutIsKeptAndRestored() {
+    const auto dock = [](const MainWindow& window, const char* name) {
+      return window.findChild<QDockWidget*>(QLatin1String(name));
+    };
+    const auto as_left = [&](const MainWindow& window) {
+      return window.dockWidgetArea(dock(window, "setup")) == Qt::RightDockWidgetArea &&
+             dock(window, "scenarios")->isHidden();
+    };
+    const auto as_usual = [&](const MainWindow& window) {
+      return window.dockWidgetArea(dock(window, "setup")) == Qt::LeftDockWidgetArea &&
+             !dock(window, "scenarios")->isHidden() && !dock(window, "setup")->isHidden();
+    };
+    const auto restore = [](const MainWindow& window) {
+      for (QAction* action : window.findChildren<QAction*>())
+        if (plainText(*action) == "Restore default layout") action->trigger();
+    };
+    {
+      MainWindow window;
+      window.QWidget::show();
+      QVERIFY(as_usual(window));
+      window.addDockWidget(Qt::RightDockWidgetArea, dock(window, "setup"));
+      dock(window, "scenarios")->hide();
+      QVERIFY(as_left(window));
+      restore(window);
+      QVERIFY(as_usual(window));
+      window.addDockWidget(Qt::RightDockWidgetArea, dock(window, "setup"));
+      dock(window, "scenarios")->hide();
+      QVERIFY(window.close());
+    }
+    {
+      MainWindow again;
+      again.QWidget::show();
+      QVERIFY(as_left(again));
+      dock(again, "setup")->hide();
+      restore(again);
+      QVERIFY(as_usual(again));
+    }
+    QSettings().remove("window");
+    activate();
   }
 
   void everyControlHasANameAndATooltip() {

@@ -39,6 +39,30 @@ class DocumentTest : public QObject {
     QCOMPARE(batch(document), std::optional<std::string>("1"));
   }
 
+  // By undoing, too; and a baseline that is the scenario as it is now goes with it, but not one of before.
+  void renamingIsTold() {
+    Document document;
+    document.add({}, "add");
+    document.rename(1, "first");
+    document.pin(1);
+    QSignalSpy renamed(&document, &Document::renamed);
+    document.rename(1, "second");
+    QCOMPARE(renamed.takeFirst(), (QVariantList{"first", "second"}));
+    QVERIFY(document.state().baseline == document.current());
+    setBatch(document, "1");
+    QVERIFY(renamed.isEmpty());
+    document.rename(1, "third");
+    QCOMPARE(document.state().baseline->name, std::string("second"));
+    document.undoStack().undo();
+    document.undoStack().undo();
+    document.undoStack().undo();
+    QCOMPARE(document.current().name, std::string("first"));
+    QCOMPARE(document.state().baseline->name, std::string("first"));
+    QCOMPARE(renamed.takeLast(), (QVariantList{"second", "first"}));
+    document.load({}, {});
+    QCOMPARE(renamed.count(), 2);  // second to third, and back
+  }
+
   void noChangeIsNoStep() {
     Document document;
     setBatch(document, "1");
