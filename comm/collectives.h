@@ -29,5 +29,6 @@ void recursive_doubling_all_reduce(const Group& group, const Elements& data);
 void rabenseifner_all_reduce(const Group& group, const Elements& data);
 void tree_all_reduce(const Group& group, const Elements& data);
 void tree_broadcast(const Group& group, std::span<std::byte> data, int root);
+void tree_reduce(const Group& group, const Elements& data, int root);
 
 }  // namespace sibyl::comm

@@ -104,6 +104,10 @@ void Communicator::broadcast(std::span<std::byte> data, int root) {
   if (size() > 1) comm::tree_broadcast(state_->group(), data, root);
 }
 
+void Communicator::reduce(const Elements& data, int root) {
+  if (size() > 1) comm::tree_reduce(state_->group(), data, root);
+}
+
 void Communicator::send(std::span<const std::byte> data, int to) { state_->messages.send(data, to); }
 void Communicator::receive(std::span<std::byte> data, int from) { state_->messages.receive(data, from); }
 

@@ -48,6 +48,9 @@ class Communicator {
   // Part i of `out` goes to rank i, part i of `in` comes from it; all parts have one size.
   void all_to_all(std::span<const std::byte> out, std::span<std::byte> in);
   void broadcast(std::span<std::byte> data, int root);
+  // The sum is `root`'s; `data` of others is left with the sums of some.
+  void reduce(const Elements& data, int root);
+  void reduce(std::span<float> data, int root) { reduce(elements(data), root); }
   // Messages to several ranks, and from them, all under way at once. A rank may appear once.
   struct Swap {
     int peer = 0;

@@ -1,7 +1,7 @@
 // Two trees, each carrying half of the vector in chunks, all the way up with sums and down with results. Nothing waits
 // for the other tree: a rank is an inner one of the first and a leaf of the second, and where it took their chunks in
 // turns each tree went at the pace of the other's round trips, and both together took three times as long as their
-// links.
+// links. A broadcast is one tree downwards, a reduction one upwards.
 #include <algorithm>
 #include <functional>
 #include <vector>
@@ -85,14 +85,16 @@ class Done {
 // One tree, as one rank sees it. Messages of a pair of ranks keep their order within a lane.
 class Tree {
  public:
-  // Without `reduce` nothing goes up, and what the root has goes to all.
-  Tree(UnderWay& messages, std::span<std::byte> data, const TreePlace& place, int lane, Reduce reduce)
+  // Without `reduce` nothing goes up, and what the root has goes to all; without `results` nothing comes down.
+  Tree(UnderWay& messages, std::span<std::byte> data, const TreePlace& place, int lane, Reduce reduce,
+       bool results = true)
       : messages_(messages),
         data_(data),
         chunks_((data.size() + most_bytes - 1) / most_bytes),
         parent_(place.parent),
         lane_(lane),
         reduce_(reduce),
+        results_(results),
         handed_up_(chunks_, reduce == nullptr),
         from_parent_(chunks_) {
     for (const int child : place.children)
@@ -103,7 +105,7 @@ class Tree {
   // Posts all that can be.
   void move_on() {
     if (reduce_ != nullptr) move_up();
-    move_down();
+    if (results_) move_down();
   }
 
  private:
@@ -163,11 +165,21 @@ class Tree {
   std::size_t chunks_;
   int parent_, lane_;
   Reduce reduce_;
+  bool results_;
   std::vector<Child> children_;
   std::size_t summed_ = 0;  // chunks that have all that comes from below
   Done handed_up_, from_parent_;
   std::size_t next_up_ = 0, next_down_ = 0;
 };
+
+// In the tree of which `root` is the root.
+TreePlace place_below(const Group& group, int root) {
+  const auto actual = [&](int relative) { return relative < 0 ? -1 : (relative + root) % group.size; };
+  TreePlace place = TreePlace::of(group.size, (group.rank - root + group.size) % group.size);
+  place.parent = actual(place.parent);
+  for (int& child : place.children) child = actual(child);
+  return place;
+}
 
 }  // namespace
 
@@ -184,12 +196,15 @@ void tree_all_reduce(const Group& group, const Elements& data) {
 }
 
 void tree_broadcast(const Group& group, std::span<std::byte> data, int root) {
-  const auto actual = [&](int relative) { return relative < 0 ? -1 : (relative + root) % group.size; };
-  TreePlace place = TreePlace::of(group.size, (group.rank - root + group.size) % group.size);
-  place.parent = actual(place.parent);
-  for (int& child : place.children) child = actual(child);
   UnderWay messages(group.messages, data.size());
-  Tree tree(messages, data, place, 0, nullptr);
+  Tree tree(messages, data, place_below(group, root), 0, nullptr);
+  tree.move_on();
+  messages.finish();
+}
+
+void tree_reduce(const Group& group, const Elements& data, int root) {
+  UnderWay messages(group.messages, data.bytes.size());
+  Tree tree(messages, data.bytes, place_below(group, root), 0, reduce_of(data.type, group.reduction), false);
   tree.move_on();
   messages.finish();
 }

@@ -95,6 +95,7 @@ std::vector<Task> collective_tasks(const GroupPlacement& world, const NetworkPro
     add(Collective::reduce_scatter, Algorithm::automatic);
     add(Collective::all_gather, Algorithm::automatic);
     add(Collective::broadcast, Algorithm::automatic);
+    add(Collective::reduce, Algorithm::automatic);
     add(Collective::all_to_all, Algorithm::automatic);
     add(Collective::send_receive, Algorithm::automatic);
   }
@@ -263,6 +264,7 @@ probe::Timing Probe::time(CollectiveSample& sample, double allowance) {
       case Collective::all_to_all: return ranks.all_to_all(parts(out, ranks), parts(in, ranks));
       case Collective::send_receive: return swap_with_neighbours(ranks, out, in);
       case Collective::broadcast: return ranks.broadcast(std::as_writable_bytes(data), 0);
+      case Collective::reduce: return ranks.reduce(data, 0);
       default: return ranks.all_reduce(data, sample.algorithm);
     }
   };

@@ -255,6 +255,23 @@ TEST(Communicator, BroadcastReachesAllFromAnyRoot) {
   }
 }
 
+// 300,007 numbers are twenty chunks, 7 a part of one.
+TEST(Communicator, ReducesToAnyRoot) {
+  Communicator world = Communicator::world();
+  for (const std::int64_t elements : {std::int64_t{0}, std::int64_t{7}, std::int64_t{300'007}})
+    for (int root = 0; root < world.size(); ++root) {
+      std::vector<float> data = mine(elements, world.rank());
+      const std::int64_t before = world.bytes_sent();
+      world.reduce(data, root);
+      if (world.rank() == root) {
+        EXPECT_EQ(first_wrong(data, 0, elements, world.size()), -1) << elements << " elements, root " << root;
+      }
+      const int relative = (world.rank() - root + world.size()) % world.size();
+      EXPECT_EQ(world.bytes_sent() - before,
+                bytes_sent(Collective::reduce, Algorithm::tree, elements, 4, world.size(), relative));
+    }
+}
+
 TEST(Communicator, SendsAndReceives) {
   Communicator world = Communicator::world();
   if (world.size() < 2) GTEST_SKIP() << "needs two ranks";
