@@ -59,6 +59,7 @@ Result<void> measure_network(const Ranks& ranks, Session& session, const Network
     if (!progress) progress.emplace("measuring the network", static_cast<std::size_t>(total));
     progress->report(static_cast<std::size_t>(done), what);
   };
+  sink.remark = [](std::string_view remark) { fmt::print(stderr, "network: {}\n", remark); };
   NetworkProbeOptions options;
   options.budget = request.budget;
   options.between = typical_work();

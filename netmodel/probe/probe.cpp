@@ -14,6 +14,7 @@
 #include "comm/prompt_thread.h"
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/probe/pace.h"
+#include "netmodel/probe/room.h"
 #include "netmodel/probe/timing.h"
 
 namespace sibyl {
@@ -25,7 +26,6 @@ using probe::Task;
 constexpr std::array among_groups{Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                                   Collective::all_to_all, Collective::send_receive};
 
-constexpr std::int64_t largest_both_ways = 4 << 20;         // what longer ones take beyond, the wire tells
 constexpr std::int64_t largest_of_whole_vectors = 4 << 20;  // recursive doubling sends the whole vector in each round
 
 // Exchanges between operations are timed in turn, too: what takes longer than this has the share of the longest.
@@ -34,6 +34,11 @@ constexpr int runs_in_turn = 3;
 
 bool among_operations(const CollectiveSample& sample) {
   return std::ranges::find(among_groups, sample.collective) != among_groups.end();
+}
+
+// Results arrive in buffers of their own; else in those that are sent.
+bool has_results(Collective collective) {
+  return collective == Collective::all_to_all || collective == Collective::send_receive;
 }
 
 void keep_processor(Seconds time) {
@@ -48,9 +53,8 @@ std::vector<Task> message_tasks(const GroupPlacement& world, const NetworkProbeO
     for (int pairs = 1; pairs <= most; pairs = pairs < most ? std::min(pairs * 2, most) : pairs + 1)
       for (const std::int64_t bytes : options.message_bytes)
         for (const bool both_ways : {false, true})
-          if (!both_ways || bytes <= largest_both_ways)
-            tasks.emplace_back(
-                PointToPointSample{same_node, pairs, Bytes{static_cast<double>(bytes)}, Seconds{}, 0.0, both_ways});
+          tasks.emplace_back(
+              PointToPointSample{same_node, pairs, Bytes{static_cast<double>(bytes)}, Seconds{}, 0.0, both_ways});
   };
   add(true, world.ranks_per_node / 2);
   add(false, world.nodes > 1 ? world.ranks_per_node : 0);
@@ -132,6 +136,8 @@ class Probe {
   probe::Timing time(Bytes bytes, int group, std::size_t copies, const std::function<void(std::size_t)>& once,
                      double allowance);
   [[nodiscard]] std::size_t copies(Bytes of) const;
+  [[nodiscard]] Bytes buffers(const Task& task) const;
+  void keep_within_memory(std::vector<Task>& tasks) const;
   void hand_out(const PointToPointSample& sample) const;
   void hand_out(const CollectiveSample& sample) const;
 
@@ -187,6 +193,24 @@ std::size_t Probe::copies(Bytes of) const {
   constexpr std::size_t most = 16;
   if (of.value() < static_cast<double>(options_.apart_from)) return 1;
   return std::clamp<std::size_t>(static_cast<std::size_t>(lap / of.value()), 1, most);
+}
+
+// Of a rank's memory.
+Bytes Probe::buffers(const Task& task) const {
+  const Bytes bytes{probe::bytes_of(task)};
+  const auto* sample = std::get_if<CollectiveSample>(&task);
+  const bool two = sample == nullptr || has_results(sample->collective);
+  return bytes * static_cast<double>(copies(bytes)) * (two ? 2.0 : 1.0);
+}
+
+void Probe::keep_within_memory(std::vector<Task>& tasks) const {
+  const Bytes own = options_.memory ? *options_.memory : probe::room_of_rank(world_);
+  const Bytes least{-probe::slowest(world_, -own.value())};
+  const std::size_t before = tasks.size();
+  std::erase_if(tasks, [&](const Task& task) { return buffers(task) > least; });
+  if (tasks.size() < before && sink_.remark && world_.rank() == 0)
+    sink_.remark(fmt::format("{} exchanges are left out: of the memory that is free a rank's buffers may take {}",
+                             before - tasks.size(), to_string(least)));
 }
 
 probe::Timing Probe::time(Bytes bytes, int group, std::size_t copies, const std::function<void(std::size_t)>& once,
@@ -248,10 +272,8 @@ void swap_with_neighbours(Communicator& ranks, std::span<const std::byte> out, s
 probe::Timing Probe::time(CollectiveSample& sample, double allowance) {
   const std::size_t copies = this->copies(sample.bytes),
                     elements = static_cast<std::size_t>(sample.bytes.value()) / sizeof(float);
-  const bool other_results =
-      sample.collective == Collective::all_to_all || sample.collective == Collective::send_receive;
   std::vector<std::vector<float>> sent(copies, std::vector<float>(elements)),
-      results(copies, std::vector<float>(other_results ? elements : 0));
+      results(copies, std::vector<float>(has_results(sample.collective) ? elements : 0));
   const bool of_world = sample.placement == placement_;
   Communicator& ranks = of_world ? world_ : groups_.at(sample.placement);
   const auto once = [&](std::size_t copy) {
@@ -299,6 +321,7 @@ void Probe::hand_out(const CollectiveSample& sample) const {
 
 void Probe::run(std::vector<Task> tasks, double budget) {
   std::erase_if(tasks, [&](const Task& task) { return have(task); });
+  keep_within_memory(tasks);
   // Small before large, so that what the budget cuts off is what formulas extend best.
   std::ranges::stable_sort(tasks, {}, probe::bytes_of);
   const double begin = probe::now();

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -25,11 +26,14 @@ namespace sibyl {
 
 struct NetworkProbeOptions {
   Seconds budget{120.0};  // what would go beyond is left out, the largest sizes first
-  std::vector<std::int64_t> message_bytes{1,       64,      1024,    4096,    16384,   32768,    65536,   131072,
-                                          1 << 18, 1 << 19, 1 << 20, 2 << 20, 4 << 20, 16 << 20, 64 << 20};
+  std::vector<std::int64_t> message_bytes{1,       64,      1024,    4096,    16384,   32768,    65536,   131072,   1 << 18,
+                                          1 << 19, 1 << 20, 2 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20};
   std::vector<std::int64_t> collective_bytes{4,        1024,     4096,     16384,    32768,   65536,
                                              131072,   1 << 18,  1 << 19,  1 << 20,  2 << 20, 4 << 20,
-                                             10 << 20, 25 << 20, 64 << 20, 128 << 20};
+                                             10 << 20, 25 << 20, 64 << 20, 128 << 20, 256 << 20};
+  // What a rank's buffers may take, the least of all ranks' counts: longer exchanges are left out. Half of what is free,
+  // unless given.
+  std::optional<Bytes> memory;
   int batches = 15;             // at most, of each sample; at least 3
   bool every_algorithm = true;  // beside the one that Communicator chooses by itself
   std::int64_t apart_from = 16384;
@@ -45,6 +49,7 @@ struct NetworkProbeSink {
   std::function<void(const PointToPointSample&)> point_to_point;
   std::function<void(const CollectiveSample&)> collective;
   std::function<void(int done, int total, std::string_view what)> progress;  // may be empty
+  std::function<void(std::string_view)> remark;                              // for the user; may be empty
   // True where a sample of this kind, placement and size is there already (`time` is not set); may be empty.
   std::function<bool(const PointToPointSample&)> have_point_to_point;
   std::function<bool(const CollectiveSample&)> have_collective;

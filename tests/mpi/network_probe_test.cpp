@@ -1,15 +1,20 @@
 #include "netmodel/probe/probe.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
 
 #include "netmodel/probe/pace.h"
+#include "netmodel/probe/room.h"
 #include "netmodel/probe/timing.h"
 
 namespace sibyl {
@@ -81,6 +86,57 @@ TEST(NetworkProbe, HandsOutEverySampleOnRankZeroOnly) {
   if (has_pairs) {
     EXPECT_EQ(samples[whole_nodes], 20);
   }
+}
+
+// 64 KiB have 16 copies of a buffer, which are 1 MiB, and twice that where results arrive in others; 4 KiB have one.
+TEST(NetworkProbe, LeavesOutWhatARankHasNoMemoryFor) {
+  Communicator world = Communicator::world();
+  const auto kinds_of = [&](Bytes last_rank_has) {
+    NetworkProbeOptions options = few();
+    options.message_bytes = options.collective_bytes = {4096, 65536};
+    options.memory = world.rank() + 1 == world.size() ? last_rank_has : Bytes{1e12};
+    NetworkProbeSink sink;
+    std::set<std::pair<bool, double>> kinds;  // of messages or not, bytes
+    std::vector<std::string> remarks;
+    sink.point_to_point = [&](const PointToPointSample& s) { kinds.emplace(true, s.bytes.value()); };
+    sink.collective = [&](const CollectiveSample& s) { kinds.emplace(false, s.bytes.value()); };
+    sink.remark = [&](std::string_view remark) { remarks.emplace_back(remark); };
+    EXPECT_TRUE(probe_network(world, options, sink).has_value());
+    EXPECT_EQ(remarks.size(), world.rank() == 0 && world.size() > 1 && last_rank_has < Bytes{2 << 20} ? 1U : 0U);
+    return kinds;
+  };
+  using Kinds = std::set<std::pair<bool, double>>;
+  const Kinds all{{true, 4096}, {true, 65536}, {false, 4096}, {false, 65536}};
+  const Kinds none, no_long_messages{{true, 4096}, {false, 4096}, {false, 65536}}, short_ones{{true, 4096}, {false, 4096}};
+  const bool hands_out = world.rank() == 0 && world.size() > 1;
+  EXPECT_EQ(kinds_of(Bytes{2 << 20}), hands_out ? all : none);
+  EXPECT_EQ(kinds_of(Bytes{1 << 20}), hands_out ? no_long_messages : none);
+  EXPECT_EQ(kinds_of(Bytes{(1 << 20) - 1}), hands_out ? short_ones : none);
+}
+
+// What the machine has, or the group of the process, or one around that: the least.
+TEST(NetworkProbe, FindsHowMuchMemoryIsFree) {
+  const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / fmt::format("memory{}", getpid());
+  const auto write = [&](const std::filesystem::path& name, std::string_view text) {
+    std::filesystem::create_directories((root / name).parent_path());
+    std::ofstream(root / name) << text;
+  };
+  EXPECT_FALSE(std::isfinite(probe::free_memory(root).value())) << "nothing is told";
+  write("proc/meminfo", "MemTotal:       32768 kB\nMemAvailable:   16384 kB\n");
+  EXPECT_EQ(probe::free_memory(root), Bytes{16 << 20});
+  write("proc/self/cgroup", "4:memory:/job/step\n3:cpu:/\n0::/all/own\n");
+  write("sys/fs/cgroup/all/own/memory.max", "max\n");
+  write("sys/fs/cgroup/all/own/memory.current", "1000\n");
+  EXPECT_EQ(probe::free_memory(root), Bytes{16 << 20}) << "a group without a limit";
+  write("sys/fs/cgroup/all/memory.max", "5000000\n");
+  write("sys/fs/cgroup/all/memory.current", "1000000\n");
+  EXPECT_EQ(probe::free_memory(root), Bytes{4e6});
+  write("sys/fs/cgroup/memory/job/step/memory.limit_in_bytes", "3000\n");
+  write("sys/fs/cgroup/memory/job/step/memory.usage_in_bytes", "1000\n");
+  EXPECT_EQ(probe::free_memory(root), Bytes{2000});
+  write("sys/fs/cgroup/memory/job/step/memory.usage_in_bytes", "4000\n");
+  EXPECT_EQ(probe::free_memory(root), Bytes{0}) << "more is used than may be";
+  std::filesystem::remove_all(root);
 }
 
 // One size of each kind is sent by itself: at least once to make connections, once to see how long it takes, and five
