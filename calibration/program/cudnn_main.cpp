@@ -139,7 +139,7 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   using namespace sibyl;
   const Ranks ranks(argc, argv);
-  watch_for_interruption();
+  watch_for_interruption(true);
   Result<void> outcome;
   try {
     outcome = run(ranks, std::vector<std::string>(argv + 1, argv + argc));
