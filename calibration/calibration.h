@@ -53,6 +53,7 @@ struct Calibration {
   std::vector<ReadSample> reads;  // by working set: what the device's cache was found by, where nobody told it
   std::vector<KernelSample> kernels;
   std::vector<PointToPointSample> point_to_point;
+  std::vector<PairSample> pairs;
   std::vector<CollectiveSample> collectives;
   std::vector<OverlapSample> overlap;
   std::vector<IoSample> io;

@@ -92,6 +92,11 @@ Line point_to_point_line(const PointToPointSample& s) {
   return line;
 }
 
+Line pair_line(const PairSample& s) {
+  return {{"from", s.from},           {"to", s.to},        {"same_node", s.same_node}, {"bytes", s.bytes.value()},
+          {"time_s", s.time.value()}, {"spread", s.spread}};
+}
+
 Line collective_line(const CollectiveSample& s) {
   Line line{{"collective", to_string(s.collective)},
             {"algorithm", to_string(s.algorithm)},
@@ -237,6 +242,18 @@ PointToPointSample point_to_point(const JsonValue& v) {
           v.has("both_ways") && v.boolean("both_ways")};
 }
 
+PairSample pair(const JsonValue& v) {
+  v.only({"from", "to", "same_node", "bytes", "time_s", "spread"});
+  const PairSample s{v.integer_or("from", 0, 0),
+                     v.integer_or("to", 0, 0),
+                     v.boolean("same_node"),
+                     Bytes{v.number("bytes", Sign::positive)},
+                     Seconds{v.number("time_s", Sign::positive)},
+                     v.number_or("spread", Sign::not_negative, 0)};
+  if (s.from == s.to) v.reject("goes from a rank to itself");
+  return s;
+}
+
 CollectiveSample collective(const JsonValue& v, const std::vector<std::string>& sources) {
   v.only({"collective", "algorithm", "ranks_per_node", "nodes", "groups_per_node", "bytes", "time_s", "spread",
           "in_turn", "source"});
@@ -284,6 +301,7 @@ Calibration calibration(const JsonValue& root) {
              "kernels",
              "kernel_tables",
              "point_to_point",
+             "pairs",
              "collectives",
              "overlap",
              "io",
@@ -310,6 +328,7 @@ Calibration calibration(const JsonValue& root) {
   root.each("kernels", [&](const JsonValue& v) { c.kernels.push_back(kernel(v, sources)); });
   root.each("kernel_tables", [&](const JsonValue& v) { kernel_table(v, sources, c.kernels); });
   root.each("point_to_point", [&](const JsonValue& v) { c.point_to_point.push_back(point_to_point(v)); });
+  root.each("pairs", [&](const JsonValue& v) { c.pairs.push_back(pair(v)); });
   root.each("collectives", [&](const JsonValue& v) { c.collectives.push_back(collective(v, sources)); });
   root.each("overlap", [&](const JsonValue& v) {
     v.only({"compute_slowdown", "communication_slowdown", "spread", "algorithm", "message_s"});
@@ -366,6 +385,7 @@ std::string write(const Calibration& c) {
   text += array("sources", sources.list(), [](const std::string& s) { return Line(s); });
   text += kernels;
   text += array("point_to_point", c.point_to_point, point_to_point_line);
+  if (!c.pairs.empty()) text += array("pairs", c.pairs, pair_line);
   text += collectives;
   text += array("overlap", c.overlap, overlap_line);
   text += array("io", c.io, [](const IoSample& s) {

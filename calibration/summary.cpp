@@ -9,17 +9,16 @@ struct CountedKind {
   const char* name;
   std::size_t SampleCounts::*count;
 };
-constexpr CountedKind counted_kinds[] = {{"kernels", &SampleCounts::kernels},
-                                         {"point_to_point", &SampleCounts::point_to_point},
-                                         {"collectives", &SampleCounts::collectives},
-                                         {"overlap", &SampleCounts::overlap},
-                                         {"io", &SampleCounts::io},
-                                         {"steps", &SampleCounts::steps}};
+constexpr CountedKind counted_kinds[] = {
+    {"kernels", &SampleCounts::kernels}, {"point_to_point", &SampleCounts::point_to_point},
+    {"pairs", &SampleCounts::pairs},     {"collectives", &SampleCounts::collectives},
+    {"overlap", &SampleCounts::overlap}, {"io", &SampleCounts::io},
+    {"steps", &SampleCounts::steps}};
 
 }  // namespace
 
 SampleCounts count_samples(const Calibration& c) {
-  return {c.kernels.size(), c.point_to_point.size(), c.collectives.size(), c.overlap.size(),
+  return {c.kernels.size(), c.point_to_point.size(), c.pairs.size(), c.collectives.size(), c.overlap.size(),
           c.io.size(),      c.steps.size()};
 }
 

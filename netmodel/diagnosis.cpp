@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "base/quantity.h"
+#include "base/statistics.h"
 #include "netmodel/point_to_point.h"
 
 namespace sibyl {
@@ -18,6 +21,7 @@ constexpr double enough_of_rated = 0.75;    // TCP on 1 Gb/s gives 0.94, RDMA 0.
 constexpr double enough_together = 0.80;    // of the rate of one message, by several at once through one adapter
 constexpr double too_slow_together = 1.35;  // collectives, of what messages alone foretell
 constexpr double much_spread = 0.20;
+constexpr double too_slow_pair = 1.35;         // of the median of its kind, and of the same pair the other way
 constexpr Seconds kernel_latency{15e-6};       // a message through the kernel's sockets takes longer, RDMA 1 to 5 us
 constexpr BytesPerSecond fast_adapter{2.5e9};  // adapters from 25 Gb/s on speak RDMA
 constexpr double long_message = 1 << 20;
@@ -44,6 +48,65 @@ std::map<int, Line> lines_of(const std::vector<PointToPointSample>& samples, boo
   return lines;
 }
 
+// Single messages at one distance, by who sends to whom; of several the median. Of the longest that there are.
+class SinglePairs {
+ public:
+  SinglePairs(const std::vector<PairSample>& samples, bool same_node) {
+    for (const PairSample& s : samples)
+      if (s.same_node == same_node) bytes_ = std::max(bytes_, s.bytes);
+    std::map<Way, std::vector<double>> all;
+    for (const PairSample& s : samples)
+      if (s.same_node == same_node && s.bytes == bytes_) all[{s.from, s.to}].push_back(s.time.value());
+    std::vector<double> times;
+    for (const auto& [way, of_way] : all) times.push_back(times_[way] = median(of_way));
+    if (!times.empty()) median_ = median(times);
+  }
+
+  using Way = std::pair<int, int>;  // from, to
+  struct Worst {
+    Way way;
+    double factor = 1.0;
+  };
+  [[nodiscard]] bool empty() const { return times_.empty(); }
+  [[nodiscard]] std::size_t ways() const { return times_.size(); }
+  [[nodiscard]] Bytes bytes() const { return bytes_; }
+  // Against the median of all, if these are three pairs or more.
+  [[nodiscard]] Worst slowest() const {
+    if (times_.size() < 6) return {};
+    return worst([&](const Way&, double time) { return time / median_; });
+  }
+  // Against the same two the other way.
+  [[nodiscard]] Worst most_lopsided() const {
+    return worst([&](const Way& way, double time) {
+      const auto back = times_.find({way.second, way.first});
+      return back == times_.end() ? 1.0 : time / back->second;
+    });
+  }
+  // Are all messages of that rank slow, and are they several?
+  [[nodiscard]] bool always_slow(int rank) const {
+    std::set<int> partners;
+    for (const auto& [way, time] : times_) {
+      if (way.first != rank && way.second != rank) continue;
+      if (time <= too_slow_pair * median_) return false;
+      partners.insert(way.first == rank ? way.second : way.first);
+    }
+    return partners.size() > 1;
+  }
+
+ private:
+  template <class Factor>
+  [[nodiscard]] Worst worst(const Factor& factor) const {
+    Worst result;
+    for (const auto& [way, time] : times_)
+      if (const double here = factor(way, time); here > result.factor) result = {way, here};
+    return result;
+  }
+
+  Bytes bytes_;
+  std::map<Way, double> times_;
+  double median_ = 0.0;
+};
+
 class Doctor {
  public:
   explicit Doctor(const MeasuredNetwork& network)
@@ -59,11 +122,8 @@ class Doctor {
     together();
     over_many_nodes();
     steadiness();
-    if (!across_.empty() && network_.machine.nodes > 2)
-      say(Kind::unknown,
-          "messages were timed between two nodes only: a single slow pair, or a way that is slower back than forth, "
-          "shows in collectives alone",
-          "");
+    single_pairs(false);
+    single_pairs(true);
     std::ranges::stable_sort(findings_, {}, [](const Finding& f) { return order_of(f.kind); });
     return std::move(findings_);
   }
@@ -169,6 +229,45 @@ class Doctor {
       say(Kind::limit, what,
           "switches carry less than all adapters send (oversubscription), or one node or pair is slow: time halves of "
           "the nodes by themselves");
+  }
+
+  void single_pairs(bool same_node) {
+    const SinglePairs pairs(network_.pairs, same_node);
+    if (pairs.empty()) {
+      if (!same_node && !across_.empty() && network_.machine.nodes > 2)
+        say(Kind::unknown,
+            "messages were timed between two nodes only: a single slow pair, or a way that is slower back than forth, "
+            "shows in collectives alone",
+            "sibyl calibrate network once more: it times what is lacking");
+      return;
+    }
+    const char* where = same_node ? "in a node" : "between nodes";
+    const auto [slow, by] = pairs.slowest();
+    const auto [lopsided, by_back] = pairs.most_lopsided();
+    if (by <= too_slow_pair && by_back <= too_slow_pair)
+      say(Kind::fine,
+          fmt::format("{} single messages of {} {}: the slowest takes {:.2f} times the median, {:.2f} times what it "
+                      "takes back",
+                      pairs.ways(), to_string(pairs.bytes()), where, by, by_back),
+          "");
+    if (by_back > too_slow_pair)
+      say(Kind::limit,
+          fmt::format("{}, a message of {} takes {:.2f} times as long from rank {} to rank {} as back", where,
+                      to_string(pairs.bytes()), by_back, lopsided.first, lopsided.second),
+          "one way is worse: a cable or a port with errors (ethtool -S), duplex, or another route than back");
+    if (by <= too_slow_pair) return;
+    const bool first = pairs.always_slow(slow.first);
+    const std::string what = fmt::format("{}, a message of {} from rank {} to rank {} takes {:.2f} times the median",
+                                         where, to_string(pairs.bytes()), slow.first, slow.second, by);
+    if (first || pairs.always_slow(slow.second))
+      say(Kind::limit,
+          what + fmt::format(", and all others of rank {} are slow, too", first ? slow.first : slow.second),
+          same_node ? "that rank's processor is far from the others' memory, or busy with something else"
+                    : "that node's adapter, cable or processors: leave it out, or mend it");
+    else
+      say(Kind::limit, what,
+          same_node ? "sockets, or groups of cores, between them: numactl -H, lstopo"
+                    : "the way between these two: a switch or a cable that others do not use, or a farther one");
   }
 
   void steadiness() {

@@ -30,6 +30,7 @@ struct MeasuredNetwork {
   std::optional<BytesPerSecond> rated;  // of one adapter, by its data sheet
   std::vector<PointToPointSample> messages;
   std::vector<CollectiveSample> collectives;
+  std::vector<PairSample> pairs = {};
 };
 
 // In the order in which they matter: limits first.

@@ -91,6 +91,16 @@ struct PointToPointSample {
   bool both_ways = false;  // both ranks of a pair send each other as much at once, and so do pairs of all other nodes
 };
 
+// One message between two ranks that are named, while all others rest: which pair of many is slow, and which way. No
+// prediction is made of it.
+struct PairSample {
+  int from = 0, to = 0;  // ranks of the run
+  bool same_node = false;
+  Bytes bytes;
+  Seconds time;  // one way
+  double spread = 0.0;
+};
+
 struct CollectiveEstimate {
   Estimate time;
   Algorithm algorithm = Algorithm::ring;  // what is assumed to run

@@ -20,6 +20,7 @@ namespace {
 bool same(const PointToPointSample& a, const PointToPointSample& b) {
   return a.same_node == b.same_node && a.both_ways == b.both_ways && a.pairs == b.pairs && a.bytes == b.bytes;
 }
+bool same(const PairSample& a, const PairSample& b) { return a.from == b.from && a.to == b.to && a.bytes == b.bytes; }
 bool same(const CollectiveSample& a, const CollectiveSample& b) {
   return a.collective == b.collective && a.algorithm == b.algorithm && a.placement == b.placement && a.bytes == b.bytes;
 }
@@ -47,6 +48,8 @@ Result<void> measure_network(const Ranks& ranks, Session& session, const Network
   NetworkProbeSink sink;
   sink.point_to_point = [&](const PointToPointSample& sample) { keep(calibration.point_to_point, sample); };
   sink.collective = [&](const CollectiveSample& sample) { keep(calibration.collectives, sample); };
+  sink.pair = [&](const PairSample& sample) { keep(calibration.pairs, sample); };
+  sink.have_pair = [&](const PairSample& s) { return samples_of(calibration.pairs, s) >= request.samples; };
   sink.have_point_to_point = [&](const PointToPointSample& s) {
     return samples_of(calibration.point_to_point, s) >= request.samples;
   };

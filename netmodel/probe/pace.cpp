@@ -9,19 +9,17 @@ constexpr double least_bytes = 65536, hopelessly_slow = 2.0;
 
 }  // namespace
 
-double bytes_of(const Task& task) {
-  return std::visit([](const auto& sample) { return sample.bytes.value(); }, task);
-}
-
 Pace::Line Pace::line_of(const Task& task) {
   if (const auto* message = std::get_if<PointToPointSample>(&task))
     return std::tuple(message->same_node, message->pairs, message->both_ways);
+  if (const auto* pair = std::get_if<PairSample>(&task)) return std::tuple(pair->same_node, 1, false);
   const auto& sample = std::get<CollectiveSample>(task);
   return std::tuple(sample.collective, sample.algorithm, sample.placement);
 }
 
 void Pace::note(const Task& task, double seconds) {
-  if (bytes_of(task) >= least_bytes) seconds_per_byte_[line_of(task)] = seconds / bytes_of(task);
+  if (bytes_of(task) >= least_bytes && !std::holds_alternative<PairSample>(task))
+    seconds_per_byte_[line_of(task)] = seconds / bytes_of(task);
 }
 
 double Pace::foreseen(const Task& task) const {

@@ -6,13 +6,9 @@
 #include <tuple>
 #include <variant>
 
-#include "netmodel/network.h"
+#include "netmodel/probe/tasks.h"
 
 namespace sibyl::probe {
-
-// What is to be timed; its `time` is not looked at.
-using Task = std::variant<PointToPointSample, CollectiveSample>;
-double bytes_of(const Task& task);
 
 class Pace {
  public:
@@ -28,7 +24,7 @@ class Pace {
   [[nodiscard]] bool hopeless(const Task& task) const;
 
  private:
-  // What is timed at several sizes.
+  // What is timed at several sizes. A single pair is taken for any of its distance, and tells nothing of others.
   using Line = std::variant<std::tuple<bool, int, bool>, std::tuple<Collective, Algorithm, GroupPlacement>>;
   static Line line_of(const Task& task);
 

@@ -4,7 +4,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <thread>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/probe/pace.h"
 #include "netmodel/probe/room.h"
+#include "netmodel/probe/tasks.h"
 #include "netmodel/probe/timing.h"
 
 namespace sibyl {
@@ -22,19 +22,11 @@ namespace {
 
 using probe::Task;
 
-// What ranks that split one model's operations send each other.
-constexpr std::array among_groups{Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
-                                  Collective::all_to_all, Collective::send_receive};
-
-constexpr std::int64_t largest_of_whole_vectors = 4 << 20;  // recursive doubling sends the whole vector in each round
-
 // Exchanges between operations are timed in turn, too: what takes longer than this has the share of the longest.
 constexpr double longest_in_turn = 0.05;
 constexpr int runs_in_turn = 3;
 
-bool among_operations(const CollectiveSample& sample) {
-  return std::ranges::find(among_groups, sample.collective) != among_groups.end();
-}
+constexpr double most_for_pairs = 0.1;  // of the budget: no prediction waits for them
 
 // Results arrive in buffers of their own; else in those that are sent.
 bool has_results(Collective collective) {
@@ -46,91 +38,29 @@ void keep_processor(Seconds time) {
   while (probe::now() < until) std::this_thread::yield();
 }
 
-// One pair, and as many as a node can have; inside nodes and between them, one way and both, where there are such.
-std::vector<Task> message_tasks(const GroupPlacement& world, const NetworkProbeOptions& options) {
-  std::vector<Task> tasks;
-  const auto add = [&](bool same_node, int most) {
-    for (int pairs = 1; pairs <= most; pairs = pairs < most ? std::min(pairs * 2, most) : pairs + 1)
-      for (const std::int64_t bytes : options.message_bytes)
-        for (const bool both_ways : {false, true})
-          tasks.emplace_back(
-              PointToPointSample{same_node, pairs, Bytes{static_cast<double>(bytes)}, Seconds{}, 0.0, both_ways});
-  };
-  add(true, world.ranks_per_node / 2);
-  add(false, world.nodes > 1 ? world.ranks_per_node : 0);
-  return tasks;
-}
-
-// Ranks of a node, all nodes at once; and those that have the same place on their nodes, all places at once: the groups
-// of models that are split within nodes, and replicated across them. And pairs of those, who send each other all they
-// have, as no two ranks of a longer ring do, and all ranks of two nodes: groups that a ring of the whole world, which
-// shares each wire among as many but is longer, tells little of. Only what is neither the world nor one rank.
-std::vector<GroupPlacement> groups_of(const GroupPlacement& world) {
-  std::vector<GroupPlacement> groups;
-  if (world.nodes > 1 && world.ranks_per_node > 1)
-    groups = {{world.ranks_per_node, 1, 1}, {1, world.nodes, world.ranks_per_node}};
-  if (world.nodes > 2 && world.nodes % 2 == 0) {
-    groups.push_back({1, 2, world.ranks_per_node});
-    if (world.ranks_per_node > 1) groups.push_back({world.ranks_per_node, 2, 1});
-  }
-  return groups;
-}
-
-std::vector<Task> collective_tasks(const GroupPlacement& world, const NetworkProbeOptions& options) {
-  std::vector<Task> tasks;
-  if (world.size() < 2) return tasks;
-  for (const std::int64_t bytes : options.collective_bytes) {
-    const auto add_among = [&](const GroupPlacement& ranks, Collective collective, Algorithm algorithm) {
-      if (collective == Collective::all_to_all && bytes < ranks.size()) return;  // nothing for some
-      tasks.emplace_back(
-          CollectiveSample{collective, algorithm, ranks, Bytes{static_cast<double>(bytes)}, Seconds{}, 0.0, "probe"});
-    };
-    const auto add = [&](Collective collective, Algorithm algorithm) { add_among(world, collective, algorithm); };
-    for (const GroupPlacement& group : groups_of(world))
-      for (const Collective collective : among_groups) add_among(group, collective, Algorithm::automatic);
-    add(Collective::all_reduce, Algorithm::automatic);
-    const Algorithm chosen = collective::resolve(Collective::all_reduce, Algorithm::automatic, bytes, world.size());
-    for (const Algorithm algorithm :
-         {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner, Algorithm::tree}) {
-      if (!options.every_algorithm || algorithm == chosen) continue;
-      if (algorithm == Algorithm::recursive_doubling && bytes > largest_of_whole_vectors) continue;
-      add(Collective::all_reduce, algorithm);
-    }
-    add(Collective::reduce_scatter, Algorithm::automatic);
-    add(Collective::all_gather, Algorithm::automatic);
-    add(Collective::broadcast, Algorithm::automatic);
-    add(Collective::reduce, Algorithm::automatic);
-    add(Collective::all_to_all, Algorithm::automatic);
-    add(Collective::send_receive, Algorithm::automatic);
-  }
-  return tasks;
-}
-
-std::string text_of(const Task& task) {
-  if (const auto* message = std::get_if<PointToPointSample>(&task))
-    return fmt::format("messages of {} {}{}, {} at once", to_string(message->bytes),
-                       message->same_node ? "within a node" : "between nodes", message->both_ways ? " both ways" : "",
-                       message->pairs);
-  const auto& sample = std::get<CollectiveSample>(task);
-  return fmt::format("{} of {} ({}) on {} x {} ranks", to_string(sample.collective), to_string(sample.bytes),
-                     to_string(sample.algorithm), sample.placement.nodes, sample.placement.ranks_per_node);
-}
-
 class Probe {
  public:
   Probe(Communicator& world, const GroupPlacement& placement, const NetworkProbeOptions& options,
         const NetworkProbeSink& sink)
       : world_(world), placement_(placement), options_(options), sink_(sink) {
-    for (const GroupPlacement& group : groups_of(placement)) groups_.emplace(group, world.subgroup(own(group)));
+    for (const GroupPlacement& group : probe::groups_of(placement)) groups_.emplace(group, world.subgroup(own(group)));
   }
 
   void run(std::vector<Task> tasks, double budget);
 
  private:
   [[nodiscard]] bool have(const Task& task) const;
+  [[nodiscard]] bool known(const PointToPointSample& s) const {
+    return sink_.have_point_to_point && sink_.have_point_to_point(s);
+  }
+  [[nodiscard]] bool known(const CollectiveSample& s) const {
+    return sink_.have_collective && sink_.have_collective(s);
+  }
+  [[nodiscard]] bool known(const PairSample& s) const { return sink_.have_pair && sink_.have_pair(s); }
   [[nodiscard]] std::vector<int> own(const GroupPlacement& group) const;
   [[nodiscard]] std::pair<int, int> partner(const PointToPointSample& sample) const;
   probe::Timing time(const PointToPointSample& sample, double allowance);
+  probe::Timing time(const PairSample& sample, double allowance);
   probe::Timing time(CollectiveSample& sample, double allowance);  // and its share in turn
   // `once` of the n-th copy of its buffers.
   probe::Timing time(Bytes bytes, int group, std::size_t copies, const std::function<void(std::size_t)>& once,
@@ -139,6 +69,7 @@ class Probe {
   [[nodiscard]] Bytes buffers(const Task& task) const;
   void keep_within_memory(std::vector<Task>& tasks) const;
   void hand_out(const PointToPointSample& sample) const;
+  void hand_out(const PairSample& sample) const;
   void hand_out(const CollectiveSample& sample) const;
 
   Communicator& world_;
@@ -161,15 +92,8 @@ std::vector<int> Probe::own(const GroupPlacement& group) const {
 
 // Only rank 0 knows what is there already; all must agree.
 bool Probe::have(const Task& task) const {
-  double known = 0.0;
-  if (world_.rank() == 0) {
-    const auto* message = std::get_if<PointToPointSample>(&task);
-    if (message != nullptr)
-      known = sink_.have_point_to_point && sink_.have_point_to_point(*message) ? 1.0 : 0.0;
-    else
-      known = sink_.have_collective && sink_.have_collective(std::get<CollectiveSample>(task)) ? 1.0 : 0.0;
-  }
-  return probe::slowest(world_, known) > 0.0;
+  const bool here = world_.rank() == 0 && std::visit([&](const auto& sample) { return known(sample); }, task);
+  return probe::slowest(world_, here ? 1.0 : 0.0) > 0.0;
 }
 
 // {the rank this one talks with, 0 if it starts or 1 if it answers}; {-1, 0} where it only looks on. Pairs inside a
@@ -199,7 +123,8 @@ std::size_t Probe::copies(Bytes of) const {
 Bytes Probe::buffers(const Task& task) const {
   const Bytes bytes{probe::bytes_of(task)};
   const auto* sample = std::get_if<CollectiveSample>(&task);
-  const bool two = sample == nullptr || has_results(sample->collective);
+  const bool two =
+      std::holds_alternative<PointToPointSample>(task) || (sample != nullptr && has_results(sample->collective));
   return bytes * static_cast<double>(copies(bytes)) * (two ? 2.0 : 1.0);
 }
 
@@ -228,11 +153,11 @@ probe::Timing Probe::time(Bytes bytes, int group, std::size_t copies, const std:
 }
 
 probe::Timing Probe::time(const PointToPointSample& sample, double allowance) {
-  const auto bytes = static_cast<std::size_t>(sample.bytes.value());
+  const auto [other, answers] = partner(sample);
+  const auto bytes = static_cast<std::size_t>(other < 0 ? 0.0 : sample.bytes.value());
   const std::size_t copies = this->copies(sample.bytes);
   // What is sent on is not what has just arrived.
   std::vector<std::vector<std::byte>> out(copies, std::vector<std::byte>(bytes)), in = out;
-  const auto [other, answers] = partner(sample);
   const auto exchange = [&, other = other, answers = answers](std::size_t copy) {
     if (other < 0) return;
     if (sample.both_ways) {
@@ -250,6 +175,18 @@ probe::Timing Probe::time(const PointToPointSample& sample, double allowance) {
   probe::Timing timing = time(sample.bytes, group, copies, exchange, allowance);
   if (!sample.both_ways) timing.seconds /= 2;  // there and back
   return timing;
+}
+
+probe::Timing Probe::time(const PairSample& sample, double allowance) {
+  const bool sends = world_.rank() == sample.from, receives = world_.rank() == sample.to;
+  const std::size_t copies = this->copies(sample.bytes);
+  const auto bytes = static_cast<std::size_t>(sends || receives ? sample.bytes.value() : 0.0);
+  std::vector<std::vector<std::byte>> data(copies, std::vector<std::byte>(bytes));
+  const auto once = [&](std::size_t copy) {
+    if (sends) world_.send(data[copy], sample.to);
+    if (receives) world_.receive(data[copy], sample.from);
+  };
+  return time(sample.bytes, sends || receives ? 0 : -1, copies, once, allowance);
 }
 
 // As much of it as divides among them.
@@ -292,7 +229,7 @@ probe::Timing Probe::time(CollectiveSample& sample, double allowance) {
   };
   const int group = of_world ? 0 : own(sample.placement).front();
   const probe::Timing timing = time(sample.bytes, group, copies, once, allowance);
-  const bool between_operations = among_operations(sample) && sample.algorithm == Algorithm::automatic;
+  const bool between_operations = probe::among_operations(sample) && sample.algorithm == Algorithm::automatic;
   // Two ranks that keep a processor each are done at once, and a share of theirs would be noise.
   const bool alike = ranks.size() == 2 && !options_.rest;
   if (between_operations && !alike && sample.bytes.value() >= static_cast<double>(options_.apart_from) &&
@@ -307,6 +244,10 @@ probe::Timing Probe::time(CollectiveSample& sample, double allowance) {
 
 void Probe::hand_out(const PointToPointSample& sample) const {
   if (sink_.point_to_point) sink_.point_to_point(sample);
+}
+
+void Probe::hand_out(const PairSample& sample) const {
+  if (sink_.pair) sink_.pair(sample);
 }
 
 // What the communicator chose is also a sample of the algorithm that it chose.
@@ -327,13 +268,23 @@ void Probe::run(std::vector<Task> tasks, double budget) {
   const double begin = probe::now();
   probe::Pace pace;
   bool stopped = probe::any_stops(world_, options_.stop);
+  double left = budget, on_pairs = 0.0;
+  std::size_t too_long = 0;
   for (std::size_t i = 0; i < tasks.size() && !stopped; ++i) {
-    const double left = budget - probe::slowest(world_, probe::now() - begin);
+    const double before = std::exchange(left, budget - probe::slowest(world_, probe::now() - begin));
+    if (i > 0 && std::holds_alternative<PairSample>(tasks[i - 1])) on_pairs += before - left;
+    if (std::holds_alternative<PairSample>(tasks[i]) && on_pairs > most_for_pairs * budget) continue;
     if (sink_.progress && world_.rank() == 0)
-      sink_.progress(static_cast<int>(i), static_cast<int>(tasks.size()), text_of(tasks[i]));
-    if (left < 0) break;
-    const double once = pace.foreseen(tasks[i]);
-    if (once * probe::least_runs(once) > left || pace.hopeless(tasks[i])) continue;
+      sink_.progress(static_cast<int>(i), static_cast<int>(tasks.size()), probe::text_of(tasks[i]));
+    if (left < 0) {
+      too_long += tasks.size() - i;
+      break;
+    }
+    if (pace.hopeless(tasks[i])) continue;
+    if (const double once = pace.foreseen(tasks[i]); once * probe::least_runs(once) > left) {
+      ++too_long;
+      continue;
+    }
     const double allowance = left / static_cast<double>(tasks.size() - i);
     std::visit(
         [&](auto& sample) {
@@ -348,8 +299,12 @@ void Probe::run(std::vector<Task> tasks, double budget) {
         },
         tasks[i]);
   }
-  if (sink_.progress && world_.rank() == 0 && !stopped)
+  if (world_.rank() != 0 || stopped) return;
+  if (sink_.progress)
     sink_.progress(static_cast<int>(tasks.size()), static_cast<int>(tasks.size()), "network measured");
+  if (sink_.remark && too_long > 0)
+    sink_.remark(fmt::format("{} of {} exchanges are left out: they did not fit into {}", too_long, tasks.size(),
+                             to_string(Seconds{budget})));
 }
 
 }  // namespace
@@ -380,8 +335,9 @@ Result<GroupPlacement> world_placement() {
 Result<void> probe_network(Communicator& world, const NetworkProbeOptions& options, const NetworkProbeSink& sink) {
   SIBYL_TRY(const GroupPlacement placement, world_placement());
   comm::run_promptly();  // as the threads that communicate in training
-  std::vector<Task> tasks = message_tasks(placement, options);
-  std::ranges::move(collective_tasks(placement, options), std::back_inserter(tasks));
+  std::vector<Task> tasks = probe::message_tasks(placement, options);
+  std::ranges::move(probe::pair_tasks(placement, options), std::back_inserter(tasks));
+  std::ranges::move(probe::collective_tasks(placement, options), std::back_inserter(tasks));
   Probe(world, placement, options, sink).run(std::move(tasks), options.budget.value());
   return {};
 }

@@ -1,5 +1,6 @@
 // Measures the network that an MPI job runs on: messages between pairs, one way and both, and collectives of all ranks,
-// of those of each node and of those with one place on their nodes, through the very Communicator that trains.
+// of those of each node and of those with one place on their nodes, through the very Communicator that trains; and of
+// some pairs by themselves, so that a slow one is seen. However many ranks there are, kinds and pairs stay few.
 //
 // Call on every rank of MPI_COMM_WORLD with equal options. Samples are handed out on rank 0 as they come, so a killed
 // run loses none. Each is a median, and `spread` 1.4826 times the median absolute deviation, over the median. Short
@@ -26,14 +27,15 @@ namespace sibyl {
 
 struct NetworkProbeOptions {
   Seconds budget{120.0};  // what would go beyond is left out, the largest sizes first
-  std::vector<std::int64_t> message_bytes{1,       64,      1024,    4096,    16384,   32768,    65536,   131072,   1 << 18,
-                                          1 << 19, 1 << 20, 2 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20};
-  std::vector<std::int64_t> collective_bytes{4,        1024,     4096,     16384,    32768,   65536,
-                                             131072,   1 << 18,  1 << 19,  1 << 20,  2 << 20, 4 << 20,
+  std::vector<std::int64_t> message_bytes{1,       64,      1024,    4096,    16384,   32768,    65536,    131072,
+                                          1 << 18, 1 << 19, 1 << 20, 2 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20};
+  std::vector<std::int64_t> collective_bytes{4,        1024,     4096,     16384,     32768,    65536,
+                                             131072,   1 << 18,  1 << 19,  1 << 20,   2 << 20,  4 << 20,
                                              10 << 20, 25 << 20, 64 << 20, 128 << 20, 256 << 20};
-  // What a rank's buffers may take, the least of all ranks' counts: longer exchanges are left out. Half of what is free,
-  // unless given.
+  // What a rank's buffers may take, the least of all ranks' counts: longer exchanges are left out. Half of what is
+  // free, unless given.
   std::optional<Bytes> memory;
+  std::int64_t pair_bytes = 1 << 20;  // of a message between each of some pairs; 0: none is sent
   int batches = 15;             // at most, of each sample; at least 3
   bool every_algorithm = true;  // beside the one that Communicator chooses by itself
   std::int64_t apart_from = 16384;
@@ -48,11 +50,13 @@ struct NetworkProbeOptions {
 struct NetworkProbeSink {
   std::function<void(const PointToPointSample&)> point_to_point;
   std::function<void(const CollectiveSample&)> collective;
+  std::function<void(const PairSample&)> pair;
   std::function<void(int done, int total, std::string_view what)> progress;  // may be empty
   std::function<void(std::string_view)> remark;                              // for the user; may be empty
   // True where a sample of this kind, placement and size is there already (`time` is not set); may be empty.
   std::function<bool(const PointToPointSample&)> have_point_to_point;
   std::function<bool(const CollectiveSample&)> have_collective;
+  std::function<bool(const PairSample&)> have_pair;
 };
 
 // How many ranks on how many nodes; the Error where nodes differ or ranks are scattered.

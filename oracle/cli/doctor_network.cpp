@@ -22,6 +22,7 @@ MeasuredNetwork measured_by(Calibration calibration) {
   MeasuredNetwork network;
   network.machine = measured_topology(calibration);
   network.messages = std::move(calibration.point_to_point);
+  network.pairs = std::move(calibration.pairs);
   network.collectives = std::move(calibration.collectives);
   return network;
 }

@@ -24,6 +24,7 @@ NetworkProbeOptions few() {
   NetworkProbeOptions options;
   options.budget = Seconds{60.0};
   options.batches = 3;
+  options.pair_bytes = 0;
   options.message_bytes = {1, 4096};
   options.collective_bytes = {1024, 1 << 20};
   return options;
@@ -93,6 +94,7 @@ TEST(NetworkProbe, LeavesOutWhatARankHasNoMemoryFor) {
   Communicator world = Communicator::world();
   const auto kinds_of = [&](Bytes last_rank_has) {
     NetworkProbeOptions options = few();
+    options.budget = Seconds{600.0};
     options.message_bytes = options.collective_bytes = {4096, 65536};
     options.memory = world.rank() + 1 == world.size() ? last_rank_has : Bytes{1e12};
     NetworkProbeSink sink;
@@ -107,11 +109,77 @@ TEST(NetworkProbe, LeavesOutWhatARankHasNoMemoryFor) {
   };
   using Kinds = std::set<std::pair<bool, double>>;
   const Kinds all{{true, 4096}, {true, 65536}, {false, 4096}, {false, 65536}};
-  const Kinds none, no_long_messages{{true, 4096}, {false, 4096}, {false, 65536}}, short_ones{{true, 4096}, {false, 4096}};
+  const Kinds none, no_long_messages{{true, 4096}, {false, 4096}, {false, 65536}},
+      short_ones{{true, 4096}, {false, 4096}};
   const bool hands_out = world.rank() == 0 && world.size() > 1;
   EXPECT_EQ(kinds_of(Bytes{2 << 20}), hands_out ? all : none);
   EXPECT_EQ(kinds_of(Bytes{1 << 20}), hands_out ? no_long_messages : none);
   EXPECT_EQ(kinds_of(Bytes{(1 << 20) - 1}), hands_out ? short_ones : none);
+}
+
+// Of four there are six pairs; of a thousand nodes 499,500, of which any beginning is spread over all.
+TEST(NetworkProbe, SamplesPairsWhereThereAreMany) {
+  using Pairs = std::vector<std::pair<int, int>>;
+  EXPECT_EQ(probe::sampled_pairs(1, 32), Pairs{});
+  EXPECT_EQ(probe::sampled_pairs(2, 32), (Pairs{{0, 1}}));
+  EXPECT_EQ(probe::sampled_pairs(4, 32), (Pairs{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}));
+  const Pairs few = probe::sampled_pairs(1000, 32);
+  EXPECT_EQ(few.size(), 32U);
+  EXPECT_EQ(std::set(few.begin(), few.end()).size(), 32U);
+  for (const auto& pair : few) {
+    EXPECT_LT(pair.first, pair.second);
+    EXPECT_LT(pair.second, 1000);
+  }
+  // The lower number of a pair that lies behind x of all is 1000 (1 - sqrt(1 - x)).
+  EXPECT_EQ(few[0], std::pair(0, 1));
+  EXPECT_NEAR(few[1].first, 1000 * (1 - std::sqrt(0.5)), 1);
+  EXPECT_NEAR(few[3].first, 1000 * (1 - std::sqrt(0.25)), 1);
+  EXPECT_EQ(probe::sampled_pairs(100'000, 32).size(), 32U);
+}
+
+// Of four thousand ranks no more kinds of messages, pairs and collectives than can be timed.
+TEST(NetworkProbe, TimesFewKindsHoweverManyRanks) {
+  NetworkProbeOptions options;
+  options.message_bytes = options.collective_bytes = {1 << 20};
+  const GroupPlacement many{64, 64, 1};
+  EXPECT_EQ(probe::message_tasks(many, options).size(), 2U * (6 + 7));  // 1 to 32 pairs in a node, 1 to 64 between two
+  EXPECT_EQ(probe::pair_tasks(many, options).size(), 2U * (32 + 16));
+  EXPECT_LT(probe::collective_tasks(many, options).size(), 40U);
+  EXPECT_EQ(probe::groups_of(many).size(), 4U);
+}
+
+// All pairs of nodes and of the first node's ranks, there and back.
+TEST(NetworkProbe, TimesPairsByThemselves) {
+  Communicator world = Communicator::world();
+  const GroupPlacement placement = world_placement().value();
+  NetworkProbeOptions options = few();
+  options.budget = Seconds{600.0};
+  options.pair_bytes = 65536;
+  std::map<std::pair<int, int>, bool> pairs;
+  NetworkProbeSink sink;
+  sink.have_point_to_point = [](const PointToPointSample&) { return true; };
+  sink.have_collective = [](const CollectiveSample&) { return true; };
+  sink.pair = [&](const PairSample& sample) {
+    EXPECT_GT(sample.time.value(), 0.0);
+    EXPECT_TRUE(pairs.emplace(std::pair(sample.from, sample.to), sample.same_node).second) << "timed twice";
+  };
+  ASSERT_TRUE(probe_network(world, options, sink).has_value());
+  std::map<std::pair<int, int>, bool> expected;
+  const int each = placement.ranks_per_node;
+  for (int from = 0; from < world.size(); ++from)
+    for (int to = 0; to < world.size(); ++to) {
+      if (from == to) continue;
+      if (from < each && to < each) expected[{from, to}] = true;
+      if (from % each == 0 && to % each == 0 && from / each != to / each) expected[{from, to}] = false;
+    }
+  if (world.rank() == 0)
+    EXPECT_EQ(pairs, expected);
+  else
+    EXPECT_TRUE(pairs.empty());
+  sink.have_pair = [](const PairSample& sample) { return sample.from != 0; };
+  pairs.clear();
+  ASSERT_TRUE(probe_network(world, options, sink).has_value());
+  for (const auto& [pair, same_node] : pairs) EXPECT_EQ(pair.first, 0);
 }
 
 // What the machine has, or the group of the process, or one around that: the least.
@@ -326,8 +394,11 @@ TEST(NetworkProbe, NothingFitsIntoNoTime) {
   sink.collective = [&](const CollectiveSample&) { ++handed_out; };
   NetworkProbeOptions options = few();
   options.budget = Seconds{-1.0};
+  int remarks = 0;
+  sink.remark = [&](std::string_view) { ++remarks; };
   ASSERT_TRUE(probe_network(world, options, sink).has_value());
   EXPECT_EQ(handed_out, 0);
+  EXPECT_EQ(remarks, world.rank() == 0 && world.size() > 1 ? 1 : 0);
 }
 
 TEST(OverlapProbe, CommunicatesEquallyOftenOnAllRanksAndNeverSpeedsUp) {

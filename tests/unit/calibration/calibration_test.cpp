@@ -64,6 +64,11 @@ TEST_F(CalibrationFile, ComesBackAsItWas) {
   ASSERT_EQ(read->point_to_point.size(), 5U);
   EXPECT_FALSE(read->point_to_point[3].both_ways);
   EXPECT_TRUE(read->point_to_point[4].both_ways);
+  ASSERT_EQ(read->pairs.size(), 2U);
+  EXPECT_EQ(read->pairs[0].from, 4);
+  EXPECT_EQ(read->pairs[0].to, 0);
+  EXPECT_FALSE(read->pairs[0].same_node);
+  EXPECT_EQ(read->pairs[0].time, Seconds{3e-2});
   EXPECT_EQ(read->overlap.size(), 3U);
   EXPECT_TRUE(read->io[0].write);
   // All that is kept is in the text: writing again gives the same bytes.
@@ -142,6 +147,9 @@ TEST(CalibrationText, NamesThePlaceOfAnError) {
       {"\"time_s\":0.005", "\"time_s\":0", "x.json: $.reads[1].time_s"},
       {"\"same_node\":true", "\"same_node\":1", "x.json: $.point_to_point[0].same_node"},
       {"\"both_ways\":true", "\"both_ways\":2", "x.json: $.point_to_point[4].both_ways"},
+      {"\"from\":4", "\"from\":-4", "x.json: $.pairs[0].from"},
+      {"\"from\":4", "\"from\":0", "x.json: $.pairs[0]"},
+      {"\"time_s\":0.03", "\"time_s\":0", "x.json: $.pairs[0].time_s"},
       {"\"threads\": 3", "\"threads\": 99999999999", "x.json: $.threads"},
       {"\"cores\":\"2\"", "\"cores\":2", "x.json: $.machine.cores"},
       {"sibyl.calibration/1", "sibyl.calibration/2", "x.json: $.schema"},

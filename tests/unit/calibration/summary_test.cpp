@@ -7,7 +7,8 @@
 namespace sibyl {
 namespace {
 
-// Two kernels and a message more than the one kernel and two messages that there were; nothing else was measured. Of
+// Two kernels, a message and five pairs more than the one kernel and two messages that there were; nothing else was
+// measured. Of
 // overlaps there are fewer: what is measured anew takes the place of what there was.
 TEST(CalibrationSummary, CountsWhatARunAdded) {
   Calibration c;
@@ -15,11 +16,14 @@ TEST(CalibrationSummary, CountsWhatARunAdded) {
   c.threads = 3;
   c.kernels.resize(3);
   c.point_to_point.resize(3);
+  c.pairs.resize(5);
   c.overlap.resize(1);
   c.io.resize(4);
   EXPECT_EQ(count_samples(c),
-            (SampleCounts{.kernels = 3, .point_to_point = 3, .collectives = 0, .overlap = 1, .io = 4, .steps = 0}));
-  const SampleCounts before{.kernels = 1, .point_to_point = 2, .collectives = 0, .overlap = 2, .io = 4, .steps = 0};
+            (SampleCounts{
+                .kernels = 3, .point_to_point = 3, .pairs = 5, .collectives = 0, .overlap = 1, .io = 4, .steps = 0}));
+  const SampleCounts before{
+      .kernels = 1, .point_to_point = 2, .pairs = 0, .collectives = 0, .overlap = 2, .io = 4, .steps = 0};
   EXPECT_EQ(summary_json("machine \"1\".json", before, c, Seconds{1.5}), R"({
   "schema": "sibyl-calibrated",
   "version": 1,
@@ -30,6 +34,7 @@ TEST(CalibrationSummary, CountsWhatARunAdded) {
   "added": {
     "kernels": 2,
     "point_to_point": 1,
+    "pairs": 5,
     "collectives": 0,
     "overlap": 0,
     "io": 0,
@@ -38,6 +43,7 @@ TEST(CalibrationSummary, CountsWhatARunAdded) {
   "samples": {
     "kernels": 3,
     "point_to_point": 3,
+    "pairs": 5,
     "collectives": 0,
     "overlap": 1,
     "io": 4,

@@ -33,6 +33,9 @@ MeasuredNetwork healthy() {
     network.messages.push_back(timed_message(false, 2, bytes, 10e-6 + 2 * bytes * 1e-9));
   }
   network.collectives = {all_reduce(1e8, 4)};
+  for (int from = 0; from < 12; from += 2)
+    for (int to = 0; to < 12; to += 2)
+      if (from != to) network.pairs.push_back({from, to, false, Bytes{1e6}, Seconds{1e-3}, 0.05});
   return network;
 }
 
@@ -47,7 +50,54 @@ TEST(Diagnosis, AHealthyNetworkHasNoLimits) {
   for (const Finding& limit : limits_of(healthy())) ADD_FAILURE() << limit.what;
   const auto all = diagnose(healthy());
   ASSERT_FALSE(all.empty());
-  EXPECT_EQ(all.front().kind, Kind::unknown);  // a slow pair is not seen with four nodes
+  EXPECT_EQ(all.front().kind, Kind::fine);
+}
+
+TEST(Diagnosis, WithoutSinglePairsASlowOneIsNotSeen) {
+  MeasuredNetwork network = healthy();
+  network.pairs.clear();
+  EXPECT_EQ(diagnose(network).front().kind, Kind::unknown);
+}
+
+void slow_down(MeasuredNetwork& network, double factor, bool (*which)(const PairSample&)) {
+  for (PairSample& s : network.pairs)
+    if (which(s)) s.time *= factor;
+}
+
+// Of one pair alone there is no median to be slower than.
+TEST(Diagnosis, OnePairIsNotSlowAgainstItself) {
+  MeasuredNetwork network = healthy();
+  network.pairs = {{0, 2, false, Bytes{1e6}, Seconds{1e-3}, 0.05}, {2, 0, false, Bytes{1e6}, Seconds{3e-3}, 0.05}};
+  const auto limits = limits_of(network);
+  ASSERT_EQ(limits.size(), 1U);
+  EXPECT_THAT(limits[0].what, HasSubstr("3.00 times as long from rank 2 to rank 0 as back"));
+}
+
+TEST(Diagnosis, ASlowPair) {
+  MeasuredNetwork network = healthy();
+  slow_down(network, 1.5, [](const PairSample& s) { return s.from + s.to == 6 && s.from * s.to == 8; });
+  const auto limits = limits_of(network);
+  ASSERT_EQ(limits.size(), 1U);
+  EXPECT_THAT(limits[0].what, HasSubstr("from rank 2 to rank 4 takes 1.50 times the median"));
+  EXPECT_THAT(limits[0].advice, HasSubstr("the way between these two"));
+}
+
+TEST(Diagnosis, ANodeAllOfWhosePairsAreSlow) {
+  MeasuredNetwork network = healthy();
+  slow_down(network, 1.5, [](const PairSample& s) { return s.from == 6 || s.to == 6; });
+  const auto limits = limits_of(network);
+  ASSERT_EQ(limits.size(), 1U);
+  EXPECT_THAT(limits[0].what, HasSubstr("all others of rank 6 are slow"));
+}
+
+// 1.3 times the median is as may be, and back it is 1.3 times less: 1.69 between the two is not.
+TEST(Diagnosis, SlowerOneWay) {
+  MeasuredNetwork network = healthy();
+  slow_down(network, 1.3, [](const PairSample& s) { return s.from == 4 && s.to == 0; });
+  slow_down(network, 1 / 1.3, [](const PairSample& s) { return s.from == 0 && s.to == 4; });
+  const auto limits = limits_of(network);
+  ASSERT_EQ(limits.size(), 1U);
+  EXPECT_THAT(limits[0].what, HasSubstr("takes 1.69 times as long from rank 4 to rank 0 as back"));
 }
 
 // A shaped wire lets 16 KiB pass at once, twice as fast as it is; what 100 MB take says what it is.
