@@ -46,12 +46,14 @@ std::string describe(const GroupPlacement& placement) {
 
 }  // namespace
 
-NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPlacement placement,
-                                    Algorithm asked) const {
+NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPlacement placement, Algorithm asked,
+                                    double imbalance) const {
   const Model& model = *model_;
   NetworkExplanation result;
   if (!model.shared) placement.groups_per_node = 1;
-  result.estimate = this->collective(collective, bytes, placement, asked);
+  const bool uneven = collective == Collective::all_to_all && imbalance != 1.0;
+  result.estimate = uneven ? uneven_all_to_all(bytes, placement, imbalance, asked)
+                           : this->collective(collective, bytes, placement, asked);
   if (placement.size() <= 1) {
     result.why = "one rank has nothing to send";
     result.answered_by = "nobody";
@@ -59,6 +61,10 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
   }
   const double size = std::max(0.0, bytes.value());
   const Algorithm runs = result.estimate.algorithm;
+  const auto by_formula = [&](Algorithm other) {
+    return Seconds{uneven ? model.uneven(other, size, placement, {imbalance})
+                          : model.formula(collective, other, size, placement)};
+  };
   const Algorithm wanted = asked == Algorithm::automatic ? model.algorithm : asked;
   for (const Algorithm other :
        {Algorithm::ring, Algorithm::bidirectional_ring, Algorithm::bruck, Algorithm::halving_doubling,
@@ -66,7 +72,7 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
         Algorithm::rabenseifner, Algorithm::tree, Algorithm::hierarchical, Algorithm::multi_dimensional,
         Algorithm::in_network})
     if (collective::runs(collective, other) && (other != Algorithm::in_network || model.switches_add()))
-      result.candidates.emplace_back(other, Seconds{model.formula(collective, other, size, placement)});
+      result.candidates.emplace_back(other, by_formula(other));
   collective::ProtocolCost spoken;
   if (const Protocol quickest = model.quickest(collective, runs, size, placement).first;
       quickest != Protocol::automatic) {
@@ -77,7 +83,7 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
                                     Seconds{model.launch + model.spoken(collective, runs, size, placement, other)});
   }
   result.launch = Seconds{model.launch + spoken.launch};
-  result.by_formula = Seconds{model.formula(collective, runs, size, placement)};
+  result.by_formula = by_formula(runs);
 
   const bool only_one = result.candidates.size() <= 1;
   const bool by_rules = wanted == Algorithm::automatic && model.by_rules();
@@ -127,6 +133,8 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
                                                                     : "the algorithm's formula over messages";
   }
 
+  if (uneven && result.samples) result.answered_by += ", and to uneven parts by the formulas' ratio";
+
   const auto add_distance = [&](std::string what, int level) {
     const Path& path = model.topology.path(level);
     result.distances.push_back({std::move(what), path.links, path.latency, path.bandwidth,
@@ -134,7 +142,7 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
   };
   if (model.fabric_answers(placement.nodes == 1) && runs != Algorithm::in_network) {
     const fabric::Costs& costs = *model.costs;
-    const fabric::Schedule schedule = costs.schedule_of(collective, runs, placement);
+    const fabric::Schedule schedule = costs.schedule_of(collective, runs, placement, Algorithm::ring, {imbalance});
     for (const fabric::RoundCost& cost : fabric::round_costs(*costs.fabric(), costs.capacities(), schedule))
       result.rounds.push_back(
           explained(*costs.fabric(), costs.capacities(), cost, schedule.amount(cost.of, size), spoken));

@@ -291,6 +291,20 @@ CollectiveEstimate Network::collective(Collective collective, Bytes bytes, Group
   return result;
 }
 
+CollectiveEstimate Network::uneven_all_to_all(Bytes bytes, GroupPlacement placement, double imbalance,
+                                              Algorithm asked) const {
+  CollectiveEstimate result = collective(Collective::all_to_all, bytes, placement, asked);
+  if (!model_->shared) placement.groups_per_node = 1;
+  imbalance = std::clamp(imbalance, 1.0, static_cast<double>(placement.size()));
+  if (imbalance == 1.0) return result;
+  const auto by_formula = [&](double busiest) {
+    return model_->uneven(result.algorithm, std::max(0.0, bytes.value()), placement, {busiest});
+  };
+  if (const double even = by_formula(1.0); even > 0) result.time.time *= by_formula(imbalance) / even;
+  result.time = on_other_links(result.time, octaves(imbalance));
+  return result;
+}
+
 WireUse Network::wire_use(Collective collective, const CollectiveEstimate& answered, GroupPlacement placement) const {
   const Seconds time = answered.time.time;
   if (placement.size() <= 1 || time.value() <= 0) return {};

@@ -171,12 +171,17 @@ class Network {
   // `asked`: what the caller runs, where that is not the network's own choice.
   [[nodiscard]] CollectiveEstimate collective(Collective collective, Bytes bytes, GroupPlacement placement,
                                               Algorithm asked = Algorithm::automatic) const;
+  // An all-to-all in which each rank gives `bytes`, and one gets `imbalance` times as much, the others what is left, as
+  // tokens come to experts (netmodel/collective/imbalance.h): from 1, even, to the number of ranks. What collective()
+  // answers is carried by the formulas' ratio, and no longer called measured.
+  [[nodiscard]] CollectiveEstimate uneven_all_to_all(Bytes bytes, GroupPlacement placement, double imbalance,
+                                                     Algorithm asked = Algorithm::automatic) const;
   // `answered`: by collective(). What an empty message takes, sent in the same way, keeps no wire busy.
   [[nodiscard]] WireUse wire_use(Collective collective, const CollectiveEstimate& answered,
                                  GroupPlacement placement) const;
-  // What collective() answers, and why (netmodel/explain.h).
+  // What collective() answers (of an uneven all-to-all, uneven_all_to_all()), and why (netmodel/explain.h).
   [[nodiscard]] NetworkExplanation explain(Collective collective, Bytes bytes, GroupPlacement placement,
-                                           Algorithm asked = Algorithm::automatic) const;
+                                           Algorithm asked = Algorithm::automatic, double imbalance = 1.0) const;
 
   // These exchanges of a fabric, flow by flow (netmodel/simulate.h); the first is what is asked about, the others go on
   // beside it. Errors: without a fabric, of switches that add, of too many messages.

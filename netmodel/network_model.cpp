@@ -155,14 +155,23 @@ void Network::Model::use(std::shared_ptr<const fabric::Fabric> fabric) {
 
 // Bytes stream through hosts, NICs and the links behind them; the slowest sets the pace. Messages showed what hosts and
 // NICs take: they were timed between nodes that share a switch, as neighbours mostly do.
-double Network::Model::on_the_fabric(Collective collective, Algorithm runs, double bytes,
-                                     const GroupPlacement& placement, const collective::ProtocolCost& cost,
-                                     collective::Ways ways) const {
-  const double by_links = costs->seconds(collective, runs, bytes, placement, cost);
-  const bool inside_known = placement.ranks_per_node == 1 || !fabric_answers(true) || point_to_point.measured(true);
+double Network::Model::on_the_fabric(const collective::Job& job, Algorithm runs, double by_links,
+                                     const collective::ProtocolCost& cost, collective::Ways ways) const {
+  if (job.placement.nodes == 1) return by_links;
+  const bool inside_known = job.placement.ranks_per_node == 1 || !fabric_answers(true) || point_to_point.measured(true);
   if (costs->fabric()->spec().direct || !point_to_point.measured(false) || !inside_known) return by_links;
   const collective::Wire ends(topology, point_to_point, cost, ways);
-  return std::max(by_links, collective::seconds({collective, bytes, placement}, runs, ends));
+  return std::max(by_links, collective::seconds(job, runs, ends));
+}
+
+double Network::Model::uneven(Algorithm runs, double bytes, const GroupPlacement& placement,
+                              const collective::Imbalance& imbalance) const {
+  const collective::Job job{Collective::all_to_all, bytes, placement, imbalance};
+  if (placement.size() <= 1 || !fabric_answers(placement.nodes == 1))
+    return launch + collective::seconds(job, runs, collective::Wire(topology, point_to_point));
+  const double by_links =
+      costs->seconds(costs->schedule_of(job.collective, runs, placement, Algorithm::ring, imbalance), bytes);
+  return launch + on_the_fabric(job, runs, by_links, {}, collective::Ways::both);
 }
 
 double Network::Model::on_the_wire(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
@@ -171,8 +180,7 @@ double Network::Model::on_the_wire(Collective collective, Algorithm runs, double
   const collective::Wire wire(topology, point_to_point, cost, ways);
   if (placement.size() <= 1 || !fabric_answers(placement.nodes == 1)) return collective::seconds(job, runs, wire);
   if (runs != Algorithm::in_network || !switches_add())
-    return placement.nodes == 1 ? costs->seconds(collective, runs, bytes, placement, cost)
-                                : on_the_fabric(collective, runs, bytes, placement, cost, ways);
+    return on_the_fabric(job, runs, costs->seconds(collective, runs, bytes, placement, cost), cost, ways);
   // A fabric's own switches only pass on, but those of its nodes may add.
   if (placement.nodes == 1) return collective::seconds(job, runs, wire);
   const collective::Job share = collective::share_between_nodes(job);

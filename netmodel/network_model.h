@@ -34,9 +34,12 @@ struct Network::Model {
   [[nodiscard]] double on_the_wire(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
                                    const collective::ProtocolCost& cost = {},
                                    collective::Ways ways = collective::Ways::both) const;
-  [[nodiscard]] double on_the_fabric(Collective collective, Algorithm runs, double bytes,
-                                     const GroupPlacement& placement, const collective::ProtocolCost& cost,
-                                     collective::Ways ways) const;
+  // `by_links`: what it takes on the fabric's links.
+  [[nodiscard]] double on_the_fabric(const collective::Job& job, Algorithm runs, double by_links,
+                                     const collective::ProtocolCost& cost, collective::Ways ways) const;
+  // Of an all-to-all, by formula.
+  [[nodiscard]] double uneven(Algorithm runs, double bytes, const GroupPlacement& placement,
+                              const collective::Imbalance& imbalance) const;
   [[nodiscard]] double waits(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
                              const collective::ProtocolCost& cost = {}) const;
   // What a GPU library may speak; none where messages were measured, which are what they are.

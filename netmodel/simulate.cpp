@@ -21,13 +21,6 @@ Result<void> check_flows(const fabric::Schedule& schedule) {
   return {};
 }
 
-double closed_form(const fabric::Costs& costs, const fabric::Schedule& schedule, double bytes) {
-  double total = 0.0;
-  for (const fabric::RoundCost& cost : fabric::round_costs(*costs.fabric(), costs.capacities(), schedule))
-    total += cost.times * (cost.latency + cost.per_byte * schedule.amount(cost.of, bytes));
-  return total;
-}
-
 }  // namespace
 
 Result<std::vector<SimulatedExchange>> Network::simulate(std::vector<SimulatedExchange> exchanges) const {
@@ -42,7 +35,8 @@ Result<std::vector<SimulatedExchange>> Network::simulate(std::vector<SimulatedEx
     if (it.algorithm == Algorithm::in_network)
       return fail(ErrorCode::infeasible, "what switches add is no flow that could be simulated", {},
                   "ask for another --algorithm");
-    schedules.push_back(it.placement.size() > 1 ? costs.schedule_of(it.collective, it.algorithm, it.placement)
+    schedules.push_back(it.placement.size() > 1 ? costs.schedule_of(it.collective, it.algorithm, it.placement,
+                                                                    Algorithm::ring, {it.imbalance})
                                                 : fabric::Schedule{});
     SIBYL_CHECK(check_flows(schedules.back()));
   }
@@ -50,7 +44,7 @@ Result<std::vector<SimulatedExchange>> Network::simulate(std::vector<SimulatedEx
   for (std::size_t i = 0; i < exchanges.size(); ++i) {
     const double bytes = std::max(0.0, exchanges[i].bytes.value());
     running.push_back({&schedules[i], bytes});
-    exchanges[i].closed_form = Seconds{closed_form(costs, schedules[i], bytes)};
+    exchanges[i].closed_form = Seconds{costs.seconds(schedules[i], bytes)};
     exchanges[i].alone =
         Seconds{fabric::simulated_seconds(*costs.fabric(), costs.capacities(), schedules[i], bytes)};
     exchanges[i].at_once = exchanges[i].alone;

@@ -13,8 +13,9 @@ struct SimulatedExchange {
   Bytes bytes;
   GroupPlacement placement;
   Algorithm algorithm = Algorithm::automatic;  // asked for; in the answer, what runs
-  Seconds closed_form, alone;
-  Seconds at_once;  // when it ends if all of them begin together
+  double imbalance = 1.0;                      // of an all-to-all: Network::uneven_all_to_all
+  Seconds closed_form = {}, alone = {};
+  Seconds at_once = {};  // when it ends if all of them begin together
 };
 
 }  // namespace sibyl

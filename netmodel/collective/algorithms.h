@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "netmodel/collective/imbalance.h"
 #include "netmodel/collective/wire.h"
 #include "netmodel/network.h"
 
@@ -18,6 +19,7 @@ struct Job {
   Collective collective = Collective::all_reduce;
   double bytes = 0.0;
   GroupPlacement placement;
+  Imbalance imbalance = {};  // of an all-to-all
 };
 
 // Does the algorithm offer this collective?

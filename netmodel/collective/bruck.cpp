@@ -3,7 +3,7 @@
 // All-gather: what a rank holds doubles; it sends all of it, in the last round only what is lacking: p - 1 parts of m/p
 // in all, as a ring. All-to-all: part i of a rank (of p, for the rank i further on) travels the distances whose bits i
 // has, so each round moves about half of the buffer, (m/2) log2 p in all where pairs send m (p - 1)/p: few long
-// messages in place of many short ones.
+// messages in place of many short ones. Uneven parts are padded to the longest.
 //
 // Source: Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient algorithms for all-to-all communications in multiport
 // message-passing systems" (1997).
@@ -19,7 +19,7 @@ double bruck_seconds(const Job& job, const Wire& wire) {
   const int size = job.placement.size();
   double total = 0.0;
   for (int distance = 1; distance < size; distance *= 2) {
-    const double bytes = job.bytes / size * bruck_parts(job.collective, size, distance);
+    const double bytes = job.imbalance.busiest * job.bytes / size * bruck_parts(job.collective, size, distance);
     // Of a node's ranks, in a row, those within that distance of its end have their partners on another node.
     const int leave = nodes > 1 ? std::min(distance, ranks) : 0;
     double round = leave < ranks ? wire.inside(bytes, (ranks - leave) * groups) : 0.0;

@@ -4,7 +4,9 @@
 //
 // Of an all-to-all: in the node each rank gives each other one, in one message of m/g, what goes to that one's place on
 // any node; then the ranks of one place exchange what their nodes have for each other, m/n each. So n - 1 messages
-// leave a rank's node where pairs send g (n - 1), of g times the length; the bytes between nodes are the same.
+// leave a rank's node where pairs send g (n - 1), of g times the length; the bytes between nodes are the same. Of an
+// uneven one the busiest rank's place has what goes to that place on all nodes; between them its NIC is shared as
+// before.
 #include <algorithm>
 
 #include "netmodel/collective/algorithms.h"
@@ -17,8 +19,11 @@ double hierarchical_seconds(const Job& job, const Wire& wire) {
   const GroupPlacement between{1, nodes, ranks * groups};
   double total = 0.0;
   if (job.collective == Collective::all_to_all) {
-    if (ranks > 1) total += pairwise_seconds({job.collective, job.bytes, local}, wire);
-    if (nodes > 1) total += pairwise_seconds({job.collective, job.bytes, between}, wire);
+    const int size = job.placement.size();
+    const Imbalance of_place{job.imbalance.among(nodes, size)},
+        of_nic{job.imbalance.among(wire.on_one_nic(ranks), size)};
+    if (ranks > 1) total += pairwise_seconds({job.collective, job.bytes, local, of_place}, wire);
+    if (nodes > 1) total += pairwise_seconds({job.collective, job.bytes, between, of_nic}, wire);
     return total;
   }
   if (ranks > 1) total += ring_seconds({job.collective, job.bytes, local}, wire);

@@ -1,5 +1,7 @@
 // All-to-all: part m/p to each other rank, all posted at once. Of a rank's partners g - 1 are in its node; to the
-// others all ranks of the node send at once. Both ways are busy together, so the slower one counts.
+// others all ranks of the node send at once. Both ways are busy together, so the slower one counts. Of an uneven one
+// what arrives at the busiest rank counts: at its link, at its NIC, and at its leaf, which it shares with ranks that
+// get less.
 //
 // Halos: ranks in a line, each with its neighbours: all m to the only one, m/2 to each of two. A node sends what its
 // first and its last rank have for others, to one node or to two.
@@ -23,19 +25,25 @@ double halo_seconds(const Job& job, const Wire& wire) {
 }  // namespace
 
 double pairwise_seconds(const Job& job, const Wire& wire) {
-  const auto [ranks, nodes, groups] = job.placement;
+  const int ranks = job.placement.ranks_per_node, nodes = job.placement.nodes, groups = job.placement.groups_per_node;
   if (job.collective == Collective::send_receive) return halo_seconds(job, wire);
   const int size = job.placement.size();
   const double message = job.bytes / size;
   double latency = 0.0, stream = 0.0;
   if (ranks > 1) {
     latency = wire.inside(0, ranks * groups);
-    stream = (ranks - 1) * (wire.inside(message, ranks * groups) - latency);
+    stream = (ranks - 1) * (wire.inside(message * job.imbalance.busiest, ranks * groups) - latency);
   }
   if (nodes > 1) {
     const double empty = wire.across(0, ranks * groups, nodes, true);
     latency = std::max(latency, empty);
-    stream = std::max(stream, (size - ranks) * (wire.across(message, ranks * groups, nodes, true) - empty));
+    const auto over = [&](int sharing, bool far) {
+      const double bytes = message * job.imbalance.among(sharing, size);
+      return (size - ranks) * (wire.across(bytes, ranks * groups, nodes, far) - empty);
+    };
+    const int of_leaf = job.imbalance.even() ? size : ranks * wire.extents(nodes).front();
+    stream = std::max(stream, over(of_leaf, true));
+    if (!job.imbalance.even()) stream = std::max(stream, over(wire.on_one_nic(ranks), false));
   }
   return latency + stream;
 }

@@ -14,6 +14,11 @@ double Wire::across(double bytes, int flows, int nodes, bool far) const {
   return messages_.seconds(bytes / cost_.share, way) + cost_.across;
 }
 
+int Wire::on_one_nic(int ranks) const {
+  const int nics = topology_.spec().nics_per_node;
+  return (ranks + nics - 1) / nics;
+}
+
 std::vector<int> Wire::extents(int nodes) const { return topology_.extents(nodes); }
 
 bool Wire::reduces_inside() const { return topology_.spec().device_link.reduces; }

@@ -34,6 +34,9 @@ class Wire {
   // more NICs than devices.
   [[nodiscard]] int stripes(int ranks) const;
 
+  // Of `ranks` ranks of a node, those that share one NIC.
+  [[nodiscard]] int on_one_nic(int ranks) const;
+
   // Topology::extents.
   [[nodiscard]] std::vector<int> extents(int nodes) const;
   // Do switches add what passes them, inside a node and between nodes?

@@ -142,8 +142,18 @@ std::size_t Costs::Hash::operator()(const Key& key) const {
 }
 
 Schedule Costs::schedule_of(Collective collective, Algorithm algorithm, const GroupPlacement& placement,
-                            Algorithm between) const {
-  return schedule(collective, algorithm, Layout(*fabric_, placement, use_.nodes), use_.chains, between);
+                            Algorithm between, const collective::Imbalance& imbalance) const {
+  return schedule(collective, algorithm, Layout(*fabric_, placement, use_.nodes), use_.chains, between, imbalance);
+}
+
+double Costs::seconds(const Schedule& schedule, double bytes) const {
+  Pricer pricer(*fabric_, capacities_);
+  double total = 0.0;
+  for (const Round& round : schedule.rounds) {
+    const RoundCost cost = pricer.price(round, false);
+    total += cost.times * (cost.latency + cost.per_byte * schedule.amount(cost.of, bytes));
+  }
+  return total;
 }
 
 Compiled Costs::compile(const Key& key) const {

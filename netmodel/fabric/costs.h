@@ -3,7 +3,8 @@
 // A round takes its latency and, for its bytes, as long as its busiest channel needs for all that crosses it. Where all
 // messages of a round are as long, which they are in every algorithm here, that is exactly when the last one ends under
 // max-min fair sharing (the flows over the busiest channel have the least rate of all, the same one, until they end
-// together); docs/models/network.md derives it, tests hold it against the simulation. All is linear in the bytes, so a
+// together); docs/models/network.md derives it, tests hold it against the simulation. Where an all-to-all is uneven it
+// may end later than its busiest channel alone would have it, and never earlier. All is linear in the bytes, so a
 // collective is compiled to a line or two.
 #pragma once
 
@@ -64,7 +65,10 @@ class Costs {
   [[nodiscard]] const Use& use() const { return use_; }
   [[nodiscard]] const std::vector<double>& capacities() const { return capacities_; }
   [[nodiscard]] Schedule schedule_of(Collective collective, Algorithm algorithm, const GroupPlacement& placement,
-                                     Algorithm between = Algorithm::ring) const;
+                                     Algorithm between = Algorithm::ring,
+                                     const collective::Imbalance& imbalance = {}) const;
+  // By closed form, anew: of what is not remembered.
+  [[nodiscard]] double seconds(const Schedule& schedule, double bytes) const;
 
   // Not automatic, and offered for the collective. Without the protocol's launch.
   [[nodiscard]] double seconds(Collective collective, Algorithm algorithm, double bytes,

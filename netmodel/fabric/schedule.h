@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "netmodel/collective/imbalance.h"
 #include "netmodel/fabric/fabric.h"
 #include "netmodel/network.h"
 
@@ -72,8 +73,9 @@ class Layout {
 };
 
 // What `algorithm` (not automatic) runs for the collective. `chains`: a tree's bytes pass through a node's ranks one
-// after another, as GPU libraries do. `between`: what runs between nodes in Algorithm::hierarchical.
+// after another, as GPU libraries do. `between`: what runs between nodes in Algorithm::hierarchical. `imbalance`: of an
+// all-to-all; the busiest is the first rank of each group.
 Schedule schedule(Collective collective, Algorithm algorithm, const Layout& layout, bool chains,
-                  Algorithm between = Algorithm::ring);
+                  Algorithm between = Algorithm::ring, const collective::Imbalance& imbalance = {});
 
 }  // namespace sibyl::fabric

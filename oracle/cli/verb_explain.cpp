@@ -33,6 +33,7 @@ struct Question {
   Algorithm asked = Algorithm::automatic;
   std::optional<Protocol> protocol;  // else the cluster's
   std::optional<Library> library;    // else the cluster's
+  double imbalance = 1.0;
   bool simulate = false;
   std::vector<SimulatedExchange> beside;  // at once
 };
@@ -98,6 +99,17 @@ Result<SimulatedExchange> read_beside(const std::string& text, const GroupPlacem
   return exchange;
 }
 
+Result<double> read_imbalance(const Arguments& arguments, const Question& question) {
+  SIBYL_TRY(const std::optional<double> imbalance, arguments.number("--imbalance"));
+  if (!imbalance) return 1.0;
+  if (question.collective != Collective::all_to_all)
+    return fail(ErrorCode::usage, "--imbalance is of an all-to-all", {}, "--collective all-to-all");
+  if (const int ranks = question.placement.size(); !(*imbalance >= 1 && *imbalance <= ranks))
+    return fail(ErrorCode::usage,
+                fmt::format("--imbalance: one of {} ranks gets 1 to {} times its share", ranks, ranks));
+  return *imbalance;
+}
+
 Result<Question> read_question(const Arguments& arguments, const Cluster& cluster) {
   Question question;
   SIBYL_TRY(question.collective, named_collective(arguments.text("--collective").value_or("all-reduce")));
@@ -118,6 +130,7 @@ Result<Question> read_question(const Arguments& arguments, const Cluster& cluste
     if (!library) return fail(ErrorCode::usage, "--library: " + library.error().message, {}, library.error().hint);
     question.library = *library;
   }
+  SIBYL_TRY(question.imbalance, read_imbalance(arguments, question));
   for (const std::string& text : arguments.all("--beside")) {
     SIBYL_TRY(SimulatedExchange exchange, read_beside(text, question.placement));
     question.beside.push_back(exchange);
@@ -186,6 +199,7 @@ Json to_json(const Cluster& cluster, const Question& question, const NetworkExpl
           {"collective", to_string(question.collective)},
           {"bytes", question.bytes.value()},
           {"placement", placement_json(question.placement)},
+          {"imbalance", question.imbalance},
           {"algorithm", to_string(e.estimate.algorithm)},
           {"why", e.why},
           {"time_s", e.estimate.time.time.value()},
@@ -258,8 +272,10 @@ std::string simulation_text(const Simulated& simulated) {
 std::string to_text(const Cluster& cluster, const Question& question, const NetworkExplanation& e,
                     const Simulated& simulated) {
   const Estimate& time = e.estimate.time;
-  std::string text = fmt::format("{} of {} on {}: {}\n\n", spelt(to_string(question.collective)),
+  std::string text = fmt::format("{} of {} on {}: {}\n", spelt(to_string(question.collective)),
                                  to_string(question.bytes), cluster.name, placed(question.placement));
+  if (question.imbalance != 1) text += fmt::format("one rank gets {:.3g} times its share\n", question.imbalance);
+  text += "\n";
   text += fmt::format("time          {} ± {} ({})\n", to_string(time.time), percent(time.relative_error),
                       to_string(time.provenance));
   if (e.estimate.in_turn != 1)
@@ -301,10 +317,10 @@ Result<int> run_explain(const Arguments& arguments) {
   Network network = question.protocol ? cluster.network.speaking(*question.protocol) : cluster.network;
   if (question.library) network = network.running({*question.library});
   const NetworkExplanation explanation =
-      network.explain(question.collective, question.bytes, question.placement, question.asked);
+      network.explain(question.collective, question.bytes, question.placement, question.asked, question.imbalance);
   Simulated simulated;
   if (question.simulate) {
-    simulated = {{question.collective, question.bytes, question.placement, question.asked, {}, {}, {}}};
+    simulated = {{question.collective, question.bytes, question.placement, question.asked, question.imbalance}};
     std::ranges::copy(question.beside, std::back_inserter(simulated));
     SIBYL_TRY(simulated, network.simulate(std::move(simulated)));
   }
@@ -353,6 +369,9 @@ Verb explain_verb() {
          .value = "NAME",
          .help = "whose rules choose the algorithm; the cluster's unless given",
          .choices = {"automatic", "sibyl", "nccl", "open mpi", "mpich", "gloo"}},
+        {.name = "--imbalance",
+         .value = "F",
+         .help = "of an all-to-all: the busiest rank gets F times its share, as experts do; 1 is even"},
         {.name = "--simulate", .help = "on a fabric also flow by flow, beside the closed form"},
         {.name = "--beside",
          .value = "COLLECTIVE:SIZE",

@@ -45,17 +45,18 @@ void bidirectional_ring(Rounds& rounds, Collective collective, const Layout& lay
 void recursive_doubling(Rounds& rounds, int size, const At& at);
 void rabenseifner(Rounds& rounds, double share, int size, const At& at);
 void tree(Rounds& rounds, Collective collective, const Layout& layout, int group, bool chains);
-void bruck(Rounds& rounds, Collective collective, int size, const At& at);
+// `padded`: how much longer parts are than their mean.
+void bruck(Rounds& rounds, Collective collective, int size, const At& at, double padded = 1.0);
 void binomial(Rounds& rounds, Collective collective, int size, const At& at);
 void linear(Rounds& rounds, Collective collective, int size, const At& at);
 // Of a power of two.
 void halving_doubling(Rounds& rounds, Collective collective, int size, const At& at);
 void hierarchical(Rounds& rounds, Collective collective, const Layout& layout, int group, Algorithm between);
-void hierarchical_all_to_all(Rounds& rounds, const Layout& layout, int group);
+void hierarchical_all_to_all(Rounds& rounds, const Layout& layout, int group, const collective::Imbalance& imbalance);
 void multi_dimensional(Rounds& rounds, Collective collective, const Layout& layout, int group);
 // `groups`: that do it at once.
-void all_to_all(Rounds& rounds, int size, const At& at, int groups);
-void pair_by_pair(Rounds& rounds, int size, const At& at, int groups);
+void all_to_all(Rounds& rounds, int size, const At& at, int groups, const collective::Imbalance& imbalance);
+void pair_by_pair(Rounds& rounds, int size, const At& at, int groups, const collective::Imbalance& imbalance);
 void with_neighbours(Rounds& rounds, int size, const At& at);
 
 // Before and after what wants a power of two (collective::Fold).

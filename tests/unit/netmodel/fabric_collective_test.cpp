@@ -123,6 +123,50 @@ TEST(CollectiveOnFabric, RingsUseAllLinksOfAMesh) {
   EXPECT_NEAR(seconds_on(node, Collective::all_reduce, Algorithm::ring, {8, 1, 1}), 14 * (1e-6 + 0.001), 1e-9);
 }
 
+// Under one switch with a NIC each the busiest of four gets 3 parts of 2 m/4, whoever sends pair by pair or at once;
+// all by Bruck's padded parts. The flow simulation ends when the busiest NIC has all.
+TEST(CollectiveOnFabric, UnevenAllToAll) {
+  const Fabric leaf = test::with_nics(LeafSpine{4, 1, 1}, 4);
+  const std::shared_ptr<const Fabric> lent(std::shared_ptr<void>(), &leaf);
+  const Costs costs(lent, {4, 1.0, 1.0, false});
+  const auto of = [&](Algorithm algorithm, double busiest) {
+    return costs.schedule_of(Collective::all_to_all, algorithm, {1, 4, 1}, Algorithm::ring, {busiest});
+  };
+  EXPECT_NEAR(costs.seconds(of(Algorithm::ring, 2.0), m), 10e-6 + 3 * 0.040, 1e-9);
+  EXPECT_NEAR(costs.seconds(of(Algorithm::pairwise, 2.0), m), 3 * (10e-6 + 0.040), 1e-9);
+  EXPECT_NEAR(costs.seconds(of(Algorithm::bruck, 2.0), m), 2 * (10e-6 + 0.080), 1e-9);
+  EXPECT_NEAR(costs.seconds(of(Algorithm::ring, 4.0), m), 10e-6 + 3 * 0.080, 1e-9) << "all to one";
+  EXPECT_NEAR(simulated_seconds(leaf, costs.capacities(), of(Algorithm::ring, 2.0), m), 10e-6 + 3 * 0.040, 1e-9);
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::pairwise, Algorithm::bruck, Algorithm::hierarchical})
+    EXPECT_DOUBLE_EQ(costs.seconds(of(algorithm, 1.0), m),
+                     costs.seconds(Collective::all_to_all, algorithm, m, {1, 4, 1}));
+}
+
+// Over 2 x 4 ranks each gives 7/8 of its buffer, in parts for all; the busiest gets three times its share of what
+// others give, the others 5/7 of theirs. Handed on inside a node, the busiest's place gets its three times by the last
+// round.
+TEST(CollectiveOnFabric, UnevenPartsAddUp) {
+  const Fabric leaf = test::with_nics(LeafSpine{2, 1, 1}, 2, 4);
+  const auto gets = [&](Algorithm algorithm, std::size_t round) {
+    const Schedule all =
+        schedule(Collective::all_to_all, algorithm, Layout(leaf, {4, 2, 1}, 2), false, Algorithm::ring, {3.0});
+    std::vector<double> got(8, 0.0);
+    for (const Message& message : all.rounds[round].messages)
+      got[static_cast<std::size_t>(message.to)] += message.bytes;
+    return got;
+  };
+  const std::vector<double> at_once = gets(Algorithm::ring, 0);
+  const std::vector<double> last = gets(Algorithm::hierarchical, 1);
+  for (std::size_t rank = 0; rank < 8; ++rank) {
+    EXPECT_NEAR(at_once[rank], (rank == 0 ? 3.0 : 5.0 / 7) * 7 / 8, 1e-12) << rank;
+    EXPECT_NEAR(last[rank], (rank == 0 ? 3.0 : 5.0 / 7) / 2, 1e-12) << rank;  // from one other node
+  }
+  // What goes to the places of rank 0, on both nodes, in the mean: (3 + 5/7) / 2.
+  const std::vector<double> first = gets(Algorithm::hierarchical, 0);
+  for (std::size_t rank = 0; rank < 8; ++rank)
+    EXPECT_NEAR(first[rank], (rank % 4 == 0 ? (3.0 + 5.0 / 7) / 2 : 5.0 / 7) * 3 / 4, 1e-12) << rank;
+}
+
 // What each rank sends is what the communicator's would, to the byte.
 TEST(CollectiveOnFabric, RanksSendWhatBytesSentSays) {
   for (const int size : {2, 3, 4, 6, 8, 12}) {

@@ -37,7 +37,7 @@ TEST(NetworkOnFabric, OneSwitchIsTheTopology) {
 // one, then the longer one the rest: 3/4 of twice.
 TEST(NetworkOnFabric, SimulatesBesideTheClosedForm) {
   const Network ring = on(Torus{{8}}, 8, 1);
-  const SimulatedExchange gather{Collective::all_gather, Bytes{of_bytes}, {1, 8, 1}, Algorithm::ring, {}, {}, {}};
+  const SimulatedExchange gather{Collective::all_gather, Bytes{of_bytes}, {1, 8, 1}, Algorithm::ring};
   const double latency = 7 * 10e-6, bytes = 7 * of_bytes / 8 / 92e6;
   const auto alone = ring.simulate({gather});
   ASSERT_TRUE(alone);
@@ -54,7 +54,7 @@ TEST(NetworkOnFabric, SimulatesBesideTheClosedForm) {
 }
 
 TEST(NetworkOnFabric, SaysWhatCannotBeSimulated) {
-  const SimulatedExchange all{Collective::all_to_all, Bytes{of_bytes}, {1, 4, 1}, Algorithm::ring, {}, {}, {}};
+  const SimulatedExchange all{Collective::all_to_all, Bytes{of_bytes}, {1, 4, 1}, Algorithm::ring};
   EXPECT_FALSE(test::straight_network(4, 1, Algorithm::automatic).simulate({all}));
   SimulatedExchange many = all;
   many.placement = {1, 256, 1};
