@@ -325,8 +325,13 @@ CollectiveEstimate Network::measured_collective(Collective collective, Bytes byt
   if (asked != Algorithm::automatic) asked = model.resolved(collective, asked, size, placement);
   if (asked != Algorithm::automatic) return {model.estimate(collective, asked, size, placement), asked};
   // The library's own choice, where it was measured; else the algorithm that is fastest.
-  if (model.table.has(collective, asked) || !model.any(collective))
-    return {model.estimate(collective, asked, size, placement), model.fastest(collective, size, placement)};
+  const bool timed = model.table.has(collective, asked);
+  if (timed || !model.any(collective)) {
+    const Algorithm runs = model.fastest(collective, size, placement);
+    // By formula a GPU library's choice takes what that algorithm takes: not to be looked for twice.
+    const bool known = !timed && model.gpus();
+    return {model.estimate(collective, known ? runs : asked, size, placement), runs};
+  }
   std::optional<CollectiveEstimate> best;
   for (const Algorithm candidate : Model::chosen_where_measured) {
     if (!model.table.has(collective, candidate)) continue;

@@ -25,8 +25,8 @@ Result<Collective> parse_collective(std::string_view text);
 // gloo: what that library runs, whose times are its own. multi_dimensional: along one dimension of the machine after
 // the other. in_network: switches add. What is named ring is, of an all-to-all, messages of all pairs at once.
 // sibyl::Communicator has ring, recursive_doubling, rabenseifner and tree, and runs a ring (of a broadcast or a
-// reduction the tree) when it is asked for another; a GPU library has ring, tree and in_network; bidirectional_ring to pairwise are
-// formulas, which other libraries choose by their rules (netmodel/library.h).
+// reduction the tree) when it is asked for another; a GPU library has ring, tree and in_network; bidirectional_ring to
+// pairwise are formulas, which other libraries choose by their rules (netmodel/library.h).
 enum class Algorithm {
   automatic,
   ring,

@@ -153,13 +153,24 @@ void Network::Model::use(std::shared_ptr<const fabric::Fabric> fabric) {
       std::move(fabric), fabric::Use{topology.spec().nodes, inside, PointToPoint::nic_efficiency, gpus()});
 }
 
+bool Network::Model::heeds_messages(const GroupPlacement& placement) const {
+  const bool inside_known = placement.ranks_per_node == 1 || !fabric_answers(true) || point_to_point.measured(true);
+  return placement.nodes > 1 && !costs->fabric()->spec().direct && point_to_point.measured(false) && inside_known;
+}
+
+std::optional<fabric::Compiled> Network::Model::by_links_alone(Collective collective, Algorithm runs,
+                                                               const GroupPlacement& placement) const {
+  const bool adds = runs == Algorithm::in_network && switches_add();
+  if (placement.size() <= 1 || !fabric_answers(placement.nodes == 1) || adds || heeds_messages(placement))
+    return std::nullopt;
+  return costs->compiled(collective, runs, placement);
+}
+
 // Bytes stream through hosts, NICs and the links behind them; the slowest sets the pace. Messages showed what hosts and
 // NICs take: they were timed between nodes that share a switch, as neighbours mostly do.
 double Network::Model::on_the_fabric(const collective::Job& job, Algorithm runs, double by_links,
                                      const collective::ProtocolCost& cost, collective::Ways ways) const {
-  if (job.placement.nodes == 1) return by_links;
-  const bool inside_known = job.placement.ranks_per_node == 1 || !fabric_answers(true) || point_to_point.measured(true);
-  if (costs->fabric()->spec().direct || !point_to_point.measured(false) || !inside_known) return by_links;
+  if (!heeds_messages(job.placement)) return by_links;
   const collective::Wire ends(topology, point_to_point, cost, ways);
   return std::max(by_links, collective::seconds(job, runs, ends));
 }
@@ -175,7 +186,9 @@ double Network::Model::uneven(Algorithm runs, double bytes, const GroupPlacement
 }
 
 double Network::Model::on_the_wire(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
-                                   const collective::ProtocolCost& cost, collective::Ways ways) const {
+                                   const collective::ProtocolCost& cost, collective::Ways ways,
+                                   const fabric::Compiled* line) const {
+  if (line != nullptr) return line->seconds(bytes, cost);
   const collective::Job job{collective, bytes, placement};
   const collective::Wire wire(topology, point_to_point, cost, ways);
   if (placement.size() <= 1 || !fabric_answers(placement.nodes == 1)) return collective::seconds(job, runs, wire);
@@ -194,11 +207,13 @@ double Network::Model::on_the_wire(Collective collective, Algorithm runs, double
 // with n chunks over a way of latency a and transfer t that is n a/h + h t/n more for h hops, 2 sqrt(a t) with the best
 // n. No more than half of the latency was seen (docs/models/network.md).
 double Network::Model::waits(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
-                             const collective::ProtocolCost& cost) const {
+                             const collective::ProtocolCost& cost, const fabric::Compiled* line) const {
   const bool tree = runs == Algorithm::tree || (runs == Algorithm::in_network && !topology.spec().switches_reduce);
   if (collective != Collective::all_reduce || !tree || placement.nodes == 1 || !gpus()) return 0.0;
-  const double latency = on_the_wire(collective, runs, 0.0, placement, cost);
-  const double transfer = on_the_wire(collective, runs, bytes, placement, cost) - latency;
+  const auto time = [&](double size) {
+    return on_the_wire(collective, runs, size, placement, cost, collective::Ways::both, line);
+  };
+  const double latency = time(0.0), transfer = time(bytes) - latency;
   return std::min(2 * std::sqrt(latency * std::max(0.0, transfer)), latency / 2);
 }
 
@@ -209,25 +224,29 @@ std::span<const Protocol> Network::Model::protocols(Collective collective, Algor
 }
 
 double Network::Model::spoken(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
-                              Protocol speaks, collective::Ways ways) const {
+                              Protocol speaks, collective::Ways ways, const fabric::Compiled* line) const {
   collective::ProtocolCost cost;
   if (speaks != Protocol::automatic)
     cost = collective::cost_of(speaks, collective, runs, topology.spec().device_link.kind, placement);
-  return cost.launch + on_the_wire(collective, runs, bytes, placement, cost, ways) +
-         waits(collective, runs, bytes, placement, cost);
+  return cost.launch + on_the_wire(collective, runs, bytes, placement, cost, ways, line) +
+         waits(collective, runs, bytes, placement, cost, line);
 }
 
 std::pair<Protocol, double> Network::Model::quickest(Collective collective, Algorithm runs, double bytes,
                                                      const GroupPlacement& placement) const {
   const std::span<const Protocol> known = protocols(collective, runs);
   const bool told = std::ranges::find(known, protocol) != known.end();
+  const std::optional<fabric::Compiled> line = by_links_alone(collective, runs, placement);
+  const auto time_in = [&](Protocol speaks) {
+    return spoken(collective, runs, bytes, placement, speaks, collective::Ways::both, line ? &*line : nullptr);
+  };
   std::pair best{Protocol::automatic, 0.0};
   for (const Protocol speaks : known) {
     if (told && speaks != protocol) continue;
-    const double time = spoken(collective, runs, bytes, placement, speaks);
+    const double time = time_in(speaks);
     if (best.first == Protocol::automatic || time < best.second) best = {speaks, time};
   }
-  if (known.empty()) best.second = spoken(collective, runs, bytes, placement, Protocol::automatic);
+  if (known.empty()) best.second = time_in(Protocol::automatic);
   return best;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -30,10 +31,16 @@ struct Network::Model {
         Algorithm chosen);
 
   // Without launch; of one algorithm (not automatic). On the wire alone, and what a library waits beside it.
-  // `ways`: how the messages are asked for that its rounds consist of.
+  // `ways`: how the messages are asked for that its rounds consist of. `line`: by_links_alone(), where it was asked.
   [[nodiscard]] double on_the_wire(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
                                    const collective::ProtocolCost& cost = {},
-                                   collective::Ways ways = collective::Ways::both) const;
+                                   collective::Ways ways = collective::Ways::both,
+                                   const fabric::Compiled* line = nullptr) const;
+  // What answers in every protocol, to be found once for all of them; nothing where more than a fabric's links do.
+  [[nodiscard]] std::optional<fabric::Compiled> by_links_alone(Collective collective, Algorithm runs,
+                                                               const GroupPlacement& placement) const;
+  // Do messages between nodes tell of a fabric what its links do not?
+  [[nodiscard]] bool heeds_messages(const GroupPlacement& placement) const;
   // `by_links`: what it takes on the fabric's links.
   [[nodiscard]] double on_the_fabric(const collective::Job& job, Algorithm runs, double by_links,
                                      const collective::ProtocolCost& cost, collective::Ways ways) const;
@@ -41,12 +48,13 @@ struct Network::Model {
   [[nodiscard]] double uneven(Algorithm runs, double bytes, const GroupPlacement& placement,
                               const collective::Imbalance& imbalance) const;
   [[nodiscard]] double waits(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
-                             const collective::ProtocolCost& cost = {}) const;
+                             const collective::ProtocolCost& cost = {}, const fabric::Compiled* line = nullptr) const;
   // What a GPU library may speak; none where messages were measured, which are what they are.
   [[nodiscard]] std::span<const Protocol> protocols(Collective collective, Algorithm runs) const;
   // In one of them, or (automatic) none.
   [[nodiscard]] double spoken(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
-                              Protocol speaks, collective::Ways ways = collective::Ways::both) const;
+                              Protocol speaks, collective::Ways ways = collective::Ways::both,
+                              const fabric::Compiled* line = nullptr) const;
   // The quickest of those it may speak; automatic where it speaks none.
   [[nodiscard]] std::pair<Protocol, double> quickest(Collective collective, Algorithm runs, double bytes,
                                                      const GroupPlacement& placement) const;

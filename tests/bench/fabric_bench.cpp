@@ -1,11 +1,52 @@
-// How long fabrics take: to build and compile, to simulate a collective step by step, to answer once compiled.
+// How long fabrics take, and how much memory: to build and compile, to simulate a collective step by step, to answer
+// once compiled; from 64 to 65,536 ranks.
 #include <benchmark/benchmark.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <new>
 
 #include "netmodel/fabric/contention/simulation.h"
 #include "netmodel/fabric/costs.h"
+#include "netmodel/network.h"
+#include "netmodel/topology.h"
+
+namespace {
+
+std::atomic<std::size_t> allocated{0}, most_allocated{0};
+
+}  // namespace
+
+// All that this program allocates is counted, so that benchmarks can tell the most at once.
+void* operator new(std::size_t bytes) {
+  void* memory = std::malloc(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  const std::size_t now = allocated += malloc_usable_size(memory);
+  for (std::size_t most = most_allocated; now > most && !most_allocated.compare_exchange_weak(most, now);) continue;
+  return memory;
+}
+void operator delete(void* memory) noexcept {
+  allocated -= malloc_usable_size(memory);
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
 
 namespace sibyl::fabric {
 namespace {
+
+// Beyond what was allocated when it was made, until it is asked: counter "MB".
+class Memory {
+ public:
+  Memory() : before_(allocated) { most_allocated = before_; }
+  void report(benchmark::State& state) const {
+    state.counters["MB"] = static_cast<double>(most_allocated - before_) / 1e6;
+  }
+
+ private:
+  std::size_t before_;
+};
 
 TopologySpec nodes_of_eight(int nodes) {
   TopologySpec spec;
@@ -16,17 +57,21 @@ TopologySpec nodes_of_eight(int nodes) {
   return spec;
 }
 
-std::shared_ptr<const Fabric> rails(int devices) {
+FabricSpec rail_shape(int devices) {
   FabricSpec shape;
   shape.network = RailOptimised{std::min(32, devices / 8), std::max(1, devices / 256), 32, true};
-  return std::make_shared<const Fabric>(Fabric::make(nodes_of_eight(devices / 8), shape).value());
+  return shape;
 }
 
-std::shared_ptr<const Fabric> torus_of_1024() {
-  TopologySpec spec = nodes_of_eight(1024);
+std::shared_ptr<const Fabric> rails(int devices) {
+  return std::make_shared<const Fabric>(Fabric::make(nodes_of_eight(devices / 8), rail_shape(devices)).value());
+}
+
+std::shared_ptr<const Fabric> torus(int devices) {
+  TopologySpec spec = nodes_of_eight(devices);
   spec.devices_per_node = spec.nics_per_node = 1;
   FabricSpec shape;
-  shape.network = Torus{{8, 8, 16}};
+  shape.network = Torus{{4, 4, devices / 16}};
   shape.direct = true;
   shape.link.latency = Seconds{5e-7};
   return std::make_shared<const Fabric>(Fabric::make(spec, shape).value());
@@ -36,25 +81,31 @@ constexpr double gibibyte = 1024.0 * 1024 * 1024;
 
 // Every device in one ring all-reduce, step by step, rates shared at every event.
 void simulate_ring(benchmark::State& state) {
-  const Costs costs(torus_of_1024(), {1024, 1.0, 1.0, true});
+  const int devices = static_cast<int>(state.range(0));
+  const Memory memory;
+  const Costs costs(torus(devices), {devices, 1.0, 1.0, true});
   for (auto _ : state) {
-    const Schedule ring = costs.schedule_of(Collective::all_reduce, Algorithm::ring, {1, 1024, 1});
+    const Schedule ring = costs.schedule_of(Collective::all_reduce, Algorithm::ring, {1, devices, 1});
     benchmark::DoNotOptimize(simulated_seconds(*costs.fabric(), costs.capacities(), ring, gibibyte));
   }
+  memory.report(state);
 }
-BENCHMARK(simulate_ring)->Unit(benchmark::kMillisecond);
+BENCHMARK(simulate_ring)->Arg(64)->Arg(1024)->Arg(8192)->Arg(65536)->Unit(benchmark::kMillisecond);
 
 // The graph, the ways of a ring and of a tree over all devices, and their closed forms.
 void compile_fabric(benchmark::State& state) {
   const int devices = static_cast<int>(state.range(0));
+  const Memory memory;
   for (auto _ : state) {
     const Costs costs(rails(devices), {devices / 8, 1.0, 1.0, true});
     benchmark::DoNotOptimize(costs.seconds(Collective::all_reduce, Algorithm::ring, gibibyte, {8, devices / 8, 1}));
     benchmark::DoNotOptimize(costs.seconds(Collective::all_reduce, Algorithm::tree, gibibyte, {8, devices / 8, 1}));
   }
+  memory.report(state);
 }
 BENCHMARK(compile_fabric)->Arg(64)->Arg(512)->Arg(4096)->Arg(65536)->Unit(benchmark::kMillisecond);
 
+// One algorithm's closed form.
 void answer_compiled(benchmark::State& state) {
   const int devices = static_cast<int>(state.range(0));
   const Costs costs(rails(devices), {devices / 8, 1.0, 1.0, true});
@@ -64,7 +115,31 @@ void answer_compiled(benchmark::State& state) {
     benchmark::DoNotOptimize(costs.seconds(Collective::all_reduce, Algorithm::ring, bytes, {8, devices / 8, 1}));
   }
 }
-BENCHMARK(answer_compiled)->Arg(64)->Arg(65536);
+BENCHMARK(answer_compiled)->Arg(64)->Arg(1024)->Arg(65536);
+
+// What Network::collective answers, sizes never the same: of an algorithm by name, and as a GPU library chooses, for
+// which it weighs rings and trees in each protocol; by links, and by formula where there are none.
+void ask(benchmark::State& state, const Network& network, Collective collective, Algorithm asked) {
+  const GroupPlacement all{8, static_cast<int>(state.range(0)) / 8, 1};
+  double bytes = 1e6;
+  for (auto _ : state) {
+    bytes += 1.0;
+    benchmark::DoNotOptimize(network.collective(collective, Bytes{bytes}, all, asked));
+  }
+}
+void ask_links(benchmark::State& state, Collective collective, Algorithm asked) {
+  const int devices = static_cast<int>(state.range(0));
+  ask(state, Network::on_fabric(nodes_of_eight(devices / 8), rail_shape(devices), {}, {}).value(), collective, asked);
+}
+void ask_formula(benchmark::State& state, Collective collective, Algorithm asked) {
+  ask(state, Network(Topology::make(nodes_of_eight(static_cast<int>(state.range(0)) / 8)).value(), {}, {}), collective,
+      asked);
+}
+BENCHMARK_CAPTURE(ask_links, ring, Collective::all_reduce, Algorithm::ring)->Arg(64)->Arg(1024)->Arg(65536);
+BENCHMARK_CAPTURE(ask_links, all_to_all, Collective::all_to_all, Algorithm::automatic)->Arg(64)->Arg(1024);
+BENCHMARK_CAPTURE(ask_links, chosen, Collective::all_reduce, Algorithm::automatic)->Arg(64)->Arg(1024)->Arg(65536);
+BENCHMARK_CAPTURE(ask_formula, ring, Collective::all_reduce, Algorithm::ring)->Arg(64)->Arg(1024)->Arg(65536);
+BENCHMARK_CAPTURE(ask_formula, chosen, Collective::all_reduce, Algorithm::automatic)->Arg(64)->Arg(1024)->Arg(65536);
 
 }  // namespace
 }  // namespace sibyl::fabric
