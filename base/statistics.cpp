@@ -25,7 +25,7 @@ Pooled pooled(std::span<const Known> values) {
   };
   const auto square = [](double x) { return x * x; };
   const auto weight = [&](const Known& known) { return 1 / square(known.error); };
-  const double weights = sum(weight), squares = sum([&](const Known&k) { return square(weight(k)); });
+  const double weights = sum(weight), squares = sum([&](const Known& k) { return square(weight(k)); });
   const double fixed = sum([&](const Known& k) { return weight(k) * k.value; }) / weights;
   const double found = sum([&](const Known& k) { return weight(k) * square(k.value - fixed); });
   const double foretold = static_cast<double>(values.size()) - 1, scale = weights - squares / weights;

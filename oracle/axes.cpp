@@ -14,7 +14,7 @@ namespace {
 struct AxisRow {
   MeshAxis axis;
   std::string_view name;
-  int Strategy::*degree;
+  int Strategy::* degree;
   enum class Shares { work, images, samples, stages } shares = Shares::work;
 };
 using Shares = AxisRow::Shares;

@@ -186,7 +186,7 @@ void StepWalk::take_addend(LocalTensorId id, bool passed_through) {
 }
 
 // A further gradient is summed in place into the first, unless somebody else holds that one too (a gradient passed
-// through to several operands), or autograd does so never: then the sum is a new tensor. To what a parameter has of
+// through to several operands), or autograd never does so: then the sum is a new tensor. To what a parameter has of
 // earlier graphs it is always added in place.
 void StepWalk::add_gradient(std::size_t& sum, LocalTensorId id, bool passed_through) {
   const double bytes = bytes_of(id);
