@@ -63,7 +63,7 @@ struct Entry {
   bool block = false;
 };
 
-Result<Entry> read_entry(const std::vector<std::string_view>& words, const std::string& where) {
+Result<Entry> read_entry(const std::vector<std::string_view>& words, HostLists& lists, const std::string& where) {
   Entry entry;
   entry.one.where = where;
   std::set<std::string> given;
@@ -78,9 +78,9 @@ Result<Entry> read_entry(const std::vector<std::string_view>& words, const std::
       entry.one.name = value;
       entry.block = key == "blockname";
     } else if (key == "nodes") {
-      SIBYL_TRY(entry.one.nodes, expand_host_list(value, where));
+      SIBYL_TRY(entry.one.nodes, lists.expand(value, where));
     } else if (key == "switches") {
-      SIBYL_TRY(entry.one.switches, expand_host_list(value, where));
+      SIBYL_TRY(entry.one.switches, lists.expand(value, where));
     } else if (key != "linkspeed" && key != "blocksizes") {
       return fail(fmt::format("unknown key '{}'", word.substr(0, equals)), where,
                   "SwitchName, Switches, Nodes, LinkSpeed, BlockName, BlockSizes");
@@ -93,12 +93,13 @@ Result<Entry> read_entry(const std::vector<std::string_view>& words, const std::
 
 Result<Part> read_slurm_conf(std::string_view text, const std::string& file) {
   SwitchTree tree;
+  HostLists lists;
   SwitchTree::Switch over_blocks{"over-blocks", {}, {}, file};
   for (const Line& line : lines_of(text)) {
     const std::vector<std::string_view> words = words_of(line.text);
     if (words.empty()) continue;
     const std::string where = fmt::format("{}:{}", file, line.number);
-    SIBYL_TRY(Entry entry, read_entry(words, where));
+    SIBYL_TRY(Entry entry, read_entry(words, lists, where));
     if (entry.one.name.empty()) {
       if (lower(words.front()).starts_with("blocksizes=")) continue;  // how jobs are packed, no matter of links
       return fail("the line has no SwitchName or BlockName", where);

@@ -44,10 +44,10 @@ class SlurmYamlReader {
     return node.Mark().is_null() ? file_ : fmt::format("{}:{}", file_, node.Mark().line + 1);
   }
 
-  Result<std::vector<std::string>> names(const YAML::Node& node) const {
+  Result<std::vector<std::string>> names(const YAML::Node& node) {
     if (!node) return std::vector<std::string>{};
     if (!node.IsScalar()) return fail("must be a list of names as Slurm writes them", where(node), "like node[01-12]");
-    return expand_host_list(node.Scalar(), where(node));
+    return lists_.expand(node.Scalar(), where(node));
   }
 
   // Members of `owner`, a list under `key`, each with its name under `named`.
@@ -66,6 +66,7 @@ class SlurmYamlReader {
   }
 
   std::string file_;
+  HostLists lists_;
   std::vector<SwitchTree::Switch> switches_;
 };
 

@@ -3,6 +3,8 @@
 # The importer's runs for SECONDS; meanwhile the others run, one after the other, for a sixth of that each. Each starts from its seeds
 # and from what it found interesting before. Exit 0: nothing found; else BUILD_FOLDER/fuzz/NAME has what was.
 set -eu
+# A topology of some bytes may rightly become a cluster file of megabytes: memory freed is kept by the sanitizer, but little of it.
+export ASAN_OPTIONS="quarantine_size_mb=32${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 seconds=${1:?usage: tests/fuzz/run.sh SECONDS [BUILD_FOLDER]}
 build=${2:-build/asan}
 here=$(dirname "$0")
@@ -14,7 +16,7 @@ fuzz() {  # NAME SECONDS
   mkdir -p "$folder/corpus" "$folder/findings"
   dictionary=
   [ ! -e "$here/$1.dict" ] || dictionary=-dict=$here/$1.dict
-  if "$build/bin/$1_fuzzer" -max_total_time="$2" -timeout=10 -rss_limit_mb=1024 -max_len=65536 $dictionary \
+  if "$build/bin/$1_fuzzer" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -max_len=65536 $dictionary \
       -artifact_prefix="$folder/findings/" -print_final_stats=1 "$folder/corpus" "$build/fuzz/seeds/$1" > "$folder/log" 2>&1
   then
     awk -v name="$1" '/number_of_executed_units/ {print name " fuzzer: " $2 " inputs, nothing found"}' "$folder/log"

@@ -1,4 +1,5 @@
 // Files of other programs become cluster files.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -97,10 +98,34 @@ TEST(ImportHwloc, GpusAndAdaptersByPciClass) {
 }
 
 TEST(ImportSlurm, HostLists) {
-  EXPECT_THAT(expand_host_list("a,n[08-10,12]x,r[1-2]-n[0-1]", "f").value(),
+  EXPECT_THAT(HostLists().expand("a,n[08-10,12]x,r[1-2]-n[0-1]", "f").value(),
               ElementsAre("a", "n08x", "n09x", "n10x", "n12x", "r1-n0", "r1-n1", "r2-n0", "r2-n1"));
   for (const char* wrong : {"n[1-", "n]", "n[2-1]", "n[a-b]", "a,,b", "n[0-99999999]"})
-    EXPECT_FALSE(expand_host_list(wrong, "f")) << wrong;
+    EXPECT_FALSE(HostLists().expand(wrong, "f")) << wrong;
+}
+
+TEST(ImportSlurm, NamesAreBoundedInLength) {
+  const std::string longest(longest_name - 1, 'x');
+  EXPECT_EQ(HostLists().expand(longest + "[1-9]", "f").value().size(), 9);
+  // Zeros that a number keeps, what follows the brackets, and brackets by the thousand count, too.
+  std::string many;
+  for (std::size_t i = 0; i <= longest_name; ++i) many += "[1]";
+  for (const std::string& wrong : {longest + "[9-10]", longest + "yy", "n[0]" + longest, many,
+                                   "n[" + std::string(longest_name + 1, '0') + "-1]"}) {
+    const auto names = HostLists().expand(wrong, "f");
+    ASSERT_FALSE(names) << wrong;
+    EXPECT_THAT(names.error().message, HasSubstr("more than 255 bytes"));
+    EXPECT_LT(names.error().message.size(), 200);
+  }
+}
+
+TEST(ImportSlurm, NamesAreCountedOverAFile) {
+  HostLists lists;
+  EXPECT_TRUE(lists.expand(fmt::format("n[1-{}]", most_names), "f:1"));
+  EXPECT_THAT(lists.expand("m", "f:2").error().message, HasSubstr("more than 65536"));
+  EXPECT_THAT(
+      import_error("SwitchName=a Nodes=n[1-40000]\nSwitchName=b Nodes=m[1-40000]\nSwitchName=t Switches=a,b\n").where,
+      "f:2");
 }
 
 // Four nodes of two adapters are eight below a leaf; two leaves below a row; two rows.
