@@ -82,7 +82,7 @@ two_hosts() {  # SETTING
       pair_without gigabit kernels point_to_point collectives overlap steps ;;
     pair) rounds=8 goals='--max-mean-error 0.04 --max-error 0.20' ;;
     strategies)
-      lists=strategies rounds=3 goals='--max-mean-error 0.06 --max-error 0.15'
+      lists=strategies rounds=4 goals='--max-mean-error 0.06 --max-error 0.15'
       pair_without strategies kernels steps ;;
   esac
   lists "$1" "$lists" ' --devices 2' ' --no-overlap'
