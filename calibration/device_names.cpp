@@ -49,6 +49,7 @@ constexpr auto aliases = std::to_array<Alias>({
     {"rtx8000", "quadro-rtx-8000"},
     {"titanx", "titan-x-maxwell"},
     {"v100sxm3", "v100-sxm3-32gb"},
+    {"v100s", "v100s-pcie-32gb"},
     {"mi2501gcd", "mi250"},
     {"7250", "knl-7250"},
     {"knl", "knl-7250"},

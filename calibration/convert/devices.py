@@ -74,6 +74,8 @@ DEVICES = {
     "v100-sxm2-16gb": (device("NVIDIA V100 SXM2 16GB", "volta", 80, V100_SXM2, 900e9, 16, 6), {"deepbench": "NV_V100"}),
     "v100-sxm2-32gb": (device("NVIDIA V100 SXM2 32GB", "volta", 80, V100_SXM2, 900e9, 32, 6), {}),
     "v100-sxm3-32gb": (device("NVIDIA V100 SXM3 32GB", "volta", 80, V100_SXM2, 900e9, 32, 6), {}),
+    "v100s-pcie-32gb": (device("NVIDIA V100S PCIe 32GB", "volta", 80, plain(16.35e12, 8.18e12) | {"f16": 130.8e12}, 1134e9, 32, 6),
+                        {"separable": "V100S"}),
     "t4": (device("NVIDIA T4", "turing", 40, plain(8.1e12, 0.25e12) | {"f16": 65e12}, 320e9, 16, 4),
            {"neusight": "Tesla T4", "deepbench": "NV_T4"}),
     "quadro-rtx-8000": (device("NVIDIA Quadro RTX 8000", "turing", 72, plain(16.3e12, 0.51e12) | {"f16": 130.5e12}, 672e9, 48, 6), {}),
@@ -142,7 +144,7 @@ def donors(name, of_each_source=2):
     own, own_names = DEVICES[name]
     # A few kernels of long ago, good for their own generation alone.
     chosen = {n for n, (d, names) in DEVICES.items() if n != name and "convnet" in names and d["architecture"] == own["architecture"]}
-    for source in ("aiconfigurator", "neusight", "deepbench"):
+    for source in ("aiconfigurator", "neusight", "deepbench", "separable"):
         candidates = [n for n, (d, names) in DEVICES.items() if n != name and source in names and d["backend"] == own["backend"]]
         chosen.update(sorted(candidates, key=lambda n: distance(own, DEVICES[n][0]))[:of_each_source])
     return sorted(chosen, key=lambda n: (distance(own, DEVICES[n][0]), n))

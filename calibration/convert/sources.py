@@ -15,6 +15,8 @@ DEEPBENCH = "Baidu DeepBench (Apache-2.0), results/train, read 2026-11-21: {}"
 CONVNET = ("soumith/convnet-benchmarks (MIT), README of 2015-03: cuDNN R2 through Torch, means of 10 runs in whole milliseconds, read 2026-11-22: {}")
 FLASH_ATTENTION_3 = ("Shah et al., FlashAttention-3 (arXiv:2407.08608), figures 5 and 6: H100 80GB SXM5, half precision, 16,384 tokens of 2,048 "
                      "features, read 2026-11-24")
+SEPARABLE = ("HIT-HPC-Group/Depthwise_Separable_Convolution_Optimization, DCU/*/V100S_*_PyTorch: convolutions of MobileNet-v2 and "
+             "EfficientNet-B0 by PyTorch on a V100S, f32, means of 10 runs, read 2026-11-25: {}")
 # Beside this file: what MEASURED_FOLDER does not hold.
 PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "published")
 DEEPBENCH_NOTES = {"NV_V100": "NV_V100, a DGX-1, CUDA 10.1, cuDNN 7.6"}
@@ -120,6 +122,40 @@ def convolution_samples(folder, name, device, citation):
                 yield f"{key} {signature}", (n, c, h, w, k, p, q), seconds(r[column], 1e-3), citation
 
 
+def separable_samples():
+    """Depthwise convolutions, and the 1x1 convolutions around them.
+
+    Each time holds the host's call, since nothing else was under way: the shortest of its kind, in which the device does next to
+    nothing, is taken off, and what is not twice as long is left out. The backward pass was timed with that of a cross-entropy over the
+    result, and had no gradient of the images to find. Of two convolutions with one result, a depthwise and a 1x1, the loss takes the
+    same: their difference, with what the 1x1's gradient takes (as long as it does forward), is the depthwise's gradient of the weight.
+    """
+    table = list(rows(PUBLISHED, "separable_convolutions.csv"))
+    call = {kind: min(float(r["forward_us"]) for r in table if r["kind"] == kind) for kind in ("depthwise", "pointwise")}
+
+    def forward(r):
+        return float(r["forward_us"]) - call[r["kind"]]
+
+    def result(r):
+        return sizes(r, "n", "k") + (int(r["hw"]) // int(r["stride"]),)
+
+    with_loss = {result(r): float(r["loss_and_weight_us"]) - forward(r) for r in table if r["kind"] == "pointwise" and r["loss_and_weight_us"]}
+    for r in table:
+        n, c, hw, k, window, stride = sizes(r, "n", "c", "hw", "k", "filter", "stride")
+        groups = c if r["kind"] == "depthwise" else 1
+        pad, after = window // 2, hw // stride
+        shared = f",groups={groups}" if groups > 1 else ""
+        signature = (f"convolution(kernel={window}x{window},stride={stride}x{stride},dilation=1x1,pad_begin={pad}x{pad},pad_end={pad}x{pad}"
+                     f"{shared})[$0x{c}x{hw}x{hw},{k}x{c // groups}x{window}x{window}]->[$0x{k}x{after}x{after}]:f32")
+        least = call[r["kind"]]
+        if forward(r) >= least:
+            yield f"forward {signature}", (n,), forward(r) * 1e-6, SEPARABLE.format("forward")
+        if r["kind"] == "depthwise" and r["loss_and_weight_us"] and result(r) in with_loss:
+            weight = float(r["loss_and_weight_us"]) - with_loss[result(r)]
+            if weight >= max(least, 0.2 * float(r["loss_and_weight_us"])):
+                yield f"backward:01 {signature}", (n,), weight * 1e-6, SEPARABLE.format("weight gradients, as differences")
+
+
 def kernel_samples(folder, names):
     """All samples of the device that the sources call `names`."""
     if device := names.get("aiconfigurator"):
@@ -132,6 +168,8 @@ def kernel_samples(folder, names):
         yield from convolution_samples(folder, "deepbench_conv.csv", device, deepbench(device))
     if device := names.get("convnet"):
         yield from convolution_samples(PUBLISHED, "convnet_benchmarks.csv", device, CONVNET.format(device))
+    if "separable" in names:
+        yield from separable_samples()
 
 
 def collective_samples(folder, device):

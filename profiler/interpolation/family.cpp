@@ -146,12 +146,11 @@ bool is_unaligned(const Convolution& op, const KernelKey& key, const Convolution
 
 void set_place(const Convolution& op, const KernelKey& key, Place& p) {
   const auto s = sizes(op, key.signature);
-  const bool is_depthwise = op.groups > 1 && s.c == 1;
   p.family.category = (s.window == 1 ? pointwise : 0U) |
                       (std::any_of(op.stride.begin(), op.stride.end(), [](auto v) { return v > 1; }) ? strided : 0U) |
-                      (is_depthwise    ? depthwise
-                       : op.groups > 1 ? grouped
-                                       : 0U) |
+                      (is_depthwise(key) ? depthwise
+                       : op.groups > 1   ? grouped
+                                         : 0U) |
                       (op.transposed ? transposed : 0U) | rank * static_cast<std::uint32_t>(op.kernel.size()) |
                       (is_unaligned(op, key, s) ? unaligned : 0U);
   p.features = features({s.pixels, s.c, s.k, s.window, s.groups});
@@ -293,6 +292,11 @@ Place place(DType dtype, const Product& p) { return gemm(dtype, p); }
 
 std::optional<Product> as_product(const KernelKey& key) {
   return std::visit([&](const auto& op) { return product(op, key); }, key.signature.attributes);
+}
+
+bool is_depthwise(const KernelKey& key) {
+  const auto* op = std::get_if<Convolution>(&key.signature.attributes);
+  return op != nullptr && op->groups > 1 && sizes(*op, key.signature).c == 1;
 }
 
 }  // namespace sibyl::interpolation

@@ -59,6 +59,9 @@ struct Product {
 std::optional<Product> as_product(const KernelKey& key);
 Place place(DType dtype, const Product& product);
 
+// A convolution of as many groups as images have channels: it multiplies one number at a time, without tensor cores.
+bool is_depthwise(const KernelKey& key);
+
 }  // namespace sibyl::interpolation
 
 template <>

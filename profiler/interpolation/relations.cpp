@@ -14,10 +14,12 @@ std::uint8_t index_of() {
   return static_cast<std::uint8_t>(Attributes{Op{}}.index());
 }
 
-bool is_bound_by_units(const Attributes& attributes) {  // the others are bound by memory
-  return std::holds_alternative<Convolution>(attributes) || std::holds_alternative<Linear>(attributes) ||
-         std::holds_alternative<MatMul>(attributes) || std::holds_alternative<GroupedLinear>(attributes) ||
-         std::holds_alternative<Attention>(attributes);
+// The others are bound by memory, or take the same in any type.
+bool is_bound_by_units(const KernelKey& key) {
+  const Attributes& attributes = key.signature.attributes;
+  return (std::holds_alternative<Convolution>(attributes) && !is_depthwise(key)) ||
+         std::holds_alternative<Linear>(attributes) || std::holds_alternative<MatMul>(attributes) ||
+         std::holds_alternative<GroupedLinear>(attributes) || std::holds_alternative<Attention>(attributes);
 }
 
 // Predicting the convolutions of 11 devices from their own matrix products alone: medians between 0.74 and 1.64 times
@@ -154,7 +156,7 @@ std::vector<Relative> related(const KernelKey& key, Backend backend) {
     with_kinds(forward);
   }
   if (const auto shared = shared_operation(key.signature.attributes, own)) relatives.push_back(*shared);
-  if (!is_bound_by_units(key.signature.attributes)) relatives.push_back(as_addition(key, backend));
+  if (!is_bound_by_units(key)) relatives.push_back(as_addition(key, backend));
   return relatives;
 }
 
@@ -162,7 +164,7 @@ std::vector<Substitute> substitutes(const KernelKey& key) {
   constexpr double half_types = 0.05;  // f16 and bf16 have the same rate and the same kernels
   constexpr double tensor_cores = 0.2;
   constexpr double bound_by_memory = 0.15;
-  const bool units = is_bound_by_units(key.signature.attributes);
+  const bool units = is_bound_by_units(key);
   const double other = units ? tensor_cores : bound_by_memory;
   switch (key.signature.dtype) {
     case DType::f16:
