@@ -175,10 +175,11 @@ Uncertainty work_stage(Worked& worked, const Cluster& cluster) {
   return uncertainty(stage, priced, worked.times.breakdown, worked.plan.mesh.size());
 }
 
-Uncertainty work_pipeline(Worked& worked, const Cluster& cluster) {
+// Cancelled: with the memory of some devices alone.
+Uncertainty work_pipeline(Worked& worked, const Cluster& cluster, const Cancelled& cancelled) {
   worked.pipeline = simulate_pipeline(worked.plan, worked.priced, worked.slowdown);
   worked.times = worked.pipeline->step;
-  for (std::size_t c = 0; c < worked.plan.schedule.size(); ++c)
+  for (std::size_t c = 0; c < worked.plan.schedule.size() && !is_true(cancelled); ++c)
     add_memory(worked, footprint(worked.plan, worked.priced, static_cast<int>(c), cluster.kernels.device()));
   return uncertainty(worked.plan, worked.priced, worked.pipeline->slowest, worked.times);
 }
@@ -206,14 +207,17 @@ HostDoubt host_doubt(const Worked& worked, const Device& device) {
   return doubt;
 }
 
-Result<Worked> work(Plan plan, KernelPrices& kernels) {
+Result<Worked> work(Plan plan, KernelPrices& kernels, const Cancelled& cancelled) {
   const Cluster& cluster = kernels.cluster();
   Worked worked;
   worked.plan = std::move(plan);
   const Strategy& strategy = worked.plan.strategy;
   worked.priced = price(worked.plan, kernels);
   worked.slowdown = slowdown_of(strategy, cluster);
-  Uncertainty sure = worked.plan.stages.size() == 1 ? work_stage(worked, cluster) : work_pipeline(worked, cluster);
+  if (is_true(cancelled)) return interrupted();
+  Uncertainty sure =
+      worked.plan.stages.size() == 1 ? work_stage(worked, cluster) : work_pipeline(worked, cluster, cancelled);
+  if (is_true(cancelled)) return interrupted();
   const HostDoubt doubt = host_doubt(worked, cluster.kernels.device());
   StepError below = sure.error;
   add_host_error(below, doubt.faster);
@@ -282,15 +286,17 @@ Bottleneck bottleneck_of(const Worked& worked, const PipelineWaits& waits) {
 Result<Evaluation> Evaluator::evaluate(const Strategy& strategy) {
   SIBYL_CHECK(check_devices(strategy, kernels_->cluster()));
   SIBYL_TRY(Plan plan, planner_.plan(strategy));
-  SIBYL_TRY(Worked worked, work(std::move(plan), *kernels_));
+  SIBYL_TRY(Worked worked, work(std::move(plan), *kernels_, {}));
   return std::move(worked.evaluation);
 }
 
-Result<Prediction> Evaluator::predict(const Strategy& strategy) {
+Result<Prediction> Evaluator::predict(const Strategy& strategy, const Cancelled& cancelled) {
   const Cluster& cluster = kernels_->cluster();
   SIBYL_CHECK(check_devices(strategy, cluster));
   SIBYL_TRY(Plan plan, planner_.plan(strategy));
-  SIBYL_TRY(const Worked worked, work(std::move(plan), *kernels_));
+  if (is_true(cancelled)) return interrupted();
+  SIBYL_TRY(const Worked worked, work(std::move(plan), *kernels_, cancelled));
+  if (is_true(cancelled)) return interrupted();
   Prediction prediction;
   static_cast<Evaluation&>(prediction) = worked.evaluation;
   prediction.stages = stage_costs(*graph_, worked);
@@ -298,6 +304,7 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy) {
   const PipelineWaits waits =
       worked.pipeline ? waits_of(worked.plan, worked.priced, worked.slowdown, *worked.pipeline) : PipelineWaits{};
   prediction.bottleneck = bottleneck_of(worked, waits);
+  if (is_true(cancelled)) return interrupted();
   for (std::size_t s = 0; s < worked.plan.stages.size(); ++s)
     add_operation_costs(*graph_, worked.plan.stages[s], worked.priced[s], cluster.kernels.device().backend,
                         prediction.operations);
@@ -310,8 +317,9 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy) {
   return prediction;
 }
 
-Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const Cluster& cluster) {
-  return Evaluator(graph, cluster).predict(strategy);
+Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
+                           const Cancelled& cancelled) {
+  return Evaluator(graph, cluster).predict(strategy, cancelled);
 }
 
 }  // namespace sibyl

@@ -2,13 +2,14 @@
 //
 // Pure: no clocks, no globals; the same answer for the same arguments on any number of threads. A plan that does not
 // fit in memory is still priced (`fits` is false); one that cannot be split so, or needs more devices than there are,
-// is an Error of code infeasible.
+// is an Error of code infeasible. What `cancelled` ends is one of code interrupted.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/result.h"
 #include "calibration/cluster.h"
 #include "models/graph.h"
@@ -19,7 +20,8 @@
 
 namespace sibyl {
 
-Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const Cluster& cluster);
+Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
+                           const Cancelled& cancelled = {});
 
 // The same for many strategies: what they have in common, programs and what kernels take, is worked out once. The
 // answers are the same as predict()'s. For one thread at a time; a thread of its own has one of its own.
@@ -37,7 +39,7 @@ class Evaluator {
 
   Result<Evaluation> evaluate(const Strategy& strategy);
   // Also what holds the step back, what each operation takes, what limits the plan.
-  Result<Prediction> predict(const Strategy& strategy);
+  Result<Prediction> predict(const Strategy& strategy, const Cancelled& cancelled = {});
 
  private:
   const Graph* graph_;

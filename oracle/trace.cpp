@@ -391,7 +391,7 @@ std::size_t kernels_in(const Plan& plan) {
 
 Result<PredictedTrace> trace_step(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
                                   std::size_t most, const Cancelled& cancelled) {
-  SIBYL_TRY(Prediction prediction, predict(graph, strategy, cluster));
+  SIBYL_TRY(Prediction prediction, predict(graph, strategy, cluster, cancelled));
   if (is_true(cancelled)) return interrupted();
   SIBYL_TRY(const Plan plan, plan_for(graph, strategy, cluster));
   const std::size_t kernels = kernels_in(plan);

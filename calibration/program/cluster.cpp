@@ -66,7 +66,7 @@ Result<void> measure_network(const Ranks& ranks, Session& session, const Network
   NetworkProbeOptions options;
   options.budget = request.budget;
   options.between = typical_work();
-  options.stop = interrupted;
+  options.stop = told_to_end;
   if (request.ranks_sleep) {
     constexpr Seconds like_some_kernels{5e-3};
     options.rest = [](Seconds time) { std::this_thread::sleep_for(std::chrono::duration<double>(time.value())); };
@@ -97,7 +97,7 @@ Result<void> measure_overlap(const Ranks& ranks, Session& session) {
     measured.push_back(
         {m.compute_slowdown, m.communication_slowdown, m.spread, Algorithm::automatic, m.communication_alone});
     // All of them or none: who finds one in the file takes them for measured.
-    if (ranks.greatest(interrupted() ? 1 : 0) == 1)
+    if (ranks.greatest(told_to_end() ? 1 : 0) == 1)
       return fail(ErrorCode::interrupted, "interrupted; a further run goes on from here");
     // Where the wire sets the pace, longer messages are slowed alike, and would take minutes.
     constexpr Seconds slow_wire{0.1};

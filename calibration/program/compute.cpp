@@ -78,7 +78,7 @@ Result<std::vector<KernelKey>> missing(const Ranks& ranks, const Session& sessio
 enum class Next { go_on, out_of_time, stop };
 
 Next agree_on_next(const Ranks& ranks, Seconds elapsed, std::optional<Seconds> limit) {
-  const Next own = interrupted() ? Next::stop : limit && elapsed >= *limit ? Next::out_of_time : Next::go_on;
+  const Next own = told_to_end() ? Next::stop : limit && elapsed >= *limit ? Next::out_of_time : Next::go_on;
   return static_cast<Next>(ranks.greatest(static_cast<int>(own)));
 }
 

@@ -34,6 +34,6 @@ void watch_for_interruption(bool and_tell) {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-bool interrupted() { return signalled != 0; }
+bool told_to_end() { return signalled != 0; }
 
 }  // namespace sibyl

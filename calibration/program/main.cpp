@@ -110,7 +110,7 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   SIBYL_TRY(Session session, Session::open(ranks, request.output, setup_of(request)));
   const SampleCounts before = count_samples(session.calibration());
   const auto go_on = [&]() -> Result<void> {
-    if (ranks.greatest(interrupted() ? 1 : 0) == 0) return {};
+    if (ranks.greatest(told_to_end() ? 1 : 0) == 0) return {};
     return fail(ErrorCode::interrupted, "interrupted; a further run goes on from here");
   };
   TimingOptions options;

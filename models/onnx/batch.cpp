@@ -128,6 +128,7 @@ Result<Binding> bind_inputs(const ModelData& model, const ImportOptions& options
     return fail(fmt::format("the batch in the file is {}", *batch.baked), inputs.front()->name);
   Binding binding;
   binding.capacity_factor = options.capacity_factor;
+  binding.cancelled = options.cancelled;
   choose_batches(binding, batch, options, reference);
   for (const ValueData* input : inputs) {
     InputShapes shapes{input, {}};

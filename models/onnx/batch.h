@@ -23,6 +23,7 @@ struct Binding {
   std::size_t wanted_side = 0;  // whose shapes the graph gets
   bool baked = false;
   double capacity_factor = 1.0;  // as asked for
+  Cancelled cancelled = {};      // likewise
   [[nodiscard]] std::int64_t batch() const { return batches[wanted_side]; }
 };
 

@@ -46,7 +46,7 @@ tl::expected<Translation, TranslationError> translate_guessing(const ModelData& 
   auto best = translate(model, binding, choices);
   if (!best && !best.error().forbids_batch) return best;
   for (int attempt = 1, doubts = 0; attempt < most_attempts && doubts < most_doubts; ++attempt) {
-    if (best && !best->doubtful) break;
+    if ((best && !best->doubtful) || is_true(binding.cancelled)) break;
     if (!choices.advance()) break;
     auto next = translate(model, binding, choices);
     doubts += best ? 1 : 0;
@@ -86,7 +86,9 @@ Result<Import> import_model(const ModelData& model, const std::string& name, con
   if (opset->second < oldest_opset)
     return fail(fmt::format("opset {} is older than Sibyl reads ({})", opset->second, oldest_opset), name,
                 "convert the model with onnx.version_converter");
-  SIBYL_TRY(Translation translation, translate_model(model, options));
+  auto translated = translate_model(model, options);
+  if (is_true(options.cancelled)) return interrupted();
+  SIBYL_TRY(Translation translation, std::move(translated));
   if (opset->second > newest_opset)
     translation.graph.assumed.push_back(fmt::format(
         "opset {} is newer than Sibyl knows: operators mean what they meant in opset {}", opset->second, newest_opset));

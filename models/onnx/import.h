@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/result.h"
 #include "models/canonical/canonical.h"
 #include "models/graph.h"
@@ -24,6 +25,7 @@ struct ImportOptions {
   // Of a mixture of experts: an expert's slots for the tokens of a sample over its share of them, were all experts
   // chosen alike. With 1 a balanced router drops nothing, with experts / k none does.
   double capacity_factor = 1.0;
+  Cancelled cancelled = {};  // ends it, with an Error of code interrupted
 };
 
 // An operation the importer met and cannot train or price.

@@ -156,8 +156,10 @@ tl::expected<Translation, TranslationError> Translator::run() {
 Done Translator::run_nodes(const std::vector<NodeData>& nodes, const std::set<std::string>& given, Scope& scope) {
   const auto order = execution_order(nodes, given);
   if (!order) return wrong(order.error(), {});
-  for (const std::size_t i : *order)
+  for (const std::size_t i : *order) {
+    if (is_true(binding_.cancelled)) return wrong(interrupted().value(), {});
     if (Done done = run_node(nodes[i], scope); !done) return done;
+  }
   return {};
 }
 

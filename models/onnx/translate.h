@@ -16,7 +16,8 @@ struct Translation {
   bool doubtful = false;
 };
 
-// An Error found only at the other batch: the node forbids it. `forbids_batch` tells such errors from the rest.
+// An Error found only at the other batch: the node forbids it. `forbids_batch` tells such errors from the rest, of
+// which one is that Binding::cancelled has ended it.
 struct TranslationError {
   Error error;
   bool forbids_batch = false;

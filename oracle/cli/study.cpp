@@ -124,9 +124,10 @@ std::int64_t micro_batch_of(const Strategy& strategy) {
   return std::max<std::int64_t>(1, strategy.global_batch / strategy.data / strategy.accumulation);
 }
 
-Result<Graph> load_graph_for(const Arguments& arguments, std::int64_t micro_batch) {
+Result<Graph> load_graph_for(const Arguments& arguments, std::int64_t micro_batch, const Cancelled& cancelled) {
   SIBYL_TRY(ImportOptions options, read_import_options(arguments));
   options.batch = micro_batch;
+  options.cancelled = cancelled;
   return load_graph(arguments.operands().front(), options);
 }
 

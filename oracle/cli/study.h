@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "calibration/cluster.h"
 #include "models/graph.h"
 #include "oracle/cli/arguments.h"
@@ -35,8 +36,9 @@ Result<Strategy> read_strategy_for(const Arguments& arguments, const Cluster& cl
 // The cluster with what --set says of it, for a strategy that was read for it.
 Result<Cluster> with_changes(const Arguments& arguments, Cluster cluster, const Strategy& strategy);
 
-// The model imported with the batch that one device runs at once.
-Result<Graph> load_graph_for(const Arguments& arguments, std::int64_t micro_batch);
+// The model imported with the batch that one device runs at once. `cancelled` ends it, with an Error of code
+// interrupted.
+Result<Graph> load_graph_for(const Arguments& arguments, std::int64_t micro_batch, const Cancelled& cancelled = {});
 // The first of what was found, as reports show it.
 std::optional<NearestSetting> nearest_setting(const NearestFit& fit);
 

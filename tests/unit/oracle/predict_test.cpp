@@ -10,6 +10,7 @@
 #include "oracle/plan/plan.h"
 #include "oracle/simulate/step.h"
 #include "tests/support/any_plan.h"
+#include "tests/support/cancelling.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
 #include "tests/support/strategies.h"
@@ -300,6 +301,18 @@ TEST(Predict, SaysWhoElseIsOnTheNetwork) {
       Contains("all devices are alike; others use 33.5 % of each NIC and 7 % of the links inside each node, all "
                "the time, and nothing else of the machine"));
   EXPECT_THAT(assumed(0.3, 0, 1), testing::Not(Contains(testing::HasSubstr("others use"))));
+}
+
+TEST(Predict, EndsWhenItIsCancelled) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const Cluster cluster = test::cluster(2, 1);
+  for (const int stages : {1, 2}) {
+    Strategy strategy = data_parallel(1, 4);
+    strategy.pipeline = stages;
+    strategy.accumulation = 2;
+    test::expect_ends_when_cancelled(
+        [&](const Cancelled& cancelled) { return predict(graph, strategy, cluster, cancelled); });
+  }
 }
 
 TEST(Scale, WeakKeepsTheBatchOfADeviceAndStrongThatOfAll) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "models/onnx/operators/reshape_target.h"
+#include "tests/support/cancelling.h"
 #include "tests/unit/models/onnx/lookup.h"
 
 namespace sibyl {
@@ -68,6 +69,19 @@ TEST(Batch, AConstantThatForbidsAnotherBatchIsNamed) {
   EXPECT_EQ(as_baked->graph.batch(), 4);
   ASSERT_EQ(as_baked->unsupported.size(), 1u);
   EXPECT_EQ(as_baked->unsupported[0].node, "sum");
+}
+
+// Whatever it is at: nodes, another guess about the batch, or the batch of the file in the end.
+TEST(Batch, AnImportEndsWhenItIsCancelled) {
+  ModelBuilder model(13);
+  model.input("x", {4, 6}).weight("noise", {4, 6}).ints("flat", {24});
+  model.node("Reshape", {"x", "flat"}, {"f"}).node("Relu", {"f"}, {"r"});
+  model.node("Add", {"x", "noise"}, {"sum"}).output("sum").output("r");
+  test::expect_ends_when_cancelled([&](const Cancelled& cancelled) {
+    ImportOptions options;
+    options.cancelled = cancelled;
+    return import(model, options);
+  });
 }
 
 // S x B x E to S*B x E and back: at a batch of 1, 16 could be S alone or S*B. No node fails where the batch is taken to
