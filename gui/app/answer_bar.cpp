@@ -123,8 +123,7 @@ void Figure::mark(QLabel& change, double ratio, bool lessIsBetter) const {
 
 AnswerBar::AnswerBar(QWidget* parent)
     : QWidget(parent),
-      step_(
-          new Figure(tr("Step time"), tr("One optimizer step of the whole job, and its 90 % interval"), this)),
+      step_(new Figure(tr("Step time"), tr("One optimizer step of the whole job, and its 90 % interval"), this)),
       throughput_(
           new Figure(tr("Throughput"), tr("Samples of all devices in a second: their number × what each makes"), this)),
       epoch_(new Figure(
@@ -142,6 +141,7 @@ AnswerBar::AnswerBar(QWidget* parent)
       more_micro_batches_(new QPushButton(this)),
       smaller_batch_(new QPushButton(this)),
       content_(new QWidget(this)),
+      stopped_(new QLabel(this)),
       dimmed_(new QGraphicsOpacityEffect(this)) {
   setObjectName(QStringLiteral("answer"));
   memory_->addBelow(memory_bar_);
@@ -184,6 +184,15 @@ AnswerBar::AnswerBar(QWidget* parent)
   auto* all = new QVBoxLayout(this);
   all->setContentsMargins(0, 0, 0, 0);
   all->addWidget(content_);
+  all->addWidget(stopped_);
+  constexpr int margin = 12;
+  stopped_->setContentsMargins(margin, 0, margin, margin / 2);
+  stopped_->setWordWrap(true);
+  stopped_->setAccessibleName(tr("What was stopped"));
+  QFont bold = font();
+  bold.setBold(true);
+  stopped_->setFont(bold);
+  stopped_->hide();
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   dimmed_->setOpacity(dim);
   dimmed_->setEnabled(false);
@@ -195,11 +204,21 @@ AnswerBar::AnswerBar(QWidget* parent)
 
 void AnswerBar::setStale(bool stale) {
   if (stale) {
+    stopped_->hide();
     if (!soon_.isActive()) soon_.start();
     return;
   }
   soon_.stop();
   dimmed_->setEnabled(false);
+}
+
+void AnswerBar::showStopped(bool answered) {
+  dimmed_->setEnabled(answered);
+  stopped_->setText(answered
+                        ? tr("Stopped: this is the answer to the question before. The next change asks again, and "
+                             "so does reloading (F5).")
+                        : tr("Stopped: there is no answer. The next change asks again, and so does reloading (F5)."));
+  stopped_->show();
 }
 
 void AnswerBar::showAnswer(const AnswerPointer& current, const AnswerPointer& baseline) {

@@ -1,6 +1,7 @@
 // What the library answers, in one look, always in sight: step time with its interval, throughput, an epoch's time and
 // price, memory against what there is, what holds the step back, how much is only estimated; and how it differs from
-// the pinned baseline. While a newer answer is on its way, this one is dimmed.
+// the pinned baseline. While a newer answer is on its way, this one is dimmed; and so it stays, with a word beside it,
+// where that one was given up.
 #pragma once
 
 #include <QGraphicsOpacityEffect>
@@ -50,9 +51,12 @@ class AnswerBar : public QWidget {
   // What would fit, of an answer that does not.
   void offer(const NearestFit& fit, const Strategy& strategy);
   void setStale(bool stale);
+  // Until something is asked again. `answered`: there was an answer before, which is shown.
+  void showStopped(bool answered);
 
   [[nodiscard]] QString stepTime() const { return step_->value(); }
   [[nodiscard]] QString sentence() const { return sentence_->text(); }
+  [[nodiscard]] QString stopped() const { return stopped_->isHidden() ? QString() : stopped_->text(); }
 
  signals:
   // An option of `sibyl predict` and its value, which would make it fit.
@@ -74,6 +78,7 @@ class AnswerBar : public QWidget {
   QLabel *sentence_, *provenance_;
   QPushButton *more_micro_batches_, *smaller_batch_;  // hidden where there is nothing to offer
   QWidget* content_;
+  QLabel* stopped_;
   QGraphicsOpacityEffect* dimmed_;
   AnswerPointer baseline_;
   QTimer soon_;  // an answer that comes at once does not flicker

@@ -130,10 +130,15 @@ void MainWindow::makeStop() {
   connect(&stop_soon_, &QTimer::timeout, stop_, &QWidget::show);
   connect(stop_, &QToolButton::clicked, this, &MainWindow::stopWork);
   for (const View* view : views_) connect(view, &View::busyChanged, this, &MainWindow::showWork);
+  connect(&answers_, &Answers::staleChanged, this, &MainWindow::showWork);
+}
+
+bool MainWindow::working() const {
+  return answers_.stale() || std::ranges::any_of(views_, [](const View* view) { return view->busy(); });
 }
 
 void MainWindow::showWork() {
-  if (std::ranges::any_of(views_, [](const View* view) { return view->busy(); })) {
+  if (working()) {
     if (!stop_soon_.isActive()) stop_soon_.start();
     return;
   }
@@ -142,13 +147,30 @@ void MainWindow::showWork() {
 }
 
 void MainWindow::stopWork() {
+  stopAnswer();
+  fit_.cancel();
   for (View* view : views_) view->stop();
   if (setup_->strategy().searching()) setup_->strategy().findBest();
 }
 
+// The answer before comes back in the place of a formula's figures. It is of another question, and stays dimmed.
+void MainWindow::stopAnswer() {
+  if (!answers_.stale()) return;
+  answers_.drop();
+  stopped_ = true;
+  answer_bar_->showAnswer(answer_, baseline_);
+  answer_bar_->showStopped(answer_ != nullptr);
+  for (View* view : views_) view->setStale(true);
+}
+
+void MainWindow::ask() {
+  stopped_ = false;
+  answers_.ask(document_.current(), document_.state().baseline);
+}
+
 // Whatever of the document changed: all of it is shown again, which is little.
 void MainWindow::follow() {
-  answers_.ask(document_.current(), document_.state().baseline);  // in other threads, while this one shows the rest
+  ask();  // in other threads, while this one shows the rest
   setup_->showScenario(document_.current());
   std::vector<Scenario> others = document_.state().scenarios;
   others.erase(others.begin() + document_.state().current);
@@ -186,10 +208,7 @@ void MainWindow::askWhatFits() {
       [this](const Error& error) { notice_->say(errorText(error), true); });
 }
 
-bool MainWindow::settled() const {
-  return !answers_.stale() && !fit_.busy() &&
-         std::ranges::none_of(views_, [](const View* view) { return view->busy(); });
-}
+bool MainWindow::settled() const { return !working() && !fit_.busy(); }
 
 View* MainWindow::currentView() const { return qobject_cast<View*>(tabs_->currentWidget()); }
 

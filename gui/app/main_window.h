@@ -77,12 +77,15 @@ class MainWindow : public QMainWindow {
   // main_window.cpp
   void makeViews();
   void follow();
+  void ask();
   void rememberUnsaved();
   void display(const AnswerPointer& current, const AnswerPointer& baseline);
   void askWhatFits();
   void makeStop();
   void showWork();
-  void stopWork();  // of all views, and of the search for the best
+  void stopWork();  // on the answer, of all views, and of the search for the best
+  void stopAnswer();
+  [[nodiscard]] bool working() const;  // on the answer, or in a view
   [[nodiscard]] View* currentView() const;
 
   // main_window_menus.cpp
@@ -133,6 +136,7 @@ class MainWindow : public QMainWindow {
   AnswerBar* answer_bar_;
   QToolButton* stop_ = nullptr;  // there while something takes long
   QTimer stop_soon_;
+  bool stopped_ = false;  // what was asked last has no answer
   Notice* notice_;
   SetupDock* setup_ = nullptr;
   ScenarioDock* scenarios_ = nullptr;

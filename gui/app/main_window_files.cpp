@@ -210,6 +210,7 @@ Result<QStringList> MainWindow::exportTo(const std::vector<View*>& views, const 
                                          const std::function<bool()>& cancelled) {
   const auto busy = [](const View* view) { return view->busy(); };
   const auto given_up = [] { return fail(ErrorCode::interrupted, tr("the export was cancelled").toStdString()); };
+  if (stopped_) ask();
   if (!waitUntil([this] { return answer_ && !answers_.stale(); }, cancelled)) return given_up();
   for (View* view : views) view->prepare();
   if (!waitUntil([&] { return std::ranges::none_of(views, busy); }, cancelled)) {
@@ -223,7 +224,7 @@ Result<QStringList> MainWindow::exportTo(const std::vector<View*>& views, const 
 void MainWindow::reload() {
   answers_.forget();
   for (View* view : views_) view->forget();
-  answers_.ask(document_.current(), document_.state().baseline);
+  ask();
 }
 
 void MainWindow::fillRecent() {

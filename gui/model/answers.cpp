@@ -51,15 +51,15 @@ struct Answers::Worker {
   Evaluators evaluators;
   AnswerPointer baseline;  // the last one: it changes seldom
 
-  AnswerPointer answer(const Scenario& scenario) {
-    auto study = guarded([&] { return reader.read(scenario); });
+  AnswerPointer answer(const Scenario& scenario, const Cancelled& cancelled) {
+    auto study = guarded([&] { return reader.read(scenario, cancelled); });
     Answer answer{scenario, nullptr, fail(""), reader.wrong(), reader.dimensions(), reader.unchanged_cluster()};
     if (!study) {
       answer.report = Failure(std::move(study).error());
       return std::make_shared<const Answer>(std::move(answer));
     }
     answer.study = *study;
-    auto prediction = guarded([&] { return evaluators.of(**study).predict((*study)->strategy); });
+    auto prediction = guarded([&] { return evaluators.of(**study).predict((*study)->strategy, cancelled); });
     if (prediction) {
       answer.report =
           PredictionReport{cli::model_name(scenario.model), (*study)->cluster->name, std::move(*prediction)};
@@ -70,10 +70,12 @@ struct Answers::Worker {
     return std::make_shared<const Answer>(std::move(answer));
   }
 
-  AnswerPointer baseline_answer(const std::optional<Scenario>& scenario) {
+  AnswerPointer baseline_answer(const std::optional<Scenario>& scenario, const Cancelled& cancelled) {
     if (!scenario) return baseline = nullptr;
-    if (!baseline || !(baseline->scenario == *scenario)) baseline = answer(*scenario);
-    return baseline;
+    if (baseline && baseline->scenario == *scenario) return baseline;
+    AnswerPointer found = answer(*scenario, cancelled);
+    if (!is_true(cancelled)) baseline = found;  // that it was given up is no answer
+    return found;
   }
 };
 
@@ -148,10 +150,11 @@ bool Answers::foresee(const Scenario& scenario) {
 void Answers::start(const Request& request) {
   running_ = request;
   work_.ask(
-      [worker = worker_, request](const Ticket&) {
+      [worker = worker_, request](const Ticket& ticket) {
+        const Cancelled cancelled = ticket.cancelled();
         // The baseline first: what it shares with the current scenario is then at hand.
-        const AnswerPointer baseline = worker->baseline_answer(request.baseline);
-        return Pair{worker->answer(request.current), baseline};
+        const AnswerPointer baseline = worker->baseline_answer(request.baseline, cancelled);
+        return Pair{worker->answer(request.current, cancelled), baseline};
       },
       [this](const Pair& pair) { deliver(pair); },
       [this](const Error& error) {

@@ -32,7 +32,7 @@ class Answers : public QObject {
   ~Answers() override;
 
   void ask(const Scenario& current, const std::optional<Scenario>& baseline);
-  // What was asked is not wanted any more: it is not answered.
+  // What was asked is not wanted any more: it is not answered, and work on it ends.
   void drop();
   // Is a newer answer on its way?
   [[nodiscard]] bool stale() const { return stale_; }

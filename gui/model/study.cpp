@@ -92,12 +92,13 @@ struct StudyReader::Memo {
   std::vector<OpenDimension> dimensions;
   std::shared_ptr<const Cluster> unchanged;
 
-  Result<std::shared_ptr<const Study>> read(const Scenario& scenario);
+  Result<std::shared_ptr<const Study>> read(const Scenario& scenario, const Cancelled& cancelled);
   Result<void> read_dimensions(const std::string& model);
   Result<std::shared_ptr<const Cluster>> read_cluster(const cli::Arguments& arguments,
                                                       const std::vector<std::string>& changes,
                                                       const Strategy& strategy);
-  Result<std::shared_ptr<const Graph>> read_graph(const cli::Arguments& arguments, std::int64_t micro_batch);
+  Result<std::shared_ptr<const Graph>> read_graph(const cli::Arguments& arguments, std::int64_t micro_batch,
+                                                  const Cancelled& cancelled);
 };
 
 Result<void> StudyReader::Memo::read_dimensions(const std::string& model) {
@@ -127,15 +128,16 @@ Result<std::shared_ptr<const Cluster>> StudyReader::Memo::read_cluster(const cli
 }
 
 Result<std::shared_ptr<const Graph>> StudyReader::Memo::read_graph(const cli::Arguments& arguments,
-                                                                   std::int64_t micro_batch) {
+                                                                   std::int64_t micro_batch,
+                                                                   const Cancelled& cancelled) {
   const std::string& model = arguments.operands().front();
   const GraphKey key{{model, file_time(model)}, cli::given_words(arguments, cli::model_options())};
   if (const auto* known = graphs.find(key)) return *known;
-  SIBYL_TRY(Graph graph, cli::load_graph_for(arguments, micro_batch));
+  SIBYL_TRY(Graph graph, cli::load_graph_for(arguments, micro_batch, cancelled));
   return graphs.keep(key, std::make_shared<const Graph>(std::move(graph)));
 }
 
-Result<std::shared_ptr<const Study>> StudyReader::Memo::read(const Scenario& scenario) {
+Result<std::shared_ptr<const Study>> StudyReader::Memo::read(const Scenario& scenario, const Cancelled& cancelled) {
   dimensions.clear();
   unchanged.reset();
   wrong = Part::model;
@@ -155,7 +157,7 @@ Result<std::shared_ptr<const Study>> StudyReader::Memo::read(const Scenario& sce
   wrong = Part::cluster;
   SIBYL_TRY(std::shared_ptr<const Cluster> cluster, read_cluster(arguments, scenario.changes, strategy));
   wrong = Part::model;
-  SIBYL_TRY(std::shared_ptr<const Graph> graph, read_graph(arguments, cli::micro_batch_of(strategy)));
+  SIBYL_TRY(std::shared_ptr<const Graph> graph, read_graph(arguments, cli::micro_batch_of(strategy), cancelled));
   wrong = Part::none;
   return std::make_shared<const Study>(Study{scenario, std::move(graph), std::move(cluster), strategy});
 }
@@ -163,7 +165,9 @@ Result<std::shared_ptr<const Study>> StudyReader::Memo::read(const Scenario& sce
 StudyReader::StudyReader() : memo_(std::make_unique<Memo>()) {}
 StudyReader::~StudyReader() = default;
 
-Result<std::shared_ptr<const Study>> StudyReader::read(const Scenario& scenario) { return memo_->read(scenario); }
+Result<std::shared_ptr<const Study>> StudyReader::read(const Scenario& scenario, const Cancelled& cancelled) {
+  return memo_->read(scenario, cancelled);
+}
 Part StudyReader::wrong() const { return memo_->wrong; }
 std::vector<OpenDimension> StudyReader::dimensions() const { return memo_->dimensions; }
 std::shared_ptr<const Cluster> StudyReader::unchanged_cluster() const { return memo_->unchanged; }

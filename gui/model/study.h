@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/result.h"
 #include "calibration/cluster.h"
 #include "gui/model/scenario.h"
@@ -34,8 +35,9 @@ class StudyReader {
  public:
   StudyReader();
   ~StudyReader();
-  // The message says which part of the scenario is wrong, as the command line does.
-  Result<std::shared_ptr<const Study>> read(const Scenario& scenario);
+  // The message says which part of the scenario is wrong, as the command line does. `cancelled` ends it, with an Error
+  // of code interrupted; nothing is kept of what was not read to its end.
+  Result<std::shared_ptr<const Study>> read(const Scenario& scenario, const Cancelled& cancelled = {});
   // Of the last read(): the part that its Error is about, and what can be said of the parts that were read.
   [[nodiscard]] Part wrong() const;
   [[nodiscard]] std::vector<OpenDimension> dimensions() const;             // of the model: what --dim can bind

@@ -98,6 +98,7 @@ void StrategySection::findBest() {
   if (search_.busy()) return search_.cancel();
   if (!study_) return;
   const Scenario asked = document().current();
+  if (study_->scenario != asked) return say(tr("This question has no answer yet. Reloading (F5) asks it again."));
   search_.ask([study = study_](const Ticket& ticket) { return best_of(*study, ticket); },
               [this, asked](const Result<SearchResult>& result) { take(asked, result); },
               [this, asked](const Error& error) { take(asked, Failure(error)); });

@@ -274,6 +274,66 @@ class FlowTest : public DrivenWindow {
     }
   }
 
+  // The answer before comes back, in place of what a formula foresaw, and is said to be so. The question stays, and is
+  // asked again by reloading.
+  void theAnswerIsStopped() {
+    const AnswerPointer before = window_->answer();
+    const QString step = window_->answerBar().stepTime();
+    const int steps = document().undoStack().index();
+    bool stopped = false;
+    const auto stop = [&] {
+      QVERIFY(!window_->settled());
+      keys(*window_, Qt::Key_Period, Qt::ControlModifier);
+      stopped = window_->settled();
+    };
+    const auto is_as_before = [&] {
+      return window_->answer() == before && window_->answerBar().stepTime() == step &&
+             window_->answerBar().stopped().startsWith("Stopped");
+    };
+    document().change("batch", [](Scenario& s) { s.set("--batch", "24/device"); });
+    stop();
+    QVERIFY(stopped && is_as_before());
+    auto* answers = window_->findChild<Answers*>({}, Qt::FindDirectChildrenOnly);
+    const auto once = connect(answers, &Answers::foreseen, this, stop);
+    stopped = false;
+    document().change("batch", [](Scenario& s) { s.set("--batch", "28/device"); });
+    QTRY_VERIFY_WITH_TIMEOUT(stopped, patience_ms);
+    disconnect(once);
+    QVERIFY(is_as_before());
+    picture(*window_, "stopped");
+    QTest::qWait(100);  // nothing comes after all
+    QVERIFY(is_as_before());
+    keys(*window_, Qt::Key_F5, Qt::NoModifier);
+    QVERIFY(window_->answerBar().stopped().isEmpty());
+    settle();
+    QCOMPARE(window_->answer()->scenario.option("--batch"), std::optional<std::string>("28/device"));
+    QVERIFY(window_->answer()->report.has_value() && window_->answerBar().stopped().isEmpty());
+    undoTo(steps);
+    QCOMPARE(window_->answerBar().stepTime(), step);
+  }
+
+  // The model that was opened stays the question's. What is exported is an answer to it.
+  void theImportOfAModelIsStopped() {
+    const AnswerPointer before = window_->answer();
+    const int steps = document().undoStack().index();
+    const QString path = folder_.filePath("lenet.onnx");
+    QVERIFY(window_->open(path).has_value());
+    QVERIFY(!window_->settled());
+    control<QToolButton>("stop").click();
+    QVERIFY(window_->settled());
+    QVERIFY(window_->answerBar().stopped().startsWith("Stopped"));
+    QCOMPARE(window_->answer(), before);
+    QCOMPARE(document().current().model, path.toStdString());
+    window_->setup().strategy().findBest();  // of a model that is not there
+    QVERIFY(!window_->setup().strategy().searching());
+    ExportRequest request;
+    request.folder = folder_.filePath("stopped");
+    QVERIFY(window_->exportTo({}, request, {}).has_value());
+    QCOMPARE(window_->answer()->scenario.model, path.toStdString());
+    QVERIFY(window_->answer()->report.has_value() && window_->answerBar().stopped().isEmpty());
+    undoTo(steps);
+  }
+
   void pinAndCompare() {
     keys(*window_, Qt::Key_B, Qt::ControlModifier);
     QVERIFY(document().state().baseline.has_value());
@@ -287,6 +347,24 @@ class FlowTest : public DrivenWindow {
     QVERIFY(compare->isVisible());
     QVERIFY2(compare->verdict().contains("faster"), qPrintable(compare->verdict()));
     QVERIFY(compare->table().has_value());
+  }
+
+  void aComparisonIsStopped() {
+    const auto* compare = window_->findChild<CompareView*>();
+    const QString verdict = compare->verdict();
+    const int steps = document().undoStack().index();
+    document().change("batch", [](Scenario& s) { s.set("--batch", "24/device"); });
+    QVERIFY(compare->busy());
+    keys(*window_, Qt::Key_Period, Qt::ControlModifier);
+    QVERIFY(!compare->busy());
+    QVERIFY2(compare->verdict().startsWith("Stopped"), qPrintable(compare->verdict()));
+    QVERIFY(!compare->table().has_value());
+    keys(*window_, Qt::Key_F5, Qt::NoModifier);
+    settle();
+    QVERIFY2(!compare->verdict().startsWith("Stopped"), qPrintable(compare->verdict()));
+    QVERIFY(compare->table().has_value());
+    undoTo(steps);
+    QCOMPARE(compare->verdict(), verdict);
   }
 
   // The command line reproduces what the window shows, with a part of the cluster changed.

@@ -194,6 +194,28 @@ class AnswersTest : public QObject {
     QCOMPARE(delivered, 3);
   }
 
+  // Wherever it was given up: neither a model nor a baseline is left half read.
+  void whatIsGivenUpIsAskedAnew() {
+    StudyReader reader;
+    const auto given_up = reader.read(mlp("64/device"), [] { return true; });
+    QVERIFY(!given_up.has_value() && given_up.error().code == ErrorCode::interrupted);
+    QVERIFY(reader.read(mlp("64/device")).has_value());
+    for (const int later_ms : {0, 1, 2, 4, 8}) {
+      Answers answers;
+      std::vector<Got> got;
+      answers.ask(mlp("64/device"), mlp("32/device"));
+      QTest::qSleep(later_ms);
+      answers.drop();
+      connect(&answers, &Answers::answered, this, [&](const AnswerPointer& c, const AnswerPointer& b) {
+        got.push_back({c, b});
+      });
+      answers.ask(mlp("64/device"), mlp("32/device"));
+      QTRY_VERIFY_WITH_TIMEOUT(!answers.stale(), patience_ms);
+      QCOMPARE(got.size(), std::size_t{1});
+      QVERIFY(got[0].current->report.has_value() && got[0].baseline->report.has_value());
+    }
+  }
+
   void whatIsNotWantedAnyMoreIsNotAnswered() {
     Answers answers;
     std::vector<AnswerPointer> got;
