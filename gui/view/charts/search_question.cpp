@@ -53,9 +53,10 @@ Result<SearchResult> answer(const SearchQuestion& question,
 }
 
 Table searchTable(const SearchReport& report) {
+  // What a narrow window is to show first.
   constexpr std::string_view order[] = {
-      "strategy", "step_time_s", "interval_half_s",         "loses_by", "memory_bytes", "devices", "device_hours",
-      "cost",     "bottleneck",  "throughput_samples_per_s"};
+      "strategy", "step_time_s", "interval_half_s", "memory_bytes", "throughput_samples_per_s",
+      "loses_by", "devices",     "device_hours",    "cost",         "bottleneck"};
   const Table found = to_table(report);
   const std::vector<Candidate>& best = report.result.best;
   const std::string recommended = best.empty() ? std::string() : strategy_words(report.result.recommended.strategy);

@@ -15,6 +15,7 @@
 #include "gui/app/command_palette.h"
 #include "gui/app/export_dialog.h"
 #include "gui/app/shortcuts_dialog.h"
+#include "gui/view/charts/search_view.h"
 #include "tests/gui/flow/driven_window.h"
 
 using namespace sibyl;
@@ -211,6 +212,25 @@ class WindowLooksTest : public DrivenWindow {
       }
       picture(*window_->setup().findChild<QScrollArea*>()->widget(), QStringLiteral("setup-%1").arg(name));
     }
+  }
+
+  // The search's figures, on the smallest screen.
+  void whatASearchIsForIsInSight() {
+    window_->resize(1280, 800);
+    window_->showView("search");
+    auto* view = window_->findChild<SearchView*>();
+    view->prepare();
+    settle();
+    QTest::qWait(50);
+    const auto* table = view->findChild<WideTable*>();
+    QVERIFY(table->isVisible());
+    const QAbstractItemModel& model = *table->model();
+    QStringList whole;
+    for (int column = 0; column < model.columnCount(); ++column)
+      if (table->columnViewportPosition(column) + table->columnWidth(column) <= table->viewport()->width())
+        whole << model.headerData(column, Qt::Horizontal).toString();
+    for (const char* title : {"Strategy", "Step time", "Memory", "Samples/s"})
+      QVERIFY2(whole.contains(title), qPrintable(whole.join(", ")));
   }
 
   void cleanupTestCase() { window_.reset(); }
