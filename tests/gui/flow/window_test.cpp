@@ -17,6 +17,9 @@
 #include "gui/app/shortcuts_dialog.h"
 #include "gui/view/charts/search_view.h"
 #include "tests/gui/flow/driven_window.h"
+#ifdef SIBYL_XCB
+#include "tests/gui/flow/keyboard.h"
+#endif
 
 using namespace sibyl;
 using namespace sibyl::gui;
@@ -100,6 +103,23 @@ class WindowLooksTest : public DrivenWindow {
              qPrintable(words.join('\n')));
     window_->findChild<ShortcutsDialog*>()->close();
     QTRY_VERIFY(!shown());
+  }
+
+  // The key that a person presses for it: the X server says that it is a question mark.
+  void theKeyOfAQuestionMarkListsTheKeys() {
+#ifdef SIBYL_XCB
+    if (QGuiApplication::platformName() != "xcb") QSKIP("keys are pressed on an X server");
+    const auto shown = [this] { return window_->findChild<ShortcutsDialog*>() != nullptr; };
+    QTRY_VERIFY(!shown());
+    activate();
+    Keyboard keyboard;
+    QVERIFY(keyboard.pressWithShift('?'));
+    QTRY_VERIFY(shown());
+    window_->findChild<ShortcutsDialog*>()->close();
+    QTRY_VERIFY(!shown());
+#else
+    QSKIP("libxcb is not here");
+#endif
   }
 
   void aScenarioIsRenamed() {
