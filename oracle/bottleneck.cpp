@@ -1,12 +1,12 @@
 #include "oracle/bottleneck.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
+
+#include "oracle/bottleneck_kind.h"
 
 namespace sibyl {
 namespace {
@@ -54,8 +54,8 @@ void add_offload(const Stage& stage, double share, const std::function<double(Re
   const std::string_view what = stage.kept_outside.empty() ? "optimizer state"
                                 : stage.copies.empty()     ? "activations"
                                                            : "optimizer state and activations";
-  candidates.push_back(
-      {(storage ? "storage: " : "host link: ") + std::string(what), share, relieved({.offload = 0.5})});
+  const BottleneckKind kind = storage ? BottleneckKind::storage : BottleneckKind::host_link;
+  candidates.push_back({bottleneck_name(kind, what), share, relieved({.offload = 0.5})});
 }
 
 const Bottleneck& worst(const std::vector<Bottleneck>& candidates) {
@@ -74,7 +74,7 @@ Seconds exchange_time(const Stage& stage, const PricedStage& priced) {
 // How its gradients are exchanged. A reduce-scatter is the better half of an all-reduce, and called one.
 std::string gradient_exchange(const PricedStage& priced) {
   const bool scattered = priced.messages.empty() || priced.messages.front().exchange == "reduce-scatter";
-  return fmt::format("data {}", scattered ? "all-reduce" : priced.messages.front().exchange);
+  return bottleneck_name(BottleneckKind::gradients, scattered ? "all-reduce" : priced.messages.front().exchange);
 }
 
 }  // namespace
@@ -88,13 +88,15 @@ Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdo
   };
   auto share = [&](Seconds time) { return std::min(1.0, time / times.total); };
   std::vector<Bottleneck> candidates = {
-      {"compute: " + arithmetic.largest(), share(arithmetic.total), relieved({.compute_bound = 0.5})},
-      {"memory bandwidth: " + memory.largest(), share(memory.total), relieved({.memory_bound = 0.5})},
+      {bottleneck_name(BottleneckKind::compute, arithmetic.largest()), share(arithmetic.total),
+       relieved({.compute_bound = 0.5})},
+      {bottleneck_name(BottleneckKind::memory_bandwidth, memory.largest()), share(memory.total),
+       relieved({.memory_bound = 0.5})},
       {exchange_time(stage, priced) * 2.0 > times.breakdown.communication_exposed
-           ? "network: exchanges between operations"
-           : "network: " + gradient_exchange(priced),
+           ? bottleneck_name(BottleneckKind::exchanges)
+           : gradient_exchange(priced),
        share(times.breakdown.communication_exposed), relieved({.network = 0.5})},
-      {"host dispatch", share(times.breakdown.host), relieved({.host = 0.5})},
+      {bottleneck_name(BottleneckKind::dispatch), share(times.breakdown.host), relieved({.host = 0.5})},
   };
   add_offload(stage, share(times.breakdown.offload_exposed), relieved, candidates);
   return worst(candidates);
@@ -118,17 +120,19 @@ Bottleneck find_bottleneck(const Plan& plan, const std::vector<PricedStage>& pri
     return 1.0 - simulate_pipeline(plan, priced, slowdown, relief).step.total / total;
   };
   const auto share = [&](Seconds time) { return std::clamp(time / total, 0.0, 1.0); };
-  const std::string network = exchanges * 2.0 > exposed ? "exchanges between operations"
-                              : sends * 2.0 > exposed   ? "between pipeline stages"
+  const std::string network = exchanges * 2.0 > exposed ? bottleneck_name(BottleneckKind::exchanges)
+                              : sends * 2.0 > exposed   ? bottleneck_name(BottleneckKind::stage_links)
                                                         : gradient_exchange(priced[times.slowest]);
   // Idling that even stages would have too shrinks with more micro-batches: by half with twice as many.
   std::vector<Bottleneck> candidates = {
-      {"compute: " + arithmetic.largest(), share(arithmetic.total), relieved({.compute_bound = 0.5})},
-      {"memory bandwidth: " + memory.largest(), share(memory.total), relieved({.memory_bound = 0.5})},
-      {"network: " + network, share(exposed), relieved({.network = 0.5})},
-      {"host dispatch", share(times.step.breakdown.host), relieved({.host = 0.5})},
-      {"pipeline imbalance: one stage takes longer than the others", share(waits.imbalance), share(waits.imbalance)},
-      {"pipeline bubble: few micro-batches for as many stages", share(waits.bubble), share(waits.bubble / 2)},
+      {bottleneck_name(BottleneckKind::compute, arithmetic.largest()), share(arithmetic.total),
+       relieved({.compute_bound = 0.5})},
+      {bottleneck_name(BottleneckKind::memory_bandwidth, memory.largest()), share(memory.total),
+       relieved({.memory_bound = 0.5})},
+      {network, share(exposed), relieved({.network = 0.5})},
+      {bottleneck_name(BottleneckKind::dispatch), share(times.step.breakdown.host), relieved({.host = 0.5})},
+      {bottleneck_name(BottleneckKind::imbalance), share(waits.imbalance), share(waits.imbalance)},
+      {bottleneck_name(BottleneckKind::bubble), share(waits.bubble), share(waits.bubble / 2)},
   };
   add_offload(plan.stages[times.slowest], share(times.step.breakdown.offload_exposed), relieved, candidates);
   return worst(candidates);

@@ -6,6 +6,7 @@
 // updates. docs/limits.md derives each number; oracle/limits/ has a file for each kind, and says how to add one.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "calibration/cluster.h"
@@ -28,6 +29,15 @@ struct PricedPlan {
   Seconds simulated;                       // the step, but for waiting for the slowest rank and for samples
   const Prediction& prediction;            // times, memory, and stages where there are several
 };
+
+// Those that may be a step's bottleneck, too (oracle/remedies.cpp).
+namespace limit_name {
+inline constexpr std::string_view pipeline_imbalance = "pipeline imbalance", pipeline_bubble = "pipeline bubble",
+                                  gradient_exchange = "gradient exchange", gradient_norms = "norms of gradients",
+                                  layer_collectives = "layer-wise collectives", halo_exchange = "halo exchange",
+                                  pipeline_links = "pipeline links", reading_samples = "reading samples",
+                                  offloading = "offloading";
+}  // namespace limit_name
 
 // In the order of docs/limits.md: extents, then costs. Extents are the least of all stages; times are the slowest
 // coordinate's, memory the fullest's.

@@ -12,6 +12,7 @@
 #include "models/untrained.h"
 #include "netmodel/explain.h"
 #include "oracle/bottleneck.h"
+#include "oracle/bottleneck_kind.h"
 #include "oracle/cost/framework.h"
 #include "oracle/cost/offload.h"
 #include "oracle/cost/price.h"
@@ -275,7 +276,8 @@ std::vector<StageCost> stage_costs(const Graph& graph, const Worked& worked) {
 // Where reading is what lasts longest, nothing else shortens the step.
 Bottleneck bottleneck_of(const Worked& worked, const PipelineWaits& waits) {
   if (worked.reading > worked.alone)
-    return {"storage: reading samples", 1.0, 1.0 - std::max(worked.alone, worked.reading / 2) / worked.reading};
+    return {bottleneck_name(BottleneckKind::reading), 1.0,
+            1.0 - std::max(worked.alone, worked.reading / 2) / worked.reading};
   return worked.pipeline
              ? find_bottleneck(worked.plan, worked.priced, worked.slowdown, *worked.pipeline, waits)
              : find_bottleneck(worked.plan.stages.front(), worked.priced.front(), worked.slowdown, worked.times);

@@ -36,7 +36,7 @@ struct TimeBreakdown {
 };
 
 struct Bottleneck {
-  std::string name;   // "compute: convolution", "network: data all-reduce", "memory bandwidth", "host dispatch"
+  std::string name;   // "compute: convolution", "network: data all-reduce": bottleneck_kind.h
   double share = 0;   // of the step time spent on its critical path
   double relief = 0;  // by what fraction the step shrinks if that resource were twice as fast
   std::string relieved_by =

@@ -33,7 +33,7 @@ void micro_batches(const Found& f, Limits& limits) {
   if (s.pipeline == 1) return;
   const auto samples = static_cast<double>(s.global_batch) / s.data / s.expert;
   limits.push_back({"number of micro-batches", "pipeline", samples, "samples", f.micro_batches() / samples,
-                    "a larger batch; fewer replicas"});
+                    those_that_suit({{"a larger batch"}, {"fewer replicas", s.data > 1}})});
 }
 
 }  // namespace sibyl::limits

@@ -71,7 +71,10 @@ void contention(const Found& f, Limits& limits) {
   }
   if (then >= now) return;
   add_cost(f, f.simulated - step_time(f, priced), "network congestion", who_shares(f),
-           "groups within a node (--order, other degrees); more NICs; links that others use less", limits);
+           those_that_suit({{"groups within a node (--order, other degrees)", most_groups(f).second > 1},
+                            {"more NICs"},
+                            {"links that others use less", !used_by_others(f.cluster.network).empty()}}),
+           limits);
 }
 
 }  // namespace sibyl::limits

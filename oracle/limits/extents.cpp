@@ -67,6 +67,14 @@ void heads_of_axis(const Found& f, MeshAxis axis, Limits& limits) {
   add_extent(f, axis, least, "number of heads", "heads", "more heads; another axis beside it", limits);
 }
 
+// Have images like this one a dimension that is not split yet? Behind samples and channels all can be.
+bool have_another_dimension(const Found& f, TensorId image) {
+  std::size_t split = 0;
+  for (const MeshAxis axis : axes_of_a_program())
+    if (is_of_images(axis) && f.degree(axis) > 1) ++split;
+  return f.graph[image].shape.size() > 2 + split;
+}
+
 // What an axis of images counts.
 const char* unit_of(MeshAxis axis) {
   return axis == MeshAxis::depth ? "slices" : axis == MeshAxis::height ? "rows" : "columns";
@@ -116,10 +124,13 @@ void sequence(const Found& f, Limits& limits) {
 
 void images(const Found& f, Limits& limits) {
   const auto counts = [](const LocalTensor& tensor, std::size_t) { return tensor.kind == TensorKind::activation; };
-  for (const MeshAxis axis : axes_of_a_program())
-    if (is_of_images(axis) && f.degree(axis) > 1)
-      add_extent(f, axis, least_extent(f, axis, counts), "spatial extent", unit_of(axis),
-                 "larger images; another dimension split as well", limits);
+  for (const MeshAxis axis : axes_of_a_program()) {
+    if (!is_of_images(axis) || f.degree(axis) == 1) continue;
+    const Least least = least_extent(f, axis, counts);
+    const bool another = least && have_another_dimension(f, least->of);
+    add_extent(f, axis, least, "spatial extent", unit_of(axis),
+               those_that_suit({{"larger images"}, {"another dimension split as well", another}}), limits);
+  }
 }
 
 }  // namespace sibyl::limits

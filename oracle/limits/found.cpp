@@ -13,11 +13,14 @@ void Found::each_slowest(const std::function<void(const Stage&, const PricedStag
   for (std::size_t s = slowest; s < plan.stages.size(); s += plan.schedule.size()) visit(plan.stages[s], priced[s]);
 }
 
-void add_cost(const Found& f, Seconds time, std::string name, std::string where, std::string relief, Limits& limits) {
+bool Found::spans_nodes(MeshAxis axis) const { return placement(plan.mesh, axis, cluster.devices_per_node).nodes > 1; }
+
+void add_cost(const Found& f, Seconds time, std::string_view name, std::string where, std::string relief,
+              Limits& limits) {
   constexpr double rounding = 1e-9;
   const Seconds step = f.prediction.step_time;
   if (time <= rounding * step) return;
-  limits.push_back({std::move(name), std::move(where), time.value(), "s", time / step, std::move(relief)});
+  limits.push_back({std::string(name), std::move(where), time.value(), "s", time / step, std::move(relief)});
 }
 
 std::string axes_text(const Found& f, const std::vector<MeshAxis>& axes) {

@@ -7,8 +7,11 @@ void memory(const Found& f, Limits& limits) {
   const Prediction& p = f.prediction;
   if (p.memory_capacity.value() <= 0) return;
   const bool state = p.memory.weights + p.memory.gradients + p.memory.optimizer > p.memory.activations;
-  limits.push_back({"memory", "", p.memory_capacity.value(), "bytes", p.memory.needed() / p.memory_capacity,
-                    state ? "split weights; a lighter optimizer" : "smaller micro-batches; replicas of more devices"});
+  limits.push_back(
+      {"memory", "", p.memory_capacity.value(), "bytes", p.memory.needed() / p.memory_capacity,
+       state ? those_that_suit(
+                   {{"split weights"}, {"a lighter optimizer", f.plan.strategy.optimizer != OptimizerKind::sgd}})
+             : those_that_suit({{"smaller micro-batches", f.has_samples_to_part()}, {"replicas of more devices"}})});
 }
 
 // What a caching allocator holds of the device at most, beyond what is alive at the peak.
@@ -17,7 +20,8 @@ void fragmentation(const Found& f, Limits& limits) {
   if (m.cached().value() <= 0) return;
   limits.push_back({"memory fragmentation", "free segments of the allocator", m.cached().value(), "bytes",
                     m.cached() / m.reserved,
-                    "segments that grow (PyTorch's expandable_segments); smaller micro-batches"});
+                    those_that_suit({{"segments that grow (PyTorch's expandable_segments)"},
+                                     {"smaller micro-batches", f.has_samples_to_part()}})});
 }
 
 }  // namespace sibyl::limits

@@ -118,11 +118,9 @@ void repeated_state(const Found& f, Limits& limits) {
   const MemoryBreakdown& m = f.prediction.memory;
   const Bytes bytes = repeated.of(m);
   if (bytes.value() <= 0 || m.total.value() <= 0) return;
-  const Strategy& s = f.plan.strategy;
-  const bool sharded_further = s.zero < 3 && (s.data > 1 || s.expert > 1);
-  limits.push_back(
-      {"redundant memory", repeated.text(), bytes.value(), "bytes", bytes / m.total,
-       sharded_further ? "split weights (tensor, filter); sharded state (--zero)" : "split weights (tensor, filter)"});
+  limits.push_back({"redundant memory", repeated.text(), bytes.value(), "bytes", bytes / m.total,
+                    those_that_suit({{"split weights (tensor, filter)"},
+                                     {"sharded state (--zero)", can_shard_more(f.graph, f.plan.strategy)}})});
 }
 
 }  // namespace sibyl::limits

@@ -21,13 +21,19 @@ void compression(const Found& f, Limits& limits) {
     for (const StageKernels::OfStep& step : priced.kernels.steps)
       for (const auto key : step.compressions) time += priced.time(key);
   });
-  add_cost(f, time, "gradient compression", compression_text(f.plan.strategy.compression),
-           "a form that takes less work (fp16, bf16); a faster network, which needs none", limits);
+  const Compression& compression = f.plan.strategy.compression;
+  add_cost(f, time, "gradient compression", compression_text(compression),
+           those_that_suit({{"a form that takes less work (fp16, bf16)", compression.kind > Compression::Kind::bf16},
+                            {"a faster network, which needs none"}}),
+           limits);
 }
 
 void update(const Found& f, Limits& limits) {
   add_cost(f, f.prediction.breakdown.optimizer - decompression(f), "weight update", "",
-           "split weights; larger batches; a lighter optimizer", limits);
+           those_that_suit({{"split weights"},
+                            {"larger batches"},
+                            {"a lighter optimizer", f.plan.strategy.optimizer != OptimizerKind::sgd}}),
+           limits);
 }
 
 }  // namespace sibyl::limits

@@ -24,6 +24,12 @@ bool is_repeated(const Stage& stage, const Compute& compute, MeshAxis axis) {
          std::none_of(compute.outputs.begin(), compute.outputs.end(), cut);
 }
 
+// [samples, tokens, features]: sequence= can cut it along the tokens.
+bool is_of_tokens(const Stage& stage, LocalTensorId id) {
+  constexpr std::size_t rank = 3;
+  return id.valid() && stage[id].shape.size() == rank;
+}
+
 Seconds kernel_times(const PricedStage& priced, std::size_t step) {
   const StageKernels::OfStep& kernels = priced.kernels.steps[step];
   Seconds time;
@@ -39,20 +45,25 @@ void repeated_work(const Found& f, Limits& limits) {
     if (f.degree(axis) == 1) continue;
     Seconds all, longest;
     std::string name;
+    bool of_tokens = false;
     f.each_slowest([&](const Stage& stage, const PricedStage& priced) {
       for (std::size_t i = 0; i < stage.steps.size(); ++i) {
         const auto* compute = std::get_if<Compute>(&stage.steps[i]);
         if (!compute || !is_repeated(stage, *compute, axis)) continue;
         const Seconds time = kernel_times(priced, i);
         all += time;
+        of_tokens = of_tokens ||
+                    std::ranges::any_of(compute->outputs, [&](LocalTensorId id) { return is_of_tokens(stage, id); });
         if (time <= longest) continue;
         longest = time;
         name = f.graph[compute->operation].name;
       }
     });
-    const bool norms = axis == MeshAxis::tensor && !f.plan.strategy.sequence;
+    const bool along_tokens = of_tokens && axis == MeshAxis::tensor && !f.plan.strategy.sequence;
     add_cost(f, all * f.micro_batches(), "redundant work", fmt::format("{}, longest {}", to_string(axis), name),
-             fmt::format("extents that {} divides; {}a lower degree", f.degree(axis), norms ? "sequence=; " : ""),
+             those_that_suit({{fmt::format("extents that {} divides", f.degree(axis))},
+                              {"sequence=", along_tokens},
+                              {"a lower degree"}}),
              limits);
   }
 }
@@ -64,7 +75,9 @@ void recomputation(const Found& f, Limits& limits) {
     for (std::size_t i = 0; i < stage.steps.size(); ++i)
       if (const auto& forward = priced.kernels.steps[i].forward; forward && again[i]) time += priced.time(*forward);
   });
-  add_cost(f, time * f.micro_batches(), "recomputation", "", "smaller micro-batches, whose results can be kept",
+  add_cost(f, time * f.micro_batches(), "recomputation", "",
+           those_that_suit({{"smaller micro-batches, whose results can be kept", f.has_samples_to_part()},
+                            {"replicas of more devices, which can keep more"}}),
            limits);
 }
 

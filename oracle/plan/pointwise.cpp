@@ -105,4 +105,15 @@ class Grouper {
 
 Stage with_fused_pointwise(const Stage& stage) { return Grouper(stage).run(); }
 
+bool has_fusible_pointwise(const Stage& stage, std::string_view family) {
+  const Stage fused = with_fused_pointwise(stage);
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    const auto* apart = std::get_if<Compute>(&stage.steps[i]);
+    if (apart == nullptr || (!family.empty() && name_of(apart->attributes) != family)) continue;
+    const auto& together = std::get<Compute>(fused.steps[i]);
+    if (together.fused != apart->fused || !(together.moved == apart->moved)) return true;
+  }
+  return false;
+}
+
 }  // namespace sibyl

@@ -8,11 +8,16 @@
 // without: what a fused kernel need not keep between its operations is still counted.
 #pragma once
 
+#include <string_view>
+
 #include "oracle/plan/plan.h"
 
 namespace sibyl {
 
 // The program with every group's last operation marked as its kernel and the others as launching none.
 Stage with_fused_pointwise(const Stage& stage);
+
+// Is an operation of that family in such a group, of one more beside it at least? Empty: of any family.
+bool has_fusible_pointwise(const Stage& stage, std::string_view family = {});
 
 }  // namespace sibyl

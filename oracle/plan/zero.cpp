@@ -96,6 +96,13 @@ bool among_replicas(const GradientSync& sync) {
 
 }  // namespace
 
+bool can_shard_more(const Graph& graph, const Strategy& strategy) {
+  if (strategy.zero == 3 || strategy.data * strategy.expert == 1) return false;
+  Strategy more = strategy;
+  ++more.zero;
+  return check_strategy(graph, more).has_value();
+}
+
 void shard_state(Stage& stage, const Strategy& strategy) {
   if (strategy.zero == 0) return;
   for (GradientSync& sync : stage.gradients) {

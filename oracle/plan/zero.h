@@ -20,6 +20,9 @@
 
 namespace sibyl {
 
+// Can more of what ranks hold alike be dealt out among them?
+bool can_shard_more(const Graph& graph, const Strategy& strategy);
+
 // After the stage's `gradients` are known.
 void shard_state(Stage& stage, const Strategy& strategy);
 

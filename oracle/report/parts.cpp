@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/quantity.h"
+#include "oracle/bottleneck_kind.h"
 #include "oracle/closed/first_answer.h"
 #include "oracle/report/format.h"
 #include "oracle/report/report.h"
@@ -165,9 +166,11 @@ Ratios ratios(const closed::FirstAnswer& now, const Evaluation& then) {
 std::string bottleneck_sentence(const Bottleneck& bottleneck) {
   if (bottleneck.name.empty()) return "none found";
   // What idles in a pipeline is no resource that could be twice as fast (oracle/bottleneck.h).
-  const std::string_view change = bottleneck.name.starts_with("pipeline imbalance") ? "with even stages"
-                                  : bottleneck.name.starts_with("pipeline bubble")  ? "with twice as many micro-batches"
-                                                                                    : "twice as fast";
+  const auto parts = parts_of_bottleneck(bottleneck.name);
+  const auto is = [&](BottleneckKind kind) { return parts && parts->kind == kind; };
+  const std::string_view change = is(BottleneckKind::imbalance) ? "with even stages"
+                                  : is(BottleneckKind::bubble)  ? "with twice as many micro-batches"
+                                                                : "twice as fast";
   return fmt::format("{} is {} of the step; {}, the step would be {} shorter", bottleneck.name,
                      percent(bottleneck.share), change, percent(bottleneck.relief));
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "oracle/bottleneck_kind.h"
 #include "oracle/predict.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
@@ -13,6 +14,27 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+
+// A linear layer, and behind it a ReLU and a tanh, which can be one kernel.
+Graph with_activations_in_a_row() {
+  const auto tensor = [](std::string name, Shape shape, TensorKind kind) {
+    return Tensor{std::move(name), std::move(shape), DType::f32, kind, 0, {}, 0};
+  };
+  Graph graph;
+  const TensorId x = graph.add(tensor("x", {2, 4}, TensorKind::input));
+  const TensorId weight = graph.add(Tensor{"fc.weight", {3, 4}, DType::f32, TensorKind::parameter, {}, {}, 0});
+  const TensorId y = graph.add(tensor("y", {2, 3}, TensorKind::activation));
+  const TensorId r = graph.add(tensor("r", {2, 3}, TensorKind::activation));
+  const TensorId t = graph.add(tensor("t", {2, 3}, TensorKind::activation));
+  const TensorId targets = graph.add(Tensor{"targets", {2}, DType::i64, TensorKind::input, 0, {}, 3});
+  graph.loss = graph.add(Tensor{"loss", {}, DType::f32, TensorKind::activation, {}, {}, 0});
+  graph.add(Operation{"fc", Linear{}, {x, weight}, {y}, {}});
+  graph.add(Operation{"relu", Unary{UnaryKind::relu}, {y}, {r}, {}});
+  graph.add(Operation{"tanh", Unary{UnaryKind::tanh}, {r}, {t}, {}});
+  graph.add(Operation{"loss", CrossEntropy{1}, {t, targets}, {graph.loss}, {}});
+  EXPECT_TRUE(graph.finish(2).has_value());
+  return graph;
+}
 
 struct Remedies : testing::Test {
   Graph graph = test::mlp({4, 8, 3}, 2);
@@ -54,9 +76,12 @@ TEST_F(Remedies, OfArithmetic) {
 }
 
 TEST_F(Remedies, OfMemoryBandwidth) {
-  EXPECT_EQ(of("memory bandwidth: unary"),
-            "values of two bytes (--precision fp16); operations in one kernel (--fused-pointwise); devices with more "
-            "memory bandwidth; the same batch on more devices");
+  EXPECT_EQ(
+      of("memory bandwidth: unary"),
+      "values of two bytes (--precision fp16); devices with more memory bandwidth; the same batch on more devices");
+  // autocast leaves it in f32
+  EXPECT_EQ(of("memory bandwidth: cross_entropy"),
+            "devices with more memory bandwidth; the same batch on more devices");
   strategy.precision = Precision::fp16;
   EXPECT_EQ(of("memory bandwidth: normalization"),
             "devices with more memory bandwidth; the same batch on more devices");
@@ -65,16 +90,33 @@ TEST_F(Remedies, OfMemoryBandwidth) {
   EXPECT_EQ(of("memory bandwidth: optimizer_update"),
             "one kernel for the update (--fused-update); state that replicas share (--zero 1); a lighter optimizer; "
             "devices with more memory bandwidth");
+  strategy.framework = Framework::pytorch_ddp;  // which has none of it
+  EXPECT_THAT(of("memory bandwidth: optimizer_update"), Not(HasSubstr("--zero")));
+  strategy.framework = Framework::sibyl;
   strategy.fused_update = true;
   strategy.zero = 1;
   strategy.optimizer = OptimizerKind::sgd;
   EXPECT_EQ(of("memory bandwidth: optimizer_update"), "devices with more memory bandwidth");
 }
 
-TEST_F(Remedies, OfDispatch) {
+// Of one elementwise operation between two layers nothing is fused.
+TEST_F(Remedies, FusingIsForModelsWithSomethingToFuse) {
+  EXPECT_THAT(of("host dispatch"), Not(HasSubstr("--fused-pointwise")));
+  graph = with_activations_in_a_row();
   EXPECT_EQ(of("host dispatch"),
             "more samples a device for the same launches; fewer kernels (--fused-pointwise); a host that "
             "launches faster");
+  EXPECT_EQ(of("memory bandwidth: unary"),
+            "values of two bytes (--precision fp16); operations in one kernel (--fused-pointwise); devices with more "
+            "memory bandwidth; the same batch on more devices");
+  EXPECT_THAT(of("memory bandwidth: cross_entropy"), Not(HasSubstr("--fused-pointwise")));
+  strategy.fused_pointwise = true;
+  EXPECT_THAT(of("host dispatch"), Not(HasSubstr("--fused-pointwise")));
+  EXPECT_THAT(of("memory bandwidth: unary"), Not(HasSubstr("--fused-pointwise")));
+}
+
+TEST_F(Remedies, OfDispatch) {
+  EXPECT_EQ(of("host dispatch"), "more samples a device for the same launches; a host that launches faster");
   strategy.accumulation = 2;
   EXPECT_THAT(of("host dispatch"), HasSubstr("fewer, larger micro-batches; "));
 }
@@ -89,6 +131,22 @@ TEST_F(Remedies, OfWhatLimitsSay) {
   EXPECT_EQ(of("network: data all-reduce"), "more samples");
   EXPECT_EQ(of("pipeline bubble: few micro-batches for as many stages"), "more micro-batches");
   EXPECT_EQ(of("network: between pipeline stages"), "a faster network");  // no limit of that name
+  EXPECT_EQ(of("a name of another version"), "");
+}
+
+// Each kind's name is told from those that begin alike.
+TEST(BottleneckKinds, AreReadFromTheirNames) {
+  using enum BottleneckKind;
+  for (const BottleneckKind kind : {compute, memory_bandwidth, dispatch, exchanges, stage_links, gradients, imbalance,
+                                    bubble, reading, storage, host_link}) {
+    const std::string name = bottleneck_name(kind, "what");
+    const auto parts = parts_of_bottleneck(name);
+    ASSERT_TRUE(parts.has_value()) << name;
+    EXPECT_EQ(parts->kind, kind) << name;
+    EXPECT_EQ(parts->what, "what");
+  }
+  EXPECT_EQ(bottleneck_name(gradients, "all-reduce"), "network: data all-reduce");
+  EXPECT_FALSE(parts_of_bottleneck("compute").has_value());
 }
 
 // Every prediction says it.
