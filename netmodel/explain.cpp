@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -46,6 +47,63 @@ std::string describe(const GroupPlacement& placement) {
 
 }  // namespace
 
+std::optional<Algorithm> Network::Model::answering_samples(Collective collective, double bytes,
+                                                           const GroupPlacement& placement, Algorithm asked,
+                                                           Algorithm runs) const {
+  if (asked == Algorithm::automatic) asked = algorithm;
+  if (asked == Algorithm::automatic && by_rules() && library.library == Library::nccl) return std::nullopt;
+  Algorithm sampled = runs;
+  if (asked == Algorithm::automatic && !by_rules() && table.has(collective, asked))
+    sampled = known_beyond(collective, bytes, placement);
+  if (table.nearest(collective, sampled, placement) == nullptr) return std::nullopt;
+  return sampled;
+}
+
+// Whatever was measured elsewhere: a reason speaks of samples only where samples answered.
+std::string Network::Model::why(Collective collective, double bytes, const GroupPlacement& placement, Algorithm asked,
+                                Algorithm runs) const {
+  const auto instead = [&](std::string_view wanted, Algorithm of) {
+    return fmt::format("{} {}", wanted,
+                       collective::runs(collective, of) ? "needs switches that add" : "does not offer this collective");
+  };
+  if (asked == Algorithm::automatic) asked = algorithm;
+  if (asked != Algorithm::automatic) return asked == runs ? "it was asked for" : instead("what was asked for", asked);
+
+  const bool by_table = library.library == Library::table;
+  const auto whole = static_cast<std::int64_t>(std::min(bytes, 1e18));
+  const Algorithm told = by_rules() ? collective::choose(rules(), collective, whole, placement.size()) : asked;
+  if (told != Algorithm::automatic && told != runs) return instead("what the rules say", told);
+  if (told != Algorithm::automatic)
+    return fmt::format("{} so by the ranks and the size",
+                       by_table ? "the cluster's table says" : fmt::format("{} chooses", to_string(library.library)));
+
+  const bool as_nccl = gpus() || library.library == Library::nccl;
+  const std::string_view gpu_library = library.library == Library::nccl ? "NCCL" : "a GPU library";
+  const std::string_view best =
+      switches_add() ? "the fastest of ring, tree and switches that add" : "the faster of ring and tree";
+  const bool one_root = collective == Collective::broadcast || collective == Collective::reduce;
+  std::string by_formula = "it is what the library runs for this collective";
+  if (collective == Collective::all_reduce)
+    by_formula = as_nccl ? fmt::format("it is {}, as {} chooses", best, gpu_library)
+                         : "the communicator between CPUs chooses so by the size";
+  else if (one_root && as_nccl)
+    by_formula =
+        fmt::format("it stands for the ring of chunks that {} runs, of which there is no formula", gpu_library);
+  if (by_rules()) return by_table ? "the cluster's table does not say; " + by_formula : by_formula;
+
+  const bool sampled = answering_samples(collective, bytes, placement, asked, runs).has_value();
+  const std::string_view chosen = "the library chose when it was measured";
+  if (table.has(collective, Algorithm::automatic)) {
+    if (!sampled) return by_formula;
+    if (collective != Collective::all_reduce) return fmt::format("{}; by formula this one is taken for it", chosen);
+    return as_nccl ? fmt::format("{}; by formula this one is {}", chosen, best)
+                   : fmt::format("{}; the communicator between CPUs chooses so by the size", chosen);
+  }
+  if (!any(collective)) return by_formula;
+  return sampled ? "it is the fastest of those that were measured"
+                 : "it is the fastest by formula of those that were measured elsewhere";
+}
+
 NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPlacement placement, Algorithm asked,
                                     double imbalance) const {
   const Model& model = *model_;
@@ -65,7 +123,6 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
     return Seconds{uneven ? model.uneven(other, size, placement, {imbalance})
                           : model.formula(collective, other, size, placement)};
   };
-  const Algorithm wanted = asked == Algorithm::automatic ? model.algorithm : asked;
   for (const Algorithm other :
        {Algorithm::ring, Algorithm::bidirectional_ring, Algorithm::bruck, Algorithm::halving_doubling,
         Algorithm::binomial, Algorithm::linear, Algorithm::pairwise, Algorithm::recursive_doubling,
@@ -85,41 +142,14 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
   result.launch = Seconds{model.launch + spoken.launch};
   result.by_formula = by_formula(runs);
 
-  const bool only_one = result.candidates.size() <= 1;
-  const bool by_rules = wanted == Algorithm::automatic && model.by_rules();
-  const bool library_measured = !by_rules && model.table.has(collective, Algorithm::automatic);
-  const std::string_view best =
-      model.switches_add() ? "the fastest of ring, tree and switches that add" : "the faster of ring and tree";
-  if (only_one)
-    result.why = "it is the only one for this collective";
-  else if (wanted != Algorithm::automatic && wanted != runs && collective::runs(collective, wanted))
-    result.why = "what was asked for needs switches that add";
-  else if (wanted != Algorithm::automatic)
-    result.why = wanted == runs ? "it was asked for" : "what was asked for does not offer this collective";
-  else if (by_rules)
-    result.why = model.library.library == Library::nccl
-                     ? fmt::format("it is {}, as NCCL chooses", best)
-                     : fmt::format("{} by the ranks and the size",
-                                   model.library.library == Library::table
-                                       ? "the cluster's table says so"
-                                       : fmt::format("{} chooses so", to_string(model.library.library)));
-  else if (collective != Collective::all_reduce && !model.any(collective))
-    result.why = "it is what the library runs for this collective";
-  else if (library_measured && collective != Collective::all_reduce)
-    result.why = "it is what the library ran when it was measured";
-  else if (library_measured)
-    result.why = fmt::format("the library chose when it was measured; by formula this one is {}", best);
-  else if (model.any(collective))
-    result.why = "it is the fastest of those that were measured";
-  else
-    result.why = model.gpus() ? fmt::format("it is {}, as a GPU library chooses", best)
-                              : "the communicator between CPUs chooses so by the size";
+  result.why = result.candidates.size() <= 1 ? "it is the only one for this collective"
+                                             : model.why(collective, size, placement, asked, runs);
 
-  const Algorithm of_samples = wanted == Algorithm::automatic && library_measured ? Algorithm::automatic : runs;
-  if (const MeasuredPlacement* nearest = model.table.nearest(collective, of_samples, placement)) {
+  if (const auto sampled = model.answering_samples(collective, size, placement, asked, runs)) {
+    const MeasuredPlacement* nearest = model.table.nearest(collective, *sampled, placement);
     result.samples = {nearest->placement, static_cast<int>(nearest->points.size()),
                       Bytes{nearest->points.front().bytes}, Bytes{nearest->points.back().bytes}};
-    const auto around = model.table.around(collective, of_samples, placement);
+    const auto around = model.table.around(collective, *sampled, placement);
     if (nearest->placement == placement)
       result.answered_by = "samples of this very placement";
     else if (around)
@@ -128,9 +158,12 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
                       around->second->placement.ranks_per_node);
     else
       result.answered_by = fmt::format("samples of {}, carried by the formula's ratio", describe(nearest->placement));
+  } else if (!model.fabric_answers(placement.nodes == 1)) {
+    result.answered_by = "the algorithm's formula over messages";
   } else {
-    result.answered_by = model.fabric_answers(placement.nodes == 1) ? "the ways over the fabric's links"
-                                                                    : "the algorithm's formula over messages";
+    result.answered_by = model.heeds_messages(placement)
+                             ? "the ways over the fabric's links, or the messages of its hosts where they take longer"
+                             : "the ways over the fabric's links";
   }
 
   if (uneven && result.samples) result.answered_by += ", and to uneven parts by the formulas' ratio";

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -82,6 +83,13 @@ struct Network::Model {
   // What runs when that (not automatic) is asked for.
   [[nodiscard]] Algorithm resolved(Collective collective, Algorithm asked, double bytes,
                                    const GroupPlacement& placement) const;
+  // Whose samples answered, where `asked` was answered with `runs`; nothing where no samples of such placements did.
+  [[nodiscard]] std::optional<Algorithm> answering_samples(Collective collective, double bytes,
+                                                           const GroupPlacement& placement, Algorithm asked,
+                                                           Algorithm runs) const;
+  // In words, why it was `runs`.
+  [[nodiscard]] std::string why(Collective collective, double bytes, const GroupPlacement& placement, Algorithm asked,
+                                Algorithm runs) const;
   [[nodiscard]] Algorithm known_beyond(Collective collective, double bytes, const GroupPlacement& placement) const;
   [[nodiscard]] Estimate estimate(Collective collective, Algorithm algorithm, double bytes,
                                   const GroupPlacement& placement) const;
