@@ -6,7 +6,8 @@
 // messages in place of many short ones. Uneven parts are padded to the longest.
 //
 // Source: Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient algorithms for all-to-all communications in multiport
-// message-passing systems" (1997).
+// message-passing systems" (1997); padding: Fan, Gilray, Pascucci, Huang, Micinski, Kumar, "Optimizing the Bruck
+// algorithm for non-uniform all-to-all communication" (HPDC 2022), padded Bruck.
 #include <algorithm>
 
 #include "netmodel/collective/algorithms.h"
