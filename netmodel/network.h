@@ -184,8 +184,10 @@ class Network {
                                            Algorithm asked = Algorithm::automatic, double imbalance = 1.0) const;
 
   // These exchanges of a fabric, flow by flow (netmodel/simulate.h); the first is what is asked about, the others go on
-  // beside it. Errors: without a fabric, of switches that add, of too many messages.
-  [[nodiscard]] Result<std::vector<SimulatedExchange>> simulate(std::vector<SimulatedExchange> exchanges) const;
+  // beside it. `step_by_step`: the first alone so, too. Errors: without a fabric, of switches that add, of too many
+  // messages.
+  [[nodiscard]] Result<std::vector<SimulatedExchange>> simulate(std::vector<SimulatedExchange> exchanges,
+                                                                bool step_by_step = false) const;
 
  private:
   struct Model;

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "netmodel/fabric/contention/simulation.h"
+#include "netmodel/fabric/contention/steps.h"
 #include "netmodel/fabric/costs.h"
 #include "netmodel/network_model.h"
 
@@ -11,6 +14,8 @@ namespace {
 
 // Of a round: flows that end one after another share anew each time, so time grows with the square of them.
 constexpr std::size_t most_flows = 1 << 15;
+// Step by step, some seconds of them.
+constexpr std::int64_t most_messages = 1 << 26;
 
 Result<void> check_flows(const fabric::Schedule& schedule) {
   for (const fabric::Round& round : schedule.rounds)
@@ -23,7 +28,8 @@ Result<void> check_flows(const fabric::Schedule& schedule) {
 
 }  // namespace
 
-Result<std::vector<SimulatedExchange>> Network::simulate(std::vector<SimulatedExchange> exchanges) const {
+Result<std::vector<SimulatedExchange>> Network::simulate(std::vector<SimulatedExchange> exchanges,
+                                                         bool step_by_step) const {
   const Model& model = *model_;
   if (!model.costs)
     return fail("only a fabric's links can be simulated", {}, "say in the cluster file how links run: fabric");
@@ -39,6 +45,16 @@ Result<std::vector<SimulatedExchange>> Network::simulate(std::vector<SimulatedEx
                                                                     Algorithm::ring, {it.imbalance})
                                                 : fabric::Schedule{});
     SIBYL_CHECK(check_flows(schedules.back()));
+  }
+  if (step_by_step && !exchanges.empty()) {
+    SimulatedExchange& asked = exchanges.front();
+    if (const std::int64_t messages = fabric::messages_of(schedules.front()); messages > most_messages)
+      return fail(ErrorCode::infeasible,
+                  fmt::format("{} messages are too many to simulate step by step: {} at most", messages, most_messages),
+                  {}, "fewer ranks, or --simulate, which takes rounds that are alike for one");
+    const fabric::Steps steps = fabric::step_by_step(*costs.fabric(), costs.capacities(), schedules.front(),
+                                                     std::max(0.0, asked.bytes.value()));
+    asked.steps = {Seconds{steps.seconds}, steps.messages};
   }
   std::vector<fabric::Running> running;
   for (std::size_t i = 0; i < exchanges.size(); ++i) {

@@ -6,6 +6,7 @@
 // tree, or of the rest that streams after it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct Round {
   Kind kind = Kind::exchange;
   Of of = Of::whole;
   std::vector<Message> messages;
+  // Of rings, by message: which one of the round before must have arrived. A ring leaves a node by the NIC at which it
+  // came, whoever has the last part, so senders do not tell. Empty: all must have that a message's sender receives.
+  std::vector<std::uint32_t> after = {};
 };
 
 struct Schedule {

@@ -34,7 +34,7 @@ struct Question {
   std::optional<Protocol> protocol;  // else the cluster's
   std::optional<Library> library;    // else the cluster's
   double imbalance = 1.0;
-  bool simulate = false;
+  bool simulate = false, step_by_step = false;
   std::vector<SimulatedExchange> beside;  // at once
 };
 
@@ -135,7 +135,8 @@ Result<Question> read_question(const Arguments& arguments, const Cluster& cluste
     SIBYL_TRY(SimulatedExchange exchange, read_beside(text, question.placement));
     question.beside.push_back(exchange);
   }
-  question.simulate = arguments.has("--simulate") || !question.beside.empty();
+  question.step_by_step = arguments.has("--step-by-step");
+  question.simulate = arguments.has("--simulate") || question.step_by_step || !question.beside.empty();
   return question;
 }
 
@@ -163,13 +164,16 @@ using Simulated = std::vector<SimulatedExchange>;
 
 Json simulation_json(const Simulated& simulated) {
   Json exchanges = Json::array();
-  for (const SimulatedExchange& it : simulated)
+  for (const SimulatedExchange& it : simulated) {
     exchanges.push_back({{"collective", to_string(it.collective)},
                          {"bytes", it.bytes.value()},
                          {"algorithm", to_string(it.algorithm)},
                          {"closed_form_s", it.closed_form.value()},
                          {"alone_s", it.alone.value()},
                          {"at_once_s", it.at_once.value()}});
+    if (it.steps)
+      exchanges.back()["step_by_step"] = {{"time_s", it.steps->time.value()}, {"messages", it.steps->messages}};
+  }
   return exchanges;
 }
 
@@ -260,6 +264,9 @@ std::string simulation_text(const Simulated& simulated) {
   std::string text = fmt::format(
       "simulated     {} flow by flow; {} by the closed form of the same links, both without what a library adds\n",
       to_string(asked.alone), to_string(asked.closed_form));
+  if (asked.steps)
+    text += fmt::format("step by step  {}: {} messages, none taken to be like another\n", to_string(asked.steps->time),
+                        asked.steps->messages);
   if (simulated.size() == 1) return text;
   text += fmt::format("at once       {} with those beside it\n", to_string(asked.at_once));
   for (const SimulatedExchange& it : std::span(simulated).subspan(1))
@@ -322,7 +329,7 @@ Result<int> run_explain(const Arguments& arguments) {
   if (question.simulate) {
     simulated = {{question.collective, question.bytes, question.placement, question.asked, question.imbalance}};
     std::ranges::copy(question.beside, std::back_inserter(simulated));
-    SIBYL_TRY(simulated, network.simulate(std::move(simulated)));
+    SIBYL_TRY(simulated, network.simulate(std::move(simulated), question.step_by_step));
   }
   SIBYL_CHECK(print(arguments.has("--json") ? to_json(cluster, question, explanation, simulated).dump(2) + "\n"
                                             : to_text(cluster, question, explanation, simulated)));
@@ -372,7 +379,9 @@ Verb explain_verb() {
         {.name = "--imbalance",
          .value = "F",
          .help = "of an all-to-all: the busiest rank gets F times its share, as experts do; 1 is even"},
-        {.name = "--simulate", .help = "on a fabric also flow by flow, beside the closed form"},
+        {.name = "--simulate",
+         .help = "on a fabric also flow by flow, beside the closed form; rounds that are alike once"},
+        {.name = "--step-by-step", .help = "simulate every message of every round, too"},
         {.name = "--beside",
          .value = "COLLECTIVE:SIZE",
          .help = "simulate that exchange of the same ranks at once",

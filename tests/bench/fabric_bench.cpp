@@ -9,6 +9,7 @@
 #include <new>
 
 #include "netmodel/fabric/contention/simulation.h"
+#include "netmodel/fabric/contention/steps.h"
 #include "netmodel/fabric/costs.h"
 #include "netmodel/network.h"
 #include "netmodel/topology.h"
@@ -79,7 +80,7 @@ std::shared_ptr<const Fabric> torus(int devices) {
 
 constexpr double gibibyte = 1024.0 * 1024 * 1024;
 
-// Every device in one ring all-reduce, step by step, rates shared at every event.
+// Every device in one ring all-reduce, whose rounds are alike: one of them event by event, so many times.
 void simulate_ring(benchmark::State& state) {
   const int devices = static_cast<int>(state.range(0));
   const Memory memory;
@@ -91,6 +92,19 @@ void simulate_ring(benchmark::State& state) {
   memory.report(state);
 }
 BENCHMARK(simulate_ring)->Arg(64)->Arg(1024)->Arg(8192)->Arg(65536)->Unit(benchmark::kMillisecond);
+
+// The same step by step: every message of every round.
+void simulate_ring_step_by_step(benchmark::State& state) {
+  const int devices = static_cast<int>(state.range(0));
+  const Memory memory;
+  const Costs costs(torus(devices), {devices, 1.0, 1.0, true});
+  for (auto _ : state) {
+    const Schedule ring = costs.schedule_of(Collective::all_reduce, Algorithm::ring, {1, devices, 1});
+    benchmark::DoNotOptimize(step_by_step(*costs.fabric(), costs.capacities(), ring, gibibyte).seconds);
+  }
+  memory.report(state);
+}
+BENCHMARK(simulate_ring_step_by_step)->Arg(64)->Arg(256)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
 
 // The graph, the ways of a ring and of a tree over all devices, and their closed forms.
 void compile_fabric(benchmark::State& state) {

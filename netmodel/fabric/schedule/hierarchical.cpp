@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <iterator>
-
 #include "netmodel/fabric/schedule/rounds.h"
 
 namespace sibyl::fabric {
@@ -16,7 +13,7 @@ void hierarchical(Rounds& rounds, Collective collective, const Layout& layout, i
     if (here.rounds.empty()) continue;
     if (node == 0)
       rounds.add(std::string(halves(collective)) + " of a node", here.rounds[0].times, here.rounds[0].kind);
-    std::ranges::copy(here.rounds[0].messages, std::back_inserter(rounds.last().messages));
+    join(rounds.last(), here.rounds[0]);
   }
   std::vector<Round> joined;
   for (int local = 0; local < ranks; ++local) {
@@ -30,13 +27,9 @@ void hierarchical(Rounds& rounds, Collective collective, const Layout& layout, i
       joined = std::move(here.rounds);
       continue;
     }
-    for (std::size_t i = 0; i < joined.size(); ++i)
-      std::ranges::copy(here.rounds[i].messages, std::back_inserter(joined[i].messages));
+    for (std::size_t i = 0; i < joined.size(); ++i) join(joined[i], here.rounds[i]);
   }
-  for (const Round& round : joined) {
-    Round& mine = rounds.add("between nodes: " + round.what, round.times, round.kind);
-    std::ranges::copy(round.messages, std::back_inserter(mine.messages));
-  }
+  for (const Round& round : joined) join(rounds.add("between nodes: " + round.what, round.times, round.kind), round);
 }
 
 }  // namespace sibyl::fabric

@@ -9,15 +9,32 @@ const char* halves(Collective collective) {
   return collective == Collective::reduce_scatter ? "reduce-scatter around the ring" : "all-gather around the ring";
 }
 
+void add_ring(Round& round, const std::vector<Message>& ring) {
+  const std::size_t first = round.messages.size();
+  for (std::size_t i = 0; i < ring.size(); ++i) {
+    round.messages.push_back(ring[i]);
+    round.after.push_back(static_cast<std::uint32_t>(first + (i + ring.size() - 1) % ring.size()));
+  }
+}
+
+void join(Round& round, const Round& other) {
+  const auto first = static_cast<std::uint32_t>(round.messages.size());
+  round.messages.insert(round.messages.end(), other.messages.begin(), other.messages.end());
+  for (const std::uint32_t before : other.after) round.after.push_back(first + before);
+}
+
 void flat_ring(Rounds& rounds, Collective collective, double share, int size, const At& at,
                const std::vector<std::vector<int>>& orders) {
   if (size < 2) return;
   const int times = (size - 1) * (collective == Collective::all_reduce ? 2 : 1);
   Round& round = rounds.add(halves(collective), times, Round::Kind::pipelined);
   const double bytes = share / size / static_cast<double>(orders.size());
-  for (const auto& order : orders)
+  for (const auto& order : orders) {
+    std::vector<Message> around;
     for (std::size_t i = 0; i < order.size(); ++i)
-      round.messages.push_back({at(order[i]), at(order[(i + 1) % order.size()]), bytes});
+      around.push_back({at(order[i]), at(order[(i + 1) % order.size()]), bytes});
+    add_ring(round, around);
+  }
 }
 
 std::vector<int> in_order(int size) {
@@ -45,13 +62,13 @@ void ring(Rounds& rounds, Collective collective, const Layout& layout, int group
   for (int i = 0; i < rings; ++i) {
     const int gate = i % layout.stripes() * ranks / layout.stripes();
     const std::vector<int> order = from_gate(layout.orders()[static_cast<std::size_t>(i % orders)], gate);
+    std::vector<Message> around;
     for (int node = 0; node < nodes; ++node) {
       for (std::size_t k = 0; k + 1 < order.size(); ++k)
-        round.messages.push_back(
-            {layout.device(group, node, order[k]), layout.device(group, node, order[k + 1]), bytes});
-      round.messages.push_back(
-          {layout.device(group, node, gate), layout.device(group, (node + 1) % nodes, gate), bytes});
+        around.push_back({layout.device(group, node, order[k]), layout.device(group, node, order[k + 1]), bytes});
+      around.push_back({layout.device(group, node, gate), layout.device(group, (node + 1) % nodes, gate), bytes});
     }
+    add_ring(round, around);
   }
 }
 
@@ -61,9 +78,15 @@ void bidirectional_ring(Rounds& rounds, Collective collective, const Layout& lay
   ring(one_way, collective, layout, group);
   for (const Round& it : one_way.rounds) {
     Round& round = rounds.add(it.what + ", half of it each way", it.times, it.kind);
-    for (const Message& message : it.messages) {
+    const auto first = static_cast<std::uint32_t>(round.messages.size());
+    std::vector<std::uint32_t> next(it.messages.size());
+    for (std::uint32_t i = 0; i < next.size(); ++i) next[it.after[i]] = i;
+    for (std::size_t i = 0; i < it.messages.size(); ++i) {
+      const Message& message = it.messages[i];
       round.messages.push_back({message.from, message.to, message.bytes / 2});
+      round.after.push_back(first + 2 * it.after[i]);
       round.messages.push_back({message.to, message.from, message.bytes / 2});
+      round.after.push_back(first + 2 * next[i] + 1);
     }
   }
 }

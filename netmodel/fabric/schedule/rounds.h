@@ -31,6 +31,11 @@ class Rounds {
 
 using At = std::function<int(int rank)>;
 
+// A ring's messages, each of which waits for the one before it in the list.
+void add_ring(Round& round, const std::vector<Message>& ring);
+// All of another round at once with it.
+void join(Round& round, const Round& other);
+
 // What a ring does in its rounds.
 const char* halves(Collective collective);
 std::vector<int> in_order(int size);
