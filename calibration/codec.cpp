@@ -93,8 +93,10 @@ Line point_to_point_line(const PointToPointSample& s) {
 }
 
 Line pair_line(const PairSample& s) {
-  return {{"from", s.from},           {"to", s.to},        {"same_node", s.same_node}, {"bytes", s.bytes.value()},
-          {"time_s", s.time.value()}, {"spread", s.spread}};
+  Line line{{"from", s.from},           {"to", s.to},        {"same_node", s.same_node}, {"bytes", s.bytes.value()},
+            {"time_s", s.time.value()}, {"spread", s.spread}};
+  if (s.near != Nearness::unknown) line["near"] = to_string(s.near);
+  return line;
 }
 
 Line collective_line(const CollectiveSample& s) {
@@ -243,13 +245,14 @@ PointToPointSample point_to_point(const JsonValue& v) {
 }
 
 PairSample pair(const JsonValue& v) {
-  v.only({"from", "to", "same_node", "bytes", "time_s", "spread"});
-  const PairSample s{v.integer_or("from", 0, 0),
-                     v.integer_or("to", 0, 0),
-                     v.boolean("same_node"),
-                     Bytes{v.number("bytes", Sign::positive)},
-                     Seconds{v.number("time_s", Sign::positive)},
-                     v.number_or("spread", Sign::not_negative, 0)};
+  v.only({"from", "to", "same_node", "bytes", "time_s", "spread", "near"});
+  PairSample s{v.integer_or("from", 0, 0),
+               v.integer_or("to", 0, 0),
+               v.boolean("same_node"),
+               Bytes{v.number("bytes", Sign::positive)},
+               Seconds{v.number("time_s", Sign::positive)},
+               v.number_or("spread", Sign::not_negative, 0)};
+  s.near = unwrap(parse_nearness(v.text_or("near", "unknown")), v, "near", Nearness::unknown);
   if (s.from == s.to) v.reject("goes from a rank to itself");
   return s;
 }

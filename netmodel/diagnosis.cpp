@@ -1,6 +1,7 @@
 #include "netmodel/diagnosis.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -48,18 +49,22 @@ std::map<int, Line> lines_of(const std::vector<PointToPointSample>& samples, boo
   return lines;
 }
 
-// Single messages at one distance, by who sends to whom; of several the median. Of the longest that there are.
+// Single messages at one distance, by who sends to whom; of several the median. Of the longest that there are. Those in
+// a node are held against those of their nearness: that others are farther is no fault of one pair.
 class SinglePairs {
  public:
   SinglePairs(const std::vector<PairSample>& samples, bool same_node) {
     for (const PairSample& s : samples)
       if (s.same_node == same_node) bytes_ = std::max(bytes_, s.bytes);
     std::map<Way, std::vector<double>> all;
-    for (const PairSample& s : samples)
-      if (s.same_node == same_node && s.bytes == bytes_) all[{s.from, s.to}].push_back(s.time.value());
-    std::vector<double> times;
-    for (const auto& [way, of_way] : all) times.push_back(times_[way] = median(of_way));
-    if (!times.empty()) median_ = median(times);
+    for (const PairSample& s : samples) {
+      if (s.same_node != same_node || s.bytes != bytes_) continue;
+      all[{s.from, s.to}].push_back(s.time.value());
+      near_[{s.from, s.to}] = s.near;
+    }
+    std::map<Nearness, std::vector<double>> alike;
+    for (const auto& [way, of_way] : all) alike[near_.at(way)].push_back(times_[way] = median(of_way));
+    for (const auto& [near, times] : alike) medians_[near] = median(times);
   }
 
   using Way = std::pair<int, int>;  // from, to
@@ -70,10 +75,12 @@ class SinglePairs {
   [[nodiscard]] bool empty() const { return times_.empty(); }
   [[nodiscard]] std::size_t ways() const { return times_.size(); }
   [[nodiscard]] Bytes bytes() const { return bytes_; }
-  // Against the median of all, if these are three pairs or more.
+  // The median by nearness, as far as that is known.
+  [[nodiscard]] const std::map<Nearness, double>& medians() const { return medians_; }
+  // Against the median of all that are as near, if these are three pairs or more.
   [[nodiscard]] Worst slowest() const {
     if (times_.size() < 6) return {};
-    return worst([&](const Way&, double time) { return time / median_; });
+    return worst([&](const Way& way, double time) { return time / median_of(way); });
   }
   // Against the same two the other way.
   [[nodiscard]] Worst most_lopsided() const {
@@ -87,13 +94,14 @@ class SinglePairs {
     std::set<int> partners;
     for (const auto& [way, time] : times_) {
       if (way.first != rank && way.second != rank) continue;
-      if (time <= too_slow_pair * median_) return false;
+      if (time <= too_slow_pair * median_of(way)) return false;
       partners.insert(way.first == rank ? way.second : way.first);
     }
     return partners.size() > 1;
   }
 
  private:
+  [[nodiscard]] double median_of(const Way& way) const { return medians_.at(near_.at(way)); }
   template <class Factor>
   [[nodiscard]] Worst worst(const Factor& factor) const {
     Worst result;
@@ -104,7 +112,8 @@ class SinglePairs {
 
   Bytes bytes_;
   std::map<Way, double> times_;
-  double median_ = 0.0;
+  std::map<Way, Nearness> near_;
+  std::map<Nearness, double> medians_;
 };
 
 class Doctor {
@@ -124,6 +133,7 @@ class Doctor {
     steadiness();
     single_pairs(false);
     single_pairs(true);
+    nearness();
     std::ranges::stable_sort(findings_, {}, [](const Finding& f) { return order_of(f.kind); });
     return std::move(findings_);
   }
@@ -268,6 +278,27 @@ class Doctor {
       say(Kind::limit, what,
           same_node ? "sockets, or groups of cores, between them: numactl -H, lstopo"
                     : "the way between these two: a switch or a cable that others do not use, or a farther one");
+  }
+
+  // What it costs to be far from each other in a node.
+  void nearness() {
+    const SinglePairs pairs(network_.pairs, true);
+    std::vector<std::string> kinds;
+    double least = 0.0, most = 0.0;
+    for (const auto& [near, what] :
+         {std::pair{Nearness::memory, "at one memory"}, std::pair{Nearness::socket, "at two of a socket"},
+          std::pair{Nearness::node, "in two sockets"}}) {
+      const auto found = pairs.medians().find(near);
+      if (found == pairs.medians().end()) continue;
+      least = kinds.empty() ? found->second : std::min(least, found->second);
+      most = std::max(most, found->second);
+      kinds.push_back(fmt::format("{} between ranks {}", to_string(Seconds{found->second}), what));
+    }
+    if (kinds.size() < 2) return;
+    say(most > too_slow_pair * least ? Kind::limit : Kind::fine,
+        fmt::format("in a node, a message of {} takes {}", to_string(pairs.bytes()), fmt::join(kinds, ", ")),
+        most > too_slow_pair * least ? "keep ranks that talk most in one socket: mpirun --map-by slot --bind-to core"
+                                     : "");
   }
 
   void steadiness() {

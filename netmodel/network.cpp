@@ -47,6 +47,11 @@ constexpr std::array<std::pair<Protocol, std::string_view>, 4> protocol_names{{{
                                                                                {Protocol::ll128, "LL128"},
                                                                                {Protocol::simple, "Simple"}}};
 
+constexpr std::array<std::pair<Nearness, std::string_view>, 4> nearness_names{{{Nearness::unknown, "unknown"},
+                                                                               {Nearness::memory, "memory"},
+                                                                               {Nearness::socket, "socket"},
+                                                                               {Nearness::node, "node"}}};
+
 // Error (one standard deviation, relative) of links twice as fast as those that were measured.
 constexpr double error_per_octave_of_change = 0.10;
 // Of a protocol that was not measured, carried from what the library chose.
@@ -85,6 +90,18 @@ std::string_view to_string(Protocol protocol) {
   for (const auto& [known, name] : protocol_names)
     if (known == protocol) return name;
   return "unknown";
+}
+
+std::string_view to_string(Nearness nearness) {
+  for (const auto& [known, name] : nearness_names)
+    if (known == nearness) return name;
+  return "unknown";
+}
+
+Result<Nearness> parse_nearness(std::string_view text) {
+  for (const auto& [nearness, name] : nearness_names)
+    if (name == text) return nearness;
+  return fail(fmt::format("two ranks cannot have '{}' in common", text), {}, "unknown, memory, socket or node");
 }
 
 Result<Protocol> parse_protocol(std::string_view text) {

@@ -91,6 +91,12 @@ struct PointToPointSample {
   bool both_ways = false;  // both ranks of a pair send each other as much at once, and so do pairs of all other nodes
 };
 
+// What two ranks of a node have in common, by where they are bound: memory (a NUMA node), their socket, or the node
+// alone.
+enum class Nearness { unknown, memory, socket, node };
+std::string_view to_string(Nearness nearness);  // "unknown", "memory", "socket", "node"
+Result<Nearness> parse_nearness(std::string_view text);
+
 // One message between two ranks that are named, while all others rest: which pair of many is slow, and which way. No
 // prediction is made of it.
 struct PairSample {
@@ -99,6 +105,7 @@ struct PairSample {
   Bytes bytes;
   Seconds time;  // one way
   double spread = 0.0;
+  Nearness near = Nearness::unknown;  // of two in one node
 };
 
 struct CollectiveEstimate {

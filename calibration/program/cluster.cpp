@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/progress.h"
+#include "calibration/program/fingerprint.h"
 #include "calibration/program/interruption.h"
 #include "comm/communicator.h"
 #include "netmodel/probe/probe.h"
@@ -65,6 +66,7 @@ Result<void> measure_network(const Ranks& ranks, Session& session, const Network
   sink.remark = [](std::string_view remark) { fmt::print(stderr, "network: {}\n", remark); };
   NetworkProbeOptions options;
   options.budget = request.budget;
+  options.place = place_of_this_process();
   options.between = typical_work();
   options.stop = told_to_end;
   if (request.ranks_sleep) {

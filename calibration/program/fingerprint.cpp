@@ -41,6 +41,17 @@ class Hardware {
     return object ? fmt::format("{} B x {}", object->attr->cache.size, count(level)) : "";
   }
 
+  // The only object of that type that has all processors of this process; -1 where none has.
+  [[nodiscard]] int only(hwloc_obj_type_t type) const {
+    const std::unique_ptr<hwloc_bitmap_s, void (*)(hwloc_bitmap_t)> bound(hwloc_bitmap_alloc(), hwloc_bitmap_free);
+    if (hwloc_get_cpubind(topology_, bound.get(), HWLOC_CPUBIND_PROCESS) != 0) return -1;
+    for (int i = 0; i < count(type); ++i)
+      if (const hwloc_obj_t object = hwloc_get_obj_by_type(topology_, type, static_cast<unsigned>(i));
+          object != nullptr && hwloc_bitmap_isincluded(bound.get(), object->cpuset) != 0)
+        return i;
+    return -1;
+  }
+
   [[nodiscard]] double memory() const { return static_cast<double>(hwloc_get_root_obj(topology_)->total_memory); }
 
  private:
@@ -74,5 +85,10 @@ std::map<std::string, std::string> library_versions() {
 }
 
 Bytes machine_memory() { return Bytes{Hardware().memory()}; }
+
+RankPlace place_of_this_process() {
+  const Hardware hardware;
+  return {hardware.only(HWLOC_OBJ_PACKAGE), hardware.only(HWLOC_OBJ_NUMANODE)};
+}
 
 }  // namespace sibyl

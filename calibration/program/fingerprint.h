@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/units.h"
+#include "netmodel/probe/probe.h"
 
 namespace sibyl {
 
@@ -12,5 +13,8 @@ std::map<std::string, std::string> machine_fingerprint();  // cpu, sockets, core
 std::map<std::string, std::string> library_versions();     // libtorch, mpi, blas, onednn where known
 
 Bytes machine_memory();
+
+// Where this process may run.
+RankPlace place_of_this_process();
 
 }  // namespace sibyl

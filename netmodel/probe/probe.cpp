@@ -332,11 +332,24 @@ Result<GroupPlacement> world_placement() {
   return GroupPlacement{local, size / local, 1};
 }
 
+namespace {
+
+// Of the first node's ranks, on every rank.
+std::vector<RankPlace> places_of_first_node(const RankPlace& own, const GroupPlacement& placement) {
+  std::vector<RankPlace> places(static_cast<std::size_t>(placement.size()));
+  MPI_Allgather(&own, sizeof(RankPlace), MPI_BYTE, places.data(), sizeof(RankPlace), MPI_BYTE, MPI_COMM_WORLD);
+  places.resize(static_cast<std::size_t>(placement.ranks_per_node));
+  return places;
+}
+
+}  // namespace
+
 Result<void> probe_network(Communicator& world, const NetworkProbeOptions& options, const NetworkProbeSink& sink) {
   SIBYL_TRY(const GroupPlacement placement, world_placement());
   comm::run_promptly();  // as the threads that communicate in training
   std::vector<Task> tasks = probe::message_tasks(placement, options);
-  std::ranges::move(probe::pair_tasks(placement, options), std::back_inserter(tasks));
+  std::ranges::move(probe::pair_tasks(placement, options, places_of_first_node(options.place, placement)),
+                    std::back_inserter(tasks));
   std::ranges::move(probe::collective_tasks(placement, options), std::back_inserter(tasks));
   Probe(world, placement, options, sink).run(std::move(tasks), options.budget.value());
   return {};

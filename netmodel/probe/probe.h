@@ -25,6 +25,13 @@
 
 namespace sibyl {
 
+// Where a rank's processors are in its machine: in one socket, near one memory (NUMA node), by number; -1: in several,
+// or nobody knows.
+struct RankPlace {
+  int socket = -1, memory = -1;
+};
+Nearness nearness(const RankPlace& a, const RankPlace& b);  // of two in one machine
+
 struct NetworkProbeOptions {
   Seconds budget{120.0};  // what would go beyond is left out, the largest sizes first
   std::vector<std::int64_t> message_bytes{1,       64,      1024,    4096,    16384,   32768,    65536,    131072,
@@ -36,6 +43,7 @@ struct NetworkProbeOptions {
   // free, unless given.
   std::optional<Bytes> memory;
   std::int64_t pair_bytes = 1 << 20;  // of a message between each of some pairs; 0: none is sent
+  RankPlace place;                    // of this rank: pairs of a node are taken of each kind that there is
   int batches = 15;             // at most, of each sample; at least 3
   bool every_algorithm = true;  // beside the one that Communicator chooses by itself
   std::int64_t apart_from = 16384;

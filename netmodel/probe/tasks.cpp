@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 
 #include "base/quantity.h"
 #include "netmodel/collective/algorithms.h"
@@ -27,6 +28,11 @@ double spread_out(int index) {
   return value;
 }
 
+// The place of the i-th of `most` among all.
+std::int64_t sampled(int i, std::int64_t all, int most) {
+  return all <= most ? i : static_cast<std::int64_t>(spread_out(i) * static_cast<double>(all));
+}
+
 // In the order (0, 1), (0, 2) … (1, 2) …
 std::pair<int, int> pair_at(std::int64_t index, int count) {
   int first = 0;
@@ -35,6 +41,21 @@ std::pair<int, int> pair_at(std::int64_t index, int count) {
 }
 
 }  // namespace
+
+}  // namespace sibyl::probe
+
+namespace sibyl {
+
+Nearness nearness(const RankPlace& a, const RankPlace& b) {
+  const bool memories = a.memory >= 0 && b.memory >= 0, sockets = a.socket >= 0 && b.socket >= 0;
+  if (memories && a.memory == b.memory) return Nearness::memory;
+  if (sockets && a.socket != b.socket) return Nearness::node;
+  return memories && sockets ? Nearness::socket : Nearness::unknown;
+}
+
+}  // namespace sibyl
+
+namespace sibyl::probe {
 
 bool among_operations(const CollectiveSample& sample) {
   return std::ranges::find(among_groups, sample.collective) != among_groups.end();
@@ -73,25 +94,38 @@ std::vector<Task> message_tasks(const GroupPlacement& world, const NetworkProbeO
 std::vector<std::pair<int, int>> sampled_pairs(int count, int most) {
   const std::int64_t all = static_cast<std::int64_t>(count) * (count - 1) / 2;
   std::vector<std::pair<int, int>> pairs;
-  for (int i = 0; i < std::min<std::int64_t>(all, most); ++i)
-    pairs.push_back(
-        pair_at(all <= most ? i : static_cast<std::int64_t>(spread_out(i) * static_cast<double>(all)), count));
+  for (int i = 0; i < std::min<std::int64_t>(all, most); ++i) pairs.push_back(pair_at(sampled(i, all, most), count));
   return pairs;
 }
 
-std::vector<Task> pair_tasks(const GroupPlacement& world, const NetworkProbeOptions& options) {
+std::vector<std::pair<int, int>> sampled_pairs(std::span<const RankPlace> places, int most) {
+  const auto count = static_cast<int>(places.size());
+  std::map<Nearness, std::vector<std::pair<int, int>>> all;
+  for (int a = 0; a < count; ++a)
+    for (int b = a + 1; b < count; ++b)
+      all[nearness(places[static_cast<std::size_t>(a)], places[static_cast<std::size_t>(b)])].emplace_back(a, b);
+  std::vector<std::pair<int, int>> pairs;
+  for (int i = 0; i < most; ++i)
+    for (const auto& [near, alike] : all) {
+      const auto of_them = static_cast<std::int64_t>(alike.size());
+      if (i < of_them) pairs.push_back(alike[static_cast<std::size_t>(sampled(i, of_them, most))]);
+    }
+  return pairs;
+}
+
+std::vector<Task> pair_tasks(const GroupPlacement& world, const NetworkProbeOptions& options,
+                             std::span<const RankPlace> places) {
   std::vector<Task> tasks;
   if (options.pair_bytes == 0) return tasks;
-  const auto add = [&](int count, int most, int ranks_apart, bool same_node) {
-    for (const auto& pair : sampled_pairs(count, most))
-      for (const bool back : {false, true}) {
-        const int from = pair.first * ranks_apart, to = pair.second * ranks_apart;
-        tasks.emplace_back(PairSample{back ? to : from, back ? from : to, same_node,
-                                      Bytes{static_cast<double>(options.pair_bytes)}, Seconds{}, 0.0});
-      }
+  const auto add = [&](int a, int b, bool same_node, Nearness near) {
+    for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)})
+      tasks.emplace_back(
+          PairSample{from, to, same_node, Bytes{static_cast<double>(options.pair_bytes)}, Seconds{}, 0.0, near});
   };
-  add(world.nodes, most_pairs_of_nodes, world.ranks_per_node, false);
-  add(world.ranks_per_node, most_pairs_in_node, 1, true);
+  for (const auto& [a, b] : sampled_pairs(world.nodes, most_pairs_of_nodes))
+    add(a * world.ranks_per_node, b * world.ranks_per_node, false, Nearness::unknown);
+  for (const auto& [a, b] : sampled_pairs(places, most_pairs_in_node))
+    add(a, b, true, nearness(places[static_cast<std::size_t>(a)], places[static_cast<std::size_t>(b)]));
   return tasks;
 }
 

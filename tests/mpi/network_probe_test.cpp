@@ -143,9 +143,26 @@ TEST(NetworkProbe, TimesFewKindsHoweverManyRanks) {
   options.message_bytes = options.collective_bytes = {1 << 20};
   const GroupPlacement many{64, 64, 1};
   EXPECT_EQ(probe::message_tasks(many, options).size(), 2U * (6 + 7));  // 1 to 32 pairs in a node, 1 to 64 between two
-  EXPECT_EQ(probe::pair_tasks(many, options).size(), 2U * (32 + 16));
+  const std::vector<RankPlace> anywhere(64);
+  EXPECT_EQ(probe::pair_tasks(many, options, anywhere).size(), 2U * (32 + 16));
   EXPECT_LT(probe::collective_tasks(many, options).size(), 40U);
   EXPECT_EQ(probe::groups_of(many).size(), 4U);
+}
+
+// Two sockets with two memories each, four ranks at each memory: 24 pairs at one memory, 32 at two of a socket and 64
+// in two sockets; some of each, in turn.
+TEST(NetworkProbe, SamplesPairsOfEachNearness) {
+  std::vector<RankPlace> places;
+  for (int rank = 0; rank < 16; ++rank) places.push_back({rank / 8, rank / 4});
+  std::map<Nearness, int> found;
+  for (const auto& [a, b] : probe::sampled_pairs(places, 16))
+    ++found[nearness(places[static_cast<std::size_t>(a)], places[static_cast<std::size_t>(b)])];
+  EXPECT_EQ(found, (std::map<Nearness, int>{{Nearness::memory, 16}, {Nearness::socket, 16}, {Nearness::node, 16}}));
+  EXPECT_EQ(probe::sampled_pairs(std::span(places).first(2), 16), (std::vector<std::pair<int, int>>{{0, 1}}));
+  // Who may run anywhere is near nobody in particular; in one socket and at no one memory, not said how near either.
+  EXPECT_EQ(nearness({-1, -1}, {0, 0}), Nearness::unknown);
+  EXPECT_EQ(nearness({0, -1}, {0, -1}), Nearness::unknown);
+  EXPECT_EQ(nearness({0, -1}, {1, -1}), Nearness::node);
 }
 
 // All pairs of nodes and of the first node's ranks, there and back.

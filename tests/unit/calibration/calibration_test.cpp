@@ -69,6 +69,8 @@ TEST_F(CalibrationFile, ComesBackAsItWas) {
   EXPECT_EQ(read->pairs[0].to, 0);
   EXPECT_FALSE(read->pairs[0].same_node);
   EXPECT_EQ(read->pairs[0].time, Seconds{3e-2});
+  EXPECT_EQ(read->pairs[0].near, Nearness::unknown);
+  EXPECT_EQ(read->pairs[1].near, Nearness::socket);
   EXPECT_EQ(read->overlap.size(), 3U);
   EXPECT_TRUE(read->io[0].write);
   // All that is kept is in the text: writing again gives the same bytes.
@@ -150,6 +152,7 @@ TEST(CalibrationText, NamesThePlaceOfAnError) {
       {"\"from\":4", "\"from\":-4", "x.json: $.pairs[0].from"},
       {"\"from\":4", "\"from\":0", "x.json: $.pairs[0]"},
       {"\"time_s\":0.03", "\"time_s\":0", "x.json: $.pairs[0].time_s"},
+      {"\"near\":\"socket\"", "\"near\":\"desk\"", "x.json: $.pairs[1].near"},
       {"\"threads\": 3", "\"threads\": 99999999999", "x.json: $.threads"},
       {"\"cores\":\"2\"", "\"cores\":2", "x.json: $.machine.cores"},
       {"sibyl.calibration/1", "sibyl.calibration/2", "x.json: $.schema"},

@@ -46,7 +46,8 @@ inline Calibration example_calibration() {
                       {false, 1, Bytes{8}, Seconds{2e-5}, 0.1},
                       {false, 2, Bytes{1e6}, Seconds{1e-2}, 0.1},
                       {false, 1, Bytes{1e6}, Seconds{2e-2}, 0.1, true}};
-  c.pairs = {{4, 0, false, Bytes{1e6}, Seconds{3e-2}, 0.2}, {0, 1, true, Bytes{1e6}, Seconds{2e-4}, 0.1}};
+  c.pairs = {{4, 0, false, Bytes{1e6}, Seconds{3e-2}, 0.2},
+             {0, 1, true, Bytes{1e6}, Seconds{2e-4}, 0.1, Nearness::socket}};
   c.collectives = {
       {Collective::all_gather, Algorithm::ring, {2, 2, 1}, Bytes{4096}, Seconds{1e-4}, 0.05, "another paper", 0.9}};
   c.overlap = {{1.1, 1.2, 0.01}, {1.3, 1.4, 0.02}, {1.2, 1.5, 0.03}};

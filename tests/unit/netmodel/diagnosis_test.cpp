@@ -100,6 +100,26 @@ TEST(Diagnosis, SlowerOneWay) {
   EXPECT_THAT(limits[0].what, HasSubstr("takes 1.69 times as long from rank 4 to rank 0 as back"));
 }
 
+// Two sockets of three ranks each, all messages between which take half as long again: no pair is slower than others
+// that are as far, but the way between the sockets is.
+TEST(Diagnosis, SocketsThatAreFarFromEachOther) {
+  MeasuredNetwork network = healthy();
+  for (int from = 0; from < 6; ++from)
+    for (int to = 0; to < 6; ++to) {
+      const bool near = from / 3 == to / 3;
+      if (from != to)
+        network.pairs.push_back({from, to, true, Bytes{1e6}, Seconds{near ? 1e-4 : 1.5e-4}, 0.05,
+                                 near ? Nearness::memory : Nearness::node});
+    }
+  const auto limits = limits_of(network);
+  ASSERT_EQ(limits.size(), 1U);
+  EXPECT_THAT(limits[0].what, HasSubstr("100 us between ranks at one memory, 150 us between ranks in two sockets"));
+  slow_down(network, 1 / 1.5, [](const PairSample& s) { return s.near == Nearness::node; });
+  EXPECT_TRUE(limits_of(network).empty());
+  slow_down(network, 2.0, [](const PairSample& s) { return s.same_node && s.from + s.to == 9; });
+  EXPECT_THAT(limits_of(network).at(0).what, HasSubstr("from rank 4 to rank 5 takes 2.00 times the median"));
+}
+
 // A shaped wire lets 16 KiB pass at once, twice as fast as it is; what 100 MB take says what it is.
 TEST(Diagnosis, ABurstIsNotTheRate) {
   MeasuredNetwork network = healthy();
