@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "netmodel/fabric/costs.h"
-#include "netmodel/network_model.h"
+#include "netmodel/group.h"
 
 namespace sibyl {
 namespace {
@@ -54,7 +54,7 @@ std::optional<Algorithm> Network::Model::answering_samples(Collective collective
   if (asked == Algorithm::automatic && by_rules() && library.library == Library::nccl) return std::nullopt;
   Algorithm sampled = runs;
   if (asked == Algorithm::automatic && !by_rules() && table.has(collective, asked))
-    sampled = known_beyond(collective, bytes, placement);
+    sampled = group(collective, placement).known_beyond(bytes);
   if (table.nearest(collective, sampled, placement) == nullptr) return std::nullopt;
   return sampled;
 }
@@ -119,9 +119,9 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
   }
   const double size = std::max(0.0, bytes.value());
   const Algorithm runs = result.estimate.algorithm;
+  const Model::Group& group = model.group(collective, placement);
   const auto by_formula = [&](Algorithm other) {
-    return Seconds{uneven ? model.uneven(other, size, placement, {imbalance})
-                          : model.formula(collective, other, size, placement)};
+    return Seconds{uneven ? model.uneven(other, size, placement, {imbalance}) : group.formula(other, size)};
   };
   for (const Algorithm other :
        {Algorithm::ring, Algorithm::bidirectional_ring, Algorithm::bruck, Algorithm::halving_doubling,
@@ -131,13 +131,15 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
     if (collective::runs(collective, other) && (other != Algorithm::in_network || model.switches_add()))
       result.candidates.emplace_back(other, by_formula(other));
   collective::ProtocolCost spoken;
-  if (const Protocol quickest = model.quickest(collective, runs, size, placement).first;
-      quickest != Protocol::automatic) {
-    result.protocol = quickest;
-    spoken = collective::cost_of(quickest, collective, runs, model.topology.spec().device_link.kind, placement);
-    for (const Protocol other : model.protocols(collective, runs))
-      result.protocols.emplace_back(other,
-                                    Seconds{model.launch + model.spoken(collective, runs, size, placement, other)});
+  const Model::Formula& quickest = *group.quickest(runs, size).formula;
+  if (quickest.speaks() != Protocol::automatic) {
+    result.protocol = quickest.speaks();
+    spoken =
+        collective::cost_of(quickest.speaks(), collective, runs, model.topology.spec().device_link.kind, placement);
+    for (const Protocol other : model.protocols(collective, runs)) {
+      const Model::Formula formula(model, collective, runs, placement, other, collective::Ways::both);
+      result.protocols.emplace_back(other, Seconds{model.launch + formula.seconds(size)});
+    }
   }
   result.launch = Seconds{model.launch + spoken.launch};
   result.by_formula = by_formula(runs);
@@ -179,7 +181,7 @@ NetworkExplanation Network::explain(Collective collective, Bytes bytes, GroupPla
     for (const fabric::RoundCost& cost : fabric::round_costs(*costs.fabric(), costs.capacities(), schedule))
       result.rounds.push_back(
           explained(*costs.fabric(), costs.capacities(), cost, schedule.amount(cost.of, size), spoken));
-    if (const double waits = model.waits(collective, runs, size, placement, spoken); waits > 0) {
+    if (const double waits = quickest.waiting(size); waits > 0) {
       NetworkExplanation::Round& round = result.rounds.emplace_back();
       round.what = "chunks wait at each hop";
       round.latency = Seconds{waits};

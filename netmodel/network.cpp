@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "netmodel/explain.h"
+#include "netmodel/group.h"
 #include "netmodel/network_model.h"
 
 namespace sibyl {
@@ -293,15 +294,12 @@ Estimate Network::point_to_point(Bytes bytes, bool same_node, int pairs) const {
 CollectiveEstimate Network::collective(Collective collective, Bytes bytes, GroupPlacement placement,
                                        Algorithm asked) const {
   if (!model_->shared) placement.groups_per_node = 1;
-  CollectiveEstimate result = measured_collective(collective, bytes, placement, asked);
-  if (const Algorithm runs = model_->of_samples(asked, result.algorithm);
-      const MeasuredPlacement* timed = model_->table.nearest(collective, runs, placement))
-    if (timed->placement == placement) result.in_turn = timed->share_in_turn(bytes.value());
+  if (placement.size() <= 1) return {{Seconds{0.0}, 0.0, Provenance::measured}, Algorithm::ring};
+  CollectiveEstimate result = model_->group(collective, placement).answer(std::max(0.0, bytes.value()), asked);
   const double inside = placement.ranks_per_node > 1 ? model_->octaves_inside : 0.0;
   const double across = placement.nodes > 1 ? model_->octaves_across : 0.0;
   result.time = on_other_links(result.time, std::max(inside, across));
-  if (model_->protocol != Protocol::automatic && result.time.provenance == Provenance::measured &&
-      placement.size() > 1) {
+  if (model_->protocol != Protocol::automatic && result.time.provenance == Provenance::measured) {
     result.time.provenance = Provenance::interpolated;
     result.time.relative_error = std::hypot(result.time.relative_error, error_of_protocol);
   }
@@ -330,32 +328,6 @@ WireUse Network::wire_use(Collective collective, const CollectiveEstimate& answe
   const Algorithm runs = chosen_by_library ? Algorithm::automatic : answered.algorithm;
   const Seconds empty = this->collective(collective, Bytes{1}, placement, runs).time.time;
   return {placement.nodes > 1, std::clamp(1.0 - empty / time, 0.0, 1.0)};
-}
-
-CollectiveEstimate Network::measured_collective(Collective collective, Bytes bytes, GroupPlacement placement,
-                                                Algorithm asked) const {
-  const Model& model = *model_;
-  const double size = std::max(0.0, bytes.value());
-  if (placement.size() <= 1) return {{Seconds{0.0}, 0.0, Provenance::measured}, Algorithm::ring};
-  if (asked == Algorithm::automatic) asked = model.algorithm;
-  if (asked == Algorithm::automatic && model.by_rules()) return model.chosen_by_rules(collective, size, placement);
-  if (asked != Algorithm::automatic) asked = model.resolved(collective, asked, size, placement);
-  if (asked != Algorithm::automatic) return {model.estimate(collective, asked, size, placement), asked};
-  // The library's own choice, where it was measured; else the algorithm that is fastest.
-  const bool timed = model.table.has(collective, asked);
-  if (timed || !model.any(collective)) {
-    const Algorithm runs = model.fastest(collective, size, placement);
-    // By formula a GPU library's choice takes what that algorithm takes: not to be looked for twice.
-    const bool known = !timed && model.gpus();
-    return {model.estimate(collective, known ? runs : asked, size, placement), runs};
-  }
-  std::optional<CollectiveEstimate> best;
-  for (const Algorithm candidate : Model::chosen_where_measured) {
-    if (!model.table.has(collective, candidate)) continue;
-    const CollectiveEstimate here{model.estimate(collective, candidate, size, placement), candidate};
-    if (!best || here.time.time < best->time.time) best = here;
-  }
-  return *best;
 }
 
 }  // namespace sibyl

@@ -199,8 +199,6 @@ class Network {
  private:
   struct Model;
   explicit Network(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
-  [[nodiscard]] CollectiveEstimate measured_collective(Collective collective, Bytes bytes, GroupPlacement placement,
-                                                       Algorithm asked) const;
   // As with_links(); `shape`: of a fabric, else null.
   [[nodiscard]] Result<std::shared_ptr<Model>> carried_to(const TopologySpec& spec,
                                                           const fabric::FabricSpec* shape) const;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/once.h"
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/collective/choice/rules.h"
 #include "netmodel/collective/protocol.h"
@@ -31,58 +32,33 @@ struct Network::Model {
   Model(Topology machine, std::vector<PointToPointSample> messages, std::vector<CollectiveSample> timed,
         Algorithm chosen);
 
-  // Without launch; of one algorithm (not automatic). On the wire alone, and what a library waits beside it.
-  // `ways`: how the messages are asked for that its rounds consist of. `line`: by_links_alone(), where it was asked.
-  [[nodiscard]] double on_the_wire(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
-                                   const collective::ProtocolCost& cost = {},
-                                   collective::Ways ways = collective::Ways::both,
-                                   const fabric::Compiled* line = nullptr) const;
-  // What answers in every protocol, to be found once for all of them; nothing where more than a fabric's links do.
-  [[nodiscard]] std::optional<fabric::Compiled> by_links_alone(Collective collective, Algorithm runs,
-                                                               const GroupPlacement& placement) const;
-  // Do messages between nodes tell of a fabric what its links do not?
-  [[nodiscard]] bool heeds_messages(const GroupPlacement& placement) const;
-  // `by_links`: what it takes on the fabric's links.
-  [[nodiscard]] double on_the_fabric(const collective::Job& job, Algorithm runs, double by_links,
-                                     const collective::ProtocolCost& cost, collective::Ways ways) const;
-  // Of an all-to-all, by formula.
-  [[nodiscard]] double uneven(Algorithm runs, double bytes, const GroupPlacement& placement,
-                              const collective::Imbalance& imbalance) const;
-  [[nodiscard]] double waits(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
-                             const collective::ProtocolCost& cost = {}, const fabric::Compiled* line = nullptr) const;
-  // What a GPU library may speak; none where messages were measured, which are what they are.
-  [[nodiscard]] std::span<const Protocol> protocols(Collective collective, Algorithm runs) const;
-  // In one of them, or (automatic) none.
-  [[nodiscard]] double spoken(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
-                              Protocol speaks, collective::Ways ways = collective::Ways::both,
-                              const fabric::Compiled* line = nullptr) const;
-  // The quickest of those it may speak; automatic where it speaks none.
-  [[nodiscard]] std::pair<Protocol, double> quickest(Collective collective, Algorithm runs, double bytes,
-                                                     const GroupPlacement& placement) const;
+  // What is asked of one group, and what it consists of: group.h, formula.h.
+  class Formula;
+  class Fastest;
+  class Group;
+  [[nodiscard]] const Group& group(Collective collective, const GroupPlacement& placement) const;
+
   // Without protocols, and with messages one way: by which samples are carried, which hold the library's own and what
   // both ways cost. Of messages both ways, as all ranks' processors have them, the short ones tell little of how much
   // longer ones take longer.
   enum class Talk { in_protocol, none };
-  [[nodiscard]] double seconds(Collective collective, Algorithm runs, double bytes, const GroupPlacement& placement,
-                               Talk talk = Talk::in_protocol) const;
-  [[nodiscard]] double formula(Collective collective, Algorithm algorithm, double bytes,
-                               const GroupPlacement& placement, Talk talk = Talk::in_protocol) const;
-  [[nodiscard]] Algorithm fastest(Collective collective, double bytes, const GroupPlacement& placement,
-                                  Talk talk = Talk::in_protocol) const;
+  // What a GPU library may speak; none where messages were measured, which are what they are.
+  [[nodiscard]] std::span<const Protocol> protocols(Collective collective, Algorithm runs) const;
+  // Do messages between nodes tell of a fabric what its links do not?
+  [[nodiscard]] bool heeds_messages(const GroupPlacement& placement) const;
+  // Of an all-to-all, by formula.
+  [[nodiscard]] double uneven(Algorithm runs, double bytes, const GroupPlacement& placement,
+                              const collective::Imbalance& imbalance) const;
   // Does another library choose than the one whose own choice `automatic` is, and was measured?
   [[nodiscard]] bool by_rules() const;
   [[nodiscard]] collective::Rules rules() const;
-  // Never falls with the bytes: a choice may be late, and then the time before it is held.
-  [[nodiscard]] CollectiveEstimate chosen_by_rules(Collective collective, double bytes,
-                                                   const GroupPlacement& placement) const;
   // Whose samples answer, where `asked` was answered with `runs`.
   [[nodiscard]] Algorithm of_samples(Algorithm asked, Algorithm runs) const {
     if (asked != Algorithm::automatic) return asked;
     return by_rules() && algorithm == Algorithm::automatic ? runs : algorithm;
   }
   // What runs when that (not automatic) is asked for.
-  [[nodiscard]] Algorithm resolved(Collective collective, Algorithm asked, double bytes,
-                                   const GroupPlacement& placement) const;
+  [[nodiscard]] Algorithm resolved(Collective collective, Algorithm asked) const;
   // Whose samples answered, where `asked` was answered with `runs`; nothing where no samples of such placements did.
   [[nodiscard]] std::optional<Algorithm> answering_samples(Collective collective, double bytes,
                                                            const GroupPlacement& placement, Algorithm asked,
@@ -90,17 +66,6 @@ struct Network::Model {
   // In words, why it was `runs`.
   [[nodiscard]] std::string why(Collective collective, double bytes, const GroupPlacement& placement, Algorithm asked,
                                 Algorithm runs) const;
-  [[nodiscard]] Algorithm known_beyond(Collective collective, double bytes, const GroupPlacement& placement) const;
-  [[nodiscard]] Estimate estimate(Collective collective, Algorithm algorithm, double bytes,
-                                  const GroupPlacement& placement) const;
-  [[nodiscard]] Estimate by_formula(Collective collective, Algorithm algorithm, double bytes,
-                                    const GroupPlacement& placement) const;
-  [[nodiscard]] Estimate from_points(const MeasuredPlacement& points, Collective collective, Algorithm algorithm,
-                                     double bytes) const;
-  [[nodiscard]] double beyond(const MeasuredPlacement& points, Collective collective, Algorithm algorithm,
-                              double bytes) const;
-  [[nodiscard]] MeasuredPlacement carried(const MeasuredPlacement& from, Collective collective, Algorithm algorithm,
-                                          const GroupPlacement& to) const;
   [[nodiscard]] bool any(Collective collective) const;
   [[nodiscard]] bool gpus() const { return topology.spec().device_link.kind != LinkKind::shared_memory; }
   // Any switches, inside a node or between nodes.
@@ -129,6 +94,18 @@ struct Network::Model {
   bool shared = true;                          // groups and messages at once slow each other down
   // By how much links differ from those that were measured; 0 but for what-ifs.
   double octaves_inside = 0.0, octaves_across = 0.0;
+
+ private:
+  struct GroupKey {
+    Collective collective = Collective::all_reduce;
+    GroupPlacement placement;
+    bool operator==(const GroupKey&) const = default;
+  };
+  struct GroupHash {
+    std::size_t operator()(const GroupKey& key) const;
+  };
+  // Of this model as it is: of a copy, or of one that was given other samples, anew.
+  Remembered<GroupKey, Group, GroupHash> groups_;
 };
 
 }  // namespace sibyl

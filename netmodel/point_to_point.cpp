@@ -42,42 +42,44 @@ void PointToPoint::set_device_link(const PointToPoint& other, double latency, do
   inside_error_ = other.inside_error_;
 }
 
-double PointToPoint::from_samples(const Curves& measured, double bytes, int pairs, bool shared) const {
-  // No curve of more pairs may lie below one of fewer: take the highest up to `pairs`.
+double FoundWay::from_curves(double bytes) const {
   double below = 0.0;
-  const Curve* nearest = nullptr;
-  int nearest_pairs = 0;
-  for (const auto& [count, curve] : measured) {
-    const double here = std::max(below, curve.seconds(bytes));
-    if (count == pairs) return here;
-    if (count > pairs) {
-      if (nearest == nullptr) return here;
-      const double share = static_cast<double>(pairs - nearest_pairs) / (count - nearest_pairs);
-      return below + share * (here - below);
-    }
-    below = here;
-    nearest = &curve;
-    nearest_pairs = count;
-  }
-  if (!shared) return below;
-  const double growing = std::max(0.0, below - nearest->seconds(0.0));
-  return below + growing * (static_cast<double>(pairs) / nearest_pairs - 1.0);
+  for (const auto& [count, curve] : curves_) below = std::max(below, curve.seconds(bytes));
+  if (more_ != nullptr) below += share_ * (std::max(below, more_->seconds(bytes)) - below);
+  if (growth_ > 0) below += std::max(0.0, below - empty_) * growth_;
+  return below + farther_;
 }
 
-double PointToPoint::from_topology(double bytes, Way way) const {
-  if (way.level == 0) return inside_latency_ + bytes / inside_rate_;
-  const Path& path = topology_.path(way.level);
-  return path.latency.value() + bytes * way.pairs / (path.bandwidth.value() * nic_efficiency);
-}
-
-double PointToPoint::seconds(double bytes, Way way) const {
-  const bool same_node = way.level == 0;
+FoundWay PointToPoint::find(Way way) const {
+  FoundWay found;
   const Curves& measured = curves(way);
-  double result = measured.empty() ? from_topology(bytes, way) : from_samples(measured, bytes, way.pairs, !same_node);
+  if (measured.empty()) {
+    const Path& path = topology_.path(way.level);
+    const bool inside = way.level == 0;
+    found.latency_ = inside ? inside_latency_ : path.latency.value();
+    found.pairs_ = inside ? 1.0 : way.pairs;
+    found.rate_ = inside ? inside_rate_ : path.bandwidth.value() * nic_efficiency;
+    return found;
+  }
   // What was measured under one switch goes farther: more switches.
-  if (!measured.empty() && way.level > 1)
-    result += (topology_.path(way.level).latency - topology_.path(1).latency).value();
-  return result;
+  if (way.level > 1) found.farther_ = (topology_.path(way.level).latency - topology_.path(1).latency).value();
+  const auto more = std::ranges::upper_bound(measured, way.pairs, {}, &std::pair<int, Curve>::first);
+  const auto fewer = static_cast<std::size_t>(more - measured.begin());
+  if (fewer == 0) {
+    found.curves_ = std::span(measured).first(1);
+    return found;
+  }
+  found.curves_ = std::span(measured).first(fewer);
+  const auto& [nearest_pairs, nearest] = measured[fewer - 1];
+  if (nearest_pairs == way.pairs) return found;
+  if (more != measured.end()) {
+    found.more_ = &more->second;
+    found.share_ = static_cast<double>(way.pairs - nearest_pairs) / (more->first - nearest_pairs);
+  } else if (way.level > 0) {
+    found.empty_ = nearest.seconds(0.0);
+    found.growth_ = static_cast<double>(way.pairs) / nearest_pairs - 1.0;
+  }
+  return found;
 }
 
 double PointToPoint::error(Way way) const {

@@ -27,6 +27,26 @@ struct Way {
   bool both_ways = false;
 };
 
+// A Way found once, for messages of any length. Not to outlive the PointToPoint that found it.
+class FoundWay {
+ public:
+  [[nodiscard]] double seconds(double bytes) const {
+    return curves_.empty() ? latency_ + bytes * pairs_ / rate_ : from_curves(bytes);
+  }
+
+ private:
+  friend class PointToPoint;
+  [[nodiscard]] double from_curves(double bytes) const;
+
+  double latency_ = 0.0, pairs_ = 1.0, rate_ = 1.0;  // without samples
+  // No curve of more pairs may lie below one of fewer: of those up to the pairs that are asked for the highest counts.
+  std::span<const std::pair<int, Curve>> curves_;
+  const Curve* more_ = nullptr;  // of more pairs, and how near to it
+  double share_ = 0.0;
+  double growth_ = 0.0, empty_ = 0.0;  // beyond the most pairs: what grows with bytes, beside that of no bytes, does so
+  double farther_ = 0.0;               // seconds through more switches than were measured
+};
+
 class PointToPoint {
  public:
   // What a link that nobody measured gives of its nominal rate: see docs/models/network.md.
@@ -44,7 +64,8 @@ class PointToPoint {
   // What a device's links inside the node give, as far as is known.
   [[nodiscard]] BytesPerSecond device_link_rate() const { return BytesPerSecond{inside_rate_}; }
 
-  [[nodiscard]] double seconds(double bytes, Way way) const;
+  [[nodiscard]] FoundWay find(Way way) const;
+  [[nodiscard]] double seconds(double bytes, Way way) const { return find(way).seconds(bytes); }
   [[nodiscard]] double error(Way way) const;
   [[nodiscard]] Estimate time(Bytes bytes, Way way) const;
   [[nodiscard]] bool measured(bool same_node) const { return !(same_node ? inside_ : across_).one_way.empty(); }
@@ -59,8 +80,6 @@ class PointToPoint {
     const Measured& measured = way.level == 0 ? inside_ : across_;
     return way.both_ways && !measured.both_ways.empty() ? measured.both_ways : measured.one_way;
   }
-  [[nodiscard]] double from_samples(const Curves& measured, double bytes, int pairs, bool shared) const;
-  [[nodiscard]] double from_topology(double bytes, Way way) const;
 
   Topology topology_;
   Measured inside_, across_;

@@ -5,13 +5,25 @@
 
 namespace sibyl::collective {
 
-double Wire::across(double bytes, int flows, int nodes, bool far) const {
-  const TopologySpec& spec = topology_.spec();
-  const int level = std::max(1, topology_.span(nodes));
-  double sharing = static_cast<double>(flows) / spec.nics_per_node;
-  if (far) sharing *= std::pow(spec.oversubscription, level - 1);
-  const Way way{level, std::max(1, static_cast<int>(std::ceil(sharing - 1e-9))), both_ways_};
-  return messages_.seconds(bytes / cost_.share, way) + cost_.across;
+Wire::Wire(const Topology& topology, const PointToPoint& point_to_point, const ProtocolCost& cost, Ways ways)
+    : topology_(topology),
+      messages_(point_to_point),
+      cost_(cost),
+      both_ways_(ways == Ways::both),
+      nics_per_rank_(std::max(1, topology.spec().nics_per_node / topology.spec().devices_per_node)) {}
+
+double Wire::over_new(const Asked& asked, double bytes) const {
+  Way way{0, asked.flows, both_ways_};
+  if (asked.nodes > 0) {
+    const TopologySpec& spec = topology_.spec();
+    way.level = std::max(1, topology_.span(asked.nodes));
+    double sharing = static_cast<double>(asked.flows) / spec.nics_per_node;
+    if (asked.far) sharing *= std::pow(spec.oversubscription, way.level - 1);
+    way.pairs = std::max(1, static_cast<int>(std::ceil(sharing - 1e-9)));
+  }
+  const FoundWay found = messages_.find(way);
+  if (meets_ != nullptr) meets_->push_back({asked, found});
+  return found.seconds(bytes);
 }
 
 int Wire::on_one_nic(int ranks) const {
@@ -27,9 +39,6 @@ bool Wire::reduces_across() const { return topology_.spec().switches_reduce; }
 
 bool Wire::chains() const { return topology_.spec().device_link.kind != LinkKind::shared_memory; }
 
-int Wire::stripes(int ranks) const {
-  const TopologySpec& spec = topology_.spec();
-  return std::min(ranks * std::max(1, spec.nics_per_node / spec.devices_per_node), spec.nics_per_node);
-}
+int Wire::stripes(int ranks) const { return std::min(ranks * nics_per_rank_, topology_.spec().nics_per_node); }
 
 }  // namespace sibyl::collective

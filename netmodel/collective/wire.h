@@ -2,6 +2,7 @@
 // how many messages leave the node at once. In a round who sends receives, too.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "netmodel/collective/protocol.h"
@@ -17,18 +18,30 @@ enum class Ways { one, both };
 class Wire {
  public:
   Wire(const Topology& topology, const PointToPoint& point_to_point, const ProtocolCost& cost = {},
-       Ways ways = Ways::both)
-      : topology_(topology), messages_(point_to_point), cost_(cost), both_ways_(ways == Ways::both) {}
+       Ways ways = Ways::both);
+
+  // Finds the ways now that `formula` asks for, which is called with a Wire: it must ask for the same ones whatever the
+  // bytes. All else is found anew each time.
+  template <class Formula>
+  void find_ways(const Formula& formula) {
+    std::vector<Found> met;
+    Wire scout = *this;
+    scout.meets_ = &met;
+    formula(std::as_const(scout));
+    found_ = std::move(met);
+  }
 
   // Between ranks of one node, `at_once` of them sending.
   [[nodiscard]] double inside(double bytes, int at_once) const {
-    return messages_.seconds(bytes / cost_.share, {0, at_once, both_ways_}) + cost_.inside;
+    return over({at_once, 0, false}, bytes / cost_.share) + cost_.inside;
   }
 
   // Between nodes of a group spanning `nodes` of them, `flows` messages leaving every node at once. Flows spread over
   // the NICs. `far`: all of them climb to the top of that span, so each level's oversubscription narrows them; else
   // they go to neighbours and hardly meet.
-  [[nodiscard]] double across(double bytes, int flows, int nodes, bool far) const;
+  [[nodiscard]] double across(double bytes, int flows, int nodes, bool far) const {
+    return over({flows, nodes, far}, bytes / cost_.share) + cost_.across;
+  }
 
   // NICs that `ranks` ranks of a node can use for one flow in parallel rings: one each, or its share where a node has
   // more NICs than devices.
@@ -47,10 +60,30 @@ class Wire {
   [[nodiscard]] bool chains() const;
 
  private:
+  // Who sends where; no nodes: inside one.
+  struct Asked {
+    int flows = 0, nodes = 0;
+    bool far = false;
+    bool operator==(const Asked&) const = default;
+  };
+  struct Found {
+    Asked asked;
+    FoundWay way;
+  };
+  [[nodiscard]] double over(const Asked& asked, double bytes) const {
+    for (const Found& found : meets_ != nullptr ? *meets_ : found_)
+      if (found.asked == asked) return found.way.seconds(bytes);
+    return over_new(asked, bytes);
+  }
+  [[nodiscard]] double over_new(const Asked& asked, double bytes) const;
+
   const Topology& topology_;
   const PointToPoint& messages_;
   ProtocolCost cost_;
   bool both_ways_;
+  int nics_per_rank_;
+  std::vector<Found> found_;
+  std::vector<Found>* meets_ = nullptr;  // while ways are being found
 };
 
 }  // namespace sibyl::collective

@@ -1,7 +1,6 @@
 #include "netmodel/fabric/costs.h"
 
 #include <algorithm>
-#include <mutex>
 
 namespace sibyl::fabric {
 namespace {
@@ -166,21 +165,9 @@ Compiled Costs::compile(const Key& key) const {
   return result;
 }
 
-template <class Make>
-Compiled Costs::remembered(const Key& key, Make make) const {
-  {
-    const std::shared_lock reading(lock_);
-    if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  }
-  const Compiled result = make();
-  const std::unique_lock writing(lock_);
-  known_.emplace(key, result);
-  return result;
-}
-
-Compiled Costs::compiled(Collective collective, Algorithm algorithm, const GroupPlacement& placement) const {
+const Compiled& Costs::compiled(Collective collective, Algorithm algorithm, const GroupPlacement& placement) const {
   const Key key{collective, algorithm, placement};
-  return remembered(key, [&] { return compile(key); });
+  return known_.get(key, [&] { return compile(key); });
 }
 
 double Costs::seconds(Collective collective, Algorithm algorithm, double bytes, const GroupPlacement& placement,
@@ -203,13 +190,11 @@ Schedule Costs::messages(bool same_node, int pairs) const {
 double Costs::message_seconds(double bytes, bool same_node, int pairs) const {
   // No collective has no ranks: the key says which messages.
   const Key key{Collective::send_receive, Algorithm::automatic, {same_node ? 1 : 0, 0, pairs}};
-  return remembered(key,
-                    [&] {
-                      const Schedule one = messages(same_node, pairs);
-                      const Compiled::Line line = line_of(*fabric_, capacities_, one);
-                      return Compiled{{line, line}, 1.0, 0.0};
-                    })
-      .seconds(bytes);
+  const auto compile_line = [&] {
+    const Compiled::Line line = line_of(*fabric_, capacities_, messages(same_node, pairs));
+    return Compiled{{line, line}, 1.0, 0.0};
+  };
+  return known_.get(key, compile_line).seconds(bytes);
 }
 
 }  // namespace sibyl::fabric

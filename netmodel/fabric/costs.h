@@ -11,10 +11,9 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <shared_mutex>
-#include <unordered_map>
 #include <vector>
 
+#include "base/once.h"
 #include "netmodel/collective/protocol.h"
 #include "netmodel/fabric/schedule.h"
 
@@ -73,7 +72,8 @@ class Costs {
   // Not automatic, and offered for the collective. Without the protocol's launch.
   [[nodiscard]] double seconds(Collective collective, Algorithm algorithm, double bytes,
                                const GroupPlacement& placement, const collective::ProtocolCost& cost = {}) const;
-  [[nodiscard]] Compiled compiled(Collective collective, Algorithm algorithm, const GroupPlacement& placement) const;
+  [[nodiscard]] const Compiled& compiled(Collective collective, Algorithm algorithm,
+                                         const GroupPlacement& placement) const;
   // Of a message to the next node while every node sends `pairs` of them; or to the next device of the node.
   [[nodiscard]] double message_seconds(double bytes, bool same_node, int pairs) const;
 
@@ -89,14 +89,10 @@ class Costs {
   };
   [[nodiscard]] Compiled compile(const Key& key) const;
   [[nodiscard]] Schedule messages(bool same_node, int pairs) const;
-  template <class Make>
-  [[nodiscard]] Compiled remembered(const Key& key, Make make) const;
-
   std::shared_ptr<const Fabric> fabric_;
   Use use_;
   std::vector<double> capacities_;
-  mutable std::shared_mutex lock_;
-  mutable std::unordered_map<Key, Compiled, Hash> known_;
+  Remembered<Key, Compiled, Hash> known_;
 };
 
 }  // namespace sibyl::fabric

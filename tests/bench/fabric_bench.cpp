@@ -131,11 +131,13 @@ void answer_compiled(benchmark::State& state) {
 }
 BENCHMARK(answer_compiled)->Arg(64)->Arg(1024)->Arg(65536);
 
-// What Network::collective answers, sizes never the same: of an algorithm by name, and as a GPU library chooses, for
-// which it weighs rings and trees in each protocol; by links, and by formula where there are none.
+// What Network::collective answers once a group was asked about, sizes never the same: of an algorithm by name, and as
+// a GPU library chooses, for which it weighs rings and trees in each protocol; by links, and by formula where there are
+// none.
 void ask(benchmark::State& state, const Network& network, Collective collective, Algorithm asked) {
   const GroupPlacement all{8, static_cast<int>(state.range(0)) / 8, 1};
   double bytes = 1e6;
+  benchmark::DoNotOptimize(network.collective(collective, Bytes{bytes}, all, asked));
   for (auto _ : state) {
     bytes += 1.0;
     benchmark::DoNotOptimize(network.collective(collective, Bytes{bytes}, all, asked));
@@ -149,6 +151,26 @@ void ask_formula(benchmark::State& state, Collective collective, Algorithm asked
   ask(state, Network(Topology::make(nodes_of_eight(static_cast<int>(state.range(0)) / 8)).value(), {}, {}), collective,
       asked);
 }
+// By samples of a node's groups: of this very placement, and carried to several groups of a node at once.
+void ask_samples(benchmark::State& state) {
+  std::vector<CollectiveSample> samples;
+  for (double bytes = 1024; bytes <= gibibyte; bytes *= 4)
+    samples.push_back({Collective::all_reduce,
+                       Algorithm::automatic,
+                       {8, 1, 1},
+                       Bytes{bytes},
+                       Seconds{1e-5 + bytes / 2e11},
+                       0.01,
+                       "made up"});
+  const Network network(Topology::make(nodes_of_eight(1)).value(), {}, std::move(samples));
+  const GroupPlacement placement{8, 1, static_cast<int>(state.range(0))};
+  double bytes = 1e6;
+  for (auto _ : state) {
+    bytes += 1.0;
+    benchmark::DoNotOptimize(network.collective(Collective::all_reduce, Bytes{bytes}, placement));
+  }
+}
+BENCHMARK(ask_samples)->Arg(1)->Arg(2);
 BENCHMARK_CAPTURE(ask_links, ring, Collective::all_reduce, Algorithm::ring)->Arg(64)->Arg(1024)->Arg(65536);
 BENCHMARK_CAPTURE(ask_links, all_to_all, Collective::all_to_all, Algorithm::automatic)->Arg(64)->Arg(1024);
 BENCHMARK_CAPTURE(ask_links, chosen, Collective::all_reduce, Algorithm::automatic)->Arg(64)->Arg(1024)->Arg(65536);

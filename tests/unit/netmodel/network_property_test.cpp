@@ -2,7 +2,9 @@
 #include <rapidcheck.h>
 
 #include <cmath>
+#include <limits>
 
+#include "netmodel/collective/algorithms.h"
 #include "netmodel/library.h"
 #include "netmodel/topology.h"
 
@@ -69,6 +71,11 @@ std::vector<CollectiveSample> any_timed() {
   return samples;
 }
 
+Library any_library() {
+  return *rc::gen::element(Library::automatic, Library::sibyl, Library::nccl, Library::open_mpi, Library::mpich,
+                           Library::gloo);
+}
+
 double seconds(const Network& network, Collective collective, double bytes, const GroupPlacement& placement) {
   return network.collective(collective, Bytes{bytes}, placement).time.time.value();
 }
@@ -80,8 +87,7 @@ Network bare(const TopologySpec& spec, Algorithm algorithm) {
 TEST(NetworkProperty, MoreBytesAreNeverFaster) {
   rc::check("whatever was measured, or not", [] {
     const Network network = Network(Topology::make(any_spec()).value(), any_messages(), any_timed(), any_algorithm())
-                                .running({*rc::gen::element(Library::automatic, Library::sibyl, Library::nccl,
-                                                            Library::open_mpi, Library::mpich, Library::gloo)});
+                                .running({any_library()});
     const Collective collective = any_collective();
     const GroupPlacement placement = any_placement();
     const double a = any_real(0, 10), b = any_real(0, 10);
@@ -130,6 +136,84 @@ TEST(NetworkProperty, MoreGroupsAtOnceAreNeverFaster) {
     const double before = seconds(network, collective, bytes, placement);
     ++placement.groups_per_node;
     RC_ASSERT(before <= seconds(network, collective, bytes, placement) * rounding);
+  });
+}
+
+bool same(const CollectiveEstimate& a, const CollectiveEstimate& b) {
+  return a.time.time == b.time.time && a.time.relative_error == b.time.relative_error &&
+         a.time.provenance == b.time.provenance && a.algorithm == b.algorithm && a.in_turn == b.in_turn;
+}
+
+// What is found once for a group, and for sizes near one another, is what a network finds that was never asked before.
+TEST(NetworkProperty, WhatWasAskedBeforeChangesNoAnswer) {
+  rc::check("to the bit", [] {
+    const Network asked_often =
+        Network(Topology::make(any_spec()).value(), any_messages(), any_timed(), any_algorithm())
+            .running({any_library()});
+    const std::vector<GroupPlacement> groups{any_placement(), any_placement()};
+    for (int i = 0; i < 20; ++i) {
+      const Collective collective = any_collective();
+      const GroupPlacement placement = *rc::gen::elementOf(groups);
+      const Bytes bytes{any_real(0, 10)};
+      const Algorithm algorithm = any_algorithm();
+      RC_ASSERT(
+          same(asked_often.collective(collective, bytes, placement, algorithm),
+               asked_often.knowing(asked_often.collectives()).collective(collective, bytes, placement, algorithm)));
+    }
+  });
+}
+
+// The formula itself, whose ways are found anew for each message, in the quickest protocol. A GPU library spends 7 us
+// before its first byte moves, and its trees wait between nodes.
+double by_hand(const TopologySpec& spec, const std::vector<PointToPointSample>& samples, const collective::Job& job,
+               Algorithm algorithm) {
+  const Topology topology = Topology::make(spec).value();
+  const PointToPoint messages(topology, samples);
+  const bool gpus = spec.device_link.kind != LinkKind::shared_memory;
+  const bool waits = job.collective == Collective::all_reduce && job.placement.nodes > 1 && gpus &&
+                     (algorithm == Algorithm::tree || (algorithm == Algorithm::in_network && !spec.switches_reduce));
+  const auto in = [&](const collective::ProtocolCost& cost) {
+    const auto moving = [&](double bytes) {
+      return collective::seconds({job.collective, bytes, job.placement}, algorithm,
+                                 collective::Wire(topology, messages, cost));
+    };
+    const double empty = moving(0.0), all = moving(job.bytes);
+    const double waiting = waits ? std::min(2 * std::sqrt(empty * std::max(0.0, all - empty)), empty / 2) : 0.0;
+    return cost.launch + all + waiting;
+  };
+  double quickest = std::numeric_limits<double>::infinity();
+  const auto known = collective::protocols_of(job.collective, algorithm, spec.device_link.kind);
+  if (messages.measured(true) || messages.measured(false) || known.empty())
+    quickest = in({});
+  else
+    for (const Protocol protocol : known)
+      quickest = std::min(
+          quickest, in(collective::cost_of(protocol, job.collective, algorithm, spec.device_link.kind, job.placement)));
+  return (gpus ? 7e-6 : 0.0) + quickest;
+}
+
+TEST(NetworkProperty, WhatIsCompiledIsTheFormula) {
+  rc::check("to the bit; a GPU library takes the fastest", [] {
+    const TopologySpec spec = any_spec();
+    const std::vector<PointToPointSample> samples = any_messages();
+    const Network network(Topology::make(spec).value(), samples, {}, Algorithm::automatic);
+    GroupPlacement placement = any_placement();
+    placement.nodes += placement.size() == 1 ? 1 : 0;
+    for (int i = 0; i < 20; ++i) {
+      const collective::Job job{any_collective(), any_real(0, 10), placement};
+      const auto expected = [&](Algorithm algorithm) { return by_hand(spec, samples, job, algorithm); };
+      const auto answered = [&](Algorithm asked) {
+        return network.collective(job.collective, Bytes{job.bytes}, placement, asked).time.time.value();
+      };
+      const bool adds = spec.device_link.reduces || spec.switches_reduce;
+      const Algorithm named = any_algorithm();
+      if (collective::runs(job.collective, named) && (adds || named != Algorithm::in_network))
+        RC_ASSERT(answered(named) == expected(named));
+      if (job.collective != Collective::all_reduce || spec.device_link.kind == LinkKind::shared_memory) continue;
+      double fastest = std::min(expected(Algorithm::ring), expected(Algorithm::tree));
+      if (adds) fastest = std::min(fastest, expected(Algorithm::in_network));
+      RC_ASSERT(answered(Algorithm::automatic) == fastest);
+    }
   });
 }
 
