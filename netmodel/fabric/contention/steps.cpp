@@ -186,7 +186,7 @@ class RoundSteps {
     for (const WayId way : ways)
       for (const FlowSet::Use& use : set.uses(way)) used.push_back(use.channel);
     std::ranges::sort(used);
-    used.erase(std::ranges::unique(used).begin(), used.end());
+    used.erase(std::unique(used.begin(), used.end()), used.end());
     std::vector<double> capacities;
     for (const std::uint32_t channel : used) capacities.push_back(set.capacities()[channel]);
     std::vector<std::vector<FlowSet::Use>> uses;
