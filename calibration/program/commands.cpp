@@ -167,7 +167,12 @@ std::vector<Option> kernel_options() {
        .value = "N",
        .help = "time a kernel once more unless the file has N samples of it: run again later, this shows how the "
                "machine drifts, and predictions take the mean",
-       .fallback = "1"}};
+       .fallback = "1"},
+      {.name = "--known-to",
+       .value = "SHARE",
+       .help =
+           "with samples of several runs: time those of 2 ms and longer once more whose mean is known no better than "
+           "to this share of it, as 0.05"}};
   return cli::concatenated({std::move(own), splitting_options(), cli::model_options()});
 }
 
@@ -188,7 +193,10 @@ Result<void> read_kernel_options(const Arguments& arguments, int ranks, Request&
   request.kernel_budget = *kernel_budget;
   SIBYL_CHECK(read_cache(arguments, request));
   SIBYL_TRY(const auto samples, arguments.integer("--samples", 1));
-  request.samples = static_cast<int>(*samples);
+  request.repeated.samples = static_cast<int>(*samples);
+  SIBYL_TRY(request.repeated.known_to, arguments.number("--known-to"));
+  if (request.repeated.known_to && !(*request.repeated.known_to > 0))
+    return fail(ErrorCode::usage, "it is a share above 0, as 0.05", "--known-to");
   return {};
 }
 

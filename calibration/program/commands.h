@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "calibration/program/cluster.h"
 #include "calibration/program/wanted.h"
+#include "calibration/repetition.h"
 #include "oracle/cli/arguments.h"
 
 namespace sibyl {
@@ -20,7 +21,7 @@ struct Request {
   std::optional<Seconds> limit;  // of the time spent on kernels
   Seconds kernel_budget{0.4};
   Bytes cache;      // 0: the file's, else what is found
-  int samples = 1;  // of each kernel
+  Repetition repeated;  // of kernels
   NetworkRequest of_network;
   int threads = 1;
   bool cuda = false;       // libtorch computes on a GPU: each process of a node on its own…
@@ -33,7 +34,7 @@ struct Request {
 };
 
 // What every program that times kernels is asked alike: --for, --batches, --optimizer, --sweep, --budget,
-// --kernel-budget, --samples, how the model will be split, and what its dimensions are.
+// --kernel-budget, --samples, --known-to, how the model will be split, and what its dimensions are.
 std::vector<cli::Option> kernel_options();
 cli::Option json_option();
 Result<void> read_kernel_options(const cli::Arguments& arguments, int ranks, Request& request);

@@ -66,11 +66,11 @@ Result<std::vector<KernelKey>> keys_of(const std::string& text) {
 
 // The keys to be timed, as rank 0 says.
 Result<std::vector<KernelKey>> missing(const Ranks& ranks, const Session& session, const std::vector<KernelKey>& keys,
-                                       int samples) {
+                                       const Repetition& repeated) {
   std::vector<KernelKey> wanted;
   if (ranks.first())
     std::copy_if(keys.begin(), keys.end(), std::back_inserter(wanted),
-                 [&](const KernelKey& k) { return session.samples_of(k) < samples; });
+                 [&](const KernelKey& k) { return repeated.another(session.times_of(k)); });
   return keys_of(ranks.from_first(joined(wanted)));
 }
 
@@ -85,8 +85,8 @@ Next agree_on_next(const Ranks& ranks, Seconds elapsed, std::optional<Seconds> l
 }  // namespace
 
 Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::vector<KernelKey>& keys,
-                             const KernelTimers& timers, int samples, std::optional<Seconds> limit) {
-  SIBYL_TRY(const std::vector<KernelKey> todo, missing(ranks, session, keys, samples));
+                             const KernelTimers& timers, const Repetition& repeated, std::optional<Seconds> limit) {
+  SIBYL_TRY(const std::vector<KernelKey> todo, missing(ranks, session, keys, repeated));
   if (ranks.first() && todo.size() < keys.size())
     fmt::print(stderr, "{} of {} kernels are in {} already\n", keys.size() - todo.size(), keys.size(),
                session.path().string());

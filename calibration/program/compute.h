@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "calibration/program/ranks.h"
 #include "calibration/program/session.h"
+#include "calibration/repetition.h"
 
 namespace sibyl {
 
@@ -21,10 +22,10 @@ struct KernelTimers {
       {};  // on this rank, while the others wait; empty where ranks have nothing in common, or there is one
 };
 
-// `keys` is rank 0's. Each is timed once, but those of which the session has `samples` are skipped. Stops early,
+// `keys` is rank 0's. Each is timed once, but those that need not be `repeated` are skipped. Stops early,
 // without error, when `limit` is spent. A key that cannot be timed does not stop the others: it is the Error at the
 // end. Code interrupted after Ctrl-C.
 Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::vector<KernelKey>& keys,
-                             const KernelTimers& timers, int samples, std::optional<Seconds> limit);
+                             const KernelTimers& timers, const Repetition& repeated, std::optional<Seconds> limit);
 
 }  // namespace sibyl

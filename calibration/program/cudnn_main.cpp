@@ -58,7 +58,8 @@ class Calibrator {
       if (request_.settings.best) timing.sample.time = timing.best;
       return timing.sample;
     };
-    const Result<void> measured = measure_kernels(ranks_, session_, keys, {time}, request_.common.samples, time_left());
+    const Result<void> measured =
+        measure_kernels(ranks_, session_, keys, {time}, request_.common.repeated, time_left());
     SIBYL_CHECK(session_.save());
     return measured;
   }

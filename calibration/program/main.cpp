@@ -83,7 +83,7 @@ Result<void> compute(const Ranks& ranks, Session& session, const Request& reques
     alone.agree = {};
     timers.alone = timed_with(std::move(alone));
   }
-  const Result<void> measured = measure_kernels(ranks, session, keys, timers, request.samples, request.limit);
+  const Result<void> measured = measure_kernels(ranks, session, keys, timers, request.repeated, request.limit);
   SIBYL_CHECK(session.save());
   return measured;
 }

@@ -84,7 +84,7 @@ Result<void> Session::load(const Setup& setup) {
     });
     if (!saved) calibration_.kernels.push_back(sample);
   }
-  for (const KernelSample& sample : calibration_.kernels) ++known_[to_string(sample.key)];
+  for (const KernelSample& sample : calibration_.kernels) known_[to_string(sample.key)].push_back(sample.time.value());
   return {};
 }
 
@@ -98,14 +98,14 @@ Result<void> Session::open_journal() {
 Result<void> Session::add(const KernelSample& sample) {
   SIBYL_CHECK(open_journal());
   SIBYL_CHECK(journal_->append(sample));
-  ++known_[to_string(sample.key)];
+  known_[to_string(sample.key)].push_back(sample.time.value());
   calibration_.kernels.push_back(sample);
   return {};
 }
 
-int Session::samples_of(const KernelKey& key) const {
+std::span<const double> Session::times_of(const KernelKey& key) const {
   const auto found = known_.find(to_string(key));
-  return found == known_.end() ? 0 : found->second;
+  return found == known_.end() ? std::span<const double>{} : found->second;
 }
 
 Result<void> Session::write() {

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "calibration/calibration.h"
@@ -32,7 +34,8 @@ class Session {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   // On rank 0 the content; elsewhere empty but for the machine it is of.
   [[nodiscard]] Calibration& calibration() { return calibration_; }
-  [[nodiscard]] int samples_of(const KernelKey& key) const;  // rank 0
+  // What the samples of a kernel took, in seconds; rank 0.
+  [[nodiscard]] std::span<const double> times_of(const KernelKey& key) const;
 
   Result<void> add(const KernelSample& sample);  // rank 0: journaled before it returns
   Result<void> write();                          // rank 0: the file as it now stands; the journal stays
@@ -48,7 +51,7 @@ class Session {
   Calibration calibration_;
   std::string identity_;
   std::optional<Journal> journal_;
-  std::map<std::string, int> known_;  // samples of each kernel
+  std::map<std::string, std::vector<double>> known_;  // times of each kernel
 };
 
 }  // namespace sibyl

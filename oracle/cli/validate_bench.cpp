@@ -114,6 +114,10 @@ std::vector<Option> Bench::options() {
       {.name = "--warmup", .value = "N", .help = "steps before them", .fallback = "3"},
       {.name = "--threads", .value = "N", .help = "compute threads of each rank", .fallback = "1"},
       {.name = "--kernel-budget", .value = "TIME", .help = "the most time to calibrate one kernel"},
+      {.name = "--known-to",
+       .value = "SHARE",
+       .help = "time kernels of 2 ms and longer again before each case, not once a round, while their mean is known no "
+               "better than to this share of it"},
       {.name = "--network-budget",
        .value = "TIME",
        .help = "measure the network anew before each round, for so long at most, and take means; not at all unless "
@@ -129,6 +133,8 @@ Result<Bench> Bench::make(const Arguments& arguments) {
   bench.calibration_ = *arguments.text("--calibration");
   bench.calibrate_ = !arguments.has("--no-calibrate");
   bench.kernel_budget_ = arguments.text("--kernel-budget");
+  SIBYL_CHECK(arguments.number("--known-to").map([](const auto&) {}));
+  bench.known_to_ = arguments.text("--known-to");
   SIBYL_CHECK(arguments.seconds("--network-budget").map([](const auto&) {}));
   bench.network_budget_ = arguments.text("--network-budget");
   bench.cache_ = arguments.text("--cache");
@@ -245,6 +251,7 @@ Result<void> Bench::calibrate(const Case& one, int samples) const {
     words.insert(words.end(), {"--stages", fmt::format("{}", fmt::join(one.strategy.stage_starts, ","))});
   words.insert(words.end(), thread_words_.begin(), thread_words_.end());
   if (kernel_budget_) words.insert(words.end(), {"--kernel-budget", *kernel_budget_});
+  if (known_to_) words.insert(words.end(), {"--known-to", *known_to_});
   if (cache_) words.insert(words.end(), {"--cache", *cache_});
   return run_process(words).map([](const std::string&) {});
 }

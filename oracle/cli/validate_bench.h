@@ -53,7 +53,7 @@ class Bench {
 
   std::string calibration_, calibrator_;
   std::vector<std::string> launcher_, trainer_, run_words_, thread_words_;
-  std::optional<std::string> kernel_budget_, network_budget_, cache_;
+  std::optional<std::string> kernel_budget_, known_to_, network_budget_, cache_;
   std::optional<std::string> emulated_;  // whose device is emulated
   bool varies_ = false;                  // its times do
   bool calibrate_ = true;

@@ -323,6 +323,8 @@ TEST_F(Calibrate, unknown_words_are_usage_errors) {
   EXPECT_EQ(run({program, "everything"}), 2);
   EXPECT_EQ(run({program, "compute", "--bathces", "1"}), 2);
   EXPECT_EQ(run({program, "compute", "--batches", "0"}), 2);
+  EXPECT_EQ(run({program, "compute", "--known-to", "0"}), 2);
+  EXPECT_EQ(run({program, "compute", "--known-to", "well"}), 2);
 }
 
 // --budget is the time of what is measured; where kernels are, too, the network has its own.
