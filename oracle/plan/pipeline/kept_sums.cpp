@@ -134,7 +134,7 @@ KeptSums::KeptSums(const BackwardMemory& backward, const Places& places, const S
       if (life.wanted_at.size() == 1)
         own(life.first_wanted, life.bytes);
       else
-        shared_.push_back({life.wanted_at, life.bytes});
+        shared_.emplace_back(life.wanted_at, places.count(), life.bytes);
       continue;
     }
     made[frees ? life.first_wanted : life.made] += life.bytes;

@@ -127,7 +127,7 @@ ParameterSums::ParameterSums(const Stage& whole, const Places& places)
 void ParameterSums::add(const LocalTensor& tensor, const std::vector<std::size_t>& places, std::size_t count) {
   const double bytes = tensor_bytes(tensor).value();
   if (places.size() > 1) {
-    shared_.push_back({tensor, {places, bytes}});
+    shared_.push_back({tensor, {places, count, bytes}});
     return;
   }
   auto kind = std::ranges::find_if(kinds_, [&](const Kind& known) { return like_each_other(known.first, tensor); });

@@ -2,7 +2,6 @@
 // with the exchanges before it. A stage is places [begin, end).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -25,14 +24,18 @@ class Places {
   std::vector<std::uint32_t> of_step_;  // by step: its place
 };
 
-// What stages hold once each, however many of their places want it.
-struct WantedBySeveral {
-  std::vector<std::size_t> places;  // ascending, each once
+// What stages hold once each, however many of their places want it. Cuts ask again and again: which place is the next
+// is known beforehand.
+class WantedBySeveral {
+ public:
+  // `places`: ascending, each once; of `count`.
+  WantedBySeveral(const std::vector<std::size_t>& places, std::size_t count, double bytes);
+  [[nodiscard]] bool in(std::size_t begin, std::size_t end) const { return next_[begin] < end; }
+
   double bytes = 0;
-  [[nodiscard]] bool in(std::size_t begin, std::size_t end) const {
-    const auto first = std::ranges::lower_bound(places, begin);
-    return first != places.end() && *first < end;
-  }
+
+ private:
+  std::vector<std::uint32_t> next_;  // by place: the first from there on that wants it, or the end
 };
 
 // By place what is before it, of what is at each.

@@ -62,8 +62,12 @@ const StageMemory& StageMemories::of(const Strategy& strategy) {
   return known_.try_emplace(std::move(key), kept(strategy), parameters().held(strategy, like_)).first->second;
 }
 
-StageMemory StageMemories::without_buckets(const Strategy& strategy) {
-  return {kept(strategy), parameters().without_buckets(strategy)};
+const StageMemory& StageMemories::without_buckets(const Strategy& strategy) {
+  MemoryKey key = memory_key_without_buckets(strategy);
+  const auto known = without_buckets_.find(key);
+  if (known != without_buckets_.end()) return known->second;
+  StageMemory made{kept(strategy), parameters().without_buckets(strategy)};
+  return without_buckets_.try_emplace(std::move(key), std::move(made)).first->second;
 }
 
 }  // namespace sibyl

@@ -56,7 +56,7 @@ class StageMemories {
 
   const StageMemory& of(const Strategy& strategy);  // good as long as this
   // No more than that, whatever the size of its buckets: without any.
-  StageMemory without_buckets(const Strategy& strategy);
+  const StageMemory& without_buckets(const Strategy& strategy);
 
  private:
   using KeptKey = std::pair<std::tuple<Recompute, int, int, std::vector<std::string>>, Tier>;
@@ -68,7 +68,7 @@ class StageMemories {
   const std::vector<std::size_t>& like_;
   std::optional<ParameterSums> parameters_;  // once asked
   std::map<KeptKey, std::shared_ptr<const KeptSums>> kept_;
-  std::map<MemoryKey, StageMemory> known_;
+  std::map<MemoryKey, StageMemory> known_, without_buckets_;
 };
 
 }  // namespace sibyl

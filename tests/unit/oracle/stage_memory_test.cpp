@@ -121,6 +121,16 @@ double fullest(const StepMemory& memory) {
   return most;
 }
 
+// Of seven places the third and the sixth want it.
+TEST(StageMemory, WhatSeveralPlacesWantIsInAStageThatHasOneOfThem) {
+  const WantedBySeveral wanted({2, 5}, 7, 1.0);
+  for (std::size_t begin = 0; begin < 7; ++begin)
+    for (std::size_t end = begin + 1; end <= 7; ++end) {
+      const bool third = begin <= 2 && end > 2, sixth = begin <= 5 && end > 5;
+      EXPECT_EQ(wanted.in(begin, end), third || sixth) << begin << " to " << end;
+    }
+}
+
 // What strategies are ruled out by that differ in their buckets alone: no stage takes less than without any, and where
 // that leaves no cut there is none but the one without a limit.
 RC_GTEST_PROP(StageMemory, TakesNoLessWithBuckets, ()) {
