@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <unordered_map>
 
 #include "models/training/training.h"
@@ -12,6 +13,24 @@ namespace sibyl {
 namespace {
 
 constexpr double near_best = 1.02;
+
+// The first of ascending values that is not below(): looked for from `near` on, in steps that double. Where a stage
+// ends is mostly not far from where it begins.
+template <class Below>
+std::size_t first_not(const std::vector<double>& values, std::size_t near, Below&& below) {
+  std::size_t low = 0, high = values.size(), step = 1;
+  if (below(values[near])) {
+    for (low = near + 1; low + step <= high && below(values[low + step - 1]); step *= 2) low += step;
+    high = std::min(high, low + step - 1);
+  } else {
+    for (high = near; high >= step && !below(values[high - step]); step *= 2) high -= step;
+    low = high >= step ? high - step + 1 : 0;
+  }
+  const auto begin = values.begin();
+  return static_cast<std::size_t>(
+      std::partition_point(begin + static_cast<std::ptrdiff_t>(low), begin + static_cast<std::ptrdiff_t>(high), below) -
+      begin);
+}
 
 double flops(const Stage& stage, const Step& step) {
   const auto* compute = std::get_if<Compute>(&step);
@@ -58,6 +77,8 @@ CutTable::CutTable(const Stage& whole, const Places& places, const Crossing& cro
     time += times.back();
     trained += trains(whole, step) ? 1 : 0;
   }
+  begins_.assign(time_.size(), 0);
+  for (std::size_t p = 1; p < time_.size(); ++p) begins_[p] = trains_[p] > trains_[p - 1] ? p : begins_[p - 1];
   done_.assign(time_.size(), time);
   for (std::size_t p = time_.size() - 1; p-- > 0;) done_[p] = std::min(done_[p + 1], time_[p] + link_[p]);
 }
@@ -104,7 +125,7 @@ class CutTable::Search {
     std::size_t begin = 0;
     for (std::size_t s = 0; s < stages_; ++s) {
       const double share = table_.time_.back() * static_cast<double>(s + 1) / static_cast<double>(stages_);
-      const std::size_t end = s + 1 == stages_ ? end_ : last_done_by(share);
+      const std::size_t end = s + 1 == stages_ ? end_ : last_done_by(share, begin);
       const bool stands = end > begin && trains(begin, end) && within(s, begin, end, infinite);
       if (!stands) return infinite;
       slowest = std::max(slowest, table_.cost(begin, end));
@@ -124,10 +145,9 @@ class CutTable::Search {
   [[nodiscard]] bool within(std::size_t stage, std::size_t begin, std::size_t end, double limit) const {
     return table_.cost(begin, end) <= limit && holds(stage, begin, end);
   }
-  // The last place before which no more time than this goes by.
-  [[nodiscard]] std::size_t last_done_by(double time) const {
-    const auto after = std::upper_bound(table_.time_.begin(), table_.time_.end(), time);
-    return static_cast<std::size_t>(after - table_.time_.begin()) - 1;
+  // The last place before which no more time than this goes by, looked for from `near` on.
+  [[nodiscard]] std::size_t last_done_by(double time, std::size_t near) const {
+    return first_not(table_.time_, near, [time](double before) { return before <= time; }) - 1;
   }
 
   // Sums are rounded: what bounds where stages may end must not be too strict.
@@ -161,10 +181,8 @@ class CutTable::Search {
 
   // Where a stage begins last, if it ends here or earlier and trains something; the last one ends here. 0: nowhere.
   [[nodiscard]] std::size_t latest_begin(std::size_t stage, std::size_t end, double limit) const {
-    const std::vector<int>& trains = table_.trains_;
-    for (; trains[end] > 0; --end) {
-      const auto from = std::lower_bound(trains.begin(), trains.end(), trains[end]) - trains.begin() - 1;
-      const auto begin = static_cast<std::size_t>(from);
+    for (; table_.begins_[end] > 0; --end) {
+      const std::size_t begin = table_.begins_[end] - 1;
       if (table_.cost(begin, end) <= limit && holds(stage, begin, end, rounding)) return begin;
       if (stage + 1 == stages_) break;
     }
@@ -173,7 +191,7 @@ class CutTable::Search {
 
   // How far a stage goes; to its begin where there is no end within limits.
   [[nodiscard]] std::size_t furthest(std::size_t stage, std::size_t begin, double limit, double tolerance = 0) const {
-    std::size_t end = begin, beyond = last_done_by(table_.time_[begin] + limit) + 1;
+    std::size_t end = begin, beyond = last_done_by(table_.time_[begin] + limit, begin) + 1;
     while (beyond <= end_ && table_.time_[beyond] - table_.time_[begin] <= limit) ++beyond;  // rounding
     if (holds(stage, begin, beyond - 1, tolerance)) end = beyond - 1;
     while (end + 1 < beyond) {
@@ -185,9 +203,9 @@ class CutTable::Search {
   }
   // Before which place no stage begins that ends here or later.
   [[nodiscard]] std::size_t nearest(std::size_t stage, std::size_t end, double limit) const {
-    const std::vector<double>& time = table_.time_;
-    const auto found = std::lower_bound(time.begin(), time.end(), table_.done_[end] - limit);
-    auto begin = static_cast<std::size_t>(found - time.begin());
+    const double from = table_.done_[end] - limit;
+    std::size_t begin = first_not(table_.time_, end, [from](double before) { return before < from; });
+    if (begin < end && holds(stage, begin, end, rounding)) return begin;  // mostly
     std::size_t last = end;
     while (begin < last) {
       const std::size_t middle = (begin + last) / 2;
@@ -284,7 +302,13 @@ class CutTable::Search {
   // Of any places within `ends`, stage after stage: a table over where the stages so far may end leads to that of one
   // stage more. Empty where no cut is within limits.
   [[nodiscard]] std::vector<std::size_t> narrowest(double limit, const std::vector<Ends>& ends) const {
-    std::vector<std::vector<std::uint32_t>> from(stages_);              // by stage, and place from its first on
+    std::vector<std::size_t> from_at(stages_);  // of `from`: where a stage's begin, less its first place
+    std::size_t all = 0;
+    for (std::size_t s = 0; s < stages_; ++s) {
+      from_at[s] = all - ends[s].first;
+      all += ends[s].last - ends[s].first + 1;
+    }
+    const auto from = std::make_unique_for_overwrite<std::uint32_t[]>(all);  // by stage, and place from its first on
     std::vector<double> before(table_.places()), now(table_.places());  // bytes; good where they were reached
     before[0] = 0;
     Ends reached{0, 0};
@@ -293,21 +317,22 @@ class CutTable::Search {
       const auto [first, last] = ends[s];
       bool any = false;
       best.clear();
-      from[s].resize(last - first + 1);
       std::size_t scanned = reached.first, kept = 0;
       Reach reach(*this, s, limit);
       for (std::size_t end = first; end <= last; ++end) {
-        for (; scanned < end && scanned <= reached.last && trains(scanned, end); ++scanned) {
+        for (const std::size_t to = std::min(table_.begins_[end], reached.last + 1); scanned < to; ++scanned) {
           if (before[scanned] == infinite) continue;
           while (best.size() > kept && before[best.back()] >= before[scanned]) best.pop_back();
           best.push_back(scanned);
         }
         while (kept < best.size() && !reach.covers(best[kept], end)) ++kept;
-        const auto from_here = std::partition_point(best.begin() + static_cast<std::ptrdiff_t>(kept), best.end(),
-                                                    [&](std::size_t b) { return table_.cost(b, end) > limit; });
+        const auto too_slow = [&](std::size_t b) { return table_.cost(b, end) > limit; };
+        auto from_here = best.begin() + static_cast<std::ptrdiff_t>(kept);
+        if (from_here != best.end() && too_slow(*from_here))
+          from_here = std::partition_point(from_here, best.end(), too_slow);
         const bool stands = from_here != best.end();
         now[end] = stands ? before[*from_here] + table_.sent_[end] : infinite;
-        from[s][end - first] = static_cast<std::uint32_t>(stands ? *from_here : 0);
+        from[from_at[s] + end] = static_cast<std::uint32_t>(stands ? *from_here : 0);
         any = any || stands;
       }
       if (!any) return {};
@@ -316,23 +341,33 @@ class CutTable::Search {
     }
     std::vector<std::size_t> begins(stages_ - 1);
     std::size_t end = end_;
-    for (std::size_t s = stages_; s-- > 1;) begins[s - 1] = end = from[s][end - ends[s].first];
+    for (std::size_t s = stages_; s-- > 1;) begins[s - 1] = end = from[from_at[s] + end];
     return begins;
   }
 
   // How far a stage reaches without what it sends, of begins and ends that never fall: a later begin reaches no less.
-  // Memory is asked about in steps that double, for it takes the most of a cut's time.
+  // Memory is asked about as far as time allows first, then in steps that double, for it takes the most of a cut's
+  // time.
   class Reach {
    public:
     Reach(const Search& search, std::size_t stage, double limit)
-        : search_(search), stage_(stage), limit_(limit), beyond_(search.end_ + 1) {}
+        : search_(search), time_(search.table_.time_), stage_(stage), limit_(limit), beyond_(search.end_ + 1) {}
 
     [[nodiscard]] bool covers(std::size_t begin, std::size_t end) {
-      const std::vector<double>& time = search_.table_.time_;
-      if (time[end] - time[begin] > limit_) return false;
-      if (end <= known_) return true;
+      if (time_[end] - time_[begin] > limit_) return false;
+      if (end <= known_ || !search_.limit_) return true;
       if (begin == begin_ && end >= beyond_) return false;
-      if (begin != begin_) step_ = 1, begin_ = begin, beyond_ = search_.end_ + 1;
+      if (begin != begin_) {
+        step_ = 1, begin_ = begin, beyond_ = search_.end_ + 1;
+        std::size_t far = end;  // as time allows
+        while (far < search_.end_ && time_[far + 1] - time_[begin] <= limit_) ++far;
+        if (search_.holds(stage_, begin, far)) {
+          known_ = far;
+          return true;
+        }
+        beyond_ = far;
+        if (far == end) return false;
+      }
       if (!search_.holds(stage_, begin, end)) {
         beyond_ = end;
         return false;
@@ -347,6 +382,7 @@ class CutTable::Search {
 
    private:
     const Search& search_;
+    const std::vector<double>& time_;
     std::size_t stage_;
     double limit_;
     std::size_t begin_ = 0, known_ = 0;  // up to there it holds from `begin_`, and from any later one

@@ -60,6 +60,7 @@ class CutTable {
   std::vector<double> sent_;  // bytes that cross it, both ways
   std::vector<double> time_;  // of the steps before
   std::vector<int> trains_;   // of these, such with a backward
+  std::vector<std::size_t> begins_;  // how many places before it something trains from, to there
   std::vector<double> link_;
   std::vector<double> done_;                                   // the least of time and link of the places from there on
   double longest_link_ = 0;                                    // of all positions
