@@ -10,19 +10,27 @@ bool in_half(const Row& row) {
 }
 bool on_tensor_cores(const Row& row) { return in_half(row) || says(row.precision, "tf32"); }
 
-// NVIDIA's PyTorch examples took NHWC with mixed precision from 2020 on (classification, SSD, 3-D nnU-Net); before, and
-// in single precision, they keep PyTorch's NCHW.
+// NVIDIA's PyTorch examples took NHWC with mixed precision from 2020 on (classification, SSD, 3-D nnU-Net); before,
+// they kept PyTorch's NCHW.
 ImageKernels pytorch_kernels(const Row& row) {
   const bool early = says(row.framework, "20.03");
   const bool flat_unet = says(row.architecture.text("cnn"), "nnunet_2d");
-  if (!in_half(row))
-    return {false, true, {"images lie channels first, transposed for tensor cores or convolved in f32, the quicker"}};
   if (early || flat_unet) return {false, true, {"images lie channels first, and are transposed for tensor cores"}};
   return {false, false, {"images lie channels last"}};
 }
 
+// MLPerf's submissions, and the runner of NVIDIA's examples in fp16 (--fuse-bn-relu 1 --fuse-bn-add-relu 1), which
+// DLPerf starts, too.
+bool norms_of_nvidia_mxnet(const Row& row) {
+  return says(row.framework, "mxnet") && (row.source.starts_with("MLPerf") || says(row.framework, "ngc"));
+}
+
 }  // namespace
 
+// In single precision all of them lie channels first. PyTorch's and MXNet's do unless asked. What TensorFlow's models
+// spell NHWC its layout optimizer turns (core/grappler/optimizers/generic_layout_optimizer.cc), and XLA takes NHWC for
+// f16 alone (xla/service/gpu/gpu_layout_assignment.cc, HeuristicLayoutAssignment: "not Volta or not fp16 ... use
+// NCHW").
 ImageKernels image_kernels_of(const Row& row) {
   ImageKernels kernels;
   if (says(row.framework, "tensorflow") && says_word(row.notes, "xla")) {
@@ -30,10 +38,15 @@ ImageKernels image_kernels_of(const Row& row) {
     kernels.assumed.emplace_back("XLA runs additions and ReLUs behind a batch-norm with it");
   }
   if (!on_tensor_cores(row)) return kernels;
+  if (!in_half(row)) {
+    kernels.converted_images = true;
+    kernels.assumed.emplace_back(
+        "images lie channels first, transposed for tensor cores or convolved in f32, the quicker");
+    return kernels;
+  }
   if (says(row.framework, "pytorch")) return pytorch_kernels(row);
   kernels.assumed.emplace_back("images lie channels last");
-  const bool mlperf = row.source.starts_with("MLPerf");
-  if (in_half(row) && (says(row.framework, "oneflow") || (says(row.framework, "mxnet") && mlperf))) {
+  if (says(row.framework, "oneflow") || norms_of_nvidia_mxnet(row)) {
     kernels.fused_norms = true;
     kernels.assumed.emplace_back("additions and ReLUs behind a batch-norm run in its kernel");
   }

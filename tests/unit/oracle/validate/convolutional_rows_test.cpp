@@ -106,15 +106,23 @@ TEST(ConvolutionalRows, KeepImagesAsTheFrameworkDoes) {
   EXPECT_TRUE(kernels_of("PyTorch NGC (DLE fork)", "tf32-or-fp32 (default: TF32 on Ampere+)").converted_images);
   EXPECT_FALSE(kernels_of("PyTorch NGC", "fp16-mixed(AMP)").converted_images);
   EXPECT_TRUE(kernels_of("PyTorch (NGC 20.03, DALI, APEX)", "amp-fp16").converted_images);
-  EXPECT_FALSE(kernels_of("TensorFlow NGC", "tf32").converted_images);
-  EXPECT_THAT(kernels_of("TensorFlow NGC", "tf32").assumed, Contains("images lie channels last"));
+  // TensorFlow and MXNet, too: their scripts ask for channels last in f16 alone, or their compilers put them first.
+  for (const char* framework : {"TensorFlow NGC", "TensorFlow2 NGC", "MxNet NGC"}) {
+    EXPECT_TRUE(kernels_of(framework, "tf32").converted_images) << framework;
+    EXPECT_TRUE(kernels_of(framework, "tf32", "TF32 + XLA column").converted_images) << framework;
+    EXPECT_FALSE(kernels_of(framework, "fp16-mixed(AMP)").converted_images) << framework;
+    EXPECT_FALSE(kernels_of(framework, "fp32").converted_images) << framework;
+    EXPECT_THAT(kernels_of(framework, "fp16-mixed(AMP)").assumed, Contains("images lie channels last"));
+  }
 }
 
 TEST(ConvolutionalRows, FuseWhatTheFrameworkFuses) {
   EXPECT_TRUE(kernels_of("OneFlow 0.2", "amp-fp16").fused_norms);
   EXPECT_FALSE(kernels_of("OneFlow 0.2", "fp32").fused_norms);
   EXPECT_TRUE(kernels_of("MXNet 1.8.0", "fp16-mixed(AMP)", {}, "MLPerf-v1.0").fused_norms);
-  EXPECT_FALSE(kernels_of("MXNet (NGC 20.03, DALI, Horovod)", "amp-fp16").fused_norms);
+  EXPECT_TRUE(kernels_of("MXNet (NGC 20.03, DALI, Horovod)", "amp-fp16").fused_norms);
+  EXPECT_FALSE(kernels_of("MXNet (NGC 20.03, DALI, Horovod)", "fp32").fused_norms);
+  EXPECT_FALSE(kernels_of("MXNet", "fp16").fused_norms);  // who trains without NVIDIA's scripts
   EXPECT_TRUE(kernels_of("TensorFlow NGC", "tf32", "TF1 20.06; TF32 + XLA column").fused_norms);
   EXPECT_FALSE(kernels_of("TensorFlow NGC", "fp32", "TF1 20.06; FP32 column").fused_norms);
   EXPECT_FALSE(kernels_of("TensorFlow tf_cnn_benchmarks", "fp32", "AWS p2.8xlarge; synthetic data").fused_norms);
