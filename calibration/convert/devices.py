@@ -7,7 +7,7 @@ Some cards run their kernels at another clock than the stated one, so their peak
 1.91 GHz, TITAN X (Maxwell) 1.19 GHz. Below it: a K80 goes up to 875 MHz, but under products its board meets its power limit. Of two programs that
 burn GPUs one runs without being throttled up to 692 MHz and is throttled at 758, the other 745 and 810 (github.com/Microway/gpu-burn, issue 3); 750, the
 middle of these, is a choice.
-K80's memory has its parity bits in the same GDDR5, 210 of 240 GB/s are left with ECC on, as it is delivered (BabelStream's results: 182 and 205 reached).
+K80's memory has its parity bits in the same GDDR5, 210 of 240 GB/s are left with ECC on, as it is delivered (BabelStream's results: 182 and 205 reached). "At 562 MHz" is the clock that its kernels were timed at.
 Memory: a data-centre "80 GB" is 80 GiB; 141, 180 and 186 GB are decimal.
 framework_base and dispatch are on no datasheet. A CUDA context with PyTorch's kernels of about 0.5 GB is an assumption. What a host needs to issue
 an operation of eager PyTorch is taken from runs that waited for nothing else, as others measured them (docs/models/step.md, The host): 103 us on a
@@ -52,6 +52,7 @@ MI200_GCD = {"f64": 22.6e12, "f32": 45.3e12, "f16": 181e12, "bf16": 181e12}  # f
 DEVICES = {
     # Kepler and Maxwell. One GPU of the two on a K80 or M60 board.
     "k80": (device("NVIDIA K80 (one GK210)", "kepler", 13, plain(3.74e12, 1.25e12), 210e9, 12, 1.5), {}),
+    "k80-562mhz": (device("NVIDIA K80 (one GK210) at 562 MHz", "kepler", 13, plain(2.806e12, 0.935e12), 210e9, 12, 1.5), {"benanza": "K80"}),
     "gtx-titan-black": (device("NVIDIA GTX TITAN Black", "kepler", 15, plain(5.645e12, 1.88e12), 336e9, 6, 1.5), {"convnet": "Titan Black"}),
     "m40": (device("NVIDIA M40 12GB", "maxwell", 24, plain(6.8e12, 0.21e12), 288e9, 12, 3), {"deepbench": "NV_M40"}),
     "m60": (device("NVIDIA M60 (one GM204)", "maxwell", 16, plain(4.82e12, 0.15e12), 160e9, 8, 2), {}),
@@ -142,8 +143,9 @@ def distance(a, b):
 def donors(name, of_each_source=2):
     """The measured devices whose kernels stand in for those that `name` was not measured with: of each source the nearest."""
     own, own_names = DEVICES[name]
-    # A few kernels of long ago, good for their own generation alone.
-    chosen = {n for n, (d, names) in DEVICES.items() if n != name and "convnet" in names and d["architecture"] == own["architecture"]}
+    # Kernels of Kepler, good for their own generation alone.
+    chosen = {n for n, (d, names) in DEVICES.items()
+              if n != name and names.keys() & {"convnet", "benanza"} and d["architecture"] == own["architecture"]}
     for source in ("aiconfigurator", "neusight", "deepbench", "separable"):
         candidates = [n for n, (d, names) in DEVICES.items() if n != name and source in names and d["backend"] == own["backend"]]
         chosen.update(sorted(candidates, key=lambda n: distance(own, DEVICES[n][0]))[:of_each_source])

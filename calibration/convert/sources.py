@@ -17,6 +17,8 @@ FLASH_ATTENTION_3 = ("Shah et al., FlashAttention-3 (arXiv:2407.08608), figures 
                      "features, read 2026-11-24")
 SEPARABLE = ("HIT-HPC-Group/Depthwise_Separable_Convolution_Optimization, DCU/*/V100S_*_PyTorch: convolutions of MobileNet-v2 and "
              "EfficientNet-B0 by PyTorch on a V100S, f32, means of 10 runs, read 2026-11-25: {}")
+BENANZA = ("rai-project/dlperf (NCSA), results/: cuDNN 7.6 forward at the GPU's base clock, as of Li et al., Benanza, IPDPS 2020 "
+           "(arXiv:1911.06922), the quickest algorithm within 4 GiB of workspace, read 2026-11-25: {}")
 # Beside this file: what MEASURED_FOLDER does not hold.
 PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "published")
 DEEPBENCH_NOTES = {"NV_V100": "NV_V100, a DGX-1, CUDA 10.1, cuDNN 7.6"}
@@ -156,6 +158,27 @@ def separable_samples():
                 yield f"backward:01 {signature}", (n,), weight * 1e-6, SEPARABLE.format("weight gradients, as differences")
 
 
+def benanza_samples(device):
+    """Forward passes of the layers of ResNet-50, MobileNet-v2 and others on a GPU that is held at its base clock, in f32.
+
+    Of its other kernels, ReLUs are cuDNN's own, which frameworks do not run; its f16 convolutions on a V100 are half again as
+    slow as DeepBench's."""
+    for r in rows(PUBLISHED, "benanza.csv"):
+        if r["device"] != device:
+            continue
+        n, c, h, w = sizes(r, "n", "c", "h", "w")
+        time, citation = seconds(r["us"], 1e-6), BENANZA.format(r["kind"])
+        if r["kind"] == "batch_norm":
+            yield f"forward normalization[$0x$1x$2x$3,$1,$1,$1,$1]->[$0x$1x$2x$3]:{r['dtype']}", (n, c, h, w), time, citation
+        else:
+            k, window, pad, stride, groups = sizes(r, "k", "filter", "pad", "stride", "groups")
+            shared = f",groups={groups}" if groups > 1 else ""
+            signature = (f"convolution(kernel={window}x{window},stride={stride}x{stride},dilation=1x1,pad_begin={pad}x{pad},pad_end={pad}x{pad}"
+                         f"{shared})[$0x$1x$2x$3,$4x$5x{window}x{window}]->[$0x$4x$6x$7]:{r['dtype']}")
+            p, q = ((extent + 2 * pad - window) // stride + 1 for extent in (h, w))
+            yield f"forward {signature}", (n, c, h, w, k, c // groups, p, q), time, citation
+
+
 def kernel_samples(folder, names):
     """All samples of the device that the sources call `names`."""
     if device := names.get("aiconfigurator"):
@@ -170,6 +193,8 @@ def kernel_samples(folder, names):
         yield from convolution_samples(PUBLISHED, "convnet_benchmarks.csv", device, CONVNET.format(device))
     if "separable" in names:
         yield from separable_samples()
+    if device := names.get("benanza"):
+        yield from benanza_samples(device)
 
 
 def collective_samples(folder, device):
