@@ -1,35 +1,49 @@
 #include "models/canonical/canonical.h"
 
+#include <functional>
+
 #include "models/canonical/editor.h"
 #include "models/canonical/rewrites/rewrites.h"
 
 namespace sibyl {
 
-Result<Graph> canonicalize(Graph raw, const Apart& apart) {
+Result<Graph> canonicalize(Graph raw, const Apart& apart, const Cancelled& cancelled) {
+  using namespace rewrites;
+  const auto remove_unused = [](Editor& editor) { editor.remove_unused(); };
+  const std::function<void(Editor&)> patterns[] = {
+      folded_batch_norms,
+      views,
+      unit_axes,
+      remove_unused,
+      constants,
+      scalar_operands,
+      limits,
+      spelled_dropouts,
+      selects,
+      rotary_tables,
+      [&](Editor& editor) { gated_activations(editor, apart.gelu_tanh); },
+      [&](Editor& editor) {
+        if (!apart.layer_norm) norms(editor);
+      },
+      group_norms,
+      [&](Editor& editor) {
+        if (!apart.attention) attentions(editor);
+      },
+      folded_transposes,
+      layouts,
+      stored_views,
+      linears,
+      kept_rows,
+      remove_unused,
+      biases,
+      kept_rows,  // where the bias stood before the reshape
+      views,      // reshapes that the rewrites brought together
+  };
   Editor editor(raw);
-  rewrites::folded_batch_norms(editor);
-  rewrites::views(editor);
-  rewrites::unit_axes(editor);
-  editor.remove_unused();
-  rewrites::constants(editor);
-  rewrites::scalar_operands(editor);
-  rewrites::limits(editor);
-  rewrites::spelled_dropouts(editor);
-  rewrites::selects(editor);
-  rewrites::rotary_tables(editor);
-  rewrites::gated_activations(editor, apart.gelu_tanh);
-  if (!apart.layer_norm) rewrites::norms(editor);
-  rewrites::group_norms(editor);
-  if (!apart.attention) rewrites::attentions(editor);
-  rewrites::folded_transposes(editor);
-  rewrites::layouts(editor);
-  rewrites::stored_views(editor);
-  rewrites::linears(editor);
-  rewrites::kept_rows(editor);
-  editor.remove_unused();
-  rewrites::biases(editor);
-  rewrites::kept_rows(editor);  // where the bias stood before the reshape
-  rewrites::views(editor);      // reshapes that the rewrites brought together
+  for (const auto& rewrite : patterns) {
+    if (is_true(cancelled)) return interrupted();
+    rewrite(editor);
+  }
   return editor.finish();
 }
 

@@ -18,6 +18,7 @@
 // Graph::assumed says so. Dropout is kept where the file has it.
 #pragma once
 
+#include "base/cancelled.h"
 #include "base/result.h"
 #include "models/canonical/loss.h"
 #include "models/graph.h"
@@ -33,6 +34,7 @@ struct Apart {
   bool layer_norm = false;  // and RMSNorm
 };
 
-Result<Graph> canonicalize(Graph raw, const Apart& apart = {});
+// `cancelled` ends it between two patterns, with an Error of code interrupted.
+Result<Graph> canonicalize(Graph raw, const Apart& apart = {}, const Cancelled& cancelled = {});
 
 }  // namespace sibyl

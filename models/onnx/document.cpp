@@ -100,14 +100,15 @@ Result<TensorData> convert(const onnx::TensorProto& tensor, const std::string& w
   return result;
 }
 
-Result<GraphData> convert(const onnx::GraphProto& graph);
+Result<GraphData> convert(const onnx::GraphProto& graph, const Cancelled& cancelled);
 
-Result<AttributeData> convert(const onnx::AttributeProto& attribute, const std::string& node) {
+Result<AttributeData> convert(const onnx::AttributeProto& attribute, const std::string& node,
+                              const Cancelled& cancelled) {
   AttributeData result{attribute.name(), attribute.ref_attr_name(), {}};
   if (attribute.has_t()) {
     SIBYL_TRY(result.value, convert(attribute.t(), node));
   } else if (attribute.has_g()) {
-    SIBYL_TRY(GraphData graph, convert(attribute.g()));
+    SIBYL_TRY(GraphData graph, convert(attribute.g(), cancelled));
     result.value = std::make_shared<const GraphData>(std::move(graph));
   } else if (attribute.has_s()) {
     result.value = attribute.s();
@@ -133,7 +134,8 @@ Result<AttributeData> convert(const onnx::AttributeProto& attribute, const std::
 
 std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
-Result<NodeData> convert(const onnx::NodeProto& node) {
+Result<NodeData> convert(const onnx::NodeProto& node, const Cancelled& cancelled) {
+  if (is_true(cancelled)) return interrupted();
   NodeData result;
   result.domain = domain_of(node.domain());
   result.op_type = node.op_type();
@@ -144,7 +146,7 @@ Result<NodeData> convert(const onnx::NodeProto& node) {
     result.name = *output;
   if (result.name.empty()) result.name = result.op_type.empty() ? "(unnamed node)" : result.op_type;
   for (const auto& attribute : node.attribute()) {
-    SIBYL_TRY(AttributeData converted, convert(attribute, result.name));
+    SIBYL_TRY(AttributeData converted, convert(attribute, result.name, cancelled));
     result.attributes.push_back(std::move(converted));
   }
   return result;
@@ -167,12 +169,12 @@ ValueData convert(const onnx::ValueInfoProto& value) {
   return result;
 }
 
-Result<GraphData> convert(const onnx::GraphProto& graph) {
+Result<GraphData> convert(const onnx::GraphProto& graph, const Cancelled& cancelled) {
   GraphData result;
   result.name = graph.name();
   result.nodes.reserve(static_cast<std::size_t>(graph.node_size()));
   for (const auto& node : graph.node()) {
-    SIBYL_TRY(NodeData converted, convert(node));
+    SIBYL_TRY(NodeData converted, convert(node, cancelled));
     result.nodes.push_back(std::move(converted));
   }
   for (const auto& tensor : graph.initializer()) {
@@ -190,21 +192,21 @@ Result<GraphData> convert(const onnx::GraphProto& graph) {
   return result;
 }
 
-Result<FunctionData> convert(const onnx::FunctionProto& function) {
+Result<FunctionData> convert(const onnx::FunctionProto& function, const Cancelled& cancelled) {
   FunctionData result;
   result.domain = domain_of(function.domain());
   result.name = function.name();
   result.inputs.assign(function.input().begin(), function.input().end());
   result.outputs.assign(function.output().begin(), function.output().end());
   for (const auto& node : function.node()) {
-    SIBYL_TRY(NodeData converted, convert(node));
+    SIBYL_TRY(NodeData converted, convert(node, cancelled));
     result.nodes.push_back(std::move(converted));
   }
   for (const auto& opset : function.opset_import()) result.opsets[domain_of(opset.domain())] = opset.version();
   return result;
 }
 
-Result<ModelData> convert(const onnx::ModelProto& model, const std::string& name) {
+Result<ModelData> convert(const onnx::ModelProto& model, const std::string& name, const Cancelled& cancelled) {
   if (!model.has_graph() || model.opset_import_size() == 0)
     return fail("this is not an ONNX model: it has no graph or names no opset", name);
   ModelData result;
@@ -213,10 +215,10 @@ Result<ModelData> convert(const onnx::ModelProto& model, const std::string& name
   for (const auto& opset : model.opset_import()) result.opsets[domain_of(opset.domain())] = opset.version();
   for (const auto& entry : model.metadata_props()) result.metadata[entry.key()] = entry.value();
   for (const auto& function : model.functions()) {
-    SIBYL_TRY(FunctionData converted, convert(function));
+    SIBYL_TRY(FunctionData converted, convert(function, cancelled));
     result.functions.push_back(std::move(converted));
   }
-  SIBYL_TRY(result.graph, convert(model.graph()));
+  SIBYL_TRY(result.graph, convert(model.graph(), cancelled));
   return result;
 }
 
@@ -224,6 +226,23 @@ Failure too_large(const std::string& name) {
   return fail("the file holds 2 GiB or more, which protobuf cannot read", name,
               "save the model with external data: onnx.save_model(m, path, save_as_external_data=True)");
 }
+
+// Bytes in memory, handed out block by block until it is cancelled: protobuf takes that for the end of the file.
+class CancellableStream final : public google::protobuf::io::ZeroCopyInputStream {
+ public:
+  CancellableStream(std::string_view bytes, const Cancelled& cancelled)
+      : bytes_(bytes.data(), static_cast<int>(bytes.size()), block), cancelled_(cancelled) {}
+
+  bool Next(const void** data, int* size) override { return !is_true(cancelled_) && bytes_.Next(data, size); }
+  void BackUp(int count) override { bytes_.BackUp(count); }
+  bool Skip(int count) override { return bytes_.Skip(count); }
+  std::int64_t ByteCount() const override { return bytes_.ByteCount(); }
+
+ private:
+  static constexpr int block = 1 << 16;
+  google::protobuf::io::ArrayInputStream bytes_;
+  const Cancelled& cancelled_;
+};
 
 // A read-only map of a file, undone when it goes out of scope.
 struct Mapping {
@@ -239,23 +258,25 @@ struct Mapping {
 
 }  // namespace
 
-Result<ModelData> parse_model(std::string_view bytes, const std::string& name) {
+Result<ModelData> parse_model(std::string_view bytes, const std::string& name, const Cancelled& cancelled) {
   if (bytes.empty()) return fail("the file is empty", name);
   if (bytes.size() >= two_gib) return too_large(name);
   Payloads payloads;
-  const auto slim = without_payloads(bytes, &payloads);
+  const auto slim = without_payloads(bytes, &payloads, cancelled);
+  if (is_true(cancelled)) return interrupted();
   if (!slim) return fail("the file is truncated or is not an ONNX model", name);
   onnx::ModelProto model;
-  google::protobuf::io::ArrayInputStream array(slim->data(), static_cast<int>(slim->size()));
-  google::protobuf::io::CodedInputStream stream(&array);
-  if (!model.ParsePartialFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
-    return fail("the file is truncated or is not an ONNX model", name);
-  SIBYL_TRY(ModelData data, convert(model, name));
+  CancellableStream blocks(*slim, cancelled);
+  google::protobuf::io::CodedInputStream stream(&blocks);
+  const bool parsed = model.ParsePartialFromCodedStream(&stream) && stream.ConsumedEntireMessage();
+  if (is_true(cancelled)) return interrupted();
+  if (!parsed) return fail("the file is truncated or is not an ONNX model", name);
+  SIBYL_TRY(ModelData data, convert(model, name, cancelled));
   tie_transposed_tables(data.graph, payloads);
   return data;
 }
 
-Result<ModelData> read_model(const std::filesystem::path& path) {
+Result<ModelData> read_model(const std::filesystem::path& path, const Cancelled& cancelled) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return fail(fmt::format("cannot open the model: {}", std::strerror(errno)), path.string());
   struct stat status {};
@@ -269,7 +290,7 @@ Result<ModelData> read_model(const std::filesystem::path& path) {
   if (mapping.size == 0) return fail("the file is empty", path.string());
   if (mapping.size >= two_gib) return too_large(path.string());
   if (mapping.data == MAP_FAILED) return fail("cannot read the model", path.string());
-  return parse_model({static_cast<const char*>(mapping.data), mapping.size}, path.string());
+  return parse_model({static_cast<const char*>(mapping.data), mapping.size}, path.string(), cancelled);
 }
 
 }  // namespace sibyl::onnx_import

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/result.h"
 #include "models/dtype.h"
 #include "models/onnx/fact.h"
@@ -82,9 +83,9 @@ struct ModelData {
   GraphData graph;
 };
 
-// `where` of errors: the file (`name`), or the tensor or node at fault.
-Result<ModelData> parse_model(std::string_view bytes, const std::string& name);
+// `where` of errors: the file (`name`), or the tensor or node at fault. `cancelled` ends it (code interrupted).
+Result<ModelData> parse_model(std::string_view bytes, const std::string& name, const Cancelled& cancelled = {});
 // Maps the file and parses it. Refuses directories, unreadable and empty files, and 2 GiB and more.
-Result<ModelData> read_model(const std::filesystem::path& path);
+Result<ModelData> read_model(const std::filesystem::path& path, const Cancelled& cancelled = {});
 
 }  // namespace sibyl::onnx_import

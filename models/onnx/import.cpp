@@ -101,7 +101,7 @@ Result<Import> import_model(const ModelData& model, const std::string& name, con
     result.graph = std::move(translation.graph);
     return result;
   }
-  SIBYL_TRY(Graph canonical, canonicalize(std::move(translation.graph), options.apart));
+  SIBYL_TRY(Graph canonical, canonicalize(std::move(translation.graph), options.apart, options.cancelled));
   if (canonical.outputs.size() < 2) {
     SIBYL_TRY(result.graph, attach_loss(std::move(canonical), loss_of(model, options.loss)));
     return result;
@@ -114,12 +114,12 @@ Result<Import> import_model(const ModelData& model, const std::string& name, con
 }  // namespace
 
 Result<Import> inspect_onnx_bytes(std::string_view bytes, const std::string& name, const ImportOptions& options) {
-  SIBYL_TRY(const ModelData model, parse_model(bytes, name));
+  SIBYL_TRY(const ModelData model, parse_model(bytes, name, options.cancelled));
   return import_model(model, name, options);
 }
 
 Result<Import> inspect_onnx(const std::filesystem::path& path, const ImportOptions& options) {
-  SIBYL_TRY(const ModelData model, read_model(path));
+  SIBYL_TRY(const ModelData model, read_model(path, options.cancelled));
   return import_model(model, path.filename().string(), options);
 }
 

@@ -63,7 +63,8 @@ struct NamedPayload {
   std::string_view name, raw_data;
 };
 
-bool copy(Message message, std::string_view in, std::string& out, int depth, Payloads* payloads) {
+bool copy(Message message, std::string_view in, std::string& out, int depth, Payloads* payloads,
+          const Cancelled& cancelled) {
   constexpr std::uint64_t tensor_name = 8, raw_data = 9;
   constexpr int depth_of_initializers = 2;
   if (depth > deepest) return false;
@@ -94,7 +95,7 @@ bool copy(Message message, std::string_view in, std::string& out, int depth, Pay
           continue;
         }
         std::string nested;
-        if (!copy(kind, body, nested, depth + 1, payloads)) return false;
+        if (is_true(cancelled) || !copy(kind, body, nested, depth + 1, payloads, cancelled)) return false;
         put_varint(out, *tag);
         put_varint(out, nested.size());
         out += nested;
@@ -113,9 +114,9 @@ bool copy(Message message, std::string_view in, std::string& out, int depth, Pay
 
 }  // namespace
 
-std::optional<std::string> without_payloads(std::string_view model, Payloads* payloads) {
+std::optional<std::string> without_payloads(std::string_view model, Payloads* payloads, const Cancelled& cancelled) {
   std::string out;
-  if (!copy(Message::model, model, out, 0, payloads)) return std::nullopt;
+  if (!copy(Message::model, model, out, 0, payloads, cancelled)) return std::nullopt;
   return out;
 }
 

@@ -1,3 +1,4 @@
+#include "tests/support/cancelling.h"
 #include "tests/unit/models/canonical/canonical_test.h"
 
 namespace sibyl {
@@ -73,6 +74,16 @@ TEST(DeadCode, WhatNoOutputNeedsGoes) {
   ASSERT_TRUE(graph);
   EXPECT_EQ(test::operations_of(*graph), Names{"unary"});
   EXPECT_EQ(graph->parameter_count(), 0);
+}
+
+// Before each pattern.
+TEST(Canonical, EndsWhenItIsCancelled) {
+  GraphBuilder b;
+  const TensorId x = b.input({2, 4});
+  const Graph graph = b.finish({b.unary(UnaryKind::relu, b.reshape(b.reshape(x, {2, 2, 4}), {2, 8}))});
+  const auto work = [&](const Cancelled& cancelled) { return canonicalize(graph, {}, cancelled); };
+  test::expect_ends_when_cancelled(work);
+  EXPECT_GT(test::times_asked(work), 20U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "models/onnx/payload.h"
 #include "models/onnx/wire.h"
+#include "tests/support/cancelling.h"
 #include "tests/unit/models/onnx/lookup.h"
 
 namespace sibyl {
@@ -29,6 +30,20 @@ TEST(Payloads, LargeOnesAreLeftOutSmallOnesKept) {
   EXPECT_FALSE(document->graph.initializers[0].values);
   ASSERT_TRUE(document->graph.initializers[1].values);
   EXPECT_EQ(*document->graph.initializers[1].values, (Values{0, 0, 0}));
+}
+
+// protobuf takes what it parses in blocks of 64 KiB: 640 KiB more are ten.
+TEST(Documents, ReadingEndsWhenItIsCancelled) {
+  const auto asked = [](std::size_t described) {
+    ModelBuilder model(13);
+    model.input("x", {2, 3}).node("Relu", {"x"}, {"r"}).node("Relu", {"r"}, {"y"}).output("y");
+    model.graph().mutable_node(0)->set_doc_string(std::string(described, 'd'));
+    const std::string bytes = model.bytes();
+    const auto parse = [&](const Cancelled& cancelled) { return parse_model(bytes, "test", cancelled); };
+    test::expect_ends_when_cancelled(parse);
+    return test::times_asked(parse);
+  };
+  EXPECT_EQ(asked(10 << 16), asked(0) + 10);
 }
 
 // 0x3C00 is 1.0 in half precision, 0xC000 is -2; 0x3FC0 is 1.5 in bfloat16.
