@@ -79,12 +79,12 @@ std::string gradient_exchange(const PricedStage& priced) {
 
 }  // namespace
 
-Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdown slowdown,
-                           const SimulatedStep& times) {
+Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const SimulatedStep& times,
+                           const Cancelled& cancelled) {
   const BoundTime arithmetic = time_bound_by(Bound::compute, stage, priced);
   const BoundTime memory = time_bound_by(Bound::memory, stage, priced);
   auto relieved = [&](Relief relief) {
-    return 1.0 - simulate_step(stage, priced, slowdown, relief).total / times.total;
+    return 1.0 - simulate_step(stage, priced, slowdown, relief, cancelled).total / times.total;
   };
   auto share = [&](Seconds time) { return std::min(1.0, time / times.total); };
   std::vector<Bottleneck> candidates = {
@@ -103,7 +103,7 @@ Bottleneck find_bottleneck(const Stage& stage, const PricedStage& priced, Slowdo
 }
 
 Bottleneck find_bottleneck(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
-                           const SimulatedPipeline& times, const PipelineWaits& waits) {
+                           const SimulatedPipeline& times, const PipelineWaits& waits, const Cancelled& cancelled) {
   BoundTime arithmetic, memory;
   Seconds exchanges, sends;
   const std::size_t coordinates = plan.schedule.size();
@@ -117,7 +117,7 @@ Bottleneck find_bottleneck(const Plan& plan, const std::vector<PricedStage>& pri
   }
   const Seconds total = times.step.total, exposed = times.step.breakdown.communication_exposed;
   const auto relieved = [&](Relief relief) {
-    return 1.0 - simulate_pipeline(plan, priced, slowdown, relief).step.total / total;
+    return 1.0 - simulate_pipeline(plan, priced, slowdown, relief, cancelled).step.total / total;
   };
   const auto share = [&](Seconds time) { return std::clamp(time / total, 0.0, 1.0); };
   const std::string network = exchanges * 2.0 > exposed ? bottleneck_name(BottleneckKind::exchanges)

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "calibration/cluster.h"
 #include "models/graph.h"
 #include "oracle/cost/price.h"
@@ -28,6 +29,7 @@ struct PricedPlan {
   const PipelineWaits& waits;              // what it waits for
   Seconds simulated;                       // the step, but for waiting for the slowest rank and for samples
   const Prediction& prediction;            // times, memory, and stages where there are several
+  Cancelled cancelled = {};                // then limits are whatever they are
 };
 
 // Those that may be a step's bottleneck, too (oracle/remedies.cpp).

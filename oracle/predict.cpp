@@ -168,28 +168,29 @@ void add_memory(Worked& worked, const Footprint& used) {
   if (worked.memory.size() == 1 || used.peak.needed() > fullest.needed()) fullest = used.peak;
 }
 
-Uncertainty work_stage(Worked& worked, const Cluster& cluster) {
+Uncertainty work_stage(Worked& worked, const Cluster& cluster, const Cancelled& cancelled) {
   const Stage& stage = worked.plan.stages.front();
   const PricedStage& priced = worked.priced.front();
-  worked.times = simulate_step(stage, priced, worked.slowdown);
+  worked.times = simulate_step(stage, priced, worked.slowdown, {}, cancelled);
   add_memory(worked, footprint(stage, priced, worked.plan.strategy, cluster.kernels.device()));
   return uncertainty(stage, priced, worked.times.breakdown, worked.plan.mesh.size());
 }
 
-// Cancelled: with the memory of some devices alone.
+// Cancelled: with times that mean nothing, or the memory of some devices alone.
 Uncertainty work_pipeline(Worked& worked, const Cluster& cluster, const Cancelled& cancelled) {
-  worked.pipeline = simulate_pipeline(worked.plan, worked.priced, worked.slowdown);
+  worked.pipeline = simulate_pipeline(worked.plan, worked.priced, worked.slowdown, {}, cancelled);
   worked.times = worked.pipeline->step;
   for (std::size_t c = 0; c < worked.plan.schedule.size() && !is_true(cancelled); ++c)
     add_memory(worked, footprint(worked.plan, worked.priced, static_cast<int>(c), cluster.kernels.device()));
   return uncertainty(worked.plan, worked.priced, worked.pipeline->slowest, worked.times);
 }
 
-Seconds with_launches(const Worked& worked, double factor) {
+Seconds with_launches(const Worked& worked, double factor, const Cancelled& cancelled) {
   const Relief relief{.host = factor};
   return worked.pipeline
-             ? simulate_pipeline(worked.plan, worked.priced, worked.slowdown, relief).step.total
-             : simulate_step(worked.plan.stages.front(), worked.priced.front(), worked.slowdown, relief).total;
+             ? simulate_pipeline(worked.plan, worked.priced, worked.slowdown, relief, cancelled).step.total
+             : simulate_step(worked.plan.stages.front(), worked.priced.front(), worked.slowdown, relief, cancelled)
+                   .total;
 }
 
 // By how much the step is off, in standard deviations, where launches take longer or shorter by a factor that they keep
@@ -198,13 +199,13 @@ Seconds with_launches(const Worked& worked, double factor) {
 struct HostDoubt {
   Seconds faster, slower;
 };
-HostDoubt host_doubt(const Worked& worked, const Device& device) {
+HostDoubt host_doubt(const Worked& worked, const Device& device, const Cancelled& cancelled) {
   if (device.dispatch_error <= 0) return {};
   const double factor = std::pow(1 + device.dispatch_error, ninety_percent);
   const Seconds total = worked.times.total;
-  HostDoubt doubt{.faster = {}, .slower = (with_launches(worked, factor) - total) / ninety_percent};
+  HostDoubt doubt{.faster = {}, .slower = (with_launches(worked, factor, cancelled) - total) / ninety_percent};
   if (worked.times.breakdown.host > Seconds{})
-    doubt.faster = (total - with_launches(worked, 1 / factor)) / ninety_percent;
+    doubt.faster = (total - with_launches(worked, 1 / factor, cancelled)) / ninety_percent;
   return doubt;
 }
 
@@ -216,10 +217,11 @@ Result<Worked> work(Plan plan, KernelPrices& kernels, const Cancelled& cancelled
   worked.priced = price(worked.plan, kernels);
   worked.slowdown = slowdown_of(strategy, cluster);
   if (is_true(cancelled)) return interrupted();
-  Uncertainty sure =
-      worked.plan.stages.size() == 1 ? work_stage(worked, cluster) : work_pipeline(worked, cluster, cancelled);
+  Uncertainty sure = worked.plan.stages.size() == 1 ? work_stage(worked, cluster, cancelled)
+                                                    : work_pipeline(worked, cluster, cancelled);
   if (is_true(cancelled)) return interrupted();
-  const HostDoubt doubt = host_doubt(worked, cluster.kernels.device());
+  const HostDoubt doubt = host_doubt(worked, cluster.kernels.device(), cancelled);
+  if (is_true(cancelled)) return interrupted();
   StepError below = sure.error;
   add_host_error(below, doubt.faster);
   add_host_error(sure.error, doubt.slower);
@@ -274,21 +276,22 @@ std::vector<StageCost> stage_costs(const Graph& graph, const Worked& worked) {
 }
 
 // Where reading is what lasts longest, nothing else shortens the step.
-Bottleneck bottleneck_of(const Worked& worked, const PipelineWaits& waits) {
+Bottleneck bottleneck_of(const Worked& worked, const PipelineWaits& waits, const Cancelled& cancelled) {
   if (worked.reading > worked.alone)
     return {bottleneck_name(BottleneckKind::reading), 1.0,
             1.0 - std::max(worked.alone, worked.reading / 2) / worked.reading};
   return worked.pipeline
-             ? find_bottleneck(worked.plan, worked.priced, worked.slowdown, *worked.pipeline, waits)
-             : find_bottleneck(worked.plan.stages.front(), worked.priced.front(), worked.slowdown, worked.times);
+             ? find_bottleneck(worked.plan, worked.priced, worked.slowdown, *worked.pipeline, waits, cancelled)
+             : find_bottleneck(worked.plan.stages.front(), worked.priced.front(), worked.slowdown, worked.times,
+                               cancelled);
 }
 
 }  // namespace
 
-Result<Evaluation> Evaluator::evaluate(const Strategy& strategy) {
+Result<Evaluation> Evaluator::evaluate(const Strategy& strategy, const Cancelled& cancelled) {
   SIBYL_CHECK(check_devices(strategy, kernels_->cluster()));
   SIBYL_TRY(Plan plan, planner_.plan(strategy));
-  SIBYL_TRY(Worked worked, work(std::move(plan), *kernels_, {}));
+  SIBYL_TRY(Worked worked, work(std::move(plan), *kernels_, cancelled));
   return std::move(worked.evaluation);
 }
 
@@ -303,9 +306,10 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy, const Cancelled&
   static_cast<Evaluation&>(prediction) = worked.evaluation;
   prediction.stages = stage_costs(*graph_, worked);
   if (worked.pipeline) prediction.schedule = schedule_text(strategy);
-  const PipelineWaits waits =
-      worked.pipeline ? waits_of(worked.plan, worked.priced, worked.slowdown, *worked.pipeline) : PipelineWaits{};
-  prediction.bottleneck = bottleneck_of(worked, waits);
+  const PipelineWaits waits = worked.pipeline
+                                  ? waits_of(worked.plan, worked.priced, worked.slowdown, *worked.pipeline, cancelled)
+                                  : PipelineWaits{};
+  prediction.bottleneck = bottleneck_of(worked, waits, cancelled);
   if (is_true(cancelled)) return interrupted();
   for (std::size_t s = 0; s < worked.plan.stages.size(); ++s)
     add_operation_costs(*graph_, worked.plan.stages[s], worked.priced[s], cluster.kernels.device().backend,
@@ -313,8 +317,10 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy, const Cancelled&
   describe_plan(worked.plan, worked.priced, cluster, prediction);
   prediction.assumed = assumed_of(*graph_, strategy, cluster);
   const std::size_t slowest = worked.pipeline ? worked.pipeline->slowest : 0;
-  const PricedPlan priced{*graph_, cluster, worked.plan, worked.priced, slowest, waits, worked.times.total, prediction};
+  const PricedPlan priced{*graph_,    cluster,  worked.plan, worked.priced, slowest, waits, worked.times.total,
+                          prediction, cancelled};
   prediction.limits = find_limits(priced);
+  if (is_true(cancelled)) return interrupted();
   prediction.bottleneck.relieved_by = remedies(prediction.bottleneck, priced, prediction.limits);
   return prediction;
 }

@@ -37,7 +37,7 @@ class Evaluator {
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  Result<Evaluation> evaluate(const Strategy& strategy);
+  Result<Evaluation> evaluate(const Strategy& strategy, const Cancelled& cancelled = {});
   // Also what holds the step back, what each operation takes, what limits the plan.
   Result<Prediction> predict(const Strategy& strategy, const Cancelled& cancelled = {});
 
@@ -59,9 +59,9 @@ struct ScalePoint {
 // for fewer.
 Strategy strategy_at(const Strategy& strategy, int devices, Scaling scaling);
 Result<Cluster> sized_for(const Cluster& cluster, int devices);
-// `each` is called after every point, and ends the work where it says false.
+// `each` is called after every point. `cancelled` ends the work, the last point with an Error of code interrupted.
 std::vector<ScalePoint> scale(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
                               const std::vector<int>& device_counts, Scaling scaling,
-                              const std::function<bool(const ScalePoint&)>& each = {});
+                              const std::function<void(const ScalePoint&)>& each = {}, const Cancelled& cancelled = {});
 
 }  // namespace sibyl

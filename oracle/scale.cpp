@@ -7,8 +7,9 @@
 namespace sibyl {
 namespace {
 
-Result<Prediction> predict_on(const Graph& graph, const Strategy& strategy, const Cluster& cluster, int devices) {
-  if (strategy.devices() == devices) return predict(graph, strategy, cluster);
+Result<Prediction> predict_on(const Graph& graph, const Strategy& strategy, const Cluster& cluster, int devices,
+                              const Cancelled& cancelled) {
+  if (strategy.devices() == devices) return predict(graph, strategy, cluster, cancelled);
   return fail(ErrorCode::infeasible,
               fmt::format("{} device{} cannot be divided into replicas of {}", devices, devices == 1 ? "" : "s",
                           strategy.devices_per_replica()),
@@ -32,13 +33,13 @@ Strategy strategy_at(const Strategy& strategy, int devices, Scaling scaling) {
 
 std::vector<ScalePoint> scale(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
                               const std::vector<int>& device_counts, Scaling scaling,
-                              const std::function<bool(const ScalePoint&)>& each) {
+                              const std::function<void(const ScalePoint&)>& each, const Cancelled& cancelled) {
   std::vector<ScalePoint> points;
   double reference = 0;  // samples per second and device of the first point
   for (const int devices : device_counts) {
     const Strategy at = strategy_at(strategy, devices, scaling);
     Result<Prediction> prediction = sized_for(cluster, devices).and_then([&](const Cluster& sized) {
-      return predict_on(graph, at, sized, devices);
+      return predict_on(graph, at, sized, devices, cancelled);
     });
     double efficiency = 0;
     if (prediction) {
@@ -47,7 +48,8 @@ std::vector<ScalePoint> scale(const Graph& graph, const Strategy& strategy, cons
       efficiency = rate / reference;
     }
     points.push_back({devices, std::move(prediction), efficiency});
-    if (each && !each(points.back())) break;
+    if (each) each(points.back());
+    if (is_true(cancelled)) break;
   }
   return points;
 }

@@ -92,7 +92,7 @@ class Study {
 
   Result<Sensitivities> run() {
     Sensitivities all;
-    SIBYL_TRY(all.now, evaluator_.evaluate(strategy_));
+    SIBYL_TRY(all.now, evaluator_.evaluate(strategy_, options_.cancelled));
     per_sample_ = per_sample(all.now, strategy_);
     for (const ClusterKey& key : parts_) {
       all.inputs.push_back({std::string(key.name), std::string(key.title), std::string(key.says),
@@ -128,13 +128,13 @@ class Study {
     const std::string change = fmt::format("{}={}", key.name, larger ? "2x" : "0.5x");
     const Result<Cluster> other = changed(cluster_, std::span(&change, 1), compute_type(strategy_.precision));
     if (!other) return {change, Failure(other.error()), 0};
-    return variation(change, Evaluator(graph_, *other).evaluate(strategy_), strategy_);
+    return variation(change, Evaluator(graph_, *other).evaluate(strategy_, options_.cancelled), strategy_);
   }
 
   Variation setting(const Setting& setting, bool twice) {
     const Change change = setting.change(strategy_, twice);
     if (!change) return {std::string(setting.name), Failure(change.error()), 0};
-    return variation(change->first, evaluator_.evaluate(change->second), change->second);
+    return variation(change->first, evaluator_.evaluate(change->second, options_.cancelled), change->second);
   }
 
   const Graph& graph_;

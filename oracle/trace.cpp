@@ -224,7 +224,7 @@ std::vector<TraceProcess> trace_stage(const Graph& graph, const Plan& plan, cons
   Chain chain;
   ProcessWriter process(0, plan.mesh.size(), "", 0, chain);
   std::size_t last = Chain::none;
-  const auto spans = timeline(graph, stage, priced, slowdown_of(plan.strategy, cluster));
+  const auto spans = timeline(graph, stage, priced, slowdown_of(plan.strategy, cluster), cancelled);
   for (const std::size_t link : add_all(spans, writer, Chain::none, process, chain, cancelled))
     last = chain.later(last, link);
   last = process.add_waits(prediction, last);
@@ -247,7 +247,7 @@ class PipelineWriter {
         cluster_(cluster),
         slowdown_(slowdown_of(plan.strategy, cluster)),
         priced_(price(plan, cluster)),
-        pipeline_(simulate_pipeline(plan, priced_, slowdown_)),
+        pipeline_(simulate_pipeline(plan, priced_, slowdown_, {}, cancelled)),
         done_(pipeline_.coordinates.size(), Chain::none) {}
 
   // Cancelled: nothing.

@@ -31,8 +31,9 @@ Seconds sent(const PricedStage& priced) {
 // The step with messages of these prices, where only they are others.
 Seconds step_time(const Found& f, const std::vector<PricedStage>& priced) {
   const Slowdown slowdown = slowdown_of(f.plan.strategy, f.cluster);
-  return f.plan.stages.size() == 1 ? simulate_step(f.plan.stages.front(), priced.front(), slowdown).total
-                                   : simulate_pipeline(f.plan, priced, slowdown).step.total;
+  return f.plan.stages.size() == 1
+             ? simulate_step(f.plan.stages.front(), priced.front(), slowdown, {}, f.cancelled).total
+             : simulate_pipeline(f.plan, priced, slowdown, {}, f.cancelled).step.total;
 }
 
 // The axis of which the most groups talk at once on one node, and how many they are.

@@ -69,7 +69,8 @@ class Clock {
   }
 
   void read_step(const Walked& walked, Slowdown slowdown) {
-    for (const NamedSpan& span : timeline(walked.graph, walked.plan.stages.front(), walked.priced.front(), slowdown)) {
+    for (const NamedSpan& span :
+         timeline(walked.graph, walked.plan.stages.front(), walked.priced.front(), slowdown, walked.cancelled)) {
       if (is_forward(span.kind)) add(0, Turn::Kind::forward, span.micro_batch, span.index, span.span);
       if (is_backward(span.kind)) add(0, Turn::Kind::backward, span.micro_batch, span.index, span.span);
       end_ = std::max(end_, span.span.end);
@@ -77,7 +78,7 @@ class Clock {
   }
 
   void read_pipeline(const Walked& walked, std::size_t coordinate, Slowdown slowdown) {
-    const SimulatedPipeline pipeline = simulate_pipeline(walked.plan, walked.priced, slowdown);
+    const SimulatedPipeline pipeline = simulate_pipeline(walked.plan, walked.priced, slowdown, {}, walked.cancelled);
     for (const TimedTurn& timed : pipeline.coordinates[coordinate].turns) {
       if (is_true(walked.cancelled)) return;
       const auto s = static_cast<std::size_t>(timed.turn.stage);

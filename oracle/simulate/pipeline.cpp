@@ -7,13 +7,16 @@
 namespace sibyl {
 namespace {
 
+// Cancelled: none.
 std::vector<StageTimes> all_times(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
-                                  const Relief& relief) {
+                                  const Relief& relief, const Cancelled& cancelled) {
   std::vector<StageTimes> times;
-  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (is_true(cancelled)) return {};
     times.push_back(stage_times(plan.stages[s], priced[s], relief, [&](Turn turn, Place place) {
-      return simulate_turn(plan.stages[s], priced[s], slowdown, turn, place, relief);
+      return simulate_turn(plan.stages[s], priced[s], slowdown, turn, place, relief, cancelled);
     }));
+  }
   return times;
 }
 
@@ -32,8 +35,10 @@ Span in_step(const TimedTurn& timed, const NamedSpan& span) {
 }
 
 SimulatedPipeline simulate_pipeline(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
-                                    const Relief& relief) {
-  return walk_schedule(plan.schedule, all_times(plan, priced, slowdown, relief), micro_batches(plan));
+                                    const Relief& relief, const Cancelled& cancelled) {
+  const std::vector<StageTimes> times = all_times(plan, priced, slowdown, relief, cancelled);
+  if (times.empty()) return {std::vector<CoordinateTimes>(plan.schedule.size()), 0, {}};
+  return walk_schedule(plan.schedule, times, micro_batches(plan), cancelled);
 }
 
 namespace {
@@ -47,9 +52,11 @@ void add(TurnTimes& sum, const TurnTimes& one, double share) {
   for (std::size_t wire = 0; wire < sum.wires.size(); ++wire) sum.wires[wire] += one.wires[wire] * share;
 }
 
-// The step if every stage took what they take on average.
-Seconds evened(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown) {
-  std::vector<StageTimes> times = all_times(plan, priced, slowdown, {});
+// The step if every stage took what they take on average. Cancelled: nothing that means anything.
+Seconds evened(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
+               const Cancelled& cancelled) {
+  std::vector<StageTimes> times = all_times(plan, priced, slowdown, {}, cancelled);
+  if (times.empty()) return {};
   const double share = 1.0 / static_cast<double>(times.size());
   StageTimes mean;
   for (const StageTimes& one : times) {
@@ -65,16 +72,16 @@ Seconds evened(const Plan& plan, const std::vector<PricedStage>& priced, Slowdow
     mean.tied = one.tied;
     one = mean;
   }
-  return walk_schedule(plan.schedule, times, micro_batches(plan)).step.total;
+  return walk_schedule(plan.schedule, times, micro_batches(plan), cancelled).step.total;
 }
 
 }  // namespace
 
 PipelineWaits waits_of(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
-                       const SimulatedPipeline& pipeline) {
+                       const SimulatedPipeline& pipeline, const Cancelled& cancelled) {
   PipelineWaits waits;
   waits.links = pipeline.coordinates[pipeline.slowest].links;
-  waits.imbalance = std::max(Seconds{}, pipeline.step.total - evened(plan, priced, slowdown));
+  waits.imbalance = std::max(Seconds{}, pipeline.step.total - evened(plan, priced, slowdown, cancelled));
   waits.bubble = std::max(Seconds{}, pipeline.step.breakdown.bubble - waits.imbalance);
   return waits;
 }

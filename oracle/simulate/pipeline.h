@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "base/cancelled.h"
 #include "oracle/cost/price.h"
 #include "oracle/plan/plan.h"
 #include "oracle/simulate/step.h"
@@ -49,9 +50,9 @@ struct SimulatedPipeline {
   SimulatedStep step;       // its
 };
 
-// `priced` is parallel to plan.stages.
+// `priced` is parallel to plan.stages. Cancelled: as many coordinates, and numbers that mean nothing.
 SimulatedPipeline simulate_pipeline(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
-                                    const Relief& relief = {});
+                                    const Relief& relief = {}, const Cancelled& cancelled = {});
 
 // Why a pipeline's step takes longer than the work of one device.
 struct PipelineWaits {
@@ -60,6 +61,6 @@ struct PipelineWaits {
   Seconds bubble;     // that coordinate idles, beyond the imbalance: so would even stages
 };
 PipelineWaits waits_of(const Plan& plan, const std::vector<PricedStage>& priced, Slowdown slowdown,
-                       const SimulatedPipeline& pipeline);
+                       const SimulatedPipeline& pipeline, const Cancelled& cancelled = {});
 
 }  // namespace sibyl

@@ -99,8 +99,12 @@ class ScheduleWalk {
         if (closes(turn)) ++left_[static_cast<std::size_t>(turn.stage)];
   }
 
-  SimulatedPipeline run() {
-    in_order(turns_, static_cast<int>(stages_.size()), [this](const Turn& turn) { take(turn); });
+  SimulatedPipeline run(const Cancelled& cancelled) {
+    bool stopped = false;
+    in_order(turns_, static_cast<int>(stages_.size()), [&](const Turn& turn) {
+      stopped = stopped || is_true(cancelled);
+      if (!stopped) take(turn);
+    });
     finish();
     for (std::size_t c = 1; c < coordinates_; ++c)
       if (result_.coordinates[c].step.total > result_.coordinates[result_.slowest].step.total) result_.slowest = c;
@@ -245,8 +249,9 @@ class ScheduleWalk {
 
 }  // namespace
 
-SimulatedPipeline walk_schedule(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches) {
-  return ScheduleWalk(turns, stages, micro_batches).run();
+SimulatedPipeline walk_schedule(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches,
+                                const Cancelled& cancelled) {
+  return ScheduleWalk(turns, stages, micro_batches).run(cancelled);
 }
 
 }  // namespace sibyl

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "oracle/plan/pipeline/schedules.h"
 #include "oracle/simulate/pipeline.h"
 
@@ -34,6 +35,8 @@ struct StageTimes {
 StageTimes stage_times(const Stage& stage, const PricedStage& priced, const Relief& relief,
                        const std::function<TurnTimes(Turn, Place)>& time);
 
-SimulatedPipeline walk_schedule(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches);
+// Cancelled: of the turns until then.
+SimulatedPipeline walk_schedule(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches,
+                                const Cancelled& cancelled = {});
 
 }  // namespace sibyl

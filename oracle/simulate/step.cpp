@@ -56,16 +56,17 @@ Seconds tail_wait(const StepProgram& program, const PricedStage& priced, double 
 
 }  // namespace
 
-SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief) {
-  const StepProgram program = step_program(stage, priced, relief);
-  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, program.copies);
+SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief,
+                            const Cancelled& cancelled) {
+  const StepProgram program = step_program(stage, priced, relief, cancelled);
+  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, program.copies, cancelled);
   return times_of(program, run, tail_wait(program, priced, relief.host));
 }
 
 TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place,
-                        const Relief& relief) {
+                        const Relief& relief, const Cancelled& cancelled) {
   const StepProgram program = turn_program(stage, priced, relief, turn, place);
-  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown);
+  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, {}, cancelled);
   const Seconds alone = exchanges(program), exchanged = alone + run.exchange_delay;
   return {run.compute_end, exchanged + run.message_wait, run.host_wait,
           run.message_end, alone + program.hidden,       wires_of(program)};
@@ -172,10 +173,12 @@ std::vector<NamedSpan> turn_timeline(const Graph& graph, const Stage& stage, con
   return SpanWriter(graph, stage, priced, program, run).write();
 }
 
-std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown) {
+std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown,
+                                const Cancelled& cancelled) {
   using Kind = NamedSpan::Kind;
-  const StepProgram program = step_program(stage, priced, {});
-  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, program.copies);
+  const StepProgram program = step_program(stage, priced, {}, cancelled);
+  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, program.copies, cancelled);
+  if (is_true(cancelled)) return {};
   std::vector<NamedSpan> spans = SpanWriter(graph, stage, priced, program, run).write();
   std::size_t last = NamedSpan::nothing;
   for (std::size_t i = 0; i < spans.size(); ++i) last = later(spans, last, i);

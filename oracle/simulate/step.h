@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "oracle/cost/price.h"
 #include "oracle/prediction.h"
 #include "oracle/simulate/sends_beside_turns.h"
@@ -29,7 +30,9 @@ struct Relief {
   double offload = 1.0;  // copies between the device and where state lies outside it
 };
 
-SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief = {});
+// What is cancelled ends with numbers that mean nothing; so do the others here.
+SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief = {},
+                            const Cancelled& cancelled = {});
 
 // One turn of a stage by itself, from when its rank is free and what it waits for is there.
 struct TurnTimes {
@@ -45,7 +48,7 @@ struct Place {
   bool first = true, last = true;
 };
 TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place,
-                        const Relief& relief = {});
+                        const Relief& relief = {}, const Cancelled& cancelled = {});
 
 // What a rank does once all its messages are there: copies back and updates.
 struct TailTimes {
@@ -85,6 +88,7 @@ struct NamedSpan {
 };
 std::vector<NamedSpan> turn_timeline(const Graph& graph, const Stage& stage, const PricedStage& priced,
                                      Slowdown slowdown, Turn turn, Place place);
-std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown);
+std::vector<NamedSpan> timeline(const Graph& graph, const Stage& stage, const PricedStage& priced, Slowdown slowdown,
+                                const Cancelled& cancelled = {});
 
 }  // namespace sibyl

@@ -24,9 +24,9 @@ class ProgramBuilder {
     }
   }
 
-  StepProgram build() {
+  StepProgram build(const Cancelled& cancelled) {
     const std::size_t turns = stage_.schedule.size();
-    for (std::size_t t = 0; t < turns; ++t)
+    for (std::size_t t = 0; t < turns && !is_true(cancelled); ++t)
       add_turn(stage_.schedule[t], {stage_.schedule[t].micro_batch == 0, t + 1 == turns});
     send_buckets(0);
     add_tail();
@@ -249,8 +249,9 @@ class ProgramBuilder {
 
 }  // namespace
 
-StepProgram step_program(const Stage& stage, const PricedStage& priced, const Relief& relief) {
-  return ProgramBuilder(stage, priced, relief).build();
+StepProgram step_program(const Stage& stage, const PricedStage& priced, const Relief& relief,
+                         const Cancelled& cancelled) {
+  return ProgramBuilder(stage, priced, relief).build(cancelled);
 }
 
 StepProgram turn_program(const Stage& stage, const PricedStage& priced, const Relief& relief, Turn turn, Place place) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "oracle/cost/price.h"
 #include "oracle/plan/plan.h"
 #include "oracle/simulate/step.h"
@@ -45,7 +46,8 @@ struct StepProgram {
   double tail_launches = 0;            // in dispatches
 };
 
-StepProgram step_program(const Stage& stage, const PricedStage& priced, const Relief& relief);
+StepProgram step_program(const Stage& stage, const PricedStage& priced, const Relief& relief,
+                         const Cancelled& cancelled = {});
 // Of one turn alone, with the messages that it hands out; no tail.
 StepProgram turn_program(const Stage& stage, const PricedStage& priced, const Relief& relief, Turn turn, Place place);
 // What is done once all messages are there.

@@ -19,8 +19,11 @@ class Streams {
     result_.copies.resize(copies.size());
   }
 
-  StreamsResult run() {
-    while (task_ < tasks_.size() || message_ < messages_.size() || copy_ < copies_.size()) {
+  StreamsResult run(const Cancelled& cancelled) {
+    constexpr std::size_t between = 1024;  // events: asking takes as long as a few of them
+    for (std::size_t event = 1; task_ < tasks_.size() || message_ < messages_.size() || copy_ < copies_.size();
+         ++event) {
+      if (event % between == 0 && is_true(cancelled)) break;
       start_what_can();
       advance();
     }
@@ -144,8 +147,8 @@ Slowdown::Measured Slowdown::beside(Seconds message) const {
 }
 
 StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, const Slowdown& slowdown,
-                          std::span<const Message> copies) {
-  return Streams(tasks, messages, copies, slowdown).run();
+                          std::span<const Message> copies, const Cancelled& cancelled) {
+  return Streams(tasks, messages, copies, slowdown).run(cancelled);
 }
 
 // Between messages tasks advance at full speed, and what is left of a message once all tasks have ended does, too.

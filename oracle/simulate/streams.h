@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/units.h"
 #include "netmodel/network.h"
 
@@ -77,8 +78,9 @@ struct StreamsResult {
   Seconds copy_wait;  // the device waited for a copy, and for no message
 };
 
+// Cancelled: what was run until then.
 StreamsResult run_streams(std::span<const Task> tasks, std::span<const Message> messages, const Slowdown& slowdown,
-                          std::span<const Message> copies = {});
+                          std::span<const Message> copies = {}, const Cancelled& cancelled = {});
 
 // Where both streams end, by formula, from the messages alone, so that a strategy is priced without walking its
 // kernels. Exact where the host never waits.

@@ -92,7 +92,8 @@ void BreakdownView::askCompared() {
         std::vector<Compared> compared;
         for (const SimpleStrategy& simple : all)
           if (!ticket.dropped())
-            compared.push_back({simple.title, predict(*study->graph, simple.strategy, *study->cluster)});
+            compared.push_back(
+                {simple.title, predict(*study->graph, simple.strategy, *study->cluster, ticket.cancelled())});
         return compared;
       },
       [this](std::vector<Compared> compared) {

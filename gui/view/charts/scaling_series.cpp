@@ -70,9 +70,9 @@ std::vector<int> scalingCounts(const Study& study, int most) {
 }
 
 ScalingSeries worked_out(ScalingSeries series, StudyReader& reader, int most, Scaling scaling,
-                         const std::function<bool(std::size_t, std::size_t)>& told) {
+                         const std::function<void(std::size_t, std::size_t)>& told, const Cancelled& cancelled) {
   if (!series.study) {
-    auto study = reader.read(series.scenario);
+    auto study = reader.read(series.scenario, cancelled);
     if (!study) {
       series.failure = std::move(study).error();
       return series;
@@ -82,8 +82,9 @@ ScalingSeries worked_out(ScalingSeries series, StudyReader& reader, int most, Sc
   }
   const std::vector<int> counts = scalingCounts(*series.study, most);
   std::size_t done = 0;
-  series.points = scale(*series.study->graph, series.strategy, *series.study->cluster, counts, scaling,
-                        [&](const ScalePoint&) { return told(++done, counts.size()); });
+  series.points = scale(
+      *series.study->graph, series.strategy, *series.study->cluster, counts, scaling,
+      [&](const ScalePoint&) { told(++done, counts.size()); }, cancelled);
   return series;
 }
 

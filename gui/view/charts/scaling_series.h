@@ -39,9 +39,10 @@ struct ScalingSeries {
   std::vector<ScalePoint> points;
   std::optional<Error> failure;  // where the scenario cannot be read
 };
-// Of 1, 2, 4 … `most` devices and the study's own count. `told(done, all)` of them; false: give up.
+// Of 1, 2, 4 … `most` devices and the study's own count. `told(done, all)` of them. Cancelled: of nothing that is of
+// use.
 ScalingSeries worked_out(ScalingSeries series, StudyReader& reader, int most, Scaling scaling,
-                         const std::function<bool(std::size_t, std::size_t)>& told);
+                         const std::function<void(std::size_t, std::size_t)>& told, const Cancelled& cancelled);
 
 Measure measureOf(ScaleQuantity quantity);
 

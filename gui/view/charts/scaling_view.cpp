@@ -209,10 +209,10 @@ void ScalingView::askNext() {
   job_.ask(
       [series = to_come_.front(), reader = reader_, most = 8 << most_->currentIndex(), kind = scaling(), before,
        all = all_](const Ticket& ticket) {
-        return worked_out(series, *reader, most, kind, [&](std::size_t done, std::size_t counts) {
+        const auto told = [&](std::size_t done, std::size_t counts) {
           ticket.progress(before * counts + done, all * counts);
-          return !ticket.dropped();
-        });
+        };
+        return worked_out(series, *reader, most, kind, told, ticket.cancelled());
       },
       [this](ScalingSeries series) {
         if (to_come_.size() == all_) series_.clear();

@@ -315,6 +315,41 @@ TEST(Predict, EndsWhenItIsCancelled) {
   }
 }
 
+// Within a simulation, too: of two stages with 62 micro-batches more, that is 62 turns forward and 62 backward of each,
+// in each of the step's simulations; of one stage, those of its program.
+TEST(Predict, AsksInEachTurnOfASimulation) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const Cluster cluster = test::cluster(2, 1);
+  for (const int stages : {1, 2}) {
+    const auto asked = [&](int micro_batches) {
+      Strategy strategy = data_parallel(1, 128);
+      strategy.pipeline = stages;
+      strategy.accumulation = micro_batches;
+      return test::times_asked(
+          [&](const Cancelled& cancelled) { return predict(graph, strategy, cluster, cancelled); });
+    };
+    EXPECT_GE(asked(64), asked(2) + static_cast<std::size_t>(stages) * 62 * 2);
+  }
+}
+
+// Between two points and within one.
+TEST(Scale, EndsWhenItIsCancelled) {
+  const Graph graph = test::mlp({64, 64, 8}, 2);
+  const Cluster cluster = test::cluster(4, 1);
+  const auto run = [&](const std::function<void(const ScalePoint&)>& each, const Cancelled& cancelled) {
+    return scale(graph, data_parallel(1, 16), cluster, {1, 2, 4}, Scaling::weak, each, cancelled);
+  };
+  bool told = false;
+  const auto between = run([&](const ScalePoint&) { told = true; }, [&] { return told; });
+  ASSERT_EQ(between.size(), 1U);
+  EXPECT_TRUE(between[0].prediction.has_value());
+  std::size_t asked = 0;
+  const auto within = run({}, [&] { return ++asked > 2; });
+  ASSERT_EQ(within.size(), 1U);
+  ASSERT_FALSE(within[0].prediction.has_value());
+  EXPECT_EQ(within[0].prediction.error().code, ErrorCode::interrupted);
+}
+
 TEST(Scale, WeakKeepsTheBatchOfADeviceAndStrongThatOfAll) {
   const Graph graph = test::mlp({64, 64, 8}, 2);
   const Cluster cluster = test::cluster(8, 1);

@@ -19,6 +19,17 @@ TEST(Streams, MessageHidesBehindLaterTasks) {
   EXPECT_DOUBLE_EQ(run.compute_end.value(), 3.0);
 }
 
+// It asks every 1,024 events, here as many tasks of a second.
+TEST(Streams, EndWhenTheyAreCancelled) {
+  const std::vector<Task> tasks(5000, Task{Seconds{1}, {}});
+  std::size_t asked = 0;
+  const Cancelled second = [&asked] { return ++asked == 2; };
+  const double end = run_streams(tasks, {}, free_overlap, {}, second).compute_end.value();
+  EXPECT_EQ(asked, 2U);
+  EXPECT_GT(end, 1024);
+  EXPECT_LT(end, 3000);
+}
+
 TEST(Streams, MessagesGoOutInOrder) {
   // Both ready at 1; the second waits for the first: 1-3, 3-5.
   const Task tasks[] = {{Seconds{1}, {}}};
