@@ -48,6 +48,7 @@ CompareView::CompareView(Document& document, QWidget* parent)
   connect(&answers_, &Answers::answered, this, &CompareView::display);
   connect(&answers_, &Answers::staleChanged, this, [this](bool stale) {
     table_->setEnabled(!stale);
+    verdict_->setEnabled(!stale);
     emit busyChanged();
     if (!stale) emit settled();
   });
