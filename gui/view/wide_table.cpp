@@ -8,20 +8,33 @@
 
 namespace sibyl::gui {
 
-std::vector<int> columnWidths(const std::vector<int>& wanted, int least, int room) {
-  if (wanted.empty()) return {};
-  std::vector<int> widths = wanted;
-  const auto sum = [&widths] { return std::accumulate(widths.begin(), widths.end(), 0); };
-  const auto cut = [&widths](int most) {
-    for (int& width : widths) width = std::min(width, most);
-  };
-  for (int most = *std::ranges::max_element(wanted); sum() > room && most > least; --most) cut(most - 1);
-  if (sum() > room) {  // it is scrolled anyhow
+namespace {
+
+int sumOf(const std::vector<int>& widths) { return std::accumulate(widths.begin(), widths.end(), 0); }
+
+void cut(std::vector<int>& widths, int most) {
+  for (int& width : widths) width = std::min(width, most);
+}
+
+std::vector<int> cutToRoom(std::vector<int> widths, int least, int room) {
+  if (widths.empty()) return widths;
+  for (int most = *std::ranges::max_element(widths); sumOf(widths) > room && most > least; --most)
+    cut(widths, most - 1);
+  return widths;
+}
+
+}  // namespace
+
+std::vector<int> columnWidths(const std::vector<int>& wanted, int least, int room, std::size_t in_sight) {
+  std::vector<int> widths = cutToRoom(wanted, least, room);
+  if (sumOf(widths) > room) {  // it is scrolled anyhow
     widths = wanted;
-    cut(2 * least);
+    cut(widths, 2 * least);
+    const auto first = static_cast<std::ptrdiff_t>(std::min(in_sight, widths.size()));
+    std::ranges::copy(cutToRoom({widths.begin(), widths.begin() + first}, least, room), widths.begin());
     return widths;
   }
-  int left = room - sum(), rest = sum();
+  int left = room - sumOf(widths), rest = sumOf(widths);
   // Column by column of what is left then, so that rounding leaves nothing over.
   for (int& width : widths) {
     if (left <= 0) break;
@@ -64,10 +77,15 @@ void WideTable::fit() {
   fill();
 }
 
+void WideTable::keepInSight(int columns) {
+  in_sight_ = static_cast<std::size_t>(columns);
+  fill();
+}
+
 void WideTable::fill() {
   if (by_hand_ || wanted_.empty() || static_cast<int>(wanted_.size()) != model()->columnCount()) return;
   constexpr int readable = 160;
-  const std::vector<int> widths = columnWidths(wanted_, readable, viewport()->width());
+  const std::vector<int> widths = columnWidths(wanted_, readable, viewport()->width(), in_sight_);
   filling_ = true;
   for (std::size_t c = 0; c < widths.size(); ++c) setColumnWidth(static_cast<int>(c), widths[c]);
   filling_ = false;

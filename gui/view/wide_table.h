@@ -19,6 +19,8 @@ class WideTable : public QTableView {
 
   // Once there is something in it; later only where there are other columns, for widths that jump disturb.
   void fit();
+  // Where not all of it has room, the first of the columns do, and only the others are scrolled to.
+  void keepInSight(int columns);
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
@@ -28,12 +30,13 @@ class WideTable : public QTableView {
   void fill();
 
   std::vector<int> wanted_;  // widths of what stands in the columns
+  std::size_t in_sight_ = 0;
   bool by_hand_ = false, filling_ = false;
 };
 
 // Widths of columns that want so much, where there is `room` for all: what is wider than the widest that there is room
-// for is cut to that, but not below `least`; where all of it cannot be seen even so, only what is wider than twice that
-// is cut.
-std::vector<int> columnWidths(const std::vector<int>& wanted, int least, int room);
+// for is cut to that, but not below `least`; where all of it cannot be seen even so, that is done with the first
+// `in_sight` columns alone, and of the others only what is wider than twice that is cut.
+std::vector<int> columnWidths(const std::vector<int>& wanted, int least, int room, std::size_t in_sight = 0);
 
 }  // namespace sibyl::gui

@@ -21,7 +21,7 @@ class ChartView : public View {
   explicit ChartView(QWidget* parent);
 
   void showAnswer(const AnswerPointer& current, const AnswerPointer& baseline) final;
-  void setStale(bool stale) final;
+  void setStale(bool stale) override;
   void prepare() override { refreshIfNeeded(); }
   void renderFigure(QPainter& painter, const QSize& size) final;
 
@@ -34,6 +34,8 @@ class ChartView : public View {
 
   // Where there is a prediction to show.
   [[nodiscard]] bool answered() const { return current_ && current_->study && current_->report.has_value(); }
+  // Another question is asked by now than current() answers.
+  [[nodiscard]] bool stale() const { return stale_; }
   [[nodiscard]] const Answer& current() const { return *current_; }
   [[nodiscard]] const Prediction& prediction() const { return current_->report->prediction; }
   // Of the pinned baseline, if there is one that could be predicted.

@@ -52,6 +52,20 @@ Result<SearchResult> answer(const SearchQuestion& question,
   return search(*question.study->graph, question.space, question.room, options);
 }
 
+bool sameButForStrategy(const Study& one, const Study& other, bool any_devices) {
+  const auto question = [](const Scenario& scenario) {
+    Scenario asked = with_strategy(scenario, {});
+    asked.clear("--batch");  // written in more than one way: the step's is compared
+    asked.name.clear();
+    asked.device_hour_price = 0;
+    asked.epoch_samples = 0;
+    return asked;
+  };
+  return one.strategy.global_batch == other.strategy.global_batch &&
+         (any_devices || one.strategy.devices() == other.strategy.devices()) &&
+         question(one.scenario) == question(other.scenario);
+}
+
 Table searchTable(const SearchReport& report) {
   // What a narrow window is to show first.
   constexpr std::string_view order[] = {

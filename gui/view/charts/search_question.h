@@ -34,6 +34,10 @@ Result<SearchResult> answer(const SearchQuestion& question,
                             const std::function<void(std::size_t, std::size_t)>& progress,
                             const std::function<bool()>& cancelled);
 
+// Then a strategy that was found for one can be used for the other, too. `any_devices`: the count may differ, as the
+// search was told what counts to look at.
+bool sameButForStrategy(const Study& one, const Study& other, bool any_devices);
+
 // The best, with a first column that marks the recommended one and those that are as fast as far as is known; what is
 // asked first comes first.
 Table searchTable(const SearchReport& report);

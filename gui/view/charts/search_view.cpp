@@ -58,15 +58,15 @@ SearchView::SearchView(QWidget* parent) : ChartView(parent) {
   body()->addWidget(splitter, 1);
   body()->addStretch(0);
   cancel_->setEnabled(false);
-  apply_->setEnabled(false);
+  showWhatCanBeDone();
 
   connect(start_, &QPushButton::clicked, this, &SearchView::start);
   connect(cancel_, &QPushButton::clicked, this, &SearchView::cancel);
   connect(apply_, &QPushButton::clicked, this, &SearchView::apply);
   connect(&job_, &LatestSignals::busyChanged, this, [this](bool busy) {
     emit busyChanged();
-    start_->setEnabled(!busy);
     cancel_->setEnabled(busy);
+    showWhatCanBeDone();
   });
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
     if (index.isValid() && found_ && found_->report)
@@ -134,9 +134,7 @@ QWidget* SearchView::makeControls() {
   start_ = new QPushButton(tr("Search"), box);
   cancel_ = new QPushButton(tr("Cancel"), box);
   apply_ = new QPushButton(tr("Use this strategy"), box);
-  start_->setToolTip(tr("Price every strategy of these axes"));
   cancel_->setToolTip(tr("Stop, and show what was found until now"));
-  apply_->setToolTip(tr("Make the picked strategy the scenario's own"));
   for (QPushButton* button : {start_, cancel_, apply_}) lower->addWidget(button);
   return box;
 }
@@ -148,15 +146,42 @@ SearchControls SearchView::controls() const {
   return controls;
 }
 
+void SearchView::setStale(bool stale) {
+  ChartView::setStale(stale);
+  showWhatCanBeDone();
+}
+
+bool SearchView::isOfTheScenario() const {
+  return found_ && answered() && sameButForStrategy(*found_->study, *current().study, found_->any_devices);
+}
+
+void SearchView::tellFound() {
+  const QString summary = searchSummary(found_->report->result);
+  says_->setText(isOfTheScenario()
+                     ? summary
+                     : tr("Found for the scenario as it was: search again for the present one. ") + summary);
+}
+
+// The scenario may have become another one than what is shown is of: by a change that is not answered yet, or whose
+// answer was stopped, or since the search. To use a strategy would take that change back.
+void SearchView::showWhatCanBeDone() {
+  const QString later = tr("The scenario has changed, and its answer is not there: wait for it, or reload (F5)");
+  start_->setEnabled(!job_.busy() && !stale());
+  start_->setToolTip(stale() ? later : tr("Price every strategy of these axes"));
+  const bool other = found_ && found_->report && !isOfTheScenario();
+  apply_->setEnabled(picked_ && !stale() && !other);
+  apply_->setToolTip(stale() ? later
+                     : other ? tr("These were found for the scenario as it was: search again for the present one")
+                             : tr("Make the picked strategy the scenario's own"));
+}
+
 void SearchView::refresh() {
-  const bool other = found_ && found_->study != current().study;
   if (!found_ && !job_.busy())
     says_->setText(
         tr("Nothing was searched yet. A search prices every way to split the step over the axes that are ticked, and "
            "lists the fastest; \"Find the best\" in the setup takes what it recommends."));
-  if (other && found_->report)
-    says_->setText(tr("Found for the scenario as it was: search again for the present one. ") +
-                   searchSummary(found_->report->result));
+  if (found_ && found_->report && !job_.busy()) tellFound();
+  showWhatCanBeDone();
   takePrices();
   redraw();
 }
@@ -202,18 +227,19 @@ void SearchView::start() {
   says_->setText(tr("Searching…"));
   stop_ = std::make_shared<std::atomic<bool>>(false);
   const std::shared_ptr<const Study> study = question->study;
+  const bool any_devices = !controls().devices.trimmed().isEmpty();
   job_.ask(
       [question = std::move(*question), stop = stop_, model = current().report->model,
-       cluster = current().report->cluster](const Ticket& ticket) {
+       cluster = current().report->cluster, any_devices](const Ticket& ticket) {
         const auto progress = [&](std::size_t done, std::size_t total) { ticket.progress(done, total); };
         const auto cancelled = [&, dropped = ticket.cancelled()] { return dropped() || stop->load(); };
-        return Found{question.study, answer(question, progress, cancelled).map([&](SearchResult result) {
+        return Found{question.study, any_devices, answer(question, progress, cancelled).map([&](SearchResult result) {
                        return SearchReport{model, cluster, "sibyl predict", std::move(result), 0, 0};
                      })};
       },
       [this](Found found) { deliver(std::move(found)); },
-      [this, study](const Error& error) {
-        deliver({study, Failure(error)});
+      [this, study, any_devices](const Error& error) {
+        deliver({study, any_devices, Failure(error)});
       });
 }
 
@@ -225,10 +251,13 @@ void SearchView::cancel() {
 void SearchView::deliver(Found found) {
   found_ = std::move(found);
   picked_.reset();
-  apply_->setEnabled(false);
+  showWhatCanBeDone();
   if (found_->report) {
     takePrices();
-    says_->setText(searchSummary(found_->report->result));
+    tellFound();
+    const std::vector<Column>& columns = best_.table().columns;
+    const auto last = std::ranges::find(columns, "loses_by", &Column::key);
+    table_->keepInSight(static_cast<int>(last - columns.begin()) + 1);
     table_->fit();
   } else {
     best_.setTable({});
@@ -240,12 +269,12 @@ void SearchView::deliver(Found found) {
 
 void SearchView::pick(const Candidate& candidate) {
   picked_ = candidate;
-  apply_->setEnabled(true);
+  showWhatCanBeDone();
   drawFront();
 }
 
 void SearchView::apply() {
-  if (!picked_ || !answered()) return;
+  if (!apply_->isEnabled()) return;
   emit scenarioProposed(with_strategy(current().scenario, picked_->strategy), tr("Use %1").arg(wordsOf(*picked_)));
 }
 

@@ -27,6 +27,7 @@ class SearchView : public ChartView {
   [[nodiscard]] QString title() const override { return tr("Search"); }
   [[nodiscard]] bool busy() const override { return job_.busy(); }
   void stop() override { cancel(); }
+  void setStale(bool stale) override;
   void prepare() override;  // searches, where nothing was found for this scenario yet
   [[nodiscard]] std::optional<Table> table() const override;
   [[nodiscard]] QJsonObject viewState() const override;
@@ -44,12 +45,16 @@ class SearchView : public ChartView {
  private:
   struct Found {
     std::shared_ptr<const Study> study;
+    bool any_devices;  // not only those of the scenario
     Result<SearchReport> report;
   };
 
   QWidget* makeControls();
   [[nodiscard]] SearchControls controls() const;
   void deliver(Found found);
+  [[nodiscard]] bool isOfTheScenario() const;  // what was found
+  void tellFound();
+  void showWhatCanBeDone();
   void pick(const Candidate& candidate);
   void apply();
   void takePrices();

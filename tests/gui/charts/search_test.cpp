@@ -58,6 +58,54 @@ class SearchTest : public QObject {
     QVERIFY(said(view).contains("lots"));
   }
 
+  // A strategy of the table takes back no change that was made since: not one that is not answered (or was stopped),
+  // and not one that was. Another strategy of the table, prices and a name are no such change.
+  void aStrategyIsUsedForTheScenarioItWasFoundFor() {
+    SearchView view(nullptr);
+    settle(view, lenet_);
+    QPushButton *use = nullptr, *search = nullptr;
+    for (QPushButton* button : view.findChildren<QPushButton*>()) {
+      if (button->text() == "Use this strategy") use = button;
+      if (button->text() == "Search") search = button;
+    }
+    QVERIFY(use != nullptr && search != nullptr && !use->isEnabled());  // nothing is picked
+    QSignalSpy proposed(&view, &View::scenarioProposed);
+    tableOf(view)->setCurrentIndex(tableOf(view)->model()->index(1, 0));
+    QVERIFY(use->isEnabled());
+    view.setStale(true);
+    QVERIFY(!use->isEnabled() && !search->isEnabled());
+    emit tableOf(view)->activated(tableOf(view)->currentIndex());
+    QCOMPARE(proposed.size(), 0);
+    QVERIFY2(use->toolTip().contains("F5"), qPrintable(use->toolTip()));
+    view.setStale(false);
+    QVERIFY(use->isEnabled() && search->isEnabled());
+
+    const auto becomes = [&](const Scenario& scenario) {
+      view.showAnswer(answered(scenario), nullptr);
+      coloursOf(view, {80, 80});  // what is drawn is what is shown
+    };
+    Scenario other = lenet();
+    other.set("--precision", "bf16");
+    becomes(other);
+    QVERIFY(!use->isEnabled() && search->isEnabled());
+    QVERIFY(said(view).contains("as it was") && use->toolTip().contains("search again"));
+    other = lenet();
+    other.set("--devices", "4");
+    other.set("--batch", "512");
+    becomes(other);
+    QVERIFY(!use->isEnabled());
+
+    becomes(lenet());
+    use->click();
+    QCOMPARE(proposed.size(), 1);
+    Scenario same = proposed[0][0].value<Scenario>();
+    same.name = "another";
+    same.device_hour_price = 2;
+    same.set("--batch", "512");  // 64 of each of eight devices, in other words
+    becomes(same);
+    QVERIFY(use->isEnabled() && !said(view).contains("as it was"));
+  }
+
   // Device-hours of the epoch that the scenario names; what a device-hour costs makes them money. No new search.
   void theSearchSaysWhatEachStrategyCosts() {
     Scenario asked = lenet();

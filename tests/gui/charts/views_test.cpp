@@ -62,6 +62,8 @@ class ChartViewsTest : public QObject {
     QCOMPARE(columnWidths({100, 300, 900}, 160, 400),
              (std::vector<int>{100, 300, 320}));  // scrolled, and so hardly cut
     QCOMPARE(columnWidths({100, 300, 900}, 160, 420), (std::vector<int>{100, 160, 160}));
+    // Of five the first three are to be in sight: what is widest of them gives way, and the others keep theirs.
+    QCOMPARE(columnWidths({100, 300, 200, 250, 90}, 160, 500, 3), (std::vector<int>{100, 200, 200, 250, 90}));
     for (View* view : chartViews(nullptr)) {
       const std::unique_ptr<View> owned(view);
       view->resize(1500, 800);

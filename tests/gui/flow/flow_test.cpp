@@ -15,6 +15,7 @@
 
 #include "base/quantity.h"
 #include "gui/app/exporter.h"
+#include "gui/view/charts/search_view.h"
 #include "gui/view/compare/compare_view.h"
 #include "tests/gui/flow/driven_window.h"
 
@@ -293,6 +294,8 @@ class FlowTest : public DrivenWindow {
     document().change("batch", [](Scenario& s) { s.set("--batch", "24/device"); });
     stop();
     QVERIFY(stopped && is_as_before());
+    for (const QPushButton* button : window_->findChild<SearchView*>()->findChildren<QPushButton*>())
+      QVERIFY2(!button->isEnabled(), qPrintable(button->text()));  // what is shown is not what is asked
     auto* answers = window_->findChild<Answers*>({}, Qt::FindDirectChildrenOnly);
     const auto once = connect(answers, &Answers::foreseen, this, stop);
     stopped = false;
@@ -355,6 +358,8 @@ class FlowTest : public DrivenWindow {
     const int steps = document().undoStack().index();
     document().change("batch", [](Scenario& s) { s.set("--batch", "24/device"); });
     QVERIFY(compare->busy());
+    for (const QLabel* label : compare->findChildren<QLabel*>())  // a verdict of the question before is dimmed
+      QVERIFY(label->text() != verdict || !label->isEnabled());
     keys(*window_, Qt::Key_Period, Qt::ControlModifier);
     QVERIFY(!compare->busy());
     QVERIFY2(compare->verdict().startsWith("Stopped"), qPrintable(compare->verdict()));

@@ -249,7 +249,7 @@ class WindowLooksTest : public DrivenWindow {
     for (int column = 0; column < model.columnCount(); ++column)
       if (table->columnViewportPosition(column) + table->columnWidth(column) <= table->viewport()->width())
         whole << model.headerData(column, Qt::Horizontal).toString();
-    for (const char* title : {"Strategy", "Step time", "Memory", "Samples/s"})
+    for (const char* title : {"Strategy", "Step time", "Memory", "Samples/s", "Loses by"})
       QVERIFY2(whole.contains(title), qPrintable(whole.join(", ")));
   }
 
