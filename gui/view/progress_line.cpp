@@ -18,8 +18,9 @@ QProgressBar* makeProgress(LatestSignals& job, const QString& accessibleName, QW
   });
   QObject::connect(&job, &LatestSignals::progressed, bar, [bar](quint64 done, quint64 total) {
     constexpr quint64 steps = 1000;
+    if (done >= total) return bar->setRange(0, 0);
     bar->setRange(0, static_cast<int>(steps));
-    bar->setValue(total == 0 ? 0 : static_cast<int>(done * steps / total));
+    bar->setValue(static_cast<int>(done * steps / total));
   });
   return bar;
 }

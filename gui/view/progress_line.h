@@ -7,7 +7,8 @@
 
 namespace sibyl::gui {
 
-// Of a job that does not tell how far it is the line runs to and fro.
+// Of a job that does not tell how far it is, or that goes on when it has told all of it (a search then simulates the
+// best that formulas found), the line runs to and fro.
 QProgressBar* makeProgress(LatestSignals& job, const QString& accessibleName, QWidget* parent);
 
 }  // namespace sibyl::gui

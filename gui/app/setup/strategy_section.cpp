@@ -87,9 +87,9 @@ QLayout* StrategySection::makeAuto() {
   });
   connect(&search_, &LatestSignals::progressed, this, [this](quint64 done, quint64 total) {
     constexpr int parts = 1000;  // counts may be larger than an int
+    if (done >= total) return progress_->setRange(0, 0);  // what formulas found best is simulated yet
     progress_->setRange(0, parts);
-    progress_->setValue(total > 0 ? static_cast<int>(parts * static_cast<double>(done) / static_cast<double>(total))
-                                  : 0);
+    progress_->setValue(static_cast<int>(parts * static_cast<double>(done) / static_cast<double>(total)));
   });
   return all;
 }

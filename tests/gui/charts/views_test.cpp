@@ -39,6 +39,16 @@ class ChartViewsTest : public QObject {
     }
   }
 
+  // Half of it, and what nobody knows the length of: to and fro.
+  void aJobTellsHowFarItIs() {
+    LatestSignals job;
+    const std::unique_ptr<QProgressBar> bar(makeProgress(job, "job", nullptr));
+    emit job.progressed(5, 10);
+    QCOMPARE(2 * bar->value(), bar->maximum());
+    emit job.progressed(10, 10);
+    QCOMPARE(bar->maximum(), 0);
+  }
+
   void controlsGoOnInTheNextLineWhereThereIsNoRoom() {
     for (View* view : chartViews(nullptr)) {
       const std::unique_ptr<View> owned(view);
