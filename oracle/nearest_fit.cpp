@@ -81,7 +81,7 @@ class FitSearch {
       find_batch();
       return std::move(result_);
     }
-    if (const auto least = here_.evaluate(one_sample)) result_.least = least->memory.needed();
+    if (const auto least = here_.evaluate(one_sample, cancelled_)) result_.least = least->memory.needed();
     int left = most_work;
     if (find_plan(here_, cluster_, asked_, left)) return std::move(result_);
     Strategy small = asked_;
@@ -99,8 +99,8 @@ class FitSearch {
   [[nodiscard]] bool stopped() const { return cancelled_ && cancelled_(); }
 
   // What its fullest device must hold, if it can be planned and fits.
-  static std::optional<Bytes> try_one(Evaluator& evaluator, const Strategy& strategy) {
-    const Result<Evaluation> e = evaluator.evaluate(strategy);
+  std::optional<Bytes> try_one(Evaluator& evaluator, const Strategy& strategy) const {
+    const Result<Evaluation> e = evaluator.evaluate(strategy, cancelled_);
     if (!e || !e->fits) return std::nullopt;
     return e->memory.needed();
   }
@@ -148,7 +148,7 @@ class FitSearch {
     const auto strategy = [&](std::int64_t n) { return with_batch(asked_, n * samples); };
     const auto fits = [&](std::int64_t n) { return try_one(here_, strategy(n)).has_value(); };
     const auto can_hold = [&](std::int64_t n) {
-      const Result<Evaluation> e = here_.evaluate(strategy(n));
+      const Result<Evaluation> e = here_.evaluate(strategy(n), cancelled_);
       return e && !(e->memory.total > e->memory_capacity);
     };
     std::int64_t good = last_by_halving(1, asked, fits);

@@ -43,6 +43,23 @@ std::string told(const Strategy& s) {
   return parallel_text(s) + " m" + std::to_string(s.accumulation) + " z" + zero_text(s) + " " + recompute_text(s);
 }
 
+// Within the price of a plan, too: a step of 256 micro-batches, forward and backward, is asked about in each.
+TEST(NearestFit, EndsWhenItIsCancelled) {
+  const Cluster cluster = v100();
+  Strategy strategy = adam_on(4, 256);
+  strategy.accumulation = 256;
+  const auto asked_until = [&](std::size_t last) {
+    std::size_t asked = 0;
+    const NearestFit fit = nearest_fit(gpt2_xl(), strategy, cluster, [&] { return ++asked >= last; });
+    EXPECT_TRUE(fit.settings.empty());
+    return asked;
+  };
+  for (const std::size_t last : {1, 100, 500}) {
+    EXPECT_GE(asked_until(last), last);
+    EXPECT_LE(asked_until(last), last + 30) << "it went on";
+  }
+}
+
 // 1.56 G parameters of 16 bytes (weight, gradient, two of Adam's) are 24.9 GB on each of four devices of 17.2 GB.
 // Shared by four, ZeRO 1 leaves 12.5 + 3.1 GB and no room for a sample, ZeRO 2 9.3 GB and two buffers for what is on
 // its way; recomputing saves none of it. ZeRO 3 is the first that does.
