@@ -28,6 +28,7 @@ ScalingView::ScalingView(QWidget* parent) : ChartView(parent) {
   body()->addWidget(plot_, 1);
   body()->addWidget(notes_);
   connect(&job_, &LatestSignals::busyChanged, this, &View::busyChanged);
+  connect(&reading_, &LatestSignals::busyChanged, this, &View::busyChanged);
   followPointer();
 }
 
@@ -161,9 +162,43 @@ void ScalingView::followRename(const QString& before, const QString& after) {
   if (picked_ == keyOf(before)) picked_ = keyOf(after);
 }
 
+void ScalingView::forget() {
+  reader_ = std::make_shared<StudyReader>();
+  measured_file_ = std::make_shared<MeasuredFile>();
+}
+
 void ScalingView::refresh() {
-  measured_ = measured_file_.points(current().scenario);
+  readMeasured();
   askAll();
+}
+
+// A file may be long, or lie where reading is slow.
+void ScalingView::readMeasured() {
+  const auto deliver = [this](Result<Points> points) {
+    measured_ = std::move(points);
+    dimUntilThere();
+    redraw();
+    tellSettled();
+  };
+  if (measured_path_.isEmpty()) {
+    reading_.cancel();
+    measured_ = Points{};
+    return;
+  }
+  reading_.ask(
+      [file = measured_file_, path = measured_path_, scenario = current().scenario](const Ticket&) {
+        file->choose(path);
+        return file->points(scenario);
+      },
+      deliver, [deliver](const Error& error) { deliver(Failure(error)); });
+  dimUntilThere();
+}
+
+// What is drawn is of the question before until the first curve and the measured points have come.
+void ScalingView::dimUntilThere() { setWorking(reading_.busy() || (!to_come_.empty() && to_come_.size() == all_)); }
+
+void ScalingView::tellSettled() {
+  if (!busy()) emit settled();
 }
 
 // One curve after the other, each shown when it is there. What was shown stays until the first has come.
@@ -182,16 +217,23 @@ void ScalingView::askAll() {
   if (to_come_.empty()) {
     job_.cancel();
     series_.clear();
-    setWorking(false);
+    dimUntilThere();
     redraw();
     return;
   }
-  setWorking(true);
+  dimUntilThere();
   askNext();
 }
 
+// The file stays chosen, and is read when it is asked again.
 void ScalingView::stop() {
-  if (job_.busy()) giveUp(stoppedText());
+  if (!busy()) return;
+  if (reading_.busy()) measured_ = fail(stoppedText().toStdString());
+  reading_.cancel();
+  if (job_.busy()) return giveUp(stoppedText());
+  dimUntilThere();
+  redraw();
+  tellSettled();
 }
 
 // Curves that are there are shown all the same.
@@ -199,9 +241,9 @@ void ScalingView::giveUp(const QString& why) {
   job_.cancel();
   to_come_.clear();
   given_up_ = why;
-  setWorking(false);
+  dimUntilThere();
   redraw();
-  emit settled();
+  tellSettled();
 }
 
 void ScalingView::askNext() {
@@ -218,10 +260,10 @@ void ScalingView::askNext() {
         if (to_come_.size() == all_) series_.clear();
         series_.push_back(std::move(series));
         to_come_.pop_front();
-        setWorking(false);
+        dimUntilThere();
         redraw();
         if (to_come_.empty())
-          emit settled();
+          tellSettled();
         else
           askNext();
       },
@@ -233,7 +275,7 @@ void ScalingView::redraw() {
                          intervals_->isChecked()};
   plot_->xAxis->setLabel(tr("Devices"));
   plot_->yAxis->setLabel(quantity_->currentText());
-  curves_drawn_ = ScalingChart(*plot_, look).draw(series_, measured_.value_or(std::vector<MeasuredPoint>{}));
+  curves_drawn_ = ScalingChart(*plot_, look).draw(series_, measured_.value_or(Points{}));
   const auto drawn = [this](const QString& key) {
     return std::ranges::any_of(curves_drawn_, [&key](const DrawnCurve& curve) { return curve.key == key; });
   };
@@ -251,29 +293,28 @@ QString ScalingView::notes() const {
     lines << tr("Some of the runs train otherwise than the scenario: %1").arg(others);
   if (all_ == 0) lines << tr("No curve is chosen: tick some under Curves.");
   if (!given_up_.isEmpty()) lines << given_up_;
+  lines.removeDuplicates();  // both were stopped
   return lines.join('\n');
 }
 
 QString ScalingView::otherTrainings() const {
   QStringList all;
-  for (const MeasuredPoint& point : measured_.value_or(std::vector<MeasuredPoint>{}))
+  for (const MeasuredPoint& point : measured_.value_or(Points{}))
     if (!point.otherwise.isEmpty() && !all.contains(point.otherwise)) all << point.otherwise;
   return all.join("; ");
 }
 
 void ScalingView::chooseMeasured() {
   const QString file =
-      QFileDialog::getOpenFileName(this, tr("Measured runs"), measured_file_.path(),
+      QFileDialog::getOpenFileName(this, tr("Measured runs"), measured_path_,
                                    tr("Results of sibyl validate (*.results.json *.json);;All files (*)"));
   if (!file.isEmpty()) loadMeasured(file);
 }
 
 void ScalingView::loadMeasured(const QString& file) {
-  measured_file_.choose(file);
+  measured_path_ = file;
   emit viewStateChanged();
-  if (!answered()) return;
-  measured_ = measured_file_.points(current().scenario);
-  redraw();
+  if (answered()) readMeasured();
 }
 
 void ScalingView::renderCharts(QPainter& painter, const QSize& size) { plot_->render(painter, QRect(QPoint(), size)); }
@@ -287,14 +328,14 @@ QJsonObject ScalingView::viewState() const {
   return {{"strong", scaling_->currentIndex() == 1},  {"quantity", quantity_->currentIndex()},
           {"most", 8 << most_->currentIndex()},       {"curves", QJsonArray::fromStringList(curves_->chosen())},
           {"log_devices", log_devices_->isChecked()}, {"log_values", log_values_->isChecked()},
-          {"intervals", intervals_->isChecked()},     {"measured", measured_file_.path()}};
+          {"intervals", intervals_->isChecked()},     {"measured", measured_path_}};
 }
 
 void ScalingView::restoreViewState(const QJsonObject& state) {
   // Sessions from before there was a choice name what is beside the scenario and the baseline.
   const QStringList usual = QStringList{current_key, baseline_key} + state["compared"].toVariant().toStringList();
   curves_->choose(state.contains("curves") ? state["curves"].toVariant().toStringList() : usual);
-  measured_file_.choose(state["measured"].toString());
+  measured_path_ = state["measured"].toString();
   scaling_->setCurrentIndex(state["strong"].toBool() ? 1 : 0);
   quantity_->setCurrentIndex(std::clamp(state["quantity"].toInt(), 0, quantity_->count() - 1));
   int index = 0;

@@ -25,16 +25,17 @@ class ScalingView : public ChartView {
 
   [[nodiscard]] QString key() const override { return "scaling"; }
   [[nodiscard]] QString title() const override { return tr("Scaling"); }
-  [[nodiscard]] bool busy() const override { return job_.busy(); }
+  [[nodiscard]] bool busy() const override { return job_.busy() || reading_.busy(); }
   void stop() override;
-  void forget() override { reader_ = std::make_shared<StudyReader>(); }
+  void forget() override;
   void showOthers(const std::vector<Scenario>& scenarios) override { others_ = scenarios; }
   void followRename(const QString& before, const QString& after) override;
   [[nodiscard]] std::optional<Table> table() const override;
   [[nodiscard]] QJsonObject viewState() const override;
   void restoreViewState(const QJsonObject& state) override;
 
-  // Puts the points of a file of `sibyl validate --save` beside the curves; what is wrong with it is said below them.
+  // Puts the points of a file of `sibyl validate --save` beside the curves, once it is read; what is wrong with it is
+  // said below them.
   void loadMeasured(const QString& file);
 
  protected:
@@ -51,9 +52,12 @@ class ScalingView : public ChartView {
   [[nodiscard]] Scaling scaling() const;
   [[nodiscard]] ScaleQuantity quantity() const;
   [[nodiscard]] std::vector<ScalingSeries> offered() const;
+  void readMeasured();
   void askAll();
   void askNext();
   void giveUp(const QString& why);
+  void dimUntilThere();
+  void tellSettled();
   void chooseMeasured();
   [[nodiscard]] QString otherTrainings() const;
   [[nodiscard]] QString notes() const;
@@ -66,8 +70,10 @@ class ScalingView : public ChartView {
   QPushButton* measured_button_;
   Plot* plot_;
   QLabel* notes_;
-  MeasuredFile measured_file_;
-  Result<std::vector<MeasuredPoint>> measured_ = std::vector<MeasuredPoint>{};
+  using Points = std::vector<MeasuredPoint>;
+  QString measured_path_;
+  std::shared_ptr<MeasuredFile> measured_file_ = std::make_shared<MeasuredFile>();  // reading_'s alone
+  Result<Points> measured_ = Points{};
   std::vector<ScalingSeries> series_;  // done
   std::vector<DrawnCurve> curves_drawn_;
   QString hovered_, picked_;  // keys of curves; picked: by a click, until the next
@@ -77,6 +83,7 @@ class ScalingView : public ChartView {
   std::shared_ptr<StudyReader> reader_ = std::make_shared<StudyReader>();  // of others; the job's alone
   QString given_up_;                                                       // why; empty: it was not
   Latest<ScalingSeries> job_;
+  Latest<Result<Points>> reading_;
 };
 
 }  // namespace sibyl::gui

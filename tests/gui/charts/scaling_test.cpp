@@ -241,6 +241,7 @@ class ScalingTest : public QObject {
       const QString file = folder.filePath("one.results.json");
       QVERIFY(replace_file(file.toStdString(), fileOf(cases)));
       view.loadMeasured(file);
+      QTRY_VERIFY(!view.busy());
     };
     load(real);
     QVERIFY(namesIn(view).contains("Measured") && !namesIn(view).contains("Emulated devices"));
@@ -254,7 +255,44 @@ class ScalingTest : public QObject {
     load("{}");
     QVERIFY2(said(view).contains("one.results.json"), qPrintable(said(view)));
     view.loadMeasured(folder.filePath("none.json"));
+    QTRY_VERIFY(!view.busy());
     QVERIFY(said(view).contains("none.json"));
+  }
+
+  // The window's thread does not wait for a file: nothing is there until it comes back to its events. Of two files the
+  // one chosen last is shown, and one whose reading was stopped stays chosen.
+  void aFileOfRunsIsReadInAnotherThread() {
+    QTemporaryDir folder;
+    const QString good = folder.filePath("good.json"), bad = folder.filePath("bad.json");
+    QVERIFY(replace_file(good.toStdString(), fileOf(run("zoo:lenet --batch 16/device", "this machine"))));
+    QVERIFY(replace_file(bad.toStdString(), "{}"));
+    ScalingView view(nullptr);
+    settle(view, lenet_);
+    QSignalSpy settled(&view, &View::settled);
+    view.loadMeasured(good);
+    QVERIFY(view.busy() && !namesIn(view).contains("Measured"));
+    QTRY_VERIFY(!view.busy());
+    QVERIFY(namesIn(view).contains("Measured"));
+    QCOMPARE(settled.size(), 1);
+
+    view.loadMeasured(good);
+    view.loadMeasured(bad);
+    QTRY_VERIFY(!view.busy());
+    QVERIFY(!namesIn(view).contains("Measured"));
+    QVERIFY2(said(view).contains("bad.json"), qPrintable(said(view)));
+    view.loadMeasured(bad);
+    view.loadMeasured(good);
+    QTRY_VERIFY(!view.busy());
+    QVERIFY(namesIn(view).contains("Measured"));
+    QVERIFY2(!said(view).contains("bad.json"), qPrintable(said(view)));
+
+    view.loadMeasured(good);
+    view.stop();
+    QVERIFY(!view.busy() && !namesIn(view).contains("Measured"));
+    QVERIFY2(said(view).contains("Stopped"), qPrintable(said(view)));
+    QCOMPARE(view.viewState()["measured"].toString(), good);
+    settle(view, lenet_);
+    QVERIFY(namesIn(view).contains("Measured") && !said(view).contains("Stopped"));
   }
 
   // A scenario's model has its whole path; a case's is as somebody wrote it.
