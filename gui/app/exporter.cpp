@@ -67,7 +67,8 @@ QString ending(FigureFormat format) {
                                        : QStringLiteral(".pdf");
 }
 
-Result<void> exportFigure(View& view, const QString& path, FigureFormat format, const QSize& size) {
+Result<void> exportFigure(View& view, const QString& path, FigureFormat format, const QSize& offered) {
+  const QSize size = view.figureSize(offered);
   switch (format) {
     case FigureFormat::png: return asPng(view, path, size);
     case FigureFormat::svg: return asSvg(view, path, size);

@@ -16,7 +16,8 @@ enum class FigureFormat { png, svg, pdf };
 QString ending(FigureFormat format);  // ".png"
 
 // A PNG has twice as many pixels each way, so that it is sharp in print. An existing file is replaced.
-Result<void> exportFigure(View& view, const QString& path, FigureFormat format, const QSize& size);
+// A view whose table needs more than what is `offered` gets it.
+Result<void> exportFigure(View& view, const QString& path, FigureFormat format, const QSize& offered);
 
 struct ExportRequest {
   QString folder;  // made where it is missing

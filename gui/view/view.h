@@ -42,6 +42,8 @@ class View : public QWidget {
   // For export. The figure is drawn into a rectangle of this size from the origin (logical pixels); table: what CSV
   // gets.
   virtual void renderFigure(QPainter& painter, const QSize& size) = 0;
+  // What it takes for nothing to be cut off, where so much is offered: a table may be longer.
+  [[nodiscard]] virtual QSize figureSize(const QSize& offered) const { return offered; }
   [[nodiscard]] virtual std::optional<Table> table() const { return {}; }
 
   // What a session keeps of how it is looked at (axes, zoom, sorted column). Unknown or missing keys are ignored.

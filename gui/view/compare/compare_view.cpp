@@ -1,10 +1,12 @@
 #include "gui/view/compare/compare_view.h"
 
+#include <QFontInfo>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <limits>
 
 #include "gui/view/words.h"
 #include "oracle/report/report.h"
@@ -173,27 +175,52 @@ std::optional<Table> CompareView::table() const {
   return model_->table();
 }
 
-void CompareView::renderFigure(QPainter& painter, const QSize& size) {
-  painter.setPen(palette().color(QPalette::Text));
-  painter.setFont(font());
+// How it lies in a picture. Letters are measured in its pixels, not in points: a PDF has others of these than the
+// screen, and would have room for fewer lines than were counted.
+struct CompareView::Figure {
+  QFont font;
+  int line, words;  // heights: of a row, of the verdict with the space below it
+  int height;
+};
+
+CompareView::Figure CompareView::figureOf(int width) const {
+  Figure figure{font(), 0, 0, 0};
+  figure.font.setPixelSize(QFontInfo(font()).pixelSize());
+  const QFontMetrics metrics(figure.font);
+  figure.line = metrics.height() * 5 / 4;
+  const QRect room(0, 0, width - 2 * figure.line, std::numeric_limits<int>::max() / 2);
+  figure.words = metrics.boundingRect(room, Qt::TextWordWrap, verdict_->text()).height() + figure.line / 2;
   const Table& table = model_->table();
-  const int line = painter.fontMetrics().height() * 5 / 4;
+  const int rows = table.columns.empty() ? 0 : static_cast<int>(table.rows.size()) + 1;
+  figure.height = figure.words + (rows + 2) * figure.line;  // a line above and below all of it
+  return figure;
+}
+
+QSize CompareView::figureSize(const QSize& offered) const {
+  return offered.expandedTo({0, figureOf(offered.width()).height});
+}
+
+void CompareView::renderFigure(QPainter& painter, const QSize& size) {
+  const Figure figure = figureOf(size.width());
+  painter.setPen(palette().color(QPalette::Text));
+  painter.setFont(figure.font);
+  const Table& table = model_->table();
+  const int line = figure.line;
   int y = line;
-  painter.drawText(QRect(line, y, size.width() - 2 * line, 2 * line), Qt::TextWordWrap, verdict_->text());
-  y += 5 * line / 2;
+  painter.drawText(QRect(line, y, size.width() - 2 * line, figure.words), Qt::TextWordWrap, verdict_->text());
+  y += figure.words;
   if (table.columns.empty()) return;
   const int columns = static_cast<int>(table.columns.size()), width = (size.width() - 2 * line) / columns;
   const auto cell = [&](int column, int top, const std::string& words, bool left) {
     const QRect box(line + column * width, top, width - line / 2, line);
     painter.drawText(box, static_cast<int>((left ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter),
-                     painter.fontMetrics().elidedText(text(words), Qt::ElideRight, box.width()));
+                     QFontMetrics(figure.font).elidedText(text(words), Qt::ElideRight, box.width()));
   };
   for (int column = 0; column < columns; ++column)
     cell(column, y, table.columns[static_cast<std::size_t>(column)].title, column == 0);
   y += line;
   painter.drawLine(line, y, size.width() - line, y);
   for (const std::vector<Cell>& row : table.rows) {
-    if (y + line > size.height()) break;
     for (int column = 0; column < columns; ++column)
       cell(column, y, row[static_cast<std::size_t>(column)].text, column == 0);
     y += line;

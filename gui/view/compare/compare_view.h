@@ -27,6 +27,7 @@ class CompareView : public View {
   void forget() override;
   void prepare() override;
   void renderFigure(QPainter& painter, const QSize& size) override;
+  [[nodiscard]] QSize figureSize(const QSize& offered) const override;
   [[nodiscard]] std::optional<Table> table() const override;
   [[nodiscard]] QJsonObject viewState() const override;
   void restoreViewState(const QJsonObject& state) override;
@@ -37,6 +38,8 @@ class CompareView : public View {
   void showEvent(QShowEvent* event) override;
 
  private:
+  struct Figure;
+  [[nodiscard]] Figure figureOf(int width) const;
   QComboBox* makeChoice(const QString& name, const QString& usual);
   void fill(QComboBox& choice) const;
   [[nodiscard]] const Scenario* chosen(const QComboBox& choice) const;

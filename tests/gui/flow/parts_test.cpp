@@ -1,6 +1,7 @@
 // Parts of the window by themselves: the answer bar, the forms of cluster and training, and the comparison.
 #include <QAbstractButton>
 #include <QComboBox>
+#include <QImage>
 #include <QLabel>
 #include <QLineEdit>
 #include <QSlider>
@@ -13,6 +14,7 @@
 
 #include "base/quantity.h"
 #include "gui/app/answer_bar.h"
+#include "gui/app/exporter.h"
 #include "gui/app/setup/cluster_section.h"
 #include "gui/app/setup/training_section.h"
 #include "gui/view/compare/compare_view.h"
@@ -237,6 +239,32 @@ class PartsTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(!view.busy(), 120'000);
     QVERIFY2(view.verdict().contains("Nothing is pinned"), qPrintable(view.verdict()));
     QVERIFY(!view.table());
+  }
+
+  // However little height is asked for: the picture has what one has that is higher than all of it.
+  void aPictureOfAComparisonHasAllRows() {
+    Document document;
+    document.change("", [](Scenario& s) { s = resnet("8"); });
+    document.pin(0);
+    document.change("", [](Scenario& s) { s.set("--batch", "32/device"); });
+    CompareView view(document, nullptr);
+    view.prepare();
+    QTRY_VERIFY_WITH_TIMEOUT(!view.busy() && view.table(), 120'000);
+    QTemporaryDir folder;
+    const auto picture = [&](FigureFormat format, int height) {
+      const QString path = folder.filePath("compare" + ending(format));
+      return exportFigure(view, path, format, {800, height}) ? QImage(path) : QImage();
+    };
+    constexpr int twice = 2;  // a PNG has twice as many pixels
+    const QImage small = picture(FigureFormat::png, 50), tall = picture(FigureFormat::png, 3000);
+    QCOMPARE(small.width(), twice * 800);
+    QCOMPARE(tall.height(), twice * 3000);
+    QVERIFY(small.height() > twice * 50 && small.height() < tall.height());
+    QVERIFY(small == tall.copy(small.rect()));
+    QImage paper = tall.copy(0, small.height(), tall.width(), tall.height() - small.height());
+    const QImage rest = paper;
+    paper.fill(view.palette().color(QPalette::Base));
+    QVERIFY(rest == paper);
   }
 
   // The load of a fabric's links is asked for where there is a fabric.
