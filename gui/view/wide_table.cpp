@@ -2,6 +2,7 @@
 
 #include <QHeaderView>
 #include <QHelpEvent>
+#include <QKeyEvent>
 #include <QToolTip>
 #include <algorithm>
 #include <numeric>
@@ -89,6 +90,12 @@ void WideTable::fill() {
   filling_ = true;
   for (std::size_t c = 0; c < widths.size(); ++c) setColumnWidth(static_cast<int>(c), widths[c]);
   filling_ = false;
+}
+
+void WideTable::keyPressEvent(QKeyEvent* event) {
+  const bool enters = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+  if (enters && currentIndex().isValid()) emit returnPressed(currentIndex());
+  QTableView::keyPressEvent(event);
 }
 
 void WideTable::resizeEvent(QResizeEvent* event) {

@@ -22,7 +22,12 @@ class WideTable : public QTableView {
   // Where not all of it has room, the first of the columns do, and only the others are scrolled to.
   void keepInSight(int columns);
 
+ signals:
+  // Return or Enter on a row. activated() comes after a click as well: the second of two or, in some styles, each.
+  void returnPressed(const QModelIndex& current);
+
  protected:
+  void keyPressEvent(QKeyEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
   bool viewportEvent(QEvent* event) override;
 

@@ -2,6 +2,7 @@
 
 #include <QObject>
 #include <algorithm>
+#include <tuple>
 
 #include "base/quantity.h"
 #include "gui/view/words.h"
@@ -64,6 +65,13 @@ bool sameButForStrategy(const Study& one, const Study& other, bool any_devices) 
   return one.strategy.global_batch == other.strategy.global_batch &&
          (any_devices || one.strategy.devices() == other.strategy.devices()) &&
          question(one.scenario) == question(other.scenario);
+}
+
+bool hasStrategy(const Study& study, const Strategy& strategy) {
+  const auto split = [](const Strategy& s) {
+    return std::tuple(s.devices(), s.global_batch, strategy_words(s), s.stage_starts, s.split_until);
+  };
+  return split(study.strategy) == split(strategy);
 }
 
 Table searchTable(const SearchReport& report) {

@@ -37,6 +37,8 @@ Result<SearchResult> answer(const SearchQuestion& question,
 // Then a strategy that was found for one can be used for the other, too. `any_devices`: the count may differ, as the
 // search was told what counts to look at.
 bool sameButForStrategy(const Study& one, const Study& other, bool any_devices);
+// Has it this strategy already, however its options are written?
+bool hasStrategy(const Study& study, const Strategy& strategy);
 
 // The best, with a first column that marks the recommended one and those that are as fast as far as is known; what is
 // asked first comes first.

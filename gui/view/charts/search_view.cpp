@@ -51,7 +51,6 @@ SearchView::SearchView(QWidget* parent) : ChartView(parent) {
   sorted_.setSourceModel(&best_);
   sorted_.setSortRole(TableModel::ValueRole);
   table_ = new WideTable(&sorted_, true, tr("The fastest strategies"), splitter);
-  table_->setToolTip(tr("Double click: make it the scenario's own"));
   splitter->addWidget(table_);
   splitter->setSizes({2000, 2000});
   front_->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
@@ -68,11 +67,9 @@ SearchView::SearchView(QWidget* parent) : ChartView(parent) {
     cancel_->setEnabled(busy);
     showWhatCanBeDone();
   });
-  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
-    if (index.isValid() && found_ && found_->report)
-      pick(found_->report->result.best[static_cast<std::size_t>(sorted_.mapToSource(index).row())]);
-  });
-  connect(table_, &QTableView::activated, this, &SearchView::apply);
+  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &SearchView::pickRow);
+  connect(table_, &QTableView::clicked, this, &SearchView::useRow);
+  connect(table_, &WideTable::returnPressed, this, &SearchView::useRow);
   connect(front_, &QCustomPlot::plottableClick, this, &SearchView::pickPoint);
 }
 
@@ -173,6 +170,7 @@ void SearchView::showWhatCanBeDone() {
   apply_->setToolTip(stale() ? later
                      : other ? tr("These were found for the scenario as it was: search again for the present one")
                              : tr("Make the picked strategy the scenario's own"));
+  table_->setToolTip(stale() || other ? apply_->toolTip() : tr("A click makes a strategy the scenario's own"));
 }
 
 void SearchView::refresh() {
@@ -273,8 +271,20 @@ void SearchView::pick(const Candidate& candidate) {
   drawFront();
 }
 
+void SearchView::pickRow(const QModelIndex& index) {
+  if (index.isValid() && found_ && found_->report)
+    pick(found_->report->result.best[static_cast<std::size_t>(sorted_.mapToSource(index).row())]);
+}
+
+// Of two clicks the second finds the strategy on its way, or there. What is current may not be what is picked: a point
+// of the chart may have been picked since.
+void SearchView::useRow(const QModelIndex& index) {
+  pickRow(index);
+  apply();
+}
+
 void SearchView::apply() {
-  if (!apply_->isEnabled()) return;
+  if (!apply_->isEnabled() || hasStrategy(*current().study, picked_->strategy)) return;
   emit scenarioProposed(with_strategy(current().scenario, picked_->strategy), tr("Use %1").arg(wordsOf(*picked_)));
 }
 

@@ -1,5 +1,5 @@
 // Which strategy is best: asks the search, lists the fastest and why the others lose, and shows what less memory or
-// fewer devices cost. A strategy that is picked can be made the scenario's own.
+// fewer devices cost. A click on one of the table makes it the scenario's own; keys and the chart pick one first.
 #pragma once
 
 #include <QCheckBox>
@@ -56,6 +56,8 @@ class SearchView : public ChartView {
   void tellFound();
   void showWhatCanBeDone();
   void pick(const Candidate& candidate);
+  void pickRow(const QModelIndex& index);
+  void useRow(const QModelIndex& index);
   void apply();
   void takePrices();
   [[nodiscard]] bool showsCost() const;

@@ -74,7 +74,7 @@ class SearchTest : public QObject {
     QVERIFY(use->isEnabled());
     view.setStale(true);
     QVERIFY(!use->isEnabled() && !search->isEnabled());
-    emit tableOf(view)->activated(tableOf(view)->currentIndex());
+    QTest::keyClick(tableOf(view), Qt::Key_Return);
     QCOMPARE(proposed.size(), 0);
     QVERIFY2(use->toolTip().contains("F5"), qPrintable(use->toolTip()));
     view.setStale(false);
@@ -104,6 +104,74 @@ class SearchTest : public QObject {
     same.set("--batch", "512");  // 64 of each of eight devices, in other words
     becomes(same);
     QVERIFY(use->isEnabled() && !said(view).contains("as it was"));
+  }
+
+  // By a click on its row or Enter, each once; arrows and points of the chart pick one, and so does a click where it
+  // cannot be used, which says why. What the scenario has already is not used again.
+  void aClickUsesAStrategy() {
+    SearchView view(nullptr);
+    view.resize(1200, 900);
+    view.show();
+    settle(view, lenet_);
+    QTableView* table = tableOf(view);
+    QPushButton* use = nullptr;
+    for (QPushButton* button : view.findChildren<QPushButton*>())
+      if (button->text() == "Use this strategy") use = button;
+    const SearchResult result = *answer(*searchQuestion(lenet_->study, {}), {}, {});
+    // The scenario is one of them: eight replicas, however that is written.
+    const auto own = std::ranges::find_if(
+        result.best, [this](const Candidate& c) { return hasStrategy(*lenet_->study, c.strategy); });
+    QVERIFY(own != result.best.end() && own->strategy.data == 8);
+    const int own_row = static_cast<int>(own - result.best.begin());
+    const int one = own_row < 2 ? own_row + 1 : 0, next = one + 1;  // others than that
+    QVERIFY(table->model()->rowCount() > next);
+    const auto at = [table](int row) {
+      table->scrollTo(table->model()->index(row, 0));
+      return table->visualRect(table->model()->index(row, 0)).center();
+    };
+    const auto click = [&](int row) { QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, at(row)); };
+    // As the window does: until what was proposed is answered, what is shown is of another question.
+    std::vector<std::string> used;
+    connect(&view, &View::scenarioProposed, this, [&](const Scenario& scenario) {
+      used.push_back(strategy_words((*StudyReader().read(scenario))->strategy));
+      view.setStale(true);
+    });
+    const auto words = [&](int row) { return strategy_words(result.best[static_cast<std::size_t>(row)].strategy); };
+    std::vector<std::string> expected;
+
+    click(own_row);
+    QVERIFY(use->isEnabled() && used == expected);
+    click(one);
+    expected.push_back(words(one));
+    QVERIFY(used == expected);
+    click(next);  // the answer is not there
+    QCOMPARE(table->currentIndex().row(), next);
+    QVERIFY(used == expected);
+    QVERIFY2(table->toolTip().contains("F5"), qPrintable(table->toolTip()));
+    view.setStale(false);
+    QVERIFY2(table->toolTip().contains("click"), qPrintable(table->toolTip()));
+    click(next);
+    QTest::mouseDClick(table->viewport(), Qt::LeftButton, {}, at(next));  // the second press of two
+    QTest::mouseRelease(table->viewport(), Qt::LeftButton, {}, at(next));
+    expected.push_back(words(next));
+    QVERIFY(used == expected);
+    view.setStale(false);
+    QTest::keyClick(table, Qt::Key_Up);
+    QCOMPARE(table->currentIndex().row(), one);
+    QVERIFY(used == expected);
+    QTest::keyClick(table, Qt::Key_Enter);
+    expected.push_back(words(one));
+    QVERIFY(used == expected);
+    view.setStale(false);
+
+    // In the chart another is picked than is current in the table, whose row can be clicked on all the same.
+    auto* plot = view.findChild<Plot*>();
+    emit plot->plottableClick(plot->plottable(0), 0, nullptr);
+    QCoreApplication::processEvents();
+    QVERIFY(used == expected && use->isEnabled());
+    click(one);
+    expected.push_back(words(one));
+    QVERIFY(used == expected);
   }
 
   // Device-hours of the epoch that the scenario names; what a device-hour costs makes them money. No new search.

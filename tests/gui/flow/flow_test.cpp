@@ -11,7 +11,9 @@
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QStyleOptionSlider>
+#include <QTableView>
 #include <QToolButton>
+#include <set>
 
 #include "base/quantity.h"
 #include "gui/app/exporter.h"
@@ -311,6 +313,40 @@ class FlowTest : public DrivenWindow {
     settle();
     QCOMPARE(window_->answer()->scenario.option("--batch"), std::optional<std::string>("28/device"));
     QVERIFY(window_->answer()->report.has_value() && window_->answerBar().stopped().isEmpty());
+    undoTo(steps);
+    QCOMPARE(window_->answerBar().stepTime(), step);
+  }
+
+  // One step for a click on a row of the search's table, and one for two clicks.
+  void clicksOnStrategies() {
+    const QString step = window_->answerBar().stepTime();
+    const int steps = document().undoStack().index();
+    window_->showView("search");
+    auto* view = window_->findChild<SearchView*>();
+    view->start();
+    settle();
+    QTRY_VERIFY_WITH_TIMEOUT(!view->busy(), patience_ms);
+    auto* table = view->findChild<QTableView*>();
+    QTRY_VERIFY(table->isVisible() && table->model()->rowCount() > 1);
+    const auto strategy = [this] { return strategy_words(window_->answer()->study->strategy); };
+    const auto at = [table](int row) { return table->visualRect(table->model()->index(row, 0)).center(); };
+    std::set<std::string> used;
+    for (const int row : {0, 0, 1, 1}) {  // at the second click it is the scenario's
+      const int now = document().undoStack().index();
+      const std::string before = strategy();
+      QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, at(row));
+      settle();
+      QCOMPARE(document().undoStack().index(), strategy() == before ? now : now + 1);
+      used.insert(strategy());
+    }
+    QCOMPARE(used.size(), std::size_t{2});
+    const int now = document().undoStack().index();
+    QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, at(0));
+    QTest::mouseDClick(table->viewport(), Qt::LeftButton, {}, at(0));  // the second press of two
+    QTest::mouseRelease(table->viewport(), Qt::LeftButton, {}, at(0));
+    settle();
+    QCOMPARE(document().undoStack().index(), now + 1);
+    picture(*window_, "search-used");
     undoTo(steps);
     QCOMPARE(window_->answerBar().stepTime(), step);
   }
