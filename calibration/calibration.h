@@ -24,6 +24,17 @@ struct OverlapSample {
   Seconds message = {};                        // what it took alone; 0: not known
 };
 
+// How ranks that compute on their own meet, of one series (netmodel/probe/meetings.h; docs/models/step.md).
+struct MeetingSample {
+  struct Window {
+    Seconds computing;  // of each rank
+    Seconds late;       // the last rank after the mean of the ranks, in the mean
+  };
+  int ranks = 2;
+  Seconds longer;               // an exchange between computing, in the mean, than the same in the median
+  std::vector<Window> windows;  // the shortest first
+};
+
 struct IoSample {
   bool write = false;
   Bytes bytes;
@@ -56,6 +67,7 @@ struct Calibration {
   std::vector<PairSample> pairs;
   std::vector<CollectiveSample> collectives;
   std::vector<OverlapSample> overlap;
+  std::vector<MeetingSample> meetings;
   std::vector<IoSample> io;
   std::vector<StepSample> steps;
 };

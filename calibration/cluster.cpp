@@ -61,6 +61,7 @@ Result<Cluster> build(std::string name, const Links& links, Algorithm algorithm,
   const TopologySpec& spec = links.spec;
   Composition composition = composition_of(calibration.steps);
   std::vector<OverlapSample> by_message = overlap_by_message(calibration);
+  Meetings meetings(calibration.meetings);
   const BytesPerSecond written = writing_rate(calibration);
   const bool one_machine = calibration.one_machine, overlap_known = !calibration.overlap.empty();
   const bool measured = storage.value() > 0 && storage == reading_rate(calibration);
@@ -70,6 +71,7 @@ Result<Cluster> build(std::string name, const Links& links, Algorithm algorithm,
   cluster.storage_write = written;
   cluster.storage_measured = measured;
   cluster.one_machine = one_machine;
+  cluster.meetings = std::move(meetings);
   cluster.overlap_known = overlap_known;
   return cluster;
 }

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "calibration/calibration.h"
 #include "calibration/composition.h"
+#include "calibration/meetings.h"
 #include "netmodel/network.h"
 #include "netmodel/topology.h"
 #include "profiler/kernel_table.h"
@@ -33,6 +34,7 @@ struct Cluster {
   bool storage_measured = false;   // both, by calibration; else said by hand
   bool one_machine = false;        // all nodes are: ranks of any of them share its memory
   BytesPerSecond host_link{};      // of one device, to or from its host's memory; 0 where it is not known
+  Meetings meetings = {};          // of ranks in the middle of a pass; where nothing is known kernels' spreads tell
   bool overlap_known = false;      // `overlap` was measured or said by hand, or messages are a CPU's
 
   [[nodiscard]] int devices() const { return nodes * devices_per_node; }

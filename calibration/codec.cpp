@@ -121,6 +121,13 @@ Line overlap_line(const OverlapSample& s) {
   return line;
 }
 
+Line meeting_line(const MeetingSample& s) {
+  Line windows = Line::array();
+  for (const MeetingSample::Window& w : s.windows)
+    windows.push_back({{"computing_s", w.computing.value()}, {"late_s", w.late.value()}});
+  return {{"ranks", s.ranks}, {"longer_s", s.longer.value()}, {"windows", std::move(windows)}};
+}
+
 template <class Sample, class ToLine>
 std::string array(std::string_view name, const std::vector<Sample>& samples, const ToLine& to_line) {
   std::string text = fmt::format(",\n\"{}\": [", name);
@@ -244,6 +251,18 @@ PointToPointSample point_to_point(const JsonValue& v) {
           v.has("both_ways") && v.boolean("both_ways")};
 }
 
+MeetingSample meeting(const JsonValue& v) {
+  v.only({"ranks", "longer_s", "windows"});
+  MeetingSample s{v.integer_or("ranks", 2, 2), Seconds{v.number_or("longer_s", Sign::not_negative, 0)}, {}};
+  v.each("windows", [&](const JsonValue& w) {
+    w.only({"computing_s", "late_s"});
+    const Seconds computing{w.number("computing_s", Sign::positive)};
+    if (!s.windows.empty() && computing <= s.windows.back().computing) w.reject("is not longer than the one before");
+    s.windows.push_back({computing, Seconds{w.number("late_s", Sign::not_negative)}});
+  });
+  return s;
+}
+
 PairSample pair(const JsonValue& v) {
   v.only({"from", "to", "same_node", "bytes", "time_s", "spread", "near"});
   PairSample s{v.integer_or("from", 0, 0),
@@ -307,6 +326,7 @@ Calibration calibration(const JsonValue& root) {
              "pairs",
              "collectives",
              "overlap",
+             "meetings",
              "io",
              "steps"});
   Calibration c;
@@ -341,6 +361,7 @@ Calibration calibration(const JsonValue& root) {
          unwrap(parse_algorithm(v.text_or("algorithm", "automatic")), v, "algorithm", Algorithm::automatic),
          Seconds{v.number_or("message_s", Sign::not_negative, 0)}});
   });
+  root.each("meetings", [&](const JsonValue& v) { c.meetings.push_back(meeting(v)); });
   root.each("io", [&](const JsonValue& v) {
     v.only({"write", "bytes", "time_s"});
     c.io.push_back(
@@ -391,6 +412,7 @@ std::string write(const Calibration& c) {
   if (!c.pairs.empty()) text += array("pairs", c.pairs, pair_line);
   text += collectives;
   text += array("overlap", c.overlap, overlap_line);
+  if (!c.meetings.empty()) text += array("meetings", c.meetings, meeting_line);
   text += array("io", c.io, [](const IoSample& s) {
     return Line{{"write", s.write}, {"bytes", s.bytes.value()}, {"time_s", s.time.value()}};
   });

@@ -12,14 +12,14 @@ struct CountedKind {
 constexpr CountedKind counted_kinds[] = {
     {"kernels", &SampleCounts::kernels}, {"point_to_point", &SampleCounts::point_to_point},
     {"pairs", &SampleCounts::pairs},     {"collectives", &SampleCounts::collectives},
-    {"overlap", &SampleCounts::overlap}, {"io", &SampleCounts::io},
-    {"steps", &SampleCounts::steps}};
+    {"overlap", &SampleCounts::overlap}, {"meetings", &SampleCounts::meetings},
+    {"io", &SampleCounts::io},           {"steps", &SampleCounts::steps}};
 
 }  // namespace
 
 SampleCounts count_samples(const Calibration& c) {
-  return {c.kernels.size(), c.point_to_point.size(), c.pairs.size(), c.collectives.size(), c.overlap.size(),
-          c.io.size(),      c.steps.size()};
+  return {c.kernels.size(), c.point_to_point.size(), c.pairs.size(), c.collectives.size(),
+          c.overlap.size(), c.meetings.size(),       c.io.size(),    c.steps.size()};
 }
 
 std::string summary_json(const std::string& file, const SampleCounts& before, const Calibration& now, Seconds elapsed) {

@@ -9,7 +9,7 @@
 namespace sibyl {
 
 struct SampleCounts {
-  std::size_t kernels = 0, point_to_point = 0, pairs = 0, collectives = 0, overlap = 0, io = 0, steps = 0;
+  std::size_t kernels = 0, point_to_point = 0, pairs = 0, collectives = 0, overlap = 0, meetings = 0, io = 0, steps = 0;
   bool operator==(const SampleCounts&) const = default;
 };
 

@@ -12,6 +12,7 @@
 #include "calibration/program/fingerprint.h"
 #include "calibration/program/interruption.h"
 #include "comm/communicator.h"
+#include "netmodel/probe/meetings.h"
 #include "netmodel/probe/probe.h"
 #include "profiler/torch/limits.h"
 
@@ -34,6 +35,22 @@ int samples_of(const std::vector<Sample>& samples, const Sample& sample) {
 bool alone(const Ranks& ranks, std::string_view what) {
   if (ranks.size() == 1) fmt::print(stderr, "{} needs two ranks or more: left out\n", what);
   return ranks.size() == 1;
+}
+
+// Of ranks that compute on their processors; as many series as samples of each message.
+void measure_meetings(Communicator& world, const Ranks& ranks, Calibration& calibration, int samples) {
+  std::vector<MeetingSample>& series = calibration.meetings;
+  const bool elsewhere = calibration.device.backend != Backend::cpu;
+  const bool enough = elsewhere || series.size() >= static_cast<std::size_t>(samples);
+  if (ranks.greatest(ranks.first() && enough ? 1 : 0) == 1) return;
+  std::vector<float> zeros(256 * 1024 / sizeof(float));
+  // Some milliseconds, as between two exchanges of a step.
+  constexpr std::int64_t extent = 10, rows = 16;
+  const MeetingMeasurement m =
+      probe_meetings(world, typical_work(extent, rows), [&] { world.all_reduce(zeros, Algorithm::automatic); });
+  MeetingSample sample{ranks.size(), m.longer, {}};
+  for (const auto& [computing, late] : m.windows) sample.windows.push_back({computing, late});
+  if (ranks.first()) series.push_back(std::move(sample));
 }
 
 }  // namespace
@@ -76,6 +93,8 @@ Result<void> measure_network(const Ranks& ranks, Session& session, const Network
   }
   Communicator world = Communicator::world();
   SIBYL_CHECK(ranks.agree(probe_network(world, options, sink)));
+  if (!request.ranks_sleep && ranks.greatest(told_to_end() ? 1 : 0) == 0)
+    measure_meetings(world, ranks, calibration, request.samples);
   return ranks.agree(saved);
 }
 

@@ -213,6 +213,7 @@ Result<Cluster> Bench::cluster() const {
   SIBYL_TRY(Cluster devices, load_cluster(*emulated_));
   if (!varies_) devices.composition.spread = 0;
   devices.overlap = {};
+  devices.meetings = {};
   devices.overlap_known = true;
   devices.overlap_by_message.clear();
   devices.kernels = devices.kernels.all_at_once();

@@ -39,7 +39,7 @@ std::vector<Row> priced_rows(const Stage& program, const Strategy& strategy, Ker
   const StageKernels of = kernels_of(stage, cluster.kernels.device().backend);
   std::vector<PricedKernel> prices;
   for (const KernelKey& key : of.keys) prices.push_back(kernels.of(key, strategy));
-  const std::vector<ExchangeWait> waits = exchange_waits(mesh, stage, of, prices);
+  const std::vector<ExchangeWait> waits = exchange_waits(mesh, stage, of, prices, cluster);
   const double factor = cluster.composition.factor, bare = bare_launch(cluster.kernels.device());
   std::vector<Row> rows(stage.steps.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -191,8 +191,9 @@ PricedExchange in_a_pass(PricedExchange exchange, const ExchangeWait& wait, doub
 
 namespace {
 
-void price_exchanges(const Plan& plan, const Stage& stage, ExchangePrices& exchanges, PricedStage& priced) {
-  const std::vector<ExchangeWait> waits = exchange_waits(plan.mesh, stage, priced.kernels, priced.prices);
+void price_exchanges(const Plan& plan, const Stage& stage, const Cluster& cluster, ExchangePrices& exchanges,
+                     PricedStage& priced) {
+  const std::vector<ExchangeWait> waits = exchange_waits(plan.mesh, stage, priced.kernels, priced.prices, cluster);
   priced.exchanges.resize(stage.steps.size());
   for (std::size_t i = 0; i < stage.steps.size(); ++i) {
     const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
@@ -262,7 +263,7 @@ void price_links(const Plan& plan, const Stage& stage, const Cluster& cluster, P
 void price_network(const Plan& plan, const Stage& stage, const Cluster& cluster, ExchangePrices& exchanges,
                    PricedStage& priced) {
   price_messages(plan, stage, cluster, priced);
-  price_exchanges(plan, stage, exchanges, priced);
+  price_exchanges(plan, stage, cluster, exchanges, priced);
   price_links(plan, stage, cluster, priced);
   price_gathers(plan, stage, cluster, priced);
   price_broadcasts(plan, stage, cluster, priced);

@@ -45,8 +45,8 @@ Result<BytesPerSecond> measure_memory_bandwidth(const TimingOptions& options) {
   return Bytes{3.0 * static_cast<double>(elements) * sizeof(float)} / Seconds{seconds};
 }
 
-std::function<void()> typical_work() {
-  constexpr std::int64_t images = 2, channels = 128, extent = 28, rows = 64, features = 1024;
+std::function<void()> typical_work(std::int64_t extent, std::int64_t rows) {
+  constexpr std::int64_t images = 2, channels = 128, features = 1024;
   const at::Tensor image = at::rand({images, channels, extent, extent}), filters = at::rand({channels, channels, 3, 3}),
                    mean = at::zeros({channels}), one = at::ones({channels}), words = at::rand({rows, features}),
                    weight = at::rand({features, features});

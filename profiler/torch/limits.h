@@ -20,7 +20,7 @@ Result<BytesPerSecond> measure_memory_bandwidth(const TimingOptions& options);
 
 // A piece of work like what gradients are exchanged beside: the backward of one of ResNet-50's layers, a 3x3 convolution with
 // its batch normalisation and ReLU, and of a linear layer; some ms long. For measuring how communication slows it.
-std::function<void()> typical_work();
+std::function<void()> typical_work(std::int64_t extent = 28, std::int64_t rows = 64);
 
 // "libtorch", and "blas", "onednn" where libtorch says.
 std::map<std::string, std::string> torch_versions();

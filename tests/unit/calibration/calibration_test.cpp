@@ -72,6 +72,12 @@ TEST_F(CalibrationFile, ComesBackAsItWas) {
   EXPECT_EQ(read->pairs[0].near, Nearness::unknown);
   EXPECT_EQ(read->pairs[1].near, Nearness::socket);
   EXPECT_EQ(read->overlap.size(), 3U);
+  ASSERT_EQ(read->meetings.size(), 1U);
+  EXPECT_EQ(read->meetings[0].ranks, 4);
+  EXPECT_EQ(read->meetings[0].longer, Seconds{1e-4});
+  ASSERT_EQ(read->meetings[0].windows.size(), 2U);
+  EXPECT_EQ(read->meetings[0].windows[1].computing, Seconds{4e-3});
+  EXPECT_EQ(read->meetings[0].windows[1].late, Seconds{5e-4});
   EXPECT_TRUE(read->io[0].write);
   // All that is kept is in the text: writing again gives the same bytes.
   EXPECT_EQ(calibration_codec::write(*read), calibration_codec::write(c));

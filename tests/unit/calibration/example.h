@@ -51,6 +51,7 @@ inline Calibration example_calibration() {
   c.collectives = {
       {Collective::all_gather, Algorithm::ring, {2, 2, 1}, Bytes{4096}, Seconds{1e-4}, 0.05, "another paper", 0.9}};
   c.overlap = {{1.1, 1.2, 0.01}, {1.3, 1.4, 0.02}, {1.2, 1.5, 0.03}};
+  c.meetings = {{4, Seconds{1e-4}, {{Seconds{2e-3}, Seconds{3e-4}}, {Seconds{4e-3}, Seconds{5e-4}}}}};
   c.io = {{true, Bytes{1e8}, Seconds{0.5}}, {false, Bytes{1e8}, Seconds{0.25}}};
   return c;
 }

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "oracle/cost/price.h"
@@ -59,6 +61,44 @@ TEST(Waits, GrowWithTheRootOfWhatRanSinceTheLastMeeting) {
   const double later = predict(graph, strategy, even_cluster(plan, 0.1))->step_time.value(),
                even = predict(graph, strategy, even_cluster(plan, 0.0))->step_time.value();
   EXPECT_NEAR(later - even, once * (std::sqrt(3.0) + std::sqrt(5.0) + std::sqrt(7.0)), 1e-3 * once);
+}
+
+// Where it was measured how ranks meet, that counts, and kernels' own spreads do not. Windows of 1, 2, 4 and 8 ms are
+// late by 1, 1.5, 2 and 2.4 tenths: of 3 kernels of 1 ms in logarithms halfway between the second and the third, of 5
+// and 7 on from there, less 0.03 ms for each, which whole steps drift. Exchanges take 0.5 ms longer after that much.
+TEST(Waits, AreWhatRanksThatMeetShowed) {
+  const Graph graph = test::mlp({4, 8, 6, 8, 6}, 2);
+  Strategy strategy;
+  strategy.global_batch = 2;
+  strategy.tensor = 2;
+  const Plan plan = *make_plan(graph, strategy);
+  Cluster cluster = even_cluster(plan, 0.1);
+  MeetingSample series{2, Seconds{0.5e-3}, {}};
+  for (const auto& [computing, late] : {std::pair{1e-3, 0.10e-3}, {2e-3, 0.15e-3}, {4e-3, 0.20e-3}, {8e-3, 0.24e-3}})
+    series.windows.push_back({Seconds{computing}, Seconds{late}});
+  cluster.meetings = Meetings({series});
+  const PricedStage priced = price(plan, plan.stages[0], cluster);
+  std::vector<double> waits;
+  for (const PricedExchange& exchange : priced.exchanges) {
+    if (exchange.forward) waits.push_back(exchange.wait.forward.value());
+    if (exchange.backward) waits.push_back(exchange.wait.backward.value());
+  }
+  const auto between = [](double low, double high, double octaves) { return low * std::pow(high / low, octaves); };
+  const double three = between(0.15e-3, 0.20e-3, std::log2(3.0 / 2)),
+               five = between(0.20e-3, 0.24e-3, std::log2(5.0 / 4)),
+               seven = between(0.20e-3, 0.24e-3, std::log2(7.0 / 4));
+  std::ranges::sort(waits);
+  ASSERT_EQ(waits.size(), 3U);
+  EXPECT_NEAR(waits[0], seven - 7 * 0.03e-3 + 0.5e-3, 1e-9);
+  EXPECT_NEAR(waits[1], five - 5 * 0.03e-3 + 0.5e-3, 1e-9);
+  EXPECT_NEAR(waits[2], three - 3 * 0.03e-3 + 0.5e-3, 1e-9);
+  // Four ranks wait longer for their last one, by what the expected maximum of four is over that of two.
+  series.ranks = 4;
+  cluster.meetings = Meetings({series});
+  const PricedStage of_four = price(plan, plan.stages[0], cluster);
+  double first = 0;
+  for (const PricedExchange& exchange : of_four.exchanges) first = std::max(first, exchange.wait.forward.value());
+  EXPECT_NEAR(first, (three - 3 * 0.03e-3) * expected_of_two / 1.0491 + 0.5e-3, 1e-7);
 }
 
 // The same plan, every kernel 1 ms, every sum 10 ms and in turn 4. While others sum the first ranks compute, but what
