@@ -16,10 +16,10 @@ bool is(const Step& step) {
 
 class Finder {
  public:
-  explicit Finder(const Stage& stage) : stage_(stage), maker_(stage.tensors.size()), readers_(stage.tensors.size()) {
+  explicit Finder(const Stage& stage) : stage_(stage), maker_(stage.tensors.size()), read_(stage.tensors.size()) {
     for (std::size_t i = 0; i < stage.steps.size(); ++i) {
       for (const LocalTensorId in : inputs_of(stage.steps[i]))
-        if (in.valid()) readers_[in.index()].push_back(i);
+        if (in.valid()) read_[in.index()] = {i, read_[in.index()].times + 1};
       for (const LocalTensorId out : outputs_of(stage.steps[i]))
         if (out.valid()) maker_[out.index()] = i;
     }
@@ -59,18 +59,23 @@ class Finder {
     std::size_t at = softmax;
     for (int steps = 0; steps < farthest && is_within_core(stage_.steps[at]); ++steps) {
       const std::span<const LocalTensorId> made = outputs_of(stage_.steps[at]);
-      const std::vector<std::size_t>& readers = readers_[made.front().index()];
-      if (readers.size() != 1) return std::nullopt;
-      at = readers.front();
+      const Read& read = read_[made.front().index()];
+      if (read.times != 1) return std::nullopt;
+      at = read.last;
       const bool mixes = is<MatMul>(stage_.steps[at]) && inputs_of(stage_.steps[at]).front() == made.front();
       if (mixes) return at;
     }
     return std::nullopt;
   }
 
+  struct Read {
+    std::size_t last = 0;  // the step
+    int times = 0;
+  };
+
   const Stage& stage_;
   std::vector<std::optional<std::size_t>> maker_;  // by LocalTensorId
-  std::vector<std::vector<std::size_t>> readers_;  // by LocalTensorId
+  std::vector<Read> read_;                         // likewise
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ GroupPlacement irregular_placement(const Mesh& mesh, MeshAxis axis, int devices_
   const int ranks = static_cast<int>(std::min<std::int64_t>(mesh.size(), period));
   std::vector<int> groups_of(static_cast<std::size_t>(ranks / devices_per_node) + 1), nodes_of(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
-    const int node = rank / devices_per_node, coordinate = mesh.coordinate(rank, axis);
+    const int node = rank / devices_per_node, coordinate = rank / stride % members;
     if (coordinate > 0 && (rank - stride) / devices_per_node == node) continue;  // with the member before
     ++groups_of[static_cast<std::size_t>(node)];
     ++nodes_of[static_cast<std::size_t>(rank - coordinate * stride)];
