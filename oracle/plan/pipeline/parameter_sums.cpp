@@ -91,19 +91,6 @@ bool like_each_other(const LocalTensor& a, const LocalTensor& b) {
 
 }  // namespace
 
-double HeldState::of(std::size_t begin, std::size_t end) const {
-  double bytes = sums[end] - sums[begin];
-  for (const WantedBySeveral& wanted : shared)
-    if (wanted.in(begin, end)) bytes += wanted.bytes;
-  if (buffers > 0)
-    bytes += buffers * std::min(parameters[end] - parameters[begin], std::max(smallest_bucket, buckets.of(begin, end)));
-  return bytes;
-}
-
-double HeldState::passing(std::size_t begin, std::size_t end) const {
-  return gathered.empty() ? 0 : std::min(parameters[end] - parameters[begin], gathered.of(begin, end));
-}
-
 ParameterSums::ParameterSums(const Stage& whole, const Places& places)
     : whole_(whole), places_(places), largest_(places.count(), 0.0) {
   const std::vector<bool> repeatable = repeatable_steps(whole);

@@ -6,6 +6,7 @@
 // each stage that has one of them, whole.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -26,8 +27,20 @@ struct HeldState {
   std::vector<double> parameters;  // before a place: such whose gradients are exchanged
   RangeMaximum buckets, gathered;  // by place; empty without buffers, without units
 
-  [[nodiscard]] double of(std::size_t begin, std::size_t end) const;
-  [[nodiscard]] double passing(std::size_t begin, std::size_t end) const;  // while a pass runs, beside that
+  [[nodiscard]] double of(std::size_t begin, std::size_t end) const {
+    double bytes = sums[end] - sums[begin];
+    for (const WantedBySeveral& wanted : shared)
+      if (wanted.in(begin, end)) bytes += wanted.bytes;
+    if (buffers > 0) {
+      const double largest = std::max(smallest_bucket, buckets.of(begin, end));
+      bytes += buffers * std::min(parameters[end] - parameters[begin], largest);
+    }
+    return bytes;
+  }
+  // While a pass runs, beside that.
+  [[nodiscard]] double passing(std::size_t begin, std::size_t end) const {
+    return gathered.empty() ? 0 : std::min(parameters[end] - parameters[begin], gathered.of(begin, end));
+  }
 };
 
 class ParameterSums {

@@ -5,17 +5,6 @@
 
 namespace sibyl {
 
-StageMemory::Need StageMemory::of(std::size_t begin, std::size_t end, const OnTheWay& micro_batches) const {
-  if (begin == end) return {};
-  const double kept = kept_->kept(begin, end);
-  // The one whose backward runs is whole.
-  const double later = std::min(micro_batches.later, micro_batches.all - 1);
-  Need need{held_.of(begin, end) + (micro_batches.all - later) * kept,
-            kept_->passing(begin, end) + held_.passing(begin, end)};
-  if (later > 0) need.resting += later * kept_->later(begin, end);
-  return need;
-}
-
 namespace {
 
 std::tuple<Recompute, int, int, std::vector<std::string>> runs_again(const Strategy& s) {

@@ -5,6 +5,7 @@
 // room for messages of neighbours, what a caching allocator keeps, and the update's own.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@ namespace sibyl {
 // Micro-batches on their way through a stage, at most; of these, such whose backward's second part is still to come.
 struct OnTheWay {
   double all = 1, later = 0;
+  bool operator==(const OnTheWay&) const = default;
 };
 
 // One strategy's.
@@ -34,7 +36,16 @@ class StageMemory {
   struct Need {
     double resting = 0, passing = 0;
   };
-  [[nodiscard]] Need of(std::size_t begin, std::size_t end, const OnTheWay& micro_batches) const;
+  [[nodiscard]] Need of(std::size_t begin, std::size_t end, const OnTheWay& micro_batches) const {
+    if (begin == end) return {};
+    const double kept = kept_->kept(begin, end);
+    // The one whose backward runs is whole.
+    const double later = std::min(micro_batches.later, micro_batches.all - 1);
+    Need need{held_.of(begin, end) + (micro_batches.all - later) * kept,
+              kept_->passing(begin, end) + held_.passing(begin, end)};
+    if (later > 0) need.resting += later * kept_->later(begin, end);
+    return need;
+  }
 
  private:
   std::shared_ptr<const KeptSums> kept_;
