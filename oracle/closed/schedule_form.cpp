@@ -62,10 +62,12 @@ void ScheduleForm::prepare(const ScheduleShape& shape, const std::vector<StageIn
                        s.form->backward, s.forward_wire, s.backward_wire, s.form->wires_forward,
                        s.form->wires_backward});
   sharing_ = share();
-  for (auto* times : {&forward_times_, &backward_times_, &forward_sends_, &backward_sends_}) times->clear();
+  for (auto* times : {&forward_times_, &backward_times_, &input_times_, &forward_sends_, &backward_sends_})
+    times->clear();
   for (const Stage& stage : stages_) {
     forward_times_.push_back(stage.forward);
     backward_times_.push_back(stage.backward[slot_of(false, false)].time);
+    input_times_.push_back(stage.input);
     forward_sends_.push_back(stage.send_forward);
     backward_sends_.push_back(stage.send_backward);
   }
@@ -203,8 +205,26 @@ void ScheduleForm::backward_passes(int round) {
   const int passes = static_cast<int>(passes_.size()), first = round - lead_;  // the pass of the first coordinate
   if (interleaved_) return interleaved_backward_passes(first);
   if (first < 0 || first >= passes) return;
+  const auto pass = static_cast<std::size_t>(first);
+  if (!sharing_ && passes_[pass].slot == slot_of(false, false)) return inner_backward_passes(pass);
   for (std::size_t at = coordinates_; at-- > 0;)  // and in this one
-    backward_pass(at, static_cast<std::size_t>(first), at + 1 < coordinates_ ? backwards_[at + 1] : 0.0);
+    backward_pass(at, pass, at + 1 < coordinates_ ? backwards_[at + 1] : 0.0);
+}
+
+// The same of passes neither the first nor the last, which share no wire.
+void ScheduleForm::inner_backward_passes(std::size_t pass) {
+  double *free = free_.data(), *sent = backwards_.data(), arrival = 0;
+  const double* times = split_ ? input_times_.data() : backward_times_.data();
+  for (std::size_t at = coordinates_; at-- > 0;) {
+    if (split_ && at == pass) {  // its first one of weights
+      backward_pass(at, pass, arrival);
+    } else {
+      free[at] = std::max(free[at], arrival) + times[at];
+      sent[at] = std::max(sent[at], free[at]) + backward_sends_[at];
+      if (split_ && at < pass) free[at] += backward_times_[at];
+    }
+    arrival = sent[at];
+  }
 }
 
 // Each finds what the next coordinate sent a round ago. Neither the first micro-batch's passes nor the last one's, nor

@@ -78,6 +78,7 @@ class ScheduleForm {
   void compare(int rounds);  // the state with `before_`, so many rounds ago
   void forward_passes(int round);
   void backward_passes(int round);
+  void inner_backward_passes(std::size_t pass);
   void forward_passes_sharing(int round);  // where exchanges share a wire with what is sent
   [[nodiscard]] bool share() const;
   [[nodiscard]] const Stage* forward_in(int round, std::size_t coordinate) const;                 // null: it takes none
@@ -96,7 +97,7 @@ class ScheduleForm {
 
   std::vector<Stage> stages_;
   // Of these once more, what most passes ask for, so that passes in a row read them in a row.
-  std::vector<double> forward_times_, forward_sends_, backward_times_, backward_sends_;
+  std::vector<double> forward_times_, forward_sends_, backward_times_, backward_sends_, input_times_;
   // Of the walk at hand:
   std::vector<PassOf> passes_;
   std::size_t coordinates_ = 1;
