@@ -48,30 +48,37 @@ Result<std::unique_ptr<ProgramForm>> ProgramForm::make(const Graph& graph, const
 }
 
 std::unique_ptr<ProgramForm> ProgramForm::of(const Graph& graph, const Folding* folding, FoldedProgram program,
-                                             const Strategy& strategy, KernelPrices& kernels) {
+                                             const Strategy& strategy, KernelPrices& kernels, ProgramForm* alike) {
   Program whole;
   whole.rows = std::move(program.rows);
-  if (program.times == 0) {
-    whole.whole = std::move(program.steps);
-    return std::unique_ptr<ProgramForm>(new ProgramForm(graph, std::move(whole), strategy, kernels));
+  const bool folded = program.times > 0;
+  if (alike) {
+    whole.whole = alike->table_.shared_program();
+    whole.like = alike->table_.like();
+  } else if (folded) {
+    Unfolded unfolded = *unfold(*folding, program.steps);
+    whole.whole = std::make_shared<const Stage>(std::move(unfolded.program));
+    whole.like = std::move(unfolded.like);
+  } else {
+    whole.whole = std::make_shared<const Stage>(std::move(program.steps));
   }
-  Unfolded unfolded = *unfold(*folding, program.steps);
-  whole.whole = std::move(unfolded.program);
-  whole.folded = std::move(program.steps);
-  whole.like = std::move(unfolded.like);
-  return std::unique_ptr<ProgramForm>(new ProgramForm(folding->graph, std::move(whole), strategy, kernels));
+  if (folded) whole.folded = std::move(program.steps);
+  return std::unique_ptr<ProgramForm>(
+      new ProgramForm(folded ? folding->graph : graph, std::move(whole), strategy, kernels, alike));
 }
 
-ProgramForm::ProgramForm(const Graph& graph, Program program, const Strategy& strategy, KernelPrices& kernels)
+ProgramForm::ProgramForm(const Graph& graph, Program program, const Strategy& strategy, KernelPrices& kernels,
+                         ProgramForm* alike)
     : graph_(graph),
       kernels_(kernels),
       slowdown_(slowdown_of(strategy, kernels.cluster())),
-      table_(std::move(program), strategy, kernels),
-      memory_(table_, keeping_everything(strategy)),
+      table_(std::move(program), strategy, kernels, alike ? &alike->table_ : nullptr),
+      memory_(alike ? alike->memory_ : own_memory_.emplace(table_, keeping_everything(strategy))),
       updates_(kernels, strategy),
       works_(table_, memory_),
       places_(table_.program()),
-      stage_memories_(memory_.backward(), places_, table_.like()),
+      stage_memories_(alike ? alike->stage_memories_
+                            : own_memories_.emplace(memory_.backward(), places_, table_.like())),
       sent_(table_.steps() + 1) {}
 
 const ProgramForm::Links& ProgramForm::links_of(const Strategy& s) {
@@ -153,8 +160,7 @@ const Result<ProgramForm::Cut>& ProgramForm::cut_of(const Strategy& strategy, co
 const Result<ProgramForm::Cut>& ProgramForm::find_cut(const Strategy& strategy, const InFlight& in_flight) {
   std::unique_ptr<CutTable>& table = cut_tables_[stages_share_nodes(strategy, kernels_.cluster()) ? 1 : 0];
   const CutCosts costs = cut_costs(strategy, kernels_);
-  if (!table)
-    table = std::make_unique<CutTable>(table_.program(), places_, table_.crossing(), costs, table_.like());
+  if (!table) table = std::make_unique<CutTable>(table_.program(), places_, table_.crossing(), costs, table_.like());
   const Bytes memory = none_fits(*table, strategy, in_flight, costs.memory) ? Bytes{} : costs.memory;
   Result<std::vector<std::size_t>> begins = balanced(*table, stage_memories_, strategy, in_flight, memory);
   // Where there is none, so many stages are all there is to tell.

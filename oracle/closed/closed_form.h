@@ -48,9 +48,10 @@ class ProgramForm {
   // must outlive it.
   static Result<std::unique_ptr<ProgramForm>> make(const Graph& graph, const Folding* folding, const Strategy& strategy,
                                                    KernelPrices& kernels);
-  // The same of a program that was made so before.
+  // The same of a program that was made so before. `alike`: one of strategies with the same program_key(), or null;
+  // what they share is found once. It must outlive this.
   static std::unique_ptr<ProgramForm> of(const Graph& graph, const Folding* folding, FoldedProgram program,
-                                         const Strategy& strategy, KernelPrices& kernels);
+                                         const Strategy& strategy, KernelPrices& kernels, ProgramForm* alike = nullptr);
 
   // Asked once a strategy's stages are known, given no more than it takes: is it worth finding out more? And of a
   // pipeline again once all is known but how long its schedule takes.
@@ -61,7 +62,7 @@ class ProgramForm {
       const Strategy& strategy, const Wanted& wanted = [](const Form&) { return true; });
 
  private:
-  ProgramForm(const Graph& graph, Program program, const Strategy& strategy, KernelPrices& kernels);
+  ProgramForm(const Graph& graph, Program program, const Strategy& strategy, KernelPrices& kernels, ProgramForm* alike);
 
   // What sends between stages depend on: where the ranks of two neighbouring coordinates lie.
   struct Links {
@@ -122,20 +123,22 @@ class ProgramForm {
   const Form& least(const Strategy& strategy, const ScheduleShape& shape, const InFlight& in_flight,
                     const Result<Cut>& cut);
   [[nodiscard]] Bytes memory_of(const InFlight& in_flight, std::size_t coordinates) const;  // of `stages_`
-  double late(double alone_kernels, const Strategy& strategy);  // the slowest rank
+  double late(double alone_kernels, const Strategy& strategy);                              // the slowest rank
 
   const Graph& graph_;
   KernelPrices& kernels_;
   Slowdown slowdown_;
   ProgramTable table_;
-  MemoryTable memory_;
+  std::optional<MemoryTable> own_memory_;
+  MemoryTable& memory_;
   UpdatePrices updates_;
   StageWorks works_;
   ScheduleForm schedule_;
   std::map<MeshKey, Links> links_;
   std::map<GroupKey, std::unique_ptr<Group>> groups_;
   Places places_;
-  StageMemories stage_memories_;
+  std::optional<StageMemories> own_memories_;
+  StageMemories& stage_memories_;
   std::array<std::unique_ptr<CutTable>, 2> cut_tables_;  // by whether neighbours share a node
   std::map<Begins, Result<Cut>> cuts_;
   std::map<CutKey, const Result<Cut>*> cuts_of_;

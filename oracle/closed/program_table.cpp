@@ -114,20 +114,22 @@ void in_a_pass(std::vector<Row>& rows) {
 
 }  // namespace
 
-ProgramTable::ProgramTable(Program program, const Strategy& strategy, KernelPrices& kernels)
+ProgramTable::ProgramTable(Program program, const Strategy& strategy, KernelPrices& kernels, const ProgramTable* alike)
     : whole_(std::move(program.whole)),
       folded_(std::move(program.folded)),
       like_(std::move(program.like)),
       folded_rows_(std::move(program.rows)),
       strategy_(strategy),
-      kernels_(&kernels),
-      crossing_(whole_),
-      crossed_(whole_.steps.size() + 1),
-      blocks_(whole_, like_),
-      made_again_(whole_) {
-  for (const Step& step : whole_.steps) {
-    trained_.push_back(false);
-    each_gradient(whole_, step, [&](LocalTensorId) { trained_.back() = true; });
+      kernels_(&kernels) {
+  if (alike) {
+    facts_ = alike->facts_;
+    return;
+  }
+  facts_ = std::make_shared<Facts>(*whole_, like_);
+  facts_->crossed.resize(steps() + 1);
+  for (const Step& step : whole_->steps) {
+    facts_->trained.push_back(false);
+    each_gradient(*whole_, step, [&](LocalTensorId) { facts_->trained.back() = true; });
   }
   find_parameters();
   price_parameters();
@@ -146,7 +148,7 @@ const std::vector<Row>& ProgramTable::rows(bool split) {
 
 std::vector<Row> ProgramTable::make_rows(bool split) {
   std::vector<Row> rows = std::move(folded_rows_[split ? 1 : 0]);
-  if (rows.empty()) rows = priced_rows(folded_ ? *folded_ : whole_, strategy_, *kernels_, split);
+  if (rows.empty()) rows = priced_rows(folded_ ? *folded_ : *whole_, strategy_, *kernels_, split);
   if (!folded_) return rows;
   std::vector<Row> all;
   std::size_t own = 0;  // steps of the whole that are of the folded program, in its order
@@ -159,41 +161,42 @@ std::vector<Row> ProgramTable::make_rows(bool split) {
 }
 
 void ProgramTable::find_parameters() {
-  std::vector<std::size_t> parameter_of(whole_.tensors.size(), absent);
-  std::vector<std::size_t> last(whole_.tensors.size(), 0);  // 1 + step
+  std::vector<std::size_t> parameter_of(whole_->tensors.size(), absent);
+  std::vector<std::size_t> last(whole_->tensors.size(), 0);  // 1 + step
   std::vector<std::vector<Use>> of_step(steps());
   for (std::size_t i = 0; i < steps(); ++i) {
-    each_gradient(whole_, whole_.steps[i], [&](LocalTensorId id) {
-      const LocalTensor& tensor = whole_[id];
+    each_gradient(*whole_, whole_->steps[i], [&](LocalTensorId id) {
+      const LocalTensor& tensor = (*whole_)[id];
       if (tensor.kind != TensorKind::parameter || last[id.index()] == i + 1) return;
       std::size_t& index = parameter_of[id.index()];
       if (index == absent) {
-        index = parameters_.size();
+        index = facts_->parameters.size();
         std::vector<MeshAxis> axes = tensor.summed_over;
         std::sort(axes.begin(), axes.end());
-        const auto known = std::find(summed_over_.begin(), summed_over_.end(), axes);
-        const auto summed = static_cast<std::size_t>(known - summed_over_.begin());
-        if (known == summed_over_.end()) summed_over_.push_back(std::move(axes));
-        parameters_.push_back({id, tensor.shape, element_count(tensor.shape), tensor.dtype, summed, i, i, 0, 0});
+        const auto known = std::find(facts_->summed_over.begin(), facts_->summed_over.end(), axes);
+        const auto summed = static_cast<std::size_t>(known - facts_->summed_over.begin());
+        if (known == facts_->summed_over.end()) facts_->summed_over.push_back(std::move(axes));
+        facts_->parameters.push_back({id, tensor.shape, element_count(tensor.shape), tensor.dtype, summed, i, i, 0, 0});
       }
-      parameters_[index].last_use = i;
+      facts_->parameters[index].last_use = i;
       const std::size_t before = last[id.index()];
       if (before > 0) std::ranges::find(of_step[before - 1], index, &Use::parameter)->after = i + 1;
       of_step[i].push_back({index, i, before, 0});
       last[id.index()] = i + 1;
     });
-    const auto* compute = std::get_if<Compute>(&whole_.steps[i]);
+    const auto* compute = std::get_if<Compute>(&whole_->steps[i]);
     if (compute && std::holds_alternative<Linear>(compute->attributes))
       std::reverse(of_step[i].begin(), of_step[i].end());
   }
-  use_at_.assign(steps() + 1, 0);
+  facts_->use_at.assign(steps() + 1, 0);
   for (std::size_t i = steps(); i-- > 0;) {
-    use_at_[i + 1] = uses_.size();
-    uses_.insert(uses_.end(), of_step[i].begin(), of_step[i].end());
+    facts_->use_at[i + 1] = facts_->uses.size();
+    facts_->uses.insert(facts_->uses.end(), of_step[i].begin(), of_step[i].end());
   }
-  use_at_[0] = uses_.size();
-  for (std::size_t u = 0; u < uses_.size(); ++u)
-    if (const Parameter& p = parameters_[uses_[u].parameter]; p.first_use != p.last_use) shared_uses_.push_back(u);
+  facts_->use_at[0] = facts_->uses.size();
+  for (std::size_t u = 0; u < facts_->uses.size(); ++u)
+    if (const Parameter& p = facts_->parameters[facts_->uses[u].parameter]; p.first_use != p.last_use)
+      facts_->shared_uses.push_back(u);
 }
 
 void ProgramTable::price_parameters() {
@@ -203,7 +206,7 @@ void ProgramTable::price_parameters() {
     return kernels_->of(key, strategy_).estimate.time.time.value() * factor;
   };
   std::map<std::pair<Shape, DType>, const Parameter*> priced;  // layers have the same again
-  for (Parameter& p : parameters_) {
+  for (Parameter& p : facts_->parameters) {
     const auto [like, added] = priced.try_emplace({p.shape, p.dtype}, &p);
     p.sum = added ? time(Binary{BinaryKind::add}, {p.shape, p.shape}, p) : like->second->sum;
     p.copy = added ? time(Copy{}, {p.shape}, p) : like->second->copy;
@@ -216,13 +219,13 @@ double ProgramTable::copy_seconds(std::int64_t elements, DType dtype) {
 }
 
 void ProgramTable::find_readings() {
-  std::vector<std::size_t> last(whole_.tensors.size(), 0);
+  std::vector<std::size_t> last(whole_->tensors.size(), 0);
   for (std::size_t i = 0; i < steps(); ++i)
-    for (const LocalTensorId in : inputs_of(whole_.steps[i])) {
+    for (const LocalTensorId in : inputs_of(whole_->steps[i])) {
       if (!in.valid() || last[in.index()] == i + 1) continue;
-      const LocalTensor& tensor = whole_[in];
+      const LocalTensor& tensor = (*whole_)[in];
       if (tensor.kind != TensorKind::parameter && tensor.kind != TensorKind::buffer) continue;
-      readings_.push_back(
+      facts_->readings.push_back(
           {i, last[in.index()], static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype)});
       last[in.index()] = i + 1;
     }
@@ -237,38 +240,41 @@ void ProgramTable::hash_steps() {
       of[i] = of[like_[i]];
       continue;
     }
-    if (const auto* compute = std::get_if<Compute>(&whole_.steps[i])) {
-      of[i].add(hash_value(signature(whole_, *compute))).add(compute->gradients).add(compute->fused ? 1 : 0);
+    if (const auto* compute = std::get_if<Compute>(&whole_->steps[i])) {
+      of[i].add(hash_value(signature(*whole_, *compute))).add(compute->gradients).add(compute->fused ? 1 : 0);
       for (const double bytes : {compute->moved.forward, compute->moved.backward})
         of[i].add(std::bit_cast<std::uint64_t>(bytes));
       continue;
     }
-    const auto& exchange = std::get<Exchange>(whole_.steps[i]);
+    const auto& exchange = std::get<Exchange>(whole_->steps[i]);
     for (const Transfer* transfer : {&exchange.forward, &exchange.backward})
       of[i].add(static_cast<std::uint64_t>(transfer->motion));
-    of[i].add(static_cast<std::uint64_t>(exchange.axis)).add(static_cast<std::uint64_t>(whole_[exchange.input].dtype));
+    of[i]
+        .add(static_cast<std::uint64_t>(exchange.axis))
+        .add(static_cast<std::uint64_t>((*whole_)[exchange.input].dtype));
     for (const LocalTensorId id : {exchange.input, exchange.output})
-      for (const std::int64_t extent : whole_[id].shape) of[i].add(static_cast<std::uint64_t>(extent));
+      for (const std::int64_t extent : (*whole_)[id].shape) of[i].add(static_cast<std::uint64_t>(extent));
   }
-  for (const Use& use : uses_) {
-    const Parameter& parameter = parameters_[use.parameter];
+  for (const Use& use : facts_->uses) {
+    const Parameter& parameter = facts_->parameters[use.parameter];
     of[use.step].add(static_cast<std::uint64_t>(parameter.elements));
     of[use.step].add(use.step - parameter.first_use).add(parameter.last_use - use.step);
-    for (const MeshAxis axis : summed_over_[parameter.summed]) of[use.step].add(static_cast<std::uint64_t>(axis));
+    for (const MeshAxis axis : facts_->summed_over[parameter.summed])
+      of[use.step].add(static_cast<std::uint64_t>(axis));
   }
-  hashes_.assign(1, 0);
-  powers_.assign(1, 1);
+  facts_->hashes.assign(1, 0);
+  facts_->powers.assign(1, 1);
   for (const Hash& hash : of) {
-    hashes_.push_back(hashes_.back() * base + hash.value());
-    powers_.push_back(powers_.back() * base);
+    facts_->hashes.push_back(facts_->hashes.back() * base + hash.value());
+    facts_->powers.push_back(facts_->powers.back() * base);
   }
 }
 
 std::uint64_t ProgramTable::content(std::size_t begin, std::size_t end) {
   Hash hash;
-  hash.add(hashes_[end] - hashes_[begin] * powers_[end - begin]);
-  for (const auto& [reader, step] : made_again_.of(begin, end))
-    hash.add(reader - begin).add(hashes_[step + 1] - hashes_[step] * powers_[1]);
+  hash.add(facts_->hashes[end] - facts_->hashes[begin] * facts_->powers[end - begin]);
+  for (const auto& [reader, step] : facts_->made_again.of(begin, end))
+    hash.add(reader - begin).add(facts_->hashes[step + 1] - facts_->hashes[step] * facts_->powers[1]);
   for (const std::size_t position : {begin, end}) {
     const Crossed& crossed = this->crossed(position);
     hash.add(crossed.forward.size());
@@ -278,14 +284,14 @@ std::uint64_t ProgramTable::content(std::size_t begin, std::size_t end) {
 }
 
 const Crossed& ProgramTable::crossed(std::size_t position) {
-  std::optional<Crossed>& crossed = crossed_[position];
+  std::optional<Crossed>& crossed = facts_->crossed[position];
   if (crossed) return *crossed;
   crossed.emplace();
-  for (const LocalTensorId id : crossing_.at(position)) {
+  for (const LocalTensorId id : facts_->crossing.at(position)) {
     crossed->tensors.push_back(id);
-    const double bytes = static_cast<double>(element_count(whole_[id].shape)) * size_in_bytes(whole_[id].dtype);
+    const double bytes = static_cast<double>(element_count((*whole_)[id].shape)) * size_in_bytes((*whole_)[id].dtype);
     crossed->forward.push_back(bytes);
-    if (crossing_.gradient(id, position)) crossed->backward.push_back(bytes);
+    if (facts_->crossing.gradient(id, position)) crossed->backward.push_back(bytes);
   }
   return *crossed;
 }
@@ -293,21 +299,21 @@ const Crossed& ProgramTable::crossed(std::size_t position) {
 std::vector<Segment> ProgramTable::recomputed(Recompute recompute, std::size_t begin, std::size_t end) {
   if (recompute == Recompute::none) return {};
   if (recompute == Recompute::full) {
-    std::vector<Segment> blocks = blocks_.within(begin, end);
+    std::vector<Segment> blocks = facts_->blocks.within(begin, end);
     std::erase_if(blocks, [&](const Segment& block) {
-      return std::none_of(trained_.begin() + static_cast<std::ptrdiff_t>(block.begin),
-                          trained_.begin() + static_cast<std::ptrdiff_t>(block.end),
+      return std::none_of(facts_->trained.begin() + static_cast<std::ptrdiff_t>(block.begin),
+                          facts_->trained.begin() + static_cast<std::ptrdiff_t>(block.end),
                           [](bool trained) { return trained; });
     });
     return blocks;
   }
-  if (!cores_) {
+  if (!facts_->cores) {
     Strategy strategy;
     strategy.recompute = recompute;
-    cores_ = recomputed_segments(whole_, strategy);
+    facts_->cores = recomputed_segments(*whole_, strategy);
   }
   std::vector<Segment> inside;
-  for (const Segment& core : *cores_)
+  for (const Segment& core : *facts_->cores)
     if (core.begin >= begin && core.end <= end) inside.push_back(core);
   return inside;
 }

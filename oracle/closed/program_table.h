@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -49,7 +50,7 @@ struct Row {
   Kernels backward;         // and the sums of gradients; where backward is taken in two parts, the first
   Kernels backward_weight;  // where it is, the second
   Exchanged exchange_forward, exchange_backward;
-  double alone = 0;  // its kernels in one micro-batch, by themselves
+  double alone = 0;                                    // its kernels in one micro-batch, by themselves
   double computed_forward = 0, computed_backward = 0;  // of these, composed
 
   // As a stage's first exchange of a pass; and which is the one before it, 1 + its step forward, its step backward.
@@ -102,7 +103,7 @@ struct Crossed {
 
 // A program, whole, and where it was unfolded (plan/folding.h) what it was made of.
 struct Program {
-  Stage whole;
+  std::shared_ptr<const Stage> whole;
   std::optional<Stage> folded = {};
   std::vector<std::size_t> like = {};  // by step: the first that runs the same; itself where it was not put in
   PricedRows rows = {};                // of what it was made of
@@ -110,32 +111,34 @@ struct Program {
 
 class ProgramTable {
  public:
-  ProgramTable(Program program, const Strategy& strategy, KernelPrices& kernels);
+  // `alike`: one of the same whole program, whatever the nodes that ranks lie on, or null.
+  ProgramTable(Program program, const Strategy& strategy, KernelPrices& kernels, const ProgramTable* alike = nullptr);
   ProgramTable(const ProgramTable&) = delete;
   ProgramTable& operator=(const ProgramTable&) = delete;
 
-  [[nodiscard]] const Stage& program() const { return whole_; }
+  [[nodiscard]] const Stage& program() const { return *whole_; }
+  [[nodiscard]] const std::shared_ptr<const Stage>& shared_program() const { return whole_; }
   [[nodiscard]] const std::vector<std::size_t>& like() const { return like_; }
-  [[nodiscard]] std::size_t steps() const { return whole_.steps.size(); }
+  [[nodiscard]] std::size_t steps() const { return whole_->steps.size(); }
   // `split`: backward is taken in two parts. Gradients are summed over all uses in the program.
   const std::vector<Row>& rows(bool split);
-  [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
+  [[nodiscard]] const std::vector<Parameter>& parameters() const { return facts_->parameters; }
   // Sets of axes, each ascending: along them ranks of one replica hold summands of a parameter's gradient.
-  [[nodiscard]] const std::vector<std::vector<MeshAxis>>& summed_over() const { return summed_over_; }
-  [[nodiscard]] const std::vector<Use>& uses() const { return uses_; }
+  [[nodiscard]] const std::vector<std::vector<MeshAxis>>& summed_over() const { return facts_->summed_over; }
+  [[nodiscard]] const std::vector<Use>& uses() const { return facts_->uses; }
   // Those of steps [begin, end) are uses() from uses_from(end) to uses_from(begin).
-  [[nodiscard]] std::size_t uses_from(std::size_t end) const { return use_at_[end]; }
+  [[nodiscard]] std::size_t uses_from(std::size_t end) const { return facts_->use_at[end]; }
   // Of these, the ones of parameters that several steps use.
-  [[nodiscard]] const std::vector<std::size_t>& shared_uses() const { return shared_uses_; }
-  [[nodiscard]] const std::vector<Reading>& readings() const { return readings_; }
+  [[nodiscard]] const std::vector<std::size_t>& shared_uses() const { return facts_->shared_uses; }
+  [[nodiscard]] const std::vector<Reading>& readings() const { return facts_->readings; }
   const Crossed& crossed(std::size_t position);
-  [[nodiscard]] const Crossing& crossing() const { return crossing_; }
+  [[nodiscard]] const Crossing& crossing() const { return facts_->crossing; }
   // The blocks of a stage of steps [begin, end), and what of it runs again.
   [[nodiscard]] std::vector<Segment> blocks(std::size_t begin, std::size_t end) const {
-    return blocks_.within(begin, end);
+    return facts_->blocks.within(begin, end);
   }
   std::vector<Segment> recomputed(Recompute recompute, std::size_t begin, std::size_t end);
-  [[nodiscard]] const MadeAgain& made_again() const { return made_again_; }
+  [[nodiscard]] const MadeAgain& made_again() const { return facts_->made_again; }
   // Of what the steps [begin, end) are, what they want made again, and what crosses either end.
   std::uint64_t content(std::size_t begin, std::size_t end);
   KernelPrices& kernels() { return *kernels_; }
@@ -148,26 +151,33 @@ class ProgramTable {
   void find_readings();
   void hash_steps();
 
-  Stage whole_;
+  std::shared_ptr<const Stage> whole_;
   std::optional<Stage> folded_;
   std::vector<std::size_t> like_;
   PricedRows folded_rows_;
   Strategy strategy_;
   KernelPrices* kernels_;
-  Crossing crossing_;
   PricedRows rows_;
-  std::vector<Parameter> parameters_;
-  std::vector<std::vector<MeshAxis>> summed_over_;
-  std::vector<Use> uses_;
-  std::vector<std::size_t> shared_uses_;
-  std::vector<std::size_t> use_at_;  // by position: how many are of steps from it on
-  std::vector<Reading> readings_;
-  std::vector<std::optional<Crossed>> crossed_;  // by position
-  Blocks blocks_;
-  MadeAgain made_again_;
-  std::vector<bool> trained_;                  // by step: its backward does something
-  std::optional<std::vector<Segment>> cores_;  // of attention
-  std::vector<std::uint64_t> hashes_, powers_;
+  // What depends on the whole program alone:
+  struct Facts {
+    explicit Facts(const Stage& whole, const std::vector<std::size_t>& like)
+        : crossing(whole), blocks(whole, like), made_again(whole) {}
+
+    Crossing crossing;
+    std::vector<std::optional<Crossed>> crossed;  // by position
+    Blocks blocks;
+    MadeAgain made_again;
+    std::vector<Parameter> parameters;
+    std::vector<std::vector<MeshAxis>> summed_over;
+    std::vector<Use> uses;
+    std::vector<std::size_t> shared_uses;
+    std::vector<std::size_t> use_at;  // by position: how many are of steps from it on
+    std::vector<Reading> readings;
+    std::vector<bool> trained;                  // by step: its backward does something
+    std::optional<std::vector<Segment>> cores;  // of attention
+    std::vector<std::uint64_t> hashes, powers;
+  };
+  std::shared_ptr<Facts> facts_;
 };
 
 }  // namespace sibyl::closed

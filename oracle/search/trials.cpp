@@ -76,7 +76,7 @@ std::vector<Trials::Group> Trials::groups_of(std::span<const std::size_t> which)
     last->push_back(i);
   }
   std::vector<Group> groups;
-  for (auto& [key, members] : by_program) groups.push_back({std::move(members)});
+  for (auto& [key, members] : by_program) groups.push_back({key.first, std::move(members)});
   return groups;
 }
 
@@ -86,32 +86,61 @@ void Trials::by_formula(double most) {
   std::vector<std::size_t> every(strategies_.size());
   std::iota(every.begin(), every.end(), std::size_t{0});
   std::vector<Group> groups = groups_of(every);
-  in_parallel(evaluators_, groups.size(), [&](Evaluator&, std::size_t g, bool) { find_least(groups[g]); });
+  find_least(groups);
   std::ranges::stable_sort(groups, {}, [&](const Group& group) { return at_least_[group.members.front()]; });
   std::atomic<std::size_t> done{0};
+  const auto tried = [&](bool calling) {
+    const std::size_t so_far = ++done;
+    if (calling && options_.progress) options_.progress(so_far, strategies_.size());
+  };
   Rivals rivals;
-  for (std::size_t begin = 0, at_once = 8; begin < groups.size(); begin += at_once, at_once *= 2) {
-    std::vector<Rivals> found(std::min(at_once, groups.size() - begin));
-    in_parallel(evaluators_, found.size(), [&](Evaluator& evaluator, std::size_t g, bool calling) {
-      found[g] = by_formula(groups[begin + g], evaluator, rivals, most, [&] {
-        const std::size_t so_far = ++done;
-        if (calling && options_.progress) options_.progress(so_far, strategies_.size());
-      });
-    });
-    for (const Rivals& others : found) rivals.note(others);
-  }
+  const std::span<Group> all = groups;
+  for (std::size_t begin = 0, at_once = 8; begin < all.size(); begin += at_once, at_once *= 2)
+    for (const Rivals& found :
+         by_formula(all.subspan(begin, std::min(at_once, all.size() - begin)), rivals, most, tried))
+      rivals.note(found);
   if (options_.progress) options_.progress(done, strategies_.size());
 }
 
 void Trials::by_formula(std::span<const std::size_t> which) {
   std::vector<Group> groups = groups_of(which);
-  in_parallel(evaluators_, groups.size(), [&](Evaluator& evaluator, std::size_t g, bool) {
-    by_formula(groups[g], evaluator, {}, std::numeric_limits<double>::infinity(), [] {});
+  by_formula(groups, {}, std::numeric_limits<double>::infinity(), [](bool) {});
+}
+
+std::vector<Trials::Alike> Trials::by_program(std::span<const Group> groups) {
+  std::map<ProgramKey, std::size_t> at;
+  std::vector<Alike> all;  // in the order of each one's first group
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const auto [known, added] = at.try_emplace(groups[g].key, all.size());
+    if (added) all.emplace_back();
+    all[known->second].groups.push_back(g);
+  }
+  return all;
+}
+
+std::vector<Rivals> Trials::by_formula(std::span<Group> groups, const Rivals& rivals, double most,
+                                       const std::function<void(bool)>& tried) {
+  std::vector<Alike> programs = by_program(groups);
+  std::vector<Rivals> found(groups.size());
+  in_parallel(evaluators_, programs.size(), [&](Evaluator& evaluator, std::size_t p, bool calling) {
+    for (const std::size_t g : programs[p].groups)
+      found[g] = by_formula(groups[g], programs[p], evaluator, rivals, most, [&] { tried(calling); });
+    programs[p].first.reset();
+  });
+  return found;
+}
+
+void Trials::find_least(std::span<Group> groups) {
+  std::vector<Alike> programs = by_program(groups);
+  in_parallel(evaluators_, programs.size(), [&](Evaluator&, std::size_t p, bool) {
+    std::optional<Result<closed::FoldedProgram>> made;
+    for (const std::size_t g : programs[p].groups) find_least(groups[g], made);
   });
 }
 
-// What each takes at the least, where it is worth a formula and has one; puts the group in that order.
-void Trials::find_least(Group& group) {
+// What each takes at the least, where it is worth a formula and has one; puts the group in that order. `made`: the
+// program, once it was asked for.
+void Trials::find_least(Group& group, std::optional<Result<closed::FoldedProgram>>& made) {
   std::optional<Result<closed::FoldedProgram>> program;
   std::optional<closed::LeastTime> least;
   for (const std::size_t i : group.members) {
@@ -120,7 +149,8 @@ void Trials::find_least(Group& group) {
     trials_[i].too_large = memory_.value() > 0 && least_state(parameters_, strategy) > memory_;
     if (trials_[i].too_large || !has_formula(i)) continue;
     if (!program) {
-      program = closed::FoldedProgram::make(graph_, folding_ ? &*folding_ : nullptr, strategy);
+      if (!made) made = closed::FoldedProgram::make(graph_, folding_ ? &*folding_ : nullptr, strategy);
+      program.emplace(*made);
       if (*program) least.emplace(**program, strategy, kernels_);
     }
     if (least) at_least_[i] = least->of(strategy);
@@ -129,7 +159,7 @@ void Trials::find_least(Group& group) {
   if (program && *program && (*program)->times > 0) group.program = std::move(**program);  // of a few layers alone
 }
 
-Rivals Trials::by_formula(Group& group, Evaluator& evaluator, Rivals rivals, double most,
+Rivals Trials::by_formula(Group& group, Alike& alike, Evaluator& evaluator, Rivals rivals, double most,
                           const std::function<void()>& tried) {
   Result<std::unique_ptr<closed::ProgramForm>> form{nullptr};
   for (const std::size_t i : group.members) {
@@ -147,19 +177,21 @@ Rivals Trials::by_formula(Group& group, Evaluator& evaluator, Rivals rivals, dou
     } else if (at_least_[i] < not_known && rivals.too_slow(at_least_[i], devices, most)) {
       trial.at_least = at_least_[i];
     } else if (!trial.too_large) {
-      if (form && !*form) form = make_form(group, strategy);
+      if (form && !*form) form = make_form(group, strategy, alike.first.get());
       price(i, form ? (*form)->of(strategy, wanted) : tl::unexpected(form.error()));
     }
     if (trial.fits && trial.timed()) rivals.note({trial.time(), trial.memory(), devices});
     tried();
   }
+  if (form && *form && !alike.first) alike.first = std::move(*form);
   return rivals;
 }
 
-Result<std::unique_ptr<closed::ProgramForm>> Trials::make_form(Group& group, const Strategy& strategy) {
+Result<std::unique_ptr<closed::ProgramForm>> Trials::make_form(Group& group, const Strategy& strategy,
+                                                               closed::ProgramForm* alike) {
   const Folding* folding = folding_ ? &*folding_ : nullptr;
   if (!group.program) return closed::ProgramForm::make(graph_, folding, strategy, kernels_);
-  auto form = closed::ProgramForm::of(graph_, folding, std::move(*group.program), strategy, kernels_);
+  auto form = closed::ProgramForm::of(graph_, folding, std::move(*group.program), strategy, kernels_, alike);
   group.program.reset();
   return form;
 }

@@ -62,16 +62,28 @@ class Trials {
   [[nodiscard]] Bytes framework() const { return cluster_.kernels.device().framework_base; }  // of that
 
  private:
-  // Strategies of one program; that, where it was made already and is small.
+  // Strategies that share a ProgramForm; their program, where it was made already and is small.
   struct Group {
+    ProgramKey key;
     std::vector<std::size_t> members;
     std::optional<closed::FoldedProgram> program = {};
   };
   std::vector<Group> groups_of(std::span<const std::size_t> which) const;
-  void find_least(Group& group);
-  // Those of one group, given what was tried before; with what is known then. `most` infinite: all of them.
-  Rivals by_formula(Group& group, Evaluator& evaluator, Rivals rivals, double most, const std::function<void()>& tried);
-  Result<std::unique_ptr<closed::ProgramForm>> make_form(Group& group, const Strategy& strategy);
+  void find_least(std::span<Group> groups);
+  void find_least(Group& group, std::optional<Result<closed::FoldedProgram>>& made);
+  // Groups of one program, the first of which has the form that others share what they can with.
+  struct Alike {
+    std::vector<std::size_t> groups;
+    std::unique_ptr<closed::ProgramForm> first = {};
+  };
+  static std::vector<Alike> by_program(std::span<const Group> groups);
+  // Each of these, given what was tried before; with what is known then. `most` infinite: all strategies.
+  std::vector<Rivals> by_formula(std::span<Group> groups, const Rivals& rivals, double most,
+                                 const std::function<void(bool calling)>& tried);
+  Rivals by_formula(Group& group, Alike& alike, Evaluator& evaluator, Rivals rivals, double most,
+                    const std::function<void()>& tried);
+  Result<std::unique_ptr<closed::ProgramForm>> make_form(Group& group, const Strategy& strategy,
+                                                         closed::ProgramForm* alike);
   [[nodiscard]] bool has_formula(std::size_t index) const;
   void price(std::size_t index, const Result<closed::Form>& found);
   void simulate(std::size_t index, Evaluator& evaluator);

@@ -49,7 +49,7 @@ Cluster any_busy_cluster() {
 
 // Of all that was drawn.
 struct Drawn {
-  std::vector<double> time, memory;     // by how much the formula is off, where there is one
+  std::vector<double> time, memory;  // by how much the formula is off, where there is one
   // Shares of the time that are known before a program is cut, of its stages whatever they exchange, and of pipelines
   // before their schedule is walked; and of the memory, of stages whatever they exchange.
   std::vector<double> uncut, least, unwalked, least_memory;
@@ -194,6 +194,34 @@ RC_GTEST_PROP(ProgramForm, AnswersDoNotDependOnWhatWasAskedBefore, ()) {
     if (!one) continue;
     RC_ASSERT(std::abs(one->step_time / two->step_time - 1) < 1e-9);
     RC_ASSERT(std::abs(one->memory / two->memory - 1) < 1e-9);
+  }
+}
+
+// Nor does a form of the same program whose ranks lie on other nodes, with which it shares what it can.
+RC_GTEST_PROP(ProgramForm, AnswersDoNotDependOnAnAlikeOne, ()) {
+  const Graph graph = any_model();
+  const Cluster cluster = any_busy_cluster();
+  const std::optional<Folding> found = test::any(0, 1) == 0 ? fold(graph) : std::nullopt;
+  const Folding* folding = found ? &*found : nullptr;
+  KernelPrices kernels(cluster);
+  Strategy first = any_with_closed_form(graph), second = first;
+  second.order = {MeshAxis::data, MeshAxis::tensor};
+  if (!closed::has_closed_form(first, cluster) || program_key(first) != program_key(second)) return;
+  const auto of = [&](const Strategy& strategy, closed::ProgramForm* alike) {
+    auto program = closed::FoldedProgram::make(graph, folding, strategy);
+    return program ? closed::ProgramForm::of(graph, folding, std::move(*program), strategy, kernels, alike) : nullptr;
+  };
+  const auto alike = of(first, nullptr), alone = of(second, nullptr);
+  if (!alike || !alone) return;
+  (void)alike->of(first);
+  const auto shared = of(second, alike.get());
+  for (const Recompute recompute : {second.recompute, Recompute::none, Recompute::full}) {
+    second.recompute = recompute;
+    const auto one = shared->of(second), two = alone->of(second);
+    RC_ASSERT(one.has_value() == two.has_value());
+    if (!one) continue;
+    RC_ASSERT(one->step_time.value() == two->step_time.value());
+    RC_ASSERT(one->memory.value() == two->memory.value());
   }
 }
 
