@@ -41,6 +41,7 @@ using Bytes = Unit<struct BytesTag>;
 using Flops = Unit<struct FlopsTag>;  // a count of floating-point operations, not a rate
 using BytesPerSecond = Unit<struct BytesPerSecondTag>;
 using FlopsPerSecond = Unit<struct FlopsPerSecondTag>;
+using Watts = Unit<struct WattsTag>;
 
 constexpr Seconds operator/(Bytes b, BytesPerSecond r) { return Seconds{b.value() / r.value()}; }
 constexpr BytesPerSecond operator/(Bytes b, Seconds t) { return BytesPerSecond{b.value() / t.value()}; }

@@ -77,6 +77,8 @@ Line device_line(const Device& device) {
             {"dispatch_s", device.dispatch.value()}};
   if (!device.architecture.empty()) line["architecture"] = device.architecture;
   if (device.multiprocessors > 0) line["multiprocessors"] = device.multiprocessors;
+  if (device.board_power.value() > 0) line["board_power_w"] = device.board_power.value();
+  if (device.boost_power.value() > 0) line["boost_power_w"] = device.boost_power.value();
   if (device.dispatch_error > 0) line["dispatch_error"] = device.dispatch_error;
   if (!device.attention_speeds.empty()) line["attention_speeds"] = attention_lines(device.attention_speeds);
   return line;
@@ -218,7 +220,8 @@ void attention_speeds(const JsonValue& v, std::vector<AttentionSpeed>& speeds) {
 
 Device device(const JsonValue& v) {
   v.only({"name", "backend", "architecture", "multiprocessors", "peak_flops_per_s", "memory_bandwidth_bytes_per_s",
-          "memory_bytes", "cache_bytes", "framework_base_bytes", "dispatch_s", "dispatch_error", "attention_speeds"});
+          "memory_bytes", "cache_bytes", "board_power_w", "boost_power_w", "framework_base_bytes", "dispatch_s",
+          "dispatch_error", "attention_speeds"});
   Device d;
   d.name = v.text("name");
   const std::string backend = v.text("backend");
@@ -234,6 +237,8 @@ Device device(const JsonValue& v) {
   d.memory_bandwidth = BytesPerSecond{v.number("memory_bandwidth_bytes_per_s", Sign::positive)};
   d.memory = Bytes{v.number("memory_bytes", Sign::positive)};
   d.cache = Bytes{v.number_or("cache_bytes", Sign::not_negative, 0)};
+  d.board_power = Watts{v.number_or("board_power_w", Sign::not_negative, 0)};
+  d.boost_power = Watts{v.number_or("boost_power_w", Sign::not_negative, 0)};
   d.framework_base = Bytes{v.number_or("framework_base_bytes", Sign::not_negative, 0)};
   d.dispatch = Seconds{v.number_or("dispatch_s", Sign::not_negative, 0)};
   d.dispatch_error = v.number_or("dispatch_error", Sign::not_negative, 0);

@@ -85,7 +85,7 @@ std::vector<KernelErrors> hidden(const Calibration& calibration, bool strangers)
 std::vector<KernelErrors> against(const Calibration& calibration, const Calibration& truth) {
   std::unordered_set<KernelKey> seen;
   for (const KernelSample& sample : calibration.kernels) seen.insert(sample.key);
-  const KernelTable table(calibration.device, calibration.kernels);
+  const KernelTable table = kernel_table(calibration);
   Report report;
   for (const KernelSample& sample : truth.kernels)
     if (!seen.contains(sample.key)) report.add(table, sample);

@@ -22,7 +22,7 @@ std::vector<KernelErrors> left_out(const Calibration& calibration);
 // alone. `strangers`: without the donors of its own architecture.
 std::vector<KernelErrors> hidden(const Calibration& calibration, bool strangers);
 
-// The samples of `truth` that `calibration` lacks, predicted from it.
+// The samples of `truth` that `calibration` lacks, predicted from it and its donors.
 std::vector<KernelErrors> against(const Calibration& calibration, const Calibration& truth);
 
 }  // namespace sibyl

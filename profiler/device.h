@@ -21,6 +21,8 @@ struct Device {
   BytesPerSecond memory_bandwidth;
   Bytes memory;
   Bytes cache;           // last-level cache
+  Watts board_power;     // what the board may take, one device's share of it; 0 where it is not known
+  Watts boost_power;     // what products take at the clock that the peaks are stated at; 0 where it is not known
   Bytes framework_base;  // what a process holds before the model: context, libraries
   bool framework_assumed = false;  // framework_base was not measured
   bool sums_apart = false;  // autograd adds two gradients of one tensor up in a third, as PyTorch before 2.0 does

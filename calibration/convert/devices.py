@@ -9,6 +9,12 @@ burn GPUs one runs without being throttled up to 692 MHz and is throttled at 758
 middle of these, is a choice.
 K80's memory has its parity bits in the same GDDR5, 210 of 240 GB/s are left with ECC on, as it is delivered (BabelStream's results: 182 and 205 reached). "At 562 MHz" is the clock that its kernels were timed at.
 Memory: a data-centre "80 GB" is 80 GiB; 141, 180 and 186 GB are decimal.
+Board power: the data sheets' TDP, TGP or TBP, of a board with two devices half of it; P4 is sold with 50 and 75 W. What products take at the boost clock is on no
+data sheet. Of an A100, the same products on boards of different power, with power as the clock's square: f32 products take 1.10 times as long at 250 W as at
+300 (NeuSight's, median of 3,321; the square root of 300 / 250 is 1.095), where the quickest tenth reaches 0.944 of the peak, against 0.993 on a V100,
+which meets no limit: 332 W for the clock of the peak. In f16 and tf32 a board of 250 W reaches 0.84 and 0.82 of what SXM does (An et al., Fire-Flyer
+AI-HPC, SC24, artifact A1): 358 and 375 W. The mean of the three is 355. Runs of a few milliseconds do not meet the limit: the quickest bf16 product
+of a board of 300 W reaches 256 TFLOP/s, SXM's 268 (github.com/mag-/gpu_benchmark).
 framework_base and dispatch are on no datasheet. A CUDA context with PyTorch's kernels of about 0.5 GB is an assumption. What a host needs to issue
 an operation of eager PyTorch is taken from runs that waited for nothing else, as others measured them (docs/models/step.md, The host): 103 us on a
 cloud's host of a T4, 64 on that of a V100, 28 on a desktop with a TITAN RTX; their geometric mean, and a factor of two of error.
@@ -21,12 +27,13 @@ FRAMEWORK_BASE = 0.5e9
 DISPATCH, DISPATCH_ERROR = 50e-6, 0.6
 
 
-def device(name, architecture, units, peak, bandwidth, memory_gib, cache_mib, backend="cuda"):
-    """`units`: streaming multiprocessors (compute units, cores)."""
+def device(name, architecture, units, peak, bandwidth, memory_gib, cache_mib, power, backend="cuda", boost_power=None):
+    """`units`: streaming multiprocessors (compute units, cores). `power`: of the board, in watts."""
     host = backend == "cpu"
+    powers = {"board_power_w": power} | ({"boost_power_w": boost_power} if boost_power else {})
     return {"name": name, "backend": backend, "architecture": architecture, "multiprocessors": units, "peak_flops_per_s": peak,
             "memory_bandwidth_bytes_per_s": bandwidth, "memory_bytes": memory_gib * GIB, "cache_bytes": cache_mib * 2**20,
-            "framework_base_bytes": 0.0 if host else FRAMEWORK_BASE, "dispatch_s": 0.0 if host else DISPATCH,
+            **powers, "framework_base_bytes": 0.0 if host else FRAMEWORK_BASE, "dispatch_s": 0.0 if host else DISPATCH,
             "dispatch_error": 0.0 if host else DISPATCH_ERROR}
 
 
@@ -44,6 +51,7 @@ def fp8(f64, f32, tf32, half):
 
 V100_SXM2 = plain(15.7e12, 7.8e12) | {"f16": 125e12}
 V100_PCIE = plain(14e12, 7e12) | {"f16": 112e12}
+A100_BOOST = 355
 A100 = ampere(9.7e12, 19.5e12, 156e12, 312e12)
 H100_SXM = fp8(34e12, 67e12, 494.7e12, 989.4e12)
 MI200_GCD = {"f64": 22.6e12, "f32": 45.3e12, "f16": 181e12, "bf16": 181e12}  # f32 on the matrix cores, as rocBLAS computes it
@@ -51,70 +59,70 @@ MI200_GCD = {"f64": 22.6e12, "f32": 45.3e12, "f16": 181e12, "bf16": 181e12}  # f
 # name -> (device, {source: name there})
 DEVICES = {
     # Kepler and Maxwell. One GPU of the two on a K80 or M60 board.
-    "k80": (device("NVIDIA K80 (one GK210)", "kepler", 13, plain(3.74e12, 1.25e12), 210e9, 12, 1.5), {}),
-    "k80-562mhz": (device("NVIDIA K80 (one GK210) at 562 MHz", "kepler", 13, plain(2.806e12, 0.935e12), 210e9, 12, 1.5), {"benanza": "K80"}),
-    "gtx-titan-black": (device("NVIDIA GTX TITAN Black", "kepler", 15, plain(5.645e12, 1.88e12), 336e9, 6, 1.5), {"convnet": "Titan Black"}),
-    "m40": (device("NVIDIA M40 12GB", "maxwell", 24, plain(6.8e12, 0.21e12), 288e9, 12, 3), {"deepbench": "NV_M40"}),
-    "m60": (device("NVIDIA M60 (one GM204)", "maxwell", 16, plain(4.82e12, 0.15e12), 160e9, 8, 2), {}),
-    "titan-x-maxwell": (device("NVIDIA TITAN X (Maxwell)", "maxwell", 24, plain(7.31e12, 0.21e12), 336.5e9, 12, 3),
+    "k80": (device("NVIDIA K80 (one GK210)", "kepler", 13, plain(3.74e12, 1.25e12), 210e9, 12, 1.5, 150), {}),
+    "k80-562mhz": (device("NVIDIA K80 (one GK210) at 562 MHz", "kepler", 13, plain(2.806e12, 0.935e12), 210e9, 12, 1.5, 150), {"benanza": "K80"}),
+    "gtx-titan-black": (device("NVIDIA GTX TITAN Black", "kepler", 15, plain(5.645e12, 1.88e12), 336e9, 6, 1.5, 250), {"convnet": "Titan Black"}),
+    "m40": (device("NVIDIA M40 12GB", "maxwell", 24, plain(6.8e12, 0.21e12), 288e9, 12, 3, 250), {"deepbench": "NV_M40"}),
+    "m60": (device("NVIDIA M60 (one GM204)", "maxwell", 16, plain(4.82e12, 0.15e12), 160e9, 8, 2, 150), {}),
+    "titan-x-maxwell": (device("NVIDIA TITAN X (Maxwell)", "maxwell", 24, plain(7.31e12, 0.21e12), 336.5e9, 12, 3, 250),
                         {"deepbench": "NV_TitanX"}),
     # Pascal
-    "p4": (device("NVIDIA P4", "pascal", 20, plain(5.5e12, 0.17e12), 192e9, 8, 2), {"neusight": "Tesla P4"}),
-    "p100-pcie-16gb": (device("NVIDIA P100 PCIe 16GB", "pascal", 56, plain(9.3e12, 4.7e12) | {"f16": 18.7e12}, 732e9, 16, 4),
+    "p4": (device("NVIDIA P4", "pascal", 20, plain(5.5e12, 0.17e12), 192e9, 8, 2, 75), {"neusight": "Tesla P4"}),
+    "p100-pcie-16gb": (device("NVIDIA P100 PCIe 16GB", "pascal", 56, plain(9.3e12, 4.7e12) | {"f16": 18.7e12}, 732e9, 16, 4, 250),
                        {"neusight": "Tesla P100-PCIE-16GB", "deepbench": "NV_P100"}),
-    "p100-sxm2-16gb": (device("NVIDIA P100 SXM2 16GB", "pascal", 56, plain(10.6e12, 5.3e12) | {"f16": 21.2e12}, 732e9, 16, 4), {}),
-    "p40": (device("NVIDIA P40", "pascal", 30, plain(11.76e12, 0.37e12), 346e9, 24, 3), {}),
-    "titan-x-pascal": (device("NVIDIA TITAN X (Pascal)", "pascal", 28, plain(10.97e12, 0.34e12), 480e9, 12, 3),
+    "p100-sxm2-16gb": (device("NVIDIA P100 SXM2 16GB", "pascal", 56, plain(10.6e12, 5.3e12) | {"f16": 21.2e12}, 732e9, 16, 4, 300), {}),
+    "p40": (device("NVIDIA P40", "pascal", 30, plain(11.76e12, 0.37e12), 346e9, 24, 3, 250), {}),
+    "titan-x-pascal": (device("NVIDIA TITAN X (Pascal)", "pascal", 28, plain(10.97e12, 0.34e12), 480e9, 12, 3, 250),
                        {"deepbench": "NV_TitanX_Pascal"}),
-    "titan-xp": (device("NVIDIA TITAN Xp", "pascal", 30, plain(12.15e12, 0.38e12), 547.6e9, 12, 3), {"deepbench": "NV_TitanXp"}),
-    "gtx-1080-ti": (device("NVIDIA GeForce GTX 1080 Ti", "pascal", 28, plain(13.7e12, 0.43e12), 484e9, 11, 2.75),
+    "titan-xp": (device("NVIDIA TITAN Xp", "pascal", 30, plain(12.15e12, 0.38e12), 547.6e9, 12, 3, 250), {"deepbench": "NV_TitanXp"}),
+    "gtx-1080-ti": (device("NVIDIA GeForce GTX 1080 Ti", "pascal", 28, plain(13.7e12, 0.43e12), 484e9, 11, 2.75, 250),
                     {"deepbench": "NV_1080Ti"}),
     # Volta and Turing
-    "v100-pcie-16gb": (device("NVIDIA V100 PCIe 16GB", "volta", 80, V100_PCIE, 900e9, 16, 6), {}),
-    "v100-pcie-32gb": (device("NVIDIA V100 PCIe 32GB", "volta", 80, V100_PCIE, 900e9, 32, 6), {"neusight": "Tesla V100-PCIE-32GB"}),
-    "v100-sxm2-16gb": (device("NVIDIA V100 SXM2 16GB", "volta", 80, V100_SXM2, 900e9, 16, 6), {"deepbench": "NV_V100"}),
-    "v100-sxm2-32gb": (device("NVIDIA V100 SXM2 32GB", "volta", 80, V100_SXM2, 900e9, 32, 6), {}),
-    "v100-sxm3-32gb": (device("NVIDIA V100 SXM3 32GB", "volta", 80, V100_SXM2, 900e9, 32, 6), {}),
-    "v100s-pcie-32gb": (device("NVIDIA V100S PCIe 32GB", "volta", 80, plain(16.35e12, 8.18e12) | {"f16": 130.8e12}, 1134e9, 32, 6),
+    "v100-pcie-16gb": (device("NVIDIA V100 PCIe 16GB", "volta", 80, V100_PCIE, 900e9, 16, 6, 250), {}),
+    "v100-pcie-32gb": (device("NVIDIA V100 PCIe 32GB", "volta", 80, V100_PCIE, 900e9, 32, 6, 250), {"neusight": "Tesla V100-PCIE-32GB"}),
+    "v100-sxm2-16gb": (device("NVIDIA V100 SXM2 16GB", "volta", 80, V100_SXM2, 900e9, 16, 6, 300), {"deepbench": "NV_V100"}),
+    "v100-sxm2-32gb": (device("NVIDIA V100 SXM2 32GB", "volta", 80, V100_SXM2, 900e9, 32, 6, 300), {}),
+    "v100-sxm3-32gb": (device("NVIDIA V100 SXM3 32GB", "volta", 80, V100_SXM2, 900e9, 32, 6, 350), {}),
+    "v100s-pcie-32gb": (device("NVIDIA V100S PCIe 32GB", "volta", 80, plain(16.35e12, 8.18e12) | {"f16": 130.8e12}, 1134e9, 32, 6, 250),
                         {"separable": "V100S"}),
-    "t4": (device("NVIDIA T4", "turing", 40, plain(8.1e12, 0.25e12) | {"f16": 65e12}, 320e9, 16, 4),
+    "t4": (device("NVIDIA T4", "turing", 40, plain(8.1e12, 0.25e12) | {"f16": 65e12}, 320e9, 16, 4, 70),
            {"neusight": "Tesla T4", "deepbench": "NV_T4"}),
-    "quadro-rtx-8000": (device("NVIDIA Quadro RTX 8000", "turing", 72, plain(16.3e12, 0.51e12) | {"f16": 130.5e12}, 672e9, 48, 6), {}),
-    "rtx-2080-ti": (device("NVIDIA GeForce RTX 2080 Ti", "turing", 68, plain(13.45e12, 0.42e12) | {"f16": 53.8e12}, 616e9, 11, 5.5), {}),
+    "quadro-rtx-8000": (device("NVIDIA Quadro RTX 8000", "turing", 72, plain(16.3e12, 0.51e12) | {"f16": 130.5e12}, 672e9, 48, 6, 260), {}),
+    "rtx-2080-ti": (device("NVIDIA GeForce RTX 2080 Ti", "turing", 68, plain(13.45e12, 0.42e12) | {"f16": 53.8e12}, 616e9, 11, 5.5, 250), {}),
     # Ampere
-    "a100-sxm-40gb": (device("NVIDIA A100 SXM 40GB", "ampere", 108, A100, 1555e9, 40, 40), {}),
-    "a100-sxm-80gb": (device("NVIDIA A100 SXM 80GB", "ampere", 108, A100, 2039e9, 80, 40), {"aiconfigurator": "a100_sxm"}),
-    "a100-pcie-40gb": (device("NVIDIA A100 PCIe 40GB", "ampere", 108, A100, 1555e9, 40, 40), {"neusight": "NVIDIA A100-PCIE-40GB"}),
-    "a100-pcie-80gb": (device("NVIDIA A100 PCIe 80GB", "ampere", 108, A100, 1935e9, 80, 40), {"neusight": "NVIDIA A100 80GB PCIe"}),
-    "a30": (device("NVIDIA A30", "ampere", 56, ampere(5.2e12, 10.3e12, 82e12, 165e12), 933e9, 24, 24), {}),
-    "a10": (device("NVIDIA A10", "ampere-ga102", 72, ampere(0.49e12, 31.2e12, 62.5e12, 125e12), 600e9, 24, 6), {}),
-    "a40": (device("NVIDIA A40", "ampere-ga102", 84, ampere(0.58e12, 37.4e12, 74.8e12, 149.7e12), 696e9, 48, 6), {}),
-    "rtx-a6000": (device("NVIDIA RTX A6000", "ampere-ga102", 84, ampere(0.6e12, 38.7e12, 77.4e12, 154.8e12), 768e9, 48, 6), {}),
-    "rtx-3090": (device("NVIDIA GeForce RTX 3090", "ampere-ga102", 82, ampere(0.56e12, 35.6e12, 35.6e12, 71e12), 936e9, 24, 6), {}),
+    "a100-sxm-40gb": (device("NVIDIA A100 SXM 40GB", "ampere", 108, A100, 1555e9, 40, 40, 400, boost_power=A100_BOOST), {}),
+    "a100-sxm-80gb": (device("NVIDIA A100 SXM 80GB", "ampere", 108, A100, 2039e9, 80, 40, 400, boost_power=A100_BOOST), {"aiconfigurator": "a100_sxm"}),
+    "a100-pcie-40gb": (device("NVIDIA A100 PCIe 40GB", "ampere", 108, A100, 1555e9, 40, 40, 250, boost_power=A100_BOOST), {"neusight": "NVIDIA A100-PCIE-40GB"}),
+    "a100-pcie-80gb": (device("NVIDIA A100 PCIe 80GB", "ampere", 108, A100, 1935e9, 80, 40, 300, boost_power=A100_BOOST), {"neusight": "NVIDIA A100 80GB PCIe"}),
+    "a30": (device("NVIDIA A30", "ampere", 56, ampere(5.2e12, 10.3e12, 82e12, 165e12), 933e9, 24, 24, 165), {}),
+    "a10": (device("NVIDIA A10", "ampere-ga102", 72, ampere(0.49e12, 31.2e12, 62.5e12, 125e12), 600e9, 24, 6, 150), {}),
+    "a40": (device("NVIDIA A40", "ampere-ga102", 84, ampere(0.58e12, 37.4e12, 74.8e12, 149.7e12), 696e9, 48, 6, 300), {}),
+    "rtx-a6000": (device("NVIDIA RTX A6000", "ampere-ga102", 84, ampere(0.6e12, 38.7e12, 77.4e12, 154.8e12), 768e9, 48, 6, 300), {}),
+    "rtx-3090": (device("NVIDIA GeForce RTX 3090", "ampere-ga102", 82, ampere(0.56e12, 35.6e12, 35.6e12, 71e12), 936e9, 24, 6, 350), {}),
     # Ada
-    "l4": (device("NVIDIA L4", "ada", 58, fp8(0.47e12, 30.3e12, 60e12, 121e12), 300e9, 24, 48), {"neusight": "NVIDIA L4"}),
-    "l40s": (device("NVIDIA L40S", "ada", 142, fp8(1.4e12, 91.6e12, 183e12, 362.05e12), 864e9, 48, 96), {"aiconfigurator": "l40s"}),
-    "rtx-4090": (device("NVIDIA GeForce RTX 4090", "ada", 128, fp8(1.29e12, 82.6e12, 82.6e12, 165.2e12), 1008e9, 24, 72), {}),
-    "rtx-6000-ada": (device("NVIDIA RTX 6000 Ada", "ada", 142, fp8(1.4e12, 91.1e12, 182.1e12, 364.2e12), 960e9, 48, 96), {}),
+    "l4": (device("NVIDIA L4", "ada", 58, fp8(0.47e12, 30.3e12, 60e12, 121e12), 300e9, 24, 48, 72), {"neusight": "NVIDIA L4"}),
+    "l40s": (device("NVIDIA L40S", "ada", 142, fp8(1.4e12, 91.6e12, 183e12, 362.05e12), 864e9, 48, 96, 350), {"aiconfigurator": "l40s"}),
+    "rtx-4090": (device("NVIDIA GeForce RTX 4090", "ada", 128, fp8(1.29e12, 82.6e12, 82.6e12, 165.2e12), 1008e9, 24, 72, 450), {}),
+    "rtx-6000-ada": (device("NVIDIA RTX 6000 Ada", "ada", 142, fp8(1.4e12, 91.1e12, 182.1e12, 364.2e12), 960e9, 48, 96, 300), {}),
     # Hopper and Blackwell
-    "h100-sxm": (device("NVIDIA H100 SXM 80GB", "hopper", 132, H100_SXM, 3350e9, 80, 50),
+    "h100-sxm": (device("NVIDIA H100 SXM 80GB", "hopper", 132, H100_SXM, 3350e9, 80, 50, 700),
                  {"aiconfigurator": "h100_sxm", "neusight": "NVIDIA H100 80GB HBM3"}),
-    "h100-pcie-80gb": (device("NVIDIA H100 PCIe 80GB", "hopper", 114, fp8(26e12, 51.2e12, 378e12, 756e12), 2039e9, 80, 50), {}),
-    "h200-sxm": (device("NVIDIA H200 SXM 141GB", "hopper", 132, H100_SXM, 4800e9, 141e9 / GIB, 50), {"aiconfigurator": "h200_sxm"}),
-    "b200-sxm": (device("NVIDIA B200 SXM 180GB", "blackwell", 148, fp8(37e12, 75e12, 1125e12, 2250e12), 7700e9, 180e9 / GIB, 126),
+    "h100-pcie-80gb": (device("NVIDIA H100 PCIe 80GB", "hopper", 114, fp8(26e12, 51.2e12, 378e12, 756e12), 2039e9, 80, 50, 350), {}),
+    "h200-sxm": (device("NVIDIA H200 SXM 141GB", "hopper", 132, H100_SXM, 4800e9, 141e9 / GIB, 50, 700), {"aiconfigurator": "h200_sxm"}),
+    "b200-sxm": (device("NVIDIA B200 SXM 180GB", "blackwell", 148, fp8(37e12, 75e12, 1125e12, 2250e12), 7700e9, 180e9 / GIB, 126, 1000),
                  {"aiconfigurator": "b200_sxm"}),
-    "gb200": (device("NVIDIA GB200 (one GPU)", "blackwell", 152, fp8(40e12, 80e12, 1250e12, 2500e12), 8000e9, 186e9 / GIB, 126),
+    "gb200": (device("NVIDIA GB200 (one GPU)", "blackwell", 152, fp8(40e12, 80e12, 1250e12, 2500e12), 8000e9, 186e9 / GIB, 126, 1200),
               {"aiconfigurator": "gb200"}),
     # AMD: PyTorch's HIP devices behave as CUDA's do, so they share its backend. MI250: one of the board's two dies.
-    "mi25": (device("AMD Radeon Instinct MI25", "gcn5", 64, plain(12.3e12, 0.77e12) | {"f16": 24.6e12}, 484e9, 16, 4),
+    "mi25": (device("AMD Radeon Instinct MI25", "gcn5", 64, plain(12.3e12, 0.77e12) | {"f16": 24.6e12}, 484e9, 16, 4, 300),
              {"deepbench": "AMD_MI25"}),
-    "vega-fe": (device("AMD Radeon Vega Frontier Edition", "gcn5", 64, plain(13.1e12, 0.82e12) | {"f16": 26.2e12}, 483e9, 16, 4),
+    "vega-fe": (device("AMD Radeon Vega Frontier Edition", "gcn5", 64, plain(13.1e12, 0.82e12) | {"f16": 26.2e12}, 483e9, 16, 4, 300),
                 {"deepbench": "AMD_VegaFE"}),
-    "mi100": (device("AMD Instinct MI100", "cdna", 120, {"f64": 11.5e12, "f32": 46.1e12, "f16": 184.6e12, "bf16": 92.3e12}, 1228.8e9, 32, 8), {}),
-    "mi210": (device("AMD Instinct MI210", "cdna2", 104, MI200_GCD, 1638.4e9, 64, 8), {}),
-    "mi250": (device("AMD Instinct MI250 (one GCD)", "cdna2", 104, MI200_GCD, 1638.4e9, 64, 8), {}),
+    "mi100": (device("AMD Instinct MI100", "cdna", 120, {"f64": 11.5e12, "f32": 46.1e12, "f16": 184.6e12, "bf16": 92.3e12}, 1228.8e9, 32, 8, 300), {}),
+    "mi210": (device("AMD Instinct MI210", "cdna2", 104, MI200_GCD, 1638.4e9, 64, 8, 300), {}),
+    "mi250": (device("AMD Instinct MI250 (one GCD)", "cdna2", 104, MI200_GCD, 1638.4e9, 64, 8, 280), {}),
     # Intel
-    "knl-7250": (device("Intel Xeon Phi 7250", "knl", 68, plain(6.09e12, 3.05e12), 450e9, 16, 34, "cpu"),
+    "knl-7250": (device("Intel Xeon Phi 7250", "knl", 68, plain(6.09e12, 3.05e12), 450e9, 16, 34, 215, "cpu"),
                  {"deepbench": "IA_KNL7250"}),
 }
 
@@ -123,8 +131,8 @@ LINEAGES = [["kepler", "maxwell", "pascal", "volta", "turing", "ampere", "ampere
             ["gcn5", "cdna", "cdna2"], ["knl"]]
 
 
-# Cards of 75 W and less, whose power does not last for their boost clock: f32 products on L4 reach 13 of 30 TFLOP/s.
-LOW_POWER = {"NVIDIA P4", "NVIDIA T4", "NVIDIA L4"}
+# Watts of a board that do not last for its boost clock: f32 products on L4 reach 13 of 30 TFLOP/s.
+LOW_POWER = 75
 
 
 def distance(a, b):
@@ -136,7 +144,7 @@ def distance(a, b):
     generations = abs(age_a - age_b) if vendor_a == vendor_b else 10
     sizes = abs(math.log2(a["memory_bandwidth_bytes_per_s"] / b["memory_bandwidth_bytes_per_s"]))
     rates = abs(math.log2(a["peak_flops_per_s"]["f32"] / b["peak_flops_per_s"]["f32"]))
-    throttled = 3 * ((a["name"] in LOW_POWER) != (b["name"] in LOW_POWER))
+    throttled = 3 * ((a["board_power_w"] <= LOW_POWER) != (b["board_power_w"] <= LOW_POWER))
     return generations + throttled + 0.25 * (sizes + rates)
 
 

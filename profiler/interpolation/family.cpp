@@ -144,10 +144,19 @@ bool is_unaligned(const Convolution& op, const KernelKey& key, const Convolution
          (std::fmod(s.c, together) != 0 || std::fmod(s.k, together) != 0);
 }
 
+// Algorithms that multiply less than once for each weight serve square windows, one pixel after the other and without
+// holes: Winograd's those of 3 and 5, Fourier transforms wide ones (cuDNN's API guide, cudnnConvolutionForward). Others
+// multiply by every weight, as those do that step over pixels: a 1 x 7 is like a 5 x 5 of stride 2, not like a 3 x 3.
+bool multiplies_all(const Convolution& op) {
+  const auto above_one = [](std::int64_t v) { return v > 1; };
+  if (std::ranges::any_of(op.stride, above_one)) return true;
+  if (op.groups > 1 || op.kernel.size() != 2) return false;
+  return op.kernel[0] != op.kernel[1] || (op.kernel[0] > 1 && std::ranges::any_of(op.dilation, above_one));
+}
+
 void set_place(const Convolution& op, const KernelKey& key, Place& p) {
   const auto s = sizes(op, key.signature);
-  p.family.category = (s.window == 1 ? pointwise : 0U) |
-                      (std::any_of(op.stride.begin(), op.stride.end(), [](auto v) { return v > 1; }) ? strided : 0U) |
+  p.family.category = (s.window == 1 ? pointwise : 0U) | (multiplies_all(op) ? strided : 0U) |
                       (is_depthwise(key) ? depthwise
                        : op.groups > 1   ? grouped
                                          : 0U) |

@@ -42,7 +42,7 @@ Place place(const KernelKey& key);
 // The categories of a convolution's family, added up.
 enum ConvolutionCategory : std::uint32_t {
   pointwise = 1,
-  strided = 2,
+  strided = 2,  // or of a window that no fast algorithm serves, which costs alike
   depthwise = 4,
   grouped = 8,
   transposed = 16,

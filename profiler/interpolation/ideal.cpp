@@ -56,9 +56,7 @@ Seconds in_waves(const Device& device, const Product& p, const Roofline& rooflin
 // window, which bytes do not (calibration/convert/published/separable_convolutions.csv).
 constexpr double depthwise_share = 1.0 / 8;
 
-}  // namespace
-
-Seconds roofline_time(const Device& device, const KernelKey& key) {
+Seconds roofline_at(const Device& device, const KernelKey& key, double clock) {
   Work work = work_of(key, device.backend);
   // A flash kernel skips the blocks above the diagonal; published counts, and so the rule, do not.
   const auto* attention = std::get_if<Attention>(&key.signature.attributes);
@@ -66,16 +64,22 @@ Seconds roofline_time(const Device& device, const KernelKey& key) {
   Roofline roofline = datasheet_roofline(device, key.signature.dtype);
   if (device.backend == Backend::cuda && is_depthwise(key))
     roofline.peak = datasheet_roofline(device, DType::f32).peak * depthwise_share;
+  roofline.peak *= clock;
   return roofline.time(work);
 }
 
-Seconds ideal_time(const Device& device, const KernelKey& key) {
-  const Seconds plain = roofline_time(device, key);
+}  // namespace
+
+Seconds roofline_time(const Device& device, const KernelKey& key) { return roofline_at(device, key, 1.0); }
+
+Seconds ideal_time(const Device& device, const KernelKey& key, double clock) {
+  const Seconds plain = roofline_at(device, key, clock);
   const bool convolution = std::holds_alternative<Convolution>(key.signature.attributes);
   const auto product = convolution ? std::nullopt : as_product(key);
   if (!product || device.backend != Backend::cuda || device.multiprocessors <= 0) return plain;
   const DType dtype = key.signature.dtype;
-  const Roofline roofline = datasheet_roofline(device, dtype);
+  Roofline roofline = datasheet_roofline(device, dtype);
+  roofline.peak *= clock;
   return std::max(plain, in_waves(device, *product, roofline, size_in_bytes(dtype)) + roofline.start_up);
 }
 

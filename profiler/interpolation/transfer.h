@@ -2,7 +2,9 @@
 //
 // time there = time here * ideal time there / ideal time here (ideal.h). How far off that is was measured by hiding
 // each device of the shipped calibrations and predicting its samples from the others (docs/validation/kernels.md,
-// Kernels of hidden devices); between devices of one architecture, and of different ones.
+// Kernels of hidden devices); between devices of one architecture, and of different ones. Where a device's silicon is
+// also sold on a board of other power and it is known how much power it wants, the ideal times are at the clocks that
+// the boards can hold.
 #pragma once
 
 #include "profiler/kernel_table.h"

@@ -20,6 +20,8 @@ inline Calibration example_calibration() {
   c.device.memory_bandwidth = BytesPerSecond{2e10};
   c.device.memory = Bytes{8e9};
   c.device.cache = Bytes{3.3e7};
+  c.device.board_power = Watts{250};
+  c.device.boost_power = Watts{355};
   c.device.framework_base = Bytes{1e8};
   c.device.dispatch = Seconds{1e-6};
   c.device.dispatch_error = 0.5;

@@ -23,6 +23,7 @@ TEST(Shipped, CalibrationsAreSoundAndCited) {
     EXPECT_GT(c->device.multiprocessors, 0) << name;
     EXPECT_GT(c->device.peak.at(DType::f32).value(), 1e12) << name;
     EXPECT_GT(c->device.cache.value(), 1e6) << name;
+    EXPECT_GT(c->device.board_power.value(), 50) << name;
     bytes += shipped::find(shipped::Kind::calibration, name)->size();
   }
   EXPECT_GE(measured, 12U);

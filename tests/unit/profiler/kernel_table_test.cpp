@@ -266,6 +266,28 @@ TEST(KernelTable, OnAnotherDeviceGainsFromWhatBindsIt) {
   EXPECT_EQ(table.on(quick).estimate(relu_key).time.provenance, Provenance::measured);
 }
 
+// 3 x 3 windows at four times the rate that multiplying allows (Winograd's), 5 x 5 of stride 2 at half of it: what a
+// 1 x 7 takes follows from the latter. 2 * 8 * 56 * 56 * 64 * 64 * 7 FLOPs at 10 TFLOP/s are 144 us, and twice that it
+// takes.
+TEST(KernelTable, WindowsWithoutAFastAlgorithmAreLikeThoseThatStep) {
+  std::vector<KernelSample> samples;
+  for (const int n : {4, 8, 16}) {
+    const std::string batch = std::to_string(n) + "x64x";
+    const double multiplied = 2.0 * n * 56 * 56 * 64 * 64 / 10e12;
+    samples.push_back(sample("forward convolution(kernel=3x3,stride=1x1,dilation=1x1,pad_begin=1x1,pad_end=1x1)[" +
+                                 batch + "56x56,64x64x3x3]->[" + batch + "56x56]:f32",
+                             9 * multiplied / 4));
+    samples.push_back(sample("forward convolution(kernel=5x5,stride=2x2,dilation=1x1,pad_begin=2x2,pad_end=2x2)[" +
+                                 batch + "112x112,64x64x5x5]->[" + batch + "56x56]:f32",
+                             2 * 25 * multiplied));
+  }
+  const double least = 2.0 * 8 * 56 * 56 * 64 * 64 * 7 / 10e12;
+  const auto e = KernelTable(device(), samples)
+                     .estimate(key("forward convolution(kernel=1x7,stride=1x1,dilation=1x1,pad_begin=0x3,pad_end=0x3)"
+                                   "[8x64x56x56,64x64x1x7]->[8x64x56x56]:f32"));
+  EXPECT_NEAR(e.time.time.value(), 2 * least, 0.15 * least);
+}
+
 // Twice the bandwidth, another architecture, no sample of its own: a sum of two tensors that takes twice its roofline's
 // time on the donor takes twice its own here. 3 * 4 * 2^20 bytes at 200 GB/s are 62.9 us.
 TEST(KernelTable, CarriesKernelsOverFromADonor) {
@@ -298,6 +320,69 @@ TEST(KernelTable, TakesATwinsMeasurementsAsItsOwn) {
   const auto e = twin.estimate(key(relu(1 << 20)));
   EXPECT_EQ(e.time.time, Seconds{1e-3});
   EXPECT_EQ(e.time.provenance, Provenance::measured);
+}
+
+// 2 * 8192^3 FLOPs at 10 TFLOP/s are 110 ms, and no sum of bytes comes near that.
+constexpr double long_product = 2.0 * 8192 * 8192 * 8192 / 10e12;
+const std::string product = "forward linear[8192x8192,8192x8192]->[8192x8192]:f32";
+
+// Of `name`'s silicon, on a board of `watts`, one that took twice the least time of a product if `samples`.
+KernelTable on_board(double watts, double wanted, bool samples, std::vector<KernelTable> donors = {}) {
+  Device d = device();
+  d.architecture = "same";
+  d.board_power = Watts{watts};
+  d.boost_power = Watts{wanted};
+  const auto own = samples ? std::vector{sample(product, 2 * long_product), sample(relu(1 << 20), 1e-3)}
+                           : std::vector<KernelSample>{};
+  return {d, own, [donors] { return donors; }};
+}
+
+// Products that want 400 W run at half the clock on a board of 100 W, whose power goes as the clock's square, and at
+// the whole one on a board of 500. What waits for memory takes as long on either, and is no twin's all the same.
+TEST(KernelTable, CarriesProductsToABoardOfOtherPowerByItsClock) {
+  const KernelTable weak = on_board(100, 400, true);
+  const KernelTable strong = on_board(500, 400, false, {weak});
+  const auto quick = strong.estimate(key(product));
+  EXPECT_NEAR(quick.time.time.value(), long_product, 1e-3 * long_product);
+  EXPECT_EQ(quick.time.provenance, Provenance::estimated);
+  EXPECT_LT(quick.time.relative_error, 0.08);
+  EXPECT_NEAR(strong.estimate(key(relu(1 << 20))).time.time.value(), 1e-3, 1e-9);
+  const KernelTable back = on_board(100, 400, false, {on_board(500, 400, true)});
+  EXPECT_NEAR(back.estimate(key(product)).time.time.value(), 4 * long_product, 4e-3 * long_product);
+}
+
+// Of a product only the silicon matters, of what waits for memory the memory, too.
+TEST(KernelTable, OtherMemoryMakesProductsNoLessSure) {
+  Device d = device();
+  d.architecture = "same";
+  d.memory_bandwidth *= 2;
+  const KernelTable other(d, {}, [] { return std::vector{on_board(0, 0, true)}; });
+  const auto long_one = other.estimate(key(product));
+  EXPECT_NEAR(long_one.time.time.value(), 2 * long_product, 1e-9);
+  EXPECT_LT(long_one.time.relative_error, 0.08);
+  const std::string softmax = "forward softmax(axis=1)[1024x1024]->[1024x1024]:f32";
+  Device one = device();
+  one.architecture = "same";
+  const KernelTable donor(one, {sample(softmax, 1e-3)});
+  const KernelTable wide(d, {}, [&] { return std::vector{donor}; });
+  EXPECT_GT(wide.estimate(key(softmax)).time.relative_error, 0.2);
+}
+
+// More power than the clock of the peaks wants is no faster, and none is faster than the peak.
+TEST(KernelTable, NoPowerLiftsAProductAboveItsPeak) {
+  const KernelTable enough = on_board(500, 400, true);
+  EXPECT_NEAR(on_board(900, 400, false, {enough}).estimate(key(product)).time.time.value(), 2 * long_product, 1e-6);
+  const KernelTable weak = on_board(50, 400, true);  // an eighth of the power, 0.35 of the clock: 0.71 of the least
+  EXPECT_GE(on_board(500, 400, false, {weak}).estimate(key(product)).time.time.value(), long_product);
+}
+
+// Where the clock that a board can hold is not known, its kernels count as those of the other board, not quite as sure.
+TEST(KernelTable, BoardsOfOtherPowerAreNoTwins) {
+  const auto e = on_board(300, 0, false, {on_board(350, 0, true)}).estimate(key(product));
+  EXPECT_NEAR(e.time.time.value(), 2 * long_product, 1e-9);
+  EXPECT_EQ(e.time.provenance, Provenance::estimated);
+  const auto unknown = on_board(300, 0, false, {on_board(0, 0, true)}).estimate(key(product));
+  EXPECT_EQ(unknown.time.provenance, Provenance::measured);
 }
 
 // A fused update of Adam moves 7 * 4 bytes an element (p, g, m, v read; p, m, v written): nobody timed it, but a sum of
