@@ -93,6 +93,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
     prediction.compress = compression_text(strategy.compression);
   prediction.overlap_tensor = strategy.overlap_tensor;
   prediction.fused_update = strategy.fused_update;
+  prediction.written_update = strategy.written_update;
   prediction.fused_norms = strategy.fused_norms;
   prediction.fused_pointwise = strategy.fused_pointwise;
   prediction.converted_images = strategy.converted_images;

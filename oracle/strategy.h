@@ -95,6 +95,7 @@ struct Strategy {
   bool half_weights = false;
   OptimizerKind optimizer = OptimizerKind::sgd;
   bool fused_update = false;  // on GPUs by one kernel (OptimizerUpdate::fused); else as torch.optim does
+  bool written_update = false;  // or by a kernel for each operator of its formula (OptimizerUpdate::written)
   int zero = 0;  // of what replicas need not all hold each keeps its part: 1 optimizer state, 2 gradients, 3 parameters
   int zero_ranks = 0;  // neighbouring replicas that hold all parts together, and further ones again; 0: all replicas do
   Tier optimizer_tier = Tier::device;   // of the optimizer's state (plan/offload.h)
@@ -125,6 +126,7 @@ struct Strategy {
   [[nodiscard]] bool offloads_to(Tier tier) const { return optimizer_tier == tier || activation_tier == tier; }
 };
 
+inline OptimizerUpdate update_of(const Strategy& s) { return {s.optimizer, false, s.fused_update, s.written_update}; }
 DType compute_type(Precision precision);
 std::string_view to_string(Precision precision);
 Result<Precision> parse_precision(std::string_view text);

@@ -316,8 +316,10 @@ struct OptimizerUpdate {
   OptimizerKind kind = OptimizerKind::sgd;
   bool weight_decay = false;
   bool fused = false;  // one kernel (apex, torch.optim's fused=True); else on GPUs one for each step of the formula
+  bool written = false;  // each operator of the formula a kernel with a result of its own, unless fused
   static void fields(auto& self, auto&& visit) {
     visit("kind", self.kind), visit("weight_decay", self.weight_decay), visit("fused", self.fused);
+    visit("written", self.written);
   }
   bool operator==(const OptimizerUpdate&) const = default;
 };

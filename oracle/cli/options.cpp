@@ -220,8 +220,9 @@ std::vector<Option> strategy_options() {
                "recomputed blocks keep), in host memory; or in storage, as optimizer:nvme,activations:nvme"},
       {.name = "--recompute",
        .value = "WHAT",
-       .help = "results computed again for backward instead of kept: none, selective, full, every:K, groups:K, or kinds "
-               "of operations",
+       .help =
+           "results computed again for backward instead of kept: none, selective, full, every:K, groups:K, or kinds "
+           "of operations",
        .fallback = "none"},
       {.name = "--clip", .value = "NORM", .help = "scale gradients down to this norm over all parameters"},
       {.name = "--batch-norm",
@@ -235,6 +236,9 @@ std::vector<Option> strategy_options() {
       {.name = "--fused-update",
        .help = "on GPUs the optimizer's update is one kernel (apex, Megatron-LM, torch.optim's fused=True); else a "
                "kernel for each step of its formula, as torch.optim runs it"},
+      {.name = "--written-update",
+       .help = "on GPUs the optimizer's update is a kernel for each operator that it is written in, each with a result "
+               "of its own (TensorFlow 1's BERT, BertAdam)"},
       {.name = "--fused-norms", .help = "additions and ReLUs behind a batch-norm run in its kernel"},
       {.name = "--fused-pointwise",
        .help = "elementwise operations in a row run in one kernel, as torch.compile and XLA make them"},
@@ -329,6 +333,9 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
   }
   strategy.fused_norms = arguments.has("--fused-norms");
   strategy.fused_update = arguments.has("--fused-update");
+  strategy.written_update = arguments.has("--written-update");
+  if (strategy.fused_update && strategy.written_update)
+    return fail(ErrorCode::usage, "an update is one kernel or many", "--written-update", "leave out one of the two");
   strategy.fused_pointwise = arguments.has("--fused-pointwise");
   strategy.overlap_tensor = arguments.has("--overlap-tensor");
   strategy.converted_images = arguments.has("--converted-images");

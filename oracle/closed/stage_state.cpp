@@ -28,7 +28,7 @@ const UpdatePrices::Price& UpdatePrices::of(const Shape& shape) {
     run({Cast{half}, {shape}, {shape}, DType::f32});
   }
   if (strategy_.precision == Precision::fp16) run({Binary{BinaryKind::mul}, {shape, {}}, {shape}, DType::f32});
-  price.update = run({OptimizerUpdate{strategy_.optimizer, false, strategy_.fused_update}, {shape}, {}, DType::f32});
+  price.update = run({update_of(strategy_), {shape}, {}, DType::f32});
   return price;
 }
 

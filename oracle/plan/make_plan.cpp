@@ -91,7 +91,7 @@ void add_updates(Stage& stage, const Strategy& strategy) {
   for (std::size_t i = 0; i < stage.tensors.size(); ++i) {
     const LocalTensor& tensor = stage.tensors[i];
     if (tensor.kind == TensorKind::parameter && tensor.requires_gradient)
-      stage.updates.push_back({LocalTensorId{i}, OptimizerUpdate{strategy.optimizer, false, strategy.fused_update}});
+      stage.updates.push_back({LocalTensorId{i}, update_of(strategy)});
   }
 }
 

@@ -109,6 +109,7 @@ std::string splitting(const Prediction& p) {
   if (p.half_weights) text += ", weights of two bytes";
   if (p.overlap_tensor) text += ", exchanges beside products";
   if (p.fused_update) text += ", fused update";
+  if (p.written_update) text += ", update by operators";
   if (p.fused_norms) text += ", fused norms";
   if (p.fused_pointwise) text += ", fused elementwise operations";
   if (p.converted_images) text += ", converted images";

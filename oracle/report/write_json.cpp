@@ -73,6 +73,7 @@ Json plan(const Prediction& p) {
   if (p.half_weights) json["half_weights"] = true;
   if (p.overlap_tensor) json["overlap_tensor"] = true;
   if (p.fused_update) json["fused_update"] = true;
+  if (p.written_update) json["written_update"] = true;
   if (p.fused_norms) json["fused_norms"] = true;
   if (p.fused_pointwise) json["fused_pointwise"] = true;
   if (p.converted_images) json["converted_images"] = true;

@@ -261,7 +261,7 @@ void set_place(const Reduce& op, const KernelKey& key, Place& p) {
   p.features = features({elements(key.signature.inputs, 0), elements(key.signature.outputs, 0)});
 }
 void set_place(const OptimizerUpdate& op, const KernelKey& key, Place& p) {
-  p.family.category = number(op.kind) * 4 + (op.fused ? 2 : 0) + (op.weight_decay ? 1 : 0);
+  p.family.category = number(op.kind) * 8 + (op.written ? 4 : 0) + (op.fused ? 2 : 0) + (op.weight_decay ? 1 : 0);
   p.features = features({elements(key.signature.inputs, 0)});
 }
 void set_place(const Resize& op, const KernelKey& key, Place& p) {

@@ -105,6 +105,7 @@ Result<void> check_runnable(const Request& request) {
     return refused("weights of two bytes that are gathered for use", "--half-weights");
   if (strategy.overlap_tensor) return refused("exchanges beside products", "--overlap-tensor");
   if (strategy.fused_update) return refused("fused updates", "--fused-update");
+  if (strategy.written_update) return refused("updates by operators", "--written-update");
   if (strategy.fused_norms) return refused("fused norms", "--fused-norms");
   if (strategy.fused_pointwise) return refused("fused elementwise operations", "--fused-pointwise");
   if (strategy.compression.kind != Compression::Kind::none) return refused("compressed gradients", "--compress");

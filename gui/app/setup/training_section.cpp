@@ -158,6 +158,7 @@ QWidget* TrainingSection::makeMore() {
                                                     {"--no-overlap", tr("Exchange after backward")},
                                                     {"--overlap-tensor", tr("Exchanges beside products")},
                                                     {"--fused-update", tr("Fused update")},
+                                                    {"--written-update", tr("Update by operators")},
                                                     {"--fused-norms", tr("Fused norms")},
                                                     {"--fused-pointwise", tr("Fused elementwise")},
                                                     {"--converted-images", tr("Converted images")}}) {

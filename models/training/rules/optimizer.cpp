@@ -7,8 +7,10 @@
 //   lars      m = mu m + lr ratio (g + wd p); p -= m, the ratio from two norms, 11; p and g are read once more
 // On a GPU torch.optim runs a kernel over all parameters for each line of the formula (its foreach functions: momentum
 // mul, add, add; adam lerp, mul, addcmul, sqrt, div, add, addcdiv; adamw mul before them) unless the update is fused;
-// what these read and write of p's size is counted below. lamb and lars, which torch.optim lacks, are apex's, fused.
-// Weight decay (all but adamw, lamb and lars, which have it built in) adds wd p to g: 2.
+// what these read and write of p's size is counted below. Where it is `written` in a framework's own operators
+// (Google's AdamWeightDecayOptimizer for TensorFlow 1: 15 kernels with decay), each reads its operands and writes a new
+// tensor. lamb and lars, which torch.optim lacks, are apex's, fused. Weight decay (all but adamw, lamb and lars, which
+// have it built in) adds wd p to g: 2.
 #include "models/training/rules/rules.h"
 
 namespace sibyl::rules {
@@ -28,9 +30,10 @@ TrainingRule rule(const OptimizerUpdate& op, const Context& c) {
   const double p = c.in(0), bytes = p * c.element();
   double read = 2 + states + again, written = 1 + states;
   if (c.backend == Backend::cuda && !op.fused) {
-    if (op.kind == OptimizerKind::momentum) read = 5, written = 3;
-    if (op.kind == OptimizerKind::adam) read = 11, written = 7;
-    if (op.kind == OptimizerKind::adamw) read = 12, written = 8;
+    if (op.kind == OptimizerKind::sgd && op.written) read = 3, written = 2;
+    if (op.kind == OptimizerKind::momentum) read = op.written ? 6 : 5, written = op.written ? 4 : 3;
+    if (op.kind == OptimizerKind::adam) read = op.written ? 16 : 11, written = op.written ? 12 : 7;
+    if (op.kind == OptimizerKind::adamw) read = op.written ? 19 : 12, written = op.written ? 14 : 8;
   }
   TrainingRule r;
   r.forward = work(flops * p, read * bytes, written * bytes);

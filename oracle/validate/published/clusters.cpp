@@ -44,6 +44,16 @@ constexpr Seconds nvlink_latency{1.9e-6}, pcie_latency{5.7e-6};
 // Of one adapter; a message crosses two. By sockets the kernel adds to it.
 constexpr Seconds infiniband_latency{2e-6}, ethernet_latency{12.5e-6};
 
+// Of a device's links in a DGX-1's hybrid cube mesh those that a ring of the first so many devices can use: GPU 0 and 1
+// are joined by one, and each of the first four by four (Pascal: three) to the others, of six (four) in all
+// (nvidia-smi topo -m, which DLPerf's report prints of its nodes).
+double share_of_links(const DeviceName& device, int used) {
+  const bool pascal = device.chip == "p100";
+  if (used > 4) return 1;
+  const double links = pascal ? 4 : 6;
+  return (used > 2 ? links - (pascal ? 1 : 2) : 1) / links;
+}
+
 void set_device_links(const Row& row, MachineRecipe& machine) {
   const DeviceName device = parse_device_name(row.gpu);
   const ChipFacts facts = facts_of(device);
@@ -56,6 +66,7 @@ void set_device_links(const Row& row, MachineRecipe& machine) {
         facts.nvlink_gb_per_s > 0 ? facts.nvlink_gb_per_s : facts_of({device.chip, "sxm", 0}).nvlink_gb_per_s;
     link = {LinkKind::nvlink_mesh, BytesPerSecond{1e9 * (bandwidth > 0 ? bandwidth : 40)}, nvlink_latency};
     const bool many = row.gpus_per_node.value_or(8) > 4 || row.gpus > 4;
+    if (has(text, "cube")) link.bandwidth *= share_of_links(device, machine.topology.devices_per_node);
     if (has(text, "nvswitch") || (facts.nvswitch && (many || !has(text, "mesh")))) link.kind = LinkKind::nvswitch;
     link.reduces = link.kind == LinkKind::nvswitch && facts.switches_add;
   } else {

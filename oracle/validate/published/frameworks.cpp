@@ -113,6 +113,7 @@ void set_eager(FrameworkRecipe& recipe) {
 // DDP with one bucket of all. BertForPreTraining of the containers up to 20.03 (5cc03caa) gives every position to the
 // decoder.
 void set_nvidia_bert(const Row& row, FrameworkRecipe& recipe) {
+  recipe.optimizer = OptimizerKind::lamb;  // run_pretraining.py: apex's FusedLAMB
   recipe.exchange = GradientExchange::at_end;
   recipe.every_logit = says(row.framework, "20.03");
   recipe.assumed.emplace_back("gradients exchanged after backward");
@@ -131,13 +132,16 @@ void set_apex(FrameworkRecipe& recipe) {
   recipe.assumed.emplace_back("weights of two bytes with f32 masters (apex O2)");
 }
 
-// Their run_squad.py takes apex's fused Adam in fp16 and BertAdam (optimization.py) else, whose every line is a kernel.
+// Their run_squad.py takes apex's fused Adam in fp16 and BertAdam (optimization.py) else, whose every operator is a
+// kernel.
 bool by_bert_adam(const Row& row) {
   return says(row.model, "bert") && !pre_trains_bert(row) && !says(row.precision, "fp16");
 }
 
 void set_bert_adam(FrameworkRecipe& recipe) {
   recipe.fused_update = false;
+  recipe.written_update = true;
+  recipe.optimizer = OptimizerKind::adamw;
   recipe.assumed.emplace_back("an update that is not fused (BertAdam)");
 }
 
@@ -155,11 +159,28 @@ void set_tensorflow(const Row& row, FrameworkRecipe& recipe) {
   recipe.name = row.framework;
   const bool compiled = says_word(row.notes, "xla");
   recipe.apart = {.attention = true, .gelu_tanh = !compiled, .layer_norm = !compiled};
+  // AdamWeightDecayOptimizer (optimization.py) of TensorFlow 1; Keras' Adam of 2.3 is one kernel beside the decay.
+  if (says(row.model, "bert") && says(row.framework, "tensorflow1") && !compiled) {
+    recipe.fused_update = false;
+    recipe.written_update = true;
+    recipe.optimizer = OptimizerKind::adamw;
+    recipe.assumed.emplace_back("an update written in TensorFlow's operations");
+  }
   if (says(row.model, "bert") && !compiled)
     recipe.assumed.emplace_back("GELU and layer norm as TensorFlow's operations, a kernel each");
   if (!says(row.framework, "mirrored")) return;
   recipe.exchange = GradientExchange::at_end;
   recipe.assumed.emplace_back("gradients exchanged in one message after backward");
+}
+
+// BERT's gradients are clipped to a norm of 1 by all these scripts: Google's optimization.py, on which those for
+// TensorFlow, OneFlow and Paddle are modelled, NVIDIA's run_squad.py (GradientClipper), and LAMB (max_grad_norm).
+void set_clip(const Row& row, FrameworkRecipe& recipe) {
+  constexpr auto scripts = std::to_array<std::string_view>({"tensorflow", "oneflow", "paddle", "ngc"});
+  const bool known = std::ranges::any_of(scripts, [&](std::string_view word) { return says(row.framework, word); });
+  if (!known || !says(row.model, "bert") || says(row.notes, "no grad clip")) return;
+  recipe.clip = 1.0;
+  recipe.assumed.emplace_back("gradients clipped to a norm of 1");
 }
 
 }  // namespace
@@ -186,6 +207,7 @@ FrameworkRecipe framework_of(const Row& row) {
       }
       break;
   }
+  set_clip(row, recipe);
   set_dispatch(row, recipe);
   return recipe;
 }

@@ -29,7 +29,7 @@ struct FrameworkRecipe {
   std::string name;  // as a sentence names it
   Apart apart;
   bool half_weights = false;
-  bool fused_pointwise = false, overlap_tensor = false, fused_update = true;
+  bool fused_pointwise = false, overlap_tensor = false, fused_update = true, written_update = false;
   GradientExchange exchange = GradientExchange::overlapped;
   bool every_logit = false;                       // of a masked language model: logits where nothing is masked, too
   OptimizerKind optimizer = OptimizerKind::adam;  // of transformers; convolutional recipes name their own

@@ -131,6 +131,7 @@ Result<StrategyRecipe> strategy_of(const Row& row, const FrameworkRecipe& framew
   recipe.strategy.attention = framework.attention;
   recipe.strategy.fused_pointwise = framework.fused_pointwise;
   recipe.strategy.fused_update = framework.fused_update;
+  recipe.strategy.written_update = framework.written_update;
   recipe.strategy.overlap_tensor = framework.overlap_tensor && recipe.strategy.sequence;
   recipe.strategy.fused_norms = model.fused_norms;
   recipe.strategy.converted_images = model.converted_images;

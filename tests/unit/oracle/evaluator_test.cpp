@@ -45,7 +45,7 @@ RC_GTEST_PROP(Evaluator, AnswersAsPredictDoesWhateverItWasAskedBefore, ()) {
 // A strategy that differs from another in one thing.
 Strategy changed(Strategy s) {
   using test::any, test::one_of;
-  switch (any(0, 19)) {
+  switch (any(0, 20)) {
     case 0: s.tensor = one_of(1, 2, 4); break;
     case 1: s.sequence = !s.sequence; break;
     case 2: s.filter = one_of(1, 2); break;
@@ -65,6 +65,7 @@ Strategy changed(Strategy s) {
     case 16: s.fused_pointwise = !s.fused_pointwise; break;
     case 17: s.overlap_tensor = !s.overlap_tensor; break;
     case 18: s.fused_update = !s.fused_update; break;
+    case 19: s.written_update = !s.written_update; break;
     default: s.optimizer = one_of(OptimizerKind::sgd, OptimizerKind::adam); break;
   }
   return s;

@@ -144,6 +144,16 @@ TEST(FusedUpdate, MovesLess) {
   EXPECT_NEAR(predict(graph, s, a100s())->breakdown.optimizer / apart, 7.0 / 18, 0.02);
 }
 
+// m = b1 m + (1 - b1) g: 2 + 2 + 3 tensors; v with a square more: 9; m / (sqrt v + eps): 2 + 2 + 3; p - lr u: 2 + 3.
+TEST(WrittenUpdate, MovesATensorForEachOperatorsOperandsAndResult) {
+  Strategy s = training(8);
+  s.optimizer = OptimizerKind::adam;
+  const Graph graph = zoo("gpt2-mini", 8);
+  const Seconds steps = predict(graph, s, a100s())->breakdown.optimizer;
+  s.written_update = true;
+  EXPECT_NEAR(predict(graph, s, a100s())->breakdown.optimizer / steps, 28.0 / 18, 0.03);
+}
+
 std::vector<Seconds> exchanges_of(const Strategy& s, const Graph& graph, bool forward) {
   const Plan plan = make_plan(graph, s).value();
   std::vector<Seconds> all;

@@ -25,6 +25,7 @@ Strategy any_with_closed_form(const Graph& model) {
   s.half_weights = test::any(0, 3) == 0;
   s.fused_pointwise = test::any(0, 3) == 0;
   s.fused_update = test::any(0, 3) == 0;
+  s.written_update = !s.fused_update && test::any(0, 3) == 0;
   if (test::any(0, 7) == 0) return s;
   s.zero_ranks = 0;
   s.clip = 0;

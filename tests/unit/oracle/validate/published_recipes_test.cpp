@@ -72,6 +72,15 @@ TEST(PublishedMachines, AreReadFromWords) {
   EXPECT_EQ(p2.topology.nics_per_node, 1);
   EXPECT_DOUBLE_EQ(p2.topology.nic_bandwidth.value(), 1.25e9);
 
+  for (const auto& [devices, bandwidth] : {std::pair{2, 20e9}, {4, 80e9}, {8, 120e9}, {16, 120e9}})
+    EXPECT_NEAR(machine_of(row_of(devices, 8, "V100-SXM2-16GB", "NVLink2 hybrid cube mesh", "IB EDR 100Gb/s"))
+                    .topology.device_link.bandwidth.value(),
+                bandwidth, 1)
+        << devices;
+  EXPECT_NEAR(
+      machine_of(row_of(4, 8, "P100-SXM2-16GB", "NVLink1 hybrid cube mesh", "")).topology.device_link.bandwidth.value(),
+      54e9, 1);
+
   const auto mlperf = machine_of(row_of(64, 8, "A100-SXM-80GB", "NVLINK 3.0, NVSWITCH 2.0 600GB/s",
                                         "Storage: 2x ConnectX-6 IB HDR 200Gb/sec, Management: 1x ConnectX-6 Ethernet "
                                         "100Gb/Sec, Compute: 8x ConnectX-6 IB HDR 200Gb/Sec"));
@@ -185,6 +194,23 @@ TEST(PublishedFrameworks, ComputeWhatTheirModelsSpell) {
   EXPECT_FALSE(compiled.apart.layer_norm || compiled.apart.gelu_tanh);
   const FrameworkRecipe other = framework_for("MXNet 1.6 gluon-nlp (Horovod)", "BERT-base");
   EXPECT_FALSE(other.apart.layer_norm || other.apart.gelu_tanh);
+}
+
+TEST(PublishedFrameworks, UpdateAsTheirScriptsAreWritten) {
+  const FrameworkRecipe first = framework_for("TensorFlow1 (NGC 20.03, Horovod)", "BERT-base");
+  EXPECT_TRUE(first.written_update && !first.fused_update);
+  EXPECT_TRUE(framework_for("TensorFlow 2.3 (MultiWorkerMirrored)", "BERT-base").fused_update);
+  EXPECT_FALSE(framework_for("TensorFlow1 (NGC 20.03, DALI, Horovod)", "ResNet-50 v1.5").written_update);
+  EXPECT_EQ(framework_for("PyTorch NGC", "BERT-large-pretrain").optimizer, OptimizerKind::lamb);
+  EXPECT_TRUE(framework_for("PyTorch NGC (DLE fork)", "BERT-large-SQuAD").written_update);
+}
+
+TEST(PublishedFrameworks, ClipGradientsUnlessTheSourceSaysNot) {
+  EXPECT_EQ(framework_for("OneFlow 0.2", "BERT-base").clip, 1);
+  EXPECT_EQ(framework_for("OneFlow 0.2", "BERT-base", "no grad clip").clip, 0);
+  EXPECT_EQ(framework_for("PyTorch NGC (DLE fork)", "BERT-large-SQuAD").clip, 1);
+  EXPECT_EQ(framework_for("MXNet 1.6 gluon-nlp (Horovod)", "BERT-base").clip, 0);
+  EXPECT_EQ(framework_for("OneFlow 0.2", "ResNet-50 v1.5").clip, 0);
 }
 
 // A layer has two norms and a GELU, the head one each, the embedding a norm; BERT's pooler is not in this model. With
