@@ -34,8 +34,10 @@ Nearness nearness(const RankPlace& a, const RankPlace& b);  // of two in one mac
 
 struct NetworkProbeOptions {
   Seconds budget{120.0};  // what would go beyond is left out, the largest sizes first
-  std::vector<std::int64_t> message_bytes{1,       64,      1024,    4096,    16384,   32768,    65536,    131072,
-                                          1 << 18, 1 << 19, 1 << 20, 2 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20};
+  // Close to one another where a token bucket may be empty (a quarter of a millisecond of 1 Gb/s is 31 KB).
+  std::vector<std::int64_t> message_bytes{1,       64,      1024,    2048,    4096,     8192,     16384,
+                                          24576,   32768,   49152,   65536,   98304,    131072,   1 << 18,
+                                          1 << 19, 1 << 20, 2 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20};
   std::vector<std::int64_t> collective_bytes{4,        1024,     4096,     16384,     32768,    65536,
                                              131072,   1 << 18,  1 << 19,  1 << 20,   2 << 20,  4 << 20,
                                              10 << 20, 25 << 20, 64 << 20, 128 << 20, 256 << 20};

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "base/statistics.h"
+#include "comm/prompt_thread.h"
+#include "comm/waiting.h"
 
 namespace sibyl::probe {
 namespace {
@@ -115,6 +117,12 @@ class Together {
     // What tells the last of many ranks to begin must be there before the first one's data, behind which it would wait.
     constexpr double ahead = 2e-3;
     const double start = std::ranges::max(world_.gather_doubles(now())) + ahead;
+    // Ranks that share processors sleep: while one of them spins, another, or the kernel's thread that hands on what
+    // waits for a shaped wire, may have to wait for the scheduler's next tick, 4 ms.
+    constexpr double waking = 1e-4;
+    comm::precise_sleeps();
+    if (const double left = start - now() - waking; left > 0 && !comm::may_look())
+      std::this_thread::sleep_for(std::chrono::duration<double>(left));
     while (now() < start) std::this_thread::yield();
     const double begin = now();
     once();
