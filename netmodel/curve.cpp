@@ -89,6 +89,13 @@ std::vector<Cut> best_cuts(const std::vector<CurvePoint>& points) {
   return !three.empty() && earns(total(best), three_cost) ? three : best;
 }
 
+// Where a segment begins, between two sampled sizes: where its line crosses the one before, as where a port is full, a
+// cache or a token bucket empty; where they do not cross there, protocols switch, and it is the geometric middle.
+double border(const CurvePoint& below, const CurvePoint& above, const Line& before, const Line& after) {
+  const double crossing = (before.alpha - after.alpha) / (after.beta - before.beta);
+  return crossing >= below.bytes && crossing <= above.bytes ? crossing : std::sqrt(below.bytes * above.bytes);
+}
+
 }  // namespace
 
 std::vector<CurvePoint> merged(std::vector<CurvePoint> points) {
@@ -120,11 +127,13 @@ Curve Curve::fit(std::vector<CurvePoint> samples) {
   const std::vector<CurvePoint> points = merged(std::move(samples));
   Curve curve;
   if (points.empty()) return curve;
-  for (const Cut& cut : best_cuts(points)) {
-    // Protocols switch somewhere between two sampled sizes: take the geometric middle.
-    const double from = cut.from == 0 ? 0.0 : std::sqrt(points[cut.from - 1].bytes * points[cut.from].bytes);
-    const double floor = curve.segments_.empty() ? 0.0 : curve.seconds(from);
+  const Line* before = nullptr;
+  const std::vector<Cut> cuts = best_cuts(points);
+  for (const Cut& cut : cuts) {
+    const double from = before == nullptr ? 0.0 : border(points[cut.from - 1], points[cut.from], *before, cut.line);
+    const double floor = before == nullptr ? 0.0 : curve.seconds(from);
     curve.segments_.push_back({from, cut.line.alpha, cut.line.beta, floor});
+    before = &cut.line;
   }
   double squares = 0;
   for (const CurvePoint& point : points) {
@@ -136,6 +145,20 @@ Curve Curve::fit(std::vector<CurvePoint> samples) {
   curve.smallest_ = points.front().bytes;
   curve.largest_ = points.back().bytes;
   return curve;
+}
+
+// Longer messages may take more of hosts than short ones beside the wire, so where the last line meets the axis tells
+// less than how far messages are ahead of the wire.
+TokenBucket Curve::bucket() const {
+  constexpr double at_least = 0.5;
+  TokenBucket found;
+  if (segments_.size() < 2) return found;
+  const double begin = segments_.front().alpha, pace = segments_.back().beta;
+  for (const double size : sizes_) {
+    const double wire = size * pace, ahead = wire - (seconds(size) - begin);
+    if (ahead >= at_least * wire && ahead > found.held) found = {pace, ahead};
+  }
+  return found;
 }
 
 double Curve::seconds(double bytes) const {

@@ -11,6 +11,8 @@
 
 #include <vector>
 
+#include "netmodel/token_bucket.h"
+
 namespace sibyl {
 
 struct CurvePoint {
@@ -39,6 +41,9 @@ class Curve {
   [[nodiscard]] double largest() const { return largest_; }
   [[nodiscard]] bool sampled(double bytes) const;  // within 2 % of a sampled size
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
+  // What the samples show of one: how far the messages get ahead of a wire of the last segment's slope, those of them
+  // that take less than half of what it takes, beside what a message without bytes does.
+  [[nodiscard]] TokenBucket bucket() const;
 
  private:
   std::vector<Segment> segments_;

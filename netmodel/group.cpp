@@ -44,6 +44,7 @@ Network::Model::Group::Group(const Model& model, Collective collective, const Gr
   const double across = placement.nodes > 1 ? messages.error({model.topology.span(placement.nodes), 1}) : 0.0;
   const double inside = placement.ranks_per_node > 1 ? messages.error({0, 1}) : 0.0;
   const double ramp = model.gpus() && placement.nodes > 1 ? error_below_full_rate : 0.0;
+  bends_ = placement.nodes > 1 && messages.find({1, 1, true}).bucket().held > 0;
   error_ = std::hypot(std::max(across, inside), error_of_formula, 0.0);
   error_below_full_rate_ = std::hypot(std::max(across, inside), error_of_formula, ramp);
 }
@@ -249,7 +250,9 @@ Estimate Network::Model::Group::from_samples(const Samples& samples, Algorithm o
   const auto below = above == points.begin() ? above : std::prev(above);
   Estimate result{Seconds{above->seconds}, samples.error_in_gap[static_cast<std::size_t>(above - points.begin())],
                   Provenance::interpolated};
-  if (above != below)
+  if (above != below && bends_)
+    result.time = Seconds{bent(points, static_cast<std::size_t>(above - points.begin()), bytes)};
+  else if (above != below)
     result.time =
         Seconds{std::lerp(below->seconds, above->seconds, (bytes - below->bytes) / (above->bytes - below->bytes))};
   if (is_size(*above, bytes) || is_size(*below, bytes)) {

@@ -84,6 +84,7 @@ class Network::Model::Group {
   std::vector<Rule> told_, usual_;  // by the library that was named, and by the communicator
   bool weighs_ = false;             // the library takes the fastest, as NCCL does
   bool library_timed_ = false, timed_ = false;
+  bool bends_ = false;                                // times by size bend where the wire's token bucket is empty
   double error_ = 0.0, error_below_full_rate_ = 0.0;  // of formulas
   std::array<ByAlgorithm<Fastest>, 2> formulas_;      // by Talk; automatic: of those that NCCL weighs
   ByAlgorithm<Samples> samples_;

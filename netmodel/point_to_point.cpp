@@ -46,7 +46,12 @@ double FoundWay::from_curves(double bytes) const {
   double below = 0.0;
   for (const auto& [count, curve] : curves_) below = std::max(below, curve.seconds(bytes));
   if (more_ != nullptr) below += share_ * (std::max(below, more_->seconds(bytes)) - below);
-  if (growth_ > 0) below += std::max(0.0, below - empty_) * growth_;
+  if (growth_ > 0) {
+    // Of a bucket all have one burst.
+    const double grown = below + std::max(0.0, below - empty_) * growth_;
+    const double at_once = bucket_.held > 0 ? curves_.back().second.seconds(bytes * (1 + growth_)) : 0.0;
+    below = std::max(grown, at_once);
+  }
   return below + farther_;
 }
 
@@ -71,6 +76,7 @@ FoundWay PointToPoint::find(Way way) const {
   }
   found.curves_ = std::span(measured).first(fewer);
   const auto& [nearest_pairs, nearest] = measured[fewer - 1];
+  if (way.level > 0) found.bucket_ = nearest.bucket();
   if (nearest_pairs == way.pairs) return found;
   if (more != measured.end()) {
     found.more_ = &more->second;
@@ -78,6 +84,7 @@ FoundWay PointToPoint::find(Way way) const {
   } else if (way.level > 0) {
     found.empty_ = nearest.seconds(0.0);
     found.growth_ = static_cast<double>(way.pairs) / nearest_pairs - 1.0;
+    found.bucket_.pace *= 1 + found.growth_;
   }
   return found;
 }

@@ -33,6 +33,8 @@ class FoundWay {
   [[nodiscard]] double seconds(double bytes) const {
     return curves_.empty() ? latency_ + bytes * pairs_ / rate_ : from_curves(bytes);
   }
+  // That of each message's share of the way.
+  [[nodiscard]] const TokenBucket& bucket() const { return bucket_; }
 
  private:
   friend class PointToPoint;
@@ -45,6 +47,7 @@ class FoundWay {
   double share_ = 0.0;
   double growth_ = 0.0, empty_ = 0.0;  // beyond the most pairs: what grows with bytes, beside that of no bytes, does so
   double farther_ = 0.0;               // seconds through more switches than were measured
+  TokenBucket bucket_;                 // of the most pairs that were measured and are not more
 };
 
 class PointToPoint {

@@ -15,7 +15,10 @@ double binomial_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   double time = 0.0;
   if (ranks > 1) time += doublings(ranks) * wire.inside(job.bytes, groups);
-  if (nodes > 1) time += doublings(nodes) * wire.across(job.bytes, groups, nodes, true);
+  // The root sends in each round, or is sent to.
+  if (nodes > 1)
+    time += wire.bucket(groups, nodes, true)
+                .rounds(wire.across(job.bytes, groups, nodes, true), job.bytes, doublings(nodes));
   return time * (job.collective == Collective::all_reduce ? 2 : 1);
 }
 

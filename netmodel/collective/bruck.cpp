@@ -12,22 +12,25 @@
 
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/collective/partition.h"
+#include "netmodel/collective/rounds.h"
 
 namespace sibyl::collective {
 
 double bruck_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   const int size = job.placement.size();
-  double total = 0.0;
+  Rounds rounds(wire);
   for (int distance = 1; distance < size; distance *= 2) {
     const double bytes = job.imbalance.busiest * job.bytes / size * bruck_parts(job.collective, size, distance);
     // Of a node's ranks, in a row, those within that distance of its end have their partners on another node.
     const int leave = nodes > 1 ? std::min(distance, ranks) : 0;
-    double round = leave < ranks ? wire.inside(bytes, (ranks - leave) * groups) : 0.0;
-    if (leave > 0) round = std::max(round, wire.across(bytes, leave * groups, nodes, distance > ranks));
-    total += round;
+    if (leave == 0)
+      rounds.inside(bytes, ranks * groups);
+    else
+      rounds.beside(leave < ranks ? wire.inside(bytes, (ranks - leave) * groups) : 0.0, bytes, leave * groups, nodes,
+                    distance > ranks);
   }
-  return total;
+  return rounds.seconds();
 }
 
 // All-gather: to the rank before by `distance`, the first parts of those it has, its own and the next ranks'.

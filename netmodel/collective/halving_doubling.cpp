@@ -4,6 +4,7 @@
 // as in Open MPI, and a reduce-scatter a ring.
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/collective/partition.h"
+#include "netmodel/collective/rounds.h"
 
 namespace sibyl::collective {
 
@@ -11,15 +12,16 @@ double halving_doubling_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   const int size = job.placement.size();
   if (!halves_evenly(size)) return job.collective == Collective::all_gather ? bruck_seconds(job, wire) : ring_seconds(job, wire);
-  double total = 0.0;
+  Rounds rounds(wire);
   for (int distance = 1; distance < size; distance *= 2) {
     const int block = 2 * distance;
     const double bytes = job.bytes / size * distance;
-    total += nodes == 1 || ranks % block == 0
-                 ? wire.inside(bytes, ranks * groups)
-                 : wire.across(bytes, ranks * groups, (block + ranks - 1) / ranks, true);
+    if (nodes == 1 || ranks % block == 0)
+      rounds.inside(bytes, ranks * groups);
+    else
+      rounds.across(bytes, ranks * groups, (block + ranks - 1) / ranks, true);
   }
-  return total;
+  return rounds.seconds();
 }
 
 // Scattered: at each distance the partner's block of so many parts; all but the own one in the end. Gathered: the own

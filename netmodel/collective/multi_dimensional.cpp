@@ -23,7 +23,9 @@ double multi_dimensional_seconds(const Job& job, const Wire& wire) {
     const bool beyond_a_switch = reached > 1;
     reached *= extent;
     bytes /= extent;
-    total += ways * (extent - 1) * wire.across(bytes / stripes, flows, reached, beyond_a_switch);
+    const double message = bytes / stripes;
+    total += wire.bucket(flows, reached, beyond_a_switch)
+                 .rounds(wire.across(message, flows, reached, beyond_a_switch), message, ways * (extent - 1));
   }
   return total;
 }

@@ -1,9 +1,8 @@
 // All-to-all pair by pair: in round s each rank sends m/p to the rank s further on and takes as much from the rank s
 // before; p - 1 rounds, one after the other. Of a node's g ranks min(s, p - s, g) have their partner on another node.
 // Of an uneven one each round lasts until the busiest rank has its part.
-#include <algorithm>
-
 #include "netmodel/collective/algorithms.h"
+#include "netmodel/collective/rounds.h"
 
 namespace sibyl::collective {
 
@@ -12,15 +11,15 @@ double pair_by_pair_seconds(const Job& job, const Wire& wire) {
   const int size = job.placement.size();
   const double message = job.bytes / size, inside = message * job.imbalance.busiest;
   if (nodes == 1) return (size - 1) * wire.inside(inside, ranks * groups);
-  const auto across = [&](int leave, bool far) {
-    const double bytes = message * job.imbalance.among(wire.on_one_nic(leave), size);
-    return wire.across(bytes, leave * groups, nodes, far);
+  const auto busiest = [&](int leave) { return message * job.imbalance.among(wire.on_one_nic(leave), size); };
+  Rounds few(wire);
+  const auto some_leave = [&](int leave) {
+    few.beside(wire.inside(inside, (ranks - leave) * groups), busiest(leave), leave * groups, nodes, false);
   };
-  double total = 0.0;
-  // s and p - s alike.
-  for (int leave = 1; leave < ranks; ++leave)
-    total += 2 * std::max(wire.inside(inside, (ranks - leave) * groups), across(leave, false));
-  return total + (size - 2 * ranks + 1) * across(ranks, true);
+  for (int leave = 1; leave < ranks; ++leave) some_leave(leave);
+  for (int leave = ranks - 1; leave > 0; --leave) some_leave(leave);
+  const double all = wire.across(busiest(ranks), ranks * groups, nodes, true);
+  return few.seconds() + wire.bucket(ranks * groups, nodes, true).rounds(all, busiest(ranks), size - 2 * ranks + 1);
 }
 
 }  // namespace sibyl::collective

@@ -37,9 +37,13 @@ double pairwise_seconds(const Job& job, const Wire& wire) {
   if (nodes > 1) {
     const double empty = wire.across(0, ranks * groups, nodes, true);
     latency = std::max(latency, empty);
+    // One by one, or where a token bucket lets the first bytes pass at once, what all of them together take.
     const auto over = [&](int sharing, bool far) {
       const double bytes = message * job.imbalance.among(sharing, size);
-      return (size - ranks) * (wire.across(bytes, ranks * groups, nodes, far) - empty);
+      const auto beyond = [&](double each) { return wire.across(each, ranks * groups, nodes, far) - empty; };
+      const double apart = (size - ranks) * beyond(bytes);
+      if (wire.bucket(ranks * groups, nodes, far).held <= 0) return apart;
+      return std::max(apart, beyond((size - ranks) * bytes));
     };
     const int of_leaf = job.imbalance.even() ? size : ranks * wire.extents(nodes).front();
     stream = std::max(stream, over(of_leaf, true));

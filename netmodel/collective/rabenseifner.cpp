@@ -2,19 +2,24 @@
 // 1)/p bytes. The first exchange is with the nearest rank and half the vector, the last with the farthest and m/p.
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/collective/partition.h"
+#include "netmodel/collective/rounds.h"
 
 namespace sibyl::collective {
 
 double rabenseifner_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   const Fold fold = Fold::of(job.placement.size());
+  Rounds rounds(wire);
   const auto round = [&, ranks = ranks, nodes = nodes, groups = groups](double bytes, int block) {
-    if (nodes == 1 || ranks % block == 0) return wire.inside(bytes, ranks * groups);
-    return wire.across(bytes, ranks * groups, (block + ranks - 1) / ranks, true);
+    if (nodes == 1 || ranks % block == 0) return rounds.inside(bytes, ranks * groups);
+    rounds.across(bytes, ranks * groups, (block + ranks - 1) / ranks, true);
   };
-  double total = fold.extra > 0 ? 2 * round(job.bytes, 2) : 0.0;
-  for (int block = 2; block <= fold.core; block *= 2) total += 2 * round(job.bytes / block, block);
-  return total;
+  if (fold.extra > 0) round(job.bytes, 2);
+  for (int block = 2; block <= fold.core; block *= 2) round(job.bytes / block, block);
+  if (!rounds.empties()) return 2 * rounds.seconds();
+  for (int block = fold.core; block >= 2; block /= 2) round(job.bytes / block, block);
+  if (fold.extra > 0) round(job.bytes, 2);
+  return rounds.seconds();
 }
 
 std::int64_t rabenseifner_elements(std::int64_t elements, int size, int rank) {

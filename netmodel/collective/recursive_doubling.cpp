@@ -3,6 +3,7 @@
 // messages of m.
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/collective/partition.h"
+#include "netmodel/collective/rounds.h"
 
 namespace sibyl::collective {
 
@@ -10,13 +11,15 @@ double recursive_doubling_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   const Fold fold = Fold::of(job.placement.size());
   // Partners sit in one node while blocks of that many ranks do not straddle nodes.
+  Rounds rounds(wire);
   const auto round = [&, ranks = ranks, nodes = nodes, groups = groups](int block) {
-    if (nodes == 1 || ranks % block == 0) return wire.inside(job.bytes, ranks * groups);
-    return wire.across(job.bytes, ranks * groups, (block + ranks - 1) / ranks, true);
+    if (nodes == 1 || ranks % block == 0) return rounds.inside(job.bytes, ranks * groups);
+    rounds.across(job.bytes, ranks * groups, (block + ranks - 1) / ranks, true);
   };
-  double total = fold.extra > 0 ? 2 * round(2) : 0.0;
-  for (int block = 2; block <= fold.core; block *= 2) total += round(block);
-  return total;
+  if (fold.extra > 0) round(2);
+  for (int block = 2; block <= fold.core; block *= 2) round(block);
+  if (fold.extra > 0) round(2);
+  return rounds.seconds();
 }
 
 std::int64_t recursive_doubling_elements(std::int64_t elements, int size, int rank) {

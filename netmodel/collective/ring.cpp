@@ -30,7 +30,9 @@ double ring_seconds(const Job& job, const Wire& wire) {
     stream = std::max(stream, wire.across(message / stripes, stripes * groups, nodes, false) - empty);
   }
   const int rounds = (size - 1) * (job.collective == Collective::all_reduce ? 2 : 1);
-  return rounds * (latency + stream);
+  if (nodes == 1) return rounds * (latency + stream);
+  const int stripes = wire.stripes(ranks);
+  return wire.bucket(stripes * groups, nodes, false).rounds(latency + stream, message / stripes, rounds);
 }
 
 // Round s of the reduce-scatter sends part rank - 1 - s, so all parts but the rank's own; round s of the all-gather

@@ -12,7 +12,7 @@ Wire::Wire(const Topology& topology, const PointToPoint& point_to_point, const P
       both_ways_(ways == Ways::both),
       nics_per_rank_(std::max(1, topology.spec().nics_per_node / topology.spec().devices_per_node)) {}
 
-double Wire::over_new(const Asked& asked, double bytes) const {
+FoundWay Wire::new_way(const Asked& asked) const {
   Way way{0, asked.flows, both_ways_};
   if (asked.nodes > 0) {
     const TopologySpec& spec = topology_.spec();
@@ -23,7 +23,7 @@ double Wire::over_new(const Asked& asked, double bytes) const {
   }
   const FoundWay found = messages_.find(way);
   if (meets_ != nullptr) meets_->push_back({asked, found});
-  return found.seconds(bytes);
+  return found;
 }
 
 int Wire::on_one_nic(int ranks) const {

@@ -43,6 +43,13 @@ class Wire {
     return over({flows, nodes, far}, bytes / cost_.share) + cost_.across;
   }
 
+  // What the wire of such a message lets pass at once after a pause.
+  [[nodiscard]] TokenBucket bucket(int flows, int nodes, bool far) const {
+    const Asked asked{flows, nodes, far};
+    const FoundWay* known = found(asked);
+    return known != nullptr ? known->bucket() : new_way(asked).bucket();
+  }
+
   // NICs that `ranks` ranks of a node can use for one flow in parallel rings: one each, or its share where a node has
   // more NICs than devices.
   [[nodiscard]] int stripes(int ranks) const;
@@ -70,12 +77,16 @@ class Wire {
     Asked asked;
     FoundWay way;
   };
-  [[nodiscard]] double over(const Asked& asked, double bytes) const {
+  [[nodiscard]] const FoundWay* found(const Asked& asked) const {
     for (const Found& found : meets_ != nullptr ? *meets_ : found_)
-      if (found.asked == asked) return found.way.seconds(bytes);
-    return over_new(asked, bytes);
+      if (found.asked == asked) return &found.way;
+    return nullptr;
   }
-  [[nodiscard]] double over_new(const Asked& asked, double bytes) const;
+  [[nodiscard]] double over(const Asked& asked, double bytes) const {
+    const FoundWay* known = found(asked);
+    return known != nullptr ? known->seconds(bytes) : new_way(asked).seconds(bytes);
+  }
+  [[nodiscard]] FoundWay new_way(const Asked& asked) const;
 
   const Topology& topology_;
   const PointToPoint& messages_;
