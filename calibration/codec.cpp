@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "calibration/device_codec.h"
 #include "calibration/json_reader.h"
 #include "profiler/kernel_template.h"
 
@@ -42,45 +43,6 @@ Line kernel_line(const KernelSample& sample) {
   if (sample.workspace.value() > 0) line["workspace_bytes"] = sample.workspace.value();
   if (sample.kept.value() > 0) line["kept_bytes"] = sample.kept.value();
   if (sample.alone.value() > 0) line["alone_s"] = sample.alone.value();
-  return line;
-}
-
-// One row for each library, pass and width of heads.
-Line attention_lines(const std::vector<AttentionSpeed>& speeds) {
-  Line lines = Line::array();
-  for (const AttentionSpeed& s : speeds) {
-    Line head{{"library", to_string(s.library)},
-              {"pass", s.pass == Pass::forward ? "forward" : "backward"},
-              {"causal", s.causal},
-              {"head_dim", s.head_dim}};
-    const auto same = [&](const Line& line) {
-      return std::ranges::all_of(head.items(),
-                                 [&](const auto& member) { return line[member.key()] == member.value(); });
-    };
-    if (lines.empty() || !same(lines.back())) lines.push_back(std::move(head));
-    lines.back()["sequences"].push_back(s.sequence);
-    lines.back()["flops_per_s"].push_back(s.speed.value());
-  }
-  return lines;
-}
-
-Line device_line(const Device& device) {
-  Line peaks = Line::object();
-  for (const auto& [dtype, peak] : device.peak) peaks[std::string(to_string(dtype))] = peak.value();
-  Line line{{"name", device.name},
-            {"backend", device.backend == Backend::cuda ? "cuda" : "cpu"},
-            {"peak_flops_per_s", peaks},
-            {"memory_bandwidth_bytes_per_s", device.memory_bandwidth.value()},
-            {"memory_bytes", device.memory.value()},
-            {"cache_bytes", device.cache.value()},
-            {"framework_base_bytes", device.framework_base.value()},
-            {"dispatch_s", device.dispatch.value()}};
-  if (!device.architecture.empty()) line["architecture"] = device.architecture;
-  if (device.multiprocessors > 0) line["multiprocessors"] = device.multiprocessors;
-  if (device.board_power.value() > 0) line["board_power_w"] = device.board_power.value();
-  if (device.boost_power.value() > 0) line["boost_power_w"] = device.boost_power.value();
-  if (device.dispatch_error > 0) line["dispatch_error"] = device.dispatch_error;
-  if (!device.attention_speeds.empty()) line["attention_speeds"] = attention_lines(device.attention_speeds);
   return line;
 }
 
@@ -150,13 +112,6 @@ std::string source_of(const JsonValue& value, const std::vector<std::string>& so
   return {};
 }
 
-template <class T>
-T unwrap(Result<T> result, const JsonValue& value, std::string_view key, T otherwise) {
-  if (result) return std::move(*result);
-  value.reject(result.error().message, key);
-  return otherwise;
-}
-
 KernelSample kernel(const JsonValue& v, const std::vector<std::string>& sources) {
   v.only({"key", "time_s", "spread", "runs", "workspace_bytes", "kept_bytes", "alone_s", "source"});
   KernelSample sample;
@@ -190,60 +145,6 @@ void kernel_table(const JsonValue& v, const std::vector<std::string>& sources, s
     sample.time = Seconds{numbers.back()};
     sample.source = source;
   });
-}
-
-void attention_speeds(const JsonValue& v, std::vector<AttentionSpeed>& speeds) {
-  v.only({"library", "pass", "causal", "head_dim", "sequences", "flops_per_s"});
-  AttentionSpeed s;
-  s.library = unwrap(parse_attention_library(v.text("library")), v, "library", AttentionLibrary::timed);
-  if (s.library == AttentionLibrary::timed) v.reject("must be another library than the one that was timed", "library");
-  const std::string pass = v.text("pass");
-  if (pass != "forward" && pass != "backward") v.reject("must be \"forward\" or \"backward\"", "pass");
-  s.pass = pass == "forward" ? Pass::forward : Pass::backward;
-  s.causal = v.boolean("causal");
-  if (!v.has("head_dim")) v.reject("is missing", "head_dim");
-  s.head_dim = v.integer_or("head_dim", 1, 1);
-  const auto numbers = [&](std::string_view key) {
-    std::vector<double> all;
-    v.each(key, [&](const JsonValue& number) { all.push_back(number.as_number(Sign::positive)); });
-    return all;
-  };
-  const std::vector<double> lengths = numbers("sequences"), values = numbers("flops_per_s");
-  if (lengths.size() != values.size() || lengths.empty())
-    return v.reject("must hold a number for each of sequences", "flops_per_s");
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    s.sequence = std::llround(lengths[i]);
-    s.speed = FlopsPerSecond{values[i]};
-    speeds.push_back(s);
-  }
-}
-
-Device device(const JsonValue& v) {
-  v.only({"name", "backend", "architecture", "multiprocessors", "peak_flops_per_s", "memory_bandwidth_bytes_per_s",
-          "memory_bytes", "cache_bytes", "board_power_w", "boost_power_w", "framework_base_bytes", "dispatch_s",
-          "dispatch_error", "attention_speeds"});
-  Device d;
-  d.name = v.text("name");
-  const std::string backend = v.text("backend");
-  if (backend != "cpu" && backend != "cuda") v.reject("must be \"cpu\" or \"cuda\"", "backend");
-  d.backend = backend == "cpu" ? Backend::cpu : Backend::cuda;
-  d.architecture = v.text_or("architecture", {});
-  d.multiprocessors = v.integer_or("multiprocessors", 0, 0);
-  v.members("peak_flops_per_s", [&](const std::string& name, const JsonValue& peak) {
-    const auto dtype = parse_dtype(name);
-    if (!dtype) return peak.reject("is not an element type");
-    d.peak[*dtype] = FlopsPerSecond{peak.as_number(Sign::positive)};
-  });
-  d.memory_bandwidth = BytesPerSecond{v.number("memory_bandwidth_bytes_per_s", Sign::positive)};
-  d.memory = Bytes{v.number("memory_bytes", Sign::positive)};
-  d.cache = Bytes{v.number_or("cache_bytes", Sign::not_negative, 0)};
-  d.board_power = Watts{v.number_or("board_power_w", Sign::not_negative, 0)};
-  d.boost_power = Watts{v.number_or("boost_power_w", Sign::not_negative, 0)};
-  d.framework_base = Bytes{v.number_or("framework_base_bytes", Sign::not_negative, 0)};
-  d.dispatch = Seconds{v.number_or("dispatch_s", Sign::not_negative, 0)};
-  d.dispatch_error = v.number_or("dispatch_error", Sign::not_negative, 0);
-  v.each("attention_speeds", [&](const JsonValue& row) { attention_speeds(row, d.attention_speeds); });
-  return d;
 }
 
 PointToPointSample point_to_point(const JsonValue& v) {
@@ -342,7 +243,7 @@ Calibration calibration(const JsonValue& root) {
   c.ranks_per_node = root.integer_or("ranks_per_node", 1, 1);
   c.threads = root.integer_or("threads", 1, 1);
   c.one_machine = root.has("one_machine") && root.boolean("one_machine");
-  root.object("device", [&](const JsonValue& v) { c.device = device(v); });
+  root.object("device", [&](const JsonValue& v) { c.device = read_device(v); });
   c.device.sums_apart = before_torch_2(c.libraries);
   c.device.framework_assumed = !c.source.empty();  // no datasheet states it, and no published measurement
   c.step_overhead_per_operation = Seconds{root.number_or("step_overhead_per_operation_s", Sign::not_negative, 0)};
@@ -404,7 +305,7 @@ std::string write(const Calibration& c) {
   member("ranks_per_node", c.ranks_per_node);
   member("threads", c.threads);
   if (c.one_machine) member("one_machine", true);
-  member("device", device_line(c.device));
+  text += fmt::format(",\n\"device\": {}", write_device(c.device));
   if (!c.donors.empty()) member("donors", Line(c.donors));
   member("step_overhead_per_operation_s", c.step_overhead_per_operation.value());
   if (!c.reads.empty())

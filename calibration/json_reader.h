@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -76,5 +77,13 @@ class JsonDocument {
   explicit JsonDocument(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+// What a parser made of a member's text; its error is the member's, and `otherwise` stands in.
+template <class T>
+T unwrap(Result<T> result, const JsonValue& value, std::string_view key, T otherwise) {
+  if (result) return std::move(*result);
+  value.reject(result.error().message, key);
+  return otherwise;
+}
 
 }  // namespace sibyl
