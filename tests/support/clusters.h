@@ -23,8 +23,15 @@ inline Cluster cluster(int nodes, int devices_per_node, BytesPerSecond nic = Byt
   spec.nodes = nodes;
   spec.devices_per_node = devices_per_node;
   spec.nic_bandwidth = nic;
-  return {"test",  nodes, devices_per_node, KernelTable(std::move(device), std::move(samples)),
-          Network(*Topology::make(spec), {}, {}), {},    {},      {},    {}};
+  return {"test",
+          nodes,
+          devices_per_node,
+          KernelTable(std::move(device), std::move(samples)),
+          sibyl::Network(*Topology::make(spec), {}, {}),
+          {},
+          {},
+          {},
+          {}};
 }
 
 // With devices of so much; their kernels are not measured.

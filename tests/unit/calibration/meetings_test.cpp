@@ -61,7 +61,8 @@ TEST(Meetings, NobodyDriftsWhoNeverDid) {
   const Meetings meetings({series(2, 0.3, {{1, 0}, {2, 0}})});
   EXPECT_EQ(late(meetings, 1), 0);
   EXPECT_EQ(longer(meetings, 0.5), 0.3);
-  EXPECT_FALSE(Meetings({}).known());
+  EXPECT_FALSE(Meetings().known());
+  EXPECT_FALSE(Meetings(std::vector<MeetingSample>{}).known());
   EXPECT_FALSE(Meetings({series(2, 0.3, {})}).known());
 }
 
