@@ -9,6 +9,10 @@ namespace {
 // Sums are rounded: what bounds where stages may end must not be too strict.
 constexpr double rounding = 1e-9;
 
+// Where time leaves more places than this, the last one that memory leaves is looked for from the stage's other end on,
+// in steps that double.
+constexpr std::size_t wide = 64;
+
 // The first of ascending values that is not below(): looked for from `near` on, in steps that double. Where a stage
 // ends is mostly not far from where it begins.
 template <class Below>
@@ -90,6 +94,8 @@ std::size_t CutBounds::furthest(std::size_t stage, std::size_t begin, double lim
   std::size_t end = begin, beyond = last_done_by(at_.time[begin] + limit, begin) + 1;
   while (beyond <= end_ && at_.time[beyond] - at_.time[begin] <= limit) ++beyond;  // rounding
   if (memory_.holds(stage, begin, beyond - 1, tolerance)) end = beyond - 1;
+  for (std::size_t step = 1; beyond - end > wide && end + step < beyond; step *= 2)
+    (memory_.holds(stage, begin, end + step, tolerance) ? end : beyond) = end + step;
   while (end + 1 < beyond) {
     const std::size_t middle = (end + beyond) / 2;
     (memory_.holds(stage, begin, middle, tolerance) ? end : beyond) = middle;
@@ -104,6 +110,12 @@ std::size_t CutBounds::nearest(std::size_t stage, std::size_t end, double limit)
   std::size_t begin = first_not(at_.time, end, [from](double before) { return before < from; });
   if (begin < end && memory_.holds(stage, begin, end, rounding)) return begin;  // mostly
   std::size_t last = end;
+  for (std::size_t step = 1; last - begin > wide && begin + step <= last; step *= 2) {
+    if (memory_.holds(stage, last - step, end, rounding))
+      last -= step;
+    else
+      begin = last - step + 1;
+  }
   while (begin < last) {
     const std::size_t middle = (begin + last) / 2;
     if (memory_.holds(stage, middle, end, rounding))
