@@ -18,8 +18,9 @@ namespace sibyl {
 Result<FlopsPerSecond> measure_peak(const TimingOptions& options, DType type = DType::f32);
 Result<BytesPerSecond> measure_memory_bandwidth(const TimingOptions& options);
 
-// A piece of work like what gradients are exchanged beside: the backward of one of ResNet-50's layers, a 3x3 convolution with
-// its batch normalisation and ReLU, and of a linear layer; some ms long. For measuring how communication slows it.
+// A piece of work like what gradients are exchanged beside: the backward of one of ResNet-50's layers, a 3x3
+// convolution with its batch normalisation and ReLU, and of a linear layer; some ms long. For measuring how
+// communication slows it. `extent`: of its images; `rows`: of the linear layer's operand.
 std::function<void()> typical_work(std::int64_t extent = 28, std::int64_t rows = 64);
 
 // "libtorch", and "blas", "onednn" where libtorch says.

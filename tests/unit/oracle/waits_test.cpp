@@ -64,7 +64,7 @@ TEST(Waits, GrowWithTheRootOfWhatRanSinceTheLastMeeting) {
 }
 
 // Where it was measured how ranks meet, that counts, and kernels' own spreads do not. Windows of 1, 2, 4 and 8 ms are
-// late by 1, 1.5, 2 and 2.4 tenths: of 3 kernels of 1 ms in logarithms halfway between the second and the third, of 5
+// late by 1, 1.5, 2 and 2.4 tenths: of 3 kernels of 1 ms between the second and the third, in logarithms, of 5
 // and 7 on from there, less 0.03 ms for each, which whole steps drift. Exchanges take 0.5 ms longer after that much.
 TEST(Waits, AreWhatRanksThatMeetShowed) {
   const Graph graph = test::mlp({4, 8, 6, 8, 6}, 2);
