@@ -99,6 +99,7 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
     overlap_known = overlap_known || other.device.backend == Backend::cpu;
     calibration.point_to_point = std::move(other.point_to_point);
     calibration.collectives = std::move(other.collectives);
+    if (calibration.device.backend == Backend::cpu) calibration.meetings = std::move(other.meetings);
   }
   const Links links{topology, described.shape ? &*described.shape : nullptr,
                     described.shape ? described.shape_where : file};

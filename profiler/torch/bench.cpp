@@ -1,9 +1,12 @@
 #include "profiler/torch/bench.h"
 
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function.h>
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include "aten/device.h"
 #include "aten/run_operation.h"
@@ -11,6 +14,25 @@
 #include "profiler/torch/operands.h"
 
 namespace sibyl {
+namespace {
+
+// In place of a gradient that others hold, too, the node gets one that nobody else does.
+class HandOver final : public torch::autograd::FunctionPreHook {
+ public:
+  HandOver(std::uint32_t output, torch::Tensor gradient) : output_(output), gradient_(std::move(gradient)) {}
+  torch::autograd::variable_list operator()(const torch::autograd::variable_list& incoming) override {
+    torch::autograd::variable_list gradients = incoming;
+    gradients.at(output_) = std::exchange(gradient_, {});
+    return gradients;
+  }
+
+ private:
+  std::uint32_t output_;
+  torch::Tensor gradient_;
+};
+
+}  // namespace
+
 void write_again(torch::Tensor& tensor) {
   if (!tensor.defined() || !tensor.is_floating_point()) return;
   const at::NoGradGuard no_gradient;
@@ -63,6 +85,14 @@ Bench::Tensors Bench::differentiated(int copy) const {
 Bench::Tensors Bench::backward(int copy) {
   return torch::autograd::grad(differentiated(copy), masked_[at(copy)], result_gradients_[at(copy)],
                                /*retain_graph=*/aten::nothing, /*create_graph=*/false, /*allow_unused=*/true);
+}
+
+void Bench::hand_over_gradients(int copy) {
+  const Tensors outputs = differentiated(copy);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].grad_fn())  // else it is an operand as it came
+      outputs[i].grad_fn()->add_pre_hook(
+          std::make_unique<HandOver>(outputs[i].output_nr(), result_gradients_[at(copy)][i].clone()));
 }
 
 Bench::Tensors Bench::empty_backward(int copy) {

@@ -21,6 +21,9 @@ class Bench {
   void forward(int copy);
   // Gradients of the masked operands from the results of forward(copy), whose graph is used up.
   Tensors backward(int copy);
+  // In the next backward of this copy only the pass itself holds the results' gradients, as in a step: what runs as
+  // several nodes gives them back after its first one.
+  void hand_over_gradients(int copy);
   // What the engine does without a single node: start, hand the same number of gradients through, stop.
   [[nodiscard]] Tensors empty_backward(int copy);
   void release(int copy) { results_[at(copy)].clear(); }

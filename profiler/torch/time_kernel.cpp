@@ -60,11 +60,12 @@ Prepared prepare_forward(const KernelKey& key, int copies) {
 Prepared prepare_backward(const KernelKey& key, int copies) {
   const auto bench = std::make_shared<Bench>(key, copies);
   bench->forward(0);
-  bench->backward(0);
+  const std::int64_t own = bench->own_bytes(bench->backward(0), 0);
   bench->forward(0);
+  bench->hand_over_gradients(0);
   Bench::Tensors gradients;
   const Use use = memory_of([&] { gradients = bench->backward(0); });
-  const Memory memory{bytes(use.peak - bench->own_bytes(gradients, 0)), {}};
+  const Memory memory{bytes(use.peak - own), {}};
   // All forwards first, so that what they saved is cold when backward reads it. Gradients are dropped once read.
   return {{[bench, copies] {
              for (int copy = 0; copy < copies; ++copy) bench->forward(copy);

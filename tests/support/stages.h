@@ -24,6 +24,13 @@ inline std::ptrdiff_t count(const std::vector<std::string>& list, std::string_vi
   return std::count(list.begin(), list.end(), entry);
 }
 
+// Of the tensors that these carry, as the graph calls them.
+inline std::vector<std::string> carried(const Graph& graph, const Stage& stage, const std::vector<Link>& links) {
+  std::vector<std::string> names;
+  for (const Link& link : links) names.push_back(graph[stage[link.tensor].origin].name);
+  return names;
+}
+
 // The signature of the first computation of the operation with this name, shapes only.
 inline std::string local(const Graph& graph, const Stage& stage, std::string_view name) {
   for (const Step& step : stage.steps)

@@ -14,4 +14,13 @@ inline Strategy data_parallel(int replicas, std::int64_t batch) {
   return strategy;
 }
 
+// Micro-batches of two samples.
+inline Strategy pipelined(int stages, std::int64_t micro_batches) {
+  Strategy strategy;
+  strategy.pipeline = stages;
+  strategy.accumulation = micro_batches;
+  strategy.global_batch = 2 * micro_batches;
+  return strategy;
+}
+
 }  // namespace sibyl::test

@@ -6,9 +6,12 @@
 #include "oracle/search/search.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
+#include "tests/support/strategies.h"
 
 namespace sibyl {
 namespace {
+
+using test::pipelined;
 
 // Every kernel of these plans at 1 ms, on a network whose messages take microseconds.
 Cluster at_one_millisecond(const Graph& graph, const std::vector<Strategy>& strategies, int devices) {
@@ -17,14 +20,6 @@ Cluster at_one_millisecond(const Graph& graph, const std::vector<Strategy>& stra
     for (KernelKey& key : kernels_of(*make_plan(graph, strategy), Backend::cpu))
       samples.push_back({std::move(key), Seconds{1e-3}, 0.0, 100, {}, {}, {}});
   return test::cluster(1, devices, BytesPerSecond{1e10}, std::move(samples));
-}
-
-Strategy pipelined(int stages, std::int64_t micro_batches) {
-  Strategy strategy;
-  strategy.pipeline = stages;
-  strategy.accumulation = micro_batches;
-  strategy.global_batch = 2 * micro_batches;
-  return strategy;
 }
 
 // fc1 | relu1 | fc2 loss: the second stage has nothing to update, to exchange, or to keep but activations.
