@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "base/progress.h"
 #include "oracle/cli/console.h"
@@ -44,6 +45,7 @@ Result<std::vector<Validated>> judged(const std::vector<Case>& cases, const Benc
 struct Outcome {
   std::vector<Validated> done;
   std::vector<Error> failed;
+  std::optional<Error> ended;
 };
 
 // Numbers below `cases` are cases, those from there on references, spread evenly among them: a machine that drifts is
@@ -62,6 +64,7 @@ std::vector<std::size_t> visiting_order(std::size_t cases, std::size_t reference
 struct Runs {
   std::vector<std::vector<TrainingRun>> cases, references;
   std::vector<Error> failed;
+  std::optional<Error> ended;  // by what, before all was run
 };
 
 int most_ranks(const std::vector<Case>& cases) {
@@ -70,8 +73,8 @@ int most_ranks(const std::vector<Case>& cases) {
   return most;
 }
 
-// A case that cannot be run does not take the others with it; an interruption does, but for what was measured. Without
-// a network nothing can be predicted.
+// A case that cannot be run does not take the others with it; an interruption does, and a network that cannot be
+// measured anew, but for what was trained by then. Without any network nothing can be predicted.
 Result<Runs> run_all(std::vector<Case>& cases, std::vector<Case>& references, const Bench& bench, int rounds) {
   Runs runs;
   runs.cases.resize(cases.size());
@@ -88,12 +91,17 @@ Result<Runs> run_all(std::vector<Case>& cases, std::vector<Case>& references, co
     const int round = static_cast<int>(n / order.size()) + 1;
     if (n % order.size() == 0) {
       progress.report(n, "measuring the network");
-      SIBYL_CHECK(bench.measure_network(ranks, round));
+      if (auto network = bench.measure_network(ranks, round); !network) {
+        if (n == 0) return Failure(std::move(network).error());
+        say(to_string(network.error()));
+        runs.ended = std::move(network).error();
+        break;
+      }
     }
     Case& one = is_case ? cases[i] : references[i - cases.size()];
     progress.report(n, one.text);
     if (was_interrupted()) {
-      runs.failed.push_back({ErrorCode::interrupted, "interrupted", one.text, {}});
+      runs.ended = Error{ErrorCode::interrupted, "interrupted", one.text, {}};
       break;
     }
     if (given_up[i]) continue;
@@ -105,8 +113,11 @@ Result<Runs> run_all(std::vector<Case>& cases, std::vector<Case>& references, co
     given_up[i] = true;
     run.error().where = one.text;
     say(to_string(run.error()));
+    if (run.error().code == ErrorCode::interrupted) {
+      runs.ended = std::move(run.error());
+      break;
+    }
     runs.failed.push_back(std::move(run.error()));
-    if (runs.failed.back().code == ErrorCode::interrupted) break;
   }
   return runs;
 }
@@ -119,15 +130,15 @@ Result<Outcome> trained(std::vector<Case>& cases, const Bench& bench, const Argu
   }
   SIBYL_TRY(const auto rounds, arguments.integer("--rounds", 1, 1000));
   SIBYL_TRY(Runs runs, run_all(cases, references, bench, static_cast<int>(*rounds)));
-  // Some of them, because of an interruption, are no reason to forget what all of them taught earlier.
-  const bool cut_short = std::ranges::any_of(runs.references, [](const auto& of_one) { return of_one.empty(); }) &&
-                         runs.failed.back().code == ErrorCode::interrupted;
+  // Some of them, because the rest was never run, are no reason to forget what all of them taught earlier.
+  const bool cut_short =
+      runs.ended && std::ranges::any_of(runs.references, [](const auto& of_one) { return of_one.empty(); });
   if (!references.empty() && !cut_short) {
     SIBYL_TRY(const std::vector<Validated> steps, judged(references, bench, runs.references));
     if (!steps.empty()) SIBYL_CHECK(bench.record(steps));
   }
   SIBYL_TRY(std::vector<Validated> done, judged(cases, bench, runs.cases));
-  return Outcome{std::move(done), std::move(runs.failed)};
+  return Outcome{std::move(done), std::move(runs.failed), std::move(runs.ended)};
 }
 
 // Takes the runs of an earlier time.
@@ -142,7 +153,7 @@ Result<Outcome> judged_again(std::vector<Case>& cases, const Bench& bench, const
     runs.push_back({found->second});
   }
   SIBYL_TRY(std::vector<Validated> done, judged(cases, bench, runs));
-  return Outcome{std::move(done), {}};
+  return Outcome{std::move(done), {}, {}};
 }
 
 Result<void> check_teaching(const Arguments& arguments, const Bench& bench) {
@@ -175,8 +186,12 @@ Result<int> run_validate(const Arguments& arguments) {
   const std::vector<Validated>& done = outcome.done;
   if (file) SIBYL_CHECK(write_file(*file, to_json(done), true));
   SIBYL_CHECK(show(done, format));
-  if (!outcome.failed.empty() && outcome.failed.back().code == ErrorCode::interrupted)
-    return fail(ErrorCode::interrupted, "interrupted; what was trained by then is judged");
+  if (outcome.ended) {
+    const bool interrupted = outcome.ended->code == ErrorCode::interrupted;
+    return fail(outcome.ended->code,
+                fmt::format("{}; what was trained by then is judged",
+                            interrupted ? "interrupted" : "the network can no longer be measured"));
+  }
   if (!outcome.failed.empty())
     return fail(outcome.failed.back().code, fmt::format("{} case{} could not be run", outcome.failed.size(),
                                                         outcome.failed.size() == 1 ? "" : "s"));

@@ -119,3 +119,22 @@ for name, batches in [("SIGINT", (8, 16)), ("SIGTERM", (8,))]:
     assert [one["case"] for one in some["cases"]] == [f"zoo:small-cnn-bn --batch {b}" for b in batches], some["cases"]
     assert json.loads((folder / "some.json").read_text()) == some
     assert "interrupted" in said, said
+
+# So it does where the network cannot be measured anew, in the second round here.
+launcher = folder / "launcher.py"
+launcher.write_text("""import os, pathlib, signal, sys
+how, ranks, *program = sys.argv[1:]
+if "network" in program:
+    before = pathlib.Path("networks-" + how)
+    if before.exists():
+        if how != "fails":
+            os.kill(os.getppid(), getattr(signal, how))
+        sys.exit("no network today")
+    before.touch()
+os.execvp("mpirun", ["mpirun", "-np", ranks, *program])
+""")
+for how, code in [("SIGINT", 130), ("fails", 3)]:
+    done = sibyl("validate", *networked, "--rounds", 2, "--network-budget", "1s", "--launcher", f"{sys.executable} {launcher} {how} {{ranks}}")
+    assert done.returncode == code, done.stderr
+    assert len(json.loads(done.stdout)["cases"]) == 2, done.stderr
+    assert ("interrupted" if code == 130 else "no longer be measured") in done.stderr, done.stderr
