@@ -65,7 +65,7 @@ bool is_shorter_in(Precision precision, const PricedPlan& plan, std::string_view
     return std::ranges::any_of(stage.steps, [&](const Step& step) {
       const auto* compute = std::get_if<Compute>(&step);
       return compute != nullptr && name_of(compute->attributes) == family &&
-             size_in_bytes(operation_type(compute->attributes, {compute_type(precision)}, precision)) <= 2;
+             size_in_bytes(operation_type(stage, *compute, {compute_type(precision)}, precision)) <= 2;
     });
   });
 }

@@ -66,6 +66,8 @@ struct NnUnetOptions {
   Ints patch;                        // extents, two or three
   std::int64_t most_channels = 320;  // of the deepest levels
   std::int64_t output_kernel = 1;
+  bool norms_in_full =
+      false;  // each a group norm of one channel a group: the same, which mixed precision leaves in f32
 };
 void nnunet(Builder& b, const NnUnetOptions& options);
 

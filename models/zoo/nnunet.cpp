@@ -11,15 +11,26 @@ namespace {
 
 constexpr double slope = 0.01;
 
-Value conv_layer(Builder& b, const Value& x, const std::string& path, std::int64_t channels, std::int64_t stride) {
-  const std::size_t rank = x.shape.size() - 2;
-  const ConvOptions options = {.kernel = Ints(rank, 3), .stride = stride, .pad = Ints(rank, 1), .bias = false};
-  return leaky_relu(b, instance_norm(b, conv(b, x, path + ".conv", channels, options), path + ".norm"), slope);
-}
+class Network {
+ public:
+  Network(Builder& b, bool norms_in_full) : b_(b), norms_in_full_(norms_in_full) {}
 
-Value conv_block(Builder& b, const Value& x, const std::string& path, std::int64_t channels, std::int64_t stride) {
-  return conv_layer(b, conv_layer(b, x, path + ".1", channels, stride), path + ".2", channels, 1);
-}
+  Value conv_block(const Value& x, const std::string& path, std::int64_t channels, std::int64_t stride) {
+    return conv_layer(conv_layer(x, path + ".1", channels, stride), path + ".2", channels, 1);
+  }
+
+ private:
+  Value conv_layer(const Value& x, const std::string& path, std::int64_t channels, std::int64_t stride) {
+    const std::size_t rank = x.shape.size() - 2;
+    const ConvOptions options = {.kernel = Ints(rank, 3), .stride = stride, .pad = Ints(rank, 1), .bias = false};
+    const Value y = conv(b_, x, path + ".conv", channels, options);
+    const std::string norm = path + ".norm";
+    return leaky_relu(b_, norms_in_full_ ? group_norm(b_, y, norm, channels, 1e-6) : instance_norm(b_, y, norm), slope);
+  }
+
+  Builder& b_;
+  bool norms_in_full_;
+};
 
 }  // namespace
 
@@ -27,16 +38,17 @@ void nnunet(Builder& b, const NnUnetOptions& options) {
   Shape shape = {batch_extent, 4};
   shape.insert(shape.end(), options.patch.begin(), options.patch.end());
   const Ints widths = {32, 64, 128, 256, options.most_channels, options.most_channels};
+  Network network(b, options.norms_in_full);
   Value x = b.input("input", std::move(shape));
   std::vector<Value> skips;
   for (std::size_t level = 0; level < widths.size(); ++level) {
-    x = conv_block(b, x, "down" + std::to_string(level), widths[level], level == 0 ? 1 : 2);
+    x = network.conv_block(x, "down" + std::to_string(level), widths[level], level == 0 ? 1 : 2);
     skips.push_back(x);
   }
   for (std::size_t level = widths.size() - 1; level-- > 0;) {
     const std::string path = "up" + std::to_string(level);
     x = up_convolution(b, x, path + ".transp", widths[level], true);
-    x = conv_block(b, concat(b, {x, skips[level]}, 1), path, widths[level], 1);
+    x = network.conv_block(concat(b, {x, skips[level]}, 1), path, widths[level], 1);
   }
   const std::int64_t kernel = options.output_kernel, pad = kernel / 2;
   const std::size_t rank = options.patch.size();

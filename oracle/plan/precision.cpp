@@ -10,10 +10,22 @@ bool is_any(const Attributes& attributes) {
   return (std::holds_alternative<Ops>(attributes) || ...);
 }
 
-bool computes_in_full(const Attributes& attributes) {
-  if (const auto* norm = std::get_if<Normalization>(&attributes)) return norm->kind != NormalizationKind::batch;
-  if (const auto* statistics = std::get_if<NormStatistics>(&attributes)) return statistics->groups > 0;
-  if (const auto* apply = std::get_if<ApplyNorm>(&attributes)) return apply->groups > 0;
+// Autocast lists layer_norm and group_norm for f32; batch_norm and instance_norm are in none of its lists and run in
+// the type of their input, with their scale and shift in f32.
+bool norm_in_full(NormalizationKind kind) {
+  return kind != NormalizationKind::batch && kind != NormalizationKind::instance;
+}
+
+// Parts that ranks share: a batch-norm has no groups, an instance norm one for each channel.
+bool parts_in_full(std::int64_t groups, const Shape& images) { return groups > 0 && groups != images.at(1); }
+
+bool computes_in_full(const Stage& stage, const Compute& compute) {
+  const Attributes& attributes = compute.attributes;
+  const auto images = [&] { return stage[compute.inputs.front()].shape; };
+  if (const auto* norm = std::get_if<Normalization>(&attributes)) return norm_in_full(norm->kind);
+  if (const auto* statistics = std::get_if<NormStatistics>(&attributes))
+    return parts_in_full(statistics->groups, images());
+  if (const auto* apply = std::get_if<ApplyNorm>(&attributes)) return parts_in_full(apply->groups, images());
   const bool by_its_file = std::visit(
       [](const auto& op) {
         return requires { op.in_full; };
@@ -30,10 +42,12 @@ bool is_half(Precision precision) {
 
 }  // namespace
 
-DType operation_type(const Attributes& attributes, const std::vector<DType>& operands, Precision precision) {
+DType operation_type(const Stage& stage, const Compute& compute, const std::vector<DType>& operands,
+                     Precision precision) {
+  const Attributes& attributes = compute.attributes;
   if (precision == Precision::fp8 && is_any<Linear>(attributes)) return DType::f8e4m3;
   if (is_any<Convolution, Linear, GroupedLinear, MatMul, Attention>(attributes)) return compute_type(precision);
-  if (!is_half(precision) || computes_in_full(attributes)) return DType::f32;
+  if (!is_half(precision) || computes_in_full(stage, compute)) return DType::f32;
   if (is_any<Dispatch, Combine>(attributes)) return compute_type(precision);  // as the experts between them
   const bool all_half = !operands.empty() && std::all_of(operands.begin(), operands.end(),
                                                          [&](DType type) { return type == compute_type(precision); });

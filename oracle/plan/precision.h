@@ -10,8 +10,9 @@
 
 namespace sibyl {
 
-// `operands`: the storage types of the floating operands that are activations.
-DType operation_type(const Attributes& attributes, const std::vector<DType>& operands, Precision precision);
+// `compute` is of `stage`; `operands`: the storage types that its floating operands have which are activations.
+DType operation_type(const Stage& stage, const Compute& compute, const std::vector<DType>& operands,
+                     Precision precision);
 // The same of a model held in two bytes: all of it runs in them but losses, whose logits are cast.
 DType half_model_type(const Attributes& attributes, Precision precision);
 // Is the strategy's model one?

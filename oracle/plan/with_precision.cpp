@@ -68,7 +68,7 @@ class Caster {
         activation_types.push_back(result_[in].dtype);
     }
     compute.dtype = half_weights_ ? half_model_type(before.attributes, precision_)
-                                  : operation_type(before.attributes, activation_types, precision_);
+                                  : operation_type(stage_, before, activation_types, precision_);
     const DType stored = storage_type(compute.dtype);
     // Normalisations keep their scale and shift, and what ranks sum of their statistics, in f32 whatever they compute
     // in.

@@ -25,6 +25,8 @@ constexpr std::string_view squeeze_note =
 constexpr std::string_view detection_note =
     "the loss is a cross-entropy over coordinates and scores together, without mining of hard negatives";
 constexpr std::string_view rmsprop_note = "RMSProp with momentum updates like Adam, with as much state";
+// tf.contrib.layers.instance_norm: tf.nn.moments casts f16 to f32, and TensorFlow's mixed precision leaves Mean there.
+constexpr std::string_view moments_note = "instance norms in f32, as TensorFlow's moments are";
 constexpr std::string_view depth_note = "without stochastic depth";
 
 // clang-format off
@@ -69,7 +71,8 @@ constexpr auto entries = std::to_array<Entry>({
     {"unet2d572388", "unet-medical", zoo::unet_medical, OptimizerKind::adam},
     {"unetindustrial", "unet-industrial-tiny", zoo::unet_industrial_tiny, OptimizerKind::adam, rmsprop_note},
     {"unet3dbrats", "unet3d-brats",
-     [](zoo::Builder& b) { zoo::nnunet(b, {.patch = {128, 128, 128}, .output_kernel = 3}); }, OptimizerKind::adam},
+     [](zoo::Builder& b) { zoo::nnunet(b, {.patch = {128, 128, 128}, .output_kernel = 3, .norms_in_full = true}); },
+     OptimizerKind::adam, moments_note},
     {"unet3dmlperf", "unet3d-mlperf", zoo::unet3d_mlperf},
     {"nnunet2dbrats", "nnunet-2d", [](zoo::Builder& b) { zoo::nnunet(b, {.patch = {192, 160}, .most_channels = 512}); },
      OptimizerKind::adam, "without deep supervision, as the benchmark's script"},

@@ -73,6 +73,17 @@ TEST(Normalization, group_and_instance) {
                 {1, 2, 1, 2}, {-1, 1, -1, 1});
 }
 
+// In mixed precision images come in two bytes, and scale and shift in four.
+TEST(Normalization, of_two_bytes_by_scales_of_four) {
+  const at::Tensor x = tensor({1, 3, 10, 30}, {1, 2, 1, 2}).to(at::kBFloat16), one = at::ones({2}),
+                   zero = at::zeros({2});
+  for (const NormalizationKind kind : {NormalizationKind::batch, NormalizationKind::instance}) {
+    const at::Tensor y = run_one(Normalization{kind, 1, 1, 0.0, 0.1}, {x, one, zero});
+    EXPECT_EQ(y.scalar_type(), at::kBFloat16);
+    expect_values(y, {1, 2, 1, 2}, {-1, 1, -1, 1});
+  }
+}
+
 TEST(LocalResponseNorm, divides_by_the_neighbourhood) {
   // One pixel, channels (1, 2, 3), size 3, alpha 3 (so alpha/size = 1), beta 1, k 0: x_c / sum of neighbours' squares.
   expect_values(run_one(LocalResponseNorm{3, 3.0, 1.0, 0.0}, {tensor({1, 2, 3}, {1, 3, 1, 1})}), {1, 3, 1, 1},

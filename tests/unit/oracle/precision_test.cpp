@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "oracle/memory/footprint.h"
+#include "oracle/plan/precision.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
+#include "tests/support/zoo.h"
 
 namespace sibyl {
 namespace {
@@ -94,6 +96,40 @@ TEST(Precision, TheLossScalerPassesOverAllGradients) {
   const Work work = work_of(kernels.keys[kernels.unscale[0]], Backend::cuda);
   EXPECT_NEAR(work.read.value(), 4 * 2112, 4);
   EXPECT_DOUBLE_EQ(work.written.value(), 4 * 2112);
+}
+
+// torch.autocast's lists for CUDA: layer_norm and group_norm are taken to f32, batch_norm and instance_norm run in the
+// type of their input. So do their parts on ranks that share an image of 16 channels: an instance norm has 16 groups.
+TEST(Precision, NormsOfInstancesRunInTheTypeOfTheirInput) {
+  Stage stage;
+  stage.tensors.resize(1);
+  stage.tensors[0].shape = {2, 16, 8, 8};
+  stage.tensors[0].dtype = DType::bf16;
+  const auto type_of = [&](const Attributes& attributes) {
+    return operation_type(stage, Compute{{}, attributes, {LocalTensorId{0}}, {}}, {DType::bf16}, Precision::bf16);
+  };
+  EXPECT_EQ(type_of(Normalization{NormalizationKind::batch}), DType::bf16);
+  EXPECT_EQ(type_of(Normalization{NormalizationKind::instance}), DType::bf16);
+  EXPECT_EQ(type_of(Normalization{NormalizationKind::layer}), DType::f32);
+  EXPECT_EQ(type_of(Normalization{NormalizationKind::group, 1, 4}), DType::f32);
+  EXPECT_EQ(type_of(NormStatistics{0}), DType::bf16);
+  EXPECT_EQ(type_of(NormStatistics{16}), DType::bf16);
+  EXPECT_EQ(type_of(ApplyNorm{16}), DType::bf16);
+  EXPECT_EQ(type_of(NormStatistics{4}), DType::f32);
+  EXPECT_EQ(type_of(ApplyNorm{4}), DType::f32);
+}
+
+// Between the convolutions of a U-Net no number is cast: weights once each, the image, and the logits for the loss.
+TEST(Precision, ImagesBetweenConvolutionsStayInTwoBytes) {
+  const Graph graph = test::zoo("nnunet-2d", 2);
+  const auto plan = make_plan(graph, adam_in(Precision::bf16));
+  ASSERT_TRUE(plan.has_value());
+  const Stage& stage = plan->stages.at(0);
+  int to_full = 0;
+  for (const Step& step : stage.steps)
+    if (const auto* compute = std::get_if<Compute>(&step))
+      if (const auto* cast = std::get_if<Cast>(&compute->attributes); cast && cast->to == DType::f32) ++to_full;
+  EXPECT_EQ(to_full, 1);
 }
 
 }  // namespace
