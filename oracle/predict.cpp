@@ -97,6 +97,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.fused_norms = strategy.fused_norms;
   prediction.fused_pointwise = strategy.fused_pointwise;
   prediction.converted_images = strategy.converted_images;
+  prediction.converted_norms = strategy.converted_norms;
   if (strategy.attention != AttentionLibrary::flash2) prediction.attention = to_string(strategy.attention);
   if (strategy.framework != Framework::sibyl) prediction.framework = to_string(strategy.framework);
   const PricedMessage* last = nullptr;

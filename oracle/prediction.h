@@ -108,7 +108,8 @@ struct Prediction : Evaluation {
   double clip = 0;
   std::string offload, recompute, order, split_until, batch_norm, compress;  // where they are not as usual; else empty
   bool overlap_tensor = false, fused_update = false, written_update = false, fused_norms = false,
-       fused_pointwise = false, converted_images = false;  // plan/image_kernels.h, plan/pointwise.h
+       fused_pointwise = false, converted_images = false,
+       converted_norms = false;   // plan/image_kernels.h, plan/pointwise.h
   std::string attention;          // whose kernels fused attention runs; empty: those that PyTorch takes
   std::string framework;  // other than Sibyl's own trainer; else empty
   std::string schedule;   // of a pipeline; else empty, as are its stages

@@ -110,6 +110,7 @@ struct Strategy {
   bool fused_norms = false;       // the kernel of a batch-norm adds the shortcut and takes the ReLU behind it
   bool fused_pointwise = false;   // elementwise operations in a row are one kernel (plan/pointwise.h)
   bool converted_images = false;  // images lie channels first; tensor cores are given copies with channels last
+  bool converted_norms = false;   // images lie channels last; batch-norms are given copies with channels first
   AttentionLibrary attention = AttentionLibrary::flash2;  // whose kernels fused attention runs, where the device knows
   GradientExchange exchange = GradientExchange::overlapped;
   Bytes bucket{25.0 * 1024 * 1024};

@@ -244,6 +244,9 @@ std::vector<Option> strategy_options() {
        .help = "elementwise operations in a row run in one kernel, as torch.compile and XLA make them"},
       {.name = "--converted-images",
        .help = "images lie channels first, and are transposed for 16-bit convolutions on tensor cores"},
+      {.name = "--converted-norms",
+       .help = "images lie channels last, and are transposed for batch-norms, as TensorFlow and PaddlePaddle do unless "
+               "cuDNN's persistent kernels are asked for"},
       {.name = "--attention",
        .value = "LIBRARY",
        .help = "whose kernels fused attention runs, where the device knows several (Hopper): PyTorch's choice unless "
@@ -339,6 +342,9 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
   strategy.fused_pointwise = arguments.has("--fused-pointwise");
   strategy.overlap_tensor = arguments.has("--overlap-tensor");
   strategy.converted_images = arguments.has("--converted-images");
+  strategy.converted_norms = arguments.has("--converted-norms");
+  if (strategy.converted_images && strategy.converted_norms)
+    return fail(ErrorCode::usage, "images lie channels first or last", "--converted-norms", "leave out one of the two");
   if (const auto attention = arguments.text("--attention")) {
     SIBYL_TRY(strategy.attention, parse_attention_library(*attention));
   }

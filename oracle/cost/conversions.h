@@ -1,6 +1,7 @@
-// What a kernel takes as the strategy's libraries run it: with what cuDNN does around it, images transposed for tensor
-// cores where they lie channels first, and channels padded to what tensor cores load at once (plan/image_kernels.h);
-// attention by the kernels of one library or another (profiler/attention_library.h).
+// What a kernel takes as the strategy's libraries run it: with what is done around it, images transposed for tensor
+// cores where they lie channels first, or for batch-norms where they lie channels last, and channels padded to what
+// tensor cores load at once (plan/image_kernels.h); attention by the kernels of one library or another
+// (profiler/attention_library.h).
 #pragma once
 
 #include "oracle/strategy.h"

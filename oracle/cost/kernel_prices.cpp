@@ -18,7 +18,8 @@ Bound bound_of(const KernelKey& key, const Device& device) {
 // Two threads may work out the same: one of the two answers, which are the same, is kept.
 const PricedKernel& KernelPrices::of(const KernelKey& key, const Strategy& strategy) {
   const Asked asked{key, hash_value(key)};
-  const std::size_t libraries = 2 * static_cast<std::size_t>(strategy.attention) + (strategy.converted_images ? 1 : 0);
+  const std::size_t conversions = strategy.converted_images ? 1 : strategy.converted_norms ? 2 : 0;
+  const std::size_t libraries = kinds_of_conversions * static_cast<std::size_t>(strategy.attention) + conversions;
   Part& part = known_[libraries][asked.hash % parts];
   {
     const std::lock_guard lock(part.mutex);

@@ -54,10 +54,11 @@ class KernelPrices {
     std::unordered_map<Held, PricedKernel, HashOf, Equal> known;
   };
   static constexpr std::size_t parts = 32;
+  static constexpr std::size_t kinds_of_conversions = 3;  // none, of images, of norms
 
   const Cluster* cluster_;
-  // By what the strategy says of libraries: images as they lie or converted, and whose attention.
-  std::array<std::array<Part, parts>, 2 * attention_libraries> known_;
+  // By what the strategy says of libraries: what is converted for them, and whose attention.
+  std::array<std::array<Part, parts>, kinds_of_conversions * attention_libraries> known_;
 };
 
 }  // namespace sibyl

@@ -87,8 +87,8 @@ namespace {
 // What cutting a program by costs looks at: how many stages of how much memory, and where their ranks lie.
 bool same_cut(const Strategy& a, const Strategy& b) {
   const auto core = [](const Strategy& s) {
-    return std::tuple(s.pipeline, s.chunks, s.schedule, s.accumulation, s.data, s.converted_images, s.attention,
-                      memory_key(s));
+    return std::tuple(s.pipeline, s.chunks, s.schedule, s.accumulation, s.data, s.converted_images, s.converted_norms,
+                      s.attention, memory_key(s));
   };
   return core(a) == core(b) && a.order == b.order;
 }

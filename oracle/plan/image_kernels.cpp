@@ -85,6 +85,13 @@ std::vector<Shape> converted_images(const Signature& signature, Pass pass, std::
   return images;
 }
 
+std::vector<Shape> converted_for_norm(const Signature& signature, Pass pass) {
+  const auto* norm = std::get_if<Normalization>(&signature.attributes);
+  if (norm == nullptr || norm->kind != NormalizationKind::batch) return {};
+  const std::size_t images = pass == Pass::forward ? 2 : 3;
+  return std::vector<Shape>(images, signature.inputs.front());
+}
+
 std::optional<Signature> with_padded_channels(const Signature& signature) {
   const auto* convolution = std::get_if<Convolution>(&signature.attributes);
   if (convolution == nullptr || convolution->groups > 1 || !on_tensor_cores(signature.dtype)) return std::nullopt;

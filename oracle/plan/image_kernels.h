@@ -13,6 +13,11 @@
 // …tf32…nhwc kernels, and winograd and sgemm kernels in f32 among them, which a framework that times its choices takes
 // where they are quicker. Depthwise convolutions have kernels of their own.
 //
+// Converted norms: of batch-norms cuDNN has a kernel for channels last that is quick, in f16 and by its persistent mode
+// alone. Where a framework keeps images channels last and is not asked for that mode, it transposes what a batch-norm
+// reads and writes: forward x and y, backward x, dy and dx (TensorFlow, core/kernels/fused_batch_norm_op.cc:
+// fast_nhwc_batch_norm; PaddlePaddle, batch_norm_op.cu, the same).
+//
 // Padded channels: tensor cores are fed 8 channels of 16 bits at a time. Where an image has another number of them (the
 // three colours), cuDNN 7.3 and later pad to the next multiple ("Deep learning performance documentation", NVIDIA).
 #pragma once
@@ -30,6 +35,9 @@ Stage with_fused_norms(const Stage& stage);
 // The shapes of the images that are transposed for one pass of a convolution, each read and written once; empty where
 // the operation is none, or does not run on tensor cores.
 std::vector<Shape> converted_images(const Signature& signature, Pass pass, std::uint32_t gradients);
+
+// Those that are transposed for one pass of a batch-norm; empty where the operation is none.
+std::vector<Shape> converted_for_norm(const Signature& signature, Pass pass);
 
 // The convolution with its channels padded; none where it needs no padding, or does not run on tensor cores.
 std::optional<Signature> with_padded_channels(const Signature& signature);

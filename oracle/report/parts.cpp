@@ -113,6 +113,7 @@ std::string splitting(const Prediction& p) {
   if (p.fused_norms) text += ", fused norms";
   if (p.fused_pointwise) text += ", fused elementwise operations";
   if (p.converted_images) text += ", converted images";
+  if (p.converted_norms) text += ", converted norms";
   if (!p.attention.empty()) text += fmt::format(", attention by {}", p.attention);
   return text;
 }

@@ -119,6 +119,7 @@ void read_more_of_plan(const Reader& r, Prediction& p) {
   if (r.has("fused_norms")) p.fused_norms = r.at("fused_norms").boolean();
   if (r.has("fused_pointwise")) p.fused_pointwise = r.at("fused_pointwise").boolean();
   if (r.has("converted_images")) p.converted_images = r.at("converted_images").boolean();
+  if (r.has("converted_norms")) p.converted_norms = r.at("converted_norms").boolean();
   if (r.has("attention")) p.attention = r.at("attention").text();
 }
 

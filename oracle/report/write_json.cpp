@@ -77,6 +77,7 @@ Json plan(const Prediction& p) {
   if (p.fused_norms) json["fused_norms"] = true;
   if (p.fused_pointwise) json["fused_pointwise"] = true;
   if (p.converted_images) json["converted_images"] = true;
+  if (p.converted_norms) json["converted_norms"] = true;
   if (!p.attention.empty()) json["attention"] = p.attention;
   if (!p.bucket_bytes.empty()) json["bucket_bytes"] = p.bucket_bytes;
   if (!p.framework.empty()) json["framework"] = p.framework;

@@ -112,6 +112,7 @@ Result<void> check_runnable(const Request& request) {
   if (strategy.attention != AttentionLibrary::flash2)
     return refused("another library's attention than its own", "--attention");
   if (strategy.converted_images) return refused("conversions of images of its own", "--converted-images");
+  if (strategy.converted_norms) return refused("conversions of images of its own", "--converted-norms");
   return {};
 }
 

@@ -161,7 +161,8 @@ QWidget* TrainingSection::makeMore() {
                                                     {"--written-update", tr("Update by operators")},
                                                     {"--fused-norms", tr("Fused norms")},
                                                     {"--fused-pointwise", tr("Fused elementwise")},
-                                                    {"--converted-images", tr("Converted images")}}) {
+                                                    {"--converted-images", tr("Converted images")},
+                                                    {"--converted-norms", tr("Converted norms")}}) {
     const cli::Option& option = predictOption(name);
     fields_.push_back(new OptionField(option, label, document(), rows));
     if (option.value.empty())

@@ -155,6 +155,7 @@ Result<std::optional<ModelRecipe>> convolutional_model(const Row& row) {
   const ImageKernels kernels = image_kernels_of(row);
   recipe->fused_norms = kernels.fused_norms;
   recipe->converted_images = kernels.converted_images;
+  recipe->converted_norms = kernels.converted_norms;
   recipe->assumed.insert(recipe->assumed.end(), kernels.assumed.begin(), kernels.assumed.end());
   return recipe;
 }

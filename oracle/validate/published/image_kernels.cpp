@@ -15,14 +15,22 @@ bool on_tensor_cores(const Row& row) { return in_half(row) || says(row.precision
 ImageKernels pytorch_kernels(const Row& row) {
   const bool early = says(row.framework, "20.03");
   const bool flat_unet = says(row.architecture.text("cnn"), "nnunet_2d");
-  if (early || flat_unet) return {false, true, {"images lie channels first, and are transposed for tensor cores"}};
-  return {false, false, {"images lie channels last"}};
+  if (early || flat_unet)
+    return {.converted_images = true, .assumed = {"images lie channels first, and are transposed for tensor cores"}};
+  return {.assumed = {"images lie channels last"}};
 }
 
 // MLPerf's submissions, and the runner of NVIDIA's examples in fp16 (--fuse-bn-relu 1 --fuse-bn-add-relu 1), which
 // DLPerf starts, too.
 bool norms_of_nvidia_mxnet(const Row& row) {
   return says(row.framework, "mxnet") && (row.source.starts_with("MLPerf") || says(row.framework, "ngc"));
+}
+
+// DLPerf's configurations of TensorFlow 2.3 ask for cuDNN's persistent batch-norm on one node, and not on several
+// (batchnorm_spatial_persistent: True in gpu_fp16.yaml, False in two_node_gpu_fp16.yaml and multi_node_gpu_fp16.yaml).
+bool lacks_persistent_norms(const Row& row) {
+  return row.source == "OneFlow-DLPerf" && says(row.framework, "multiworkermirrored") &&
+         row.gpus > row.gpus_per_node.value_or(row.gpus);
 }
 
 }  // namespace
@@ -49,6 +57,10 @@ ImageKernels image_kernels_of(const Row& row) {
   if (says(row.framework, "oneflow") || norms_of_nvidia_mxnet(row)) {
     kernels.fused_norms = true;
     kernels.assumed.emplace_back("additions and ReLUs behind a batch-norm run in its kernel");
+  }
+  if (lacks_persistent_norms(row)) {
+    kernels.converted_norms = true;
+    kernels.assumed.emplace_back("batch-norms that are not persistent, for which TensorFlow transposes images");
   }
   return kernels;
 }

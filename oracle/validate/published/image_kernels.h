@@ -13,6 +13,7 @@ namespace sibyl::published {
 struct ImageKernels {
   bool fused_norms = false;
   bool converted_images = false;
+  bool converted_norms = false;
   std::vector<std::string> assumed = {};  // sentences without full stop
 };
 

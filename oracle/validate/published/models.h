@@ -31,7 +31,7 @@ struct ModelRecipe {
   double items = 1;                             // of a sample, as throughput counts them: tokens of a sequence
   std::optional<OptimizerKind> optimizer = {};  // that it is usually trained with; else the framework's
   bool images = false;                          // the row's seq_or_image states the extents of its inputs
-  bool fused_norms = false, converted_images = false;  // as Strategy has them
+  bool fused_norms = false, converted_images = false, converted_norms = false;  // as Strategy has them
   std::vector<std::string> assumed = {};        // sentences without full stop
 };
 

@@ -135,6 +135,7 @@ Result<StrategyRecipe> strategy_of(const Row& row, const FrameworkRecipe& framew
   recipe.strategy.overlap_tensor = framework.overlap_tensor && recipe.strategy.sequence;
   recipe.strategy.fused_norms = model.fused_norms;
   recipe.strategy.converted_images = model.converted_images;
+  recipe.strategy.converted_norms = model.converted_norms;
   set_stages(model, recipe.strategy);
   return recipe;
 }

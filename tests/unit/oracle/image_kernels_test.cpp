@@ -1,4 +1,4 @@
-// What fused norms and converted images do to a plan, on graphs small enough to count by hand.
+// What fused norms, converted images and converted norms do to a plan, on graphs small enough to count by hand.
 #include "oracle/plan/image_kernels.h"
 
 #include <gtest/gtest.h>
@@ -108,9 +108,10 @@ TEST(ConvertedImages, AreNotOfOtherCoresNorOfDepthwiseKernels) {
   EXPECT_TRUE(converted_images(convolution(DType::f16, 64), Pass::forward, 0).empty());
 }
 
-// A device of 1 TB/s without samples: a copy of n numbers of f16 takes (4 n bytes / 1e12 + 2 us) * 1.2. Forward of the
-// convolution above converts x, 401408 numbers, and y, 802816: 1.2 * (1.605632 + 3.211264 + 4) us = 10.5802752 us.
-TEST(ConvertedImages, AddTheTimeOfTheirCopies) {
+// A device of 1 TB/s without samples: a copy of n numbers of f16 takes (4 n bytes / 1e12 + 2 us) * 1.2, a transposition
+// 1.2 times that. Forward of the convolution above converts x, 401408 numbers, and y, 802816: 1.44 * (1.605632 +
+// 3.211264 + 4) us = 12.69633024 us.
+TEST(ConvertedImages, AddTheTimeOfTheirTranspositions) {
   Device device;
   device.memory_bandwidth = BytesPerSecond{1e12};
   device.peak = {{DType::f16, FlopsPerSecond{1e14}}, {DType::f32, FlopsPerSecond{1e13}}};
@@ -119,13 +120,13 @@ TEST(ConvertedImages, AddTheTimeOfTheirCopies) {
   Strategy plain, converted;
   converted.converted_images = true;
   const double added = (estimate(table, key, converted).time.time - estimate(table, key, plain).time.time).value();
-  EXPECT_NEAR(added, 10.5802752e-6, 1e-12);
+  EXPECT_NEAR(added, 12.69633024e-6, 1e-12);
 }
 
 // The same convolution in tf32, FLOPs 2 * 8 * 28 * 28 * 128 * 64 * 9 = 924844032, on a device that nobody measured: 2.5
-// times (FLOPs over peak, and 2 us). Where tf32 is computed 10 times as fast as f32, transposed copies of f32, 8 bytes
-// a number: 1.2 * (3.211264 + 6.422528 + 4) us = 16.3605504 us, are worth it: 2.5 * (9.24844032 + 2) us against 2.5 *
-// (92.4844032 + 2) us. Where it is computed no faster, f32 needs none.
+// times (FLOPs over peak, and 2 us). Where tf32 is computed 10 times as fast as f32, transpositions in f32, 8 bytes
+// a number: 1.44 * (3.211264 + 6.422528 + 4) us = 19.63266048 us, are worth it: 2.5 * (9.24844032 + 2) us against 2.5
+// * (92.4844032 + 2) us. Where it is computed no faster, f32 needs none.
 TEST(ConvertedImages, AreNotMadeForTf32WhereF32IsQuicker) {
   Device device;
   device.backend = Backend::cuda;
@@ -135,9 +136,42 @@ TEST(ConvertedImages, AreNotMadeForTf32WhereF32IsQuicker) {
   Strategy converted;
   converted.converted_images = true;
   const auto seconds = [&] { return estimate(KernelTable(device, {}), key, converted).time.time.value(); };
-  EXPECT_NEAR(seconds(), 2.5 * 11.24844032e-6 + 16.3605504e-6, 1e-11);
+  EXPECT_NEAR(seconds(), 2.5 * 11.24844032e-6 + 19.63266048e-6, 1e-11);
   device.peak[DType::tf32] = FlopsPerSecond{1e13};
   EXPECT_NEAR(seconds(), 2.5 * 94.4844032e-6, 1e-11);
+}
+
+Signature norm(NormalizationKind kind, DType dtype) {
+  const Shape x = {8, 64, 28, 28};
+  return {Normalization{kind}, {x, {64}, {64}}, {x}, dtype};
+}
+
+// Forward a batch-norm reads x and writes y, backward it reads x and dy and writes dx: all of one shape.
+TEST(ConvertedNorms, AreWhatABatchNormReadsAndWrites) {
+  const Shape x = {8, 64, 28, 28};
+  const Signature batch = norm(NormalizationKind::batch, DType::f16);
+  EXPECT_EQ(converted_for_norm(batch, Pass::forward), (std::vector<Shape>{x, x}));
+  EXPECT_EQ(converted_for_norm(batch, Pass::backward), (std::vector<Shape>{x, x, x}));
+  EXPECT_TRUE(converted_for_norm(norm(NormalizationKind::instance, DType::f16), Pass::forward).empty());
+  EXPECT_TRUE(converted_for_norm(convolution(DType::f16, 1), Pass::backward).empty());
+}
+
+// 401408 numbers of f16, on the device without samples of above: each takes 1.44 * (1.605632 + 2) us = 5.19211008 us,
+// backward has three. Convolutions are as they were.
+TEST(ConvertedNorms, AddTheTimeOfTheirTranspositions) {
+  Device device;
+  device.memory_bandwidth = BytesPerSecond{1e12};
+  device.peak = {{DType::f16, FlopsPerSecond{1e14}}, {DType::f32, FlopsPerSecond{1e13}}};
+  const KernelTable table(device, {});
+  Strategy plain, converted;
+  converted.converted_norms = true;
+  const auto added = [&](const KernelKey& key) {
+    return (estimate(table, key, converted).time.time - estimate(table, key, plain).time.time).value();
+  };
+  const Signature batch = norm(NormalizationKind::batch, DType::f16);
+  EXPECT_NEAR(added({batch, Pass::forward, 0}), 2 * 5.19211008e-6, 1e-12);
+  EXPECT_NEAR(added({batch, Pass::backward, 7}), 3 * 5.19211008e-6, 1e-12);
+  EXPECT_EQ(added({convolution(DType::f16, 1), Pass::backward, 3}), 0.0);
 }
 
 // Three colours become 8 channels, 81 scores 88; what is aligned, or on other cores, stays as it is.

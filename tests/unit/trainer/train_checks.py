@@ -115,6 +115,7 @@ def errors():
          "--half-weights"),
         (["zoo:small-cnn", "--fused-norms"], 2, "--fused-norms"),
         (["zoo:small-cnn", "--converted-images"], 2, "--converted-images"),
+        (["zoo:small-cnn", "--converted-norms"], 2, "--converted-norms"),
         (["zoo:small-cnn", "--fused-pointwise"], 2, "--fused-pointwise"),
         (["zoo:small-cnn", "--fused-update"], 2, "--fused-update"),
         (["zoo:small-cnn", "--overlap-tensor"], 2, "--overlap-tensor"),

@@ -116,6 +116,22 @@ TEST(ConvolutionalRows, KeepImagesAsTheFrameworkDoes) {
   }
 }
 
+// DLPerf's configurations of TensorFlow 2.3 for several nodes turn cuDNN's persistent batch-norm off, which is of f16
+// alone.
+TEST(ConvolutionalRows, TransposeForNormsThatAreNotPersistent) {
+  const auto converted = [](const std::string& framework, const std::string& precision, int gpus) {
+    Row r = row("ResNet-50", "resnet50", framework, precision);
+    r.source = "OneFlow-DLPerf";
+    r.gpus = gpus;
+    r.gpus_per_node = 8;
+    return image_kernels_of(r).converted_norms;
+  };
+  EXPECT_TRUE(converted("TensorFlow 2.3 (MultiWorkerMirrored)", "amp-fp16", 16));
+  EXPECT_FALSE(converted("TensorFlow 2.3 (MultiWorkerMirrored)", "amp-fp16", 8));
+  EXPECT_FALSE(converted("TensorFlow 2.3 (MultiWorkerMirrored)", "fp32", 16));
+  EXPECT_FALSE(converted("TensorFlow1 (NGC 20.03, DALI, Horovod)", "amp-fp16", 16));
+}
+
 TEST(ConvolutionalRows, FuseWhatTheFrameworkFuses) {
   EXPECT_TRUE(kernels_of("OneFlow 0.2", "amp-fp16").fused_norms);
   EXPECT_FALSE(kernels_of("OneFlow 0.2", "fp32").fused_norms);
