@@ -46,6 +46,7 @@ struct KernelTable::Index {
   [[nodiscard]] const Device& device() const { return samples.device(); }
   [[nodiscard]] const std::vector<KernelTable>& donors() const;
   [[nodiscard]] KernelEstimate from_datasheet(const KernelKey& key) const;
+  [[nodiscard]] bool is_datasheets(const Question& asked, const KernelEstimate& answer) const;
   [[nodiscard]] std::optional<KernelEstimate> from_relatives(const Question& asked) const;
   [[nodiscard]] std::optional<KernelEstimate> from_another_type(const Question& asked) const;
   [[nodiscard]] std::optional<KernelEstimate> from_donors(const Question& asked) const;
@@ -66,6 +67,15 @@ KernelEstimate KernelTable::Index::from_datasheet(const KernelKey& key) const {
   return {{roofline_time(device(), key) * slowdown, datasheet_error(key.signature.attributes), Provenance::estimated},
           Bytes{},
           Bytes{}};
+}
+
+// Nothing that was timed here had a say in `answer`.
+bool KernelTable::Index::is_datasheets(const Question& asked, const KernelEstimate& answer) const {
+  if (answer.time.time == from_datasheet(asked.key()).time.time) return true;
+  if (asked.parts().empty()) return false;
+  std::vector<KernelEstimate> parts;
+  for (const Question& part : asked.parts()) parts.push_back(from_datasheet(part.key()));
+  return answer.time.time == interpolation::sum(parts).time.time;
 }
 
 std::optional<KernelEstimate> KernelTable::Index::from_relatives(const Question& asked) const {
@@ -103,6 +113,7 @@ std::optional<KernelEstimate> KernelTable::Index::from_donors(const Question& as
   for (const KernelTable& donor : donors()) {
     const KernelEstimate there = donor.answer(asked);
     if (there.time.provenance == Provenance::estimated && known != Provenance::estimated) continue;
+    if (donor.index_->is_datasheets(asked, there)) continue;
     if (there.time.provenance != Provenance::estimated && known == Provenance::estimated) {
       known = there.time.provenance;
       best.reset();

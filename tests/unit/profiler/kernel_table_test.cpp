@@ -310,6 +310,21 @@ TEST(KernelTable, CarriesKernelsOverFromADonor) {
   EXPECT_EQ(loaded, 1);
 }
 
+// A donor that nobody timed anything like the kernel on knows no more of it than the datasheet here.
+TEST(KernelTable, HearsNoDonorThatKnowsADatasheetAlone) {
+  const KernelTable knows(device(), {sample("forward softmax(axis=1)[1024x1024]->[1024x1024]:f32", 1e-3)});
+  const KernelTable knows_nothing(device(), {});
+  Device own = device();
+  own.memory_bandwidth *= 2;
+  const KernelTable one(own, {}, [&] { return std::vector{knows}; });
+  const KernelTable both(own, {}, [&] { return std::vector{knows_nothing, knows}; });
+  const KernelKey half = key("forward softmax(axis=1)[1024x1024]->[1024x1024]:f16");
+  const KernelEstimate heard = one.estimate(half);
+  EXPECT_EQ(heard.time.provenance, Provenance::estimated);
+  EXPECT_NE(heard.time.time, KernelTable(own, {}).estimate(half).time.time);
+  EXPECT_EQ(both.estimate(half).time.time, heard.time.time);
+}
+
 // The same silicon under another name (a card with twice the memory): its measurements are this card's.
 TEST(KernelTable, TakesATwinsMeasurementsAsItsOwn) {
   Device one = device(), other = device();
