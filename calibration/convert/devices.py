@@ -80,7 +80,7 @@ DEVICES = {
     # Volta and Turing
     "v100-pcie-16gb": (device("NVIDIA V100 PCIe 16GB", "volta", 80, V100_PCIE, 900e9, 16, 6, 250), {}),
     "v100-pcie-32gb": (device("NVIDIA V100 PCIe 32GB", "volta", 80, V100_PCIE, 900e9, 32, 6, 250), {"neusight": "Tesla V100-PCIE-32GB"}),
-    "v100-sxm2-16gb": (device("NVIDIA V100 SXM2 16GB", "volta", 80, V100_SXM2, 900e9, 16, 6, 300), {"deepbench": "NV_V100"}),
+    "v100-sxm2-16gb": (device("NVIDIA V100 SXM2 16GB", "volta", 80, V100_SXM2, 900e9, 16, 6, 300), {"deepbench": "NV_V100", "volumes": "V100"}),
     "v100-sxm2-32gb": (device("NVIDIA V100 SXM2 32GB", "volta", 80, V100_SXM2, 900e9, 32, 6, 300), {}),
     "v100-sxm3-32gb": (device("NVIDIA V100 SXM3 32GB", "volta", 80, V100_SXM2, 900e9, 32, 6, 350), {}),
     "v100s-pcie-32gb": (device("NVIDIA V100S PCIe 32GB", "volta", 80, plain(16.35e12, 8.18e12) | {"f16": 130.8e12}, 1134e9, 32, 6, 250),
@@ -90,7 +90,7 @@ DEVICES = {
     "quadro-rtx-8000": (device("NVIDIA Quadro RTX 8000", "turing", 72, plain(16.3e12, 0.51e12) | {"f16": 130.5e12}, 672e9, 48, 6, 260), {}),
     "rtx-2080-ti": (device("NVIDIA GeForce RTX 2080 Ti", "turing", 68, plain(13.45e12, 0.42e12) | {"f16": 53.8e12}, 616e9, 11, 5.5, 250), {}),
     # Ampere
-    "a100-sxm-40gb": (device("NVIDIA A100 SXM 40GB", "ampere", 108, A100, 1555e9, 40, 40, 400, boost_power=A100_BOOST), {}),
+    "a100-sxm-40gb": (device("NVIDIA A100 SXM 40GB", "ampere", 108, A100, 1555e9, 40, 40, 400, boost_power=A100_BOOST), {"volumes": "A100"}),
     "a100-sxm-80gb": (device("NVIDIA A100 SXM 80GB", "ampere", 108, A100, 2039e9, 80, 40, 400, boost_power=A100_BOOST), {"aiconfigurator": "a100_sxm"}),
     "a100-pcie-40gb": (device("NVIDIA A100 PCIe 40GB", "ampere", 108, A100, 1555e9, 40, 40, 250, boost_power=A100_BOOST), {"neusight": "NVIDIA A100-PCIE-40GB"}),
     "a100-pcie-80gb": (device("NVIDIA A100 PCIe 80GB", "ampere", 108, A100, 1935e9, 80, 40, 300, boost_power=A100_BOOST), {"neusight": "NVIDIA A100 80GB PCIe"}),
@@ -151,9 +151,9 @@ def distance(a, b):
 def donors(name, of_each_source=2):
     """The measured devices whose kernels stand in for those that `name` was not measured with: of each source the nearest."""
     own, own_names = DEVICES[name]
-    # Kernels of Kepler, good for their own generation alone.
+    # Kernels of Kepler, and convolutions of volumes, are good for their own generation alone.
     chosen = {n for n, (d, names) in DEVICES.items()
-              if n != name and names.keys() & {"convnet", "benanza"} and d["architecture"] == own["architecture"]}
+              if n != name and names.keys() & {"convnet", "benanza", "volumes"} and d["architecture"] == own["architecture"]}
     for source in ("aiconfigurator", "neusight", "deepbench", "separable"):
         candidates = [n for n, (d, names) in DEVICES.items() if n != name and source in names and d["backend"] == own["backend"]]
         chosen.update(sorted(candidates, key=lambda n: distance(own, DEVICES[n][0]))[:of_each_source])

@@ -19,6 +19,8 @@ SEPARABLE = ("HIT-HPC-Group/Depthwise_Separable_Convolution_Optimization, DCU/*/
              "EfficientNet-B0 by PyTorch on a V100S, f32, means of 10 runs, read 2026-11-25: {}")
 BENANZA = ("rai-project/dlperf (NCSA), results/: cuDNN 7.6 forward at the GPU's base clock, as of Li et al., Benanza, IPDPS 2020 "
            "(arXiv:1911.06922), the quickest algorithm within 4 GiB of workspace, read 2026-11-25: {}")
+VOLUMES = ("xwang233/code-snippet (MIT), conv3d-channels-last: Conv3d by PyTorch and cuDNN 8.0.5 with channels last, as its heuristics choose, f16, "
+           "means of 200 runs, read 2026-11-25: {}")
 # Beside this file: what MEASURED_FOLDER does not hold.
 PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "published")
 DEEPBENCH_NOTES = {"NV_V100": "NV_V100, a DGX-1, CUDA 10.1, cuDNN 7.6"}
@@ -179,6 +181,24 @@ def benanza_samples(device):
             yield f"forward {signature}", (n, c, h, w, k, c // groups, p, q), time, citation
 
 
+def volume_samples(device):
+    """Convolutions of volumes in f16, the layers of a 3-D U-Net: forward, and both gradients together. A bias is added, too, and has a
+    gradient: a pass over the result each, which is not told apart. With channels first the same kernels take the transpositions longer
+    that this project prices beside them."""
+    for r in rows(PUBLISHED, "volumes.csv"):
+        if r["device"] != device:
+            continue
+        n, c, extent, k, window, pad, stride = sizes(r, "n", "c", "dhw", "k", "filter", "pad", "stride")
+
+        def cube(value):
+            return f"{value}x{value}x{value}"
+        signature = (f"convolution(kernel={cube(window)},stride={cube(stride)},dilation=1x1x1,pad_begin={cube(pad)},pad_end={cube(pad)})"
+                     f"[$0x$1x$2x$2x$2,$3x$1x{cube(window)}]->[$0x$3x$4x$4x$4]:f16")
+        shape = (n, c, extent, k, (extent + 2 * pad - window) // stride + 1)
+        for key, column in (("forward", "forward_ms"), ("backward:11", "backward_ms")):
+            yield f"{key} {signature}", shape, seconds(r[column], 1e-3), VOLUMES.format(device)
+
+
 def kernel_samples(folder, names):
     """All samples of the device that the sources call `names`."""
     if device := names.get("aiconfigurator"):
@@ -195,6 +215,8 @@ def kernel_samples(folder, names):
         yield from separable_samples()
     if device := names.get("benanza"):
         yield from benanza_samples(device)
+    if device := names.get("volumes"):
+        yield from volume_samples(device)
 
 
 def collective_samples(folder, device):
