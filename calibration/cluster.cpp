@@ -59,7 +59,7 @@ Result<Cluster> build(std::string name, const Links& links, Algorithm algorithm,
                       BytesPerSecond storage) {
   SIBYL_TRY(Network network, network_of(links, algorithm, calibration));
   const TopologySpec& spec = links.spec;
-  Composition composition = composition_of(calibration.steps);
+  Composition composition = composition_of(calibration.steps, calibration.device.spread);
   std::vector<OverlapSample> by_message = overlap_by_message(calibration);
   Meetings meetings(calibration.meetings);
   const BytesPerSecond written = writing_rate(calibration);

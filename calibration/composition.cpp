@@ -19,8 +19,9 @@ double normal_equivalent(double deviation, std::size_t n) {
 
 }  // namespace
 
-Composition composition_of(const std::vector<StepSample>& steps) {
+Composition composition_of(const std::vector<StepSample>& steps, double between_devices) {
   Composition result;
+  result.spread = between_devices;
   if (steps.size() < 3) return result;
   std::vector<double> ratios, spreads;
   for (const StepSample& step : steps) {

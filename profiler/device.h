@@ -28,6 +28,7 @@ struct Device {
   bool sums_apart = false;  // autograd adds two gradients of one tensor up in a third, as PyTorch before 2.0 does
   Seconds dispatch;      // host time to launch one operation; 0 where kernels run on the host itself
   double dispatch_error = 0.0;  // of it: one standard deviation is a factor of 1 + this; 0: measured here
+  double spread = 0.0;  // between devices of one name, of what the same kernels take: one standard deviation, relative
   std::vector<AttentionSpeed> attention_speeds;  // of libraries other than the one that was timed; empty: only that
 };
 

@@ -18,6 +18,9 @@ of a board of 300 W reaches 256 TFLOP/s, SXM's 268 (github.com/mag-/gpu_benchmar
 framework_base and dispatch are on no datasheet. A CUDA context with PyTorch's kernels of about 0.5 GB is an assumption. What a host needs to issue
 an operation of eager PyTorch is taken from runs that waited for nothing else, as others measured them (docs/models/step.md, The host): 103 us on a
 cloud's host of a T4, 64 on that of a V100, 28 on a desktop with a TITAN RTX; their geometric mean, and a factor of two of error.
+spread: GPUs of one name differ in what the same kernels take, by 8 % in the mean of five clusters with V100, RTX 5000 and MI60 (Sinha et al., "Not all GPUs are
+created equal", SC22, arXiv:2208.11035: over 90 % of Summit's, Vortex', Longhorn's, Frontera's and Corona's). Taken as the range between the whiskers
+of their box plots, which is 5.4 standard deviations of a normal distribution: 1.5 %. Outliers, up to half again as slow, are left out.
 """
 
 import math
@@ -25,6 +28,7 @@ import math
 GIB = 2**30
 FRAMEWORK_BASE = 0.5e9
 DISPATCH, DISPATCH_ERROR = 50e-6, 0.6
+SPREAD = 0.015
 
 
 def device(name, architecture, units, peak, bandwidth, memory_gib, cache_mib, power, backend="cuda", boost_power=None):
@@ -34,7 +38,7 @@ def device(name, architecture, units, peak, bandwidth, memory_gib, cache_mib, po
     return {"name": name, "backend": backend, "architecture": architecture, "multiprocessors": units, "peak_flops_per_s": peak,
             "memory_bandwidth_bytes_per_s": bandwidth, "memory_bytes": memory_gib * GIB, "cache_bytes": cache_mib * 2**20,
             **powers, "framework_base_bytes": 0.0 if host else FRAMEWORK_BASE, "dispatch_s": 0.0 if host else DISPATCH,
-            "dispatch_error": 0.0 if host else DISPATCH_ERROR}
+            "dispatch_error": 0.0 if host else DISPATCH_ERROR} | ({} if host else {"spread": SPREAD})
 
 
 def plain(f32, f64):

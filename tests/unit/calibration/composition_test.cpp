@@ -20,6 +20,13 @@ TEST(Composition, NothingIsLearntFromFewerThanThreeSteps) {
   EXPECT_DOUBLE_EQ(none.relative_error, 0.10);
 }
 
+// What is known of devices of one name counts until steps were run; these hold it.
+TEST(Composition, DevicesDifferWhereNoStepsWereRun) {
+  EXPECT_DOUBLE_EQ(composition_of({}, 0.015).spread, 0.015);
+  EXPECT_DOUBLE_EQ(composition_of(steps({1.5, 1.5}), 0.015).spread, 0.015);
+  EXPECT_DOUBLE_EQ(composition_of(steps({1.2, 0.9, 1.0}), 0.015).spread, 0.01);
+}
+
 // Ratios 0.9, 1.0, 1.2: the median is 1, the squares around it 0.01 + 0 + 0.04 = 0.05, over n - 1 = 2 is 0.025, and with the
 // uncertainty of the middle itself 0.025 (1 + 1/3) = 1/30. Student's 95 % quantile with two degrees of freedom is 2.9200 in any
 // table, the normal one 1.6449.

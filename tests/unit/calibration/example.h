@@ -25,6 +25,7 @@ inline Calibration example_calibration() {
   c.device.framework_base = Bytes{1e8};
   c.device.dispatch = Seconds{1e-6};
   c.device.dispatch_error = 0.5;
+  c.device.spread = 0.015;
   for (const std::int64_t length : {1024, 2048})
     c.device.attention_speeds.push_back({AttentionLibrary::flash2, Pass::backward, true, 64, length,
                                          FlopsPerSecond{1e9 * static_cast<double>(length)}});
