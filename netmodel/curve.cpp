@@ -161,10 +161,22 @@ TokenBucket Curve::bucket() const {
   return found;
 }
 
-double Curve::seconds(double bytes) const {
+const Curve::Segment& Curve::segment(double bytes) const {
   const auto after = std::ranges::upper_bound(segments_, bytes, {}, &Segment::from);
-  const Segment& segment = after == segments_.begin() ? segments_.front() : *std::prev(after);
-  return std::max(segment.floor, segment.alpha + segment.beta * bytes);
+  return after == segments_.begin() ? segments_.front() : *std::prev(after);
+}
+
+double Curve::seconds(double bytes) const {
+  const Segment& here = segment(bytes);
+  return std::max(here.floor, here.alpha + here.beta * bytes);
+}
+
+Ranged Curve::seconds(const Ranged& bytes) const {
+  const Segment &first = segment(bytes.begin), &last = segment(bytes.end);
+  const bool one = &first == &last;
+  const Ranged held{first.floor, last.floor, one};
+  const Ranged line{first.alpha + first.beta * bytes.begin, last.alpha + last.beta * bytes.end, one && bytes.straight};
+  return max(held, line);
 }
 
 bool Curve::sampled(double bytes) const {

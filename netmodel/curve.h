@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "netmodel/ranged.h"
 #include "netmodel/token_bucket.h"
 
 namespace sibyl {
@@ -35,6 +36,7 @@ class Curve {
 
   [[nodiscard]] bool empty() const { return segments_.empty(); }
   [[nodiscard]] double seconds(double bytes) const;
+  [[nodiscard]] Ranged seconds(const Ranged& bytes) const;
   // One standard deviation of the samples around the curve, as a fraction, their own spread included.
   [[nodiscard]] double error() const { return error_; }
   [[nodiscard]] double smallest() const { return smallest_; }  // sampled sizes
@@ -46,6 +48,8 @@ class Curve {
   [[nodiscard]] TokenBucket bucket() const;
 
  private:
+  [[nodiscard]] const Segment& segment(double bytes) const;
+
   std::vector<Segment> segments_;
   std::vector<double> sizes_;
   double error_ = 0.0, smallest_ = 0.0, largest_ = 0.0;

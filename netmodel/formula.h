@@ -3,13 +3,14 @@
 // spends on any collective before its first byte moves. For nobody but a Network's model and its groups.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <memory>
+#include <array>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "base/once.h"
 #include "netmodel/network_model.h"
+#include "netmodel/ranged.h"
 
 namespace sibyl {
 
@@ -22,14 +23,28 @@ class Network::Model::Formula {
 
   [[nodiscard]] Algorithm runs() const { return runs_; }
   [[nodiscard]] Protocol speaks() const { return speaks_; }
-  [[nodiscard]] double seconds(double bytes) const;
+
+  // What it consists of: bytes on their way, and what these take both ways, by which chunks of a tree wait at each hop.
+  struct Parts {
+    Ranged moving, both_ways;
+  };
+  [[nodiscard]] Parts parts(const Ranged& bytes) const;
+  [[nodiscard]] double seconds(double moving, double both_ways) const {
+    return waits_ ? moving + waiting_of(both_ways) : moving;
+  }
+  [[nodiscard]] double seconds(double bytes) const {
+    const Parts here = parts(bytes);
+    return seconds(here.moving.value(), here.both_ways.value());
+  }
   // Of these, what chunks of a tree wait for at each hop.
-  [[nodiscard]] double waiting(double bytes) const { return waits_ ? waiting_of(both_ways(bytes)) : 0.0; }
+  [[nodiscard]] double waiting(double bytes) const { return waits_ ? waiting_of(parts(bytes).both_ways.value()) : 0.0; }
 
  private:
   enum class Over { messages, links, slower, adding };
-  [[nodiscard]] double on_the_wire(double bytes, const collective::Wire& wire) const;
-  [[nodiscard]] double both_ways(double bytes) const { return on_the_wire(bytes, both_ways_ ? *both_ways_ : wire_); }
+  [[nodiscard]] Ranged on_the_wire(const Ranged& bytes, const collective::Wire& wire) const;
+  [[nodiscard]] Ranged both_ways(const Ranged& bytes) const {
+    return on_the_wire(bytes, both_ways_ ? *both_ways_ : wire_);
+  }
   [[nodiscard]] double waiting_of(double both_ways) const;
 
   Collective collective_;
@@ -45,9 +60,11 @@ class Network::Model::Formula {
   double empty_ = 0.0;                         // no bytes, where chunks wait
 };
 
-// Of several formulas the fastest for some bytes, the first of those that are as fast. More bytes are never faster, so
-// one that at the beginning of an eighth of an octave is slower than another at its end is out of question all through
-// it: which are not is found once for each eighth.
+// Of several formulas the fastest for some bytes, the first of those that are as fast. What is asked for once is known
+// of all sizes near it: of each eighth of an octave which formulas are in question, and the lines that their parts are
+// there. Where one of them bends, its halves are looked at, and theirs; at the bend itself formulas are worked out
+// anew. More bytes are never faster, so one that at the beginning of a range is slower than another at its end is out
+// of question all through it.
 class Network::Model::Fastest {
  public:
   explicit Fastest(std::vector<Formula> formulas);
@@ -60,13 +77,30 @@ class Network::Model::Fastest {
   [[nodiscard]] Algorithm algorithm(double bytes) const;
 
  private:
-  using Set = std::uint8_t;  // by place in the list
-  static constexpr std::size_t eighths = 1 + 8 * 64;
-  [[nodiscard]] Set in_question(double bytes) const;
-  [[nodiscard]] Set in_question_between(double from, double to) const;
+  struct Line {
+    double begin = 0.0, per_byte = 0.0;
+    [[nodiscard]] double at(double bytes) const { return begin + bytes * per_byte; }
+  };
+  struct Candidate {
+    const Formula* formula = nullptr;
+    Line moving, both_ways;  // from the range's beginning
+    [[nodiscard]] double seconds(double bytes) const { return formula->seconds(moving.at(bytes), both_ways.at(bytes)); }
+  };
+  struct Range {
+    double from = 0.0, to = 0.0;
+    bool straight = false;
+    std::vector<Candidate> candidates;
+    std::array<Once<Range>, 2> halves = {};
+  };
+  static constexpr std::size_t eighths = 1 + 8 * 64;  // of an octave; the first is what is less than a byte
+  using Eight = std::array<Once<Range>, 8>;
+
+  [[nodiscard]] const Range& range(double bytes) const;
+  static Range between(double from, double to, std::span<const Candidate> known);
 
   std::vector<Formula> formulas_;
-  std::unique_ptr<std::atomic<Set>[]> known_;  // by eighth; empty sets are not known yet
+  Range all_;  // of any size, not straight
+  std::array<Once<Eight>, eighths / 8 + 1> eighths_;
 };
 
 }  // namespace sibyl

@@ -90,26 +90,28 @@ const Network::Model::Fastest& Network::Model::Group::formulas(Algorithm runs, T
   });
 }
 
-Algorithm Network::Model::Group::fastest(double bytes, Talk talk) const {
-  if (const Algorithm told = first(told_, bytes); told != Algorithm::automatic) return told;
-  return weighs_ ? formulas(Algorithm::automatic, talk).algorithm(bytes) : first(usual_, bytes);
+Algorithm Network::Model::Group::by_size(double bytes) const {
+  const Algorithm told = told_.empty() ? Algorithm::automatic : first(told_, bytes);
+  return told != Algorithm::automatic || weighs_ ? told : first(usual_, bytes);
 }
 
-double Network::Model::Group::chosen_seconds(double bytes, Talk talk) const {
-  Algorithm runs = first(told_, bytes);
-  if (runs == Algorithm::automatic && !weighs_) runs = first(usual_, bytes);
-  return model_.launch + formulas(runs, talk).at(bytes).seconds;
+Algorithm Network::Model::Group::fastest(double bytes, Talk talk) const {
+  const Algorithm runs = by_size(bytes);
+  return runs == Algorithm::automatic ? formulas(runs, talk).algorithm(bytes) : runs;
 }
 
 double Network::Model::Group::formula(Algorithm chosen, double bytes, Talk talk) const {
-  if (chosen != Algorithm::automatic) return model_.launch + formulas(chosen, talk).at(bytes).seconds;
-  double result = chosen_seconds(bytes, talk);
+  return chosen == Algorithm::automatic ? chosen_by_size(by_size(bytes), bytes, talk) : seconds(chosen, bytes, talk);
+}
+
+double Network::Model::Group::chosen_by_size(Algorithm runs, double bytes, Talk talk) const {
+  double result = seconds(runs, bytes, talk);
   if (collective_ != Collective::all_reduce || model_.gpus()) return result;
   const std::vector<Held>& held = held_[static_cast<std::size_t>(talk)].get([&] {
     std::vector<Held> sizes;
     for (const Rule& rule : usual_) {
       const auto size = static_cast<double>(rule.up_to);
-      sizes.push_back({size, chosen_seconds(size, talk)});
+      sizes.push_back({size, seconds(by_size(size), size, talk)});
     }
     return sizes;
   });
@@ -133,8 +135,12 @@ CollectiveEstimate Network::Model::Group::chosen(double bytes, Algorithm wanted)
   if (model_.by_rules()) return chosen_by_rules(bytes);
   // The library's own choice, where it was measured; else the algorithm that is fastest.
   if (library_timed_ || !timed_) {
-    if (!weighs_ || (library_timed_ && samples(Algorithm::automatic).nearest != nullptr))
+    if (library_timed_ && samples(Algorithm::automatic).nearest != nullptr)
       return {estimate(Algorithm::automatic, bytes), fastest(bytes)};
+    if (!weighs_) {
+      const Algorithm runs = by_size(bytes);
+      return {estimated(chosen_by_size(runs, bytes, Talk::in_protocol), bytes), runs};
+    }
     // Between GPUs what is fastest by formula is found and timed in one.
     const Fastest::Pick pick = formulas(Algorithm::automatic, Talk::in_protocol).at(bytes);
     return {estimated(model_.launch + pick.seconds, bytes), pick.formula->runs()};

@@ -62,7 +62,13 @@ class Network::Model::Group {
   [[nodiscard]] static Algorithm first(const std::vector<Rule>& rules, double bytes);
   [[nodiscard]] const Fastest& formulas(Algorithm runs, Talk talk) const;
   void add_formulas(Algorithm runs, Talk talk, std::vector<Formula>& formulas) const;
-  [[nodiscard]] double chosen_seconds(double bytes, Talk talk) const;
+  // By rules; automatic where the library weighs.
+  [[nodiscard]] Algorithm by_size(double bytes) const;
+  [[nodiscard]] double seconds(Algorithm runs, double bytes, Talk talk) const {
+    return model_.launch + formulas(runs, talk).at(bytes).seconds;
+  }
+  // Of what by_size() says.
+  [[nodiscard]] double chosen_by_size(Algorithm runs, double bytes, Talk talk) const;
 
   [[nodiscard]] CollectiveEstimate chosen(double bytes, Algorithm wanted) const;
   [[nodiscard]] CollectiveEstimate chosen_by_rules(double bytes) const;

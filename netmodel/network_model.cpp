@@ -70,15 +70,6 @@ void Network::Model::infer_device_link() {
                                  read_as_ring_error);
 }
 
-bool Network::Model::by_rules() const {
-  switch (library.library) {
-    case Library::automatic: return false;
-    case Library::sibyl: return gpus();
-    case Library::nccl: return !gpus();
-    default: return true;
-  }
-}
-
 collective::Rules Network::Model::rules() const {
   return library.library == Library::table ? collective::Rules(library.table) : collective::rules_of(library.library);
 }
@@ -108,7 +99,9 @@ bool Network::Model::heeds_messages(const GroupPlacement& placement) const {
 double Network::Model::uneven(Algorithm runs, double bytes, const GroupPlacement& placement,
                               const collective::Imbalance& imbalance) const {
   const collective::Job job{Collective::all_to_all, bytes, placement, imbalance};
-  const auto by_messages = [&] { return collective::seconds(job, runs, collective::Wire(topology, point_to_point)); };
+  const auto by_messages = [&] {
+    return collective::seconds(job, runs, collective::Wire(topology, point_to_point)).value();
+  };
   if (placement.size() <= 1 || !fabric_answers(placement.nodes == 1)) return launch + by_messages();
   const double by_links =
       costs->seconds(costs->schedule_of(job.collective, runs, placement, Algorithm::ring, imbalance), bytes);

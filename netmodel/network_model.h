@@ -38,6 +38,10 @@ struct Network::Model {
   class Group;
   [[nodiscard]] const Group& group(Collective collective, const GroupPlacement& placement) const;
 
+  // Of at least two ranks: Network::collective.
+  [[nodiscard]] CollectiveEstimate answer(Collective collective, double bytes, const GroupPlacement& placement,
+                                          Algorithm asked) const;
+
   // Without protocols, and with messages one way: by which samples are carried, which hold the library's own and what
   // both ways cost. Of messages both ways, as all ranks' processors have them, the short ones tell little of how much
   // longer ones take longer.
@@ -50,7 +54,14 @@ struct Network::Model {
   [[nodiscard]] double uneven(Algorithm runs, double bytes, const GroupPlacement& placement,
                               const collective::Imbalance& imbalance) const;
   // Does another library choose than the one whose own choice `automatic` is, and was measured?
-  [[nodiscard]] bool by_rules() const;
+  [[nodiscard]] bool by_rules() const {
+    switch (library.library) {
+      case Library::automatic: return false;
+      case Library::sibyl: return gpus();
+      case Library::nccl: return !gpus();
+      default: return true;
+    }
+  }
   [[nodiscard]] collective::Rules rules() const;
   // Whose samples answer, where `asked` was answered with `runs`.
   [[nodiscard]] Algorithm of_samples(Algorithm asked, Algorithm runs) const {

@@ -42,15 +42,15 @@ void PointToPoint::set_device_link(const PointToPoint& other, double latency, do
   inside_error_ = other.inside_error_;
 }
 
-double FoundWay::from_curves(double bytes) const {
-  double below = 0.0;
-  for (const auto& [count, curve] : curves_) below = std::max(below, curve.seconds(bytes));
-  if (more_ != nullptr) below += share_ * (std::max(below, more_->seconds(bytes)) - below);
+Ranged FoundWay::from_curves(const Ranged& bytes) const {
+  Ranged below;
+  for (const auto& [count, curve] : curves_) below = max(below, curve.seconds(bytes));
+  if (more_ != nullptr) below += share_ * (max(below, more_->seconds(bytes)) - below);
   if (growth_ > 0) {
     // Of a bucket all have one burst.
-    const double grown = below + std::max(0.0, below - empty_) * growth_;
-    const double at_once = bucket_.held > 0 ? curves_.back().second.seconds(bytes * (1 + growth_)) : 0.0;
-    below = std::max(grown, at_once);
+    const Ranged grown = below + max(0.0, below - empty_) * growth_;
+    const Ranged at_once = bucket_.held > 0 ? curves_.back().second.seconds(bytes * (1 + growth_)) : 0.0;
+    below = max(grown, at_once);
   }
   return below + farther_;
 }

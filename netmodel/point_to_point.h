@@ -15,6 +15,7 @@
 #include "base/estimate.h"
 #include "netmodel/curve.h"
 #include "netmodel/network.h"
+#include "netmodel/ranged.h"
 #include "netmodel/topology.h"
 
 namespace sibyl {
@@ -30,7 +31,7 @@ struct Way {
 // A Way found once, for messages of any length. Not to outlive the PointToPoint that found it.
 class FoundWay {
  public:
-  [[nodiscard]] double seconds(double bytes) const {
+  [[nodiscard]] Ranged seconds(const Ranged& bytes) const {
     return curves_.empty() ? latency_ + bytes * pairs_ / rate_ : from_curves(bytes);
   }
   // That of each message's share of the way.
@@ -38,7 +39,7 @@ class FoundWay {
 
  private:
   friend class PointToPoint;
-  [[nodiscard]] double from_curves(double bytes) const;
+  [[nodiscard]] Ranged from_curves(const Ranged& bytes) const;
 
   double latency_ = 0.0, pairs_ = 1.0, rate_ = 1.0;  // without samples
   // No curve of more pairs may lie below one of fewer: of those up to the pairs that are asked for the highest counts.
@@ -68,7 +69,7 @@ class PointToPoint {
   [[nodiscard]] BytesPerSecond device_link_rate() const { return BytesPerSecond{inside_rate_}; }
 
   [[nodiscard]] FoundWay find(Way way) const;
-  [[nodiscard]] double seconds(double bytes, Way way) const { return find(way).seconds(bytes); }
+  [[nodiscard]] double seconds(double bytes, Way way) const { return find(way).seconds(bytes).value(); }
   [[nodiscard]] double error(Way way) const;
   [[nodiscard]] Estimate time(Bytes bytes, Way way) const;
   [[nodiscard]] bool measured(bool same_node) const { return !(same_node ? inside_ : across_).one_way.empty(); }

@@ -7,7 +7,7 @@
 // the same time.
 #pragma once
 
-#include <algorithm>
+#include "netmodel/ranged.h"
 
 namespace sibyl {
 
@@ -18,11 +18,11 @@ struct TokenBucket {
   [[nodiscard]] double burst() const { return pace > 0 ? held / pace : 0.0; }
 
   // Rounds of messages of `bytes`, each of which takes `alone` after a pause, one after the other from a full bucket.
-  [[nodiscard]] double rounds(double alone, double bytes, int times) const {
-    const double each = times * alone;
+  [[nodiscard]] Ranged rounds(const Ranged& alone, const Ranged& bytes, int times) const {
+    const Ranged each = times * alone;
     if (held <= 0 || times <= 1) return each;
-    const double wire = bytes * pace;
-    return std::max(each, alone + (times - 1) * wire - std::max(0.0, held - wire));
+    const Ranged wire = bytes * pace;
+    return max(each, alone + (times - 1) * wire - max(0.0, held - wire));
   }
 };
 
@@ -30,17 +30,17 @@ struct TokenBucket {
 class BucketLevel {
  public:
   // What the next round takes, of messages of `bytes` that take `alone` after a pause.
-  double next(const TokenBucket& bucket, double alone, double bytes) {
-    const double wire = bytes * bucket.pace, left = std::max(0.0, bucket.held - spent_);
-    const double takes = alone + std::max(0.0, std::min(bucket.held, wire) - left);
-    spent_ = std::clamp(spent_ + wire - takes, 0.0, bucket.held);
+  Ranged next(const TokenBucket& bucket, const Ranged& alone, const Ranged& bytes) {
+    const Ranged wire = bytes * bucket.pace, left = max(0.0, bucket.held - spent_);
+    const Ranged takes = alone + max(0.0, min(bucket.held, wire) - left);
+    spent_ = min(bucket.held, max(0.0, spent_ + wire - takes));
     return takes;
   }
   // Time in which nothing is sent.
-  void passes(double seconds) { spent_ = std::max(0.0, spent_ - seconds); }
+  void passes(const Ranged& seconds) { spent_ = max(0.0, spent_ - seconds); }
 
  private:
-  double spent_ = 0.0;  // seconds of the wire
+  Ranged spent_;  // seconds of the wire
 };
 
 }  // namespace sibyl

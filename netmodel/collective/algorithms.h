@@ -17,7 +17,7 @@ namespace sibyl::collective {
 
 struct Job {
   Collective collective = Collective::all_reduce;
-  double bytes = 0.0;
+  Ranged bytes;
   GroupPlacement placement;
   Imbalance imbalance = {};  // of an all-to-all
 };
@@ -26,32 +26,32 @@ struct Job {
 bool runs(Collective collective, Algorithm algorithm);
 
 // Of one algorithm (not automatic).
-double seconds(const Job& job, Algorithm algorithm, const Wire& wire);
+Ranged seconds(const Job& job, Algorithm algorithm, const Wire& wire);
 
-double ring_seconds(const Job& job, const Wire& wire);
-double bidirectional_ring_seconds(const Job& job, const Wire& wire);
-double bruck_seconds(const Job& job, const Wire& wire);
-double halving_doubling_seconds(const Job& job, const Wire& wire);
-double binomial_seconds(const Job& job, const Wire& wire);
-double linear_seconds(const Job& job, const Wire& wire);
-double pair_by_pair_seconds(const Job& job, const Wire& wire);
-double recursive_doubling_seconds(const Job& job, const Wire& wire);
-double rabenseifner_seconds(const Job& job, const Wire& wire);
-double tree_seconds(const Job& job, const Wire& wire);
-double hierarchical_seconds(const Job& job, const Wire& wire);
-double multi_dimensional_seconds(const Job& job, const Wire& wire);
-double in_network_seconds(const Job& job, const Wire& wire);
-double gloo_seconds(const Job& job, const Wire& wire);
-double pairwise_seconds(const Job& job, const Wire& wire);  // all_to_all and send_receive, all at once
+Ranged ring_seconds(const Job& job, const Wire& wire);
+Ranged bidirectional_ring_seconds(const Job& job, const Wire& wire);
+Ranged bruck_seconds(const Job& job, const Wire& wire);
+Ranged halving_doubling_seconds(const Job& job, const Wire& wire);
+Ranged binomial_seconds(const Job& job, const Wire& wire);
+Ranged linear_seconds(const Job& job, const Wire& wire);
+Ranged pair_by_pair_seconds(const Job& job, const Wire& wire);
+Ranged recursive_doubling_seconds(const Job& job, const Wire& wire);
+Ranged rabenseifner_seconds(const Job& job, const Wire& wire);
+Ranged tree_seconds(const Job& job, const Wire& wire);
+Ranged hierarchical_seconds(const Job& job, const Wire& wire);
+Ranged multi_dimensional_seconds(const Job& job, const Wire& wire);
+Ranged in_network_seconds(const Job& job, const Wire& wire);
+Ranged gloo_seconds(const Job& job, const Wire& wire);
+Ranged pairwise_seconds(const Job& job, const Wire& wire);  // all_to_all and send_receive, all at once
 
 // What each of a node's ranks all-reduces with those of its place on other nodes when all are summed in the node first;
 // and how long the ranks take for that where switches between nodes do not add: of no bytes, and of that share.
 Job share_between_nodes(const Job& job);
 struct BetweenNodes {
-  double empty = 0.0, share = 0.0;
+  Ranged empty, share;
 };
 // As above, with times between nodes from elsewhere (a fabric).
-double in_network_seconds(const Job& job, const Wire& wire, const BetweenNodes& by_ranks);
+Ranged in_network_seconds(const Job& job, const Wire& wire, const BetweenNodes& by_ranks);
 
 std::int64_t ring_elements(Collective collective, std::int64_t elements, int size, int rank);
 std::int64_t bidirectional_ring_elements(Collective collective, std::int64_t elements, int size, int rank);

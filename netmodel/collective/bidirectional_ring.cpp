@@ -7,7 +7,7 @@
 
 namespace sibyl::collective {
 
-double bidirectional_ring_seconds(const Job& job, const Wire& wire) { return ring_seconds(job, wire); }
+Ranged bidirectional_ring_seconds(const Job& job, const Wire& wire) { return ring_seconds(job, wire); }
 
 // As ring_elements, of the first halves; of the second ones with the ranks in reverse.
 std::int64_t bidirectional_ring_elements(Collective collective, std::int64_t elements, int size, int rank) {

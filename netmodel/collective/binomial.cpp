@@ -11,9 +11,9 @@ int doublings(int count) { return std::bit_width(static_cast<unsigned>(count - 1
 
 }  // namespace
 
-double binomial_seconds(const Job& job, const Wire& wire) {
+Ranged binomial_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
-  double time = 0.0;
+  Ranged time;
   if (ranks > 1) time += doublings(ranks) * wire.inside(job.bytes, groups);
   // The root sends in each round, or is sent to.
   if (nodes > 1)

@@ -16,12 +16,12 @@
 
 namespace sibyl::collective {
 
-double bruck_seconds(const Job& job, const Wire& wire) {
+Ranged bruck_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   const int size = job.placement.size();
   Rounds rounds(wire);
   for (int distance = 1; distance < size; distance *= 2) {
-    const double bytes = job.imbalance.busiest * job.bytes / size * bruck_parts(job.collective, size, distance);
+    const Ranged bytes = job.imbalance.busiest * job.bytes / size * bruck_parts(job.collective, size, distance);
     // Of a node's ranks, in a row, those within that distance of its end have their partners on another node.
     const int leave = nodes > 1 ? std::min(distance, ranks) : 0;
     if (leave == 0)

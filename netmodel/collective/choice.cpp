@@ -41,7 +41,7 @@ bool runs(Collective collective, Algorithm algorithm) {
   return false;
 }
 
-double seconds(const Job& job, Algorithm algorithm, const Wire& wire) {
+Ranged seconds(const Job& job, Algorithm algorithm, const Wire& wire) {
   if (job.placement.size() <= 1) return 0.0;
   const bool in_pairs = job.collective == Collective::all_to_all || job.collective == Collective::send_receive;
   if (in_pairs && !runs(job.collective, algorithm)) return pairwise_seconds(job, wire);  // a sample may say anything

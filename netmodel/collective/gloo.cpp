@@ -28,7 +28,7 @@ Range chunk(std::int64_t elements, std::int64_t element_bytes, int size, int ind
 
 }  // namespace
 
-double gloo_seconds(const Job& job, const Wire& wire) {
+Ranged gloo_seconds(const Job& job, const Wire& wire) {
   return job.collective == Collective::broadcast ? binomial_seconds(job, wire) : ring_seconds(job, wire);
 }
 

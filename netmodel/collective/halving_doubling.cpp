@@ -8,14 +8,14 @@
 
 namespace sibyl::collective {
 
-double halving_doubling_seconds(const Job& job, const Wire& wire) {
+Ranged halving_doubling_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   const int size = job.placement.size();
   if (!halves_evenly(size)) return job.collective == Collective::all_gather ? bruck_seconds(job, wire) : ring_seconds(job, wire);
   Rounds rounds(wire);
   for (int distance = 1; distance < size; distance *= 2) {
     const int block = 2 * distance;
-    const double bytes = job.bytes / size * distance;
+    const Ranged bytes = job.bytes / size * distance;
     if (nodes == 1 || ranks % block == 0)
       rounds.inside(bytes, ranks * groups);
     else

@@ -7,17 +7,15 @@
 // leave a rank's node where pairs send g (n - 1), of g times the length; the bytes between nodes are the same. Of an
 // uneven one the busiest rank's place has what goes to that place on all nodes; between them its NIC is shared as
 // before.
-#include <algorithm>
-
 #include "netmodel/collective/algorithms.h"
 
 namespace sibyl::collective {
 
-double hierarchical_seconds(const Job& job, const Wire& wire) {
+Ranged hierarchical_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   const GroupPlacement local{ranks, 1, groups};
   const GroupPlacement between{1, nodes, ranks * groups};
-  double total = 0.0;
+  Ranged total;
   if (job.collective == Collective::all_to_all) {
     const int size = job.placement.size();
     const Imbalance of_place{job.imbalance.among(nodes, size)},
@@ -30,7 +28,7 @@ double hierarchical_seconds(const Job& job, const Wire& wire) {
   if (nodes > 1) {
     const Job share{job.collective, job.bytes / ranks, between};
     total += job.collective == Collective::all_reduce
-                 ? std::min(ring_seconds(share, wire), rabenseifner_seconds(share, wire))
+                 ? min(ring_seconds(share, wire), rabenseifner_seconds(share, wire))
                  : ring_seconds(share, wire);
   }
   return total;

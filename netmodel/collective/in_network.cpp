@@ -12,8 +12,6 @@
 //
 // Sources: Klenk et al., "An in-network architecture for accelerating shared-memory multiprocessor collectives" (2020);
 // Graham et al., "Scalable hierarchical aggregation protocol (SHArP)" (2016); NCCL 2.30, src/graph/tuning.cc.
-#include <algorithm>
-
 #include "netmodel/collective/algorithms.h"
 
 namespace sibyl::collective {
@@ -22,18 +20,18 @@ namespace {
 constexpr double share_of_a_rings_rate = 0.80;
 
 struct Pipelined {
-  double latency = 0.0, stream = 0.0;
+  Ranged latency, stream;
 };
 
 Pipelined inside_a_node(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   if (ranks == 1) return {};
   if (wire.reduces_inside()) {
-    const double empty = wire.inside(0.0, ranks * groups);
-    const double bytes = job.bytes * (1.0 + 1.0 / ranks) / share_of_a_rings_rate;
+    const Ranged empty = wire.inside(0.0, ranks * groups);
+    const Ranged bytes = job.bytes * (1.0 + 1.0 / ranks) / share_of_a_rings_rate;
     return {2 * empty, wire.inside(bytes, ranks * groups) - empty};
   }
-  const double empty = ring_seconds({job.collective, 0.0, {ranks, 1, groups}}, wire);
+  const Ranged empty = ring_seconds({job.collective, 0.0, {ranks, 1, groups}}, wire);
   return {empty, ring_seconds({job.collective, job.bytes, {ranks, 1, groups}}, wire) - empty};
 }
 
@@ -44,7 +42,7 @@ Job share_between_nodes(const Job& job) {
   return {job.collective, job.bytes / ranks, {1, nodes, ranks * groups}};
 }
 
-double in_network_seconds(const Job& job, const Wire& wire, const BetweenNodes& by_ranks) {
+Ranged in_network_seconds(const Job& job, const Wire& wire, const BetweenNodes& by_ranks) {
   const auto [ranks, nodes, groups] = job.placement;
   const Pipelined inside = inside_a_node(job, wire);
   if (nodes == 1) return inside.latency + inside.stream;
@@ -53,14 +51,14 @@ double in_network_seconds(const Job& job, const Wire& wire, const BetweenNodes& 
     const int stripes = wire.stripes(1), flows = stripes * ranks * groups;
     between = {wire.across(0.0, flows, nodes, false), wire.across(job.bytes / ranks / stripes, flows, nodes, false)};
   }
-  return inside.latency + std::max(between.empty + inside.stream, between.share);
+  return inside.latency + max(between.empty + inside.stream, between.share);
 }
 
-double in_network_seconds(const Job& job, const Wire& wire) {
+Ranged in_network_seconds(const Job& job, const Wire& wire) {
   if (!wire.reduces_inside() && !wire.reduces_across()) return ring_seconds(job, wire);
   if (job.placement.nodes == 1) return in_network_seconds(job, wire, {});
   Job share = share_between_nodes(job);
-  const double whole = tree_seconds(share, wire);
+  const Ranged whole = tree_seconds(share, wire);
   share.bytes = 0.0;
   return in_network_seconds(job, wire, {tree_seconds(share, wire), whole});
 }

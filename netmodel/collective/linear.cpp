@@ -1,22 +1,20 @@
-// The root sends all of it to everybody (broadcast), or everybody to the root (reduce), all at once: one latency, and p -
-// 1 times the bytes through the root's port; (p - g) m b through its node's NIC, (g - 1) m b' in the node.
-#include <algorithm>
-
+// The root sends all of it to everybody (broadcast), or everybody to the root (reduce), all at once: one latency, and p
+// - 1 times the bytes through the root's port; (p - g) m b through its node's NIC, (g - 1) m b' in the node.
 #include "netmodel/collective/algorithms.h"
 
 namespace sibyl::collective {
 
-double linear_seconds(const Job& job, const Wire& wire) {
+Ranged linear_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
-  double latency = 0.0, stream = 0.0;
+  Ranged latency, stream;
   if (ranks > 1) {
     latency = wire.inside(0, groups);
     stream = (ranks - 1) * (wire.inside(job.bytes, groups) - latency);
   }
   if (nodes > 1) {
-    const double empty = wire.across(0, groups, nodes, true);
-    latency = std::max(latency, empty);
-    stream = std::max(stream, (job.placement.size() - ranks) * (wire.across(job.bytes, groups, nodes, true) - empty));
+    const Ranged empty = wire.across(0, groups, nodes, true);
+    latency = max(latency, empty);
+    stream = max(stream, (job.placement.size() - ranks) * (wire.across(job.bytes, groups, nodes, true) - empty));
   }
   return latency + stream;
 }

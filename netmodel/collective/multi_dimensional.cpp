@@ -10,20 +10,20 @@
 
 namespace sibyl::collective {
 
-double multi_dimensional_seconds(const Job& job, const Wire& wire) {
+Ranged multi_dimensional_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
-  double total = 0.0;
+  Ranged total;
   if (ranks > 1) total += ring_seconds({job.collective, job.bytes, {ranks, 1, groups}}, wire);
   if (nodes == 1) return total;
   const int ways = job.collective == Collective::all_reduce ? 2 : 1;
   const int stripes = wire.stripes(1), flows = stripes * ranks * groups;
-  double bytes = job.bytes / ranks;
+  Ranged bytes = job.bytes / ranks;
   int reached = 1;
   for (const int extent : wire.extents(nodes)) {
     const bool beyond_a_switch = reached > 1;
     reached *= extent;
-    bytes /= extent;
-    const double message = bytes / stripes;
+    bytes = bytes / extent;
+    const Ranged message = bytes / stripes;
     total += wire.bucket(flows, reached, beyond_a_switch)
                  .rounds(wire.across(message, flows, reached, beyond_a_switch), message, ways * (extent - 1));
   }

@@ -6,10 +6,10 @@
 
 namespace sibyl::collective {
 
-double pair_by_pair_seconds(const Job& job, const Wire& wire) {
+Ranged pair_by_pair_seconds(const Job& job, const Wire& wire) {
   const int ranks = job.placement.ranks_per_node, nodes = job.placement.nodes, groups = job.placement.groups_per_node;
   const int size = job.placement.size();
-  const double message = job.bytes / size, inside = message * job.imbalance.busiest;
+  const Ranged message = job.bytes / size, inside = message * job.imbalance.busiest;
   if (nodes == 1) return (size - 1) * wire.inside(inside, ranks * groups);
   const auto busiest = [&](int leave) { return message * job.imbalance.among(wire.on_one_nic(leave), size); };
   Rounds few(wire);
@@ -18,7 +18,7 @@ double pair_by_pair_seconds(const Job& job, const Wire& wire) {
   };
   for (int leave = 1; leave < ranks; ++leave) some_leave(leave);
   for (int leave = ranks - 1; leave > 0; --leave) some_leave(leave);
-  const double all = wire.across(busiest(ranks), ranks * groups, nodes, true);
+  const Ranged all = wire.across(busiest(ranks), ranks * groups, nodes, true);
   return few.seconds() + wire.bucket(ranks * groups, nodes, true).rounds(all, busiest(ranks), size - 2 * ranks + 1);
 }
 

@@ -5,49 +5,47 @@
 //
 // Halos: ranks in a line, each with its neighbours: all m to the only one, m/2 to each of two. A node sends what its
 // first and its last rank have for others, to one node or to two.
-#include <algorithm>
-
 #include "netmodel/collective/algorithms.h"
 
 namespace sibyl::collective {
 
 namespace {
 
-double halo_seconds(const Job& job, const Wire& wire) {
+Ranged halo_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
-  const double inside = ranks > 1 ? wire.inside(job.bytes, ranks * groups) : 0.0;
+  const Ranged inside = ranks > 1 ? wire.inside(job.bytes, ranks * groups) : 0.0;
   if (nodes == 1) return inside;
-  const double each = job.placement.size() > 2 ? job.bytes / 2 : job.bytes;
+  const Ranged each = job.placement.size() > 2 ? job.bytes / 2 : job.bytes;
   const int neighbours = nodes > 2 ? 2 : 1;
-  return std::max(inside, wire.across(each, neighbours * groups, nodes, false));
+  return max(inside, wire.across(each, neighbours * groups, nodes, false));
 }
 
 }  // namespace
 
-double pairwise_seconds(const Job& job, const Wire& wire) {
+Ranged pairwise_seconds(const Job& job, const Wire& wire) {
   const int ranks = job.placement.ranks_per_node, nodes = job.placement.nodes, groups = job.placement.groups_per_node;
   if (job.collective == Collective::send_receive) return halo_seconds(job, wire);
   const int size = job.placement.size();
-  const double message = job.bytes / size;
-  double latency = 0.0, stream = 0.0;
+  const Ranged message = job.bytes / size;
+  Ranged latency, stream;
   if (ranks > 1) {
     latency = wire.inside(0, ranks * groups);
     stream = (ranks - 1) * (wire.inside(message * job.imbalance.busiest, ranks * groups) - latency);
   }
   if (nodes > 1) {
-    const double empty = wire.across(0, ranks * groups, nodes, true);
-    latency = std::max(latency, empty);
+    const Ranged empty = wire.across(0, ranks * groups, nodes, true);
+    latency = max(latency, empty);
     // One by one, or where a token bucket lets the first bytes pass at once, what all of them together take.
     const auto over = [&](int sharing, bool far) {
-      const double bytes = message * job.imbalance.among(sharing, size);
-      const auto beyond = [&](double each) { return wire.across(each, ranks * groups, nodes, far) - empty; };
-      const double apart = (size - ranks) * beyond(bytes);
+      const Ranged bytes = message * job.imbalance.among(sharing, size);
+      const auto beyond = [&](const Ranged& each) { return wire.across(each, ranks * groups, nodes, far) - empty; };
+      const Ranged apart = (size - ranks) * beyond(bytes);
       if (wire.bucket(ranks * groups, nodes, far).held <= 0) return apart;
-      return std::max(apart, beyond((size - ranks) * bytes));
+      return max(apart, beyond((size - ranks) * bytes));
     };
     const int of_leaf = job.imbalance.even() ? size : ranks * wire.extents(nodes).front();
-    stream = std::max(stream, over(of_leaf, true));
-    if (!job.imbalance.even()) stream = std::max(stream, over(wire.on_one_nic(ranks), false));
+    stream = max(stream, over(of_leaf, true));
+    if (!job.imbalance.even()) stream = max(stream, over(wire.on_one_nic(ranks), false));
   }
   return latency + stream;
 }

@@ -6,11 +6,11 @@
 
 namespace sibyl::collective {
 
-double rabenseifner_seconds(const Job& job, const Wire& wire) {
+Ranged rabenseifner_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   const Fold fold = Fold::of(job.placement.size());
   Rounds rounds(wire);
-  const auto round = [&, ranks = ranks, nodes = nodes, groups = groups](double bytes, int block) {
+  const auto round = [&, ranks = ranks, nodes = nodes, groups = groups](const Ranged& bytes, int block) {
     if (nodes == 1 || ranks % block == 0) return rounds.inside(bytes, ranks * groups);
     rounds.across(bytes, ranks * groups, (block + ranks - 1) / ranks, true);
   };

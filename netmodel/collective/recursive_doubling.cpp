@@ -7,7 +7,7 @@
 
 namespace sibyl::collective {
 
-double recursive_doubling_seconds(const Job& job, const Wire& wire) {
+Ranged recursive_doubling_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   const Fold fold = Fold::of(job.placement.size());
   // Partners sit in one node while blocks of that many ranks do not straddle nodes.

@@ -5,29 +5,27 @@
 // part, which crosses each link of the ring in turn. So a round costs the mean latency of the links and the largest
 // byte time. A ring in rank order crosses each node's NICs once per direction; with several NICs the library lays as
 // many rings as NICs (Wire::stripes), each with its share of the bytes.
-#include <algorithm>
-
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/collective/partition.h"
 
 namespace sibyl::collective {
 
-double ring_seconds(const Job& job, const Wire& wire) {
+Ranged ring_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   const int size = job.placement.size();
-  const double message = job.bytes / size;
+  const Ranged message = job.bytes / size;
   const int crossings = nodes > 1 ? nodes : 0;
-  double latency = 0.0, stream = 0.0;
+  Ranged latency, stream;
   if (ranks > 1) {
-    const double empty = wire.inside(0, ranks * groups);
+    const Ranged empty = wire.inside(0, ranks * groups);
     latency += empty * (size - crossings) / size;
     stream = wire.inside(message, ranks * groups) - empty;
   }
   if (nodes > 1) {
     const int stripes = wire.stripes(ranks);
-    const double empty = wire.across(0, stripes * groups, nodes, false);
+    const Ranged empty = wire.across(0, stripes * groups, nodes, false);
     latency += empty * crossings / size;
-    stream = std::max(stream, wire.across(message / stripes, stripes * groups, nodes, false) - empty);
+    stream = max(stream, wire.across(message / stripes, stripes * groups, nodes, false) - empty);
   }
   const int rounds = (size - 1) * (job.collective == Collective::all_reduce ? 2 : 1);
   if (nodes == 1) return rounds * (latency + stream);

@@ -11,30 +11,30 @@ class Rounds {
   explicit Rounds(const Wire& wire) : wire_(wire) {}
 
   // As Wire's.
-  void inside(double bytes, int at_once) { rest(wire_.inside(bytes, at_once)); }
-  void across(double bytes, int flows, int nodes, bool far) { beside(0.0, bytes, flows, nodes, far); }
+  void inside(const Ranged& bytes, int at_once) { rest(wire_.inside(bytes, at_once)); }
+  void across(const Ranged& bytes, int flows, int nodes, bool far) { beside(0.0, bytes, flows, nodes, far); }
   // Those that leave the node beside others in it, which take so long.
-  void beside(double others, double bytes, int flows, int nodes, bool far) {
-    const double alone = wire_.across(bytes, flows, nodes, far);
+  void beside(const Ranged& others, const Ranged& bytes, int flows, int nodes, bool far) {
+    const Ranged alone = wire_.across(bytes, flows, nodes, far);
     const TokenBucket bucket = wire_.bucket(flows, nodes, far);
-    const double takes = bucket.held > 0 ? level_.next(bucket, alone, bytes) : alone;
+    const Ranged takes = bucket.held > 0 ? level_.next(bucket, alone, bytes) : alone;
     empties_ = empties_ || bucket.held > 0;
     seconds_ += takes;
-    if (others > takes) rest(others - takes);
+    rest(max(0.0, others - takes));
   }
-  [[nodiscard]] double seconds() const { return seconds_; }
+  [[nodiscard]] const Ranged& seconds() const { return seconds_; }
   // Whether the same rounds once more may take longer.
   [[nodiscard]] bool empties() const { return empties_; }
 
  private:
-  void rest(double seconds) {
+  void rest(const Ranged& seconds) {
     seconds_ += seconds;
     level_.passes(seconds);
   }
 
   const Wire& wire_;
   BucketLevel level_;
-  double seconds_ = 0.0;
+  Ranged seconds_;
   bool empties_ = false;
 };
 

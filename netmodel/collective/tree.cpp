@@ -5,7 +5,6 @@
 // libraries chain the ranks of a node instead, g - 1 hops); the rest follows at the pace of the slowest link. Of two
 // ranks (or nodes) each is the root of one tree and the leaf of the other and passes only m/2 each way. Broadcast and
 // reduce use one tree, one way: an inner rank sends (or receives) each byte twice.
-#include <algorithm>
 #include <bit>
 
 #include "netmodel/collective/algorithms.h"
@@ -51,29 +50,29 @@ TreePlace TreePlace::mirrored(int size, int rank) {
   return place;
 }
 
-double tree_seconds(const Job& job, const Wire& wire) {
+Ranged tree_seconds(const Job& job, const Wire& wire) {
   const auto [ranks, nodes, groups] = job.placement;
   const bool both_ways = job.collective == Collective::all_reduce;
-  const double per_tree = both_ways ? job.bytes / 2 : job.bytes;
-  const double chunk = std::min(per_tree, static_cast<double>(wire.chains() ? gpu_tree_chunk_bytes : tree_chunk_bytes));
-  double climb = 0.0, pace = 0.0;  // of one chunk; of all bytes that a rank passes on, one way
+  const Ranged per_tree = both_ways ? job.bytes / 2 : job.bytes;
+  const Ranged chunk = min(per_tree, static_cast<double>(wire.chains() ? gpu_tree_chunk_bytes : tree_chunk_bytes));
+  Ranged climb, pace;  // of one chunk; of all bytes that a rank passes on, one way
   // Both trees together carry m through a rank one way; one tree carries m twice through an inner rank.
   const auto through_each = [&](int count) {
     return (both_ways ? 1.0 : 2.0) * (count > 2 ? job.bytes : job.bytes / 2);
   };
   if (ranks > 1) {
-    const double through = through_each(job.placement.size());
+    const Ranged through = through_each(job.placement.size());
     climb += (wire.chains() ? ranks - 1 : levels(ranks)) * wire.inside(chunk, ranks * groups);
-    pace = wire.inside(through, ranks * groups) - wire.inside(std::min(chunk, through), ranks * groups);
+    pace = wire.inside(through, ranks * groups) - wire.inside(min(chunk, through), ranks * groups);
   }
   if (nodes > 1) {
-    const double through = through_each(nodes);
+    const Ranged through = through_each(nodes);
     const int stripes = wire.stripes(ranks);
-    const auto link = [&, nodes = nodes, groups = groups](double bytes) {
+    const auto link = [&, nodes = nodes, groups = groups](const Ranged& bytes) {
       return wire.across(bytes / stripes, stripes * groups, nodes, true);
     };
     climb += levels(nodes) * link(chunk);
-    pace = std::max(pace, link(through) - link(std::min(chunk, through)));
+    pace = max(pace, link(through) - link(min(chunk, through)));
   }
   return (both_ways ? 2 : 1) * (climb + pace);
 }

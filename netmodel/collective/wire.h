@@ -8,6 +8,7 @@
 #include "netmodel/collective/protocol.h"
 #include "netmodel/network.h"
 #include "netmodel/point_to_point.h"
+#include "netmodel/ranged.h"
 #include "netmodel/topology.h"
 
 namespace sibyl::collective {
@@ -32,22 +33,22 @@ class Wire {
   }
 
   // Between ranks of one node, `at_once` of them sending.
-  [[nodiscard]] double inside(double bytes, int at_once) const {
+  [[nodiscard]] Ranged inside(const Ranged& bytes, int at_once) const {
     return over({at_once, 0, false}, bytes / cost_.share) + cost_.inside;
   }
 
   // Between nodes of a group spanning `nodes` of them, `flows` messages leaving every node at once. Flows spread over
   // the NICs. `far`: all of them climb to the top of that span, so each level's oversubscription narrows them; else
   // they go to neighbours and hardly meet.
-  [[nodiscard]] double across(double bytes, int flows, int nodes, bool far) const {
+  [[nodiscard]] Ranged across(const Ranged& bytes, int flows, int nodes, bool far) const {
     return over({flows, nodes, far}, bytes / cost_.share) + cost_.across;
   }
 
   // What the wire of such a message lets pass at once after a pause.
   [[nodiscard]] TokenBucket bucket(int flows, int nodes, bool far) const {
     const Asked asked{flows, nodes, far};
-    const FoundWay* known = found(asked);
-    return known != nullptr ? known->bucket() : new_way(asked).bucket();
+    const FoundWay* way = found(asked);
+    return way != nullptr ? way->bucket() : new_way(asked).bucket();
   }
 
   // NICs that `ranks` ranks of a node can use for one flow in parallel rings: one each, or its share where a node has
@@ -82,9 +83,9 @@ class Wire {
       if (found.asked == asked) return &found.way;
     return nullptr;
   }
-  [[nodiscard]] double over(const Asked& asked, double bytes) const {
-    const FoundWay* known = found(asked);
-    return known != nullptr ? known->seconds(bytes) : new_way(asked).seconds(bytes);
+  [[nodiscard]] Ranged over(const Asked& asked, const Ranged& bytes) const {
+    const FoundWay* way = found(asked);
+    return way != nullptr ? way->seconds(bytes) : new_way(asked).seconds(bytes);
   }
   [[nodiscard]] FoundWay new_way(const Asked& asked) const;
 

@@ -120,15 +120,6 @@ std::vector<RoundCost> round_costs(const Fabric& fabric, const std::vector<doubl
   return result;
 }
 
-double Compiled::seconds(double bytes, const collective::ProtocolCost& cost) const {
-  const double first = std::min(tree_share * bytes, chunk);
-  const auto time = [&](const Line& line) {
-    return line.fixed + line.inside * cost.inside + line.across * cost.across +
-           (line.per_byte * bytes + line.per_chunk * first) / cost.share;
-  };
-  return std::min(time(ways[0]), time(ways[1]));
-}
-
 Costs::Costs(std::shared_ptr<const Fabric> fabric, const Use& use)
     : fabric_(std::move(fabric)),
       use_(use),

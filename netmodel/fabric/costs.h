@@ -8,6 +8,7 @@
 // collective is compiled to a line or two.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -45,7 +46,17 @@ struct Compiled {
   std::array<Line, 2> ways;
   double tree_share = 1.0, chunk = 0.0;
 
-  [[nodiscard]] double seconds(double bytes, const collective::ProtocolCost& cost = {}) const;
+  // `Number`: of bytes, or Ranged.
+  template <class Number>
+  [[nodiscard]] Number seconds(const Number& bytes, const collective::ProtocolCost& cost = {}) const {
+    using std::min;
+    const Number first = min(Number(tree_share * bytes), Number(chunk));
+    const auto time = [&](const Line& line) {
+      return Number(line.fixed + line.inside * cost.inside + line.across * cost.across +
+                    (line.per_byte * bytes + line.per_chunk * first) / cost.share);
+    };
+    return min(time(ways[0]), time(ways[1]));
+  }
 };
 
 // How a Fabric is used: by whom, and how much of what links promise they give.

@@ -124,6 +124,7 @@ void answer_compiled(benchmark::State& state) {
   const int devices = static_cast<int>(state.range(0));
   const Costs costs(rails(devices), {devices / 8, 1.0, 1.0, true});
   double bytes = 1e6;
+  benchmark::DoNotOptimize(costs.seconds(Collective::all_reduce, Algorithm::ring, bytes, {8, devices / 8, 1}));
   for (auto _ : state) {
     bytes += 1.0;
     benchmark::DoNotOptimize(costs.seconds(Collective::all_reduce, Algorithm::ring, bytes, {8, devices / 8, 1}));
@@ -134,8 +135,8 @@ BENCHMARK(answer_compiled)->Arg(64)->Arg(1024)->Arg(65536);
 // What Network::collective answers once a group was asked about, sizes never the same: of an algorithm by name, and as
 // a GPU library chooses, for which it weighs rings and trees in each protocol; by links, and by formula where there are
 // none.
-void ask(benchmark::State& state, const Network& network, Collective collective, Algorithm asked) {
-  const GroupPlacement all{8, static_cast<int>(state.range(0)) / 8, 1};
+void ask(benchmark::State& state, const Network& network, Collective collective, Algorithm asked,
+         const GroupPlacement& all) {
   double bytes = 1e6;
   benchmark::DoNotOptimize(network.collective(collective, Bytes{bytes}, all, asked));
   for (auto _ : state) {
@@ -145,11 +146,27 @@ void ask(benchmark::State& state, const Network& network, Collective collective,
 }
 void ask_links(benchmark::State& state, Collective collective, Algorithm asked) {
   const int devices = static_cast<int>(state.range(0));
-  ask(state, Network::on_fabric(nodes_of_eight(devices / 8), rail_shape(devices), {}, {}).value(), collective, asked);
+  ask(state, Network::on_fabric(nodes_of_eight(devices / 8), rail_shape(devices), {}, {}).value(), collective, asked,
+      {8, devices / 8, 1});
 }
 void ask_formula(benchmark::State& state, Collective collective, Algorithm asked) {
-  ask(state, Network(Topology::make(nodes_of_eight(static_cast<int>(state.range(0)) / 8)).value(), {}, {}), collective,
-      asked);
+  const int nodes = static_cast<int>(state.range(0)) / 8;
+  ask(state, Network(Topology::make(nodes_of_eight(nodes)).value(), {}, {}), collective, asked, {8, nodes, 1});
+}
+// Over messages that were timed on a wire of 1 Gb/s behind a token bucket of 32 KiB, between hosts of two ranks.
+void ask_messages(benchmark::State& state, Collective collective, Algorithm asked) {
+  std::vector<PointToPointSample> samples;
+  for (double bytes = 64; bytes <= 1 << 24; bytes *= 2)
+    for (const bool both_ways : {false, true}) {
+      samples.push_back({true, 1, Bytes{bytes}, Seconds{1e-6 + bytes / 5e9}, 0.0, both_ways});
+      samples.push_back({false, 1, Bytes{bytes}, Seconds{2e-5 + std::max(0.0, bytes - 32768) * 8e-9}, 0.0, both_ways});
+    }
+  TopologySpec spec = nodes_of_eight(static_cast<int>(state.range(0)) / 2);
+  spec.devices_per_node = 2;
+  spec.nics_per_node = 1;
+  spec.device_link.kind = LinkKind::shared_memory;
+  const Network network(Topology::make(spec).value(), std::move(samples), {});
+  ask(state, network, collective, asked, {2, spec.nodes, 1});
 }
 // By samples of a node's groups: of this very placement, and carried to several groups of a node at once.
 void ask_samples(benchmark::State& state) {
@@ -176,6 +193,9 @@ BENCHMARK_CAPTURE(ask_links, all_to_all, Collective::all_to_all, Algorithm::auto
 BENCHMARK_CAPTURE(ask_links, chosen, Collective::all_reduce, Algorithm::automatic)->Arg(64)->Arg(1024)->Arg(65536);
 BENCHMARK_CAPTURE(ask_formula, ring, Collective::all_reduce, Algorithm::ring)->Arg(64)->Arg(1024)->Arg(65536);
 BENCHMARK_CAPTURE(ask_formula, chosen, Collective::all_reduce, Algorithm::automatic)->Arg(64)->Arg(1024)->Arg(65536);
+BENCHMARK_CAPTURE(ask_messages, ring, Collective::all_reduce, Algorithm::ring)->Arg(64)->Arg(1024);
+BENCHMARK_CAPTURE(ask_messages, rabenseifner, Collective::all_reduce, Algorithm::rabenseifner)->Arg(64)->Arg(1024);
+BENCHMARK_CAPTURE(ask_messages, chosen, Collective::all_reduce, Algorithm::automatic)->Arg(64)->Arg(1024);
 
 }  // namespace
 }  // namespace sibyl::fabric

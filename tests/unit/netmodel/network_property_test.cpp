@@ -163,6 +163,8 @@ TEST(NetworkProperty, WhatWasAskedBeforeChangesNoAnswer) {
   });
 }
 
+bool alike(double a, double b) { return std::abs(a - b) <= 1e-12 * b; }
+
 // The formula itself, whose ways are found anew for each message, in the quickest protocol. A GPU library spends 7 us
 // before its first byte moves, and its trees wait between nodes.
 double by_hand(const TopologySpec& spec, const std::vector<PointToPointSample>& samples, const collective::Job& job,
@@ -175,9 +177,10 @@ double by_hand(const TopologySpec& spec, const std::vector<PointToPointSample>& 
   const auto in = [&](const collective::ProtocolCost& cost) {
     const auto moving = [&](double bytes) {
       return collective::seconds({job.collective, bytes, job.placement}, algorithm,
-                                 collective::Wire(topology, messages, cost));
+                                 collective::Wire(topology, messages, cost))
+          .value();
     };
-    const double empty = moving(0.0), all = moving(job.bytes);
+    const double empty = moving(0.0), all = moving(job.bytes.value());
     const double waiting = waits ? std::min(2 * std::sqrt(empty * std::max(0.0, all - empty)), empty / 2) : 0.0;
     return cost.launch + all + waiting;
   };
@@ -193,26 +196,27 @@ double by_hand(const TopologySpec& spec, const std::vector<PointToPointSample>& 
 }
 
 TEST(NetworkProperty, WhatIsCompiledIsTheFormula) {
-  rc::check("to the bit; a GPU library takes the fastest", [] {
+  rc::check("to rounding; a GPU library takes the fastest", [] {
     const TopologySpec spec = any_spec();
     const std::vector<PointToPointSample> samples = any_messages();
     const Network network(Topology::make(spec).value(), samples, {}, Algorithm::automatic);
     GroupPlacement placement = any_placement();
     placement.nodes += placement.size() == 1 ? 1 : 0;
     for (int i = 0; i < 20; ++i) {
-      const collective::Job job{any_collective(), any_real(0, 10), placement};
+      const double bytes = any_real(0, 10);
+      const collective::Job job{any_collective(), bytes, placement};
       const auto expected = [&](Algorithm algorithm) { return by_hand(spec, samples, job, algorithm); };
       const auto answered = [&](Algorithm asked) {
-        return network.collective(job.collective, Bytes{job.bytes}, placement, asked).time.time.value();
+        return network.collective(job.collective, Bytes{bytes}, placement, asked).time.time.value();
       };
       const bool adds = spec.device_link.reduces || spec.switches_reduce;
       const Algorithm named = any_algorithm();
       if (collective::runs(job.collective, named) && (adds || named != Algorithm::in_network))
-        RC_ASSERT(answered(named) == expected(named));
+        RC_ASSERT(alike(answered(named), expected(named)));
       if (job.collective != Collective::all_reduce || spec.device_link.kind == LinkKind::shared_memory) continue;
       double fastest = std::min(expected(Algorithm::ring), expected(Algorithm::tree));
       if (adds) fastest = std::min(fastest, expected(Algorithm::in_network));
-      RC_ASSERT(answered(Algorithm::automatic) == fastest);
+      RC_ASSERT(alike(answered(Algorithm::automatic), fastest));
     }
   });
 }

@@ -22,7 +22,7 @@ double alone(double bytes, double of_burst = burst, double of_pace = pace) {
   return latency + std::max(0.0, bytes - of_burst) * of_pace;
 }
 
-double rounds(double bytes, int times) { return bucket.rounds(alone(bytes), bytes, times); }
+double rounds(double bytes, int times) { return bucket.rounds(alone(bytes), bytes, times).value(); }
 
 // What arrives when, by the definition of a bucket: what was sent since any moment is at most the burst and what the
 // wire carried since then, sent as early as that allows, each message when the one before has arrived.
@@ -68,7 +68,7 @@ TEST(TokenBucket, RoundsAreWhatTheDefinitionSays) {
     double sum = 0.0;
     for (int i = 0; i < times; ++i) {
       any.push_back(*rc::gen::inRange(1, 300'000));
-      sum += level.next(bucket, alone(any.back()), any.back());
+      sum += level.next(bucket, alone(any.back()), any.back()).value();
     }
     RC_ASSERT(std::abs(sum / by_definition(any, burst, pace) - 1) < 1e-9);
   });
@@ -80,7 +80,7 @@ TEST(TokenBucket, MoreBurstAndAFasterWireAreNeverSlower) {
     const double wire = 1e-10 * *rc::gen::inRange(1, 1000);
     const int times = *rc::gen::inRange(1, 30);
     const auto takes = [](double bytes, double of_burst, double of_pace, int count) {
-      return TokenBucket{of_pace, of_burst * of_pace}.rounds(alone(bytes, of_burst, of_pace), bytes, count);
+      return TokenBucket{of_pace, of_burst * of_pace}.rounds(alone(bytes, of_burst, of_pace), bytes, count).value();
     };
     const double it = takes(size, held, wire, times) * (1 + 1e-12);
     RC_ASSERT(takes(size, held * 1.5, wire, times) <= it);
