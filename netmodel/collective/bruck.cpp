@@ -22,8 +22,9 @@ Ranged bruck_seconds(const Job& job, const Wire& wire) {
   Rounds rounds(wire);
   for (int distance = 1; distance < size; distance *= 2) {
     const Ranged bytes = job.imbalance.busiest * job.bytes / size * bruck_parts(job.collective, size, distance);
-    // Of a node's ranks, in a row, those within that distance of its end have their partners on another node.
-    const int leave = nodes > 1 ? std::min(distance, ranks) : 0;
+    // Of a node's ranks, in a row, those within that distance of its end, either way round, have their partners on
+    // another node.
+    const int leave = nodes > 1 ? std::min({distance, size - distance, ranks}) : 0;
     if (leave == 0)
       rounds.inside(bytes, ranks * groups);
     else

@@ -7,18 +7,17 @@
 namespace sibyl::collective {
 
 Ranged rabenseifner_seconds(const Job& job, const Wire& wire) {
-  const auto [ranks, nodes, groups] = job.placement;
   const Fold fold = Fold::of(job.placement.size());
   Rounds rounds(wire);
-  const auto round = [&, ranks = ranks, nodes = nodes, groups = groups](const Ranged& bytes, int block) {
-    if (nodes == 1 || ranks % block == 0) return rounds.inside(bytes, ranks * groups);
-    rounds.across(bytes, ranks * groups, (block + ranks - 1) / ranks, true);
+  const auto folds = [&] { rounds.between_partners(job.bytes, fold, job.placement, 0); };
+  const auto round = [&](int distance) {
+    rounds.between_partners(job.bytes / (2 * distance), fold, job.placement, distance);
   };
-  if (fold.extra > 0) round(job.bytes, 2);
-  for (int block = 2; block <= fold.core; block *= 2) round(job.bytes / block, block);
+  if (fold.extra > 0) folds();
+  for (int distance = 1; distance < fold.core; distance *= 2) round(distance);
   if (!rounds.empties()) return 2 * rounds.seconds();
-  for (int block = fold.core; block >= 2; block /= 2) round(job.bytes / block, block);
-  if (fold.extra > 0) round(job.bytes, 2);
+  for (int distance = fold.core / 2; distance >= 1; distance /= 2) round(distance);
+  if (fold.extra > 0) folds();
   return rounds.seconds();
 }
 

@@ -8,17 +8,12 @@
 namespace sibyl::collective {
 
 Ranged recursive_doubling_seconds(const Job& job, const Wire& wire) {
-  const auto [ranks, nodes, groups] = job.placement;
   const Fold fold = Fold::of(job.placement.size());
-  // Partners sit in one node while blocks of that many ranks do not straddle nodes.
   Rounds rounds(wire);
-  const auto round = [&, ranks = ranks, nodes = nodes, groups = groups](int block) {
-    if (nodes == 1 || ranks % block == 0) return rounds.inside(job.bytes, ranks * groups);
-    rounds.across(job.bytes, ranks * groups, (block + ranks - 1) / ranks, true);
-  };
-  if (fold.extra > 0) round(2);
-  for (int block = 2; block <= fold.core; block *= 2) round(block);
-  if (fold.extra > 0) round(2);
+  if (fold.extra > 0) rounds.between_partners(job.bytes, fold, job.placement, 0);
+  for (int distance = 1; distance < fold.core; distance *= 2)
+    rounds.between_partners(job.bytes, fold, job.placement, distance);
+  if (fold.extra > 0) rounds.between_partners(job.bytes, fold, job.placement, 0);
   return rounds.seconds();
 }
 

@@ -2,6 +2,8 @@
 // another; where the wire between nodes has a token bucket, what rounds send empties it.
 #pragma once
 
+#include <algorithm>
+
 #include "netmodel/collective/wire.h"
 
 namespace sibyl::collective {
@@ -21,6 +23,16 @@ class Rounds {
     empties_ = empties_ || bucket.held > 0;
     seconds_ += takes;
     rest(max(0.0, others - takes));
+  }
+  // Of those that are partners at that distance (0: that fold), in the node or outside.
+  void between_partners(const Ranged& bytes, const Fold& fold, const GroupPlacement& placement, int distance) {
+    const auto [ranks, nodes, groups] = placement;
+    const Partners they = wire_.meet(fold, placement, distance);
+    if (they.outside == 0) return inside(bytes, they.inside * groups);
+    // They lie in one block of twice that many; where some folded, every other rank of it counts.
+    const int block = distance == 0 ? 2 : distance * (fold.extra > 0 ? 4 : 2);
+    const Ranged others = they.inside > 0 ? wire_.inside(bytes, they.inside * groups) : 0.0;
+    beside(others, bytes, they.outside * groups, std::clamp((block + ranks - 1) / ranks, 2, nodes), true);
   }
   [[nodiscard]] const Ranged& seconds() const { return seconds_; }
   // Whether the same rounds once more may take longer.

@@ -22,8 +22,16 @@ FoundWay Wire::new_way(const Asked& asked) const {
     way.pairs = std::max(1, static_cast<int>(std::ceil(sharing - 1e-9)));
   }
   const FoundWay found = messages_.find(way);
-  if (meets_ != nullptr) meets_->push_back({asked, found});
+  if (meets_ != nullptr) meets_->ways.push_back({asked, found});
   return found;
+}
+
+Partners Wire::meet(const Fold& fold, const GroupPlacement& placement, int distance) const {
+  for (const auto& [at, counted] : known().partners)
+    if (at == distance) return counted;
+  const Partners counted = partners(fold, placement.ranks_per_node, placement.nodes, distance);
+  if (meets_ != nullptr) meets_->partners.emplace_back(distance, counted);
+  return counted;
 }
 
 int Wire::on_one_nic(int ranks) const {

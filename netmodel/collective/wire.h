@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "netmodel/collective/partners.h"
 #include "netmodel/collective/protocol.h"
 #include "netmodel/network.h"
 #include "netmodel/point_to_point.h"
@@ -21,15 +22,15 @@ class Wire {
   Wire(const Topology& topology, const PointToPoint& point_to_point, const ProtocolCost& cost = {},
        Ways ways = Ways::both);
 
-  // Finds the ways now that `formula` asks for, which is called with a Wire: it must ask for the same ones whatever the
-  // bytes. All else is found anew each time.
+  // Finds the ways now that `formula` asks for, and its partners; it is called with a Wire, and must ask for the same
+  // ones whatever the bytes. All else is found anew each time.
   template <class Formula>
   void find_ways(const Formula& formula) {
-    std::vector<Found> met;
+    Known met;
     Wire scout = *this;
     scout.meets_ = &met;
     formula(std::as_const(scout));
-    found_ = std::move(met);
+    known_ = std::move(met);
   }
 
   // Between ranks of one node, `at_once` of them sending.
@@ -50,6 +51,9 @@ class Wire {
     const FoundWay* way = found(asked);
     return way != nullptr ? way->bucket() : new_way(asked).bucket();
   }
+
+  // partners(), of one fold and placement for all that is asked of this Wire.
+  [[nodiscard]] Partners meet(const Fold& fold, const GroupPlacement& placement, int distance) const;
 
   // NICs that `ranks` ranks of a node can use for one flow in parallel rings: one each, or its share where a node has
   // more NICs than devices.
@@ -78,8 +82,13 @@ class Wire {
     Asked asked;
     FoundWay way;
   };
+  struct Known {
+    std::vector<Found> ways;
+    std::vector<std::pair<int, Partners>> partners;  // by distance
+  };
+  [[nodiscard]] const Known& known() const { return meets_ != nullptr ? *meets_ : known_; }
   [[nodiscard]] const FoundWay* found(const Asked& asked) const {
-    for (const Found& found : meets_ != nullptr ? *meets_ : found_)
+    for (const Found& found : known().ways)
       if (found.asked == asked) return &found.way;
     return nullptr;
   }
@@ -94,8 +103,8 @@ class Wire {
   ProtocolCost cost_;
   bool both_ways_;
   int nics_per_rank_;
-  std::vector<Found> found_;
-  std::vector<Found>* meets_ = nullptr;  // while ways are being found
+  Known known_;
+  Known* meets_ = nullptr;  // while ways are being found
 };
 
 }  // namespace sibyl::collective
