@@ -92,6 +92,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   if (strategy.compression.kind != Compression::Kind::none)
     prediction.compress = compression_text(strategy.compression);
   prediction.overlap_tensor = strategy.overlap_tensor;
+  prediction.dropless = strategy.dropless;
   prediction.fused_update = strategy.fused_update;
   prediction.written_update = strategy.written_update;
   prediction.fused_norms = strategy.fused_norms;

@@ -107,6 +107,7 @@ struct Prediction : Evaluation {
   int zero = 0, zero_ranks = 0;  // as in Strategy
   double clip = 0;
   std::string offload, recompute, order, split_until, batch_norm, compress;  // where they are not as usual; else empty
+  bool dropless = false;                                                     // plan/dropless.h
   bool overlap_tensor = false, fused_update = false, written_update = false, fused_norms = false,
        fused_pointwise = false, converted_images = false,
        converted_norms = false;   // plan/image_kernels.h, plan/pointwise.h

@@ -87,6 +87,7 @@ struct Strategy {
   // filter, channel, images: the last operation that is split, as --stages takes names; empty: they go as far as they
   // can.
   std::string split_until = {};
+  bool dropless = false;           // expert: empty slots are not sent (plan/dropless.h)
   std::int64_t global_batch = 1;   // samples of one step over all replicas
   std::int64_t accumulation = 1;   // micro-batches whose gradients are summed before the exchange
   Precision precision = Precision::fp32;

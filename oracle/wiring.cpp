@@ -171,7 +171,7 @@ class Wirer {
                            const std::optional<CollectiveEstimate>& time) {
         if (time)
           transfers.push_back({std::string(to_string(transfer.motion)), pass, exchange->axis, ranks,
-                               message_bytes(transfer, from, to.shape, ranks), time->time.time});
+                               message_bytes(transfer, from, to.shape, ranks) * exchange->filled, time->time.time});
       };
       add(exchange->forward, Pass::forward, in, out, priced_[s].exchanges[i].forward);
       add(exchange->backward, Pass::backward, out, in, priced_[s].exchanges[i].backward);

@@ -233,6 +233,9 @@ std::vector<Option> strategy_options() {
       {.name = "--overlap-tensor",
        .help = "sequence=N: gathers and sums between operations go on beside the products they feed or come from, as "
                "Transformer Engine's user buffers and asynchronous tensor parallelism do it"},
+      {.name = "--dropless",
+       .help = "expert=N: without slots, as MegaBlocks: the busiest rank's experts get --capacity-factor times their "
+               "share of tokens, and nothing empty is sent"},
       {.name = "--fused-update",
        .help = "on GPUs the optimizer's update is one kernel (apex, Megatron-LM, torch.optim's fused=True); else a "
                "kernel for each step of its formula, as torch.optim runs it"},
@@ -341,6 +344,7 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
     return fail(ErrorCode::usage, "an update is one kernel or many", "--written-update", "leave out one of the two");
   strategy.fused_pointwise = arguments.has("--fused-pointwise");
   strategy.overlap_tensor = arguments.has("--overlap-tensor");
+  strategy.dropless = arguments.has("--dropless");
   strategy.converted_images = arguments.has("--converted-images");
   strategy.converted_norms = arguments.has("--converted-norms");
   if (strategy.converted_images && strategy.converted_norms)

@@ -137,11 +137,13 @@ void price_norms(const Plan& plan, const Stage& stage, const Cluster& cluster, P
 }
 
 std::optional<CollectiveEstimate> price_transfer(const Transfer& transfer, const LocalTensor& from, const Shape& to,
-                                                 const Network& network, const GroupPlacement& group, WireUse& wire) {
+                                                 double filled, const Network& network, const GroupPlacement& group,
+                                                 WireUse& wire) {
   const std::optional<Collective> collective = collective_of(transfer.motion);
   if (!collective) return std::nullopt;
-  const CollectiveEstimate estimate =
-      network.collective(*collective, message_bytes(transfer, from, to, group.size()), group);
+  const Bytes bytes = message_bytes(transfer, from, to, group.size());
+  const CollectiveEstimate estimate = filled < 1.0 ? network.uneven_all_to_all(bytes * filled, group, 1 / filled)
+                                                   : network.collective(*collective, bytes, group);
   wire = network.wire_use(*collective, estimate, group);
   return estimate;
 }
@@ -153,8 +155,11 @@ PricedExchange price_exchange(const Mesh& mesh, const Stage& stage, const Exchan
   const LocalTensor& in = stage[exchange.input];
   const LocalTensor& out = stage[exchange.output];
   PricedExchange priced;
-  priced.forward = price_transfer(exchange.forward, in, out.shape, cluster.network, group, priced.forward_wire);
-  priced.backward = price_transfer(exchange.backward, out, in.shape, cluster.network, group, priced.backward_wire);
+  const auto price = [&](const Transfer& transfer, const LocalTensor& from, const LocalTensor& to, WireUse& wire) {
+    return price_transfer(transfer, from, to.shape, exchange.filled, cluster.network, group, wire);
+  };
+  priced.forward = price(exchange.forward, in, out, priced.forward_wire);
+  priced.backward = price(exchange.backward, out, in, priced.backward_wire);
   return priced;
 }
 
@@ -162,8 +167,8 @@ const PricedExchange& ExchangePrices::of(const Stage& stage, const Exchange& exc
   const LocalTensor &in = stage[exchange.input], &out = stage[exchange.output];
   const auto found = std::ranges::find_if(known_, [&](const Known& known) {
     return known.exchange.axis == exchange.axis && known.exchange.forward == exchange.forward &&
-           known.exchange.backward == exchange.backward && known.in == in.shape && known.out == out.shape &&
-           known.in_type == in.dtype && known.out_type == out.dtype;
+           known.exchange.backward == exchange.backward && known.exchange.filled == exchange.filled &&
+           known.in == in.shape && known.out == out.shape && known.in_type == in.dtype && known.out_type == out.dtype;
   });
   if (found != known_.end()) return found->priced;
   const PricedExchange priced = price_exchange(mesh_, stage, exchange, *cluster_);

@@ -1,5 +1,6 @@
 // What a rank sends in a step, counted as the communicator counts it.
 #include <algorithm>
+#include <cmath>
 
 #include "oracle/plan/compression.h"
 #include "oracle/plan/message_bytes.h"
@@ -106,13 +107,16 @@ Bytes message_bytes(const Transfer& transfer, const LocalTensor& from, const Sha
   return Bytes{static_cast<double>(elements) * size_in_bytes(from.dtype)};
 }
 
+// Where slots are not all filled, of a rank that gives as much as it gets: the mean.
 std::int64_t bytes_sent(const Plan& plan, const Stage& stage, const Exchange& exchange, int rank, Pass pass,
                         Algorithm algorithm) {
   const int size = plan.mesh.size(exchange.axis), coordinate = plan.mesh.coordinate(rank, exchange.axis);
   const LocalTensor& in = stage[exchange.input];
   const LocalTensor& out = stage[exchange.output];
-  if (pass == Pass::forward) return transfer_bytes(exchange.forward, in, out.shape, algorithm, size, coordinate);
-  return transfer_bytes(exchange.backward, out, in.shape, algorithm, size, coordinate);
+  const std::int64_t all = pass == Pass::forward
+                               ? transfer_bytes(exchange.forward, in, out.shape, algorithm, size, coordinate)
+                               : transfer_bytes(exchange.backward, out, in.shape, algorithm, size, coordinate);
+  return exchange.filled < 1.0 ? std::llround(static_cast<double>(all) * exchange.filled) : all;
 }
 
 std::int64_t link_bytes(const Stage& stage, Pass pass) {

@@ -9,6 +9,7 @@
 #include "oracle/plan/buckets.h"
 #include "oracle/plan/compression.h"
 #include "oracle/plan/context.h"
+#include "oracle/plan/dropless.h"
 #include "oracle/plan/framework.h"
 #include "oracle/plan/image_kernels.h"
 #include "oracle/plan/norms.h"
@@ -140,8 +141,9 @@ bool synchronises(const Strategy& strategy) {
 ProgramKey program_key(const Strategy& s) {
   std::vector<int> degrees;
   for (const MeshAxis axis : axes_of_a_program()) degrees.push_back(s.degree(axis));
-  return {micro_batch_of(s),   std::move(degrees), s.sequence,        s.split_until,   s.precision,
-          has_half_weights(s), s.fused_norms,      s.fused_pointwise, synchronises(s), synchronises(s) ? s.data : 1};
+  return {micro_batch_of(s),           std::move(degrees), s.sequence,        s.split_until, s.precision,
+          has_half_weights(s),         s.fused_norms,      s.fused_pointwise, s.dropless,    synchronises(s),
+          synchronises(s) ? s.data : 1};
 }
 
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {
@@ -156,6 +158,7 @@ Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {
     SIBYL_TRY(stage, shard(stage, policy, strategy.degree(policy.axis)));
     if (tokens) SIBYL_CHECK(check_stays_split(graph, stage));
   }
+  if (strategy.dropless) send_filled_slots(stage);
   stage = with_precision(stage, strategy.precision, has_half_weights(strategy));
   if (strategy.fused_norms) stage = with_fused_norms(stage);
   if (strategy.fused_pointwise) stage = with_fused_pointwise(stage);

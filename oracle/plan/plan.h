@@ -102,6 +102,8 @@ struct Exchange {
   MeshAxis axis = MeshAxis::tensor;
   LocalTensorId input, output;
   Transfer forward, backward;
+  double filled =
+      1.0;  // of all-to-alls: below 1 this share alone is sent, and one rank gets its own whole (dropless.h)
 };
 
 using Step = std::variant<Compute, Exchange>;
@@ -269,7 +271,7 @@ Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCo
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy);
 Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, Stage program, const CutCosts& costs = {});
 using ProgramKey =
-    std::tuple<std::int64_t, std::vector<int>, bool, std::string, Precision, bool, bool, bool, bool, int>;
+    std::tuple<std::int64_t, std::vector<int>, bool, std::string, Precision, bool, bool, bool, bool, bool, int>;
 ProgramKey program_key(const Strategy& strategy);
 
 // The operations that begin the stages after the first, as --stages takes them.

@@ -108,6 +108,7 @@ std::string splitting(const Prediction& p) {
   if (!p.compress.empty()) text += fmt::format(", gradients as {}", p.compress);
   if (p.half_weights) text += ", weights of two bytes";
   if (p.overlap_tensor) text += ", exchanges beside products";
+  if (p.dropless) text += ", experts without slots";
   if (p.fused_update) text += ", fused update";
   if (p.written_update) text += ", update by operators";
   if (p.fused_norms) text += ", fused norms";

@@ -72,6 +72,7 @@ Json plan(const Prediction& p) {
   if (!p.compress.empty()) json["compress"] = p.compress;
   if (p.half_weights) json["half_weights"] = true;
   if (p.overlap_tensor) json["overlap_tensor"] = true;
+  if (p.dropless) json["dropless"] = true;
   if (p.fused_update) json["fused_update"] = true;
   if (p.written_update) json["written_update"] = true;
   if (p.fused_norms) json["fused_norms"] = true;

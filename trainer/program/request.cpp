@@ -104,6 +104,7 @@ Result<void> check_runnable(const Request& request) {
   if (strategy.half_weights && strategy.zero == 3)
     return refused("weights of two bytes that are gathered for use", "--half-weights");
   if (strategy.overlap_tensor) return refused("exchanges beside products", "--overlap-tensor");
+  if (strategy.dropless) return refused("experts without slots", "--dropless");
   if (strategy.fused_update) return refused("fused updates", "--fused-update");
   if (strategy.written_update) return refused("updates by operators", "--written-update");
   if (strategy.fused_norms) return refused("fused norms", "--fused-norms");

@@ -153,6 +153,7 @@ QWidget* TrainingSection::makeMore() {
                                                     {"--data-from", tr("Data from")},
                                                     {"--loss", tr("Loss")},
                                                     {"--capacity-factor", tr("Expert capacity")},
+                                                    {"--dropless", tr("Experts without slots")},
                                                     {"--attention", tr("Attention's kernels")},
                                                     {"--half-weights", tr("Weights of two bytes")},
                                                     {"--no-overlap", tr("Exchange after backward")},

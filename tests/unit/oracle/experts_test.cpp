@@ -181,6 +181,36 @@ TEST(ExpertParallel, TripsArePricedAsAllToAlls) {
   EXPECT_GT(each.value(), 0);
 }
 
+// Twice the slots, half of which are empty. Of 64 slots of each expert, twice as many, 64 tokens are sent, of which the
+// busiest rank gets twice its share: half of what it has room for comes from each rank.
+TEST(ExpertParallel, WithoutSlotsTripsAreUnevenAllToAlls) {
+  ImportOptions options;
+  options.batch = 4;
+  options.capacity_factor = 2;
+  const Graph twice = inspect_onnx_bytes(*zoo_model_bytes("mixtral-mini"), "mixtral-mini", options)->graph;
+  Strategy strategy = strategy_of("expert=4");
+  const Cluster cluster = test::cluster(4, 1);
+  const auto first_trip = [&](const Plan& plan) {
+    const PricedStage priced = price(plan, plan.stages[0], cluster);
+    const auto trip =
+        std::ranges::find_if(priced.exchanges, [](const PricedExchange& it) { return it.forward.has_value(); });
+    EXPECT_EQ(trip->forward->time.time, trip->backward->time.time);
+    return trip->forward->time.time;
+  };
+  const Bytes even{8.0 * 32 * width * 4};
+  const Plan with_slots = *make_plan(twice, strategy);
+  EXPECT_EQ(first_trip(with_slots), cluster.network.collective(Collective::all_to_all, 2 * even, {1, 4, 1}).time.time);
+  strategy.dropless = true;
+  const Plan without = *make_plan(twice, strategy);
+  EXPECT_EQ(first_trip(without), cluster.network.uneven_all_to_all(even, {1, 4, 1}, 2.0).time.time);
+  const auto sends = [](const Plan& plan) { return bytes_by_kind(plan, 0, Algorithm::ring).exchanges; };
+  // Beside the trips the mean of the loss is sent, a number each way of a ring of four.
+  EXPECT_NEAR(static_cast<double>(sends(without)) / static_cast<double>(sends(with_slots)), 0.5, 1e-4);
+  // Where no slot is empty nothing is uneven.
+  EXPECT_EQ(first_trip(plan_of(strategy)),
+            cluster.network.collective(Collective::all_to_all, even, {1, 4, 1}).time.time);
+}
+
 TEST(ExpertParallel, IsLimitedByTheNumberOfExperts) {
   const auto prediction = predict(mixtral(), strategy_of("expert=4"), test::cluster(4, 1));
   ASSERT_TRUE(prediction.has_value()) << to_string(prediction.error());

@@ -119,6 +119,7 @@ def errors():
         (["zoo:small-cnn", "--fused-pointwise"], 2, "--fused-pointwise"),
         (["zoo:small-cnn", "--fused-update"], 2, "--fused-update"),
         (["zoo:small-cnn", "--overlap-tensor"], 2, "--overlap-tensor"),
+        (["zoo:small-cnn", "--dropless"], 2, "--dropless"),
         (["zoo:small-cnn", "--attention", "cudnn"], 2, "--attention"),
         (["zoo:small-cnn", "--attention", "flash9"], 2, "flash9"),
         (["zoo:small-cnn", "--compress", "fp16"], 2, "--compress"),

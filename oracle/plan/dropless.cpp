@@ -1,0 +1,30 @@
+#include "oracle/plan/dropless.h"
+
+#include <algorithm>
+
+namespace sibyl {
+namespace {
+
+// Of the slots of all experts, the share that tokens fill: of each token as many as it chose.
+double filled(const Stage& program, const Compute& step, const Dispatch& dispatch) {
+  const auto slots = static_cast<double>(program[step.outputs[0]].shape.front() * dispatch.capacity);
+  const auto choices = static_cast<double>(dispatch.tokens * program[step.inputs[1]].shape.back());
+  return std::min(1.0, choices / slots);
+}
+
+}  // namespace
+
+void send_filled_slots(Stage& program) {
+  double of_layer = 1.0;
+  for (Step& step : program.steps) {
+    if (const auto* compute = std::get_if<Compute>(&step)) {
+      if (const auto* dispatch = std::get_if<Dispatch>(&compute->attributes))
+        of_layer = filled(program, *compute, *dispatch);
+      continue;
+    }
+    auto& exchange = std::get<Exchange>(step);
+    if (exchange.axis == MeshAxis::expert && exchange.forward.motion == Motion::all_to_all) exchange.filled = of_layer;
+  }
+}
+
+}  // namespace sibyl
