@@ -130,10 +130,14 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
 }
 
 // Others on the network are as the cluster says; beside them the job is alone.
-std::string company_of(const Network& network) {
-  const std::string used = used_by_others(network);
-  if (used.empty()) return "all devices are alike and nothing else uses the machine or its network";
-  return fmt::format("all devices are alike; others use {}, all the time, and nothing else of the machine", used);
+std::string company_of(const Cluster& cluster) {
+  const double spread = cluster.composition.spread;
+  const std::string devices =
+      spread > 0 ? fmt::format("devices differ in speed by {:.2g} % (one standard deviation)", spread * 100)
+                 : "all devices are alike";
+  const std::string used = used_by_others(cluster.network);
+  if (used.empty()) return devices + " and nothing else uses the machine or its network";
+  return fmt::format("{}; others use {}, all the time, and nothing else of the machine", devices, used);
 }
 
 std::vector<std::string> assumed_of(const Graph& graph, const Strategy& strategy, const Cluster& cluster) {
@@ -147,7 +151,7 @@ std::vector<std::string> assumed_of(const Graph& graph, const Strategy& strategy
     list.emplace_back("kernels need no workspace: none was measured on this device, so memory may be short of it");
   for (const UntrainedOutput& left : graph.untrained)
     list.push_back(untrained_sentence(left) + ": neither trained nor held in memory");
-  if (strategy.devices() > 1) list.push_back(company_of(cluster.network));
+  if (strategy.devices() > 1) list.push_back(company_of(cluster));
   return list;
 }
 

@@ -300,6 +300,12 @@ TEST(Predict, SaysWhoElseIsOnTheNetwork) {
       assumed(0.335, 0.07, 2),
       Contains("all devices are alike; others use 33.5 % of each NIC and 7 % of the links inside each node, all "
                "the time, and nothing else of the machine"));
+  Cluster uneven = test::cluster(2, 1);
+  uneven.composition.spread = 0.015;
+  EXPECT_THAT(
+      predict(graph, data_parallel(2, 4), uneven)->assumed,
+      Contains("devices differ in speed by 1.5 % (one standard deviation) and nothing else uses the machine or its "
+               "network"));
   EXPECT_THAT(assumed(0.3, 0, 1), testing::Not(Contains(testing::HasSubstr("others use"))));
 }
 
