@@ -95,7 +95,8 @@ collectives = json.loads(wire.read_text())["collectives"]
 shortest = [c for c in collectives if c["collective"] == "all_gather" and c["algorithm"] == "automatic" and c["bytes"] == 4]
 assert len(shortest) == 2 and all(c["ranks_per_node"] == 2 for c in shortest), shortest
 before = wire.read_text()
-assert sibyl("validate", *networked, "--rounds", 2).returncode == 0
+done = sibyl("validate", *networked, "--rounds", 2)
+assert done.returncode == 0, done.stderr
 assert wire.read_text() == before
 
 # Interrupted, it judges and keeps what it has. The trainer here answers from a file; at its second case it interrupts who called it, as
