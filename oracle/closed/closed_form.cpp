@@ -81,7 +81,7 @@ ProgramForm::ProgramForm(const Graph& graph, Program program, const Strategy& st
                             : own_memories_.emplace(memory_.backward(), places_, table_.like())),
       sent_(table_.steps() + 1) {}
 
-ProgramForm::Links& ProgramForm::links_of(const Strategy& s) {
+const ProgramForm::Links& ProgramForm::links_of(const Strategy& s) {
   const auto [entry, added] = links_.try_emplace({s.data, s.pipeline, s.order});
   Links& links = entry->second;
   if (!added) return links;
@@ -92,18 +92,6 @@ ProgramForm::Links& ProgramForm::links_of(const Strategy& s) {
     links.backward.push_back(pairs_of(mesh, c, (c + s.pipeline - 1) % s.pipeline, devices_per_node));
   }
   return links;
-}
-
-const ProgramForm::Links::Shared& ProgramForm::shared_of(Links& links, const Strategy& s) {
-  std::optional<Links::Shared>& shared = links.shared[s.chunks > 1 ? 1 : 0];
-  if (shared) return *shared;
-  const Mesh mesh = mesh_of(s);
-  shared.emplace();
-  for (int c = 0; c < s.pipeline; ++c) {
-    shared->forward.push_back(shared_wires(mesh, s.chunks > 1, c, Pass::forward, kernels_.cluster()));
-    shared->backward.push_back(shared_wires(mesh, s.chunks > 1, c, Pass::backward, kernels_.cluster()));
-  }
-  return *shared;
 }
 
 ProgramForm::Group& ProgramForm::group_of(const Strategy& s) {
@@ -302,7 +290,6 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wante
   if (!cut) return tl::unexpected(cut.error());
   if (const Form& least = this->least(strategy, shape, in_flight, cut); !wanted(least)) return least;
   Group& group = group_of(strategy);
-  const Links::Shared& shared = shared_of(*group.links, strategy);
   const auto coordinates = static_cast<std::size_t>(strategy.pipeline);
   stages_.assign(cut->ends.size(), {});
   for (std::size_t s = 0; s < stages_.size(); ++s) {
@@ -311,12 +298,10 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wante
     if (s + 1 < stages_.size()) {
       const Sent& sent = this->sent(cut->ends[s], group.links->forward[s % coordinates]);
       own.send_forward = sent.forward, own.forward_wire = sent.forward_wire;
-      own.forward_shared = shared.forward[s % coordinates];
     }
     if (s > 0) {
       const Sent& sent = this->sent(cut->ends[s - 1], group.links->backward[s % coordinates]);
       own.send_backward = sent.backward, own.backward_wire = sent.backward_wire;
-      own.backward_shared = shared.backward[s % coordinates];
     }
   }
   const Bytes memory = memory_of(in_flight, coordinates);

@@ -9,7 +9,6 @@
 // are from each other.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -68,10 +67,6 @@ class ProgramForm {
   // What sends between stages depend on: where the ranks of two neighbouring coordinates lie.
   struct Links {
     std::vector<Pairs> forward, backward;  // by coordinate that sends
-    struct Shared {
-      std::vector<std::vector<SharedWire>> forward, backward;  // likewise
-    };
-    std::array<std::optional<Shared>, 2> shared;  // by whether coordinates hold several stages; once asked for
   };
   using MeshKey = std::tuple<int, int, std::vector<MeshAxis>>;  // of strategies that split operations alike
   // Strategies whose replicas exchange the same.
@@ -81,7 +76,7 @@ class ProgramForm {
 
     Replicas replicas;
     StageFormula formula;
-    Links* links = nullptr;
+    const Links* links = nullptr;
     std::unordered_map<const StageWork*, StageForm> stages;
   };
   using GroupKey = std::tuple<MeshKey, int, GradientExchange, double, bool>;  // the last: of one micro-batch
@@ -113,8 +108,7 @@ class ProgramForm {
   using FamilyKey = std::tuple<const Result<Cut>*, Recompute, PipelineSchedule, int, int, int, int>;
 
   Group& group_of(const Strategy& strategy);
-  Links& links_of(const Strategy& strategy);
-  const Links::Shared& shared_of(Links& links, const Strategy& strategy);
+  const Links& links_of(const Strategy& strategy);
   StageForm& stage(Group& group, StageWork& work);
   const Result<Cut>& cut_of(const Strategy& strategy, const InFlight& in_flight);
   const Result<Cut>& find_cut(const Strategy& strategy, const InFlight& in_flight);

@@ -88,12 +88,11 @@ void ScheduleForm::walk(const ScheduleShape& shape, int spaced) {
   if (shape.schedule == PipelineSchedule::gpipe) lead_ += passes;
   for (auto* times : {&free_, &messages_, &forwards_, &backwards_}) times->assign(coordinates_, 0.0);
   wires_.assign(coordinates_, {});
-  if (!meeting_.empty()) return walk_meeting(shape, spaced);
   for (int e = 0; e < passes + lead_; ++e) {
     forward_passes(e);
     backward_passes(e);
     if (e == passes - 1 - spaced * round) before_ = state();
-    if (e == passes - 1 && spaced > 0) compare(state(), spaced);
+    if (e == passes - 1 && spaced > 0) compare(spaced);
   }
   for (std::size_t i = 0; split_ && i < coordinates_; ++i)
     for (std::size_t n = passes_.size() - std::min(i, passes_.size()); n < passes_.size(); ++n) weight_pass(i, n);
@@ -110,8 +109,9 @@ std::vector<std::vector<double>> ScheduleForm::state() const {
   return all;
 }
 
-void ScheduleForm::compare(const std::vector<std::vector<double>>& now, int rounds) {
-  least_ = most_ = (now[0][0] - before_[0][0]) / rounds;
+void ScheduleForm::compare(int rounds) {
+  const std::vector<std::vector<double>> now = state();
+  least_ = most_ = (free_[0] - before_[0][0]) / rounds;
   for (std::size_t k = 0; k < now.size(); ++k)
     for (std::size_t i = 0; i < coordinates_; ++i) {
       least_ = std::min(least_, (now[k][i] - before_[k][i]) / rounds);
@@ -327,8 +327,8 @@ double ScheduleForm::at_least(const ScheduleShape& shape, const std::vector<Stag
   return least * (1 - not_walked - rounding);
 }
 
-ScheduleForm::Ends ScheduleForm::settled(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-                                         const std::vector<TiedMessage>& tied) {
+ScheduleForm::Ends ScheduleForm::ends(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
+                                      const std::vector<TiedMessage>& tied) {
   constexpr double agreement = 2 * not_walked;  // of the step
   const int round = shape.coordinates, rest = shape.micro_batches % round;
   prepare(shape, stages);

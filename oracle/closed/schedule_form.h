@@ -8,24 +8,17 @@
 // Where micro-batches are many, the last ones only repeat what others did. The least and the most that a round of as
 // many micro-batches as there are coordinates adds to any of them bound what all further rounds add (a schedule's walk
 // is a max-plus linear map, and such a map never draws two states apart): more are walked until the two agree.
-//
-// Messages of several lanes that cross a wire between nodes (cost/shared_wires.h) may slow each other. Where it would
-// matter to the step if all did throughout, turns are listed and gone through in the order of time
-// (simulate/timetable.h), of as many micro-batches as it takes until rounds repeat as well.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "oracle/closed/stage_form.h"
-#include "oracle/cost/shared_wires.h"
 #include "oracle/plan/pipeline/balance.h"
 #include "oracle/plan/pipeline/schedules.h"
-#include "oracle/simulate/timetable.h"
 
 namespace sibyl::closed {
 
@@ -33,7 +26,6 @@ struct StageInPipeline {
   const StageForm* form = nullptr;
   double send_forward = 0, send_backward = 0;  // seconds
   WireUse forward_wire = {}, backward_wire = {};
-  std::span<const SharedWire> forward_shared = {}, backward_shared = {};
 };
 
 // A parameter that several stages hold.
@@ -79,17 +71,11 @@ class ScheduleForm {
   };
 
   void prepare(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages);
-  Ends settled(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-               const std::vector<TiedMessage>& tied);
   // All passes, from nothing done. `spaced`: so many rounds of micro-batches before the last forward pass and at it,
   // `least_` and `most_` are taken.
   void walk(const ScheduleShape& shape, int spaced);
   [[nodiscard]] std::vector<std::vector<double>> state() const;
-  void compare(const std::vector<std::vector<double>>& now, int rounds);  // with `before_`, so many rounds ago
-  // Of schedule_meeting.cpp:
-  void prepare_meeting(const std::vector<StageInPipeline>& stages);
-  void walk_meeting(const ScheduleShape& shape, int spaced);
-  [[nodiscard]] std::vector<std::vector<double>> state_after(int round, const Turns& turns, const Timetable& table) const;
+  void compare(int rounds);  // the state with `before_`, so many rounds ago
   void forward_passes(int round);
   void backward_passes(int round);
   void inner_backward_passes(std::size_t pass);
@@ -121,7 +107,6 @@ class ScheduleForm {
   std::vector<double> forwards_, backwards_;  // by coordinate: its last transfer there
   std::vector<std::array<double, 2>> wires_;  // by coordinate: busy with what it sends until then
   std::vector<std::vector<double>> before_;
-  std::vector<StageTimes> meeting_;  // where messages may meet
   double least_ = 0, most_ = 0;  // seconds that a round adds
 };
 

@@ -257,18 +257,12 @@ Estimate price_send(const Plan& plan, const Stage& stage, const std::vector<Link
 }
 
 void price_links(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
-  const int coordinates = plan.mesh.size(MeshAxis::pipeline);
-  const bool around = static_cast<int>(plan.stages.size()) > coordinates;
-  if (!stage.sends.empty()) {
-    const int from = stage.sends.front().peer - 1;
-    priced.send_forward = price_send(plan, stage, stage.sends, false, from, cluster, priced.forward_wire);
-    priced.forward_shared = shared_wires(plan.mesh, around, from % coordinates, Pass::forward, cluster);
-  }
-  if (!stage.receives.empty()) {
-    const int from = stage.receives.front().peer + 1;
-    priced.send_backward = price_send(plan, stage, stage.receives, true, from, cluster, priced.backward_wire);
-    priced.backward_shared = shared_wires(plan.mesh, around, from % coordinates, Pass::backward, cluster);
-  }
+  if (!stage.sends.empty())
+    priced.send_forward =
+        price_send(plan, stage, stage.sends, false, stage.sends.front().peer - 1, cluster, priced.forward_wire);
+  if (!stage.receives.empty())
+    priced.send_backward =
+        price_send(plan, stage, stage.receives, true, stage.receives.front().peer + 1, cluster, priced.backward_wire);
 }
 
 void price_network(const Plan& plan, const Stage& stage, const Cluster& cluster, ExchangePrices& exchanges,

@@ -11,7 +11,6 @@
 #include "calibration/cluster.h"
 #include "oracle/cost/kernel_prices.h"
 #include "oracle/cost/kernels.h"
-#include "oracle/cost/shared_wires.h"
 #include "oracle/cost/waits.h"
 #include "oracle/plan/plan.h"
 
@@ -60,7 +59,6 @@ struct PricedStage {
   std::optional<Estimate> send_forward;   // of all it sends to the next stage for one micro-batch
   std::optional<Estimate> send_backward;  // to the one before
   WireUse forward_wire, backward_wire;    // of these
-  std::vector<SharedWire> forward_shared, backward_shared;  // and who else sends over these wires
   Seconds dispatch;                       // host time to launch an operation's kernel
   double bare_launch = 1.0;               // and one that is no operation's, as a share of it (cost/framework.h)
   Seconds overhead;                       // host time per operation that no kernel contains

@@ -155,26 +155,26 @@ class Owners {
 
   // Name, and the operation it belongs to.
   [[nodiscard]] std::pair<std::string, std::string> of(const MemoryOwner& owner) const {
-    using Owned = MemoryOwner::What;
+    using What = MemoryOwner::What;
     switch (owner.what) {
-      case Owned::framework: return {"context and libraries", ""};
-      case Owned::tensor: return {tensor(owner), maker(owner)};
-      case Owned::gradient: return {"gradient of " + tensor(owner), maker(owner)};
-      case Owned::addend: return {"gradient to be added to that of " + tensor(owner), maker(owner)};
-      case Owned::kept: return {fmt::format("of {}, kept for backward", at_step(owner)), at_step(owner)};
-      case Owned::state: return {"optimizer state of " + tensor(owner), ""};
-      case Owned::block: return {fmt::format("optimizer state of block {}", owner.index), ""};
-      case Owned::bucket: return {fmt::format("bucket {} of gradients", owner.index), ""};
-      case Owned::shard: return {fmt::format("own part of bucket {}", owner.index), ""};
-      case Owned::buffer: return {fmt::format("buffer {} for buckets", owner.index), ""};
-      case Owned::residual: return {fmt::format("what bucket {} has not sent", owner.index), ""};
-      case Owned::compressed: return {fmt::format("bucket {}, compressed", owner.index), ""};
-      case Owned::compressing: return {"room to compress a bucket", ""};
-      case Owned::unit: return {fmt::format("gathered parameters of unit {}", owner.index), ""};
-      case Owned::packing: return {"packed for exchange: " + tensor(owner), ""};
-      case Owned::message: return {fmt::format("room for what stage {} is sent", walked_.index_of(owner.stage)), ""};
-      case Owned::direction: return {"directions of updates", ""};
-      case Owned::workspace: return {"workspace of a kernel", ""};
+      case What::framework: return {"context and libraries", ""};
+      case What::tensor: return {tensor(owner), maker(owner)};
+      case What::gradient: return {"gradient of " + tensor(owner), maker(owner)};
+      case What::addend: return {"gradient to be added to that of " + tensor(owner), maker(owner)};
+      case What::kept: return {fmt::format("of {}, kept for backward", at_step(owner)), at_step(owner)};
+      case What::state: return {"optimizer state of " + tensor(owner), ""};
+      case What::block: return {fmt::format("optimizer state of block {}", owner.index), ""};
+      case What::bucket: return {fmt::format("bucket {} of gradients", owner.index), ""};
+      case What::shard: return {fmt::format("own part of bucket {}", owner.index), ""};
+      case What::buffer: return {fmt::format("buffer {} for buckets", owner.index), ""};
+      case What::residual: return {fmt::format("what bucket {} has not sent", owner.index), ""};
+      case What::compressed: return {fmt::format("bucket {}, compressed", owner.index), ""};
+      case What::compressing: return {"room to compress a bucket", ""};
+      case What::unit: return {fmt::format("gathered parameters of unit {}", owner.index), ""};
+      case What::packing: return {"packed for exchange: " + tensor(owner), ""};
+      case What::message: return {fmt::format("room for what stage {} is sent", walked_.index_of(owner.stage)), ""};
+      case What::direction: return {"directions of updates", ""};
+      case What::workspace: return {"workspace of a kernel", ""};
     }
     return {};
   }

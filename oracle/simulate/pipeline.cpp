@@ -69,8 +69,6 @@ Seconds evened(const Plan& plan, const std::vector<PricedStage>& priced, Slowdow
     mean.send_backward = one.send_backward;
     mean.forward_wire = one.forward_wire;
     mean.backward_wire = one.backward_wire;
-    mean.forward_shared = one.forward_shared;
-    mean.backward_shared = one.backward_shared;
     mean.tied = one.tied;
     one = mean;
   }

@@ -2,9 +2,51 @@
 
 #include <algorithm>
 
-#include "oracle/simulate/timetable.h"
-
 namespace sibyl {
+
+using Kind = Turn::Kind;
+
+std::size_t StageTimes::slot(Kind kind, Place place) {
+  const std::size_t at = (place.first ? 0U : 1U) + (place.last ? 0U : 2U);
+  switch (kind) {
+    case Kind::forward: return 0;
+    case Kind::backward_input: return 1;
+    case Kind::backward: return 2 + at;
+    case Kind::backward_weight: return 6 + at;
+  }
+  return 0;
+}
+
+StageTimes stage_times(const Stage& stage, const PricedStage& priced, const Relief& relief,
+                       const std::function<TurnTimes(Turn, Place)>& time) {
+  StageTimes times;
+  const auto price = [&](Kind kind, Place place) {
+    times.turns[StageTimes::slot(kind, place)] = time(Turn{kind, 0, 0}, place);
+  };
+  price(Kind::forward, {});
+  for (const bool first : {true, false})
+    for (const bool last : {true, false}) {
+      if (!splits_backward(stage)) price(Kind::backward, {first, last});
+      if (splits_backward(stage)) price(Kind::backward_weight, {first, last});
+    }
+  if (splits_backward(stage)) price(Kind::backward_input, {});
+  if (priced.send_forward) times.send_forward = priced.send_forward->time * relief.network;
+  if (priced.send_backward) times.send_backward = priced.send_backward->time * relief.network;
+  times.forward_wire = priced.forward_wire;
+  times.backward_wire = priced.backward_wire;
+  times.tail = tail_times(stage, priced, relief);
+  for (const PricedMessage& gather : priced.unit_gathers) times.gathers += gather.estimate.time.time * relief.network;
+  for (const PricedMessage& message : priced.messages) {
+    const Seconds duration = message.estimate.time.time * relief.network;
+    times.messages += duration;
+    if (message.stages.empty())
+      times.own_messages += duration;
+    else
+      times.tied.push_back({message.stages, duration});
+  }
+  return times;
+}
+
 namespace {
 
 // When each coordinate's last message is there, if its turns and its own messages end so: parameters that several
@@ -36,80 +78,180 @@ std::vector<CoordinateTail> tails(const std::vector<StageTimes>& stages, const s
   return result;
 }
 
-// A coordinate's turns as they lie in time, and what they add up to but for what follows the last of them.
-CoordinateTimes through_turns(const std::vector<Turn>& turns, const std::vector<TurnInTime>& in_time,
-                              const std::vector<StageTimes>& stages) {
-  CoordinateTimes own;
-  TimeBreakdown& parts = own.step.breakdown;
-  Seconds free;
-  own.turns.reserve(in_time.size());
-  for (std::size_t i = 0; i < in_time.size(); ++i) {
-    const Turn& turn = turns[i];
-    const TurnInTime& taken = in_time[i];
-    const StageTimes& stage = stages[static_cast<std::size_t>(turn.stage)];
-    const TurnTimes& times = stage.turn(turn.kind, taken.place);
-    own.links += taken.link;
-    parts.communication_exposed += taken.link;
-    parts.bubble += taken.span.start - free - taken.link;
-    (turn.kind == Turn::Kind::forward ? parts.forward : parts.backward) += times.total - times.exchanged - times.host;
+class ScheduleWalk {
+ public:
+  ScheduleWalk(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches)
+      : turns_(turns),
+        stages_(stages),
+        coordinates_(turns.size()),
+        free_(turns.size()),
+        forward_(stages.size() * static_cast<std::size_t>(micro_batches)),
+        backward_(forward_.size()),
+        channel_forward_(turns.size()),
+        channel_backward_(turns.size()),
+        taken_(turns.size(), 0),
+        wires_(turns.size()),
+        left_(stages.size()),
+        begun_(stages.size(), false) {
+    result_.coordinates.resize(turns.size());
+    for (const std::vector<Turn>& own : turns)
+      for (const Turn& turn : own)
+        if (closes(turn)) ++left_[static_cast<std::size_t>(turn.stage)];
+  }
+
+  SimulatedPipeline run(const Cancelled& cancelled) {
+    bool stopped = false;
+    in_order(turns_, static_cast<int>(stages_.size()), [&](const Turn& turn) {
+      stopped = stopped || is_true(cancelled);
+      if (!stopped) take(turn);
+    });
+    finish();
+    for (std::size_t c = 1; c < coordinates_; ++c)
+      if (result_.coordinates[c].step.total > result_.coordinates[result_.slowest].step.total) result_.slowest = c;
+    result_.step = result_.coordinates[result_.slowest].step;
+    return std::move(result_);
+  }
+
+ private:
+  // A transfer: when its sender had it ready, and when it is there.
+  struct Arrival {
+    Seconds ready, there;
+  };
+
+  // Turns after which parameters' gradients are those of one more micro-batch.
+  static bool closes(const Turn& turn) { return turn.kind == Kind::backward || turn.kind == Kind::backward_weight; }
+
+  [[nodiscard]] std::size_t index(int stage, int micro_batch) const {
+    return static_cast<std::size_t>(micro_batch) * stages_.size() + static_cast<std::size_t>(stage);
+  }
+
+  void take(const Turn& turn) {
+    const auto stage = static_cast<std::size_t>(turn.stage);
+    const std::size_t c = stage % coordinates_;
+    CoordinateTimes& own = result_.coordinates[c];
+    TimeBreakdown& parts = own.step.breakdown;
+    const Place place = place_of(turn);
+    if (closes(turn)) --left_[stage], begun_[stage] = true;
+    const TurnTimes& times = stages_[stage].turn(turn.kind, place);
+    ++taken_[c];
+    const Seconds start = wait(turn, c);
+    const Seconds delay{turn_delay(start.value(), wires_[c], times.wires, times.total.value())};
+    const Seconds end = start + times.total + delay;
+    (turn.kind == Kind::forward ? parts.forward : parts.backward) += times.total - times.exchanged - times.host;
     parts.host += times.host;
-    parts.communication_exposed += times.exchanged + taken.delay;
-    parts.communication_total += times.exchanges + stage.gathers;
+    parts.communication_exposed += times.exchanged + delay;
+    parts.communication_total += times.exchanges + stages_[stage].gathers;
     Seconds behind;
     if (times.messages.value() > 0) {
       // The wire is the coordinate's: what another of its stages still exchanges takes its share of it.
-      const Seconds alone = taken.span.start + times.messages + taken.delay;
-      if (taken.place.last) behind = std::max(Seconds{}, own.messages_end + stage.own_messages - alone);
+      const Seconds alone = start + times.messages + delay;
+      if (place.last) behind = std::max(Seconds{}, own.messages_end + stages_[stage].own_messages - alone);
       own.messages_end = std::max(own.messages_end, alone + behind);
     }
-    parts.communication_total += taken.sends;
-    free = taken.span.end;
-    own.turns.push_back({turn, taken.place, taken.span, taken.delay, taken.sent, behind});
+    free_[c] = end;
+    own.turns.push_back({turn, place, {start, end}, delay, send(turn, end, parts), behind});
   }
-  return own;
-}
 
-// `free`: when its last turn has ended; `c`: which it is.
-void finish(CoordinateTimes& own, Seconds free, std::size_t c, std::size_t coordinates,
-            const std::vector<StageTimes>& stages, const CoordinateTail& then) {
-  TimeBreakdown& parts = own.step.breakdown;
-  const Seconds end = std::max(free, own.messages_end);
-  parts.communication_exposed += end - free;
-  parts.bubble += then.wait;
-  own.tail = then;
-  own.step.total = end + then.total();
-  for (std::size_t s = c; s < stages.size(); s += coordinates) {
-    const TailTimes& tail = stages[s].tail;
-    parts.optimizer += tail.total - tail.host - tail.messages - tail.copies;
-    parts.offload_exposed += tail.copies;
-    parts.offload_total += tail.copies_all;
-    parts.host += tail.host;
-    parts.communication_exposed += tail.messages;
-    parts.communication_total += tail.messages + stages[s].messages;
+  [[nodiscard]] Place place_of(const Turn& turn) const {
+    if (!closes(turn)) return {};
+    const auto stage = static_cast<std::size_t>(turn.stage);
+    return {!begun_[stage], left_[stage] == 1};
   }
-}
+
+  // What a message loses to the coordinate's next turn. Behind backward passes alone each mostly waits for its
+  // neighbour first.
+  [[nodiscard]] double lost(const Turn& turn, std::size_t c, Seconds time, const WireUse& wire) const {
+    if (taken_[c] == turns_[c].size()) return 0.0;
+    const Turn& next = turns_[c][taken_[c]];
+    if (turn.kind != Kind::forward && next.kind != Kind::forward) return 0.0;
+    const TurnTimes& beside = stages_[static_cast<std::size_t>(next.stage)].turn(next.kind, place_of(next));
+    return send_delay(time.value() * wire.busy, beside.wires[wire_of(wire)], beside.total.value());
+  }
+
+  // When the turn starts. Of the time until then the links take at most as long as the transfer did.
+  Seconds wait(const Turn& turn, std::size_t c) {
+    Arrival arrival;
+    if (turn.kind == Kind::forward && turn.stage > 0) arrival = forward_[index(turn.stage - 1, turn.micro_batch)];
+    const bool backward = turn.kind == Kind::backward || turn.kind == Kind::backward_input;
+    if (backward && turn.stage + 1 < static_cast<int>(stages_.size()))
+      arrival = backward_[index(turn.stage + 1, turn.micro_batch)];
+    const Seconds start = std::max(free_[c], arrival.there), gap = start - free_[c];
+    const Seconds link = std::min(gap, arrival.there - arrival.ready);
+    CoordinateTimes& own = result_.coordinates[c];
+    own.links += link;
+    own.step.breakdown.communication_exposed += link;
+    own.step.breakdown.bubble += gap - link;
+    return start;
+  }
+
+  Span send(const Turn& turn, Seconds ready, TimeBreakdown& parts) {
+    const auto stage = static_cast<std::size_t>(turn.stage);
+    if (turn.kind == Kind::backward_weight) return {};
+    const bool forward = turn.kind == Kind::forward;
+    const std::size_t c = stage % coordinates_;
+    const Seconds alone = forward ? stages_[stage].send_forward : stages_[stage].send_backward;
+    const WireUse& wire = forward ? stages_[stage].forward_wire : stages_[stage].backward_wire;
+    const Seconds time = alone + Seconds{lost(turn, c, alone, wire)};
+    Seconds& channel = (forward ? channel_forward_ : channel_backward_)[c];
+    const Seconds start = std::max(ready, channel);
+    channel = start + time;
+    if (alone.value() > 0) {  // its latency takes no wire
+      double& until = wires_[c][wire_of(wire)];
+      until = std::max(until, (channel - alone * (1 - wire.busy)).value());
+    }
+    (forward ? forward_ : backward_)[index(turn.stage, turn.micro_batch)] = {ready, channel};
+    parts.communication_total += time;
+    return time.value() > 0 ? Span{start, channel} : Span{};
+  }
+
+  void finish() {
+    std::vector<Seconds> ends(coordinates_);
+    for (std::size_t c = 0; c < coordinates_; ++c) ends[c] = std::max(free_[c], result_.coordinates[c].messages_end);
+    const std::vector<Seconds> after = after_ties(stages_, ends);
+    const std::vector<CoordinateTail> then = tails(stages_, after);
+    for (std::size_t c = 0; c < coordinates_; ++c) {
+      if (after[c] > ends[c]) result_.coordinates[c].messages_end = after[c];
+      finish(c, then[c]);
+    }
+  }
+
+  void finish(std::size_t c, const CoordinateTail& then) {
+    CoordinateTimes& own = result_.coordinates[c];
+    TimeBreakdown& parts = own.step.breakdown;
+    const Seconds end = std::max(free_[c], own.messages_end);
+    parts.communication_exposed += end - free_[c];
+    parts.bubble += then.wait;
+    own.tail = then;
+    own.step.total = end + then.total();
+    for (std::size_t s = c; s < stages_.size(); s += coordinates_) {
+      const TailTimes& tail = stages_[s].tail;
+      parts.optimizer += tail.total - tail.host - tail.messages - tail.copies;
+      parts.offload_exposed += tail.copies;
+      parts.offload_total += tail.copies_all;
+      parts.host += tail.host;
+      parts.communication_exposed += tail.messages;
+      parts.communication_total += tail.messages + stages_[s].messages;
+    }
+  }
+
+  const Turns& turns_;
+  const std::vector<StageTimes>& stages_;
+  std::size_t coordinates_;
+  std::vector<Seconds> free_;                                // by coordinate
+  std::vector<Arrival> forward_, backward_;                  // by micro-batch and stage that sends
+  std::vector<Seconds> channel_forward_, channel_backward_;  // by coordinate that sends: free from here on
+  std::vector<std::size_t> taken_;                           // turns, by coordinate
+  std::vector<std::array<double, 2>> wires_;                 // by coordinate: busy with what it sends until then
+  std::vector<int> left_;                                    // by stage: backward turns to come
+  std::vector<bool> begun_;
+  SimulatedPipeline result_;
+};
 
 }  // namespace
 
 SimulatedPipeline walk_schedule(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches,
                                 const Cancelled& cancelled) {
-  const Timetable table = timetable(turns, stages, micro_batches, cancelled);
-  SimulatedPipeline result;
-  std::vector<Seconds> free, ends;
-  for (std::size_t c = 0; c < turns.size(); ++c) {
-    result.coordinates.push_back(through_turns(turns[c], table[c], stages));
-    free.push_back(table[c].empty() ? Seconds{} : table[c].back().span.end);
-    ends.push_back(std::max(free[c], result.coordinates[c].messages_end));
-  }
-  const std::vector<Seconds> after = after_ties(stages, ends);
-  const std::vector<CoordinateTail> then = tails(stages, after);
-  for (std::size_t c = 0; c < turns.size(); ++c) {
-    if (after[c] > ends[c]) result.coordinates[c].messages_end = after[c];
-    finish(result.coordinates[c], free[c], c, turns.size(), stages, then[c]);
-    if (result.coordinates[c].step.total > result.coordinates[result.slowest].step.total) result.slowest = c;
-  }
-  result.step = result.coordinates[result.slowest].step;
-  return result;
+  return ScheduleWalk(turns, stages, micro_batches).run(cancelled);
 }
 
 }  // namespace sibyl
