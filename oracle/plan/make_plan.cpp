@@ -41,9 +41,13 @@ std::int64_t experts_of(const Graph& graph) {
 }
 
 // Each rank is to have as many.
-Result<void> check_experts(const Graph& graph, int ranks) {
-  if (ranks == 1) return {};
+Result<void> check_experts(const Graph& graph, const Strategy& strategy) {
+  const int ranks = strategy.expert;
+  if (ranks == 1 && !strategy.dropless) return {};
   const std::int64_t experts = experts_of(graph);
+  if (experts == 0 && strategy.dropless)
+    return fail(ErrorCode::usage, "the model has no experts whose slots could be left out", "--dropless",
+                "leave it out");
   if (experts == 0)
     return fail(ErrorCode::infeasible, "the model has no experts that could be dealt out", "--parallel",
                 "leave expert= out; data= shares samples");
@@ -74,7 +78,7 @@ Result<void> check_strategy(const Graph& graph, const Strategy& strategy) {
   if (strategy.zero == 3 && strategy.recompute_together > 1)
     return fail(ErrorCode::infeasible, "of sharded parameters one block at a time is gathered, not a group of them",
                 "--recompute " + recompute_text(strategy), "--zero 2, or --recompute full");
-  SIBYL_CHECK(check_experts(graph, strategy.expert));
+  SIBYL_CHECK(check_experts(graph, strategy));
   const std::int64_t pieces = static_cast<std::int64_t>(strategy.data) * strategy.accumulation * strategy.expert;
   if (strategy.global_batch % pieces == 0) return {};
   const std::int64_t below = strategy.global_batch / pieces * pieces;

@@ -155,6 +155,9 @@ TEST(ExpertParallel, SaysWhatCannotBeDealtOut) {
   options.batch = 4;
   const Graph dense = inspect_onnx_bytes(*zoo_model_bytes("llama-mini"), "llama-mini", options)->graph;
   EXPECT_THAT(refused(dense, strategy_of("expert=2")).message, HasSubstr("no experts"));
+  Strategy without_slots = strategy_of("data=2");
+  without_slots.dropless = true;
+  EXPECT_EQ(refused(dense, without_slots).where, "--dropless");
 }
 
 TEST(ExpertParallel, ProgramsOfOtherDegreesAreOthers) {
