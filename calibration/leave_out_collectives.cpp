@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/statistics.h"
 #include "calibration/measured_cluster.h"
 
 namespace sibyl {
@@ -15,16 +16,35 @@ namespace {
 
 using Samples = std::vector<CollectiveSample>;
 
+using Line = std::tuple<Collective, Algorithm, GroupPlacement>;
+Line line_of(const CollectiveSample& s) { return {s.collective, s.algorithm, s.placement}; }
+
+// Of several times of one exchange the median.
+Samples merged(const Samples& samples) {
+  std::map<std::pair<Line, double>, std::vector<double>> times;
+  for (const CollectiveSample& s : samples) times[{line_of(s), s.bytes.value()}].push_back(s.time.value());
+  Samples result;
+  for (const CollectiveSample& s : samples) {
+    const auto found = times.find({line_of(s), s.bytes.value()});
+    if (found == times.end()) continue;  // seen already
+    result.push_back(s);
+    result.back().time = Seconds{median(found->second)};
+    times.erase(found);
+  }
+  return result;
+}
+
 class Judge {
  public:
-  explicit Judge(const Network& network) : network_(network) {}
+  explicit Judge(const Network& network) : network_(network), all_(merged(network.collectives())) {}
 
-  [[nodiscard]] const Samples& all() const { return network_.collectives(); }
+  [[nodiscard]] const Samples& all() const { return all_; }
 
   // Those that are `hidden` from the others, which are not hidden.
   void predict(LeftOut what, const std::function<bool(const CollectiveSample&)>& hidden) {
     Samples seen;
-    std::ranges::copy_if(all(), std::back_inserter(seen), [&](const CollectiveSample& s) { return !hidden(s); });
+    std::ranges::copy_if(network_.collectives(), std::back_inserter(seen),
+                         [&](const CollectiveSample& s) { return !hidden(s); });
     const Network network = network_.knowing(std::move(seen));
     for (const CollectiveSample& sample : all())
       if (hidden(sample))
@@ -36,11 +56,9 @@ class Judge {
 
  private:
   const Network& network_;
+  Samples all_;
   std::vector<LeftOutCollective> predicted_;
 };
-
-using Line = std::tuple<Collective, Algorithm, GroupPlacement>;
-Line line_of(const CollectiveSample& s) { return {s.collective, s.algorithm, s.placement}; }
 
 // The sizes of each line in their order: which of them a sample is.
 class Order {

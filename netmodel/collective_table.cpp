@@ -73,19 +73,6 @@ double interpolated(std::span<const CurvePoint> points, double bytes) {
   return std::lerp(before->seconds, after->seconds, (bytes - before->bytes) / (after->bytes - before->bytes));
 }
 
-double bent(std::span<const CurvePoint> points, std::size_t above, double bytes) {
-  const auto slope = [&](std::size_t upper) {
-    return (points[upper].seconds - points[upper - 1].seconds) / (points[upper].bytes - points[upper - 1].bytes);
-  };
-  const CurvePoint &low = points[above - 1], &high = points[above];
-  const double here = slope(above), straight = low.seconds + here * (bytes - low.bytes);
-  if (above + 1 >= points.size()) return straight;
-  const double before = above > 1 ? slope(above - 1) : 0.0, after = slope(above + 1);
-  constexpr double bends = 2.0;  // less may be scatter
-  if (before > here || here > after || after < bends * before) return straight;
-  return std::max(low.seconds + before * (bytes - low.bytes), high.seconds - after * (high.bytes - bytes));
-}
-
 CollectiveTable::CollectiveTable(std::span<const CollectiveSample> samples) {
   std::map<std::pair<Collective, Algorithm>, std::map<GroupPlacement, std::vector<CurvePoint>>> sorted;
   std::map<std::tuple<Collective, Algorithm, GroupPlacement>, std::map<double, std::vector<double>>> in_turn;

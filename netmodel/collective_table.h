@@ -50,9 +50,4 @@ void never_falling(std::vector<CurvePoint>& points);
 // Straight between neighbours, as a message's time is in its bytes; beyond the first and the last point, theirs.
 double interpolated(std::span<const CurvePoint> points, double bytes);
 
-// Of bytes between points[above] and the one before, on a line that bends once between them, upwards, as where a token
-// bucket is empty: on the lines through the two points on either side, where the upper is at least twice as steep; else
-// straight.
-double bent(std::span<const CurvePoint> points, std::size_t above, double bytes);
-
 }  // namespace sibyl

@@ -44,7 +44,8 @@ Network::Model::Group::Group(const Model& model, Collective collective, const Gr
   const double across = placement.nodes > 1 ? messages.error({model.topology.span(placement.nodes), 1}) : 0.0;
   const double inside = placement.ranks_per_node > 1 ? messages.error({0, 1}) : 0.0;
   const double ramp = model.gpus() && placement.nodes > 1 ? error_below_full_rate : 0.0;
-  bends_ = placement.nodes > 1 && messages.find({1, 1, true}).bucket().held > 0;
+  shaped_ =
+      (placement.nodes == 1 || messages.measured(false)) && (placement.ranks_per_node == 1 || messages.measured(true));
   error_ = std::hypot(std::max(across, inside), error_of_formula, 0.0);
   error_below_full_rate_ = std::hypot(std::max(across, inside), error_of_formula, ramp);
 }
@@ -70,7 +71,9 @@ void Network::Model::Group::add_formulas(Algorithm runs, Talk talk, std::vector<
   };
   if (talk == Talk::none) return add(Protocol::automatic, collective::Ways::one);
   const std::span<const Protocol> known = model_.protocols(collective_, runs);
-  if (known.empty()) return add(Protocol::automatic, collective::Ways::both);
+  // Nobody is sent back what he sends down a tree, or up.
+  const bool one_way = collective_ == Collective::broadcast || collective_ == Collective::reduce;
+  if (known.empty()) return add(Protocol::automatic, one_way ? collective::Ways::one : collective::Ways::both);
   const bool told = std::ranges::find(known, model_.protocol) != known.end();
   for (const Protocol speaks : known)
     if (!told || speaks == model_.protocol) add(speaks, collective::Ways::both);
@@ -222,6 +225,8 @@ Network::Model::Group::Samples Network::Model::Group::carried(Algorithm of) cons
     result.far = octaves > 2;
   }
   const std::vector<CurvePoint>& points = result.here.points;
+  if (shaped_)
+    for (const CurvePoint& point : points) result.formula.push_back(formula(of, point.bytes));
   const auto with_count = [&](double error) {
     return result.of_this_group ? error : std::hypot(error, result.error_of_count);
   };
@@ -248,19 +253,27 @@ MeasuredPlacement Network::Model::Group::carried_from(const MeasuredPlacement& t
   return result;
 }
 
-// Inside the sampled sizes: between neighbours.
+// Between points[above] and the one before. Where messages were timed what they make of sizes between the two is
+// stretched to meet both: it bends where a token bucket is empty, or a protocol changes. Else straight, as a message's
+// time is in its bytes.
+double Network::Model::Group::between(const Samples& samples, Algorithm of, std::size_t above, double bytes) const {
+  const CurvePoint &low = samples.here.points[above - 1], &high = samples.here.points[above];
+  double part = (bytes - low.bytes) / (high.bytes - low.bytes);
+  if (shaped_) {
+    const double from = samples.formula[above - 1], to = samples.formula[above];
+    if (to > from) part = std::clamp((formula(of, bytes) - from) / (to - from), 0.0, 1.0);
+  }
+  return std::lerp(low.seconds, high.seconds, part);
+}
+
 Estimate Network::Model::Group::from_samples(const Samples& samples, Algorithm of, double bytes) const {
   const std::vector<CurvePoint>& points = samples.here.points;
   if (bytes < points.front().bytes || bytes > points.back().bytes) return outside(samples, of, bytes);
   const auto above = std::ranges::lower_bound(points, bytes, {}, &CurvePoint::bytes);
   const auto below = above == points.begin() ? above : std::prev(above);
-  Estimate result{Seconds{above->seconds}, samples.error_in_gap[static_cast<std::size_t>(above - points.begin())],
-                  Provenance::interpolated};
-  if (above != below && bends_)
-    result.time = Seconds{bent(points, static_cast<std::size_t>(above - points.begin()), bytes)};
-  else if (above != below)
-    result.time =
-        Seconds{std::lerp(below->seconds, above->seconds, (bytes - below->bytes) / (above->bytes - below->bytes))};
+  const auto index = static_cast<std::size_t>(above - points.begin());
+  Estimate result{Seconds{above == below ? above->seconds : between(samples, of, index, bytes)},
+                  samples.error_in_gap[index], Provenance::interpolated};
   if (is_size(*above, bytes) || is_size(*below, bytes)) {
     result.relative_error = samples.error;
     if (samples.of_this_group) result.provenance = Provenance::measured;

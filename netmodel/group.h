@@ -41,6 +41,7 @@ class Network::Model::Group {
     double error_of_count = 0.0;
     double error = 0.0;                // of a size that was measured
     std::vector<double> error_in_gap;  // between a point and the one before
+    std::vector<double> formula;       // at each point, where it shapes what lies between them
   };
   // What continues samples beyond their sizes.
   struct Ends {
@@ -81,6 +82,7 @@ class Network::Model::Group {
   [[nodiscard]] MeasuredPlacement carried_from(const MeasuredPlacement& there, Algorithm of) const;
   [[nodiscard]] const Ends& ends(const Samples& samples, Algorithm of) const;
   [[nodiscard]] Estimate from_samples(const Samples& samples, Algorithm of, double bytes) const;
+  [[nodiscard]] double between(const Samples& samples, Algorithm of, std::size_t above, double bytes) const;
   [[nodiscard]] Estimate outside(const Samples& samples, Algorithm of, double bytes) const;
   [[nodiscard]] double beyond(const Samples& samples, Algorithm of, double bytes) const;
 
@@ -90,7 +92,7 @@ class Network::Model::Group {
   std::vector<Rule> told_, usual_;  // by the library that was named, and by the communicator
   bool weighs_ = false;             // the library takes the fastest, as NCCL does
   bool library_timed_ = false, timed_ = false;
-  bool bends_ = false;                                // times by size bend where the wire's token bucket is empty
+  bool shaped_ = false;                               // by messages that were timed, between samples
   double error_ = 0.0, error_below_full_rate_ = 0.0;  // of formulas
   std::array<ByAlgorithm<Fastest>, 2> formulas_;      // by Talk; automatic: of those that NCCL weighs
   ByAlgorithm<Samples> samples_;

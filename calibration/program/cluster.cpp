@@ -12,6 +12,7 @@
 #include "calibration/program/fingerprint.h"
 #include "calibration/program/interruption.h"
 #include "comm/communicator.h"
+#include "comm/waiting.h"
 #include "netmodel/probe/meetings.h"
 #include "netmodel/probe/probe.h"
 #include "profiler/torch/limits.h"
@@ -86,14 +87,15 @@ Result<void> measure_network(const Ranks& ranks, Session& session, const Network
   options.place = place_of_this_process();
   options.between = typical_work();
   options.stop = told_to_end;
-  if (request.ranks_sleep) {
+  Communicator world = Communicator::world();
+  const bool ranks_sleep = request.ranks_sleep.value_or(ranks.greatest(comm::may_look() ? 0 : 1) == 1);
+  if (ranks_sleep) {
     constexpr Seconds like_some_kernels{5e-3};
     options.rest = [](Seconds time) { std::this_thread::sleep_for(std::chrono::duration<double>(time.value())); };
     options.between = [rest = options.rest] { rest(like_some_kernels); };
   }
-  Communicator world = Communicator::world();
   SIBYL_CHECK(ranks.agree(probe_network(world, options, sink)));
-  if (!request.ranks_sleep && ranks.greatest(told_to_end() ? 1 : 0) == 0)
+  if (!ranks_sleep && ranks.greatest(told_to_end() ? 1 : 0) == 0)
     measure_meetings(world, ranks, calibration, request.samples);
   return ranks.agree(saved);
 }

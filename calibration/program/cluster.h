@@ -1,6 +1,8 @@
 // What lies between the ranks: messages, collectives, and what they cost computing beside them.
 #pragma once
 
+#include <optional>
+
 #include "base/result.h"
 #include "calibration/program/ranks.h"
 #include "calibration/program/session.h"
@@ -10,7 +12,9 @@ namespace sibyl {
 struct NetworkRequest {
   Seconds budget{120.0};
   int samples = 1;           // of each message and collective: those that the file has so often are not timed again
-  bool ranks_sleep = false;  // between messages, as emulated ranks do, which do not compute
+  // Between messages: as emulated ranks do, which do not compute. Unless said, where ranks share processors: who is
+  // done with a message first and computes would be in the way of those who are not, as no other machine's rank is.
+  std::optional<bool> ranks_sleep;
 };
 
 // Samples stand in the file as soon as each is taken, also of a run that is interrupted, which ends soon. Nothing with

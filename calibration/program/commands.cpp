@@ -88,9 +88,10 @@ std::vector<Option> options_of(const Verb& verb) {
           .fallback = "1"},
          {.name = "--between-messages",
           .value = "WHAT",
-          .help = "what ranks do between two messages: compute as in training, or sleep as emulated ranks do",
-          .fallback = "compute",
-          .choices = {"compute", "sleep"}}});
+          .help = "what ranks do between two messages: compute as in training, or sleep as emulated ranks do; auto: "
+                  "compute, unless ranks share processors",
+          .fallback = "auto",
+          .choices = {"auto", "compute", "sleep"}}});
   if (verb.io)
     groups.push_back({{.name = "--directory", .value = "FOLDER", .help = "whose storage; default: the output's folder"},
                       {.name = "--size", .value = "BYTES", .help = "of the largest file", .fallback = "256MiB"}});
@@ -232,7 +233,9 @@ Result<Request> read_request(const std::vector<std::string>& words, int ranks) {
   if (verb->network) {
     SIBYL_TRY(const std::optional<Seconds> budget, arguments.seconds(budget_of_network(*verb)));
     SIBYL_TRY(const auto samples, arguments.integer("--network-samples", 1));
-    request.of_network = {*budget, static_cast<int>(*samples), arguments.text("--between-messages") == "sleep"};
+    request.of_network = {*budget, static_cast<int>(*samples), {}};
+    const auto between = arguments.text("--between-messages");
+    if (between != "auto") request.of_network.ranks_sleep = between == "sleep";
   }
   if (verb->io) {
     SIBYL_TRY(const std::optional<Bytes> size, arguments.bytes("--size"));

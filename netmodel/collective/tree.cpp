@@ -56,6 +56,7 @@ Ranged tree_seconds(const Job& job, const Wire& wire) {
   const Ranged per_tree = both_ways ? job.bytes / 2 : job.bytes;
   const Ranged chunk = min(per_tree, static_cast<double>(wire.chains() ? gpu_tree_chunk_bytes : tree_chunk_bytes));
   Ranged climb, pace;  // of one chunk; of all bytes that a rank passes on, one way
+  Ranged emptied;      // what a token bucket makes of both ways, one after the other
   // Both trees together carry m through a rank one way; one tree carries m twice through an inner rank.
   const auto through_each = [&](int count) {
     return (both_ways ? 1.0 : 2.0) * (count > 2 ? job.bytes : job.bytes / 2);
@@ -73,8 +74,9 @@ Ranged tree_seconds(const Job& job, const Wire& wire) {
     };
     climb += levels(nodes) * link(chunk);
     pace = max(pace, link(through) - link(min(chunk, through)));
+    if (both_ways) emptied = wire.bucket(stripes * groups, nodes, true).rounds(link(through), through / stripes, 2);
   }
-  return (both_ways ? 2 : 1) * (climb + pace);
+  return max((both_ways ? 2 : 1) * (climb + pace), emptied);
 }
 
 std::int64_t tree_elements(Collective collective, std::int64_t elements, int size, int rank) {

@@ -38,8 +38,8 @@ struct NetworkProbeOptions {
   std::vector<std::int64_t> message_bytes{1,       64,      1024,    2048,    4096,     8192,     16384,
                                           24576,   32768,   49152,   65536,   98304,    131072,   1 << 18,
                                           1 << 19, 1 << 20, 2 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20};
-  std::vector<std::int64_t> collective_bytes{4,        1024,     4096,     16384,     32768,    65536,
-                                             131072,   1 << 18,  1 << 19,  1 << 20,   2 << 20,  4 << 20,
+  std::vector<std::int64_t> collective_bytes{4,        1024,     2048,     4096,      8192,     16384,   32768,
+                                             65536,    131072,   1 << 18,  1 << 19,   1 << 20,  2 << 20, 4 << 20,
                                              10 << 20, 25 << 20, 64 << 20, 128 << 20, 256 << 20};
   // What a rank's buffers may take, the least of all ranks' counts: longer exchanges are left out. Half of what is
   // free, unless given.

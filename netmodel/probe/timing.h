@@ -38,10 +38,13 @@ double time_of_groups(const std::vector<double>& groups, const std::vector<Inter
 // and 5; of what takes more than half a second, which shakes less, 3.
 int least_runs(double seconds);
 
+// Within 2 %: what a median of so many is off in the mean (its standard error) by what they differ by.
+bool median_is_known(const std::vector<double>& values);
+
 // One at a time, as in a training step: all ranks agree on a time to begin, `once` is timed (time_of_groups), and
 // `between` leaves nothing of it in the caches. `group`: any number that this rank shares with the others of
 // its group; negative where it looks on. As many runs as fit into `allowance`: at least least_runs() with the two that
-// are not counted, at most `most`.
+// are not counted, at most `most`, or as many until median_is_known(), but 8 times `most`.
 // After each run `stop` is asked, and true of any rank ends the series with what there is: long exchanges take minutes.
 Timing timed_apart(Communicator& world, int group, const std::function<void()>& between,
                    const std::function<void()>& once, double allowance, int most,

@@ -279,6 +279,19 @@ TEST(NetworkProbe, StopsBetweenRuns) {
   EXPECT_EQ(runs, 4);
 }
 
+// Half of them a tenth below 1, half a tenth above: a normal distribution's standard deviation would be 0.148, and a
+// median of n off by 1.2533 x 0.148 / sqrt(n), which is 0.02 for n = 86.3.
+TEST(NetworkProbe, KnowsWhenAMedianIsKnown) {
+  const auto known = [](int pairs) {
+    std::vector<double> values;
+    for (int i = 0; i < pairs; ++i) values.insert(values.end(), {0.9, 1.1});
+    return probe::median_is_known(values);
+  };
+  EXPECT_FALSE(known(43));
+  EXPECT_TRUE(known(44));
+  EXPECT_TRUE(probe::median_is_known({1.0, 1.0, 5.0, 1.0}));
+}
+
 // A ring of 1 MiB that took 10 ms will take 40 of 4 MiB. Of what was never timed the slowest tells: broadcasts took 30
 // ms.
 TEST(NetworkProbe, ForeseesLongerMessagesFromShorterOnes) {

@@ -83,6 +83,22 @@ TEST(LeaveOutCollectives, AllFromMessages) {
   EXPECT_EQ(of(errors_of(left_out_collectives(gathering_machine())), LeftOut::all), nullptr);  // no messages
 }
 
+// Each timed three times, once disturbed: one case each, whose truth is the median.
+TEST(LeaveOutCollectives, OfSeveralTimesTheMedianIsJudged) {
+  Calibration c = gathering_machine();
+  const std::vector<CollectiveSample> once = c.collectives;
+  c.collectives.insert(c.collectives.end(), once.begin(), once.end());
+  for (CollectiveSample disturbed : once) {
+    disturbed.time *= 3.0;
+    c.collectives.push_back(disturbed);
+  }
+  const auto errors = errors_of(left_out_collectives(c));
+  const CollectiveErrors* sizes = of(errors, LeftOut::sizes);
+  ASSERT_NE(sizes, nullptr);
+  EXPECT_EQ(sizes->count, 15U);
+  EXPECT_LT(sizes->median, 1e-9);
+}
+
 TEST(LeaveOutCollectives, NothingToLeaveOut) { EXPECT_TRUE(left_out_collectives(Calibration{}).empty()); }
 
 // What docs/validation/collectives.md says of the shipped devices on NVLink: the goal is 5 %, with a margin for the

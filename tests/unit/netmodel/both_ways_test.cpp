@@ -32,6 +32,15 @@ TEST(BothWays, IsWhatARoundTakes) {
   EXPECT_NEAR(time_of(slow_both_ways(2, 1), Collective::send_receive, {1, 2, 1}), 20e-6 + vector_bytes / 50e6, 1e-8);
 }
 
+// Nobody is sent anything back: of two a + m b.
+TEST(BothWays, IsNotWhatGoesDownATree) {
+  for (const Collective collective : {Collective::broadcast, Collective::reduce})
+    for (const Algorithm algorithm : {Algorithm::tree, Algorithm::binomial, Algorithm::linear}) {
+      EXPECT_NEAR(time_of(slow_both_ways(2, 1, algorithm), collective, {1, 2, 1}), 10e-6 + vector_bytes / 100e6, 1e-8);
+      EXPECT_NEAR(time_of(slow_both_ways(1, 2, algorithm), collective, {2, 1, 1}), 1e-6 + vector_bytes / 1e9, 1e-8);
+    }
+}
+
 TEST(BothWays, IsNotWhatAPipelineSends) {
   const Network network = slow_both_ways(2, 2);
   EXPECT_NEAR(network.point_to_point(Bytes{vector_bytes}, false).time.value(), 10e-6 + vector_bytes / 100e6, 1e-8);

@@ -8,7 +8,6 @@
 
 #include <cmath>
 
-#include "netmodel/collective_table.h"
 #include "netmodel/curve.h"
 #include "tests/unit/netmodel/machine.h"
 
@@ -140,6 +139,12 @@ TEST(TokenBucketCollectives, OneBucketForAllRounds) {
   EXPECT_NEAR(seconds(Collective::all_reduce, Algorithm::rabenseifner, 4, 65536), 20e-6 + (98304 - 32768) * 8e-9, 2e-6);
 }
 
+// Two trees over two, 64 KiB: each rank sends 32 KiB up one of them and 32 KiB down the other, and the second waits.
+TEST(TokenBucketCollectives, OneBucketUpATreeAndDown) {
+  EXPECT_NEAR(seconds(Collective::all_reduce, Algorithm::tree, 2, 65536), 20e-6 + (65536 - 32768) * 8e-9, 2e-6);
+  EXPECT_NEAR(seconds(Collective::all_reduce, Algorithm::tree, 2, 32768), 2 * 20e-6, 1e-9);
+}
+
 // An all-to-all of 4 of 64 KiB: three messages of 16 KiB at once, 16 KiB more than the bucket holds.
 TEST(TokenBucketCollectives, OneBucketForAllMessagesAtOnce) {
   EXPECT_NEAR(seconds(Collective::all_to_all, Algorithm::ring, 4, 65536), 20e-6 + (3 * 16384 - 32768) * 8e-9, 2e-6);
@@ -188,20 +193,25 @@ TEST(TokenBucketCollectives, MeasuredOnesBendWhereItIsEmpty) {
   EXPECT_NEAR(at(64), 20e-6, 1e-9);
   EXPECT_NEAR(at(96), 20e-6 + 16384 * 8e-9, 1e-9);
   EXPECT_NEAR(at(192), alone(192 * 512), 1e-9);
-  // Where messages show no bucket: straight.
+  // Where messages are straight in their bytes, so is what lies between samples.
   const Network plain = test::straight_network(2, 1, Algorithm::ring, timed);
   const double straight = plain.collective(Collective::all_gather, Bytes{65536}, {1, 2, 1}).time.time.value();
   EXPECT_NEAR(straight, 20e-6 + (alone(65536) - 20e-6) / 3, 1e-9);
 }
 
-// Points of a curve that bends twice, or downwards, tell no bend.
-TEST(Bent, StraightWhereTheLinesDoNotBendOnce) {
-  const std::vector<CurvePoint> falls{{1, 1, 0}, {2, 3, 0}, {4, 4, 0}, {8, 5, 0}};
-  EXPECT_DOUBLE_EQ(bent(falls, 2, 3), 3.5);
-  const std::vector<CurvePoint> bends{{1, 1, 0}, {2, 1, 0}, {4, 2, 0}, {5, 3, 0}};
-  EXPECT_DOUBLE_EQ(bent(bends, 2, 3), 1.0);
-  EXPECT_DOUBLE_EQ(bent(bends, 2, 3.5), 1.5);
-  EXPECT_DOUBLE_EQ(bent(bends, 3, 4.5), 2.5) << "nothing behind the last";
+// The same, each sample half as long again as messages say and 10 us on top: what they say of 64 KiB, a bucket's
+// latency as of 32 KiB, and of 96 KiB, a third of the way to 128 KiB, is stretched to meet both.
+TEST(TokenBucketCollectives, MeasuredOnesHaveTheShapeOfMessages) {
+  const auto longer = [](double kib) { return 10e-6 + 1.5 * alone(kib * 512); };
+  std::vector<CollectiveSample> timed;
+  for (const double kib : {32.0, 128.0})
+    timed.push_back(
+        {Collective::all_gather, Algorithm::ring, {1, 2, 1}, Bytes{kib * 1024}, Seconds{longer(kib)}, 0.0, "test"});
+  const Network network = shaped_hosts(2, Algorithm::ring).knowing(timed);
+  for (const double kib : {32.0, 48.0, 64.0, 96.0, 112.0, 128.0})
+    EXPECT_NEAR(network.collective(Collective::all_gather, Bytes{kib * 1024}, {1, 2, 1}).time.time.value(), longer(kib),
+                1e-9)
+        << kib;
 }
 
 }  // namespace
