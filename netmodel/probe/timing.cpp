@@ -166,11 +166,15 @@ Timing timed_apart(Communicator& world, int group, const std::function<void()>& 
   run();
   const double pilot = std::max(1e-7, slowest(world, now() - start));
   const int fewest = least_runs(pilot) - 2;  // without the two before
+  // Long exchanges need what short ones leave of their shares.
   constexpr int longer = 8;
+  constexpr double of_the_share = 0.25;
   const int usual = std::max(most, fewest);
-  const int runs = std::clamp(static_cast<int>(allowance / pilot), fewest, longer * usual);
+  const auto fit = [&](double seconds) { return static_cast<int>(seconds / pilot); };
+  const int runs = std::clamp(fit(allowance), fewest, usual);
+  const int at_most = std::clamp(fit(of_the_share * allowance), runs, longer * usual);
   std::vector<double> times;
-  const auto enough = [&](int done) { return done >= runs || (done >= usual && median_is_known(times)); };
+  const auto enough = [&](int done) { return done >= at_most || (done >= runs && median_is_known(times)); };
   for (int i = 0; !enough(i) && !any_stops(world, stop); ++i) times.push_back(run());
   return summary(times);
 }
