@@ -153,20 +153,33 @@ void ask_formula(benchmark::State& state, Collective collective, Algorithm asked
   const int nodes = static_cast<int>(state.range(0)) / 8;
   ask(state, Network(Topology::make(nodes_of_eight(nodes)).value(), {}, {}), collective, asked, {8, nodes, 1});
 }
-// Over messages that were timed on a wire of 1 Gb/s behind a token bucket of 32 KiB, between hosts of two ranks.
-void ask_messages(benchmark::State& state, Collective collective, Algorithm asked) {
+// Between hosts of two ranks, over messages that were timed on a wire of 1 Gb/s behind a token bucket of 32 KiB.
+Network shaped_hosts(int ranks, std::vector<CollectiveSample> timed) {
   std::vector<PointToPointSample> samples;
   for (double bytes = 64; bytes <= 1 << 24; bytes *= 2)
     for (const bool both_ways : {false, true}) {
       samples.push_back({true, 1, Bytes{bytes}, Seconds{1e-6 + bytes / 5e9}, 0.0, both_ways});
       samples.push_back({false, 1, Bytes{bytes}, Seconds{2e-5 + std::max(0.0, bytes - 32768) * 8e-9}, 0.0, both_ways});
     }
-  TopologySpec spec = nodes_of_eight(static_cast<int>(state.range(0)) / 2);
+  TopologySpec spec = nodes_of_eight(ranks / 2);
   spec.devices_per_node = 2;
   spec.nics_per_node = 1;
   spec.device_link.kind = LinkKind::shared_memory;
-  const Network network(Topology::make(spec).value(), std::move(samples), {});
-  ask(state, network, collective, asked, {2, spec.nodes, 1});
+  return {Topology::make(spec).value(), std::move(samples), std::move(timed)};
+}
+void ask_messages(benchmark::State& state, Collective collective, Algorithm asked) {
+  const auto ranks = static_cast<int>(state.range(0));
+  ask(state, shaped_hosts(ranks, {}), collective, asked, {2, ranks / 2, 1});
+}
+// By samples of the group, whose shape between sizes is that of messages.
+void ask_samples_and_messages(benchmark::State& state) {
+  const auto ranks = static_cast<int>(state.range(0));
+  const GroupPlacement all{2, ranks / 2, 1};
+  std::vector<CollectiveSample> timed;
+  for (double bytes = 1024; bytes <= gibibyte; bytes *= 4)
+    timed.push_back({Collective::all_reduce, Algorithm::automatic, all, Bytes{bytes}, Seconds{1e-4 + bytes * 2e-8},
+                     0.01, "made up"});
+  ask(state, shaped_hosts(ranks, std::move(timed)), Collective::all_reduce, Algorithm::automatic, all);
 }
 // By samples of a node's groups: of this very placement, and carried to several groups of a node at once.
 void ask_samples(benchmark::State& state) {
@@ -188,6 +201,7 @@ void ask_samples(benchmark::State& state) {
   }
 }
 BENCHMARK(ask_samples)->Arg(1)->Arg(2);
+BENCHMARK(ask_samples_and_messages)->Arg(64)->Arg(1024);
 BENCHMARK_CAPTURE(ask_links, ring, Collective::all_reduce, Algorithm::ring)->Arg(64)->Arg(1024)->Arg(65536);
 BENCHMARK_CAPTURE(ask_links, all_to_all, Collective::all_to_all, Algorithm::automatic)->Arg(64)->Arg(1024);
 BENCHMARK_CAPTURE(ask_links, chosen, Collective::all_reduce, Algorithm::automatic)->Arg(64)->Arg(1024)->Arg(65536);
