@@ -59,8 +59,8 @@ void ScheduleForm::prepare(const ScheduleShape& shape, const std::vector<StageIn
   stages_.clear();
   for (const StageInPipeline& s : stages)
     stages_.push_back({s.form->forward.time, s.send_forward, s.send_backward, s.form->input.time, s.form->messages,
-                       s.form->backward, s.forward_wire, s.backward_wire, s.form->wires_forward,
-                       s.form->wires_backward});
+                       s.form->backward, s.forward_wire, s.backward_wire, s.form->wires_forward, s.form->wires_backward,
+                       s.form->wires_messages});
   sharing_ = share();
   for (auto* times : {&forward_times_, &backward_times_, &input_times_, &forward_sends_, &backward_sends_})
     times->clear();
@@ -83,11 +83,13 @@ void ScheduleForm::walk(const ScheduleShape& shape, int spaced) {
         static_cast<std::uint32_t>((chunks - 1 - nth) * shape.coordinates),
         static_cast<std::uint32_t>(slot_of(micro_batch == 0, micro_batch + 1 == shape.micro_batches))};
   }
+  first_last_ = passes - round + shape.coordinates - 1;
   lead_ = shape.coordinates - 1;
   if (interleaved_) lead_ = interleaved_warm_up(shape, 0);
   if (shape.schedule == PipelineSchedule::gpipe) lead_ += passes;
-  for (auto* times : {&free_, &messages_, &forwards_, &backwards_}) times->assign(coordinates_, 0.0);
+  for (auto* times : {&free_, &forwards_, &backwards_}) times->assign(coordinates_, 0.0);
   wires_.assign(coordinates_, {});
+  gradients_.assign(coordinates_, {});
   for (int e = 0; e < passes + lead_; ++e) {
     forward_passes(e);
     backward_passes(e);
@@ -147,8 +149,11 @@ double ScheduleForm::backward_time(const Stage& stage, std::size_t pass) const {
 
 void ScheduleForm::send(std::size_t coordinate, double alone, const WireUse& wire, const Beside& beside,
                         double& channel) {
-  channel = std::max(channel, free_[coordinate]) + alone;
-  if (!sharing_ || alone == 0) return;
+  const double start = std::max(channel, free_[coordinate]);
+  channel = start + alone;
+  if (alone == 0) return;
+  channel += gradients_[coordinate].delay_send(start, alone * wire.busy, wire_of(wire));
+  if (!sharing_) return;
   if (beside.wires != nullptr) channel += send_delay(alone * wire.busy, (*beside.wires)[wire_of(wire)], beside.time);
   double& until = wires_[coordinate][wire_of(wire)];
   until = std::max(until, channel - alone * (1 - wire.busy));
@@ -228,18 +233,19 @@ void ScheduleForm::inner_backward_passes(std::size_t pass) {
 }
 
 // Each finds what the next coordinate sent a round ago. Neither the first micro-batch's passes nor the last one's, nor
-// what comes around, are among those that are taken in a row.
+// what comes around, nor any while gradients may be under way, are among those that are taken in a row.
 void ScheduleForm::interleaved_backward_passes(int first) {
   const int passes = static_cast<int>(passes_.size()), coordinates = static_cast<int>(coordinates_);
   const double around = backwards_.front();
   const int last = std::min(coordinates - 1, passes - 1 - first);
+  const bool one_by_one = sharing_ || first + last > first_last_;
   double *free = free_.data(), *sent = backwards_.data();
   for (int i = std::max(0, -first); i <= last; ++i) {
     const int pass = first + i, of_chunk = pass % coordinates;
     const std::size_t chunk = passes_[static_cast<std::size_t>(pass)].backward;
     const double *times = &backward_times_[chunk], *sends = &backward_sends_[chunk];
     const int end =
-        of_chunk == 0 || sharing_ ? i : std::min({last + 1, coordinates - 1, i + coordinates - 1 - of_chunk});
+        of_chunk == 0 || one_by_one ? i : std::min({last + 1, coordinates - 1, i + coordinates - 1 - of_chunk});
     for (; i < end; ++i) {
       free[i] = std::max(free[i], sent[i + 1]) + times[i];
       sent[i] = std::max(sent[i], free[i]) + sends[i];
@@ -256,24 +262,23 @@ void ScheduleForm::backward_pass(std::size_t coordinate, std::size_t pass, doubl
   const Stage& stage = stages_[of.backward + coordinate];
   const StageForm::Turns& turns = stage.backward[of.slot];
   const double time = backward_time(stage, pass), start = std::max(free_[coordinate], arrival);
-  const double delay = sharing_ ? turn_delay(start, wires_[coordinate], stage.wires_backward, time) : 0.0;
+  const double delay = (sharing_ ? turn_delay(start, wires_[coordinate], stage.wires_backward, time) : 0.0) +
+                       gradients_[coordinate].delay_turn(start, stage.wires_backward, time);
   free_[coordinate] = start + time + delay;
+  if (!split_ && is_last(of.slot)) exchange(coordinate, stage, start + delay + turns.messages);
   Beside beside;  // behind backward passes alone each mostly waits for its neighbour first
   const int round = static_cast<int>(pass) + lead_ - (interleaved_ ? static_cast<int>(coordinate) : 0);
   const Stage* next = split_ && pass >= coordinate ? nullptr : forward_in(round + 1, coordinate);
   if (next != nullptr) beside = {&next->wires_forward, next->forward};
   send(coordinate, stage.send_backward, stage.backward_wire, beside, backwards_[coordinate]);
-  if (split_) {
-    if (pass >= coordinate) weight_pass(coordinate, pass - coordinate);
-  } else if (is_last(of.slot)) {
-    exchange(coordinate, stage, start + delay + turns.messages);
-  }
+  if (split_ && pass >= coordinate) weight_pass(coordinate, pass - coordinate);
 }
 
 // As the walk has it: the wire is the coordinate's.
 void ScheduleForm::exchange(std::size_t coordinate, const Stage& stage, double alone) {
-  double& end = messages_[coordinate];
-  end = stage.messages > 0 ? std::max(end + stage.messages, alone) : std::max(end, alone);
+  GradientsUnderWay& others = gradients_[coordinate];
+  const double behind = stage.messages > 0 ? others.end() + stage.messages : 0.0;
+  others.add(std::max(behind, alone), stage.messages, stage.wires_messages);
 }
 
 void ScheduleForm::weight_pass(std::size_t coordinate, std::size_t pass) {
@@ -285,19 +290,19 @@ void ScheduleForm::weight_pass(std::size_t coordinate, std::size_t pass) {
 
 ScheduleForm::Ends ScheduleForm::finish(const std::vector<StageInPipeline>& stages,
                                         const std::vector<TiedMessage>& tied) {
-  for (std::size_t c = 0; c < coordinates_; ++c) free_[c] = std::max(free_[c], messages_[c]);
-  messages_ = free_;
+  for (std::size_t c = 0; c < coordinates_; ++c) free_[c] = std::max(free_[c], gradients_[c].end());
+  std::vector<double> ends = free_;
   for (const TiedMessage& message : tied) {
     double ready = 0;
     for (const int s : message.stages) ready = std::max(ready, free_[static_cast<std::size_t>(s) % coordinates_]);
     for (const int s : message.stages) {
-      double& own = messages_[static_cast<std::size_t>(s) % coordinates_];
+      double& own = ends[static_cast<std::size_t>(s) % coordinates_];
       own = std::max(own, ready) + message.seconds;
     }
   }
-  for (std::size_t s = 0; s < stages.size(); ++s) messages_[s % coordinates_] += stages[s].form->tail;
-  const auto slowest = std::max_element(messages_.begin(), messages_.end());
-  return {*slowest, static_cast<std::size_t>(slowest - messages_.begin())};
+  for (std::size_t s = 0; s < stages.size(); ++s) ends[s % coordinates_] += stages[s].form->tail;
+  const auto slowest = std::max_element(ends.begin(), ends.end());
+  return {*slowest, static_cast<std::size_t>(slowest - ends.begin())};
 }
 
 double ScheduleForm::at_least(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages) {

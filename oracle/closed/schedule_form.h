@@ -62,7 +62,7 @@ class ScheduleForm {
     double forward = 0, send_forward = 0, send_backward = 0, input = 0, messages = 0;  // seconds
     std::array<StageForm::Turns, backward_slots> backward;
     WireUse forward_wire, backward_wire;
-    WireTime wires_forward, wires_backward;
+    WireTime wires_forward, wires_backward, wires_messages;
   };
   // What every pass of one number is, on whichever coordinate.
   struct PassOf {
@@ -102,8 +102,10 @@ class ScheduleForm {
   std::vector<PassOf> passes_;
   std::size_t coordinates_ = 1;
   int lead_ = 0;  // of the first coordinate; of the others less by one for each where rounds are interleaved
+  int first_last_ = 0;  // the first pass backward that is a stage's last one
   bool interleaved_ = false, split_ = false, sharing_ = false;
-  std::vector<double> free_, messages_;       // by coordinate: done so far; with its last message
+  std::vector<double> free_;                  // by coordinate: done so far
+  std::vector<GradientsUnderWay> gradients_;  // by coordinate
   std::vector<double> forwards_, backwards_;  // by coordinate: its last transfer there
   std::vector<std::array<double, 2>> wires_;  // by coordinate: busy with what it sends until then
   std::vector<std::vector<double>> before_;

@@ -25,7 +25,11 @@ StageForm StageFormula::stage(const StageWork& work) {
   const Asked& asked = work.asked();
   StageForm form;
   if (!asked.alone) add_turns(form);
-  for (const Message& message : messages_) form.messages += message.sent_as.seconds;
+  for (const Message& message : messages_) {
+    const Replicas::Sent& sent = message.sent_as;
+    form.messages += sent.seconds;
+    form.wires_messages[wire_of(sent.wire)] += sent.seconds * sent.wire.busy;
+  }
   form.wires_forward = work.wires_forward();
   form.wires_backward = work.wires_backward();
   form.alone = work.alone();

@@ -26,6 +26,7 @@ struct StageForm {
   std::array<Turns, backward_slots> backward;  // whole, or its second part; by slot_of()
   WireTime wires_forward{}, wires_backward{};  // as of StageWork
   double messages = 0;                         // of gradients, each by itself
+  WireTime wires_messages{};                   // for how long these keep the wires busy
   double tail = 0;                             // once all messages are there: copies back, updates, gathers
   double alone = 0, alone_once = 0;            // kernels by themselves: of a micro-batch, of updates
 

@@ -15,7 +15,7 @@
 #include "oracle/closed/memory_table.h"
 #include "oracle/closed/program_table.h"
 #include "oracle/closed/run.h"
-#include "oracle/simulate/sends_beside_turns.h"
+#include "oracle/simulate/rank_wires.h"
 #include "oracle/simulate/streams.h"
 
 namespace sibyl::closed {

@@ -39,10 +39,12 @@ StageTimes stage_times(const Stage& stage, const PricedStage& priced, const Reli
   for (const PricedMessage& message : priced.messages) {
     const Seconds duration = message.estimate.time.time * relief.network;
     times.messages += duration;
-    if (message.stages.empty())
+    if (message.stages.empty()) {
       times.own_messages += duration;
-    else
+      times.own_wires[wire_of(message.wire)] += duration.value() * message.wire.busy;
+    } else {
       times.tied.push_back({message.stages, duration});
+    }
   }
   return times;
 }
@@ -91,6 +93,7 @@ class ScheduleWalk {
         channel_backward_(turns.size()),
         taken_(turns.size(), 0),
         wires_(turns.size()),
+        gradients_(turns.size()),
         left_(stages.size()),
         begun_(stages.size(), false) {
     result_.coordinates.resize(turns.size());
@@ -135,7 +138,8 @@ class ScheduleWalk {
     const TurnTimes& times = stages_[stage].turn(turn.kind, place);
     ++taken_[c];
     const Seconds start = wait(turn, c);
-    const Seconds delay{turn_delay(start.value(), wires_[c], times.wires, times.total.value())};
+    const Seconds delay{turn_delay(start.value(), wires_[c], times.wires, times.total.value()) +
+                        gradients_[c].delay_turn(start.value(), times.wires, times.total.value())};
     const Seconds end = start + times.total + delay;
     (turn.kind == Kind::forward ? parts.forward : parts.backward) += times.total - times.exchanged - times.host;
     parts.host += times.host;
@@ -144,9 +148,10 @@ class ScheduleWalk {
     Seconds behind;
     if (times.messages.value() > 0) {
       // The wire is the coordinate's: what another of its stages still exchanges takes its share of it.
-      const Seconds alone = start + times.messages + delay;
-      if (place.last) behind = std::max(Seconds{}, own.messages_end + stages_[stage].own_messages - alone);
-      own.messages_end = std::max(own.messages_end, alone + behind);
+      const StageTimes& of = stages_[stage];
+      const Seconds alone = start + times.messages + delay, others{gradients_[c].end()};
+      if (place.last) behind = std::max(Seconds{}, others + of.own_messages - alone);
+      gradients_[c].add((alone + behind).value(), of.own_messages.value(), of.own_wires);
     }
     free_[c] = end;
     own.turns.push_back({turn, place, {start, end}, delay, send(turn, end, parts), behind});
@@ -191,9 +196,11 @@ class ScheduleWalk {
     const std::size_t c = stage % coordinates_;
     const Seconds alone = forward ? stages_[stage].send_forward : stages_[stage].send_backward;
     const WireUse& wire = forward ? stages_[stage].forward_wire : stages_[stage].backward_wire;
-    const Seconds time = alone + Seconds{lost(turn, c, alone, wire)};
     Seconds& channel = (forward ? channel_forward_ : channel_backward_)[c];
     const Seconds start = std::max(ready, channel);
+    const Seconds time =
+        alone + Seconds{lost(turn, c, alone, wire) +
+                        gradients_[c].delay_send(start.value(), alone.value() * wire.busy, wire_of(wire))};
     channel = start + time;
     if (alone.value() > 0) {  // its latency takes no wire
       double& until = wires_[c][wire_of(wire)];
@@ -206,7 +213,10 @@ class ScheduleWalk {
 
   void finish() {
     std::vector<Seconds> ends(coordinates_);
-    for (std::size_t c = 0; c < coordinates_; ++c) ends[c] = std::max(free_[c], result_.coordinates[c].messages_end);
+    for (std::size_t c = 0; c < coordinates_; ++c) {
+      result_.coordinates[c].messages_end = Seconds{gradients_[c].end()};
+      ends[c] = std::max(free_[c], result_.coordinates[c].messages_end);
+    }
     const std::vector<Seconds> after = after_ties(stages_, ends);
     const std::vector<CoordinateTail> then = tails(stages_, after);
     for (std::size_t c = 0; c < coordinates_; ++c) {
@@ -242,6 +252,7 @@ class ScheduleWalk {
   std::vector<Seconds> channel_forward_, channel_backward_;  // by coordinate that sends: free from here on
   std::vector<std::size_t> taken_;                           // turns, by coordinate
   std::vector<std::array<double, 2>> wires_;                 // by coordinate: busy with what it sends until then
+  std::vector<GradientsUnderWay> gradients_;                 // by coordinate
   std::vector<int> left_;                                    // by stage: backward turns to come
   std::vector<bool> begun_;
   SimulatedPipeline result_;

@@ -25,6 +25,7 @@ struct StageTimes {
   std::vector<Tied> tied;
   Seconds messages;      // in all, each by itself
   Seconds own_messages;  // of these, those that it exchanges when it is ready, whatever other stages do
+  WireTime own_wires{};  // for how long those keep the wires busy
   Seconds gathers;       // of parameters, in one turn
 
   [[nodiscard]] const TurnTimes& turn(Turn::Kind kind, Place place = {}) const { return turns[slot(kind, place)]; }

@@ -11,7 +11,7 @@
 #include "base/cancelled.h"
 #include "oracle/cost/price.h"
 #include "oracle/prediction.h"
-#include "oracle/simulate/sends_beside_turns.h"
+#include "oracle/simulate/rank_wires.h"
 #include "oracle/simulate/streams.h"
 
 namespace sibyl {

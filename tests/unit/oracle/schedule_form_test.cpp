@@ -32,7 +32,7 @@ Turns turns_of(const ScheduleShape& shape) {
 }
 
 // Stages about as long as each other, or not at all; links free, short or long; exchanges that want no wire, or one or
-// both for some of a pass.
+// both for some of a pass; gradients that take one of them, or neither.
 struct AnyStages {
   explicit AnyStages(const ScheduleShape& shape) {
     const double uneven = one_of(0.0, 0.1, 2.0), link = one_of(0.0, 0.2, 3.0);
@@ -51,7 +51,9 @@ struct AnyStages {
       form.input.time = around(1);
       form.tail = around(0.5);
       form.messages = one_of(0.0, around(2));
+      form.wires_messages[static_cast<std::size_t>(any(0, 1))] = one_of(0.0, 0.9) * form.messages;
       one.own_messages = Seconds{form.messages};
+      one.own_wires = form.wires_messages;
       one.turns[StageTimes::slot(Kind::forward, {})].total = Seconds{form.forward.time};
       one.turns[StageTimes::slot(Kind::backward_input, {})].total = Seconds{form.input.time};
       form.wires_forward = wires(1), form.wires_backward = wires(1);
@@ -187,6 +189,55 @@ TEST(ScheduleForm, StagesOfOneDeviceShareItsWire) {
   }
   const std::vector<StageInPipeline> stages(4, StageInPipeline{&form, 0, 0});
   EXPECT_NEAR(ScheduleForm{}.ends(shape, stages, {}).time, walked.step.total.value(), 1e-12);
+}
+
+// Two stages of two devices, one micro-batch: forward takes 1, a message 2, backward 4, and its gradients M more, over
+// the wire between nodes. The second device goes forward from 3 to 4 and backward until 8. What it sends back then has
+// half the wire until it is there, if its gradients need it so long, at 12, and else is held up by M; and its gradients
+// are there later by as much. The first device goes backward until 4 later, and has its own gradients M after that.
+TEST(ScheduleForm, SendsShareAWireWithGradients) {
+  const ScheduleShape shape{PipelineSchedule::one_forward_one_backward, 2, 1, 1};
+  for (const bool between_nodes : {true, false})
+    for (const double gradients : {5.0, 1.0}) {
+      StageForm form;
+      form.forward.time = 1;
+      form.messages = gradients;
+      form.wires_messages = {0, gradients};
+      form.backward[closed::slot_of(true, true)] = {4, 4 + gradients};
+      StageTimes times;
+      times.own_messages = Seconds{form.messages};
+      times.own_wires = form.wires_messages;
+      times.turns[StageTimes::slot(Kind::forward, {})].total = Seconds{1};
+      TurnTimes& backward = times.turns[StageTimes::slot(Kind::backward, {true, true})];
+      backward.total = Seconds{4};
+      backward.messages = Seconds{4 + gradients};
+      std::vector<StageTimes> both(2, times);
+      std::vector<StageInPipeline> stages(2, {.form = &form});
+      both[0].forward_wire = both[1].backward_wire = {between_nodes, 1.0};
+      both[0].send_forward = both[1].send_backward = Seconds{2};
+      stages[0].forward_wire = stages[1].backward_wire = {between_nodes, 1.0};
+      stages[0].send_forward = stages[1].send_backward = 2;
+      const double lost = between_nodes ? std::min(2.0, gradients) : 0.0;
+      const SimulatedPipeline walked = walk_schedule(turns_of(shape), both, 1);
+      EXPECT_NEAR(walked.coordinates[1].turns[1].sent.end.value(), 8 + 2 + lost, 1e-9);
+      EXPECT_NEAR(walked.coordinates[1].messages_end.value(), 8 + gradients + lost, 1e-9);
+      EXPECT_NEAR(walked.coordinates[0].turns[1].span.start.value(), 8 + 2 + lost, 1e-9);
+      EXPECT_NEAR(walked.step.total.value(), 8 + 2 + lost + 4 + gradients, 1e-9);
+      EXPECT_NEAR(ScheduleForm{}.ends(shape, stages, {}).time, 8 + 2 + lost + 4 + gradients, 1e-9);
+    }
+}
+
+// Gradients of an earlier stage beside a turn that takes 4, of which exchanges keep the wire busy for 1: for as long as
+// these gradients take alone the turn goes on at 4/5 of its speed.
+TEST(ScheduleForm, TurnsShareAWireWithGradients) {
+  GradientsUnderWay gradients;
+  gradients.add(40, 40, {0, 40});
+  EXPECT_NEAR(gradients.delay_turn(0, {0, 1}, 4), 1, 1e-12);  // no more than the exchanges themselves
+  EXPECT_NEAR(gradients.end(), 41, 1e-12);
+  EXPECT_EQ(gradients.delay_turn(0, {1, 0}, 4), 0);   // the other wire
+  EXPECT_EQ(gradients.delay_turn(50, {0, 1}, 4), 0);  // behind them
+  // 2.5 more of them: half of what the turn could lose.
+  EXPECT_NEAR(gradients.delay_turn(38.5, {0, 1}, 4), 0.5, 1e-12);
 }
 
 // 64 stages and a million micro-batches: 128 million turns, of which none is kept.
