@@ -84,7 +84,7 @@ DEVICES = {
     # Volta and Turing
     "v100-pcie-16gb": (device("NVIDIA V100 PCIe 16GB", "volta", 80, V100_PCIE, 900e9, 16, 6, 250), {}),
     "v100-pcie-32gb": (device("NVIDIA V100 PCIe 32GB", "volta", 80, V100_PCIE, 900e9, 32, 6, 250), {"neusight": "Tesla V100-PCIE-32GB"}),
-    "v100-sxm2-16gb": (device("NVIDIA V100 SXM2 16GB", "volta", 80, V100_SXM2, 900e9, 16, 6, 300), {"deepbench": "NV_V100", "volumes": "V100"}),
+    "v100-sxm2-16gb": (device("NVIDIA V100 SXM2 16GB", "volta", 80, V100_SXM2, 900e9, 16, 6, 300), {"deepbench": "NV_V100", "volumes": "V100", "norms": "V100"}),
     "v100-sxm2-32gb": (device("NVIDIA V100 SXM2 32GB", "volta", 80, V100_SXM2, 900e9, 32, 6, 300), {}),
     "v100-sxm3-32gb": (device("NVIDIA V100 SXM3 32GB", "volta", 80, V100_SXM2, 900e9, 32, 6, 350), {}),
     "v100s-pcie-32gb": (device("NVIDIA V100S PCIe 32GB", "volta", 80, plain(16.35e12, 8.18e12) | {"f16": 130.8e12}, 1134e9, 32, 6, 250),

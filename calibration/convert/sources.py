@@ -21,6 +21,7 @@ BENANZA = ("rai-project/dlperf (NCSA), results/: cuDNN 7.6 forward at the GPU's 
            "(arXiv:1911.06922), the quickest algorithm within 4 GiB of workspace, read 2026-11-25: {}")
 VOLUMES = ("xwang233/code-snippet (MIT), conv3d-channels-last: Conv3d by PyTorch and cuDNN 8.0.5 with channels last, as its heuristics choose, f16, "
            "means of 200 runs, read 2026-11-25: {}")
+ADDING = {"V100": 0.88 * 900e9, "A100": 0.84 * 1555e9}  # bytes a second
 # Beside this file: what MEASURED_FOLDER does not hold.
 PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "published")
 DEEPBENCH_NOTES = {"NV_V100": "NV_V100, a DGX-1, CUDA 10.1, cuDNN 7.6"}
@@ -161,10 +162,12 @@ def separable_samples():
 
 
 def benanza_samples(device):
-    """Forward passes of the layers of ResNet-50, MobileNet-v2 and others on a GPU that is held at its base clock, in f32.
+    """Forward passes of the layers of ResNet-50, MobileNet-v2 and others on a GPU that is held at its base clock, in f32; batch-norms in
+    cuDNN's mode SPATIAL.
 
-    Of its other kernels, ReLUs are cuDNN's own, which frameworks do not run; its f16 convolutions on a V100 are half again as
-    slow as DeepBench's."""
+    Of a V100 (1312 of 1530 MHz) batch-norms are taken alone. They wait for memory, whose clock is its own: a TITAN V, the same chip at 1200 MHz
+    with 0.73 of the memory's rate, reaches the same share of it (0.53 and 0.52). Its f16 convolutions are half again as slow as DeepBench's, and
+    ReLUs are cuDNN's own, which frameworks do not run. GPUs at half of their clocks (T4, M60) are not taken."""
     for r in rows(PUBLISHED, "benanza.csv"):
         if r["device"] != device:
             continue
@@ -184,7 +187,10 @@ def benanza_samples(device):
 def volume_samples(device):
     """Convolutions of volumes in f16, the layers of a 3-D U-Net: forward, and both gradients together. A bias is added, too, and has a
     gradient: a pass over the result each, which is not told apart. With channels first the same kernels take the transpositions longer
-    that this project prices beside them."""
+    that this project prices beside them.
+
+    The script calls backward 200 times on one graph, so that autograd adds each gradient to those before: three passes over x, at the rate of
+    NeuSight's additions on these devices, are taken off. That of the weight is too small to count."""
     for r in rows(PUBLISHED, "volumes.csv"):
         if r["device"] != device:
             continue
@@ -195,8 +201,9 @@ def volume_samples(device):
         signature = (f"convolution(kernel={cube(window)},stride={cube(stride)},dilation=1x1x1,pad_begin={cube(pad)},pad_end={cube(pad)})"
                      f"[$0x$1x$2x$2x$2,$3x$1x{cube(window)}]->[$0x$3x$4x$4x$4]:f16")
         shape = (n, c, extent, k, (extent + 2 * pad - window) // stride + 1)
-        for key, column in (("forward", "forward_ms"), ("backward:11", "backward_ms")):
-            yield f"{key} {signature}", shape, seconds(r[column], 1e-3), VOLUMES.format(device)
+        accumulated = 3 * 2 * n * c * extent**3 / ADDING[device]
+        for key, time in (("forward", seconds(r["forward_ms"], 1e-3)), ("backward:11", seconds(r["backward_ms"], 1e-3) - accumulated)):
+            yield f"{key} {signature}", shape, time, VOLUMES.format(device)
 
 
 def kernel_samples(folder, names):
@@ -215,6 +222,8 @@ def kernel_samples(folder, names):
         yield from separable_samples()
     if device := names.get("benanza"):
         yield from benanza_samples(device)
+    if device := names.get("norms"):
+        yield from (sample for sample in benanza_samples(device) if " normalization[" in sample[0])
     if device := names.get("volumes"):
         yield from volume_samples(device)
 

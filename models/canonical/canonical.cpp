@@ -35,7 +35,10 @@ Result<Graph> canonicalize(Graph raw, const Apart& apart, const Cancelled& cance
       linears,
       kept_rows,
       remove_unused,
-      biases,
+      [&](Editor& editor) { biases(editor, apart.linear_bias); },
+      [&](Editor& editor) {
+        if (apart.convolution_bias) split_biases(editor);
+      },
       kept_rows,  // where the bias stood before the reshape
       views,      // reshapes that the rewrites brought together
   };

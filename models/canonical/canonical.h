@@ -27,9 +27,12 @@ namespace sibyl {
 
 // Decomposed in the file, and run so by the framework: these stay apart. Models written in such pieces exist (GPT-2's
 // first GELU is eight elementwise calls, TensorFlow's layer norm a mean, a variance and five operations more), and
-// attention was products and a softmax before it had a kernel of its own.
+// attention was products and a softmax before it had a kernel of its own. A bias may be added in the kernel that it
+// follows or in one of its own.
 struct Apart {
   bool attention = false;
+  bool linear_bias = false;
+  bool convolution_bias = false;
   bool gelu_tanh = false;
   bool layer_norm = false;  // and RMSNorm
 };

@@ -58,17 +58,18 @@ bool fuse_through_reshape(Editor& editor, OperationId add, TensorId y, TensorId 
 
 }  // namespace
 
-void biases(Editor& editor) {
+void biases(Editor& editor, bool of_linear_apart) {
   for (const OperationId id : editor.order()) {
     const auto* add = std::get_if<Binary>(&editor[id].attributes);
     if (!add || add->kind != BinaryKind::add) continue;
-    if (fuse_through_reshape(editor, id, editor[id].inputs[0], editor[id].inputs[1]) ||
-        fuse_through_reshape(editor, id, editor[id].inputs[1], editor[id].inputs[0]))
+    if (!of_linear_apart && (fuse_through_reshape(editor, id, editor[id].inputs[0], editor[id].inputs[1]) ||
+                             fuse_through_reshape(editor, id, editor[id].inputs[1], editor[id].inputs[0])))
       continue;
     for (const std::size_t side : {0U, 1U}) {
       const TensorId y = editor[id].inputs[side], bias = editor[id].inputs[1 - side];
       const OperationId producer = editor.producer(y);
       if (!producer.valid() || !takes_bias(editor[producer]) || !lacks_bias(editor[producer])) continue;
+      if (of_linear_apart && editor.produced_by<Linear>(y)) continue;
       const Shape& result = editor[y].shape;
       if (editor[bias].kind != TensorKind::parameter || result.empty() || editor[editor[id].outputs[0]].shape != result)
         continue;
@@ -81,6 +82,21 @@ void biases(Editor& editor) {
         editor.at(bias).shape = {element_count(editor[bias].shape)};
       break;
     }
+  }
+}
+
+void split_biases(Editor& editor) {
+  for (const OperationId id : editor.order()) {
+    if (!std::holds_alternative<Convolution>(editor[id].attributes) || lacks_bias(editor[id])) continue;
+    const Operation biased = editor[id];
+    const TensorId bias = biased.inputs[2];
+    if (editor.consumers(bias).size() != 1) continue;
+    Tensor images = editor[biased.outputs[0]];
+    const std::size_t axes = images.shape.size() - 2;
+    images.name += "/unbiased";
+    const TensorId y = editor.insert_before(id, biased.attributes, {biased.inputs[0], biased.inputs[1]}, images);
+    editor.at(bias).shape.resize(1 + axes, 1);  // [C, 1, 1]
+    editor.fuse(id, {}, Binary{BinaryKind::add}, {y, bias});
   }
 }
 

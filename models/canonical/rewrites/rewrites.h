@@ -63,7 +63,10 @@ void linears(Editor& editor);
 void kept_rows(Editor& editor);
 
 // Linear or Convolution without bias, then Add of a parameter over its channels -> the same with that bias; also where
-// a Linear's channels are reshaped in between, to heads for instance.
-void biases(Editor& editor);
+// a Linear's channels are reshaped in between, to heads for instance. A Linear's may stay apart.
+void biases(Editor& editor, bool of_linear_apart = false);
+
+// The reverse for convolutions: one with a bias -> one without, then Add.
+void split_biases(Editor& editor);
 
 }  // namespace sibyl::rewrites

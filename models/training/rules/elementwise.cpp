@@ -1,6 +1,8 @@
 // Functions of one element, of two with broadcasting, and selection.
 //
-// A broadcast operand's gradient is the sum of dy over the broadcast extents.
+// A broadcast operand's gradient is a sum over the broadcast extents: of dy itself where that is the gradient of every
+// element (add), else of a tensor of the result's size, which is written and read for it (autograd's sum_to_size behind
+// its product, TensorFlow's Sum behind its Mul, the collector of prelu's slopes).
 #include <array>
 
 #include "models/training/rules/rules.h"
@@ -105,7 +107,9 @@ TrainingRule rule(const Unary& op, const Context& c) {
   r.forward = work(row.forward * x, (x + c.in(1)) * e, x * e);
   const double kept = row.keeps == Keeps::nothing ? 0 : x;
   const double dy = row.backward > 0 ? x : 0;  // zeros need no dy
-  r.backward = work(row.backward * x, (dy + kept + c.in(1)) * e, ((c.wants(0) ? x : 0) + (c.wants(1) ? c.in(1) : 0)) * e);
+  const double slopes = c.wants(1) ? x : 0;    // before they are added up
+  r.backward = work(row.backward * x, (dy + kept + c.in(1) + slopes) * e,
+                    ((c.wants(0) ? x : 0) + (c.wants(1) ? slopes + c.in(1) : 0)) * e);
   if (row.keeps == Keeps::input) r.saved = {saved_input(0)};
   if (row.keeps == Keeps::output) r.saved = {saved_output()};
   if (c.has(1)) r.saved.push_back(saved_input(1));  // prelu's slope
@@ -126,8 +130,9 @@ TrainingRule rule(const Binary& op, const Context& c) {
     const bool broadcast = c.in(i) < y;
     const double flops = (gradient_flops(op.kind, i) + (broadcast ? 1 : 0)) * y;
     if (flops == 0) continue;  // dy itself is the gradient
-    const double read = y + (n.a ? c.in(0) : 0) + (n.b ? c.in(1) : 0) + (n.y ? y : 0);
-    r.backward = r.backward + work(flops, read * e, c.in(i) * e);
+    const double summed = broadcast && gradient_flops(op.kind, i) > 0 ? y : 0;
+    const double read = y + (n.a ? c.in(0) : 0) + (n.b ? c.in(1) : 0) + (n.y ? y : 0) + summed;
+    r.backward = r.backward + work(flops, read * e, (c.in(i) + summed) * e);
   }
   return r;
 }

@@ -173,6 +173,22 @@ void set_tensorflow(const Row& row, FrameworkRecipe& recipe) {
   recipe.assumed.emplace_back("gradients exchanged in one message after backward");
 }
 
+// A bias that is added in a kernel of its own, which reads and writes the result once more. Behind convolutions all of
+// them do so (PyTorch's _convolution by add_, TensorFlow's BiasAdd, MXNet's and Chainer's cudnnAddTensor), but for XLA.
+// Behind products: TensorFlow's and OneFlow's BiasAdd, Paddle's elementwise_add (layers.fc), MXNet's repmat
+// (nn/fully_connected-inl.h), and PyTorch's in-place addition wherever the input has more than two dimensions
+// (nn/functional/linear.h), until linear() flattened these (1.12) and addmm had cuBLASLt add it (CUDA 11.4,
+// native/cuda/Blas.cpp).
+void set_biases(const Row& row, FrameworkRecipe& recipe) {
+  constexpr auto apart = std::to_array<std::string_view>({"tensorflow", "mxnet", "oneflow", "paddle", "ngc 20.03"});
+  if (says_word(row.notes, "xla")) return;
+  recipe.apart.convolution_bias = true;
+  recipe.apart.linear_bias =
+      std::ranges::any_of(apart, [&](std::string_view word) { return says(row.framework, word); });
+  if (recipe.apart.linear_bias && says(row.model, "bert"))
+    recipe.assumed.emplace_back("biases added to products in a kernel of their own");
+}
+
 // BERT's gradients are clipped to a norm of 1 by all these scripts: Google's optimization.py, on which those for
 // TensorFlow, OneFlow and Paddle are modelled, NVIDIA's run_squad.py (GradientClipper), and LAMB (max_grad_norm).
 void set_clip(const Row& row, FrameworkRecipe& recipe) {
@@ -207,6 +223,7 @@ FrameworkRecipe framework_of(const Row& row) {
       }
       break;
   }
+  set_biases(row, recipe);
   set_clip(row, recipe);
   set_dispatch(row, recipe);
   return recipe;

@@ -15,6 +15,27 @@ TEST_F(Layers, MatMulAndAddBecomeLinear) {
   EXPECT_EQ(result.operations()[0].fused.size(), 2U);
 }
 
+TEST_F(Layers, BiasesMayStayApart) {
+  const auto layers = [](const Apart& apart) {
+    GraphBuilder g;
+    const Convolution conv{{1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1, false, {}};
+    const TensorId image =
+        g.op(conv, {g.input({2, 3, 8, 8}), g.parameter({5, 3, 1, 1}), g.parameter({5})}, {2, 5, 8, 8});
+    const TensorId y = g.add(g.matmul(g.input({2, 8}), g.parameter({8, 16})), g.parameter({16}));
+    return canonicalize(g.finish({image, y}), apart).value();
+  };
+  EXPECT_EQ(layers({}).operations().size(), 2U);
+  EXPECT_EQ(test::operations_of(layers({.linear_bias = true})).back(), "binary");
+  EXPECT_EQ(layers({.linear_bias = true}).operations().size(), 3U);
+  const Graph split = layers({.convolution_bias = true});
+  ASSERT_EQ(split.operations().size(), 3U);
+  const Operation &product = split.operations()[0], &add = split.operations()[1];
+  EXPECT_EQ(product.inputs.size(), 2U);
+  EXPECT_EQ(add.inputs[0], product.outputs[0]);
+  EXPECT_EQ(split[add.inputs[1]].shape, (Shape{5, 1, 1}));
+  EXPECT_EQ(split.parameter_count(), layers({}).parameter_count());
+}
+
 TEST_F(Layers, ATransposedParameterIsAWeightByRows) {  // tied output embeddings
   const TensorId table = b.parameter({100, 8});
   const TensorId ids = b.input({2, 4}, DType::i64);

@@ -145,6 +145,16 @@ TEST(ElementwiseWork, ABroadcastOperandsGradientIsASum) {  // [2, 8] + [8]
   EXPECT_EQ(r.backward, work(16, 64, 32));
 }
 
+// [2, 8] * [8]: dy and x are read, their product is written, and read once more to be added up to 8 numbers.
+TEST(ElementwiseWork, ABroadcastFactorsGradientIsWrittenBeforeItIsAddedUp) {
+  const auto r = rule_of("binary(kind=mul)[2x8,8]->[2x8]:f32", second);
+  EXPECT_EQ(r.backward, work(32, 3 * 64, 64 + 32));
+  const auto slopes = rule_of("unary(kind=prelu)[2x8,8]->[2x8]:f32", 3);
+  EXPECT_EQ(slopes.backward, work(32, (16 + 16 + 8 + 16) * 4, (16 + 16 + 8) * 4));
+  const auto fixed = rule_of("unary(kind=prelu)[2x8,8]->[2x8]:f32", first);
+  EXPECT_EQ(fixed.backward, work(32, (16 + 16 + 8) * 4, 16 * 4));
+}
+
 TEST(ElementwiseWork, ProductOfTwo) {
   const auto r = rule_of("binary(kind=mul)[2x8,2x8]->[2x8]:f32", 3);
   EXPECT_EQ(r.backward, work(32, 256, 128));  // each: dy and the partner read, one written

@@ -196,6 +196,18 @@ TEST(PublishedFrameworks, ComputeWhatTheirModelsSpell) {
   EXPECT_FALSE(other.apart.layer_norm || other.apart.gelu_tanh);
 }
 
+TEST(PublishedFrameworks, AddBiasesInKernelsOfTheirOwn) {
+  for (const char* name : {"TensorFlow1 (NGC 20.03, Horovod)", "MXNet 1.6 gluon-nlp (Horovod)", "OneFlow 0.2",
+                           "PaddlePaddle 1.8.3", "PyTorch (NGC 20.03, APEX DDP)"}) {
+    const FrameworkRecipe recipe = framework_for(name, "BERT-base");
+    EXPECT_TRUE(recipe.apart.linear_bias && recipe.apart.convolution_bias) << name;
+  }
+  const FrameworkRecipe later = framework_for("PyTorch NGC (DLE fork)", "BERT-large-SQuAD");
+  EXPECT_TRUE(!later.apart.linear_bias && later.apart.convolution_bias);
+  const FrameworkRecipe compiled = framework_for("TensorFlow NGC", "BERT-base", "XLA; synthetic data");
+  EXPECT_FALSE(compiled.apart.linear_bias || compiled.apart.convolution_bias);
+}
+
 TEST(PublishedFrameworks, UpdateAsTheirScriptsAreWritten) {
   const FrameworkRecipe first = framework_for("TensorFlow1 (NGC 20.03, Horovod)", "BERT-base");
   EXPECT_TRUE(first.written_update && !first.fused_update);
