@@ -1,6 +1,7 @@
 #include "oracle/closed/least_time.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "oracle/closed/program_table.h"
 #include "oracle/closed/schedule_form.h"
@@ -50,30 +51,37 @@ LeastTime::Work LeastTime::add_up(bool split) {
   if (rows.empty()) rows = priced_rows(program, strategy_, kernels_, split);
   const std::vector<OperationId> begins = beginnings(program);
   const std::vector<bool> made_again = repeatable_steps(program), adds = adds_gradients(program);
-  Kernels all, of_stages;
-  std::vector<Kernels> before;  // by place
+  Kernels all, of_stages, waited_for;
+  std::vector<Kernels> before, waited_for_before;  // by place
+  const auto note = [&] {
+    before.push_back(of_stages);
+    waited_for_before.push_back(waited_for);
+  };
   const auto add = [&](std::size_t i) {
-    if (begins[i].valid() || before.empty()) before.push_back(of_stages);
+    if (begins[i].valid() || before.empty()) note();
     const Row& row = rows[i];
     const Kernels forward = with(row.forward, row.exchange_forward);
-    Kernels backward = with(row.backward, row.exchange_backward);
-    backward.add(row.backward_weight);
-    all.add(forward);
-    all.add(backward);
+    const Kernels backward = with(row.backward, row.exchange_backward);
+    for (const Kernels& kernels : {forward, backward, row.backward_weight}) all.add(kernels);
     if (made_again[i]) return;
-    of_stages.add(forward);
-    if (!adds[i]) of_stages.add(backward);
+    for (Kernels* sum : {&of_stages, &waited_for}) {
+      sum->add(forward);
+      if (!adds[i]) sum->add(backward);
+    }
+    if (!adds[i]) of_stages.add(row.backward_weight);
   };
   const auto [begin, end] = program_.again;
   for (std::size_t i = 0; i < end; ++i) add(i);
   for (std::size_t n = 0; n < program_.times; ++n)
     for (std::size_t i = begin; i < end; ++i) add(i);
   for (std::size_t i = end; i < rows.size(); ++i) add(i);
-  before.push_back(of_stages);
+  note();
   const double dispatch = kernels_.cluster().kernels.device().dispatch.value();
   const bool host = dispatch * of_stages.launches > of_stages.seconds;
   Work work;
-  for (const Kernels& kernels : before) work.before.push_back(host ? dispatch * kernels.launches : kernels.seconds);
+  const auto seconds = [&](const Kernels& kernels) { return host ? dispatch * kernels.launches : kernels.seconds; };
+  std::ranges::transform(before, std::back_inserter(work.before), seconds);
+  std::ranges::transform(waited_for_before, std::back_inserter(work.waited_for), seconds);
   work.whole = std::max(all.seconds, dispatch * all.launches);
   return work;
 }
@@ -133,11 +141,11 @@ double LeastTime::longest_stage(int stages, bool split) {
 double LeastTime::of_stages(const Strategy& s) {
   const bool split = s.schedule == PipelineSchedule::zero_bubble;
   const auto micro_batches = static_cast<double>(s.accumulation);
-  const std::vector<double>& before = work(split).before;
-  double least = before.back() * micro_batches / s.pipeline;
-  if (!split) least = std::max(least, before.back());
-  if (s.accumulation == 1 && !split) return least;
-  if (s.chunks > 1 || split) return std::max(least, micro_batches * longest_stage(s.stages(), split));
+  const Work& work = this->work(split);
+  const std::vector<double>& before = work.waited_for;
+  double least = std::max(work.before.back() * micro_batches / s.pipeline, before.back());
+  if (s.chunks > 1 || split) least = std::max(least, micro_batches * longest_stage(s.stages(), split));
+  if (s.chunks > 1 || s.accumulation == 1) return least;
   return least_possible(least, [&](double time) {
     return possible(before, s.pipeline,
                     [&](double behind) { return (time - before.back() + behind) / (micro_batches - 1); });

@@ -5,7 +5,8 @@
 // Of m micro-batches a coordinate of a pipeline runs its share of each. Before its first pass forward those before it
 // have run theirs, and after its last pass backward they run theirs. So with w_c its work on a micro-batch, seconds,
 //   T >= w_0 + ... + w_(c-1) + m w_c   for each c
-// where it has one stage, whose backward is one pass; else T >= m w_s for each stage s, and m / p times all work.
+// where it has one stage, whose backward is one pass; else T >= m w_s for each stage s, and m / p times all work. Where
+// backward is taken in two parts, those before it wait for the first part alone: the same holds of forward and that.
 //
 // No cut parts an operation. So it is tried whether T is possible: stages are laid from the back, each as far as T lets
 // it go. The more those behind a stage hold, the more it may: where these do not come to the program's beginning, none
@@ -55,8 +56,9 @@ class LeastTime {
  private:
   // Of a micro-batch's passes, seconds.
   struct Work {
-    std::vector<double> before;  // by place where a stage may begin, and the program's end
-    double whole = 0;            // what is left to no place is in it as well
+    std::vector<double> before;      // by place where a stage may begin, and the program's end
+    std::vector<double> waited_for;  // of these what other stages wait for: all but the second part of backward
+    double whole = 0;                // what is left to no place is in it as well
   };
   const Work& work(bool split);
   [[nodiscard]] Work add_up(bool split);

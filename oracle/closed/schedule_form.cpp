@@ -324,9 +324,12 @@ double ScheduleForm::at_least(const ScheduleShape& shape, const std::vector<Stag
       own += (form.forward.time + (split ? form.input.time : 0.0)) * micro_batches + backward(form);
       tail += form.tail;
     }
-    least = std::max({least, before + own + tail, before + own + after});
-    before += stages[c].form->forward.time + stages[c].send_forward;
-    if (!split) after += stages[c].form->backward[last].time;
+    const StageForm& first = *stages[c].form;
+    // The others wait for the first part of a backward that is taken in two.
+    const double waited_for = split ? (first.forward.time + first.input.time) * micro_batches : own;
+    least = std::max({least, before + own + tail, before + waited_for + after});
+    before += first.forward.time + stages[c].send_forward;
+    after += split ? first.input.time : first.backward[last].time;
   }
   constexpr double rounding = 1e-9;
   return least * (1 - not_walked - rounding);
