@@ -117,6 +117,20 @@ RC_GTEST_PROP(ScheduleForm, CountsWhatIsInFlightAsTheTurnsDo, ()) {
   RC_ASSERT(found.later == counted.later);
 }
 
+// A stage on each of two, alike; a message between them takes 2, all of it on the wire.
+struct TwoDevices {
+  TwoDevices(const StageForm& form, const StageTimes& alike, bool between_nodes)
+      : times(2, alike), stages(2, {.form = &form}) {
+    times[0].forward_wire = times[1].backward_wire = {between_nodes, 1.0};
+    times[0].send_forward = times[1].send_backward = Seconds{2};
+    stages[0].forward_wire = stages[1].backward_wire = {between_nodes, 1.0};
+    stages[0].send_forward = stages[1].send_backward = 2;
+  }
+
+  std::vector<StageTimes> times;
+  std::vector<StageInPipeline> stages;
+};
+
 // Two stages, two micro-batches; forward takes 4 and backward 8, and exchanges keep the wire between nodes busy for
 // half of either; a message takes 2, all of it on the wire. Each that has a pass beside it loses 2 x 1/2 and takes 3,
 // and so much of the pass, 1, waits for it.
@@ -142,15 +156,10 @@ TEST(ScheduleForm, SendsShareAWireWithExchanges) {
         turn.total = Seconds{8};
         turn.wires = form.wires_backward;
       }
-    std::vector<StageTimes> both(2, times);
-    std::vector<StageInPipeline> stages(2, {.form = &form});
-    both[0].forward_wire = both[1].backward_wire = {between_nodes, 1.0};
-    both[0].send_forward = both[1].send_backward = Seconds{2};
-    stages[0].forward_wire = stages[1].backward_wire = {between_nodes, 1.0};
-    stages[0].send_forward = stages[1].send_backward = 2;
-    const SimulatedPipeline walked = walk_schedule(turns_of(shape), both, 2);
+    const TwoDevices both(form, times, between_nodes);
+    const SimulatedPipeline walked = walk_schedule(turns_of(shape), both.times, 2);
     EXPECT_NEAR(walked.step.total.value(), between_nodes ? 42 : 40, 1e-9);
-    EXPECT_NEAR(ScheduleForm{}.ends(shape, stages, {}).time, between_nodes ? 42 : 40, 1e-9);
+    EXPECT_NEAR(ScheduleForm{}.ends(shape, both.stages, {}).time, between_nodes ? 42 : 40, 1e-9);
     EXPECT_NEAR(walked.coordinates[0].turns[1].delay.value(), between_nodes ? 1 : 0, 1e-9);
     EXPECT_NEAR(walked.coordinates[0].turns[1].sent.end.value(), between_nodes ? 12 : 10, 1e-9);
     // Where the turn's own kernels lie, drawn out by its delay.
@@ -211,19 +220,14 @@ TEST(ScheduleForm, SendsShareAWireWithGradients) {
       TurnTimes& backward = times.turns[StageTimes::slot(Kind::backward, {true, true})];
       backward.total = Seconds{4};
       backward.messages = Seconds{4 + gradients};
-      std::vector<StageTimes> both(2, times);
-      std::vector<StageInPipeline> stages(2, {.form = &form});
-      both[0].forward_wire = both[1].backward_wire = {between_nodes, 1.0};
-      both[0].send_forward = both[1].send_backward = Seconds{2};
-      stages[0].forward_wire = stages[1].backward_wire = {between_nodes, 1.0};
-      stages[0].send_forward = stages[1].send_backward = 2;
+      const TwoDevices both(form, times, between_nodes);
       const double lost = between_nodes ? std::min(2.0, gradients) : 0.0;
-      const SimulatedPipeline walked = walk_schedule(turns_of(shape), both, 1);
+      const SimulatedPipeline walked = walk_schedule(turns_of(shape), both.times, 1);
       EXPECT_NEAR(walked.coordinates[1].turns[1].sent.end.value(), 8 + 2 + lost, 1e-9);
       EXPECT_NEAR(walked.coordinates[1].messages_end.value(), 8 + gradients + lost, 1e-9);
       EXPECT_NEAR(walked.coordinates[0].turns[1].span.start.value(), 8 + 2 + lost, 1e-9);
       EXPECT_NEAR(walked.step.total.value(), 8 + 2 + lost + 4 + gradients, 1e-9);
-      EXPECT_NEAR(ScheduleForm{}.ends(shape, stages, {}).time, 8 + 2 + lost + 4 + gradients, 1e-9);
+      EXPECT_NEAR(ScheduleForm{}.ends(shape, both.stages, {}).time, 8 + 2 + lost + 4 + gradients, 1e-9);
     }
 }
 
