@@ -50,7 +50,7 @@ struct AnyStages {
       form.forward.time = around(1);
       form.input.time = around(1);
       form.tail = around(0.5);
-      form.messages = one_of(0.0, around(2));
+      form.messages = one_of(0.0, around(2), around(12));
       form.wires_messages[static_cast<std::size_t>(any(0, 1))] = one_of(0.0, 0.9) * form.messages;
       one.own_messages = Seconds{form.messages};
       one.own_wires = form.wires_messages;
@@ -64,7 +64,7 @@ struct AnyStages {
         for (const bool last : {true, false}) {
           StageForm::Turns& backward = form.backward[closed::slot_of(first, last)];
           backward.time = around(split ? 1 : 2);
-          if (last) backward.messages = around(3);
+          if (last) backward.messages = around(3) + form.messages;
           TurnTimes& turn = one.turns[StageTimes::slot(split ? Kind::backward_weight : Kind::backward, {first, last})];
           turn.total = Seconds{backward.time};
           turn.messages = Seconds{backward.messages};
