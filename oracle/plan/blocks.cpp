@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/hash.h"
+#include "oracle/plan/pipeline/cut.h"
 
 namespace sibyl {
 namespace {
@@ -93,7 +94,7 @@ std::uint64_t kind_of(const Stage& stage, const Step& step) {
 struct Region {
   Segment steps;
   std::uint64_t kind = 0;  // equal ones run the same
-  [[nodiscard]] std::size_t size() const { return steps.end - steps.begin; }
+  std::size_t size = 0;    // steps that count
 };
 
 struct Repetition {
@@ -115,22 +116,27 @@ Repetition repetition(const std::vector<Region>& all, std::size_t from) {
 
 bool belongs_to_the_block_before(const Stage& stage, const Region& region) {
   const auto* compute = std::get_if<Compute>(&stage.steps[region.steps.begin]);
-  return region.size() == 1 && compute &&
+  return region.size == 1 && compute &&
          (std::holds_alternative<Unary>(compute->attributes) ||
           std::holds_alternative<Normalization>(compute->attributes));
 }
 
 std::vector<Segment> chain(const std::vector<Region>& all) {
   if (all.empty()) return {};
-  const std::size_t begin = all.front().steps.begin, end = all.back().steps.end, steps = end - begin;
+  const std::size_t begin = all.front().steps.begin, end = all.back().steps.end;
+  std::size_t steps = 0;
+  for (const Region& region : all) steps += region.size;
   const auto length = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(steps))));
   std::vector<Segment> result;
   Segment open{begin, begin};
+  std::size_t size = 0;
   for (const Region& region : all) {
     open.end = region.steps.end;
-    if (open.end - open.begin < length && open.end != end) continue;
+    size += region.size;
+    if (size < length && open.end != end) continue;
     result.push_back(open);
     open.begin = open.end;
+    size = 0;
   }
   return result;
 }
@@ -138,7 +144,7 @@ std::vector<Segment> chain(const std::vector<Region>& all) {
 }  // namespace
 
 Blocks::Blocks(const Stage& stage, const std::vector<std::size_t>& like)
-    : stage_(stage), loss_(loss_step(stage)), cuts_(narrow_positions(stage)) {
+    : stage_(stage), loss_(loss_step(stage)), cuts_(narrow_positions(stage)), apart_(repeatable_steps(stage)) {
   for (std::size_t i = 0; i < stage.steps.size(); ++i)
     kinds_.push_back(like.empty() || like[i] == i ? kind_of(stage, stage.steps[i]) : kinds_[like[i]]);
 }
@@ -147,23 +153,25 @@ std::vector<Segment> Blocks::within(std::size_t begin, std::size_t stage_end) co
   const std::size_t end = std::min(stage_end, loss_);
   std::vector<Region> all;
   const auto add = [&](std::size_t to) {
-    if (begin == to) return;
     Hash kind;
-    for (std::size_t i = begin; i < to; ++i) kind.add(kinds_[i]);
-    all.push_back({{begin, to}, kind.value()});
+    std::size_t size = 0;
+    for (std::size_t i = begin; i < to; ++i)
+      if (!apart_[i]) kind.add(kinds_[i]), ++size;
+    if (size == 0) return;
+    all.push_back({{begin, to}, kind.value(), size});
     begin = to;
   };
   for (auto cut = std::ranges::upper_bound(cuts_, begin, {}, &Narrow::at); cut != cuts_.end() && cut->at < end; ++cut)
     if (cut->until >= stage_end) add(cut->at);
-  if (begin < end) add(end);
+  add(end);
   std::vector<Segment> result;
   for (std::size_t i = 0; i < all.size();) {
     const Repetition found = repetition(all, i);
     const std::size_t first = i;
-    if (found.times > 1 && all[i + found.period - 1].steps.end - all[i].steps.begin > 1) {
+    if (found.times > 1 && (found.period > 1 || all[i].size > 1)) {
       for (std::size_t n = 0; n < found.times; ++n, i += found.period)
         result.push_back({all[i].steps.begin, all[i + found.period - 1].steps.end});
-    } else if (all[i].size() >= least_of_a_branch) {
+    } else if (all[i].size >= least_of_a_branch) {
       ++i;
       while (i < all.size() && belongs_to_the_block_before(stage_, all[i])) ++i;
       result.push_back({all[first].steps.begin, all[i - 1].steps.end});

@@ -6,6 +6,9 @@
 // and does not repeat (a residual block that halves the image) is one, with the activation or normalisation behind it.
 // Where neither is found, a chain, blocks of about the square root of its steps are as good as any (Chen et al.,
 // "Training Deep Nets with Sublinear Memory Cost", 2016, section 3).
+//
+// Steps that stages of a pipeline make again (pipeline/cut.h) count for nothing: views of a mask that every layer reads
+// stand in the first one alone, and leave it a layer like the others.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +38,7 @@ class Blocks {
   const Stage& stage_;
   std::size_t loss_;                  // its step
   std::vector<Narrow> cuts_;          // ascending
+  std::vector<bool> apart_;           // by step: counts for nothing
   std::vector<std::uint64_t> kinds_;  // by step: equal ones run the same
 };
 

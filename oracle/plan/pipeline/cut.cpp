@@ -39,7 +39,9 @@ std::vector<bool> repeatable_steps(const Stage& whole) {
     const auto* compute = std::get_if<Compute>(&whole.steps[i]);
     repeatable[i] = compute && may_repeat(*compute) &&
                     std::all_of(compute->inputs.begin(), compute->inputs.end(), [&](LocalTensorId in) {
-                      return !in.valid() || !is_activation(whole, in) || repeatable[producer[in.index()]];
+                      if (!in.valid() || !is_activation(whole, in)) return true;
+                      const std::size_t made_by = producer[in.index()];
+                      return made_by < i && repeatable[made_by];  // by none: it is received
                     });
   }
   return repeatable;

@@ -11,6 +11,7 @@
 #include "oracle/predict.h"
 #include "tests/support/any_plan.h"
 #include "tests/support/clusters.h"
+#include "tests/support/experts.h"
 #include "tests/support/graphs.h"
 #include "tests/support/zoo.h"
 
@@ -45,12 +46,22 @@ TEST(Blocks, AreTransformerLayersAndResidualBlocks) {
   EXPECT_EQ(blocks(zoo("resnet18", 1)), 8U);
 }
 
+// Where blocks begin and end, in steps that count.
+std::vector<Segment> counted(const Stage& stage, std::size_t from, const std::vector<Segment>& blocks) {
+  const std::vector<bool> apart = repeatable_steps(stage);
+  const auto at = [&](std::size_t step) {
+    return static_cast<std::size_t>(std::count(apart.begin() + static_cast<std::ptrdiff_t>(from),
+                                               apart.begin() + static_cast<std::ptrdiff_t>(step), false));
+  };
+  std::vector<Segment> result;
+  for (const Segment& block : blocks) result.push_back({at(block.begin), at(block.end)});
+  return result;
+}
+
 // What a stage does not read itself does not join its steps: blocks are not those of the program that lie within it.
 RC_GTEST_PROP(Blocks, OfARangeAreThoseOfAStageOfItsSteps, ()) {
   const Graph graph = test::any_model();
-  Strategy strategy = test::any_strategy(graph);
-  strategy.precision = Precision::fp32;  // casts may stand in another order in a stage
-  const auto program = make_program(graph, strategy);
+  const auto program = make_program(graph, test::any_strategy(graph));
   if (!program) return;
   std::vector<std::size_t> places;
   const std::vector<OperationId> operations = beginnings(*program);
@@ -62,10 +73,23 @@ RC_GTEST_PROP(Blocks, OfARangeAreThoseOfAStageOfItsSteps, ()) {
   const std::size_t begin = places[static_cast<std::size_t>(first)];
   const std::size_t end = places[static_cast<std::size_t>(test::any(first + 1, last))];
   const Stage stage = cut(*program, {begin, end}).stages[1];
-  if (stage.steps.size() != end - begin) return;  // it makes something again
-  std::vector<Segment> expected = find_blocks(stage);
-  for (Segment& block : expected) block.begin += begin, block.end += begin;
-  RC_ASSERT(Blocks(*program).within(begin, end) == expected);
+  RC_ASSERT(counted(stage, 0, find_blocks(stage)) == counted(*program, begin, Blocks(*program).within(begin, end)));
+}
+
+// The casts of rotary tables, which every layer reads, are made again in the first layer of a stage.
+TEST(Blocks, OfLayersAreAlikeWhateverIsMadeOnceForAllOfThem) {
+  Strategy strategy;
+  strategy.precision = Precision::fp16;
+  const Stage program = *make_program(test::mixture_of_experts(5), strategy);
+  const std::vector<Segment> all = find_blocks(program);
+  ASSERT_EQ(all.size(), 5U);
+  for (std::size_t first = 1; first + 1 < all.size(); ++first) {  // one layer alone does not repeat: it is two branches
+    const Stage stage = cut(program, {all[first].begin}).stages[1];
+    EXPECT_GT(stage.steps.size(), program.steps.size() - all[first].begin);
+    const std::vector<Segment> blocks = counted(stage, 0, find_blocks(stage));
+    ASSERT_EQ(blocks.size(), all.size() - first);
+    for (const Segment& block : blocks) EXPECT_EQ(block.end - block.begin, blocks.front().end - blocks.front().begin);
+  }
 }
 
 TEST(Recompute, SelectiveTakesTheCoreOfEachAttention) {
