@@ -94,6 +94,12 @@ const ProgramForm::Links& ProgramForm::links_of(const Strategy& s) {
   return links;
 }
 
+bool ProgramForm::share_nodes(const Strategy& s) {
+  const auto [known, added] = share_nodes_.try_emplace({s.data, s.pipeline, s.order});
+  if (added) known->second = stages_share_nodes(s, kernels_.cluster());
+  return known->second;
+}
+
 ProgramForm::Group& ProgramForm::group_of(const Strategy& s) {
   std::unique_ptr<Group>& group =
       groups_[{{s.data, s.pipeline, s.order}, s.zero, s.exchange, s.bucket.value(), s.accumulation == 1}];
@@ -150,18 +156,21 @@ const InFlight& ProgramForm::in_flight_of(const ScheduleShape& shape) {
 }
 
 const Result<ProgramForm::Cut>& ProgramForm::cut_of(const Strategy& strategy, const InFlight& in_flight) {
-  const bool share_nodes = stages_share_nodes(strategy, kernels_.cluster());
+  const bool share_nodes = this->share_nodes(strategy);
   const Result<Cut>*& known = cuts_of_[{&in_flight, share_nodes, strategy.chunks, memory_key(strategy)}];
-  if (!known) known = &find_cut(strategy, in_flight);
+  if (!known) known = &find_cut(strategy, in_flight, share_nodes);
   return *known;
 }
 
 // Few cuts serve many strategies.
-const Result<ProgramForm::Cut>& ProgramForm::find_cut(const Strategy& strategy, const InFlight& in_flight) {
-  std::unique_ptr<CutTable>& table = cut_tables_[stages_share_nodes(strategy, kernels_.cluster()) ? 1 : 0];
-  const CutCosts costs = cut_costs(strategy, kernels_);
-  if (!table) table = std::make_unique<CutTable>(table_.program(), places_, table_.crossing(), costs, table_.like());
-  const Bytes memory = none_fits(*table, strategy, in_flight, costs.memory) ? Bytes{} : costs.memory;
+const Result<ProgramForm::Cut>& ProgramForm::find_cut(const Strategy& strategy, const InFlight& in_flight,
+                                                      bool share_nodes) {
+  std::unique_ptr<CutTable>& table = cut_tables_[share_nodes ? 1 : 0];
+  if (!table)
+    table = std::make_unique<CutTable>(table_.program(), places_, table_.crossing(), cut_costs(strategy, kernels_),
+                                       table_.like());
+  const Bytes all = memory_for_stages(kernels_.cluster().kernels.device());
+  const Bytes memory = none_fits(*table, strategy, in_flight, all) ? Bytes{} : all;
   Result<std::vector<std::size_t>> begins = balanced(*table, stage_memories_, strategy, in_flight, memory);
   // Where there is none, so many stages are all there is to tell.
   Begins key{begins ? *begins : std::vector<std::size_t>{in_flight.all.size()},

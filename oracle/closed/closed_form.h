@@ -109,9 +109,10 @@ class ProgramForm {
 
   Group& group_of(const Strategy& strategy);
   const Links& links_of(const Strategy& strategy);
+  bool share_nodes(const Strategy& strategy);  // neighbours in the pipeline
   StageForm& stage(Group& group, StageWork& work);
   const Result<Cut>& cut_of(const Strategy& strategy, const InFlight& in_flight);
-  const Result<Cut>& find_cut(const Strategy& strategy, const InFlight& in_flight);
+  const Result<Cut>& find_cut(const Strategy& strategy, const InFlight& in_flight, bool share_nodes);
   [[nodiscard]] bool none_fits(const CutTable& table, const Strategy& strategy, const InFlight& in_flight,
                                Bytes memory);
   Result<Cut> cut(const Strategy& strategy, const std::vector<std::size_t>& begins);
@@ -135,6 +136,7 @@ class ProgramForm {
   StageWorks works_;
   ScheduleForm schedule_;
   std::map<MeshKey, Links> links_;
+  std::map<MeshKey, bool> share_nodes_;
   std::map<GroupKey, std::unique_ptr<Group>> groups_;
   Places places_;
   std::optional<StageMemories> own_memories_;

@@ -52,6 +52,10 @@ bool stages_share_nodes(const Strategy& strategy, const Cluster& cluster) {
   return placement(mesh_of(strategy), MeshAxis::pipeline, cluster.devices_per_node).nodes == 1;
 }
 
+Bytes memory_for_stages(const Device& device) {
+  return device.memory.value() > 0 ? std::max(Bytes{1}, device.memory - device.framework_base) : Bytes{};
+}
+
 CutCosts cut_costs(const Strategy& strategy, KernelPrices& kernels) {
   const Cluster& cluster = kernels.cluster();
   CutCosts costs;
@@ -64,7 +68,7 @@ CutCosts cut_costs(const Strategy& strategy, KernelPrices& kernels) {
   costs.workspace = [&strategy, &kernels](const Signature& s, std::uint32_t gradients) {
     return kernels.of({s, Pass::backward, gradients}, strategy).estimate.workspace;
   };
-  if (device.memory.value() > 0) costs.memory = std::max(Bytes{1}, device.memory - device.framework_base);
+  costs.memory = memory_for_stages(device);
   return costs;
 }
 

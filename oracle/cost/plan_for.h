@@ -14,6 +14,7 @@ namespace sibyl {
 
 // What stages of this strategy are cut by. Good while strategy and prices are.
 CutCosts cut_costs(const Strategy& strategy, KernelPrices& kernels);
+Bytes memory_for_stages(const Device& device);                              // of these, the limit
 bool stages_share_nodes(const Strategy& strategy, const Cluster& cluster);  // neighbours in the pipeline, all of them
 
 Result<Plan> plan_for(const Graph& graph, const Strategy& strategy, const Cluster& cluster);

@@ -85,7 +85,7 @@ void each_state(const SearchSpace& space, Strategy strategy, const Visit& visit)
 
 bool exchanges_gradients(const Strategy& s) { return s.data > 1 || s.expert > 1; }
 
-void each_bucket(const SearchSpace& space, Strategy strategy, const Visit& visit) {
+void each_bucket(const SearchSpace& space, const Strategy& strategy, const Visit& visit) {
   if (space.buckets.empty() || !exchanges_gradients(strategy)) return visit(strategy);
   for (const Bytes bucket : space.buckets) {
     Strategy one = strategy;
@@ -97,11 +97,12 @@ void each_bucket(const SearchSpace& space, Strategy strategy, const Visit& visit
 }
 
 // Casts alone sum by parts; of two bytes a cast makes nothing less.
-void each_compression(const SearchSpace& space, Strategy strategy, const Visit& visit) {
+void each_compression(const SearchSpace& space, const Strategy& strategy, const Visit& visit) {
   if (space.compressions.empty() || !exchanges_gradients(strategy)) return visit(strategy);
   for (const Compression& compression : space.compressions) {
-    strategy.compression = compression;
-    if (check_compression(strategy)) visit(strategy);
+    Strategy one = strategy;
+    one.compression = compression;
+    if (check_compression(one)) visit(one);
   }
 }
 
@@ -146,9 +147,9 @@ std::vector<Strategy> strategies(const SearchSpace& space) {
   std::vector<Strategy> all;
   for (const int devices : space.devices) {
     Strategy start = unsplit(space.fixed);
-    using Choices = void (*)(const SearchSpace&, Strategy, const Visit&);
-    constexpr std::array<Choices, 7> choices = {each_sequence, each_micro_batch, each_schedule,   each_state,
-                                                each_order,    each_bucket,      each_compression};
+    using Choices = std::function<void(const SearchSpace&, const Strategy&, const Visit&)>;
+    const std::array<Choices, 7> choices = {each_sequence, each_micro_batch, each_schedule,   each_state,
+                                            each_order,    each_bucket,      each_compression};
     const std::function<void(const Strategy&, std::size_t)> choose = [&](const Strategy& strategy, std::size_t next) {
       if (next == choices.size()) return all.push_back(strategy);
       choices[next](space, strategy, [&](const Strategy& chosen) { choose(chosen, next + 1); });

@@ -121,6 +121,12 @@ std::vector<Trials::Alike> Trials::by_program(std::span<const Group> groups) {
 std::vector<Rivals> Trials::by_formula(std::span<Group> groups, const Rivals& rivals, double most,
                                        const std::function<void(bool)>& tried) {
   std::vector<Alike> programs = by_program(groups);
+  // The longest first: the other threads then wait for a short one.
+  std::ranges::stable_sort(programs, std::greater{}, [&](const Alike& alike) {
+    std::size_t members = 0;
+    for (const std::size_t g : alike.groups) members += groups[g].members.size();
+    return members;
+  });
   std::vector<Rivals> found(groups.size());
   in_parallel(evaluators_, programs.size(), [&](Evaluator& evaluator, std::size_t p, bool calling) {
     for (const std::size_t g : programs[p].groups)

@@ -44,18 +44,26 @@ ParameterSums& StageMemories::parameters() {
   return *parameters_;
 }
 
+const HeldState& StageMemories::held(const Strategy& strategy, MemoryKey key, bool buckets) {
+  std::get<0>(key) = {};
+  const auto [known, added] = held_.try_emplace({std::move(key), buckets});
+  if (added) known->second = buckets ? parameters().held(strategy, like_) : parameters().without_buckets(strategy);
+  return known->second;
+}
+
 const StageMemory& StageMemories::of(const Strategy& strategy) {
   MemoryKey key = memory_key(strategy);
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
-  return known_.try_emplace(std::move(key), kept(strategy), parameters().held(strategy, like_)).first->second;
+  StageMemory made{kept(strategy), held(strategy, key, true)};
+  return known_.try_emplace(std::move(key), std::move(made)).first->second;
 }
 
 const StageMemory& StageMemories::without_buckets(const Strategy& strategy) {
   MemoryKey key = memory_key_without_buckets(strategy);
   const auto known = without_buckets_.find(key);
   if (known != without_buckets_.end()) return known->second;
-  StageMemory made{kept(strategy), parameters().without_buckets(strategy)};
+  StageMemory made{kept(strategy), held(strategy, key, false)};
   return without_buckets_.try_emplace(std::move(key), std::move(made)).first->second;
 }
 

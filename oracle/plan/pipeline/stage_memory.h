@@ -73,12 +73,15 @@ class StageMemories {
   using KeptKey = std::pair<std::tuple<Recompute, int, int, std::vector<std::string>>, Tier>;
   std::shared_ptr<const KeptSums> kept(const Strategy& strategy);
   ParameterSums& parameters();
+  // With buckets or without. `key`: the memory_key() that is asked for.
+  const HeldState& held(const Strategy& strategy, MemoryKey key, bool buckets);
 
   const BackwardMemory& backward_;
   const Places& places_;
   const std::vector<std::size_t>& like_;
   std::optional<ParameterSums> parameters_;  // once asked
   std::map<KeptKey, std::shared_ptr<const KeptSums>> kept_;
+  std::map<std::pair<MemoryKey, bool>, HeldState> held_;  // whatever runs again
   std::map<MemoryKey, StageMemory> known_, without_buckets_;
 };
 
