@@ -95,6 +95,7 @@ struct Region {
   Segment steps;
   std::uint64_t kind = 0;  // equal ones run the same
   std::size_t size = 0;    // steps that count
+  std::size_t first = 0;   // of these
 };
 
 struct Repetition {
@@ -115,7 +116,7 @@ Repetition repetition(const std::vector<Region>& all, std::size_t from) {
 }
 
 bool belongs_to_the_block_before(const Stage& stage, const Region& region) {
-  const auto* compute = std::get_if<Compute>(&stage.steps[region.steps.begin]);
+  const auto* compute = std::get_if<Compute>(&stage.steps[region.first]);
   return region.size == 1 && compute &&
          (std::holds_alternative<Unary>(compute->attributes) ||
           std::holds_alternative<Normalization>(compute->attributes));
@@ -154,11 +155,15 @@ std::vector<Segment> Blocks::within(std::size_t begin, std::size_t stage_end) co
   std::vector<Region> all;
   const auto add = [&](std::size_t to) {
     Hash kind;
-    std::size_t size = 0;
-    for (std::size_t i = begin; i < to; ++i)
-      if (!apart_[i]) kind.add(kinds_[i]), ++size;
+    std::size_t size = 0, first = to;
+    for (std::size_t i = begin; i < to; ++i) {
+      if (apart_[i]) continue;
+      kind.add(kinds_[i]);
+      first = std::min(first, i);
+      ++size;
+    }
     if (size == 0) return;
-    all.push_back({{begin, to}, kind.value(), size});
+    all.push_back({{begin, to}, kind.value(), size, first});
     begin = to;
   };
   for (auto cut = std::ranges::upper_bound(cuts_, begin, {}, &Narrow::at); cut != cuts_.end() && cut->at < end; ++cut)

@@ -26,8 +26,11 @@ int micro_batches(const Plan& plan) { return static_cast<int>(plan.strategy.accu
 
 Span in_step(const TimedTurn& timed, const NamedSpan& span) {
   if (span.kind == NamedSpan::Kind::message) {
-    const Seconds from = timed.span.start + timed.behind + timed.delay;
-    return {from + span.span.start, from + span.span.end};
+    const auto at = [&](Seconds of_turn) {
+      const Seconds alone = timed.span.start + timed.behind + timed.delay + of_turn;
+      return alone + std::max(Seconds{}, alone - timed.span.end) * (timed.stretch - 1);
+    };
+    return {at(span.span.start), at(span.span.end)};
   }
   const Seconds length = timed.span.end - timed.span.start;
   const double longer = timed.delay.value() > 0 ? length / (length - timed.delay) : 1.0;

@@ -22,10 +22,11 @@ struct TimedTurn {
   Seconds delay;   // of that: its exchanges share the wire with what its rank sends
   Span sent;       // the transfer to its neighbour; empty where it sends nothing
   Seconds behind;  // so much later its gradients are there: other stages of its rank exchange theirs
+  double stretch = 1;  // what it has left to exchange when it ends takes so much longer: later turns and sends share it
 };
 
 // Where in the step something lies that turn_timeline() has of the turn by itself. By how much its exchanges are
-// delayed is spread over all of it.
+// delayed is spread over all of it, and by how much its messages are, over what is left of these at its end.
 Span in_step(const TimedTurn& timed, const NamedSpan& span);
 
 // What a coordinate does after its last message: its share of the norm by which all gradients are clipped, waiting

@@ -94,6 +94,7 @@ class ScheduleWalk {
         taken_(turns.size(), 0),
         wires_(turns.size()),
         gradients_(turns.size()),
+        under_way_(turns.size()),
         left_(stages.size()),
         begun_(stages.size(), false) {
     result_.coordinates.resize(turns.size());
@@ -116,6 +117,11 @@ class ScheduleWalk {
   }
 
  private:
+  // A turn of those that are timed, and when its last message is there if nothing holds it up.
+  struct UnderWay {
+    std::size_t turn = 0;
+    Seconds end;
+  };
   // A transfer: when its sender had it ready, and when it is there.
   struct Arrival {
     Seconds ready, there;
@@ -151,10 +157,23 @@ class ScheduleWalk {
       const StageTimes& of = stages_[stage];
       const Seconds alone = start + times.messages + delay, others{gradients_[c].end()};
       if (place.last) behind = std::max(Seconds{}, others + of.own_messages - alone);
+      if (alone + behind > others) {
+        stretch(c);
+        under_way_[c] = {own.turns.size(), alone + behind};
+      }
       gradients_[c].add((alone + behind).value(), of.own_messages.value(), of.own_wires);
     }
     free_[c] = end;
     own.turns.push_back({turn, place, {start, end}, delay, send(turn, end, parts), behind});
+  }
+
+  // By what has held up the last turn's messages until now.
+  void stretch(std::size_t c) {
+    const UnderWay& last = under_way_[c];
+    if (last.end <= Seconds{}) return;
+    TimedTurn& turn = result_.coordinates[c].turns[last.turn];
+    const Seconds left = last.end - turn.span.end, now = Seconds{gradients_[c].end()} - turn.span.end;
+    if (left > Seconds{}) turn.stretch = now / left;
   }
 
   [[nodiscard]] Place place_of(const Turn& turn) const {
@@ -214,6 +233,7 @@ class ScheduleWalk {
   void finish() {
     std::vector<Seconds> ends(coordinates_);
     for (std::size_t c = 0; c < coordinates_; ++c) {
+      stretch(c);
       result_.coordinates[c].messages_end = Seconds{gradients_[c].end()};
       ends[c] = std::max(free_[c], result_.coordinates[c].messages_end);
     }
@@ -253,6 +273,7 @@ class ScheduleWalk {
   std::vector<std::size_t> taken_;                           // turns, by coordinate
   std::vector<std::array<double, 2>> wires_;                 // by coordinate: busy with what it sends until then
   std::vector<GradientsUnderWay> gradients_;                 // by coordinate
+  std::vector<UnderWay> under_way_;                          // of these, the last turn's
   std::vector<int> left_;                                    // by stage: backward turns to come
   std::vector<bool> begun_;
   SimulatedPipeline result_;

@@ -92,6 +92,45 @@ TEST(Blocks, OfLayersAreAlikeWhateverIsMadeOnceForAllOfThem) {
   }
 }
 
+// y = W0 x; z = y + W2 relu(W1 y); relu(z) times a mask; W3 of that. The ReLU behind the branch belongs to it, also
+// where the mask is made just before.
+Graph branch_and_mask(bool made) {
+  constexpr std::int64_t batch = 2, width = 8;
+  Graph graph;
+  const auto tensor = [&](std::string name, Shape shape, TensorKind kind, std::optional<std::size_t> batch_axis) {
+    return graph.add(Tensor{std::move(name), std::move(shape), DType::f32, kind, batch_axis, {}, 0});
+  };
+  const auto run = [&](const std::string& name, Attributes attributes, std::vector<TensorId> inputs) {
+    const TensorId result = tensor(name + ".y", {batch, width}, TensorKind::activation, 0);
+    graph.add(Operation{name, std::move(attributes), std::move(inputs), {result}, {}});
+    return result;
+  };
+  const auto linear = [&](const std::string& name, TensorId x) {
+    const TensorId weight = tensor(name + ".weight", {width, width}, TensorKind::parameter, {});
+    return run(name, Linear{}, {x, weight});
+  };
+  const TensorId x = tensor("x", {batch, width}, TensorKind::input, 0);
+  TensorId mask = tensor("mask", {batch, width}, TensorKind::input, 0);
+  const TensorId y = linear("fc0", x);
+  const TensorId branch = linear("fc2", run("inner", Unary{UnaryKind::relu}, {linear("fc1", y)}));
+  const TensorId z = run("sum", Binary{BinaryKind::add}, {y, branch});
+  if (made) mask = run("made", Unary{UnaryKind::neg}, {mask});
+  const TensorId behind = run("behind", Unary{UnaryKind::relu}, {z});
+  const TensorId scores = linear("fc3", run("masked", Binary{BinaryKind::mul}, {behind, mask}));
+  const TensorId targets = graph.add(Tensor{"targets", {batch}, DType::i64, TensorKind::input, 0, {}, width});
+  graph.loss = tensor("loss", {}, TensorKind::activation, {});
+  graph.add(Operation{"loss", CrossEntropy{1}, {scores, targets}, {graph.loss}, {}});
+  EXPECT_TRUE(graph.finish(batch));
+  return graph;
+}
+
+TEST(Blocks, HaveTheReluBehindThemWhateverIsMadeBetween) {
+  for (const bool made : {false, true}) {
+    const Stage stage = plan_of(branch_and_mask(made), Recompute::none).stages[0];
+    EXPECT_THAT(counted(stage, 0, find_blocks(stage)), ElementsAre(Segment{1, 6})) << made;
+  }
+}
+
 TEST(Recompute, SelectiveTakesTheCoreOfEachAttention) {
   const Plan plan = plan_of(zoo("deit-tiny", 1), Recompute::selective, 1);
   const Stage& stage = plan.stages[0];

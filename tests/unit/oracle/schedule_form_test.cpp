@@ -195,6 +195,7 @@ TEST(ScheduleForm, StagesOfOneDeviceShareItsWire) {
     ASSERT_LE(begun[1] - begun[0], Seconds{4});
     EXPECT_NEAR(c.messages_end.value(), begun[0].value() + 12 + 10, 1e-12);
     EXPECT_NEAR(c.turns.back().behind.value(), (begun[0] - begun[1]).value() + 10, 1e-12);
+    EXPECT_EQ(c.turns.back().stretch, 1);  // nothing is sent beside them
   }
   const std::vector<StageInPipeline> stages(4, StageInPipeline{&form, 0, 0});
   EXPECT_NEAR(ScheduleForm{}.ends(shape, stages, {}).time, walked.step.total.value(), 1e-12);
@@ -225,6 +226,13 @@ TEST(ScheduleForm, SendsShareAWireWithGradients) {
       const SimulatedPipeline walked = walk_schedule(turns_of(shape), both.times, 1);
       EXPECT_NEAR(walked.coordinates[1].turns[1].sent.end.value(), 8 + 2 + lost, 1e-9);
       EXPECT_NEAR(walked.coordinates[1].messages_end.value(), 8 + gradients + lost, 1e-9);
+      // Where they are drawn: until the turn ends as they are alone, and what is left then longer.
+      NamedSpan message;
+      message.kind = NamedSpan::Kind::message;
+      message.span = {Seconds{3}, Seconds{4 + gradients}};
+      const Span drawn = in_step(walked.coordinates[1].turns[1], message);
+      EXPECT_NEAR(drawn.start.value(), 7, 1e-9);
+      EXPECT_NEAR(drawn.end.value(), 8 + gradients + lost, 1e-9);
       EXPECT_NEAR(walked.coordinates[0].turns[1].span.start.value(), 8 + 2 + lost, 1e-9);
       EXPECT_NEAR(walked.step.total.value(), 8 + 2 + lost + 4 + gradients, 1e-9);
       EXPECT_NEAR(ScheduleForm{}.ends(shape, both.stages, {}).time, 8 + 2 + lost + 4 + gradients, 1e-9);
