@@ -11,10 +11,11 @@
 #               emulated:RANKS:HOSTS:RATE is one of these
 #   network     what messages foretell of collectives, and those of some sizes of the others, on hosts behind one switch and behind two levels
 #               of them; network:RANKS:HOSTS:RATE[:UPLINK/HOSTS] is one of these
-#   search      what `sibyl search` finds for five models on 8 emulated ranks, 4 hosts of 1 Gb/s: its best, and ten others of each, are run
+#   search      what `sibyl search` finds for five models on 8 emulated ranks, 4 hosts of 1 Gb/s: its best, and ten others of each, are run,
+#               all of it a quarter as fast (validation/slower.py says why); of a calibration that was measured, not of a shipped device
 #
 # OUT_DIR gets the calibrations (SETTING.json) and a table of each setting (*.md, *.results.json). What is measured already is not
-# measured again: remove OUT_DIR to start anew. Emulated devices take the times of OUT_DIR/pair.json, or, where that is missing, of the
+# measured again: remove OUT_DIR to start anew. Emulated devices take the times of OUT_DIR/pair.json, or, where that is missing, but for search, of the
 # shipped dgx1-v100; SIBYL_EMULATED names another. SIBYL_CACHE (64MB) is the last-level cache, where what
 # calibration finds (docs/calibrate.md) shall not count. Leave the machine alone while it runs.
 set -eu
@@ -30,6 +31,7 @@ steps=3
 kernel_budget=0.01s
 goals='--max-mean-error 0.05 --max-error 0.20'  # of this project, docs/validation.md; a setting may have others
 repeat=  # what is measured more than once a round, or before each
+samples=  # of messages before the first
 worst=0
 
 # A command that says that a prediction failed, or a case could not be run, does not keep the other settings from running.
@@ -85,12 +87,12 @@ two_hosts() {  # SETTING
     strategies)
       lists=strategies rounds=4 goals='--max-mean-error 0.06 --max-error 0.15'
       # Messages, and what is bound by memory, have two speeds on a shared machine: only many moments tell their means.
-      repeat='--known-to 0.05 --network-budget 90s'
+      repeat='--known-to 0.05 --network-budget 90s' samples='--network-samples 1'
       pair_without strategies kernels steps ;;
   esac
   lists "$1" "$lists" ' --devices 2' ' --no-overlap'
   if ! grep -q '"same_node"' "$out/$1.json" 2>/dev/null; then
-    "$here/hosts.sh" run -np 2 -- "$bin/sibyl-calibrate" network --budget 120s -o "$out/$1.json"
+    "$here/hosts.sh" run -np 2 -- "$bin/sibyl-calibrate" network --budget 120s $samples -o "$out/$1.json"
     "$here/hosts.sh" run -np 2 -- "$bin/sibyl-calibrate" overlap -o "$out/$1.json"
   fi
   judge "$1" --launcher "$launch"
@@ -137,16 +139,17 @@ network() {  # RANKS HOSTS RATE
 
 # Inside `hosts.sh with`. The cluster that is searched has the emulated device's kernels and the wire as it was measured.
 searched() {  # RANKS NAME
-  device=${SIBYL_EMULATED:-$out/pair.json}
-  [ -n "${SIBYL_EMULATED:-}" ] || [ -e "$device" ] || device=dgx1-v100
+  measured=${SIBYL_EMULATED:-$out/pair.json} device=$out/$2.device.json
+  [ -e "$measured" ] || { echo "validate.sh: search emulates a device that was measured: run 'pair' first, or name a calibration in SIBYL_EMULATED" >&2; exit 2; }
+  python3 "$here/validation/slower.py" "$measured" 4 > "$device"
   grep -q '"same_node"' "$out/$2.json" 2>/dev/null ||
-    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --budget 180s --between-messages sleep -o "$out/$2.json"
+    "$here/hosts.sh" run -np "$1" -- "$bin/sibyl-calibrate" network --budget 300s --between-messages sleep -o "$out/$2.json"
   printf 'name: %s\ncalibration: %s\nnetwork: %s\n' "$2" "$device" "$out/$2.json" > "$out/$2.yaml"
   python3 "$here/validation/search.py" cases "$bin/sibyl" "$here/validation/search.txt" "$out/$2.yaml" "$1" "$out/$2.plan.json" \
     > "$out/cases.$2.bare.txt"
   sed "s/\$/ --devices $1/" "$out/cases.$2.bare.txt" > "$out/cases.$2.txt"
   lenient "$bin/sibyl" validate "$out/cases.$2.txt" --calibration "$out/$2.json" --device "emulated:$device" --launcher \
-    "$here/hosts.sh run -np {ranks} --" --rounds 2 --network-budget 180s --steps 3 --warmup 3 --markdown --save "$out/$2.results.json" > "$out/$2.md"
+    "$here/hosts.sh run -np {ranks} --" --rounds 2 --steps 3 --warmup 3 --markdown --save "$out/$2.results.json" > "$out/$2.md"
   python3 "$here/validation/search.py" judge "$out/$2.plan.json" "$out/$2.results.json" >> "$out/$2.md"
   cat "$out/$2.md"
 }
@@ -174,7 +177,7 @@ for setting in "${@:-one pair gigabit strategies emulated}"; do
       one) one ;;
       pair | strategies) lenient "$here/hosts.sh" with 2 -- "$0" "$bin" "$out" --inside "$s" ;;
       gigabit) lenient "$here/hosts.sh" with 2 1gbit -- "$0" "$bin" "$out" --inside gigabit ;;
-      search) lenient "$here/hosts.sh" with 4 1gbit -- "$0" "$bin" "$out" --inside search 8 search-8-ranks-4-hosts-1gbit ;;
+      search) lenient "$here/hosts.sh" with 4 250mbit -- "$0" "$bin" "$out" --inside search 8 search-8-ranks-4-hosts-250mbit ;;
       emulated)
         emulated 4 2 1gbit
         emulated 4 4 100mbit

@@ -114,6 +114,7 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
   } else {
     json["losses"] = m.losses;
   }
+  if (m.processors_busy) json["processors_busy"] = *m.processors_busy;
   json["replicas_agree"] = m.replicas_agree;
   if (m.accuracy) json["accuracy"] = *m.accuracy;
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -126,6 +127,8 @@ std::string to_text(const Measurement& m, const Plan& plan, const TrainSettings&
   if (settings.emulated)
     text += fmt::format("device      emulated with the times of {}: nothing was computed\n",
                         device_name(*settings.emulated));
+  if (settings.emulated && m.processors_busy)
+    text += fmt::format("processors  {:.0f} % busy while steps were measured\n", *m.processors_busy * 100);
   if (!settings.device.empty()) text += fmt::format("device      {}\n", settings.device);
   text += fmt::format("throughput  {:.4g} samples/s\n", throughput(m, plan));
   if (settings.device.empty())

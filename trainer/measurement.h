@@ -35,6 +35,7 @@ struct Measurement {
   std::vector<OffloadedBytes> offloaded, offloaded_planned;  // by each rank in the last step; bytes_offloaded()
   bool replicas_agree = true;               // all ranks hold the same parameters, bit for bit
   std::vector<Seconds> kernels;             // of an emulated device: what those of the last step were to take, by rank
+  std::optional<double> processors_busy;    // while steps were measured: a share of them, on the busiest host
   std::optional<double> accuracy;           // of the evaluation
   std::optional<Error> weights_error;       // why the weights could not be saved; nothing else is lost by it
 

@@ -10,6 +10,7 @@
 
 #include "aten/device.h"
 #include "base/files.h"
+#include "base/processor_time.h"
 #include "trainer/agree.h"
 #include "trainer/session.h"
 #include "trainer/trace_file.h"
@@ -41,6 +42,12 @@ double mean(const Communicator& communicator, double own) {
   double sum = 0.0;
   for (const double value : communicator.gather_doubles(own)) sum += value;
   return sum / communicator.size();
+}
+
+// Where it is told.
+std::optional<double> busiest(const Communicator& communicator, std::optional<double> own) {
+  const double most = slowest(communicator, Seconds{own.value_or(-1.0)}).value();
+  return most < 0 ? std::nullopt : std::optional(most);
 }
 
 std::vector<BytesSent> of_all_ranks(const Communicator& communicator, const BytesSent& own) {
@@ -131,12 +138,16 @@ Result<void> write_timeline(Session& session, const Plan& plan, const TrainSetti
 
 Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings& settings, Communicator& communicator) {
   std::vector<Session::Step> steps;
+  std::optional<ProcessorTime> from;
   for (std::int64_t i = 0; i < settings.warmup + settings.steps; ++i) {
+    if (i == settings.warmup) from = processor_time();
     steps.push_back(session.step(i));
     if (session.shows_loss()) log_loss(settings, i, steps.back().loss);
   }
+  const std::optional<double> busy = busy_share(from, processor_time());
   if (session.shows_loss()) warn_if_diverged(steps);
   Measurement measurement = gathered(communicator, plan, settings, steps, session.memory());
+  measurement.processors_busy = busiest(communicator, busy);
   session.gather_parameters();
   measurement.replicas_agree = session.replicas_agree();
   session.release_parameters();

@@ -57,6 +57,10 @@ TrainingRun mean_of(const std::vector<TrainingRun>& runs) {
   result.spread = median(of_all([](const TrainingRun& r) { return r.spread; }));
   result.drift =
       relative_spread(of_all([](const TrainingRun& r) { return r.step_time.value(); }), result.step_time.value());
+  std::vector<double> busy;
+  for (const TrainingRun& run : runs)
+    if (run.processors_busy) busy.push_back(*run.processors_busy);
+  if (!busy.empty()) result.processors_busy = median(busy);
   result.rounds = static_cast<int>(runs.size());
   result.steps = 0;
   for (const TrainingRun& run : runs) result.steps += run.steps;
@@ -166,13 +170,23 @@ std::string summary_sentence(const ValidationSummary& s) {
 
 std::string emulation_sentence(const std::vector<Validated>& cases) {
   std::set<std::string> devices;
-  for (const Validated& v : cases)
-    if (!v.measurement.emulated.empty()) devices.insert(v.measurement.emulated);
+  std::vector<double> busy;
+  for (const Validated& v : cases) {
+    if (v.measurement.emulated.empty()) continue;
+    devices.insert(v.measurement.emulated);
+    if (v.measurement.processors_busy) busy.push_back(*v.measurement.processors_busy);
+  }
   if (devices.empty()) return {};
-  return fmt::format(
+  std::string text = fmt::format(
       "EMULATED: nothing was computed. Each kernel took the time that {} says; messages were sent for real. So the "
       "errors are those of network, overlap, schedule and memory, not of kernels.",
       fmt::join(devices, ", "));
+  if (!busy.empty())
+    text += fmt::format(
+        " Processors were busy for {:.0f} % of the time in the median case, {:.0f} % at most: where ranks wait for "
+        "processors, too, steps come out longer than predicted.",
+        median(busy) * 100, std::ranges::max(busy) * 100);
+  return text;
 }
 
 namespace {
@@ -206,6 +220,8 @@ std::string to_json(const std::vector<Validated>& cases) {
                     {"drift", v.measurement.drift},
                     {"rounds", v.measurement.rounds},
                     {"steps", v.measurement.steps},
+                    {"processors_busy",
+                     v.measurement.processors_busy ? ordered_json(*v.measurement.processors_busy) : ordered_json()},
                     {"error", v.time_error()},
                     {"inside_interval", v.inside_interval()},
                     {"breakdown_predicted_s", parts_of(v.prediction.breakdown)},
@@ -251,6 +267,11 @@ std::string emulated_device(const nlohmann::json& run) {
   return device.starts_with(emulated) ? device.substr(emulated.size()) : std::string();
 }
 
+std::optional<double> busy_processors(const nlohmann::json& run) {
+  const auto found = run.find("processors_busy");
+  return found == run.end() || found->is_null() ? std::nullopt : std::optional(found->get<double>());
+}
+
 }  // namespace
 
 Result<TrainingRun> parse_training_run(const std::string& json, const std::string& what) {
@@ -268,6 +289,7 @@ Result<TrainingRun> parse_training_run(const std::string& json, const std::strin
                                  document.value("bytes_sent_per_step_by_kind", nlohmann::json()) ==
                                      document.value("bytes_planned_per_step_by_kind", nlohmann::json()));
     m.emulated = emulated_device(document);
+    m.processors_busy = busy_processors(document);
     read_parts(document.at("breakdown_s"), m);
   } catch (const nlohmann::json::exception& e) {
     return fail(fmt::format("cannot read the training run's JSON: {}", e.what()), what);
@@ -294,6 +316,7 @@ Result<std::map<std::string, TrainingRun>> parse_measurements(const std::string&
       if (m.bytes_sent.empty() && one.at("bytes_sent").is_number()) m.bytes_sent = {one.at("bytes_sent")};
       m.bytes_as_planned = one.value("bytes_as_planned", true);
       m.emulated = emulated_device(one);
+      m.processors_busy = busy_processors(one);
       m.stages = one.value("stages", std::vector<std::string>{});
       read_parts(one.at("breakdown_measured_s"), m);
       if (!(m.step_time.value() > 0) || m.peak_memory.value() < 0)

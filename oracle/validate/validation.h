@@ -28,6 +28,7 @@ struct TrainingRun {
   bool bytes_as_planned = true;          // by all of them
   Seconds forward, backward, communication_exposed, optimizer;  // medians of the step's parts
   std::vector<std::string> stages;                              // what begins a pipeline's stages, but the first
+  std::optional<double> processors_busy;  // a share of them, on the busiest host; none: the trainer does not tell
 };
 
 // Runs of one case at different times: the mean of their medians (base/statistics.h: mean_of_usual), as a kernel's
@@ -67,7 +68,8 @@ std::vector<StepSample> as_step_samples(const std::vector<Validated>& cases, dou
 // What is measured on an emulated device is called emulated.
 Table to_table(const std::vector<Validated>& cases);
 std::string summary_sentence(const ValidationSummary& summary);
-// Says what an emulated device is, and whose it was; empty where none was emulated.
+// Says what an emulated device is, and whose it was, and how busy processors were that ranks shared; empty where none
+// was emulated.
 std::string emulation_sentence(const std::vector<Validated>& cases);
 std::string to_json(const std::vector<Validated>& cases);
 

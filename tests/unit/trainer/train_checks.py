@@ -6,6 +6,7 @@ Exits 1 with a message where a check fails, 77 where what it needs is not instal
 import atexit
 import gzip
 import json
+import os
 import pathlib
 import shutil
 import struct
@@ -291,6 +292,8 @@ def emulated_as_predicted(case, ranks, cluster="dgx1-v100"):
     memory = memory_error(run, predicted)
     check(abs(memory) < 0.01, f"{case}: memory is off by {memory:+.2%}")
     check(run["bytes_sent_per_step_by_rank"] == run["bytes_planned_per_step_by_rank"], f"{case}: bytes")
+    # Steps shorter than a tick of the processors' clock tell nothing of it.
+    check(0 <= run.get("processors_busy", 0) <= 1 and ("processors_busy" in run or sum(run["step_times_s"]) < 0.1), f"{case}: processors")
     check(min(run["step_times_s"]) >= 0.98 * compute, f"{case}: {min(run['step_times_s'])} s, but its kernels take {compute} s")
     if "stages" not in predicted["plan"]:  # else each rank has its own
         kernels_as_predicted(run, compute, case)
@@ -305,6 +308,9 @@ def emulated():
                                        ("zoo:gpt2-mini", 8, 4, ["--parallel", "data=2,pipeline=2", "--micro-batches", 4,
                                                                 "--schedule", "zero-bubble", "--dim", "seq=64"])]:
         emulated_as_predicted([model, "--batch", batch, *words], ranks)
+    busy = measured("zoo:small-cnn-bn", "--batch", 64, "--steps", 20)  # for real: one of this machine's processors is never idle
+    if "processors_busy" in busy:
+        check(busy["processors_busy"] > 0.5 / os.cpu_count(), f"{busy['processors_busy']} of the processors were busy")
     for words, code in [(["--device", "emulate"], 2), (["--device", "emulated:"], 2), (["--device", "emulated:no-such"], 3),
                         (["--device", "emulated:dgx1-v100", "--save-weights", FOLDER / "w"], 2)]:
         train("zoo:small-cnn", "--batch", 4, "--steps", 1, *words, expect=code)

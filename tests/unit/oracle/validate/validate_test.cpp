@@ -125,6 +125,20 @@ TEST(Validation, LabelsWhatWasEmulated) {
   EXPECT_EQ(parse_measurements(json, "f")->at("case").emulated, "dgx1-v100");
 }
 
+// Emulated ranks that wait for processors are not what is predicted.
+TEST(Validation, SaysHowBusyProcessorsWere) {
+  std::vector<Validated> cases(3, made(1, 1, 1, 1, 1));
+  for (Validated& v : cases) v.measurement.emulated = "dgx1-v100";
+  EXPECT_THAT(emulation_sentence(cases), Not(HasSubstr("busy")));
+  EXPECT_FALSE(parse_measurements(to_json(cases), "f")->at("case").processors_busy.has_value());
+  cases[0].measurement.processors_busy = 0.25;
+  cases[1].measurement.processors_busy = 0.87;
+  cases[2].measurement.processors_busy = 0.5;
+  EXPECT_THAT(emulation_sentence(cases), HasSubstr("busy for 50 % of the time in the median case, 87 % at most"));
+  EXPECT_EQ(parse_measurements(to_json({cases[1]}), "f")->at("case").processors_busy, 0.87);
+  EXPECT_EQ(mean_of({cases[0].measurement, cases[1].measurement, cases[2].measurement}).processors_busy, 0.5);
+}
+
 TEST(Validation, RefusesJsonThatIsNoMeasurement) {
   EXPECT_FALSE(parse_training_run("", "run").has_value());
   EXPECT_FALSE(parse_training_run("{\"step_time_s\": 1}", "run").has_value());

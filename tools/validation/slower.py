@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""A device so many times slower, to be emulated.
+
+    slower.py CALIBRATION TIMES    prints the calibration with every time of its device and kernels that many times as long
+
+Emulated ranks share the processors of one machine, which must hand on all their messages. Where that keeps processors busy, ranks wait
+for them as no device of their own would. A slower device on a network of as many times less bandwidth has the same steps, that many
+times as long but for latencies, and leaves processors idle. What the file says of a network is left out: that is measured on the slower one.
+"""
+import json
+import sys
+
+OF_THE_NETWORK = ("point_to_point", "pairs", "collectives", "overlap", "meetings", "io")
+
+
+def slower(value, times, factor=None):
+    """What is named _s is a time, what is named _per_s a speed, with all the numbers in it. `factor`: of numbers here."""
+    if isinstance(value, list):
+        return [slower(one, times, factor) for one in value]
+    if isinstance(value, dict):
+        return {key: slower(one, times, factor_of(key, times) or factor) for key, one in value.items()}
+    return value * factor if factor and isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+def factor_of(key, times):
+    return 1 / times if key.endswith("_per_s") else times if key.endswith("_s") else None
+
+
+def main(path, times):
+    calibration = json.load(open(path))
+    if "kernel_tables" in calibration:
+        sys.exit(f"slower.py: {path} has tables of shipped kernels: give a calibration that was measured")
+    print(json.dumps({key: [] if key in OF_THE_NETWORK else value for key, value in slower(calibration, times).items()}))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(sys.argv[1], float(sys.argv[2]))
