@@ -5,6 +5,8 @@
 #include <limits>
 #include <span>
 
+#include "base/statistics.h"
+
 namespace sibyl {
 namespace {
 
@@ -111,8 +113,11 @@ std::vector<CurvePoint> merged(std::vector<CurvePoint> points) {
     const std::size_t middle = begin + (end - begin) / 2;
     result.push_back(points[middle]);
     if ((end - begin) % 2 == 0) result.back().seconds = (points[middle - 1].seconds + points[middle].seconds) / 2;
-    const double range = (points[end - 1].seconds - points[begin].seconds) / result.back().seconds;
-    result.back().spread = std::max(result.back().spread, end - begin > 1 ? range / 2 : 0.0);
+    std::vector<double> seconds;
+    for (std::size_t i = begin; i < end; ++i) seconds.push_back(points[i].seconds);
+    const double between = seconds.size() == 2 ? (seconds[1] - seconds[0]) / 2 / result.back().seconds
+                                               : relative_spread(seconds, result.back().seconds);
+    result.back().spread = std::max(result.back().spread, between);
   }
   return result;
 }

@@ -54,36 +54,48 @@ void measure_meetings(Communicator& world, const Ranks& ranks, Calibration& cali
   if (ranks.first()) series.push_back(std::move(sample));
 }
 
+// The file has so many samples of each exchange behind it.
+struct Moment {
+  int samples = 1;
+  Seconds budget;
+};
+
+std::vector<Moment> moments_of(const NetworkRequest& request) {
+  if (request.samples) return {{*request.samples, request.budget}};
+  return {{1, request.budget / 2}, {2, request.budget / 4}, {3, request.budget / 4}};
+}
+
 }  // namespace
 
 Result<void> measure_network(const Ranks& ranks, Session& session, const NetworkRequest& request) {
   if (alone(ranks, "network")) return {};
   Calibration& calibration = session.calibration();
+  const std::vector<Moment> moments = moments_of(request);
+  int samples = moments.front().samples;
   Result<void> saved;
-  const auto keep = [&](auto& samples, const auto& sample) {
-    samples.push_back(sample);
+  const auto keep = [&](auto& all, const auto& sample) {
+    all.push_back(sample);
     if (const Result<void> outcome = session.write(); !outcome && saved) saved = outcome;
   };
   NetworkProbeSink sink;
   sink.point_to_point = [&](const PointToPointSample& sample) { keep(calibration.point_to_point, sample); };
   sink.collective = [&](const CollectiveSample& sample) { keep(calibration.collectives, sample); };
   sink.pair = [&](const PairSample& sample) { keep(calibration.pairs, sample); };
-  sink.have_pair = [&](const PairSample& s) { return samples_of(calibration.pairs, s) >= request.samples; };
+  sink.have_pair = [&](const PairSample& s) { return samples_of(calibration.pairs, s) >= samples; };
   sink.have_point_to_point = [&](const PointToPointSample& s) {
-    return samples_of(calibration.point_to_point, s) >= request.samples;
+    return samples_of(calibration.point_to_point, s) >= samples;
   };
-  sink.have_collective = [&](const CollectiveSample& s) {
-    return samples_of(calibration.collectives, s) >= request.samples;
-  };
+  sink.have_collective = [&](const CollectiveSample& s) { return samples_of(calibration.collectives, s) >= samples; };
   std::optional<Progress> progress;
   sink.progress = [&](int done, int total, std::string_view what) {
     if (!ranks.first()) return;
-    if (!progress) progress.emplace("measuring the network", static_cast<std::size_t>(total));
+    if (!progress)
+      progress.emplace(samples == moments.front().samples ? "measuring the network" : "measuring the network once more",
+                       static_cast<std::size_t>(total));
     progress->report(static_cast<std::size_t>(done), what);
   };
   sink.remark = [](std::string_view remark) { fmt::print(stderr, "network: {}\n", remark); };
   NetworkProbeOptions options;
-  options.budget = request.budget;
   options.place = place_of_this_process();
   options.between = typical_work();
   options.stop = told_to_end;
@@ -94,9 +106,20 @@ Result<void> measure_network(const Ranks& ranks, Session& session, const Network
     options.rest = [](Seconds time) { std::this_thread::sleep_for(std::chrono::duration<double>(time.value())); };
     options.between = [rest = options.rest] { rest(like_some_kernels); };
   }
-  SIBYL_CHECK(ranks.agree(probe_network(world, options, sink)));
-  if (!ranks_sleep && ranks.greatest(told_to_end() ? 1 : 0) == 0)
-    measure_meetings(world, ranks, calibration, request.samples);
+  using Clock = std::chrono::steady_clock;
+  const auto goes_on = [&] { return ranks.greatest(told_to_end() ? 1 : 0) == 0; };
+  Seconds left = request.budget;
+  for (const Moment& moment : moments) {
+    samples = moment.samples;
+    options.budget = moment.budget;
+    const Clock::time_point begin = Clock::now();
+    SIBYL_CHECK(ranks.agree(probe_network(world, options, sink)));
+    left -= Seconds{std::chrono::duration<double>(Clock::now() - begin).count()};
+    if (!goes_on() || ranks.greatest(left < moment.budget / 4 ? 1 : 0) == 1) break;  // one exchange may take long
+    progress.reset();
+    sink.remark = {};  // what does not fit once more is there already, or was told of
+  }
+  if (!ranks_sleep && goes_on()) measure_meetings(world, ranks, calibration, moments.front().samples);
   return ranks.agree(saved);
 }
 

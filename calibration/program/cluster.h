@@ -11,7 +11,10 @@ namespace sibyl {
 
 struct NetworkRequest {
   Seconds budget{120.0};
-  int samples = 1;           // of each message and collective: those that the file has so often are not timed again
+  // Of each message and collective: those that the file has so often are not timed again. Unless said, three, at three
+  // moments: what is timed in a row meets one bad spell of a machine or a network together, and of three samples the
+  // median counts. Half of the budget is the first moment's, which has the longest ones, too, as far as they fit.
+  std::optional<int> samples;
   // Between messages: as emulated ranks do, which do not compute. Unless said, where ranks share processors: who is
   // done with a message first and computes would be in the way of those who are not, as no other machine's rank is.
   std::optional<bool> ranks_sleep;

@@ -83,9 +83,9 @@ std::vector<Option> options_of(const Verb& verb) {
           .fallback = "120 s"},
          {.name = "--network-samples",
           .value = "N",
-          .help = "time a message once more unless the file has N samples of it: run again later, this shows how the "
-                  "network drifts",
-          .fallback = "1"},
+          .help =
+              "time a message once unless the file has N samples of it: run again later, this shows how the network "
+              "drifts; three, at three moments of the budget, unless given"},
          {.name = "--between-messages",
           .value = "WHAT",
           .help = "what ranks do between two messages: compute as in training, or sleep as emulated ranks do; auto: "
@@ -233,7 +233,8 @@ Result<Request> read_request(const std::vector<std::string>& words, int ranks) {
   if (verb->network) {
     SIBYL_TRY(const std::optional<Seconds> budget, arguments.seconds(budget_of_network(*verb)));
     SIBYL_TRY(const auto samples, arguments.integer("--network-samples", 1));
-    request.of_network = {*budget, static_cast<int>(*samples), {}};
+    request.of_network.budget = *budget;
+    if (samples) request.of_network.samples = static_cast<int>(*samples);
     const auto between = arguments.text("--between-messages");
     if (between != "auto") request.of_network.ranks_sleep = between == "sleep";
   }

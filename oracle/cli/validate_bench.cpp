@@ -128,6 +128,21 @@ std::vector<Option> Bench::options() {
       {.name = "--no-calibrate", .help = "use the calibration as it is"}};
 }
 
+namespace {
+
+// How often a file has the message that is timed first, and most often. What it cannot be read for is told later.
+int times_known(const std::string& file) {
+  const Result<Calibration> calibration = load_calibration(file);
+  if (!calibration || calibration->point_to_point.empty()) return 0;
+  const PointToPointSample& first = calibration->point_to_point.front();
+  return static_cast<int>(std::ranges::count_if(calibration->point_to_point, [&](const PointToPointSample& s) {
+    return s.same_node == first.same_node && s.both_ways == first.both_ways && s.pairs == first.pairs &&
+           s.bytes == first.bytes;
+  }));
+}
+
+}  // namespace
+
 Result<Bench> Bench::make(const Arguments& arguments) {
   Bench bench;
   bench.calibration_ = *arguments.text("--calibration");
@@ -137,6 +152,7 @@ Result<Bench> Bench::make(const Arguments& arguments) {
   bench.known_to_ = arguments.text("--known-to");
   SIBYL_CHECK(arguments.seconds("--network-budget").map([](const auto&) {}));
   bench.network_budget_ = arguments.text("--network-budget");
+  if (bench.network_budget_) bench.network_known_ = times_known(bench.calibration_);
   bench.cache_ = arguments.text("--cache");
   if (const std::string device = *arguments.text("--device"); device != "real") {
     SIBYL_TRY(std::string file, emulated_file(device));
@@ -177,8 +193,8 @@ Result<Bench> Bench::make(const Arguments& arguments) {
 Result<void> Bench::measure_network(int ranks, int round) const {
   if (!network_budget_ || ranks < 2) return {};
   std::vector<std::string> words = launched(ranks, {calibrator_});
-  words.insert(words.end(), {"network", "--budget", *network_budget_, "--network-samples", std::to_string(round),
-                             "--output", calibration_});
+  words.insert(words.end(), {"network", "--budget", *network_budget_, "--network-samples",
+                             std::to_string(network_known_ + round), "--output", calibration_});
   if (emulated_) words.insert(words.end(), {"--between-messages", "sleep"});
   words.insert(words.end(), thread_words_.begin(), thread_words_.end());
   if (cache_) words.insert(words.end(), {"--cache", *cache_});

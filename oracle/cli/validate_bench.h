@@ -54,6 +54,7 @@ class Bench {
   std::string calibration_, calibrator_;
   std::vector<std::string> launcher_, trainer_, run_words_, thread_words_;
   std::optional<std::string> kernel_budget_, known_to_, network_budget_, cache_;
+  int network_known_ = 0;                // samples of each message before the first round
   std::optional<std::string> emulated_;  // whose device is emulated
   bool varies_ = false;                  // its times do
   bool calibrate_ = true;

@@ -11,12 +11,14 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 file=$folder/machine.json said=$folder/said
 
-measure() { "$hosts" run -np 2 -- "$calibrate" network --cache 1MB --budget "$1" -o "$file" >"$folder/out" 2>"$said"; }
+measure() { "$hosts" run -np 2 -- "$calibrate" network --cache 1MB --budget "$@" -o "$file" >"$folder/out" 2>"$said"; }
 # Lines that are samples of what ranks send each other, without the comma after all but the last.
 samples() { [ -e "$file" ] && sed -n 's/^\({"\(same_node\|collective\)".*}\),\{0,1\}$/\1/p' "$file"; }
 count() { samples | wc -l; }
+# Lines without what was measured.
+exchanges() { sed 's/"\(time_s\|spread\|in_turn\)":[^,}]*//g' | sort; }
 
-measure 600s &
+measure 600s --network-samples 1 &
 job=$!
 tries=0
 while [ "$(count)" -lt 5 ] && [ $tries -lt 600 ]; do sleep 0.1; tries=$((tries + 1)); done
@@ -30,10 +32,16 @@ check "what becomes of it" 1 "$(grep -c 'what was measured so far is kept' "$sai
 
 samples >"$folder/before"
 check "samples before" yes "$([ "$(wc -l <"$folder/before")" -ge 5 ] && echo yes)"
-measure 0.1s
+measure 0.1s --network-samples 1
 check "a further run" 0 $?
 samples >"$folder/after"
 check "samples that were lost" 0 "$(grep -cvxFf "$folder/after" "$folder/before")"
-check "samples that were taken again" 0 "$(sed 's/"\(time_s\|spread\|in_turn\)":[^,}]*//g' "$folder/after" | sort | uniq -d | wc -l)"
+check "samples that were taken again" 0 "$(exchanges <"$folder/after" | uniq -d | wc -l)"
+
+# Unless it is said how often, short ones are timed at three moments.
+file=$folder/three.json
+measure 4s
+check "a run from the beginning" 0 $?
+check "samples of the shortest" 3 "$(samples | exchanges | uniq -c | sort -n | awk 'END { print $1 }')"
 [ $failures -eq 0 ] || cat "$said"
 exit $failures

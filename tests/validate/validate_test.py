@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """`sibyl validate`: cases and reference steps are trained, kept and judged; what cannot be run does not take the rest with it.
 
-    validate_test.py SIBYL_BINARY
+    validate_test.py SIBYL_BINARY TOOLS/validation/slower.py
 """
 
 import json
@@ -54,6 +54,16 @@ untaught["steps"] = []
 alone = json.loads(sibyl("predict", *case.split(), "--cluster", folder / "untaught.json", "--json").stdout)
 assert alone["step_time_s"] != again["step_time_s"], "reference steps change predictions"
 
+# On a device that is three times slower steps take three times as long, to the last part and interval.
+slower = subprocess.run([sys.executable, sys.argv[2], calibration, "3"], capture_output=True, text=True)
+assert slower.returncode == 0, slower.stderr
+(folder / "slower.json").write_text(slower.stdout)
+longer = json.loads(sibyl("predict", *case.split(), "--cluster", folder / "slower.json", "--json").stdout)
+pairs = [(longer["step_time_s"], again["step_time_s"]), *zip(longer["interval_s"], again["interval_s"]),
+         *[(longer["breakdown_s"][part], time) for part, time in again["breakdown_s"].items()]]
+assert all(abs(a - 3 * b) <= 1e-9 * a for a, b in pairs), pairs
+assert longer["memory_bytes"] == again["memory_bytes"]
+
 # What is kept of a step is the sum of its kernels, whatever had been learnt before. Kernels that were timed often enough are not
 # timed again.
 before = kept()
@@ -98,6 +108,13 @@ before = wire.read_text()
 done = sibyl("validate", *networked, "--rounds", 2)
 assert done.returncode == 0, done.stderr
 assert wire.read_text() == before
+# Once more beside what a file has of it.
+done = sibyl("validate", *networked, "--network-budget", "1s")
+assert done.returncode == 0, done.stderr
+assert len(json.loads(wire.read_text())["collectives"]) > len(json.loads(before)["collectives"])
+again = [c for c in json.loads(wire.read_text())["collectives"]
+         if c["collective"] == "all_gather" and c["algorithm"] == "automatic" and c["bytes"] == 4]
+assert len(again) == 3, again
 
 # Interrupted, it judges and keeps what it has. The trainer here answers from a file; at its second case it interrupts who called it, as
 # Ctrl-C on that process alone would (the case still counts), or as a batch system does (the case ends with it).

@@ -60,7 +60,7 @@ TEST(Curve, TakesTheMedianOfOneSizeAndLeavesOutNonsense) {
   ASSERT_EQ(points.size(), 2U);
   EXPECT_EQ(points[0].bytes, 50);
   EXPECT_EQ(points[1].seconds, 2.0);
-  EXPECT_DOUBLE_EQ(points[1].spread, 0.5);  // half of (3 - 1) / 2
+  EXPECT_DOUBLE_EQ(points[1].spread, 1.4826 * 1.0 / 2.0);
   EXPECT_TRUE(Curve::fit({}).empty());
 }
 
@@ -71,6 +71,13 @@ TEST(Curve, TakesTheMiddleOfAnEvenNumberOfOneSize) {
   EXPECT_DOUBLE_EQ(two[0].seconds, 4.0);
   EXPECT_DOUBLE_EQ(two[0].spread, 0.25);
   EXPECT_DOUBLE_EQ(merged({{100, 1.0, 0.0}, {100, 9.0, 0.0}, {100, 4.0, 0.0}, {100, 2.0, 0.0}})[0].seconds, 3.0);
+}
+
+// What one of three samples met moves neither the time nor its error, which is then what each sample knows of itself.
+TEST(Curve, IsNotMovedByOneBadMomentOfThree) {
+  const CurvePoint point = merged({{100, 1.0, 0.02}, {100, 9.0, 0.01}, {100, 1.0, 0.02}}).at(0);
+  EXPECT_EQ(point.seconds, 1.0);
+  EXPECT_EQ(point.spread, 0.02);
 }
 
 TEST(Curve, NeverFallsWhateverTheSamples) {
