@@ -10,8 +10,8 @@
 
 #include "aten/device.h"
 #include "base/files.h"
-#include "base/processor_time.h"
 #include "trainer/agree.h"
+#include "trainer/processor_time.h"
 #include "trainer/session.h"
 #include "trainer/trace_file.h"
 #include "trainer/weights_file.h"

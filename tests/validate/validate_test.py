@@ -63,6 +63,10 @@ pairs = [(longer["step_time_s"], again["step_time_s"]), *zip(longer["interval_s"
          *[(longer["breakdown_s"][part], time) for part, time in again["breakdown_s"].items()]]
 assert all(abs(a - 3 * b) <= 1e-9 * a for a, b in pairs), pairs
 assert longer["memory_bytes"] == again["memory_bytes"]
+(folder / "truncated.json").write_text(slower.stdout[:-100])
+for words, code in [(("none.json", "3"), 3), (("truncated.json", "3"), 3), (("slower.json", "x"), 2), (("slower.json", "0"), 2)]:
+    refused = subprocess.run([sys.executable, sys.argv[2], *words], capture_output=True, text=True, cwd=folder)
+    assert refused.returncode == code and len(refused.stderr.splitlines()) == 1 and not refused.stdout, (words, refused)
 
 # What is kept of a step is the sum of its kernels, whatever had been learnt before. Kernels that were timed often enough are not
 # timed again.

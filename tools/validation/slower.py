@@ -26,14 +26,45 @@ def factor_of(key, times):
     return 1 / times if key.endswith("_per_s") else times if key.endswith("_s") else None
 
 
-def main(path, times):
-    calibration = json.load(open(path))
+def refuse(message):
+    print(f"slower.py: {message}", file=sys.stderr)
+    sys.exit(3)
+
+
+def read(path):
+    try:
+        with open(path) as file:
+            calibration = json.load(file)
+    except (OSError, ValueError) as error:
+        refuse(f"{path}: cannot be read: {error}")
+    if not isinstance(calibration, dict) or "kernels" not in calibration:
+        refuse(f"{path}: is no calibration with kernels that were measured")
     if "kernel_tables" in calibration:
-        sys.exit(f"slower.py: {path} has tables of shipped kernels: give a calibration that was measured")
+        refuse(f"{path}: has tables of shipped kernels: give a calibration that was measured")
+    return calibration
+
+
+def factor_from(word):
+    try:
+        times = float(word)
+    except ValueError:
+        times = 0
+    if not 0 < times < float("inf"):
+        print(f"slower.py: '{word}' is no number above 0", file=sys.stderr)
+        sys.exit(2)
+    return times
+
+
+def main(path, times):
+    calibration = read(path)
     print(json.dumps({key: [] if key in OF_THE_NETWORK else value for key, value in slower(calibration, times).items()}))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    main(sys.argv[1], float(sys.argv[2]))
+    if "--help" in sys.argv:
+        print(__doc__)
+    elif len(sys.argv) != 3:
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
+    else:
+        main(sys.argv[1], factor_from(sys.argv[2]))

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace sibyl {
+namespace sibyl::trainer {
 
 // Of all processors since the host started, in ticks of its clock (10 ms on most systems).
 struct ProcessorTime {
@@ -19,4 +19,4 @@ std::optional<ProcessorTime> parse_processor_time(std::string_view stat);
 // The share of the time between two moments that processors were busy; none where a moment is missing or they are one.
 std::optional<double> busy_share(const std::optional<ProcessorTime>& from, const std::optional<ProcessorTime>& to);
 
-}  // namespace sibyl
+}  // namespace sibyl::trainer

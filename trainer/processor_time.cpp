@@ -1,11 +1,11 @@
-#include "base/processor_time.h"
+#include "trainer/processor_time.h"
 
 #include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
 
-namespace sibyl {
+namespace sibyl::trainer {
 
 std::optional<ProcessorTime> processor_time() {
   std::ifstream stat("/proc/stat");
@@ -35,4 +35,4 @@ std::optional<double> busy_share(const std::optional<ProcessorTime>& from, const
   return std::clamp((to->busy - from->busy) / (to->all - from->all), 0.0, 1.0);
 }
 
-}  // namespace sibyl
+}  // namespace sibyl::trainer

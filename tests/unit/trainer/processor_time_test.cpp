@@ -1,8 +1,8 @@
-#include "base/processor_time.h"
+#include "trainer/processor_time.h"
 
 #include <gtest/gtest.h>
 
-namespace sibyl {
+namespace sibyl::trainer {
 namespace {
 
 // 100 + 5 + 20 + 2 + 3 + 10 = 140 of 140 + 800 + 60 = 1000; guests' 50 are among the user's 100.
@@ -35,4 +35,4 @@ TEST(ProcessorTime, GoesOn) {
 }
 
 }  // namespace
-}  // namespace sibyl
+}  // namespace sibyl::trainer
