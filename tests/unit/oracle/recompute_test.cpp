@@ -114,7 +114,7 @@ Graph branch_and_mask(bool made) {
   const TensorId y = linear("fc0", x);
   const TensorId branch = linear("fc2", run("inner", Unary{UnaryKind::relu}, {linear("fc1", y)}));
   const TensorId z = run("sum", Binary{BinaryKind::add}, {y, branch});
-  if (made) mask = run("made", Unary{UnaryKind::neg}, {mask});
+  if (made) mask = run("made", Binary{BinaryKind::add}, {mask, mask});
   const TensorId behind = run("behind", Unary{UnaryKind::relu}, {z});
   const TensorId scores = linear("fc3", run("masked", Binary{BinaryKind::mul}, {behind, mask}));
   const TensorId targets = graph.add(Tensor{"targets", {batch}, DType::i64, TensorKind::input, 0, {}, width});
