@@ -38,10 +38,15 @@ samples >"$folder/after"
 check "samples that were lost" 0 "$(grep -cvxFf "$folder/after" "$folder/before")"
 check "samples that were taken again" 0 "$(exchanges <"$folder/after" | uniq -d | wc -l)"
 
-# Unless it is said how often, short ones are timed at three moments.
+# Unless it is said how often, short ones are timed at three moments; of a budget that one exchange uses up, at fewer.
 file=$folder/three.json
-measure 4s
-check "a run from the beginning" 0 $?
-check "samples of the shortest" 3 "$(samples | exchanges | uniq -c | sort -n | awk 'END { print $1 }')"
+most() { samples | exchanges | uniq -c | sort -n | awk 'END { print $1 }'; }
+for budget in 4s 16s 64s; do
+  rm -f "$file"
+  measure $budget
+  check "a run from the beginning" 0 $?
+  [ "$(most)" -lt 3 ] || break
+done
+check "samples of the shortest" 3 "$(most)"
 [ $failures -eq 0 ] || cat "$said"
 exit $failures
