@@ -86,10 +86,13 @@ const ProgramForm::Links& ProgramForm::links_of(const Strategy& s) {
   Links& links = entry->second;
   if (!added) return links;
   const Mesh mesh = mesh_of(s);
-  const int devices_per_node = kernels_.cluster().devices_per_node;
+  const Cluster& cluster = kernels_.cluster();
   for (int c = 0; c < s.pipeline; ++c) {
-    links.forward.push_back(pairs_of(mesh, c, (c + 1) % s.pipeline, devices_per_node));
-    links.backward.push_back(pairs_of(mesh, c, (c + s.pipeline - 1) % s.pipeline, devices_per_node));
+    const int next = (c + 1) % s.pipeline, before = (c + s.pipeline - 1) % s.pipeline;
+    links.forward.push_back(pairs_of(mesh, c, next, cluster.devices_per_node));
+    links.backward.push_back(pairs_of(mesh, c, before, cluster.devices_per_node));
+    links.forward_passages.push_back(passage_of(mesh, c, next, links.forward.back(), cluster));
+    links.backward_passages.push_back(passage_of(mesh, c, before, links.backward.back(), cluster));
   }
   return links;
 }
@@ -307,10 +310,12 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wante
     if (s + 1 < stages_.size()) {
       const Sent& sent = this->sent(cut->ends[s], group.links->forward[s % coordinates]);
       own.send_forward = sent.forward, own.forward_wire = sent.forward_wire;
+      own.forward_passage = group.links->forward_passages[s % coordinates];
     }
     if (s > 0) {
       const Sent& sent = this->sent(cut->ends[s - 1], group.links->backward[s % coordinates]);
       own.send_backward = sent.backward, own.backward_wire = sent.backward_wire;
+      own.backward_passage = group.links->backward_passages[s % coordinates];
     }
   }
   const Bytes memory = memory_of(in_flight, coordinates);
@@ -320,7 +325,10 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wante
   for (const Cut::Tie& tie : cut->ties)
     tied.push_back({tie.stages, group.replicas.tied_seconds(
                                     tie.bytes, group.replicas.axes(table_.summed_over()[tie.summed]), tie.stages)});
-  const ScheduleForm::Ends end = schedule_.ends(shape, stages_, tied);
+  const ScheduleForm::Ends end = schedule_.ends(shape, stages_, tied, [&](double seconds) {
+    return wanted({Seconds{seconds}, memory, false});
+  });
+  if (!end.walked) return Form{Seconds{end.time}, memory, false};
   double alone = 0;
   for (std::size_t s = end.slowest; s < stages_.size(); s += coordinates) {
     const StageForm& form = *stages_[s].form;

@@ -67,6 +67,7 @@ class ProgramForm {
   // What sends between stages depend on: where the ranks of two neighbouring coordinates lie.
   struct Links {
     std::vector<Pairs> forward, backward;  // by coordinate that sends
+    std::vector<Passage> forward_passages, backward_passages;
   };
   using MeshKey = std::tuple<int, int, std::vector<MeshAxis>>;  // of strategies that split operations alike
   // Strategies whose replicas exchange the same.

@@ -61,7 +61,16 @@ void ScheduleForm::prepare(const ScheduleShape& shape, const std::vector<StageIn
     stages_.push_back({s.form->forward.time, s.send_forward, s.send_backward, s.form->input.time, s.form->messages,
                        s.form->backward, s.forward_wire, s.backward_wire, s.form->wires_forward, s.form->wires_backward,
                        s.form->wires_messages});
-  sharing_ = share();
+  sends_.clear();
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const StageInPipeline& sends = stages[s];
+    const double both = stages_[s].forward + stages_[s].backward[slot_of(false, false)].time;
+    sends_.push_back({sent_by(sends.send_forward, sends.forward_wire, sends.forward_passage),
+                      sent_by(sends.send_backward, sends.backward_wire, sends.backward_passage),
+                      both + (split_ ? stages_[s].input : 0.0)});
+  }
+  crowded_ = crowded(sends_, coordinates_);
+  sharing_ = crowded_ || share();
   for (auto* times : {&forward_times_, &backward_times_, &input_times_, &forward_sends_, &backward_sends_})
     times->clear();
   for (const Stage& stage : stages_) {
@@ -90,6 +99,8 @@ void ScheduleForm::walk(const ScheduleShape& shape, int spaced) {
   for (auto* times : {&free_, &forwards_, &backwards_}) times->assign(coordinates_, 0.0);
   wires_.assign(coordinates_, {});
   gradients_.assign(coordinates_, {});
+  if (crowded_) lost_ = lost_between_nodes(shape);
+  sent_.assign(coordinates_, {});
   for (int e = 0; e < passes + lead_; ++e) {
     forward_passes(e);
     backward_passes(e);
@@ -131,6 +142,16 @@ bool ScheduleForm::share() const {
   return false;
 }
 
+LostToOthers ScheduleForm::lost_between_nodes(const ScheduleShape& shape) const {
+  const Result<Turns> turns = make_schedule(shape.schedule, {shape.coordinates, shape.chunks, shape.micro_batches});
+  return lost_to_others(*turns, sends_, shape.micro_batches, [&](const Turn& turn) {
+    const Stage& stage = stages_[static_cast<std::size_t>(turn.stage)];
+    if (turn.kind == Turn::Kind::forward) return stage.forward;
+    if (turn.kind == Turn::Kind::backward_input) return stage.input;
+    return stage.backward[slot_of(turn.micro_batch == 0, turn.micro_batch + 1 == shape.micro_batches)].time;
+  });
+}
+
 const ScheduleForm::Stage* ScheduleForm::forward_in(int round, std::size_t coordinate) const {
   const int pass = round - static_cast<int>(coordinate);
   if (pass < 0 || pass >= static_cast<int>(passes_.size())) return nullptr;
@@ -147,12 +168,15 @@ double ScheduleForm::backward_time(const Stage& stage, std::size_t pass) const {
   return split_ ? stage.input : stage.backward[passes_[pass].slot].time;
 }
 
-void ScheduleForm::send(std::size_t coordinate, double alone, const WireUse& wire, const Beside& beside,
-                        double& channel) {
+void ScheduleForm::send(std::size_t coordinate, const Stage& stage, bool forward, const Beside& beside) {
+  double& channel = (forward ? forwards_ : backwards_)[coordinate];
+  const double alone = forward ? stage.send_forward : stage.send_backward;
+  const WireUse& wire = forward ? stage.forward_wire : stage.backward_wire;
   const double start = std::max(channel, free_[coordinate]);
   channel = start + alone;
   if (alone == 0) return;
-  channel += gradients_[coordinate].delay_send(start, alone * wire.busy, wire_of(wire));
+  if (crowded_) channel += lost_.at(coordinate, forward, sent_[coordinate][forward ? 0 : 1]++);
+  if (!apart_) channel += gradients_[coordinate].delay_send(start, alone * wire.busy, wire_of(wire));
   if (!sharing_) return;
   if (beside.wires != nullptr) channel += send_delay(alone * wire.busy, (*beside.wires)[wire_of(wire)], beside.time);
   double& until = wires_[coordinate][wire_of(wire)];
@@ -179,7 +203,7 @@ void ScheduleForm::forward_passes_sharing(int round) {
     } else {
       beside = {&next->wires_forward, next->forward};
     }
-    send(i, stage->send_forward, stage->forward_wire, beside, forwards_[i]);
+    send(i, *stage, true, beside);
   }
 }
 
@@ -263,14 +287,14 @@ void ScheduleForm::backward_pass(std::size_t coordinate, std::size_t pass, doubl
   const StageForm::Turns& turns = stage.backward[of.slot];
   const double time = backward_time(stage, pass), start = std::max(free_[coordinate], arrival);
   const double delay = (sharing_ ? turn_delay(start, wires_[coordinate], stage.wires_backward, time) : 0.0) +
-                       gradients_[coordinate].delay_turn(start, stage.wires_backward, time);
+                       (apart_ ? 0.0 : gradients_[coordinate].delay_turn(start, stage.wires_backward, time));
   free_[coordinate] = start + time + delay;
   if (!split_ && is_last(of.slot)) exchange(coordinate, stage, start + delay + turns.messages);
   Beside beside;  // behind backward passes alone each mostly waits for its neighbour first
   const int round = static_cast<int>(pass) + lead_ - (interleaved_ ? static_cast<int>(coordinate) : 0);
   const Stage* next = split_ && pass >= coordinate ? nullptr : forward_in(round + 1, coordinate);
   if (next != nullptr) beside = {&next->wires_forward, next->forward};
-  send(coordinate, stage.send_backward, stage.backward_wire, beside, backwards_[coordinate]);
+  send(coordinate, stage, false, beside);
   if (split_ && pass >= coordinate) weight_pass(coordinate, pass - coordinate);
 }
 
@@ -335,16 +359,35 @@ double ScheduleForm::at_least(const ScheduleShape& shape, const std::vector<Stag
   return least * (1 - not_walked - rounding);
 }
 
+// Whatever waits for a message or a pass that ends sooner ends sooner, too; gradients alone do not, which lose less to
+// a message that comes later: so they have a wire to themselves in what a step takes at the least.
 ScheduleForm::Ends ScheduleForm::ends(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-                                      const std::vector<TiedMessage>& tied) {
+                                      const std::vector<TiedMessage>& tied, const std::function<bool(double)>& wanted) {
+  prepare(shape, stages);
+  if (crowded_) {
+    crowded_ = false, apart_ = true;
+    Ends least = walk_enough(shape, stages, tied);
+    crowded_ = true, apart_ = false;
+    least.time *= 1 - 2 * not_walked;
+    least.walked = false;
+    if (!wanted(least.time)) return least;
+  }
+  return walk_enough(shape, stages, tied);
+}
+
+ScheduleForm::Ends ScheduleForm::walk_enough(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
+                                             const std::vector<TiedMessage>& tied) {
   constexpr double agreement = 2 * not_walked;  // of the step
   const int round = shape.coordinates, rest = shape.micro_batches % round;
-  prepare(shape, stages);
   // gpipe is never full of passes of both kinds, and a line of one coordinate is never apart from its ends.
   const bool even = shape.schedule != PipelineSchedule::gpipe && round > 1;
+  // Which of crowded messages meet is no max-plus map, so the differences bound nothing: as many are walked as may be.
+  int first = 3;
+  if (crowded_)
+    first = std::max(first, static_cast<int>(turns_followed / turns_of_a_round(stages.size(), coordinates_)));
   // A round fills the pipeline, one settles it (a chunk more of an interleaved one fills it half a round longer), and
   // those after it are compared.
-  for (int rounds = 3; even && (rounds + 1) * round + rest < shape.micro_batches; rounds *= 2) {
+  for (int rounds = first; even && (rounds + 1) * round + rest < shape.micro_batches; rounds *= 2) {
     // As many are left as lie between the two states, or a multiple: only those do the differences bound.
     const int spaced = rounds - 2, all = shape.micro_batches / round, left = (all - rounds) / spaced * spaced;
     if (left == 0) break;
@@ -352,7 +395,7 @@ ScheduleForm::Ends ScheduleForm::ends(const ScheduleShape& shape, const std::vec
     shorter.micro_batches = (all - left) * round + rest;
     walk(shorter, spaced);
     Ends end = finish(stages, tied);
-    if ((most_ - least_) * left > agreement * (end.time + least_ * left)) continue;
+    if (!crowded_ && (most_ - least_) * left > agreement * (end.time + least_ * left)) continue;
     end.time += (least_ + most_) / 2 * left;
     return end;
   }

@@ -7,18 +7,21 @@
 //
 // Where micro-batches are many, the last ones only repeat what others did. The least and the most that a round of as
 // many micro-batches as there are coordinates adds to any of them bound what all further rounds add (a schedule's walk
-// is a max-plus linear map, and such a map never draws two states apart): more are walked until the two agree.
+// is a max-plus linear map, and such a map never draws two states apart): more are walked until the two agree. Where
+// messages are crowded that is no bound, and as many rounds are walked as are followed (simulate/node_wires.h).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "oracle/closed/stage_form.h"
 #include "oracle/plan/pipeline/balance.h"
 #include "oracle/plan/pipeline/schedules.h"
+#include "oracle/simulate/node_wires.h"
 
 namespace sibyl::closed {
 
@@ -26,6 +29,7 @@ struct StageInPipeline {
   const StageForm* form = nullptr;
   double send_forward = 0, send_backward = 0;  // seconds
   WireUse forward_wire = {}, backward_wire = {};
+  Passage forward_passage = {}, backward_passage = {};
 };
 
 // A parameter that several stages hold.
@@ -47,9 +51,13 @@ class ScheduleForm {
   struct Ends {
     double time = 0;
     std::size_t slowest = 0;  // coordinate
+    bool walked = true;       // else it takes this time at the least
   };
-  Ends ends(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-            const std::vector<TiedMessage>& tied);
+  // Where messages are crowded it takes its time: it is asked first whether a step that takes this at the least is
+  // wanted, and else that is the answer.
+  Ends ends(
+      const ScheduleShape& shape, const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied,
+      const std::function<bool(double)>& wanted = [](double) { return true; });
   // No more than that, without a walk: what a coordinate runs, and what runs before its first pass forward and after
   // its last backward whoever waits for whom.
   static double at_least(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages);
@@ -71,6 +79,8 @@ class ScheduleForm {
   };
 
   void prepare(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages);
+  Ends walk_enough(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
+                   const std::vector<TiedMessage>& tied);
   // All passes, from nothing done. `spaced`: so many rounds of micro-batches before the last forward pass and at it,
   // `least_` and `most_` are taken.
   void walk(const ScheduleShape& shape, int spaced);
@@ -81,6 +91,7 @@ class ScheduleForm {
   void inner_backward_passes(std::size_t pass);
   void forward_passes_sharing(int round);  // where exchanges share a wire with what is sent
   [[nodiscard]] bool share() const;
+  [[nodiscard]] LostToOthers lost_between_nodes(const ScheduleShape& shape) const;
   [[nodiscard]] const Stage* forward_in(int round, std::size_t coordinate) const;                 // null: it takes none
   [[nodiscard]] std::optional<std::size_t> backward_in(int round, std::size_t coordinate) const;  // the pass
   [[nodiscard]] double backward_time(const Stage& stage, std::size_t pass) const;  // or of its first part
@@ -88,7 +99,7 @@ class ScheduleForm {
     const WireTime* wires = nullptr;
     double time = 0;
   };
-  void send(std::size_t coordinate, double alone, const WireUse& wire, const Beside& beside, double& channel);
+  void send(std::size_t coordinate, const Stage& stage, bool forward, const Beside& beside);
   void interleaved_backward_passes(int first);
   void backward_pass(std::size_t coordinate, std::size_t pass, double arrival);
   void weight_pass(std::size_t coordinate, std::size_t pass);
@@ -96,6 +107,7 @@ class ScheduleForm {
   Ends finish(const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied);
 
   std::vector<Stage> stages_;
+  std::vector<StageSends> sends_;  // parallel to these
   // Of these once more, what most passes ask for, so that passes in a row read them in a row.
   std::vector<double> forward_times_, forward_sends_, backward_times_, backward_sends_, input_times_;
   // Of the walk at hand:
@@ -103,10 +115,13 @@ class ScheduleForm {
   std::size_t coordinates_ = 1;
   int lead_ = 0;  // of the first coordinate; of the others less by one for each where rounds are interleaved
   int first_last_ = 0;  // the first pass backward that is a stage's last one
-  bool interleaved_ = false, split_ = false, sharing_ = false;
+  bool interleaved_ = false, split_ = false, sharing_ = false, crowded_ = false;
+  bool apart_ = false;                        // gradients have a wire of their own
   std::vector<double> free_;                  // by coordinate: done so far
   std::vector<GradientsUnderWay> gradients_;  // by coordinate
   std::vector<double> forwards_, backwards_;  // by coordinate: its last transfer there
+  LostToOthers lost_;                         // where messages are crowded
+  std::vector<std::array<std::size_t, 2>> sent_;  // messages, by coordinate and way; likewise
   std::vector<std::array<double, 2>> wires_;  // by coordinate: busy with what it sends until then
   std::vector<std::vector<double>> before_;
   double least_ = 0, most_ = 0;  // seconds that a round adds

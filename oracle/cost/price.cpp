@@ -224,6 +224,30 @@ Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node) {
   return most_leaving == 0 ? Pairs{true, most_staying} : Pairs{false, most_leaving};
 }
 
+namespace {
+
+// So many ranks of a node that send out of it, and as many others that do.
+bool share_a_wire(int ranks, const Cluster& cluster) {
+  if (2 * ranks > cluster.devices_per_node) return true;
+  constexpr Bytes message{1 << 20};  // long enough to be on the wire for most of its time
+  const auto time = [&](Bytes bytes, int pairs) {
+    return cluster.network.point_to_point(bytes, false, pairs).time.value();
+  };
+  const double alone = time(message, ranks), with_others = time(message, 2 * ranks);
+  return with_others - alone > (alone - time(Bytes{1}, ranks)) / 2;
+}
+
+}  // namespace
+
+Passage passage_of(const Mesh& mesh, int from, int to, const Pairs& pairs, const Cluster& cluster) {
+  const int stride = mesh.stride(MeshAxis::pipeline), each = cluster.devices_per_node;
+  const auto node_of = [&](int coordinate) { return coordinate * stride / each; };
+  if (pairs.same_node || node_of(from) == node_of(to)) return {};
+  if (!share_a_wire(pairs.sharing, cluster)) return {from, to};
+  const auto first_of_its_node = [&](int coordinate) { return (node_of(coordinate) * each + stride - 1) / stride; };
+  return {first_of_its_node(from), first_of_its_node(to)};
+}
+
 WireUse wire_use(const Pairs& pairs, double seconds, std::size_t messages, const Network& network) {
   if (!(seconds > 0)) return {};
   const double empty = network.point_to_point(Bytes{1}, pairs.same_node, pairs.sharing).time.value();
@@ -234,10 +258,10 @@ namespace {
 
 // Across nodes if any pair is; those that leave a node share its NICs.
 Estimate price_send(const Plan& plan, const Stage& stage, const std::vector<Link>& links, bool gradients, int from,
-                    const Cluster& cluster, WireUse& wire) {
-  const int coordinates = plan.mesh.size(MeshAxis::pipeline);
-  const Pairs pairs =
-      pairs_of(plan.mesh, from % coordinates, links.front().peer % coordinates, cluster.devices_per_node);
+                    const Cluster& cluster, WireUse& wire, Passage& passage) {
+  const int coordinates = plan.mesh.size(MeshAxis::pipeline), to = links.front().peer % coordinates;
+  const Pairs pairs = pairs_of(plan.mesh, from % coordinates, to, cluster.devices_per_node);
+  passage = passage_of(plan.mesh, from % coordinates, to, pairs, cluster);
   Estimate sum{{}, 0.0, Provenance::measured};
   double error = 0;
   std::size_t messages = 0;
@@ -258,11 +282,11 @@ Estimate price_send(const Plan& plan, const Stage& stage, const std::vector<Link
 
 void price_links(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
   if (!stage.sends.empty())
-    priced.send_forward =
-        price_send(plan, stage, stage.sends, false, stage.sends.front().peer - 1, cluster, priced.forward_wire);
+    priced.send_forward = price_send(plan, stage, stage.sends, false, stage.sends.front().peer - 1, cluster,
+                                     priced.forward_wire, priced.forward_passage);
   if (!stage.receives.empty())
-    priced.send_backward =
-        price_send(plan, stage, stage.receives, true, stage.receives.front().peer + 1, cluster, priced.backward_wire);
+    priced.send_backward = price_send(plan, stage, stage.receives, true, stage.receives.front().peer + 1, cluster,
+                                      priced.backward_wire, priced.backward_passage);
 }
 
 void price_network(const Plan& plan, const Stage& stage, const Cluster& cluster, ExchangePrices& exchanges,

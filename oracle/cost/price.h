@@ -41,6 +41,13 @@ struct PricedCopy {
   Bytes bytes;
 };
 
+// Which wire a pipeline's messages leave their node by, and which they reach another by: numbers that tell wires apart,
+// below that of its coordinates. Inside a node: none.
+struct Passage {
+  int out = -1, in = -1;
+  [[nodiscard]] bool between_nodes() const { return out >= 0; }
+};
+
 struct PricedStage {
   StageKernels kernels;
   std::vector<PricedKernel> prices;         // parallel to kernels.keys
@@ -59,6 +66,7 @@ struct PricedStage {
   std::optional<Estimate> send_forward;   // of all it sends to the next stage for one micro-batch
   std::optional<Estimate> send_backward;  // to the one before
   WireUse forward_wire, backward_wire;    // of these
+  Passage forward_passage, backward_passage;
   Seconds dispatch;                       // host time to launch an operation's kernel
   double bare_launch = 1.0;               // and one that is no operation's, as a share of it (cost/framework.h)
   Seconds overhead;                       // host time per operation that no kernel contains
@@ -77,6 +85,9 @@ struct Pairs {
   bool operator==(const Pairs&) const = default;
 };
 Pairs pairs_of(const Mesh& mesh, int from, int to, int devices_per_node);
+// Of those in the first of all pipelines. Coordinates of one node share its wire where more messages at once take
+// longer.
+Passage passage_of(const Mesh& mesh, int from, int to, const Pairs& pairs, const Cluster& cluster);
 // Of messages one after the other that take so long, and as many empty ones.
 WireUse wire_use(const Pairs& pairs, double seconds, std::size_t messages, const Network& network);
 

@@ -72,6 +72,8 @@ Seconds evened(const Plan& plan, const std::vector<PricedStage>& priced, Slowdow
     mean.send_backward = one.send_backward;
     mean.forward_wire = one.forward_wire;
     mean.backward_wire = one.backward_wire;
+    mean.forward_passage = one.forward_passage;
+    mean.backward_passage = one.backward_passage;
     mean.tied = one.tied;
     one = mean;
   }

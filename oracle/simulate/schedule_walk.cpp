@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "oracle/simulate/node_wires.h"
+
 namespace sibyl {
 
 using Kind = Turn::Kind;
@@ -34,6 +36,8 @@ StageTimes stage_times(const Stage& stage, const PricedStage& priced, const Reli
   if (priced.send_backward) times.send_backward = priced.send_backward->time * relief.network;
   times.forward_wire = priced.forward_wire;
   times.backward_wire = priced.backward_wire;
+  times.forward_passage = priced.forward_passage;
+  times.backward_passage = priced.backward_passage;
   times.tail = tail_times(stage, priced, relief);
   for (const PricedMessage& gather : priced.unit_gathers) times.gathers += gather.estimate.time.time * relief.network;
   for (const PricedMessage& message : priced.messages) {
@@ -80,11 +84,33 @@ std::vector<CoordinateTail> tails(const std::vector<StageTimes>& stages, const s
   return result;
 }
 
+// Nothing where messages between nodes are few or short.
+std::optional<LostToOthers> lost_between_nodes(const Turns& turns, const std::vector<StageTimes>& stages,
+                                               int micro_batches) {
+  constexpr Place inner{false, false};
+  const bool split =
+      std::ranges::any_of(turns.front(), [](const Turn& turn) { return turn.kind == Kind::backward_input; });
+  std::vector<StageSends> sends;
+  for (const StageTimes& stage : stages) {
+    Seconds both =
+        stage.turn(Kind::forward).total + stage.turn(split ? Kind::backward_weight : Kind::backward, inner).total;
+    if (split) both += stage.turn(Kind::backward_input).total;
+    sends.push_back({sent_by(stage.send_forward.value(), stage.forward_wire, stage.forward_passage),
+                     sent_by(stage.send_backward.value(), stage.backward_wire, stage.backward_passage), both.value()});
+  }
+  if (!crowded(sends, turns.size())) return std::nullopt;
+  return lost_to_others(turns, sends, micro_batches, [&](const Turn& turn) {
+    const Place place{turn.micro_batch == 0, turn.micro_batch + 1 == micro_batches};
+    return stages[static_cast<std::size_t>(turn.stage)].turn(turn.kind, place).total.value();
+  });
+}
+
 class ScheduleWalk {
  public:
   ScheduleWalk(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches)
       : turns_(turns),
         stages_(stages),
+        lost_(lost_between_nodes(turns, stages, micro_batches)),
         coordinates_(turns.size()),
         free_(turns.size()),
         forward_(stages.size() * static_cast<std::size_t>(micro_batches)),
@@ -92,6 +118,7 @@ class ScheduleWalk {
         channel_forward_(turns.size()),
         channel_backward_(turns.size()),
         taken_(turns.size(), 0),
+        sent_(turns.size()),
         wires_(turns.size()),
         gradients_(turns.size()),
         under_way_(turns.size()),
@@ -217,8 +244,9 @@ class ScheduleWalk {
     const WireUse& wire = forward ? stages_[stage].forward_wire : stages_[stage].backward_wire;
     Seconds& channel = (forward ? channel_forward_ : channel_backward_)[c];
     const Seconds start = std::max(ready, channel);
+    const double to_others = lost_ && alone.value() > 0 ? lost_->at(c, forward, sent_[c][forward ? 0 : 1]++) : 0.0;
     const Seconds time =
-        alone + Seconds{lost(turn, c, alone, wire) +
+        alone + Seconds{to_others + lost(turn, c, alone, wire) +
                         gradients_[c].delay_send(start.value(), alone.value() * wire.busy, wire_of(wire))};
     channel = start + time;
     if (alone.value() > 0) {  // its latency takes no wire
@@ -266,11 +294,13 @@ class ScheduleWalk {
 
   const Turns& turns_;
   const std::vector<StageTimes>& stages_;
+  std::optional<LostToOthers> lost_;
   std::size_t coordinates_;
   std::vector<Seconds> free_;                                // by coordinate
   std::vector<Arrival> forward_, backward_;                  // by micro-batch and stage that sends
   std::vector<Seconds> channel_forward_, channel_backward_;  // by coordinate that sends: free from here on
   std::vector<std::size_t> taken_;                           // turns, by coordinate
+  std::vector<std::array<std::size_t, 2>> sent_;             // messages, by coordinate and way
   std::vector<std::array<double, 2>> wires_;                 // by coordinate: busy with what it sends until then
   std::vector<GradientsUnderWay> gradients_;                 // by coordinate
   std::vector<UnderWay> under_way_;                          // of these, the last turn's

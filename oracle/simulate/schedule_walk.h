@@ -17,6 +17,7 @@ struct StageTimes {
   std::array<TurnTimes, 10> turns;  // by slot()
   Seconds send_forward, send_backward;
   WireUse forward_wire, backward_wire;  // of these
+  Passage forward_passage, backward_passage;
   TailTimes tail;
   struct Tied {
     std::vector<int> stages;

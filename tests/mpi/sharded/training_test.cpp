@@ -68,8 +68,8 @@ Trained trained(const Graph& graph, const Plan& plan, Communicator& ranks, doubl
   settings.learning_rate = rate;
   aten::MemoryMeter::install();
   const std::int64_t before = aten::MemoryMeter::live();
-  const MeshGroups groups = *MeshGroups::create(plan, ranks);
-  Session session = *Session::prepare(graph, plan, settings, ranks, groups);
+  const MeshGroups groups = MeshGroups::create(plan, ranks).value();
+  Session session = Session::prepare(graph, plan, settings, ranks, groups).value();
   Trained result;
   for (std::int64_t i = 0; i < steps; ++i) {
     const Session::Step step = session.step(i);

@@ -42,6 +42,12 @@ struct AnyStages {
     };
     const auto wire = [] { return WireUse{any(0, 1) == 1, 0.1 * any(0, 10)}; };
     const auto around = [&](double middle) { return middle * (1 + uneven * 0.01 * any(0, 100)); };
+    // So many coordinates lie on a node, and share its wires or have each their own.
+    const int each = any(1, 3), same = any(0, 1) == 1 ? each : 1;
+    const auto passage = [&](int from, int to) {
+      from %= shape.coordinates, to %= shape.coordinates;
+      return from / each == to / each ? Passage{} : Passage{from / same * same, to / same * same};
+    };
     const int count = shape.coordinates * shape.chunks;
     forms.resize(static_cast<std::size_t>(count));
     for (int s = 0; s < count; ++s) {
@@ -73,6 +79,8 @@ struct AnyStages {
       StageInPipeline stage{&form, 0, 0, wire(), wire()};
       one.forward_wire = stage.forward_wire;
       one.backward_wire = stage.backward_wire;
+      if (s + 1 < count) stage.forward_passage = one.forward_passage = passage(s, s + 1);
+      if (s > 0) stage.backward_passage = one.backward_passage = passage(s, s - 1);
       if (s + 1 < count) stage.send_forward = link * around(1);
       if (s > 0) stage.send_backward = link * around(1);
       one.send_forward = Seconds{stage.send_forward};
@@ -106,6 +114,15 @@ RC_GTEST_PROP(ScheduleForm, OfManyMicroBatchesIsNearIt, ()) {
   const double found = ScheduleForm{}.ends(shape, drawn.stages, drawn.tied).time;
   const double walked = walk_schedule(turns_of(shape), drawn.times, shape.micro_batches).step.total.value();
   RC_ASSERT(std::abs(found / walked - 1) <= 0.001);  // half of what the two bounds may differ by
+}
+
+// What it asks for, where messages are crowded, before it follows them.
+RC_GTEST_PROP(ScheduleForm, TakesNoLessThanItSaysAtFirst, ()) {
+  const ScheduleShape shape = any_shape(6);
+  const AnyStages drawn(shape);
+  double least = 0;
+  const auto told = [&](double seconds) { return least = seconds, true; };
+  RC_ASSERT(ScheduleForm{}.ends(shape, drawn.stages, drawn.tied, told).time >= least);
 }
 
 RC_GTEST_PROP(ScheduleForm, CountsWhatIsInFlightAsTheTurnsDo, ()) {
