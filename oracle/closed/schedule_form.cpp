@@ -365,9 +365,9 @@ ScheduleForm::Ends ScheduleForm::ends(const ScheduleShape& shape, const std::vec
                                       const std::vector<TiedMessage>& tied, const std::function<bool(double)>& wanted) {
   prepare(shape, stages);
   if (crowded_) {
-    crowded_ = false, apart_ = true;
+    crowded_ = false, apart_ = true, sharing_ = share();
     Ends least = walk_enough(shape, stages, tied);
-    crowded_ = true, apart_ = false;
+    crowded_ = sharing_ = true, apart_ = false;
     least.time *= 1 - 2 * not_walked;
     least.walked = false;
     if (!wanted(least.time)) return least;
