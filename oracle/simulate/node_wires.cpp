@@ -18,7 +18,7 @@ StageSends::Message sent_by(double alone, const WireUse& wire, const Passage& pa
 
 bool crowded(const std::vector<StageSends>& stages, std::size_t coordinates) {
   if (3 * turns_of_a_round(stages.size(), coordinates) > turns_followed) return false;
-  // Of eight stages whose messages take up to a seventh of their turns, steps grow by 1.2 % (docs/models/step.md).
+  // With messages of a twelfth of its turns a step of eight stages would grow by 1.1 % (docs/models/step.md).
   constexpr double long_enough = 1.0 / 8;
   const auto on_wire = [](const StageSends::Message& m) { return m.passage.between_nodes() ? m.wire : 0.0; };
   if (std::ranges::none_of(stages, [&](const StageSends& s) {

@@ -124,6 +124,8 @@ TEST(NodeWires, AreCrowdedWhereLongMessagesCanMeet) {
   const StageSends::Message none, forward{1, 0, {0, 1}}, on{1, 0, {1, 2}}, back{1, 0, {1, 0}}, inside{1, 0, {}};
   EXPECT_TRUE(crowded({{forward, none, 9}, {on, back, 15.9}, {none, none, 9}}, 3));
   EXPECT_FALSE(crowded({{forward, none, 9}, {on, back, 16.1}, {none, none, 9}}, 3));
+  const StageSends::Message home{1, 0, {2, 1}};  // meets the first one's where they arrive
+  EXPECT_TRUE(crowded({{forward, none, 9}, {none, none, 9}, {none, home, 7.9}}, 3));
   EXPECT_FALSE(crowded({{forward, none, 1}, {none, back, 1}}, 2)) << "each has wires of its own, both ways";
   EXPECT_FALSE(crowded({{inside, none, 1}, {inside, inside, 1}, {none, inside, 1}}, 3));
 }
