@@ -90,6 +90,31 @@ TEST(NodeWires, MessagesThatMeetShareTheWire) {
   EXPECT_TRUE(lost.of[2][0].empty());
 }
 
+// The same, but coordinate 0 takes until 18 for its last pass forward, whose message then meets, on the wire that
+// reaches coordinate 1, what coordinate 2 has sent back from 17 on. That has 3 left, is there at 24 and has lost 3. The
+// next one sent back sets out at 24, when the one forward has 1 left: there at 26, 4 later, and the other at 29, 1
+// later.
+//
+//   coordinate 1   backward 24 to 27, sent back from 27 on; forward 27 to 29, sent forward from 29 on; backward until
+//   32
+//
+// There, as above, the one sent back has 2 left at 29, and each loses what it lost there.
+TEST(NodeWires, MessagesThatArriveTogetherShareTheWire) {
+  const StageSends::Message none, there{4, 0, {0, 1}}, on{4, 0, {1, 2}}, back{4, 0, {1, 0}}, home{4, 0, {2, 1}};
+  const std::vector<StageSends> sends{{there, none, 5}, {on, back, 5}, {none, home, 5}};
+  const LostToOthers lost = lost_to_others(all_turns(ThreeNodes(true).shape), sends, 3, [](const Turn& turn) {
+    if (turn.kind != Kind::forward) return 3.0;
+    return turn.stage == 0 && turn.micro_batch == 2 ? 14.0 : 2.0;
+  });
+  const auto are = [](double a, double b, double c) {
+    return ElementsAre(DoubleNear(a, 1e-12), DoubleNear(b, 1e-12), DoubleNear(c, 1e-12));
+  };
+  EXPECT_THAT(lost.of[0][0], are(0, 0, 4));
+  EXPECT_THAT(lost.of[2][1], are(3, 1, 0));
+  EXPECT_THAT(lost.of[1][0], are(0, 0, 4));
+  EXPECT_THAT(lost.of[1][1], are(2, 2, 0));
+}
+
 TEST(NodeWires, AStepGrowsByIt) {
   const ThreeNodes meet(true), alone(false);
   EXPECT_NEAR(meet.walked(), 53, 1e-12);
@@ -178,12 +203,15 @@ RC_GTEST_PROP(NodeWires, CarryAllThatIsSentAndNoFaster, ()) {
       if (to < 0 || to == count) continue;
       const int out = s % shape.coordinates / each, in = to % shape.coordinates / each;
       StageSends& own = sends[static_cast<std::size_t>(s)];
-      (to > s ? own.forward : own.backward) = {0.5 * any(0, 6), 0.25 * any(0, 2),
+      (to > s ? own.forward : own.backward) = {0.3 * any(0, 12), 0.25 * any(0, 2),
                                                out == in ? Passage{} : Passage{out, in}};
     }
   const Turns turns = all_turns(shape);
-  const LostToOthers lost =
-      lost_to_others(turns, sends, shape.micro_batches, [](const Turn& turn) { return 1.0 + 0.1 * turn.stage; });
+  const int uneven = any(0, 6);
+  const auto length = [&](const Turn& turn) {
+    return 0.5 + 0.7 * ((turn.stage * uneven + turn.micro_batch * 5 + (turn.kind == Kind::forward ? 3 : 0)) % 7);
+  };
+  const LostToOthers lost = lost_to_others(turns, sends, shape.micro_batches, length);
 
   // The same schedule with what was lost added: the messages of each wire, from when they set out until they left it.
   struct OnWire {
@@ -199,7 +227,7 @@ RC_GTEST_PROP(NodeWires, CarryAllThatIsSentAndNoFaster, ()) {
     const auto c = static_cast<std::size_t>(turn.stage % shape.coordinates);
     const int from = turn.stage + (forward ? -1 : 1), to = turn.stage + (forward ? 1 : -1);
     const bool waits = turn.kind != Kind::backward_weight && from >= 0 && from < count;
-    free[c] = std::max(free[c], waits ? there.at({forward, from, turn.micro_batch}) : 0.0) + 1.0 + 0.1 * turn.stage;
+    free[c] = std::max(free[c], waits ? there.at({forward, from, turn.micro_batch}) : 0.0) + length(turn);
     if (turn.kind == Kind::backward_weight || to < 0 || to == count) return;
     const StageSends::Message& message = forward ? sends[static_cast<std::size_t>(turn.stage)].forward
                                                  : sends[static_cast<std::size_t>(turn.stage)].backward;
