@@ -132,7 +132,17 @@ def options_are_refused():
     return check(f"what cannot be run is refused {codes}", codes == [2] * len(bad))
 
 
+def on_a_host_of_its_own():
+    """This very test where nobody else's bytes are counted with its own, if that is permitted."""
+    alone = ["unshare", "--net", "--", "sh", "-c", 'ip link set lo up && "$@"', "-"]
+    if "ALONE" in os.environ or subprocess.run([*alone, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        return
+    os.environ["ALONE"] = "1"
+    os.execvp(alone[0], [*alone, sys.executable, *sys.argv])
+
+
 def main():
+    on_a_host_of_its_own()
     with tempfile.TemporaryDirectory() as folder:
         results = [
             gradients_are_summed(),

@@ -1,13 +1,19 @@
 // Runs GoogleTest on every rank; a failure on any rank fails the run, and ranks above 0 print only failures. What a
-// rank throws ends all of them, as the others would wait for it; and where they wait, each says in which test.
+// rank throws ends all of them, as the others would wait for it; and where they wait, each says in which test it is,
+// since when, and what each of its threads does.
+#include <dirent.h>
+#include <execinfo.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -15,17 +21,36 @@ namespace {
 
 constexpr unsigned patience = 270;  // seconds, below the tests' TIMEOUT
 
-std::array<char, 256> place{};  // rank and test, for a signal handler to write
+const auto begin = std::chrono::steady_clock::now();
+std::array<char, 256> place{};  // rank, test and when it began, for a signal handler to write
 
 void write_down(int rank, std::string_view test) {
-  const std::string text = "rank " + std::to_string(rank) + " is still in " + std::string(test);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begin);
+  const std::string text = "rank " + std::to_string(rank) + " is since second " + std::to_string(seconds.count()) +
+                           " in " + std::string(test);
   std::fill(std::copy_n(text.begin(), std::min(text.size(), place.size() - 2), place.begin()), place.end(), '\n');
 }
 
+void write_stack(int) {
+  constexpr int deepest = 24, own = 2;  // the handler and what called it
+  std::array<void*, deepest> frames{};
+  const int count = backtrace(frames.data(), deepest);
+  if (write(STDERR_FILENO, "stack:\n", 7) > 0 && count > own)
+    backtrace_symbols_fd(frames.data() + own, count - own, STDERR_FILENO);
+}
+
+// Nothing but an end comes after this; so it may ask for what a signal handler should not.
 void give_up(int) {
   std::size_t length = 0;
   while (length + 1 < place.size() && place[length] != '\n') ++length;
   if (write(STDERR_FILENO, place.data(), length + 1) < 0) _exit(2);
+  std::signal(SIGUSR2, write_stack);
+  if (DIR* threads = opendir("/proc/self/task"))
+    while (const dirent* thread = readdir(threads))
+      if (const int id = std::atoi(thread->d_name); id > 0) {
+        syscall(SYS_tgkill, getpid(), id, SIGUSR2);
+        usleep(50'000);
+      }
   _exit(1);
 }
 

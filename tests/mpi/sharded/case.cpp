@@ -1,6 +1,7 @@
 #include "tests/mpi/sharded/case.h"
 
 #include <fmt/format.h>
+#include <mpi.h>
 
 #include <ostream>
 
@@ -113,5 +114,12 @@ double learning_rate(const Case& one) {
 }
 
 void PrintTo(const Case& one, std::ostream* out) { *out << text_of(one); }
+
+std::vector<Case> of_these_ranks(std::vector<Case> cases) {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  std::erase_if(cases, [&](const Case& one) { return strategy_of(one).devices() != ranks; });
+  return cases;
+}
 
 }  // namespace sibyl::trainer

@@ -5,6 +5,8 @@
 
 #include <iosfwd>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "oracle/plan/plan.h"
 
@@ -44,9 +46,13 @@ Case serial(const Case& one);
 double learning_rate(const Case& one);
 void PrintTo(const Case& one, std::ostream* out);
 
-class Sharded : public testing::TestWithParam<Case> {
- protected:
-  void SetUp() override;  // skips what needs another number of ranks
-};
+// Those for as many ranks as run; asked after MPI_Init, when GoogleTest begins.
+std::vector<Case> of_these_ranks(std::vector<Case> cases);
+template <class... Cases>
+auto of_these_ranks(Cases... cases) {
+  return testing::ValuesIn(of_these_ranks(std::vector<Case>{std::move(cases)...}));
+}
+
+class Sharded : public testing::TestWithParam<Case> {};
 
 }  // namespace sibyl::trainer

@@ -310,9 +310,4 @@ TEST(BatchNormOfReplicas, TrainsToOtherWeights) {
 }
 
 }  // namespace
-
-void Sharded::SetUp() {
-  if (strategy_of(GetParam()).devices() != world().size()) GTEST_SKIP() << "of another number of ranks";
-}
-
 }  // namespace sibyl::trainer
