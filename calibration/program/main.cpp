@@ -21,6 +21,7 @@
 #include "calibration/program/torch_device.h"
 #include "calibration/summary.h"
 #include "comm/machine.h"
+#include "netmodel/probe/room.h"
 #include "profiler/sweep/gpu_grids.h"
 #include "profiler/torch/time_kernel.h"
 
@@ -118,6 +119,7 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   // A GPU tells its own.
   if (!request.cuda) {
     SIBYL_TRY(options.cache, settle_cache(ranks, session, request.cache, request.threads));
+    options.most_memory = std::min(options.most_memory, probe::free_memory() / (2.0 * ranks_on_machine(ranks)));
   }
   options = timed_together(options, ranks);
   SIBYL_CHECK(measure_device(ranks, session, options));  // no calibration is complete without

@@ -37,12 +37,14 @@ Result<FlopsPerSecond> measure_peak(const TimingOptions& options, DType type) {
 Result<BytesPerSecond> measure_memory_bandwidth(const TimingOptions& options) {
   const Bytes own = aten::on_cuda() ? aten::device_limits().cache : last_level_cache();
   const Bytes cache = options.cache.value() > 0 ? options.cache : own;
-  const auto elements = static_cast<std::int64_t>(std::max(4.0 * cache.value(), 64e6) / sizeof(float));
+  constexpr int arrays = 3;
+  const double bytes = std::min(std::max(4.0 * cache.value(), 64e6), options.most_memory.value() / arrays);
+  const auto elements = static_cast<std::int64_t>(bytes / sizeof(float));
   const at::TensorOptions here(aten::compute_device());
   const at::Tensor a = at::ones({elements}, here), b = at::ones({elements}, here);
   at::Tensor c = at::zeros({elements}, here);
   SIBYL_TRY(const double seconds, shortest_run([&] { at::add_out(c, a, b, 0.5); }, options));
-  return Bytes{3.0 * static_cast<double>(elements) * sizeof(float)} / Seconds{seconds};
+  return Bytes{arrays * static_cast<double>(elements) * sizeof(float)} / Seconds{seconds};
 }
 
 std::function<void()> typical_work(std::int64_t extent, std::int64_t rows) {

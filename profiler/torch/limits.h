@@ -13,7 +13,8 @@
 
 namespace sibyl {
 
-// By a large f32 matrix product; by a + s b over arrays that do not fit in any cache (three streams). Of this process,
+// By a large f32 matrix product; by a + s b over arrays that do not fit in any cache (three streams) as far as
+// `options.most_memory` lets them be so large. Of this process,
 // with whoever else agrees in `options` busy likewise.
 Result<FlopsPerSecond> measure_peak(const TimingOptions& options, DType type = DType::f32);
 Result<BytesPerSecond> measure_memory_bandwidth(const TimingOptions& options);
