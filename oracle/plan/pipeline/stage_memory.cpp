@@ -44,11 +44,13 @@ ParameterSums& StageMemories::parameters() {
   return *parameters_;
 }
 
-const HeldState& StageMemories::held(const Strategy& strategy, MemoryKey key, bool buckets) {
+std::shared_ptr<const HeldState> StageMemories::held(const Strategy& strategy, MemoryKey key, bool buckets) {
   std::get<0>(key) = {};
-  const auto [known, added] = held_.try_emplace({std::move(key), buckets});
-  if (added) known->second = buckets ? parameters().held(strategy, like_) : parameters().without_buckets(strategy);
-  return known->second;
+  std::shared_ptr<const HeldState>& held = held_[{std::move(key), buckets}];
+  if (!held)
+    held = std::make_shared<const HeldState>(buckets ? parameters().held(strategy, like_)
+                                                     : parameters().without_buckets(strategy));
+  return held;
 }
 
 const StageMemory& StageMemories::of(const Strategy& strategy) {

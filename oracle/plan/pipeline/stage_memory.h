@@ -29,7 +29,8 @@ struct OnTheWay {
 // One strategy's.
 class StageMemory {
  public:
-  StageMemory(std::shared_ptr<const KeptSums> kept, HeldState held) : kept_(std::move(kept)), held_(std::move(held)) {}
+  StageMemory(std::shared_ptr<const KeptSums> kept, std::shared_ptr<const HeldState> held)
+      : kept_(std::move(kept)), held_(std::move(held)) {}
 
   // Bytes. `passing`: of one micro-batch's backward, beyond what lies there anyway; of the stages of one device one at
   // a time has it.
@@ -41,15 +42,15 @@ class StageMemory {
     const double kept = kept_->kept(begin, end);
     // The one whose backward runs is whole.
     const double later = std::min(micro_batches.later, micro_batches.all - 1);
-    Need need{held_.of(begin, end) + (micro_batches.all - later) * kept,
-              kept_->passing(begin, end) + held_.passing(begin, end)};
+    Need need{held_->of(begin, end) + (micro_batches.all - later) * kept,
+              kept_->passing(begin, end) + held_->passing(begin, end)};
     if (later > 0) need.resting += later * kept_->later(begin, end);
     return need;
   }
 
  private:
   std::shared_ptr<const KeptSums> kept_;
-  HeldState held_;
+  std::shared_ptr<const HeldState> held_;
 };
 
 // What of a strategy decides, beside its program: those with equal ones have the same StageMemory.
@@ -74,14 +75,14 @@ class StageMemories {
   std::shared_ptr<const KeptSums> kept(const Strategy& strategy);
   ParameterSums& parameters();
   // With buckets or without. `key`: the memory_key() that is asked for.
-  const HeldState& held(const Strategy& strategy, MemoryKey key, bool buckets);
+  std::shared_ptr<const HeldState> held(const Strategy& strategy, MemoryKey key, bool buckets);
 
   const BackwardMemory& backward_;
   const Places& places_;
   const std::vector<std::size_t>& like_;
   std::optional<ParameterSums> parameters_;  // once asked
   std::map<KeptKey, std::shared_ptr<const KeptSums>> kept_;
-  std::map<std::pair<MemoryKey, bool>, HeldState> held_;  // whatever runs again
+  std::map<std::pair<MemoryKey, bool>, std::shared_ptr<const HeldState>> held_;  // whatever runs again
   std::map<MemoryKey, StageMemory> known_, without_buckets_;
 };
 
