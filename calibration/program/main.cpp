@@ -119,7 +119,9 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   // A GPU tells its own.
   if (!request.cuda) {
     SIBYL_TRY(options.cache, settle_cache(ranks, session, request.cache, request.threads));
-    options.most_memory = std::min(options.most_memory, probe::free_memory() / (2.0 * ranks_on_machine(ranks)));
+    // The same on all ranks, so that all run as many copies.
+    const Bytes room = probe::free_memory() / (2.0 * ranks_on_machine(ranks));
+    options.most_memory = std::min(options.most_memory, Bytes{std::ranges::min(ranks.gather(room.value()))});
   }
   options = timed_together(options, ranks);
   SIBYL_CHECK(measure_device(ranks, session, options));  // no calibration is complete without

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <ostream>
+#include <stdexcept>
 
 #include "tests/mpi/sharded/models.h"
 
@@ -118,6 +119,9 @@ void PrintTo(const Case& one, std::ostream* out) { *out << text_of(one); }
 std::vector<Case> of_these_ranks(std::vector<Case> cases) {
   int ranks = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  for (const Case& one : cases)
+    if (const int devices = strategy_of(one).devices(); devices != 2 && devices != 4 && devices != 8)
+      throw std::invalid_argument(text_of(one) + " runs on none of the numbers of ranks of CMakeLists.txt");
   std::erase_if(cases, [&](const Case& one) { return strategy_of(one).devices() != ranks; });
   return cases;
 }
