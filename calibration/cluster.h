@@ -13,6 +13,7 @@
 #include "calibration/meetings.h"
 #include "netmodel/network.h"
 #include "netmodel/topology.h"
+#include "profiler/cache.h"
 #include "profiler/kernel_table.h"
 
 namespace sibyl {
@@ -35,6 +36,7 @@ struct Cluster {
   bool one_machine = false;        // all nodes are: ranks of any of them share its memory
   BytesPerSecond host_link{};      // of one device, to or from its host's memory; 0 where it is not known
   Meetings meetings = {};          // of ranks in the middle of a pass; where nothing is known kernels' spreads tell
+  ReuseCurve reuse = {};           // what a device's cache still holds
   bool overlap_known = false;      // `overlap` was measured or said by hand, or messages are a CPU's
 
   [[nodiscard]] int devices() const { return nodes * devices_per_node; }

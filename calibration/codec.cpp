@@ -43,6 +43,7 @@ Line kernel_line(const KernelSample& sample) {
   if (sample.workspace.value() > 0) line["workspace_bytes"] = sample.workspace.value();
   if (sample.kept.value() > 0) line["kept_bytes"] = sample.kept.value();
   if (sample.alone.value() > 0) line["alone_s"] = sample.alone.value();
+  if (sample.cached.value() > 0) line["cached_s"] = sample.cached.value();
   return line;
 }
 
@@ -113,7 +114,7 @@ std::string source_of(const JsonValue& value, const std::vector<std::string>& so
 }
 
 KernelSample kernel(const JsonValue& v, const std::vector<std::string>& sources) {
-  v.only({"key", "time_s", "spread", "runs", "workspace_bytes", "kept_bytes", "alone_s", "source"});
+  v.only({"key", "time_s", "spread", "runs", "workspace_bytes", "kept_bytes", "alone_s", "cached_s", "source"});
   KernelSample sample;
   if (const std::string key = v.text("key"); !key.empty())
     sample.key = unwrap(parse_kernel_key(key), v, "key", KernelKey{});
@@ -124,6 +125,8 @@ KernelSample kernel(const JsonValue& v, const std::vector<std::string>& sources)
   sample.kept = Bytes{v.number_or("kept_bytes", Sign::not_negative, 0)};
   sample.alone = Seconds{v.number_or("alone_s", Sign::positive, 0)};
   if (sample.alone > sample.time) v.reject("is more than with all ranks at the kernel, time_s", "alone_s");
+  sample.cached = Seconds{v.number_or("cached_s", Sign::positive, 0)};
+  if (sample.cached > sample.time) v.reject("is more than out of memory, time_s", "cached_s");
   sample.source = source_of(v, sources);
   return sample;
 }

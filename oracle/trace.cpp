@@ -219,7 +219,7 @@ std::vector<std::size_t> add_all(const std::vector<NamedSpan>& spans, const Writ
 std::vector<TraceProcess> trace_stage(const Graph& graph, const Plan& plan, const Cluster& cluster,
                                       const Prediction& prediction, const Cancelled& cancelled) {
   const Stage& stage = plan.stages.front();
-  const PricedStage priced = price(plan, stage, cluster);
+  const PricedStage priced = std::move(price(plan, cluster).front());
   const Writer writer(stage, priced, cluster.kernels.device().backend);
   Chain chain;
   ProcessWriter process(0, plan.mesh.size(), "", 0, chain);

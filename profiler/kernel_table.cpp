@@ -163,6 +163,7 @@ KernelTable::KernelTable(Device device, std::vector<KernelSample> samples, Donor
       knows_workspace_(std::any_of(samples.begin(), samples.end(),
                                    [](const KernelSample& s) { return s.source.empty() || s.workspace.value() > 0; })),
       knows_alone_(std::ranges::any_of(samples, interpolation::faster_alone)),
+      knows_cached_(std::ranges::any_of(samples, interpolation::faster_cached)),
       index_(std::make_shared<const Index>(device_, std::move(samples), std::move(donors))) {}
 
 KernelTable::~KernelTable() = default;
@@ -182,6 +183,7 @@ KernelEstimate KernelTable::answer(const Question& asked) const {
   KernelEstimate result = index_->estimate(asked);
   result.spread = index_->samples.spread(asked);
   if (!knows_alone_) result.alone = 1.0;
+  if (!knows_cached_) result.cached = 1.0;
   const double ratio = ideal_time(device_, key) / ideal_time(index_->device(), key);
   if (ratio == 1.0) return result;
   result.time.time *= ratio;
@@ -196,9 +198,9 @@ KernelTable KernelTable::on(Device device) const {
   return other;
 }
 
-KernelTable KernelTable::all_at_once() const {
+KernelTable KernelTable::as_timed() const {
   KernelTable other = *this;
-  other.knows_alone_ = false;
+  other.knows_alone_ = other.knows_cached_ = false;
   return other;
 }
 

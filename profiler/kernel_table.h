@@ -32,6 +32,8 @@ struct KernelSample {
   std::string source;   // "measured here" is empty; else the citation
   // Of one rank while the others rest, at most `time`, which is with all ranks at this kernel; 0: not known.
   Seconds alone = {};
+  // With all that it touches still in the cache, at most `time`, which is with most of it in memory; 0: not known.
+  Seconds cached = {};
 };
 
 struct KernelEstimate {
@@ -40,6 +42,7 @@ struct KernelEstimate {
   Bytes kept;
   double spread = 0.0;  // of one run from the next, relative: the sample's, or the median of all samples that state one
   double alone = 1.0;   // the share of `time` that it takes while other ranks rest; `time` is with all at this kernel
+  double cached = 1.0;  // the share that it takes with all it touches in the cache; `time` is with most of it in memory
 };
 
 // What a table holds of one family, and how well the samples there predict each other (leave-one-out, of up to 300).
@@ -73,20 +76,22 @@ class KernelTable {
   [[nodiscard]] bool knows_workspace() const { return knows_workspace_; }
   // Of any kernel, that ranks slow each other?
   [[nodiscard]] bool knows_alone() const { return knows_alone_; }
+  // Of any kernel, that a cache saves it time?
+  [[nodiscard]] bool knows_cached() const { return knows_cached_; }
 
   // The same kernels on a device that is not there: each takes its time here times the ratio of what the two devices
   // could do at best (interpolation/ideal.h), so a kernel gains from what binds it. No such time is called measured;
   // its error grows with the ratio.
   [[nodiscard]] KernelTable on(Device device) const;
-  // The same, whatever other ranks do: as with all of them at the kernel.
-  [[nodiscard]] KernelTable all_at_once() const;
+  // The same, whatever other ranks do and whatever lies in a cache: as with all of them at the kernel, out of memory.
+  [[nodiscard]] KernelTable as_timed() const;
 
  private:
   struct Index;
   [[nodiscard]] KernelEstimate answer(const interpolation::Question& asked) const;
 
   Device device_;  // the index keeps the one that was measured
-  bool knows_workspace_ = false, knows_alone_ = false;
+  bool knows_workspace_ = false, knows_alone_ = false, knows_cached_ = false;
   std::shared_ptr<const Index> index_;
 };
 

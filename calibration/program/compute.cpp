@@ -29,15 +29,20 @@ KernelSample combine(const Ranks& ranks, KernelSample sample) {
   return sample;
 }
 
-// Less of the memory's rate than this, and ranks do not wait for each other's memory.
-constexpr double uses_memory = 0.25;
+Bytes touched(const KernelKey& key, const Device& device) {
+  const Work work = work_of(key, device.backend);
+  return work.read + work.written;
+}
+
+// Less of the memory's rate than a quarter, and ranks do not wait for each other's memory, nor would a cache save them
+// much. As rank 0 says, which has the device.
+bool uses_memory(const Ranks& ranks, const Device& device, const KernelSample& sample) {
+  const bool own = touched(sample.key, device) > 0.25 * device.memory_bandwidth * sample.time;
+  return ranks.greatest(ranks.first() && own ? 1 : 0) == 1;
+}
 
 // Of rank 0, which has the device. What all ranks took together is in `sample`, and what this one did then in `own`.
-Seconds time_alone(const Ranks& ranks, const Device& device, const KernelSample& sample, Seconds own,
-                   const TimeKernel& time) {
-  const Work work = work_of(sample.key, device.backend);
-  const bool matters = work.read + work.written > uses_memory * device.memory_bandwidth * sample.time;
-  if (ranks.greatest(ranks.first() && matters ? 1 : 0) == 0) return {};
+Seconds time_alone(const Ranks& ranks, const KernelSample& sample, Seconds own, const TimeKernel& time) {
   Seconds alone;
   if (ranks.first()) {
     const auto timed = time(sample.key);
@@ -45,6 +50,14 @@ Seconds time_alone(const Ranks& ranks, const Device& device, const KernelSample&
   }
   ranks.rest();
   return alone;
+}
+
+// Where it fits in.
+Seconds time_cached(const Ranks& ranks, const Device& device, const KernelSample& sample, const TimeKernel& time) {
+  const bool fits = touched(sample.key, device) <= device.cache;
+  if (ranks.greatest(ranks.first() && fits ? 1 : 0) == 0) return {};
+  const auto timed = time(sample.key);
+  return timed ? std::min(sample.time, combine(ranks, *timed).time) : Seconds{};
 }
 
 std::string joined(const std::vector<KernelKey>& keys) {
@@ -109,7 +122,11 @@ Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::ve
       continue;
     }
     KernelSample sample = combine(ranks, *timed);
-    if (timers.alone) sample.alone = time_alone(ranks, session.calibration().device, sample, timed->time, timers.alone);
+    const Device& device = session.calibration().device;
+    if ((timers.alone || timers.cached) && uses_memory(ranks, device, sample)) {
+      if (timers.alone) sample.alone = time_alone(ranks, sample, timed->time, timers.alone);
+      if (timers.cached) sample.cached = time_cached(ranks, device, sample, timers.cached);
+    }
     const Result<void> added = ranks.first() ? session.add(sample) : Result<void>{};
     SIBYL_CHECK(ranks.agree(added));
   }

@@ -1,5 +1,5 @@
-// Times kernels on all ranks at once, and those that ranks may slow for each other on one alone, too, and puts them
-// into the session, whatever times them.
+// Times kernels on all ranks at once; those that ranks may slow for each other on one alone, too, and those that a
+// cache may save time once more out of it; and puts them into the session, whatever times them.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,9 @@ using TimeKernel = std::function<Result<KernelSample>(const KernelKey&)>;
 
 struct KernelTimers {
   TimeKernel together;
-  TimeKernel alone =
-      {};  // on this rank, while the others wait; empty where ranks have nothing in common, or there is one
+  // On this rank, while the others wait; empty where ranks have nothing in common, or there is one.
+  TimeKernel alone = {};
+  TimeKernel cached = {};  // as together, with all that the kernel touches in the cache; empty where none is told of
 };
 
 // `keys` is rank 0's. Each is timed once, but those that need not be `repeated` are skipped. Stops early,

@@ -84,6 +84,11 @@ Result<void> compute(const Ranks& ranks, Session& session, const Request& reques
     alone.agree = {};
     timers.alone = timed_with(std::move(alone));
   }
+  if (!request.cuda) {
+    TimingOptions cached = options;
+    cached.cached = true;
+    timers.cached = timed_with(std::move(cached));
+  }
   const Result<void> measured = measure_kernels(ranks, session, keys, timers, request.repeated, request.limit);
   SIBYL_CHECK(session.save());
   return measured;

@@ -232,7 +232,7 @@ Result<Cluster> Bench::cluster() const {
   devices.meetings = {};
   devices.overlap_known = true;
   devices.overlap_by_message.clear();
-  devices.kernels = devices.kernels.all_at_once();
+  devices.kernels = devices.kernels.as_timed();
   return on_network(std::move(devices), wire);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "oracle/cost/cached.h"
 #include "oracle/cost/framework.h"
 #include "oracle/cost/plan_for.h"
 #include "oracle/cost/price.h"
@@ -14,7 +15,7 @@ namespace sibyl::closed {
 
 // Where ranks share memory, what a stage takes depends on the others.
 bool has_closed_form(const Strategy& s, const Cluster& cluster) {
-  if (stages_share_memory(s, cluster)) return false;
+  if (stages_share_memory(s, cluster) || knows_caches(cluster)) return false;
   return s.framework == Framework::sibyl && s.zero_ranks == 0 && s.clip == 0 && !takes_norms(s.optimizer) &&
          s.recompute != Recompute::operations && s.recompute_every == 1 && s.recompute_together == 1 &&
          s.stage_starts.empty() && s.split_until.empty() && s.data_source == DataSource::memory && !s.offloads() &&

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "oracle/cost/cached.h"
 #include "oracle/cost/framework.h"
 #include "oracle/cost/offload.h"
 #include "oracle/cost/shared_memory.h"
@@ -332,6 +333,7 @@ PricedStage price(const Plan& plan, const Stage& stage, KernelPrices& kernels) {
 std::vector<PricedStage> price(const Plan& plan, KernelPrices& kernels) {
   std::vector<PricedStage> priced;
   for (const Stage& stage : plan.stages) priced.push_back(price_compute(plan, stage, kernels));
+  find_cached(plan, kernels.cluster(), priced);
   share_memory(plan, kernels.cluster(), priced);
   ExchangePrices exchanges(plan.mesh, kernels.cluster());
   for (std::size_t s = 0; s < priced.size(); ++s)

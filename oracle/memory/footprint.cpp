@@ -94,19 +94,17 @@ Footprint footprint(const Stage& stage, const PricedStage& priced, const Strateg
   return ledger.result();
 }
 
-Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device,
-                    MicroBatches which, MemoryRecorder* recorder) {
-  const Strategy& strategy = plan.strategy;
-  const int walked = enough_micro_batches(strategy);
-  const bool all = which == MicroBatches::all || walked == strategy.accumulation;
-  const Turns turns =
-      all ? plan.schedule : make_schedule(strategy.schedule, {strategy.pipeline, strategy.chunks, walked}).value();
+namespace {
+
+// A coordinate's part of a step.
+void walk(const Plan& plan, const std::vector<PricedStage>& priced, const Turns& turns, int coordinate,
+          const Device& device, Ledger& ledger, Reuse* reuse = nullptr) {
   const std::vector<Turn>& own = turns[static_cast<std::size_t>(coordinate)];
-  Ledger ledger = ledger_of(device, recorder);
   const std::size_t coordinates = turns.size();
   std::vector<StepWalk> walks;  // of each of its stages
   for (auto s = static_cast<std::size_t>(coordinate); s < plan.stages.size(); s += coordinates)
-    walks.emplace_back(plan.stages[s], priced[s], strategy, device, ledger, backward_turns(own, static_cast<int>(s)));
+    walks.emplace_back(plan.stages[s], priced[s], plan.strategy, device, ledger,
+                       backward_turns(own, static_cast<int>(s)), reuse);
   for (StepWalk& walk : walks) walk.take_static();
   Mailbox forward(plan, turns, coordinate, Pass::forward, ledger),
       backward(plan, turns, coordinate, Pass::backward, ledger);
@@ -119,7 +117,30 @@ Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, in
     walks[static_cast<std::size_t>(turn.stage) / coordinates].take(turn);
   }
   for (StepWalk& walk : walks) walk.update();
+}
+
+}  // namespace
+
+Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device,
+                    MicroBatches which, MemoryRecorder* recorder) {
+  const Strategy& strategy = plan.strategy;
+  const int walked = enough_micro_batches(strategy);
+  const bool all = which == MicroBatches::all || walked == strategy.accumulation;
+  const Turns turns =
+      all ? plan.schedule : make_schedule(strategy.schedule, {strategy.pipeline, strategy.chunks, walked}).value();
+  Ledger ledger = ledger_of(device, recorder);
+  walk(plan, priced, turns, coordinate, device, ledger);
   return ledger.result();
+}
+
+Reuse reuse_of(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device) {
+  Reuse reuse;
+  for (int step = 0; step < 2; ++step) {
+    if (step > 0) reuse.again();
+    Ledger ledger = ledger_of(device, nullptr);
+    walk(plan, priced, plan.schedule, coordinate, device, ledger, &reuse);
+  }
+  return reuse;
 }
 
 }  // namespace sibyl

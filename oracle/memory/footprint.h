@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "oracle/cost/price.h"
+#include "oracle/memory/reuse.h"
 #include "oracle/plan/plan.h"
 #include "oracle/prediction.h"
 
@@ -38,5 +39,9 @@ Footprint footprint(const Stage& stage, const PricedStage& priced, const Strateg
 // inputs come anew with each micro-batch. `priced` is parallel to plan.stages.
 Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device,
                     MicroBatches which = MicroBatches::enough, MemoryRecorder* recorder = nullptr);
+
+// What the kernels of a coordinate's ranks touch in a step that follows another like it, and how long ago they did
+// last.
+Reuse reuse_of(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device);
 
 }  // namespace sibyl

@@ -13,6 +13,7 @@
 #include "oracle/memory/caching_allocator.h"
 #include "oracle/memory/footprint.h"
 #include "oracle/memory/recorder.h"
+#include "oracle/memory/reuse.h"
 
 namespace sibyl {
 
@@ -99,11 +100,12 @@ class Storages {
  public:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-  explicit Storages(Ledger& ledger) : ledger_(&ledger) {}
+  // `reuse`, if there is one, hears where each lies.
+  Storages(Ledger& ledger, Reuse* reuse) : ledger_(&ledger), reuse_(reuse) {}
 
   std::size_t allocate(double bytes, MemoryKind kind, const MemoryOwner& owner) {
     ledger_->take(kind, bytes, owner);
-    storages_.push_back({bytes, 0, kind, owner});
+    storages_.push_back({bytes, 0, kind, owner, reuse_ ? reuse_->take(bytes) : Reuse::Address{}});
     return storages_.size() - 1;
   }
   void hold(std::size_t storage) {
@@ -112,11 +114,14 @@ class Storages {
   void release(std::size_t storage) {
     if (storage == none) return;
     const Storage& released = storages_[storage];
-    if (--storages_[storage].holders == 0) ledger_->give(released.kind, released.bytes, released.owner);
+    if (--storages_[storage].holders > 0) return;
+    ledger_->give(released.kind, released.bytes, released.owner);
+    if (reuse_) reuse_->give(released.address);
   }
   // Does anybody else hold it, too?
   [[nodiscard]] bool is_shared(std::size_t storage) const { return storage != none && storages_[storage].holders > 1; }
   [[nodiscard]] MemoryKind kind(std::size_t storage) const { return storages_[storage].kind; }
+  [[nodiscard]] Reuse::Address address(std::size_t storage) const { return storages_[storage].address; }
 
  private:
   struct Storage {
@@ -124,8 +129,10 @@ class Storages {
     int holders = 0;
     MemoryKind kind = MemoryKind::activations;
     MemoryOwner owner = {};
+    Reuse::Address address = {};
   };
   Ledger* ledger_;
+  Reuse* reuse_;
   std::vector<Storage> storages_;
 };
 

@@ -13,7 +13,6 @@ namespace sibyl {
 namespace {
 
 using enum MemoryKind;
-using What = MemoryOwner::What;
 
 double bytes_of(const LocalTensor& tensor) {
   return static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype);
@@ -44,6 +43,7 @@ class StateOf {
   }
 
  private:
+  using What = MemoryOwner::What;
   [[nodiscard]] MemoryOwner owner(MemoryOwner::What what, std::size_t index) const { return {what, &stage_, index}; }
 
   void take_optimizer(std::int64_t elements, const MemoryOwner& whose) {

@@ -15,15 +15,14 @@
 namespace sibyl {
 
 using enum MemoryKind;
-using What = MemoryOwner::What;
 
 StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
-                   Ledger& ledger, int backward_turns)
+                   Ledger& ledger, int backward_turns, Reuse* reuse)
     : stage_(stage),
       priced_(priced),
       strategy_(strategy),
       ledger_(ledger),
-      storages_(ledger),
+      storages_(ledger, reuse),
       storage_of_(stage.tensors.size(), Storages::none),
       gradient_of_(stage.tensors.size(), Storages::none),
       again_(recomputed_steps(stage)),
@@ -33,7 +32,8 @@ StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy
       sums_apart_(device.sums_apart),
       sharded_(sharded_parameters(stage)),
       gathered_(stage.units.size(), false),
-      backward_turns_(backward_turns) {
+      backward_turns_(backward_turns),
+      reuse_(reuse) {
   for (const Step& step : stage.steps) facts_.push_back(facts_of(stage, step, device.backend));
   segment_begun_.assign(stage.steps.size() + 1, none);
   segment_ended_ = segment_begun_;
@@ -106,6 +106,7 @@ void StepWalk::take(const Turn& turn) {
 void StepWalk::update() {
   ledger_.phase("optimizer");
   ledger_.enter({StepPlace::What::update, &stage_, {}, 0, 0});
+  if (reuse_) touch_update();
   // Every direction is known before the norms of the whole tensors are.
   if (strategy_.optimizer == OptimizerKind::lamb && !stage_.norm_axes.empty())
     for (const double bytes : direction_bytes(stage_)) ledger_.take(optimizer, bytes, owner(What::direction, 0));
@@ -231,6 +232,7 @@ void StepWalk::run(std::size_t i, std::vector<int>& uses, bool saves) {
       move(std::get<Exchange>(step));
   });
   if (compute && saves) save(*compute, i);
+  if (reuse_) touch_forward(i);
   const bool replayed = saves && again_[i];
   // The program's own reference goes when the last consumer has run (at once if nobody consumes it).
   for (const LocalTensorId in : facts_[i].inputs)

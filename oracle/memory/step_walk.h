@@ -15,15 +15,17 @@ namespace sibyl {
 
 class StepWalk {
  public:
-  // Over so many backward turns, of which the last one's gradients are exchanged.
+  // Over so many backward turns, of which the last one's gradients are exchanged. `reuse`, if there is one, hears what
+  // each kernel touches.
   StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
-           Ledger& ledger, int backward_turns);
+           Ledger& ledger, int backward_turns, Reuse* reuse = nullptr);
 
   void take_static();           // what is there before the step and stays, this step's batch with it
   void take(const Turn& turn);  // each turn, in the order of the schedule
   void update();
 
  private:
+  using What = MemoryOwner::What;
   static constexpr std::size_t none = Storages::none;  // of anything that has a number
   void update_blocks();
   // Storages of a micro-batch that is on its way: what autograd keeps, by step; inputs of segments that run again; what
@@ -100,6 +102,16 @@ class StepWalk {
   void enter_unit(std::size_t unit, bool forwards);
   void leave(std::size_t unit);
 
+  // What is heard by `reuse_` (step_walk_touches.cpp).
+  void touch(LocalTensorId id, bool warm = false);  // a tensor's value
+  void touch_gradient(LocalTensorId id, bool warm = false);
+  void touch_storage(std::size_t storage, bool warm = false);
+  void touch_forward(std::size_t step);
+  void touch_backward(std::size_t step, std::size_t incoming, std::uint32_t mask,
+                      const std::optional<std::size_t>& kernel);
+  void touch_moved_back(std::size_t step);
+  void touch_update();
+
   // Backward.
   void backward(Turn::Kind kind, bool last);
   void receive_gradients();
@@ -145,6 +157,7 @@ class StepWalk {
   std::vector<bool> gathered_;                              // by unit
   int micro_batch_ = 0;                                     // the one at hand
   int backward_turns_, backwards_ = 0;                      // in all; taken
+  Reuse* reuse_;
 };
 
 }  // namespace sibyl

@@ -8,7 +8,6 @@
 namespace sibyl {
 
 using enum MemoryKind;
-using What = MemoryOwner::What;
 
 void StepWalk::backward(Turn::Kind kind, bool last) {
   ledger_.phase("backward");
@@ -64,6 +63,7 @@ void StepWalk::backward(std::size_t i) {
     differentiate(i, compute->gradients & ~later_[i], incoming(*compute), kernel);
   else
     with_workspace(kernel, [&] { move_back(std::get<Exchange>(stage_.steps[i])); });
+  if (reuse_ && !compute) touch_moved_back(i);
   if (later_[i] != 0) {
     // What the gradients of weights need stays: what autograd kept, and the gradient that came in.
     hold(incoming(*compute));
@@ -127,6 +127,7 @@ void StepWalk::differentiate(std::size_t step, std::uint32_t mask, std::size_t i
       }
     });
   });
+  if (reuse_) touch_backward(step, incoming, mask, kernel);
   each(added, [&](std::size_t in, LocalTensorId id) { add_gradient(sum_of(step, in), id, passed_through(in)); });
   each(mask & facts.met, [&](std::size_t, LocalTensorId id) { met(id); });
 }

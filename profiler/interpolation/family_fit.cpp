@@ -55,6 +55,7 @@ FamilyFit::FamilyFit(std::vector<FitPoint> points) {
     workspace_.push_back(p.workspace);
     kept_.push_back(p.kept);
     alone_.push_back(p.alone);
+    cached_.push_back(p.cached);
   }
   points_ = NearestSites(std::move(sites), variant_gap);
 
@@ -84,7 +85,7 @@ FitAnswer FamilyFit::answer(const Site& query, std::uint32_t skip) const {
 
   Matrix a{};
   Vector b{};
-  double weight_sum = 0.0, alone = 0.0, mean = 0.0, low = y_[near.front().index], high = low;
+  double weight_sum = 0.0, alone = 0.0, cached = 0.0, mean = 0.0, low = y_[near.front().index], high = low;
   for (const Neighbour& n : near) {
     const double w = 1.0 / (n.squared_distance + softening);
     const double y = y_[n.index];
@@ -95,11 +96,13 @@ FitAnswer FamilyFit::answer(const Site& query, std::uint32_t skip) const {
     result.workspace += w * workspace_[n.index];
     result.kept += w * kept_[n.index];
     alone += w * alone_[n.index];
+    cached += w * cached_[n.index];
   }
   mean /= weight_sum;
   result.workspace /= weight_sum;
   result.kept /= weight_sum;
   result.alone = alone / weight_sum;
+  result.cached = cached / weight_sum;
   for (const Neighbour& n : near) {
     const double w = 1.0 / (n.squared_distance + softening) / weight_sum;
     Vector row{1.0};

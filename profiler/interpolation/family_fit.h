@@ -17,7 +17,7 @@ struct FitPoint {
   double y = 0.0;          // ln(time / roofline)
   double workspace = 0.0;  // as fractions of the kernel's least traffic
   double kept = 0.0;
-  double alone = 1.0;  // as KernelEstimate's
+  double alone = 1.0, cached = 1.0;  // as KernelEstimate's
 };
 
 struct FitAnswer {
@@ -26,7 +26,7 @@ struct FitAnswer {
   bool inside = false;  // near enough to samples, and enough of them, to be called interpolated
   double workspace = 0.0;
   double kept = 0.0;
-  double alone = 1.0;
+  double alone = 1.0, cached = 1.0;
 };
 
 class FamilyFit {
@@ -45,7 +45,7 @@ class FamilyFit {
   [[nodiscard]] FitAnswer answer(const Site& query, std::uint32_t skip) const;
 
   NearestSites points_;
-  std::vector<double> y_, workspace_, kept_, alone_;
+  std::vector<double> y_, workspace_, kept_, alone_, cached_;
   double median_error_ = 0.0, p90_error_ = 0.0;
   double error_ = 0.0;             // the standard deviation that they stand for
   double typical_distance_ = 0.0;  // to the nearest other sample

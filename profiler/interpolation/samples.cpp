@@ -16,7 +16,7 @@ namespace {
 
 constexpr double unstated_spread = 0.03;   // of samples whose source gives none
 constexpr double alone_or_in_step = 0.02;  // between a kernel timed alone and the same kernel in a step
-constexpr double clearly_less = 0.95;      // of two timings of one kernel, alone and with other ranks at it
+constexpr double clearly_less = 0.95;      // of two timings of one kernel under two conditions
 constexpr std::uint32_t all_operands = 3;  // masks of decomposable operations: x, weight, [bias]
 
 // All samples of one kernel, taken at different times: of those up to twice their median, as well as each is known.
@@ -27,6 +27,7 @@ class Exact {
     workspace = std::max(workspace, sample.workspace);
     kept = std::max(kept, sample.kept);
     if (sample.alone.value() > 0) alone_.push_back(sample.alone / sample.time);
+    if (sample.cached.value() > 0) cached_.push_back(sample.cached / sample.time);
   }
   // Once all are there. The mean, so that kernels add up to the mean step.
   void pool() {
@@ -50,12 +51,8 @@ class Exact {
   double spread = 0.0;  // of one run from the next, relative; 0 where no sample states it
   Bytes workspace, kept;
 
-  // Of kernels that were not timed alone, because they need little of the memory's rate or because nobody did, all of
-  // it.
-  [[nodiscard]] double alone_share() const {
-    const double share = alone_.empty() ? 1.0 : median(alone_);
-    return share < clearly_less ? share : 1.0;
-  }
+  [[nodiscard]] double alone_share() const { return share(alone_); }
+  [[nodiscard]] double cached_share() const { return share(cached_); }
 
  private:
   struct Timing {
@@ -66,8 +63,14 @@ class Exact {
       return spread > 0 ? 1.25 * spread / std::sqrt(std::max(1, runs)) : unstated_spread;
     }
   };
+  // Of kernels that were not timed so, because they need little of the memory's rate or because nobody did, all of it.
+  [[nodiscard]] static double share(const std::vector<double>& shares) {
+    const double middle = shares.empty() ? 1.0 : median(shares);
+    return middle < clearly_less ? middle : 1.0;
+  }
+
   std::vector<Timing> timings_;
-  std::vector<double> alone_;  // shares of times
+  std::vector<double> alone_, cached_;  // shares of times
 };
 
 double traffic(const Work& work) { return std::max(1.0, (work.read + work.written).value()); }
@@ -107,6 +110,10 @@ bool faster_alone(const KernelSample& sample) {
   return sample.alone.value() > 0 && sample.alone < clearly_less * sample.time;
 }
 
+bool faster_cached(const KernelSample& sample) {
+  return sample.cached.value() > 0 && sample.cached < clearly_less * sample.time;
+}
+
 bool better(const KernelEstimate& a, const KernelEstimate& b) {
   return std::pair(a.time.provenance, a.time.relative_error) < std::pair(b.time.provenance, b.time.relative_error);
 }
@@ -114,15 +121,19 @@ bool better(const KernelEstimate& a, const KernelEstimate& b) {
 KernelEstimate sum(const std::vector<KernelEstimate>& parts) {
   KernelEstimate total;
   total.time.provenance = Provenance::measured;
-  double error = 0.0, alone = 0.0;
+  double error = 0.0, alone = 0.0, cached = 0.0;
   for (const KernelEstimate& part : parts) {
     total.time.time += part.time.time;
     error += part.time.relative_error * part.time.time.value();
     total.workspace = std::max(total.workspace, part.workspace);
     total.kept = std::max(total.kept, part.kept);
     alone += part.alone * part.time.time.value();
+    cached += part.cached * part.time.time.value();
   }
-  if (total.time.time.value() > 0) total.alone = alone / total.time.time.value();
+  if (total.time.time.value() > 0) {
+    total.alone = alone / total.time.time.value();
+    total.cached = cached / total.time.time.value();
+  }
   constexpr double matters = 0.05;
   for (const KernelEstimate& part : parts)
     if (part.time.time > matters * total.time.time)
@@ -188,7 +199,8 @@ void Samples::Bucket::build(const Device& device, const std::vector<KernelSample
                                 std::log(e.time / roofline_time(device, key)),
                                 e.workspace.value() / bytes,
                                 e.kept.value() / bytes,
-                                e.alone_share()});
+                                e.alone_share(),
+                                e.cached_share()});
   }
   for (auto& [family, of_family] : points) families.try_emplace(family, std::move(of_family));
 }
@@ -226,7 +238,8 @@ std::optional<KernelEstimate> Samples::measured(const Question& asked) const {
   if (found == b.exact.end()) return std::nullopt;
   const Exact& e = found->second;
   const double error = std::hypot(e.error, alone_or_in_step);
-  return KernelEstimate{{e.time, error, Provenance::measured}, e.workspace, e.kept, 0.0, e.alone_share()};
+  return KernelEstimate{
+      {e.time, error, Provenance::measured}, e.workspace, e.kept, 0.0, e.alone_share(), e.cached_share()};
 }
 
 // All gradients = the sum of single ones; one gradient = all of them less the others.
@@ -262,7 +275,8 @@ std::optional<KernelEstimate> Samples::within(const Place& place, const KernelKe
                         Bytes{answer.workspace * bytes},
                         Bytes{answer.kept * bytes},
                         0.0,
-                        answer.alone};
+                        answer.alone,
+                        answer.cached};
 }
 
 std::vector<FamilyCoverage> Samples::coverage() const {

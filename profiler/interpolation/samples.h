@@ -46,6 +46,7 @@ class Samples {
 
 // By more than timings differ anyway.
 bool faster_alone(const KernelSample& sample);
+bool faster_cached(const KernelSample& sample);
 
 // The better founded first; then the smaller error.
 bool better(const KernelEstimate& a, const KernelEstimate& b);

@@ -43,6 +43,7 @@ class Padding {
 }  // namespace
 
 Rotation plan_rotation(Bytes one_copy, const TimingOptions& options) {
+  if (options.cached) return {1, Bytes{}, one_copy};
   const Bytes cache = options.cache.value() > 0 ? options.cache : last_level_cache();
   const double goal = 2.0 * cache.value() + 1.0, one = std::max(one_copy.value(), 1.0);
   double copies = std::clamp(std::ceil(goal / one), 1.0, static_cast<double>(options.most_copies));

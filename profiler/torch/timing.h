@@ -26,6 +26,7 @@ struct TimingOptions {
   int least_runs = 5;       // but not with fewer timings
   int most_warm_ups = 8;    // laps
   Bytes cache;              // last-level cache to defeat; 0 asks the machine
+  bool cached = false;      // it is not: what a run has touched lies where it left it when the next one comes
   Bytes most_memory{2e9};   // all copies together stay below this, if one copy does
   int most_copies = 16;
   bool others = true;  // other kernels run before each run (others.h); none on a GPU

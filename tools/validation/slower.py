@@ -6,13 +6,13 @@
 Emulated ranks share the processors of one machine, which must hand on all their messages. Where that keeps processors busy, ranks wait
 for them as no device of their own would. A slower device on a network of as many times less bandwidth has the same steps, that many
 times as long but for latencies, and leaves processors idle. What the file says of a network is left out: that is measured on the slower one.
-So is what kernels take while a host's other ranks rest (`alone_s`): emulated ranks take as long whether others compute or not.
+So is what kernels take while a host's other ranks rest, and out of the cache (`alone_s`, `cached_s`): emulated ranks take as long whether others compute or not.
 """
 import json
 import sys
 
 OF_THE_NETWORK = ("point_to_point", "pairs", "collectives", "overlap", "meetings", "io")
-OTHERS_REST = "alone_s"
+NOT_EMULATED = ("alone_s", "cached_s")
 
 
 def slower(value, times, factor=None):
@@ -20,7 +20,7 @@ def slower(value, times, factor=None):
     if isinstance(value, list):
         return [slower(one, times, factor) for one in value]
     if isinstance(value, dict):
-        return {key: slower(one, times, factor_of(key, times) or factor) for key, one in value.items() if key != OTHERS_REST}
+        return {key: slower(one, times, factor_of(key, times) or factor) for key, one in value.items() if key not in NOT_EMULATED}
     return value * factor if factor and isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 

@@ -59,6 +59,8 @@ TEST_F(CalibrationFile, ComesBackAsItWas) {
   EXPECT_EQ(read->kernels[0].time, c.kernels[0].time);
   EXPECT_EQ(read->kernels[0].alone, c.kernels[0].alone);
   EXPECT_EQ(read->kernels[1].alone, Seconds{});
+  EXPECT_EQ(read->kernels[0].cached, c.kernels[0].cached);
+  EXPECT_EQ(read->kernels[1].cached, Seconds{});
   EXPECT_TRUE(read->one_machine);
   EXPECT_EQ(read->kernels[0].source, "");
   EXPECT_EQ(read->kernels[1].source, "a paper");
@@ -136,6 +138,7 @@ TEST(CalibrationText, NamesThePlaceOfAnError) {
       {"\"time_s\":0.3333333333333333,", "", "x.json: $.kernels[0].time_s"},
       {"\"alone_s\":0.25", "\"alone_s\":0.5", "x.json: $.kernels[0].alone_s"},
       {"\"alone_s\":0.25", "\"alone_s\":0", "x.json: $.kernels[0].alone_s"},
+      {"\"cached_s\":0.125", "\"cached_s\":0.5", "x.json: $.kernels[0].cached_s"},
       {"\"runs\":11", "\"runs\":1.5", "x.json: $.kernels[0].runs"},
       {"\"runs\":11", "\"rums\":11", "x.json: $.kernels[0].rums"},
       {"\"source\":0", "\"source\":7", "x.json: $.kernels[1].source"},

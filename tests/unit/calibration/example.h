@@ -39,8 +39,9 @@ inline Calibration example_calibration() {
   kernel.workspace = Bytes{1024};
   kernel.kept = Bytes{512};
   kernel.alone = Seconds{0.25};
+  kernel.cached = Seconds{0.125};
   c.kernels.push_back(kernel);
-  kernel.alone = {};
+  kernel.alone = kernel.cached = {};
   kernel.key = *parse_kernel_key("forward unary[64]->[64]:f32");
   kernel.source = "a paper";
   c.kernels.push_back(kernel);

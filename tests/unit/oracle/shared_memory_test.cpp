@@ -148,7 +148,7 @@ TEST(SharedMemory, StaysWithAClusterThatIsChanged) {
   const Cluster changed = sibyl::changed(cluster, changes, DType::f32).value();
   EXPECT_EQ(times(in_stages(), changed), times(in_stages(), cluster));
   Cluster together = cluster;
-  together.kernels = cluster.kernels.all_at_once();
+  together.kernels = cluster.kernels.as_timed();
   EXPECT_EQ(times(in_stages(), together), (std::vector<double>{1, 1}));
 }
 

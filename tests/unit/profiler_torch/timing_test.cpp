@@ -38,6 +38,15 @@ TEST(Rotation, operands_beyond_twice_the_cache_need_no_second_copy) {
   EXPECT_EQ(plan_rotation(Bytes{5e6}, options_with_cache(1e6)).copies, 1);
 }
 
+TEST(Rotation, out_of_the_cache_is_one_copy_and_nothing_between) {
+  TimingOptions options = options_with_cache(1e6);
+  options.cached = true;
+  const Rotation r = plan_rotation(Bytes{1e3}, options);
+  EXPECT_EQ(r.copies, 1);
+  EXPECT_EQ(r.padding.value(), 0.0);
+  EXPECT_EQ(r.lap.value(), 1e3);
+}
+
 TEST(Rotation, memory_bounds_copies_and_padding_makes_up) {
   TimingOptions options = options_with_cache(1e6);
   options.most_memory = Bytes{6e5};

@@ -1,0 +1,22 @@
+// What kernels of a step find in the cache that kernels timed by themselves do not.
+//
+// Kernels are timed with nearly all that they touch in memory, and where a cache saves them time, once more with all of
+// it still there (KernelEstimate::cached). In a step some of it is: what was touched so recently that the cache still
+// holds it, by the sweep that the cache was found by (ReuseCurve), of what the step touches in its order
+// (memory/reuse.h). So recomputed activations are there when their backward runs, and of a model smaller than the cache
+// everything is. docs/models/compute.md has the formula.
+#pragma once
+
+#include <vector>
+
+#include "oracle/cost/price.h"
+
+namespace sibyl {
+
+// Is it known how much faster kernels are out of the cache, and what it holds?
+bool knows_caches(const Cluster& cluster);
+
+// Lets the times of kernels in `priced`, of each stage of `plan`, be those of a step.
+void find_cached(const Plan& plan, const Cluster& cluster, std::vector<PricedStage>& priced);
+
+}  // namespace sibyl

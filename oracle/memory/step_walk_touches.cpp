@@ -1,0 +1,80 @@
+// What StepWalk tells of the memory that each kernel touches (reuse.h).
+#include <algorithm>
+
+#include "oracle/memory/step_walk.h"
+#include "oracle/plan/offload.h"
+
+namespace sibyl {
+
+void StepWalk::touch_storage(std::size_t storage, bool warm) {
+  if (storage != Storages::none) reuse_->touch(storages_.address(storage), warm);
+}
+
+// Parameters, buffers and the batch have no storage: they stay.
+void StepWalk::touch(LocalTensorId id, bool warm) {
+  if (!id.valid()) return;
+  if (storage_of_[id.index()] != Storages::none)
+    touch_storage(storage_of_[id.index()], warm);
+  else
+    reuse_->touch(reuse_->fixed(owner(What::tensor, id), bytes_of(id)), warm);
+}
+
+void StepWalk::touch_gradient(LocalTensorId id, bool warm) { touch_storage(gradient_of_[id.index()], warm); }
+
+// The first activation was made right before, here and where kernels are timed.
+void StepWalk::touch_forward(std::size_t step) {
+  reuse_->kernel(&stage_, priced_.kernels.steps[step].forward);
+  const StepFacts& facts = facts_[step];
+  for (std::size_t in = 0; in < facts.inputs.size(); ++in) {
+    const LocalTensorId id = facts.inputs[in];
+    touch(id, in == 0 && id.valid() && stage_[id].kind == TensorKind::activation);
+  }
+  for (const LocalTensorId out : facts.outputs) touch(out);
+  for (const std::size_t saved : held().saved[step]) touch_storage(saved);
+}
+
+// So was the gradient that comes in.
+void StepWalk::touch_backward(std::size_t step, std::size_t incoming, std::uint32_t mask,
+                              const std::optional<std::size_t>& kernel) {
+  reuse_->kernel(&stage_, kernel);
+  const StepFacts& facts = facts_[step];
+  touch_storage(incoming, true);
+  for (const std::size_t saved : held().saved[step]) touch_storage(saved);
+  for (const Saved& saved : facts.rule.saved)
+    if (saved.what == Saved::What::input && saved.index < facts.inputs.size()) {
+      const LocalTensorId id = facts.inputs[saved.index];
+      if (id.valid() && stage_[id].kind != TensorKind::activation)
+        reuse_->touch(reuse_->fixed(owner(What::tensor, id), bytes_of(id)));
+    }
+  for (std::size_t in = 0; in < facts.inputs.size(); ++in)
+    if (mask >> in & 1U) touch_storage(sum_of(step, in));
+}
+
+void StepWalk::touch_moved_back(std::size_t step) {
+  const auto& exchange = std::get<Exchange>(stage_.steps[step]);
+  reuse_->kernel(&stage_, priced_.kernels.steps[step].backward);
+  touch_gradient(exchange.output, true);
+  touch_gradient(exchange.input);
+}
+
+// Gradients on their way, then what the optimizer reads and writes.
+void StepWalk::touch_update() {
+  reuse_->kernel(&stage_, {});
+  double parts = 1;
+  for (std::size_t s = 0; s < stage_.gradients.size(); ++s) {
+    const GradientSync& sync = stage_.gradients[s];
+    parts = std::max(parts, static_cast<double>(sync.parts));
+    for (std::size_t b = 0; b < sync.buckets.size(); ++b)
+      reuse_->touch(reuse_->fixed(owner(What::bucket, b), static_cast<double>(sync.buckets[b].bytes())));
+  }
+  for (const Update& update : stage_.updates) {
+    const LocalTensorId id = update.parameter;
+    touch(id);
+    touch_gradient(id);
+    const double states = 4.0 * static_cast<double>(element_count(stage_[id].shape) * state_tensors(stage_));
+    if (stage_.state_tier == Tier::device)
+      reuse_->touch(reuse_->fixed(owner(What::state, id), sharded_[id.index()] ? states / parts : states));
+  }
+}
+
+}  // namespace sibyl

@@ -1,0 +1,192 @@
+// What kernels of a step find in the cache, and how long ago what they touch was touched before.
+#include "oracle/cost/cached.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "oracle/closed/closed_form.h"
+#include "oracle/memory/footprint.h"
+#include "oracle/predict.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+
+namespace sibyl {
+namespace {
+
+MemoryOwner piece(std::size_t index) { return {MemoryOwner::What::tensor, nullptr, index}; }
+
+std::vector<double> distances(const Reuse& reuse, std::size_t run) {
+  const std::vector<Reuse::Run> runs = reuse.runs();
+  std::vector<double> result;
+  for (const Reuse::Touch& touch : runs.at(run).touches) result.push_back(touch.distance.value());
+  return result;
+}
+
+// Two kernels a step: one of a and b, one of a. To the first a comes back after itself alone, for the second touched it
+// last, b after a and itself; to the second a after b and itself.
+TEST(Reuse, CountsEachByteOnceSinceItWasTouched) {
+  Reuse reuse;
+  for (int step = 0; step < 2; ++step) {
+    if (step > 0) reuse.again();
+    reuse.kernel(nullptr, 0);
+    reuse.touch(reuse.fixed(piece(0), 100));
+    reuse.touch(reuse.fixed(piece(1), 50));
+    reuse.touch(reuse.fixed(piece(0), 100));  // once a kernel
+    reuse.kernel(nullptr, 1);
+    reuse.touch(reuse.fixed(piece(0), 100));
+  }
+  ASSERT_EQ(reuse.runs().size(), 2U) << "of the last step";
+  EXPECT_EQ(distances(reuse, 0), (std::vector<double>{100, 150}));
+  EXPECT_EQ(distances(reuse, 1), (std::vector<double>{150}));
+  EXPECT_EQ(reuse.step(), Bytes{150});
+}
+
+TEST(Reuse, LeavesOutWhatIsWarmAnyway) {
+  Reuse reuse;
+  reuse.kernel(nullptr, 0);
+  reuse.touch(reuse.fixed(piece(0), 100), true);
+  reuse.touch(reuse.fixed(piece(1), 50));
+  EXPECT_EQ(distances(reuse, 0), (std::vector<double>{INFINITY})) << "never touched before";
+}
+
+TEST(Reuse, HandsOutWhatWasGivenBackLast) {
+  Reuse reuse;
+  const Reuse::Address first = reuse.take(64), second = reuse.take(64), other = reuse.take(128);
+  reuse.give(first);
+  reuse.give(second);
+  reuse.give(other);
+  EXPECT_EQ(reuse.take(64), second);
+  EXPECT_EQ(reuse.take(64), first);
+  EXPECT_NE(reuse.take(64), other) << "of another size";
+  reuse.again();
+  EXPECT_EQ(reuse.take(128), other) << "what a step leaves is there for the next";
+}
+
+// ---- kernels
+
+const Graph& layers() {
+  static const Graph graph = test::mlp({64, 64, 64, 64, 64, 8}, 16);
+  return graph;
+}
+
+Strategy alone(Recompute recompute = Recompute::none) {
+  Strategy strategy;
+  strategy.global_batch = 16;
+  strategy.recompute = recompute;
+  return strategy;
+}
+
+// Every kernel takes 1 ms, and `cached` of that out of the cache, which holds so much; of other ranks it is free by a
+// fifth.
+Cluster with_cache(Bytes cache, double cached = 0.5, const Strategy& strategy = alone()) {
+  std::vector<KernelSample> samples;
+  for (KernelKey& key : kernels_of(make_plan(layers(), strategy).value(), Backend::cpu)) {
+    KernelSample& sample = samples.emplace_back();
+    sample.key = std::move(key);
+    sample.time = Seconds{1e-3};
+    sample.runs = 100;
+    sample.alone = Seconds{0.8e-3};
+    sample.cached = Seconds{cached * 1e-3};
+  }
+  Cluster cluster = test::cluster(1, 1, BytesPerSecond{1e9}, std::move(samples));
+  cluster.reuse = ReuseCurve({}, cache);
+  return cluster;
+}
+
+std::vector<PricedKernel> priced(const Cluster& cluster) {
+  return price(make_plan(layers(), alone()).value(), cluster).front().prices;
+}
+
+double kernels(const Cluster& cluster, const Strategy& strategy = alone()) {
+  return predict(layers(), strategy, cluster).value().step_time.value();
+}
+
+TEST(Cached, AllOfAStepThatTheCacheHolds) {
+  for (const PricedKernel& kernel : priced(with_cache(Bytes{1e9}))) {
+    EXPECT_DOUBLE_EQ(kernel.estimate.time.time.value(), 0.5e-3);
+    EXPECT_DOUBLE_EQ(kernel.estimate.alone, 1) << "it waits for nobody's memory then";
+  }
+}
+
+TEST(Cached, NothingOfAStepInACacheOfNothing) {
+  for (const PricedKernel& kernel : priced(with_cache(Bytes{16}))) {
+    EXPECT_DOUBLE_EQ(kernel.estimate.time.time.value(), 1e-3);
+    EXPECT_DOUBLE_EQ(kernel.estimate.alone, 0.8);
+  }
+}
+
+TEST(Cached, IsLeftOutWhereItIsNotKnown) {
+  Cluster cluster = with_cache(Bytes{1e9});
+  cluster.reuse = {};
+  EXPECT_FALSE(knows_caches(cluster));
+  EXPECT_DOUBLE_EQ(priced(cluster).front().estimate.time.time.value(), 1e-3);
+  cluster = with_cache(Bytes{1e9}, 0.97);
+  EXPECT_FALSE(knows_caches(cluster)) << "two timings of one thing";
+  cluster = with_cache(Bytes{1e9});
+  cluster.kernels = cluster.kernels.as_timed();
+  EXPECT_DOUBLE_EQ(priced(cluster).front().estimate.time.time.value(), 1e-3);
+}
+
+TEST(Cached, MoreCacheIsNeverSlower) {
+  double before = kernels(with_cache(Bytes{16}));
+  EXPECT_NEAR(before, kernels(with_cache(Bytes{16}, 1)), 1e-12);
+  const double least = kernels(with_cache(Bytes{1e9}));
+  int different = 0;
+  for (double cache = 1024; cache < 1e6; cache *= 2) {
+    const double now = kernels(with_cache(Bytes{cache}));
+    EXPECT_LE(now, before * (1 + 1e-12)) << cache;
+    EXPECT_GE(now, least * (1 - 1e-12)) << cache;
+    different += now < before ? 1 : 0;
+    before = now;
+  }
+  EXPECT_NEAR(before, least, 1e-12);
+  EXPECT_GE(different, 3) << "parts of the step come and go";
+}
+
+// What runs again right before its backward is still there when that runs.
+TEST(Cached, RecomputingLeavesMoreInTheCache) {
+  const auto saved = [](Recompute recompute, Bytes cache) {
+    const Strategy strategy = alone(recompute);
+    return kernels(with_cache(Bytes{16}, 0.5, strategy), strategy) -
+           kernels(with_cache(cache, 0.5, strategy), strategy);
+  };
+  const Bytes cache{60e3};
+  const Plan plan = make_plan(layers(), alone(Recompute::full)).value();
+  ASSERT_FALSE(plan.stages.front().recomputed.empty());
+  EXPECT_GT(saved(Recompute::full, cache), saved(Recompute::none, cache));
+}
+
+// Formulas of ranges of steps do not know what ran before them.
+TEST(Cached, HasNoClosedForm) {
+  EXPECT_FALSE(closed::has_closed_form(alone(), with_cache(Bytes{1e9})));
+  EXPECT_TRUE(closed::has_closed_form(alone(), with_cache(Bytes{1e9}, 0.97)));
+}
+
+// Two steps alike, whatever the schedule: every kernel of every stage is told of, with nothing it never met before.
+TEST(Cached, KnowsEveryKernelOfAPipeline) {
+  Strategy strategy;
+  strategy.pipeline = 2, strategy.accumulation = 4, strategy.global_batch = 16;
+  strategy.schedule = PipelineSchedule::zero_bubble;
+  const Plan plan = make_plan(layers(), strategy).value();
+  const Cluster cluster = test::cluster(1, 2);
+  const std::vector<PricedStage> stages = price(plan, cluster);
+  for (int c = 0; c < 2; ++c) {
+    const Reuse reuse = reuse_of(plan, stages, c, cluster.kernels.device());
+    std::vector<int> runs(stages[static_cast<std::size_t>(c)].kernels.keys.size(), 0);
+    for (const Reuse::Run& run : reuse.runs()) {
+      EXPECT_EQ(run.stage, &plan.stages[static_cast<std::size_t>(c)]);
+      ++runs[run.key];
+      for (const Reuse::Touch& touch : run.touches) {
+        EXPECT_LE(touch.distance, reuse.step());
+        EXPECT_GE(touch.distance, touch.bytes);
+      }
+    }
+    for (const StageKernels::OfStep& step : stages[static_cast<std::size_t>(c)].kernels.steps)
+      for (const auto& key : {step.forward, step.backward, step.backward_weight})
+        EXPECT_TRUE(!key || runs[*key] >= 4) << to_string(stages[static_cast<std::size_t>(c)].kernels.keys[*key]);
+  }
+}
+
+}  // namespace
+}  // namespace sibyl
