@@ -121,24 +121,41 @@ void walk(const Plan& plan, const std::vector<PricedStage>& priced, const Turns&
 
 }  // namespace
 
+namespace {
+
+// The plan's schedule, of so many micro-batches.
+Turns turns_of(const Plan& plan, int micro_batches) {
+  const Strategy& s = plan.strategy;
+  if (micro_batches >= s.accumulation) return plan.schedule;
+  if (s.stages() > 1) return make_schedule(s.schedule, {s.pipeline, s.chunks, micro_batches}).value();
+  Turns one_by_one = plan.schedule;
+  one_by_one.front().resize(one_by_one.front().size() * static_cast<std::size_t>(micro_batches) /
+                            static_cast<std::size_t>(s.accumulation));
+  return one_by_one;
+}
+
+}  // namespace
+
 Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device,
                     MicroBatches which, MemoryRecorder* recorder) {
-  const Strategy& strategy = plan.strategy;
-  const int walked = enough_micro_batches(strategy);
-  const bool all = which == MicroBatches::all || walked == strategy.accumulation;
-  const Turns turns =
-      all ? plan.schedule : make_schedule(strategy.schedule, {strategy.pipeline, strategy.chunks, walked}).value();
+  const auto all = static_cast<int>(plan.strategy.accumulation);
   Ledger ledger = ledger_of(device, recorder);
-  walk(plan, priced, turns, coordinate, device, ledger);
+  walk(plan, priced, turns_of(plan, which == MicroBatches::all ? all : enough_micro_batches(plan.strategy)), coordinate,
+       device, ledger);
   return ledger.result();
 }
 
 Reuse reuse_of(const Plan& plan, const std::vector<PricedStage>& priced, int coordinate, const Device& device) {
+  // The first and the last micro-batch count for as much as they are of all; of very many nearly nothing.
+  constexpr int many = 4;
+  const auto all = static_cast<int>(plan.strategy.accumulation);
+  const int enough = enough_micro_batches(plan.strategy);
+  const Turns turns = turns_of(plan, all > many * enough ? enough : all);
   Reuse reuse;
   for (int step = 0; step < 2; ++step) {
     if (step > 0) reuse.again();
     Ledger ledger = ledger_of(device, nullptr);
-    walk(plan, priced, plan.schedule, coordinate, device, ledger, &reuse);
+    walk(plan, priced, turns, coordinate, device, ledger, &reuse);
   }
   return reuse;
 }

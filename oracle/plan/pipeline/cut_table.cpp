@@ -76,11 +76,12 @@ class CutTable::Search {
         stages_(stages),
         end_(at.count() - 1) {}
 
-  // Places where stages after the first begin.
-  [[nodiscard]] std::vector<std::size_t> run() const {
+  // `without`: what was found without a limit, or null.
+  [[nodiscard]] Found run(const Found* without) const {
     if (stages_ > end_ || static_cast<int>(stages_) > at_.trains.back()) return {};
-    const double best = slowest();
-    return best < infinite ? narrowest(best * near_best) : std::vector<std::size_t>{};
+    Found found = slowest(without);
+    if (found.done < infinite) found.begins = narrowest(found.done * near_best);
+    return found;
   }
 
  private:
@@ -149,18 +150,20 @@ class CutTable::Search {
     return true;
   }
 
-  // The least time of the slowest stage.
-  [[nodiscard]] double slowest() const {
+  // The least time of the slowest stage. A limit never lets a cut be faster; often it lets it be as fast.
+  [[nodiscard]] Found slowest(const Found* without) const {
     constexpr double precision = 1e-3;
     double low = at_.time.back() / static_cast<double>(stages_);
     double high = at_.time.back() + at_.longest_link;
-    const double enough = of_even_shares();
-    if (high < enough && !possible(high)) return infinite;
+    double enough = of_even_shares();
+    if (without && without->done < enough && possible(without->done)) enough = without->done;
+    if (high < enough && !possible(high)) return {};
     while (high - low > precision * low) {
       const double middle = high > 2 * low ? low * std::sqrt(high / low) : (low + high) / 2;
-      (middle >= enough || possible(middle) ? high : low) = middle;
+      const bool too_fast = without && middle <= without->too_fast;
+      (middle >= enough || (!too_fast && possible(middle)) ? high : low) = middle;
     }
-    return high;
+    return {low, high, {}};
   }
 
   // The cut that sends least where no stage takes longer than `limit`; of equal ones that of the latest begins. Where
@@ -204,10 +207,12 @@ bool CutTable::possible(std::size_t stages, const MemoryLimit& limit) const {
 }
 
 std::vector<std::size_t> CutTable::cut(std::size_t stages, const MemoryLimit* limit) {
-  const auto [unlimited, added] = unlimited_.try_emplace(stages);
-  if (added) unlimited->second = Search(at_, narrowest_, stages, nullptr).run();
-  std::vector<std::size_t> begins = unlimited->second;
-  if (limit && !begins.empty() && !fits(begins, *limit)) begins = Search(at_, narrowest_, stages, limit).run();
+  const auto [known, added] = unlimited_.try_emplace(stages);
+  const Found& unlimited = known->second;
+  if (added) known->second = Search(at_, narrowest_, stages, nullptr).run(nullptr);
+  std::vector<std::size_t> begins = unlimited.begins;
+  if (limit && !begins.empty() && !fits(begins, *limit))
+    begins = Search(at_, narrowest_, stages, limit).run(&unlimited).begins;
   for (std::size_t& begin : begins) begin = places_.position(begin);
   return begins;
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -47,12 +48,18 @@ class CutTable {
 
  private:
   class Search;
+  // The slowest stage's time: no cut is done in the first, and one is in the second, 0.1 % more; and where its stages
+  // after the first begin.
+  struct Found {
+    double too_fast = 0, done = std::numeric_limits<double>::infinity();
+    std::vector<std::size_t> begins = {};
+  };
   [[nodiscard]] bool fits(const std::vector<std::size_t>& begins, const MemoryLimit& limit) const;
 
   const Places& places_;
   CutPlaces at_;
   NarrowestCut narrowest_{at_};
-  std::map<std::size_t, std::vector<std::size_t>> unlimited_;  // places, by stages
+  std::map<std::size_t, Found> unlimited_;  // by stages
 };
 
 }  // namespace sibyl
