@@ -42,7 +42,8 @@ Option cache_option() {
   return {.name = "--cache",
           .value = "SIZE",
           .help =
-              "a processor's last-level cache, in which no kernel finds its operands; found by reading unless given (a "
+              "a processor's last-level cache: kernels find their operands outside it, and those bound by memory are "
+              "timed inside it, too; found by reading unless given (a "
               "GPU tells its own), which takes twice its size of each rank's memory"};
 }
 

@@ -119,10 +119,6 @@ void walk(const Plan& plan, const std::vector<PricedStage>& priced, const Turns&
   for (StepWalk& walk : walks) walk.update();
 }
 
-}  // namespace
-
-namespace {
-
 // The plan's schedule, of so many micro-batches.
 Turns turns_of(const Plan& plan, int micro_batches) {
   const Strategy& s = plan.strategy;

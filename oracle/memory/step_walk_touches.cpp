@@ -61,11 +61,11 @@ void StepWalk::touch_moved_back(std::size_t step) {
 void StepWalk::touch_update() {
   reuse_->kernel(&stage_, {});
   double parts = 1;
-  for (std::size_t s = 0; s < stage_.gradients.size(); ++s) {
-    const GradientSync& sync = stage_.gradients[s];
+  std::size_t buckets = 0;
+  for (const GradientSync& sync : stage_.gradients) {
     parts = std::max(parts, static_cast<double>(sync.parts));
-    for (std::size_t b = 0; b < sync.buckets.size(); ++b)
-      reuse_->touch(reuse_->fixed(owner(What::bucket, b), static_cast<double>(sync.buckets[b].bytes())));
+    for (const Bucket& bucket : sync.buckets)
+      reuse_->touch(reuse_->fixed(owner(What::bucket, buckets++), static_cast<double>(bucket.bytes())));
   }
   for (const Update& update : stage_.updates) {
     const LocalTensorId id = update.parameter;

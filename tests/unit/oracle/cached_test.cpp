@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "oracle/closed/closed_form.h"
 #include "oracle/memory/footprint.h"
+#include "oracle/plan/recompute.h"
 #include "oracle/predict.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
@@ -100,6 +103,48 @@ std::vector<PricedKernel> priced(const Cluster& cluster) {
 
 double kernels(const Cluster& cluster, const Strategy& strategy = alone()) {
   return predict(layers(), strategy, cluster).value().step_time.value();
+}
+
+// A ReLU of 16 x 64 numbers reads what was made right before, forward and backward: what counts is its result, and what
+// it kept and the gradient that it makes. A linear layer's weights and bias count, and its result.
+TEST(Reuse, OfAKernelIsWhatWasNotMadeRightBefore) {
+  const Plan plan = make_plan(layers(), alone()).value();
+  const Cluster cluster = test::cluster(1, 1);
+  const std::vector<PricedStage> stages = price(plan, cluster);
+  const std::vector<Reuse::Run> runs = reuse_of(plan, stages, 0, cluster.kernels.device()).runs();
+  const auto touched = [&](const std::string& kernel) {
+    for (const Reuse::Run& run : runs) {
+      if (!to_string(stages.front().kernels.keys[run.key]).starts_with(kernel)) continue;
+      std::vector<double> bytes;
+      for (const Reuse::Touch& touch : run.touches) bytes.push_back(touch.bytes.value());
+      return bytes;
+    }
+    return std::vector<double>{};
+  };
+  EXPECT_EQ(touched("forward unary"), (std::vector<double>{4096}));
+  EXPECT_EQ(touched("backward:1 unary"), (std::vector<double>{4096, 4096}));
+  // The first of a step reads the batch, which nothing made.
+  EXPECT_EQ(touched("forward linear"), (std::vector<double>{4096, 16384, 256, 4096}));
+}
+
+// What runs again is touched again, and its backward finds it there.
+TEST(Reuse, TellsOfWhatRunsAgain) {
+  const Plan plan = make_plan(layers(), alone(Recompute::full)).value();
+  const Stage& stage = plan.stages.front();
+  const Cluster cluster = test::cluster(1, 1);
+  const std::vector<PricedStage> stages = price(plan, cluster);
+  const Reuse reuse = reuse_of(plan, stages, 0, cluster.kernels.device());
+  const std::vector<KernelKey>& keys = stages.front().kernels.keys;
+  std::ptrdiff_t forwards = 0;
+  for (const Reuse::Run& run : reuse.runs()) {
+    forwards += keys[run.key].pass == Pass::forward ? 1 : 0;
+    if (to_string(keys[run.key]).starts_with("backward:1 unary")) {
+      EXPECT_LT(run.touches.front().distance, reuse.step() / 2.0) << "the result that it kept";
+    }
+  }
+  const std::vector<bool> again = recomputed_steps(stage);
+  EXPECT_EQ(forwards, std::ssize(stage.steps) + std::ranges::count(again, true));
+  EXPECT_GT(std::ranges::count(again, true), 0);
 }
 
 TEST(Cached, AllOfAStepThatTheCacheHolds) {
