@@ -29,6 +29,8 @@ Bytes effective_cache(std::span<const ReadSample> sweep, Bytes reported) {
   return cached.value() > 0 ? std::min(cached, reported) : reported;
 }
 
+Bytes out_of_cache(Bytes effective, Bytes reported) { return std::max(2.0 * effective, reported); }
+
 ReuseCurve::ReuseCurve(std::vector<ReadSample> sweep, Bytes cache) {
   if (sweep.size() < 2) {
     if (cache.value() > 0) points_ = {{std::log2(cache.value()), 0.0}, {std::log2(2.0 * cache.value()), 1.0}};

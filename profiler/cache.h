@@ -30,6 +30,11 @@ std::vector<Bytes> working_sets(Bytes reported);
 // none is larger than the cache may be. In any order.
 Bytes effective_cache(std::span<const ReadSample> sweep, Bytes reported);
 
+// What must pass through the cache between two uses of the same memory so that the second finds nothing of it: twice
+// the effective cache, and all that is reported. A cache that is shared and larger than what is left of it keeps some
+// of what is used again and again, however much is used once in between.
+Bytes out_of_cache(Bytes effective, Bytes reported);
+
 // What reading a byte takes when so many other bytes were touched since it was last: a working set that is read again
 // and again comes back to each of its bytes after all the others.
 class ReuseCurve {

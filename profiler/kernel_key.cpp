@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <variant>
+
 namespace sibyl {
 
 std::string to_string(const KernelKey& key) {
@@ -44,6 +46,18 @@ std::size_t hash_value(const KernelKey& key) {
 Work work_of(const KernelKey& key, Backend backend) {
   const TrainingRule rule = training_rule(key.signature, key.gradients, backend);
   return key.pass == Pass::forward ? rule.forward : rule.backward;
+}
+
+Bytes operand_bytes(const KernelKey& key) {
+  double elements = 0;
+  for (const Shape& shape : key.signature.inputs) elements += static_cast<double>(element_count(shape));
+  for (const Shape& shape : key.signature.outputs) elements += static_cast<double>(element_count(shape));
+  double times = key.pass == Pass::forward ? 1 : 2;
+  if (const auto* update = std::get_if<OptimizerUpdate>(&key.signature.attributes)) {
+    const bool one_state = update->kind == OptimizerKind::momentum || update->kind == OptimizerKind::lars;
+    times = update->kind == OptimizerKind::sgd ? 2 : one_state ? 3 : 4;
+  }
+  return Bytes{times * elements * size_in_bytes(key.signature.dtype)};
 }
 
 }  // namespace sibyl

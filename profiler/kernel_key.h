@@ -29,6 +29,10 @@ std::size_t hash_value(const KernelKey& key);
 // FLOPs and least bytes of the key's pass.
 Work work_of(const KernelKey& key, Backend backend);
 
+// All that its operands and results lie in, each once; in backward with their gradients, of an update with the gradient
+// and the optimizer's state.
+Bytes operand_bytes(const KernelKey& key);
+
 }  // namespace sibyl
 
 template <>

@@ -32,7 +32,8 @@ struct KernelSample {
   std::string source;   // "measured here" is empty; else the citation
   // Of one rank while the others rest, at most `time`, which is with all ranks at this kernel; 0: not known.
   Seconds alone = {};
-  // With all that it touches still in the cache, at most `time`, which is with most of it in memory; 0: not known.
+  // With all that it touches still in the cache, at most `time`, which is with most of it in memory; 0: not known, or
+  // it does not fit.
   Seconds cached = {};
 };
 

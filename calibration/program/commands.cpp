@@ -42,8 +42,8 @@ Option cache_option() {
   return {.name = "--cache",
           .value = "SIZE",
           .help =
-              "a processor's last-level cache: kernels find their operands outside it, and those bound by memory are "
-              "timed inside it, too; found by reading unless given (a "
+              "a processor's last-level cache: kernels find their operands outside it, and those that fit are timed "
+              "inside it, too; found by reading unless given (a "
               "GPU tells its own), which takes twice its size of each rank's memory"};
 }
 
@@ -162,8 +162,13 @@ std::vector<Option> kernel_options() {
        .help = "without --for: how many shapes",
        .fallback = "quick",
        .choices = {"quick", "full"}},
-      {.name = "--budget", .value = "TIME", .help = "stop timing kernels after so long; default: when all are done"},
-      {.name = "--kernel-budget", .value = "TIME", .help = "the most time for one kernel", .fallback = "0.4 s"},
+      {.name = "--budget",
+       .value = "TIME",
+       .help = "stop timing kernels after so long, once those at hand have run five times; default: when all are done"},
+      {.name = "--kernel-budget",
+       .value = "TIME",
+       .help = "the most time for a kernel, in the mean of those that take turns",
+       .fallback = "0.4 s"},
       cache_option(),
       {.name = "--samples",
        .value = "N",

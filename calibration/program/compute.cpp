@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/statistics.h"
 #include "calibration/program/interruption.h"
+#include "calibration/turns.h"
 
 namespace sibyl {
 namespace {
@@ -34,30 +35,33 @@ Bytes touched(const KernelKey& key, const Device& device) {
   return work.read + work.written;
 }
 
-// Less of the memory's rate than a quarter, and ranks do not wait for each other's memory, nor would a cache save them
-// much. As rank 0 says, which has the device.
-bool uses_memory(const Ranks& ranks, const Device& device, const KernelSample& sample) {
-  const bool own = touched(sample.key, device) > 0.25 * device.memory_bandwidth * sample.time;
-  return ranks.greatest(ranks.first() && own ? 1 : 0) == 1;
+// Less of the memory's rate than a quarter, and ranks do not wait for each other's memory.
+bool uses_memory(const Device& device, const KernelSample& sample) {
+  return touched(sample.key, device) > 0.25 * device.memory_bandwidth * sample.time;
 }
 
-// Of rank 0, which has the device. What all ranks took together is in `sample`, and what this one did then in `own`.
-Seconds time_alone(const Ranks& ranks, const KernelSample& sample, Seconds own, const TimeKernel& time) {
-  Seconds alone;
+// Of rank 0, which has the device. What all ranks took together is in `samples`, and what this one did then in `own`.
+void time_alone(const Ranks& ranks, const Device& device, std::vector<KernelSample>& samples,
+                const std::vector<Seconds>& own, const TimeKernels& time) {
   if (ranks.first()) {
-    const auto timed = time(sample.key);
-    if (timed) alone = sample.time * std::min(1.0, timed->time / own);
+    std::vector<KernelKey> keys;
+    std::vector<std::size_t> which;
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      if (uses_memory(device, samples[i])) keys.push_back(samples[i].key), which.push_back(i);
+    const auto timed = keys.empty() ? std::vector<Result<KernelSample>>{} : time(keys);
+    for (std::size_t k = 0; k < which.size(); ++k)
+      if (KernelSample& sample = samples[which[k]]; timed[k])
+        sample.alone = sample.time * std::min(1.0, timed[k]->time / own[which[k]]);
   }
   ranks.rest();
-  return alone;
 }
 
 // Where it fits in.
-Seconds time_cached(const Ranks& ranks, const Device& device, const KernelSample& sample, const TimeKernel& time) {
+Seconds time_cached(const Ranks& ranks, const Device& device, const KernelSample& sample, const TimeKernels& time) {
   const bool fits = touched(sample.key, device) <= device.cache;
   if (ranks.greatest(ranks.first() && fits ? 1 : 0) == 0) return {};
-  const auto timed = time(sample.key);
-  return timed ? std::min(sample.time, combine(ranks, *timed).time) : Seconds{};
+  const auto timed = time({&sample.key, 1});
+  return timed.front() ? std::min(sample.time, combine(ranks, *timed.front()).time) : Seconds{};
 }
 
 std::string joined(const std::vector<KernelKey>& keys) {
@@ -95,6 +99,29 @@ Next agree_on_next(const Ranks& ranks, Seconds elapsed, std::optional<Seconds> l
   return static_cast<Next>(ranks.greatest(static_cast<int>(own)));
 }
 
+struct InTurn {
+  std::vector<KernelSample> samples;
+  std::vector<Error> refused;
+};
+
+InTurn time_in_turn(const Ranks& ranks, const Device& device, std::span<const KernelKey> keys,
+                    const KernelTimers& timers) {
+  InTurn turn;
+  std::vector<Seconds> own;
+  for (const Result<KernelSample>& timed : timers.together(keys)) {
+    if (!timed) {
+      turn.refused.push_back(timed.error());
+      continue;
+    }
+    turn.samples.push_back(combine(ranks, *timed));
+    own.push_back(timed->time);
+  }
+  if (timers.alone) time_alone(ranks, device, turn.samples, own, timers.alone);
+  if (timers.cached)
+    for (KernelSample& sample : turn.samples) sample.cached = time_cached(ranks, device, sample, timers.cached);
+  return turn;
+}
+
 }  // namespace
 
 Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::vector<KernelKey>& keys,
@@ -109,26 +136,22 @@ Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::ve
   const auto start = std::chrono::steady_clock::now();
   std::vector<Error> refused;
   std::size_t done = 0;
-  for (; done < todo.size(); ++done) {
+  while (done < todo.size()) {
     const Seconds elapsed{std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
     const Next next = agree_on_next(ranks, elapsed, limit);
     if (next == Next::stop) return fail(ErrorCode::interrupted, "interrupted; a further run goes on from here");
     if (next == Next::out_of_time) break;
     if (progress) progress->report(done, name_of(todo[done].signature.attributes));
 
-    const auto timed = timers.together(todo[done]);
-    if (!timed) {
-      refused.push_back(timed.error());
-      continue;
-    }
-    KernelSample sample = combine(ranks, *timed);
     const Device& device = session.calibration().device;
-    if ((timers.alone || timers.cached) && uses_memory(ranks, device, sample)) {
-      if (timers.alone) sample.alone = time_alone(ranks, sample, timed->time, timers.alone);
-      if (timers.cached) sample.cached = time_cached(ranks, device, sample, timers.cached);
+    const std::size_t count = in_turn(std::span(todo).subspan(done), timers.lap, timers.most_memory);
+    InTurn timed = time_in_turn(ranks, device, std::span(todo).subspan(done, count), timers);
+    std::ranges::move(timed.refused, std::back_inserter(refused));
+    for (const KernelSample& sample : timed.samples) {
+      const Result<void> added = ranks.first() ? session.add(sample) : Result<void>{};
+      SIBYL_CHECK(ranks.agree(added));
     }
-    const Result<void> added = ranks.first() ? session.add(sample) : Result<void>{};
-    SIBYL_CHECK(ranks.agree(added));
+    done += count;
   }
   if (progress) progress->report(done);
   progress.reset();

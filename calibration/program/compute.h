@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -13,14 +14,16 @@
 
 namespace sibyl {
 
-// Times one kernel on this rank; called by all ranks together, and fails on all of them or on none.
-using TimeKernel = std::function<Result<KernelSample>(const KernelKey&)>;
+// Times kernels in turn on this rank; called by all ranks together, and one fails on all of them or on none.
+using TimeKernels = std::function<std::vector<Result<KernelSample>>(std::span<const KernelKey>)>;
 
 struct KernelTimers {
-  TimeKernel together;
+  TimeKernels together;
   // On this rank, while the others wait; empty where ranks have nothing in common, or there is one.
-  TimeKernel alone = {};
-  TimeKernel cached = {};  // as together, with all that the kernel touches in the cache; empty where none is told of
+  TimeKernels alone = {};
+  TimeKernels cached = {};  // as together, with all that the kernel touches in the cache; empty where none is told of
+  Bytes lap = {};           // kernels take turns until they touch so much together; 0: each by itself
+  Bytes most_memory = {};   // but not more
 };
 
 // `keys` is rank 0's. Each is timed once, but those that need not be `repeated` are skipped. Stops early,

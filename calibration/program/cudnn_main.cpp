@@ -58,8 +58,13 @@ class Calibrator {
       if (request_.settings.best) timing.sample.time = timing.best;
       return timing.sample;
     };
+    const auto each = [&](std::span<const KernelKey> of) {
+      std::vector<Result<KernelSample>> samples;
+      for (const KernelKey& key : of) samples.push_back(time(key));
+      return samples;
+    };
     const Result<void> measured =
-        measure_kernels(ranks_, session_, keys, {time}, request_.common.repeated, time_left());
+        measure_kernels(ranks_, session_, keys, {each}, request_.common.repeated, time_left());
     SIBYL_CHECK(session_.save());
     return measured;
   }

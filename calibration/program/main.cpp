@@ -22,6 +22,7 @@
 #include "calibration/summary.h"
 #include "comm/machine.h"
 #include "netmodel/probe/room.h"
+#include "profiler/cache.h"
 #include "profiler/sweep/gpu_grids.h"
 #include "profiler/torch/time_kernel.h"
 
@@ -67,28 +68,30 @@ int ranks_on_machine(const Ranks& ranks) {
   return static_cast<int>(std::ranges::count(machines, machines.front()));
 }
 
-Result<void> compute(const Ranks& ranks, Session& session, const Request& request, const TimingOptions& options,
+Result<void> compute(const Ranks& ranks, Session& session, const Request& request, TimingOptions options,
                      const std::vector<KernelKey>& keys) {
   SIBYL_CHECK(measure_step_overhead(ranks, session, options));
   SIBYL_CHECK(session.save());
-  const auto timed_with = [](TimingOptions with) {
-    return [with = std::move(with)](const KernelKey& key) -> Result<KernelSample> {
-      SIBYL_TRY(const KernelTiming timing, time_kernel(key, with));  // fails on all ranks or on none
-      return timing.sample;
-    };
+  const double start = now();
+  options.in_a_hurry = [&request, start] {
+    return told_to_end() || (request.limit && now() - start >= request.limit->value());
   };
-  KernelTimers timers{timed_with(options)};
+  const auto timed_with = [](TimingOptions with) {
+    return [with = std::move(with)](std::span<const KernelKey> turn) { return time_kernels(turn, with); };
+  };
+  TimingOptions cold = options;
+  if (!request.cuda) {
+    const Bytes reported{ranks.gather(last_level_cache().value()).front()};
+    cold.lap = out_of_cache(options.cache, reported);
+  }
+  KernelTimers timers{.together = timed_with(cold), .lap = cold.lap, .most_memory = options.most_memory};
   if (const int sharing = ranks_on_machine(ranks); sharing > 1 && !request.cuda) {  // a GPU's memory is its own
     session.calibration().one_machine = sharing > ranks.per_node();
-    TimingOptions alone = options;
+    TimingOptions alone = cold;
     alone.agree = {};
     timers.alone = timed_with(std::move(alone));
   }
-  if (!request.cuda) {
-    TimingOptions cached = options;
-    cached.cached = true;
-    timers.cached = timed_with(std::move(cached));
-  }
+  if (!request.cuda) timers.cached = timed_with(options);
   const Result<void> measured = measure_kernels(ranks, session, keys, timers, request.repeated, request.limit);
   SIBYL_CHECK(session.save());
   return measured;
@@ -124,7 +127,6 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   // A GPU tells its own.
   if (!request.cuda) {
     SIBYL_TRY(options.cache, settle_cache(ranks, session, request.cache, request.threads));
-    // The same on all ranks, so that all run as many copies.
     const Bytes room = probe::free_memory() / (2.0 * ranks_on_machine(ranks));
     options.most_memory = std::min(options.most_memory, Bytes{std::ranges::min(ranks.gather(room.value()))});
   }

@@ -43,7 +43,7 @@ Result<Graph> chain() {
 }
 
 Result<double> median_time(const TimedWork& work, const TimingOptions& options) {
-  SIBYL_TRY(const std::vector<double> times, time_laps(work, Rotation{}, options));
+  SIBYL_TRY(const std::vector<double> times, time_work(work, options));
   return median(times);
 }
 
@@ -56,7 +56,7 @@ Result<double> step_time(const TimingOptions& options) {
   const trainer::MeshGroups alone;
   SIBYL_TRY(trainer::Replica replica, trainer::Replica::create(graph, plan.stages.front(), alone, 1));
   return median_time({{},
-                      [&](int) {
+                      [&] {
                         for (const LocalTensorId id : replica.parameters()) replica[id].mutable_grad().reset();
                         const auto start = std::chrono::steady_clock::now();
                         torch::autograd::backward({replica.forward()}, {});
@@ -67,13 +67,11 @@ Result<double> step_time(const TimingOptions& options) {
 }
 
 Result<double> kernel_time(TimingOptions options) {
-  options.cache = Bytes{1};  // as warm as the chain's
-  options.most_copies = 1;
-  options.others = false;
+  options.others = false;  // as warm as the chain's
   const Signature addition{Binary{BinaryKind::add}, {tiny, tiny}, {tiny}, DType::f32};
-  SIBYL_TRY(const KernelTiming forward, time_kernel({addition, Pass::forward, 0}, options));
-  SIBYL_TRY(const KernelTiming backward, time_kernel({addition, Pass::backward, 3}, options));
-  return (forward.sample.time + backward.sample.time).value();
+  SIBYL_TRY(const KernelSample forward, time_kernel({addition, Pass::forward, 0}, options));
+  SIBYL_TRY(const KernelSample backward, time_kernel({addition, Pass::backward, 3}, options));
+  return (forward.time + backward.time).value();
 }
 
 // On a GPU the chain's kernels are over before the next is launched, so its time is the host's: of two launches for

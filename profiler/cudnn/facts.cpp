@@ -30,13 +30,13 @@ Result<BytesPerSecond> measure_bandwidth(const Libraries& libraries, const Timin
   const Memory a(bytes), b(bytes), c(bytes);
   for (const Memory* memory : {&a, &b}) fill_values(Type::f32, memory->data(), elements, 1, libraries.stream());
   Stopwatch stopwatch(libraries);
-  const TimedWork work{{}, [&](int) {
+  const TimedWork work{{}, [&] {
                          return stopwatch.time([&] {
                            point(Point::add_scaled, Type::f32, 0.5f, a.data(), b.data(), nullptr, c.data(), elements,
                                  libraries.stream());
                          });
                        }};
-  SIBYL_TRY(const std::vector<double> times, time_laps(work, Rotation{}, options));
+  SIBYL_TRY(const std::vector<double> times, time_work(work, options));
   return Bytes{3.0 * static_cast<double>(bytes)} / Seconds{*std::min_element(times.begin(), times.end())};
 }
 

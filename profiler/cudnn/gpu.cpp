@@ -7,6 +7,7 @@
 #include <exception>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "base/statistics.h"
 #include "models/training/training.h"
@@ -121,7 +122,7 @@ Result<Gpu> Gpu::open(const Settings& settings) {
 
 Result<Timing> Gpu::time(const KernelKey& key, const TimingOptions& given) const {
   try {
-    const TimingOptions options = state_->of_device(given);
+    TimingOptions options = state_->of_device(given);
     Program program = make_program(Target(state_->libraries.cudnn()), &state_->libraries, state_->settings, key);
     Timing timing;
     timing.sample.key = key;
@@ -131,14 +132,16 @@ Result<Timing> Gpu::time(const KernelKey& key, const TimingOptions& given) const
       timing.sample.runs = 1;
       return timing;
     }
-    timing.rotation = plan_rotation(Bytes{static_cast<double>(program.bytes())}, options);
+    timing.rotation = plan_rotation(Bytes{static_cast<double>(program.bytes())}, options.cache, options.most_memory);
     const auto bytes = [](Bytes b) { return static_cast<std::size_t>(b.value()); };
     const int copies = timing.rotation.copies;
     Bench bench(state_->libraries, std::move(program), copies, bytes(timing.rotation.padding),
                 bytes(timing.rotation.lap));
     timing.sample.workspace = Bytes{static_cast<double>(bench.workspace())};
-    const Rotation laps{copies, Bytes{0}, timing.rotation.lap};  // the bench pads, in the device's memory
-    SIBYL_TRY(const auto times, time_laps({{}, [&](int copy) { return bench.run(copy); }}, laps, options));
+    options.least_runs = std::max(options.least_runs, copies);
+    int next = 0;  // copies take turns
+    const auto turn = [&] { return std::exchange(next, (next + 1) % copies); };
+    SIBYL_TRY(const auto times, time_work({{}, [&] { return bench.run(turn()); }}, options));
     const double middle = median(times);
     timing.sample.time = Seconds{middle};
     timing.sample.spread = relative_spread(times, middle);
@@ -150,7 +153,7 @@ Result<Timing> Gpu::time(const KernelKey& key, const TimingOptions& given) const
     timing.best = Seconds{std::max(Stopwatch::shortest, middle - gain.seconds)};
     timing.best_engine = gain.name;
     if (!bench.program().fused.empty()) {
-      SIBYL_TRY(const auto fused, time_laps({{}, [&](int copy) { return bench.run_fused(copy); }}, laps, options));
+      SIBYL_TRY(const auto fused, time_work({{}, [&] { return bench.run_fused(turn()); }}, options));
       timing.best = std::min(timing.best, Seconds{median(fused)});
       timing.best_engine = "fused";
     }

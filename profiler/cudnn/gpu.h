@@ -3,7 +3,7 @@
 //
 // A sample is device time: a kernel waits behind a gate until all of its run is enqueued, and events before and after
 // it are compared with events that have nothing between them. What the host needs to launch it is `dispatch`, of the
-// device. Operands rotate through copies larger than twice the L2 cache, as profiler/torch/timing.h tells; the operand
+// device. Operands rotate through copies larger than twice the L2 cache, as rotation.h tells; the operand
 // that the previous operation of a step would have written is written again first.
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "profiler/cudnn/rotation.h"
 #include "profiler/kernel_table.h"
 #include "profiler/torch/timing.h"
 

@@ -17,8 +17,8 @@ namespace {
 
 // The shortest of the runs: a limit is what the machine reaches when nothing disturbs it.
 Result<double> shortest_run(const std::function<void()>& run, const TimingOptions& options) {
-  const TimedWork work{{}, [&](int) { return seconds_of([] {}, run); }};
-  SIBYL_TRY(const std::vector<double> times, time_laps(work, Rotation{}, options));
+  const TimedWork work{{}, [&] { return seconds_of([] {}, run); }};
+  SIBYL_TRY(const std::vector<double> times, time_work(work, options));
   return *std::min_element(times.begin(), times.end());
 }
 

@@ -94,16 +94,6 @@ std::vector<torch::Tensor> make_operands(const Signature& signature, std::uint32
   return operands;
 }
 
-std::vector<torch::Tensor> copy_operands(const std::vector<torch::Tensor>& operands) {
-  std::vector<torch::Tensor> copies;
-  for (const torch::Tensor& operand : operands) {
-    torch::Tensor copy;
-    if (operand.defined()) copy = operand.detach().clone().set_requires_grad(operand.requires_grad());
-    copies.push_back(std::move(copy));
-  }
-  return copies;
-}
-
 std::uint32_t differentiable_operands(const Signature& signature) {
   std::uint32_t mask = 0;
   if (!is_floating(signature.dtype)) return mask;

@@ -27,7 +27,6 @@ std::int64_t id_bound(const Signature& signature, std::size_t operand);
 // `gradients`: the operands that require a gradient, as KernelKey's mask. All are leaves, so that autograd stops at
 // them as it stops at the edge of the operation in a step.
 std::vector<torch::Tensor> make_operands(const Signature& signature, std::uint32_t gradients);
-std::vector<torch::Tensor> copy_operands(const std::vector<torch::Tensor>& operands);
 
 // The operands that carry a gradient wherever they may: what autograd records in the forward pass of a step.
 std::uint32_t differentiable_operands(const Signature& signature);

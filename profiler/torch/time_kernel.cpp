@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
+#include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "aten/device.h"
@@ -42,72 +46,67 @@ struct Prepared {
   Memory memory;
 };
 
-Prepared prepare_forward(const KernelKey& key, int copies) {
-  const auto bench = std::make_shared<Bench>(key, copies);
-  bench->forward(0);
-  bench->release(0);
-  const Use use = memory_of([&] { bench->forward(0); });
-  const Memory memory{bytes(use.peak - use.left), bytes(use.left - bench->own_bytes(bench->results(0), 0))};
-  // Results stay alive until their copy's next turn, as a step keeps them for later operations and for backward.
+Prepared prepare_forward(const KernelKey& key) {
+  const auto bench = std::make_shared<Bench>(key);
+  bench->forward();
+  bench->release();
+  const Use use = memory_of([&] { bench->forward(); });
+  const Memory memory{bytes(use.peak - use.left), bytes(use.left - bench->own_bytes(bench->results()))};
+  // Results stay alive until the next run, as a step keeps them for later operations and for backward.
   return {{{},
-           [bench](int copy) {
-             bench->release(copy);
-             return seconds_of([&] { bench->warm_operand(copy); }, [&] { bench->forward(copy); });
+           [bench] {
+             bench->release();
+             return seconds_of([&] { bench->warm_operand(); }, [&] { bench->forward(); });
            }},
           memory};
 }
 
-Prepared prepare_backward(const KernelKey& key, int copies) {
-  const auto bench = std::make_shared<Bench>(key, copies);
-  bench->forward(0);
-  const std::int64_t own = bench->own_bytes(bench->backward(0), 0);
-  bench->forward(0);
-  bench->hand_over_gradients(0);
+Prepared prepare_backward(const KernelKey& key) {
+  const auto bench = std::make_shared<Bench>(key);
+  bench->forward();
+  const std::int64_t own = bench->own_bytes(bench->backward());
+  bench->forward();
+  bench->hand_over_gradients();
   Bench::Tensors gradients;
-  const Use use = memory_of([&] { gradients = bench->backward(0); });
+  const Use use = memory_of([&] { gradients = bench->backward(); });
   const Memory memory{bytes(use.peak - own), {}};
-  // All forwards first, so that what they saved is cold when backward reads it. Gradients are dropped once read.
-  return {{[bench, copies] {
-             for (int copy = 0; copy < copies; ++copy) bench->forward(copy);
-           },
-           [bench](int copy) {
+  // All forwards of a lap come first, so that what they saved is cold when backward reads it. Gradients are dropped
+  // once read.
+  return {{[bench] { bench->forward(); },
+           [bench] {
              Bench::Tensors result;
              // The engine's start is the host's: no time of another device.
              const double start_up =
-                 aten::on_cuda() ? 0.0 : seconds_of([] {}, [&] { result = bench->empty_backward(copy); });
-             const double whole =
-                 seconds_of([&] { bench->warm_gradient(copy); }, [&] { result = bench->backward(copy); });
-             bench->release(copy);
+                 aten::on_cuda() ? 0.0 : seconds_of([] {}, [&] { result = bench->empty_backward(); });
+             const double whole = seconds_of([&] { bench->warm_gradient(); }, [&] { result = bench->backward(); });
+             bench->release();
              return whole - start_up;
            }},
           memory};
 }
 
-Prepared prepare_update(const KernelKey& key, int copies) {
-  const auto bench = std::make_shared<UpdateBench>(key, copies);
-  bench->run(0);
-  const Memory memory{bytes(memory_of([&] { bench->run(0); }).peak), {}};
-  return {{{}, [bench](int copy) { return seconds_of([] {}, [&] { bench->run(copy); }); }}, memory};
+Prepared prepare_update(const KernelKey& key) {
+  const auto bench = std::make_shared<UpdateBench>(key);
+  bench->run();
+  const Memory memory{bytes(memory_of([&] { bench->run(); }).peak), {}};
+  return {{{}, [bench] { return seconds_of([] {}, [&] { bench->run(); }); }}, memory};
 }
 
-Prepared prepare_copy(const KernelKey& key, int copies) {
-  const auto bench = std::make_shared<CopyBench>(key, copies);
-  return {{{}, [bench](int copy) { return seconds_of([&] { bench->warm(copy); }, [&] { bench->run(copy); }); }}, {}};
+Prepared prepare_copy(const KernelKey& key) {
+  const auto bench = std::make_shared<CopyBench>(key);
+  return {{{}, [bench] { return seconds_of([&] { bench->warm(); }, [&] { bench->run(); }); }}, {}};
 }
 
-bool is_update(const KernelKey& key) { return std::holds_alternative<OptimizerUpdate>(key.signature.attributes); }
-bool is_copy(const KernelKey& key) {
-  return std::holds_alternative<Copy>(key.signature.attributes) && key.pass == Pass::forward;
+Prepared prepare(const KernelKey& key) {
+  if (std::holds_alternative<OptimizerUpdate>(key.signature.attributes)) return prepare_update(key);
+  if (key.pass == Pass::backward) return prepare_backward(key);
+  return std::holds_alternative<Copy>(key.signature.attributes) ? prepare_copy(key) : prepare_forward(key);
 }
 
-Prepared prepare(const KernelKey& key, int copies) {
-  if (is_update(key)) return prepare_update(key, copies);
-  if (is_copy(key)) return prepare_copy(key, copies);
-  return key.pass == Pass::forward ? prepare_forward(key, copies) : prepare_backward(key, copies);
-}
-
-// The host's page faults say nothing of a GPU's memory.
+// The host's page faults say nothing of a GPU's memory, and its cache is passed over by the clock (clock.h).
 TimingOptions on_gpu(TimingOptions options) {
+  options.lap = {};
+  options.others = false;
   options.faults = [] { return std::int64_t{0}; };
   return options;
 }
@@ -115,35 +114,67 @@ TimingOptions on_gpu(TimingOptions options) {
 // libtorch's message without the C++ backtrace that follows its first line.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+// One that cannot be prepared fails when its turn comes: also where only this rank has failed, the others must hear it.
+Prepared prepare_or_fail(const KernelKey& key, bool others) {
+  Prepared prepared;
+  try {
+    prepared = prepare(key);
+  } catch (const std::exception& exception) {
+    prepared.work.measure = [failure = first_line(exception.what())]() -> double { throw std::runtime_error(failure); };
+  }
+  if (others) prepared.work.others = run_others;
+  const Work work = work_of(key, Backend::cpu);
+  prepared.work.holds = operand_bytes(key);
+  prepared.work.touches = std::min(prepared.work.holds, work.read + work.written);
+  return prepared;
+}
+
+KernelSample sample_of(const KernelKey& key, const std::vector<double>& times, const Memory& memory) {
+  const double middle = std::max(median(times), shortest_kernel);
+  return {key,
+          Seconds{middle},
+          relative_spread(times, middle),
+          static_cast<int>(times.size()),
+          memory.workspace,
+          memory.kept,
+          {},
+          {}};
+}
+
+std::vector<Result<KernelSample>> time_turn(std::span<const KernelKey> keys, const TimingOptions& options) {
+  std::vector<TimedWork> works;
+  std::vector<Memory> memory;
+  for (const KernelKey& key : keys) {
+    Prepared prepared = prepare_or_fail(key, options.others);
+    works.push_back(std::move(prepared.work));
+    memory.push_back(prepared.memory);
+  }
+  const auto times = time_laps(works, options);
+  std::vector<Result<KernelSample>> samples;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (times[i])
+      samples.emplace_back(sample_of(keys[i], *times[i], memory[i]));
+    else
+      samples.emplace_back(fail(first_line(times[i].error().message), to_string(keys[i])));
+  }
+  return samples;
+}
+
 }  // namespace
 
-Result<KernelTiming> time_kernel(const KernelKey& key, const TimingOptions& given) {
+std::vector<Result<KernelSample>> time_kernels(std::span<const KernelKey> keys, const TimingOptions& options) {
   aten::begin_counting();
-  const TimingOptions options = aten::on_cuda() ? on_gpu(given) : given;
-  const Bytes one_copy = is_update(key) ? bytes_touched_by_update(key) : bytes_touched(key);
-  // A GPU's cache is passed over before each run, whatever the number of copies: one is enough.
-  const Rotation rotation = aten::on_cuda() ? Rotation{1, Bytes{0}, one_copy} : plan_rotation(one_copy, options);
-  if (aten::on_cuda()) aten::allow_tf32(key.signature.dtype == DType::tf32);
-  Prepared prepared;
-  std::string failure;
-  try {
-    prepared = prepare(key, rotation.copies);
-  } catch (const std::exception& exception) {
-    failure = first_line(exception.what());
+  if (!aten::on_cuda()) return time_turn(keys, options);
+  std::vector<Result<KernelSample>> samples;
+  for (const KernelKey& key : keys) {
+    aten::allow_tf32(key.signature.dtype == DType::tf32);
+    samples.push_back(time_turn({&key, 1}, on_gpu(options)).front());
   }
-  // Also where this rank has failed, the others must hear it at the barrier they wait at.
-  if (!failure.empty()) prepared.work.measure = [&](int) -> double { throw std::runtime_error(failure); };
-  if (options.others && !aten::on_cuda()) prepared.work.others = run_others;
-  auto times = time_laps(prepared.work, rotation, options);
-  if (!times) return fail(first_line(times.error().message), to_string(key));
+  return samples;
+}
 
-  KernelTiming timing{
-      {key, {}, 0.0, static_cast<int>(times->size()), prepared.memory.workspace, prepared.memory.kept, {}, {}},
-      rotation};
-  const double middle = std::max(median(*times), shortest_kernel);
-  timing.sample.time = Seconds{middle};
-  timing.sample.spread = relative_spread(*times, middle);
-  return timing;
+Result<KernelSample> time_kernel(const KernelKey& key, const TimingOptions& options) {
+  return time_kernels({&key, 1}, options).front();
 }
 
 }  // namespace sibyl

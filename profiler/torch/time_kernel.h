@@ -1,4 +1,4 @@
-// Times one kernel as training runs it: ATen through aten::run_operation with autograd recording, on operands that are
+// Times kernels as training runs them: ATen through aten::run_operation with autograd recording, on operands that are
 // as cold or warm in the caches as a step leaves them.
 //
 // forward: the operation, recording for backward. backward: the gradients of exactly the key's masked operands, through
@@ -7,9 +7,12 @@
 // aten::Optimizer.
 //
 // Before the clock starts, the operand that the previous operation of a step would just have written (the first
-// activation in forward, the output's gradient in backward) is written again; all others were last touched a whole lap
-// ago.
+// activation in forward, the output's gradient in backward) is written again; all others have left the cache since,
+// with a lap that is larger.
 #pragma once
+
+#include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "profiler/kernel_table.h"
@@ -17,12 +20,9 @@
 
 namespace sibyl {
 
-struct KernelTiming {
-  KernelSample sample;
-  Rotation rotation;  // what the sample was taken with
-};
-
-// An operation that ATen refuses, or that has no backward though the key asks for it, is an Error naming the key.
-Result<KernelTiming> time_kernel(const KernelKey& key, const TimingOptions& options);
+// All in turn, a sample of each. An operation that ATen refuses, or that has no backward though the key asks for it, is
+// an Error naming the key, and the others are timed.
+std::vector<Result<KernelSample>> time_kernels(std::span<const KernelKey> keys, const TimingOptions& options);
+Result<KernelSample> time_kernel(const KernelKey& key, const TimingOptions& options);
 
 }  // namespace sibyl

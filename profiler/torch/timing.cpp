@@ -1,5 +1,6 @@
 #include "profiler/torch/timing.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 #include <cstdint>
 #include <exception>
 #include <fstream>
+#include <new>
+#include <random>
 #include <string>
 
 #include "base/statistics.h"
@@ -16,41 +19,36 @@
 namespace sibyl {
 namespace {
 
-// Walks through a buffer of its own, a cache line at a time, going on where it stopped. It writes: a training step
-// leaves the cache full of modified lines, whose eviction the next kernel pays for.
-class Padding {
+// A buffer that it walks through, a cache line at a time. It writes: a training step leaves the cache full of modified
+// lines, whose eviction the next kernel pays for. Its memory is no part of the heap, where kernels' own lies as it
+// would without it.
+class Ballast {
  public:
-  explicit Padding(const Rotation& rotation) : lines_(rotation.padding.value() > 0 ? line_count(rotation.lap) : 0) {}
+  explicit Ballast(Bytes bytes) : lines_(static_cast<std::size_t>(bytes.value() / sizeof(Line))) {
+    if (lines_ == 0) return;
+    void* memory = mmap(nullptr, lines_ * sizeof(Line), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    memory_ = static_cast<Line*>(memory);
+  }
+  ~Ballast() {
+    if (memory_ != nullptr) munmap(memory_, lines_ * sizeof(Line));
+  }
+  Ballast(const Ballast&) = delete;
+  Ballast& operator=(const Ballast&) = delete;
 
-  void touch(Bytes bytes) {
-    if (lines_.empty()) return;
-    for (std::size_t n = line_count(bytes); n > 0; --n) {
-      lines_[next_].word = lines_[next_].word + 1;
-      if (++next_ == lines_.size()) next_ = 0;
-    }
+  void pass_over() {
+    for (Line& line : std::span(memory_, lines_)) line.word = line.word + 1;
   }
 
  private:
   struct alignas(64) Line {
-    volatile std::uint64_t word = 0;
+    volatile std::uint64_t word;
   };
-  static std::size_t line_count(Bytes bytes) { return static_cast<std::size_t>(bytes.value() / sizeof(Line)) + 1; }
-
-  std::vector<Line> lines_;
-  std::size_t next_ = 0;
+  std::size_t lines_;
+  Line* memory_ = nullptr;
 };
 
 }  // namespace
-
-Rotation plan_rotation(Bytes one_copy, const TimingOptions& options) {
-  if (options.cached) return {1, Bytes{}, one_copy};
-  const Bytes cache = options.cache.value() > 0 ? options.cache : last_level_cache();
-  const double goal = 2.0 * cache.value() + 1.0, one = std::max(one_copy.value(), 1.0);
-  double copies = std::clamp(std::ceil(goal / one), 1.0, static_cast<double>(options.most_copies));
-  copies = std::max(1.0, std::min(copies, std::floor(options.most_memory.value() / one)));
-  const double padding = std::max(0.0, goal / copies - one);
-  return {static_cast<int>(copies), Bytes{padding}, Bytes{copies * (one + padding)}};
-}
 
 Bytes last_level_cache() {
   // sysfs before sysconf: on virtual machines the latter has been seen to report the whole host's cache.
@@ -97,70 +95,117 @@ struct Timings {
 
 class Laps {
  public:
-  Laps(const TimedWork& work, const Rotation& rotation, const TimingOptions& options)
-      : work_(work), rotation_(rotation), faults_(options.faults ? options.faults : page_faults), padding_(rotation) {}
+  Laps(std::span<const TimedWork> works, const TimingOptions& options)
+      : options_(options),
+        faults_(options.faults ? options.faults : page_faults),
+        ballast_(ballast_beside(works, options)) {
+    for (const TimedWork& work : works) turns_.push_back({&work, {}, {}});
+    for (Turn& turn : turns_) order_.push_back(&turn);
+    std::shuffle(order_.begin(), order_.end(), std::mt19937(1));  // the same on all ranks
+  }
 
-  void warm_up(int most) {
-    for (int n = 0; n < most && failure_.empty(); ++n)
-      if (run().faulted.empty()) return;
+  void warm_up() {
+    bool steady = false;
+    for (int n = 0; n < options_.most_warm_ups && !steady; ++n) {
+      run(false);
+      steady = std::ranges::all_of(turns_, [](const Turn& turn) { return turn.times.faulted.empty(); });
+      for (Turn& turn : turns_) turn.times = {};
+    }
   }
-  void time() {
-    const Timings lap = run();
-    times_.steady.insert(times_.steady.end(), lap.steady.begin(), lap.steady.end());
-    times_.faulted.insert(times_.faulted.end(), lap.faulted.begin(), lap.faulted.end());
+  void run(bool passing_over) {
+    for (Turn* turn : order_)
+      guarded(*turn, [&] {
+        if (turn->work->begin_lap) turn->work->begin_lap();
+      });
+    if (passing_over) ballast_.pass_over();
+    for (Turn* turn : order_)
+      guarded(*turn, [&] {
+        if (turn->work->others) turn->work->others();
+        const std::int64_t before = faults_();
+        const double time = turn->work->measure();
+        (faults_() > before ? turn->times.faulted : turn->times.steady).push_back(time);
+      });
   }
-  [[nodiscard]] const std::string& failure() const { return failure_; }
+
+  [[nodiscard]] bool often_enough() const {
+    return all_that_run(
+        [&](const std::vector<double>& times) { return static_cast<int>(times.size()) >= options_.least_runs; });
+  }
+  [[nodiscard]] bool known() const {
+    return all_that_run([&](const std::vector<double>& times) { return median_is_known(times, options_.precision); });
+  }
+  [[nodiscard]] const std::string& failure(std::size_t i) const { return turns_[i].failure; }
   // Those that count. Where so few runs were steady that none of them can be waited for, all.
-  [[nodiscard]] std::vector<double> times(int least) const {
-    std::vector<double> all = times_.steady;
-    const auto runs = all.size() + times_.faulted.size();
-    if (static_cast<int>(all.size()) < least && static_cast<int>(runs) >= 4 * least)
-      all.insert(all.end(), times_.faulted.begin(), times_.faulted.end());
-    return all;
-  }
+  [[nodiscard]] std::vector<double> times(std::size_t i) const { return times(turns_[i]); }
 
  private:
-  Timings run() {
-    Timings lap;
-    try {
-      if (work_.begin_lap) work_.begin_lap();
-      for (int copy = 0; copy < rotation_.copies; ++copy) {
-        padding_.touch(rotation_.padding);
-        if (work_.others) work_.others();
-        const std::int64_t before = faults_();
-        const double time = work_.measure(copy);
-        (faults_() > before ? lap.faulted : lap.steady).push_back(time);
-      }
-    } catch (const std::exception& exception) {
-      failure_ = exception.what();
+  struct Turn {
+    const TimedWork* work;
+    Timings times;
+    std::string failure;
+  };
+
+  static Bytes ballast_beside(std::span<const TimedWork> works, const TimingOptions& options) {
+    Bytes lacks = options.lap, room = options.most_memory;
+    for (const TimedWork& work : works) {
+      lacks -= work.touches;
+      room -= work.holds;
     }
-    return lap;
+    return std::max(Bytes{}, std::min(lacks, room));
+  }
+  void guarded(Turn& turn, const std::function<void()>& part) {
+    if (!turn.failure.empty()) return;
+    try {
+      part();
+    } catch (const std::exception& exception) {
+      turn.failure = exception.what();
+    }
+  }
+  [[nodiscard]] std::vector<double> times(const Turn& turn) const {
+    std::vector<double> all = turn.times.steady;
+    const auto runs = all.size() + turn.times.faulted.size();
+    if (static_cast<int>(all.size()) < options_.least_runs && static_cast<int>(runs) >= 4 * options_.least_runs)
+      all.insert(all.end(), turn.times.faulted.begin(), turn.times.faulted.end());
+    return all;
+  }
+  [[nodiscard]] bool all_that_run(const std::function<bool(const std::vector<double>&)>& fulfils) const {
+    return std::ranges::all_of(turns_, [&](const Turn& turn) { return !turn.failure.empty() || fulfils(times(turn)); });
   }
 
-  const TimedWork& work_;
-  const Rotation& rotation_;
+  const TimingOptions& options_;
   std::function<std::int64_t()> faults_;
-  Padding padding_;
-  Timings times_;
-  std::string failure_;
+  Ballast ballast_;
+  std::vector<Turn> turns_;
+  std::vector<Turn*> order_;
 };
 
 }  // namespace
 
-Result<std::vector<double>> time_laps(const TimedWork& work, const Rotation& rotation, const TimingOptions& options) {
+std::vector<Result<std::vector<double>>> time_laps(std::span<const TimedWork> works, const TimingOptions& options) {
   const auto agree = options.agree ? options.agree : [](Vote vote) { return vote; };
-  Laps laps(work, rotation, options);
-  laps.warm_up(options.most_warm_ups);
-  const double start = now();
-  while (true) {
-    const std::vector<double> times = laps.times(options.least_runs);
-    const bool enough = static_cast<int>(times.size()) >= options.least_runs &&
-                        (now() - start >= options.budget.value() || median_is_known(times, options.precision));
-    const Vote vote = agree(!laps.failure().empty() ? Vote::failed : enough ? Vote::done : Vote::more);
-    if (vote == Vote::done) return times;
-    if (vote == Vote::failed) return fail(laps.failure().empty() ? "another rank could not time it" : laps.failure());
-    laps.time();
+  Laps laps(works, options);
+  laps.warm_up();
+  const double start = now(), budget = options.budget.value() * static_cast<double>(works.size());
+  const auto own_vote = [&] {
+    if (!laps.often_enough()) return Vote::least;
+    if (options.in_a_hurry && options.in_a_hurry()) return Vote::hurry;
+    return now() - start >= budget || laps.known() ? Vote::done : Vote::more;
+  };
+  for (Vote vote = agree(own_vote()); vote == Vote::more || vote == Vote::least; vote = agree(own_vote()))
+    laps.run(true);
+  std::vector<Result<std::vector<double>>> results;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    const std::string& failure = laps.failure(i);
+    if (agree(failure.empty() ? Vote::done : Vote::failed) == Vote::failed)
+      results.emplace_back(fail(failure.empty() ? "another rank could not time it" : failure));
+    else
+      results.emplace_back(laps.times(i));
   }
+  return results;
+}
+
+Result<std::vector<double>> time_work(const TimedWork& work, const TimingOptions& options) {
+  return time_laps({&work, 1}, options).front();
 }
 
 }  // namespace sibyl

@@ -4,8 +4,6 @@
 
 #include <torch/types.h>
 
-#include <vector>
-
 #include "aten/optimizer.h"
 #include "profiler/kernel_key.h"
 
@@ -13,28 +11,23 @@ namespace sibyl {
 
 class UpdateBench {
  public:
-  UpdateBench(const KernelKey& key, int copies);
-  void run(int copy);
+  explicit UpdateBench(const KernelKey& key);
+  void run();
 
  private:
-  struct Parameter {
-    at::Tensor value, gradient;
-    aten::OptimizerState state;
-  };
   OptimizerUpdate update_;
-  std::vector<Parameter> parameters_;
+  at::Tensor value_, gradient_;
+  aten::OptimizerState state_;
 };
-// Of one copy: parameter, gradient, state.
-Bytes bytes_touched_by_update(const KernelKey& key);
 
 class CopyBench {
  public:
-  CopyBench(const KernelKey& key, int copies);
-  void warm(int copy);  // the gradient has just been computed
-  void run(int copy);
+  explicit CopyBench(const KernelKey& key);
+  void warm();  // the gradient has just been computed
+  void run();
 
  private:
-  std::vector<at::Tensor> sources_, targets_;
+  at::Tensor source_, target_;
 };
 
 }  // namespace sibyl

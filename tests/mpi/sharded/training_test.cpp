@@ -205,8 +205,7 @@ TEST_P(Sharded, SendsTheBytesOfItsPlan) {
 std::vector<KernelSample> timed(const Plan& plan) {
   TimingOptions once;
   once.budget = Seconds{1e-4};
-  once.least_runs = once.most_warm_ups = once.most_copies = 1;
-  once.cache = Bytes{4096};
+  once.least_runs = once.most_warm_ups = 1;
   once.others = false;
   static std::unordered_map<KernelKey, KernelSample> known;
   std::vector<KernelSample> samples;
@@ -215,7 +214,7 @@ std::vector<KernelSample> timed(const Plan& plan) {
     if (added) {
       const auto timing = time_kernel(key, once);
       EXPECT_TRUE(timing) << to_string(key);
-      if (timing) entry->second = timing->sample;
+      if (timing) entry->second = *timing;
     }
     samples.push_back(entry->second);
   }

@@ -55,6 +55,11 @@ TEST(Cache, is_never_more_than_is_reported) {
   EXPECT_EQ(found({{16, 40}, {32, 39}, {64, 38}, {128, 12}}, 48), 48);
 }
 
+TEST(OutOfCache, is_past_what_is_left_and_what_is_reported) {
+  EXPECT_EQ(out_of_cache(Bytes{32}, Bytes{32}), Bytes{64});
+  EXPECT_EQ(out_of_cache(Bytes{64}, Bytes{480}), Bytes{480});
+}
+
 TEST(Cache, is_found_in_spite_of_noise) {
   // A tenth up and down, and a pass of 8 MiB that was disturbed: what is smaller than a cached set is cached, too.
   EXPECT_EQ(found({{2, 31}, {4, 27}, {8, 9}, {16, 30}, {32, 25.5}, {64, 13.1}, {128, 11}, {256, 13}, {512, 12}}, 256),

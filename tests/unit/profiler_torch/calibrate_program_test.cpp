@@ -41,6 +41,13 @@ class Calibrate : public testing::Test {
             "--kernel-budget", "1ms", "--cache", cache,       "-o",        file_.string()};
   }
 
+  // Kernels of more than one turn.
+  [[nodiscard]] std::vector<std::string> several() const {
+    std::vector<std::string> words = small();
+    *std::ranges::find(words, "2") = "2,4,8,16";
+    return words;
+  }
+
   [[nodiscard]] pid_t start(const std::vector<std::string>& words) const {
     const pid_t child = ::fork();
     if (child != 0) return child;
@@ -152,14 +159,14 @@ TEST_F(Calibrate, asked_for_more_samples_it_times_once_more_until_they_are_there
 }
 
 TEST_F(Calibrate, killed_in_the_middle_it_loses_nothing_and_goes_on) {
-  const pid_t child = start(small());
+  const pid_t child = start(several());
   wait_for_lines(6, child);  // the header and five samples
   ::kill(child, SIGKILL);
   ASSERT_EQ(status_of(child), 128 + SIGKILL) << "it was too fast to be killed, or failed: " << said();
   const std::vector<std::string> left = journal_lines();
   ASSERT_GE(left.size(), 6U);
 
-  ASSERT_EQ(run(small()), 0) << said();
+  ASSERT_EQ(run(several()), 0) << said();
   const auto calibration = load_calibration(file_);
   ASSERT_TRUE(calibration);
   const std::map<std::string, double> final_times = times(*calibration);
@@ -172,7 +179,7 @@ TEST_F(Calibrate, killed_in_the_middle_it_loses_nothing_and_goes_on) {
 }
 
 TEST_F(Calibrate, interrupted_it_saves_and_exits_130) {
-  const pid_t child = start(small());
+  const pid_t child = start(several());
   wait_for_lines(3, child);
   ::kill(child, SIGINT);
   ASSERT_EQ(status_of(child), 130) << said();
@@ -195,7 +202,7 @@ TEST_F(Calibrate, two_ranks_measure_together_and_one_writes) {
   for (const auto& [key, time] : found) EXPECT_GT(time, 0) << key;
   // They share a memory, and kernels that move more than they compute are timed on one of them alone, too.
   EXPECT_TRUE(std::ranges::any_of(calibration->kernels, [](const KernelSample& s) { return s.alone.value() > 0; }));
-  // They fit into the cache, and what moves much is timed out of it, too.
+  // They fit into the cache, and are timed out of it, too.
   EXPECT_TRUE(std::ranges::any_of(calibration->kernels, [](const KernelSample& s) { return s.cached.value() > 0; }));
   for (const KernelSample& sample : calibration->kernels) {
     EXPECT_LE(sample.alone, sample.time) << to_string(sample.key);
@@ -275,7 +282,7 @@ TEST_F(Calibrate, another_cache_than_the_files_kernels_were_timed_outside_of_is_
 
 // Its kernels are in the journal alone; they count, and stay.
 TEST_F(Calibrate, another_cache_is_refused_after_a_kill_and_loses_nothing) {
-  const pid_t child = start(small());
+  const pid_t child = start(several());
   wait_for_lines(6, child);
   ::kill(child, SIGKILL);
   ASSERT_EQ(status_of(child), 128 + SIGKILL) << "it was too fast to be killed, or failed: " << said();
