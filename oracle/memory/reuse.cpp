@@ -31,12 +31,12 @@ class LastTouched {
 Reuse::Address Reuse::take(double bytes) {
   std::vector<Address>& alike = free_[bytes];
   if (alike.empty()) {
-    pieces_.push_back({bytes, 0, true});
+    pieces_.push_back({bytes, 0, true, true});
     return pieces_.size() - 1;
   }
   const Address address = alike.back();
   alike.pop_back();
-  pieces_[address].taken = true;
+  pieces_[address].taken = pieces_[address].fresh = true;
   return address;
 }
 
@@ -60,7 +60,7 @@ void Reuse::touch(Address address, bool warm) {
   Piece& piece = pieces_[address];
   if (piece.bytes <= 0 || piece.touched_by == began_.size()) return;
   piece.touched_by = began_.size();
-  touches_.push_back({address, warm});
+  touches_.push_back({address, warm, std::exchange(piece.fresh, false)});
 }
 
 void Reuse::again() {
@@ -84,8 +84,8 @@ std::vector<Reuse::Run> Reuse::runs() const {
       const Address address = touches_[t].address;
       const double bytes = pieces_[address].bytes;
       const bool known = last[address] != never;
-      if (counts && !touches_[t].warm)
-        runs.back().touches.push_back({Bytes{bytes}, Bytes{known ? since.from(last[address]) : unlimited}});
+      const double distance = !known ? unlimited : since.from(touches_[t].fresh ? 0 : last[address]);
+      if (counts && !touches_[t].warm) runs.back().touches.push_back({Bytes{bytes}, Bytes{distance}});
       if (known) since.add(last[address], -bytes);
       last[address] = t;
       since.add(t, bytes);

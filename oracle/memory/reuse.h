@@ -1,8 +1,9 @@
 // How much else a step touches between two uses of the same memory, kernel by kernel: by that one knows what a cache
 // still holds when a kernel wants it.
 //
-// Memory that is given back serves the next who wants as much, the last given first, as the heap of a steady step does;
-// what stays from step to step lies where it lay. A step is walked twice (StepWalk): the first time everything is new.
+// Memory that is given back serves the next who wants as much, but not at once: a heap has many free places of a size
+// and more, and comes back to each once a step, so what is taken anew is as cold as what was touched a step ago. What
+// stays from step to step lies where it lay. A step is walked twice (StepWalk): the first time everything is new.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +52,7 @@ class Reuse {
   struct Piece {
     double bytes = 0;
     std::size_t touched_by = 0;  // 1 + the run
-    bool taken = false;
+    bool taken = false, fresh = false;
   };
   struct Began {
     const Stage* stage = nullptr;
@@ -60,7 +61,7 @@ class Reuse {
   };
   struct Touched {
     Address address = 0;
-    bool warm = false;
+    bool warm = false, fresh = false;
   };
 
   std::vector<Piece> pieces_;

@@ -53,6 +53,27 @@ TEST(Reuse, LeavesOutWhatIsWarmAnyway) {
   EXPECT_EQ(distances(reuse, 0), (std::vector<double>{INFINITY})) << "never touched before";
 }
 
+// A kernel makes 100 bytes, of which the next reads 100 and makes another 100, where nothing else is free, after the
+// first were given back: made anew, they come back after the whole step of 150 bytes, and read after itself alone.
+TEST(Reuse, WhatIsTakenAnewComesBackAfterAStep) {
+  Reuse reuse;
+  for (int step = 0; step < 2; ++step) {
+    if (step > 0) reuse.again();
+    const Reuse::Address made = reuse.take(100);
+    reuse.kernel(nullptr, 0);
+    reuse.touch(made);
+    reuse.kernel(nullptr, 1);
+    reuse.touch(made);
+    reuse.touch(reuse.fixed(piece(0), 50));
+    reuse.give(made);
+    reuse.kernel(nullptr, 2);
+    reuse.touch(reuse.take(100));
+  }
+  EXPECT_EQ(distances(reuse, 0), (std::vector<double>{150}));
+  EXPECT_EQ(distances(reuse, 1), (std::vector<double>{100, 150}));
+  EXPECT_EQ(distances(reuse, 2), (std::vector<double>{150}));
+}
+
 TEST(Reuse, HandsOutWhatWasGivenBackLast) {
   Reuse reuse;
   const Reuse::Address first = reuse.take(64), second = reuse.take(64), other = reuse.take(128);
