@@ -9,9 +9,9 @@
 
 #include "base/result.h"
 #include "netmodel/network.h"
-#include "profiler/cache.h"
 #include "profiler/device.h"
 #include "profiler/kernel_table.h"
+#include "profiler/reuse_curve.h"
 
 namespace sibyl {
 
@@ -62,6 +62,7 @@ struct Calibration {
   // Host time per operation that no kernel sample contains: interpreter and autograd bookkeeping of a real step.
   Seconds step_overhead_per_operation;
   std::vector<ReadSample> reads;  // by working set: what the device's cache was found by, where nobody told it
+  std::vector<ReuseSample> reuses;  // how much of what a step touches the cache holds until it is wanted again
   std::vector<KernelSample> kernels;
   std::vector<PointToPointSample> point_to_point;
   std::vector<PairSample> pairs;

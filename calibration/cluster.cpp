@@ -64,7 +64,7 @@ Result<Cluster> build(std::string name, const Links& links, Algorithm algorithm,
   Meetings meetings(calibration.meetings);
   const BytesPerSecond written = writing_rate(calibration);
   const bool one_machine = calibration.one_machine, overlap_known = !calibration.overlap.empty();
-  ReuseCurve reuse(calibration.reads, calibration.device.cache);
+  ReuseCurve reuse(calibration.reuses, calibration.reads, calibration.device.cache);
   const bool measured = storage.value() > 0 && storage == reading_rate(calibration);
   Cluster cluster{std::move(name),        spec.nodes, spec.devices_per_node, kernel_table(std::move(calibration)),
                   std::move(network),     overlap,    overlap_with_gloo,     step_overhead,

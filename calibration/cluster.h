@@ -13,8 +13,8 @@
 #include "calibration/meetings.h"
 #include "netmodel/network.h"
 #include "netmodel/topology.h"
-#include "profiler/cache.h"
 #include "profiler/kernel_table.h"
+#include "profiler/reuse_curve.h"
 
 namespace sibyl {
 

@@ -228,6 +228,7 @@ Calibration calibration(const JsonValue& root) {
              "donors",
              "step_overhead_per_operation_s",
              "reads",
+             "reuses",
              "sources",
              "kernels",
              "kernel_tables",
@@ -253,6 +254,12 @@ Calibration calibration(const JsonValue& root) {
   root.each("reads", [&](const JsonValue& v) {
     v.only({"bytes", "time_s"});
     c.reads.push_back({Bytes{v.number("bytes", Sign::positive)}, Seconds{v.number("time_s", Sign::positive)}});
+  });
+  root.each("reuses", [&](const JsonValue& v) {
+    v.only({"step_bytes", "distance_bytes", "bytes_per_s"});
+    c.reuses.push_back({Bytes{v.number("step_bytes", Sign::positive)},
+                        Bytes{v.number("distance_bytes", Sign::positive)},
+                        BytesPerSecond{v.number("bytes_per_s", Sign::positive)}});
   });
   std::vector<std::string> sources;
   root.each("sources", [&](const JsonValue& v) { sources.push_back(v.as_text()); });
@@ -314,6 +321,11 @@ std::string write(const Calibration& c) {
   if (!c.reads.empty())
     text += array("reads", c.reads, [](const ReadSample& s) {
       return Line{{"bytes", s.bytes.value()}, {"time_s", s.time.value()}};
+    });
+  if (!c.reuses.empty())
+    text += array("reuses", c.reuses, [](const ReuseSample& s) {
+      return Line{
+          {"step_bytes", s.step.value()}, {"distance_bytes", s.distance.value()}, {"bytes_per_s", s.rate.value()}};
     });
   text += array("sources", sources.list(), [](const std::string& s) { return Line(s); });
   text += kernels;

@@ -12,11 +12,16 @@
 namespace sibyl {
 namespace {
 
-constexpr std::chrono::microseconds first_pause{20};
-constexpr std::chrono::microseconds longest_pause_awaited{50};
-// While nobody waits: each look takes the processor from a rank that computes. 0.2 ms made pipelines of small
-// micro-batches 1 to 6 % slower than 2 ms does, which made none slower.
-constexpr std::chrono::microseconds longest_pause{2000};
+// Pauses between looks grow from the first, which follows something that moved, to the longest. While nobody waits they
+// are long: each look takes the processor and its caches from a rank that computes. A message that arrives meanwhile
+// stays with the system until somebody waits; a part of one that could not leave needs a look to.
+struct Pauses {
+  std::chrono::microseconds first, longest;
+  int growth_percent;
+};
+constexpr Pauses awaited{std::chrono::microseconds{20}, std::chrono::microseconds{50}, 125};
+constexpr Pauses unawaited_sends{std::chrono::microseconds{1000}, std::chrono::microseconds{2000}, 200};
+constexpr Pauses unawaited{std::chrono::microseconds{1000}, std::chrono::microseconds{16000}, 200};
 
 }  // namespace
 
@@ -26,6 +31,8 @@ struct Courier::Item {
   std::size_t lane = 0;
   std::function<void()> arrived;
   std::vector<MPI_Request> requests;
+
+  [[nodiscard]] bool sends() const { return !message.out.empty(); }
 };
 
 // Lanes are told apart by tags.
@@ -86,23 +93,27 @@ std::int64_t Courier::bytes_sent() {
   return sent_;
 }
 
-// Looks at each once; those that are done are taken out. Whether any part of any was done.
+// One look at all of them, as each makes MPI look for all messages anyway; those that are done are taken out. Whether
+// any part of any was done.
 bool Courier::move_on(std::vector<Item>& under_way, Post& post) {
-  std::vector<Ticket> finished;
-  std::vector<int> which;
-  bool moved = false;
+  std::vector<MPI_Request> requests;
   for (Item& item : under_way) {
     if (item.requests.empty()) post.lanes.at(item.lane).post(item.message, item.requests);
-    int done = 0;  // chunks, this time
-    which.resize(item.requests.size());
-    MPI_Testsome(static_cast<int>(item.requests.size()), item.requests.data(), &done, which.data(),
-                 MPI_STATUSES_IGNORE);
-    moved = moved || done > 0;
+    requests.insert(requests.end(), item.requests.begin(), item.requests.end());
+  }
+  int done = 0;  // chunks, this time; MPI_UNDEFINED (negative) of none
+  std::vector<int> which(requests.size());
+  MPI_Testsome(static_cast<int>(requests.size()), requests.data(), &done, which.data(), MPI_STATUSES_IGNORE);
+  std::vector<Ticket> finished;
+  auto request = requests.begin();
+  for (Item& item : under_way) {
+    std::copy_n(request, item.requests.size(), item.requests.begin());
+    request += static_cast<std::ptrdiff_t>(item.requests.size());
     if (std::ranges::any_of(item.requests, [](MPI_Request one) { return one != MPI_REQUEST_NULL; })) continue;
     if (item.arrived) item.arrived();
     finished.push_back(item.ticket);
   }
-  if (finished.empty()) return moved;
+  if (finished.empty()) return done > 0;
   const auto is_finished = [&](const Item& item) { return std::ranges::count(finished, item.ticket) > 0; };
   std::erase_if(under_way, is_finished);
   {
@@ -127,7 +138,7 @@ void Courier::run() {
   comm::precise_sleeps();
   Post post(group_.state_->handle);
   std::vector<Item> under_way;
-  std::chrono::microseconds pause = first_pause;
+  std::chrono::microseconds pause{};
   auto moved = std::chrono::steady_clock::now();  // the last time that something was done, or nobody waited
   std::unique_lock lock(mutex_);
   while (true) {
@@ -141,10 +152,13 @@ void Courier::run() {
       std::this_thread::yield();
       lock.lock();
     } else {
-      pause = handed_in_.wait_for(lock, pause, called) ? first_pause : pause + pause / 4;
+      const bool sends = std::ranges::any_of(under_way, &Item::sends);
+      const Pauses& pauses = waiting > 0 ? awaited : sends ? unawaited_sends : unawaited;
+      pause = std::clamp(pause, pauses.first, pauses.longest);
+      const bool is_called = handed_in_.wait_for(lock, pause, called);
+      pause = is_called ? std::chrono::microseconds{} : pause * pauses.growth_percent / 100;
     }
     if (waiting == 0) moved = std::chrono::steady_clock::now();
-    pause = std::min(pause, waiting_ > 0 ? longest_pause_awaited : longest_pause);
     if (closing_) return give_up(under_way);
     for (Item& item : new_) under_way.push_back(std::move(item));
     new_.clear();
@@ -152,7 +166,7 @@ void Courier::run() {
     const bool any_moved = move_on(under_way, post);
     lock.lock();
     if (any_moved) {
-      pause = first_pause;
+      pause = {};
       moved = std::chrono::steady_clock::now();
     }
   }

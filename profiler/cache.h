@@ -35,27 +35,4 @@ Bytes effective_cache(std::span<const ReadSample> sweep, Bytes reported);
 // of what is used again and again, however much is used once in between.
 Bytes out_of_cache(Bytes effective, Bytes reported);
 
-// What reading a byte takes when so many other bytes were touched since it was last: a working set that is read again
-// and again comes back to each of its bytes after all the others.
-class ReuseCurve {
- public:
-  ReuseCurve() = default;
-  // By the sweep, in any order; a larger working set is never read faster. Without one all that lies within `cache` is
-  // found there, and nothing beyond twice as much.
-  ReuseCurve(std::vector<ReadSample> sweep, Bytes cache);
-
-  [[nodiscard]] bool known() const { return points_.size() > 1; }
-  // Of the time by which memory is slower than where what was touched `near` ago lies, the share that is saved by what
-  // was touched `distance` ago: 1 where both are read alike, 0 where that comes from memory.
-  [[nodiscard]] double found(Bytes distance, Bytes near) const;
-
- private:
-  struct Point {
-    double log_bytes = 0, time = 0;  // of a byte
-  };
-  [[nodiscard]] double time_of_byte(Bytes distance) const;
-
-  std::vector<Point> points_;  // ascending in both
-};
-
 }  // namespace sibyl

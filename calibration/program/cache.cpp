@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/quantity.h"
 #include "base/statistics.h"
 #include "profiler/torch/read_sweep.h"
+#include "profiler/torch/reuse_sweep.h"
 #include "profiler/torch/timing.h"
 
 namespace sibyl {
@@ -25,6 +27,12 @@ std::vector<ReadSample> sweep_of_ranks(const Ranks& ranks, Bytes reported, int t
   std::vector<ReadSample> sweep = read_sweep(working_sets(reported), threads, [&] { ranks.barrier(); });
   for (ReadSample& sample : sweep) sample.time = Seconds{median(ranks.gather(sample.time.value()))};
   return sweep;
+}
+
+std::vector<ReuseSample> reuses_of_ranks(const Ranks& ranks, Bytes largest, int threads) {
+  std::vector<ReuseSample> samples = reuse_sweep(largest, threads, [&] { ranks.barrier(); });
+  for (ReuseSample& sample : samples) sample.rate = BytesPerSecond{median(ranks.gather(sample.rate.value()))};
+  return samples;
 }
 
 void say(Bytes found, Bytes reported, const std::vector<ReadSample>& sweep) {
@@ -46,6 +54,8 @@ Result<Bytes> settle_cache(const Ranks& ranks, Session& session, Bytes asked, in
     const std::vector<ReadSample> sweep = sweep_of_ranks(ranks, reported, threads);
     cache = effective_cache(sweep, reported);
     if (ranks.first()) calibration.reads = sweep, say(cache, reported, sweep);
+    std::vector<ReuseSample> reuses = reuses_of_ranks(ranks, out_of_cache(cache, reported), threads);
+    if (ranks.first()) calibration.reuses = std::move(reuses);
   }
   // The memory's bandwidth is of arrays that this cache does not hold, so it is measured with it.
   if (ranks.first() && calibration.device.cache != cache) {

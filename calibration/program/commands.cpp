@@ -168,7 +168,7 @@ std::vector<Option> kernel_options() {
       {.name = "--kernel-budget",
        .value = "TIME",
        .help = "the most time for a kernel, in the mean of those that take turns",
-       .fallback = "0.4 s"},
+       .fallback = "0.1 s"},
       cache_option(),
       {.name = "--samples",
        .value = "N",

@@ -19,7 +19,7 @@ struct Request {
   Wanted wanted;  // with models: theirs; else the sweep
   SweepSize sweep_size = SweepSize::quick;
   std::optional<Seconds> limit;  // of the time spent on kernels
-  Seconds kernel_budget{0.4};
+  Seconds kernel_budget{0.1};
   Bytes cache;      // 0: the file's, else what is found
   Repetition repeated;  // of kernels
   NetworkRequest of_network;

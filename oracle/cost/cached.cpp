@@ -1,5 +1,8 @@
 #include "oracle/cost/cached.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "oracle/memory/footprint.h"
 #include "profiler/kernel_key.h"
 
@@ -14,7 +17,8 @@ struct Found {
 
 class Caches {
  public:
-  explicit Caches(const Cluster& cluster) : curve_(cluster.reuse), backend_(cluster.kernels.device().backend) {}
+  Caches(const Cluster& cluster, Bytes step)
+      : curve_(cluster.reuse), step_(step), backend_(cluster.kernels.device().backend) {}
 
   // All that it touches where it is timed out of the cache lies so near.
   [[nodiscard]] Bytes near(const KernelKey& key) const {
@@ -22,25 +26,32 @@ class Caches {
     return work.read + work.written;
   }
   [[nodiscard]] double found(const Reuse::Run& run, Bytes near) const {
-    double bytes = 0, found = 0;
+    double bytes = 0, found = 0;  // beyond what was there when it was timed
     for (const Reuse::Touch& touch : run.touches) {
-      bytes += touch.bytes.value();
-      found += touch.bytes.value() * curve_.found(touch.distance, near);
+      const double share = curve_.found(touch.distance, near, step_);
+      if (!touch.warm_when_timed) bytes += touch.bytes.value();
+      found += touch.bytes.value() * (touch.warm_when_timed ? share - 1 : share);
     }
-    return bytes > 0 ? found / bytes : curve_.found({}, near);
+    return bytes > 0 ? found / bytes : curve_.found({}, near, step_);
   }
-  [[nodiscard]] double found(Bytes distance, Bytes near) const { return curve_.found(distance, near); }
+  // What runs once a step comes back to what it touches after all of it.
+  [[nodiscard]] double found_after_a_step(Bytes near) const { return curve_.found(step_, near, step_); }
 
  private:
   const ReuseCurve& curve_;
+  Bytes step_;
   Backend backend_;
 };
 
-// What is found also lets it wait less for others that use the memory.
+// What is found also lets it wait less for others that use the memory. How much of what all would save depends on which
+// bytes those are: anything between, evenly, as far as both nothing and all allow.
 void quicken(PricedKernel& kernel, double found) {
   KernelEstimate& of = kernel.estimate;
-  of.time.time *= 1 - found * (1 - of.cached);
-  of.alone = 1 - (1 - of.alone) * (1 - found);
+  const double most = 1 - of.cached, left = 1 - found * most;
+  const double deviation = 2 * std::min(std::abs(found), 1 - found) / std::sqrt(12.0);
+  of.time.time *= left;
+  of.time.relative_error = std::hypot(of.time.relative_error, most * deviation / left);
+  of.alone = 1 - (1 - of.alone) * std::min(1.0, 1 - found);
 }
 
 }  // namespace
@@ -49,12 +60,11 @@ bool knows_caches(const Cluster& cluster) { return cluster.kernels.knows_cached(
 
 void find_cached(const Plan& plan, const Cluster& cluster, std::vector<PricedStage>& priced) {
   if (!knows_caches(cluster)) return;
-  const Caches caches(cluster);
   const std::size_t coordinates = plan.schedule.size();
   for (std::size_t c = 0; c < coordinates; ++c) {
     const Reuse reuse = reuse_of(plan, priced, static_cast<int>(c), cluster.kernels.device());
     const std::vector<Reuse::Run> runs = reuse.runs();
-    const Bytes step = reuse.step();
+    const Caches caches(cluster, reuse.step());
     for (std::size_t s = c; s < plan.stages.size(); s += coordinates) {
       const std::vector<KernelKey>& keys = priced[s].kernels.keys;
       std::vector<Found> found(keys.size());
@@ -63,10 +73,9 @@ void find_cached(const Plan& plan, const Cluster& cluster, std::vector<PricedSta
         found[run.key].shares += caches.found(run, caches.near(keys[run.key]));
         ++found[run.key].runs;
       }
-      // What runs once a step comes back to what it touches after all of it.
       for (std::size_t k = 0; k < keys.size(); ++k)
         quicken(priced[s].prices[k],
-                found[k].runs > 0 ? found[k].shares / found[k].runs : caches.found(step, caches.near(keys[k])));
+                found[k].runs > 0 ? found[k].shares / found[k].runs : caches.found_after_a_step(caches.near(keys[k])));
     }
   }
 }

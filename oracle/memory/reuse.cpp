@@ -31,12 +31,12 @@ class LastTouched {
 Reuse::Address Reuse::take(double bytes) {
   std::vector<Address>& alike = free_[bytes];
   if (alike.empty()) {
-    pieces_.push_back({bytes, 0, true, true});
+    pieces_.push_back({bytes, 0, true});
     return pieces_.size() - 1;
   }
   const Address address = alike.back();
   alike.pop_back();
-  pieces_[address].taken = pieces_[address].fresh = true;
+  pieces_[address].taken = true;
   return address;
 }
 
@@ -56,11 +56,11 @@ void Reuse::kernel(const Stage* stage, std::optional<StageKernels::Index> key) {
   began_.push_back({stage, key, touches_.size()});
 }
 
-void Reuse::touch(Address address, bool warm) {
+void Reuse::touch(Address address, Warm warm) {
   Piece& piece = pieces_[address];
   if (piece.bytes <= 0 || piece.touched_by == began_.size()) return;
   piece.touched_by = began_.size();
-  touches_.push_back({address, warm, std::exchange(piece.fresh, false)});
+  touches_.push_back({address, warm});
 }
 
 void Reuse::again() {
@@ -84,8 +84,9 @@ std::vector<Reuse::Run> Reuse::runs() const {
       const Address address = touches_[t].address;
       const double bytes = pieces_[address].bytes;
       const bool known = last[address] != never;
-      const double distance = !known ? unlimited : since.from(touches_[t].fresh ? 0 : last[address]);
-      if (counts && !touches_[t].warm) runs.back().touches.push_back({Bytes{bytes}, Bytes{distance}});
+      if (const Warm warm = touches_[t].warm; counts && warm != Warm::always)
+        runs.back().touches.push_back(
+            {Bytes{bytes}, Bytes{known ? since.from(last[address]) : unlimited}, warm == Warm::when_timed});
       if (known) since.add(last[address], -bytes);
       last[address] = t;
       since.add(t, bytes);

@@ -1,9 +1,8 @@
 // How much else a step touches between two uses of the same memory, kernel by kernel: by that one knows what a cache
 // still holds when a kernel wants it.
 //
-// Memory that is given back serves the next who wants as much, but not at once: a heap has many free places of a size
-// and more, and comes back to each once a step, so what is taken anew is as cold as what was touched a step ago. What
-// stays from step to step lies where it lay. A step is walked twice (StepWalk): the first time everything is new.
+// Memory that is given back serves the next who wants as much, the last given first, as the heap of a steady step does;
+// what stays from step to step lies where it lay. A step is walked twice (StepWalk): the first time everything is new.
 #pragma once
 
 #include <cstddef>
@@ -30,19 +29,21 @@ class Reuse {
 
   // What is touched from here on is touched by a kernel of the stage; by none: by what no kernel of a pass does.
   void kernel(const Stage* stage, std::optional<StageKernels::Index> key);
-  // `warm`: by what ran right before, also where kernels are timed. Once a kernel; what it touches again counts no
-  // more.
-  void touch(Address address, bool warm = false);
+  // What ran right before has touched: nothing of it; it, here and where kernels are timed; it where they are timed.
+  enum class Warm { no, always, when_timed };
+  // Once a kernel; what it touches again counts no more.
+  void touch(Address address, Warm warm = Warm::no);
   // The step is over: what is still taken is given back, and what was touched so far only tells what comes after it.
   void again();
 
   struct Touch {
     Bytes bytes, distance;  // all that was touched since it was last, each byte once, and itself
+    bool warm_when_timed = false;
   };
   struct Run {
     const Stage* stage = nullptr;
     StageKernels::Index key = 0;
-    std::vector<Touch> touches;  // but for warm ones
+    std::vector<Touch> touches;  // but for those that are always warm
   };
   // Of the last step.
   [[nodiscard]] std::vector<Run> runs() const;
@@ -52,7 +53,7 @@ class Reuse {
   struct Piece {
     double bytes = 0;
     std::size_t touched_by = 0;  // 1 + the run
-    bool taken = false, fresh = false;
+    bool taken = false;
   };
   struct Began {
     const Stage* stage = nullptr;
@@ -61,7 +62,7 @@ class Reuse {
   };
   struct Touched {
     Address address = 0;
-    bool warm = false, fresh = false;
+    Warm warm = Warm::no;
   };
 
   std::vector<Piece> pieces_;

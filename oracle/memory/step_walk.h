@@ -103,9 +103,9 @@ class StepWalk {
   void leave(std::size_t unit);
 
   // What is heard by `reuse_` (step_walk_touches.cpp).
-  void touch(LocalTensorId id, bool warm = false);  // a tensor's value
-  void touch_gradient(LocalTensorId id, bool warm = false);
-  void touch_storage(std::size_t storage, bool warm = false);
+  void touch(LocalTensorId id, Reuse::Warm warm = Reuse::Warm::no);  // a tensor's value
+  void touch_gradient(LocalTensorId id, Reuse::Warm warm = Reuse::Warm::no);
+  void touch_storage(std::size_t storage, Reuse::Warm warm = Reuse::Warm::no);
   void touch_forward(std::size_t step);
   void touch_backward(std::size_t step, std::size_t incoming, std::uint32_t mask,
                       const std::optional<std::size_t>& kernel);

@@ -6,12 +6,12 @@
 
 namespace sibyl {
 
-void StepWalk::touch_storage(std::size_t storage, bool warm) {
+void StepWalk::touch_storage(std::size_t storage, Reuse::Warm warm) {
   if (storage != Storages::none) reuse_->touch(storages_.address(storage), warm);
 }
 
 // Parameters, buffers and the batch have no storage: they stay.
-void StepWalk::touch(LocalTensorId id, bool warm) {
+void StepWalk::touch(LocalTensorId id, Reuse::Warm warm) {
   if (!id.valid()) return;
   if (storage_of_[id.index()] != Storages::none)
     touch_storage(storage_of_[id.index()], warm);
@@ -19,7 +19,7 @@ void StepWalk::touch(LocalTensorId id, bool warm) {
     reuse_->touch(reuse_->fixed(owner(What::tensor, id), bytes_of(id)), warm);
 }
 
-void StepWalk::touch_gradient(LocalTensorId id, bool warm) { touch_storage(gradient_of_[id.index()], warm); }
+void StepWalk::touch_gradient(LocalTensorId id, Reuse::Warm warm) { touch_storage(gradient_of_[id.index()], warm); }
 
 // The first activation was made right before, here and where kernels are timed.
 void StepWalk::touch_forward(std::size_t step) {
@@ -27,18 +27,20 @@ void StepWalk::touch_forward(std::size_t step) {
   const StepFacts& facts = facts_[step];
   for (std::size_t in = 0; in < facts.inputs.size(); ++in) {
     const LocalTensorId id = facts.inputs[in];
-    touch(id, in == 0 && id.valid() && stage_[id].kind == TensorKind::activation);
+    const bool made = in == 0 && id.valid() && stage_[id].kind == TensorKind::activation;
+    touch(id, made ? Reuse::Warm::always : Reuse::Warm::no);
   }
   for (const LocalTensorId out : facts.outputs) touch(out);
   for (const std::size_t saved : held().saved[step]) touch_storage(saved);
 }
 
-// So was the gradient that comes in.
+// So was the gradient that comes in, unless weights' gradients were put off: then it was made long before, but not
+// where kernels are timed.
 void StepWalk::touch_backward(std::size_t step, std::size_t incoming, std::uint32_t mask,
                               const std::optional<std::size_t>& kernel) {
   reuse_->kernel(&stage_, kernel);
   const StepFacts& facts = facts_[step];
-  touch_storage(incoming, true);
+  touch_storage(incoming, (mask & later_[step]) != 0 ? Reuse::Warm::when_timed : Reuse::Warm::always);
   for (const std::size_t saved : held().saved[step]) touch_storage(saved);
   for (const Saved& saved : facts.rule.saved)
     if (saved.what == Saved::What::input && saved.index < facts.inputs.size()) {
@@ -53,7 +55,7 @@ void StepWalk::touch_backward(std::size_t step, std::size_t incoming, std::uint3
 void StepWalk::touch_moved_back(std::size_t step) {
   const auto& exchange = std::get<Exchange>(stage_.steps[step]);
   reuse_->kernel(&stage_, priced_.kernels.steps[step].backward);
-  touch_gradient(exchange.output, true);
+  touch_gradient(exchange.output, Reuse::Warm::always);
   touch_gradient(exchange.input);
 }
 

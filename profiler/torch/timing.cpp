@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/statistics.h"
+#include "profiler/torch/cache_line.h"
 
 namespace sibyl {
 namespace {
@@ -24,28 +25,24 @@ namespace {
 // would without it.
 class Ballast {
  public:
-  explicit Ballast(Bytes bytes) : lines_(static_cast<std::size_t>(bytes.value() / sizeof(Line))) {
+  explicit Ballast(Bytes bytes) : lines_(static_cast<std::size_t>(bytes.value() / sizeof(CacheLine))) {
     if (lines_ == 0) return;
-    void* memory = mmap(nullptr, lines_ * sizeof(Line), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        mmap(nullptr, lines_ * sizeof(CacheLine), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
-    memory_ = static_cast<Line*>(memory);
+    memory_ = static_cast<CacheLine*>(memory);
   }
   ~Ballast() {
-    if (memory_ != nullptr) munmap(memory_, lines_ * sizeof(Line));
+    if (memory_ != nullptr) munmap(memory_, lines_ * sizeof(CacheLine));
   }
   Ballast(const Ballast&) = delete;
   Ballast& operator=(const Ballast&) = delete;
 
-  void pass_over() {
-    for (Line& line : std::span(memory_, lines_)) line.word = line.word + 1;
-  }
+  void pass_over() { write_lines(std::span(memory_, lines_)); }
 
  private:
-  struct alignas(64) Line {
-    volatile std::uint64_t word;
-  };
   std::size_t lines_;
-  Line* memory_ = nullptr;
+  CacheLine* memory_ = nullptr;
 };
 
 }  // namespace

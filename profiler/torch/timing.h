@@ -22,7 +22,7 @@ namespace sibyl {
 enum class Vote { done = 0, more = 1, hurry = 2, least = 3, failed = 4 };
 
 struct TimingOptions {
-  Seconds budget{0.4};      // of each: stop once timing them has taken this long…
+  Seconds budget{0.1};      // of each: stop once timing them has taken this long…
   double precision = 0.01;  // …or the 95 % confidence intervals of their medians are within ± this share of them
   int least_runs = 5;       // but not with fewer timings of any
   int most_warm_ups = 8;    // laps

@@ -54,6 +54,10 @@ TEST_F(CalibrationFile, ComesBackAsItWas) {
   ASSERT_EQ(read->reads.size(), 2U);
   EXPECT_EQ(read->reads[1].bytes, Bytes{6.6e7});
   EXPECT_EQ(read->reads[1].time, Seconds{5e-3});
+  ASSERT_EQ(read->reuses.size(), 2U);
+  EXPECT_EQ(read->reuses[1].step, Bytes{8e6});
+  EXPECT_EQ(read->reuses[1].distance, Bytes{1e6});
+  EXPECT_EQ(read->reuses[1].rate, BytesPerSecond{3e10});
   ASSERT_EQ(read->kernels.size(), 2U);
   EXPECT_EQ(read->kernels[0].key, c.kernels[0].key);
   EXPECT_EQ(read->kernels[0].time, c.kernels[0].time);
@@ -159,6 +163,7 @@ TEST(CalibrationText, NamesThePlaceOfAnError) {
       {"\"nodes\":2,", "\"nodes\":0,", "x.json: $.collectives[0].nodes"},
       {"\"nodes\":2,", "\"nodes\":8388609,", "x.json: $.collectives[0]"},  // of 2 ranks: 2^24 and 2 more
       {"\"time_s\":0.005", "\"time_s\":0", "x.json: $.reads[1].time_s"},
+      {"\"bytes_per_s\":30000000000.0", "\"bytes_per_s\":0", "x.json: $.reuses[1].bytes_per_s"},
       {"\"same_node\":true", "\"same_node\":1", "x.json: $.point_to_point[0].same_node"},
       {"\"both_ways\":true", "\"both_ways\":2", "x.json: $.point_to_point[4].both_ways"},
       {"\"from\":4", "\"from\":-4", "x.json: $.pairs[0].from"},

@@ -6,6 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "oracle/closed/closed_form.h"
 #include "oracle/memory/footprint.h"
@@ -48,30 +53,9 @@ TEST(Reuse, CountsEachByteOnceSinceItWasTouched) {
 TEST(Reuse, LeavesOutWhatIsWarmAnyway) {
   Reuse reuse;
   reuse.kernel(nullptr, 0);
-  reuse.touch(reuse.fixed(piece(0), 100), true);
+  reuse.touch(reuse.fixed(piece(0), 100), Reuse::Warm::always);
   reuse.touch(reuse.fixed(piece(1), 50));
   EXPECT_EQ(distances(reuse, 0), (std::vector<double>{INFINITY})) << "never touched before";
-}
-
-// A kernel makes 100 bytes, of which the next reads 100 and makes another 100, where nothing else is free, after the
-// first were given back: made anew, they come back after the whole step of 150 bytes, and read after itself alone.
-TEST(Reuse, WhatIsTakenAnewComesBackAfterAStep) {
-  Reuse reuse;
-  for (int step = 0; step < 2; ++step) {
-    if (step > 0) reuse.again();
-    const Reuse::Address made = reuse.take(100);
-    reuse.kernel(nullptr, 0);
-    reuse.touch(made);
-    reuse.kernel(nullptr, 1);
-    reuse.touch(made);
-    reuse.touch(reuse.fixed(piece(0), 50));
-    reuse.give(made);
-    reuse.kernel(nullptr, 2);
-    reuse.touch(reuse.take(100));
-  }
-  EXPECT_EQ(distances(reuse, 0), (std::vector<double>{150}));
-  EXPECT_EQ(distances(reuse, 1), (std::vector<double>{100, 150}));
-  EXPECT_EQ(distances(reuse, 2), (std::vector<double>{150}));
 }
 
 TEST(Reuse, HandsOutWhatWasGivenBackLast) {
@@ -114,7 +98,7 @@ Cluster with_cache(Bytes cache, double cached = 0.5, const Strategy& strategy = 
     sample.cached = Seconds{cached * 1e-3};
   }
   Cluster cluster = test::cluster(1, 1, BytesPerSecond{1e9}, std::move(samples));
-  cluster.reuse = ReuseCurve({}, cache);
+  cluster.reuse = ReuseCurve({}, {}, cache);
   return cluster;
 }
 
@@ -182,6 +166,45 @@ TEST(Cached, NothingOfAStepInACacheOfNothing) {
   }
 }
 
+// Of a share f that is found a kernel saves between nothing and all, or as much less as it may save more: evenly spread
+// over 2 min(f, 1 - f) of the half that all would save.
+TEST(Cached, IsSureOfAllAndOfNothing) {
+  const std::vector<PricedKernel> all = priced(with_cache(Bytes{1e9})), none = priced(with_cache(Bytes{16})),
+                                  some = priced(with_cache(Bytes{30e3}));
+  int between = 0;
+  for (std::size_t k = 0; k < some.size(); ++k) {
+    const Estimate& time = some[k].estimate.time;
+    const double error = none[k].estimate.time.relative_error, left = time.time.value() / 1e-3, f = (1 - left) / 0.5;
+    EXPECT_DOUBLE_EQ(all[k].estimate.time.relative_error, error);
+    EXPECT_NEAR(time.relative_error, std::hypot(error, 0.5 * 2 * std::min(f, 1 - f) / std::sqrt(12.0) / left), 1e-9);
+    between += f > 0.01 && f < 0.99 ? 1 : 0;
+  }
+  EXPECT_GT(between, 3);
+}
+
+// A cache that holds a whole step finds all of it however far apart; one that a step is too large for finds what is
+// near, which is nothing of what counts here.
+TEST(Cached, GoesByTheWholeStep) {
+  const Plan plan = make_plan(layers(), alone()).value();
+  Cluster cluster = with_cache(Bytes{16});
+  const Bytes step = reuse_of(plan, price(plan, cluster), 0, cluster.kernels.device()).step();
+  const auto of_step_times = [&](double scale) {
+    std::vector<ReuseSample> samples;
+    for (const auto& [larger, far] : {std::pair{1.0, 4e10}, std::pair{4.0, 1e10}})
+      for (const auto& [distance, rate] : {std::pair{1.0, 4e10}, std::pair{2.0, far}})
+        samples.push_back({scale * larger * step, Bytes{distance}, BytesPerSecond{rate}});
+    cluster.reuse = ReuseCurve(samples, {}, {});
+    return priced(cluster);
+  };
+  for (const PricedKernel& kernel : of_step_times(1)) EXPECT_DOUBLE_EQ(kernel.estimate.time.time.value(), 0.5e-3);
+  for (const PricedKernel& kernel : of_step_times(2)) EXPECT_DOUBLE_EQ(kernel.estimate.time.time.value(), 0.5e-3);
+  for (const PricedKernel& kernel : of_step_times(0.25)) EXPECT_DOUBLE_EQ(kernel.estimate.time.time.value(), 1e-3);
+  for (const PricedKernel& kernel : of_step_times(0.5)) {
+    EXPECT_GT(kernel.estimate.time.time.value(), 0.5e-3);
+    EXPECT_LT(kernel.estimate.time.time.value(), 1e-3);
+  }
+}
+
 TEST(Cached, IsLeftOutWhereItIsNotKnown) {
   Cluster cluster = with_cache(Bytes{1e9});
   cluster.reuse = {};
@@ -227,6 +250,37 @@ TEST(Cached, RecomputingLeavesMoreInTheCache) {
 TEST(Cached, HasNoClosedForm) {
   EXPECT_FALSE(closed::has_closed_form(alone(), with_cache(Bytes{1e9})));
   EXPECT_TRUE(closed::has_closed_form(alone(), with_cache(Bytes{1e9}, 0.97)));
+}
+
+// A gradient that weights' turns come back to was made long before; where their kernels are timed it is made right
+// before. Nothing of the rest is found, so it costs what as many bytes of that would save.
+TEST(Cached, KnowsWhatIsColderThanItWasTimed) {
+  Strategy strategy;
+  strategy.pipeline = 2, strategy.accumulation = 4, strategy.global_batch = 16;
+  strategy.schedule = PipelineSchedule::zero_bubble;
+  const Plan plan = make_plan(layers(), strategy).value();
+  const Cluster cluster = with_cache(Bytes{16}, 0.5, strategy);
+  const std::vector<PricedStage> stages = price(plan, cluster);
+  int longer = 0;
+  for (int c = 0; c < 2; ++c) {
+    const PricedStage& stage = stages[static_cast<std::size_t>(c)];
+    std::set<std::size_t> put_off;
+    for (const StageKernels::OfStep& step : stage.kernels.steps)
+      if (step.backward_weight) put_off.insert(*step.backward_weight);
+    std::map<std::size_t, std::vector<double>> longer_by;  // by kernel, of each run: as a share of what all would save
+    for (const Reuse::Run& run : reuse_of(plan, stages, c, cluster.kernels.device()).runs()) {
+      double warm = 0, cold = 0;
+      for (const Reuse::Touch& touch : run.touches) (touch.warm_when_timed ? warm : cold) += touch.bytes.value();
+      EXPECT_EQ(warm > 0, put_off.contains(run.key)) << to_string(stage.kernels.keys[run.key]);
+      longer_by[run.key].push_back(warm / cold);
+      longer += warm > 0 ? 1 : 0;
+    }
+    for (const auto& [key, shares] : longer_by) {
+      const double mean = std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size());
+      EXPECT_NEAR(stage.prices[key].estimate.time.time.value(), 1e-3 * (1 + 0.5 * mean), 1e-12);
+    }
+  }
+  EXPECT_GT(longer, 0);
 }
 
 // Two steps alike, whatever the schedule: every kernel of every stage is told of, with nothing it never met before.

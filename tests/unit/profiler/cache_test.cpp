@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <utility>
 
 namespace sibyl {
@@ -96,35 +95,6 @@ TEST(WorkingSets, double_up_to_twice_what_is_reported) {
 TEST(WorkingSets, hold_twice_a_power_of_two_once) {
   const std::vector<Bytes> sizes = working_sets(Bytes{mib});
   EXPECT_EQ(sizes, (std::vector<Bytes>{Bytes{mib / 4}, Bytes{mib / 2}, Bytes{mib}, Bytes{2 * mib}}));
-}
-
-// Of a byte 1/40, 1/20 and 1/10 ns: 20 saves (1/10 - 1/20) / (1/10 - 1/40) of what 40 does; half way, in the logarithm,
-// from there to memory half of that.
-TEST(ReuseCurve, says_how_much_a_cache_saves_of_the_way_to_memory) {
-  const ReuseCurve curve(sweep({{128, 10}, {16, 40}, {32, 40}, {64, 20}}), {});
-  const Bytes near{16 * mib};
-  ASSERT_TRUE(curve.known());
-  EXPECT_DOUBLE_EQ(curve.found(Bytes{0}, near), 1);
-  EXPECT_DOUBLE_EQ(curve.found(Bytes{32 * mib}, near), 1);
-  EXPECT_NEAR(curve.found(Bytes{64 * mib}, near), 2.0 / 3, 1e-12);
-  EXPECT_NEAR(curve.found(Bytes{64 * mib * std::sqrt(2.0)}, near), 1.0 / 3, 1e-12);
-  EXPECT_DOUBLE_EQ(curve.found(Bytes{128 * mib}, near), 0);
-  EXPECT_DOUBLE_EQ(curve.found(Bytes{INFINITY}, near), 0);
-  EXPECT_DOUBLE_EQ(curve.found(Bytes{64 * mib}, Bytes{64 * mib}), 1) << "as far as where it was timed";
-  EXPECT_DOUBLE_EQ(curve.found(Bytes{16 * mib}, Bytes{256 * mib}), 0) << "that was timed out of memory";
-}
-
-TEST(ReuseCurve, takes_no_larger_set_to_be_read_faster) {
-  const ReuseCurve curve(sweep({{8, 5}, {16, 40}, {32, 40}, {64, 10}}), {});
-  EXPECT_DOUBLE_EQ(curve.found(Bytes{8 * mib}, Bytes{16 * mib}), 1) << "disturbed";
-}
-
-TEST(ReuseCurve, without_a_sweep_ends_with_the_cache) {
-  const ReuseCurve curve({}, Bytes{32 * mib});
-  EXPECT_DOUBLE_EQ(curve.found(Bytes{32 * mib}, Bytes{mib}), 1);
-  EXPECT_DOUBLE_EQ(curve.found(Bytes{64 * mib}, Bytes{mib}), 0);
-  EXPECT_FALSE(ReuseCurve({}, {}).known());
-  EXPECT_DOUBLE_EQ(ReuseCurve().found(Bytes{1}, Bytes{1}), 0) << "nothing is known";
 }
 
 }  // namespace

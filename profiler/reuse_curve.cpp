@@ -1,0 +1,66 @@
+#include "profiler/reuse_curve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace sibyl {
+namespace {
+
+double log_of(Bytes bytes) { return std::log2(std::max(1.0, bytes.value())); }
+
+}  // namespace
+
+ReuseCurve::ReuseCurve(const std::vector<ReuseSample>& samples, const std::vector<ReadSample>& sweep, Bytes cache) {
+  std::map<double, std::vector<Point>> by_step;
+  for (const ReuseSample& sample : samples)
+    by_step[log_of(sample.step)].push_back({log_of(sample.distance), 1 / sample.rate.value()});
+  if (samples.empty() && sweep.size() > 1)
+    for (const ReadSample& sample : sweep)
+      by_step[0].push_back({log_of(sample.bytes), sample.time.value() / sample.bytes.value()});
+  if (by_step.empty() && cache.value() > 0) by_step[0] = {{log_of(cache), 0.0}, {log_of(2.0 * cache), 1.0}};
+  for (auto& [log_step, points] : by_step) {
+    std::ranges::sort(points, {}, &Point::log_bytes);
+    rows_.push_back({log_step, std::move(points)});
+  }
+  never_faster();
+}
+
+// A disturbance makes what is near slower, nothing what is far faster.
+void ReuseCurve::never_faster() {
+  for (std::size_t r = rows_.size(); r-- > 0;) {
+    std::vector<Point>& points = rows_[r].points;
+    for (std::size_t i = points.size(); i-- > 0;) {
+      if (i + 1 < points.size()) points[i].time = std::min(points[i].time, points[i + 1].time);
+      if (r + 1 < rows_.size())
+        points[i].time = std::min(points[i].time, time_of_byte(rows_[r + 1], points[i].log_bytes));
+    }
+  }
+}
+
+double ReuseCurve::time_of_byte(const Row& row, double log_distance) {
+  const auto after = std::ranges::lower_bound(row.points, log_distance, {}, &Point::log_bytes);
+  if (after == row.points.begin()) return row.points.front().time;
+  if (after == row.points.end()) return row.points.back().time;
+  const Point &a = *(after - 1), &b = *after;
+  return std::lerp(a.time, b.time, (log_distance - a.log_bytes) / (b.log_bytes - a.log_bytes));
+}
+
+double ReuseCurve::time_of_byte(Bytes distance, Bytes step) const {
+  const double log_distance = log_of(distance), log_step = log_of(step);
+  const auto after = std::ranges::lower_bound(rows_, log_step, {}, &Row::log_step);
+  if (after == rows_.begin()) return time_of_byte(rows_.front(), log_distance);
+  if (after == rows_.end()) return time_of_byte(rows_.back(), log_distance);
+  const Row &a = *(after - 1), &b = *after;
+  return std::lerp(time_of_byte(a, log_distance), time_of_byte(b, log_distance),
+                   (log_step - a.log_step) / (b.log_step - a.log_step));
+}
+
+double ReuseCurve::found(Bytes distance, Bytes near, Bytes step) const {
+  if (!known()) return 0;
+  const double memory = rows_.back().points.back().time, saved = memory - time_of_byte(near, near);
+  return saved > 0 ? std::clamp((memory - time_of_byte(distance, step)) / saved, 0.0, 1.0) : 0.0;
+}
+
+}  // namespace sibyl

@@ -1,0 +1,51 @@
+// How fast a step reads again what it has touched before, by how much else it touches in between, and in all.
+//
+// A cache that keeps what was used last holds a byte as long as few others were touched since. Others keep what comes
+// again and again, and of what is new to them little: there it matters how much a whole step touches, which comes again
+// with each step. So it is measured as a step does it: memory is walked through again and again, and some of it is
+// touched twice each time, so many bytes apart (torch/reuse_sweep.h).
+#pragma once
+
+#include <vector>
+
+#include "base/units.h"
+#include "profiler/cache.h"
+
+namespace sibyl {
+
+// What is read `distance` bytes after it was touched, itself among them, in a step that touches `step` bytes in all.
+struct ReuseSample {
+  Bytes step, distance;
+  BytesPerSecond rate;
+};
+
+class ReuseCurve {
+ public:
+  ReuseCurve() = default;
+  // In any order; nothing is read faster for being farther away or of a larger step. Without samples as the sweep of
+  // reads has it (cache.h), as if a cache kept what was used last: a working set that is read again and again comes
+  // back to each of its bytes after all the others. Without that, too, all within `cache` is found there, and nothing
+  // beyond twice as much.
+  ReuseCurve(const std::vector<ReuseSample>& samples, const std::vector<ReadSample>& sweep, Bytes cache);
+
+  [[nodiscard]] bool known() const { return !rows_.empty(); }
+  // Of the time by which memory is slower than what comes again within `near` bytes in all, the share that is saved by
+  // what a step of so many bytes touched `distance` ago: 1 where both are read alike, 0 where that comes from memory.
+  [[nodiscard]] double found(Bytes distance, Bytes near, Bytes step) const;
+
+ private:
+  struct Point {
+    double log_bytes = 0, time = 0;  // of a byte
+  };
+  struct Row {
+    double log_step = 0;
+    std::vector<Point> points;  // by distance, ascending in both
+  };
+  [[nodiscard]] static double time_of_byte(const Row& row, double log_distance);
+  [[nodiscard]] double time_of_byte(Bytes distance, Bytes step) const;
+  void never_faster();
+
+  std::vector<Row> rows_;  // ascending
+};
+
+}  // namespace sibyl

@@ -1,0 +1,84 @@
+#include "profiler/torch/reuse_sweep.h"
+
+#include <algorithm>
+#include <barrier>
+#include <cmath>
+#include <span>
+#include <thread>
+
+#include "base/statistics.h"
+#include "profiler/torch/cache_line.h"
+#include "profiler/torch/timing.h"
+
+namespace sibyl {
+namespace {
+
+constexpr double smallest_step = 4.0 * 1024 * 1024, nearest = 256.0 * 1024;  // the latter also a block's bytes
+constexpr int steps_to_learn = 8, steps_that_count = 8;
+
+// Of a thread, by powers of two of distances from its nearest block on: seconds that blocks took.
+using ByDistance = std::vector<std::vector<double>>;
+
+// Walks through the memory and back, block by block.
+void walk(std::span<CacheLine> memory, std::size_t block, ByDistance& times) {
+  write_lines(memory);
+  for (std::size_t back = 1, blocks = memory.size() / block; back <= blocks; ++back) {
+    const double start = now();
+    read_lines(memory.subspan(memory.size() - back * block, block));
+    const double time = now() - start;
+    const auto power = static_cast<std::size_t>(std::lround(std::log2(static_cast<double>(back))));
+    if (times.size() <= power) times.resize(power + 1);
+    times[power].push_back(time);
+  }
+}
+
+std::vector<double> medians_of_thread(std::span<CacheLine> memory, std::size_t block) {
+  ByDistance times;
+  for (int step = -steps_to_learn; step < steps_that_count; ++step) {
+    if (step == 0) times.clear();
+    walk(memory, block, times);
+  }
+  std::vector<double> medians;
+  for (const std::vector<double>& at_distance : times) medians.push_back(median(at_distance));
+  return medians;
+}
+
+// Each thread's own part; the slowest counts, as it does in a kernel.
+std::vector<double> slowest_medians(std::span<CacheLine> memory, std::size_t threads, std::size_t block) {
+  std::barrier start(static_cast<std::ptrdiff_t>(threads));
+  std::vector<std::vector<double>> medians(threads);
+  const std::size_t part = memory.size() / threads;
+  const auto work = [&](std::size_t i) {
+    start.arrive_and_wait();
+    medians[i] = medians_of_thread(memory.subspan(i * part, part), block);
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work, i);
+  work(0);
+  for (std::thread& other : others) other.join();
+  std::vector<double> slowest = medians.front();
+  for (const std::vector<double>& times : medians)
+    for (std::size_t d = 0; d < slowest.size(); ++d) slowest[d] = std::max(slowest[d], times[d]);
+  return slowest;
+}
+
+}  // namespace
+
+std::vector<ReuseSample> reuse_sweep(Bytes largest, int threads, const std::function<void()>& together) {
+  const auto count = static_cast<std::size_t>(threads);
+  const auto lines = [](double bytes) { return static_cast<std::size_t>(bytes) / sizeof(CacheLine); };
+  const std::size_t block = std::max<std::size_t>(1, lines(nearest) / count);
+  std::vector<ReuseSample> samples;
+  std::vector<CacheLine> memory(lines(largest.value()));
+  for (double step = largest.value(); step >= smallest_step; step /= 2) {
+    together();
+    double distance = nearest;
+    for (const double time : slowest_medians(std::span(memory).first(lines(step)), count, block)) {
+      samples.push_back({Bytes{step}, Bytes{distance}, Bytes{nearest} / Seconds{time}});
+      distance *= 2;
+    }
+  }
+  return samples;
+}
+
+}  // namespace sibyl

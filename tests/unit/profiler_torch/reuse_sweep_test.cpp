@@ -1,0 +1,39 @@
+#include "profiler/torch/reuse_sweep.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace sibyl {
+namespace {
+
+constexpr double of_mib = 1024 * 1024;
+
+// 16, 8 and 4 MiB; of each, distances from a block of 256 KiB to the whole step.
+TEST(ReuseSweep, TimesEachDistanceOfEachStep) {
+  int calls = 0;
+  std::map<double, std::vector<double>> distances;
+  for (const ReuseSample& sample : reuse_sweep(Bytes{16 * of_mib}, 1, [&] { ++calls; })) {
+    distances[sample.step.value() / of_mib].push_back(sample.distance.value() / of_mib);
+    EXPECT_GT(sample.rate.value(), 1e7);
+    EXPECT_LT(sample.rate.value(), 1e12) << "a line in less than a fifth of a cycle was not read";
+  }
+  EXPECT_EQ(calls, 3) << "a barrier before each step, the same number of times on every rank";
+  const std::map<double, std::vector<double>> expected{
+      {4, {0.25, 0.5, 1, 2, 4}}, {8, {0.25, 0.5, 1, 2, 4, 8}}, {16, {0.25, 0.5, 1, 2, 4, 8, 16}}};
+  EXPECT_EQ(distances, expected);
+}
+
+TEST(ReuseSweep, ThreadsShareTheStep) {
+  const std::vector<ReuseSample> sweep = reuse_sweep(Bytes{4 * of_mib}, 3, [] {});
+  ASSERT_FALSE(sweep.empty());
+  EXPECT_EQ(sweep.front().step, Bytes{4 * of_mib});
+  EXPECT_GT(sweep.front().rate.value(), 0);
+}
+
+TEST(ReuseSweep, OfLessThanTheSmallestStepIsNothing) {
+  EXPECT_TRUE(reuse_sweep(Bytes{of_mib}, 1, [] {}).empty());
+}
+
+}  // namespace
+}  // namespace sibyl
