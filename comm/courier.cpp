@@ -14,7 +14,8 @@ namespace {
 
 // Pauses between looks grow from the first, which follows something that moved, to the longest. While nobody waits they
 // are long: each look takes the processor and its caches from a rank that computes. A message that arrives meanwhile
-// stays with the system until somebody waits; a part of one that could not leave needs a look to.
+// stays with the system, as far as its buffers reach, until somebody waits; a part of one that could not leave needs a
+// look to.
 struct Pauses {
   std::chrono::microseconds first, longest;
   int growth_percent;

@@ -14,9 +14,11 @@ double log_of(Bytes bytes) { return std::log2(std::max(1.0, bytes.value())); }
 
 ReuseCurve::ReuseCurve(const std::vector<ReuseSample>& samples, const std::vector<ReadSample>& sweep, Bytes cache) {
   std::map<double, std::vector<Point>> by_step;
-  for (const ReuseSample& sample : samples)
-    by_step[log_of(sample.step)].push_back({log_of(sample.distance), 1 / sample.rate.value()});
-  if (samples.empty() && sweep.size() > 1)
+  const bool measured = samples.size() > 1;
+  if (measured)
+    for (const ReuseSample& sample : samples)
+      by_step[log_of(sample.step)].push_back({log_of(sample.distance), 1 / sample.rate.value()});
+  if (!measured && sweep.size() > 1)
     for (const ReadSample& sample : sweep)
       by_step[0].push_back({log_of(sample.bytes), sample.time.value() / sample.bytes.value()});
   if (by_step.empty() && cache.value() > 0) by_step[0] = {{log_of(cache), 0.0}, {log_of(2.0 * cache), 1.0}};

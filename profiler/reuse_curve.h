@@ -28,7 +28,7 @@ class ReuseCurve {
   // beyond twice as much.
   ReuseCurve(const std::vector<ReuseSample>& samples, const std::vector<ReadSample>& sweep, Bytes cache);
 
-  [[nodiscard]] bool known() const { return !rows_.empty(); }
+  [[nodiscard]] bool known() const { return !rows_.empty() && rows_.back().points.size() > 1; }
   // Of the time by which memory is slower than what comes again within `near` bytes in all, the share that is saved by
   // what a step of so many bytes touched `distance` ago: 1 where both are read alike, 0 where that comes from memory.
   [[nodiscard]] double found(Bytes distance, Bytes near, Bytes step) const;

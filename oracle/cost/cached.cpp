@@ -32,7 +32,8 @@ class Caches {
       if (!touch.warm_when_timed) bytes += touch.bytes.value();
       found += touch.bytes.value() * (touch.warm_when_timed ? share - 1 : share);
     }
-    return bytes > 0 ? found / bytes : curve_.found({}, near, step_);
+    if (run.touches.empty()) return curve_.found({}, near, step_);
+    return bytes > 0 ? std::max(-1.0, found / bytes) : 0.0;  // what is colder costs as much again at most
   }
   // What runs once a step comes back to what it touches after all of it.
   [[nodiscard]] double found_after_a_step(Bytes near) const { return curve_.found(step_, near, step_); }

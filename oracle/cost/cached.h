@@ -1,10 +1,10 @@
 // What kernels of a step find in the cache that kernels timed by themselves do not.
 //
 // Kernels are timed with nearly all that they touch in memory, and where a cache saves them time, once more with all of
-// it still there (KernelEstimate::cached). In a step some of it is: what was touched so recently that the cache still
-// holds it, by the sweep that the cache was found by (ReuseCurve), of what the step touches in its order
-// (memory/reuse.h). So recomputed activations are there when their backward runs, and of a model smaller than the cache
-// everything is. docs/models/compute.md has the formula.
+// it still there (KernelEstimate::cached). In a step some of it is: what the cache still holds of what the step
+// touches, in its order (memory/reuse.h), by how long ago that was and how much all of it is (ReuseCurve). So
+// recomputed activations are there when their backward runs, and of a model smaller than the cache everything is.
+// docs/models/compute.md has the formula.
 #pragma once
 
 #include <vector>

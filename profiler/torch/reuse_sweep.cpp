@@ -74,7 +74,7 @@ std::vector<ReuseSample> reuse_sweep(Bytes largest, int threads, const std::func
     together();
     double distance = nearest;
     for (const double time : slowest_medians(std::span(memory).first(lines(step)), count, block)) {
-      samples.push_back({Bytes{step}, Bytes{distance}, Bytes{nearest} / Seconds{time}});
+      samples.push_back({Bytes{step}, Bytes{std::min(distance, step)}, Bytes{nearest} / Seconds{time}});
       distance *= 2;
     }
   }

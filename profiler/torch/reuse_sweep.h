@@ -8,12 +8,13 @@
 
 namespace sibyl {
 
-// Steps of `largest` bytes, half of that, and so on down to 4 MiB. A step walks through its memory, writing, and back,
-// reading: as training comes back in backward to what forward left, in reverse, and in the next step to the same
-// memory, so that all of it is touched twice. On the way back a block takes what bytes take that were touched so long
-// ago; of each power of two from 256 KiB on the median of those nearest to it counts, over 8 steps, after 8 in which
-// caches learn what comes again. 2.5 s where `largest` is 480 MiB. Before each size `together` is called, which returns
-// when all processes that share the machine have called it; `threads` threads share the memory.
+// Steps of `largest` bytes, half of that, and so on, none of less than 4 MiB. A step walks through its memory, writing,
+// and back, reading: as training comes back in backward to what forward left, in reverse, and in the next step to the
+// same memory, so that all of it is touched twice. On the way back a block takes what bytes take that were touched so
+// long ago; of each power of two from 256 KiB on, and no more than the step, the median of those nearest to it counts,
+// over 8 steps, after 8 in which caches learn what comes again. 2.5 s where `largest` is 480 MiB. Before each size
+// `together` is called, which returns when all processes that share the machine have called it; `threads` threads share
+// the memory.
 std::vector<ReuseSample> reuse_sweep(Bytes largest, int threads, const std::function<void()>& together);
 
 }  // namespace sibyl

@@ -71,6 +71,8 @@ TEST(ReuseCurve, WithoutASweepEndsWithTheCache) {
   EXPECT_DOUBLE_EQ(found(curve, 32, 1, 256), 1);
   EXPECT_DOUBLE_EQ(found(curve, 64, 1, 256), 0);
   EXPECT_FALSE(ReuseCurve({}, {}, {}).known());
+  EXPECT_FALSE(ReuseCurve({in_step(16, 1, 40)}, {}, {}).known()) << "one sample compares nothing";
+  EXPECT_DOUBLE_EQ(found(ReuseCurve({in_step(16, 1, 40)}, {}, Bytes{32 * one_mib}), 32, 1, 256), 1);
   EXPECT_DOUBLE_EQ(found(ReuseCurve(), 1, 1, 1), 0) << "nothing is known";
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <vector>
 
 namespace sibyl {
 namespace {
@@ -24,11 +25,21 @@ TEST(ReuseSweep, TimesEachDistanceOfEachStep) {
   EXPECT_EQ(distances, expected);
 }
 
-TEST(ReuseSweep, ThreadsShareTheStep) {
-  const std::vector<ReuseSample> sweep = reuse_sweep(Bytes{4 * of_mib}, 3, [] {});
-  ASSERT_FALSE(sweep.empty());
-  EXPECT_EQ(sweep.front().step, Bytes{4 * of_mib});
-  EXPECT_GT(sweep.front().rate.value(), 0);
+// Of 12 MiB 8 to 12 are nearest to 16.
+TEST(ReuseSweep, NothingIsFartherAwayThanAStepIsLong) {
+  std::map<double, double> farthest;
+  for (const ReuseSample& sample : reuse_sweep(Bytes{12 * of_mib}, 1, [] {}))
+    farthest[sample.step.value() / of_mib] = sample.distance.value() / of_mib;
+  EXPECT_EQ(farthest, (std::map<double, double>{{6, 6}, {12, 12}}));
+}
+
+TEST(ReuseSweep, SaysTheSameDistancesOfSeveralThreads) {
+  std::vector<double> distances;
+  for (const ReuseSample& sample : reuse_sweep(Bytes{4 * of_mib}, 3, [] {})) {
+    EXPECT_GT(sample.rate.value(), 0);
+    distances.push_back(sample.distance.value() / of_mib);
+  }
+  EXPECT_EQ(distances, (std::vector<double>{0.25, 0.5, 1, 2, 4}));
 }
 
 TEST(ReuseSweep, OfLessThanTheSmallestStepIsNothing) {
