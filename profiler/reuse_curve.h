@@ -2,8 +2,8 @@
 //
 // A cache that keeps what was used last holds a byte as long as few others were touched since. Others keep what comes
 // again and again, and of what is new to them little: there it matters how much a whole step touches, which comes again
-// with each step. So it is measured as a step does it: memory is walked through again and again, and some of it is
-// touched twice each time, so many bytes apart (torch/reuse_sweep.h).
+// with each step. So it is measured as a step does it: memory is walked through and back, again and again, and so
+// touched twice each time, each part of it so many bytes apart (torch/reuse_sweep.h).
 #pragma once
 
 #include <vector>
