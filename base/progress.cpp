@@ -55,11 +55,12 @@ std::string progress_bar(std::string_view what, std::size_t done, std::size_t to
   return line;
 }
 
-Progress::Progress(std::string what, std::size_t total, ProgressStyle style, FILE* out)
+Progress::Progress(std::string what, std::size_t total, ProgressStyle style, FILE* out, Seconds short_time)
     : what_(std::move(what)),
       total_(total),
       style_(style),
       out_(out),
+      short_time_(short_time),
       start_(Clock::now()),
       last_(start_ - redraw_interval) {}
 
@@ -81,7 +82,7 @@ void Progress::report(std::size_t done, std::string_view detail) {
     drawn_ = true;
   } else if (style_ == ProgressStyle::lines) {
     const std::size_t tenths = static_cast<std::size_t>(percent(done, total_)) / 10;
-    if (tenths <= tenths_) return;
+    if (tenths <= tenths_ || elapsed < short_time_) return;
     tenths_ = tenths;
     fmt::print(out_, "{}: {} % ({}/{}) {}\n", what_, tenths * 10, done, total_, ending(done, total_, elapsed));
     std::fflush(out_);

@@ -19,7 +19,9 @@ ProgressStyle progress_style_for_stderr();
 
 class Progress {
  public:
-  Progress(std::string what, std::size_t total, ProgressStyle style = progress_style_for_stderr(), FILE* out = stderr);
+  // Lines are printed once it has taken `short_time`: nobody waits for less.
+  Progress(std::string what, std::size_t total, ProgressStyle style = progress_style_for_stderr(), FILE* out = stderr,
+           Seconds short_time = Seconds{1});
   ~Progress();  // clears the bar
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -34,6 +36,7 @@ class Progress {
   std::size_t total_;
   ProgressStyle style_;
   FILE* out_;
+  Seconds short_time_;
   std::chrono::steady_clock::time_point start_, last_;
   std::size_t tenths_ = 0;
   bool drawn_ = false;

@@ -17,9 +17,9 @@ int of_a_node(const LinkSpec& link) {
 
 }  // namespace
 
-int nccl_channels(const TopologySpec& cluster) {
+int nccl_channels(const TopologySpec& cluster, int nodes) {
   const int inside = of_a_node(cluster.device_link);
-  if (cluster.nodes < 2) return inside;
+  if (nodes < 2) return inside;
   const int between = 2 * cluster.nics_per_node;
   return cluster.devices_per_node > 1 ? std::min(inside, between) : std::min(most, between);
 }

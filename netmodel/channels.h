@@ -10,8 +10,8 @@
 
 namespace sibyl {
 
-// Of a group over all devices of the cluster, and one of GPUs: at least 1.
-int nccl_channels(const TopologySpec& cluster);
+// Of a group over so many of the cluster's nodes, and one of GPUs: at least 1.
+int nccl_channels(const TopologySpec& cluster, int nodes);
 
 // How much slower kernels run that have the other multiprocessors: 1 where those are not known, or too few.
 double slowdown_beside(int channels, int multiprocessors);

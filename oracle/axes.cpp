@@ -77,7 +77,9 @@ Result<int> parse_degree(std::string_view text, std::string_view entry) {
   int degree = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), degree);
   if (status == std::errc{} && end == text.data() + text.size() && degree >= 1) return degree;
-  return fail(ErrorCode::usage, fmt::format("'{}' needs a whole number of at least 1", entry), "--parallel", "data=8");
+  const std::string_view name = entry.substr(0, entry.find('='));
+  return fail(ErrorCode::usage, fmt::format("'{}' needs a whole number of at least 1", entry), "--parallel",
+              name == images_word ? "spatial=2x2" : fmt::format("{}=8", name));
 }
 
 // HxW or DxHxW.
@@ -104,7 +106,7 @@ Result<void> parse_axis(std::string_view name, std::string_view text, std::strin
   const auto row = std::ranges::find(axis_rows, of_ranks, &AxisRow::name);
   if (row == axis_rows.end() || of_images(*row))
     return fail(ErrorCode::usage, fmt::format("'{}' is not an axis of parallelism", name), "--parallel",
-                axis_choices("=N", "=HxW"));
+                axis_choices("=N", "=HxW or DxHxW"));
   SIBYL_TRY(const int degree, parse_degree(text, entry));
   int& known = strategy.*row->degree;
   const bool again = name == sequence_word || (name == "tensor" && strategy.sequence);
@@ -119,13 +121,18 @@ Result<void> parse_axis(std::string_view name, std::string_view text, std::strin
 }  // namespace
 
 Result<void> parse_parallel(std::string_view text, Strategy& strategy) {
+  std::vector<std::string_view> said;
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
     const std::string_view entry = text.substr(0, comma);
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
     const std::size_t equals = entry.find('=');
     const std::string_view value = equals == std::string_view::npos ? "" : entry.substr(equals + 1);
-    SIBYL_CHECK(parse_axis(entry.substr(0, equals), value, entry, strategy));
+    const std::string_view name = entry.substr(0, equals);
+    SIBYL_CHECK(parse_axis(name, value, entry, strategy));
+    if (std::ranges::count(said, name) > 0)
+      return fail(ErrorCode::usage, fmt::format("'{}' is said twice", name), "--parallel", {});
+    said.push_back(name);
   }
   return {};
 }

@@ -14,6 +14,10 @@
 
 namespace sibyl {
 
+// The interval's lower end, as a share of the time, where its half is `error` of that. A step takes some time, however
+// little is known of it: beyond 1/2 the error is a factor, and the end goes on as it came there.
+constexpr double lower_end(double error) { return error <= 0.5 ? 1 - error : 0.25 / error; }
+
 // What the host's launches make the step off by: alike in all predictions for a device.
 void add_host_error(StepError& error, Seconds size);
 

@@ -84,6 +84,8 @@ class FitSearch {
     if (const auto least = here_.evaluate(one_sample, cancelled_)) result_.least = least->memory.needed();
     int left = most_work;
     if (find_plan(here_, cluster_, asked_, left)) return std::move(result_);
+    // Deep pipelines leave many of these untried.
+    if (left <= 0 && find_that(here_, with_little_kept())) return std::move(result_);
     Strategy small = asked_;
     small.accumulation = 1;
     small = with_batch(small, small.expert);
@@ -107,6 +109,14 @@ class FitSearch {
 
   void add(const Strategy& strategy, Bytes memory) {
     result_.settings.push_back({changed_words(asked_, strategy, cluster_, options_.whole_batch), strategy, memory});
+  }
+
+  // What was asked for with everything computed again, and micro-batches as small as they can be.
+  [[nodiscard]] Strategy with_little_kept() const {
+    Strategy strategy = asked_;
+    strategy.recompute = Recompute::full;
+    strategy.accumulation = std::max<std::int64_t>(1, asked_.global_batch / asked_.data / asked_.expert);
+    return strategy;
   }
 
   bool find_that(Evaluator& evaluator, const Strategy& strategy) {

@@ -239,7 +239,7 @@ Result<Worked> work(Plan plan, KernelPrices& kernels, const Cancelled& cancelled
   result.step_time = std::max(worked.alone, worked.reading);
   if (worked.reading > worked.alone) sure.error = below = {{}, worked.reading * reading_error};
   result.error = std::move(sure.error);
-  result.interval_low = std::max(Seconds{}, result.step_time - standard_deviation(below) * ninety_percent);
+  result.interval_low = result.step_time * lower_end(standard_deviation(below) * ninety_percent / result.step_time);
   result.interval_high = result.step_time + standard_deviation(result.error) * ninety_percent;
   result.throughput = static_cast<double>(strategy.global_batch) / result.step_time.value();
   const OutsideBytes outside = outside_bytes(worked.plan, cluster);

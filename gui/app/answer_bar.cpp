@@ -50,7 +50,7 @@ QString sentenceOf(const Bottleneck& bottleneck) {
 QString limitLines(const Prediction& p) {
   constexpr std::size_t name = 0, used = 2, relief = 4;  // columns
   QString all;
-  for (const std::vector<Cell>& row : limits_table(p).rows)
+  for (const std::vector<Cell>& row : limits_table(p.limits).rows)
     all += "\n" + AnswerBar::tr("%1, %2: %3").arg(titled(row[name].text), text(row[used].text), text(row[relief].text));
   return all;
 }

@@ -68,7 +68,9 @@ std::vector<Option> study_options() {
   return concatenated(
       {{cluster_option(), nodes_option()},
        machine_options(),
-       {{.name = "--devices", .value = "N", .help = "how many devices; all of the cluster unless given"}},
+       {{.name = "--devices",
+         .value = "N",
+         .help = "how many devices; unless given, as many as --parallel says, or else all of the cluster"}},
        strategy_options(),
        {data_option(), framework_option()},
        model_options()});

@@ -10,6 +10,7 @@
 #include "oracle/cli/options.h"
 #include "oracle/cli/study.h"
 #include "oracle/cli/verbs.h"
+#include "oracle/predict.h"
 #include "oracle/report/search_report.h"
 #include "oracle/search/search.h"
 #include "oracle/validate/process.h"
@@ -70,6 +71,16 @@ std::string command_for(const Arguments& arguments, std::int64_t batch, const Cl
   return command + fmt::format(" --batch={}", batch);
 }
 
+Result<void> read_cost(const Arguments& arguments, SearchReport& report) {
+  SIBYL_TRY(const auto samples, arguments.integer("--samples", 1));
+  SIBYL_TRY(const auto price, arguments.number("--price"));
+  if (price && !samples) return fail(ErrorCode::usage, "--price: of which --samples?");
+  if (price && !(*price > 0)) return fail(ErrorCode::usage, fmt::format("--price: {} is not above 0", *price));
+  report.samples = samples.value_or(0);
+  report.device_hour_price = price.value_or(0);
+  return {};
+}
+
 Result<int> run_search(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   SIBYL_TRY(const Cluster cluster, read_cluster(arguments));
@@ -88,6 +99,7 @@ Result<int> run_search(const Arguments& arguments) {
   outlive_interruption();
   options.cancelled = was_interrupted;
   SearchReport report{model_name(arguments.operands().front()), cluster.name, {}, {}};
+  SIBYL_CHECK(read_cost(arguments, report));
   report.command = command_for(arguments, space.fixed.global_batch, cluster, room);
   {
     std::optional<Progress> progress;
@@ -96,6 +108,10 @@ Result<int> run_search(const Arguments& arguments) {
       progress->report(done);
     };
     SIBYL_TRY(report.result, search(graph, space, room, options));
+  }
+  if (arguments.has("--limits") && !report.result.best.empty()) {
+    SIBYL_TRY(const Prediction recommended, predict(graph, report.result.recommended.strategy, room));
+    report.limits = recommended.limits;
   }
   switch (format) {
     case OutputFormat::json: SIBYL_CHECK(print(to_json(report))); break;
@@ -135,13 +151,16 @@ Verb search_verb() {
          .help = "what may be split: " + axis_choices("", "") + "; data, tensor, sequence and pipeline unless given"},
         {.name = "--micro-batch-sizes",
          .value = "N,…",
-         .help = "samples that a replica may take at once; 1, 2, 4 … 1024 and all of them unless given"},
+         .help = "samples that a replica may take at once, beside all of its own; 1, 2, 4 … 1024 unless given"},
         {.name = "--vary",
          .value = "WHAT,…",
          .help = "try several of these, too: order (of ranks), bucket (of gradients: 5, 25 and 100 MiB, or one message "
                  "at the end), compress (gradients as they are, bf16, 1bit, 2bit, topk:0.01)"},
         {.name = "--memory", .value = "SIZE", .help = "of a device that may be used; all it has unless given"},
         {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"},
+        {.name = "--samples", .value = "N", .help = "say what training on so many takes, in device-hours, too"},
+        {.name = "--price", .value = "AMOUNT", .help = "of a device for an hour: with --samples, say what that costs"},
+        {.name = "--limits", .help = "say what limits the recommended strategy, as `sibyl predict` does"},
         {.name = "--exhaustive",
          .help = "simulate every strategy, not only those that a formula finds fast or small: the same answer, later"}},
        fixed_options(),

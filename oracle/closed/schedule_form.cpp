@@ -138,7 +138,8 @@ bool ScheduleForm::share() const {
     for (std::size_t t = s % coordinates_; t < stages_.size(); t += coordinates_)
       for (const auto& [send, wire] : {std::pair{stages_[t].send_forward, wire_of(stages_[t].forward_wire)},
                                        std::pair{stages_[t].send_backward, wire_of(stages_[t].backward_wire)}})
-        if (send > 0 && (stages_[s].wires_forward[wire] > 0 || stages_[s].wires_backward[wire] > 0)) return true;
+        if (send > 0 && (stages_[s].wires_forward.busy[wire] > 0 || stages_[s].wires_backward.busy[wire] > 0))
+          return true;
   return false;
 }
 
@@ -178,7 +179,7 @@ void ScheduleForm::send(std::size_t coordinate, const Stage& stage, bool forward
   if (crowded_) channel += lost_.at(coordinate, forward, sent_[coordinate][forward ? 0 : 1]++);
   if (!apart_) channel += gradients_[coordinate].delay_send(start, alone * wire.busy, wire_of(wire));
   if (!sharing_) return;
-  if (beside.wires != nullptr) channel += send_delay(alone * wire.busy, (*beside.wires)[wire_of(wire)], beside.time);
+  if (beside.wires != nullptr) channel += send_delay(alone * wire.busy, beside.wires->busy[wire_of(wire)], beside.time);
   double& until = wires_[coordinate][wire_of(wire)];
   until = std::max(until, channel - alone * (1 - wire.busy));
 }

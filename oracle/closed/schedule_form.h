@@ -70,7 +70,8 @@ class ScheduleForm {
     double forward = 0, send_forward = 0, send_backward = 0, input = 0, messages = 0;  // seconds
     std::array<StageForm::Turns, backward_slots> backward;
     WireUse forward_wire, backward_wire;
-    WireTime wires_forward, wires_backward, wires_messages;
+    TurnWires wires_forward, wires_backward;
+    WireTime wires_messages;
   };
   // What every pass of one number is, on whichever coordinate.
   struct PassOf {
@@ -96,7 +97,7 @@ class ScheduleForm {
   [[nodiscard]] std::optional<std::size_t> backward_in(int round, std::size_t coordinate) const;  // the pass
   [[nodiscard]] double backward_time(const Stage& stage, std::size_t pass) const;  // or of its first part
   struct Beside {  // what the coordinate runs next; nothing: it waits
-    const WireTime* wires = nullptr;
+    const TurnWires* wires = nullptr;
     double time = 0;
   };
   void send(std::size_t coordinate, const Stage& stage, bool forward, const Beside& beside);

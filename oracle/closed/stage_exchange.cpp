@@ -119,16 +119,32 @@ std::vector<StageFormula::Bucket> StageFormula::in_turn(const Arrivals& arrivals
   const Strategy& strategy = replicas_.strategy();
   const bool overlapped = strategy.exchange == GradientExchange::overlapped;
   std::vector<Bucket> buckets;
-  bool open = false;
+  struct OfType {
+    DType dtype = DType::f32;
+    std::size_t last = 0;  // of buckets
+    Bytes cap;
+  };
+  std::vector<OfType> types;
+  std::size_t closed = 0;
   for (const auto& [index, step] : arrivals) {
     const Parameter& parameter = table_.parameters()[index];
-    if (!open || buckets.back().dtype != parameter.dtype) buckets.push_back({0, parameter.dtype, step, 0});
-    Bucket& bucket = buckets.back();
+    auto type = std::ranges::find(types, parameter.dtype, &OfType::dtype);
+    if (type == types.end() || buckets[type->last].closed != Bucket::open) {
+      if (type == types.end()) {
+        types.push_back({parameter.dtype, 0, strategy.first_bucket});
+        type = types.end() - 1;
+      }
+      type->last = buckets.size();
+      buckets.push_back({0, parameter.dtype, step});
+    }
+    Bucket& bucket = buckets[type->last];
     bucket.elements += parameter.elements;
     bucket.step = std::min(bucket.step, step);
-    const Bytes cap = buckets.size() == 1 ? strategy.first_bucket : strategy.bucket;
-    open = !overlapped || static_cast<double>(bucket.elements) * size_in_bytes(bucket.dtype) < cap.value();
+    if (!overlapped || static_cast<double>(bucket.elements) * size_in_bytes(bucket.dtype) < type->cap.value()) continue;
+    bucket.closed = closed++;
+    type->cap = strategy.bucket;
   }
+  if (types.size() > 1) std::ranges::stable_sort(buckets, {}, &Bucket::closed);
   return buckets;
 }
 

@@ -30,8 +30,6 @@ StageForm StageFormula::stage(const StageWork& work) {
     form.messages += sent.seconds;
     form.wires_messages[wire_of(sent.wire)] += sent.seconds * sent.wire.busy;
   }
-  form.wires_forward = work.wires_forward();
-  form.wires_backward = work.wires_backward();
   form.alone = work.alone();
   add_tail(form);
   add_memory(form);
@@ -50,6 +48,29 @@ void StageFormula::add_turns(StageForm& form) {
       const std::size_t slot = slot_of(first, last);
       form.backward[slot] = turn(pass, work_->backward(slot));
     }
+  form.wires_forward = wires(work_->wires_forward(), {.forward = true}, work_->forward(), form.forward.time);
+  if (asked.split) {
+    form.wires_backward =
+        wires(work_->wires_backward(), {.forward = false, .weights = false}, work_->input(), form.input.time);
+    return;
+  }
+  const bool only = replicas_.strategy().accumulation == 1;
+  const std::size_t slot = slot_of(only, only);
+  form.wires_backward = wires(work_->wires_backward(), {.forward = false, .first = only, .last = only},
+                              work_->backward(slot), form.backward[slot].time);
+}
+
+// As simulate_turn() has them.
+TurnWires StageFormula::wires(const WireTime& exchanges, const StagePass& pass, const Run& run, double time) {
+  TurnWires wires{exchanges, exchanges};
+  WireTime gathers{};
+  for (const Unit& unit : units_) gathers[wire_of(unit.gather.wire)] += unit.gather.seconds * unit.gather.wire.busy;
+  for (std::size_t wire = 0; wire < gathers.size(); ++wire) {
+    if (gathers[wire] <= 0) continue;
+    wires.busy[wire] += gathers[wire];
+    wires.held_up[wire] = std::max(0.0, streams({}, std::span(&pass, 1), run.waits(), wire).time - time);
+  }
+  return wires;
 }
 
 StageForm::Turns StageFormula::turn(const StagePass& pass, const Run& run) {
@@ -81,8 +102,13 @@ namespace {
 class Streams {
  public:
   // Behind others, which have run for so long, and which the host has issued.
-  Streams(const Run& others, double dispatch, bool one_by_one, std::size_t units)
-      : dispatch_(dispatch), issued_(others.issue), one_by_one_(one_by_one), gathered_(units, 0), there_(units, 0) {
+  Streams(const Run& others, double dispatch, bool one_by_one, std::size_t units, std::optional<std::size_t> shared)
+      : dispatch_(dispatch),
+        issued_(others.issue),
+        one_by_one_(one_by_one),
+        shared_(shared),
+        gathered_(units, 0),
+        there_(units, 0) {
     if (others.time > 0) tasks_.push_back({Seconds{others.time}, Seconds{}});
   }
 
@@ -93,7 +119,7 @@ class Streams {
   }
   void exchange(const Exchanged& exchange) {
     close();
-    open_ = exchange.seconds;
+    open_ = exchange.seconds + longer(exchange.seconds - exchange.wait, exchange.wire);
     launches_ = 1;
     close();
     tasks_.back().wire = exchange.wire;
@@ -112,7 +138,7 @@ class Streams {
   void ask(std::size_t unit, double copy, const Replicas::Sent& gather) {
     if (there_[unit] != 0) return;
     if (copy > 0) task(copy, 1);
-    send(gather);
+    send({gather.seconds + longer(gather.seconds, gather.wire), gather.wire});
     gathered_[unit] = messages_.size();
     there_[unit] = 1;
   }
@@ -124,6 +150,9 @@ class Streams {
   }
 
  private:
+  [[nodiscard]] double longer(double seconds, const WireUse& wire) const {
+    return shared_ == wire_of(wire) ? seconds * wire.busy : 0.0;
+  }
   void close() {
     if (launches_ == 0) return;
     issued_ += dispatch_ * launches_;
@@ -137,6 +166,7 @@ class Streams {
   double open_ = 0;
   double launches_ = 0;
   bool one_by_one_;
+  std::optional<std::size_t> shared_;
   std::vector<Task> tasks_;
   std::vector<Message> messages_;
   std::size_t needed_ = 0;
@@ -146,8 +176,9 @@ class Streams {
 
 }  // namespace
 
-StageForm::Turns StageFormula::streams(const Run& others, std::span<const StagePass> passes, bool one_by_one) {
-  Streams streams(others, dispatch_, one_by_one, units_.size());
+StageForm::Turns StageFormula::streams(const Run& others, std::span<const StagePass> passes, bool one_by_one,
+                                       std::optional<std::size_t> shared) {
+  Streams streams(others, dispatch_, one_by_one, units_.size(), shared);
   const Range range = work_->range();
   // What every step reads stays from forward to backward where no other stage comes between (zero.h, stays_gathered).
   const auto stays = [&](const Unit& unit) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -24,10 +25,10 @@ struct StageForm {
   };
   Turns forward, input;
   std::array<Turns, backward_slots> backward;  // whole, or its second part; by slot_of()
-  WireTime wires_forward{}, wires_backward{};  // as of StageWork
-  double messages = 0;                         // of gradients, each by itself
-  WireTime wires_messages{};                   // for how long these keep the wires busy
-  double tail = 0;                             // once all messages are there: copies back, updates, gathers
+  TurnWires wires_forward{}, wires_backward{};  // of backward, or of its first part
+  double messages = 0;                          // of gradients, each by itself
+  WireTime wires_messages{};                    // for how long these keep the wires busy
+  double tail = 0;                              // once all messages are there: copies back, updates, gathers
   double alone = 0, alone_once = 0;            // kernels by themselves: of a micro-batch, of updates
 
   double state = 0;      // weights, optimizer, buffers of messages
@@ -80,6 +81,8 @@ class StageFormula {
     DType dtype = DType::f32;
     std::size_t step = 0;  // whose backward completes it
     std::size_t stretch = 0;
+    std::size_t closed = open;  // the number of those closed before
+    static constexpr std::size_t open = static_cast<std::size_t>(-1);
   };
   // Parameters, and the steps that complete their gradients.
   using Arrivals = std::vector<std::pair<std::size_t, std::size_t>>;
@@ -102,14 +105,17 @@ class StageFormula {
   void add_memory(StageForm& form) const;
   void add_tail(StageForm& form);
   void add_turns(StageForm& form);
+  [[nodiscard]] TurnWires wires(const WireTime& exchanges, const StagePass& pass, const Run& run, double time);
 
   StageForm::Turns turn(const StagePass& pass, const Run& run);
   // A pass behind others that have no messages, from where those begin.
   StageForm::Turns behind(const Run& others, const StagePass& pass, const Run& run);
   // By formula: all of them, and the messages of the last one.
   StageForm::Turns with_messages(const Run& others, const StagePass& last, const Run& all);
-  // Messages and kernels event by event; these one by one where the host holds them up.
-  StageForm::Turns streams(const Run& others, std::span<const StagePass> passes, bool one_by_one);
+  // Messages and kernels event by event; these one by one where the host holds them up. `shared`: gathers and exchanges
+  // have half of that wire.
+  StageForm::Turns streams(const Run& others, std::span<const StagePass> passes, bool one_by_one,
+                           std::optional<std::size_t> shared = {});
   // A step of a stage alone that gathers its parameters.
   StageForm::Turns gathering(std::int64_t micro_batches, bool one_by_one);
 

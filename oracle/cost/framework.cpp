@@ -24,7 +24,8 @@ Slowdown slowdown_of(const Strategy& strategy, const Cluster& cluster) {
   const Device& device = cluster.kernels.device();
   const bool said = cluster.overlap_known || beside.compute_slowdown != 1.0 || beside.communication_slowdown != 1.0;
   if (!said && device.backend == Backend::cuda) {
-    slowdown.compute = slowdown_beside(nccl_channels(cluster.network.topology().spec()), device.multiprocessors);
+    const int nodes = placement(mesh_of(strategy), MeshAxis::data, cluster.devices_per_node).nodes;
+    slowdown.compute = slowdown_beside(nccl_channels(cluster.network.topology().spec(), nodes), device.multiprocessors);
     return slowdown;
   }
   // Of many, some that cover all lengths.

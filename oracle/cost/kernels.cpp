@@ -46,23 +46,12 @@ class Collector {
   }
 
   void add_passes(const Compute& compute, std::uint32_t later, StageKernels::OfStep& step) {
-    if (compute.moved.forward > 0) return add_moved(compute, step);
-    if (compute.fused) return;
-    Signature s = signature(stage_, compute);
-    step.forward = index_of({s, Pass::forward, 0});
-    if (later != 0) step.backward_weight = index_of({s, Pass::backward, later});
-    const std::uint32_t now = compute.gradients & ~later;
-    if (now != 0) step.backward = index_of({std::move(s), Pass::backward, now});
-  }
-
-  void add_moved(const Compute& compute, StageKernels::OfStep& step) {
-    const auto copy_of = [&](double bytes) {  // which reads and writes each element
-      const DType dtype = stage_[compute.outputs.front()].dtype;
-      const Shape shape = {std::max<std::int64_t>(1, std::llround(bytes / 2 / size_in_bytes(dtype)))};
-      return index_of({{Copy{}, {shape}, {shape}, dtype}, Pass::forward, 0});
+    const auto add = [&](std::optional<StageKernels::Index>& to, Pass pass, std::uint32_t gradients) {
+      if (std::optional<KernelKey> key = kernel_of(stage_, compute, pass, gradients)) to = index_of(*std::move(key));
     };
-    step.forward = copy_of(compute.moved.forward);
-    if (compute.moved.backward > 0) step.backward = copy_of(compute.moved.backward);
+    add(step.forward, Pass::forward, 0);
+    if (compute.moved.forward == 0) add(step.backward_weight, Pass::backward, later);
+    add(step.backward, Pass::backward, compute.gradients & ~later);
   }
 
   void add_copies(const Exchange& exchange, StageKernels::OfStep& step) {
@@ -247,6 +236,19 @@ class Collector {
 };
 
 }  // namespace
+
+// What moves bytes alone, copies them, whatever gradients are asked of it: each is read and written.
+std::optional<KernelKey> kernel_of(const Stage& stage, const Compute& compute, Pass pass, std::uint32_t gradients) {
+  if (compute.moved.forward > 0) {
+    const double bytes = pass == Pass::forward ? compute.moved.forward : compute.moved.backward;
+    if (bytes <= 0) return std::nullopt;
+    const DType dtype = stage[compute.outputs.front()].dtype;
+    const Shape shape = {std::max<std::int64_t>(1, std::llround(bytes / 2 / size_in_bytes(dtype)))};
+    return KernelKey{{Copy{}, {shape}, {shape}, dtype}, Pass::forward, 0};
+  }
+  if (compute.fused || (pass == Pass::backward && gradients == 0)) return std::nullopt;
+  return KernelKey{signature(stage, compute), pass, gradients};
+}
 
 StageKernels kernels_of(const Stage& stage, Backend backend) { return Collector(stage, backend).collect(); }
 

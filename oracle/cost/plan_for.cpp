@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "oracle/cost/kernels.h"
 #include "oracle/cost/price.h"
 #include "oracle/plan/pipeline/balance.h"
 #include "oracle/plan/pipeline/schedules.h"
@@ -11,7 +12,8 @@
 namespace sibyl {
 namespace {
 
-// Seconds of a step's two passes.
+// Seconds of a step's two passes: of each kernel and exchange what it takes, or what the host takes to issue it, if
+// that is longer. No less than the stage takes, whose host runs ahead of long kernels.
 class StepTime {
  public:
   StepTime(const Strategy& strategy, KernelPrices& kernels)
@@ -25,19 +27,25 @@ class StepTime {
       const PricedExchange& priced = exchanges_.of(stage, *exchange);
       double time = 0;
       for (const auto& transfer : {priced.forward, priced.backward})
-        if (transfer) time += transfer->time.time.value();
+        if (transfer) time += issued(transfer->time.time.value());
       return time;
     }
     const auto& compute = std::get<Compute>(step);
-    const Signature s = signature(stage, compute);
-    double time = of({s, Pass::forward, 0}) + cluster_.step_overhead_per_operation.value();
-    if (compute.gradients != 0) time += of({s, Pass::backward, compute.gradients});
+    double time = 0;
+    if (const auto forward = kernel_of(stage, compute, Pass::forward, 0))
+      time += issued(of(*forward) + cluster_.step_overhead_per_operation.value());
+    if (const auto backward = kernel_of(stage, compute, Pass::backward, compute.gradients))
+      time += issued(of(*backward));
     return time;
   }
 
  private:
   [[nodiscard]] double of(const KernelKey& key) const {
     return kernels_.of(key, strategy_).estimate.time.time.value() * cluster_.composition.factor;
+  }
+
+  [[nodiscard]] double issued(double seconds) const {
+    return std::max(seconds, cluster_.kernels.device().dispatch.value());
   }
 
   ExchangePrices exchanges_;

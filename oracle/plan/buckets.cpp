@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace sibyl {
 
@@ -9,23 +10,29 @@ std::int64_t Bucket::bytes() const { return elements * static_cast<std::int64_t>
 
 std::vector<Bucket> make_buckets(const Stage& stage, const std::vector<LocalTensorId>& order, Bytes first_cap,
                                  Bytes cap) {
+  struct Open {
+    Bucket bucket;
+    Bytes cap;
+  };
   std::vector<Bucket> buckets;
-  Bucket open;
+  std::vector<Open> open;  // of each type one at most, as they were begun
+  std::set<DType> begun;
   for (const LocalTensorId parameter : order) {
-    if (!open.parameters.empty() && stage[parameter].dtype != open.dtype) {
-      buckets.push_back(std::move(open));
-      open = Bucket{};
+    const DType dtype = stage[parameter].dtype;
+    auto own = std::ranges::find(open, dtype, [](const Open& one) { return one.bucket.dtype; });
+    if (own == open.end()) {
+      Bucket bucket;
+      bucket.dtype = dtype;
+      open.push_back({std::move(bucket), begun.insert(dtype).second ? first_cap : cap});
+      own = open.end() - 1;
     }
-    open.dtype = stage[parameter].dtype;
-    open.parameters.push_back(parameter);
-    open.elements += element_count(stage[parameter].shape);
-    const Bytes limit = buckets.empty() ? first_cap : cap;
-    if (static_cast<double>(open.bytes()) >= limit.value()) {
-      buckets.push_back(std::move(open));
-      open = Bucket{};
-    }
+    own->bucket.parameters.push_back(parameter);
+    own->bucket.elements += element_count(stage[parameter].shape);
+    if (static_cast<double>(own->bucket.bytes()) < own->cap.value()) continue;
+    buckets.push_back(std::move(own->bucket));
+    open.erase(own);
   }
-  if (!open.parameters.empty()) buckets.push_back(std::move(open));
+  for (Open& left : open) buckets.push_back(std::move(left.bucket));
   return buckets;
 }
 

@@ -1,11 +1,12 @@
 // How PyTorch's DistributedDataParallel groups gradients into buckets.
 //
-// Gradients are appended in the given order; a bucket closes when its size reaches the cap (so it may exceed it by the last
-// tensor). The first bucket has its own, smaller cap so that communication starts early. For the first step
-// the order is that of the parameters reversed; the caps are applied in parameter order and the list of buckets
-// is then reversed, so the small bucket is the last one sent. After the first step buckets are rebuilt in the order in which
-// gradients arrived, the small bucket first.
-// Source: torch/csrc/distributed/c10d/reducer.cpp (compute_bucket_assignment_by_size, rebuild_buckets).
+// Gradients are appended in the given order, those of each type to a bucket of their own; a bucket closes when its size
+// reaches the cap (so it may exceed it by the last tensor). They are sent as they close, those that are left at the end
+// as they were begun. The first bucket of each type has its own, smaller cap so that communication starts early. For
+// the first step the order is that of the parameters reversed; the caps are applied in parameter order and the list of
+// buckets is then reversed, so the small bucket is the last one sent. After the first step buckets are rebuilt in the
+// order in which gradients arrived, the small bucket first. Source: torch/csrc/distributed/c10d/reducer.cpp
+// (compute_bucket_assignment_by_size, rebuild_buckets).
 #pragma once
 
 #include <map>

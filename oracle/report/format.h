@@ -24,6 +24,6 @@ std::string plural(std::int64_t count, std::string_view noun);  // "1 node", "16
 std::string splitting(const Prediction& prediction);
 
 // What limits the plan (docs/limits.md), one a row; those of which hardly anything is used are left out.
-Table limits_table(const Prediction& prediction);
+Table limits_table(const std::vector<Limit>& limits);
 
 }  // namespace sibyl

@@ -142,8 +142,8 @@ std::string to_html(const PredictionReport& report) {
   body += fmt::format(
       "<h2>Bottleneck</h2>\n<p>{}<br>\n{}</p>\n<h2>Limits</h2>\n{}<h2>Where the time comes from</h2>\n<p>{}</p>\n"
       "<h2>Assumed</h2>\n<ul>\n",
-      escaped(bottleneck_sentence(p.bottleneck)), escaped(relief_clause(p.bottleneck)), html_table(limits_table(p)),
-      provenance_sentence(p.provenance));
+      escaped(bottleneck_sentence(p.bottleneck)), escaped(relief_clause(p.bottleneck)),
+      html_table(limits_table(p.limits)), provenance_sentence(p.provenance));
   for (const std::string& line : assumptions(p)) body += "<li>" + escaped(line) + "</li>\n";
   return page(fmt::format("{} on {} of {}", report.model, plural(p.devices, "device"), report.cluster),
               body + "</ul>\n");

@@ -193,13 +193,13 @@ std::string provenance_sentence(const ProvenanceShares& provenance) {
                      percent(provenance.interpolated), percent(provenance.estimated));
 }
 
-Table limits_table(const Prediction& prediction) {
+Table limits_table(const std::vector<Limit>& limits) {
   constexpr double visible = 0.01;
   using enum Column::Align;
   Table table{
       .columns = {{"limit", "", left}, {"number", ""}, {"used", ""}, {"of", "", left}, {"relieved by", "", left}},
       .rows = {}};
-  for (const Limit& l : prediction.limits) {
+  for (const Limit& l : limits) {
     if (l.share < visible) continue;
     std::string number, of = l.where;
     if (l.unit == "s")

@@ -196,7 +196,7 @@ std::string sureness_section(const Prediction& p, Paint paint) {
   std::string text = paint.heading("Bottleneck") + "\n  " + bottleneck_sentence(p.bottleneck) + "\n";
   if (const std::string relief = relief_clause(p.bottleneck); !relief.empty()) text += "  " + relief + "\n";
   text += "\n";
-  if (const Table limits = limits_table(p); !limits.rows.empty())
+  if (const Table limits = limits_table(p.limits); !limits.rows.empty())
     text += paint.heading("Limits") + "\n" + indented(aligned_text(limits)) + "\n";
   text += paint.heading("Where the time comes from") + "\n  " + provenance_sentence(p.provenance) + "\n";
   if (p.provenance.estimated >= 0.05)

@@ -7,6 +7,7 @@
 #include "base/quantity.h"
 #include "oracle/report/format.h"
 #include "oracle/report/paint.h"
+#include "oracle/report/table_json.h"
 
 namespace sibyl {
 namespace {
@@ -56,13 +57,13 @@ std::string amount(double value) {
 }
 
 // Device-hours and, where the price of one is known, what they cost.
-void add_cost(Table& table, const SearchReport& report) {
+void add_cost(Table& table, const SearchReport& report, const std::vector<Candidate>& candidates) {
   if (report.samples <= 0) return;
   const bool priced = report.device_hour_price > 0;
   table.columns.push_back({"device-hours", "device_hours"});
   if (priced) table.columns.push_back({"cost", "cost"});
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    const TrainingCost cost = cost_of(report, report.result.best[row]);
+    const TrainingCost cost = cost_of(report, candidates[row]);
     table.rows[row].emplace_back(amount(cost.device_hours), plain_number(cost.device_hours));
     if (priced) table.rows[row].emplace_back(amount(cost.price), plain_number(cost.price));
   }
@@ -94,20 +95,25 @@ std::string left_out_text(const SearchResult& r, const Paint& paint) {
 Json candidate_json(const SearchReport& report, const Candidate& c) {
   Json parts;
   for (const TimePart& part : time_parts()) parts[std::string(part.key)] = (c.breakdown.*part.value).value();
-  return {{"parallel", parallel_text(c.strategy)},
-          {"devices", c.strategy.devices()},
-          {"command", report.command + " " + strategy_words(c.strategy)},
-          {"step_time_s", c.step_time.value()},
-          {"interval_s", {c.interval_low.value(), c.interval_high.value()}},
-          {"throughput_samples_per_s", c.throughput},
-          {"memory_bytes", c.memory.value()},
-          {"equal", c.equal},
-          {"breakdown_s", std::move(parts)},
-          {"bottleneck",
-           {{"name", c.bottleneck.name},
-            {"share", c.bottleneck.share},
-            {"relief", c.bottleneck.relief},
-            {"relieved_by", c.bottleneck.relieved_by}}}};
+  Json json = {{"parallel", parallel_text(c.strategy)},
+               {"devices", c.strategy.devices()},
+               {"command", report.command + " " + strategy_words(c.strategy)},
+               {"step_time_s", c.step_time.value()},
+               {"interval_s", {c.interval_low.value(), c.interval_high.value()}},
+               {"throughput_samples_per_s", c.throughput},
+               {"memory_bytes", c.memory.value()},
+               {"equal", c.equal},
+               {"breakdown_s", std::move(parts)},
+               {"bottleneck",
+                {{"name", c.bottleneck.name},
+                 {"share", c.bottleneck.share},
+                 {"relief", c.bottleneck.relief},
+                 {"relieved_by", c.bottleneck.relieved_by}}}};
+  if (report.samples <= 0) return json;
+  const TrainingCost cost = cost_of(report, c);
+  json["training"] = {{"samples", report.samples}, {"time_s", cost.time.value()}, {"device_hours", cost.device_hours}};
+  if (report.device_hour_price > 0) json["training"]["cost"] = cost.price;
+  return json;
 }
 
 Json list_json(const SearchReport& report, const std::vector<Candidate>& candidates) {
@@ -121,7 +127,7 @@ Json list_json(const SearchReport& report, const std::vector<Candidate>& candida
 Table to_table(const SearchReport& report) {
   const std::vector<Candidate>& best = report.result.best;
   Table table = table_of(best, best.empty() ? Candidate{} : best.front());
-  add_cost(table, report);
+  add_cost(table, report, best);
   return table;
 }
 
@@ -159,9 +165,15 @@ std::string to_text(const SearchReport& report, TextStyle style) {
         "differ by less than what their difference is unsure by\n",
         worth_of_simplicity * 100, grouped(static_cast<std::int64_t>(r.equal)));
   text += fmt::format("  {} {}\n", report.command, strategy_words(r.recommended.strategy));
-  text += "\n" + paint.heading("Fastest") + "\n" + indented(aligned_text(table_of(r.best, fastest)));
-  text += "\n" + paint.heading("For less memory, or fewer devices") + "\n" +
-          indented(aligned_text(table_of(r.front, fastest)));
+  const auto listed = [&](const std::vector<Candidate>& candidates) {
+    Table table = table_of(candidates, fastest);
+    add_cost(table, report, candidates);
+    return indented(aligned_text(table));
+  };
+  if (const Table limits = limits_table(report.limits); !limits.rows.empty())
+    text += "\n" + paint.heading("Limits of the recommended") + "\n" + indented(aligned_text(limits));
+  text += "\n" + paint.heading("Fastest") + "\n" + listed(r.best);
+  text += "\n" + paint.heading("For less memory, or fewer devices") + "\n" + listed(r.front);
   return text + left_out_text(r, paint);
 }
 
@@ -172,6 +184,7 @@ std::string to_json(const SearchReport& report) {
       {"tried", r.tried},           {"simulated", r.simulated}, {"fitting", r.fitting},      {"too_large", r.too_large},
       {"too_slow", r.too_slow},     {"equal", r.equal}};
   json["recommended"] = r.best.empty() ? Json() : candidate_json(report, r.recommended);
+  if (!report.limits.empty()) json["recommended"]["limits"] = Json::parse(limits_json(report.limits));
   json["best"] = list_json(report, r.best);
   json["front"] = list_json(report, r.front);
   json["left_out"] = Json::array();

@@ -14,8 +14,9 @@ struct SearchReport {
   std::string cluster;
   std::string command;  // before the words of a strategy: "sibyl predict zoo:gpt2 --cluster dgx-a100"
   SearchResult result;
-  std::int64_t samples = 0;      // that the table says the cost of, too; 0: it does not
+  std::int64_t samples = 0;      // whose cost is said, too; 0: none
   double device_hour_price = 0;  // 0: not known, and cost is device-hours alone
+  std::vector<Limit> limits{};   // of the recommended one (docs/limits.md), where they are asked for
 };
 
 Seconds half_interval(const Candidate& candidate);  // of the 90 % one

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "oracle/report/report.h"
+#include "oracle/report/table_json.h"
 
 namespace sibyl {
 namespace {
@@ -33,6 +34,18 @@ Json breakdown(const TimeBreakdown& b) {
   for (const TimePart& part : time_parts())
     if (part.always || (b.*part.value).value() > 0) json[std::string(part.key)] = (b.*part.value).value();
   return json;
+}
+
+Json limits(const std::vector<Limit>& all) {
+  Json list = Json::array();
+  for (const Limit& l : all)
+    list.push_back({{"name", l.name},
+                    {"where", l.where},
+                    {"value", l.value},
+                    {"unit", l.unit},
+                    {"share", l.share},
+                    {"relief", l.relief}});
+  return list;
 }
 
 Json stages(const Prediction& p) {
@@ -118,14 +131,7 @@ Json to_value(const PredictionReport& report) {
   json["assumed"] = assumptions(p);
   json["plan"] = plan(p);
   json["options"] = report.options;
-  json["limits"] = Json::array();
-  for (const Limit& l : p.limits)
-    json["limits"].push_back({{"name", l.name},
-                              {"where", l.where},
-                              {"value", l.value},
-                              {"unit", l.unit},
-                              {"share", l.share},
-                              {"relief", l.relief}});
+  json["limits"] = limits(p.limits);
   json["operations"] = Json::array();
   for (const OperationCost& o : p.operations)
     json["operations"].push_back(
@@ -137,6 +143,8 @@ Json to_value(const PredictionReport& report) {
 std::string written(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 }  // namespace
+
+std::string limits_json(const std::vector<Limit>& all) { return limits(all).dump(); }
 
 std::string to_json(const PredictionReport& report) { return written(to_value(report)); }
 

@@ -52,7 +52,9 @@ void add(TurnTimes& sum, const TurnTimes& one, double share) {
   sum.host += one.host * share;
   sum.messages += one.messages * share;
   sum.exchanges += one.exchanges * share;
-  for (std::size_t wire = 0; wire < sum.wires.size(); ++wire) sum.wires[wire] += one.wires[wire] * share;
+  for (const auto of : {&TurnWires::busy, &TurnWires::held_up})
+    for (std::size_t wire = 0; wire < (sum.wires.*of).size(); ++wire)
+      (sum.wires.*of)[wire] += (one.wires.*of)[wire] * share;
 }
 
 // The step if every stage took what they take on average. Cancelled: nothing that means anything.

@@ -7,6 +7,9 @@
 // A message beside a turn. A turn of length T, by itself, whose exchanges keep the wire busy for X of it, wants a share
 // u = X/T of the wire, evenly over the turn. A message asks for all of it. In the time in which the message would be
 // through, S, the turn is held up by u S, and the message is through after (1 + u) S.
+// Parameters that are gathered meanwhile (ZeRO 3) want the wire, too, and X is with them; but the turn is held up only
+// as far as it waits for them: by H in all, if all of X takes twice as long. As long as the message is there it goes on
+// at T / (T + H) of its speed.
 //
 // Gradients beside either. They ask for all of the wire, too: what they hold a turn up is what a message would. A
 // message of S beside gradients that still need L of the wire is through after S + min(S, L), and the gradients are
@@ -27,18 +30,23 @@ namespace sibyl {
 using WireTime = std::array<double, 2>;
 inline std::size_t wire_of(const WireUse& use) { return use.between_nodes ? 1 : 0; }
 
+// What a turn asks of the wires: X and H of above. Of exchanges alone they are the same.
+struct TurnWires {
+  WireTime busy{}, held_up{};
+};
+
 // What a message, which would keep the wire busy for so long alone, loses to the turn that begins as it is sent.
-inline double send_delay(double busy, double exchanges, double turn) {
-  return exchanges > 0 ? std::min(busy * exchanges / turn, exchanges) : 0.0;
+inline double send_delay(double message, double busy, double turn) {
+  return busy > 0 ? std::min(message * busy / turn, busy) : 0.0;
 }
 
 // What a turn loses to what asks for all of the wire until then.
-inline double turn_delay(double start, const std::array<double, 2>& until, const WireTime& exchanges, double turn) {
+inline double turn_delay(double start, const std::array<double, 2>& until, const TurnWires& wires, double turn) {
   double delay = 0;
-  for (std::size_t wire = 0; wire < exchanges.size(); ++wire) {
-    if (exchanges[wire] <= 0 || until[wire] <= start) continue;
-    const double share = exchanges[wire] / turn;
-    delay += std::min((until[wire] - start) * share / (1 + share), exchanges[wire]);
+  for (std::size_t wire = 0; wire < until.size(); ++wire) {
+    const double held_up = wires.held_up[wire];
+    if (held_up <= 0 || until[wire] <= start) continue;
+    delay += std::min((until[wire] - start) * held_up / (turn + held_up), held_up);
   }
   return delay;
 }
@@ -62,10 +70,10 @@ class GradientsUnderWay {
   }
 
   // The same of a turn.
-  double delay_turn(double start, const WireTime& exchanges, double turn) {
+  double delay_turn(double start, const TurnWires& wires, double turn) {
     if (end_ <= start) return 0.0;
     const double delay =
-        turn_delay(start, {start + (end_ - start) * shares_[0], start + (end_ - start) * shares_[1]}, exchanges, turn);
+        turn_delay(start, {start + (end_ - start) * shares_[0], start + (end_ - start) * shares_[1]}, wires, turn);
     end_ += delay;
     return delay;
   }

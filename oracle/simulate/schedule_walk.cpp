@@ -216,7 +216,7 @@ class ScheduleWalk {
     const Turn& next = turns_[c][taken_[c]];
     if (turn.kind != Kind::forward && next.kind != Kind::forward) return 0.0;
     const TurnTimes& beside = stages_[static_cast<std::size_t>(next.stage)].turn(next.kind, place_of(next));
-    return send_delay(time.value() * wire.busy, beside.wires[wire_of(wire)], beside.total.value());
+    return send_delay(time.value() * wire.busy, beside.wires.busy[wire_of(wire)], beside.total.value());
   }
 
   // When the turn starts. Of the time until then the links take at most as long as the transfer did.

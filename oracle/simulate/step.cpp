@@ -21,10 +21,39 @@ Seconds exchanges(const StepProgram& program) {
   return time;
 }
 
-WireTime wires_of(const StepProgram& program) {
+WireTime exchange_wires(const StepProgram& program) {
   WireTime wires{};
   for (const Task& task : program.tasks)
     if (task.wire) wires[wire_of(*task.wire)] += (task.duration - task.wait).value() * task.wire->busy;
+  return wires;
+}
+
+// What asks for a wire takes so much longer where it has half of it.
+void share(StepProgram& program, std::size_t wire) {
+  for (Task& task : program.tasks)
+    if (task.wire && wire_of(*task.wire) == wire) task.duration += (task.duration - task.wait) * task.wire->busy;
+  for (std::size_t i = 0; i < program.messages.size(); ++i)
+    if (Message& message = program.messages[i]; program.sent[i].unit && wire_of(message.wire) == wire)
+      message.duration += message.duration * message.wire.busy;
+}
+
+// Where parameters are gathered meanwhile, what that is worth is asked of the streams.
+TurnWires wires_of(const StepProgram& program, const StreamsResult& run, Slowdown slowdown,
+                   const Cancelled& cancelled) {
+  TurnWires wires{exchange_wires(program), exchange_wires(program)};
+  WireTime gathers{};
+  for (std::size_t i = 0; i < program.messages.size(); ++i)
+    if (program.sent[i].unit)
+      gathers[wire_of(program.messages[i].wire)] +=
+          program.messages[i].duration.value() * program.messages[i].wire.busy;
+  for (std::size_t wire = 0; wire < gathers.size(); ++wire) {
+    if (gathers[wire] <= 0) continue;
+    StepProgram shared = program;
+    share(shared, wire);
+    const StreamsResult held = run_streams(shared.tasks, shared.messages, slowdown, {}, cancelled);
+    wires.busy[wire] += gathers[wire];
+    wires.held_up[wire] = std::max(0.0, (held.compute_end - run.compute_end).value());
+  }
   return wires;
 }
 
@@ -68,8 +97,10 @@ TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown 
   const StepProgram program = turn_program(stage, priced, relief, turn, place);
   const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, {}, cancelled);
   const Seconds alone = exchanges(program), exchanged = alone + run.exchange_delay;
-  return {run.compute_end, exchanged + run.message_wait, run.host_wait,
-          run.message_end, alone + program.hidden,       wires_of(program)};
+  TurnTimes times{run.compute_end, exchanged + run.message_wait, run.host_wait, run.message_end,
+                  alone + program.hidden};
+  if (turn.kind != Turn::Kind::backward_weight) times.wires = wires_of(program, run, slowdown, cancelled);
+  return times;
 }
 
 TailTimes tail_times(const Stage& stage, const PricedStage& priced, const Relief& relief) {

@@ -41,7 +41,7 @@ struct TurnTimes {
   Seconds host;       // of which: waited for launches
   Seconds messages;   // when the last message that it hands to the network has ended; 0 without any
   Seconds exchanges = {};  // between operations, had they the wires to themselves
-  WireTime wires = {};     // for how long these keep them busy
+  TurnWires wires = {};    // with the parameters that it gathers; a turn of weights alone is not followed
 };
 // A stage's first backward turn writes parameters' gradients, later ones add to them, and the last one exchanges them.
 struct Place {

@@ -52,8 +52,12 @@ Command train_command() {
          .help = "write one more step as a timeline for Perfetto, as `sibyl trace`"},
         {.name = "--json", .help = "print JSON, in SI units"}}});
   c.notes =
-      "MODEL is a path to an ONNX file or zoo:NAME. Computes in fp32 and bf16, on a GPU in tf32, too; an emulated device "
-      "takes the times of any precision but fp8. docs/trainer.md tells how it trains.";
+      "MODEL is a path to an ONNX file or zoo:NAME. Computes in fp32 and bf16, on a GPU in tf32, too; an emulated "
+      "device "
+      "takes the times of any precision but fp8. What `sibyl predict` prices and no trainer here runs is refused: "
+      "--attention, --compress, --converted-images, --converted-norms, --dropless, --fused-norms, --fused-pointwise, "
+      "--fused-update, --overlap-tensor and --written-update; and --half-weights but on an emulated device. "
+      "docs/trainer.md tells how it trains.";
   return c;
 }
 

@@ -128,7 +128,7 @@ class PartsTest : public QObject {
       QString tip;
       for (const QLabel* label : bar.findChildren<QLabel*>())
         if (label->text() == bar.sentence()) tip = label->toolTip();
-      const Table limits = limits_table(p);
+      const Table limits = limits_table(p.limits);
       QVERIFY(limits.rows.size() > 1);
       for (const auto& row : limits.rows) QVERIFY2(tip.contains(text(row[4].text)), qPrintable(tip));
     }

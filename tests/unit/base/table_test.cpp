@@ -56,7 +56,9 @@ TEST(Progress, PrintsALineForEveryTenthOffATerminal) {
   std::size_t size = 0;
   FILE* out = open_memstream(&text, &size);
   {
-    Progress progress("measuring", 40, ProgressStyle::lines, out);
+    Progress progress("measuring", 40, ProgressStyle::lines, out, Seconds{0});
+    Progress soon_done("nothing", 40, ProgressStyle::lines, out, Seconds{1e9});
+    soon_done.report(40);
     for (std::size_t i = 0; i <= 40; ++i) progress.report(i);
   }
   std::fclose(out);

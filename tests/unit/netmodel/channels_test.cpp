@@ -7,11 +7,11 @@ namespace {
 
 int channels(LinkKind kind, double bandwidth, int nodes = 1, int nics = 1, int devices = 8) {
   TopologySpec spec;
-  spec.nodes = nodes;
+  spec.nodes = 4;
   spec.devices_per_node = devices;
   spec.device_link = {kind, BytesPerSecond{bandwidth}, {}};
   spec.nics_per_node = nics;
-  return nccl_channels(spec);
+  return nccl_channels(spec, nodes);
 }
 
 // As NCCL's logs have them: six NVLinks of V100, twelve of A100, eight of H800, eighteen of H100; one ring over PCIe.

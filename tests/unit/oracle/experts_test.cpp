@@ -81,12 +81,8 @@ TEST(ExpertParallel, TokensTravelToTheirExpertsAndBack) {
     }
 }
 
-TEST(ExpertParallel, OneMoreTensorRankChangesNothing) {
-  EXPECT_EQ(bytes_sent_per_step(plan_of("tensor=1,expert=2"), 0, Algorithm::ring),
-            bytes_sent_per_step(plan_of("expert=2"), 0, Algorithm::ring));
-}
-
-// In each layer four all-to-alls of a rank's slots, of which half stays; a loss of 4 bytes.
+// In each layer, though no rank splits tensors, four all-to-alls of a rank's slots, of which half stays; a loss of 4
+// bytes.
 TEST(ExpertParallel, BytesOfATrip) {
   const BytesSent sent = bytes_by_kind(plan_of("expert=2"), 0, Algorithm::ring);
   EXPECT_EQ(sent.exchanges, layers * 4 * (8 * 64 * width * 4) / 2 + 4);

@@ -87,6 +87,12 @@ TEST(PytorchDdp, IsPricedByWhatGlooTook) {
 TEST(Overlap, OfGpusIsWhatNcclTakes) {
   const Strategy strategy;
   Cluster cluster = load_cluster("dgx-a100").value();
+  // Between nodes 16, two for each adapter; whatever the cluster has beside what is used.
+  Strategy replicas;
+  replicas.data = 16;
+  EXPECT_DOUBLE_EQ(slowdown_of(replicas, cluster).compute, 108.0 / 92);
+  replicas.data = 8;
+  EXPECT_DOUBLE_EQ(slowdown_of(replicas, cluster).compute, 108.0 / 84);
   cluster = resized(cluster, 1, 8).value();
   EXPECT_DOUBLE_EQ(slowdown_of(strategy, cluster).compute, 108.0 / 84);
   EXPECT_DOUBLE_EQ(slowdown_of(strategy, cluster).communication, 1.0);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "oracle/cost/kernels.h"
+#include "oracle/cost/plan_for.h"
 #include "oracle/memory/footprint.h"
 #include "oracle/predict.h"
 #include "oracle/simulate/pipeline.h"
@@ -299,6 +300,24 @@ TEST(PipelinePrediction, CombinesWithOtherAxes) {
   EXPECT_EQ(plan.mesh.group(1, MeshAxis::pipeline), (std::vector<int>{1, 5}));
   EXPECT_GT(p->bytes_sent, 0);
   EXPECT_LT(p->memory.weights, predict(graph, pipelined(2, 4), test::cluster(2, 1))->memory.weights);
+}
+
+// Eight layers whose kernels take a V100 less than its host takes to issue them, the last and the loss twenty times as
+// long as the others: what stages have alike is operations.
+TEST(PipelineTimes, StagesAreBalancedByWhatTheHostTakes) {
+  const Graph graph = test::mlp({8, 8, 8, 8, 8, 8, 8, 8, 4096}, 2);
+  Strategy strategy = pipelined(2, 4);
+  strategy.global_batch = 4 * 256;
+  const Cluster cluster = load_cluster("dgx1-v100").value();
+  const Plan plan = plan_for(graph, strategy, cluster).value();
+  ASSERT_EQ(plan.stages.size(), 2U);
+  const auto first = static_cast<double>(plan.stages[0].steps.size());
+  const auto all = first + static_cast<double>(plan.stages[1].steps.size());
+  EXPECT_NEAR(first / all, 0.5, 0.1);
+  KernelPrices kernels(cluster);
+  for (const Stage& stage : plan.stages)
+    for (const KernelKey& key : kernels_of(stage, Backend::cuda).keys)
+      EXPECT_LT(kernels.of(key, strategy).estimate.time.time, cluster.kernels.device().dispatch * 2.0);
 }
 
 }  // namespace

@@ -122,6 +122,27 @@ TEST(Buckets, CloseWhenTheCapIsReached) {
   EXPECT_THAT(names(graph, stage, sync.first_buckets[1].parameters), ElementsAre("fc1.weight"));
 }
 
+// Weights of two bytes: fc1 64, fc2 48; biases of four: 32, 12. First cap 40 of either type, then 60: fc2.w closes at
+// once, fc2.b waits for fc1.b and closes with 44, fc1.w with 64. With 70 fc1.w is left, and sent last.
+TEST(Buckets, OfTwoTypesFillSideBySide) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const auto plan = make_plan(graph, data_parallel(1, 2));
+  ASSERT_TRUE(plan.has_value());
+  Stage stage = plan->stages[0];
+  const std::vector<LocalTensorId> order = gradient_order(stage);
+  for (const LocalTensorId id : order)
+    if (stage[id].shape.size() == 2) stage.tensors[id.index()].dtype = DType::f16;
+  for (const double cap : {60, 70}) {
+    const std::vector<Bucket> buckets = make_buckets(stage, order, Bytes{40}, Bytes{cap});
+    ASSERT_EQ(buckets.size(), 3U);
+    EXPECT_THAT(names(graph, stage, buckets[0].parameters), ElementsAre("fc2.weight"));
+    EXPECT_THAT(names(graph, stage, buckets[1].parameters), ElementsAre("fc2.bias", "fc1.bias"));
+    EXPECT_EQ(buckets[1].bytes(), 44);
+    EXPECT_THAT(names(graph, stage, buckets[2].parameters), ElementsAre("fc1.weight"));
+    EXPECT_EQ(buckets[2].bytes(), 64);
+  }
+}
+
 TEST(Buckets, OneMessageWhenNotOverlapped) {
   const Graph graph = test::mlp({4, 8, 3}, 2);
   Strategy strategy = data_parallel(2, 2);

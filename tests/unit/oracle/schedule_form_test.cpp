@@ -38,7 +38,10 @@ struct AnyStages {
     const double uneven = one_of(0.0, 0.1, 2.0), link = one_of(0.0, 0.2, 3.0);
     const bool split = shape.schedule == PipelineSchedule::zero_bubble, sharing = any(0, 1) == 1;
     const auto wires = [&](double pass) {
-      return sharing ? WireTime{one_of(0.0, 0.3, 0.6) * pass, one_of(0.0, 0.2, 0.4) * pass} : WireTime{};
+      if (!sharing) return TurnWires{};
+      const WireTime busy{one_of(0.0, 0.3, 0.6) * pass, one_of(0.0, 0.2, 0.4) * pass};
+      // Of parameters that are gathered some is hidden, and some of that is not where the wire is shared.
+      return TurnWires{busy, {busy[0] * one_of(0.0, 0.5, 1.0), busy[1] * one_of(0.0, 0.5, 1.0)}};
     };
     const auto wire = [] { return WireUse{any(0, 1) == 1, 0.1 * any(0, 10)}; };
     const auto around = [&](double middle) { return middle * (1 + uneven * 0.01 * any(0, 100)); };
@@ -157,12 +160,22 @@ struct TwoDevices {
 // nothing beside it, until 34. The first goes backward from 22 to 30 and from 34 to 42.
 //
 // With messages inside the node its last pass is from 32 to 40.
+//
+// If it is parameters that are gathered, and half of that is hidden however long it takes, a message takes 3 as before,
+// but a pass beside it goes on at 4/5 of its speed and loses 0.6: the first device's second pass forward ends at 8.6,
+// and its result is there at 11.6; the second's ends at 23.6, its last one backward at 31.6 and its message at 33.6.
+// The first ends at 41.6.
 TEST(ScheduleForm, SendsShareAWireWithExchanges) {
   const ScheduleShape shape{PipelineSchedule::one_forward_one_backward, 2, 1, 2};
-  for (const bool between_nodes : {true, false}) {
+  struct Case {
+    bool between_nodes;
+    double held_up, lost, ends;
+  };
+  for (const auto& [between_nodes, held_up, lost, ends] :
+       {Case{true, 1, 1, 42}, Case{true, 0.5, 0.6, 41.6}, Case{false, 1, 0, 40}}) {
     StageForm form;
     form.forward.time = 4;
-    form.wires_forward = {0, 2}, form.wires_backward = {0, 4};
+    form.wires_forward = {{0, 2}, {0, 2 * held_up}}, form.wires_backward = {{0, 4}, {0, 4 * held_up}};
     StageTimes times;
     times.turns[StageTimes::slot(Kind::forward, {})].total = Seconds{4};
     times.turns[StageTimes::slot(Kind::forward, {})].wires = form.wires_forward;
@@ -175,14 +188,14 @@ TEST(ScheduleForm, SendsShareAWireWithExchanges) {
       }
     const TwoDevices both(form, times, between_nodes);
     const SimulatedPipeline walked = walk_schedule(turns_of(shape), both.times, 2);
-    EXPECT_NEAR(walked.step.total.value(), between_nodes ? 42 : 40, 1e-9);
-    EXPECT_NEAR(ScheduleForm{}.ends(shape, both.stages, {}).time, between_nodes ? 42 : 40, 1e-9);
-    EXPECT_NEAR(walked.coordinates[0].turns[1].delay.value(), between_nodes ? 1 : 0, 1e-9);
-    EXPECT_NEAR(walked.coordinates[0].turns[1].sent.end.value(), between_nodes ? 12 : 10, 1e-9);
+    EXPECT_NEAR(walked.step.total.value(), ends, 1e-9);
+    EXPECT_NEAR(ScheduleForm{}.ends(shape, both.stages, {}).time, ends, 1e-9);
+    EXPECT_NEAR(walked.coordinates[0].turns[1].delay.value(), lost, 1e-9);
+    EXPECT_NEAR(walked.coordinates[0].turns[1].sent.end.value(), 10 + lost + (between_nodes ? 1 : 0), 1e-9);
     // Where the turn's own kernels lie, drawn out by its delay.
     NamedSpan all;
     all.span = {Seconds{0}, Seconds{4}};
-    EXPECT_NEAR(in_step(walked.coordinates[0].turns[1], all).end.value(), between_nodes ? 9 : 8, 1e-9);
+    EXPECT_NEAR(in_step(walked.coordinates[0].turns[1], all).end.value(), 8 + lost, 1e-9);
   }
 }
 
@@ -261,12 +274,13 @@ TEST(ScheduleForm, SendsShareAWireWithGradients) {
 TEST(ScheduleForm, TurnsShareAWireWithGradients) {
   GradientsUnderWay gradients;
   gradients.add(40, 40, {0, 40});
-  EXPECT_NEAR(gradients.delay_turn(0, {0, 1}, 4), 1, 1e-12);  // no more than the exchanges themselves
+  const TurnWires exchanges{{0, 1}, {0, 1}}, others{{1, 0}, {1, 0}};
+  EXPECT_NEAR(gradients.delay_turn(0, exchanges, 4), 1, 1e-12);  // no more than the exchanges themselves
   EXPECT_NEAR(gradients.end(), 41, 1e-12);
-  EXPECT_EQ(gradients.delay_turn(0, {1, 0}, 4), 0);   // the other wire
-  EXPECT_EQ(gradients.delay_turn(50, {0, 1}, 4), 0);  // behind them
+  EXPECT_EQ(gradients.delay_turn(0, others, 4), 0);      // the other wire
+  EXPECT_EQ(gradients.delay_turn(50, exchanges, 4), 0);  // behind them
   // 2.5 more of them: half of what the turn could lose.
-  EXPECT_NEAR(gradients.delay_turn(38.5, {0, 1}, 4), 0.5, 1e-12);
+  EXPECT_NEAR(gradients.delay_turn(38.5, exchanges, 4), 0.5, 1e-12);
 }
 
 // 64 stages and a million micro-batches: 128 million turns, of which none is kept.

@@ -411,6 +411,12 @@ TEST(SearchReport, SaysWhatSamplesCostWhereTheyAreGiven) {
   EXPECT_EQ(table.columns.back().key, "cost");
   EXPECT_NEAR(std::stod(table.rows.front()[columns].value), hours, 1e-12 * hours);
   EXPECT_NEAR(std::stod(table.rows.front()[columns + 1].value), 3 * hours, 1e-12 * hours);
+  EXPECT_THAT(to_text(report, {}), testing::HasSubstr("device-hours"));
+  EXPECT_THAT(to_json(report), testing::HasSubstr("\"cost\""));
+  EXPECT_THAT(to_json(report), testing::Not(testing::HasSubstr("\"limits\"")));
+  report.limits = {{"number of layers", "", 4, "layers", 0.5, "a deeper model"}};
+  EXPECT_THAT(to_json(report), testing::HasSubstr("\"relief\": \"a deeper model\""));
+  EXPECT_THAT(to_text(report, {}), testing::HasSubstr("Limits of the recommended"));
 }
 
 }  // namespace

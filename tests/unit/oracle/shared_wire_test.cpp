@@ -1,4 +1,5 @@
-// Exchanges of a pass beside gradients of its replicas: on which wires both are, and what that costs the step.
+// Exchanges of a pass, and parameters gathered for it, beside gradients of its replicas or what its stage sends: on
+// which wires they are, and what that costs the step.
 #include <gtest/gtest.h>
 
 #include "oracle/cost/price.h"
@@ -110,6 +111,37 @@ TEST(SharedWireInAPlan, EachMessageErrsOnce) {
   const double messages = all_causes(priced.stage) - all_causes(sure);
   EXPECT_GE(messages, exchanges * (1 - 1e-9));
   EXPECT_LE(messages, (exchanges + gradients) * (1 + 1e-9));
+}
+
+// Of a stage whose parameters are gathered before use. What its pass asks of the wire is what the gathers take; it is
+// held up by what it would take longer with each of them as long again as it keeps the wire busy.
+TEST(SharedWireInAPlan, PassesWaitForWhatTheyGather) {
+  Strategy strategy;
+  strategy.global_batch = 1 << 14;
+  strategy.data = strategy.pipeline = strategy.accumulation = 2;
+  strategy.zero = 3;
+  const Plan plan = *make_plan(test::mlp({512, 512, 512, 512, 512}, 64), strategy);
+  const Turn forward{Turn::Kind::forward, 0, 0};
+  double hidden = 0, waited_for = 0;  // shares of the gathers
+  for (const double rate : {1e9, 1e6}) {
+    const PricedStage priced = price(plan, plan.stages[0], test::cluster(4, 1, BytesPerSecond{rate}));
+    ASSERT_GE(priced.unit_gathers.size(), 2U);
+    double busy = 0;
+    PricedStage slower = priced;
+    for (PricedMessage& gather : slower.unit_gathers) {
+      ASSERT_TRUE(gather.wire.between_nodes);
+      busy += gather.estimate.time.time.value() * gather.wire.busy;
+      gather.estimate.time.time *= 1 + gather.wire.busy;
+    }
+    const TurnTimes turn = simulate_turn(plan.stages[0], priced, {}, forward, {});
+    EXPECT_NEAR(turn.wires.busy[1], busy, 1e-9 * busy);
+    EXPECT_EQ(turn.wires.busy[0], 0);
+    const Seconds longer = simulate_turn(plan.stages[0], slower, {}, forward, {}).total - turn.total;
+    EXPECT_NEAR(turn.wires.held_up[1], longer.value(), 1e-9 * busy);
+    (rate > 1e7 ? hidden : waited_for) = turn.wires.held_up[1] / busy;
+  }
+  EXPECT_LT(hidden, 0.9) << "the first one alone is never hidden";
+  EXPECT_NEAR(waited_for, 1, 0.05);
 }
 
 }  // namespace

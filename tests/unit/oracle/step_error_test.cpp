@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "oracle/interval.h"
+
 namespace sibyl {
 namespace {
 
@@ -26,6 +28,13 @@ TEST(StepError, OtherCausesAndOwnErrorsCountInFull) {
   const StepError a{{{1, Seconds{1}}, {2, Seconds{8}}}, Seconds{2}}, b{{{2, Seconds{8}}, {3, Seconds{4}}}, Seconds{2}};
   EXPECT_DOUBLE_EQ(deviation_of_difference(a, b).value(), 5);
   EXPECT_DOUBLE_EQ(deviation_of_difference(b, a).value(), 5);
+}
+
+TEST(Interval, NeverBeginsAtNothing) {
+  EXPECT_DOUBLE_EQ(lower_end(0.1), 0.9);
+  EXPECT_DOUBLE_EQ(lower_end(0.5), 0.5);
+  EXPECT_DOUBLE_EQ(lower_end(1), 0.25);
+  EXPECT_NEAR(lower_end(0.5 + 1e-6), 0.5 - 1e-6, 1e-11) << "as it comes there";
 }
 
 }  // namespace
