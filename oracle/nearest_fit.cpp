@@ -115,6 +115,8 @@ class FitSearch {
   [[nodiscard]] Strategy with_little_kept() const {
     Strategy strategy = asked_;
     strategy.recompute = Recompute::full;
+    strategy.recompute_every = 1;
+    strategy.recompute_kinds.clear();
     strategy.accumulation = std::max<std::int64_t>(1, asked_.global_batch / asked_.data / asked_.expert);
     return strategy;
   }

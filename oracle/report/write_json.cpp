@@ -144,7 +144,7 @@ std::string written(const Json& json) { return json.dump(2, ' ', false, Json::er
 
 }  // namespace
 
-std::string limits_json(const std::vector<Limit>& all) { return limits(all).dump(); }
+std::string limits_json(const std::vector<Limit>& all) { return written(limits(all)); }
 
 std::string to_json(const PredictionReport& report) { return written(to_value(report)); }
 

@@ -414,7 +414,7 @@ TEST(SearchReport, SaysWhatSamplesCostWhereTheyAreGiven) {
   EXPECT_THAT(to_text(report, {}), testing::HasSubstr("device-hours"));
   EXPECT_THAT(to_json(report), testing::HasSubstr("\"cost\""));
   EXPECT_THAT(to_json(report), testing::Not(testing::HasSubstr("\"limits\"")));
-  report.limits = {{"number of layers", "", 4, "layers", 0.5, "a deeper model"}};
+  report.limits = {{"number of layers", "any \xff byte", 4, "layers", 0.5, "a deeper model"}};
   EXPECT_THAT(to_json(report), testing::HasSubstr("\"relief\": \"a deeper model\""));
   EXPECT_THAT(to_text(report, {}), testing::HasSubstr("Limits of the recommended"));
 }
