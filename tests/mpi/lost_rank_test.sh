@@ -40,7 +40,7 @@ check "samples that were taken again" 0 "$(exchanges <"$folder/after" | uniq -d 
 
 # Unless it is said how often, short ones are timed at three moments; of a budget that one exchange uses up, at fewer.
 file=$folder/three.json
-most() { samples | exchanges | uniq -c | sort -n | awk 'END { print $1 }'; }
+most() { samples | exchanges | uniq -c | sort -n | awk 'END { print $1 + 0 }'; }
 for budget in 4s 16s 64s; do
   rm -f "$file"
   measure $budget
