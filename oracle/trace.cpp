@@ -175,12 +175,11 @@ class ProcessWriter {
     return link;
   }
 
-  // What the prediction adds after the rank's own work is done, which ends with `last`.
-  std::size_t add_waits(const Prediction& prediction, std::size_t last) {
+  // What the prediction adds after the rank's own work is done, which began at `begin` and ends with `last`.
+  std::size_t add_waits(const Prediction& prediction, std::size_t last, Seconds begin = {}) {
     const Seconds done = chain_->end(last), samples = prediction.breakdown.io;
-    const Seconds others = prediction.step_time - samples - done;
+    const Seconds end = begin + prediction.step_time, others = end - samples - done;
     if (others > least) last = add(host_track, {"wait for the slowest rank", "wait", done, done + others, {}}, last);
-    const Seconds end = prediction.step_time;
     if (samples > least) last = add(host_track, {"wait for samples", "wait", end - samples, end, {}}, last);
     return last;
   }
@@ -256,18 +255,21 @@ class PipelineWriter {
     for (std::size_t c = 0; c < done_.size(); ++c) {
       const int rank = static_cast<int>(c) * plan_.mesh.stride(MeshAxis::pipeline);
       processes_.emplace_back(rank, alike, fmt::format(", pipeline device {}", c), c, chain_);
-      add_turns(c);
+      add_step_before(c);
     }
+    for (std::size_t c = 0; c < done_.size(); ++c) add_turns(c);
     if (is_true(cancelled_)) return {};
     for (const Begun& turn : begun_) chain_.follow(turn.link, chain_.later(turn.before, arrival(turn.turn)));
     add_shared_parameters();
     add_updates();
     std::vector<TraceProcess> result;
     for (std::size_t c = 0; c < done_.size(); ++c) {
-      done_[c] = processes_[c].add_waits(prediction, done_[c]);
+      done_[c] = processes_[c].add_waits(prediction, done_[c], pipeline_.coordinates[c].begin);
       result.push_back(processes_[c].finish());
     }
-    chain_.mark(result, done_[pipeline_.slowest]);
+    // From one beginning of the first coordinate's step to the next, where others end later.
+    const bool overtaken = pipeline_.coordinates[pipeline_.slowest].begin > least;
+    chain_.mark(result, done_[overtaken ? 0 : pipeline_.slowest]);
     return result;
   }
 
@@ -279,8 +281,16 @@ class PipelineWriter {
   };
   using Sent = std::tuple<bool, int, int>;  // forward, from this stage, of this micro-batch
 
+  void add_step_before(std::size_t c) {
+    const Seconds begin = pipeline_.coordinates[c].begin;
+    before_.push_back(Chain::none);
+    if (begin > least)
+      before_.back() = processes_[c].add(host_track, {"the step before", "wait", {}, begin, {}}, Chain::none);
+  }
+
   void add_turns(std::size_t c) {
-    std::size_t free = Chain::none, sent_forward = Chain::none, sent_backward = Chain::none;
+    // The neighbour asks for nothing before it has begun.
+    std::size_t free = before_[c], sent_forward = before_[(c + 1) % before_.size()], sent_backward = Chain::none;
     for (const TimedTurn& timed : pipeline_.coordinates[c].turns) {
       if (is_true(cancelled_)) return;
       const bool forward = timed.turn.kind == Turn::Kind::forward;
@@ -337,7 +347,7 @@ class PipelineWriter {
       for (const PricedMessage& message : priced_[s].messages)
         for (const int other : message.stages)
           ready = chain_.later(ready, ended[static_cast<std::size_t>(other) % done_.size()]);
-      const Seconds end = pipeline_.coordinates[c].step.total - pipeline_.coordinates[c].tail.total();
+      const Seconds end = pipeline_.coordinates[c].end() - pipeline_.coordinates[c].tail.total();
       if (end - chain_.end(chain_.later(ready, done_[c])) <= least) continue;
       const std::string_view name = kernels_ ? shared_parameters_name : gradients_name;
       done_[c] = processes_[c].add(communication_track,
@@ -350,13 +360,13 @@ class PipelineWriter {
     std::size_t norms = Chain::none;
     for (std::size_t c = 0; c < done_.size(); ++c) {
       const CoordinateTimes& own = pipeline_.coordinates[c];
-      const Seconds start = own.step.total - own.tail.total();
+      const Seconds start = own.end() - own.tail.total();
       if (own.tail.before.value() > 0) update(c, start, start + own.tail.before, done_[c]);
       norms = chain_.later(norms, done_[c]);
     }
     for (std::size_t c = 0; c < done_.size(); ++c) {
       const CoordinateTimes& own = pipeline_.coordinates[c];
-      update(c, own.step.total - own.tail.after, own.step.total, own.tail.before.value() > 0 ? norms : done_[c]);
+      update(c, own.end() - own.tail.after, own.end(), own.tail.before.value() > 0 ? norms : done_[c]);
     }
   }
 
@@ -375,6 +385,7 @@ class PipelineWriter {
   SimulatedPipeline pipeline_;
   Chain chain_;
   std::vector<ProcessWriter> processes_;  // by coordinate
+  std::vector<std::size_t> before_;       // by coordinate: until it begins
   std::vector<std::size_t> done_;         // by coordinate: the last of its links
   std::vector<Begun> begun_;
   std::map<Sent, std::size_t> sent_;

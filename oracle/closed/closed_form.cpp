@@ -10,6 +10,7 @@
 #include "oracle/expected_maximum.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/pipeline/stages.h"
+#include "oracle/plan/regathered.h"
 
 namespace sibyl::closed {
 
@@ -138,15 +139,15 @@ Result<Form> ProgramForm::alone(const Strategy& strategy, const Wanted& wanted) 
       works_.of(table_.content(all.begin, all.end), all, {strategy.recompute, false, true, strategy.data > 1});
   const double without = kernels_.cluster().kernels.device().framework_base.value() + memory_.inputs();
   const StageForm least = group.formula.least(work);
+  const bool all_at_once = strategy.accumulation > 1 || gradients_in_buckets(strategy);
   const Form at_least{Seconds{group.formula.least_step(work, strategy.accumulation)},
-                      Bytes{without + least.state + least.pass + (strategy.accumulation == 1 ? 0.0 : least.gradients)},
-                      false};
+                      Bytes{without + least.state + least.pass + (all_at_once ? least.gradients : 0.0)}, false};
   if (!wanted(at_least)) return at_least;
   const StageForm& form = stage(group, work);
   const auto micro_batches = static_cast<double>(strategy.accumulation);
   const StageForm::Turns turns = group.formula.step(work, strategy.accumulation);
   const double time = std::max(turns.time, turns.messages) + form.tail;
-  const double passes = strategy.accumulation == 1 ? form.pass_and_gradients : form.pass + form.gradients;
+  const double passes = all_at_once ? form.pass + form.gradients : form.pass_and_gradients;
   return Form{Seconds{time + late(form.alone * micro_batches + form.alone_once, strategy)},
               Bytes{without + form.state + passes}};
 }

@@ -82,7 +82,7 @@ void ScheduleForm::prepare(const ScheduleShape& shape, const std::vector<StageIn
   }
 }
 
-void ScheduleForm::walk(const ScheduleShape& shape, int spaced) {
+void ScheduleForm::walk(const ScheduleShape& shape, const std::vector<double>& begins, int spaced) {
   const int chunks = shape.chunks, round = shape.coordinates * chunks, passes = shape.micro_batches * chunks;
   passes_.resize(static_cast<std::size_t>(passes));
   for (int n = 0; n < passes; ++n) {
@@ -96,7 +96,10 @@ void ScheduleForm::walk(const ScheduleShape& shape, int spaced) {
   lead_ = shape.coordinates - 1;
   if (interleaved_) lead_ = interleaved_warm_up(shape, 0);
   if (shape.schedule == PipelineSchedule::gpipe) lead_ += passes;
-  for (auto* times : {&free_, &forwards_, &backwards_}) times->assign(coordinates_, 0.0);
+  free_ = begins;
+  backwards_.assign(coordinates_, 0.0);
+  forwards_ = begins;
+  std::ranges::rotate(forwards_, forwards_.begin() + 1);
   wires_.assign(coordinates_, {});
   gradients_.assign(coordinates_, {});
   if (crowded_) lost_ = lost_between_nodes(shape);
@@ -313,21 +316,18 @@ void ScheduleForm::weight_pass(std::size_t coordinate, std::size_t pass) {
   free_[coordinate] += turns.time;
 }
 
-ScheduleForm::Ends ScheduleForm::finish(const std::vector<StageInPipeline>& stages,
-                                        const std::vector<TiedMessage>& tied) {
+void ScheduleForm::finish(const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied) {
   for (std::size_t c = 0; c < coordinates_; ++c) free_[c] = std::max(free_[c], gradients_[c].end());
-  std::vector<double> ends = free_;
+  ends_ = free_;
   for (const TiedMessage& message : tied) {
     double ready = 0;
     for (const int s : message.stages) ready = std::max(ready, free_[static_cast<std::size_t>(s) % coordinates_]);
     for (const int s : message.stages) {
-      double& own = ends[static_cast<std::size_t>(s) % coordinates_];
+      double& own = ends_[static_cast<std::size_t>(s) % coordinates_];
       own = std::max(own, ready) + message.seconds;
     }
   }
-  for (std::size_t s = 0; s < stages.size(); ++s) ends[s % coordinates_] += stages[s].form->tail;
-  const auto slowest = std::max_element(ends.begin(), ends.end());
-  return {*slowest, static_cast<std::size_t>(slowest - ends.begin())};
+  for (std::size_t s = 0; s < stages.size(); ++s) ends_[s % coordinates_] += stages[s].form->tail;
 }
 
 double ScheduleForm::at_least(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages) {
@@ -352,7 +352,7 @@ double ScheduleForm::at_least(const ScheduleShape& shape, const std::vector<Stag
     const StageForm& first = *stages[c].form;
     // The others wait for the first part of a backward that is taken in two.
     const double waited_for = split ? (first.forward.time + first.input.time) * micro_batches : own;
-    least = std::max({least, before + own + tail, before + waited_for + after});
+    least = std::max({least, own + tail, before + waited_for + after});
     before += first.forward.time + stages[c].send_forward;
     after += split ? first.input.time : first.backward[last].time;
   }
@@ -367,17 +367,29 @@ ScheduleForm::Ends ScheduleForm::ends(const ScheduleShape& shape, const std::vec
   prepare(shape, stages);
   if (crowded_) {
     crowded_ = false, apart_ = true, sharing_ = share();
-    Ends least = walk_enough(shape, stages, tied);
+    Ends least = steady(shape, stages, tied);
     crowded_ = sharing_ = true, apart_ = false;
     least.time *= 1 - 2 * not_walked;
     least.walked = false;
     if (!wanted(least.time)) return least;
   }
-  return walk_enough(shape, stages, tied);
+  return steady(shape, stages, tied);
 }
 
-ScheduleForm::Ends ScheduleForm::walk_enough(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-                                             const std::vector<TiedMessage>& tied) {
+ScheduleForm::Ends ScheduleForm::steady(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
+                                        const std::vector<TiedMessage>& tied) {
+  SuccessiveSteps steps(coordinates_);
+  Ends step;
+  do {
+    walk_enough(shape, stages, tied, steps.begins());
+    step.slowest = static_cast<std::size_t>(std::ranges::max_element(ends_) - ends_.begin());
+    step.time = ends_[step.slowest] - steps.begins()[step.slowest];
+  } while (steps.again(ends_));
+  return step;
+}
+
+void ScheduleForm::walk_enough(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
+                               const std::vector<TiedMessage>& tied, const std::vector<double>& begins) {
   constexpr double agreement = 2 * not_walked;  // of the step
   const int round = shape.coordinates, rest = shape.micro_batches % round;
   // gpipe is never full of passes of both kinds, and a line of one coordinate is never apart from its ends.
@@ -394,14 +406,15 @@ ScheduleForm::Ends ScheduleForm::walk_enough(const ScheduleShape& shape, const s
     if (left == 0) break;
     ScheduleShape shorter = shape;
     shorter.micro_batches = (all - left) * round + rest;
-    walk(shorter, spaced);
-    Ends end = finish(stages, tied);
-    if (!crowded_ && (most_ - least_) * left > agreement * (end.time + least_ * left)) continue;
-    end.time += (least_ + most_) / 2 * left;
-    return end;
+    walk(shorter, begins, spaced);
+    finish(stages, tied);
+    const double time = std::ranges::max(ends_);
+    if (!crowded_ && (most_ - least_) * left > agreement * (time + least_ * left)) continue;
+    for (double& end : ends_) end += (least_ + most_) / 2 * left;
+    return;
   }
-  walk(shape, 0);
-  return finish(stages, tied);
+  walk(shape, begins, 0);
+  finish(stages, tied);
 }
 
 }  // namespace sibyl::closed

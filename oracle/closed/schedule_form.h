@@ -1,4 +1,4 @@
-// A pipeline's schedule in time, as schedule_walk.h has it, without what reports want: when its last coordinate ends.
+// A pipeline's schedule in time, as schedule_walk.h has it, without what reports want: what a step takes among others.
 //
 // No turn is written down. Coordinates go through a schedule in step: in round e coordinate i takes its forward pass
 // e - i, and then, `lead(i)` forward passes after its first one, a backward pass. Whatever a pass waits for lies in the
@@ -22,6 +22,7 @@
 #include "oracle/plan/pipeline/balance.h"
 #include "oracle/plan/pipeline/schedules.h"
 #include "oracle/simulate/node_wires.h"
+#include "oracle/simulate/successive_steps.h"
 
 namespace sibyl::closed {
 
@@ -50,7 +51,7 @@ class ScheduleForm {
  public:
   struct Ends {
     double time = 0;
-    std::size_t slowest = 0;  // coordinate
+    std::size_t slowest = 0;  // coordinate: the last to end
     bool walked = true;       // else it takes this time at the least
   };
   // Where messages are crowded it takes its time: it is asked first whether a step that takes this at the least is
@@ -58,8 +59,8 @@ class ScheduleForm {
   Ends ends(
       const ScheduleShape& shape, const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied,
       const std::function<bool(double)>& wanted = [](double) { return true; });
-  // No more than that, without a walk: what a coordinate runs, and what runs before its first pass forward and after
-  // its last backward whoever waits for whom.
+  // No more than that, without a walk: what a coordinate runs, and what the first one waits for between its beginning
+  // and its last backward.
   static double at_least(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages);
   // Of many micro-batches the last ones are not walked: by so much of the step the time may be too low.
   static constexpr double not_walked = 0.001;
@@ -80,11 +81,14 @@ class ScheduleForm {
   };
 
   void prepare(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages);
-  Ends walk_enough(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-                   const std::vector<TiedMessage>& tied);
-  // All passes, from nothing done. `spaced`: so many rounds of micro-batches before the last forward pass and at it,
+  Ends steady(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
+              const std::vector<TiedMessage>& tied);
+  // When coordinates end that begin so, in `ends_`.
+  void walk_enough(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
+                   const std::vector<TiedMessage>& tied, const std::vector<double>& begins);
+  // All passes. `spaced`: so many rounds of micro-batches before the last forward pass and at it,
   // `least_` and `most_` are taken.
-  void walk(const ScheduleShape& shape, int spaced);
+  void walk(const ScheduleShape& shape, const std::vector<double>& begins, int spaced);
   [[nodiscard]] std::vector<std::vector<double>> state() const;
   void compare(int rounds);  // the state with `before_`, so many rounds ago
   void forward_passes(int round);
@@ -105,7 +109,7 @@ class ScheduleForm {
   void backward_pass(std::size_t coordinate, std::size_t pass, double arrival);
   void weight_pass(std::size_t coordinate, std::size_t pass);
   void exchange(std::size_t coordinate, const Stage& stage, double alone);  // its gradients, by itself until then
-  Ends finish(const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied);
+  void finish(const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied);
 
   std::vector<Stage> stages_;
   std::vector<StageSends> sends_;  // parallel to these
@@ -118,7 +122,7 @@ class ScheduleForm {
   int first_last_ = 0;  // the first pass backward that is a stage's last one
   bool interleaved_ = false, split_ = false, sharing_ = false, crowded_ = false;
   bool apart_ = false;                        // gradients have a wire of their own
-  std::vector<double> free_;                  // by coordinate: done so far
+  std::vector<double> free_, ends_;           // by coordinate: done so far; with all
   std::vector<GradientsUnderWay> gradients_;  // by coordinate
   std::vector<double> forwards_, backwards_;  // by coordinate: its last transfer there
   LostToOthers lost_;                         // where messages are crowded

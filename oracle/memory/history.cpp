@@ -79,16 +79,19 @@ class Clock {
 
   void read_pipeline(const Walked& walked, std::size_t coordinate, Slowdown slowdown) {
     const SimulatedPipeline pipeline = simulate_pipeline(walked.plan, walked.priced, slowdown, {}, walked.cancelled);
-    for (const TimedTurn& timed : pipeline.coordinates[coordinate].turns) {
+    const CoordinateTimes& own = pipeline.coordinates[coordinate];
+    for (const TimedTurn& timed : own.turns) {
       if (is_true(walked.cancelled)) return;
       const auto s = static_cast<std::size_t>(timed.turn.stage);
       const bool forward = timed.turn.kind == Turn::Kind::forward;
       for (const NamedSpan& span :
            turn_timeline(walked.graph, walked.plan.stages[s], walked.priced[s], slowdown, timed.turn, timed.place))
-        if (forward ? is_forward(span.kind) : is_backward(span.kind))
-          add(s, timed.turn.kind, timed.turn.micro_batch, span.index, in_step(timed, span));
+        if (forward ? is_forward(span.kind) : is_backward(span.kind)) {
+          const Span at = in_step(timed, span);
+          add(s, timed.turn.kind, timed.turn.micro_batch, span.index, {at.start - own.begin, at.end - own.begin});
+        }
     }
-    end_ = std::max(busy_, pipeline.coordinates[coordinate].step.total);
+    end_ = std::max(busy_, own.step.total);
   }
 
   std::map<std::tuple<std::size_t, Turn::Kind, int, std::size_t>, Span> spans_;

@@ -88,6 +88,11 @@ StepWalk::StepFacts StepWalk::facts_of(const Stage& stage, const Step& step, Bac
 
 void StepWalk::take_static() {
   take_state(stage_, strategy_, ledger_);
+  for (std::size_t t = 0; gradients_in_buckets(strategy_) && t < stage_.tensors.size(); ++t) {
+    if (stage_.tensors[t].kind != TensorKind::parameter || to_come_[t] == 0) continue;
+    gradient_of_[t] = allocate(bytes_[t], gradients, owner(What::gradient, t));
+    hold(gradient_of_[t]);
+  }
   for (std::size_t i = 0; i < stage_.tensors.size(); ++i)
     if (stage_.tensors[i].kind == TensorKind::input && !linked_)
       ledger_.take(activations, bytes_of(LocalTensorId{i}), owner(What::tensor, i));

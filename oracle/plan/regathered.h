@@ -15,9 +15,10 @@ std::vector<bool> regathered_tensors(const Stage& stage, const Strategy& strateg
 // (deallocate_output_tensor of Megatron-LM's schedules.py; Korthikanti et al., appendix B).
 bool frees_sent(const Strategy& strategy);
 
-// Gradients are summed where they are sent from: they lie in their bucket, which is no second copy of them (the
-// contiguous buffers of Megatron-LM's distributed.py; of a parameter its distributed optimizer holds two bytes of
-// weight, two of gradient and the rank's share of all else). Buffers that buckets take in turn are apart (ZeRO 2, 3).
+// Gradients are summed where they are sent from: they lie in their bucket, which is there before the step begins and is
+// no second copy of them (the contiguous buffers of Megatron-LM's distributed.py; of a parameter its distributed
+// optimizer holds two bytes of weight, two of gradient and the rank's share of all else). Buffers that buckets take in
+// turn are apart (ZeRO 2, 3).
 bool gradients_in_buckets(const Strategy& strategy);
 
 }  // namespace sibyl

@@ -3,7 +3,8 @@
 //
 // Ranks of one coordinate are alike, so one of each is followed. What a stage sends goes out when its turn has ended,
 // one transfer at a time between two coordinates in each direction; nobody computes it away. Gradients go as in one
-// stage alone; those of parameters that several stages hold when all of these have ended.
+// stage alone; those of parameters that several stages hold when all of these have ended. The step is one of many that
+// follow each other (simulate/successive_steps.h): time 0 is when the first coordinate begins it.
 #pragma once
 
 #include <vector>
@@ -38,11 +39,14 @@ struct CoordinateTail {
 };
 
 struct CoordinateTimes {
+  Seconds begin;  // until then it has been at the step before
   std::vector<TimedTurn> turns;
   Seconds messages_end;  // of its last message; 0 without any
   Seconds links;         // waited for what its neighbours sent
   CoordinateTail tail;
-  SimulatedStep step;  // bubble: idle, but for what its links take
+  SimulatedStep step;  // from its beginning on; bubble: idle, but for what its links take
+
+  [[nodiscard]] Seconds end() const { return begin + step.total; }
 };
 
 struct SimulatedPipeline {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "oracle/simulate/node_wires.h"
+#include "oracle/simulate/successive_steps.h"
 
 namespace sibyl {
 
@@ -107,10 +108,12 @@ std::optional<LostToOthers> lost_between_nodes(const Turns& turns, const std::ve
 
 class ScheduleWalk {
  public:
-  ScheduleWalk(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches)
+  // `begins`: by coordinate, when it is free for the step.
+  ScheduleWalk(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches,
+               const std::optional<LostToOthers>& lost, const std::vector<double>& begins)
       : turns_(turns),
         stages_(stages),
-        lost_(lost_between_nodes(turns, stages, micro_batches)),
+        lost_(lost),
         coordinates_(turns.size()),
         free_(turns.size()),
         forward_(stages.size() * static_cast<std::size_t>(micro_batches)),
@@ -125,6 +128,10 @@ class ScheduleWalk {
         left_(stages.size()),
         begun_(stages.size(), false) {
     result_.coordinates.resize(turns.size());
+    for (std::size_t c = 0; c < coordinates_; ++c) {
+      result_.coordinates[c].begin = free_[c] = Seconds{begins[c]};
+      channel_forward_[c] = Seconds{begins[(c + 1) % coordinates_]};
+    }
     for (const std::vector<Turn>& own : turns)
       for (const Turn& turn : own)
         if (closes(turn)) ++left_[static_cast<std::size_t>(turn.stage)];
@@ -138,7 +145,7 @@ class ScheduleWalk {
     });
     finish();
     for (std::size_t c = 1; c < coordinates_; ++c)
-      if (result_.coordinates[c].step.total > result_.coordinates[result_.slowest].step.total) result_.slowest = c;
+      if (result_.coordinates[c].end() > result_.coordinates[result_.slowest].end()) result_.slowest = c;
     result_.step = result_.coordinates[result_.slowest].step;
     return std::move(result_);
   }
@@ -280,7 +287,7 @@ class ScheduleWalk {
     parts.communication_exposed += end - free_[c];
     parts.bubble += then.wait;
     own.tail = then;
-    own.step.total = end + then.total();
+    own.step.total = end + then.total() - own.begin;
     for (std::size_t s = c; s < stages_.size(); s += coordinates_) {
       const TailTimes& tail = stages_[s].tail;
       parts.optimizer += tail.total - tail.host - tail.messages - tail.copies;
@@ -294,7 +301,7 @@ class ScheduleWalk {
 
   const Turns& turns_;
   const std::vector<StageTimes>& stages_;
-  std::optional<LostToOthers> lost_;
+  const std::optional<LostToOthers>& lost_;
   std::size_t coordinates_;
   std::vector<Seconds> free_;                                // by coordinate
   std::vector<Arrival> forward_, backward_;                  // by micro-batch and stage that sends
@@ -313,7 +320,15 @@ class ScheduleWalk {
 
 SimulatedPipeline walk_schedule(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches,
                                 const Cancelled& cancelled) {
-  return ScheduleWalk(turns, stages, micro_batches).run(cancelled);
+  const std::optional<LostToOthers> lost = lost_between_nodes(turns, stages, micro_batches);
+  SuccessiveSteps steps(turns.size());
+  SimulatedPipeline step;
+  std::vector<double> ends(turns.size());
+  do {
+    step = ScheduleWalk(turns, stages, micro_batches, lost, steps.begins()).run(cancelled);
+    for (std::size_t c = 0; c < ends.size(); ++c) ends[c] = step.coordinates[c].end().value();
+  } while (!is_true(cancelled) && steps.again(ends));
+  return step;
 }
 
 }  // namespace sibyl

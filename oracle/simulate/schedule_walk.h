@@ -37,7 +37,7 @@ struct StageTimes {
 StageTimes stage_times(const Stage& stage, const PricedStage& priced, const Relief& relief,
                        const std::function<TurnTimes(Turn, Place)>& time);
 
-// Cancelled: of the turns until then.
+// Cancelled: of the turns until then, of whichever step.
 SimulatedPipeline walk_schedule(const Turns& turns, const std::vector<StageTimes>& stages, int micro_batches,
                                 const Cancelled& cancelled = {});
 

@@ -64,6 +64,19 @@ TEST(Footprint, GradientsOfTwoBytesLieInTheirBuckets) {
   EXPECT_DOUBLE_EQ(footprint_of(graph, strategy).peak.communication.value(), 4672);
 }
 
+// And they are there from the beginning. With a batch of 1024 the most is held when backward has just begun: in f32
+// there are the last layer's gradients alone by then, of 192 and 3 parameters, 768 and 12 -> 64 B.
+TEST(Footprint, BucketsOfGradientsAreThereBeforeBackward) {
+  const Graph graph = test::mlp({32, 64, 3}, 2);
+  Strategy strategy;
+  strategy.global_batch = 1024;
+  strategy.precision = Precision::bf16;
+  EXPECT_DOUBLE_EQ(footprint_of(graph, strategy).peak.gradients.value(), 768 + 64);
+  strategy.half_weights = true;
+  for (strategy.zero = 0; strategy.zero < 2; ++strategy.zero)
+    EXPECT_DOUBLE_EQ(footprint_of(graph, strategy).peak.gradients.value(), 4096 + 128 + 384 + 64) << strategy.zero;
+}
+
 // The second micro-batch's gradients of weights are added to the first one's. At fc2's backward there are, beside weights and
 // gradients of 384 each and the inputs: relu.out, d fc2.y and d relu of 64 each, and what is to be added, 128 + 64; the
 // kernel's workspace comes on top of all of it, for its results are there before it ends.

@@ -199,6 +199,44 @@ TEST(ScheduleForm, SendsShareAWireWithExchanges) {
   }
 }
 
+// Two stages, two micro-batches; forward takes 1, backward 2, messages nothing; the first device's update takes 1, the
+// second one's 5. By itself a step ends at 12: the second device goes forward and backward from 1 to 7 and updates
+// until then; the first has done its last pass at 9 and updates until 10. So it begins the next step 2 before the
+// second one does: that goes forward and backward from 2 to 8 of the first one's clock, which goes backward until 10
+// and updates until 11. There the second one is 2 later again, and each comes round after 11.
+//
+// With an update of 2 the second device ends at 9, before the first, and no step is shorter than the first one.
+TEST(ScheduleForm, TheNextStepBeginsWhileLaterDevicesUpdate) {
+  const ScheduleShape shape{PipelineSchedule::one_forward_one_backward, 2, 1, 2};
+  struct Case {
+    double update, begin, step;
+  };
+  for (const auto& [update, begin, step] : {Case{5, 2, 11}, Case{2, 0, 10}}) {
+    std::vector<StageForm> forms(2);
+    std::vector<StageTimes> times(2);
+    for (std::size_t s = 0; s < 2; ++s) {
+      forms[s].forward.time = 1;
+      forms[s].tail = s == 0 ? 1 : update;
+      times[s].turns[StageTimes::slot(Kind::forward, {})].total = Seconds{1};
+      times[s].tail.total = Seconds{forms[s].tail};
+      for (const bool first : {true, false})
+        for (const bool last : {true, false}) {
+          forms[s].backward[closed::slot_of(first, last)].time = 2;
+          times[s].turns[StageTimes::slot(Kind::backward, {first, last})].total = Seconds{2};
+        }
+    }
+    const SimulatedPipeline walked = walk_schedule(turns_of(shape), times, 2);
+    EXPECT_NEAR(walked.step.total.value(), step, 1e-9);
+    EXPECT_NEAR(ScheduleForm{}.ends(shape, {{.form = &forms[0]}, {.form = &forms[1]}}, {}).time, step, 1e-9);
+    EXPECT_NEAR(walked.coordinates[1].begin.value(), begin, 1e-9);
+    for (const CoordinateTimes& c : walked.coordinates) {
+      const TimeBreakdown& parts = c.step.breakdown;
+      const Seconds sum = parts.forward + parts.backward + parts.bubble + parts.optimizer;
+      EXPECT_NEAR(sum.value(), c.step.total.value(), 1e-9);
+    }
+  }
+}
+
 // Two stages on each of two devices. The last pass of each takes 2, and its messages 10 more; the two stages' go over
 // one wire, so that the second one's are there 10 after the first one's, though its pass ends 4 later or less.
 TEST(ScheduleForm, StagesOfOneDeviceShareItsWire) {
