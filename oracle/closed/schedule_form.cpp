@@ -367,25 +367,27 @@ ScheduleForm::Ends ScheduleForm::ends(const ScheduleShape& shape, const std::vec
   prepare(shape, stages);
   if (crowded_) {
     crowded_ = false, apart_ = true, sharing_ = share();
-    Ends least = steady(shape, stages, tied);
+    Ends least = steady(shape, stages, tied, [](double) { return true; });
     crowded_ = sharing_ = true, apart_ = false;
     least.time *= 1 - 2 * not_walked;
     least.walked = false;
     if (!wanted(least.time)) return least;
   }
-  return steady(shape, stages, tied);
+  return steady(shape, stages, tied, wanted);
 }
 
+// Devices that begin later end no sooner, so that no step is shorter than the first device's share of the first one.
 ScheduleForm::Ends ScheduleForm::steady(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-                                        const std::vector<TiedMessage>& tied) {
+                                        const std::vector<TiedMessage>& tied,
+                                        const std::function<bool(double)>& wanted) {
   SuccessiveSteps steps(coordinates_);
-  Ends step;
-  do {
+  while (true) {
     walk_enough(shape, stages, tied, steps.begins());
-    step.slowest = static_cast<std::size_t>(std::ranges::max_element(ends_) - ends_.begin());
-    step.time = ends_[step.slowest] - steps.begins()[step.slowest];
-  } while (steps.again(ends_));
-  return step;
+    const auto slowest = static_cast<std::size_t>(std::ranges::max_element(ends_) - ends_.begin());
+    const double time = ends_[slowest] - steps.begins()[slowest], least = ends_.front() * (1 - 2 * not_walked);
+    if (!steps.again(ends_)) return {time, slowest};
+    if (!crowded_ && !wanted(least)) return {least, slowest, false};
+  }
 }
 
 void ScheduleForm::walk_enough(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,

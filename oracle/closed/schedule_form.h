@@ -54,8 +54,8 @@ class ScheduleForm {
     std::size_t slowest = 0;  // coordinate: the last to end
     bool walked = true;       // else it takes this time at the least
   };
-  // Where messages are crowded it takes its time: it is asked first whether a step that takes this at the least is
-  // wanted, and else that is the answer.
+  // Where messages are crowded, and where several steps are walked, it takes its time: it is asked first whether a step
+  // that takes this at the least is wanted, and else that is the answer.
   Ends ends(
       const ScheduleShape& shape, const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied,
       const std::function<bool(double)>& wanted = [](double) { return true; });
@@ -82,7 +82,7 @@ class ScheduleForm {
 
   void prepare(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages);
   Ends steady(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-              const std::vector<TiedMessage>& tied);
+              const std::vector<TiedMessage>& tied, const std::function<bool(double)>& wanted);
   // When coordinates end that begin so, in `ends_`.
   void walk_enough(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
                    const std::vector<TiedMessage>& tied, const std::vector<double>& begins);
