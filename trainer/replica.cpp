@@ -201,8 +201,10 @@ void Replica::watch_backward(std::size_t index) {
       compute->inputs, [&](LocalTensorId id) { return id.valid() && (*stage_)[id].kind == TensorKind::parameter; });
   for (const LocalTensorId out : compute->outputs) {
     if (!reads || !out.valid() || !tensors_[out.index()].grad_fn()) continue;
-    tensors_[out.index()].grad_fn()->add_pre_hook(
-        std::make_unique<BeforeNode>([this, index] { watch_.before_backward(index); }));
+    tensors_[out.index()].grad_fn()->add_pre_hook(std::make_unique<BeforeNode>([this, index] {
+      watch_.after_backward(index + 1);
+      watch_.before_backward(index);
+    }));
   }
 }
 

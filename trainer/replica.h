@@ -26,8 +26,9 @@ class OffloadedActivations;
 class OperationSpans;
 
 // Told of each step that runs, so that its parameters are there: of `before_backward` also where steps run again.
+// `after_backward`: all from this step on have run backward.
 struct StepWatch {
-  std::function<void(std::size_t)> before_forward, after_forward, before_backward;
+  std::function<void(std::size_t)> before_forward, after_forward, before_backward, after_backward;
 };
 
 class Replica {

@@ -116,8 +116,8 @@ void StageWorker::open_syncs() {
       for (ShardedSync* shards : units) (shards->*told)(step);
     };
   };
-  replica_->watch(
-      {each(&ShardedSync::before_forward), each(&ShardedSync::after_forward), each(&ShardedSync::before_backward)});
+  replica_->watch({each(&ShardedSync::before_forward), each(&ShardedSync::after_forward),
+                   each(&ShardedSync::before_backward), each(&ShardedSync::after_backward)});
 }
 
 void StageWorker::begin_step(std::int64_t number) {
@@ -200,6 +200,9 @@ std::vector<at::Tensor> StageWorker::backward(const Turn& turn, std::vector<at::
     pass.later->run();
   else
     back = run_backward(pass, std::move(gradients));
+  if (turn.kind == Turn::Kind::backward_input)
+    for (const auto& shards : shards_)
+      if (shards) shards->after_backward(0);
   if (emulated_) emulated_->wait();
   if (spans_) spans_->end_backward();
   if (closes) passes_.erase(turn.micro_batch);

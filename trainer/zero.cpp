@@ -28,7 +28,7 @@ struct Shard {
   at::Tensor buffer, gradient;      // of gradients, and the rank's part of them
   at::Tensor room;                  // that the buffer lies in, where it is one of those that go round
   std::vector<std::int64_t> place;  // of each parameter
-  std::vector<bool> filled;
+  std::vector<bool> filled, waiting;  // of these; finished, while all buffers are of buckets before
   std::size_t count = 0;    // filled
   std::size_t arrived = 0;  // gradients of this backward
   bool over = false;        // all of them have: nobody reads the parameters any more
@@ -48,6 +48,7 @@ class ShardedSync::Impl {
         copies_(copies),
         emulated_(replica.emulated()),
         memory_(emulated_ ? at::kMeta : at::kCPU),
+        splits_(splits_backward(stage_)),
         thread_(communicator),
         share_(at::scalar_tensor(1.0 / replicas, at::kFloat)) {
     shards_.resize(sync_.buckets.size());
@@ -65,6 +66,7 @@ class ShardedSync::Impl {
   void begin(const std::vector<LocalTensorId>& complete) {
     for (Shard& shard : shards_) {
       std::fill(shard.filled.begin(), shard.filled.end(), false);
+      std::fill(shard.waiting.begin(), shard.waiting.end(), false);
       shard.count = shard.sending = 0;
       shard.harvested = false;
     }
@@ -74,7 +76,7 @@ class ShardedSync::Impl {
     const at::NoGradGuard no_grad;
     for (const LocalTensorId id : complete)
       if (const auto place = place_of_.find(id); place != place_of_.end())
-        fill(shards_[place->second.first], place->second.second);
+        take(place->second.first, place->second.second);
     send_ready();
   }
 
@@ -146,6 +148,17 @@ class ShardedSync::Impl {
     }
   }
 
+  // Where gradients of weights are put off, none tells when a unit is read no more.
+  void after_backward(std::size_t first) {
+    if (!splits_) return;
+    for (const std::size_t bucket : units_) {
+      Shard& shard = shards_[bucket];
+      if (shard.over || shard.unit->begin < first) continue;
+      shard.over = true;
+      release(shard);
+    }
+  }
+
   void gather_all() {
     for (const std::size_t bucket : units_) gather(shards_[bucket]);
     for (const std::size_t bucket : units_) need(shards_[bucket]);
@@ -185,6 +198,7 @@ class ShardedSync::Impl {
       at += view.numel();
     }
     shard.filled.assign(shard.place.size(), false);
+    shard.waiting = shard.filled;
     shard.own = shard.flat.narrow(0, shard.range.begin, shard.range.size());
   }
 
@@ -218,23 +232,40 @@ class ShardedSync::Impl {
   void add_hooks() {
     for (const auto& [id, place] : place_of_)
       if (replica_[id].requires_grad())
-        hooks_.add(replica_[id],
-                   [this, shard = place.first, slot = place.second] { gradient_ready(shards_[shard], slot); });
+        hooks_.add(replica_[id], [this, shard = place.first, slot = place.second] { gradient_ready(shard, slot); });
   }
 
-  void gradient_ready(Shard& shard, std::size_t slot) {
+  void gradient_ready(std::size_t index, std::size_t slot) {
     const at::NoGradGuard no_grad;
     if (armed_ && sync_.overlapped) {
-      fill(shard, slot);
+      take(index, slot);
       send_ready();
     }
+    Shard& shard = shards_[index];
     if (++shard.arrived < shard.place.size()) return;
     shard.arrived = 0;
     shard.over = true;
     if (shard.unit) release(shard);
   }
 
+  // A finished gradient goes to its buffer, unless that would be the last one and the bucket to be sent next has none:
+  // gradients that are not put off are finished before all those that are.
+  void take(std::size_t index, std::size_t slot) {
+    Shard& shard = shards_[index];
+    if (index == next_ || shard.buffer.defined() || room_beside_next())
+      fill(shard, slot);
+    else
+      shard.waiting[slot] = true;
+  }
+  [[nodiscard]] bool room_beside_next() const {
+    const auto on_their_way = std::ranges::count_if(
+        shards_, [](const Shard& shard) { return shard.sending > 0 && !shard.harvested && shard.room.defined(); });
+    const std::size_t wanted = next_ < shards_.size() && !shards_[next_].buffer.defined() ? 2 : 1;
+    return free_.size() + static_cast<std::size_t>(on_their_way) >= wanted;
+  }
+
   void fill(Shard& shard, std::size_t slot) {
+    shard.waiting[slot] = false;
     if (!shard.buffer.defined()) {
       shard.room = claim();
       shard.buffer = shard.room.narrow(0, 0, shard.bucket->bytes()).view(type_of(shard));
@@ -283,8 +314,11 @@ class ShardedSync::Impl {
 
   // In order: all ranks must hand the same bucket to the same collective.
   void send_ready() {
-    for (; next_ < shards_.size() && shards_[next_].count == shards_[next_].place.size(); ++next_) {
+    for (; next_ < shards_.size(); ++next_) {
       Shard& shard = shards_[next_];
+      for (std::size_t i = 0; i < shard.waiting.size(); ++i)
+        if (shard.waiting[i]) fill(shard, i);
+      if (shard.count < shard.place.size()) return;
       shard.sending = thread_.begin(Collective::reduce_scatter, on_wire(shard.buffer, shard.bucket->elements),
                                     bucket_name(next_, "reduce-scatter"));
       if (copies_ == nullptr) continue;
@@ -356,6 +390,7 @@ class ShardedSync::Impl {
   Communicator* copies_;        // of those that hold the same part; none: this one alone
   EmulatedDevice* emulated_;    // none: this machine itself
   at::TensorOptions memory_;    // its
+  bool splits_;                 // gradients of weights are put off
   at::Tensor wire_;
   std::vector<Shard> shards_;       // by bucket
   std::vector<std::size_t> units_;  // their buckets, in the units' order
@@ -383,6 +418,7 @@ void ShardedSync::begin_backward() { impl_->begin_backward(); }
 void ShardedSync::before_forward(std::size_t step) { impl_->before_forward(step); }
 void ShardedSync::after_forward(std::size_t step) { impl_->after_forward(step); }
 void ShardedSync::before_backward(std::size_t step) { impl_->before_backward(step); }
+void ShardedSync::after_backward(std::size_t first) { impl_->after_backward(first); }
 void ShardedSync::gather_all() { impl_->gather_all(); }
 void ShardedSync::release_all() { impl_->release_all(); }
 Bytes ShardedSync::weights() const { return impl_->weights(); }

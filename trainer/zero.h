@@ -43,11 +43,13 @@ class ShardedSync {
   [[nodiscard]] std::vector<Part> parts() const;
   void gather_updated();  // after the update
 
-  // Before a backward turn; around a step of forward, and before one of backward or of what is computed again for it.
+  // Before a backward turn; around a step of forward; before one of backward or of what is computed again for it, and
+  // once all from a first one on have run backward.
   void begin_backward();
   void before_forward(std::size_t step);
   void after_forward(std::size_t step);
   void before_backward(std::size_t step);
+  void after_backward(std::size_t first);
   // All parameters, for who reads them between steps.
   void gather_all();
   void release_all();

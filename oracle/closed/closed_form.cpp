@@ -295,7 +295,6 @@ const Form& ProgramForm::least(const Strategy& strategy, const ScheduleShape& sh
 }
 
 Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wanted) {
-  SIBYL_CHECK(check_state(strategy));
   const ScheduleShape shape{strategy.schedule, strategy.pipeline, strategy.chunks,
                             static_cast<int>(strategy.accumulation)};
   SIBYL_CHECK(check_shape(strategy.schedule, {shape.coordinates, shape.chunks, shape.micro_batches}));

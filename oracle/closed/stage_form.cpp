@@ -187,8 +187,9 @@ StageForm::Turns StageFormula::streams(const Run& others, std::span<const StageP
   for (const StagePass& pass : passes) {
     const std::size_t units = units_.size();
     std::size_t next = 0, entered = 0, left = 0;
+    const bool reads = pass.forward || pass.inputs;  // gradients of weights read no parameter
     const auto begun = [&](std::size_t i) {
-      for (; entered < units; ++entered) {
+      for (; reads && entered < units; ++entered) {
         const std::size_t u = pass.forward ? entered : by_end_[units - 1 - entered];
         if (pass.forward ? units_[u].steps.begin != i : units_[u].steps.end != i + 1) return;
         streams.enter(u, units_[u].copy, units_[u].gather);

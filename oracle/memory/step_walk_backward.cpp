@@ -18,7 +18,7 @@ void StepWalk::backward(Turn::Kind kind, bool last) {
   std::vector<int> to_come = to_come_;
   for (std::size_t i = stage_.steps.size(); i-- > 0;) {
     enter(kind, i);
-    for (std::size_t u = stage_.units.size(); u-- > 0;)
+    for (std::size_t u = stage_.units.size(); !later && u-- > 0;)  // gradients of weights read no parameter
       if (stage_.units[u].end == i + 1) enter_unit(u, false);
     if (const std::size_t s = segment_ended_[i + 1]; !later && s != none) {
       if (!stage_.kept_outside.empty() && !stage_.kept_outside[s].empty()) bring_before(s);

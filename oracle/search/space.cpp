@@ -76,7 +76,6 @@ void each_state(const SearchSpace& space, Strategy strategy, const Visit& visit)
     strategy.recompute = recompute;
     for (const int zero : space.zero) {
       if (zero > 0 && strategy.data == 1 && strategy.expert == 1) continue;
-      if (zero > 1 && strategy.pipeline > 1 && strategy.schedule == PipelineSchedule::zero_bubble) continue;
       strategy.zero = zero;
       visit(strategy);
     }

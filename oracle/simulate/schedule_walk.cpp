@@ -184,7 +184,8 @@ class ScheduleWalk {
     (turn.kind == Kind::forward ? parts.forward : parts.backward) += times.total - times.exchanged - times.host;
     parts.host += times.host;
     parts.communication_exposed += times.exchanged + delay;
-    parts.communication_total += times.exchanges + stages_[stage].gathers;
+    parts.communication_total += times.exchanges;
+    if (turn.kind != Kind::backward_weight) parts.communication_total += stages_[stage].gathers;
     Seconds behind;
     if (times.messages.value() > 0) {
       // The wire is the coordinate's: what another of its stages still exchanges takes its share of it.

@@ -189,7 +189,7 @@ class ProgramBuilder {
     const bool inputs = turn_.kind != Turn::Kind::backward_weight;
     bring_before(stage_.recomputed.size());
     for (std::size_t i = stage_.steps.size(); i-- > 0;) {
-      for (std::size_t u = stage_.units.size(); u-- > 0;)
+      for (std::size_t u = stage_.units.size(); inputs && u-- > 0;)  // gradients of weights read no parameter
         if (stage_.units[u].end == i + 1) enter(u, false);
       for (std::size_t s = 0; s < stage_.recomputed.size(); ++s)
         if (inputs && stage_.recomputed[s].end == i + 1) run_again(s);

@@ -37,18 +37,9 @@ std::map<LocalTensorId, Tie> ties_of(const CutProgram& program, std::size_t stag
 
 }  // namespace
 
-Result<void> check_state(const Strategy& strategy) {
-  if (strategy.zero <= 1 || strategy.schedule != PipelineSchedule::zero_bubble) return {};
-  return fail(ErrorCode::infeasible,
-              fmt::format("a zero-bubble schedule finishes the gradients of all layers at once, where --zero {} has buffers for two",
-                          strategy.zero),
-              "--zero", "at most --zero 1 with zero-bubble, or another --schedule");
-}
-
 Result<void> add_stages(const Graph& graph, const Stage& whole, const CutCosts& costs, Plan& plan) {
   const Strategy& strategy = plan.strategy;
   const PipelineShape shape{strategy.pipeline, strategy.chunks, static_cast<int>(strategy.accumulation)};
-  SIBYL_CHECK(check_state(strategy));
   SIBYL_CHECK(check_shape(strategy.schedule, shape));
   if (!costs.begins && strategy.stage_starts.empty()) SIBYL_CHECK(check_stages(whole, strategy));
   SIBYL_TRY(plan.schedule, make_schedule(strategy.schedule, shape));

@@ -13,9 +13,7 @@ namespace sibyl {
 // `plan` has its strategy and its mesh. Fails, code infeasible, where the program cannot be cut so.
 Result<void> add_stages(const Graph& graph, const Stage& whole, const CutCosts& costs, Plan& plan);
 
-// What add_stages() refuses before and after it cuts: ZeRO with a schedule that it does not go with; a parameter that two stages of
-// one coordinate hold.
-Result<void> check_state(const Strategy& strategy);
+// What add_stages() refuses after it cuts: a parameter that two stages of one coordinate hold.
 Result<void> check_ties(const Graph& graph, const Stage& whole, const Ties& ties, int coordinates);
 
 // What a stage does beside its program: updates, the exchange of gradients, shards of both, norms, what is recomputed.

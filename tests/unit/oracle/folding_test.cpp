@@ -34,7 +34,7 @@ Strategy any_split() {
   s.half_weights = any(0, 1) == 1;
   s.optimizer = OptimizerKind::adamw;
   s.recompute = one_of(Recompute::none, Recompute::selective, Recompute::full);
-  s.zero = any(0, s.schedule == PipelineSchedule::zero_bubble ? 1 : 3);
+  s.zero = any(0, 3);
   return s;
 }
 
