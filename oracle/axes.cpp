@@ -71,6 +71,15 @@ std::vector<MeshAxis> axes_within_samples() {
 
 bool is_of_images(MeshAxis axis) { return of_images(row_of(axis)); }
 
+bool has_own_samples(MeshAxis axis) { return row_of(axis).shares == Shares::samples; }
+
+int Strategy::samplers() const {
+  int ranks = 1;
+  for (const AxisRow& row : axis_rows)
+    if (row.shares == Shares::samples && row.axis != MeshAxis::data) ranks *= this->*row.degree;
+  return ranks;
+}
+
 namespace {
 
 Result<int> parse_degree(std::string_view text, std::string_view entry) {

@@ -24,5 +24,7 @@ std::vector<MeshAxis> axes_of_a_program();
 // Of these the ones whose ranks have their samples in common, and share what is done with them.
 std::vector<MeshAxis> axes_within_samples();
 bool is_of_images(MeshAxis axis);
+// Its ranks each have samples of their own: replicas, and where layers of a replica are dealt out among such ranks.
+bool has_own_samples(MeshAxis axis);
 
 }  // namespace sibyl

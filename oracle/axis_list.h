@@ -17,14 +17,15 @@
 
 // clang-format off
 #define SIBYL_AXES(AXIS)                                         \
-  AXIS(tensor,   work,    alternate, whole,    0, 7)             \
-  AXIS(filter,   work,    columns,   whole,    0, 5)             \
-  AXIS(channel,  work,    rows,      features, 0, 6)             \
-  AXIS(width,    images,  image,     whole,    1, 4)             \
-  AXIS(height,   images,  image,     whole,    2, 3)             \
-  AXIS(depth,    images,  image,     whole,    3, 2)             \
-  AXIS(context,  work,    tokens,    whole,    0, 8)             \
+  AXIS(tensor,   work,    alternate, whole,    0, 8)             \
+  AXIS(filter,   work,    columns,   whole,    0, 6)             \
+  AXIS(channel,  work,    rows,      features, 0, 7)             \
+  AXIS(width,    images,  image,     whole,    1, 5)             \
+  AXIS(height,   images,  image,     whole,    2, 4)             \
+  AXIS(depth,    images,  image,     whole,    3, 3)             \
+  AXIS(context,  work,    tokens,    whole,    0, 9)             \
   AXIS(expert,   samples, experts,   whole,    0, 1)             \
+  AXIS(table,    samples, tables,    whole,    0, 2)             \
   AXIS(data,     samples, none,      whole,    0, 0)             \
   AXIS(pipeline, stages,  none,      whole,    0, 0)
 // clang-format on

@@ -75,7 +75,7 @@ class FitSearch {
 
   NearestFit run() {
     result_.most_devices = asked_.devices();
-    const Strategy one_sample = with_batch(asked_, asked_.expert);
+    const Strategy one_sample = with_batch(asked_, asked_.samplers());
     if (try_one(here_, one_sample)) {
       find_micro_batches();
       find_batch();
@@ -88,7 +88,7 @@ class FitSearch {
     if (left <= 0 && find_that(here_, with_little_kept())) return std::move(result_);
     Strategy small = asked_;
     small.accumulation = 1;
-    small = with_batch(small, small.expert);
+    small = with_batch(small, small.samplers());
     left = most_work / 2;
     if (small.global_batch != asked_.global_batch &&
         (find_that(here_, small) || find_plan(here_, cluster_, small, left)))
@@ -117,7 +117,7 @@ class FitSearch {
     strategy.recompute = Recompute::full;
     strategy.recompute_every = 1;
     strategy.recompute_kinds.clear();
-    strategy.accumulation = std::max<std::int64_t>(1, asked_.global_batch / asked_.data / asked_.expert);
+    strategy.accumulation = std::max<std::int64_t>(1, asked_.global_batch / asked_.data / asked_.samplers());
     return strategy;
   }
 
@@ -131,7 +131,7 @@ class FitSearch {
     const std::int64_t per_replica = asked_.global_batch / asked_.data;
     const std::int64_t most = std::min(per_replica, most_parts);
     for (std::int64_t parts = asked_.accumulation + 1; parts <= most && !stopped(); ++parts) {
-      if (per_replica % (parts * asked_.expert) != 0) continue;
+      if (per_replica % (parts * asked_.samplers()) != 0) continue;
       Strategy split = asked_;
       split.accumulation = parts;
       if (find_that(here_, split)) result_.micro_batches = parts;
@@ -155,7 +155,7 @@ class FitSearch {
   // that fits; beyond it there may be others as far as tensors alone fill no more than the device has, and those are
   // tried, from the largest on: each of them, or, where they are many, some at equal distances.
   void find_batch() {
-    const std::int64_t samples = asked_.expert;  // that a micro-batch is a multiple of
+    const std::int64_t samples = asked_.samplers();  // that a micro-batch is a multiple of
     const std::int64_t asked = asked_.global_batch / asked_.data / asked_.accumulation / samples;
     const auto strategy = [&](std::int64_t n) { return with_batch(asked_, n * samples); };
     const auto fits = [&](std::int64_t n) { return try_one(here_, strategy(n)).has_value(); };

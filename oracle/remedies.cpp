@@ -87,8 +87,7 @@ bool can_fuse_pointwise(const PricedPlan& plan, std::string_view family = {}) {
 
 // Where a rank has more than one sample, others can take some.
 std::string more_devices(const Strategy& strategy) {
-  const bool shares_samples =
-      strategy.global_batch > strategy.degree(MeshAxis::data) * strategy.degree(MeshAxis::expert);
+  const bool shares_samples = strategy.global_batch > strategy.data * strategy.samplers();
   return shares_samples ? "the same batch on more devices" : "operations that more devices share";
 }
 

@@ -42,7 +42,7 @@ SmallerPlans resplit(const Strategy& strategy) {
 
 SmallerPlans sharing_state(const Strategy& strategy) {
   SmallerPlans all{{strategy, 0}};
-  const bool replicas = strategy.data > 1 || strategy.expert > 1;
+  const bool replicas = strategy.data > 1 || strategy.samplers() > 1;
   for (int zero = strategy.zero + 1; replicas && zero <= 3; ++zero) {
     all.push_back({strategy, 1});
     all.back().strategy.zero = zero;
@@ -70,9 +70,9 @@ SmallerPlans parting_batch(const Strategy& strategy, std::int64_t usual) {
   SmallerPlans all;
   const std::int64_t replica = strategy.global_batch / strategy.data;  // samples
   if (replica * strategy.data != strategy.global_batch) return all;
-  for (const std::int64_t parts : {strategy.accumulation, replica / usual, replica / strategy.expert}) {
+  for (const std::int64_t parts : {strategy.accumulation, replica / usual, replica / strategy.samplers()}) {
     const bool known = std::ranges::any_of(all, [&](const SmallerPlan& a) { return a.strategy.accumulation == parts; });
-    if (parts < strategy.accumulation || known || replica % (parts * strategy.expert) != 0) continue;
+    if (parts < strategy.accumulation || known || replica % (parts * strategy.samplers()) != 0) continue;
     all.push_back({strategy, all.empty() ? 0 : 1});
     all.back().strategy.accumulation = parts;
   }

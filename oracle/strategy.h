@@ -73,7 +73,8 @@ struct Strategy {
   // Devices along each axis, as `int tensor = 1`. data: replicas. pipeline: devices among which the model's stages are
   // dealt out. What one replica is split over: tensor, weights by columns and rows in turn; filter, channel, by one of
   // the two; depth, height, width, images; context, the tokens of a sequence, throughout the model; expert, ranks that
-  // each have their own samples of a replica's, and among which experts are dealt out.
+  // each have their own samples of a replica's, and among which experts are dealt out; table, the same with what is
+  // looked up in: of each table a rank has some columns.
 #define SIBYL_DEGREE(name, ...) int name = 1;
   SIBYL_AXES(SIBYL_DEGREE)
 #undef SIBYL_DEGREE
@@ -123,6 +124,7 @@ struct Strategy {
   [[nodiscard]] int degree(MeshAxis axis) const;
   [[nodiscard]] int devices() const { return data * devices_per_replica(); }
   [[nodiscard]] int devices_per_replica() const;
+  [[nodiscard]] int samplers() const;  // ranks of one replica that each have samples of their own
   [[nodiscard]] int stages() const { return pipeline * chunks; }
   [[nodiscard]] bool offloads() const { return optimizer_tier != Tier::device || activation_tier != Tier::device; }
   [[nodiscard]] bool offloads_to(Tier tier) const { return optimizer_tier == tier || activation_tier == tier; }

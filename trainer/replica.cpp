@@ -94,8 +94,11 @@ void Replica::begin(std::int64_t step, int micro_batch, std::shared_ptr<LaterGra
     for (const LocalTensorId id : inputs_) (*this)[id] = initial(id);
   const auto number = static_cast<std::uint64_t>(step);
   pass_seed_ = mixed(mixed(mixed(seed_) ^ number) ^ static_cast<std::uint64_t>(micro_batch));
-  const int samples_of =
-      groups_->coordinate(MeshAxis::data) + groups_->size(MeshAxis::data) * groups_->coordinate(MeshAxis::expert);
+  int samples_of = groups_->coordinate(MeshAxis::data), of = groups_->size(MeshAxis::data);
+  for (const MeshAxis axis : {MeshAxis::expert, MeshAxis::table}) {
+    samples_of += of * groups_->coordinate(axis);
+    of *= groups_->size(axis);
+  }
   pass_seed_ = mixed(pass_seed_ ^ static_cast<std::uint64_t>(samples_of));
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/hash.h"
+#include "oracle/axes.h"
 
 namespace sibyl::closed {
 
@@ -14,8 +15,7 @@ std::vector<MeshAxis> Replicas::axes(const std::vector<MeshAxis>& summed_over) c
 }
 
 int Replicas::parts(const std::vector<MeshAxis>& axes) const {
-  const auto replicates = [](MeshAxis axis) { return axis == MeshAxis::data || axis == MeshAxis::expert; };
-  if (strategy_.zero == 0 || std::none_of(axes.begin(), axes.end(), replicates)) return 1;
+  if (strategy_.zero == 0 || std::ranges::none_of(axes, has_own_samples)) return 1;
   int parts = 1;
   for (const MeshAxis axis : axes) parts *= strategy_.degree(axis);
   return parts;

@@ -7,10 +7,10 @@ namespace sibyl::limits {
 
 void batch(const Found& f, Limits& limits) {
   const Strategy& s = f.plan.strategy;
-  const int ranks = s.data * s.expert;
+  const int ranks = s.data * s.samplers();
   if (ranks == 1) return;
   const auto samples = static_cast<double>(s.global_batch);
-  limits.push_back({"batch", axes_text(f, {MeshAxis::data, MeshAxis::expert}), samples, "samples",
+  limits.push_back({"batch", axes_text(f, {MeshAxis::data, MeshAxis::expert, MeshAxis::table}), samples, "samples",
                     static_cast<double>(ranks) * s.accumulation / samples, "a larger batch; replicas of more devices"});
 }
 
@@ -31,7 +31,7 @@ void layers(const Found& f, Limits& limits) {
 void micro_batches(const Found& f, Limits& limits) {
   const Strategy& s = f.plan.strategy;
   if (s.pipeline == 1) return;
-  const auto samples = static_cast<double>(s.global_batch) / s.data / s.expert;
+  const auto samples = static_cast<double>(s.global_batch) / s.data / s.samplers();
   limits.push_back({"number of micro-batches", "pipeline", samples, "samples", f.micro_batches() / samples,
                     those_that_suit({{"a larger batch"}, {"fewer replicas", s.data > 1}})});
 }

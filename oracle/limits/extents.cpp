@@ -102,6 +102,13 @@ void experts(const Found& f, Limits& limits) {
              "more experts; another axis beside it", limits);
 }
 
+void tables(const Found& f, Limits& limits) {
+  if (f.degree(MeshAxis::table) == 1) return;
+  const auto counts = [](const LocalTensor& tensor, std::size_t) { return tensor.kind == TensorKind::parameter; };
+  add_extent(f, MeshAxis::table, least_extent(f, MeshAxis::table, counts), "width of tables", "columns",
+             "wider tables; another axis beside it", limits);
+}
+
 void heads(const Found& f, Limits& limits) {
   for (const MeshAxis axis : {MeshAxis::tensor, MeshAxis::context}) heads_of_axis(f, axis, limits);
 }

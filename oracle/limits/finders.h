@@ -11,7 +11,7 @@ namespace sibyl::limits {
 using Find = void(const Found&, Limits&);
 
 Find batch, layers, micro_batches;                        // batch.cpp
-Find features, experts, heads, sequence, tokens, images;  // extents.cpp
+Find features, experts, tables, heads, sequence, tokens, images;  // extents.cpp
 Find memory, fragmentation;                               // memory.cpp
 Find repeated_work, recomputation;                        // work.cpp
 Find repeated_state;                                      // repeated_state.cpp
@@ -23,8 +23,8 @@ Find reading, offloading;                                 // storage.cpp
 
 // Extents, then costs: as they are shown.
 inline constexpr std::array finders = {
-    batch,  layers,    micro_batches, features,      experts,       heads,          sequence,
-    tokens, images,    memory,        fragmentation, repeated_work, repeated_state, recomputation,
-    idling, exchanges, contention,    compression,   update,        reading,        offloading};
+    batch,     layers,     micro_batches, features,      experts,       tables,         heads,         sequence,
+    tokens,    images,     memory,        fragmentation, repeated_work, repeated_state, recomputation, idling,
+    exchanges, contention, compression,   update,        reading,       offloading};
 
 }  // namespace sibyl::limits

@@ -35,7 +35,7 @@ Result<void> check_compression(const Strategy& strategy) {
   if (casts(compression) && has_half_weights(strategy))
     return fail(ErrorCode::infeasible, "gradients of two bytes are not made smaller by a cast to two bytes", where,
                 "leave out --compress, or --half-weights");
-  const bool shares = strategy.zero > 0 && (strategy.data > 1 || strategy.expert > 1);
+  const bool shares = strategy.zero > 0 && strategy.data * strategy.samplers() > 1;
   if (shares && !casts(compression))
     return fail(ErrorCode::infeasible,
                 "ranks that share state keep parts of sums, and so compressed gradients are summed whole", where,

@@ -61,6 +61,24 @@ Result<void> check_experts(const Graph& graph, const Strategy& strategy) {
               "--parallel", fmt::format("the nearest that can: {}", nearest));
 }
 
+// Each rank is to have as many columns of each table that is looked up in.
+Result<void> check_tables(const Graph& graph, int ranks) {
+  if (ranks == 1) return {};
+  std::int64_t common = 0;
+  for (const Operation& operation : graph.operations())
+    if (std::holds_alternative<Embedding>(operation.attributes))
+      common = std::gcd(common, graph[operation.inputs[0]].shape.at(1));
+  if (common == 0)
+    return fail(ErrorCode::infeasible, "the model looks nothing up in a table that could be dealt out", "--parallel",
+                "leave table= out; data= shares samples");
+  if (common % ranks == 0) return {};
+  std::int64_t below = ranks;
+  while (common % below != 0) --below;
+  return fail(ErrorCode::infeasible,
+              fmt::format("tables are dealt out by columns: {} ranks cannot have as many of {} each", ranks, common),
+              "--parallel", fmt::format("the nearest that can: table={}", below));
+}
+
 }  // namespace
 
 Result<void> check_strategy(const Graph& graph, const Strategy& strategy) {
@@ -79,15 +97,17 @@ Result<void> check_strategy(const Graph& graph, const Strategy& strategy) {
     return fail(ErrorCode::infeasible, "of sharded parameters one block at a time is gathered, not a group of them",
                 "--recompute " + recompute_text(strategy), "--zero 2, or --recompute full");
   SIBYL_CHECK(check_experts(graph, strategy));
-  const std::int64_t pieces = static_cast<std::int64_t>(strategy.data) * strategy.accumulation * strategy.expert;
+  SIBYL_CHECK(check_tables(graph, strategy.table));
+  const std::int64_t pieces = static_cast<std::int64_t>(strategy.data) * strategy.accumulation * strategy.samplers();
   if (strategy.global_batch % pieces == 0) return {};
   const std::int64_t below = strategy.global_batch / pieces * pieces;
   const std::string nearest = below > 0 ? fmt::format("{} or {}", below, below + pieces) : fmt::format("{}", pieces);
-  return fail(ErrorCode::infeasible,
-              fmt::format("a global batch of {} cannot be divided over {} replicas{}{}", strategy.global_batch,
-                          strategy.data, strategy.expert > 1 ? fmt::format(" of {} ranks", strategy.expert) : "",
-                          strategy.accumulation > 1 ? fmt::format(" of {} micro-batches", strategy.accumulation) : ""),
-              "--batch", fmt::format("the nearest batch that can: {}", nearest));
+  return fail(
+      ErrorCode::infeasible,
+      fmt::format("a global batch of {} cannot be divided over {} replicas{}{}", strategy.global_batch, strategy.data,
+                  strategy.samplers() > 1 ? fmt::format(" of {} ranks", strategy.samplers()) : "",
+                  strategy.accumulation > 1 ? fmt::format(" of {} micro-batches", strategy.accumulation) : ""),
+      "--batch", fmt::format("the nearest batch that can: {}", nearest));
 }
 
 namespace {
@@ -101,7 +121,7 @@ void add_updates(Stage& stage, const Strategy& strategy) {
 }
 
 bool shares_samples(const Strategy& s) {
-  return s.data > 1 || s.expert > 1 || s.depth > 1 || s.height > 1 || s.width > 1;
+  return s.data * s.samplers() > 1 || s.depth > 1 || s.height > 1 || s.width > 1;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "netmodel/collective/partition.h"
+#include "oracle/axes.h"
 #include "oracle/plan/blocks.h"
 
 namespace sibyl {
@@ -89,15 +90,12 @@ void make_units(Stage& stage, const Strategy& strategy) {
 namespace {
 
 // Ranks with samples of their own hold the same parameters.
-bool among_replicas(const GradientSync& sync) {
-  return std::any_of(sync.axes.begin(), sync.axes.end(),
-                     [](MeshAxis axis) { return axis == MeshAxis::data || axis == MeshAxis::expert; });
-}
+bool among_replicas(const GradientSync& sync) { return std::ranges::any_of(sync.axes, has_own_samples); }
 
 }  // namespace
 
 bool can_shard_more(const Graph& graph, const Strategy& strategy) {
-  if (strategy.zero == 3 || strategy.data * strategy.expert == 1) return false;
+  if (strategy.zero == 3 || strategy.data * strategy.samplers() == 1) return false;
   Strategy more = strategy;
   ++more.zero;
   return check_strategy(graph, more).has_value();

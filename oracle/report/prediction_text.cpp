@@ -24,7 +24,8 @@ std::string heading(const PredictionReport& r, Paint paint) {
   std::string text = paint.bold(fmt::format("{} on {} of {} ({})", r.model, plural(p.devices, "device"), r.cluster,
                                             plural(p.nodes, "node"))) +
                      "\n";
-  const bool shares_samples = p.parallel.find("expert=") != std::string::npos;
+  const auto along = [&](std::string_view axis) { return p.parallel.find(axis) != std::string::npos; };
+  const bool shares_samples = along("expert=") || along("table=");
   text += fmt::format("{}, batch {} ({} per {}", splitting(p), grouped(p.global_batch),
                       grouped(p.micro_batch * p.micro_batches),
                       !p.stages.empty() ? "pipeline"

@@ -29,8 +29,10 @@ void each_mesh(const SearchSpace& space, Strategy& strategy, std::size_t next, i
   degree_of(strategy, space.axes[next]) = 1;
 }
 
+bool exchanges_gradients(const Strategy& s) { return s.data * s.samplers() > 1; }
+
 void each_micro_batch(const SearchSpace& space, Strategy strategy, const Visit& visit) {
-  const std::int64_t ranks = std::int64_t{strategy.data} * strategy.expert;  // with samples of their own
+  const std::int64_t ranks = std::int64_t{strategy.data} * strategy.samplers();  // with samples of their own
   if (strategy.global_batch % ranks != 0) return;
   const std::int64_t own = strategy.global_batch / ranks;
   std::vector<std::int64_t> sizes = space.micro_batches;
@@ -75,14 +77,12 @@ void each_state(const SearchSpace& space, Strategy strategy, const Visit& visit)
   for (const Recompute recompute : space.recompute) {
     strategy.recompute = recompute;
     for (const int zero : space.zero) {
-      if (zero > 0 && strategy.data == 1 && strategy.expert == 1) continue;
+      if (zero > 0 && !exchanges_gradients(strategy)) continue;
       strategy.zero = zero;
       visit(strategy);
     }
   }
 }
-
-bool exchanges_gradients(const Strategy& s) { return s.data > 1 || s.expert > 1; }
 
 void each_bucket(const SearchSpace& space, const Strategy& strategy, const Visit& visit) {
   if (space.buckets.empty() || !exchanges_gradients(strategy)) return visit(strategy);

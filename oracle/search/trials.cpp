@@ -58,7 +58,7 @@ namespace {
 bool shared_program(const Strategy& a, const Strategy& b) {
   const auto read = [](const Strategy& s) {
     return std::tie(s.accumulation, s.data, s.pipeline, s.tensor, s.sequence, s.filter, s.channel, s.depth, s.height,
-                    s.width, s.context, s.expert, s.order);
+                    s.width, s.context, s.expert, s.table, s.order);
   };
   return read(a) == read(b);
 }

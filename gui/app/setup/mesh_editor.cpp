@@ -95,6 +95,7 @@ MeshEditor::MeshEditor(Document& document, QWidget* parent)
   makeFactor(MeshAxis::pipeline, tr("Pipeline"), tr("layers dealt out in stages"));
   makeFactor(MeshAxis::context, tr("Context"), tr("tokens of a sequence"));
   makeFactor(MeshAxis::expert, tr("Expert"), tr("experts of a mixture"));
+  makeFactor(MeshAxis::table, tr("Table"), tr("columns of tables that are looked up in"));
   makeFactor(MeshAxis::filter, tr("Filter"), tr("filters of convolutions"));
   makeFactor(MeshAxis::channel, tr("Channel"), tr("channels of convolutions"));
   makeFactor(MeshAxis::height, tr("Height"), tr("rows of images"));

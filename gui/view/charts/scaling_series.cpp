@@ -11,7 +11,8 @@ namespace {
 Strategy whole(const Strategy& from) {
   Strategy strategy = from;
   strategy.data = strategy.tensor = strategy.filter = strategy.channel = 1;
-  strategy.depth = strategy.height = strategy.width = strategy.context = strategy.expert = strategy.pipeline = 1;
+  strategy.depth = strategy.height = strategy.width = strategy.context = strategy.expert = strategy.table =
+      strategy.pipeline = 1;
   strategy.order.clear();
   strategy.stage_starts.clear();
   strategy.schedule = PipelineSchedule::one_forward_one_backward;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "oracle/axes.h"
 #include "oracle/plan/sharding/conversion.h"
 #include "oracle/plan/sharding/look_ahead.h"
 #include "oracle/plan/sharding/rules/rules.h"
@@ -45,7 +46,7 @@ class Chooser {
       for (const LocalTensorId out : outputs_of(step)) produced_[out.index()] = true;
     if (policy_.weights == Policy::Weights::image) split_images();
     if (policy_.weights == Policy::Weights::tokens) take_tokens();
-    if (policy_.weights == Policy::Weights::experts) split_samples();
+    if (has_own_samples(policy_.axis)) split_samples();
   }
 
   Choices run() {
@@ -137,12 +138,16 @@ class Chooser {
     if (const auto results = outputs_of(step); !results.empty()) {
       operands.column_pieces = ahead_.pieces[results[0].index()];
       operands.logits = ahead_.logits[results[0].index()];
+      operands.bag = ahead_.bags[results[0].index()];
     }
     if (const auto read = inputs_of(step); !read.empty() && read[0].valid())
       operands.table = ahead_.table[read[0].index()];
     const Attributes attributes = attributes_of(step);
     std::vector<Variant> possible = possible_variants(step, role, operands);
     std::erase_if(possible, [&](const Variant& v) { return !fits(v, operands); });
+    if (policy_.weights == Policy::Weights::tables && !inputs_of(step).empty() &&
+        ahead_.bags[inputs_of(step)[0].index()] && operands.split(0))
+      if (const auto bag = sharding::bag_by_features(std::get<Reduce>(attributes), operands)) return *bag;
     if (multiplies_by_weight(attributes)) return by_policy(possible, operands, whole_of(step));
     const bool mixes = role != Tokens::Role::any && role != Tokens::Role::lookup;
     if (mixes && !possible.empty()) return std::move(possible.front());
@@ -177,6 +182,7 @@ class Chooser {
       case Policy::Weights::image:
       case Policy::Weights::tokens: return {Cut::along};
       case Policy::Weights::experts: return {Cut::experts, Cut::along};
+      case Policy::Weights::tables: return {Cut::features, Cut::along};
       case Policy::Weights::none:
       case Policy::Weights::alternate: break;
     }

@@ -1,5 +1,7 @@
 #include "oracle/plan/sharding/look_ahead.h"
 
+#include <algorithm>
+
 namespace sibyl {
 namespace {
 
@@ -82,9 +84,39 @@ std::vector<bool> find_tables(const Stage& stage, int ways, const std::vector<bo
   return worth;
 }
 
+// Sums neither samples, which come first, nor features, which come last.
+bool sums_a_bag(const Attributes& attributes, const Shape& looked_up) {
+  const auto* reduce = std::get_if<Reduce>(&attributes);
+  if (!reduce || (reduce->kind != ReduceKind::sum && reduce->kind != ReduceKind::mean)) return false;
+  const auto rank = static_cast<std::int64_t>(looked_up.size());
+  return !reduce->axes.empty() && std::ranges::all_of(reduce->axes, [&](std::int64_t axis) {
+    const std::int64_t from_front = axis < 0 ? axis + rank : axis;
+    return from_front > 0 && from_front + 1 < rank;
+  });
+}
+
+std::vector<bool> find_bags(const Stage& stage) {
+  std::vector<bool> bags(stage.tensors.size(), false);
+  std::vector<int> readers(stage.tensors.size(), 0);
+  for (const Step& step : stage.steps) {
+    const auto* compute = std::get_if<Compute>(&step);
+    if (compute && std::holds_alternative<Embedding>(compute->attributes)) bags[compute->outputs[0].index()] = true;
+    for (const LocalTensorId in : inputs_of(step)) {
+      if (!in.valid()) continue;
+      ++readers[in.index()];
+      if (bags[in.index()]) bags[in.index()] = sums_a_bag(attributes_of(step), stage[in].shape);
+    }
+  }
+  for (std::size_t t = 0; t < bags.size(); ++t) bags[t] = bags[t] && readers[t] == 1;
+  return bags;
+}
+
 }  // namespace
 
 LookAhead::LookAhead(const Stage& stage, int ways)
-    : pieces(find_pieces(stage)), logits(find_logits(stage, ways)), table(find_tables(stage, ways, logits)) {}
+    : pieces(find_pieces(stage)),
+      logits(find_logits(stage, ways)),
+      table(find_tables(stage, ways, logits)),
+      bags(find_bags(stage)) {}
 
 }  // namespace sibyl

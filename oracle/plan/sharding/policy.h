@@ -12,9 +12,9 @@ namespace sibyl {
 struct Policy {
   // How multiplications by weights are cut: the first possible of these. alternate: by rows where the operand arrives
   // with its features split, else by columns. image, tokens: whole; what is multiplied is split, and how it comes in.
-  // experts: each rank takes its samples through layers whose weights all ranks have, and experts are dealt out. none:
-  // the axis splits no replica.
-  enum class Weights { none, alternate, columns, rows, image, tokens, experts } weights = Weights::alternate;
+  // experts, tables: each rank takes its samples through layers whose weights all ranks have, and experts, or columns
+  // of the tables that are looked up in, are dealt out. none: the axis splits no replica.
+  enum class Weights { none, alternate, columns, rows, image, tokens, experts, tables } weights = Weights::alternate;
   // How summands are put together: on every rank, or split over ranks along the features or along the sequence
   // (dimension 1 of [batch, sequence, features]) where that divides.
   enum class Home { whole, features, sequence } home = Home::whole;

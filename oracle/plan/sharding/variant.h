@@ -16,13 +16,14 @@ namespace sibyl {
 
 // How a multiplication by a weight is shared.
 enum class Cut {
-  none,     // not a multiplication by a weight
-  columns,  // each rank makes some of the output features (ParaDL's filters)
-  rows,     // each rank takes some of the input features (ParaDL's channels): results are partial
-  groups,   // each rank takes some groups of a grouped convolution
-  along,    // weights are whole; each rank takes a part of the data: samples, tokens, or rows of an image
-  table,    // each rank has some rows of a table and looks up those: results are partial
-  experts,  // each rank has some experts, and all tokens that go to them
+  none,      // not a multiplication by a weight
+  columns,   // each rank makes some of the output features (ParaDL's filters)
+  rows,      // each rank takes some of the input features (ParaDL's channels): results are partial
+  groups,    // each rank takes some groups of a grouped convolution
+  along,     // weights are whole; each rank takes a part of the data: samples, tokens, or rows of an image
+  table,     // each rank has some rows of a table and looks up those: results are partial
+  features,  // of a table: each rank has some columns and looks up all ranks' ids, and each gets all of its own
+  experts,   // each rank has some experts, and all tokens that go to them
 };
 
 struct Variant {
@@ -52,6 +53,7 @@ struct Operands {
   [[nodiscard]] bool has(std::size_t input) const { return input < inputs.size() && present[input]; }
   std::vector<bool> present;
   bool logits = false;  // the output features are classes that a loss alone reads: they may be rounded up
+  bool bag = false;     // what is looked up is summed over a bag's places, and read by nobody else
   bool table = false;   // operand 0 is a table whose rows are worth sharing, rounded up where need be
   [[nodiscard]] const Layout* split(std::size_t input) const {  // how the operand arrives, if split
     return has(input) && arriving[input] && arriving[input]->is_split() ? &*arriving[input] : nullptr;

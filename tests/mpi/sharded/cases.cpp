@@ -87,6 +87,17 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"llama", "data=2,tensor=2,pipeline=2", 2, one_f_one_b, 1, 3}),
     name_of);
 
+INSTANTIATE_TEST_SUITE_P(Tables, Sharded,
+                         of_these_ranks(Case{"dlrm", "table=2"}, Case{"dlrm_one", "table=2"},
+                                        Case{"dlrm", "table=2", 2}, Case{"dlrm", "table=2", 1, gpipe, 1, 1},
+                                        Case{"dlrm_one", "table=2", 1, gpipe, 1, 3}, clipped({"dlrm", "table=2"}),
+                                        Case{"gpt2", "table=2"}, Case{"dlrm", "table=4"},
+                                        Case{"dlrm", "data=2,table=2"},
+                                        Case{"dlrm_one", "data=2,table=2", 1, gpipe, 1, 2},
+                                        Case{"dlrm", "table=2,pipeline=2", 2, one_f_one_b},
+                                        Case{"dlrm", "tensor=2,table=2"}, Case{"dlrm", "data=2,table=4"}),
+                         name_of);
+
 INSTANTIATE_TEST_SUITE_P(
     Experts, Sharded,
     of_these_ranks(

@@ -107,6 +107,10 @@ const std::map<std::string, void (*)(zoo::Builder&)>& models() {
        [](zoo::Builder& b) {
          zoo::dlrm(b, {{50, 3, 51}, 16, {32, 16}, {32}, 2});
        }},
+      {"dlrm_one",  // of each table one row a sample
+       [](zoo::Builder& b) {
+         zoo::dlrm(b, {{50, 3, 51}, 16, {32, 16}, {32}});
+       }},
       {"bert",  // classifies by its first token
        [](zoo::Builder& b) {
          zoo::bert(b, {2, 64, 4, 16, zoo::BertHead::pooler, 0, 50, 16});

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "oracle/plan/sharding/variant.h"
 
@@ -52,6 +53,9 @@ Variants variants(const TopK& op, const Operands& o);
 Variants variants(const Dispatch& op, const Operands& o);
 Variants variants(const Combine& op, const Operands& o);
 Variants variants(const GroupedLinear& op, const Operands& o);
+
+// The sum over a bag of what was looked up in a rank's own columns; none: it arrived otherwise (vocabulary.cpp).
+std::optional<Variant> bag_by_features(const Reduce& op, const Operands& o);
 
 // Attention over a sequence of which ranks have a part each (heads.cpp): of these there is one variant, or none.
 Variants by_heads(const Attention& op, const Operands& o);
