@@ -62,8 +62,8 @@ std::vector<T> front_of(const std::vector<T>& ascending, const PointOf& point_of
 }
 
 bool equally_fast(const Candidate& candidate, const Candidate& fastest) {
-  return candidate.step_time - fastest.step_time <=
-         deviation_of_difference(candidate.error, fastest.error) * ninety_percent;
+  const Seconds unsure = deviation_of_difference(candidate.error, fastest.error) * ninety_percent;
+  return candidate.step_time - fastest.step_time <= std::max(unsure, fastest.step_time * negligible_time);
 }
 
 // For its simplicity, which is worth little: what is expected to take a fifth longer is no good choice, however unsure

@@ -6,10 +6,10 @@
 // that takes too long to be either, wherever it is cut, before it is priced. The answer depends on the arguments alone,
 // not on threads, unless it is cancelled: then it is that of what was tried by then.
 //
-// Strategies that are slower than the fastest by less than the 90 % interval of the difference are named equal to it:
-// nothing that was measured tells which of them is faster. What both are wrong about alike, the kernels that they share
-// above all, does not count (step_error.h). The simplest of those that take at most 2 % longer than the
-// fastest (worth_of_simplicity), and of those that are as simple the fastest, is recommended.
+// Strategies that are slower than the fastest by less than the 90 % interval of the difference, or negligible_time, are
+// named equal to it: nothing that was measured tells which of them is faster. What both are wrong about alike, the
+// kernels that they share above all, does not count (step_error.h). The simplest of those that take at most 2 % longer
+// than the fastest (worth_of_simplicity), and of those that are as simple the fastest, is recommended.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +38,7 @@ struct Candidate {
 
 // Of a step's time: for so much more a simpler strategy is recommended, if it is equal.
 inline constexpr double worth_of_simplicity = 0.02;
+inline constexpr double negligible_time = 0.005;   // steps hardly repeat to that
 inline constexpr double negligible_memory = 0.01;  // less than so much saved is nothing
 // The front goes as far as so many times the device time (a step's time by devices) of the fastest: what takes more is
 // no choice, whatever memory it saves.

@@ -258,7 +258,8 @@ TEST_F(Searching, NamesEqualWhatIntervalsDoNotTellApartAndRecommendsTheSimplestT
   const Seconds most = fastest.step_time * (1 + worth_of_simplicity);
   std::size_t equal = 0;
   for (const Candidate& c : result.best) {
-    EXPECT_EQ(c.equal, c.step_time - fastest.step_time <= deviation_of_difference(c.error, fastest.error) * ninety_percent);
+    const Seconds unsure = deviation_of_difference(c.error, fastest.error) * ninety_percent;
+    EXPECT_EQ(c.equal, c.step_time - fastest.step_time <= std::max(unsure, fastest.step_time * 0.005));
     equal += c.equal ? 1 : 0;
     EXPECT_TRUE(!c.equal || c.step_time > most || complexity(c.strategy) >= complexity(result.recommended.strategy));
   }
