@@ -24,16 +24,30 @@ class Repeats {
   // and the next one's beginning can be told apart.
   [[nodiscard]] Run longest() const {
     Run best;
-    for (std::size_t length = 2; length * (stay + 2) <= kinds_.size(); ++length)
+    for (std::size_t length = 2; length * (stay + 2) <= kinds_.size(); ++length) {
+      if (!may_cover_more(best, length)) continue;
       for (std::size_t i = 0; i + length < kinds_.size(); ++i) {
         const std::size_t begin = i;
         while (i + length < kinds_.size() && same(i, length)) ++i;
         if (i - begin >= (stay + 1) * length && i - begin + length > best.covered()) best = {begin, i, length};
       }
+    }
     return best;
   }
 
  private:
+  // Whatever repeats after a layer does so after two, three, …: of a thousand layers many lengths would go through all
+  // of them in vain. Where neither before nor behind the best run there is room for one that covers more, such a run
+  // has the operation before the best one's first, or the one that the first behind all that it covers would repeat.
+  [[nodiscard]] bool may_cover_more(const Run& best, std::size_t length) const {
+    const std::size_t covered = best.covered(), behind = best.begin + covered;
+    const bool room_before = best.begin + length >= covered + 2;
+    const bool room_behind = kinds_.size() + length > behind + covered + 1;
+    if (best.length == 0 || room_before || room_behind) return true;
+    return (best.begin > 0 && same(best.begin - 1, length)) ||
+           (behind < kinds_.size() && same(behind - length, length));
+  }
+
   [[nodiscard]] bool same(std::size_t operation, std::size_t length) const {
     if (kinds_[operation] != kinds_[operation + length]) return false;
     const Operation &a = graph_.operations()[operation], &b = graph_.operations()[operation + length];

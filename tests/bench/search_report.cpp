@@ -3,11 +3,12 @@
 // co-design of systems and large language models", SC 2023), and smaller ones. Of its options, those that Sibyl has:
 // tensor, pipeline and data degrees, micro-batches, interleaving, recomputing, a sharded optimizer, the sequence split,
 // overlap of gradients; and once more with all that Sibyl's search varies: which axis lies nearest (Calculon: which
-// network each is given), sizes of buckets, ZeRO 2 and 3, zero-bubble schedules. Calculon's other options (how
-// tensor-parallel exchanges are done and overlapped, fused activations, offloading) have no formula here, or are not
-// options. Then large clusters by formula alone, and what a strategy takes that shares all it needs with others that
-// were priced. Words on the command line: only rows that begin with one of them ("gpt3-175b on 4096"). docs/search.md
-// has the tables.
+// network each is given), sizes of buckets, ZeRO 2 and 3, zero-bubble schedules. Then large clusters by formula alone,
+// and what a strategy takes that shares all it needs with others that were priced. Last the spaces that Calculon's
+// llm-optimal-execution goes through itself, as far as Sibyl has words for them: its degrees, its batch for each number
+// of replicas, its micro-batches; what no formula knows of them (tensor exchanges beside products, optimizer state in
+// the host's memory) is sampled. Words on the command line: only rows that begin with one of them ("gpt3-175b on
+// 4096"). docs/search.md has the tables, and what of Calculon's has no counterpart.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -37,9 +38,11 @@ struct Case {
   std::vector<int> chunks = {2, 4, 8};
   bool simulated = true;  // those that matter, as a search does; else by formula alone
   bool wide = false;      // all that the search varies
+  int hidden = 0, heads = 0, layers = 0;  // Calculon's space, that goes by what these can be divided by; 0: it does not
 
   [[nodiscard]] std::string name() const {
-    return fmt::format("{} on {} of {}{}", zoo, devices, cluster, wide ? ", all varied" : "");
+    return fmt::format("{} on {} of {}{}{}", zoo, devices, cluster, wide ? ", all varied" : "",
+                       layers > 0 ? ", Calculon's space" : "");
   }
 };
 
@@ -77,6 +80,63 @@ SearchSpace space_of(const Case& c) {
   return space;
 }
 
+std::vector<std::int64_t> divisors_of(std::int64_t number) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t n = 1; n <= number; ++n)
+    if (number % n == 0) all.push_back(n);
+  return all;
+}
+
+// Tensor ranks divide the width and the heads, stages the layers; the batch is the greatest multiple of the replicas
+// that is no more than the one asked for, one sample a replica at the least.
+std::vector<Strategy> calculon_space(const Case& c) {
+  std::vector<Strategy> all;
+  for (const std::int64_t data : divisors_of(c.devices)) {
+    SearchSpace space = space_of(c);
+    space.fixed.global_batch = std::max<std::int64_t>(c.batch / data, 1) * data;
+    space.micro_batches = divisors_of(space.fixed.global_batch / data);
+    space.layers = c.layers;
+    space.chunks.clear();
+    for (const std::int64_t chunks : divisors_of(c.layers))
+      if (chunks > 1) space.chunks.push_back(static_cast<int>(chunks));
+    space.orders = true;
+    for (Strategy& s : strategies(space))
+      if (s.data == data && c.hidden % s.tensor == 0 && c.heads % s.tensor == 0 && c.layers % s.stages() == 0)
+        all.push_back(std::move(s));
+  }
+  return all;
+}
+
+// What Sibyl has to simulate of Calculon's space: further strategies, of which some are timed, on one thread.
+void report_without_formula(const Graph& graph, const Cluster& cluster, const std::vector<Strategy>& all) {
+  std::vector<Strategy> more;
+  for (const Strategy& strategy : all)
+    for (const bool beside : {false, true})
+      for (const Tier tier : {Tier::device, Tier::host}) {
+        if (beside && !strategy.sequence) continue;
+        if (!beside && tier == Tier::device) continue;
+        more.push_back(strategy);
+        more.back().overlap_tensor = beside;
+        more.back().optimizer_tier = tier;
+      }
+  constexpr std::size_t sampled = 60;
+  Evaluator evaluator(graph, cluster);
+  std::vector<double> took;
+  for (std::size_t k = 0; k < sampled && k < more.size(); ++k) {
+    const double before = now();
+    if (evaluator.evaluate(more[k * more.size() / sampled])) took.push_back((now() - before) * 1e3);
+  }
+  std::ranges::sort(took);
+  if (took.empty()) return;
+  double sum = 0;
+  for (const double each : took) sum += each;
+  fmt::print(
+      "|   without a formula: {} more; of {} that were simulated {:.1f} ms in the median, {:.1f} in the mean, {:.0f} "
+      "the "
+      "most | | | | | | | | | | | | |\n",
+      more.size(), took.size(), took[took.size() / 2], sum / static_cast<double>(took.size()), took.back());
+}
+
 // One thread. Of the program that most strategies share: each of them once, and once more.
 void report_again(const Graph& graph, const Cluster& cluster, const std::vector<Strategy>& all) {
   std::map<closed::FormKey, std::vector<const Strategy*>> by_program;
@@ -107,6 +167,16 @@ void report_again(const Graph& graph, const Cluster& cluster, const std::vector<
       again[again.size() * 9 / 10], again.back());
 }
 
+std::string fastest_by_formula(const Trials& trials) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < trials.all().size(); ++i) {
+    const Trial& trial = trials.all()[i];
+    if (trial.fits && trial.timed() && (!best || trial.time() < trials.all()[*best].time())) best = i;
+  }
+  if (!best) return "none fits";
+  return fmt::format("{}, {:.3f} s", strategy_words(trials.strategy(*best)), trials.all()[*best].time().value());
+}
+
 void report(const Case& c) {
   ImportOptions options;
   if (c.sequence > 0) options.dims["seq"] = c.sequence;
@@ -116,7 +186,7 @@ void report(const Case& c) {
   const Cluster cluster = resized(one, nodes, one.devices_per_node).value();
   const SearchSpace space = space_of(c);
   const double begin = now(), worked = processor_seconds();
-  const std::vector<Strategy> all = strategies(space);
+  const std::vector<Strategy> all = c.layers > 0 ? calculon_space(c) : strategies(space);
   const SearchOptions plain;
   Trials trials(graph, cluster, all, plain);
   trials.by_formula(most_device_time);
@@ -131,8 +201,10 @@ void report(const Case& c) {
   fmt::print("| {} | {} | {} | {} | {} | {} |", c.name(), all.size(), too_large, too_slow, refused, walked);
   fmt::print(" {:.2f} | {:.2f} | {:.0f} |", formula, work, static_cast<double>(all.size()) / formula);
   if (!c.simulated) {
-    fmt::print(" | | {:.1f} | |\n", resident_gigabytes());
-    return report_again(graph, cluster, all);
+    fmt::print(" | | {:.1f} | {} |\n", resident_gigabytes(), fastest_by_formula(trials));
+    report_again(graph, cluster, all);
+    if (c.layers > 0) report_without_formula(graph, cluster, all);
+    return;
   }
   const double then = now();
   const SearchResult result = search(graph, space, cluster, plain).value();
@@ -159,7 +231,9 @@ int main(int argc, char** argv) {
                         Case{"gpt3-175b", "dgx-a100", 64, 64, 2048, divisors, true, true},
                         Case{"gpt3-175b", "dgx-a100", 4096, 1536, 2048, {2, 4, 8}, false},
                         Case{"gpt3-175b", "dgx-a100", 4096, 1536, 2048, {2, 4, 8}, false, true},
-                        Case{"mt-nlg-530b", "dgx-a100", 5128, 1920, 2048, {2, 4, 8}, false}}) {
+                        Case{"mt-nlg-530b", "dgx-a100", 5128, 1920, 2048, {2, 4, 8}, false},
+                        Case{"gpt3-175b", "dgx-a100", 64, 64, 2048, {}, false, false, 12288, 96, 96},
+                        Case{"mt-nlg-530b", "dgx-a100", 5128, 2520, 2048, {}, false, false, 20480, 128, 105}}) {
     const auto meant = [name = c.name()](std::string_view word) { return name.starts_with(word); };
     if (argc == 1 || std::any_of(argv + 1, argv + argc, meant)) report(c);
   }

@@ -63,6 +63,30 @@ std::string first_difference(const Stage& a, const Stage& b) {
   return "";
 }
 
+// A linear and a ReLU each: `first` layers that are all alike, and then `second` pairs of a wide and a narrow one.
+Graph of_two_kinds(int first, int second) {
+  std::vector<std::int64_t> widths(static_cast<std::size_t>(first) + 1, 24);
+  for (int pair = 0; pair < second; ++pair) widths.insert(widths.end(), {48, 24});
+  return test::mlp(widths, 4);
+}
+
+// Wherever it lies: what covers the most. Of layers that are all alike the first one's input comes from outside.
+TEST(Folding, FindsTheLongestRunOfLayersAndOfItTheShortest) {
+  for (const int layers : {7, 40, 300}) {
+    const std::optional<Folding> alike = fold(of_two_kinds(layers, 0));
+    ASSERT_TRUE(alike.has_value()) << layers;
+    EXPECT_EQ(alike->length, 2U);
+  }
+  const Graph pairs_behind = of_two_kinds(8, 20), pairs_few = of_two_kinds(40, 8);
+  ASSERT_TRUE(fold(pairs_behind) && fold(pairs_few));
+  EXPECT_EQ(fold(pairs_behind)->length, 4U);
+  EXPECT_GE(fold(pairs_behind)->first, 14U);
+  EXPECT_EQ(repeated_layers(pairs_behind), 20);
+  EXPECT_EQ(fold(pairs_few)->length, 2U);
+  EXPECT_LE(fold(pairs_few)->first, 2U);
+  EXPECT_EQ(repeated_layers(pairs_few), 40);
+}
+
 RC_GTEST_PROP(Folding, MakesTheProgramOfTheWhole, ()) {
   const Graph graph = deep_model();
   const Strategy strategy = any_split();
