@@ -32,10 +32,18 @@ Result<int> parse_device_count(std::string_view text) {
   return static_cast<int>(count);
 }
 
+// Of "1..64" the dots, of "1-64" the dash: where they begin and how many characters they are. None: there is no range.
+std::optional<std::pair<std::size_t, std::size_t>> range_sign(std::string_view text) {
+  if (const std::size_t dots = text.find(".."); dots != std::string_view::npos) return std::pair(dots, std::size_t{2});
+  const std::size_t dash = text.find('-');
+  if (dash == std::string_view::npos || dash == 0) return std::nullopt;
+  return std::pair(dash, std::size_t{1});
+}
+
 // "first..last" doubles, "first..last:step" adds.
 Result<void> add_range(std::string_view text, std::vector<int>& counts) {
-  const std::size_t dots = text.find("..");
-  const std::string_view tail = text.substr(dots + 2);
+  const auto [dots, length] = *range_sign(text);
+  const std::string_view tail = text.substr(dots + length);
   const std::size_t colon = tail.find(':');
   SIBYL_TRY(const int first, parse_device_count(text.substr(0, dots)));
   SIBYL_TRY(const int last, parse_device_count(tail.substr(0, colon)));
@@ -122,7 +130,7 @@ Result<BatchSize> parse_batch(std::string_view text) {
 Result<std::vector<int>> parse_device_counts(std::string_view text) {
   std::vector<int> counts;
   for (const std::string_view part : split(text, ',')) {
-    if (part.find("..") != std::string_view::npos) {
+    if (range_sign(part)) {
       SIBYL_CHECK(add_range(part, counts));
     } else {
       SIBYL_TRY(const int count, parse_device_count(part));

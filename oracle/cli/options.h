@@ -28,7 +28,8 @@ struct BatchSize {
 };
 Result<BatchSize> parse_batch(std::string_view text);
 
-// "8", "1,2,4", "1..64" (doubling: 1 2 4 … 64, the end always included), "4..16:4" (in steps of 4); ascending, unique.
+// "8", "1,2,4", "1..64" or "1-64" (doubling: 1 2 4 … 64, the end always included), "4..16:4" (in steps of 4);
+// ascending, unique.
 Result<std::vector<int>> parse_device_counts(std::string_view text);
 
 // "1,8,32": positive integers in the order given.

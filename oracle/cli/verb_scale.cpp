@@ -117,7 +117,9 @@ Verb scale_verb() {
   c.options =
       concatenated({{cluster_option()},
                     machine_options(),
-                    {{.name = "--devices", .value = "LIST", .help = "1,2,8 or 1..64 (doubling) or 4..16:4 (in steps)"},
+                    {{.name = "--devices",
+                      .value = "LIST",
+                      .help = "1,2,8 or 1..64 (or 1-64: doubling, and the end) or 4..16:4 (in steps, and the end)"},
                      {.name = "--weak", .help = "each device keeps its batch (implied by --batch N/device)"},
                      {.name = "--strong", .help = "the step keeps its batch (implied by --batch N)"}},
                     std::move(strategy),

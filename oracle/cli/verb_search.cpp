@@ -48,9 +48,10 @@ Result<SearchSpace> read_space(const Arguments& arguments, const Cluster& cluste
   const auto said_and_varied = [&](bool varies, const char* option) { return varies && arguments.has(option); };
   if (said_and_varied(space.orders, "--order") || said_and_varied(!space.buckets.empty(), "--bucket") ||
       said_and_varied(!space.buckets.empty(), "--no-overlap") ||
-      said_and_varied(!space.compressions.empty(), "--compress"))
+      said_and_varied(!space.compressions.empty(), "--compress") ||
+      said_and_varied(!space.offloads.empty(), "--offload"))
     return fail(ErrorCode::usage, "what is varied cannot be said as well", "--vary",
-                "leave out --order, --bucket, --no-overlap and --compress");
+                "leave out --order, --bucket, --no-overlap, --compress and --offload");
   if (const auto sizes = arguments.text("--micro-batch-sizes")) {
     SIBYL_TRY(space.micro_batches, parse_integer_list(*sizes, "--micro-batch-sizes"));
   }
@@ -62,7 +63,7 @@ std::string command_for(const Arguments& arguments, std::int64_t batch, const Cl
   std::vector<Option> options = concatenated(
       {{cluster_option()}, machine_options(), fixed_options(), {data_option(), framework_option()}, model_options()});
   std::erase_if(options, [](const Option& option) {  // said anew, or with the strategy
-    constexpr std::array again = {"--batch", "--order", "--bucket", "--no-overlap", "--compress"};
+    constexpr std::array again = {"--batch", "--order", "--bucket", "--no-overlap", "--compress", "--offload"};
     return std::ranges::count(again, option.name) > 0;
   });
   std::string command = "sibyl predict " + arguments.operands().front();
@@ -145,7 +146,8 @@ Verb search_verb() {
        machine_options(),
        {{.name = "--devices",
          .value = "LIST",
-         .help = "1,2,8 or 1..64 (doubling) or 4..16:4 (in steps); the whole cluster unless given"},
+         .help = "1,2,8 or 1..64 (or 1-64: doubling, and the end) or 4..16:4 (in steps, and the end); the whole "
+                 "cluster unless given"},
         {.name = "--axes",
          .value = "AXIS,…",
          .help = "what may be split: " + axis_choices("", "") + "; data, tensor, sequence and pipeline unless given"},
@@ -154,8 +156,10 @@ Verb search_verb() {
          .help = "samples that a replica may take at once, beside all of its own; 1, 2, 4 … 1024 unless given"},
         {.name = "--vary",
          .value = "WHAT,…",
-         .help = "try several of these, too: order (of ranks), bucket (of gradients: 5, 25 and 100 MiB, or one message "
-                 "at the end), compress (gradients as they are, bf16, 1bit, 2bit, topk:0.01)"},
+         .help =
+             "try several of these, too: order (of ranks), bucket (of gradients: 5, 25 and 100 MiB, or one message "
+             "at the end), compress (gradients as they are, bf16, 1bit, 2bit, topk:0.01), schedule (GPipe), recompute "
+             "(every 2nd, 3rd or 4th block), offload (optimizer state, activations or both to the host)"},
         {.name = "--memory", .value = "SIZE", .help = "of a device that may be used; all it has unless given"},
         {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"},
         {.name = "--samples", .value = "N", .help = "say what training on so many takes, in device-hours, too"},

@@ -23,6 +23,14 @@ bool has_closed_form(const Strategy& s, const Cluster& cluster) {
          s.compression.kind == Compression::Kind::none && !s.overlap_tensor;
 }
 
+bool has_least_time(const Strategy& strategy, const Cluster& cluster) {
+  Strategy without = strategy;
+  without.recompute_every = without.recompute_together = 1;
+  without.optimizer_tier = without.activation_tier = Tier::device;
+  without.compression = {};
+  return has_closed_form(without, cluster);
+}
+
 // Replicas exchange something between operations where they normalise together.
 FormKey form_key(const Strategy& strategy, const Cluster& cluster) {
   FormKey key{program_key(strategy), {}};

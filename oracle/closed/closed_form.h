@@ -37,6 +37,9 @@ struct Form {
 };
 
 bool has_closed_form(const Strategy& strategy, const Cluster& cluster);
+// Of these and of more: what a step takes at the least is known (least_time.h), for what has no formula only adds to
+// it.
+bool has_least_time(const Strategy& strategy, const Cluster& cluster);
 
 // Strategies with equal ones share a ProgramForm.
 using FormKey = std::pair<ProgramKey, std::vector<GroupPlacement>>;

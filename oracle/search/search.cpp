@@ -133,6 +133,12 @@ void simulate_fastest(Trials& trials, std::size_t keep) {
                  &*trial.candidate);
   };
   const auto may_be_recommended = [&](const Candidate* candidate) { return as_good(*candidate, *known.front()); };
+  // Without a formula it would be simulated to be timed.
+  const auto too_slow_to_recommend = [&](std::size_t i) {
+    const Trial& trial = trials.all()[i];
+    return trial.ruled_out() && !trials.has_formula(i) && !known.empty() &&
+           trial.at_least > known.front()->step_time * (1.0 + worth_of_simplicity);
+  };
   const auto simplest = [&] {
     int least = std::numeric_limits<int>::max();
     for (const Candidate* candidate : known)
@@ -159,7 +165,9 @@ void simulate_fastest(Trials& trials, std::size_t keep) {
         return trial.candidate && trial.fits && may_be_recommended(&*trial.candidate);
       };
       if (!last.empty() && std::ranges::none_of(last, good)) return;
-      std::erase_if(next, [&, least = simplest()](std::size_t i) { return complexity(trials.strategy(i)) >= least; });
+      std::erase_if(next, [&, least = simplest()](std::size_t i) {
+        return complexity(trials.strategy(i)) >= least || too_slow_to_recommend(i);
+      });
     }
     if (!trials.cancelled() && time_first(trials, next)) continue;
     const auto end = next.begin() + static_cast<std::ptrdiff_t>(std::min(at_once, next.size()));
@@ -223,8 +231,12 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
                             const SearchOptions& options) {
   const std::vector<Strategy> all = strategies(suited_to(graph, space));
   if (all.empty())
-    return fail(ErrorCode::infeasible, "no strategy is to be tried", "--axes",
-                "allow data, tensor, sequence or pipeline");
+    return fail(
+        ErrorCode::infeasible,
+        fmt::format("no strategy is to be tried: the axes leave no way to share the devices among replicas that "
+                    "divide a batch of {}",
+                    space.fixed.global_batch),
+        "--axes", "allow data, tensor, sequence or pipeline, or say other --devices or another --batch");
   Trials trials(graph, cluster, all, options);
   trials.by_formula(most_device_time);
   simulate_fastest(trials, options.keep);

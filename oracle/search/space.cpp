@@ -1,6 +1,7 @@
 #include "oracle/search/space.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,8 @@
 
 #include "oracle/axes.h"
 #include "oracle/plan/compression.h"
+#include "oracle/plan/offload.h"
+#include "oracle/plan/offload_activations.h"
 
 namespace sibyl {
 namespace {
@@ -73,14 +76,36 @@ void each_schedule(const SearchSpace& space, Strategy strategy, const Visit& vis
   }
 }
 
-void each_state(const SearchSpace& space, Strategy strategy, const Visit& visit) {
+void each_recompute(const SearchSpace& space, Strategy strategy, const Visit& visit) {
   for (const Recompute recompute : space.recompute) {
     strategy.recompute = recompute;
+    visit(strategy);
+    if (recompute != Recompute::full) continue;
+    for (const int every : space.recompute_every) {
+      strategy.recompute_every = every;
+      visit(strategy);
+    }
+    strategy.recompute_every = 1;
+  }
+}
+
+void each_state(const SearchSpace& space, const Strategy& recomputing, const Visit& visit) {
+  each_recompute(space, recomputing, [&](Strategy strategy) {
     for (const int zero : space.zero) {
       if (zero > 0 && !exchanges_gradients(strategy)) continue;
       strategy.zero = zero;
       visit(strategy);
     }
+  });
+}
+
+void each_offload(const SearchSpace& space, const Strategy& strategy, const Visit& visit) {
+  if (space.offloads.empty()) return visit(strategy);
+  for (const Offload& offload : space.offloads) {
+    Strategy one = strategy;
+    one.optimizer_tier = offload.optimizer;
+    one.activation_tier = offload.activations;
+    if (check_offload(one) && check_activations(one)) visit(one);
   }
 }
 
@@ -137,6 +162,7 @@ Strategy unsplit(Strategy strategy) {
   strategy.schedule = PipelineSchedule::one_forward_one_backward;
   strategy.stage_starts.clear();
   strategy.split_until.clear();
+  strategy.recompute_every = strategy.recompute_together = 1;
   return strategy;
 }
 
@@ -147,8 +173,8 @@ std::vector<Strategy> strategies(const SearchSpace& space) {
   for (const int devices : space.devices) {
     Strategy start = unsplit(space.fixed);
     using Choices = std::function<void(const SearchSpace&, const Strategy&, const Visit&)>;
-    const std::array<Choices, 7> choices = {each_sequence, each_micro_batch, each_schedule,   each_state,
-                                            each_order,    each_bucket,      each_compression};
+    const std::array<Choices, 8> choices = {each_sequence, each_micro_batch, each_schedule,    each_state,
+                                            each_order,    each_bucket,      each_compression, each_offload};
     const std::function<void(const Strategy&, std::size_t)> choose = [&](const Strategy& strategy, std::size_t next) {
       if (next == choices.size()) return all.push_back(strategy);
       choices[next](space, strategy, [&](const Strategy& chosen) { choose(chosen, next + 1); });
@@ -180,20 +206,43 @@ Result<void> parse_axes(std::string_view text, SearchSpace& space) {
   }
 }
 
+namespace {
+
+// What --vary takes, and what it makes of a space.
+struct Varied {
+  std::string_view word;
+  void (*vary)(SearchSpace& space);
+};
+constexpr std::array<Varied, 6> varied = {{
+    {"order", [](SearchSpace& space) { space.orders = true; }},
+    {"bucket", [](SearchSpace& space) { space.buckets = usual_buckets; }},
+    {"compress", [](SearchSpace& space) { space.compressions = usual_compressions; }},
+    {"schedule",
+     [](SearchSpace& space) {
+       if (std::ranges::count(space.schedules, PipelineSchedule::gpipe) == 0)
+         space.schedules.push_back(PipelineSchedule::gpipe);
+     }},
+    {"recompute", [](SearchSpace& space) { space.recompute_every = usual_recompute_every; }},
+    {"offload", [](SearchSpace& space) { space.offloads = usual_offloads; }},
+}};
+
+}  // namespace
+
+std::vector<std::string_view> varied_words() {
+  std::vector<std::string_view> words;
+  for (const Varied& one : varied) words.push_back(one.word);
+  return words;
+}
+
 Result<void> parse_varied(std::string_view text, SearchSpace& space) {
   while (true) {
     const std::size_t comma = text.find(',');
-    const std::string_view name = text.substr(0, comma);
-    if (name == "order") {
-      space.orders = true;
-    } else if (name == "bucket") {
-      space.buckets = usual_buckets;
-    } else if (name == "compress") {
-      space.compressions = usual_compressions;
-    } else {
-      return fail(ErrorCode::usage, fmt::format("'{}' is nothing to vary", name), "--vary",
-                  "order, bucket and compress, with commas between");
-    }
+    const std::string_view word = text.substr(0, comma);
+    const auto meant = std::ranges::find(varied, word, &Varied::word);
+    if (meant == varied.end())
+      return fail(ErrorCode::usage, fmt::format("'{}' is nothing to vary", word), "--vary",
+                  fmt::format("of {}, with commas between", fmt::join(varied_words(), ", ")));
+    meant->vary(space);
     if (comma == std::string_view::npos) return {};
     text.remove_prefix(comma + 1);
   }
@@ -222,6 +271,7 @@ std::string strategy_words(const Strategy& s) {
   else if (s.bucket != usual.bucket)
     words += fmt::format(" --bucket {}", size_text(s.bucket));
   if (s.compression.kind != Compression::Kind::none) words += " --compress " + compression_text(s.compression);
+  if (s.offloads()) words += " --offload " + offload_text(s);
   return words;
 }
 
@@ -238,6 +288,9 @@ int complexity(const Strategy& s) {
   if (!order_text(s).empty()) sum += level;
   if (s.exchange == GradientExchange::overlapped && s.bucket != Strategy{}.bucket) sum += level;
   if (s.compression.kind != Compression::Kind::none) sum += option;
+  if (s.recompute_every > 1) sum += level;
+  if (s.optimizer_tier != Tier::device) sum += option;
+  if (s.activation_tier != Tier::device) sum += option;
   return sum;
 }
 

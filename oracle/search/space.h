@@ -16,6 +16,10 @@
 
 namespace sibyl {
 
+struct Offload {
+  Tier optimizer = Tier::device, activations = Tier::device;
+};
+
 struct SearchSpace {
   Strategy fixed;
   std::vector<int> devices;  // counts
@@ -37,6 +41,10 @@ struct SearchSpace {
   std::vector<Bytes> buckets = {};
   // In which forms gradients travel. Empty: as `fixed` has it.
   std::vector<Compression> compressions = {};
+  // Where full recomputing is tried: also of so many blocks in a row the last alone. None of them has a formula.
+  std::vector<int> recompute_every = {};
+  // What lies outside the device. Empty: as `fixed` has it. What a strategy does not allow is not tried with it.
+  std::vector<Offload> offloads = {};
 };
 inline const std::vector<Bytes> usual_buckets = {Bytes{25.0 * 1024 * 1024}, Bytes{5.0 * 1024 * 1024},
                                                  Bytes{100.0 * 1024 * 1024}, Bytes{}};
@@ -45,6 +53,9 @@ inline const std::vector<Compression> usual_compressions = {{},
                                                             {Compression::Kind::one_bit},
                                                             {Compression::Kind::two_bit},
                                                             {Compression::Kind::top_k, 0.01}};
+inline const std::vector<int> usual_recompute_every = {2, 3, 4};
+inline const std::vector<Offload> usual_offloads = {
+    {}, {Tier::host}, {Tier::device, Tier::host}, {Tier::host, Tier::host}};
 
 // Ascending in devices; otherwise from the simplest on: in an order that depends on the space alone.
 std::vector<Strategy> strategies(const SearchSpace& space);
@@ -52,8 +63,9 @@ std::vector<Strategy> strategies(const SearchSpace& space);
 // "data,tensor,sequence,pipeline": which axes may be split. An unknown one is an Error of code usage.
 Result<void> parse_axes(std::string_view text, SearchSpace& space);
 
-// "order,bucket,compress": what is tried in several ways that usually is not. An unknown word is an Error of code
-// usage.
+// "order,schedule": what is tried in several ways that usually is not, of varied_words(). An unknown word is an Error
+// of code usage.
+std::vector<std::string_view> varied_words();
 Result<void> parse_varied(std::string_view text, SearchSpace& space);
 
 // The options of `sibyl predict` that tell the strategy from others of its space: "--parallel data=8,tensor=2 --zero

@@ -144,8 +144,8 @@ void Trials::find_least(std::span<Group> groups) {
   });
 }
 
-// What each takes at the least, where it is worth a formula and has one; puts the group in that order. `made`: the
-// program, once it was asked for.
+// What each takes at the least, where that is known; puts the group in that order, those without a formula behind the
+// others. `made`: the program, once it was asked for.
 void Trials::find_least(Group& group, std::optional<Result<closed::FoldedProgram>>& made) {
   std::optional<Result<closed::FoldedProgram>> program;
   std::optional<closed::LeastTime> least;
@@ -153,7 +153,7 @@ void Trials::find_least(Group& group, std::optional<Result<closed::FoldedProgram
     if (cancelled()) return;
     const Strategy& strategy = strategies_[i];
     trials_[i].too_large = memory_.value() > 0 && least_state(parameters_, strategy) > memory_;
-    if (trials_[i].too_large || !has_formula(i)) continue;
+    if (trials_[i].too_large || !has_least(i)) continue;
     if (!program) {
       if (!made) made = closed::FoldedProgram::make(graph_, folding_ ? &*folding_ : nullptr, strategy);
       program.emplace(*made);
@@ -161,7 +161,7 @@ void Trials::find_least(Group& group, std::optional<Result<closed::FoldedProgram
     }
     if (least) at_least_[i] = least->of(strategy);
   }
-  std::ranges::stable_sort(group.members, {}, [&](std::size_t i) { return at_least_[i]; });
+  std::ranges::stable_sort(group.members, {}, [&](std::size_t i) { return std::pair(!has_formula(i), at_least_[i]); });
   if (program && *program && (*program)->times > 0) group.program = std::move(**program);  // of a few layers alone
 }
 
@@ -178,10 +178,10 @@ Rivals Trials::by_formula(Group& group, Alike& alike, Evaluator& evaluator, Riva
       return !rivals.too_slow(at_least.step_time, devices, most) && may_fit(at_least.memory) &&
              !rivals.beat({at_least.step_time, at_least.memory, devices});
     };
-    if (!trial.too_large && !has_formula(i)) {
-      simulate(i, evaluator);
-    } else if (at_least_[i] < not_known && rivals.too_slow(at_least_[i], devices, most)) {
+    if (at_least_[i] < not_known && rivals.too_slow(at_least_[i], devices, most)) {
       trial.at_least = at_least_[i];
+    } else if (!trial.too_large && !has_formula(i)) {
+      simulate(i, evaluator);
     } else if (!trial.too_large) {
       if (form && !*form) form = make_form(group, strategy, alike.first.get());
       price(i, form ? (*form)->of(strategy, wanted) : tl::unexpected(form.error()));
@@ -204,6 +204,11 @@ Result<std::unique_ptr<closed::ProgramForm>> Trials::make_form(Group& group, con
 
 bool Trials::has_formula(std::size_t i) const {
   return !options_.exhaustive && closed::has_closed_form(strategies_[i], cluster_) &&
+         strategies_[i].devices() <= cluster_.devices();
+}
+
+bool Trials::has_least(std::size_t i) const {
+  return !options_.exhaustive && closed::has_least_time(strategies_[i], cluster_) &&
          strategies_[i].devices() <= cluster_.devices();
 }
 

@@ -57,6 +57,7 @@ class Trials {
   [[nodiscard]] const std::vector<Trial>& all() const { return trials_; }
   [[nodiscard]] const Strategy& strategy(std::size_t i) const { return strategies_[i]; }
   [[nodiscard]] int devices(std::size_t i) const { return strategies_[i].devices(); }
+  [[nodiscard]] bool has_formula(std::size_t i) const;
   [[nodiscard]] Bytes memory() const { return memory_; }  // of a device; 0: not known
   [[nodiscard]] bool may_fit(Bytes by_formula) const;     // what this is the memory of, by formula
   [[nodiscard]] Bytes framework() const { return cluster_.kernels.device().framework_base; }  // of that
@@ -84,7 +85,7 @@ class Trials {
                     const std::function<void()>& tried);
   Result<std::unique_ptr<closed::ProgramForm>> make_form(Group& group, const Strategy& strategy,
                                                          closed::ProgramForm* alike);
-  [[nodiscard]] bool has_formula(std::size_t index) const;
+  [[nodiscard]] bool has_least(std::size_t index) const;
   void price(std::size_t index, const Result<closed::Form>& found);
   void simulate(std::size_t index, Evaluator& evaluator);
 

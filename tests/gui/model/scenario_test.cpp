@@ -85,15 +85,18 @@ class ScenarioTest : public QObject {
     found.zero = 1;
     found.exchange = GradientExchange::at_end;
     found.compression = {Compression::Kind::top_k, 0.01};
+    found.optimizer_tier = Tier::host;
     found.global_batch = 512;
     Scenario s = resnet();
     s.set("--recompute", "full");
+    s.set("--offload", "activations:nvme");
     s = with_strategy(s, found);
     QCOMPARE(s.option("--parallel"), std::optional<std::string>("data=2,tensor=4"));
     QCOMPARE(s.option("--micro-batches"), std::optional<std::string>("2"));
     QCOMPARE(s.option("--zero"), std::optional<std::string>("1"));
     QCOMPARE(s.option("--no-overlap"), std::optional<std::string>(""));
     QCOMPARE(s.option("--compress"), std::optional<std::string>("topk:0.01"));
+    QCOMPARE(s.option("--offload"), std::optional<std::string>("optimizer"));
     QVERIFY(!s.option("--recompute"));
     QVERIFY(!s.option("--schedule"));
     QCOMPARE(s.option("--batch"), std::optional<std::string>("64/device"));

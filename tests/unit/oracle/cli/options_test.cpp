@@ -39,8 +39,15 @@ TEST(DeviceCounts, ListsAndRanges) {
   EXPECT_THAT(parse_device_counts("1..6").value(), ElementsAre(1, 2, 4, 6));  // the end is always included
   EXPECT_THAT(parse_device_counts("4..12:4").value(), ElementsAre(4, 8, 12));
   EXPECT_THAT(parse_device_counts("1,2,8..32").value(), ElementsAre(1, 2, 8, 16, 32));
-  for (const char* bad : {"", "0", "8..1", "1..", "..8", "1,,2", "a", "1..8:0", "1..10000000:1"})
-    EXPECT_FALSE(parse_device_counts(bad).has_value()) << bad;
+  EXPECT_THAT(parse_device_counts("1-64").value(), ElementsAre(1, 2, 4, 8, 16, 32, 64));
+  EXPECT_THAT(parse_device_counts("3-20,4-8:2").value(), ElementsAre(3, 4, 6, 8, 12, 20));
+  for (const char* bad :
+       {"",     "0",  "8..1", "1..",   "..8",    "1,,2", "a",   "1..8:0", "1..10000000:1", "64-1", "-1",
+        "-1-4", "1-", "1--4", "1-4-8", "1..4-8", "1-8:", "0-4", "2-x",    "1 - 4",         "1:4",  "1..8..2"}) {
+    const auto counts = parse_device_counts(bad);
+    ASSERT_FALSE(counts.has_value()) << bad;
+    EXPECT_EQ(counts.error().code, ErrorCode::usage) << bad;
+  }
 }
 
 TEST(StrategyOptions, DefaultsAndSettings) {
