@@ -172,6 +172,8 @@ Result<Cluster> with_devices(const Cluster& cluster, const std::string& calibrat
   other.storage_write = cluster.storage_write;
   other.storage_measured = cluster.storage_measured;
   other.host_link = cluster.host_link;
+  other.host_link_factor = cluster.host_link_factor;
+  other.storage_factor = cluster.storage_factor;
   return other;
 }
 

@@ -38,6 +38,8 @@ struct Cluster {
   Meetings meetings = {};          // of ranks in the middle of a pass; where nothing is known kernels' spreads tell
   ReuseCurve reuse = {};           // what a device's cache still holds
   bool overlap_known = false;      // `overlap` was measured or said by hand, or messages are a CPU's
+  // What-ifs of host_link and of storage where these are 0: of the assumed rates (outside_rates.h) so many times.
+  double host_link_factor = 1, storage_factor = 1;
 
   [[nodiscard]] int devices() const { return nodes * devices_per_node; }
 };

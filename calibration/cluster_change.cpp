@@ -10,17 +10,26 @@
 #include <optional>
 
 #include "base/quantity.h"
+#include "calibration/outside_rates.h"
 #include "netmodel/fabric/fabric.h"
 #include "netmodel/topology.h"
 
 namespace sibyl {
 namespace {
 
+// A rate that is known, or so many times the one that is assumed where it is not (outside_rates.h).
+struct Outside {
+  BytesPerSecond known;
+  double factor;
+  BytesPerSecond assumed;  // before any change; 0 where no guess can be made
+  bool operator==(const Outside&) const = default;
+};
+
 // What the changes build up before the cluster is made from it.
 struct Draft {
   TopologySpec links;
   Device device;
-  BytesPerSecond storage;
+  Outside host_link, storage;
   DType computed_in = DType::f32;
   std::optional<double> fabric_background = {};  // none where there is no fabric
 };
@@ -96,6 +105,14 @@ Result<void> set_share(double& target, const Change& change) {
   return {};
 }
 
+Result<void> set_outside(Outside& target, const Change& change) {
+  SIBYL_TRY(const std::optional<double> factor, factor_of(change));
+  if (!factor || target.known.value() > 0 || target.assumed.value() <= 0)
+    return set(target.known, change, parse_bytes_per_second);
+  target.factor *= *factor;
+  return {};
+}
+
 Result<void> set_fabric_background(Draft& draft, const Change& change) {
   if (!draft.fabric_background)
     return change.wrong("the cluster has no fabric", "nic.background is the share of each NIC that others use");
@@ -120,6 +137,11 @@ std::string text_of(T value) {
   return value.value() > 0 ? to_string(value) : "";
 }
 
+std::string text_of(const Outside& rate) {
+  if (rate.known.value() > 0) return to_string(rate.known);
+  return rate.assumed.value() > 0 ? to_string(rate.assumed * rate.factor) + " assumed" : "";
+}
+
 std::string peak_text(const Draft& draft) {
   auto own = draft.device.peak.find(draft.computed_in);
   if (own == draft.device.peak.end()) own = draft.device.peak.find(DType::f32);
@@ -139,7 +161,14 @@ std::optional<double> fabric_background(const Cluster& cluster) {
 }
 
 Draft draft_of(const Cluster& cluster, DType computed_in) {
-  return {cluster.network.topology().spec(), cluster.kernels.device(), cluster.storage_read, computed_in,
+  const auto outside = [](BytesPerSecond known, double factor, const OutsideRate& now) {
+    return Outside{known, factor, now.assumed() ? now.rate * (1 / factor) : BytesPerSecond{}};
+  };
+  return {cluster.network.topology().spec(),
+          cluster.kernels.device(),
+          outside(cluster.host_link, cluster.host_link_factor, host_link_rate(cluster)),
+          outside(cluster.storage_read, cluster.storage_factor, storage_read_rate(cluster)),
+          computed_in,
           fabric_background(cluster)};
 }
 
@@ -191,8 +220,11 @@ const std::vector<Entry>& entries() {
          return set(d.device.dispatch, c, parse_seconds);
        },
        [](const Draft& d) { return text_of(d.device.dispatch); }},
+      {{"host_link.bandwidth", "host link bandwidth", "of one device to its host's memory and back", "50GB/s"},
+       [](Draft& d, const Change& c) { return set_outside(d.host_link, c); },
+       [](const Draft& d) { return text_of(d.host_link); }},
       {{"storage.bandwidth", "storage bandwidth", "of a node when reading", "10GB/s"},
-       [](Draft& d, const Change& c) { return set(d.storage, c, parse_bytes_per_second); },
+       [](Draft& d, const Change& c) { return set_outside(d.storage, c); },
        [](const Draft& d) { return text_of(d.storage); }},
   };
   return all;
@@ -248,11 +280,14 @@ Result<Cluster> changed(const Cluster& cluster, std::span<const std::string> cha
     other.network = std::move(*network);
   }
   other.kernels = cluster.kernels.on(std::move(draft.device));
-  if (!(draft.storage == cluster.storage_read)) {
+  other.host_link = draft.host_link.known;
+  other.host_link_factor = draft.host_link.factor;
+  other.storage_factor = draft.storage.factor;
+  if (!(draft.storage.known == cluster.storage_read)) {
     // Who reads twice as fast writes twice as fast.
     if (cluster.storage_read.value() > 0)
-      other.storage_write = cluster.storage_write * (draft.storage / cluster.storage_read);
-    other.storage_read = draft.storage;
+      other.storage_write = cluster.storage_write * (draft.storage.known / cluster.storage_read);
+    other.storage_read = draft.storage.known;
     other.storage_measured = false;
   }
   if (!changes.empty()) other.name = fmt::format("{} with {}", cluster.name, fmt::join(changes, ", "));

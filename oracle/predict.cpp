@@ -151,6 +151,7 @@ std::vector<std::string> assumed_of(const Graph& graph, const Strategy& strategy
     list.emplace_back("kernels need no workspace: none was measured on this device, so memory may be short of it");
   for (const UntrainedOutput& left : graph.untrained)
     list.push_back(untrained_sentence(left) + ": neither trained nor held in memory");
+  for (std::string& sentence : assumed_outside(strategy, cluster)) list.push_back(std::move(sentence));
   if (strategy.devices() > 1) list.push_back(company_of(cluster));
   return list;
 }

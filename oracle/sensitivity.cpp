@@ -12,6 +12,7 @@
 #include "base/cancelled.h"
 #include "base/quantity.h"
 #include "calibration/cluster_change.h"
+#include "oracle/cost/offload.h"
 #include "oracle/predict.h"
 
 namespace sibyl {
@@ -22,10 +23,18 @@ bool less_is_better(std::string_view key) {
          key.ends_with(".background");
 }
 
+// Of what lies outside devices rates are assumed where they are not known, which is of interest to who uses them.
+bool unknown_and_unused(std::string_view key, const Cluster& cluster, const Strategy& strategy) {
+  if (key == "host_link.bandwidth") return cluster.host_link.value() <= 0 && !uses_host_link(strategy, cluster);
+  return key == "storage.bandwidth" && cluster.storage_read.value() <= 0 && !strategy.offloads_to(Tier::nvme);
+}
+
 // Of a link that nobody else uses there is no background to vary: what is left of it varies with its bandwidth.
-std::vector<ClusterKey> parts_of(const Cluster& cluster) {
+std::vector<ClusterKey> parts_of(const Cluster& cluster, const Strategy& strategy) {
   std::vector<ClusterKey> parts = cluster_keys();
-  std::erase_if(parts, [&](const ClusterKey& key) { return key.share && share_of(cluster, key.name) == 0; });
+  std::erase_if(parts, [&](const ClusterKey& key) {
+    return (key.share && share_of(cluster, key.name) == 0) || unknown_and_unused(key.name, cluster, strategy);
+  });
   return parts;
 }
 
@@ -87,7 +96,7 @@ class Study {
         strategy_(strategy),
         cluster_(cluster),
         options_(options),
-        parts_(parts_of(cluster)),
+        parts_(parts_of(cluster, strategy)),
         evaluator_(graph, cluster) {}
 
   Result<Sensitivities> run() {

@@ -3,8 +3,9 @@
 //
 // Each is changed alone, as `sibyl whatif --set` changes it, and the step predicted anew. Twice as good is twice the
 // bandwidth, rate, capacity or number, and half the latency, launch time, oversubscription or background; a link that
-// nobody else uses has no background to vary. Compared is the time of a sample: where the cluster is changed that is
-// the step's, but a step of another batch is another step.
+// nobody else uses has no background to vary. Where the rate of the host link or of storage is not known, it is listed
+// only if the strategy offloads over it, and the assumed one is varied (calibration/outside_rates.h). Compared is the
+// time of a sample: where the cluster is changed that is the step's, but a step of another batch is another step.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,11 @@
 #include "oracle/cost/offload.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
+#include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/quantity.h"
+#include "calibration/outside_rates.h"
 #include "oracle/plan/offload.h"
 #include "oracle/plan/offload_activations.h"
 
@@ -13,41 +15,17 @@ namespace {
 // One standard deviation, relative: of a link by its datasheet, and of storage as for samples (oracle/reading.h).
 constexpr double datasheet_error = 0.30, storage_error = 0.20;
 constexpr Seconds copy_latency{10e-6}, file_latency{100e-6};  // to start one
-// A data-centre drive of four PCIe 3.0 lanes (Samsung's PM983: 3.2 GB/s read, 2.0 GB/s written).
-constexpr BytesPerSecond drive_read{3.2e9}, drive_write{2.0e9};
-constexpr double reached = 0.8;  // of what a link carries
-
-// 16 lanes, each way: PCIe 3.0 carries 15.75 GB/s, 4.0 and 5.0 twice and four times as much.
-BytesPerSecond pcie(std::string_view architecture) {
-  constexpr BytesPerSecond third{15.75e9};
-  constexpr std::array<std::string_view, 7> of_third = {"kepler", "maxwell", "pascal", "volta",
-                                                        "turing", "gcn5",    "knl"};
-  constexpr std::array<std::string_view, 2> of_fifth = {"hopper", "blackwell"};
-  if (std::ranges::count(of_third, architecture) > 0) return third * reached;
-  return third * ((std::ranges::count(of_fifth, architecture) > 0 ? 4.0 : 2.0) * reached);
-}
-
-BytesPerSecond host_link(const Cluster& cluster) {
-  if (cluster.host_link.value() > 0) return cluster.host_link;
-  const Device& device = cluster.kernels.device();
-  if (device.backend == Backend::cpu) return device.memory_bandwidth * 0.5;
-  return pcie(device.architecture);
-}
 
 Estimate to_host(Bytes bytes, const Cluster& cluster) {
-  const BytesPerSecond rate = host_link(cluster);
+  const BytesPerSecond rate = host_link_rate(cluster).rate;
   const Seconds moving = rate.value() > 0 ? bytes / rate : Seconds{};
   return {copy_latency + moving, datasheet_error, Provenance::estimated};
 }
 
 Estimate to_storage(Bytes bytes, bool write, int ranks, const Cluster& cluster) {
-  const BytesPerSecond own = write ? cluster.storage_write : cluster.storage_read;
-  const BytesPerSecond usual = write ? drive_write : drive_read;
-  const bool known = own.value() > 0, measured = known && cluster.storage_measured;
-  // Of a storage that is said to be quicker or slower than the drive in reading, writing is so, too.
-  const double like = cluster.storage_read.value() > 0 ? cluster.storage_read / drive_read : 1.0;
-  const BytesPerSecond rate = known ? own : usual * like;
-  const Estimate file{file_latency + bytes * static_cast<double>(ranks) / rate,
+  const OutsideRate outside = write ? storage_write_rate(cluster) : storage_read_rate(cluster);
+  const bool measured = !outside.assumed() && cluster.storage_measured;
+  const Estimate file{file_latency + bytes * static_cast<double>(ranks) / outside.rate,
                       measured ? storage_error : datasheet_error,
                       measured ? Provenance::measured : Provenance::estimated};
   if (cluster.kernels.device().backend == Backend::cpu) return file;
@@ -84,6 +62,31 @@ std::vector<PricedStage::Kept> price_kept(const Plan& plan, const Stage& stage, 
                       price_copy(bytes, stage.kept_tier, OffloadCopy::Way::in, ranks, cluster)});
   }
   return priced;
+}
+
+bool uses_host_link(const Strategy& strategy, const Cluster& cluster) {
+  const bool staged = cluster.kernels.device().backend != Backend::cpu;
+  return strategy.offloads_to(Tier::host) || (strategy.offloads_to(Tier::nvme) && staged);
+}
+
+std::vector<std::string> assumed_outside(const Strategy& strategy, const Cluster& cluster) {
+  std::vector<std::string> list;
+  if (const OutsideRate link = host_link_rate(cluster); uses_host_link(strategy, cluster) && link.assumed())
+    list.push_back(cluster.kernels.device().backend == Backend::cpu
+                       ? fmt::format("what is offloaded is copied in memory at {}, {}: not measured",
+                                     to_string(link.rate), link.as)
+                       : fmt::format("the link of a device to its host's memory carries {} each way, {}: not measured",
+                                     to_string(link.rate), link.as));
+  if (!strategy.offloads_to(Tier::nvme)) return list;
+  const OutsideRate read = storage_read_rate(cluster), write = storage_write_rate(cluster);
+  const std::string writes = fmt::format("writes {}, like {}: not measured", to_string(write.rate), write.as);
+  if (read.assumed() && write.assumed())
+    list.push_back(fmt::format("the storage of a node reads {} and {}", to_string(read.rate), writes));
+  else if (read.assumed())
+    list.push_back(fmt::format("the storage of a node reads {}, like {}: not measured", to_string(read.rate), read.as));
+  else if (write.assumed())
+    list.push_back("the storage of a node " + writes);
+  return list;
 }
 
 namespace {

@@ -1,14 +1,14 @@
 // How long copies take between a device and the place where state lies outside it, and how much lies there.
 //
-// A copy to or from host memory takes bytes / host link: what cluster.yaml says of it (`host_link`); else four fifths
-// of what 16 lanes of the PCIe generation of the device's architecture carry in a direction, which is what large copies
-// from pinned memory reach; where the device is the processor, half its memory's bandwidth, as each byte is read and
-// written. None of these is a measurement, and they are called estimated.
-//
-// A copy to or from storage takes bytes / (a node's rate / ranks on it), by the rates that `sibyl calibrate io`
-// measured for reading and for writing; what was not measured is said by the cluster, or a data-centre drive's. On a
-// GPU it passes through the host, while it is read: the slower of the two ways counts.
+// A copy to or from host memory takes bytes / host link, whose rate is never a measurement; one to or from storage
+// takes bytes / (a node's rate / ranks on it), by the rates that `sibyl calibrate io` measured for reading and for
+// writing. What the cluster does not know of these is assumed as calibration/outside_rates.h says. What is not measured
+// is called estimated. On a GPU what goes to storage passes through the host, while it is read: the slower of the two
+// ways counts.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "calibration/cluster.h"
 #include "oracle/cost/price.h"
@@ -21,6 +21,11 @@ std::vector<PricedCopy> price_copies(const Plan& plan, const Stage& stage, const
 
 // Of what each segment keeps outside.
 std::vector<PricedStage::Kept> price_kept(const Plan& plan, const Stage& stage, const Cluster& cluster);
+
+// Whether copies of such a strategy cross the link between device and host, and what rates of theirs are assumed, a
+// sentence each (Prediction::assumed).
+bool uses_host_link(const Strategy& strategy, const Cluster& cluster);
+std::vector<std::string> assumed_outside(const Strategy& strategy, const Cluster& cluster);
 
 // What lies outside the devices of one node, the fullest: in the host's memory, and in storage. Of what lies in storage
 // a host of GPUs holds as much as is on its way.

@@ -31,6 +31,7 @@ QString inputTitle(const std::string& key) {
                                                         {"device.memory", ChangeRow::tr("Memory")},
                                                         {"device.memory_bandwidth", ChangeRow::tr("Memory rate")},
                                                         {"device.dispatch", ChangeRow::tr("Dispatch")},
+                                                        {"host_link.bandwidth", ChangeRow::tr("Host link rate")},
                                                         {"storage.bandwidth", ChangeRow::tr("Storage rate")}};
   const auto found = titles.find(key);
   return found == titles.end() ? text(key) : found->second;

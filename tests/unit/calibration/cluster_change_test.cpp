@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "calibration/outside_rates.h"
 #include "netmodel/fabric/fabric.h"
 #include "netmodel/topology.h"
 #include "tests/support/clusters.h"
@@ -22,6 +23,8 @@ Cluster cluster() {
   leaf.background = 0.1;
   c.network = *Network::on_fabric(links, leaf, {}, {});
   c.storage_read = BytesPerSecond{1e9};
+  c.storage_write = BytesPerSecond{5e8};
+  c.host_link = BytesPerSecond{2e10};
   Device device = test::cpu_device();
   device.dispatch = Seconds{4e-6};
   c.kernels = KernelTable(device, {});
@@ -58,6 +61,7 @@ double value_of(const Cluster& c, std::string_view key) {
   if (key == "device.memory") return d.memory.value();
   if (key == "device.memory_bandwidth") return d.memory_bandwidth.value();
   if (key == "device.dispatch") return d.dispatch.value();
+  if (key == "host_link.bandwidth") return c.host_link.value();
   if (key == "storage.bandwidth") return c.storage_read.value();
   ADD_FAILURE() << "this test does not know " << key;
   return 0;
@@ -75,7 +79,8 @@ TEST(ClusterChange, EveryKeyMultipliesItsOwnValueAlone) {
 }
 
 TEST(ClusterChange, EveryKeyTakesItsExample) {
-  const double expected[] = {300e9, 2e-6, 0.3, 25e9, 2e-6, 8, 0.3, 0.3, 300e-9, 1, 300e12, 80e9, 3e12, 4e-6, 10e9};
+  const double expected[] = {300e9,  2e-6, 0.3,    25e9, 2e-6, 8,    0.3,  0.3,
+                             300e-9, 1,    300e12, 80e9, 3e12, 4e-6, 50e9, 10e9};
   std::size_t i = 0;
   for (const ClusterKey& key : cluster_keys()) {
     const Cluster after = with({std::string(key.name) + "=" + std::string(key.takes)});
@@ -158,13 +163,60 @@ TEST(ClusterChange, SharesAreTold) {
   for (const ClusterKey& key : cluster_keys()) EXPECT_EQ(key.share, share_of(cluster(), key.name) > 0) << key.name;
 }
 
-// What is not known cannot be doubled, but can be given.
+TEST(ClusterChange, WhoReadsTwiceAsFastWritesTwiceAsFast) {
+  EXPECT_DOUBLE_EQ(with({"storage.bandwidth=2x"}).storage_write.value(), 1e9);
+  EXPECT_DOUBLE_EQ(with({"storage.bandwidth=3GB/s"}).storage_write.value(), 1.5e9);
+  EXPECT_DOUBLE_EQ(with({"host_link.bandwidth=2x"}).storage_write.value(), 5e8);
+}
+
+// What is not known and not assumed cannot be doubled, but can be given.
 TEST(ClusterChange, TheUnknownIsGivenNotMultiplied) {
   Cluster unknown = cluster();
-  unknown.storage_read = {};
-  const std::vector<std::string> twice{"storage.bandwidth=2x"}, given{"storage.bandwidth=2GB/s"};
-  EXPECT_FALSE(changed(unknown, twice, DType::f32).has_value());
-  EXPECT_DOUBLE_EQ(changed(unknown, given, DType::f32)->storage_read.value(), 2e9);
+  TopologySpec links = unknown.network.topology().spec();
+  links.switch_latency = {};
+  unknown.network = Network(*Topology::make(links), {}, {});
+  const std::vector<std::string> twice{"switch.latency=2x"}, given{"switch.latency=2us"};
+  const auto refused_there = changed(unknown, twice, DType::f32);
+  ASSERT_FALSE(refused_there.has_value());
+  EXPECT_EQ(refused_there.error().message, "it is 0 or not known here, so it cannot be multiplied");
+  EXPECT_DOUBLE_EQ(value_of(*changed(unknown, given, DType::f32), "switch.latency"), 2e-6);
+  // Half a processor's memory bandwidth, where not even that is known.
+  Device device = test::cpu_device();
+  device.memory_bandwidth = {};
+  unknown.kernels = KernelTable(device, {});
+  unknown.host_link = {};
+  EXPECT_FALSE(changed(unknown, std::vector<std::string>{"host_link.bandwidth=2x"}, DType::f32).has_value());
+  EXPECT_EQ(value_text(unknown, "host_link.bandwidth", DType::f32), "");
+}
+
+// A rate that is assumed can be multiplied, and remains an assumption; one that is given is known.
+TEST(ClusterChange, WhatIsAssumedOutsideDevicesCanBeMultiplied) {
+  Cluster unknown = cluster();
+  unknown.storage_read = unknown.storage_write = unknown.host_link = {};
+  Device gpu = test::cpu_device();
+  gpu.backend = Backend::cuda;
+  gpu.architecture = "volta";
+  unknown.kernels = KernelTable(gpu, {});
+  const auto after = [&](const std::vector<std::string>& changes) { return *changed(unknown, changes, DType::f32); };
+  EXPECT_EQ(value_text(unknown, "host_link.bandwidth", DType::f32), "12.6 GB/s assumed");
+  EXPECT_EQ(value_text(unknown, "storage.bandwidth", DType::f32), "3.20 GB/s assumed");
+  const Cluster faster = after({"host_link.bandwidth=2x"});
+  EXPECT_DOUBLE_EQ(host_link_rate(faster).rate.value(), 25.2e9);
+  EXPECT_EQ(host_link_rate(faster).as, "2 times four fifths of 16 lanes of PCIe 3.0");
+  EXPECT_EQ(value_text(faster, "host_link.bandwidth", DType::f32), "25.2 GB/s assumed");
+  EXPECT_EQ(faster.host_link, BytesPerSecond{}) << "not known, still";
+  EXPECT_DOUBLE_EQ(storage_read_rate(faster).rate.value(), 3.2e9);
+  const Cluster slower = after({"storage.bandwidth=0.5x", "storage.bandwidth=0.5x"});
+  EXPECT_DOUBLE_EQ(storage_read_rate(slower).rate.value(), 0.8e9);
+  EXPECT_DOUBLE_EQ(storage_write_rate(slower).rate.value(), 0.5e9);
+  EXPECT_EQ(slower.storage_read, BytesPerSecond{}) << "so `--data-from storage` is refused, as before";
+  EXPECT_DOUBLE_EQ(host_link_rate(slower).rate.value(), 12.6e9);
+  const Cluster given = after({"host_link.bandwidth=40GB/s", "host_link.bandwidth=0.5x", "storage.bandwidth=6.4GB/s"});
+  EXPECT_DOUBLE_EQ(host_link_rate(given).rate.value(), 20e9);
+  EXPECT_FALSE(host_link_rate(given).assumed());
+  EXPECT_FALSE(storage_read_rate(given).assumed());
+  EXPECT_DOUBLE_EQ(storage_write_rate(given).rate.value(), 4e9);
+  EXPECT_TRUE(storage_write_rate(given).assumed()) << "in proportion to reading";
 }
 
 // What is shown of a value is what was set.

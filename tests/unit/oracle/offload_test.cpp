@@ -324,6 +324,40 @@ TEST(Offload, IsToldByThePrediction) {
   EXPECT_EQ(here.breakdown.offload_total, Seconds{});
 }
 
+// A sentence for each rate that was used and is not known; none of what is known, or not used.
+TEST(Offload, SaysWhichRatesItAssumes) {
+  const auto sentences = [](Tier tier, const Cluster& cluster) { return assumed_outside(offloaded(tier), cluster); };
+  Device device = test::cpu_device();
+  device.backend = Backend::cuda;
+  device.architecture = "volta";
+  Cluster gpu = with_device(device);
+  const std::string link =
+      "the link of a device to its host's memory carries 12.6 GB/s each way, four fifths of 16 lanes of PCIe 3.0: not "
+      "measured";
+  EXPECT_THAT(sentences(Tier::device, gpu), testing::IsEmpty());
+  EXPECT_THAT(sentences(Tier::host, gpu), testing::ElementsAre(link));
+  EXPECT_THAT(sentences(Tier::nvme, gpu),
+              testing::ElementsAre(link,
+                                   "the storage of a node reads 3.20 GB/s and writes 2.00 GB/s, like a data-centre "
+                                   "drive: not measured"));
+  EXPECT_THAT(predict(test::mlp({4, 8, 3}, 2), offloaded(Tier::host), gpu).value().assumed, testing::Contains(link));
+  gpu.host_link = BytesPerSecond{1e10};
+  gpu.storage_read = BytesPerSecond{6.4e9};
+  EXPECT_THAT(sentences(Tier::host, gpu), testing::IsEmpty());
+  EXPECT_THAT(
+      sentences(Tier::nvme, gpu),
+      testing::ElementsAre("the storage of a node writes 4.00 GB/s, like a data-centre drive that reads as fast: "
+                           "not measured"));
+  gpu.storage_write = BytesPerSecond{1e9};
+  EXPECT_THAT(sentences(Tier::nvme, gpu), testing::IsEmpty());
+  const Cluster cpu = test::cluster(1, 1);
+  EXPECT_THAT(
+      sentences(Tier::host, cpu),
+      testing::ElementsAre("what is offloaded is copied in memory at 5.00 GB/s, half of what its memory reads and "
+                           "writes: not measured"));
+  EXPECT_THAT(sentences(Tier::nvme, cpu), testing::SizeIs(1)) << "storage alone";
+}
+
 TEST(Offload, HasNoClosedForm) {
   const Cluster cluster = test::cluster(1, 1);
   EXPECT_TRUE(closed::has_closed_form(offloaded(Tier::device), cluster));

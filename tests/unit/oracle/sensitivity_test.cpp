@@ -174,6 +174,61 @@ TEST(Sensitivity, WhereSamplesAreWaitedForOnlyStorageCounts) {
   EXPECT_NEAR(input(all, "storage.bandwidth").half.change, 1, 1e-9) << "half the rate, twice the time";
 }
 
+// Adam's state lies outside, on a machine whose rates are assumed.
+Sensitivities of_offloaded(Tier tier, bool on_gpu = true) {
+  Cluster cluster = machine(1, 1);
+  Device device = gpu();
+  if (!on_gpu) device.backend = Backend::cpu;
+  cluster.kernels = KernelTable(device, {});
+  Strategy strategy = replicas(1);
+  strategy.optimizer = OptimizerKind::adam;
+  strategy.optimizer_tier = tier;
+  return of(strategy, cluster);
+}
+
+bool lists(const Sensitivities& all, const std::string& name) {
+  return std::ranges::count(all.inputs, name, &Sensitivity::name) > 0;
+}
+
+TEST(Sensitivity, OfStateInTheHostsMemoryTheLinkToItCounts) {
+  const Sensitivities all = of_offloaded(Tier::host);
+  EXPECT_THAT(parts_that_count(all), testing::UnorderedElementsAre("device.flops", "device.memory_bandwidth",
+                                                                   "device.dispatch", "host_link.bandwidth"));
+  expect_better_is_faster(all, "host_link.bandwidth");
+  EXPECT_EQ(input(all, "host_link.bandwidth").now, "25.2 GB/s assumed");
+  EXPECT_FALSE(lists(all, "storage.bandwidth"));
+}
+
+// The drive is slower than the link that its bytes cross, too; a quarter of the link would not be.
+TEST(Sensitivity, OfStateInStorageItsRateCounts) {
+  const Sensitivities all = of_offloaded(Tier::nvme);
+  expect_better_is_faster(all, "storage.bandwidth");
+  EXPECT_EQ(input(all, "storage.bandwidth").now, "3.20 GB/s assumed");
+  EXPECT_TRUE(lists(all, "host_link.bandwidth"));
+  EXPECT_FALSE(parts_that_count(all).contains("host_link.bandwidth"));
+}
+
+// A processor's storage is read into its memory at once; half of its memory's bandwidth is what it copies with.
+TEST(Sensitivity, OfAProcessorsStateItsMemoryOrItsStorageCounts) {
+  const Sensitivities in_memory = of_offloaded(Tier::host, false), in_storage = of_offloaded(Tier::nvme, false);
+  expect_better_is_faster(in_memory, "host_link.bandwidth");
+  EXPECT_EQ(input(in_memory, "host_link.bandwidth").now, "50.0 GB/s assumed");
+  EXPECT_FALSE(lists(in_memory, "storage.bandwidth"));
+  expect_better_is_faster(in_storage, "storage.bandwidth");
+  EXPECT_FALSE(lists(in_storage, "host_link.bandwidth"));
+}
+
+// Known rates are listed always, as a network's are on one node; unknown ones where they are used.
+TEST(Sensitivity, OutsideDevicesIsListedWhatIsKnownOrUsed) {
+  const Sensitivities unknown = of(replicas(1), machine(1, 1));
+  for (const char* name : {"host_link.bandwidth", "storage.bandwidth"}) EXPECT_FALSE(lists(unknown, name)) << name;
+  Cluster cluster = machine(1, 1);
+  cluster.storage_read = cluster.host_link = BytesPerSecond{1e9};
+  const Sensitivities known = of(replicas(1), cluster);
+  for (const char* name : {"host_link.bandwidth", "storage.bandwidth"}) EXPECT_EQ(input(known, name).effect(), 0);
+  EXPECT_EQ(known.inputs.size(), unknown.inputs.size() + 2);
+}
+
 TEST(Sensitivity, MemoryDecidesWhatFitsAndNothingElse) {
   const Sensitivities all = of(replicas(1), machine(1, 1));
   const Sensitivity& memory = input(all, "device.memory");
@@ -186,8 +241,11 @@ TEST(Sensitivity, SaysOfEveryPartWhatSetWouldSayOfIt) {
   const Graph graph = model();
   TopologySpec spec = links(2, 2);
   spec.nic_background = spec.device_link.background = 0.1;
-  const Cluster cluster = machine(spec);
-  const Strategy strategy = replicas(4);
+  Cluster cluster = machine(spec);
+  cluster.storage_read = BytesPerSecond{1e9};
+  Strategy strategy = replicas(4);
+  strategy.optimizer = OptimizerKind::adam;
+  strategy.optimizer_tier = Tier::host;
   const Sensitivities all = of(strategy, cluster);
   EXPECT_EQ(all.inputs.size(), cluster_keys().size() - 1 + 3);  // there is no fabric
   for (const Sensitivity& each : all.inputs)
@@ -222,7 +280,12 @@ TEST(Sensitivity, SaysWhyAnInputCannotBeVaried) {
   const Sensitivities all = of(replicas(1), machine(1, 1));
   EXPECT_EQ(input(all, "micro-batches").half.evaluation.error().message, "one micro-batch cannot be halved");
   EXPECT_EQ(input(all, "bucket").twice.evaluation.error().message, "gradients are exchanged in one message");
-  EXPECT_THAT(input(all, "storage.bandwidth").twice.evaluation.error().message, HasSubstr("not known here"));
+  Cluster unknown = machine(1, 1);
+  Device device = gpu();
+  device.dispatch = {};
+  unknown.kernels = KernelTable(device, {});
+  EXPECT_THAT(input(of(replicas(1), unknown), "device.dispatch").twice.evaluation.error().message,
+              HasSubstr("not known here"));
 }
 
 // Two replicas exchange eight weights of 256 KiB: four to a bucket, or two.
