@@ -51,14 +51,35 @@ std::string way_of(const Arguments& arguments, const Strategy& strategy) {
   return text;
 }
 
+// The same without degrees, and without what a pipeline's schedule and micro-batches are: "pipeline", "data zero=1".
+std::string kind_of(const std::string& way) {
+  std::istringstream words(way);
+  std::string axes, kind, word;
+  words >> axes;
+  bool degree = false;
+  for (const char c : axes) {
+    degree = c == '=' || (degree && c != ',');
+    if (!degree) kind += c;
+  }
+  while (words >> word)
+    if (!word.starts_with("micro-batches=") && !word.starts_with("schedule=")) kind += " " + word;
+  return kind;
+}
+
 Result<Case> read_case(const std::string& line) {
   SIBYL_TRY(std::vector<std::string> words, split_words(line));
   SIBYL_TRY(Arguments arguments, Arguments::parse(case_command(), words));
   SIBYL_TRY(const auto devices, arguments.integer("--devices", 1, most_devices));
   SIBYL_TRY(Strategy strategy, read_strategy(arguments, static_cast<int>(*devices)));
   SIBYL_CHECK(read_framework(arguments, strategy));
-  std::string work = work_of(arguments, strategy), way = way_of(arguments, strategy);
-  return Case{line, std::move(work), std::move(way), std::move(words), std::move(arguments), std::move(strategy)};
+  std::string work = work_of(arguments, strategy), way = way_of(arguments, strategy), kind = kind_of(way);
+  return Case{line,
+              std::move(work),
+              std::move(way),
+              std::move(kind),
+              std::move(words),
+              std::move(arguments),
+              std::move(strategy)};
 }
 
 // What follows "emulated:".
@@ -175,6 +196,7 @@ Result<Bench> Bench::make(const Arguments& arguments) {
     if (!words) return fail(ErrorCode::usage, words.error().message, "--launcher");
     bench.launcher_ = std::move(*words);
   }
+  if (arguments.has("--measured")) return bench;  // nothing is run
   std::string trainer;
   for (const auto& [name, path] : {std::pair{"sibyl-calibrate", &bench.calibrator_}, {"sibyl-train", &trainer}}) {
     const auto found = find_program(name);

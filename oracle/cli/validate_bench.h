@@ -16,6 +16,7 @@ namespace sibyl::cli {
 struct Case {
   std::string text;
   std::string work, way;  // what is trained, and by which strategy: what differs between cases of the same work
+  std::string kind;       // of strategy, whatever its sizes
   std::vector<std::string> words;
   Arguments arguments;
   Strategy strategy;

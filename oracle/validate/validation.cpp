@@ -10,6 +10,7 @@
 
 #include "base/quantity.h"
 #include "base/statistics.h"
+#include "oracle/validate/goals.h"
 #include "oracle/validate/ranking.h"
 
 namespace sibyl {
@@ -212,6 +213,7 @@ std::string to_json(const std::vector<Validated>& cases) {
                     {"device", v.measurement.emulated.empty() ? "this machine" : "emulated: " + v.measurement.emulated},
                     {"work", v.work},
                     {"strategy", v.way},
+                    {"kind", v.kind},
                     {"stages", v.measurement.stages},
                     {"predicted_s", v.prediction.step_time.value()},
                     {"interval_s", {v.prediction.interval_low.value(), v.prediction.interval_high.value()}},
@@ -240,6 +242,13 @@ std::string to_json(const std::vector<Validated>& cases) {
   const ValidationSummary s = summarize(cases);
   ordered_json orders = ordered_json::array();
   for (const Ranking& ranking : rankings(cases)) orders.push_back(to_json(ranking));
+  ordered_json kinds = ordered_json::array();
+  for (const StrategySummary& each : by_strategy(cases))
+    kinds.push_back({{"kind", each.kind},
+                     {"cases", each.cases},
+                     {"mean_time_error", each.mean_error},
+                     {"bias", each.bias},
+                     {"max_time_error", each.max_error}});
   const ordered_json document = {{"schema", "sibyl-validation"},
                                  {"version", 1},
                                  {"emulated", any_emulated(cases)},
@@ -253,6 +262,7 @@ std::string to_json(const std::vector<Validated>& cases) {
                                    {"mean_memory_error", s.mean_memory_error},
                                    {"max_memory_error", s.max_memory_error},
                                    {"bytes_agree", s.bytes_agree}}},
+                                 {"strategies", std::move(kinds)},
                                  {"orders", std::move(orders)},
                                  {"cases", std::move(list)}};
   return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -37,7 +37,8 @@ TrainingRun mean_of(const std::vector<TrainingRun>& runs);
 
 struct Validated {
   std::string name;       // the case as it was asked for
-  std::string work, way;  // what is trained (model, batch, ...), and by which strategy
+  std::string work, way;  // what is trained (model, batch, ...), and by which strategy: "data=2,pipeline=4"
+  std::string kind;       // of strategy, whatever its sizes: "data,pipeline"
   Prediction prediction;
   TrainingRun measurement;
 

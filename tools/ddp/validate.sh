@@ -36,13 +36,14 @@ measure() {
   run "$python" "$here/probe.py" "$calibration" --budget 40
   "$bin/sibyl" validate "$out/$name.cases.txt" --calibration "$calibration" --rounds "$rounds" --steps "$steps" \
     --kernel-budget 0.08s --launcher "$launch" --trainer "$python $here/train.py" --markdown \
-    --save "$out/$name.results.json" > "$out/$name.md"
+    --save "$out/$name.results.json" --max-mean-error 0.08 > "$out/$name.md" || missed=$?
   cat "$out/$name.md"
 }
 
 if [ "${SIBYL_DDP_INSIDE:-}" = yes ]; then
+  missed=0  # exit code 5 where the goal is missed; the table is shown all the same
   measure
-  exit 0
+  exit "$missed"
 fi
 
 sed -n "s|^FOLDER|$out|p" "$here/cases.txt" > "$out/$name.cases.txt"
