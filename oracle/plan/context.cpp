@@ -26,45 +26,60 @@ std::string nearest(std::int64_t extent, std::int64_t wanted) {
 // The attention that has fewest heads to share, of keys where they are fewer.
 struct FewestHeads {
   std::int64_t heads = 0;
+  bool grouped = false;  // there are fewer of keys
   std::string_view where;
 };
 
-std::int64_t heads_of(const Stage& stage, const AttentionCore& core) {
+FewestHeads heads_of(const Stage& stage, const AttentionCore& core) {
   const std::span<const LocalTensorId> read = inputs_of(stage.steps[core.scores]);
   const Shape &queries = stage[read[0]].shape, &keys = stage[read[1]].shape;
   const auto dim = heads_dim(queries, keys);
-  return dim ? std::gcd(queries[*dim], keys[*dim]) : 1;
+  if (!dim) return {1, false, {}};
+  return {std::gcd(queries[*dim], keys[*dim]), keys[*dim] < queries[*dim], {}};
 }
 
 }  // namespace
 
-Result<void> check_sequence(const Graph& graph, const Stage& stage, int ranks) {
+Result<void> check_sequence(const Graph& graph, const Stage& stage, const Strategy& strategy) {
+  const int ranks = strategy.context;
+  const bool of_a_rank = strategy.tensor * strategy.filter * strategy.channel > 1;  // heads that these may have divided
   const Tokens tokens(stage);
   const std::vector<AttentionCore> cores = attention_cores(stage);
   if (cores.empty() || !tokens.has_sequence())
     return fail(ErrorCode::infeasible, "no sequence of tokens that attention mixes was found in the model",
                 "--parallel", "context=N divides sequences of tokens; spatial=HxW divides images");
   std::int64_t length = 0, heads = 0;  // what is divided; of several the greatest common divisor
+  const LocalTensor* uneven = nullptr;
+  std::int64_t tokens_of_it = 0;
   for (const auto& sources : {tokens.ids, tokens.features})
-    for (const auto& [tensor, dim] : sources) length = std::gcd(length, stage[tensor].shape[dim]);
+    for (const auto& [tensor, dim] : sources) {
+      const std::int64_t own = stage[tensor].shape[dim];
+      length = std::gcd(length, own);
+      if (own % ranks != 0 && uneven == nullptr) uneven = &stage[tensor], tokens_of_it = own;
+    }
   std::optional<FewestHeads> undivided;
   for (const AttentionCore& core : cores) {
-    const std::int64_t own = heads_of(stage, core);
-    heads = std::gcd(heads, own);
-    if (own % ranks != 0 && (!undivided || own < undivided->heads))
-      undivided = {own, graph[std::get<Compute>(stage.steps[core.scores]).operation].name};
+    FewestHeads own = heads_of(stage, core);
+    heads = std::gcd(heads, own.heads);
+    if (own.heads % ranks == 0 || (undivided && own.heads >= undivided->heads)) continue;
+    own.where = graph[std::get<Compute>(stage.steps[core.scores]).operation].name;
+    undivided = own;
   }
   const std::string hint = nearest(std::gcd(length, heads), ranks);
-  if (length % ranks != 0)
+  if (uneven != nullptr)
     return fail(ErrorCode::infeasible,
-                fmt::format("a sequence of {} tokens cannot be divided over {} ranks", length, ranks), "--parallel",
-                hint);
+                fmt::format("'{}' is a sequence of {} tokens, which {} ranks of context= cannot share evenly",
+                            graph[uneven->origin].name, tokens_of_it, ranks),
+                "--parallel", hint);
+  // Without its heads a rank would do all of the attention, and all that follows it: nothing would be left to share.
+  // Tensor parallelism goes on, for weights are still divided (docs/sharding.md, What does not divide).
   if (undivided)
-    return fail(
-        ErrorCode::infeasible,
-        fmt::format("'{}' has {} {} to share, of keys and values where those are fewer: {} ranks cannot divide them",
-                    undivided->where, undivided->heads, undivided->heads == 1 ? "head" : "heads", ranks),
-        "--parallel", hint);
+    return fail(ErrorCode::infeasible,
+                fmt::format("attention '{}' has {} head{}{}{}, which {} ranks of context= cannot share evenly",
+                            undivided->where, undivided->heads, undivided->heads == 1 ? "" : "s",
+                            undivided->grouped ? " of keys and values" : "", of_a_rank ? " on a rank" : "", ranks),
+                "--parallel",
+                undivided->heads == 1 ? hint : hint + "; tensor= leaves to every rank what it cannot divide");
   return {};
 }
 
@@ -73,6 +88,7 @@ Result<void> check_stays_split(const Graph& graph, const Stage& stage) {
   std::vector<std::size_t> gathered(stage.tensors.size(),
                                     nobody);             // by tensor: the step that wanted the sequence whole
   std::vector<bool> waits(stage.tensors.size(), false);  // was gathered, and not read yet
+  std::int64_t tokens = 0, ranks = 0;                    // of the last that was
   std::vector<bool> product(stage.steps.size(), false);
   for (const AttentionCore& core : attention_cores(stage)) product[core.scores] = product[core.mix] = true;
   for (std::size_t i = 0; i < stage.steps.size(); ++i) {
@@ -83,16 +99,19 @@ Result<void> check_stays_split(const Graph& graph, const Stage& stage) {
     }
     const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
     if (exchange && exchange->axis == MeshAxis::context && exchange->forward.motion == Motion::all_gather &&
-        stage[exchange->input].requires_gradient)
+        stage[exchange->input].requires_gradient) {
       waits[exchange->output.index()] = true;
+      tokens = stage[exchange->output].shape[exchange->forward.dim];
+      ranks = tokens / stage[exchange->input].shape[exchange->forward.dim];
+    }
     if (by == nobody) continue;
     if (product[i]) {
       const auto* mixer = std::get_if<Compute>(&stage.steps[by]);
       return fail(
           ErrorCode::infeasible,
-          fmt::format("'{}' wants the whole of a sequence that attention reads again: context parallelism cannot "
-                      "divide it",
-                      mixer ? graph[mixer->operation].name : "an exchange"),
+          fmt::format("'{}' wants all {} tokens of a sequence that attention reads again: {} ranks of context= cannot "
+                      "share it",
+                      mixer ? graph[mixer->operation].name : "an exchange", tokens, ranks),
           "--parallel", "tensor=, pipeline= and data= divide such a model");
     }
     for (const LocalTensorId out : outputs_of(stage.steps[i])) gathered[out.index()] = by;

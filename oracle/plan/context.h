@@ -7,8 +7,8 @@
 namespace sibyl {
 
 // Fails, code infeasible, where the program has no such sequence, or where one or its heads cannot be divided over
-// `ranks`; the hint says what can.
-Result<void> check_sequence(const Graph& graph, const Stage& whole, int ranks);
+// its ranks; the hint says what can.
+Result<void> check_sequence(const Graph& graph, const Stage& whole, const Strategy& strategy);
 
 // Fails, code infeasible, where the program that the ranks of the context axis were given puts a sequence together
 // before some attention: what wants it whole is named. Behind the last attention that is done once, and all ranks go on

@@ -178,8 +178,8 @@ Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {
   for (Policy policy : policies(strategy)) {
     if (ends_anywhere(policy)) policy.until = last;
     const bool tokens = policy.axis == MeshAxis::context;
-    if (tokens) SIBYL_CHECK(check_sequence(graph, stage, strategy.context));
-    SIBYL_TRY(stage, shard(stage, policy, strategy.degree(policy.axis)));
+    if (tokens) SIBYL_CHECK(check_sequence(graph, stage, strategy));
+    SIBYL_TRY(stage, shard(graph, stage, policy, strategy.degree(policy.axis)));
     if (tokens) SIBYL_CHECK(check_stays_split(graph, stage));
   }
   if (strategy.dropless) send_filled_slots(stage);

@@ -88,7 +88,8 @@ std::string left_out_text(const SearchResult& r, const Paint& paint) {
   constexpr std::size_t most = 5;
   std::string text = "\n" + paint.heading("Cannot be split so") + "\n";
   for (std::size_t i = 0; i < r.left_out.size() && i < most; ++i)
-    text += fmt::format("  {:>6}  {}\n", grouped(static_cast<std::int64_t>(r.left_out[i].count)), r.left_out[i].why);
+    text += fmt::format("  {:>6}  {}{}\n", grouped(static_cast<std::int64_t>(r.left_out[i].count)), r.left_out[i].why,
+                        r.left_out[i].alike > 0 ? ", or so with other numbers" : "");
   return text;
 }
 
@@ -188,7 +189,8 @@ std::string to_json(const SearchReport& report) {
   json["best"] = list_json(report, r.best);
   json["front"] = list_json(report, r.front);
   json["left_out"] = Json::array();
-  for (const LeftOut& reason : r.left_out) json["left_out"].push_back({{"why", reason.why}, {"count", reason.count}});
+  for (const LeftOut& reason : r.left_out)
+    json["left_out"].push_back({{"why", reason.why}, {"count", reason.count}, {"alike", reason.alike}});
   // Names come from the user's files and may hold any bytes.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -245,7 +246,11 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
   SearchResult result;
   result.size = all.size();
   std::vector<Candidate> fitting;
-  std::map<std::string, std::size_t> reasons;
+  struct Reason {
+    LeftOut first;
+    std::set<std::string> words;
+  };
+  std::map<std::string, Reason> reasons;
   for (const Trial& trial : trials.all()) {
     if (!trial.tried()) continue;
     ++result.tried;
@@ -253,9 +258,12 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
       ++result.simulated;
     else if (trial.form)
       ++result.by_formula;
-    if (!trial.why_not.empty())
-      ++reasons[without_numbers(trial.why_not)];
-    else if (trial.ruled_out())
+    if (!trial.why_not.empty()) {
+      Reason& reason = reasons[without_numbers(trial.why_not)];
+      if (reason.words.empty()) reason.first.why = trial.why_not;
+      ++reason.first.count;
+      reason.words.insert(trial.why_not);
+    } else if (trial.ruled_out())
       ++result.too_slow;
     else if (trial.too_large || !trial.fits)
       ++result.too_large;
@@ -263,7 +271,10 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
       ++result.fitting;
     if (trial.candidate && trial.fits) fitting.push_back(*trial.candidate);
   }
-  for (const auto& [why, count] : reasons) result.left_out.push_back({why, count});
+  for (auto& [pattern, reason] : reasons) {
+    reason.first.alike = reason.words.size() - 1;
+    result.left_out.push_back(std::move(reason.first));
+  }
   std::ranges::stable_sort(result.left_out, std::greater{}, &LeftOut::count);
   if (fitting.empty()) return result;
 

@@ -44,10 +44,12 @@ inline constexpr double negligible_memory = 0.01;  // less than so much saved is
 // no choice, whatever memory it saves.
 inline constexpr double most_device_time = 3.0;
 
-// Strategies that were not predicted, by reason.
+// Strategies that were not predicted, by reason: as the first of them was refused. Others' words may have other
+// numbers.
 struct LeftOut {
   std::string why;
   std::size_t count = 0;
+  std::size_t alike = 0;  // in how many other wordings
 };
 
 struct SearchResult {

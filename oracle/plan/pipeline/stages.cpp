@@ -17,11 +17,11 @@ Result<void> check_ties(const Graph& graph, const Stage& whole, const Ties& ties
     for (std::size_t i = 1; i < stages.size(); ++i)
       for (std::size_t j = 0; j < i; ++j)
         if (stages[i] % coordinates == stages[j] % coordinates)
-          return fail(ErrorCode::infeasible,
-                      fmt::format("{} is used by stages {} and {}, both on pipeline coordinate {}",
-                                  graph[whole[parameter].origin].name, stages[j], stages[i],
-                                  stages[i] % coordinates),
-                      "--schedule", "use 1f1b, or place the stages by hand with --stages");
+          return fail(
+              ErrorCode::infeasible,
+              fmt::format("the parameter '{}' is used by stages {} and {}, which are both on pipeline coordinate {}",
+                          graph[whole[parameter].origin].name, stages[j], stages[i], stages[i] % coordinates),
+              "--schedule", "use 1f1b, or place the stages by hand with --stages");
   return {};
 }
 

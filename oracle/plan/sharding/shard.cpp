@@ -1,13 +1,12 @@
 #include "oracle/plan/sharding/shard.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
 #include "oracle/plan/sharding/choose.h"
 #include "oracle/plan/sharding/conversion.h"
 #include "oracle/plan/sharding/emitter.h"
+#include "oracle/plan/sharding/undivided.h"
 
 namespace sibyl {
 namespace {
@@ -187,13 +186,9 @@ class Sharder {
 
 }  // namespace
 
-Result<Stage> shard(const Stage& stage, const Policy& policy, int ways) {
+Result<Stage> shard(const Graph& graph, const Stage& stage, const Policy& policy, int ways) {
   const Choices choices = choose(stage, policy, ways);
-  if (!choices.shares)
-    return fail(
-        ErrorCode::infeasible,
-        fmt::format("nothing in the model can be divided {} ways for {} parallelism", ways, to_string(policy.axis)),
-        "--parallel");
+  if (!choices.shares) return undivided(graph, stage, policy, ways);
   return Sharder(stage, policy, ways, choices).run();
 }
 

@@ -10,12 +10,13 @@
 // needs it, so that gradients meet before they are sent.
 #pragma once
 
+#include "models/graph.h"
 #include "oracle/plan/plan.h"
 #include "oracle/plan/sharding/policy.h"
 
 namespace sibyl {
 
-// Fails, code infeasible, where the axis finds nothing to share.
-Result<Stage> shard(const Stage& stage, const Policy& policy, int ways);
+// Fails, code infeasible, where the axis finds nothing to share (undivided.h). `graph` names operations.
+Result<Stage> shard(const Graph& graph, const Stage& stage, const Policy& policy, int ways);
 
 }  // namespace sibyl

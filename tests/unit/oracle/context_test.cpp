@@ -233,15 +233,17 @@ TEST(Context, PiecesOfASequenceAreItsParts) {
 TEST(Context, SaysWhatCannotBeDivided) {
   const Graph gpt2 = small_gpt2();  // 16 tokens, 4 heads
   Error error = refusal(gpt2, "context=3");
-  EXPECT_THAT(error.message, HasSubstr("16 tokens"));
+  EXPECT_EQ(error.message, "'input_ids' is a sequence of 16 tokens, which 3 ranks of context= cannot share evenly");
   EXPECT_THAT(error.hint, HasSubstr("context=2 or context=4"));
   error = refusal(gpt2, "context=8");
-  EXPECT_THAT(error.message, HasSubstr("4 heads"));
-  EXPECT_THAT(error.hint, HasSubstr("context=4"));
+  EXPECT_THAT(error.message, testing::MatchesRegex("attention '.+' has 4 heads, which 8 ranks of context= cannot share "
+                                                   "evenly"));
+  EXPECT_THAT(error.hint, HasSubstr("context=4; tensor= leaves to every rank what it cannot divide"));
   error = refusal(small_gpt2(1), "context=2,tensor=4");
-  EXPECT_THAT(error.message, HasSubstr("1 head "));
+  EXPECT_THAT(error.message, HasSubstr("1 head on a rank, which 2 ranks"));
+  EXPECT_THAT(error.hint, testing::Not(HasSubstr("leaves to every rank")));
   error = refusal(small_llama(), "context=4");
-  EXPECT_THAT(error.message, HasSubstr("2 heads")) << "of keys and values";
+  EXPECT_THAT(error.message, HasSubstr("2 heads of keys and values, which 4 ranks"));
   EXPECT_THAT(error.hint, HasSubstr("context=2"));
   const Graph images = graph_of([](zoo::Builder& b) { zoo::lenet(b); });
   EXPECT_THAT(refusal(images, "context=2").message, HasSubstr("no sequence"));
@@ -252,7 +254,7 @@ TEST(Context, OnlyAttentionMixesPositions) {
   const auto mixing = [](std::int64_t layers) {
     return graph_of([&](zoo::Builder& b) { test::apart(b, {.layers = layers, .mixes_tokens = true}); });
   };
-  EXPECT_THAT(refusal(mixing(2), "context=2").message, HasSubstr("layer.0.mixer"));
+  EXPECT_THAT(refusal(mixing(2), "context=2").message, HasSubstr("layer.0.mixer' wants all "));
   const auto last = try_plan(mixing(1), "context=2");
   ASSERT_TRUE(last.has_value()) << to_string(last.error());
   EXPECT_EQ(count(context_exchanges(last->stages[0]), "all-to-all/all-to-all"), 4);

@@ -135,7 +135,8 @@ TEST(CutTensors, TiedParametersOnOneCoordinateAreRefused) {
   const auto plan = make_plan(tied(), strategy);
   ASSERT_FALSE(plan.has_value());
   EXPECT_EQ(plan.error().code, ErrorCode::infeasible);
-  EXPECT_THAT(plan.error().message, HasSubstr("w is used by stages 0 and 2"));
+  EXPECT_THAT(plan.error().message,
+              HasSubstr("the parameter 'w' is used by stages 0 and 2, which are both on pipeline coordinate 0"));
 }
 
 // In bf16 a tied weight is cast on each of its stages: casts are made again, not sent.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <set>
+#include <tuple>
 
 #include "oracle/axes.h"
 #include "oracle/closed/first_answer.h"
@@ -268,6 +269,33 @@ TEST_F(Searching, TheBestIsTheFastestOfAllThatFit) {
   for (const LeftOut& reason : result.left_out) left_out += reason.count;
   EXPECT_LE(left_out, refused);
   EXPECT_EQ(result.fitting + result.too_large + result.too_slow + left_out, result.size);
+}
+
+// In the words of a refusal, with its numbers. LeNet's images have 28 rows and 28 columns.
+TEST_F(Searching, WhatCannotBeSplitIsSaidAsTheFirstWasRefused) {
+  SearchSpace s = space(8, 8);
+  ASSERT_TRUE(parse_axes("spatial", s).has_value());
+  s.zero = {0}, s.recompute = {Recompute::none}, s.micro_batches = {};
+  const Cluster cluster = test::cluster(1, 32, BytesPerSecond{1e10});
+  const auto left_out = [&] {
+    std::vector<std::tuple<std::string, std::size_t, std::size_t>> found;
+    const SearchResult result = search(test::zoo("lenet", 8), s, cluster).value();
+    for (const LeftOut& reason : result.left_out)
+      found.emplace_back(reason.why, reason.count, reason.alike);
+    return found;
+  };
+  const std::string rows = "'input' has a height of 28, which cannot be divided into 8 equal parts",
+                    columns = "'input' has a width of 28, which cannot be divided into 8 equal parts";
+  EXPECT_THAT(left_out(), testing::UnorderedElementsAre(std::tuple(rows, 1U, 0U), std::tuple(columns, 1U, 0U)));
+  // Of sixteen and thirty-two parts, too: the same but for numbers.
+  s.devices = {8, 16, 32};
+  std::size_t counted = 0;
+  for (const auto& [why, count, alike] : left_out()) {
+    EXPECT_THAT(why, testing::ContainsRegex("has a (height|width) of (28|14|7), which cannot be divided into 8 equal"));
+    EXPECT_EQ(alike, 2U);
+    counted += count;
+  }
+  EXPECT_GT(counted, 4U);
 }
 
 // No formula knows of copies: each strategy is simulated, with them.

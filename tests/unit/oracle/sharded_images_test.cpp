@@ -195,6 +195,26 @@ TEST(ShardedImages, UnpaddedConvolutionsShareNoImage) {
   const auto plan = make_plan(graph, strategy);
   ASSERT_FALSE(plan.has_value());
   EXPECT_EQ(plan.error().code, ErrorCode::infeasible);
+  EXPECT_EQ(
+      plan.error().message,
+      "'analysis0.conv1' makes images of a depth of 114 from such of 116: 2 equal parts of the two do not line up, "
+      "and nothing that follows could be divided");
+}
+
+// What stands in the way is named: the image itself, the first operation that reads it, or that there is none.
+TEST(ShardedImages, ARefusalNamesWhatCannotBeDivided) {
+  const auto refusal = [](const char* model, const char* parallel) {
+    Strategy strategy;
+    EXPECT_TRUE(parse_parallel(parallel, strategy)) << parallel;
+    const auto plan = make_plan(zoo(model, 1), strategy);
+    EXPECT_FALSE(plan) << model << " " << parallel;
+    return plan ? std::string() : plan.error().message;
+  };
+  EXPECT_EQ(refusal("lenet", "spatial=8x1"), "'input' has a height of 28, which cannot be divided into 8 equal parts");
+  EXPECT_EQ(refusal("vit-b-16", "spatial=1x4"),
+            "'conv_proj' makes images of a width of 14, which cannot be divided into 4 equal parts");
+  EXPECT_EQ(refusal("lenet", "spatial=2x1x1"), "the model reads no images that have a depth to divide");
+  EXPECT_EQ(refusal("bert-tiny", "spatial=2x1"), "the model reads no images that have a height to divide");
 }
 
 }  // namespace

@@ -129,6 +129,10 @@ TEST(Sharding, NothingToShareIsAnAnswer) {
   const auto plan = make_plan(graph, strategy);
   ASSERT_FALSE(plan.has_value());
   EXPECT_EQ(plan.error().code, ErrorCode::infeasible);
+  EXPECT_EQ(
+      plan.error().message,
+      "nothing in the model can be divided into 2 equal parts by tensor=: its largest weights, those of 'fc1', are "
+      "7x5");
 }
 
 // Shoeybi et al., section 3: two all-reduces forward and two backward in each of 12 layers, of batch x sequence x width
