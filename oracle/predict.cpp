@@ -25,6 +25,7 @@
 #include "oracle/remedies.h"
 #include "oracle/simulate/pipeline.h"
 #include "oracle/simulate/step.h"
+#include "oracle/without_effect.h"
 
 namespace sibyl {
 namespace {
@@ -324,6 +325,7 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy, const Cancelled&
                         prediction.operations);
   describe_plan(worked.plan, worked.priced, cluster, prediction);
   prediction.assumed = assumed_of(*graph_, strategy, cluster);
+  prediction.without_effect = without_effect(*graph_, worked.plan, cluster.kernels.device());
   const std::size_t slowest = worked.pipeline ? worked.pipeline->slowest : 0;
   const PricedPlan priced{*graph_,    cluster,  worked.plan, worked.priced, slowest, waits, worked.times.total,
                           prediction, cancelled};

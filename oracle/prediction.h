@@ -118,6 +118,7 @@ struct Prediction : Evaluation {
   // What of the device and the model is taken for granted, in sentences, beside what the rest shows (assumptions() in
   // report/report.h).
   std::vector<std::string> assumed;
+  std::vector<std::string> without_effect;  // what was asked for in vain (without_effect.h)
 };
 
 }  // namespace sibyl

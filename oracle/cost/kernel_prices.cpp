@@ -17,6 +17,12 @@ Bound bound_of(const KernelKey& key, const Device& device) {
 
 // Two threads may work out the same: one of the two answers, which are the same, is kept.
 const PricedKernel& KernelPrices::of(const KernelKey& key, const Strategy& strategy) {
+  // tf32 is allowed, not ordered: who has no such units computes in f32.
+  if (key.signature.dtype == DType::tf32 && !cluster_->kernels.device().peak.contains(DType::tf32)) {
+    KernelKey plain = key;
+    plain.signature.dtype = DType::f32;
+    return of(plain, strategy);
+  }
   const Asked asked{key, hash_value(key)};
   const std::size_t conversions = strategy.converted_images ? 1 : strategy.converted_norms ? 2 : 0;
   const std::size_t libraries = kinds_of_conversions * static_cast<std::size_t>(strategy.attention) + conversions;

@@ -138,6 +138,8 @@ std::string to_html(const PredictionReport& report) {
       "<span class=\"soft\">(90 %: {} to {})</span><br><span class=\"big\">{}</span></p>\n",
       escaped(splitting(p)), grouped(p.global_batch), escaped(p.precision), escaped(p.optimizer),
       to_string(p.step_time), to_string(p.interval_low), to_string(p.interval_high), samples_per_second(p.throughput));
+  for (const std::string& line : p.without_effect)
+    body += "<p class=\"soft\">has no effect here: " + escaped(line) + "</p>\n";
   body += time_html(p) + memory_html(p);
   body += fmt::format(
       "<h2>Bottleneck</h2>\n<p>{}<br>\n{}</p>\n<h2>Limits</h2>\n{}<h2>Where the time comes from</h2>\n<p>{}</p>\n"

@@ -36,7 +36,9 @@ std::string heading(const PredictionReport& r, Paint paint) {
   if (!p.framework.empty()) text += fmt::format(", trained by {}", p.framework);
   if (!p.stages.empty()) text += fmt::format(", {} stages by {}", p.stages.size(), p.schedule);
   if (p.devices > 1 && p.buckets > 0) text += fmt::format(", gradients in {}", plural(p.buckets, "bucket"));
-  return text + "\n\n";
+  text += "\n";
+  for (const std::string& line : p.without_effect) text += "has no effect here: " + line + "\n";
+  return text + "\n";
 }
 
 std::string answer(const Prediction& p, Paint paint) {

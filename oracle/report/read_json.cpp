@@ -211,6 +211,10 @@ Prediction read_prediction(const Reader& r) {
         {o.at("name").text(), o.at("kind").text(), estimate(o.at("forward")), estimate(o.at("backward"))});
   }
   read_assumed(r, p);
+  if (r.has("without_effect")) {
+    const Reader list = r.at("without_effect");
+    for (std::size_t i = 0; i < list.array_size(); ++i) p.without_effect.push_back(list.at(i).text());
+  }
   return p;
 }
 

@@ -129,6 +129,7 @@ Json to_value(const PredictionReport& report) {
                         {"interpolated", p.provenance.interpolated},
                         {"estimated", p.provenance.estimated}};
   json["assumed"] = assumptions(p);
+  if (!p.without_effect.empty()) json["without_effect"] = p.without_effect;
   json["plan"] = plan(p);
   json["options"] = report.options;
   json["limits"] = limits(p.limits);

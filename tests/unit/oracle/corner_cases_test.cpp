@@ -1,6 +1,13 @@
 // Cases at the edge, which other predictors are known to get wrong: each by hand.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/onnx/import.h"
+#include "models/zoo/families.h"
 #include "oracle/cost/price.h"
 #include "oracle/predict.h"
 #include "oracle/search/search.h"
@@ -72,6 +79,75 @@ TEST(CornerCases, ABatchMayBeSmallerThanThePipelineIsDeep) {
   EXPECT_NEAR(one.step_time.value(), 18e-3, 0.2e-3);
   EXPECT_NEAR(one.breakdown.bubble.value(), 12e-3, 0.2e-3);  // all but its own 4
   EXPECT_NEAR(two.step_time.value(), 12e-3 + 16e-3 + 2e-3, 0.2e-3);
+}
+
+// Samples of 6 tokens of 8 features: a linear layer, a router over four experts, two for each token, of a hidden layer
+// of five. With a factor of 1 each expert has 6 x 2 / 4 = 3 slots a sample.
+Graph small_experts(std::int64_t batch) {
+  zoo::Builder b("experts");
+  const zoo::Value input = b.input("x", {zoo::batch_extent, 6, 8}), before = b.parameter("before", {8, 8});
+  const zoo::Value x = b.apply("MatMul", {}, {input, before}, input.shape);
+  const zoo::Value gate = b.parameter("gate", {8, 4});
+  const zoo::Value scores = b.apply("MatMul", {}, {x, gate}, {zoo::batch_extent, 6, 4});
+  const zoo::Value flat = b.apply("Reshape", {}, {scores, b.ints({-1, 4})}, {zoo::batch_extent, 4});
+  const zoo::Value first = b.parameter("fc1", {4, 5, 8}), none, second = b.parameter("fc2", {4, 8, 5});
+  b.output(b.apply("com.microsoft:MoE", "moe", {x, flat, first, none, second}, x.shape,
+                   {{"k", std::int64_t{2}}, {"activation_type", std::string("relu")}}));
+  ImportOptions options;
+  options.batch = batch;
+  options.loss = LossKind::mean_squared_error;
+  return inspect_onnx_bytes(b.bytes(), "experts", options)->graph;
+}
+
+// tensor=1, expert=2. Each rank has two of four samples and two of four experts. Its samples fill 4 x 6 slots of 8
+// features, 768 bytes, of which half changes hands, there and back, forward and backward: 4 x 384. The loss is the
+// ranks' mean: 4 bytes around a ring of two. Of what all have, 64 + 32 weights, gradients are summed: 96 x 4 bytes
+// around the same ring; experts' meet nobody.
+//
+// One device with two samples runs 13 operations forward (linear, router, two reshapes, softmax, choice, dispatch, two
+// layers of experts and what is between them, combine, reshape, loss) and as many backward, adds two gradients of what
+// the router and the experts read, and updates four weights: 31 kernels of 1 ms. A rank runs ten more: the loss is
+// halved, forward and backward, each trip packs once what it moves, and the two weights' gradients are copied into
+// their bucket and out of it.
+TEST(CornerCases, ExpertsWithoutTensorRanks) {
+  const Graph graph = small_experts(4);
+  Strategy strategy;
+  strategy.expert = 2;
+  strategy.global_batch = 4;
+  strategy.exchange = GradientExchange::at_end;
+  const Plan plan = make_plan(graph, strategy).value();
+  const Stage& stage = plan.stages[0];
+  std::vector<std::pair<Motion, std::int64_t>> moved;  // elements that a rank gives
+  for (const Step& step : stage.steps)
+    if (const auto* exchange = std::get_if<Exchange>(&step)) {
+      EXPECT_EQ(exchange->axis, MeshAxis::expert);
+      moved.emplace_back(exchange->forward.motion, element_count(stage[exchange->input].shape));
+    }
+  const std::pair trip{Motion::all_to_all, std::int64_t{4 * 6 * 8}}, loss{Motion::all_reduce, std::int64_t{1}};
+  EXPECT_EQ(moved, (std::vector{trip, trip, loss}));
+  std::map<std::string, Shape> held;
+  for (const LocalTensor& tensor : stage.tensors)
+    if (tensor.kind == TensorKind::parameter) held[graph[tensor.origin].name] = tensor.shape;
+  EXPECT_EQ(held, (std::map<std::string, Shape>{
+                      {"before", {8, 8}}, {"gate", {8, 4}}, {"fc1", {2, 5, 8}}, {"fc2", {2, 8, 5}}}));
+
+  const BytesSent sent = bytes_by_kind(plan, 0, Algorithm::ring);
+  EXPECT_EQ(sent.exchanges, 4 * 384 + 4);
+  EXPECT_EQ(sent.gradients, 96 * 4);
+
+  Strategy alone = strategy;
+  alone.expert = 1, alone.global_batch = 2;
+  const Cluster cluster = at_one_millisecond(graph, {strategy, alone}, 2);
+  const Prediction one = predict(small_experts(2), alone, cluster).value(),
+                   two = predict(graph, strategy, cluster).value();
+  const auto message = [&](Collective collective, double bytes) {
+    return cluster.network.collective(collective, Bytes{bytes}, {2, 1, 1}).time.time;
+  };
+  const Seconds trips = 4 * message(Collective::all_to_all, 768), mean = message(Collective::all_reduce, 4),
+                gradients = message(Collective::all_reduce, 96 * 4);
+  EXPECT_EQ(two.bytes_sent, sent.total());
+  EXPECT_NEAR(one.step_time.value(), 31e-3, 1e-9);
+  EXPECT_NEAR(two.step_time.value(), 41e-3 + (trips + mean + gradients).value(), 1e-9);
 }
 
 // Nothing to share, nothing to wait for: whatever is asked of one device is a serial step.

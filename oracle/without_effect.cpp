@@ -1,0 +1,65 @@
+#include "oracle/without_effect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <variant>
+
+#include "oracle/plan/compression.h"
+
+namespace sibyl {
+namespace {
+
+bool any_sync(const Plan& plan, const std::function<bool(const GradientSync&)>& is) {
+  return std::ranges::any_of(plan.stages, [&](const Stage& stage) { return std::ranges::any_of(stage.gradients, is); });
+}
+
+bool has_batch_norm(const Graph& graph) {
+  return std::ranges::any_of(graph.operations(), [](const Operation& operation) {
+    const auto* norm = std::get_if<Normalization>(&operation.attributes);
+    return norm != nullptr && norm->kind == NormalizationKind::batch;
+  });
+}
+
+// Sums that go back to parts of a sequence are scattered; without sequence= they are all-reduced.
+bool scatters_sequences(const Plan& plan) {
+  return std::ranges::any_of(plan.stages, [](const Stage& stage) {
+    return std::ranges::any_of(stage.steps, [](const Step& step) {
+      const auto* exchange = std::get_if<Exchange>(&step);
+      return exchange != nullptr && exchange->axis == MeshAxis::tensor &&
+             exchange->forward.motion == Motion::reduce_scatter;
+    });
+  });
+}
+
+bool shares_samples(const Strategy& s) { return s.data * s.expert * s.depth * s.height * s.width > 1; }
+
+}  // namespace
+
+std::vector<std::string> without_effect(const Graph& graph, const Plan& plan, const Device& device) {
+  const Strategy& s = plan.strategy;
+  std::vector<std::string> list;
+  const bool in_sequence = s.sequence && scatters_sequences(plan);
+  if (s.sequence && !in_sequence)
+    list.push_back(fmt::format("sequence={}: no sums of sequences of tokens were found that {} ranks could share",
+                               s.tensor, s.tensor));
+  if (s.overlap_tensor && !in_sequence)
+    list.emplace_back("--overlap-tensor: there are no exchanges of sequence= to go on beside products");
+  if (s.zero > 0 && !any_sync(plan, [](const GradientSync& sync) { return sync.sharded(); }))
+    list.push_back(fmt::format("--zero {}: there are no replicas that could share state", s.zero));
+  if (s.compression.kind != Compression::Kind::none &&
+      !any_sync(plan, [](const GradientSync& sync) { return sync.senders > 1; }))
+    list.push_back(fmt::format("--compress {}: no gradients are summed over ranks", compression_text(s.compression)));
+  if (s.batch_norm == BatchNorm::synchronised && !(has_batch_norm(graph) && shares_samples(s)))
+    list.emplace_back(has_batch_norm(graph) ? "--batch-norm synchronised: one rank has all samples"
+                                            : "--batch-norm synchronised: the model has no batch-norm");
+  if (s.recompute == Recompute::selective &&
+      std::ranges::all_of(plan.stages, [](const Stage& stage) { return stage.recomputed.empty(); }))
+    list.emplace_back("--recompute selective: no attention was found that could be run again");
+  if (s.precision == Precision::tf32 && !device.peak.contains(DType::tf32))
+    list.emplace_back("--precision tf32: the device has none, and computes in fp32");
+  return list;
+}
+
+}  // namespace sibyl

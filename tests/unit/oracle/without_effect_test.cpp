@@ -1,0 +1,115 @@
+// What was asked for in vain is said; what counts is not.
+#include "oracle/without_effect.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "oracle/predict.h"
+#include "tests/support/clusters.h"
+#include "tests/support/graphs.h"
+#include "tests/support/zoo.h"
+
+namespace sibyl {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class WithoutEffect : public testing::Test {
+ protected:
+  static Strategy strategy(const char* parallel) {
+    Strategy s;
+    s.global_batch = 8;
+    EXPECT_TRUE(parse_parallel(parallel, s)) << parallel;
+    return s;
+  }
+  std::vector<std::string> of(const Graph& graph, const Strategy& s) const {
+    const auto p = predict(graph, s, cluster_);
+    EXPECT_TRUE(p) << to_string(p.error());
+    return p ? p->without_effect : std::vector<std::string>{};
+  }
+
+  Graph cnn_ = test::zoo("small-cnn-bn", 8), lenet_ = test::zoo("lenet", 8), bert_ = test::zoo("bert-tiny", 8);
+  Cluster cluster_ = test::cluster(1, 4);
+};
+
+TEST_F(WithoutEffect, SequencesThatAreNotThere) {
+  EXPECT_THAT(of(cnn_, strategy("tensor=2,sequence=2")),
+              ElementsAre("sequence=2: no sums of sequences of tokens were found that 2 ranks could share"));
+  EXPECT_THAT(of(bert_, strategy("tensor=2,sequence=2")), IsEmpty());
+  Strategy beside = strategy("tensor=2");
+  beside.overlap_tensor = true;
+  EXPECT_THAT(of(bert_, beside),
+              ElementsAre("--overlap-tensor: there are no exchanges of sequence= to go on beside products"));
+  beside.sequence = true;
+  EXPECT_THAT(of(bert_, beside), IsEmpty());
+}
+
+TEST_F(WithoutEffect, WhatReplicasWouldShare) {
+  for (int zero : {1, 2, 3}) {
+    Strategy alone = strategy("tensor=2"), two = strategy("data=2");
+    alone.zero = two.zero = zero;
+    EXPECT_THAT(of(cnn_, alone),
+                ElementsAre("--zero " + std::to_string(zero) + ": there are no replicas that could share state"));
+    EXPECT_THAT(of(cnn_, two), IsEmpty());
+  }
+  Strategy alone = strategy("data=1"), two = strategy("data=2"), pixels = strategy("spatial=2x1");
+  alone.compression = two.compression = pixels.compression = {Compression::Kind::fp16};
+  EXPECT_THAT(of(cnn_, alone), ElementsAre("--compress fp16: no gradients are summed over ranks"));
+  EXPECT_THAT(of(cnn_, two), IsEmpty());
+  EXPECT_THAT(of(cnn_, pixels), IsEmpty()) << "ranks that share an image sum them, too";
+}
+
+TEST_F(WithoutEffect, BatchNormThatIsWholeOrNotThere) {
+  Strategy alone = strategy("filter=2"), two = strategy("data=2");
+  alone.batch_norm = two.batch_norm = BatchNorm::synchronised;
+  EXPECT_THAT(of(cnn_, alone), ElementsAre("--batch-norm synchronised: one rank has all samples"));
+  EXPECT_THAT(of(lenet_, two), ElementsAre("--batch-norm synchronised: the model has no batch-norm"));
+  EXPECT_THAT(of(cnn_, two), IsEmpty());
+}
+
+TEST_F(WithoutEffect, SelectiveRecomputingWithoutAttention) {
+  Strategy s = strategy("data=2");
+  s.recompute = Recompute::selective;
+  EXPECT_THAT(of(lenet_, s), ElementsAre("--recompute selective: no attention was found that could be run again"));
+  EXPECT_THAT(of(bert_, s), IsEmpty());
+}
+
+// A device of before Ampere computes in f32 what may be tf32: the step is the same to the last bit.
+TEST_F(WithoutEffect, Tf32OnADeviceThatHasNone) {
+  const Cluster v100 = *load_cluster("dgx1-v100"), a100 = *load_cluster("dgx-a100");
+  Strategy tf32 = strategy("data=2"), fp32 = tf32;
+  tf32.precision = Precision::tf32;
+  const Prediction on_v100 = *predict(cnn_, tf32, v100), on_a100 = *predict(cnn_, tf32, a100);
+  EXPECT_THAT(on_v100.without_effect, ElementsAre("--precision tf32: the device has none, and computes in fp32"));
+  EXPECT_EQ(on_v100.step_time, predict(cnn_, fp32, v100)->step_time);
+  EXPECT_EQ(on_v100.memory.needed(), predict(cnn_, fp32, v100)->memory.needed());
+  EXPECT_THAT(on_a100.without_effect, IsEmpty());
+  EXPECT_NE(on_a100.step_time, predict(cnn_, fp32, a100)->step_time);
+}
+
+// What is said to have no effect has none.
+TEST_F(WithoutEffect, ChangesNeitherTimeNorMemoryNorBytes) {
+  const Strategy plain = strategy("tensor=2");
+  std::vector<Strategy> others(7, plain);
+  others[0].zero = 1, others[1].zero = 3, others[2].sequence = true, others[3].overlap_tensor = true;
+  others[4].compression = {Compression::Kind::one_bit};
+  others[5].batch_norm = BatchNorm::synchronised;
+  others[6].recompute = Recompute::selective;
+  const Prediction expected = *predict(cnn_, plain, cluster_);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const Prediction other = *predict(cnn_, others[i], cluster_);
+    EXPECT_EQ(other.without_effect.size(), 1U) << i;
+    EXPECT_EQ(other.step_time, expected.step_time) << i;
+    EXPECT_EQ(other.memory.needed(), expected.memory.needed()) << i;
+    EXPECT_EQ(other.bytes_sent, expected.bytes_sent) << i;
+  }
+}
+
+TEST_F(WithoutEffect, NothingOfAPlainStrategy) {
+  for (const char* parallel : {"data=1", "data=4", "data=2,tensor=2", "pipeline=2"})
+    EXPECT_THAT(of(cnn_, strategy(parallel)), IsEmpty()) << parallel;
+}
+
+}  // namespace
+}  // namespace sibyl
