@@ -202,6 +202,19 @@ TEST(PredictionJson, KeepsWhatIsAssumed) {
   EXPECT_EQ(to_json(*read), json);
 }
 
+TEST(PredictionJson, KeepsWhatHasNoEffect) {
+  PredictionReport report = sample_prediction();
+  EXPECT_THAT(to_text(report, {}), testing::Not(HasSubstr("has no effect")));
+  EXPECT_THAT(to_json(report), testing::Not(HasSubstr("without_effect")));
+  report.prediction.without_effect = {"--zero 1: there are no replicas", "tf32: <none>"};
+  EXPECT_THAT(to_text(report, {}),
+              HasSubstr("\nhas no effect here: --zero 1: there are no replicas\nhas no effect here: tf32: <none>\n\n"));
+  EXPECT_THAT(to_html(report), HasSubstr("has no effect here: tf32: &lt;none&gt;"));
+  const auto read = parse_prediction(to_json(report), "p.json");
+  ASSERT_TRUE(read.has_value()) << to_string(read.error());
+  EXPECT_EQ(read->prediction.without_effect, report.prediction.without_effect);
+}
+
 TEST(PredictionJson, KeepsWhatWouldFit) {
   PredictionReport report = sample_prediction();
   EXPECT_THAT(to_json(report), Not(HasSubstr("nearest")));
