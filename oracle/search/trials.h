@@ -43,9 +43,9 @@ class Trials {
   // All must outlive it.
   Trials(const Graph& graph, const Cluster& cluster, const std::vector<Strategy>& all, const SearchOptions& options);
 
-  // Each strategy once, until it is cancelled; those without a closed form are simulated. Of the others such are ruled
-  // out as take more than `most` times the device time of the fastest that fits by formula, and of those that others
-  // beat no more is found than that.
+  // Each strategy once, until it is cancelled. Those are ruled out that are known to take more than `most` times the
+  // device time of the fastest that fits; of the others those without a closed form are simulated, and of those with
+  // one that others beat no more is found than that.
   void by_formula(double most);
   // These, whatever they are ruled out by.
   void by_formula(std::span<const std::size_t> which);

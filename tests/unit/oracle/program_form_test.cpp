@@ -242,6 +242,8 @@ RC_GTEST_PROP(ClosedSearch, FindsTheBestOfAll, ()) {
   space.chunks = {2};
   if (test::any(0, 2) == 0) space.orders = true, space.zero = {0};
   if (test::any(0, 2) == 0) space.buckets = {Bytes{25.0 * 1024 * 1024}, Bytes{1e5}, Bytes{}}, space.zero = {0};
+  if (test::any(0, 2) == 0)
+    RC_ASSERT(parse_varied(test::one_of<std::string>("schedule", "recompute", "offload"), space).has_value());
   const std::size_t keep = test::one_of(1, 3, 1000);
   const SearchResult quick = search(graph, space, cluster, {.keep = keep, .threads = 1}).value();
   const SearchResult all = search(graph, space, cluster, {.keep = keep, .exhaustive = true, .threads = 1}).value();
