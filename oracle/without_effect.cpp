@@ -33,7 +33,7 @@ bool scatters_sequences(const Plan& plan) {
   });
 }
 
-bool shares_samples(const Strategy& s) { return s.data * s.expert * s.depth * s.height * s.width > 1; }
+bool shares_samples(const Strategy& s) { return s.data * s.samplers() * s.depth * s.height * s.width > 1; }
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "netmodel/channels.h"
+#include "oracle/cost/offload.h"
 
 namespace sibyl {
 
@@ -19,7 +20,8 @@ double bare_launch(const Device& device) {
 Slowdown slowdown_of(const Strategy& strategy, const Cluster& cluster) {
   const bool gloo = exchange_algorithm(strategy, cluster) == Algorithm::gloo;
   const OverlapSample& beside = gloo ? cluster.overlap_with_gloo : cluster.overlap;
-  Slowdown slowdown{beside.compute_slowdown, beside.communication_slowdown};
+  Slowdown slowdown{beside.compute_slowdown, beside.communication_slowdown,
+                    copies_slowdown(strategy, cluster.kernels.device())};
   if (gloo) return slowdown;
   const Device& device = cluster.kernels.device();
   const bool said = cluster.overlap_known || beside.compute_slowdown != 1.0 || beside.communication_slowdown != 1.0;

@@ -64,6 +64,10 @@ std::vector<PricedStage::Kept> price_kept(const Plan& plan, const Stage& stage, 
   return priced;
 }
 
+double copies_slowdown(const Strategy& strategy, const Device& device) {
+  return device.backend == Backend::cpu && strategy.offloads_to(Tier::host) ? 2.0 : 1.0;
+}
+
 bool uses_host_link(const Strategy& strategy, const Cluster& cluster) {
   const bool staged = cluster.kernels.device().backend != Backend::cpu;
   return strategy.offloads_to(Tier::host) || (strategy.offloads_to(Tier::nvme) && staged);

@@ -27,6 +27,11 @@ std::vector<PricedStage::Kept> price_kept(const Plan& plan, const Stage& stage, 
 bool uses_host_link(const Strategy& strategy, const Cluster& cluster);
 std::vector<std::string> assumed_outside(const Strategy& strategy, const Cluster& cluster);
 
+// How much longer kernels and copies take while both are under way. On processors both are work of the same cores and
+// the same memory, so copies to memory outside take turns with kernels: nothing is won by overlap. Measured: of two
+// ranks on two processors, docs/offload.md.
+double copies_slowdown(const Strategy& strategy, const Device& device);
+
 // What lies outside the devices of one node, the fullest: in the host's memory, and in storage. Of what lies in storage
 // a host of GPUs holds as much as is on its way.
 struct OutsideBytes {

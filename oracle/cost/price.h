@@ -69,6 +69,7 @@ struct PricedStage {
   Passage forward_passage, backward_passage;
   Seconds dispatch;                       // host time to launch an operation's kernel
   double bare_launch = 1.0;               // and one that is no operation's, as a share of it (cost/framework.h)
+  double beside_copies = 1.0;             // kernels and copies take so much longer beside each other
   Seconds overhead;                       // host time per operation that no kernel contains
   Composition composition;                // how kernels in a row differ from kernels alone
   Bytes bucket_bytes;                     // communication buffers

@@ -23,7 +23,7 @@ OffloadedUpdates offloaded_updates(const Stage& stage, const PricedStage& priced
     copies.push_back({priced.copies[i].estimate.time * relief.offload, after});
     if (copy.way == OffloadCopy::Way::in) tasks[copy.block].copies = i + 1;
   }
-  StreamsResult run = run_streams(tasks, {}, Slowdown{}, copies);
+  StreamsResult run = run_streams(tasks, {}, {.copies = priced.beside_copies}, copies);
   OffloadedUpdates result{std::move(run.tasks), std::move(run.copies), std::max(run.compute_end, run.copy_end), {}};
   result.waited = result.end - busy;
   return result;

@@ -1,7 +1,7 @@
 // The updates of a stage whose optimizer state lies outside the device: blocks updated in turn, and copies beside them.
 //
-// Two streams (simulate/streams.h), of kernels and of copies. Nothing is known to slow the one beside the other: a
-// calibration measures that of messages alone.
+// Two streams (simulate/streams.h), of kernels and of copies, which slow each other where the processor runs both
+// (copies_slowdown()).
 #pragma once
 
 #include <vector>

@@ -64,16 +64,23 @@ class Streams {
     return {1.0 / beside_.compute, 1.0 / beside_.communication};
   }
 
+  // Of the kernel that runs, and of the copy beside it.
+  [[nodiscard]] double rate_beside_copies() const {
+    const bool kernel = task_runs_ && wait_left_ <= 0 && !tasks_[task_].wire;
+    return kernel && copy_runs_ ? 1.0 / slowdown_.copies : 1.0;
+  }
+
   // To the next event: a task or a message ends, or the host issues the task the device waits for.
   void advance() {
-    const auto [task_rate, message_rate] = rates();
+    const auto [beside_message, message_rate] = rates();
+    const double copy_rate = rate_beside_copies(), task_rate = beside_message * copy_rate;
     const bool waits = !task_runs_ && task_ < tasks_.size();
     const double to_task = task_runs_ ? task_left_ / task_rate : never;
     const double to_exchange = task_runs_ && wait_left_ > 0 ? wait_left_ : never;
     const double to_message = message_runs_ ? message_left_ / message_rate : never;
     const bool launches = waits && now_ < issue_end_;
     const double to_issue = launches ? issue_end_ - now_ : never;
-    const double to_copy = copy_runs_ ? copy_left_ : never;
+    const double to_copy = copy_runs_ ? copy_left_ / copy_rate : never;
     const double step = std::min({to_task, to_exchange, to_message, to_copy, to_issue});
     now_ += step;
     if (launches) {
@@ -85,6 +92,7 @@ class Streams {
     if (task_runs_) {
       if (tasks_[task_].wire) result_.exchange_delay += Seconds{step * (1.0 - task_rate)};
       wait_left_ = to_exchange <= step ? 0.0 : wait_left_ - step;
+      result_.copy_wait += Seconds{step * beside_message * (1.0 - copy_rate)};
       task_left_ -= step * task_rate;
       if (to_task <= step) end_task();
     }
@@ -93,7 +101,7 @@ class Streams {
       if (to_message <= step) end_message();
     }
     if (copy_runs_) {
-      copy_left_ -= step;
+      copy_left_ -= step * copy_rate;
       if (to_copy <= step) end_copy();
     }
   }

@@ -5,7 +5,7 @@
 // there. A message, or a copy, starts when the one before it has ended and its kernel has completed. While kernels and
 // messages are both under way each is slowed by its measured factor; an exchange, which is a message that computation
 // waits for, shares the wire with the message beside it instead. The simulation is a fluid one, exact between events.
-// Copies slow nothing, as far as is known. Time O(kernels + messages + copies).
+// Copies slow no message, and kernels as far as is said. Time O(kernels + messages + copies).
 #pragma once
 
 #include <array>
@@ -39,6 +39,7 @@ struct Message {
 struct Slowdown {
   double compute = 1.0;        // of kernels while a message is under way
   double communication = 1.0;  // of messages while a kernel runs
+  double copies = 1.0;         // of kernels and of copies while both are under way
   // Where both were measured beside messages of several lengths: ascending in what a message takes alone.
   struct Measured {
     Seconds message;
@@ -75,7 +76,7 @@ struct StreamsResult {
   Seconds exchange_delay;  // exchanges took longer by as much, beside messages
   std::vector<Span> copies;
   Seconds copy_end;   // of the last copy; 0 without any
-  Seconds copy_wait;  // the device waited for a copy, and for no message
+  Seconds copy_wait;  // the device waited for a copy, and for no message, or lost to it what it ran
 };
 
 // Cancelled: what was run until then.

@@ -132,7 +132,7 @@ struct Timed {
   PricedStage priced;
 };
 
-// Three blocks, each updated in a second, each of whose copies takes `copy`.
+// Three blocks, each updated in a second, each of whose copies takes `copy` and goes on beside updates.
 Timed three_blocks(Seconds copy) {
   Timed timed{make_plan(test::mlp({4, 8, 3}, 2), offloaded()).value(), {}};
   timed.priced = price(timed.plan, timed.plan.stages[0], test::cluster(1, 1));
@@ -141,6 +141,7 @@ Timed three_blocks(Seconds copy) {
     timed.priced.prices[timed.priced.kernels.updates[u]].estimate.time.time = Seconds{own};
   }
   for (PricedCopy& one : timed.priced.copies) one.estimate.time = copy;
+  timed.priced.beside_copies = 1;
   return timed;
 }
 
@@ -163,6 +164,23 @@ TEST(OffloadedUpdates, HideCopiesThatTakeLess) {
   const OffloadedUpdates run = offloaded_updates(timed.plan.stages[0], timed.priced, {});
   EXPECT_NEAR(run.waited.value(), 0.2, 1e-9);
   EXPECT_NEAR(run.end.value(), 3.2, 1e-9);
+}
+
+// On a processor, which copies and updates in turn, six copies and three updates take what they take one after the
+// other, however they lie beside each other: 6 x 0.5 + 3, and 6 x 0.1 + 3.
+TEST(OffloadedUpdates, HideNothingOnAProcessor) {
+  for (const double copy : {0.5, 0.1}) {
+    Timed timed = three_blocks(Seconds{copy});
+    Cluster cluster = test::cluster(1, 1);
+    timed.priced.beside_copies = copies_slowdown(timed.plan.strategy, cluster.kernels.device());
+    const OffloadedUpdates run = offloaded_updates(timed.plan.stages[0], timed.priced, {});
+    EXPECT_NEAR(run.end.value(), 6 * copy + 3, 1e-9);
+    EXPECT_NEAR(run.waited.value(), 6 * copy, 1e-9);
+  }
+  Device gpu = test::cpu_device();
+  gpu.backend = Backend::cuda;
+  EXPECT_EQ(copies_slowdown(offloaded(), gpu), 1.0);
+  EXPECT_EQ(copies_slowdown(Strategy{}, test::cpu_device()), 1.0);
 }
 
 TEST(Offload, IsPartOfTheStep) {

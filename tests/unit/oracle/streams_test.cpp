@@ -117,6 +117,21 @@ TEST(Streams, CopiesHaveAStreamOfTheirOwn) {
   EXPECT_DOUBLE_EQ(run.compute_end.value(), 5.0);
 }
 
+// Tasks of 2 s each, a copy of 1 s at once and one of 2 s after the first task, where each takes twice as long beside
+// the other: the first copy ends at 2, when 1 s of the task is left; that ends at 3, and the second task and copy go on
+// at half their speed until 7. Nothing is won: 7 s are what all four take by themselves, and 3 of them are lost to
+// copies.
+TEST(Streams, CopiesMayTakeTurnsWithKernels) {
+  const Task tasks[] = {{Seconds{2}, {}}, {Seconds{2}, {}}};
+  const Message copies[] = {{Seconds{1}, Message::at_once}, {Seconds{2}, 0}};
+  const StreamsResult run = run_streams(tasks, {}, {.copies = 2.0}, copies);
+  EXPECT_DOUBLE_EQ(run.copies[0].end.value(), 2.0);
+  EXPECT_DOUBLE_EQ(run.tasks[0].end.value(), 3.0);
+  EXPECT_DOUBLE_EQ(run.compute_end.value(), 7.0);
+  EXPECT_DOUBLE_EQ(run.copy_end.value(), 7.0);
+  EXPECT_DOUBLE_EQ(run.copy_wait.value(), 3.0);
+}
+
 // Measured beside messages of 1 s (2, 4) and of 100 s (1, 2): of 10 s, half way in the logarithm, (1.5, 3); beyond them
 // as the nearest.
 TEST(Slowdown, IsInterpolatedByTheLengthOfAMessage) {
