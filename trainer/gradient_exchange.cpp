@@ -90,7 +90,7 @@ class GradientExchange::Impl {
     buckets_.clear();
     place_of_.clear();
     for (const Bucket& bucket : wanted) {
-      // Gradients of two bytes lie in their bucket; those of an emulated device count where they are made.
+      // Gradients of two bytes lie in their bucket: an emulated device's are counted as the parameters'.
       std::optional<aten::MemoryMeter::Pause> uncounted;
       if (replica_.emulated() != nullptr && size_in_bytes(bucket.dtype) == 2) uncounted.emplace();
       FlatBucket flat{at::zeros({bucket.elements}, aten::scalar_type(bucket.dtype)), {}, 0};

@@ -7,6 +7,7 @@
 
 #include "aten/device.h"
 #include "oracle/plan/names.h"
+#include "oracle/plan/regathered.h"
 #include "oracle/plan/zero.h"
 
 namespace sibyl::trainer {
@@ -123,7 +124,14 @@ void StageWorker::open_syncs() {
 void StageWorker::begin_step(std::int64_t number) {
   step_ = number;
   closed_ = 0;
-  if (emulated_) emulated_->begin_step();
+  if (!emulated_) return;
+  emulated_->begin_step();
+  // Buckets that are there from the beginning; backward adds to them.
+  if (gradients_in_buckets(plan_->strategy))
+    for (const Update& update : stage().updates) {
+      const LocalTensor& parameter = stage()[update.parameter];
+      (*replica_)[update.parameter].mutable_grad() = emulated_->tensor(parameter.shape, parameter.dtype);
+    }
 }
 
 std::function<at::Tensor(const LocalTensor&)> StageWorker::maker() const {

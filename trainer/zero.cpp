@@ -223,8 +223,8 @@ class ShardedSync::Impl {
     else
       buffer_bytes_ += static_cast<double>(shard.bucket->bytes());
   }
-  // Gradients of two bytes lie in their bucket, if it is theirs alone; those of an emulated device count where they
-  // are made.
+  // Gradients of two bytes lie in their bucket, if it is theirs alone; those of an emulated device are counted as the
+  // parameters'.
   [[nodiscard]] bool gradients_lie_in(const Shard& shard) const {
     return emulated_ != nullptr && sync_.buffers == 0 && size_in_bytes(shard.bucket->dtype) == 2;
   }
