@@ -19,6 +19,24 @@ Variants follow(const Operands& o, const std::function<std::optional<Variant>(st
   return result;
 }
 
+Variant exchanged(Variant variant, const Shape& whole, const Layout& made, const Layout& wanted, std::int64_t ranks) {
+  const int ways = static_cast<int>(ranks);
+  const Shape local = part_of(whole, made, ranks);
+  const std::vector<Conversion> conversions = convert(made, as(wanted), true);
+  for (const Conversion& c : conversions)
+    variant.sent += elements_sent(c.forward, local, part_of(whole, wanted, ranks), ways) * 2;
+  variant.outputs = {wanted};
+  variant.program = [op = variant.attributes, local, made, wanted, conversions, ways](
+                        Emitter& emit, const std::vector<LocalTensorId>& in) {
+    LocalTensorId y = emit.compute(op, in, local);
+    emit.mark(y, made);
+    for (const Conversion& conversion : conversions) y = emit.exchange(y, conversion, ways);
+    emit.mark(y, wanted);
+    return std::vector{y};
+  };
+  return variant;
+}
+
 Variants elementwise(const Attributes& op, const Operands& o) {
   const Shape& result = o.outputs.at(0);
   const auto make = [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {

@@ -9,24 +9,10 @@ namespace {
 
 // Adds the way back to a variant whose local operation makes a part of the heads: the result is split along its rows.
 Variant returned(Variant variant, const Operands& o, std::size_t heads) {
-  const Shape whole = o.outputs.at(0);
-  const std::size_t rows = whole.size() - 2;
-  const Layout of_heads = Layout::split(heads), of_rows = Layout::split(rows);
+  const Shape& whole = o.outputs.at(0);
+  const Layout of_heads = Layout::split(heads), of_rows = Layout::split(whole.size() - 2);
   if (!divides(whole, of_heads, o.ways) || !divides(whole, of_rows, o.ways)) return variant;
-  const Shape local = part_of(whole, of_heads, o.ways);
-  const std::vector<Conversion> back = convert(of_heads, as(of_rows), true);
-  for (const Conversion& c : back)
-    variant.sent += elements_sent(c.forward, local, part_of(whole, of_rows, o.ways), static_cast<int>(o.ways)) * 2;
-  variant.outputs = {of_rows};
-  variant.program = [op = variant.attributes, local, of_heads, of_rows, back, ways = static_cast<int>(o.ways)](
-                        Emitter& emit, const std::vector<LocalTensorId>& in) {
-    LocalTensorId y = emit.compute(op, in, local);
-    emit.mark(y, of_heads);
-    for (const Conversion& conversion : back) y = emit.exchange(y, conversion, ways);
-    emit.mark(y, of_rows);
-    return std::vector{y};
-  };
-  return variant;
+  return exchanged(std::move(variant), whole, of_heads, of_rows, o.ways);
 }
 
 }  // namespace

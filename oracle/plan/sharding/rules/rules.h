@@ -81,6 +81,10 @@ Variants follow(const Operands& o, const std::function<std::optional<Variant>(st
 // extent.
 Variants elementwise(const Attributes& op, const Operands& o);
 
+// The variant, whose local operation makes its result `made` of the `whole`, with what brings that to `wanted` behind
+// it.
+Variant exchanged(Variant variant, const Shape& whole, const Layout& made, const Layout& wanted, std::int64_t ranks);
+
 // One operand, one result of the same dimensions; any dimension may be split for which `free(dim)`.
 Variants dimensionwise(const Attributes& op, const Operands& o, const std::function<bool(std::size_t)>& free);
 

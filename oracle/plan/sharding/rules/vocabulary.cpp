@@ -18,32 +18,13 @@ Variant by_rows(const Operands& o) {
   return v;
 }
 
-// What the variant's local operation makes of features goes back to whose samples they are: all-to-all.
-Variant returned(Variant v, const Shape& whole, const Layout& samples, std::int64_t ranks) {
-  const int ways = static_cast<int>(ranks);
-  const Layout features = Layout::split(whole.size() - 1);
-  const Shape local = part_of(whole, features, ranks);
-  const std::vector<Conversion> back = convert(features, as(samples), true);
-  for (const Conversion& c : back) v.sent += elements_sent(c.forward, local, part_of(whole, samples, ranks), ways) * 2;
-  v.outputs = {samples};
-  v.program = [op = v.attributes, local, samples, features, back, ways](Emitter& emit,
-                                                                        const std::vector<LocalTensorId>& in) {
-    LocalTensorId y = emit.compute(op, in, local);
-    emit.mark(y, features);
-    for (const Conversion& conversion : back) y = emit.exchange(y, conversion, ways);
-    emit.mark(y, samples);
-    return std::vector{y};
-  };
-  return v;
-}
-
 // Ids are split: each rank looks up those of all ranks in its columns of the table, and each is given what belongs to
 // its own. (So are tables of recommendation models dealt out: no rank has more than another, however many rows a table
 // has.) Of a bag it is the sums that are given.
 Variant by_features(const Embedding& op, const Operands& o, const Layout& ids) {
   const Shape& looked_up = o.outputs.at(0);
   const Variant v{{split(1), whole()}, {Layout::split(looked_up.size() - 1)}, op, Cut::features};
-  return o.bag ? v : returned(v, looked_up, ids, o.ways);
+  return o.bag ? v : exchanged(v, looked_up, Layout::split(looked_up.size() - 1), ids, o.ways);
 }
 
 // With m the greatest logit of a token, s the sum of exp(z - m) over classes and t the target's z - m, the loss is the
@@ -94,7 +75,7 @@ std::optional<Variant> bag_by_features(const Reduce& op, const Operands& o) {
   const Layout* arriving = o.split(0);
   const Layout samples = Layout::split(0);
   if (arriving->dim + 1 != o.inputs.at(0).size() || !divides(sums, samples, o.ways)) return std::nullopt;
-  return returned(Variant{{as(*arriving)}, {}, op}, sums, samples, o.ways);
+  return exchanged(Variant{{as(*arriving)}, {}, op}, sums, Layout::split(sums.size() - 1), samples, o.ways);
 }
 
 // The mean over equal parts is the mean of their means.
