@@ -99,7 +99,7 @@ void ScheduleForm::walk(const ScheduleShape& shape, const std::vector<double>& b
   free_ = begins;
   backwards_.assign(coordinates_, 0.0);
   forwards_ = begins;
-  std::ranges::rotate(forwards_, forwards_.begin() + 1);
+  std::rotate(forwards_.begin(), forwards_.begin() + 1, forwards_.end());
   wires_.assign(coordinates_, {});
   gradients_.assign(coordinates_, {});
   if (crowded_) lost_ = lost_between_nodes(shape);
