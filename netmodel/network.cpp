@@ -326,6 +326,17 @@ CollectiveEstimate Network::uneven_all_to_all(Bytes bytes, GroupPlacement placem
   return result;
 }
 
+namespace {
+
+// So many ranks of a node send out of it at once: of a ring or a tree one, where ranks of a node follow each other.
+int leaving(Collective collective, Algorithm algorithm, const GroupPlacement& placement) {
+  const bool each = collective == Collective::all_to_all || algorithm == Algorithm::recursive_doubling ||
+                    algorithm == Algorithm::rabenseifner;
+  return each ? placement.ranks_per_node : 1;
+}
+
+}  // namespace
+
 WireUse Network::wire_use(Collective collective, const CollectiveEstimate& answered, GroupPlacement placement) const {
   const Seconds time = answered.time.time;
   if (placement.size() <= 1 || time.value() <= 0) return {};
@@ -333,7 +344,10 @@ WireUse Network::wire_use(Collective collective, const CollectiveEstimate& answe
                                  model_->table.has(collective, Algorithm::automatic);
   const Algorithm runs = chosen_by_library ? Algorithm::automatic : answered.algorithm;
   const Seconds empty = this->collective(collective, Bytes{1}, placement, runs).time.time;
-  return {placement.nodes > 1, std::clamp(1.0 - empty / time, 0.0, 1.0)};
+  return {placement.nodes > 1, std::clamp(1.0 - empty / time, 0.0, 1.0),
+          placement.nodes > 1 ? flows(placement.groups_per_node * leaving(collective, runs, placement)) : 1.0};
 }
+
+double Network::flows(int pairs) const { return model_->shared ? pairs : 1.0; }
 
 }  // namespace sibyl

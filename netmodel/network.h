@@ -119,7 +119,8 @@ struct CollectiveEstimate {
 // the slower ones.
 struct WireUse {
   bool between_nodes = false;
-  double busy = 0.0;  // 0 to 1
+  double busy = 0.0;   // 0 to 1
+  double flows = 1.0;  // that leave a node by the wire at once: what shares a wire has as much of it as it has flows
 };
 
 class Topology;
@@ -183,6 +184,8 @@ class Network {
   // answers is carried by the formulas' ratio, and no longer called measured.
   [[nodiscard]] CollectiveEstimate uneven_all_to_all(Bytes bytes, GroupPlacement placement, double imbalance,
                                                      Algorithm asked = Algorithm::automatic) const;
+  // Messages of so many pairs at once between nodes: so many flows by one wire.
+  [[nodiscard]] double flows(int pairs) const;
   // `answered`: by collective(). What an empty message takes, sent in the same way, keeps no wire busy.
   [[nodiscard]] WireUse wire_use(Collective collective, const CollectiveEstimate& answered,
                                  GroupPlacement placement) const;

@@ -1,6 +1,7 @@
 #include "netmodel/probe/pace.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sibyl::probe {
 namespace {
@@ -38,6 +39,31 @@ bool Pace::hopeless(const Task& task) const {
   const auto own = seconds_per_byte_.find(line_of(task)), best = seconds_per_byte_.find(line_of(chosen));
   return own != seconds_per_byte_.end() && best != seconds_per_byte_.end() &&
          own->second > hopelessly_slow * best->second;
+}
+
+Upcoming::Upcoming(std::vector<Task> tasks) : left_(tasks.size()) {
+  std::ranges::stable_sort(tasks, {}, bytes_of);
+  for (Task& task : tasks)
+    (bytes_of(task) < least_bytes ? short_ : lines_[Pace::line_of(task)]).push_back(std::move(task));
+}
+
+std::optional<Task> Upcoming::take(const Pace& pace) {
+  std::deque<Task>* from = short_.empty() ? nullptr : &short_;
+  double least = 0;
+  for (auto line = lines_.begin(); short_.empty() && line != lines_.end();) {
+    if (line->second.empty()) {
+      line = lines_.erase(line);
+      continue;
+    }
+    const double foreseen = pace.foreseen(line->second.front());
+    if (from == nullptr || foreseen < least) from = &line->second, least = foreseen;
+    ++line;
+  }
+  if (from == nullptr) return std::nullopt;
+  --left_;
+  std::optional<Task> next(std::move(from->front()));
+  from->pop_front();
+  return next;
 }
 
 }  // namespace sibyl::probe

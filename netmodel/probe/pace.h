@@ -2,9 +2,13 @@
 // be done within it, and on what anyone will ask for.
 #pragma once
 
+#include <cstddef>
+#include <deque>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <variant>
+#include <vector>
 
 #include "netmodel/probe/tasks.h"
 
@@ -23,12 +27,28 @@ class Pace {
   // the choice either.
   [[nodiscard]] bool hopeless(const Task& task) const;
 
- private:
   // What is timed at several sizes. A single pair is taken for any of its distance, and tells nothing of others.
   using Line = std::variant<std::tuple<bool, int, bool>, std::tuple<Collective, Algorithm, GroupPlacement>>;
   static Line line_of(const Task& task);
 
+ private:
   std::map<Line, double> seconds_per_byte_;  // of the last
+};
+
+// The order in which tasks are timed. First what is too short to be foreseen, by its bytes; then whatever is over
+// soonest, each line from short to long. So what a budget cuts off is what takes longest, and what formulas extend
+// best: a slow wire does not keep long messages inside nodes from being timed.
+class Upcoming {
+ public:
+  explicit Upcoming(std::vector<Task> tasks);
+
+  [[nodiscard]] std::size_t left() const { return left_; }
+  [[nodiscard]] std::optional<Task> take(const Pace& pace);  // none: no more are left
+
+ private:
+  std::deque<Task> short_;
+  std::map<Pace::Line, std::deque<Task>> lines_;
+  std::size_t left_;
 };
 
 }  // namespace sibyl::probe

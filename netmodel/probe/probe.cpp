@@ -267,29 +267,32 @@ void Probe::hand_out(const CollectiveSample& sample) const {
 void Probe::run(std::vector<Task> tasks, double budget) {
   std::erase_if(tasks, [&](const Task& task) { return have(task); });
   keep_within_memory(tasks);
-  // Small before large, so that what the budget cuts off is what formulas extend best.
-  std::ranges::stable_sort(tasks, {}, probe::bytes_of);
+  const std::size_t all = tasks.size();
+  probe::Upcoming upcoming(std::move(tasks));
   const double begin = probe::now();
   probe::Pace pace;
   bool stopped = probe::any_stops(world_, options_.stop);
   double left = budget, on_pairs = 0.0;
+  bool was_pair = false;
   std::size_t too_long = 0;
-  for (std::size_t i = 0; i < tasks.size() && !stopped; ++i) {
+  while (std::optional<Task> task = stopped ? std::nullopt : upcoming.take(pace)) {
     const double before = std::exchange(left, budget - probe::slowest(world_, probe::now() - begin));
-    if (i > 0 && std::holds_alternative<PairSample>(tasks[i - 1])) on_pairs += before - left;
-    if (std::holds_alternative<PairSample>(tasks[i]) && on_pairs > most_for_pairs * budget) continue;
+    if (was_pair) on_pairs += before - left;
+    was_pair = std::holds_alternative<PairSample>(*task);
+    if (was_pair && on_pairs > most_for_pairs * budget) continue;
+    const std::size_t done = all - upcoming.left() - 1;
     if (sink_.progress && world_.rank() == 0)
-      sink_.progress(static_cast<int>(i), static_cast<int>(tasks.size()), probe::text_of(tasks[i]));
+      sink_.progress(static_cast<int>(done), static_cast<int>(all), probe::text_of(*task));
     if (left < 0) {
-      too_long += tasks.size() - i;
+      too_long += all - done;
       break;
     }
-    if (pace.hopeless(tasks[i])) continue;
-    if (const double once = pace.foreseen(tasks[i]); once * probe::least_runs(once) > left) {
+    if (pace.hopeless(*task)) continue;
+    if (const double once = pace.foreseen(*task); once * probe::least_runs(once) > left) {
       ++too_long;
       continue;
     }
-    const double allowance = left / static_cast<double>(tasks.size() - i);
+    const double allowance = left / static_cast<double>(all - done);
     std::visit(
         [&](auto& sample) {
           const probe::Timing timing = time(sample, allowance);
@@ -298,16 +301,15 @@ void Probe::run(std::vector<Task> tasks, double budget) {
           sample.time = Seconds{timing.seconds};
           sample.spread = timing.spread;
           // Equal on all ranks, for `timed` gives all the slowest rank's time.
-          pace.note(tasks[i], timing.seconds);
+          pace.note(sample, timing.seconds);
           if (world_.rank() == 0) hand_out(sample);
         },
-        tasks[i]);
+        *task);
   }
   if (world_.rank() != 0 || stopped) return;
-  if (sink_.progress)
-    sink_.progress(static_cast<int>(tasks.size()), static_cast<int>(tasks.size()), "network measured");
+  if (sink_.progress) sink_.progress(static_cast<int>(all), static_cast<int>(all), "network measured");
   if (sink_.remark && too_long > 0)
-    sink_.remark(fmt::format("{} of {} exchanges are left out: they did not fit into {}", too_long, tasks.size(),
+    sink_.remark(fmt::format("{} of {} exchanges are left out: they did not fit into {}", too_long, all,
                              to_string(Seconds{budget})));
 }
 

@@ -120,7 +120,7 @@ std::vector<std::vector<double>> ScheduleForm::state() const {
   for (std::size_t wire = 0; sharing_ && wire < wires_.front().size(); ++wire) {
     all.push_back(free_);
     for (std::size_t i = 0; i < coordinates_; ++i)
-      if (wires_[i][wire] > 0) all.back()[i] = wires_[i][wire];
+      if (wires_[i][wire].until > 0) all.back()[i] = wires_[i][wire].until;
   }
   return all;
 }
@@ -141,7 +141,8 @@ bool ScheduleForm::share() const {
     for (std::size_t t = s % coordinates_; t < stages_.size(); t += coordinates_)
       for (const auto& [send, wire] : {std::pair{stages_[t].send_forward, wire_of(stages_[t].forward_wire)},
                                        std::pair{stages_[t].send_backward, wire_of(stages_[t].backward_wire)}})
-        if (send > 0 && (stages_[s].wires_forward.busy[wire] > 0 || stages_[s].wires_backward.busy[wire] > 0))
+        if (send > 0 &&
+            (stages_[s].wires_forward.busy.on[wire].seconds > 0 || stages_[s].wires_backward.busy.on[wire].seconds > 0))
           return true;
   return false;
 }
@@ -180,11 +181,12 @@ void ScheduleForm::send(std::size_t coordinate, const Stage& stage, bool forward
   channel = start + alone;
   if (alone == 0) return;
   if (crowded_) channel += lost_.at(coordinate, forward, sent_[coordinate][forward ? 0 : 1]++);
-  if (!apart_) channel += gradients_[coordinate].delay_send(start, alone * wire.busy, wire_of(wire));
+  if (!apart_) channel += gradients_[coordinate].delay_send(start, alone * wire.busy, wire);
   if (!sharing_) return;
-  if (beside.wires != nullptr) channel += send_delay(alone * wire.busy, beside.wires->busy[wire_of(wire)], beside.time);
-  double& until = wires_[coordinate][wire_of(wire)];
-  until = std::max(until, channel - alone * (1 - wire.busy));
+  if (beside.wires != nullptr)
+    channel += send_delay(alone * wire.busy, wire.flows, beside.wires->busy.on[wire_of(wire)], beside.time);
+  OnWire& on = wires_[coordinate][wire_of(wire)];
+  on = {std::max(on.until, channel - alone * (1 - wire.busy)), wire.flows};
 }
 
 // Each finds what the one before it sent a round ago. Behind its last pass forward comes the first one backward,

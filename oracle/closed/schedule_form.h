@@ -127,7 +127,7 @@ class ScheduleForm {
   std::vector<double> forwards_, backwards_;  // by coordinate: its last transfer there
   LostToOthers lost_;                         // where messages are crowded
   std::vector<std::array<std::size_t, 2>> sent_;  // messages, by coordinate and way; likewise
-  std::vector<std::array<double, 2>> wires_;  // by coordinate: busy with what it sends until then
+  std::vector<OnWires> wires_;                    // by coordinate: what it sends
   std::vector<std::vector<double>> before_;
   double least_ = 0, most_ = 0;  // seconds that a round adds
 };

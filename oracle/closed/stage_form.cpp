@@ -28,7 +28,7 @@ StageForm StageFormula::stage(const StageWork& work) {
   for (const Message& message : messages_) {
     const Replicas::Sent& sent = message.sent_as;
     form.messages += sent.seconds;
-    form.wires_messages[wire_of(sent.wire)] += sent.seconds * sent.wire.busy;
+    form.wires_messages.add(sent.seconds, sent.wire);
   }
   form.alone = work.alone();
   add_tail(form);
@@ -62,12 +62,12 @@ void StageFormula::add_turns(StageForm& form) {
 
 // As simulate_turn() has them.
 TurnWires StageFormula::wires(const WireTime& exchanges, const StagePass& pass, const Run& run, double time) {
-  TurnWires wires{exchanges, exchanges};
+  TurnWires wires = of_exchanges(exchanges);
   WireTime gathers{};
-  for (const Unit& unit : units_) gathers[wire_of(unit.gather.wire)] += unit.gather.seconds * unit.gather.wire.busy;
-  for (std::size_t wire = 0; wire < gathers.size(); ++wire) {
-    if (gathers[wire] <= 0) continue;
-    wires.busy[wire] += gathers[wire];
+  for (const Unit& unit : units_) gathers.add(unit.gather.seconds, unit.gather.wire);
+  for (std::size_t wire = 0; wire < gathers.on.size(); ++wire) {
+    if (gathers.on[wire].seconds <= 0) continue;
+    wires.busy.on[wire].add(gathers.on[wire].seconds, gathers.on[wire].flows);
     wires.held_up[wire] = std::max(0.0, streams({}, std::span(&pass, 1), run.waits(), wire).time - time);
   }
   return wires;

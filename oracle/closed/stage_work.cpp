@@ -38,9 +38,7 @@ namespace {
 
 constexpr auto nothing = [](std::size_t) {};
 
-void add(const Exchanged& exchange, WireTime& wires) {
-  wires[wire_of(exchange.wire)] += (exchange.seconds - exchange.wait) * exchange.wire.busy;
-}
+void add(const Exchanged& exchange, WireTime& wires) { wires.add(exchange.seconds - exchange.wait, exchange.wire); }
 
 }  // namespace
 

@@ -46,7 +46,7 @@ void add(const CollectiveEstimate& further, const WireUse& wire, PricedMessage& 
   const Seconds before = message.estimate.time.time, time = further.time.time, all = before + time;
   const bool same = wire.between_nodes == message.wire.between_nodes;
   const Seconds was = before * message.wire.busy, is = time * wire.busy;
-  if (is > was) message.wire.between_nodes = wire.between_nodes;
+  if (is > was) message.wire.between_nodes = wire.between_nodes, message.wire.flows = wire.flows;
   if (all.value() > 0) message.wire.busy = (same ? was + is : std::max(was, is)) / all;
   add(further.time, message.estimate.time);
 }
@@ -252,7 +252,8 @@ Passage passage_of(const Mesh& mesh, int from, int to, const Pairs& pairs, const
 WireUse wire_use(const Pairs& pairs, double seconds, std::size_t messages, const Network& network) {
   if (!(seconds > 0)) return {};
   const double empty = network.point_to_point(Bytes{1}, pairs.same_node, pairs.sharing).time.value();
-  return {!pairs.same_node, std::clamp(1.0 - empty * static_cast<double>(messages) / seconds, 0.0, 1.0)};
+  return {!pairs.same_node, std::clamp(1.0 - empty * static_cast<double>(messages) / seconds, 0.0, 1.0),
+          pairs.same_node ? 1.0 : network.flows(pairs.sharing)};
 }
 
 namespace {

@@ -52,9 +52,11 @@ void add(TurnTimes& sum, const TurnTimes& one, double share) {
   sum.host += one.host * share;
   sum.messages += one.messages * share;
   sum.exchanges += one.exchanges * share;
-  for (const auto of : {&TurnWires::busy, &TurnWires::held_up})
-    for (std::size_t wire = 0; wire < (sum.wires.*of).size(); ++wire)
-      (sum.wires.*of)[wire] += (one.wires.*of)[wire] * share;
+  for (std::size_t wire = 0; wire < sum.wires.held_up.size(); ++wire) {
+    const WireTime::OnOne& busy = one.wires.busy.on[wire];
+    sum.wires.busy.on[wire].add(busy.seconds * share, busy.flows);
+    sum.wires.held_up[wire] += one.wires.held_up[wire] * share;
+  }
 }
 
 // The step if every stage took what they take on average. Cancelled: nothing that means anything.

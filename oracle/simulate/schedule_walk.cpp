@@ -46,7 +46,7 @@ StageTimes stage_times(const Stage& stage, const PricedStage& priced, const Reli
     times.messages += duration;
     if (message.stages.empty()) {
       times.own_messages += duration;
-      times.own_wires[wire_of(message.wire)] += duration.value() * message.wire.busy;
+      times.own_wires.add(duration.value(), message.wire);
     } else {
       times.tied.push_back({message.stages, duration});
     }
@@ -224,7 +224,7 @@ class ScheduleWalk {
     const Turn& next = turns_[c][taken_[c]];
     if (turn.kind != Kind::forward && next.kind != Kind::forward) return 0.0;
     const TurnTimes& beside = stages_[static_cast<std::size_t>(next.stage)].turn(next.kind, place_of(next));
-    return send_delay(time.value() * wire.busy, beside.wires.busy[wire_of(wire)], beside.total.value());
+    return send_delay(time.value() * wire.busy, wire.flows, beside.wires.busy.on[wire_of(wire)], beside.total.value());
   }
 
   // When the turn starts. Of the time until then the links take at most as long as the transfer did.
@@ -253,13 +253,12 @@ class ScheduleWalk {
     Seconds& channel = (forward ? channel_forward_ : channel_backward_)[c];
     const Seconds start = std::max(ready, channel);
     const double to_others = lost_ && alone.value() > 0 ? lost_->at(c, forward, sent_[c][forward ? 0 : 1]++) : 0.0;
-    const Seconds time =
-        alone + Seconds{to_others + lost(turn, c, alone, wire) +
-                        gradients_[c].delay_send(start.value(), alone.value() * wire.busy, wire_of(wire))};
+    const Seconds time = alone + Seconds{to_others + lost(turn, c, alone, wire) +
+                                         gradients_[c].delay_send(start.value(), alone.value() * wire.busy, wire)};
     channel = start + time;
     if (alone.value() > 0) {  // its latency takes no wire
-      double& until = wires_[c][wire_of(wire)];
-      until = std::max(until, (channel - alone * (1 - wire.busy)).value());
+      OnWire& on = wires_[c][wire_of(wire)];
+      on = {std::max(on.until, (channel - alone * (1 - wire.busy)).value()), wire.flows};
     }
     (forward ? forward_ : backward_)[index(turn.stage, turn.micro_batch)] = {ready, channel};
     parts.communication_total += time;
@@ -309,7 +308,7 @@ class ScheduleWalk {
   std::vector<Seconds> channel_forward_, channel_backward_;  // by coordinate that sends: free from here on
   std::vector<std::size_t> taken_;                           // turns, by coordinate
   std::vector<std::array<std::size_t, 2>> sent_;             // messages, by coordinate and way
-  std::vector<std::array<double, 2>> wires_;                 // by coordinate: busy with what it sends until then
+  std::vector<OnWires> wires_;                               // by coordinate: what it sends
   std::vector<GradientsUnderWay> gradients_;                 // by coordinate
   std::vector<UnderWay> under_way_;                          // of these, the last turn's
   std::vector<int> left_;                                    // by stage: backward turns to come

@@ -24,7 +24,7 @@ Seconds exchanges(const StepProgram& program) {
 WireTime exchange_wires(const StepProgram& program) {
   WireTime wires{};
   for (const Task& task : program.tasks)
-    if (task.wire) wires[wire_of(*task.wire)] += (task.duration - task.wait).value() * task.wire->busy;
+    if (task.wire) wires.add((task.duration - task.wait).value(), *task.wire);
   return wires;
 }
 
@@ -40,18 +40,16 @@ void share(StepProgram& program, std::size_t wire) {
 // Where parameters are gathered meanwhile, what that is worth is asked of the streams.
 TurnWires wires_of(const StepProgram& program, const StreamsResult& run, Slowdown slowdown,
                    const Cancelled& cancelled) {
-  TurnWires wires{exchange_wires(program), exchange_wires(program)};
+  TurnWires wires = of_exchanges(exchange_wires(program));
   WireTime gathers{};
   for (std::size_t i = 0; i < program.messages.size(); ++i)
-    if (program.sent[i].unit)
-      gathers[wire_of(program.messages[i].wire)] +=
-          program.messages[i].duration.value() * program.messages[i].wire.busy;
-  for (std::size_t wire = 0; wire < gathers.size(); ++wire) {
-    if (gathers[wire] <= 0) continue;
+    if (program.sent[i].unit) gathers.add(program.messages[i].duration.value(), program.messages[i].wire);
+  for (std::size_t wire = 0; wire < gathers.on.size(); ++wire) {
+    if (gathers.on[wire].seconds <= 0) continue;
     StepProgram shared = program;
     share(shared, wire);
     const StreamsResult held = run_streams(shared.tasks, shared.messages, slowdown, {}, cancelled);
-    wires.busy[wire] += gathers[wire];
+    wires.busy.on[wire].add(gathers.on[wire].seconds, gathers.on[wire].flows);
     wires.held_up[wire] = std::max(0.0, (held.compute_end - run.compute_end).value());
   }
   return wires;

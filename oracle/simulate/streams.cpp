@@ -136,10 +136,10 @@ class Streams {
 
 Rates shared_wire(const WireUse& first, const WireUse& second) {
   if (first.between_nodes != second.between_nodes || first.busy + second.busy <= 1.0) return {};
-  constexpr double half = 0.5;
-  if (first.busy <= half) return {1.0, (1.0 - first.busy) / second.busy};
-  if (second.busy <= half) return {(1.0 - second.busy) / first.busy, 1.0};
-  return {half / first.busy, half / second.busy};
+  const double share = first.flows / (first.flows + second.flows);
+  if (first.busy <= share) return {1.0, (1.0 - first.busy) / second.busy};
+  if (second.busy <= 1.0 - share) return {(1.0 - second.busy) / first.busy, 1.0};
+  return {share / first.busy, (1.0 - share) / second.busy};
 }
 
 Slowdown::Measured Slowdown::beside(Seconds message) const {

@@ -58,8 +58,8 @@ struct Slowdown {
 struct Rates {
   double first = 1.0, second = 1.0;
 };
-// Two messages that share a wire: each has half of it, or what it can use of it if that is less, and the other the rest
-// (max-min fairness). On different wires they are alone.
+// Two messages that share a wire: each has its part of it, by flows, or what it can use of it if that is less, and the
+// other the rest (max-min fairness). On different wires they are alone.
 Rates shared_wire(const WireUse& first, const WireUse& second);
 
 struct Span {

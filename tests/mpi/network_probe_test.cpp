@@ -321,6 +321,38 @@ TEST(NetworkProbe, ForeseesLongerMessagesFromShorterOnes) {
   EXPECT_FALSE(pace.hopeless(all_reduce(automatic, 4 * mebibyte)));
 }
 
+// A wire between nodes that is a hundred times as slow as memory: all that is in a node is timed first, up to 16 MiB,
+// and then what is between nodes, as far as a budget goes. What is too short to be foreseen comes before both.
+TEST(NetworkProbe, TimesWhatIsOverSoonest) {
+  constexpr double mebibyte = 1 << 20;
+  const auto message = [](bool same_node, double bytes) {
+    return probe::Task(PointToPointSample{same_node, 1, Bytes{bytes}, Seconds{}, 0.0, false});
+  };
+  std::vector<probe::Task> tasks;
+  for (const double size : {16 * mebibyte, 1.0, mebibyte, mebibyte / 16, 4 * mebibyte})
+    for (const bool same_node : {false, true}) tasks.push_back(message(same_node, size));
+  probe::Upcoming upcoming(tasks);
+  probe::Pace pace;
+  std::vector<std::pair<bool, double>> order;
+  while (const std::optional<probe::Task> task = upcoming.take(pace)) {
+    const auto& sample = std::get<PointToPointSample>(*task);
+    pace.note(*task, sample.bytes.value() * (sample.same_node ? 1e-9 : 1e-7));
+    order.emplace_back(sample.same_node, sample.bytes.value() / mebibyte);
+    EXPECT_EQ(upcoming.left(), tasks.size() - order.size());
+  }
+  const std::vector<std::pair<bool, double>> expected = {{false, 1 / mebibyte},
+                                                         {true, 1 / mebibyte},
+                                                         {false, 1.0 / 16},
+                                                         {true, 1.0 / 16},
+                                                         {true, 1},
+                                                         {true, 4},
+                                                         {true, 16},
+                                                         {false, 1},
+                                                         {false, 4},
+                                                         {false, 16}};
+  EXPECT_EQ(order, expected);
+}
+
 // Ranks 0 and 3 are one group, which begins with 3 at 2 and is done with 0 at 5; 1 and 2 another, from 4 to 8; rank 4
 // looks on. The slower counts.
 TEST(NetworkProbe, OfAGroupFromTheLastBeginningToTheLastEnd) {

@@ -317,6 +317,21 @@ TEST(WireUse, ComparesWithTheSameAlgorithm) {
   EXPECT_NEAR(network.wire_use(Collective::all_reduce, whole, {1, 8, 1}).busy, 1 - 140.0 / 70140, 1e-5);
 }
 
+// Of 8 ranks on each of 2 nodes: a ring enters and leaves a node once, and so do other such rings beside it; all-to-all
+// leaves it from every rank. Where each group has a NIC of its own they are one each.
+TEST(WireUse, CountsFlows) {
+  const Network network = test::straight_network(16, 8, Algorithm::ring);
+  const auto flows = [](const Network& of, Collective collective, GroupPlacement placement) {
+    return of.wire_use(collective, of.collective(collective, Bytes{m}, placement), placement).flows;
+  };
+  EXPECT_EQ(flows(network, Collective::all_reduce, {8, 2, 1}), 1);
+  EXPECT_EQ(flows(network, Collective::all_reduce, {1, 2, 8}), 8);
+  EXPECT_EQ(flows(network, Collective::all_to_all, {8, 2, 1}), 8);
+  EXPECT_EQ(flows(network, Collective::all_to_all, {4, 2, 2}), 8);
+  EXPECT_EQ(flows(network, Collective::all_reduce, {8, 1, 1}), 1) << "each rank sends by a link of its own";
+  EXPECT_EQ(network.flows(4), 4);
+}
+
 double uneven(Algorithm algorithm, GroupPlacement placement, double imbalance, int nics = 1) {
   TopologySpec spec = test::cpu_spec(placement.nodes, placement.ranks_per_node);
   spec.nics_per_node = nics;

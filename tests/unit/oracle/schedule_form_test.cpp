@@ -27,6 +27,8 @@ ScheduleShape any_shape(int most_rounds) {
   return shape;
 }
 
+WireTime on_nodes_wire(double seconds) { return {{{{0, 1}, {seconds, 1}}}}; }
+
 Turns turns_of(const ScheduleShape& shape) {
   return make_schedule(shape.schedule, {shape.coordinates, shape.chunks, shape.micro_batches}).value();
 }
@@ -39,11 +41,16 @@ struct AnyStages {
     const bool split = shape.schedule == PipelineSchedule::zero_bubble, sharing = any(0, 1) == 1;
     const auto wires = [&](double pass) {
       if (!sharing) return TurnWires{};
-      const WireTime busy{one_of(0.0, 0.3, 0.6) * pass, one_of(0.0, 0.2, 0.4) * pass};
-      // Of parameters that are gathered some is hidden, and some of that is not where the wire is shared.
-      return TurnWires{busy, {busy[0] * one_of(0.0, 0.5, 1.0), busy[1] * one_of(0.0, 0.5, 1.0)}};
+      TurnWires both;
+      for (const double most : {0.3, 0.2}) {
+        const std::size_t one = most == 0.3 ? 0 : 1;
+        both.busy.on[one] = {one_of(0.0, most, 2 * most) * pass, one_of(1.0, 2.0, 8.0)};
+        // Of parameters that are gathered some is hidden, and some of that is not where the wire is shared.
+        both.held_up[one] = both.busy.on[one].seconds * one_of(0.0, 0.5, 1.0);
+      }
+      return both;
     };
-    const auto wire = [] { return WireUse{any(0, 1) == 1, 0.1 * any(0, 10)}; };
+    const auto wire = [] { return WireUse{any(0, 1) == 1, 0.1 * any(0, 10), one_of(1.0, 2.0, 8.0)}; };
     const auto around = [&](double middle) { return middle * (1 + uneven * 0.01 * any(0, 100)); };
     // So many coordinates lie on a node, and share its wires or have each their own.
     const int each = any(1, 3), same = any(0, 1) == 1 ? each : 1;
@@ -60,7 +67,8 @@ struct AnyStages {
       form.input.time = around(1);
       form.tail = around(0.5);
       form.messages = one_of(0.0, around(2), around(12));
-      form.wires_messages[static_cast<std::size_t>(any(0, 1))] = one_of(0.0, 0.9) * form.messages;
+      form.wires_messages.on[static_cast<std::size_t>(any(0, 1))] = {one_of(0.0, 0.9) * form.messages,
+                                                                     one_of(1.0, 4.0)};
       one.own_messages = Seconds{form.messages};
       one.own_wires = form.wires_messages;
       one.turns[StageTimes::slot(Kind::forward, {})].total = Seconds{form.forward.time};
@@ -175,7 +183,8 @@ TEST(ScheduleForm, SendsShareAWireWithExchanges) {
        {Case{true, 1, 1, 42}, Case{true, 0.5, 0.6, 41.6}, Case{false, 1, 0, 40}}) {
     StageForm form;
     form.forward.time = 4;
-    form.wires_forward = {{0, 2}, {0, 2 * held_up}}, form.wires_backward = {{0, 4}, {0, 4 * held_up}};
+    form.wires_forward = {on_nodes_wire(2), {0, 2 * held_up}};
+    form.wires_backward = {on_nodes_wire(4), {0, 4 * held_up}};
     StageTimes times;
     times.turns[StageTimes::slot(Kind::forward, {})].total = Seconds{4};
     times.turns[StageTimes::slot(Kind::forward, {})].wires = form.wires_forward;
@@ -280,7 +289,7 @@ TEST(ScheduleForm, SendsShareAWireWithGradients) {
       StageForm form;
       form.forward.time = 1;
       form.messages = gradients;
-      form.wires_messages = {0, gradients};
+      form.wires_messages = on_nodes_wire(gradients);
       form.backward[closed::slot_of(true, true)] = {4, 4 + gradients};
       StageTimes times;
       times.own_messages = Seconds{form.messages};
@@ -311,14 +320,36 @@ TEST(ScheduleForm, SendsShareAWireWithGradients) {
 // these gradients take alone the turn goes on at 4/5 of its speed.
 TEST(ScheduleForm, TurnsShareAWireWithGradients) {
   GradientsUnderWay gradients;
-  gradients.add(40, 40, {0, 40});
-  const TurnWires exchanges{{0, 1}, {0, 1}}, others{{1, 0}, {1, 0}};
+  gradients.add(40, 40, on_nodes_wire(40));
+  const TurnWires exchanges = of_exchanges(on_nodes_wire(1)), others = of_exchanges(WireTime{{{{1, 1}, {0, 1}}}});
   EXPECT_NEAR(gradients.delay_turn(0, exchanges, 4), 1, 1e-12);  // no more than the exchanges themselves
   EXPECT_NEAR(gradients.end(), 41, 1e-12);
   EXPECT_EQ(gradients.delay_turn(0, others, 4), 0);      // the other wire
   EXPECT_EQ(gradients.delay_turn(50, exchanges, 4), 0);  // behind them
   // 2.5 more of them: half of what the turn could lose.
   EXPECT_NEAR(gradients.delay_turn(38.5, exchanges, 4), 0.5, 1e-12);
+}
+
+// Flows, not messages, have equal parts of a wire. Two ranks of a node send to the next stage beside a ring's one flow:
+// they have two thirds of the wire. What takes them 6 by themselves takes 9, and the ring, which had a third of it for
+// 9, is 6 later. Where it needs no more than 2 it is done after 6, and 4 later; they lose what it took, 2.
+TEST(ScheduleForm, WhatSharesAWireHasAsMuchOfItAsItHasFlows) {
+  const WireUse pairs{true, 1.0, 2.0};
+  GradientsUnderWay long_ones, short_ones;
+  long_ones.add(40, 40, on_nodes_wire(40));
+  EXPECT_NEAR(long_ones.delay_send(0, 6, pairs), 3, 1e-12);
+  EXPECT_NEAR(long_ones.end(), 46, 1e-12);
+  short_ones.add(2, 2, on_nodes_wire(2));
+  EXPECT_NEAR(short_ones.delay_send(0, 6, pairs), 2, 1e-12);
+  EXPECT_NEAR(short_ones.end(), 6, 1e-12);
+
+  // A turn of 4 that exchanges for 2, in the middle: beside the pairs these take three times as long, in which the turn
+  // does half of what it does alone: 8 in all. A message of 2.25 is through after 3: 0.75 of the turn's kernels, and
+  // 0.75 of its exchanges, which take 2.25 then, of which two thirds are the message's.
+  const TurnWires turn = of_exchanges(on_nodes_wire(2));
+  EXPECT_NEAR(turn_delay(0, OnWires{{{}, {100, 2}}}, turn, 4), 4, 1e-12);
+  EXPECT_NEAR(turn_delay(0, OnWires{{{}, {4, 2}}}, turn, 4), 2, 1e-12);
+  EXPECT_NEAR(send_delay(2.25, 2, turn.busy.on[1], 4), 0.75, 1e-12);
 }
 
 // 64 stages and a million micro-batches: 128 million turns, of which none is kept.

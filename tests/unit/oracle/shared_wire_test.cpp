@@ -134,8 +134,8 @@ TEST(SharedWireInAPlan, PassesWaitForWhatTheyGather) {
       gather.estimate.time.time *= 1 + gather.wire.busy;
     }
     const TurnTimes turn = simulate_turn(plan.stages[0], priced, {}, forward, {});
-    EXPECT_NEAR(turn.wires.busy[1], busy, 1e-9 * busy);
-    EXPECT_EQ(turn.wires.busy[0], 0);
+    EXPECT_NEAR(turn.wires.busy.on[1].seconds, busy, 1e-9 * busy);
+    EXPECT_EQ(turn.wires.busy.on[0].seconds, 0);
     const Seconds longer = simulate_turn(plan.stages[0], slower, {}, forward, {}).total - turn.total;
     EXPECT_NEAR(turn.wires.held_up[1], longer.value(), 1e-9 * busy);
     (rate > 1e7 ? hidden : waited_for) = turn.wires.held_up[1] / busy;

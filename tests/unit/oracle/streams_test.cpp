@@ -49,7 +49,7 @@ TEST(Streams, OverlapSlowsBoth) {
 
 constexpr WireUse whole_wire{true, 1.0}, inside{false, 1.0};
 
-TEST(SharedWire, EachHasHalfOrWhatItCanUse) {
+TEST(SharedWire, EachHasItsPartOrWhatItCanUse) {
   const auto expect = [](WireUse first, WireUse second, double one, double other) {
     const Rates rates = shared_wire(first, second);
     EXPECT_DOUBLE_EQ(rates.first, one);
@@ -62,6 +62,10 @@ TEST(SharedWire, EachHasHalfOrWhatItCanUse) {
   expect({true, 0.5}, {true, 0.4}, 1.0, 1.0);
   expect({true, 0.0}, whole_wire, 1.0, 1.0);
   expect(whole_wire, inside, 1.0, 1.0);
+  // By flows: three of four, or what is left of it.
+  expect({true, 1.0, 3.0}, whole_wire, 0.75, 0.25);
+  expect({true, 0.6, 3.0}, whole_wire, 1.0, 0.4);
+  expect({true, 1.0, 3.0}, {true, 0.2}, 0.8, 1.0);
 }
 
 // An exchange of 1 s beside a message of 3 s from 1 on: each has half of the wire until 3, when 2 s of the message are
@@ -172,7 +176,9 @@ RC_GTEST_PROP(Streams, FormulaEqualsSimulation, ()) {
                             1.0 + 0.01 * *rc::gen::inRange(0, 200)};
   // Perhaps every other task an exchange, which waits for a part of its time; the first few are kernels in any case.
   const bool exchanges = *rc::gen::arbitrary<bool>();
-  const auto any_wire = [] { return WireUse{*rc::gen::arbitrary<bool>(), 0.01 * *rc::gen::inRange(0, 101)}; };
+  const auto any_wire = [] {
+    return WireUse{*rc::gen::arbitrary<bool>(), 0.01 * *rc::gen::inRange(0, 101), 1.0 * *rc::gen::inRange(1, 5)};
+  };
   std::vector<Task> tasks;
   std::vector<Stretch> stretches;
   Seconds total;
