@@ -92,6 +92,8 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   if (strategy.batch_norm != BatchNorm::replica) prediction.batch_norm = to_string(strategy.batch_norm);
   if (strategy.compression.kind != Compression::Kind::none)
     prediction.compress = compression_text(strategy.compression);
+  if (strategy.context_exchange != ContextExchange::automatic)
+    prediction.context_exchange = to_string(strategy.context_exchange);
   prediction.overlap_tensor = strategy.overlap_tensor;
   prediction.dropless = strategy.dropless;
   prediction.fused_update = strategy.fused_update;

@@ -106,7 +106,8 @@ struct Prediction : Evaluation {
   bool half_weights = false;     // of two bytes, beside fp32 masters
   int zero = 0, zero_ranks = 0;  // as in Strategy
   double clip = 0;
-  std::string offload, recompute, order, split_until, batch_norm, compress;  // where they are not as usual; else empty
+  // Where they are not as usual; else empty.
+  std::string offload, recompute, order, split_until, batch_norm, compress, context_exchange;
   bool dropless = false;                                                     // plan/dropless.h
   bool overlap_tensor = false, fused_update = false, written_update = false, fused_norms = false,
        fused_pointwise = false, converted_images = false,

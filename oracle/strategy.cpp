@@ -14,6 +14,7 @@ constexpr std::array<std::string_view, 5> precision_names = {"fp32", "tf32", "fp
 
 constexpr std::array<std::string_view, 2> framework_names = {"sibyl", "pytorch-ddp"};
 constexpr std::array<std::string_view, 2> batch_norm_names = {"replica", "synchronised"};
+constexpr std::array<std::string_view, 3> context_exchange_names = {"automatic", "heads", "keys"};
 
 std::string choices(auto&& names) {
   std::string text;
@@ -55,6 +56,13 @@ Result<Framework> parse_framework(std::string_view text) {
 std::string_view to_string(BatchNorm batch_norm) { return batch_norm_names[static_cast<std::size_t>(batch_norm)]; }
 Result<BatchNorm> parse_batch_norm(std::string_view text) {
   return parse_choice<BatchNorm>(text, batch_norm_names, "a way to take batch-norm's statistics");
+}
+
+std::string_view to_string(ContextExchange exchange) {
+  return context_exchange_names[static_cast<std::size_t>(exchange)];
+}
+Result<ContextExchange> parse_context_exchange(std::string_view text) {
+  return parse_choice<ContextExchange>(text, context_exchange_names, "what ranks of context= exchange");
 }
 
 std::string_view to_string(OptimizerKind kind) { return enum_names(kind)[static_cast<std::size_t>(kind)]; }

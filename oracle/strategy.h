@@ -69,6 +69,12 @@ std::string_view to_string(MeshAxis axis);
 // The order of a pipeline's passes (plan/pipeline/schedules.h).
 enum class PipelineSchedule { gpipe, one_forward_one_backward, interleaved, zero_bubble };
 
+// What ranks of the context axis give each other around attention: their tokens of the others' heads, or their keys and
+// values (plan/sharding/rules/heads.cpp). automatic: heads where they can be shared evenly, else keys.
+enum class ContextExchange { automatic, heads, keys };
+std::string_view to_string(ContextExchange exchange);
+Result<ContextExchange> parse_context_exchange(std::string_view text);
+
 struct Strategy {
   // Devices along each axis, as `int tensor = 1`. data: replicas. pipeline: devices among which the model's stages are
   // dealt out. What one replica is split over: tensor, weights by columns and rows in turn; filter, channel, by one of
@@ -88,6 +94,7 @@ struct Strategy {
   // filter, channel, images: the last operation that is split, as --stages takes names; empty: they go as far as they
   // can.
   std::string split_until = {};
+  ContextExchange context_exchange = ContextExchange::automatic;
   bool dropless = false;           // expert: empty slots are not sent (plan/dropless.h)
   std::int64_t global_batch = 1;   // samples of one step over all replicas
   std::int64_t accumulation = 1;   // micro-batches whose gradients are summed before the exchange

@@ -132,6 +132,26 @@ Attributes without_statistics(Attributes attributes) {
   return attributes;
 }
 
+// Of a sequence's queries, which ranks have a part of each, and keys, which they have all of: so many follow the rank's
+// last query. The plan says what the last rank does.
+std::int64_t keys_behind(const Stage& stage, const Compute& attention, const MeshGroups& groups) {
+  constexpr std::size_t rows = 2;
+  const LocalTensor &queries = stage[attention.inputs[0]], &keys = stage[attention.inputs[1]];
+  const auto cut = [](const LocalTensor& tensor) {
+    return std::ranges::find_if(
+        tensor.cuts, [](const PartOf& part) { return part.axis == MeshAxis::context && part.layout.is_split(rows); });
+  };
+  if (cut(queries) == queries.cuts.end() || cut(keys) != keys.cuts.end()) return 0;
+  return (groups.size(MeshAxis::context) - 1 - groups.coordinate(MeshAxis::context)) * queries.shape[rows];
+}
+
+Attributes on_this_rank(const Stage& stage, const Compute& compute, const MeshGroups& groups) {
+  Attributes attributes = compute.attributes;
+  if (auto* attention = std::get_if<Attention>(&attributes); attention && attention->causal)
+    attention->behind += keys_behind(stage, compute, groups);
+  return attributes;
+}
+
 }  // namespace
 
 void Replica::seed_draws(const Compute& compute) const {
@@ -148,13 +168,14 @@ void Replica::compute(std::size_t step, bool training) {
   if (training && draws(compute.attributes)) seed_draws(compute);
   // Where the plan has no backward, autograd must not record one.
   const at::AutoGradMode mode(training && records_ && compute.gradients != 0);
-  const Attributes attributes = again_ ? without_statistics(compute.attributes) : compute.attributes;
+  const Attributes own = on_this_rank(*stage_, compute, *groups_);
+  const Attributes attributes = again_ ? without_statistics(own) : own;
   const auto run = [&](const std::vector<at::Tensor>& operands) {
     return emulated_ != nullptr ? emulated_->run(step, operands) : aten::run_operation(attributes, operands, shapes);
   };
   const bool later = at::GradMode::is_enabled() && puts_off(step);
   if (!training)
-    keep(compute, aten::run_for_evaluation(compute.attributes, operands(compute), shapes));
+    keep(compute, aten::run_for_evaluation(own, operands(compute), shapes));
   else
     keep(compute, later ? later_->record(later_masks_[step], operands(compute), run) : run(operands(compute)));
 }

@@ -2,7 +2,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
-#include <utility>
+#include <tuple>
 
 #include "aten/operations/families.h"
 
@@ -27,16 +27,17 @@ at::Tensor run(const MatMul&, const Tensors& in) { return at::matmul(in.at(0), i
 
 namespace {
 
-// True above the diagonal: the keys a query may not see. Queries are the last of the keys. Kept for the life of the
-// process, as models keep it in a buffer: making it anew each step would be timed and counted.
-at::Tensor causal_mask(const at::Tensor& scores) {
+// True above the diagonal: the keys a query may not see. Kept for the life of the process, as models keep it in a
+// buffer: making it anew each step would be timed and counted.
+at::Tensor causal_mask(const at::Tensor& scores, std::int64_t behind) {
   static std::mutex mutex;
-  static std::map<std::pair<std::int64_t, std::int64_t>, at::Tensor> masks;
+  static std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, at::Tensor> masks;
   const std::int64_t queries = scores.size(-2), keys = scores.size(-1);
   const std::lock_guard lock(mutex);
-  at::Tensor& mask = masks[{queries, keys}];
+  at::Tensor& mask = masks[{queries, keys, behind}];
   if (!mask.defined() || mask.device() != scores.device())
-    mask = at::ones({queries, keys}, scores.options().dtype(at::kBool).requires_grad(false)).triu(keys - queries + 1);
+    mask = at::ones({queries, keys}, scores.options().dtype(at::kBool).requires_grad(false))
+               .triu(keys - behind - queries + 1);
   return mask;
 }
 
@@ -74,7 +75,7 @@ at::Tensor run(const Attention& op, const Tensors& in) {
   const at::Tensor v = repeat_heads(in.at(2), q.size(1));
   // Scaling q costs D / T of scaling the scores. Masking is in place: matmul does not keep its result.
   at::Tensor scores = at::matmul(op.scale == 1.0 ? q : q * op.scale, k.transpose(-2, -1));
-  if (op.causal) scores.masked_fill_(causal_mask(scores), -std::numeric_limits<double>::infinity());
+  if (op.causal) scores.masked_fill_(causal_mask(scores, op.behind), -std::numeric_limits<double>::infinity());
   if (const at::Tensor mask = operand(in, 3); mask.defined()) {
     if (mask.scalar_type() == at::kBool)
       scores.masked_fill_(mask.logical_not(), -std::numeric_limits<double>::infinity());

@@ -46,6 +46,14 @@ QString sentenceOf(const Bottleneck& bottleneck) {
   return sentence + ".";
 }
 
+// What was asked for in vain, a line each behind what holds the step back.
+QString vainLines(const Prediction& p) {
+  QString all;
+  for (const std::string& line : p.without_effect)
+    all += "\n" + AnswerBar::tr("Has no effect here: %1").arg(text(line));
+  return all;
+}
+
 // The limits of the plan, a line each: what, how much of it is used, what would relieve it.
 QString limitLines(const Prediction& p) {
   constexpr std::size_t name = 0, used = 2, relief = 4;  // columns
@@ -243,7 +251,7 @@ void AnswerBar::showPrediction(const Prediction& p) {
   showMemory(p.memory.needed(), p.memory_capacity, p.fits, elsewhere(p));
   memory_bar_->display(p.memory, p.memory_capacity);
   sentence_->setPalette(palette());
-  sentence_->setText(sentenceOf(p.bottleneck));
+  sentence_->setText(sentenceOf(p.bottleneck) + vainLines(p));
   sentence_->setToolTip(
       tr("What most of the step waits for, and what twice its speed would give.\nWhat limits the plan, "
          "how much of it is used, and what would relieve it:%1")

@@ -55,14 +55,17 @@ struct MatMul {
 };
 
 // q[B, H, S, D], k[B, Hkv, T, D], v[B, Hkv, T, D], [mask, broadcastable to B H S T] -> y[B, H, S, D].
-// softmax(scale q k^T + mask) v, as torch's scaled_dot_product_attention. dropout acts on the probabilities.
+// softmax(scale q k^T + mask) v, as torch's scaled_dot_product_attention. dropout acts on the probabilities. Causal:
+// the last query sees all keys but the last `behind`, and each one before it one less.
 struct Attention {
   static constexpr std::string_view name = "attention";
   bool causal = false;
   double scale = 1.0;
   double dropout = 0.0;
+  std::int64_t behind = 0;
   static void fields(auto& self, auto&& visit) {
     visit("causal", self.causal), visit("scale", self.scale), visit("dropout", self.dropout);
+    visit("behind", self.behind);
   }
   bool operator==(const Attention&) const = default;
 };

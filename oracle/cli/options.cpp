@@ -238,6 +238,14 @@ std::vector<Option> strategy_options() {
        .help = "samples whose statistics batch-norm takes: each replica's own, or all of them",
        .fallback = "replica",
        .choices = {"replica", "synchronised"}},
+      {.name = "--context-exchange",
+       .value = "WHAT",
+       .help =
+           "context=N: what ranks give each other around attention, their tokens of the others' heads (all-to-all, as "
+           "DeepSpeed-Ulysses) or their keys and values (all-gather, as Llama 3's training); automatic: heads where "
+           "they can be shared evenly",
+       .fallback = "automatic",
+       .choices = {"automatic", "heads", "keys"}},
       {.name = "--overlap-tensor",
        .help = "sequence=N: gathers and sums between operations go on beside the products they feed or come from, as "
                "Transformer Engine's user buffers and asynchronous tensor parallelism do it"},
@@ -344,6 +352,9 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
   }
   if (const auto batch_norm = arguments.text("--batch-norm")) {
     SIBYL_TRY(strategy.batch_norm, parse_batch_norm(*batch_norm));
+  }
+  if (const auto exchange = arguments.text("--context-exchange")) {
+    SIBYL_TRY(strategy.context_exchange, parse_context_exchange(*exchange));
   }
   strategy.fused_norms = arguments.has("--fused-norms");
   strategy.fused_update = arguments.has("--fused-update");

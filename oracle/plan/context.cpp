@@ -59,6 +59,7 @@ Result<void> check_sequence(const Graph& graph, const Stage& stage, const Strate
     }
   std::optional<FewestHeads> undivided;
   for (const AttentionCore& core : cores) {
+    if (strategy.context_exchange != ContextExchange::heads) break;  // keys need none
     FewestHeads own = heads_of(stage, core);
     heads = std::gcd(heads, own.heads);
     if (own.heads % ranks == 0 || (undivided && own.heads >= undivided->heads)) continue;
@@ -72,14 +73,12 @@ Result<void> check_sequence(const Graph& graph, const Stage& stage, const Strate
                             graph[uneven->origin].name, tokens_of_it, ranks),
                 "--parallel", hint);
   // Without its heads a rank would do all of the attention, and all that follows it: nothing would be left to share.
-  // Tensor parallelism goes on, for weights are still divided (docs/sharding.md, What does not divide).
   if (undivided)
     return fail(ErrorCode::infeasible,
                 fmt::format("attention '{}' has {} head{}{}{}, which {} ranks of context= cannot share evenly",
                             undivided->where, undivided->heads, undivided->heads == 1 ? "" : "s",
                             undivided->grouped ? " of keys and values" : "", of_a_rank ? " on a rank" : "", ranks),
-                "--parallel",
-                undivided->heads == 1 ? hint : hint + "; tensor= leaves to every rank what it cannot divide");
+                "--context-exchange", "keys, which need no heads" + (undivided->heads == 1 ? "" : "; " + hint));
   return {};
 }
 
@@ -93,9 +92,15 @@ Result<void> check_stays_split(const Graph& graph, const Stage& stage) {
   for (const AttentionCore& core : attention_cores(stage)) product[core.scores] = product[core.mix] = true;
   for (std::size_t i = 0; i < stage.steps.size(); ++i) {
     std::size_t by = nobody;
-    for (const LocalTensorId in : inputs_of(stage.steps[i])) {
+    const std::span<const LocalTensorId> read = inputs_of(stage.steps[i]);
+    for (std::size_t operand = 0; operand < read.size(); ++operand) {
+      const LocalTensorId in = read[operand];
       if (!in.valid() || (!waits[in.index()] && gathered[in.index()] == nobody)) continue;
-      by = waits[in.index()] ? i : gathered[in.index()];
+      const bool keys = product[i] && operand > 0;  // or values: wanted whole, for queries of its own
+      if (!waits[in.index()])
+        by = gathered[in.index()];
+      else if (!keys)
+        by = i;
     }
     const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
     if (exchange && exchange->axis == MeshAxis::context && exchange->forward.motion == Motion::all_gather &&

@@ -165,9 +165,9 @@ bool synchronises(const Strategy& strategy) {
 ProgramKey program_key(const Strategy& s) {
   std::vector<int> degrees;
   for (const MeshAxis axis : axes_of_a_program()) degrees.push_back(s.degree(axis));
-  return {micro_batch_of(s),           std::move(degrees), s.sequence,        s.split_until, s.precision,
-          has_half_weights(s),         s.fused_norms,      s.fused_pointwise, s.dropless,    synchronises(s),
-          synchronises(s) ? s.data : 1};
+  return {micro_batch_of(s), std::move(degrees), s.sequence,          s.context_exchange,
+          s.split_until,     s.precision,        has_half_weights(s), s.fused_norms,
+          s.fused_pointwise, s.dropless,         synchronises(s),     synchronises(s) ? s.data : 1};
 }
 
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {

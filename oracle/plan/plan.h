@@ -270,8 +270,8 @@ Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCo
 // most work, and strategies have it in common whose program_key() is one.
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy);
 Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, Stage program, const CutCosts& costs = {});
-using ProgramKey =
-    std::tuple<std::int64_t, std::vector<int>, bool, std::string, Precision, bool, bool, bool, bool, bool, int>;
+using ProgramKey = std::tuple<std::int64_t, std::vector<int>, bool, ContextExchange, std::string, Precision, bool, bool,
+                              bool, bool, bool, int>;
 ProgramKey program_key(const Strategy& strategy);
 
 // The operations that begin the stages after the first, as --stages takes them.

@@ -107,6 +107,7 @@ std::string splitting(const Prediction& p) {
   if (!p.batch_norm.empty()) text += fmt::format(", batch-norm {}", p.batch_norm);
   if (!p.compress.empty()) text += fmt::format(", gradients as {}", p.compress);
   if (p.half_weights) text += ", weights of two bytes";
+  if (!p.context_exchange.empty()) text += fmt::format(", context by {}", p.context_exchange);
   if (p.overlap_tensor) text += ", exchanges beside products";
   if (p.dropless) text += ", experts without slots";
   if (p.fused_update) text += ", fused update";

@@ -266,6 +266,8 @@ std::string strategy_words(const Strategy& s) {
   if (s.zero > 0) words += " --zero " + zero_text(s);
   if (s.recompute != Recompute::none) words += " --recompute " + recompute_text(s);
   if (const std::string order = order_text(s); !order.empty()) words += " --order " + order;
+  if (s.context > 1 && s.context_exchange != ContextExchange::automatic)
+    words += fmt::format(" --context-exchange {}", to_string(s.context_exchange));
   if (s.exchange == GradientExchange::at_end)
     words += " --no-overlap";
   else if (s.bucket != usual.bucket)

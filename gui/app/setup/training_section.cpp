@@ -154,6 +154,7 @@ QWidget* TrainingSection::makeMore() {
                                                     {"--loss", tr("Loss")},
                                                     {"--capacity-factor", tr("Expert capacity")},
                                                     {"--dropless", tr("Experts without slots")},
+                                                    {"--context-exchange", tr("Context exchanges")},
                                                     {"--attention", tr("Attention's kernels")},
                                                     {"--half-weights", tr("Weights of two bytes")},
                                                     {"--no-overlap", tr("Exchange after backward")},

@@ -1,6 +1,7 @@
 #include "oracle/plan/sharding/choose.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -111,14 +112,26 @@ class Chooser {
       arriving[ids_operand(step)] = Layout::split(*dim);
   }
 
-  [[nodiscard]] static std::vector<Variant> possible_variants(const Step& step, Tokens::Role role, const Operands& o) {
+  // Both ways of sharing attention, the one that is taken where it can be before the other.
+  [[nodiscard]] std::vector<Variant> ways_to_share(std::vector<Variant> by_heads, std::vector<Variant> by_keys) const {
+    if (policy_.context_exchange == ContextExchange::keys) return by_keys;
+    if (policy_.context_exchange == ContextExchange::automatic)
+      std::ranges::move(by_keys, std::back_inserter(by_heads));
+    return by_heads;
+  }
+
+  [[nodiscard]] std::vector<Variant> possible_variants(const Step& step, Tokens::Role role, const Operands& o) const {
     const auto* compute = std::get_if<Compute>(&step);
     if (!compute) return variants_of(std::get<Exchange>(step), o);
     const Attributes& op = compute->attributes;
     switch (role) {
-      case Tokens::Role::attention: return sharding::by_heads(std::get<Attention>(op), o);
-      case Tokens::Role::scores: return sharding::scores_by_heads(std::get<MatMul>(op), o);
-      case Tokens::Role::mix: return sharding::mix_by_heads(std::get<MatMul>(op), o);
+      case Tokens::Role::attention:
+        return ways_to_share(sharding::by_heads(std::get<Attention>(op), o),
+                             sharding::by_keys(std::get<Attention>(op), o));
+      case Tokens::Role::scores:
+        return ways_to_share(sharding::scores_by_heads(std::get<MatMul>(op), o),
+                             sharding::scores_by_keys(std::get<MatMul>(op), o));
+      case Tokens::Role::mix: return sharding::mix_as_scores(std::get<MatMul>(op), o);
       default: return std::visit([&](const auto& any) { return sharding::variants(any, o); }, op);
     }
   }

@@ -34,6 +34,7 @@ std::vector<Policy> policies(const Strategy& s) {
   for (const Row& row : rows)
     if (s.degree(row.policy.axis) > 1) used.push_back(row.policy);
   for (Policy& policy : used) {
+    policy.context_exchange = s.context_exchange;
     if (policy.axis != MeshAxis::tensor || !s.sequence) continue;
     policy.home = Policy::Home::sequence;
     policy.sequence_parts = s.context;

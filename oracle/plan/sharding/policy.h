@@ -23,6 +23,7 @@ struct Policy {
   // Home::sequence: an axis after this one divides the sequence into so many parts, of each of which this one's ranks
   // hold theirs.
   std::int64_t sequence_parts = 1;
+  ContextExchange context_exchange = ContextExchange::automatic;  // tokens
   OperationId until = {};  // the last operation that it splits; invalid: it goes as far as it can
 };
 

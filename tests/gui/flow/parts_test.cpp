@@ -134,6 +134,21 @@ class PartsTest : public QObject {
     }
   }
 
+  // As `sibyl predict` says it, below what holds the step back; and nothing where all that is asked for counts.
+  void whatIsAskedForInVainIsSaid() {
+    Scenario scenario = resnet("64");
+    AnswerBar bar(nullptr);
+    for (const bool in_vain : {false, true}) {
+      if (in_vain) scenario.set("--recompute", "selective");
+      const AnswerPointer current = answered(scenario);
+      const std::vector<std::string>& lines = current->report->prediction.without_effect;
+      QCOMPARE(!lines.empty(), in_vain);
+      bar.showAnswer(current, nullptr);
+      QCOMPARE(bar.sentence().count("Has no effect here"), static_cast<qsizetype>(lines.size()));
+      for (const std::string& line : lines) QVERIFY(bar.sentence().contains(text(line)));
+    }
+  }
+
   // A box that was left, or in which Return was pressed, begins another step of undo; so does a slider after a pause.
   void changesThatAreApartAreStepsOfTheirOwn() {
     Document document;

@@ -18,6 +18,7 @@ std::string text_of(const Case& one) {
   if (one.zero > 0) text += " zero " + zero_text(strategy_of(one));
   if (one.batch_norm == BatchNorm::synchronised) text += " synchronised";
   if (one.clip > 0) text += " clipped";
+  if (one.context_exchange == ContextExchange::keys) text += " by keys";
   if (!one.order.empty()) text += " order " + one.order;
   if (one.recompute != "none") text += " recompute " + one.recompute;
   if (!one.offload.empty()) text += " offload " + one.offload;
@@ -50,6 +51,11 @@ Case halved(Case one) {
 
 Case until(Case one, std::string operation) {
   one.split_until = std::move(operation);
+  return one;
+}
+
+Case by_keys(Case one) {
+  one.context_exchange = ContextExchange::keys;
   return one;
 }
 
@@ -90,6 +96,7 @@ Strategy strategy_of(const Case& one) {
   strategy.optimizer = one.optimizer;
   strategy.precision = one.precision;
   strategy.split_until = one.split_until;
+  strategy.context_exchange = one.context_exchange;
   strategy.batch_norm = one.batch_norm;
   strategy.clip = one.clip;
   strategy.bucket = strategy.first_bucket = Bytes{2048};  // several buckets, of several tensors each

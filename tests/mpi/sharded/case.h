@@ -27,6 +27,7 @@ struct Case {
   OptimizerKind optimizer = OptimizerKind::momentum;
   Precision precision = Precision::fp32;
   std::string split_until = {};
+  ContextExchange context_exchange = ContextExchange::automatic;
 };
 
 Case synchronised(std::string model, std::string parallel);
@@ -37,6 +38,7 @@ Case until(Case one, std::string operation);  // the last that is split
 Case clipped(Case one);                       // by a norm that gradients exceed
 Case ordered(Case one, std::string order);    // along which axis neighbouring ranks lie
 Case repeated(Case one, int zero_ranks);
+Case by_keys(Case one);                                    // context's ranks exchange keys and values
 Case offloaded(Case one, std::string what = "optimizer");  // in blocks of several tensors, or of one that is large
 
 Strategy strategy_of(const Case& one);

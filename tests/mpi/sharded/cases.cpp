@@ -200,6 +200,21 @@ INSTANTIATE_TEST_SUITE_P(Contexts, Sharded,
                                         Case{"gpt2", "data=2,context=4", 1, one_f_one_b, 1, 1}),
                          name_of);
 
+// Attention of a rank's queries with all keys and values: asked for, or because heads cannot be shared (llama has two
+// of keys, context=4; with tensor=4 gpt2 has one).
+INSTANTIATE_TEST_SUITE_P(
+    ContextsByKeys, Sharded,
+    of_these_ranks(by_keys({"gpt2", "context=2"}), by_keys({"bert", "context=2"}), by_keys({"llama", "context=2"}),
+                   by_keys({"apart", "context=2"}), by_keys({"features", "context=2"}),
+                   by_keys(clipped({"gpt2", "context=2", 4})),
+                   by_keys({"gpt2", "context=2", 2, one_f_one_b, 1, 0, "selective"}),
+                   by_keys({"llama", "context=2", 1, one_f_one_b, 1, 0, "full"}), Case{"llama", "context=4"},
+                   by_keys({"bert_words", "context=4"}), by_keys({"gpt2", "data=2,context=2", 1, one_f_one_b, 1, 3}),
+                   by_keys({"gpt2", "sequence=2,context=2"}), by_keys({"llama", "tensor=2,context=2"}),
+                   by_keys({"gpt2", "context=2,pipeline=2", 4, zero_bubble}), Case{"gpt2", "context=8"},
+                   Case{"gpt2", "tensor=2,context=4"}, by_keys({"llama", "context=4,pipeline=2", 2, interleaved, 2})),
+    name_of);
+
 INSTANTIATE_TEST_SUITE_P(State, Sharded,
                          of_these_ranks(Case{"gpt2", "data=2,tensor=2", 1, one_f_one_b, 1, 1},
                                         Case{"gpt2", "data=2,tensor=2", 1, one_f_one_b, 1, 2},

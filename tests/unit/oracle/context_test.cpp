@@ -41,8 +41,10 @@ Graph small_llama() {
   return graph_of([](zoo::Builder& b) { zoo::llama(b, {2, 64, 4, 2, 128, 16, 50}); });
 }
 
-Result<Plan> try_plan(const Graph& graph, std::string_view parallel) {
+Result<Plan> try_plan(const Graph& graph, std::string_view parallel,
+                      ContextExchange exchange = ContextExchange::automatic) {
   Strategy strategy;
+  strategy.context_exchange = exchange;
   EXPECT_TRUE(parse_parallel(parallel, strategy).has_value());
   strategy.global_batch = graph.batch() * strategy.data;
   return make_plan(graph, strategy);
@@ -70,8 +72,8 @@ const LocalTensor& source(const Graph& graph, const Stage& stage, std::string_vi
   return stage.tensors.front();
 }
 
-Error refusal(const Graph& graph, std::string_view parallel) {
-  const auto plan = try_plan(graph, parallel);
+Error refusal(const Graph& graph, std::string_view parallel, ContextExchange exchange = ContextExchange::automatic) {
+  const auto plan = try_plan(graph, parallel, exchange);
   EXPECT_FALSE(plan.has_value()) << parallel;
   const Error error = plan ? Error{} : plan.error();
   EXPECT_EQ(error.code, ErrorCode::infeasible) << parallel;
@@ -160,6 +162,56 @@ TEST(Context, GroupedQueriesShareTheirKeys) {
   EXPECT_EQ(context_exchanges(stage).size(), 9U);
 }
 
+// 16 tokens, 4 heads (2 of keys and values) and more ranks than these: each keeps its queries and gathers keys and
+// values, whose gradients are scattered. What it asks for outright it gets where heads could be shared, too.
+TEST(Context, SharesKeysWhereHeadsCannotBe) {
+  struct Asked {
+    Graph graph;
+    std::string_view parallel;
+    ContextExchange exchange;
+    std::string attention;
+  };
+  using enum ContextExchange;
+  for (const Asked& asked :
+       {Asked{small_gpt2(), "context=8", automatic, "[2x4x2x16,2x4x16x16,2x4x16x16]->[2x4x2x16]:f32"},
+        Asked{small_gpt2(), "context=2", keys, "[2x4x8x16,2x4x16x16,2x4x16x16]->[2x4x8x16]:f32"},
+        Asked{small_gpt2(), "context=4,tensor=2", automatic, "[2x2x4x16,2x2x16x16,2x2x16x16]->[2x2x4x16]:f32"},
+        Asked{small_llama(), "context=4", automatic, "[2x4x4x16,2x2x16x16,2x2x16x16]->[2x4x4x16]:f32"}}) {
+    const auto plan = try_plan(asked.graph, asked.parallel, asked.exchange);
+    ASSERT_TRUE(plan) << asked.parallel << ": " << to_string(plan.error());
+    const Stage& stage = plan->stages[0];
+    EXPECT_EQ(locals<Attention>(stage), std::vector<std::string>(2, asked.attention));
+    std::vector<std::string> all = context_exchanges(stage);
+    std::erase(all, "slice/none");  // of targets that tensor's ranks count from their own first word: nothing is sent
+    EXPECT_EQ(count(all, "all-gather/reduce-scatter"), 2 * 2);
+    EXPECT_EQ(count(all, "all-reduce/none"), 1);
+    EXPECT_EQ(all.size(), 5U) << asked.parallel << ": " << testing::PrintToString(all);
+  }
+}
+
+// Of 2 samples a rank of 8 has 2 tokens: gathered, k is 2 x 16 x 64 f32, 8 KiB, and it sends 7/8 of that; so it does of
+// the gradient. k and v in each of two layers.
+TEST(Context, BytesOfKeys) {
+  const Graph graph = small_gpt2();
+  const Plan plan = *try_plan(graph, "context=8");
+  std::int64_t around = 0;
+  for (const Step& step : plan.stages[0].steps)
+    if (const auto* exchange = std::get_if<Exchange>(&step); exchange && exchange->forward.motion == Motion::all_gather)
+      for (const Pass pass : {Pass::forward, Pass::backward})
+        around += bytes_sent(plan, plan.stages[0], *exchange, 0, pass, Algorithm::automatic);
+  EXPECT_EQ(around, 2 * 2 * 2 * 8192 * 7 / 8);
+}
+
+// Taken apart: scores of a rank's own rows, of which the mask is cut as it is.
+TEST(Context, KeysOfAttentionThatIsTakenApart) {
+  const Graph graph = graph_of([](zoo::Builder& b) { test::apart(b); });
+  const Stage stage = try_plan(graph, "context=2", ContextExchange::keys)->stages[0];
+  EXPECT_EQ(locals<MatMul>(stage), std::vector<std::string>(4, "[2x4x8x16,2x4x16x16]->[2x4x8x16]:f32"));
+  EXPECT_EQ(locals<Softmax>(stage), std::vector<std::string>(2, "[2x4x8x16]->[2x4x8x16]:f32"));
+  EXPECT_EQ(count(context_exchanges(stage), "all-gather/reduce-scatter"), 2 * 2);
+  EXPECT_EQ(count(context_exchanges(stage), "all-to-all/all-to-all"), 0);
+}
+
 // Products, mask and softmax of their own: scores of half of the heads, with the causal mask whole, and half of the
 // values.
 TEST(Context, AttentionThatIsTakenApart) {
@@ -235,14 +287,16 @@ TEST(Context, SaysWhatCannotBeDivided) {
   Error error = refusal(gpt2, "context=3");
   EXPECT_EQ(error.message, "'input_ids' is a sequence of 16 tokens, which 3 ranks of context= cannot share evenly");
   EXPECT_THAT(error.hint, HasSubstr("context=2 or context=4"));
-  error = refusal(gpt2, "context=8");
+  EXPECT_THAT(refusal(gpt2, "context=32", ContextExchange::keys).hint, HasSubstr("context=16"));
+  constexpr auto heads = ContextExchange::heads;
+  error = refusal(gpt2, "context=8", heads);
   EXPECT_THAT(error.message, testing::MatchesRegex("attention '.+' has 4 heads, which 8 ranks of context= cannot share "
                                                    "evenly"));
-  EXPECT_THAT(error.hint, HasSubstr("context=4; tensor= leaves to every rank what it cannot divide"));
-  error = refusal(small_gpt2(1), "context=2,tensor=4");
+  EXPECT_THAT(error.hint, HasSubstr("keys, which need no heads; the nearest that can: context=4"));
+  error = refusal(small_gpt2(1), "context=2,tensor=4", heads);
   EXPECT_THAT(error.message, HasSubstr("1 head on a rank, which 2 ranks"));
-  EXPECT_THAT(error.hint, testing::Not(HasSubstr("leaves to every rank")));
-  error = refusal(small_llama(), "context=4");
+  EXPECT_THAT(error.hint, testing::Not(HasSubstr("nearest")));
+  error = refusal(small_llama(), "context=4", heads);
   EXPECT_THAT(error.message, HasSubstr("2 heads of keys and values, which 4 ranks"));
   EXPECT_THAT(error.hint, HasSubstr("context=2"));
   const Graph images = graph_of([](zoo::Builder& b) { zoo::lenet(b); });
@@ -289,6 +343,9 @@ TEST(Context, IsSaidAndPrinted) {
   EXPECT_EQ(parallel_text(s), "data=3,tensor=2,context=4");
   Strategy other = s;
   other.context = 2;
+  EXPECT_NE(program_key(s), program_key(other));
+  other = s;
+  other.context_exchange = ContextExchange::keys;
   EXPECT_NE(program_key(s), program_key(other));
 }
 

@@ -1,6 +1,9 @@
 // Attention over a sequence of which each rank has a part. The ranks exchange their parts of it, with all heads, for
 // parts of the heads with all of the sequence; attention is local then, its mask too; and the result goes back (Jacobs
 // et al., "DeepSpeed Ulysses", 2023). Each of q, k, v and the result is one all-to-all forward and one backward.
+//
+// Or a rank keeps its queries, and is given all keys and values: an all-gather each forward, a reduce-scatter backward
+// (Llama Team, "The Llama 3 herd of models", 2024, section 3.3.2). Any number of heads will do.
 #include "oracle/plan/sharding/rules/rules.h"
 #include "oracle/plan/sharding/tokens.h"
 
@@ -36,10 +39,48 @@ Variants scores_by_heads(const MatMul& op, const Operands& o) {
   return {Variant{{split(*heads), split(*heads)}, {Layout::split(*heads)}, op}};
 }
 
+namespace {
+
+std::size_t rows_of(const Shape& matrices) { return matrices.size() - 2; }
+
+bool arrives_by_rows(const Operands& o) {
+  const Layout* queries = o.split(0);
+  return queries != nullptr && queries->is_split(rows_of(o.inputs[0])) && queries->pieces.empty() &&
+         queries->surplus == 0;
+}
+
 Variants mix_by_heads(const MatMul& op, const Operands& o) {
   const auto heads = heads_dim(o.inputs.at(0), o.inputs.at(1));
   if (!heads) return {};
   return {returned(Variant{{split(*heads), split(*heads)}, {Layout::split(*heads)}, op}, o, *heads)};
+}
+
+// One product of the two: the left one's rows stay where they are.
+Variants by_rows(const MatMul& op, const Operands& o) {
+  if (!arrives_by_rows(o)) return {};
+  return {Variant{{split(rows_of(o.inputs[0])), shared()}, {Layout::split(rows_of(o.outputs.at(0)))}, op}};
+}
+
+}  // namespace
+
+// Which keys a causal query may see depends on its place, and so on the rank (trainer/replica.cpp); in the plan it is
+// that of the last rank's, which see most.
+Variants by_keys(const Attention& op, const Operands& o) {
+  if (!arrives_by_rows(o)) return {};
+  const std::size_t rows = rows_of(o.inputs[0]);
+  Variant variant{{split(rows), shared(), shared()}, {Layout::split(rows)}, op};
+  if (o.has(3)) {
+    const Shape& mask = o.inputs[3];
+    const bool spans = mask.size() >= 2 && mask[rows_of(mask)] == o.inputs[0][rows];
+    variant.inputs.push_back(spans ? split(rows_of(mask)) : shared());
+  }
+  return {variant};
+}
+
+Variants scores_by_keys(const MatMul& op, const Operands& o) { return by_rows(op, o); }
+
+Variants mix_as_scores(const MatMul& op, const Operands& o) {
+  return arrives_by_rows(o) ? by_rows(op, o) : mix_by_heads(op, o);
 }
 
 }  // namespace sibyl::sharding
