@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 5> precision_names = {"fp32", "tf32", "fp
 
 constexpr std::array<std::string_view, 2> framework_names = {"sibyl", "pytorch-ddp"};
 constexpr std::array<std::string_view, 2> batch_norm_names = {"replica", "synchronised"};
-constexpr std::array<std::string_view, 3> context_exchange_names = {"automatic", "heads", "keys"};
+constexpr std::array<std::string_view, 4> context_exchange_names = {"automatic", "heads", "keys", "ring"};
 
 std::string choices(auto&& names) {
   std::string text;

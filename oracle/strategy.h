@@ -70,8 +70,9 @@ std::string_view to_string(MeshAxis axis);
 enum class PipelineSchedule { gpipe, one_forward_one_backward, interleaved, zero_bubble };
 
 // What ranks of the context axis give each other around attention: their tokens of the others' heads, or their keys and
-// values (plan/sharding/rules/heads.cpp). automatic: heads where they can be shared evenly, else keys.
-enum class ContextExchange { automatic, heads, keys };
+// values, before it or, in a ring, while it computes (plan/sharding/rules/heads.cpp). automatic: heads where they can
+// be shared evenly, else keys.
+enum class ContextExchange { automatic, heads, keys, ring };
 std::string_view to_string(ContextExchange exchange);
 Result<ContextExchange> parse_context_exchange(std::string_view text);
 

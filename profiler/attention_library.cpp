@@ -63,7 +63,7 @@ double forward_flops(const Shape& q, const Shape& k, bool causal) {
 KernelKey reference_of(const KernelKey& key) {
   constexpr std::int64_t tokens = 16384, features = 2048;
   const Shape& k = key.signature.inputs[1];
-  const std::int64_t length = k[2], width = k[3];
+  const std::int64_t length = k[2] * std::get<Attention>(key.signature.attributes).ring, width = k[3];
   const Shape shape = {std::max<std::int64_t>(1, tokens / length), std::max<std::int64_t>(1, features / width), length,
                        width};
   const Attention attention{.causal = std::get<Attention>(key.signature.attributes).causal};
@@ -103,7 +103,8 @@ KernelEstimate attention_by(AttentionLibrary library, const KernelTable& kernels
   if (library == AttentionLibrary::timed || size_in_bytes(s.dtype) > 2) return result;
   const bool causal = std::get<Attention>(s.attributes).causal;
   const Shape& k = s.inputs[1];
-  const auto speed = attention_speed(kernels.device().attention_speeds, library, key.pass, causal, k[3], k[2]);
+  const auto speed = attention_speed(kernels.device().attention_speeds, library, key.pass, causal, k[3],
+                                     k[2] * std::get<Attention>(s.attributes).ring);
   if (!speed) return result;
   const KernelKey reference = reference_of(key);
   const Shape& shape = reference.signature.inputs.front();

@@ -74,6 +74,8 @@ void BareMessages::send(const Transfer& transfer, const Shape& shape, std::size_
     }
     case Motion::halo:
     case Motion::halo_sum: swap(transfer, bytes(shape) / static_cast<std::size_t>(shape[transfer.dim]), ranks); break;
+    case Motion::pass_round: ranks.all_gather(room(bytes(shape) * ways), width); break;
+    case Motion::sum_round: ranks.all_gather(room(2 * bytes(shape) * ways), width); break;
     case Motion::none:
     case Motion::slice:
     case Motion::own_numbers:

@@ -3,7 +3,9 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
+#include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "aten/dtype.h"
 #include "aten/memory.h"
@@ -67,6 +69,10 @@ class OperationNode final : public Node {
 
 at::Tensor moved(EmulatedDevice& device, const Transfer& transfer, const EmulatedWork& copies, const at::Tensor& x,
                  const LocalTensor& result, Communicator& communicator) {
+  if (transfer.motion == Motion::pass_round || transfer.motion == Motion::sum_round) {
+    device.send_beside(transfer, x, communicator);
+    return aten::weightless_view(x, result.shape);
+  }
   if (collective_of(transfer.motion)) {
     device.wait();
     device.send(transfer, x, communicator);
@@ -142,6 +148,22 @@ void EmulatedDevice::send(const Transfer& transfer, const at::Tensor& x, Communi
   messages_.send(transfer, x.sizes().vec(), x.itemsize(), communicator);
 }
 
+// Forward the kernel that reads it is launched next; backward it has been.
+void EmulatedDevice::send_beside(const Transfer& transfer, const at::Tensor& x, Communicator& communicator) {
+  waiting_.push_back({transfer, x, &communicator});
+  if (transfer.motion == Motion::sum_round) send_waiting();
+}
+
+// Beside the last kernel that was launched, from when it begins. With the last part, when it is there, that kernel has
+// as much to do as with each of the others.
+void EmulatedDevice::send_waiting() {
+  if (waiting_.empty()) return;
+  std::this_thread::sleep_until(ended_ - last_kernel_);
+  const int ranks = waiting_.front().transfer.round;
+  for (const Beside& beside : std::exchange(waiting_, {})) send(beside.transfer, beside.x, *beside.communicator);
+  ended_ = std::max(ended_, Clock::now() + last_kernel_ / ranks);
+}
+
 void EmulatedDevice::run(const EmulatedWork& work) {
   spend(work);
   take_scratch(work);
@@ -152,6 +174,7 @@ void EmulatedDevice::spend(const EmulatedWork& work) {
   const Clock::duration duration = ticks(work.duration * (step_factor_ * drawn(work.spread)));
   ended_ = std::max(ended_, issued_) + duration;
   busy_ += duration;
+  if (duration > Clock::duration::zero()) last_kernel_ = duration;
   if (wait_after_each_) wait();
 }
 
@@ -190,6 +213,7 @@ std::vector<at::Tensor> EmulatedDevice::run(std::size_t step, const std::vector<
   const auto& compute = std::get<Compute>(stage_.steps[step]);
   const TrainingRule& rule = rules_[step];
   spend(times_.steps[step].forward);
+  send_waiting();
   std::shared_ptr<OperationNode> node;
   if (at::GradMode::is_enabled() && compute.gradients != 0)
     node = std::shared_ptr<OperationNode>(new OperationNode(*this, step, torch::autograd::collect_next_edges(inputs)),

@@ -40,6 +40,8 @@ class EmulatedDevice {
   std::vector<at::Tensor> run(std::size_t step, const std::vector<at::Tensor>& inputs);
   // One exchange between operations, its messages sent for real.
   at::Tensor exchange(std::size_t step, const at::Tensor& x, Communicator& communicator);
+  // What goes round while the next operation computes, or, backward, the last one launched did.
+  void send_beside(const Transfer& transfer, const at::Tensor& x, Communicator& communicator);
   // Its messages alone: the copies around them are kernels.
   void send(const Transfer& transfer, const at::Tensor& x, Communicator& communicator);
   void run(const EmulatedWork& work);  // with its workspace, and no results
@@ -67,8 +69,16 @@ class EmulatedDevice {
   const Stage& stage_;
   const EmulatedStage& times_;
   std::vector<TrainingRule> rules_;  // by step
+  struct Beside {
+    Transfer transfer;
+    at::Tensor x;
+    Communicator* communicator = nullptr;
+  };
+  void send_waiting();
+
+  std::vector<Beside> waiting_;  // for the kernel that they go beside
   Clock::time_point issued_, ended_;
-  Clock::duration busy_{};
+  Clock::duration busy_{}, last_kernel_{};
   std::vector<std::uint32_t> later_;  // by step: gradients that a backward_weight turn computes
   Turn::Kind kind_ = Turn::Kind::backward;
   bool first_ = true, last_ = true, wait_after_each_ = false;

@@ -181,11 +181,15 @@ class ExchangeNode final : public torch::autograd::Node {
 }  // namespace
 
 at::Tensor perform(const Transfer& transfer, const at::Tensor& x, Communicator& communicator, bool overwrite) {
+  // What goes round is sent by the operation that reads it (ring_passing.h).
+  if (transfer.motion == Motion::pass_round || transfer.motion == Motion::sum_round) return x.variable_data();
   // Messages are the host's: what lies on a device is brought there and back.
   if (!x.device().is_cpu() && !x.is_meta())
     return perform(transfer, aten::to_host(x), communicator, true).to(x.device());
   switch (transfer.motion) {
-    case Motion::none: break;
+    case Motion::none:
+    case Motion::pass_round:
+    case Motion::sum_round: break;
     case Motion::slice:
       return part_of(x, {transfer.dim, transfer.pieces, communicator.size(), transfer.surplus}, communicator.rank());
     case Motion::all_gather: return all_gather(transfer, x, communicator);

@@ -18,6 +18,7 @@
 #include "trainer/operation_spans.h"
 #include "trainer/random.h"
 #include "trainer/recompute.h"
+#include "trainer/ring_passing.h"
 
 namespace sibyl::trainer {
 
@@ -170,14 +171,27 @@ void Replica::compute(std::size_t step, bool training) {
   const at::AutoGradMode mode(training && records_ && compute.gradients != 0);
   const Attributes own = on_this_rank(*stage_, compute, *groups_);
   const Attributes attributes = again_ ? without_statistics(own) : own;
+  const auto* attention = std::get_if<Attention>(&attributes);
+  const bool in_ring = attention != nullptr && attention->ring > 1;
   const auto run = [&](const std::vector<at::Tensor>& operands) {
-    return emulated_ != nullptr ? emulated_->run(step, operands) : aten::run_operation(attributes, operands, shapes);
+    if (emulated_ != nullptr) return emulated_->run(step, operands);
+    if (in_ring) {
+      Attention op = *attention;
+      if (!training) op.dropout = 0.0;
+      return std::vector{aten::ring_attention(op, operands, ring())};
+    }
+    return aten::run_operation(attributes, operands, shapes);
   };
   const bool later = at::GradMode::is_enabled() && puts_off(step);
-  if (!training)
+  if (!training && !in_ring)
     keep(compute, aten::run_for_evaluation(own, operands(compute), shapes));
   else
     keep(compute, later ? later_->record(later_masks_[step], operands(compute), run) : run(operands(compute)));
+}
+
+std::shared_ptr<aten::Ring> Replica::ring() {
+  if (!ring_) ring_ = std::make_shared<RingPassing>(groups_->axis(MeshAxis::context));
+  return ring_;
 }
 
 // Another form of a weight is recorded as ever: whoever reads it puts its gradient off.

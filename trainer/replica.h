@@ -19,6 +19,10 @@
 #include "trainer/mesh_groups.h"
 #include "trainer/recompute.h"
 
+namespace sibyl::aten {
+class Ring;
+}
+
 namespace sibyl::trainer {
 
 class EmulatedDevice;
@@ -87,6 +91,7 @@ class Replica {
   void watch_backward(std::size_t index);
   void compute(std::size_t step, bool training);
   void exchange(std::size_t step, bool training);
+  std::shared_ptr<aten::Ring> ring();
   [[nodiscard]] bool puts_off(std::size_t step) const;
   void seed_draws(const Compute& compute) const;
   void keep(const Compute& compute, std::vector<at::Tensor> results);
@@ -102,6 +107,7 @@ class Replica {
   bool records_ = true;  // else what is computed is computed again for backward
   bool again_ = false;   // which is now
   std::uint64_t seed_, pass_seed_;
+  std::shared_ptr<aten::Ring> ring_;        // of the context axis, once attention asks for it
   std::vector<std::uint32_t> later_masks_;  // by step; empty where backward is in one part
   std::shared_ptr<LaterGradients> later_;   // of the pass
   std::vector<at::Tensor> tensors_;         // by LocalTensorId; activations come and go

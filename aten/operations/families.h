@@ -18,6 +18,8 @@ using Shapes = std::vector<Shape>;
 // matrix.cpp
 at::Tensor run(const Linear& op, const Tensors& in);
 at::Tensor run(const MatMul& op, const Tensors& in);
+
+// attention.cpp
 at::Tensor run(const Attention& op, const Tensors& in);
 
 // spatial.cpp

@@ -56,16 +56,19 @@ struct MatMul {
 
 // q[B, H, S, D], k[B, Hkv, T, D], v[B, Hkv, T, D], [mask, broadcastable to B H S T] -> y[B, H, S, D].
 // softmax(scale q k^T + mask) v, as torch's scaled_dot_product_attention. dropout acts on the probabilities. Causal:
-// the last query sees all keys but the last `behind`, and each one before it one less.
+// the last query sees all keys but the last `behind`, and each one before it one less. In a ring k and v are one of so
+// many parts of the keys and values, as q is of the queries: the others come round from other ranks while it computes
+// (aten/operations/ring_attention.h).
 struct Attention {
   static constexpr std::string_view name = "attention";
   bool causal = false;
   double scale = 1.0;
   double dropout = 0.0;
   std::int64_t behind = 0;
+  std::int64_t ring = 1;
   static void fields(auto& self, auto&& visit) {
     visit("causal", self.causal), visit("scale", self.scale), visit("dropout", self.dropout);
-    visit("behind", self.behind);
+    visit("behind", self.behind), visit("ring", self.ring);
   }
   bool operator==(const Attention&) const = default;
 };

@@ -14,9 +14,11 @@ bool is_product(const Attributes& attributes) {
 ProductWork of_attention(const Signature& signature, std::uint32_t gradients, Backend backend) {
   const Shape &q = signature.inputs.at(0), &k = signature.inputs.at(1);
   if (q.size() != 4 || k.size() != 4) return {};
+  const std::int64_t ring = std::get<Attention>(signature.attributes).ring;
   const double one =
-      2.0 * static_cast<double>(q[0] * q[1]) * static_cast<double>(q[2] * q[3]) * static_cast<double>(k[2]);
-  return {Flops{2 * one}, Flops{gradients == 0 ? 0.0 : (backend == Backend::cpu ? 4 : 5) * one}};
+      2.0 * static_cast<double>(q[0] * q[1]) * static_cast<double>(q[2] * q[3]) * static_cast<double>(k[2] * ring);
+  const bool keeps_scores = backend == Backend::cpu && ring == 1;
+  return {Flops{2 * one}, Flops{gradients == 0 ? 0.0 : (keeps_scores ? 4 : 5) * one}};
 }
 
 }  // namespace

@@ -242,10 +242,10 @@ std::vector<Option> strategy_options() {
        .value = "WHAT",
        .help =
            "context=N: what ranks give each other around attention, their tokens of the others' heads (all-to-all, as "
-           "DeepSpeed-Ulysses) or their keys and values (all-gather, as Llama 3's training); automatic: heads where "
-           "they can be shared evenly",
+           "DeepSpeed-Ulysses) or their keys and values (all-gather, as Llama 3's training; ring: passed on while "
+           "attention computes); automatic: heads where they can be shared evenly, else keys",
        .fallback = "automatic",
-       .choices = {"automatic", "heads", "keys"}},
+       .choices = {"automatic", "heads", "keys", "ring"}},
       {.name = "--overlap-tensor",
        .help = "sequence=N: gathers and sums between operations go on beside the products they feed or come from, as "
                "Transformer Engine's user buffers and asynchronous tensor parallelism do it"},

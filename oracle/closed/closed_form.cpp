@@ -20,7 +20,8 @@ bool has_closed_form(const Strategy& s, const Cluster& cluster) {
   return s.framework == Framework::sibyl && s.zero_ranks == 0 && s.clip == 0 && !takes_norms(s.optimizer) &&
          s.recompute != Recompute::operations && s.recompute_every == 1 && s.recompute_together == 1 &&
          s.stage_starts.empty() && s.split_until.empty() && s.data_source == DataSource::memory && !s.offloads() &&
-         s.compression.kind == Compression::Kind::none && !s.overlap_tensor;
+         s.compression.kind == Compression::Kind::none && !s.overlap_tensor &&
+         (s.context == 1 || s.context_exchange != ContextExchange::ring);
 }
 
 bool has_least_time(const Strategy& strategy, const Cluster& cluster) {

@@ -67,7 +67,9 @@ class Collector {
       case Motion::none:
       case Motion::all_reduce:
       case Motion::maximum:
-      case Motion::fill: return false;
+      case Motion::fill:
+      case Motion::pass_round:
+      case Motion::sum_round: return false;
       case Motion::all_gather:
       case Motion::reduce_scatter: return !in_a_row(transfer, input);
       default: return true;

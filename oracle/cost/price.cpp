@@ -5,6 +5,7 @@
 #include "oracle/cost/cached.h"
 #include "oracle/cost/framework.h"
 #include "oracle/cost/offload.h"
+#include "oracle/cost/ring_overlap.h"
 #include "oracle/cost/shared_memory.h"
 #include "oracle/cost/tensor_overlap.h"
 #include "oracle/plan/compression.h"
@@ -207,6 +208,8 @@ void price_exchanges(const Plan& plan, const Stage& stage, const Cluster& cluste
     priced.exchanges[i] = in_a_pass(exchanges.of(stage, *exchange), waits[i], priced.composition.factor);
   }
   if (plan.strategy.overlap_tensor) hide_behind_products(plan, stage, priced);
+  if (plan.strategy.context_exchange == ContextExchange::ring)
+    hide_behind_attention(stage, slowdown_of(plan.strategy, cluster), priced);
 }
 
 }  // namespace

@@ -87,7 +87,9 @@ std::optional<Collective> collective_of(Motion motion) {
     case Motion::slice:
     case Motion::own_numbers:
     case Motion::fill: return std::nullopt;
-    case Motion::all_gather: return Collective::all_gather;
+    case Motion::all_gather:
+    case Motion::pass_round:
+    case Motion::sum_round: return Collective::all_gather;
     case Motion::all_reduce:
     case Motion::maximum: return Collective::all_reduce;
     case Motion::reduce_scatter: return Collective::reduce_scatter;

@@ -8,10 +8,17 @@
 namespace sibyl {
 namespace {
 
+bool is_ring(const Step& step) {
+  const auto* compute = std::get_if<Compute>(&step);
+  const auto* attention = compute ? std::get_if<Attention>(&compute->attributes) : nullptr;
+  return attention != nullptr && attention->ring > 1;
+}
+
 // What is run again is a row of steps: between the products nothing else may stand behind the softmax.
 std::vector<Segment> core_segments(const Stage& stage) {
   std::vector<Segment> result;
   for (const AttentionCore& core : attention_cores(stage)) {
+    if (is_ring(stage.steps[core.scores])) continue;  // keeps no scores, and its keys would have to come round again
     const auto softmax = [](const Step& step) {
       const auto* compute = std::get_if<Compute>(&step);
       return compute && std::holds_alternative<Softmax>(compute->attributes);
@@ -65,7 +72,7 @@ std::vector<Segment> of_kinds(const Stage& stage, const std::vector<std::string>
   };
   std::vector<Segment> result;
   for (std::size_t i = 0; i < stage.steps.size(); ++i) {
-    if (!is_of(stage.steps[i], kinds)) continue;
+    if (!is_of(stage.steps[i], kinds) || is_ring(stage.steps[i])) continue;
     if (!result.empty() && result.back().end == i && !begins_a_unit(i))
       ++result.back().end;
     else

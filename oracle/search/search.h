@@ -8,7 +8,7 @@
 //
 // Strategies that are slower than the fastest by less than the 90 % interval of the difference, or negligible_time, are
 // named equal to it: nothing that was measured tells which of them is faster. What both are wrong about alike, the
-// kernels that they share above all, does not count (step_error.h). The simplest of those that take at most 2 % longer
+// kernels that they share above all, does not count (step_error.h). The simplest of those that take at most 1 % longer
 // than the fastest (worth_of_simplicity), and of those that are as simple the fastest, is recommended.
 #pragma once
 
@@ -36,8 +36,9 @@ struct Candidate {
   bool equal = false;     // to the fastest, as far as is known
 };
 
-// Of a step's time: for so much more a simpler strategy is recommended, if it is equal.
-inline constexpr double worth_of_simplicity = 0.02;
+// Of a step's time: for so much more a simpler strategy is recommended, if it is equal. Half of what a recommendation
+// may cost (docs/validation/search.md); the other half is what predictions may be wrong by.
+inline constexpr double worth_of_simplicity = 0.01;
 inline constexpr double negligible_time = 0.005;   // steps hardly repeat to that
 inline constexpr double negligible_memory = 0.01;  // less than so much saved is nothing
 // The front goes as far as so many times the device time (a step's time by devices) of the fastest: what takes more is

@@ -249,6 +249,7 @@ Step step(const Maker& m, const Graph& graph, std::vector<Bound> bound, float sc
 Program program(const Attention& op, const Maker& m) {
   if (m.has(3) || op.dropout > 0)
     throw Refusal("the cudnn backend times attention without dropout, and with no mask but the causal one");
+  if (op.ring > 1) throw Refusal("the cudnn backend times attention with all of its keys at once");
   if (m.type != Type::f16 && m.type != Type::bf16) throw Refusal("cuDNN fuses attention in f16 and bf16 only");
   if (op.causal && m.backward() && m.input(0).at(1) != m.input(1).at(1))
     throw Refusal("the cudnn backend has no gradient of causal attention with shared keys; the torch backend times it");

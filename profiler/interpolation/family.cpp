@@ -171,7 +171,8 @@ void set_place(const Convolution& op, const KernelKey& key, Place& p) {
 
 void set_place(const Attention& op, const KernelKey& key, Place& p) {
   const Shape &q = shape_of(key.signature.inputs, 0), &k = shape_of(key.signature.inputs, 1);
-  const double s = extent(q, 2), t = extent(k, 2);
+  const double s = extent(q, 2), t = extent(k, 2) * static_cast<double>(op.ring);
+  p.variant = op.ring > 1 ? 1 : 0;
   p.family.category = (op.causal ? 1U : 0U) | (op.dropout > 0 ? 2U : 0U) | (key.signature.inputs.size() > 3 ? 4U : 0U);
   const double rows = log2_of(extent(q, 0) * extent(q, 1)), group = log2_of(extent(q, 1)) - log2_of(extent(k, 1));
   constexpr double how_split = 0.3;  // batch or heads: a small difference

@@ -60,7 +60,7 @@ Seconds roofline_at(const Device& device, const KernelKey& key, double clock) {
   Work work = work_of(key, device.backend);
   // A flash kernel skips the blocks above the diagonal; published counts, and so the rule, do not.
   const auto* attention = std::get_if<Attention>(&key.signature.attributes);
-  if (attention && attention->causal && device.backend == Backend::cuda) work.flops *= 0.5;
+  if (attention && attention->causal && attention->ring == 1 && device.backend == Backend::cuda) work.flops *= 0.5;
   Roofline roofline = datasheet_roofline(device, key.signature.dtype);
   if (device.backend == Backend::cuda && is_depthwise(key))
     roofline.peak = datasheet_roofline(device, DType::f32).peak * depthwise_share;

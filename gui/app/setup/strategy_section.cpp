@@ -63,7 +63,7 @@ QLayout* StrategySection::makeAuto() {
   auto_->setAccessibleName(tr("Find the best strategy"));
   auto_->setToolTip(
       tr("Prices every way of splitting this model over these devices, and takes the one that is recommended:\n"
-         "the simplest that takes at most 2 % longer than the fastest and is as fast, as far as is known. As `sibyl "
+         "the simplest that takes at most 1 % longer than the fastest and is as fast, as far as is known. As `sibyl "
          "search` "
          "does."));
   auto_->setEnabled(false);

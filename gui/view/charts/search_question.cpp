@@ -112,7 +112,7 @@ QString searchSummary(const SearchResult& r) {
   if (r.too_slow > 0) text += QObject::tr(", %1 too slow to matter").arg(count(r.too_slow));
   if (r.equal > 1)
     text += QObject::tr(
-                "; at least %1 are as fast as the fastest, as far as is known (≈): of those that take at most 2 % "
+                "; at least %1 are as fast as the fastest, as far as is known (≈): of those that take at most 1 % "
                 "longer the "
                 "simplest is recommended (★)")
                 .arg(count(r.equal));

@@ -1,11 +1,11 @@
-// y = dropout(softmax(scale q k^T + mask)) v. Two products of 2 B H S T D FLOPs forward. FLOPs count the whole S x T square, causal or
-// not, as published counts do (a flash kernel skips the blocks above the diagonal).
+// y = dropout(softmax(scale q k^T + mask)) v. Two products of 2 B H S T D FLOPs forward. FLOPs count the whole S x T
+// square, causal or not, as published counts do (a flash kernel skips the blocks above the diagonal).
 //
-// CPU (libtorch 1.13): composed of ATen calls, as aten/operations/matrix.cpp does. Autograd keeps the scaled q, k and v (repeated
-// to all heads where queries are grouped), the probabilities, and with dropout its noise and what it leaves. Four products
-// backward: dV, dP, dQ, dK.
-// CUDA (PyTorch 2.x): one flash or memory-efficient kernel keeps q, k, v, y and the log-sum-exp of each row (f32), and recomputes
-// the scores backward: five products (Dao, FlashAttention-2, 2023, section 3).
+// CPU (libtorch 1.13): composed of ATen calls, as aten/operations/attention.cpp does. Autograd keeps the scaled q, k
+// and v (repeated to all heads where queries are grouped), the probabilities, and with dropout its noise and what it
+// leaves. Four products backward: dV, dP, dQ, dK. CUDA (PyTorch 2.x): one flash or memory-efficient kernel keeps q, k,
+// v, y and the log-sum-exp of each row (f32), and recomputes the scores backward: five products (Dao, FlashAttention-2,
+// 2023, section 3). So does attention in a ring on either, whose keys are those of all its ranks.
 #include "models/training/rules/rules.h"
 
 namespace sibyl::rules {
@@ -16,12 +16,12 @@ struct Sizes {
   double scores = 0, square = 0, rows = 0, product = 0;
 };
 
-Sizes sizes(const Context& c) {
+Sizes sizes(const Attention& op, const Context& c) {
   const Shape& q = c.input_shape(0);
   const Shape& k = c.input_shape(1);
   if (q.size() != 4 || k.size() != 4) return {};
   const auto heads = static_cast<double>(q[0] * q[1]);
-  const auto s = static_cast<double>(q[2]), t = static_cast<double>(k[2]), d = static_cast<double>(q[3]);
+  const auto s = static_cast<double>(q[2]), t = static_cast<double>(k[2] * op.ring), d = static_cast<double>(q[3]);
   return {heads * s * d, heads * t * d, heads * s * t, s * t, heads * s, 2 * heads * s * t * d};
 }
 
@@ -56,8 +56,9 @@ TrainingRule composed(const Attention& op, const Context& c, const Sizes& n) {
   return r;
 }
 
-TrainingRule flash(const Context& c, const Sizes& n) {
-  const double e = c.element(), y = c.out(), operands = (c.in(0) + c.in(1) + c.in(2)) * e;
+TrainingRule flash(const Attention& op, const Context& c, const Sizes& n) {
+  const double e = c.element(), y = c.out();
+  const double operands = (c.in(0) + (c.in(1) + c.in(2)) * static_cast<double>(op.ring)) * e;
   const double statistics = n.rows * c.statistic();
   TrainingRule r;
   r.forward = work(2 * n.product + 5 * n.scores, operands + c.in(3) * e, y * e + statistics);
@@ -70,7 +71,7 @@ TrainingRule flash(const Context& c, const Sizes& n) {
 }  // namespace
 
 TrainingRule rule(const Attention& op, const Context& c) {
-  return c.cpu() ? composed(op, c, sizes(c)) : flash(c, sizes(c));
+  return c.cpu() && op.ring == 1 ? composed(op, c, sizes(op, c)) : flash(op, c, sizes(op, c));
 }
 
 }  // namespace sibyl::rules

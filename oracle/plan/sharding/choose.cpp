@@ -112,11 +112,24 @@ class Chooser {
       arriving[ids_operand(step)] = Layout::split(*dim);
   }
 
-  // Both ways of sharing attention, the one that is taken where it can be before the other.
-  [[nodiscard]] std::vector<Variant> ways_to_share(std::vector<Variant> by_heads, std::vector<Variant> by_keys) const {
-    if (policy_.context_exchange == ContextExchange::keys) return by_keys;
-    if (policy_.context_exchange == ContextExchange::automatic)
-      std::ranges::move(by_keys, std::back_inserter(by_heads));
+  // What is asked for before what will do instead.
+  [[nodiscard]] std::vector<Variant> of_attention(const Attention& op, const Operands& o) const {
+    std::vector<Variant> first, instead;
+    switch (policy_.context_exchange) {
+      case ContextExchange::automatic: first = sharding::by_heads(op, o), instead = sharding::by_keys(op, o); break;
+      case ContextExchange::heads: return sharding::by_heads(op, o);
+      case ContextExchange::keys: return sharding::by_keys(op, o);
+      case ContextExchange::ring: first = sharding::by_ring(op, o), instead = sharding::by_keys(op, o); break;
+    }
+    std::ranges::move(instead, std::back_inserter(first));
+    return first;
+  }
+
+  [[nodiscard]] std::vector<Variant> of_scores(const MatMul& op, const Operands& o) const {
+    std::vector<Variant> by_heads = sharding::scores_by_heads(op, o), by_keys = sharding::scores_by_keys(op, o);
+    if (policy_.context_exchange == ContextExchange::heads) return by_heads;
+    if (policy_.context_exchange != ContextExchange::automatic) return by_keys;
+    std::ranges::move(by_keys, std::back_inserter(by_heads));
     return by_heads;
   }
 
@@ -125,12 +138,8 @@ class Chooser {
     if (!compute) return variants_of(std::get<Exchange>(step), o);
     const Attributes& op = compute->attributes;
     switch (role) {
-      case Tokens::Role::attention:
-        return ways_to_share(sharding::by_heads(std::get<Attention>(op), o),
-                             sharding::by_keys(std::get<Attention>(op), o));
-      case Tokens::Role::scores:
-        return ways_to_share(sharding::scores_by_heads(std::get<MatMul>(op), o),
-                             sharding::scores_by_keys(std::get<MatMul>(op), o));
+      case Tokens::Role::attention: return of_attention(std::get<Attention>(op), o);
+      case Tokens::Role::scores: return of_scores(std::get<MatMul>(op), o);
       case Tokens::Role::mix: return sharding::mix_as_scores(std::get<MatMul>(op), o);
       default: return std::visit([&](const auto& any) { return sharding::variants(any, o); }, op);
     }

@@ -39,9 +39,9 @@ std::int64_t slab_elements(const Transfer& transfer, const Shape& own) {
 }  // namespace
 
 std::string_view to_string(Motion motion) {
-  constexpr std::array<std::string_view, 11> names = {"none",           "slice",       "all-gather", "all-reduce",
-                                                      "reduce-scatter", "all-to-all",  "halo",       "halo sum",
-                                                      "maximum",        "own numbers", "fill"};
+  constexpr std::array<std::string_view, 13> names = {
+      "none",     "slice",   "all-gather",  "all-reduce", "reduce-scatter", "all-to-all", "halo",
+      "halo sum", "maximum", "own numbers", "fill",       "pass round",     "sum round"};
   return names[static_cast<std::size_t>(motion)];
 }
 
@@ -85,6 +85,8 @@ std::int64_t buffer_elements(const Transfer& transfer, const Shape& input, const
     case Motion::all_gather: return element_count(rounded_up(transfer, output));
     case Motion::halo: return slab_elements(transfer, input);
     case Motion::halo_sum: return slab_elements(transfer, output);
+    case Motion::pass_round: return element_count(input) * transfer.round;
+    case Motion::sum_round: return 2 * element_count(input) * transfer.round;
   }
   return 0;
 }
@@ -107,7 +109,9 @@ bool in_place(const Transfer& transfer) {
     case Motion::none:
     case Motion::all_reduce:
     case Motion::maximum:
-    case Motion::fill: return true;
+    case Motion::fill:
+    case Motion::pass_round:
+    case Motion::sum_round: return true;
     default: return false;
   }
 }
@@ -120,7 +124,9 @@ std::int64_t packing_elements(const Transfer& transfer, const Shape& input, cons
     case Motion::all_reduce:
     case Motion::maximum:
     case Motion::own_numbers:
-    case Motion::fill: return 0;
+    case Motion::fill:
+    case Motion::pass_round:
+    case Motion::sum_round: return 0;
     case Motion::all_gather:
     case Motion::reduce_scatter: return in_a_row(transfer, input) ? 0 : buffer;
     case Motion::all_to_all: return buffer;  // and as much that is gone when the result is made
@@ -160,7 +166,9 @@ Shape result_shape(const Transfer& transfer, Shape input, int ways) {
     case Motion::all_reduce:
     case Motion::maximum:
     case Motion::own_numbers:
-    case Motion::fill: break;
+    case Motion::fill:
+    case Motion::pass_round:
+    case Motion::sum_round: break;
     case Motion::slice:
     case Motion::reduce_scatter: input[transfer.dim] = (input[transfer.dim] + transfer.surplus) / ways; break;
     case Motion::all_gather: input[transfer.dim] = input[transfer.dim] * ways - transfer.surplus; break;

@@ -13,6 +13,7 @@
 //   split     the same, with a halo    halo            halo sum
 //   split     the same, ends filled    fill            -
 //   whole     whole, own numbers       own numbers     -
+//   split     read by all ranks        pass round      sum round       ring attention
 //
 // Each column is the transpose of the other: a gather's is a scatter, a copy's a sum. What is filled has no gradient.
 #pragma once
@@ -37,6 +38,8 @@ enum class Motion {
   maximum,         // the greatest over ranks of each element; on every rank
   own_numbers,     // numbers of things become those of the rank's own things (Need); nothing is sent
   fill,            // what lies beyond the end of `dim` is made `value`; nothing is sent
+  pass_round,  // each rank's own comes past all others, who read it, while the next operation computes (ring attention)
+  sum_round,   // the same once more, and beside it the sum of its gradients, which ends at home
 };
 std::string_view to_string(Motion motion);
 
@@ -48,6 +51,7 @@ struct Transfer {
   std::int64_t surplus = 0;     // of the split along `dim` (Layout)
   std::int64_t numbers_of = 0;  // own_numbers
   double value = 0.0;           // fill
+  int round = 0;                // what goes round: ranks
 
   bool operator==(const Transfer&) const = default;
 };

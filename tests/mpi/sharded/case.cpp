@@ -19,6 +19,7 @@ std::string text_of(const Case& one) {
   if (one.batch_norm == BatchNorm::synchronised) text += " synchronised";
   if (one.clip > 0) text += " clipped";
   if (one.context_exchange == ContextExchange::keys) text += " by keys";
+  if (one.context_exchange == ContextExchange::ring) text += " in a ring";
   if (!one.order.empty()) text += " order " + one.order;
   if (one.recompute != "none") text += " recompute " + one.recompute;
   if (!one.offload.empty()) text += " offload " + one.offload;
@@ -56,6 +57,11 @@ Case until(Case one, std::string operation) {
 
 Case by_keys(Case one) {
   one.context_exchange = ContextExchange::keys;
+  return one;
+}
+
+Case in_a_ring(Case one) {
+  one.context_exchange = ContextExchange::ring;
   return one;
 }
 

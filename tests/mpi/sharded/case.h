@@ -39,6 +39,7 @@ Case clipped(Case one);                       // by a norm that gradients exceed
 Case ordered(Case one, std::string order);    // along which axis neighbouring ranks lie
 Case repeated(Case one, int zero_ranks);
 Case by_keys(Case one);                                    // context's ranks exchange keys and values
+Case in_a_ring(Case one);                                  // which go round
 Case offloaded(Case one, std::string what = "optimizer");  // in blocks of several tensors, or of one that is large
 
 Strategy strategy_of(const Case& one);

@@ -215,6 +215,22 @@ INSTANTIATE_TEST_SUITE_P(
                    Case{"gpt2", "tensor=2,context=4"}, by_keys({"llama", "context=4,pipeline=2", 2, interleaved, 2})),
     name_of);
 
+INSTANTIATE_TEST_SUITE_P(ContextsInARing, Sharded,
+                         of_these_ranks(in_a_ring({"gpt2", "context=2"}), in_a_ring({"bert", "context=2"}),
+                                        in_a_ring({"llama", "context=2"}), in_a_ring({"bert_words", "context=2", 4}),
+                                        in_a_ring(clipped({"gpt2", "context=2", 4})),
+                                        in_a_ring({"gpt2", "context=2", 2, one_f_one_b, 1, 0, "selective"}),
+                                        in_a_ring({"llama", "context=2", 1, one_f_one_b, 1, 0, "full"}),
+                                        in_a_ring({"gpt2", "context=4"}), in_a_ring({"llama", "context=4"}),
+                                        in_a_ring({"bert_words", "context=4"}),
+                                        in_a_ring({"gpt2", "data=2,context=2", 1, one_f_one_b, 1, 3}),
+                                        in_a_ring({"gpt2", "sequence=2,context=2"}),
+                                        in_a_ring({"llama", "tensor=2,context=2"}),
+                                        in_a_ring({"gpt2", "context=2,pipeline=2", 4, zero_bubble}),
+                                        in_a_ring({"gpt2", "context=8"}), in_a_ring({"gpt2", "tensor=2,context=4"}),
+                                        in_a_ring({"llama", "context=4,pipeline=2", 2, interleaved, 2})),
+                         name_of);
+
 INSTANTIATE_TEST_SUITE_P(State, Sharded,
                          of_these_ranks(Case{"gpt2", "data=2,tensor=2", 1, one_f_one_b, 1, 1},
                                         Case{"gpt2", "data=2,tensor=2", 1, one_f_one_b, 1, 2},

@@ -212,6 +212,40 @@ TEST(Context, KeysOfAttentionThatIsTakenApart) {
   EXPECT_EQ(count(context_exchanges(stage), "all-to-all/all-to-all"), 0);
 }
 
+// A rank keeps its part of keys and values, which goes round forward, and backward once more beside the sums of its
+// gradients: of 2 samples, 2 heads of keys, 4 of 16 tokens and 16 features, 1 KiB a tensor and 3 KiB to three other
+// ranks.
+TEST(Context, KeysThatGoRound) {
+  const Graph graph = small_llama();
+  const Plan plan = *try_plan(graph, "context=4", ContextExchange::ring);
+  const Stage& stage = plan.stages[0];
+  EXPECT_EQ(locals<Attention>(stage), std::vector<std::string>(2, "[2x4x4x16,2x2x4x16,2x2x4x16]->[2x4x4x16]:f32"));
+  const std::vector<std::string> all = context_exchanges(stage);
+  EXPECT_EQ(count(all, "pass round/sum round"), 2 * 2);
+  EXPECT_EQ(count(all, "all-reduce/none"), 1);
+  EXPECT_EQ(all.size(), 5U);
+  for (const Step& step : stage.steps) {
+    const auto* exchange = std::get_if<Exchange>(&step);
+    if (exchange == nullptr || exchange->forward.motion != Motion::pass_round) continue;
+    for (int rank = 0; rank < 4; ++rank) {
+      EXPECT_EQ(bytes_sent(plan, stage, *exchange, rank, Pass::forward, Algorithm::automatic), 3 * 1024);
+      EXPECT_EQ(bytes_sent(plan, stage, *exchange, rank, Pass::backward, Algorithm::automatic), 2 * 3 * 1024);
+    }
+  }
+}
+
+// Attention with a mask, or taken apart, gathers its keys instead.
+TEST(Context, GathersKeysThatCannotGoRound) {
+  const Graph masked = small_bert(zoo::BertHead::masked_language_model, true);
+  const Graph apart = graph_of([](zoo::Builder& b) { test::apart(b); });
+  for (const Graph* graph : {&masked, &apart}) {
+    const auto plan = try_plan(*graph, "context=2", ContextExchange::ring);
+    ASSERT_TRUE(plan) << to_string(plan.error());
+    EXPECT_EQ(count(context_exchanges(plan->stages[0]), "all-gather/reduce-scatter"), 2 * 2);
+    EXPECT_EQ(count(context_exchanges(plan->stages[0]), "pass round/sum round"), 0);
+  }
+}
+
 // Products, mask and softmax of their own: scores of half of the heads, with the causal mask whole, and half of the
 // values.
 TEST(Context, AttentionThatIsTakenApart) {

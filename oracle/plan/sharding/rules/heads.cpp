@@ -4,6 +4,10 @@
 //
 // Or a rank keeps its queries, and is given all keys and values: an all-gather each forward, a reduce-scatter backward
 // (Llama Team, "The Llama 3 herd of models", 2024, section 3.3.2). Any number of heads will do.
+//
+// Or keys and values come round, a part at a time, while it computes with the part before (Liu et al., "Ring attention
+// with blockwise transformers for near-infinite context", 2023): as many bytes, and twice that backward, behind the
+// computation, and no rank has all of them.
 #include "oracle/plan/sharding/rules/rules.h"
 #include "oracle/plan/sharding/tokens.h"
 
@@ -74,6 +78,30 @@ Variants by_keys(const Attention& op, const Operands& o) {
     const bool spans = mask.size() >= 2 && mask[rows_of(mask)] == o.inputs[0][rows];
     variant.inputs.push_back(spans ? split(rows_of(mask)) : shared());
   }
+  return {variant};
+}
+
+// Of attention of a sequence to itself, without a mask of its own.
+Variants by_ring(const Attention& op, const Operands& o) {
+  const std::size_t rows = rows_of(o.inputs.at(0));
+  if (!arrives_by_rows(o) || o.has(3) || o.inputs[0][rows] != o.inputs[1][rows]) return {};
+  Attention local = op;
+  local.ring = o.ways;
+  const Layout parts = Layout::split(rows);
+  Variant variant{{as(parts), as(parts), as(parts)}, {parts}, local};
+  Conversion round;
+  round.forward.motion = Motion::pass_round, round.backward.motion = Motion::sum_round;
+  round.forward.dim = round.backward.dim = rows;
+  round.forward.round = round.backward.round = static_cast<int>(o.ways);
+  variant.program = [local, parts, round, y = part_of(o.outputs.at(0), parts, o.ways)](
+                        Emitter& emit, const std::vector<LocalTensorId>& in) {
+    const LocalTensorId keys = emit.exchange(in[1], round, round.forward.round);
+    const LocalTensorId values = emit.exchange(in[2], round, round.forward.round);
+    for (const LocalTensorId part : {keys, values}) emit.mark(part, parts);
+    const LocalTensorId made = emit.compute(local, {in[0], keys, values}, y);
+    emit.mark(made, parts);
+    return std::vector{made};
+  };
   return {variant};
 }
 

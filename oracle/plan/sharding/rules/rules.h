@@ -57,10 +57,11 @@ Variants variants(const GroupedLinear& op, const Operands& o);
 // The sum over a bag of what was looked up in a rank's own columns; none: it arrived otherwise (vocabulary.cpp).
 std::optional<Variant> bag_by_features(const Reduce& op, const Operands& o);
 
-// Attention over a sequence of which ranks have a part each (heads.cpp), by parts of its heads or with all of its keys:
-// of each there is one variant, or none.
+// Attention over a sequence of which ranks have a part each (heads.cpp), by parts of its heads, with all of its keys or
+// in a ring: of each there is one variant, or none.
 Variants by_heads(const Attention& op, const Operands& o);
 Variants by_keys(const Attention& op, const Operands& o);
+Variants by_ring(const Attention& op, const Operands& o);
 // The same of one that is taken apart: the product of queries with keys, and that of probabilities with values, which
 // goes on as the scores were shared.
 Variants scores_by_heads(const MatMul& op, const Operands& o);
