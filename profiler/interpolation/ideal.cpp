@@ -58,9 +58,14 @@ constexpr double depthwise_share = 1.0 / 8;
 
 Seconds roofline_at(const Device& device, const KernelKey& key, double clock) {
   Work work = work_of(key, device.backend);
-  // A flash kernel skips the blocks above the diagonal; published counts, and so the rule, do not.
+  // A flash kernel skips the blocks above the diagonal; published counts, and so the rule, do not. Queries are the last
+  // of the keys: of as many they see half of these, few of them see nearly all.
   const auto* attention = std::get_if<Attention>(&key.signature.attributes);
-  if (attention && attention->causal && attention->ring == 1 && device.backend == Backend::cuda) work.flops *= 0.5;
+  const std::vector<Shape>& in = key.signature.inputs;
+  if (attention && attention->causal && device.backend == Backend::cuda && in[0].size() == 4 && in[1].size() == 4) {
+    const auto queries = static_cast<double>(in[0][2]), keys = static_cast<double>(in[1][2] * attention->ring);
+    work.flops *= 1 - 0.5 * std::min(1.0, queries / keys);
+  }
   Roofline roofline = datasheet_roofline(device, key.signature.dtype);
   if (device.backend == Backend::cuda && is_depthwise(key))
     roofline.peak = datasheet_roofline(device, DType::f32).peak * depthwise_share;

@@ -71,5 +71,20 @@ TEST(IdealTime, OfADepthwiseConvolutionGrowsWithTheWindow) {
   EXPECT_NEAR(time(depthwise(3, "f32")), 4.11e-3, 1e-5);
 }
 
+// Of as many queries as keys a causal mask hides half of the work; of a quarter that are the last of the keys an
+// eighth, whether the keys are there at once or come round from four ranks.
+TEST(IdealTime, OfCausalAttentionIsWhatQueriesSee) {
+  const auto time = [](const std::string& options, int queries, int keys) {
+    const std::string q = "1x32x" + std::to_string(queries) + "x128", k = "1x32x" + std::to_string(keys) + "x128";
+    const auto key =
+        parse_kernel_key("forward attention" + options + "[" + q + "," + k + "," + k + "]->[" + q + "]:f32");
+    EXPECT_TRUE(key) << options;
+    return ideal_time(ten_units(), *key).value() - 2e-6;
+  };
+  EXPECT_NEAR(time("(causal=1)", 4096, 4096) / time("", 4096, 4096), 0.5, 1e-3);
+  EXPECT_NEAR(time("(causal=1)", 1024, 4096) / time("", 1024, 4096), 0.875, 1e-3);
+  EXPECT_NEAR(time("(causal=1,ring=4)", 1024, 1024) / time("(causal=1)", 1024, 4096), 1.0, 1e-3);
+}
+
 }  // namespace
 }  // namespace sibyl::interpolation
