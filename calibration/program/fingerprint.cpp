@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "aten/runtime.h"
 #include "calibration/program/ranks.h"
 #include "profiler/torch/limits.h"
 
@@ -73,6 +74,7 @@ std::map<std::string, std::string> machine_fingerprint() {
   for (const auto& [name, level] : {std::pair{"cache_l1d", HWLOC_OBJ_L1CACHE}, std::pair{"cache_l2", HWLOC_OBJ_L2CACHE},
                                     std::pair{"cache_l3", HWLOC_OBJ_L3CACHE}})
     if (std::string text = hardware.cache(level); !text.empty()) result[name] = std::move(text);
+  result["pages"] = aten::has_huge_pages() ? "huge" : "small";
   utsname system{};
   if (uname(&system) == 0) result["os"] = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
   return result;

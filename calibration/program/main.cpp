@@ -41,6 +41,7 @@ Setup setup_of(const Request& request) {
   Setup setup{machine_fingerprint(), library_versions(), request.threads, Backend::cpu};
   if (!request.cuda) return setup;
   setup.backend = Backend::cuda;
+  setup.machine.erase("pages");  // of the host's memory
   setup.machine["gpu"] = aten::device_limits().name;
   return setup;
 }
@@ -154,6 +155,7 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   using namespace sibyl;
+  aten::ask_for_huge_pages(argv);
   const Ranks ranks(argc, argv);
   watch_for_interruption(ranks.first());
   Result<void> outcome;

@@ -73,6 +73,7 @@ Result<void> Session::load(const Setup& setup) {
 
   if (std::filesystem::exists(path_)) {
     SIBYL_TRY(calibration_, load_calibration(path_));
+    if (here.machine.contains("pages")) calibration_.machine.try_emplace("pages", "small");  // before they were said
     SIBYL_CHECK(must_match(calibration_, here, path_.string()));
   }
   identity_ = identity(here);

@@ -40,6 +40,19 @@ def placement():
     return 0, 1, 1
 
 
+def ask_for_huge_pages():
+    """malloc's memory lies in huge pages where the kernel gives them to who asks (aten/runtime.h): glibc reads this as a process starts."""
+    tunables = os.environ.get("GLIBC_TUNABLES", "")
+    try:
+        with open("/sys/kernel/mm/transparent_hugepage/enabled") as file:
+            for_who_asks = "[madvise]" in file.read()
+    except OSError:
+        for_who_asks = False
+    if for_who_asks and "glibc.malloc.hugetlb" not in tunables:
+        os.environ["GLIBC_TUNABLES"] = ":".join(filter(None, (tunables, "glibc.malloc.hugetlb=1")))
+        os.execv(sys.executable, [sys.executable, *sys.argv])
+
+
 def prepare(threads, keep_memory=True):
     """The same settings of the process that Sibyl's own programs calibrate and train with (aten/runtime.h).
 
@@ -48,6 +61,7 @@ def prepare(threads, keep_memory=True):
     """
     mmap_max, trim_threshold, top_pad = -4, -1, -2
     if keep_memory:
+        ask_for_huge_pages()
         libc = ctypes.CDLL(None)
         for parameter, value in ((mmap_max, 0), (trim_threshold, -1), (top_pad, 64 << 20)):
             libc.mallopt(parameter, value)

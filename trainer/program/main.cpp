@@ -79,6 +79,7 @@ int train_as_rank(const std::vector<std::string>& words) {
 }  // namespace sibyl::trainer
 
 int main(int argc, char** argv) {
+  sibyl::aten::ask_for_huge_pages(argv);
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   int status = 3;

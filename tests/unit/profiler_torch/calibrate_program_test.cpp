@@ -95,6 +95,32 @@ class Calibrate : public testing::Test {
   mutable siginfo_t info_{};
 };
 
+// Memory lies in huge pages where the kernel gives them to who asks, unless whoever starts the program says otherwise;
+// what was timed in one kind is not added to in the other.
+TEST_F(Calibrate, SaysInWhichPagesMemoryLies) {
+  std::ifstream kernels("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string choices;
+  std::getline(kernels, choices);
+  const bool always = choices.find("[always]") != std::string::npos;
+  const bool who_asks = choices.find("[madvise]") != std::string::npos;
+  ::unsetenv("GLIBC_TUNABLES");
+  ASSERT_EQ(run(small()), 0) << said();
+  EXPECT_EQ(load_calibration(file_)->machine["pages"], always || who_asks ? "huge" : "small");
+
+  ::setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=0", 1);
+  const int other_kind = run(small());
+  if (who_asks) {
+    EXPECT_EQ(other_kind, 3);
+    EXPECT_NE(said().find("was measured with pages huge, this run has small"), std::string::npos) << said();
+    fs::remove(file_);
+    EXPECT_EQ(run(small()), 0) << said();
+    EXPECT_EQ(load_calibration(file_)->machine["pages"], "small");
+  } else {
+    EXPECT_EQ(other_kind, 0) << said();
+  }
+  ::unsetenv("GLIBC_TUNABLES");
+}
+
 // The first run adds all that the file then holds, a second one nothing.
 TEST_F(Calibrate, TellsAsJsonWhatItMeasured) {
   std::vector<std::string> words = small();
