@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 
 namespace sibyl {
 namespace {
@@ -49,10 +51,13 @@ std::string spelt(const TraceArgument& argument) {
   return std::isfinite(number) ? fmt::format("{}", number) : "null";
 }
 
-std::string object(const std::vector<TraceArgument>& arguments) {
+std::string object(std::span<const TraceArgument> arguments, std::optional<int> micro_batch = {}) {
   std::string result = "{";
-  for (const TraceArgument& argument : arguments)
+  const auto add = [&](const TraceArgument& argument) {
     result += fmt::format("{}{}:{}", result.size() > 1 ? "," : "", in_quotes(argument.name), spelt(argument));
+  };
+  std::ranges::for_each(arguments, add);
+  if (micro_batch) add({"micro_batch", std::int64_t{*micro_batch}});
   return result + "}";
 }
 
@@ -61,18 +66,25 @@ std::string microseconds(Seconds time) { return fmt::format("{:.3f}", time.value
 
 std::string metadata(std::string_view what, int process, std::size_t thread, const TraceArgument& argument) {
   return fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{}}})", what, process, thread,
-                     object({argument}));
+                     object({&argument, 1}));
 }
 
 std::string event(const TraceSpan& span, int process, std::size_t thread) {
   std::string text = fmt::format(R"({{"ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{})",
                                  in_quotes(span.name), in_quotes(span.category), process, thread,
                                  microseconds(span.start), microseconds(span.end - span.start));
-  if (!span.arguments.empty()) text += fmt::format(",\"args\":{}", object(span.arguments));
+  if (!span.arguments.empty() || span.micro_batch)
+    text += fmt::format(",\"args\":{}", object(span.arguments, span.micro_batch));
   return text + "}";
 }
 
 }  // namespace
+
+TraceArguments::TraceArguments(std::vector<TraceArgument> list) {
+  if (!list.empty()) list_ = std::make_shared<const std::vector<TraceArgument>>(std::move(list));
+}
+TraceArguments::TraceArguments(std::initializer_list<TraceArgument> list)
+    : TraceArguments(std::vector<TraceArgument>(list)) {}
 
 std::string trace_events(const TraceProcess& process) {
   const int id = 2 * process.rank + (process.source == TraceSource::measured ? 1 : 0);

@@ -9,7 +9,11 @@
 // X) are the spans, times in microseconds.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -25,12 +29,30 @@ struct TraceArgument {
   std::variant<std::int64_t, double, std::string> value;
 };
 
+// What is told of a span. Copies share it: of a long pipeline's hundreds of thousands of spans few differ in more than
+// their time.
+class TraceArguments {
+ public:
+  TraceArguments() = default;
+  TraceArguments(std::vector<TraceArgument> list);            // NOLINT(google-explicit-constructor)
+  TraceArguments(std::initializer_list<TraceArgument> list);  // NOLINT(google-explicit-constructor)
+
+  [[nodiscard]] const TraceArgument* begin() const { return list_ ? list_->data() : nullptr; }
+  [[nodiscard]] const TraceArgument* end() const { return begin() + size(); }
+  [[nodiscard]] std::size_t size() const { return list_ ? list_->size() : 0; }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+
+ private:
+  std::shared_ptr<const std::vector<TraceArgument>> list_;  // never empty
+};
+
 struct TraceSpan {
   std::string name;
   std::string category;  // "forward", "backward", "communication", …: what viewers filter by
   Seconds start, end;    // since the step began
-  std::vector<TraceArgument> arguments;
+  TraceArguments arguments;
   bool critical = false;  // of a predicted step: one of the chain of spans that makes it as long as it is
+  std::optional<int> micro_batch = {};  // of a pass; written as one more argument
 };
 
 // Spans of one stream of a device or a host; none overlaps another of the same track.

@@ -1,9 +1,12 @@
 #include "oracle/bottleneck.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "oracle/bottleneck_kind.h"
@@ -46,15 +49,20 @@ BoundTime time_bound_by(Bound bound, const Stage& stage, const PricedStage& pric
   return result;
 }
 
-// Where state lies outside the device. `relieved`: what a step would lose were copies twice as fast.
+// Where something lies outside the device. `relieved`: what a step would lose were copies twice as fast.
 void add_offload(const Stage& stage, double share, const std::function<double(Relief)>& relieved,
                  std::vector<Bottleneck>& candidates) {
   if (stage.copies.empty() && stage.kept_outside.empty()) return;
-  const bool storage = stage.state_tier == Tier::nvme || stage.kept_tier == Tier::nvme;
-  const std::string_view what = stage.kept_outside.empty() ? "optimizer state"
-                                : stage.copies.empty()     ? "activations"
-                                                           : "optimizer state and activations";
-  const BottleneckKind kind = storage ? BottleneckKind::storage : BottleneckKind::host_link;
+  BottleneckKind kind = BottleneckKind::host_link;
+  std::vector<std::string_view> outside;
+  const auto lies = [&](Tier tier, std::string_view what) {
+    if (tier != Tier::device) outside.push_back(what);
+    if (tier == Tier::nvme) kind = BottleneckKind::storage;
+  };
+  lies(stage.state_tier, "optimizer state");
+  lies(stage.parameter_tier, "parameters");
+  lies(stage.kept_tier, "activations");
+  const std::string what = fmt::format("{}", fmt::join(outside, " and "));
   candidates.push_back({bottleneck_name(kind, what), share, relieved({.offload = 0.5})});
 }
 

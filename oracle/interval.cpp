@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "oracle/expected_maximum.h"
+#include "oracle/plan/offload_parameters.h"
 #include "oracle/plan/recompute.h"
-#include "oracle/plan/zero.h"
 
 namespace sibyl {
 namespace {
@@ -53,7 +53,7 @@ class Errors {
       for (const PricedMessage& message : *sent) add_message(message.estimate, message.wire, 1, messages_);
     for (std::size_t u = 0; u < stage.units.size(); ++u)
       add_message(priced.unit_gathers[u].estimate, priced.unit_gathers[u].wire,
-                  micro_batches * (stays_gathered(stage, stage.units[u]) ? 1 : 2), messages_);
+                  micro_batches * times_gathered(stage, stage.units[u]), messages_);
     for (const auto& norm : {priced.clip_norm, priced.tensor_norms})
       if (norm) add_message(*norm, {}, 1, messages_);
     for (const auto& send : {priced.send_forward, priced.send_backward})
@@ -65,6 +65,8 @@ class Errors {
       if (e.backward) add_message(*e.backward, e.backward_wire, micro_batches, exchanges_);
     }
     for (const PricedCopy& copy : priced.copies) add_copy(copy, 1);
+    for (std::size_t u = 0; u < priced.brought.size(); ++u)
+      add_copy(priced.brought[u], micro_batches * times_gathered(stage, stage.units[u]));
     for (const PricedStage::Kept& kept : priced.kept)
       for (const PricedCopy* copy : {&kept.out, &kept.in}) add_copy(*copy, micro_batches);
     composition_ = priced.composition;

@@ -11,21 +11,19 @@ namespace {
 
 constexpr std::array<std::string_view, 3> tier_names = {"device", "host", "nvme"};
 constexpr const char* spelling =
-    "optimizer, activations or both, each followed by :host or :nvme; as optimizer:nvme,activations";
+    "optimizer, parameters, activations or several, each followed by :host or :nvme; as optimizer:nvme,activations";
 
 struct Part {
   std::string_view name;
   Tier Strategy::*tier;
 };
-constexpr std::array<Part, 2> offloadable = {
-    {{"optimizer", &Strategy::optimizer_tier}, {"activations", &Strategy::activation_tier}}};
+constexpr std::array<Part, 3> offloadable = {{{"optimizer", &Strategy::optimizer_tier},
+                                              {"parameters", &Strategy::parameter_tier},
+                                              {"activations", &Strategy::activation_tier}}};
 
 Result<void> parse_part(std::string_view text, Strategy& strategy) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::string_view what = text.substr(0, colon);
-  if (what == "parameters")
-    return fail(ErrorCode::usage, "parameters do not lie outside their devices", "--offload",
-                "--zero 3 shares them among replicas; optimizer and activations can lie outside");
   const auto part = std::ranges::find(offloadable, what, &Part::name);
   if (part == offloadable.end())
     return fail(ErrorCode::usage, fmt::format("'{}' is nothing that can lie outside the device", what), "--offload",

@@ -337,6 +337,23 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy, const Cancelled&
   return prediction;
 }
 
+Result<PlannedStep> Evaluator::step(const Strategy& strategy, const Cancelled& cancelled) {
+  const Cluster& cluster = kernels_->cluster();
+  SIBYL_CHECK(check_devices(strategy, cluster));
+  SIBYL_TRY(Plan plan, planner_.plan(strategy));
+  if (is_true(cancelled)) return interrupted();
+  SIBYL_TRY(Worked worked, work(std::move(plan), *kernels_, cancelled));
+  if (is_true(cancelled)) return interrupted();
+  PlannedStep step;
+  static_cast<Evaluation&>(step.prediction) = std::move(worked.evaluation);
+  describe_plan(worked.plan, worked.priced, cluster, step.prediction);
+  step.plan = std::move(worked.plan);
+  step.priced = std::move(worked.priced);
+  step.slowdown = worked.slowdown;
+  step.pipeline = std::move(worked.pipeline);
+  return step;
+}
+
 Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
                            const Cancelled& cancelled) {
   return Evaluator(graph, cluster).predict(strategy, cancelled);

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/cancelled.h"
@@ -16,12 +17,22 @@
 #include "oracle/cost/kernel_prices.h"
 #include "oracle/cost/plan_for.h"
 #include "oracle/prediction.h"
+#include "oracle/simulate/pipeline.h"
 #include "oracle/strategy.h"
 
 namespace sibyl {
 
 Result<Prediction> predict(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
                            const Cancelled& cancelled = {});
+
+// A step with what it was worked out from.
+struct PlannedStep {
+  Prediction prediction;  // times, memory and plan; not what holds it back, nor operations, stages, limits
+  Plan plan;
+  std::vector<PricedStage> priced;  // parallel to plan.stages
+  Slowdown slowdown;
+  std::optional<SimulatedPipeline> pipeline;  // where there are several stages
+};
 
 // The same for many strategies: what they have in common, programs and what kernels take, is worked out once. The
 // answers are the same as predict()'s. For one thread at a time; a thread of its own has one of its own.
@@ -40,6 +51,8 @@ class Evaluator {
   Result<Evaluation> evaluate(const Strategy& strategy, const Cancelled& cancelled = {});
   // Also what holds the step back, what each operation takes, what limits the plan.
   Result<Prediction> predict(const Strategy& strategy, const Cancelled& cancelled = {});
+  // As much of it as a timeline wants.
+  Result<PlannedStep> step(const Strategy& strategy, const Cancelled& cancelled = {});
 
  private:
   const Graph* graph_;

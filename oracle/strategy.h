@@ -109,6 +109,7 @@ struct Strategy {
   int zero = 0;  // of what replicas need not all hold each keeps its part: 1 optimizer state, 2 gradients, 3 parameters
   int zero_ranks = 0;  // neighbouring replicas that hold all parts together, and further ones again; 0: all replicas do
   Tier optimizer_tier = Tier::device;   // of the optimizer's state (plan/offload.h)
+  Tier parameter_tier = Tier::device;   // of those that replicas share (plan/offload_parameters.h)
   Tier activation_tier = Tier::device;  // of what blocks that run again keep (plan/offload_activations.h)
   Recompute recompute = Recompute::none;
   int recompute_every = 1;     // full: of so many blocks in a row the last one; the others are kept
@@ -134,8 +135,10 @@ struct Strategy {
   [[nodiscard]] int devices_per_replica() const;
   [[nodiscard]] int samplers() const;  // ranks of one replica that each have samples of their own
   [[nodiscard]] int stages() const { return pipeline * chunks; }
-  [[nodiscard]] bool offloads() const { return optimizer_tier != Tier::device || activation_tier != Tier::device; }
-  [[nodiscard]] bool offloads_to(Tier tier) const { return optimizer_tier == tier || activation_tier == tier; }
+  [[nodiscard]] bool offloads_to(Tier tier) const {
+    return optimizer_tier == tier || parameter_tier == tier || activation_tier == tier;
+  }
+  [[nodiscard]] bool offloads() const { return offloads_to(Tier::host) || offloads_to(Tier::nvme); }
 };
 
 inline OptimizerUpdate update_of(const Strategy& s) { return {s.optimizer, false, s.fused_update, s.written_update}; }

@@ -6,8 +6,6 @@
 #include <map>
 #include <tuple>
 
-#include "oracle/cost/framework.h"
-#include "oracle/cost/plan_for.h"
 #include "oracle/cost/price.h"
 #include "oracle/plan/names.h"
 #include "oracle/plan/plan.h"
@@ -32,52 +30,57 @@ class Writer {
   [[nodiscard]] TraceSpan written(const NamedSpan& span) const {
     using enum NamedSpan::Kind;
     TraceSpan result{span.name, {}, span.span.start, span.span.end, {}};
+    if (span.kind == forward || span.kind == backward) result.micro_batch = span.micro_batch;
+    Arguments arguments;
     switch (span.kind) {
       case forward:
         result.category = "forward";
-        describe(span, priced_.kernels.steps[span.index].forward, result.arguments);
+        describe(span, priced_.kernels.steps[span.index].forward, arguments);
         break;
       case backward:
         result.category = "backward";
-        describe(span, priced_.kernels.steps[span.index].backward, result.arguments);
+        describe(span, priced_.kernels.steps[span.index].backward, arguments);
         break;
       case exchange_forward:
         result.category = "communication";
-        describe(priced_.exchanges[span.index].forward, result.arguments);
+        describe(priced_.exchanges[span.index].forward, arguments);
         break;
       case exchange_backward:
         result.category = "communication";
-        describe(priced_.exchanges[span.index].backward, result.arguments);
+        describe(priced_.exchanges[span.index].backward, arguments);
         break;
       case message:
         result.category = "communication";
-        describe(priced_.messages[span.index], result.arguments);
+        describe(priced_.messages[span.index], arguments);
         break;
       case gather:
         result.category = "communication";
-        describe(priced_.unit_gathers[span.index], result.arguments);
+        describe(priced_.unit_gathers[span.index], arguments);
         break;
       case unit_copy: result.category = "communication"; break;
       case launch: result.category = "wait"; break;
       case update: result.category = "optimizer"; break;
       case copy:
         result.category = "offload";
-        describe(priced_.copies[span.index], result.arguments);
+        describe(priced_.copies[span.index], arguments);
+        break;
+      case bring_part:
+        result.category = "offload";
+        describe(priced_.brought[span.index], arguments);
         break;
       case leave_kept:
       case bring_kept:
         result.category = "offload";
-        describe(span.kind == bring_kept ? priced_.kept[span.index].in : priced_.kept[span.index].out,
-                 result.arguments);
+        describe(span.kind == bring_kept ? priced_.kept[span.index].in : priced_.kept[span.index].out, arguments);
         break;
     }
+    result.arguments = std::move(arguments);
     return result;
   }
 
  private:
   void describe(const NamedSpan& span, std::optional<StageKernels::Index> kernel, Arguments& arguments) const {
     arguments.push_back({"kind", std::string(name_of(attributes_of(stage_.steps[span.index])))});
-    arguments.push_back({"micro_batch", std::int64_t{span.micro_batch}});
     if (!kernel) return;
     const Work work = work_of(priced_.kernels.keys[*kernel], backend_);
     arguments.push_back({"flops", work.flops.value()});
@@ -215,18 +218,18 @@ std::vector<std::size_t> add_all(const std::vector<NamedSpan>& spans, const Writ
   return links;
 }
 
-std::vector<TraceProcess> trace_stage(const Graph& graph, const Plan& plan, const Cluster& cluster,
-                                      const Prediction& prediction, const Cancelled& cancelled) {
-  const Stage& stage = plan.stages.front();
-  const PricedStage priced = std::move(price(plan, cluster).front());
-  const Writer writer(stage, priced, cluster.kernels.device().backend);
+std::vector<TraceProcess> trace_stage(const Graph& graph, const PlannedStep& step, Backend backend,
+                                      const Cancelled& cancelled) {
+  const Stage& stage = step.plan.stages.front();
+  const PricedStage& priced = step.priced.front();
+  const Writer writer(stage, priced, backend);
   Chain chain;
-  ProcessWriter process(0, plan.mesh.size(), "", 0, chain);
+  ProcessWriter process(0, step.plan.mesh.size(), "", 0, chain);
   std::size_t last = Chain::none;
-  const auto spans = timeline(graph, stage, priced, slowdown_of(plan.strategy, cluster), cancelled);
+  const auto spans = timeline(graph, stage, priced, step.slowdown, cancelled);
   for (const std::size_t link : add_all(spans, writer, Chain::none, process, chain, cancelled))
     last = chain.later(last, link);
-  last = process.add_waits(prediction, last);
+  last = process.add_waits(step.prediction, last);
   std::vector<TraceProcess> processes;
   processes.push_back(process.finish());
   chain.mark(processes, last);
@@ -238,19 +241,20 @@ std::vector<TraceProcess> trace_stage(const Graph& graph, const Plan& plan, cons
 class PipelineWriter {
  public:
   // `kernels`: of turns what they are made of is shown, too.
-  PipelineWriter(const Graph& graph, const Plan& plan, const Cluster& cluster, bool kernels, const Cancelled& cancelled)
+  PipelineWriter(const Graph& graph, const PlannedStep& step, Backend backend, bool kernels, const Cancelled& cancelled)
       : kernels_(kernels),
         cancelled_(cancelled),
         graph_(graph),
-        plan_(plan),
-        cluster_(cluster),
-        slowdown_(slowdown_of(plan.strategy, cluster)),
-        priced_(price(plan, cluster)),
-        pipeline_(simulate_pipeline(plan, priced_, slowdown_, {}, cancelled)),
+        plan_(step.plan),
+        backend_(backend),
+        slowdown_(step.slowdown),
+        priced_(step.priced),
+        pipeline_(*step.pipeline),
+        prediction_(step.prediction),
         done_(pipeline_.coordinates.size(), Chain::none) {}
 
   // Cancelled: nothing.
-  std::vector<TraceProcess> write(const Prediction& prediction) {
+  std::vector<TraceProcess> write() {
     const int alike = plan_.mesh.size() / plan_.mesh.size(MeshAxis::pipeline);
     for (std::size_t c = 0; c < done_.size(); ++c) {
       const int rank = static_cast<int>(c) * plan_.mesh.stride(MeshAxis::pipeline);
@@ -264,7 +268,7 @@ class PipelineWriter {
     add_updates();
     std::vector<TraceProcess> result;
     for (std::size_t c = 0; c < done_.size(); ++c) {
-      done_[c] = processes_[c].add_waits(prediction, done_[c], pipeline_.coordinates[c].begin);
+      done_[c] = processes_[c].add_waits(prediction_, done_[c], pipeline_.coordinates[c].begin);
       result.push_back(processes_[c].finish());
     }
     // From one beginning of the first coordinate's step to the next, where others end later.
@@ -311,22 +315,41 @@ class PipelineWriter {
     done_[c] = chain_.later(done_[c], free);
   }
 
+  // What all turns of a stage show that are of one kind and place, but for when.
+  struct Shape {
+    std::vector<NamedSpan> spans;
+    std::vector<TraceSpan> written;
+  };
+  const Shape& shape_of(const TimedTurn& timed) {
+    const auto s = static_cast<std::size_t>(timed.turn.stage);
+    const auto [entry, added] = shapes_.try_emplace({s, timed.turn.kind, timed.place.first, timed.place.last});
+    Shape& shape = entry->second;
+    if (!added) return shape;
+    const Writer writer(plan_.stages[s], priced_[s], backend_);
+    shape.spans = turn_timeline(graph_, plan_.stages[s], priced_[s], slowdown_, timed.turn, timed.place);
+    for (const NamedSpan& span : shape.spans) shape.written.push_back(writer.written(span));
+    return shape;
+  }
+
   // The link after which its rank is free again; its messages may take longer.
   std::size_t add_kernels(const TimedTurn& timed, std::size_t c, std::size_t begin) {
-    const auto s = static_cast<std::size_t>(timed.turn.stage);
-    const Writer writer(plan_.stages[s], priced_[s], cluster_.kernels.device().backend);
-    std::vector<NamedSpan> spans =
-        turn_timeline(graph_, plan_.stages[s], priced_[s], slowdown_, timed.turn, timed.place);
-    for (NamedSpan& span : spans) {
-      span.micro_batch = timed.turn.micro_batch;
-      span.span = in_step(timed, span);
-    }
-    const std::vector<std::size_t> links = add_all(spans, writer, begin, processes_[c], chain_, cancelled_);
+    const Shape& shape = shape_of(timed);
+    std::vector<std::size_t> links;
+    links.reserve(shape.spans.size());
     std::size_t free = begin;
-    for (std::size_t i = 0; i < links.size(); ++i) {
-      const bool message = spans[i].kind == NamedSpan::Kind::message || spans[i].kind == NamedSpan::Kind::gather;
+    for (std::size_t i = 0; i < shape.spans.size(); ++i) {
+      const NamedSpan& span = shape.spans[i];
+      TraceSpan shown = shape.written[i];
+      if (shown.micro_batch) shown.micro_batch = timed.turn.micro_batch;
+      const Span when = in_step(timed, span);
+      shown.start = when.start, shown.end = when.end;
+      links.push_back(processes_[c].add(span.track, std::move(shown), begin));
+      const bool message = span.kind == NamedSpan::Kind::message || span.kind == NamedSpan::Kind::gather;
       (message ? done_[c] : free) = chain_.later(message ? done_[c] : free, links[i]);
     }
+    for (std::size_t i = 0; i < links.size(); ++i)
+      if (const std::size_t after = shape.spans[i].after; after != NamedSpan::nothing)
+        chain_.follow(links[i], links[after]);
     return free;
   }
 
@@ -379,16 +402,18 @@ class PipelineWriter {
   const Cancelled& cancelled_;
   const Graph& graph_;
   const Plan& plan_;
-  const Cluster& cluster_;
+  Backend backend_;
   Slowdown slowdown_;
-  std::vector<PricedStage> priced_;
-  SimulatedPipeline pipeline_;
+  const std::vector<PricedStage>& priced_;
+  const SimulatedPipeline& pipeline_;
+  const Prediction& prediction_;
   Chain chain_;
   std::vector<ProcessWriter> processes_;  // by coordinate
   std::vector<std::size_t> before_;       // by coordinate: until it begins
   std::vector<std::size_t> done_;         // by coordinate: the last of its links
   std::vector<Begun> begun_;
   std::map<Sent, std::size_t> sent_;
+  std::map<std::tuple<std::size_t, Turn::Kind, bool, bool>, Shape> shapes_;
 };
 
 // How many kernels a step has, over the stages' turns.
@@ -402,21 +427,19 @@ std::size_t kernels_in(const Plan& plan) {
 
 Result<PredictedTrace> trace_step(const Graph& graph, const Strategy& strategy, const Cluster& cluster,
                                   std::size_t most, const Cancelled& cancelled) {
-  SIBYL_TRY(Prediction prediction, predict(graph, strategy, cluster, cancelled));
-  if (is_true(cancelled)) return interrupted();
-  SIBYL_TRY(const Plan plan, plan_for(graph, strategy, cluster));
-  const std::size_t kernels = kernels_in(plan);
-  if (plan.stages.size() == 1 && kernels > most)
+  SIBYL_TRY(PlannedStep step, Evaluator(graph, cluster).step(strategy, cancelled));
+  const std::size_t kernels = kernels_in(step.plan);
+  if (!step.pipeline && kernels > most)
     return fail(ErrorCode::infeasible,
                 fmt::format("the step has {} kernels, and at most {} can be shown", kernels, most), "",
                 "fewer micro-batches are a shorter step of the same kind");
+  const Backend backend = cluster.kernels.device().backend;
   PredictedTrace trace;
-  trace.processes = plan.stages.size() == 1
-                        ? trace_stage(graph, plan, cluster, prediction, cancelled)
-                        : PipelineWriter(graph, plan, cluster, kernels <= most, cancelled).write(prediction);
+  trace.processes = step.pipeline ? PipelineWriter(graph, step, backend, kernels <= most, cancelled).write()
+                                  : trace_stage(graph, step, backend, cancelled);
   if (is_true(cancelled)) return interrupted();
   erase_empty_tracks(trace.processes);
-  trace.prediction = std::move(prediction);
+  trace.prediction = std::move(step.prediction);
   return trace;
 }
 

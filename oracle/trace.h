@@ -19,7 +19,7 @@
 namespace sibyl {
 
 struct PredictedTrace {
-  Prediction prediction;
+  Prediction prediction;  // as of Evaluator::step()
   std::vector<TraceProcess> processes;
 };
 

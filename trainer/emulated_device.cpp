@@ -158,10 +158,35 @@ void EmulatedDevice::send_beside(const Transfer& transfer, const at::Tensor& x, 
 // as much to do as with each of the others.
 void EmulatedDevice::send_waiting() {
   if (waiting_.empty()) return;
-  std::this_thread::sleep_until(ended_ - last_kernel_);
+  std::this_thread::sleep_until(ended() - last_kernel_);
   const int ranks = waiting_.front().transfer.round;
   for (const Beside& beside : std::exchange(waiting_, {})) send(beside.transfer, beside.x, *beside.communicator);
+  const std::lock_guard lock(copying_);
   ended_ = std::max(ended_, Clock::now() + last_kernel_ / ranks);
+}
+
+EmulatedDevice::Clock::time_point EmulatedDevice::ended() const {
+  const std::lock_guard lock(copying_);
+  return ended_;
+}
+
+// Slice by slice: of one that goes beside kernels these lose as much as it moves.
+void EmulatedDevice::copy(Seconds duration) {
+  constexpr Clock::duration longest = std::chrono::microseconds(500);
+  const double slowed = times_.beside_copies;
+  Clock::time_point now = Clock::now();
+  for (Clock::duration left = ticks(duration); left > Clock::duration::zero();) {
+    const Clock::duration slice = slowed > 1 ? std::min(left, longest) : left;
+    left -= slice;
+    {
+      const std::lock_guard lock(copying_);
+      const bool beside = slowed > 1 && ended_ > now;
+      const auto takes = beside ? std::chrono::duration_cast<Clock::duration>(slice * slowed) : slice;
+      if (beside) ended_ += takes - slice;
+      now += takes;
+    }
+    std::this_thread::sleep_until(now);
+  }
 }
 
 void EmulatedDevice::run(const EmulatedWork& work) {
@@ -172,7 +197,10 @@ void EmulatedDevice::run(const EmulatedWork& work) {
 void EmulatedDevice::spend(const EmulatedWork& work) {
   issued_ += ticks(work.issue);
   const Clock::duration duration = ticks(work.duration * (step_factor_ * drawn(work.spread)));
-  ended_ = std::max(ended_, issued_) + duration;
+  {
+    const std::lock_guard lock(copying_);
+    ended_ = std::max(ended_, issued_) + duration;
+  }
   busy_ += duration;
   if (duration > Clock::duration::zero()) last_kernel_ = duration;
   if (wait_after_each_) wait();
@@ -190,11 +218,18 @@ void EmulatedDevice::take_scratch_of_backward(std::size_t step) {
 }
 
 void EmulatedDevice::wait() {
-  std::this_thread::sleep_until(ended_);
-  issued_ = std::max(issued_, ended_);
+  Clock::time_point until;
+  do {  // copies may put it off meanwhile
+    until = ended();
+    std::this_thread::sleep_until(until);
+  } while (ended() > until);
+  issued_ = std::max(issued_, until);
 }
 
-void EmulatedDevice::host_waited() { issued_ = ended_ = std::max(ended_, Clock::now()); }
+void EmulatedDevice::host_waited() {
+  const std::lock_guard lock(copying_);
+  issued_ = ended_ = std::max(ended_, Clock::now());
+}
 
 // In a turn for inputs alone the steps that put nothing off do all but hand their gradients to buckets.
 void EmulatedDevice::run_backward(std::size_t step) {

@@ -11,6 +11,7 @@
 
 #include <torch/types.h>
 #include <chrono>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -46,6 +47,10 @@ class EmulatedDevice {
   void send(const Transfer& transfer, const at::Tensor& x, Communicator& communicator);
   void run(const EmulatedWork& work);  // with its workspace, and no results
 
+  // A copy between the device and where something lies outside it: until it is done. By a thread of its own; where
+  // kernels and copies slow each other, both take so much longer while both are under way.
+  void copy(Seconds duration);
+
   void wait();         // until all that was launched has run
   void host_waited();  // for something else (messages): what is launched next starts now
   void wait_after_each(bool yes) { wait_after_each_ = yes; }  // so that spans taken by the host are the device's
@@ -77,7 +82,10 @@ class EmulatedDevice {
   void send_waiting();
 
   std::vector<Beside> waiting_;  // for the kernel that they go beside
+  [[nodiscard]] Clock::time_point ended() const;
+
   Clock::time_point issued_, ended_;
+  mutable std::mutex copying_;  // of `ended_`, which copies put off
   Clock::duration busy_{}, last_kernel_{};
   std::vector<std::uint32_t> later_;  // by step: gradients that a backward_weight turn computes
   Turn::Kind kind_ = Turn::Kind::backward;

@@ -33,6 +33,12 @@ struct EmulatedStage {
   EmulatedWork norms, clips;  // of gradients that are clipped
   EmulatedWork masters;       // casts to masters of parameters of two bytes, and from them
   EmulatedWork updates;
+  // Of what lies outside the device: updates by block, and copies.
+  std::vector<EmulatedWork> block_updates;  // by Stage::blocks
+  std::vector<Seconds> copies;              // parallel to Stage::copies
+  std::vector<Seconds> kept_out, kept_in;   // parallel to Stage::kept_outside
+  std::vector<Seconds> brought;             // parallel to Stage::units
+  double beside_copies = 1.0;               // kernels and copies take so much longer beside each other
 };
 
 struct EmulatedTimes {

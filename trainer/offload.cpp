@@ -3,7 +3,10 @@
 #include <string>
 #include <utility>
 
+#include "aten/weightless.h"
 #include "oracle/plan/names.h"
+#include "trainer/emulated_device.h"
+#include "trainer/tensor_bytes.h"
 
 namespace sibyl::trainer {
 namespace {
@@ -12,33 +15,57 @@ using Way = OffloadCopy::Way;
 
 }  // namespace
 
-Result<std::unique_ptr<OffloadedState>> OffloadedState::create(const Stage& stage, std::vector<Tensors> tensors,
-                                                               const std::filesystem::path& folder) {
-  std::vector<Block> blocks;
-  std::int64_t place = 0;
-  for (Tensors& own : tensors) {
-    Block block{std::move(own), {}, place, 0, 0, 0};
-    for (const at::Tensor* tensor : block.tensors) {
-      block.shapes.push_back(tensor->sizes().vec());
-      block.bytes += static_cast<std::int64_t>(tensor->nbytes());
+Result<std::unique_ptr<OffloadedState>> OffloadedState::create(const Stage& stage, std::vector<Guests> guests,
+                                                               const std::filesystem::path& folder,
+                                                               EmulatedDevice* emulated) {
+  std::unique_ptr<OffloadedState> state(new OffloadedState(stage, emulated));
+  std::int64_t end = 0;
+  std::vector<Guest*> homeless;
+  for (Guests& own : guests) {
+    Block& block = state->blocks_.emplace_back();
+    block.guests = std::move(own);
+    block.place = end;
+    for (Guest& guest : block.guests) {
+      if (guest.home.outside != nullptr) continue;
+      guest.home.at = end;
+      end += element_count(guest.shape) * static_cast<std::int64_t>(at::elementSize(guest.type));
+      homeless.push_back(&guest);
     }
-    place = next_page(place + block.bytes);
-    blocks.push_back(std::move(block));
+    block.bytes = end - block.place;
+    end = next_page(end);
   }
-  SIBYL_TRY(Outside outside, Outside::make(stage.state_tier, place, folder));
-  std::unique_ptr<OffloadedState> state(new OffloadedState(stage, std::move(outside)));
-  state->blocks_ = std::move(blocks);
-  for (Block& block : state->blocks_) state->give_up(block);
+  if (!homeless.empty() && !emulated) {
+    SIBYL_TRY(Outside outside, Outside::make(stage.state_tier, end, folder));
+    state->outside_ = std::make_unique<Outside>(std::move(outside));
+  }
+  for (Guest* guest : homeless) guest->home.outside = state->outside_.get();
+  for (Block& block : state->blocks_) give_up(block);
   return state;
 }
 
-void OffloadedState::make_room(Block& block) {
-  for (std::size_t i = 0; i < block.tensors.size(); ++i)
-    *block.tensors[i] = at::empty(block.shapes[i], at::TensorOptions().dtype(at::kFloat));
+void OffloadedState::make_room(Block& block) const {
+  for (const Guest& guest : block.guests)
+    *guest.tensor = emulated_ ? aten::weightless(guest.shape, guest.type)
+                              : at::empty(guest.shape, at::TensorOptions().dtype(guest.type));
 }
 
 void OffloadedState::give_up(Block& block) {
-  for (at::Tensor* tensor : block.tensors) *tensor = at::Tensor();
+  for (const Guest& guest : block.guests) *guest.tensor = at::Tensor();
+}
+
+void OffloadedState::move(const Block& block, Way way) const {
+  for (const Guest& guest : block.guests) {
+    const std::span<std::byte> bytes = bytes_of(*guest.tensor);
+    if (way == Way::in)
+      guest.home.outside->read(guest.home.at, bytes);
+    else
+      guest.home.outside->write(guest.home.at, bytes);
+  }
+  if (way == Way::in) return;
+  if (block.bytes > 0) outside_->settle(block.place, block.bytes);
+  for (const Guest& guest : block.guests)
+    if (guest.home.outside != outside_.get())
+      guest.home.outside->settle(guest.home.at, static_cast<std::int64_t>(guest.tensor->nbytes()));
 }
 
 // By the thread: in, into memory that is there, or out of it.
@@ -46,17 +73,12 @@ void OffloadedState::copy(const OffloadCopy& copy) {
   const Block& block = blocks_[copy.block];
   const std::string name = copy_name(copy);
   const Recording recording(recorder_, Recorder::Track::copies, name, "offload");
-  std::int64_t at = block.place;
-  for (const at::Tensor* tensor : block.tensors) {
-    const std::span<std::byte> bytes(static_cast<std::byte*>(tensor->data_ptr()), tensor->nbytes());
-    if (copy.way == Way::in)
-      outside_.read(at, bytes);
-    else
-      outside_.write(at, bytes);
-    at += static_cast<std::int64_t>(bytes.size());
-  }
-  if (copy.way == Way::out) outside_.settle(block.place, block.bytes);
-  (copy.way == Way::in ? moved_.in : moved_.out) += at - block.place;
+  if (emulated_)
+    emulated_->copy(emulated_->times().copies[static_cast<std::size_t>(&copy - stage_.copies.data())]);
+  else
+    move(block, copy.way);
+  for (const Guest& guest : block.guests)
+    (copy.way == Way::in ? moved_.in : moved_.out) += static_cast<std::int64_t>(guest.tensor->nbytes());
 }
 
 // Those that may begin when so many blocks have been updated.
@@ -77,6 +99,7 @@ void OffloadedState::bring(std::size_t block) {
   }
   begin_copies(block);
   thread_.wait(blocks_[block].reading);
+  if (emulated_) emulated_->host_waited();
 }
 
 void OffloadedState::finish() {
@@ -85,6 +108,7 @@ void OffloadedState::finish() {
     thread_.wait(blocks_[b].writing);
     give_up(blocks_[b]);
   }
+  if (emulated_) emulated_->host_waited();
 }
 
 }  // namespace sibyl::trainer

@@ -17,10 +17,13 @@
 
 namespace sibyl::trainer {
 
+class EmulatedDevice;
+
 class OffloadedActivations {
  public:
-  // The stage must outlive it.
-  static Result<std::unique_ptr<OffloadedActivations>> create(const Stage& stage, const std::filesystem::path& folder);
+  // The stage must outlive it. With `emulated` nothing is moved: that device's copies take their time.
+  static Result<std::unique_ptr<OffloadedActivations>> create(const Stage& stage, const std::filesystem::path& folder,
+                                                              EmulatedDevice* emulated = nullptr);
   OffloadedActivations(const OffloadedActivations&) = delete;
   OffloadedActivations& operator=(const OffloadedActivations&) = delete;
 
@@ -43,12 +46,15 @@ class OffloadedActivations {
     std::int64_t place = 0, bytes = 0;  // where they lie
     std::size_t copy = 0;               // number of the last one
   };
-  OffloadedActivations(const Stage& stage, Outside outside) : stage_(stage), outside_(std::move(outside)) {}
+  OffloadedActivations(const Stage& stage, EmulatedDevice* emulated) : stage_(stage), emulated_(emulated) {}
   void bring_before(std::size_t segment);
   void begin_copy(std::size_t segment, OffloadCopy::Way way);
+  void move(const Kept& kept, OffloadCopy::Way way) const;
+  void wait(std::size_t copy);
 
   const Stage& stage_;
-  Outside outside_;
+  EmulatedDevice* emulated_;          // none: this machine itself
+  std::unique_ptr<Outside> outside_;  // of an emulated device none
   std::vector<Kept> kept_;  // by segment
   OffloadedBytes moved_;
   Recorder* recorder_ = nullptr;

@@ -75,8 +75,9 @@ void OperationSpans::add(Turn::Kind kind, const Running& operation) {
                  std::string(compute ? to_string(kind) : "communication"),
                  operation.start,
                  recorder_.now(),
-                 {{"kind", std::string(compute ? name_of(compute->attributes) : "exchange")},
-                  {"micro_batch", std::int64_t{operation.micro_batch}}}});
+                 {{"kind", std::string(compute ? name_of(compute->attributes) : "exchange")}},
+                 false,
+                 operation.micro_batch});
 }
 
 }  // namespace sibyl::trainer

@@ -82,6 +82,7 @@ void Outside::read(std::int64_t at, std::span<std::byte> bytes) const {
     std::copy_n(memory_.begin() + at, bytes.size(), bytes.begin());
     return;
   }
+  const auto size = static_cast<std::int64_t>(bytes.size());
   while (!bytes.empty()) {
     errno = 0;
     const ssize_t n = ::pread(file_.get(), bytes.data(), bytes.size(), at);
@@ -90,13 +91,19 @@ void Outside::read(std::int64_t at, std::span<std::byte> bytes) const {
     bytes = bytes.subspan(static_cast<std::size_t>(n));
     at += n;
   }
+  forget(at - size, size);
+}
+
+void Outside::forget(std::int64_t at, std::int64_t bytes) const {
+  const std::int64_t first = at / page * page;
+  ::posix_fadvise(file_.get(), first, next_page(at + bytes) - first, POSIX_FADV_DONTNEED);
 }
 
 void Outside::settle(std::int64_t at, std::int64_t bytes) const {
   if (file_.get() < 0) return;
   errno = 0;
   if (::fdatasync(file_.get()) != 0) broken("write", folder_);
-  ::posix_fadvise(file_.get(), at, bytes, POSIX_FADV_DONTNEED);
+  forget(at, bytes);
 }
 
 }  // namespace sibyl::trainer

@@ -19,10 +19,8 @@
 namespace sibyl::trainer {
 
 // The first place from this one on where storage likes to begin.
-inline std::int64_t next_page(std::int64_t place) {
-  constexpr std::int64_t page = 4096;
-  return (place + page - 1) / page * page;
-}
+inline constexpr std::int64_t page = 4096;
+inline std::int64_t next_page(std::int64_t place) { return (place + page - 1) / page * page; }
 
 class Outside {
  public:
@@ -37,9 +35,16 @@ class Outside {
 
  private:
   Outside() = default;
+  void forget(std::int64_t at, std::int64_t bytes) const;  // the pages that the system's cache has of it
   std::vector<std::byte> memory_;
   FileDescriptor file_;
   std::filesystem::path folder_;  // for messages
+};
+
+// Where something lies in one.
+struct OutsidePlace {
+  Outside* outside = nullptr;  // nowhere outside
+  std::int64_t at = 0;         // bytes
 };
 
 }  // namespace sibyl::trainer

@@ -20,9 +20,7 @@ Bytes bytes_held(Replica& replica, const std::vector<LocalTensorId>& ids) {
 }
 
 // What needs values.
-Result<void> check_emulated(const TrainSettings& settings, const Strategy& strategy) {
-  if (strategy.offloads())
-    return fail(ErrorCode::usage, "an emulated device has nothing that could be offloaded", "--offload");
+Result<void> check_emulated(const TrainSettings& settings) {
   for (const auto& [given, option] : {std::pair{settings.data, "--data"}, std::pair{settings.evaluate, "--evaluate"},
                                       std::pair{settings.save_weights, "--save-weights"}})
     if (given) return fail(ErrorCode::usage, "an emulated device computes nothing that could be read or kept", option);
@@ -53,7 +51,7 @@ Result<std::unique_ptr<StageWorker>> StageWorker::prepare(const Graph& graph, co
   const auto index = static_cast<std::size_t>(number);
   const Stage& stage = plan.stages[index];
   if (settings.emulated) {
-    SIBYL_CHECK(check_emulated(settings, plan.strategy));
+    SIBYL_CHECK(check_emulated(settings));
     worker->emulated_ =
         std::make_unique<EmulatedDevice>(stage, settings.emulated->stages[index], settings.emulated->backend,
                                          settings.emulated->sums_apart);
@@ -69,14 +67,14 @@ Result<std::unique_ptr<StageWorker>> StageWorker::prepare(const Graph& graph, co
     worker->data_ = std::make_unique<Data>(std::move(data));
   }
   worker->now_ = never_put_off(stage);
-  worker->open_syncs();
+  SIBYL_CHECK(worker->open_syncs());
   worker->optimizer_.learning_rate = settings.learning_rate;
   const std::int64_t before = aten::live_bytes();
   worker->updates_ =
       std::make_unique<Updates>(*worker->replica_, number, worker->shards_, worker->optimizer_, groups.parts(number));
   SIBYL_CHECK(worker->updates_->offload(settings.offload_folder));
   if (!stage.kept_outside.empty()) {
-    SIBYL_TRY(worker->outside_, OffloadedActivations::create(stage, settings.offload_folder));
+    SIBYL_TRY(worker->outside_, OffloadedActivations::create(stage, settings.offload_folder, worker->emulated_.get()));
     worker->replica_->keep_outside(worker->outside_.get());
   }
   worker->memory_.optimizer = Bytes{static_cast<double>(aten::live_bytes() - before)};
@@ -89,7 +87,7 @@ Result<Data> StageWorker::data_of(const std::filesystem::path& folder, std::int6
   return Data::from_folder(*replica_, plan_->micro_batch, settings_->seed, folder, least);
 }
 
-void StageWorker::open_syncs() {
+Result<void> StageWorker::open_syncs() {
   const std::vector<bool> sharded = sharded_parameters(stage());
   std::vector<LocalTensorId> whole = replica_->parameters();
   std::erase_if(whole, [&](LocalTensorId id) { return sharded[id.index()]; });
@@ -101,6 +99,7 @@ void StageWorker::open_syncs() {
     const int replicas = std::ranges::count(sync.axes, MeshAxis::data) > 0 ? plan_->mesh.size(MeshAxis::data) : 1;
     if (sync.sharded()) {
       shards_[i] = std::make_unique<ShardedSync>(*replica_, i, ranks, groups_->copies(number_, i), replicas);
+      SIBYL_CHECK(shards_[i]->move_out(settings_->offload_folder));
       memory_.weights += shards_[i]->weights();
       memory_.communication += shards_[i]->communication();
       continue;
@@ -108,7 +107,7 @@ void StageWorker::open_syncs() {
     exchanges_.push_back(std::make_unique<GradientExchange>(*replica_, sync, ranks, replicas));
     for (const Bucket& bucket : sync.buckets) memory_.communication += Bytes{static_cast<double>(bucket.bytes())};
   }
-  if (stage().units.empty()) return;
+  if (stage().units.empty()) return {};
   std::vector<ShardedSync*> units;
   for (const auto& shards : shards_)
     if (shards) units.push_back(shards.get());
@@ -119,6 +118,7 @@ void StageWorker::open_syncs() {
   };
   replica_->watch({each(&ShardedSync::before_forward), each(&ShardedSync::after_forward),
                    each(&ShardedSync::before_backward), each(&ShardedSync::after_backward)});
+  return {};
 }
 
 void StageWorker::begin_step(std::int64_t number) {
@@ -303,6 +303,8 @@ at::Tensor StageWorker::predict(Data& data, std::int64_t first, std::vector<at::
 OffloadedBytes StageWorker::offloaded() const {
   OffloadedBytes moved = updates_->offloaded();
   if (outside_) moved += outside_->moved();
+  for (const auto& shards : shards_)
+    if (shards) moved += shards->moved();
   return moved;
 }
 

@@ -91,7 +91,7 @@ class StageWorker {
   };
 
   StageWorker(const Plan& plan, int stage, const TrainSettings& settings, const MeshGroups& groups);
-  void open_syncs();
+  Result<void> open_syncs();
   void put_in(std::vector<at::Tensor> received);
   std::vector<at::Tensor> take_out();
   std::vector<at::Tensor> run_backward(Pass& pass, std::vector<at::Tensor> gradients);

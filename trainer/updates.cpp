@@ -44,12 +44,17 @@ void Updates::add_parts(std::size_t sync, const ShardedSync& shards) {
         takes_norms(stage_.updates.front().optimizer.kind) || std::ranges::any_of(found, differs);
     if (!apart) {
       add(found.front().parameter, block, part.parameters, part.gradients);
+      targets_.back().home = part.home;
       continue;
     }
     for (const Piece& piece : found) {
       const std::int64_t at = piece.place - part.range.begin;
-      add(piece.parameter, block, part.parameters.narrow(0, at, piece.elements),
-          part.gradients.narrow(0, at, piece.elements));
+      const at::Tensor gradient = part.gradients.narrow(0, at, piece.elements);
+      const auto offset = at * static_cast<std::int64_t>(gradient.itemsize());
+      const OutsidePlace home{part.home.outside, part.home.at + offset};
+      const bool here = part.parameters.defined();
+      add(piece.parameter, block, here ? part.parameters.narrow(0, at, piece.elements) : at::Tensor(), gradient);
+      targets_.back().home = home;
     }
   }
 }
@@ -63,9 +68,12 @@ void Updates::add(LocalTensorId parameter, std::size_t block, at::Tensor values,
                 std::move(gradient),
                 {},
                 {},
+                {},
                 clip_counts(parameter),
                 counts(parameter, stage_.norm_axes)};
-  const at::Tensor own = this->values(target);
+  // A part that is not here is as its gradient.
+  target.away = target.gradient.defined() && !target.values.defined();
+  const at::Tensor own = target.away ? target.gradient : this->values(target);
   if (stage_.masters) target.master = at::empty(own.sizes(), own.options().dtype(at::kFloat));
   target.state = aten::make_optimizer_state(update->optimizer, stage_.masters ? target.master : own);
   targets_.push_back(std::move(target));
@@ -168,8 +176,16 @@ void Updates::emulate(EmulatedDevice& device) {
     parts_->all_reduce(zeros, Algorithm::automatic);
     device.host_waited();
   }
-  device.run(device.times().updates);
-  device.wait();
+  if (!offloaded_) {
+    device.run(device.times().updates);
+    return device.wait();
+  }
+  for (std::size_t block = 0; block < stage_.blocks.size(); ++block) {
+    offloaded_->bring(block);
+    device.run(device.times().block_updates[block]);
+    device.wait();
+  }
+  offloaded_->finish();
 }
 
 void Updates::update(Target& target) {
@@ -194,11 +210,16 @@ void Updates::compute() {
 
 Result<void> Updates::offload(const std::filesystem::path& folder) {
   if (stage_.blocks.empty()) return {};
-  std::vector<OffloadedState::Tensors> blocks(stage_.blocks.size());
-  for (Target& target : targets_)
-    for (at::Tensor* tensor : {&target.state.first, &target.state.second})
-      if (tensor->defined()) blocks[target.block].push_back(tensor);
-  SIBYL_TRY(offloaded_, OffloadedState::create(stage_, std::move(blocks), folder));
+  std::vector<OffloadedState::Guests> blocks(stage_.blocks.size());
+  for (Target& target : targets_) {
+    OffloadedState::Guests& block = blocks[target.block];
+    for (at::Tensor* tensor : {&target.state.first, &target.state.second, &target.master})
+      if (stage_.state_tier != Tier::device && tensor->defined())
+        block.push_back({tensor, tensor->sizes().vec(), tensor->scalar_type()});
+    if (target.away)
+      block.push_back({&target.values, target.gradient.sizes().vec(), target.gradient.scalar_type(), target.home});
+  }
+  SIBYL_TRY(offloaded_, OffloadedState::create(stage_, std::move(blocks), folder, replica_.emulated()));
   return {};
 }
 

@@ -22,7 +22,8 @@ class Updates {
   Updates(Replica& replica, int stage, const std::vector<std::unique_ptr<ShardedSync>>& shards,
           const aten::OptimizerSettings& settings, Communicator* parts);
 
-  // Where the plan says so, takes the state out of the device; before the first run.
+  // Where the plan says so, takes the state out of the device, and knows where parts of parameters lie that are out of
+  // it; before the first run.
   Result<void> offload(const std::filesystem::path& folder);
   [[nodiscard]] OffloadedBytes offloaded() const { return offloaded_ ? offloaded_->moved() : OffloadedBytes{}; }
   void record(Recorder* recorder);
@@ -42,15 +43,18 @@ class Updates {
     std::size_t tensor = 0;       // its update
     std::size_t block = 0;        // of state that lies outside
     at::Tensor values, gradient;  // of a part; else those of the replica
+    OutsidePlace home;            // of the values, where they lie outside the device
     at::Tensor master;            // of two-byte values, which only an emulated device updates
     aten::OptimizerState state;
     bool clip_counts = true, norm_counts = true;  // in the norm over all, and in its tensor's: no other rank counts it
+    bool away = false;                            // the values lie outside the device
   };
   void add_parts(std::size_t sync, const ShardedSync& shards);
   void add(LocalTensorId parameter, std::size_t block, at::Tensor values, at::Tensor gradient);
   [[nodiscard]] std::size_t block_of(LocalTensorId parameter) const;
   [[nodiscard]] std::size_t block_of(const StateBlock::Part& part) const;
   at::Tensor values(const Target& target) {
+    TORCH_INTERNAL_ASSERT(!target.away || target.values.defined());
     return target.values.defined() ? target.values : replica_[target.parameter];
   }
   at::Tensor gradient(const Target& target);

@@ -3,7 +3,9 @@
 #include <ATen/native/Resize.h>
 
 #include <algorithm>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "aten/dtype.h"
 #include "aten/memory.h"
@@ -11,6 +13,7 @@
 #include "oracle/plan/names.h"
 #include "trainer/accumulation_hooks.h"
 #include "trainer/communication_thread.h"
+#include "trainer/copy_thread.h"
 #include "trainer/emulated_device.h"
 #include "trainer/tensor_bytes.h"
 
@@ -25,6 +28,8 @@ struct Shard {
   std::size_t unit_index = 0;
   bool gathered = true;
   std::size_t gathering = 0;        // number of the gathering to wait for
+  OutsidePlace home;                // of `own`, which is then here only on its way
+  std::size_t bringing = 0;         // number of the copy to wait for; 0: not on its way
   at::Tensor buffer, gradient;      // of gradients, and the rank's part of them
   at::Tensor room;                  // that the buffer lies in, where it is one of those that go round
   std::vector<std::int64_t> place;  // of each parameter
@@ -63,6 +68,31 @@ class ShardedSync::Impl {
     add_hooks();
   }
 
+  Result<void> move_out(const std::filesystem::path& folder) {
+    if (stage_.parameter_tier == Tier::device || units_.empty()) return {};
+    std::int64_t end = 0;
+    for (const std::size_t bucket : units_) {
+      shards_[bucket].home.at = end;
+      end = next_page(end + static_cast<std::int64_t>(shards_[bucket].own.nbytes()));
+    }
+    if (!emulated_) {
+      SIBYL_TRY(Outside outside, Outside::make(stage_.parameter_tier, end, folder));
+      outside_ = std::make_unique<Outside>(std::move(outside));
+    }
+    for (const std::size_t bucket : units_) {
+      Shard& shard = shards_[bucket];
+      shard.home.outside = outside_.get();
+      if (outside_) {
+        outside_->write(shard.home.at, bytes_of(shard.own));
+        outside_->settle(shard.home.at, static_cast<std::int64_t>(shard.own.nbytes()));
+      }
+      shard.own = at::Tensor();
+    }
+    copying_ = std::make_unique<CopyThread>();
+    return {};
+  }
+  OffloadedBytes moved() const { return moved_; }
+
   void begin(const std::vector<LocalTensorId>& complete) {
     for (Shard& shard : shards_) {
       std::fill(shard.filled.begin(), shard.filled.end(), false);
@@ -96,11 +126,15 @@ class ShardedSync::Impl {
     for (Shard& shard : shards_) harvest(shard);
   }
 
-  void record(Recorder* recorder) { thread_.record(recorder); }
+  void record(Recorder* recorder) {
+    thread_.record(recorder);
+    recorder_ = recorder;
+  }
 
   std::vector<Part> parts() const {
     std::vector<Part> result;
-    for (const Shard& shard : shards_) result.push_back({shard.bucket, shard.range, shard.own, shard.gradient});
+    for (const Shard& shard : shards_)
+      result.push_back({shard.bucket, shard.range, shard.own, shard.gradient, shard.home});
     return result;
   }
 
@@ -116,9 +150,10 @@ class ShardedSync::Impl {
       if (step < shard.unit->begin || step >= shard.unit->end) continue;
       shard.over = false;
       need(shard);
-      if (step == shard.unit->begin)
-        for (std::size_t k = 1; k <= static_cast<std::size_t>(shard.unit->ahead) && n + k < units_.size(); ++k)
-          gather(shards_[units_[n + k]]);
+      if (step != shard.unit->begin) continue;
+      const auto ahead = static_cast<std::size_t>(shard.unit->ahead);
+      for (std::size_t k = 1; k <= ahead && n + k < units_.size(); ++k) gather(shards_[units_[n + k]]);
+      if (n + ahead + 1 < units_.size()) bring(shards_[units_[n + ahead + 1]]);
     }
   }
 
@@ -143,8 +178,11 @@ class ShardedSync::Impl {
       if (shard.over) continue;                              // another sync's parameters are read within the same steps
       if (shard.gathered && shard.gathering == 0) continue;  // entered before
       need(shard);
-      for (std::size_t k = 1; k <= static_cast<std::size_t>(shard.unit->ahead) && k <= n; ++k)
+      const auto ahead = static_cast<std::size_t>(shard.unit->ahead);
+      for (std::size_t k = 1; k <= ahead && k <= n; ++k)
         if (Shard& next = shards_[units_[n - k]]; !next.over) gather(next);
+      if (ahead >= n) continue;
+      if (Shard& next = shards_[units_[n - ahead - 1]]; !next.over) bring(next);
     }
   }
 
@@ -170,7 +208,8 @@ class ShardedSync::Impl {
   Bytes weights() const {
     double bytes = 0;
     for (const Shard& shard : shards_)
-      bytes += static_cast<double>(((shard.unit ? shard.own : shard.flat).nbytes() + 63) / 64 * 64);
+      if (!shard.unit || !copying_)
+        bytes += static_cast<double>(((shard.unit ? shard.own : shard.flat).nbytes() + 63) / 64 * 64);
     return Bytes{bytes};
   }
   Bytes communication() const { return Bytes{buffer_bytes_}; }
@@ -329,8 +368,28 @@ class ShardedSync::Impl {
     }
   }
 
+  void bring(Shard& shard) {
+    if (!copying_ || shard.gathered || shard.bringing > 0) return;
+    if (emulated_) emulated_->wait();  // not before what was launched has run
+    shard.own = made(shard, shard.range.size());
+    shard.bringing = copying_->begin([this, &shard] {
+      const std::string name = part_name(shard.unit_index);
+      const Recording recording(recorder_, Recorder::Track::copies, name, "offload");
+      if (emulated_)
+        emulated_->copy(emulated_->times().brought[shard.unit_index]);
+      else
+        outside_->read(shard.home.at, bytes_of(shard.own));
+      moved_.in += static_cast<std::int64_t>(shard.own.nbytes());
+    });
+  }
+
   void gather(Shard& shard) {
     if (shard.gathered) return;
+    bring(shard);
+    if (shard.bringing > 0) {
+      copying_->wait(shard.bringing);
+      if (emulated_) emulated_->host_waited();
+    }
     if (emulated_) {
       const std::vector<EmulatedWork>& copies = emulated_->times().unit_copies;
       if (!copies.empty()) emulated_->run(copies[shard.unit_index]);
@@ -339,6 +398,7 @@ class ShardedSync::Impl {
     const at::NoGradGuard no_grad;
     resize(shard, shard.bucket->elements);
     shard.flat.narrow(0, shard.range.begin, shard.range.size()).copy_(shard.own);
+    if (std::exchange(shard.bringing, 0) > 0) shard.own = at::Tensor();
     shard.gathering =
         thread_.begin(Collective::all_gather, on_wire(shard.flat, shard.bucket->elements), unit_name(shard.unit_index));
     shard.gathered = true;
@@ -402,12 +462,18 @@ class ShardedSync::Impl {
   bool armed_ = false;
   CommunicationThread thread_;
   at::Tensor share_;
+  std::unique_ptr<Outside> outside_;  // where parts of units lie; none: here, or on an emulated device
+  OffloadedBytes moved_;
+  Recorder* recorder_ = nullptr;
+  std::unique_ptr<CopyThread> copying_;  // none: parts of units are here. Last: what it runs uses the others
 };
 
 ShardedSync::ShardedSync(Replica& replica, std::size_t index, Communicator& communicator, Communicator* copies,
                          int replicas)
     : impl_(std::make_unique<Impl>(replica, index, communicator, copies, replicas)) {}
 ShardedSync::~ShardedSync() = default;
+Result<void> ShardedSync::move_out(const std::filesystem::path& folder) { return impl_->move_out(folder); }
+OffloadedBytes ShardedSync::moved() const { return impl_->moved(); }
 void ShardedSync::begin(const std::vector<LocalTensorId>& complete) { impl_->begin(complete); }
 void ShardedSync::pack() { impl_->pack(); }
 void ShardedSync::finish() { impl_->finish(); }

@@ -4,15 +4,19 @@
 // As gradients are finished they are copied, times 1 / replicas, into the bucket's buffer and dropped; a full buffer is
 // reduce-scattered beside backward. After the update the parts are gathered. Buckets of units keep only the rank's
 // part: the flat tensor's memory is there from gathering to release. Gathering goes on beside computation, in the order
-// in which it is asked for, which is the program's and so the same on all ranks.
+// in which it is asked for, which is the program's and so the same on all ranks. Where that part lies outside the
+// device (oracle/plan/offload_parameters.h), a thread brings it before it is gathered, and whoever updates it takes it
+// back.
 #pragma once
 
 #include <torch/types.h>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "comm/communicator.h"
 #include "oracle/plan/zero.h"
+#include "trainer/outside.h"
 #include "trainer/recorder.h"
 #include "trainer/replica.h"
 
@@ -28,6 +32,10 @@ class ShardedSync {
   ShardedSync(const ShardedSync&) = delete;
   ShardedSync& operator=(const ShardedSync&) = delete;
 
+  // Where the plan says so, takes the rank's parts of units out of the device; before the first step.
+  Result<void> move_out(const std::filesystem::path& folder);
+  [[nodiscard]] OffloadedBytes moved() const;  // so far; between steps
+
   // As GradientExchange.
   void begin(const std::vector<LocalTensorId>& complete);
   void pack();
@@ -39,6 +47,7 @@ class ShardedSync {
     const Bucket* bucket = nullptr;
     BucketPart range;  // of the bucket
     at::Tensor parameters, gradients;
+    OutsidePlace home = {};  // of the parameters, where they lie outside: then these are not here
   };
   [[nodiscard]] std::vector<Part> parts() const;
   void gather_updated();  // after the update

@@ -224,8 +224,9 @@ std::vector<Option> strategy_options() {
        .fallback = "0"},
       {.name = "--offload",
        .value = "WHAT",
-       .help = "what lies outside the device while nothing uses it: optimizer (its state), activations (that "
-               "recomputed blocks keep), in host memory; or in storage, as optimizer:nvme,activations:nvme"},
+       .help = "what lies outside the device while nothing uses it: optimizer (its state), parameters (of --zero 3), "
+               "activations (that recomputed blocks keep), in host memory; or in storage, as "
+               "optimizer:nvme,activations:nvme"},
       {.name = "--recompute",
        .value = "WHAT",
        .help =

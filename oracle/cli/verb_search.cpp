@@ -159,7 +159,8 @@ Verb search_verb() {
          .help =
              "try several of these, too: order (of ranks), bucket (of gradients: 5, 25 and 100 MiB, or one message "
              "at the end), compress (gradients as they are, bf16, 1bit, 2bit, topk:0.01), schedule (GPipe), recompute "
-             "(every 2nd, 3rd or 4th block), offload (optimizer state, activations or both to the host)"},
+             "(every 2nd, 3rd or 4th block), offload (optimizer state, parameters of ZeRO 3 beside it, "
+             "activations to the host)"},
         {.name = "--memory", .value = "SIZE", .help = "of a device that may be used; all it has unless given"},
         {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"},
         {.name = "--samples", .value = "N", .help = "say what training on so many takes, in device-hours, too"},

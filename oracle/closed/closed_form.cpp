@@ -27,7 +27,7 @@ bool has_closed_form(const Strategy& s, const Cluster& cluster) {
 bool has_least_time(const Strategy& strategy, const Cluster& cluster) {
   Strategy without = strategy;
   without.recompute_every = without.recompute_together = 1;
-  without.optimizer_tier = without.activation_tier = Tier::device;
+  without.optimizer_tier = without.parameter_tier = without.activation_tier = Tier::device;
   without.compression = {};
   return has_closed_form(without, cluster);
 }

@@ -8,6 +8,7 @@
 #include "calibration/outside_rates.h"
 #include "oracle/plan/offload.h"
 #include "oracle/plan/offload_activations.h"
+#include "oracle/plan/offload_parameters.h"
 
 namespace sibyl {
 namespace {
@@ -43,12 +44,36 @@ PricedCopy price_copy(std::int64_t bytes, Tier tier, OffloadCopy::Way way, int r
           size};
 }
 
+PricedCopy one_after_the_other(const PricedCopy& a, const PricedCopy& b) {
+  return {{a.estimate.time + b.estimate.time, std::max(a.estimate.relative_error, b.estimate.relative_error),
+           std::max(a.estimate.provenance, b.estimate.provenance)},
+          a.bytes + b.bytes};
+}
+
+// State and parameters in one copy, unless they lie in different places.
+PricedCopy price_block(const Stage& stage, const OffloadCopy& copy, int ranks, const Cluster& cluster) {
+  const BlockBytes bytes = block_bytes(stage, stage.blocks[copy.block]);
+  const auto price = [&](std::int64_t size, Tier tier) { return price_copy(size, tier, copy.way, ranks, cluster); };
+  if (bytes.total() == 0) return {};
+  if (bytes.parameters == 0) return price(bytes.state, stage.state_tier);
+  if (bytes.state == 0 || stage.state_tier == stage.parameter_tier) return price(bytes.total(), stage.parameter_tier);
+  return one_after_the_other(price(bytes.state, stage.state_tier), price(bytes.parameters, stage.parameter_tier));
+}
+
 }  // namespace
 
 std::vector<PricedCopy> price_copies(const Plan& plan, const Stage& stage, const Cluster& cluster) {
   std::vector<PricedCopy> priced;
   for (const OffloadCopy& copy : stage.copies)
-    priced.push_back(price_copy(state_bytes(stage, stage.blocks[copy.block]), stage.state_tier, copy.way,
+    priced.push_back(price_block(stage, copy, ranks_of_a_node(plan, cluster), cluster));
+  return priced;
+}
+
+std::vector<PricedCopy> price_brought(const Plan& plan, const Stage& stage, const Cluster& cluster) {
+  std::vector<PricedCopy> priced;
+  if (stage.parameter_tier == Tier::device) return priced;
+  for (const ParameterUnit& unit : stage.units)
+    priced.push_back(price_copy(part_bytes(stage, unit.sync, unit.bucket), stage.parameter_tier, OffloadCopy::Way::in,
                                 ranks_of_a_node(plan, cluster), cluster));
   return priced;
 }
@@ -107,10 +132,14 @@ OutsideBytes outside_bytes(const Plan& plan, const Cluster& cluster) {
   OutsideBytes fullest;
   const bool staged = cluster.kernels.device().backend != Backend::cpu;
   for (std::size_t c = 0; c < plan.schedule.size(); ++c) {
-    Bytes state, largest_block, kept, largest_kept;
+    Bytes state, largest_block, parameters, largest_part, kept, largest_kept;
     for (std::size_t s = c; s < plan.stages.size(); s += plan.schedule.size()) {
       const Stage& stage = plan.stages[s];
-      for (const StateBlock& block : stage.blocks) add(state_bytes(stage, block), state, largest_block);
+      for (const StateBlock& block : stage.blocks) {
+        const BlockBytes bytes = block_bytes(stage, block);
+        add(bytes.state, state, largest_block);
+        add(bytes.parameters, parameters, largest_part);
+      }
       for (std::size_t k = 0; k < stage.kept_outside.size(); ++k) add(kept_outside_bytes(stage, k), kept, largest_kept);
     }
     OutsideBytes own;
@@ -119,6 +148,7 @@ OutsideBytes outside_bytes(const Plan& plan, const Cluster& cluster) {
       own.storage += tier == Tier::nvme ? all : Bytes{};
     };
     lie(plan.strategy.optimizer_tier, state, largest_block * static_cast<double>(blocks_at_once));
+    lie(plan.strategy.parameter_tier, parameters, largest_part * static_cast<double>(blocks_at_once));
     lie(plan.strategy.activation_tier, kept, largest_kept * 2.0);
     fullest.host = std::max(fullest.host, own.host);
     fullest.storage = std::max(fullest.storage, own.storage);

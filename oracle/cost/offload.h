@@ -19,6 +19,9 @@ namespace sibyl {
 // Of the stage's copies, in their order; the first rank's, whose parts are the largest.
 std::vector<PricedCopy> price_copies(const Plan& plan, const Stage& stage, const Cluster& cluster);
 
+// Of the rank's part of each unit, to the device; none where they lie there.
+std::vector<PricedCopy> price_brought(const Plan& plan, const Stage& stage, const Cluster& cluster);
+
 // Of what each segment keeps outside.
 std::vector<PricedStage::Kept> price_kept(const Plan& plan, const Stage& stage, const Cluster& cluster);
 

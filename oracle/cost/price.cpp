@@ -322,6 +322,7 @@ PricedStage price_compute(const Plan& plan, const Stage& stage, KernelPrices& ke
   priced.beside_copies = copies_slowdown(plan.strategy, cluster.kernels.device());
   priced.overhead = cluster.step_overhead_per_operation * cluster.composition.factor;
   priced.copies = price_copies(plan, stage, cluster);
+  priced.brought = price_brought(plan, stage, cluster);
   priced.kept = price_kept(plan, stage, cluster);
   return priced;
 }

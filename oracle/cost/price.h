@@ -58,7 +58,8 @@ struct PricedStage {
   // parts is gathered. With the gathers: buffers that are broadcast, before the next forward.
   std::optional<CollectiveEstimate> clip_norm, tensor_norms;
   std::vector<PricedMessage> gathers;
-  std::vector<PricedCopy> copies;  // parallel to Stage::copies
+  std::vector<PricedCopy> copies;   // parallel to Stage::copies
+  std::vector<PricedCopy> brought;  // parallel to Stage::units, where the rank's parts lie outside; else empty
   struct Kept {
     PricedCopy out, in;
   };

@@ -56,8 +56,8 @@ class StateOf {
     ledger_.take(communication, static_cast<double>(sync.buckets[index].bytes()), owner(What::bucket, index));
   }
 
-  // Of sharded buckets: the parameters, flat, or the rank's part of them; its part's state; gradients' buffers and
-  // parts.
+  // Of sharded buckets: the parameters, flat, or the rank's part of them, if it is here; its part's state; gradients'
+  // buffers and parts.
   void take_shards(std::size_t index) {
     const GradientSync& sync = stage_.gradients[index];
     std::int64_t largest = 0;
@@ -67,7 +67,10 @@ class StateOf {
       const double part = static_cast<double>(own.size()) * size_in_bytes(bucket.dtype);
       const auto whole = static_cast<double>(bucket.bytes());
       const MemoryOwner shard = owner(What::shard, b);
-      ledger_.take(weights, has_unit(stage_, index, b) ? part : whole, shard);
+      if (!has_unit(stage_, index, b))
+        ledger_.take(weights, whole, shard);
+      else if (stage_.parameter_tier == Tier::device)
+        ledger_.take(weights, part, shard);
       if (takes_norms(strategy_.optimizer))
         for (const Piece& piece : pieces(stage_, bucket, own.begin, own.end)) take_optimizer(piece.elements, shard);
       else

@@ -7,6 +7,7 @@
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload.h"
 #include "oracle/plan/offload_activations.h"
+#include "oracle/plan/offload_parameters.h"
 #include "oracle/plan/precision.h"
 #include "oracle/plan/recompute.h"
 #include "oracle/plan/regathered.h"
@@ -32,6 +33,7 @@ StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy
       sums_apart_(device.sums_apart),
       sharded_(sharded_parameters(stage)),
       gathered_(stage.units.size(), false),
+      brought_(gathered_),
       backward_turns_(backward_turns),
       reuse_(reuse) {
   for (const Step& step : stage.steps) facts_.push_back(facts_of(stage, step, device.backend));
@@ -119,19 +121,25 @@ void StepWalk::update() {
   for (const std::size_t kernel : priced_.kernels.updates) with_workspace(kernel, [] {});
 }
 
-// State that lies elsewhere: beside the block at hand there are the next one and, until the one after that comes, the
+// What lies elsewhere: beside the block at hand there are the next one and, until the one after that comes, the
 // last.
 void StepWalk::update_blocks() {
   const auto each_tensor = [&](std::size_t block, auto&& visit) {
-    for (const std::int64_t elements : updated_elements(stage_, stage_.blocks[block]))
-      for (int i = 0; i < state_tensors(stage_); ++i)
-        visit(4.0 * static_cast<double>(elements), owner(What::block, block));
+    const StateBlock& own = stage_.blocks[block];
+    for (const std::int64_t elements : updated_elements(stage_, own))
+      for (int i = 0; stage_.state_tier != Tier::device && i < state_tensors(stage_); ++i)
+        visit(optimizer, 4.0 * static_cast<double>(elements), owner(What::block, block));
+    for (const StateBlock::Part& part : own.parts)
+      if (stage_.parameter_tier != Tier::device && has_unit(stage_, part.sync, part.bucket))
+        visit(weights, static_cast<double>(part_bytes(stage_, part.sync, part.bucket)), owner(What::block, block));
   };
   const auto take = [&](std::size_t block) {
-    each_tensor(block, [&](double bytes, const MemoryOwner& whose) { ledger_.take(optimizer, bytes, whose); });
+    each_tensor(block,
+                [&](MemoryKind kind, double bytes, const MemoryOwner& whose) { ledger_.take(kind, bytes, whose); });
   };
   const auto give = [&](std::size_t block) {
-    each_tensor(block, [&](double bytes, const MemoryOwner& whose) { ledger_.give(optimizer, bytes, whose); });
+    each_tensor(block,
+                [&](MemoryKind kind, double bytes, const MemoryOwner& whose) { ledger_.give(kind, bytes, whose); });
   };
   const std::size_t count = stage_.blocks.size();
   for (std::size_t b = 0; b < count; ++b) {
@@ -356,10 +364,25 @@ void StepWalk::end_segment(std::size_t segment) {
   held().segments[segment].clear();
 }
 
+double StepWalk::own_part(std::size_t unit) const {
+  return static_cast<double>(part_bytes(stage_, stage_.units[unit].sync, stage_.units[unit].bucket));
+}
+
+void StepWalk::bring(std::size_t unit) {
+  if (stage_.parameter_tier == Tier::device || gathered_[unit] || brought_[unit]) return;
+  ledger_.take(weights, own_part(unit), owner(What::unit, unit));
+  brought_[unit] = true;
+}
+
+// What came from outside is dropped once it lies in what is gathered.
 void StepWalk::gather(std::size_t unit) {
   if (unit >= stage_.units.size() || gathered_[unit]) return;
+  bring(unit);
   ledger_.take(weights, unit_bytes(unit), owner(What::unit, unit));
   gathered_[unit] = true;
+  if (!brought_[unit]) return;
+  ledger_.give(weights, own_part(unit), owner(What::unit, unit));
+  brought_[unit] = false;
 }
 
 double StepWalk::unit_bytes(std::size_t unit) const {
@@ -367,13 +390,19 @@ double StepWalk::unit_bytes(std::size_t unit) const {
   return static_cast<double>(stage_.gradients[u.sync].buckets[u.bucket].bytes());
 }
 
-// Together with the next ones, which are on their way: among the same ranks, who gather one after the other.
+// Together with the next ones, which are on their way: among the same ranks, who gather one after the other. Of the one
+// behind them the rank's part is.
 void StepWalk::enter_unit(std::size_t unit, bool forwards) {
   gather(unit);
   const ParameterUnit& own = stage_.units[unit];
   int ahead = own.ahead;
-  for (std::size_t u = unit; ahead > 0 && (forwards ? ++u < stage_.units.size() : u-- > 0);)
-    if (stage_.units[u].sync == own.sync) gather(u), --ahead;
+  for (std::size_t u = unit; ahead >= 0 && (forwards ? ++u < stage_.units.size() : u-- > 0);) {
+    if (stage_.units[u].sync != own.sync) continue;
+    if (ahead-- > 0)
+      gather(u);
+    else
+      bring(u);
+  }
 }
 
 void StepWalk::leave(std::size_t unit) {

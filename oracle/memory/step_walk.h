@@ -97,8 +97,10 @@ class StepWalk {
   void bring_before(std::size_t segment);
   void replay(std::size_t segment);
   void end_segment(std::size_t segment);
+  void bring(std::size_t unit);
   void gather(std::size_t unit);
   [[nodiscard]] double unit_bytes(std::size_t unit) const;
+  [[nodiscard]] double own_part(std::size_t unit) const;
   void enter_unit(std::size_t unit, bool forwards);
   void leave(std::size_t unit);
 
@@ -154,7 +156,7 @@ class StepWalk {
   bool linked_;                                             // one of several stages
   bool sums_apart_;                                         // of Device
   std::vector<bool> sharded_;                               // by tensor: a parameter of which ranks hold parts
-  std::vector<bool> gathered_;                              // by unit
+  std::vector<bool> gathered_, brought_;                    // by unit; the rank's part has come from outside
   int micro_batch_ = 0;                                     // the one at hand
   int backward_turns_, backwards_ = 0;                      // in all; taken
   Reuse* reuse_;

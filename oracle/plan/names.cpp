@@ -37,6 +37,8 @@ std::string copy_name(const OffloadCopy& copy) {
   return fmt::format("{} state {}", copy.way == OffloadCopy::Way::in ? "read" : "write", copy.block);
 }
 
+std::string part_name(std::size_t unit) { return fmt::format("read part of unit {}", unit); }
+
 std::string kept_name(std::size_t segment, OffloadCopy::Way way) {
   return fmt::format("{} kept {}", way == OffloadCopy::Way::in ? "read" : "write", segment);
 }

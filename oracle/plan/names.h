@@ -27,6 +27,7 @@ std::string bucket_name(std::size_t index, std::string_view exchange = "all-redu
 std::string unit_name(std::size_t index);                            // "all-gather unit 0"
 std::string unit_copy_name(std::size_t index);                       // "copy part of unit 0"
 std::string copy_name(const OffloadCopy& copy);                      // "read state 0", "write state 0"
+std::string part_name(std::size_t unit);                             // "read part of unit 0"
 std::string kept_name(std::size_t segment, OffloadCopy::Way way);    // "read kept 0", "write kept 0"
 inline constexpr std::string_view shared_parameters_name = "all-reduce shared parameters";  // of several stages
 inline constexpr std::string_view gradients_name = "exchange gradients";  // all that are after the last turn

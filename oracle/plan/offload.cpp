@@ -6,6 +6,7 @@
 
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload_activations.h"
+#include "oracle/plan/offload_parameters.h"
 #include "oracle/plan/precision.h"
 #include "oracle/plan/zero.h"
 
@@ -29,18 +30,20 @@ int state_tensors(const Stage& stage) {
 }
 
 Result<void> check_offload(const Strategy& strategy) {
-  if (strategy.optimizer_tier == Tier::device) return {};
+  if (strategy.optimizer_tier == Tier::device && strategy.parameter_tier == Tier::device) return {};
   const std::string where = "--offload " + offload_text(strategy);
   if (takes_norms(strategy.optimizer))
     return fail(ErrorCode::infeasible,
-                fmt::format("{} takes norms of whole tensors between its passes over the state, which would come twice",
-                            to_string(strategy.optimizer)),
+                fmt::format("{} takes norms of whole tensors between its passes over {}, which would come twice",
+                            to_string(strategy.optimizer),
+                            strategy.optimizer_tier == Tier::device ? "parameters" : "the state"),
                 where, "--optimizer adamw, or leave --offload out");
-  if (optimizer_states(strategy.optimizer) == 0 && !has_half_weights(strategy))
+  if (strategy.optimizer_tier != Tier::device && optimizer_states(strategy.optimizer) == 0 &&
+      !has_half_weights(strategy))
     return fail(ErrorCode::infeasible,
                 fmt::format("{} keeps no state that could lie elsewhere", to_string(strategy.optimizer)), where,
                 "--optimizer momentum or adam, or leave --offload out");
-  return {};
+  return check_parameters(strategy);
 }
 
 std::vector<std::int64_t> updated_elements(const Stage& stage, const StateBlock& block, int place) {
@@ -53,10 +56,15 @@ std::vector<std::int64_t> updated_elements(const Stage& stage, const StateBlock&
   return elements;
 }
 
-std::int64_t state_bytes(const Stage& stage, const StateBlock& block, int place) {
-  std::int64_t elements = 0;
-  for (const std::int64_t one : updated_elements(stage, block, place)) elements += one;
-  return elements * state_tensors(stage) * static_cast<std::int64_t>(size_in_bytes(DType::f32));
+BlockBytes block_bytes(const Stage& stage, const StateBlock& block, int place) {
+  BlockBytes bytes;
+  if (stage.state_tier != Tier::device)
+    for (const std::int64_t elements : updated_elements(stage, block, place))
+      bytes.state += elements * state_tensors(stage) * static_cast<std::int64_t>(size_in_bytes(DType::f32));
+  if (stage.parameter_tier != Tier::device)
+    for (const StateBlock::Part& part : block.parts)
+      if (has_unit(stage, part.sync, part.bucket)) bytes.parameters += part_bytes(stage, part.sync, part.bucket, place);
+  return bytes;
 }
 
 namespace {
@@ -76,7 +84,7 @@ std::vector<StateBlock> single_blocks(const Stage& stage) {
 std::vector<StateBlock> joined_blocks(const Stage& stage, double least) {
   std::vector<StateBlock> blocks;
   for (StateBlock& single : single_blocks(stage)) {
-    if (blocks.empty() || static_cast<double>(state_bytes(stage, blocks.back())) >= least) {
+    if (blocks.empty() || static_cast<double>(block_bytes(stage, blocks.back()).total()) >= least) {
       blocks.push_back(std::move(single));
       continue;
     }
@@ -90,9 +98,11 @@ std::vector<StateBlock> joined_blocks(const Stage& stage, double least) {
 }  // namespace
 
 void offload_state(Stage& stage, const Strategy& strategy) {
-  if (strategy.optimizer_tier == Tier::device || stage.updates.empty()) return;
+  if (stage.updates.empty()) return;
   using Way = OffloadCopy::Way;
   stage.state_tier = strategy.optimizer_tier;
+  stage.parameter_tier = strategy.parameter_tier;
+  if (stage.state_tier == Tier::device && stage.parameter_tier == Tier::device) return;
   stage.blocks = joined_blocks(stage, strategy.bucket.value());
   const std::size_t count = stage.blocks.size();
   for (std::size_t i = 0; i < std::min<std::size_t>(2, count); ++i) stage.copies.push_back({Way::in, i, 0});
@@ -110,15 +120,19 @@ OffloadedBytes bytes_offloaded(const Plan& plan, int rank) {
     const Stage& stage = plan.stages[s];
     const std::int64_t kept = plan.strategy.accumulation * kept_outside_bytes(stage);
     moved += {kept, kept};
+    const auto place_in = [&](std::size_t sync) {  // parts of different syncs are held among different ranks
+      const std::vector<int> holders = shard_group(plan, stage.gradients[sync], rank);
+      return static_cast<int>(std::ranges::find(holders, rank) - holders.begin());
+    };
+    for (const ParameterUnit& unit : stage.units)
+      if (stage.parameter_tier != Tier::device)
+        moved.in += plan.strategy.accumulation * times_gathered(stage, unit) *
+                    part_bytes(stage, unit.sync, unit.bucket, place_in(unit.sync));
     for (const OffloadCopy& copy : stage.copies) {
       const StateBlock& block = stage.blocks[copy.block];
-      // Parts of different syncs are held among different ranks.
-      std::int64_t bytes = state_bytes(stage, {block.parameters, {}});
-      for (const StateBlock::Part& part : block.parts) {
-        const std::vector<int> holders = shard_group(plan, stage.gradients[part.sync], rank);
-        const auto place = static_cast<int>(std::ranges::find(holders, rank) - holders.begin());
-        bytes += state_bytes(stage, {{}, {part}}, place);
-      }
+      std::int64_t bytes = block_bytes(stage, {block.parameters, {}}).total();
+      for (const StateBlock::Part& part : block.parts)
+        bytes += block_bytes(stage, {{}, {part}}, place_in(part.sync)).total();
       (copy.way == OffloadCopy::Way::in ? moved.in : moved.out) += bytes;
     }
   }

@@ -8,7 +8,7 @@
 //   in 0, in 1, out 0, in 2, out 1, in 3, ...
 // where "in i + 2" and "out i" may begin when block i has been updated. The step ends when all is written. Each rank
 // moves the state that it has: with ZeRO its parts. The update runs on the device, as it does without; DeepSpeed's runs
-// on the host.
+// on the host. Parameters that lie outside (offload_parameters.h) come and go with the blocks, too.
 #pragma once
 
 #include <vector>
@@ -34,7 +34,11 @@ void offload_state(Stage& stage, const Strategy& strategy);
 // Elements of what is updated in a block, one by one: of parameters, and of the parts that rank `place` of those who
 // hold all parts has. Rank 0's are the largest.
 std::vector<std::int64_t> updated_elements(const Stage& stage, const StateBlock& block, int place = 0);
-// Of all state of the block.
-std::int64_t state_bytes(const Stage& stage, const StateBlock& block, int place = 0);
+// Of what lies outside of the block.
+struct BlockBytes {
+  std::int64_t state = 0, parameters = 0;
+  [[nodiscard]] std::int64_t total() const { return state + parameters; }
+};
+BlockBytes block_bytes(const Stage& stage, const StateBlock& block, int place = 0);
 
 }  // namespace sibyl

@@ -178,8 +178,8 @@ struct ParameterUnit {
   int ahead = 1;
 };
 
-// Optimizer state that lies outside the device and comes and goes together: that of whole parameters, and of the rank's
-// parts of sharded buckets.
+// What lies outside the device and comes and goes together for an update: the state of whole parameters, and of the
+// rank's parts of sharded buckets, and these parts themselves.
 struct StateBlock {
   struct Part {
     std::size_t sync = 0, bucket = 0;
@@ -219,9 +219,9 @@ struct Stage {
   // Optimizers that take norms of whole tensors (LAMB, LARS): the ranks along these axes hold other parts of them.
   std::vector<MeshAxis> norm_axes;
   std::vector<Update> updates;
-  // Of state that lies elsewhere: blocks in the order of their updates, and copies in that of their stream. Empty: it
-  // is here.
-  Tier state_tier = Tier::device;
+  // Of state, and of a rank's parts of units, that lie elsewhere: blocks in the order of their updates, and copies in
+  // that of their stream. Empty: it is here.
+  Tier state_tier = Tier::device, parameter_tier = Tier::device;
   std::vector<StateBlock> blocks;
   std::vector<OffloadCopy> copies;
   std::vector<Link> receives, sends;  // activations that no step makes; ones that the next stage wants. In one order

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/files.h"
 
@@ -103,11 +104,22 @@ class TraceReader {
                    Seconds{(start + duration) * 1e-6},
                    {}};
     const auto arguments = event.find("args");
-    if (arguments != event.end() && arguments->is_object())
-      for (const auto& [name, value] : arguments->items()) span.arguments.push_back(argument(name, value));
+    if (arguments != event.end() && arguments->is_object()) describe(*arguments, span);
     processes_[process].tracks[thread].spans.push_back(std::move(span));
     ++spans_;
     return {};
+  }
+
+  static void describe(const Json& arguments, TraceSpan& span) {
+    std::vector<TraceArgument> list;
+    for (const auto& [name, value] : arguments.items()) {
+      const std::optional<std::int64_t> number = whole(value);
+      if (name == "micro_batch" && number && std::in_range<int>(*number))
+        span.micro_batch = static_cast<int>(*number);
+      else
+        list.push_back(argument(name, value));
+    }
+    span.arguments = std::move(list);
   }
 
   static TraceArgument argument(const std::string& name, const Json& value) {

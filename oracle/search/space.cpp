@@ -105,6 +105,7 @@ void each_offload(const SearchSpace& space, const Strategy& strategy, const Visi
     Strategy one = strategy;
     one.optimizer_tier = offload.optimizer;
     one.activation_tier = offload.activations;
+    one.parameter_tier = offload.parameters;
     if (check_offload(one) && check_activations(one)) visit(one);
   }
 }
@@ -292,6 +293,7 @@ int complexity(const Strategy& s) {
   if (s.compression.kind != Compression::Kind::none) sum += option;
   if (s.recompute_every > 1) sum += level;
   if (s.optimizer_tier != Tier::device) sum += option;
+  if (s.parameter_tier != Tier::device) sum += option;
   if (s.activation_tier != Tier::device) sum += option;
   return sum;
 }

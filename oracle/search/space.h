@@ -17,7 +17,7 @@
 namespace sibyl {
 
 struct Offload {
-  Tier optimizer = Tier::device, activations = Tier::device;
+  Tier optimizer = Tier::device, activations = Tier::device, parameters = Tier::device;
 };
 
 struct SearchSpace {
@@ -54,8 +54,12 @@ inline const std::vector<Compression> usual_compressions = {{},
                                                             {Compression::Kind::two_bit},
                                                             {Compression::Kind::top_k, 0.01}};
 inline const std::vector<int> usual_recompute_every = {2, 3, 4};
-inline const std::vector<Offload> usual_offloads = {
-    {}, {Tier::host}, {Tier::device, Tier::host}, {Tier::host, Tier::host}};
+inline const std::vector<Offload> usual_offloads = {{},
+                                                    {Tier::host},
+                                                    {Tier::device, Tier::host},
+                                                    {Tier::host, Tier::host},
+                                                    {Tier::host, Tier::device, Tier::host},
+                                                    {Tier::host, Tier::host, Tier::host}};
 
 // Ascending in devices; otherwise from the simplest on: in an order that depends on the space alone.
 std::vector<Strategy> strategies(const SearchSpace& space);

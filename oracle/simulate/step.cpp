@@ -176,11 +176,11 @@ class SpanWriter {
   }
 
   void add_copy(std::size_t i, std::size_t first) {
-    const auto& [segment, way] = program_.moved[i];
+    const auto& [unit, index, way] = program_.moved[i];
+    const Kind kind = unit ? Kind::bring_part : way == OffloadCopy::Way::in ? Kind::bring_kept : Kind::leave_kept;
     const std::size_t task = program_.copies[i].after;
     const std::size_t ready = task == Message::at_once ? NamedSpan::nothing : of_task_[task];
-    spans_.push_back({kept_name(segment, way), copies_track, run_.copies[i],
-                      way == OffloadCopy::Way::in ? Kind::bring_kept : Kind::leave_kept, segment, 0,
+    spans_.push_back({unit ? part_name(index) : kept_name(index, way), copies_track, run_.copies[i], kind, index, 0,
                       later(spans_, ready, i == 0 ? NamedSpan::nothing : first + i - 1)});
   }
 

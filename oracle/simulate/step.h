@@ -75,7 +75,8 @@ struct NamedSpan {
     update,
     copy,
     leave_kept,
-    bring_kept
+    bring_kept,
+    bring_part
   };
   std::string name;
   std::string_view track;

@@ -1,6 +1,7 @@
 #include "oracle/simulate/step_program.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "oracle/plan/offload_activations.h"
 #include "oracle/plan/zero.h"
@@ -16,6 +17,7 @@ class ProgramBuilder {
         priced_(priced),
         relief_(relief),
         gathered_(stage.units.size(), 0),
+        parts_(stage.units.size(), 0),
         brought_(stage.recomputed.size(), 0) {
     std::size_t first = 0;
     for (const GradientSync& sync : stage.gradients) {
@@ -95,22 +97,35 @@ class ProgramBuilder {
         if (priced_.messages[next].stages.empty()) send(priced_.messages[next], {false, next});
   }
 
+  // The rank's part of a unit, if it lies outside.
+  void bring(std::size_t unit) {
+    if (priced_.brought.empty() || unit >= stage_.units.size() || gathered_[unit] != 0 || parts_[unit] != 0) return;
+    parts_[unit] = copy(priced_.brought[unit], {true, unit, OffloadCopy::Way::in});
+  }
+
+  // Nothing of it is sent before the rank's part is here.
   void gather(std::size_t unit) {
     if (unit >= stage_.units.size() || gathered_[unit] != 0) return;
-    if (!priced_.kernels.unit_copies.empty()) {
-      add(time(priced_.kernels.unit_copies[unit]), 1, stage_.units[unit].begin);
+    bring(unit);
+    needed_copies_ = std::max(needed_copies_, std::exchange(parts_[unit], 0));
+    const bool copied = !priced_.kernels.unit_copies.empty();
+    if (copied || !priced_.brought.empty()) {
+      add(copied ? time(priced_.kernels.unit_copies[unit]) : Seconds{}, copied ? 1 : 0, stage_.units[unit].begin);
       program_.origins.back().unit = unit;
     }
     send(priced_.unit_gathers[unit], {true, unit});
     gathered_[unit] = program_.messages.size();
   }
 
-  // The unit's first task waits until it is gathered; the next ones are then on their way.
+  // The unit's first task waits until it is gathered; the next ones are then on their way, and the rank's part of the
+  // one behind them.
   void enter(std::size_t unit, bool forward) {
     gather(unit);
     needed_ = std::max(needed_, gathered_[unit]);
-    for (std::size_t n = 1; n <= static_cast<std::size_t>(stage_.units[unit].ahead); ++n)
+    const auto ahead = static_cast<std::size_t>(stage_.units[unit].ahead);
+    for (std::size_t n = 1; n <= ahead; ++n)
       if (forward || n <= unit) gather(forward ? unit + n : unit - n);
+    if (forward || ahead < unit) bring(forward ? unit + ahead + 1 : unit - ahead - 1);
   }
 
   void leave(std::size_t unit) { gathered_[unit] = 0; }
@@ -118,10 +133,12 @@ class ProgramBuilder {
   // The number of copies so far, with it.
   std::size_t copy(std::size_t segment, OffloadCopy::Way way) {
     const PricedStage::Kept& kept = priced_.kept[segment];
-    const PricedCopy& priced = way == OffloadCopy::Way::out ? kept.out : kept.in;
+    return copy(way == OffloadCopy::Way::out ? kept.out : kept.in, {false, segment, way});
+  }
+  std::size_t copy(const PricedCopy& priced, StepProgram::Moved what) {
     const std::size_t after = program_.tasks.empty() ? Message::at_once : program_.tasks.size() - 1;
     program_.copies.push_back({priced.estimate.time * relief_.offload, after});
-    program_.moved.push_back({segment, way});
+    program_.moved.push_back(what);
     return program_.copies.size();
   }
   // The nearest before `segment` is on its way from here on.
@@ -137,7 +154,7 @@ class ProgramBuilder {
     for (std::size_t s = 0; s < stage_.recomputed.size(); ++s) {
       if (!lies_outside(s)) continue;
       if (begins && stage_.recomputed[s].begin == step) leaving_ = copy(s, OffloadCopy::Way::out);
-      if (!begins && stage_.recomputed[s].end == step + 1) needed_copies_ = leaving_;
+      if (!begins && stage_.recomputed[s].end == step + 1) needed_copies_ = std::max(needed_copies_, leaving_);
     }
   }
 
@@ -204,7 +221,7 @@ class ProgramBuilder {
 
   void run_again(std::size_t segment) {
     if (lies_outside(segment)) {
-      needed_copies_ = brought_[segment];
+      needed_copies_ = std::max(needed_copies_, brought_[segment]);
       bring_before(segment);
     }
     for (std::size_t s = stage_.recomputed[segment].begin; s < stage_.recomputed[segment].end; ++s) forward(s, true);
@@ -241,6 +258,7 @@ class ProgramBuilder {
   };
   std::vector<Buckets> buckets_;       // of each group that gradients are summed over
   std::vector<std::size_t> gathered_;  // by unit: the number of messages sent with it; 0: it is not gathered
+  std::vector<std::size_t> parts_;  // by unit: the number of copies with its part that lies outside; 0: not on its way
   std::size_t needed_ = 0;             // messages that tasks to come wait for
   std::vector<std::size_t> brought_;   // by segment: the number of copies with that which brings what it keeps
   std::size_t leaving_ = 0, needed_copies_ = 0;  // the number with the last one out; that tasks to come wait for

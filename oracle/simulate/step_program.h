@@ -31,9 +31,10 @@ struct StepProgram {
     std::size_t index = 0;
   };
   std::vector<Sent> sent;       // of each message
-  std::vector<Message> copies;  // of what segments keep outside
+  std::vector<Message> copies;  // of what segments keep outside, and of units' parts that lie there
   struct Moved {
-    std::size_t segment = 0;
+    bool unit = false;      // its part; else what a segment keeps
+    std::size_t index = 0;  // of the unit, or of the segment
     OffloadCopy::Way way = OffloadCopy::Way::out;
   };
   std::vector<Moved> moved;  // of each copy

@@ -10,7 +10,7 @@ namespace {
 
 class Pricer {
  public:
-  explicit Pricer(const PricedStage& priced) : priced_(priced) {}
+  Pricer(const PricedStage& priced, std::size_t blocks) : priced_(priced), blocks_(blocks) {}
 
   EmulatedStage stage() const {
     EmulatedStage result;
@@ -32,6 +32,17 @@ class Pricer {
     result.clips = work(priced_.kernels.clips);
     result.masters = work(priced_.kernels.masters);
     result.updates = work(priced_.kernels.updates);
+    std::vector<Keys> of_blocks(blocks_);
+    for (std::size_t u = 0; blocks_ > 0 && u < priced_.kernels.updates.size(); ++u)
+      of_blocks[priced_.kernels.updated_blocks[u]].push_back(priced_.kernels.updates[u]);
+    for (const Keys& keys : of_blocks) result.block_updates.push_back(work(keys));
+    for (const PricedCopy& copy : priced_.copies) result.copies.push_back(copy.estimate.time);
+    for (const PricedCopy& copy : priced_.brought) result.brought.push_back(copy.estimate.time);
+    for (const PricedStage::Kept& kept : priced_.kept) {
+      result.kept_out.push_back(kept.out.estimate.time);
+      result.kept_in.push_back(kept.in.estimate.time);
+    }
+    result.beside_copies = priced_.beside_copies;
     return result;
   }
 
@@ -58,6 +69,7 @@ class Pricer {
   }
 
   const PricedStage& priced_;
+  std::size_t blocks_;  // of Stage
 };
 
 }  // namespace
@@ -70,7 +82,10 @@ Result<EmulatedTimes> emulated_times(const Plan& plan, const std::string& calibr
   times.backend = cluster.kernels.device().backend;
   times.sums_apart = cluster.kernels.device().sums_apart;
   times.framework = cluster.kernels.device().framework_base;
-  for (const Stage& stage : plan.stages) times.stages.push_back(Pricer(price(plan, stage, cluster)).stage());
+  for (const Stage& stage : plan.stages) {
+    const PricedStage priced = price(plan, stage, cluster);
+    times.stages.push_back(Pricer(priced, stage.blocks.size()).stage());
+  }
   return times;
 }
 

@@ -171,10 +171,10 @@ Result<Request> read_request(const std::vector<std::string>& words, int processe
   SIBYL_CHECK(check_runnable(request));
   if (request.cuda && request.strategy.zero > 0)
     return fail(ErrorCode::usage, "sharded state is not trained on a GPU", "--zero");
-  if (request.strategy.offloads() && (request.cuda || request.emulated))
+  if (request.strategy.offloads() && request.cuda)
     return fail(ErrorCode::usage, "the trainer offloads from a processor's memory only", "--offload",
-                "--device real; `sibyl predict` prices other devices");
-  if (!request.settings.offload_folder.empty() && !request.strategy.offloads_to(Tier::nvme))
+                "--device cpu or emulated; `sibyl predict` prices GPUs");
+  if (!request.settings.offload_folder.empty() && (request.emulated || !request.strategy.offloads_to(Tier::nvme)))
     return fail(ErrorCode::usage, "--offload-folder has no effect where nothing is offloaded to nvme");
   if (request.cuda && request.settings.trace)
     return fail(ErrorCode::usage, "a GPU's step cannot be drawn: the host does not see its kernels end", "--trace");

@@ -48,7 +48,9 @@ StrategySection::StrategySection(Document& document, QWidget* parent)
   add("--zero", tr("ZeRO"), {"0", "1", "2", "3"});
   add("--recompute", tr("Recompute"), {"none", "selective", "full", "every:2", "groups:2"});
   add("--offload", tr("Offload"),
-      {"optimizer", "optimizer:nvme", "activations", "activations:nvme", "optimizer,activations"}, tr("nothing"));
+      {"optimizer", "optimizer:nvme", "activations", "activations:nvme", "optimizer,activations",
+       "optimizer,parameters"},
+      tr("nothing"));
   add("--compress", tr("Compress gradients"), {"none", "fp16", "bf16", "1bit", "2bit", "topk:0.01"});
   add("--order", tr("Order of axes"), {}, tr("as usual"));
   add("--stages", tr("Stages begin at"), {}, tr("balanced"));

@@ -15,7 +15,6 @@ class Words {
 QString argumentTitle(const std::string& name) {
   static const std::map<std::string, const char*> titles = {
       {"kind", QT_TRANSLATE_NOOP("Timeline", "Kind")},
-      {"micro_batch", QT_TRANSLATE_NOOP("Timeline", "Micro-batch")},
       {"flops", QT_TRANSLATE_NOOP("Timeline", "Arithmetic")},
       {"bytes", QT_TRANSLATE_NOOP("Timeline", "Bytes")},
       {"bound_by", QT_TRANSLATE_NOOP("Timeline", "Bound by")},
@@ -84,6 +83,7 @@ QString spanDetails(const Timeline& timeline, SpanPlace place) {
   add(Words::tr("Start"), timeText(span.start.value()));
   add(Words::tr("End"), timeText(span.end.value()));
   for (const TraceArgument& argument : span.arguments) add(argumentTitle(argument.name), argumentText(argument));
+  if (span.micro_batch) add(Words::tr("Micro-batch"), QString::number(*span.micro_batch));
   if (span.critical) add(Words::tr("Critical path"), Words::tr("yes"));
   add(Words::tr("Stream"), QString::fromStdString(row.title));
   add(Words::tr("Process"), QString::fromStdString(timeline.groups()[row.group].title));

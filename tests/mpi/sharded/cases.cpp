@@ -163,6 +163,18 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(
+    ParametersOutside, Sharded,
+    of_these_ranks(offloaded({"gpt2", "data=2", 1, gpipe, 1, 3}, "parameters"),
+                   offloaded({"llama", "data=2", 2, gpipe, 1, 3}, "optimizer,parameters:nvme"),
+                   offloaded({"gpt2", "data=2", 1, gpipe, 1, 3, "full"}, "parameters:nvme,activations"),
+                   clipped(offloaded({"cnn", "data=2", 1, gpipe, 1, 3}, "parameters,optimizer")),
+                   offloaded({"gpt2", "data=2,context=2", 1, gpipe, 1, 3}, "parameters"),
+                   offloaded({"llama", "data=2,tensor=2", 2, gpipe, 1, 3}, "parameters"),
+                   offloaded(repeated({"llama", "data=4", 1, gpipe, 1, 3}, 2), "parameters:nvme"),
+                   offloaded({"experts", "data=2,expert=2", 1, gpipe, 1, 3}, "optimizer,parameters")),
+    name_of);
+
+INSTANTIATE_TEST_SUITE_P(
     KeptOutside, Sharded,
     of_these_ranks(offloaded({"llama", "data=2", 2, gpipe, 1, 0, "full"}, "activations:nvme"),
                    offloaded({"gpt2", "data=2", 2, gpipe, 1, 2, "full"}, "optimizer:nvme,activations:nvme"),

@@ -14,13 +14,14 @@ TraceProcess one_span(std::string name, TraceSource source = TraceSource::predic
 // The whole file, word for word: 2 us to 5.5 us is "ts" 2 and "dur" 3.5, in microseconds.
 TEST(Trace, IsSpeltAsTheFormatSays) {
   TraceProcess process = one_span("conv1 forward");
-  process.tracks[0].spans[0].arguments = {{"flops", 2e9}, {"micro_batch", std::int64_t{1}}, {"kind", "convolution"}};
+  process.tracks[0].spans[0].arguments = {{"flops", 2e9}, {"kind", "convolution"}};
+  process.tracks[0].spans[0].micro_batch = 1;
   EXPECT_EQ(trace_file({trace_events(process)}, {{"model", "a.onnx"}}), R"({"traceEvents":[
 {"ph":"M","name":"process_name","pid":0,"tid":0,"args":{"name":"rank"}},
 {"ph":"M","name":"process_sort_index","pid":0,"tid":0,"args":{"sort_index":0}},
 {"ph":"M","name":"thread_name","pid":0,"tid":1,"args":{"name":"compute"}},
 {"ph":"M","name":"thread_sort_index","pid":0,"tid":1,"args":{"sort_index":0}},
-{"ph":"X","name":"conv1 forward","cat":"forward","pid":0,"tid":1,"ts":2.000,"dur":3.500,"args":{"flops":2000000000,"micro_batch":1,"kind":"convolution"}}
+{"ph":"X","name":"conv1 forward","cat":"forward","pid":0,"tid":1,"ts":2.000,"dur":3.500,"args":{"flops":2000000000,"kind":"convolution","micro_batch":1}}
 ],
 "displayTimeUnit":"ms",
 "otherData":{"model":"a.onnx"}}

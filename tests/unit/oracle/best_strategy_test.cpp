@@ -92,6 +92,8 @@ TEST(LeastTime, HoldsOfWhatOnlyAddsToAStep) {
     if (strategy.optimizer != OptimizerKind::sgd && test::any(0, 1) == 1) strategy.optimizer_tier = Tier::host;
     if (strategy.recompute == Recompute::full && strategy.stages() == 1 && test::any(0, 1) == 1)
       strategy.activation_tier = Tier::host;
+    if (strategy.zero == 3 && strategy.data > 1 && strategy.stages() == 1 && test::any(0, 1) == 1)
+      strategy.parameter_tier = Tier::host;
     RC_ASSERT(closed::has_least_time(strategy, cluster));
     if (closed::has_closed_form(strategy, cluster)) return;
     const auto exact = Evaluator(graph, cluster).evaluate(strategy);

@@ -91,7 +91,7 @@ TEST(TraceStep, SpansSayWhatIsKnown) {
   EXPECT_LE(flops, 128 + 16);  // the bias' additions may count
   EXPECT_EQ(std::get<std::string>(argument(fc1, "kind").value), "linear");
   EXPECT_EQ(std::get<std::string>(argument(fc1, "provenance").value), "measured");
-  EXPECT_EQ(std::get<std::int64_t>(argument(fc1, "micro_batch").value), 0);
+  EXPECT_EQ(fc1.micro_batch, 0);
   const TraceSpan& bucket = track(trace->processes[0], "communication")->spans[0];
   EXPECT_DOUBLE_EQ(std::get<double>(argument(bucket, "bytes").value), 268);
 }
@@ -101,10 +101,9 @@ TEST(TraceStep, MicroBatchesAreNumbered) {
   Strategy strategy = data_parallel(1, 4);
   strategy.accumulation = 2;
   const auto trace = trace_step(graph, strategy, one_millisecond_each(graph, strategy));
-  std::vector<std::int64_t> numbers;
+  std::vector<int> numbers;
   for (const TraceSpan& span : trace->processes[0].tracks[0].spans)
-    for (const TraceArgument& a : span.arguments)
-      if (a.name == "micro_batch") numbers.push_back(std::get<std::int64_t>(a.value));
+    if (span.micro_batch) numbers.push_back(*span.micro_batch);  // the update has none
   EXPECT_THAT(numbers, ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
 }
 

@@ -102,11 +102,11 @@ class Moved : public Folder {
     plan_ = *make_plan(test::mlp({4, 8, 3}, 2), strategy);
     before_ = aten::MemoryMeter::live();
     const std::vector<std::vector<std::int64_t>> sizes = {{32}, {8, 24}, {3}};
-    std::vector<OffloadedState::Tensors> blocks;
+    std::vector<OffloadedState::Guests> blocks;
     for (const auto& block : sizes) {
-      OffloadedState::Tensors own;
+      OffloadedState::Guests own;
       for (const std::int64_t size : block)
-        for (int i = 0; i < 2; ++i) own.push_back(&tensors_.emplace_back(at::zeros({size}, at::kFloat)));
+        for (int i = 0; i < 2; ++i) own.push_back({&tensors_.emplace_back(at::zeros({size}, at::kFloat)), {size}});
       blocks.push_back(std::move(own));
     }
     state_ = OffloadedState::create(plan_.stages[0], std::move(blocks), folder_).value();

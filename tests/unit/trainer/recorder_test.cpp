@@ -74,10 +74,8 @@ TEST(OperationSpans, tell_micro_batches_apart) {
     spans.end_backward();
   }
   const TraceProcess process = recorder.process(0);
-  std::vector<std::int64_t> micro_batches;
-  for (const TraceSpan& span : process.tracks[0].spans)
-    for (const TraceArgument& argument : span.arguments)
-      if (argument.name == "micro_batch") micro_batches.push_back(std::get<std::int64_t>(argument.value));
+  std::vector<int> micro_batches;
+  for (const TraceSpan& span : process.tracks[0].spans) micro_batches.push_back(span.micro_batch.value_or(-1));
   EXPECT_THAT(micro_batches, ElementsAre(0, 0, 1, 1, 1, 1, 0, 0));
   EXPECT_THAT(names(process.tracks[0]), ElementsAre("fc1 forward", "loss forward", "fc1 forward", "loss forward",
                                                     "loss backward", "fc1 backward", "loss backward", "fc1 backward"));

@@ -125,10 +125,11 @@ def errors():
         (["zoo:small-cnn", "--attention", "flash9"], 2, "flash9"),
         (["zoo:small-cnn", "--compress", "fp16"], 2, "--compress"),
         (["zoo:small-cnn", "--offload", "optimizer"], 4, "sgd"),
-        (["zoo:small-cnn", "--offload", "parameters"], 2, "--offload"),
+        (["zoo:small-cnn", "--offload", "weights"], 2, "--offload"),
+        (["zoo:small-cnn", "--offload", "parameters"], 4, "--zero 3"),
         (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer", "--offload-folder", "."], 2, "no effect"),
-        (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer", "--device", "emulated:v100-sxm2-16gb"], 2,
-         "--offload"),
+        (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer:nvme", "--offload-folder", ".", "--device",
+          "emulated:v100-sxm2-16gb"], 2, "no effect"),
     ]
     by_either = [
         (["no-such-file.onnx"], 3, "no-such-file.onnx"),
@@ -353,6 +354,26 @@ def emulated_sharded():
     emulated_as_predicted(["zoo:resnet18", "--batch", 8, "--recompute", "full", "--zero", 2], 2)
 
 
+def emulated_offload():
+    """What lies outside an emulated device takes the copies' time, and no memory of it but while it is there."""
+    gpt2 = ["zoo:gpt2-mini", "--batch", 4, "--dim", "seq=64"]
+    adam, zero3 = ["--optimizer", "adam"], ["--zero", 3, "--bucket", "1MiB"]
+    for words, ranks in [([*adam, "--offload", "optimizer"], 1), ([*adam, "--zero", 1, "--offload", "optimizer:nvme"], 2),
+                         (["--recompute", "full", "--offload", "activations"], 1),
+                         ([*zero3, "--offload", "parameters"], 2),
+                         ([*zero3, *adam, "--precision", "bf16", "--offload", "optimizer,parameters"], 2),
+                         (["--precision", "bf16", "--half-weights", *adam, "--offload", "optimizer"], 2),
+                         ([*adam, "--recompute", "full", "--offload", "optimizer,activations:nvme"], 1)]:
+        run, predicted, compute = emulated_run([*gpt2, *words], ranks)
+        memory = memory_error(run, predicted)
+        check(abs(memory) < 0.01, f"{words}: memory is off by {memory:+.2%}")
+        check(run["bytes_offloaded_per_step"] == run["bytes_offload_planned_per_step"], f"{words}: {run}")
+        exposed = predicted["breakdown_s"].get("offload_exposed", 0)  # none of a GPU's activations, whose host is slower
+        check(exposed > 0.05 * compute or words[-1] == "activations", f"{words}: copies that nothing waits for prove nothing")
+        least = compute + exposed
+        check(min(run["step_times_s"]) >= 0.98 * least, f"{words}: {min(run['step_times_s'])} s, but kernels and copies take {least} s")
+
+
 def calibrated(model, batch, path):
     """Times and scratch memory of the kernels of this machine that a model runs."""
     subprocess.run([pathlib.Path(TRAIN).with_name("sibyl-calibrate"), "compute", "--for", model, "--batches", str(batch),
@@ -496,6 +517,29 @@ def offload():
             check(result["peak_memory_bytes"] < most["peak_memory_bytes"], f"{what} saved nothing")
 
 
+def offload_parameters():
+    """What replicas share of parameters is the same wherever it lies: bit for bit, with and without state beside it."""
+    cnn = ["zoo:small-cnn", "--batch", 16, "--bucket", "20KiB", "--zero", 3]
+    gpt2 = ["zoo:gpt2-mini", "--batch", 4, "--dim", "seq=16", "--micro-batches", 2, "--zero", 3]
+    folder = FOLDER / "parameters"
+    folder.mkdir()
+    for model, words in ((cnn, ["--optimizer", "adamw", "--clip", 0.5]), (cnn, []), (gpt2, ["--recompute", "full"])):
+        here, most = trained("here", *model, *words, ranks=2)
+        for where in ("parameters", "parameters:nvme", "optimizer,parameters:nvme"):
+            if "optimizer" in where and "--optimizer" not in words:
+                continue
+            apart = ["--offload-folder", folder] if "nvme" in where else []
+            found, result = trained("outside", *model, *words, "--offload", where, *apart, ranks=2)
+            what = f"{model} {words} {where}"
+            near(here, found, what, bound=0)
+            check(not list(folder.iterdir()), f"{what} left {list(folder.iterdir())}")
+            moved = result["bytes_offloaded_per_step"]
+            check(moved == result["bytes_offload_planned_per_step"], f"{what}: {moved}")
+            check(min(moved["in"]) > min(moved["out"]) > 0, f"{what}: {moved}")
+            check(result["memory_bytes"]["weights"] < most["memory_bytes"]["weights"], what)
+            check(result["peak_memory_bytes"] < most["peak_memory_bytes"], f"{what} saved nothing")
+
+
 def offload_activations():
     """What blocks keep to run again is the same when it comes back: bit for bit, for each micro-batch."""
     for model in (["zoo:deit-tiny", "--batch", 4], ["zoo:gpt2-mini", "--batch", 4, "--dim", "seq=16", "--micro-batches", 2, "--zero", 3]):
@@ -600,6 +644,8 @@ CHECKS = {
     "pipeline": pipeline,
     "zero": zero,
     "offload": offload,
+    "emulated_offload": emulated_offload,
+    "offload_parameters": offload_parameters,
     "offload_activations": offload_activations,
     "zero_transformer": zero_transformer,
     "recompute": recompute,
