@@ -17,6 +17,13 @@ std::vector<double> of_phase(const Measurement& measurement, Seconds StepTimes::
   return values;
 }
 
+std::vector<double> of_steady_steps(const Measurement& measurement, Seconds StepTimes::*phase) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < measurement.grew.size(); ++i)
+    if (!measurement.grew[i]) values.push_back((measurement.steps[i].*phase).value());
+  return values.empty() ? of_phase(measurement, phase) : values;
+}
+
 std::string device_name(const EmulatedTimes& times) { return times.name + (times.vary ? ", spread" : ""); }
 
 double throughput(const Measurement& measurement, const Plan& plan) {
@@ -49,10 +56,12 @@ nlohmann::ordered_json by_way(const std::vector<OffloadedBytes>& ranks) {
 
 }  // namespace
 
-Seconds Measurement::median(Seconds StepTimes::*phase) const { return Seconds{sibyl::median(of_phase(*this, phase))}; }
+Seconds Measurement::median(Seconds StepTimes::*phase) const {
+  return Seconds{sibyl::median(of_steady_steps(*this, phase))};
+}
 
 double Measurement::spread() const {
-  const std::vector<double> times = of_phase(*this, &StepTimes::total);
+  const std::vector<double> times = of_steady_steps(*this, &StepTimes::total);
   return relative_spread(times, sibyl::median(times));
 }
 
@@ -84,6 +93,7 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
   json["step_time_s"] = seconds(&StepTimes::total);
   json["step_time_spread"] = m.spread();
   json["step_times_s"] = of_phase(m, &StepTimes::total);
+  json["steps_of_new_memory"] = std::ranges::count(m.grew, true);
   json["throughput_samples_per_s"] = throughput(m, plan);
   json["breakdown_s"] = {{"forward", seconds(&StepTimes::forward)},
                          {"backward", seconds(&StepTimes::backward)},

@@ -28,6 +28,10 @@ struct MeasuredMemory {
 
 struct Measurement {
   std::vector<StepTimes> steps;  // measured ones, the slowest rank of each phase
+  // By measured step: some rank took memory that its process did not have. The system hands that out, which costs as
+  // much as the kernels that work in it, or many times that on a virtual machine; a steady step takes none. Empty: none
+  // did.
+  std::vector<bool> grew;
   std::vector<double> losses;    // of every step, warm-up too: the mean over the global batch
   MeasuredMemory memory;
   std::vector<BytesSent> bytes_sent;        // by each rank in the last step
@@ -39,6 +43,7 @@ struct Measurement {
   std::optional<double> accuracy;           // of the evaluation
   std::optional<Error> weights_error;       // why the weights could not be saved; nothing else is lost by it
 
+  // Both of steps that took no new memory, as far as there are any.
   [[nodiscard]] Seconds median(Seconds StepTimes::*phase) const;
   // Of the step times: 1.4826 times the median distance from the median, over the median.
   [[nodiscard]] double spread() const;

@@ -1,9 +1,11 @@
 #include "trainer/session.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <utility>
 
 #include "aten/device.h"
@@ -26,6 +28,14 @@ class Stopwatch {
  private:
   Clock::time_point last_ = Clock::now();
 };
+
+// Of this process; 0 where the system does not tell.
+Bytes resident_memory() {
+  std::ifstream file("/proc/self/statm");
+  double all = 0, resident = 0;
+  if (!(file >> all >> resident)) return {};
+  return Bytes{resident * static_cast<double>(::sysconf(_SC_PAGESIZE))};
+}
 
 const CrossEntropy* classifies(const Graph& graph) {
   return std::get_if<CrossEntropy>(&graph[graph.producer(graph.loss)].attributes);
@@ -141,6 +151,7 @@ Session::Step Session::step(std::int64_t number) {
   };
   const OffloadedBytes offloaded_before = offloaded();
   aten::reset_peak();
+  const Bytes held_before = resident_memory();
   const Clock::time_point start = Clock::now();
   filling_ = Seconds{};
   for (const auto& worker : workers_) worker->begin_step(number);
@@ -165,6 +176,7 @@ Session::Step Session::step(std::int64_t number) {
     result.times.total = Seconds{std::chrono::duration<double>(Clock::now() - start).count()} - filling_;
     for (const auto& worker : workers_) result.loss += worker->late_losses();
   }
+  result.grown = resident_memory() - held_before;
   result.bytes_sent = groups_->bytes_sent() - sent_before;
   result.offloaded = offloaded() - offloaded_before;
   result.peak_bytes = aten::peak_bytes();

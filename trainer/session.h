@@ -26,6 +26,7 @@ class Session {
     OffloadedBytes offloaded;
     std::int64_t peak_bytes = 0;
     Seconds busy;  // of an emulated device: what its kernels were to take
+    Bytes grown;   // by so much this process's memory
   };
   Step step(std::int64_t number);
   // One more step, as a timeline. All ranks begin it together. `source` says what is shown: "measured", or emulated.

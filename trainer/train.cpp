@@ -69,6 +69,8 @@ std::vector<OffloadedBytes> of_all_ranks(const Communicator& communicator, const
   return all;
 }
 
+constexpr Bytes worth_counting{1 << 20};  // of memory that a step takes anew
+
 // Joins what the ranks measured. After the last step, so that gathering does not hold the ranks together between steps.
 Measurement gathered(const Communicator& communicator, const Plan& plan, const TrainSettings& settings,
                      const std::vector<Session::Step>& steps, MeasuredMemory memory) {
@@ -82,6 +84,8 @@ Measurement gathered(const Communicator& communicator, const Plan& plan, const T
     m.steps.push_back({slowest(communicator, own.forward), slowest(communicator, own.backward),
                        slowest(communicator, own.exchange), slowest(communicator, own.optimizer),
                        slowest(communicator, own.total)});
+    if (!settings.emulated && settings.device.empty())  // else what the host's memory does takes no time of the device
+      m.grew.push_back(slowest(communicator, Seconds{steps[i].grown.value()}).value() > worth_counting.value());
     peak = std::max(peak, static_cast<double>(steps[i].peak_bytes));
   }
   m.memory = memory;

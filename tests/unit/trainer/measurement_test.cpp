@@ -26,6 +26,16 @@ TEST(Measurement, medians_and_spread) {
   EXPECT_EQ(of_steps({}).spread(), 0.0);
 }
 
+// What the system hands out is no part of a steady step; where every step took some, they are what there is.
+TEST(Measurement, counts_steps_that_took_no_new_memory) {
+  Measurement m = of_steps({4, 1, 10, 3, 2});
+  m.grew = {true, false, true, false, false};
+  EXPECT_DOUBLE_EQ(m.median(&StepTimes::total).value(), 2.0);
+  EXPECT_DOUBLE_EQ(m.spread(), 1.4826 / 2.0);
+  m.grew.assign(5, true);
+  EXPECT_DOUBLE_EQ(m.median(&StepTimes::total).value(), 3.0);
+}
+
 TEST(Measurement, json_says_what_was_run_and_measured) {
   Plan plan;
   plan.strategy.data = 2;
