@@ -5,9 +5,9 @@ namespace sibyl::aten {
 
 // Call first of all in main(), before MPI: malloc's memory lies in huge pages (2 MiB) where the kernel gives them to
 // who asks. glibc asks if its tunable says so before a process starts, so the process starts itself once more; a
-// tunable that is set already (GLIBC_TUNABLES=glibc.malloc.hugetlb=0) is left as it is. In small pages a step waits for
-// page tables, by how much depends on where its pages happen to lie: the same step in three processes took 1.08 to 1.17
-// s, and 0.98 to 1.03 s in huge ones (docs/trainer.md).
+// tunable that is set already (GLIBC_TUNABLES=glibc.malloc.hugetlb=0) is left as it is. In small pages the same step
+// took 1.08 to 1.18 s in three processes, most likely as its pages happened to lie, and 0.98 to 1.03 s in huge ones
+// (docs/trainer.md).
 void ask_for_huge_pages(char** argv);
 
 // Whether malloc's memory lies in huge pages.

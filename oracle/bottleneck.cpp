@@ -62,7 +62,9 @@ void add_offload(const Stage& stage, double share, const std::function<double(Re
   lies(stage.state_tier, "optimizer state");
   lies(stage.parameter_tier, "parameters");
   lies(stage.kept_tier, "activations");
-  const std::string what = fmt::format("{}", fmt::join(outside, " and "));
+  std::string what(outside.front());
+  for (std::size_t i = 1; i < outside.size(); ++i)
+    what += fmt::format("{}{}", i + 1 < outside.size() ? ", " : " and ", outside[i]);
   candidates.push_back({bottleneck_name(kind, what), share, relieved({.offload = 0.5})});
 }
 

@@ -133,7 +133,9 @@ std::string to_json(const Measurement& m, const Plan& plan, const TrainSettings&
 std::string to_text(const Measurement& m, const Plan& plan, const TrainSettings& settings) {
   const auto phase = [&](Seconds StepTimes::*p) { return to_string(m.median(p)); };
   std::string text = fmt::format("step        {}  (±{:.1f} %, median of {})\n", phase(&StepTimes::total),
-                                 m.spread() * 100, m.steps.size());
+                                 m.spread() * 100, of_steady_steps(m, &StepTimes::total).size());
+  if (const auto grew = std::ranges::count(m.grew, true); grew > 0)
+    text += fmt::format("new memory  in {} of {} steps, which count only where no other does\n", grew, m.steps.size());
   if (settings.emulated)
     text += fmt::format("device      emulated with the times of {}: nothing was computed\n",
                         device_name(*settings.emulated));

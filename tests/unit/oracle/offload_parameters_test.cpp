@@ -86,8 +86,8 @@ TEST(OffloadParameters, AreRefusedWhereNobodySharesThem) {
     EXPECT_THAT(to_string(plan.error()), testing::HasSubstr(said));
   };
   refused([](Strategy& s) { s.zero = 2; }, "--zero 3");
-  refused([](Strategy& s) { s.data = 1, s.global_batch = 2; }, "nobody shares");
-  refused([](Strategy& s) { s.zero_ranks = 1; }, "nobody shares");
+  refused([](Strategy& s) { s.data = 1, s.global_batch = 2; }, "no replica shares");
+  refused([](Strategy& s) { s.zero_ranks = 1; }, "no replica shares");
   refused([](Strategy& s) { s.pipeline = 2; }, "pipeline");
   refused([](Strategy& s) { s.optimizer = OptimizerKind::lamb; }, "norms");
   Strategy plain = parameters_outside();

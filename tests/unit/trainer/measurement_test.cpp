@@ -32,6 +32,9 @@ TEST(Measurement, counts_steps_that_took_no_new_memory) {
   m.grew = {true, false, true, false, false};
   EXPECT_DOUBLE_EQ(m.median(&StepTimes::total).value(), 2.0);
   EXPECT_DOUBLE_EQ(m.spread(), 1.4826 / 2.0);
+  EXPECT_NE(to_text(m, {}, {}).find("median of 3"), std::string::npos) << to_text(m, {}, {});
+  EXPECT_NE(to_text(m, {}, {}).find("in 2 of 5 steps"), std::string::npos) << to_text(m, {}, {});
+  EXPECT_EQ(to_text(of_steps({1, 2}), {}, {}).find("new memory"), std::string::npos);
   m.grew.assign(5, true);
   EXPECT_DOUBLE_EQ(m.median(&StepTimes::total).value(), 3.0);
 }
