@@ -28,7 +28,7 @@ shift 2
 here=$(dirname "$(readlink -f "$0")")
 # Many short rounds: the speed of a shared machine changes by a fifth within seconds, and what is timed at once is timed at one speed.
 rounds=10
-steps=3
+steps=5  # of which those that take new memory do not count, as far as there are others
 kernel_budget=0.01s
 goals='--max-mean-error 0.05 --max-error 0.20 --max-memory-error 0.02'  # of this project, docs/validation.md; a setting may have others
 repeat=  # what is measured more than once a round, or before each
