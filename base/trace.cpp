@@ -71,20 +71,20 @@ std::string metadata(std::string_view what, int process, std::size_t thread, con
 
 std::string event(const TraceSpan& span, int process, std::size_t thread) {
   std::string text = fmt::format(R"({{"ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{})",
-                                 in_quotes(span.name), in_quotes(span.category), process, thread,
+                                 in_quotes(span.name()), in_quotes(span.category()), process, thread,
                                  microseconds(span.start), microseconds(span.end - span.start));
-  if (!span.arguments.empty() || span.micro_batch)
-    text += fmt::format(",\"args\":{}", object(span.arguments, span.micro_batch));
+  if (!span.arguments().empty() || span.micro_batch)
+    text += fmt::format(",\"args\":{}", object(span.arguments(), span.micro_batch));
   return text + "}";
 }
 
 }  // namespace
 
-TraceArguments::TraceArguments(std::vector<TraceArgument> list) {
-  if (!list.empty()) list_ = std::make_shared<const std::vector<TraceArgument>>(std::move(list));
-}
-TraceArguments::TraceArguments(std::initializer_list<TraceArgument> list)
-    : TraceArguments(std::vector<TraceArgument>(list)) {}
+TraceSpan::TraceSpan(std::string name, std::string category, Seconds from, Seconds to,
+                     std::vector<TraceArgument> arguments)
+    : start(from),
+      end(to),
+      subject_(std::make_shared<const Subject>(Subject{std::move(name), std::move(category), std::move(arguments)})) {}
 
 std::string trace_events(const TraceProcess& process) {
   const int id = 2 * process.rank + (process.source == TraceSource::measured ? 1 : 0);

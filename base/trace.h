@@ -9,9 +9,7 @@
 // X) are the spans, times in microseconds.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,30 +27,28 @@ struct TraceArgument {
   std::variant<std::int64_t, double, std::string> value;
 };
 
-// What is told of a span. Copies share it: of a long pipeline's hundreds of thousands of spans few differ in more than
-// their time.
-class TraceArguments {
+// Copies share what a span is, which they cannot change, and differ in when it was: of a long pipeline's hundreds of
+// thousands of spans few differ in more.
+class TraceSpan {
  public:
-  TraceArguments() = default;
-  TraceArguments(std::vector<TraceArgument> list);            // NOLINT(google-explicit-constructor)
-  TraceArguments(std::initializer_list<TraceArgument> list);  // NOLINT(google-explicit-constructor)
+  // `category`: "forward", "backward", "communication", …: what viewers filter by.
+  TraceSpan(std::string name, std::string category, Seconds from, Seconds to,
+            std::vector<TraceArgument> arguments = {});
 
-  [[nodiscard]] const TraceArgument* begin() const { return list_ ? list_->data() : nullptr; }
-  [[nodiscard]] const TraceArgument* end() const { return begin() + size(); }
-  [[nodiscard]] std::size_t size() const { return list_ ? list_->size() : 0; }
-  [[nodiscard]] bool empty() const { return size() == 0; }
+  [[nodiscard]] const std::string& name() const { return subject_->name; }
+  [[nodiscard]] const std::string& category() const { return subject_->category; }
+  [[nodiscard]] const std::vector<TraceArgument>& arguments() const { return subject_->arguments; }
+
+  Seconds start, end;                   // since the step began
+  std::optional<int> micro_batch = {};  // of a pass; written as one more argument
+  bool critical = false;                // of a predicted step: one of the chain of spans that makes it as long as it is
 
  private:
-  std::shared_ptr<const std::vector<TraceArgument>> list_;  // never empty
-};
-
-struct TraceSpan {
-  std::string name;
-  std::string category;  // "forward", "backward", "communication", …: what viewers filter by
-  Seconds start, end;    // since the step began
-  TraceArguments arguments;
-  bool critical = false;  // of a predicted step: one of the chain of spans that makes it as long as it is
-  std::optional<int> micro_batch = {};  // of a pass; written as one more argument
+  struct Subject {
+    std::string name, category;
+    std::vector<TraceArgument> arguments;
+  };
+  std::shared_ptr<const Subject> subject_;
 };
 
 // Spans of one stream of a device or a host; none overlaps another of the same track.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <map>
 #include <tuple>
 
@@ -28,57 +30,54 @@ class Writer {
       : stage_(stage), priced_(priced), backend_(backend) {}
 
   [[nodiscard]] TraceSpan written(const NamedSpan& span) const {
-    using enum NamedSpan::Kind;
-    TraceSpan result{span.name, {}, span.span.start, span.span.end, {}};
-    if (span.kind == forward || span.kind == backward) result.micro_batch = span.micro_batch;
-    Arguments arguments;
-    switch (span.kind) {
-      case forward:
-        result.category = "forward";
-        describe(span, priced_.kernels.steps[span.index].forward, arguments);
-        break;
-      case backward:
-        result.category = "backward";
-        describe(span, priced_.kernels.steps[span.index].backward, arguments);
-        break;
-      case exchange_forward:
-        result.category = "communication";
-        describe(priced_.exchanges[span.index].forward, arguments);
-        break;
-      case exchange_backward:
-        result.category = "communication";
-        describe(priced_.exchanges[span.index].backward, arguments);
-        break;
-      case message:
-        result.category = "communication";
-        describe(priced_.messages[span.index], arguments);
-        break;
-      case gather:
-        result.category = "communication";
-        describe(priced_.unit_gathers[span.index], arguments);
-        break;
-      case unit_copy: result.category = "communication"; break;
-      case launch: result.category = "wait"; break;
-      case update: result.category = "optimizer"; break;
-      case copy:
-        result.category = "offload";
-        describe(priced_.copies[span.index], arguments);
-        break;
-      case bring_part:
-        result.category = "offload";
-        describe(priced_.brought[span.index], arguments);
-        break;
-      case leave_kept:
-      case bring_kept:
-        result.category = "offload";
-        describe(span.kind == bring_kept ? priced_.kept[span.index].in : priced_.kept[span.index].out, arguments);
-        break;
-    }
-    result.arguments = std::move(arguments);
+    const bool pass = span.kind == NamedSpan::Kind::forward || span.kind == NamedSpan::Kind::backward;
+    TraceSpan result{span.name, category_of(span.kind), span.span.start, span.span.end, arguments_of(span)};
+    if (pass) result.micro_batch = span.micro_batch;
     return result;
   }
 
  private:
+  static std::string category_of(NamedSpan::Kind kind) {
+    using enum NamedSpan::Kind;
+    switch (kind) {
+      case forward: return "forward";
+      case backward: return "backward";
+      case exchange_forward:
+      case exchange_backward:
+      case message:
+      case gather:
+      case unit_copy: return "communication";
+      case launch: return "wait";
+      case update: return "optimizer";
+      case copy:
+      case bring_part:
+      case leave_kept:
+      case bring_kept: return "offload";
+    }
+    return {};
+  }
+
+  [[nodiscard]] Arguments arguments_of(const NamedSpan& span) const {
+    using enum NamedSpan::Kind;
+    Arguments arguments;
+    switch (span.kind) {
+      case forward: describe(span, priced_.kernels.steps[span.index].forward, arguments); break;
+      case backward: describe(span, priced_.kernels.steps[span.index].backward, arguments); break;
+      case exchange_forward: describe(priced_.exchanges[span.index].forward, arguments); break;
+      case exchange_backward: describe(priced_.exchanges[span.index].backward, arguments); break;
+      case message: describe(priced_.messages[span.index], arguments); break;
+      case gather: describe(priced_.unit_gathers[span.index], arguments); break;
+      case copy: describe(priced_.copies[span.index], arguments); break;
+      case bring_part: describe(priced_.brought[span.index], arguments); break;
+      case leave_kept: describe(priced_.kept[span.index].out, arguments); break;
+      case bring_kept: describe(priced_.kept[span.index].in, arguments); break;
+      case unit_copy:
+      case launch:
+      case update: break;
+    }
+    return arguments;
+  }
+
   void describe(const NamedSpan& span, std::optional<StageKernels::Index> kernel, Arguments& arguments) const {
     arguments.push_back({"kind", std::string(name_of(attributes_of(stage_.steps[span.index])))});
     if (!kernel) return;
@@ -112,9 +111,18 @@ class Writer {
   Backend backend_;
 };
 
+// A process's, in the order in which they are shown.
+constexpr std::array shown_tracks{turns_track,         sends_track,  compute_track,
+                                  communication_track, copies_track, host_track};
+using TrackNumber = std::uint32_t;
+TrackNumber number_of(std::string_view track) {
+  return static_cast<TrackNumber>(std::ranges::find(shown_tracks, track) - shown_tracks.begin());
+}
+
 struct SpanPlace {
-  std::size_t process = 0;
-  std::string_view track;  // empty: a moment that is not shown
+  static constexpr TrackNumber not_shown = static_cast<TrackNumber>(-1);  // a moment
+  std::uint32_t process = 0;
+  TrackNumber track = not_shown;
   std::size_t span = 0;
 };
 
@@ -128,6 +136,7 @@ class Chain {
     return links_.size() - 1;
   }
   void follow(std::size_t link, std::size_t after) { links_[link].after = after; }
+  void make_room(std::size_t links) { links_.reserve(links_.size() + links); }
   [[nodiscard]] Seconds end(std::size_t link) const { return link == none ? Seconds{} : links_[link].end; }
   [[nodiscard]] std::size_t later(std::size_t a, std::size_t b) const {
     if (a == none || b == none) return a == none ? b : a;
@@ -137,9 +146,8 @@ class Chain {
   void mark(std::vector<TraceProcess>& processes, std::size_t last) const {
     for (std::size_t link = last; link != none; link = links_[link].after) {
       const SpanPlace& place = links_[link].place;
-      if (place.track.empty()) continue;
-      auto& tracks = processes[place.process].tracks;
-      std::ranges::find(tracks, place.track, &TraceTrack::name)->spans[place.span].critical = true;
+      if (place.track != SpanPlace::not_shown)
+        processes[place.process].tracks[place.track].spans[place.span].critical = true;
     }
   }
 
@@ -159,20 +167,25 @@ class ProcessWriter {
  public:
   // Ranks that do the same begin with `rank`. `number`: of the process.
   ProcessWriter(int rank, int alike, const std::string& part, std::size_t number, Chain& chain)
-      : process_{TraceSource::predicted, rank, {}, {}}, number_(number), chain_(&chain) {
+      : process_{TraceSource::predicted, rank, {}, {}}, number_(static_cast<std::uint32_t>(number)), chain_(&chain) {
     process_.name = alike > 1 ? fmt::format("rank {} (and {} alike){}, predicted", rank, alike - 1, part)
                               : fmt::format("rank {}{}, predicted", rank, part);
-    for (const std::string_view track :
-         {turns_track, sends_track, compute_track, communication_track, copies_track, host_track})
-      process_.tracks.push_back({std::string(track), {}});
+    for (const std::string_view track : shown_tracks) process_.tracks.push_back({std::string(track), {}});
   }
 
+  void make_room(TrackNumber track, std::size_t spans) { process_.tracks[track].spans.reserve(spans); }
+
   // Nobody waits for it.
-  void show(std::string_view track, TraceSpan span) { spans(track).push_back(std::move(span)); }
+  void show(std::string_view track, TraceSpan span) {
+    process_.tracks[number_of(track)].spans.push_back(std::move(span));
+  }
 
   // The span in the chain.
   std::size_t add(std::string_view track, TraceSpan span, std::size_t after) {
-    std::vector<TraceSpan>& all = spans(track);
+    return add(number_of(track), std::move(span), after);
+  }
+  std::size_t add(TrackNumber track, TraceSpan span, std::size_t after) {
+    std::vector<TraceSpan>& all = process_.tracks[track].spans;
     const std::size_t link = chain_->add(span.end, after, SpanPlace{number_, track, all.size()});
     all.push_back(std::move(span));
     return link;
@@ -190,12 +203,8 @@ class ProcessWriter {
   TraceProcess finish() { return std::move(process_); }
 
  private:
-  std::vector<TraceSpan>& spans(std::string_view track) {
-    return std::ranges::find(process_.tracks, track, &TraceTrack::name)->spans;
-  }
-
   TraceProcess process_;
-  std::size_t number_;
+  std::uint32_t number_;
   Chain* chain_;
 };
 
@@ -261,6 +270,7 @@ class PipelineWriter {
       processes_.emplace_back(rank, alike, fmt::format(", pipeline device {}", c), c, chain_);
       add_step_before(c);
     }
+    if (kernels_) make_room();
     for (std::size_t c = 0; c < done_.size(); ++c) add_turns(c);
     if (is_true(cancelled_)) return {};
     for (const Begun& turn : begun_) chain_.follow(turn.link, chain_.later(turn.before, arrival(turn.turn)));
@@ -319,6 +329,8 @@ class PipelineWriter {
   struct Shape {
     std::vector<NamedSpan> spans;
     std::vector<TraceSpan> written;
+    std::vector<TrackNumber> tracks;
+    std::array<std::size_t, shown_tracks.size()> on_track{};  // how many spans
   };
   const Shape& shape_of(const TimedTurn& timed) {
     const auto s = static_cast<std::size_t>(timed.turn.stage);
@@ -327,8 +339,30 @@ class PipelineWriter {
     if (!added) return shape;
     const Writer writer(plan_.stages[s], priced_[s], backend_);
     shape.spans = turn_timeline(graph_, plan_.stages[s], priced_[s], slowdown_, timed.turn, timed.place);
-    for (const NamedSpan& span : shape.spans) shape.written.push_back(writer.written(span));
+    for (const NamedSpan& span : shape.spans) {
+      shape.written.push_back(writer.written(span));
+      shape.tracks.push_back(number_of(span.track));
+      ++shape.on_track[shape.tracks.back()];
+    }
     return shape;
+  }
+
+  // For the spans of all turns, of which there are many, and the few that follow them.
+  void make_room() {
+    constexpr std::size_t of_a_turn = 2;  // links beside its spans': its beginning, and what it sends
+    constexpr std::size_t others = 8;
+    std::size_t links = others * done_.size();
+    for (std::size_t c = 0; c < done_.size(); ++c) {
+      std::array<std::size_t, shown_tracks.size()> spans{};
+      for (const TimedTurn& timed : pipeline_.coordinates[c].turns) {
+        const Shape& shape = shape_of(timed);
+        for (std::size_t track = 0; track < spans.size(); ++track) spans[track] += shape.on_track[track];
+        links += shape.spans.size() + of_a_turn;
+      }
+      for (TrackNumber track = 0; track < spans.size(); ++track)
+        if (spans[track] > 0) processes_[c].make_room(track, spans[track] + others);
+    }
+    chain_.make_room(links);
   }
 
   // The link after which its rank is free again; its messages may take longer.
@@ -343,7 +377,7 @@ class PipelineWriter {
       if (shown.micro_batch) shown.micro_batch = timed.turn.micro_batch;
       const Span when = in_step(timed, span);
       shown.start = when.start, shown.end = when.end;
-      links.push_back(processes_[c].add(span.track, std::move(shown), begin));
+      links.push_back(processes_[c].add(shape.tracks[i], std::move(shown), begin));
       const bool message = span.kind == NamedSpan::Kind::message || span.kind == NamedSpan::Kind::gather;
       (message ? done_[c] : free) = chain_.later(message ? done_[c] : free, links[i]);
     }

@@ -4,6 +4,7 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "oracle/plan/names.h"
 
@@ -70,14 +71,13 @@ void OperationSpans::end_backward() {
 void OperationSpans::add(Turn::Kind kind, const Running& operation) {
   const Step& step = stage_.steps[operation.step];
   const auto* compute = std::get_if<Compute>(&step);
-  recorder_.add(compute ? Recorder::Track::compute : Recorder::Track::communication,
-                {pass_name(graph_, stage_, step, kind),
+  TraceSpan span{pass_name(graph_, stage_, step, kind),
                  std::string(compute ? to_string(kind) : "communication"),
                  operation.start,
                  recorder_.now(),
-                 {{"kind", std::string(compute ? name_of(compute->attributes) : "exchange")}},
-                 false,
-                 operation.micro_batch});
+                 {{"kind", std::string(compute ? name_of(compute->attributes) : "exchange")}}};
+  span.micro_batch = operation.micro_batch;
+  recorder_.add(compute ? Recorder::Track::compute : Recorder::Track::communication, std::move(span));
 }
 
 }  // namespace sibyl::trainer

@@ -69,20 +69,19 @@ void ScheduleForm::prepare(const ScheduleShape& shape, const std::vector<StageIn
                       sent_by(sends.send_backward, sends.backward_wire, sends.backward_passage),
                       both + (split_ ? stages_[s].input : 0.0)});
   }
+  arrived_.resize(coordinates_);
   crowded_ = crowded(sends_, coordinates_);
   sharing_ = crowded_ || share();
-  for (auto* times : {&forward_times_, &backward_times_, &input_times_, &forward_sends_, &backward_sends_})
-    times->clear();
+  for (auto* times : {&forward_times_, &backward_times_, &forward_sends_, &backward_sends_}) times->clear();
   for (const Stage& stage : stages_) {
     forward_times_.push_back(stage.forward);
     backward_times_.push_back(stage.backward[slot_of(false, false)].time);
-    input_times_.push_back(stage.input);
     forward_sends_.push_back(stage.send_forward);
     backward_sends_.push_back(stage.send_backward);
   }
 }
 
-void ScheduleForm::walk(const ScheduleShape& shape, const std::vector<double>& begins, int spaced) {
+void ScheduleForm::number_passes(const ScheduleShape& shape) {
   const int chunks = shape.chunks, round = shape.coordinates * chunks, passes = shape.micro_batches * chunks;
   passes_.resize(static_cast<std::size_t>(passes));
   for (int n = 0; n < passes; ++n) {
@@ -96,6 +95,10 @@ void ScheduleForm::walk(const ScheduleShape& shape, const std::vector<double>& b
   lead_ = shape.coordinates - 1;
   if (interleaved_) lead_ = interleaved_warm_up(shape, 0);
   if (shape.schedule == PipelineSchedule::gpipe) lead_ += passes;
+}
+
+void ScheduleForm::walk(const ScheduleShape& shape, const std::vector<double>& begins, int spaced) {
+  number_passes(shape);
   free_ = begins;
   backwards_.assign(coordinates_, 0.0);
   forwards_ = begins;
@@ -104,14 +107,54 @@ void ScheduleForm::walk(const ScheduleShape& shape, const std::vector<double>& b
   gradients_.assign(coordinates_, {});
   if (crowded_) lost_ = lost_between_nodes(shape);
   sent_.assign(coordinates_, {});
+  const int rounds_apart = spaced * shape.coordinates * shape.chunks;
+  if (sharing_ || interleaved_)
+    walk_by_rounds(rounds_apart);
+  else
+    walk_by_ticks(shape.schedule == PipelineSchedule::gpipe, rounds_apart);
+  if (spaced > 0) compare(spaced);
+  for (std::size_t i = 0; split_ && i < coordinates_; ++i)
+    for (std::size_t n = passes_.size() - std::min(i, passes_.size()); n < passes_.size(); ++n) weight_pass(i, n);
+}
+
+void ScheduleForm::walk_by_rounds(int apart) {
+  const int passes = static_cast<int>(passes_.size());
   for (int e = 0; e < passes + lead_; ++e) {
     forward_passes(e);
     backward_passes(e);
-    if (e == passes - 1 - spaced * round) before_ = state();
-    if (e == passes - 1 && spaced > 0) compare(spaced);
+    if (apart > 0 && e == passes - 1 - apart) before_ = state();
+    if (apart > 0 && e == passes - 1) after_ = state();
   }
-  for (std::size_t i = 0; split_ && i < coordinates_; ++i)
-    for (std::size_t n = passes_.size() - std::min(i, passes_.size()); n < passes_.size(); ++n) weight_pass(i, n);
+}
+
+void ScheduleForm::walk_by_ticks(bool forward_first, int apart) {
+  lock_step_.begin(coordinates_, {static_cast<int>(passes_.size()), forward_first, split_});
+  for (std::size_t c = 0; c < coordinates_; ++c) {
+    const Stage& stage = stages_[c];
+    const double backward = stage.backward[slot_of(false, false)].time;
+    lock_step_.set_times(
+        c, {stage.forward, stage.send_forward, split_ ? stage.input : backward, stage.send_backward, backward});
+    lock_step_.set_state(c, {free_[c], forwards_[c], backwards_[c]});
+  }
+  const auto take = [&](std::size_t c) {
+    const LockStep::State state = lock_step_.state(c);
+    free_[c] = state.ready, forwards_[c] = state.forward, backwards_[c] = state.backward;
+  };
+  const auto take_all = [&] {
+    for (std::size_t c = 0; c < coordinates_; ++c) take(c);
+  };
+  for (int tick = 0; tick < lock_step_.ticks(); ++tick) {
+    for (const LockStep::Single& single : lock_step_.go(tick)) {
+      const std::size_t c = single.coordinate;
+      take(c);
+      backward_pass(c, single.micro_batch, single.arrived);
+      lock_step_.set_state(c, {free_[c], forwards_[c], backwards_[c]});
+    }
+    if (apart == 0 || (tick != lock_step_.last_forward() - 2 * apart && tick != lock_step_.last_forward())) continue;
+    take_all();
+    (tick == lock_step_.last_forward() ? after_ : before_) = state();
+  }
+  take_all();
 }
 
 // All that the next round looks at. A wire over which nothing was sent yet stays out of it.
@@ -126,12 +169,11 @@ std::vector<std::vector<double>> ScheduleForm::state() const {
 }
 
 void ScheduleForm::compare(int rounds) {
-  const std::vector<std::vector<double>> now = state();
-  least_ = most_ = (free_[0] - before_[0][0]) / rounds;
-  for (std::size_t k = 0; k < now.size(); ++k)
+  least_ = most_ = (after_[0][0] - before_[0][0]) / rounds;
+  for (std::size_t k = 0; k < after_.size(); ++k)
     for (std::size_t i = 0; i < coordinates_; ++i) {
-      least_ = std::min(least_, (now[k][i] - before_[k][i]) / rounds);
-      most_ = std::max(most_, (now[k][i] - before_[k][i]) / rounds);
+      least_ = std::min(least_, (after_[k][i] - before_[k][i]) / rounds);
+      most_ = std::max(most_, (after_[k][i] - before_[k][i]) / rounds);
     }
 }
 
@@ -213,26 +255,23 @@ void ScheduleForm::forward_passes_sharing(int round) {
   }
 }
 
-// From the last coordinate on: each finds what the one before it sent a round ago. Coordinates whose passes go through
-// one chunk follow each other, and so do their stages.
+// Each finds what the one before it sent a round ago. Coordinates whose passes go through one chunk follow each other,
+// and so do their stages.
 void ScheduleForm::forward_passes(int round) {
   if (sharing_) return forward_passes_sharing(round);
   const int passes = static_cast<int>(passes_.size()), coordinates = static_cast<int>(coordinates_);
-  const double around = forwards_.back();  // to the first coordinate's next chunk
-  const int last = std::max(0, round - passes + 1);
-  for (int i = std::min(coordinates - 1, round); i >= last;) {
-    const int pass = round - i, end = std::max(last, i - (coordinates - 1 - pass % coordinates));
+  const bool around = round < passes && passes_[static_cast<std::size_t>(round)].forward > 0;
+  arrived_.front() = around ? forwards_.back() : 0.0;  // at the first coordinate's next chunk
+  std::copy(forwards_.begin(), forwards_.end() - 1, arrived_.begin() + 1);
+  const int first = std::max(0, round - passes + 1);
+  for (int last = std::min(coordinates - 1, round); last >= first;) {
+    const int pass = round - last, begin = std::max(first, last - (coordinates - 1 - pass % coordinates));
     const std::size_t chunk = passes_[static_cast<std::size_t>(pass)].forward;
     const double *times = &forward_times_[chunk], *sends = &forward_sends_[chunk];
-    double *free = free_.data(), *sent = forwards_.data();
-    for (; i >= std::max(end, 1); --i) {
-      free[i] = std::max(free[i], sent[i - 1]) + times[i];
-      sent[i] = std::max(sent[i], free[i]) + sends[i];
-    }
-    if (i != 0 || end != 0) continue;
-    free[0] = std::max(free[0], chunk > 0 ? around : 0.0) + times[0];
-    sent[0] = std::max(sent[0], free[0]) + sends[0];
-    --i;
+    pass_all(static_cast<std::size_t>(last - begin + 1), &free_[static_cast<std::size_t>(begin)],
+             &arrived_[static_cast<std::size_t>(begin)], &forwards_[static_cast<std::size_t>(begin)], times + begin,
+             sends + begin);
+    last = begin - 1;
   }
 }
 
@@ -240,51 +279,45 @@ void ScheduleForm::backward_passes(int round) {
   const int passes = static_cast<int>(passes_.size()), first = round - lead_;  // the pass of the first coordinate
   if (interleaved_) return interleaved_backward_passes(first);
   if (first < 0 || first >= passes) return;
-  const auto pass = static_cast<std::size_t>(first);
-  if (!sharing_ && passes_[pass].slot == slot_of(false, false)) return inner_backward_passes(pass);
   for (std::size_t at = coordinates_; at-- > 0;)  // and in this one
-    backward_pass(at, pass, at + 1 < coordinates_ ? backwards_[at + 1] : 0.0);
-}
-
-// The same of passes neither the first nor the last, which share no wire.
-void ScheduleForm::inner_backward_passes(std::size_t pass) {
-  double *free = free_.data(), *sent = backwards_.data(), arrival = 0;
-  const double* times = split_ ? input_times_.data() : backward_times_.data();
-  for (std::size_t at = coordinates_; at-- > 0;) {
-    if (split_ && at == pass) {  // its first one of weights
-      backward_pass(at, pass, arrival);
-    } else {
-      free[at] = std::max(free[at], arrival) + times[at];
-      sent[at] = std::max(sent[at], free[at]) + backward_sends_[at];
-      if (split_ && at < pass) free[at] += backward_times_[at];
-    }
-    arrival = sent[at];
-  }
+    backward_pass(at, static_cast<std::size_t>(first), at + 1 < coordinates_ ? backwards_[at + 1] : 0.0);
 }
 
 // Each finds what the next coordinate sent a round ago. Neither the first micro-batch's passes nor the last one's, nor
-// what comes around, nor any while gradients may be under way, are among those that are taken in a row.
+// what comes around, nor any when gradients may be under way, are among those that are taken in a row.
 void ScheduleForm::interleaved_backward_passes(int first) {
   const int passes = static_cast<int>(passes_.size()), coordinates = static_cast<int>(coordinates_);
-  const double around = backwards_.front();
+  std::copy(backwards_.begin() + 1, backwards_.end(), arrived_.begin());
+  arrived_.back() = backwards_.front();
   const int last = std::min(coordinates - 1, passes - 1 - first);
   const bool one_by_one = sharing_ || first + last > first_last_;
-  double *free = free_.data(), *sent = backwards_.data();
   for (int i = std::max(0, -first); i <= last; ++i) {
     const int pass = first + i, of_chunk = pass % coordinates;
     const std::size_t chunk = passes_[static_cast<std::size_t>(pass)].backward;
     const double *times = &backward_times_[chunk], *sends = &backward_sends_[chunk];
     const int end =
         of_chunk == 0 || one_by_one ? i : std::min({last + 1, coordinates - 1, i + coordinates - 1 - of_chunk});
-    for (; i < end; ++i) {
-      free[i] = std::max(free[i], sent[i + 1]) + times[i];
-      sent[i] = std::max(sent[i], free[i]) + sends[i];
+    if (end > i) {
+      const auto begin = static_cast<std::size_t>(i);
+      pass_all(static_cast<std::size_t>(end - i), &free_[begin], &arrived_[begin], &backwards_[begin], times + i,
+               sends + i);
+      i = end;
     }
     if (i > last) return;
     const auto at = static_cast<std::size_t>(i), now = static_cast<std::size_t>(first + i);
     const bool ends = passes_[now].backward + at + 1 == stages_.size();
-    backward_pass(at, now, at + 1 < coordinates_ ? sent[at + 1] : ends ? 0.0 : around);
+    if (ends) arrived_[at] = 0.0;
+    if (is_undisturbed(at, now))
+      pass_all(1, &free_[at], &arrived_[at], &backwards_[at], times + i, sends + i);
+    else
+      backward_pass(at, now, arrived_[at]);
   }
+}
+
+// Of neither the first micro-batch nor the last one, and with all of the wire.
+bool ScheduleForm::is_undisturbed(std::size_t coordinate, std::size_t pass) const {
+  return !sharing_ && passes_[pass].slot == slot_of(false, false) &&
+         gradients_[coordinate].end() <= std::max(free_[coordinate], arrived_[coordinate]);
 }
 
 void ScheduleForm::backward_pass(std::size_t coordinate, std::size_t pass, double arrival) {
@@ -297,9 +330,10 @@ void ScheduleForm::backward_pass(std::size_t coordinate, std::size_t pass, doubl
   free_[coordinate] = start + time + delay;
   if (!split_ && is_last(of.slot)) exchange(coordinate, stage, start + delay + turns.messages);
   Beside beside;  // behind backward passes alone each mostly waits for its neighbour first
-  const int round = static_cast<int>(pass) + lead_ - (interleaved_ ? static_cast<int>(coordinate) : 0);
-  const Stage* next = split_ && pass >= coordinate ? nullptr : forward_in(round + 1, coordinate);
-  if (next != nullptr) beside = {&next->wires_forward, next->forward};
+  if (sharing_ && !(split_ && pass >= coordinate)) {
+    const int round = static_cast<int>(pass) + lead_ - (interleaved_ ? static_cast<int>(coordinate) : 0);
+    if (const Stage* next = forward_in(round + 1, coordinate)) beside = {&next->wires_forward, next->forward};
+  }
   send(coordinate, stage, false, beside);
   if (split_ && pass >= coordinate) weight_pass(coordinate, pass - coordinate);
 }

@@ -1,6 +1,7 @@
 // A pipeline's schedule in time, as schedule_walk.h has it, without what reports want: what a step takes among others.
 //
-// No turn is written down. Coordinates go through a schedule in step: in round e coordinate i takes its forward pass
+// No turn is written down. Where coordinates have one stage each and nothing shares a wire their passes are taken many
+// at once (lock_step.h). Else they go through a schedule in step: in round e coordinate i takes its forward pass
 // e - i, and then, `lead(i)` forward passes after its first one, a backward pass. Whatever a pass waits for lies in the
 // round before (or earlier in this one), so that of each coordinate only the last transfer has to be known: O(passes)
 // time, O(stages) memory, however many the micro-batches.
@@ -18,6 +19,7 @@
 #include <optional>
 #include <vector>
 
+#include "oracle/closed/lock_step.h"
 #include "oracle/closed/stage_form.h"
 #include "oracle/plan/pipeline/balance.h"
 #include "oracle/plan/pipeline/schedules.h"
@@ -86,14 +88,17 @@ class ScheduleForm {
   // When coordinates end that begin so, in `ends_`.
   void walk_enough(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
                    const std::vector<TiedMessage>& tied, const std::vector<double>& begins);
-  // All passes. `spaced`: so many rounds of micro-batches before the last forward pass and at it,
+  // All passes. `spaced`: from what is so many rounds of micro-batches before the last forward pass and at it,
   // `least_` and `most_` are taken.
   void walk(const ScheduleShape& shape, const std::vector<double>& begins, int spaced);
+  void number_passes(const ScheduleShape& shape);
+  // `apart`: passes between the states that are compared; 0: none are.
+  void walk_by_rounds(int apart);
+  void walk_by_ticks(bool forward_first, int apart);  // one stage to a coordinate, and nothing shares a wire
   [[nodiscard]] std::vector<std::vector<double>> state() const;
-  void compare(int rounds);  // the state with `before_`, so many rounds ago
+  void compare(int rounds);
   void forward_passes(int round);
   void backward_passes(int round);
-  void inner_backward_passes(std::size_t pass);
   void forward_passes_sharing(int round);  // where exchanges share a wire with what is sent
   [[nodiscard]] bool share() const;
   [[nodiscard]] LostToOthers lost_between_nodes(const ScheduleShape& shape) const;
@@ -106,6 +111,7 @@ class ScheduleForm {
   };
   void send(std::size_t coordinate, const Stage& stage, bool forward, const Beside& beside);
   void interleaved_backward_passes(int first);
+  [[nodiscard]] bool is_undisturbed(std::size_t coordinate, std::size_t pass) const;
   void backward_pass(std::size_t coordinate, std::size_t pass, double arrival);
   void weight_pass(std::size_t coordinate, std::size_t pass);
   void exchange(std::size_t coordinate, const Stage& stage, double alone);  // its gradients, by itself until then
@@ -114,7 +120,7 @@ class ScheduleForm {
   std::vector<Stage> stages_;
   std::vector<StageSends> sends_;  // parallel to these
   // Of these once more, what most passes ask for, so that passes in a row read them in a row.
-  std::vector<double> forward_times_, forward_sends_, backward_times_, backward_sends_, input_times_;
+  std::vector<double> forward_times_, forward_sends_, backward_times_, backward_sends_;
   // Of the walk at hand:
   std::vector<PassOf> passes_;
   std::size_t coordinates_ = 1;
@@ -128,7 +134,9 @@ class ScheduleForm {
   LostToOthers lost_;                         // where messages are crowded
   std::vector<std::array<std::size_t, 2>> sent_;  // messages, by coordinate and way; likewise
   std::vector<OnWires> wires_;                    // by coordinate: what it sends
-  std::vector<std::vector<double>> before_;
+  std::vector<double> arrived_;                   // by coordinate: what it finds, sent a round ago
+  LockStep lock_step_;
+  std::vector<std::vector<double>> before_, after_;
   double least_ = 0, most_ = 0;  // seconds that a round adds
 };
 

@@ -98,28 +98,26 @@ class TraceReader {
     SIBYL_TRY(const double start, microseconds(event, "ts"));
     SIBYL_TRY(const double duration, microseconds(event, "dur"));
     if (duration < 0) return fail("should not be negative", where_ + ".dur");
-    TraceSpan span{text(event, "name").value_or(""),
-                   text(event, "cat").value_or(""),
-                   Seconds{start * 1e-6},
-                   Seconds{(start + duration) * 1e-6},
-                   {}};
+    std::vector<TraceArgument> list;
+    std::optional<int> micro_batch;
     const auto arguments = event.find("args");
-    if (arguments != event.end() && arguments->is_object()) describe(*arguments, span);
-    processes_[process].tracks[thread].spans.push_back(std::move(span));
+    if (arguments != event.end() && arguments->is_object()) read(*arguments, list, micro_batch);
+    std::vector<TraceSpan>& spans = processes_[process].tracks[thread].spans;
+    spans.emplace_back(text(event, "name").value_or(""), text(event, "cat").value_or(""), Seconds{start * 1e-6},
+                       Seconds{(start + duration) * 1e-6}, std::move(list));
+    spans.back().micro_batch = micro_batch;
     ++spans_;
     return {};
   }
 
-  static void describe(const Json& arguments, TraceSpan& span) {
-    std::vector<TraceArgument> list;
+  static void read(const Json& arguments, std::vector<TraceArgument>& list, std::optional<int>& micro_batch) {
     for (const auto& [name, value] : arguments.items()) {
       const std::optional<std::int64_t> number = whole(value);
       if (name == "micro_batch" && number && std::in_range<int>(*number))
-        span.micro_batch = static_cast<int>(*number);
+        micro_batch = static_cast<int>(*number);
       else
         list.push_back(argument(name, value));
     }
-    span.arguments = std::move(list);
   }
 
   static TraceArgument argument(const std::string& name, const Json& value) {

@@ -69,8 +69,8 @@ inline double send_delay(double message, double flows, const WireTime::OnOne& bu
 
 // What a turn loses on one wire.
 inline double turn_delay(double start, const OnWire& other, std::size_t wire, const TurnWires& wires, double turn) {
+  if (wires.held_up[wire] <= 0 || other.until <= start) return 0.0;
   const double held_up = wires.held_up[wire] * other.flows / wires.busy.on[wire].flows;
-  if (held_up <= 0 || other.until <= start) return 0.0;
   return std::min((other.until - start) * held_up / (turn + held_up), held_up);
 }
 
@@ -92,8 +92,9 @@ class GradientsUnderWay {
 
   // What a message, sent then, loses to them; and they to it.
   double delay_send(double start, double busy, const WireUse& use) {
+    if (end_ <= start) return 0.0;
     const Share& share = shares_[wire_of(use)];
-    const double delay = std::clamp((end_ - start) * share.of_time, 0.0, busy * share.flows / use.flows);
+    const double delay = std::min((end_ - start) * share.of_time, busy * share.flows / use.flows);
     end_ += delay * use.flows / share.flows;
     return delay;
   }

@@ -25,12 +25,9 @@ const Timeline& timeline() {
       double time = 0;
       for (std::size_t i = 0; i < spans; ++i) {
         const double duration = 1e-6 * static_cast<double>(1 + (i * 7 + static_cast<std::size_t>(r)) % 9);
-        track.spans.push_back({"layer" + std::to_string(i % 300) + ".conv forward",
-                               categories[i / 40 % 3],
-                               Seconds{time},
-                               Seconds{time + duration},
-                               {},
-                               i % 5 == 0});
+        track.spans.emplace_back("layer" + std::to_string(i % 300) + ".conv forward", categories[i / 40 % 3],
+                                 Seconds{time}, Seconds{time + duration});
+        track.spans.back().critical = i % 5 == 0;
         time += duration * 1.1;
       }
       process.tracks.push_back(std::move(track));

@@ -47,7 +47,7 @@ TEST(GradientExchange, OfSeveralStagesBeginsWhenAllAreReady) {
   std::size_t messages = 0;
   for (const TraceTrack& track : process.tracks)
     for (const TraceSpan& span : track.spans) {
-      EXPECT_GE(since_boot(recorded) + span.start.value(), std::ranges::max(all_ready)) << span.name;
+      EXPECT_GE(since_boot(recorded) + span.start.value(), std::ranges::max(all_ready)) << span.name();
       ++messages;
     }
   EXPECT_EQ(messages, sync.first_buckets.size());

@@ -65,8 +65,8 @@ Timeline::Timeline(Processes predicted, Processes measured)
   std::unordered_map<std::string_view, std::uint32_t> known;
   for (Row& row : rows_)
     for (const TraceSpan* span : row.spans) {
-      const auto [place, added] = known.try_emplace(span->name, static_cast<std::uint32_t>(names_.size()));
-      if (added) names_.push_back(span->name);
+      const auto [place, added] = known.try_emplace(span->name(), static_cast<std::uint32_t>(names_.size()));
+      if (added) names_.push_back(span->name());
       row.names.push_back(place->second);
     }
   for (Row& row : rows_) index(row);
@@ -118,11 +118,11 @@ void Timeline::add_track(const TraceTrack& track) {
 }
 
 std::size_t Timeline::category_of(const TraceSpan& span) {
-  const auto found = std::find(categories_.begin(), categories_.end(), span.category);
+  const auto found = std::find(categories_.begin(), categories_.end(), span.category());
   if (found != categories_.end()) return static_cast<std::size_t>(found - categories_.begin());
   constexpr std::size_t most = 64;  // a file may have any number; the last stands for all others
   if (categories_.size() == most) return most - 1;
-  categories_.push_back(span.category);
+  categories_.push_back(span.category());
   return categories_.size() - 1;
 }
 
@@ -239,10 +239,10 @@ std::size_t SpanMatches::first_from(const Timeline& timeline, double time) const
 }
 
 std::string operation_of(const TraceSpan& span) {
-  std::string_view name = span.name;
+  std::string_view name = span.name();
   for (const std::string_view before : {"launch ", "recompute "})
     if (name.starts_with(before)) name.remove_prefix(before.size());
-  if (span.category != "forward" && span.category != "backward" && span.category != "wait") return {};
+  if (span.category() != "forward" && span.category() != "backward" && span.category() != "wait") return {};
   for (const std::string_view after : {" forward", " backward", " backward input", " backward weight"})
     if (name.ends_with(after)) return std::string(name.substr(0, name.size() - after.size()));
   return {};

@@ -104,7 +104,7 @@ class TimelinePainter {
 
   // Each category's colour in four: of what is named forward or not, lit or faded.
   [[nodiscard]] const QColor& colour(std::size_t r, const Piece& piece, bool lit) const {
-    const bool forward = timeline_.rows()[r].spans[piece.first]->name.starts_with("forward");
+    const bool forward = timeline_.rows()[r].spans[piece.first]->name().starts_with("forward");
     return colours_[4 * piece.category + (forward ? 0 : 2) + (lit ? 0 : 1)];
   }
 
@@ -131,7 +131,7 @@ class TimelinePainter {
         box.intersected(QRect(left(), box.top(), size_.width() - left(), box.height())).adjusted(4, 0, -3, 0);
     if (shown.width() < least_text) return;
     painter_.setPen(lit ? textOn(fill) : mixed(palette_.color(QPalette::Text), palette_.color(QPalette::Base), 0.45));
-    const QString name = QString::fromStdString(timeline_.rows()[r].spans[piece.first]->name);
+    const QString name = QString::fromStdString(timeline_.rows()[r].spans[piece.first]->name());
     painter_.drawText(shown, Qt::AlignLeft | Qt::AlignVCenter,
                       metrics_.elidedText(name, Qt::ElideRight, shown.width()));
   }

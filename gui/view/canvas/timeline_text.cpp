@@ -59,15 +59,15 @@ QString argumentText(const TraceArgument& argument) {
 QString spanSentence(const Timeline& timeline, SpanPlace place) {
   const TraceSpan& span = timeline.at(place);
   QStringList parts = {
-      categoryTitle(span.category),
+      categoryTitle(span.category()),
       Words::tr("%1, from %2").arg(timeText((span.end - span.start).value()), timeText(span.start.value()))};
-  for (const TraceArgument& argument : span.arguments)
+  for (const TraceArgument& argument : span.arguments())
     if (argument.name == "flops" || argument.name == "bytes" || argument.name == "algorithm" ||
         argument.name == "provenance")
       parts += argumentText(argument);
   if (span.critical) parts += Words::tr("on the critical path");
   return QString("<b>%1</b> · %2")
-      .arg(QString::fromStdString(span.name).toHtmlEscaped(), parts.join(QStringLiteral(" · ")).toHtmlEscaped());
+      .arg(QString::fromStdString(span.name()).toHtmlEscaped(), parts.join(QStringLiteral(" · ")).toHtmlEscaped());
 }
 
 QString spanDetails(const Timeline& timeline, SpanPlace place) {
@@ -78,16 +78,16 @@ QString spanDetails(const Timeline& timeline, SpanPlace place) {
     if (!value.isEmpty())
       rows += QString("<tr><td>%1&nbsp;&nbsp;</td><td>%2</td></tr>").arg(title.toHtmlEscaped(), value.toHtmlEscaped());
   };
-  add(Words::tr("Category"), categoryTitle(span.category));
+  add(Words::tr("Category"), categoryTitle(span.category()));
   add(Words::tr("Duration"), timeText((span.end - span.start).value()));
   add(Words::tr("Start"), timeText(span.start.value()));
   add(Words::tr("End"), timeText(span.end.value()));
-  for (const TraceArgument& argument : span.arguments) add(argumentTitle(argument.name), argumentText(argument));
+  for (const TraceArgument& argument : span.arguments()) add(argumentTitle(argument.name), argumentText(argument));
   if (span.micro_batch) add(Words::tr("Micro-batch"), QString::number(*span.micro_batch));
   if (span.critical) add(Words::tr("Critical path"), Words::tr("yes"));
   add(Words::tr("Stream"), QString::fromStdString(row.title));
   add(Words::tr("Process"), QString::fromStdString(timeline.groups()[row.group].title));
-  return QString("<b>%1</b><table>%2</table>").arg(QString::fromStdString(span.name).toHtmlEscaped(), rows);
+  return QString("<b>%1</b><table>%2</table>").arg(QString::fromStdString(span.name()).toHtmlEscaped(), rows);
 }
 
 Table spanTable(const Timeline& timeline) {
@@ -103,7 +103,7 @@ Table spanTable(const Timeline& timeline) {
   for (const Timeline::Row& row : timeline.rows())
     for (const TraceSpan* span : row.spans) {
       const Seconds duration = span->end - span->start;
-      table.rows.push_back({timeline.groups()[row.group].title, row.title, span->name, span->category,
+      table.rows.push_back({timeline.groups()[row.group].title, row.title, span->name(), span->category(),
                             Cell(to_string(span->start), plain_number(span->start.value())),
                             Cell(to_string(duration), plain_number(duration.value())), span->critical ? "yes" : "no"});
     }

@@ -13,7 +13,9 @@ Timeline::Processes processes(std::vector<TraceTrack> tracks, TraceSource source
 }
 
 TraceSpan span(std::string name, std::string category, double start, double end, bool critical = false) {
-  return {std::move(name), std::move(category), Seconds{start}, Seconds{end}, {}, critical};
+  TraceSpan result{std::move(name), std::move(category), Seconds{start}, Seconds{end}};
+  result.critical = critical;
+  return result;
 }
 
 // Span i from 2 i + 0.5 ms to 2 i + 1.5 ms: forward and backward in turn.

@@ -6,15 +6,16 @@
 namespace sibyl {
 namespace {
 
-TraceProcess one_span(std::string name, TraceSource source = TraceSource::predicted, int rank = 0) {
-  TraceSpan span{std::move(name), "forward", Seconds{2e-6}, Seconds{5.5e-6}, {}};
+TraceProcess one_span(std::string name, TraceSource source = TraceSource::predicted, int rank = 0,
+                      std::vector<TraceArgument> arguments = {}) {
+  const TraceSpan span{std::move(name), "forward", Seconds{2e-6}, Seconds{5.5e-6}, std::move(arguments)};
   return {source, rank, "rank", {{"compute", {span}}}};
 }
 
 // The whole file, word for word: 2 us to 5.5 us is "ts" 2 and "dur" 3.5, in microseconds.
 TEST(Trace, IsSpeltAsTheFormatSays) {
-  TraceProcess process = one_span("conv1 forward");
-  process.tracks[0].spans[0].arguments = {{"flops", 2e9}, {"kind", "convolution"}};
+  TraceProcess process =
+      one_span("conv1 forward", TraceSource::predicted, 0, {{"flops", 2e9}, {"kind", "convolution"}});
   process.tracks[0].spans[0].micro_batch = 1;
   EXPECT_EQ(trace_file({trace_events(process)}, {{"model", "a.onnx"}}), R"({"traceEvents":[
 {"ph":"M","name":"process_name","pid":0,"tid":0,"args":{"name":"rank"}},
@@ -43,8 +44,7 @@ TEST(Trace, NamesMayHoldAnything) {
 }
 
 TEST(Trace, NumbersThatJsonLacksAreNull) {
-  TraceProcess process = one_span("a");
-  process.tracks[0].spans[0].arguments = {{"x", 1.0 / 0.0}};
+  const TraceProcess process = one_span("a", TraceSource::predicted, 0, {{"x", 1.0 / 0.0}});
   EXPECT_THAT(trace_events(process), testing::HasSubstr("{\"x\":null}"));
 }
 

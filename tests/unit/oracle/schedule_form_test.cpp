@@ -20,7 +20,7 @@ ScheduleShape any_shape(int most_rounds) {
   ScheduleShape shape;
   shape.schedule = one_of(PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward,
                           PipelineSchedule::interleaved, PipelineSchedule::zero_bubble);
-  shape.coordinates = any(1, 7);
+  shape.coordinates = any(1, 11);
   const bool interleaved = shape.schedule == PipelineSchedule::interleaved;
   if (interleaved) shape.chunks = any(2, 4);
   shape.micro_batches = interleaved ? shape.coordinates * any(1, most_rounds) : any(1, shape.coordinates * most_rounds);
@@ -350,6 +350,42 @@ TEST(ScheduleForm, WhatSharesAWireHasAsMuchOfItAsItHasFlows) {
   EXPECT_NEAR(turn_delay(0, OnWires{{{}, {100, 2}}}, turn, 4), 4, 1e-12);
   EXPECT_NEAR(turn_delay(0, OnWires{{{}, {4, 2}}}, turn, 4), 2, 1e-12);
   EXPECT_NEAR(send_delay(2.25, 2, turn.busy.on[1], 4), 0.75, 1e-12);
+}
+
+// Two coordinates and three micro-batches; forward takes 1, backward 2, a message 1/2.
+//
+// 1F1B: the first goes forward until 1 and 2. The second goes forward from 1.5 to 2.5, backward until 4.5, forward
+// until 5.5 and backward until 7.5; what it sends back is there at 5 and 8. The first goes backward from 5 to 7,
+// forward until 8 and backward until 10. The second goes forward from 8.5 to 9.5 and backward until 11.5, and the first
+// backward from 12 to 14.
+//
+// GPipe: the first goes forward until 3, the second from 1.5 to 4.5 and then backward until 10.5. What it sends is
+// there at 7, 9 and 11, and the first goes backward from 7 to 13.
+TEST(LockStep, GoesThroughBothOrders) {
+  struct Case {
+    bool forward_first;
+    double first, second;
+  };
+  for (const auto& [forward_first, first, second] : {Case{false, 14, 11.5}, Case{true, 13, 10.5}}) {
+    closed::LockStep walk;
+    walk.begin(2, {.micro_batches = 3, .forward_first = forward_first});
+    for (const std::size_t c : {0U, 1U}) {
+      walk.set_times(c, {.forward = 1, .send_forward = 0.5, .backward = 2, .send_backward = 0.5});
+      walk.set_state(c, {});
+    }
+    std::size_t singles = 0;
+    for (int tick = 0; tick < walk.ticks(); ++tick)
+      for (const closed::LockStep::Single& one : walk.go(tick)) {
+        closed::LockStep::State state = walk.state(one.coordinate);
+        state.ready = std::max(state.ready, one.arrived) + 2;
+        state.backward = std::max(state.backward, state.ready) + 0.5;
+        walk.set_state(one.coordinate, state);
+        ++singles;
+      }
+    EXPECT_EQ(singles, 4U);  // the first and the last micro-batch on each
+    EXPECT_DOUBLE_EQ(walk.state(0).ready, first);
+    EXPECT_DOUBLE_EQ(walk.state(1).ready, second);
+  }
 }
 
 // 64 stages and a million micro-batches: 128 million turns, of which none is kept.

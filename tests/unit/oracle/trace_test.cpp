@@ -27,7 +27,7 @@ Cluster one_millisecond_each(const Graph& graph, const Strategy& strategy, Devic
 
 std::vector<std::string> names(const TraceTrack& track) {
   std::vector<std::string> result;
-  for (const TraceSpan& span : track.spans) result.push_back(span.name);
+  for (const TraceSpan& span : track.spans) result.push_back(span.name());
   return result;
 }
 
@@ -67,8 +67,8 @@ TEST(TraceStep, BucketsStandOnTheirOwnTrack) {
   const TraceTrack* communication = track(rank, "communication");
   ASSERT_TRUE(compute != nullptr && communication != nullptr);
   EXPECT_THAT(names(*communication), ElementsAre("all-reduce bucket 0"));
-  EXPECT_EQ(compute->spans[compute->spans.size() - 2].name, "copy gradients back");
-  EXPECT_EQ(compute->spans.back().name, "optimizer");
+  EXPECT_EQ(compute->spans[compute->spans.size() - 2].name(), "copy gradients back");
+  EXPECT_EQ(compute->spans.back().name(), "optimizer");
   // Sent after the last backward, copied back after that.
   const TraceSpan& message = communication->spans[0];
   EXPECT_GE(message.start, compute->spans[compute->spans.size() - 3].end);
@@ -81,9 +81,9 @@ TEST(TraceStep, SpansSayWhatIsKnown) {
   const Strategy strategy = data_parallel(2, 4);
   const auto trace = trace_step(graph, strategy, one_millisecond_each(graph, strategy));
   const auto argument = [](const TraceSpan& span, std::string_view name) {
-    const auto found = std::ranges::find(span.arguments, name, &TraceArgument::name);
-    EXPECT_NE(found, span.arguments.end()) << name;
-    return found == span.arguments.end() ? TraceArgument{} : *found;
+    const auto found = std::ranges::find(span.arguments(), name, &TraceArgument::name);
+    EXPECT_NE(found, span.arguments().end()) << name;
+    return found == span.arguments().end() ? TraceArgument{} : *found;
   };
   const TraceSpan& fc1 = track(trace->processes[0], "compute")->spans[0];
   const double flops = std::get<double>(argument(fc1, "flops").value);
@@ -140,8 +140,8 @@ TEST(TraceStep, EndsAtThePredictedStepTime) {
     for (const TraceTrack& t : trace->processes[0].tracks) {
       Seconds before;
       for (const TraceSpan& span : t.spans) {
-        EXPECT_GE(span.start.value(), before.value() - 1e-15) << t.name << span.name;
-        EXPECT_GE(span.end, span.start) << span.name;
+        EXPECT_GE(span.start.value(), before.value() - 1e-15) << t.name << span.name();
+        EXPECT_GE(span.end, span.start) << span.name();
         before = span.end;
       }
       end = std::max(end, before);
@@ -168,7 +168,7 @@ std::vector<TraceSpan> critical(const PredictedTrace& trace) {
 void expect_chain(const PredictedTrace& trace) {
   Seconds before;
   for (const TraceSpan& span : critical(trace)) {
-    EXPECT_NEAR(span.start.value(), before.value(), 1e-9) << span.name;
+    EXPECT_NEAR(span.start.value(), before.value(), 1e-9) << span.name();
     before = span.end;
   }
   EXPECT_NEAR(before.value(), trace.prediction.step_time.value(), 1e-9);
@@ -195,7 +195,7 @@ TEST(CriticalPath, GoesThroughTheMessagesThatAreWaitedFor) {
   const TraceTrack* messages = track(trace->processes[0], "communication");
   ASSERT_NE(messages, nullptr);
   ASSERT_GT(messages->spans.size(), 1U);
-  for (const TraceSpan& message : messages->spans) EXPECT_TRUE(message.critical) << message.name;
+  for (const TraceSpan& message : messages->spans) EXPECT_TRUE(message.critical) << message.name();
   const TraceTrack* compute = track(trace->processes[0], "compute");
   const auto named = [&](const std::string& name) {
     return *std::ranges::find(compute->spans, name, &TraceSpan::name);
@@ -214,7 +214,7 @@ TEST(CriticalPath, GoesThroughLaunches) {
   const Strategy strategy = data_parallel(1, 2);
   const auto trace = trace_step(graph, strategy, one_millisecond_each(graph, strategy, slow_host));
   expect_chain(*trace);
-  for (const TraceSpan& span : track(trace->processes[0], "host")->spans) EXPECT_TRUE(span.critical) << span.name;
+  for (const TraceSpan& span : track(trace->processes[0], "host")->spans) EXPECT_TRUE(span.critical) << span.name();
 }
 
 // Two stages, fc1 of 1 ms a pass and all else of 3 ms. With GPipe's order the second stage is busy from when it gets
@@ -237,7 +237,7 @@ TEST(CriticalPath, CrossesAPipeline) {
   const auto lit = [](const TraceTrack* spans) {
     std::vector<std::string> result;
     for (const TraceSpan& span : spans->spans)
-      if (span.critical) result.push_back(span.name);
+      if (span.critical) result.push_back(span.name());
     return result;
   };
   EXPECT_THAT(lit(track(first, "compute")), ElementsAre("fc1 forward", "fc1 backward", "optimizer"));

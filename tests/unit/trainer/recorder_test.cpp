@@ -15,15 +15,15 @@ using testing::ElementsAre;
 
 std::vector<std::string> names(const TraceTrack& track) {
   std::vector<std::string> result;
-  for (const TraceSpan& span : track.spans) result.push_back(span.name);
+  for (const TraceSpan& span : track.spans) result.push_back(span.name());
   return result;
 }
 
 void expect_in_order(const TraceTrack& track) {
   Seconds before;
   for (const TraceSpan& span : track.spans) {
-    EXPECT_GE(span.start, before) << span.name;
-    EXPECT_GE(span.end, span.start) << span.name;
+    EXPECT_GE(span.start, before) << span.name();
+    EXPECT_GE(span.end, span.start) << span.name();
     before = span.end;
   }
 }

@@ -11,18 +11,14 @@ namespace {
 using testing::HasSubstr;
 
 TraceProcess rank_one() {
-  return {TraceSource::measured,
-          1,
-          "rank 1, measured",
-          {{"compute",
-            {{"fc \"1\" forward",
-              "forward",
-              Seconds{1e-3},
-              Seconds{3e-3},
-              {{"kind", std::string("linear")}, {"relative_error", 0.25}},
-              false,
-              2}}},
-           {"communication", {{"all-reduce bucket 0", "communication", Seconds{2e-3}, Seconds{5e-3}, {}}}}}};
+  TraceSpan forward{"fc \"1\" forward",
+                    "forward",
+                    Seconds{1e-3},
+                    Seconds{3e-3},
+                    {{"kind", std::string("linear")}, {"relative_error", 0.25}}};
+  forward.micro_batch = 2;
+  const TraceSpan message{"all-reduce bucket 0", "communication", Seconds{2e-3}, Seconds{5e-3}};
+  return {TraceSource::measured, 1, "rank 1, measured", {{"compute", {forward}}, {"communication", {message}}}};
 }
 
 TEST(ReadTrace, ReadsWhatWasWritten) {
@@ -36,13 +32,13 @@ TEST(ReadTrace, ReadsWhatWasWritten) {
   ASSERT_EQ(process.tracks.size(), 2U);
   EXPECT_EQ(process.tracks[1].name, "communication");
   const TraceSpan& span = process.tracks[0].spans.at(0);
-  EXPECT_EQ(span.name, "fc \"1\" forward");
-  EXPECT_EQ(span.category, "forward");
+  EXPECT_EQ(span.name(), "fc \"1\" forward");
+  EXPECT_EQ(span.category(), "forward");
   EXPECT_NEAR(span.start.value(), 1e-3, 1e-12);
   EXPECT_NEAR(span.end.value(), 3e-3, 1e-12);
-  ASSERT_EQ(span.arguments.size(), 2U);
+  ASSERT_EQ(span.arguments().size(), 2U);
   const auto argument = [&](std::string_view name) {
-    return std::ranges::find(span.arguments, name, &TraceArgument::name)->value;
+    return std::ranges::find(span.arguments(), name, &TraceArgument::name)->value;
   };
   EXPECT_EQ(std::get<std::string>(argument("kind")), "linear");
   EXPECT_EQ(span.micro_batch, 2);
@@ -64,7 +60,7 @@ TEST(ReadTrace, ReadsOtherFiles) {
   EXPECT_EQ(process.name, "process 4");
   ASSERT_EQ(process.tracks.size(), 2U);
   EXPECT_EQ(process.tracks[0].name, "thread 3");
-  EXPECT_EQ(process.tracks[1].spans[0].name, "b");
+  EXPECT_EQ(process.tracks[1].spans[0].name(), "b");
   EXPECT_NEAR(process.tracks[1].spans[0].end.value(), 6.5e-6, 1e-15);
 }
 
