@@ -199,22 +199,6 @@ LostToOthers ScheduleForm::lost_between_nodes(const ScheduleShape& shape) const 
   });
 }
 
-const ScheduleForm::Stage* ScheduleForm::forward_in(int round, std::size_t coordinate) const {
-  const int pass = round - static_cast<int>(coordinate);
-  if (pass < 0 || pass >= static_cast<int>(passes_.size())) return nullptr;
-  return &stages_[passes_[static_cast<std::size_t>(pass)].forward + coordinate];
-}
-
-std::optional<std::size_t> ScheduleForm::backward_in(int round, std::size_t coordinate) const {
-  const int pass = round - lead_ + (interleaved_ ? static_cast<int>(coordinate) : 0);
-  if (pass < 0 || pass >= static_cast<int>(passes_.size())) return std::nullopt;
-  return static_cast<std::size_t>(pass);
-}
-
-double ScheduleForm::backward_time(const Stage& stage, std::size_t pass) const {
-  return split_ ? stage.input : stage.backward[passes_[pass].slot].time;
-}
-
 void ScheduleForm::send(std::size_t coordinate, const Stage& stage, bool forward, const Beside& beside) {
   double& channel = (forward ? forwards_ : backwards_)[coordinate];
   const double alone = forward ? stage.send_forward : stage.send_backward;

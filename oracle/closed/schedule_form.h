@@ -102,9 +102,22 @@ class ScheduleForm {
   void forward_passes_sharing(int round);  // where exchanges share a wire with what is sent
   [[nodiscard]] bool share() const;
   [[nodiscard]] LostToOthers lost_between_nodes(const ScheduleShape& shape) const;
-  [[nodiscard]] const Stage* forward_in(int round, std::size_t coordinate) const;                 // null: it takes none
-  [[nodiscard]] std::optional<std::size_t> backward_in(int round, std::size_t coordinate) const;  // the pass
-  [[nodiscard]] double backward_time(const Stage& stage, std::size_t pass) const;  // or of its first part
+  // Null: it takes none.
+  [[nodiscard]] const Stage* forward_in(int round, std::size_t coordinate) const {
+    const int pass = round - static_cast<int>(coordinate);
+    if (pass < 0 || pass >= static_cast<int>(passes_.size())) return nullptr;
+    return &stages_[passes_[static_cast<std::size_t>(pass)].forward + coordinate];
+  }
+  // The pass.
+  [[nodiscard]] std::optional<std::size_t> backward_in(int round, std::size_t coordinate) const {
+    const int pass = round - lead_ + (interleaved_ ? static_cast<int>(coordinate) : 0);
+    if (pass < 0 || pass >= static_cast<int>(passes_.size())) return std::nullopt;
+    return static_cast<std::size_t>(pass);
+  }
+  // Or of its first part.
+  [[nodiscard]] double backward_time(const Stage& stage, std::size_t pass) const {
+    return split_ ? stage.input : stage.backward[passes_[pass].slot].time;
+  }
   struct Beside {  // what the coordinate runs next; nothing: it waits
     const TurnWires* wires = nullptr;
     double time = 0;
