@@ -18,15 +18,13 @@ namespace sibyl::closed {
 bool has_closed_form(const Strategy& s, const Cluster& cluster) {
   if (stages_share_memory(s, cluster) || knows_caches(cluster)) return false;
   return s.framework == Framework::sibyl && s.zero_ranks == 0 && s.clip == 0 && !takes_norms(s.optimizer) &&
-         s.recompute != Recompute::operations && s.recompute_every == 1 && s.recompute_together == 1 &&
-         s.stage_starts.empty() && s.split_until.empty() && s.data_source == DataSource::memory && !s.offloads() &&
-         s.compression.kind == Compression::Kind::none && !s.overlap_tensor &&
-         (s.context == 1 || s.context_exchange != ContextExchange::ring);
+         s.recompute != Recompute::operations && s.stage_starts.empty() && s.split_until.empty() &&
+         s.data_source == DataSource::memory && !s.offloads() && s.compression.kind == Compression::Kind::none &&
+         !s.overlap_tensor && (s.context == 1 || s.context_exchange != ContextExchange::ring);
 }
 
 bool has_least_time(const Strategy& strategy, const Cluster& cluster) {
   Strategy without = strategy;
-  without.recompute_every = without.recompute_together = 1;
   without.optimizer_tier = without.parameter_tier = without.activation_tier = Tier::device;
   without.compression = {};
   return has_closed_form(without, cluster);
@@ -44,6 +42,8 @@ FormKey form_key(const Strategy& strategy, const Cluster& cluster) {
 }
 
 namespace {
+
+BlocksAgain blocks_again(const Strategy& strategy) { return {strategy.recompute_every, strategy.recompute_together}; }
 
 Strategy keeping_everything(Strategy strategy) {
   strategy.recompute = Recompute::none;
@@ -144,8 +144,8 @@ Result<Form> ProgramForm::of(const Strategy& strategy, const Wanted& wanted) {
 Result<Form> ProgramForm::alone(const Strategy& strategy, const Wanted& wanted) {
   Group& group = group_of(strategy);
   const Range all{0, table_.steps()};
-  StageWork& work =
-      works_.of(table_.content(all.begin, all.end), all, {strategy.recompute, false, true, strategy.data > 1});
+  StageWork& work = works_.of(table_.content(all.begin, all.end), all,
+                              {strategy.recompute, blocks_again(strategy), false, true, strategy.data > 1});
   const double without = kernels_.cluster().kernels.device().framework_base.value() + memory_.inputs();
   const StageForm least = group.formula.least(work);
   const bool all_at_once = strategy.accumulation > 1 || gradients_in_buckets(strategy);
@@ -262,7 +262,8 @@ const ProgramForm::Sent& ProgramForm::sent(std::size_t position, const Pairs& pa
 }
 
 StageWork& ProgramForm::work_of(const Cut& cut, std::size_t stage, const Strategy& strategy) {
-  const Asked asked{strategy.recompute, strategy.schedule == PipelineSchedule::zero_bubble, false, strategy.data > 1};
+  const Asked asked{strategy.recompute, blocks_again(strategy), strategy.schedule == PipelineSchedule::zero_bubble,
+                    false, strategy.data > 1};
   return works_.of(cut.contents[stage], {stage == 0 ? 0 : cut.ends[stage - 1], cut.ends[stage]}, asked);
 }
 
@@ -285,8 +286,9 @@ Bytes ProgramForm::memory_of(const InFlight& in_flight, std::size_t coordinates)
 // Stages of equal content are one.
 const Form& ProgramForm::least(const Strategy& strategy, const ScheduleShape& shape, const InFlight& in_flight,
                                const Result<Cut>& cut) {
-  const auto [known, added] = least_.try_emplace({&cut, strategy.recompute, strategy.schedule, strategy.pipeline,
-                                                  strategy.data, strategy.zero, shape.micro_batches});
+  const auto [known, added] =
+      least_.try_emplace({&cut, strategy.recompute, blocks_again(strategy), strategy.schedule, strategy.pipeline,
+                          strategy.data, strategy.zero, shape.micro_batches});
   Form& form = known->second;
   if (!added) return form;
   const StageFormula& formula = group_of(strategy).formula;

@@ -109,7 +109,7 @@ class ProgramForm {
   };
 
   // What strategies have in common that differ in buckets and in how ranks are laid out alone.
-  using FamilyKey = std::tuple<const Result<Cut>*, Recompute, PipelineSchedule, int, int, int, int>;
+  using FamilyKey = std::tuple<const Result<Cut>*, Recompute, BlocksAgain, PipelineSchedule, int, int, int, int>;
 
   Group& group_of(const Strategy& strategy);
   const Links& links_of(const Strategy& strategy);

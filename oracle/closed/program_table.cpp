@@ -10,7 +10,6 @@
 #include "oracle/cost/framework.h"
 #include "oracle/cost/kernels.h"
 #include "oracle/cost/price.h"
-#include "oracle/plan/recompute.h"
 
 namespace sibyl::closed {
 namespace {
@@ -296,10 +295,11 @@ const Crossed& ProgramTable::crossed(std::size_t position) {
   return *crossed;
 }
 
-std::vector<Segment> ProgramTable::recomputed(Recompute recompute, std::size_t begin, std::size_t end) {
+std::vector<Segment> ProgramTable::recomputed(Recompute recompute, const BlocksAgain& which, std::size_t begin,
+                                              std::size_t end) {
   if (recompute == Recompute::none) return {};
   if (recompute == Recompute::full) {
-    std::vector<Segment> blocks = facts_->blocks.within(begin, end);
+    std::vector<Segment> blocks = blocks_again(facts_->blocks.within(begin, end), which);
     std::erase_if(blocks, [&](const Segment& block) {
       return std::none_of(facts_->trained.begin() + static_cast<std::ptrdiff_t>(block.begin),
                           facts_->trained.begin() + static_cast<std::ptrdiff_t>(block.end),

@@ -21,6 +21,7 @@
 #include "oracle/plan/blocks.h"
 #include "oracle/plan/pipeline/cut.h"
 #include "oracle/plan/plan.h"
+#include "oracle/plan/recompute.h"
 
 namespace sibyl::closed {
 
@@ -137,7 +138,7 @@ class ProgramTable {
   [[nodiscard]] std::vector<Segment> blocks(std::size_t begin, std::size_t end) const {
     return facts_->blocks.within(begin, end);
   }
-  std::vector<Segment> recomputed(Recompute recompute, std::size_t begin, std::size_t end);
+  std::vector<Segment> recomputed(Recompute recompute, const BlocksAgain& which, std::size_t begin, std::size_t end);
   [[nodiscard]] const MadeAgain& made_again() const { return facts_->made_again; }
   // Of what the steps [begin, end) are, what they want made again, and what crosses either end.
   std::uint64_t content(std::size_t begin, std::size_t end);

@@ -13,7 +13,7 @@ StageWork::StageWork(ProgramTable& table, MemoryTable& memory, Range range, Aske
       asked_(asked),
       dispatch_(table.kernels().cluster().kernels.device().dispatch.value()),
       bare_(bare_launch(table.kernels().cluster().kernels.device())),
-      segments_(table.recomputed(asked.recompute, range.begin, range.end)),
+      segments_(table.recomputed(asked.recompute, asked.blocks, range.begin, range.end)),
       again_(table.made_again().of(range.begin, range.end)) {
   forward_ = run({.forward = true}, wires_forward_);
   if (asked.split) input_ = run({.forward = false, .weights = false}, wires_backward_);
@@ -122,7 +122,9 @@ std::size_t StageWorks::HashKey::operator()(const Key& key) const {
   const std::size_t options = (key.length << 5U) + (static_cast<std::size_t>(key.asked.recompute) << 3U) +
                               (key.asked.split ? 4U : 0U) + (key.asked.alone ? 2U : 0U) +
                               (key.asked.replicated ? 1U : 0U);
-  return key.content ^ (options * 0x9E3779B97F4A7C15ULL);
+  const auto blocks =
+      static_cast<std::size_t>(key.asked.blocks.every) << 8U | static_cast<std::size_t>(key.asked.blocks.together);
+  return key.content ^ ((options ^ blocks << 32U) * 0x9E3779B97F4A7C15ULL);
 }
 
 StageWork& StageWorks::of(std::uint64_t content, Range range, const Asked& asked) {

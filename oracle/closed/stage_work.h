@@ -15,6 +15,7 @@
 #include "oracle/closed/memory_table.h"
 #include "oracle/closed/program_table.h"
 #include "oracle/closed/run.h"
+#include "oracle/plan/recompute.h"
 #include "oracle/simulate/rank_wires.h"
 #include "oracle/simulate/streams.h"
 
@@ -27,6 +28,7 @@ struct Range {
 // What a stage is asked to do with its steps.
 struct Asked {
   Recompute recompute = Recompute::none;
+  BlocksAgain blocks = {};  // full: which of them
   bool split = false;       // backward is taken in two parts
   bool alone = false;       // there is no other stage
   bool replicated = false;  // there are other replicas, which want every gradient

@@ -92,6 +92,10 @@ bool has_backward(const Stage& stage, const Segment& segment) {
 
 }  // namespace
 
+std::vector<Segment> blocks_again(const std::vector<Segment>& blocks, const BlocksAgain& which) {
+  return joined(some_blocks(blocks, which.every), which.together);
+}
+
 std::vector<Segment> recomputed_segments(const Stage& stage, const Strategy& strategy,
                                          const std::vector<std::size_t>& like) {
   std::vector<Segment> result;
@@ -99,7 +103,7 @@ std::vector<Segment> recomputed_segments(const Stage& stage, const Strategy& str
     case Recompute::none: break;
     case Recompute::selective: result = core_segments(stage); break;
     case Recompute::full:
-      result = joined(some_blocks(find_blocks(stage, like), strategy.recompute_every), strategy.recompute_together);
+      result = blocks_again(find_blocks(stage, like), {strategy.recompute_every, strategy.recompute_together});
       break;
     case Recompute::operations: result = of_kinds(stage, strategy.recompute_kinds); break;
   }

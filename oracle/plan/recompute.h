@@ -9,11 +9,20 @@
 // operations: those of the kinds named; ones in a row together.
 #pragma once
 
+#include <compare>
 #include <vector>
 
 #include "oracle/plan/plan.h"
 
 namespace sibyl {
+
+// Of a stage's blocks, with --recompute full.
+struct BlocksAgain {
+  int every = 1;     // of so many in a row the last one
+  int together = 1;  // so many in a row as if they were one
+  auto operator<=>(const BlocksAgain&) const = default;
+};
+std::vector<Segment> blocks_again(const std::vector<Segment>& blocks, const BlocksAgain& which);
 
 // `like`: as of Blocks.
 std::vector<Segment> recomputed_segments(const Stage& stage, const Strategy& strategy,

@@ -32,7 +32,9 @@ Strategy any_with_closed_form(const Graph& model) {
   s.compression = {};
   s.optimizer = test::one_of(OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::adamw);
   s.recompute = test::one_of(Recompute::none, Recompute::selective, Recompute::full);
-  s.recompute_every = s.recompute_together = 1;
+  const bool full = s.recompute == Recompute::full;
+  s.recompute_every = full ? test::any(1, 3) : 1;
+  s.recompute_together = full && s.recompute_every == 1 && s.zero < 3 ? test::any(1, 3) : 1;
   return s;
 }
 
