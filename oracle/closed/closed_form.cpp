@@ -17,7 +17,7 @@ namespace sibyl::closed {
 // Where ranks share memory, what a stage takes depends on the others.
 bool has_closed_form(const Strategy& s, const Cluster& cluster) {
   if (stages_share_memory(s, cluster) || knows_caches(cluster)) return false;
-  return s.framework == Framework::sibyl && s.zero_ranks == 0 && s.clip == 0 && !takes_norms(s.optimizer) &&
+  return s.framework == Framework::sibyl && s.zero_ranks == 0 && !takes_norms(s.optimizer) &&
          s.recompute != Recompute::operations && s.stage_starts.empty() && s.split_until.empty() &&
          s.data_source == DataSource::memory && !s.offloads() && s.compression.kind == Compression::Kind::none &&
          !s.overlap_tensor && (s.context == 1 || s.context_exchange != ContextExchange::ring);
@@ -155,7 +155,7 @@ Result<Form> ProgramForm::alone(const Strategy& strategy, const Wanted& wanted) 
   const StageForm& form = stage(group, work);
   const auto micro_batches = static_cast<double>(strategy.accumulation);
   const StageForm::Turns turns = group.formula.step(work, strategy.accumulation);
-  const double time = std::max(turns.time, turns.messages) + form.tail;
+  const double time = std::max(turns.time, turns.messages) + form.tail + group.formula.clip_norm().value_or(0.0);
   const double passes = all_at_once ? form.pass + form.gradients : form.pass_and_gradients;
   return Form{Seconds{time + late(form.alone * micro_batches + form.alone_once, strategy)},
               Bytes{without + form.state + passes}};
@@ -333,11 +333,12 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wante
   const Bytes memory = memory_of(in_flight, coordinates);
   const Form at_least{Seconds{ScheduleForm::at_least(shape, stages_)}, memory, false};
   if (!wanted(at_least)) return at_least;
-  std::vector<TiedMessage> tied;
+  LastMessages last{{}, group.formula.clip_norm()};
   for (const Cut::Tie& tie : cut->ties)
-    tied.push_back({tie.stages, group.replicas.tied_seconds(
-                                    tie.bytes, group.replicas.axes(table_.summed_over()[tie.summed]), tie.stages)});
-  const ScheduleForm::Ends end = schedule_.ends(shape, stages_, tied, [&](double seconds) {
+    last.tied.push_back(
+        {tie.stages,
+         group.replicas.tied_seconds(tie.bytes, group.replicas.axes(table_.summed_over()[tie.summed]), tie.stages)});
+  const ScheduleForm::Ends end = schedule_.ends(shape, stages_, last, [&](double seconds) {
     return wanted({Seconds{seconds}, memory, false});
   });
   if (!end.walked) return Form{Seconds{end.time}, memory, false};

@@ -336,10 +336,10 @@ void ScheduleForm::weight_pass(std::size_t coordinate, std::size_t pass) {
   free_[coordinate] += turns.time;
 }
 
-void ScheduleForm::finish(const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied) {
+void ScheduleForm::finish(const std::vector<StageInPipeline>& stages, const LastMessages& last) {
   for (std::size_t c = 0; c < coordinates_; ++c) free_[c] = std::max(free_[c], gradients_[c].end());
   ends_ = free_;
-  for (const TiedMessage& message : tied) {
+  for (const TiedMessage& message : last.tied) {
     double ready = 0;
     for (const int s : message.stages) ready = std::max(ready, free_[static_cast<std::size_t>(s) % coordinates_]);
     for (const int s : message.stages) {
@@ -347,7 +347,15 @@ void ScheduleForm::finish(const std::vector<StageInPipeline>& stages, const std:
       own = std::max(own, ready) + message.seconds;
     }
   }
-  for (std::size_t s = 0; s < stages.size(); ++s) ends_[s % coordinates_] += stages[s].form->tail;
+  const auto add = [&](double StageForm::*part, double sign) {
+    for (std::size_t s = 0; s < stages.size(); ++s) ends_[s % coordinates_] += sign * stages[s].form->*part;
+  };
+  if (last.clip_norm) {  // all wait for the last one's share
+    add(&StageForm::norm, 1);
+    std::ranges::fill(ends_, std::ranges::max(ends_) + *last.clip_norm);
+    add(&StageForm::norm, -1);
+  }
+  add(&StageForm::tail, 1);
 }
 
 double ScheduleForm::at_least(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages) {
@@ -383,26 +391,25 @@ double ScheduleForm::at_least(const ScheduleShape& shape, const std::vector<Stag
 // Whatever waits for a message or a pass that ends sooner ends sooner, too; gradients alone do not, which lose less to
 // a message that comes later: so they have a wire to themselves in what a step takes at the least.
 ScheduleForm::Ends ScheduleForm::ends(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-                                      const std::vector<TiedMessage>& tied, const std::function<bool(double)>& wanted) {
+                                      const LastMessages& last, const std::function<bool(double)>& wanted) {
   prepare(shape, stages);
   if (crowded_) {
     crowded_ = false, apart_ = true, sharing_ = share();
-    Ends least = steady(shape, stages, tied, [](double) { return true; });
+    Ends least = steady(shape, stages, last, [](double) { return true; });
     crowded_ = sharing_ = true, apart_ = false;
     least.time *= 1 - 2 * not_walked;
     least.walked = false;
     if (!wanted(least.time)) return least;
   }
-  return steady(shape, stages, tied, wanted);
+  return steady(shape, stages, last, wanted);
 }
 
 // Devices that begin later end no sooner, so that no step is shorter than the first device's share of the first one.
 ScheduleForm::Ends ScheduleForm::steady(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-                                        const std::vector<TiedMessage>& tied,
-                                        const std::function<bool(double)>& wanted) {
+                                        const LastMessages& last, const std::function<bool(double)>& wanted) {
   SuccessiveSteps steps(coordinates_);
   while (true) {
-    walk_enough(shape, stages, tied, steps.begins());
+    walk_enough(shape, stages, last, steps.begins());
     const auto slowest = static_cast<std::size_t>(std::ranges::max_element(ends_) - ends_.begin());
     const double time = ends_[slowest] - steps.begins()[slowest], least = ends_.front() * (1 - 2 * not_walked);
     if (!steps.again(ends_)) return {time, slowest};
@@ -411,7 +418,7 @@ ScheduleForm::Ends ScheduleForm::steady(const ScheduleShape& shape, const std::v
 }
 
 void ScheduleForm::walk_enough(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-                               const std::vector<TiedMessage>& tied, const std::vector<double>& begins) {
+                               const LastMessages& last, const std::vector<double>& begins) {
   constexpr double agreement = 2 * not_walked;  // of the step
   const int round = shape.coordinates, rest = shape.micro_batches % round;
   // gpipe is never full of passes of both kinds, and a line of one coordinate is never apart from its ends.
@@ -429,14 +436,14 @@ void ScheduleForm::walk_enough(const ScheduleShape& shape, const std::vector<Sta
     ScheduleShape shorter = shape;
     shorter.micro_batches = (all - left) * round + rest;
     walk(shorter, begins, spaced);
-    finish(stages, tied);
+    finish(stages, last);
     const double time = std::ranges::max(ends_);
     if (!crowded_ && (most_ - least_) * left > agreement * (time + least_ * left)) continue;
     for (double& end : ends_) end += (least_ + most_) / 2 * left;
     return;
   }
   walk(shape, begins, 0);
-  finish(stages, tied);
+  finish(stages, last);
 }
 
 }  // namespace sibyl::closed

@@ -41,6 +41,12 @@ struct TiedMessage {
   double seconds = 0;
 };
 
+// What coordinates wait for each other for once their turns are done.
+struct LastMessages {
+  std::vector<TiedMessage> tied = {};
+  std::optional<double> clip_norm = {};  // where gradients are clipped by their norm over all stages: seconds
+};
+
 struct ScheduleShape {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int coordinates = 1, chunks = 1, micro_batches = 1;
@@ -59,7 +65,7 @@ class ScheduleForm {
   // Where messages are crowded, and where several steps are walked, it takes its time: it is asked first whether a step
   // that takes this at the least is wanted, and else that is the answer.
   Ends ends(
-      const ScheduleShape& shape, const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied,
+      const ScheduleShape& shape, const std::vector<StageInPipeline>& stages, const LastMessages& last,
       const std::function<bool(double)>& wanted = [](double) { return true; });
   // No more than that, without a walk: what a coordinate runs, and what the first one waits for between its beginning
   // and its last backward.
@@ -83,11 +89,11 @@ class ScheduleForm {
   };
 
   void prepare(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages);
-  Ends steady(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-              const std::vector<TiedMessage>& tied, const std::function<bool(double)>& wanted);
+  Ends steady(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages, const LastMessages& last,
+              const std::function<bool(double)>& wanted);
   // When coordinates end that begin so, in `ends_`.
-  void walk_enough(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
-                   const std::vector<TiedMessage>& tied, const std::vector<double>& begins);
+  void walk_enough(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages, const LastMessages& last,
+                   const std::vector<double>& begins);
   // All passes. `spaced`: from what is so many rounds of micro-batches before the last forward pass and at it,
   // `least_` and `most_` are taken.
   void walk(const ScheduleShape& shape, const std::vector<double>& begins, int spaced);
@@ -128,7 +134,7 @@ class ScheduleForm {
   void backward_pass(std::size_t coordinate, std::size_t pass, double arrival);
   void weight_pass(std::size_t coordinate, std::size_t pass);
   void exchange(std::size_t coordinate, const Stage& stage, double alone);  // its gradients, by itself until then
-  void finish(const std::vector<StageInPipeline>& stages, const std::vector<TiedMessage>& tied);
+  void finish(const std::vector<StageInPipeline>& stages, const LastMessages& last);
 
   std::vector<Stage> stages_;
   std::vector<StageSends> sends_;  // parallel to these

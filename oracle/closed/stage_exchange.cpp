@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "netmodel/collective/partition.h"
 #include "oracle/closed/stage_form.h"
@@ -21,13 +22,14 @@ void StageFormula::prepare(const StageWork& work) {
   elements_ = 0;
   gathers_ = copies_back_ = optimizer_ = buffers_ = 0;
   copied_back_ = 0;
-  freed_ = false;
+  freed_ = casts_ = false;
   weights_ = work.weights();
   for (Summed& summed : summed_) summed.arrivals.clear();
   for (std::size_t u = table_.uses_from(range.end); u < table_.uses_from(range.begin); ++u) {
     const Use& use = table_.uses()[u];
     const Parameter& parameter = table_.parameters()[use.parameter];
     if (use.before > range.begin) continue;
+    casts_ = casts_ || (has_half_weights(replicas_.strategy()) && size_in_bytes(parameter.dtype) == 2);
     Summed& summed = summed_[parameter.summed];
     const bool tied = work.tied(parameter);
     if (summed.parts == 1 || tied) add_whole(parameter);
@@ -47,6 +49,19 @@ void StageFormula::prepare(const StageWork& work) {
   by_end_.resize(units_.size());
   std::iota(by_end_.begin(), by_end_.end(), std::size_t{0});
   std::ranges::stable_sort(by_end_, {}, [&](std::size_t u) { return units_[u].steps.end; });
+}
+
+// Over the axes along which ranks hold parts of a parameter, or of what is shared out, and over stages: as add_norms()
+// and join_clips() have them.
+double StageFormula::sum_norm() {
+  std::set<MeshAxis> axes;
+  for (const Parameter& parameter : table_.parameters())
+    for (const PartOf& cut : table_.program()[parameter.tensor].cuts) axes.insert(cut.axis);
+  for (const Summed& summed : summed_)
+    if (summed.parts > 1) axes.insert(summed.axes.begin(), summed.axes.end());
+  if (replicas_.strategy().stages() > 1) axes.insert(MeshAxis::pipeline);
+  if (axes.empty()) return 0.0;
+  return replicas_.sent(Collective::all_reduce, size_in_bytes(DType::f32), {axes.begin(), axes.end()}).seconds;
 }
 
 void StageFormula::update(const Shape& shape) {

@@ -18,6 +18,7 @@ StageFormula::StageFormula(ProgramTable& table, UpdatePrices& updates, Replicas&
     summed_.push_back({std::move(axes), parts, {}});
   }
   std::ranges::sort(order_, {}, [&](std::size_t index) { return summed_[index].axes; });
+  if (replicas.strategy().clip > 0) clip_norm_ = sum_norm();
 }
 
 StageForm StageFormula::stage(const StageWork& work) {

@@ -29,6 +29,7 @@ struct StageForm {
   double messages = 0;                          // of gradients, each by itself
   WireTime wires_messages{};                    // for how long these keep the wires busy
   double tail = 0;                              // once all messages are there: copies back, updates, gathers
+  double norm = 0;                              // of that: until the gradients' norm over all stages can be summed
   double alone = 0, alone_once = 0;            // kernels by themselves: of a micro-batch, of updates
 
   double state = 0;      // weights, optimizer, buffers of messages
@@ -47,14 +48,15 @@ class UpdatePrices {
   struct Price {
     double seconds = 0;  // of all its kernels
     int launches = 0;
+    double norm = 0;    // of that: until the gradients' norm can be summed, where they are clipped
     double update = 0;  // of the update by itself, as measured
   };
-  const Price& of(const Shape& shape);
+  const Price& of(const Shape& shape, bool casts);  // parameters of two bytes to their masters and back
 
  private:
   KernelPrices& kernels_;
   Strategy strategy_;
-  std::unordered_map<std::uint64_t, Price> known_;  // by the shape's hash
+  std::unordered_map<std::uint64_t, Price> known_;  // by the hash of what is asked for
 };
 
 class StageFormula {
@@ -66,6 +68,8 @@ class StageFormula {
   // buffers and updates. As quick as a sum over parameters.
   [[nodiscard]] StageForm least(const StageWork& work) const;
   [[nodiscard]] double least_step(const StageWork& work, std::int64_t micro_batches) const;  // no more than step()
+  // Where gradients are clipped: of the message that sums their norm over all ranks that hold different ones, seconds.
+  [[nodiscard]] std::optional<double> clip_norm() const { return clip_norm_; }
   // The whole of a step of one stage alone, before its tail: the host runs ahead from one turn into the next.
   StageForm::Turns step(const StageWork& work, std::int64_t micro_batches);
 
@@ -93,6 +97,7 @@ class StageFormula {
     Arrivals arrivals;
   };
 
+  [[nodiscard]] double sum_norm();
   void prepare(const StageWork& work);  // once for several questions about one stage
   void add_group(const Summed& summed);
   [[nodiscard]] std::vector<Bucket> in_turn(const Arrivals& arrivals) const;
@@ -127,6 +132,7 @@ class StageFormula {
   bool together_;                   // one kernel updates all gradients: where PyTorch has it, on GPUs
   std::vector<Summed> summed_;      // by ProgramTable::summed_over()
   std::vector<std::size_t> order_;  // of these, in which they are sent
+  std::optional<double> clip_norm_;
   // Of the stage at hand:
   const StageWork* work_ = nullptr;
   std::vector<Message> messages_;
@@ -145,6 +151,7 @@ class StageFormula {
   int copied_back_ = 0;
   double weights_ = 0, optimizer_ = 0, buffers_ = 0;
   bool freed_ = false;  // gradients, once they are in their bucket
+  bool casts_ = false;  // some parameters have two bytes, and masters
   std::vector<ReadyMessage> ready_;
 };
 

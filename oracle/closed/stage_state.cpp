@@ -8,8 +8,9 @@
 
 namespace sibyl::closed {
 
-const UpdatePrices::Price& UpdatePrices::of(const Shape& shape) {
+const UpdatePrices::Price& UpdatePrices::of(const Shape& shape, bool casts) {
   Hash hash;
+  hash.add(casts ? 1U : 0U);
   for (const std::int64_t extent : shape) hash.add(static_cast<std::uint64_t>(extent));
   const auto [entry, added] = known_.try_emplace(hash.value());
   Price& price = entry->second;
@@ -22,22 +23,33 @@ const UpdatePrices::Price& UpdatePrices::of(const Shape& shape) {
     ++price.launches;
     return time;
   };
-  if (has_half_weights(strategy_)) {
+  if (casts) {
     const DType half = compute_type(strategy_.precision) == DType::f16 ? DType::f16 : DType::bf16;
     run({Cast{DType::f32}, {shape}, {shape}, half});
     run({Cast{half}, {shape}, {shape}, DType::f32});
   }
-  if (strategy_.precision == Precision::fp16) run({Binary{BinaryKind::mul}, {shape, {}}, {shape}, DType::f32});
+  const auto scale = [&] { return run({Binary{BinaryKind::mul}, {shape, {}}, {shape}, DType::f32}); };
+  if (strategy_.precision == Precision::fp16) price.norm += scale() * factor;
+  if (strategy_.clip > 0) {
+    Reduce norm;
+    norm.kind = ReduceKind::l2;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) norm.axes.push_back(static_cast<std::int64_t>(axis));
+    norm.keep_dims = false;
+    price.norm += run({std::move(norm), {shape}, {{}}, DType::f32}) * factor;
+    scale();
+  }
   price.update = run({update_of(strategy_), {shape}, {}, DType::f32});
   return price;
 }
 
 void StageFormula::add_tail(StageForm& form) {
   double busy = copies_back_;
+  form.norm = copies_back_;
   double launches = copied_back_ * bare_launch(table_.kernels().cluster().kernels.device());
   const auto add = [&](const Shape& shape) {
-    const UpdatePrices::Price& price = updates_.of(shape);
+    const UpdatePrices::Price& price = updates_.of(shape, casts_);
     busy += price.seconds;
+    form.norm += price.norm;
     launches += price.launches;
     form.alone_once += price.update;
   };

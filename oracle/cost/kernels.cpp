@@ -172,10 +172,14 @@ class Collector {
     return {elements};
   }
 
-  // Gradients of two bytes become those of the masters, and masters the parameters, once a step.
+  // Gradients of two bytes become those of the masters, and masters the parameters, once a step. Batch
+  // normalisations' parameters have four.
   void add_masters() {
-    if (!stage_.masters || stage_.updates.empty()) return;
-    const DType half = stage_[stage_.updates.front().parameter].dtype;
+    if (!stage_.masters) return;
+    const auto of_two_bytes = std::ranges::find_if(
+        stage_.updates, [&](const Update& update) { return size_in_bytes(stage_[update.parameter].dtype) == 2; });
+    if (of_two_bytes == stage_.updates.end()) return;
+    const DType half = stage_[of_two_bytes->parameter].dtype;
     const auto cast = [&](const Shape& shape, DType from, DType to) {
       return index_of({{Cast{to}, {shape}, {shape}, from}, Pass::forward, 0});
     };

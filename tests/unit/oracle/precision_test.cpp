@@ -43,6 +43,37 @@ TEST(Precision, HalfWeightsLieBesideTheirMasters) {
   }
 }
 
+// Gradients of two bytes are cast to their masters' type and masters to two bytes, also in a stage whose first
+// parameter is a batch normalisation's, which has four. A stage of such parameters alone casts nothing.
+TEST(Precision, MastersAreCastWhateverAStageBeginsWith) {
+  const Graph graph = test::residual_network(2, 12, 16, 4);
+  std::vector<std::string> norms;
+  for (const Operation& operation : graph.operations())
+    if (std::holds_alternative<Normalization>(operation.attributes)) norms.push_back(operation.name);
+  ASSERT_GE(norms.size(), 2U);
+  Strategy strategy = adam_in(Precision::bf16);
+  strategy.half_weights = true;
+  strategy.pipeline = 2;
+  strategy.accumulation = 2;
+  strategy.stage_starts = {norms[norms.size() / 2]};
+  const auto plan = make_plan(graph, strategy);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  const Stage& later = plan->stages.at(1);
+  ASSERT_EQ(later[later.updates.front().parameter].dtype, DType::f32);
+  const StageKernels kernels = kernels_of(later, Backend::cuda);
+  ASSERT_EQ(kernels.masters.size(), 2U);
+  const auto cast = [&](std::size_t i) {
+    const Signature& s = kernels.keys[kernels.masters[i]].signature;
+    return std::pair(s.dtype, std::get<Cast>(s.attributes).to);
+  };
+  EXPECT_EQ(cast(0), std::pair(DType::bf16, DType::f32));
+  EXPECT_EQ(cast(1), std::pair(DType::f32, DType::bf16));
+
+  Stage norms_alone = later;
+  std::erase_if(norms_alone.updates, [&](const Update& update) { return later[update.parameter].dtype != DType::f32; });
+  EXPECT_TRUE(kernels_of(norms_alone, Backend::cuda).masters.empty());
+}
+
 // One layer of 64 x 32 weights and 64 shifts: 8192 + 256 B of masters, twice that of Adam's state, and f32 gradients in the
 // bucket. Whatever is computed in.
 TEST(Precision, MastersStateAndBucketsStayInFull) {

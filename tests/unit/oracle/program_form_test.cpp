@@ -28,7 +28,6 @@ Strategy any_with_closed_form(const Graph& model) {
   s.written_update = !s.fused_update && test::any(0, 3) == 0;
   if (test::any(0, 7) == 0) return s;
   s.zero_ranks = 0;
-  s.clip = 0;
   s.compression = {};
   s.optimizer = test::one_of(OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::adamw);
   s.recompute = test::one_of(Recompute::none, Recompute::selective, Recompute::full);

@@ -59,6 +59,7 @@ struct AnyStages {
       return from / each == to / each ? Passage{} : Passage{from / same * same, to / same * same};
     };
     const int count = shape.coordinates * shape.chunks;
+    if (any(0, 1) == 1) at_end.clip_norm = one_of(0.0, 0.4);
     forms.resize(static_cast<std::size_t>(count));
     for (int s = 0; s < count; ++s) {
       StageForm& form = forms[static_cast<std::size_t>(s)];
@@ -77,6 +78,12 @@ struct AnyStages {
       one.turns[StageTimes::slot(Kind::forward, {})].wires = form.wires_forward;
       one.turns[StageTimes::slot(Kind::backward_input, {})].wires = form.wires_backward;
       one.tail.total = Seconds{form.tail};
+      if (at_end.clip_norm) {
+        form.norm = one_of(0.0, 0.3, 1.0) * form.tail;
+        one.tail.norm = Seconds{form.norm};
+        if (s < shape.coordinates)
+          one.tail.total += Seconds{*at_end.clip_norm};  // one of a coordinate's stages sends it
+      }
       for (const bool first : {true, false})
         for (const bool last : {true, false}) {
           StageForm::Turns& backward = form.backward[closed::slot_of(first, last)];
@@ -99,21 +106,22 @@ struct AnyStages {
       stages.push_back(stage);
     }
     if (shape.coordinates == 1) return;
-    tied.push_back({{count - 1, 0}, 0.7});
-    for (const int s : tied.front().stages)
-      times[static_cast<std::size_t>(s)].tied.push_back({tied.front().stages, Seconds{tied.front().seconds}});
+    at_end.tied.push_back({{count - 1, 0}, 0.7});
+    for (const int s : at_end.tied.front().stages)
+      times[static_cast<std::size_t>(s)].tied.push_back(
+          {at_end.tied.front().stages, Seconds{at_end.tied.front().seconds}});
   }
 
   std::vector<StageForm> forms;
   std::vector<StageInPipeline> stages;
-  std::vector<closed::TiedMessage> tied;
+  closed::LastMessages at_end;
   std::vector<StageTimes> times;
 };
 
 RC_GTEST_PROP(ScheduleForm, OfFewMicroBatchesIsTheWalkOfAllTurns, ()) {
   const ScheduleShape shape = any_shape(3);
   const AnyStages drawn(shape);
-  const ScheduleForm::Ends found = ScheduleForm{}.ends(shape, drawn.stages, drawn.tied);
+  const ScheduleForm::Ends found = ScheduleForm{}.ends(shape, drawn.stages, drawn.at_end);
   const SimulatedPipeline walked = walk_schedule(turns_of(shape), drawn.times, shape.micro_batches);
   RC_ASSERT(std::abs(found.time / walked.step.total.value() - 1) < 1e-9);
   RC_ASSERT(std::abs(walked.coordinates[found.slowest].step.total / walked.step.total - 1) < 1e-9);
@@ -122,7 +130,7 @@ RC_GTEST_PROP(ScheduleForm, OfFewMicroBatchesIsTheWalkOfAllTurns, ()) {
 RC_GTEST_PROP(ScheduleForm, OfManyMicroBatchesIsNearIt, ()) {
   const ScheduleShape shape = any_shape(40);
   const AnyStages drawn(shape);
-  const double found = ScheduleForm{}.ends(shape, drawn.stages, drawn.tied).time;
+  const double found = ScheduleForm{}.ends(shape, drawn.stages, drawn.at_end).time;
   const double walked = walk_schedule(turns_of(shape), drawn.times, shape.micro_batches).step.total.value();
   RC_ASSERT(std::abs(found / walked - 1) <= 0.001);  // half of what the two bounds may differ by
 }
@@ -133,7 +141,7 @@ RC_GTEST_PROP(ScheduleForm, TakesNoLessThanItSaysAtFirst, ()) {
   const AnyStages drawn(shape);
   double least = 0;
   const auto told = [&](double seconds) { return least = seconds, true; };
-  RC_ASSERT(ScheduleForm{}.ends(shape, drawn.stages, drawn.tied, told).time >= least);
+  RC_ASSERT(ScheduleForm{}.ends(shape, drawn.stages, drawn.at_end, told).time >= least);
 }
 
 RC_GTEST_PROP(ScheduleForm, CountsWhatIsInFlightAsTheTurnsDo, ()) {

@@ -441,16 +441,16 @@ TEST(FirstAnswers, DependOnTheStrategyAlone) {
   for (const std::int64_t batch : {8, 8, 16, 16})
     for (const OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::adam})
       for (const Precision precision : {Precision::fp32, Precision::bf16}) {
-        s.global_batch = batch, s.optimizer = optimizer, s.precision = precision;
+        s.global_batch = batch, s.optimizer = optimizer, s.precision = precision, s.clip = 1 - s.clip;
         const auto first = kept.of(s), fresh = closed::FirstAnswers(graph, cluster).of(s);
         ASSERT_TRUE(first && fresh);
         EXPECT_EQ(first->step_time, fresh->step_time);
         EXPECT_EQ(first->memory, fresh->memory);
         EXPECT_NEAR(first->step_time / predict(graph, s, cluster)->step_time, 1, 0.1);
       }
-  s.clip = 1;
+  s.optimizer = OptimizerKind::lamb;
   EXPECT_FALSE(kept.of(s));  // there is no formula
-  s.clip = 0, s.compression = {Compression::Kind::bf16};
+  s.optimizer = OptimizerKind::sgd, s.compression = {Compression::Kind::bf16};
   EXPECT_FALSE(kept.of(s));
   s.compression = {}, s.data = 4;
   EXPECT_FALSE(kept.of(s));  // there are two devices
