@@ -17,5 +17,10 @@ inline constexpr double reading_error = 0.20;
 
 // Of one node; 0 where samples are in memory. Fails where the cluster's storage is not known.
 Result<Seconds> reading_time(const Plan& plan, const Cluster& cluster);
+// The same where a rank takes in so much for one micro-batch, at most.
+Result<Seconds> reading_time(Bytes inputs, const Strategy& strategy, const Cluster& cluster);
+
+// What a tensor holds of a micro-batch, if it is one that samples come in.
+Bytes input_bytes(const LocalTensor& tensor);
 
 }  // namespace sibyl

@@ -1,6 +1,7 @@
 #include "oracle/closed/closed_form.h"
 
 #include <algorithm>
+#include <set>
 
 #include "oracle/cost/cached.h"
 #include "oracle/cost/framework.h"
@@ -11,6 +12,7 @@
 #include "oracle/plan/norms.h"
 #include "oracle/plan/pipeline/stages.h"
 #include "oracle/plan/regathered.h"
+#include "oracle/reading.h"
 
 namespace sibyl::closed {
 
@@ -18,9 +20,9 @@ namespace sibyl::closed {
 bool has_closed_form(const Strategy& s, const Cluster& cluster) {
   if (stages_share_memory(s, cluster) || knows_caches(cluster)) return false;
   return s.framework == Framework::sibyl && s.zero_ranks == 0 && !takes_norms(s.optimizer) &&
-         s.recompute != Recompute::operations && s.stage_starts.empty() && s.split_until.empty() &&
-         s.data_source == DataSource::memory && !s.offloads() && s.compression.kind == Compression::Kind::none &&
-         !s.overlap_tensor && (s.context == 1 || s.context_exchange != ContextExchange::ring);
+         s.recompute != Recompute::operations && s.stage_starts.empty() && s.split_until.empty() && !s.offloads() &&
+         s.compression.kind == Compression::Kind::none && !s.overlap_tensor &&
+         (s.context == 1 || s.context_exchange != ContextExchange::ring);
 }
 
 bool has_least_time(const Strategy& strategy, const Cluster& cluster) {
@@ -138,7 +140,39 @@ double ProgramForm::late(double alone_kernels, const Strategy& strategy) {
 
 Result<Form> ProgramForm::of(const Strategy& strategy, const Wanted& wanted) {
   SIBYL_CHECK(check_strategy(graph_, strategy));
-  return strategy.stages() == 1 ? alone(strategy, wanted) : pipeline(strategy, wanted);
+  SIBYL_TRY(Form form, strategy.stages() == 1 ? alone(strategy, wanted) : pipeline(strategy, wanted));
+  if (!form.walked || strategy.data_source == DataSource::memory) return form;
+  SIBYL_TRY(const Seconds reading, reading_time(inputs_of(strategy), strategy, kernels_.cluster()));
+  form.step_time = std::max(form.step_time, reading);
+  return form;
+}
+
+// Of the stage that takes in most: all, where there is one; else what its steps read, and those that it makes again.
+Bytes ProgramForm::inputs_of(const Strategy& strategy) {
+  const Stage& program = table_.program();
+  Bytes largest;
+  if (strategy.stages() == 1) {
+    for (const LocalTensor& tensor : program.tensors) largest += input_bytes(tensor);
+    return largest;
+  }
+  const ScheduleShape shape{strategy.schedule, strategy.pipeline, strategy.chunks,
+                            static_cast<int>(strategy.accumulation)};
+  std::size_t begin = 0;
+  for (const std::size_t end : cut_of(strategy, in_flight_of(shape))->ends) {
+    std::set<LocalTensorId> read;
+    const auto add = [&](std::size_t step) {
+      for (const LocalTensorId in : sibyl::inputs_of(program.steps[step]))
+        if (in.valid() && program[in].kind == TensorKind::input) read.insert(in);
+    };
+    for (std::size_t i = begin; i < end; ++i)
+      if (table_.made_again().runs(i, end)) add(i);
+    for (const MadeAgain::Repeated& again : table_.made_again().of(begin, end)) add(again.step);
+    Bytes bytes;
+    for (const LocalTensorId id : read) bytes += input_bytes(program[id]);
+    largest = std::max(largest, bytes);
+    begin = end;
+  }
+  return largest;
 }
 
 Result<Form> ProgramForm::alone(const Strategy& strategy, const Wanted& wanted) {

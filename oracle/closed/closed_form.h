@@ -122,6 +122,7 @@ class ProgramForm {
   Result<Cut> cut(const Strategy& strategy, const std::vector<std::size_t>& begins);
   Result<void> find_ties(const Strategy& strategy, Cut& cut);
   const Sent& sent(std::size_t position, const Pairs& pairs);
+  Bytes inputs_of(const Strategy& strategy);  // that a rank takes in for one micro-batch, at most
   Result<Form> alone(const Strategy& strategy, const Wanted& wanted);
   Result<Form> pipeline(const Strategy& strategy, const Wanted& wanted);
   StageWork& work_of(const Cut& cut, std::size_t stage, const Strategy& strategy);

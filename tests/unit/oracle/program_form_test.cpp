@@ -23,6 +23,7 @@ using test::any_cluster, test::any_model, test::any_strategy;
 Strategy any_with_closed_form(const Graph& model) {
   Strategy s = any_strategy(model);
   s.half_weights = test::any(0, 3) == 0;
+  if (test::any(0, 4) == 0) s.data_source = DataSource::storage;
   s.fused_pointwise = test::any(0, 3) == 0;
   s.fused_update = test::any(0, 3) == 0;
   s.written_update = !s.fused_update && test::any(0, 3) == 0;
@@ -45,6 +46,7 @@ Cluster any_busy_cluster() {
   cluster.overlap.communication_slowdown = 1 + 0.01 * test::any(0, 200);
   cluster.composition.factor = 0.01 * test::any(90, 130);
   cluster.composition.spread = 0.01 * test::any(0, 5);
+  cluster.storage_read = BytesPerSecond{std::pow(10.0, test::any(5, 11))};
   if (test::any(0, 1) == 1) return test::with_memory(std::move(cluster), Bytes{1e4 * std::exp2(test::any(0, 16))});
   return cluster;
 }
