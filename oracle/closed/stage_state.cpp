@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "oracle/closed/stage_form.h"
 #include "oracle/cost/framework.h"
+#include "oracle/cost/kernels.h"
 #include "oracle/plan/precision.h"
 
 namespace sibyl::closed {
@@ -31,11 +32,7 @@ const UpdatePrices::Price& UpdatePrices::of(const Shape& shape, bool casts) {
   const auto scale = [&] { return run({Binary{BinaryKind::mul}, {shape, {}}, {shape}, DType::f32}); };
   if (strategy_.precision == Precision::fp16) price.norm += scale() * factor;
   if (strategy_.clip > 0) {
-    Reduce norm;
-    norm.kind = ReduceKind::l2;
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) norm.axes.push_back(static_cast<std::int64_t>(axis));
-    norm.keep_dims = false;
-    price.norm += run({std::move(norm), {shape}, {{}}, DType::f32}) * factor;
+    price.norm += run(gradient_norm(shape)) * factor;
     scale();
   }
   price.update = run({update_of(strategy_), {shape}, {}, DType::f32});

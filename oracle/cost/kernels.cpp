@@ -195,11 +195,7 @@ class Collector {
       const auto scaling = index_of({{Binary{BinaryKind::mul}, {shape, {}}, {shape}, DType::f32}, Pass::forward, 0});
       if (stage_.scaled) result_.unscale.push_back(scaling);
       if (!stage_.clip) continue;
-      Reduce norm;
-      norm.kind = ReduceKind::l2;
-      for (std::size_t axis = 0; axis < shape.size(); ++axis) norm.axes.push_back(static_cast<std::int64_t>(axis));
-      norm.keep_dims = false;
-      result_.norms.push_back(index_of({{std::move(norm), {shape}, {{}}, DType::f32}, Pass::forward, 0}));
+      result_.norms.push_back(index_of({gradient_norm(shape), Pass::forward, 0}));
       result_.clips.push_back(scaling);
     }
   }
@@ -254,6 +250,14 @@ std::optional<KernelKey> kernel_of(const Stage& stage, const Compute& compute, P
   }
   if (compute.fused || (pass == Pass::backward && gradients == 0)) return std::nullopt;
   return KernelKey{signature(stage, compute), pass, gradients};
+}
+
+Signature gradient_norm(const Shape& shape) {
+  Reduce norm;
+  norm.kind = ReduceKind::l2;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) norm.axes.push_back(static_cast<std::int64_t>(axis));
+  norm.keep_dims = false;
+  return {std::move(norm), {shape}, {{}}, DType::f32};
 }
 
 StageKernels kernels_of(const Stage& stage, Backend backend) { return Collector(stage, backend).collect(); }
