@@ -63,6 +63,10 @@ Handover measure(int first, int second) {
 int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 10;
   const int first = argc > 3 ? std::atoi(argv[2]) : 0, second = argc > 3 ? std::atoi(argv[3]) : 1;
+  if (!(seconds > 0)) {
+    fmt::print(stderr, "handover_report: '{}' is no time in seconds\n", argv[1]);
+    return 2;
+  }
   if (first == second || !run_on(second) || !run_on(first)) {
     fmt::print(stderr, "handover_report: needs two processors that it may run on, not {} and {}\n", first, second);
     return 2;
