@@ -249,7 +249,7 @@ class Wirer {
         const PricedMessage& priced = priced_[s].messages[message++];
         const int first = sync.stages.empty() ? static_cast<int>(s) : sync.stages.front();
         const int rank = first % plan_.mesh.size(MeshAxis::pipeline) * plan_.mesh.stride(MeshAxis::pipeline);
-        const auto ranks = static_cast<int>(sync_group(plan_, sync, rank).size());
+        const auto ranks = static_cast<int>(sync_group(plan_.mesh, sync, rank).size());
         std::vector<MeshAxis> axes = sync.axes;
         if (!sync.stages.empty()) axes.push_back(MeshAxis::pipeline);
         for (const LocalTensorId parameter : bucket.parameters) add_gradient(stage[parameter].origin);

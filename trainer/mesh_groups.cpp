@@ -74,9 +74,9 @@ void MeshGroups::join_syncs(const Plan& plan, const Communicator& world) {
       const auto own = std::ranges::find_first_of(holders, stages_);
       if (own == holders.end()) continue;
       const std::size_t index = *own == s ? i : index_of(plan.stages[static_cast<std::size_t>(*own)], sync);
-      syncs_[{*own, index}] = std::make_unique<Communicator>(world.subgroup(shard_group(plan, sync, rank_)));
+      syncs_[{*own, index}] = std::make_unique<Communicator>(world.subgroup(shard_group(plan.mesh, sync, rank_)));
       if (sync.copies > 1)
-        copies_[{*own, index}] = std::make_unique<Communicator>(world.subgroup(copies_group(plan, sync, rank_)));
+        copies_[{*own, index}] = std::make_unique<Communicator>(world.subgroup(copies_group(plan.mesh, sync, rank_)));
     }
 }
 

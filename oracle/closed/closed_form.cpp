@@ -4,12 +4,10 @@
 #include <set>
 
 #include "oracle/cost/cached.h"
-#include "oracle/cost/framework.h"
 #include "oracle/cost/plan_for.h"
 #include "oracle/cost/price.h"
 #include "oracle/cost/shared_memory.h"
 #include "oracle/expected_maximum.h"
-#include "oracle/plan/norms.h"
 #include "oracle/plan/pipeline/stages.h"
 #include "oracle/plan/regathered.h"
 #include "oracle/reading.h"
@@ -19,33 +17,29 @@ namespace sibyl::closed {
 // Where ranks share memory, what a stage takes depends on the others.
 bool has_closed_form(const Strategy& s, const Cluster& cluster) {
   if (stages_share_memory(s, cluster) || knows_caches(cluster)) return false;
-  return s.framework == Framework::sibyl && s.zero_ranks == 0 && !takes_norms(s.optimizer) &&
-         s.recompute != Recompute::operations && s.stage_starts.empty() && s.split_until.empty() && !s.offloads() &&
-         s.compression.kind == Compression::Kind::none && !s.overlap_tensor &&
-         (s.context == 1 || s.context_exchange != ContextExchange::ring);
-}
-
-bool has_least_time(const Strategy& strategy, const Cluster& cluster) {
-  Strategy without = strategy;
-  without.optimizer_tier = without.parameter_tier = without.activation_tier = Tier::device;
-  without.compression = {};
-  return has_closed_form(without, cluster);
+  // Rows of operations that run again end where parameters are gathered anew.
+  if (s.recompute == Recompute::operations && s.zero == 3) return false;
+  return s.framework == Framework::sibyl && s.stage_starts.empty() && s.split_until.empty();
 }
 
 // Replicas exchange something between operations where they normalise together.
 FormKey form_key(const Strategy& strategy, const Cluster& cluster) {
-  FormKey key{program_key(strategy), {}};
+  FormKey key{program_key(strategy), {}, strategy.overlap_tensor, 1.0};
+  if (strategy.context_exchange == ContextExchange::ring)
+    std::get<double>(key) = slowdown_of(strategy, cluster).compute;
   const Mesh mesh = mesh_of(strategy);
   const bool replicas = strategy.batch_norm == BatchNorm::synchronised;
   for (const Mesh::Extent& extent : mesh.extents)
     if (extent.axis != MeshAxis::pipeline && (replicas || extent.axis != MeshAxis::data))
-      key.second.push_back(placement(mesh, extent.axis, cluster.devices_per_node));
+      std::get<1>(key).push_back(placement(mesh, extent.axis, cluster.devices_per_node));
   return key;
 }
 
 namespace {
 
-BlocksAgain blocks_again(const Strategy& strategy) { return {strategy.recompute_every, strategy.recompute_together}; }
+RunsAgain runs_again(const Strategy& s) {
+  return {s.recompute, {s.recompute_every, s.recompute_together}, s.recompute_kinds};
+}
 
 Strategy keeping_everything(Strategy strategy) {
   strategy.recompute = Recompute::none;
@@ -84,7 +78,6 @@ ProgramForm::ProgramForm(const Graph& graph, Program program, const Strategy& st
                          ProgramForm* alike)
     : graph_(graph),
       kernels_(kernels),
-      slowdown_(slowdown_of(strategy, kernels.cluster())),
       table_(std::move(program), strategy, kernels, alike ? &alike->table_ : nullptr),
       memory_(alike ? alike->memory_ : own_memory_.emplace(table_, keeping_everything(strategy))),
       updates_(kernels, strategy),
@@ -117,10 +110,15 @@ bool ProgramForm::share_nodes(const Strategy& s) {
 }
 
 ProgramForm::Group& ProgramForm::group_of(const Strategy& s) {
-  std::unique_ptr<Group>& group =
-      groups_[{{s.data, s.pipeline, s.order}, s.zero, s.exchange, s.bucket.value(), s.accumulation == 1}];
+  std::unique_ptr<Group>& group = groups_[{{s.data, s.pipeline, s.order},
+                                           {s.zero, s.zero_ranks},
+                                           s.exchange,
+                                           s.bucket.value(),
+                                           s.accumulation == 1,
+                                           {s.optimizer_tier, s.parameter_tier, s.activation_tier},
+                                           {s.compression.kind, s.compression.share}}];
   if (group) return *group;
-  group = std::make_unique<Group>(s, table_, updates_, slowdown_);
+  group = std::make_unique<Group>(s, table_, updates_);
   group->links = &links_of(s);
   return *group;
 }
@@ -178,8 +176,9 @@ Bytes ProgramForm::inputs_of(const Strategy& strategy) {
 Result<Form> ProgramForm::alone(const Strategy& strategy, const Wanted& wanted) {
   Group& group = group_of(strategy);
   const Range all{0, table_.steps()};
-  StageWork& work = works_.of(table_.content(all.begin, all.end), all,
-                              {strategy.recompute, blocks_again(strategy), false, true, strategy.data > 1});
+  StageWork& work =
+      works_.of(table_.content(all.begin, all.end), all,
+                {runs_again(strategy), false, true, strategy.data > 1, strategy.activation_tier != Tier::device});
   const double without = kernels_.cluster().kernels.device().framework_base.value() + memory_.inputs();
   const StageForm least = group.formula.least(work);
   const bool all_at_once = strategy.accumulation > 1 || gradients_in_buckets(strategy);
@@ -190,7 +189,7 @@ Result<Form> ProgramForm::alone(const Strategy& strategy, const Wanted& wanted) 
   const auto micro_batches = static_cast<double>(strategy.accumulation);
   const StageForm::Turns turns = group.formula.step(work, strategy.accumulation);
   const double time = std::max(turns.time, turns.messages) + form.tail + group.formula.clip_norm().value_or(0.0);
-  const double passes = all_at_once ? form.pass + form.gradients : form.pass_and_gradients;
+  const double passes = all_at_once ? std::max(form.pass, form.update) + form.gradients : form.pass_and_gradients;
   return Form{Seconds{time + late(form.alone * micro_batches + form.alone_once, strategy)},
               Bytes{without + form.state + passes}};
 }
@@ -296,23 +295,24 @@ const ProgramForm::Sent& ProgramForm::sent(std::size_t position, const Pairs& pa
 }
 
 StageWork& ProgramForm::work_of(const Cut& cut, std::size_t stage, const Strategy& strategy) {
-  const Asked asked{strategy.recompute, blocks_again(strategy), strategy.schedule == PipelineSchedule::zero_bubble,
-                    false, strategy.data > 1};
+  const Asked asked{runs_again(strategy), strategy.schedule == PipelineSchedule::zero_bubble, false, strategy.data > 1,
+                    false};
   return works_.of(cut.contents[stage], {stage == 0 ? 0 : cut.ends[stage - 1], cut.ends[stage]}, asked);
 }
 
 Bytes ProgramForm::memory_of(const InFlight& in_flight, std::size_t coordinates) const {
   double memory = 0;
   for (std::size_t c = 0; c < coordinates; ++c) {
-    double state = 0, kept = 0, pass = 0;
+    double state = 0, kept = 0, pass = 0, update = 0;
     for (std::size_t s = c; s < stages_.size(); s += coordinates) {
       const StageForm& form = *stages_[s].form;
       state += form.state + form.gradients;
       const double later = in_flight.later[s];
       kept += form.kept * (in_flight.all[s] - later) + form.later * later;
       pass = std::max(pass, form.pass - form.kept);
+      update = std::max(update, form.update);
     }
-    memory = std::max(memory, state + kept + pass);
+    memory = std::max(memory, state + std::max(kept + pass, update));
   }
   return Bytes{memory} + kernels_.cluster().kernels.device().framework_base;
 }
@@ -320,9 +320,14 @@ Bytes ProgramForm::memory_of(const InFlight& in_flight, std::size_t coordinates)
 // Stages of equal content are one.
 const Form& ProgramForm::least(const Strategy& strategy, const ScheduleShape& shape, const InFlight& in_flight,
                                const Result<Cut>& cut) {
-  const auto [known, added] =
-      least_.try_emplace({&cut, strategy.recompute, blocks_again(strategy), strategy.schedule, strategy.pipeline,
-                          strategy.data, strategy.zero, shape.micro_batches});
+  const auto [known, added] = least_.try_emplace({&cut,
+                                                  runs_again(strategy),
+                                                  strategy.schedule,
+                                                  strategy.pipeline,
+                                                  strategy.data,
+                                                  {strategy.zero, strategy.zero_ranks},
+                                                  shape.micro_batches,
+                                                  strategy.optimizer_tier});
   Form& form = known->second;
   if (!added) return form;
   const StageFormula& formula = group_of(strategy).formula;

@@ -24,6 +24,7 @@
 #include "oracle/closed/least_time.h"
 #include "oracle/closed/schedule_form.h"
 #include "oracle/closed/stage_form.h"
+#include "oracle/cost/framework.h"
 #include "oracle/cost/price.h"
 #include "oracle/plan/folding.h"
 #include "oracle/plan/pipeline/balance.h"
@@ -37,12 +38,10 @@ struct Form {
 };
 
 bool has_closed_form(const Strategy& strategy, const Cluster& cluster);
-// Of these and of more: what a step takes at the least is known (least_time.h), for what has no formula only adds to
-// it.
-bool has_least_time(const Strategy& strategy, const Cluster& cluster);
 
-// Strategies with equal ones share a ProgramForm.
-using FormKey = std::pair<ProgramKey, std::vector<GroupPlacement>>;
+// Strategies with equal ones share a ProgramForm. Of what hides exchanges: whether products do, and how far attention's
+// kernels are slowed beside what goes round.
+using FormKey = std::tuple<ProgramKey, std::vector<GroupPlacement>, bool, double>;
 FormKey form_key(const Strategy& strategy, const Cluster& cluster);
 
 class ProgramForm {
@@ -75,15 +74,20 @@ class ProgramForm {
   using MeshKey = std::tuple<int, int, std::vector<MeshAxis>>;  // of strategies that split operations alike
   // Strategies whose replicas exchange the same.
   struct Group {
-    Group(const Strategy& strategy, ProgramTable& table, UpdatePrices& updates, Slowdown slowdown)
-        : replicas(strategy, table.kernels().cluster()), formula(table, updates, replicas, slowdown) {}
+    Group(const Strategy& strategy, ProgramTable& table, UpdatePrices& updates)
+        : replicas(strategy, table.kernels()),
+          formula(table, updates, replicas, slowdown_of(strategy, table.kernels().cluster())) {}
 
     Replicas replicas;
     StageFormula formula;
     const Links* links = nullptr;
     std::unordered_map<const StageWork*, StageForm> stages;
   };
-  using GroupKey = std::tuple<MeshKey, int, GradientExchange, double, bool>;  // the last: of one micro-batch
+  using Tiers = std::tuple<Tier, Tier, Tier>;  // of optimizer state, parameters and activations
+  using Zero = std::pair<int, int>;            // and its ranks
+  using Compressed = std::pair<Compression::Kind, double>;
+  using GroupKey =
+      std::tuple<MeshKey, Zero, GradientExchange, double, bool, Tiers, Compressed>;  // the bool: of one micro-batch
   // A program's stages.
   struct Cut {
     std::vector<std::size_t> ends;        // by stage
@@ -109,7 +113,7 @@ class ProgramForm {
   };
 
   // What strategies have in common that differ in buckets and in how ranks are laid out alone.
-  using FamilyKey = std::tuple<const Result<Cut>*, Recompute, BlocksAgain, PipelineSchedule, int, int, int, int>;
+  using FamilyKey = std::tuple<const Result<Cut>*, RunsAgain, PipelineSchedule, int, int, Zero, int, Tier>;
 
   Group& group_of(const Strategy& strategy);
   const Links& links_of(const Strategy& strategy);
@@ -133,7 +137,6 @@ class ProgramForm {
 
   const Graph& graph_;
   KernelPrices& kernels_;
-  Slowdown slowdown_;
   ProgramTable table_;
   std::optional<MemoryTable> own_memory_;
   MemoryTable& memory_;

@@ -21,8 +21,9 @@ Result<FoldedProgram> FoldedProgram::make(const Graph& graph, const Folding* fol
 
 namespace {
 
-Kernels with(Kernels kernels, const Exchanged& exchange) {
-  if (exchange.seconds > 0) kernels.add({exchange.least(), 1});
+// `hidden`: what computes beside it may hide all of it.
+Kernels with(Kernels kernels, const Exchanged& exchange, bool hidden) {
+  if (exchange.sent) kernels.add({hidden ? 0.0 : exchange.least(), 1});
   return kernels;
 }
 
@@ -51,6 +52,7 @@ LeastTime::Work LeastTime::add_up(bool split) {
   if (rows.empty()) rows = priced_rows(program, strategy_, kernels_, split);
   const std::vector<OperationId> begins = beginnings(program);
   const std::vector<bool> made_again = repeatable_steps(program), adds = adds_gradients(program);
+  const bool hides = strategy_.overlap_tensor || strategy_.context_exchange == ContextExchange::ring;
   Kernels all, of_stages, waited_for;
   std::vector<Kernels> before, waited_for_before;  // by place
   const auto note = [&] {
@@ -60,8 +62,8 @@ LeastTime::Work LeastTime::add_up(bool split) {
   const auto add = [&](std::size_t i) {
     if (begins[i].valid() || before.empty()) note();
     const Row& row = rows[i];
-    const Kernels forward = with(row.forward, row.exchange_forward);
-    const Kernels backward = with(row.backward, row.exchange_backward);
+    const Kernels forward = with(row.forward, row.exchange_forward, hides);
+    const Kernels backward = with(row.backward, row.exchange_backward, hides);
     for (const Kernels& kernels : {forward, backward, row.backward_weight}) all.add(kernels);
     if (made_again[i]) return;
     for (Kernels* sum : {&of_stages, &waited_for}) {

@@ -33,7 +33,8 @@ double MemoryTable::weights(std::size_t begin, std::size_t end) const {
   return bytes;
 }
 
-Kept MemoryTable::kept(std::size_t begin, std::size_t end, const std::vector<Segment>& segments) {
+Kept MemoryTable::kept(std::size_t begin, std::size_t end, const std::vector<Segment>& segments,
+                       const std::vector<std::vector<LocalTensorId>>& outside) {
   const Stage& program = table_.program();
   known_.resize(program.tensors.size(), 0);
   ++call_;
@@ -48,7 +49,7 @@ Kept MemoryTable::kept(std::size_t begin, std::size_t end, const std::vector<Seg
     const LocalTensorId storage = backward_.storage(id);
     return take({storage.index(), backward_.bytes_of(storage)});
   };
-  Kept kept{std::vector<double>(end - begin, 0.0), std::vector<double>(end - begin, 0.0), 0, 0};
+  Kept kept{std::vector<double>(end - begin, 0.0), brought(begin, end, segments, outside), 0, 0};
   double bytes = 0;
   for (const LocalTensorId id : table_.crossed(begin).tensors) bytes += take_tensor(id);
   auto segment = segments.begin();
@@ -56,7 +57,11 @@ Kept MemoryTable::kept(std::size_t begin, std::size_t end, const std::vector<Seg
     if (segment != segments.end() && segment->end == i) ++segment;
     const bool inside = segment != segments.end() && segment->begin <= i;
     if (inside && segment->begin == i)
-      for (const LocalTensorId in : inputs_of(program, *segment)) bytes += take_tensor(in);
+      for (const LocalTensorId in : inputs_of(program, *segment)) {
+        const double here = take_tensor(in);
+        const auto at = static_cast<std::size_t>(segment - segments.begin());
+        if (outside.empty() || std::ranges::count(outside[at], in) == 0) bytes += here;
+      }
     if (!inside)
       for (const BackwardMemory::Wanted& wanted : backward_.wanted(i)) bytes += take(wanted);
     kept.until[i - begin] = bytes;
@@ -68,7 +73,7 @@ Kept MemoryTable::kept(std::size_t begin, std::size_t end, const std::vector<Seg
     double again = 0;
     for (std::size_t i = s.begin; i < s.end; ++i) {
       for (const BackwardMemory::Wanted& wanted : backward_.wanted(i)) again += take(wanted);
-      kept.again[i - begin] = again;
+      kept.again[i - begin] += again;
     }
   }
   ++call_;
@@ -78,6 +83,21 @@ Kept MemoryTable::kept(std::size_t begin, std::size_t end, const std::vector<Seg
     for (const BackwardMemory::Wanted& wanted : backward_.wanted(i)) kept.later += take(wanted);
   }
   return kept;
+}
+
+// A segment's from when the one behind it begins backward, or backward itself does, until its own backward is over.
+std::vector<double> MemoryTable::brought(std::size_t begin, std::size_t end, const std::vector<Segment>& segments,
+                                         const std::vector<std::vector<LocalTensorId>>& outside) const {
+  std::vector<double> here(end - begin, 0.0);
+  std::size_t until = end;
+  for (std::size_t s = outside.size(); s-- > 0;) {
+    if (outside[s].empty()) continue;
+    double bytes = 0;
+    for (const LocalTensorId id : outside[s]) bytes += backward_.bytes_of(id);
+    for (std::size_t i = segments[s].begin; i < until; ++i) here[i - begin] += bytes;
+    until = segments[s].end;
+  }
+  return here;
 }
 
 }  // namespace sibyl::closed

@@ -23,8 +23,10 @@ class MemoryTable {
  public:
   MemoryTable(ProgramTable& table, const Strategy& strategy);
 
-  // Of the stage of steps [begin, end), of which `segments` run again.
-  Kept kept(std::size_t begin, std::size_t end, const std::vector<Segment>& segments);
+  // Of the stage of steps [begin, end), of which `segments` run again. `outside`: what of each lies outside the device
+  // between its passes; empty where nothing does.
+  Kept kept(std::size_t begin, std::size_t end, const std::vector<Segment>& segments,
+            const std::vector<std::vector<LocalTensorId>>& outside = {});
   // What the stage reads of parameters and buffers.
   [[nodiscard]] double weights(std::size_t begin, std::size_t end) const;
   // By step, as of BackwardMemory.
@@ -34,6 +36,10 @@ class MemoryTable {
   [[nodiscard]] const BackwardMemory& backward() const { return backward_; }
 
  private:
+  // By step of the stage: of what lies outside, that which is here in its backward.
+  [[nodiscard]] std::vector<double> brought(std::size_t begin, std::size_t end, const std::vector<Segment>& segments,
+                                            const std::vector<std::vector<LocalTensorId>>& outside) const;
+
   ProgramTable& table_;
   BackwardMemory backward_;
   bool frees_sent_;

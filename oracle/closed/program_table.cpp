@@ -10,6 +10,7 @@
 #include "oracle/cost/framework.h"
 #include "oracle/cost/kernels.h"
 #include "oracle/cost/price.h"
+#include "oracle/cost/ring_overlap.h"
 
 namespace sibyl::closed {
 namespace {
@@ -58,10 +59,12 @@ std::vector<Row> priced_rows(const Stage& program, const Strategy& strategy, Ker
     for (const auto key : step.sums) add(row.backward, key, bare);
     add(row.backward_weight, step.backward_weight);
     row.computed_backward = row.alone * factor - row.computed_forward;
+    for (const auto& key : {step.backward, step.backward_weight})
+      if (key) row.kernels_backward += prices[*key].estimate.time.time.value() * factor;
     if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i])) {
       const PricedExchange priced = price_exchange(mesh, stage, *exchange, cluster);
       const auto exchanged = [](const CollectiveEstimate& sent, const WireUse& wire, Seconds wait) {
-        return Exchanged{(wait + sent.time.time).value(), wait.value(), wire, sent.in_turn};
+        return Exchanged{(wait + sent.time.time).value(), wait.value(), wire, sent.in_turn, true};
       };
       if (priced.forward) row.exchange_forward = exchanged(*priced.forward, priced.forward_wire, waits[i].forward);
       if (priced.backward) row.exchange_backward = exchanged(*priced.backward, priced.backward_wire, waits[i].backward);
@@ -80,6 +83,12 @@ Exchanged Exchanged::after(double computing) const {
   return result;
 }
 
+Exchanged Exchanged::hidden(double most) const {
+  Exchanged result = *this;
+  result.seconds -= std::min(most, seconds - wait);
+  return result;
+}
+
 namespace {
 
 // Exchanges after each other, as oracle/cost/waits has those of a stage.
@@ -89,7 +98,7 @@ void in_a_pass(std::vector<Row>& rows) {
   std::size_t met = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Row& row = rows[i];
-    if (row.exchange_forward.seconds > 0) {
+    if (row.exchange_forward.sent) {
       row.first_forward = row.exchange_forward.after(enough);
       row.exchange_forward = row.exchange_forward.after(computing);
       row.met_forward = std::exchange(met, i + 1);
@@ -101,7 +110,7 @@ void in_a_pass(std::vector<Row>& rows) {
   met = absent;
   for (std::size_t i = rows.size(); i-- > 0;) {
     Row& row = rows[i];
-    if (row.exchange_backward.seconds > 0) {
+    if (row.exchange_backward.sent) {
       row.first_backward = row.exchange_backward.after(enough);
       row.exchange_backward = row.exchange_backward.after(computing);
       row.met_backward = std::exchange(met, i);
@@ -141,8 +150,42 @@ const std::vector<Row>& ProgramTable::rows(bool split) {
   if (rows.empty()) {
     rows = make_rows(split);
     in_a_pass(rows);
+    hide_exchanges(rows);
   }
   return rows;
+}
+
+// As price_exchanges() does.
+void ProgramTable::hide_exchanges(std::vector<Row>& rows) const {
+  if (strategy_.overlap_tensor) {
+    const auto times = [&](std::size_t step) {
+      return KernelTimes{Seconds{rows[step].computed_forward}, Seconds{rows[step].kernels_backward}};
+    };
+    for (BesideProducts& beside : beside_products(mesh_of(strategy_), *whole_, times))
+      rows[beside.exchange].products = std::move(beside.products);
+  }
+  if (strategy_.context_exchange != ContextExchange::ring) return;
+  const Slowdown slowdown = slowdown_of(strategy_, kernels_->cluster());
+  for (const Ring& ring : rings(*whole_)) {
+    const Row& attention = rows[ring.attention];
+    BesideAttention forward(Seconds{attention.computed_forward}, ring.ranks, slowdown);
+    BesideAttention backward(Seconds{attention.kernels_backward}, ring.ranks, slowdown);
+    const auto hide = [](BesideAttention& beside, Exchanged& own, Exchanged& first) {
+      if (!own.sent) return;
+      BesideAttention as_first =
+          beside;  // it is the stage's first, or it is not: what is left after it is about the same
+      const auto by = [](BesideAttention& kernels, const Exchanged& one) {
+        const Seconds alone{one.seconds - one.wait};
+        return (alone - kernels.waited(alone)).value();
+      };
+      first = first.hidden(by(as_first, first));
+      own = own.hidden(by(beside, own));
+    };
+    for (const std::size_t exchange : ring.exchanges) {
+      hide(forward, rows[exchange].exchange_forward, rows[exchange].first_forward);
+      hide(backward, rows[exchange].exchange_backward, rows[exchange].first_backward);
+    }
+  }
 }
 
 std::vector<Row> ProgramTable::make_rows(bool split) {
@@ -295,27 +338,35 @@ const Crossed& ProgramTable::crossed(std::size_t position) {
   return *crossed;
 }
 
-std::vector<Segment> ProgramTable::recomputed(Recompute recompute, const BlocksAgain& which, std::size_t begin,
-                                              std::size_t end) {
-  if (recompute == Recompute::none) return {};
-  if (recompute == Recompute::full) {
-    std::vector<Segment> blocks = blocks_again(facts_->blocks.within(begin, end), which);
-    std::erase_if(blocks, [&](const Segment& block) {
-      return std::none_of(facts_->trained.begin() + static_cast<std::ptrdiff_t>(block.begin),
-                          facts_->trained.begin() + static_cast<std::ptrdiff_t>(block.end),
-                          [](bool trained) { return trained; });
-    });
+std::vector<Segment> ProgramTable::recomputed(const RunsAgain& what, std::size_t begin, std::size_t end) {
+  if (what.recompute == Recompute::none) return {};
+  if (what.recompute == Recompute::full) {
+    std::vector<Segment> blocks = blocks_again(facts_->blocks.within(begin, end), what.blocks);
+    std::erase_if(blocks, [&](const Segment& block) { return !trained(block); });
     return blocks;
   }
-  if (!facts_->cores) {
+  const auto [entry, added] = facts_->rows_again.try_emplace({what.recompute, what.kinds});
+  if (added) {
     Strategy strategy;
-    strategy.recompute = recompute;
-    facts_->cores = recomputed_segments(*whole_, strategy);
+    strategy.recompute = what.recompute;
+    strategy.recompute_kinds = what.kinds;
+    entry->second = recomputed_segments(*whole_, strategy);
   }
+  // A core is run again whole or not at all; of a row of operations each stage has its part.
   std::vector<Segment> inside;
-  for (const Segment& core : *facts_->cores)
-    if (core.begin >= begin && core.end <= end) inside.push_back(core);
+  for (const Segment& row : entry->second) {
+    const Segment part{std::max(row.begin, begin), std::min(row.end, end)};
+    const bool whole = part.begin == row.begin && part.end == row.end;
+    if (part.begin < part.end && (whole || (what.recompute == Recompute::operations && trained(part))))
+      inside.push_back(part);
+  }
   return inside;
+}
+
+bool ProgramTable::trained(const Segment& segment) const {
+  return std::any_of(facts_->trained.begin() + static_cast<std::ptrdiff_t>(segment.begin),
+                     facts_->trained.begin() + static_cast<std::ptrdiff_t>(segment.end),
+                     [](bool trained) { return trained; });
 }
 
 }  // namespace sibyl::closed

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "netmodel/network.h"
 #include "oracle/closed/made_again.h"
 #include "oracle/cost/kernel_prices.h"
+#include "oracle/cost/tensor_overlap.h"
 #include "oracle/plan/blocks.h"
 #include "oracle/plan/pipeline/cut.h"
 #include "oracle/plan/plan.h"
@@ -28,6 +30,14 @@ namespace sibyl::closed {
 // For an index: there is none.
 inline constexpr std::size_t absent = std::numeric_limits<std::size_t>::max();
 
+// What of a strategy's stages runs again.
+struct RunsAgain {
+  Recompute recompute = Recompute::none;
+  BlocksAgain blocks = {};              // full: which of them
+  std::vector<std::string> kinds = {};  // operations: of these kinds
+  auto operator<=>(const RunsAgain&) const = default;
+};
+
 // Kernels of one pass over one step.
 struct Kernels {
   double seconds = 0;
@@ -37,19 +47,23 @@ struct Kernels {
 
 // What computation waits for in one pass before a step.
 struct Exchanged {
-  double seconds = 0;  // 0: nothing
+  double seconds = 0;
   double wait = 0;     // of these, at the beginning: for the others
   WireUse wire;
   double in_turn = 1;  // what of the rest it has at the least, if there is enough to compute before it (cost/waits.h)
 
+  bool sent = false;  // else there is nothing to wait for
+
   [[nodiscard]] double least() const { return wait + (seconds - wait) * std::min(1.0, in_turn); }
   [[nodiscard]] Exchanged after(double computing) const;  // seconds, since the one before
+  [[nodiscard]] Exchanged hidden(double most) const;      // by so many seconds at most
 };
 
 struct Row {
   Kernels forward;          // with the host's time per operation
   Kernels backward;         // and the sums of gradients; where backward is taken in two parts, the first
   Kernels backward_weight;  // where it is, the second
+  double kernels_backward = 0;  // seconds: of both parts, without sums
   Exchanged exchange_forward, exchange_backward;
   double alone = 0;                                    // its kernels in one micro-batch, by themselves
   double computed_forward = 0, computed_backward = 0;  // of these, composed
@@ -57,11 +71,23 @@ struct Row {
   // As a stage's first exchange of a pass; and which is the one before it, 1 + its step forward, its step backward.
   Exchanged first_forward, first_backward;
   std::size_t met_forward = 0, met_backward = absent;
-  [[nodiscard]] const Exchanged& forward_in(std::size_t begin) const {
-    return met_forward > begin ? exchange_forward : first_forward;
+  // Which products beside it hide them, of those that are in the stage.
+  std::vector<BesideProducts::Product> products = {};
+  [[nodiscard]] Exchanged forward_in(std::size_t begin, std::size_t end) const {
+    const Exchanged& sent = met_forward > begin ? exchange_forward : first_forward;
+    return products.empty() ? sent : sent.hidden(beside(end).forward.value());
   }
-  [[nodiscard]] const Exchanged& backward_in(std::size_t end) const {
-    return met_backward < end ? exchange_backward : first_backward;
+  [[nodiscard]] Exchanged backward_in(std::size_t end) const {
+    const Exchanged& sent = met_backward < end ? exchange_backward : first_backward;
+    return products.empty() ? sent : sent.hidden(beside(end).backward.value());
+  }
+
+ private:
+  [[nodiscard]] KernelTimes beside(std::size_t end) const {
+    KernelTimes all;
+    for (const BesideProducts::Product& product : products)
+      if (product.step < end) all.forward += product.forward, all.backward += product.backward;
+    return all;
   }
 };
 
@@ -138,7 +164,7 @@ class ProgramTable {
   [[nodiscard]] std::vector<Segment> blocks(std::size_t begin, std::size_t end) const {
     return facts_->blocks.within(begin, end);
   }
-  std::vector<Segment> recomputed(Recompute recompute, const BlocksAgain& which, std::size_t begin, std::size_t end);
+  std::vector<Segment> recomputed(const RunsAgain& what, std::size_t begin, std::size_t end);
   [[nodiscard]] const MadeAgain& made_again() const { return facts_->made_again; }
   // Of what the steps [begin, end) are, what they want made again, and what crosses either end.
   std::uint64_t content(std::size_t begin, std::size_t end);
@@ -146,7 +172,9 @@ class ProgramTable {
   double copy_seconds(std::int64_t elements, DType dtype);  // of as many in a row
 
  private:
+  [[nodiscard]] bool trained(const Segment& segment) const;  // does its backward do something?
   std::vector<Row> make_rows(bool split);
+  void hide_exchanges(std::vector<Row>& rows) const;
   void find_parameters();
   void price_parameters();
   void find_readings();
@@ -175,7 +203,7 @@ class ProgramTable {
     std::vector<std::size_t> use_at;  // by position: how many are of steps from it on
     std::vector<Reading> readings;
     std::vector<bool> trained;                  // by step: its backward does something
-    std::optional<std::vector<Segment>> cores;  // of attention
+    std::map<std::pair<Recompute, std::vector<std::string>>, std::vector<Segment>> rows_again;  // of the program
     std::vector<std::uint64_t> hashes, powers;
   };
   std::shared_ptr<Facts> facts_;

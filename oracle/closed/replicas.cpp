@@ -5,6 +5,8 @@
 
 #include "base/hash.h"
 #include "oracle/axes.h"
+#include "oracle/cost/compression.h"
+#include "oracle/cost/framework.h"
 
 namespace sibyl::closed {
 
@@ -18,7 +20,55 @@ int Replicas::parts(const std::vector<MeshAxis>& axes) const {
   if (strategy_.zero == 0 || std::ranges::none_of(axes, has_own_samples)) return 1;
   int parts = 1;
   for (const MeshAxis axis : axes) parts *= strategy_.degree(axis);
-  return parts;
+  return strategy_.zero_ranks > 0 ? parts / (strategy_.data / strategy_.zero_ranks) : parts;
+}
+
+Replicas::Group& Replicas::group(const std::vector<MeshAxis>& axes) {
+  const auto [entry, added] = groups_.try_emplace(axes);
+  Group& group = entry->second;
+  if (!added) return group;
+  group.sync.axes = axes;
+  group.sync.parts = parts(axes);
+  group.sync.compression = strategy_.compression;
+  for (const MeshAxis axis : axes) group.sync.senders *= strategy_.degree(axis);
+  if (group.sync.sharded() && strategy_.zero_ranks > 0) group.sync.copies = strategy_.data / strategy_.zero_ranks;
+  group.where = placement(mesh_, group.sync, 0, cluster_->devices_per_node);
+  group.gathered.placement = group.where.parts;
+  return group;
+}
+
+const Replicas::Summed& Replicas::summed(std::int64_t elements, DType dtype, const std::vector<MeshAxis>& axes) {
+  Group& group = this->group(axes);
+  Hash hash;
+  hash.add(static_cast<std::uint64_t>(elements)).add(static_cast<std::uint64_t>(dtype));
+  const auto [known, added] = group.summed.try_emplace(hash.value());
+  if (!added) return known->second;
+  Bucket bucket;
+  bucket.elements = elements;
+  bucket.dtype = dtype;
+  Summed& summed = known->second;
+  const PricedMessage message =
+      price_bucket(group.sync, bucket, group.where, exchange_algorithm(strategy_, *cluster_), *cluster_);
+  summed.sent = {message.estimate.time.time.value(), message.wire};
+  const double factor = cluster_->composition.factor, launch = bare_launch(cluster_->kernels.device());
+  const auto all = [&](const std::vector<KernelKey>& keys) {
+    Kernels sum;
+    for (const KernelKey& key : keys) {
+      const double alone = kernels_->of(key, strategy_).estimate.time.time.value();
+      sum.add({alone * factor, launch});
+      summed.alone += alone;
+    }
+    return sum;
+  };
+  const CompressionKernels kernels = compression_kernels(group.sync, bucket);
+  summed.compress = all(kernels.before);
+  summed.decompress = all(kernels.after);
+  summed.memory = compression_memory(group.sync, bucket);
+  return summed;
+}
+
+const Replicas::Sent& Replicas::gathered(double bytes, const std::vector<MeshAxis>& axes) {
+  return sent(Collective::all_gather, bytes, group(axes).gathered);
 }
 
 const Replicas::Sent& Replicas::sent(Collective collective, double bytes, const std::vector<MeshAxis>& axes) {
@@ -45,10 +95,8 @@ double Replicas::tied_seconds(double bytes, const std::vector<MeshAxis>& axes, c
     sync.axes = axes;
     sync.axes.push_back(MeshAxis::pipeline);
     sync.stages = stages;
-    Plan plan;
-    plan.mesh = mesh_;
     const int first = stages.front() % mesh_.size(MeshAxis::pipeline) * mesh_.stride(MeshAxis::pipeline);
-    entry->second.placement = placement(mesh_, sync_group(plan, sync, first), cluster_->devices_per_node);
+    entry->second.placement = placement(mesh_, sync, first, cluster_->devices_per_node).parts;
   }
   return sent(Collective::all_reduce, bytes, entry->second).seconds;
 }

@@ -8,14 +8,17 @@
 #include <vector>
 
 #include "calibration/cluster.h"
+#include "oracle/closed/program_table.h"
+#include "oracle/cost/price.h"
+#include "oracle/plan/compression.h"
 #include "oracle/plan/plan.h"
 
 namespace sibyl::closed {
 
 class Replicas {
  public:
-  Replicas(const Strategy& strategy, const Cluster& cluster)
-      : strategy_(strategy), mesh_(mesh_of(strategy)), cluster_(&cluster) {}
+  Replicas(const Strategy& strategy, KernelPrices& kernels)
+      : strategy_(strategy), mesh_(mesh_of(strategy)), kernels_(&kernels), cluster_(&kernels.cluster()) {}
 
   [[nodiscard]] const Strategy& strategy() const { return strategy_; }
   [[nodiscard]] const Mesh& mesh() const { return mesh_; }
@@ -27,18 +30,37 @@ class Replicas {
     WireUse wire;
   };
   const Sent& sent(Collective collective, double bytes, const std::vector<MeshAxis>& axes);
+  // A bucket of gradients.
+  struct Summed {
+    Sent sent;
+    Kernels compress, decompress;  // where it travels in another form (plan/compression.h)
+    double alone = 0;              // these by themselves, as measured: seconds
+    CompressionMemory memory;
+  };
+  const Summed& summed(std::int64_t elements, DType dtype, const std::vector<MeshAxis>& axes);
+  // A bucket of parameters, gathered from those who hold all parts.
+  const Sent& gathered(double bytes, const std::vector<MeshAxis>& axes);
   // Of the ranks that hold a parameter of these stages.
   double tied_seconds(double bytes, const std::vector<MeshAxis>& axes, const std::vector<int>& stages);
 
  private:
   Strategy strategy_;
   Mesh mesh_;
+  KernelPrices* kernels_;
   const Cluster* cluster_;
   struct Known {
     GroupPlacement placement;
     std::unordered_map<std::uint64_t, Sent> sent;  // by the hash of collective and bytes
   };
   const Sent& sent(Collective collective, double bytes, Known& group) const;
+  struct Group {
+    GradientSync sync;  // without buckets
+    SyncPlacement where;
+    std::unordered_map<std::uint64_t, Summed> summed;  // by the hash of elements and type
+    Known gathered;
+  };
+  Group& group(const std::vector<MeshAxis>& axes);
+  std::map<std::vector<MeshAxis>, Group> groups_;
   std::map<std::vector<MeshAxis>, Known> known_;
   std::map<std::pair<std::vector<MeshAxis>, std::vector<int>>, Known> tied_;
 };

@@ -18,24 +18,36 @@ void StageFormula::prepare(const StageWork& work) {
   const Range range = work.range();
   messages_.clear();
   units_.clear();
-  updated_.clear();
-  elements_ = 0;
-  gathers_ = copies_back_ = optimizer_ = buffers_ = 0;
-  copied_back_ = 0;
-  freed_ = casts_ = false;
+  updates_.clear();
+  compressed_.clear();
+  copies_back_ = {};
+  gathers_ = buffers_ = compression_alone_ = 0;
+  freed_ = sums_norms_ = false;
   weights_ = work.weights();
+  std::set<MeshAxis> parting;  // of the norms of parameters
+  std::size_t parameters = 0;
   for (Summed& summed : summed_) summed.arrivals.clear();
   for (std::size_t u = table_.uses_from(range.end); u < table_.uses_from(range.begin); ++u) {
     const Use& use = table_.uses()[u];
     const Parameter& parameter = table_.parameters()[use.parameter];
     if (use.before > range.begin) continue;
-    casts_ = casts_ || (has_half_weights(replicas_.strategy()) && size_in_bytes(parameter.dtype) == 2);
+    if (has_half_weights(replicas_.strategy()) && size_in_bytes(parameter.dtype) == 2) updates_.cast_to_masters();
     Summed& summed = summed_[parameter.summed];
     const bool tied = work.tied(parameter);
     if (summed.parts == 1 || tied) add_whole(parameter);
     if (tied && !gradients_in_buckets(replicas_.strategy())) buffers_ += parameter.bytes();
     if (!summed.axes.empty() && !tied) summed.arrivals.emplace_back(use.parameter, use.step);
+    if (!updates_.has_norms()) continue;
+    ++parameters;
+    for (const PartOf& cut : table_.program()[parameter.tensor].cuts) parting.insert(cut.axis);
+    if (summed.parts > 1 && !tied) parting.insert(summed.axes.begin(), summed.axes.end());
   }
+  if (!parting.empty()) {
+    sums_norms_ = true;
+    const double bytes = 2.0 * static_cast<double>(parameters) * size_in_bytes(DType::f32);
+    gathers_ += replicas_.sent(Collective::all_reduce, bytes, {parting.begin(), parting.end()}).seconds;
+  }
+  find_outside();
   if (replicas_.strategy().zero == 3) find_stretches();
   for (const std::size_t index : order_)
     if (!summed_[index].arrivals.empty()) add_group(summed_[index]);
@@ -43,6 +55,7 @@ void StageFormula::prepare(const StageWork& work) {
   const auto earlier = [](const Message& a, const Message& b) { return a.sent > b.sent; };
   if (!std::is_sorted(messages_.begin(), messages_.end(), earlier))
     std::stable_sort(messages_.begin(), messages_.end(), earlier);
+  std::ranges::stable_sort(compressed_, std::ranges::greater{}, &Compressed::step);
   std::stable_sort(units_.begin(), units_.end(), [](const Unit& a, const Unit& b) {
     return a.steps.begin != b.steps.begin ? a.steps.begin < b.steps.begin : a.steps.end > b.steps.end;
   });
@@ -64,22 +77,21 @@ double StageFormula::sum_norm() {
   return replicas_.sent(Collective::all_reduce, size_in_bytes(DType::f32), {axes.begin(), axes.end()}).seconds;
 }
 
-void StageFormula::update(const Shape& shape) {
-  if (together_)
-    elements_ += element_count(shape);
-  else
-    updated_.push_back(shape);
+// Where each segment's copies take the stream.
+void StageFormula::find_outside() {
+  outside_.clear();
+  const Tier tier = replicas_.strategy().activation_tier;
+  using Way = OffloadCopy::Way;
+  for (const StageWork::Outside& kept : work_->outside())
+    outside_.push_back({kept.segment, copies_.of(kept.bytes, tier, Way::out).estimate.time.value(),
+                        copies_.of(kept.bytes, tier, Way::in).estimate.time.value()});
 }
 
 // Updated by every rank that has it.
 void StageFormula::add_whole(const Parameter& parameter) {
-  const Strategy& strategy = replicas_.strategy();
-  update(parameter.shape);
-  optimizer_ += 4.0 * (optimizer_states(strategy.optimizer) + (has_half_weights(strategy) ? 1 : 0)) *
-                static_cast<double>(parameter.elements);
+  updates_.add_whole(table_.program()[parameter.tensor], parameter.tensor);
   if (!work_->exchanged(parameter)) return;
-  copies_back_ += parameter.copy;
-  ++copied_back_;
+  copies_back_.add({parameter.copy, bare_});
 }
 
 bool StageFormula::on_cpu() const { return table_.kernels().cluster().kernels.device().backend == Backend::cpu; }
@@ -95,38 +107,50 @@ void StageFormula::add_group(const Summed& summed) {
   const auto& [axes, parts, arrivals] = summed;
   const Range range = work_->range();
   const bool sharded = parts > 1, gathered = sharded && strategy.zero == 3;
-  const double states = 4.0 * (optimizer_states(strategy.optimizer) + (has_half_weights(strategy) ? 1 : 0));
   const bool overlapped = strategy.exchange == GradientExchange::overlapped;
   const bool in_buckets = gradients_in_buckets(strategy);
   double largest = 0;
+  CompressionMemory compressed;  // the largest
   std::size_t sent = overlapped ? range.end : 0;
   for (const Bucket& bucket : gathered ? by_unit(arrivals) : in_turn(arrivals)) {
     const double size = size_in_bytes(bucket.dtype), bytes = static_cast<double>(bucket.elements) * size;
-    messages_.push_back({replicas_.sent(sharded ? Collective::reduce_scatter : Collective::all_reduce, bytes, axes),
-                         bucket.step, overlapped, sent = std::min(sent, bucket.step)});
+    const Replicas::Summed& sum = replicas_.summed(bucket.elements, bucket.dtype, axes);
+    messages_.push_back({sum.sent, bucket.step, overlapped, sent = std::min(sent, bucket.step)});
+    if (sum.compress.launches > 0) compressed_.push_back({bucket.step, sum.compress});
+    copies_back_.add(sum.decompress);
+    compression_alone_ += sum.alone;
+    compressed.sent = std::max(compressed.sent, sum.memory.sent);
+    compressed.scratch = std::max(compressed.scratch, sum.memory.scratch);
+    buffers_ += static_cast<double>(sum.memory.residual);
+    if (!sharded || strategy.zero == 1) buffers_ += static_cast<double>(sum.memory.sent);
     largest = std::max(largest, bytes);
     if ((!sharded || strategy.zero == 1) && !in_buckets) buffers_ += bytes;
     if (!sharded) continue;
     const std::int64_t part = collective::part(bucket.elements, parts, 0).size();
     const double own = static_cast<double>(part);
-    update({part});
-    optimizer_ += states * own;
+    const bool outside = gathered && strategy.parameter_tier != Tier::device;
+    const std::int64_t part_bytes = part * static_cast<std::int64_t>(size);
+    updates_.add_part(part, bucket.dtype, bucket.of_each, outside ? part_bytes : 0);
     if (strategy.zero > 1) {
       buffers_ += own * size;
-      copies_back_ += part_copy_seconds(part, bucket.dtype);
-      copied_back_ += on_cpu() ? 1 : 0;
+      const bool copied = on_cpu() && sum.decompress.launches == 0;  // else a cast puts it in its place
+      if (copied) copies_back_.add({part_copy_seconds(part, bucket.dtype), bare_});
     }
-    const Replicas::Sent& gather = replicas_.sent(Collective::all_gather, bytes, axes);
+    const Replicas::Sent& gather = replicas_.gathered(bytes, axes);
     if (!gathered) {
       gathers_ += gather.seconds;
       continue;
     }
-    weights_ += own * size - bytes;
+    weights_ += (outside ? 0.0 : own * size) - bytes;
     const Segment steps =
         bucket.stretch < stretches_.size() ? stretches_[bucket.stretch] : Segment{range.begin, range.end};
-    units_.push_back({steps, gather, bytes, part_copy_seconds(part, bucket.dtype)});
+    Unit unit{steps, {gather, part_copy_seconds(part, bucket.dtype)}, bytes, own * size};
+    if (outside)
+      unit.gather.brought = copies_.of(part_bytes, strategy.parameter_tier, OffloadCopy::Way::in).estimate.time.value();
+    units_.push_back(unit);
   }
-  if (sharded && strategy.zero > 1) buffers_ += 2 * largest;
+  if (sharded && strategy.zero > 1) buffers_ += 2 * (largest + static_cast<double>(compressed.sent));
+  buffers_ += static_cast<double>(compressed.scratch);
   freed_ = freed_ || (sharded && overlapped && !in_buckets);
 }
 
@@ -154,6 +178,7 @@ std::vector<StageFormula::Bucket> StageFormula::in_turn(const Arrivals& arrivals
     }
     Bucket& bucket = buckets[type->last];
     bucket.elements += parameter.elements;
+    if (updates_.has_norms()) bucket.of_each.push_back(parameter.elements);
     bucket.step = std::min(bucket.step, step);
     if (!overlapped || static_cast<double>(bucket.elements) * size_in_bytes(bucket.dtype) < type->cap.value()) continue;
     bucket.closed = closed++;
@@ -205,6 +230,7 @@ std::vector<StageFormula::Bucket> StageFormula::by_unit(const Arrivals& arrivals
     const std::size_t order = stretch == stretches_.size() ? stretch : stretches_.size() - 1 - stretch;
     const auto [entry, added] = units.try_emplace({order, parameter.dtype}, Bucket{0, parameter.dtype, step, stretch});
     entry->second.elements += parameter.elements;
+    if (updates_.has_norms()) entry->second.of_each.push_back(parameter.elements);
     entry->second.step = std::min(entry->second.step, step);
   }
   std::vector<Bucket> buckets;

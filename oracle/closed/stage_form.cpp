@@ -1,16 +1,20 @@
 #include "oracle/closed/stage_form.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "oracle/cost/framework.h"
 
 namespace sibyl::closed {
 
 StageFormula::StageFormula(ProgramTable& table, UpdatePrices& updates, Replicas& replicas, Slowdown slowdown)
     : table_(table),
-      updates_(updates),
       replicas_(replicas),
       slowdown_(slowdown),
       dispatch_(table.kernels().cluster().kernels.device().dispatch.value()),
-      together_(table.kernels().cluster().kernels.device().backend == Backend::cuda) {
+      bare_(bare_launch(table.kernels().cluster().kernels.device())),
+      copies_(replicas.strategy(), table.kernels().cluster()),
+      updates_(updates, replicas.strategy(), table.kernels().cluster()) {
   for (const std::vector<MeshAxis>& over : table.summed_over()) {
     std::vector<MeshAxis> axes = replicas.axes(over);
     const int parts = replicas.parts(axes);
@@ -65,7 +69,7 @@ void StageFormula::add_turns(StageForm& form) {
 TurnWires StageFormula::wires(const WireTime& exchanges, const StagePass& pass, const Run& run, double time) {
   TurnWires wires = of_exchanges(exchanges);
   WireTime gathers{};
-  for (const Unit& unit : units_) gathers.add(unit.gather.seconds, unit.gather.wire);
+  for (const Unit& unit : units_) gathers.add(unit.gather.sent.seconds, unit.gather.sent.wire);
   for (std::size_t wire = 0; wire < gathers.on.size(); ++wire) {
     if (gathers.on[wire].seconds <= 0) continue;
     wires.busy.on[wire].add(gathers.on[wire].seconds, gathers.on[wire].flows);
@@ -81,7 +85,8 @@ StageForm::Turns StageFormula::turn(const StagePass& pass, const Run& run) {
 StageForm::Turns StageFormula::behind(const Run& others, const StagePass& pass, const Run& run) {
   const Run all = others.then(run);
   if (pass.forward || !pass.weights || !pass.last || messages_.empty()) return {all.time, 0};
-  return all.waits() ? streams(others, std::span(&pass, 1), true) : with_messages(others, pass, all);
+  return all.waits() || !compressed_.empty() ? streams(others, std::span(&pass, 1), true)
+                                             : with_messages(others, pass, all);
 }
 
 StageForm::Turns StageFormula::with_messages(const Run& others, const StagePass& last, const Run& all) {
@@ -99,7 +104,7 @@ StageForm::Turns StageFormula::with_messages(const Run& others, const StagePass&
 
 namespace {
 
-// Tasks and messages of one stage after the other; tasks between two events may be one.
+// Tasks, messages and copies of one stage after the other; tasks between two events may be one.
 class Streams {
  public:
   // Behind others, which have run for so long, and which the host has issued.
@@ -109,7 +114,7 @@ class Streams {
         one_by_one_(one_by_one),
         shared_(shared),
         gathered_(units, 0),
-        there_(units, 0) {
+        parts_(units, 0) {
     if (others.time > 0) tasks_.push_back({Seconds{others.time}, Seconds{}});
   }
 
@@ -118,36 +123,61 @@ class Streams {
     launches_ += launches;
     if (one_by_one_) close();
   }
+  // The same step's: the host issues them with the last ones.
+  void more_of_task(const Kernels& kernels) {
+    if (!one_by_one_) return task(kernels.seconds, kernels.launches);
+    tasks_.back().duration += Seconds{kernels.seconds};
+    tasks_.back().issue += Seconds{dispatch_ * kernels.launches};
+  }
   void exchange(const Exchanged& exchange) {
     close();
     open_ = exchange.seconds + longer(exchange.seconds - exchange.wait, exchange.wire);
     launches_ = 1;
-    close();
+    push();
     tasks_.back().wire = exchange.wire;
     tasks_.back().wait = Seconds{exchange.wait};
   }
   void send(const Replicas::Sent& sent) {
     close();
-    messages_.push_back({Seconds{sent.seconds}, tasks_.empty() ? Message::at_once : tasks_.size() - 1, sent.wire});
+    messages_.push_back({Seconds{sent.seconds}, last_task(), sent.wire});
   }
-  // Tasks from here on wait for the unit; the next one is then on its way.
-  void enter(std::size_t unit, double copy, const Replicas::Sent& gather) {
+  // The number of copies so far, with it.
+  std::size_t copy(double seconds) {
     close();
-    ask(unit, copy, gather);
+    copies_.push_back({Seconds{seconds}, last_task()});
+    return copies_.size();
+  }
+  void wait_for_copies(std::size_t first) {
+    close();
+    needed_copies_ = std::max(needed_copies_, first);
+  }
+  // Tasks from here on wait for the unit.
+  void enter(std::size_t unit, const Gathering& gather) {
+    close();
+    ask(unit, gather);
     needed_ = std::max(needed_, gathered_[unit]);
   }
-  void ask(std::size_t unit, double copy, const Replicas::Sent& gather) {
-    if (there_[unit] != 0) return;
-    if (copy > 0) task(copy, 1);
-    send({gather.seconds + longer(gather.seconds, gather.wire), gather.wire});
+  // It is on its way from here on, and before that the rank's part of it that lies outside.
+  void ask(std::size_t unit, const Gathering& gather) {
+    if (gathered_[unit] != 0) return;
+    bring(unit, gather);
+    if (gather.brought) wait_for_copies(std::exchange(parts_[unit], 0));
+    if (gather.copy > 0 || gather.brought) {
+      open_ += gather.copy;
+      launches_ += gather.copy > 0 ? 1 : 0;
+      if (one_by_one_ || gather.brought) push();
+    }
+    send({gather.sent.seconds + longer(gather.sent.seconds, gather.sent.wire), gather.sent.wire});
     gathered_[unit] = messages_.size();
-    there_[unit] = 1;
   }
-  void leave(std::size_t unit) { there_[unit] = 0; }
+  void bring(std::size_t unit, const Gathering& gather) {
+    if (gather.brought && gathered_[unit] == 0 && parts_[unit] == 0) parts_[unit] = copy(*gather.brought);
+  }
+  void leave(std::size_t unit) { gathered_[unit] = 0; }
 
-  StreamsResult run(Slowdown slowdown) {
+  StreamsResult run(const Slowdown& slowdown) {
     close();
-    return run_streams(tasks_, messages_, slowdown);
+    return run_streams(tasks_, messages_, slowdown, copies_);
   }
 
  private:
@@ -155,12 +185,15 @@ class Streams {
     return shared_ == wire_of(wire) ? seconds * wire.busy : 0.0;
   }
   void close() {
-    if (launches_ == 0) return;
+    if (launches_ > 0) push();
+  }
+  void push() {
     issued_ += dispatch_ * launches_;
-    tasks_.push_back({Seconds{open_}, Seconds{one_by_one_ ? issued_ : 0.0}, needed_});
+    tasks_.push_back({Seconds{open_}, Seconds{one_by_one_ ? issued_ : 0.0}, needed_, needed_copies_});
     open_ = issued_ = 0;
     launches_ = 0;
   }
+  [[nodiscard]] std::size_t last_task() const { return tasks_.empty() ? Message::at_once : tasks_.size() - 1; }
 
   double dispatch_;
   double issued_;  // by the host, before the task that is open
@@ -169,10 +202,10 @@ class Streams {
   bool one_by_one_;
   std::optional<std::size_t> shared_;
   std::vector<Task> tasks_;
-  std::vector<Message> messages_;
-  std::size_t needed_ = 0;
-  std::vector<std::size_t> gathered_;  // by unit: the messages after which it is there
-  std::vector<char> there_;            // or on its way
+  std::vector<Message> messages_, copies_;
+  std::size_t needed_ = 0, needed_copies_ = 0;
+  std::vector<std::size_t> gathered_;  // by unit: the messages after which it is there; 0: it is not on its way
+  std::vector<std::size_t> parts_;     // likewise the copies after which the rank's part is
 };
 
 }  // namespace
@@ -187,24 +220,42 @@ StageForm::Turns StageFormula::streams(const Run& others, std::span<const StageP
   };
   for (const StagePass& pass : passes) {
     const std::size_t units = units_.size();
-    std::size_t next = 0, entered = 0, left = 0;
+    std::size_t next = 0, entered = 0, left = 0, complete_ones = 0;
     const bool reads = pass.forward || pass.inputs;  // gradients of weights read no parameter
+    std::size_t kept = pass.forward ? 0 : outside_.size(), moved = 0;  // of `outside_`; copies with that which moves it
+    const auto bring_before = [&](std::size_t segment) {
+      if (segment > 0) moved = streams.copy(outside_[segment - 1].in);
+    };
+    if (!pass.forward) bring_before(kept);
     const auto begun = [&](std::size_t i) {
       for (; reads && entered < units; ++entered) {
         const std::size_t u = pass.forward ? entered : by_end_[units - 1 - entered];
-        if (pass.forward ? units_[u].steps.begin != i : units_[u].steps.end != i + 1) return;
-        streams.enter(u, units_[u].copy, units_[u].gather);
+        if (pass.forward ? units_[u].steps.begin != i : units_[u].steps.end != i + 1) break;
+        streams.enter(u, units_[u].gather);
         const std::size_t then = pass.forward ? u + 1 : u - 1;  // of the first none
-        if (then < units) streams.ask(then, units_[then].copy, units_[then].gather);
+        if (then < units) streams.ask(then, units_[then].gather);
+        const std::size_t behind = pass.forward ? u + 2 : u - 2;
+        if (behind < units) streams.bring(behind, units_[behind].gather);
       }
+      if (pass.forward && kept < outside_.size() && outside_[kept].steps.begin == i)
+        moved = streams.copy(outside_[kept].out);
+      if (pass.forward || kept == 0 || outside_[kept - 1].steps.end != i + 1) return;
+      streams.wait_for_copies(moved);
+      bring_before(--kept);
     };
     const auto done = [&](std::size_t i) {
+      if (pass.forward && kept < outside_.size() && outside_[kept].steps.end == i + 1) {
+        streams.wait_for_copies(moved);
+        ++kept;
+      }
       for (; left < units; ++left) {
         const std::size_t u = pass.forward ? by_end_[left] : units - 1 - left;
         if (pass.forward ? units_[u].steps.end != i + 1 : units_[u].steps.begin != i) break;
         if (!pass.forward || !stays(units_[u])) streams.leave(u);
       }
       if (pass.forward || !pass.weights || !pass.last) return;
+      for (; complete_ones < compressed_.size() && compressed_[complete_ones].step >= i; ++complete_ones)
+        streams.more_of_task(compressed_[complete_ones].kernels);
       const auto complete = [&](const Message& m) { return i == range.begin || (m.overlapped && m.step >= i); };
       for (; next < messages_.size() && complete(messages_[next]); ++next) streams.send(messages_[next].sent_as);
     };
@@ -221,7 +272,8 @@ StageForm::Turns StageFormula::step(const StageWork& work, std::int64_t micro_ba
   const StagePass last{.forward = false, .first = micro_batches == 1, .last = true};
   const Run before = work.before_last(micro_batches);
   const Run& own = work.backward(slot_of(last.first, last.last));
-  return units_.empty() ? behind(before, last, own) : gathering(micro_batches, before.then(own).waits());
+  return units_.empty() && outside_.empty() ? behind(before, last, own)
+                                            : event_by_event(micro_batches, before.then(own).waits());
 }
 
 double StageFormula::least_step(const StageWork& work, std::int64_t micro_batches) const {
@@ -230,7 +282,7 @@ double StageFormula::least_step(const StageWork& work, std::int64_t micro_batche
   return (all.waits() ? all.time : all.compute) * (1 - rounding);
 }
 
-StageForm::Turns StageFormula::gathering(std::int64_t micro_batches, bool one_by_one) {
+StageForm::Turns StageFormula::event_by_event(std::int64_t micro_batches, bool one_by_one) {
   constexpr std::int64_t walked = 4;  // later ones are like the one before
   const auto first_ones = [&](std::int64_t count) {
     std::vector<StagePass> passes;

@@ -8,10 +8,10 @@
 #include <array>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "oracle/closed/replicas.h"
+#include "oracle/closed/stage_updates.h"
 #include "oracle/closed/stage_work.h"
 #include "oracle/simulate/streams.h"
 
@@ -39,24 +39,15 @@ struct StageForm {
   double pass = 0;       // at most in one micro-batch's backward, of what it keeps and what it works on
   double pass_and_gradients =
       0;  // the same with the gradients that are there by then: where there is one micro-batch alone
+  double update = 0;  // at most while it updates, beside state and gradients
 };
 
-// What the optimizer's kernels take for gradients of one shape; each worked out once.
-class UpdatePrices {
- public:
-  UpdatePrices(KernelPrices& kernels, const Strategy& strategy) : kernels_(kernels), strategy_(strategy) {}
-  struct Price {
-    double seconds = 0;  // of all its kernels
-    int launches = 0;
-    double norm = 0;    // of that: until the gradients' norm can be summed, where they are clipped
-    double update = 0;  // of the update by itself, as measured
-  };
-  const Price& of(const Shape& shape, bool casts);  // parameters of two bytes to their masters and back
-
- private:
-  KernelPrices& kernels_;
-  Strategy strategy_;
-  std::unordered_map<std::uint64_t, Price> known_;  // by the hash of what is asked for
+// What brings a unit of parameters together: the rank's part comes to the device, if it lies outside, is copied into
+// it, and sent to the others. Seconds.
+struct Gathering {
+  Replicas::Sent sent;
+  double copy = 0;
+  std::optional<double> brought = {};
 };
 
 class StageFormula {
@@ -86,6 +77,7 @@ class StageFormula {
     std::size_t step = 0;  // whose backward completes it
     std::size_t stretch = 0;
     std::size_t closed = open;  // the number of those closed before
+    std::vector<std::int64_t> of_each = {};  // elements of its parameters, where these are told apart
     static constexpr std::size_t open = static_cast<std::size_t>(-1);
   };
   // Parameters, and the steps that complete their gradients.
@@ -106,7 +98,7 @@ class StageFormula {
   void add_whole(const Parameter& parameter);
   [[nodiscard]] bool on_cpu() const;
   [[nodiscard]] double part_copy_seconds(std::int64_t elements, DType dtype) const;
-  void update(const Shape& shape);
+  void find_outside();
   void add_memory(StageForm& form) const;
   void add_tail(StageForm& form);
   void add_turns(StageForm& form);
@@ -121,15 +113,15 @@ class StageFormula {
   // have half of that wire.
   StageForm::Turns streams(const Run& others, std::span<const StagePass> passes, bool one_by_one,
                            std::optional<std::size_t> shared = {});
-  // A step of a stage alone that gathers its parameters.
-  StageForm::Turns gathering(std::int64_t micro_batches, bool one_by_one);
+  // A step of a stage alone that gathers its parameters, or keeps something outside.
+  StageForm::Turns event_by_event(std::int64_t micro_batches, bool one_by_one);
 
   ProgramTable& table_;
-  UpdatePrices& updates_;
   Replicas& replicas_;
   Slowdown slowdown_;
-  double dispatch_;
-  bool together_;                   // one kernel updates all gradients: where PyTorch has it, on GPUs
+  double dispatch_, bare_;  // of launches of operations; of others, as a share of it
+  CopyPrices copies_;
+  StageUpdates updates_;            // of the stage at hand
   std::vector<Summed> summed_;      // by ProgramTable::summed_over()
   std::vector<std::size_t> order_;  // of these, in which they are sent
   std::optional<double> clip_norm_;
@@ -139,19 +131,28 @@ class StageFormula {
   std::vector<Segment> stretches_;  // of steps that share a bucket where parameters are gathered before use
   struct Unit {
     Segment steps;
-    Replicas::Sent gather;
-    double bytes = 0;
-    double copy = 0;  // the kernel that copies the rank's part into it
+    Gathering gather;
+    double bytes = 0, part = 0;  // of which: the rank's
   };
   std::vector<Unit> units_;          // in order of their first step
   std::vector<std::size_t> by_end_;  // these, in order of their last step
-  std::vector<Shape> updated_;       // as the optimizer finds gradients, one by one
-  std::int64_t elements_ = 0;        // and together
-  double gathers_ = 0, copies_back_ = 0;
-  int copied_back_ = 0;
-  double weights_ = 0, optimizer_ = 0, buffers_ = 0;
+  struct Outside {
+    Segment steps;
+    double out = 0, in = 0;
+  };
+  std::vector<Outside> outside_;  // what blocks keep there
+  bool sums_norms_ = false;       // of each parameter, over ranks
+  // The kernels that compress a bucket, once backward has done this step, which completes it; the last step first.
+  struct Compressed {
+    std::size_t step = 0;
+    Kernels kernels;
+  };
+  std::vector<Compressed> compressed_;
+  Kernels copies_back_;  // with what decompresses
+  double compression_alone_ = 0;
+  double gathers_ = 0;
+  double weights_ = 0, buffers_ = 0;
   bool freed_ = false;  // gradients, once they are in their bucket
-  bool casts_ = false;  // some parameters have two bytes, and masters
   std::vector<ReadyMessage> ready_;
 };
 

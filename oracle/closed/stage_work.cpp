@@ -3,20 +3,21 @@
 #include <algorithm>
 
 #include "oracle/cost/framework.h"
+#include "oracle/plan/offload_activations.h"
 
 namespace sibyl::closed {
 
-StageWork::StageWork(ProgramTable& table, MemoryTable& memory, Range range, Asked asked)
+StageWork::StageWork(ProgramTable& table, MemoryTable& memory, Range range, const Asked& asked)
     : table_(table),
       rows_(table.rows(asked.split)),
       range_(range),
       asked_(asked),
       dispatch_(table.kernels().cluster().kernels.device().dispatch.value()),
       bare_(bare_launch(table.kernels().cluster().kernels.device())),
-      segments_(table.recomputed(asked.recompute, asked.blocks, range.begin, range.end)),
+      segments_(table.recomputed(asked_.again, range.begin, range.end)),
       again_(table.made_again().of(range.begin, range.end)) {
   forward_ = run({.forward = true}, wires_forward_);
-  if (asked.split) input_ = run({.forward = false, .weights = false}, wires_backward_);
+  if (asked_.split) input_ = run({.forward = false, .weights = false}, wires_backward_);
   run_backward();
   for (std::size_t i = range.begin; i < range.end; ++i) alone_ += rows_[i].alone;
   for (const MadeAgain::Repeated& again : again_) alone_ += rows_[again.step].alone;
@@ -97,7 +98,11 @@ Run StageWork::before_last(std::int64_t micro_batches) const {
 }
 
 void StageWork::add_memory(MemoryTable& memory) {
-  const Kept kept = memory.kept(range_.begin, range_.end, segments_);
+  std::vector<std::vector<LocalTensorId>> outside;
+  if (asked_.outside) outside = kept_apart(table_.program(), segments_);
+  for (std::size_t s = 0; s < outside.size(); ++s)
+    if (!outside[s].empty()) outside_.push_back({segments_[s], bytes_of(table_.program(), outside[s])});
+  const Kept kept = memory.kept(range_.begin, range_.end, segments_, outside);
   weights_ = memory.weights(range_.begin, range_.end);
   kept_ = kept.all;
   later_ = kept.later;
@@ -119,11 +124,12 @@ void StageWork::add_memory(MemoryTable& memory) {
 }
 
 std::size_t StageWorks::HashKey::operator()(const Key& key) const {
-  const std::size_t options = (key.length << 5U) + (static_cast<std::size_t>(key.asked.recompute) << 3U) +
-                              (key.asked.split ? 4U : 0U) + (key.asked.alone ? 2U : 0U) +
-                              (key.asked.replicated ? 1U : 0U);
+  const RunsAgain& again = key.asked.again;
+  const std::size_t options = (key.length << 6U) + (static_cast<std::size_t>(again.recompute) << 4U) +
+                              (key.asked.outside ? 8U : 0U) + (key.asked.split ? 4U : 0U) +
+                              (key.asked.alone ? 2U : 0U) + (key.asked.replicated ? 1U : 0U);
   const auto blocks =
-      static_cast<std::size_t>(key.asked.blocks.every) << 8U | static_cast<std::size_t>(key.asked.blocks.together);
+      static_cast<std::size_t>(again.blocks.every) << 8U | static_cast<std::size_t>(again.blocks.together);
   return key.content ^ ((options ^ blocks << 32U) * 0x9E3779B97F4A7C15ULL);
 }
 

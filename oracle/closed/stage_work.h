@@ -27,11 +27,11 @@ struct Range {
 
 // What a stage is asked to do with its steps.
 struct Asked {
-  Recompute recompute = Recompute::none;
-  BlocksAgain blocks = {};  // full: which of them
+  RunsAgain again = {};
   bool split = false;       // backward is taken in two parts
   bool alone = false;       // there is no other stage
   bool replicated = false;  // there are other replicas, which want every gradient
+  bool outside = false;     // what blocks keep to run again lies outside the device
   bool operator==(const Asked&) const = default;
 };
 
@@ -47,7 +47,7 @@ constexpr bool is_last(std::size_t slot) { return slot >= slot_of(true, true); }
 
 class StageWork {
  public:
-  StageWork(ProgramTable& table, MemoryTable& memory, Range range, Asked asked);
+  StageWork(ProgramTable& table, MemoryTable& memory, Range range, const Asked& asked);
 
   [[nodiscard]] Range range() const { return range_; }
   [[nodiscard]] const Asked& asked() const { return asked_; }
@@ -59,6 +59,12 @@ class StageWork {
   [[nodiscard]] const Run& forward() const { return forward_; }
   [[nodiscard]] const Run& input() const { return input_; }
   [[nodiscard]] const Run& backward(std::size_t slot) const { return backward_[slot]; }
+  // Of what runs again, bytes of a micro-batch that lie outside between its passes; those of which some do.
+  struct Outside {
+    Segment segment;
+    std::int64_t bytes = 0;
+  };
+  [[nodiscard]] const std::vector<Outside>& outside() const { return outside_; }
   // All of a step of so many micro-batches that comes before its last backward, of one stage alone.
   [[nodiscard]] Run before_last(std::int64_t micro_batches) const;
   // Compute done when the last micro-batch's backward of each step is; by whether it is the first, too.
@@ -108,6 +114,7 @@ class StageWork {
   Asked asked_;
   double dispatch_, bare_;                  // of launches of operations; of others, as a share of it
   std::vector<Segment> segments_;           // that run again
+  std::vector<Outside> outside_;            // of these
   std::vector<MadeAgain::Repeated> again_;  // ascending in readers
   Run forward_, input_;
   std::array<Run, backward_slots> backward_;
@@ -127,7 +134,7 @@ void StageWork::forward_of(std::size_t step, auto&& task, auto&& exchange) const
   each_again(step, [&](std::size_t again) { forward_of(again, task, exchange); });
   if (!asked_.alone && !table_.made_again().runs(step, range_.end)) return;
   const Row& row = rows_[step];
-  if (row.exchange_forward.seconds > 0) exchange(row.forward_in(range_.begin));
+  if (row.exchange_forward.sent) exchange(row.forward_in(range_.begin, range_.end));
   if (row.forward.launches > 0) task(row.forward.seconds, row.forward.launches);
 }
 
@@ -156,7 +163,7 @@ void StageWork::backward(bool inputs, bool weights, auto&& task, auto&& exchange
       ++segment;
     }
     const Row& row = rows_[i];
-    if (inputs && row.exchange_backward.seconds > 0) exchange(row.backward_in(range_.end));
+    if (inputs && row.exchange_backward.sent) exchange(row.backward_in(range_.end));
     Own of;
     if (inputs) of.kernels.add(row.backward);
     if (weights) of.kernels.add(row.backward_weight);

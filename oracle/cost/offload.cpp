@@ -34,14 +34,8 @@ Estimate to_storage(Bytes bytes, bool write, int ranks, const Cluster& cluster) 
   return link.time > file.time ? link : file;
 }
 
-int ranks_of_a_node(const Plan& plan, const Cluster& cluster) {
-  return std::min(plan.strategy.devices(), cluster.devices_per_node);
-}
-
-PricedCopy price_copy(std::int64_t bytes, Tier tier, OffloadCopy::Way way, int ranks, const Cluster& cluster) {
-  const Bytes size{static_cast<double>(bytes)};
-  return {tier == Tier::host ? to_host(size, cluster) : to_storage(size, way == OffloadCopy::Way::out, ranks, cluster),
-          size};
+int ranks_of_a_node(const Strategy& strategy, const Cluster& cluster) {
+  return std::min(strategy.devices(), cluster.devices_per_node);
 }
 
 PricedCopy one_after_the_other(const PricedCopy& a, const PricedCopy& b) {
@@ -50,41 +44,52 @@ PricedCopy one_after_the_other(const PricedCopy& a, const PricedCopy& b) {
           a.bytes + b.bytes};
 }
 
-// State and parameters in one copy, unless they lie in different places.
-PricedCopy price_block(const Stage& stage, const OffloadCopy& copy, int ranks, const Cluster& cluster) {
-  const BlockBytes bytes = block_bytes(stage, stage.blocks[copy.block]);
-  const auto price = [&](std::int64_t size, Tier tier) { return price_copy(size, tier, copy.way, ranks, cluster); };
-  if (bytes.total() == 0) return {};
-  if (bytes.parameters == 0) return price(bytes.state, stage.state_tier);
-  if (bytes.state == 0 || stage.state_tier == stage.parameter_tier) return price(bytes.total(), stage.parameter_tier);
-  return one_after_the_other(price(bytes.state, stage.state_tier), price(bytes.parameters, stage.parameter_tier));
-}
-
 }  // namespace
 
+CopyPrices::CopyPrices(const Strategy& strategy, const Cluster& cluster)
+    : cluster_(cluster),
+      state_(strategy.optimizer_tier),
+      parameters_(strategy.parameter_tier),
+      ranks_(ranks_of_a_node(strategy, cluster)) {}
+
+PricedCopy CopyPrices::of(std::int64_t bytes, Tier tier, OffloadCopy::Way way) const {
+  const Bytes size{static_cast<double>(bytes)};
+  return {
+      tier == Tier::host ? to_host(size, cluster_) : to_storage(size, way == OffloadCopy::Way::out, ranks_, cluster_),
+      size};
+}
+
+PricedCopy CopyPrices::block(const BlockBytes& bytes, OffloadCopy::Way way) const {
+  if (bytes.total() == 0) return {};
+  if (bytes.parameters == 0) return of(bytes.state, state_, way);
+  if (bytes.state == 0 || state_ == parameters_) return of(bytes.total(), parameters_, way);
+  return one_after_the_other(of(bytes.state, state_, way), of(bytes.parameters, parameters_, way));
+}
+
 std::vector<PricedCopy> price_copies(const Plan& plan, const Stage& stage, const Cluster& cluster) {
+  const CopyPrices prices(plan.strategy, cluster);
   std::vector<PricedCopy> priced;
   for (const OffloadCopy& copy : stage.copies)
-    priced.push_back(price_block(stage, copy, ranks_of_a_node(plan, cluster), cluster));
+    priced.push_back(prices.block(block_bytes(stage, stage.blocks[copy.block]), copy.way));
   return priced;
 }
 
 std::vector<PricedCopy> price_brought(const Plan& plan, const Stage& stage, const Cluster& cluster) {
   std::vector<PricedCopy> priced;
   if (stage.parameter_tier == Tier::device) return priced;
+  const CopyPrices prices(plan.strategy, cluster);
   for (const ParameterUnit& unit : stage.units)
-    priced.push_back(price_copy(part_bytes(stage, unit.sync, unit.bucket), stage.parameter_tier, OffloadCopy::Way::in,
-                                ranks_of_a_node(plan, cluster), cluster));
+    priced.push_back(prices.of(part_bytes(stage, unit.sync, unit.bucket), stage.parameter_tier, OffloadCopy::Way::in));
   return priced;
 }
 
 std::vector<PricedStage::Kept> price_kept(const Plan& plan, const Stage& stage, const Cluster& cluster) {
   std::vector<PricedStage::Kept> priced;
-  const int ranks = ranks_of_a_node(plan, cluster);
+  const CopyPrices prices(plan.strategy, cluster);
   for (std::size_t s = 0; s < stage.kept_outside.size(); ++s) {
     const std::int64_t bytes = kept_outside_bytes(stage, s);
-    priced.push_back({price_copy(bytes, stage.kept_tier, OffloadCopy::Way::out, ranks, cluster),
-                      price_copy(bytes, stage.kept_tier, OffloadCopy::Way::in, ranks, cluster)});
+    priced.push_back({prices.of(bytes, stage.kept_tier, OffloadCopy::Way::out),
+                      prices.of(bytes, stage.kept_tier, OffloadCopy::Way::in)});
   }
   return priced;
 }
@@ -154,7 +159,7 @@ OutsideBytes outside_bytes(const Plan& plan, const Cluster& cluster) {
     fullest.storage = std::max(fullest.storage, own.storage);
   }
   // As if every rank of the node had the fullest one's.
-  const auto ranks = static_cast<double>(ranks_of_a_node(plan, cluster));
+  const auto ranks = static_cast<double>(ranks_of_a_node(plan.strategy, cluster));
   return {fullest.host * ranks, fullest.storage * ranks};
 }
 

@@ -12,9 +12,25 @@
 
 #include "calibration/cluster.h"
 #include "oracle/cost/price.h"
+#include "oracle/plan/offload.h"
 #include "oracle/plan/plan.h"
 
 namespace sibyl {
+
+// Of one rank of a strategy's.
+class CopyPrices {
+ public:
+  CopyPrices(const Strategy& strategy, const Cluster& cluster);  // the cluster must outlive it
+
+  [[nodiscard]] PricedCopy of(std::int64_t bytes, Tier tier, OffloadCopy::Way way) const;
+  // State and parameters in one copy, unless they lie in different places.
+  [[nodiscard]] PricedCopy block(const BlockBytes& bytes, OffloadCopy::Way way) const;
+
+ private:
+  const Cluster& cluster_;
+  Tier state_, parameters_;
+  int ranks_;  // of a node
+};
 
 // Of the stage's copies, in their order; the first rank's, whose parts are the largest.
 std::vector<PricedCopy> price_copies(const Plan& plan, const Stage& stage, const Cluster& cluster);

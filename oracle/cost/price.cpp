@@ -28,11 +28,6 @@ int first_rank(const Plan& plan, int stage) {
   return stage % plan.mesh.size(MeshAxis::pipeline) * plan.mesh.stride(MeshAxis::pipeline);
 }
 
-GroupPlacement shard_placement(const Plan& plan, const GradientSync& sync, const Cluster& cluster) {
-  return sync.copies == 1 ? placement(plan.mesh, sync.axes, cluster.devices_per_node)
-                          : placement(plan.mesh, shard_group(plan, sync, 0), cluster.devices_per_node);
-}
-
 // One message after the other.
 void add(const Estimate& further, Estimate& sum) {
   const Seconds total = sum.time + further.time;
@@ -52,39 +47,44 @@ void add(const CollectiveEstimate& further, const WireUse& wire, PricedMessage& 
   add(further.time, message.estimate.time);
 }
 
-void price_bucket(const GradientSync& sync, const Bucket& bucket, const GroupPlacement& group, Algorithm library,
-                  const Cluster& cluster, PricedMessage& message) {
+}  // namespace
+
+SyncPlacement placement(const Mesh& mesh, const GradientSync& sync, int first_rank, int devices_per_node) {
+  if (!sync.stages.empty()) return {placement(mesh, sync_group(mesh, sync, first_rank), devices_per_node), {}};
+  if (sync.copies == 1) return {placement(mesh, sync.axes, devices_per_node), {}};
+  return {placement(mesh, shard_group(mesh, sync, 0), devices_per_node),
+          placement(mesh, copies_group(mesh, sync, 0), devices_per_node)};
+}
+
+PricedMessage price_bucket(const GradientSync& sync, const Bucket& bucket, const SyncPlacement& where,
+                           Algorithm library, const Cluster& cluster) {
+  PricedMessage message;
   message.exchange = exchange_name(sync);
   message.estimate.time.provenance = Provenance::measured;  // until something less sure is added
   for (const BucketMessage& one : bucket_messages(sync, bucket)) {
     message.bytes = Bytes{static_cast<double>(one.elements) * size_in_bytes(one.dtype)};
-    const CollectiveEstimate estimate = cluster.network.collective(one.collective, message.bytes, group, library);
-    add(estimate, cluster.network.wire_use(one.collective, estimate, group), message);
+    const CollectiveEstimate estimate = cluster.network.collective(one.collective, message.bytes, where.parts, library);
+    add(estimate, cluster.network.wire_use(one.collective, estimate, where.parts), message);
     message.estimate.algorithm = estimate.algorithm;
   }
+  if (sync.copies == 1) return message;
+  // Then a part's sum over those who hold the same part.
+  const CollectiveEstimate further =
+      cluster.network.collective(Collective::all_reduce, message.bytes / sync.parts, where.copies);
+  add(further, cluster.network.wire_use(Collective::all_reduce, further, where.copies), message);
+  return message;
 }
 
-// Then a part's sum over those who hold the same part.
-void add_copies(const Plan& plan, const GradientSync& sync, const Cluster& cluster, PricedMessage& message) {
-  if (sync.copies == 1) return;
-  const GroupPlacement group = placement(plan.mesh, copies_group(plan, sync, 0), cluster.devices_per_node);
-  const CollectiveEstimate further =
-      cluster.network.collective(Collective::all_reduce, message.bytes / sync.parts, group);
-  add(further, cluster.network.wire_use(Collective::all_reduce, further, group), message);
-}
+namespace {
 
 void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster, PricedStage& priced) {
   const std::vector<std::size_t> completing = completing_steps(stage);
   const Algorithm library = exchange_algorithm(plan.strategy, cluster);
   for (const GradientSync& sync : stage.gradients) {
-    const GroupPlacement group =
-        sync.stages.empty() ? shard_placement(plan, sync, cluster)
-                            : placement(plan.mesh, sync_group(plan, sync, first_rank(plan, sync.stages.front())),
-                                        cluster.devices_per_node);
+    const int first = sync.stages.empty() ? 0 : first_rank(plan, sync.stages.front());
+    const SyncPlacement where = placement(plan.mesh, sync, first, cluster.devices_per_node);
     for (const Bucket& bucket : sync.buckets) {
-      PricedMessage message;
-      price_bucket(sync, bucket, group, library, cluster, message);
-      add_copies(plan, sync, cluster, message);
+      PricedMessage message = price_bucket(sync, bucket, where, library, cluster);
       message.overlapped = sync.overlapped;
       message.stages = sync.stages;
       message.ready_after = stage.steps.size();
@@ -98,7 +98,7 @@ void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster
 
 PricedMessage price_gather(const Plan& plan, const GradientSync& sync, const Bucket& bucket, const Cluster& cluster) {
   const Bytes bytes{static_cast<double>(bucket.bytes())};
-  const GroupPlacement group = shard_placement(plan, sync, cluster);
+  const GroupPlacement group = placement(plan.mesh, sync, 0, cluster.devices_per_node).parts;
   PricedMessage gather;
   gather.estimate = cluster.network.collective(Collective::all_gather, bytes, group);
   gather.wire = cluster.network.wire_use(Collective::all_gather, gather.estimate, group);

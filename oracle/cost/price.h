@@ -93,6 +93,16 @@ Passage passage_of(const Mesh& mesh, int from, int to, const Pairs& pairs, const
 // Of messages one after the other that take so long, and as many empty ones.
 WireUse wire_use(const Pairs& pairs, double seconds, std::size_t messages, const Network& network);
 
+// Where the ranks lie that sum a bucket: those that hold all parts of it, and those that hold the same part as the
+// first one does.
+struct SyncPlacement {
+  GroupPlacement parts, copies;
+};
+SyncPlacement placement(const Mesh& mesh, const GradientSync& sync, int first_rank, int devices_per_node);
+// Its messages one after the other, as they are waited for.
+PricedMessage price_bucket(const GradientSync& sync, const Bucket& bucket, const SyncPlacement& where,
+                           Algorithm library, const Cluster& cluster);
+
 // By itself.
 PricedExchange price_exchange(const Mesh& mesh, const Stage& stage, const Exchange& exchange, const Cluster& cluster);
 // The same as one of a pass: its ranks wait for the last of them, and who is done first goes on. `factor`: of kernels'

@@ -6,10 +6,31 @@
 // lose r c (1 - 1/s), if that is within the kernels' s g (p - 1) / p; else what is left of them then is waited for.
 #pragma once
 
+#include <vector>
+
 #include "oracle/cost/price.h"
 #include "oracle/simulate/streams.h"
 
 namespace sibyl {
+
+// Attention, and the exchanges that go round beside it.
+struct Ring {
+  std::size_t attention = 0;  // step
+  int ranks = 1;
+  std::vector<std::size_t> exchanges;  // steps, in their order
+};
+std::vector<Ring> rings(const Stage& stage);
+
+// One pass of one of them: what its exchanges, one after the other, are waited for.
+class BesideAttention {
+ public:
+  BesideAttention(Seconds kernel, int ranks, const Slowdown& slowdown);  // the last must outlive it
+  Seconds waited(Seconds alone);
+
+ private:
+  Seconds left_;  // of the kernels
+  const Slowdown& slowdown_;
+};
 
 // Takes what attention hides off the exchanges that go round; kernels and exchanges are priced.
 void hide_behind_attention(const Stage& stage, const Slowdown& slowdown, PricedStage& priced);

@@ -1,6 +1,7 @@
 #include "oracle/cost/tensor_overlap.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace sibyl {
@@ -11,71 +12,58 @@ bool is_product(const Step& step) {
   return compute != nullptr && std::holds_alternative<Linear>(compute->attributes);
 }
 
-struct Products {
-  Seconds forward, backward;
-};
-
-class Hider {
- public:
-  Hider(const Plan& plan, const Stage& stage, PricedStage& priced) : plan_(plan), stage_(stage), priced_(priced) {
-    makers_.assign(stage.tensors.size(), stage.steps.size());
-    readers_.resize(stage.tensors.size());
-    for (std::size_t i = 0; i < stage.steps.size(); ++i) {
-      for (const LocalTensorId out : outputs_of(stage.steps[i])) makers_[out.index()] = i;
-      for (const LocalTensorId in : inputs_of(stage.steps[i]))
-        if (in.valid()) readers_[in.index()].push_back(i);
-    }
-  }
-
-  void run() {
-    for (std::size_t i = 0; i < stage_.steps.size(); ++i) {
-      const auto* exchange = std::get_if<Exchange>(&stage_.steps[i]);
-      if (exchange == nullptr || exchange->axis != MeshAxis::tensor) continue;
-      const double parts = plan_.mesh.size(exchange->axis), share = (parts - 1) / parts;
-      const Products beside = products_of(*exchange);
-      PricedExchange& own = priced_.exchanges[i];
-      hide(own.forward, beside.forward * share, own.hidden_forward);
-      hide(own.backward, beside.backward * share, own.hidden_backward);
-    }
-  }
-
- private:
-  // What is gathered feeds products; what is scattered comes from one.
-  [[nodiscard]] Products products_of(const Exchange& exchange) const {
-    Products all;
-    const auto add = [&](std::size_t step) {
-      const StageKernels::OfStep& kernels = priced_.kernels.steps[step];
-      if (kernels.forward) all.forward += priced_.time(*kernels.forward);
-      for (const auto& kernel : {kernels.backward, kernels.backward_weight})
-        if (kernel) all.backward += priced_.time(*kernel);
-    };
-    if (exchange.forward.motion == Motion::all_gather)
-      for (const std::size_t reader : readers_[exchange.output.index()])
-        if (is_product(stage_.steps[reader])) add(reader);
-    if (exchange.forward.motion == Motion::reduce_scatter) {
-      const std::size_t maker = makers_[exchange.input.index()];
-      if (maker < stage_.steps.size() && is_product(stage_.steps[maker])) add(maker);
-    }
-    return all;
-  }
-
-  static void hide(std::optional<CollectiveEstimate>& transfer, Seconds most, Seconds& hidden) {
-    if (!transfer) return;
-    hidden = std::min(transfer->time.time, most);
-    transfer->time.time -= hidden;
-  }
-
-  const Plan& plan_;
-  const Stage& stage_;
-  PricedStage& priced_;
-  std::vector<std::size_t> makers_;                // step, by tensor
-  std::vector<std::vector<std::size_t>> readers_;  // steps, by tensor
-};
+void hide(std::optional<CollectiveEstimate>& transfer, Seconds most, Seconds& hidden) {
+  if (!transfer) return;
+  hidden = std::min(transfer->time.time, most);
+  transfer->time.time -= hidden;
+}
 
 }  // namespace
 
+// What is gathered feeds products; what is scattered comes from one.
+std::vector<BesideProducts> beside_products(const Mesh& mesh, const Stage& stage,
+                                            const std::function<KernelTimes(std::size_t step)>& times) {
+  std::vector<std::size_t> maker(stage.tensors.size(), stage.steps.size());  // step, by tensor
+  std::vector<std::vector<std::size_t>> readers(stage.tensors.size());       // steps, likewise
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    for (const LocalTensorId out : outputs_of(stage.steps[i])) maker[out.index()] = i;
+    for (const LocalTensorId in : inputs_of(stage.steps[i]))
+      if (in.valid()) readers[in.index()].push_back(i);
+  }
+  std::vector<BesideProducts> all;
+  for (std::size_t i = 0; i < stage.steps.size(); ++i) {
+    const auto* exchange = std::get_if<Exchange>(&stage.steps[i]);
+    if (exchange == nullptr || exchange->axis != MeshAxis::tensor) continue;
+    const double parts = mesh.size(exchange->axis), share = (parts - 1) / parts;
+    BesideProducts own{i, {}};
+    const auto add = [&](std::size_t step) {
+      if (step >= stage.steps.size() || !is_product(stage.steps[step])) return;
+      const KernelTimes product = times(step);
+      own.products.push_back({step, product.forward * share, product.backward * share});
+    };
+    if (exchange->forward.motion == Motion::all_gather) std::ranges::for_each(readers[exchange->output.index()], add);
+    if (exchange->forward.motion == Motion::reduce_scatter) add(maker[exchange->input.index()]);
+    if (!own.products.empty()) all.push_back(std::move(own));
+  }
+  return all;
+}
+
 void hide_behind_products(const Plan& plan, const Stage& stage, PricedStage& priced) {
-  Hider(plan, stage, priced).run();
+  const auto times = [&](std::size_t step) {
+    const StageKernels::OfStep& kernels = priced.kernels.steps[step];
+    const auto time = [&](const std::optional<StageKernels::Index>& key) {
+      return key ? priced.time(*key) : Seconds{};
+    };
+    return KernelTimes{time(kernels.forward), time(kernels.backward) + time(kernels.backward_weight)};
+  };
+  for (const BesideProducts& beside : beside_products(plan.mesh, stage, times)) {
+    Seconds forward, backward;
+    for (const BesideProducts::Product& product : beside.products)
+      forward += product.forward, backward += product.backward;
+    PricedExchange& own = priced.exchanges[beside.exchange];
+    hide(own.forward, forward, own.hidden_forward);
+    hide(own.backward, backward, own.hidden_backward);
+  }
 }
 
 }  // namespace sibyl

@@ -52,8 +52,8 @@ struct Group {
 
 void add_sync(const Stage& stage, std::size_t index, const Group& group, BytesSent& sent) {
   const GradientSync& sync = stage.gradients[index];
-  const std::vector<int> ranks = shard_group(group.plan, sync, group.rank);
-  const std::vector<int> copies = copies_group(group.plan, sync, group.rank);
+  const std::vector<int> ranks = shard_group(group.plan.mesh, sync, group.rank);
+  const std::vector<int> copies = copies_group(group.plan.mesh, sync, group.rank);
   const auto place = static_cast<int>(std::ranges::find(ranks, group.rank) - ranks.begin());
   for (std::size_t b = 0; b < sync.buckets.size(); ++b) {
     const Bucket& bucket = sync.buckets[b];
@@ -73,7 +73,7 @@ std::int64_t unit_bytes(const Stage& stage, const Group& group) {
   for (const ParameterUnit& unit : stage.units) {
     const GradientSync& sync = stage.gradients[unit.sync];
     const Bucket& bucket = sync.buckets[unit.bucket];
-    total += (stays_gathered(stage, unit) ? 1 : 2) * group.sends(shard_group(group.plan, sync, group.rank),
+    total += (stays_gathered(stage, unit) ? 1 : 2) * group.sends(shard_group(group.plan.mesh, sync, group.rank),
                                                                  Collective::all_gather, bucket.elements, bucket.dtype);
   }
   return total;

@@ -81,35 +81,55 @@ std::vector<StateBlock> single_blocks(const Stage& stage) {
   return blocks;
 }
 
-std::vector<StateBlock> joined_blocks(const Stage& stage, double least) {
+std::vector<StateBlock> joined_blocks(const Stage& stage, Bytes least) {
+  const std::vector<StateBlock> singles = single_blocks(stage);
+  std::vector<std::int64_t> bytes;
+  for (const StateBlock& single : singles) bytes.push_back(block_bytes(stage, single).total());
   std::vector<StateBlock> blocks;
-  for (StateBlock& single : single_blocks(stage)) {
-    if (blocks.empty() || static_cast<double>(block_bytes(stage, blocks.back()).total()) >= least) {
-      blocks.push_back(std::move(single));
-      continue;
+  std::size_t next = 0;
+  for (const std::size_t end : block_ends(bytes, least)) {
+    StateBlock& block = blocks.emplace_back();
+    for (; next < end; ++next) {
+      const StateBlock& single = singles[next];
+      block.parameters.insert(block.parameters.end(), single.parameters.begin(), single.parameters.end());
+      block.parts.insert(block.parts.end(), single.parts.begin(), single.parts.end());
     }
-    StateBlock& open = blocks.back();
-    open.parameters.insert(open.parameters.end(), single.parameters.begin(), single.parameters.end());
-    open.parts.insert(open.parts.end(), single.parts.begin(), single.parts.end());
   }
   return blocks;
 }
 
 }  // namespace
 
+std::vector<std::size_t> block_ends(const std::vector<std::int64_t>& bytes, Bytes least) {
+  std::vector<std::size_t> ends;
+  std::int64_t open = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    open += bytes[i];
+    if (i + 1 < bytes.size() && static_cast<double>(open) < least.value()) continue;
+    ends.push_back(i + 1);
+    open = 0;
+  }
+  return ends;
+}
+
+std::vector<OffloadCopy> copies_of_blocks(std::size_t count) {
+  using Way = OffloadCopy::Way;
+  std::vector<OffloadCopy> copies;
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, count); ++i) copies.push_back({Way::in, i, 0});
+  for (std::size_t i = 0; i < count; ++i) {
+    copies.push_back({Way::out, i, i + 1});
+    if (i + 2 < count) copies.push_back({Way::in, i + 2, i + 1});
+  }
+  return copies;
+}
+
 void offload_state(Stage& stage, const Strategy& strategy) {
   if (stage.updates.empty()) return;
-  using Way = OffloadCopy::Way;
   stage.state_tier = strategy.optimizer_tier;
   stage.parameter_tier = strategy.parameter_tier;
   if (stage.state_tier == Tier::device && stage.parameter_tier == Tier::device) return;
-  stage.blocks = joined_blocks(stage, strategy.bucket.value());
-  const std::size_t count = stage.blocks.size();
-  for (std::size_t i = 0; i < std::min<std::size_t>(2, count); ++i) stage.copies.push_back({Way::in, i, 0});
-  for (std::size_t i = 0; i < count; ++i) {
-    stage.copies.push_back({Way::out, i, i + 1});
-    if (i + 2 < count) stage.copies.push_back({Way::in, i + 2, i + 1});
-  }
+  stage.blocks = joined_blocks(stage, strategy.bucket);
+  stage.copies = copies_of_blocks(stage.blocks.size());
 }
 
 OffloadedBytes bytes_offloaded(const Plan& plan, int rank) {
@@ -121,7 +141,7 @@ OffloadedBytes bytes_offloaded(const Plan& plan, int rank) {
     const std::int64_t kept = plan.strategy.accumulation * kept_outside_bytes(stage);
     moved += {kept, kept};
     const auto place_in = [&](std::size_t sync) {  // parts of different syncs are held among different ranks
-      const std::vector<int> holders = shard_group(plan, stage.gradients[sync], rank);
+      const std::vector<int> holders = shard_group(plan.mesh, stage.gradients[sync], rank);
       return static_cast<int>(std::ranges::find(holders, rank) - holders.begin());
     };
     for (const ParameterUnit& unit : stage.units)

@@ -31,6 +31,12 @@ Result<void> check_offload(const Strategy& strategy);
 // After it is known who holds which part of what (plan/zero.h).
 void offload_state(Stage& stage, const Strategy& strategy);
 
+// What is updated by itself, of each so many bytes that lie outside, joined to blocks of `least` and more: behind which
+// each block ends.
+std::vector<std::size_t> block_ends(const std::vector<std::int64_t>& bytes, Bytes least);
+// How so many blocks come and go.
+std::vector<OffloadCopy> copies_of_blocks(std::size_t count);
+
 // Elements of what is updated in a block, one by one: of parameters, and of the parts that rank `place` of those who
 // hold all parts has. Rank 0's are the largest.
 std::vector<std::int64_t> updated_elements(const Stage& stage, const StateBlock& block, int place = 0);

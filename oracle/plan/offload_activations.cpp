@@ -8,8 +8,8 @@ namespace sibyl {
 namespace {
 
 // By tensor: whether its maker writes it anew and keeps nothing of it. A maker that runs again keeps nothing.
-std::vector<bool> made_apart(const Stage& stage) {
-  const std::vector<bool> again = recomputed_steps(stage);
+std::vector<bool> made_apart(const Stage& stage, const std::vector<Segment>& segments) {
+  const std::vector<bool> again = steps_inside(segments, stage.steps.size());
   std::vector<bool> result(stage.tensors.size(), false);
   for (std::size_t i = 0; i < stage.steps.size(); ++i) {
     if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i])) {
@@ -54,23 +54,33 @@ Result<void> check_activations(const Strategy& strategy) {
 void offload_activations(Stage& stage, const Strategy& strategy) {
   if (strategy.activation_tier == Tier::device) return;
   stage.kept_tier = strategy.activation_tier;
-  const std::vector<bool> apart = made_apart(stage);
-  const std::vector<int> all = readers(stage, 0, stage.steps.size());
-  for (const Segment& segment : stage.recomputed) {
-    const std::vector<int> own = readers(stage, segment.begin, segment.end);
-    std::vector<LocalTensorId> outside = inputs_of(stage, segment);
+  stage.kept_outside = kept_apart(stage, stage.recomputed);
+}
+
+std::vector<std::vector<LocalTensorId>> kept_apart(const Stage& program, const std::vector<Segment>& segments) {
+  const std::vector<bool> apart = made_apart(program, segments);
+  const std::vector<int> all = readers(program, 0, program.steps.size());
+  std::vector<std::vector<LocalTensorId>> result;
+  for (const Segment& segment : segments) {
+    const std::vector<int> own = readers(program, segment.begin, segment.end);
+    std::vector<LocalTensorId> outside = inputs_of(program, segment);
     std::erase_if(outside, [&](LocalTensorId id) {
-      return stage[id].kind != TensorKind::activation || !apart[id.index()] || own[id.index()] != all[id.index()];
+      return program[id].kind != TensorKind::activation || !apart[id.index()] || own[id.index()] != all[id.index()];
     });
-    stage.kept_outside.push_back(std::move(outside));
+    result.push_back(std::move(outside));
   }
+  return result;
+}
+
+std::int64_t bytes_of(const Stage& stage, const std::vector<LocalTensorId>& kept) {
+  std::int64_t bytes = 0;
+  for (const LocalTensorId id : kept)
+    bytes += element_count(stage[id].shape) * static_cast<std::int64_t>(size_in_bytes(stage[id].dtype));
+  return bytes;
 }
 
 std::int64_t kept_outside_bytes(const Stage& stage, std::size_t segment) {
-  std::int64_t bytes = 0;
-  for (const LocalTensorId id : stage.kept_outside[segment])
-    bytes += element_count(stage[id].shape) * static_cast<std::int64_t>(size_in_bytes(stage[id].dtype));
-  return bytes;
+  return bytes_of(stage, stage.kept_outside[segment]);
 }
 
 std::int64_t kept_outside_bytes(const Stage& stage) {

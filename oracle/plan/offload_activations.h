@@ -19,7 +19,11 @@ Result<void> check_activations(const Strategy& strategy);
 // After it is known what runs again.
 void offload_activations(Stage& stage, const Strategy& strategy);
 
+// Of each segment of a program that runs again, what of its inputs may lie outside.
+std::vector<std::vector<LocalTensorId>> kept_apart(const Stage& program, const std::vector<Segment>& segments);
+
 // Of one micro-batch: of one segment, and of all.
+std::int64_t bytes_of(const Stage& stage, const std::vector<LocalTensorId>& kept);
 std::int64_t kept_outside_bytes(const Stage& stage, std::size_t segment);
 std::int64_t kept_outside_bytes(const Stage& stage);
 // The nearest segment before this one of which something lies outside; `segment` itself where there is none.

@@ -4,12 +4,12 @@
 
 namespace sibyl {
 
-std::vector<int> sync_group(const Plan& plan, const GradientSync& sync, int rank) {
-  std::vector<int> group = plan.mesh.group(rank, sync.axes);
-  const int coordinates = plan.mesh.size(MeshAxis::pipeline);
+std::vector<int> sync_group(const Mesh& mesh, const GradientSync& sync, int rank) {
+  std::vector<int> group = mesh.group(rank, sync.axes);
+  const int coordinates = mesh.size(MeshAxis::pipeline);
   if (!sync.stages.empty())
     std::erase_if(group, [&](int member) {
-      const int at = plan.mesh.coordinate(member, MeshAxis::pipeline);
+      const int at = mesh.coordinate(member, MeshAxis::pipeline);
       return std::none_of(sync.stages.begin(), sync.stages.end(), [&](int s) { return s % coordinates == at; });
     });
   return group;
@@ -18,24 +18,24 @@ std::vector<int> sync_group(const Plan& plan, const GradientSync& sync, int rank
 namespace {
 
 // Which of the copies the rank has a part of.
-int copy_of(const Plan& plan, const GradientSync& sync, int rank) {
-  return plan.mesh.coordinate(rank, MeshAxis::data) * sync.copies / plan.mesh.size(MeshAxis::data);
+int copy_of(const Mesh& mesh, const GradientSync& sync, int rank) {
+  return mesh.coordinate(rank, MeshAxis::data) * sync.copies / mesh.size(MeshAxis::data);
 }
 
 }  // namespace
 
-std::vector<int> shard_group(const Plan& plan, const GradientSync& sync, int rank) {
-  std::vector<int> group = sync_group(plan, sync, rank);
-  std::erase_if(group, [&](int member) { return copy_of(plan, sync, member) != copy_of(plan, sync, rank); });
+std::vector<int> shard_group(const Mesh& mesh, const GradientSync& sync, int rank) {
+  std::vector<int> group = sync_group(mesh, sync, rank);
+  std::erase_if(group, [&](int member) { return copy_of(mesh, sync, member) != copy_of(mesh, sync, rank); });
   return group;
 }
 
-std::vector<int> copies_group(const Plan& plan, const GradientSync& sync, int rank) {
+std::vector<int> copies_group(const Mesh& mesh, const GradientSync& sync, int rank) {
   if (sync.copies == 1) return {rank};
   std::vector<std::vector<int>> shares(static_cast<std::size_t>(sync.copies));
-  for (const int member : sync_group(plan, sync, rank))
-    shares[static_cast<std::size_t>(copy_of(plan, sync, member))].push_back(member);
-  const std::vector<int>& own = shares[static_cast<std::size_t>(copy_of(plan, sync, rank))];
+  for (const int member : sync_group(mesh, sync, rank))
+    shares[static_cast<std::size_t>(copy_of(mesh, sync, member))].push_back(member);
+  const std::vector<int>& own = shares[static_cast<std::size_t>(copy_of(mesh, sync, rank))];
   const auto place = std::ranges::find(own, rank) - own.begin();
   std::vector<int> group;
   for (const std::vector<int>& share : shares) group.push_back(share[static_cast<std::size_t>(place)]);

@@ -278,11 +278,11 @@ ProgramKey program_key(const Strategy& strategy);
 std::vector<std::string> stage_starts(const Graph& graph, const Plan& plan);
 
 // The ranks between which `rank`, of one of the stages that take part, exchanges gradients.
-std::vector<int> sync_group(const Plan& plan, const GradientSync& sync, int rank);
+std::vector<int> sync_group(const Mesh& mesh, const GradientSync& sync, int rank);
 // Of these, those that hold all parts with `rank`, and those that hold the same part as `rank` does: all of them and itself
 // alone where there is one copy.
-std::vector<int> shard_group(const Plan& plan, const GradientSync& sync, int rank);
-std::vector<int> copies_group(const Plan& plan, const GradientSync& sync, int rank);
+std::vector<int> shard_group(const Mesh& mesh, const GradientSync& sync, int rank);
+std::vector<int> copies_group(const Mesh& mesh, const GradientSync& sync, int rank);
 
 // By step: the gradients that a backward_weight turn computes, as a mask like Compute::gradients: those of the weights of
 // linear layers and convolutions, and of whatever is made of weights alone. Everything else is of backward_input turns.

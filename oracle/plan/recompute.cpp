@@ -111,13 +111,15 @@ std::vector<Segment> recomputed_segments(const Stage& stage, const Strategy& str
   return result;
 }
 
-std::vector<bool> recomputed_steps(const Stage& stage) {
-  std::vector<bool> result(stage.steps.size(), false);
-  for (const Segment& segment : stage.recomputed)
+std::vector<bool> steps_inside(const std::vector<Segment>& segments, std::size_t steps) {
+  std::vector<bool> result(steps, false);
+  for (const Segment& segment : segments)
     std::fill(result.begin() + static_cast<std::ptrdiff_t>(segment.begin),
               result.begin() + static_cast<std::ptrdiff_t>(segment.end), true);
   return result;
 }
+
+std::vector<bool> recomputed_steps(const Stage& stage) { return steps_inside(stage.recomputed, stage.steps.size()); }
 
 std::vector<LocalTensorId> inputs_of(const Stage& stage, const Segment& segment) {
   std::vector<LocalTensorId> result;

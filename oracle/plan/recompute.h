@@ -28,7 +28,8 @@ std::vector<Segment> blocks_again(const std::vector<Segment>& blocks, const Bloc
 std::vector<Segment> recomputed_segments(const Stage& stage, const Strategy& strategy,
                                          const std::vector<std::size_t>& like = {});
 
-// By step: whether it lies in one of the stage's segments.
+// By step: whether it lies in one of these; of the stage's.
+std::vector<bool> steps_inside(const std::vector<Segment>& segments, std::size_t steps);
 std::vector<bool> recomputed_steps(const Stage& stage);
 
 // What a segment reads and does not make: activations and inputs, each once, in order of use. Kept until its backward.

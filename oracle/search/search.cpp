@@ -134,12 +134,6 @@ void simulate_fastest(Trials& trials, std::size_t keep) {
                  &*trial.candidate);
   };
   const auto may_be_recommended = [&](const Candidate* candidate) { return as_good(*candidate, *known.front()); };
-  // Without a formula it would be simulated to be timed.
-  const auto too_slow_to_recommend = [&](std::size_t i) {
-    const Trial& trial = trials.all()[i];
-    return trial.ruled_out() && !trials.has_formula(i) && !known.empty() &&
-           trial.at_least > known.front()->step_time * (1.0 + worth_of_simplicity);
-  };
   const auto simplest = [&] {
     int least = std::numeric_limits<int>::max();
     for (const Candidate* candidate : known)
@@ -166,9 +160,7 @@ void simulate_fastest(Trials& trials, std::size_t keep) {
         return trial.candidate && trial.fits && may_be_recommended(&*trial.candidate);
       };
       if (!last.empty() && std::ranges::none_of(last, good)) return;
-      std::erase_if(next, [&, least = simplest()](std::size_t i) {
-        return complexity(trials.strategy(i)) >= least || too_slow_to_recommend(i);
-      });
+      std::erase_if(next, [&, least = simplest()](std::size_t i) { return complexity(trials.strategy(i)) >= least; });
     }
     if (!trials.cancelled() && time_first(trials, next)) continue;
     const auto end = next.begin() + static_cast<std::ptrdiff_t>(std::min(at_once, next.size()));

@@ -58,7 +58,7 @@ namespace {
 bool shared_program(const Strategy& a, const Strategy& b) {
   const auto read = [](const Strategy& s) {
     return std::tie(s.accumulation, s.data, s.pipeline, s.tensor, s.sequence, s.filter, s.channel, s.depth, s.height,
-                    s.width, s.context, s.expert, s.table, s.order);
+                    s.width, s.context, s.expert, s.table, s.order, s.overlap_tensor);
   };
   return read(a) == read(b);
 }
@@ -76,7 +76,7 @@ std::vector<Trials::Group> Trials::groups_of(std::span<const std::size_t> which)
     last->push_back(i);
   }
   std::vector<Group> groups;
-  for (auto& [key, members] : by_program) groups.push_back({key.first, std::move(members)});
+  for (auto& [key, members] : by_program) groups.push_back({std::get<ProgramKey>(key), std::move(members)});
   return groups;
 }
 
@@ -144,8 +144,8 @@ void Trials::find_least(std::span<Group> groups) {
   });
 }
 
-// What each takes at the least, where that is known; puts the group in that order, those without a formula behind the
-// others. `made`: the program, once it was asked for.
+// What each takes at the least, where there is a formula; puts the group in that order, those without a formula behind
+// the others. `made`: the program, once it was asked for.
 void Trials::find_least(Group& group, std::optional<Result<closed::FoldedProgram>>& made) {
   std::optional<Result<closed::FoldedProgram>> program;
   std::optional<closed::LeastTime> least;
@@ -153,7 +153,7 @@ void Trials::find_least(Group& group, std::optional<Result<closed::FoldedProgram
     if (cancelled()) return;
     const Strategy& strategy = strategies_[i];
     trials_[i].too_large = memory_.value() > 0 && least_state(parameters_, strategy) > memory_;
-    if (trials_[i].too_large || !has_least(i)) continue;
+    if (trials_[i].too_large || !has_formula(i)) continue;
     if (!program) {
       if (!made) made = closed::FoldedProgram::make(graph_, folding_ ? &*folding_ : nullptr, strategy);
       program.emplace(*made);
@@ -204,11 +204,6 @@ Result<std::unique_ptr<closed::ProgramForm>> Trials::make_form(Group& group, con
 
 bool Trials::has_formula(std::size_t i) const {
   return !options_.exhaustive && closed::has_closed_form(strategies_[i], cluster_) &&
-         strategies_[i].devices() <= cluster_.devices();
-}
-
-bool Trials::has_least(std::size_t i) const {
-  return !options_.exhaustive && closed::has_least_time(strategies_[i], cluster_) &&
          strategies_[i].devices() <= cluster_.devices();
 }
 

@@ -85,7 +85,6 @@ class Trials {
                     const std::function<void()>& tried);
   Result<std::unique_ptr<closed::ProgramForm>> make_form(Group& group, const Strategy& strategy,
                                                          closed::ProgramForm* alike);
-  [[nodiscard]] bool has_least(std::size_t index) const;
   void price(std::size_t index, const Result<closed::Form>& found);
   void simulate(std::size_t index, Evaluator& evaluator);
 

@@ -4,6 +4,7 @@
 // (copies_slowdown()).
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "oracle/cost/price.h"
@@ -19,7 +20,10 @@ struct OffloadedUpdates {
   Seconds waited;             // of which: nothing was updated
 };
 
-// From when the first update may begin. Launches are not waited for: the tail counts them (TailTimes::host).
+// From when the first update may begin. `updates`: of each block; `taken`: by each of the copies. Launches are not
+// waited for: the tail counts them (TailTimes::host).
+OffloadedUpdates updated_in_blocks(std::span<const Seconds> updates, std::span<const OffloadCopy> copies,
+                                   std::span<const Seconds> taken, double beside_copies);
 OffloadedUpdates offloaded_updates(const Stage& stage, const PricedStage& priced, const Relief& relief);
 
 }  // namespace sibyl

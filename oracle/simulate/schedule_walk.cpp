@@ -187,11 +187,11 @@ class ScheduleWalk {
     parts.communication_total += times.exchanges;
     if (turn.kind != Kind::backward_weight) parts.communication_total += stages_[stage].gathers;
     Seconds behind;
-    if (times.messages.value() > 0) {
+    if (closes(turn) && place.last && times.messages.value() > 0) {
       // The wire is the coordinate's: what another of its stages still exchanges takes its share of it.
       const StageTimes& of = stages_[stage];
       const Seconds alone = start + times.messages + delay, others{gradients_[c].end()};
-      if (place.last) behind = std::max(Seconds{}, others + of.own_messages - alone);
+      behind = std::max(Seconds{}, others + of.own_messages - alone);
       if (alone + behind > others) {
         stretch(c);
         under_way_[c] = {own.turns.size(), alone + behind};

@@ -87,6 +87,18 @@ std::vector<std::int64_t> divisors_of(std::int64_t number) {
   return all;
 }
 
+// Tensor exchanges beside products or not, where there are some, and optimizer state on the device or in the host's
+// memory.
+void add_ways(const Strategy& strategy, std::vector<Strategy>& all) {
+  for (const bool beside : {false, true})
+    for (const Tier tier : {Tier::device, Tier::host}) {
+      if (beside && !strategy.sequence) continue;
+      all.push_back(strategy);
+      all.back().overlap_tensor = beside;
+      all.back().optimizer_tier = tier;
+    }
+}
+
 // Tensor ranks divide the width and the heads, stages the layers; the batch is the greatest multiple of the replicas
 // that is no more than the one asked for, one sample a replica at the least.
 std::vector<Strategy> calculon_space(const Case& c) {
@@ -100,41 +112,11 @@ std::vector<Strategy> calculon_space(const Case& c) {
     for (const std::int64_t chunks : divisors_of(c.layers))
       if (chunks > 1) space.chunks.push_back(static_cast<int>(chunks));
     space.orders = true;
-    for (Strategy& s : strategies(space))
+    for (const Strategy& s : strategies(space))
       if (s.data == data && c.hidden % s.tensor == 0 && c.heads % s.tensor == 0 && c.layers % s.stages() == 0)
-        all.push_back(std::move(s));
+        add_ways(s, all);
   }
   return all;
-}
-
-// What Sibyl has to simulate of Calculon's space: further strategies, of which some are timed, on one thread.
-void report_without_formula(const Graph& graph, const Cluster& cluster, const std::vector<Strategy>& all) {
-  std::vector<Strategy> more;
-  for (const Strategy& strategy : all)
-    for (const bool beside : {false, true})
-      for (const Tier tier : {Tier::device, Tier::host}) {
-        if (beside && !strategy.sequence) continue;
-        if (!beside && tier == Tier::device) continue;
-        more.push_back(strategy);
-        more.back().overlap_tensor = beside;
-        more.back().optimizer_tier = tier;
-      }
-  constexpr std::size_t sampled = 60;
-  Evaluator evaluator(graph, cluster);
-  std::vector<double> took;
-  for (std::size_t k = 0; k < sampled && k < more.size(); ++k) {
-    const double before = now();
-    if (evaluator.evaluate(more[k * more.size() / sampled])) took.push_back((now() - before) * 1e3);
-  }
-  std::ranges::sort(took);
-  if (took.empty()) return;
-  double sum = 0;
-  for (const double each : took) sum += each;
-  fmt::print(
-      "|   without a formula: {} more; of {} that were simulated {:.1f} ms in the median, {:.1f} in the mean, {:.0f} "
-      "the "
-      "most | | | | | | | | | | | | |\n",
-      more.size(), took.size(), took[took.size() / 2], sum / static_cast<double>(took.size()), took.back());
 }
 
 // One thread. Of the program that most strategies share: each of them once, and once more.
@@ -203,7 +185,6 @@ void report(const Case& c) {
   if (!c.simulated) {
     fmt::print(" | | {:.1f} | {} |\n", resident_gigabytes(), fastest_by_formula(trials));
     report_again(graph, cluster, all);
-    if (c.layers > 0) report_without_formula(graph, cluster, all);
     return;
   }
   const double then = now();

@@ -91,7 +91,7 @@ class AnswersTest : public QObject {
     ask(mlp("64/device"));
     QCOMPARE(first.size(), std::size_t{0});  // nothing is known to answer on
     Scenario without = mlp("64/device");
-    without.set("--optimizer", "lamb");
+    without.set("--framework", "pytorch-ddp");
     ask(without);
     Scenario elsewhere = mlp("64/device");
     elsewhere.cluster = "abci-v100";

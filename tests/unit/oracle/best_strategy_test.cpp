@@ -8,8 +8,6 @@
 #include <limits>
 #include <optional>
 
-#include "oracle/closed/closed_form.h"
-#include "oracle/closed/least_time.h"
 #include "oracle/plan/folding.h"
 #include "oracle/predict.h"
 #include "oracle/search/search.h"
@@ -76,38 +74,6 @@ RC_GTEST_PROP(BestStrategy, IsTheFastestOfAllWhateverIsVaried, ()) {
   if (result.best.empty()) return;
   RC_ASSERT(result.best.front().step_time == fastest);
   RC_ASSERT(predict(graph, result.best.front().strategy, cluster)->step_time == fastest);
-}
-
-// What a step takes at the least of strategies that no formula knows all of: that of those which do without.
-TEST(LeastTime, HoldsOfWhatOnlyAddsToAStep) {
-  int without_formula = 0;
-  double closest = 0;
-  EXPECT_TRUE(rc::check([&] {
-    const Graph graph = test::any_model();
-    const Cluster cluster = test::any_cluster();
-    Strategy strategy = test::any_strategy(graph);
-    strategy.zero_ranks = 0, strategy.clip = 0;
-    strategy.optimizer = test::one_of(OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw);
-    if (strategy.recompute == Recompute::operations) strategy.recompute = Recompute::none;
-    if (strategy.optimizer != OptimizerKind::sgd && test::any(0, 1) == 1) strategy.optimizer_tier = Tier::host;
-    if (strategy.recompute == Recompute::full && strategy.stages() == 1 && test::any(0, 1) == 1)
-      strategy.activation_tier = Tier::host;
-    if (strategy.zero == 3 && strategy.data > 1 && strategy.stages() == 1 && test::any(0, 1) == 1)
-      strategy.parameter_tier = Tier::host;
-    RC_ASSERT(closed::has_least_time(strategy, cluster));
-    if (closed::has_closed_form(strategy, cluster)) return;
-    const auto exact = Evaluator(graph, cluster).evaluate(strategy);
-    if (!exact) return;
-    KernelPrices kernels(cluster);
-    const std::optional<Folding> folding = test::any(0, 1) == 0 ? fold(graph) : std::nullopt;
-    auto program = closed::FoldedProgram::make(graph, folding ? &*folding : nullptr, strategy);
-    const Seconds least = closed::LeastTime(*program, strategy, kernels).of(strategy);
-    RC_ASSERT(least <= exact->step_time);
-    ++without_formula;
-    closest = std::max(closest, least / exact->step_time);
-  }));
-  EXPECT_GE(without_formula, 20);
-  EXPECT_GT(closest, 0.8);
 }
 
 }  // namespace

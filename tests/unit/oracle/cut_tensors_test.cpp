@@ -94,9 +94,9 @@ TEST(CutTensors, TiedParametersAreSummedOverTheirStages) {
     EXPECT_EQ(stage.updates.size(), 1U);
   }
   // Ranks 0 and 1 are the replicas' first stages, 4 and 5 their last.
-  EXPECT_THAT(sync_group(*plan, plan->stages[0].gradients[0], 1), ElementsAre(0, 1, 4, 5));
+  EXPECT_THAT(sync_group(plan->mesh, plan->stages[0].gradients[0], 1), ElementsAre(0, 1, 4, 5));
   EXPECT_THAT(plan->stages[1].gradients[0].axes, ElementsAre(MeshAxis::data));
-  EXPECT_THAT(sync_group(*plan, plan->stages[1].gradients[0], 3), ElementsAre(2, 3));
+  EXPECT_THAT(sync_group(plan->mesh, plan->stages[1].gradients[0], 3), ElementsAre(2, 3));
 }
 
 // One number over all stages, whatever holds parts within some of them; a rank with two stages sends it once.

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "calibration/cluster_change.h"
-#include "oracle/closed/closed_form.h"
 #include "oracle/cost/kernels.h"
 #include "oracle/cost/price.h"
 #include "oracle/plan/pointwise.h"
@@ -177,7 +176,6 @@ TEST(OverlapTensor, HidesExchangesBehindProducts) {
   EXPECT_NEAR(hides->breakdown.communication_total / waits->breakdown.communication_total, 1.0, 1e-9);
   EXPECT_EQ(exchanges_of(s, graph, true), whole);
   EXPECT_EQ(exchanges_of(s, graph, false), whole_back);
-  EXPECT_FALSE(closed::has_closed_form(s, a100s()));
 }
 
 // Of four ranks three quarters of the product behind a gather: c - min(c, 3/4 g), by hand for each gather that feeds

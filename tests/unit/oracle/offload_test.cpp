@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "oracle/closed/closed_form.h"
 #include "oracle/cost/offload.h"
 #include "oracle/memory/footprint.h"
 #include "oracle/predict.h"
@@ -374,17 +373,6 @@ TEST(Offload, SaysWhichRatesItAssumes) {
       testing::ElementsAre("what is offloaded is copied in memory at 5.00 GB/s, half of what its memory reads and "
                            "writes: not measured"));
   EXPECT_THAT(sentences(Tier::nvme, cpu), testing::SizeIs(1)) << "storage alone";
-}
-
-TEST(Offload, HasNoClosedForm) {
-  const Cluster cluster = test::cluster(1, 1);
-  EXPECT_TRUE(closed::has_closed_form(offloaded(Tier::device), cluster));
-  EXPECT_FALSE(closed::has_closed_form(offloaded(Tier::host), cluster));
-  Strategy activations;
-  activations.recompute = Recompute::full;
-  EXPECT_TRUE(closed::has_closed_form(activations, cluster));
-  activations.activation_tier = Tier::nvme;
-  EXPECT_FALSE(closed::has_closed_form(activations, cluster));
 }
 
 }  // namespace

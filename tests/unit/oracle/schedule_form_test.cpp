@@ -254,6 +254,27 @@ TEST(ScheduleForm, TheNextStepBeginsWhileLaterDevicesUpdate) {
   }
 }
 
+// Two stages, one micro-batch, all over one wire: forward takes 1 and gathers parameters until 0.5, what it hands on
+// takes 1, gradients take 10 once backward has made them. They are no reason for what is handed on forward to be there
+// later than at 2; what is handed on backward has half of the wire from 5 on, and takes 2.
+TEST(ScheduleForm, WhatIsGatheredForwardIsNoGradientOnItsWay) {
+  const WireUse wire{true, 1, 1};
+  StageTimes times;
+  times.own_messages = Seconds{10};
+  times.own_wires.add(10, wire);
+  times.send_forward = times.send_backward = Seconds{1};
+  times.forward_wire = times.backward_wire = wire;
+  times.turns[StageTimes::slot(Kind::forward, {})].total = Seconds{1};
+  times.turns[StageTimes::slot(Kind::forward, {})].messages = Seconds{0.5};
+  times.turns[StageTimes::slot(Kind::backward, {})].total = Seconds{2};
+  times.turns[StageTimes::slot(Kind::backward, {})].messages = Seconds{12};
+  const ScheduleShape shape{PipelineSchedule::one_forward_one_backward, 2, 1, 1};
+  const SimulatedPipeline walked = walk_schedule(turns_of(shape), std::vector<StageTimes>(2, times), 1);
+  EXPECT_NEAR(walked.coordinates[1].turns[0].span.start.value(), 2, 1e-9);
+  EXPECT_NEAR(walked.coordinates[1].turns[1].span.end.value(), 5, 1e-9);
+  EXPECT_NEAR(walked.coordinates[0].turns[1].span.start.value(), 7, 1e-9);
+}
+
 // Two stages on each of two devices. The last pass of each takes 2, and its messages 10 more; the two stages' go over
 // one wire, so that the second one's are there 10 after the first one's, though its pass ends 4 later or less.
 TEST(ScheduleForm, StagesOfOneDeviceShareItsWire) {

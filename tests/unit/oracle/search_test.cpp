@@ -298,14 +298,13 @@ TEST_F(Searching, WhatCannotBeSplitIsSaidAsTheFirstWasRefused) {
   EXPECT_GT(counted, 4U);
 }
 
-// No formula knows of copies: each strategy is simulated, with them.
-TEST_F(Searching, SimulatesAllOfWhatIsOffloaded) {
+// Of what lies outside each that is shown was simulated, with its copies.
+TEST_F(Searching, ShowsTheCopiesOfWhatIsOffloaded) {
   SearchSpace s = space(4, 64);
   s.fixed.optimizer = OptimizerKind::adam;
   s.fixed.optimizer_tier = Tier::host;
   const SearchResult result = search(graph_, s, cluster_).value();
-  EXPECT_EQ(result.simulated, result.fitting + result.too_large);
-  EXPECT_EQ(result.by_formula, 0U);
+  EXPECT_LT(result.simulated, result.by_formula);
   ASSERT_FALSE(result.best.empty());
   for (const Candidate& c : result.best) {
     EXPECT_EQ(c.step_time, predict(graph_, c.strategy, cluster_)->step_time);
@@ -448,11 +447,9 @@ TEST(FirstAnswers, DependOnTheStrategyAlone) {
         EXPECT_EQ(first->memory, fresh->memory);
         EXPECT_NEAR(first->step_time / predict(graph, s, cluster)->step_time, 1, 0.1);
       }
-  s.optimizer = OptimizerKind::lamb;
+  s.framework = Framework::pytorch_ddp;
   EXPECT_FALSE(kept.of(s));  // there is no formula
-  s.optimizer = OptimizerKind::sgd, s.compression = {Compression::Kind::bf16};
-  EXPECT_FALSE(kept.of(s));
-  s.compression = {}, s.data = 4;
+  s.framework = Framework::sibyl, s.data = 4;
   EXPECT_FALSE(kept.of(s));  // there are two devices
 }
 

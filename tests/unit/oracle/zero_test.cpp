@@ -208,8 +208,8 @@ TEST(Zero, MayBeSharedByNeighboursAndRepeated) {
   const GradientSync& sync = plan.stages[0].gradients[0];
   EXPECT_EQ(sync.parts, 2);
   EXPECT_EQ(sync.copies, 2);
-  EXPECT_THAT(shard_group(plan, sync, 3), testing::ElementsAre(2, 3));
-  EXPECT_THAT(copies_group(plan, sync, 3), testing::ElementsAre(1, 3));
+  EXPECT_THAT(shard_group(plan.mesh, sync, 3), testing::ElementsAre(2, 3));
+  EXPECT_THAT(copies_group(plan.mesh, sync, 3), testing::ElementsAre(1, 3));
   BytesSent all;
   for (const int rank : {0, 1, 2, 3}) {
     all.gradients += bytes_by_kind(plan, rank, Algorithm::ring).gradients;
