@@ -8,6 +8,13 @@ namespace {
 
 constexpr double least_bytes = 65536, hopelessly_slow = 2.0;
 
+// Of a line's sizes, ascending, the one in this place.
+double counts_for(std::size_t place) {
+  constexpr double for_each_halving = 4;
+  if (place % 4 == 0) return 1;
+  return place % 2 == 0 ? for_each_halving : for_each_halving * for_each_halving;
+}
+
 }  // namespace
 
 Pace::Line Pace::line_of(const Task& task) {
@@ -19,15 +26,17 @@ Pace::Line Pace::line_of(const Task& task) {
 }
 
 void Pace::note(const Task& task, double seconds) {
-  if (bytes_of(task) >= least_bytes && !std::holds_alternative<PairSample>(task))
-    seconds_per_byte_[line_of(task)] = seconds / bytes_of(task);
+  const double bytes = bytes_of(task);
+  if (bytes < least_bytes || std::holds_alternative<PairSample>(task)) return;
+  Noted& longest = noted_[line_of(task)];
+  if (bytes >= longest.bytes) longest = {bytes, seconds / bytes};
 }
 
 double Pace::foreseen(const Task& task) const {
-  const auto own = seconds_per_byte_.find(line_of(task));
-  if (own != seconds_per_byte_.end()) return own->second * bytes_of(task);
+  const auto own = noted_.find(line_of(task));
+  if (own != noted_.end()) return own->second.seconds_per_byte * bytes_of(task);
   double slowest = 0.0;
-  for (const auto& [line, rate] : seconds_per_byte_) slowest = std::max(slowest, rate);
+  for (const auto& [line, noted] : noted_) slowest = std::max(slowest, noted.seconds_per_byte);
   return slowest * bytes_of(task);
 }
 
@@ -36,32 +45,41 @@ bool Pace::hopeless(const Task& task) const {
   if (sample == nullptr || sample->algorithm == Algorithm::automatic) return false;
   CollectiveSample chosen = *sample;
   chosen.algorithm = Algorithm::automatic;
-  const auto own = seconds_per_byte_.find(line_of(task)), best = seconds_per_byte_.find(line_of(chosen));
-  return own != seconds_per_byte_.end() && best != seconds_per_byte_.end() &&
-         own->second > hopelessly_slow * best->second;
+  const auto own = noted_.find(line_of(task)), best = noted_.find(line_of(chosen));
+  return own != noted_.end() && best != noted_.end() &&
+         own->second.seconds_per_byte > hopelessly_slow * best->second.seconds_per_byte;
 }
 
 Upcoming::Upcoming(std::vector<Task> tasks) : left_(tasks.size()) {
   std::ranges::stable_sort(tasks, {}, bytes_of);
   for (Task& task : tasks)
-    (bytes_of(task) < least_bytes ? short_ : lines_[Pace::line_of(task)]).push_back(std::move(task));
+    if (bytes_of(task) < least_bytes) {
+      short_.push_back(std::move(task));
+    } else {
+      std::deque<Entry>& line = lines_[Pace::line_of(task)];
+      line.push_back({std::move(task), counts_for(line.size())});
+    }
+  for (auto& [key, line] : lines_)
+    std::ranges::stable_sort(line, {}, [](const Entry& entry) { return bytes_of(entry.task) * entry.counts_for; });
 }
 
 std::optional<Task> Upcoming::take(const Pace& pace) {
-  std::deque<Task>* from = short_.empty() ? nullptr : &short_;
-  double least = 0;
-  for (auto line = lines_.begin(); short_.empty() && line != lines_.end();) {
-    if (line->second.empty()) {
-      line = lines_.erase(line);
-      continue;
-    }
-    const double foreseen = pace.foreseen(line->second.front());
-    if (from == nullptr || foreseen < least) from = &line->second, least = foreseen;
-    ++line;
-  }
-  if (from == nullptr) return std::nullopt;
+  if (left_ == 0) return std::nullopt;
   --left_;
-  std::optional<Task> next(std::move(from->front()));
+  std::optional<Task> next;
+  if (!short_.empty()) {
+    next = std::move(short_.front());
+    short_.pop_front();
+    return next;
+  }
+  std::deque<Entry>* from = nullptr;
+  double least = 0;
+  for (auto& [key, line] : lines_) {
+    if (line.empty()) continue;
+    const double counted = pace.foreseen(line.front().task) * line.front().counts_for;
+    if (from == nullptr || counted < least) from = &line, least = counted;
+  }
+  next = std::move(from->front().task);
   from->pop_front();
   return next;
 }

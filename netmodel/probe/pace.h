@@ -1,5 +1,5 @@
-// What a probe that goes from short messages to long ones may expect of the next: so that a budget is spent on what can
-// be done within it, and on what anyone will ask for.
+// What a probe may expect of the next exchange, from those before it: so that a budget is spent on what can be done
+// within it, and on what anyone will ask for.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ class Pace {
   // Once took so many seconds. Below 64 KiB nothing is learnt: bytes tell little of those.
   void note(const Task& task, double seconds);
 
-  // Seconds of once: as much longer than the last of its kind as it has more bytes; where none was noted, by the
-  // slowest of any. 0: nothing was noted.
+  // Seconds of once: as much longer than the longest message of its kind as it has more bytes; where none was noted, by
+  // the slowest of any. 0: nothing was noted.
   [[nodiscard]] double foreseen(const Task& task) const;
 
   // A collective by an algorithm that took twice as long as the communicator's own choice: of longer messages it is not
@@ -32,12 +32,17 @@ class Pace {
   static Line line_of(const Task& task);
 
  private:
-  std::map<Line, double> seconds_per_byte_;  // of the last
+  struct Noted {
+    double bytes = 0, seconds_per_byte = 0;
+  };
+  std::map<Line, Noted> noted_;  // of the longest
 };
 
-// The order in which tasks are timed. First what is too short to be foreseen, by its bytes; then whatever is over
-// soonest, each line from short to long. So what a budget cuts off is what takes longest, and what formulas extend
-// best: a slow wire does not keep long messages inside nodes from being timed.
+// The order in which tasks are timed. First what is too short to be foreseen, by its bytes. Then whatever is over
+// soonest, where a size between two others counts for longer than it takes: of each line every fourth size is worth its
+// time, one in the middle of these a quarter of that, one beside it a sixteenth. So where a budget ends early it is the
+// grid of sizes that stays coarse, and what takes longest that is left out, which formulas extend best. A slow wire
+// does not keep long messages inside nodes from being timed, nor the many sizes below 1 MiB those above it.
 class Upcoming {
  public:
   explicit Upcoming(std::vector<Task> tasks);
@@ -46,8 +51,12 @@ class Upcoming {
   [[nodiscard]] std::optional<Task> take(const Pace& pace);  // none: no more are left
 
  private:
+  struct Entry {
+    Task task;
+    double counts_for = 1;  // times its time
+  };
   std::deque<Task> short_;
-  std::map<Pace::Line, std::deque<Task>> lines_;
+  std::map<Pace::Line, std::deque<Entry>> lines_;  // each in its order
   std::size_t left_;
 };
 

@@ -101,7 +101,7 @@ double mean_of_groups(const std::vector<double>& groups, const std::vector<doubl
   return longest;
 }
 
-int least_runs(double seconds) { return seconds > 0.5 ? 5 : 7; }
+int least_runs(double seconds) { return seconds > 0.5 ? 4 : 6; }
 
 bool median_is_known(const std::vector<double>& values) {
   constexpr double of_a_median = 1.2533, within = 0.02;  // sqrt(pi / 2), of values that are distributed normally
@@ -163,9 +163,9 @@ Timing timed_apart(Communicator& world, int group, const std::function<void()>& 
   between();
   run();  // connections are made
   const double start = now();
-  run();
+  std::vector<double> times{run()};
   const double pilot = std::max(1e-7, slowest(world, now() - start));
-  const int fewest = least_runs(pilot) - 2;  // without the two before
+  const int fewest = least_runs(pilot) - 1;
   // Long exchanges need what short ones leave of their shares.
   constexpr int longer = 8;
   constexpr double of_the_share = 0.25;
@@ -173,9 +173,11 @@ Timing timed_apart(Communicator& world, int group, const std::function<void()>& 
   const auto fit = [&](double seconds) { return static_cast<int>(seconds / pilot); };
   const int runs = std::clamp(fit(allowance), fewest, usual);
   const int at_most = std::clamp(fit(of_the_share * allowance), runs, longer * usual);
-  std::vector<double> times;
-  const auto enough = [&](int done) { return done >= at_most || (done >= runs && median_is_known(times)); };
-  for (int i = 0; !enough(i) && !any_stops(world, stop); ++i) times.push_back(run());
+  const auto enough = [&] {
+    const auto done = static_cast<int>(times.size());
+    return done >= at_most || (done >= runs && median_is_known(times));
+  };
+  while (!enough() && !any_stops(world, stop)) times.push_back(run());
   return summary(times);
 }
 

@@ -34,8 +34,8 @@ struct Interval {
 };
 double time_of_groups(const std::vector<double>& groups, const std::vector<Interval>& ranks);
 
-// Runs of what takes so long, seconds, until it is known: one that makes connections, one that shows how long it takes,
-// and 5; of what takes more than half a second, which shakes less, 3.
+// Runs of what takes so long, seconds, until it is known: one that makes connections, and 5; of what takes more than
+// half a second, which shakes less, 3.
 int least_runs(double seconds);
 
 // Within 2 %: what a median of so many is off in the mean (its standard error) by what they differ by.
@@ -43,8 +43,8 @@ bool median_is_known(const std::vector<double>& values);
 
 // One at a time, as in a training step: all ranks agree on a time to begin, `once` is timed (time_of_groups), and
 // `between` leaves nothing of it in the caches. `group`: any number that this rank shares with the others of
-// its group; negative where it looks on. As many runs as fit into `allowance`: at least least_runs() with the two that
-// are not counted, at most `most`; and until median_is_known() as many as fit into a quarter of it, at most 8 `most`.
+// its group; negative where it looks on. As many runs as fit into `allowance`: at least least_runs() with the one that
+// is not counted, at most `most`; and until median_is_known() as many as fit into a quarter of it, at most 8 `most`.
 // After each run `stop` is asked, and true of any rank ends the series with what there is: long exchanges take minutes.
 Timing timed_apart(Communicator& world, int group, const std::function<void()>& between,
                    const std::function<void()>& once, double allowance, int most,

@@ -353,6 +353,24 @@ TEST(NetworkProbe, TimesWhatIsOverSoonest) {
   EXPECT_EQ(order, expected);
 }
 
+// Of sizes by twos every fourth comes first, up to where the next one between takes as long in a quarter or a sixteenth
+// of what it counts for: 256 KiB (4 x 4) with 1 MiB (16), 128 KiB (2 x 16), 512 KiB (8 x 16), 4 MiB (64 x 4) with 16
+// MiB (256), 2 MiB (32 x 16) and 8 MiB (128 x 16).
+TEST(NetworkProbe, RefinesSizesAsTimeAllows) {
+  std::vector<probe::Task> tasks;
+  for (int doubled = 0; doubled <= 8; ++doubled)
+    tasks.emplace_back(PointToPointSample{false, 1, Bytes{65536.0 * (1 << doubled)}, Seconds{}, 0.0, false});
+  probe::Upcoming upcoming(tasks);
+  probe::Pace pace;
+  std::vector<int> order;  // in 64 KiB
+  while (const std::optional<probe::Task> task = upcoming.take(pace)) {
+    const double bytes = std::get<PointToPointSample>(*task).bytes.value();
+    pace.note(*task, 1e-3 + bytes * 1e-8);
+    order.push_back(static_cast<int>(bytes / 65536));
+  }
+  EXPECT_EQ(order, (std::vector{1, 4, 16, 2, 8, 64, 256, 32, 128}));
+}
+
 // Ranks 0 and 3 are one group, which begins with 3 at 2 and is done with 0 at 5; 1 and 2 another, from 4 to 8; rank 4
 // looks on. The slower counts.
 TEST(NetworkProbe, OfAGroupFromTheLastBeginningToTheLastEnd) {
