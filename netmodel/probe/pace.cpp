@@ -1,6 +1,7 @@
 #include "netmodel/probe/pace.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace sibyl::probe {
@@ -26,18 +27,23 @@ Pace::Line Pace::line_of(const Task& task) {
 }
 
 void Pace::note(const Task& task, double seconds) {
-  const double bytes = bytes_of(task);
-  if (bytes < least_bytes || std::holds_alternative<PairSample>(task)) return;
-  Noted& longest = noted_[line_of(task)];
-  if (bytes >= longest.bytes) longest = {bytes, seconds / bytes};
+  if (bytes_of(task) >= least_bytes && !std::holds_alternative<PairSample>(task))
+    noted_[line_of(task)][bytes_of(task)] = seconds;
 }
 
 double Pace::foreseen(const Task& task) const {
+  const double bytes = bytes_of(task);
   const auto own = noted_.find(line_of(task));
-  if (own != noted_.end()) return own->second.seconds_per_byte * bytes_of(task);
-  double slowest = 0.0;
-  for (const auto& [line, noted] : noted_) slowest = std::max(slowest, noted.seconds_per_byte);
-  return slowest * bytes_of(task);
+  if (own == noted_.end()) {
+    double slowest = 0.0;
+    for (const auto& [line, times] : noted_)
+      slowest = std::max(slowest, times.rbegin()->second / times.rbegin()->first);
+    return slowest * bytes;
+  }
+  const std::map<double, double>& times = own->second;
+  const double at_rate = times.rbegin()->second / times.rbegin()->first * bytes;
+  const auto longer = times.upper_bound(bytes);
+  return longer == times.begin() ? at_rate : std::max(at_rate, std::prev(longer)->second);
 }
 
 bool Pace::hopeless(const Task& task) const {
@@ -46,18 +52,24 @@ bool Pace::hopeless(const Task& task) const {
   CollectiveSample chosen = *sample;
   chosen.algorithm = Algorithm::automatic;
   const auto own = noted_.find(line_of(task)), best = noted_.find(line_of(chosen));
-  return own != noted_.end() && best != noted_.end() &&
-         own->second.seconds_per_byte > hopelessly_slow * best->second.seconds_per_byte;
+  if (own == noted_.end() || best == noted_.end()) return false;
+  for (auto time = own->second.rbegin(); time != own->second.rend(); ++time)
+    if (const auto same = best->second.find(time->first); same != best->second.end())
+      return time->second > hopelessly_slow * same->second;
+  return false;
 }
 
+// Pairs, all of one size, are no sizes of the line that they are taken for.
 Upcoming::Upcoming(std::vector<Task> tasks) : left_(tasks.size()) {
   std::ranges::stable_sort(tasks, {}, bytes_of);
+  std::map<Pace::Line, std::size_t> places;
   for (Task& task : tasks)
     if (bytes_of(task) < least_bytes) {
       short_.push_back(std::move(task));
     } else {
-      std::deque<Entry>& line = lines_[Pace::line_of(task)];
-      line.push_back({std::move(task), counts_for(line.size())});
+      const Pace::Line line = Pace::line_of(task);
+      const double counts = std::holds_alternative<PairSample>(task) ? 1.0 : counts_for(places[line]++);
+      lines_[line].push_back({std::move(task), counts});
     }
   for (auto& [key, line] : lines_)
     std::ranges::stable_sort(line, {}, [](const Entry& entry) { return bytes_of(entry.task) * entry.counts_for; });

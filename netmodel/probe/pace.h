@@ -19,12 +19,12 @@ class Pace {
   // Once took so many seconds. Below 64 KiB nothing is learnt: bytes tell little of those.
   void note(const Task& task, double seconds);
 
-  // Seconds of once: as much longer than the longest message of its kind as it has more bytes; where none was noted, by
-  // the slowest of any. 0: nothing was noted.
+  // Seconds of once: as much longer than the longest message of its kind as it has more bytes, and no less than a
+  // shorter one took; where none was noted, by the slowest of any. 0: nothing was noted.
   [[nodiscard]] double foreseen(const Task& task) const;
 
-  // A collective by an algorithm that took twice as long as the communicator's own choice: of longer messages it is not
-  // the choice either.
+  // A collective by an algorithm that took twice as long as the communicator's own choice, of the longest message that
+  // both had: of longer ones it is not the choice either.
   [[nodiscard]] bool hopeless(const Task& task) const;
 
   // What is timed at several sizes. A single pair is taken for any of its distance, and tells nothing of others.
@@ -32,17 +32,14 @@ class Pace {
   static Line line_of(const Task& task);
 
  private:
-  struct Noted {
-    double bytes = 0, seconds_per_byte = 0;
-  };
-  std::map<Line, Noted> noted_;  // of the longest
+  std::map<Line, std::map<double, double>> noted_;  // seconds, by bytes
 };
 
 // The order in which tasks are timed. First what is too short to be foreseen, by its bytes. Then whatever is over
-// soonest, where a size between two others counts for longer than it takes: of each line every fourth size is worth its
-// time, one in the middle of these a quarter of that, one beside it a sixteenth. So where a budget ends early it is the
-// grid of sizes that stays coarse, and what takes longest that is left out, which formulas extend best. A slow wire
-// does not keep long messages inside nodes from being timed, nor the many sizes below 1 MiB those above it.
+// soonest, where a size between two others counts for longer than it takes: of each line every fourth size counts for
+// its time, one in the middle of these for four times that, one beside it for sixteen. So where a budget ends early it
+// is the grid of sizes that stays coarse, and what takes longest that is left out, which formulas extend best. A slow
+// wire does not keep long messages inside nodes from being timed, nor the many sizes below 1 MiB those above it.
 class Upcoming {
  public:
   explicit Upcoming(std::vector<Task> tasks);

@@ -25,8 +25,7 @@ bool has_closed_form(const Strategy& s, const Cluster& cluster) {
 // Replicas exchange something between operations where they normalise together.
 FormKey form_key(const Strategy& strategy, const Cluster& cluster) {
   FormKey key{program_key(strategy), {}, strategy.overlap_tensor, 1.0};
-  if (strategy.context_exchange == ContextExchange::ring)
-    std::get<double>(key) = slowdown_of(strategy, cluster).compute;
+  if (goes_round(strategy)) std::get<double>(key) = slowdown_of(strategy, cluster).compute;
   const Mesh mesh = mesh_of(strategy);
   const bool replicas = strategy.batch_norm == BatchNorm::synchronised;
   for (const Mesh::Extent& extent : mesh.extents)

@@ -1,7 +1,7 @@
 // What predict() answers of many strategies of one program, by formula: the step's time, and about how much memory it
 // wants.
 //
-// Strategies whose program_key() is one, and whose ranks of one replica lie on nodes alike, share a ProgramForm. It
+// Strategies whose form_key() is one share a ProgramForm. It
 // prices their program once; stages with equal steps are worked out once for each way of exchanging their gradients.
 // Not for several threads at once.
 //

@@ -52,7 +52,7 @@ LeastTime::Work LeastTime::add_up(bool split) {
   if (rows.empty()) rows = priced_rows(program, strategy_, kernels_, split);
   const std::vector<OperationId> begins = beginnings(program);
   const std::vector<bool> made_again = repeatable_steps(program), adds = adds_gradients(program);
-  const bool hides = strategy_.overlap_tensor || strategy_.context_exchange == ContextExchange::ring;
+  const bool hides = strategy_.overlap_tensor || goes_round(strategy_);
   Kernels all, of_stages, waited_for;
   std::vector<Kernels> before, waited_for_before;  // by place
   const auto note = [&] {

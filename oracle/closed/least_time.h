@@ -12,8 +12,8 @@
 // it go. The more those behind a stage hold, the more it may: where these do not come to the program's beginning, none
 // do. T is found so to 2 %, from below.
 //
-// Messages between stages and replicas, what runs again, what is made again for a stage, updates and waiting for the
-// slowest rank are left out.
+// Messages between stages and replicas, exchanges that may be hidden, what runs again, what is made again for a stage,
+// updates and waiting for the slowest rank are left out.
 #pragma once
 
 #include <array>
@@ -47,7 +47,7 @@ struct FoldedProgram {
 // Not for several threads at once.
 class LeastTime {
  public:
-  // All must outlive it. `strategy`: any of those that share the program, whose ranks lie on nodes alike.
+  // All must outlive it. `strategy`: any of those whose form_key() is one.
   LeastTime(FoldedProgram& program, const Strategy& strategy, KernelPrices& kernels)
       : program_(program), strategy_(strategy), kernels_(kernels) {}
 

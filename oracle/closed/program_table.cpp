@@ -164,7 +164,7 @@ void ProgramTable::hide_exchanges(std::vector<Row>& rows) const {
     for (BesideProducts& beside : beside_products(mesh_of(strategy_), *whole_, times))
       rows[beside.exchange].products = std::move(beside.products);
   }
-  if (strategy_.context_exchange != ContextExchange::ring) return;
+  if (!goes_round(strategy_)) return;
   const Slowdown slowdown = slowdown_of(strategy_, kernels_->cluster());
   for (const Ring& ring : rings(*whole_)) {
     const Row& attention = rows[ring.attention];

@@ -1,9 +1,9 @@
 // What the closed form knows of a program: for each of its steps what its passes take and what its parameters are, so
 // that a pipeline stage, whichever steps it has, is a range of rows.
 //
-// Made once for all strategies that share the program, and whose ranks of one replica lie on nodes alike: exchanges
-// between operations are priced here. Rows of the same content have the same hash, so that equal stages are found by
-// their hash and worked out once. Seconds and bytes are plain doubles: nothing but oracle/closed reads them.
+// Made once for all strategies of one form_key() (closed_form.h): exchanges between operations are priced here. Rows of
+// the same content have the same hash, so that equal stages are found by their hash and worked out once. Seconds and
+// bytes are plain doubles: nothing but oracle/closed reads them.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +26,8 @@
 #include "oracle/plan/recompute.h"
 
 namespace sibyl::closed {
+
+inline bool goes_round(const Strategy& s) { return s.context > 1 && s.context_exchange == ContextExchange::ring; }
 
 // For an index: there is none.
 inline constexpr std::size_t absent = std::numeric_limits<std::size_t>::max();

@@ -6,7 +6,6 @@
 
 #include "netmodel/collective/partition.h"
 #include "oracle/closed/stage_form.h"
-#include "oracle/plan/offload.h"
 #include "oracle/plan/precision.h"
 #include "oracle/plan/regathered.h"
 
@@ -111,6 +110,7 @@ void StageFormula::add_group(const Summed& summed) {
   const bool in_buckets = gradients_in_buckets(strategy);
   double largest = 0;
   CompressionMemory compressed;  // the largest
+  std::size_t count = 0;
   std::size_t sent = overlapped ? range.end : 0;
   for (const Bucket& bucket : gathered ? by_unit(arrivals) : in_turn(arrivals)) {
     const double size = size_in_bytes(bucket.dtype), bytes = static_cast<double>(bucket.elements) * size;
@@ -124,6 +124,7 @@ void StageFormula::add_group(const Summed& summed) {
     buffers_ += static_cast<double>(sum.memory.residual);
     if (!sharded || strategy.zero == 1) buffers_ += static_cast<double>(sum.memory.sent);
     largest = std::max(largest, bytes);
+    ++count;
     if ((!sharded || strategy.zero == 1) && !in_buckets) buffers_ += bytes;
     if (!sharded) continue;
     const std::int64_t part = collective::part(bucket.elements, parts, 0).size();
@@ -149,7 +150,8 @@ void StageFormula::add_group(const Summed& summed) {
       unit.gather.brought = copies_.of(part_bytes, strategy.parameter_tier, OffloadCopy::Way::in).estimate.time.value();
     units_.push_back(unit);
   }
-  if (sharded && strategy.zero > 1) buffers_ += 2 * (largest + static_cast<double>(compressed.sent));
+  if (sharded && strategy.zero > 1)
+    buffers_ += std::min(2.0, static_cast<double>(count)) * (largest + static_cast<double>(compressed.sent));
   buffers_ += static_cast<double>(compressed.scratch);
   freed_ = freed_ || (sharded && overlapped && !in_buckets);
 }

@@ -1,8 +1,8 @@
 // One stage of a pipeline by formula: what its turns take, what follows them, and its memory.
 //
 // What it computes is a StageWork; here is what a group of replicas adds to that: messages, by closed_streams()
-// (simulate/streams.h), and where parameters are gathered before use (ZeRO 3) by run_streams() over units instead of
-// kernels; updates; and its share of the state.
+// (simulate/streams.h), and by run_streams() where parameters are gathered before use (ZeRO 3), buckets are compressed,
+// something lies outside the device or the host holds the device up; updates; and its share of the state.
 #pragma once
 
 #include <array>

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/hash.h"
-#include "oracle/cost/framework.h"
 #include "oracle/cost/kernels.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload.h"
@@ -58,7 +57,6 @@ double UpdatePrices::update(const Shape& shape) {
 
 StageUpdates::StageUpdates(UpdatePrices& prices, const Strategy& strategy, const Cluster& cluster)
     : prices_(prices),
-      cluster_(cluster),
       copies_(strategy, cluster),
       bucket_(strategy.bucket),
       factor_(cluster.composition.factor),

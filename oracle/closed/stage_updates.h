@@ -33,7 +33,7 @@ class UpdatePrices {
 
 class StageUpdates {
  public:
-  // Both must outlive it. Of strategies whose updates are alike (StageFormula).
+  // Prices and cluster must outlive it.
   StageUpdates(UpdatePrices& prices, const Strategy& strategy, const Cluster& cluster);
 
   void clear();
@@ -70,7 +70,6 @@ class StageUpdates {
   void in_blocks(Form& form);
 
   UpdatePrices& prices_;
-  const Cluster& cluster_;
   CopyPrices copies_;
   Bytes bucket_;
   double factor_, beside_copies_;

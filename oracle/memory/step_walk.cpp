@@ -115,10 +115,12 @@ void StepWalk::update() {
   ledger_.enter({StepPlace::What::update, &stage_, {}, 0, 0});
   if (reuse_) touch_update();
   // Every direction is known before the norms of the whole tensors are.
-  if (strategy_.optimizer == OptimizerKind::lamb && !stage_.norm_axes.empty())
-    for (const double bytes : direction_bytes(stage_)) ledger_.take(optimizer, bytes, owner(What::direction, 0));
+  std::vector<double> directions;
+  if (strategy_.optimizer == OptimizerKind::lamb && !stage_.norm_axes.empty()) directions = direction_bytes(stage_);
+  for (const double bytes : directions) ledger_.take(optimizer, bytes, owner(What::direction, 0));
   if (!stage_.blocks.empty()) return update_blocks();
   for (const std::size_t kernel : priced_.kernels.updates) with_workspace(kernel, [] {});
+  for (const double bytes : directions) ledger_.give(optimizer, bytes, owner(What::direction, 0));
 }
 
 // What lies elsewhere: beside the block at hand there are the next one and, until the one after that comes, the

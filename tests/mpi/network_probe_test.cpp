@@ -224,8 +224,7 @@ TEST(NetworkProbe, FindsHowMuchMemoryIsFree) {
   std::filesystem::remove_all(root);
 }
 
-// One size of each kind is sent by itself: at least once to make connections, once to see how long it takes, and five
-// times.
+// One size of each kind is sent by itself: at least once to make connections, and five times.
 TEST(NetworkProbe, ComputesBetweenLongMessages) {
   Communicator world = Communicator::world();
   NetworkProbeOptions options = few();
@@ -319,6 +318,13 @@ TEST(NetworkProbe, ForeseesLongerMessagesFromShorterOnes) {
   pace.note(all_reduce(tree, mebibyte), 0.011);
   EXPECT_TRUE(pace.hopeless(all_reduce(tree, 4 * mebibyte)));
   EXPECT_FALSE(pace.hopeless(all_reduce(automatic, 4 * mebibyte)));
+  // No less than a shorter one took, and beside what the other took of as many bytes.
+  pace.note(all_reduce(recursive_doubling, mebibyte / 16), 0.004);
+  EXPECT_FALSE(pace.hopeless(all_reduce(recursive_doubling, mebibyte)));
+  pace.note(all_reduce(automatic, mebibyte / 16), 0.0035);
+  EXPECT_FALSE(pace.hopeless(all_reduce(recursive_doubling, mebibyte)));
+  EXPECT_DOUBLE_EQ(pace.foreseen(all_reduce(automatic, mebibyte / 8)), 0.0035);
+  EXPECT_DOUBLE_EQ(pace.foreseen(all_reduce(automatic, 4 * mebibyte)), 0.020);
 }
 
 // A wire between nodes that is a hundred times as slow as memory: all that is in a node is timed first, up to 16 MiB,
@@ -360,10 +366,13 @@ TEST(NetworkProbe, RefinesSizesAsTimeAllows) {
   std::vector<probe::Task> tasks;
   for (int doubled = 0; doubled <= 8; ++doubled)
     tasks.emplace_back(PointToPointSample{false, 1, Bytes{65536.0 * (1 << doubled)}, Seconds{}, 0.0, false});
+  for (int pair = 0; pair < 3; ++pair)  // of 1 MiB: are none of these sizes
+    tasks.emplace_back(PairSample{0, 2, false, Bytes{1 << 20}, Seconds{}, 0.0, Nearness::unknown});
   probe::Upcoming upcoming(tasks);
   probe::Pace pace;
   std::vector<int> order;  // in 64 KiB
   while (const std::optional<probe::Task> task = upcoming.take(pace)) {
+    if (std::holds_alternative<PairSample>(*task)) continue;
     const double bytes = std::get<PointToPointSample>(*task).bytes.value();
     pace.note(*task, 1e-3 + bytes * 1e-8);
     order.push_back(static_cast<int>(bytes / 65536));

@@ -16,7 +16,8 @@ std::tuple<Recompute, int, int, std::vector<std::string>> runs_again(const Strat
 MemoryKey memory_key(const Strategy& s) {
   const bool by_replicas = s.zero > 0 || s.compression.kind != Compression::Kind::none;
   const bool overlapped = s.exchange == GradientExchange::overlapped;
-  const double bucket = s.zero == 2 && !overlapped ? std::numeric_limits<double>::infinity() : s.bucket.value();
+  const bool in_turn = s.zero == 2 || s.compression.kind != Compression::Kind::none;  // some buffer is all buckets'
+  const double bucket = in_turn && !overlapped ? std::numeric_limits<double>::infinity() : s.bucket.value();
   return {runs_again(s),
           {s.optimizer, s.optimizer_tier, s.activation_tier},
           {s.zero, by_replicas ? s.data : std::min(s.data, 2), by_replicas ? s.zero_ranks : 0,

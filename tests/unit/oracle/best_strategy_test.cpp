@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
-#include "oracle/plan/folding.h"
 #include "oracle/predict.h"
 #include "oracle/search/search.h"
 #include "tests/support/any_plan.h"

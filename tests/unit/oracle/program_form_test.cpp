@@ -192,13 +192,17 @@ RC_GTEST_PROP(ProgramForm, AnswersDoNotDependOnWhatWasAskedBefore, ()) {
   if (!shared) return;
   for (int drawn = 0; drawn < 6; ++drawn) {
     Strategy other = strategy;
-    switch (test::any(0, 6)) {
+    switch (test::any(0, 7)) {
       case 0: other.zero = test::any(0, 1); break;
       case 1: other.recompute = test::one_of(Recompute::none, Recompute::full); break;
       case 2: other.pipeline = test::any(1, 3), other.chunks = 1, other.schedule = PipelineSchedule::gpipe; break;
       case 3: other.data *= 2, other.global_batch *= 2; break;
       case 4: put_outside(other); break;
       case 5: other.compression = {test::one_of(Compression::Kind::none, Compression::Kind::fp16)}; break;
+      case 6:
+        other.exchange = test::one_of(GradientExchange::overlapped, GradientExchange::at_end);
+        other.compression = {Compression::Kind::top_k, 0.1};
+        break;
       default: other.accumulation *= 2, other.global_batch *= 2; break;
     }
     if (closed::form_key(other, cluster) != closed::form_key(strategy, cluster)) continue;
