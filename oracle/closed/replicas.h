@@ -21,7 +21,6 @@ class Replicas {
       : strategy_(strategy), mesh_(mesh_of(strategy)), kernels_(&kernels), cluster_(&kernels.cluster()) {}
 
   [[nodiscard]] const Strategy& strategy() const { return strategy_; }
-  [[nodiscard]] const Mesh& mesh() const { return mesh_; }
   // The axes along which ranks hold summands of a parameter's gradient, given those of a replica.
   [[nodiscard]] std::vector<MeshAxis> axes(const std::vector<MeshAxis>& summed_over) const;
   [[nodiscard]] int parts(const std::vector<MeshAxis>& axes) const;  // among which state is shared out; 1: it is not
