@@ -198,5 +198,22 @@ TEST(StageMemory, CutsWithinMemoryTakeLess) {
   EXPECT_LT(not_less, moved / 3) << "of " << moved;
 }
 
+// Of gradients of which a share is chosen one bucket at a time is looked through: after backward all there are.
+TEST(StageMemory, KnowsWhenCompressedGradientsAreSent) {
+  Strategy strategy;
+  strategy.data = strategy.pipeline = strategy.accumulation = 2;
+  strategy.global_batch = 16;
+  strategy.compression = {Compression::Kind::top_k, 0.1};
+  strategy.bucket = strategy.first_bucket = Bytes{1024};
+  Pipeline pipeline(test::mlp({64, 64, 64, 64, 64}, 4), strategy, test::cluster(1, 4));
+  const auto resting = [&](GradientExchange exchange) {
+    strategy.exchange = exchange;
+    return pipeline.memories().of(strategy).of(0, pipeline.places(), {1, 0}).resting;
+  };
+  const double beside = resting(GradientExchange::overlapped);
+  EXPECT_GT(resting(GradientExchange::at_end), beside);
+  EXPECT_EQ(resting(GradientExchange::overlapped), beside);
+}
+
 }  // namespace
 }  // namespace sibyl
