@@ -142,6 +142,8 @@ struct Strategy {
 };
 
 inline OptimizerUpdate update_of(const Strategy& s) { return {s.optimizer, false, s.fused_update, s.written_update}; }
+// Are keys and values passed on in a ring while attention computes?
+inline bool goes_round(const Strategy& s) { return s.context > 1 && s.context_exchange == ContextExchange::ring; }
 DType compute_type(Precision precision);
 std::string_view to_string(Precision precision);
 Result<Precision> parse_precision(std::string_view text);

@@ -8,7 +8,7 @@
 #include "oracle/cli/options.h"
 #include "oracle/cli/study.h"
 #include "oracle/cli/verbs.h"
-#include "oracle/trace.h"
+#include "oracle/trace/trace.h"
 
 namespace sibyl::cli {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "oracle/closed/pipeline_memory.h"
 #include "oracle/cost/cached.h"
 #include "oracle/cost/plan_for.h"
 #include "oracle/cost/price.h"
@@ -299,26 +300,12 @@ StageWork& ProgramForm::work_of(const Cut& cut, std::size_t stage, const Strateg
   return works_.of(cut.contents[stage], {stage == 0 ? 0 : cut.ends[stage - 1], cut.ends[stage]}, asked);
 }
 
-Bytes ProgramForm::memory_of(const InFlight& in_flight, std::size_t coordinates) const {
-  double memory = 0;
-  for (std::size_t c = 0; c < coordinates; ++c) {
-    double state = 0, kept = 0, pass = 0, update = 0;
-    for (std::size_t s = c; s < stages_.size(); s += coordinates) {
-      const StageForm& form = *stages_[s].form;
-      state += form.state + form.gradients;
-      const double later = in_flight.later[s];
-      kept += form.kept * (in_flight.all[s] - later) + form.later * later;
-      pass = std::max(pass, form.pass - form.kept);
-      update = std::max(update, form.update);
-    }
-    memory = std::max(memory, state + std::max(kept + pass, update));
-  }
-  return Bytes{memory} + kernels_.cluster().kernels.device().framework_base;
+Bytes ProgramForm::memory_of(const ScheduleShape& shape) const {
+  return Bytes{pipeline_memory(shape, stages_)} + kernels_.cluster().kernels.device().framework_base;
 }
 
 // Stages of equal content are one.
-const Form& ProgramForm::least(const Strategy& strategy, const ScheduleShape& shape, const InFlight& in_flight,
-                               const Result<Cut>& cut) {
+const Form& ProgramForm::least(const Strategy& strategy, const ScheduleShape& shape, const Result<Cut>& cut) {
   const auto [known, added] = least_.try_emplace({&cut,
                                                   runs_again(strategy),
                                                   strategy.schedule,
@@ -338,8 +325,7 @@ const Form& ProgramForm::least(const Strategy& strategy, const ScheduleShape& sh
     if (is_new) entry->second = formula.least(work);
     stages_[s].form = &entry->second;
   }
-  form = {Seconds{ScheduleForm::at_least(shape, stages_)},
-          memory_of(in_flight, static_cast<std::size_t>(shape.coordinates)), false};
+  form = {Seconds{ScheduleForm::at_least(shape, stages_)}, memory_of(shape), false};
   return form;
 }
 
@@ -350,7 +336,7 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wante
   const InFlight& in_flight = in_flight_of(shape);
   const Result<Cut>& cut = cut_of(strategy, in_flight);
   if (!cut) return tl::unexpected(cut.error());
-  if (const Form& least = this->least(strategy, shape, in_flight, cut); !wanted(least)) return least;
+  if (const Form& least = this->least(strategy, shape, cut); !wanted(least)) return least;
   Group& group = group_of(strategy);
   const auto coordinates = static_cast<std::size_t>(strategy.pipeline);
   stages_.assign(cut->ends.size(), {});
@@ -361,14 +347,16 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wante
       const Sent& sent = this->sent(cut->ends[s], group.links->forward[s % coordinates]);
       own.send_forward = sent.forward, own.forward_wire = sent.forward_wire;
       own.forward_passage = group.links->forward_passages[s % coordinates];
+      own.arrives_backward = table_.crossed(cut->ends[s]).backward_bytes();
     }
     if (s > 0) {
       const Sent& sent = this->sent(cut->ends[s - 1], group.links->backward[s % coordinates]);
       own.send_backward = sent.backward, own.backward_wire = sent.backward_wire;
       own.backward_passage = group.links->backward_passages[s % coordinates];
+      own.arrives_forward = table_.crossed(cut->ends[s - 1]).forward_bytes();
     }
   }
-  const Bytes memory = memory_of(in_flight, coordinates);
+  const Bytes memory = memory_of(shape);
   const Form at_least{Seconds{ScheduleForm::at_least(shape, stages_)}, memory, false};
   if (!wanted(at_least)) return at_least;
   LastMessages last{{}, group.formula.clip_norm()};

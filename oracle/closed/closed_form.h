@@ -130,10 +130,9 @@ class ProgramForm {
   Result<Form> alone(const Strategy& strategy, const Wanted& wanted);
   Result<Form> pipeline(const Strategy& strategy, const Wanted& wanted);
   StageWork& work_of(const Cut& cut, std::size_t stage, const Strategy& strategy);
-  const Form& least(const Strategy& strategy, const ScheduleShape& shape, const InFlight& in_flight,
-                    const Result<Cut>& cut);
-  [[nodiscard]] Bytes memory_of(const InFlight& in_flight, std::size_t coordinates) const;  // of `stages_`
-  double late(double alone_kernels, const Strategy& strategy);                              // the slowest rank
+  const Form& least(const Strategy& strategy, const ScheduleShape& shape, const Result<Cut>& cut);
+  [[nodiscard]] Bytes memory_of(const ScheduleShape& shape) const;  // of `stages_`
+  double late(double alone_kernels, const Strategy& strategy);      // the slowest rank
 
   const Graph& graph_;
   KernelPrices& kernels_;

@@ -4,6 +4,7 @@
 
 #include "oracle/plan/recompute.h"
 #include "oracle/plan/regathered.h"
+#include "oracle/plan/sharding/conversion.h"
 
 namespace sibyl::closed {
 namespace {
@@ -22,6 +23,19 @@ MemoryTable::MemoryTable(ProgramTable& table, const Strategy& strategy)
     : table_(table), backward_(backward_memory(table, strategy)), frees_sent_(frees_sent(strategy)) {
   for (std::size_t t = 0; t < table.program().tensors.size(); ++t)
     if (table.program().tensors[t].kind == TensorKind::input) inputs_ += backward_.bytes_of(LocalTensorId{t});
+  const Stage& program = table.program();
+  packing_.assign(program.steps.size(), 0.0);
+  made_.assign(program.tensors.size(), 0);
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    for (const LocalTensorId out : outputs_of(program.steps[i]))
+      if (out.valid()) made_[out.index()] = i;
+    const auto* exchange = std::get_if<Exchange>(&program.steps[i]);
+    if (!exchange) continue;
+    const LocalTensor &from = program[exchange->output], &to = program[exchange->input];
+    const std::int64_t elements =
+        packing_elements(exchange->backward, from.shape, to.shape, strategy.degree(exchange->axis));
+    packing_[i] = backward_.rounded(static_cast<double>(elements) * size_in_bytes(from.dtype));
+  }
 }
 
 double MemoryTable::weights(std::size_t begin, std::size_t end) const {
@@ -49,7 +63,8 @@ Kept MemoryTable::kept(std::size_t begin, std::size_t end, const std::vector<Seg
     const LocalTensorId storage = backward_.storage(id);
     return take({storage.index(), backward_.bytes_of(storage)});
   };
-  Kept kept{std::vector<double>(end - begin, 0.0), brought(begin, end, segments, outside), 0, 0};
+  Kept kept{std::vector<double>(end - begin, 0.0), brought(begin, end, segments, outside),
+            std::vector<double>(end - begin, 0.0), 0, 0};
   double bytes = 0;
   for (const LocalTensorId id : table_.crossed(begin).tensors) bytes += take_tensor(id);
   auto segment = segments.begin();
@@ -70,19 +85,29 @@ Kept MemoryTable::kept(std::size_t begin, std::size_t end, const std::vector<Seg
     for (const LocalTensorId id : table_.crossed(end).tensors) bytes += take_tensor(id);
   kept.all = bytes;
   for (const Segment& s : segments) {
-    double again = 0;
+    // Results are made again, too, and they and their gradients are held, which else are gone behind the last step.
+    const double results = this->results(s);
+    double again = results;
     for (std::size_t i = s.begin; i < s.end; ++i) {
       for (const BackwardMemory::Wanted& wanted : backward_.wanted(i)) again += take(wanted);
-      kept.again[i - begin] += again;
+      kept.again[i - begin] += again + (i + 1 < s.end ? results : 0.0);
     }
   }
   ++call_;
-  for (std::size_t i = begin; i < end; ++i) {
+  for (std::size_t i = end; i-- > begin;) {
+    kept.put_off[i - begin] = kept.later;
     if (backward_.later()[i] == 0) continue;
     kept.later += backward_.later()[i];
     for (const BackwardMemory::Wanted& wanted : backward_.wanted(i)) kept.later += take(wanted);
   }
   return kept;
+}
+
+double MemoryTable::results(const Segment& segment) const {
+  double bytes = 0;
+  for (const LocalTensorId id : table_.crossed(segment.end).tensors)
+    if (made_[id.index()] >= segment.begin && made_[id.index()] < segment.end) bytes += backward_.bytes_of(id);
+  return bytes;
 }
 
 // A segment's from when the one behind it begins backward, or backward itself does, until its own backward is over.

@@ -13,6 +13,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -26,8 +27,6 @@
 #include "oracle/plan/recompute.h"
 
 namespace sibyl::closed {
-
-inline bool goes_round(const Strategy& s) { return s.context > 1 && s.context_exchange == ContextExchange::ring; }
 
 // For an index: there is none.
 inline constexpr std::size_t absent = std::numeric_limits<std::size_t>::max();
@@ -128,6 +127,9 @@ struct Reading {
 struct Crossed {
   std::vector<LocalTensorId> tensors;
   std::vector<double> forward, backward;  // bytes of each tensor; of those whose gradient comes back
+
+  [[nodiscard]] double forward_bytes() const { return std::accumulate(forward.begin(), forward.end(), 0.0); }
+  [[nodiscard]] double backward_bytes() const { return std::accumulate(backward.begin(), backward.end(), 0.0); }
 };
 
 // A program, whole, and where it was unfolded (plan/folding.h) what it was made of.

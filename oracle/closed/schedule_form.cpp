@@ -1,56 +1,25 @@
 #include "oracle/closed/schedule_form.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace sibyl::closed {
 namespace {
 
-// Of x passes of a coordinate, taken round by round as interleaved() has them, those through one chunk: the `nth` in
-// its round.
-int through_chunk(const ScheduleShape& shape, int x, int nth) {
-  const int round = shape.coordinates * shape.chunks;
-  return x / round * shape.coordinates + std::clamp(x % round - nth * shape.coordinates, 0, shape.coordinates);
+// As turn_delay() and send_delay() have them.
+PassFacts::Loss lost_to_messages(double flows, double held_up, double own_flows, double time) {
+  if (held_up <= 0 || flows <= 0) return {};
+  const double most = held_up * flows / own_flows;
+  return {most / (time + most), most};
 }
-
-int interleaved_warm_up(const ScheduleShape& shape, int coordinate) {
-  return (shape.coordinates - coordinate - 1) * 2 + (shape.chunks - 1) * shape.coordinates;
-}
-
-// After a round's last forward pass through the chunk there are as many as there will be in that round: before, each
-// pass forward is followed by one backward at most.
-int interleaved_in_flight(const ScheduleShape& shape, int coordinate, int chunk) {
-  constexpr int rounds_until_full = 4;  // the first backward pass comes in the third at the latest
-  const int round = shape.coordinates * shape.chunks, warm_up = interleaved_warm_up(shape, coordinate);
-  int most = 0;
-  for (int r = 0; r < std::min(shape.micro_batches / shape.coordinates, rounds_until_full); ++r) {
-    const int forward = r * round + (chunk + 1) * shape.coordinates, backward = std::max(0, forward - 1 - warm_up);
-    most =
-        std::max(most, through_chunk(shape, forward, chunk) - through_chunk(shape, backward, shape.chunks - 1 - chunk));
-  }
-  return most;
+PassFacts::Loss lost_by_message(const WireUse& message, const TurnWires& turn, double time) {
+  const WireTime::OnOne& busy = turn.busy.on[wire_of(message)];
+  if (busy.seconds <= 0) return {};
+  const double share = std::min(1.0, busy.seconds / time);
+  return {share / (1 - share + share * message.flows / busy.flows), busy.seconds};
 }
 
 }  // namespace
-
-InFlight in_flight(const ScheduleShape& shape) {
-  const int stages = shape.coordinates * shape.chunks;
-  InFlight result{std::vector<int>(static_cast<std::size_t>(stages), shape.micro_batches),
-                  std::vector<int>(static_cast<std::size_t>(stages), 0)};
-  for (int s = 0; s < stages; ++s) {
-    const int coordinate = s % shape.coordinates;
-    int &all = result.all[static_cast<std::size_t>(s)], &later = result.later[static_cast<std::size_t>(s)];
-    switch (shape.schedule) {
-      case PipelineSchedule::gpipe: break;
-      case PipelineSchedule::one_forward_one_backward: all = std::min(all, shape.coordinates - coordinate); break;
-      case PipelineSchedule::interleaved: all = interleaved_in_flight(shape, coordinate, s / shape.coordinates); break;
-      case PipelineSchedule::zero_bubble:
-        later = std::min(all, coordinate + 1);
-        all = std::min(all, shape.coordinates);
-        break;
-    }
-  }
-  return result;
-}
 
 void ScheduleForm::prepare(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages) {
   coordinates_ = static_cast<std::size_t>(shape.coordinates);
@@ -69,29 +38,20 @@ void ScheduleForm::prepare(const ScheduleShape& shape, const std::vector<StageIn
                       sent_by(sends.send_backward, sends.backward_wire, sends.backward_passage),
                       both + (split_ ? stages_[s].input : 0.0)});
   }
-  arrived_.resize(coordinates_);
   crowded_ = crowded(sends_, coordinates_);
   sharing_ = crowded_ || share();
-  for (auto* times : {&forward_times_, &backward_times_, &forward_sends_, &backward_sends_}) times->clear();
-  for (const Stage& stage : stages_) {
-    forward_times_.push_back(stage.forward);
-    backward_times_.push_back(stage.backward[slot_of(false, false)].time);
-    forward_sends_.push_back(stage.send_forward);
-    backward_sends_.push_back(stage.send_backward);
-  }
 }
 
 void ScheduleForm::number_passes(const ScheduleShape& shape) {
-  const int chunks = shape.chunks, round = shape.coordinates * chunks, passes = shape.micro_batches * chunks;
-  passes_.resize(static_cast<std::size_t>(passes));
-  for (int n = 0; n < passes; ++n) {
-    const int micro_batch = n / round * shape.coordinates + n % shape.coordinates, nth = n % round / shape.coordinates;
-    passes_[static_cast<std::size_t>(n)] = {
-        static_cast<std::uint32_t>(nth * shape.coordinates),
-        static_cast<std::uint32_t>((chunks - 1 - nth) * shape.coordinates),
-        static_cast<std::uint32_t>(slot_of(micro_batch == 0, micro_batch + 1 == shape.micro_batches))};
-  }
-  first_last_ = passes - round + shape.coordinates - 1;
+  const int passes = shape.micro_batches * shape.chunks;
+  passes_.clear();
+  // Of as many micro-batches as there are coordinates all go through a chunk before the first goes through the next.
+  for (int begin = 0; begin < shape.micro_batches; begin += shape.coordinates)
+    for (int nth = 0; nth < shape.chunks; ++nth)
+      for (int m = begin; m < std::min(begin + shape.coordinates, shape.micro_batches); ++m)
+        passes_.push_back({static_cast<std::uint32_t>(nth * shape.coordinates),
+                           static_cast<std::uint32_t>((shape.chunks - 1 - nth) * shape.coordinates),
+                           static_cast<std::uint32_t>(slot_of(m == 0, m + 1 == shape.micro_batches))});
   lead_ = shape.coordinates - 1;
   if (interleaved_) lead_ = interleaved_warm_up(shape, 0);
   if (shape.schedule == PipelineSchedule::gpipe) lead_ += passes;
@@ -105,13 +65,14 @@ void ScheduleForm::walk(const ScheduleShape& shape, const std::vector<double>& b
   std::rotate(forwards_.begin(), forwards_.begin() + 1, forwards_.end());
   wires_.assign(coordinates_, {});
   gradients_.assign(coordinates_, {});
+  last_gradients_ = 0;
   if (crowded_) lost_ = lost_between_nodes(shape);
   sent_.assign(coordinates_, {});
   const int rounds_apart = spaced * shape.coordinates * shape.chunks;
-  if (sharing_ || interleaved_)
-    walk_by_rounds(rounds_apart);
+  if (goes_many_at_once(shape))
+    walk_many_at_once(shape, rounds_apart);
   else
-    walk_by_ticks(shape.schedule == PipelineSchedule::gpipe, rounds_apart);
+    walk_by_rounds(rounds_apart);
   if (spaced > 0) compare(spaced);
   for (std::size_t i = 0; split_ && i < coordinates_; ++i)
     for (std::size_t n = passes_.size() - std::min(i, passes_.size()); n < passes_.size(); ++n) weight_pass(i, n);
@@ -127,34 +88,101 @@ void ScheduleForm::walk_by_rounds(int apart) {
   }
 }
 
-void ScheduleForm::walk_by_ticks(bool forward_first, int apart) {
-  lock_step_.begin(coordinates_, {static_cast<int>(passes_.size()), forward_first, split_});
-  for (std::size_t c = 0; c < coordinates_; ++c) {
-    const Stage& stage = stages_[c];
-    const double backward = stage.backward[slot_of(false, false)].time;
-    lock_step_.set_times(
-        c, {stage.forward, stage.send_forward, split_ ? stage.input : backward, stage.send_backward, backward});
-    lock_step_.set_state(c, {free_[c], forwards_[c], backwards_[c]});
-  }
-  const auto take = [&](std::size_t c) {
-    const LockStep::State state = lock_step_.state(c);
-    free_[c] = state.ready, forwards_[c] = state.forward, backwards_[c] = state.backward;
-  };
-  const auto take_all = [&] {
-    for (std::size_t c = 0; c < coordinates_; ++c) take(c);
-  };
-  for (int tick = 0; tick < lock_step_.ticks(); ++tick) {
-    for (const LockStep::Single& single : lock_step_.go(tick)) {
-      const std::size_t c = single.coordinate;
-      take(c);
-      backward_pass(c, single.micro_batch, single.arrived);
-      lock_step_.set_state(c, {free_[c], forwards_[c], backwards_[c]});
+bool ScheduleForm::find_flows() {
+  flows_.assign(coordinates_, {});
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    const Stage& stage = stages_[s];
+    CoordinateFlows& flows = flows_[s % coordinates_];
+    for (const auto& [send, wire, way] : {std::tuple{stage.send_forward, &stage.forward_wire, &flows.forward},
+                                          std::tuple{stage.send_backward, &stage.backward_wire, &flows.backward}}) {
+      if (send == 0) continue;
+      double& known = flows.on[wire_of(*wire)];
+      if (known != 0 && known != wire->flows) return false;
+      if (*way != nullptr && wire_of(**way) != wire_of(*wire)) return false;
+      known = wire->flows;
+      *way = wire;
     }
-    if (apart == 0 || (tick != lock_step_.last_forward() - 2 * apart && tick != lock_step_.last_forward())) continue;
-    take_all();
-    (tick == lock_step_.last_forward() ? after_ : before_) = state();
   }
-  take_all();
+  return true;
+}
+
+bool ScheduleForm::goes_many_at_once(const ScheduleShape& shape) {
+  if (crowded_) return false;
+  if (interleaved_ && (shape.coordinates < 3 || (sharing_ && shape.micro_batches < 2 * shape.coordinates)))
+    return false;
+  return !sharing_ || find_flows();
+}
+
+StageFacts ScheduleForm::facts_of(const Stage& stage, std::size_t coordinate) const {
+  StageFacts facts;
+  const auto backward = [&](std::size_t slot) { return split_ ? stage.input : stage.backward[slot].time; };
+  facts.forward.time = stage.forward;
+  facts.backward.time = backward(slot_of(false, false));
+  facts.first_backward.time = backward(slot_of(true, passes_.size() == 1));
+  facts.weights = stage.backward[slot_of(false, false)].time;
+  facts.sent_forward.alone = stage.send_forward;
+  facts.sent_backward.alone = stage.send_backward;
+  if (!sharing_) return facts;
+  const auto send = [](double alone, const WireUse& wire, MessageFacts& message) {
+    if (alone == 0) return;
+    message.on_wire = alone * wire.busy;
+    message.rest[wire_of(wire)] = alone * (1 - wire.busy);
+  };
+  send(stage.send_forward, stage.forward_wire, facts.sent_forward);
+  send(stage.send_backward, stage.backward_wire, facts.sent_backward);
+  const CoordinateFlows& flows = flows_[coordinate];
+  const auto share = [&](const TurnWires& wires, PassFacts& pass) {
+    for (std::size_t wire = 0; wire < wire_count; ++wire)
+      pass.to_messages[wire] =
+          lost_to_messages(flows.on[wire], wires.held_up[wire], wires.busy.on[wire].flows, pass.time);
+    if (flows.forward) pass.of_forward = lost_by_message(*flows.forward, wires, pass.time);
+    if (flows.backward) pass.of_backward = lost_by_message(*flows.backward, wires, pass.time);
+  };
+  share(stage.wires_forward, facts.forward);
+  share(stage.wires_backward, facts.backward);
+  share(stage.wires_backward, facts.first_backward);
+  return facts;
+}
+
+template <class Step, class Go>
+void ScheduleForm::walk_with(Step& step, int apart, const Go& go) {
+  for (std::size_t s = 0; s < stages_.size(); ++s) step.set_stage(s, facts_of(stages_[s], s % coordinates_));
+  const auto put = [&](std::size_t c) {
+    step.set_state(c, {free_[c], forwards_[c], backwards_[c], {wires_[c][0].until, wires_[c][1].until}});
+  };
+  const auto take = [&](std::size_t c) {
+    const CoordinateState state = step.state(c);
+    free_[c] = state.ready, forwards_[c] = state.forward, backwards_[c] = state.backward;
+    for (std::size_t wire = 0; wire < wire_count; ++wire) wires_[c][wire].until = state.until[wire];
+  };
+  for (std::size_t c = 0; c < coordinates_; ++c) {
+    for (std::size_t wire = 0; sharing_ && wire < wire_count; ++wire) wires_[c][wire].flows = flows_[c].on[wire];
+    put(c);
+  }
+  const int before = step.last_forward() - Step::ticks_of(apart);
+  for (int tick = 0; tick < step.ticks(); ++tick) {
+    for (const SinglePass& single : go(tick)) {
+      take(single.coordinate);
+      backward_pass(single.coordinate, single.pass, single.arrived);
+      put(single.coordinate);
+    }
+    if (apart == 0 || (tick != before && tick != step.last_forward())) continue;
+    for (std::size_t c = 0; c < coordinates_; ++c) take(c);
+    (tick == before ? before_ : after_) = state();
+  }
+  for (std::size_t c = 0; c < coordinates_; ++c) take(c);
+}
+
+void ScheduleForm::walk_many_at_once(const ScheduleShape& shape, int apart) {
+  if (interleaved_) {
+    interleaved_step_.begin({shape.coordinates, shape.chunks, shape.micro_batches, lead_, sharing_});
+    walk_with(interleaved_step_, apart,
+              [&](int round) { return interleaved_step_.go(round, apart_ ? 0.0 : last_gradients_); });
+  } else {
+    const bool forward_first = shape.schedule == PipelineSchedule::gpipe;
+    lock_step_.begin(coordinates_, {shape.micro_batches, forward_first, split_, sharing_});
+    walk_with(lock_step_, apart, [&](int tick) { return lock_step_.go(tick); });
+  }
 }
 
 // All that the next round looks at. A wire over which nothing was sent yet stays out of it.
@@ -217,7 +245,7 @@ void ScheduleForm::send(std::size_t coordinate, const Stage& stage, bool forward
 
 // Each finds what the one before it sent a round ago. Behind its last pass forward comes the first one backward,
 // however much later.
-void ScheduleForm::forward_passes_sharing(int round) {
+void ScheduleForm::forward_passes(int round) {
   const double around = forwards_.back();
   for (std::size_t i = coordinates_; i-- > 0;) {
     const Stage* stage = forward_in(round, i);
@@ -239,26 +267,6 @@ void ScheduleForm::forward_passes_sharing(int round) {
   }
 }
 
-// Each finds what the one before it sent a round ago. Coordinates whose passes go through one chunk follow each other,
-// and so do their stages.
-void ScheduleForm::forward_passes(int round) {
-  if (sharing_) return forward_passes_sharing(round);
-  const int passes = static_cast<int>(passes_.size()), coordinates = static_cast<int>(coordinates_);
-  const bool around = round < passes && passes_[static_cast<std::size_t>(round)].forward > 0;
-  arrived_.front() = around ? forwards_.back() : 0.0;  // at the first coordinate's next chunk
-  std::copy(forwards_.begin(), forwards_.end() - 1, arrived_.begin() + 1);
-  const int first = std::max(0, round - passes + 1);
-  for (int last = std::min(coordinates - 1, round); last >= first;) {
-    const int pass = round - last, begin = std::max(first, last - (coordinates - 1 - pass % coordinates));
-    const std::size_t chunk = passes_[static_cast<std::size_t>(pass)].forward;
-    const double *times = &forward_times_[chunk], *sends = &forward_sends_[chunk];
-    pass_all(static_cast<std::size_t>(last - begin + 1), &free_[static_cast<std::size_t>(begin)],
-             &arrived_[static_cast<std::size_t>(begin)], &forwards_[static_cast<std::size_t>(begin)], times + begin,
-             sends + begin);
-    last = begin - 1;
-  }
-}
-
 void ScheduleForm::backward_passes(int round) {
   const int passes = static_cast<int>(passes_.size()), first = round - lead_;  // the pass of the first coordinate
   if (interleaved_) return interleaved_backward_passes(first);
@@ -267,41 +275,15 @@ void ScheduleForm::backward_passes(int round) {
     backward_pass(at, static_cast<std::size_t>(first), at + 1 < coordinates_ ? backwards_[at + 1] : 0.0);
 }
 
-// Each finds what the next coordinate sent a round ago. Neither the first micro-batch's passes nor the last one's, nor
-// what comes around, nor any when gradients may be under way, are among those that are taken in a row.
+// Each finds what the next coordinate sent a round ago.
 void ScheduleForm::interleaved_backward_passes(int first) {
   const int passes = static_cast<int>(passes_.size()), coordinates = static_cast<int>(coordinates_);
-  std::copy(backwards_.begin() + 1, backwards_.end(), arrived_.begin());
-  arrived_.back() = backwards_.front();
-  const int last = std::min(coordinates - 1, passes - 1 - first);
-  const bool one_by_one = sharing_ || first + last > first_last_;
-  for (int i = std::max(0, -first); i <= last; ++i) {
-    const int pass = first + i, of_chunk = pass % coordinates;
-    const std::size_t chunk = passes_[static_cast<std::size_t>(pass)].backward;
-    const double *times = &backward_times_[chunk], *sends = &backward_sends_[chunk];
-    const int end =
-        of_chunk == 0 || one_by_one ? i : std::min({last + 1, coordinates - 1, i + coordinates - 1 - of_chunk});
-    if (end > i) {
-      const auto begin = static_cast<std::size_t>(i);
-      pass_all(static_cast<std::size_t>(end - i), &free_[begin], &arrived_[begin], &backwards_[begin], times + i,
-               sends + i);
-      i = end;
-    }
-    if (i > last) return;
+  const double around = backwards_.front();
+  for (int i = std::max(0, -first); i <= std::min(coordinates - 1, passes - 1 - first); ++i) {
     const auto at = static_cast<std::size_t>(i), now = static_cast<std::size_t>(first + i);
     const bool ends = passes_[now].backward + at + 1 == stages_.size();
-    if (ends) arrived_[at] = 0.0;
-    if (is_undisturbed(at, now))
-      pass_all(1, &free_[at], &arrived_[at], &backwards_[at], times + i, sends + i);
-    else
-      backward_pass(at, now, arrived_[at]);
+    backward_pass(at, now, ends ? 0.0 : at + 1 < coordinates_ ? backwards_[at + 1] : around);
   }
-}
-
-// Of neither the first micro-batch nor the last one, and with all of the wire.
-bool ScheduleForm::is_undisturbed(std::size_t coordinate, std::size_t pass) const {
-  return !sharing_ && passes_[pass].slot == slot_of(false, false) &&
-         gradients_[coordinate].end() <= std::max(free_[coordinate], arrived_[coordinate]);
 }
 
 void ScheduleForm::backward_pass(std::size_t coordinate, std::size_t pass, double arrival) {
@@ -327,6 +309,7 @@ void ScheduleForm::exchange(std::size_t coordinate, const Stage& stage, double a
   GradientsUnderWay& others = gradients_[coordinate];
   const double behind = stage.messages > 0 ? others.end() + stage.messages : 0.0;
   others.add(std::max(behind, alone), stage.messages, stage.wires_messages);
+  last_gradients_ = std::max(last_gradients_, others.end());
 }
 
 void ScheduleForm::weight_pass(std::size_t coordinate, std::size_t pass) {

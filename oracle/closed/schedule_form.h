@@ -1,7 +1,7 @@
 // A pipeline's schedule in time, as schedule_walk.h has it, without what reports want: what a step takes among others.
 //
-// No turn is written down. Where coordinates have one stage each and nothing shares a wire their passes are taken many
-// at once (lock_step.h). Else they go through a schedule in step: in round e coordinate i takes its forward pass
+// No turn is written down. Most passes are taken many at once (lock_step.h, interleaved_step.h), unless messages are
+// crowded. One by one coordinates go through a schedule in step: in round e coordinate i takes its forward pass
 // e - i, and then, `lead(i)` forward passes after its first one, a backward pass. Whatever a pass waits for lies in the
 // round before (or earlier in this one), so that of each coordinate only the last transfer has to be known: O(passes)
 // time, O(stages) memory, however many the micro-batches.
@@ -19,10 +19,10 @@
 #include <optional>
 #include <vector>
 
+#include "oracle/closed/interleaved_step.h"
 #include "oracle/closed/lock_step.h"
+#include "oracle/closed/schedule_shape.h"
 #include "oracle/closed/stage_form.h"
-#include "oracle/plan/pipeline/balance.h"
-#include "oracle/plan/pipeline/schedules.h"
 #include "oracle/simulate/node_wires.h"
 #include "oracle/simulate/successive_steps.h"
 
@@ -33,6 +33,7 @@ struct StageInPipeline {
   double send_forward = 0, send_backward = 0;  // seconds
   WireUse forward_wire = {}, backward_wire = {};
   Passage forward_passage = {}, backward_passage = {};
+  double arrives_forward = 0, arrives_backward = 0;  // bytes that its passes wait for
 };
 
 // A parameter that several stages hold.
@@ -46,14 +47,6 @@ struct LastMessages {
   std::vector<TiedMessage> tied = {};
   std::optional<double> clip_norm = {};  // where gradients are clipped by their norm over all stages: seconds
 };
-
-struct ScheduleShape {
-  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
-  int coordinates = 1, chunks = 1, micro_batches = 1;
-};
-
-// As that of its turns (plan/pipeline/balance.h).
-InFlight in_flight(const ScheduleShape& shape);
 
 class ScheduleForm {
  public:
@@ -99,13 +92,18 @@ class ScheduleForm {
   void walk(const ScheduleShape& shape, const std::vector<double>& begins, int spaced);
   void number_passes(const ScheduleShape& shape);
   // `apart`: passes between the states that are compared; 0: none are.
-  void walk_by_rounds(int apart);
-  void walk_by_ticks(bool forward_first, int apart);  // one stage to a coordinate, and nothing shares a wire
+  void walk_by_rounds(int apart);  // one by one
+  void walk_many_at_once(const ScheduleShape& shape, int apart);
+  template <class Step, class Go>
+  void walk_with(Step& step, int apart, const Go& go);
+  [[nodiscard]] bool goes_many_at_once(const ScheduleShape& shape);
+  // False: of what a coordinate sent over a wire it matters in which turn.
+  bool find_flows();
+  [[nodiscard]] StageFacts facts_of(const Stage& stage, std::size_t coordinate) const;
   [[nodiscard]] std::vector<std::vector<double>> state() const;
   void compare(int rounds);
   void forward_passes(int round);
   void backward_passes(int round);
-  void forward_passes_sharing(int round);  // where exchanges share a wire with what is sent
   [[nodiscard]] bool share() const;
   [[nodiscard]] LostToOthers lost_between_nodes(const ScheduleShape& shape) const;
   // Null: it takes none.
@@ -130,7 +128,6 @@ class ScheduleForm {
   };
   void send(std::size_t coordinate, const Stage& stage, bool forward, const Beside& beside);
   void interleaved_backward_passes(int first);
-  [[nodiscard]] bool is_undisturbed(std::size_t coordinate, std::size_t pass) const;
   void backward_pass(std::size_t coordinate, std::size_t pass, double arrival);
   void weight_pass(std::size_t coordinate, std::size_t pass);
   void exchange(std::size_t coordinate, const Stage& stage, double alone);  // its gradients, by itself until then
@@ -138,13 +135,10 @@ class ScheduleForm {
 
   std::vector<Stage> stages_;
   std::vector<StageSends> sends_;  // parallel to these
-  // Of these once more, what most passes ask for, so that passes in a row read them in a row.
-  std::vector<double> forward_times_, forward_sends_, backward_times_, backward_sends_;
   // Of the walk at hand:
   std::vector<PassOf> passes_;
   std::size_t coordinates_ = 1;
   int lead_ = 0;  // of the first coordinate; of the others less by one for each where rounds are interleaved
-  int first_last_ = 0;  // the first pass backward that is a stage's last one
   bool interleaved_ = false, split_ = false, sharing_ = false, crowded_ = false;
   bool apart_ = false;                        // gradients have a wire of their own
   std::vector<double> free_, ends_;           // by coordinate: done so far; with all
@@ -153,8 +147,15 @@ class ScheduleForm {
   LostToOthers lost_;                         // where messages are crowded
   std::vector<std::array<std::size_t, 2>> sent_;  // messages, by coordinate and way; likewise
   std::vector<OnWires> wires_;                    // by coordinate: what it sends
-  std::vector<double> arrived_;                   // by coordinate: what it finds, sent a round ago
+  // As how many flows a coordinate sends over its wires (0: nothing), and which one it does each way (null: none).
+  struct CoordinateFlows {
+    std::array<double, wire_count> on{};
+    const WireUse *forward = nullptr, *backward = nullptr;
+  };
+  std::vector<CoordinateFlows> flows_;
+  double last_gradients_ = 0;  // that are under way are there by then
   LockStep lock_step_;
+  InterleavedStep interleaved_step_;
   std::vector<std::vector<double>> before_, after_;
   double least_ = 0, most_ = 0;  // seconds that a round adds
 };

@@ -54,7 +54,7 @@ void StageFormula::add_memory(StageForm& form) const {
     gathered = std::max(gathered, here);
   }
   form.pass = work_->pass() + gathered;
-  form.pass_and_gradients = freed_ ? std::max(form.pass, form.update)
+  form.pass_and_gradients = freed_ ? std::max(work_->pass_and_own_gradients() + gathered, form.update)
                                    : std::max(work_->pass_and_gradients() + gathered, form.gradients + form.update);
 }
 

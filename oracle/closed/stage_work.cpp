@@ -107,19 +107,26 @@ void StageWork::add_memory(MemoryTable& memory) {
   kept_ = kept.all;
   later_ = kept.later;
   const double sent = kept.all - kept.until.back();
-  double gradients = 0;
+  double gradients = 0, own = 0;  // of parameters: that have one by then; for which there is more to come
   for (std::size_t i = range_.end; i-- > range_.begin;) {
     const std::size_t at = i - range_.begin;
-    const double pass = kept.until[at] + sent + kept.again[at] + memory.working()[i];
+    const double kept_yet = kept.until[at] + sent + kept.again[at] + (asked_.split ? kept.put_off[at] : 0.0);
+    const double pass = kept_yet + memory.working()[i] + memory.packing()[i];
     for (std::size_t u = table_.uses_from(i + 1); u < table_.uses_from(i); ++u) {
       const Use& use = table_.uses()[u];
       const Parameter& parameter = table_.parameters()[use.parameter];
       const double bytes = memory.rounded(parameter.bytes());
       if (use.before <= range_.begin) gradients_ += bytes;
-      if (parameter.last_use == i || parameter.last_use >= range_.end) gradients += bytes;
+      if (parameter.last_use != i && parameter.last_use < range_.end) continue;
+      gradients += bytes;
+      own += bytes;
     }
     pass_ = std::max(pass_, pass);
     pass_and_gradients_ = std::max(pass_and_gradients_, pass + gradients);
+    pass_and_own_gradients_ = std::max(pass_and_own_gradients_, pass + own);
+    for (std::size_t u = table_.uses_from(i + 1); u < table_.uses_from(i); ++u)
+      if (const Use& use = table_.uses()[u]; use.before <= range_.begin)
+        own -= memory.rounded(table_.parameters()[use.parameter].bytes());
   }
 }
 

@@ -81,6 +81,8 @@ class StageWork {
   [[nodiscard]] double later() const { return later_; }
   [[nodiscard]] double pass() const { return pass_; }
   [[nodiscard]] double pass_and_gradients() const { return pass_and_gradients_; }
+  // The same where a gradient goes into a bucket, and is gone, as soon as it is complete.
+  [[nodiscard]] double pass_and_own_gradients() const { return pass_and_own_gradients_; }
 
   // The last micro-batch's backward; empty where nothing is exchanged between its operations.
   [[nodiscard]] const std::vector<Stretch>& stretches(bool first) const { return stretches_[first ? 0 : 1]; }
@@ -121,7 +123,8 @@ class StageWork {
   std::array<std::vector<double>, 2> done_by_;
   std::array<std::vector<Stretch>, 2> stretches_;
   WireTime wires_forward_{}, wires_backward_{};
-  double alone_ = 0, weights_ = 0, gradients_ = 0, kept_ = 0, later_ = 0, pass_ = 0, pass_and_gradients_ = 0;
+  double alone_ = 0, weights_ = 0, gradients_ = 0, kept_ = 0, later_ = 0, pass_ = 0, pass_and_gradients_ = 0,
+         pass_and_own_gradients_ = 0;
 };
 
 void StageWork::each_again(std::size_t step, auto&& visit) const {

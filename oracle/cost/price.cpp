@@ -208,8 +208,7 @@ void price_exchanges(const Plan& plan, const Stage& stage, const Cluster& cluste
     priced.exchanges[i] = in_a_pass(exchanges.of(stage, *exchange), waits[i], priced.composition.factor);
   }
   if (plan.strategy.overlap_tensor) hide_behind_products(plan, stage, priced);
-  if (plan.strategy.context_exchange == ContextExchange::ring)
-    hide_behind_attention(stage, slowdown_of(plan.strategy, cluster), priced);
+  if (goes_round(plan.strategy)) hide_behind_attention(stage, slowdown_of(plan.strategy, cluster), priced);
 }
 
 }  // namespace

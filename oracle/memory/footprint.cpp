@@ -60,14 +60,14 @@ Ledger ledger_of(const Device& device, MemoryRecorder* recorder) {
 }
 
 // Once the turns of a schedule come again, so does what is live after them: more micro-batches than these show nothing
-// new.
-int enough_micro_batches(const Strategy& strategy) {
+// new on the coordinate.
+int enough_micro_batches(const Strategy& strategy, int coordinate) {
   constexpr int settled = 3;  // rounds, for an allocator that keeps what it is given back
   const int all = static_cast<int>(strategy.accumulation), coordinates = strategy.pipeline;
   if (strategy.stages() == 1) return std::min(all, settled);
   switch (strategy.schedule) {
     case PipelineSchedule::gpipe: return all;  // all are on their way at once
-    case PipelineSchedule::one_forward_one_backward: return std::min(all, coordinates + settled);
+    case PipelineSchedule::one_forward_one_backward: return std::min(all, coordinates - coordinate + settled);
     case PipelineSchedule::interleaved: return std::min(all, settled * coordinates);
     case PipelineSchedule::zero_bubble: return std::min(all, 2 * coordinates + settled);
   }
@@ -83,7 +83,7 @@ int backward_turns(const std::vector<Turn>& turns, int stage) {
 
 Footprint footprint(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
                     MicroBatches which, MemoryRecorder* recorder) {
-  const int all = stage.micro_batches(), walked = which == MicroBatches::all ? all : enough_micro_batches(strategy);
+  const int all = stage.micro_batches(), walked = which == MicroBatches::all ? all : enough_micro_batches(strategy, 0);
   // One after the other, all alike.
   const std::size_t turns = stage.schedule.size() * static_cast<std::size_t>(walked) / static_cast<std::size_t>(all);
   Ledger ledger = ledger_of(device, recorder);
@@ -136,8 +136,8 @@ Footprint footprint(const Plan& plan, const std::vector<PricedStage>& priced, in
                     MicroBatches which, MemoryRecorder* recorder) {
   const auto all = static_cast<int>(plan.strategy.accumulation);
   Ledger ledger = ledger_of(device, recorder);
-  walk(plan, priced, turns_of(plan, which == MicroBatches::all ? all : enough_micro_batches(plan.strategy)), coordinate,
-       device, ledger);
+  const int walked = which == MicroBatches::all ? all : enough_micro_batches(plan.strategy, coordinate);
+  walk(plan, priced, turns_of(plan, walked), coordinate, device, ledger);
   return ledger.result();
 }
 
@@ -145,7 +145,7 @@ Reuse reuse_of(const Plan& plan, const std::vector<PricedStage>& priced, int coo
   // The first and the last micro-batch count for as much as they are of all; of very many nearly nothing.
   constexpr int many = 4;
   const auto all = static_cast<int>(plan.strategy.accumulation);
-  const int enough = enough_micro_batches(plan.strategy);
+  const int enough = enough_micro_batches(plan.strategy, coordinate);
   const Turns turns = turns_of(plan, all > many * enough ? enough : all);
   Reuse reuse;
   for (int step = 0; step < 2; ++step) {

@@ -18,7 +18,7 @@
 #include "oracle/plan/folding.h"
 #include "oracle/predict.h"
 #include "oracle/search/search.h"
-#include "oracle/trace.h"
+#include "oracle/trace/trace.h"
 
 namespace sibyl {
 namespace {

@@ -14,7 +14,7 @@
 #include "gui/view/flow_layout.h"
 #include "gui/view/progress_line.h"
 #include "oracle/report/read_trace.h"
-#include "oracle/trace.h"
+#include "oracle/trace/trace.h"
 
 namespace sibyl::gui {
 namespace {

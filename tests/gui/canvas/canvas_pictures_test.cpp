@@ -9,7 +9,7 @@
 #include "gui/view/canvas/graph_view.h"
 #include "gui/view/canvas/timeline_view.h"
 #include "gui/view/canvas/views.h"
-#include "oracle/trace.h"
+#include "oracle/trace/trace.h"
 #include "tests/gui/canvas/answers.h"
 
 namespace sibyl::gui {

@@ -206,5 +206,25 @@ TEST(MemoryHistory, FollowsTheStep) {
   EXPECT_GT(memory->history.moments.back().start, memory->history.moments[1].start);
 }
 
+// LAMB's directions are a stage's own: two stages on a device update one after the other, and hold no more than one's.
+TEST(MemoryHistory, StagesOfADeviceHoldTheirDirectionsInTurn) {
+  constexpr std::int64_t width = 64;
+  const Graph graph = test::mlp({width, width, width, width, width}, 2);
+  Strategy strategy;
+  strategy.data = 2, strategy.pipeline = 2;
+  strategy.chunks = 2, strategy.schedule = PipelineSchedule::interleaved;
+  strategy.zero = 1, strategy.optimizer = OptimizerKind::lamb;
+  strategy.global_batch = 16, strategy.accumulation = 4;
+  const auto memory = step_memory(graph, strategy, test::cluster(1, 4), 0);
+  ASSERT_TRUE(memory) << to_string(memory.error());
+  const MemoryHistory& history = memory->history;
+  Bytes most;
+  for (const MemoryMoment& moment : history.moments)
+    if (history.names[moment.name] == "optimizer") most = std::max(most, moment.most.optimizer);
+  // Half of a layer's weights and biases, in f32.
+  constexpr double directions = 4.0 * (width * width + width) / 2;
+  EXPECT_EQ(most - history.moments.front().most.optimizer, Bytes{directions});
+}
+
 }  // namespace
 }  // namespace sibyl

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "oracle/closed/schedule_form.h"
@@ -50,7 +51,21 @@ struct AnyStages {
       }
       return both;
     };
-    const auto wire = [] { return WireUse{any(0, 1) == 1, 0.1 * any(0, 10), one_of(1.0, 2.0, 8.0)}; };
+    const auto any_wire = [] { return WireUse{any(0, 1) == 1, 0.1 * any(0, 10), one_of(1.0, 2.0, 8.0)}; };
+    // A coordinate's stages mostly send over one wire each way, as the same flows, and both ways so.
+    std::vector<std::array<WireUse, 2>> own_wires;
+    const bool as_many_flows = any(0, 3) > 0;
+    for (int c = 0; c < shape.coordinates; ++c) {
+      own_wires.push_back({any_wire(), any_wire()});
+      if (as_many_flows) own_wires.back()[1].flows = own_wires.back()[0].flows;
+    }
+    const bool one_wire = any(0, 3) > 0;
+    const auto wire = [&](int stage, std::size_t way) {
+      WireUse use = any_wire();
+      const WireUse& own = own_wires[static_cast<std::size_t>(stage % shape.coordinates)][way];
+      if (one_wire) use.between_nodes = own.between_nodes, use.flows = own.flows;
+      return use;
+    };
     const auto around = [&](double middle) { return middle * (1 + uneven * 0.01 * any(0, 100)); };
     // So many coordinates lie on a node, and share its wires or have each their own.
     const int each = any(1, 3), same = any(0, 1) == 1 ? each : 1;
@@ -94,7 +109,7 @@ struct AnyStages {
           turn.messages = Seconds{backward.messages};
           if (!split) turn.wires = form.wires_backward;
         }
-      StageInPipeline stage{&form, 0, 0, wire(), wire()};
+      StageInPipeline stage{&form, 0, 0, wire(s, 0), wire(s, 1)};
       one.forward_wire = stage.forward_wire;
       one.backward_wire = stage.backward_wire;
       if (s + 1 < count) stage.forward_passage = one.forward_passage = passage(s, s + 1);
@@ -399,13 +414,16 @@ TEST(LockStep, GoesThroughBothOrders) {
     closed::LockStep walk;
     walk.begin(2, {.micro_batches = 3, .forward_first = forward_first});
     for (const std::size_t c : {0U, 1U}) {
-      walk.set_times(c, {.forward = 1, .send_forward = 0.5, .backward = 2, .send_backward = 0.5});
+      walk.set_stage(c, {.forward = {.time = 1},
+                         .backward = {.time = 2},
+                         .sent_forward = {.alone = 0.5},
+                         .sent_backward = {.alone = 0.5}});
       walk.set_state(c, {});
     }
     std::size_t singles = 0;
     for (int tick = 0; tick < walk.ticks(); ++tick)
-      for (const closed::LockStep::Single& one : walk.go(tick)) {
-        closed::LockStep::State state = walk.state(one.coordinate);
+      for (const closed::SinglePass& one : walk.go(tick)) {
+        closed::CoordinateState state = walk.state(one.coordinate);
         state.ready = std::max(state.ready, one.arrived) + 2;
         state.backward = std::max(state.backward, state.ready) + 0.5;
         walk.set_state(one.coordinate, state);

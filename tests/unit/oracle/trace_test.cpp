@@ -1,4 +1,4 @@
-#include "oracle/trace.h"
+#include "oracle/trace/trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

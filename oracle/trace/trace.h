@@ -3,8 +3,9 @@
 // One process for each rank that differs from the others, on it the tracks compute, communication and host (what the
 // device waits for: launches, samples from storage, the slowest rank). The last span ends at the predicted step time.
 // Spans carry what is known of them: kind, FLOPs and bytes of kernels, bytes and algorithm of messages, and for both
-// how the time is known. Those without which the step would be shorter are marked critical: each of them began when what it
-// waited for, the critical one before it, was done, on its own rank or on another; laid end to end they last as long as the step.
+// how the time is known. Those without which the step would be shorter are marked critical: each of them began when
+// what it waited for, the critical one before it, was done, on its own rank or on another; laid end to end they last as
+// long as the step.
 #pragma once
 
 #include <cstddef>
