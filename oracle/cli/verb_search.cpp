@@ -82,6 +82,18 @@ Result<void> read_cost(const Arguments& arguments, SearchReport& report) {
   return {};
 }
 
+Failure why_none(const SearchResult& result, const std::string& model) {
+  const std::string message = "no strategy of the space can be run";
+  if (result.too_large > 0 || result.left_out.empty())
+    return fail(ErrorCode::infeasible, message, model,
+                "allow more devices, a larger --memory or smaller --micro-batch-sizes");
+  const LeftOut& reason = result.left_out.front();
+  const std::string reasons =
+      result.left_out.size() > 1 ? fmt::format("; the first of {} reasons: ", result.left_out.size()) : ": ";
+  return fail(ErrorCode::infeasible, message + reasons + reason.why, model,
+              reason.hint.empty() ? "allow other --axes or --devices" : reason.hint);
+}
+
 Result<int> run_search(const Arguments& arguments) {
   SIBYL_TRY(const OutputFormat format, output_format(arguments));
   SIBYL_TRY(const Cluster cluster, read_cluster(arguments));
@@ -122,8 +134,7 @@ Result<int> run_search(const Arguments& arguments) {
   }
   if (report.result.tried < report.result.size) return exit_code(ErrorCode::interrupted);
   if (!report.result.best.empty()) return 0;
-  return fail(ErrorCode::infeasible, "no strategy of the space can be run", report.model,
-              "allow more devices, a larger --memory or smaller --micro-batch-sizes");
+  return why_none(report.result, report.model);
 }
 
 }  // namespace

@@ -190,7 +190,8 @@ std::string to_json(const SearchReport& report) {
   json["front"] = list_json(report, r.front);
   json["left_out"] = Json::array();
   for (const LeftOut& reason : r.left_out)
-    json["left_out"].push_back({{"why", reason.why}, {"count", reason.count}, {"alike", reason.alike}});
+    json["left_out"].push_back(
+        {{"why", reason.why}, {"hint", reason.hint}, {"count", reason.count}, {"alike", reason.alike}});
   // Names come from the user's files and may hold any bytes.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -187,7 +187,7 @@ SearchSpace suited_to(const Graph& graph, SearchSpace space) {
 
 // What is not simulated may turn out better than the formula has it. What the framework takes by itself both know.
 Point hopeful_point(const Trial& trial, int devices, Bytes framework) {
-  constexpr double time = 0.005, memory = 0.05;  // most are not further apart than this
+  constexpr double time = 0.005, memory = 0.01;  // most are not further apart than this
   if (trial.candidate) return {trial.time(), trial.memory(), devices};
   return {trial.time() * (1.0 - time), framework + (trial.memory() - framework) * (1.0 - memory), devices};
 }
@@ -250,11 +250,12 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
       ++result.simulated;
     else if (trial.form)
       ++result.by_formula;
-    if (!trial.why_not.empty()) {
-      Reason& reason = reasons[without_numbers(trial.why_not)];
-      if (reason.words.empty()) reason.first.why = trial.why_not;
+    if (trial.why_not) {
+      const Error& error = *trial.why_not;
+      Reason& reason = reasons[without_numbers(error.message)];
+      if (reason.words.empty()) reason.first.why = error.message, reason.first.hint = error.hint;
       ++reason.first.count;
-      reason.words.insert(trial.why_not);
+      reason.words.insert(error.message);
     } else if (trial.ruled_out())
       ++result.too_slow;
     else if (trial.too_large || !trial.fits)

@@ -49,6 +49,7 @@ inline constexpr double most_device_time = 3.0;
 // numbers.
 struct LeftOut {
   std::string why;
+  std::string hint;  // what to do about it, as Error::hint
   std::size_t count = 0;
   std::size_t alike = 0;  // in how many other wordings
 };

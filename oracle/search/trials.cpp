@@ -217,7 +217,7 @@ void Trials::price(std::size_t i, const Result<closed::Form>& found) {
   if (found)
     trial.form = *found;
   else
-    trial.why_not = found.error().message;
+    trial.why_not = found.error();
   trial.fits = found && !(memory_.value() > 0 && found->memory > memory_);
 }
 
@@ -230,7 +230,7 @@ void Trials::simulate(std::size_t index, Evaluator& evaluator) {
   Trial& trial = trials_[index];
   const Result<Evaluation> p = evaluator.evaluate(strategies_[index]);
   if (!p) {
-    trial.why_not = p.error().message;
+    trial.why_not = p.error();
     trial.form.reset();
     return;
   }

@@ -27,12 +27,12 @@ struct Trial {
   std::unique_ptr<Candidate> candidate;  // simulated
   bool fits = false;                     // of a simulated one; else as far as the formula tells
   bool too_large = false;                // its state alone is more than a device holds
-  std::string why_not;                   // it cannot be planned
+  std::optional<Error> why_not;          // it cannot be planned
 
   // A step's time is known.
   [[nodiscard]] bool timed() const { return candidate || (form && form->walked); }
-  [[nodiscard]] bool ruled_out() const { return at_least.value() > 0 && !form && !candidate && why_not.empty(); }
-  [[nodiscard]] bool tried() const { return form || candidate || too_large || ruled_out() || !why_not.empty(); }
+  [[nodiscard]] bool ruled_out() const { return at_least.value() > 0 && !form && !candidate && !why_not; }
+  [[nodiscard]] bool tried() const { return form || candidate || too_large || ruled_out() || why_not; }
   // As far as is known: of what was ruled out no more than there is.
   [[nodiscard]] Seconds time() const { return candidate ? candidate->step_time : form ? form->step_time : at_least; }
   [[nodiscard]] Bytes memory() const { return candidate ? candidate->memory : form ? form->memory : Bytes{}; }

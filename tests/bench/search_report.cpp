@@ -177,7 +177,7 @@ void report(const Case& c) {
   for (const Trial& trial : trials.all()) {
     too_large += trial.too_large ? 1 : 0;
     too_slow += trial.ruled_out() ? 1 : 0;
-    refused += trial.why_not.empty() ? 0 : 1;
+    refused += trial.why_not ? 1 : 0;
     walked += trial.timed() ? 1 : 0;
   }
   fmt::print("| {} | {} | {} | {} | {} | {} |", c.name(), all.size(), too_large, too_slow, refused, walked);

@@ -116,7 +116,11 @@ QString searchSummary(const SearchResult& r) {
                 "longer the "
                 "simplest is recommended (★)")
                 .arg(count(r.equal));
-  if (r.best.empty() && !r.left_out.empty()) text += ". " + QString::fromStdString(r.left_out.front().why);
+  if (r.best.empty() && !r.left_out.empty()) {
+    const LeftOut& reason = r.left_out.front();
+    text += ". " + QString::fromStdString(reason.why);
+    if (!reason.hint.empty()) text += " (" + QString::fromStdString(reason.hint) + ")";
+  }
   return text + '.';
 }
 
