@@ -44,9 +44,11 @@ void MessageRow::set(std::size_t at, const MessageFacts& facts, bool sharing) {
 
 SIBYL_ANY_VECTORS void pass_all(const Coordinates& coordinates, const PassRow& passes, const MessageRow& messages,
                                 std::size_t at) {
-  double* __restrict ready = coordinates.ready, * __restrict sent = coordinates.sent;
-  const double *__restrict arrived = coordinates.arrived, *__restrict time = passes.time.data() + at,
-                           *__restrict alone = messages.alone.data() + at;
+  double* __restrict ready = coordinates.ready;
+  double* __restrict sent = coordinates.sent;
+  const double* __restrict arrived = coordinates.arrived;
+  const double* __restrict time = passes.time.data() + at;
+  const double* __restrict alone = messages.alone.data() + at;
   for (std::size_t i = 0; i < coordinates.count; ++i) {
     const double own = ready[i], others = arrived[i], channel = sent[i];
     const double done = (own < others ? others : own) + time[i];
@@ -67,18 +69,22 @@ inline double lost(double met, double share, double most) {
 SIBYL_ANY_VECTORS void pass_all(const CoordinatesOnWires& on, const PassRow& passes, const MessageRow& messages,
                                 std::size_t at, const PassRow::Losses& losses, std::size_t next) {
   const Coordinates& coordinates = on.of;
-  double* __restrict ready = coordinates.ready, * __restrict sent = coordinates.sent;
-  double* __restrict inside = on.inside, * __restrict between = on.between;
-  const PassRow::Losses &to_inside = passes.to_messages[0], &to_between = passes.to_messages[1];
-  const double* __restrict arrived = coordinates.arrived, * __restrict time = passes.time.data() + at;
-  const double* __restrict inside_share = to_inside.share.data() + at, * __restrict inside_most =
-                                                                           to_inside.most.data() + at;
-  const double* __restrict between_share = to_between.share.data() + at, * __restrict between_most =
-                                                                             to_between.most.data() + at;
-  const double* __restrict alone = messages.alone.data() + at, * __restrict on_wire = messages.on_wire.data() + at;
-  const double* __restrict inside_rest = messages.rest[0].data() + at, * __restrict between_rest =
-                                                                           messages.rest[1].data() + at;
-  const double* __restrict share = losses.share.data() + next, * __restrict most = losses.most.data() + next;
+  double* __restrict ready = coordinates.ready;
+  double* __restrict sent = coordinates.sent;
+  double* __restrict inside = on.inside;
+  double* __restrict between = on.between;
+  const double* __restrict arrived = coordinates.arrived;
+  const double* __restrict time = passes.time.data() + at;
+  const double* __restrict inside_share = passes.to_messages[0].share.data() + at;
+  const double* __restrict inside_most = passes.to_messages[0].most.data() + at;
+  const double* __restrict between_share = passes.to_messages[1].share.data() + at;
+  const double* __restrict between_most = passes.to_messages[1].most.data() + at;
+  const double* __restrict alone = messages.alone.data() + at;
+  const double* __restrict on_wire = messages.on_wire.data() + at;
+  const double* __restrict inside_rest = messages.rest[0].data() + at;
+  const double* __restrict between_rest = messages.rest[1].data() + at;
+  const double* __restrict share = losses.share.data() + next;
+  const double* __restrict most = losses.most.data() + next;
   for (std::size_t i = 0; i < coordinates.count; ++i) {
     const double own = ready[i], others = arrived[i], channel = sent[i], a = inside[i], b = between[i];
     const double start = own < others ? others : own;

@@ -9,6 +9,7 @@
 #include "oracle/simulate/pipeline.h"
 #include "oracle/simulate/step.h"
 #include "oracle/trace/process_writer.h"
+#include "oracle/trace/span_words.h"
 
 namespace sibyl {
 namespace {

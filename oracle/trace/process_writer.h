@@ -2,19 +2,19 @@
 // without which the step would be shorter.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/cancelled.h"
 #include "base/trace.h"
 #include "oracle/prediction.h"
 #include "oracle/simulate/pipeline.h"
 #include "oracle/simulate/step.h"
-#include "oracle/trace/span_words.h"
 
 namespace sibyl {
 

@@ -1,6 +1,5 @@
 #include "oracle/trace/span_words.h"
 
-#include <optional>
 #include <string>
 
 #include "oracle/plan/names.h"

@@ -1,6 +1,9 @@
 // What a span of a timeline says of itself: category, work, bytes, algorithm, and how its time is known.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "base/trace.h"
 #include "oracle/cost/price.h"
 #include "oracle/plan/plan.h"

@@ -8,6 +8,7 @@
 #include "oracle/simulate/step.h"
 #include "oracle/trace/pipeline_writer.h"
 #include "oracle/trace/process_writer.h"
+#include "oracle/trace/span_words.h"
 
 namespace sibyl {
 namespace {
