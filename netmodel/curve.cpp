@@ -18,6 +18,7 @@ struct Line {
 constexpr double huber_width = 0.05;       // a residual above 5 % counts linearly
 constexpr double price_of_segment = 2e-3;  // per segment: what a further one must save, beside a fifth of the cost
 constexpr std::size_t least_points = 3;    // of a segment
+constexpr double among_the_longest = 4;    // times as long as one of these is the longest, at most
 
 double huber(double residual) {
   const double size = std::abs(residual);
@@ -91,6 +92,23 @@ std::vector<Cut> best_cuts(const std::vector<CurvePoint>& points) {
   return !three.empty() && earns(total(best), three_cost) ? three : best;
 }
 
+// What longer messages follow: the slope from the longest ones of a segment to all that are half as long or less, in
+// the median. Least squares of relative errors ask as much of the shortest, whose least step bends them by some
+// percent.
+Line as_the_longest(std::span<const CurvePoint> points, Line line, bool from_zero) {
+  std::vector<double> slopes, starts;
+  for (const CurvePoint& longer : points)
+    for (const CurvePoint& point : points)
+      if (longer.bytes * among_the_longest >= points.back().bytes && 2 * point.bytes <= longer.bytes)
+        slopes.push_back((longer.seconds - point.seconds) / (longer.bytes - point.bytes));
+  if (slopes.size() < least_points) return line;
+  line.beta = std::max(0.0, median(slopes));
+  for (const CurvePoint& point : points) starts.push_back(point.seconds - line.beta * point.bytes);
+  line.alpha = median(starts);
+  if (from_zero) line.alpha = std::max(0.0, line.alpha);
+  return line;
+}
+
 // Where a segment begins, between two sampled sizes: where its line crosses the one before, as where a port is full, a
 // cache or a token bucket empty; where they do not cross there, protocols switch, and it is the geometric middle.
 double border(const CurvePoint& below, const CurvePoint& above, const Line& before, const Line& after) {
@@ -133,7 +151,9 @@ Curve Curve::fit(std::vector<CurvePoint> samples) {
   Curve curve;
   if (points.empty()) return curve;
   const Line* before = nullptr;
-  const std::vector<Cut> cuts = best_cuts(points);
+  std::vector<Cut> cuts = best_cuts(points);
+  Cut& last = cuts.back();
+  last.line = as_the_longest(std::span(points).subspan(last.from), last.line, cuts.size() == 1);
   for (const Cut& cut : cuts) {
     const double from = before == nullptr ? 0.0 : border(points[cut.from - 1], points[cut.from], *before, cut.line);
     const double floor = before == nullptr ? 0.0 : curve.seconds(from);

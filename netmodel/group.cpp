@@ -328,8 +328,9 @@ const Network::Model::Group::Ends& Network::Model::Group::ends(const Samples& sa
 // Behind the longest sample: straight on, as long exchanges keep their wires busy, at the pace of the last octave. A
 // start that the formula has too short, or several ends where it has one, would otherwise grow with the bytes. Two
 // samples alone tell a pace badly where they are disturbed. So it stays between two others that know nothing of their
-// difference: the formula's, and that scaled to the last sample. Where no messages were timed, the formula itself was
-// read from collectives, and the pace stays near the scaled one; which it is where no octave tells any.
+// difference, the formula's and that scaled to the last sample, and is their mean where no octave tells any. Where no
+// messages were timed, the formula itself was read from collectives, and the pace stays near the scaled one; which it
+// is where no octave tells any.
 double Network::Model::Group::beyond(const Samples& samples, Algorithm of, double bytes) const {
   constexpr double most = 1.5;
   const CurvePoint& last = samples.here.points.back();
@@ -339,11 +340,11 @@ double Network::Model::Group::beyond(const Samples& samples, Algorithm of, doubl
   const double here = formula(of, bytes, model_.gpus() ? Talk::none : Talk::in_protocol);
   const double plain = (here - at_last) / (bytes - last.bytes);
   const double scaled = plain * last.seconds / at_last;
-  double pace = scaled;
+  const bool messages_timed = model_.point_to_point.measured(placement_.nodes == 1);
+  double pace = messages_timed ? (plain + scaled) / 2 : scaled;
   if (known.pace)
-    pace = model_.point_to_point.measured(placement_.nodes == 1)
-               ? std::clamp(*known.pace, std::min(plain, scaled), std::max(plain, scaled))
-               : std::clamp(*known.pace, scaled / most, scaled * most);
+    pace = messages_timed ? std::clamp(*known.pace, std::min(plain, scaled), std::max(plain, scaled))
+                          : std::clamp(*known.pace, scaled / most, scaled * most);
   return last.seconds + pace * (bytes - last.bytes);
 }
 

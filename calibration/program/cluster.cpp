@@ -54,15 +54,16 @@ void measure_meetings(Communicator& world, const Ranks& ranks, Calibration& cali
   if (ranks.first()) series.push_back(std::move(sample));
 }
 
-// The file has so many samples of each exchange behind it.
+// The file has so many samples of each exchange behind it. Of the time that is left then, a share; and how much of the
+// rest may go, too, into what long exchanges are foretold by, which is worth more than to know others better.
 struct Moment {
   int samples = 1;
-  Seconds budget;
+  double share = 1.0, more = 0.0;
 };
 
 std::vector<Moment> moments_of(const NetworkRequest& request) {
-  if (request.samples) return {{*request.samples, request.budget}};
-  return {{1, request.budget / 2}, {2, request.budget / 4}, {3, request.budget / 4}};
+  if (request.samples) return {{*request.samples}};
+  return {{1, 0.5, 1.0}, {2, 0.5, 0.0}, {3}};
 }
 
 }  // namespace
@@ -111,11 +112,14 @@ Result<void> measure_network(const Ranks& ranks, Session& session, const Network
   Seconds left = request.budget;
   for (const Moment& moment : moments) {
     samples = moment.samples;
-    options.budget = moment.budget;
+    options.budget = left * moment.share;
+    options.more = (left - options.budget) * moment.more;
     const Clock::time_point begin = Clock::now();
     SIBYL_CHECK(ranks.agree(probe_network(world, options, sink)));
-    left -= Seconds{std::chrono::duration<double>(Clock::now() - begin).count()};
-    if (!goes_on() || ranks.greatest(left < moment.budget / 4 ? 1 : 0) == 1) break;  // one exchange may take long
+    const std::chrono::duration<double> taken = Clock::now() - begin;
+    left -= Seconds{std::ranges::max(ranks.gather(taken.count()))};  // the same on all ranks
+    constexpr double too_little = 1.0 / 16;                          // of the whole, to begin once more
+    if (!goes_on() || left < request.budget * too_little) break;
     progress.reset();
     sink.remark = {};  // what does not fit once more is there already, or was told of
   }

@@ -75,12 +75,11 @@ Upcoming::Upcoming(std::vector<Task> tasks) : left_(tasks.size()) {
     std::ranges::stable_sort(line, {}, [](const Entry& entry) { return bytes_of(entry.task) * entry.counts_for; });
 }
 
-std::optional<Task> Upcoming::take(const Pace& pace) {
+std::optional<Upcoming::Next> Upcoming::take(const Pace& pace) {
   if (left_ == 0) return std::nullopt;
   --left_;
-  std::optional<Task> next;
   if (!short_.empty()) {
-    next = std::move(short_.front());
+    Next next{std::move(short_.front())};
     short_.pop_front();
     return next;
   }
@@ -91,7 +90,9 @@ std::optional<Task> Upcoming::take(const Pace& pace) {
     const double counted = pace.foreseen(line.front().task) * line.front().counts_for;
     if (from == nullptr || counted < least) from = &line, least = counted;
   }
-  next = std::move(from->front().task);
+  Entry& first = from->front();
+  const bool sparse = first.counts_for == 1 && !std::holds_alternative<PairSample>(first.task);
+  Next next{std::move(first.task), sparse};
   from->pop_front();
   return next;
 }

@@ -42,10 +42,15 @@ class Pace {
 // wire does not keep long messages inside nodes from being timed, nor the many sizes below 1 MiB those above it.
 class Upcoming {
  public:
+  struct Next {
+    Task task;
+    bool sparse = false;  // one of every fourth
+  };
+
   explicit Upcoming(std::vector<Task> tasks);
 
   [[nodiscard]] std::size_t left() const { return left_; }
-  [[nodiscard]] std::optional<Task> take(const Pace& pace);  // none: no more are left
+  [[nodiscard]] std::optional<Next> take(const Pace& pace);  // none: no more are left
 
  private:
   struct Entry {

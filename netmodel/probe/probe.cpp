@@ -46,7 +46,7 @@ class Probe {
     for (const GroupPlacement& group : probe::groups_of(placement)) groups_.emplace(group, world.subgroup(own(group)));
   }
 
-  void run(std::vector<Task> tasks, double budget);
+  void run(std::vector<Task> tasks);
 
  private:
   [[nodiscard]] bool have(const Task& task) const;
@@ -264,7 +264,8 @@ void Probe::hand_out(const CollectiveSample& sample) const {
   if (named.algorithm != sample.algorithm) sink_.collective(named);
 }
 
-void Probe::run(std::vector<Task> tasks, double budget) {
+void Probe::run(std::vector<Task> tasks) {
+  const double budget = options_.budget.value(), more = options_.more.value();
   std::erase_if(tasks, [&](const Task& task) { return have(task); });
   keep_within_memory(tasks);
   const std::size_t all = tasks.size();
@@ -275,24 +276,26 @@ void Probe::run(std::vector<Task> tasks, double budget) {
   double left = budget, on_pairs = 0.0;
   bool was_pair = false;
   std::size_t too_long = 0;
-  while (std::optional<Task> task = stopped ? std::nullopt : upcoming.take(pace)) {
+  while (std::optional<probe::Upcoming::Next> next = stopped ? std::nullopt : upcoming.take(pace)) {
+    Task& task = next->task;
     const double before = std::exchange(left, budget - probe::slowest(world_, probe::now() - begin));
     if (was_pair) on_pairs += before - left;
-    was_pair = std::holds_alternative<PairSample>(*task);
+    was_pair = std::holds_alternative<PairSample>(task);
     if (was_pair && on_pairs > most_for_pairs * budget) continue;
     const std::size_t done = all - upcoming.left() - 1;
     if (sink_.progress && world_.rank() == 0)
-      sink_.progress(static_cast<int>(done), static_cast<int>(all), probe::text_of(*task));
-    if (left < 0) {
+      sink_.progress(static_cast<int>(done), static_cast<int>(all), probe::text_of(task));
+    if (left + more < 0) {
       too_long += all - done;
       break;
     }
-    if (pace.hopeless(*task)) continue;
-    if (const double once = pace.foreseen(*task); once * probe::least_runs(once) > left) {
+    if (pace.hopeless(task)) continue;
+    const double room = next->sparse ? left + more : left, once = pace.foreseen(task);
+    if (room < 0 || once * probe::least_runs(once) > room) {
       ++too_long;
       continue;
     }
-    const double allowance = left / static_cast<double>(all - done);
+    const double allowance = std::max(0.0, left) / static_cast<double>(all - done);
     std::visit(
         [&](auto& sample) {
           const probe::Timing timing = time(sample, allowance);
@@ -304,13 +307,13 @@ void Probe::run(std::vector<Task> tasks, double budget) {
           pace.note(sample, timing.seconds);
           if (world_.rank() == 0) hand_out(sample);
         },
-        *task);
+        task);
   }
   if (world_.rank() != 0 || stopped) return;
   if (sink_.progress) sink_.progress(static_cast<int>(all), static_cast<int>(all), "network measured");
   if (sink_.remark && too_long > 0)
     sink_.remark(fmt::format("{} of {} exchanges are left out: they did not fit into {}", too_long, all,
-                             to_string(Seconds{budget})));
+                             to_string(Seconds{budget + more})));
 }
 
 }  // namespace
@@ -357,7 +360,7 @@ Result<void> probe_network(Communicator& world, const NetworkProbeOptions& optio
   std::ranges::move(probe::pair_tasks(placement, options, places_of_first_node(options.place, placement)),
                     std::back_inserter(tasks));
   std::ranges::move(probe::collective_tasks(placement, options), std::back_inserter(tasks));
-  Probe(world, placement, options, sink).run(std::move(tasks), options.budget.value());
+  Probe(world, placement, options, sink).run(std::move(tasks));
   return {};
 }
 

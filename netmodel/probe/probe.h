@@ -34,6 +34,7 @@ Nearness nearness(const RankPlace& a, const RankPlace& b);  // of two in one mac
 
 struct NetworkProbeOptions {
   Seconds budget{120.0};  // what would go beyond is left out: what takes longest, and sizes between others
+  Seconds more{};         // beyond it, for what long exchanges are foretold by: of each kind every fourth size
   // Close to one another where a token bucket may be empty (a quarter of a millisecond of 1 Gb/s is 31 KB).
   std::vector<std::int64_t> message_bytes{1,       64,      1024,    2048,    4096,     8192,     16384,
                                           24576,   32768,   49152,   65536,   98304,    131072,   1 << 18,

@@ -329,6 +329,18 @@ const Form& ProgramForm::least(const Strategy& strategy, const ScheduleShape& sh
   return form;
 }
 
+Form ProgramForm::least_of_gathering(Group& group, const Strategy& strategy, const ScheduleShape& shape,
+                                     const Cut& cut) {
+  stages_.assign(cut.ends.size(), {});
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    const StageWork& work = work_of(cut, s, strategy);
+    const auto [entry, added] = group.gathering.try_emplace(&work);
+    if (added) entry->second = group.formula.least_of_gathering(work);
+    stages_[s].form = &entry->second;
+  }
+  return {Seconds{ScheduleForm::at_least(shape, stages_)}, memory_of(shape), false};
+}
+
 Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wanted) {
   const ScheduleShape shape{strategy.schedule, strategy.pipeline, strategy.chunks,
                             static_cast<int>(strategy.accumulation)};
@@ -338,6 +350,8 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wante
   if (!cut) return tl::unexpected(cut.error());
   if (const Form& least = this->least(strategy, shape, cut); !wanted(least)) return least;
   Group& group = group_of(strategy);
+  if (group.formula.gathers())
+    if (const Form least = least_of_gathering(group, strategy, shape, *cut); !wanted(least)) return least;
   const auto coordinates = static_cast<std::size_t>(strategy.pipeline);
   stages_.assign(cut->ends.size(), {});
   for (std::size_t s = 0; s < stages_.size(); ++s) {

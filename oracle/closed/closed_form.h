@@ -81,7 +81,7 @@ class ProgramForm {
     Replicas replicas;
     StageFormula formula;
     const Links* links = nullptr;
-    std::unordered_map<const StageWork*, StageForm> stages;
+    std::unordered_map<const StageWork*, StageForm> stages, gathering;  // as stage() and least_of_gathering() have them
   };
   using Tiers = std::tuple<Tier, Tier, Tier>;  // of optimizer state, parameters and activations
   using Zero = std::pair<int, int>;            // and its ranks
@@ -131,6 +131,7 @@ class ProgramForm {
   Result<Form> pipeline(const Strategy& strategy, const Wanted& wanted);
   StageWork& work_of(const Cut& cut, std::size_t stage, const Strategy& strategy);
   const Form& least(const Strategy& strategy, const ScheduleShape& shape, const Result<Cut>& cut);
+  Form least_of_gathering(Group& group, const Strategy& strategy, const ScheduleShape& shape, const Cut& cut);
   [[nodiscard]] Bytes memory_of(const ScheduleShape& shape) const;  // of `stages_`
   double late(double alone_kernels, const Strategy& strategy);      // the slowest rank
 

@@ -74,8 +74,7 @@ void ScheduleForm::walk(const ScheduleShape& shape, const std::vector<double>& b
   else
     walk_by_rounds(rounds_apart);
   if (spaced > 0) compare(spaced);
-  for (std::size_t i = 0; split_ && i < coordinates_; ++i)
-    for (std::size_t n = passes_.size() - std::min(i, passes_.size()); n < passes_.size(); ++n) weight_pass(i, n);
+  for (std::size_t i = 1; split_ && i < coordinates_; ++i) put_off_weights(i);
 }
 
 void ScheduleForm::walk_by_rounds(int apart) {
@@ -312,6 +311,16 @@ void ScheduleForm::exchange(std::size_t coordinate, const Stage& stage, double a
   last_gradients_ = std::max(last_gradients_, others.end());
 }
 
+// As many as there are coordinates before it, of which only the first and the last micro-batch's are not like the
+// others.
+void ScheduleForm::put_off_weights(std::size_t coordinate) {
+  const std::size_t last = passes_.size() - 1;
+  std::size_t next = passes_.size() - std::min(coordinate, passes_.size());
+  if (next == 0 && last > 0) weight_pass(coordinate, next++);
+  free_[coordinate] += static_cast<double>(last - next) * stages_[coordinate].backward[slot_of(false, false)].time;
+  weight_pass(coordinate, last);
+}
+
 void ScheduleForm::weight_pass(std::size_t coordinate, std::size_t pass) {
   const Stage& stage = stages_[coordinate];
   const StageForm::Turns& turns = stage.backward[passes_[pass].slot];
@@ -387,6 +396,16 @@ ScheduleForm::Ends ScheduleForm::ends(const ScheduleShape& shape, const std::vec
   return steady(shape, stages, last, wanted);
 }
 
+// So long as the coordinate before is not done with its first pass forward, nobody waits for one that has not begun.
+bool ScheduleForm::unnoticed(const std::vector<double>& begins, const std::vector<double>& others) const {
+  double done = stages_.front().forward;  // by the coordinate before, at the least
+  for (std::size_t c = 1; c < coordinates_; ++c) {
+    if (begins[c] != others[c] && std::max(begins[c], others[c]) > done) return false;
+    done = std::max(done, begins[c]) + stages_[c - 1].send_forward + stages_[c].forward;
+  }
+  return true;
+}
+
 // Devices that begin later end no sooner, so that no step is shorter than the first device's share of the first one.
 ScheduleForm::Ends ScheduleForm::steady(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages,
                                         const LastMessages& last, const std::function<bool(double)>& wanted) {
@@ -395,7 +414,9 @@ ScheduleForm::Ends ScheduleForm::steady(const ScheduleShape& shape, const std::v
     walk_enough(shape, stages, last, steps.begins());
     const auto slowest = static_cast<std::size_t>(std::ranges::max_element(ends_) - ends_.begin());
     const double time = ends_[slowest] - steps.begins()[slowest], least = ends_.front() * (1 - 2 * not_walked);
+    begins_ = steps.begins();
     if (!steps.again(ends_)) return {time, slowest};
+    if (unnoticed(begins_, steps.begins())) return {ends_[slowest] - steps.begins()[slowest], slowest};
     if (!crowded_ && !wanted(least)) return {least, slowest, false};
   }
 }

@@ -84,6 +84,8 @@ class ScheduleForm {
   void prepare(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages);
   Ends steady(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages, const LastMessages& last,
               const std::function<bool(double)>& wanted);
+  // Do all passes run at the same times, whether coordinates begin so or as the others? True only if they do.
+  [[nodiscard]] bool unnoticed(const std::vector<double>& begins, const std::vector<double>& others) const;
   // When coordinates end that begin so, in `ends_`.
   void walk_enough(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages, const LastMessages& last,
                    const std::vector<double>& begins);
@@ -130,6 +132,7 @@ class ScheduleForm {
   void interleaved_backward_passes(int first);
   void backward_pass(std::size_t coordinate, std::size_t pass, double arrival);
   void weight_pass(std::size_t coordinate, std::size_t pass);
+  void put_off_weights(std::size_t coordinate);                             // of passes that are done
   void exchange(std::size_t coordinate, const Stage& stage, double alone);  // its gradients, by itself until then
   void finish(const std::vector<StageInPipeline>& stages, const LastMessages& last);
 
@@ -157,6 +160,7 @@ class ScheduleForm {
   LockStep lock_step_;
   InterleavedStep interleaved_step_;
   std::vector<std::vector<double>> before_, after_;
+  std::vector<double> begins_;
   double least_ = 0, most_ = 0;  // seconds that a round adds
 };
 

@@ -58,6 +58,10 @@ class StageFormula {
   // No more than that in any respect, whatever is exchanged in which buckets and where replicas lie: without messages,
   // buffers and updates. As quick as a sum over parameters.
   [[nodiscard]] StageForm least(const StageWork& work) const;
+  // Closer to it, where parameters are gathered before use: a pass takes no less than they do, one after the other. All
+  // of stage() but turns and messages.
+  StageForm least_of_gathering(const StageWork& work);
+  [[nodiscard]] bool gathers() const;
   [[nodiscard]] double least_step(const StageWork& work, std::int64_t micro_batches) const;  // no more than step()
   // Where gradients are clipped: of the message that sums their norm over all ranks that hold different ones, seconds.
   [[nodiscard]] std::optional<double> clip_norm() const { return clip_norm_; }
@@ -102,6 +106,7 @@ class StageFormula {
   void add_memory(StageForm& form) const;
   void add_tail(StageForm& form);
   void add_turns(StageForm& form);
+  void add_times(StageForm& form, const StageWork& work) const;  // of turns by themselves
   [[nodiscard]] TurnWires wires(const WireTime& exchanges, const StagePass& pass, const Run& run, double time);
 
   StageForm::Turns turn(const StagePass& pass, const Run& run);

@@ -30,15 +30,41 @@ StageForm StageFormula::least(const StageWork& work) const {
     form.state += share * updates_.state_bytes(parameter.elements);
     if (shared_out && strategy.zero == 3) form.state -= (1 - share * kept) * parameter.bytes();
   }
-  // Waits for the host that are too short to matter are left out beside messages.
-  const auto time = [](const Run& run) { return run.waits() ? run.time : run.compute; };
-  form.forward.time = time(work.forward());
-  form.input.time = time(work.input());
-  for (std::size_t slot = 0; slot < backward_slots; ++slot) form.backward[slot].time = time(work.backward(slot));
+  add_times(form, work);
   form.gradients = work.gradients();
   form.kept = work.kept();
   form.later = work.later();
   form.pass = work.pass();
+  return form;
+}
+
+// Waits for the host that are too short to matter are left out beside messages.
+void StageFormula::add_times(StageForm& form, const StageWork& work) const {
+  const auto time = [](const Run& run) { return run.waits() ? run.time : run.compute; };
+  form.forward.time = time(work.forward());
+  form.input.time = time(work.input());
+  for (std::size_t slot = 0; slot < backward_slots; ++slot) form.backward[slot].time = time(work.backward(slot));
+}
+
+bool StageFormula::gathers() const {
+  return replicas_.strategy().zero == 3 && std::ranges::any_of(summed_, [](const Summed& s) { return s.parts > 1; });
+}
+
+StageForm StageFormula::least_of_gathering(const StageWork& work) {
+  prepare(work);
+  StageForm form;
+  add_times(form, work);
+  constexpr double rounding = 1e-9;
+  double gathers = 0;
+  for (const Unit& unit : units_) gathers += unit.gather.sent.seconds * (1 - rounding);
+  const auto at_least = [&](StageForm::Turns& pass) { pass.time = std::max(pass.time, gathers); };
+  at_least(form.forward);
+  if (work.asked().split)
+    at_least(form.input);
+  else
+    std::ranges::for_each(form.backward, at_least);
+  add_tail(form);
+  add_memory(form);
   return form;
 }
 

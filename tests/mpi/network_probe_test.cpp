@@ -340,9 +340,9 @@ TEST(NetworkProbe, TimesWhatIsOverSoonest) {
   probe::Upcoming upcoming(tasks);
   probe::Pace pace;
   std::vector<std::pair<bool, double>> order;
-  while (const std::optional<probe::Task> task = upcoming.take(pace)) {
-    const auto& sample = std::get<PointToPointSample>(*task);
-    pace.note(*task, sample.bytes.value() * (sample.same_node ? 1e-9 : 1e-7));
+  while (const std::optional<probe::Upcoming::Next> next = upcoming.take(pace)) {
+    const auto& sample = std::get<PointToPointSample>(next->task);
+    pace.note(next->task, sample.bytes.value() * (sample.same_node ? 1e-9 : 1e-7));
     order.emplace_back(sample.same_node, sample.bytes.value() / mebibyte);
     EXPECT_EQ(upcoming.left(), tasks.size() - order.size());
   }
@@ -370,13 +370,18 @@ TEST(NetworkProbe, RefinesSizesAsTimeAllows) {
     tasks.emplace_back(PairSample{0, 2, false, Bytes{1 << 20}, Seconds{}, 0.0, Nearness::unknown});
   probe::Upcoming upcoming(tasks);
   probe::Pace pace;
-  std::vector<int> order;  // in 64 KiB
-  while (const std::optional<probe::Task> task = upcoming.take(pace)) {
-    if (std::holds_alternative<PairSample>(*task)) continue;
-    const double bytes = std::get<PointToPointSample>(*task).bytes.value();
-    pace.note(*task, 1e-3 + bytes * 1e-8);
+  std::vector<int> order, sparse;  // in 64 KiB
+  while (const std::optional<probe::Upcoming::Next> next = upcoming.take(pace)) {
+    if (std::holds_alternative<PairSample>(next->task)) {
+      EXPECT_FALSE(next->sparse);
+      continue;
+    }
+    const double bytes = std::get<PointToPointSample>(next->task).bytes.value();
+    pace.note(next->task, 1e-3 + bytes * 1e-8);
     order.push_back(static_cast<int>(bytes / 65536));
+    if (next->sparse) sparse.push_back(order.back());
   }
+  EXPECT_EQ(sparse, (std::vector{1, 16, 256}));
   EXPECT_EQ(order, (std::vector{1, 4, 16, 2, 8, 64, 256, 32, 128}));
 }
 
@@ -488,6 +493,22 @@ TEST(NetworkProbe, NothingFitsIntoNoTime) {
   ASSERT_TRUE(probe_network(world, options, sink).has_value());
   EXPECT_EQ(handed_out, 0);
   EXPECT_EQ(remarks, world.rank() == 0 && world.size() > 1 ? 1 : 0);
+}
+
+// Beyond the budget go sizes of which nobody else's tell: of these 1 MiB, the first that is foreseen.
+TEST(NetworkProbe, WhatTellsOfLongExchangesMayTakeMore) {
+  Communicator world = Communicator::world();
+  NetworkProbeOptions options = few();
+  options.budget = Seconds{-1.0};
+  options.more = Seconds{60.0};
+  options.collective_bytes = {1024, 1 << 20, 2 << 20};
+  std::set<double> sizes;
+  NetworkProbeSink sink;
+  sink.point_to_point = [&](const PointToPointSample& sample) { sizes.insert(sample.bytes.value()); };
+  sink.collective = [&](const CollectiveSample& sample) { sizes.insert(sample.bytes.value()); };
+  ASSERT_TRUE(probe_network(world, options, sink).has_value());
+  const std::set<double> expected = {1 << 20};
+  EXPECT_EQ(sizes, world.rank() == 0 && world.size() > 1 ? expected : std::set<double>{});
 }
 
 TEST(OverlapProbe, CommunicatesEquallyOftenOnAllRanksAndNeverSpeedsUp) {

@@ -136,7 +136,7 @@ TEST(Samples, BeyondTheSizesOfGpusThePaceIsNearThatOfTheWhole) {
 
 // Of eight ranks, the communicator sends 256 KiB by Rabenseifner's algorithm, and 4 MB round a ring. What was measured
 // of its own choice ends at 256 KiB, but there a ring was timed as well, at twice what its formula says: 14 (10 us +
-// m/8 * 10 ns).
+// m/8 * 10 ns). Whether that is so of longer ones, too, or as much as it is now, no second sample tells: half and half.
 TEST(Samples, BeyondTheSizesAnotherAlgorithmsOwnSamplesCount) {
   constexpr double last = 256 * 1024;
   constexpr GroupPlacement eight{1, 8, 1};
@@ -145,11 +145,12 @@ TEST(Samples, BeyondTheSizesAnotherAlgorithmsOwnSamplesCount) {
       network({sample(last, 0.050, Algorithm::automatic, eight), sample(last, 0.050, Algorithm::rabenseifner, eight),
                sample(last, 2 * ring(last), Algorithm::ring, eight)});
   EXPECT_DOUBLE_EQ(ask(on, last, eight).time.value(), 0.050);
-  EXPECT_NEAR(ask(on, 4e6, eight).time.value(), 2 * ring(4e6), 1e-6);
+  EXPECT_NEAR(ask(on, 4e6, eight).time.value(), 2 * ring(last) + 1.5 * (ring(4e6) - ring(last)), 1e-6);
 }
 
 // The communicator's own choice came to rings at its last size alone: with what it took before by another algorithm
-// that makes no pace. Where rings were timed before, too, theirs counts: 2 of the formula's and 5 ms that stay.
+// that makes no pace, and the mean of the formula's and the scaled one is taken. Where rings were timed before, too,
+// theirs counts: 2 of the formula's and 5 ms that stay.
 TEST(Samples, BeyondTheSizesNoPaceFromOneAlgorithmToAnother) {
   constexpr double before = 512 * 1024, last = 1024 * 1024;
   constexpr GroupPlacement eight{1, 8, 1};
@@ -157,7 +158,8 @@ TEST(Samples, BeyondTheSizesNoPaceFromOneAlgorithmToAnother) {
   const auto timed = [&](double bytes) { return 2 * ring(bytes) + 0.005; };
   std::vector<CollectiveSample> samples{sample(before, 0.001, Algorithm::automatic, eight),
                                         sample(last, timed(last), Algorithm::automatic, eight)};
-  EXPECT_NEAR(ask(network(samples), 8e6, eight).time.value(), timed(last) * ring(8e6) / ring(last), 1e-6);
+  const double mean = (1 + timed(last) / ring(last)) / 2;
+  EXPECT_NEAR(ask(network(samples), 8e6, eight).time.value(), timed(last) + mean * (ring(8e6) - ring(last)), 1e-6);
   samples.push_back(sample(before, timed(before), Algorithm::ring, eight));
   samples.push_back(sample(last, timed(last), Algorithm::ring, eight));
   EXPECT_NEAR(ask(network(samples), 8e6, eight).time.value(), timed(8e6), 1e-6);
