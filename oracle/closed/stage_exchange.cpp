@@ -33,7 +33,7 @@ void StageFormula::prepare(const StageWork& work) {
     if (has_half_weights(replicas_.strategy()) && size_in_bytes(parameter.dtype) == 2) updates_.cast_to_masters();
     Summed& summed = summed_[parameter.summed];
     const bool tied = work.tied(parameter);
-    if (summed.parts == 1 || tied) add_whole(parameter);
+    if (summed.parts == 1 || tied) add_whole(use);
     if (tied && !gradients_in_buckets(replicas_.strategy())) buffers_ += parameter.bytes();
     if (!summed.axes.empty() && !tied) summed.arrivals.emplace_back(use.parameter, use.step);
     if (!updates_.has_norms()) continue;
@@ -86,9 +86,18 @@ void StageFormula::find_outside() {
                         copies_.of(kept.bytes, tier, Way::in).estimate.time.value()});
 }
 
+// As the program has its parameters, or where it is cut a stage: as its steps first read them.
+StageUpdates::Order StageFormula::order_of(const Use& use) const {
+  const LocalTensorId id = table_.parameters()[use.parameter].tensor;
+  if (replicas_.strategy().stages() == 1) return {id.index(), 0};
+  const auto read = sibyl::inputs_of(table_.program().steps[use.step]);
+  return {use.step, static_cast<std::size_t>(std::ranges::find(read, id) - read.begin())};
+}
+
 // Updated by every rank that has it.
-void StageFormula::add_whole(const Parameter& parameter) {
-  updates_.add_whole(table_.program()[parameter.tensor], parameter.tensor);
+void StageFormula::add_whole(const Use& use) {
+  const Parameter& parameter = table_.parameters()[use.parameter];
+  updates_.add_whole(table_.program()[parameter.tensor], order_of(use));
   if (!work_->exchanged(parameter)) return;
   copies_back_.add({parameter.copy, bare_});
 }

@@ -99,7 +99,8 @@ class StageFormula {
   [[nodiscard]] std::vector<Bucket> in_turn(const Arrivals& arrivals) const;
   [[nodiscard]] std::vector<Bucket> by_unit(const Arrivals& arrivals);
   void find_stretches();
-  void add_whole(const Parameter& parameter);
+  void add_whole(const Use& use);
+  [[nodiscard]] StageUpdates::Order order_of(const Use& use) const;
   [[nodiscard]] bool on_cpu() const;
   [[nodiscard]] double part_copy_seconds(std::int64_t elements, DType dtype) const;
   void find_outside();

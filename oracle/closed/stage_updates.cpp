@@ -76,12 +76,12 @@ void StageUpdates::clear() {
   casts_ = false;
 }
 
-void StageUpdates::add_whole(const LocalTensor& parameter, LocalTensorId id) {
+void StageUpdates::add_whole(const LocalTensor& parameter, const Order& order) {
   const std::int64_t elements = element_count(parameter.shape);
   elements_ += elements;
   state_ += state_bytes(elements);
   bytes_ += static_cast<double>(elements) * size_in_bytes(parameter.dtype);
-  if (blocks_ || !together_) updated_.push_back({id.index(), parameter.shape, elements, 0});
+  if (blocks_ || !together_) updated_.push_back({order, parameter.shape, elements, 0});
 }
 
 void StageUpdates::add_part(std::int64_t elements, DType dtype, const std::vector<std::int64_t>& of_each,
@@ -89,7 +89,7 @@ void StageUpdates::add_part(std::int64_t elements, DType dtype, const std::vecto
   elements_ += elements;
   state_ += state_bytes(elements);
   bytes_ += static_cast<double>(elements) * size_in_bytes(dtype);
-  if (blocks_ || !together_) updated_.push_back({Updated::part, {elements}, elements, outside});
+  if (blocks_ || !together_) updated_.push_back({part, {elements}, elements, outside});
   if (!norms_ || together_) return;
   for (const std::int64_t parameter : of_each) {
     const std::int64_t own = std::min(parameter, elements);
@@ -124,7 +124,7 @@ StageUpdates::Form StageUpdates::form(bool summed) {
   if (together_ && elements_ > 0) update({elements_}, form, form.kernels);
   if (together_) return form;
   for (const Updated& one : updated_)
-    if (!norms_ || one.order != Updated::part) update(one.shape, form, form.kernels);
+    if (!norms_ || one.order != part) update(one.shape, form, form.kernels);
   for (const std::int64_t elements : pieces_) update({elements}, form, form.kernels);
   return form;
 }

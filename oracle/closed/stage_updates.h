@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "oracle/cost/kernel_prices.h"
@@ -36,8 +37,12 @@ class StageUpdates {
   // Prices and cluster must outlive it.
   StageUpdates(UpdatePrices& prices, const Strategy& strategy, const Cluster& cluster);
 
+  // Of what is updated whole; parts follow, as they are added.
+  using Order = std::pair<std::size_t, std::size_t>;
+  static constexpr Order part = {static_cast<std::size_t>(-1), 0};
+
   void clear();
-  void add_whole(const LocalTensor& parameter, LocalTensorId id);
+  void add_whole(const LocalTensor& parameter, const Order& order);
   // The rank's part of a bucket, its first `elements`. `of_each`: of the bucket's parameters, where these are told
   // apart (has_norms()). `outside`: bytes of it as parameters that lie outside the device.
   void add_part(std::int64_t elements, DType dtype, const std::vector<std::int64_t>& of_each, std::int64_t outside);
@@ -61,9 +66,8 @@ class StageUpdates {
 
  private:
   struct Updated {
-    static constexpr std::size_t part = static_cast<std::size_t>(-1);
-    std::size_t order = part;  // whole parameters as they are in the program, then parts
-    Shape shape;               // of the whole or the part
+    Order order;
+    Shape shape;  // of the whole or the part
     std::int64_t elements = 0, outside = 0;
   };
   void update(const Shape& shape, Form& form, double& seconds);

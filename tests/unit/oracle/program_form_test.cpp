@@ -85,7 +85,7 @@ void compare(const Graph& graph, const Cluster& cluster, const Strategy& strateg
   const auto form = (*program)->of(strategy);
   RC_ASSERT(form.has_value());
   std::vector<closed::Form> asked;
-  const bool gathers = strategy.zero == 3 && strategy.data * strategy.context > 1;
+  const bool gathers = strategy.zero == 3 && strategy.data * strategy.samplers() > 1;
   const std::size_t asks = strategy.stages() == 1 ? 1 : gathers ? 3 : 2;
   const auto unwalked = (*program)->of(strategy, [&](const closed::Form& at_least) {
     asked.push_back(at_least);
@@ -265,6 +265,27 @@ TEST(ProgramForm, HasNoMoreBuffersThanBuckets) {
     const auto exact = predict(graph, strategy, cluster);
     ASSERT_TRUE(exact);
     EXPECT_NEAR((*form)->of(strategy)->memory / exact->memory.total, 1.0, 0.05) << layers;
+  }
+}
+
+// State that lies outside comes in blocks of what a stage reads one after the other: the embedding that the last stage
+// holds, too, is the first parameter of the program and the last of that stage.
+TEST(ProgramForm, JoinsBlocksAsTheStageHasItsParameters) {
+  const Graph graph = test::transformer(2, 16, 2, 8, 4, true);
+  Cluster cluster = test::cluster(1, 2);
+  cluster.host_link = BytesPerSecond{1e8};
+  KernelPrices kernels(cluster);
+  Strategy strategy;
+  strategy.pipeline = strategy.chunks = 2, strategy.global_batch = strategy.accumulation = 4;
+  strategy.schedule = PipelineSchedule::interleaved;
+  strategy.optimizer = OptimizerKind::adamw, strategy.optimizer_tier = Tier::host;
+  for (int kilobytes = 4; kilobytes < 64; ++kilobytes) {
+    strategy.bucket = Bytes{kilobytes * 1e3};
+    const auto form = closed::ProgramForm::make(graph, nullptr, strategy, kernels);
+    ASSERT_TRUE(form);
+    const auto exact = predict(graph, strategy, cluster);
+    ASSERT_TRUE(exact);
+    EXPECT_NEAR((*form)->of(strategy)->step_time / exact->step_time, 1.0, 1e-9) << kilobytes;
   }
 }
 
