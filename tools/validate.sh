@@ -16,7 +16,7 @@
 #               all of it a quarter as fast (validation/slower.py says why); of a calibration that was measured, not of a shipped device
 #
 # OUT_DIR gets the calibrations (SETTING.json) and a table of each setting (*.md, *.results.json). What is measured already is not
-# measured again: remove OUT_DIR to start anew. Emulated devices take the times of OUT_DIR/pair.json, or, where that is missing, but for search, of the
+# measured again, and steps are judged with those of earlier runs on OUT_DIR: remove it to start anew. Emulated devices take the times of OUT_DIR/pair.json, or, where that is missing, but for search, of the
 # shipped dgx1-v100; SIBYL_EMULATED names another. SIBYL_CACHE (64MB) is the last-level cache, where what
 # calibration finds (docs/calibrate.md) shall not count. Leave the machine alone while it runs.
 set -eu
@@ -44,10 +44,21 @@ lenient() {
 judge() {  # SETTING OPTIONS...
   setting=$1
   shift
+  results=$out/$setting.results.json number=1
+  while [ -e "$results" ]; do number=$((number + 1)); results=$out/$setting.results.$number.json; done
   lenient "$bin/sibyl" validate "$out/cases.$setting.txt" --reference "$out/reference.$setting.txt" \
     --calibration "$out/$setting.json" --rounds "$rounds" ${SIBYL_CACHE:+--cache "$SIBYL_CACHE"} --kernel-budget "$kernel_budget" --steps "$steps" --warmup 2 --markdown \
-    --save "$out/$setting.results.json" $goals $repeat "$@" > "$out/$setting.md"
+    --save "$results" $([ "$number" -gt 1 ] || echo "$goals") $repeat "$@" > "$out/$setting.md"
+  [ "$number" -eq 1 ] || judge_all "$number"
   cat "$out/$setting.md"
+}
+
+# Of so many runs all rounds together.
+judge_all() {  # NUMBER
+  last=$1 number=2
+  set -- --measured "$out/$setting.results.json"
+  while [ "$number" -le "$last" ]; do set -- "$@" --measured "$out/$setting.results.$number.json" && number=$((number + 1)); done
+  lenient "$bin/sibyl" validate "$out/cases.$setting.txt" --calibration "$out/$setting.json" --markdown $goals "$@" > "$out/$setting.md"
 }
 
 # The case lists for this many ranks. Reference steps do not overlap: they teach how kernels add up, and compute beside messages

@@ -147,17 +147,30 @@ Result<Outcome> trained(std::vector<Case>& cases, const Bench& bench, const Argu
   return Outcome{std::move(done), std::move(runs.failed), std::move(runs.ended)};
 }
 
-// Takes the runs of an earlier time.
-Result<Outcome> judged_again(std::vector<Case>& cases, const Bench& bench, const std::string& file) {
-  SIBYL_TRY(const std::string text, read_text(file));
-  SIBYL_TRY(const auto measured, parse_measurements(text, file));
-  std::vector<std::vector<TrainingRun>> runs;
-  for (Case& one : cases) {
-    const auto found = measured.find(one.text);
-    if (found == measured.end()) return fail(fmt::format("has no run of '{}'", one.text), file);
-    if (one.waits_for_stages() && !found->second.stages.empty()) one.place(found->second.stages);
-    runs.push_back({found->second});
+// Takes the runs of earlier times. Of several a pipeline has the stages that the first one gave it: with others it is
+// another strategy.
+Result<Outcome> judged_again(std::vector<Case>& cases, const Bench& bench, const std::vector<std::string>& files) {
+  std::vector<std::vector<TrainingRun>> runs(cases.size());
+  for (const std::string& file : files) {
+    SIBYL_TRY(const std::string text, read_text(file));
+    SIBYL_TRY(const auto measured, parse_measurements(text, file));
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      Case& one = cases[i];
+      const auto found = measured.find(one.text);
+      if (found == measured.end()) continue;
+      const std::vector<std::string>& stages = found->second.stages;
+      if (!runs[i].empty() && stages != runs[i].front().stages) {
+        say(fmt::format("{}: left out, for it was cut into other stages than in {}: {}", file, files.front(),
+                        one.text));
+        continue;
+      }
+      if (one.waits_for_stages() && !stages.empty()) one.place(stages);
+      runs[i].push_back(found->second);
+    }
   }
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    if (runs[i].empty())
+      return fail(fmt::format("no run of '{}'", cases[i].text), fmt::format("{}", fmt::join(files, ", ")));
   SIBYL_TRY(std::vector<Validated> done, judged(cases, bench, runs));
   return Outcome{std::move(done), {}, {}};
 }
@@ -203,8 +216,9 @@ Result<int> run_validate(const Arguments& arguments) {
   SIBYL_TRY(std::vector<Case> cases, read_cases(arguments.operands().front()));
   SIBYL_TRY(const Bench bench, Bench::make(arguments));
   SIBYL_CHECK(check_teaching(arguments, bench));
-  const auto measured = arguments.text("--measured");
-  SIBYL_TRY(const Outcome outcome, measured ? judged_again(cases, bench, *measured) : trained(cases, bench, arguments));
+  const std::vector<std::string> measured = arguments.all("--measured");
+  SIBYL_TRY(const Outcome outcome,
+            measured.empty() ? trained(cases, bench, arguments) : judged_again(cases, bench, measured));
   const std::vector<Validated>& done = outcome.done;
   if (file) SIBYL_CHECK(write_file(*file, to_json(done), true));
   SIBYL_CHECK(show(done, format));
@@ -250,7 +264,8 @@ Verb validate_verb() {
         {.name = "--save", .value = "FILE", .help = "write the results as JSON to this file, too"},
         {.name = "--measured",
          .value = "FILE",
-         .help = "do not train: judge predictions on the runs that an earlier --save wrote"},
+         .help = "do not train: judge predictions on the runs that an earlier --save wrote; on all rounds of several",
+         .repeatable = true},
         {.name = "--record",
          .help = "keep the cases in the calibration as reference steps, from which later predictions "
                  "learn how steps differ "

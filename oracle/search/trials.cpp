@@ -122,11 +122,10 @@ std::vector<Rivals> Trials::by_formula(std::span<Group> groups, const Rivals& ri
                                        const std::function<void(bool)>& tried) {
   std::vector<Alike> programs = by_program(groups);
   // The longest first: the other threads then wait for a short one.
-  std::ranges::stable_sort(programs, std::greater{}, [&](const Alike& alike) {
-    std::size_t members = 0;
-    for (const std::size_t g : alike.groups) members += groups[g].members.size();
-    return members;
-  });
+  for (Alike& alike : programs)
+    for (const std::size_t g : alike.groups)
+      alike.priced += std::ranges::count(groups[g].members, false, [&](std::size_t i) { return trials_[i].too_large; });
+  std::ranges::stable_sort(programs, std::greater{}, &Alike::priced);
   std::vector<Rivals> found(groups.size());
   in_parallel(evaluators_, programs.size(), [&](Evaluator& evaluator, std::size_t p, bool calling) {
     for (const std::size_t g : programs[p].groups)

@@ -75,6 +75,7 @@ class Trials {
   // Groups of one program, the first of which has the form that others share what they can with.
   struct Alike {
     std::vector<std::size_t> groups;
+    std::ptrdiff_t priced = 0;  // strategies, at most
     std::unique_ptr<closed::ProgramForm> first = {};
   };
   static std::vector<Alike> by_program(std::span<const Group> groups);

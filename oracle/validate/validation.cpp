@@ -50,19 +50,25 @@ TrainingRun mean_of(const std::vector<TrainingRun>& runs) {
   };
   const auto mean = [&](auto&& value) { return mean_of_usual(of_all(value)); };
   TrainingRun result = runs.front();  // memory and bytes are the same in each
-  result.step_time = Seconds{mean([](const TrainingRun& r) { return r.step_time.value(); })};
+  result.of_rounds.clear();
+  for (const TrainingRun& run : runs) {
+    const std::vector<Seconds> alone{run.step_time}, &rounds = run.of_rounds.empty() ? alone : run.of_rounds;
+    result.of_rounds.insert(result.of_rounds.end(), rounds.begin(), rounds.end());
+  }
+  std::vector<double> times;
+  for (const Seconds time : result.of_rounds) times.push_back(time.value());
+  result.step_time = Seconds{mean_of_usual(times)};
   result.forward = Seconds{mean([](const TrainingRun& r) { return r.forward.value(); })};
   result.backward = Seconds{mean([](const TrainingRun& r) { return r.backward.value(); })};
   result.communication_exposed = Seconds{mean([](const TrainingRun& r) { return r.communication_exposed.value(); })};
   result.optimizer = Seconds{mean([](const TrainingRun& r) { return r.optimizer.value(); })};
   result.spread = median(of_all([](const TrainingRun& r) { return r.spread; }));
-  result.drift =
-      relative_spread(of_all([](const TrainingRun& r) { return r.step_time.value(); }), result.step_time.value());
+  result.drift = relative_spread(times, result.step_time.value());
   std::vector<double> busy;
   for (const TrainingRun& run : runs)
     if (run.processors_busy) busy.push_back(*run.processors_busy);
   if (!busy.empty()) result.processors_busy = median(busy);
-  result.rounds = static_cast<int>(runs.size());
+  result.rounds = static_cast<int>(times.size());
   result.steps = 0;
   for (const TrainingRun& run : runs) result.steps += run.steps;
   return result;
@@ -118,6 +124,12 @@ namespace {
 
 bool any_emulated(const std::vector<Validated>& cases) {
   return std::ranges::any_of(cases, [](const Validated& v) { return !v.measurement.emulated.empty(); });
+}
+
+std::vector<double> times_of_rounds(const TrainingRun& run) {
+  std::vector<double> times;
+  for (const Seconds time : run.of_rounds) times.push_back(time.value());
+  return times;
 }
 
 std::int64_t most_sent(const TrainingRun& run) {
@@ -221,6 +233,7 @@ std::string to_json(const std::vector<Validated>& cases) {
                     {"spread", v.measurement.spread},
                     {"drift", v.measurement.drift},
                     {"rounds", v.measurement.rounds},
+                    {"rounds_s", times_of_rounds(v.measurement)},
                     {"steps", v.measurement.steps},
                     {"processors_busy",
                      v.measurement.processors_busy ? ordered_json(*v.measurement.processors_busy) : ordered_json()},
@@ -320,6 +333,7 @@ Result<std::map<std::string, TrainingRun>> parse_measurements(const std::string&
       m.spread = one.at("spread").get<double>();
       m.drift = one.value("drift", 0.0);
       m.rounds = std::max(1, one.value("rounds", 1));
+      for (const double seconds : one.value("rounds_s", std::vector<double>{})) m.of_rounds.emplace_back(seconds);
       m.steps = one.at("steps").get<int>();
       m.peak_memory = Bytes{one.at("memory_measured_bytes").get<double>()};
       m.bytes_sent = one.value("bytes_sent_by_rank", std::vector<std::int64_t>{});

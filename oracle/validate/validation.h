@@ -22,6 +22,7 @@ struct TrainingRun {
   double spread = 0;                     // relative: 1.4826 MAD / median over steps
   double drift = 0;                      // the same over runs at different times
   int rounds = 1;                        // how many runs
+  std::vector<Seconds> of_rounds;        // their medians; empty of one alone
   int steps = 0;                         // of all of them
   Bytes peak_memory;                     // most bytes of tensors alive at once; 0: the trainer does not tell
   std::vector<std::int64_t> bytes_sent;  // by each rank in one step; none: the trainer does not count them
@@ -32,7 +33,7 @@ struct TrainingRun {
 };
 
 // Runs of one case at different times: the mean of their medians (base/statistics.h: mean_of_usual), as a kernel's
-// samples are taken.
+// samples are taken. Of runs that are such means the rounds count.
 TrainingRun mean_of(const std::vector<TrainingRun>& runs);
 
 struct Validated {

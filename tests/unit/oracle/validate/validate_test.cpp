@@ -86,6 +86,19 @@ TEST(Validation, TakesTheMeanOfRounds) {
   EXPECT_EQ(again.rounds, 3);
 }
 
+// Of two saved runs of two rounds and of one all three rounds count, as if they had been one run.
+TEST(Validation, TakesTheRoundsOfSavedRunsTogether) {
+  Validated saved = made(1.1, 0.2, 1.0, 100, 90);
+  saved.measurement = mean_of({run_of(1.0, 0.4, 0.02, 10), run_of(1.3, 0.3, 0.03, 10)});
+  const TrainingRun two = parse_measurements(to_json({saved}), "saved.json")->at("case");
+  EXPECT_THAT(two.of_rounds, ElementsAre(Seconds{1.0}, Seconds{1.3}));
+  const TrainingRun m = mean_of({two, run_of(1.0, 0.2, 0.04, 5)});
+  EXPECT_DOUBLE_EQ(m.step_time.value(), 1.1);
+  EXPECT_NEAR(m.drift, 0.1348, 1e-4);
+  EXPECT_EQ(m.rounds, 3);
+  EXPECT_EQ(m.steps, 25);
+}
+
 TEST(Validation, ReadsBackTheRunsItSaved) {
   Validated v = made(1.1, 0.2, 1.0, 100, 90);
   v.measurement = run_of(1.0, 0.4, 0.02, 10);
