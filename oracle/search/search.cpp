@@ -85,7 +85,7 @@ void add_bottlenecks(const Trials& trials, SearchResult& result) {
 }
 
 // Formula and simulation are not further apart than this where it matters (docs/search.md).
-constexpr double slack = 0.03;
+constexpr double slack = 0.02;
 constexpr std::size_t at_once =
     32;  // are simulated before it is looked again which are next: whatever the number of processors
 
