@@ -103,7 +103,7 @@ Result<void> measure_network(const Ranks& ranks, Session& session, const Network
   Communicator world = Communicator::world();
   const bool ranks_sleep = request.ranks_sleep.value_or(ranks.greatest(comm::may_look() ? 0 : 1) == 1);
   if (ranks_sleep) {
-    constexpr Seconds like_some_kernels{5e-3};
+    static constexpr Seconds like_some_kernels{5e-3};
     options.rest = [](Seconds time) { std::this_thread::sleep_for(std::chrono::duration<double>(time.value())); };
     options.between = [rest = options.rest] { rest(like_some_kernels); };
   }

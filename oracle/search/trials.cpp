@@ -207,8 +207,7 @@ bool Trials::has_formula(std::size_t i) const {
 }
 
 bool Trials::may_fit(Bytes by_formula) const {
-  constexpr double slack =
-      0.2;  // no formula has a quarter too much (docs/search.md), but where tensors are a few bytes
+  constexpr double slack = 0.2;  // no formula of more than some megabytes has a quarter too much (docs/search.md)
   return memory_.value() <= 0 || !(by_formula * (1 - slack) > memory_);
 }
 

@@ -334,6 +334,7 @@ Result<std::map<std::string, TrainingRun>> parse_measurements(const std::string&
       m.drift = one.value("drift", 0.0);
       m.rounds = std::max(1, one.value("rounds", 1));
       for (const double seconds : one.value("rounds_s", std::vector<double>{})) m.of_rounds.emplace_back(seconds);
+      const bool nothing = std::ranges::any_of(m.of_rounds, [](Seconds time) { return !(time.value() > 0); });
       m.steps = one.at("steps").get<int>();
       m.peak_memory = Bytes{one.at("memory_measured_bytes").get<double>()};
       m.bytes_sent = one.value("bytes_sent_by_rank", std::vector<std::int64_t>{});
@@ -343,7 +344,7 @@ Result<std::map<std::string, TrainingRun>> parse_measurements(const std::string&
       m.processors_busy = busy_processors(one);
       m.stages = one.value("stages", std::vector<std::string>{});
       read_parts(one.at("breakdown_measured_s"), m);
-      if (!(m.step_time.value() > 0) || m.peak_memory.value() < 0)
+      if (nothing || !(m.step_time.value() > 0) || m.peak_memory.value() < 0)
         return fail("a case measured nothing", file, one.at("case").get<std::string>());
       runs[one.at("case").get<std::string>()] = m;
     }
