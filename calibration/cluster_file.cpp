@@ -54,6 +54,16 @@ Result<void> one_network(const YamlMapping& top, const std::string& where) {
   return {};
 }
 
+// What lies above a switch matters only where it is said how many nodes lie below one.
+Result<void> said_in_full(const YamlMapping& switches, const TopologySpec& t) {
+  if (const auto place = switches.given("levels"); place && t.levels > 1 && t.nodes_per_switch == 0)
+    return fail("'levels' without 'nodes_per_switch' says nothing", *place, "say how many nodes are below one switch");
+  if (const auto place = switches.given("oversubscription"); place && t.oversubscription > 1 && t.levels == 1)
+    return fail("'oversubscription' without 'levels' says nothing: one switch has nothing above it", *place,
+                "levels: 2, and nodes_per_switch");
+  return {};
+}
+
 // Without NICs the fabric's links end at devices, and their rate is the nearest there is to a NIC's.
 Result<void> without_nics(ClusterFile& c) {
   c.shape->direct = true;
@@ -118,6 +128,10 @@ Result<ClusterFile> read_root(const YAML::Node& root, const std::string& file) {
   top.key("host_link", [&](const YAML::Node& node) { return hosts.read(node); });
   SIBYL_CHECK(top.read(root));
   SIBYL_CHECK(one_network(top, top.where(root)));
+  SIBYL_CHECK(said_in_full(switched, c.topology));
+  for (const auto& [key, rate] : {std::pair{"storage", storage}, std::pair{"host_link", to_host}})
+    if (const auto place = top.given(key); place && rate.value() <= 0)
+      return fail(fmt::format("the bandwidth of '{}' must be above 0", key), *place);
   if (top.given("network")) c.network = network;
   if (c.shape && !top.given("nic")) SIBYL_CHECK(without_nics(c));
   if (step_overhead.value() >= 0) c.step_overhead_per_operation = step_overhead;

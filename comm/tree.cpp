@@ -188,7 +188,7 @@ void tree_all_reduce(const Group& group, const Elements& data) {
   const Reduce reduce = reduce_of(data.type, group.reduction);
   UnderWay messages(group.messages, data.bytes.size());
   Tree first(messages, data.part(0, middle).bytes, TreePlace::of(group.size, group.rank), 0, reduce);
-  Tree second(messages, data.part(middle, data.size() - middle).bytes, TreePlace::mirrored(group.size, group.rank), 1,
+  Tree second(messages, data.part(middle, data.size() - middle).bytes, TreePlace::second(group.size, group.rank), 1,
               reduce);
   first.move_on();
   second.move_on();

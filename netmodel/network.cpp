@@ -285,10 +285,15 @@ Estimate Network::point_to_point(Bytes bytes, bool same_node, int pairs) const {
     return on_other_links({Seconds{seconds}, PointToPoint::unmeasured_error, Provenance::estimated},
                           same_node ? model_->octaves_inside : model_->octaves_across);
   }
-  // Those that leave a node spread over its NICs.
-  const int ways = same_node ? 1 : std::max(1, model_->topology.spec().nics_per_node);
-  return on_other_links(model_->point_to_point.time(bytes, {same_node ? 0 : 1, (std::max(1, pairs) + ways - 1) / ways}),
-                        same_node ? model_->octaves_inside : model_->octaves_across);
+  // Those that leave a node spread over its NICs; so does one alone over a device's own, where it has several.
+  const TopologySpec& spec = model_->topology.spec();
+  const bool measured = model_->point_to_point.measured(same_node);
+  const int ways = same_node ? 1 : std::max(1, spec.nics_per_node);
+  const int parts = same_node || measured ? 1 : std::max(1, spec.nics_per_node / spec.devices_per_node);
+  const int on_one = (std::max(1, pairs) * parts + ways - 1) / ways;
+  return on_other_links(
+      model_->point_to_point.time(bytes / static_cast<double>(parts), {same_node ? 0 : 1, static_cast<double>(on_one)}),
+      same_node ? model_->octaves_inside : model_->octaves_across);
 }
 
 CollectiveEstimate Network::collective(Collective collective, Bytes bytes, GroupPlacement placement,

@@ -63,7 +63,10 @@ FoundWay PointToPoint::find(Way way) const {
     const bool inside = way.level == 0;
     found.latency_ = inside ? inside_latency_ : path.latency.value();
     found.pairs_ = inside ? 1.0 : way.pairs;
-    found.rate_ = inside ? inside_rate_ : path.bandwidth.value() * nic_efficiency;
+    // Who shares a NIC still has a way of its own to it, slower or faster.
+    found.rate_ =
+        inside ? inside_rate_
+               : nic_efficiency * std::min(topology_.spec().nic_left().value(), path.bandwidth.value() * found.pairs_);
     return found;
   }
   // What was measured under one switch goes farther: more switches.
@@ -80,10 +83,10 @@ FoundWay PointToPoint::find(Way way) const {
   if (nearest_pairs == way.pairs) return found;
   if (more != measured.end()) {
     found.more_ = &more->second;
-    found.share_ = static_cast<double>(way.pairs - nearest_pairs) / (more->first - nearest_pairs);
+    found.share_ = (way.pairs - nearest_pairs) / (more->first - nearest_pairs);
   } else if (way.level > 0) {
     found.empty_ = nearest.seconds(0.0);
-    found.growth_ = static_cast<double>(way.pairs) / nearest_pairs - 1.0;
+    found.growth_ = way.pairs / nearest_pairs - 1.0;
     found.bucket_.pace *= 1 + found.growth_;
   }
   return found;

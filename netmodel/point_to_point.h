@@ -24,7 +24,7 @@ namespace sibyl {
 // Both ways: whoever sends receives as much at once, as in every round of a collective.
 struct Way {
   int level = 0;
-  int pairs = 1;
+  double pairs = 1;  // a wire that is narrower than a NIC counts as more of them
   bool both_ways = false;
 };
 

@@ -8,6 +8,8 @@
 #include <charconv>
 #include <utility>
 
+#include "netmodel/network.h"
+
 namespace sibyl {
 namespace {
 
@@ -85,10 +87,10 @@ namespace {
 Result<int> parse_degree(std::string_view text, std::string_view entry) {
   int degree = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), degree);
-  if (status == std::errc{} && end == text.data() + text.size() && degree >= 1) return degree;
+  if (status == std::errc{} && end == text.data() + text.size() && degree >= 1 && degree <= most_devices) return degree;
   const std::string_view name = entry.substr(0, entry.find('='));
-  return fail(ErrorCode::usage, fmt::format("'{}' needs a whole number of at least 1", entry), "--parallel",
-              name == images_word ? "spatial=2x2" : fmt::format("{}=8", name));
+  return fail(ErrorCode::usage, fmt::format("'{}' needs a whole number from 1 to {}", entry, most_devices),
+              "--parallel", name == images_word ? "spatial=2x2" : fmt::format("{}=8", name));
 }
 
 // HxW or DxHxW.
@@ -109,7 +111,9 @@ Result<void> parse_spatial(std::string_view text, std::string_view entry, Strate
   return {};
 }
 
-Result<void> parse_axis(std::string_view name, std::string_view text, std::string_view entry, Strategy& strategy) {
+// `said`: the axes before it.
+Result<void> parse_axis(std::string_view name, std::string_view text, std::string_view entry,
+                        const std::vector<std::string_view>& said, Strategy& strategy) {
   if (name == images_word) return parse_spatial(text, entry, strategy);
   const std::string_view of_ranks = name == sequence_word ? "tensor" : name;
   const auto row = std::ranges::find(axis_rows, of_ranks, &AxisRow::name);
@@ -118,8 +122,8 @@ Result<void> parse_axis(std::string_view name, std::string_view text, std::strin
                 axis_choices("=N", "=HxW or DxHxW"));
   SIBYL_TRY(const int degree, parse_degree(text, entry));
   int& known = strategy.*row->degree;
-  const bool again = name == sequence_word || (name == "tensor" && strategy.sequence);
-  if (again && known > 1 && known != degree)
+  const std::string_view twin = name == sequence_word ? "tensor" : name == "tensor" ? sequence_word : "";
+  if (std::ranges::count(said, twin) > 0 && known != degree)
     return fail(ErrorCode::usage, "the sequence is split over the ranks of the tensor axis: their degrees are one",
                 "--parallel", "tensor=4,sequence=4");
   known = degree;
@@ -138,11 +142,16 @@ Result<void> parse_parallel(std::string_view text, Strategy& strategy) {
     const std::size_t equals = entry.find('=');
     const std::string_view value = equals == std::string_view::npos ? "" : entry.substr(equals + 1);
     const std::string_view name = entry.substr(0, equals);
-    SIBYL_CHECK(parse_axis(name, value, entry, strategy));
+    SIBYL_CHECK(parse_axis(name, value, entry, said, strategy));
     if (std::ranges::count(said, name) > 0)
       return fail(ErrorCode::usage, fmt::format("'{}' is said twice", name), "--parallel", {});
     said.push_back(name);
   }
+  double devices = 1;  // as many as no integer holds
+  for (const AxisRow& row : axis_rows) devices *= strategy.*row.degree;
+  if (devices > most_devices)
+    return fail(ErrorCode::usage, fmt::format("its degrees multiply to {:.0f} devices", devices), "--parallel",
+                fmt::format("at most {} devices", most_devices));
   return {};
 }
 

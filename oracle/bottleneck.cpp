@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "oracle/bottleneck_kind.h"
+#include "oracle/plan/recompute.h"
 
 namespace sibyl {
 namespace {
@@ -37,8 +38,10 @@ BoundTime time_bound_by(Bound bound, const Stage& stage, const PricedStage& pric
     result.families[std::string(name_of(priced.kernels.keys[key].signature.attributes))] += priced.time(key);
   };
   const double micro_batches = std::max(1.0, static_cast<double>(stage.micro_batches()));
-  for (const StageKernels::OfStep& step : priced.kernels.steps) {
-    if (step.forward) add(*step.forward);
+  const std::vector<bool> again = recomputed_steps(stage);
+  for (std::size_t i = 0; i < priced.kernels.steps.size(); ++i) {
+    const StageKernels::OfStep& step = priced.kernels.steps[i];
+    for (int times = again[i] ? 2 : 1; step.forward && times > 0; --times) add(*step.forward);
     if (step.backward) add(*step.backward);
     if (step.backward_weight) add(*step.backward_weight);
   }
@@ -75,9 +78,12 @@ const Bottleneck& worst(const std::vector<Bottleneck>& candidates) {
 // Of what computation waits for between operations, over the whole step.
 Seconds exchange_time(const Stage& stage, const PricedStage& priced) {
   Seconds total;
-  for (const PricedExchange& exchange : priced.exchanges)
-    for (const auto& transfer : {exchange.forward, exchange.backward})
-      if (transfer) total += transfer->time.time;
+  const std::vector<bool> again = recomputed_steps(stage);
+  for (std::size_t i = 0; i < priced.exchanges.size(); ++i) {
+    const PricedExchange& exchange = priced.exchanges[i];
+    if (exchange.forward) total += exchange.forward->time.time * (again[i] ? 2.0 : 1.0);
+    if (exchange.backward) total += exchange.backward->time.time;
+  }
   return total * static_cast<double>(stage.micro_batches());
 }
 

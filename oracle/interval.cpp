@@ -41,8 +41,11 @@ class Errors {
           time * estimate.relative_error;
       kernels_[provenance] += time;
     };
-    for (const StageKernels::OfStep& step : priced.kernels.steps) {
-      for (const auto& kernel : {step.forward, step.backward, step.backward_weight})
+    const std::vector<bool> again = recomputed_steps(stage);
+    for (std::size_t i = 0; i < priced.kernels.steps.size(); ++i) {
+      const StageKernels::OfStep& step = priced.kernels.steps[i];
+      if (step.forward) add_kernel(*step.forward, micro_batches * (again[i] ? 2 : 1));
+      for (const auto& kernel : {step.backward, step.backward_weight})
         if (kernel) add_kernel(*kernel, micro_batches);
       for (const auto key : step.sums) add_kernel(key, micro_batches);
       for (const auto key : step.compressions) add_kernel(key, 1);
@@ -58,7 +61,6 @@ class Errors {
       if (norm) add_message(*norm, {}, 1, messages_);
     for (const auto& send : {priced.send_forward, priced.send_backward})
       if (send) add_transfer(*send, sends, micro_batches, messages_);
-    const std::vector<bool> again = recomputed_steps(stage);
     for (std::size_t i = 0; i < priced.exchanges.size(); ++i) {
       const PricedExchange& e = priced.exchanges[i];
       if (e.forward) add_message(*e.forward, e.forward_wire, micro_batches * (again[i] ? 2 : 1), exchanges_);

@@ -117,7 +117,8 @@ class FitSearch {
     strategy.recompute = Recompute::full;
     strategy.recompute_every = 1;
     strategy.recompute_kinds.clear();
-    strategy.accumulation = std::max<std::int64_t>(1, asked_.global_batch / asked_.data / asked_.samplers());
+    const std::int64_t of_a_rank = asked_.global_batch / asked_.data / asked_.samplers();
+    strategy.accumulation = std::clamp<std::int64_t>(of_a_rank, 1, most_micro_batches);
     return strategy;
   }
 

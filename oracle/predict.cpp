@@ -32,12 +32,14 @@ namespace {
 
 Result<void> check_devices(const Strategy& strategy, const Cluster& cluster) {
   if (strategy.devices() <= cluster.devices()) return {};
-  return fail(
-      ErrorCode::infeasible,
-      fmt::format("{} needs {} devices, and {} has {}", parallel_text(strategy), strategy.devices(), cluster.name,
-                  cluster.devices()),
-      "--parallel",
-      fmt::format("at most data={}, or more nodes (--nodes)", cluster.devices() / strategy.devices_per_replica()));
+  const int replicas = cluster.devices() / strategy.devices_per_replica();
+  return fail(ErrorCode::infeasible,
+              fmt::format("{} needs {} devices, and {} has {}", parallel_text(strategy), strategy.devices(),
+                          cluster.name, cluster.devices()),
+              "--parallel",
+              replicas > 0 ? fmt::format("at most data={}, or more nodes (--nodes)", replicas)
+                           : fmt::format("one replica takes {} devices: lower degrees, or more nodes (--nodes)",
+                                         strategy.devices_per_replica()));
 }
 
 Estimate sum(const Estimate& a, const Estimate& b) {
@@ -152,6 +154,10 @@ std::vector<std::string> assumed_of(const Graph& graph, const Strategy& strategy
                                to_string(device.framework_base)));
   if (device.backend == Backend::cuda && !kernels.knows_workspace())
     list.emplace_back("kernels need no workspace: none was measured on this device, so memory may be short of it");
+  const DType type = strategy.precision == Precision::fp8 ? DType::f8e4m3 : compute_type(strategy.precision);
+  if (device.backend == Backend::cuda && size_in_bytes(type) <= 2 && !device.peak.contains(type))
+    list.push_back(fmt::format("the device has no arithmetic in {}: products take as long as in fp32",
+                               to_string(strategy.precision)));
   for (const UntrainedOutput& left : graph.untrained)
     list.push_back(untrained_sentence(left) + ": neither trained nor held in memory");
   for (std::string& sentence : assumed_outside(strategy, cluster)) list.push_back(std::move(sentence));

@@ -85,6 +85,17 @@ bool can_fuse_pointwise(const PricedPlan& plan, std::string_view family = {}) {
   });
 }
 
+// Does the update run as several kernels that could be one (models/training/rules/optimizer.cpp)?
+bool can_fuse_update(const Strategy& strategy) {
+  switch (strategy.optimizer) {
+    case OptimizerKind::momentum:
+    case OptimizerKind::adam:
+    case OptimizerKind::adamw: return !strategy.fused_update;
+    case OptimizerKind::sgd: return strategy.written_update;
+    default: return false;
+  }
+}
+
 // Where a rank has more than one sample, others can take some.
 std::string more_devices(const Strategy& strategy) {
   const bool shares_samples = strategy.global_batch > strategy.data * strategy.samplers();
@@ -105,7 +116,7 @@ std::string of_updates(const PricedPlan& plan) {
   const Strategy& strategy = plan.plan.strategy;
   const bool cuda = plan.cluster.kernels.device().backend == Backend::cuda;
   return those_that_suit(
-      {{"one kernel for the update (--fused-update)", cuda && !strategy.fused_update},
+      {{"one kernel for the update (--fused-update)", cuda && can_fuse_update(strategy)},
        {"state that replicas share (--zero 1)", strategy.zero == 0 && can_shard_more(plan.graph, strategy)},
        {"a lighter optimizer", strategy.optimizer != OptimizerKind::sgd},
        {"devices with more memory bandwidth"}});

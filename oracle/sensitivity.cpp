@@ -63,8 +63,7 @@ Change other_micro_batches(const Strategy& strategy, bool twice) {
 
 // As the command line reads --bucket: the first bucket is never larger than the others.
 Change other_bucket(const Strategy& strategy, bool twice) {
-  if (strategy.exchange != GradientExchange::overlapped)
-    return fail(ErrorCode::infeasible, "gradients are exchanged in one message");
+  if (!strategy.has_buckets()) return fail(ErrorCode::infeasible, "gradients are exchanged in one message");
   Strategy other = strategy;
   other.bucket = strategy.bucket * (twice ? 2.0 : 0.5);
   other.first_bucket = std::min(Strategy{}.first_bucket, other.bucket);
@@ -76,7 +75,7 @@ std::string batch_now(const Strategy& strategy) {
 }
 std::string micro_batches_now(const Strategy& strategy) { return fmt::format("{}", strategy.accumulation); }
 std::string bucket_now(const Strategy& strategy) {
-  return strategy.exchange == GradientExchange::overlapped ? to_string(strategy.bucket) : std::string();
+  return strategy.has_buckets() ? to_string(strategy.bucket) : std::string();
 }
 
 struct Setting {

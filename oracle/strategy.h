@@ -76,6 +76,9 @@ enum class ContextExchange { automatic, heads, keys, ring };
 std::string_view to_string(ContextExchange exchange);
 Result<ContextExchange> parse_context_exchange(std::string_view text);
 
+// Of a step: each is planned by itself.
+inline constexpr std::int64_t most_micro_batches = 1 << 20;
+
 struct Strategy {
   // Devices along each axis, as `int tensor = 1`. data: replicas. pipeline: devices among which the model's stages are
   // dealt out. What one replica is split over: tensor, weights by columns and rows in turn; filter, channel, by one of
@@ -137,6 +140,11 @@ struct Strategy {
   [[nodiscard]] int stages() const { return pipeline * chunks; }
   [[nodiscard]] bool offloads_to(Tier tier) const {
     return optimizer_tier == tier || parameter_tier == tier || activation_tier == tier;
+  }
+  // Does the size of buckets count: of gradients, or of what is fetched in blocks as large?
+  [[nodiscard]] bool has_buckets() const {
+    return exchange == GradientExchange::overlapped || zero == 3 || optimizer_tier != Tier::device ||
+           parameter_tier != Tier::device;
   }
   [[nodiscard]] bool offloads() const { return offloads_to(Tier::host) || offloads_to(Tier::nvme); }
 };

@@ -33,6 +33,17 @@ bool scatters_sequences(const Plan& plan) {
   });
 }
 
+bool runs_nothing_again(const Plan& plan) {
+  return std::ranges::all_of(plan.stages, [](const Stage& stage) { return stage.recomputed.empty(); });
+}
+
+// Of updates that --fused-update and --written-update choose between ways of.
+bool has_kernels_apart(const Strategy& s, const Device& device) {
+  const bool one = s.optimizer == OptimizerKind::lamb || s.optimizer == OptimizerKind::lars ||
+                   (s.optimizer == OptimizerKind::sgd && !s.written_update);
+  return device.backend == Backend::cuda && !one;
+}
+
 bool shares_samples(const Strategy& s) { return s.data * s.samplers() * s.depth * s.height * s.width > 1; }
 
 }  // namespace
@@ -54,9 +65,20 @@ std::vector<std::string> without_effect(const Graph& graph, const Plan& plan, co
   if (s.batch_norm == BatchNorm::synchronised && !(has_batch_norm(graph) && shares_samples(s)))
     list.emplace_back(has_batch_norm(graph) ? "--batch-norm synchronised: one rank has all samples"
                                             : "--batch-norm synchronised: the model has no batch-norm");
-  if (s.recompute == Recompute::selective &&
-      std::ranges::all_of(plan.stages, [](const Stage& stage) { return stage.recomputed.empty(); }))
-    list.emplace_back("--recompute selective: no attention was found that could be run again");
+  if (s.recompute != Recompute::none && runs_nothing_again(plan))
+    list.push_back(
+        s.recompute == Recompute::selective
+            ? "--recompute selective: no attention was found that could be run again"
+            : fmt::format("--recompute {}: nothing was found that could be run again so", recompute_text(s)));
+  if (s.context_exchange != ContextExchange::automatic && s.context == 1)
+    list.push_back(
+        fmt::format("--context-exchange {}: sequences are not split (context=)", to_string(s.context_exchange)));
+  if (s.dropless && s.expert == 1) list.emplace_back("--dropless: experts are not dealt out (expert=)");
+  if (s.fused_norms && !has_batch_norm(graph)) list.emplace_back("--fused-norms: the model has no batch-norm");
+  if ((s.fused_update || s.written_update) && !has_kernels_apart(s, device))
+    list.push_back(fmt::format("--{}-update: {}", s.fused_update ? "fused" : "written",
+                               device.backend == Backend::cuda ? "this optimizer's update is one kernel in any case"
+                                                               : "processors run an update in one go"));
   if (s.precision == Precision::tf32 && !device.peak.contains(DType::tf32))
     list.emplace_back("--precision tf32: the device has none, and computes in fp32");
   return list;

@@ -240,8 +240,8 @@ void EmulatedDevice::run_backward(std::size_t step) {
   if (!first_ && !puts_off) run(work.parameter_sums);
   if (!last_) return;
   run(work.bucket_copies);
-  // The bucket may go now, not earlier.
-  if (work.bucket_copies.duration.value() > 0) wait();
+  // The bucket may go now, not earlier; what gradients are made in has no copies to tell.
+  if (stage_.in_buckets || work.bucket_copies.duration.value() > 0) wait();
 }
 
 std::vector<at::Tensor> EmulatedDevice::run(std::size_t step, const std::vector<at::Tensor>& inputs) {

@@ -1,10 +1,10 @@
 // The network file of ASTRA-sim 2's analytical backend:
 //   topology: [ FullyConnected, Ring ]     # a building block for each dimension
 //   npus_count: [ 8, 16 ]
-//   bandwidth: [ 50.0, 25.0 ]              # GB/s of a link
-//   latency: [ 500.0, 700.0 ]              # ns of a link
+//   bandwidth: [ 50.0, 25.0 ]              # of a link, in 2^30 bytes a second (its bw_GBps_to_Bpns)
+//   latency: [ 500.0, 700.0 ]              # ns of a link; switches add none
 // One dimension joins nodes of a single device. Of several the first is a node, the others join nodes, each device by
-// an adapter of its own: rings are a torus, one switch is one switch, switches on switches a fat tree.
+// an adapter and links of its own: rings are a torus, one switch is one switch, switches on switches a fat tree.
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
@@ -19,6 +19,7 @@ namespace sibyl::import {
 namespace {
 
 constexpr int most_of_a_dimension = 1 << 16;
+constexpr double unit_of_bandwidth = 1 << 30;
 
 enum class Block { ring, fully_connected, a_switch };
 
@@ -26,6 +27,11 @@ struct Dimension {
   Block block = Block::ring;
   int size = 1;
   fabric::LinkRate link;
+
+  // Of each member.
+  [[nodiscard]] double links() const {
+    return block == Block::a_switch ? 1 : std::max(1, block == Block::ring ? std::min(2, size - 1) : size - 1);
+  }
 };
 
 Result<Block> parse_block(const std::string& text) {
@@ -79,18 +85,17 @@ Result<std::vector<Dimension>> read_dimensions(const YAML::Node& root, const std
       return fail(fmt::format("a dimension has at most {} members", most_of_a_dimension),
                   m.given("npus_count").value_or(file));
     if (bandwidths[i] <= 0) return fail("a bandwidth must be above 0", m.given("bandwidth").value_or(file));
-    dimensions.push_back({blocks[i], sizes[i], {BytesPerSecond{1e9 * bandwidths[i]}, Seconds{1e-9 * latencies[i]}}});
+    dimensions.push_back(
+        {blocks[i], sizes[i], {BytesPerSecond{unit_of_bandwidth * bandwidths[i]}, Seconds{1e-9 * latencies[i]}}});
   }
   return dimensions;
 }
 
 void set_node(const Dimension& node, Part& part) {
   part.devices_per_node = node.size;
-  const double links = node.block == Block::ring              ? std::min(2, node.size - 1)
-                       : node.block == Block::fully_connected ? node.size - 1
-                                                              : 1;
-  part.device_link = LinkSpec{node.block == Block::a_switch ? LinkKind::nvswitch : LinkKind::nvlink_mesh,
-                              node.link.bandwidth * std::max(1.0, links), node.link.latency};
+  const bool switched = node.block == Block::a_switch;  // to it and from it
+  part.device_link = LinkSpec{switched ? LinkKind::nvswitch : LinkKind::nvlink_mesh, node.link.bandwidth * node.links(),
+                              node.link.latency * (switched ? 2.0 : 1.0)};
   if (node.block == Block::ring) part.inside = fabric::InnerRing{};
   if (node.block == Block::fully_connected) part.inside = fabric::Mesh{};
   if (node.block == Block::a_switch) part.inside = fabric::NvSwitch{};
@@ -120,6 +125,8 @@ Result<void> set_network(const std::vector<Dimension>& between, const std::strin
   if (block == Block::fully_connected && between.size() > 1)
     return fail("several fully connected dimensions cannot be described", where);
   if (block == Block::fully_connected) part.network = fabric::FullyConnected{};
+  // A router's cable to the next one is those of all its devices.
+  if (block != Block::a_switch) part.link.bandwidth *= *part.devices_per_node;
   if (block == Block::a_switch) {
     sizes.front() *= *part.devices_per_node;  // adapters below a switch
     part.network = fabric::FatTree{sizes, std::vector<int>(sizes.size() - 1, 1)};
@@ -142,10 +149,14 @@ Result<Part> read_astra_sim(std::string_view text, const std::string& file) {
     else
       set_node(dimensions.front(), part);
     part.link = between.front().link;
+    part.switch_latency = Seconds{};
+    BytesPerSecond of_a_device{};
+    for (const Dimension& d : between) of_a_device += d.link.bandwidth * d.links();
     SIBYL_CHECK(set_network(between, file, part));
     // Links of a single device end at it; a switch's, and those of several devices, at adapters.
     if (!only_one || between.front().block == Block::a_switch)
-      part.nics = Nics{*part.devices_per_node, part.link.bandwidth, Seconds{}};
+      part.nics = Nics{*part.devices_per_node,
+                       between.front().block == Block::a_switch ? part.link.bandwidth : of_a_device, Seconds{}};
     return part;
   } catch (const YAML::Exception& problem) {
     const std::string where = problem.mark.is_null() ? file : fmt::format("{}:{}", file, problem.mark.line + 1);

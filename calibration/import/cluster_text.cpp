@@ -102,6 +102,7 @@ class Writer {
     if (tree_ && network_) return fail("two files say what joins nodes", sources_.back().file, "import one of them");
     for (const Source& source : sources_) {
       if (source.part.network) rate_ = source.part.link;
+      if (source.part.switch_latency) switch_latency_ = source.part.switch_latency;
       if (source.part.tree) tree_file_ = source.file;
       assumed_.insert(assumed_.end(), source.part.assumed.begin(), source.part.assumed.end());
     }
@@ -110,11 +111,19 @@ class Writer {
 
   // What no file says: the node of `like`, and usual figures.
   Result<void> fill() {
+    const bool lacks_nics = !nics_ && !network_;
+    if (wanted_.like && wanted_.like->network && (!devices_ || lacks_nics))
+      return fail(fmt::format("what a node of {} is stands in a calibration", wanted_.like->name), "--like",
+                  "name a cluster that says it itself");
+    if (wanted_.like && lacks_nics) {
+      const TopologySpec& spec = wanted_.like->topology;
+      nics_ = Nics{spec.nics_per_node, spec.nic_bandwidth, spec.nic_latency};
+      if (devices_) assumed_.push_back(fmt::format("adapters are those of {}", wanted_.like->name));
+    }
     if (!devices_ && wanted_.like) {
       const TopologySpec& spec = wanted_.like->topology;
       devices_ = spec.devices_per_node;
       link_ = spec.device_link;
-      if (!nics_) nics_ = Nics{spec.nics_per_node, spec.nic_bandwidth, spec.nic_latency};
       assumed_.push_back(fmt::format("a node is one of {}", wanted_.like->name));
     }
     if (!devices_ || !link_)
@@ -135,7 +144,7 @@ class Writer {
       return fail("none of the files says how fast the adapters are", sources_.front().file,
                   "import an NCCL topology instead");
     if (nics_ && !nics_->latency)
-      nics_->latency = Seconds{2e-6}, assumed_.push_back("adapters have the latency of InfiniBand's");
+      nics_->latency = Seconds{1.35e-6}, assumed_.push_back("adapters have the latency of InfiniBand's");
     return {};
   }
 
@@ -168,8 +177,8 @@ class Writer {
   [[nodiscard]] std::string body() const {
     std::string text = fmt::format("name: {}\ncalibration: {}\nnodes: {}\ndevices_per_node: {}\n", quoted(wanted_.name),
                                    quoted(calibration_), *nodes_, *devices_);
-    text += fmt::format("device_link: {{kind: {}, bandwidth: {}, latency: {}}}\n", to_string(link_->kind),
-                        rate(link_->bandwidth), time(link_->latency));
+    text += fmt::format("device_link: {{kind: {}, bandwidth: {}, latency: {}{}}}\n", to_string(link_->kind),
+                        rate(link_->bandwidth), time(link_->latency), link_->reduces ? ", reduces: true" : "");
     if (nics_)
       text += fmt::format("nic: {{per_node: {}, bandwidth: {}, latency: {}}}\n", nics_->per_node,
                           rate(nics_->bandwidth), time(*nics_->latency));
@@ -178,6 +187,7 @@ class Writer {
       text += "fabric:\n" + network_text(*network_);
       if (rate_.bandwidth.value() > 0)
         text += fmt::format("  link: {{bandwidth: {}, latency: {}}}\n", rate(rate_.bandwidth), time(rate_.latency));
+      if (switch_latency_) text += fmt::format("  switch_latency: {}\n", time(*switch_latency_));
     } else if (nics_ && !inside.empty()) {
       text += fmt::format("fabric:\n  kind: fat tree\n  down: [{}]\n", *nodes_ * nics_->per_node);
     }
@@ -195,6 +205,7 @@ class Writer {
   std::optional<SwitchTree> tree_;
   std::string tree_file_, calibration_;
   fabric::LinkRate rate_;
+  std::optional<Seconds> switch_latency_;
   std::vector<std::string> names_, assumed_;
 };
 

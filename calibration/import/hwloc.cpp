@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "calibration/import/links.h"
 #include "calibration/import/part.h"
@@ -21,6 +22,7 @@ struct HwlocDevices {
   std::vector<PciDevice> gpus, adapters;
   std::vector<int> gpus_of_bridge;  // by host bridge
   int packages = 0;
+  std::set<int> packages_of_bridges;  // those below which one lies that has GPUs
 };
 
 bool is_one_of(const std::string& word, std::initializer_list<std::string_view> words) {
@@ -52,7 +54,7 @@ bool has_os_device(const Element& element, const std::string& number,
 class HwlocReader {
  public:
   Result<HwlocDevices> read(const Element& root) {
-    SIBYL_CHECK(visit(root));
+    SIBYL_CHECK(visit(root, 0));
     if (found_.gpus.empty())
       return fail("no GPU among the PCI devices", root.where,
                   "lstopo --whole-io FILE.xml on a node with GPUs writes them");
@@ -60,15 +62,18 @@ class HwlocReader {
   }
 
  private:
-  Result<void> visit(const Element& element) {
+  // `package`: its number, from 1; 0: below none.
+  Result<void> visit(const Element& element, int package) {
     const std::string type = element.name == "object" ? element.text("type").value_or("") : "";
-    if (type == "Package" || type == "Socket") ++found_.packages;
+    if (type == "Package" || type == "Socket") package = ++found_.packages;
     if (type == "PCIDev") SIBYL_CHECK(device(element));
     const std::size_t before = found_.gpus.size();
-    for (const Element& child : element.children) SIBYL_CHECK(visit(child));
+    for (const Element& child : element.children) SIBYL_CHECK(visit(child, package));
     const bool host_bridge = type == "Bridge" && element.text("bridge_type").value_or("").starts_with("0-");
-    if (host_bridge && found_.gpus.size() > before)
+    if (host_bridge && found_.gpus.size() > before) {
       found_.gpus_of_bridge.push_back(static_cast<int>(found_.gpus.size() - before));
+      if (package > 0) found_.packages_of_bridges.insert(package);
+    }
     return {};
   }
 
@@ -97,10 +102,17 @@ BytesPerSecond slowest(const std::vector<PciDevice>& devices) {
   return least;
 }
 
+BytesPerSecond fastest_of(const std::vector<PciDevice>& devices) {
+  BytesPerSecond most{};
+  for (const PciDevice& device : devices) most = std::max(most, device.rate);
+  return most;
+}
+
 // Host bridges of the packages, where devices are dealt out over them evenly.
 void set_inside(const HwlocDevices& found, Part& part) {
   const auto bridges = static_cast<int>(found.gpus_of_bridge.size());
-  const int sockets = std::max(1, std::min(found.packages, bridges));
+  const auto known = static_cast<int>(found.packages_of_bridges.size());
+  const int sockets = known > 0 ? known : std::max(1, std::min(found.packages, bridges));
   const bool even = std::ranges::all_of(found.gpus_of_bridge, [&](int n) { return n == found.gpus_of_bridge.front(); });
   if (bridges > 0 && even && bridges % sockets == 0)
     part.inside = fabric::PcieTree{.sockets = sockets, .switches_per_socket = bridges / sockets};
@@ -124,8 +136,14 @@ Result<Part> read_hwloc(std::string_view text, const std::string& file) {
   set_inside(found, part);
   if (std::ranges::any_of(found.adapters, &PciDevice::open_fabrics))
     std::erase_if(found.adapters, [](const PciDevice& d) { return !d.open_fabrics; });
+  const BytesPerSecond fastest = fastest_of(found.adapters);
+  if (const auto slower = std::erase_if(
+          found.adapters, [&](const PciDevice& d) { return d.rate.value() > 0 && d.rate.value() < fastest.value(); });
+      slower > 0)
+    part.assumed.push_back(
+        fmt::format("{} of the adapters, slower than the others, carry no traffic of training", slower));
   if (found.adapters.empty()) return part;
-  part.nics = Nics{static_cast<int>(found.adapters.size()), slowest(found.adapters) * payload, {}};
+  part.nics = Nics{static_cast<int>(found.adapters.size()), fastest * payload, {}};
   if (part.nics->bandwidth.value() > 0)
     part.assumed.push_back("adapters are as fast as their PCIe links: hwloc does not tell the wires' rate");
   return part;

@@ -6,8 +6,9 @@
 
 namespace sibyl::import {
 
-// A step of NCCL's ring (src/graph/tuning.cc): LL128 over NVLink, Simple over PCIe.
-inline constexpr Seconds nvlink_latency{1.9e-6}, pcie_latency{5.7e-6};
+// A step of NCCL's ring by LL (src/graph/tuning.cc); other protocols are counted beyond it
+// (netmodel/collective/protocol.h).
+inline constexpr Seconds nvlink_latency{0.6e-6}, pcie_latency{1e-6};
 
 // By compute capability, 80 for 8.0.
 constexpr BytesPerSecond nvlink_of(int compute_capability) {

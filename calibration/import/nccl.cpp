@@ -1,12 +1,14 @@
 // NCCL's topology (NCCL_TOPO_DUMP_FILE): <system> holds a <cpu> for each NUMA node, that <pci> bridges and devices,
 // those a <gpu> with its <nvlink>s or a <nic> with its <net>s. An <nvlink> names the PCI class of its other end
-// (tclass): a GPU, or an NVSwitch. A <net>'s speed is in Mb/s.
+// (tclass): a GPU, an NVSwitch (0x068000), or on POWER9 a processor (0x068001), and by its bus number which (target). A
+// <net>'s speed is in Mb/s.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <functional>
+#include <set>
 
 #include "calibration/import/links.h"
 #include "calibration/import/part.h"
@@ -16,7 +18,10 @@ namespace sibyl::import {
 namespace {
 
 struct Gpu {
-  int compute_capability = 0, nvlinks = 0, to_switches = 0;
+  int compute_capability = 0, nvlinks = 0, to_switches = 0;  // links to processors are none of these
+  std::string bus;
+  std::set<std::string> joined_to;  // other GPUs, as far as it is said
+  bool says_to_whom = true;
   BytesPerSecond pcie{};
 };
 
@@ -35,29 +40,32 @@ class NcclReader {
       int branches = 0;
       for (const Element& child : cpu.children) {
         const std::size_t so_far = found_.gpus.size();
-        SIBYL_CHECK(visit(child, {}));
+        SIBYL_CHECK(visit(child, {}, {}));
         branches += found_.gpus.size() > so_far ? 1 : 0;
       }
       found_.gpus_of_cpu.push_back(static_cast<int>(found_.gpus.size() - before));
       found_.branches_of_cpu.push_back(branches);
     }
-    if (found_.gpus.empty()) return fail("the topology has no <gpu>", system.where);
+    if (found_.gpus.empty())
+      return fail("the topology has no <gpu>", system.where,
+                  "write it with NCCL_TOPO_DUMP_FILE; what NCCL_TOPO_FILE reads may lack GPUs");
     return std::move(found_);
   }
 
  private:
-  // `pcie`: of the last bridge or device on the way.
-  Result<void> visit(const Element& element, BytesPerSecond pcie) {
+  // `pcie`, `bus`: of the last bridge or device on the way.
+  Result<void> visit(const Element& element, BytesPerSecond pcie, std::string bus) {
     if (element.name == "pci") {
       SIBYL_TRY(pcie, rate_of(element));
+      bus = element.text("busid").value_or("");
     } else if (element.name == "gpu") {
-      return gpu(element, pcie);
+      return gpu(element, pcie, bus);
     } else if (element.name == "net") {
       SIBYL_TRY(const auto speed, element.number("speed", 1));
       if (!speed) return fail("<net> lacks 'speed'", element.where, "in Mb/s, like 200000");
       found_.nets.push_back(*speed);
     }
-    for (const Element& child : element.children) SIBYL_CHECK(visit(child, pcie));
+    for (const Element& child : element.children) SIBYL_CHECK(visit(child, pcie, bus));
     return {};
   }
 
@@ -71,9 +79,10 @@ class NcclReader {
     return pcie_of(gigatransfers, width.value_or(0));
   }
 
-  Result<void> gpu(const Element& element, BytesPerSecond pcie) {
+  Result<void> gpu(const Element& element, BytesPerSecond pcie, const std::string& bus) {
     Gpu gpu;
     gpu.pcie = pcie;
+    gpu.bus = bus;
     SIBYL_TRY(const auto sm, element.number("sm", 1));
     if (!sm || *sm > 1000) return fail("<gpu> must have 'sm', its compute capability", element.where, "like sm=\"80\"");
     gpu.compute_capability = static_cast<int>(*sm);
@@ -82,8 +91,15 @@ class NcclReader {
       SIBYL_TRY(const auto count, link.number("count", 0));
       if (!count || *count > 1000) return fail("<nvlink> must have 'count', the number of links", link.where);
       SIBYL_TRY(const std::string other_end, link.required("tclass"));
+      if (other_end.starts_with("0x068001")) continue;
       gpu.nvlinks += static_cast<int>(*count);
-      if (other_end.starts_with("0x0680")) gpu.to_switches += static_cast<int>(*count);
+      if (other_end.starts_with("0x0680")) {
+        gpu.to_switches += static_cast<int>(*count);
+      } else if (const auto target = link.text("target")) {
+        gpu.joined_to.insert(*target);
+      } else {
+        gpu.says_to_whom = false;
+      }
     }
     found_.gpus.push_back(gpu);
     return {};
@@ -96,6 +112,23 @@ bool alike(const std::vector<int>& counts) {
   return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
 }
 
+// A DGX-1: eight GPUs, each joined to four others, with P100 by one link each and with V100 to two of them by two.
+bool is_cube_mesh(const NcclDevices& found) {
+  return found.gpus.size() == 8 && std::ranges::all_of(found.gpus, [&](const Gpu& gpu) {
+           return gpu.to_switches == 0 && gpu.nvlinks == found.gpus.front().nvlinks &&
+                  (gpu.nvlinks == 4 || gpu.nvlinks == 6);
+         });
+}
+
+// Do NVLinks join every GPU to every other, as far as the file says whom they join?
+bool all_joined(const std::vector<Gpu>& gpus) {
+  return std::ranges::all_of(gpus, [&](const Gpu& gpu) {
+    return !gpu.says_to_whom || std::ranges::all_of(gpus, [&](const Gpu& other) {
+      return &other == &gpu || other.bus.empty() || gpu.joined_to.contains(other.bus);
+    });
+  });
+}
+
 void set_links(const NcclDevices& found, Part& part) {
   const auto least = std::ranges::min_element(found.gpus, {}, &Gpu::nvlinks);
   const auto most = std::ranges::max_element(found.gpus, {}, &Gpu::nvlinks);
@@ -103,7 +136,10 @@ void set_links(const NcclDevices& found, Part& part) {
   if (least->nvlinks != most->nvlinks)
     part.assumed.push_back(fmt::format("every GPU has {} NVLinks, as the one with the fewest; another has {}",
                                        least->nvlinks, most->nvlinks));
-  if (gpu.nvlinks == 0) {
+  const bool switched = gpu.to_switches > 0, cube = is_cube_mesh(found);
+  const bool some_joined = gpu.nvlinks > 0 && !switched && !cube && !all_joined(found.gpus);
+  if (some_joined) part.assumed.push_back("all GPUs talk over PCIe: NVLinks join some of them alone");
+  if (gpu.nvlinks == 0 || some_joined) {
     const BytesPerSecond rate = gpu.pcie.value() > 0 ? gpu.pcie : pcie_of(16, 16);
     if (gpu.pcie.value() <= 0)
       part.assumed.push_back("PCIe 4.0 x16: the file does not say the speed of the GPUs' links");
@@ -116,12 +152,14 @@ void set_links(const NcclDevices& found, Part& part) {
       part.inside = fabric::PcieTree{.sockets = static_cast<int>(sockets.size()), .switches_per_socket = branches[0]};
     return;
   }
-  const bool switched = gpu.to_switches > 0;
   part.device_link = LinkSpec{switched ? LinkKind::nvswitch : LinkKind::nvlink_mesh,
                               nvlink_of(gpu.compute_capability) * static_cast<double>(gpu.nvlinks), nvlink_latency};
-  // A DGX-1: eight GPUs, each joined to four others, with P100 by one link each and with V100 to two of them by two.
-  if (!switched && found.gpus.size() == 8 && (gpu.nvlinks == 4 || gpu.nvlinks == 6) && most->nvlinks == gpu.nvlinks)
-    part.inside = fabric::CubeMesh{gpu.nvlinks};
+  constexpr int hopper = 90;
+  if (switched && gpu.compute_capability >= hopper) {
+    part.device_link->reduces = true;
+    part.assumed.push_back("NVSwitches add what passes them (NVLink SHARP), as from Hopper on");
+  }
+  if (cube) part.inside = fabric::CubeMesh{gpu.nvlinks};
 }
 
 void set_nics(const NcclDevices& found, Part& part) {

@@ -43,6 +43,7 @@ struct Part {
   std::optional<SwitchTree> tree;
   std::optional<fabric::Outside> network;  // where it is no tree of switches
   fabric::LinkRate link;                   // of `network`
+  std::optional<Seconds> switch_latency;   // of its switches and routers
   std::vector<std::string> assumed;
 };
 
@@ -54,7 +55,8 @@ Result<Part> read_hwloc(std::string_view text, const std::string& file);
 Result<Part> read_slurm_conf(std::string_view text, const std::string& file);
 // topology.yaml(5): its default topology, or the first.
 Result<Part> read_slurm_yaml(std::string_view text, const std::string& file);
-// The network of ASTRA-sim's analytical backend: topology, npus_count, bandwidth (GB/s of a link), latency (ns).
+// The network of ASTRA-sim's analytical backend: topology, npus_count, bandwidth (of a link, in 2^30 B/s), latency
+// (ns).
 Result<Part> read_astra_sim(std::string_view text, const std::string& file);
 
 // By what the text is.

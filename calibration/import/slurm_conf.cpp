@@ -46,6 +46,20 @@ std::vector<Line> lines_of(std::string_view text) {
   return lines;
 }
 
+// As Slurm reads it: "SwitchName = s0" and Nodes="dev[0-5]" are SwitchName=s0 and Nodes=dev[0-5].
+std::string without_ornament(const std::string& line) {
+  std::string result;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') continue;
+    const bool space = line[i] == ' ' || line[i] == '\t';
+    const std::size_t next = line.find_first_not_of(" \t", i);
+    if (space && ((next != std::string::npos && line[next] == '=') || (!result.empty() && result.back() == '=')))
+      continue;
+    result += line[i];
+  }
+  return result;
+}
+
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   while (true) {
@@ -96,7 +110,8 @@ Result<Part> read_slurm_conf(std::string_view text, const std::string& file) {
   HostLists lists;
   SwitchTree::Switch over_blocks{"over-blocks", {}, {}, file};
   for (const Line& line : lines_of(text)) {
-    const std::vector<std::string_view> words = words_of(line.text);
+    const std::string text_of_line = without_ornament(line.text);
+    const std::vector<std::string_view> words = words_of(text_of_line);
     if (words.empty()) continue;
     const std::string where = fmt::format("{}:{}", file, line.number);
     SIBYL_TRY(Entry entry, read_entry(words, lists, where));

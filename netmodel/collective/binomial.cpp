@@ -17,8 +17,8 @@ Ranged binomial_seconds(const Job& job, const Wire& wire) {
   if (ranks > 1) time += doublings(ranks) * wire.inside(job.bytes, groups);
   // The root sends in each round, or is sent to.
   if (nodes > 1)
-    time += wire.bucket(groups, nodes, true)
-                .rounds(wire.across(job.bytes, groups, nodes, true), job.bytes, doublings(nodes));
+    time += wire.bucket(groups, nodes, to_the_top)
+                .rounds(wire.across(job.bytes, groups, nodes, to_the_top), job.bytes, doublings(nodes));
   return time * (job.collective == Collective::all_reduce ? 2 : 1);
 }
 

@@ -29,7 +29,7 @@ Ranged bruck_seconds(const Job& job, const Wire& wire) {
       rounds.inside(bytes, ranks * groups);
     else
       rounds.beside(leave < ranks ? wire.inside(bytes, (ranks - leave) * groups) : 0.0, bytes, leave * groups, nodes,
-                    distance > ranks);
+                    distance > ranks ? shifted_by((distance + ranks - 1) / ranks) : to_neighbours);
   }
   return rounds.seconds();
 }

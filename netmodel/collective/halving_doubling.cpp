@@ -19,7 +19,7 @@ Ranged halving_doubling_seconds(const Job& job, const Wire& wire) {
     if (nodes == 1 || ranks % block == 0)
       rounds.inside(bytes, ranks * groups);
     else
-      rounds.across(bytes, ranks * groups, (block + ranks - 1) / ranks, true);
+      rounds.across(bytes, ranks * groups, (block + ranks - 1) / ranks, to_the_top);
   }
   return rounds.seconds();
 }

@@ -49,7 +49,8 @@ Ranged in_network_seconds(const Job& job, const Wire& wire, const BetweenNodes& 
   BetweenNodes between = by_ranks;
   if (wire.reduces_across()) {
     const int stripes = wire.stripes(1), flows = stripes * ranks * groups;
-    between = {wire.across(0.0, flows, nodes, false), wire.across(job.bytes / ranks / stripes, flows, nodes, false)};
+    between = {wire.across(0.0, flows, nodes, to_neighbours),
+               wire.across(job.bytes / ranks / stripes, flows, nodes, to_neighbours)};
   }
   return inside.latency + max(between.empty + inside.stream, between.share);
 }

@@ -12,9 +12,9 @@ Ranged linear_seconds(const Job& job, const Wire& wire) {
     stream = (ranks - 1) * (wire.inside(job.bytes, groups) - latency);
   }
   if (nodes > 1) {
-    const Ranged empty = wire.across(0, groups, nodes, true);
+    const Ranged empty = wire.across(0, groups, nodes, to_everyone);
     latency = max(latency, empty);
-    stream = max(stream, (job.placement.size() - ranks) * (wire.across(job.bytes, groups, nodes, true) - empty));
+    stream = max(stream, (job.placement.size() - ranks) * (wire.across(job.bytes, groups, nodes, to_everyone) - empty));
   }
   return latency + stream;
 }

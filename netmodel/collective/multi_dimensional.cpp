@@ -20,12 +20,12 @@ Ranged multi_dimensional_seconds(const Job& job, const Wire& wire) {
   Ranged bytes = job.bytes / ranks;
   int reached = 1;
   for (const int extent : wire.extents(nodes)) {
-    const bool beyond_a_switch = reached > 1;
+    const Reach reach = reached > 1 ? to_the_top : to_neighbours;
     reached *= extent;
     bytes = bytes / extent;
     const Ranged message = bytes / stripes;
-    total += wire.bucket(flows, reached, beyond_a_switch)
-                 .rounds(wire.across(message, flows, reached, beyond_a_switch), message, ways * (extent - 1));
+    total += wire.bucket(flows, reached, reach)
+                 .rounds(wire.across(message, flows, reached, reach), message, ways * (extent - 1));
   }
   return total;
 }

@@ -14,12 +14,13 @@ Ranged pair_by_pair_seconds(const Job& job, const Wire& wire) {
   const auto busiest = [&](int leave) { return message * job.imbalance.among(wire.on_one_nic(leave), size); };
   Rounds few(wire);
   const auto some_leave = [&](int leave) {
-    few.beside(wire.inside(inside, (ranks - leave) * groups), busiest(leave), leave * groups, nodes, false);
+    few.beside(wire.inside(inside, (ranks - leave) * groups), busiest(leave), leave * groups, nodes, to_neighbours);
   };
   for (int leave = 1; leave < ranks; ++leave) some_leave(leave);
   for (int leave = ranks - 1; leave > 0; --leave) some_leave(leave);
-  const Ranged all = wire.across(busiest(ranks), ranks * groups, nodes, true);
-  return few.seconds() + wire.bucket(ranks * groups, nodes, true).rounds(all, busiest(ranks), size - 2 * ranks + 1);
+  const int stripes = wire.stripes(1), flows = stripes * ranks * groups;
+  const Ranged part = busiest(ranks) / stripes, all = wire.across(part, flows, nodes, to_everyone);
+  return few.seconds() + wire.bucket(flows, nodes, to_everyone).rounds(all, part, size - 2 * ranks + 1);
 }
 
 }  // namespace sibyl::collective

@@ -17,7 +17,7 @@ Ranged halo_seconds(const Job& job, const Wire& wire) {
   if (nodes == 1) return inside;
   const Ranged each = job.placement.size() > 2 ? job.bytes / 2 : job.bytes;
   const int neighbours = nodes > 2 ? 2 : 1;
-  return max(inside, wire.across(each, neighbours * groups, nodes, false));
+  return max(inside, wire.across(each, neighbours * groups, nodes, to_neighbours));
 }
 
 }  // namespace
@@ -33,19 +33,20 @@ Ranged pairwise_seconds(const Job& job, const Wire& wire) {
     stream = (ranks - 1) * (wire.inside(message * job.imbalance.busiest, ranks * groups) - latency);
   }
   if (nodes > 1) {
-    const Ranged empty = wire.across(0, ranks * groups, nodes, true);
+    const int stripes = wire.stripes(1), flows = stripes * ranks * groups;
+    const Ranged empty = wire.across(0, flows, nodes, to_everyone);
     latency = max(latency, empty);
     // One by one, or where a token bucket lets the first bytes pass at once, what all of them together take.
-    const auto over = [&](int sharing, bool far) {
+    const auto over = [&](int sharing, Reach reach) {
       const Ranged bytes = message * job.imbalance.among(sharing, size);
-      const auto beyond = [&](const Ranged& each) { return wire.across(each, ranks * groups, nodes, far) - empty; };
+      const auto beyond = [&](const Ranged& each) { return wire.across(each / stripes, flows, nodes, reach) - empty; };
       const Ranged apart = (size - ranks) * beyond(bytes);
-      if (wire.bucket(ranks * groups, nodes, far).held <= 0) return apart;
+      if (wire.bucket(flows, nodes, reach).held <= 0) return apart;
       return max(apart, beyond((size - ranks) * bytes));
     };
     const int of_leaf = job.imbalance.even() ? size : ranks * wire.extents(nodes).front();
-    stream = max(stream, over(of_leaf, true));
-    if (!job.imbalance.even()) stream = max(stream, over(wire.on_one_nic(ranks), false));
+    stream = max(stream, over(of_leaf, to_everyone));
+    if (!job.imbalance.even()) stream = max(stream, over(wire.on_one_nic(ranks), to_neighbours));
   }
   return latency + stream;
 }

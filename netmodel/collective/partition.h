@@ -82,8 +82,9 @@ struct TreePlace {
   std::array<int, 2> children{-1, -1};
 
   static TreePlace of(int size, int rank);
-  // The second of two trees: ranks mirrored, so that (for an even size) an inner rank of one is a leaf of the other.
-  static TreePlace mirrored(int size, int rank);
+  // The second of two trees, in which the inner ranks of the first are leaves (but where both are, with one child in
+  // each): its ranks mirrored, or, of an odd size, one further on, as NCCL has it (src/graph/trees.cc, ncclGetDtree).
+  static TreePlace second(int size, int rank);
   [[nodiscard]] int child_count() const { return (children[0] >= 0 ? 1 : 0) + (children[1] >= 0 ? 1 : 0); }
 };
 

@@ -23,14 +23,14 @@ Ranged ring_seconds(const Job& job, const Wire& wire) {
   }
   if (nodes > 1) {
     const int stripes = wire.stripes(ranks);
-    const Ranged empty = wire.across(0, stripes * groups, nodes, false);
+    const Ranged empty = wire.across(0, stripes * groups, nodes, to_neighbours);
     latency += empty * crossings / size;
-    stream = max(stream, wire.across(message / stripes, stripes * groups, nodes, false) - empty);
+    stream = max(stream, wire.across(message / stripes, stripes * groups, nodes, to_neighbours) - empty);
   }
   const int rounds = (size - 1) * (job.collective == Collective::all_reduce ? 2 : 1);
   if (nodes == 1) return rounds * (latency + stream);
   const int stripes = wire.stripes(ranks);
-  return wire.bucket(stripes * groups, nodes, false).rounds(latency + stream, message / stripes, rounds);
+  return wire.bucket(stripes * groups, nodes, to_neighbours).rounds(latency + stream, message / stripes, rounds);
 }
 
 // Round s of the reduce-scatter sends part rank - 1 - s, so all parts but the rank's own; round s of the all-gather

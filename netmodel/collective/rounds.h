@@ -14,12 +14,13 @@ class Rounds {
 
   // As Wire's.
   void inside(const Ranged& bytes, int at_once) { rest(wire_.inside(bytes, at_once)); }
-  void across(const Ranged& bytes, int flows, int nodes, bool far) { beside(0.0, bytes, flows, nodes, far); }
+  void across(const Ranged& bytes, int flows, int nodes, Reach reach) { beside(0.0, bytes, flows, nodes, reach); }
   // Those that leave the node beside others in it, which take so long.
-  void beside(const Ranged& others, const Ranged& bytes, int flows, int nodes, bool far) {
-    const Ranged alone = wire_.across(bytes, flows, nodes, far);
-    const TokenBucket bucket = wire_.bucket(flows, nodes, far);
-    const Ranged takes = bucket.held > 0 ? level_.next(bucket, alone, bytes) : alone;
+  void beside(const Ranged& others, const Ranged& bytes, int flows, int nodes, Reach reach) {
+    const int stripes = wire_.stripes(1);
+    const Ranged part = bytes / stripes, alone = wire_.across(part, flows * stripes, nodes, reach);
+    const TokenBucket bucket = wire_.bucket(flows * stripes, nodes, reach);
+    const Ranged takes = bucket.held > 0 ? level_.next(bucket, alone, part) : alone;
     empties_ = empties_ || bucket.held > 0;
     seconds_ += takes;
     rest(max(0.0, others - takes));
@@ -32,7 +33,7 @@ class Rounds {
     // They lie in one block of twice that many; where some folded, every other rank of it counts.
     const int block = distance == 0 ? 2 : distance * (fold.extra > 0 ? 4 : 2);
     const Ranged others = they.inside > 0 ? wire_.inside(bytes, they.inside * groups) : 0.0;
-    beside(others, bytes, they.outside * groups, std::clamp((block + ranks - 1) / ranks, 2, nodes), true);
+    beside(others, bytes, they.outside * groups, std::clamp((block + ranks - 1) / ranks, 2, nodes), to_the_top);
   }
   [[nodiscard]] const Ranged& seconds() const { return seconds_; }
   // Whether the same rounds once more may take longer.

@@ -4,7 +4,7 @@
 // Time: the first chunk climbs and descends ceil(log2 p) levels (those inside a node, then those between nodes; GPU
 // libraries chain the ranks of a node instead, g - 1 hops); the rest follows at the pace of the slowest link. Of two
 // ranks (or nodes) each is the root of one tree and the leaf of the other and passes only m/2 each way. Broadcast and
-// reduce use one tree, one way: an inner rank sends (or receives) each byte twice.
+// reduce use one tree, one way: an inner rank sends (or receives) each byte twice, but in a chain once.
 #include <bit>
 
 #include "netmodel/collective/algorithms.h"
@@ -42,11 +42,13 @@ TreePlace in_order(int size, int rank) {
 
 TreePlace TreePlace::of(int size, int rank) { return in_order(size, rank); }
 
-TreePlace TreePlace::mirrored(int size, int rank) {
-  TreePlace place = in_order(size, size - 1 - rank);
-  const auto mirror = [&](int& other) { other = other < 0 ? -1 : size - 1 - other; };
-  mirror(place.parent);
-  for (int& child : place.children) mirror(child);
+TreePlace TreePlace::second(int size, int rank) {
+  const bool even = size % 2 == 0;
+  const auto there = [&](int other) { return even ? size - 1 - other : (other + size - 1) % size; };
+  const auto back = [&](int& other) { other = other < 0 ? -1 : even ? size - 1 - other : (other + 1) % size; };
+  TreePlace place = in_order(size, there(rank));
+  back(place.parent);
+  for (int& child : place.children) back(child);
   return place;
 }
 
@@ -62,7 +64,8 @@ Ranged tree_seconds(const Job& job, const Wire& wire) {
     return (both_ways ? 1.0 : 2.0) * (count > 2 ? job.bytes : job.bytes / 2);
   };
   if (ranks > 1) {
-    const Ranged through = through_each(job.placement.size());
+    const bool handed_on = wire.chains() && !both_ways;  // to one other
+    const Ranged through = handed_on ? job.bytes : through_each(job.placement.size());
     climb += (wire.chains() ? ranks - 1 : levels(ranks)) * wire.inside(chunk, ranks * groups);
     pace = wire.inside(through, ranks * groups) - wire.inside(min(chunk, through), ranks * groups);
   }
@@ -70,11 +73,12 @@ Ranged tree_seconds(const Job& job, const Wire& wire) {
     const Ranged through = through_each(nodes);
     const int stripes = wire.stripes(ranks);
     const auto link = [&, nodes = nodes, groups = groups](const Ranged& bytes) {
-      return wire.across(bytes / stripes, stripes * groups, nodes, true);
+      return wire.across(bytes / stripes, stripes * groups, nodes, up_a_tree);
     };
     climb += levels(nodes) * link(chunk);
     pace = max(pace, link(through) - link(min(chunk, through)));
-    if (both_ways) emptied = wire.bucket(stripes * groups, nodes, true).rounds(link(through), through / stripes, 2);
+    if (both_ways)
+      emptied = wire.bucket(stripes * groups, nodes, up_a_tree).rounds(link(through), through / stripes, 2);
   }
   return max((both_ways ? 2 : 1) * (climb + pace), emptied);
 }
@@ -84,7 +88,7 @@ std::int64_t tree_elements(Collective collective, std::int64_t elements, int siz
   const std::int64_t up = place.parent >= 0 ? 1 : 0;
   if (collective == Collective::broadcast) return place.child_count() * elements;
   if (collective == Collective::reduce) return up * elements;
-  const TreePlace other = TreePlace::mirrored(size, rank);
+  const TreePlace other = TreePlace::second(size, rank);
   const std::int64_t other_up = other.parent >= 0 ? 1 : 0;
   return (up + place.child_count()) * part(elements, 2, 0).size() +
          (other_up + other.child_count()) * part(elements, 2, 1).size();

@@ -13,13 +13,20 @@ Wire::Wire(const Topology& topology, const PointToPoint& point_to_point, const P
       nics_per_rank_(std::max(1, topology.spec().nics_per_node / topology.spec().devices_per_node)) {}
 
 FoundWay Wire::new_way(const Asked& asked) const {
-  Way way{0, asked.flows, both_ways_};
+  Way way{0, static_cast<double>(asked.flows), both_ways_};
   if (asked.nodes > 0) {
     const TopologySpec& spec = topology_.spec();
     way.level = std::max(1, topology_.span(asked.nodes));
-    double sharing = static_cast<double>(asked.flows) / spec.nics_per_node;
-    if (asked.far) sharing *= std::pow(spec.oversubscription, way.level - 1);
-    way.pairs = std::max(1, static_cast<int>(std::ceil(sharing - 1e-9)));
+    // A NIC is shared by whole messages; what is above it by all of them.
+    const double sharing = static_cast<double>(asked.flows) / spec.nics_per_node;
+    way.pairs = std::max(1.0, std::ceil(sharing - 1e-9));
+    if (spec.oversubscription > 1) {
+      double below = 1, narrowed = 1;
+      for (int level = 2; level <= way.level; ++level) {
+        below *= spec.nodes_per_switch, narrowed *= spec.oversubscription;
+        way.pairs = std::max(way.pairs, sharing * narrowed * asked.reach.climbs(below, asked.nodes));
+      }
+    }
   }
   const FoundWay found = messages_.find(way);
   if (meets_ != nullptr) meets_->ways.push_back({asked, found});

@@ -7,6 +7,7 @@
 
 #include "netmodel/collective/partners.h"
 #include "netmodel/collective/protocol.h"
+#include "netmodel/collective/reach.h"
 #include "netmodel/network.h"
 #include "netmodel/point_to_point.h"
 #include "netmodel/ranged.h"
@@ -35,19 +36,18 @@ class Wire {
 
   // Between ranks of one node, `at_once` of them sending.
   [[nodiscard]] Ranged inside(const Ranged& bytes, int at_once) const {
-    return over({at_once, 0, false}, bytes / cost_.share) + cost_.inside;
+    return over({at_once, 0, {}}, bytes / cost_.share) + cost_.inside;
   }
 
   // Between nodes of a group spanning `nodes` of them, `flows` messages leaving every node at once. Flows spread over
-  // the NICs. `far`: all of them climb to the top of that span, so each level's oversubscription narrows them; else
-  // they go to neighbours and hardly meet.
-  [[nodiscard]] Ranged across(const Ranged& bytes, int flows, int nodes, bool far) const {
-    return over({flows, nodes, far}, bytes / cost_.share) + cost_.across;
+  // the NICs. What of them climbs above a switch its level's oversubscription narrows, where that is slower.
+  [[nodiscard]] Ranged across(const Ranged& bytes, int flows, int nodes, Reach reach) const {
+    return over({flows, nodes, reach}, bytes / cost_.share) + cost_.across;
   }
 
   // What the wire of such a message lets pass at once after a pause.
-  [[nodiscard]] TokenBucket bucket(int flows, int nodes, bool far) const {
-    const Asked asked{flows, nodes, far};
+  [[nodiscard]] TokenBucket bucket(int flows, int nodes, Reach reach) const {
+    const Asked asked{flows, nodes, reach};
     const FoundWay* way = found(asked);
     return way != nullptr ? way->bucket() : new_way(asked).bucket();
   }
@@ -75,7 +75,7 @@ class Wire {
   // Who sends where; no nodes: inside one.
   struct Asked {
     int flows = 0, nodes = 0;
-    bool far = false;
+    Reach reach = {};
     bool operator==(const Asked&) const = default;
   };
   struct Found {

@@ -87,9 +87,9 @@ Result<std::string> load_zoo(const std::string& name) {
 Result<void> read_exchange(const Arguments& arguments, Strategy& strategy) {
   SIBYL_TRY(strategy.compression, parse_compression(arguments.text("--compress").value_or("none")));
   if (arguments.has("--no-overlap")) {
-    if (arguments.has("--bucket"))
-      return fail(ErrorCode::usage, "--bucket has no effect with --no-overlap", {}, "leave one of them out");
     strategy.exchange = GradientExchange::at_end;
+    if (arguments.has("--bucket") && !strategy.has_buckets())
+      return fail(ErrorCode::usage, "--bucket has no effect with --no-overlap", {}, "leave one of them out");
   }
   SIBYL_TRY(const auto bucket, arguments.bytes("--bucket"));
   if (!bucket) return {};
@@ -336,7 +336,7 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
   strategy.split_until = arguments.text("--split-until").value_or("");
   SIBYL_TRY(const BatchSize batch, parse_batch(arguments.text("--batch").value_or("32/device")));
   strategy.global_batch = batch.global(strategy.devices());
-  SIBYL_TRY(const auto micro_batches, arguments.integer("--micro-batches", 1));
+  SIBYL_TRY(const auto micro_batches, arguments.integer("--micro-batches", 1, most_micro_batches));
   strategy.accumulation = micro_batches.value_or(1);
   SIBYL_CHECK(read_pipeline(arguments, strategy));
   if (const auto precision = arguments.text("--precision")) {

@@ -5,6 +5,7 @@
 #include "calibration/cluster_file.h"
 #include "calibration/import/cluster_text.h"
 #include "calibration/shipped.h"
+#include "netmodel/fabric/fabric.h"
 #include "oracle/cli/console.h"
 #include "oracle/cli/options.h"
 #include "oracle/cli/verbs.h"
@@ -36,7 +37,10 @@ Result<int> run_import(const Arguments& arguments) {
   }
   SIBYL_TRY(const std::string text, import::cluster_text(sources, wanted));
   const std::string output = arguments.text("--output").value_or("-");
-  SIBYL_CHECK(parse_cluster_file(text, output));
+  SIBYL_TRY(const ClusterFile cluster, parse_cluster_file(text, output));
+  if (cluster.shape)
+    if (const auto made = fabric::Fabric::make(cluster.topology, *cluster.shape); !made)
+      return fail(made.error().message, cluster.shape_where, made.error().hint);
   SIBYL_CHECK(write_file(output, text, arguments.has("--force")));
   return 0;
 }

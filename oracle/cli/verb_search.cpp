@@ -102,6 +102,7 @@ Result<int> run_search(const Arguments& arguments) {
   SIBYL_TRY(const auto keep, arguments.integer("--keep", 1, most_kept));
   options.keep = static_cast<std::size_t>(keep.value_or(10));
   SIBYL_TRY(const auto memory, arguments.bytes("--memory"));
+  if (memory && memory->value() < 1) return fail(ErrorCode::usage, "must be at least one byte", "--memory");
   options.memory = memory.value_or(Bytes{});
   options.exhaustive = arguments.has("--exhaustive");
   SIBYL_TRY(const Graph graph, load_graph_for(arguments, 1));

@@ -176,9 +176,9 @@ Bytes ProgramForm::inputs_of(const Strategy& strategy) {
 Result<Form> ProgramForm::alone(const Strategy& strategy, const Wanted& wanted) {
   Group& group = group_of(strategy);
   const Range all{0, table_.steps()};
-  StageWork& work =
-      works_.of(table_.content(all.begin, all.end), all,
-                {runs_again(strategy), false, true, strategy.data > 1, strategy.activation_tier != Tier::device});
+  StageWork& work = works_.of(table_.content(all.begin, all.end), all,
+                              {runs_again(strategy), false, true, strategy.data > 1,
+                               strategy.activation_tier != Tier::device, gradients_in_buckets(strategy)});
   const double without = kernels_.cluster().kernels.device().framework_base.value() + memory_.inputs();
   const StageForm least = group.formula.least(work);
   const bool all_at_once = strategy.accumulation > 1 || gradients_in_buckets(strategy);
@@ -295,8 +295,12 @@ const ProgramForm::Sent& ProgramForm::sent(std::size_t position, const Pairs& pa
 }
 
 StageWork& ProgramForm::work_of(const Cut& cut, std::size_t stage, const Strategy& strategy) {
-  const Asked asked{runs_again(strategy), strategy.schedule == PipelineSchedule::zero_bubble, false, strategy.data > 1,
-                    false};
+  const Asked asked{runs_again(strategy),
+                    strategy.schedule == PipelineSchedule::zero_bubble,
+                    false,
+                    strategy.data > 1,
+                    false,
+                    gradients_in_buckets(strategy)};
   return works_.of(cut.contents[stage], {stage == 0 ? 0 : cut.ends[stage - 1], cut.ends[stage]}, asked);
 }
 

@@ -98,7 +98,7 @@ StageUpdates::Order StageFormula::order_of(const Use& use) const {
 void StageFormula::add_whole(const Use& use) {
   const Parameter& parameter = table_.parameters()[use.parameter];
   updates_.add_whole(table_.program()[parameter.tensor], order_of(use));
-  if (!work_->exchanged(parameter)) return;
+  if (!work_->exchanged(parameter) || work_->asked().in_buckets) return;
   copies_back_.add({parameter.copy, bare_});
 }
 

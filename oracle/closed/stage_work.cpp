@@ -22,6 +22,9 @@ StageWork::StageWork(ProgramTable& table, MemoryTable& memory, Range range, cons
   for (std::size_t i = range.begin; i < range.end; ++i) alone_ += rows_[i].alone;
   for (const MadeAgain::Repeated& again : again_) alone_ += rows_[again.step].alone;
   const double factor = table.kernels().cluster().composition.factor;
+  for (const Segment& segment : segments_)
+    for (std::size_t i = segment.begin; i < segment.end; ++i)
+      if (asked.alone || table.made_again().runs(i, range.end)) alone_ += rows_[i].computed_forward / factor;
   for (std::size_t u = table.uses_from(range.end); u < table.uses_from(range.begin); ++u)
     if (added_elsewhere(table.uses()[u])) alone_ -= table.parameters()[table.uses()[u].parameter].sum / factor;
   add_memory(memory);
@@ -132,9 +135,10 @@ void StageWork::add_memory(MemoryTable& memory) {
 
 std::size_t StageWorks::HashKey::operator()(const Key& key) const {
   const RunsAgain& again = key.asked.again;
-  const std::size_t options = (key.length << 6U) + (static_cast<std::size_t>(again.recompute) << 4U) +
-                              (key.asked.outside ? 8U : 0U) + (key.asked.split ? 4U : 0U) +
-                              (key.asked.alone ? 2U : 0U) + (key.asked.replicated ? 1U : 0U);
+  const std::size_t options = (key.length << 7U) + (static_cast<std::size_t>(again.recompute) << 5U) +
+                              (key.asked.in_buckets ? 16U : 0U) + (key.asked.outside ? 8U : 0U) +
+                              (key.asked.split ? 4U : 0U) + (key.asked.alone ? 2U : 0U) +
+                              (key.asked.replicated ? 1U : 0U);
   const auto blocks =
       static_cast<std::size_t>(again.blocks.every) << 8U | static_cast<std::size_t>(again.blocks.together);
   return key.content ^ ((options ^ blocks << 32U) * 0x9E3779B97F4A7C15ULL);

@@ -32,6 +32,7 @@ struct Asked {
   bool alone = false;       // there is no other stage
   bool replicated = false;  // there are other replicas, which want every gradient
   bool outside = false;     // what blocks keep to run again lies outside the device
+  bool in_buckets = false;  // gradients are made in their buckets (plan/regathered.h)
   bool operator==(const Asked&) const = default;
 };
 
@@ -180,7 +181,7 @@ void StageWork::backward(bool inputs, bool weights, auto&& task, auto&& exchange
       if (inputs && added_elsewhere(use)) of.kernels.add({-parameter.sum, -bare_});
       if (!weights || use.before > range_.begin) continue;
       of.sums.add({parameter.sum, bare_});
-      if (exchanged(parameter)) of.copies.add({parameter.copy, bare_});
+      if (exchanged(parameter) && !asked_.in_buckets) of.copies.add({parameter.copy, bare_});
     }
     own(of);
     done(i);

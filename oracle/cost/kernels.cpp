@@ -109,7 +109,7 @@ class Collector {
         if (tensor.kind != TensorKind::parameter || --uses[id.index()] > 0) return;
         if (accumulates) result_.steps[step].parameter_sums.push_back(index_of(addition(tensor)));
         completing[id.index()] = step;
-        if (!exchanged[id.index()]) return;
+        if (!exchanged[id.index()] || stage_.in_buckets) return;
         result_.steps[step].bucket_copies.push_back(index_of(copy(tensor)));
         if (!sharded_[id.index()]) result_.copies_back.push_back(index_of(copy(tensor)));
       });

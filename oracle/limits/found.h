@@ -15,7 +15,7 @@ struct Found : PricedPlan {
   [[nodiscard]] int degree(MeshAxis axis) const { return plan.strategy.degree(axis); }
   [[nodiscard]] double micro_batches() const { return static_cast<double>(plan.strategy.accumulation); }
   // Does a rank have several samples at once, of which smaller micro-batches would have fewer?
-  [[nodiscard]] bool has_samples_to_part() const { return plan.micro_batch > degree(MeshAxis::expert); }
+  [[nodiscard]] bool has_samples_to_part() const { return plan.micro_batch > plan.strategy.samplers(); }
   // Do groups of the axis reach over several nodes?
   [[nodiscard]] bool spans_nodes(MeshAxis axis) const;
 

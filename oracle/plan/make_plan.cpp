@@ -20,6 +20,7 @@
 #include "oracle/plan/pointwise.h"
 #include "oracle/plan/precision.h"
 #include "oracle/plan/recompute.h"
+#include "oracle/plan/regathered.h"
 #include "oracle/plan/sharding/policy.h"
 #include "oracle/plan/sharding/shard.h"
 #include "oracle/plan/sharding/split_point.h"
@@ -89,6 +90,9 @@ Result<void> check_strategy(const Graph& graph, const Strategy& strategy) {
   SIBYL_CHECK(check_compression(strategy));
   if (strategy.data < 1 || strategy.global_batch < 1 || strategy.accumulation < 1)
     return fail(ErrorCode::usage, "degrees of parallelism, batch and accumulation must be at least 1");
+  if (strategy.accumulation > most_micro_batches)
+    return fail(ErrorCode::infeasible, fmt::format("{} micro-batches are too many", strategy.accumulation),
+                "--micro-batches", fmt::format("at most {}", most_micro_batches));
   if (strategy.zero_ranks > 0 && strategy.data % strategy.zero_ranks != 0)
     return fail(ErrorCode::infeasible,
                 fmt::format("{} replicas cannot be divided into groups of {}", strategy.data, strategy.zero_ranks),
@@ -139,6 +143,7 @@ void add_state(Stage& stage, const Strategy& strategy, const std::map<LocalTenso
   add_updates(stage, strategy);
   stage.scaled = strategy.precision == Precision::fp16;
   stage.masters = has_half_weights(strategy);
+  stage.in_buckets = gradients_in_buckets(strategy);
   stage.gradients = gradient_syncs(stage, strategy, ties);
   stage.buffer_broadcasts = buffer_broadcasts(stage, strategy);
   shard_state(stage, strategy);

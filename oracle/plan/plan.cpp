@@ -19,7 +19,8 @@ namespace {
 
 // Which of the copies the rank has a part of.
 int copy_of(const Mesh& mesh, const GradientSync& sync, int rank) {
-  return mesh.coordinate(rank, MeshAxis::data) * sync.copies / mesh.size(MeshAxis::data);
+  const std::int64_t before = std::int64_t{mesh.coordinate(rank, MeshAxis::data)} * sync.copies;
+  return static_cast<int>(before / mesh.size(MeshAxis::data));
 }
 
 }  // namespace

@@ -214,6 +214,7 @@ struct Stage {
   std::vector<GradientSync> gradients;
   bool scaled = false;  // the loss is multiplied, so that f16 holds its gradients, and these divided again
   bool masters = false;  // parameters of two bytes have f32 ones beside them
+  bool in_buckets = false;  // gradients are made in their buckets, and updates read them there (regathered.h)
   std::vector<std::int64_t> buffer_broadcasts;  // bytes of messages from the first replica to all, once a step; waited for
   std::optional<ClipNorm> clip;
   // Optimizers that take norms of whole tensors (LAMB, LARS): the ranks along these axes hold other parts of them.

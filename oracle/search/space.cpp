@@ -43,7 +43,7 @@ void each_micro_batch(const SearchSpace& space, Strategy strategy, const Visit& 
   std::ranges::sort(sizes, std::greater{});
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   for (const std::int64_t size : sizes) {
-    if (size > own || own % size != 0) continue;
+    if (size > own || own % size != 0 || own / size > most_micro_batches) continue;
     strategy.accumulation = own / size;
     visit(strategy);
   }
@@ -269,10 +269,8 @@ std::string strategy_words(const Strategy& s) {
   if (const std::string order = order_text(s); !order.empty()) words += " --order " + order;
   if (s.context > 1 && s.context_exchange != ContextExchange::automatic)
     words += fmt::format(" --context-exchange {}", to_string(s.context_exchange));
-  if (s.exchange == GradientExchange::at_end)
-    words += " --no-overlap";
-  else if (s.bucket != usual.bucket)
-    words += fmt::format(" --bucket {}", size_text(s.bucket));
+  if (s.exchange == GradientExchange::at_end) words += " --no-overlap";
+  if (s.has_buckets() && s.bucket != usual.bucket) words += fmt::format(" --bucket {}", size_text(s.bucket));
   if (s.compression.kind != Compression::Kind::none) words += " --compress " + compression_text(s.compression);
   if (s.offloads()) words += " --offload " + offload_text(s);
   return words;
@@ -289,7 +287,7 @@ int complexity(const Strategy& s) {
   if (s.recompute != Recompute::none) sum += option + level * static_cast<int>(s.recompute);
   if (s.accumulation > 1 && s.pipeline == 1) sum += level;
   if (!order_text(s).empty()) sum += level;
-  if (s.exchange == GradientExchange::overlapped && s.bucket != Strategy{}.bucket) sum += level;
+  if (s.has_buckets() && s.bucket != Strategy{}.bucket) sum += level;
   if (s.compression.kind != Compression::Kind::none) sum += option;
   if (s.recompute_every > 1) sum += level;
   if (s.optimizer_tier != Tier::device) sum += option;

@@ -28,7 +28,7 @@ struct SearchSpace {
   bool data = true;
   bool sequence = true;  // tensor with the sequence split, beside tensor without
   std::vector<std::int64_t> micro_batches = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};  // samples of a rank
-  std::vector<int> zero = {0, 1, 2, 3};  // 2 and 3 without a pipeline alone
+  std::vector<int> zero = {0, 1, 2, 3};
   std::vector<Recompute> recompute = {Recompute::none, Recompute::selective, Recompute::full};
   std::vector<PipelineSchedule> schedules = {PipelineSchedule::one_forward_one_backward, PipelineSchedule::interleaved,
                                              PipelineSchedule::zero_bubble};
@@ -41,7 +41,7 @@ struct SearchSpace {
   std::vector<Bytes> buckets = {};
   // In which forms gradients travel. Empty: as `fixed` has it.
   std::vector<Compression> compressions = {};
-  // Where full recomputing is tried: also of so many blocks in a row the last alone. None of them has a formula.
+  // Where full recomputing is tried: also of so many blocks in a row the last alone.
   std::vector<int> recompute_every = {};
   // What lies outside the device. Empty: as `fixed` has it. What a strategy does not allow is not tried with it.
   std::vector<Offload> offloads = {};

@@ -81,10 +81,35 @@ Seconds tail_wait(const StepProgram& program, const PricedStage& priced, double 
   return std::max(Seconds{}, issue - program.tail);
 }
 
+// Further micro-batches each add what the last of these added.
+constexpr int micro_batches_walked = 64;
+
+Stage of_micro_batches(const Stage& stage, int count) {
+  Stage shorter = stage;
+  std::erase_if(shorter.schedule, [&](const Turn& turn) { return turn.micro_batch >= count; });
+  return shorter;
+}
+
+SimulatedStep lengthened(const SimulatedStep& step, const SimulatedStep& before, double by) {
+  using T = TimeBreakdown;
+  SimulatedStep result = step;
+  result.total += (step.total - before.total) * by;
+  for (Seconds T::*part : {&T::forward, &T::backward, &T::optimizer, &T::communication_exposed, &T::communication_total,
+                           &T::bubble, &T::host, &T::io, &T::io_total, &T::offload_exposed, &T::offload_total})
+    result.breakdown.*part += (step.breakdown.*part - before.breakdown.*part) * by;
+  return result;
+}
+
 }  // namespace
 
 SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowdown slowdown, const Relief& relief,
                             const Cancelled& cancelled) {
+  if (const int all = stage.micro_batches(); all > micro_batches_walked) {
+    const auto of = [&](int count) {
+      return simulate_step(of_micro_batches(stage, count), priced, slowdown, relief, cancelled);
+    };
+    return lengthened(of(micro_batches_walked), of(micro_batches_walked - 1), all - micro_batches_walked);
+  }
   const StepProgram program = step_program(stage, priced, relief, cancelled);
   const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, program.copies, cancelled);
   return times_of(program, run, tail_wait(program, priced, relief.host));

@@ -8,7 +8,7 @@
 // llm-optimal-execution goes through itself, as far as Sibyl has words for them: its degrees, its batch for each number
 // of replicas, its micro-batches; what no formula knows of them (tensor exchanges beside products, optimizer state in
 // the host's memory) is sampled. Words on the command line: only rows that begin with one of them ("gpt3-175b on
-// 4096"). docs/search.md has the tables, and what of Calculon's has no counterpart.
+// 4096"). docs/validation/speed.md has the tables, and what of Calculon's has no counterpart.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <time.h>

@@ -10,9 +10,9 @@ struct Branch {
   int child = 0, parent = 0, depth = 0;
 };
 
-std::vector<Branch> branches(int size, bool mirrored) {
+std::vector<Branch> branches(int size, bool second) {
   const auto place = [&](int rank) {
-    return mirrored ? collective::TreePlace::mirrored(size, rank) : collective::TreePlace::of(size, rank);
+    return second ? collective::TreePlace::second(size, rank) : collective::TreePlace::of(size, rank);
   };
   std::vector<Branch> result;
   for (int rank = 0; rank < size; ++rank) {

@@ -141,7 +141,7 @@ std::string words(const Turn& turn) {
                      turn.micro_batch);
 }
 
-int most_micro_batches(const Turns& turns) {
+int micro_batches_in(const Turns& turns) {
   int most = 0;
   for (const std::vector<Turn>& own : turns)
     for (const Turn& turn : own) most = std::max(most, turn.micro_batch + 1);
@@ -177,7 +177,7 @@ Result<void> check_presence(const Turns& turns, const PipelineShape& shape) {
 }  // namespace
 
 bool in_order(const Turns& turns, int stages, const std::function<void(const Turn&)>& visit) {
-  Progress progress(stages, most_micro_batches(turns));
+  Progress progress(stages, micro_batches_in(turns));
   std::vector<std::size_t> next(turns.size(), 0);
   bool moved = true, left = true;
   while (moved && left) {

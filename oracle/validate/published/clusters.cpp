@@ -39,10 +39,10 @@ int generation(const std::string& text, std::string_view word) {
   return digit < text.size() && text[digit] >= '1' && text[digit] <= '9' ? text[digit] - '0' : 0;
 }
 
-// NCCL's latencies of a ring step (src/graph/tuning.cc): LL128 over NVLink, Simple over PCIe.
-constexpr Seconds nvlink_latency{1.9e-6}, pcie_latency{5.7e-6};
+// NCCL's latencies of a ring step by LL (src/graph/tuning.cc); other protocols are counted beyond it.
+constexpr Seconds nvlink_latency{0.6e-6}, pcie_latency{1e-6};
 // Of one adapter; a message crosses two. By sockets the kernel adds to it.
-constexpr Seconds infiniband_latency{2e-6}, ethernet_latency{12.5e-6};
+constexpr Seconds infiniband_latency{1.35e-6}, ethernet_latency{12.5e-6};
 
 // Of a device's links in a DGX-1's hybrid cube mesh those that a ring of the first so many devices can use: GPU 0 and 1
 // are joined by one, and each of the first four by four (Pascal: three) to the others, of six (four) in all

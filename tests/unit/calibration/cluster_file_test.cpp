@@ -256,6 +256,8 @@ TEST(ClusterFile, NamesTheLineOfAnError) {
       {"  bandwidth: 100Gb/s\n", "  bandwidth: fast\n", "c.yaml:8"},
       {"oversubscription: 3", "oversubscription: 0.5", "c.yaml:10"},
       {"oversubscription: 3", "oversubscription: 1e300", "c.yaml:10"},
+      {"levels: 2, nodes_per_switch: 34, oversubscription: 3", "levels: 2", "c.yaml:10"},
+      {"levels: 2, nodes_per_switch: 34, oversubscription: 3", "oversubscription: 3", "c.yaml:10"},
       {"reduces: true", "reduces: maybe", "c.yaml:10"},
       {"latency: 1.5us}", "latency: 1.5us, background: 2}", "c.yaml:5"},
       {"latency: 1.5us", "latency: 1e300us", "c.yaml:5"},

@@ -68,6 +68,47 @@ TEST(ImportNccl, ANodeOnPcie) {
   EXPECT_FALSE(part.nics);
 }
 
+std::string gpus_with(const std::vector<std::string>& links, int sm) {
+  std::string text = "<system><cpu>";
+  for (std::size_t i = 0; i < links.size(); ++i)
+    text += fmt::format(
+        R"(<pci busid="g{}" link_speed="16.0 GT/s PCIe" link_width="16"><gpu dev="{}" sm="{}">{}</gpu></pci>)", i, i,
+        sm, links[i]);
+  return text + "</cpu></system>";
+}
+std::string link_to(std::string_view target, std::string_view type, int count) {
+  return fmt::format(R"(<nvlink target="{}" count="{}" tclass="{}"/>)", target, count, type);
+}
+
+// Two bridged pairs are no mesh of four; three joined to each other are one.
+TEST(ImportNccl, NvLinksThatJoinPairsAlone) {
+  const auto gpu = [](const char* bus) { return link_to(bus, "0x030200", 12); };
+  const Part pairs = part_of(gpus_with({gpu("g1"), gpu("g0"), gpu("g3"), gpu("g2")}, 80));
+  EXPECT_EQ(pairs.device_link->kind, LinkKind::pcie);
+  EXPECT_DOUBLE_EQ(pairs.device_link->bandwidth.value(), 24e9);
+  EXPECT_THAT(pairs.assumed, ElementsAre(HasSubstr("over PCIe")));
+  const Part mesh = part_of(gpus_with({gpu("g1") + gpu("g2"), gpu("g0") + gpu("g2"), gpu("g0") + gpu("g1")}, 70));
+  EXPECT_EQ(mesh.device_link->kind, LinkKind::nvlink_mesh);
+  EXPECT_DOUBLE_EQ(mesh.device_link->bandwidth.value(), 24 * 20e9);
+}
+
+// On POWER9 NVLinks lead to processors, too: they join no GPUs.
+TEST(ImportNccl, NvLinksToProcessors) {
+  const std::string cpu = link_to("0000:00", "0x068001", 3);
+  const Part part = part_of(gpus_with({cpu + link_to("g1", "0x030200", 3), cpu + link_to("g0", "0x030200", 3)}, 70));
+  EXPECT_EQ(part.device_link->kind, LinkKind::nvlink_mesh);
+  EXPECT_DOUBLE_EQ(part.device_link->bandwidth.value(), 3 * 20e9);
+}
+
+TEST(ImportNccl, SwitchesAddFromHopperOn) {
+  const std::string to_switch = link_to("s", "0x068000", 18);
+  for (const int sm : {80, 90, 100}) {
+    const std::string text = gpus_with({to_switch, to_switch}, sm);
+    EXPECT_EQ(part_of(text).device_link->reduces, sm >= 90) << sm;
+    EXPECT_EQ(cluster_of({text}).topology.device_link.reduces, sm >= 90) << sm;
+  }
+}
+
 TEST(ImportNccl, MistakesNameLineAndElement) {
   EXPECT_EQ(import_error("<system>\n  <cpu>\n    <pci>\n      <gpu dev=\"0\"/>\n</pci></cpu></system>").where, "f:4");
   const Error speed = import_error("<system>\n<cpu>\n<nic><net name=\"x\" speed=\"fast\"/></nic></cpu></system>");
@@ -95,6 +136,39 @@ TEST(ImportHwloc, GpusAndAdaptersByPciClass) {
   EXPECT_EQ(tree->sockets, 2);
   EXPECT_THAT(import_error("<topology><object type=\"Machine\"/></topology>").message, HasSubstr("GPU"));
   EXPECT_THAT(import_error("<topology>\n<object type=\"PCIDev\"/></topology>").where, "f:2");
+}
+
+// An adapter for storage carries no gradients, whatever its PCIe link; two bridges of one socket are one socket's.
+TEST(ImportHwloc, SlowerAdaptersAndOneSocket) {
+  const auto adapter = [](const char* speed) {
+    return fmt::format(R"(<object type="PCIDev" pci_type="0207 [15b3:101b] [15b3:1] 00" pci_link_speed="{}">)"
+                       R"(<object type="OSDev" name="mlx5_0" osdev_type="3"/></object>)",
+                       speed);
+  };
+  const std::string gpu = R"(<object type="PCIDev" pci_type="0302 [10de:20b0] [10de:134f] a1" pci_link_speed="31.5"/>)";
+  const auto bridge = [](const std::string& below) {
+    return R"(<object type="Bridge" bridge_type="0-1">)" + below + "</object>";
+  };
+  const std::string text = R"(<topology><object type="Machine"><object type="Package">)" +
+                           bridge(gpu + gpu + adapter("63.0")) + bridge(gpu + gpu + adapter("15.75")) +
+                           R"(</object><object type="Package"/></object></topology>)";
+  const Part part = part_of(text);
+  EXPECT_EQ(part.nics->per_node, 1);
+  EXPECT_NEAR(part.nics->bandwidth.value(), 63e9 * 24 / 31.507692, 1e6);
+  EXPECT_THAT(part.assumed, testing::Contains(HasSubstr("1 of the adapters")));
+  const auto* tree = std::get_if<fabric::PcieTree>(&*part.inside);
+  ASSERT_NE(tree, nullptr);
+  EXPECT_EQ(tree->sockets, 1);
+  EXPECT_EQ(tree->switches_per_socket, 2);
+}
+
+TEST(ImportSlurm, SpacesAndQuotes) {
+  const Part part = part_of("SwitchName = s0  Nodes = \"dev[0-1]\"\nSwitchName=s1 Switches= \"s0\"\n");
+  ASSERT_TRUE(part.tree);
+  ASSERT_EQ(part.tree->switches.size(), 2);
+  EXPECT_EQ(part.tree->switches[0].name, "s0");
+  EXPECT_THAT(part.tree->switches[0].nodes, ElementsAre("dev0", "dev1"));
+  EXPECT_THAT(part.tree->switches[1].switches, ElementsAre("s0"));
 }
 
 TEST(ImportSlurm, HostLists) {
@@ -177,16 +251,22 @@ TEST(ImportSlurm, MistakesNameTheirLine) {
   EXPECT_THAT(laid("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n").message, HasSubstr("listed twice"));
 }
 
-// Eight devices on a switch of 300 GB/s; nodes in a torus of 4 x 2, every link as the slower dimension's.
+constexpr double astra_gb = 1 << 30, rounding = 1e4;  // of what is written
+
+// Eight devices on a switch of 300 GB/s, 700 ns to it and as much from it; nodes in a torus of 4 x 2, every link as the
+// slower dimension's, eight of them between two nodes. A device has two links of 50 GB/s in the ring of four, one of 25
+// in that of two.
 TEST(ImportAstraSim, ATorusOfNodes) {
   const ClusterFile file = cluster_of({test::astra_sim});
   EXPECT_EQ(file.topology.nodes, 8);
   EXPECT_EQ(file.topology.devices_per_node, 8);
   EXPECT_EQ(file.topology.device_link.kind, LinkKind::nvswitch);
-  EXPECT_DOUBLE_EQ(file.topology.device_link.bandwidth.value(), 300e9);
-  EXPECT_NEAR(file.topology.device_link.latency.value(), 700e-9, 1e-15);
+  EXPECT_NEAR(file.topology.device_link.bandwidth.value(), 300 * astra_gb, rounding);
+  EXPECT_NEAR(file.topology.device_link.latency.value(), 1.4e-6, 1e-15);
   EXPECT_THAT(std::get<fabric::Torus>(file.shape->network).dimensions, ElementsAre(4, 2));
-  EXPECT_DOUBLE_EQ(file.shape->link.bandwidth.value(), 25e9);
+  EXPECT_NEAR(file.shape->link.bandwidth.value(), 8 * 25 * astra_gb, rounding);
+  EXPECT_NEAR(file.topology.nic_bandwidth.value(), 125 * astra_gb, rounding);
+  EXPECT_EQ(file.topology.switch_latency, Seconds{});
   EXPECT_NEAR(file.shape->link.latency.value(), 1.5e-6, 1e-15);
 }
 
@@ -197,7 +277,8 @@ TEST(ImportAstraSim, OtherBlocks) {
   EXPECT_TRUE(ring.shape->direct);
   const ClusterFile mesh = cluster_of(
       {"topology: [FullyConnected, Switch]\nnpus_count: [3, 4]\nbandwidth: [50, 25]\nlatency: [500, 500]\n"});
-  EXPECT_DOUBLE_EQ(mesh.topology.device_link.bandwidth.value(), 100e9);
+  EXPECT_NEAR(mesh.topology.device_link.bandwidth.value(), 100 * astra_gb, rounding);
+  EXPECT_NEAR(mesh.topology.nic_bandwidth.value(), 25 * astra_gb, rounding);
   EXPECT_THAT(std::get<fabric::FatTree>(mesh.shape->network).down, ElementsAre(12));
   EXPECT_EQ(import_error("topology: [Ring]\nnpus_count: [6]\nbandwidth: [-1]\nlatency: [500]\n").where, "f:3");
   EXPECT_THAT(import_error("topology: [Torus]\nnpus_count: [6]\nbandwidth: [1]\nlatency: [5]\n").message,

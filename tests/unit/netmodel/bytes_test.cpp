@@ -80,6 +80,9 @@ TEST(BytesSent, Tree) {
   EXPECT_EQ(sent(Collective::broadcast, Algorithm::tree, 4), (Counts{7, 0, 14, 0}));
   EXPECT_EQ(sent(Collective::reduce, Algorithm::tree, 4), (Counts{0, 7, 7, 7}));
   EXPECT_EQ(sent(Collective::all_reduce, Algorithm::tree, 2), (Counts{7, 7}));
+  // First tree 0 - 2 - 1; second, one further on: 1 - 0 - 2. Rank 0: 4 down; 3 up, 3 down. Rank 1: 4 up; 3 down. Rank
+  // 2: 4 up, 4 down; 3 up.
+  EXPECT_EQ(sent(Collective::all_reduce, Algorithm::tree, 3), (Counts{10, 7, 11}));
 }
 
 // Gloo cuts 7 elements for 3 ranks into 2 segments of 2 for each: chunks of 4, 3 and 0. Each rank sends all but its own, then
@@ -159,9 +162,17 @@ TEST(BytesSent, OfBruckAddUpOverRanks) {
   });
 }
 
+// So that no rank passes on more than all bytes once each way.
+TEST(TreePlace, OfTwoTreesARankHasTwoChildrenAtMost) {
+  for (int size = 1; size <= 70; ++size)
+    for (int rank = 0; rank < size; ++rank)
+      EXPECT_LE(TreePlace::of(size, rank).child_count() + TreePlace::second(size, rank).child_count(), 2)
+          << rank << " of " << size;
+}
+
 TEST(TreePlace, EveryRankHangsUnderOneRoot) {
   for (int size = 1; size <= 70; ++size)
-    for (const auto& place_of : {TreePlace::of, TreePlace::mirrored}) {
+    for (const auto& place_of : {TreePlace::of, TreePlace::second}) {
       int roots = 0;
       for (int rank = 0; rank < size; ++rank) {
         const TreePlace place = place_of(size, rank);

@@ -153,6 +153,84 @@ TEST(MultiDimensionalTime, NodeLeafAndLeaves) {
   EXPECT_MS(time(Collective::all_reduce, {2, 3, 1}), 4.002 + 4 * (0.010 + 40.0 / 3));
 }
 
+// Of 8 nodes in fours below a switch with half the bandwidth upwards. Of an all-to-all pair by pair, 7 rounds of m/8,
+// 4 of 7 messages go to the other switch, and 2 x 4/7 > 1: 7 (10 us + 5 ms x 8/7). With 1.5 it would be 6/7 of what
+// NICs take: these set the pace. Of Bruck's three rounds of m/2 the first goes to the next node, of which one in four
+// leaves the switch, the second two nodes further (two in four, 2 x 2/4 = 1), the third four, all of them.
+TEST(Oversubscription, NarrowsWhatClimbs) {
+  TopologySpec spec = test::cpu_spec(8, 1);
+  spec.levels = 2;
+  spec.nodes_per_switch = 4;
+  const auto time = [&](Algorithm algorithm, double oversubscription) {
+    spec.oversubscription = oversubscription;
+    const Network network(Topology::make(spec).value(), test::straight_lines(), {}, algorithm);
+    return network.collective(Collective::all_to_all, Bytes{m}, {1, 8, 1}).time.time.value();
+  };
+  EXPECT_MS(time(Algorithm::pairwise, 2), 7 * 0.010 + 40.0);
+  EXPECT_MS(time(Algorithm::pairwise, 1.5), 7 * 0.010 + 35.0);
+  EXPECT_MS(time(Algorithm::bruck, 2), 3 * 0.010 + 20.0 + 20.0 + 40.0);
+  EXPECT_MS(time(Algorithm::bruck, 1.25), 3 * 0.010 + 20.0 + 20.0 + 25.0);
+}
+
+// In order, of 8 nodes 4 is the child of 0, 2 and 6 are those of 4, and 1, 3, 5 and 7 of these: of the first tree the
+// edge from 2 up to 4 leads out of the first four and that from 4 up to 0 into them; of its mirror (7 - 3 - {1, 5})
+// those from 3 to 7 and from 5 to 3. Each has m/2, so one of four nodes' worth goes either way: 4 narrows nothing, and
+// 6 by half as much again: 2 x 3 (10 us + 1.5 c b) + 2 (m - c) 1.5 b.
+TEST(Oversubscription, OfATreeWhatItsEdgesCarry) {
+  TopologySpec spec = test::cpu_spec(8, 1);
+  spec.levels = 2;
+  spec.nodes_per_switch = 4;
+  const auto time = [&](double oversubscription) {
+    spec.oversubscription = oversubscription;
+    const Network network(Topology::make(spec).value(), test::straight_lines(), {}, Algorithm::tree);
+    return network.collective(Collective::all_reduce, Bytes{m}, {1, 8, 1}).time.time.value();
+  };
+  const double chunk = 0.6144;
+  EXPECT_MS(time(1), 2 * (3 * (0.010 + chunk) + 40.0 - chunk));
+  EXPECT_MS(time(4), time(1) * 1e3);
+  EXPECT_MS(time(6), 2 * (3 * (0.010 + 1.5 * chunk) + 1.5 * (40.0 - chunk)));
+}
+
+// Two ranks of a node behind one NIC of 4 GB/s, each by a link of its own of 3 GB/s: 0.92 of these is what they give.
+// Alone a message goes by its link's, two share the NIC.
+TEST(PointToPoint, ANicIsSharedButNotTheWayToIt) {
+  TopologySpec spec = test::cpu_spec(2, 2);
+  spec.device_link = {LinkKind::pcie, BytesPerSecond{3e9}, Seconds{1e-6}};
+  spec.nic_bandwidth = BytesPerSecond{4e9};
+  const Network network(Topology::make(spec).value(), {}, {}, Algorithm::ring);
+  const auto stream = [&](int pairs) {
+    return (network.point_to_point(Bytes{m}, false, pairs).time - network.point_to_point(Bytes{0}, false, pairs).time)
+        .value();
+  };
+  EXPECT_NEAR(stream(1), m / (0.92 * 3e9), 1e-9);
+  EXPECT_NEAR(stream(2), m / (0.92 * 2e9), 1e-9);
+}
+
+// Of four NICs a device has two: each half of a message goes by one, whatever the algorithm. Of 2 nodes of 2 ranks an
+// all-to-all pair by pair has three rounds of m/4, in which one, both and one of a node's ranks send to the other node:
+// by one NIC for both m/4, m/2 and m/4, by one for each m/4 three times, by two for each half of that.
+TEST(PointToPoint, ADevicesOwnNicsShareItsMessages) {
+  TopologySpec spec = test::cpu_spec(2, 2);
+  const auto stream = [&](int nics, auto&& time) {
+    spec.nics_per_node = nics;
+    const auto network = [&](Algorithm a) { return Network(Topology::make(spec).value(), {}, {}, a); };
+    return time(network, Bytes{m}) - time(network, Bytes{0});
+  };
+  const auto message = [](auto&& network, Bytes bytes) {
+    return network(Algorithm::ring).point_to_point(bytes, false, 2).time.value();
+  };
+  const auto exchange = [](auto&& network, Bytes bytes) {
+    return network(Algorithm::pairwise).collective(Collective::all_to_all, bytes, {2, 2, 1}).time.time.value();
+  };
+  const double nic = 0.92 * 100e6;
+  EXPECT_NEAR(stream(1, message), 2 * m / nic, 1e-9);
+  EXPECT_NEAR(stream(2, message), m / nic, 1e-9);
+  EXPECT_NEAR(stream(4, message), m / 2 / nic, 1e-9);
+  EXPECT_NEAR(stream(1, exchange), m / nic, 1e-9);
+  EXPECT_NEAR(stream(2, exchange), 3 * m / 4 / nic, 1e-9);
+  EXPECT_NEAR(stream(4, exchange), 3 * m / 8 / nic, 1e-9);
+}
+
 Network adding(const TopologySpec& spec) {
   return {Topology::make(spec).value(), test::straight_lines(), {}, Algorithm::in_network};
 }

@@ -6,6 +6,7 @@
 
 #include "oracle/predict.h"
 #include "tests/support/clusters.h"
+#include "tests/support/experts.h"
 #include "tests/support/graphs.h"
 #include "tests/support/zoo.h"
 
@@ -86,6 +87,34 @@ TEST_F(WithoutEffect, Tf32OnADeviceThatHasNone) {
   EXPECT_EQ(on_v100.memory.needed(), predict(cnn_, fp32, v100)->memory.needed());
   EXPECT_THAT(on_a100.without_effect, IsEmpty());
   EXPECT_NE(on_a100.step_time, predict(cnn_, fp32, a100)->step_time);
+}
+
+TEST_F(WithoutEffect, OptionsOfWhatIsNotThere) {
+  Strategy ring = strategy("data=2"), experts = ring, norms = ring, kinds = ring;
+  ring.context_exchange = ContextExchange::ring;
+  EXPECT_THAT(of(bert_, ring), ElementsAre("--context-exchange ring: sequences are not split (context=)"));
+  experts.dropless = true;
+  EXPECT_THAT(of(test::mixture_of_experts(1), experts), ElementsAre("--dropless: experts are not dealt out (expert=)"));
+  norms.fused_norms = true;
+  EXPECT_THAT(of(lenet_, norms), ElementsAre("--fused-norms: the model has no batch-norm"));
+  EXPECT_THAT(of(cnn_, norms), IsEmpty());
+  kinds.recompute = Recompute::operations, kinds.recompute_kinds = {"gelu"};
+  EXPECT_THAT(of(lenet_, kinds), ElementsAre("--recompute gelu: nothing was found that could be run again so"));
+  EXPECT_THAT(of(bert_, kinds), IsEmpty());
+}
+
+TEST_F(WithoutEffect, UpdatesThatAreOneKernelInAnyCase) {
+  Device gpu = test::cpu_device();  // whose host takes no time to launch
+  gpu.backend = Backend::cuda;
+  const Cluster cluster = test::cluster(1, 4, BytesPerSecond{1e9}, {}, gpu);
+  for (const auto& [kind, counts] : {std::pair{OptimizerKind::adam, true}, {OptimizerKind::lamb, false}}) {
+    Strategy fused = strategy("data=2");
+    fused.optimizer = kind, fused.fused_update = true;
+    const Prediction with = *predict(cnn_, fused, cluster);
+    EXPECT_EQ(with.without_effect.empty(), counts);
+    fused.fused_update = false;
+    EXPECT_EQ(with.step_time < predict(cnn_, fused, cluster)->step_time, counts);
+  }
 }
 
 // What is said to have no effect has none.

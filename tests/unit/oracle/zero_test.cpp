@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "oracle/memory/footprint.h"
+#include "oracle/memory/least_state.h"
 #include "oracle/plan/norms.h"
 #include "oracle/predict.h"
 #include "oracle/simulate/pipeline.h"
 #include "tests/support/clusters.h"
 #include "tests/support/footprints.h"
 #include "tests/support/graphs.h"
+#include "tests/support/zoo.h"
 
 namespace sibyl {
 namespace {
@@ -42,6 +44,43 @@ TEST(Zero, OneAndTwoSendWhatAnAllReduceSends) {
   for (const int zero : {0, 1, 2}) {
     const auto plan = make_plan(graph, sharded(zero));
     for (const int rank : {0, 1}) EXPECT_EQ(bytes_sent_per_step(*plan, rank, Algorithm::ring), 67 * 4) << zero;
+  }
+}
+
+// Two replicas of two ranks that share images hold a convolution's state in four parts, and what no strategy can do
+// without is no more: 4 bytes of weight, 4 of gradient and 8 of Adam's moments a parameter, over four.
+TEST(Zero, RanksThatShareImagesHavePartsToo) {
+  const Graph graph = test::zoo("small-cnn", 4);
+  Strategy strategy = sharded(3);
+  strategy.height = 2;
+  strategy.global_batch = 4;
+  const auto parameters = static_cast<double>(graph.parameter_count());
+  EXPECT_DOUBLE_EQ(least_state(parameters, strategy).value(), parameters * 16 / 4);
+  const auto prediction = predict(graph, strategy, test::cluster(1, 4));
+  ASSERT_TRUE(prediction) << to_string(prediction.error());
+  EXPECT_LT(prediction->memory.optimizer.value(), parameters * 8 / 2);
+  EXPECT_GE(prediction->memory.needed(), least_state(parameters, strategy));
+}
+
+// A timeline has all of 150 micro-batches, the step's time 64 and what the last of these adds.
+TEST(Zero, ManyMicroBatchesTakeWhatEachOfThemDoes) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  const Cluster cluster = test::cluster(2, 1);
+  for (const int zero : {0, 3}) {
+    Strategy strategy = sharded(zero);
+    strategy.accumulation = 150;
+    strategy.global_batch = 600;
+    const Plan plan = *make_plan(graph, strategy);
+    const PricedStage priced = price(plan, plan.stages[0], cluster);
+    const SimulatedStep step = simulate_step(plan.stages[0], priced, {});
+    Seconds end;
+    for (const NamedSpan& span : timeline(graph, plan.stages[0], priced, {})) end = std::max(end, span.span.end);
+    EXPECT_NEAR(step.total / end, 1, 1e-9) << zero;
+    const TimeBreakdown& parts = step.breakdown;
+    EXPECT_NEAR(
+        (parts.forward + parts.backward + parts.optimizer + parts.communication_exposed + parts.host) / step.total, 1,
+        1e-9)
+        << zero;
   }
 }
 
