@@ -24,13 +24,20 @@ Pooled pooled(std::span<const Known> values) {
     return total;
   };
   const auto square = [](double x) { return x * x; };
-  const auto weight = [&](const Known& known) { return 1 / square(known.error); };
-  const double weights = sum(weight), squares = sum([&](const Known& k) { return square(weight(k)); });
+  constexpr double best = 1e-9;  // of itself: nothing is known better
+  const auto error_of = [&](const Known& known) { return std::max(known.error, best * std::abs(known.value)); };
+  const auto weight = [&](const Known& known) { return 1 / square(error_of(known)); };
+  const double weights = sum(weight);
   const double fixed = sum([&](const Known& k) { return weight(k) * k.value; }) / weights;
   const double found = sum([&](const Known& k) { return weight(k) * square(k.value - fixed); });
-  const double foretold = static_cast<double>(values.size()) - 1, scale = weights - squares / weights;
+  const double foretold = static_cast<double>(values.size()) - 1;
+  // The weights less their squares over their sum, without the difference of two alike: one may weigh far more than all
+  // the others, as where a kernel happened to take the same each time.
+  double scale = 0.0;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) scale += 2 * weight(values[i]) * (weight(values[j]) / weights);
   const double between = found > foretold ? (found - foretold) / scale : 0.0;  // the variance of the thing itself
-  const auto of_both = [&](const Known& known) { return 1 / (square(known.error) + between); };
+  const auto of_both = [&](const Known& known) { return 1 / (square(error_of(known)) + between); };
   const double total = sum(of_both);
   for (const Known& known : values) result.weights.push_back(of_both(known) / total);
   result.mean = sum([&](const Known& k) { return of_both(k) * k.value; }) / total;

@@ -158,6 +158,8 @@ std::vector<std::string> assumed_of(const Graph& graph, const Strategy& strategy
   if (device.backend == Backend::cuda && size_in_bytes(type) <= 2 && !device.peak.contains(type))
     list.push_back(fmt::format("the device has no arithmetic in {}: products take as long as in fp32",
                                to_string(strategy.precision)));
+  if (has_half_weights(strategy) && strategy.precision == Precision::bf16)
+    list.emplace_back("gradients are summed and sent in bf16; Megatron-LM has them in f32, twice as large");
   for (const UntrainedOutput& left : graph.untrained)
     list.push_back(untrained_sentence(left) + ": neither trained nor held in memory");
   for (std::string& sentence : assumed_outside(strategy, cluster)) list.push_back(std::move(sentence));

@@ -46,6 +46,20 @@ TEST(Statistics, PoolsWhatHasChangedMoreAlike) {
   EXPECT_NEAR(pooled(std::vector<Known>{{0, 1}, {12, 3}}).mean, 12.0 * 68 / 144, 1e-9);
 }
 
+// Five timings alike to the last digit are no reason to lose all digits. Two that differ by 1: found 1 / 0.01^2 = 10^4
+// where 1 is foretold, in weights of 2 x 10^4, so that the thing itself varies by (10^4 - 1) / 2 x 10^4 and both weigh
+// as good as the same.
+TEST(Pooled, OneMayBeKnownFarBetterThanTheOthers) {
+  for (const double error : {5e-21, 1e-30, 1e-300}) {
+    const Pooled near = pooled(std::vector<Known>{{1.397e-5, 4e-7}, {1.368e-5, error}});
+    EXPECT_NEAR(near.mean, 1.368e-5, 1e-12);
+    EXPECT_GT(near.error, 0);
+    const Pooled apart = pooled(std::vector<Known>{{1, 0.01}, {2, error}});
+    EXPECT_NEAR(apart.mean, 1.5, 1e-3);
+    EXPECT_NEAR(apart.weights[0] + apart.weights[1], 1, 1e-12);
+  }
+}
+
 TEST(Statistics, NothingHasNone) {
   EXPECT_EQ(pooled({}).mean, 0);
   EXPECT_EQ(mean_of_usual({}), 0);

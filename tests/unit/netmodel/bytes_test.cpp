@@ -136,7 +136,7 @@ TEST(Choice, OfTheCommunicatorBySize) {
 // What is sent is received: an all-reduce by ring or trees moves 2 (p - 1) m in all, for every rank but one must give
 // its vector away and get the sum.
 TEST(BytesSent, AddUpOverRanks) {
-  rc::check("ring and trees move 2 (p - 1) m", [] {
+  EXPECT_TRUE(rc::check("ring and trees move 2 (p - 1) m", [] {
     const int size = *rc::gen::inRange(1, 40);
     const std::int64_t elements = *rc::gen::inRange(0, 1000);
     for (const Algorithm algorithm :
@@ -145,12 +145,12 @@ TEST(BytesSent, AddUpOverRanks) {
       for (const std::int64_t bytes : sent(Collective::all_reduce, algorithm, size, elements)) total += bytes;
       RC_ASSERT(total == 2 * (size - 1) * elements);
     }
-  });
+  }));
 }
 
 // Each rank lacks all parts but its own; and a part that goes to the rank i further on travels as often as i has bits.
 TEST(BytesSent, OfBruckAddUpOverRanks) {
-  rc::check("(p - 1) m gathered, and every part its hops", [] {
+  EXPECT_TRUE(rc::check("(p - 1) m gathered, and every part its hops", [] {
     const int size = *rc::gen::inRange(1, 70);
     const std::int64_t elements = *rc::gen::inRange(0, 1000);
     std::int64_t gathered = 0, exchanged = 0, hops = 0;
@@ -159,7 +159,7 @@ TEST(BytesSent, OfBruckAddUpOverRanks) {
     for (int i = 1; i < size; ++i) hops += std::popcount(static_cast<unsigned>(i));
     RC_ASSERT(gathered == (size - 1) * elements);
     RC_ASSERT(exchanged == hops * elements);
-  });
+  }));
 }
 
 // So that no rank passes on more than all bytes once each way.

@@ -90,7 +90,7 @@ double seconds(const Case& c) {
 }
 
 TEST(FabricProperty, MoreBandwidthIsNeverSlower) {
-  rc::check("of devices, NICs, or a single cable", [] {
+  EXPECT_TRUE(rc::check("of devices, NICs, or a single cable", [] {
     const Case c = any_case();
     Case better = c;
     const double factor = 1.0 + from(1, 30) / 10.0;
@@ -102,11 +102,11 @@ TEST(FabricProperty, MoreBandwidthIsNeverSlower) {
     else
       better.spec.nic_bandwidth *= factor;
     RC_ASSERT(seconds(better) <= seconds(c) * rounding);
-  });
+  }));
 }
 
 TEST(FabricProperty, WhatIsWorseIsNeverFaster) {
-  rc::check("oversubscription, background, latency, bytes, groups", [] {
+  EXPECT_TRUE(rc::check("oversubscription, background, latency, bytes, groups", [] {
     const Case c = any_case();
     Case worse = c;
     switch (from(0, 4)) {
@@ -117,12 +117,12 @@ TEST(FabricProperty, WhatIsWorseIsNeverFaster) {
       default: worse.placement.groups_per_node = 2; break;
     }
     RC_ASSERT(seconds(c) <= seconds(worse) * rounding);
-  });
+  }));
 }
 
 // On a torus each node may be called the first: the same flows from there take the same time.
 TEST(FabricProperty, RelabellingAlikeHostsChangesNothing) {
-  rc::check("of a torus and of a leaf-spine", [] {
+  EXPECT_TRUE(rc::check("of a torus and of a leaf-spine", [] {
     const int a = from(2, 5), b = from(2, 5), nodes = a * b;
     const bool torus = from(0, 1) == 0;
     const Fabric fabric =
@@ -136,12 +136,12 @@ TEST(FabricProperty, RelabellingAlikeHostsChangesNothing) {
     }
     RC_ASSERT(std::abs(test::last_end(fabric, flows) / test::last_end(fabric, others) - 1.0) < 1e-6 ||
               test::last_end(fabric, flows) == test::last_end(fabric, others));
-  });
+  }));
 }
 
 // No channel carries more than it can; every flow meets a full channel on which nobody has more.
 TEST(FabricProperty, FairRatesAreMaxMinFair) {
-  rc::check("for any flows on any fabric", [] {
+  EXPECT_TRUE(rc::check("for any flows on any fabric", [] {
     Case c = any_case();
     c.shape.ecmp = *rc::gen::element(Ecmp::split, Ecmp::hash, Ecmp::destination);
     const Fabric fabric = Fabric::make(c.spec, c.shape).value();
@@ -167,7 +167,7 @@ TEST(FabricProperty, FairRatesAreMaxMinFair) {
       }
       RC_ASSERT(limited);
     }
-  });
+  }));
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(SharedNic, ClosedFormIsStepByStep) {
 
 // Where a device is the slower link a round of both ends before the farthest latency has passed after the last byte.
 TEST(SharedNic, ClosedFormIsAtMostLatenciesBeyondStepByStep) {
-  rc::check("of any rates", [] {
+  EXPECT_TRUE(rc::check("of any rates", [] {
     const Machine machine(any_spec(*rc::gen::inRange(2, 5), *rc::gen::inRange(2, 9)));
     const double bytes = std::pow(10.0, *rc::gen::inRange(0, 80) / 10.0);
     const Exchange it = *rc::gen::elementOf(std::vector<Exchange>(exchanges.begin(), exchanges.end()));
@@ -116,7 +116,7 @@ TEST(SharedNic, ClosedFormIsAtMostLatenciesBeyondStepByStep) {
     const double closed = machine.closed(it, bytes);
     RC_ASSERT(steps <= closed * (1 + 1e-9));
     RC_ASSERT(closed <= (steps + machine.latencies(schedule)) * (1 + 1e-9));
-  });
+  }));
 }
 
 // A ring by its definition: over each link one message after the other, each when it has come over the link before. The
@@ -143,7 +143,7 @@ double ring_by_definition(const TopologySpec& spec, double part, int rounds) {
 // closed form has both, the largest t and the mean a, in each round: it is never shorter, but for two latencies at the
 // ends, and longer by the latencies that pass while the slowest link is busy.
 TEST(SharedNic, RingIsBetweenItsSlowestLinkAndItsClosedForm) {
-  rc::check("of any rates", [] {
+  EXPECT_TRUE(rc::check("of any rates", [] {
     const Machine machine(any_spec(*rc::gen::inRange(2, 5), *rc::gen::inRange(2, 9)));
     const TopologySpec& spec = machine.spec;
     const double bytes = std::pow(10.0, *rc::gen::inRange(0, 80) / 10.0);
@@ -159,7 +159,7 @@ TEST(SharedNic, RingIsBetweenItsSlowestLinkAndItsClosedForm) {
     RC_ASSERT(std::abs(closed / (rounds * (latency + slowest)) - 1) < 1e-9);
     RC_ASSERT(steps >= rounds * slowest * (1 - 1e-9));
     RC_ASSERT(steps <= (closed + 2 * latency) * (1 + 1e-9));
-  });
+  }));
 }
 
 // Messages of the same machine, timed by themselves: what leaves a node at once shares its NIC.
