@@ -26,6 +26,7 @@ class Streams {
       if (event % between == 0 && is_true(cancelled)) break;
       start_what_can();
       advance();
+      if (!(now_ < never)) break;  // a duration that is no number: what is left would never begin
     }
     return std::move(result_);
   }

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <limits>
+#include <span>
+
 namespace sibyl {
 namespace {
 
@@ -28,6 +31,16 @@ TEST(Streams, EndWhenTheyAreCancelled) {
   EXPECT_EQ(asked, 2U);
   EXPECT_GT(end, 1024);
   EXPECT_LT(end, 3000);
+}
+
+// Whatever the numbers, they come to an end.
+TEST(Streams, EndOfTimesThatAreNoNumbers) {
+  const Seconds none{std::numeric_limits<double>::quiet_NaN()};
+  const Task tasks[] = {{Seconds{1}, {}}, {none, {}}, {Seconds{1}, {}}};
+  const Message messages[] = {{none, 0}};
+  run_streams(tasks, {}, free_overlap);
+  run_streams(tasks, messages, free_overlap);
+  run_streams(std::span(tasks).first(1), messages, free_overlap);
 }
 
 TEST(Streams, MessagesGoOutInOrder) {
