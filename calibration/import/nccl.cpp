@@ -19,8 +19,8 @@ namespace {
 
 struct Gpu {
   int compute_capability = 0, nvlinks = 0, to_switches = 0;  // links to processors are none of these
-  std::string bus;
-  std::set<std::string> joined_to;  // other GPUs, as far as it is said
+  std::string bus;                                           // its number on it, as number_of() has it
+  std::set<std::string> joined_to;                           // those of other GPUs, as far as it is said
   bool says_to_whom = true;
   BytesPerSecond pcie{};
 };
@@ -30,6 +30,12 @@ struct NcclDevices {
   std::vector<double> nets;                       // Mb/s
   std::vector<int> gpus_of_cpu, branches_of_cpu;  // branches: PCI bridges of the first level that lead to GPUs
 };
+
+// "00000000:0B:00.0" is "0000:0b:00.0": a domain has four digits, or eight.
+std::string number_of(std::string bus) {
+  std::ranges::transform(bus, bus.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return bus.substr(std::min(bus.find_first_not_of('0'), bus.size()));
+}
 
 class NcclReader {
  public:
@@ -57,7 +63,7 @@ class NcclReader {
   Result<void> visit(const Element& element, BytesPerSecond pcie, std::string bus) {
     if (element.name == "pci") {
       SIBYL_TRY(pcie, rate_of(element));
-      bus = element.text("busid").value_or("");
+      bus = number_of(element.text("busid").value_or(""));
     } else if (element.name == "gpu") {
       return gpu(element, pcie, bus);
     } else if (element.name == "net") {
@@ -96,7 +102,7 @@ class NcclReader {
       if (other_end.starts_with("0x0680")) {
         gpu.to_switches += static_cast<int>(*count);
       } else if (const auto target = link.text("target")) {
-        gpu.joined_to.insert(*target);
+        gpu.joined_to.insert(number_of(*target));
       } else {
         gpu.says_to_whom = false;
       }
@@ -122,6 +128,10 @@ bool is_cube_mesh(const NcclDevices& found) {
 
 // Do NVLinks join every GPU to every other, as far as the file says whom they join?
 bool all_joined(const std::vector<Gpu>& gpus) {
+  const bool names_any = std::ranges::any_of(gpus, [&](const Gpu& gpu) {
+    return std::ranges::any_of(gpus, [&](const Gpu& other) { return gpu.joined_to.contains(other.bus); });
+  });
+  if (!names_any) return true;  // other names for the same: they tell nothing
   return std::ranges::all_of(gpus, [&](const Gpu& gpu) {
     return !gpu.says_to_whom || std::ranges::all_of(gpus, [&](const Gpu& other) {
       return &other == &gpu || other.bus.empty() || gpu.joined_to.contains(other.bus);

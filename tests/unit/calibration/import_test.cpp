@@ -90,6 +90,10 @@ TEST(ImportNccl, NvLinksThatJoinPairsAlone) {
   const Part mesh = part_of(gpus_with({gpu("g1") + gpu("g2"), gpu("g0") + gpu("g2"), gpu("g0") + gpu("g1")}, 70));
   EXPECT_EQ(mesh.device_link->kind, LinkKind::nvlink_mesh);
   EXPECT_DOUBLE_EQ(mesh.device_link->bandwidth.value(), 24 * 20e9);
+  // Domains of four digits and of eight, and names that are no GPU's.
+  const Part long_names = part_of(gpus_with({gpu("00G1"), gpu("G0")}, 80));
+  EXPECT_EQ(long_names.device_link->kind, LinkKind::nvlink_mesh);
+  EXPECT_EQ(part_of(gpus_with({gpu("?"), gpu("!")}, 80)).device_link->kind, LinkKind::nvlink_mesh);
 }
 
 // On POWER9 NVLinks lead to processors, too: they join no GPUs.
