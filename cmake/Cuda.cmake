@@ -1,22 +1,10 @@
-# CUDA with cuDNN, for profiler/cudnn: found where nvcc is on PATH or in /usr/local/cuda and cuDNN beside it, in CUDNN_ROOT, or in
-# a pip-installed nvidia-cudnn named by CMAKE_PREFIX_PATH. Sets SIBYL_HAVE_CUDNN; gives sibyl::cuda.
+# CUDA with cuDNN, for profiler/cudnn: found where nvcc is (Nvcc) and cuDNN beside it, in CUDNN_ROOT, or in a pip-installed
+# nvidia-cudnn named by CMAKE_PREFIX_PATH. Sets SIBYL_HAVE_CUDNN; gives sibyl::cuda.
 
 option(SIBYL_CUDA "Build what times GPUs: sibyl-calibrate-cudnn" ON)
 set(SIBYL_HAVE_CUDNN OFF)
 set(why "SIBYL_CUDA is off")
 if(SIBYL_CUDA)
-  if(NOT CMAKE_CUDA_COMPILER)
-    find_program(SIBYL_NVCC nvcc HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
-    mark_as_advanced(SIBYL_NVCC)
-    if(SIBYL_NVCC)
-      set(CMAKE_CUDA_COMPILER ${SIBYL_NVCC})
-    endif()
-  endif()
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    # PTX, which the driver compiles for the device it finds: quick to build, and for any since Turing. On the machine to be
-    # measured, configure with native.
-    set(CMAKE_CUDA_ARCHITECTURES 75-virtual 80-virtual)
-  endif()
   include(CheckLanguage)
   set(why "there is no nvcc")
   if(CMAKE_CUDA_COMPILER)

@@ -87,8 +87,19 @@ Result<std::vector<KernelKey>> missing(const Ranks& ranks, const Session& sessio
   std::vector<KernelKey> wanted;
   if (ranks.first())
     std::copy_if(keys.begin(), keys.end(), std::back_inserter(wanted),
-                 [&](const KernelKey& k) { return repeated.another(session.times_of(k)); });
+                 [&](const KernelKey& k) { return repeated.another(session.times_of(k)) && !session.is_left_out(k); });
   return keys_of(ranks.from_first(joined(wanted)));
+}
+
+// Those that would be timed, had the device not failed at them; known to rank 0.
+std::vector<Error> left_out(const Session& session, const std::vector<KernelKey>& keys, const Repetition& repeated) {
+  const std::string why = fmt::format("the device failed at it in an earlier run (remove {} to try it again)",
+                                      session.left_out_path().string());
+  std::vector<Error> errors;
+  for (const KernelKey& key : keys)
+    if (session.is_left_out(key) && repeated.another(session.times_of(key)))
+      errors.push_back({ErrorCode::bad_input, why, to_string(key), {}});
+  return errors;
 }
 
 // What all ranks do next; the greatest holds.
@@ -102,15 +113,19 @@ Next agree_on_next(const Ranks& ranks, Seconds elapsed, std::optional<Seconds> l
 struct InTurn {
   std::vector<KernelSample> samples;
   std::vector<Error> refused;
+  std::optional<KernelKey> first_refused;
 };
 
 InTurn time_in_turn(const Ranks& ranks, const Device& device, std::span<const KernelKey> keys,
                     const KernelTimers& timers) {
   InTurn turn;
   std::vector<Seconds> own;
-  for (const Result<KernelSample>& timed : timers.together(keys)) {
+  const std::vector<Result<KernelSample>> all = timers.together(keys);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Result<KernelSample>& timed = all[i];
     if (!timed) {
       turn.refused.push_back(timed.error());
+      if (!turn.first_refused) turn.first_refused = keys[i];
       continue;
     }
     turn.samples.push_back(combine(ranks, *timed));
@@ -122,19 +137,32 @@ InTurn time_in_turn(const Ranks& ranks, const Device& device, std::span<const Ke
   return turn;
 }
 
+// A device that has failed refuses every kernel after the one that it failed at. The next run's is the same again, so
+// it is remembered.
+Result<void> check_device(const Ranks& ranks, Session& session, const InTurn& turn, const KernelTimers& timers) {
+  if (!turn.first_refused || !timers.usable) return {};
+  const Result<void> usable = ranks.agree(timers.usable());
+  if (usable) return {};
+  SIBYL_CHECK(ranks.agree(ranks.first() ? session.leave_out(*turn.first_refused) : Result<void>{}));
+  return fail(
+      fmt::format("the device failed at this kernel, and no other can be timed after it ({})", usable.error().message),
+      to_string(*turn.first_refused), "the same command goes on without it");
+}
+
 }  // namespace
 
 Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::vector<KernelKey>& keys,
                              const KernelTimers& timers, const Repetition& repeated, std::optional<Seconds> limit) {
   SIBYL_TRY(const std::vector<KernelKey> todo, missing(ranks, session, keys, repeated));
-  if (ranks.first() && todo.size() < keys.size())
-    fmt::print(stderr, "{} of {} kernels are in {} already\n", keys.size() - todo.size(), keys.size(),
+  std::vector<Error> refused = ranks.first() ? left_out(session, keys, repeated) : std::vector<Error>{};
+  const std::size_t wanted = todo.size() + refused.size();
+  if (ranks.first() && wanted < keys.size())
+    fmt::print(stderr, "{} of {} kernels are in {} already\n", keys.size() - wanted, keys.size(),
                session.path().string());
   std::optional<Progress> progress;
   if (ranks.first() && !todo.empty()) progress.emplace("timing kernels", todo.size());
 
   const auto start = std::chrono::steady_clock::now();
-  std::vector<Error> refused;
   std::size_t done = 0;
   while (done < todo.size()) {
     const Seconds elapsed{std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
@@ -151,6 +179,7 @@ Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::ve
       const Result<void> added = ranks.first() ? session.add(sample) : Result<void>{};
       SIBYL_CHECK(ranks.agree(added));
     }
+    SIBYL_CHECK(check_device(ranks, session, timed, timers));
     done += count;
   }
   if (progress) progress->report(done);
@@ -160,7 +189,7 @@ Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::ve
                todo.size());
   Result<void> outcome;
   if (!refused.empty())
-    outcome = fail(fmt::format("{} of {} kernels cannot be timed, the first because: {}", refused.size(), todo.size(),
+    outcome = fail(fmt::format("{} of {} kernels cannot be timed, the first because: {}", refused.size(), wanted,
                                refused.front().message),
                    refused.front().where, "the others are measured");
   return ranks.agree(outcome);

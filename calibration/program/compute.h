@@ -24,11 +24,15 @@ struct KernelTimers {
   TimeKernels cached = {};  // as together, with all that the kernel touches in the cache; empty where none is told of
   Bytes lap = {};           // kernels take turns until they touch so much together; 0: each by itself
   Bytes most_memory = {};   // but not more
+  // Asked on all ranks after a kernel that could not be timed: an Error where this process can time no other, either,
+  // as of a GPU that has failed. May be empty.
+  std::function<Result<void>()> usable = {};
 };
 
 // `keys` is rank 0's. Each is timed once, but those that need not be `repeated` are skipped. Stops early,
 // without error, when `limit` is spent. A key that cannot be timed does not stop the others: it is the Error at the
-// end. Code interrupted after Ctrl-C.
+// end. One that nothing can be timed after does: the session keeps its name, and no later run begins it.
+// Code interrupted after Ctrl-C.
 Result<void> measure_kernels(const Ranks& ranks, Session& session, const std::vector<KernelKey>& keys,
                              const KernelTimers& timers, const Repetition& repeated, std::optional<Seconds> limit);
 

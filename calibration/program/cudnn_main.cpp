@@ -15,6 +15,7 @@
 #include "calibration/program/interruption.h"
 #include "calibration/program/session.h"
 #include "calibration/summary.h"
+#include "calibration/unmeasured.h"
 
 namespace sibyl {
 namespace {
@@ -46,6 +47,10 @@ class Calibrator {
     Calibration& calibration = session_.calibration();
     if (calibration.device.memory_bandwidth.value() > 0) return {};
     SIBYL_TRY(calibration.device, gpu_.measure(options_));
+    assume_dispatch(calibration.device);
+    add_shipped(calibration);
+    SIBYL_TRY(const Seconds launch, gpu_.launch());
+    SIBYL_CHECK(write_launches(session_.path(), launch));
     SIBYL_TRY(const auto transfers, gpu_.transfers(options_));
     SIBYL_CHECK(write_transfers(session_.path(), transfers));
     return session_.save();
@@ -63,8 +68,9 @@ class Calibrator {
       for (const KernelKey& key : of) samples.push_back(time(key));
       return samples;
     };
+    const KernelTimers timers{.together = each, .usable = [this] { return gpu_.usable(); }};
     const Result<void> measured =
-        measure_kernels(ranks_, session_, keys, {each}, request_.common.repeated, time_left());
+        measure_kernels(ranks_, session_, keys, timers, request_.common.repeated, time_left());
     SIBYL_CHECK(session_.save());
     return measured;
   }
@@ -81,7 +87,7 @@ class Calibrator {
     const Calibration& calibration = session_.calibration();
     for (int round = 0;; ++round) {
       const Result<void> measured = kernels(plan.keys());
-      if (!measured && measured.error().code == ErrorCode::interrupted) return measured;
+      if (!measured && (measured.error().code == ErrorCode::interrupted || !gpu_.usable())) return measured;
       // What libraries refuse is not a failure of a sweep over all that might be asked; it is said.
       if (!measured) fmt::print(stderr, "{}\n", to_string(measured.error()));
       SIBYL_CHECK(report(check_error(plan, calibration.device, calibration.kernels)));

@@ -63,6 +63,12 @@ Result<void> write_transfers(const std::filesystem::path& calibration, const std
   return replace_file(beside(calibration, "transfers"), csv(table));
 }
 
+Result<void> write_launches(const std::filesystem::path& calibration, Seconds launch) {
+  Table table{{{"launch", "launch"}, {"time", "time_s"}}, {}};
+  table.rows.push_back({"empty", plain_number(launch.value())});
+  return replace_file(beside(calibration, "launches"), csv(table));
+}
+
 Result<void> write_sweep_errors(const std::filesystem::path& calibration, const std::vector<SweepError>& errors) {
   return replace_file(beside(calibration, "interpolation"), csv(error_table(errors)));
 }

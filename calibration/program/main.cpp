@@ -93,6 +93,7 @@ Result<void> compute(const Ranks& ranks, Session& session, const Request& reques
     timers.alone = timed_with(std::move(alone));
   }
   if (!request.cuda) timers.cached = timed_with(options);
+  if (request.cuda) timers.usable = gpu_is_usable;
   const Result<void> measured = measure_kernels(ranks, session, keys, timers, request.repeated, request.limit);
   SIBYL_CHECK(session.save());
   return measured;

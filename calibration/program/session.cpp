@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
+#include <sstream>
+
+#include "base/files.h"
 
 namespace sibyl {
 namespace {
@@ -16,8 +20,13 @@ std::string today() {
   return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
-// Facts that may change on a machine that stays the same: a virtual machine's memory, a kernel's update.
-bool may_change(const std::string& fact) { return fact == "memory" || fact == "os"; }
+// Facts that may change on a machine that stays the same: a virtual machine's memory, a kernel's or a driver's update.
+bool may_change(const std::string& fact) { return fact == "memory" || fact == "os" || fact == "gpu_driver"; }
+
+// Facts that one way of timing kernels has and another has not.
+constexpr std::array told_by_some = {"engines", "gpu", "layout"};
+
+std::string text_of(Backend backend) { return backend == Backend::cuda ? "cuda" : "cpu"; }
 
 std::string text_of(const std::map<std::string, std::string>& facts) {
   std::string text;
@@ -37,6 +46,8 @@ Result<void> must_match(const Calibration& stored, const Calibration& here, cons
     return fail(fmt::format("was measured with {} {}, this run has {}", what, there, now), file,
                 "name another file with -o");
   };
+  if (stored.device.backend != here.device.backend)
+    return differs("backend", text_of(stored.device.backend), text_of(here.device.backend));
   const auto compare = [&](const auto& old_facts, const auto& new_facts) -> Result<void> {
     for (const auto& [name, value] : new_facts)
       if (const auto old = old_facts.find(name); old != old_facts.end() && old->second != value && !may_change(name))
@@ -45,6 +56,13 @@ Result<void> must_match(const Calibration& stored, const Calibration& here, cons
   };
   SIBYL_CHECK(compare(stored.machine, here.machine));
   SIBYL_CHECK(compare(stored.libraries, here.libraries));
+  const auto told = [](const Calibration& of, const std::string& fact) {
+    const auto found = of.machine.find(fact);
+    return found == of.machine.end() ? std::string("none") : found->second;
+  };
+  for (const char* fact : told_by_some)
+    if (!stored.kernels.empty() && stored.machine.contains(fact) != here.machine.contains(fact))
+      return differs(fact, told(stored, fact), told(here, fact));
   if (stored.ranks_per_node != here.ranks_per_node)
     return differs("ranks per node", std::to_string(stored.ranks_per_node), std::to_string(here.ranks_per_node));
   if (stored.threads != here.threads)
@@ -75,8 +93,13 @@ Result<void> Session::load(const Setup& setup) {
     SIBYL_TRY(calibration_, load_calibration(path_));
     if (here.machine.contains("pages")) calibration_.machine.try_emplace("pages", "small");  // before they were said
     SIBYL_CHECK(must_match(calibration_, here, path_.string()));
+    if (calibration_.kernels.empty()) {
+      calibration_.machine.insert(here.machine.begin(), here.machine.end());
+      calibration_.libraries.insert(here.libraries.begin(), here.libraries.end());
+    }
   }
   identity_ = identity(here);
+  SIBYL_CHECK(read_left_out());
   SIBYL_CHECK(open_journal());
   for (const KernelSample& sample : journal_->recovered()) {
     // A run that was killed between saving and removing its journal has its samples in both.
@@ -94,6 +117,24 @@ Result<void> Session::open_journal() {
   SIBYL_TRY(Journal journal, Journal::open(journal_path(path_), identity_));
   journal_.emplace(std::move(journal));
   return {};
+}
+
+// The first line is the set-up's: another one's kernels may do no harm to this one.
+Result<void> Session::read_left_out() {
+  if (!std::filesystem::exists(left_out_path())) return {};
+  SIBYL_TRY(const std::string text, read_file(left_out_path()));
+  std::istringstream lines(text);
+  std::string line;
+  if (!std::getline(lines, line) || line != identity_) return {};
+  while (std::getline(lines, line)) left_out_.insert(line);
+  return {};
+}
+
+Result<void> Session::leave_out(const KernelKey& key) {
+  left_out_.insert(to_string(key));
+  std::string text = identity_ + "\n";
+  for (const std::string& name : left_out_) text += name + "\n";
+  return replace_file(left_out_path(), text);
 }
 
 Result<void> Session::add(const KernelSample& sample) {

@@ -77,12 +77,13 @@ Result<double> kernel_time(TimingOptions options) {
 // On a GPU the chain's kernels are over before the next is launched, so its time is the host's: of two launches for
 // each operation, one a pass, as the oracle counts them.
 Result<void> measure_dispatch(const Ranks& ranks, Session& session, TimingOptions options) {
-  const bool known = ranks.first() && session.calibration().device.dispatch.value() > 0;
+  Device& device = session.calibration().device;
+  const bool known = ranks.first() && device.dispatch.value() > 0 && device.dispatch_error == 0;  // else it was assumed
   if (ranks.greatest(known ? 1 : 0) == 1) return {};
   options.faults = [] { return std::int64_t{0}; };
   SIBYL_TRY(const double step, step_time(options));
   const double middle = median(ranks.gather(step / (2.0 * static_cast<double>(length))));
-  if (ranks.first()) session.calibration().device.dispatch = Seconds{middle};
+  if (ranks.first()) device.dispatch = Seconds{middle}, device.dispatch_error = 0;
   return {};
 }
 

@@ -251,6 +251,11 @@ Program program(const Attention& op, const Maker& m) {
     throw Refusal("the cudnn backend times attention without dropout, and with no mask but the causal one");
   if (op.ring > 1) throw Refusal("the cudnn backend times attention with all of its keys at once");
   if (m.type != Type::f16 && m.type != Type::bf16) throw Refusal("cuDNN fuses attention in f16 and bf16 only");
+  // The graph's mask begins at the first key, the operation's ends at the last query.
+  if (op.causal && m.input(1).at(2) - op.behind != m.input(0).at(2))
+    throw Refusal(
+        "cuDNN's causal mask begins at the first key: the cudnn backend times it where the last query sees as "
+        "many keys as there are queries; the torch backend times others");
   if (op.causal && m.backward() && m.input(0).at(1) != m.input(1).at(1))
     throw Refusal("the cudnn backend has no gradient of causal attention with shared keys; the torch backend times it");
   const Shape& q_shape = m.input(0);

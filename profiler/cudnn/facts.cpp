@@ -40,7 +40,21 @@ Result<BytesPerSecond> measure_bandwidth(const Libraries& libraries, const Timin
   return Bytes{3.0 * static_cast<double>(bytes)} / Seconds{*std::min_element(times.begin(), times.end())};
 }
 
-Seconds measure_dispatch(const Libraries& libraries) {
+Result<std::map<DType, FlopsPerSecond>> measure_peaks(const std::vector<DType>& types,
+                                                      const std::function<Result<Seconds>(const KernelKey&)>& time) {
+  std::map<DType, FlopsPerSecond> peaks;
+  for (const DType type : types) {
+    const KernelKey key = large_product(type);
+    const Result<Seconds> taken = time(key);
+    if (taken)
+      peaks[type] = work_of(key, Backend::cuda).flops / *taken;
+    else if (type == DType::f32)
+      return Failure(taken.error());
+  }
+  return peaks;
+}
+
+Seconds measure_launch(const Libraries& libraries) {
   constexpr int bursts = 21, launches = 200;  // a stream holds about a thousand before the host waits for it
   std::vector<double> times;
   for (int burst = 0; burst < bursts; ++burst) {
@@ -78,6 +92,21 @@ std::vector<Transfer> measure_transfers(const Libraries& libraries, const Timing
 KernelKey large_product(DType type) {
   constexpr std::int64_t n = 8192;
   return {{Linear{}, {{n, n}, {n, n}}, {{n, n}}, type}, Pass::forward, 0};
+}
+
+std::string architecture_of(int major, int minor) {
+  switch (major) {
+    case 3: return "kepler";
+    case 5: return "maxwell";
+    case 6: return "pascal";
+    case 7: return minor < 5 ? "volta" : "turing";
+    case 8: return minor == 9 ? "ada" : minor == 0 ? "ampere" : "ampere-ga102";
+    case 9: return "hopper";
+    case 10:
+    case 11:
+    case 12: return "blackwell";
+    default: return {};
+  }
 }
 
 }  // namespace sibyl::cudnn

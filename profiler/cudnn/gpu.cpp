@@ -163,6 +163,13 @@ Result<Timing> Gpu::time(const KernelKey& key, const TimingOptions& given) const
   }
 }
 
+Result<void> Gpu::usable() const {
+  cudaGetLastError();  // what a launch alone was refused for
+  const cudaError_t status = cudaDeviceSynchronize();
+  if (status == cudaSuccess) return {};
+  return fail(fmt::format("CUDA: {}", cudaGetErrorString(status)));
+}
+
 Result<Device> Gpu::measure(const TimingOptions& given) const {
   try {
     const TimingOptions options = state_->of_device(given);
@@ -172,12 +179,15 @@ Result<Device> Gpu::measure(const TimingOptions& given) const {
     device.backend = Backend::cuda;
     device.memory = Bytes{static_cast<double>(properties.totalGlobalMem)};
     device.cache = Bytes{static_cast<double>(properties.l2CacheSize)};
+    device.architecture = architecture_of(properties.major, properties.minor);
+    device.multiprocessors = properties.multiProcessorCount;
     SIBYL_TRY(device.memory_bandwidth, measure_bandwidth(state_->libraries, options));
-    for (const DType type : dtypes()) {
-      SIBYL_TRY(const Timing product, time(large_product(type), given));
-      device.peak[type] = work_of(product.sample.key, Backend::cuda).flops / product.sample.time;
-    }
-    device.dispatch = measure_dispatch(state_->libraries);
+    const auto product = [&](const KernelKey& key) -> Result<Seconds> {
+      SIBYL_TRY(const Timing timing, time(key, given));
+      return timing.sample.time;
+    };
+    SIBYL_TRY(device.peak, measure_peaks(dtypes(), product));
+    SIBYL_CHECK(usable());  // a type may be refused; a device that failed at it has told nothing
     // With the libraries' kernels loaded, and nothing of ours allocated.
     const auto now = state_->nvml.memory_in_use();
     if (now && state_->before)
@@ -185,6 +195,14 @@ Result<Device> Gpu::measure(const TimingOptions& given) const {
     else
       device.framework_base = device.memory - Bytes{static_cast<double>(free_memory())};
     return device;
+  } catch (const std::exception& exception) {
+    return fail(first_line(exception.what()));
+  }
+}
+
+Result<Seconds> Gpu::launch() const {
+  try {
+    return measure_launch(state_->libraries);
   } catch (const std::exception& exception) {
     return fail(first_line(exception.what()));
   }
@@ -226,7 +244,9 @@ std::vector<DType> Gpu::dtypes() const {
   const cudaDeviceProp& p = state_->libraries.properties();
   std::vector<DType> types{DType::f32, DType::f16};
   if (p.major >= 8) types.insert(types.end(), {DType::tf32, DType::bf16});
+#if CUDART_VERSION >= 11080
   if (p.major * 10 + p.minor >= 89) types.push_back(DType::f8e4m3);
+#endif
   return types;
 }
 

@@ -2,9 +2,9 @@
 // and the same samples as profiler/torch gives for a CPU. No CUDA type shows here.
 //
 // A sample is device time: a kernel waits behind a gate until all of its run is enqueued, and events before and after
-// it are compared with events that have nothing between them. What the host needs to launch it is `dispatch`, of the
-// device. Operands rotate through copies larger than twice the L2 cache, as rotation.h tells; the operand
-// that the previous operation of a step would have written is written again first.
+// it are compared with events that have nothing between them. What the host needs to launch it is not in it. Operands
+// rotate through copies larger than twice the L2 cache, as rotation.h tells; the operand that the previous operation of
+// a step would have written is written again first.
 #pragma once
 
 #include <cstdint>
@@ -60,9 +60,14 @@ class Gpu {
   // A key that no library here has a kernel for is an Error naming it.
   [[nodiscard]] Result<Timing> time(const KernelKey& key, const TimingOptions& options) const;
 
-  // Peak by type (the fastest of large matrix products), bandwidth, memory, L2, what context and libraries hold, and
-  // host time of a launch.
+  // An Error once the device has failed (an illegal address, a lost board): this process times nothing on it any more.
+  // After a refusal that was the kernel's own there is none.
+  [[nodiscard]] Result<void> usable() const;
+
+  // Peak by type (the fastest of large matrix products), bandwidth, memory, L2, multiprocessors, architecture, and what
+  // context and libraries hold. Not what an operation takes the host: a framework does more for it than to launch.
   [[nodiscard]] Result<Device> measure(const TimingOptions& options) const;
+  [[nodiscard]] Result<Seconds> launch() const;  // the host's time for an empty one
   [[nodiscard]] Result<std::vector<Transfer>> transfers(const TimingOptions& options) const;
 
   [[nodiscard]] std::map<std::string, std::string> machine()

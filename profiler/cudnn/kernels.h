@@ -100,6 +100,12 @@ void take(Type type, const void* x, const std::int64_t* ids, void* y, std::int64
           std::int64_t count, std::int64_t inner, cudaStream_t stream);
 void take_backward(Type type, const void* dy, const std::int64_t* ids, void* dx, std::int64_t outer, std::int64_t axis,
                    std::int64_t count, std::int64_t inner, cudaStream_t stream);
+// Around a look-up in a part of a table: ids as they are, but 0 for those below it; which those are; and y[rows, inner]
+// with zeros in the rows that are marked.
+void not_below_zero(const std::int64_t* ids, std::int64_t* y, std::int64_t n, cudaStream_t stream);
+void below_zero(const std::int64_t* ids, std::uint8_t* y, std::int64_t n, cudaStream_t stream);
+void zero_rows(Type type, const std::uint8_t* marked, void* y, std::int64_t rows, std::int64_t inner,
+               cudaStream_t stream);
 // x[planes, h, w] -> y[planes, p, q]
 void resize(bool linear, Type type, const void* x, void* y, std::int64_t planes, std::int64_t h, std::int64_t w,
             std::int64_t p, std::int64_t q, cudaStream_t stream);

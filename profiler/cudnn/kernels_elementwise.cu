@@ -1,5 +1,6 @@
 // Operands, the timing loop's helpers, and elementwise kernels.
 #include "profiler/cudnn/kernels_device.cuh"
+#include "profiler/cudnn/offsets.h"
 
 namespace sibyl::cudnn {
 namespace {
@@ -152,16 +153,11 @@ struct ValueOp {
   }
 };
 
-template <class T>
-__global__ void binary_kernel(BinaryOp op, const T* a, const T* b, T* y, std::int64_t n, Strides s) {
+template <class T, class Offsets>
+__global__ void binary_kernel(BinaryOp op, const T* a, const T* b, T* y, std::int64_t n, Offsets offsets) {
   for (std::int64_t i = thread_number(); i < n; i += all_threads()) {
-    std::int64_t rest = i, at_a = 0, at_b = 0;
-    for (int d = s.rank - 1; d >= 0; --d) {
-      const std::int64_t index = rest % s.extent[d];
-      rest /= s.extent[d];
-      at_a += index * s.a[d], at_b += index * s.b[d];
-    }
-    y[i] = from_float<T>(op(i, to_float(a[at_a]), to_float(b[at_b]), 0.f));
+    const auto at = offsets.at(i);
+    y[i] = from_float<T>(op(i, to_float(a[at.a]), to_float(b[at.b]), 0.f));
   }
 }
 
@@ -257,12 +253,15 @@ void unary_backward(int kind, float alpha, float beta, Type type, const void* x,
 }
 void binary(int kind, Type type, const void* a, const void* b, void* y, std::int64_t n, const Strides& strides,
             bool plain, cudaStream_t stream) {
+  if (n == 0) return;
   with_type(type, [&](auto t) {
     using T = decltype(t);
     if (plain) return map<T>(BinaryOp{kind}, a, b, nullptr, y, n, stream);
-    binary_kernel<T><<<blocks_for(n), threads, 0, stream>>>(BinaryOp{kind}, static_cast<const T*>(a),
-                                                            static_cast<const T*>(b), static_cast<T*>(y), n, strides);
-    check_launch();
+    with_offsets(strides, [&](const auto& offsets) {
+      binary_kernel<<<blocks_for(n), threads, 0, stream>>>(BinaryOp{kind}, static_cast<const T*>(a),
+                                                           static_cast<const T*>(b), static_cast<T*>(y), n, offsets);
+      check_launch();
+    });
   });
 }
 void where(Type type, const std::uint8_t* condition, const void* a, const void* b, void* y, std::int64_t n,

@@ -1,5 +1,6 @@
 // Layout and look-up.
 #include "profiler/cudnn/kernels_device.cuh"
+#include "profiler/cudnn/offsets.h"
 
 namespace sibyl::cudnn {
 namespace {
@@ -7,16 +8,11 @@ namespace {
 using namespace device;
 
 // y at strides b, x at strides a.
-template <class T>
-__global__ void strided_kernel(const T* x, T* y, std::int64_t n, Strides s) {
+template <class T, class Offsets>
+__global__ void strided_kernel(const T* x, T* y, std::int64_t n, Offsets offsets) {
   for (std::int64_t i = thread_number(); i < n; i += all_threads()) {
-    std::int64_t rest = i, from = 0, to = 0;
-    for (int d = s.rank - 1; d >= 0; --d) {
-      const std::int64_t index = rest % s.extent[d];
-      rest /= s.extent[d];
-      from += index * s.a[d], to += index * s.b[d];
-    }
-    y[to] = x[from];
+    const auto at = offsets.at(i);
+    y[at.b] = x[at.a];
   }
 }
 
@@ -73,6 +69,21 @@ __global__ void take_backward_kernel(const T* dy, const std::int64_t* ids, T* dx
   }
 }
 
+__global__ void not_below_zero_kernel(const std::int64_t* ids, std::int64_t* y, std::int64_t n) {
+  for (std::int64_t i = thread_number(); i < n; i += all_threads()) y[i] = ids[i] < 0 ? 0 : ids[i];
+}
+__global__ void below_zero_kernel(const std::int64_t* ids, std::uint8_t* y, std::int64_t n) {
+  for (std::int64_t i = thread_number(); i < n; i += all_threads()) y[i] = ids[i] < 0;
+}
+// y at strides a, marks at strides b.
+template <class T, class Offsets>
+__global__ void zero_rows_kernel(const std::uint8_t* marked, T* y, std::int64_t n, Offsets offsets) {
+  for (std::int64_t i = thread_number(); i < n; i += all_threads()) {
+    const auto at = offsets.at(i);
+    y[at.a] = marked[at.b] ? from_float<T>(0.f) : y[at.a];
+  }
+}
+
 template <class T>
 __global__ void resize_kernel(bool linear, const T* x, T* y, std::int64_t n, std::int64_t h, std::int64_t w,
                               std::int64_t p, std::int64_t q) {
@@ -112,8 +123,10 @@ void strided_copy(Type type, const void* x, void* y, std::int64_t n, const Strid
   if (n == 0) return;
   with_type(type, [&](auto t) {
     using T = decltype(t);
-    strided_kernel<<<blocks_for(n), threads, 0, stream>>>(static_cast<const T*>(x), static_cast<T*>(y), n, strides);
-    check_launch();
+    with_offsets(strides, [&](const auto& offsets) {
+      strided_kernel<<<blocks_for(n), threads, 0, stream>>>(static_cast<const T*>(x), static_cast<T*>(y), n, offsets);
+      check_launch();
+    });
   });
 }
 void transpose_matrices(Type type, const void* x, void* y, std::int64_t batch, std::int64_t rows, std::int64_t columns,
@@ -144,6 +157,29 @@ void take_backward(Type type, const void* dy, const std::int64_t* ids, void* dx,
     take_backward_kernel<<<blocks_for(n), threads, 0, stream>>>(static_cast<const T*>(dy), ids, static_cast<T*>(dx), n,
                                                                 axis, count, inner);
     check_launch();
+  });
+}
+void not_below_zero(const std::int64_t* ids, std::int64_t* y, std::int64_t n, cudaStream_t stream) {
+  not_below_zero_kernel<<<blocks_for(n), threads, 0, stream>>>(ids, y, n);
+  check_launch();
+}
+void below_zero(const std::int64_t* ids, std::uint8_t* y, std::int64_t n, cudaStream_t stream) {
+  below_zero_kernel<<<blocks_for(n), threads, 0, stream>>>(ids, y, n);
+  check_launch();
+}
+void zero_rows(Type type, const std::uint8_t* marked, void* y, std::int64_t rows, std::int64_t inner,
+               cudaStream_t stream) {
+  const std::int64_t n = rows * inner;
+  if (n == 0) return;
+  Strides strides;
+  strides.rank = 2, strides.extent[0] = rows, strides.extent[1] = inner;
+  strides.a[0] = inner, strides.a[1] = 1, strides.b[0] = 1;
+  with_type(type, [&](auto t) {
+    using T = decltype(t);
+    with_offsets(strides, [&](const auto& offsets) {
+      zero_rows_kernel<<<blocks_for(n), threads, 0, stream>>>(marked, static_cast<T*>(y), n, offsets);
+      check_launch();
+    });
   });
 }
 void resize(bool linear, Type type, const void* x, void* y, std::int64_t planes, std::int64_t h, std::int64_t w,

@@ -69,6 +69,28 @@ Program look_up(const Maker& m, const Lookup& n, const Shape& values) {
   return p;
 }
 
+// Of a part of the table, as it is done where a rank has no more: ids of rows that are elsewhere are taken for the
+// first's, and what they gave is zeroed again.
+Program look_up_part(const Maker& m, const Lookup& n, const Shape& values) {
+  Program p;
+  const std::size_t x = p.add(m.values(values));
+  const std::size_t ids = p.add({Type::i64, n.count, Buffer::Fill::ids, std::max<std::int64_t>(1, n.axis)});
+  const std::size_t rows = p.add({Type::i64, n.count, Buffer::Fill::nothing, 1});
+  const std::size_t elsewhere = p.add({Type::u8, n.count, Buffer::Fill::nothing, 1});
+  const std::size_t y = p.add(m.result({n.count, n.inner}));
+  const Type type = m.type;
+  p.launch(
+      [=](const Run& r) { not_below_zero(r.as<std::int64_t>(ids), r.as<std::int64_t>(rows), n.count, r.stream()); });
+  p.launch([=](const Run& r) {
+    take(type, r.at(x), r.as<std::int64_t>(rows), r.at(y), 1, n.axis, n.count, n.inner, r.stream());
+  });
+  p.launch(
+      [=](const Run& r) { below_zero(r.as<std::int64_t>(ids), r.as<std::uint8_t>(elsewhere), n.count, r.stream()); });
+  p.launch(
+      [=](const Run& r) { zero_rows(type, r.as<std::uint8_t>(elsewhere), r.at(y), n.count, n.inner, r.stream()); });
+  return p;
+}
+
 }  // namespace
 
 Program program(const Transpose& op, const Maker& m) {
@@ -171,9 +193,10 @@ Program program(const Gather& op, const Maker& m) {
   return look_up(m, n, x);
 }
 
-Program program(const Embedding&, const Maker& m) {
+Program program(const Embedding& op, const Maker& m) {
   const Shape& table = m.input(0);
-  return look_up(m, {1, table.at(0), element_count(m.input(1)), table.at(1)}, table);
+  const Lookup n{1, table.at(0), element_count(m.input(1)), table.at(1)};
+  return op.partial && !m.backward() ? look_up_part(m, n, table) : look_up(m, n, table);  // backward skips ids below 0
 }
 
 }  // namespace sibyl::cudnn

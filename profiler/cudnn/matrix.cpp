@@ -36,7 +36,7 @@ cudaDataType_t cuda_type(Type type) {
     case Type::f32: return CUDA_R_32F;
     case Type::f16: return CUDA_R_16F;
     case Type::bf16: return CUDA_R_16BF;
-#if CUBLAS_VERSION >= 110800
+#if CUDART_VERSION >= 11080
     case Type::f8e4m3: return CUDA_R_8F_E4M3;
     case Type::f8e5m2: return CUDA_R_8F_E5M2;
 #endif

@@ -2,7 +2,10 @@
 """Checks of tools/gpu, which need neither a GPU nor a build: check.py CHECK TOOLS"""
 import csv
 import json
+import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,8 +15,9 @@ FOLDER = tempfile.TemporaryDirectory(prefix="sibyl_gpu_script_")
 OUT = pathlib.Path(FOLDER.name)
 
 
-def run(*words, expect=0):
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=60)
+def run(*words, expect=0, **environment):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=60,
+                          env=os.environ | environment)
     if done.returncode != expect:
         sys.exit(f"{words} exited {done.returncode}, not {expect}:\n{done.stdout}{done.stderr}")
     return done
@@ -44,6 +48,10 @@ def dry_run():
         # Predicted before it is trained.
         before = said[:said.index(train[0])]
         check(f"predict {case} --cluster" in before, f"{case}: trained before it was predicted")
+    sweep = next(l for l in said.splitlines() if "--sweep" in l)
+    check("--sweep quick" in sweep and "--budget 135s" in sweep, f"more than a quarter of 540 s for {sweep}")
+    built = run(TOOLS / "run.sh", "--dry-run", "--out", OUT / "out", "build").stdout
+    check("--target gpu_programs" in built, f"all is built: {built}")
 
 
 def refuses():
@@ -71,4 +79,158 @@ def compares():
     check(rows[1]["measured_s"] == "", "a case that was not trained has a time")
 
 
-{"dry_run": dry_run, "refuses": refuses, "compares": compares}[CHECK]()
+# Programs that do nothing but say that they were called, in one line of CALLS. What is in FAKE_… they say and return.
+FAKES = {
+    "sibyl": """
+for word; do [ "${before-}" = -o ] && file=$word; before=$word; done
+if [ "$1" = predict ]; then echo '{"step_time_s": 0.1, "memory_bytes": {"total": 1}}'; exit 0; fi
+echo '{"device": {"dispatch_s": 2e-5}}' > "$file"
+echo '{}'
+echo "${FAKE_CALIBRATE-}" >&2
+exit "${FAKE_STATUS-0}"
+""",
+    "sibyl-calibrate": "",
+    "sibyl-train": """
+[ -z "${FAKE_TRAIN-}" ] || exit "$FAKE_TRAIN"
+echo '{"step_time_s": 0.2, "peak_memory_bytes": 2}'
+""",
+    "cmake": """
+case $* in
+  --build*) mkdir -p "$2/bin"; cp "$FAKES"/sibyl* "$2/bin" ;;
+  *SIBYL_TRAINER=OFF*) : > "$BUILD/build.ninja" ;;
+  *) exit 1 ;;
+esac
+""",
+    "ctest": """
+for word; do [ "${before-}" = --output-log ] && echo "1 of 30 failed" > "$word"; before=$word; done
+exit 8
+""",
+}
+CASES = ["zoo:resnet50 --batch 64 --precision bf16", "zoo:gpt2 --batch 8 --dim seq=1024"]
+NAMES = ["resnet50_batch-64_precision-bf16", "gpt2_batch-8_dim-seq-1024"]
+
+
+class Fakes:
+    """A machine on which all programs are fakes."""
+
+    def __init__(self, *options):
+        self.bin, self.calls, self.out = OUT / "bin", OUT / "calls", OUT / "out"
+        self.bin.mkdir()
+        (OUT / "build").mkdir()
+        for name, body in FAKES.items():
+            (self.bin / name).write_text(f'#!/bin/sh\necho "{name} $*" >> "$CALLS"\n{body}')
+            (self.bin / name).chmod(0o755)
+        (OUT / "cases.txt").write_text("\n".join(CASES) + "\n")
+        self.options = ["--out", self.out, "--cases", OUT / "cases.txt", *options]
+        self.said = ""
+
+    def run(self, *words, expect=0, **environment):
+        """The calls that it made."""
+        self.calls.write_text("")
+        done = run(TOOLS / "run.sh", *self.options, *words, expect=expect, CALLS=str(self.calls), FAKES=str(self.bin),
+                   BUILD=str(OUT / "build"), PATH=f"{self.bin}:{os.environ['PATH']}", **environment)
+        self.said = done.stderr
+        return self.calls.read_text().splitlines()
+
+
+def first(calls, *parts):
+    found = [i for i, call in enumerate(calls) if all(part in call for part in parts)]
+    check(found, f"no call has {parts}: {calls}")
+    return found[0]
+
+
+def case_by_case():
+    fakes = Fakes("--bin", OUT / "bin")
+    calls = fakes.run()
+    check(first(calls, "sibyl-train zoo:resnet50") < first(calls, "--for zoo:gpt2"),
+          f"the second case was begun before the first had a row: {calls}")
+    check(first(calls, "predict zoo:resnet50") < first(calls, "sibyl-train zoo:resnet50"), f"trained, then predicted: {calls}")
+    for case, name in zip(CASES, NAMES):
+        measured = json.loads((fakes.out / "measured" / f"{name}.json").read_text())
+        check(measured["step_time_s"] == 0.2, f"{case} has another's time: {measured}")
+        for calibration in ("cudnn", "torch", "sweep"):
+            predicted = json.loads((fakes.out / "predictions" / calibration / f"{name}.json").read_text())
+            check(predicted["step_time_s"] == 0.1, f"{case} from {calibration}: {predicted}")
+    # What libtorch found an operation to take this host, others take for it.
+    for calibration, host in (("cudnn", True), ("sweep", True), ("torch", False)):
+        call = calls[first(calls, "predict zoo:gpt2", f"{calibration}.json")]
+        check(("--set device.dispatch=20.000us" in call) == host, call)
+    check("| cudnn | 2 |" in (fakes.out / "comparison.md").read_text(), "no table was written")
+    check(fakes.run() == [], f"what was done was done again: {fakes.calls.read_text()}")
+
+
+def goes_on():
+    fakes = Fakes("--bin", OUT / "bin")
+    check(fakes.run("--limit", "5", expect=75) == [], "something was begun with 5 s left")
+    # A budget that has passed leaves kernels, and predictions, for the next run.
+    fakes.run(FAKE_CALIBRATE="--budget has passed with 3 of 9 kernels timed")
+    calls = fakes.run(FAKE_CALIBRATE="2 of 9 kernels cannot be timed", FAKE_STATUS="3")
+    for backend in ("--backend cudnn --for", "--device cuda --for", "--backend cudnn --sweep"):
+        first(calls, f"calibrate compute {backend}")
+    first(calls, "predict zoo:gpt2", "cudnn.json")
+    check(not any("sibyl-train" in call for call in calls), f"trained again: {calls}")
+    # What a library has no kernel for is done.
+    calls = fakes.run(FAKE_CALIBRATE="no, the device failed", FAKE_STATUS="3")
+    check(not any("--for" in call for call in calls), f"calibrated again: {calls}")
+    # A device that failed is asked again.
+    shutil.rmtree(fakes.out)
+    fakes.run(FAKE_CALIBRATE="the device failed at this kernel", FAKE_STATUS="3")
+    check("not all of its kernels could be timed by torch" in fakes.said, fakes.said)
+    first(fakes.run(), "--for zoo:gpt2", "--backend cudnn")
+
+
+def says_what_was_not_trained():
+    fakes = Fakes("--bin", OUT / "bin")
+    fakes.run(FAKE_TRAIN="4")
+    check(f"{CASES[0]}: not trained" in fakes.said, fakes.said)
+    check(not list((fakes.out / "measured").glob("*.json")), "what failed left a measurement")
+
+
+def builds_and_tests():
+    fakes = Fakes("--build", OUT / "build")
+    calls = fakes.run()
+    check("SIBYL_TRAINER=OFF" not in calls[0] and "SIBYL_TRAINER=OFF" in calls[1], f"not configured without libtorch: {calls}")
+    check(re.search(r"--target gpu_programs$", calls[2]), f"more was built: {calls[2]}")
+    check(first(calls, "ctest") < first(calls, "--facts"), f"a test that failed ended the run: {calls}")
+    check("not all have passed" in fakes.said, fakes.said)
+    check("1 of 30 failed" in (fakes.out / "tests.txt").read_text(), "what the tests said is lost")
+    calls = fakes.run()
+    check(not any(call.startswith("ctest") for call in calls), f"tested again: {calls}")
+    shutil.rmtree(fakes.out)
+    calls = fakes.run("--bin", OUT / "bin")
+    check(not any(call.startswith(("ctest", "cmake")) for call in calls), f"--bin has no build folder: {calls}")
+
+
+def packs():
+    packed = OUT / "results.tar.gz"
+    fakes = Fakes("--bin", OUT / "bin", "--pack", packed)
+    fakes.run()
+    shutil.rmtree(fakes.out)
+    check(fakes.run() == [], "what was packed was done again")
+    check((fakes.out / "measured" / f"{NAMES[0]}.json").exists(), "it was not unpacked")
+    # Also where the time is over, or a step fails.
+    for words, code in ((("--limit", "5"), 75), (("--cases", OUT / "empty.txt", "table"), 0)):
+        packed.unlink()
+        (OUT / "empty.txt").write_text("# none\n")
+        fakes.run(*words, expect=code)
+        check(packed.exists(), f"nothing was packed: {words}")
+
+
+def finds_nvcc():
+    # Where CUDA_HOME says, before a PyTorch turns CUDA on.
+    nvcc = OUT / "toolkit" / "bin" / "nvcc"
+    nvcc.parent.mkdir(parents=True)
+    nvcc.write_text("#!/bin/sh\n")
+    nvcc.chmod(0o755)
+    root = TOOLS.parent.parent
+    script = OUT / "script.cmake"
+    script.write_text(f'include({root}/cmake/Nvcc.cmake)\nmessage("${{CMAKE_CUDA_COMPILER}} for ${{SIBYL_CUDA_ARCHITECTURES}}")\n')
+    said = run("cmake", "-P", script, CUDA_HOME=str(OUT / "toolkit")).stderr
+    check(f"{nvcc} for 75-virtual;80-virtual" in said, said)
+    text = (root / "CMakeLists.txt").read_text()
+    check(text.index("include(Nvcc)") < text.index("include(Dependencies)"), "PyTorch is found before nvcc")
+
+
+{"dry_run": dry_run, "refuses": refuses, "compares": compares, "case_by_case": case_by_case, "goes_on": goes_on,
+ "says_what_was_not_trained": says_what_was_not_trained, "builds_and_tests": builds_and_tests, "packs": packs,
+ "finds_nvcc": finds_nvcc}[CHECK]()

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "calibration/calibration.h"
+#include "calibration/unmeasured.h"
 
 namespace sibyl {
 namespace {
@@ -81,6 +82,9 @@ TEST_F(CalibrateCudnn, TimesAModelOnceAndGoesOn) {
   EXPECT_EQ(first->device.backend, Backend::cuda);
   EXPECT_GT(first->kernels.size(), 10u);
   EXPECT_TRUE(fs::exists(file() + ".conditions.csv"));
+  EXPECT_TRUE(fs::exists(file() + ".launches.csv"));
+  EXPECT_EQ(first->device.dispatch, usual_dispatch);  // an operation's, of a framework that is not here
+  EXPECT_EQ(first->device.dispatch_error, usual_dispatch_error);
   ASSERT_EQ(run("sibyl-calibrate-cudnn", words), 0) << said("err");
   const auto second = load_calibration(file());
   ASSERT_TRUE(second);

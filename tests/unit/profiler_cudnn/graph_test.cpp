@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+
 #include "profiler/cudnn/program.h"
 #include "profiler/sweep/gpu_grids.h"
 
@@ -146,6 +149,41 @@ TEST_F(GraphsOfAnH100, WhatIsNotTimedIsSaid) {
   shared.signature.inputs[1][1] = shared.signature.inputs[2][1] = 4;
   EXPECT_THROW(plan(shared), Refusal);
   EXPECT_THROW(plan(attention(false, DType::f32, 0)), Refusal);  // 16 bits only
+}
+
+// Why it is refused; nothing where it is not.
+std::string why_refused(const std::function<Program()>& plan) {
+  try {
+    plan();
+    return {};
+  } catch (const Refusal& refused) {
+    return refused.what();
+  }
+}
+
+// As of a rank that has the last 256 of 1,024 queries: they see 768 to 1,024 keys, and of a mask that begins at the
+// first key 1 to 256. Where that is what they see, as the keys' last 768 lie behind all of them, it is the same mask.
+TEST_F(GraphsOfAnH100, CausalAttentionThatIsNotAlignedAtTheFirstKeyIsRefused) {
+  for (const std::uint32_t gradients : {0U, 7U}) {
+    KernelKey part = attention(true, DType::bf16, gradients);
+    part.signature.inputs[0][2] = part.signature.outputs[0][2] = 256;
+    EXPECT_NE(why_refused([&] { return plan(part); }).find("the first key"), std::string::npos);
+    std::get<Attention>(part.signature.attributes).behind = 768;
+    EXPECT_EQ(why_refused([&] { return plan(part); }).find("the first key"), std::string::npos);
+  }
+  KernelKey behind = attention(true, DType::bf16, 0);
+  std::get<Attention>(behind.signature.attributes).behind = 512;
+  EXPECT_NE(why_refused([&] { return plan(behind); }).find("the first key"), std::string::npos);
+}
+
+// Ids are bounded below, rows looked up, ids compared, rows zeroed; backward is a table of zeros and what is added.
+TEST_F(GraphsOfAnH100, APartOfATableIsLookedUpWithWhatIsElsewhereZeroed) {
+  KernelKey key{{Embedding{}, {{1000, 64}, {8, 128}}, {{8, 128, 64}}, DType::bf16}, Pass::forward, 0};
+  EXPECT_EQ(plan(key).steps.size(), 1U);
+  std::get<Embedding>(key.signature.attributes).partial = true;
+  EXPECT_EQ(plan(key).steps.size(), 4U);
+  key.pass = Pass::backward, key.gradients = 1;
+  EXPECT_EQ(plan(key).steps.size(), 2U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -105,6 +106,34 @@ TEST(Kernels, TakeRowsAndAddThemBack) {
   EXPECT_EQ(y.values(), (std::vector<float>{20, 21, 0, 1, 20, 21}));
   take_backward(Type::f32, y.data(), ids.data(), gradient.data(), 1, 3, 3, 2, nullptr);
   EXPECT_EQ(gradient.values(), (std::vector<float>{0, 1, 0, 0, 40, 42}));  // row 2 was taken twice
+}
+
+TEST(Kernels, TakeRowsOfAPartAndZeroWhatIsElsewhere) {
+  SIBYL_NEEDS_A_GPU();
+  const OnDevice<std::int64_t> ids({1, -1, 0}), rows({7, 7, 7});
+  const OnDevice<std::uint8_t> elsewhere({7, 7, 7});
+  not_below_zero(ids.data(), rows.data(), 3, nullptr);
+  EXPECT_EQ(rows.values(), (std::vector<std::int64_t>{1, 0, 0}));
+  below_zero(ids.data(), elsewhere.data(), 3, nullptr);
+  EXPECT_EQ(elsewhere.values(), (std::vector<std::uint8_t>{0, 1, 0}));
+  const OnDevice<float> y({10, 11, 20, 21, 30, 31});
+  zero_rows(Type::f32, elsewhere.data(), y.data(), 3, 2, nullptr);
+  EXPECT_EQ(y.values(), (std::vector<float>{10, 11, 0, 0, 30, 31}));
+}
+
+// Element i j k of [2, 3, 4] to place k i j of [4, 2, 3].
+TEST(Kernels, CopyByStrides) {
+  SIBYL_NEEDS_A_GPU();
+  const OnDevice<float> x(counted(24)), y(std::vector<float>(24));
+  Strides s;
+  s.rank = 3;
+  for (const auto& [d, extent, a, b] : {std::array{0, 4, 1, 6}, {1, 2, 12, 3}, {2, 3, 4, 1}})
+    s.extent[d] = extent, s.a[d] = a, s.b[d] = b;
+  strided_copy(Type::f32, x.data(), y.data(), 24, s, nullptr);
+  const auto result = y.values();
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t j = 0; j < 3; ++j)
+      for (std::size_t k = 0; k < 4; ++k) ASSERT_EQ(result[k * 6 + i * 3 + j], static_cast<float>(i * 12 + j * 4 + k));
 }
 
 TEST(Kernels, DropAboutAsManyAsTheyAreAskedTo) {
