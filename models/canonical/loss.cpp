@@ -20,13 +20,22 @@ bool reads_ids(const Editor& editor) {
   });
 }
 
-// The operation that made the tensor's values, looking through a bias, reshapes and a final activation.
-const Operation* maker(const Editor& editor, TensorId t) {
-  while (editor.producer(t).valid()) {
+// What logits may go through on their way out: a bias, reshapes, a last cast, a scale, and what becomes of them in the
+// model's own use (a softmax, a sigmoid). A tanh only where it caps them, c tanh(x / c): one that comes last makes
+// features.
+bool leaves_logits(const Attributes& attributes, bool last) {
+  if (const auto* unary = std::get_if<Unary>(&attributes))
+    return unary->kind == UnaryKind::scale_shift || unary->kind == UnaryKind::sigmoid ||
+           (unary->kind == UnaryKind::tanh && !last);
+  return std::holds_alternative<Reshape>(attributes) || std::holds_alternative<Softmax>(attributes) ||
+         std::holds_alternative<Binary>(attributes) || std::holds_alternative<Cast>(attributes);
+}
+
+// The operation that made the tensor's values, looking through such.
+const Operation* maker(const Editor& editor, TensorId output) {
+  for (TensorId t = output; editor.producer(t).valid();) {
     const Operation& op = editor[editor.producer(t)];
-    const bool passes = std::holds_alternative<Reshape>(op.attributes) || std::holds_alternative<Softmax>(op.attributes) ||
-                        std::holds_alternative<Binary>(op.attributes);
-    if (!passes) return &op;
+    if (!leaves_logits(op.attributes, t == output)) return &op;
     t = op.inputs[0];
   }
   return nullptr;
@@ -59,10 +68,12 @@ std::optional<std::size_t> class_axis(const Editor& editor, TensorId output, boo
   return looks_like_an_input(editor, shape) ? std::nullopt : std::optional(axis);
 }
 
-// Cross-entropy takes logits: a last softmax or sigmoid, also behind reshapes, is passed by.
+// Cross-entropy takes logits: a last softmax or sigmoid, also behind reshapes and casts, is passed by.
 void drop_final_activation(Editor& editor, TensorId& output) {
   TensorId t = output;
-  while (editor.produced_by<Reshape>(t) && (t == output || editor.sole_consumer(t).valid())) t = editor.operand(t, 0);
+  while ((editor.produced_by<Reshape>(t) || editor.produced_by<Cast>(t)) &&
+         (t == output || editor.sole_consumer(t).valid()))
+    t = editor.operand(t, 0);
   const auto* unary = editor.produced_by<Unary>(t);
   const bool dropped = editor.produced_by<Softmax>(t) || (unary && unary->kind == UnaryKind::sigmoid);
   if (!dropped || (t != output && !editor.sole_consumer(t).valid())) return;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include "models/onnx/payload.h"
@@ -44,8 +45,8 @@ std::optional<DType> dtype_of(int type) {
   }
 }
 
-// The file with the payload is never opened, but a path that leaves the model's folder betrays a hostile or broken
-// file.
+// The file with the payload is hardly opened (tied.h), but a path that leaves the model's folder betrays a hostile or
+// broken file.
 Result<void> check_external(const onnx::TensorProto& tensor) {
   for (const auto& entry : tensor.external_data()) {
     if (entry.key() != "location") continue;
@@ -57,6 +58,20 @@ Result<void> check_external(const onnx::TensorProto& tensor) {
                   tensor.name(), "external data must be a relative path inside the folder of the .onnx file");
   }
   return {};
+}
+
+// None: inside the model's file, or at no place that can be read.
+std::optional<ExternalData> external_data(const onnx::TensorProto& tensor) {
+  if (tensor.data_location() != onnx::TensorProto::EXTERNAL) return std::nullopt;
+  ExternalData found;
+  for (const auto& entry : tensor.external_data()) {
+    if (entry.key() == "location") found.location = entry.value();
+    if (entry.key() != "offset") continue;
+    const char* end = entry.value().data() + entry.value().size();
+    const auto [stop, error] = std::from_chars(entry.value().data(), end, found.offset);
+    if (error != std::errc() || stop != end) return std::nullopt;
+  }
+  return found;
 }
 
 template <class Field>
@@ -95,6 +110,7 @@ Result<TensorData> convert(const onnx::TensorProto& tensor, const std::string& w
     return fail("the tensor's shape [" + to_string(result.shape) + "] has a negative extent or more than 2^62 elements",
                 place);
   SIBYL_CHECK(check_external(tensor));
+  result.external = external_data(tensor);
   const std::int64_t count = element_count(result.shape);
   if (count <= max_known_values) result.values = stored_values(tensor, count);
   return result;
@@ -256,9 +272,9 @@ struct Mapping {
   }
 };
 
-}  // namespace
-
-Result<ModelData> parse_model(std::string_view bytes, const std::string& name, const Cancelled& cancelled) {
+// `folder`: of the model, where it is a file.
+Result<ModelData> parse_beside(std::string_view bytes, const std::string& name,
+                               const std::optional<std::filesystem::path>& folder, const Cancelled& cancelled) {
   if (bytes.empty()) return fail("the file is empty", name);
   if (bytes.size() >= two_gib) return too_large(name);
   Payloads payloads;
@@ -272,8 +288,14 @@ Result<ModelData> parse_model(std::string_view bytes, const std::string& name, c
   if (is_true(cancelled)) return interrupted();
   if (!parsed) return fail("the file is truncated or is not an ONNX model", name);
   SIBYL_TRY(ModelData data, convert(model, name, cancelled));
-  tie_transposed_tables(data.graph, payloads);
+  data.assumed = tie_transposed_tables(data.graph, payloads, folder);
   return data;
+}
+
+}  // namespace
+
+Result<ModelData> parse_model(std::string_view bytes, const std::string& name, const Cancelled& cancelled) {
+  return parse_beside(bytes, name, std::nullopt, cancelled);
 }
 
 Result<ModelData> read_model(const std::filesystem::path& path, const Cancelled& cancelled) {
@@ -290,7 +312,8 @@ Result<ModelData> read_model(const std::filesystem::path& path, const Cancelled&
   if (mapping.size == 0) return fail("the file is empty", path.string());
   if (mapping.size >= two_gib) return too_large(path.string());
   if (mapping.data == MAP_FAILED) return fail("cannot read the model", path.string());
-  return parse_model({static_cast<const char*>(mapping.data), mapping.size}, path.string(), cancelled);
+  return parse_beside({static_cast<const char*>(mapping.data), mapping.size}, path.string(), path.parent_path(),
+                      cancelled);
 }
 
 }  // namespace sibyl::onnx_import

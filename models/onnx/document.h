@@ -21,11 +21,18 @@
 
 namespace sibyl::onnx_import {
 
+// Where a tensor's bytes lie beside the model's file.
+struct ExternalData {
+  std::string location;  // relative to the model's folder, and inside it
+  std::uint64_t offset = 0;
+};
+
 struct TensorData {
   std::string name;
   std::optional<DType> dtype;  // none: strings, complex numbers, sub-byte types
   Shape shape;
   KnownValues values;  // small tensors stored in the file; null for the rest
+  std::optional<ExternalData> external = {};
 };
 
 struct GraphData;
@@ -81,6 +88,7 @@ struct ModelData {
   std::map<std::string, std::string> metadata;
   std::vector<FunctionData> functions;
   GraphData graph;
+  std::vector<std::string> assumed;  // as Graph's
 };
 
 // `where` of errors: the file (`name`), or the tensor or node at fault. `cancelled` ends it (code interrupted).

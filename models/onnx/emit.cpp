@@ -15,7 +15,11 @@ bool worth_keeping(const Fact& fact) {
 bool keeps_ids(const Attributes& attributes) {
   return std::holds_alternative<Reshape>(attributes) || std::holds_alternative<Cast>(attributes) ||
          std::holds_alternative<Slice>(attributes) || std::holds_alternative<Transpose>(attributes) ||
-         std::holds_alternative<Expand>(attributes);
+         std::holds_alternative<Expand>(attributes) || std::holds_alternative<Copy>(attributes);
+}
+
+DType held_type(DType stored) {
+  return is_floating(stored) && size_in_bytes(stored) < size_in_bytes(DType::f32) ? DType::f32 : stored;
 }
 
 // Whether the two sides of a node differ in more than extents.
@@ -44,8 +48,9 @@ TensorId Emitter::add(const std::string& name, const std::array<Fact, 2>& at, Te
   Tensor tensor;
   tensor.name = name;
   tensor.shape = at[side_].shape;
-  tensor.dtype = at[side_].dtype;
+  tensor.dtype = held_type(at[side_].dtype);
   tensor.kind = kind;
+  if (kind == TensorKind::parameter && tensor.dtype != at[side_].dtype) stored = at[side_].dtype;
   tensor.batch_axis = differing_axis(at[0].shape, at[1].shape);
   if (kind == TensorKind::buffer && worth_keeping(at[side_])) tensor.values = *at[side_].values;
   first_operand_.emplace_back();
@@ -121,6 +126,7 @@ void Emitter::write(const Step& step, std::string name, Node& node) {
   Operation operation;
   operation.name = std::move(name);
   operation.attributes = step.attributes;
+  if (auto* cast = std::get_if<Cast>(&operation.attributes)) cast->to = held_type(cast->to);
   for (const Operand& operand : step.inputs) operation.inputs.push_back(tensor_of(operand, node));
   for (const Operand& operand : step.outputs) operation.outputs.push_back(tensor_of(operand, node));
   if (std::holds_alternative<Embedding>(step.attributes))

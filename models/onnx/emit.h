@@ -1,5 +1,10 @@
 // Writes lowered nodes into a Graph: tensors get their batch axis, constants and weights appear when first used.
+//
+// Floats of two bytes or one become f32, and casts between them do nothing: so a file may store its weights, but
+// training keeps them in f32, and what it computes in is the strategy's.
 #pragma once
+
+#include <optional>
 
 #include "models/graph.h"
 #include "models/onnx/lowering.h"
@@ -17,6 +22,7 @@ class Emitter {
                    const std::vector<Value*>& outputs);
 
   Graph graph;
+  std::optional<DType> stored;  // what weights are stored in, where that is less
 
  private:
   TensorId add(const std::string& name, const std::array<Fact, 2>& at, TensorKind kind);

@@ -56,18 +56,26 @@ tl::expected<Translation, TranslationError> translate_guessing(const ModelData& 
 }
 
 // A model with an open batch is walked from a batch of 1, since exporters bake their example's 1 into constants that
-// can be repaired; and from 2 where something is special about 1.
+// can be repaired; and from 2 where something is special about 1: a node forbids other batches, or cannot be used. What
+// can be used then, but leaves the result doubtful (the first of two samples), is better not.
 Result<Translation> translate_model(const ModelData& model, const ImportOptions& options) {
+  std::optional<Translation> best;
   std::optional<Error> first;
   for (const std::int64_t reference : {1, 2}) {
     SIBYL_TRY(const Binding binding, bind_inputs(model, options, reference));
     auto translation = translate_guessing(model, binding);
-    if (translation) return std::move(*translation);
+    if (translation) {
+      if (!best || (!translation->doubtful && translation->unsupported.size() < best->unsupported.size()))
+        best = std::move(*translation);
+      if (binding.baked || best->unsupported.empty()) break;
+      continue;
+    }
     if (binding.baked && translation.error().forbids_batch && !options.batch)
       return translate_as_baked(model, binding, translation.error());
     if (!first) first = explained(translation.error(), binding);
     if (binding.baked || !translation.error().forbids_batch) break;
   }
+  if (best) return std::move(*best);
   return Failure(*first);
 }
 
@@ -92,6 +100,7 @@ Result<Import> import_model(const ModelData& model, const std::string& name, con
   if (opset->second > newest_opset)
     translation.graph.assumed.push_back(fmt::format(
         "opset {} is newer than Sibyl knows: operators mean what they meant in opset {}", opset->second, newest_opset));
+  translation.graph.assumed.insert(translation.graph.assumed.end(), model.assumed.begin(), model.assumed.end());
   Import result{{}, std::move(translation.unsupported), translation.unseen, opset->second, model.producer};
   if (translation.graph.name.empty()) translation.graph.name = name;
   if (translation.graph.outputs.empty() && result.unsupported.empty())

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace sibyl::onnx_import {
@@ -34,6 +35,12 @@ Result<std::size_t> Node::front_axis(std::int64_t axis) const { return onnx_impo
 
 std::optional<std::size_t> Node::batch_axis(std::size_t i) const {
   return differing_axis(inputs_[i]->at[0].shape, inputs_[i]->at[1].shape);
+}
+
+bool Node::is_zero(std::size_t i) const {
+  const KnownValues& values = fact(i).values;
+  return is_constant(i) && values &&
+         std::all_of(values->begin(), values->end(), [](double value) { return value == 0; });
 }
 
 std::optional<Ints> Node::ints_at(std::size_t i, std::size_t side) const {

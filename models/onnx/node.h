@@ -29,7 +29,8 @@ struct Value {
   std::string name;
   Source source = Source::activation;
   std::array<Fact, 2> at;
-  TensorId tensor{};  // once the graph needs it
+  TensorId tensor{};     // once the graph needs it
+  bool trained = false;  // an activation that a weight goes into: backward gives it a gradient
 };
 
 using Batches = std::array<std::int64_t, 2>;
@@ -64,6 +65,8 @@ class Node {
   [[nodiscard]] std::int64_t rank(std::size_t i) const { return static_cast<std::int64_t>(shape(i).size()); }
   [[nodiscard]] bool is_weight(std::size_t i) const { return inputs_[i]->source == Source::weight; }
   [[nodiscard]] bool is_constant(std::size_t i) const { return inputs_[i]->source == Source::constant; }
+  [[nodiscard]] bool is_zero(std::size_t i) const;  // a constant whose elements are all 0
+  [[nodiscard]] bool needs_gradient(std::size_t i) const { return is_weight(i) || inputs_[i]->trained; }
   // The axis on which the operand's shape differs between the two batches, if it is exactly one.
   [[nodiscard]] std::optional<std::size_t> batch_axis(std::size_t i) const;
 

@@ -45,6 +45,22 @@ bool has_bias(const NodeData& node) {
          (node.op_type == "Gemm" || node.op_type == "Conv" || node.op_type == "ConvTranspose");
 }
 
+bool multiplies(const NodeData& node) {
+  return node.inputs.size() > 1 && (node.op_type == "Gemm" || node.op_type == "MatMul" || node.op_type == "Conv" ||
+                                    node.op_type == "ConvTranspose");
+}
+
+bool all_alike(const KnownValues& values) {
+  return values && std::all_of(values->begin(), values->end(), [&](double value) { return value == values->front(); });
+}
+
+// "val_12": what torch's dynamo exporter calls a value that no module and no line of the model has a name for.
+bool has_no_name(std::string_view name) {
+  constexpr std::string_view prefix = "val_";
+  return name.starts_with(prefix) && name.size() > prefix.size() &&
+         name.find_first_not_of("0123456789", prefix.size()) == std::string_view::npos;
+}
+
 class Translator {
  public:
   Translator(const ModelData& model, const Binding& binding, Choices& choices)
@@ -52,6 +68,7 @@ class Translator {
     for (const FunctionData& function : model.functions) functions_[{function.domain, function.name}] = &function;
     for (const NodeData& node : model.graph.nodes) {
       if (node.op_type == "Gather" && !node.inputs.empty()) tables_.insert(node.inputs[0]);
+      if (multiplies(node)) factors_.insert(node.inputs[1]);
       if (has_bias(node)) biases_.insert(node.inputs[2]);
     }
   }
@@ -74,6 +91,10 @@ class Translator {
 
   Value* add(const std::string& name, Scope& scope, Source source, std::array<Fact, 2> at);
   void add_initializers(const GraphData& graph, Scope& scope);
+  [[nodiscard]] bool is_read_as_weight(const std::string& name) const {
+    return factors_.contains(name) || tables_.contains(name);
+  }
+  [[nodiscard]] bool is_stored_weight(const NodeData& node, const Scope& scope, const Fact& fact) const;
   void give_up(const NodeData& node, Scope& scope, std::string reason);  // its results are unknown; listed unless empty
   void limit_known(Fact& fact);
 
@@ -84,9 +105,10 @@ class Translator {
   std::deque<Value> values_;
   Emitter emitter_;
   std::vector<Unsupported> unsupported_;
-  std::int64_t unseen_ = 0;            // nodes that read what an unsupported one would have made
-  std::set<std::string_view> tables_;  // what a Gather of the main graph takes rows from
-  std::set<std::string_view> biases_;  // of its layers
+  std::int64_t unseen_ = 0;             // nodes that read what an unsupported one would have made
+  std::set<std::string_view> tables_;   // what a Gather of the main graph takes rows from
+  std::set<std::string_view> factors_;  // what its layers multiply by
+  std::set<std::string_view> biases_;   // of its layers
   bool doubtful_ = false;
   std::int64_t known_budget_ = std::int64_t{1} << 24;  // elements of constants kept in all
   std::int64_t node_budget_ = 2'000'000;               // functions that call functions could multiply without end
@@ -109,11 +131,20 @@ Value* Translator::add(const std::string& name, Scope& scope, Source source, std
 void Translator::add_initializers(const GraphData& graph, Scope& scope) {
   for (const TensorData& tensor : graph.initializers) {
     Fact fact{tensor.dtype.value_or(DType::f32), tensor.shape, tensor.values};
-    // A lone number is a constant, unless it is the bias of a layer with one result.
+    // A lone number is a constant, unless it is the bias of a layer with one result. So is what torch computed itself
+    // and stores beside the weights: zeros for the bias that a convolution lacks, ones to scale a norm's groups by.
     const bool lone = element_count(tensor.shape) == 1 && (tensor.shape.empty() || !biases_.contains(tensor.name));
-    const bool trains = tensor.dtype && is_floating(*tensor.dtype) && !lone && element_count(tensor.shape) > 0;
+    const bool made = has_no_name(tensor.name) && !is_read_as_weight(tensor.name) && all_alike(tensor.values);
+    const bool trains = tensor.dtype && is_floating(*tensor.dtype) && !lone && !made && element_count(tensor.shape) > 0;
     add(tensor.name, scope, !tensor.dtype ? Source::unknown : trains ? Source::weight : Source::constant, {fact, fact});
   }
+}
+
+// A weight in a node of its own, not among the initializers: what a layer multiplies by, or a table.
+bool Translator::is_stored_weight(const NodeData& node, const Scope& scope, const Fact& fact) const {
+  if (node.op_type != "Constant" || scope.parent != nullptr || !scope.prefix.empty()) return false;
+  return is_read_as_weight(node.outputs[0]) && is_floating(fact.dtype) && element_count(fact.shape) > 1 &&
+         !all_alike(fact.values);
 }
 
 void Translator::give_up(const NodeData& node, Scope& scope, std::string reason) {
@@ -148,6 +179,10 @@ tl::expected<Translation, TranslationError> Translator::run() {
       unsupported_.push_back({output.name, "output", "it is a result that Sibyl does not compute"});
   }
   emitter_.graph.name = model_.graph.name;
+  if (emitter_.stored)
+    emitter_.graph.assumed.push_back(
+        fmt::format("weights are stored in {} and trained as f32 ones, computed in what --precision says",
+                    to_string(*emitter_.stored)));
   if (auto finished = emitter_.graph.finish(binding_.batch()); !finished)
     return wrong(finished.error(), model_.graph.name);
   return Translation{std::move(emitter_.graph), std::move(unsupported_), unseen_, doubtful_};
@@ -338,6 +373,12 @@ Done Translator::run_operator(const NodeData& node, const Operator& rule, Scope&
   return settle(node, scope, inputs, lowered);
 }
 
+bool reads_trained(const std::vector<Value*>& inputs) {
+  return std::any_of(inputs.begin(), inputs.end(), [](const Value* input) {
+    return input != nullptr && (input->source == Source::weight || input->trained);
+  });
+}
+
 bool is_vector(const Shape& shape) {
   return std::count_if(shape.begin(), shape.end(), [](std::int64_t extent) { return extent != 1; }) <= 1;
 }
@@ -374,11 +415,13 @@ Done Translator::settle(const NodeData& node, Scope& scope, const std::vector<Va
     for (const Step& step : lowered[0].steps)
       for (const Operand& operand : step.outputs)
         made = made || (operand.from == Operand::From::output && operand.index == i);
-    outputs.back() = add(node.outputs[i], scope,
-                         !made      ? Source::unknown
-                         : constant ? Source::constant
-                                    : Source::activation,
-                         std::move(at));
+    const Source source = !made                                  ? Source::unknown
+                          : !constant                            ? Source::activation
+                          : is_stored_weight(node, scope, at[0]) ? Source::weight
+                                                                 : Source::constant;
+    const bool trained = source == Source::activation && is_floating(at[0].dtype) && reads_trained(inputs);
+    outputs.back() = add(node.outputs[i], scope, source, std::move(at));
+    outputs.back()->trained = trained;
   }
   if (constant || alias) return {};
   if (std::string problem = emitter_.emit(scope.prefix + node.name, lowered, inputs, outputs); !problem.empty()) {

@@ -2,12 +2,12 @@
 //
 // The scale may stand on the scores, on q, on k, or its root on both, there also before their heads are split. A number
 // added to all scores changes nothing (Hugging Face's TensorFlow models add 1e-9). The product may be (k q^T)^T. A mask
-// is added, selected by a condition, or multiplied (GPT-2's first form: scores mask - c (1 - mask)). A stored S x S mask
-// without heads or batch is taken to be the causal one: its values are not looked at (exporters store them as a large
-// buffer, or as if they were a weight). k's transposition is undone (or merged into the transposition that split its
-// heads). Where k and v were expanded to more heads (grouped queries), the expansion is dropped. Products over
-// [B*H, S, D] become one over [B, H, S, D] where a reshape of the scores says how many heads there are, and else have
-// one head each, [B*H, 1, S, D].
+// is added, selected by a condition, or multiplied (GPT-2's first form: scores mask - c (1 - mask)). A stored S x S
+// mask without heads or batch is taken to be the causal one: its values are not looked at (exporters store them as a
+// large buffer, or as if they were a weight). Probabilities that are NaN may be set to 0. k's transposition is undone
+// (or merged into the transposition that split its heads). Where k and v were expanded to more heads (grouped queries),
+// the expansion is dropped. Products over [B*H, S, D] become one over [B, H, S, D] where a reshape of the scores says
+// how many heads there are, and else have one head each, [B*H, 1, S, D].
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -54,6 +54,20 @@ TensorId refolded(const Editor& editor, TensorId t, Match& m) {
     t = editor.operand(t, 0);
   }
   return t;
+}
+
+// Steps back over where(p is NaN, 0, p): a query that a mask leaves without keys takes nothing. p is NaN where it is
+// not equal to itself.
+TensorId with_nan(const Editor& editor, TensorId t, Match& m) {
+  if (!editor.produced_by<Where>(t)) return t;
+  const TensorId is_nan = editor.operand(t, 0), p = editor.operand(t, 2);
+  const auto zero = scalar_value(editor, editor.operand(t, 1));
+  if (!zero || *zero != 0 || !unary(editor, is_nan, UnaryKind::logical_not)) return t;
+  const TensorId equal = editor.operand(is_nan, 0);
+  if (!binary(editor, equal, BinaryKind::equal) || editor.operand(equal, 0) != p || editor.operand(equal, 1) != p)
+    return t;
+  m.used.insert(m.used.end(), {editor.producer(t), editor.producer(is_nan), editor.producer(equal)});
+  return p;
 }
 
 bool exchanges_last_two(const Transpose& transpose) {
@@ -186,6 +200,7 @@ std::optional<Match> match(const Editor& editor, OperationId root) {
     m.used.push_back(editor.producer(t));
     t = refolded(editor, editor.operand(t, 0), m);
   }
+  t = with_nan(editor, t, m);
   const auto* softmax = editor.produced_by<Softmax>(t);
   const auto rank = static_cast<std::int64_t>(editor[t].shape.size());
   if (!softmax || softmax->log || (softmax->axis != -1 && softmax->axis != rank - 1)) return std::nullopt;
@@ -194,7 +209,7 @@ std::optional<Match> match(const Editor& editor, OperationId root) {
 
   bool valid = true;
   for (TensorId next = t; next.valid(); next = unmasked(editor, t, m, valid)) t = bare_scores(editor, next, m);
-  if (!valid || !editor.produced_by<MatMul>(t)) return std::nullopt;
+  if (!valid || m.heads < 1 || !editor.produced_by<MatMul>(t)) return std::nullopt;
   m.used.push_back(editor.producer(t));
   m.q = unscaled(editor, editor.operand(t, 0), m);
   m.keys = unscaled(editor, editor.operand(t, 1), m);

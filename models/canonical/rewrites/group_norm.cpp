@@ -40,7 +40,7 @@ void rewrite(Editor& editor, OperationId instance) {
   const Shape shape = editor[x].shape;
   if (shape.size() < 3 || editor[y].shape != shape || editor[grouped].shape[0] != shape[0]) return;
   const std::int64_t channels = shape[1], groups = editor[grouped].shape[1];
-  if (channels % groups != 0) return;
+  if (groups < 1 || channels % groups != 0) return;
 
   const OperationId product = next(editor, y, BinaryKind::mul);
   if (!product.valid()) return;

@@ -1,4 +1,4 @@
-// Operators whose results are constants: of the file, of shapes, or of other constants.
+// Operators whose results are constants (of the file, of shapes, or of other constants), or masks made of such.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -127,11 +127,24 @@ Result<Lowering> cumulative_sum(const Node& node) {
   return constant(std::move(result));
 }
 
-// Writing into parts of a constant: masks of windows that are shifted.
+// What is written is all there is: at any batch, or at the one that the tensor it is written into was made for.
+bool writes_all(const Node& node) {
+  const auto alike = [&](std::size_t side) { return node.fact_at(0, side).shape == node.fact_at(2, side).shape; };
+  return alike(0) && (alike(1) || !node.batch_axis(0));
+}
+
+// Writing into parts of a tensor: into a constant (masks of windows that are shifted), or into a copy of one that takes
+// no part in backward (a causal mask that also hides padding). What the parts become is little beside the copy; where
+// they are all of it, they are what is copied.
 Result<Lowering> scatter(const Node& node) {
-  for (std::size_t i = 0; i < 3; ++i)
-    if (!node.is_constant(i)) return unsupported("it writes into parts of a tensor that the model computes");
-  return constant({node.dtype(0), node.shape(0), {}});
+  if (node.is_constant(0) && node.is_constant(1) && node.is_constant(2))
+    return constant({node.dtype(0), node.shape(0), {}});
+  if (node.needs_gradient(0) || node.needs_gradient(2))
+    return unsupported("it writes into parts of a tensor that gradients go through");
+  const std::size_t source = writes_all(node) ? 2 : 0;
+  if (element_count(node.shape(2)) > element_count(node.shape(source)))
+    return fail("it writes " + to_string(node.shape(2)) + " into parts of " + to_string(node.shape(0)));
+  return single(node, Copy{}, {source}, node.shape(source), node.dtype(0));
 }
 
 Result<Lowering> non_zero(const Node& node) {

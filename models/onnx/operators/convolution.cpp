@@ -15,6 +15,12 @@ Result<void> check_operands(const Node& node) {
   return {};
 }
 
+// A bias of zeros that is not trained is none.
+std::vector<std::size_t> with_bias(const Node& node) {
+  if (node.has(2) && node.is_zero(2)) return {0, 1};
+  return {0, 1, 2};
+}
+
 Result<Lowering> conv(const Node& node) {
   SIBYL_CHECK(check_operands(node));
   const Shape &x = node.shape(0), &w = node.shape(1);
@@ -30,7 +36,7 @@ Result<Lowering> conv(const Node& node) {
   }
   Convolution attributes{window.kernel,  window.stride, window.dilation, window.pad_begin,
                          window.pad_end, groups,        false,           {}};
-  return single(node, std::move(attributes), {0, 1, 2}, std::move(y), node.dtype(0));
+  return single(node, std::move(attributes), with_bias(node), std::move(y), node.dtype(0));
 }
 
 // Either the padding is given and the extents follow, or output_shape is given and the padding follows.
@@ -69,7 +75,7 @@ Result<Lowering> conv_transpose(const Node& node) {
   }
   Convolution attributes{window.kernel, window.stride, window.dilation, window.pad_begin, window.pad_end, groups,
                          true,          extra};
-  return single(node, std::move(attributes), {0, 1, 2}, std::move(y), node.dtype(0));
+  return single(node, std::move(attributes), with_bias(node), std::move(y), node.dtype(0));
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ Result<Lowering> gemm(const Node& node) {
   if (x[1] != w[trans_b ? 1 : 0])
     return fail("matrices " + to_string(x) + " and " + to_string(w) + " cannot be multiplied");
   const Shape y{x[0], n};
-  const bool bias = node.has(2) && beta != 0.0 && node.shape(2) == Shape{n} && beta == 1.0 && alpha == 1.0;
+  const bool adds = node.has(2) && beta != 0.0 && !node.is_zero(2);
+  const bool bias = adds && node.shape(2) == Shape{n} && beta == 1.0 && alpha == 1.0;
   Operand result;
   if (node.is_weight(1)) {
     std::vector<Operand> operands{a, steps.input(1)};
@@ -80,7 +81,7 @@ Result<Lowering> gemm(const Node& node) {
   if (alpha != 1.0) {
     SIBYL_TRY(result, steps.binary(BinaryKind::mul, result, steps.scalar(alpha, node.dtype(0))));
   }
-  if (node.has(2) && beta != 0.0 && !(bias && node.is_weight(1))) {
+  if (adds && !(bias && node.is_weight(1))) {
     Operand c = steps.input(2);
     if (beta != 1.0) {
       SIBYL_TRY(c, steps.binary(BinaryKind::mul, c, steps.scalar(beta, node.dtype(0))));

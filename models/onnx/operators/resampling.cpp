@@ -90,7 +90,10 @@ Result<Shape> resized_shape(const Node& node, std::size_t scales_at, std::size_t
   if (scales.size() != axes.size()) return fail("its scales do not match the rank of " + to_string(x));
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (!(scales[i] > 0 && scales[i] < 1e9)) return fail(fmt::format("a scale is {}", scales[i]));
-    y[axes[i]] = to_integer(std::floor(static_cast<double>(x[axes[i]]) * scales[i]));
+    if (scales[i] == 1.0) continue;
+    // Scales are floats, and are multiplied as such: 10 pixels by 0.7 are 7, though 0.7f is a little less.
+    const float extent = static_cast<float>(x[axes[i]]) * static_cast<float>(scales[i]);
+    y[axes[i]] = to_integer(std::floor(static_cast<double>(extent)));
   }
   return y;
 }

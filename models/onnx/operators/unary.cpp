@@ -1,4 +1,5 @@
 // Elementwise functions of one operand.
+#include <limits>
 #include <map>
 
 #include "models/onnx/evaluate.h"
@@ -129,6 +130,37 @@ Result<Lowering> swish(const Node& node) {
   return std::move(steps).result(y);
 }
 
+// What is no number is not equal to itself.
+Result<Lowering> is_nan(const Node& node) {
+  Steps steps(node);
+  const Operand x = steps.input(0);
+  const Operand equal = steps.add(Binary{BinaryKind::equal}, {x, x}, node.shape(0), DType::boolean);
+  Lowering lowering = std::move(steps).result(steps.add(Unary{UnaryKind::logical_not}, {equal}, node.shape(0)));
+  const Fact itself{DType::boolean, node.shape(0), apply(BinaryKind::equal, node.fact(0), node.fact(0), node.shape(0))};
+  lowering.outputs[0].values = apply(UnaryKind::logical_not, 0, 0, itself);
+  return lowering;
+}
+
+// |x| is infinite, or x itself where one sign alone is looked for.
+Result<Lowering> is_inf(const Node& node) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const bool negative = node.integer("detect_negative", 1) != 0, positive = node.integer("detect_positive", 1) != 0;
+  if (!negative && !positive) return constant({DType::boolean, node.shape(0), filled(node.shape(0), 0.0)});
+  Steps steps(node);
+  Operand x = steps.input(0);
+  Fact fact = node.fact(0);
+  if (negative && positive) {
+    x = steps.add(Unary{UnaryKind::abs}, {x}, node.shape(0));
+    fact.values = apply(UnaryKind::abs, 0, 0, fact);
+  }
+  const double limit = positive ? infinity : -infinity;
+  const Operand y =
+      steps.add(Binary{BinaryKind::equal}, {x, steps.scalar(limit, node.dtype(0))}, node.shape(0), DType::boolean);
+  Lowering lowering = std::move(steps).result(y);
+  lowering.outputs[0].values = apply(BinaryKind::equal, fact, {node.dtype(0), {}, filled({}, limit)}, node.shape(0));
+  return lowering;
+}
+
 Result<Lowering> cast_to(const Node& node, DType to) {
   const bool weight_stays_weight =
       node.is_weight(0) && is_floating(to);  // mixed-precision exports cast their f32 weights
@@ -177,6 +209,8 @@ std::span<const Operator> unary_operators() {
       {"Round", plain},
       {"Sign", plain},
       {"Not", plain},
+      {"IsNaN", is_nan},
+      {"IsInf", is_inf},
       {"LeakyRelu", leaky_relu},
       {"Elu", elu},
       {"Selu", selu},

@@ -147,10 +147,11 @@ Result<Lowering> expand(const Node& node) {
   return lowering;
 }
 
-// Each dimension repeated: [a, b] -> [1, a, 1, b] -> [r, a, s, b] -> [r a, s b].
+// Each dimension repeated: [a, b] -> [1, a, 1, b] -> [r, a, s, b] -> [r a, s b]. Once is repeated, too, where the other
+// side repeats it: as often as there are samples.
 Result<Lowering> tile(const Node& node) {
-  const auto repeats = node.ints(1);
-  if (!repeats) return unsupported("its repeats are computed while the model runs");
+  const auto repeats = node.ints(1), others = node.ints_at(1, 1 - node.side());
+  if (!repeats || !others) return unsupported("its repeats are computed while the model runs");
   const Shape& x = node.shape(0);
   if (repeats->size() != x.size()) return fail("its repeats do not match the rank of " + to_string(x));
   Shape apart, repeated, y;
@@ -158,12 +159,12 @@ Result<Lowering> tile(const Node& node) {
     const std::int64_t times = (*repeats)[i];
     if (times < 0 || (x[i] > 0 && times > (std::int64_t{1} << 62) / x[i]))
       return fail(fmt::format("it repeats axis {} {} times", i, times));
-    if (times != 1) apart.push_back(1), repeated.push_back(times);
+    if (times != 1 || (i < others->size() && (*others)[i] != 1)) apart.push_back(1), repeated.push_back(times);
     apart.push_back(x[i]), repeated.push_back(x[i]);
     y.push_back(x[i] * times);
   }
   if (!is_sane(y)) return fail("its result is too large");
-  if (y == x) return same_as(0, node);
+  if (apart == x) return same_as(0, node);
   Steps steps(node);
   const Operand expanded = steps.add(Expand{}, {steps.reshape(steps.input(0), apart)}, repeated);
   Lowering lowering = std::move(steps).result(steps.reshape(expanded, y));

@@ -63,6 +63,10 @@ TrainingRule flash(const Attention& op, const Context& c, const Sizes& n) {
   TrainingRule r;
   r.forward = work(2 * n.product + 5 * n.scores, operands + c.in(3) * e, y * e + statistics);
   r.backward = work(5 * n.product + 5 * n.scores, operands + 2 * y * e + statistics + c.in(3) * e, operands);
+  if (c.wants(3)) {  // of a learned bias: the kernel writes the gradient of all scores, which is summed to its shape
+    r.backward = r.backward + work(0, 0, n.scores * e);
+    if (c.in(3) < n.scores) r.backward = r.backward + work(n.scores, n.scores * e, c.in(3) * e);
+  }
   r.saved = {saved_input(0), saved_input(1), saved_input(2), saved_output(), saved_extra(statistics)};
   if (c.has(3)) r.saved.push_back(saved_input(3));
   return r;

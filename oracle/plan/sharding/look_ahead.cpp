@@ -1,6 +1,11 @@
 #include "oracle/plan/sharding/look_ahead.h"
 
 #include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "oracle/plan/sharding/rules/rules.h"
 
 namespace sibyl {
 namespace {
@@ -12,24 +17,102 @@ bool may_be_rounded_up(std::int64_t extent, std::int64_t ways) {
   return surplus_of(extent, ways) * most_padding <= extent;
 }
 
-std::vector<Ints> find_pieces(const Stage& stage) {
-  std::vector<Ints> pieces(stage.tensors.size());
-  for (auto step = stage.steps.rbegin(); step != stage.steps.rend(); ++step) {
-    const auto* compute = std::get_if<Compute>(&*step);
-    if (!compute || compute->inputs.empty() || !compute->inputs[0].valid()) continue;
-    const LocalTensorId in = compute->inputs[0];
-    if (const auto* split = std::get_if<Split>(&compute->attributes)) pieces[in.index()] = split->sizes;
-    const auto& op = compute->attributes;
-    if (!std::holds_alternative<Unary>(op) && !std::holds_alternative<Binary>(op) &&
-        !std::holds_alternative<Dropout>(op))
-      continue;
-    const LocalTensorId out = compute->outputs[0];
-    for (const LocalTensorId operand : compute->inputs)
-      if (operand.valid() && !pieces[out.index()].empty() && stage[operand].shape == stage[out].shape)
-        pieces[operand.index()] = pieces[out.index()];
-  }
-  return pieces;
+// Whether an operation's features lie along `axis` of its result: an image's channels, else what comes last.
+bool has_features_along(const Attributes& op, const Shape& result, std::size_t axis) {
+  return axis == (std::holds_alternative<Convolution>(op) ? sharding::channels : result.size() - 1);
 }
+
+// Extents in a row along one axis of a tensor, which later operations read one by one.
+struct Pieces {
+  std::size_t axis = 0;
+  Ints sizes;          // none: they do not
+  bool moved = false;  // found through slices or reshapes, and of use only where each can be cut
+};
+
+// From where tensors come apart back to the layers that make them.
+class PieceFinder {
+ public:
+  PieceFinder(const Stage& stage, std::int64_t ways)
+      : stage_(stage), ways_(ways), pieces_(stage.tensors.size()), slices_(stage.tensors.size()) {}
+
+  std::vector<Ints> run() {
+    for (auto step = stage_.steps.rbegin(); step != stage_.steps.rend(); ++step) {
+      const auto* compute = std::get_if<Compute>(&*step);
+      if (compute && !compute->inputs.empty() && compute->inputs[0].valid() && !compute->outputs.empty())
+        visit(*compute, compute->inputs[0], compute->outputs[0]);
+    }
+    std::vector<Ints> result;
+    for (Pieces& pieces : pieces_) result.push_back(std::move(pieces.sizes));
+    return result;
+  }
+
+ private:
+  void visit(const Compute& compute, LocalTensorId in, LocalTensorId out) {
+    const Attributes& op = compute.attributes;
+    join_slices(out);
+    Pieces& made = pieces_[out.index()];
+    if (const auto* split = std::get_if<Split>(&op)) {
+      const auto rank = static_cast<std::int64_t>(stage_[in].shape.size());
+      pieces_[in.index()] = {static_cast<std::size_t>(split->axis < 0 ? split->axis + rank : split->axis),
+                             split->sizes};
+    } else if (const auto* slice = std::get_if<Slice>(&op)) {
+      if (slice->axes.size() == 1 && slice->steps[0] == 1)
+        slices_[in.index()].insert({slice->axes[0], slice->starts[0], slice->ends[0]});
+    } else if (made.sizes.empty()) {
+      return;
+    } else if (std::holds_alternative<Unary>(op) || std::holds_alternative<Binary>(op) ||
+               std::holds_alternative<Dropout>(op)) {
+      for (const LocalTensorId operand : compute.inputs)
+        if (operand.valid() && stage_[operand].shape == stage_[out].shape) pieces_[operand.index()] = made;
+    } else if (const auto* transpose = std::get_if<Transpose>(&op)) {
+      pieces_[in.index()] = {static_cast<std::size_t>(transpose->permutation[made.axis]), made.sizes, made.moved};
+    } else if (std::holds_alternative<Reshape>(op)) {
+      pass_reshape(in, out);
+    } else if (!has_features_along(op, stage_[out].shape, made.axis) || (made.moved && !can_be_cut(made.sizes))) {
+      made.sizes.clear();
+    }
+  }
+
+  // All there is of an axis, side by side.
+  void join_slices(LocalTensorId id) {
+    Pieces found{0, {}, true};
+    std::int64_t covered = 0;
+    for (const auto& [axis, start, end] : slices_[id.index()]) {
+      if (covered == 0) found.axis = static_cast<std::size_t>(axis);
+      if (found.axis != static_cast<std::size_t>(axis) || start != covered) return;
+      found.sizes.push_back(end - start);
+      covered = end;
+    }
+    if (found.sizes.size() > 1 && covered == stage_[id].shape[found.axis]) pieces_[id.index()] = std::move(found);
+  }
+
+  // An extent that becomes an axis of pieces and axes behind it: q, k and v, heads, and a head's features. Ranks must
+  // get whole heads; where those come apart later, and not next (nn.MultiheadAttention folds them into the batch), a
+  // part of each piece would be gathered again.
+  void pass_reshape(LocalTensorId in, LocalTensorId out) {
+    const Shape &from = stage_[in].shape, &to = stage_[out].shape;
+    const Pieces& made = pieces_[out.index()];
+    const auto dim = sharding::reshaped_dim(to, from, made.axis);
+    if (!dim || to[made.axis] < 1 || from[*dim] % to[made.axis] != 0) return;
+    const std::int64_t behind = from[*dim] / to[made.axis];
+    if (behind < 1) return;
+    std::size_t heads = made.axis + 1;
+    while (behind > 1 && to[heads] == 1) ++heads;
+    if (behind > 1 && (to[heads] == behind || to[heads] % ways_ != 0)) return;
+    Pieces longer{*dim, made.sizes, true};
+    for (std::int64_t& size : longer.sizes) size *= behind;
+    pieces_[in.index()] = std::move(longer);
+  }
+
+  [[nodiscard]] bool can_be_cut(const Ints& sizes) const {
+    return std::ranges::all_of(sizes, [&](std::int64_t size) { return size % ways_ == 0; });
+  }
+
+  const Stage& stage_;
+  std::int64_t ways_;
+  std::vector<Pieces> pieces_;                                 // by LocalTensorId
+  std::vector<std::set<std::array<std::int64_t, 3>>> slices_;  // of each: axis, start, end
+};
 
 // Whatever else reads a tensor, or nothing, makes it no logits.
 std::vector<bool> find_logits(const Stage& stage, int ways) {
@@ -114,7 +197,7 @@ std::vector<bool> find_bags(const Stage& stage) {
 }  // namespace
 
 LookAhead::LookAhead(const Stage& stage, int ways)
-    : pieces(find_pieces(stage)),
+    : pieces(PieceFinder(stage, ways).run()),
       logits(find_logits(stage, ways)),
       table(find_tables(stage, ways, logits)),
       bags(find_bags(stage)) {}

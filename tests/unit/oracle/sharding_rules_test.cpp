@@ -129,6 +129,22 @@ TEST_F(Rules, SplitComesApartWhereItsPiecesDo) {
   EXPECT_THAT(outputs(Split{1, {4, 6}}, {{2, 10}}, out, {second_}), IsEmpty());
 }
 
+// Queries, keys and values of 4 heads of 64, by a part of each: heads, behind a dimension of three; or slices of whole
+// ones.
+TEST_F(Rules, PartsOfPiecesArePartsOfWhatAPieceBecomes) {
+  const std::optional<Layout> joint = Layout::split(2, {256, 256, 256});
+  EXPECT_THAT(outputs(Reshape{}, {{4, 16, 768}}, {{4, 16, 3, 4, 64}}, {joint}),
+              ElementsAre("split 2 of 256+256+256, -> split 3"));
+  EXPECT_THAT(outputs(Reshape{}, {{4, 16, 768}}, {{4, 16, 4, 3, 64}}, {joint}), IsEmpty()) << "heads of all three";
+  EXPECT_THAT(outputs(Slice{{2}, {0}, {256}, {1}}, {{4, 16, 768}}, {{4, 16, 256}}, {joint}),
+              ElementsAre("split 2 of 256+256+256, -> split 2"));
+  EXPECT_THAT(outputs(Slice{{2}, {256}, {768}, {1}}, {{4, 16, 768}}, {{4, 16, 512}}, {joint}),
+              ElementsAre("split 2 of 256+256+256, -> split 2 of 256+256"));
+  EXPECT_THAT(outputs(Slice{{2}, {0}, {300}, {1}}, {{4, 16, 768}}, {{4, 16, 300}}, {joint}), IsEmpty());
+  EXPECT_THAT(outputs(Slice{{1}, {0}, {8}, {1}}, {{4, 16, 768}}, {{4, 8, 768}}, {joint}),
+              ElementsAre("split 2 of 256+256+256, -> split 2 of 256+256+256"));
+}
+
 // Of operations whose own files say where ranks need nothing of each other: all operands alike, and none that is longer.
 TEST_F(Rules, OwnFilesSayWhichDimensionsAreIndependent) {
   EXPECT_THAT(outputs(RunningSum{1}, {{2, 4}}, {{2, 4}}, {first_}), ElementsAre("split 0, -> split 0"));

@@ -8,6 +8,7 @@
 #include "tests/support/sharded.h"
 #include "tests/support/stages.h"
 #include "tests/support/zoo.h"
+#include "tests/unit/models/graph_builder.h"
 
 namespace sibyl {
 namespace {
@@ -108,6 +109,121 @@ TEST(Sharding, ASplitPointIsAnOperationOfAnAxisThatCanEnd) {
   EXPECT_THAT(error("filter=2", "fc"), testing::HasSubstr("no operation 'fc'"));
   EXPECT_THAT(error("tensor=2", "fc1"), testing::HasSubstr("nothing is split that could end there"));
   EXPECT_THAT(error("data=1", "fc1"), testing::HasSubstr("--split-until"));
+}
+
+// A layer of 6 features for each of 6 tokens, taken apart along an axis and put together the other way round.
+Graph taken_apart(std::int64_t axis, const Ints& sizes) {
+  test::GraphBuilder b;
+  const TensorId y = b.op(Linear{}, {b.input({2, 6, 4}), b.parameter({6, 4})}, {2, 6, 6});
+  const auto part = [&](std::int64_t size) {
+    Tensor t{"part of " + std::to_string(size), {2, 6, 6}, DType::f32, TensorKind::activation, 0, {}, 0};
+    t.shape[static_cast<std::size_t>(axis < 0 ? axis + 3 : axis)] = size;
+    return b.graph.add(std::move(t));
+  };
+  const TensorId first = part(sizes[0]), second = part(sizes[1]);
+  b.graph.add(Operation{"split", Split{axis, sizes}, {y}, {first, second}, {}});
+  const TensorId z = b.op(Concat{axis}, {second, first}, {2, 6, 6});
+  b.graph.loss = b.op(MeanSquaredError{}, {z, b.input({2, 6, 6})}, {});
+  return b.finish({b.graph.loss});
+}
+
+// Where its features are, the layer is cut within each part; where its tokens are, as if they were not: by extents of
+// tokens, 1 and 5, it could not be.
+TEST(Sharding, FeaturesThatAreTakenApartAreCutWithinTheirParts) {
+  for (const std::int64_t last : {2, -1}) {
+    const Graph graph = taken_apart(last, {2, 4});
+    const Stage stage = plan_of(graph, "tensor=2").stages[0];
+    EXPECT_THAT(parameter(graph, stage, "w1").cuts, ElementsAre(PartOf{MeshAxis::tensor, Layout::split(0, {2, 4})}));
+  }
+  for (const Ints& sizes : {Ints{2, 4}, Ints{1, 5}}) {
+    const Graph graph = taken_apart(1, sizes);
+    const Stage stage = plan_of(graph, "tensor=2").stages[0];
+    EXPECT_EQ(local(graph, stage, "linear2"), "[2x6x4,3x4]->[2x6x3]:f32");
+    EXPECT_THAT(parameter(graph, stage, "w1").cuts, ElementsAre(PartOf{MeshAxis::tensor, Layout::split(0)}));
+  }
+}
+
+// Attention over 6 tokens of 8 features in 4 heads of 2, whose queries, keys and values one layer makes.
+struct JointAttention {
+  test::GraphBuilder b;
+
+  TensorId joint(std::int64_t features) {  // w1
+    return b.op(Linear{}, {b.input({2, 6, 8}), b.parameter({features, 8})}, {2, 6, features});
+  }
+  TensorId slice(TensorId x, std::int64_t axis, std::int64_t start, std::int64_t end) {
+    Shape shape = b.graph[x].shape;
+    shape[static_cast<std::size_t>(axis)] = end - start;
+    const std::optional<std::size_t> samples = b.graph[x].batch_axis;
+    const TensorId y = b.op(Slice{{axis}, {start}, {end}, {1}}, {x}, std::move(shape));
+    b.graph.at(y).batch_axis = samples;
+    return y;
+  }
+  TensorId heads(TensorId x) { return b.transpose(b.reshape(x, {2, 6, b.graph[x].shape[2] / 2, 2}), {0, 2, 1, 3}); }
+  Stage stage(TensorId q, TensorId k, TensorId v) {
+    const TensorId y = b.transpose(b.op(Attention{}, {q, k, v}, {2, 4, 6, 2}), {0, 2, 1, 3});
+    const TensorId projected = b.op(Linear{}, {b.reshape(y, {2, 6, 8}), b.parameter({8, 8})}, {2, 6, 8});
+    b.graph.loss = b.op(MeanSquaredError{}, {projected, b.input({2, 6, 8})}, {});
+    graph = b.finish({b.graph.loss});
+    return plan_of(graph, "tensor=2").stages[0];
+  }
+  Graph graph;
+};
+
+std::string attention_of(const Stage& stage) {
+  for (const Step& step : stage.steps)
+    if (const auto* c = std::get_if<Compute>(&step); c && std::holds_alternative<Attention>(c->attributes))
+      return to_string(signature(stage, *c));
+  return "none";
+}
+
+// qkv.reshape(B, N, 3, H, D).permute(2, 0, 3, 1, 4).unbind(0), as timm has it: two heads for each of two ranks.
+TEST(Sharding, QueriesKeysAndValuesAlongAnAxisOfTheirOwnAreCutByHeads) {
+  JointAttention a;
+  const TensorId joint = a.b.transpose(a.b.reshape(a.joint(24), {2, 6, 3, 4, 2}), {2, 0, 3, 1, 4});
+  a.b.graph.at(joint).batch_axis = 1;
+  const auto select = [&](std::int64_t i) { return a.b.reshape(a.slice(joint, 0, i, i + 1), {2, 4, 6, 2}); };
+  const TensorId q = select(0), k = select(1), v = select(2);
+  const Stage stage = a.stage(q, k, v);
+  EXPECT_EQ(attention_of(stage), "attention[2x2x6x2,2x2x6x2,2x2x6x2]->[2x2x6x2]:f32");
+  EXPECT_THAT(parameter(a.graph, stage, "w1").cuts, ElementsAre(PartOf{MeshAxis::tensor, Layout::split(0, {8, 8, 8})}));
+  EXPECT_THAT(exchanges(stage), ElementsAre("all-reduce/none"));
+}
+
+// qkv[..., a:b], as Phi-3 has it: 4 heads of queries, 2 of keys and of values.
+TEST(Sharding, QueriesKeysAndValuesThatAreSlicesAreCutByHeads) {
+  JointAttention a;
+  const TensorId joint = a.joint(16);
+  const TensorId q = a.heads(a.slice(joint, 2, 0, 8)), k = a.heads(a.slice(joint, 2, 8, 12)),
+                 v = a.heads(a.slice(joint, 2, 12, 16));
+  const Stage stage = a.stage(q, k, v);
+  EXPECT_EQ(attention_of(stage), "attention[2x2x6x2,2x1x6x2,2x1x6x2]->[2x2x6x2]:f32");
+  EXPECT_THAT(parameter(a.graph, stage, "w1").cuts, ElementsAre(PartOf{MeshAxis::tensor, Layout::split(0, {8, 4, 4})}));
+  EXPECT_THAT(exchanges(stage), ElementsAre("all-reduce/none"));
+}
+
+// Of 5 and 11 features two ranks cannot have a half each, and three times 8 that are not heads are no matter yet: 16
+// and 24 are cut as one, and gathered.
+TEST(Sharding, PiecesThatAreOfNoUseDoNotKeepALayerWhole) {
+  const auto cuts = [](std::int64_t features, auto&& take) {
+    JointAttention a;
+    const auto [first, second] = take(a, a.joint(features));
+    const TensorId y = a.b.op(Concat{2}, {second, first}, {2, 6, 16});
+    a.b.graph.loss = a.b.op(MeanSquaredError{}, {y, a.b.input({2, 6, 16})}, {});
+    const Graph graph = a.b.finish({a.b.graph.loss});
+    return parameter(graph, plan_of(graph, "tensor=2").stages[0], "w1").cuts;
+  };
+  const auto slices = [](JointAttention& a, TensorId joint) {
+    const TensorId few = a.slice(joint, 2, 0, 5);
+    return std::pair(few, a.slice(joint, 2, 5, 16));
+  };
+  const auto thirds = [](JointAttention& a, TensorId joint) {
+    const TensorId apart = a.b.reshape(joint, {2, 6, 3, 8});
+    const auto select = [&](std::int64_t i) { return a.b.reshape(a.slice(apart, 2, i, i + 1), {2, 6, 8}); };
+    const TensorId q = select(0), k = select(1);
+    return std::pair(q, a.b.add(k, select(2)));
+  };
+  EXPECT_THAT(cuts(16, slices), ElementsAre(PartOf{MeshAxis::tensor, Layout::split(0)}));
+  EXPECT_THAT(cuts(24, thirds), ElementsAre(PartOf{MeshAxis::tensor, Layout::split(0)}));
 }
 
 // Its transpose: every layer takes half of its input features, and sums are scattered for the next.

@@ -105,6 +105,9 @@ requires(Op::own_file) Variants variants([[maybe_unused]] const Op& op, [[maybe_
     return {};
 }
 
+// Where a reshape takes dimension `dim`, if ranks can have a part each of it before and after.
+std::optional<std::size_t> reshaped_dim(const Shape& from, const Shape& to, std::size_t dim);
+
 // A window over dimension `dim` of an image: what a rank needs beside its own rows so that it makes its own part of the
 // results. None where the parts do not line up, or a neighbour has too few rows.
 struct Window {

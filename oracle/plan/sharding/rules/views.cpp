@@ -5,11 +5,10 @@
 #include "oracle/plan/sharding/rules/rules.h"
 
 namespace sibyl::sharding {
-namespace {
 
-// Where a reshape takes dimension `dim`. Extents are walked from the front; where both products meet a group of
-// dimensions of one shape holds the same elements as one of the other. Of a group only the outermost dimension can
-// be split, and becomes the outermost of the other group.
+// Extents are walked from the front; where both products meet a group of dimensions of one shape holds the same
+// elements as one of the other. Of a group only the outermost dimension can be split, and becomes the outermost of the
+// other group.
 std::optional<std::size_t> reshaped_dim(const Shape& from, const Shape& to, std::size_t dim) {
   std::size_t i = 0, j = 0;
   while (i < from.size() && j < to.size()) {
@@ -34,6 +33,20 @@ std::optional<std::size_t> reshaped_dim(const Shape& from, const Shape& to, std:
   return std::nullopt;
 }
 
+namespace {
+
+// Where it takes a rank's part of each of equal pieces that get a dimension of their own: to the outermost of what a
+// piece becomes behind it.
+std::optional<std::size_t> dim_of_equal_pieces(const Shape& from, const Shape& to, const Layout& layout) {
+  const Ints& pieces = layout.pieces;
+  if (pieces.empty() || !std::all_of(pieces.begin(), pieces.end(), [&](auto piece) { return piece == pieces[0]; }))
+    return std::nullopt;
+  Shape apart = from;
+  apart[layout.dim] = pieces[0];
+  apart.insert(apart.begin() + static_cast<std::ptrdiff_t>(layout.dim), static_cast<std::int64_t>(pieces.size()));
+  return reshaped_dim(apart, to, layout.dim + 1);
+}
+
 }  // namespace
 
 Variants variants(const Reshape& op, const Operands& o) {
@@ -41,8 +54,11 @@ Variants variants(const Reshape& op, const Operands& o) {
   const Shape& to = o.outputs.at(0);
   return follow(o, [&](std::size_t, const Layout& layout) -> std::optional<Variant> {
     const std::optional<std::size_t> dim = reshaped_dim(from, to, layout.dim);
-    if (!dim || (!layout.pieces.empty() && from[layout.dim] != to[*dim])) return std::nullopt;
-    return Variant{{{layout, false, {}}}, {Layout::split(*dim, layout.pieces)}, op};
+    if (dim && (layout.pieces.empty() || from[layout.dim] == to[*dim]))
+      return Variant{{{layout, false, {}}}, {Layout::split(*dim, layout.pieces)}, op};
+    if (const auto within = dim_of_equal_pieces(from, to, layout))
+      return Variant{{{layout, false, {}}}, {Layout::split(*within)}, op};
+    return std::nullopt;
   });
 }
 
@@ -80,9 +96,26 @@ Variants variants(const Concat& op, const Operands& o) {
   });
 }
 
+// Any dimension that is not cut short; or, one being split by pieces, that one where whole pieces are left.
 Variants variants(const Slice& op, const Operands& o) {
-  return dimensionwise(op, o, [&](std::size_t dim) {
-    return std::find(op.axes.begin(), op.axes.end(), static_cast<std::int64_t>(dim)) == op.axes.end();
+  return follow(o, [&](std::size_t, const Layout& layout) -> std::optional<Variant> {
+    const auto cut = std::find(op.axes.begin(), op.axes.end(), static_cast<std::int64_t>(layout.dim));
+    if (cut == op.axes.end()) return Variant{{{layout, false, {}}}, {layout}, op};
+    const auto at = static_cast<std::size_t>(cut - op.axes.begin());
+    if (op.steps[at] != 1) return std::nullopt;
+    Ints own;
+    std::int64_t first = 0;
+    for (const std::int64_t piece : layout.pieces) {
+      const bool left = first >= op.starts[at] && first + piece <= op.ends[at];
+      if (left) own.push_back(piece);
+      if (!left && first < op.ends[at] && first + piece > op.starts[at]) return std::nullopt;
+      first += piece;
+    }
+    if (own.empty()) return std::nullopt;
+    Slice local = op;
+    local.starts[at] /= o.ways;
+    local.ends[at] /= o.ways;
+    return Variant{{{layout, false, {}}}, {Layout::split(layout.dim, own.size() > 1 ? own : Ints{})}, local};
   });
 }
 

@@ -97,6 +97,23 @@ TEST_F(Attentions, ASelectedConditionOfTheInputBecomesAMaskToAdd) {
   EXPECT_EQ(result[last().inputs[3]].shape, (Shape{2, 1, 1, 6}));
 }
 
+// Where(IsNaN(p), 0, p), as torch.onnx writes it behind a mask that is a condition: a query may be left without keys.
+TEST_F(Attentions, ProbabilitiesThatAreNanBecomeZero) {
+  const TensorId p = b.softmax(b.add(b.div(b.matmul(q, keys()), 4.0), b.input({2, 1, 6, 6})));
+  const TensorId is_nan = b.unary(UnaryKind::logical_not, b.binary(BinaryKind::equal, p, p));
+  const TensorId kept = b.op(Where{}, {is_nan, b.constant(0), p}, {2, 4, 6, 6});
+  b.matmul(b.op(Dropout{0.1}, {kept}, {2, 4, 6, 6}), v);
+  ASSERT_EQ(canonical(), (Names{"transpose(permutation=0x2x1x3)", "attention(scale=0.25,dropout=0.1)"}));
+  EXPECT_EQ(last().inputs.size(), 4U);
+}
+
+TEST_F(Attentions, NotWhereProbabilitiesThatAreNanBecomeOne) {
+  const TensorId p = b.softmax(b.matmul(q, keys()));
+  const TensorId is_nan = b.unary(UnaryKind::logical_not, b.binary(BinaryKind::equal, p, p));
+  b.matmul(b.op(Where{}, {is_nan, b.constant(1), p}, {2, 4, 6, 6}), v);
+  EXPECT_EQ(canonical().back(), "matmul");
+}
+
 TEST_F(Attentions, CausalAndPadding) {
   const TensorId scores = b.div(b.matmul(q, keys()), 4.0);
   const TensorId causal = b.add(scores, b.buffer({6, 6}));
@@ -126,6 +143,13 @@ TEST_F(Attentions, HeadsFoldedIntoTheBatch) {  // torch.nn.MultiheadAttention: [
   EXPECT_EQ(result[attention.outputs[0]].shape, (Shape{8, 1, 6, 16}));
   EXPECT_EQ(attention.fused.size(), 5U);  // scale, transposition of k, product, softmax, product
   EXPECT_EQ(result[result.outputs[0]].shape, (Shape{8, 6, 16}));
+}
+
+TEST_F(Attentions, NotOfNoHeads) {  // scores [0, S, S] reshaped to [1, 0, S, S]: nothing to divide by
+  const TensorId q3 = b.input({0, 6, 16}), kt = b.input({0, 16, 6}), v3 = b.input({0, 6, 16});
+  const TensorId p = b.reshape(b.softmax(b.reshape(b.matmul(q3, kt), {1, 0, 6, 6})), {0, 6, 6});
+  const TensorId y = b.matmul(p, v3);
+  EXPECT_EQ(canonical({y}), (Names{"matmul", "reshape", "softmax", "reshape", "matmul"}));
 }
 
 TEST_F(Attentions, NotWhenTheProbabilitiesAreReturned) {

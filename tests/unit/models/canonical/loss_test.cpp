@@ -63,6 +63,44 @@ TEST_F(Losses, TokensOfALanguageModel) {
   EXPECT_EQ(targets().index_bound, 50);
 }
 
+// Logits of 2 x 6 tokens, and what becomes of them before they are returned.
+struct LossesOfTokens : Losses {
+  TensorId tokens = b.op(Embedding{}, {b.parameter({50, 8}), b.input({2, 6}, DType::i64)}, {2, 6, 8});
+  TensorId logits = linear(tokens, 50);
+  void expect_classes() {
+    ASSERT_EQ(attach().back(), "cross_entropy(class_axis=2)");
+    EXPECT_EQ(targets().shape, (Shape{2, 6}));
+    EXPECT_EQ(targets().dtype, DType::i64);
+  }
+};
+
+TEST_F(LossesOfTokens, ScaledLogitsAreLogits) {  // Cohere
+  b.unary(UnaryKind::scale_shift, logits, 0.0625);
+  expect_classes();
+}
+
+TEST_F(LossesOfTokens, CappedLogitsAreLogits) {  // Gemma 2: 30 tanh(x / 30)
+  b.unary(UnaryKind::scale_shift, b.unary(UnaryKind::tanh, b.unary(UnaryKind::scale_shift, logits, 1.0 / 30)), 30);
+  expect_classes();
+  EXPECT_EQ(result.operations().size(), 6U);  // the cap is trained through
+}
+
+TEST_F(LossesOfTokens, CastLogitsAreLogits) {  // logits.float()
+  b.graph.at(logits).dtype = DType::f16;
+  b.op(Cast{DType::f32}, {logits}, {2, 6, 50});
+  expect_classes();
+}
+
+TEST_F(LossesOfTokens, ASoftmaxBeforeACastIsDropped) {
+  b.op(Cast{DType::f32}, {b.softmax(logits)}, {2, 6, 50});
+  EXPECT_EQ(attach(), (Names{"embedding", "linear", "cast", "cross_entropy(class_axis=2)"}));
+}
+
+TEST_F(LossesOfTokens, ATanhThatComesLastMakesFeatures) {
+  b.unary(UnaryKind::tanh, logits);
+  EXPECT_EQ(attach().back(), "mean_squared_error");
+}
+
 TEST_F(Losses, HiddenStatesAreNotLogits) {  // an encoder that ends in a normalisation regresses
   const TensorId x = b.op(Embedding{}, {b.parameter({50, 8}), b.input({2, 6}, DType::i64)}, {2, 6, 8});
   b.op(Normalization{NormalizationKind::layer}, {x, b.parameter({8}), b.parameter({8})}, {2, 6, 8});

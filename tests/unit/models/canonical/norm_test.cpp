@@ -135,6 +135,13 @@ TEST_F(GroupNorms, NotWhenTheInstanceNormIsTrained) {
   EXPECT_EQ(canonical({z}).size(), 5U);
 }
 
+TEST_F(GroupNorms, NotOfNoChannels) {
+  const TensorId grouped = b.reshape(b.input({2, 0, 3, 3}), {2, 0, 9}), none = b.buffer({0});
+  const TensorId y = b.op(Normalization{NormalizationKind::instance}, {grouped, none, none}, {2, 0, 9});
+  const TensorId z = b.reshape(y, {2, 0, 3, 3});
+  EXPECT_EQ(canonical({z}), (Names{"reshape", "normalization(kind=instance)", "reshape"}));
+}
+
 TEST_F(GroupNorms, NotWithAScaleAlongTheColumns) {
   const TensorId y = normalised(b.buffer({2}), b.buffer({2}));
   const TensorId z = b.add(b.mul(y, b.parameter({3})), b.parameter({6, 1, 1}));

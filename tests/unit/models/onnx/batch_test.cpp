@@ -123,6 +123,43 @@ TEST(Batch, AConstantThatRepeatsAlongTheBatchIsOneOfThem) {
   EXPECT_EQ(result_shape(imported), (Shape{20, 1, 6}));
 }
 
+// w.unsqueeze(0).repeat(batch, 1, 1): at a batch of 1 it repeats nothing, but does so all the same.
+TEST(Batch, ATileByTheBatchGrows) {
+  for (const std::int64_t batch : {1, 3}) {
+    ModelBuilder model(13);
+    model.input("x", {"batch", 4, 8}).weight("w", {1, 4, 8}).ints("first", {0}).ints("once", {1, 1});
+    model.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "first"}, {"samples"});
+    model.node("Concat", {"samples", "once"}, {"repeats"}, {{"axis", 0}}).node("Tile", {"w", "repeats"}, {"t"});
+    model.node("Add", {"x", "t"}, {"y"}).output("y");
+    const auto imported = import(model, batch_of(batch));
+    EXPECT_EQ(result_shape(imported), (Shape{batch, 4, 8}));
+    ASSERT_TRUE(imported);
+    ASSERT_NE(find_tensor(imported->graph, "t"), nullptr);
+    EXPECT_EQ(find_tensor(imported->graph, "t")->batch_axis, 0u);
+    EXPECT_EQ(count<Expand>(imported->graph), 1);
+  }
+}
+
+// x.squeeze(0) if there is one sample: control flow of two kinds from a batch of 1, of one from 2.
+TEST(Batch, WhatIsSpecialAboutOneSampleIsWalkedFromTwo) {
+  ModelBuilder model(13);
+  model.input("x", {"batch", 6}).ints("first", {0}).ints("one", {1});
+  model.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "first"}, {"samples"});
+  model.node("Equal", {"samples", "one"}, {"is_one"}).node("If", {"is_one"}, {"s"});
+  model.node("Relu", {"s"}, {"y"}).output("y");
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto* branch = model.graph().mutable_node(3)->add_attribute();
+    branch->set_name(name);
+    branch->set_type(onnx::AttributeProto::GRAPH);
+    auto* node = branch->mutable_g()->add_node();
+    node->set_op_type(branch->name() == "then_branch" ? "Squeeze" : "Identity");
+    node->add_input("x");
+    node->add_output(branch->name() + ".result");
+    branch->mutable_g()->add_output()->set_name(branch->name() + ".result");
+  }
+  EXPECT_EQ(result_shape(import(model, batch_of(4))), (Shape{4, 6}));
+}
+
 TEST(Batch, ANodeThatTakesPartOfTheBatchIsUnsupported) {
   ModelBuilder model(13);
   model.input("x", {"batch", 6}).ints("s", {0}).ints("e", {1}).node("Slice", {"x", "s", "e", "s"}, {"y"}).output("y");

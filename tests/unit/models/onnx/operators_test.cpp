@@ -1,4 +1,7 @@
 // One node at a time: the shape of its result and the operation it becomes, over the opsets that changed its form.
+#include <limits>
+
+#include "tests/unit/models/graph_builder.h"
 #include "tests/unit/models/onnx/lookup.h"
 #include "tests/unit/models/onnx/one_node.h"
 
@@ -247,18 +250,43 @@ TEST(Elementwise, DropoutKeepsItsRatioInBothForms) {
   }
 }
 
-TEST(Elementwise, ResizeByScalesAndSizes) {
-  ModelBuilder scales(13);
-  scales.input("x", {1, 2, 5, 5}).node("Resize", {"x", "", "s"}, {"y"}, {{"mode", std::string("linear")}}).output("y");
-  auto* tensor = scales.graph().add_initializer();
+// Images of `size` x `size` pixels, scaled.
+ModelBuilder resized(int size, float height, float width) {
+  ModelBuilder model(13);
+  model.input("x", {1, 2, size, size});
+  model.node("Resize", {"x", "", "s"}, {"y"}, {{"mode", std::string("linear")}}).output("y");
+  auto* tensor = model.graph().add_initializer();
   tensor->set_name("s");
   tensor->set_data_type(onnx::TensorProto::FLOAT);
   tensor->add_dims(4);
-  for (const float scale : {1.0F, 1.0F, 2.0F, 1.5F}) tensor->add_float_data(scale);
-  EXPECT_EQ(result_shape(import(scales)), (Shape{1, 2, 10, 7}));
+  for (const float scale : {1.0F, 1.0F, height, width}) tensor->add_float_data(scale);
+  return model;
+}
+
+TEST(Elementwise, ResizeByScalesAndSizes) {
+  EXPECT_EQ(result_shape(import(resized(5, 2.0F, 1.5F))), (Shape{1, 2, 10, 7}));
+  // 0.7f is 0.69999998807907…: of 10 pixels 7 are left in floats, as ONNX has it, where 6.9999998… would leave 6.
+  EXPECT_EQ(result_shape(import(resized(10, 0.7F, 0.7F))), (Shape{1, 2, 7, 7}));
   ModelBuilder sizes(13);
   sizes.input("x", {1, 2, 5, 5}).ints("s", {1, 2, 8, 9}).node("Resize", {"x", "", "", "s"}, {"y"}).output("y");
   EXPECT_EQ(result_shape(import(sizes)), (Shape{1, 2, 8, 9}));
+}
+
+// x is no number where it is not equal to itself; infinite where |x| is, or x itself by one sign.
+TEST(Unaries, WhatIsNoNumberOrInfiniteIsABoolean) {
+  const auto nan = import(one(13, "IsNaN", {2, 3}));
+  ASSERT_EQ(result_shape(nan), (Shape{2, 3}));
+  EXPECT_EQ(nan->graph[nan->graph.outputs.front()].dtype, DType::boolean);
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(test::operations_of(nan->graph), (Names{"binary(kind=equal)", "unary(kind=logical_not)"}));
+  const auto infinite = import(one(10, "IsInf", {2, 3}));
+  ASSERT_TRUE(infinite);
+  EXPECT_EQ(test::operations_of(infinite->graph), (Names{"unary(kind=abs)", "binary(kind=equal)"}));
+  const auto below = import(one(20, "IsInf", {2, 3}, {}, {{"detect_positive", 0}}));
+  ASSERT_TRUE(below);
+  ASSERT_EQ(test::operations_of(below->graph), Names{"binary(kind=equal)"});
+  const Tensor& limit = below->graph[below->graph.operations()[0].inputs[1]];
+  EXPECT_EQ(limit.values, std::vector<double>{-std::numeric_limits<double>::infinity()});
 }
 
 TEST(Unaries, CeluIsEluOfAScaledOperand) {

@@ -127,6 +127,15 @@ TEST(AttentionWork, OnCudaReadsNoScores) {
   EXPECT_EQ(r.backward.flops, Flops{5 * 3'072 + 5 * 384});                         // scores recomputed
 }
 
+// The gradient of 384 scores is written out: that of a mask of their shape, or summed to one that all samples share.
+TEST(AttentionWork, OnCudaALearnedMaskWritesScores) {
+  const auto backward = [](const std::string& mask, std::uint32_t gradients) {
+    return rule_of("attention[2x3x8x4,2x3x8x4,2x3x8x4," + mask + "]->[2x3x8x4]:f32", gradients, Backend::cuda).backward;
+  };
+  EXPECT_EQ(backward("2x3x8x8", 15), backward("2x3x8x8", 7) + work(0, 0, 384 * 4));
+  EXPECT_EQ(backward("1x3x8x8", 15), backward("1x3x8x8", 7) + work(384, 384 * 4, (384 + 192) * 4));
+}
+
 TEST(NormalizationWork, BatchReadsItsStatistics) {  // 64 * 7 * 7 = 3,136 elements, 64 channels
   const auto r = rule_of("normalization[1x64x7x7,64,64,64,64]->[1x64x7x7]:f32", 7);
   EXPECT_EQ(r.forward, work(8 * 3'136, (3'136 + 256) * 4, (3'136 + 128 + 128) * 4));
