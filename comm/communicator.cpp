@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -110,6 +111,11 @@ void Communicator::reduce(const Elements& data, int root) {
 
 void Communicator::send(std::span<const std::byte> data, int to) { state_->messages.send(data, to); }
 void Communicator::receive(std::span<std::byte> data, int from) { state_->messages.receive(data, from); }
+
+void Communicator::end_all(int code) const {
+  MPI_Abort(state_->handle, code);
+  std::_Exit(code);
+}
 
 void Communicator::barrier() {
   MPI_Request request = MPI_REQUEST_NULL;

@@ -24,7 +24,8 @@ enum class Reduction { sum, maximum };
 
 class Communicator {
  public:
-  // Over MPI_COMM_WORLD, which the caller has initialised with MPI_THREAD_MULTIPLE or SERIALIZED.
+  // Over MPI_COMM_WORLD, which the caller has initialised: with MPI_THREAD_MULTIPLE where several threads communicate,
+  // each by a Communicator or a Courier of its own.
   static Communicator world();
   // The group of these world ranks, in this order; must be called by each of them in the same order.
   [[nodiscard]] Communicator subgroup(const std::vector<int>& ranks) const;
@@ -62,6 +63,8 @@ class Communicator {
   void receive(std::span<std::byte> data, int from);
   // Which algorithm automatic is for an all-reduce of so many bytes.
   [[nodiscard]] Algorithm chosen(std::int64_t bytes) const;
+  // Ends the processes of all its ranks with this exit code, whatever they wait for.
+  [[noreturn]] void end_all(int code) const;
   void barrier();                                                        // not counted
   [[nodiscard]] std::vector<double> gather_doubles(double value) const;  // on every rank; not counted
 

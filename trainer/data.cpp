@@ -14,6 +14,22 @@ bool is_loss(const Attributes& attributes) {
   return std::holds_alternative<CrossEntropy>(attributes) || std::holds_alternative<MeanSquaredError>(attributes);
 }
 
+// The loss's second operand, or what it is another form of: labels are often flattened or cast first. Invalid where the
+// loss has none.
+TensorId labels_of(const Graph& graph) {
+  const Operation& loss = graph[graph.producer(graph.loss)];
+  if (!is_loss(loss.attributes) || loss.inputs.size() < 2) return {};
+  TensorId labels = loss.inputs[1];
+  while (labels.valid() && graph.producer(labels).valid()) {
+    const Operation& made_by = graph[graph.producer(labels)];
+    const bool form =
+        std::holds_alternative<Reshape>(made_by.attributes) || std::holds_alternative<Cast>(made_by.attributes);
+    if (!form) break;
+    labels = made_by.inputs.front();
+  }
+  return labels;
+}
+
 // Calls write(typed pointer) for the tensor's element type; false where there is no such input.
 bool with_elements(at::Tensor& tensor, auto&& write) {
   switch (tensor.scalar_type()) {
@@ -36,12 +52,11 @@ Result<Data> Data::describe(Replica& replica, std::int64_t micro_batch, std::uin
   Data data;
   data.micro_batch_ = micro_batch;
   data.seed_ = seed;
-  const Operation* loss = replica.loss();
+  const TensorId labels = labels_of(replica.graph());
   for (const LocalTensorId id : replica.inputs()) {
     const Tensor& origin = replica.graph()[replica.stage()[id].origin];
     Field field{id, origin.name, false, origin.index_bound};
-    field.target =
-        loss && is_loss(loss->attributes) && loss->inputs.size() > 1 && loss->inputs[1] == replica.stage()[id].origin;
+    field.target = replica.stage()[id].origin == labels;
     field.whole = replica.groups().whole_shape(replica.stage()[id]);
     const Shape& shape = field.whole;
     field.batched = origin.batch_axis.has_value();
@@ -79,7 +94,8 @@ Result<void> Data::load(Field& field, const std::filesystem::path& folder) {
   SIBYL_TRY(field.file, read_npy(path));
   const Shape& shape = field.file.shape;
   const std::int64_t wanted = field.outer * field.run;
-  if (shape.empty() || (shape[0] > 0 && element_count(shape) / shape[0] != wanted))
+  if (!shape.empty() && shape[0] == 0) return fail("this array has no samples", path.string());
+  if (shape.empty() || element_count(shape) / shape[0] != wanted)
     return fail(fmt::format("a sample of '{}' takes {} values; this array is {}", field.name, wanted, to_string(shape)),
                 path.string());
   if (samples_ != 0 && shape[0] != samples_)

@@ -108,9 +108,11 @@ class EmulatedExchangeNode final : public Node {
 
 }  // namespace
 
-EmulatedDevice::EmulatedDevice(const Stage& stage, const EmulatedStage& times, Backend backend, bool sums_apart)
+EmulatedDevice::EmulatedDevice(const Stage& stage, const EmulatedStage& times, Backend backend, bool sums_apart,
+                               EmulatedClock& clock)
     : stage_(stage),
       times_(times),
+      clock_(clock),
       later_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>(stage.steps.size(), 0)) {
   aten::count_weightless(backend == Backend::cpu ? 64 : 512, sums_apart);
   for (const Step& step : stage.steps) {
@@ -131,7 +133,7 @@ void EmulatedDevice::vary(RandomStream draws, double step_spread) { draws_ = dra
 void EmulatedDevice::begin_step() {
   step_factor_ = drawn(step_spread_);
   busy_ = {};
-  issued_ = ended_ = Clock::now();
+  clock_.issued = clock_.ended = Clock::now();
 }
 
 double EmulatedDevice::drawn(double spread) { return draws_ ? log_normal(*draws_, spread) : 1.0; }
@@ -161,13 +163,13 @@ void EmulatedDevice::send_waiting() {
   std::this_thread::sleep_until(ended() - last_kernel_);
   const int ranks = waiting_.front().transfer.round;
   for (const Beside& beside : std::exchange(waiting_, {})) send(beside.transfer, beside.x, *beside.communicator);
-  const std::lock_guard lock(copying_);
-  ended_ = std::max(ended_, Clock::now() + last_kernel_ / ranks);
+  const std::lock_guard lock(clock_.copying);
+  clock_.ended = std::max(clock_.ended, Clock::now() + last_kernel_ / ranks);
 }
 
 EmulatedDevice::Clock::time_point EmulatedDevice::ended() const {
-  const std::lock_guard lock(copying_);
-  return ended_;
+  const std::lock_guard lock(clock_.copying);
+  return clock_.ended;
 }
 
 // Slice by slice: of one that goes beside kernels these lose as much as it moves.
@@ -179,10 +181,10 @@ void EmulatedDevice::copy(Seconds duration) {
     const Clock::duration slice = slowed > 1 ? std::min(left, longest) : left;
     left -= slice;
     {
-      const std::lock_guard lock(copying_);
-      const bool beside = slowed > 1 && ended_ > now;
+      const std::lock_guard lock(clock_.copying);
+      const bool beside = slowed > 1 && clock_.ended > now;
       const auto takes = beside ? std::chrono::duration_cast<Clock::duration>(slice * slowed) : slice;
-      if (beside) ended_ += takes - slice;
+      if (beside) clock_.ended += takes - slice;
       now += takes;
     }
     std::this_thread::sleep_until(now);
@@ -195,11 +197,11 @@ void EmulatedDevice::run(const EmulatedWork& work) {
 }
 
 void EmulatedDevice::spend(const EmulatedWork& work) {
-  issued_ += ticks(work.issue);
+  clock_.issued += ticks(work.issue);
   const Clock::duration duration = ticks(work.duration * (step_factor_ * drawn(work.spread)));
   {
-    const std::lock_guard lock(copying_);
-    ended_ = std::max(ended_, issued_) + duration;
+    const std::lock_guard lock(clock_.copying);
+    clock_.ended = std::max(clock_.ended, clock_.issued) + duration;
   }
   busy_ += duration;
   if (duration > Clock::duration::zero()) last_kernel_ = duration;
@@ -223,12 +225,12 @@ void EmulatedDevice::wait() {
     until = ended();
     std::this_thread::sleep_until(until);
   } while (ended() > until);
-  issued_ = std::max(issued_, until);
+  clock_.issued = std::max(clock_.issued, until);
 }
 
 void EmulatedDevice::host_waited() {
-  const std::lock_guard lock(copying_);
-  issued_ = ended_ = std::max(ended_, Clock::now());
+  const std::lock_guard lock(clock_.copying);
+  clock_.issued = clock_.ended = std::max(clock_.ended, Clock::now());
 }
 
 // In a turn for inputs alone the steps that put nothing off do all but hand their gradients to buckets.

@@ -23,10 +23,19 @@
 
 namespace sibyl::trainer {
 
+// When what was launched on a device has been issued, and when it will have run. The stages of a rank lie on one
+// device, whose kernels run one after the other, whichever stage launched them.
+struct EmulatedClock {
+  std::chrono::steady_clock::time_point issued, ended;
+  std::mutex copying;  // of `ended`, which copies put off
+};
+
+// One stage on such a device.
 class EmulatedDevice {
  public:
   // All must outlive it.
-  EmulatedDevice(const Stage& stage, const EmulatedStage& times, Backend backend, bool sums_apart);
+  EmulatedDevice(const Stage& stage, const EmulatedStage& times, Backend backend, bool sums_apart,
+                 EmulatedClock& clock);
   // From here on times vary (EmulatedTimes::vary), log-normal and of the given mean; each work takes the next draw.
   void vary(RandomStream draws, double step_spread);
 
@@ -84,8 +93,7 @@ class EmulatedDevice {
   std::vector<Beside> waiting_;  // for the kernel that they go beside
   [[nodiscard]] Clock::time_point ended() const;
 
-  Clock::time_point issued_, ended_;
-  mutable std::mutex copying_;  // of `ended_`, which copies put off
+  EmulatedClock& clock_;
   Clock::duration busy_{}, last_kernel_{};
   std::vector<std::uint32_t> later_;  // by step: gradients that a backward_weight turn computes
   Turn::Kind kind_ = Turn::Kind::backward;

@@ -183,8 +183,8 @@ class ExchangeNode final : public torch::autograd::Node {
 at::Tensor perform(const Transfer& transfer, const at::Tensor& x, Communicator& communicator, bool overwrite) {
   // What goes round is sent by the operation that reads it (ring_passing.h).
   if (transfer.motion == Motion::pass_round || transfer.motion == Motion::sum_round) return x.variable_data();
-  // Messages are the host's: what lies on a device is brought there and back.
-  if (!x.device().is_cpu() && !x.is_meta())
+  // Messages are the host's: what lies on a device is brought there and back, if anything is sent of it.
+  if (!x.device().is_cpu() && !x.is_meta() && collective_of(transfer.motion))
     return perform(transfer, aten::to_host(x), communicator, true).to(x.device());
   switch (transfer.motion) {
     case Motion::none:
@@ -205,14 +205,13 @@ at::Tensor perform(const Transfer& transfer, const at::Tensor& x, Communicator& 
   return x.variable_data();
 }
 
-at::Tensor run_exchange(const Exchange& exchange, const at::Tensor& x, Communicator& communicator) {
+at::Tensor run_exchange(const Exchange& exchange, const at::Tensor& x, Communicator& communicator, bool overwrite) {
   std::shared_ptr<ExchangeNode> node;
   if (at::GradMode::is_enabled() && x.requires_grad())
     node = std::shared_ptr<ExchangeNode>(
         new ExchangeNode(exchange, communicator, torch::autograd::collect_next_edges(x)), torch::autograd::deleteNode);
   const at::NoGradGuard no_grad;
-  // Summands have no other reader: the sum is made where they lie.
-  at::Tensor result = perform(exchange.forward, x.detach(), communicator, true);
+  at::Tensor result = perform(exchange.forward, x.detach(), communicator, overwrite);
   if (node) {
     node->set_result(result);
     torch::autograd::set_history(result, node);

@@ -17,6 +17,6 @@ at::Tensor perform(const Transfer& transfer, const at::Tensor& x, Communicator& 
 
 // The exchange forward. Where x requires its gradient and grad mode is on, backward is recorded. The exchange and the
 // communicator must live until then.
-at::Tensor run_exchange(const Exchange& exchange, const at::Tensor& x, Communicator& communicator);
+at::Tensor run_exchange(const Exchange& exchange, const at::Tensor& x, Communicator& communicator, bool overwrite);
 
 }  // namespace sibyl::trainer

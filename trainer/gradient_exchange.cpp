@@ -8,6 +8,7 @@
 #include "aten/memory.h"
 #include "trainer/accumulation_hooks.h"
 #include "trainer/communication_thread.h"
+#include "trainer/gradient_arrivals.h"
 #include "trainer/tensor_bytes.h"
 
 namespace sibyl::trainer {
@@ -33,6 +34,7 @@ class GradientExchange::Impl {
       : replica_(replica),
         sync_(sync),
         communicator_(communicator),
+        arrivals_(replica.stage()),
         thread_(communicator),
         share_(at::scalar_tensor(1.0 / replicas, at::kFloat)) {
     if (sync.overlapped) add_hooks();
@@ -47,6 +49,7 @@ class GradientExchange::Impl {
     }
     next_ = 0;
     armed_ = sync_.overlapped;
+    arrivals_.begin(splits_backward(replica_.stage()) ? Turn::Kind::backward_weight : Turn::Kind::backward);
     for (const LocalTensorId id : complete) gradient_ready(id);
   }
 
@@ -66,6 +69,7 @@ class GradientExchange::Impl {
   }
 
   void record(Recorder* recorder) { thread_.record(recorder); }
+  [[nodiscard]] const GradientSync& sync() const { return sync_; }
 
   void copy_back() {
     const at::NoGradGuard no_grad;
@@ -83,7 +87,10 @@ class GradientExchange::Impl {
  private:
   void add_hooks() {
     for (const LocalTensorId id : replica_.parameters())
-      if (replica_[id].requires_grad()) hooks_.add(replica_[id], [this, id] { gradient_ready(id); });
+      if (replica_[id].requires_grad())
+        hooks_.add(replica_[id], [this, id] {
+          if (arrivals_.last(id)) gradient_ready(id);
+        });
   }
 
   void lay_out(const std::vector<Bucket>& wanted) {
@@ -136,6 +143,7 @@ class GradientExchange::Impl {
   Replica& replica_;
   const GradientSync& sync_;
   Communicator& communicator_;
+  GradientArrivals arrivals_;
   AccumulationHooks hooks_;
   const std::vector<Bucket>* layout_ = nullptr;
   std::vector<FlatBucket> buckets_;
@@ -155,7 +163,7 @@ void GradientExchange::begin(bool first_step, const std::vector<LocalTensorId>& 
 void GradientExchange::pack() { impl_->pack(); }
 void GradientExchange::finish() { impl_->finish(); }
 void GradientExchange::copy_back() { impl_->copy_back(); }
-
+const GradientSync& GradientExchange::sync() const { return impl_->sync(); }
 void GradientExchange::record(Recorder* recorder) { impl_->record(recorder); }
 
 }  // namespace sibyl::trainer

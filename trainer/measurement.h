@@ -42,6 +42,7 @@ struct Measurement {
   std::optional<double> processors_busy;    // while steps were measured: a share of them, on the busiest host
   std::optional<double> accuracy;           // of the evaluation
   std::optional<Error> weights_error;       // why the weights could not be saved; nothing else is lost by it
+  std::optional<Error> trace_error;         // the same of the timeline
 
   // Both of steps that took no new memory, as far as there are any.
   [[nodiscard]] Seconds median(Seconds StepTimes::*phase) const;

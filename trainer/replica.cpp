@@ -32,6 +32,7 @@ Replica::Replica(const Graph& graph, const Stage& stage, const MeshGroups& group
       pass_seed_(seed),
       later_masks_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>{}),
       tensors_(stage.tensors.size()),
+      reads_kept_(stage.steps.size(), false),
       dropped_after_(stage.steps.size()) {}
 
 Result<Replica> Replica::create(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed,
@@ -49,6 +50,7 @@ Result<Replica> Replica::create(const Graph& graph, const Stage& stage, const Me
     replica[id] = replica.initial(id);
   }
   replica.find_last_uses();
+  replica.find_kept_operands();
   return replica;
 }
 
@@ -86,6 +88,16 @@ void Replica::find_last_uses() {
     const bool sent = std::ranges::find(stage_->sends, id, &Link::tensor) != stage_->sends.end();
     if ((*stage_)[id].kind == TensorKind::activation && last[t] < dropped_after_.size() && id != loss_ && !sent)
       dropped_after_[last[t]].push_back(id);
+  }
+}
+
+// What a segment begins from again must stay as it came: a sum over ranks is not made where it lies.
+void Replica::find_kept_operands() {
+  for (const Segment& segment : stage_->recomputed) {
+    const std::vector<LocalTensorId> kept = inputs_of(*stage_, segment);
+    for (std::size_t i = segment.begin; i < segment.end; ++i)
+      reads_kept_[i] = std::ranges::any_of(inputs_of(stage_->steps[i]),
+                                           [&](LocalTensorId in) { return std::ranges::count(kept, in) > 0; });
   }
 }
 
@@ -198,7 +210,8 @@ std::shared_ptr<aten::Ring> Replica::ring() {
 bool Replica::puts_off(std::size_t step) const {
   if (later_masks_.empty() || later_masks_[step] == 0) return false;
   const Attributes& op = std::get<Compute>(stage_->steps[step]).attributes;
-  return std::holds_alternative<Linear>(op) || std::holds_alternative<Convolution>(op);
+  return std::holds_alternative<Linear>(op) || std::holds_alternative<GroupedLinear>(op) ||
+         std::holds_alternative<Convolution>(op);
 }
 
 void Replica::exchange(std::size_t step, bool training) {
@@ -211,8 +224,10 @@ void Replica::exchange(std::size_t step, bool training) {
   const at::AutoGradMode mode(training && records_ && (*stage_)[exchange.input].requires_gradient);
   const at::Tensor& input = tensors_[exchange.input.index()];
   Communicator& ranks = groups_->axis(exchange.axis);
+  // Summands mostly have no other reader: then the sum is made where they lie.
+  const bool overwrite = records_ || !reads_kept_[step];
   tensors_[exchange.output.index()] =
-      emulated_ != nullptr ? emulated_->exchange(step, input, ranks) : run_exchange(exchange, input, ranks);
+      emulated_ != nullptr ? emulated_->exchange(step, input, ranks) : run_exchange(exchange, input, ranks, overwrite);
 }
 
 namespace {

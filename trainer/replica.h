@@ -70,11 +70,6 @@ class Replica {
   [[nodiscard]] const std::vector<LocalTensorId>& parameters() const { return parameters_; }
   [[nodiscard]] const std::vector<LocalTensorId>& buffers() const { return buffers_; }
   [[nodiscard]] const std::vector<LocalTensorId>& inputs() const { return inputs_; }
-  // The model's operation that computes the loss (where ranks share it, several steps stand for it); nullptr in a stage
-  // before.
-  [[nodiscard]] const Operation* loss() const {
-    return loss_.valid() ? &(*graph_)[graph_->producer(graph_->loss)] : nullptr;
-  }
 
  private:
   Replica(const Graph& graph, const Stage& stage, const MeshGroups& groups, std::uint64_t seed,
@@ -82,6 +77,7 @@ class Replica {
   at::Tensor initial(LocalTensorId id) const;
   bool find_loss();
   void find_last_uses();
+  void find_kept_operands();
   std::vector<at::Tensor> operands(const Compute& compute) const;
   void run_step(std::size_t index, bool training);
   void run_segment(const Segment& segment);
@@ -112,6 +108,7 @@ class Replica {
   std::shared_ptr<LaterGradients> later_;   // of the pass
   std::vector<at::Tensor> tensors_;         // by LocalTensorId; activations come and go
   std::vector<LocalTensorId> parameters_, buffers_, inputs_;
+  std::vector<bool> reads_kept_;                           // by step: some of what its segment keeps
   std::vector<std::vector<LocalTensorId>> dropped_after_;  // by step
   std::size_t loss_step_ = 0;
   LocalTensorId loss_;  // the scalar that backward starts from

@@ -48,7 +48,8 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
   aten::begin_counting();
   Session session(plan, communicator, groups);
   for (const int stage : groups.stages()) {
-    SIBYL_TRY(std::unique_ptr<StageWorker> worker, StageWorker::prepare(graph, plan, stage, settings, groups));
+    SIBYL_TRY(std::unique_ptr<StageWorker> worker,
+              StageWorker::prepare(graph, plan, stage, settings, groups, *session.clock_));
     session.workers_.push_back(std::move(worker));
   }
   session.links_.emulate(session.workers_.front()->maker());
@@ -58,6 +59,9 @@ Result<Session> Session::prepare(const Graph& graph, const Plan& plan, const Tra
     SIBYL_TRY(Data data, worker->data_of(*settings.evaluate, 1));
     session.evaluation_.push_back(std::make_unique<Data>(std::move(data)));
   }
+  const bool answers = session.worker(static_cast<int>(plan.stages.size()) - 1) != nullptr;
+  if (answers && !session.evaluation_.back()->targets().valid())
+    return fail("the labels are not an input of the stage that computes the loss", "--evaluate");
   return session;
 }
 
@@ -141,6 +145,20 @@ void Session::clip() {
   for (const auto& worker : workers_) worker->clip(static_cast<double>(all));
 }
 
+// What several stages hold comes last, on all ranks in one order: such an exchange begins when all who take part are
+// there, and a rank that waited in another order would wait for ever.
+void Session::finish_exchanges() {
+  for (const auto& worker : workers_) worker->finish_exchange();
+  std::vector<GradientExchange*> tied;
+  for (const auto& worker : workers_)
+    for (GradientExchange* exchange : worker->tied()) tied.push_back(exchange);
+  std::ranges::sort(tied, {}, [](const GradientExchange* exchange) {
+    return std::pair(exchange->sync().stages, exchange->sync().axes);
+  });
+  for (GradientExchange* exchange : tied) exchange->finish();
+  for (const auto& worker : workers_) worker->wake();
+}
+
 Session::Step Session::step(std::int64_t number) {
   Step result;
   const BytesSent sent_before = groups_->bytes_sent();
@@ -157,7 +175,7 @@ Session::Step Session::step(std::int64_t number) {
   for (const auto& worker : workers_) worker->begin_step(number);
   result.loss = take_turns(result.times);
   Stopwatch watch;
-  for (const auto& worker : workers_) worker->finish_exchange();
+  finish_exchanges();
   result.times.exchange += watch.lap();
   for (const auto& worker : workers_)
     if (worker->copies_back()) worker->copy_back();
@@ -200,14 +218,21 @@ TraceProcess Session::traced_step(std::int64_t number, std::string_view source) 
   return recorded->process(communicator_->rank(), source);
 }
 
-Result<void> Session::check_data() {
-  double least = 0.0;
-  for (const auto& worker : workers_) least = std::max(least, static_cast<double>(worker->samples()));
-  std::vector<double> counts = communicator_->gather_doubles(least);
+// `most`: that any file of this rank has; 0 where none is read.
+Result<void> Session::check_samples(std::int64_t most, const char* option) const {
+  std::vector<double> counts = communicator_->gather_doubles(static_cast<double>(most));
   std::erase(counts, 0.0);
-  const auto [fewest, most] = std::ranges::minmax_element(counts);
-  if (counts.empty() || *fewest == *most) return {};
-  return fail(fmt::format("inputs have {} samples and targets {}, or the other way round", *fewest, *most), "--data");
+  const auto [fewest, greatest] = std::ranges::minmax_element(counts);
+  if (counts.empty() || *fewest == *greatest) return {};
+  return fail(fmt::format("inputs have {} samples and targets {}, or the other way round", *fewest, *greatest), option);
+}
+
+Result<void> Session::check_data() const {
+  std::int64_t trained = 0, evaluated = 0;
+  for (const auto& worker : workers_) trained = std::max(trained, worker->samples());
+  for (const auto& data : evaluation_) evaluated = std::max(evaluated, data->samples());
+  SIBYL_CHECK(check_samples(trained, "--data"));
+  return check_samples(evaluated, "--evaluate");
 }
 
 // Stage after stage, each waiting for the one before.
@@ -220,28 +245,32 @@ at::Tensor Session::predict(std::int64_t first) {
     for (const Link& link : stage.receives) {
       received.push_back(room_for(stage[link.tensor]));
       groups_->axis(MeshAxis::pipeline).receive(bytes_of(received.back()), (coordinate + ring - 1) % ring);
+      received.back() = aten::to_compute_device(received.back());
     }
     answers = workers_[i]->predict(*evaluation_[i], first, std::move(received), sent);
     for (at::Tensor& tensor : sent) {
-      tensor = tensor.contiguous();
+      tensor = aten::to_host(tensor.contiguous());
       groups_->axis(MeshAxis::pipeline).send(bytes_of(tensor), (coordinate + 1) % ring);
     }
   }
   return answers;
 }
 
+// Every rank takes as many micro-batches as the others, its last one past the end if need be: where ranks hold parts of
+// parameters they gather them together.
 double Session::accuracy() {
-  double samples = 0.0;
-  for (const auto& data : evaluation_) samples = std::max(samples, static_cast<double>(data->samples()));
-  for (const double count : communicator_->gather_doubles(samples)) samples = std::max(samples, count);
+  std::int64_t samples = 0;
+  for (const auto& data : evaluation_) samples = std::max(samples, data->samples());
+  for (const double count : communicator_->gather_doubles(static_cast<double>(samples)))
+    samples = std::max(samples, static_cast<std::int64_t>(count));
   StageWorker* last = worker(static_cast<int>(plan_->stages.size()) - 1);
   double right = 0.0, answers = 0.0;
   const std::int64_t own = plan_->micro_batch, stride = own * groups_->size(MeshAxis::data);
-  for (std::int64_t first = groups_->coordinate(MeshAxis::data) * own; first < static_cast<std::int64_t>(samples);
-       first += stride) {
+  for (std::int64_t begin = 0; begin < samples; begin += stride) {
+    const std::int64_t first = begin + groups_->coordinate(MeshAxis::data) * own;
     const at::Tensor predicted = predict(first);
     if (last == nullptr) continue;
-    const std::int64_t real = std::min(own, static_cast<std::int64_t>(samples) - first);
+    const std::int64_t real = std::clamp<std::int64_t>(samples - first, 0, own);
     const std::int64_t class_axis = classifies(graph())->class_axis;
     const LocalTensorId id = evaluation_.back()->targets();
     const at::Tensor targets = groups_->whole(last->replica()[id], last->stage()[id]);

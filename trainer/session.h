@@ -32,8 +32,9 @@ class Session {
   // One more step, as a timeline. All ranks begin it together. `source` says what is shown: "measured", or emulated.
   TraceProcess traced_step(std::int64_t number, std::string_view source);
 
-  // By all ranks together. Fails where files of samples that different stages read do not fit each other.
-  Result<void> check_data();
+  // By all ranks together. Fails, on all of them, where files of samples that different stages read do not fit each
+  // other: those to train on, or those to evaluate on.
+  [[nodiscard]] Result<void> check_data() const;
   // Of the data to evaluate on: the share of samples whose greatest logit is the target's, over all ranks.
   double accuracy();
   // Whether ranks that hold the same parts of parameters hold the same, bit for bit.
@@ -57,16 +58,19 @@ class Session {
   Session(const Plan& plan, Communicator& communicator, const MeshGroups& groups)
       : plan_(&plan), communicator_(&communicator), groups_(&groups), links_(plan, groups) {}
   double take_turns(StepTimes& times);
+  void finish_exchanges();
   void clip();
   double take(const Turn& turn, StepTimes& times);
   std::vector<at::Tensor> wait_for(const Turn& turn, StepTimes& times);
   [[nodiscard]] bool is_first_rank_of_stage() const;
   at::Tensor predict(std::int64_t first);
+  [[nodiscard]] Result<void> check_samples(std::int64_t most, const char* option) const;
 
   const Plan* plan_;
   Communicator* communicator_;
   const MeshGroups* groups_;
-  std::vector<std::unique_ptr<StageWorker>> workers_;  // ascending
+  std::unique_ptr<EmulatedClock> clock_ = std::make_unique<EmulatedClock>();  // of the device that its stages lie on
+  std::vector<std::unique_ptr<StageWorker>> workers_;                         // ascending
   Links links_;
   std::vector<std::unique_ptr<Data>> evaluation_;  // by worker; none unless asked for
   std::unique_ptr<Recorder> recorder_;             // within a traced step; the exchanges' threads use it

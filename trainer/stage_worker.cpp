@@ -46,15 +46,15 @@ StageWorker::StageWorker(const Plan& plan, int stage, const TrainSettings& setti
     : plan_(&plan), number_(stage), settings_(&settings), groups_(&groups) {}
 
 Result<std::unique_ptr<StageWorker>> StageWorker::prepare(const Graph& graph, const Plan& plan, int number,
-                                                          const TrainSettings& settings, const MeshGroups& groups) {
+                                                          const TrainSettings& settings, const MeshGroups& groups,
+                                                          EmulatedClock& clock) {
   std::unique_ptr<StageWorker> worker(new StageWorker(plan, number, settings, groups));
   const auto index = static_cast<std::size_t>(number);
   const Stage& stage = plan.stages[index];
   if (settings.emulated) {
     SIBYL_CHECK(check_emulated(settings));
-    worker->emulated_ =
-        std::make_unique<EmulatedDevice>(stage, settings.emulated->stages[index], settings.emulated->backend,
-                                         settings.emulated->sums_apart);
+    worker->emulated_ = std::make_unique<EmulatedDevice>(
+        stage, settings.emulated->stages[index], settings.emulated->backend, settings.emulated->sums_apart, clock);
     if (settings.emulated->vary)
       worker->emulated_->vary({settings.seed, "emulated device", static_cast<std::uint64_t>(groups.rank())},
                               settings.emulated->step_spread);
@@ -198,7 +198,7 @@ std::vector<at::Tensor> StageWorker::backward(const Turn& turn, std::vector<at::
   const bool first = turn.micro_batch == 0, last = closes && ++closed_ == stage().micro_batches();
   if (emulated_) emulated_->begin_backward(turn.kind, first, last);
   for (const auto& shards : shards_)
-    if (shards) shards->begin_backward();
+    if (shards) shards->begin_backward(turn.kind);
   if (last) begin_exchange();
   if (outside_) outside_->begin_backward();
   if (spans_) spans_->begin_turn(turn);
@@ -253,10 +253,17 @@ void StageWorker::pack() {
 }
 
 void StageWorker::finish_exchange() {
-  for (const auto& exchange : exchanges_) exchange->finish();
+  for (const auto& exchange : exchanges_)
+    if (exchange->sync().stages.empty()) exchange->finish();
   for (const auto& shards : shards_)
     if (shards) shards->finish();
-  if (emulated_) emulated_->host_waited();
+}
+
+std::vector<GradientExchange*> StageWorker::tied() const {
+  std::vector<GradientExchange*> result;
+  for (const auto& exchange : exchanges_)
+    if (!exchange->sync().stages.empty()) result.push_back(exchange.get());
+  return result;
 }
 
 void StageWorker::copy_back() {

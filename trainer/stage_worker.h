@@ -25,9 +25,10 @@ namespace sibyl::trainer {
 
 class StageWorker {
  public:
-  // Of plan.stages[stage]: no communication. The arguments must outlive it.
+  // Of plan.stages[stage]: no communication. The arguments must outlive it. `clock`: of an emulated device.
   static Result<std::unique_ptr<StageWorker>> prepare(const Graph& graph, const Plan& plan, int stage,
-                                                      const TrainSettings& settings, const MeshGroups& groups);
+                                                      const TrainSettings& settings, const MeshGroups& groups,
+                                                      EmulatedClock& clock);
   StageWorker(const StageWorker&) = delete;
   StageWorker& operator=(const StageWorker&) = delete;
 
@@ -47,9 +48,11 @@ class StageWorker {
   // Of a device beside the host, where forward() gives 0: the step's losses, once the device is done.
   double late_losses();
 
-  // After the last turn, in this order. copy_back() only where it is told so; unscale() does something where the loss
-  // was scaled; squares() and clip() where gradients are clipped by a norm (trainer/updates.h).
+  // After the last turn, in this order. finish_exchange() leaves out tied(): exchanges with other stages, which all
+  // ranks must finish in one order; copy_back() only where it is told so; unscale() does something where the loss was
+  // scaled; squares() and clip() where gradients are clipped by a norm (trainer/updates.h).
   void finish_exchange();
+  [[nodiscard]] std::vector<GradientExchange*> tied() const;
   // Parts are copied when their buffers are wanted again; an emulated device does it once.
   [[nodiscard]] bool copies_back() const {
     return !exchanges_.empty() || (emulated_ && emulated_->times().copies_back.duration.value() > 0);

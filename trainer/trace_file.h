@@ -14,7 +14,7 @@ namespace sibyl::trainer {
 // Whether the file could be written, asked before a long run; on rank 0.
 Result<void> can_write(const std::filesystem::path& path);
 
-// Every rank calls it with its own timeline; rank 0 writes. The Error is rank 0's alone: see agree.h.
+// Every rank calls it with its own timeline; rank 0 writes. The Error is rank 0's alone.
 Result<void> write_trace(Communicator& communicator, const TraceProcess& own, const std::vector<TraceArgument>& about,
                          const std::filesystem::path& path);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <new>
 
 #include "aten/device.h"
@@ -21,15 +22,26 @@ namespace {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// ATen's refusals as Errors.
+Failure out_of_memory() { return fail(ErrorCode::infeasible, "out of memory", {}, "use a smaller batch"); }
+
+// The allocators of the processor and of a GPU say so.
+bool tells_of_memory(const std::string& text) {
+  return text.find("can't allocate memory") != std::string::npos || text.find("out of memory") != std::string::npos;
+}
+
+// ATen's refusals, and what else goes wrong, as Errors.
 template <class Body>
 auto caught(Body&& body) -> decltype(body()) {
   try {
     return body();
   } catch (const c10::Error& error) {
-    return fail("libtorch cannot run this model so: " + first_line(error.what_without_backtrace()));
+    const std::string text = first_line(error.what_without_backtrace());
+    if (tells_of_memory(text)) return out_of_memory();
+    return fail("libtorch cannot run this model so: " + text);
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::infeasible, "out of memory", {}, "use a smaller batch");
+    return out_of_memory();
+  } catch (const std::exception& exception) {
+    return fail(first_line(exception.what()));
   }
 }
 
@@ -137,10 +149,10 @@ Result<void> write_timeline(Session& session, const Plan& plan, const TrainSetti
                                             {"precision", std::string(to_string(plan.strategy.precision))},
                                             {"optimizer", std::string(to_string(plan.strategy.optimizer))},
                                             {"step_time_s", end.value()}};
-  return agree(communicator, write_trace(communicator, own, about, *settings.trace));
+  return write_trace(communicator, own, about, *settings.trace);
 }
 
-Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings& settings, Communicator& communicator) {
+Measurement run(Session& session, const Plan& plan, const TrainSettings& settings, Communicator& communicator) {
   std::vector<Session::Step> steps;
   std::optional<ProcessorTime> from;
   for (std::int64_t i = 0; i < settings.warmup + settings.steps; ++i) {
@@ -162,8 +174,21 @@ Result<Measurement> run(Session& session, const Plan& plan, const TrainSettings&
       measurement.weights_error = saved.error();
     session.release_parameters();
   }
-  if (settings.trace) SIBYL_CHECK(write_timeline(session, plan, settings, communicator));
+  if (settings.trace)
+    if (const auto written = write_timeline(session, plan, settings, communicator); !written)
+      measurement.trace_error = written.error();
   return measurement;
+}
+
+// What fails now fails on this rank alone: the others wait for it, and a session that goes waits for its threads, which
+// wait for them. So all end.
+Result<Measurement> run_or_end_all(Session& session, const Plan& plan, const TrainSettings& settings,
+                                   Communicator& communicator) {
+  Result<Measurement> result =
+      caught([&]() -> Result<Measurement> { return run(session, plan, settings, communicator); });
+  if (result || communicator.size() == 1) return result;
+  fmt::print(stderr, "{}\n", to_string(result.error()));
+  communicator.end_all(exit_code(result.error().code));
 }
 
 }  // namespace
@@ -177,11 +202,11 @@ Result<Measurement> train(const Graph& graph, const Plan& plan, const TrainSetti
     return Session::prepare(graph, plan, settings, communicator, *groups);
   });
   SIBYL_CHECK(agree(communicator, session.map([](const Session&) {})));
-  SIBYL_CHECK(session->check_data());
+  SIBYL_CHECK(agree(communicator, session->check_data()));
   // Not after an hour of training.
   if (settings.trace)
     SIBYL_CHECK(agree(communicator, communicator.rank() == 0 ? can_write(*settings.trace) : Result<void>{}));
-  return caught([&] { return run(*session, plan, settings, communicator); });
+  return run_or_end_all(*session, plan, settings, communicator);
 }
 
 }  // namespace sibyl::trainer

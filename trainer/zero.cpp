@@ -15,6 +15,7 @@
 #include "trainer/communication_thread.h"
 #include "trainer/copy_thread.h"
 #include "trainer/emulated_device.h"
+#include "trainer/gradient_arrivals.h"
 #include "trainer/tensor_bytes.h"
 
 namespace sibyl::trainer {
@@ -35,7 +36,7 @@ struct Shard {
   std::vector<std::int64_t> place;  // of each parameter
   std::vector<bool> filled, waiting;  // of these; finished, while all buffers are of buckets before
   std::size_t count = 0;    // filled
-  std::size_t arrived = 0;  // gradients of this backward
+  std::size_t arrived = 0;  // of these, in this backward
   bool over = false;        // all of them have: nobody reads the parameters any more
   std::size_t sending = 0;  // number of the reduce-scatter; 0: not sent
   bool harvested = false;
@@ -54,6 +55,7 @@ class ShardedSync::Impl {
         emulated_(replica.emulated()),
         memory_(emulated_ ? at::kMeta : at::kCPU),
         splits_(splits_backward(stage_)),
+        arrivals_(stage_),
         thread_(communicator),
         share_(at::scalar_tensor(1.0 / replicas, at::kFloat)) {
     shards_.resize(sync_.buckets.size());
@@ -164,7 +166,8 @@ class ShardedSync::Impl {
     }
   }
 
-  void begin_backward() {
+  void begin_backward(Turn::Kind kind) {
+    arrivals_.begin(kind);
     for (Shard& shard : shards_) {
       shard.over = false;
       shard.arrived = 0;
@@ -275,12 +278,13 @@ class ShardedSync::Impl {
   }
 
   void gradient_ready(std::size_t index, std::size_t slot) {
+    Shard& shard = shards_[index];
+    if (!arrivals_.last(shard.bucket->parameters[slot])) return;
     const at::NoGradGuard no_grad;
     if (armed_ && sync_.overlapped) {
       take(index, slot);
       send_ready();
     }
-    Shard& shard = shards_[index];
     if (++shard.arrived < shard.place.size()) return;
     shard.arrived = 0;
     shard.over = true;
@@ -451,6 +455,7 @@ class ShardedSync::Impl {
   EmulatedDevice* emulated_;    // none: this machine itself
   at::TensorOptions memory_;    // its
   bool splits_;                 // gradients of weights are put off
+  GradientArrivals arrivals_;
   at::Tensor wire_;
   std::vector<Shard> shards_;       // by bucket
   std::vector<std::size_t> units_;  // their buckets, in the units' order
@@ -480,7 +485,7 @@ void ShardedSync::finish() { impl_->finish(); }
 void ShardedSync::record(Recorder* recorder) { impl_->record(recorder); }
 std::vector<ShardedSync::Part> ShardedSync::parts() const { return impl_->parts(); }
 void ShardedSync::gather_updated() { impl_->gather_updated(); }
-void ShardedSync::begin_backward() { impl_->begin_backward(); }
+void ShardedSync::begin_backward(Turn::Kind kind) { impl_->begin_backward(kind); }
 void ShardedSync::before_forward(std::size_t step) { impl_->before_forward(step); }
 void ShardedSync::after_forward(std::size_t step) { impl_->after_forward(step); }
 void ShardedSync::before_backward(std::size_t step) { impl_->before_backward(step); }

@@ -52,9 +52,9 @@ class ShardedSync {
   [[nodiscard]] std::vector<Part> parts() const;
   void gather_updated();  // after the update
 
-  // Before a backward turn; around a step of forward; before one of backward or of what is computed again for it, and
-  // once all from a first one on have run backward.
-  void begin_backward();
+  // Before a backward turn of this kind; around a step of forward; before one of backward or of what is computed again
+  // for it, and once all from a first one on have run backward.
+  void begin_backward(Turn::Kind kind);
   void before_forward(std::size_t step);
   void after_forward(std::size_t step);
   void before_backward(std::size_t step);

@@ -285,8 +285,9 @@ std::vector<int> sync_group(const Mesh& mesh, const GradientSync& sync, int rank
 std::vector<int> shard_group(const Mesh& mesh, const GradientSync& sync, int rank);
 std::vector<int> copies_group(const Mesh& mesh, const GradientSync& sync, int rank);
 
-// By step: the gradients that a backward_weight turn computes, as a mask like Compute::gradients: those of the weights of
-// linear layers and convolutions, and of whatever is made of weights alone. Everything else is of backward_input turns.
+// By step: the gradients that a backward_weight turn computes, as a mask like Compute::gradients: those of the weights
+// of linear layers, of experts' too, and of convolutions, and of whatever is made of weights alone. Everything else is
+// of backward_input turns.
 std::vector<std::uint32_t> later_gradients(const Stage& stage);
 // Is the stage's backward taken in two parts?
 bool splits_backward(const Stage& stage);

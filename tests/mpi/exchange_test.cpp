@@ -5,11 +5,16 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
 
+#include "tests/support/graphs.h"
 #include "trainer/bare_messages.h"
 #include "trainer/parts.h"
+#include "trainer/replica.h"
 
 namespace sibyl::trainer {
 namespace {
@@ -192,7 +197,7 @@ TEST(Exchange, BackwardIsTheTransposeOfForward) {
     const at::Tensor start = at::randn(part_of(whole, one.have, p)).requires_grad_();
     const at::Tensor x = start * 1.0;  // what an operation made: exchanges may overwrite it
     const at::Tensor operand = x.detach().clone();
-    const at::Tensor y = run_exchange(exchange, x, ranks());
+    const at::Tensor y = run_exchange(exchange, x, ranks(), true);
     const at::Tensor g = at::randn(y.sizes());
     const double forward = total((g * y.detach()).sum().item<double>());
     y.backward(g.clone());
@@ -201,12 +206,43 @@ TEST(Exchange, BackwardIsTheTransposeOfForward) {
   }
 }
 
+// fc2 is split by rows, so that the ranks' summands are added up behind it. A segment that begins there keeps them and
+// adds them up again before its backward: gradients are those without it, bit for bit.
+TEST(Exchange, LeavesWhatASegmentKeeps) {
+  const Graph graph = test::mlp({4, 12, 24, 5}, 8);
+  Strategy strategy;
+  strategy.global_batch = 8;
+  strategy.tensor = ranks().size();
+  Plan plan = *make_plan(graph, strategy);
+  Stage& stage = plan.stages.front();
+  const MeshGroups groups = MeshGroups::create(plan, ranks()).value();
+  const auto gradients = [&] {
+    Replica replica = Replica::create(graph, stage, groups, 1).value();
+    for (const LocalTensorId id : replica.inputs())
+      if (replica[id].is_floating_point()) replica[id].copy_(counted(stage[id].shape).remainder(7) - 3);
+    replica.forward().backward();
+    std::map<std::string, at::Tensor> result;
+    for (const LocalTensorId id : replica.parameters()) result[graph[stage[id].origin].name] = replica[id].grad();
+    return result;
+  };
+  const std::map<std::string, at::Tensor> without = gradients();
+  EXPECT_GT(without.at("fc3.weight").abs().max().item<double>(), 0.0) << "or this tests nothing";
+  const auto sum = std::ranges::find_if(stage.steps, [](const Step& step) {
+    const auto* exchange = std::get_if<Exchange>(&step);
+    return exchange != nullptr && exchange->forward.motion == Motion::all_reduce;
+  });
+  ASSERT_NE(sum, stage.steps.end());
+  const std::size_t loss = stage.steps.size() - 1;
+  stage.recomputed = {Segment{static_cast<std::size_t>(sum - stage.steps.begin()), loss}};
+  for (const auto& [name, gradient] : gradients()) EXPECT_TRUE(at::equal(gradient, without.at(name))) << name;
+}
+
 // Megatron's f: nothing moves forward; backward sums, on every rank alike. A rank that has no gradient takes part.
 TEST(Exchange, GradientsMeetWhereTheTensorWasWhole) {
   const Transfer none{}, sum{Motion::all_reduce, 0, 0, {}, {}, {}};
   const Exchange exchange{MeshAxis::tensor, {}, {}, none, sum};
   const at::Tensor x = counted({4}).requires_grad_();
-  const at::Tensor y = run_exchange(exchange, x, ranks());
+  const at::Tensor y = run_exchange(exchange, x, ranks(), true);
   EXPECT_EQ(y.data_ptr(), x.data_ptr());
   (y * (ranks().rank() + 1)).sum().backward();
   const int p = ranks().size();

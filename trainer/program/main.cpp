@@ -44,7 +44,17 @@ int rank_on_node() {
   return rank;
 }
 
+// Buckets, messages between stages and what the computing thread sends are under way at once.
+Result<void> check_threads(const Communicator& communicator) {
+  int provided = 0;
+  MPI_Query_thread(&provided);
+  if (communicator.size() == 1 || provided == MPI_THREAD_MULTIPLE) return {};
+  return fail("this MPI library does not let several threads of a process send at once", {},
+              "use one that provides MPI_THREAD_MULTIPLE");
+}
+
 Result<void> run(const std::vector<std::string>& words, Communicator& communicator) {
+  SIBYL_CHECK(agree(communicator, check_threads(communicator)));
   Result<Prepared> prepared = prepare(words, communicator.size());
   SIBYL_CHECK(agree(communicator, prepared.map([](const Prepared&) {})));
   const Request& request = prepared->request;
@@ -63,6 +73,7 @@ Result<void> run(const std::vector<std::string>& words, Communicator& communicat
   SIBYL_CHECK(print(request.json ? to_json(measured, prepared->plan, request.settings, request.model, request.threads)
                                  : to_text(measured, prepared->plan, request.settings)));
   if (measured.weights_error) return Failure(*measured.weights_error);
+  if (measured.trace_error) return Failure(*measured.trace_error);
   return {};
 }
 

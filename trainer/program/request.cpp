@@ -173,7 +173,7 @@ Result<Request> read_request(const std::vector<std::string>& words, int processe
     return fail(ErrorCode::usage, "sharded state is not trained on a GPU", "--zero");
   if (request.strategy.offloads() && request.cuda)
     return fail(ErrorCode::usage, "the trainer offloads from a processor's memory only", "--offload",
-                "--device cpu or emulated; `sibyl predict` prices GPUs");
+                "--device real or emulated; `sibyl predict` prices GPUs");
   if (!request.settings.offload_folder.empty() && (request.emulated || !request.strategy.offloads_to(Tier::nvme)))
     return fail(ErrorCode::usage, "--offload-folder has no effect where nothing is offloaded to nvme");
   if (request.cuda && request.settings.trace)

@@ -26,6 +26,7 @@ std::string text_of(const Case& one) {
   if (one.optimizer != OptimizerKind::momentum) text += fmt::format(" by {}", to_string(one.optimizer));
   if (one.precision != Precision::fp32) text += fmt::format(" in {}", to_string(one.precision));
   if (!one.split_until.empty()) text += " until " + one.split_until;
+  for (const std::string& operation : one.stages) text += " at " + operation;
   return text;
 }
 
@@ -52,6 +53,11 @@ Case halved(Case one) {
 
 Case until(Case one, std::string operation) {
   one.split_until = std::move(operation);
+  return one;
+}
+
+Case begun_at(Case one, std::vector<std::string> operations) {
+  one.stages = std::move(operations);
   return one;
 }
 
@@ -93,6 +99,7 @@ Strategy strategy_of(const Case& one) {
   strategy.accumulation = one.micro_batches;
   strategy.schedule = one.schedule;
   strategy.chunks = one.chunks;
+  strategy.stage_starts = one.stages;
   strategy.zero = one.zero;
   strategy.zero_ranks = one.zero_ranks;
   EXPECT_TRUE(parse_recompute(one.recompute, strategy).has_value());

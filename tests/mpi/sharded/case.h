@@ -28,6 +28,7 @@ struct Case {
   Precision precision = Precision::fp32;
   std::string split_until = {};
   ContextExchange context_exchange = ContextExchange::automatic;
+  std::vector<std::string> stages = {};  // what those after the first begin with
 };
 
 Case synchronised(std::string model, std::string parallel);
@@ -38,6 +39,7 @@ Case until(Case one, std::string operation);  // the last that is split
 Case clipped(Case one);                       // by a norm that gradients exceed
 Case ordered(Case one, std::string order);    // along which axis neighbouring ranks lie
 Case repeated(Case one, int zero_ranks);
+Case begun_at(Case one, std::vector<std::string> operations);
 Case by_keys(Case one);                                    // context's ranks exchange keys and values
 Case in_a_ring(Case one);                                  // which go round
 Case offloaded(Case one, std::string what = "optimizer");  // in blocks of several tensors, or of one that is large

@@ -260,6 +260,18 @@ INSTANTIATE_TEST_SUITE_P(State, Sharded,
                                         Case{"cnn", "data=2,filter=2", 2, one_f_one_b, 1, 2}),
                          name_of);
 
+// Parameters that several graphs of one backward read: a tied embedding whose other reader runs again, and blocks that
+// do and have the same weights. And ties of an interleaved pipeline, of which each rank comes to the other's last one
+// first.
+INSTANTIATE_TEST_SUITE_P(ReadTwice, Sharded,
+                         of_these_ranks(Case{"gpt2", "data=2", 1, gpipe, 1, 0, "linear"},
+                                        Case{"gpt2", "data=2", 2, gpipe, 1, 2, "linear"},
+                                        Case{"gpt2", "data=2", 1, gpipe, 1, 3, "linear"},
+                                        Case{"shared", "data=2", 1, gpipe, 1, 0, "full"},
+                                        Case{"shared", "data=2", 2, gpipe, 1, 3, "full"},
+                                        begun_at({"ties", "pipeline=2", 2, interleaved, 2}, {"fc1", "fc2", "fc3"})),
+                         name_of);
+
 // Axes beside each other on a convolutional network; norms of gradients and of tensors whose parts lie apart;
 // statistics that are shared while samples come in parts or by stages. (LAMB gives a gradient that is nothing but
 // rounding a direction: a transformer has such.)

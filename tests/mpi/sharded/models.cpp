@@ -61,6 +61,32 @@ void volume_unet(zoo::Builder& b) {
   b.output(conv(b, x, "output", 3, {.kernel = {1, 1, 1}}));
 }
 
+zoo::Value layer_of(zoo::Builder& b, const zoo::Value& x, const std::string& name, const zoo::Value& weight) {
+  return b.apply("Gemm", name, {x, weight}, {zoo::batch_extent, weight.shape[0]}, {{"transB", 1}});
+}
+
+// Three blocks of the same weights, as ALBERT's.
+void shared_blocks(zoo::Builder& b) {
+  using namespace zoo;
+  Value x = relu(b, fully_connected(b, b.input("input", {batch_extent, 32}), "first", 64));
+  const Value up = b.parameter("up.weight", {128, 64}), down = b.parameter("down.weight", {64, 128});
+  for (const std::string block : {"0", "1", "2"}) {
+    const Value y = relu(b, layer_of(b, x, block + ".up", up));
+    x = add(b, x, layer_of(b, y, block + ".down", down));
+  }
+  b.output(fully_connected(b, x, "last", 10));
+}
+
+// Of four layers the outer two have one weight, and the inner two another.
+void tied_layers(zoo::Builder& b) {
+  using namespace zoo;
+  const Value outer = b.parameter("outer.weight", {256, 256}), inner = b.parameter("inner.weight", {256, 256});
+  Value x = relu(b, layer_of(b, b.input("input", {batch_extent, 256}), "fc0", outer));
+  x = relu(b, layer_of(b, x, "fc1", inner));
+  x = relu(b, layer_of(b, x, "fc2", inner));
+  b.output(layer_of(b, x, "fc3", outer));
+}
+
 const std::map<std::string, void (*)(zoo::Builder&)>& models() {
   static const std::map<std::string, void (*)(zoo::Builder&)> all = {
       {"cnn", [](zoo::Builder& b) { residual_cnn(b, false); }},
@@ -95,6 +121,8 @@ const std::map<std::string, void (*)(zoo::Builder&)>& models() {
        [](zoo::Builder& b) {
          zoo::llama(b, {2, 64, 4, 2, 128, 16, 50});
        }},
+      {"shared", shared_blocks},
+      {"ties", tied_layers},
       {"deep",  // its blocks keep more than its weights are
        [](zoo::Builder& b) {
          zoo::llama(b, {12, 32, 4, 2, 32, 64, 50});

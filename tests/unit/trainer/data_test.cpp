@@ -107,6 +107,37 @@ TEST_F(DataTest, says_what_is_wrong_with_a_folder) {
   EXPECT_THAT(error(folder(4), 6), ::testing::HasSubstr("fewer than the batch"));
   EXPECT_THAT(error(folder(4, 5), 2), ::testing::HasSubstr("takes 3 values"));
   EXPECT_THAT(error(folder(4, 3, 1), 2), ::testing::HasSubstr("from 0 to 1, not 2"));
+  // Beside targets that there are.
+  const std::filesystem::path empty = folder(4);
+  write(empty / "inputs.npy", "<f4", "0, 3", std::vector<float>{});
+  EXPECT_THAT(error(empty, 1), ::testing::HasSubstr("no samples"));
+}
+
+// One linear layer; labels of shape [batch, 1] are flattened for the loss.
+Graph with_flattened_labels(std::int64_t batch) {
+  Graph graph;
+  const TensorId x = graph.add(Tensor{"x", {batch, 3}, DType::f32, TensorKind::input, 0, {}, 0});
+  const TensorId weight = graph.add(Tensor{"weight", {2, 3}, DType::f32, TensorKind::parameter, {}, {}, 0});
+  const TensorId y = graph.add(Tensor{"y", {batch, 2}, DType::f32, TensorKind::activation, 0, {}, 0});
+  graph.add(Operation{"fc", Linear{}, {x, weight}, {y}, {}});
+  const TensorId labels = graph.add(Tensor{"labels", {batch, 1}, DType::i64, TensorKind::input, 0, {}, 2});
+  const TensorId flat = graph.add(Tensor{"flat", {batch}, DType::i64, TensorKind::activation, 0, {}, 2});
+  graph.add(Operation{"flatten", Reshape{}, {labels}, {flat}, {}});
+  graph.loss = graph.add(Tensor{"loss", {}, DType::f32, TensorKind::activation, {}, {}, 0});
+  graph.add(Operation{"loss", CrossEntropy{1}, {y, flat}, {graph.loss}, {}});
+  return graph.finish(batch) ? graph : Graph{};
+}
+
+TEST_F(DataTest, knows_targets_that_the_model_reshapes) {
+  const Graph graph = with_flattened_labels(2);
+  Strategy strategy;
+  strategy.global_batch = 2;
+  const Plan plan = *make_plan(graph, strategy);
+  Replica replica = *Replica::create(graph, plan.stages.front(), alone, 1);
+  Data data = Data::from_folder(replica, 2, 3, folder(4), 4).value();
+  ASSERT_TRUE(data.targets().valid());
+  data.fill_in_order(replica, 0);
+  EXPECT_TRUE(at::equal(replica[data.targets()], at::arange(2, at::kLong).view({2, 1})));
 }
 
 }  // namespace

@@ -127,6 +127,7 @@ def errors():
         (["zoo:small-cnn", "--offload", "optimizer"], 4, "sgd"),
         (["zoo:small-cnn", "--offload", "weights"], 2, "--offload"),
         (["zoo:small-cnn", "--offload", "parameters"], 4, "--zero 3"),
+        (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer", "--device", "cuda"], 2, "--device real or emulated"),
         (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer", "--offload-folder", "."], 2, "no effect"),
         (["zoo:small-cnn", "--optimizer", "adam", "--offload", "optimizer:nvme", "--offload-folder", ".", "--device",
           "emulated:v100-sxm2-16gb"], 2, "no effect"),
@@ -157,6 +158,10 @@ def full_disk():
     done = train(*words, "--save-weights", "/dev/full", expect=3)
     check("/dev/full" in done.stderr, done.stderr)
     check(json.loads(done.stdout)["step_time_s"] > 0, done.stdout)
+    for ranks in (1, 2):
+        done = train(*words, "--trace", "/dev/full", ranks=ranks, expect=3)
+        check("/dev/full" in done.stderr, done.stderr)
+        check(json.loads(done.stdout)["step_time_s"] > 0, done.stdout)
     with open("/dev/full", "w") as full:
         done = subprocess.run([TRAIN, *map(str, words)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=280)
     check(done.returncode == 3 and "No space left" in done.stderr, f"exit {done.returncode}: {done.stderr}")
@@ -250,6 +255,32 @@ def learns_digits():
             check(result["accuracy"] > 0.95, f"{model} on {ranks} ranks: {result['accuracy']}")
 
 
+def evaluates():
+    """Whatever share of the samples a rank has: of 360 the first of two ranks takes a batch more than the second, of 10 all."""
+    digits(FOLDER)
+    (FOLDER / "few").mkdir()
+    for name in ("inputs.npy", "targets.npy"):
+        np.save(FOLDER / "few" / name, np.load(FOLDER / "test" / name)[:10])
+    for test in ("test", "few"):
+        accuracy = {}
+        for zero in (0, 3):  # whole parameters; parts, which the two gather together
+            result = measured("zoo:small-cnn", "--data", FOLDER / "train", "--evaluate", FOLDER / test, "--batch", 32, "--steps", 60,
+                              "--optimizer", "momentum", "--lr", 0.02, "--zero", zero, ranks=2)
+            accuracy[zero] = result["accuracy"]
+        check(accuracy[0] > 0.3 and accuracy[0] == accuracy[3], f"{test}: accuracy by --zero: {accuracy}")
+
+
+def one_rank_fails():
+    """What stops one rank ends all, which would wait for it for ever. What the first of two stages hands on takes 6.5e9 bytes, and
+    it may have 6 GiB; the second only waits."""
+    words = ["zoo:gpt2-mini", "--batch", 100000, "--dim", "seq=64", "--parallel", "pipeline=2", "--steps", 1, "--warmup", 0]
+    rank = [TRAIN, *map(str, words)]
+    held = ["sh", "-c", 'ulimit -v 6291456 && exec "$0" "$@"', *rank]
+    command = [MPIEXEC, "--oversubscribe", "--bind-to", "none", "-np", "1", *held, ":", "-np", "1", *rank]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    check(done.returncode == 4 and "sibyl: out of memory" in done.stderr, f"exit {done.returncode}:\n{done.stdout}{done.stderr}")
+
+
 def undisturbed(cluster):
     """The cluster, on which messages hold up no kernel, as they do not where kernels are emulated."""
     if str(cluster).endswith(".json"):
@@ -309,6 +340,11 @@ def emulated():
                                        ("zoo:gpt2-mini", 8, 4, ["--parallel", "data=2,pipeline=2", "--micro-batches", 4,
                                                                 "--schedule", "zero-bubble", "--dim", "seq=64"])]:
         emulated_as_predicted([model, "--batch", batch, *words], ranks)
+    # The stages of a rank share its device: it updates one after the other.
+    run, predicted, _ = emulated_run(["zoo:deit-tiny", "--batch", 8, "--optimizer", "adam", "--micro-batches", 4, "--parallel",
+                                      "pipeline=2", "--schedule", "interleaved:2"], 2)
+    update, least = run["breakdown_s"]["optimizer"], predicted["breakdown_s"]["optimizer"]
+    check(update >= 0.98 * least, f"updates took {update} s, but their kernels take {least} s")
     busy = measured("zoo:small-cnn-bn", "--batch", 64, "--steps", 20)  # for real: one of this machine's processors is never idle
     if "processors_busy" in busy:
         check(busy["processors_busy"] > 0.5 / os.cpu_count(), f"{busy['processors_busy']} of the processors were busy")
@@ -556,7 +592,9 @@ def zero_transformer():
     """Parts are summed and updated as the whole is: bit for bit on two ranks, where a sum has two summands."""
     common = ["zoo:gpt2-mini", "--batch", 2, "--dim", "seq=16", "--optimizer", "momentum"]  # with dropout, tied weights
     whole, _ = trained("whole", *common, ranks=2)
-    for words in (["--zero", 1], ["--zero", 3], ["--zero", 3, "--recompute", "full"]):
+    # Of the tied embedding's two readers, a linear layer is the one that runs again.
+    for words in (["--zero", 1], ["--zero", 3], ["--zero", 3, "--recompute", "full"], ["--recompute", "linear"],
+                  ["--zero", 2, "--recompute", "linear"], ["--zero", 3, "--recompute", "linear"]):
         found, _ = trained("sharded", *common, *words, ranks=2)
         near(whole, found, words, bound=0)
 
@@ -620,6 +658,16 @@ def pipeline_evaluates():
                           f"pipeline={ranks}", ranks=ranks)
         accuracy[ranks] = result["accuracy"]
     check(accuracy[1] > 0.5 and abs(accuracy[1] - accuracy[2]) < 0.01, f"accuracy by ranks: {accuracy}")
+    # Inputs and targets that two stages read must fit, those to evaluate on, too; said once.
+    (FOLDER / "uneven").mkdir()
+    for name, samples in (("inputs.npy", 100), ("targets.npy", 90)):
+        np.save(FOLDER / "uneven" / name, np.load(FOLDER / "test" / name)[:samples])
+    for words, option in ((["--data", FOLDER / "uneven"], "--data"),
+                          (["--data", FOLDER / "train", "--evaluate", FOLDER / "uneven"], "--evaluate")):
+        said = train("zoo:small-cnn", *words, "--batch", 8, "--steps", 1, "--micro-batches", 2, "--parallel", "pipeline=2", ranks=2,
+                     expect=3).stderr
+        lines = [line for line in said.splitlines() if line.startswith("sibyl")]
+        check(len(lines) == 1 and option in lines[0] and "90" in lines[0], f"{words} said:\n{said}")
 
 
 def pipeline_trace():
@@ -663,6 +711,8 @@ CHECKS = {
     "bytes": bytes_sent,
     "trace": trace,
     "learns_digits": learns_digits,
+    "evaluates": evaluates,
+    "one_rank_fails": one_rank_fails,
     # Buckets of 20 KiB: several, whose first-step layout differs from the later one.
     "replicas_cnn": lambda: same_weights("zoo:small-cnn", 16, "--bucket", "20KiB", "--optimizer", "momentum"),
     "replicas_no_overlap": lambda: same_weights("zoo:small-cnn", 16, "--no-overlap", "--optimizer", "momentum"),
