@@ -165,6 +165,7 @@ void MainWindow::stopAnswer() {
 
 void MainWindow::ask() {
   stopped_ = false;
+  answer_bar_->setStale(true);  // a formula's figures may be of the question before: they are not dimmed yet
   answers_.ask(document_.current(), document_.state().baseline);
 }
 

@@ -168,11 +168,12 @@ bool MainWindow::save() {
 }
 
 bool MainWindow::saveAs() {
-  QString path = QFileDialog::getSaveFileName(
-      this, tr("Save the session"), path_.isEmpty() ? QStringLiteral("session.json") : path_, tr("Sessions (*.json)"));
-  if (path.isEmpty()) return false;
-  if (QFileInfo(path).suffix().isEmpty()) path += QLatin1String(".json");
-  const auto saved = saveTo(path);
+  QFileDialog dialog(this, tr("Save the session"), QFileInfo(path_).absolutePath(), tr("Sessions (*.json)"));
+  dialog.setAcceptMode(QFileDialog::AcceptSave);
+  dialog.setDefaultSuffix(QStringLiteral("json"));  // before it asks whether a file is to be replaced
+  dialog.selectFile(path_.isEmpty() ? QStringLiteral("session.json") : path_);
+  if (dialog.exec() != QDialog::Accepted) return false;
+  const auto saved = saveTo(dialog.selectedFiles().front());
   tell(saved);
   return saved.has_value();
 }

@@ -4,22 +4,13 @@
 
 #include <algorithm>
 #include <sstream>
-#include <string_view>
 
+#include "base/shell.h"
 #include "oracle/cli/options.h"
 #include "oracle/search/space.h"
 
 namespace sibyl::gui {
 namespace {
-
-// As a shell reads back.
-std::string quoted(const std::string& word) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
 
 auto is_of(const std::string& key) {
   return [start = key + "="](const std::string& change) { return change.starts_with(start); };
@@ -66,7 +57,7 @@ std::vector<std::string> words(const Scenario& scenario) {
 
 std::string command_line(const Scenario& scenario) {
   std::string text = "sibyl predict";
-  for (const std::string& word : words(scenario)) text += " " + quoted(word);
+  for (const std::string& word : words(scenario)) text += " " + shell_word(word);
   return text;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/quantity.h"
 #include "calibration/cluster_change.h"
 #include "oracle/cli/options.h"
 
@@ -114,6 +115,13 @@ Result<Strategy> read_strategy_for(const Arguments& arguments, const Cluster& cl
   read_data_source(arguments, strategy);
   SIBYL_CHECK(read_framework(arguments, strategy));
   return strategy;
+}
+
+Failure does_not_fit(const Prediction& prediction, const std::string& model, const NearestFit& nearest) {
+  return fail(ErrorCode::infeasible,
+              fmt::format("does not fit: {} of {} on each device", to_string(prediction.memory.needed()),
+                          to_string(prediction.memory_capacity)),
+              model, to_text(nearest));
 }
 
 std::optional<NearestSetting> nearest_setting(const NearestFit& fit) {

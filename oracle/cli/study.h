@@ -39,6 +39,8 @@ Result<Cluster> with_changes(const Arguments& arguments, Cluster cluster, const 
 // The model imported with the batch that one device runs at once. `cancelled` ends it, with an Error of code
 // interrupted.
 Result<Graph> load_graph_for(const Arguments& arguments, std::int64_t micro_batch, const Cancelled& cancelled = {});
+// Of a prediction that needs more memory than there is.
+Failure does_not_fit(const Prediction& prediction, const std::string& model, const NearestFit& nearest);
 // The first of what was found, as reports show it.
 std::optional<NearestSetting> nearest_setting(const NearestFit& fit);
 

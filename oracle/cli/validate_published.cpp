@@ -34,9 +34,12 @@ Result<void> check_alone(const Arguments& arguments) {
   if (!arguments.operands().empty())
     return fail(ErrorCode::usage, "either CASES are trained and compared, or published runs are: give one of them",
                 "--published");
-  for (const char* option :
-       {"--calibration", "--launcher", "--device", "--save", "--measured", "--record", "--reference",
-        "--max-mean-error", "--max-strategy-error", "--max-memory-error", "--max-wrong-pairs"})
+  for (const char* option : {"--devices",          "--calibration",    "--launcher",       "--trainer",
+                             "--device",           "--steps",          "--warmup",         "--threads",
+                             "--kernel-budget",    "--known-to",       "--network-budget", "--cache",
+                             "--no-calibrate",     "--rounds",         "--save",           "--measured",
+                             "--record",           "--reference",      "--max-mean-error", "--max-strategy-error",
+                             "--max-memory-error", "--max-wrong-pairs"})
     if (arguments.has(option)) return fail(ErrorCode::usage, "has no effect on published runs", option);
   return {};
 }

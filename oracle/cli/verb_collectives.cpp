@@ -98,8 +98,10 @@ Result<SizeRange> size_range(const Arguments& arguments) {
   const std::size_t colon = text->find(':');
   if (colon == std::string::npos)
     return fail(ErrorCode::usage, fmt::format("'{}' is not like 1KiB:64MiB", *text), "--sizes");
-  SIBYL_TRY(range.least, parse_bytes(text->substr(0, colon)));
-  SIBYL_TRY(range.most, parse_bytes(text->substr(colon + 1)));
+  const auto least = parse_bytes(text->substr(0, colon)), most = parse_bytes(text->substr(colon + 1));
+  for (const auto* size : {&least, &most})
+    if (!*size) return fail(ErrorCode::usage, size->error().message, "--sizes", size->error().hint);
+  range = {*least, *most};
   if (range.least > range.most) return fail(ErrorCode::usage, "the first is the least", "--sizes");
   return range;
 }

@@ -47,6 +47,8 @@ Result<std::string> script(const PredictionReport& report, const Arguments& argu
 Result<int> run_export(const Arguments& arguments) {
   const std::string& path = arguments.operands().front();
   const std::string file = path == "-" ? "standard input" : path;
+  if (arguments.has("--json") && arguments.has("--format"))
+    return fail(ErrorCode::usage, "--json is a format: leave out one of them", "--format");
   const std::string format = arguments.has("--json") ? "json" : arguments.text("--format").value_or("html");
   SIBYL_TRY(const std::string text, read_text(path));
   SIBYL_TRY(const ReportKind kind, report_kind(text, file));

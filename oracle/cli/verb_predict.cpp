@@ -31,11 +31,7 @@ Result<int> run_predict(const Arguments& arguments) {
     case OutputFormat::text: SIBYL_CHECK(print(to_text(report, text_style(arguments)))); break;
   }
   if (report.prediction.fits) return 0;
-  const Prediction& p = report.prediction;
-  return fail(
-      ErrorCode::infeasible,
-      fmt::format("does not fit: {} of {} on each device", to_string(p.memory.needed()), to_string(p.memory_capacity)),
-      report.model, to_text(nearest));
+  return does_not_fit(report.prediction, report.model, nearest);
 }
 
 }  // namespace

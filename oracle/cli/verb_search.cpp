@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/progress.h"
+#include "base/shell.h"
 #include "oracle/axes.h"
 #include "oracle/cli/console.h"
 #include "oracle/cli/options.h"
@@ -63,11 +64,12 @@ std::string command_for(const Arguments& arguments, std::int64_t batch, const Cl
   std::vector<Option> options = concatenated(
       {{cluster_option()}, machine_options(), fixed_options(), {data_option(), framework_option()}, model_options()});
   std::erase_if(options, [](const Option& option) {  // said anew, or with the strategy
-    constexpr std::array again = {"--batch", "--order", "--bucket", "--no-overlap", "--compress", "--offload"};
+    constexpr std::array again = {"--batch",    "--order",   "--bucket",          "--no-overlap",
+                                  "--compress", "--offload", "--context-exchange"};
     return std::ranges::count(again, option.name) > 0;
   });
-  std::string command = "sibyl predict " + arguments.operands().front();
-  for (const std::string& word : given_words(arguments, options)) command += " " + word;
+  std::string command = "sibyl predict " + shell_word(arguments.operands().front());
+  for (const std::string& word : given_words(arguments, options)) command += " " + shell_word(word);
   if (room.nodes != cluster.nodes) command += fmt::format(" --nodes={}", room.nodes);
   return command + fmt::format(" --batch={}", batch);
 }
@@ -133,7 +135,7 @@ Result<int> run_search(const Arguments& arguments) {
     case OutputFormat::markdown: SIBYL_CHECK(print(markdown(to_table(report)))); break;
     case OutputFormat::text: SIBYL_CHECK(print(to_text(report, text_style(arguments)))); break;
   }
-  if (report.result.tried < report.result.size) return exit_code(ErrorCode::interrupted);
+  if (report.result.cancelled) return exit_code(ErrorCode::interrupted);
   if (!report.result.best.empty()) return 0;
   return why_none(report.result, report.model);
 }

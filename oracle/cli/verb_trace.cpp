@@ -48,7 +48,8 @@ Result<int> run_trace(const Arguments& arguments) {
   if (path != "-")
     say(fmt::format("wrote {}: a step of {}; open it in https://ui.perfetto.dev or chrome://tracing", path,
                     to_string(p.step_time)));
-  return 0;
+  if (p.fits) return 0;
+  return does_not_fit(p, model_name(arguments.operands().front()), nearest_fit(graph, strategy, cluster));
 }
 
 }  // namespace

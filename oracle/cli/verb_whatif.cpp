@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <sstream>
 
 #include "base/progress.h"
 #include "calibration/cluster_change.h"
@@ -69,6 +71,28 @@ std::vector<std::string> cluster_changes(const Arguments& arguments) {
   return changes;
 }
 
+std::string without_data(const std::string& parallel) {
+  std::string rest;
+  std::istringstream all(parallel);
+  for (std::string axis; std::getline(all, axis, ',');)
+    if (!axis.starts_with("data=")) rest += (rest.empty() ? "" : ",") + axis;
+  return rest;
+}
+
+// What of an option stays where --set says another: as `sibyl predict` would read both together. Other devices leave
+// how each replica is split, another split leaves the devices that it is to be on.
+std::vector<std::string> kept(const Arguments& arguments, const std::string& option,
+                              const std::map<std::string, std::string>& set) {
+  const auto said = [&](const char* name) { return set.find(name) != set.end(); };
+  std::vector<std::string> values = arguments.all(option);
+  if (option == "--parallel" && said("devices")) {
+    for (std::string& value : values) value = without_data(value);
+    std::erase(values, "");
+  }
+  if (option == "--devices" && said("parallel") && set.at("parallel") != without_data(set.at("parallel"))) return {};
+  return values;
+}
+
 // The words of the baseline with --set NAME=VALUE put in place of --NAME. `model=` replaces the operand.
 Result<Arguments> scenario(const Arguments& arguments) {
   Command command;
@@ -78,15 +102,15 @@ Result<Arguments> scenario(const Arguments& arguments) {
   std::string model = arguments.operands().front();
   std::vector<std::string> names = {"model"}, words;
   for (const Option& option : command.options) names.push_back(option.name.substr(2));
-  std::vector<std::string> replaced;
+  std::map<std::string, std::string> set;
   for (const std::string& setting : arguments.all("--set")) {
     const std::size_t equals = setting.find('=');
     const std::string name = name_of(setting);
     if (is_cluster_key(name)) continue;
     if (std::ranges::find(names, name) == names.end()) return unknown(name, names);
-    replaced.push_back("--" + name);
+    set[name] = equals == std::string::npos ? "" : setting.substr(equals + 1);
     if (name == "model")
-      model = equals == std::string::npos ? "" : setting.substr(equals + 1);
+      model = set[name];
     else
       words.push_back("--" + setting);
   }
@@ -94,11 +118,8 @@ Result<Arguments> scenario(const Arguments& arguments) {
   words.push_back(model);
   for (const Option& option : command.options) {
     if (!arguments.has(option.name)) continue;
-    // Of --devices and --parallel, changing one sets the other aside.
-    const bool other_count = (option.name == "--parallel" && std::ranges::count(replaced, "--devices") > 0) ||
-                             (option.name == "--devices" && std::ranges::count(replaced, "--parallel") > 0);
-    if (other_count || (!option.repeatable && std::ranges::count(replaced, option.name) > 0)) continue;
-    for (const std::string& value : arguments.all(option.name)) {
+    if (!option.repeatable && set.contains(option.name.substr(2))) continue;
+    for (const std::string& value : kept(arguments, option.name, set)) {
       const bool again = option.name == "--dim" && std::ranges::any_of(words, [&](const std::string& word) {
                            return word.starts_with("--dim=" + value.substr(0, value.find('=')) + "=");
                          });

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/quantity.h"
+#include "base/shell.h"
 #include "oracle/report/format.h"
 #include "oracle/report/report.h"
 
@@ -14,14 +15,6 @@ namespace {
 bool is_plain(char c) {
   const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
   return letter || std::string_view("-_./:=,+@%").find(c) != std::string_view::npos;
-}
-
-// One word of a shell command, whatever it holds.
-std::string word(std::string_view text) {
-  if (!text.empty() && std::ranges::all_of(text, is_plain)) return std::string(text);
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
 }
 
 // What stands on a comment line must not break it.
@@ -72,7 +65,7 @@ Result<std::string> to_sbatch(const PredictionReport& report, std::int64_t steps
     if (!said || name == "--dim=") words.push_back(option);
   }
   std::string command;
-  for (const std::string& w : words) command += " " + word(w);
+  for (const std::string& w : words) command += " " + shell_word(w);
 
   return fmt::format(
       "#!/bin/bash\n"

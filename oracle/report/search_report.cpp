@@ -73,6 +73,8 @@ std::string counts_text(const SearchResult& r) {
   std::string text = fmt::format("{} strategies", grouped(static_cast<std::int64_t>(r.size)));
   if (r.tried < r.size)
     text += fmt::format(", {} tried before it was cancelled", grouped(static_cast<std::int64_t>(r.tried)));
+  else if (r.cancelled)
+    text += ", cancelled before all that may be the fastest were simulated";
   text += fmt::format(": {} can be run, {} are too large", grouped(static_cast<std::int64_t>(r.fitting)),
                       grouped(static_cast<std::int64_t>(r.too_large)));
   if (r.too_slow > 0)
@@ -183,7 +185,7 @@ std::string to_json(const SearchReport& report) {
   Json json = {
       {"schema", "sibyl.search/1"}, {"model", report.model},    {"cluster", report.cluster}, {"size", r.size},
       {"tried", r.tried},           {"simulated", r.simulated}, {"fitting", r.fitting},      {"too_large", r.too_large},
-      {"too_slow", r.too_slow},     {"equal", r.equal}};
+      {"too_slow", r.too_slow},     {"equal", r.equal},         {"cancelled", r.cancelled}};
   json["recommended"] = r.best.empty() ? Json() : candidate_json(report, r.recommended);
   if (!report.limits.empty()) json["recommended"]["limits"] = Json::parse(limits_json(report.limits));
   json["best"] = list_json(report, r.best);

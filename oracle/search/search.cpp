@@ -237,6 +237,7 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
 
   SearchResult result;
   result.size = all.size();
+  result.cancelled = trials.cancelled();
   std::vector<Candidate> fitting;
   struct Reason {
     LeftOut first;
@@ -289,6 +290,7 @@ Result<SearchResult> search(const Graph& graph, const SearchSpace& space, const 
   fitting.resize(std::min(fitting.size(), options.keep));
   result.best = std::move(fitting);
   add_bottlenecks(trials, result);
+  result.cancelled = trials.cancelled();
   return result;
 }
 

@@ -56,12 +56,13 @@ struct LeftOut {
 
 struct SearchResult {
   std::size_t size = 0;        // strategies in the space
-  std::size_t tried = 0;       // looked at: all, unless cancelled
+  std::size_t tried = 0;       // looked at: all, unless cancelled by then
   std::size_t simulated = 0;   // of these, as predict() does it
   std::size_t by_formula = 0;  // of these, by formula alone; the rest were left out, or are too large or slow at once
   std::size_t fitting = 0;     // that can be run; of those not simulated, as far as the formula tells
   std::size_t too_large = 0;   // that memory does not hold; likewise
   std::size_t too_slow = 0;    // that take more device time than any on the front in any case, whether they fit or not
+  bool cancelled = false;      // what follows is of what was known by then, and some bottlenecks have no name
   // Of those that come out the same, in time, memory and devices, the simplest stands for all from here on.
   std::size_t equal = 0;  // simulated ones that fit and are not known to be slower than the fastest, itself among them;
                           // of the others hardly one is simpler than all of these

@@ -250,6 +250,7 @@ void Trials::simulate(std::size_t index, Evaluator& evaluator) {
 // Of what is given back alone: it takes as long as simulating a strategy several times.
 void Trials::add_bottlenecks(std::span<const std::vector<Candidate*>> alike) const {
   in_parallel(evaluators_, alike.size(), [&](Evaluator& evaluator, std::size_t i, bool) {
+    if (cancelled()) return;
     const Bottleneck bottleneck = evaluator.predict(alike[i].front()->strategy)->bottleneck;
     for (Candidate* candidate : alike[i]) candidate->bottleneck = bottleneck;
   });

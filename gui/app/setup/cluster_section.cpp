@@ -174,10 +174,18 @@ void ClusterSection::showAnswer(const Answer& answer) {
   const bool wrong = answer.wrong == Part::cluster && !answer.report;
   setError(wrong && !answer.scenario.cluster.empty() ? errorText(answer.report.error()) : QString());
   if (!answer.unchanged_cluster) {
-    if (answer.scenario.cluster.empty()) about_->setText(tr("Choose a cluster, or drop its file here."));
+    if (answer.scenario.cluster.empty())
+      about_->setText(tr("Choose a cluster, or drop its file here."));
+    else if (answer.scenario.cluster != described_ || answer.wrong == Part::cluster)
+      about_->clear();
+    else
+      return;
+    described_.clear();
+    for (ChangeRow* row : changes_) row->showValue({});
     return;
   }
   about_->setText(description(*answer.unchanged_cluster));
+  described_ = answer.scenario.cluster;
   showUsual(answer.scenario, *answer.unchanged_cluster);
   const DType computed_in = answer.study ? compute_type(answer.study->strategy.precision) : DType::f32;
   for (ChangeRow* row : changes_) row->showValue(text(value_text(*answer.unchanged_cluster, row->key(), computed_in)));

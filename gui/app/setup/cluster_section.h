@@ -35,6 +35,7 @@ class ClusterSection : public ScenarioSection {
 
   QComboBox* clusters_;
   QLabel* about_;
+  std::string described_;  // the cluster that it is about
   CountBox* nodes_;
   CountBox* each_;          // devices of a node
   QComboBox* types_;        // of device

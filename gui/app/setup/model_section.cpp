@@ -116,8 +116,12 @@ void ModelSection::showAnswer(const Answer& answer) {
     about_->setText(tr("%1 parameters in %2 operations")
                         .arg(text(with_prefix(static_cast<double>(graph.parameter_count()), "")).trimmed(),
                              text(grouped(static_cast<std::int64_t>(graph.operations().size())))));
+    described_ = answer.scenario.model;
   } else if (answer.scenario.model.empty()) {
     about_->setText(tr("Choose a model, or drop an ONNX file here."));
+  } else if (answer.scenario.model != described_ || answer.wrong == Part::model) {
+    about_->clear();
+    described_.clear();
   }
 }
 

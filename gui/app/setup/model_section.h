@@ -31,6 +31,7 @@ class ModelSection : public ScenarioSection {
 
   QComboBox* models_;
   QLabel* about_;
+  std::string described_;  // the model that it is about
   QFormLayout* dimensions_form_;
   std::vector<OpenDimension> shown_;
   std::map<std::string, QSpinBox*> dimensions_;

@@ -148,6 +148,7 @@ QWidget* TimelineView::makeTools() {
 
 void TimelineView::showAnswer(const AnswerPointer& current, const AnswerPointer&) {
   answer_ = current;
+  work_.cancel();  // of the answer before, which would pass for this one's when it is there
   traces_.predicted = nullptr;
   pending_ = true;
   if (isVisible()) work();

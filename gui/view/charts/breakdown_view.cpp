@@ -110,6 +110,7 @@ void BreakdownView::stop() {
 
 void BreakdownView::giveUp(const QString& why) {
   job_.cancel();
+  compared_.clear();  // of the question before
   given_up_ = why;
   redraw();
   emit settled();
@@ -135,6 +136,7 @@ void BreakdownView::refresh() {
 }
 
 void BreakdownView::redraw() {
+  if (!answered()) return;  // a job of the answer before has come
   drawStackedBars(*bars_, rows(), Measure::seconds);
   bars_->replot(QCustomPlot::rpQueuedReplot);
   notes_->setText(notes());
@@ -144,10 +146,7 @@ void BreakdownView::renderCharts(QPainter& painter, const QSize& size) {
   bars_->render(painter, QRect(QPoint(), size));
 }
 
-std::optional<Table> BreakdownView::table() const {
-  if (!answered()) return {};
-  return layer_table(prediction());
-}
+std::optional<Table> BreakdownView::chartTable() const { return layer_table(prediction()); }
 
 void BreakdownView::pointAtCurrentRow(const QModelIndex& index) {
   if (!index.isValid() || pointed_at_) return;

@@ -23,7 +23,6 @@ class BreakdownView : public ChartView {
   [[nodiscard]] QString title() const override { return tr("Breakdown"); }
   [[nodiscard]] bool busy() const override { return job_.busy(); }
   void stop() override;
-  [[nodiscard]] std::optional<Table> table() const override;
   [[nodiscard]] QJsonObject viewState() const override;
   void restoreViewState(const QJsonObject& state) override;
   void pointAtOperation(const QString& operation) override;
@@ -32,6 +31,7 @@ class BreakdownView : public ChartView {
   void refresh() override;
   void redraw() override;
   void renderCharts(QPainter& painter, const QSize& size) override;
+  [[nodiscard]] std::optional<Table> chartTable() const override;
 
  private:
   // A simple strategy beside the scenario's own.

@@ -24,6 +24,7 @@ class ChartView : public View {
   void setStale(bool stale) override;
   void prepare() override { refreshIfNeeded(); }
   void renderFigure(QPainter& painter, const QSize& size) final;
+  [[nodiscard]] std::optional<Table> table() const final { return answered() ? chartTable() : std::nullopt; }
 
  protected:
   // Shows current() and baseline(), which has a prediction where it is not null.
@@ -31,6 +32,8 @@ class ChartView : public View {
   // Draws what is known already: after a change of colours or of what is looked at.
   virtual void redraw() = 0;
   virtual void renderCharts(QPainter& painter, const QSize& size) = 0;
+  // Only asked where there is a prediction.
+  [[nodiscard]] virtual std::optional<Table> chartTable() const = 0;
 
   // Where there is a prediction to show.
   [[nodiscard]] bool answered() const { return current_ && current_->study && current_->report.has_value(); }

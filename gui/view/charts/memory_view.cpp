@@ -119,6 +119,7 @@ std::vector<BarRow> MemoryView::rows() const {
 }
 
 void MemoryView::redraw() {
+  if (!answered()) return;  // a job of the answer before has come
   drawBars();
   drawHistory();
 }
@@ -235,8 +236,7 @@ void MemoryView::renderCharts(QPainter& painter, const QSize& size) {
   history_->render(painter, {0, upper, size.width(), size.height() - upper});
 }
 
-std::optional<Table> MemoryView::table() const {
-  if (!answered()) return {};
+std::optional<Table> MemoryView::chartTable() const {
   return memory_ ? alive_table(memory_->history) : to_table(*current().report);
 }
 

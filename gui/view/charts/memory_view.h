@@ -22,12 +22,12 @@ class MemoryView : public ChartView {
   [[nodiscard]] QString title() const override { return tr("Memory"); }
   [[nodiscard]] bool busy() const override { return job_.busy(); }
   void stop() override;
-  [[nodiscard]] std::optional<Table> table() const override;
 
  protected:
   void refresh() override;
   void redraw() override;
   void renderCharts(QPainter& painter, const QSize& size) override;
+  [[nodiscard]] std::optional<Table> chartTable() const override;
 
  private:
   void ask(std::optional<std::size_t> coordinate);

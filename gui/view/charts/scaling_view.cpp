@@ -236,9 +236,10 @@ void ScalingView::stop() {
   tellSettled();
 }
 
-// Curves that are there are shown all the same.
+// Curves that are there are shown all the same, but for those of the question before.
 void ScalingView::giveUp(const QString& why) {
   job_.cancel();
+  if (to_come_.size() == all_) series_.clear();
   to_come_.clear();
   given_up_ = why;
   dimUntilThere();
@@ -319,7 +320,7 @@ void ScalingView::loadMeasured(const QString& file) {
 
 void ScalingView::renderCharts(QPainter& painter, const QSize& size) { plot_->render(painter, QRect(QPoint(), size)); }
 
-std::optional<Table> ScalingView::table() const {
+std::optional<Table> ScalingView::chartTable() const {
   if (series_.empty()) return {};
   return scalingTable(series_, scaling());
 }

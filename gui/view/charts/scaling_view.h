@@ -30,7 +30,6 @@ class ScalingView : public ChartView {
   void forget() override;
   void showOthers(const std::vector<Scenario>& scenarios) override { others_ = scenarios; }
   void followRename(const QString& before, const QString& after) override;
-  [[nodiscard]] std::optional<Table> table() const override;
   [[nodiscard]] QJsonObject viewState() const override;
   void restoreViewState(const QJsonObject& state) override;
 
@@ -42,6 +41,7 @@ class ScalingView : public ChartView {
   void refresh() override;
   void redraw() override;
   void renderCharts(QPainter& painter, const QSize& size) override;
+  [[nodiscard]] std::optional<Table> chartTable() const override;
 
  private:
   QWidget* makeControls();

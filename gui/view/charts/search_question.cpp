@@ -53,10 +53,19 @@ Result<SearchResult> answer(const SearchQuestion& question,
   return search(*question.study->graph, question.space, question.room, options);
 }
 
+Scenario scenarioWith(Scenario scenario, const Cluster& cluster, const Strategy& strategy) {
+  scenario = with_strategy(std::move(scenario), strategy);
+  const int each = cluster.devices_per_node;
+  if (strategy.devices() > cluster.devices())
+    scenario.set("--nodes", std::to_string((strategy.devices() + each - 1) / each));
+  return scenario;
+}
+
 bool sameButForStrategy(const Study& one, const Study& other, bool any_devices) {
-  const auto question = [](const Scenario& scenario) {
+  const auto question = [any_devices](const Scenario& scenario) {
     Scenario asked = with_strategy(scenario, {});
-    asked.clear("--batch");  // written in more than one way: the step's is compared
+    asked.clear("--batch");                   // written in more than one way: the step's is compared
+    if (any_devices) asked.clear("--nodes");  // as many as the strategies need
     asked.name.clear();
     asked.device_hour_price = 0;
     asked.epoch_samples = 0;
@@ -107,7 +116,10 @@ Table searchTable(const SearchReport& report) {
 QString searchSummary(const SearchResult& r) {
   const auto count = [](std::size_t n) { return QString::fromStdString(grouped(static_cast<std::int64_t>(n))); };
   QString text = QObject::tr("%1 strategies").arg(count(r.size));
-  if (r.tried < r.size) text += QObject::tr(", %1 tried").arg(count(r.tried));
+  if (r.tried < r.size)
+    text += QObject::tr(", %1 tried").arg(count(r.tried));
+  else if (r.cancelled)
+    text += QObject::tr(", cancelled before all that may be the fastest were simulated");
   text += QObject::tr(": %1 can be run, %2 are too large").arg(count(r.fitting), count(r.too_large));
   if (r.too_slow > 0) text += QObject::tr(", %1 too slow to matter").arg(count(r.too_slow));
   if (r.equal > 1)

@@ -37,6 +37,8 @@ Result<SearchResult> answer(const SearchQuestion& question,
 // Then a strategy that was found for one can be used for the other, too. `any_devices`: the count may differ, as the
 // search was told what counts to look at.
 bool sameButForStrategy(const Study& one, const Study& other, bool any_devices);
+// That runs this strategy: on more nodes of the same kind, where it takes more devices than the cluster has.
+Scenario scenarioWith(Scenario scenario, const Cluster& cluster, const Strategy& strategy);
 // Has it this strategy already, however its options are written?
 bool hasStrategy(const Study& study, const Strategy& strategy);
 

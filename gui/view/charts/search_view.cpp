@@ -285,7 +285,8 @@ void SearchView::useRow(const QModelIndex& index) {
 
 void SearchView::apply() {
   if (!apply_->isEnabled() || hasStrategy(*current().study, picked_->strategy)) return;
-  emit scenarioProposed(with_strategy(current().scenario, picked_->strategy), tr("Use %1").arg(wordsOf(*picked_)));
+  emit scenarioProposed(scenarioWith(current().scenario, *current().study->cluster, picked_->strategy),
+                        tr("Use %1").arg(wordsOf(*picked_)));
 }
 
 void SearchView::redraw() { drawFront(); }
@@ -352,7 +353,7 @@ void SearchView::pickPoint(QCPAbstractPlottable* plottable, int n) {
 
 void SearchView::renderCharts(QPainter& painter, const QSize& size) { front_->render(painter, QRect(QPoint(), size)); }
 
-std::optional<Table> SearchView::table() const {
+std::optional<Table> SearchView::chartTable() const {
   if (!found_ || !found_->report) return {};
   return searchTable(*found_->report);
 }

@@ -29,7 +29,6 @@ class SearchView : public ChartView {
   void stop() override { cancel(); }
   void setStale(bool stale) override;
   void prepare() override;  // searches, where nothing was found for this scenario yet
-  [[nodiscard]] std::optional<Table> table() const override;
   [[nodiscard]] QJsonObject viewState() const override;
   void restoreViewState(const QJsonObject& state) override;
 
@@ -41,6 +40,7 @@ class SearchView : public ChartView {
   void refresh() override;
   void redraw() override;
   void renderCharts(QPainter& painter, const QSize& size) override;
+  [[nodiscard]] std::optional<Table> chartTable() const override;
 
  private:
   struct Found {

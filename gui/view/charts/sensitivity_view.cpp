@@ -179,7 +179,7 @@ void SensitivityView::renderCharts(QPainter& painter, const QSize& size) {
   plot_->render(painter, QRect(QPoint(), size));
 }
 
-std::optional<Table> SensitivityView::table() const {
+std::optional<Table> SensitivityView::chartTable() const {
   if (!report_) return {};
   return to_table(*report_);
 }

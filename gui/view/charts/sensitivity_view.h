@@ -25,12 +25,12 @@ class SensitivityView : public ChartView {
   [[nodiscard]] QString title() const override { return tr("Sensitivity"); }
   [[nodiscard]] bool busy() const override { return job_.busy(); }
   void stop() override;
-  [[nodiscard]] std::optional<Table> table() const override;
 
  protected:
   void refresh() override;
   void redraw() override;
   void renderCharts(QPainter& painter, const QSize& size) override;
+  [[nodiscard]] std::optional<Table> chartTable() const override;
 
  private:
   void deliver(Result<SensitivityReport> report);

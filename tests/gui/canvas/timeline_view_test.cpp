@@ -257,6 +257,42 @@ class TimelineViewTest : public QObject {
     QCOMPARE(view.canvas()->timeline()->rows().size(), rows);  // the prediction is still there
   }
 
+  // Though it is at work when the view is hidden, and no newer one is asked for then.
+  void aTimelineIsOfItsAnswer() {
+    TimelineView view;
+    view.show();
+    view.showAnswer(pipeline(), nullptr);
+    view.hide();
+    view.showAnswer(data_parallel(), nullptr);
+    QTRY_VERIFY(!view.busy());
+    view.show();
+    QTRY_VERIFY(!view.busy() && view.canvas()->timeline());
+    const double step = data_parallel()->report->prediction.step_time.value();
+    QVERIFY(std::abs(view.canvas()->timeline()->end() - step) < 1e-9);
+  }
+
+  void aRealStepIsReadAgain() {
+    const QTemporaryDir folder;
+    const std::string path = folder.filePath("step.json").toStdString();
+    const auto write = [&](double seconds) {
+      std::ofstream(path)
+          << R"({"traceEvents": [{"ph": "X", "name": "fc forward", "cat": "forward", "pid": 1, "tid": 1,)"
+          << R"("ts": 0, "dur": )" << seconds * 1e6 << "}]}";
+    };
+    write(1);
+    TimelineView view;
+    settle(view, data_parallel());
+    view.showMeasured(QString::fromStdString(path));
+    settle(view, data_parallel());
+    QCOMPARE(view.canvas()->timeline()->end(), 1.0);
+    write(2);
+    settle(view, data_parallel());
+    QCOMPARE(view.canvas()->timeline()->end(), 1.0);
+    view.forget();
+    settle(view, data_parallel());
+    QCOMPARE(view.canvas()->timeline()->end(), 2.0);
+  }
+
   void timelineIsExported() {
     TimelineView view;
     settle(view, data_parallel());

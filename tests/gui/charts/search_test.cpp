@@ -106,6 +106,25 @@ class SearchTest : public QObject {
     QVERIFY(use->isEnabled() && !said(view).contains("as it was"));
   }
 
+  // What was found for more devices than there are is run on more nodes of the same kind, and the rest of the table can
+  // be used for that scenario, too.
+  void aStrategyOfMoreDevicesTakesMoreNodes() {
+    Scenario one_node = lenet();
+    one_node.set("--nodes", "1");
+    const AnswerPointer before = answered(one_node);
+    QVERIFY(before->report);
+    Strategy large = before->study->strategy;
+    large.data = 32;
+    const Scenario then = scenarioWith(one_node, *before->study->cluster, large);
+    QCOMPARE(then.option("--nodes"), std::optional<std::string>("4"));
+    const AnswerPointer after = answered(then);
+    QVERIFY2(after->report, after->report ? "" : to_string(after->report.error()).c_str());
+    QVERIFY(sameButForStrategy(*before->study, *after->study, true));
+    QVERIFY(!sameButForStrategy(*before->study, *after->study, false));
+    large.data = 8;
+    QCOMPARE(scenarioWith(one_node, *before->study->cluster, large).option("--nodes"), one_node.option("--nodes"));
+  }
+
   // By a click on its row or Enter, each once; arrows and points of the chart pick one, and so does a click where it
   // cannot be used, which says why. What the scenario has already is not used again.
   void aClickUsesAStrategy() {

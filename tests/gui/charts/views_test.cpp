@@ -111,11 +111,27 @@ class ChartViewsTest : public QObject {
     QVERIFY(!wrong->report);
     for (View* view : chartViews(nullptr)) {
       const std::unique_ptr<View> owned(view);
+      settle(*view, lenet_);
+      QVERIFY(view->table());
       settle(*view, wrong);
+      QVERIFY2(!view->table(), qPrintable(view->key()));  // of the question before
       QVERIFY2(said(*view).contains(sentence(wrong->report.error())), qPrintable(view->key()));
       QVERIFY(coloursOf(*view, {400, 300}) > 1);
       settle(*view, lenet_);
       QVERIFY(!said(*view).contains(sentence(wrong->report.error())));
+    }
+  }
+
+  // It is of an answer that is not shown any more.
+  void aJobEndsAfterAnErrorCame() {
+    const AnswerPointer wrong = answered(scenario("zoo:lenet", {{"--devices", "8"}, {"--batch", "7"}}));
+    for (View* view : chartViews(nullptr)) {
+      const std::unique_ptr<View> owned(view);
+      view->show();
+      view->showAnswer(pipeline_, lenet_);
+      view->showAnswer(wrong, nullptr);
+      QTRY_VERIFY_WITH_TIMEOUT(!view->busy(), 120000);
+      QVERIFY2(said(*view).contains(sentence(wrong->report.error())), qPrintable(view->key()));
     }
   }
 

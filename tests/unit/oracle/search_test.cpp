@@ -410,6 +410,10 @@ TEST_F(Searching, CancelledWhileSimulatingEndsSoon) {
   EXPECT_EQ(result.tried, result.size);
   EXPECT_LE(result.simulated, 32U);
   EXPECT_FALSE(result.best.empty());
+  // What is shown is not known to be the best: though all were tried, it is said.
+  EXPECT_TRUE(result.cancelled);
+  EXPECT_TRUE(result.recommended.bottleneck.name.empty());  // nothing more was asked
+  EXPECT_THAT(to_text(SearchReport{"m", "c", "sibyl predict m", result}, {}), HasSubstr(" cancelled before all "));
 }
 
 TEST_F(Searching, ProgressReachesTheEnd) {
@@ -461,6 +465,7 @@ TEST(SearchReport, SaysTheCommandThatPredictsTheRecommendedOne) {
   const std::string text = to_text(report, {});
   EXPECT_THAT(text, HasSubstr("sibyl predict m.onnx --cluster=test --batch=8 " + strategy_words(report.result.recommended.strategy)));
   EXPECT_THAT(text, Not(HasSubstr("cancelled")));
+  EXPECT_FALSE(report.result.cancelled);
   EXPECT_EQ(to_table(report).rows.size(), report.result.best.size());
 }
 
