@@ -45,8 +45,9 @@ struct IoSample {
 struct StepSample {
   std::string name;     // the case, as `sibyl validate` takes it
   Seconds predicted;    // from this calibration's kernels and messages alone
-  Seconds measured;     // median
+  Seconds measured;     // median; the mean of those of rounds
   double spread = 0.0;  // relative, over steps
+  int rounds = 1;
 };
 
 struct Calibration {

@@ -284,9 +284,10 @@ Calibration calibration(const JsonValue& root) {
         {v.boolean("write"), Bytes{v.number("bytes", Sign::positive)}, Seconds{v.number("time_s", Sign::positive)}});
   });
   root.each("steps", [&](const JsonValue& v) {
-    v.only({"name", "predicted_s", "measured_s", "spread"});
+    v.only({"name", "predicted_s", "measured_s", "spread", "rounds"});
     c.steps.push_back({v.text("name"), Seconds{v.number("predicted_s", Sign::positive)},
-                       Seconds{v.number("measured_s", Sign::positive)}, v.number_or("spread", Sign::not_negative, 0)});
+                       Seconds{v.number("measured_s", Sign::positive)}, v.number_or("spread", Sign::not_negative, 0),
+                       static_cast<int>(v.number_or("rounds", Sign::positive, 1))});
   });
   return c;
 }
@@ -341,7 +342,8 @@ std::string write(const Calibration& c) {
     return Line{{"name", s.name},
                 {"predicted_s", s.predicted.value()},
                 {"measured_s", s.measured.value()},
-                {"spread", s.spread}};
+                {"spread", s.spread},
+                {"rounds", s.rounds}};
   });
   return text + "}\n";
 }

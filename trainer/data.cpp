@@ -89,6 +89,8 @@ Result<Data> Data::from_folder(Replica& replica, std::int64_t micro_batch, std::
 Result<void> Data::load(Field& field, const std::filesystem::path& folder) {
   const auto inputs = std::count_if(fields_.begin(), fields_.end(), [](const Field& f) { return !f.target; });
   std::filesystem::path path = folder / (field.target ? "targets.npy" : field.name + ".npy");
+  if (field.target && !std::filesystem::exists(path) && std::filesystem::exists(folder / (field.name + ".npy")))
+    path = folder / (field.name + ".npy");
   if (!field.target && inputs == 1 && !std::filesystem::exists(path)) path = folder / "inputs.npy";
   if (!field.batched) return fail(fmt::format("the input '{}' has no batch axis", field.name), path.string());
   SIBYL_TRY(field.file, read_npy(path));

@@ -3,9 +3,9 @@
 // A step's global batch is samples n to n + global_batch - 1; who takes which is the caller's. Synthetic samples are
 // drawn from a stream seeded by (seed, input's name, n): reals of mean 0 and variance 1, ids below their bound (ones
 // where there is none: an attention mask that hides nothing). Real samples lie in a folder of npy files whose first
-// axis counts samples: NAME.npy for the input NAME (inputs.npy will do for an only one), and targets.npy for the loss's
-// labels, which the model may reshape or cast first; they are shuffled anew each epoch, the seed deciding how, and an
-// incomplete last batch of an epoch is left out.
+// axis counts samples: NAME.npy for the input NAME (inputs.npy will do for an only one), and targets.npy (or
+// NAME.npy) for the loss's labels, which the model may reshape or cast first; they are shuffled anew each epoch, the
+// seed deciding how, and an incomplete last batch of an epoch is left out.
 #pragma once
 
 #include <torch/types.h>

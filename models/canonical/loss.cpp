@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "models/canonical/editor.h"
@@ -20,22 +21,32 @@ bool reads_ids(const Editor& editor) {
   });
 }
 
-// What logits may go through on their way out: a bias, reshapes, a last cast, a scale, and what becomes of them in the
-// model's own use (a softmax, a sigmoid). A tanh only where it caps them, c tanh(x / c): one that comes last makes
-// features.
-bool leaves_logits(const Attributes& attributes, bool last) {
-  if (const auto* unary = std::get_if<Unary>(&attributes))
-    return unary->kind == UnaryKind::scale_shift || unary->kind == UnaryKind::sigmoid ||
-           (unary->kind == UnaryKind::tanh && !last);
-  return std::holds_alternative<Reshape>(attributes) || std::holds_alternative<Softmax>(attributes) ||
-         std::holds_alternative<Binary>(attributes) || std::holds_alternative<Cast>(attributes);
+// By what a step multiplies its operand, where it does nothing else.
+std::optional<double> factor(const Unary* unary) {
+  if (!unary || unary->kind != UnaryKind::scale_shift || unary->beta != 0) return std::nullopt;
+  return unary->alpha;
 }
 
-// The operation that made the tensor's values, looking through such.
+// c tanh(x / c), which is about x where that is small: `after` comes next. Any other tanh makes features.
+bool caps(const Editor& editor, const Operation& tanh, const Unary* after) {
+  const auto outer = factor(after), inner = factor(editor.produced_by<Unary>(tanh.inputs[0]));
+  constexpr double rounding = 1e-3;
+  return outer && inner && std::abs(*outer * *inner - 1) < rounding;
+}
+
+// The operation that made the tensor's values, looking through what logits may go through on their way out: a bias,
+// reshapes, a softmax, a last cast, a factor, a cap.
 const Operation* maker(const Editor& editor, TensorId output) {
+  const Unary* after = nullptr;
   for (TensorId t = output; editor.producer(t).valid();) {
     const Operation& op = editor[editor.producer(t)];
-    if (!leaves_logits(op.attributes, t == output)) return &op;
+    const Unary* unary = editor.produced_by<Unary>(t);
+    const bool passes = std::holds_alternative<Reshape>(op.attributes) ||
+                        std::holds_alternative<Softmax>(op.attributes) ||
+                        std::holds_alternative<Binary>(op.attributes) || std::holds_alternative<Cast>(op.attributes) ||
+                        factor(unary) || (unary && unary->kind == UnaryKind::tanh && caps(editor, op, after));
+    if (!passes) return &op;
+    after = unary;
     t = op.inputs[0];
   }
   return nullptr;

@@ -19,7 +19,7 @@ constexpr std::size_t telling = 8;  // so many different elements among the samp
 class WeightsFile {
  public:
   explicit WeightsFile(const std::filesystem::path& path)
-      : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+      : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)) {
     struct stat status {};
     if (file_ >= 0 && ::fstat(file_, &status) == 0 && S_ISREG(status.st_mode))
       size_ = static_cast<std::uint64_t>(status.st_size);
@@ -74,19 +74,23 @@ class Matrices {
     if (stored != payloads_.end() && stored->second.size() % matrix.element == 0 &&
         stored->second.size() / matrix.element == count)
       matrix.bytes = stored->second;
-    else if (tensor.external && folder_)
-      look_beside(matrix, *tensor.external, count);
     return matrix;
   }
 
- private:
-  void look_beside(Matrix& matrix, const ExternalData& external, std::uint64_t count) {
+  // In the file beside the model that has its elements. Some exporters write one for each weight: few are opened.
+  void look_beside(Matrix& matrix) {
+    constexpr std::size_t most = 64;
+    if (matrix.has_values() || !matrix.tensor->external || !folder_) return;
+    const ExternalData& external = *matrix.tensor->external;
+    if (files_.size() >= most && !files_.contains(external.location)) return;
     const WeightsFile& file = files_.try_emplace(external.location, *folder_ / external.location).first->second;
+    const auto count = static_cast<std::uint64_t>(element_count(matrix.tensor->shape));
     if (file.size() < external.offset || (file.size() - external.offset) / matrix.element < count) return;
     matrix.file = &file;
     matrix.offset = external.offset;
   }
 
+ private:
   const Payloads& payloads_;
   const std::optional<std::filesystem::path>& folder_;
   std::map<std::string, WeightsFile> files_;
@@ -111,10 +115,11 @@ bool are_transposed(const Matrix& table, const Matrix& other) {
   return different.size() >= telling;
 }
 
-// What an export computed has a name of its own making; a head that is not tied keeps its module's.
+// What an export computed has a name of its own making; a head that is not tied keeps its module's. Square matrices are
+// many, and no heads.
 bool may_be_transposed(const Matrix& table, const Matrix& other) {
-  return have_transposed_shapes(table, other) && !(table.has_values() && other.has_values()) &&
-         !other.tensor->name.ends_with("weight");
+  return have_transposed_shapes(table, other) && table.rows() != table.columns() &&
+         !(table.has_values() && other.has_values()) && !other.tensor->name.ends_with("weight");
 }
 
 void put_transpose(GraphData& graph, const NodeData& transpose) {
@@ -141,7 +146,9 @@ std::vector<std::string> tie_transposed_tables(GraphData& graph, const Payloads&
   }
   std::vector<NodeData> transposes;
   std::vector<std::string> doubts;
-  for (const Matrix& other : others) {
+  for (Matrix& other : others) {
+    for (Matrix& table : tables)
+      if (have_transposed_shapes(table, other)) matrices.look_beside(table), matrices.look_beside(other);
     const std::string& name = other.tensor->name;
     const auto of = [&](bool (*fits)(const Matrix&, const Matrix&)) {
       return std::find_if(tables.begin(), tables.end(), [&](const Matrix& table) { return fits(table, other); });

@@ -50,6 +50,15 @@ bool multiplies(const NodeData& node) {
                                     node.op_type == "ConvTranspose");
 }
 
+// Operands that a node must have, and that an exporter makes up where the model has none: a convolution's bias, a
+// norm's scale and shift.
+bool is_filled_in(const NodeData& node, std::size_t operand) {
+  if (node.op_type == "Conv" || node.op_type == "ConvTranspose" || node.op_type == "Gemm") return operand == 2;
+  const bool norm = node.op_type == "InstanceNormalization" || node.op_type == "GroupNormalization" ||
+                    node.op_type == "LayerNormalization";
+  return norm && (operand == 1 || operand == 2);
+}
+
 bool all_alike(const KnownValues& values) {
   return values && std::all_of(values->begin(), values->end(), [&](double value) { return value == values->front(); });
 }
@@ -70,7 +79,12 @@ class Translator {
       if (node.op_type == "Gather" && !node.inputs.empty()) tables_.insert(node.inputs[0]);
       if (multiplies(node)) factors_.insert(node.inputs[1]);
       if (has_bias(node)) biases_.insert(node.inputs[2]);
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        (is_filled_in(node, i) ? filled_in_ : read_otherwise_).insert(node.inputs[i]);
     }
+    stores_weights_ = std::ranges::any_of(model.graph.initializers, [](const TensorData& tensor) {
+      return tensor.dtype && is_floating(*tensor.dtype) && element_count(tensor.shape) > 1;
+    });
   }
 
   tl::expected<Translation, TranslationError> run();
@@ -94,6 +108,7 @@ class Translator {
   [[nodiscard]] bool is_read_as_weight(const std::string& name) const {
     return factors_.contains(name) || tables_.contains(name);
   }
+  [[nodiscard]] bool is_made_up(const TensorData& tensor) const;
   [[nodiscard]] bool is_stored_weight(const NodeData& node, const Scope& scope, const Fact& fact) const;
   void give_up(const NodeData& node, Scope& scope, std::string reason);  // its results are unknown; listed unless empty
   void limit_known(Fact& fact);
@@ -109,6 +124,8 @@ class Translator {
   std::set<std::string_view> tables_;   // what a Gather of the main graph takes rows from
   std::set<std::string_view> factors_;  // what its layers multiply by
   std::set<std::string_view> biases_;   // of its layers
+  std::set<std::string_view> filled_in_, read_otherwise_;  // where is_filled_in(), and elsewhere
+  bool stores_weights_ = false;                            // among the initializers of the main graph
   bool doubtful_ = false;
   std::int64_t known_budget_ = std::int64_t{1} << 24;  // elements of constants kept in all
   std::int64_t node_budget_ = 2'000'000;               // functions that call functions could multiply without end
@@ -131,17 +148,25 @@ Value* Translator::add(const std::string& name, Scope& scope, Source source, std
 void Translator::add_initializers(const GraphData& graph, Scope& scope) {
   for (const TensorData& tensor : graph.initializers) {
     Fact fact{tensor.dtype.value_or(DType::f32), tensor.shape, tensor.values};
-    // A lone number is a constant, unless it is the bias of a layer with one result. So is what torch computed itself
-    // and stores beside the weights: zeros for the bias that a convolution lacks, ones to scale a norm's groups by.
+    // A lone number is a constant, unless it is the bias of a layer with one result.
     const bool lone = element_count(tensor.shape) == 1 && (tensor.shape.empty() || !biases_.contains(tensor.name));
-    const bool made = has_no_name(tensor.name) && !is_read_as_weight(tensor.name) && all_alike(tensor.values);
-    const bool trains = tensor.dtype && is_floating(*tensor.dtype) && !lone && !made && element_count(tensor.shape) > 0;
+    const bool trains =
+        tensor.dtype && is_floating(*tensor.dtype) && !lone && !is_made_up(tensor) && element_count(tensor.shape) > 0;
     add(tensor.name, scope, !tensor.dtype ? Source::unknown : trains ? Source::weight : Source::constant, {fact, fact});
   }
 }
 
-// A weight in a node of its own, not among the initializers: what a layer multiplies by, or a table.
+// What torch computed itself and stores beside the weights: zeros for the bias that a convolution lacks, ones to scale
+// a norm's groups by. A fresh model's own scale, which is folded into a name like theirs, is multiplied by.
+bool Translator::is_made_up(const TensorData& tensor) const {
+  return has_no_name(tensor.name) && filled_in_.contains(tensor.name) && !read_otherwise_.contains(tensor.name) &&
+         all_alike(tensor.values);
+}
+
+// A weight in a node of its own, where none are among the initializers: what a layer multiplies by, or a table. Where
+// exporters store weights as such, a Constant is a number of the model's.
 bool Translator::is_stored_weight(const NodeData& node, const Scope& scope, const Fact& fact) const {
+  if (stores_weights_) return false;
   if (node.op_type != "Constant" || scope.parent != nullptr || !scope.prefix.empty()) return false;
   return is_read_as_weight(node.outputs[0]) && is_floating(fact.dtype) && element_count(fact.shape) > 1 &&
          !all_alike(fact.values);

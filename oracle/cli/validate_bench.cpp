@@ -260,7 +260,8 @@ Result<Cluster> Bench::cluster() const {
 
 Result<void> Bench::record(const std::vector<Validated>& done) const {
   SIBYL_TRY(Calibration calibration, load_calibration(calibration_));
-  calibration.steps = as_step_samples(done, composition_of(calibration.steps).factor);
+  calibration.steps =
+      with_earlier_rounds(as_step_samples(done, composition_of(calibration.steps).factor), calibration.steps);
   return save_calibration(calibration, calibration_);
 }
 

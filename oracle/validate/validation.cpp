@@ -116,7 +116,21 @@ std::vector<StepSample> as_step_samples(const std::vector<Validated>& cases, dou
   auto compute = [](const auto& step) { return step.forward + step.backward + step.optimizer; };
   std::vector<StepSample> samples;
   for (const Validated& v : cases)
-    samples.push_back({v.name, compute(v.prediction.breakdown) / factor, compute(v.measurement), v.measurement.spread});
+    samples.push_back({v.name, compute(v.prediction.breakdown) / factor, compute(v.measurement), v.measurement.spread,
+                       v.measurement.rounds});
+  return samples;
+}
+
+std::vector<StepSample> with_earlier_rounds(std::vector<StepSample> samples, const std::vector<StepSample>& earlier) {
+  for (StepSample& sample : samples) {
+    const auto before = std::ranges::find(earlier, sample.name, &StepSample::name);
+    if (before == earlier.end()) continue;
+    const int rounds = sample.rounds + before->rounds;
+    const double share = static_cast<double>(before->rounds) / rounds;
+    sample.measured = sample.measured * (1 - share) + before->measured * share;
+    sample.spread = std::lerp(sample.spread, before->spread, share);
+    sample.rounds = rounds;
+  }
   return samples;
 }
 

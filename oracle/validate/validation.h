@@ -66,6 +66,8 @@ ValidationSummary summarize(const std::vector<Validated>& cases);
 // The cases as reference steps of a calibration. Compute alone: forward, backward and optimizer, as predicted without a
 // composition factor (`factor` is the one that was applied) and as measured.
 std::vector<StepSample> as_step_samples(const std::vector<Validated>& cases, double factor);
+// The same, in which rounds of the same steps count that a calibration has from earlier; its kernels are kept, too.
+std::vector<StepSample> with_earlier_rounds(std::vector<StepSample> samples, const std::vector<StepSample>& earlier);
 
 // What is measured on an emulated device is called emulated.
 Table to_table(const std::vector<Validated>& cases);

@@ -154,6 +154,12 @@ void TimelineView::showAnswer(const AnswerPointer& current, const AnswerPointer&
   if (isVisible()) work();
 }
 
+void TimelineView::forget() {
+  work_.cancel();  // which knows the file as it was
+  traces_.measured = nullptr;
+  pending_ = true;
+}
+
 void TimelineView::setStale(bool stale) {
   stale_ = stale;
   dim();

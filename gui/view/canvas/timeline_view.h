@@ -27,7 +27,7 @@ class TimelineView : public View {
   void setStale(bool stale) override;
   [[nodiscard]] bool busy() const override { return work_.busy(); }
   void stop() override;
-  void forget() override { traces_.measured = nullptr; }
+  void forget() override;
   void prepare() override;
   void renderFigure(QPainter& painter, const QSize& size) override;
   [[nodiscard]] std::optional<Table> table() const override;  // a span a row

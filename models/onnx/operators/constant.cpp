@@ -142,8 +142,8 @@ Result<Lowering> scatter(const Node& node) {
   if (node.needs_gradient(0) || node.needs_gradient(2))
     return unsupported("it writes into parts of a tensor that gradients go through");
   const std::size_t source = writes_all(node) ? 2 : 0;
-  if (element_count(node.shape(2)) > element_count(node.shape(source)))
-    return fail("it writes " + to_string(node.shape(2)) + " into parts of " + to_string(node.shape(0)));
+  if (source == 0 && !node.is_constant(2) && (node.dtype(0) == DType::i64 || node.dtype(0) == DType::i32))
+    return unsupported("it writes numbers into parts of a tensor, which may be a table's rows");
   return single(node, Copy{}, {source}, node.shape(source), node.dtype(0));
 }
 

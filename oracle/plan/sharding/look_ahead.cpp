@@ -26,7 +26,7 @@ bool has_features_along(const Attributes& op, const Shape& result, std::size_t a
 struct Pieces {
   std::size_t axis = 0;
   Ints sizes;          // none: they do not
-  bool moved = false;  // found through slices or reshapes, and of use only where each can be cut
+  bool moved = false;  // found through slices, reshapes or transpositions, and of use only where each can be cut
 };
 
 // From where tensors come apart back to the layers that make them.
@@ -65,7 +65,7 @@ class PieceFinder {
       for (const LocalTensorId operand : compute.inputs)
         if (operand.valid() && stage_[operand].shape == stage_[out].shape) pieces_[operand.index()] = made;
     } else if (const auto* transpose = std::get_if<Transpose>(&op)) {
-      pieces_[in.index()] = {static_cast<std::size_t>(transpose->permutation[made.axis]), made.sizes, made.moved};
+      pieces_[in.index()] = {static_cast<std::size_t>(transpose->permutation[made.axis]), made.sizes, true};
     } else if (std::holds_alternative<Reshape>(op)) {
       pass_reshape(in, out);
     } else if (!has_features_along(op, stage_[out].shape, made.axis) || (made.moved && !can_be_cut(made.sizes))) {

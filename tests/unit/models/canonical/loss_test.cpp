@@ -101,6 +101,16 @@ TEST_F(LossesOfTokens, ATanhThatComesLastMakesFeatures) {
   EXPECT_EQ(attach().back(), "mean_squared_error");
 }
 
+TEST_F(LossesOfTokens, ATanhThatIsScaledMakesActions) {
+  b.unary(UnaryKind::scale_shift, b.unary(UnaryKind::tanh, logits), 2.0);
+  EXPECT_EQ(attach().back(), "mean_squared_error");
+}
+
+TEST_F(LossesOfTokens, ASigmoidMakesShares) {  // boxes
+  b.unary(UnaryKind::sigmoid, logits);
+  EXPECT_EQ(attach().back(), "mean_squared_error");
+}
+
 TEST_F(Losses, HiddenStatesAreNotLogits) {  // an encoder that ends in a normalisation regresses
   const TensorId x = b.op(Embedding{}, {b.parameter({50, 8}), b.input({2, 6}, DType::i64)}, {2, 6, 8});
   b.op(Normalization{NormalizationKind::layer}, {x, b.parameter({8}), b.parameter({8})}, {2, 6, 8});

@@ -242,6 +242,16 @@ TEST(Parameters, ZerosWithoutANameAreNoBias) {
   EXPECT_TRUE(operands.size() < 3 || !operands[2].valid());
 }
 
+// nn.GroupNorm of a fresh model: its ones and zeros are folded into values without a name, too, but multiplied by.
+TEST(Parameters, OnesThatAreMultipliedByAreWeights) {
+  ModelBuilder model(18);
+  model.input("x", {2, 6, 3, 3});
+  initializer(model, "val_1", {6, 1, 1}, {1});
+  initializer(model, "val_2", {6, 1, 1}, {0});
+  model.node("Mul", {"x", "val_1"}, {"scaled"}).node("Add", {"scaled", "val_2"}, {"y"}).output("y");
+  EXPECT_EQ(parameters_of(model), 6 + 6);
+}
+
 TEST(Parameters, OfAFreshGemmWithoutANameStayWeights) {
   ModelBuilder model(18);
   model.input("x", {2, 3});
@@ -284,6 +294,9 @@ TEST(Parameters, MayBeNodesOfTheirOwn) {
   EXPECT_EQ(count<Linear>(import(with_constant("MatMul", {1, 2, 3}))->graph), 1);
   EXPECT_EQ(parameters_of(with_constant("MatMul", {1})), 0);
   EXPECT_EQ(parameters_of(with_constant("Add", {1, 2, 3})), 0);
+  ModelBuilder beside = with_constant("MatMul", {1, 2, 3});  // weights that are stored as such: this is a number
+  beside.weight("b", {4}).node("Add", {"y", "b"}, {"z"}).output("z");
+  EXPECT_EQ(parameters_of(beside), 4);
 }
 
 // causal_mask[..., :written] = where(…, causal_mask[..., :written], lowest), as Hugging Face's decoders hide padding:

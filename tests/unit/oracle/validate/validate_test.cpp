@@ -182,6 +182,20 @@ TEST(Validation, ComparesBytesByKind) {
   EXPECT_FALSE(run(R"("gradients":[8],"norms":[4])", R"("gradients":[12],"norms":[0])")->bytes_as_planned);
 }
 
+// Two rounds of 0.8 s, then three of 1.3: (2 * 0.8 + 3 * 1.3) / 5 = 1.1. Others stay as they are.
+TEST(Validation, RoundsOfReferenceStepsAreAdded) {
+  const std::vector<StepSample> all =
+      with_earlier_rounds({{"a", Seconds{1.0}, Seconds{1.3}, 0.04, 3}, {"b", Seconds{2.0}, Seconds{2.5}, 0.02, 1}},
+                          {{"a", Seconds{0.9}, Seconds{0.8}, 0.09, 2}, {"c", Seconds{3.0}, Seconds{3.0}, 0.01, 2}});
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].predicted, Seconds{1.0});  // by the kernels as they are known now
+  EXPECT_NEAR(all[0].measured.value(), 1.1, 1e-12);
+  EXPECT_NEAR(all[0].spread, (2 * 0.09 + 3 * 0.04) / 5, 1e-12);
+  EXPECT_EQ(all[0].rounds, 5);
+  EXPECT_EQ(all[1].measured, Seconds{2.5});
+  EXPECT_EQ(all[1].rounds, 1);
+}
+
 TEST(Process, WordsKeepQuotedBlanks) {
   EXPECT_THAT(*split_words("a  'b c' \"d e\"f ''"), ElementsAre("a", "b c", "d ef", ""));
   EXPECT_FALSE(split_words("a 'b").has_value());
