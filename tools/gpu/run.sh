@@ -18,7 +18,7 @@
 #   --prefix FOLDER  where libraries lie that are not in the system's folders (may be given again)
 #   --cases FILE     what is trained, the most telling first (tools/gpu/cases.txt)
 #   --limit SECONDS  stop a step after about so long; the same command goes on from there (540)
-#   --pack FILE      OUT in one file: written at every exit, and unpacked first where OUT is not there
+#   --pack FILE      OUT in one file: written at every exit, and unpacked first where OUT has nothing
 #   --jobs N         compilations at once (all processors)
 #   --dry-run        print what would be done
 #
