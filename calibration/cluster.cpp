@@ -63,6 +63,7 @@ Result<Cluster> build(std::string name, const Links& links, Algorithm algorithm,
   std::vector<OverlapSample> by_message = overlap_by_message(calibration);
   Meetings meetings(calibration.meetings);
   const BytesPerSecond written = writing_rate(calibration);
+  const BytesPerSecond host_link = calibration.device.host_link;
   const bool one_machine = calibration.one_machine, overlap_known = !calibration.overlap.empty();
   ReuseCurve reuse(calibration.reuses, calibration.reads, calibration.device.cache);
   const bool measured = storage.value() > 0 && storage == reading_rate(calibration);
@@ -71,6 +72,8 @@ Result<Cluster> build(std::string name, const Links& links, Algorithm algorithm,
                   std::move(composition), storage,    std::move(by_message)};
   cluster.storage_write = written;
   cluster.storage_measured = measured;
+  cluster.host_link = host_link;
+  cluster.host_link_measured = host_link.value() > 0;
   cluster.one_machine = one_machine;
   cluster.meetings = std::move(meetings);
   cluster.reuse = std::move(reuse);
@@ -110,7 +113,7 @@ Result<Cluster> from_yaml(std::string_view text, const std::string& file, const 
   cluster.network = cluster.network.speaking(described.protocol).running(described.library);
   if (described.overlap) cluster.overlap_by_message.clear();
   cluster.overlap_known = cluster.overlap_known || overlap_known;
-  if (described.host_link) cluster.host_link = *described.host_link;
+  if (described.host_link) cluster.host_link = *described.host_link, cluster.host_link_measured = false;
   return cluster;
 }
 
@@ -172,6 +175,7 @@ Result<Cluster> with_devices(const Cluster& cluster, const std::string& calibrat
   other.storage_write = cluster.storage_write;
   other.storage_measured = cluster.storage_measured;
   other.host_link = cluster.host_link;
+  other.host_link_measured = cluster.host_link_measured;
   other.host_link_factor = cluster.host_link_factor;
   other.storage_factor = cluster.storage_factor;
   return other;

@@ -31,13 +31,14 @@ struct Cluster {
   BytesPerSecond storage_read{};  // of one node, all its ranks together; 0 where it is not known
   // What `overlap` is for messages of other lengths, the shortest first.
   std::vector<OverlapSample> overlap_by_message = {};
-  BytesPerSecond storage_write{};  // as storage_read; 0 where it is not known
-  bool storage_measured = false;   // both, by calibration; else said by hand
-  bool one_machine = false;        // all nodes are: ranks of any of them share its memory
-  BytesPerSecond host_link{};      // of one device, to or from its host's memory; 0 where it is not known
-  Meetings meetings = {};          // of ranks in the middle of a pass; where nothing is known kernels' spreads tell
-  ReuseCurve reuse = {};           // what a device's cache still holds
-  bool overlap_known = false;      // `overlap` was measured or said by hand, or messages are a CPU's
+  BytesPerSecond storage_write{};   // as storage_read; 0 where it is not known
+  bool storage_measured = false;    // both, by calibration; else said by hand
+  bool one_machine = false;         // all nodes are: ranks of any of them share its memory
+  BytesPerSecond host_link{};       // of one device, to or from its host's memory; 0 where it is not known
+  bool host_link_measured = false;  // by calibration; else said by hand
+  Meetings meetings = {};           // of ranks in the middle of a pass; where nothing is known kernels' spreads tell
+  ReuseCurve reuse = {};            // what a device's cache still holds
+  bool overlap_known = false;       // `overlap` was measured or said by hand, or messages are a CPU's
   // What-ifs of host_link and of storage where these are 0: of the assumed rates (outside_rates.h) so many times.
   double host_link_factor = 1, storage_factor = 1;
 

@@ -281,6 +281,7 @@ Result<Cluster> changed(const Cluster& cluster, std::span<const std::string> cha
   }
   other.kernels = cluster.kernels.on(std::move(draft.device));
   other.host_link = draft.host_link.known;
+  other.host_link_measured = cluster.host_link_measured && other.host_link == cluster.host_link;
   other.host_link_factor = draft.host_link.factor;
   other.storage_factor = draft.storage.factor;
   if (!(draft.storage.known == cluster.storage_read)) {

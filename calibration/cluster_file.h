@@ -28,7 +28,7 @@ struct ClusterFile {
   std::optional<OverlapSample> overlap;                // else from the calibration
   std::optional<Seconds> step_overhead_per_operation;  // else from the calibration
   std::optional<BytesPerSecond> storage_read;          // else from the calibration
-  std::optional<BytesPerSecond> host_link;             // else by the device's generation
+  std::optional<BytesPerSecond> host_link;             // else from the calibration
 };
 
 // `file` names the text in errors, which carry "file:line".

@@ -76,6 +76,7 @@ std::string write_device(const Device& device) {
   if (device.boost_power.value() > 0) line["boost_power_w"] = device.boost_power.value();
   if (device.dispatch_error > 0) line["dispatch_error"] = device.dispatch_error;
   if (device.spread > 0) line["spread"] = device.spread;
+  if (device.host_link.value() > 0) line["host_link_bytes_per_s"] = device.host_link.value();
   if (!device.attention_speeds.empty()) line["attention_speeds"] = attention_lines(device.attention_speeds);
   return line.dump(-1, ' ', false, Line::error_handler_t::replace);
 }
@@ -83,7 +84,7 @@ std::string write_device(const Device& device) {
 Device read_device(const JsonValue& v) {
   v.only({"name", "backend", "architecture", "multiprocessors", "peak_flops_per_s", "memory_bandwidth_bytes_per_s",
           "memory_bytes", "cache_bytes", "board_power_w", "boost_power_w", "framework_base_bytes", "dispatch_s",
-          "dispatch_error", "spread", "attention_speeds"});
+          "dispatch_error", "spread", "host_link_bytes_per_s", "attention_speeds"});
   Device d;
   d.name = v.text("name");
   const std::string backend = v.text("backend");
@@ -105,6 +106,7 @@ Device read_device(const JsonValue& v) {
   d.dispatch = Seconds{v.number_or("dispatch_s", Sign::not_negative, 0)};
   d.dispatch_error = v.number_or("dispatch_error", Sign::not_negative, 0);
   d.spread = v.number_or("spread", Sign::not_negative, 0);
+  d.host_link = BytesPerSecond{v.number_or("host_link_bytes_per_s", Sign::not_negative, 0)};
   v.each("attention_speeds", [&](const JsonValue& row) { attention_speeds(row, d.attention_speeds); });
   return d;
 }

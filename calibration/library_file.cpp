@@ -58,4 +58,18 @@ Result<LibraryChoice> read_library(const YAML::Node& node, const std::string& fi
   return choice;
 }
 
+std::string library_text(const LibraryChoice& choice) {
+  if (choice.library != Library::table) return fmt::format("library: {}\n", to_string(choice.library));
+  if (choice.table.empty()) return "library: []\n";
+  std::string text = "library:\n";
+  for (const ChoiceRule& rule : choice.table) {
+    text += fmt::format("  - {{collective: {}", to_string(rule.collective));
+    if (rule.ranks != ChoiceRule::any_ranks) text += fmt::format(", ranks: {}", rule.ranks);
+    if (rule.bytes != ChoiceRule::any_size)
+      text += fmt::format(", {}: {}", rule.of == ChoiceRule::Of::part ? "bytes_each" : "bytes", rule.bytes);
+    text += fmt::format(", algorithm: {}}}\n", to_string(rule.algorithm));
+  }
+  return text;
+}
+
 }  // namespace sibyl

@@ -16,4 +16,7 @@ namespace sibyl {
 // `file` names the text in errors, which carry "file:line".
 Result<LibraryChoice> read_library(const YAML::Node& node, const std::string& file);
 
+// The key with its value, in whole lines.
+std::string library_text(const LibraryChoice& choice);
+
 }  // namespace sibyl

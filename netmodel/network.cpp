@@ -335,8 +335,9 @@ namespace {
 
 // So many ranks of a node send out of it at once: of a ring or a tree one, where ranks of a node follow each other.
 int leaving(Collective collective, Algorithm algorithm, const GroupPlacement& placement) {
+  const bool halves = algorithm == Algorithm::halving_doubling && collective::halves_evenly(placement.size());
   const bool each = collective == Collective::all_to_all || algorithm == Algorithm::recursive_doubling ||
-                    algorithm == Algorithm::rabenseifner;
+                    algorithm == Algorithm::rabenseifner || algorithm == Algorithm::hierarchical || halves;
   return each ? placement.ranks_per_node : 1;
 }
 
@@ -350,7 +351,8 @@ WireUse Network::wire_use(Collective collective, const CollectiveEstimate& answe
   const Algorithm runs = chosen_by_library ? Algorithm::automatic : answered.algorithm;
   const Seconds empty = this->collective(collective, Bytes{1}, placement, runs).time.time;
   return {placement.nodes > 1, std::clamp(1.0 - empty / time, 0.0, 1.0),
-          placement.nodes > 1 ? flows(placement.groups_per_node * leaving(collective, runs, placement)) : 1.0};
+          placement.nodes > 1 ? flows(placement.groups_per_node * leaving(collective, answered.algorithm, placement))
+                              : 1.0};
 }
 
 double Network::flows(int pairs) const { return model_->shared ? pairs : 1.0; }

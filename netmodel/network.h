@@ -7,6 +7,7 @@
 // (netmodel/fabric), what no sample answers comes from the ways over its links. Pure and thread-safe once built.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,17 +53,25 @@ enum class Protocol { automatic, ll, ll128, simple };
 std::string_view to_string(Protocol protocol);
 Result<Protocol> parse_protocol(std::string_view text);
 
-// How the ranks of one communication group lie on the machine, and how many such groups talk at once.
 // In one machine: beyond any, and far from overflow when multiplied by what a device does.
 inline constexpr int most_devices = 1 << 24;
 
-// `ranks_per_node * nodes` is the group's size; `groups_per_node` groups share each node's NICs.
+// How the ranks of one communication group lie on the machine, and how many such groups talk at once:
+// `ranks_per_node` on each of `nodes` nodes, and `groups_per_node` groups share each node's NICs. A group need not fill
+// its nodes evenly: the last ones then have fewer ranks, at least one each, and `missing` is what they lack in all.
 struct GroupPlacement {
   int ranks_per_node = 1;
   int nodes = 1;
   int groups_per_node = 1;
+  int missing = 0;
 
-  [[nodiscard]] int size() const { return ranks_per_node * nodes; }
+  [[nodiscard]] int size() const { return ranks_per_node * nodes - missing; }
+  // The group's ranks on one of its nodes, from 0.
+  [[nodiscard]] int on_node(int node) const {
+    const int most = ranks_per_node - 1;  // that one node can lack
+    return ranks_per_node - std::clamp(missing - (nodes - 1 - node) * most, 0, most);
+  }
+  [[nodiscard]] int fewest_on_a_node() const { return on_node(nodes - 1); }
   auto operator<=>(const GroupPlacement&) const = default;
 };
 

@@ -19,6 +19,7 @@
 #include "oracle/interval.h"
 #include "oracle/limits.h"
 #include "oracle/memory/footprint.h"
+#include "oracle/plan/context.h"
 #include "oracle/plan/plan.h"
 #include "oracle/plan/precision.h"
 #include "oracle/reading.h"
@@ -335,6 +336,7 @@ Result<Prediction> Evaluator::predict(const Strategy& strategy, const Cancelled&
                         prediction.operations);
   describe_plan(worked.plan, worked.priced, cluster, prediction);
   prediction.assumed = assumed_of(*graph_, strategy, cluster);
+  if (auto gathered = gathered_instead(*graph_, worked.plan)) prediction.assumed.push_back(*std::move(gathered));
   prediction.without_effect = without_effect(*graph_, worked.plan, cluster.kernels.device());
   const std::size_t slowest = worked.pipeline ? worked.pipeline->slowest : 0;
   const PricedPlan priced{*graph_,    cluster,  worked.plan, worked.priced, slowest, waits, worked.times.total,

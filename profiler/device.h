@@ -29,6 +29,7 @@ struct Device {
   Seconds dispatch;      // host time to launch one operation; 0 where kernels run on the host itself
   double dispatch_error = 0.0;  // of it: one standard deviation is a factor of 1 + this; 0: measured here
   double spread = 0.0;  // between devices of one name, of what the same kernels take: one standard deviation, relative
+  BytesPerSecond host_link = {};  // to its host's memory or back, the slower way; 0 where it was not measured
   std::vector<AttentionSpeed> attention_speeds;  // of libraries other than the one that was timed; empty: only that
 };
 

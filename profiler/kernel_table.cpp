@@ -51,8 +51,9 @@ struct KernelTable::Index {
   [[nodiscard]] std::optional<KernelEstimate> from_another_type(const Question& asked) const;
   [[nodiscard]] std::optional<KernelEstimate> from_donors(const Question& asked) const;
   [[nodiscard]] KernelEstimate guess(const Question& asked, std::optional<KernelEstimate> own) const;
-  [[nodiscard]] KernelEstimate single(const Question& asked) const;
-  [[nodiscard]] KernelEstimate estimate(const Question& asked) const;
+  // Without `guesses` perhaps nothing, and then an estimate would be one.
+  [[nodiscard]] std::optional<KernelEstimate> single(const Question& asked, bool guesses) const;
+  [[nodiscard]] std::optional<KernelEstimate> estimate(const Question& asked, bool guesses) const;
 };
 
 const std::vector<KernelTable>& KernelTable::Index::donors() const {
@@ -111,15 +112,16 @@ std::optional<KernelEstimate> KernelTable::Index::from_donors(const Question& as
   Provenance known = Provenance::estimated;  // on the donor, by the best of them so far
   double weights = 0.0, logarithms = 0.0;
   for (const KernelTable& donor : donors()) {
-    const KernelEstimate there = donor.answer(asked);
-    if (there.time.provenance == Provenance::estimated && known != Provenance::estimated) continue;
-    if (donor.index_->is_datasheets(asked, there)) continue;
-    if (there.time.provenance != Provenance::estimated && known == Provenance::estimated) {
-      known = there.time.provenance;
+    const bool guesses = known == Provenance::estimated;
+    const std::optional<KernelEstimate> there = donor.answer(asked, guesses);
+    if (!there || (there->time.provenance == Provenance::estimated && !guesses)) continue;
+    if (donor.index_->is_datasheets(asked, *there)) continue;
+    if (there->time.provenance != Provenance::estimated && guesses) {
+      known = there->time.provenance;
       best.reset();
       weights = logarithms = 0.0;
     }
-    const KernelEstimate one = interpolation::carried(there, asked.key(), donor.device(), device());
+    const KernelEstimate one = interpolation::carried(*there, asked.key(), donor.device(), device());
     if (one.time.provenance != Provenance::estimated) return one;  // the same silicon
     const double weight = 1 / (one.time.relative_error * one.time.relative_error);
     weights += weight;
@@ -140,20 +142,22 @@ KernelEstimate KernelTable::Index::guess(const Question& asked, std::optional<Ke
 }
 
 // One kernel: what was measured, else its family, else a guess.
-KernelEstimate KernelTable::Index::single(const Question& asked) const {
-  if (const auto found = samples.measured(asked)) return *found;
+std::optional<KernelEstimate> KernelTable::Index::single(const Question& asked, bool guesses) const {
+  if (const auto found = samples.measured(asked)) return found;
   const auto own = samples.within(asked.place(), asked.key());
-  if (own && own->time.provenance == Provenance::interpolated) return *own;
+  if (own && own->time.provenance == Provenance::interpolated) return own;
+  if (!guesses && !load_donors) return std::nullopt;
   return guess(asked, own);
 }
 
-KernelEstimate KernelTable::Index::estimate(const Question& asked) const {
-  if (const auto found = samples.measured(asked)) return *found;
-  if (const auto found = samples.measured_in_parts(asked)) return *found;
-  const KernelEstimate whole = single(asked);
-  if (asked.parts().empty()) return whole;
+// Parts that are guessed may still make a whole that is not.
+std::optional<KernelEstimate> KernelTable::Index::estimate(const Question& asked, bool guesses) const {
+  if (const auto found = samples.measured(asked)) return found;
+  if (const auto found = samples.measured_in_parts(asked)) return found;
+  if (asked.parts().empty()) return single(asked, guesses);
+  const KernelEstimate whole = single(asked, true).value();
   std::vector<KernelEstimate> parts;
-  for (const Question& part : asked.parts()) parts.push_back(single(part));
+  for (const Question& part : asked.parts()) parts.push_back(single(part, true).value());
   const KernelEstimate in_parts = interpolation::sum(parts);
   return better(in_parts, whole) ? in_parts : whole;
 }
@@ -175,16 +179,21 @@ std::vector<FamilyCoverage> KernelTable::coverage() const { return index_->sampl
 // On a GPU a view is the host's doing alone.
 static bool runs_nothing(const Work& work, Backend backend) { return backend == Backend::cuda && work == Work{}; }
 
-KernelEstimate KernelTable::estimate(const KernelKey& key) const { return answer(Question(cost_key(key))); }
+KernelEstimate KernelTable::estimate(const KernelKey& key) const {
+  return answer(Question(cost_key(key)), true).value();
+}
 
-KernelEstimate KernelTable::answer(const Question& asked) const {
+std::optional<KernelEstimate> KernelTable::answer(const Question& asked, bool guesses) const {
   const KernelKey& key = asked.key();
-  if (runs_nothing(work_of(key, device_.backend), device_.backend)) return {{{}, 0.0, Provenance::measured}, {}, {}};
-  KernelEstimate result = index_->estimate(asked);
+  if (runs_nothing(work_of(key, device_.backend), device_.backend))
+    return KernelEstimate{{{}, 0.0, Provenance::measured}, {}, {}};
+  const std::optional<KernelEstimate> found = index_->estimate(asked, guesses);
+  if (!found) return std::nullopt;
+  KernelEstimate result = *found;
   result.spread = index_->samples.spread(asked);
   if (!knows_alone_) result.alone = 1.0;
   if (!knows_cached_) result.cached = 1.0;
-  const double ratio = ideal_time(device_, key) / ideal_time(index_->device(), key);
+  const double ratio = elsewhere_ ? ideal_time(device_, key) / ideal_time(index_->device(), key) : 1.0;
   if (ratio == 1.0) return result;
   result.time.time *= ratio;
   result.time.relative_error = std::hypot(result.time.relative_error, error_per_octave * std::abs(std::log2(ratio)));
@@ -195,6 +204,7 @@ KernelEstimate KernelTable::answer(const Question& asked) const {
 KernelTable KernelTable::on(Device device) const {
   KernelTable other = *this;
   other.device_ = std::move(device);
+  other.elsewhere_ = true;
   return other;
 }
 

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -89,9 +90,11 @@ class KernelTable {
 
  private:
   struct Index;
-  [[nodiscard]] KernelEstimate answer(const interpolation::Question& asked) const;
+  // Nothing where all that can be said is a guess, and `guesses` are not wanted: they take by far the longest.
+  [[nodiscard]] std::optional<KernelEstimate> answer(const interpolation::Question& asked, bool guesses) const;
 
-  Device device_;  // the index keeps the one that was measured
+  Device device_;           // the index keeps the one that was measured
+  bool elsewhere_ = false;  // on(): this is perhaps another
   bool knows_workspace_ = false, knows_alone_ = false, knows_cached_ = false;
   std::shared_ptr<const Index> index_;
 };

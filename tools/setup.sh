@@ -29,6 +29,7 @@ demo nlohmann-json3-dev calibration files and --json
 demo libyaml-cpp-dev cluster files
 demo libpugixml-dev topologies of NCCL and hwloc
 demo libeigen3-dev fits
+demo libjemalloc-dev an allocator for many threads: searches
 all ccache compiles once what has not changed
 all mold links in a moment
 all libopenmpi-dev MPI: measuring networks, training

@@ -67,8 +67,9 @@ class OperationNode final : public Node {
   std::vector<at::Tensor> kept_;
 };
 
+// `overwrite`: as of perform().
 at::Tensor moved(EmulatedDevice& device, const Transfer& transfer, const EmulatedWork& copies, const at::Tensor& x,
-                 const LocalTensor& result, Communicator& communicator) {
+                 const LocalTensor& result, Communicator& communicator, bool overwrite) {
   if (transfer.motion == Motion::pass_round || transfer.motion == Motion::sum_round) {
     device.send_beside(transfer, x, communicator);
     return aten::weightless_view(x, result.shape);
@@ -80,7 +81,8 @@ at::Tensor moved(EmulatedDevice& device, const Transfer& transfer, const Emulate
   }
   device.run(copies);
   if (is_scalar_loss(x)) return x.variable_data();
-  return in_place(transfer) ? aten::weightless_view(x, result.shape) : device.tensor(result.shape, result.dtype);
+  const bool here = in_place(transfer) && (overwrite || transfer.motion == Motion::none);
+  return here ? aten::weightless_view(x, result.shape) : device.tensor(result.shape, result.dtype);
 }
 
 class EmulatedExchangeNode final : public Node {
@@ -96,7 +98,7 @@ class EmulatedExchangeNode final : public Node {
     const LocalTensor& output = device_.stage()[exchange.output];
     if (!gradient.defined()) gradient = gradient_of(device_, output);
     return {moved(device_, exchange.backward, device_.times().steps[step_].backward, gradient,
-                  device_.stage()[exchange.input], communicator_)};
+                  device_.stage()[exchange.input], communicator_, true)};
   }
   std::string name() const override { return "EmulatedExchange"; }
 
@@ -287,7 +289,7 @@ std::vector<at::Tensor> EmulatedDevice::run(std::size_t step, const std::vector<
   return outputs;
 }
 
-at::Tensor EmulatedDevice::exchange(std::size_t step, const at::Tensor& x, Communicator& communicator) {
+at::Tensor EmulatedDevice::exchange(std::size_t step, const at::Tensor& x, Communicator& communicator, bool overwrite) {
   const auto& exchange = std::get<Exchange>(stage_.steps[step]);
   std::shared_ptr<EmulatedExchangeNode> node;
   if (at::GradMode::is_enabled() && x.requires_grad())
@@ -296,7 +298,7 @@ at::Tensor EmulatedDevice::exchange(std::size_t step, const at::Tensor& x, Commu
         torch::autograd::deleteNode);
   const at::NoGradGuard no_grad;
   at::Tensor result =
-      moved(*this, exchange.forward, times_.steps[step].forward, x, stage_[exchange.output], communicator);
+      moved(*this, exchange.forward, times_.steps[step].forward, x, stage_[exchange.output], communicator, overwrite);
   if (node) torch::autograd::set_history(result, node);
   return result;
 }

@@ -48,8 +48,8 @@ class EmulatedDevice {
 
   // One operation; backward is recorded where the plan has one.
   std::vector<at::Tensor> run(std::size_t step, const std::vector<at::Tensor>& inputs);
-  // One exchange between operations, its messages sent for real.
-  at::Tensor exchange(std::size_t step, const at::Tensor& x, Communicator& communicator);
+  // One exchange between operations, its messages sent for real. `overwrite`: as of perform() (exchange.h).
+  at::Tensor exchange(std::size_t step, const at::Tensor& x, Communicator& communicator, bool overwrite);
   // What goes round while the next operation computes, or, backward, the last one launched did.
   void send_beside(const Transfer& transfer, const at::Tensor& x, Communicator& communicator);
   // Its messages alone: the copies around them are kernels.

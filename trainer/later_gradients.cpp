@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace sibyl::trainer {
@@ -90,16 +91,28 @@ std::vector<at::Tensor> LaterGradients::record(
   return results;
 }
 
+// An operation may share one leaf with one group and another leaf with another one: then they all become one.
 void LaterGradients::note(Edge root, at::Tensor gradient, const edge_list& leaves) {
-  const auto shares = [&](const Group& group) {
+  Group one;
+  const auto add = [&one](const edge_list& others) {
+    for (const Edge& leaf : others)
+      if (std::ranges::count(one.leaves, leaf) == 0) one.leaves.push_back(leaf);
+  };
+  const auto shares = [&leaves](const Group& group) {
     return std::ranges::any_of(leaves, [&](const Edge& leaf) { return std::ranges::count(group.leaves, leaf) > 0; });
   };
-  auto group = std::ranges::find_if(groups_, shares);
-  if (group == groups_.end()) group = groups_.insert(groups_.end(), Group{});
-  group->roots.push_back(std::move(root));
-  group->gradients.push_back(std::move(gradient));
-  for (const Edge& leaf : leaves)
-    if (std::ranges::count(group->leaves, leaf) == 0) group->leaves.push_back(leaf);
+  const auto place = std::ranges::find_if(groups_, shares) - groups_.begin();
+  for (Group& group : groups_) {
+    if (!shares(group)) continue;
+    std::ranges::move(group.roots, std::back_inserter(one.roots));
+    std::ranges::move(group.gradients, std::back_inserter(one.gradients));
+    add(group.leaves);
+  }
+  one.roots.push_back(std::move(root));
+  one.gradients.push_back(std::move(gradient));
+  add(leaves);
+  std::erase_if(groups_, shares);
+  groups_.insert(groups_.begin() + place, std::move(one));
 }
 
 // In the order in which backward came by; what is done is let go.

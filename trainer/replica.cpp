@@ -226,8 +226,8 @@ void Replica::exchange(std::size_t step, bool training) {
   Communicator& ranks = groups_->axis(exchange.axis);
   // Summands mostly have no other reader: then the sum is made where they lie.
   const bool overwrite = records_ || !reads_kept_[step];
-  tensors_[exchange.output.index()] =
-      emulated_ != nullptr ? emulated_->exchange(step, input, ranks) : run_exchange(exchange, input, ranks, overwrite);
+  tensors_[exchange.output.index()] = emulated_ != nullptr ? emulated_->exchange(step, input, ranks, overwrite)
+                                                           : run_exchange(exchange, input, ranks, overwrite);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "calibration/import/switch_tree.h"
+#include "calibration/library_file.h"
 
 namespace sibyl::import {
 namespace {
@@ -45,6 +46,8 @@ Result<std::optional<T>> only_one(const std::vector<Source>& sources, std::optio
   }
   return value;
 }
+
+std::string background_text(double share) { return share > 0 ? ", background: " + plain(share) : ""; }
 
 std::string inside_text(const fabric::Inside& inside) {
   if (const auto* planes = std::get_if<fabric::NvSwitch>(&inside))
@@ -117,13 +120,14 @@ class Writer {
                   "name a cluster that says it itself");
     if (wanted_.like && lacks_nics) {
       const TopologySpec& spec = wanted_.like->topology;
-      nics_ = Nics{spec.nics_per_node, spec.nic_bandwidth, spec.nic_latency};
+      nics_ = Nics{spec.nics_per_node, spec.nic_bandwidth, spec.nic_latency, spec.nic_background};
       if (devices_) assumed_.push_back(fmt::format("adapters are those of {}", wanted_.like->name));
     }
     if (!devices_ && wanted_.like) {
       const TopologySpec& spec = wanted_.like->topology;
       devices_ = spec.devices_per_node;
       link_ = spec.device_link;
+      node_is_like_ = true;
       assumed_.push_back(fmt::format("a node is one of {}", wanted_.like->name));
     }
     if (!devices_ || !link_)
@@ -177,11 +181,12 @@ class Writer {
   [[nodiscard]] std::string body() const {
     std::string text = fmt::format("name: {}\ncalibration: {}\nnodes: {}\ndevices_per_node: {}\n", quoted(wanted_.name),
                                    quoted(calibration_), *nodes_, *devices_);
-    text += fmt::format("device_link: {{kind: {}, bandwidth: {}, latency: {}{}}}\n", to_string(link_->kind),
-                        rate(link_->bandwidth), time(link_->latency), link_->reduces ? ", reduces: true" : "");
+    text += fmt::format("device_link: {{kind: {}, bandwidth: {}, latency: {}{}{}}}\n", to_string(link_->kind),
+                        rate(link_->bandwidth), time(link_->latency), link_->reduces ? ", reduces: true" : "",
+                        background_text(link_->background));
     if (nics_)
-      text += fmt::format("nic: {{per_node: {}, bandwidth: {}, latency: {}}}\n", nics_->per_node,
-                          rate(nics_->bandwidth), time(*nics_->latency));
+      text += fmt::format("nic: {{per_node: {}, bandwidth: {}, latency: {}{}}}\n", nics_->per_node,
+                          rate(nics_->bandwidth), time(*nics_->latency), background_text(nics_->background));
     const std::string inside = inside_ ? inside_text(*inside_) : "";
     if (network_) {
       text += "fabric:\n" + network_text(*network_);
@@ -192,6 +197,28 @@ class Writer {
       text += fmt::format("fabric:\n  kind: fat tree\n  down: [{}]\n", *nodes_ * nics_->per_node);
     }
     if (!inside.empty() && (network_ || nics_)) text += fmt::format("  inside: {}\n", inside);
+    return text + settings();
+  }
+
+  // What `like` says beside its links and switches, as far as it is of what is taken from it.
+  [[nodiscard]] std::string settings() const {
+    if (!wanted_.like) return {};
+    const ClusterFile& like = *wanted_.like;
+    std::string text;
+    if (like.algorithm != Algorithm::automatic) text += fmt::format("algorithm: {}\n", to_string(like.algorithm));
+    if (like.protocol != Protocol::automatic) text += fmt::format("protocol: {}\n", to_string(like.protocol));
+    if (like.library.library != Library::automatic) text += library_text(like.library);
+    if (wanted_.calibration.empty()) {
+      if (like.overlap)
+        text += fmt::format("overlap: {{compute_slowdown: {}, communication_slowdown: {}}}\n",
+                            plain(like.overlap->compute_slowdown), plain(like.overlap->communication_slowdown));
+      if (like.step_overhead_per_operation)
+        text += fmt::format("step_overhead_per_operation: {}\n", time(*like.step_overhead_per_operation));
+    }
+    if (node_is_like_) {
+      if (like.storage_read) text += fmt::format("storage: {{bandwidth: {}}}\n", rate(*like.storage_read));
+      if (like.host_link) text += fmt::format("host_link: {{bandwidth: {}}}\n", rate(*like.host_link));
+    }
     return text;
   }
 
@@ -207,6 +234,7 @@ class Writer {
   fabric::LinkRate rate_;
   std::optional<Seconds> switch_latency_;
   std::vector<std::string> names_, assumed_;
+  bool node_is_like_ = false;  // no file describes one
 };
 
 }  // namespace

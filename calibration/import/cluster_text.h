@@ -19,7 +19,9 @@ struct Wanted {
   std::string name = "imported";
   std::string calibration;          // empty: that of `like`
   std::optional<int> nodes;         // where no file says it
-  std::optional<ClusterFile> like;  // whose node is taken where no file describes one
+  // Whose node is taken where no file describes one, and what it says of its software: which library and algorithms
+  // exchange, and, of its own devices, what steps and messages beside kernels cost.
+  std::optional<ClusterFile> like;
 };
 
 // What is taken for granted stands in comments at its head. What two files say, and what none says but must be said, is

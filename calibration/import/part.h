@@ -32,6 +32,7 @@ struct Nics {
   int per_node = 1;
   BytesPerSecond bandwidth{};  // of each; 0: not known
   std::optional<Seconds> latency;
+  double background = 0.0;  // share of each that others use
 };
 
 struct Part {

@@ -12,6 +12,7 @@
 #include "calibration/program/compute.h"
 #include "calibration/program/cudnn_records.h"
 #include "calibration/program/cudnn_request.h"
+#include "calibration/program/host_link.h"
 #include "calibration/program/interruption.h"
 #include "calibration/program/session.h"
 #include "calibration/summary.h"
@@ -42,7 +43,7 @@ class Calibrator {
     if (request.common.limit) end_ = std::chrono::steady_clock::now() + to_clock(*request.common.limit);
   }
 
-  // Peak, bandwidth, context and launches: once a file.
+  // Peak, bandwidth, context, launches and the link to the host: once a file.
   Result<void> facts() {
     Calibration& calibration = session_.calibration();
     if (calibration.device.memory_bandwidth.value() > 0) return {};
@@ -52,6 +53,7 @@ class Calibrator {
     SIBYL_TRY(const Seconds launch, gpu_.launch());
     SIBYL_CHECK(write_launches(session_.path(), launch));
     SIBYL_TRY(const auto transfers, gpu_.transfers(options_));
+    calibration.device.host_link = host_link_of(transfers);
     SIBYL_CHECK(write_transfers(session_.path(), transfers));
     return session_.save();
   }

@@ -76,7 +76,7 @@ Result<CudnnRequest> read_cudnn_request(const std::vector<std::string>& words) {
   }
   if (words.front() != "compute")
     return fail(ErrorCode::usage, fmt::format("the cudnn backend measures compute only, not '{}'", words.front()), {},
-                "sibyl-calibrate measures the network and storage");
+                "`sibyl calibrate network` and `io`, without --backend, add theirs to the same file");
   SIBYL_TRY(const Arguments arguments, Arguments::parse(command, std::span(words).subspan(1)));
   if (arguments.help()) {
     request.common.help = cli::help_text(command);

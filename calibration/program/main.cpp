@@ -39,6 +39,7 @@ std::vector<KernelKey> gpu_sweep(const Request& request) {
 
 Setup setup_of(const Request& request) {
   Setup setup{machine_fingerprint(), library_versions(), request.threads, Backend::cpu};
+  setup.kernels = request.compute || request.overlap;
   if (!request.cuda) return setup;
   setup.backend = Backend::cuda;
   setup.machine.erase("pages");  // of the host's memory
@@ -67,6 +68,12 @@ int ranks_on_machine(const Ranks& ranks) {
   const std::vector<double> machines = ranks.gather(machine_number());
   if (machines.front() == 0) return ranks.per_node();
   return static_cast<int>(std::ranges::count(machines, machines.front()));
+}
+
+// Whether the file is a GPU's: what this run finds out about processors is not its device's, then.
+bool is_of_gpu(const Ranks& ranks, Session& session) {
+  const bool own = ranks.first() && session.calibration().device.backend == Backend::cuda;
+  return ranks.greatest(own ? 1 : 0) == 1;
 }
 
 Result<void> compute(const Ranks& ranks, Session& session, const Request& request, TimingOptions options,
@@ -127,7 +134,7 @@ Result<void> run(const Ranks& ranks, const std::vector<std::string>& words) {
   TimingOptions options;
   options.budget = request.kernel_budget;
   // A GPU tells its own.
-  if (!request.cuda) {
+  if (!is_of_gpu(ranks, session)) {
     SIBYL_TRY(options.cache, settle_cache(ranks, session, request.cache, request.threads));
     const Bytes room = probe::free_memory() / (2.0 * ranks_on_machine(ranks));
     options.most_memory = std::min(options.most_memory, Bytes{std::ranges::min(ranks.gather(room.value()))});

@@ -41,13 +41,19 @@ std::string identity(const Calibration& calibration) {
                      calibration.ranks_per_node, calibration.threads);
 }
 
+Failure another_set_up(const std::string& file, const std::string& what, const std::string& there,
+                       const std::string& now, const std::string& hint = "name another file with -o") {
+  return fail(fmt::format("was measured with {} {}, this run has {}", what, there, now), file, hint);
+}
+
 Result<void> must_match(const Calibration& stored, const Calibration& here, const std::string& file) {
   const auto differs = [&](const std::string& what, const std::string& there, const std::string& now) {
-    return fail(fmt::format("was measured with {} {}, this run has {}", what, there, now), file,
-                "name another file with -o");
+    return another_set_up(file, what, there, now);
   };
   if (stored.device.backend != here.device.backend)
-    return differs("backend", text_of(stored.device.backend), text_of(here.device.backend));
+    return another_set_up(file, "backend", text_of(stored.device.backend), text_of(here.device.backend),
+                          "name another file with -o; a GPU's file takes `network` and `io` of its machine, once the "
+                          "GPU is in it");
   const auto compare = [&](const auto& old_facts, const auto& new_facts) -> Result<void> {
     for (const auto& [name, value] : new_facts)
       if (const auto old = old_facts.find(name); old != old_facts.end() && old->second != value && !may_change(name))
@@ -68,6 +74,19 @@ Result<void> must_match(const Calibration& stored, const Calibration& here, cons
   if (stored.threads != here.threads)
     return differs("threads", std::to_string(stored.threads), std::to_string(here.threads));
   return {};
+}
+
+// What a GPU's file and a run of its machine's network or storage have in common: the processor, and which MPI sends.
+// How kernels were timed, by how many ranks and threads, is nothing to such a run. Of hardware threads the file may
+// count those that are there, and the run those that it may use.
+Result<void> must_be_of_one_machine(const Calibration& stored, const Calibration& here, const std::string& file) {
+  const auto compare = [&](const auto& old_facts, const auto& new_facts, const std::string& name) -> Result<void> {
+    const auto old = old_facts.find(name), now = new_facts.find(name);
+    if (old == old_facts.end() || now == new_facts.end() || old->second == now->second) return {};
+    return another_set_up(file, name, old->second, now->second);
+  };
+  SIBYL_CHECK(compare(stored.machine, here.machine, "cpu"));
+  return compare(stored.libraries, here.libraries, "mpi");
 }
 
 }  // namespace
@@ -91,6 +110,11 @@ Result<void> Session::load(const Setup& setup) {
 
   if (std::filesystem::exists(path_)) {
     SIBYL_TRY(calibration_, load_calibration(path_));
+    if (!setup.kernels && calibration_.device.backend == Backend::cuda) {
+      SIBYL_CHECK(must_be_of_one_machine(calibration_, here, path_.string()));
+      if (const auto mpi = here.libraries.find("mpi"); mpi != here.libraries.end()) calibration_.libraries.insert(*mpi);
+      return {};  // the journal is of who times kernels
+    }
     if (here.machine.contains("pages")) calibration_.machine.try_emplace("pages", "small");  // before they were said
     SIBYL_CHECK(must_match(calibration_, here, path_.string()));
     if (calibration_.kernels.empty()) {

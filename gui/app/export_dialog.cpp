@@ -5,6 +5,7 @@
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QMessageBox>
 
 namespace sibyl::gui {
 
@@ -84,6 +85,21 @@ void ExportDialog::check() {
   const ExportRequest wanted = request();
   const bool of_views = !views().empty() && (!wanted.figures.empty() || wanted.tables);
   export_->setEnabled((of_views || wanted.report) && !wanted.folder.isEmpty());
+}
+
+void ExportDialog::accept() {
+  constexpr qsizetype most = 12;  // names that are shown
+  const ExportRequest wanted = request();
+  const QStringList there = filesInTheWay(views(), wanted);
+  if (!there.isEmpty()) {
+    QString names = there.mid(0, most).join(QLatin1Char('\n'));
+    if (there.size() > most) names += QStringLiteral("\n…");
+    const auto answer = QMessageBox::question(
+        this, tr("Export"), tr("%1 has already:\n\n%2\n\nReplace what is there?").arg(wanted.folder, names),
+        QMessageBox::Yes | QMessageBox::Cancel, QMessageBox::Cancel);
+    if (answer != QMessageBox::Yes) return;
+  }
+  QDialog::accept();
 }
 
 std::vector<View*> ExportDialog::views() const {

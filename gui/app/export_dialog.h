@@ -1,4 +1,4 @@
-// What is to be exported, and where to.
+// What is to be exported, and where to. Before files are replaced it asks, and stays where they are not to be.
 #pragma once
 
 #include <QCheckBox>
@@ -22,6 +22,8 @@ class ExportDialog : public QDialog {
 
   [[nodiscard]] std::vector<View*> views() const;
   [[nodiscard]] ExportRequest request() const;
+
+  void accept() override;
 
  private:
   void check();

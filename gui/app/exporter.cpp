@@ -12,6 +12,10 @@
 namespace sibyl::gui {
 namespace {
 
+QString figureFile(const View& view, FigureFormat format) { return view.key() + ending(format); }
+QString tableFile(const View& view) { return view.key() + QStringLiteral(".csv"); }
+QString reportFile() { return QStringLiteral("report.html"); }
+
 Failure notWritten(const QString& path) { return fail("cannot be written", path.toStdString()); }
 
 void paint(View& view, QPainter& painter, const QSize& size) {
@@ -77,24 +81,38 @@ Result<void> exportFigure(View& view, const QString& path, FigureFormat format, 
   return asPdf(view, path, size);
 }
 
+QStringList filesInTheWay(const std::vector<View*>& views, const ExportRequest& request) {
+  const QDir folder(request.folder);
+  QStringList names;
+  const auto look = [&](const QString& name) {
+    if (folder.exists(name)) names.append(name);
+  };
+  for (const View* view : views) {
+    for (const FigureFormat format : request.figures) look(figureFile(*view, format));
+    if (request.tables) look(tableFile(*view));
+  }
+  if (request.report) look(reportFile());
+  return names;
+}
+
 Result<QStringList> exportAll(const std::vector<View*>& views, const Answer& answer, const ExportRequest& request) {
   if (!QDir().mkpath(request.folder)) return fail("the folder cannot be made", request.folder.toStdString());
   const QDir folder(request.folder);
   QStringList written;
   for (View* view : views) {
     for (const FigureFormat format : request.figures) {
-      const QString path = folder.filePath(view->key() + ending(format));
+      const QString path = folder.filePath(figureFile(*view, format));
       SIBYL_CHECK(exportFigure(*view, path, format, request.size));
       written.append(path);
     }
     const auto table = request.tables ? view->table() : std::nullopt;
     if (!table) continue;
-    const QString path = folder.filePath(view->key() + QStringLiteral(".csv"));
+    const QString path = folder.filePath(tableFile(*view));
     SIBYL_CHECK(replace_file(path.toStdString(), csv(*table)));
     written.append(path);
   }
   if (request.report && answer.report) {
-    const QString path = folder.filePath(QStringLiteral("report.html"));
+    const QString path = folder.filePath(reportFile());
     SIBYL_CHECK(replace_file(path.toStdString(), to_html(*answer.report)));
     written.append(path);
   }

@@ -26,7 +26,12 @@ struct ExportRequest {
   QSize size{1200, 700};
 };
 
+// The names of those files of the folder that exportAll() would replace; KEY.csv among them where a view turns out to
+// have no table, which is not known before it is worked out.
+QStringList filesInTheWay(const std::vector<View*>& views, const ExportRequest& request);
+
 // Every view as KEY.png and so on, report.html; what was written, in that order. Stops at the first that cannot be.
+// Existing files are replaced.
 Result<QStringList> exportAll(const std::vector<View*>& views, const Answer& answer, const ExportRequest& request);
 
 }  // namespace sibyl::gui

@@ -29,7 +29,9 @@ cli::Command command() {
       {"sibyl-gui", "an empty session"},
       {"sibyl-gui zoo:resnet50", "a model of the zoo; a path to an ONNX file as well"},
       {"sibyl-gui --export-to out session.json", "all views of a session as PNG, SVG, CSV and HTML, without a window"}};
-  c.options = {{.name = "--export-to", .value = "DIR", .help = "render all views into that folder, and end"},
+  c.options = {{.name = "--export-to",
+                .value = "DIR",
+                .help = "render all views into that folder, replacing files of their names, and end"},
                {.name = "--light", .help = "light colours, whatever the desktop's are"},
                {.name = "--dark", .help = "dark colours"},
                {.name = "--version", .help = "say which version this is"}};

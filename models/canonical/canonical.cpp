@@ -29,6 +29,7 @@ Result<Graph> canonicalize(Graph raw, const Apart& apart, const Cancelled& cance
       [&](Editor& editor) {
         if (!apart.attention) attentions(editor);
       },
+      folded_heads,
       folded_transposes,
       layouts,
       stored_views,

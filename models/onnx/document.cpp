@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "models/onnx/mask.h"
 #include "models/onnx/payload.h"
 #include "models/onnx/tied.h"
 #include "models/onnx/wire.h"
@@ -289,6 +290,7 @@ Result<ModelData> parse_beside(std::string_view bytes, const std::string& name,
   if (!parsed) return fail("the file is truncated or is not an ONNX model", name);
   SIBYL_TRY(ModelData data, convert(model, name, cancelled));
   data.assumed = tie_transposed_tables(data.graph, payloads, folder);
+  mark_masks(data.graph, payloads);
   return data;
 }
 

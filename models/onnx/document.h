@@ -33,6 +33,7 @@ struct TensorData {
   Shape shape;
   KnownValues values;  // small tensors stored in the file; null for the rest
   std::optional<ExternalData> external = {};
+  bool mask = false;  // of attention, by its elements: no weight, though it is floating (mask.h)
 };
 
 struct GraphData;

@@ -2,14 +2,28 @@
 
 #include <fmt/format.h>
 
+#include "models/mask.h"
+
 namespace sibyl::onnx_import {
 namespace {
 
-// Integers index, floats and booleans mask: larger ones are not worth their memory.
+// A mask of as many keys as queries that is not the causal one, which such masks are else taken to be.
+bool is_odd_mask(const Fact& fact) {
+  if (fact.shape.size() < 2) return false;
+  const std::int64_t size = fact.shape.back();
+  const bool square = size <= max_known_values && fact.shape[fact.shape.size() - 2] == size;
+  if (!square || element_count(fact.shape) != size * size) return false;
+  const auto causal = [&](MaskForm form) { return is_causal(*fact.values, size, form); };
+  if (fact.dtype == DType::boolean) return !causal(MaskForm::keeps_where_true) && !causal(MaskForm::keeps_where_false);
+  return is_added_mask(*fact.values) && !causal(MaskForm::added);
+}
+
+// Integers index, floats and booleans mask: larger ones are not worth their memory, unless they say what they are.
 bool worth_keeping(const Fact& fact) {
   constexpr std::size_t most_masks = 4096;
-  return fact.values &&
-         (fact.values->size() <= most_masks || (!is_floating(fact.dtype) && fact.dtype != DType::boolean));
+  if (!fact.values) return false;
+  const bool may_mask = is_floating(fact.dtype) || fact.dtype == DType::boolean;
+  return !may_mask || fact.values->size() <= most_masks || is_odd_mask(fact);
 }
 
 bool keeps_ids(const Attributes& attributes) {

@@ -83,7 +83,7 @@ class Translator {
         (is_filled_in(node, i) ? filled_in_ : read_otherwise_).insert(node.inputs[i]);
     }
     stores_weights_ = std::ranges::any_of(model.graph.initializers, [](const TensorData& tensor) {
-      return tensor.dtype && is_floating(*tensor.dtype) && element_count(tensor.shape) > 1;
+      return tensor.dtype && is_floating(*tensor.dtype) && !tensor.mask && element_count(tensor.shape) > 1;
     });
   }
 
@@ -150,8 +150,8 @@ void Translator::add_initializers(const GraphData& graph, Scope& scope) {
     Fact fact{tensor.dtype.value_or(DType::f32), tensor.shape, tensor.values};
     // A lone number is a constant, unless it is the bias of a layer with one result.
     const bool lone = element_count(tensor.shape) == 1 && (tensor.shape.empty() || !biases_.contains(tensor.name));
-    const bool trains =
-        tensor.dtype && is_floating(*tensor.dtype) && !lone && !is_made_up(tensor) && element_count(tensor.shape) > 0;
+    const bool trains = tensor.dtype && is_floating(*tensor.dtype) && !lone && !tensor.mask && !is_made_up(tensor) &&
+                        element_count(tensor.shape) > 0;
     add(tensor.name, scope, !tensor.dtype ? Source::unknown : trains ? Source::weight : Source::constant, {fact, fact});
   }
 }

@@ -12,7 +12,7 @@ int doublings(int count) { return std::bit_width(static_cast<unsigned>(count - 1
 }  // namespace
 
 Ranged binomial_seconds(const Job& job, const Wire& wire) {
-  const auto [ranks, nodes, groups] = job.placement;
+  const auto [ranks, nodes, groups, missing] = job.placement;
   Ranged time;
   if (ranks > 1) time += doublings(ranks) * wire.inside(job.bytes, groups);
   // The root sends in each round, or is sent to.

@@ -17,14 +17,14 @@
 namespace sibyl::collective {
 
 Ranged bruck_seconds(const Job& job, const Wire& wire) {
-  const auto [ranks, nodes, groups] = job.placement;
+  const auto [ranks, nodes, groups, missing] = job.placement;
   const int size = job.placement.size();
   Rounds rounds(wire);
   for (int distance = 1; distance < size; distance *= 2) {
     const Ranged bytes = job.imbalance.busiest * job.bytes / size * bruck_parts(job.collective, size, distance);
-    // Of a node's ranks, in a row, those within that distance of its end, either way round, have their partners on
-    // another node.
-    const int leave = nodes > 1 ? std::min({distance, size - distance, ranks}) : 0;
+    // Of a node's ranks, in a row, those within that distance of its end have their partners on another node, but for
+    // those whose way round the circle ends in the node again.
+    const int leave = nodes > 1 ? std::min(distance, ranks) + std::min(size - distance, ranks) - ranks : 0;
     if (leave == 0)
       rounds.inside(bytes, ranks * groups);
     else

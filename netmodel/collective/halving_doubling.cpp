@@ -9,18 +9,12 @@
 namespace sibyl::collective {
 
 Ranged halving_doubling_seconds(const Job& job, const Wire& wire) {
-  const auto [ranks, nodes, groups] = job.placement;
   const int size = job.placement.size();
   if (!halves_evenly(size)) return job.collective == Collective::all_gather ? bruck_seconds(job, wire) : ring_seconds(job, wire);
+  const Fold nobody_folds = Fold::of(size);
   Rounds rounds(wire);
-  for (int distance = 1; distance < size; distance *= 2) {
-    const int block = 2 * distance;
-    const Ranged bytes = job.bytes / size * distance;
-    if (nodes == 1 || ranks % block == 0)
-      rounds.inside(bytes, ranks * groups);
-    else
-      rounds.across(bytes, ranks * groups, (block + ranks - 1) / ranks, to_the_top);
-  }
+  for (int distance = 1; distance < size; distance *= 2)
+    rounds.between_partners(job.bytes / size * distance, nobody_folds, job.placement, distance);
   return rounds.seconds();
 }
 

@@ -7,12 +7,14 @@
 // leave a rank's node where pairs send g (n - 1), of g times the length; the bytes between nodes are the same. Of an
 // uneven one the busiest rank's place has what goes to that place on all nodes; between them its NIC is shared as
 // before.
+//
+// Nodes that lack ranks are taken to have them: places that they do not have would be another rank's work.
 #include "netmodel/collective/algorithms.h"
 
 namespace sibyl::collective {
 
 Ranged hierarchical_seconds(const Job& job, const Wire& wire) {
-  const auto [ranks, nodes, groups] = job.placement;
+  const auto [ranks, nodes, groups, missing] = job.placement;
   const GroupPlacement local{ranks, 1, groups};
   const GroupPlacement between{1, nodes, ranks * groups};
   Ranged total;

@@ -24,7 +24,7 @@ struct Pipelined {
 };
 
 Pipelined inside_a_node(const Job& job, const Wire& wire) {
-  const auto [ranks, nodes, groups] = job.placement;
+  const auto [ranks, nodes, groups, missing] = job.placement;
   if (ranks == 1) return {};
   if (wire.reduces_inside()) {
     const Ranged empty = wire.inside(0.0, ranks * groups);
@@ -38,12 +38,12 @@ Pipelined inside_a_node(const Job& job, const Wire& wire) {
 }  // namespace
 
 Job share_between_nodes(const Job& job) {
-  const auto [ranks, nodes, groups] = job.placement;
+  const auto [ranks, nodes, groups, missing] = job.placement;
   return {job.collective, job.bytes / ranks, {1, nodes, ranks * groups}};
 }
 
 Ranged in_network_seconds(const Job& job, const Wire& wire, const BetweenNodes& by_ranks) {
-  const auto [ranks, nodes, groups] = job.placement;
+  const auto [ranks, nodes, groups, missing] = job.placement;
   const Pipelined inside = inside_a_node(job, wire);
   if (nodes == 1) return inside.latency + inside.stream;
   BetweenNodes between = by_ranks;

@@ -5,7 +5,7 @@
 namespace sibyl::collective {
 
 Ranged linear_seconds(const Job& job, const Wire& wire) {
-  const auto [ranks, nodes, groups] = job.placement;
+  const auto [ranks, nodes, groups, missing] = job.placement;
   Ranged latency, stream;
   if (ranks > 1) {
     latency = wire.inside(0, groups);

@@ -12,7 +12,7 @@ namespace sibyl::collective {
 namespace {
 
 Ranged halo_seconds(const Job& job, const Wire& wire) {
-  const auto [ranks, nodes, groups] = job.placement;
+  const auto [ranks, nodes, groups, missing] = job.placement;
   const Ranged inside = ranks > 1 ? wire.inside(job.bytes, ranks * groups) : 0.0;
   if (nodes == 1) return inside;
   const Ranged each = job.placement.size() > 2 ? job.bytes / 2 : job.bytes;

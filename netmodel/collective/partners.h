@@ -1,6 +1,6 @@
 // Who meets whom in algorithms whose distances double, over nodes of several ranks: of a node's ranks how many find
 // their partner in it, and how many on another node, which share its NICs meanwhile. Where ranks and nodes are powers
-// of two either all do or none; else nodes differ, and the fullest counts.
+// of two either all do or none; else nodes differ, and the one with the most counts.
 #pragma once
 
 #include "netmodel/collective/partition.h"
@@ -13,6 +13,6 @@ struct Partners {
 
 // Between core ranks at that distance; 0: between those that fold, or unfold. It takes a time in proportion to all
 // ranks where counts are no powers of two.
-Partners partners(const Fold& fold, int ranks_per_node, int nodes, int distance);
+Partners partners(const Fold& fold, const GroupPlacement& placement, int distance);
 
 }  // namespace sibyl::collective

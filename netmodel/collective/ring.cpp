@@ -4,14 +4,14 @@
 // Every link works in every round, so the slowest sets the pace of bytes; but latencies add up along the way of one
 // part, which crosses each link of the ring in turn. So a round costs the mean latency of the links and the largest
 // byte time. A ring in rank order crosses each node's NICs once per direction; with several NICs the library lays as
-// many rings as NICs (Wire::stripes), each with its share of the bytes.
+// many rings as NICs (Wire::stripes), each with its share of the bytes: of the node with the fewest ranks.
 #include "netmodel/collective/algorithms.h"
 #include "netmodel/collective/partition.h"
 
 namespace sibyl::collective {
 
 Ranged ring_seconds(const Job& job, const Wire& wire) {
-  const auto [ranks, nodes, groups] = job.placement;
+  const auto [ranks, nodes, groups, missing] = job.placement;
   const int size = job.placement.size();
   const Ranged message = job.bytes / size;
   const int crossings = nodes > 1 ? nodes : 0;
@@ -21,15 +21,14 @@ Ranged ring_seconds(const Job& job, const Wire& wire) {
     latency += empty * (size - crossings) / size;
     stream = wire.inside(message, ranks * groups) - empty;
   }
+  const int stripes = wire.stripes(job.placement.fewest_on_a_node());
   if (nodes > 1) {
-    const int stripes = wire.stripes(ranks);
     const Ranged empty = wire.across(0, stripes * groups, nodes, to_neighbours);
     latency += empty * crossings / size;
     stream = max(stream, wire.across(message / stripes, stripes * groups, nodes, to_neighbours) - empty);
   }
   const int rounds = (size - 1) * (job.collective == Collective::all_reduce ? 2 : 1);
   if (nodes == 1) return rounds * (latency + stream);
-  const int stripes = wire.stripes(ranks);
   return wire.bucket(stripes * groups, nodes, to_neighbours).rounds(latency + stream, message / stripes, rounds);
 }
 

@@ -27,7 +27,7 @@ class Rounds {
   }
   // Of those that are partners at that distance (0: that fold), in the node or outside.
   void between_partners(const Ranged& bytes, const Fold& fold, const GroupPlacement& placement, int distance) {
-    const auto [ranks, nodes, groups] = placement;
+    const auto [ranks, nodes, groups, missing] = placement;
     const Partners they = wire_.meet(fold, placement, distance);
     if (they.outside == 0) return inside(bytes, they.inside * groups);
     // They lie in one block of twice that many; where some folded, every other rank of it counts.

@@ -53,7 +53,7 @@ TreePlace TreePlace::second(int size, int rank) {
 }
 
 Ranged tree_seconds(const Job& job, const Wire& wire) {
-  const auto [ranks, nodes, groups] = job.placement;
+  const auto [ranks, nodes, groups, missing] = job.placement;
   const bool both_ways = job.collective == Collective::all_reduce;
   const Ranged per_tree = both_ways ? job.bytes / 2 : job.bytes;
   const Ranged chunk = min(per_tree, static_cast<double>(wire.chains() ? gpu_tree_chunk_bytes : tree_chunk_bytes));
@@ -71,7 +71,7 @@ Ranged tree_seconds(const Job& job, const Wire& wire) {
   }
   if (nodes > 1) {
     const Ranged through = through_each(nodes);
-    const int stripes = wire.stripes(ranks);
+    const int stripes = wire.stripes(job.placement.fewest_on_a_node());
     const auto link = [&, nodes = nodes, groups = groups](const Ranged& bytes) {
       return wire.across(bytes / stripes, stripes * groups, nodes, up_a_tree);
     };

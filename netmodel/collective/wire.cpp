@@ -36,7 +36,7 @@ FoundWay Wire::new_way(const Asked& asked) const {
 Partners Wire::meet(const Fold& fold, const GroupPlacement& placement, int distance) const {
   for (const auto& [at, counted] : known().partners)
     if (at == distance) return counted;
-  const Partners counted = partners(fold, placement.ranks_per_node, placement.nodes, distance);
+  const Partners counted = partners(fold, placement, distance);
   if (meets_ != nullptr) meets_->partners.emplace_back(distance, counted);
   return counted;
 }

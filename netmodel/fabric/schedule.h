@@ -48,7 +48,8 @@ struct Schedule {
 };
 
 // Where the groups of a placement lie: ranks on the first devices of consecutive nodes, groups of a node one after
-// another, and the same on the nodes after those, as far as there are any in use.
+// another, and the same on the nodes after those, as far as there are any in use. Algorithms that go by nodes
+// (hierarchical, multi_dimensional) have nodes that lack ranks take part as if they had them.
 class Layout {
  public:
   // Beyond this many ranks further nodes are left out: they do the same.
@@ -58,10 +59,12 @@ class Layout {
 
   [[nodiscard]] const GroupPlacement& placement() const { return placement_; }
   [[nodiscard]] int groups() const { return blocks_ * placement_.groups_per_node; }
-  [[nodiscard]] int device(int group, int rank) const { return device(group, rank / ranks(), rank % ranks()); }
+  [[nodiscard]] int device(int group, int rank) const;
   [[nodiscard]] int device(int group, int node, int local) const;
   // Parallel rings or trees: one for each NIC that the ranks can use.
   [[nodiscard]] int stripes() const { return stripes_; }
+  // The rank of a node at which such a ring or tree enters and leaves it.
+  [[nodiscard]] int gate(int node, int stripe) const { return stripe % stripes_ * placement_.on_node(node) / stripes_; }
   // Along which a group's nodes lie: a torus's dimensions, a tree's switches, a dragonfly's routers and groups, as far
   // as they fill them evenly; else all in one. Their product is the nodes, the first varies fastest.
   [[nodiscard]] const std::vector<int>& extents() const { return extents_; }
@@ -69,7 +72,6 @@ class Layout {
   [[nodiscard]] const std::vector<std::vector<int>>& orders() const { return orders_; }
 
  private:
-  [[nodiscard]] int ranks() const { return placement_.ranks_per_node; }
   GroupPlacement placement_;
   int nodes_ = 1, per_node_ = 1, blocks_ = 1, stripes_ = 1;
   std::vector<std::vector<int>> orders_;

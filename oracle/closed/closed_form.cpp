@@ -229,7 +229,7 @@ const Result<ProgramForm::Cut>& ProgramForm::find_cut(const Strategy& strategy, 
 }
 
 // Most strategies that fit nowhere, however they are cut, do not for what they hold whatever their buckets.
-bool ProgramForm::none_fits(const CutTable& table, const Strategy& strategy, const InFlight& in_flight, Bytes memory) {
+bool ProgramForm::none_fits(CutTable& table, const Strategy& strategy, const InFlight& in_flight, Bytes memory) {
   if (memory.value() <= 0) return false;
   const auto [known, added] =
       none_fits_.try_emplace({&in_flight, strategy.chunks, memory_key_without_buckets(strategy)}, false);
@@ -294,14 +294,30 @@ const ProgramForm::Sent& ProgramForm::sent(std::size_t position, const Pairs& pa
   return known.emplace_back(sent);
 }
 
-StageWork& ProgramForm::work_of(const Cut& cut, std::size_t stage, const Strategy& strategy) {
+// Most strategies have a cut in common with others that ask the same of its stages.
+const ProgramForm::Works& ProgramForm::works_of(const Cut& cut, const Strategy& strategy) {
   const Asked asked{runs_again(strategy),
                     strategy.schedule == PipelineSchedule::zero_bubble,
                     false,
                     strategy.data > 1,
                     false,
                     gradients_in_buckets(strategy)};
-  return works_.of(cut.contents[stage], {stage == 0 ? 0 : cut.ends[stage - 1], cut.ends[stage]}, asked);
+  std::vector<std::pair<Asked, Works>>& all = works_of_[&cut];
+  const auto known = std::ranges::find(all, asked, &std::pair<Asked, Works>::first);
+  if (known != all.end()) return known->second;
+  Works works;
+  for (std::size_t s = 0; s < cut.ends.size(); ++s)
+    works.push_back(&works_.of(cut.contents[s], {s == 0 ? 0 : cut.ends[s - 1], cut.ends[s]}, asked));
+  return all.emplace_back(asked, std::move(works)).second;
+}
+
+// Neighbours are mostly alike.
+void ProgramForm::set_forms(const Works& works, const auto& form_of) {
+  stages_.assign(works.size(), {});
+  for (std::size_t s = 0; s < works.size(); ++s) {
+    const bool like_before = s > 0 && works[s] == works[s - 1];
+    stages_[s].form = like_before ? stages_[s - 1].form : &form_of(*works[s]);
+  }
 }
 
 Bytes ProgramForm::memory_of(const ScheduleShape& shape) const {
@@ -322,26 +338,22 @@ const Form& ProgramForm::least(const Strategy& strategy, const ScheduleShape& sh
   if (!added) return form;
   const StageFormula& formula = group_of(strategy).formula;
   std::unordered_map<const StageWork*, StageForm> forms;
-  stages_.assign(cut->ends.size(), {});
-  for (std::size_t s = 0; s < stages_.size(); ++s) {
-    const StageWork& work = work_of(*cut, s, strategy);
+  set_forms(works_of(*cut, strategy), [&](const StageWork& work) -> const StageForm& {
     const auto [entry, is_new] = forms.try_emplace(&work);
     if (is_new) entry->second = formula.least(work);
-    stages_[s].form = &entry->second;
-  }
+    return entry->second;
+  });
   form = {Seconds{ScheduleForm::at_least(shape, stages_)}, memory_of(shape), false};
   return form;
 }
 
 Form ProgramForm::least_of_gathering(Group& group, const Strategy& strategy, const ScheduleShape& shape,
                                      const Cut& cut) {
-  stages_.assign(cut.ends.size(), {});
-  for (std::size_t s = 0; s < stages_.size(); ++s) {
-    const StageWork& work = work_of(cut, s, strategy);
+  set_forms(works_of(cut, strategy), [&](const StageWork& work) -> const StageForm& {
     const auto [entry, added] = group.gathering.try_emplace(&work);
     if (added) entry->second = group.formula.least_of_gathering(work);
-    stages_[s].form = &entry->second;
-  }
+    return entry->second;
+  });
   return {Seconds{ScheduleForm::at_least(shape, stages_)}, memory_of(shape), false};
 }
 
@@ -357,10 +369,9 @@ Result<Form> ProgramForm::pipeline(const Strategy& strategy, const Wanted& wante
   if (group.formula.gathers())
     if (const Form least = least_of_gathering(group, strategy, shape, *cut); !wanted(least)) return least;
   const auto coordinates = static_cast<std::size_t>(strategy.pipeline);
-  stages_.assign(cut->ends.size(), {});
+  set_forms(works_of(*cut, strategy), [&](StageWork& work) -> const StageForm& { return stage(group, work); });
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     StageInPipeline& own = stages_[s];
-    own.form = &stage(group, work_of(*cut, s, strategy));
     if (s + 1 < stages_.size()) {
       const Sent& sent = this->sent(cut->ends[s], group.links->forward[s % coordinates]);
       own.send_forward = sent.forward, own.forward_wire = sent.forward_wire;

@@ -16,6 +16,7 @@
 #include <optional>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -121,15 +122,17 @@ class ProgramForm {
   StageForm& stage(Group& group, StageWork& work);
   const Result<Cut>& cut_of(const Strategy& strategy, const InFlight& in_flight);
   const Result<Cut>& find_cut(const Strategy& strategy, const InFlight& in_flight, bool share_nodes);
-  [[nodiscard]] bool none_fits(const CutTable& table, const Strategy& strategy, const InFlight& in_flight,
-                               Bytes memory);
+  [[nodiscard]] bool none_fits(CutTable& table, const Strategy& strategy, const InFlight& in_flight, Bytes memory);
   Result<Cut> cut(const Strategy& strategy, const std::vector<std::size_t>& begins);
   Result<void> find_ties(const Strategy& strategy, Cut& cut);
   const Sent& sent(std::size_t position, const Pairs& pairs);
   Bytes inputs_of(const Strategy& strategy);  // that a rank takes in for one micro-batch, at most
   Result<Form> alone(const Strategy& strategy, const Wanted& wanted);
   Result<Form> pipeline(const Strategy& strategy, const Wanted& wanted);
-  StageWork& work_of(const Cut& cut, std::size_t stage, const Strategy& strategy);
+  using Works = std::vector<StageWork*>;                            // by stage
+  const Works& works_of(const Cut& cut, const Strategy& strategy);  // good until other works of that cut are asked for
+  // Makes `stages_` such of a StageForm each, which `form_of` has of its work and keeps.
+  void set_forms(const Works& works, const auto& form_of);
   const Form& least(const Strategy& strategy, const ScheduleShape& shape, const Result<Cut>& cut);
   Form least_of_gathering(Group& group, const Strategy& strategy, const ScheduleShape& shape, const Cut& cut);
   [[nodiscard]] Bytes memory_of(const ScheduleShape& shape) const;  // of `stages_`
@@ -152,6 +155,7 @@ class ProgramForm {
   std::array<std::unique_ptr<CutTable>, 2> cut_tables_;  // by whether neighbours share a node
   std::map<Begins, Result<Cut>> cuts_;
   std::map<CutKey, const Result<Cut>*> cuts_of_;
+  std::unordered_map<const Cut*, std::vector<std::pair<Asked, Works>>> works_of_;  // by what stages are asked
   std::map<std::pair<std::vector<int>, std::vector<int>>, InFlight> in_flights_;
   std::map<ShapeKey, const InFlight*> in_flight_of_;
   std::map<std::tuple<const InFlight*, int, MemoryKey>, bool> none_fits_;  // buckets apart

@@ -15,7 +15,7 @@ void InterleavedStep::begin(const Order& order) {
   if (!order.sharing) return;
   for (std::vector<double>& until : until_) until.resize(coordinates);
   for (auto* values : {&nothing_.share, &nothing_.most}) values->assign(coordinates, 0.0);
-  for (auto* values : {&one_.share, &one_.most}) values->resize(1);
+  for (auto* values : {&following_.share, &following_.most}) values->resize(coordinates);
 }
 
 void InterleavedStep::set_stage(std::size_t stage, const StageFacts& facts) { stages_[stage] = facts; }
@@ -33,7 +33,10 @@ void InterleavedStep::set_state(std::size_t c, const CoordinateState& state) {
 
 std::span<const SinglePass> InterleavedStep::go(int round, double busy) {
   singles_.clear();
-  if (round == 0) switch_forward(0);
+  if (round == 0) {
+    switch_forward(0);
+    switch_following(-1);
+  }
   switch_backward(round);
   if (round <= last_forward() + order_.coordinates - 1) forward(round);
   switch_forward(round + 1);
@@ -58,6 +61,15 @@ void InterleavedStep::switch_forward(int round) {
   const StageFacts& stage = forward_stage(pass, coordinate);
   forwards_.set(static_cast<std::size_t>(coordinate), stage.forward, order_.sharing);
   sent_forward_.set(static_cast<std::size_t>(coordinate), stage.sent_forward, order_.sharing);
+}
+
+// The coordinate that begins a chunk in the next round, already in this one.
+void InterleavedStep::switch_following(int round) {
+  if (!order_.sharing) return;
+  const int coordinate = (round + 1) % order_.coordinates;
+  const PassFacts::Loss loss = forward_stage(round + 1 - coordinate, coordinate).forward.of_forward;
+  following_.share[static_cast<std::size_t>(coordinate)] = loss.share;
+  following_.most[static_cast<std::size_t>(coordinate)] = loss.most;
 }
 
 // In the first round of micro-batches the first one's pass is not as those that follow it.
@@ -85,19 +97,9 @@ void InterleavedStep::forward(int round) {
   arrived_.front() = around ? forward_.back() : 0.0;  // at the first coordinate's next chunk
   std::copy(forward_.begin(), forward_.end() - 1, arrived_.begin() + 1);
   if (!order_.sharing) return forward(first, last, nothing_, 0);
-  const int turning = std::max(first, order_.lead - round), switches = (round + 1) % p;
-  for (int i = first; i <= std::min(last, turning - 1);) {
-    if (i == switches) {
-      const PassFacts::Loss loss = forward_stage(round + 1 - i, i).forward.of_forward;
-      one_.share.front() = loss.share, one_.most.front() = loss.most;
-      forward(i, i, one_, 0);
-      ++i;
-    } else {
-      const int end = i < switches ? std::min(switches, turning) : turning;
-      forward(i, std::min(last, end - 1), forwards_.of_forward, static_cast<std::size_t>(i));
-      i = end;
-    }
-  }
+  switch_following(round);
+  const int turning = std::max(first, order_.lead - round);
+  forward(first, std::min(last, turning - 1), following_, static_cast<std::size_t>(first));
   forward(turning, last, backwards_.of_forward, static_cast<std::size_t>(turning));
 }
 
@@ -106,7 +108,7 @@ void InterleavedStep::forward(int first, int last, const PassRow::Losses& losses
   const auto at = static_cast<std::size_t>(first);
   const Coordinates coordinates{static_cast<std::size_t>(last - first + 1), &ready_[at], &arrived_[at], &forward_[at]};
   if (!order_.sharing) return pass_all(coordinates, forwards_, sent_forward_, at);
-  pass_all({coordinates, until_, at}, forwards_, sent_forward_, at, losses, next);
+  pass_all({coordinates, until_, at, order_.within}, forwards_, sent_forward_, at, losses, next);
 }
 
 // Behind it comes a pass forward in the next round, as long as there are any.
@@ -144,7 +146,7 @@ void InterleavedStep::backward(int first, int last, const PassRow::Losses& losse
   const auto at = static_cast<std::size_t>(first);
   const Coordinates coordinates{static_cast<std::size_t>(last - first + 1), &ready_[at], &arrived_[at], &backward_[at]};
   if (!order_.sharing) return pass_all(coordinates, backwards_, sent_backward_, at);
-  pass_all({coordinates, until_, at}, backwards_, sent_backward_, at, losses, at);
+  pass_all({coordinates, until_, at, order_.within}, backwards_, sent_backward_, at, losses, at);
 }
 
 }  // namespace sibyl::closed

@@ -21,6 +21,7 @@ class InterleavedStep {
     int coordinates = 3, chunks = 2, micro_batches = 3;
     int lead = 0;          // passes forward of the first coordinate before its first one backward
     bool sharing = false;  // wires, of twice as many micro-batches as coordinates at least
+    bool within = true;    // of these some inside nodes
   };
 
   void begin(const Order& order);
@@ -41,6 +42,7 @@ class InterleavedStep {
   [[nodiscard]] StageFacts& forward_stage(int pass, int coordinate);
   [[nodiscard]] StageFacts& backward_stage(int pass, int coordinate);
   void switch_forward(int round);
+  void switch_following(int round);
   void switch_backward(int round);
   void forward(int round);
   void forward(int first, int last, const PassRow::Losses& losses, std::size_t next);
@@ -55,7 +57,8 @@ class InterleavedStep {
   MessageRow sent_forward_, sent_backward_;
   std::vector<double> ready_, forward_, backward_, arrived_;
   UntilByWire until_;
-  PassRow::Losses nothing_, one_;
+  PassRow::Losses following_;  // of messages forward, to the pass forward in the next round
+  PassRow::Losses nothing_;
   std::vector<SinglePass> singles_;
 };
 

@@ -11,12 +11,12 @@
 
 #include <array>
 #include <cstddef>
-#include <span>
-#include <vector>
 
 #include "oracle/closed/pass_rows.h"
 
 namespace sibyl::closed {
+
+struct Ticks;
 
 class LockStep {
  public:
@@ -25,10 +25,12 @@ class LockStep {
     bool forward_first = false;  // all passes
     bool split = false;
     bool sharing = false;  // wires; else what is said of these counts for nothing
+    bool within = true;    // of these some inside nodes
   };
 
   void begin(std::size_t coordinates, const Order& order);
-  void set_stage(std::size_t coordinate, const StageFacts& facts);
+  void set_stage(std::size_t coordinate, const StageFacts& facts);  // where wires are shared
+  void set_times(std::size_t coordinate, const TimesAlone& times);  // where none are
   [[nodiscard]] CoordinateState state(std::size_t coordinate) const;
   void set_state(std::size_t coordinate, const CoordinateState& state);
 
@@ -36,23 +38,36 @@ class LockStep {
   [[nodiscard]] int last_forward() const { return 2 * (order_.micro_batches - 1); }  // of the first coordinate
   [[nodiscard]] static int ticks_of(int passes) { return 2 * passes; }               // of a coordinate, each way
 
-  // All passes of a tick but those of the first and last micro-batch, and the one before the first one of weights:
-  // these are given back.
-  std::span<const SinglePass> go(int tick);
+  // All passes from `tick` on, up to a tick that has single ones, or to `last`; where wires are shared, of that tick.
+  // Single ones are those backward behind which a coordinate exchanges its gradients. Where wires are shared they are
+  // those of the first and last micro-batch, and the one before the first one of weights.
+  Reached go(int tick, int last);
 
  private:
-  // Of the even, or the odd coordinates. What is sent has one element more: nothing comes from outside.
+  // Of the even, or the odd coordinates.
   struct Row {
-    std::vector<double> ready, forward, backward, weights;
+    AlignedValues ready;
+    AlignedValues forward, backward;  // what was sent; one element more than coordinates: nothing comes from outside
+    AlignedValues weights;
+    // Where wires are shared:
     UntilByWire until;
     PassRow forwards, backwards, first_backwards;
     MessageRow sent_forward, sent_backward;
+    // Where none are. What a pass backward and one of weights take changes behind the first one, and before that one of
+    // weights takes no time: `backward_time` and `weights` have what it is at the moment.
+    AlignedValues forward_time, backward_time, forward_alone, backward_alone;
+    AlignedValues later_backward, first_weights, later_weights;
   };
+  // In `forward` the first coordinate comes behind so many elements, the last of which is the one from outside: rows of
+  // what is written together begin with a cache line.
+  static constexpr std::size_t front = 8;
   // Those from `first` to `last` that are even, or odd; maybe none.
   struct Stretch {
     std::size_t begin = 0, count = 0;  // in their row
   };
   static Stretch stretch(int first, int last, int odd);
+  [[nodiscard]] Ticks in_ticks();
+  // Where wires are shared:
   void forward(int tick);
   void forward(int first, int last, int odd, PassRow Row::*next);
   void backward(int since);  // the tick in which the first coordinate begins

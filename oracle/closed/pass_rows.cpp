@@ -1,13 +1,5 @@
 #include "oracle/closed/pass_rows.h"
 
-// The processor at hand has its say which vectors there are. Nothing is fused or summed in another order: results are
-// the same bytes on any.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define SIBYL_ANY_VECTORS __attribute__((target_clones("avx2", "default")))
-#else
-#define SIBYL_ANY_VECTORS
-#endif
-
 namespace sibyl::closed {
 
 void PassRow::resize(std::size_t count, bool sharing) {
@@ -49,12 +41,9 @@ SIBYL_ANY_VECTORS void pass_all(const Coordinates& coordinates, const PassRow& p
   const double* __restrict arrived = coordinates.arrived;
   const double* __restrict time = passes.time.data() + at;
   const double* __restrict alone = messages.alone.data() + at;
-  for (std::size_t i = 0; i < coordinates.count; ++i) {
-    const double own = ready[i], others = arrived[i], channel = sent[i];
-    const double done = (own < others ? others : own) + time[i];
-    ready[i] = done;
-    sent[i] = (channel < done ? done : channel) + alone[i];
-  }
+  SIBYL_ROWS_APART
+  for (std::size_t i = 0; i < coordinates.count; ++i)
+    ready[i] = pass_one(ready[i], arrived[i], time[i], alone[i], sent[i]);
 }
 
 namespace {
@@ -64,10 +53,11 @@ inline double lost(double met, double share, double most) {
   return lost < most ? lost : most;
 }
 
-}  // namespace
-
-SIBYL_ANY_VECTORS void pass_all(const CoordinatesOnWires& on, const PassRow& passes, const MessageRow& messages,
-                                std::size_t at, const PassRow::Losses& losses, std::size_t next) {
+// Most pipelines send between nodes alone: a third less to load.
+template <bool within>
+[[gnu::always_inline]] inline void pass_on_wires(const CoordinatesOnWires& on, const PassRow& passes,
+                                                 const MessageRow& messages, std::size_t at,
+                                                 const PassRow::Losses& losses, std::size_t next) {
   const Coordinates& coordinates = on.of;
   double* __restrict ready = coordinates.ready;
   double* __restrict sent = coordinates.sent;
@@ -85,18 +75,40 @@ SIBYL_ANY_VECTORS void pass_all(const CoordinatesOnWires& on, const PassRow& pas
   const double* __restrict between_rest = messages.rest[1].data() + at;
   const double* __restrict share = losses.share.data() + next;
   const double* __restrict most = losses.most.data() + next;
+  SIBYL_ROWS_APART
   for (std::size_t i = 0; i < coordinates.count; ++i) {
-    const double own = ready[i], others = arrived[i], channel = sent[i], a = inside[i], b = between[i];
+    const double own = ready[i], others = arrived[i], channel = sent[i], b = between[i];
     const double start = own < others ? others : own;
-    const double done = start + time[i] + lost(a - start, inside_share[i], inside_most[i]) +
-                        lost(b - start, between_share[i], between_most[i]);
+    double done = start + time[i];
+    if constexpr (within) done += lost(inside[i] - start, inside_share[i], inside_most[i]);
+    done += lost(b - start, between_share[i], between_most[i]);
     const double there = (channel < done ? done : channel) + alone[i] + lost(on_wire[i], share[i], most[i]);
-    const double left_inside = there - inside_rest[i], left_between = there - between_rest[i];
     ready[i] = done;
     sent[i] = there;
-    inside[i] = a < left_inside ? left_inside : a;
-    between[i] = b < left_between ? left_between : b;
+    if constexpr (within) {
+      const double a = inside[i], left = there - inside_rest[i];
+      inside[i] = a < left ? left : a;
+    }
+    const double left = there - between_rest[i];
+    between[i] = b < left ? left : b;
   }
+}
+
+}  // namespace
+
+SIBYL_ANY_VECTORS void pass_between(const CoordinatesOnWires& on, const PassRow& passes, const MessageRow& messages,
+                                    std::size_t at, const PassRow::Losses& losses, std::size_t next) {
+  pass_on_wires<false>(on, passes, messages, at, losses, next);
+}
+SIBYL_ANY_VECTORS void pass_on_both(const CoordinatesOnWires& on, const PassRow& passes, const MessageRow& messages,
+                                    std::size_t at, const PassRow::Losses& losses, std::size_t next) {
+  pass_on_wires<true>(on, passes, messages, at, losses, next);
+}
+
+void pass_all(const CoordinatesOnWires& on, const PassRow& passes, const MessageRow& messages, std::size_t at,
+              const PassRow::Losses& losses, std::size_t next) {
+  const auto pass = on.inside != nullptr ? pass_on_both : pass_between;
+  pass(on, passes, messages, at, losses, next);
 }
 
 SIBYL_ANY_VECTORS void add_all(std::size_t count, double* __restrict to, const double* __restrict times) {

@@ -338,10 +338,16 @@ const Crossed& ProgramTable::crossed(std::size_t position) {
   return *crossed;
 }
 
+const std::vector<Segment>& ProgramTable::blocks(std::size_t begin, std::size_t end) {
+  const auto [known, added] = facts_->blocks_within.try_emplace({begin, end});
+  if (added) known->second = facts_->blocks.within(begin, end);
+  return known->second;
+}
+
 std::vector<Segment> ProgramTable::recomputed(const RunsAgain& what, std::size_t begin, std::size_t end) {
   if (what.recompute == Recompute::none) return {};
   if (what.recompute == Recompute::full) {
-    std::vector<Segment> blocks = blocks_again(facts_->blocks.within(begin, end), what.blocks);
+    std::vector<Segment> blocks = blocks_again(this->blocks(begin, end), what.blocks);
     std::erase_if(blocks, [&](const Segment& block) { return !trained(block); });
     return blocks;
   }

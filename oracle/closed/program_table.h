@@ -15,6 +15,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "netmodel/network.h"
@@ -165,9 +166,7 @@ class ProgramTable {
   const Crossed& crossed(std::size_t position);
   [[nodiscard]] const Crossing& crossing() const { return facts_->crossing; }
   // The blocks of a stage of steps [begin, end), and what of it runs again.
-  [[nodiscard]] std::vector<Segment> blocks(std::size_t begin, std::size_t end) const {
-    return facts_->blocks.within(begin, end);
-  }
+  const std::vector<Segment>& blocks(std::size_t begin, std::size_t end);
   std::vector<Segment> recomputed(const RunsAgain& what, std::size_t begin, std::size_t end);
   [[nodiscard]] const MadeAgain& made_again() const { return facts_->made_again; }
   // Of what the steps [begin, end) are, what they want made again, and what crosses either end.
@@ -199,6 +198,7 @@ class ProgramTable {
     Crossing crossing;
     std::vector<std::optional<Crossed>> crossed;  // by position
     Blocks blocks;
+    std::map<std::pair<std::size_t, std::size_t>, std::vector<Segment>> blocks_within;  // by a stage's begin and end
     MadeAgain made_again;
     std::vector<Parameter> parameters;
     std::vector<std::vector<MeshAxis>> summed_over;

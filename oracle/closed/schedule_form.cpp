@@ -25,33 +25,41 @@ void ScheduleForm::prepare(const ScheduleShape& shape, const std::vector<StageIn
   coordinates_ = static_cast<std::size_t>(shape.coordinates);
   interleaved_ = shape.schedule == PipelineSchedule::interleaved;
   split_ = shape.schedule == PipelineSchedule::zero_bubble;
-  stages_.clear();
-  for (const StageInPipeline& s : stages)
-    stages_.push_back({s.form->forward.time, s.send_forward, s.send_backward, s.form->input.time, s.form->messages,
-                       s.form->backward, s.forward_wire, s.backward_wire, s.form->wires_forward, s.form->wires_backward,
-                       s.form->wires_messages});
-  sends_.clear();
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const StageInPipeline& sends = stages[s];
-    const double both = stages_[s].forward + stages_[s].backward[slot_of(false, false)].time;
-    sends_.push_back({sent_by(sends.send_forward, sends.forward_wire, sends.forward_passage),
-                      sent_by(sends.send_backward, sends.backward_wire, sends.backward_passage),
-                      both + (split_ ? stages_[s].input : 0.0)});
+  stages_ = stages;
+  crowded_ = false;
+  if (3 * turns_of_a_round(stages_.size(), coordinates_) <= turns_followed) {  // else they count for none (crowded())
+    find_sends();
+    crowded_ = crowded(sends_, coordinates_);
   }
-  crowded_ = crowded(sends_, coordinates_);
   sharing_ = crowded_ || share();
+}
+
+void ScheduleForm::find_sends() {
+  sends_.clear();
+  for (const StageInPipeline& s : stages_)
+    sends_.push_back(
+        {sent_by(s.send_forward, s.forward_wire, s.forward_passage),
+         sent_by(s.send_backward, s.backward_wire, s.backward_passage),
+         s.form->forward.time + s.form->backward[slot_of(false, false)].time + (split_ ? s.form->input.time : 0.0)});
 }
 
 void ScheduleForm::number_passes(const ScheduleShape& shape) {
   const int passes = shape.micro_batches * shape.chunks;
+  const auto inner = static_cast<std::uint32_t>(slot_of(false, false));
+  const auto first = static_cast<std::uint32_t>(slot_of(true, shape.micro_batches == 1));
+  const auto last = static_cast<std::uint32_t>(slot_of(shape.micro_batches == 1, true));
   passes_.clear();
+  passes_.reserve(static_cast<std::size_t>(passes));
   // Of as many micro-batches as there are coordinates all go through a chunk before the first goes through the next.
   for (int begin = 0; begin < shape.micro_batches; begin += shape.coordinates)
-    for (int nth = 0; nth < shape.chunks; ++nth)
-      for (int m = begin; m < std::min(begin + shape.coordinates, shape.micro_batches); ++m)
-        passes_.push_back({static_cast<std::uint32_t>(nth * shape.coordinates),
-                           static_cast<std::uint32_t>((shape.chunks - 1 - nth) * shape.coordinates),
-                           static_cast<std::uint32_t>(slot_of(m == 0, m + 1 == shape.micro_batches))});
+    for (int nth = 0; nth < shape.chunks; ++nth) {
+      const int end = std::min(begin + shape.coordinates, shape.micro_batches);
+      passes_.insert(passes_.end(), static_cast<std::size_t>(end - begin),
+                     PassOf{static_cast<std::uint32_t>(nth * shape.coordinates),
+                            static_cast<std::uint32_t>((shape.chunks - 1 - nth) * shape.coordinates), inner});
+      if (begin == 0) passes_[passes_.size() - static_cast<std::size_t>(end)].slot = first;
+      if (end == shape.micro_batches) passes_.back().slot = last;
+    }
   lead_ = shape.coordinates - 1;
   if (interleaved_) lead_ = interleaved_warm_up(shape, 0);
   if (shape.schedule == PipelineSchedule::gpipe) lead_ += passes;
@@ -90,7 +98,7 @@ void ScheduleForm::walk_by_rounds(int apart) {
 bool ScheduleForm::find_flows() {
   flows_.assign(coordinates_, {});
   for (std::size_t s = 0; s < stages_.size(); ++s) {
-    const Stage& stage = stages_[s];
+    const StageInPipeline& stage = stages_[s];
     CoordinateFlows& flows = flows_[s % coordinates_];
     for (const auto& [send, wire, way] : {std::tuple{stage.send_forward, &stage.forward_wire, &flows.forward},
                                           std::tuple{stage.send_backward, &stage.backward_wire, &flows.backward}}) {
@@ -112,15 +120,24 @@ bool ScheduleForm::goes_many_at_once(const ScheduleShape& shape) {
   return !sharing_ || find_flows();
 }
 
-StageFacts ScheduleForm::facts_of(const Stage& stage, std::size_t coordinate) const {
+TimesAlone ScheduleForm::times_of(const StageInPipeline& stage) const {
+  const StageForm& form = *stage.form;
+  const double backward = form.backward[slot_of(false, false)].time;
+  const double first = form.backward[slot_of(true, passes_.size() == 1)].time;
+  if (!split_) return {form.forward.time, backward, first, stage.send_forward, stage.send_backward};
+  const double input = form.input.time;
+  return {form.forward.time, input, input, stage.send_forward, stage.send_backward, backward, first};
+}
+
+StageFacts ScheduleForm::facts_of(const StageInPipeline& stage, std::size_t coordinate) const {
+  const TimesAlone times = times_of(stage);
   StageFacts facts;
-  const auto backward = [&](std::size_t slot) { return split_ ? stage.input : stage.backward[slot].time; };
-  facts.forward.time = stage.forward;
-  facts.backward.time = backward(slot_of(false, false));
-  facts.first_backward.time = backward(slot_of(true, passes_.size() == 1));
-  facts.weights = stage.backward[slot_of(false, false)].time;
-  facts.sent_forward.alone = stage.send_forward;
-  facts.sent_backward.alone = stage.send_backward;
+  facts.forward.time = times.forward;
+  facts.backward.time = times.backward;
+  facts.first_backward.time = times.first_backward;
+  facts.weights = times.weights;
+  facts.sent_forward.alone = times.sent_forward;
+  facts.sent_backward.alone = times.sent_backward;
   if (!sharing_) return facts;
   const auto send = [](double alone, const WireUse& wire, MessageFacts& message) {
     if (alone == 0) return;
@@ -137,35 +154,38 @@ StageFacts ScheduleForm::facts_of(const Stage& stage, std::size_t coordinate) co
     if (flows.forward) pass.of_forward = lost_by_message(*flows.forward, wires, pass.time);
     if (flows.backward) pass.of_backward = lost_by_message(*flows.backward, wires, pass.time);
   };
-  share(stage.wires_forward, facts.forward);
-  share(stage.wires_backward, facts.backward);
-  share(stage.wires_backward, facts.first_backward);
+  share(stage.form->wires_forward, facts.forward);
+  share(stage.form->wires_backward, facts.backward);
+  share(stage.form->wires_backward, facts.first_backward);
   return facts;
 }
 
 template <class Step, class Go>
 void ScheduleForm::walk_with(Step& step, int apart, const Go& go) {
-  for (std::size_t s = 0; s < stages_.size(); ++s) step.set_stage(s, facts_of(stages_[s], s % coordinates_));
   const auto put = [&](std::size_t c) {
     step.set_state(c, {free_[c], forwards_[c], backwards_[c], {wires_[c][0].until, wires_[c][1].until}});
   };
   const auto take = [&](std::size_t c) {
     const CoordinateState state = step.state(c);
     free_[c] = state.ready, forwards_[c] = state.forward, backwards_[c] = state.backward;
-    for (std::size_t wire = 0; wire < wire_count; ++wire) wires_[c][wire].until = state.until[wire];
+    for (std::size_t wire = 0; sharing_ && wire < wire_count; ++wire) wires_[c][wire].until = state.until[wire];
   };
   for (std::size_t c = 0; c < coordinates_; ++c) {
     for (std::size_t wire = 0; sharing_ && wire < wire_count; ++wire) wires_[c][wire].flows = flows_[c].on[wire];
     put(c);
   }
-  const int before = step.last_forward() - Step::ticks_of(apart);
-  for (int tick = 0; tick < step.ticks(); ++tick) {
-    for (const SinglePass& single : go(tick)) {
+  constexpr int never = -1;
+  const int after = apart > 0 ? step.last_forward() : never, last = step.ticks() - 1;
+  const int before = apart > 0 ? after - Step::ticks_of(apart) : never;
+  for (int tick = 0; tick <= last; ++tick) {
+    const Reached reached = go(tick, tick <= before ? before : tick <= after ? after : last);
+    for (const SinglePass& single : reached.singles) {
       take(single.coordinate);
       backward_pass(single.coordinate, single.pass, single.arrived);
       put(single.coordinate);
     }
-    if (apart == 0 || (tick != before && tick != step.last_forward())) continue;
+    tick = reached.tick;
+    if (tick != before && tick != after) continue;
     for (std::size_t c = 0; c < coordinates_; ++c) take(c);
     (tick == before ? before_ : after_) = state();
   }
@@ -173,14 +193,25 @@ void ScheduleForm::walk_with(Step& step, int apart, const Go& go) {
 }
 
 void ScheduleForm::walk_many_at_once(const ScheduleShape& shape, int apart) {
+  const bool within =
+      sharing_ && std::ranges::any_of(flows_, [](const CoordinateFlows& flows) { return flows.on[0] != 0; });
   if (interleaved_) {
-    interleaved_step_.begin({shape.coordinates, shape.chunks, shape.micro_batches, lead_, sharing_});
-    walk_with(interleaved_step_, apart,
-              [&](int round) { return interleaved_step_.go(round, apart_ ? 0.0 : last_gradients_); });
+    interleaved_step_.begin({shape.coordinates, shape.chunks, shape.micro_batches, lead_, sharing_, within});
+    for (std::size_t s = 0; s < stages_.size(); ++s)
+      interleaved_step_.set_stage(s, facts_of(stages_[s], s % coordinates_));
+    walk_with(interleaved_step_, apart, [&](int round, int) {
+      return Reached{round, interleaved_step_.go(round, apart_ ? 0.0 : last_gradients_)};
+    });
   } else {
     const bool forward_first = shape.schedule == PipelineSchedule::gpipe;
-    lock_step_.begin(coordinates_, {shape.micro_batches, forward_first, split_, sharing_});
-    walk_with(lock_step_, apart, [&](int tick) { return lock_step_.go(tick); });
+    lock_step_.begin(coordinates_, {shape.micro_batches, forward_first, split_, sharing_, within});
+    for (std::size_t c = 0; c < coordinates_; ++c) {
+      if (sharing_)
+        lock_step_.set_stage(c, facts_of(stages_[c], c));
+      else
+        lock_step_.set_times(c, times_of(stages_[c]));
+    }
+    walk_with(lock_step_, apart, [&](int tick, int last) { return lock_step_.go(tick, last); });
   }
 }
 
@@ -206,27 +237,28 @@ void ScheduleForm::compare(int rounds) {
 
 // Is there a coordinate that sends over a wire that its exchanges use, too?
 bool ScheduleForm::share() const {
-  for (std::size_t s = 0; s < stages_.size(); ++s)
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    const StageForm& own = *stages_[s].form;
     for (std::size_t t = s % coordinates_; t < stages_.size(); t += coordinates_)
       for (const auto& [send, wire] : {std::pair{stages_[t].send_forward, wire_of(stages_[t].forward_wire)},
                                        std::pair{stages_[t].send_backward, wire_of(stages_[t].backward_wire)}})
-        if (send > 0 &&
-            (stages_[s].wires_forward.busy.on[wire].seconds > 0 || stages_[s].wires_backward.busy.on[wire].seconds > 0))
+        if (send > 0 && (own.wires_forward.busy.on[wire].seconds > 0 || own.wires_backward.busy.on[wire].seconds > 0))
           return true;
+  }
   return false;
 }
 
 LostToOthers ScheduleForm::lost_between_nodes(const ScheduleShape& shape) const {
   const Result<Turns> turns = make_schedule(shape.schedule, {shape.coordinates, shape.chunks, shape.micro_batches});
   return lost_to_others(*turns, sends_, shape.micro_batches, [&](const Turn& turn) {
-    const Stage& stage = stages_[static_cast<std::size_t>(turn.stage)];
-    if (turn.kind == Turn::Kind::forward) return stage.forward;
-    if (turn.kind == Turn::Kind::backward_input) return stage.input;
-    return stage.backward[slot_of(turn.micro_batch == 0, turn.micro_batch + 1 == shape.micro_batches)].time;
+    const StageInPipeline& stage = stages_[static_cast<std::size_t>(turn.stage)];
+    if (turn.kind == Turn::Kind::forward) return stage.form->forward.time;
+    if (turn.kind == Turn::Kind::backward_input) return stage.form->input.time;
+    return stage.form->backward[slot_of(turn.micro_batch == 0, turn.micro_batch + 1 == shape.micro_batches)].time;
   });
 }
 
-void ScheduleForm::send(std::size_t coordinate, const Stage& stage, bool forward, const Beside& beside) {
+void ScheduleForm::send(std::size_t coordinate, const StageInPipeline& stage, bool forward, const Beside& beside) {
   double& channel = (forward ? forwards_ : backwards_)[coordinate];
   const double alone = forward ? stage.send_forward : stage.send_backward;
   const WireUse& wire = forward ? stage.forward_wire : stage.backward_wire;
@@ -247,20 +279,21 @@ void ScheduleForm::send(std::size_t coordinate, const Stage& stage, bool forward
 void ScheduleForm::forward_passes(int round) {
   const double around = forwards_.back();
   for (std::size_t i = coordinates_; i-- > 0;) {
-    const Stage* stage = forward_in(round, i);
+    const StageInPipeline* stage = forward_in(round, i);
     if (stage == nullptr) continue;
     const bool enters = stage == stages_.data();
     const double start = std::max(free_[i], i > 0 ? forwards_[i - 1] : enters ? 0.0 : around);
-    free_[i] = start + stage->forward + turn_delay(start, wires_[i], stage->wires_forward, stage->forward);
-    const Stage* next = forward_in(round + 1, i);
+    const StageForm& own = *stage->form;
+    free_[i] = start + own.forward.time + turn_delay(start, wires_[i], own.wires_forward, own.forward.time);
+    const StageInPipeline* next = forward_in(round + 1, i);
     std::optional<std::size_t> backward = backward_in(round, i);
     if (!backward && next == nullptr) backward = 0;
     Beside beside;
     if (backward) {
       next = &stages_[passes_[*backward].backward + i];
-      beside = {&next->wires_backward, backward_time(*next, *backward)};
+      beside = {&next->form->wires_backward, backward_time(*next, *backward)};
     } else {
-      beside = {&next->wires_forward, next->forward};
+      beside = {&next->form->wires_forward, next->form->forward.time};
     }
     send(i, *stage, true, beside);
   }
@@ -287,27 +320,28 @@ void ScheduleForm::interleaved_backward_passes(int first) {
 
 void ScheduleForm::backward_pass(std::size_t coordinate, std::size_t pass, double arrival) {
   const PassOf& of = passes_[pass];
-  const Stage& stage = stages_[of.backward + coordinate];
-  const StageForm::Turns& turns = stage.backward[of.slot];
+  const StageInPipeline& stage = stages_[of.backward + coordinate];
+  const StageForm& form = *stage.form;
   const double time = backward_time(stage, pass), start = std::max(free_[coordinate], arrival);
-  const double delay = (sharing_ ? turn_delay(start, wires_[coordinate], stage.wires_backward, time) : 0.0) +
-                       (apart_ ? 0.0 : gradients_[coordinate].delay_turn(start, stage.wires_backward, time));
+  const double delay = (sharing_ ? turn_delay(start, wires_[coordinate], form.wires_backward, time) : 0.0) +
+                       (apart_ ? 0.0 : gradients_[coordinate].delay_turn(start, form.wires_backward, time));
   free_[coordinate] = start + time + delay;
-  if (!split_ && is_last(of.slot)) exchange(coordinate, stage, start + delay + turns.messages);
+  if (!split_ && is_last(of.slot)) exchange(coordinate, form, start + delay + form.backward[of.slot].messages);
   Beside beside;  // behind backward passes alone each mostly waits for its neighbour first
   if (sharing_ && !(split_ && pass >= coordinate)) {
     const int round = static_cast<int>(pass) + lead_ - (interleaved_ ? static_cast<int>(coordinate) : 0);
-    if (const Stage* next = forward_in(round + 1, coordinate)) beside = {&next->wires_forward, next->forward};
+    if (const StageInPipeline* next = forward_in(round + 1, coordinate))
+      beside = {&next->form->wires_forward, next->form->forward.time};
   }
   send(coordinate, stage, false, beside);
   if (split_ && pass >= coordinate) weight_pass(coordinate, pass - coordinate);
 }
 
 // As the walk has it: the wire is the coordinate's.
-void ScheduleForm::exchange(std::size_t coordinate, const Stage& stage, double alone) {
+void ScheduleForm::exchange(std::size_t coordinate, const StageForm& form, double alone) {
   GradientsUnderWay& others = gradients_[coordinate];
-  const double behind = stage.messages > 0 ? others.end() + stage.messages : 0.0;
-  others.add(std::max(behind, alone), stage.messages, stage.wires_messages);
+  const double behind = form.messages > 0 ? others.end() + form.messages : 0.0;
+  others.add(std::max(behind, alone), form.messages, form.wires_messages);
   last_gradients_ = std::max(last_gradients_, others.end());
 }
 
@@ -317,14 +351,15 @@ void ScheduleForm::put_off_weights(std::size_t coordinate) {
   const std::size_t last = passes_.size() - 1;
   std::size_t next = passes_.size() - std::min(coordinate, passes_.size());
   if (next == 0 && last > 0) weight_pass(coordinate, next++);
-  free_[coordinate] += static_cast<double>(last - next) * stages_[coordinate].backward[slot_of(false, false)].time;
+  const StageForm& form = *stages_[coordinate].form;
+  free_[coordinate] += static_cast<double>(last - next) * form.backward[slot_of(false, false)].time;
   weight_pass(coordinate, last);
 }
 
 void ScheduleForm::weight_pass(std::size_t coordinate, std::size_t pass) {
-  const Stage& stage = stages_[coordinate];
-  const StageForm::Turns& turns = stage.backward[passes_[pass].slot];
-  if (is_last(passes_[pass].slot)) exchange(coordinate, stage, free_[coordinate] + turns.messages);
+  const StageForm& form = *stages_[coordinate].form;
+  const StageForm::Turns& turns = form.backward[passes_[pass].slot];
+  if (is_last(passes_[pass].slot)) exchange(coordinate, form, free_[coordinate] + turns.messages);
   free_[coordinate] += turns.time;
 }
 
@@ -340,7 +375,8 @@ void ScheduleForm::finish(const std::vector<StageInPipeline>& stages, const Last
     }
   }
   const auto add = [&](double StageForm::*part, double sign) {
-    for (std::size_t s = 0; s < stages.size(); ++s) ends_[s % coordinates_] += sign * stages[s].form->*part;
+    for (std::size_t c = 0; c < coordinates_; ++c)
+      for (std::size_t s = c; s < stages.size(); s += coordinates_) ends_[c] += sign * stages[s].form->*part;
   };
   if (last.clip_norm) {  // all wait for the last one's share
     add(&StageForm::norm, 1);
@@ -398,10 +434,10 @@ ScheduleForm::Ends ScheduleForm::ends(const ScheduleShape& shape, const std::vec
 
 // So long as the coordinate before is not done with its first pass forward, nobody waits for one that has not begun.
 bool ScheduleForm::unnoticed(const std::vector<double>& begins, const std::vector<double>& others) const {
-  double done = stages_.front().forward;  // by the coordinate before, at the least
+  double done = stages_.front().form->forward.time;  // by the coordinate before, at the least
   for (std::size_t c = 1; c < coordinates_; ++c) {
     if (begins[c] != others[c] && std::max(begins[c], others[c]) > done) return false;
-    done = std::max(done, begins[c]) + stages_[c - 1].send_forward + stages_[c].forward;
+    done = std::max(done, begins[c]) + stages_[c - 1].send_forward + stages_[c].form->forward.time;
   }
   return true;
 }

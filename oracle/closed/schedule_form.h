@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "oracle/closed/interleaved_step.h"
@@ -68,13 +69,6 @@ class ScheduleForm {
   [[nodiscard]] std::size_t passes_kept() const { return passes_.capacity(); }  // all that grows with micro-batches
 
  private:
-  struct Stage {
-    double forward = 0, send_forward = 0, send_backward = 0, input = 0, messages = 0;  // seconds
-    std::array<StageForm::Turns, backward_slots> backward;
-    WireUse forward_wire, backward_wire;
-    TurnWires wires_forward, wires_backward;
-    WireTime wires_messages;
-  };
   // What every pass of one number is, on whichever coordinate.
   struct PassOf {
     std::uint32_t forward = 0, backward = 0;  // the stage on the first coordinate
@@ -82,6 +76,7 @@ class ScheduleForm {
   };
 
   void prepare(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages);
+  void find_sends();
   Ends steady(const ScheduleShape& shape, const std::vector<StageInPipeline>& stages, const LastMessages& last,
               const std::function<bool(double)>& wanted);
   // Do all passes run at the same times, whether coordinates begin so or as the others? True only if they do.
@@ -101,7 +96,8 @@ class ScheduleForm {
   [[nodiscard]] bool goes_many_at_once(const ScheduleShape& shape);
   // False: of what a coordinate sent over a wire it matters in which turn.
   bool find_flows();
-  [[nodiscard]] StageFacts facts_of(const Stage& stage, std::size_t coordinate) const;
+  [[nodiscard]] TimesAlone times_of(const StageInPipeline& stage) const;
+  [[nodiscard]] StageFacts facts_of(const StageInPipeline& stage, std::size_t coordinate) const;
   [[nodiscard]] std::vector<std::vector<double>> state() const;
   void compare(int rounds);
   void forward_passes(int round);
@@ -109,7 +105,7 @@ class ScheduleForm {
   [[nodiscard]] bool share() const;
   [[nodiscard]] LostToOthers lost_between_nodes(const ScheduleShape& shape) const;
   // Null: it takes none.
-  [[nodiscard]] const Stage* forward_in(int round, std::size_t coordinate) const {
+  [[nodiscard]] const StageInPipeline* forward_in(int round, std::size_t coordinate) const {
     const int pass = round - static_cast<int>(coordinate);
     if (pass < 0 || pass >= static_cast<int>(passes_.size())) return nullptr;
     return &stages_[passes_[static_cast<std::size_t>(pass)].forward + coordinate];
@@ -121,23 +117,23 @@ class ScheduleForm {
     return static_cast<std::size_t>(pass);
   }
   // Or of its first part.
-  [[nodiscard]] double backward_time(const Stage& stage, std::size_t pass) const {
-    return split_ ? stage.input : stage.backward[passes_[pass].slot].time;
+  [[nodiscard]] double backward_time(const StageInPipeline& stage, std::size_t pass) const {
+    return split_ ? stage.form->input.time : stage.form->backward[passes_[pass].slot].time;
   }
   struct Beside {  // what the coordinate runs next; nothing: it waits
     const TurnWires* wires = nullptr;
     double time = 0;
   };
-  void send(std::size_t coordinate, const Stage& stage, bool forward, const Beside& beside);
+  void send(std::size_t coordinate, const StageInPipeline& stage, bool forward, const Beside& beside);
   void interleaved_backward_passes(int first);
   void backward_pass(std::size_t coordinate, std::size_t pass, double arrival);
   void weight_pass(std::size_t coordinate, std::size_t pass);
-  void put_off_weights(std::size_t coordinate);                             // of passes that are done
-  void exchange(std::size_t coordinate, const Stage& stage, double alone);  // its gradients, by itself until then
+  void put_off_weights(std::size_t coordinate);                                // of passes that are done
+  void exchange(std::size_t coordinate, const StageForm& form, double alone);  // its gradients, by itself until then
   void finish(const std::vector<StageInPipeline>& stages, const LastMessages& last);
 
-  std::vector<Stage> stages_;
-  std::vector<StageSends> sends_;  // parallel to these
+  std::span<const StageInPipeline> stages_;  // that it is asked about
+  std::vector<StageSends> sends_;            // parallel to these, where messages may be crowded
   // Of the walk at hand:
   std::vector<PassOf> passes_;
   std::size_t coordinates_ = 1;

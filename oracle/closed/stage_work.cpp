@@ -30,6 +30,14 @@ StageWork::StageWork(ProgramTable& table, MemoryTable& memory, Range range, cons
   add_memory(memory);
 }
 
+StageWork::StageWork(const StageWork& alike, const Asked& asked) : StageWork(alike) {
+  asked_ = asked;
+  backward_ = {};
+  for (std::vector<Stretch>& stretches : stretches_) stretches.clear();
+  if (!asked_.split) wires_backward_ = {};
+  run_backward();
+}
+
 bool StageWork::tied(const Parameter& parameter) const {
   return !asked_.alone && (parameter.first_use < range_.begin || parameter.last_use >= range_.end);
 }
@@ -145,8 +153,17 @@ std::size_t StageWorks::HashKey::operator()(const Key& key) const {
 }
 
 StageWork& StageWorks::of(std::uint64_t content, Range range, const Asked& asked) {
-  std::unique_ptr<StageWork>& work = works_[{content, range.end - range.begin, asked}];
-  if (!work) work = std::make_unique<StageWork>(table_, memory_, range, asked);
+  Key key{content, range.end - range.begin, asked};
+  std::unique_ptr<StageWork>& work = works_[key];
+  if (work) return *work;
+  key.asked.replicated = key.asked.in_buckets = false;
+  const StageWork*& alike = alike_[key];
+  if (alike && alike->range().begin == range.begin) {
+    work = std::make_unique<StageWork>(*alike, asked);
+  } else {
+    work = std::make_unique<StageWork>(table_, memory_, range, asked);
+    alike = work.get();
+  }
   return *work;
 }
 

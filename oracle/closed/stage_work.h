@@ -49,6 +49,8 @@ constexpr bool is_last(std::size_t slot) { return slot >= slot_of(true, true); }
 class StageWork {
  public:
   StageWork(ProgramTable& table, MemoryTable& memory, Range range, const Asked& asked);
+  // The same steps as `alike` has, asked for something else in how gradients are exchanged alone: in their copies.
+  StageWork(const StageWork& alike, const Asked& asked);
 
   [[nodiscard]] Range range() const { return range_; }
   [[nodiscard]] const Asked& asked() const { return asked_; }
@@ -210,6 +212,7 @@ class StageWorks {
   ProgramTable& table_;
   MemoryTable& memory_;
   std::unordered_map<Key, std::unique_ptr<StageWork>, HashKey> works_;
+  std::unordered_map<Key, const StageWork*, HashKey> alike_;  // however gradients are exchanged: the last made anew
 };
 
 }  // namespace sibyl::closed

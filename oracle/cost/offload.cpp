@@ -13,21 +13,24 @@
 namespace sibyl {
 namespace {
 
-// One standard deviation, relative: of a link by its datasheet, and of storage as for samples (oracle/reading.h).
-constexpr double datasheet_error = 0.30, storage_error = 0.20;
+// One standard deviation, relative: of what a datasheet says, and of what was measured as for samples from storage
+// (oracle/reading.h): copies of a step are no lone ones.
+constexpr double datasheet_error = 0.30, measured_error = 0.20;
 constexpr Seconds copy_latency{10e-6}, file_latency{100e-6};  // to start one
 
 Estimate to_host(Bytes bytes, const Cluster& cluster) {
   const BytesPerSecond rate = host_link_rate(cluster).rate;
   const Seconds moving = rate.value() > 0 ? bytes / rate : Seconds{};
-  return {copy_latency + moving, datasheet_error, Provenance::estimated};
+  const bool measured = cluster.host_link_measured;
+  return {copy_latency + moving, measured ? measured_error : datasheet_error,
+          measured ? Provenance::measured : Provenance::estimated};
 }
 
 Estimate to_storage(Bytes bytes, bool write, int ranks, const Cluster& cluster) {
   const OutsideRate outside = write ? storage_write_rate(cluster) : storage_read_rate(cluster);
   const bool measured = !outside.assumed() && cluster.storage_measured;
   const Estimate file{file_latency + bytes * static_cast<double>(ranks) / outside.rate,
-                      measured ? storage_error : datasheet_error,
+                      measured ? measured_error : datasheet_error,
                       measured ? Provenance::measured : Provenance::estimated};
   if (cluster.kernels.device().backend == Backend::cpu) return file;
   const Estimate link = to_host(bytes, cluster);

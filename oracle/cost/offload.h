@@ -1,10 +1,10 @@
 // How long copies take between a device and the place where state lies outside it, and how much lies there.
 //
-// A copy to or from host memory takes bytes / host link, whose rate is never a measurement; one to or from storage
-// takes bytes / (a node's rate / ranks on it), by the rates that `sibyl calibrate io` measured for reading and for
-// writing. What the cluster does not know of these is assumed as calibration/outside_rates.h says. What is not measured
-// is called estimated. On a GPU what goes to storage passes through the host, while it is read: the slower of the two
-// ways counts.
+// A copy to or from host memory takes bytes / host link, which a GPU's calibration may have measured; one to or from
+// storage takes bytes / (a node's rate / ranks on it), by the rates that `sibyl calibrate io` measured for reading and
+// for writing. What the cluster does not know of these is assumed as calibration/outside_rates.h says. What is not
+// measured is called estimated. On a GPU what goes to storage passes through the host, while it is read: the slower of
+// the two ways counts.
 #pragma once
 
 #include <string>

@@ -17,6 +17,15 @@ namespace sibyl {
 
 using enum MemoryKind;
 
+namespace {
+
+// Of transfers in place: what lies there afterwards is another value.
+bool overwrites(const Transfer& transfer) {
+  return transfer.motion == Motion::all_reduce || transfer.motion == Motion::maximum || transfer.motion == Motion::fill;
+}
+
+}  // namespace
+
 StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy& strategy, const Device& device,
                    Ledger& ledger, int backward_turns, Reuse* reuse)
     : stage_(stage),
@@ -28,6 +37,7 @@ StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy
       gradient_of_(stage.tensors.size(), Storages::none),
       again_(recomputed_steps(stage)),
       regathered_(regathered_tensors(stage, strategy)),
+      reads_kept_(stage.steps.size(), false),
       later_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>(stage.steps.size(), 0)),
       linked_(!stage.receives.empty() || !stage.sends.empty()),
       sums_apart_(device.sums_apart),
@@ -42,6 +52,9 @@ StepWalk::StepWalk(const Stage& stage, const PricedStage& priced, const Strategy
   for (const Segment& segment : stage.recomputed) {
     segment_begun_[segment.begin] = segment_ended_[segment.end] = segments_.size();
     segments_.push_back({inputs_of(stage, segment), outputs_of(stage, segment)});
+    for (std::size_t i = segment.begin; i < segment.end; ++i)
+      if (const auto* exchange = std::get_if<Exchange>(&stage.steps[i]))
+        reads_kept_[i] = std::ranges::count(segments_.back().inputs, exchange->input) > 0;
   }
   for (const LocalTensor& tensor : stage.tensors)
     bytes_.push_back(static_cast<double>(element_count(tensor.shape)) * size_in_bytes(tensor.dtype));
@@ -244,7 +257,7 @@ void StepWalk::run(std::size_t i, std::vector<int>& uses, bool saves) {
     if (compute)
       produce(*compute, facts_[i].rule);
     else
-      move(std::get<Exchange>(step));
+      move(std::get<Exchange>(step), !saves && reads_kept_[i]);
   });
   if (compute && saves) save(*compute, i);
   if (reuse_) touch_forward(i);
@@ -256,19 +269,23 @@ void StepWalk::run(std::size_t i, std::vector<int>& uses, bool saves) {
     if (uses[out.index()] == 0 && (replayed || dies(out))) release(storage_of_[out.index()]);
 }
 
-void StepWalk::move(const Exchange& exchange) {
+void StepWalk::move(const Exchange& exchange, bool stays) {
   std::size_t& storage = storage_of_[exchange.output.index()];
-  storage = in_place(exchange.forward)
-                ? storage_of_[exchange.input.index()]
-                : allocate(bytes_of(exchange.output), activations, owner(What::tensor, exchange.output));
+  const bool shared = in_place(exchange.forward) && !(stays && overwrites(exchange.forward));
+  storage = shared ? storage_of_[exchange.input.index()]
+                   : allocate(bytes_of(exchange.output), activations, owner(What::tensor, exchange.output));
   hold(storage);
   if (regathered_[exchange.output.index()]) keep(exchange.input);
-  pack(exchange, exchange.forward, exchange.input, exchange.output);
+  pack(exchange, exchange.forward, exchange.input, exchange.output, stays);
 }
 
-void StepWalk::pack(const Exchange& exchange, const Transfer& transfer, LocalTensorId from, LocalTensorId to) {
-  const std::int64_t elements =
-      packing_elements(transfer, stage_[from].shape, stage_[to].shape, strategy_.degree(exchange.axis));
+// Parts that lie in a row are summed there, unless that must stay.
+void StepWalk::pack(const Exchange& exchange, const Transfer& transfer, LocalTensorId from, LocalTensorId to,
+                    bool stays) {
+  const Shape &given = stage_[from].shape, &taken = stage_[to].shape;
+  const std::int64_t elements = stays && transfer.motion == Motion::reduce_scatter
+                                    ? buffer_elements(transfer, given, taken)
+                                    : packing_elements(transfer, given, taken, strategy_.degree(exchange.axis));
   const double bytes = static_cast<double>(elements) * size_in_bytes(stage_[from].dtype);
   ledger_.take(communication, bytes, owner(What::packing, to));
   ledger_.give(communication, bytes, owner(What::packing, to));

@@ -87,9 +87,10 @@ class StepWalk {
   void run(std::size_t i, std::vector<int>& uses, bool saves);
   void produce(const Compute& compute, const TrainingRule& rule);
   void save(const Compute& compute, std::size_t step);
-  // What is not made in place is written anew. Nothing is kept for backward.
-  void move(const Exchange& exchange);
-  void pack(const Exchange& exchange, const Transfer& transfer, LocalTensorId from, LocalTensorId to);
+  // What is not made in place is written anew. Nothing is kept for backward. `stays`: what it reads must stay as it is.
+  void move(const Exchange& exchange, bool stays);
+  void pack(const Exchange& exchange, const Transfer& transfer, LocalTensorId from, LocalTensorId to,
+            bool stays = false);
   // Segments that run again, and units of parameters that are gathered.
   void keep_inputs(std::size_t segment);
   [[nodiscard]] bool lies_outside(std::size_t segment, LocalTensorId id) const;
@@ -152,6 +153,7 @@ class StepWalk {
   std::vector<Held> given_up_;                              // empty ones, to be used again
   std::vector<bool> again_;                                 // by step: it runs again before its backward
   std::vector<bool> regathered_;                            // by tensor: gathered once more for backward, not kept
+  std::vector<bool> reads_kept_;                            // by step: an exchange of what its segment keeps
   std::vector<std::uint32_t> later_;                        // by step: gradients that a backward_weight turn computes
   bool linked_;                                             // one of several stages
   bool sums_apart_;                                         // of Device

@@ -124,4 +124,25 @@ Result<void> check_stays_split(const Graph& graph, const Stage& stage) {
   return {};
 }
 
+std::optional<std::string> gathered_instead(const Graph& graph, const Plan& plan) {
+  if (!goes_round(plan.strategy)) return std::nullopt;
+  const auto is_shared = [](const LocalTensor& tensor) {
+    return std::ranges::any_of(tensor.cuts, [](const PartOf& cut) { return cut.axis == MeshAxis::context; });
+  };
+  std::vector<std::string_view> names;
+  for (const Stage& stage : plan.stages)
+    for (const AttentionCore& core : attention_cores(stage)) {
+      const auto& scores = std::get<Compute>(stage.steps[core.scores]);
+      const auto* attention = std::get_if<Attention>(&scores.attributes);
+      const bool round = attention != nullptr && attention->ring > 1;
+      if (!round && is_shared(stage[scores.inputs[0]])) names.push_back(graph[scores.operation].name);
+    }
+  if (names.empty()) return std::nullopt;
+  const std::string others = names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "";
+  return fmt::format(
+      "keys and values of attention '{}'{} are gathered: they go round only where it is one operation, of a sequence "
+      "to itself, without a mask of its own",
+      names.front(), others);
+}
+
 }  // namespace sibyl

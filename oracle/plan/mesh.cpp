@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "oracle/plan/plan.h"
 
@@ -50,23 +51,42 @@ std::vector<int> Mesh::group(int rank, std::span<const MeshAxis> axes) const {
 
 namespace {
 
-// Rank by rank: the most nodes that a group has, for it is the slowest, and the most groups that a node has.
+// Of so many ranks.
+GroupPlacement on_nodes(int members, int nodes, int most_of_a_node, int groups_of_a_node) {
+  return {most_of_a_node, nodes, groups_of_a_node, most_of_a_node * nodes - members};
+}
+
+// Rank by rank: of the groups with the most nodes, which are the slowest, the most ranks on one; and the most groups
+// that share a node's NICs, which those do not that lie in it.
 GroupPlacement irregular_placement(const Mesh& mesh, MeshAxis axis, int devices_per_node) {
+  struct Spread {
+    int nodes = 0, here = 0, most = 0;  // ranks on the node that was looked at last, and on any
+  };
   const int members = mesh.size(axis), stride = mesh.stride(axis);
-  const std::int64_t period = std::lcm<std::int64_t>(std::int64_t{stride} * members, devices_per_node);  // then as before
+  // Then nodes and groups lie as before.
+  const std::int64_t period = std::lcm<std::int64_t>(std::int64_t{stride} * members, devices_per_node);
   const int ranks = static_cast<int>(std::min<std::int64_t>(mesh.size(), period));
-  std::vector<int> groups_of(static_cast<std::size_t>(ranks / devices_per_node) + 1), nodes_of(static_cast<std::size_t>(ranks));
+  std::vector<Spread> groups(static_cast<std::size_t>(ranks));  // by their first ranks
+  const auto coordinate = [&](int rank) { return rank / stride % members; };
+  const auto group_of = [&](int rank) -> Spread& {
+    return groups[static_cast<std::size_t>(rank - coordinate(rank) * stride)];
+  };
+  const auto comes_to_a_node = [&](int rank) {  // and is not with the member before
+    return coordinate(rank) == 0 || (rank - stride) / devices_per_node != rank / devices_per_node;
+  };
   for (int rank = 0; rank < ranks; ++rank) {
-    const int node = rank / devices_per_node, coordinate = rank / stride % members;
-    if (coordinate > 0 && (rank - stride) / devices_per_node == node) continue;  // with the member before
-    ++groups_of[static_cast<std::size_t>(node)];
-    ++nodes_of[static_cast<std::size_t>(rank - coordinate * stride)];
+    Spread& group = group_of(rank);
+    if (comes_to_a_node(rank)) ++group.nodes, group.here = 0;
+    group.most = std::max(group.most, ++group.here);
   }
-  GroupPlacement result;
-  result.nodes = *std::max_element(nodes_of.begin(), nodes_of.end());
-  result.ranks_per_node = (members + result.nodes - 1) / result.nodes;
-  result.groups_per_node = *std::max_element(groups_of.begin(), groups_of.end());
-  return result;
+  std::vector<int> sharing(static_cast<std::size_t>(ranks / devices_per_node) + 1);  // groups, by node
+  Spread slowest;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Spread& group = group_of(rank);
+    if (comes_to_a_node(rank) && group.nodes > 1) ++sharing[static_cast<std::size_t>(rank / devices_per_node)];
+    if (std::pair(group.nodes, group.most) > std::pair(slowest.nodes, slowest.most)) slowest = group;
+  }
+  return on_nodes(members, slowest.nodes, slowest.most, std::max(1, *std::max_element(sharing.begin(), sharing.end())));
 }
 
 }  // namespace
@@ -92,14 +112,13 @@ GroupPlacement placement(const Mesh& mesh, std::span<const MeshAxis> axes, int d
 }
 
 GroupPlacement placement(const Mesh& mesh, const std::vector<int>& group, int devices_per_node) {
-  const auto members = static_cast<int>(group.size());
-  GroupPlacement result;
-  // Those that share a node with the first.
-  result.ranks_per_node = static_cast<int>(std::count_if(
-      group.begin(), group.end(), [&](int rank) { return rank / devices_per_node == group.front() / devices_per_node; }));
-  result.nodes = (members + result.ranks_per_node - 1) / result.ranks_per_node;
-  result.groups_per_node = std::max(1, std::min(devices_per_node, mesh.size()) / result.ranks_per_node);
-  return result;
+  int nodes = 0, here = 0, most = 0, node = -1;
+  for (const int rank : group) {
+    if (rank / devices_per_node != node) node = rank / devices_per_node, here = 0, ++nodes;
+    most = std::max(most, ++here);
+  }
+  return on_nodes(static_cast<int>(group.size()), nodes, most,
+                  std::max(1, std::min(devices_per_node, mesh.size()) / most));
 }
 
 }  // namespace sibyl

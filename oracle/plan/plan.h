@@ -51,7 +51,8 @@ struct Mesh {
 
 Mesh mesh_of(const Strategy& strategy);
 
-// How the groups of an axis, or of several at once, lie on nodes of `devices_per_node`.
+// How the groups of an axis, or of several at once, lie on nodes of `devices_per_node`: where they do not lie alike as
+// the one with the most nodes does.
 GroupPlacement placement(const Mesh& mesh, MeshAxis axis, int devices_per_node);
 GroupPlacement placement(const Mesh& mesh, std::span<const MeshAxis> axes, int devices_per_node);
 // The same of one group, given its ranks in order.

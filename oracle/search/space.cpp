@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
+#include <thread>
+#include <utility>
 
 #include "oracle/axes.h"
 #include "oracle/plan/compression.h"
 #include "oracle/plan/offload.h"
 #include "oracle/plan/offload_activations.h"
+#include "oracle/search/in_parallel.h"
 
 namespace sibyl {
 namespace {
@@ -101,8 +105,8 @@ void each_state(const SearchSpace& space, const Strategy& recomputing, const Vis
 
 void each_offload(const SearchSpace& space, const Strategy& strategy, const Visit& visit) {
   if (space.offloads.empty()) return visit(strategy);
+  Strategy one = strategy;
   for (const Offload& offload : space.offloads) {
-    Strategy one = strategy;
     one.optimizer_tier = offload.optimizer;
     one.activation_tier = offload.activations;
     one.parameter_tier = offload.parameters;
@@ -112,11 +116,11 @@ void each_offload(const SearchSpace& space, const Strategy& strategy, const Visi
 
 void each_bucket(const SearchSpace& space, const Strategy& strategy, const Visit& visit) {
   if (space.buckets.empty() || !exchanges_gradients(strategy)) return visit(strategy);
+  Strategy one = strategy;
   for (const Bytes bucket : space.buckets) {
-    Strategy one = strategy;
     one.exchange = bucket.value() > 0 ? GradientExchange::overlapped : GradientExchange::at_end;
-    if (bucket.value() > 0) one.bucket = bucket;
-    one.first_bucket = std::min(one.first_bucket, one.bucket);
+    one.bucket = bucket.value() > 0 ? bucket : strategy.bucket;
+    one.first_bucket = std::min(strategy.first_bucket, one.bucket);
     visit(one);
   }
 }
@@ -124,8 +128,8 @@ void each_bucket(const SearchSpace& space, const Strategy& strategy, const Visit
 // Casts alone sum by parts; of two bytes a cast makes nothing less.
 void each_compression(const SearchSpace& space, const Strategy& strategy, const Visit& visit) {
   if (space.compressions.empty() || !exchanges_gradients(strategy)) return visit(strategy);
+  Strategy one = strategy;
   for (const Compression& compression : space.compressions) {
-    Strategy one = strategy;
     one.compression = compression;
     if (check_compression(one)) visit(one);
   }
@@ -167,20 +171,38 @@ Strategy unsplit(Strategy strategy) {
   return strategy;
 }
 
+std::vector<Strategy> strategies_of(const SearchSpace& space, const Strategy& mesh) {
+  std::vector<Strategy> all;
+  using Choices = std::function<void(const SearchSpace&, const Strategy&, const Visit&)>;
+  const std::array<Choices, 8> choices = {each_sequence, each_micro_batch, each_schedule,    each_state,
+                                          each_order,    each_bucket,      each_compression, each_offload};
+  const std::function<void(const Strategy&, std::size_t)> choose = [&](const Strategy& strategy, std::size_t next) {
+    if (next == choices.size()) return all.push_back(strategy);
+    choices[next](space, strategy, [&](const Strategy& chosen) { choose(chosen, next + 1); });
+  };
+  choose(mesh, 0);
+  return all;
+}
+
 }  // namespace
 
+// Of a large space the list alone takes a tenth of a second.
 std::vector<Strategy> strategies(const SearchSpace& space) {
-  std::vector<Strategy> all;
+  std::vector<Strategy> meshes;
   for (const int devices : space.devices) {
     Strategy start = unsplit(space.fixed);
-    using Choices = std::function<void(const SearchSpace&, const Strategy&, const Visit&)>;
-    const std::array<Choices, 8> choices = {each_sequence, each_micro_batch, each_schedule,    each_state,
-                                            each_order,    each_bucket,      each_compression, each_offload};
-    const std::function<void(const Strategy&, std::size_t)> choose = [&](const Strategy& strategy, std::size_t next) {
-      if (next == choices.size()) return all.push_back(strategy);
-      choices[next](space, strategy, [&](const Strategy& chosen) { choose(chosen, next + 1); });
-    };
-    each_mesh(space, start, 0, devices, [&](const Strategy& mesh) { choose(mesh, 0); });
+    each_mesh(space, start, 0, devices, [&](const Strategy& mesh) { meshes.push_back(mesh); });
+  }
+  std::vector<std::vector<Strategy>> by_mesh(meshes.size());
+  in_parallel(std::thread::hardware_concurrency(), meshes.size(),
+              [&](std::size_t, std::size_t m) { by_mesh[m] = strategies_of(space, meshes[m]); });
+  std::size_t count = 0;
+  for (const std::vector<Strategy>& own : by_mesh) count += own.size();
+  std::vector<Strategy> all;
+  all.reserve(count);
+  for (std::vector<Strategy>& own : by_mesh) {
+    std::ranges::move(own, std::back_inserter(all));
+    own = {};
   }
   return all;
 }

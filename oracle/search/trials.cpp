@@ -1,6 +1,7 @@
 #include "oracle/search/trials.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
 #include <limits>
@@ -13,22 +14,10 @@
 
 #include "oracle/closed/least_time.h"
 #include "oracle/memory/least_state.h"
+#include "oracle/search/in_parallel.h"
 
 namespace sibyl {
 namespace {
-
-// Calls visit(worker, i) for every i below `count`: a thread for each worker, and whoever is free takes the next.
-template <class Workers, class Visit>
-void in_parallel(const Workers& workers, std::size_t count, const Visit& visit) {
-  std::atomic<std::size_t> next{0};
-  const auto work = [&](std::size_t worker) {
-    for (std::size_t i = next++; i < count; i = next++) visit(*workers[worker], i, worker == 0);
-  };
-  std::vector<std::thread> helpers;
-  for (std::size_t t = 1; t < workers.size() && t < count; ++t) helpers.emplace_back(work, t);
-  work(0);
-  for (std::thread& helper : helpers) helper.join();
-}
 
 constexpr Seconds not_known{std::numeric_limits<double>::infinity()};
 
@@ -65,15 +54,22 @@ bool shared_program(const Strategy& a, const Strategy& b) {
 
 }  // namespace
 
-// Neighbours in a space mostly share their program.
+// Neighbours in a space mostly share their program, or take turns with a few, by where ranks lie.
 std::vector<Trials::Group> Trials::groups_of(std::span<const std::size_t> which) const {
   using Members = std::vector<std::size_t>;
   std::map<closed::FormKey, Members> by_program;
-  Members* last = nullptr;
+  std::array<Members*, 4> last{};  // that were looked for
+  std::size_t oldest = 0;
   for (const std::size_t i : which) {
-    if (!last || !shared_program(strategies_[i], strategies_[last->back()]))
-      last = &by_program[closed::form_key(strategies_[i], cluster_)];
-    last->push_back(i);
+    auto own = std::ranges::find_if(last, [&](const Members* members) {
+      return members && shared_program(strategies_[i], strategies_[members->back()]);
+    });
+    if (own == last.end()) {
+      own = last.begin() + static_cast<std::ptrdiff_t>(oldest);
+      *own = &by_program[closed::form_key(strategies_[i], cluster_)];
+      oldest = (oldest + 1) % last.size();
+    }
+    (*own)->push_back(i);
   }
   std::vector<Group> groups;
   for (auto& [key, members] : by_program) groups.push_back({std::get<ProgramKey>(key), std::move(members)});
@@ -127,9 +123,9 @@ std::vector<Rivals> Trials::by_formula(std::span<Group> groups, const Rivals& ri
       alike.priced += std::ranges::count(groups[g].members, false, [&](std::size_t i) { return trials_[i].too_large; });
   std::ranges::stable_sort(programs, std::greater{}, &Alike::priced);
   std::vector<Rivals> found(groups.size());
-  in_parallel(evaluators_, programs.size(), [&](Evaluator& evaluator, std::size_t p, bool calling) {
+  in_parallel(evaluators_.size(), programs.size(), [&](std::size_t thread, std::size_t p) {
     for (const std::size_t g : programs[p].groups)
-      found[g] = by_formula(groups[g], programs[p], evaluator, rivals, most, [&] { tried(calling); });
+      found[g] = by_formula(groups[g], programs[p], *evaluators_[thread], rivals, most, [&] { tried(thread == 0); });
     programs[p].first.reset();
   });
   return found;
@@ -137,7 +133,7 @@ std::vector<Rivals> Trials::by_formula(std::span<Group> groups, const Rivals& ri
 
 void Trials::find_least(std::span<Group> groups) {
   std::vector<Alike> programs = by_program(groups);
-  in_parallel(evaluators_, programs.size(), [&](Evaluator&, std::size_t p, bool) {
+  in_parallel(evaluators_.size(), programs.size(), [&](std::size_t, std::size_t p) {
     std::optional<Result<closed::FoldedProgram>> made;
     for (const std::size_t g : programs[p].groups) find_least(groups[g], made);
   });
@@ -160,7 +156,12 @@ void Trials::find_least(Group& group, std::optional<Result<closed::FoldedProgram
     }
     if (least) at_least_[i] = least->of(strategy);
   }
-  std::ranges::stable_sort(group.members, {}, [&](std::size_t i) { return std::pair(!has_formula(i), at_least_[i]); });
+  using Key = std::pair<bool, Seconds>;
+  std::vector<std::pair<Key, std::size_t>> order;
+  order.reserve(group.members.size());
+  for (const std::size_t i : group.members) order.emplace_back(Key{!has_formula(i), at_least_[i]}, i);
+  std::ranges::stable_sort(order, {}, &std::pair<Key, std::size_t>::first);
+  std::ranges::transform(order, group.members.begin(), &std::pair<Key, std::size_t>::second);
   if (program && *program && (*program)->times > 0) group.program = std::move(**program);  // of a few layers alone
 }
 
@@ -216,20 +217,20 @@ void Trials::price(std::size_t i, const Result<closed::Form>& found) {
   if (found)
     trial.form = *found;
   else
-    trial.why_not = found.error();
+    trial.why_not = std::make_unique<Error>(found.error());
   trial.fits = found && !(memory_.value() > 0 && found->memory > memory_);
 }
 
 void Trials::simulate(std::span<const std::size_t> which) {
-  in_parallel(evaluators_, which.size(),
-              [&](Evaluator& evaluator, std::size_t i, bool) { simulate(which[i], evaluator); });
+  in_parallel(evaluators_.size(), which.size(),
+              [&](std::size_t thread, std::size_t i) { simulate(which[i], *evaluators_[thread]); });
 }
 
 void Trials::simulate(std::size_t index, Evaluator& evaluator) {
   Trial& trial = trials_[index];
   const Result<Evaluation> p = evaluator.evaluate(strategies_[index]);
   if (!p) {
-    trial.why_not = p.error();
+    trial.why_not = std::make_unique<Error>(p.error());
     trial.form.reset();
     return;
   }
@@ -249,9 +250,9 @@ void Trials::simulate(std::size_t index, Evaluator& evaluator) {
 
 // Of what is given back alone: it takes as long as simulating a strategy several times.
 void Trials::add_bottlenecks(std::span<const std::vector<Candidate*>> alike) const {
-  in_parallel(evaluators_, alike.size(), [&](Evaluator& evaluator, std::size_t i, bool) {
+  in_parallel(evaluators_.size(), alike.size(), [&](std::size_t thread, std::size_t i) {
     if (cancelled()) return;
-    const Bottleneck bottleneck = evaluator.predict(alike[i].front()->strategy)->bottleneck;
+    const Bottleneck bottleneck = evaluators_[thread]->predict(alike[i].front()->strategy)->bottleneck;
     for (Candidate* candidate : alike[i]) candidate->bottleneck = bottleneck;
   });
 }

@@ -27,7 +27,7 @@ struct Trial {
   std::unique_ptr<Candidate> candidate;  // simulated
   bool fits = false;                     // of a simulated one; else as far as the formula tells
   bool too_large = false;                // its state alone is more than a device holds
-  std::optional<Error> why_not;          // it cannot be planned
+  std::unique_ptr<Error> why_not;        // it cannot be planned
 
   // A step's time is known.
   [[nodiscard]] bool timed() const { return candidate || (form && form->walked); }

@@ -68,8 +68,9 @@ FamilyFit::FamilyFit(std::vector<FitPoint> points) {
   std::vector<double> residuals, distances;
   for (std::size_t i = 0; i < points.size(); i += stride) {
     const auto index = static_cast<std::uint32_t>(i);
-    residuals.push_back(std::abs(without(index).y - y_[i]));
-    distances.push_back(std::sqrt(points_.nearest(points_[i], 1, index).front().squared_distance));
+    const std::vector<Neighbour> others = neighbours(points_[i], index);
+    residuals.push_back(std::abs(answer(points_[i], others).y - y_[i]));
+    distances.push_back(std::sqrt(others.front().squared_distance));
   }
   // A normal error's median is 0.674 and its 90 % point 1.645 standard deviations; heavy tails make the second larger.
   median_error_ = quantile(residuals, 0.5);
@@ -78,8 +79,11 @@ FamilyFit::FamilyFit(std::vector<FitPoint> points) {
   typical_distance_ = std::max(quantile(distances, 0.5), 0.1);
 }
 
-FitAnswer FamilyFit::answer(const Site& query, std::uint32_t skip) const {
-  const std::vector<Neighbour> near = points_.nearest(query, neighbour_count, skip);
+std::vector<Neighbour> FamilyFit::neighbours(const Site& query, std::uint32_t skip) const {
+  return points_.nearest(query, neighbour_count, skip);
+}
+
+FitAnswer FamilyFit::answer(const Site& query, const std::vector<Neighbour>& near) const {
   FitAnswer result;
   if (near.empty()) return result;
 

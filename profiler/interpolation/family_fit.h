@@ -33,16 +33,15 @@ class FamilyFit {
  public:
   explicit FamilyFit(std::vector<FitPoint> points);
 
-  [[nodiscard]] FitAnswer at(const Site& query) const { return answer(query, no_site); }
-  // What the others say of sample `i`.
-  [[nodiscard]] FitAnswer without(std::uint32_t i) const { return answer(points_[i], i); }
+  [[nodiscard]] FitAnswer at(const Site& query) const { return answer(query, neighbours(query, no_site)); }
   [[nodiscard]] std::size_t size() const { return points_.size(); }
   // Leave-one-out errors of y: relative errors of time, where they are small. 0 of fewer than three samples.
   [[nodiscard]] double median_error() const { return median_error_; }
   [[nodiscard]] double p90_error() const { return p90_error_; }
 
  private:
-  [[nodiscard]] FitAnswer answer(const Site& query, std::uint32_t skip) const;
+  [[nodiscard]] std::vector<Neighbour> neighbours(const Site& query, std::uint32_t skip) const;
+  [[nodiscard]] FitAnswer answer(const Site& query, const std::vector<Neighbour>& near) const;
 
   NearestSites points_;
   std::vector<double> y_, workspace_, kept_, alone_, cached_;

@@ -6,9 +6,11 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 CHECK, TOOLS = sys.argv[1], pathlib.Path(sys.argv[2])
 FOLDER = tempfile.TemporaryDirectory(prefix="sibyl_gpu_script_")
@@ -83,6 +85,12 @@ def compares():
 FAKES = {
     "sibyl": """
 for word; do [ "${before-}" = -o ] && file=$word; before=$word; done
+if [ -n "${FAKE_HANG-}" ]; then
+  trap 'echo kept > "$file"; exit 130' TERM
+  echo $$ > "$FAKE_HANG"
+  tenths=0
+  while [ $((tenths += 1)) -lt 600 ]; do sleep 0.1; done
+fi
 if [ "$1" = predict ]; then echo '{"step_time_s": 0.1, "memory_bytes": {"total": 1}}'; exit 0; fi
 echo '{"device": {"dispatch_s": 2e-5}}' > "$file"
 echo '{}'
@@ -124,13 +132,23 @@ class Fakes:
         self.options = ["--out", self.out, "--cases", OUT / "cases.txt", *options]
         self.said = ""
 
+    def environment(self):
+        self.calls.write_text("")
+        return {"CALLS": str(self.calls), "FAKES": str(self.bin), "BUILD": str(OUT / "build"),
+                "PATH": f"{self.bin}:{os.environ['PATH']}"}
+
     def run(self, *words, expect=0, **environment):
         """The calls that it made."""
-        self.calls.write_text("")
-        done = run(TOOLS / "run.sh", *self.options, *words, expect=expect, CALLS=str(self.calls), FAKES=str(self.bin),
-                   BUILD=str(OUT / "build"), PATH=f"{self.bin}:{os.environ['PATH']}", **environment)
+        done = run(TOOLS / "run.sh", *self.options, *words, expect=expect, **self.environment(), **environment)
         self.said = done.stderr
         return self.calls.read_text().splitlines()
+
+    def start(self, *words, **environment):
+        """The same, under way, and heeding an interrupt whatever started this check."""
+        return subprocess.Popen([str(w) for w in (TOOLS / "run.sh", *self.options, *words)],
+                                env=os.environ | self.environment() | environment,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
 
 def first(calls, *parts):
@@ -186,6 +204,33 @@ def says_what_was_not_trained():
     check(not list((fakes.out / "measured").glob("*.json")), "what failed left a measurement")
 
 
+def stops():
+    # While a calibrator runs, of the first case: a signal to the script alone ends both, and what was measured stays.
+    hung, packed = OUT / "hung", OUT / "results.tar.gz"
+    fakes = Fakes("--bin", OUT / "bin", "--pack", packed)
+    for sent, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        shutil.rmtree(fakes.out, ignore_errors=True)
+        for left in (hung, packed):
+            left.unlink(missing_ok=True)
+        script = fakes.start("cases", FAKE_HANG=str(hung))
+        try:
+            for _ in range(600):
+                if hung.exists() and hung.read_text().endswith("\n"):
+                    break
+                time.sleep(0.05)
+            calibrator = int(hung.read_text())
+            script.send_signal(sent)
+            ended = script.wait(timeout=20)
+        finally:
+            script.kill()
+        check(ended == code, f"{sent.name}: exited {ended}")
+        check(not pathlib.Path(f"/proc/{calibrator}").exists(), f"{sent.name}: the calibrator goes on")
+        check((fakes.out / "cudnn.json").read_text() == "kept\n", f"{sent.name}: what was measured is lost")
+        check(packed.exists(), f"{sent.name}: nothing was packed")
+        check(not list(fakes.out.rglob("*.part")), f"{sent.name}: half a file was left")
+        check(len(fakes.calls.read_text().splitlines()) == 1, f"{sent.name}: more was begun: {fakes.calls.read_text()}")
+
+
 def builds_and_tests():
     fakes = Fakes("--build", OUT / "build")
     calls = fakes.run()
@@ -235,5 +280,5 @@ def finds_nvcc():
 
 
 {"dry_run": dry_run, "refuses": refuses, "compares": compares, "case_by_case": case_by_case, "goes_on": goes_on,
- "says_what_was_not_trained": says_what_was_not_trained, "builds_and_tests": builds_and_tests, "packs": packs,
+ "says_what_was_not_trained": says_what_was_not_trained, "stops": stops, "builds_and_tests": builds_and_tests, "packs": packs,
  "finds_nvcc": finds_nvcc}[CHECK]()

@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 
+#include "aten/memory.h"
 #include "tests/support/graphs.h"
 #include "trainer/bare_messages.h"
 #include "trainer/parts.h"
@@ -206,35 +207,66 @@ TEST(Exchange, BackwardIsTheTransposeOfForward) {
   }
 }
 
-// fc2 is split by rows, so that the ranks' summands are added up behind it. A segment that begins there keeps them and
-// adds them up again before its backward: gradients are those without it, bit for bit.
+// fc2 is split by rows, so that the ranks' summands are added up behind it.
+struct SplitByRows {
+  SplitByRows() {
+    Strategy strategy;
+    strategy.global_batch = 8;
+    strategy.tensor = ranks().size();
+    plan = *make_plan(graph, strategy);
+    const auto adds_up = [](const Step& step) {
+      const auto* exchange = std::get_if<Exchange>(&step);
+      return exchange != nullptr && exchange->forward.motion == Motion::all_reduce;
+    };
+    sum = static_cast<std::size_t>(std::ranges::find_if(stage().steps, adds_up) - stage().steps.begin());
+  }
+  Stage& stage() { return plan.stages.front(); }
+
+  Graph graph = test::mlp({4, 12, 24, 5}, 8);
+  Plan plan;
+  std::size_t sum = 0;  // the step
+};
+
+// A segment that begins there keeps them and adds them up again before its backward: gradients are those without it,
+// bit for bit.
 TEST(Exchange, LeavesWhatASegmentKeeps) {
-  const Graph graph = test::mlp({4, 12, 24, 5}, 8);
-  Strategy strategy;
-  strategy.global_batch = 8;
-  strategy.tensor = ranks().size();
-  Plan plan = *make_plan(graph, strategy);
-  Stage& stage = plan.stages.front();
-  const MeshGroups groups = MeshGroups::create(plan, ranks()).value();
+  SplitByRows split;
+  ASSERT_LT(split.sum, split.stage().steps.size());
+  const MeshGroups groups = MeshGroups::create(split.plan, ranks()).value();
   const auto gradients = [&] {
-    Replica replica = Replica::create(graph, stage, groups, 1).value();
+    const Stage& stage = split.stage();
+    Replica replica = Replica::create(split.graph, stage, groups, 1).value();
     for (const LocalTensorId id : replica.inputs())
       if (replica[id].is_floating_point()) replica[id].copy_(counted(stage[id].shape).remainder(7) - 3);
     replica.forward().backward();
     std::map<std::string, at::Tensor> result;
-    for (const LocalTensorId id : replica.parameters()) result[graph[stage[id].origin].name] = replica[id].grad();
+    for (const LocalTensorId id : replica.parameters()) result[split.graph[stage[id].origin].name] = replica[id].grad();
     return result;
   };
   const std::map<std::string, at::Tensor> without = gradients();
   EXPECT_GT(without.at("fc3.weight").abs().max().item<double>(), 0.0) << "or this tests nothing";
-  const auto sum = std::ranges::find_if(stage.steps, [](const Step& step) {
-    const auto* exchange = std::get_if<Exchange>(&step);
-    return exchange != nullptr && exchange->forward.motion == Motion::all_reduce;
-  });
-  ASSERT_NE(sum, stage.steps.end());
-  const std::size_t loss = stage.steps.size() - 1;
-  stage.recomputed = {Segment{static_cast<std::size_t>(sum - stage.steps.begin()), loss}};
+  split.stage().recomputed = {Segment{split.sum, split.stage().steps.size() - 1}};
   for (const auto& [name, gradient] : gradients()) EXPECT_TRUE(at::equal(gradient, without.at(name))) << name;
+}
+
+// As is predicted (Footprint.SumsBesideWhatASegmentKeeps): one tensor more than where nothing runs again, and the sum
+// is made where the summands lie.
+TEST(Exchange, SumsBesideWhatASegmentKeeps) {
+  SplitByRows split;
+  ASSERT_LT(split.sum, split.stage().steps.size());
+  aten::MemoryMeter::install();
+  const MeshGroups groups = MeshGroups::create(split.plan, ranks()).value();
+  const auto most_in_forward = [&] {
+    Replica replica = Replica::create(split.graph, split.stage(), groups, 1).value();
+    aten::MemoryMeter::reset_peak();
+    const std::int64_t before = aten::MemoryMeter::live();
+    const at::Tensor loss = replica.forward();
+    return aten::MemoryMeter::peak() - before;
+  };
+  const std::int64_t in_place = most_in_forward();
+  split.stage().recomputed = {Segment{split.sum, split.sum + 1}};
+  const auto& exchange = std::get<Exchange>(split.stage().steps[split.sum]);
+  EXPECT_EQ(most_in_forward() - in_place, 4 * element_count(split.stage()[exchange.output].shape));
 }
 
 // Megatron's f: nothing moves forward; backward sums, on every rank alike. A rank that has no gradient takes part.

@@ -25,7 +25,8 @@
 # Tests, the sweep and each calibration take a quarter of the time that is left, at most, so that any time gives rows of
 # the table, which is written at every exit.
 # Nothing that is done is done again: remove files of OUT to do it anew, and the build folder to configure anew. What
-# programs said lies beside what they wrote, in .log. Exit code 75: the limit has passed and work is left.
+# programs said lies beside what they wrote, in .log. Exit code 75: the limit has passed and work is left. A signal to
+# end (HUP, INT, TERM) ends what runs as well, which keeps what it has measured.
 set -eu
 
 here=$(dirname "$(readlink -f "$0")")
@@ -39,7 +40,7 @@ say() { echo "gpu/run.sh: $*" >&2; }
 while [ $# -gt 0 ]; do
   case $1 in
     --dry-run) dry=1 ;;
-    --help|-h) sed -n '2,28s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --help|-h) sed -n '2,29s/^# \{0,1\}//p' "$0"; exit 0 ;;
     --out|--build|--bin|--prefix|--cases|--limit|--pack|--jobs)
       [ $# -ge 2 ] || die "$1 needs a value"
       case $1 in
@@ -80,9 +81,20 @@ in_time() {
   }
 }
 
+# Waits for the command that was just started, in the background and a process group of its own: a shell heeds no signal
+# while it waits for one in its foreground, and all that a command has started ends with its group.
+child=''
+awaited() {
+  child=$! ended=0
+  wait "$child" || ended=$?
+  child=''
+  return "$ended"
+}
 # Runs a command, or prints it.
 run() {
-  if [ -n "$dry" ]; then echo "$*"; else "$@" < /dev/null; fi
+  if [ -n "$dry" ]; then echo "$*"; return 0; fi
+  setsid "$@" < /dev/null &
+  awaited
 }
 # The same with standard output into a file, which is there only if the command succeeded.
 run_into() {  # FILE COMMAND...
@@ -91,7 +103,8 @@ run_into() {  # FILE COMMAND...
   if [ -n "$dry" ]; then echo "$* > $into"; return 0; fi
   mkdir -p "$(dirname "$into")"
   status=0
-  "$@" < /dev/null > "$into.part" 2> "$into.log" || status=$?
+  setsid "$@" < /dev/null > "$into.part" 2> "$into.log" &
+  awaited || status=$?
   if [ "$status" -eq 0 ]; then mv "$into.part" "$into"; return 0; fi
   tail -n 3 "$into.log" >&2
   rm -f "$into.part"
@@ -151,8 +164,27 @@ if [ -z "$dry" ]; then
   if [ -n "$pack" ] && [ -e "$pack" ] && [ -z "$(ls -A "$out")" ]; then tar -C "$out" -xzf "$pack"; fi
 fi
 trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+
+# Ends what runs, which then saves what it has, and this script. What has not ended after half a minute is killed, so
+# that nothing stays behind on the GPU.
+stop() {  # EXIT-CODE
+  trap '' HUP INT TERM
+  if [ -n "$child" ]; then
+    # By its own number where it has no group yet.
+    kill -s TERM -- "-$child" 2> /dev/null || kill -s TERM "$child" 2> /dev/null || true
+    tenths=0
+    while kill -s 0 -- "-$child" 2> /dev/null && [ "$tenths" -lt 300 ]; do
+      sleep 0.1
+      tenths=$((tenths + 1))
+    done
+    kill -s KILL -- "-$child" 2> /dev/null || true
+  fi
+  [ -z "${into-}" ] || rm -f "$into.part"
+  exit "$1"
+}
+trap 'stop 129' HUP
+trap 'stop 130' INT
+trap 'stop 143' TERM
 
 # ---- steps
 
@@ -267,18 +299,25 @@ train_case() {  # CASE
     say "$1: not trained"
 }
 
-do_cases() {
-  each_case | while read -r case; do
-    calibrate_case cudnn "$case"
-    calibrate_case torch "$case"
-    predict_case "$case"
-    train_case "$case"
-  done
+# In this shell, not in one of a pipe's, which no signal to this one would reach.
+for_each_case() {  # COMMAND...
+  while read -r case <&3; do
+    [ -z "$case" ] || "$@" "$case"
+  done 3<< END
+$(each_case)
+END
 }
-do_cudnn() { each_case | while read -r case; do calibrate_case cudnn "$case"; done; }
-do_torch() { each_case | while read -r case; do calibrate_case torch "$case"; done; }
-do_predict() { each_case | while read -r case; do predict_case "$case"; done; }
-do_train() { each_case | while read -r case; do train_case "$case"; done; }
+whole_case() {  # CASE
+  calibrate_case cudnn "$1"
+  calibrate_case torch "$1"
+  predict_case "$1"
+  train_case "$1"
+}
+do_cases() { for_each_case whole_case; }
+do_cudnn() { for_each_case calibrate_case cudnn; }
+do_torch() { for_each_case calibrate_case torch; }
+do_predict() { for_each_case predict_case; }
+do_train() { for_each_case train_case; }
 
 do_table() { run python3 "$here/compare.py" "$out" "$cases"; }
 

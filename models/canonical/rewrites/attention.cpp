@@ -3,17 +3,19 @@
 // The scale may stand on the scores, on q, on k, or its root on both, there also before their heads are split. A number
 // added to all scores changes nothing (Hugging Face's TensorFlow models add 1e-9). The product may be (k q^T)^T. A mask
 // is added, selected by a condition, or multiplied (GPT-2's first form: scores mask - c (1 - mask)). A stored S x S
-// mask without heads or batch is taken to be the causal one: its values are not looked at (exporters store them as a
-// large buffer, or as if they were a weight). Probabilities that are NaN may be set to 0. k's transposition is undone
-// (or merged into the transposition that split its heads). Where k and v were expanded to more heads (grouped queries),
-// the expansion is dropped. Products over [B*H, S, D] become one over [B, H, S, D] where a reshape of the scores says
-// how many heads there are, and else have one head each, [B*H, 1, S, D].
+// mask without heads or batch is taken to be the causal one, unless its elements are known and say otherwise (exporters
+// store it as a large buffer, or as if it were a weight). Probabilities that are NaN may be set to 0. k's transposition
+// is undone (or merged into the transposition that split its heads). Where k and v were expanded to more heads (grouped
+// queries), the expansion is dropped. Products over [B*H, S, D] become one over [B, H, S, D] where a reshape of the
+// scores says how many heads there are, or those that fold heads into the batch do (folded_heads.cpp); else they have
+// one head each, [B*H, 1, S, D].
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "models/canonical/match.h"
 #include "models/canonical/rewrites/rewrites.h"
+#include "models/mask.h"
 
 namespace sibyl::rewrites {
 namespace {
@@ -112,8 +114,16 @@ bool is_causal_shape(const Editor& editor, TensorId mask) {
   return s.size() >= 2 && s.back() > 1 && s[s.size() - 2] == s.back() && element_count(s) == s.back() * s.back();
 }
 
+// Large masks' elements are not known, nor those of what the model computes from others.
+bool is_causal_mask(const Editor& editor, TensorId mask, MaskForm form) {
+  if (!is_causal_shape(editor, mask) || !is_stored(editor, mask)) return false;
+  const Tensor& t = editor[mask];
+  const bool known = static_cast<std::int64_t>(t.values.size()) == element_count(t.shape);
+  return !known || is_causal(t.values, t.shape.back(), form);
+}
+
 void add_mask(const Editor& editor, TensorId mask, bool over_heads, Match& m, bool& valid) {
-  if (is_causal_shape(editor, mask) && is_stored(editor, mask)) {
+  if (is_causal_mask(editor, mask, MaskForm::added)) {
     m.attributes.causal = true;
     return;
   }
@@ -124,7 +134,8 @@ void add_mask(const Editor& editor, TensorId mask, bool over_heads, Match& m, bo
 
 void add_condition(const Editor& editor, TensorId condition, bool keeps_where_true, double masked, bool over_heads,
                    Match& m, bool& valid) {
-  if (is_causal_shape(editor, condition) && is_stored(editor, condition)) {
+  const MaskForm form = keeps_where_true ? MaskForm::keeps_where_true : MaskForm::keeps_where_false;
+  if (is_causal_mask(editor, condition, form)) {
     m.attributes.causal = true;
     return;
   }
@@ -188,6 +199,12 @@ TensorId unmasked(const Editor& editor, TensorId t, Match& m, bool& valid) {
   return {};
 }
 
+// Of operands [B*H, S, D] all of which say it.
+std::int64_t heads_of_operands(const Editor& editor, const Match& m) {
+  const std::int64_t heads = heads_in_batch(editor, m.q);
+  return heads == heads_in_batch(editor, m.keys) && heads == heads_in_batch(editor, m.v) ? heads : 1;
+}
+
 std::optional<Match> match(const Editor& editor, OperationId root) {
   if (!std::holds_alternative<MatMul>(editor[root].attributes)) return std::nullopt;
   Match m;
@@ -221,6 +238,7 @@ std::optional<Match> match(const Editor& editor, OperationId root) {
       return std::nullopt;
   if (editor[m.q].shape.back() != editor[m.v].shape.back()) return std::nullopt;
   if (dims == 4 && (m.mask.valid() || m.condition.valid()) && !m.mask_over_heads) return std::nullopt;
+  if (dims == 3 && m.heads == 1 && !m.mask_over_heads) m.heads = heads_of_operands(editor, m);
   take_early_scale(editor, m.q, m);
   take_early_scale(editor, m.keys, m);
   return m;

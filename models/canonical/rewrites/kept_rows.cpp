@@ -10,12 +10,14 @@
 namespace sibyl::rewrites {
 namespace {
 
-// How many leading extents x and y share that are together `rows`; 0 if none, or one alone.
+// How many leading extents x and y share that are together `rows`; 0 if none, or one alone. A batch of one is an extent
+// as any other: tokens may stand before it.
 std::size_t shared_rows(const Tensor& x, const Tensor& y, std::int64_t rows) {
   std::int64_t product = 1;
   for (std::size_t i = 0; i < std::min(x.shape.size(), y.shape.size()) && x.shape[i] == y.shape[i]; ++i) {
     product *= x.shape[i];
-    if (product == rows && i > 0 && x.shape[i] > 1) return x.batch_axis == y.batch_axis ? i + 1 : 0;
+    if (product == rows && i > 0 && (x.shape[i] > 1 || x.batch_axis == i))
+      return x.batch_axis == y.batch_axis ? i + 1 : 0;
   }
   return 0;
 }

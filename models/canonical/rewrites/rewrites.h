@@ -50,6 +50,12 @@ void group_norms(Editor& editor);
 // softmax(scale q k^T + mask) v -> Attention.
 void attentions(Editor& editor);
 
+// How many heads of [B*H, S, D], or of keys [B*H, D, S], were folded into the batch; 1: none, or it is not certain.
+std::int64_t heads_in_batch(const Editor& editor, TensorId t);
+
+// Attention whose operands and result are views of [S, B*H, D] -> views of [S, B, H, D].
+void folded_heads(Editor& editor);
+
 // Channels last -> channels first between two transpositions around convolutions, which go.
 void layouts(Editor& editor);
 

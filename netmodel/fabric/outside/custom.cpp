@@ -1,6 +1,9 @@
-// Link by link; messages take the fewest hops.
+// Link by link; messages take the fewest hops over switches. A host passes on nothing that is for others, but where
+// links end at the devices, which are switches by construction, and where no switches join all hosts: those are cabled
+// to one another and must.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -58,6 +61,21 @@ class Names {
   std::map<std::string, VertexId> switches_;
 };
 
+ShortestPath fewest_hops(const Graph& graph, const std::vector<VertexId>& terminals, bool hosts_pass_on) {
+  ShortestPath rule;
+  for (VertexId v = 0; v < graph.vertices(); ++v)
+    rule.through.push_back(hosts_pass_on || graph.vertex(v).place == Place::network_switch);
+  for (const VertexId terminal : terminals) rule.add_target(graph, terminal);
+  return rule;
+}
+
+bool joins_all(const ShortestPath& rule, const std::vector<VertexId>& terminals) {
+  return std::ranges::all_of(terminals, [&](VertexId to) {
+    const std::vector<int>& left = rule.hops.at(to);
+    return std::ranges::all_of(terminals, [&](VertexId from) { return left[from] >= 0; });
+  });
+}
+
 }  // namespace
 
 Result<Wiring> build(const Custom& shape, const Site& site, Graph& graph) {
@@ -80,9 +98,8 @@ Result<Wiring> build(const Custom& shape, const Site& site, Graph& graph) {
       return fail(fmt::format("a fabric has at most {:.0f} cables", most_cables), cable.where);
     for (int i = 0; i < cable.parallel; ++i) graph.cable(from, to, cable.link, Reach::between, cable.back.value());
   }
-  ShortestPath rule;
-  rule.through.assign(graph.vertices(), true);
-  for (const VertexId terminal : result.terminals) rule.add_target(graph, terminal);
+  ShortestPath rule = fewest_hops(graph, result.terminals, site.direct);
+  if (!site.direct && !joins_all(rule, result.terminals)) rule = fewest_hops(graph, result.terminals, true);
   for (const VertexId terminal : result.terminals)
     if (rule.hops.at(result.terminals.front())[terminal] < 0)
       return fail(fmt::format("no way leads from {} to {}", graph.name(result.terminals.front()), graph.name(terminal)),

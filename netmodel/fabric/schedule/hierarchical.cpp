@@ -3,7 +3,7 @@
 namespace sibyl::fabric {
 
 void hierarchical(Rounds& rounds, Collective collective, const Layout& layout, int group, Algorithm between) {
-  const auto [ranks, nodes, groups] = layout.placement();
+  const auto [ranks, nodes, groups, missing] = layout.placement();
   for (int node = 0; node < nodes; ++node) {
     // All nodes at once: one round.
     Rounds here;

@@ -43,9 +43,21 @@ Layout::Layout(const Fabric& fabric, const GroupPlacement& placement, int nodes_
   const int fit = std::max(1, std::min(nodes_in_use, nodes_) / placement.nodes);
   blocks_ = std::clamp(static_cast<int>(most_ranks / of_block), 1, fit);
   const int nics = fabric.spec().direct ? 1 : fabric.node().nics();
-  stripes_ = std::clamp(nics, 1, placement.ranks_per_node);
+  stripes_ = std::clamp(nics, 1, placement.fewest_on_a_node());
   orders_ = fabric.node().rings(0, placement.ranks_per_node);
   extents_ = extents_of(levels_of(fabric.spec().network, nics), placement.nodes);
+}
+
+// Full nodes come first; of those behind them each has to be looked at.
+int Layout::device(int group, int rank) const {
+  const int each = placement_.ranks_per_node, missing = placement_.missing;
+  const int lacking = missing > 0 ? (missing + each - 2) / (each - 1) : 0;  // nodes, each of which can lack all but one
+  int node = std::min(rank / each, placement_.nodes - lacking), local = rank - node * each;
+  while (local >= placement_.on_node(node)) {
+    local -= placement_.on_node(node);
+    ++node;
+  }
+  return device(group, node, local);
 }
 
 // A group that is larger than what there is goes round it once more: samples of larger machines are carried so.

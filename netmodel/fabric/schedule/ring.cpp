@@ -43,30 +43,32 @@ std::vector<int> in_order(int size) {
   return order;
 }
 
-std::vector<int> from_gate(std::vector<int> ring, int gate) {
+std::vector<int> from_gate(std::vector<int> ring, int ranks, int gate) {
+  std::erase_if(ring, [ranks](int rank) { return rank >= ranks; });
   std::rotate(ring.begin(), std::find(ring.begin(), ring.end(), gate), ring.end());
   return ring;
 }
 
 // Over several nodes: each ring enters a node at one device and goes on from it, so that rings keep to their NICs.
 void ring(Rounds& rounds, Collective collective, const Layout& layout, int group) {
-  const auto [ranks, nodes, groups] = layout.placement();
+  const auto [ranks, nodes, groups, missing] = layout.placement();
   const At at = [&](int rank) { return layout.device(group, rank); };
   if (nodes == 1) return flat_ring(rounds, collective, 1.0, ranks, at, layout.orders());
   if (ranks == 1) return flat_ring(rounds, collective, 1.0, nodes, at, {in_order(nodes)});
-  const int size = ranks * nodes, orders = static_cast<int>(layout.orders().size());
+  const int size = layout.placement().size(), orders = static_cast<int>(layout.orders().size());
   const int rings = std::max(layout.stripes(), orders);
   Round& round = rounds.add(halves(collective), (size - 1) * (collective == Collective::all_reduce ? 2 : 1),
                             Round::Kind::pipelined);
   const double bytes = 1.0 / size / rings;
   for (int i = 0; i < rings; ++i) {
-    const int gate = i % layout.stripes() * ranks / layout.stripes();
-    const std::vector<int> order = from_gate(layout.orders()[static_cast<std::size_t>(i % orders)], gate);
+    const std::vector<int>& all = layout.orders()[static_cast<std::size_t>(i % orders)];
     std::vector<Message> around;
     for (int node = 0; node < nodes; ++node) {
+      const int next = (node + 1) % nodes, gate = layout.gate(node, i), next_gate = layout.gate(next, i);
+      const std::vector<int> order = from_gate(all, layout.placement().on_node(node), gate);
       for (std::size_t k = 0; k + 1 < order.size(); ++k)
         around.push_back({layout.device(group, node, order[k]), layout.device(group, node, order[k + 1]), bytes});
-      around.push_back({layout.device(group, node, gate), layout.device(group, (node + 1) % nodes, gate), bytes});
+      around.push_back({layout.device(group, node, gate), layout.device(group, next, next_gate), bytes});
     }
     add_ring(round, around);
   }

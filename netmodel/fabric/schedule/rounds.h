@@ -39,8 +39,8 @@ void join(Round& round, const Round& other);
 // What a ring does in its rounds.
 const char* halves(Collective collective);
 std::vector<int> in_order(int size);
-// The ring, from where it enters the node.
-std::vector<int> from_gate(std::vector<int> ring, int gate);
+// The ring over the node's ranks, of which it may lack the last ones, from where it enters the node.
+std::vector<int> from_gate(std::vector<int> ring, int ranks, int gate);
 
 // Ranks of one node, or single ranks of several: `share` of the bytes goes round over each order of them.
 void flat_ring(Rounds& rounds, Collective collective, double share, int size, const At& at,

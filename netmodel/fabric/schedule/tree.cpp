@@ -31,7 +31,7 @@ struct Limb {
 };
 
 std::vector<Limb> limbs(const Layout& layout, int group, bool chains, bool two_trees, bool upwards) {
-  const auto [ranks, nodes, groups] = layout.placement();
+  const auto [ranks, nodes, groups, missing] = layout.placement();
   std::vector<Limb> result;
   const auto add = [&](int child, int parent, double bytes, int depth) {
     result.push_back({upwards ? Message{child, parent, bytes} : Message{parent, child, bytes}, depth});
@@ -42,17 +42,18 @@ std::vector<Limb> limbs(const Layout& layout, int group, bool chains, bool two_t
   for (int tree = 0; tree < trees; ++tree)
     for (int stripe = 0; stripe < stripes; ++stripe) {
       const double bytes = 1.0 / stripes;
-      const int gate = stripe * ranks / stripes;
       if (chained) {
         const int ring = (tree * stripes + stripe) % orders;
-        const std::vector<int> order = from_gate(layout.orders()[static_cast<std::size_t>(ring)], gate);
-        for (int node = 0; node < nodes; ++node)
+        const std::vector<int>& all = layout.orders()[static_cast<std::size_t>(ring)];
+        for (int node = 0; node < nodes; ++node) {
+          const std::vector<int> order = from_gate(all, layout.placement().on_node(node), layout.gate(node, stripe));
           for (std::size_t i = 1; i < order.size(); ++i)
             add(layout.device(group, node, order[i]), layout.device(group, node, order[i - 1]), bytes, -1);
-        for (const Branch& b : branches(nodes, tree == 1))
-          add(layout.device(group, b.child, gate), layout.device(group, b.parent, gate), bytes, b.depth);
+        }
+        const auto gate_of = [&](int node) { return layout.device(group, node, layout.gate(node, stripe)); };
+        for (const Branch& b : branches(nodes, tree == 1)) add(gate_of(b.child), gate_of(b.parent), bytes, b.depth);
       } else {
-        for (const Branch& b : branches(ranks * nodes, tree == 1))
+        for (const Branch& b : branches(layout.placement().size(), tree == 1))
           add(layout.device(group, b.child), layout.device(group, b.parent), bytes, b.depth);
       }
     }

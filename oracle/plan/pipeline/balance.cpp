@@ -52,7 +52,7 @@ std::vector<OnTheWay> on_the_way(const InFlight& in_flight) {
 
 }  // namespace
 
-bool possible(const CutTable& table, const StageMemory& memory, const Strategy& strategy, const InFlight& in_flight,
+bool possible(CutTable& table, const StageMemory& memory, const Strategy& strategy, const InFlight& in_flight,
               Bytes each) {
   const std::vector<OnTheWay> micro_batches = on_the_way(in_flight);
   return table.possible(in_flight.all.size(),

@@ -27,7 +27,7 @@ Result<void> check_stages(const Stage& whole, const Strategy& strategy);
 Result<std::vector<std::size_t>> balanced(CutTable& table, StageMemories& memories, const Strategy& strategy,
                                           const InFlight& in_flight, Bytes memory);
 // Could they be within memory, however slow? Sometimes where they cannot, never the other way round.
-bool possible(const CutTable& table, const StageMemory& memory, const Strategy& strategy, const InFlight& in_flight,
+bool possible(CutTable& table, const StageMemory& memory, const Strategy& strategy, const InFlight& in_flight,
               Bytes each);
 Result<std::vector<std::size_t>> balanced(const Stage& whole, const Strategy& strategy, const Turns& turns,
                                           const CutCosts& costs);

@@ -51,8 +51,9 @@ class StageLimits {
   [[nodiscard]] bool any() const { return limit_ != nullptr; }
   [[nodiscard]] bool holds(std::size_t stage, std::size_t begin, std::size_t end, double tolerance = 0) const {
     if (!limit_) return true;
-    const StageMemory::Need need = limit_->memory.of(begin, end, micro_batches_[stage]);
-    return need.resting + need.passing * share_ <= limit_->each.value() * share_ * (1 + tolerance);
+    const double most = limit_->each.value() * share_ * (1 + tolerance);
+    const double resting = limit_->memory.resting(begin, end, micro_batches_[stage]);
+    return resting <= most && resting + limit_->memory.passing(begin, end) * share_ <= most;
   }
   // Does each of the two hold what the other does? Where there is a limit.
   [[nodiscard]] bool alike(std::size_t stage, std::size_t other) const {

@@ -200,19 +200,26 @@ class CutTable::Search {
   std::size_t end_;  // the last place
 };
 
-bool CutTable::possible(std::size_t stages, const MemoryLimit& limit) const {
+const CutTable::Found& CutTable::unlimited(std::size_t stages) {
+  const auto [known, added] = unlimited_.try_emplace(stages);
+  if (added) known->second = Search(at_, narrowest_, stages, nullptr).run(nullptr);
+  return known->second;
+}
+
+bool CutTable::possible(std::size_t stages, const MemoryLimit& limit) {
   if (stages >= at_.count() || static_cast<int>(stages) > trained_steps()) return false;
+  // The cut without a limit is quickly tried. Stages that share a device have each its own share here, and not there.
+  const std::vector<std::size_t>& begins = unlimited(stages).begins;
+  if (limit.devices == stages && !begins.empty() && fits(begins, limit)) return true;
   const StageLimits memory(stages, &limit);
   return !CutBounds(at_, memory, stages).ends(2 * (at_.time.back() + at_.longest_link)).empty();
 }
 
 std::vector<std::size_t> CutTable::cut(std::size_t stages, const MemoryLimit* limit) {
-  const auto [known, added] = unlimited_.try_emplace(stages);
-  const Found& unlimited = known->second;
-  if (added) known->second = Search(at_, narrowest_, stages, nullptr).run(nullptr);
-  std::vector<std::size_t> begins = unlimited.begins;
+  const Found& without = unlimited(stages);
+  std::vector<std::size_t> begins = without.begins;
   if (limit && !begins.empty() && !fits(begins, *limit))
-    begins = Search(at_, narrowest_, stages, limit).run(&unlimited).begins;
+    begins = Search(at_, narrowest_, stages, limit).run(&without).begins;
   for (std::size_t& begin : begins) begin = places_.position(begin);
   return begins;
 }

@@ -43,7 +43,7 @@ class CutTable {
   // has an equal share where another cut is to be found.
   [[nodiscard]] std::vector<std::size_t> cut(std::size_t stages, const MemoryLimit* limit = nullptr);
   // May there be a cut within the limit, however slow? False where there is none by far; it takes O(stages log n).
-  [[nodiscard]] bool possible(std::size_t stages, const MemoryLimit& limit) const;
+  [[nodiscard]] bool possible(std::size_t stages, const MemoryLimit& limit);
   [[nodiscard]] int trained_steps() const { return at_.trains.back(); }
 
  private:
@@ -54,6 +54,7 @@ class CutTable {
     double too_fast = 0, done = std::numeric_limits<double>::infinity();
     std::vector<std::size_t> begins = {};
   };
+  const Found& unlimited(std::size_t stages);
   [[nodiscard]] bool fits(const std::vector<std::size_t>& begins, const MemoryLimit& limit) const;
 
   const Places& places_;

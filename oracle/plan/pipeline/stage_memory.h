@@ -38,14 +38,18 @@ class StageMemory {
     double resting = 0, passing = 0;
   };
   [[nodiscard]] Need of(std::size_t begin, std::size_t end, const OnTheWay& micro_batches) const {
-    if (begin == end) return {};
+    return {resting(begin, end, micro_batches), passing(begin, end)};
+  }
+  [[nodiscard]] double resting(std::size_t begin, std::size_t end, const OnTheWay& micro_batches) const {
+    if (begin == end) return 0;
     const double kept = kept_->kept(begin, end);
     // The one whose backward runs is whole.
     const double later = std::min(micro_batches.later, micro_batches.all - 1);
-    Need need{held_->of(begin, end) + (micro_batches.all - later) * kept,
-              kept_->passing(begin, end) + held_->passing(begin, end)};
-    if (later > 0) need.resting += later * kept_->later(begin, end);
-    return need;
+    const double bytes = held_->of(begin, end) + (micro_batches.all - later) * kept;
+    return later > 0 ? bytes + later * kept_->later(begin, end) : bytes;
+  }
+  [[nodiscard]] double passing(std::size_t begin, std::size_t end) const {
+    return begin == end ? 0 : kept_->passing(begin, end) + held_->passing(begin, end);
   }
 
  private:

@@ -33,13 +33,18 @@ struct Pieces {
 class PieceFinder {
  public:
   PieceFinder(const Stage& stage, std::int64_t ways)
-      : stage_(stage), ways_(ways), pieces_(stage.tensors.size()), slices_(stage.tensors.size()) {}
+      : stage_(stage),
+        ways_(ways),
+        pieces_(stage.tensors.size()),
+        slices_(stage.tensors.size()),
+        heads_(stage.tensors.size(), false) {}
 
   std::vector<Ints> run() {
     for (auto step = stage_.steps.rbegin(); step != stage_.steps.rend(); ++step) {
       const auto* compute = std::get_if<Compute>(&*step);
-      if (compute && !compute->inputs.empty() && compute->inputs[0].valid() && !compute->outputs.empty())
-        visit(*compute, compute->inputs[0], compute->outputs[0]);
+      if (!compute || compute->inputs.empty() || !compute->inputs[0].valid() || compute->outputs.empty()) continue;
+      note_heads(compute->attributes, compute->inputs[0], compute->outputs[0]);
+      visit(*compute, compute->inputs[0], compute->outputs[0]);
     }
     std::vector<Ints> result;
     for (Pieces& pieces : pieces_) result.push_back(std::move(pieces.sizes));
@@ -86,9 +91,27 @@ class PieceFinder {
     if (found.sizes.size() > 1 && covered == stage_[id].shape[found.axis]) pieces_[id.index()] = std::move(found);
   }
 
+  // Features that a reshape takes apart into heads, of which ranks can have as many each; also behind what leaves
+  // features where they are.
+  void note_heads(const Attributes& op, LocalTensorId in, LocalTensorId out) {
+    const Shape &from = stage_[in].shape, &to = stage_[out].shape;
+    if (from.empty() || to.empty()) return;
+    const std::size_t last = from.size() - 1;
+    bool leaves =
+        std::holds_alternative<Unary>(op) || std::holds_alternative<Dropout>(op) || std::holds_alternative<Slice>(op);
+    if (const auto* transpose = std::get_if<Transpose>(&op))
+      leaves = transpose->permutation.back() == static_cast<std::int64_t>(last);
+    if (std::holds_alternative<Reshape>(op)) {
+      const auto dim = sharding::reshaped_dim(from, to, last);
+      if (dim && to[*dim] > 1 && to[*dim] < from[last] && to[*dim] % ways_ == 0) heads_[in.index()] = true;
+      leaves = dim == to.size() - 1;
+    }
+    if (leaves && from.back() == to.back() && heads_[out.index()]) heads_[in.index()] = true;
+  }
+
   // An extent that becomes an axis of pieces and axes behind it: q, k and v, heads, and a head's features. Ranks must
-  // get whole heads; where those come apart later, and not next (nn.MultiheadAttention folds them into the batch), a
-  // part of each piece would be gathered again.
+  // get whole heads. Where those come apart later (nn.MultiheadAttention) they must be heads then: a part of each piece
+  // would else be gathered again.
   void pass_reshape(LocalTensorId in, LocalTensorId out) {
     const Shape &from = stage_[in].shape, &to = stage_[out].shape;
     const Pieces& made = pieces_[out.index()];
@@ -98,7 +121,10 @@ class PieceFinder {
     if (behind < 1) return;
     std::size_t heads = made.axis + 1;
     while (behind > 1 && to[heads] == 1) ++heads;
-    if (behind > 1 && (to[heads] == behind || to[heads] % ways_ != 0)) return;
+    if (behind > 1) {
+      const bool later = to[heads] == behind;
+      if (later ? heads + 1 != to.size() || !heads_[out.index()] : to[heads] % ways_ != 0) return;
+    }
     Pieces longer{*dim, made.sizes, true};
     for (std::int64_t& size : longer.sizes) size *= behind;
     pieces_[in.index()] = std::move(longer);
@@ -112,6 +138,7 @@ class PieceFinder {
   std::int64_t ways_;
   std::vector<Pieces> pieces_;                                 // by LocalTensorId
   std::vector<std::set<std::array<std::int64_t, 3>>> slices_;  // of each: axis, start, end
+  std::vector<bool> heads_;                                    // by LocalTensorId: what note_heads() finds
 };
 
 // Whatever else reads a tensor, or nothing, makes it no logits.

@@ -12,7 +12,7 @@ struct LookAhead {
 
   // Extents in which a Split, or slices side by side, take a layer's features apart, behind elementwise operations or
   // none, or behind what gives the pieces an axis of their own (q, k and v of the heads, [B, S, 3 H D], as
-  // [3, B, H, S, D]).
+  // [3, B, H, S, D], or as [3, B, S, H D] whose heads come apart next).
   std::vector<Ints> pieces;  // by LocalTensorId
   // Losses alone read it, as their logits, maybe scaled; the classes are its last dimension, and few would be added by
   // rounding them up.

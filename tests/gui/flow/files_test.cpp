@@ -202,6 +202,30 @@ class FilesTest : public DrivenWindow {
       QVERIFY2(view->key() == "compare" || out.exists(view->key() + ".csv"), qPrintable(view->key()));
   }
 
+  // What is in the folder is asked about by name; who keeps it can name another folder.
+  void anExportAsksBeforeItReplaces() {
+    const QDir out(folder_.filePath("asked"));
+    ExportDialog dialog(window_->views(), window_->views().front(), out.path(), window_.get());
+    const QString key = window_->views().front()->key();
+    const auto accepted = [&] {
+      dialog.setResult(QDialog::Rejected);
+      dialog.accept();
+      return dialog.result() == QDialog::Accepted;
+    };
+    QVERIFY(accepted());  // nothing is there, and nothing is asked
+    QVERIFY(QDir().mkpath(out.path()));
+    const QStringList names{key + ".csv", "other.csv"};
+    for (const QString& name : names) {
+      QFile file(out.filePath(name));
+      QVERIFY(file.open(QIODevice::WriteOnly) && file.write("mine") > 0);
+    }
+    QCOMPARE(filesInTheWay(dialog.views(), dialog.request()), QStringList{key + ".csv"});
+    answerWith(QMessageBox::Cancel);
+    QVERIFY(!accepted());
+    answerWith(QMessageBox::Yes);
+    QVERIFY(accepted());
+  }
+
   void cleanupTestCase() { window_.reset(); }
 };
 

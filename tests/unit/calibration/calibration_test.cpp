@@ -50,6 +50,7 @@ TEST_F(CalibrationFile, ComesBackAsItWas) {
   EXPECT_EQ(read->device.board_power, Watts{250});
   EXPECT_EQ(read->device.boost_power, Watts{355});
   EXPECT_EQ(read->device.spread, 0.015);
+  EXPECT_EQ(read->device.host_link, BytesPerSecond{2.4e10});
   EXPECT_EQ(read->step_overhead_per_operation, c.step_overhead_per_operation);
   ASSERT_EQ(read->reads.size(), 2U);
   EXPECT_EQ(read->reads[1].bytes, Bytes{6.6e7});

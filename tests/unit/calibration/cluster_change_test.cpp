@@ -169,6 +169,16 @@ TEST(ClusterChange, WhoReadsTwiceAsFastWritesTwiceAsFast) {
   EXPECT_DOUBLE_EQ(with({"host_link.bandwidth=2x"}).storage_write.value(), 5e8);
 }
 
+TEST(ClusterChange, AHostLinkThatIsSaidIsNotMeasured) {
+  Cluster measured = cluster();
+  measured.host_link_measured = true;
+  const auto after = [&](const std::string& change) {
+    return changed(measured, std::vector{change}, DType::f32)->host_link_measured;
+  };
+  EXPECT_TRUE(after("device.memory=2x"));
+  EXPECT_FALSE(after("host_link.bandwidth=2x"));
+}
+
 // What is not known and not assumed cannot be doubled, but can be given.
 TEST(ClusterChange, TheUnknownIsGivenNotMultiplied) {
   Cluster unknown = cluster();

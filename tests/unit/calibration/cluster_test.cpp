@@ -47,6 +47,24 @@ TEST_F(ClusterFolder, KnowsWhoseMessagesRunBesideAGpu) {
   EXPECT_FALSE(load_cluster("dgx1-v100")->overlap_known);
 }
 
+// What the calibrator measured, unless the file says another rate.
+TEST_F(ClusterFolder, KnowsTheMeasuredHostLink) {
+  ASSERT_TRUE(save_calibration(example_calibration(), folder_ / "mine.json"));
+  const std::string text = replaced(example_cluster, "v100-sxm2-16gb", "mine.json");
+  std::ofstream(folder_ / "c.yaml") << text;
+  const auto measured = load_cluster((folder_ / "c.yaml").string());
+  ASSERT_TRUE(measured) << to_string(measured.error());
+  EXPECT_EQ(measured->host_link, BytesPerSecond{2.4e10});
+  EXPECT_TRUE(measured->host_link_measured);
+  EXPECT_TRUE(load_cluster((folder_ / "mine.json").string())->host_link_measured);
+  std::ofstream(folder_ / "said.yaml") << text << "host_link: {bandwidth: 10GB/s}\n";
+  const auto said = load_cluster((folder_ / "said.yaml").string());
+  ASSERT_TRUE(said) << to_string(said.error());
+  EXPECT_EQ(said->host_link, BytesPerSecond{1e10});
+  EXPECT_FALSE(said->host_link_measured);
+  EXPECT_EQ(load_cluster("dgx1-v100")->host_link, BytesPerSecond{}) << "of shipped devices it was not measured";
+}
+
 // How ranks meet is known of those that the network was measured with.
 TEST_F(ClusterFolder, TakesMeetingsFromItsNetwork) {
   Calibration wire = example_calibration();

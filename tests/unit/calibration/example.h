@@ -26,6 +26,7 @@ inline Calibration example_calibration() {
   c.device.dispatch = Seconds{1e-6};
   c.device.dispatch_error = 0.5;
   c.device.spread = 0.015;
+  c.device.host_link = BytesPerSecond{2.4e10};
   for (const std::int64_t length : {1024, 2048})
     c.device.attention_speeds.push_back({AttentionLibrary::flash2, Pass::backward, true, 64, length,
                                          FlopsPerSecond{1e9 * static_cast<double>(length)}});

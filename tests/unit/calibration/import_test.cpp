@@ -320,6 +320,49 @@ TEST(Import, LikeAnotherCluster) {
   EXPECT_THAT(std::get<fabric::FatTree>(file.shape->network).down, ElementsAre(32, 2, 2));
 }
 
+// What a cluster's file says of load and software is kept with the node; of its devices alone with its calibration, and
+// of a node alone with the node.
+TEST(Import, LikeKeepsLoadAndSettings) {
+  Wanted wanted;
+  wanted.like = parse_cluster_file(
+                    "name: l\ncalibration: h100-sxm\nnodes: 2\ndevices_per_node: 8\n"
+                    "device_link: {kind: nvswitch, bandwidth: 370GB/s, latency: 2us, background: 0.25}\n"
+                    "nic: {per_node: 8, bandwidth: 400Gb/s, latency: 2us, background: 0.3}\n"
+                    "algorithm: ring\nprotocol: LL128\n"
+                    "library:\n"
+                    "  - {collective: all_reduce, ranks: 16, bytes: 4KiB, algorithm: recursive_doubling}\n"
+                    "  - {collective: all_to_all, bytes_each: 256B, algorithm: bruck}\n"
+                    "  - {collective: all_reduce, algorithm: rabenseifner}\n"
+                    "overlap: {compute_slowdown: 1.1, communication_slowdown: 1.25}\n"
+                    "step_overhead_per_operation: 3us\nstorage: {bandwidth: 2GB/s}\nhost_link: {bandwidth: 40GB/s}\n",
+                    "l")
+                    .value();
+  const ClusterFile file = cluster_of({test::slurm_conf}, wanted);
+  EXPECT_DOUBLE_EQ(file.topology.device_link.background, 0.25);
+  EXPECT_DOUBLE_EQ(file.topology.nic_background, 0.3);
+  EXPECT_EQ(file.algorithm, Algorithm::ring);
+  EXPECT_EQ(file.protocol, Protocol::ll128);
+  EXPECT_EQ(file.library.library, Library::table);
+  EXPECT_EQ(file.library.table, wanted.like->library.table);
+  ASSERT_TRUE(file.overlap && file.step_overhead_per_operation && file.storage_read && file.host_link);
+  EXPECT_DOUBLE_EQ(file.overlap->compute_slowdown, 1.1);
+  EXPECT_DOUBLE_EQ(file.overlap->communication_slowdown, 1.25);
+  EXPECT_DOUBLE_EQ(file.step_overhead_per_operation->value(), 3e-6);
+  EXPECT_DOUBLE_EQ(file.storage_read->value(), 2e9);
+  EXPECT_DOUBLE_EQ(file.host_link->value(), 4e10);
+
+  wanted.like->library = {Library::open_mpi};
+  EXPECT_EQ(cluster_of({test::slurm_conf}, wanted).library.library, Library::open_mpi);
+  wanted.calibration = "a100-sxm-80gb";
+  const ClusterFile other_devices = cluster_of({test::slurm_conf}, wanted);
+  EXPECT_FALSE(other_devices.overlap || other_devices.step_overhead_per_operation);
+  EXPECT_TRUE(other_devices.host_link.has_value());
+  const ClusterFile other_node = cluster_of({test::nccl_nvswitch, test::slurm_conf}, wanted);
+  EXPECT_EQ(other_node.algorithm, Algorithm::ring);
+  EXPECT_EQ(other_node.topology.nic_background, 0.0) << "its adapters are those of the file";
+  EXPECT_FALSE(other_node.storage_read || other_node.host_link);
+}
+
 TEST(Import, EverySampleIsKnown) {
   for (const auto& [name, text] : test::import_samples) EXPECT_TRUE(read_part(text, std::string(name))) << name;
 }

@@ -38,6 +38,14 @@ class CalibratorFolder : public testing::Test {
             1,
             Backend::cuda};
   }
+  // As a calibrator of processors does that times no kernels.
+  static sibyl::Setup of_network() {
+    return {{{"cpu", "Example"}, {"hardware_threads", "2"}, {"pages", "huge"}},
+            {{"libtorch", "2.10.0"}, {"mpi", "Open MPI 4.1.4"}},
+            2,
+            Backend::cpu,
+            false};
+  }
   // What any device has, so that the file can be read again.
   static void describe(Device& device) {
     device.name = "NVIDIA H200";

@@ -115,6 +115,39 @@ TEST(CollectiveOnFabric, GroupsShareNics) {
   EXPECT_NEAR(two, 6 * (10e-6 + 0.040), 1e-9);
 }
 
+// Devices 0 and 1 | 2: a ring of three messages, two of which cross, in 7 us of latency in the mean; what node 0 sends
+// in an all-to-all, two parts; and rank 0 folds into 1, which exchanges with 2.
+TEST(CollectiveOnFabric, OfThreeRanksOnTwoNodes) {
+  const Fabric leaf = test::with_nics(LeafSpine{2, 1, 1}, 2, 2);
+  const GroupPlacement three{2, 2, 1, 1};
+  EXPECT_NEAR(seconds_on(leaf, Collective::all_reduce, Algorithm::ring, three), 4 * (7e-6 + 0.080 / 3), 1e-9);
+  EXPECT_NEAR(seconds_on(leaf, Collective::all_to_all, Algorithm::ring, three), 10e-6 + 2 * 0.080 / 3, 1e-9);
+  EXPECT_NEAR(seconds_on(leaf, Collective::all_reduce, Algorithm::recursive_doubling, three),
+              2 * (1e-6 + 0.008) + 10e-6 + 0.080, 1e-9);
+  const Schedule ring = schedule_on(leaf, Collective::all_reduce, Algorithm::ring, three);
+  ASSERT_EQ(ring.rounds.size(), 1U);
+  EXPECT_EQ(ring.rounds[0].messages.size(), 3U);
+}
+
+// 8 ranks of a node, 1 and 1: the last two are the first devices of their nodes. Two NICs of the first node are no use
+// where the others have one rank: one ring, which enters at device 0.
+TEST(CollectiveOnFabric, LayoutOfNodesThatLackRanks) {
+  TopologySpec spec = test::cpu_spec(3, 8);
+  spec.nics_per_node = 2;
+  const Fabric leaf = Fabric::make(spec, test::shape(LeafSpine{3, 1, 1})).value();
+  const Layout layout(leaf, {8, 3, 1, 14}, 3);
+  EXPECT_EQ(layout.device(0, 7), 7);
+  EXPECT_EQ(layout.device(0, 8), 8);
+  EXPECT_EQ(layout.device(0, 9), 16);
+  EXPECT_EQ(layout.stripes(), 1);
+  // 8 + 2: a ring for each NIC, by devices 0 and 4 of the first node, 0 and 1 of the second.
+  const Layout both(leaf, {8, 2, 1, 6}, 3);
+  EXPECT_EQ(both.stripes(), 2);
+  EXPECT_EQ(both.gate(0, 1), 4);
+  EXPECT_EQ(both.gate(1, 1), 1);
+  EXPECT_EQ(both.device(0, 9), 9);
+}
+
 // Six rings through the cube mesh use all of a device's bandwidth: 2 · 7/8 m / 1 GB/s and 14 latencies of 1 us.
 TEST(CollectiveOnFabric, RingsUseAllLinksOfAMesh) {
   FabricSpec shape = test::shape(Torus{{1}});
@@ -270,7 +303,7 @@ TEST(CollectiveOnFabric, ClosedFormIsTheSimulation) {
       const auto fabric = std::make_shared<const Fabric>(Fabric::make(spec, test::shape(network)).value());
       const Costs costs(fabric, {16, 1.0, 1.0, chains});
       for (const GroupPlacement& placement :
-           {GroupPlacement{2, 16, 1}, GroupPlacement{1, 6, 2}, GroupPlacement{2, 3, 1}})
+           {GroupPlacement{2, 16, 1}, GroupPlacement{1, 6, 2}, GroupPlacement{2, 3, 1}, GroupPlacement{2, 3, 1, 1}})
         for (const Algorithm algorithm : {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner,
                                           Algorithm::tree, Algorithm::hierarchical, Algorithm::multi_dimensional}) {
           const Schedule all = costs.schedule_of(Collective::all_reduce, algorithm, placement);
@@ -296,7 +329,8 @@ TEST(CollectiveOnFabric, ClosedFormIsTheSimulationOfOthers) {
         Outside{DragonflyPlus{4, 4, 2, 2, 2}}, Outside{RailOptimised{4, 4, 2}}, Outside{FullyConnected{}}}) {
     const auto fabric = std::make_shared<const Fabric>(Fabric::make(spec, test::shape(network)).value());
     const Costs costs(fabric, {16, 1.0, 1.0, true});
-    for (const GroupPlacement& placement : {GroupPlacement{2, 16, 1}, GroupPlacement{1, 6, 2}, GroupPlacement{2, 3, 1}})
+    for (const GroupPlacement& placement :
+         {GroupPlacement{2, 16, 1}, GroupPlacement{1, 6, 2}, GroupPlacement{2, 3, 1}, GroupPlacement{2, 3, 1, 1}})
       for (const auto& [collective, algorithm] : {std::pair{all_reduce, Algorithm::bidirectional_ring},
                                                   {reduce_scatter, Algorithm::bidirectional_ring},
                                                   {all_gather, Algorithm::bidirectional_ring},

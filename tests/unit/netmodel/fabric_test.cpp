@@ -201,6 +201,38 @@ TEST(CustomFabric, DuplexAndDirections) {
   EXPECT_DOUBLE_EQ(both_ways(test::with_nics(two_nodes_and_a_switch(Duplex::full, test::rate / 5), 2)), 5.0);
 }
 
+// Three nodes cabled one to the next, and three switches beside them: the way over node 1 is the shorter, but it is a
+// host. Its own cables are used for what is its own. Without switches it must pass on, and where links end at the
+// devices these are the switches.
+TEST(CustomFabric, HostsPassOnNothingWhereSwitchesJoinAll) {
+  const LinkRate link{BytesPerSecond{test::rate}, Seconds{1e-6}, Duplex::full};
+  const auto joined = [&](const std::vector<std::pair<std::string, std::string>>& ends) {
+    Custom custom;
+    for (const auto& [from, to] : ends) custom.cables.push_back({from, to, link, {}, 1, ""});
+    return custom;
+  };
+  const Custom line = joined({{"node0", "node1"}, {"node1", "node2"}});
+  EXPECT_THAT(test::names(test::with_nics(line, 3), 0, 2),
+              ElementsAre("node 0 NIC 0", "node 1 NIC 0", "node 2 NIC 0", "node 2 device 0"));
+  const Custom both = joined(
+      {{"node0", "node1"}, {"node1", "node2"}, {"node0", "a"}, {"a", "b"}, {"b", "c"}, {"c", "node2"}, {"b", "node1"}});
+  const Fabric hosts = test::with_nics(both, 3);
+  EXPECT_THAT(test::names(hosts, 0, 2), ElementsAre("node 0 NIC 0", "a", "b", "c", "node 2 NIC 0", "node 2 device 0"));
+  EXPECT_THAT(test::names(hosts, 0, 1), ElementsAre("node 0 NIC 0", "node 1 NIC 0", "node 1 device 0"));
+  EXPECT_THAT(test::names(test::direct(both, 3), 0, 2), ElementsAre("node 1 device 0", "node 2 device 0"));
+}
+
+// Node 0 has cables to two switches that nothing else joins: the nodes behind them have no other way than by its NIC.
+TEST(CustomFabric, HostsPassOnWhereThereIsNoOtherWay) {
+  const LinkRate link{BytesPerSecond{test::rate}, Seconds{1e-6}, Duplex::full};
+  const Custom custom{{{"node0", "a", link, {}, 1, ""},
+                       {"node1", "a", link, {}, 1, ""},
+                       {"node0", "b", link, {}, 1, ""},
+                       {"node2", "b", link, {}, 1, ""}}};
+  EXPECT_THAT(test::names(test::with_nics(custom, 3), 1, 2),
+              ElementsAre("node 1 NIC 0", "a", "node 0 NIC 0", "b", "node 2 NIC 0", "node 2 device 0"));
+}
+
 TEST(CustomFabric, SaysWhatIsWrong) {
   const auto error = [](Custom custom, int nodes) {
     return Fabric::make(test::cpu_spec(nodes, 1), test::shape(std::move(custom))).error();

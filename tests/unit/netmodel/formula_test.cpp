@@ -410,6 +410,82 @@ TEST(WireUse, CountsFlows) {
   EXPECT_EQ(network.flows(4), 4);
 }
 
+// The library's own choice was timed: eight ranks send 1 KiB by recursive doubling, so all four of a node at once, and
+// 4 MB around a ring.
+TEST(WireUse, CountsFlowsOfWhatALibraryChose) {
+  const GroupPlacement all{4, 2, 1};
+  const auto sample = [&](double bytes, double seconds) {
+    return CollectiveSample{Collective::all_reduce, Algorithm::automatic, all, Bytes{bytes}, Seconds{seconds}, 0.0, {}};
+  };
+  const Network network = test::straight_network(2, 4, Algorithm::automatic, {sample(1024, 1e-3), sample(m, 100e-3)});
+  const auto flows = [&](double bytes) {
+    const CollectiveEstimate estimate = network.collective(Collective::all_reduce, Bytes{bytes}, all);
+    return network.wire_use(Collective::all_reduce, estimate, all).flows;
+  };
+  EXPECT_EQ(flows(1024), 4);
+  EXPECT_EQ(flows(m), 1);
+}
+
+// Of 10 ranks 8, 1 and 1; of 5 on nodes of two 2, 2 and 1.
+TEST(UnevenGroup, LastNodesLackRanks) {
+  const GroupPlacement long_tail{8, 3, 1, 14}, fives{2, 3, 1, 1};
+  EXPECT_EQ(long_tail.size(), 10);
+  EXPECT_EQ(long_tail.on_node(0), 8);
+  EXPECT_EQ(long_tail.on_node(1), 1);
+  EXPECT_EQ(long_tail.on_node(2), 1);
+  EXPECT_EQ(fives.size(), 5);
+  EXPECT_EQ(fives.on_node(1), 2);
+  EXPECT_EQ(fives.fewest_on_a_node(), 1);
+  EXPECT_EQ((GroupPlacement{4, 3, 2}).fewest_on_a_node(), 4);
+}
+
+// 2 (p - 1) rounds of m/p. Two nodes have 2 + 1, 4 + 1, 4 + 2 or 4 + 3 ranks, whose ring crosses between nodes twice:
+// mean latencies (1 + 20) / 3 = 7 us, (3 + 20) / 5, (4 + 20) / 6 and (5 + 20) / 7; of two groups at once b doubles.
+TEST(UnevenGroup, Ring) {
+  EXPECT_MS(time_of(Algorithm::ring, {2, 2, 1, 1}), 4 * (0.007 + 40.0 / 3));
+  EXPECT_MS(time_of(Algorithm::ring, {4, 2, 1, 3}), 8 * (0.0046 + 8.0));
+  EXPECT_MS(time_of(Algorithm::ring, {4, 2, 1, 2}), 10 * (0.004 + 40.0 / 6));
+  EXPECT_MS(time_of(Algorithm::ring, {4, 2, 1, 1}), 12 * (0.025 / 7 + 40.0 / 7));
+  EXPECT_MS(time_of(Algorithm::ring, {2, 2, 2, 1}), 4 * (0.007 + 80.0 / 3));
+}
+
+// Eight ranks and four, each with a NIC of its own: four rings, as many as the node of four has NICs for.
+TEST(UnevenGroup, RingsOfTheNodeWithTheFewestRanks) {
+  TopologySpec spec = test::cpu_spec(2, 8);
+  spec.nics_per_node = 8;
+  const Network network(Topology::make(spec).value(), test::straight_lines(), {}, Algorithm::ring);
+  EXPECT_MS(network.collective(Collective::all_reduce, Bytes{m}, {8, 2, 1, 4}).time.time.value(),
+            22 * ((10 * 0.001 + 2 * 0.010) / 12 + 40.0 / 12 / 4));
+}
+
+// Ranks 0 and 1 | 2. Rank 0 folds into 1 in the node, 1 and 2 exchange all (or half of it, twice), 0 gets the sum.
+TEST(UnevenGroup, Doubling) {
+  EXPECT_MS(time_of(Algorithm::recursive_doubling, {2, 2, 1, 1}), 4.001 + 40.010 + 4.001);
+  EXPECT_MS(time_of(Algorithm::rabenseifner, {2, 2, 1, 1}), 4.001 + 2 * 20.010 + 4.001);
+}
+
+// Ranks 0 and 1 | 2 | 3. Neighbours, m/4: 2 and 3 are on different nodes. At distance 2, m/2: both of the first node
+// with the others, over one NIC.
+TEST(UnevenGroup, Halving) {
+  EXPECT_MS(time_of(Algorithm::halving_doubling, {2, 3, 1, 2}, Collective::reduce_scatter), 10.010 + 40.010);
+}
+
+// Parts of m/3 and m/5. Of 0 and 1 | 2 one leaves the first node at each distance; of 0 to 3 | 4 one, too, with one
+// part, two and one.
+TEST(UnevenGroup, Bruck) {
+  EXPECT_MS(time_of(Algorithm::bruck, {2, 2, 1, 1}, Collective::all_gather), 2 * (0.010 + 40.0 / 3));
+  EXPECT_MS(time_of(Algorithm::bruck, {4, 2, 1, 3}, Collective::all_gather), 2 * 8.010 + 16.010);
+}
+
+// Two ranks (four, four) send one part (one, three) each out of their node at once; pair by pair one at a time.
+TEST(UnevenGroup, AllToAll) {
+  EXPECT_MS(time_of(Algorithm::automatic, {2, 2, 1, 1}, Collective::all_to_all), 0.010 + 2 * 40.0 / 3);
+  EXPECT_MS(time_of(Algorithm::automatic, {4, 2, 1, 3}, Collective::all_to_all), 0.010 + 4 * 8.0);
+  EXPECT_MS(time_of(Algorithm::automatic, {4, 2, 1, 1}, Collective::all_to_all), 0.010 + 12 * 40.0 / 7);
+  EXPECT_MS(time_of(Algorithm::pairwise, {2, 2, 1, 1}, Collective::all_to_all), 2 * (0.010 + 40.0 / 3));
+  EXPECT_MS(time_of(Algorithm::pairwise, {4, 2, 1, 3}, Collective::all_to_all), 4 * 8.010);
+}
+
 double uneven(Algorithm algorithm, GroupPlacement placement, double imbalance, int nics = 1) {
   TopologySpec spec = test::cpu_spec(placement.nodes, placement.ranks_per_node);
   spec.nics_per_node = nics;

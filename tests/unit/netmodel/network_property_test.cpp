@@ -36,7 +36,13 @@ TopologySpec any_spec() {
   return spec;
 }
 
-GroupPlacement any_placement() { return {*rc::gen::inRange(1, 9), *rc::gen::inRange(1, 100), *rc::gen::inRange(1, 9)}; }
+// Half of them fill their nodes evenly.
+GroupPlacement any_placement() {
+  GroupPlacement result{*rc::gen::inRange(1, 9), *rc::gen::inRange(1, 100), *rc::gen::inRange(1, 9)};
+  const int most = (result.ranks_per_node - 1) * (result.nodes - 1);
+  if (*rc::gen::arbitrary<bool>()) result.missing = *rc::gen::inRange(0, most + 1);
+  return result;
+}
 
 Collective any_collective() {
   return *rc::gen::element(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,

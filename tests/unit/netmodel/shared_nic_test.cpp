@@ -175,5 +175,24 @@ TEST(SharedNic, FormulasOverMessagesKnowWhoShares) {
   });
 }
 
+// The same of groups that do not fill their nodes, and of rings, which cross between nodes once for each of them.
+TEST(SharedNic, FormulasKnowUnevenGroups) {
+  std::vector<Exchange> all(exchanges.begin(), exchanges.end());
+  all.push_back({all_reduce, Algorithm::ring});
+  on_all_machines([&](Machine machine) {
+    const int nodes = machine.spec.nodes, ranks = machine.spec.devices_per_node;
+    const Network network = test::straight_network(nodes, ranks, Algorithm::ring);
+    constexpr double bytes = 8e6;
+    for (int missing = 1; missing <= (ranks - 1) * (nodes - 1); ++missing) {
+      machine.all.missing = missing;
+      for (const Exchange& it : all)
+        EXPECT_NEAR(network.collective(it.collective, Bytes{bytes}, machine.all, it.algorithm).time.time.value() /
+                        machine.closed(it, bytes),
+                    1.0, 1e-3)
+            << text(it, machine.spec) << " without " << missing;
+    }
+  });
+}
+
 }  // namespace
 }  // namespace sibyl::fabric

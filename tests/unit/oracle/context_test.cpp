@@ -7,19 +7,23 @@
 #include "models/zoo/families.h"
 #include "models/zoo/zoo.h"
 #include "oracle/plan/attention_cores.h"
+#include "oracle/plan/context.h"
 #include "oracle/plan/plan.h"
+#include "oracle/predict.h"
+#include "tests/support/clusters.h"
 #include "tests/support/stages.h"
 #include "tests/support/transformers.h"
 
 namespace sibyl {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using test::count;
 using test::exchanges;
 using test::local;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
 
 Graph graph_of(const std::function<void(zoo::Builder&)>& build, std::int64_t batch = 2) {
   zoo::Builder builder("model");
@@ -234,7 +238,7 @@ TEST(Context, KeysThatGoRound) {
   }
 }
 
-// Attention with a mask, or taken apart, gathers its keys instead.
+// Attention with a mask, or taken apart, gathers its keys instead, and that is said.
 TEST(Context, GathersKeysThatCannotGoRound) {
   const Graph masked = small_bert(zoo::BertHead::masked_language_model, true);
   const Graph apart = graph_of([](zoo::Builder& b) { test::apart(b); });
@@ -243,7 +247,19 @@ TEST(Context, GathersKeysThatCannotGoRound) {
     ASSERT_TRUE(plan) << to_string(plan.error());
     EXPECT_EQ(count(context_exchanges(plan->stages[0]), "all-gather/reduce-scatter"), 2 * 2);
     EXPECT_EQ(count(context_exchanges(plan->stages[0]), "pass round/sum round"), 0);
+    const std::optional<std::string> told = gathered_instead(*graph, *plan);
+    ASSERT_TRUE(told);
+    EXPECT_THAT(*told, HasSubstr(" and 1 more are gathered"));
+    const auto prediction = predict(*graph, plan->strategy, test::cluster(2, 1));
+    ASSERT_TRUE(prediction) << to_string(prediction.error());
+    EXPECT_THAT(prediction->assumed, Contains(*told));
   }
+}
+
+TEST(Context, SaysNothingOfKeysThatGoRoundOrWereToBeGathered) {
+  const Graph llama = small_llama(), apart = graph_of([](zoo::Builder&b) { test::apart(b); });
+  EXPECT_FALSE(gathered_instead(llama, *try_plan(llama, "context=2", ContextExchange::ring)));
+  EXPECT_FALSE(gathered_instead(apart, *try_plan(apart, "context=2", ContextExchange::keys)));
 }
 
 // Products, mask and softmax of their own: scores of half of the heads, with the causal mask whole, and half of the

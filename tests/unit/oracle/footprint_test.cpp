@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "models/training/gradient_aliasing.h"
+#include "oracle/memory/recorder.h"
 #include "tests/support/clusters.h"
 #include "tests/support/footprints.h"
 #include "tests/support/graphs.h"
@@ -130,6 +133,35 @@ TEST(Footprint, GradientsOfATiedWeightMeetBesideWhatItHas) {
       EXPECT_DOUBLE_EQ(f.peak.total.value(), 1216 + 128 + (2 + (apart ? 1 : 0) + micro_batches - 1) * 1024)
           << apart << " " << micro_batches;
     }
+}
+
+// fc2 is split by rows: behind it each of two ranks has a summand, [8, 24], 768 B. A segment that begins with their sum
+// keeps the summand as it is, and the sum lies beside it; where it begins behind the sum, that is made where the
+// summand lies.
+TEST(Footprint, SumsBesideWhatASegmentKeeps) {
+  const Graph graph = test::mlp({4, 12, 24, 5}, 8);
+  Strategy strategy;
+  strategy.global_batch = 8;
+  strategy.tensor = 2;
+  Plan plan = make_plan(graph, strategy).value();
+  Stage& stage = plan.stages.at(0);
+  const auto adds_up = [](const Step& step) {
+    const auto* exchange = std::get_if<Exchange>(&step);
+    return exchange != nullptr && exchange->forward.motion == Motion::all_reduce;
+  };
+  const auto sum = static_cast<std::size_t>(std::ranges::find_if(stage.steps, adds_up) - stage.steps.begin());
+  ASSERT_LT(sum, stage.steps.size());
+  const Cluster on = test::cluster(2, 1);
+  const auto most_at_the_sum = [&](std::size_t begin) {
+    stage.recomputed = {Segment{begin, stage.steps.size() - 1}};
+    const PricedStage priced = price(plan, stage, on);
+    MemoryRecorder recorder;
+    footprint(stage, priced, strategy, on.kernels.device(), MicroBatches::all, &recorder);
+    const StepPlace place{StepPlace::What::pass, &stage, Turn::Kind::forward, 0, sum};
+    const auto found = std::ranges::find(recorder.places(), place, &MemoryRecorder::Most::place);
+    return found != recorder.places().end() ? found->total : 0.0;
+  };
+  EXPECT_DOUBLE_EQ(most_at_the_sum(sum) - most_at_the_sum(sum + 1), 768);
 }
 
 TEST(Footprint, MoreSamplesNeverTakeLess) {

@@ -293,6 +293,12 @@ TEST(CopyPrices, OfHostMemory) {
   Cluster said = with_device(gpu);
   said.host_link = BytesPerSecond{1e9};
   EXPECT_NEAR(first(said).estimate.time.value(), start + 256 / 1e9, 1e-15);
+  EXPECT_EQ(first(said).estimate.provenance, Provenance::estimated);
+  Cluster measured = said;
+  measured.host_link_measured = true;
+  EXPECT_EQ(first(measured).estimate.time, first(said).estimate.time);
+  EXPECT_EQ(first(measured).estimate.provenance, Provenance::measured);
+  EXPECT_LT(first(measured).estimate.relative_error, first(said).estimate.relative_error);
 }
 
 // Two ranks of a node share what it reads and writes.

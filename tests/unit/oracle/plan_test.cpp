@@ -35,13 +35,38 @@ TEST(Mesh, PlacementFillsNodesInOrder) {
   EXPECT_EQ(placement(mesh, MeshAxis::data, 32), (GroupPlacement{16, 1, 1}));
 }
 
-// Three ranks each, on nodes of eight: the third group lies on two nodes, and the first node has ranks of three groups.
+// Three ranks each, on nodes of eight: the third group lies on two nodes, 6 and 7 | 8, and the two others of the first
+// node send nothing out of it. Of four, three apart, two lie as 0, 3, 6 | 9, one as 2, 5 | 8, 11: all three leave.
 TEST(Mesh, IrregularGroupsLieAsTheWorstDoes) {
   const Mesh mesh{{{MeshAxis::tensor, 3}, {MeshAxis::data, 4}}};
-  EXPECT_EQ(placement(mesh, MeshAxis::tensor, 8), (GroupPlacement{2, 2, 3}));
-  EXPECT_EQ(placement(mesh, MeshAxis::data, 8), (GroupPlacement{2, 2, 3}));  // 0, 3, 6 | 9
+  EXPECT_EQ(placement(mesh, MeshAxis::tensor, 8), (GroupPlacement{2, 2, 1, 1}));
+  EXPECT_EQ(placement(mesh, MeshAxis::data, 8), (GroupPlacement{3, 2, 3, 2}));
   EXPECT_EQ(placement(mesh, MeshAxis::tensor, 12), (GroupPlacement{3, 1, 4}));
-  EXPECT_EQ(placement(Mesh{{{MeshAxis::data, 12}}}, MeshAxis::data, 8), (GroupPlacement{6, 2, 1}));
+  EXPECT_EQ(placement(Mesh{{{MeshAxis::data, 12}}}, MeshAxis::data, 8), (GroupPlacement{8, 2, 1, 4}));
+}
+
+// However they lie a group has as many ranks as its axis.
+TEST(Mesh, PlacementsHaveTheRanksThereAre) {
+  for (int ranks = 2; ranks <= 9; ++ranks)
+    for (int groups = 1; groups <= 6; ++groups)
+      for (int each = 1; each <= 8; ++each) {
+        const Mesh mesh{{{MeshAxis::tensor, ranks}, {MeshAxis::data, groups}}};
+        const GroupPlacement near = placement(mesh, MeshAxis::tensor, each);
+        const GroupPlacement far = placement(mesh, MeshAxis::data, each);
+        EXPECT_EQ(near.size(), ranks) << groups << " on " << each;
+        EXPECT_EQ(far.size(), groups) << ranks << " on " << each;
+        EXPECT_LE(near.ranks_per_node, each);
+        EXPECT_GE(near.fewest_on_a_node(), 1);
+      }
+}
+
+// Of one group: the fullest node counts, wherever it lies. 0, 1 | 2; 1 | 2, 3; 0, 1 | 2, 3 and 1 | 4.
+TEST(Mesh, OneGroupLiesAsItDoes) {
+  const Mesh mesh{{{MeshAxis::data, 6}}};
+  EXPECT_EQ(placement(mesh, std::vector<int>{0, 1, 2}, 2), (GroupPlacement{2, 2, 1, 1}));
+  EXPECT_EQ(placement(mesh, std::vector<int>{1, 2, 3}, 2), (GroupPlacement{2, 2, 1, 1}));
+  EXPECT_EQ(placement(mesh, std::vector<int>{0, 1, 2, 3}, 2), (GroupPlacement{2, 2, 1}));
+  EXPECT_EQ(placement(mesh, std::vector<int>{1, 4}, 2), (GroupPlacement{1, 2, 2}));
 }
 
 TEST(Mesh, OrderSaysWhoseRanksAreNeighbours) {

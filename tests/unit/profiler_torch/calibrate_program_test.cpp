@@ -357,6 +357,39 @@ TEST_F(Calibrate, storage_is_measured_and_cleaned_up) {
     EXPECT_EQ(entry.path().filename().string().find(".sibyl-storage"), std::string::npos);
 }
 
+// What another calibrator timed of a GPU is one file with the storage and the network of its machine; a processor's
+// kernels, and how messages slow them, are not.
+TEST_F(Calibrate, storage_is_added_to_a_gpus_file) {
+  Calibration gpu;
+  gpu.machine = {{"gpu", "Example"}, {"engines", "heuristic"}, {"hardware_threads", "100000"}};
+  gpu.libraries = {{"cudnn", "9.19.0"}};
+  gpu.device.name = "Example";
+  gpu.device.memory = Bytes{8e10};
+  gpu.device.memory_bandwidth = BytesPerSecond{2e12};
+  KernelSample kernel;
+  kernel.key = *parse_kernel_key("forward unary[64]->[64]:f32");
+  kernel.time = Seconds{1e-6};
+  gpu.kernels.push_back(kernel);
+  ASSERT_TRUE(save_calibration(gpu, file_));
+  ASSERT_EQ(
+      run({program, "io", "--size", "1MiB", "--directory", folder_.string(), "--threads", "2", "-o", file_.string()}),
+      0)
+      << said();
+  const auto after = load_calibration(file_);
+  ASSERT_TRUE(after) << to_string(after.error());
+  EXPECT_EQ(after->io.size(), 6U);
+  EXPECT_EQ(after->kernels.size(), 1U);
+  EXPECT_EQ(after->device.name, "Example");
+  EXPECT_EQ(after->device.backend, Backend::cuda);
+  EXPECT_EQ(after->device.memory_bandwidth, gpu.device.memory_bandwidth);
+  EXPECT_EQ(after->device.cache, Bytes{}) << "the processor's is not the GPU's";
+  EXPECT_TRUE(after->reads.empty());
+  for (const char* verb : {"overlap", "compute"}) {
+    EXPECT_EQ(run({program, verb, "-o", file_.string()}), 3) << said();
+    EXPECT_NE(said().find("was measured with backend cuda, this run has cpu"), std::string::npos) << said();
+  }
+}
+
 TEST_F(Calibrate, unknown_words_are_usage_errors) {
   EXPECT_EQ(run({program, "everything"}), 2);
   EXPECT_EQ(run({program, "compute", "--bathces", "1"}), 2);

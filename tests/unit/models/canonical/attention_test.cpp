@@ -61,6 +61,15 @@ TEST_F(Attentions, AStoredTriangleToAddIsCausalAndNoParameter) {  // minus infin
   EXPECT_EQ(result.parameter_count(), 0);
 }
 
+TEST_F(Attentions, AStoredSquareThatIsNoTriangleIsAMask) {  // each token sees itself alone
+  const TensorId mask = b.buffer({6, 6});
+  b.graph.at(mask).values.assign(36, -std::numeric_limits<double>::infinity());
+  for (std::size_t i = 0; i < 6; ++i) b.graph.at(mask).values[7 * i] = 0;
+  b.matmul(b.softmax(b.add(b.div(b.matmul(q, keys()), 4.0), mask)), v);
+  ASSERT_EQ(canonical().back(), "attention(scale=0.25)");
+  EXPECT_EQ(last().inputs.size(), 4U);
+}
+
 TEST_F(Attentions, ALearnedBiasOfHeadsIsAMask) {
   b.matmul(b.softmax(b.add(b.div(b.matmul(q, keys()), 4.0), b.parameter({1, 4, 6, 6}))), v);
   ASSERT_EQ(canonical().back(), "attention(scale=0.25)");
