@@ -174,8 +174,11 @@ Result<Cluster> with_devices(const Cluster& cluster, const std::string& calibrat
   other.storage_read = cluster.storage_read;
   other.storage_write = cluster.storage_write;
   other.storage_measured = cluster.storage_measured;
-  other.host_link = cluster.host_link;
-  other.host_link_measured = cluster.host_link_measured;
+  // What was measured is the other device's own link.
+  if (cluster.host_link.value() > 0 && !cluster.host_link_measured) {
+    other.host_link = cluster.host_link;
+    other.host_link_measured = false;
+  }
   other.host_link_factor = cluster.host_link_factor;
   other.storage_factor = cluster.storage_factor;
   return other;

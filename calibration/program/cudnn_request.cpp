@@ -75,8 +75,10 @@ Result<CudnnRequest> read_cudnn_request(const std::vector<std::string>& words) {
     return request;
   }
   if (words.front() != "compute")
-    return fail(ErrorCode::usage, fmt::format("the cudnn backend measures compute only, not '{}'", words.front()), {},
-                "`sibyl calibrate network` and `io`, without --backend, add theirs to the same file");
+    return fail(
+        ErrorCode::usage, fmt::format("the cudnn backend measures compute only, not '{}'", words.front()), {},
+        "`sibyl calibrate io`, without --backend, adds storage to the same file; a cluster file joins a network to it "
+        "(network: FILE)");
   SIBYL_TRY(const Arguments arguments, Arguments::parse(command, std::span(words).subspan(1)));
   if (arguments.help()) {
     request.common.help = cli::help_text(command);

@@ -39,7 +39,7 @@ std::vector<KernelKey> gpu_sweep(const Request& request) {
 
 Setup setup_of(const Request& request) {
   Setup setup{machine_fingerprint(), library_versions(), request.threads, Backend::cpu};
-  setup.kernels = request.compute || request.overlap;
+  setup.storage_alone = !(request.compute || request.network || request.overlap);
   if (!request.cuda) return setup;
   setup.backend = Backend::cuda;
   setup.machine.erase("pages");  // of the host's memory

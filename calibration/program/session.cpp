@@ -52,8 +52,8 @@ Result<void> must_match(const Calibration& stored, const Calibration& here, cons
   };
   if (stored.device.backend != here.device.backend)
     return another_set_up(file, "backend", text_of(stored.device.backend), text_of(here.device.backend),
-                          "name another file with -o; a GPU's file takes `network` and `io` of its machine, once the "
-                          "GPU is in it");
+                          "name another file with -o; a GPU's takes `io` of its machine, once the GPU is in it, and a "
+                          "cluster file joins a network to it (network: FILE)");
   const auto compare = [&](const auto& old_facts, const auto& new_facts) -> Result<void> {
     for (const auto& [name, value] : new_facts)
       if (const auto old = old_facts.find(name); old != old_facts.end() && old->second != value && !may_change(name))
@@ -76,17 +76,13 @@ Result<void> must_match(const Calibration& stored, const Calibration& here, cons
   return {};
 }
 
-// What a GPU's file and a run of its machine's network or storage have in common: the processor, and which MPI sends.
-// How kernels were timed, by how many ranks and threads, is nothing to such a run. Of hardware threads the file may
-// count those that are there, and the run those that it may use.
+// What a GPU's file and a run of its machine's storage have in common: the processor. How kernels were timed, by how
+// many ranks and threads, is nothing to such a run. Of hardware threads the file may count those that are there, and
+// the run those that it may use.
 Result<void> must_be_of_one_machine(const Calibration& stored, const Calibration& here, const std::string& file) {
-  const auto compare = [&](const auto& old_facts, const auto& new_facts, const std::string& name) -> Result<void> {
-    const auto old = old_facts.find(name), now = new_facts.find(name);
-    if (old == old_facts.end() || now == new_facts.end() || old->second == now->second) return {};
-    return another_set_up(file, name, old->second, now->second);
-  };
-  SIBYL_CHECK(compare(stored.machine, here.machine, "cpu"));
-  return compare(stored.libraries, here.libraries, "mpi");
+  const auto old = stored.machine.find("cpu"), now = here.machine.find("cpu");
+  if (old == stored.machine.end() || now == here.machine.end() || old->second == now->second) return {};
+  return another_set_up(file, "cpu", old->second, now->second);
 }
 
 }  // namespace
@@ -110,11 +106,9 @@ Result<void> Session::load(const Setup& setup) {
 
   if (std::filesystem::exists(path_)) {
     SIBYL_TRY(calibration_, load_calibration(path_));
-    if (!setup.kernels && calibration_.device.backend == Backend::cuda) {
-      SIBYL_CHECK(must_be_of_one_machine(calibration_, here, path_.string()));
-      if (const auto mpi = here.libraries.find("mpi"); mpi != here.libraries.end()) calibration_.libraries.insert(*mpi);
-      return {};  // the journal is of who times kernels
-    }
+    // The journal is of who times kernels.
+    if (setup.storage_alone && calibration_.device.backend == Backend::cuda)
+      return must_be_of_one_machine(calibration_, here, path_.string());
     if (here.machine.contains("pages")) calibration_.machine.try_emplace("pages", "small");  // before they were said
     SIBYL_CHECK(must_match(calibration_, here, path_.string()));
     if (calibration_.kernels.empty()) {

@@ -3,8 +3,9 @@
 // Opening refuses a file measured on another machine or backend, with other libraries, ranks or threads: samples of two
 // set-ups in one file would be read as one machine's. Refused, too, is one whose kernels were timed in another way, as
 // a fact tells that one side alone has (which of cuDNN's engines); as long as it has none, it takes such facts on.
-// A run of the network or storage alone adds to a GPU's file of its machine, too, whatever timed the kernels there: it
-// leaves them, and their journal, as they are.
+// A run of storage alone adds to a GPU's file of its machine, too, whatever timed the kernels there: it leaves them,
+// and their journal, as they are. A network of processors would be taken for the GPUs' own there: a cluster file joins
+// it to them.
 // Kernel samples go through the journal as they come; everything else, and the journal's content, is saved by save(),
 // which replaces the file at once.
 #pragma once
@@ -29,7 +30,7 @@ struct Setup {
   std::map<std::string, std::string> machine, libraries;
   int threads = 1;
   Backend backend = Backend::cpu;
-  bool kernels = true;  // runs any on what it measures: all but a run of the network or storage alone
+  bool storage_alone = false;  // is all that this run measures
 };
 
 class Session {

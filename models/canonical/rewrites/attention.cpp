@@ -153,7 +153,7 @@ TensorId unmultiplied(const Editor& editor, OperationId difference, Match& m) {
   const OperationId product = editor.producer(masked);
   for (const std::size_t scores : {0U, 1U}) {
     const TensorId mask = editor[product].inputs[1 - scores];
-    if (!is_causal_shape(editor, mask) || !is_stored(editor, mask)) continue;
+    if (!is_causal_mask(editor, mask, MaskForm::keeps_where_true)) continue;
     m.attributes.causal = true;
     m.used.insert(m.used.end(), {difference, product});
     return editor[product].inputs[scores];

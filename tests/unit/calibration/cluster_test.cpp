@@ -252,6 +252,12 @@ TEST(Cluster, TakesOtherDevicesAndKeepsTheRest) {
   EXPECT_EQ(other->kernels.device().name, of_its_own->kernels.device().name);
   EXPECT_EQ(other->kernels.size(), of_its_own->kernels.size());
   EXPECT_FALSE(with_devices(*cluster, "abci-v100"));
+
+  Cluster linked = *cluster;
+  linked.host_link = BytesPerSecond{1e10};
+  EXPECT_EQ(with_devices(linked, "h100-sxm")->host_link, linked.host_link) << "it was said of the machine";
+  linked.host_link_measured = true;
+  EXPECT_EQ(with_devices(linked, "h100-sxm")->host_link, BytesPerSecond{}) << "it was measured of the other device";
 }
 
 }  // namespace

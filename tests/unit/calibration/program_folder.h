@@ -38,13 +38,13 @@ class CalibratorFolder : public testing::Test {
             1,
             Backend::cuda};
   }
-  // As a calibrator of processors does that times no kernels.
-  static sibyl::Setup of_network() {
+  // As a calibrator of processors does that times files alone.
+  static sibyl::Setup of_storage() {
     return {{{"cpu", "Example"}, {"hardware_threads", "2"}, {"pages", "huge"}},
             {{"libtorch", "2.10.0"}, {"mpi", "Open MPI 4.1.4"}},
             2,
             Backend::cpu,
-            false};
+            true};
   }
   // What any device has, so that the file can be read again.
   static void describe(Device& device) {

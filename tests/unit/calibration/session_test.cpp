@@ -55,15 +55,15 @@ TEST_F(SessionFile, NorAreTheyTheOtherWayRound) {
   EXPECT_EQ(refusal(of_torch()), "was measured with engines heuristic, this run has none");
 }
 
-// What messages and files take has nothing to do with how kernels were timed: neither with the library, nor with the
-// ranks and threads beside them, nor with the pages of the host's memory.
-TEST_F(SessionFile, AGpusFileTakesItsMachinesNetwork) {
+// What files take has nothing to do with how kernels were timed: neither with the library, nor with the ranks and
+// threads beside them, nor with the pages of the host's memory.
+TEST_F(SessionFile, AGpusFileTakesItsMachinesStorage) {
   for (const sibyl::Setup& gpu : {of_cudnn(), of_torch()}) {
     std::filesystem::remove(file());
     std::filesystem::remove(journal_path(file()));
     measured_with(gpu, true);
     {
-      auto session = open(of_network());
+      auto session = open(of_storage());
       ASSERT_TRUE(session) << to_string(session.error());
       session->calibration().io.push_back({false, Bytes{1e6}, Seconds{1e-3}});
       ASSERT_TRUE(session->save());
@@ -76,40 +76,36 @@ TEST_F(SessionFile, AGpusFileTakesItsMachinesNetwork) {
     EXPECT_EQ(stored->threads, 1) << "of those that timed kernels";
     EXPECT_FALSE(stored->machine.contains("pages")) << "of a host's memory, in which no kernel ran";
     EXPECT_EQ(refusal(gpu), "") << "and goes on with kernels";
-    EXPECT_EQ(stored->libraries.at("mpi"), "Open MPI 4.1.4");
-    sibyl::Setup other_mpi = of_network();
-    other_mpi.libraries["mpi"] = "MPICH 4.0";
-    EXPECT_EQ(refusal(other_mpi), "was measured with mpi Open MPI 4.1.4, this run has MPICH 4.0");
   }
 }
 
 TEST_F(SessionFile, NotOfAnotherMachine) {
   measured_with(of_cudnn(), true);
-  sibyl::Setup elsewhere = of_network();
+  sibyl::Setup elsewhere = of_storage();
   elsewhere.machine["cpu"] = "Another";
   EXPECT_EQ(refusal(elsewhere), "was measured with cpu Example, this run has Another");
 }
 
-// Nor how a processor's kernels are slowed, which are as little the GPU's as the kernels themselves.
-TEST_F(SessionFile, AGpusFileTakesNothingThatRunsKernelsOfAProcessor) {
+// Nor how a processor's kernels are slowed, nor what its messages take, which are no more the GPU's than its kernels.
+TEST_F(SessionFile, AGpusFileTakesNothingElseOfAProcessor) {
   measured_with(of_cudnn(), true);
-  sibyl::Setup overlap = of_network();
-  overlap.kernels = true;
-  const auto session = open(overlap);
+  sibyl::Setup network = of_storage();
+  network.storage_alone = false;
+  const auto session = open(network);
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().message, "was measured with backend cuda, this run has cpu");
-  EXPECT_NE(session.error().hint.find("`network` and `io`"), std::string::npos) << session.error().hint;
+  EXPECT_NE(session.error().hint.find("`io`"), std::string::npos) << session.error().hint;
 }
 
 // Kernels that a run which was killed left in the journal are for the next one that times some.
-TEST_F(SessionFile, TheNetworkLeavesTheJournalOfKernels) {
+TEST_F(SessionFile, StorageLeavesTheJournalOfKernels) {
   measured_with(of_cudnn(), false);
   KernelSample sample;
   sample.key = *parse_kernel_key("forward unary[64]->[64]:f32");
   sample.time = Seconds{1e-6};
   ASSERT_TRUE(open(of_cudnn())->add(sample));
   {
-    auto session = open(of_network());
+    auto session = open(of_storage());
     ASSERT_TRUE(session) << to_string(session.error());
     ASSERT_TRUE(session->save());
   }
