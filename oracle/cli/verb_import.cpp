@@ -63,7 +63,7 @@ Verb import_verb() {
       {.name = "--calibration",
        .value = "NAME",
        .help = "the devices: a shipped calibration, or a .json beside the output"},
-      {.name = "--like", .value = "CLUSTER", .help = "whose node and devices are taken where no file describes them"},
+      {.name = "--like", .value = "CLUSTER", .help = "whose node, devices and settings are taken where no file describes them"},
       {.name = "--nodes", .value = "N", .help = "how many, where no file says it"},
       {.name = "--name", .value = "TEXT", .help = "of the cluster", .fallback = "imported"},
       {.name = "--output", .value = "FILE", .help = "where to; standard output unless given", .letter = 'o'},
