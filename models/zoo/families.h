@@ -129,6 +129,9 @@ struct LlamaOptions {
   bool biases = false, tied = false;
   double epsilon = 1e-5;
   ExpertOptions experts = {};
+  // Qwen 3: heads that together are wider than the model, or narrower (0: as wide), and norms of each query and key.
+  std::int64_t head_width = 0;
+  bool head_norms = false;
 };
 void llama(Builder& b, const LlamaOptions& options);
 

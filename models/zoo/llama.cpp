@@ -2,6 +2,7 @@
 // gated feed-forward (SwiGLU: Shazeer, 2020), no biases. Qwen Team, "Qwen2.5 technical report" (2024): the same with
 // biases on queries, keys and values. Jiang et al., "Mixtral of experts" (2024): experts in place of the feed-forward,
 // two for a token; Dai et al., "DeepSeekMoE" (2024): more and smaller ones, and some that are shared by all tokens.
+// Qwen Team, "Qwen3 technical report" (2025): no biases, norms of each head's queries and keys.
 #include "models/zoo/families.h"
 #include "models/zoo/layers.h"
 #include "models/zoo/transformer.h"
@@ -40,14 +41,19 @@ Value mixture(Builder& b, const Value& x, const std::string& path, const ExpertO
   return add(b, routed, feed_forward(b, x, path + ".shared_experts", FeedForward::swiglu, experts.shared_width));
 }
 
-Value grouped_attention(Builder& b, const Value& x, const std::string& path, const AttentionOptions& options,
-                        bool biases) {
-  const std::int64_t width = x.shape.back(), kv_width = width / options.heads * options.kv_heads;
-  const auto project = biases ? linear : linear_without_bias;
-  const Value q = project(b, x, path + ".q_proj", width);
-  const Value k = project(b, x, path + ".k_proj", kv_width);
-  const Value v = project(b, x, path + ".v_proj", kv_width);
-  return linear_without_bias(b, attention(b, q, k, v, options), path + ".o_proj", width);
+std::int64_t head_width_of(const LlamaOptions& options) {
+  return options.head_width > 0 ? options.head_width : options.width / options.heads;
+}
+
+Value grouped_attention(Builder& b, const Value& x, const std::string& path, AttentionOptions attends,
+                        const LlamaOptions& options) {
+  const std::int64_t head = head_width_of(options);
+  const auto project = options.biases ? linear : linear_without_bias;
+  const Value q = project(b, x, path + ".q_proj", head * options.heads);
+  const Value k = project(b, x, path + ".k_proj", head * options.kv_heads);
+  const Value v = project(b, x, path + ".v_proj", head * options.kv_heads);
+  if (options.head_norms) attends.norms = HeadNorms{path + ".q_norm", path + ".k_norm", options.epsilon};
+  return linear_without_bias(b, attention(b, q, k, v, attends), path + ".o_proj", options.width);
 }
 
 }  // namespace
@@ -55,17 +61,16 @@ Value grouped_attention(Builder& b, const Value& x, const std::string& path, con
 void llama(Builder& b, const LlamaOptions& options) {
   b.metadata("sibyl.dim.seq", std::to_string(options.seq));
   const Value ids = b.input("input_ids", {batch_extent, seq_extent}, DType::i64);
-  const AttentionOptions attention = {
-      .heads = options.heads,
-      .kv_heads = options.kv_heads,
-      .mask = causal_mask(b, ids),
-      .rotary = rotary_tables(b, ids, options.width / options.heads, options.rotary_base)};
+  const AttentionOptions attention = {.heads = options.heads,
+                                      .kv_heads = options.kv_heads,
+                                      .mask = causal_mask(b, ids),
+                                      .rotary = rotary_tables(b, ids, head_width_of(options), options.rotary_base)};
   const Value words = b.parameter("embed_tokens.weight", {options.vocabulary, options.width});
   Value x = embedding(b, words, ids);
   for (std::int64_t i = 0; i < options.layers; ++i) {
     const std::string path = "layers." + std::to_string(i);
     const Value before = rms_norm(b, x, path + ".input_layernorm", options.epsilon);
-    x = add(b, x, grouped_attention(b, before, path + ".self_attn", attention, options.biases));
+    x = add(b, x, grouped_attention(b, before, path + ".self_attn", attention, options));
     const Value normalized = rms_norm(b, x, path + ".post_attention_layernorm", options.epsilon);
     const bool dense = options.experts.count == 0 || i < options.experts.dense_layers;
     x = add(b, x,

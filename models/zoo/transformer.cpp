@@ -192,10 +192,13 @@ Value attention(Builder& b, const Value& q, const Value& k, const Value& v, cons
   const std::int64_t kv_heads = options.kv_heads == 0 ? options.heads : options.kv_heads;
   const double head_width = static_cast<double>(q.shape[2] / options.heads);
   Value queries = split_heads(b, q, options.heads, {0, 2, 1, 3});
+  if (options.norms) queries = rms_norm(b, queries, options.norms->queries, options.norms->epsilon);
   Value keys;
   if (options.rotary) {
     queries = rotate(b, queries, *options.rotary);
-    keys = rotate(b, split_heads(b, k, kv_heads, {0, 2, 1, 3}), *options.rotary);
+    keys = split_heads(b, k, kv_heads, {0, 2, 1, 3});
+    if (options.norms) keys = rms_norm(b, keys, options.norms->keys, options.norms->epsilon);
+    keys = rotate(b, keys, *options.rotary);
     keys = transpose(b, repeat_heads(b, keys, options.heads), {0, 1, 3, 2});
   } else {
     keys = split_heads(b, k, options.heads, {0, 2, 3, 1});

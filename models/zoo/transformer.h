@@ -51,6 +51,12 @@ RotaryTables rotary_tables(Builder& b, const Value& ids, std::int64_t head_width
 // x[B, H, S, D] with each pair (x_i, x_{i + D/2}) turned by its angle.
 Value rotate(Builder& b, const Value& x, const RotaryTables& tables);
 
+// RMS norms of every head's queries and keys, before both are turned (Qwen 3).
+struct HeadNorms {
+  std::string queries, keys;  // names
+  double epsilon;
+};
+
 struct AttentionOptions {
   std::int64_t heads = 1;
   std::int64_t kv_heads = 0;             // of grouped queries: keys and values have so many; 0: as many as queries
@@ -60,8 +66,10 @@ struct AttentionOptions {
   bool fused_softmax = false;            // scale and mask are done by the softmax's own kernel: no operations for them
   std::optional<RotaryTables> rotary = {};
   bool scaled = true;  // by the root of a head's width
+  std::optional<HeadNorms> norms = {};
 };
-// softmax(q k^T / sqrt(head width)) v over heads; q and the result are B S E, k and v too or narrower with fewer heads.
+// softmax(q k^T / sqrt(head width)) v over heads; q and the result are B S E, E the width of all heads, k and v too or
+// narrower with fewer heads.
 Value attention(Builder& b, const Value& q, const Value& k, const Value& v, const AttentionOptions& options);
 // The same where one linear layer `name` gives q, k and v.
 Value self_attention(Builder& b, const Value& x, const std::string& name, const AttentionOptions& options);

@@ -45,6 +45,16 @@ zoo::LlamaOptions mixtral(zoo::LlamaOptions options) {
   return options;
 }
 
+// Eight of 128 experts for a token; heads of 128, whatever the width.
+zoo::LlamaOptions qwen3_of_experts(zoo::LlamaOptions options, std::int64_t expert_width) {
+  options = qwen(options, 151936, false);
+  options.biases = false;
+  options.head_width = 128;
+  options.head_norms = true;
+  options.experts = {.count = 128, .chosen = 8, .width = expert_width};
+  return options;
+}
+
 // Attention with as many keys as queries; two shared experts, which are one of twice the width.
 zoo::LlamaOptions deepseek_moe() {
   zoo::LlamaOptions options{28, 2048, 16, 16, 10944, 4096, 102400, 10000};
@@ -133,6 +143,8 @@ const std::vector<Entry>& entries() {
      [](Builder& b) { zoo::gpt2(b, {128, 25600, 160, 2048, 2048, 51200}); }},
     {{"llama3-8b", "Llama 3 8B", 8'030'261'248}, [](Builder& b) { zoo::llama(b, {32, 4096, 32, 8, 14336}); }},
     {{"llama3-70b", "Llama 3 70B", 70'553'706'496}, [](Builder& b) { zoo::llama(b, {80, 8192, 64, 8, 28672}); }},
+    {{"mistral-7b", "Mistral 7B", 7'241'732'096},
+     [](Builder& b) { zoo::llama(b, {32, 4096, 32, 8, 14336, 4096, 32000, 10000}); }},
     {{"tinyllama-1.1b", "TinyLlama 1.1B", 1'100'048'384},
      [](Builder& b) { zoo::llama(b, {22, 2048, 32, 4, 5632, 2048, 32000, 10000}); }},
     {{"qwen2.5-0.5b", "Qwen 2.5 0.5B", 494'032'768}, [](Builder& b) { zoo::llama(b, qwen({24, 896, 14, 2, 4864}, 151936, true)); }},
@@ -154,6 +166,12 @@ const std::vector<Entry>& entries() {
      [](Builder& b) { zoo::dlrm(b, {Ints(8, 1000), 16, {64, 16}, {32}, 4}); }},
     {{"mixtral-8x7b", "Mixtral 8x7B: 2 of 8 experts, 12.9 B of the parameters, for a token", 46'702'792'704},
      [](Builder& b) { zoo::llama(b, mixtral({32, 4096, 32, 8, 14336})); }},
+    {{"mixtral-8x22b", "Mixtral 8x22B: 2 of 8 experts, 39.1 B of the parameters, for a token", 140'620'634'112},
+     [](Builder& b) { zoo::llama(b, mixtral({56, 6144, 48, 8, 16384})); }},
+    {{"qwen3-30b-a3b", "Qwen 3 30B-A3B: 8 of 128 experts, 3.3 B of the parameters, for a token", 30'532'122'624},
+     [](Builder& b) { zoo::llama(b, qwen3_of_experts({48, 2048, 32, 4, 6144}, 768)); }},
+    {{"qwen3-235b-a22b", "Qwen 3 235B-A22B: 8 of 128 experts, 22.1 B of the parameters, for a token", 235'093'634'560},
+     [](Builder& b) { zoo::llama(b, qwen3_of_experts({94, 4096, 64, 4, 12288}, 1536)); }},
     {{"deepseek-moe-16b", "DeepSeekMoE 16B: 6 of 64 experts, 2 shared ones beside, for a token", 16'375'728'128},
      [](Builder& b) { zoo::llama(b, deepseek_moe()); }},
     {{"mixtral-mini", "Mixtral of 4 layers of 256, 8 experts of 352: Sibyl's own size, not a published one", 25'700'608},

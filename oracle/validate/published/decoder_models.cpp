@@ -1,4 +1,4 @@
-// Decoders: GPT-2 and GPT-3, Llama, Nemotron, of any size.
+// Decoders: GPT-2 and GPT-3, Llama, Nemotron, of any size; what is like Llama with experts, too.
 #include <fmt/format.h>
 
 #include "models/zoo/families.h"
@@ -35,13 +35,14 @@ Result<std::optional<ModelRecipe>> gpt_model(const Row& row) {
   if (!is_transformer(row)) return std::nullopt;
   SIBYL_TRY(TransformerSizes s, transformer_sizes(row));
   if (s.kind != TransformerKind::decoder) return std::nullopt;
-  const FrameworkKind framework = framework_of(row).kind;
+  const FrameworkRecipe said = framework_of(row);
+  const FrameworkKind framework = said.kind;
   ModelRecipe recipe = recipe_of(row, s, "gpt");
   zoo::Gpt2Options options{.layers = s.layers, .width = s.width, .heads = s.heads, .seq = s.sequence};
   options.positions = s.sequence;
   options.vocabulary = s.vocabulary;
   options.ffn_width = s.ffn;
-  options.fused_softmax = framework == FrameworkKind::megatron;
+  options.fused_softmax = framework == FrameworkKind::megatron && said.apart.attention;
   const bool drops = framework != FrameworkKind::nemo && framework != FrameworkKind::fsdp;
   options.dropout = drops ? 0.1 : 0.0;
   recipe.assumed.push_back(drops ? "dropout of 0.1" : "no dropout");
@@ -64,6 +65,18 @@ Result<std::optional<ModelRecipe>> llama_model(const Row& row) {
                             .seq = s.sequence};
   options.vocabulary = s.vocabulary;
   options.feed_forward = s.kind == TransformerKind::llama ? zoo::FeedForward::swiglu : zoo::FeedForward::squared_relu;
+  options.biases = s.biases;
+  options.tied = s.tied;
+  options.head_width = s.head_width;
+  options.head_norms = s.head_norms;
+  options.experts = s.experts;
+  if (s.head_width > 0 || s.biases || s.head_norms || s.tied)
+    recipe.name += fmt::format(" heads of {} biases {} norms {} tied {}", s.head_width, s.biases, s.head_norms, s.tied);
+  if (s.experts.count > 0) {
+    recipe.name += fmt::format(" experts {}/{}x{}+{} behind {} normalized {}", s.experts.chosen, s.experts.count,
+                               s.experts.width, s.experts.shared_width, s.experts.dense_layers, s.experts.normalized);
+    recipe.assumed.emplace_back("tokens spread evenly over experts");
+  }
   recipe.build = [options](zoo::Builder& b) { zoo::llama(b, options); };
   recipe.layers = s.layers, recipe.layer_prefix = "layers.", recipe.layer_start = ".input_layernorm";
   recipe.fused_attention = framework_of(row).kind != FrameworkKind::hugging_face;

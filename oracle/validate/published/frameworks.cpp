@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+
+#include "oracle/validate/published/cells.h"
 
 namespace sibyl::published {
 namespace {
@@ -19,6 +22,8 @@ constexpr auto names = std::to_array<Named>({
     {"transformers", FrameworkKind::hugging_face},
     {"(hf)", FrameworkKind::hugging_face},
     {"nemo", FrameworkKind::nemo},
+    {"megatron-bridge", FrameworkKind::nemo},
+    {"megatron bridge", FrameworkKind::nemo},
     {"megatron-core", FrameworkKind::nemo},
     {"megatron core", FrameworkKind::nemo},
     {"transformer engine", FrameworkKind::nemo},
@@ -31,6 +36,12 @@ constexpr auto names = std::to_array<Named>({
     {"llm-foundry", FrameworkKind::fsdp},
     {"composer", FrameworkKind::fsdp},
     {"litgpt", FrameworkKind::fsdp},
+    {"lit-gpt", FrameworkKind::fsdp},
+    {"torchtune", FrameworkKind::fsdp},
+    {"fairscale", FrameworkKind::fsdp},
+    {"metaseq", FrameworkKind::fsdp},
+    {"neox", FrameworkKind::megatron},
+    {"nanotron", FrameworkKind::megatron},
     {"pytorch", FrameworkKind::pytorch},
     {"tensorflow", FrameworkKind::tensorflow},
 });
@@ -199,6 +210,36 @@ void set_clip(const Row& row, FrameworkRecipe& recipe) {
   recipe.assumed.emplace_back("gradients clipped to a norm of 1");
 }
 
+// "FlashAttention-2", "flash attention", "flash-attn 3": its version, 0 where none is said; nothing: another's.
+std::optional<int> flash_version(const std::string& said) {
+  for (const std::string_view word :
+       {"flashattention", "flash-attention", "flash attention", "flash-attn", "flash attn"}) {
+    const std::size_t at = said.find(word);
+    if (at == std::string::npos) continue;
+    std::size_t digit = at + word.size();
+    while (digit < said.size() && (said[digit] == ' ' || said[digit] == '-' || said[digit] == 'v')) ++digit;
+    const auto is_digit_at = [&](std::size_t i) { return i < said.size() && said[i] >= '0' && said[i] <= '9'; };
+    return is_digit_at(digit) && !is_digit_at(digit + 1) ? said[digit] - '0' : 0;
+  }
+  return std::nullopt;
+}
+
+// What the framework would run apart, where the source says that its attention was fused.
+void set_flash_attention(const Row& row, FrameworkRecipe& recipe) {
+  const std::string said = lower_case(row.framework + " " + row.notes);
+  const std::optional<int> version = flash_version(said);
+  const bool denied = has(said, "no flash") || has(said, "without flash") || has(said, "w/o flash");
+  if (!recipe.apart.attention || denied || !version) return;
+  recipe.apart.attention = false;
+  std::erase_if(recipe.assumed, [](const std::string& sentence) {
+    return sentence.starts_with("attention as ") || sentence.starts_with("every operation of attention ");
+  });
+  recipe.attention = *version == 1   ? AttentionLibrary::flash1
+                     : *version == 3 ? AttentionLibrary::flash3
+                                     : AttentionLibrary::flash2;
+  recipe.assumed.push_back(fmt::format("fused attention, FlashAttention's version {}", *version == 0 ? 2 : *version));
+}
+
 }  // namespace
 
 FrameworkRecipe framework_of(const Row& row) {
@@ -223,6 +264,7 @@ FrameworkRecipe framework_of(const Row& row) {
       }
       break;
   }
+  set_flash_attention(row, recipe);
   set_biases(row, recipe);
   set_clip(row, recipe);
   set_dispatch(row, recipe);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "models/onnx/import.h"
 #include "models/zoo/builder.h"
@@ -36,17 +37,17 @@ Result<Graph> graph_of(const ModelRecipe& model, const FrameworkRecipe& framewor
   return std::move(import.graph);
 }
 
-// The network on images of the size that the row states.
+// The network on images of the size that the row states; `assumed` where it is another than the network's.
 Result<Graph> sized_graph_of(const Row& row, const ModelRecipe& model, const FrameworkRecipe& framework,
-                             std::int64_t micro_batch, std::vector<std::string>& assumed) {
+                             std::int64_t micro_batch, std::string& assumed) {
   SIBYL_TRY(Graph graph, graph_of(model, framework, micro_batch));
   const Ints stated = stated_extents(row.image);
   const Shape image = image_shape(graph);
   if (!model.images || stated.empty() || image.empty()) return graph;
   SIBYL_TRY(const Ints extents, image_extents(stated, image));
   if (std::equal(extents.begin(), extents.end(), image.begin() + 2, image.end())) return graph;
-  assumed.push_back(fmt::format("the network as it is for images of {}, on images of {}",
-                                fmt::join(image.begin() + 2, image.end(), " x "), fmt::join(extents, " x ")));
+  assumed = fmt::format("the network as it is for images of {}, on images of {}",
+                        fmt::join(image.begin() + 2, image.end(), " x "), fmt::join(extents, " x "));
   return graph_of(model, framework, micro_batch, extents);
 }
 
@@ -123,6 +124,33 @@ Result<void> set_answer(Verdict& verdict, const Prediction& p, const ModelRecipe
   return {};
 }
 
+// Where the row does not say what a micro-batch is, the largest that fits is taken; of images all of a replica's,
+// whose frameworks do not accumulate. What was assumed of images.
+Result<std::string> price_with_its_micro_batch(Verdict& verdict, const ModelRecipe& model,
+                                               const FrameworkRecipe& framework, StrategyRecipe& strategy,
+                                               const Cluster& cluster) {
+  std::string assumed;
+  const auto price = [&](const StrategyRecipe& with) -> Result<Prediction> {
+    const std::int64_t samples = micro_batch_of(with.strategy) * with.strategy.expert;  // of a replica's ranks together
+    SIBYL_TRY(const Graph graph, sized_graph_of(verdict.row, model, framework, samples, assumed));
+    return priced(graph, with, cluster);
+  };
+  SIBYL_TRY(verdict.prediction, price(strategy));
+  if (verdict.prediction.fits || !strategy.micro_batch_open || model.images) return assumed;
+  for (StrategyRecipe smaller = strategy; make_micro_batch_smaller(smaller.strategy);)
+    if (Result<Prediction> found = price(smaller); found && found->fits) {
+      verdict.prediction = std::move(*found);
+      strategy = std::move(smaller);
+      break;
+    }
+  return assumed;
+}
+
+std::string micro_batch_sentence(const Strategy& strategy) {
+  if (strategy.accumulation == 1) return "one micro-batch a step (the source does not say)";
+  return fmt::format("micro-batches of {} (the source does not say)", micro_batch_of(strategy));
+}
+
 Result<void> price(Verdict& verdict, DeviceCatalogue& devices) {
   const Row& row = verdict.row;
   if (!row.metric) return fail(fmt::format("the metric '{}' is not one that is predicted", row.metric_name));
@@ -136,13 +164,13 @@ Result<void> price(Verdict& verdict, DeviceCatalogue& devices) {
     issued.dispatch = *framework.dispatch;
     cluster.kernels = cluster.kernels.on(std::move(issued));
   }
-  SIBYL_TRY(const StrategyRecipe strategy, strategy_of(row, framework, model, cluster.kernels.device()));
-  for (const auto* assumed : {&model.assumed, &framework.assumed, &device.assumed, &machine.assumed, &strategy.assumed})
+  SIBYL_TRY(StrategyRecipe strategy, strategy_of(row, framework, model, cluster.kernels.device()));
+  for (const std::vector<std::string>* assumed :
+       {&model.assumed, &framework.assumed, &device.assumed, &machine.assumed, &std::as_const(strategy).assumed})
     append(verdict.assumed, *assumed);
-  const Strategy& s = strategy.strategy;
-  SIBYL_TRY(const Graph graph, sized_graph_of(row, model, framework, s.global_batch / s.data / s.accumulation,
-                                               verdict.assumed));
-  SIBYL_TRY(verdict.prediction, priced(graph, strategy, cluster));
+  SIBYL_TRY(const std::string image, price_with_its_micro_batch(verdict, model, framework, strategy, cluster));
+  if (!image.empty()) verdict.assumed.push_back(image);
+  if (strategy.micro_batch_open) verdict.assumed.push_back(micro_batch_sentence(strategy.strategy));
   if (!verdict.prediction.fits) verdict.assumed.push_back("that it fits: by the prediction it does not");
   return set_answer(verdict, verdict.prediction, model);
 }

@@ -5,7 +5,8 @@
 namespace sibyl::published {
 
 Result<ModelRecipe> model_of(const Row& row) {
-  for (const ModelFamily family : {convolutional_model, bert_model, llama_model, gpt_model}) {
+  for (const ModelFamily family :
+       {vision_transformer, convolutional_model, t5_model, bert_model, llama_model, gpt_model}) {
     SIBYL_TRY(std::optional<ModelRecipe> recipe, family(row));
     if (recipe) return std::move(*recipe);
   }

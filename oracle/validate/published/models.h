@@ -40,6 +40,8 @@ struct ModelRecipe {
 using ModelFamily = Result<std::optional<ModelRecipe>> (*)(const Row& row);
 
 Result<std::optional<ModelRecipe>> convolutional_model(const Row& row);
+Result<std::optional<ModelRecipe>> vision_transformer(const Row& row);
+Result<std::optional<ModelRecipe>> t5_model(const Row& row);
 Result<std::optional<ModelRecipe>> bert_model(const Row& row);
 Result<std::optional<ModelRecipe>> gpt_model(const Row& row);
 Result<std::optional<ModelRecipe>> llama_model(const Row& row);

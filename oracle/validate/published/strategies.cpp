@@ -38,9 +38,22 @@ Result<void> set_precision(const Row& row, const FrameworkRecipe& framework, con
 
 int degree(const std::optional<std::int64_t>& stated) { return static_cast<int>(stated.value_or(1)); }
 
+// Ranks of expert parallelism are replicas of everything but the experts (Megatron-Core): a source counts them among
+// the replicas, or apart.
+Result<void> set_expert_degrees(const Row& row, std::int64_t replica, std::int64_t replicas, Strategy& strategy) {
+  const std::int64_t ranks = row.gpus / replica;  // of one place in all replicas
+  strategy.expert = degree(row.ep);
+  if (replicas == ranks && replicas % strategy.expert != 0)
+    return fail(fmt::format("{} replicas are not divided by expert parallelism of {}", replicas, strategy.expert));
+  strategy.data = static_cast<int>(replicas == ranks ? replicas / strategy.expert : replicas);
+  if (strategy.data * strategy.expert == ranks) return {};
+  return fail(fmt::format("data={}, expert={}, tensor={}, context={}, pipeline={} are not the {} devices",
+                          strategy.data, strategy.expert, strategy.tensor, strategy.context, strategy.pipeline,
+                          row.gpus));
+}
+
 Result<void> set_degrees(const Row& row, StrategyRecipe& recipe) {
   Strategy& strategy = recipe.strategy;
-  if (row.ep.value_or(1) > 1) return fail("expert parallelism is not modelled");
   if (!row.other_parallel.empty()) return fail(fmt::format("'{}' is not modelled", row.other_parallel));
   strategy.tensor = degree(row.tp);
   strategy.pipeline = degree(row.pp);
@@ -49,31 +62,29 @@ Result<void> set_degrees(const Row& row, StrategyRecipe& recipe) {
     recipe.assumed.push_back("parts of sequences are exchanged for heads of attention (the source does not say how)");
   const std::int64_t replica = std::int64_t{strategy.tensor} * strategy.context * strategy.pipeline;
   if (row.gpus % replica != 0) return fail(fmt::format("{} devices are no replicas of {}", row.gpus, replica));
-  strategy.data = static_cast<int>(row.dp.value_or(row.gpus / replica));
-  if (strategy.data * replica != row.gpus)
-    return fail(fmt::format("data={}, tensor={}, context={}, pipeline={} are not the {} devices", strategy.data,
-                            strategy.tensor, strategy.context, strategy.pipeline, row.gpus));
+  const std::int64_t replicas = row.dp.value_or(row.gpus / replica);
+  SIBYL_CHECK(set_expert_degrees(row, replica, replicas, strategy));
   strategy.sequence = row.sp && strategy.tensor > 1;
   strategy.chunks = strategy.pipeline > 1 ? degree(row.vpp) : 1;
   if (strategy.chunks > 1) strategy.schedule = PipelineSchedule::interleaved;
-  strategy.zero = strategy.data > 1 ? static_cast<int>(row.zero.value_or(0)) : 0;
+  strategy.zero = strategy.data * strategy.expert > 1 ? static_cast<int>(row.zero.value_or(0)) : 0;
   return {};
 }
 
 Result<void> set_batch(const Row& row, StrategyRecipe& recipe) {
   Strategy& strategy = recipe.strategy;
   if (!row.global_batch && !row.micro_batch) return fail("the source states no batch");
-  if (row.global_batch && *row.global_batch < strategy.data)
-    return fail(
-        fmt::format("a batch of {} leaves some of {} replicas without a sample", *row.global_batch, strategy.data));
-  const std::int64_t per_replica = row.global_batch ? *row.global_batch / strategy.data : *row.micro_batch;
-  const std::int64_t micro = row.micro_batch.value_or(per_replica);
-  strategy.global_batch = row.global_batch.value_or(micro * strategy.data);
-  if (strategy.global_batch % (micro * strategy.data) != 0)
+  const std::int64_t replicas = std::int64_t{strategy.data} * strategy.expert;
+  if (row.global_batch && *row.global_batch < replicas)
+    return fail(fmt::format("a batch of {} leaves some of {} replicas without a sample", *row.global_batch, replicas));
+  const std::int64_t per_replica = row.global_batch ? *row.global_batch / replicas : *row.micro_batch;
+  const std::int64_t micro = row.micro_batch.value_or(strategy.pipeline > 1 ? 1 : per_replica);
+  strategy.global_batch = row.global_batch.value_or(micro * replicas);
+  if (strategy.global_batch % (micro * replicas) != 0)
     return fail(fmt::format("a batch of {} is no multiple of {} samples on each of {} replicas", strategy.global_batch,
-                            micro, strategy.data));
-  strategy.accumulation = strategy.global_batch / (micro * strategy.data);
-  if (!row.micro_batch) recipe.assumed.push_back("one micro-batch a step (the source does not say)");
+                            micro, replicas));
+  strategy.accumulation = strategy.global_batch / (micro * replicas);
+  recipe.micro_batch_open = !row.micro_batch;
   return {};
 }
 
@@ -138,6 +149,19 @@ Result<StrategyRecipe> strategy_of(const Row& row, const FrameworkRecipe& framew
   recipe.strategy.converted_norms = model.converted_norms;
   set_stages(model, recipe.strategy);
   return recipe;
+}
+
+std::int64_t micro_batch_of(const Strategy& strategy) {
+  return strategy.global_batch / strategy.data / strategy.expert / strategy.accumulation;
+}
+
+bool make_micro_batch_smaller(Strategy& strategy) {
+  const std::int64_t samples = micro_batch_of(strategy);
+  if (samples <= 1) return false;
+  std::int64_t factor = 2;
+  while (samples % factor != 0) ++factor;
+  strategy.accumulation *= factor;
+  return true;
 }
 
 }  // namespace sibyl::published

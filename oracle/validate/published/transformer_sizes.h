@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "models/zoo/families.h"
 #include "oracle/validate/published/row.h"
 
 namespace sibyl::published {
@@ -16,6 +17,11 @@ enum class TransformerKind { encoder, decoder, llama, nemotron };
 struct TransformerSizes {
   TransformerKind kind = TransformerKind::decoder;
   std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, ffn = 0, vocabulary = 0, sequence = 0;
+  std::int64_t head_width = 0;      // 0: width / heads
+  bool biases = false;              // of queries, keys and values, where nothing else has any
+  bool head_norms = false;          // of queries and keys
+  bool tied = false;                // the head's weights are the embedding's
+  zoo::ExpertOptions experts = {};  // in place of the feed-forward
   std::vector<std::string> assumed;
 };
 

@@ -126,6 +126,10 @@ const Published derived[] = {
     {"mt-nlg-530b", 529600819200,
      105 * (12 * 20480.0 * 20480 * 2048 + 2 * 2048.0 * 2048 * 20480) + 2048 * 20480 * 51200.0},
     {"gpt-1t", 1008038758400, 128 * (12 * 25600.0 * 25600 * 2048 + 2 * 2048.0 * 2048 * 25600) + 2048 * 25600 * 51200.0},
+    // 48 layers of attention between 2048 and heads of 4096 and 512, a router of 128 and 8 of its experts; the head.
+    {"qwen3-30b-a3b", 30532122624,
+     4096 * (48 * (2048.0 * (2 * 4096 + 2 * 512 + 128) + 8 * 3 * 2048.0 * 768) + 2048 * 151936.0) +
+         48 * 2 * 4096.0 * 4096 * 4096},
     {"t5-small", 60506624, t5(6, 512, 2048)},
     {"t5-base", 222903552, t5(12, 768, 3072)},
     {"t5-large", 737668096, t5(24, 1024, 4096)},
@@ -230,6 +234,8 @@ TEST(Zoo, LlamaComesBackWhole) {
   EXPECT_EQ(kinds_of("qwen2.5-0.5b"), (Kinds{.attention = 24, .causal = 24, .rms_norm = 49, .silu = 24}));
   EXPECT_EQ(kinds_of("mixtral-8x7b"),
             (Kinds{.attention = 32, .causal = 32, .softmax = 32, .rms_norm = 65, .silu = 32}));
+  EXPECT_EQ(kinds_of("qwen3-30b-a3b"),
+            (Kinds{.attention = 48, .causal = 48, .softmax = 48, .rms_norm = 4 * 48 + 1, .silu = 48}));
   const Import import = inspect_onnx_bytes(*zoo_model_bytes("llama3-8b"), "llama3-8b", {}).value();
   for (const Operation& operation : import.graph.operations()) {
     if (!std::holds_alternative<Attention>(operation.attributes)) continue;

@@ -82,8 +82,12 @@ using testing::HasSubstr;
 // 8x7B (46.7 B by its authors, the exact number from its checkpoint on Hugging Face), by hand: a layer has 2 e^2 + 2 e
 // k (attention), 8 e (router), 8 * 3 e f and 2 e with e = 4096, k = 1024, f = 14336: 1451270144; 32 of them, 2 * 32000
 // e and e. DeepSeekMoE 16B (16.4 B): e = 2048, attention 4 e^2, 64 e, 64 * 3 * 1408 e, 3 * 2816 e and 2 e are
-// 587862016; 27 of them, one layer of 4 e^2 + 3 * 10944 e + 2 e, 2 * 102400 e and e. mixtral-mini: 4 * (163840 + 2048 +
-// 8 * 3 * 352 * 256 + 512) + 2 * 32000 * 256 + 256 = 25700608.
+// 587862016; 27 of them, one layer of 4 e^2 + 3 * 10944 e + 2 e, 2 * 102400 e and e. Mixtral 8x22B (141 B): as 8x7B
+// with e = 6144, k = 1024, f = 16384: 2504060928; 56 of them. Qwen 3 (30.5 B and 235 B): queries are q wide, and a
+// layer has 2 e q + 2 e k (attention), 2 * 128 (norms of heads), 128 e, 128 * 3 e f and 2 e. 30B: e = 2048, q = 4096, k
+// = 512, f = 768: 623120640; 48 of them, 2 * 151936 e and e. 235B: e = 4096, q = 8192, k = 512, f = 1536: 2487755008;
+// 94 of them. Mistral 7B (7.24 B): 2 e^2 + 2 e k + 3 e f + 2 e of e = 4096, k = 1024, f = 14336: 218112000; 32 of them,
+// 2 * 32000 e and e. mixtral-mini: 4 * (163840 + 2048 + 8 * 3 * 352 * 256 + 512) + 2 * 32000 * 256 + 256 = 25700608.
 const std::map<std::string, std::int64_t> published = {
     {"alexnet", 61100840},
     {"vgg11", 132863336},
@@ -155,6 +159,10 @@ const std::map<std::string, std::int64_t> published = {
     {"dlrm-mini", 131665},
     {"mixtral-8x7b", 46702792704},
     {"deepseek-moe-16b", 16375728128},
+    {"mistral-7b", 7241732096},
+    {"mixtral-8x22b", 140620634112},
+    {"qwen3-30b-a3b", 30532122624},
+    {"qwen3-235b-a22b", 235093634560},
     {"mixtral-mini", 25700608},
     {"unet3d", 19069955},
     {"unet3d-mlperf", 31190243},

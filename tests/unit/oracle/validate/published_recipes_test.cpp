@@ -130,6 +130,26 @@ TEST(PublishedStrategies, TakeDegreesAndBatch) {
   EXPECT_EQ(recipe->strategy.optimizer, OptimizerKind::adam);
 }
 
+// What a micro-batch is has to be told by what fits: one sample in a pipeline, else all of a replica's at first.
+TEST(PublishedStrategies, TakeMicroBatchesThatAreNotStated) {
+  Row row = row_of(64, 8, "A100", "", "");
+  row.dp = 64, row.global_batch = 64 * 12;
+  auto recipe = strategy_for(row);
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  EXPECT_TRUE(recipe->micro_batch_open);
+  std::vector<std::int64_t> tried{micro_batch_of(recipe->strategy)};
+  while (make_micro_batch_smaller(recipe->strategy)) tried.push_back(micro_batch_of(recipe->strategy));
+  EXPECT_EQ(tried, (std::vector<std::int64_t>{12, 6, 3, 1}));
+
+  row.dp = 8, row.pp = 8;
+  recipe = strategy_for(row);
+  EXPECT_EQ(micro_batch_of(recipe->strategy), 1);
+  EXPECT_EQ(recipe->strategy.accumulation, 96);
+  row.micro_batch = 4;
+  EXPECT_FALSE(strategy_for(row)->micro_batch_open);
+  EXPECT_EQ(micro_batch_of(strategy_for(row)->strategy), 4);
+}
+
 // 2 of 8 devices share each sequence: 4 replicas. Sources do not say how attention's ranks talk.
 TEST(PublishedStrategies, ShareSequences) {
   Row row = row_of(8, 8, "A100", "", "");
@@ -250,6 +270,126 @@ TEST(PublishedFrameworks, TensorFlowRunsNormsAndGelusInPieces) {
   };
   EXPECT_EQ(counts({}), (std::vector<int>{2 * 2 + 2, 0, 0, 3}));
   EXPECT_EQ(counts({.attention = true, .gelu_tanh = true, .layer_norm = true}), (std::vector<int>{0, 6, 3, 0}));
+}
+
+TransformerSizes sizes_of(const char* model) {
+  Row row = row_of(8, 8, "A100", "", "");
+  row.model = model;
+  const auto sizes = transformer_sizes(row);
+  EXPECT_TRUE(sizes) << model << ": " << sizes.error().message;
+  return sizes.value_or(TransformerSizes{});
+}
+
+// Points between digits count, and what stands before or behind the name does not.
+TEST(PublishedModels, AreKnownByManyNames) {
+  EXPECT_EQ(sizes_of("GPT-3 1.3B").width, 2048);
+  EXPECT_EQ(sizes_of("GPT-3 13B").width, 5120);
+  EXPECT_EQ(sizes_of("GPT2-1.5B").layers, 48);
+  EXPECT_EQ(sizes_of("GPT-2 Medium (345M)").layers, 24);
+  EXPECT_EQ(sizes_of("gpt2-124M").layers, 12);
+  EXPECT_EQ(sizes_of("meta-llama/Llama-2-7b-hf").ffn, 11008);
+  EXPECT_EQ(sizes_of("Meta-Llama-3.1-8B").vocabulary, 128256);
+  EXPECT_EQ(sizes_of("llama3_1_8b").vocabulary, 128256);
+  EXPECT_EQ(sizes_of("LLAMA3.1-405B").layers, 126);
+  EXPECT_EQ(sizes_of("Llama-3.2-1B").layers, 16);
+  EXPECT_EQ(sizes_of("Mistral-7B-v0.1").kv_heads, 8);
+  EXPECT_TRUE(sizes_of("Qwen2.5-7B").biases);
+  EXPECT_EQ(sizes_of("Qwen3-32B").head_width, 128);  // 64 of them: wider than the model
+  EXPECT_EQ(sizes_of("Qwen3-8B").head_width, 0);     // 32 of them: as wide
+  EXPECT_TRUE(sizes_of("Qwen2.5-0.5B").tied);
+  EXPECT_FALSE(sizes_of("Qwen2.5-7B").tied);
+  Row row = row_of(8, 8, "A100", "", "");
+  for (const char* model : {"ALBERT-base", "DeBERTa-large", "HuBERT-base", "XLM-RoBERTa-base", "GPT-20B", "GPT-2.7B",
+                            "LLaMA-1.3B", "GPT-3 1.75B", "Switch-base"}) {
+    row.model = model;
+    row.family = "transformer";
+    EXPECT_FALSE(transformer_sizes(row)) << model;
+  }
+}
+
+TEST(PublishedModels, HaveTheExpertsThatAreStatedOrKnown) {
+  const TransformerSizes mixtral = sizes_of("Mixtral 8x7B");
+  EXPECT_EQ(mixtral.experts.count, 8);
+  EXPECT_EQ(mixtral.experts.chosen, 2);
+  EXPECT_EQ(mixtral.experts.width, 14336);
+  EXPECT_EQ(sizes_of("DeepSeek-MoE-16B").experts.shared_width, 2816);
+  EXPECT_EQ(sizes_of("Llama-2-7B").experts.count, 0);
+
+  Row row = row_of(8, 8, "A100", "", "");
+  row.model = "my-moe", row.sequence_length = 2048;
+  for (const auto& [key, value] :
+       {std::pair{"layers", 24.0}, {"hidden", 1024.0}, {"heads", 16.0}, {"ffn", 4096.0}, {"experts", 16.0}})
+    row.architecture.set(key, value);
+  row.architecture.set("act", std::string("swiglu"));
+  EXPECT_THAT(transformer_sizes(row).error().message, HasSubstr("how many experts"));
+  row.architecture.set("top_k", 4.0);
+  EXPECT_EQ(transformer_sizes(row)->experts.width, 4096);
+  row.architecture.set("moe_ffn", 512.0);
+  const auto sizes = transformer_sizes(row);
+  EXPECT_EQ(sizes->experts.count, 16);
+  EXPECT_EQ(sizes->experts.chosen, 4);
+  EXPECT_EQ(sizes->experts.width, 512);
+  row.architecture.set("top_k", 32.0);
+  EXPECT_THAT(transformer_sizes(row).error().message, HasSubstr("32 of 16"));
+  row.architecture.set("experts", 1.0);
+  EXPECT_THAT(transformer_sizes(row).error().message, HasSubstr("does not state the model's experts"));
+}
+
+// 64 devices, each replica of 2: expert parallelism is among the 32 replicas, or stated beside them.
+TEST(PublishedStrategies, RanksOfExpertsAreReplicasOfTheRest) {
+  Row row = row_of(64, 8, "H100", "", "");
+  row.tp = 2, row.dp = 32, row.ep = 8, row.zero = 1;
+  row.global_batch = 128, row.micro_batch = 2;
+  for (const int dp : {32, 4}) {
+    row.dp = dp;
+    const auto recipe = strategy_for(row);
+    ASSERT_TRUE(recipe) << recipe.error().message;
+    EXPECT_EQ(recipe->strategy.data, 4);
+    EXPECT_EQ(recipe->strategy.expert, 8);
+    EXPECT_EQ(recipe->strategy.accumulation, 2);  // of 128 / 32 / 2
+    EXPECT_EQ(recipe->strategy.zero, 1);
+  }
+  row.dp.reset();
+  EXPECT_EQ(strategy_for(row)->strategy.data, 4);
+  row.ep = 5;
+  EXPECT_THAT(strategy_for(row).error().message, HasSubstr("expert parallelism of 5"));
+  row.ep = 8, row.dp = 3;
+  EXPECT_THAT(strategy_for(row).error().message, HasSubstr("expert=8"));
+}
+
+TEST(PublishedModels, VisionTransformersAndT5) {
+  const auto name_of = [](const char* model) {
+    Row row = row_of(8, 8, "A100", "", "");
+    row.model = model;
+    const auto recipe = model_of(row);
+    return recipe ? recipe->name : recipe.error().message;
+  };
+  EXPECT_EQ(name_of("ViT-B/16"), "vit 12x768/12 patch 16");
+  EXPECT_EQ(name_of("ViT-L/16"), "vit 24x1024/16 patch 16");
+  EXPECT_EQ(name_of("vit_huge_patch14_224"), "vit 32x1280/16 patch 14");
+  EXPECT_EQ(name_of("DeiT-Base"), "vit 12x768/12 patch 16");
+  EXPECT_EQ(name_of("deit_small_patch16_224"), "vit 12x384/6 patch 16");
+  EXPECT_EQ(name_of("ViT-H"), "vit 32x1280/16 patch 14");
+  EXPECT_THAT(name_of("ViT-X"), HasSubstr("layers"));
+  EXPECT_THAT(name_of("T5-base"), HasSubstr("t5base 114"));
+  EXPECT_THAT(name_of("T5-base-v1.1"), HasSubstr("version 1.0"));
+}
+
+TEST(PublishedFrameworks, SayWhereAttentionIsFused) {
+  Row row = row_of(8, 8, "A100", "", "");
+  row.framework = "Megatron-LM";
+  EXPECT_TRUE(framework_of(row).apart.attention);
+  row.notes = "with FlashAttention-2";
+  EXPECT_FALSE(framework_of(row).apart.attention);
+  EXPECT_EQ(framework_of(row).attention, AttentionLibrary::flash2);
+  row.notes = "flash attention 3";
+  EXPECT_EQ(framework_of(row).attention, AttentionLibrary::flash3);
+  row.notes = "flash attention 16 heads";
+  EXPECT_EQ(framework_of(row).attention, AttentionLibrary::flash2);
+  row.notes = "without FlashAttention";
+  EXPECT_TRUE(framework_of(row).apart.attention);
+  row.framework = "Megatron-Bridge";
+  EXPECT_EQ(framework_of(row).kind, FrameworkKind::nemo);
 }
 
 TEST(PublishedModels, SizesComeFromTheRowOrFromTheName) {
