@@ -95,7 +95,7 @@ StepWalk::StepFacts StepWalk::facts_of(const Stage& stage, const Step& step, Bac
   const auto* compute = std::get_if<Compute>(&step);
   if (!compute) return facts;
   const Signature s = signature(stage, *compute);
-  facts.rule = training_rule(s, compute->gradients, backend);
+  facts.rule = rule_of(stage, *compute, backend);
   for (std::size_t in = 0; in < compute->inputs.size(); ++in)
     if (compute->gradients >> in & 1U && passes_gradient_through(s, in)) facts.passed_through |= 1U << in;
   return facts;

@@ -32,7 +32,7 @@ BackwardMemory::AllFacts BackwardMemory::facts_of_steps(const WorkspaceOf& works
     if (!compute || (!like_.empty() && like_[i] != i)) continue;
     Facts& facts = all[i];
     const Signature s = signature(program_, *compute);
-    facts.rule = training_rule(s, compute->gradients, backend_);
+    facts.rule = rule_of(program_, *compute, backend_);
     if (compute->gradients == 0) continue;
     for (std::size_t in = 0; in < compute->inputs.size(); ++in)
       if ((compute->gradients >> in & 1U) != 0 && passes_gradient_through(s, in)) facts.passed_through |= 1U << in;

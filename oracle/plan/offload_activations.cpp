@@ -17,7 +17,7 @@ std::vector<bool> made_apart(const Stage& stage, const std::vector<Segment>& seg
       continue;
     }
     const auto& compute = std::get<Compute>(stage.steps[i]);
-    const TrainingRule rule = training_rule(signature(stage, compute), compute.gradients, Backend::cpu);
+    const TrainingRule rule = rule_of(stage, compute, Backend::cpu);
     for (std::size_t out = 0; out < compute.outputs.size(); ++out) {
       const bool kept = !again[i] && compute.gradients != 0 && std::ranges::any_of(rule.saved, [&](const Saved& saved) {
         return saved.what == Saved::What::output && saved.index == out;

@@ -101,6 +101,18 @@ Signature signature(const Stage& stage, const Compute& compute) {
   return result;
 }
 
+TrainingRule rule_of(const Stage& stage, const Compute& compute, Backend backend) {
+  TrainingRule rule = training_rule(signature(stage, compute), compute.gradients, backend);
+  const Compute::Kept& kept = compute.kept;
+  std::erase_if(rule.saved, [&](const Saved& saved) {
+    return (saved.what == Saved::What::input && saved.index < 32 && (kept.not_inputs >> saved.index & 1U) != 0) ||
+           (saved.what == Saved::What::output && kept.not_output);
+  });
+  for (std::size_t in = 0; in < std::min<std::size_t>(compute.inputs.size(), 32); ++in)
+    if ((kept.also_inputs >> in & 1U) != 0) rule.saved.push_back(rules::saved_input(in));
+  return rule;
+}
+
 // Autograd runs the latest forward operation first; within one operation gradients arrive in operand order, but that of a
 // linear layer's bias before its weight's, which has a transposition to pass. A parameter used several times is complete
 // when its first use's backward has run. Casts pass the gradient on to the master.

@@ -96,6 +96,14 @@ struct Compute {
     bool operator==(const Moved&) const = default;
   };
   Moved moved = {};
+  // Where operations are fused: what their rules keep for backward and the kernel makes again instead (operands by
+  // bit, or the result), and operands that are kept for that.
+  struct Kept {
+    std::uint32_t not_inputs = 0, also_inputs = 0;
+    bool not_output = false;
+    bool operator==(const Kept&) const = default;
+  };
+  Kept kept = {};
 };
 
 // Between operations, what a tensor is changed from one layout to another by, forward, and its gradient backward.
@@ -306,6 +314,8 @@ void each_gradient(const Stage& stage, const Step& step, auto&& visit) {
 
 // The signature of a Compute step, for pricing and for measuring.
 Signature signature(const Stage& stage, const Compute& compute);
+// What training does with it: training_rule(), and of what is fused what its kernel keeps.
+TrainingRule rule_of(const Stage& stage, const Compute& compute, Backend backend);
 
 // Order in which backward finishes parameters' gradients: reverse forward order.
 std::vector<LocalTensorId> gradient_order(const Stage& stage);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "models/training/training.h"
 
@@ -77,11 +79,57 @@ class Grouper {
       in += bytes;
       if (result_.tensors[tensor].requires_gradient) differentiated += bytes;
     }
+    keep_what_comes_in(last, members);
     for (const std::size_t step : members) compute(step).fused = step != last;
     Compute& kernel = compute(last);
     const double out = bytes_of(kernel.outputs.front());
     kernel.moved = {.forward = std::min(apart.forward, in + out),
                     .backward = std::min(apart.backward, out + differentiated + (adds ? 0.0 : in))};
+  }
+
+  // An operand or the result of a member, made inside.
+  struct Inner {
+    std::size_t step;
+    std::optional<std::size_t> operand;
+  };
+
+  void keep_what_comes_in(std::size_t last, const std::vector<std::size_t>& members) {
+    std::vector<Inner> inner;
+    std::map<std::size_t, double> between, from_outside;  // bytes kept, by tensor
+    for (const std::size_t step : members) {
+      const Compute& one = compute(step);
+      if (one.gradients == 0) continue;
+      for (const Saved& saved : training_rule(signature(result_, one), one.gradients, Backend::cuda).saved) {
+        if (saved.what == Saved::What::extra) continue;
+        const bool is_input = saved.what == Saved::What::input;
+        if (is_input && (saved.index >= one.inputs.size() || !one.inputs[saved.index].valid())) continue;
+        if (is_input && saved.index >= 32) return;  // of Kept's bits
+        const LocalTensorId id = is_input ? one.inputs[saved.index] : one.outputs.front();
+        const bool inside = is_input ? made_inside(id, last) : step != last;
+        (inside ? between : from_outside)[id.index()] = bytes_of(id);
+        if (inside) inner.push_back({step, is_input ? std::optional(saved.index) : std::nullopt});
+      }
+    }
+    std::map<std::size_t, std::pair<std::size_t, std::size_t>> more;  // by tensor: the member and operand that read it
+    double added = 0, spared = 0;                                     // bytes
+    for (const auto& [tensor, bytes] : between) spared += bytes;
+    for (const std::size_t step : members)
+      for (std::size_t in = 0; in < compute(step).inputs.size(); ++in) {
+        const LocalTensorId id = compute(step).inputs[in];
+        if (!id.valid() || made_inside(id, last) || from_outside.contains(id.index())) continue;
+        const TensorKind kind = result_[id].kind;
+        if (kind != TensorKind::activation && kind != TensorKind::input) continue;
+        if (compute(step).gradients == 0 || in >= 32) return;  // nobody would keep it
+        if (more.try_emplace(id.index(), step, in).second) added += bytes_of(id);
+      }
+    if (inner.empty() || added >= spared) return;
+    for (const auto& [step, operand] : inner) {
+      if (operand)
+        compute(step).kept.not_inputs |= 1U << *operand;
+      else
+        compute(step).kept.not_output = true;
+    }
+    for (const auto& [tensor, read] : more) compute(read.first).kept.also_inputs |= 1U << read.second;
   }
 
   [[nodiscard]] bool made_inside(LocalTensorId tensor, std::size_t group) const {

@@ -4,8 +4,9 @@
 // A group is the operation whose result others read and all before it whose results nobody else does. Its kernel reads
 // what comes from outside once and writes one result; backward it reads the result's gradient and, unless the group
 // only adds, what came from outside, and writes the gradients of that; but no more than its operations move apart
-// (behind a ReLU the two gradients of a sum are one tensor). Both are priced as a copy of as many bytes. Memory is as
-// without: what a fused kernel need not keep between its operations is still counted.
+// (behind a ReLU the two gradients of a sum are one tensor). Both are priced as a copy of as many bytes.
+// For backward it keeps what comes from outside and makes again what lies between, where that is less than what its
+// operations keep by themselves: SwiGLU keeps the gate and the other product, not the gate's SiLU.
 #pragma once
 
 #include <string_view>

@@ -2,6 +2,7 @@
 // exchanges beside products, and what a host needs to launch all that.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <span>
 
 #include "calibration/cluster_change.h"
@@ -116,6 +117,47 @@ TEST(FusedPointwise, WhatOthersReadIsWritten) {
     const double one = bytes_of(fused, kernel->outputs.front());
     EXPECT_DOUBLE_EQ(kernel->moved.forward, 3 * one);
     EXPECT_DOUBLE_EQ(kernel->moved.backward, 3 * one);
+  }
+}
+
+// Apart, SiLU keeps the gate and the product both of its operands, three tensors of [2, 128, 704] in f32 in each of
+// four layers; together they keep the gate and the other operand, from which SiLU's result is made again.
+TEST(FusedPointwise, KeepsWhatComesIn) {
+  const Stage apart = program("llama-mini", false), together = program("llama-mini", true);
+  const auto kept = [](const Stage& stage) {
+    std::set<LocalTensorId> tensors;
+    for (const Step& step : stage.steps) {
+      const auto* compute = std::get_if<Compute>(&step);
+      if (!compute || compute->gradients == 0) continue;
+      for (const Saved& saved : rule_of(stage, *compute, Backend::cuda).saved) {
+        const LocalTensorId id = saved.what == Saved::What::input ? compute->inputs[saved.index] : compute->outputs[0];
+        if (saved.what != Saved::What::extra && stage[id].shape == Shape{2, 128, 704}) tensors.insert(id);
+      }
+    }
+    return tensors.size();
+  };
+  // The product's result besides, which the last linear layer keeps.
+  EXPECT_EQ(kept(apart), 4U * 4);
+  EXPECT_EQ(kept(together), 4U * 3);
+  Strategy s = training();
+  const Cluster cluster = load_cluster("dgx-a100").value();
+  const Bytes without = predict(zoo("llama-mini", 2), s, cluster)->memory.activations;
+  s.fused_pointwise = true;
+  const Bytes with = predict(zoo("llama-mini", 2), s, cluster)->memory.activations;
+  EXPECT_DOUBLE_EQ((without - with).value(), 4.0 * 2 * 128 * 704 * 4);
+}
+
+// Behind a sum a SiLU would have both of its operands kept in place of one: that is no gain.
+TEST(FusedPointwise, KeepsNoMoreThanItsOperationsDoApart) {
+  const Cluster cluster = load_cluster("dgx-a100").value();
+  for (const char* model :
+       {"llama-mini", "gpt2-mini", "bert-mini", "resnet18", "mobilenet-v2", "mixtral-mini", "t5-small"}) {
+    Strategy s = training(2);
+    const auto apart = predict(zoo(model, 2), s, cluster);
+    s.fused_pointwise = true;
+    const auto together = predict(zoo(model, 2), s, cluster);
+    ASSERT_TRUE(apart && together) << model;
+    EXPECT_LE(together->memory.activations, apart->memory.activations) << model;
   }
 }
 
