@@ -211,7 +211,7 @@ std::optional<std::int64_t> first_of(const Architecture& a, std::initializer_lis
 // Of each layer's experts: what is stated, or known of the model's name.
 Result<void> set_experts(const Row& row, const Known* entry, TransformerSizes& s) {
   const Architecture& a = row.architecture;
-  if (entry && s.layers == entry->layers) s.experts = entry->experts;
+  if (entry) s.experts = entry->experts;
   const auto count = first_of(a, {"experts", "num_experts", "n_experts", "num_local_experts", "n_routed_experts"});
   if (count.value_or(1) > 1) {
     const bool other = s.experts.count != *count;
@@ -262,20 +262,20 @@ Result<TransformerSizes> transformer_sizes(const Row& row) {
   s.vocabulary = size("vocab", &Known::vocabulary, 50257);
   if (by_name) s.assumed.push_back(fmt::format("sizes published under the name {}", row.model));
   if (!row.architecture.has("vocab") && !entry) s.assumed.push_back("a vocabulary of 50257");
-  const bool named_heads = entry && !row.architecture.has("heads");
-  s.kv_heads = row.architecture.integer("kv_heads").value_or(named_heads ? entry->kv_heads : s.heads);
+  // What the row does not state is the named model's where it is that model by what it does.
+  const bool is_entry = entry && s.layers == entry->layers && s.width == entry->width && s.heads == entry->heads;
+  s.kv_heads = row.architecture.integer("kv_heads").value_or(is_entry ? entry->kv_heads : s.heads);
   s.ffn = size("ffn", &Known::ffn, 4 * s.width);
-  const bool heads_of_entry = entry && s.heads == entry->heads;
-  s.head_width = row.architecture.integer("head_dim").value_or(heads_of_entry ? entry->head_width : 0);
+  s.head_width = row.architecture.integer("head_dim").value_or(is_entry ? entry->head_width : 0);
   if (s.head_width > 0 && s.width / s.head_width == s.heads && s.width % s.head_width == 0) s.head_width = 0;
-  s.biases = entry && entry->biases;
-  s.head_norms = entry && entry->head_norms;
-  s.tied = entry && entry->tied;
+  s.biases = is_entry && entry->biases;
+  s.head_norms = is_entry && entry->head_norms;
+  s.tied = is_entry && entry->tied;
   if (row.sequence_length)
     s.sequence = *row.sequence_length;
   else
     s.sequence = size("seq", &Known::sequence, 0);
-  SIBYL_CHECK(set_experts(row, entry, s));
+  SIBYL_CHECK(set_experts(row, is_entry ? entry : nullptr, s));
   SIBYL_CHECK(check(s));
   return s;
 }

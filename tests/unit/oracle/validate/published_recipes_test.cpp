@@ -307,6 +307,16 @@ TEST(PublishedModels, AreKnownByManyNames) {
   }
 }
 
+// A row that states a named model's layers, width and heads is of that model in what it leaves out; another is not.
+TEST(PublishedModels, AreTheNamedOnesWhereSizesAgree) {
+  Row row = row_of(8, 8, "A100", "", "");
+  row.model = "Llama-3-8B";
+  row.architecture.set("layers", 32.0), row.architecture.set("hidden", 4096.0), row.architecture.set("heads", 32.0);
+  EXPECT_EQ(transformer_sizes(row)->kv_heads, 8);
+  row.architecture.set("layers", 16.0);
+  EXPECT_EQ(transformer_sizes(row)->kv_heads, 32);
+}
+
 TEST(PublishedModels, HaveTheExpertsThatAreStatedOrKnown) {
   const TransformerSizes mixtral = sizes_of("Mixtral 8x7B");
   EXPECT_EQ(mixtral.experts.count, 8);
