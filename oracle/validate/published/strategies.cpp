@@ -159,8 +159,8 @@ bool make_micro_batch_smaller(Strategy& strategy) {
   const std::int64_t samples = micro_batch_of(strategy);
   if (samples <= 1) return false;
   std::int64_t factor = 2;
-  while (samples % factor != 0) ++factor;
-  strategy.accumulation *= factor;
+  while (samples % factor != 0 && factor * factor <= samples) ++factor;
+  strategy.accumulation *= samples % factor == 0 ? factor : samples;  // of a prime number itself
   return true;
 }
 

@@ -141,6 +141,12 @@ TEST(PublishedStrategies, TakeMicroBatchesThatAreNotStated) {
   while (make_micro_batch_smaller(recipe->strategy)) tried.push_back(micro_batch_of(recipe->strategy));
   EXPECT_EQ(tried, (std::vector<std::int64_t>{12, 6, 3, 1}));
 
+  row.global_batch = 64 * ((std::int64_t{1} << 31) - 1);  // a prime number of samples
+  recipe = strategy_for(row);
+  EXPECT_TRUE(make_micro_batch_smaller(recipe->strategy));
+  EXPECT_EQ(micro_batch_of(recipe->strategy), 1);
+  row.global_batch = 64 * 12;
+
   row.dp = 8, row.pp = 8;
   recipe = strategy_for(row);
   EXPECT_EQ(micro_batch_of(recipe->strategy), 1);
