@@ -57,6 +57,7 @@ std::string changed_words(const Strategy& asked, const Strategy& now, const Clus
                                                         : batch_text(now, now.global_batch)));
   if (now.accumulation != asked.accumulation) add(fmt::format("--micro-batches {}", now.accumulation));
   if (now.zero != asked.zero) add("--zero " + zero_text(now));
+  if (now.reduce_each && !asked.reduce_each) add("--reduce-each");
   if (recompute_text(now) != recompute_text(asked)) add("--recompute " + recompute_text(now));
   return words;
 }

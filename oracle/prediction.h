@@ -105,6 +105,7 @@ struct Prediction : Evaluation {
   std::string parallel, precision, optimizer, algorithm;
   bool half_weights = false;     // of two bytes, beside fp32 masters
   int zero = 0, zero_ranks = 0;  // as in Strategy
+  bool reduce_each = false;
   double clip = 0;
   // Where they are not as usual; else empty.
   std::string offload, recompute, order, split_until, batch_norm, compress, context_exchange;

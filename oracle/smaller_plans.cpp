@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "oracle/plan/zero.h"
+
 namespace sibyl {
 namespace {
 
@@ -30,6 +32,7 @@ SmallerPlans resplit(const Strategy& strategy) {
       s.pipeline *= p;
       s.tensor *= t;
       s.data /= p * t;
+      if (p > 1) s.reduce_each = false;
       // So many stages keep their devices busy with as many micro-batches, which stay as large as they were. Tensor
       // ranks alone take what all of them had at once, and hold as much of it as before.
       if (p > 1) s.accumulation *= p * t;
@@ -47,6 +50,9 @@ SmallerPlans sharing_state(const Strategy& strategy) {
     all.push_back({strategy, 1});
     all.back().strategy.zero = zero;
   }
+  Strategy each = strategy;
+  each.reduce_each = true;
+  if (replicas && !strategy.reduce_each && check_reduce_each(each)) all.push_back({std::move(each), 1});
   return all;
 }
 
@@ -92,7 +98,8 @@ std::vector<Strategy> smaller_plans(const Strategy& strategy, bool split) {
       for (const SmallerPlan& kept : recomputing(state.strategy))
         for (SmallerPlan& plan : parting_batch(kept.strategy, micro_batch)) {
           plan.changes += mesh.changes + state.changes + kept.changes;
-          if (plan.changes > 0) all.push_back(std::move(plan));
+          const bool same = plan.strategy.reduce_each != strategy.reduce_each && plan.strategy.accumulation == 1;
+          if (plan.changes > 0 && !same) all.push_back(std::move(plan));
         }
   std::ranges::stable_sort(all, {}, &SmallerPlan::changes);
   std::vector<Strategy> strategies;

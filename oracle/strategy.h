@@ -111,6 +111,9 @@ struct Strategy {
   bool written_update = false;  // or by a kernel for each operator of its formula (OptimizerUpdate::written)
   int zero = 0;  // of what replicas need not all hold each keeps its part: 1 optimizer state, 2 gradients, 3 parameters
   int zero_ranks = 0;  // neighbouring replicas that hold all parts together, and further ones again; 0: all replicas do
+  // zero 2, 3: every micro-batch's gradients are reduced at once, and ranks add up their parts of the sums (FSDP but
+  // for no_sync, DeepSpeed); else they are summed whole, and reduced after the last.
+  bool reduce_each = false;
   Tier optimizer_tier = Tier::device;   // of the optimizer's state (plan/offload.h)
   Tier parameter_tier = Tier::device;   // of those that replicas share (plan/offload_parameters.h)
   Tier activation_tier = Tier::device;  // of what blocks that run again keep (plan/offload_activations.h)
@@ -146,6 +149,7 @@ struct Strategy {
     return exchange == GradientExchange::overlapped || zero == 3 || optimizer_tier != Tier::device ||
            parameter_tier != Tier::device;
   }
+  [[nodiscard]] bool reduces_each() const { return reduce_each && accumulation > 1; }
   [[nodiscard]] bool offloads() const { return offloads_to(Tier::host) || offloads_to(Tier::nvme); }
 };
 

@@ -59,6 +59,9 @@ std::vector<std::string> without_effect(const Graph& graph, const Plan& plan, co
     list.emplace_back("--overlap-tensor: there are no exchanges of sequence= to go on beside products");
   if (s.zero > 0 && !any_sync(plan, [](const GradientSync& sync) { return sync.sharded(); }))
     list.push_back(fmt::format("--zero {}: there are no replicas that could share state", s.zero));
+  if (s.reduce_each && std::ranges::none_of(plan.stages, &Stage::reduces_each))
+    list.emplace_back(s.accumulation == 1 ? "--reduce-each: there is one micro-batch"
+                                          : "--reduce-each: there are no replicas that could share state");
   if (s.compression.kind != Compression::Kind::none &&
       !any_sync(plan, [](const GradientSync& sync) { return sync.senders > 1; }))
     list.push_back(fmt::format("--compress {}: no gradients are summed over ranks", compression_text(s.compression)));

@@ -242,7 +242,7 @@ void EmulatedDevice::run_backward(std::size_t step) {
   if (kind_ != Turn::Kind::backward_input) spend(work.backward_weight);
   const bool puts_off = kind_ == Turn::Kind::backward_input && later_[step] != 0;
   if (!first_ && !puts_off) run(work.parameter_sums);
-  if (!last_) return;
+  if (!last_ && !stage_.reduces_each) return;
   run(work.bucket_copies);
   // The bucket may go now, not earlier; what gradients are made in has no copies to tell.
   if (stage_.in_buckets || work.bucket_copies.duration.value() > 0) wait();

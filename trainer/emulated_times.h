@@ -24,9 +24,10 @@ struct EmulatedStage {
     EmulatedWork backward;         // the sums of gradients that follow it, too
     EmulatedWork backward_weight;  // where backward is taken in two parts, the second
     EmulatedWork parameter_sums;   // added from the second micro-batch on
-    EmulatedWork bucket_copies;    // added on the last micro-batch
+    EmulatedWork bucket_copies;    // added where the micro-batch's gradients are reduced
   };
   std::vector<OfStep> steps;  // parallel to Stage::steps
+  EmulatedWork part_sums;     // of two micro-batches' parts, where each one's gradients are reduced
   EmulatedWork copies_back;   // from buckets
   std::vector<EmulatedWork> unit_copies;  // parallel to Stage::units: the rank's part, before each is gathered
   EmulatedWork unscale;       // of gradients of a loss that was scaled

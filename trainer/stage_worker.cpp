@@ -199,7 +199,8 @@ std::vector<at::Tensor> StageWorker::backward(const Turn& turn, std::vector<at::
   if (emulated_) emulated_->begin_backward(turn.kind, first, last);
   for (const auto& shards : shards_)
     if (shards) shards->begin_backward(turn.kind);
-  if (last) begin_exchange();
+  const bool reduces = last || stage().reduces_each;
+  if (reduces) begin_exchange(first);
   if (outside_) outside_->begin_backward();
   if (spans_) spans_->begin_turn(turn);
   Pass& pass = passes_[turn.micro_batch];
@@ -214,7 +215,8 @@ std::vector<at::Tensor> StageWorker::backward(const Turn& turn, std::vector<at::
   if (emulated_) emulated_->wait();
   if (spans_) spans_->end_backward();
   if (closes) passes_.erase(turn.micro_batch);
-  if (last) pack();
+  if (reduces) pack();
+  if (reduces && !last) add_up();
   return back;
 }
 
@@ -240,10 +242,17 @@ std::vector<at::Tensor> StageWorker::run_backward(Pass& pass, std::vector<at::Te
   return back;
 }
 
-void StageWorker::begin_exchange() {
+void StageWorker::begin_exchange(bool first) {
   for (const auto& exchange : exchanges_) exchange->begin(step_ == 0, now_);
   for (const auto& shards : shards_)
-    if (shards) shards->begin(now_);
+    if (shards) shards->begin(now_, first || !stage().reduces_each);
+}
+
+// A micro-batch's parts, before the next one begins.
+void StageWorker::add_up() {
+  finish_exchange();
+  wake();
+  if (emulated_) emulated_->run(emulated_->times().part_sums);
 }
 
 void StageWorker::pack() {

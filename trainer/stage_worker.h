@@ -98,7 +98,9 @@ class StageWorker {
   void put_in(std::vector<at::Tensor> received);
   std::vector<at::Tensor> take_out();
   std::vector<at::Tensor> run_backward(Pass& pass, std::vector<at::Tensor> gradients);
-  void begin_exchange();
+  // Of a micro-batch's gradients; not the `first` of a step that exchanges each: added to what came before.
+  void begin_exchange(bool first);
+  void add_up();
   void pack();
 
   const Plan* plan_;

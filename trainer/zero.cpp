@@ -95,7 +95,8 @@ class ShardedSync::Impl {
   }
   OffloadedBytes moved() const { return moved_; }
 
-  void begin(const std::vector<LocalTensorId>& complete) {
+  void begin(const std::vector<LocalTensorId>& complete, bool first) {
+    first_ = first;
     for (Shard& shard : shards_) {
       std::fill(shard.filled.begin(), shard.filled.end(), false);
       std::fill(shard.waiting.begin(), shard.waiting.end(), false);
@@ -349,7 +350,11 @@ class ShardedSync::Impl {
   void harvest(Shard& shard) {
     if (shard.harvested || sync_.buffers == 0) return;
     const at::NoGradGuard no_grad;
-    shard.gradient.copy_(shard.buffer.narrow(0, shard.range.begin, shard.range.size()));
+    const at::Tensor part = shard.buffer.narrow(0, shard.range.begin, shard.range.size());
+    if (first_)
+      shard.gradient.copy_(part);
+    else
+      shard.gradient.add_(part);
     free_.push_back(std::move(shard.room));
     shard.buffer = shard.room = at::Tensor();
     shard.harvested = true;
@@ -465,6 +470,7 @@ class ShardedSync::Impl {
   double buffer_bytes_ = 0;
   std::size_t next_ = 0;  // bucket to send
   bool armed_ = false;
+  bool first_ = true;  // to be reduced in this step
   CommunicationThread thread_;
   at::Tensor share_;
   std::unique_ptr<Outside> outside_;  // where parts of units lie; none: here, or on an emulated device
@@ -479,7 +485,7 @@ ShardedSync::ShardedSync(Replica& replica, std::size_t index, Communicator& comm
 ShardedSync::~ShardedSync() = default;
 Result<void> ShardedSync::move_out(const std::filesystem::path& folder) { return impl_->move_out(folder); }
 OffloadedBytes ShardedSync::moved() const { return impl_->moved(); }
-void ShardedSync::begin(const std::vector<LocalTensorId>& complete) { impl_->begin(complete); }
+void ShardedSync::begin(const std::vector<LocalTensorId>& complete, bool first) { impl_->begin(complete, first); }
 void ShardedSync::pack() { impl_->pack(); }
 void ShardedSync::finish() { impl_->finish(); }
 void ShardedSync::record(Recorder* recorder) { impl_->record(recorder); }

@@ -36,8 +36,9 @@ class ShardedSync {
   Result<void> move_out(const std::filesystem::path& folder);
   [[nodiscard]] OffloadedBytes moved() const;  // so far; between steps
 
-  // As GradientExchange.
-  void begin(const std::vector<LocalTensorId>& complete);
+  // As GradientExchange; the rank's parts of the sums are its gradients, or, unless these are the `first` to be reduced
+  // in this step, are added to them.
+  void begin(const std::vector<LocalTensorId>& complete, bool first);
   void pack();
   void finish();
   void record(Recorder* recorder);

@@ -222,6 +222,9 @@ std::vector<Option> strategy_options() {
        .help = "replicas share optimizer state (1), gradients too (2), parameters too (3); all of them, or N "
                "neighbours at a time",
        .fallback = "0"},
+      {.name = "--reduce-each",
+       .help = "--zero 2 or 3: every micro-batch's gradients are reduced at once and ranks keep their parts alone, as "
+               "FSDP without no_sync and DeepSpeed; else they are summed whole and reduced after the last"},
       {.name = "--offload",
        .value = "WHAT",
        .help = "what lies outside the device while nothing uses it: optimizer (its state), parameters (of --zero 3), "
@@ -347,6 +350,7 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
     return fail(ErrorCode::usage, fmt::format("{} has no weights of two bytes", to_string(strategy.precision)),
                 "--half-weights", "--precision bf16, fp16 or fp8");
   SIBYL_CHECK(parse_zero(arguments.text("--zero").value_or("0"), strategy));
+  strategy.reduce_each = arguments.has("--reduce-each");
   if (const auto offload = arguments.text("--offload")) SIBYL_CHECK(parse_offload(*offload, strategy));
   if (const auto recompute = arguments.text("--recompute")) {
     SIBYL_CHECK(parse_recompute(*recompute, strategy));

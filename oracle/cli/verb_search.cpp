@@ -170,11 +170,12 @@ Verb search_verb() {
          .help = "samples that a replica may take at once, beside all of its own; 1, 2, 4 … 1024 unless given"},
         {.name = "--vary",
          .value = "WHAT,…",
-         .help =
-             "try several of these, too: order (of ranks), bucket (of gradients: 5, 25 and 100 MiB, or one message "
-             "at the end), compress (gradients as they are, bf16, 1bit, 2bit, topk:0.01), schedule (GPipe), recompute "
-             "(every 2nd, 3rd or 4th block), offload (optimizer state, parameters of ZeRO 3 beside it, "
-             "activations to the host)"},
+         .help = "try several of these, too: order (of ranks), bucket (of gradients: 5, 25 and 100 MiB, or one message "
+                 "at the end), compress (gradients as they are, bf16, 1bit, 2bit, topk:0.01), reduce (parts of "
+                 "gradients, with "
+                 "every micro-batch), schedule (GPipe), recompute (every 2nd, 3rd or 4th block), offload (optimizer "
+                 "state, parameters of ZeRO 3 beside it, "
+                 "activations to the host)"},
         {.name = "--memory", .value = "SIZE", .help = "of a device that may be used; all it has unless given"},
         {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"},
         {.name = "--samples", .value = "N", .help = "say what training on so many takes, in device-hours, too"},

@@ -107,7 +107,8 @@ class Collector {
           result_.steps[step].sums.push_back(index_of(addition(tensor)));
         seen[id.index()] = true;
         if (tensor.kind != TensorKind::parameter || --uses[id.index()] > 0) return;
-        if (accumulates) result_.steps[step].parameter_sums.push_back(index_of(addition(tensor)));
+        if (accumulates && !(stage_.reduces_each && exchanged[id.index()]))
+          result_.steps[step].parameter_sums.push_back(index_of(addition(tensor)));
         completing[id.index()] = step;
         if (!exchanged[id.index()] || stage_.in_buckets) return;
         result_.steps[step].bucket_copies.push_back(index_of(copy(tensor)));
@@ -128,8 +129,14 @@ class Collector {
       }
   }
 
-  // What rank 0 copies of its parts, the largest.
+  // What rank 0 copies of its parts, the largest, and adds up.
   void add_parts() {
+    for (const GradientSync& sync : stage_.gradients)
+      for (std::size_t b = 0; stage_.reduces_each && b < sync.buckets.size(); ++b) {
+        const Shape shape{part_of(sync.buckets[b], sync.parts, 0).size()};
+        result_.part_sums.push_back(
+            index_of({{Binary{BinaryKind::add}, {shape, shape}, {shape}, sync.buckets[b].dtype}, Pass::forward, 0}));
+      }
     if (backend_ != Backend::cpu) return;
     const auto part = [&](const GradientSync& sync, const Bucket& bucket) {
       const Shape shape{part_of(bucket, sync.parts, 0).size()};

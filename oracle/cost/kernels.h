@@ -27,7 +27,7 @@ struct StageKernels {
     std::optional<Index> backward_weight;  // where a backward is taken in two parts, the second; `backward` is the first
     std::vector<Index> sums;             // gradient additions when this step's backward has run
     std::vector<Index> parameter_sums;   // the same into parameters' gradients, from the second micro-batch on
-    std::vector<Index> bucket_copies;    // gradients copied into a bucket, on the last micro-batch
+    std::vector<Index> bucket_copies;    // gradients copied into a bucket, where the micro-batch's are reduced
     std::vector<Index> compressions;     // of buckets that are then complete (cost/compression.h)
   };
 
@@ -42,6 +42,8 @@ struct StageKernels {
   // From buckets to gradients, once all are reduced: whole ones, and where ranks keep parts in buffers that go round, parts.
   std::vector<Index> copies_back;
   std::vector<Index> decompressions;  // before these
+  // Where every micro-batch's gradients are reduced (Stage::reduces_each): parts of two micro-batches' sums added up.
+  std::vector<Index> part_sums;
   // Parallel to Stage::units: the rank's part into what is gathered. None on CUDA, where NCCL does it, and hands out parts of
   // sums, as it sends.
   std::vector<Index> unit_copies;

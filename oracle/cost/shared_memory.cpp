@@ -23,7 +23,9 @@ void each_of_micro_batches(const Stage& stage, const StageKernels& kernels, auto
       if (backward) visit(*backward, micro_batches);
     for (const auto key : step.sums) visit(key, micro_batches);
     for (const auto key : step.parameter_sums) visit(key, micro_batches - 1);
+    for (const auto key : step.bucket_copies) visit(key, stage.reduces_each ? micro_batches - 1 : 0);
   }
+  for (const auto key : kernels.part_sums) visit(key, micro_batches - 1);
   for (std::size_t u = 0; u < kernels.unit_copies.size(); ++u)
     visit(kernels.unit_copies[u], micro_batches * (stays_gathered(stage, stage.units[u]) ? 1 : 2));
 }

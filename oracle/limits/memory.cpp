@@ -1,7 +1,17 @@
 // What a device can hold, and what of it nothing fills.
 #include "oracle/limits/finders.h"
+#include "oracle/plan/zero.h"
 
 namespace sibyl::limits {
+namespace {
+
+bool could_reduce_each(const Plan& plan) {
+  Strategy each = plan.strategy;
+  each.reduce_each = true;
+  return !plan.strategy.reduce_each && each.accumulation > 1 && check_reduce_each(each);
+}
+
+}  // namespace
 
 void memory(const Found& f, Limits& limits) {
   const Prediction& p = f.prediction;
@@ -9,8 +19,9 @@ void memory(const Found& f, Limits& limits) {
   const bool state = p.memory.weights + p.memory.gradients + p.memory.optimizer > p.memory.activations;
   limits.push_back(
       {"memory", "", p.memory_capacity.value(), "bytes", p.memory.needed() / p.memory_capacity,
-       state ? those_that_suit(
-                   {{"split weights"}, {"a lighter optimizer", f.plan.strategy.optimizer != OptimizerKind::sgd}})
+       state ? those_that_suit({{"gradients of each micro-batch reduced (--reduce-each)", could_reduce_each(f.plan)},
+                                {"split weights"},
+                                {"a lighter optimizer", f.plan.strategy.optimizer != OptimizerKind::sgd}})
              : those_that_suit({{"smaller micro-batches", f.has_samples_to_part()}, {"replicas of more devices"}})});
 }
 

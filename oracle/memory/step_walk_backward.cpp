@@ -29,7 +29,7 @@ void StepWalk::backward(Turn::Kind kind, bool last) {
     else
       backward(i);
     for (const LocalTensorId id : facts_[i].gradients)
-      if (--to_come[id.index()] == 0 && last) give_to_bucket(id);
+      if (--to_come[id.index()] == 0 && (last || stage_.reduces_each)) give_to_bucket(id);
     if (!later && segment_begun_[i] != none) end_segment(segment_begun_[i]);
     for (std::size_t u = 0; u < stage_.units.size(); ++u)
       if (stage_.units[u].begin == i) leave(u);

@@ -52,16 +52,17 @@ struct Group {
 
 void add_sync(const Stage& stage, std::size_t index, const Group& group, BytesSent& sent) {
   const GradientSync& sync = stage.gradients[index];
+  const int times = stage.reduces_each ? stage.micro_batches() : 1;
   const std::vector<int> ranks = shard_group(group.plan.mesh, sync, group.rank);
   const std::vector<int> copies = copies_group(group.plan.mesh, sync, group.rank);
   const auto place = static_cast<int>(std::ranges::find(ranks, group.rank) - ranks.begin());
   for (std::size_t b = 0; b < sync.buckets.size(); ++b) {
     const Bucket& bucket = sync.buckets[b];
     for (const BucketMessage& message : bucket_messages(sync, bucket))
-      sent.gradients += group.sends(ranks, message.collective, message.elements, message.dtype);
+      sent.gradients += times * group.sends(ranks, message.collective, message.elements, message.dtype);
     if (!sync.sharded()) continue;
-    sent.gradients += group.sends(copies, Collective::all_reduce, part_of(bucket, sync.parts, place).size(),
-                                  travelling_type(sync, bucket));
+    sent.gradients += times * group.sends(copies, Collective::all_reduce, part_of(bucket, sync.parts, place).size(),
+                                          travelling_type(sync, bucket));
     if (!has_unit(stage, index, b))
       sent.parameters += group.sends(ranks, Collective::all_gather, bucket.elements, bucket.dtype);
   }

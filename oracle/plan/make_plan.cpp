@@ -88,6 +88,7 @@ Result<void> check_strategy(const Graph& graph, const Strategy& strategy) {
   SIBYL_CHECK(check_offload(strategy));
   SIBYL_CHECK(check_activations(strategy));
   SIBYL_CHECK(check_compression(strategy));
+  SIBYL_CHECK(check_reduce_each(strategy));
   if (strategy.data < 1 || strategy.global_batch < 1 || strategy.accumulation < 1)
     return fail(ErrorCode::usage, "degrees of parallelism, batch and accumulation must be at least 1");
   if (strategy.accumulation > most_micro_batches)
@@ -210,6 +211,7 @@ Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, Stage stage
     return plan;
   }
   add_state(stage, strategy, {});
+  SIBYL_CHECK(check_reduced_each(stage));
   for (int m = 0; m < static_cast<int>(strategy.accumulation); ++m) {
     stage.schedule.push_back({Turn::Kind::forward, m, 0});
     stage.schedule.push_back({Turn::Kind::backward, m, 0});

@@ -224,6 +224,7 @@ struct Stage {
   bool scaled = false;  // the loss is multiplied, so that f16 holds its gradients, and these divided again
   bool masters = false;  // parameters of two bytes have f32 ones beside them
   bool in_buckets = false;  // gradients are made in their buckets, and updates read them there (regathered.h)
+  bool reduces_each = false;  // all of `gradients` in every micro-batch, parts being added up; else after the last
   std::vector<std::int64_t> buffer_broadcasts;  // bytes of messages from the first replica to all, once a step; waited for
   std::optional<ClipNorm> clip;
   // Optimizers that take norms of whole tensors (LAMB, LARS): the ranks along these axes hold other parts of them.

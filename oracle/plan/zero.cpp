@@ -116,6 +116,28 @@ void shard_state(Stage& stage, const Strategy& strategy) {
   if (strategy.zero == 3) make_units(stage, strategy);
   for (GradientSync& sync : stage.gradients)
     if (sync.sharded()) sync.first_buckets = sync.buckets;  // who holds what must not change
+  stage.reduces_each = strategy.reduces_each() && std::ranges::any_of(stage.gradients, &GradientSync::sharded);
+}
+
+Result<void> check_reduce_each(const Strategy& s) {
+  if (!s.reduce_each) return {};
+  const auto no = [](std::string what, std::string hint) {
+    return fail(ErrorCode::infeasible, std::move(what), "--reduce-each", std::move(hint));
+  };
+  if (s.zero < 2) return no("only parts of gradients can be summed by parts", "--zero 2 or 3, or leave it out");
+  if (s.stages() > 1) return no("a pipeline's stages reduce gradients after their last micro-batch", "leave it out");
+  if (s.exchange != GradientExchange::overlapped)
+    return no("gradients are reduced at the end", "leave out --no-overlap");
+  if (s.compression.kind != Compression::Kind::none)
+    return no("compressed gradients are reduced after the last micro-batch", "leave out one of the two");
+  return {};
+}
+
+Result<void> check_reduced_each(const Stage& stage) {
+  if (!stage.reduces_each || std::ranges::all_of(stage.gradients, &GradientSync::sharded)) return {};
+  return fail(ErrorCode::infeasible,
+              "some gradients are summed over ranks that share no state, after the last micro-batch", "--reduce-each",
+              "leave it out");
 }
 
 std::vector<bool> sharded_parameters(const Stage& stage) {

@@ -9,9 +9,11 @@
 //         them stretches of at most a bucket; a unit's parameters are gathered before its steps, forward and backward:
 //         (p-1)/p of 3 W bytes. What several units read (tied weights) is in a unit of its own that spans all steps,
 //         gathered once.
-// Parts may be those of fewer replicas than there are (FSDP's hybrid sharding; Zhang et al., "MiCS", VLDB 2022): neighbours
-// scatter and gather among themselves, and a part's gradients are then all-reduced over those who hold the same part.
-// Gradients of micro-batches but the last are summed whole where they are (PyTorch's no_sync).
+// Parts may be those of fewer replicas than there are (FSDP's hybrid sharding; Zhang et al., "MiCS", VLDB 2022):
+// neighbours scatter and gather among themselves, and a part's gradients are then all-reduced over those who hold the
+// same part. Gradients of micro-batches but the last are summed whole where they are (PyTorch's no_sync), unless every
+// micro-batch's are to be reduced: then backward ends when all buckets have been, and a rank adds its parts of them to
+// those before.
 #pragma once
 
 #include <vector>
@@ -25,6 +27,11 @@ bool can_shard_more(const Graph& graph, const Strategy& strategy);
 
 // After the stage's `gradients` are known.
 void shard_state(Stage& stage, const Strategy& strategy);
+
+// Are there parts of gradients, to which every micro-batch's can be added (Strategy::reduce_each)?
+Result<void> check_reduce_each(const Strategy& strategy);
+// And are all that the stage sums over ranks such?
+Result<void> check_reduced_each(const Stage& stage);
 
 // By tensor: whether it is a parameter whose sync is sharded.
 std::vector<bool> sharded_parameters(const Stage& stage);

@@ -76,6 +76,7 @@ Json plan(const Prediction& p) {
   for (const BytesSentPart& part : bytes_sent_parts) json["bytes_sent"][std::string(part.key)] = p.bytes_by_kind.*part.value;
   if (p.zero > 0) json["zero"] = p.zero;
   if (p.zero_ranks > 0) json["zero_ranks"] = p.zero_ranks;
+  if (p.reduce_each) json["reduce_each"] = true;
   if (!p.offload.empty()) json["offload"] = p.offload;
   if (!p.recompute.empty()) json["recompute"] = p.recompute;
   if (!p.order.empty()) json["order"] = p.order;

@@ -14,6 +14,7 @@
 #include "oracle/plan/compression.h"
 #include "oracle/plan/offload.h"
 #include "oracle/plan/offload_activations.h"
+#include "oracle/plan/zero.h"
 #include "oracle/search/in_parallel.h"
 
 namespace sibyl {
@@ -135,6 +136,18 @@ void each_compression(const SearchSpace& space, const Strategy& strategy, const 
   }
 }
 
+// When micro-batches' gradients are reduced; as `fixed` has it where that can be chosen.
+void each_reduction(const SearchSpace& space, const Strategy& strategy, const Visit& visit) {
+  if (!space.fixed.reduce_each && !space.reductions) return visit(strategy);
+  Strategy one = strategy;
+  one.reduce_each = true;
+  const bool can = one.reduces_each() && exchanges_gradients(strategy) && check_reduce_each(one);
+  one.reduce_each = false;
+  if (!can || space.reductions) visit(one);
+  one.reduce_each = true;
+  if (can) visit(one);
+}
+
 // Orders that differ from the usual one, each once.
 void each_order(const SearchSpace& space, Strategy strategy, const Visit& visit) {
   visit(strategy);
@@ -174,8 +187,8 @@ Strategy unsplit(Strategy strategy) {
 std::vector<Strategy> strategies_of(const SearchSpace& space, const Strategy& mesh) {
   std::vector<Strategy> all;
   using Choices = std::function<void(const SearchSpace&, const Strategy&, const Visit&)>;
-  const std::array<Choices, 8> choices = {each_sequence, each_micro_batch, each_schedule,    each_state,
-                                          each_order,    each_bucket,      each_compression, each_offload};
+  const std::array<Choices, 9> choices = {each_sequence, each_micro_batch, each_schedule,  each_state,  each_order,
+                                          each_bucket,   each_compression, each_reduction, each_offload};
   const std::function<void(const Strategy&, std::size_t)> choose = [&](const Strategy& strategy, std::size_t next) {
     if (next == choices.size()) return all.push_back(strategy);
     choices[next](space, strategy, [&](const Strategy& chosen) { choose(chosen, next + 1); });
@@ -236,10 +249,11 @@ struct Varied {
   std::string_view word;
   void (*vary)(SearchSpace& space);
 };
-constexpr std::array<Varied, 6> varied = {{
+constexpr std::array<Varied, 7> varied = {{
     {"order", [](SearchSpace& space) { space.orders = true; }},
     {"bucket", [](SearchSpace& space) { space.buckets = usual_buckets; }},
     {"compress", [](SearchSpace& space) { space.compressions = usual_compressions; }},
+    {"reduce", [](SearchSpace& space) { space.reductions = true; }},
     {"schedule",
      [](SearchSpace& space) {
        if (std::ranges::count(space.schedules, PipelineSchedule::gpipe) == 0)
@@ -287,6 +301,7 @@ std::string strategy_words(const Strategy& s) {
   if (s.accumulation > 1) words += fmt::format(" --micro-batches {}", s.accumulation);
   if (s.pipeline > 1) words += " --schedule " + schedule_text(s);
   if (s.zero > 0) words += " --zero " + zero_text(s);
+  if (s.reduce_each) words += " --reduce-each";
   if (s.recompute != Recompute::none) words += " --recompute " + recompute_text(s);
   if (const std::string order = order_text(s); !order.empty()) words += " --order " + order;
   if (s.context > 1 && s.context_exchange != ContextExchange::automatic)
@@ -311,6 +326,7 @@ int complexity(const Strategy& s) {
   if (!order_text(s).empty()) sum += level;
   if (s.has_buckets() && s.bucket != Strategy{}.bucket) sum += level;
   if (s.compression.kind != Compression::Kind::none) sum += option;
+  if (s.reduce_each) sum += level;
   if (s.recompute_every > 1) sum += level;
   if (s.optimizer_tier != Tier::device) sum += option;
   if (s.parameter_tier != Tier::device) sum += option;

@@ -41,6 +41,9 @@ struct SearchSpace {
   std::vector<Bytes> buckets = {};
   // In which forms gradients travel. Empty: as `fixed` has it.
   std::vector<Compression> compressions = {};
+  // Where ranks hold parts of gradients: of the last micro-batch alone, and of each (Strategy::reduce_each). Else as
+  // `fixed` has it, where that can be chosen.
+  bool reductions = false;
   // Where full recomputing is tried: also of so many blocks in a row the last alone.
   std::vector<int> recompute_every = {};
   // What lies outside the device. Empty: as `fixed` has it. What a strategy does not allow is not tried with it.

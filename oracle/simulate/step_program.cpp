@@ -177,10 +177,18 @@ class ProgramBuilder {
 
   void add_turn(Turn turn, Place place) {
     turn_ = turn;
-    if (turn.kind == Turn::Kind::forward)
-      forward();
-    else
-      backward(place);
+    if (turn.kind == Turn::Kind::forward) return forward();
+    backward(place);
+    if (stage_.reduces_each && !place.last) reduce();
+  }
+
+  // All of a micro-batch's gradients, before the next one begins.
+  void reduce() {
+    send_buckets(0);
+    std::size_t first = 0;
+    for (Buckets& buckets : buckets_) buckets.next = std::exchange(first, buckets.end);
+    needed_ = program_.messages.size();
+    add(sum(priced_.kernels.part_sums), static_cast<double>(priced_.kernels.part_sums.size()) * priced_.bare_launch, 0);
   }
 
   void forward() {
@@ -215,7 +223,7 @@ class ProgramBuilder {
       differentiate(i, place);
       for (std::size_t u = 0; u < stage_.units.size(); ++u)
         if (stage_.units[u].begin == i) leave(u);
-      if (place.last && i > 0 && turn_.kind != Turn::Kind::backward_input) send_buckets(i);
+      if (reduces(place) && i > 0 && turn_.kind != Turn::Kind::backward_input) send_buckets(i);
     }
   }
 
@@ -226,6 +234,8 @@ class ProgramBuilder {
     }
     for (std::size_t s = stage_.recomputed[segment].begin; s < stage_.recomputed[segment].end; ++s) forward(s, true);
   }
+
+  [[nodiscard]] bool reduces(Place place) const { return place.last || stage_.reduces_each; }
 
   // A backward in one turn is both its parts.
   void differentiate(std::size_t step, Place place) {
@@ -244,7 +254,7 @@ class ProgramBuilder {
     if (weights) {
       if (kernels.backward_weight) duration += time(*kernels.backward_weight), ++launches;
       if (!place.first) run(kernels.parameter_sums);
-      if (place.last) run(kernels.bucket_copies), run(kernels.compressions);
+      if (reduces(place)) run(kernels.bucket_copies), run(kernels.compressions);
     }
     if (launches > 0) add(duration, launches, step);
   }

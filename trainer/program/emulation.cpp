@@ -25,6 +25,7 @@ class Pricer {
       step.bucket_copies = work(kernels.bucket_copies, priced_.bare_launch);
       result.steps.push_back(step);
     }
+    result.part_sums = work(priced_.kernels.part_sums, priced_.bare_launch);
     result.copies_back = work(priced_.kernels.copies_back, priced_.bare_launch);
     for (const StageKernels::Index copy : priced_.kernels.unit_copies) result.unit_copies.push_back(work({copy}));
     result.unscale = work(priced_.kernels.unscale);

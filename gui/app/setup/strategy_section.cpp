@@ -46,6 +46,7 @@ StrategySection::StrategySection(Document& document, QWidget* parent)
   add("--micro-batches", tr("Micro-batches"), {"1", "2", "4", "8", "16", "32", "64"});
   schedule_ = add("--schedule", tr("Schedule"), {"gpipe", "interleaved:2", "interleaved:4", "zero-bubble"}, "1f1b");
   add("--zero", tr("ZeRO"), {"0", "1", "2", "3"});
+  add("--reduce-each", tr("Reduce gradients"));
   add("--recompute", tr("Recompute"), {"none", "selective", "full", "every:2", "groups:2"});
   add("--offload", tr("Offload"),
       {"optimizer", "optimizer:nvme", "activations", "activations:nvme", "optimizer,activations",

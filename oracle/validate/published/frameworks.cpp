@@ -240,6 +240,17 @@ void set_flash_attention(const Row& row, FrameworkRecipe& recipe) {
   recipe.assumed.push_back(fmt::format("fused attention, FlashAttention's version {}", *version == 0 ? 2 : *version));
 }
 
+// Parts of gradients are all that PyTorch's FSDP keeps between micro-batches (of FSDP2 pytorch's #126166 says so)
+// unless its user asks for no_sync, which Composer (distributed/dist_strategy.py, ddp_sync_context) and metaseq do not,
+// but Accelerate (accumulate()) and Lit-GPT (no_backward_sync()) do. DeepSpeed refuses no_sync from stage 2 on
+// (runtime/engine.py), and stage 3 exchanges beside backward unless told otherwise (its documentation, overlap_comm).
+void set_sharded(const Row& row, FrameworkRecipe& recipe) {
+  const auto is = [&](std::string_view word) { return says(row.framework, word); };
+  const bool fully_sharded = is("fsdp") || recipe.kind == FrameworkKind::fsdp || recipe.kind == FrameworkKind::nemo;
+  recipe.reduce_each = is("deepspeed") || (fully_sharded && !is("accelerate") && !is("lit-gpt") && !is("litgpt"));
+  if (is("deepspeed") && row.zero == 3) recipe.exchange = GradientExchange::overlapped;
+}
+
 }  // namespace
 
 FrameworkRecipe framework_of(const Row& row) {
@@ -268,6 +279,7 @@ FrameworkRecipe framework_of(const Row& row) {
   set_biases(row, recipe);
   set_clip(row, recipe);
   set_dispatch(row, recipe);
+  set_sharded(row, recipe);
   return recipe;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "oracle/plan/zero.h"
 #include "oracle/validate/published/cells.h"
 
 namespace sibyl::published {
@@ -120,6 +121,12 @@ Result<void> set_optimizer(const Row& row, const FrameworkRecipe& framework, con
   return parse_optimizer(lower_case(row.optimizer)).map([&](OptimizerKind kind) { strategy.optimizer = kind; });
 }
 
+// Where it can be so; a batch may be parted further later.
+void set_reduction(const FrameworkRecipe& framework, Strategy& strategy) {
+  strategy.reduce_each = framework.reduce_each && strategy.expert == 1;
+  if (!check_reduce_each(strategy)) strategy.reduce_each = false;
+}
+
 // As many layers on every stage, where they can be: embedding and head come on top (Megatron-LM and its like).
 void set_stages(const ModelRecipe& model, Strategy& strategy) {
   if (strategy.stages() < 2 || model.layers == 0 || model.layers % strategy.stages() != 0) return;
@@ -148,6 +155,7 @@ Result<StrategyRecipe> strategy_of(const Row& row, const FrameworkRecipe& framew
   recipe.strategy.converted_images = model.converted_images;
   recipe.strategy.converted_norms = model.converted_norms;
   set_stages(model, recipe.strategy);
+  set_reduction(framework, recipe.strategy);
   return recipe;
 }
 

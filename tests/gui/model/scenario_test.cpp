@@ -82,7 +82,8 @@ class ScenarioTest : public QObject {
     found.data = 2;
     found.tensor = 4;
     found.accumulation = 2;
-    found.zero = 1;
+    found.zero = 2;
+    found.reduce_each = true;
     found.exchange = GradientExchange::at_end;
     found.compression = {Compression::Kind::top_k, 0.01};
     found.optimizer_tier = Tier::host;
@@ -93,7 +94,8 @@ class ScenarioTest : public QObject {
     s = with_strategy(s, found);
     QCOMPARE(s.option("--parallel"), std::optional<std::string>("data=2,tensor=4"));
     QCOMPARE(s.option("--micro-batches"), std::optional<std::string>("2"));
-    QCOMPARE(s.option("--zero"), std::optional<std::string>("1"));
+    QCOMPARE(s.option("--zero"), std::optional<std::string>("2"));
+    QCOMPARE(s.option("--reduce-each"), std::optional<std::string>(""));
     QCOMPARE(s.option("--no-overlap"), std::optional<std::string>(""));
     QCOMPARE(s.option("--compress"), std::optional<std::string>("topk:0.01"));
     QCOMPARE(s.option("--offload"), std::optional<std::string>("optimizer"));

@@ -59,7 +59,7 @@ RC_GTEST_PROP(BestStrategy, IsTheFastestOfAllWhateverIsVaried, ()) {
   space.chunks = {2};
   space.recompute = {Recompute::none, Recompute::full};
   const std::string varied =
-      test::one_of<std::string>("schedule", "recompute", "offload", "schedule,recompute,offload");
+      test::one_of<std::string>("schedule", "recompute", "offload", "reduce", "schedule,recompute,offload");
   RC_ASSERT(parse_varied(varied, space).has_value());
   Evaluator evaluator(graph, cluster);
   Seconds fastest{std::numeric_limits<double>::infinity()};

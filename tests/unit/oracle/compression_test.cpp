@@ -150,16 +150,16 @@ std::vector<std::string> texts(const StageKernels& kernels, const std::vector<St
   return all;
 }
 
-struct Work {
+struct ReadAndWritten {
   std::vector<std::string> before, after;
 };
-Work work_of(const Strategy& strategy) {
+ReadAndWritten work_of(const Strategy& strategy) {
   const StageKernels kernels = kernels_of(make_plan(small(), strategy)->stages[0], Backend::cuda);
   return {texts(kernels, kernels.steps[0].compressions), texts(kernels, kernels.decompressions)};
 }
 
 TEST(Compression, CastsRunTheHooksKernels) {
-  const Work work = work_of(sending_as("fp16"));
+  const ReadAndWritten work = work_of(sending_as("fp16"));
   EXPECT_THAT(work.before,
               ElementsAre("forward cast(to=f16)[67]->[67]:f32", "forward binary(kind=mul)[67,scalar]->[67]:f16"));
   EXPECT_THAT(work.after, ElementsAre("forward cast[67]->[67]:f16"));
@@ -175,7 +175,7 @@ TEST(Compression, LevelsAreMadeTwiceAndReadTwice) {
                                     "forward cast(to=u8)[" + n + "]->[" + n + "]:f32",
                                     "forward binary(kind=sub)[" + n + "," + n + "]->[" + n + "]:f32"};
   };
-  const Work work = work_of(sending_as("1bit", 4));
+  const ReadAndWritten work = work_of(sending_as("1bit", 4));
   EXPECT_EQ(work.before, made("67"));
   std::vector<std::string> after = {"forward cast[68]->[68]:u8",
                                     "forward reduce(kind=sum,axes=0,keep_dims=0)[4x17]->[17]:f32"};
@@ -186,7 +186,7 @@ TEST(Compression, LevelsAreMadeTwiceAndReadTwice) {
 
 // Everyone adds up what p ranks chose: p times as much.
 TEST(Compression, ChosenValuesOfAllRanksAreAddedUp) {
-  const Work work = work_of(sending_as("topk:0.1", 4));
+  const ReadAndWritten work = work_of(sending_as("topk:0.1", 4));
   EXPECT_THAT(work.before, ElementsAre("forward binary[67,67]->[67]:f32", "forward unary(kind=abs)[67]->[67]:f32",
                                        "forward top_k(k=7)[67]->[7,7]:f32", "forward gather[67,7]->[7]:f32",
                                        "forward gather[67,7]->[7]:f32"));

@@ -158,9 +158,9 @@ TEST(CornerCases, OneDeviceIsOneDevice) {
   serial.optimizer = OptimizerKind::adam;
   const Cluster cluster = test::cluster(1, 1);
   const Prediction expected = predict(graph, serial, cluster).value();
-  std::vector<Strategy> others(5, serial);
+  std::vector<Strategy> others(6, serial);
   others[0].zero = 1, others[1].zero = 2, others[2].zero = 3, others[3].sequence = true;
-  others[4].schedule = PipelineSchedule::zero_bubble;
+  others[4].schedule = PipelineSchedule::zero_bubble, others[5].zero = 3, others[5].reduce_each = true;
   for (std::size_t i = 0; i < others.size(); ++i) {
     const auto p = predict(graph, others[i], cluster);
     ASSERT_TRUE(p.has_value()) << i << ": " << p.error().message;

@@ -45,7 +45,7 @@ RC_GTEST_PROP(Evaluator, AnswersAsPredictDoesWhateverItWasAskedBefore, ()) {
 // A strategy that differs from another in one thing.
 Strategy changed(Strategy s) {
   using test::any, test::one_of;
-  switch (any(0, 20)) {
+  switch (any(0, 21)) {
     case 0: s.tensor = one_of(1, 2, 4); break;
     case 1: s.sequence = !s.sequence; break;
     case 2: s.filter = one_of(1, 2); break;
@@ -59,13 +59,14 @@ Strategy changed(Strategy s) {
     case 10: s.data *= 2; break;  // half the micro-batch
     case 11: s.data *= 2, s.global_batch *= 2; break;
     case 12: s.accumulation *= 2, s.global_batch *= 2; break;
-    case 13: s.zero = 1 - std::min(1, s.zero); break;
+    case 13: s.zero = any(0, 3); break;
     case 14: s.recompute = one_of(Recompute::none, Recompute::full); break;
     case 15: s.attention = one_of(AttentionLibrary::flash2, AttentionLibrary::cudnn, AttentionLibrary::timed); break;
     case 16: s.fused_pointwise = !s.fused_pointwise; break;
     case 17: s.overlap_tensor = !s.overlap_tensor; break;
     case 18: s.fused_update = !s.fused_update; break;
     case 19: s.written_update = !s.written_update; break;
+    case 20: s.zero = any(2, 3), s.reduce_each = !s.reduce_each; break;
     default: s.optimizer = one_of(OptimizerKind::sgd, OptimizerKind::adam); break;
   }
   return s;

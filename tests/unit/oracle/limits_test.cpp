@@ -129,6 +129,16 @@ TEST_F(Limits, ShardedStateIsNotRepeated) {
   EXPECT_DOUBLE_EQ(at("redundant memory").value, (m.weights + m.gradients).value());
 }
 
+// Gradients of two micro-batches are whole until the last, unless parts alone are kept.
+TEST_F(Limits, WholeGradientsCanBeParts) {
+  strategy.zero = 2, strategy.accumulation = 2;
+  predict_for(test::mlp({4, 512, 512, 3}, 2), "data=2");
+  EXPECT_THAT(at("memory").relief, testing::HasSubstr("--reduce-each"));
+  strategy.reduce_each = true;
+  predict_for(test::mlp({4, 512, 512, 3}, 2), "data=2");
+  EXPECT_THAT(at("memory").relief, testing::Not(testing::HasSubstr("--reduce-each")));
+}
+
 // small-cnn, a half of each image on each of two ranks, twice. Weights of the convolutions, 160 + 4640 of 38,282, have gradients of
 // all four ranks: ZeRO 1 gives each a quarter of their Adam state, and nobody else has it. Those of what comes after the
 // flattening, 32,832 + 650, are summed over replicas alone: a half each, which the other half of the image has, too.

@@ -150,6 +150,18 @@ TEST(SmallerPlans, GoOnFromWhatIsAskedForAlready) {
   EXPECT_THAT(plans, ElementsAre("data=2 m1 z2 full", "data=2 m1 z3 selective", "data=2 m1 z3 full"));
 }
 
+// Four samples on each of two: only several micro-batches have gradients to reduce earlier, and no pipeline does.
+TEST(SmallerPlans, ReduceEachMicroBatchsGradients) {
+  Strategy s;
+  s.data = 2, s.global_batch = 4, s.accumulation = 2, s.zero = 2, s.recompute = Recompute::full;
+  const std::vector<Strategy> plans = smaller_plans(s, true);
+  EXPECT_TRUE(plans.front().reduce_each || plans[1].reduce_each) << "one change of its own";
+  for (const Strategy& plan : plans)
+    EXPECT_FALSE(plan.reduce_each && (plan.stages() > 1 || plan.accumulation == 1)) << told(plan);
+  s.reduce_each = true;
+  for (const Strategy& plan : smaller_plans(s, true)) EXPECT_EQ(plan.reduce_each, plan.stages() == 1) << told(plan);
+}
+
 // 512 samples of ResNet-50 on a device: the same batch in parts comes first, then the largest batch.
 TEST(NearestFit, NamesMicroBatchesAndTheLargestBatch) {
   Strategy asked;

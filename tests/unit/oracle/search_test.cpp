@@ -84,6 +84,23 @@ TEST(SearchSpace, VariesOrdersAndBuckets) {
   EXPECT_EQ(parse_varied("", s).error().code, ErrorCode::usage);
 }
 
+// Two replicas of two samples, whole or in two micro-batches: where these are several, and parts of gradients are held.
+TEST(SearchSpace, VariesWhenGradientsAreReducedWhereAsked) {
+  SearchSpace s = space(2, 4);
+  s.zero = {0, 1, 2, 3}, s.recompute = {Recompute::none}, s.micro_batches = {1};
+  ASSERT_TRUE(parse_axes("data,pipeline", s).has_value());
+  s.schedules = {PipelineSchedule::one_forward_one_backward};
+  const std::set<std::string> usual = words(s);
+  ASSERT_TRUE(parse_varied("reduce", s).has_value());
+  std::vector<std::string> varied(usual.begin(), usual.end());
+  varied.emplace_back("--parallel data=2 --micro-batches 2 --zero 2 --reduce-each");
+  varied.emplace_back("--parallel data=2 --micro-batches 2 --zero 3 --reduce-each");
+  EXPECT_THAT(words(s), testing::UnorderedElementsAreArray(varied));
+  s.reductions = false, s.fixed.reduce_each = true;  // as it has it, where it can be
+  EXPECT_EQ(words(s).size(), usual.size());
+  EXPECT_THAT(words(s), testing::IsSupersetOf({varied.back(), *usual.begin()}));
+}
+
 // Two replicas, with their state whole or shared: levels and chosen values where it is whole alone. One has nobody to send to.
 TEST(SearchSpace, VariesTheFormOfGradientsWhereAsked) {
   SearchSpace s = space(2, 2);
@@ -130,7 +147,8 @@ TEST(SearchSpace, VariesSchedulesWhereAsked) {
   EXPECT_EQ(strategies(s).size(), 2 * usual);
   EXPECT_THAT(words(s),
               testing::Contains("--parallel data=1,pipeline=2 --micro-batches 2 --schedule gpipe --recompute full"));
-  EXPECT_THAT(varied_words(), testing::ElementsAre("order", "bucket", "compress", "schedule", "recompute", "offload"));
+  EXPECT_THAT(varied_words(),
+              testing::ElementsAre("order", "bucket", "compress", "reduce", "schedule", "recompute", "offload"));
 }
 
 // What a strategy runs again is searched: what one says of it by itself is not carried over.

@@ -54,6 +54,12 @@ TEST_F(WithoutEffect, WhatReplicasWouldShare) {
                 ElementsAre("--zero " + std::to_string(zero) + ": there are no replicas that could share state"));
     EXPECT_THAT(of(cnn_, two), IsEmpty());
   }
+  Strategy once = strategy("data=2"), single = strategy("tensor=2");
+  once.zero = single.zero = 2, once.reduce_each = single.reduce_each = true;
+  EXPECT_THAT(of(cnn_, once), ElementsAre("--reduce-each: there is one micro-batch"));
+  once.accumulation = single.accumulation = 2;
+  EXPECT_THAT(of(cnn_, once), IsEmpty());
+  EXPECT_THAT(of(cnn_, single), testing::Contains("--reduce-each: there are no replicas that could share state"));
   Strategy alone = strategy("data=1"), two = strategy("data=2"), pixels = strategy("spatial=2x1");
   alone.compression = two.compression = pixels.compression = {Compression::Kind::fp16};
   EXPECT_THAT(of(cnn_, alone), ElementsAre("--compress fp16: no gradients are summed over ranks"));

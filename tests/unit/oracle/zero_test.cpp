@@ -66,8 +66,9 @@ TEST(Zero, RanksThatShareImagesHavePartsToo) {
 TEST(Zero, ManyMicroBatchesTakeWhatEachOfThemDoes) {
   const Graph graph = test::mlp({4, 8, 3}, 2);
   const Cluster cluster = test::cluster(2, 1);
-  for (const int zero : {0, 3}) {
+  for (const auto& [zero, each] : std::vector<std::pair<int, bool>>{{0, false}, {3, false}, {2, true}, {3, true}}) {
     Strategy strategy = sharded(zero);
+    strategy.reduce_each = each;
     strategy.accumulation = 150;
     strategy.global_batch = 600;
     const Plan plan = *make_plan(graph, strategy);

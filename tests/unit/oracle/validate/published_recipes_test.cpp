@@ -130,6 +130,25 @@ TEST(PublishedStrategies, TakeDegreesAndBatch) {
   EXPECT_EQ(recipe->strategy.optimizer, OptimizerKind::adam);
 }
 
+// Two micro-batches of 4 samples on each of 64 devices.
+TEST(PublishedStrategies, KnowWhoReducesEveryMicroBatch) {
+  Row row = row_of(64, 8, "A100", "", "");
+  row.micro_batch = 4;
+  const auto reduces = [&](const char* framework, int zero, int pipeline = 1) {
+    row.framework = framework, row.zero = zero, row.pp = pipeline, row.dp = 64 / pipeline;
+    return strategy_for(row)->strategy.reduces_each();
+  };
+  EXPECT_TRUE(reduces("llm-foundry (Composer, FSDP)", 3));
+  EXPECT_TRUE(reduces("Megatron-Bridge", 3));
+  EXPECT_TRUE(reduces("Hugging Face Trainer + DeepSpeed", 3));
+  EXPECT_EQ(strategy_for(row)->strategy.exchange, GradientExchange::overlapped);
+  EXPECT_FALSE(reduces("Accelerate, FSDP", 3));
+  EXPECT_FALSE(reduces("lit-gpt (Lightning Fabric FSDP)", 3));
+  EXPECT_FALSE(reduces("Megatron-Bridge", 1));
+  EXPECT_FALSE(reduces("Megatron-Bridge", 3, 2));
+  EXPECT_FALSE(reduces("MXNet", 3));
+}
+
 // What a micro-batch is has to be told by what fits: one sample in a pipeline, else all of a replica's at first.
 TEST(PublishedStrategies, TakeMicroBatchesThatAreNotStated) {
   Row row = row_of(64, 8, "A100", "", "");
