@@ -24,7 +24,7 @@ std::int64_t halo_bytes(const Transfer& transfer, std::int64_t row_bytes, int si
 
 std::int64_t transfer_bytes(const Transfer& transfer, const LocalTensor& from, const Shape& to, Algorithm algorithm,
                             int size, int coordinate) {
-  const auto width = static_cast<std::int64_t>(size_in_bytes(from.dtype));
+  const auto width = static_cast<std::int64_t>(size_in_bytes(transfer.type.value_or(from.dtype)));
   if (transfer.motion == Motion::halo || transfer.motion == Motion::halo_sum)
     return halo_bytes(transfer, element_count(from.shape) / from.shape[transfer.dim] * width, size, coordinate);
   const std::optional<Collective> collective = collective_of(transfer.motion);
@@ -107,7 +107,7 @@ Bytes message_bytes(const Transfer& transfer, const LocalTensor& from, const Sha
   const std::int64_t elements = *collective == Collective::send_receive
                                     ? halo_elements_given(transfer, from.shape, to, ways)
                                     : buffer_elements(transfer, from.shape, to);
-  return Bytes{static_cast<double>(elements) * size_in_bytes(from.dtype)};
+  return Bytes{static_cast<double>(elements) * size_in_bytes(transfer.type.value_or(from.dtype))};
 }
 
 // Where slots are not all filled, of a rank that gives as much as it gets: the mean.

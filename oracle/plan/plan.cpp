@@ -101,6 +101,18 @@ Signature signature(const Stage& stage, const Compute& compute) {
   return result;
 }
 
+namespace {
+
+// No kernel of its own (with_precision.cpp), but a result beside what it reads; of a parameter it is what a library
+// holds in the parameter's place.
+bool makes_fp8(const Stage& stage, const Compute& compute) {
+  if (!std::holds_alternative<Cast>(compute.attributes)) return false;
+  const LocalTensor &from = stage[compute.inputs.front()], &to = stage[compute.outputs.front()];
+  return from.kind != TensorKind::parameter && size_in_bytes(to.dtype) < std::min(2.0, size_in_bytes(from.dtype));
+}
+
+}  // namespace
+
 TrainingRule rule_of(const Stage& stage, const Compute& compute, Backend backend) {
   TrainingRule rule = training_rule(signature(stage, compute), compute.gradients, backend);
   const Compute::Kept& kept = compute.kept;
@@ -110,6 +122,8 @@ TrainingRule rule_of(const Stage& stage, const Compute& compute, Backend backend
   });
   for (std::size_t in = 0; in < std::min<std::size_t>(compute.inputs.size(), 32); ++in)
     if ((kept.also_inputs >> in & 1U) != 0) rule.saved.push_back(rules::saved_input(in));
+  if (kept.in_one_kernel) std::erase_if(rule.saved, &Saved::between);
+  rule.view = rule.view && !makes_fp8(stage, compute);
   return rule;
 }
 

@@ -40,6 +40,9 @@ class Grouper {
       if (is_pointwise(result_.steps[i])) join(i);
     for (const auto& [last, members] : members_)
       if (members.size() > 1) mark(last, members);
+    for (Step& step : result_.steps)
+      if (auto* norm = std::get_if<Compute>(&step); norm && std::holds_alternative<Normalization>(norm->attributes))
+        norm->kept.in_one_kernel = true;
     return std::move(result_);
   }
 

@@ -14,6 +14,7 @@ class Caster {
       if (const auto* compute = std::get_if<Compute>(&step); compute && keeps_f32_parameters(compute->attributes))
         for (const LocalTensorId in : compute->inputs)
           if (in.valid()) in_full_.insert(in);
+    if (precision == Precision::fp8) find_fp8();
   }
 
   Stage run() {
@@ -27,6 +28,27 @@ class Caster {
   }
 
  private:
+  void find_fp8() {
+    made_in_fp8_.resize(stage_.tensors.size(), false);
+    read_in_fp8_.resize(stage_.tensors.size());
+    std::vector<bool> read_otherwise(stage_.tensors.size(), false);
+    for (const Step& step : stage_.steps) {
+      const auto* compute = std::get_if<Compute>(&step);
+      const bool fp8 = compute && size_in_bytes(half_model_type(compute->attributes, precision_)) == 1;
+      for (const LocalTensorId in : inputs_of(step)) {
+        if (!in.valid()) continue;
+        if (fp8)
+          read_in_fp8_[in.index()] = compute->operation;
+        else
+          read_otherwise[in.index()] = true;
+      }
+      for (const LocalTensorId out : outputs_of(step)) made_in_fp8_[out.index()] = fp8;
+    }
+    for (const Link& link : stage_.sends) read_otherwise[link.tensor.index()] = true;
+    for (std::size_t t = 0; t < read_otherwise.size(); ++t)
+      if (read_otherwise[t]) read_in_fp8_[t] = {};
+  }
+
   LocalTensorId local(LocalTensorId id) {
     LocalTensorId& known = known_[id.index()];
     if (known.valid()) return known;
@@ -90,10 +112,22 @@ class Caster {
     result_.steps.push_back(std::move(compute));
   }
 
-  // What moves keeps its type.
+  // What moves keeps its type. But Transformer Engine gathers what linear layers read in fp8 as they read it, and so
+  // gradients of what they made (module/layernorm_linear.py, base.py: grad_output_preprocess); sums are taken of two
+  // bytes.
   void add(const Exchange& before) {
     Exchange exchange = before;
     exchange.input = local(before.input);
+    if (precision_ == Precision::fp8) {
+      const DType wide = result_[exchange.input].dtype;
+      const OperationId reader = read_in_fp8_[before.output.index()];
+      if (exchange.forward.motion == Motion::all_gather && reader.valid()) {
+        exchange.input = cast(reader, exchange.input, DType::f8e4m3);
+        exchange.backward.type = wide;
+      }
+      if (exchange.backward.motion == Motion::all_gather && made_in_fp8_[before.input.index()])
+        exchange.backward.type = DType::f8e4m3;
+    }
     exchange.output = local(before.output);
     result_.tensors[exchange.output.index()].dtype = result_[exchange.input].dtype;
     result_.steps.push_back(std::move(exchange));
@@ -112,6 +146,9 @@ class Caster {
   Precision precision_;
   bool half_weights_;
   std::set<LocalTensorId> in_full_;   // of the stage before
+  // In fp8, of the stage before: which linear layer reads it, where nothing else does; and what one made.
+  std::vector<OperationId> read_in_fp8_;
+  std::vector<bool> made_in_fp8_;
   std::vector<LocalTensorId> known_;  // by LocalTensorId of the stage before
   std::map<std::pair<LocalTensorId, DType>, LocalTensorId> casts_;
   Stage result_;

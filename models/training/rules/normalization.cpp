@@ -41,8 +41,8 @@ TrainingRule rule(const Normalization& op, const Context& c) {
   const bool instance = op.kind == NormalizationKind::instance;
   if (c.has(1)) r.saved.push_back(instance ? saved_extra(count * c.element()) : saved_input(1));
   if (c.has(2) && op.kind == NormalizationKind::layer) r.saved.push_back(saved_input(2));
-  if (rms && c.wants(1)) r.saved.push_back(saved_extra(x * e));
-  if (rms && c.cpu()) r.saved.push_back(saved_extra(x * e));
+  if (rms && c.wants(1)) r.saved.push_back(saved_between(x * e));
+  if (rms && c.cpu()) r.saved.push_back(saved_between(x * e));
   return r;
 }
 

@@ -19,9 +19,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "models/dtype.h"
 #include "oracle/plan/sharding/layout.h"
 
 namespace sibyl {
@@ -52,6 +54,7 @@ struct Transfer {
   std::int64_t numbers_of = 0;  // own_numbers
   double value = 0.0;           // fill
   int round = 0;                // what goes round: ranks
+  std::optional<DType> type = {};  // of elements on the way, where it is not the tensor's
 
   bool operator==(const Transfer&) const = default;
 };

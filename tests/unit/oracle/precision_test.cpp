@@ -3,6 +3,7 @@
 
 #include "oracle/memory/footprint.h"
 #include "oracle/plan/precision.h"
+#include "oracle/predict.h"
 #include "tests/support/clusters.h"
 #include "tests/support/graphs.h"
 #include "tests/support/zoo.h"
@@ -127,6 +128,54 @@ TEST(Precision, TheLossScalerPassesOverAllGradients) {
   const Work work = work_of(kernels.keys[kernels.unscale[0]], Backend::cuda);
   EXPECT_NEAR(work.read.value(), 4 * 2112, 4);
   EXPECT_DOUBLE_EQ(work.written.value(), 4 * 2112);
+}
+
+Strategy llama_in(Precision precision) {
+  Strategy strategy;
+  strategy.global_batch = 2;
+  strategy.precision = precision;
+  strategy.half_weights = strategy.fused_pointwise = true;
+  return strategy;
+}
+
+// Of llama-mini's four layers linear layers read two norms and attention, 256 wide, and a product of 704, and the head
+// reads the last norm: of 256 tokens they keep one byte an element, not two.
+TEST(Precision, LinearLayersKeepWhatTheyReadInFp8) {
+  const Graph graph = test::zoo("llama-mini", 2);
+  const Cluster cluster = load_cluster("dgx-h100").value();
+  const auto activations = [&](Precision precision) {
+    return predict(graph, llama_in(precision), cluster)->memory.activations.value();
+  };
+  EXPECT_DOUBLE_EQ(activations(Precision::bf16) - activations(Precision::fp8), 256.0 * (4 * (3 * 256 + 704) + 256));
+}
+
+// Sequence parallelism gathers before linear layers and scatters sums behind them: parts are gathered of one byte,
+// forward and backward, and sums taken of two.
+TEST(Precision, GathersForLinearLayersAreOfFp8) {
+  const Graph graph = test::zoo("llama-mini", 2);
+  Strategy strategy = llama_in(Precision::fp8);
+  strategy.tensor = 2, strategy.sequence = true;
+  const Plan plan = make_plan(graph, strategy).value(), wide = [&] {
+    strategy.precision = Precision::bf16;
+    return make_plan(graph, strategy).value();
+  }();
+  const auto sent = [](const Plan& p, Motion motion) {
+    std::int64_t bytes = 0, count = 0;
+    const Stage& stage = p.stages.front();
+    for (const Step& step : stage.steps)
+      if (const auto* exchange = std::get_if<Exchange>(&step))
+        for (const Pass pass : {Pass::forward, Pass::backward})
+          if ((pass == Pass::forward ? exchange->forward : exchange->backward).motion == motion)
+            bytes += bytes_sent(p, stage, *exchange, 0, pass, Algorithm::ring), ++count;
+    return std::pair(bytes, count);
+  };
+  const auto [scattered, scatters] = sent(wide, Motion::reduce_scatter);
+  const auto [gathered, gathers] = sent(wide, Motion::all_gather);
+  EXPECT_EQ(sent(plan, Motion::reduce_scatter), std::pair(scattered, scatters));
+  ASSERT_GE(gathers, 2 * (2 * 4 + 1));
+  // But for what embeddings and the loss gather, half.
+  const std::int64_t one = 2 * 128 * 256 / 2;  // elements of a rank's part of [2, 128, 256]
+  EXPECT_EQ(gathered - sent(plan, Motion::all_gather).first, one * (2 * 4 + 1 + 2 * 4));
 }
 
 // torch.autocast's lists for CUDA: layer_norm and group_norm are taken to f32, batch_norm and instance_norm run in the
